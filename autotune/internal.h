@@ -1,0 +1,81 @@
+/* internal.h: the tuner's parts as they see each other: the task, the search, features, the cost model, records. */
+#ifndef TENON_AUTOTUNE_INTERNAL_H
+#define TENON_AUTOTUNE_INTERNAL_H
+
+#include <jansson.h>
+
+#include "autotune/autotune.h"
+#include "schedule/state.h"
+
+/* What is searched for and on which machine. */
+typedef struct autotune_task {
+  tn_context *ctx;
+  tn_program *program;
+  const tn_target *target;
+  int threads;          /* cores a parallel loop gets */
+  int vector_bytes;
+  int cache_line_bytes; /* 64 */
+} autotune_task;
+
+/* ---- features (feature.c): one row a written buffer, from lowered loop IR before the passes ---------------------------------- */
+
+enum { AUTOTUNE_FEATURES = 164, AUTOTUNE_MAX_ROWS = 32 };
+/* Fills at most AUTOTUNE_MAX_ROWS rows of AUTOTUNE_FEATURES floats; returns how many. Layout: reference cost-model.md section 2. */
+int autotune_features(const tir_func *lowered, int cache_line_bytes, float *rows);
+
+/* ---- cost model (model.c): XGBoost with the pack-sum objective --------------------------------------------------------------- */
+
+typedef struct autotune_model autotune_model;
+autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads);
+void autotune_model_free(autotune_model *model);
+/* Adds a measured program: its rows, and its cost in seconds (INFINITY: failed). Rows are copied. */
+tn_status autotune_model_add(autotune_model *model, const float *rows, int n_rows, double cost_s);
+/* Trains from all that was added. Before the first training, predict gives random scores. */
+tn_status autotune_model_train(autotune_model *model);
+bool autotune_model_is_trained(const autotune_model *model);
+/* Program c has rows [first_row[c], first_row[c+1]) of ROWS. Scores: higher is faster, about best/cost. No rows: -INFINITY. */
+tn_status autotune_model_predict(autotune_model *model, int n, const int *first_row, const float *rows, float *scores);
+
+/* ---- search (sketch.c, sample.c, evolve.c, search.c) ---------------------------------------------------------------------------- */
+
+typedef struct autotune_search autotune_search;
+autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed);
+void autotune_search_free(autotune_search *search);
+/* Proposes up to N schedules that were not proposed or observed before (candidate 0 of a new search is the default schedule). The
+ * caller frees them. Fewer than N: the space is nearly exhausted; 0: it is. */
+int autotune_search_next(autotune_search *search, int n, tn_schedule **out);
+/* Tells a result: from measuring, or from the log. cost INFINITY: failed. Keeps what it needs, not the schedule. */
+tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s);
+/* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
+uint64_t autotune_schedule_hash(const tn_schedule *s);
+
+/* ---- records (record.c) --------------------------------------------------------------------------------------------------------- */
+
+/* One line of a log (docs/records.md). Strings and json belong to the record. */
+typedef struct autotune_record {
+  json_t *json; /* the whole line: fields not known here survive a rewrite */
+  const char *program, *key, *target, *message; /* borrowed from json */
+  json_t *steps;                                /* borrowed */
+  tn_measure_error error;
+  int n_costs;
+  double costs[TN_MAX_COSTS];
+  bool checked;
+  double max_error, build_s, run_s;
+  uint64_t seed;
+  int64_t time_s; /* unix */
+} autotune_record;
+
+/* Makes a record of a measurement. */
+tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, const tn_program *program,
+                               const tn_measurement *measured, autotune_record *out);
+void autotune_record_free(autotune_record *record);
+double autotune_record_cost(const autotune_record *record); /* median of costs; INFINITY when failed */
+
+/* Appends one complete line with one write under a lock, and flushes. */
+tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record);
+/* Reads a log, calling visit for every whole record; broken or unknown lines are warned about by number and skipped. A file that is not
+ * there is empty when missing_ok. visit returns false to stop. The record is freed after the call unless visit clears record->json. */
+tn_status autotune_log_read(tn_context *ctx, const char *path, bool missing_ok,
+                            bool (*visit)(void *user, int line, autotune_record *record), void *user);
+
+#endif

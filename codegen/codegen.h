@@ -1,0 +1,46 @@
+/* tenon/codegen.h: from a schedule to code: targets, kernels in memory (LLVM ORC JIT), files that leave home. */
+#ifndef TENON_CODEGEN_H
+#define TENON_CODEGEN_H
+
+#include "schedule/schedule.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- targets ------------------------------------------------------------------------------------------------------------ */
+
+/* A machine to compile for. Owned by the context. */
+typedef struct tn_target tn_target;
+
+/* SPEC: NULL or "native" for this machine (its CPU name and features as far as the operating system enables them), or
+ * words: "triple=x86_64-linux-gnu cpu=znver4 features=+avx2,-avx512f threads=2"; keys not given come from this machine when the triple is its own.
+ * Unknown keys, CPUs and features are refused. */
+TN_API tn_target *tn_target_new(tn_context *ctx, const char *spec);
+TN_API const char *tn_target_text(const tn_target *target);     /* canonical: same words, parses back */
+TN_API int tn_target_threads(const tn_target *target);
+TN_API int tn_target_vector_bytes(const tn_target *target);     /* 64 with AVX-512, 32 AVX, 16 else */
+TN_API int64_t tn_target_cache_bytes(const tn_target *target, int level); /* data cache 1, 2, 3; 0 when unknown */
+
+/* ---- kernels ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct tn_build_options {
+  const tn_target *target; /* NULL: native */
+  const char *name;        /* the function's name, a C identifier; NULL: "kernel" */
+} tn_build_options;
+
+/* Compiles in memory. Free with tn_kernel_free before the context goes. NULL with a message. */
+TN_API tn_kernel *tn_build(const tn_schedule *schedule, const tn_build_options *options);
+
+/* Writes a file; its suffix chooses the form: .o object, .so shared object (linked by the system's C compiler), .s assembly, .ll LLVM IR, .bc
+ * bitcode. Nothing is left behind when it fails. */
+TN_API tn_status tn_build_file(const tn_schedule *schedule, const tn_build_options *options, const char *path);
+/* Writes the C header that declares the function: argument names, dtypes, shapes, return value. */
+TN_API tn_status tn_build_header(const tn_schedule *schedule, const tn_build_options *options, const char *path);
+/* The same as text: form ".ll", ".s" or ".h". malloc'ed. */
+TN_API char *tn_build_text(const tn_schedule *schedule, const tn_build_options *options, const char *form);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,129 @@
+/* base.h: what every folder uses inside the library: the arena, growable arrays, the string builder, failing with a
+ * message, hashing, random numbers, clocks. Nothing here is exported. */
+#ifndef TENON_RUNTIME_BASE_H
+#define TENON_RUNTIME_BASE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/runtime.h"
+
+/* ---- arena: many small allocations with one lifetime --------------------------------------------------------- */
+
+typedef struct runtime_chunk runtime_chunk;
+
+/* Zero-initialise, or runtime_arena_init. Allocations are 16-byte aligned and zero-filled.
+ * on_oom: where to longjmp when memory runs out (value 1); with NULL an allocation then returns NULL. */
+typedef struct runtime_arena {
+  runtime_chunk *head;
+  size_t used;       /* bytes used in head */
+  size_t total;      /* bytes reserved over all chunks */
+  jmp_buf *on_oom;
+} runtime_arena;
+
+void *runtime_alloc(runtime_arena *arena, size_t bytes);
+void *runtime_copy(runtime_arena *arena, const void *data, size_t bytes);
+char *runtime_strdup(runtime_arena *arena, const char *text);
+char *runtime_strndup(runtime_arena *arena, const char *text, size_t n);
+char *runtime_format(runtime_arena *arena, const char *fmt, ...) TN_PRINTF(2, 3);
+void runtime_arena_free(runtime_arena *arena);  /* releases all chunks; the arena can be used again */
+void runtime_arena_reset(runtime_arena *arena); /* forgets all, keeps the largest chunk */
+
+#define RUNTIME_NEW(arena, type) ((type *)runtime_alloc((arena), sizeof(type)))
+#define RUNTIME_NEW_ARRAY(arena, type, n) ((type *)runtime_alloc((arena), sizeof(type) * (size_t)(n)))
+
+/* ---- growable arrays: typed pointer + count + capacity, in malloc memory -------------------------------------- */
+
+/* Use: struct { T *data; int n, cap; } v = {0};  RUNTIME_PUSH(&v, value);  RUNTIME_VEC_FREE(&v);
+ * PUSH is false when memory ran out (the vector is unchanged then). */
+#define RUNTIME_VEC(type) struct { type *data; int n, cap; }
+#define RUNTIME_PUSH(v, value)                                                                              \
+  (((v)->n < (v)->cap || runtime_vec_grow((void **)&(v)->data, &(v)->cap, sizeof *(v)->data))                \
+       ? ((v)->data[(v)->n++] = (value), true)                                                              \
+       : false)
+#define RUNTIME_VEC_FREE(v) (free((v)->data), (v)->data = NULL, (v)->n = (v)->cap = 0)
+bool runtime_vec_grow(void **data, int *cap, size_t item_bytes);
+
+/* ---- string builder -------------------------------------------------------------------------------------------- */
+
+/* Zero-initialise. data is always NUL-terminated once something was added; out of memory sets failed and is then
+ * sticky. Release with runtime_str_free, or move the text into an arena with runtime_str_take. */
+typedef struct runtime_str {
+  char *data;
+  size_t n, cap;
+  bool failed;
+} runtime_str;
+
+void runtime_str_add(runtime_str *s, const char *text);
+void runtime_str_addn(runtime_str *s, const char *text, size_t n);
+void runtime_str_addf(runtime_str *s, const char *fmt, ...) TN_PRINTF(2, 3);
+void runtime_str_addv(runtime_str *s, const char *fmt, va_list args);
+void runtime_str_free(runtime_str *s);
+char *runtime_str_take(runtime_str *s, runtime_arena *arena); /* copies into arena, frees s; NULL when failed */
+
+/* ---- contexts from inside -------------------------------------------------------------------------------------- */
+
+struct tn_context {
+  runtime_arena arena; /* lifetime: the context */
+  tn_context_options options;
+  tn_status status;
+  char message[4096];
+  void (*on_free[8])(void *); /* run in reverse order by tn_context_free: folders above hang their state here */
+  void *on_free_data[8];
+  int n_on_free;
+};
+
+/* Keeps status and message if they are the first, passes them to the callback, returns status. CTX may be NULL. */
+tn_status runtime_fail(tn_context *ctx, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
+/* A warning or information: only to the callback. */
+void runtime_say(tn_context *ctx, tn_severity severity, const char *fmt, ...) TN_PRINTF(3, 4);
+/* False when the table is full. */
+bool runtime_on_free(tn_context *ctx, void (*fn)(void *), void *data);
+/* Whether the context's debug option names this pass; *level gets the number after ':' (1 if absent). */
+bool runtime_debug_wants(const tn_context *ctx, const char *pass, int *level);
+
+/* ---- kernels from inside --------------------------------------------------------------------------------------- */
+
+typedef struct runtime_kernel_arg {
+  const char *name;
+  tn_dtype dtype;
+  int ndim;
+  int64_t shape[TN_MAX_RANK];
+  bool is_output;
+} runtime_kernel_arg;
+
+/* Makes a kernel; copies name and args. release(owner) is called by tn_kernel_free (unloads the code). */
+tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
+                              const runtime_kernel_arg *args, void (*release)(void *owner), void *owner);
+const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n);
+
+/* ---- small things ---------------------------------------------------------------------------------------------- */
+
+uint64_t runtime_now_ns(void);                                        /* CLOCK_MONOTONIC */
+uint64_t runtime_hash(const void *data, size_t n, uint64_t seed);     /* 64-bit, good mixing, stable over versions */
+typedef struct runtime_rng { uint64_t state; } runtime_rng;           /* splitmix64 */
+uint64_t runtime_random(runtime_rng *rng);
+int64_t runtime_random_below(runtime_rng *rng, int64_t n);            /* 0 .. n-1 */
+double runtime_random_unit(runtime_rng *rng);                         /* [0, 1) */
+char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc, NUL-terminated; NULL + message */
+
+/* Floor division and modulo on int64_t, total: x // 0 = 0, x % 0 = 0, INT64_MIN // -1 wraps (tir/ir.h, semantics). */
+static inline int64_t runtime_floordiv(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return (int64_t)(0 - (uint64_t)a);
+  int64_t q = a / b;
+  return q - (a % b != 0 && (a % b < 0) != (b < 0));
+}
+static inline int64_t runtime_floormod(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) return 0;
+  int64_t r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+#define RUNTIME_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+#define RUNTIME_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define RUNTIME_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+#endif

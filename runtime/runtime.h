@@ -1,0 +1,166 @@
+/* tenon/runtime.h: the ground floor. Statuses and messages, contexts, data types, n-d arrays (DLPack),
+ * kernels as things that can be called, and their timing. Everything else in Tenon stands on this header.
+ *
+ * Ownership: a tn_context owns what is made in it (arenas); tn_context_free releases all of it. Objects with a
+ * free function of their own (arrays, kernels) may be freed earlier. A context belongs to one thread at a time.
+ * Errors: functions that can fail return a tn_status, or NULL where they return an object. The context keeps the
+ * first message until tn_context_clear. NULL passed in gives NULL (or TN_ERROR_ARGUMENT) out. */
+#ifndef TENON_RUNTIME_H
+#define TENON_RUNTIME_H
+
+#include <dlpack/dlpack.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TN_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define TN_API __attribute__((visibility("default")))
+#define TN_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#else
+#define TN_API
+#define TN_PRINTF(fmt, args)
+#endif
+
+/* ---- statuses ------------------------------------------------------------------------------------------------ */
+
+/* X(name, words) */
+#define TN_STATUSES(X)                                                  \
+  X(OK, "ok")                                                           \
+  X(ERROR_ARGUMENT, "wrong argument") /* a caller's mistake in C */     \
+  X(ERROR_PARSE, "parse error")       /* text form, schedule text, IR */ \
+  X(ERROR_PROGRAM, "wrong program")   /* tensor expressions */          \
+  X(ERROR_SCHEDULE, "illegal schedule")                                 \
+  X(ERROR_LOWER, "lowering failed")                                     \
+  X(ERROR_CODEGEN, "code generation failed")                            \
+  X(ERROR_CALL, "wrong call")         /* tensors that do not fit a kernel, or a kernel that failed */ \
+  X(ERROR_RECORD, "wrong record")     /* logs: broken, stale, missing */ \
+  X(ERROR_WORKER, "worker failed")                                      \
+  X(ERROR_IO, "input or output failed")                                 \
+  X(ERROR_MEMORY, "out of memory")                                      \
+  X(ERROR_INTERNAL, "internal error")
+
+typedef enum tn_status {
+#define X(name, words) TN_##name,
+  TN_STATUSES(X)
+#undef X
+} tn_status;
+
+/* The status in words, for instance "illegal schedule". Never NULL. */
+TN_API const char *tn_status_text(tn_status status);
+
+/* ---- contexts ------------------------------------------------------------------------------------------------ */
+
+typedef struct tn_context tn_context;
+
+typedef enum tn_severity { TN_SEVERITY_INFO, TN_SEVERITY_WARNING, TN_SEVERITY_ERROR } tn_severity;
+
+/* Receives every message of a context: one call a message, no newline at its end. */
+typedef void (*tn_message_fn)(void *user, tn_severity severity, const char *text);
+
+typedef struct tn_context_options {
+  tn_message_fn on_message; /* NULL: messages are only kept */
+  void *user;               /* handed to on_message */
+  const char *debug;        /* "lower:2,simplify": dump after the named passes; NULL or "": nothing */
+} tn_context_options;
+
+/* Returns NULL only when there is no memory. OPTIONS may be NULL. */
+TN_API tn_context *tn_context_new(const tn_context_options *options);
+/* Frees the context and everything made in it. NULL is allowed. */
+TN_API void tn_context_free(tn_context *ctx);
+/* The status and message of the first failure since the last clear (TN_OK and "" when there was none). */
+TN_API tn_status tn_context_status(const tn_context *ctx);
+TN_API const char *tn_context_message(const tn_context *ctx);
+TN_API void tn_context_clear(tn_context *ctx);
+
+/* ---- data types ---------------------------------------------------------------------------------------------- */
+
+/* X(NAME, "text name", bytes, DLPack type code, C type) */
+#define TN_DTYPES(X)                   \
+  X(BOOL, "bool", 1, kDLUInt, uint8_t) \
+  X(I8, "i8", 1, kDLInt, int8_t)       \
+  X(U8, "u8", 1, kDLUInt, uint8_t)     \
+  X(I16, "i16", 2, kDLInt, int16_t)    \
+  X(U16, "u16", 2, kDLUInt, uint16_t)  \
+  X(I32, "i32", 4, kDLInt, int32_t)    \
+  X(U32, "u32", 4, kDLUInt, uint32_t)  \
+  X(I64, "i64", 8, kDLInt, int64_t)    \
+  X(F32, "f32", 4, kDLFloat, float)    \
+  X(F64, "f64", 8, kDLFloat, double)
+
+typedef enum tn_dtype {
+#define X(name, text, bytes, code, ctype) TN_##name,
+  TN_DTYPES(X)
+#undef X
+      TN_DTYPE_COUNT
+} tn_dtype;
+
+enum { TN_MAX_RANK = 8 };
+
+TN_API const char *tn_dtype_name(tn_dtype dtype); /* "f32"; "?" for a value outside the enum */
+TN_API size_t tn_dtype_bytes(tn_dtype dtype);
+TN_API bool tn_dtype_is_float(tn_dtype dtype);
+TN_API bool tn_dtype_is_signed(tn_dtype dtype); /* signed integers and floats */
+/* Finds the dtype of a text name; false when there is none. */
+TN_API bool tn_dtype_parse(const char *name, tn_dtype *out);
+/* DLPack's form. Booleans are uint8 with one bit of meaning: {kDLUInt, 8, 1} is accepted for both TN_BOOL and TN_U8. */
+TN_API DLDataType tn_dtype_dlpack(tn_dtype dtype);
+
+/* ---- arrays -------------------------------------------------------------------------------------------------- */
+
+/* A compact row-major array on the CPU, 64-byte aligned, zero-filled. Free with tn_array_free (a context does not own
+ * arrays, so that they can outlive it). Returns NULL with a message for a bad dtype, rank or extent, or no memory. */
+TN_API DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape);
+TN_API void tn_array_free(DLTensor *array);
+TN_API size_t tn_array_bytes(const DLTensor *array);
+/* Fills with reproducible test data: floats uniform in [-1, 1), integers in [-4, 4] (unsigned: [0, 8]), booleans 0/1. */
+TN_API tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed);
+
+/* ---- kernels ------------------------------------------------------------------------------------------------- */
+
+/* A compiled function with the description of its arguments: inputs in the program's order, then outputs. */
+typedef struct tn_kernel tn_kernel;
+
+/* The plain C function: int32_t name(const T *in..., T *out...). Returns 0, or 1 when scratch memory ran out. */
+typedef int32_t (*tn_kernel_fn)(void);
+TN_API tn_kernel_fn tn_kernel_function(const tn_kernel *kernel);
+TN_API const char *tn_kernel_name(const tn_kernel *kernel);
+TN_API int tn_kernel_arg_count(const tn_kernel *kernel);
+
+/* Calls the kernel through libffi after checking every argument's dtype, rank, shape, strides (compact row-major),
+ * device and alignment (to the element). The message names the argument by its tensor's name. */
+TN_API tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args);
+TN_API void tn_kernel_free(tn_kernel *kernel);
+
+/* How to time; zero fields mean the default in parentheses. */
+typedef struct tn_timing_options {
+  double min_batch_s;   /* a sample calls the kernel until this much time has passed (0.001) */
+  double max_total_s;   /* stop after this much (0.5) */
+  int min_samples;      /* (5) */
+  int max_samples;      /* (50) */
+  double tight;         /* stop early when (p75-p25)/median falls below this (0.02) */
+  double give_up_above_s; /* a first call slower than this is the only one; 0: never */
+} tn_timing_options;
+
+typedef struct tn_timing {
+  int n_samples;
+  double median_s, min_s, p25_s, p75_s; /* seconds for one call */
+  double spread;                        /* (p75 - p25) / median */
+} tn_timing;
+
+/* Times calls with these arguments. The arguments are checked once. */
+TN_API tn_status tn_time(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args,
+                         const tn_timing_options *options, tn_timing *out);
+
+/* Threads a parallel loop may use here: the least of the affinity mask, the cgroup quota and OMP_NUM_THREADS. >= 1. */
+TN_API int tn_thread_count(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,138 @@
+/* state.h: the schedule as data, its primitives by position (for the tuner), and lowering.
+ *
+ * A schedule is stages in order (producers first), each with a table of axes made so far, the relations (split, fuse)
+ * between them and the order of the leaves. Positions are TVM's: a stage is its index in the current stage array, an
+ * iterator its index in the stage's current leaf order; both are meant at the moment the step is applied. */
+#ifndef TENON_SCHEDULE_STATE_H
+#define TENON_SCHEDULE_STATE_H
+
+#include "schedule/schedule.h"
+#include "te/graph.h"
+#include "tir/ir.h"
+
+typedef enum schedule_kind { SCHEDULE_SPATIAL, SCHEDULE_REDUCE, SCHEDULE_MIXED } schedule_kind;
+/* Numbers of the AN step (TVM: AS/transform_step.h). */
+typedef enum schedule_annotation { SCHEDULE_NONE, SCHEDULE_UNROLL, SCHEDULE_VECTORIZE, SCHEDULE_PARALLEL } schedule_annotation;
+typedef enum schedule_attach { SCHEDULE_ROOT, SCHEDULE_INLINED, SCHEDULE_AT } schedule_attach;
+enum { SCHEDULE_MAX_AXES = 512 }; /* a stage's axis table; more is refused */
+
+typedef struct schedule_axis {
+  const char *name;
+  int64_t extent;
+  uint8_t kind;        /* schedule_kind */
+  uint8_t annotation;  /* schedule_annotation; leaves only */
+  int16_t root;        /* index among the op's axes then reduce axes, or -1 when derived */
+  int16_t made_by;     /* relation that made it, or -1 */
+  int16_t used_by;     /* relation that consumed it, or -1: a leaf */
+  int32_t unroll_step; /* pragma auto_unroll_max_step at this loop, or -1 */
+} schedule_axis;
+
+/* SPLIT: parent[0] -> n children. FUSE: n parents -> child[0]. Indices into the stage's axis table. */
+typedef struct schedule_relation {
+  bool is_fuse;
+  uint8_t tail; /* tn_tail; splits */
+  bool exact;   /* the children's product is the parent's extent */
+  int n;
+  int16_t *many; /* the children of a split, the parents of a fuse; outer to inner */
+  int16_t one;   /* the parent of a split, the child of a fuse */
+} schedule_relation;
+
+typedef struct schedule_stage {
+  const te_op *op;     /* what is computed now: cache_read and cache_write replace it */
+  const char *scope;   /* "global", "local" */
+  schedule_attach attach;
+  int16_t at_stage;    /* SCHEDULE_AT: the target stage ... */
+  int16_t at_axis;     /* ... and the index in its axis table (a leaf) */
+  int n_axes, cap_axes;
+  schedule_axis *axes; /* all axes ever made: first the op's data axes, then its reduce axes */
+  int n_relations, cap_relations;
+  schedule_relation *relations;
+  int n_leaves, cap_leaves;
+  int16_t *leaves;     /* loop order, outer to inner: indices into axes */
+  int n_spatial_roots, n_roots;
+} schedule_stage;
+
+/* Steps: the mnemonics and argument order of TVM's logs (reference: auto-scheduler.md section 3), and SS for set_scope.
+ * X(mnemonic, words) */
+#define SCHEDULE_STEPS(X)                                                              \
+  X(AN, "annotate")      /* stage, iter, value = annotation */                         \
+  X(FU, "fuse")          /* stage, list = iters */                                     \
+  X(PR, "pragma")        /* stage, iter, text = "auto_unroll_max_step$64" */           \
+  X(RE, "reorder")       /* stage, list = all old iters in their new order */          \
+  X(SP, "split")         /* stage, iter, value = extent, list = lengths, inner_to_outer, tail */ \
+  X(CA, "compute_at")    /* stage, target stage, target iter */                        \
+  X(CI, "compute_inline") /* stage */                                                  \
+  X(CR, "compute_root")  /* stage */                                                   \
+  X(CHR, "cache_read")   /* stage, text = scope, list = reader stages */               \
+  X(CHW, "cache_write")  /* stage, text = scope */                                     \
+  X(SS, "set_scope")     /* stage, text = scope */
+
+typedef enum schedule_step_kind {
+#define X(mnemonic, words) SCHEDULE_STEP_##mnemonic,
+  SCHEDULE_STEPS(X)
+#undef X
+      SCHEDULE_STEP_COUNT
+} schedule_step_kind;
+
+typedef struct schedule_step {
+  uint8_t kind;        /* schedule_step_kind */
+  bool inner_to_outer; /* SP: lengths are loops 1..n (true) or 0..n-1 (false) */
+  uint8_t tail;        /* SP: tn_tail */
+  int16_t stage, iter; /* -1 where the kind has none */
+  int16_t target_stage, target_iter;
+  int64_t value;
+  int n;
+  const int64_t *list;
+  const char *text;
+} schedule_step;
+
+struct tn_schedule {
+  tn_context *ctx;
+  tn_program *program;
+  runtime_arena arena; /* everything of this schedule but the ops */
+  int n_stages, cap_stages;
+  schedule_stage *stages;
+  int n_steps, cap_steps;
+  schedule_step *steps;
+  struct tn_schedule *previous, *next; /* all schedules of a program, freed with it */
+};
+
+/* ---- primitives by position: check, apply, append the step. TN_ERROR_SCHEDULE leaves the schedule as it was. ----------- */
+
+tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer, tn_tail tail);
+tn_status schedule_fuse(tn_schedule *s, int stage, int n, const int *iters);
+tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order); /* complete: order[new] = old position */
+tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation);
+tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int max_step);
+tn_status schedule_compute_at(tn_schedule *s, int stage, int target_stage, int target_iter);
+tn_status schedule_compute_inline(tn_schedule *s, int stage);
+tn_status schedule_compute_root(tn_schedule *s, int stage);
+/* The new stage stands at stage+1 (later positions shift by one). */
+tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int n_readers, const int *readers);
+/* The new compute stage takes `stage`, the copy becomes stage+1 with fresh loops. */
+tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope);
+tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
+/* Applies one recorded step with the same checks. */
+tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
+
+/* ---- looking ----------------------------------------------------------------------------------------------------------- */
+
+static inline const schedule_axis *schedule_leaf(const schedule_stage *stage, int iter) { return &stage->axes[stage->leaves[iter]]; }
+int schedule_find_stage(const tn_schedule *s, const char *name);       /* -1: none */
+int schedule_find_leaf(const schedule_stage *stage, const char *name); /* position, -1: none */
+const char *schedule_stage_name(const schedule_stage *stage);
+bool schedule_is_output(const tn_schedule *s, int stage);
+/* Stages that read this stage's tensor now; inlined ones are looked through when through_inlined. Returns the count. */
+int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, int max, int *out);
+/* The position of an axis-table index among the leaves, -1 when it is not a leaf. */
+int schedule_leaf_position(const schedule_stage *stage, int axis);
+
+/* ---- lowering ---------------------------------------------------------------------------------------------------------- */
+
+/* Bound inference and loop nests: loop IR with multi-dimensional accesses, loop kinds and pragmas, reductions as init and
+ * update, guards around stores; before any pass. All nodes in ARENA. NULL with a message. */
+tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *arena);
+/* schedule_lower and then tir_run_pipeline: what code generation takes. */
+tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena);
+
+#endif

@@ -1,0 +1,66 @@
+/* graph.h: the te graph as the folders below see it. Immutable once made; lives in its context's arena. */
+#ifndef TENON_TE_GRAPH_H
+#define TENON_TE_GRAPH_H
+
+#include "te/te.h"
+#include "tir/ir.h"
+
+struct tn_axis {
+  tir_var var; /* name and dtype (TN_I32); a VAR node's u.var is &axis->var: first member, so the two convert */
+  int64_t extent;
+  bool is_reduce;
+  tn_context *ctx;
+};
+
+struct tn_expr {
+  tn_context *ctx;
+  const tir_expr *node;
+};
+
+typedef struct te_op te_op;
+
+struct tn_tensor {
+  te_op *op;
+  const char *name; /* same as op->name while ops have one output */
+  tn_dtype dtype;
+  int ndim;
+  int64_t shape[TN_MAX_RANK];
+  tn_context *ctx;
+};
+
+/* A placeholder (body NULL) or a compute. */
+struct te_op {
+  const char *name;
+  int n_axes;           /* == output.ndim */
+  tn_axis **axes;       /* placeholder: NULL */
+  int n_reduce;
+  tn_axis **reduce_axes;
+  const tir_expr *body; /* REDUCE at the top for a reduction */
+  int n_inputs;         /* distinct tensors read, in order of first appearance */
+  tn_tensor **inputs;
+  tn_tensor output;
+};
+
+static inline bool te_is_placeholder(const te_op *op) { return op->body == NULL; }
+static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *axis) { return tir_var_expr(arena, &axis->var); }
+
+/* Makes a compute op from parts (used by the schedule for cache stages): finds inputs, checks nothing. In arena of ctx. */
+te_op *te_op_new(tn_context *ctx, const char *name, int n_axes, tn_axis **axes, const tir_expr *body);
+/* An axis without checks. */
+tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, bool is_reduce);
+
+struct tn_program {
+  tn_context *ctx;
+  int n_ops;
+  te_op **ops; /* post-order depth first from the outputs: producers before consumers; TVM's stage order */
+  int n_inputs, n_args;
+  tn_tensor **args;
+  const char *text, *key; /* made on demand */
+  void *derived;          /* schedule/: interned ops made by cache_read, cache_write */
+};
+
+bool te_is_output(const tn_program *program, const te_op *op);
+/* Prints a te expression in the text form (index names as axes' names). */
+void te_print_expr(runtime_str *out, const tir_expr *e);
+
+#endif

@@ -1,0 +1,197 @@
+/* tenon/te.h: tensor expressions: axes, placeholders, computes and reductions in C without callbacks; the same as text;
+ * the reference evaluator. The words are TVM's (te.placeholder, te.compute, te.reduce_axis, te.sum).
+ *
+ *     tn_axis *i = tn_axis_new(ctx, "i", 1024), *j = tn_axis_new(ctx, "j", 1024), *k = tn_reduce_axis(ctx, "k", 1024);
+ *     tn_tensor *A = tn_placeholder(ctx, "A", TN_F32, 1024, 1024), *B = tn_placeholder(ctx, "B", TN_F32, 1024, 1024);
+ *     tn_tensor *C = tn_compute(ctx, "C", tn_sum(tn_mul(tn_at(A, i, k), tn_at(B, k, j)), k), i, j);
+ *     tn_program *p = tn_program_new(ctx, A, B, C);
+ *
+ * Everything is owned by the context. Functions return NULL on failure, with the message in the context, and NULL when
+ * given NULL, so a chain is checked once at its end. */
+#ifndef TENON_TE_H
+#define TENON_TE_H
+
+#include "runtime/runtime.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tn_axis tn_axis;
+typedef struct tn_tensor tn_tensor;
+typedef struct tn_expr tn_expr;
+typedef struct tn_program tn_program;
+
+/* ---- arguments: every place that takes an expression also takes an axis or a C number ---------------------------- */
+
+typedef enum tn_arg_kind { TN_ARG_NONE, TN_ARG_EXPR, TN_ARG_AXIS, TN_ARG_TENSOR, TN_ARG_INT, TN_ARG_FLOAT } tn_arg_kind;
+typedef struct tn_arg {
+  tn_arg_kind kind;
+  union {
+    tn_expr *expr;
+    tn_axis *axis;
+    tn_tensor *tensor;
+    int64_t i;
+    double f;
+  } u;
+} tn_arg;
+
+static inline tn_arg tn_arg_expr(tn_expr *e) { return (tn_arg){TN_ARG_EXPR, {.expr = e}}; }
+static inline tn_arg tn_arg_axis(tn_axis *a) { return (tn_arg){TN_ARG_AXIS, {.axis = a}}; }
+static inline tn_arg tn_arg_tensor(tn_tensor *t) { return (tn_arg){TN_ARG_TENSOR, {.tensor = t}}; }
+static inline tn_arg tn_arg_int(int64_t i) { return (tn_arg){TN_ARG_INT, {.i = i}}; }
+static inline tn_arg tn_arg_float(double f) { return (tn_arg){TN_ARG_FLOAT, {.f = f}}; }
+
+#define TN_ARG(x)                                                                                                  \
+  _Generic((x), tn_expr *: tn_arg_expr, tn_axis *: tn_arg_axis, tn_tensor *: tn_arg_tensor, int: tn_arg_int,       \
+           long: tn_arg_int, long long: tn_arg_int, unsigned: tn_arg_int, bool: tn_arg_int, float: tn_arg_float,   \
+           double: tn_arg_float)(x)
+
+#define TN_COUNT(...) TN_COUNT_(__VA_ARGS__, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
+#define TN_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, count, ...) count
+#define TN_CAT_(a, b) a##b
+#define TN_CAT(a, b) TN_CAT_(a, b)
+#define TN_ARGS(...) TN_CAT(TN_ARGS_, TN_COUNT(__VA_ARGS__))(__VA_ARGS__)
+#define TN_ARGS_1(a) TN_ARG(a)
+#define TN_ARGS_2(a, ...) TN_ARG(a), TN_ARGS_1(__VA_ARGS__)
+#define TN_ARGS_3(a, ...) TN_ARG(a), TN_ARGS_2(__VA_ARGS__)
+#define TN_ARGS_4(a, ...) TN_ARG(a), TN_ARGS_3(__VA_ARGS__)
+#define TN_ARGS_5(a, ...) TN_ARG(a), TN_ARGS_4(__VA_ARGS__)
+#define TN_ARGS_6(a, ...) TN_ARG(a), TN_ARGS_5(__VA_ARGS__)
+#define TN_ARGS_7(a, ...) TN_ARG(a), TN_ARGS_6(__VA_ARGS__)
+#define TN_ARGS_8(a, ...) TN_ARG(a), TN_ARGS_7(__VA_ARGS__)
+#define TN_ARGS_9(a, ...) TN_ARG(a), TN_ARGS_8(__VA_ARGS__)
+#define TN_ARGS_10(a, ...) TN_ARG(a), TN_ARGS_9(__VA_ARGS__)
+#define TN_ARGS_11(a, ...) TN_ARG(a), TN_ARGS_10(__VA_ARGS__)
+#define TN_ARGS_12(a, ...) TN_ARG(a), TN_ARGS_11(__VA_ARGS__)
+#define TN_ARGS_13(a, ...) TN_ARG(a), TN_ARGS_12(__VA_ARGS__)
+#define TN_ARGS_14(a, ...) TN_ARG(a), TN_ARGS_13(__VA_ARGS__)
+#define TN_ARGS_15(a, ...) TN_ARG(a), TN_ARGS_14(__VA_ARGS__)
+#define TN_ARGS_16(a, ...) TN_ARG(a), TN_ARGS_15(__VA_ARGS__)
+#define TN_ARGS_17(a, ...) TN_ARG(a), TN_ARGS_16(__VA_ARGS__)
+#define TN_ARGS_18(a, ...) TN_ARG(a), TN_ARGS_17(__VA_ARGS__)
+#define TN_ARGS_19(a, ...) TN_ARG(a), TN_ARGS_18(__VA_ARGS__)
+#define TN_ARGS_20(a, ...) TN_ARG(a), TN_ARGS_19(__VA_ARGS__)
+#define TN_LIST(...) TN_COUNT(__VA_ARGS__), (const tn_arg[]){TN_ARGS(__VA_ARGS__)}
+
+/* ---- axes, placeholders, computes -------------------------------------------------------------------------------- */
+
+/* A data axis over [0, extent), extent >= 1; TVM's IterVar of kind DataPar. Belongs to one compute. As a value it is i32. */
+TN_API tn_axis *tn_axis_new(tn_context *ctx, const char *name, int64_t extent);
+/* A reduction axis over [0, extent); TVM's te.reduce_axis. */
+TN_API tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent);
+
+/* An input: tn_placeholder(ctx, "A", TN_F32, 64, 128); no extents: rank 0. Names are [A-Za-z_][A-Za-z0-9_]*. */
+#define tn_placeholder(ctx, name, ...) \
+  tn_placeholder_array((ctx), (name), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__})
+/* N numbers: the dtype, then N-1 extents. */
+TN_API tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const int64_t *dtype_and_shape);
+
+/* A computed tensor: tn_compute(ctx, "C", expression, i, j): one data axis a dimension, outermost first; none: rank 0.
+ * The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. */
+#define tn_compute(ctx, name, ...) tn_compute_array((ctx), (name), TN_LIST(__VA_ARGS__))
+TN_API tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *expr_and_axes);
+
+/* Reads an element: tn_at(A, i, k). One index a dimension, integers. */
+#define tn_at(...) tn_at_array(TN_LIST(__VA_ARGS__))
+TN_API tn_expr *tn_at_array(int n, const tn_arg *tensor_and_indices);
+
+/* Reductions: tn_sum(expression, k, l). any and all are over booleans. Identities: see tir/ir.h. */
+#define tn_sum(...) tn_reduction("sum", TN_LIST(__VA_ARGS__))
+#define tn_prod(...) tn_reduction("prod", TN_LIST(__VA_ARGS__))
+#define tn_max_over(...) tn_reduction("max", TN_LIST(__VA_ARGS__))
+#define tn_min_over(...) tn_reduction("min", TN_LIST(__VA_ARGS__))
+#define tn_any(...) tn_reduction("any", TN_LIST(__VA_ARGS__))
+#define tn_all(...) tn_reduction("all", TN_LIST(__VA_ARGS__))
+TN_API tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *expr_and_axes);
+
+/* ---- operators ----------------------------------------------------------------------------------------------------- */
+
+/* Operand types are unified as in TVM: float with float: the wider; int with float: the float; same signedness: the wider;
+ * mixed signedness: the wider, at equal width the unsigned; a C number takes the other operand's dtype if it fits.
+ * OP is the operator or function of the text form ("+", "min", "exp", ...). */
+TN_API tn_expr *tn_operator(const char *op, int n, const tn_arg *operands);
+#define tn_add(a, b) tn_operator("+", TN_LIST(a, b))
+#define tn_sub(a, b) tn_operator("-", TN_LIST(a, b))
+#define tn_mul(a, b) tn_operator("*", TN_LIST(a, b))
+#define tn_div(a, b) tn_operator("/", TN_LIST(a, b)) /* floats; two integers are refused: use tn_floordiv */
+#define tn_floordiv(a, b) tn_operator("//", TN_LIST(a, b))
+#define tn_floormod(a, b) tn_operator("%", TN_LIST(a, b))
+#define tn_minimum(a, b) tn_operator("min", TN_LIST(a, b))
+#define tn_maximum(a, b) tn_operator("max", TN_LIST(a, b))
+#define tn_pow(a, b) tn_operator("pow", TN_LIST(a, b))
+#define tn_eq(a, b) tn_operator("==", TN_LIST(a, b))
+#define tn_ne(a, b) tn_operator("!=", TN_LIST(a, b))
+#define tn_lt(a, b) tn_operator("<", TN_LIST(a, b))
+#define tn_le(a, b) tn_operator("<=", TN_LIST(a, b))
+#define tn_gt(a, b) tn_operator(">", TN_LIST(a, b))
+#define tn_ge(a, b) tn_operator(">=", TN_LIST(a, b))
+#define tn_and(a, b) tn_operator("&&", TN_LIST(a, b))
+#define tn_or(a, b) tn_operator("||", TN_LIST(a, b))
+#define tn_not(a) tn_operator("!", TN_LIST(a))
+#define tn_neg(a) tn_operator("neg", TN_LIST(a))
+#define tn_select(c, a, b) tn_operator("select", TN_LIST(c, a, b))
+#define tn_exp(a) tn_operator("exp", TN_LIST(a))
+#define tn_log(a) tn_operator("log", TN_LIST(a))
+#define tn_sqrt(a) tn_operator("sqrt", TN_LIST(a))
+#define tn_rsqrt(a) tn_operator("rsqrt", TN_LIST(a))
+#define tn_tanh(a) tn_operator("tanh", TN_LIST(a))
+#define tn_sigmoid(a) tn_operator("sigmoid", TN_LIST(a))
+#define tn_erf(a) tn_operator("erf", TN_LIST(a))
+#define tn_sin(a) tn_operator("sin", TN_LIST(a))
+#define tn_cos(a) tn_operator("cos", TN_LIST(a))
+#define tn_abs(a) tn_operator("abs", TN_LIST(a))
+#define tn_floor(a) tn_operator("floor", TN_LIST(a))
+#define tn_ceil(a) tn_operator("ceil", TN_LIST(a))
+#define tn_round(a) tn_operator("round", TN_LIST(a))
+/* A cast: tn_cast(TN_I32, x). */
+#define tn_cast(dtype, a) tn_cast_arg((dtype), TN_ARG(a))
+TN_API tn_expr *tn_cast_arg(tn_dtype dtype, tn_arg a);
+/* A constant of a given dtype. */
+TN_API tn_expr *tn_const(tn_context *ctx, tn_dtype dtype, double value);
+
+/* ---- programs ------------------------------------------------------------------------------------------------------ */
+
+/* The graph that computes some tensors: tn_program_new(ctx, A, B, C): inputs (placeholders) first, then outputs; this is
+ * the kernel's argument order. Refused: an input that no output needs, a needed placeholder that is missing, an output before an
+ * input, two tensors or two axes of one stage with the same name. */
+#define tn_program_new(ctx, ...) tn_program_array((ctx), TN_LIST(__VA_ARGS__))
+TN_API tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors);
+
+typedef struct tn_param {
+  const char *name;
+  int64_t value;
+} tn_param;
+
+/* Parses the text form (docs/language.md). PARAMS override `param` statements by name; an unknown one is refused. A parse
+ * error's message shows the line, a caret and what was expected. */
+TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);
+
+/* The canonical text form: parsing it gives the same program, printing that the same text. Owned by the context. */
+TN_API const char *tn_program_text(const tn_program *program);
+/* 16 hex digits: a hash of the canonical text. Owned by the context. */
+TN_API const char *tn_program_key(const tn_program *program);
+/* Arguments: inputs, then outputs. */
+TN_API int tn_program_arg_count(const tn_program *program);
+TN_API int tn_program_input_count(const tn_program *program);
+TN_API tn_tensor *tn_program_arg(const tn_program *program, int index);
+TN_API tn_tensor *tn_program_find(const tn_program *program, const char *tensor_name); /* NULL: none, no message */
+/* Arithmetic operations of one run, counted as TVM's FlopEstimator does (reference: AS/compute_dag.cc). */
+TN_API double tn_program_flops(const tn_program *program);
+
+TN_API const char *tn_tensor_name(const tn_tensor *tensor);
+TN_API tn_dtype tn_tensor_dtype(const tn_tensor *tensor);
+TN_API int tn_tensor_rank(const tn_tensor *tensor);
+TN_API const int64_t *tn_tensor_shape(const tn_tensor *tensor);
+
+/* Runs the program by walking its graph, one element at a time: the reference. Shares no code with lowering. Floats are
+ * computed in double and rounded when stored; integers exactly. ARGS as for the kernel (tn_program_arg). */
+TN_API tn_status tn_evaluate(tn_program *program, DLTensor *const *args, int n_args);
+/* One element of one tensor, computed on demand from the inputs (outputs in ARGS are not looked at and may be NULL). */
+TN_API tn_status tn_evaluate_at(tn_program *program, DLTensor *const *args, int n_args, const tn_tensor *tensor,
+                                const int64_t *index, double *value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

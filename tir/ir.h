@@ -1,0 +1,328 @@
+/* ir.h: the loop IR: expressions, statements, functions; how they are built, walked, printed, simplified, checked and
+ * rewritten. One expression type serves both tensor expressions (te/) and loop IR: READ and REDUCE stand only in the
+ * former, LOAD, RAMP and BROADCAST only in the latter.
+ *
+ * Semantics (the contract between te's evaluator, the simplifier and the code generator)
+ *  - Expressions are pure and total. Nodes are immutable and live in an arena; a rewrite that changes nothing returns
+ *    the same pointer. Expressions are DAGs: walks that could blow up are memoised.
+ *  - Integers wrap in two's complement at their dtype's width. FLOORDIV and FLOORMOD round towards minus infinity;
+ *    x // 0 = 0, x % 0 = 0, INT_MIN // -1 = INT_MIN. DIV is for floats only. Float to integer casts saturate, NaN -> 0;
+ *    other casts are C's; a cast to bool is "!= 0".
+ *  - MIN(a,b) = a < b ? a : b and MAX(a,b) = a > b ? a : b (so a NaN in a gives b). Floats are not reassociated; a
+ *    multiply feeding an add may be fused (contraction). Comparisons give TN_BOOL; bool is stored as one byte 0/1.
+ *  - SELECT(c, a, b) may evaluate both sides, but no memory is touched outside a buffer on the side not taken: a load that
+ *    could be out of bounds gets a predicate (pass guard_loads). AND and OR behave likewise: the right operand's loads are
+ *    only made when they matter.
+ *  - Index arithmetic is made of loop variables and constants in the loops' dtype (i32, or i64 when a buffer or extent
+ *    needs it). Lowering makes sure by interval analysis that it never overflows; analysis relies on that for expressions
+ *    whose interval fits, and treats all others (loads, wide products) as opaque wrapping values.
+ *  - Distinct buffers never overlap. A PARALLEL loop's iterations are independent; a VECTORIZED loop's iterations run in
+ *    lockstep and do not depend on each other; UNROLLED is a request for expansion. Order between statements of a SEQ holds.
+ *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there. */
+#ifndef TENON_TIR_IR_H
+#define TENON_TIR_IR_H
+
+#include "runtime/base.h"
+#include "tir/tir.h"
+
+struct tn_tensor;
+struct tn_axis;
+
+/* ---- expressions ----------------------------------------------------------------------------------------------- */
+
+/* X(NAME, text, n_args or -1, class)   class: L leaf, A arithmetic (same dtype in and out), C comparison, B boolean,
+ * M math function of floats, O other. text is the operator or function name of the text form. */
+#define TIR_OPS(X)                                    \
+  X(INT, "int", 0, L)     /* u.i; every integer dtype and bool */ \
+  X(FLOAT, "float", 0, L) /* u.f */                   \
+  X(VAR, "var", 0, L)     /* u.var */                 \
+  X(READ, "read", -1, O)  /* te: u.tensor at arg[0..n) */ \
+  X(REDUCE, "reduce", 1, O) /* te: u.reduce over arg[0] */ \
+  X(LOAD, "load", -1, O)  /* u.buffer at arg[0..n_index), then the predicate if has_predicate */ \
+  X(ADD, "+", 2, A)                                   \
+  X(SUB, "-", 2, A)                                   \
+  X(MUL, "*", 2, A)                                   \
+  X(DIV, "/", 2, A)                                   \
+  X(FLOORDIV, "//", 2, A)                             \
+  X(FLOORMOD, "%", 2, A)                              \
+  X(MIN, "min", 2, A)                                 \
+  X(MAX, "max", 2, A)                                 \
+  X(EQ, "==", 2, C)                                   \
+  X(NE, "!=", 2, C)                                   \
+  X(LT, "<", 2, C)                                    \
+  X(LE, "<=", 2, C)                                   \
+  X(GT, ">", 2, C)                                    \
+  X(GE, ">=", 2, C)                                   \
+  X(AND, "&&", 2, B)                                  \
+  X(OR, "||", 2, B)                                   \
+  X(NOT, "!", 1, B)                                   \
+  X(SELECT, "select", 3, O)                           \
+  X(CAST, "cast", 1, O)   /* to the node's dtype */   \
+  X(RAMP, "ramp", 1, O)   /* arg[0] + u.i * (0 .. lanes-1); u.i is the constant stride */ \
+  X(BROADCAST, "broadcast", 1, O)                     \
+  X(POW, "pow", 2, M)                                 \
+  X(EXP, "exp", 1, M)                                 \
+  X(LOG, "log", 1, M)                                 \
+  X(SQRT, "sqrt", 1, M)                               \
+  X(RSQRT, "rsqrt", 1, M)                             \
+  X(TANH, "tanh", 1, M)                               \
+  X(SIGMOID, "sigmoid", 1, M)                         \
+  X(ERF, "erf", 1, M)                                 \
+  X(SIN, "sin", 1, M)                                 \
+  X(COS, "cos", 1, M)                                 \
+  X(FLOOR, "floor", 1, M)                             \
+  X(CEIL, "ceil", 1, M)                               \
+  X(ROUND, "round", 1, M) /* half away from zero */   \
+  X(ABS, "abs", 1, A)     /* integers (wraps) and floats */
+
+typedef enum tir_op {
+#define X(name, text, n, class) TIR_##name,
+  TIR_OPS(X)
+#undef X
+      TIR_OP_COUNT
+} tir_op;
+
+typedef struct tir_op_info {
+  const char *name; /* "ADD" */
+  const char *text; /* "+" */
+  int8_t n_args;
+  char op_class; /* 'L' 'A' 'C' 'B' 'M' 'O' */
+} tir_op_info;
+extern const tir_op_info tir_op_table[TIR_OP_COUNT];
+
+/* A variable's identity is its address. */
+typedef struct tir_var {
+  const char *name;
+  tn_dtype dtype;
+} tir_var;
+
+typedef enum tir_scope { TIR_GLOBAL, TIR_LOCAL } tir_scope; /* parameter or root scratch; per-thread small scratch */
+
+typedef struct tir_buffer {
+  const char *name;
+  tn_dtype dtype;
+  int ndim;                   /* 0..8; 1 after flattening */
+  int64_t shape[TN_MAX_RANK];
+  const char *scope;          /* "global", "local" as given by the user */
+  bool is_param;              /* a function argument, not an ALLOC */
+  bool is_input;              /* a parameter that is only read */
+} tir_buffer;
+
+/* sum, prod, max, min, any, all. Identity: 0, 1, -inf (integers: lowest), +inf (integers: highest), false, true. */
+#define TIR_COMBINERS(X) X(SUM, "sum") X(PROD, "prod") X(MAX, "max") X(MIN, "min") X(ANY, "any") X(ALL, "all")
+typedef enum tir_combiner {
+#define X(name, text) TIR_REDUCE_##name,
+  TIR_COMBINERS(X)
+#undef X
+      TIR_COMBINER_COUNT
+} tir_combiner;
+
+typedef struct tir_reduce {
+  tir_combiner combiner;
+  int n_axes;
+  struct tn_axis **axes;
+} tir_reduce;
+
+typedef struct tir_expr tir_expr;
+struct tir_expr {
+  uint8_t op;    /* tir_op */
+  uint8_t dtype; /* tn_dtype of one lane */
+  uint16_t lanes; /* 1: scalar */
+  uint16_t n_args;
+  bool has_predicate; /* LOAD: the last argument is a bool predicate of the same lanes */
+  union {
+    int64_t i;
+    double f;
+    const tir_var *var;
+    const tir_buffer *buffer;
+    struct tn_tensor *tensor;
+    const tir_reduce *reduce;
+  } u;
+  const tir_expr *arg[];
+};
+
+/* Constructors. They return NULL when an argument is NULL or memory ran out. They fold constants and drop trivial
+ * operations (x+0, x*1, select(true,..)), nothing more; operands must agree in dtype and lanes (asserted), except that a
+ * scalar operand next to a vector one is broadcast. Type conversion rules belong to te/. */
+const tir_expr *tir_int(runtime_arena *arena, tn_dtype dtype, int64_t value);  /* wraps value to dtype */
+const tir_expr *tir_float(runtime_arena *arena, tn_dtype dtype, double value);
+const tir_expr *tir_const(runtime_arena *arena, tn_dtype dtype, double value); /* int or float by dtype */
+const tir_expr *tir_var_expr(runtime_arena *arena, const tir_var *var);
+const tir_expr *tir_unary(runtime_arena *arena, tir_op op, const tir_expr *a);
+const tir_expr *tir_binary(runtime_arena *arena, tir_op op, const tir_expr *a, const tir_expr *b);
+const tir_expr *tir_select(runtime_arena *arena, const tir_expr *c, const tir_expr *a, const tir_expr *b);
+const tir_expr *tir_cast(runtime_arena *arena, tn_dtype dtype, const tir_expr *a);
+const tir_expr *tir_load(runtime_arena *arena, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
+                         const tir_expr *predicate /* or NULL */);
+const tir_expr *tir_read(runtime_arena *arena, struct tn_tensor *tensor, tn_dtype dtype, int n, const tir_expr *const *index);
+const tir_expr *tir_reduce_expr(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *source);
+const tir_expr *tir_ramp(runtime_arena *arena, const tir_expr *base, int64_t stride, int lanes);
+const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes);
+/* The combiner's identity for a dtype, and combine(a, b). */
+const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dtype dtype);
+const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const tir_expr *a, const tir_expr *b);
+/* The same node with other arguments (E itself when all are the same pointers). Folds like the constructors. */
+const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args);
+
+bool tir_is_int(const tir_expr *e, int64_t *value);                /* a scalar or broadcast integer constant */
+bool tir_equal(const tir_expr *a, const tir_expr *b);              /* structural; variables, buffers by address */
+bool tir_uses_var(const tir_expr *e, const tir_var *var);
+int tir_n_index(const tir_expr *load);                             /* arguments without the predicate */
+const tir_expr *tir_predicate(const tir_expr *load);               /* or NULL */
+
+/* ---- statements ------------------------------------------------------------------------------------------------ */
+
+typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL } tir_loop_kind;
+typedef enum tir_stmt_kind { TIR_FOR, TIR_STORE, TIR_IF, TIR_ALLOC, TIR_SEQ, TIR_ATTR, TIR_NOP } tir_stmt_kind;
+
+typedef struct tir_stmt tir_stmt;
+struct tir_stmt {
+  tir_stmt_kind kind;
+  union {
+    struct { /* for (var = min; var < min + extent; var++) */
+      const tir_var *var;
+      const tir_expr *min, *extent;
+      tir_loop_kind kind;
+      bool peel; /* partition this loop so that its last, partial iterations stand apart (pass partition) */
+      const tir_stmt *body;
+    } loop;
+    struct {
+      const tir_buffer *buffer;
+      int n_index;
+      const tir_expr *const *index;
+      const tir_expr *value;
+      const tir_expr *predicate; /* or NULL */
+    } store;
+    struct {
+      const tir_expr *cond;
+      const tir_stmt *then_body, *else_body; /* else may be NULL */
+    } branch;
+    struct { /* the buffer lives around body */
+      const tir_buffer *buffer;
+      const tir_stmt *body;
+    } alloc;
+    struct {
+      int n;
+      const tir_stmt *const *stmts;
+    } seq;
+    struct { /* key: "auto_unroll_max_step" around a loop body */
+      const char *key;
+      int64_t value;
+      const tir_stmt *body;
+    } attr;
+  } u;
+};
+
+const tir_stmt *tir_for(runtime_arena *arena, const tir_var *var, const tir_expr *min, const tir_expr *extent,
+                        tir_loop_kind kind, const tir_stmt *body);
+const tir_stmt *tir_store(runtime_arena *arena, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
+                          const tir_expr *value, const tir_expr *predicate);
+const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stmt *then_body, const tir_stmt *else_body);
+const tir_stmt *tir_alloc(runtime_arena *arena, const tir_buffer *buffer, const tir_stmt *body);
+const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmts); /* flattens nested SEQ, drops NOP */
+const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, const tir_stmt *body);
+const tir_stmt *tir_nop(runtime_arena *arena);
+
+typedef struct tir_func {
+  const char *name;
+  int n_params, n_inputs; /* params[0..n_inputs) are read only, the others written */
+  const tir_buffer **params;
+  tn_dtype index_dtype;   /* of loop variables: TN_I32, or TN_I64 */
+  const tir_stmt *body;
+} tir_func;
+
+/* ---- walking and rewriting ------------------------------------------------------------------------------------- */
+
+typedef enum tir_walk { TIR_WALK_ON, TIR_WALK_PRUNE, TIR_WALK_STOP } tir_walk;
+
+/* Pre-order over an expression, each shared node once. Returns false when the visitor stopped. */
+bool tir_walk_expr(const tir_expr *e, tir_walk (*visit)(void *user, const tir_expr *e), void *user);
+/* Pre-order over statements and the expressions in them; either visitor may be NULL. */
+typedef struct tir_visitor {
+  tir_walk (*stmt)(void *user, const tir_stmt *s);
+  tir_walk (*expr)(void *user, const tir_expr *e);
+  void *user;
+} tir_visitor;
+bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *visitor);
+
+/* Bottom-up rewriting. The callbacks get a node whose children are already rewritten and return a replacement (or the same
+ * pointer). stmt or expr may be NULL. Shared subexpressions are rewritten once. */
+typedef struct tir_rewriter {
+  runtime_arena *arena;
+  const tir_stmt *(*stmt)(void *user, const tir_stmt *s);
+  const tir_expr *(*expr)(void *user, const tir_expr *e);
+  void *user;
+} tir_rewriter;
+const tir_expr *tir_rewrite_expr(const tir_rewriter *rewriter, const tir_expr *e);
+const tir_stmt *tir_rewrite_stmt(const tir_rewriter *rewriter, const tir_stmt *s);
+
+/* Replaces variables by expressions. */
+typedef struct tir_binding {
+  const tir_var *var;
+  const tir_expr *value;
+} tir_binding;
+const tir_expr *tir_substitute(runtime_arena *arena, const tir_expr *e, int n, const tir_binding *bindings);
+const tir_stmt *tir_substitute_stmt(runtime_arena *arena, const tir_stmt *s, int n, const tir_binding *bindings);
+
+/* ---- analysis -------------------------------------------------------------------------------------------------- */
+
+typedef struct tir_interval {
+  int64_t lo, hi; /* inclusive; INT64_MIN / INT64_MAX: unbounded */
+} tir_interval;
+
+/* What is known while looking at an expression: the ranges of the variables in scope, and conditions known to hold.
+ * A linked list on the caller's stack or in an arena: entering a scope is making a node. */
+typedef struct tir_scope_env tir_env;
+struct tir_scope_env {
+  const tir_env *outer;
+  const tir_var *var;      /* var in [range.lo, range.hi] ... */
+  tir_interval range;
+  const tir_expr *cond;    /* ... or (var == NULL) a condition that holds */
+};
+
+/* Bounds of an integer expression; unbounded where nothing is known or where it could wrap at its dtype. */
+tir_interval tir_bounds(const tir_env *env, const tir_expr *e);
+/* True only when the boolean expression holds for every value of the variables in env. */
+bool tir_prove(runtime_arena *arena, const tir_env *env, const tir_expr *cond);
+/* Canonical form: interval and affine reasoning over + - * // % min max, comparisons, booleans, select. Keeps the
+ * expression's value for every assignment allowed by env. Idempotent. */
+const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir_expr *e);
+
+/* ---- printing (TVM's textual style, minimal parentheses) -------------------------------------------------------- */
+
+/* `i.outer*20 + i.inner < 1024`; loads as A[i*1024 + j], vector accesses A[ramp(i*1024, 1, 32)]; f32 constants 0f32. */
+void tir_print_expr(runtime_str *out, const tir_expr *e);
+/* `for (x.outer: int32, 0, 52) "parallel" {` ... two spaces a level. */
+void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent);
+void tir_print_func(runtime_str *out, const tir_func *f);
+
+/* ---- passes ---------------------------------------------------------------------------------------------------- */
+
+typedef struct tir_pass_options {
+  int auto_unroll_max_step;  /* for loops outside any pragma (0) */
+  int64_t max_unrolled_body; /* an unroll that would make more statements than this is left a loop (4096) */
+  bool check;                /* run tir_check between passes */
+} tir_pass_options;
+
+typedef struct tir_pass_context {
+  tn_context *ctx;       /* errors, debug dumps */
+  runtime_arena *arena;
+  tir_pass_options options;
+} tir_pass_context;
+
+/* Each pass: requires / establishes / breaks stand above its definition. NULL: failed, message in ctx. */
+typedef tir_func *(*tir_pass_fn)(tir_pass_context *p, tir_func *f);
+typedef struct tir_pass {
+  const char *name;
+  tir_pass_fn run;
+} tir_pass;
+extern const tir_pass tir_passes[]; /* in pipeline order, ended by {NULL, NULL} */
+
+/* Runs the whole pipeline on lowered (multi-dimensional) loop IR: afterwards buffers are flat, no vectorized or unrolled
+ * loop is left (but those too large), peeled loops are partitioned, guards hoisted, loads that could leave a buffer have predicates. */
+tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f);
+/* Well-formedness: variables bound once on a path and used in scope, dtypes and lanes agree, ranks fit, constants in
+ * range, buffers allocated around their uses, inputs never stored to. TN_ERROR_INTERNAL with the invariant's name. */
+tn_status tir_check(tn_context *ctx, const tir_func *f);
+
+#endif
