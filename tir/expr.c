@@ -1,0 +1,326 @@
+/* expr.c: expression nodes: the table of operators, the constructors with their folding, equality and small queries. */
+#include <assert.h>
+#include <math.h>
+
+#include "tir/internal.h"
+
+const tir_op_info tir_op_table[TIR_OP_COUNT] = {
+#define X(name, text, n_args, op_class) [TIR_##name] = {#name, text, n_args, (#op_class)[0]},
+    TIR_OPS(X)
+#undef X
+};
+
+/* ---- nodes and leaves -------------------------------------------------------------------------------------------- */
+
+/* A node with room for n arguments, copied from args unless NULL. NULL: no memory. */
+static tir_expr *new_node(runtime_arena *arena, tir_op op, tn_dtype dtype, int lanes, int n,
+                          const tir_expr *const *args) {
+  tir_expr *e = runtime_alloc(arena, sizeof(tir_expr) + sizeof(tir_expr *) * (size_t)n);
+  if (e == NULL) return NULL;
+  e->op = (uint8_t)op;
+  e->dtype = (uint8_t)dtype;
+  e->lanes = (uint16_t)lanes;
+  e->n_args = (uint16_t)n;
+  for (int i = 0; i < n; i++) e->arg[i] = args[i];
+  return e;
+}
+
+const tir_expr *tir_int(runtime_arena *arena, tn_dtype dtype, int64_t value) {
+  tir_expr *e = new_node(arena, TIR_INT, dtype, 1, 0, NULL);
+  if (e != NULL) e->u.i = tir_wrap(dtype, value);
+  return e;
+}
+
+const tir_expr *tir_float(runtime_arena *arena, tn_dtype dtype, double value) {
+  tir_expr *e = new_node(arena, TIR_FLOAT, dtype, 1, 0, NULL);
+  if (e != NULL) e->u.f = dtype == TN_F32 ? (double)(float)value : value;
+  return e;
+}
+
+const tir_expr *tir_const(runtime_arena *arena, tn_dtype dtype, double value) {
+  return tn_dtype_is_float(dtype) ? tir_float(arena, dtype, value) : tir_int(arena, dtype, (int64_t)value);
+}
+
+const tir_expr *tir_var_expr(runtime_arena *arena, const tir_var *var) {
+  if (var == NULL) return NULL;
+  tir_expr *e = new_node(arena, TIR_VAR, var->dtype, 1, 0, NULL);
+  if (e != NULL) e->u.var = var;
+  return e;
+}
+
+/* ---- trivial operations ------------------------------------------------------------------------------------------ */
+
+/* Whether E is the constant VALUE, as a scalar or broadcast; for floats with the sign of zero respected. */
+static bool is_value(const tir_expr *e, double value) {
+  e = tir_unbroadcast(e);
+  if (e->op == TIR_INT) return (double)e->u.i == value;
+  return e->op == TIR_FLOAT && e->u.f == value && signbit(e->u.f) == signbit(value);
+}
+
+/* A zero that can be left out of an addition: an integer 0, or the float -0 (x + 0.0 would turn -0 into +0). */
+static bool is_additive_zero(const tir_expr *e) { return is_value(e, tn_dtype_is_float(e->dtype) ? -0.0 : 0.0); }
+
+static bool is_int_value(const tir_expr *e, int64_t value) {
+  int64_t v;
+  return tir_is_int(e, &v) && v == value;
+}
+
+/* What a OP b is without computing, or NULL. */
+static const tir_expr *trivial_arithmetic(tir_op op, const tir_expr *a, const tir_expr *b) {
+  switch ((int)op) {
+    case TIR_ADD: return is_additive_zero(b) ? a : is_additive_zero(a) ? b : NULL;
+    case TIR_SUB: return is_value(b, 0.0) ? a : NULL;
+    case TIR_MUL:
+      if (is_int_value(a, 0) || is_value(b, 1)) return a;
+      return is_int_value(b, 0) || is_value(a, 1) ? b : NULL;
+    case TIR_DIV: return is_value(b, 1) ? a : NULL;
+    case TIR_FLOORDIV: return is_int_value(a, 0) || is_int_value(b, 1) ? a : is_int_value(b, 0) ? b : NULL;
+    case TIR_FLOORMOD: return is_int_value(a, 0) ? a : is_int_value(b, 0) ? b : NULL;
+    default: return NULL;
+  }
+}
+
+static const tir_expr *trivial_boolean(tir_op op, const tir_expr *a, const tir_expr *b) {
+  int64_t v;
+  bool is_and = op == TIR_AND;
+  if (!is_and && op != TIR_OR) return NULL;
+  if (a == b) return a;
+  if (tir_is_int(a, &v)) return (v != 0) == is_and ? b : a;
+  if (tir_is_int(b, &v)) return (v != 0) == is_and ? a : b;
+  return NULL;
+}
+
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+const tir_expr *tir_unary(runtime_arena *arena, tir_op op, const tir_expr *a) {
+  if (a == NULL) return NULL;
+  assert(tir_op_table[op].n_args == 1 && "a unary operator");
+  const tir_expr *folded = tir_fold(arena, op, tir_unbroadcast(a), NULL);
+  if (folded != NULL) return a->lanes > 1 ? tir_broadcast(arena, folded, a->lanes) : folded;
+  if (op == TIR_NOT && a->op == TIR_NOT) return a->arg[0];
+  return new_node(arena, op, a->dtype, a->lanes, 1, &a);
+}
+
+/* Brings two operands to the same number of lanes. False: no memory. */
+static bool match_lanes(runtime_arena *arena, const tir_expr **a, const tir_expr **b) {
+  if ((*a)->lanes == (*b)->lanes) return true;
+  const tir_expr **scalar = (*a)->lanes == 1 ? a : b;
+  assert((*scalar)->lanes == 1 && "lanes agree");
+  *scalar = tir_broadcast(arena, *scalar, RUNTIME_MAX((*a)->lanes, (*b)->lanes));
+  return *scalar != NULL;
+}
+
+const tir_expr *tir_binary(runtime_arena *arena, tir_op op, const tir_expr *a, const tir_expr *b) {
+  if (a == NULL || b == NULL || !match_lanes(arena, &a, &b)) return NULL;
+  assert(tir_op_table[op].n_args == 2 && "a binary operator");
+  assert(a->dtype == b->dtype && "operand dtypes agree");
+  const tir_expr *folded = tir_fold(arena, op, tir_unbroadcast(a), tir_unbroadcast(b));
+  if (folded != NULL) return a->lanes > 1 ? tir_broadcast(arena, folded, a->lanes) : folded;
+  const tir_expr *trivial = trivial_arithmetic(op, a, b);
+  if (trivial == NULL) trivial = trivial_boolean(op, a, b);
+  if (trivial != NULL) return trivial;
+  if (op == TIR_FLOORMOD && is_int_value(b, 1)) return tir_binary(arena, TIR_SUB, b, b);
+  tn_dtype dtype = tir_op_table[op].op_class == 'C' ? TN_BOOL : (tn_dtype)a->dtype;
+  const tir_expr *args[] = {a, b};
+  return new_node(arena, op, dtype, a->lanes, 2, args);
+}
+
+const tir_expr *tir_select(runtime_arena *arena, const tir_expr *c, const tir_expr *a, const tir_expr *b) {
+  if (c == NULL || a == NULL || b == NULL || !match_lanes(arena, &a, &b)) return NULL;
+  if (c->lanes > 1 && a->lanes == 1 && (!match_lanes(arena, &c, &a) || !match_lanes(arena, &c, &b))) return NULL;
+  if (c->lanes < a->lanes && !match_lanes(arena, &c, &a)) return NULL;
+  assert(c->dtype == TN_BOOL && a->dtype == b->dtype && "select's dtypes agree");
+  int64_t taken;
+  if (tir_is_int(c, &taken)) return taken ? a : b;
+  if (a == b) return a;
+  const tir_expr *args[] = {c, a, b};
+  return new_node(arena, TIR_SELECT, a->dtype, a->lanes, 3, args);
+}
+
+const tir_expr *tir_cast(runtime_arena *arena, tn_dtype dtype, const tir_expr *a) {
+  if (a == NULL || a->dtype == dtype) return a;
+  if (tir_is_const(a)) return tir_fold_cast(arena, dtype, a);
+  if (a->op == TIR_BROADCAST) return tir_broadcast(arena, tir_cast(arena, dtype, a->arg[0]), a->lanes);
+  return new_node(arena, TIR_CAST, dtype, a->lanes, 1, &a);
+}
+
+const tir_expr *tir_ramp(runtime_arena *arena, const tir_expr *base, int64_t stride, int lanes) {
+  if (base == NULL || lanes == 1) return base;
+  assert(base->lanes == 1 && lanes > 1 && "a ramp over a scalar");
+  if (stride == 0) return tir_broadcast(arena, base, lanes);
+  tir_expr *e = new_node(arena, TIR_RAMP, base->dtype, lanes, 1, &base);
+  if (e != NULL) e->u.i = stride;
+  return e;
+}
+
+const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes) {
+  if (a == NULL || a->lanes == lanes) return a;
+  assert(a->lanes == 1 && "a broadcast of a scalar");
+  return new_node(arena, TIR_BROADCAST, a->dtype, lanes, 1, &a);
+}
+
+/* ---- memory and te nodes ----------------------------------------------------------------------------------------- */
+
+static bool any_null(int n, const tir_expr *const *args) {
+  for (int i = 0; i < n; i++) {
+    if (args[i] == NULL) return true;
+  }
+  return false;
+}
+
+const tir_expr *tir_load(runtime_arena *arena, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
+                         const tir_expr *predicate) {
+  if (buffer == NULL || any_null(n_index, index)) return NULL;
+  const tir_expr *args[TN_MAX_RANK + 1];
+  int lanes = predicate != NULL ? predicate->lanes : 1, n = n_index;
+  for (int i = 0; i < n_index; i++) lanes = RUNTIME_MAX(lanes, index[i]->lanes);
+  for (int i = 0; i < n_index; i++) args[i] = tir_broadcast(arena, index[i], lanes);
+  int64_t value;
+  if (predicate != NULL && tir_is_int(predicate, &value)) {
+    if (!value) return tir_broadcast(arena, tir_const(arena, buffer->dtype, 0), lanes);
+    predicate = NULL;
+  }
+  if (predicate != NULL) args[n++] = tir_broadcast(arena, predicate, lanes);
+  if (any_null(n, args)) return NULL;
+  tir_expr *e = new_node(arena, TIR_LOAD, buffer->dtype, lanes, n, args);
+  if (e == NULL) return NULL;
+  e->u.buffer = buffer;
+  e->has_predicate = predicate != NULL;
+  return e;
+}
+
+const tir_expr *tir_read(runtime_arena *arena, struct tn_tensor *tensor, tn_dtype dtype, int n,
+                         const tir_expr *const *index) {
+  if (tensor == NULL || any_null(n, index)) return NULL;
+  tir_expr *e = new_node(arena, TIR_READ, dtype, 1, n, index);
+  if (e != NULL) e->u.tensor = tensor;
+  return e;
+}
+
+const tir_expr *tir_reduce_expr(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *source) {
+  if (reduce == NULL || source == NULL) return NULL;
+  tir_expr *e = new_node(arena, TIR_REDUCE, source->dtype, 1, 1, &source);
+  if (e != NULL) e->u.reduce = reduce;
+  return e;
+}
+
+/* ---- combiners --------------------------------------------------------------------------------------------------- */
+
+const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dtype dtype) {
+  bool is_float = tn_dtype_is_float(dtype);
+  tir_interval range = tir_dtype_range(dtype);
+  switch (combiner) {
+    case TIR_REDUCE_SUM:
+    case TIR_REDUCE_ANY: return tir_const(arena, dtype, 0);
+    case TIR_REDUCE_PROD:
+    case TIR_REDUCE_ALL: return tir_const(arena, dtype, 1);
+    case TIR_REDUCE_MAX: return is_float ? tir_float(arena, dtype, -INFINITY) : tir_int(arena, dtype, range.lo);
+    case TIR_REDUCE_MIN: return is_float ? tir_float(arena, dtype, INFINITY) : tir_int(arena, dtype, range.hi);
+    case TIR_COMBINER_COUNT: break;
+  }
+  return NULL;
+}
+
+const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const tir_expr *a, const tir_expr *b) {
+  static const tir_op ops[TIR_COMBINER_COUNT] = {
+      [TIR_REDUCE_SUM] = TIR_ADD, [TIR_REDUCE_PROD] = TIR_MUL, [TIR_REDUCE_MAX] = TIR_MAX,
+      [TIR_REDUCE_MIN] = TIR_MIN, [TIR_REDUCE_ANY] = TIR_OR,   [TIR_REDUCE_ALL] = TIR_AND,
+  };
+  return tir_binary(arena, ops[combiner], a, b);
+}
+
+/* ---- the same node again ----------------------------------------------------------------------------------------- */
+
+static bool same_args(const tir_expr *e, const tir_expr *const *args) {
+  for (int i = 0; i < e->n_args; i++) {
+    if (e->arg[i] != args[i]) return false;
+  }
+  return true;
+}
+
+const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args) {
+  if (e == NULL || same_args(e, args)) return e;
+  switch ((int)e->op) {
+    case TIR_READ: return tir_read(arena, e->u.tensor, e->dtype, e->n_args, args);
+    case TIR_REDUCE: return tir_reduce_expr(arena, e->u.reduce, args[0]);
+    case TIR_LOAD: {
+      int n = tir_n_index(e);
+      return e->has_predicate && args[n] == NULL ? NULL
+                                                 : tir_load(arena, e->u.buffer, n, args, e->has_predicate ? args[n] : NULL);
+    }
+    case TIR_SELECT: return tir_select(arena, args[0], args[1], args[2]);
+    case TIR_CAST: return tir_cast(arena, e->dtype, args[0]);
+    case TIR_RAMP: return tir_ramp(arena, args[0], e->u.i, e->lanes);
+    case TIR_BROADCAST: return tir_broadcast(arena, args[0], e->lanes);
+    default: break;
+  }
+  return e->n_args == 1 ? tir_unary(arena, e->op, args[0]) : tir_binary(arena, e->op, args[0], args[1]);
+}
+
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
+
+bool tir_is_int(const tir_expr *e, int64_t *value) {
+  e = tir_unbroadcast(e);
+  if (e->op != TIR_INT) return false;
+  *value = e->u.i;
+  return true;
+}
+
+int tir_n_index(const tir_expr *load) { return load->n_args - load->has_predicate; }
+
+const tir_expr *tir_predicate(const tir_expr *load) { return load->has_predicate ? load->arg[load->n_args - 1] : NULL; }
+
+/* Pairs already found equal, so that comparing two DAGs with much sharing stays linear. Direct-mapped: losing an entry
+ * costs time only. */
+enum { PAIR_SLOTS = 256, PAIR_CACHE_AFTER = 64 };
+typedef struct pair_cache {
+  int n_compared;
+  const tir_expr *(*pairs)[2];
+} pair_cache;
+
+static bool leaves_equal(const tir_expr *a, const tir_expr *b) {
+  switch ((int)a->op) {
+    case TIR_INT:
+    case TIR_RAMP: return a->u.i == b->u.i;
+    case TIR_FLOAT: return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
+    case TIR_VAR: return a->u.var == b->u.var;
+    case TIR_READ: return a->u.tensor == b->u.tensor;
+    case TIR_REDUCE: return a->u.reduce == b->u.reduce;
+    case TIR_LOAD: return a->u.buffer == b->u.buffer && a->has_predicate == b->has_predicate;
+    default: return true;
+  }
+}
+
+static bool nodes_equal(pair_cache *cache, const tir_expr *a, const tir_expr *b) {
+  if (a == b) return true;
+  if (a->op != b->op || a->dtype != b->dtype || a->lanes != b->lanes || a->n_args != b->n_args) return false;
+  if (!leaves_equal(a, b)) return false;
+  if (a->n_args == 0) return true;
+  const tir_expr **slot = NULL;
+  if (cache->pairs != NULL) {
+    slot = cache->pairs[(((uintptr_t)a >> 4) * 31 + ((uintptr_t)b >> 4)) % PAIR_SLOTS];
+    if (slot[0] == a && slot[1] == b) return true;
+  }
+  for (int i = 0; i < a->n_args; i++) {
+    if (!nodes_equal(cache, a->arg[i], b->arg[i])) return false;
+  }
+  if (slot != NULL) slot[0] = a, slot[1] = b;
+  return cache->pairs != NULL || ++cache->n_compared <= PAIR_CACHE_AFTER;
+}
+
+bool tir_equal(const tir_expr *a, const tir_expr *b) {
+  if (a == b) return true;
+  if (a == NULL || b == NULL) return false;
+  pair_cache small = {0, NULL};
+  if (nodes_equal(&small, a, b)) return true;
+  if (small.n_compared <= PAIR_CACHE_AFTER) return false;
+  const tir_expr *pairs[PAIR_SLOTS][2] = {0};
+  pair_cache large = {0, pairs};
+  return nodes_equal(&large, a, b);
+}
+
+static tir_walk find_var(void *user, const tir_expr *e) {
+  return e->op == TIR_VAR && e->u.var == user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+bool tir_uses_var(const tir_expr *e, const tir_var *var) { return !tir_walk_expr(e, find_var, (void *)var); }
