@@ -22,4 +22,42 @@ static inline bool tir_is_const(const tir_expr *e) { return e->op == TIR_INT || 
 /* The scalar under a broadcast, or E. */
 static inline const tir_expr *tir_unbroadcast(const tir_expr *e) { return e->op == TIR_BROADCAST ? e->arg[0] : e; }
 
+/* ---- a map from node to node with a small table on the stack (memo.c) --------------------------------------------- */
+
+enum { TIR_MEMO_INLINE = 64 };
+/* Zero-initialise count and capacity with tir_memo_init. When memory runs out entries are lost, which costs time only. */
+typedef struct tir_memo {
+  const void **slots; /* key, value pairs */
+  int n, capacity;
+  const void *small[2 * TIR_MEMO_INLINE];
+} tir_memo;
+
+void tir_memo_init(tir_memo *memo);
+void tir_memo_free(tir_memo *memo);
+const void *tir_memo_get(const tir_memo *memo, const void *key); /* NULL: not there */
+void tir_memo_put(tir_memo *memo, const void *key, const void *value);
+/* True when KEY was not there yet. */
+bool tir_memo_add(tir_memo *memo, const void *key);
+
+/* ---- statements with other parts (stmt.c): the same pointer when nothing differs ----------------------------------- */
+
+typedef const tir_stmt *(*tir_stmt_fn)(void *user, const tir_stmt *s);
+typedef const tir_expr *(*tir_expr_fn)(void *user, const tir_expr *e);
+
+/* Applies FN to the direct child statements, or to the expressions that stand in S itself. NULL from FN gives NULL. */
+const tir_stmt *tir_map_children(runtime_arena *arena, const tir_stmt *s, tir_stmt_fn fn, void *user);
+const tir_stmt *tir_map_exprs(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user);
+/* A FOR with other bounds and body; var, kind and peel stay. */
+const tir_stmt *tir_for_with(runtime_arena *arena, const tir_stmt *s, const tir_expr *min, const tir_expr *extent,
+                             const tir_stmt *body);
+/* A FOR of another kind. */
+const tir_stmt *tir_for_kind(runtime_arena *arena, const tir_stmt *s, tir_loop_kind kind);
+const tir_stmt *tir_if_with(runtime_arena *arena, const tir_stmt *s, const tir_expr *cond, const tir_stmt *then_body,
+                            const tir_stmt *else_body);
+/* A FOR, ALLOC or ATTR around another body; tir_body gives the body of one, NULL for other kinds. */
+const tir_stmt *tir_with_body(runtime_arena *arena, const tir_stmt *s, const tir_stmt *body);
+const tir_stmt *tir_body(const tir_stmt *s);
+/* True when S is a FOR whose min and extent are constants. */
+bool tir_const_loop(const tir_stmt *s, int64_t *min, int64_t *extent);
+
 #endif

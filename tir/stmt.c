@@ -117,3 +117,114 @@ const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmt
   s->u.seq.stmts = flat;
   return s;
 }
+
+/* ---- statements with other parts --------------------------------------------------------------------------------- */
+
+const tir_stmt *tir_for_with(runtime_arena *arena, const tir_stmt *s, const tir_expr *min, const tir_expr *extent,
+                             const tir_stmt *body) {
+  if (min == s->u.loop.min && extent == s->u.loop.extent && body == s->u.loop.body) return s;
+  if (min == NULL || extent == NULL || body == NULL) return NULL;
+  tir_stmt *copy = runtime_copy(arena, s, sizeof *s);
+  if (copy == NULL) return NULL;
+  copy->u.loop.min = min;
+  copy->u.loop.extent = extent;
+  copy->u.loop.body = body;
+  return copy;
+}
+
+const tir_stmt *tir_for_kind(runtime_arena *arena, const tir_stmt *s, tir_loop_kind kind) {
+  if (s->u.loop.kind == kind) return s;
+  tir_stmt *copy = runtime_copy(arena, s, sizeof *s);
+  if (copy != NULL) copy->u.loop.kind = kind;
+  return copy;
+}
+
+const tir_stmt *tir_if_with(runtime_arena *arena, const tir_stmt *s, const tir_expr *cond, const tir_stmt *then_body,
+                            const tir_stmt *else_body) {
+  if (cond == s->u.branch.cond && then_body == s->u.branch.then_body && else_body == s->u.branch.else_body) return s;
+  return tir_if(arena, cond, then_body, else_body);
+}
+
+const tir_stmt *tir_body(const tir_stmt *s) {
+  switch (s->kind) {
+    case TIR_FOR: return s->u.loop.body;
+    case TIR_ALLOC: return s->u.alloc.body;
+    case TIR_ATTR: return s->u.attr.body;
+    case TIR_STORE:
+    case TIR_IF:
+    case TIR_SEQ:
+    case TIR_NOP: break;
+  }
+  return NULL;
+}
+
+const tir_stmt *tir_with_body(runtime_arena *arena, const tir_stmt *s, const tir_stmt *body) {
+  if (body == tir_body(s)) return s;
+  if (s->kind == TIR_FOR) return tir_for_with(arena, s, s->u.loop.min, s->u.loop.extent, body);
+  if (s->kind == TIR_ALLOC) return tir_alloc(arena, s->u.alloc.buffer, body);
+  return tir_attr(arena, s->u.attr.key, s->u.attr.value, body);
+}
+
+bool tir_const_loop(const tir_stmt *s, int64_t *min, int64_t *extent) {
+  return s->kind == TIR_FOR && tir_is_int(s->u.loop.min, min) && tir_is_int(s->u.loop.extent, extent);
+}
+
+static const tir_stmt *map_seq(runtime_arena *arena, const tir_stmt *s, tir_stmt_fn fn, void *user) {
+  const tir_stmt **mapped = NULL;
+  for (int i = 0; i < s->u.seq.n; i++) {
+    const tir_stmt *old = s->u.seq.stmts[i], *new = fn(user, old);
+    if (new == NULL) return NULL;
+    if (new != old && mapped == NULL) {
+      mapped = runtime_copy(arena, s->u.seq.stmts, sizeof *mapped * (size_t)s->u.seq.n);
+      if (mapped == NULL) return NULL;
+    }
+    if (mapped != NULL) mapped[i] = new;
+  }
+  return mapped == NULL ? s : tir_seq(arena, s->u.seq.n, mapped);
+}
+
+static const tir_stmt *map_branch(runtime_arena *arena, const tir_stmt *s, tir_stmt_fn fn, void *user) {
+  const tir_stmt *then_body = fn(user, s->u.branch.then_body), *else_body = NULL;
+  if (then_body == NULL) return NULL;
+  if (s->u.branch.else_body != NULL && (else_body = fn(user, s->u.branch.else_body)) == NULL) return NULL;
+  return tir_if_with(arena, s, s->u.branch.cond, then_body, else_body);
+}
+
+const tir_stmt *tir_map_children(runtime_arena *arena, const tir_stmt *s, tir_stmt_fn fn, void *user) {
+  switch (s->kind) {
+    case TIR_STORE:
+    case TIR_NOP: return s;
+    case TIR_SEQ: return map_seq(arena, s, fn, user);
+    case TIR_IF: return map_branch(arena, s, fn, user);
+    case TIR_FOR:
+    case TIR_ALLOC:
+    case TIR_ATTR: break;
+  }
+  return tir_with_body(arena, s, fn(user, tir_body(s)));
+}
+
+static const tir_stmt *map_store(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
+  const tir_expr *index[TN_MAX_RANK], *predicate = NULL;
+  bool changed = false;
+  for (int i = 0; i < s->u.store.n_index; i++) {
+    if ((index[i] = fn(user, s->u.store.index[i])) == NULL) return NULL;
+    changed = changed || index[i] != s->u.store.index[i];
+  }
+  const tir_expr *value = fn(user, s->u.store.value);
+  if (s->u.store.predicate != NULL && (predicate = fn(user, s->u.store.predicate)) == NULL) return NULL;
+  if (!changed && value == s->u.store.value && predicate == s->u.store.predicate) return s;
+  return tir_store(arena, s->u.store.buffer, s->u.store.n_index, index, value, predicate);
+}
+
+const tir_stmt *tir_map_exprs(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
+  switch (s->kind) {
+    case TIR_STORE: return map_store(arena, s, fn, user);
+    case TIR_FOR: return tir_for_with(arena, s, fn(user, s->u.loop.min), fn(user, s->u.loop.extent), s->u.loop.body);
+    case TIR_IF: return tir_if_with(arena, s, fn(user, s->u.branch.cond), s->u.branch.then_body, s->u.branch.else_body);
+    case TIR_ALLOC:
+    case TIR_SEQ:
+    case TIR_ATTR:
+    case TIR_NOP: break;
+  }
+  return s;
+}

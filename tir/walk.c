@@ -1,0 +1,69 @@
+/* walk.c: pre-order walks over expressions and statements; a shared expression node is seen once. */
+#include "tir/internal.h"
+
+typedef struct walker {
+  tir_walk (*visit)(void *user, const tir_expr *e);
+  void *user;
+  tir_memo *seen; /* NULL: the expression is a leaf, nothing can be shared */
+} walker;
+
+static bool walk(walker *w, const tir_expr *e) {
+  if (e->n_args > 0 && !tir_memo_add(w->seen, e)) return true;
+  tir_walk next = w->visit(w->user, e);
+  if (next == TIR_WALK_STOP) return false;
+  if (next == TIR_WALK_PRUNE) return true;
+  for (int i = 0; i < e->n_args; i++) {
+    if (!walk(w, e->arg[i])) return false;
+  }
+  return true;
+}
+
+bool tir_walk_expr(const tir_expr *e, tir_walk (*visit)(void *user, const tir_expr *e), void *user) {
+  if (e->n_args == 0) return visit(user, e) != TIR_WALK_STOP;
+  tir_memo seen;
+  tir_memo_init(&seen);
+  walker w = {visit, user, &seen};
+  bool finished = walk(&w, e);
+  tir_memo_free(&seen);
+  return finished;
+}
+
+static bool walk_part(const tir_visitor *v, const tir_expr *e) {
+  return v->expr == NULL || e == NULL || tir_walk_expr(e, v->expr, v->user);
+}
+
+static bool walk_store(const tir_visitor *v, const tir_stmt *s) {
+  for (int i = 0; i < s->u.store.n_index; i++) {
+    if (!walk_part(v, s->u.store.index[i])) return false;
+  }
+  return walk_part(v, s->u.store.value) && walk_part(v, s->u.store.predicate);
+}
+
+static bool walk_seq(const tir_visitor *v, const tir_stmt *s) {
+  for (int i = 0; i < s->u.seq.n; i++) {
+    if (!tir_walk_stmt(s->u.seq.stmts[i], v)) return false;
+  }
+  return true;
+}
+
+static bool walk_branch(const tir_visitor *v, const tir_stmt *s) {
+  return walk_part(v, s->u.branch.cond) && tir_walk_stmt(s->u.branch.then_body, v) &&
+         (s->u.branch.else_body == NULL || tir_walk_stmt(s->u.branch.else_body, v));
+}
+
+bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *v) {
+  tir_walk next = v->stmt != NULL ? v->stmt(v->user, s) : TIR_WALK_ON;
+  if (next == TIR_WALK_STOP) return false;
+  if (next == TIR_WALK_PRUNE) return true;
+  switch (s->kind) {
+    case TIR_NOP: return true;
+    case TIR_STORE: return walk_store(v, s);
+    case TIR_SEQ: return walk_seq(v, s);
+    case TIR_IF: return walk_branch(v, s);
+    case TIR_FOR:
+      return walk_part(v, s->u.loop.min) && walk_part(v, s->u.loop.extent) && tir_walk_stmt(s->u.loop.body, v);
+    case TIR_ALLOC:
+    case TIR_ATTR: break;
+  }
+  return tir_walk_stmt(tir_body(s), v);
+}
