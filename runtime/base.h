@@ -14,12 +14,13 @@
 
 typedef struct runtime_chunk runtime_chunk;
 
-/* Zero-initialise, or runtime_arena_init. Allocations are 16-byte aligned and zero-filled.
+/* Zero-initialise. Allocations are 16-byte aligned and zero-filled.
  * on_oom: where to longjmp when memory runs out (value 1); with NULL an allocation then returns NULL. */
 typedef struct runtime_arena {
   runtime_chunk *head;
   size_t used;       /* bytes used in head */
   size_t total;      /* bytes reserved over all chunks */
+  size_t limit;      /* most bytes it may reserve; 0: no limit. Tests use it to make memory run out */
   jmp_buf *on_oom;
 } runtime_arena;
 
@@ -73,6 +74,7 @@ struct tn_context {
   void (*on_free[8])(void *); /* run in reverse order by tn_context_free: folders above hang their state here */
   void *on_free_data[8];
   int n_on_free;
+  tn_kernel *kernels; /* the context's kernels that were not freed yet */
 };
 
 /* Keeps status and message if they are the first, passes them to the callback, returns status. CTX may be NULL. */

@@ -1,0 +1,141 @@
+/* The arena: a list of chunks, the newest of them being filled. A request too big to share a chunk gets one of its own
+ * behind the head, so that the head's free space is not lost. Under the address sanitizer every allocation is followed
+ * by a poisoned gap and everything not handed out is poisoned. */
+#include <stdint.h>
+#include <stdio.h>
+
+#include "runtime/base.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define POISON(address, bytes) ASAN_POISON_MEMORY_REGION(address, bytes)
+#define UNPOISON(address, bytes) ASAN_UNPOISON_MEMORY_REGION(address, bytes)
+enum { GAP = 16 };
+#else
+#define POISON(address, bytes) ((void)(address), (void)(bytes))
+#define UNPOISON(address, bytes) ((void)(address), (void)(bytes))
+enum { GAP = 0 };
+#endif
+
+enum { ALIGNMENT = 16, FIRST_CHUNK = 4096, LARGEST_SHARED_CHUNK = 1 << 20 };
+
+struct runtime_chunk {
+  runtime_chunk *next;
+  size_t bytes; /* of data */
+  _Alignas(ALIGNMENT) unsigned char data[];
+};
+
+static void *out_of_memory(runtime_arena *arena) {
+  if (arena->on_oom) longjmp(*arena->on_oom, 1);
+  return NULL;
+}
+
+/* Bytes that the arena may still reserve. */
+static size_t room_left(const runtime_arena *arena) {
+  if (arena->limit == 0) return SIZE_MAX / 2;
+  return arena->limit > arena->total ? arena->limit - arena->total : 0;
+}
+
+static runtime_chunk *chunk_new(runtime_arena *arena, size_t bytes) {
+  runtime_chunk *chunk = malloc(sizeof *chunk + bytes);
+  if (!chunk) return NULL;
+  chunk->next = NULL;
+  chunk->bytes = bytes;
+  arena->total += bytes;
+  POISON(chunk->data, bytes);
+  return chunk;
+}
+
+static void chunk_free(runtime_chunk *chunk) {
+  UNPOISON(chunk->data, chunk->bytes);
+  free(chunk);
+}
+
+static void *take(runtime_chunk *chunk, size_t offset, size_t bytes) {
+  UNPOISON(chunk->data + offset, bytes);
+  return memset(chunk->data + offset, 0, bytes);
+}
+
+/* Makes room for SIZE bytes (rounded) in a new chunk. */
+static void *alloc_in_new_chunk(runtime_arena *arena, size_t size, size_t bytes) {
+  size_t room = room_left(arena);
+  if (size > room) return out_of_memory(arena);
+  size_t shared = RUNTIME_MIN(RUNTIME_MAX(arena->total, (size_t)FIRST_CHUNK), (size_t)LARGEST_SHARED_CHUNK);
+  bool alone = size > shared / 2;
+  runtime_chunk *chunk = chunk_new(arena, RUNTIME_MIN(alone ? size : shared, room));
+  if (!chunk) return out_of_memory(arena);
+  if (alone && arena->head) {
+    chunk->next = arena->head->next;
+    arena->head->next = chunk;
+  } else {
+    chunk->next = arena->head;
+    arena->head = chunk;
+    arena->used = size;
+  }
+  return take(chunk, 0, bytes);
+}
+
+void *runtime_alloc(runtime_arena *arena, size_t bytes) {
+  if (bytes > SIZE_MAX / 4) return out_of_memory(arena);
+  size_t size = (RUNTIME_MAX(bytes, (size_t)1) + GAP + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
+  if (!arena->head || size > arena->head->bytes - arena->used) return alloc_in_new_chunk(arena, size, bytes);
+  void *result = take(arena->head, arena->used, bytes);
+  arena->used += size;
+  return result;
+}
+
+void *runtime_copy(runtime_arena *arena, const void *data, size_t bytes) {
+  void *copy = runtime_alloc(arena, bytes);
+  if (copy && bytes) memcpy(copy, data, bytes);
+  return copy;
+}
+
+char *runtime_strndup(runtime_arena *arena, const char *text, size_t n) {
+  n = strnlen(text, n);
+  char *copy = runtime_alloc(arena, n + 1);
+  if (copy) memcpy(copy, text, n);
+  return copy;
+}
+
+char *runtime_strdup(runtime_arena *arena, const char *text) {
+  return runtime_copy(arena, text, strlen(text) + 1);
+}
+
+char *runtime_format(runtime_arena *arena, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  int n = vsnprintf(NULL, 0, fmt, args);
+  va_end(args);
+  char *text = n < 0 ? out_of_memory(arena) : runtime_alloc(arena, (size_t)n + 1);
+  if (!text) return NULL;
+  va_start(args, fmt);
+  vsnprintf(text, (size_t)n + 1, fmt, args);
+  va_end(args);
+  return text;
+}
+
+void runtime_arena_free(runtime_arena *arena) {
+  while (arena->head) {
+    runtime_chunk *next = arena->head->next;
+    chunk_free(arena->head);
+    arena->head = next;
+  }
+  arena->used = arena->total = 0;
+}
+
+void runtime_arena_reset(runtime_arena *arena) {
+  runtime_chunk *largest = arena->head;
+  for (runtime_chunk *c = arena->head; c; c = c->next) {
+    if (c->bytes > largest->bytes) largest = c;
+  }
+  for (runtime_chunk *c = arena->head, *next; c; c = next) {
+    next = c->next;
+    if (c != largest) chunk_free(c);
+  }
+  arena->head = largest;
+  arena->used = arena->total = 0;
+  if (!largest) return;
+  largest->next = NULL;
+  arena->total = largest->bytes;
+  POISON(largest->data, largest->bytes);
+}

@@ -1,0 +1,80 @@
+/* Growth of arrays and the string builder. Both live in malloc memory and report failure instead of ending the program. */
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "runtime/base.h"
+
+bool runtime_vec_grow(void **data, int *cap, size_t item_bytes) {
+  if (*cap > INT_MAX / 2) return false;
+  int larger = *cap ? *cap * 2 : 8;
+  if ((size_t)larger > SIZE_MAX / 2 / item_bytes) return false;
+  void *grown = realloc(*data, (size_t)larger * item_bytes);
+  if (!grown) return false;
+  *data = grown;
+  *cap = larger;
+  return true;
+}
+
+/* Makes room for N more characters and the NUL. */
+static bool reserve(runtime_str *s, size_t n) {
+  if (s->failed) return false;
+  if (n < s->cap && s->n < s->cap - n) return true;
+  size_t cap = RUNTIME_MAX((s->n + n + 1) * 2, (size_t)64);
+  char *grown = n < SIZE_MAX / 4 && s->n < SIZE_MAX / 4 ? realloc(s->data, cap) : NULL;
+  if (!grown) {
+    s->failed = true;
+    return false;
+  }
+  s->data = grown;
+  s->cap = cap;
+  return true;
+}
+
+void runtime_str_addn(runtime_str *s, const char *text, size_t n) {
+  if (!reserve(s, n)) return;
+  memcpy(s->data + s->n, text, n);
+  s->n += n;
+  s->data[s->n] = '\0';
+}
+
+void runtime_str_add(runtime_str *s, const char *text) { runtime_str_addn(s, text, strlen(text)); }
+
+void runtime_str_addv(runtime_str *s, const char *fmt, va_list args) {
+  va_list again;
+  va_copy(again, args);
+  int n = vsnprintf(NULL, 0, fmt, again);
+  va_end(again);
+  if (n < 0) s->failed = true;
+  if (n < 0 || !reserve(s, (size_t)n)) return;
+  vsnprintf(s->data + s->n, (size_t)n + 1, fmt, args);
+  s->n += (size_t)n;
+}
+
+void runtime_str_addf(runtime_str *s, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  runtime_str_addv(s, fmt, args);
+  va_end(args);
+}
+
+void runtime_str_free(runtime_str *s) {
+  free(s->data);
+  *s = (runtime_str){0};
+}
+
+char *runtime_str_take(runtime_str *s, runtime_arena *arena) {
+  char *text = NULL;
+  size_t n = s->n;
+  char *data = s->data;
+  bool failed = s->failed;
+  *s = (runtime_str){0};
+  /* An arena with a landing place jumps away from a failing allocation: take the text's length first, free after. */
+  jmp_buf *landing = arena->on_oom;
+  arena->on_oom = NULL;
+  if (!failed) text = runtime_strndup(arena, data ? data : "", n);
+  arena->on_oom = landing;
+  free(data);
+  if (!text && landing) longjmp(*landing, 1);
+  return text;
+}

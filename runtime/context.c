@@ -1,0 +1,94 @@
+/* Contexts: the first failure and its message, the message callback, the list of what is to be freed at the end. */
+#include <stdio.h>
+
+#include "runtime/base.h"
+
+static const char *const status_words[] = {
+#define X(name, words) [TN_##name] = words,
+    TN_STATUSES(X)
+#undef X
+};
+
+const char *tn_status_text(tn_status status) {
+  return (unsigned)status < (unsigned)RUNTIME_COUNT(status_words) ? status_words[status] : "unknown status";
+}
+
+tn_context *tn_context_new(const tn_context_options *options) {
+  tn_context *ctx = calloc(1, sizeof *ctx);
+  if (!ctx) return NULL;
+  if (options) ctx->options = *options;
+  if (ctx->options.debug) ctx->options.debug = runtime_strdup(&ctx->arena, ctx->options.debug);
+  if (options && options->debug && !ctx->options.debug) {
+    tn_context_free(ctx);
+    return NULL;
+  }
+  return ctx;
+}
+
+void tn_context_free(tn_context *ctx) {
+  if (!ctx) return;
+  while (ctx->kernels) tn_kernel_free(ctx->kernels);
+  while (ctx->n_on_free > 0) {
+    int i = --ctx->n_on_free;
+    ctx->on_free[i](ctx->on_free_data[i]);
+  }
+  runtime_arena_free(&ctx->arena);
+  free(ctx);
+}
+
+tn_status tn_context_status(const tn_context *ctx) { return ctx ? ctx->status : TN_ERROR_ARGUMENT; }
+
+const char *tn_context_message(const tn_context *ctx) { return ctx ? ctx->message : "the context is NULL"; }
+
+void tn_context_clear(tn_context *ctx) {
+  if (!ctx) return;
+  ctx->status = TN_OK;
+  ctx->message[0] = '\0';
+}
+
+static void tell(tn_context *ctx, tn_severity severity, const char *text) {
+  if (ctx->options.on_message) ctx->options.on_message(ctx->options.user, severity, text);
+}
+
+tn_status runtime_fail(tn_context *ctx, tn_status status, const char *fmt, ...) {
+  if (!ctx) return status;
+  char text[sizeof ctx->message];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  if (ctx->status == TN_OK) {
+    ctx->status = status;
+    memcpy(ctx->message, text, sizeof text);
+  }
+  tell(ctx, TN_SEVERITY_ERROR, text);
+  return status;
+}
+
+void runtime_say(tn_context *ctx, tn_severity severity, const char *fmt, ...) {
+  if (!ctx || !ctx->options.on_message) return;
+  va_list args;
+  va_start(args, fmt);
+  runtime_str text = {0};
+  runtime_str_addv(&text, fmt, args);
+  va_end(args);
+  tell(ctx, severity, text.failed ? "out of memory while writing a message" : text.data);
+  runtime_str_free(&text);
+}
+
+bool runtime_on_free(tn_context *ctx, void (*fn)(void *), void *data) {
+  if (ctx->n_on_free == RUNTIME_COUNT(ctx->on_free)) return false;
+  ctx->on_free[ctx->n_on_free] = fn;
+  ctx->on_free_data[ctx->n_on_free++] = data;
+  return true;
+}
+
+bool runtime_debug_wants(const tn_context *ctx, const char *pass, int *level) {
+  const char *at = ctx && ctx->options.debug ? ctx->options.debug : "";
+  for (size_t n = strlen(pass); *at; at += strcspn(at, ","), at += *at == ',') {
+    if (strncmp(at, pass, n) != 0 || (at[n] && !strchr(":,", at[n]))) continue;
+    if (level) *level = at[n] == ':' ? atoi(at + n + 1) : 1;
+    return true;
+  }
+  return false;
+}

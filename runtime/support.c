@@ -1,0 +1,69 @@
+/* Small things every layer needs: the clock, hashing, random numbers, reading a file. */
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "runtime/base.h"
+
+uint64_t runtime_now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* The finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). */
+static uint64_t mix(uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+static uint64_t load_little_endian(const unsigned char *p, size_t n) {
+  uint64_t word = 0;
+  for (size_t i = 0; i < n; ++i) word |= (uint64_t)p[i] << (8 * i);
+  return word;
+}
+
+uint64_t runtime_hash(const void *data, size_t n, uint64_t seed) {
+  const unsigned char *p = data;
+  uint64_t h = mix(seed ^ (0x9e3779b97f4a7c15u * ((uint64_t)n + 1)));
+  for (; n >= 8; p += 8, n -= 8) h = mix(h ^ load_little_endian(p, 8)) + 0x9e3779b97f4a7c15u;
+  return mix(h ^ load_little_endian(p, n));
+}
+
+uint64_t runtime_random(runtime_rng *rng) { return mix(rng->state += 0x9e3779b97f4a7c15u); }
+
+/* Lemire's multiply-shift; its bias is below n / 2^64. */
+int64_t runtime_random_below(runtime_rng *rng, int64_t n) {
+  if (n <= 0) return 0;
+  return (int64_t)(((unsigned __int128)runtime_random(rng) * (uint64_t)n) >> 64);
+}
+
+double runtime_random_unit(runtime_rng *rng) { return (double)(runtime_random(rng) >> 11) * 0x1p-53; }
+
+static bool read_all(FILE *file, runtime_str *text) {
+  char block[16384];
+  for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;) runtime_str_addn(text, block, n);
+  runtime_str_add(text, "");
+  return !ferror(file);
+}
+
+char *runtime_read_file(tn_context *ctx, const char *path, size_t *n) {
+  FILE *file = fopen(path, "rbe");
+  if (!file) {
+    runtime_fail(ctx, TN_ERROR_IO, "cannot open %s: %s", path, strerror(errno));
+    return NULL;
+  }
+  runtime_str text = {0};
+  bool read = read_all(file, &text);
+  int error = errno;
+  fclose(file);
+  if (read && !text.failed) {
+    if (n) *n = text.n;
+    return text.data;
+  }
+  runtime_str_free(&text);
+  if (read) runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading %s", path);
+  else runtime_fail(ctx, TN_ERROR_IO, "cannot read %s: %s", path, strerror(error));
+  return NULL;
+}
