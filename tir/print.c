@@ -1,0 +1,234 @@
+/* print.c: loop IR as text in the style of TVM's old text form, with as few parentheses as precedence allows:
+ * spaces around additions, comparisons and booleans, none around products; floor division, min, select as calls. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "tir/internal.h"
+
+static const char *const dtype_words[TN_DTYPE_COUNT] = {
+    [TN_BOOL] = "bool",   [TN_I8] = "int8",   [TN_U8] = "uint8", [TN_I16] = "int16",   [TN_U16] = "uint16",
+    [TN_I32] = "int32",   [TN_U32] = "uint32", [TN_I64] = "int64", [TN_F32] = "float32", [TN_F64] = "float64",
+};
+
+/* Binding strength; what prints as a call or an atom binds strongest. */
+enum { BIND_ANY, BIND_OR, BIND_AND, BIND_COMPARE, BIND_ADD, BIND_MUL, BIND_UNARY, BIND_ATOM };
+
+static int binding(const tir_expr *e) {
+  switch (tir_op_table[e->op].op_class) {
+    case 'C': return BIND_COMPARE;
+    case 'B': return e->op == TIR_OR ? BIND_OR : e->op == TIR_AND ? BIND_AND : BIND_UNARY;
+    case 'A': break;
+    default: return BIND_ATOM;
+  }
+  if (e->op == TIR_ADD || e->op == TIR_SUB) return BIND_ADD;
+  return e->op == TIR_MUL || e->op == TIR_DIV ? BIND_MUL : BIND_ATOM;
+}
+
+static void print(runtime_str *out, const tir_expr *e, int context);
+
+static void print_list(runtime_str *out, int n, const tir_expr *const *items) {
+  for (int i = 0; i < n; i++) {
+    if (i > 0) runtime_str_add(out, ", ");
+    print(out, items[i], BIND_ANY);
+  }
+}
+
+static void print_int(runtime_str *out, tn_dtype dtype, int64_t value) {
+  if (dtype == TN_BOOL) {
+    runtime_str_add(out, value ? "True" : "False");
+  } else {
+    runtime_str_addf(out, "%" PRId64 "%s", value, dtype == TN_I32 ? "" : tn_dtype_name(dtype));
+  }
+}
+
+/* The shortest decimal that reads back as the same value. */
+static void print_float(runtime_str *out, tn_dtype dtype, double value) {
+  char text[40];
+  int most = dtype == TN_F32 ? 9 : 17;
+  for (int digits = 1; digits <= most; digits++) {
+    snprintf(text, sizeof text, "%.*g", digits, value);
+    if (dtype == TN_F32 ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
+  }
+  runtime_str_addf(out, "%s%s", text, tn_dtype_name(dtype));
+}
+
+/* a + -3 reads as a - 3. */
+static bool prints_as_subtraction(const tir_expr *e) {
+  const tir_expr *b = e->arg[1];
+  return e->op == TIR_ADD && b->op == TIR_INT && b->u.i < 0 && b->u.i > INT64_MIN;
+}
+
+static void print_infix(runtime_str *out, const tir_expr *e, int context) {
+  int own = binding(e);
+  bool tight = own == BIND_MUL, comparison = own == BIND_COMPARE;
+  if (own < context) runtime_str_add(out, "(");
+  print(out, e->arg[0], comparison ? own + 1 : own);
+  if (prints_as_subtraction(e)) {
+    runtime_str_add(out, " - ");
+    print_int(out, e->dtype, -e->arg[1]->u.i);
+  } else {
+    runtime_str_addf(out, tight ? "%s" : " %s ", tir_op_table[e->op].text);
+    bool associative = own == BIND_AND || own == BIND_OR;
+    print(out, e->arg[1], associative ? own : own + 1);
+  }
+  if (own < context) runtime_str_add(out, ")");
+}
+
+static void print_access(runtime_str *out, const char *name, int n, const tir_expr *const *index,
+                         const tir_expr *predicate) {
+  runtime_str_addf(out, "%s[", name);
+  print_list(out, n, index);
+  if (predicate != NULL) {
+    runtime_str_add(out, n > 0 ? ", predicate = " : "predicate = ");
+    print(out, predicate, BIND_ANY);
+  }
+  runtime_str_add(out, "]");
+}
+
+static const char *call_name(const tir_expr *e) {
+  if (e->op == TIR_FLOORDIV) return "floordiv";
+  return e->op == TIR_FLOORMOD ? "floormod" : tir_op_table[e->op].text;
+}
+
+static void print_call(runtime_str *out, const tir_expr *e) {
+  static const char *const combiners[TIR_COMBINER_COUNT] = {
+#define X(name, text) [TIR_REDUCE_##name] = text,
+      TIR_COMBINERS(X)
+#undef X
+  };
+  runtime_str_addf(out, "%s(", e->op == TIR_REDUCE ? combiners[e->u.reduce->combiner] : call_name(e));
+  if (e->op == TIR_CAST) runtime_str_addf(out, "%s, ", dtype_words[e->dtype]);
+  print_list(out, e->n_args, e->arg);
+  if (e->op == TIR_RAMP) runtime_str_addf(out, ", %" PRId64, e->u.i);
+  if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) runtime_str_addf(out, ", %d", e->lanes);
+  runtime_str_add(out, ")");
+}
+
+static void print(runtime_str *out, const tir_expr *e, int context) {
+  int own = binding(e);
+  switch ((int)e->op) {
+    case TIR_INT: print_int(out, e->dtype, e->u.i); return;
+    case TIR_FLOAT: print_float(out, e->dtype, e->u.f); return;
+    case TIR_VAR: runtime_str_add(out, e->u.var->name); return;
+    case TIR_LOAD: print_access(out, e->u.buffer->name, tir_n_index(e), e->arg, tir_predicate(e)); return;
+    case TIR_NOT:
+      runtime_str_add(out, "!");
+      print(out, e->arg[0], BIND_UNARY);
+      return;
+    default: break;
+  }
+  if (own < BIND_UNARY) {
+    print_infix(out, e, context);
+  } else {
+    print_call(out, e);
+  }
+}
+
+void tir_print_expr(runtime_str *out, const tir_expr *e) { print(out, e, BIND_ANY); }
+
+/* ---- statements -------------------------------------------------------------------------------------------------- */
+
+static void start_line(runtime_str *out, int indent) {
+  for (int i = 0; i < indent; i++) runtime_str_add(out, "  ");
+}
+
+static void print_shape(runtime_str *out, const tir_buffer *buffer) {
+  runtime_str_add(out, "[");
+  for (int i = 0; i < buffer->ndim; i++) runtime_str_addf(out, "%s%" PRId64, i > 0 ? ", " : "", buffer->shape[i]);
+  runtime_str_add(out, "]");
+}
+
+static void print_block(runtime_str *out, const tir_stmt *body, int indent) {
+  runtime_str_add(out, " {\n");
+  tir_print_stmt(out, body, indent + 1);
+  start_line(out, indent);
+  runtime_str_add(out, "}");
+}
+
+/* The end bound, min + extent. */
+static void print_end(runtime_str *out, const tir_expr *min, const tir_expr *extent) {
+  int64_t a, n;
+  bool known_min = tir_is_int(min, &a), known_extent = tir_is_int(extent, &n);
+  if (known_min && known_extent) {
+    print_int(out, min->dtype, a + n);
+  } else if (known_min && a == 0) {
+    print(out, extent, BIND_ANY);
+  } else {
+    print(out, min, BIND_ADD);
+    runtime_str_add(out, " + ");
+    print(out, extent, BIND_MUL);
+  }
+}
+
+static void print_for(runtime_str *out, const tir_stmt *s, int indent) {
+  static const char *const kinds[] = {
+      [TIR_SERIAL] = "", [TIR_UNROLLED] = " \"unroll\"", [TIR_VECTORIZED] = " \"vectorized\"", [TIR_PARALLEL] = " \"parallel\"",
+  };
+  const tir_var *var = s->u.loop.var;
+  runtime_str_addf(out, "for (%s: %s, ", var->name, dtype_words[var->dtype]);
+  print(out, s->u.loop.min, BIND_ANY);
+  runtime_str_add(out, ", ");
+  print_end(out, s->u.loop.min, s->u.loop.extent);
+  runtime_str_addf(out, ")%s%s", kinds[s->u.loop.kind], s->u.loop.peel ? " \"peel\"" : "");
+  print_block(out, s->u.loop.body, indent);
+}
+
+static void print_branch(runtime_str *out, const tir_stmt *s, int indent) {
+  runtime_str_add(out, "if (");
+  print(out, s->u.branch.cond, BIND_ANY);
+  runtime_str_add(out, ")");
+  print_block(out, s->u.branch.then_body, indent);
+  if (s->u.branch.else_body == NULL) return;
+  runtime_str_add(out, " else");
+  print_block(out, s->u.branch.else_body, indent);
+}
+
+static void print_alloc(runtime_str *out, const tir_stmt *s, int indent) {
+  const tir_buffer *b = s->u.alloc.buffer;
+  const char *scope = b->scope != NULL ? b->scope : "global", *dtype = dtype_words[b->dtype];
+  runtime_str_addf(out, "allocate(%s: Pointer(%s %s), %s, ", b->name, scope, dtype, dtype);
+  print_shape(out, b);
+  runtime_str_addf(out, "), storage_scope = %s", scope);
+  print_block(out, s->u.alloc.body, indent);
+}
+
+static void print_store(runtime_str *out, const tir_stmt *s) {
+  print_access(out, s->u.store.buffer->name, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
+  runtime_str_add(out, " = ");
+  print(out, s->u.store.value, BIND_ANY);
+}
+
+void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
+  if (s->kind == TIR_SEQ) {
+    for (int i = 0; i < s->u.seq.n; i++) tir_print_stmt(out, s->u.seq.stmts[i], indent);
+    return;
+  }
+  start_line(out, indent);
+  switch (s->kind) {
+    case TIR_FOR: print_for(out, s, indent); break;
+    case TIR_STORE: print_store(out, s); break;
+    case TIR_IF: print_branch(out, s, indent); break;
+    case TIR_ALLOC: print_alloc(out, s, indent); break;
+    case TIR_ATTR:
+      runtime_str_addf(out, "attr \"pragma_%s\" = %" PRId64, s->u.attr.key, s->u.attr.value);
+      print_block(out, s->u.attr.body, indent);
+      break;
+    case TIR_NOP: runtime_str_add(out, "nop"); break;
+    case TIR_SEQ: break;
+  }
+  runtime_str_add(out, "\n");
+}
+
+void tir_print_func(runtime_str *out, const tir_func *f) {
+  runtime_str_add(out, "primfn(");
+  for (int i = 0; i < f->n_params; i++) {
+    const tir_buffer *b = f->params[i];
+    runtime_str_addf(out, "%s%s: Buffer(%s, ", i > 0 ? ", " : "", b->name, dtype_words[b->dtype]);
+    print_shape(out, b);
+    runtime_str_add(out, ")");
+  }
+  runtime_str_addf(out, ") -> int32\n  attr = {\"global_symbol\": \"%s\", \"tir.noalias\": True}", f->name);
+  print_block(out, f->body, 0);
+  runtime_str_add(out, "\n");
+}
