@@ -122,6 +122,38 @@ TN_API tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn
  * as warnings by number and skipped. */
 TN_API tn_schedule *tn_apply_best(tn_program *program, const tn_target *target, const char *log, double *seconds);
 
+/* One record of a log as a table shows it. Strings belong to the table. */
+typedef struct tn_log_row {
+  int line;            /* in the file, from 1 */
+  const char *key;     /* tn_program_key */
+  const char *program; /* text form */
+  const char *target;  /* tn_target_text */
+  const char *steps;   /* JSON array */
+  double cost_s;       /* median; INFINITY: failed */
+  tn_measure_error error;
+  bool checked;
+  int64_t time_s;      /* unix */
+} tn_log_row;
+
+/* Zero-initialise; free with tn_log_table_free. */
+typedef struct tn_log_table {
+  int n_rows;
+  tn_log_row *rows;
+  int n_records, n_failed; /* whole records of the file that were looked at, those that failed */
+  int n_programs;          /* distinct keys among them */
+  int n_skipped;           /* lines that are no records of this version */
+  void *owner;             /* holds the strings */
+} tn_log_table;
+
+/* The best valid and checked record of each program and target, in order of the programs' first appearance; KEY: only this
+ * program (NULL: all). TN_ERROR_IO when the file cannot be read. */
+TN_API tn_status tn_log_best(tn_context *ctx, const char *log, const char *key, tn_log_table *out);
+/* The LIMIT (0: all) fastest valid records, fastest first, checked or not; KEY as above. */
+TN_API tn_status tn_log_top(tn_context *ctx, const char *log, const char *key, int limit, tn_log_table *out);
+TN_API void tn_log_table_free(tn_log_table *table);
+/* "none", "compile", ...: the word of an error class in records. "unknown" outside the enum. */
+TN_API const char *tn_measure_error_word(tn_measure_error error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -19,8 +19,9 @@ typedef struct autotune_task {
 
 /* ---- features (feature.c): one row a written buffer, from lowered loop IR before the passes ---------------------------------- */
 
-enum { AUTOTUNE_FEATURES = 164, AUTOTUNE_MAX_ROWS = 32 };
-/* Fills at most AUTOTUNE_MAX_ROWS rows of AUTOTUNE_FEATURES floats; returns how many. Layout: reference cost-model.md section 2. */
+enum { AUTOTUNE_FEATURES = 172, AUTOTUNE_MAX_ROWS = 32 };
+/* Fills at most AUTOTUNE_MAX_ROWS rows of AUTOTUNE_FEATURES floats; returns how many (0: nothing is written, or no memory).
+ * The first 164 are Ansor's per-store features in TVM's order, then 8 of our own; autotune/feature.h lists all by name. */
 int autotune_features(const tir_func *lowered, int cache_line_bytes, float *rows);
 
 /* ---- cost model (model.c): XGBoost with the pack-sum objective --------------------------------------------------------------- */
@@ -35,6 +36,12 @@ tn_status autotune_model_train(autotune_model *model);
 bool autotune_model_is_trained(const autotune_model *model);
 /* Program c has rows [first_row[c], first_row[c+1]) of ROWS. Scores: higher is faster, about best/cost. No rows: -INFINITY. */
 tn_status autotune_model_predict(autotune_model *model, int n, const int *first_row, const float *rows, float *scores);
+
+/* How well scores order costs: of all pairs with different costs (both failed: not a pair), the share with the scores the right
+ * way round; equal scores count half. 0.5 is guessing, 1 perfect; 1 when there is no pair. */
+double autotune_rank_accuracy(int n, const float *scores, const double *costs_s);
+/* The fastest cost among the K programs with the highest scores, as best/cost: 1 when the fastest is among them. */
+double autotune_peak_at(int n, const float *scores, const double *costs_s, int k);
 
 /* ---- search (sketch.c, sample.c, evolve.c, search.c) ---------------------------------------------------------------------------- */
 
@@ -77,5 +84,14 @@ tn_status autotune_record_append(tn_context *ctx, const char *path, const autotu
  * there is empty when missing_ok. visit returns false to stop. The record is freed after the call unless visit clears record->json. */
 tn_status autotune_log_read(tn_context *ctx, const char *path, bool missing_ok,
                             bool (*visit)(void *user, int line, autotune_record *record), void *user);
+/* Like autotune_log_read; *n_skipped gets the number of lines that were skipped. */
+tn_status autotune_log_scan(tn_context *ctx, const char *path, bool missing_ok, int *n_skipped,
+                            bool (*visit)(void *user, int line, autotune_record *record), void *user);
+/* Takes a record out of one parsed line, whose reference it steals. False: *why says what is wrong, JSON is freed. */
+bool autotune_record_parse(json_t *json, autotune_record *out, char *why, size_t n_why);
+/* The value of a word "key=value" in a target's text. False when it is not there. */
+bool autotune_target_word(const char *target, const char *key, char *value, size_t n);
+/* Triple, CPU and threads agree. */
+bool autotune_same_target(const char *a, const char *b);
 
 #endif
