@@ -101,8 +101,20 @@ tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn
                               const runtime_kernel_arg *args, void (*release)(void *owner), void *owner);
 const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n);
 
+/* ---- arrays from inside ---------------------------------------------------------------------------------------- */
+
+enum { RUNTIME_DLTYPE_TEXT = 40 };
+/* A DLPack dtype in words ("f32", "u8", "f16x4", "(code 5)64"), written into TEXT. */
+const char *runtime_dltype_text(DLDataType dtype, char text[RUNTIME_DLTYPE_TEXT]);
+/* Row-major with no gaps; strides of dimensions of extent 1 do not matter. */
+bool runtime_array_is_compact(const DLTensor *array);
+void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides);
+
 /* ---- small things ---------------------------------------------------------------------------------------------- */
 
+enum { RUNTIME_NO_QUOTA = 1 << 20 };
+/* Threads that a cgroup's CPU quota allows, rounded up, from the numbers as text; RUNTIME_NO_QUOTA when there is none. */
+int runtime_quota_threads(const char *quota, const char *period);
 uint64_t runtime_now_ns(void);                                        /* CLOCK_MONOTONIC */
 uint64_t runtime_hash(const void *data, size_t n, uint64_t seed);     /* 64-bit, good mixing, stable over versions */
 typedef struct runtime_rng { uint64_t state; } runtime_rng;           /* splitmix64 */

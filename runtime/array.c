@@ -1,0 +1,157 @@
+/* Arrays: DLPack tensors on the CPU, compact and aligned. tn_array_new keeps the tensor, its shape and its strides in one
+ * block; the dtype is kept beside them because DLPack's form does not tell booleans from bytes. */
+#include <stdio.h>
+
+#include "runtime/base.h"
+
+enum { DATA_ALIGNMENT = 64 };
+
+typedef struct owned_array {
+  DLTensor tensor; /* first: users hold a pointer to it */
+  int64_t shape[TN_MAX_RANK], strides[TN_MAX_RANK];
+  tn_dtype dtype;
+} owned_array;
+
+void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides) {
+  int64_t stride = 1;
+  for (int i = ndim; i-- > 0;) {
+    strides[i] = stride;
+    stride *= shape[i];
+  }
+}
+
+bool runtime_array_is_compact(const DLTensor *array) {
+  if (!array->strides) return true;
+  bool empty = false, compact = true;
+  int64_t stride = 1;
+  for (int i = array->ndim; i-- > 0;) {
+    empty |= array->shape[i] == 0;
+    compact &= array->shape[i] == 1 || array->strides[i] == stride;
+    stride *= array->shape[i];
+  }
+  return empty || compact;
+}
+
+const char *runtime_dltype_text(DLDataType dtype, char text[RUNTIME_DLTYPE_TEXT]) {
+  static const char *const letters[] = {[kDLInt] = "i", [kDLUInt] = "u", [kDLFloat] = "f", [kDLBfloat] = "bf"};
+  const char *letter = dtype.code < RUNTIME_COUNT(letters) ? letters[dtype.code] : NULL;
+  int n = letter ? snprintf(text, RUNTIME_DLTYPE_TEXT, "%s%d", letter, dtype.bits)
+                 : snprintf(text, RUNTIME_DLTYPE_TEXT, "(code %d)%d", dtype.code, dtype.bits);
+  if (dtype.lanes != 1) snprintf(text + n, (size_t)(RUNTIME_DLTYPE_TEXT - n), "x%d", dtype.lanes);
+  return text;
+}
+
+/* The bytes of the data; false when they do not fit into half the address space. */
+static bool count_bytes(size_t item_bytes, int ndim, const int64_t *shape, size_t *bytes) {
+  size_t n = item_bytes;
+  bool fits = true;
+  for (int i = 0; i < ndim; ++i) {
+    if (shape[i] == 0) {
+      *bytes = 0;
+      return true;
+    }
+    fits &= !__builtin_mul_overflow(n, (size_t)shape[i], &n);
+  }
+  *bytes = n;
+  return fits && n < SIZE_MAX / 2;
+}
+
+static tn_status check_request(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape, size_t *bytes) {
+  if (tn_dtype_bytes(dtype) == 0) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_new: %d is no dtype", dtype);
+  if (ndim < 0 || ndim > TN_MAX_RANK)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_new: rank %d is outside 0 to %d", ndim, TN_MAX_RANK);
+  if (ndim > 0 && !shape) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_new: the shape is NULL");
+  for (int i = 0; i < ndim; ++i) {
+    if (shape[i] < 0)
+      return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_new: extent %lld of dimension %d is negative",
+                          (long long)shape[i], i);
+  }
+  if (!count_bytes(tn_dtype_bytes(dtype), ndim, shape, bytes))
+    return runtime_fail(ctx, TN_ERROR_MEMORY, "tn_array_new: the array is larger than the address space");
+  return TN_OK;
+}
+
+DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape) {
+  size_t bytes = 0;
+  if (check_request(ctx, dtype, ndim, shape, &bytes) != TN_OK) return NULL;
+  size_t rounded = RUNTIME_MAX((bytes + DATA_ALIGNMENT - 1) & ~(size_t)(DATA_ALIGNMENT - 1), (size_t)DATA_ALIGNMENT);
+  owned_array *array = calloc(1, sizeof *array);
+  void *data = aligned_alloc(DATA_ALIGNMENT, rounded);
+  if (!array || !data) {
+    free(array);
+    free(data);
+    runtime_fail(ctx, TN_ERROR_MEMORY, "tn_array_new: out of memory for %zu bytes", bytes);
+    return NULL;
+  }
+  memset(data, 0, rounded);
+  for (int i = 0; i < ndim; ++i) array->shape[i] = shape[i];
+  runtime_compact_strides(ndim, shape, array->strides);
+  array->dtype = dtype;
+  array->tensor = (DLTensor){.data = data, .device = {kDLCPU, 0}, .ndim = ndim, .dtype = tn_dtype_dlpack(dtype),
+                             .shape = array->shape, .strides = array->strides};
+  return &array->tensor;
+}
+
+void tn_array_free(DLTensor *array) {
+  if (!array) return;
+  free(array->data);
+  free((owned_array *)array);
+}
+
+size_t tn_array_bytes(const DLTensor *array) {
+  size_t bytes = 0;
+  if (array) count_bytes(((size_t)array->dtype.bits * array->dtype.lanes + 7) / 8, array->ndim, array->shape, &bytes);
+  return bytes;
+}
+
+/* ---- test data ----------------------------------------------------------------------------------------------- */
+
+#define X(NAME, text, bytes, code, ctype) \
+  static void store_##NAME(void *data, int64_t i, double value) { ((ctype *)data)[i] = (ctype)value; }
+TN_DTYPES(X)
+#undef X
+
+static void (*const stores[TN_DTYPE_COUNT])(void *, int64_t, double) = {
+#define X(NAME, text, bytes, code, ctype) [TN_##NAME] = store_##NAME,
+    TN_DTYPES(X)
+#undef X
+};
+
+static bool dtype_of(const DLTensor *array, tn_dtype *dtype) {
+  const owned_array *own = (const owned_array *)array;
+  if (array->shape == own->shape) { /* made by tn_array_new: only an address is compared */
+    *dtype = own->dtype;
+    return true;
+  }
+  for (int i = TN_DTYPE_COUNT; i-- > 0;) { /* downwards: bytes before booleans */
+    DLDataType form = tn_dtype_dlpack((tn_dtype)i);
+    if (memcmp(&form, &array->dtype, sizeof form) != 0) continue;
+    *dtype = (tn_dtype)i;
+    return true;
+  }
+  return false;
+}
+
+/* Multiples of 2^-23 for floats, so that f32 and f64 arrays of one seed hold the same numbers. */
+static double random_value(runtime_rng *rng, tn_dtype dtype) {
+  if (tn_dtype_is_float(dtype)) return (double)(runtime_random(rng) >> 40) * 0x1p-23 - 1.0;
+  if (dtype == TN_BOOL) return (double)runtime_random_below(rng, 2);
+  return (double)(runtime_random_below(rng, 9) - (tn_dtype_is_signed(dtype) ? 4 : 0));
+}
+
+tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed) {
+  if (!array) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_fill: the array is NULL");
+  tn_dtype dtype;
+  if (!dtype_of(array, &dtype)) {
+    char text[RUNTIME_DLTYPE_TEXT];
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_fill: dtype %s is none of Tenon's",
+                        runtime_dltype_text(array->dtype, text));
+  }
+  if (array->device.device_type != kDLCPU || !runtime_array_is_compact(array))
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_fill: the array is not compact row-major on the CPU");
+  runtime_rng rng = {seed};
+  int64_t n = (int64_t)(tn_array_bytes(array) / tn_dtype_bytes(dtype));
+  char *data = (char *)array->data + array->byte_offset;
+  for (int64_t i = 0; i < n; ++i) stores[dtype](data, i, random_value(&rng, dtype));
+  return TN_OK;
+}

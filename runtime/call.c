@@ -1,0 +1,180 @@
+/* Checking tensors against a kernel's arguments, and calling it through libffi. One row of a table for each thing that
+ * can be wrong with a tensor: the test, and the words that end the message "tn_call NAME: argument I (TENSOR): ...". */
+#include "runtime/kernel.h"
+
+typedef struct check {
+  bool (*fits)(const DLTensor *tensor, const runtime_kernel_arg *arg);
+  void (*explain)(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg);
+} check;
+
+static void add_list(runtime_str *out, const int64_t *values, int n) {
+  runtime_str_add(out, "[");
+  for (int i = 0; i < n; ++i) runtime_str_addf(out, "%s%lld", i ? ", " : "", (long long)values[i]);
+  runtime_str_add(out, "]");
+}
+
+static void *data_of(const DLTensor *tensor) { return (char *)tensor->data + tensor->byte_offset; }
+
+static bool device_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  (void)arg;
+  return tensor->device.device_type == kDLCPU;
+}
+static void explain_device(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  (void)arg;
+  runtime_str_addf(out, "DLPack device type %d, the kernel runs on the CPU (%d)", (int)tensor->device.device_type,
+                   (int)kDLCPU);
+}
+
+static bool dtype_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  DLDataType built = tn_dtype_dlpack(arg->dtype);
+  return tensor->dtype.code == built.code && tensor->dtype.bits == built.bits && tensor->dtype.lanes == built.lanes;
+}
+static void explain_dtype(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  char text[RUNTIME_DLTYPE_TEXT];
+  runtime_str_addf(out, "dtype %s, the kernel was built for %s", runtime_dltype_text(tensor->dtype, text),
+                   tn_dtype_name(arg->dtype));
+}
+
+static bool rank_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  return tensor->ndim == arg->ndim && (tensor->shape || arg->ndim == 0);
+}
+static void explain_rank(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  if (tensor->ndim == arg->ndim) runtime_str_add(out, "its shape is NULL, the kernel was built for ");
+  else runtime_str_addf(out, "rank %d, the kernel was built for rank %d ", tensor->ndim, arg->ndim);
+  add_list(out, arg->shape, arg->ndim);
+}
+
+static bool shape_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  for (int i = 0; i < arg->ndim; ++i) {
+    if (tensor->shape[i] != arg->shape[i]) return false;
+  }
+  return true;
+}
+static void explain_shape(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  runtime_str_add(out, "shape ");
+  add_list(out, tensor->shape, tensor->ndim);
+  runtime_str_add(out, ", the kernel was built for ");
+  add_list(out, arg->shape, arg->ndim);
+}
+
+static bool strides_fit(const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  (void)arg;
+  return runtime_array_is_compact(tensor);
+}
+static void explain_strides(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  int64_t compact[TN_MAX_RANK];
+  runtime_compact_strides(arg->ndim, arg->shape, compact);
+  runtime_str_add(out, "strides ");
+  add_list(out, tensor->strides, tensor->ndim);
+  runtime_str_add(out, ", the kernel needs compact row-major strides ");
+  add_list(out, compact, arg->ndim);
+  runtime_str_add(out, ": copy the tensor first");
+}
+
+static bool has_data(const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  (void)arg;
+  return tensor->data || tn_array_bytes(tensor) == 0;
+}
+static void explain_no_data(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  (void)arg;
+  runtime_str_addf(out, "its data pointer is NULL, %zu bytes are needed", tn_array_bytes(tensor));
+}
+
+static bool alignment_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  return ((uintptr_t)data_of(tensor) & (tn_dtype_bytes(arg->dtype) - 1)) == 0;
+}
+static void explain_alignment(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  size_t bytes = tn_dtype_bytes(arg->dtype);
+  runtime_str_addf(out, "its data is %zu bytes past a multiple of %zu, the kernel needs %s values aligned to %zu bytes",
+                   (size_t)((uintptr_t)data_of(tensor) & (bytes - 1)), bytes, tn_dtype_name(arg->dtype), bytes);
+}
+
+/* In this order: a later check may rely on the earlier ones. */
+static const check checks[] = {
+    {device_fits, explain_device},   {dtype_fits, explain_dtype}, {rank_fits, explain_rank},
+    {shape_fits, explain_shape},     {strides_fit, explain_strides}, {has_data, explain_no_data},
+    {alignment_fits, explain_alignment},
+};
+
+static tn_status fail_with(tn_context *ctx, tn_status status, runtime_str *text) {
+  runtime_fail(ctx, text->failed ? TN_ERROR_MEMORY : status, "%s", text->failed ? "out of memory" : text->data);
+  runtime_str_free(text);
+  return status;
+}
+
+static tn_status refuse(tn_context *ctx, const char *who, const tn_kernel *kernel, int i, const DLTensor *tensor,
+                        const check *failed) {
+  runtime_str text = {0};
+  runtime_str_addf(&text, "%s %s: argument %d (%s): ", who, kernel->name, i, kernel->args[i].name);
+  if (failed) failed->explain(&text, tensor, &kernel->args[i]);
+  else runtime_str_add(&text, "the tensor is NULL");
+  return fail_with(ctx, TN_ERROR_CALL, &text);
+}
+
+static tn_status refuse_count(tn_context *ctx, const char *who, const tn_kernel *kernel, int n_args) {
+  runtime_str text = {0};
+  runtime_str_addf(&text, "%s %s: %d argument%s, the kernel takes %d (", who, kernel->name, n_args,
+                   n_args == 1 ? "" : "s", kernel->n_args);
+  for (int i = 0; i < kernel->n_args; ++i) runtime_str_addf(&text, "%s%s", i ? ", " : "", kernel->args[i].name);
+  runtime_str_add(&text, ")");
+  return fail_with(ctx, TN_ERROR_CALL, &text);
+}
+
+static tn_status check_tensor(tn_context *ctx, const char *who, const tn_kernel *kernel, int i,
+                              const DLTensor *tensor) {
+  if (!tensor) return refuse(ctx, who, kernel, i, NULL, NULL);
+  for (int c = 0; c < RUNTIME_COUNT(checks); ++c) {
+    if (!checks[c].fits(tensor, &kernel->args[i])) return refuse(ctx, who, kernel, i, tensor, &checks[c]);
+  }
+  return TN_OK;
+}
+
+static bool overlap(const runtime_call *call, int i, int j) {
+  const size_t *bytes = call->kernel->bytes;
+  uintptr_t a = (uintptr_t)call->data[i], b = (uintptr_t)call->data[j];
+  return i != j && a < b + bytes[j] && b < a + bytes[i];
+}
+
+/* Kernels are compiled with the promise that their outputs alias nothing. */
+static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_call *call) {
+  const tn_kernel *kernel = call->kernel;
+  for (int i = 0; i < kernel->n_args; ++i) {
+    if (!kernel->args[i].is_output) continue;
+    for (int j = 0; j < kernel->n_args; ++j) {
+      if (overlap(call, i, j))
+        return runtime_fail(ctx, TN_ERROR_CALL, "%s %s: argument %d (%s): its memory overlaps argument %d (%s); "
+                            "an output shares memory with no other argument", who, kernel->name, i,
+                            kernel->args[i].name, j, kernel->args[j].name);
+    }
+  }
+  return TN_OK;
+}
+
+tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel *kernel, DLTensor *const *args,
+                               int n_args, runtime_call *call) {
+  if (!kernel) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: the kernel is NULL", who);
+  if (n_args != kernel->n_args) return refuse_count(ctx, who, kernel, n_args);
+  if (!args && n_args > 0)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s %s: the list of arguments is NULL", who, kernel->name);
+  call->kernel = kernel;
+  for (int i = 0; i < n_args; ++i) {
+    tn_status status = check_tensor(ctx, who, kernel, i, args[i]);
+    if (status != TN_OK) return status;
+    call->data[i] = data_of(args[i]);
+    call->values[i] = &call->data[i];
+  }
+  return check_aliases(ctx, who, call);
+}
+
+tn_status runtime_call_failed(tn_context *ctx, const char *who, const tn_kernel *kernel, int32_t result) {
+  return runtime_fail(ctx, TN_ERROR_CALL, "%s %s: the kernel returned %d: %s", who, kernel->name, (int)result,
+                      result == 1 ? "there was no memory for its scratch buffers" : "not a result of Tenon's kernels");
+}
+
+tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args) {
+  runtime_call call;
+  tn_status status = runtime_call_prepare(ctx, "tn_call", kernel, args, n_args, &call);
+  if (status != TN_OK) return status;
+  int32_t result = runtime_call_invoke(&call);
+  return result == 0 ? TN_OK : runtime_call_failed(ctx, "tn_call", kernel, result);
+}

@@ -1,0 +1,90 @@
+/* Making and freeing kernels. A kernel is one block that the context lists; its arena holds all it points to. */
+#include "runtime/kernel.h"
+
+static size_t bytes_of(const runtime_kernel_arg *arg) {
+  size_t bytes = tn_dtype_bytes(arg->dtype);
+  for (int i = 0; i < arg->ndim; ++i) bytes *= (size_t)arg->shape[i];
+  return bytes;
+}
+
+static bool arg_is_sound(const runtime_kernel_arg *arg) {
+  bool sound = arg->name && tn_dtype_bytes(arg->dtype) > 0 && arg->ndim >= 0 && arg->ndim <= TN_MAX_RANK;
+  for (int i = 0; sound && i < arg->ndim; ++i) sound = arg->shape[i] >= 0;
+  return sound;
+}
+
+static tn_status check_description(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
+                                   const runtime_kernel_arg *args) {
+  if (!name || !fn) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "a kernel needs a name and a function");
+  if (n_args < 0 || n_args > RUNTIME_MAX_KERNEL_ARGS)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "kernel %s: %d arguments, the most is %d", name, n_args,
+                        RUNTIME_MAX_KERNEL_ARGS);
+  for (int i = 0; i < n_args; ++i) {
+    if (!arg_is_sound(&args[i]))
+      return runtime_fail(ctx, TN_ERROR_ARGUMENT, "kernel %s: argument %d needs a name, a dtype, a rank from 0 to %d "
+                          "and extents that are not negative", name, i, TN_MAX_RANK);
+  }
+  return TN_OK;
+}
+
+/* Copies the description into the kernel's arena; false when there is no memory. */
+static bool describe(tn_kernel *kernel, const char *name, int n_args, const runtime_kernel_arg *args) {
+  kernel->name = runtime_strdup(&kernel->arena, name);
+  kernel->args = runtime_copy(&kernel->arena, args, sizeof *args * (size_t)n_args);
+  kernel->bytes = RUNTIME_NEW_ARRAY(&kernel->arena, size_t, n_args);
+  kernel->types = RUNTIME_NEW_ARRAY(&kernel->arena, ffi_type *, n_args);
+  if (!kernel->name || !kernel->args || !kernel->bytes || !kernel->types) return false;
+  for (int i = 0; i < n_args; ++i) {
+    kernel->bytes[i] = bytes_of(&args[i]);
+    kernel->types[i] = &ffi_type_pointer;
+    kernel->args[i].name = runtime_strdup(&kernel->arena, args[i].name);
+    if (!kernel->args[i].name) return false;
+  }
+  kernel->n_args = n_args;
+  return ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)n_args, &ffi_type_sint32, kernel->types) == FFI_OK;
+}
+
+static void enlist(tn_context *ctx, tn_kernel *kernel) {
+  kernel->ctx = ctx;
+  kernel->next = ctx->kernels;
+  if (kernel->next) kernel->next->previous = kernel;
+  ctx->kernels = kernel;
+}
+
+tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
+                              const runtime_kernel_arg *args, void (*release)(void *owner), void *owner) {
+  if (!ctx || check_description(ctx, name, fn, n_args, args) != TN_OK) return NULL;
+  tn_kernel *kernel = calloc(1, sizeof *kernel);
+  if (!kernel || !describe(kernel, name, n_args, args)) {
+    if (kernel) runtime_arena_free(&kernel->arena);
+    free(kernel);
+    runtime_fail(ctx, TN_ERROR_MEMORY, "kernel %s: out of memory", name);
+    return NULL;
+  }
+  kernel->fn = fn;
+  kernel->release = release;
+  kernel->owner = owner;
+  enlist(ctx, kernel);
+  return kernel;
+}
+
+void tn_kernel_free(tn_kernel *kernel) {
+  if (!kernel) return;
+  if (kernel->next) kernel->next->previous = kernel->previous;
+  if (kernel->previous) kernel->previous->next = kernel->next;
+  else kernel->ctx->kernels = kernel->next;
+  if (kernel->release) kernel->release(kernel->owner);
+  runtime_arena_free(&kernel->arena);
+  free(kernel);
+}
+
+const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n) {
+  *n = kernel ? kernel->n_args : 0;
+  return kernel ? kernel->args : NULL;
+}
+
+tn_kernel_fn tn_kernel_function(const tn_kernel *kernel) { return kernel ? kernel->fn : NULL; }
+
+const char *tn_kernel_name(const tn_kernel *kernel) { return kernel ? kernel->name : NULL; }
+
+int tn_kernel_arg_count(const tn_kernel *kernel) { return kernel ? kernel->n_args : 0; }

@@ -1,0 +1,45 @@
+/* kernel.h: what a kernel is inside runtime/: shared by making (kernel.c), calling (call.c) and timing (timing.c). */
+#ifndef TENON_RUNTIME_KERNEL_H
+#define TENON_RUNTIME_KERNEL_H
+
+#include <ffi.h>
+
+#include "runtime/base.h"
+
+enum { RUNTIME_MAX_KERNEL_ARGS = 64 };
+
+struct tn_kernel {
+  tn_context *ctx;
+  tn_kernel *next, *previous; /* in the context's list */
+  runtime_arena arena;        /* everything below that is a pointer */
+  const char *name;
+  tn_kernel_fn fn;
+  int n_args;
+  runtime_kernel_arg *args;
+  size_t *bytes;              /* of each argument's data */
+  ffi_type **types;
+  ffi_cif cif;                /* prepared once: int32_t fn(pointer...) */
+  void (*release)(void *owner);
+  void *owner;
+};
+
+/* Where the kernel's arguments are: what a call needs once the tensors were checked. */
+typedef struct runtime_call {
+  const tn_kernel *kernel;
+  void *data[RUNTIME_MAX_KERNEL_ARGS];
+  void *values[RUNTIME_MAX_KERNEL_ARGS]; /* libffi wants pointers to the values */
+} runtime_call;
+
+/* Checks the tensors and fills CALL. WHO begins the message: "tn_call". CALL points into itself: do not copy it. */
+tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel *kernel, DLTensor *const *args,
+                               int n_args, runtime_call *call);
+/* Calls; what the kernel returned. */
+static inline int32_t runtime_call_invoke(runtime_call *call) {
+  ffi_arg result = 0;
+  ffi_call((ffi_cif *)&call->kernel->cif, (void (*)(void))call->kernel->fn, &result, call->values);
+  return (int32_t)result;
+}
+/* The failure for a result that is not 0. */
+tn_status runtime_call_failed(tn_context *ctx, const char *who, const tn_kernel *kernel, int32_t result);
+
+#endif

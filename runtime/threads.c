@@ -1,0 +1,83 @@
+/* How many threads a parallel loop may use: the least of the affinity mask, the cgroups' CPU quotas, and OpenMP's own
+ * answer, which holds OMP_NUM_THREADS. */
+#include <omp.h>
+#include <sched.h>
+#include <stdio.h>
+
+#include "runtime/base.h"
+
+static int affinity_threads(void) {
+  for (int n_cpus = 1024; n_cpus <= 1 << 20; n_cpus *= 4) {
+    cpu_set_t *set = CPU_ALLOC((size_t)n_cpus);
+    size_t bytes = CPU_ALLOC_SIZE((size_t)n_cpus);
+    bool known = set && sched_getaffinity(0, bytes, set) == 0; /* fails when the mask is too small */
+    int n = known ? CPU_COUNT_S(bytes, set) : 0;
+    if (set) CPU_FREE(set);
+    if (known) return RUNTIME_MAX(n, 1);
+  }
+  return 1;
+}
+
+int runtime_quota_threads(const char *quota, const char *period) {
+  double q = strtod(quota, NULL), p = strtod(period, NULL);
+  if (q <= 0 || p <= 0) return RUNTIME_NO_QUOTA; /* "max" (v2) and -1 (v1) are no quota */
+  double threads = q / p;
+  return threads >= RUNTIME_NO_QUOTA ? RUNTIME_NO_QUOTA : RUNTIME_MAX((int)(threads + 0.999), 1);
+}
+
+/* The first line of FOLDER/NAME; "" when there is none. */
+static const char *read_line(const char *folder, const char *name, char *line, int size) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "re");
+  if (!file || !fgets(line, size, file)) line[0] = '\0';
+  if (file) fclose(file);
+  return line;
+}
+
+/* The quota written in one cgroup's folder, in either version's files. */
+static int folder_threads(const char *folder) {
+  char quota[64], period[64];
+  if (*read_line(folder, "cpu.max", quota, sizeof quota)) return runtime_quota_threads(quota, quota + strcspn(quota, " "));
+  read_line(folder, "cpu.cfs_quota_us", quota, sizeof quota);
+  return runtime_quota_threads(quota, read_line(folder, "cpu.cfs_period_us", period, sizeof period));
+}
+
+/* The least quota of a cgroup and of those it is in: MOUNT/PATH, and so on up to MOUNT. */
+static int path_threads(const char *mount, const char *path) {
+  char folder[4096];
+  int n = snprintf(folder, sizeof folder, "%s%s", mount, path), least = RUNTIME_NO_QUOTA;
+  if (n < 0 || n >= (int)sizeof folder) return least;
+  for (size_t root = strlen(mount); strlen(folder) >= root;) {
+    least = RUNTIME_MIN(least, folder_threads(folder));
+    char *slash = strrchr(folder, '/');
+    *slash = '\0';
+  }
+  return least;
+}
+
+/* One line of /proc/self/cgroup: "0::/path" (version 2), "4:cpu,cpuacct:/path" (version 1). */
+static int line_threads(char *line) {
+  line[strcspn(line, "\n")] = '\0';
+  char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+  if (!path) return RUNTIME_NO_QUOTA;
+  *controllers++ = *path++ = '\0';
+  if (*controllers == '\0') return path_threads("/sys/fs/cgroup", path);
+  if (strncmp(controllers, "cpu", 3) != 0 || (controllers[3] && controllers[3] != ',')) return RUNTIME_NO_QUOTA;
+  return path_threads("/sys/fs/cgroup/cpu", path);
+}
+
+static int cgroup_threads(void) {
+  FILE *file = fopen("/proc/self/cgroup", "re");
+  if (!file) return RUNTIME_NO_QUOTA;
+  char line[4096];
+  int least = RUNTIME_NO_QUOTA;
+  while (fgets(line, sizeof line, file)) least = RUNTIME_MIN(least, line_threads(line));
+  fclose(file);
+  return least;
+}
+
+int tn_thread_count(void) {
+  int machine = RUNTIME_MIN(affinity_threads(), cgroup_threads());
+  return RUNTIME_MAX(RUNTIME_MIN(machine, omp_get_max_threads()), 1);
+}

@@ -1,0 +1,84 @@
+/* Timing a kernel: one call to warm up and to learn how long it takes, then samples of as many calls as fill a batch,
+ * until the quartiles are close to each other or the limits are reached. */
+#include "runtime/kernel.h"
+
+static tn_timing_options with_defaults(const tn_timing_options *given) {
+  tn_timing_options o = given ? *given : (tn_timing_options){0};
+  if (o.min_batch_s <= 0) o.min_batch_s = 0.001;
+  if (o.max_total_s <= 0) o.max_total_s = 0.5;
+  if (o.min_samples <= 0) o.min_samples = 5;
+  if (o.max_samples <= 0) o.max_samples = 50;
+  if (o.tight <= 0) o.tight = 0.02;
+  o.min_samples = RUNTIME_MIN(o.min_samples, o.max_samples);
+  return o;
+}
+
+/* Seconds for one call, measured over N; *result is the kernel's first result that is not 0. */
+static double time_calls(runtime_call *call, int64_t n, int32_t *result) {
+  uint64_t start = runtime_now_ns();
+  for (int64_t i = 0; i < n && *result == 0; ++i) *result = runtime_call_invoke(call);
+  return (double)(runtime_now_ns() - start) * 1e-9 / (double)n;
+}
+
+/* Puts VALUE in its place among the N sorted ones. */
+static void insert_sorted(double *sorted, int n, double value) {
+  int i = n;
+  for (; i > 0 && sorted[i - 1] > value; --i) sorted[i] = sorted[i - 1];
+  sorted[i] = value;
+}
+
+/* The quantile Q of N sorted values, between the two nearest. */
+static double quantile(const double *sorted, int n, double q) {
+  double at = q * (n - 1);
+  int below = (int)at, above = RUNTIME_MIN(below + 1, n - 1);
+  return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
+}
+
+static tn_timing summary(const double *sorted, int n) {
+  tn_timing t = {.n_samples = n, .min_s = sorted[0], .median_s = quantile(sorted, n, 0.5),
+                 .p25_s = quantile(sorted, n, 0.25), .p75_s = quantile(sorted, n, 0.75)};
+  t.spread = t.median_s > 0 ? (t.p75_s - t.p25_s) / t.median_s : 0;
+  return t;
+}
+
+/* Samples after the first call, which took FIRST_S. SAMPLES has room for max_samples. */
+static int32_t sample(runtime_call *call, const tn_timing_options *o, double first_s, double *samples,
+                      tn_timing *out) {
+  int32_t result = 0;
+  uint64_t start = runtime_now_ns();
+  double one_s = time_calls(call, 1, &result); /* warm: the first call paid for page faults and waking threads */
+  double batch = o->min_batch_s / RUNTIME_MAX(RUNTIME_MIN(one_s, first_s), 1e-9);
+  int64_t n_calls = batch < 1 ? 1 : (int64_t)(batch + 0.999);
+  for (int n = 0; n < o->max_samples && result == 0;) {
+    insert_sorted(samples, n, time_calls(call, n_calls, &result));
+    *out = summary(samples, ++n);
+    bool tight = n >= o->min_samples && out->spread < o->tight;
+    if (tight || (double)(runtime_now_ns() - start) * 1e-9 > o->max_total_s) break;
+  }
+  return result;
+}
+
+static tn_status time_prepared(tn_context *ctx, runtime_call *call, const tn_timing_options *o, tn_timing *out) {
+  int32_t result = 0;
+  double first_s = time_calls(call, 1, &result);
+  if (result == 0 && o->give_up_above_s > 0 && first_s > o->give_up_above_s) {
+    *out = summary(&first_s, 1);
+    return TN_OK;
+  }
+  double *samples = calloc((size_t)o->max_samples, sizeof *samples);
+  if (!samples) return runtime_fail(ctx, TN_ERROR_MEMORY, "tn_time: out of memory for %d samples", o->max_samples);
+  if (result == 0) result = sample(call, o, first_s, samples, out);
+  free(samples);
+  return result == 0 ? TN_OK : runtime_call_failed(ctx, "tn_time", call->kernel, result);
+}
+
+tn_status tn_time(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args,
+                  const tn_timing_options *options, tn_timing *out) {
+  if (!out) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_time: there is no place for the result");
+  *out = (tn_timing){0};
+  runtime_call call;
+  tn_status status = runtime_call_prepare(ctx, "tn_time", kernel, args, n_args, &call);
+  if (status != TN_OK) return status;
+  tn_timing_options o = with_defaults(options);
+  return time_prepared(ctx, &call, &o, out);
+}
