@@ -1,0 +1,42 @@
+# The commands of this house. Each says what it does in README.md; CMake does the work.
+#   make run    install what is missing, build, do the main job      make test   the whole suite
+#   make build  configure and build into build/                      make asan, tsan, fuzz   instrumented suites
+#   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
+MAKEFLAGS += --no-print-directory
+CTEST = ctest --output-on-failure --no-tests=error --test-dir
+
+run: build
+	build/examples/matmul
+
+test: build
+	$(CTEST) build
+
+setup:
+	scripts/setup
+
+# Ninja configures again by itself when a CMake file or the list of sources changed.
+build: setup
+	@test -f build/build.ninja || cmake --preset release
+	cmake --build build
+
+asan tsan coverage: setup
+	@test -f build-$@/build.ninja || cmake --preset $@
+	cmake --build build-$@
+	$(CTEST) build-$@
+
+FUZZ_PAIRS ?= 20000
+fuzz: setup
+	@test -f build-fuzz/build.ninja || cmake --preset fuzz
+	cmake --build build-fuzz --target test_fuzz
+	TENON_FUZZ_PAIRS=$(FUZZ_PAIRS) build-fuzz/tests/test_fuzz
+
+bench: build
+	@set -e; for program in build/benchmarks/*; do if [ -x "$$program" ]; then "$$program"; fi; done
+
+golden: build
+	TENON_UPDATE_GOLDEN=1 $(CTEST) build
+
+clean:
+	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug
+
+.PHONY: run test setup build asan tsan coverage fuzz bench golden clean
