@@ -1,0 +1,253 @@
+/* feature.c: features of lowered loop IR: one walk that collects what every store does, then a row for each written buffer.
+ *
+ * Differences to TVM, all on purpose: loops of extent 1 are no loops; a store of a constant (a reduction's init) counts
+ * only when nothing else writes the buffer; of several stores the one that runs most often describes the buffer, and their
+ * operations add up; positions of annotated loops and multiply-adds are found; a region never exceeds its buffer. */
+#include "autotune/feature.h"
+
+#include <math.h>
+
+const char *const autotune_feature_names[FEATURE_COUNT] = {
+#define X(name) #name,
+    FEATURE_ALL(X)
+#undef X
+};
+
+typedef struct alloc_scope {
+  const struct alloc_scope *outer;
+  const tir_buffer *buffer;
+  int depth;
+  double outer_prod;
+} alloc_scope;
+
+/* Where the walk stands. */
+typedef struct walk_state {
+  feature_program *program;
+  const tir_env *env;
+  const alloc_scope *allocs;
+  int depth;
+  feature_loop loops[FEATURE_MAX_LOOPS];
+  double outer_prod;
+  int64_t auto_unroll;
+  int guards;
+  double guard_prod;
+} walk_state;
+
+/* ---- operations of a value --------------------------------------------------------------------------------------- */
+
+typedef enum math_class { MAD, ADDSUB, MUL, DIVMOD, CMP, MATHFUNC, OTHERFUNC, MATH_CLASSES } math_class;
+
+static bool is_product(const tir_expr *e, const tir_expr *sum) { return e->op == TIR_MUL && e->dtype == sum->dtype; }
+
+/* A sum with a product below is one multiply-add; the product itself, which the walk meets too, is taken back. */
+static math_class class_of_sum(const tir_expr *e, double *math) {
+  if (!is_product(e->arg[0], e) && !is_product(e->arg[1], e)) return ADDSUB;
+  math[MUL] -= e->lanes;
+  return MAD;
+}
+
+static math_class class_of(const tir_expr *e, double *math) {
+  switch (e->op) {
+    case TIR_ADD:
+    case TIR_SUB: return class_of_sum(e, math);
+    case TIR_MUL: return MUL;
+    case TIR_DIV:
+    case TIR_FLOORDIV:
+    case TIR_FLOORMOD: return DIVMOD;
+    case TIR_MIN:
+    case TIR_MAX: return CMP;
+    case TIR_ABS: return OTHERFUNC;
+    default: break;
+  }
+  char op_class = tir_op_table[e->op].op_class;
+  return op_class == 'C' ? CMP : op_class == 'M' ? MATHFUNC : MATH_CLASSES;
+}
+
+static void count_operation(feature_store *store, const tir_expr *e) {
+  if (e->op == TIR_SELECT) store->math[feature_select_op] += e->lanes;
+  if (tir_op_table[e->op].op_class == 'B') store->math[feature_bool_op] += e->lanes;
+  if (e->n_args == 0) return;
+  double *math = store->math + (tn_dtype_is_float(e->arg[0]->dtype) ? feature_float_mad : feature_int_mad);
+  math_class class = class_of(e, math);
+  if (class != MATH_CLASSES) math[class] += e->lanes;
+}
+
+static tir_walk visit_value(void *user, const tir_expr *e) {
+  walk_state *w = user;
+  feature_store *store = &w->program->stores[w->program->n_stores];
+  count_operation(store, e);
+  if (e->op == TIR_LOAD) feature_touch(w->program, w->env, e->u.buffer, tir_n_index(e), e->arg, false);
+  return TIR_WALK_ON;
+}
+
+static tir_walk visit_for_load(void *user, const tir_expr *e) {
+  if (e->op == TIR_LOAD || e->op == TIR_VAR) *(bool *)user = true;
+  return e->op == TIR_LOAD || e->op == TIR_VAR ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static bool is_constant(const tir_expr *value) {
+  bool varies = false;
+  tir_walk_expr(value, visit_for_load, &varies);
+  return !varies;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+static void find_alloc(const walk_state *w, feature_store *store) {
+  const alloc_scope *scope = w->allocs;
+  while (scope && scope->buffer != store->buffer) scope = scope->outer;
+  store->alloc_depth = scope ? scope->depth : 0;
+  store->alloc_outer_prod = scope ? scope->outer_prod : 1;
+}
+
+static void visit_store(walk_state *w, const tir_stmt *s) {
+  feature_program *p = w->program;
+  if (p->n_stores == FEATURE_MAX_STORES) return;
+  feature_store *store = &p->stores[p->n_stores];
+  store->buffer = s->u.store.buffer;
+  store->is_constant = is_constant(s->u.store.value);
+  store->depth = w->depth;
+  memcpy(store->loops, w->loops, sizeof *w->loops * (size_t)w->depth);
+  store->outer_prod = w->outer_prod;
+  store->auto_unroll = w->auto_unroll;
+  store->guards = w->guards;
+  store->guard_prod = w->guard_prod;
+  store->n_touched = 0;
+  store->touched = p->touched + p->n_touched;
+  memset(store->math, 0, sizeof store->math);
+  find_alloc(w, store);
+  feature_touch(p, w->env, store->buffer, s->u.store.n_index, s->u.store.index, true);
+  if (store->n_touched == 0) return; /* no room: the store is left out */
+  tir_walk_expr(s->u.store.value, visit_value, w);
+  for (int i = 0; i < FEATURE_N_MATH; ++i) store->math[i] = RUNTIME_MAX(store->math[i], 0);
+  feature_touch_finish(p);
+  ++p->n_stores;
+}
+
+static void visit(walk_state *w, const tir_stmt *s);
+
+static bool enter_loop(walk_state *w, const tir_stmt *s, int64_t min, int64_t extent, tir_env *env) {
+  if (extent <= 1 || w->depth == FEATURE_MAX_LOOPS) return false;
+  int id = RUNTIME_MIN(w->program->n_loop_ids, RUNTIME_COUNT(w->program->loop_bytes) - 1);
+  w->program->loop_bytes[id] = 0;
+  w->program->n_loop_ids = id + 1;
+  w->loops[w->depth++] = (feature_loop){s->u.loop.var, (double)min, (double)extent, s->u.loop.kind, id, env};
+  return true;
+}
+
+/* The most iterations a loop can have, and its first value; 1 and 0 where nothing is known. */
+static void loop_range(const walk_state *w, const tir_stmt *s, int64_t *min, int64_t *extent) {
+  if (!tir_is_int(s->u.loop.min, min)) *min = tir_bounds(w->env, s->u.loop.min).lo;
+  if (!tir_is_int(s->u.loop.extent, extent)) *extent = tir_bounds(w->env, s->u.loop.extent).hi;
+  if (*min < INT32_MIN || *min > INT32_MAX) *min = 0;
+  if (*extent < 1 || *extent > INT64_MAX / 2) *extent = 1;
+}
+
+static void visit_for(walk_state *w, const tir_stmt *s) {
+  int64_t min, extent;
+  loop_range(w, s, &min, &extent);
+  const tir_env *outer_env = w->env;
+  tir_env env = {.outer = outer_env, .var = s->u.loop.var, .range = {min, min + extent - 1}};
+  double outer_prod = w->outer_prod;
+  bool entered = enter_loop(w, s, min, extent, &env);
+  w->env = &env;
+  w->outer_prod *= (double)extent;
+  visit(w, s->u.loop.body);
+  w->depth -= entered;
+  w->outer_prod = outer_prod;
+  w->env = outer_env;
+}
+
+static void visit_if(walk_state *w, const tir_stmt *s) {
+  double guard_prod = w->guard_prod;
+  ++w->guards;
+  w->guard_prod = w->outer_prod;
+  visit(w, s->u.branch.then_body);
+  if (s->u.branch.else_body) visit(w, s->u.branch.else_body);
+  w->guard_prod = guard_prod;
+  --w->guards;
+}
+
+static void visit_alloc(walk_state *w, const tir_stmt *s) {
+  alloc_scope scope = {w->allocs, s->u.alloc.buffer, w->depth, w->outer_prod};
+  w->allocs = &scope;
+  visit(w, s->u.alloc.body);
+  w->allocs = scope.outer;
+}
+
+static void visit_attr(walk_state *w, const tir_stmt *s) {
+  int64_t outer = w->auto_unroll;
+  if (strcmp(s->u.attr.key, "auto_unroll_max_step") == 0) w->auto_unroll = s->u.attr.value;
+  visit(w, s->u.attr.body);
+  w->auto_unroll = outer;
+}
+
+static void visit(walk_state *w, const tir_stmt *s) {
+  switch (s->kind) {
+    case TIR_FOR: visit_for(w, s); break;
+    case TIR_STORE: visit_store(w, s); break;
+    case TIR_IF: visit_if(w, s); break;
+    case TIR_ALLOC: visit_alloc(w, s); break;
+    case TIR_ATTR: visit_attr(w, s); break;
+    case TIR_SEQ:
+      for (int i = 0; i < s->u.seq.n; ++i) visit(w, s->u.seq.stmts[i]);
+      break;
+    case TIR_NOP: break;
+  }
+}
+
+/* ---- from stores to rows ----------------------------------------------------------------------------------------- */
+
+/* Drops constant stores to buffers that are also written otherwise. */
+static void drop_inits(feature_program *p) {
+  int kept = 0;
+  for (int i = 0; i < p->n_stores; ++i) {
+    bool drop = false;
+    for (int k = 0; p->stores[i].is_constant && k < p->n_stores; ++k) {
+      drop |= !p->stores[k].is_constant && p->stores[k].buffer == p->stores[i].buffer;
+    }
+    if (!drop && kept != i) p->stores[kept] = p->stores[i];
+    kept += !drop;
+  }
+  p->n_stores = kept;
+}
+
+static void sum_loop_bytes(feature_program *p) {
+  for (int i = 0; i < p->n_stores; ++i) {
+    const feature_store *store = &p->stores[i];
+    for (int t = 0; t < store->n_touched; ++t) {
+      double bytes = (double)tn_dtype_bytes(store->touched[t].buffer->dtype);
+      for (int level = 0; level < store->depth; ++level) {
+        p->loop_bytes[store->loops[level].id] += store->touched[t].elements[level] * bytes;
+      }
+    }
+  }
+}
+
+static bool is_first_store(const feature_program *p, int store) {
+  for (int i = 0; i < store; ++i) {
+    if (p->stores[i].buffer == p->stores[store].buffer) return false;
+  }
+  return true;
+}
+
+int autotune_features(const tir_func *lowered, int cache_line_bytes, float *rows) {
+  feature_program *p = lowered && lowered->body ? malloc(sizeof *p) : NULL;
+  if (!p) return 0;
+  p->n_stores = p->n_touched = p->n_loop_ids = 0;
+  walk_state w;
+  memset(&w, 0, offsetof(walk_state, loops));
+  w.program = p;
+  w.outer_prod = 1;
+  w.auto_unroll = w.guards = 0;
+  w.guard_prod = 0;
+  visit(&w, lowered->body);
+  drop_inits(p);
+  sum_loop_bytes(p);
+  int n = 0;
+  for (int i = 0; i < p->n_stores && n < AUTOTUNE_MAX_ROWS; ++i) {
+    if (is_first_store(p, i)) feature_fill_row(p, i, cache_line_bytes, rows + (ptrdiff_t)AUTOTUNE_FEATURES * n++);
+  }
+  free(p);
+  return n;
+}
