@@ -97,9 +97,7 @@ char *runtime_strndup(runtime_arena *arena, const char *text, size_t n) {
   return copy;
 }
 
-char *runtime_strdup(runtime_arena *arena, const char *text) {
-  return runtime_copy(arena, text, strlen(text) + 1);
-}
+char *runtime_strdup(runtime_arena *arena, const char *text) { return runtime_copy(arena, text, strlen(text) + 1); }
 
 char *runtime_format(runtime_arena *arena, const char *fmt, ...) {
   va_list args;

@@ -1,5 +1,5 @@
-/* Arrays: DLPack tensors on the CPU, compact and aligned. tn_array_new keeps the tensor, its shape and its strides in one
- * block; the dtype is kept beside them because DLPack's form does not tell booleans from bytes. */
+/* Arrays: DLPack tensors on the CPU, compact and aligned. tn_array_new keeps the tensor, its shape and its strides in
+ * one block; the dtype is kept beside them because DLPack's form does not tell booleans from bytes. */
 #include <stdio.h>
 
 #include "runtime/base.h"
@@ -87,8 +87,12 @@ DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t 
   for (int i = 0; i < ndim; ++i) array->shape[i] = shape[i];
   runtime_compact_strides(ndim, shape, array->strides);
   array->dtype = dtype;
-  array->tensor = (DLTensor){.data = data, .device = {kDLCPU, 0}, .ndim = ndim, .dtype = tn_dtype_dlpack(dtype),
-                             .shape = array->shape, .strides = array->strides};
+  array->tensor = (DLTensor){.data = data,
+                             .device = {kDLCPU, 0},
+                             .ndim = ndim,
+                             .dtype = tn_dtype_dlpack(dtype),
+                             .shape = array->shape,
+                             .strides = array->strides};
   return &array->tensor;
 }
 

@@ -39,8 +39,10 @@ static bool rank_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return tensor->ndim == arg->ndim && (tensor->shape || arg->ndim == 0);
 }
 static void explain_rank(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
-  if (tensor->ndim == arg->ndim) runtime_str_add(out, "its shape is NULL, the kernel was built for ");
-  else runtime_str_addf(out, "rank %d, the kernel was built for rank %d ", tensor->ndim, arg->ndim);
+  if (tensor->ndim == arg->ndim)
+    runtime_str_add(out, "its shape is NULL, the kernel was built for ");
+  else
+    runtime_str_addf(out, "rank %d, the kernel was built for rank %d ", tensor->ndim, arg->ndim);
   add_list(out, arg->shape, arg->ndim);
 }
 
@@ -91,8 +93,8 @@ static void explain_alignment(runtime_str *out, const DLTensor *tensor, const ru
 
 /* In this order: a later check may rely on the earlier ones. */
 static const check checks[] = {
-    {device_fits, explain_device},   {dtype_fits, explain_dtype}, {rank_fits, explain_rank},
-    {shape_fits, explain_shape},     {strides_fit, explain_strides}, {has_data, explain_no_data},
+    {device_fits, explain_device},       {dtype_fits, explain_dtype},    {rank_fits, explain_rank},
+    {shape_fits, explain_shape},         {strides_fit, explain_strides}, {has_data, explain_no_data},
     {alignment_fits, explain_alignment},
 };
 
@@ -106,8 +108,10 @@ static tn_status refuse(tn_context *ctx, const char *who, const tn_kernel *kerne
                         const check *failed) {
   runtime_str text = {0};
   runtime_str_addf(&text, "%s %s: argument %d (%s): ", who, kernel->name, i, kernel->args[i].name);
-  if (failed) failed->explain(&text, tensor, &kernel->args[i]);
-  else runtime_str_add(&text, "the tensor is NULL");
+  if (failed)
+    failed->explain(&text, tensor, &kernel->args[i]);
+  else
+    runtime_str_add(&text, "the tensor is NULL");
   return fail_with(ctx, TN_ERROR_CALL, &text);
 }
 
@@ -142,9 +146,10 @@ static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_c
     if (!kernel->args[i].is_output) continue;
     for (int j = 0; j < kernel->n_args; ++j) {
       if (overlap(call, i, j))
-        return runtime_fail(ctx, TN_ERROR_CALL, "%s %s: argument %d (%s): its memory overlaps argument %d (%s); "
-                            "an output shares memory with no other argument", who, kernel->name, i,
-                            kernel->args[i].name, j, kernel->args[j].name);
+        return runtime_fail(ctx, TN_ERROR_CALL,
+                            "%s %s: argument %d (%s): its memory overlaps argument %d (%s); "
+                            "an output shares memory with no other argument",
+                            who, kernel->name, i, kernel->args[i].name, j, kernel->args[j].name);
     }
   }
   return TN_OK;

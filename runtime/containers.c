@@ -1,4 +1,5 @@
-/* Growth of arrays and the string builder. Both live in malloc memory and report failure instead of ending the program. */
+/* Growth of arrays and the string builder. Both live in malloc memory and report failure instead of ending the program.
+ */
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>

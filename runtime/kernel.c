@@ -21,8 +21,10 @@ static tn_status check_description(tn_context *ctx, const char *name, tn_kernel_
                         RUNTIME_MAX_KERNEL_ARGS);
   for (int i = 0; i < n_args; ++i) {
     if (!arg_is_sound(&args[i]))
-      return runtime_fail(ctx, TN_ERROR_ARGUMENT, "kernel %s: argument %d needs a name, a dtype, a rank from 0 to %d "
-                          "and extents that are not negative", name, i, TN_MAX_RANK);
+      return runtime_fail(ctx, TN_ERROR_ARGUMENT,
+                          "kernel %s: argument %d needs a name, a dtype, a rank from 0 to %d "
+                          "and extents that are not negative",
+                          name, i, TN_MAX_RANK);
   }
   return TN_OK;
 }
@@ -71,8 +73,10 @@ tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn
 void tn_kernel_free(tn_kernel *kernel) {
   if (!kernel) return;
   if (kernel->next) kernel->next->previous = kernel->previous;
-  if (kernel->previous) kernel->previous->next = kernel->next;
-  else kernel->ctx->kernels = kernel->next;
+  if (kernel->previous)
+    kernel->previous->next = kernel->next;
+  else
+    kernel->ctx->kernels = kernel->next;
   if (kernel->release) kernel->release(kernel->owner);
   runtime_arena_free(&kernel->arena);
   free(kernel);

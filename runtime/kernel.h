@@ -16,9 +16,9 @@ struct tn_kernel {
   tn_kernel_fn fn;
   int n_args;
   runtime_kernel_arg *args;
-  size_t *bytes;              /* of each argument's data */
+  size_t *bytes; /* of each argument's data */
   ffi_type **types;
-  ffi_cif cif;                /* prepared once: int32_t fn(pointer...) */
+  ffi_cif cif; /* prepared once: int32_t fn(pointer...) */
   void (*release)(void *owner);
   void *owner;
 };
@@ -36,7 +36,7 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
 /* Calls; what the kernel returned. */
 static inline int32_t runtime_call_invoke(runtime_call *call) {
   ffi_arg result = 0;
-  ffi_call((ffi_cif *)&call->kernel->cif, (void (*)(void))call->kernel->fn, &result, call->values);
+  ffi_call((ffi_cif *)&call->kernel->cif, call->kernel->fn, &result, call->values);
   return (int32_t)result;
 }
 /* The failure for a result that is not 0. */

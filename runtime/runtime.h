@@ -126,8 +126,9 @@ TN_API tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed);
 /* A compiled function with the description of its arguments: inputs in the program's order, then outputs. */
 typedef struct tn_kernel tn_kernel;
 
-/* The plain C function: int32_t name(const T *in..., T *out...). Returns 0, or 1 when scratch memory ran out. */
-typedef int32_t (*tn_kernel_fn)(void);
+/* The plain C function: int32_t name(const T *in..., T *out...). Returns 0, or 1 when scratch memory ran out.
+ * Cast it to that type before calling it (void (*)(void) is the function pointer C compilers let one cast freely). */
+typedef void (*tn_kernel_fn)(void);
 TN_API tn_kernel_fn tn_kernel_function(const tn_kernel *kernel);
 TN_API const char *tn_kernel_name(const tn_kernel *kernel);
 TN_API int tn_kernel_arg_count(const tn_kernel *kernel);

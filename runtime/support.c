@@ -63,7 +63,9 @@ char *runtime_read_file(tn_context *ctx, const char *path, size_t *n) {
     return text.data;
   }
   runtime_str_free(&text);
-  if (read) runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading %s", path);
-  else runtime_fail(ctx, TN_ERROR_IO, "cannot read %s: %s", path, strerror(error));
+  if (read)
+    runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading %s", path);
+  else
+    runtime_fail(ctx, TN_ERROR_IO, "cannot read %s: %s", path, strerror(error));
   return NULL;
 }

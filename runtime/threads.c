@@ -38,7 +38,8 @@ static const char *read_line(const char *folder, const char *name, char *line, i
 /* The quota written in one cgroup's folder, in either version's files. */
 static int folder_threads(const char *folder) {
   char quota[64], period[64];
-  if (*read_line(folder, "cpu.max", quota, sizeof quota)) return runtime_quota_threads(quota, quota + strcspn(quota, " "));
+  if (*read_line(folder, "cpu.max", quota, sizeof quota))
+    return runtime_quota_threads(quota, quota + strcspn(quota, " "));
   read_line(folder, "cpu.cfs_quota_us", quota, sizeof quota);
   return runtime_quota_threads(quota, read_line(folder, "cpu.cfs_period_us", period, sizeof period));
 }

@@ -35,15 +35,17 @@ static double quantile(const double *sorted, int n, double q) {
 }
 
 static tn_timing summary(const double *sorted, int n) {
-  tn_timing t = {.n_samples = n, .min_s = sorted[0], .median_s = quantile(sorted, n, 0.5),
-                 .p25_s = quantile(sorted, n, 0.25), .p75_s = quantile(sorted, n, 0.75)};
+  tn_timing t = {.n_samples = n,
+                 .min_s = sorted[0],
+                 .median_s = quantile(sorted, n, 0.5),
+                 .p25_s = quantile(sorted, n, 0.25),
+                 .p75_s = quantile(sorted, n, 0.75)};
   t.spread = t.median_s > 0 ? (t.p75_s - t.p25_s) / t.median_s : 0;
   return t;
 }
 
 /* Samples after the first call, which took FIRST_S. SAMPLES has room for max_samples. */
-static int32_t sample(runtime_call *call, const tn_timing_options *o, double first_s, double *samples,
-                      tn_timing *out) {
+static int32_t sample(runtime_call *call, const tn_timing_options *o, double first_s, double *samples, tn_timing *out) {
   int32_t result = 0;
   uint64_t start = runtime_now_ns();
   double one_s = time_calls(call, 1, &result); /* warm: the first call paid for page faults and waking threads */

@@ -24,11 +24,11 @@ static void printFeatures(const Arch &arch, const MCSubtargetInfo &info) {
   int column = 200;
   for (const auto &feature : info.getAllProcessorFeatures()) {
     int width = static_cast<int>(std::string(feature.Key).size()) + 4;
-    if (column + width > 118) printf("\n    "), column = 4;
-    column += width;
-    printf("\"%s\", ", feature.Key);
+    bool wraps = column + width > 118;
+    column = wraps ? 3 + width : column + width;
+    printf("%s\"%s\",", wraps ? "\n    " : " ", feature.Key);
   }
-  printf("NULL,\n};\n\n");
+  printf("\n    NULL,\n};\n\n");
 }
 
 static void printCpu(const Target &target, const char *triple, const char *cpu) {

@@ -1,5 +1,5 @@
-/* Profilers: accumulated seconds and calls under names. The profilers entered on a thread form a list from the innermost
- * outwards; its head is the only mutable thread-local state of the library. */
+/* Profilers: accumulated seconds and calls under names. The profilers entered on a thread form a list from the
+ * innermost outwards; its head is the only mutable thread-local state of the library. */
 #include "runtime/profiler/profiler.h"
 
 #include "runtime/base.h"
@@ -14,10 +14,11 @@ typedef struct entry {
 struct tn_profiler {
   tn_profiler *outer; /* the one below on the stack */
   bool is_entered;
-  uint64_t start_ns;  /* of the running Total */
+  uint64_t start_ns;   /* of the running Total */
   runtime_arena arena; /* names */
   RUNTIME_VEC(entry) entries;
-  int *slots; /* hash table of indices into entries plus one; 0 is empty. n_slots is a power of two, at most half full */
+  int *
+      slots; /* hash table of indices into entries plus one; 0 is empty. n_slots is a power of two, at most half full */
   int n_slots;
 };
 

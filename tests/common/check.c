@@ -84,8 +84,10 @@ static void print_difference(const char *got, const char *expected) {
 
 void check_text_at(const char *got, const char *expected, const char *file, int line) {
   if (got && strcmp(got, expected) == 0) return;
-  if (got) print_difference(got, expected);
-  else print_error("got NULL, expected:\n%s\n", expected);
+  if (got)
+    print_difference(got, expected);
+  else
+    print_error("got NULL, expected:\n%s\n", expected);
   _fail(file, line);
 }
 

@@ -1,0 +1,136 @@
+/* Contexts: the first failure is kept, all are passed on; what hangs on a context is freed in the right order. */
+#include "tests/common/check.h"
+#include "tests/runtime/tests.h"
+
+static void a_new_context_is_ok(void **state) {
+  (void)state;
+  tn_context *ctx = tn_context_new(NULL);
+  assert_int_equal(tn_context_status(ctx), TN_OK);
+  assert_string_equal(tn_context_message(ctx), "");
+  tn_context_free(ctx);
+  tn_context_free(NULL);
+}
+
+static void the_first_failure_is_kept_until_cleared(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  assert_int_equal(runtime_fail(ctx, TN_ERROR_PARSE, "first %d", 1), TN_ERROR_PARSE);
+  assert_int_equal(runtime_fail(ctx, TN_ERROR_IO, "second"), TN_ERROR_IO);
+  assert_int_equal(tn_context_status(ctx), TN_ERROR_PARSE);
+  assert_string_equal(tn_context_message(ctx), "first 1");
+  tn_context_clear(ctx);
+  assert_int_equal(tn_context_status(ctx), TN_OK);
+  runtime_fail(ctx, TN_ERROR_IO, "third");
+  assert_string_equal(tn_context_message(ctx), "third");
+  check_context_free(ctx);
+}
+
+static void the_callback_gets_every_message(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  runtime_fail(ctx, TN_ERROR_PARSE, "first");
+  runtime_say(ctx, TN_SEVERITY_WARNING, "line %d is torn", 3);
+  runtime_fail(ctx, TN_ERROR_IO, "second");
+  runtime_say(ctx, TN_SEVERITY_INFO, "done");
+  assert_string_equal(check_messages(ctx), "error: first\nwarning: line 3 is torn\nerror: second\ninfo: done\n");
+  check_context_free(ctx);
+}
+
+static void a_warning_is_no_failure(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  runtime_say(ctx, TN_SEVERITY_WARNING, "careful");
+  check_ok(ctx);
+  check_context_free(ctx);
+}
+
+static void a_very_long_message_is_cut_not_overrun(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  runtime_fail(ctx, TN_ERROR_PARSE, "%0100000d", 1);
+  assert_int_equal(strlen(tn_context_message(ctx)), sizeof ctx->message - 1);
+  check_context_free(ctx);
+}
+
+static void a_null_context_is_an_error_not_a_crash(void **state) {
+  (void)state;
+  assert_int_equal(tn_context_status(NULL), TN_ERROR_ARGUMENT);
+  assert_non_null(tn_context_message(NULL));
+  tn_context_clear(NULL);
+  runtime_say(NULL, TN_SEVERITY_INFO, "nobody hears");
+  assert_int_equal(runtime_fail(NULL, TN_ERROR_LOWER, "nobody hears"), TN_ERROR_LOWER);
+  assert_false(runtime_debug_wants(NULL, "lower", NULL));
+}
+
+static int freed_in[3], n_freed;
+static void note_free(void *data) { freed_in[n_freed++] = *(int *)data; }
+
+static void what_hangs_on_it_is_freed_in_reverse(void **state) {
+  (void)state;
+  int numbers[] = {1, 2, 3};
+  n_freed = 0;
+  tn_context *ctx = tn_context_new(NULL);
+  for (int i = 0; i < 3; ++i) assert_true(runtime_on_free(ctx, note_free, &numbers[i]));
+  tn_context_free(ctx);
+  assert_int_equal(n_freed, 3);
+  for (int i = 0; i < 3; ++i) assert_int_equal(freed_in[i], 3 - i);
+}
+
+static void a_full_table_of_hooks_is_refused(void **state) {
+  (void)state;
+  int number = 0;
+  n_freed = 0;
+  tn_context *ctx = tn_context_new(NULL);
+  while (ctx->n_on_free < RUNTIME_COUNT(ctx->on_free)) assert_true(runtime_on_free(ctx, note_free, &number));
+  assert_false(runtime_on_free(ctx, note_free, &number));
+  ctx->n_on_free = 0;
+  tn_context_free(ctx);
+}
+
+static const struct status_row {
+  const char *name;
+  int status;
+} status_rows[] = {
+    {"ok", TN_OK},
+    {"illegal schedule", TN_ERROR_SCHEDULE},
+    {"internal error", TN_ERROR_INTERNAL},
+    {"unknown status", 99},
+    {"unknown status", -1},
+};
+static void a_status_has_words(void **state) {
+  const struct status_row *row = *state;
+  assert_string_equal(tn_status_text((tn_status)row->status), row->name);
+}
+
+static const struct debug_row {
+  const char *debug, *pass;
+  int level; /* -1: not wanted */
+} debug_rows[] = {
+    {"", "lower", -1},         {"lower", "lower", 1},
+    {"lower:2", "lower", 2},   {"simplify,lower:3", "lower", 3},
+    {"lowering", "lower", -1}, {"lower:2,simplify", "simplify", 1},
+    {"low", "lower", -1},      {",,lower", "lower", 1},
+};
+static void debug_names_passes(void **state) {
+  const struct debug_row *row = *state;
+  tn_context *ctx = check_context_debug(row->debug);
+  int level = -1;
+  assert_int_equal(runtime_debug_wants(ctx, row->pass, &level), row->level >= 0);
+  assert_int_equal(level, row->level);
+  check_context_free(ctx);
+}
+
+int test_context(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_new_context_is_ok),
+      cmocka_unit_test(the_first_failure_is_kept_until_cleared),
+      cmocka_unit_test(the_callback_gets_every_message),
+      cmocka_unit_test(a_warning_is_no_failure),
+      cmocka_unit_test(a_very_long_message_is_cut_not_overrun),
+      cmocka_unit_test(a_null_context_is_an_error_not_a_crash),
+      cmocka_unit_test(what_hangs_on_it_is_freed_in_reverse),
+      cmocka_unit_test(a_full_table_of_hooks_is_refused),
+  };
+  return CHECK_TESTS("context", tests) + CHECK_TABLE("statuses", status_rows, a_status_has_words) +
+         CHECK_TABLE("debug names", debug_rows, debug_names_passes);
+}

@@ -1,0 +1,7 @@
+/* Runs the runtime's groups of tests. */
+#include "tests/runtime/tests.h"
+
+int main(void) {
+  return test_arena() + test_containers() + test_context() + test_dtype() + test_array() + test_call() + test_timing() +
+         test_support();
+}
