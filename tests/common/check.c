@@ -4,6 +4,12 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+/* Absurd requests for memory give NULL, as they do without the sanitizer. */
+__attribute__((visibility("default"))) const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "allocator_may_return_null=1:detect_stack_use_after_return=1"; }
+#endif
+
 /* ---- contexts -------------------------------------------------------------------------------------------------- */
 
 static void record(void *user, tn_severity severity, const char *text) {
