@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-/* Absurd requests for memory give NULL, as they do without the sanitizer. */
+/* Under a sanitizer, too, an absurd request for memory gives NULL. */
 __attribute__((visibility("default"))) const char *__asan_default_options(void);
 const char *__asan_default_options(void) { return "allocator_may_return_null=1:detect_stack_use_after_return=1"; }
-#endif
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
 
 /* ---- contexts -------------------------------------------------------------------------------------------------- */
 
