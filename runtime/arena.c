@@ -25,6 +25,7 @@ struct runtime_chunk {
   _Alignas(ALIGNMENT) unsigned char data[];
 };
 
+/* What every allocation does without memory: jump to the landing place, or give NULL. */
 static void *out_of_memory(runtime_arena *arena) {
   if (arena->on_oom) longjmp(*arena->on_oom, 1);
   return NULL;
@@ -36,6 +37,7 @@ static size_t room_left(const runtime_arena *arena) {
   return arena->limit > arena->total ? arena->limit - arena->total : 0;
 }
 
+/* A chunk with room for BYTES, not in the list yet; all of it is poisoned. */
 static runtime_chunk *chunk_new(runtime_arena *arena, size_t bytes) {
   runtime_chunk *chunk = malloc(sizeof *chunk + bytes);
   if (!chunk) return NULL;
@@ -51,6 +53,7 @@ static void chunk_free(runtime_chunk *chunk) {
   free(chunk);
 }
 
+/* Hands out BYTES at OFFSET: zero-filled, no longer poisoned. */
 static void *take(runtime_chunk *chunk, size_t offset, size_t bytes) {
   UNPOISON(chunk->data + offset, bytes);
   return memset(chunk->data + offset, 0, bytes);

@@ -56,6 +56,7 @@ static bool count_bytes(size_t item_bytes, int ndim, const int64_t *shape, size_
   return fits && n < SIZE_MAX / 2;
 }
 
+/* Refuses wrong requests; *BYTES becomes the size of a right one. */
 static tn_status check_request(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape, size_t *bytes) {
   if (tn_dtype_bytes(dtype) == 0) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_new: %d is no dtype", dtype);
   if (ndim < 0 || ndim > TN_MAX_RANK)
@@ -121,6 +122,7 @@ static void (*const stores[TN_DTYPE_COUNT])(void *, int64_t, double) = {
 #undef X
 };
 
+/* Tenon's dtype of an array of its own or of a foreign one; false when it has none. */
 static bool dtype_of(const DLTensor *array, tn_dtype *dtype) {
   const owned_array *own = (const owned_array *)array;
   if (array->shape == own->shape) { /* made by tn_array_new: only an address is compared */

@@ -2,17 +2,20 @@
  * can be wrong with a tensor: the test, and the words that end the message "tn_call NAME: argument I (TENSOR): ...". */
 #include "runtime/kernel.h"
 
+/* fits: the tensor can be used for the argument. explain: adds to OUT what does not fit, when fits said no. */
 typedef struct check {
   bool (*fits)(const DLTensor *tensor, const runtime_kernel_arg *arg);
   void (*explain)(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg);
 } check;
 
+/* Adds "[1, 2, 3]". */
 static void add_list(runtime_str *out, const int64_t *values, int n) {
   runtime_str_add(out, "[");
   for (int i = 0; i < n; ++i) runtime_str_addf(out, "%s%lld", i ? ", " : "", (long long)values[i]);
   runtime_str_add(out, "]");
 }
 
+/* Where the tensor's first element is. */
 static void *data_of(const DLTensor *tensor) { return (char *)tensor->data + tensor->byte_offset; }
 
 static bool device_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
@@ -98,12 +101,14 @@ static const check checks[] = {
     {alignment_fits, explain_alignment},
 };
 
+/* Fails with a built text, which it frees. */
 static tn_status fail_with(tn_context *ctx, tn_status status, runtime_str *text) {
   runtime_fail(ctx, text->failed ? TN_ERROR_MEMORY : status, "%s", text->failed ? "out of memory" : text->data);
   runtime_str_free(text);
   return status;
 }
 
+/* Argument I does not fit: FAILED is the check that said so, NULL when there is no tensor at all. */
 static tn_status refuse(tn_context *ctx, const char *who, const tn_kernel *kernel, int i, const DLTensor *tensor,
                         const check *failed) {
   runtime_str text = {0};
@@ -124,6 +129,7 @@ static tn_status refuse_count(tn_context *ctx, const char *who, const tn_kernel 
   return fail_with(ctx, TN_ERROR_CALL, &text);
 }
 
+/* All checks of one argument. */
 static tn_status check_tensor(tn_context *ctx, const char *who, const tn_kernel *kernel, int i,
                               const DLTensor *tensor) {
   if (!tensor) return refuse(ctx, who, kernel, i, NULL, NULL);
@@ -133,6 +139,7 @@ static tn_status check_tensor(tn_context *ctx, const char *who, const tn_kernel 
   return TN_OK;
 }
 
+/* Whether the data of arguments I and J share a byte. */
 static bool overlap(const runtime_call *call, int i, int j) {
   const size_t *bytes = call->kernel->bytes;
   uintptr_t a = (uintptr_t)call->data[i], b = (uintptr_t)call->data[j];

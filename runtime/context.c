@@ -46,6 +46,7 @@ void tn_context_clear(tn_context *ctx) {
   ctx->message[0] = '\0';
 }
 
+/* Passes one message on. */
 static void tell(tn_context *ctx, tn_severity severity, const char *text) {
   if (ctx->options.on_message) ctx->options.on_message(ctx->options.user, severity, text);
 }

@@ -15,6 +15,7 @@ static const dtype_row rows[TN_DTYPE_COUNT] = {
 #undef X
 };
 
+/* The row of a dtype, NULL for a value outside the enum. */
 static const dtype_row *row_of(tn_dtype dtype) { return (unsigned)dtype < TN_DTYPE_COUNT ? &rows[dtype] : NULL; }
 
 const char *tn_dtype_name(tn_dtype dtype) {

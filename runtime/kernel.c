@@ -1,18 +1,21 @@
 /* Making and freeing kernels. A kernel is one block that the context lists; its arena holds all it points to. */
 #include "runtime/kernel.h"
 
+/* The size of an argument's data, in bytes. */
 static size_t bytes_of(const runtime_kernel_arg *arg) {
   size_t bytes = tn_dtype_bytes(arg->dtype);
   for (int i = 0; i < arg->ndim; ++i) bytes *= (size_t)arg->shape[i];
   return bytes;
 }
 
+/* Whether a call could check a tensor against this description. */
 static bool arg_is_sound(const runtime_kernel_arg *arg) {
   bool sound = arg->name && tn_dtype_bytes(arg->dtype) > 0 && arg->ndim >= 0 && arg->ndim <= TN_MAX_RANK;
   for (int i = 0; sound && i < arg->ndim; ++i) sound = arg->shape[i] >= 0;
   return sound;
 }
 
+/* Refuses what no builder should ask for, so that calls need not look again. */
 static tn_status check_description(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
                                    const runtime_kernel_arg *args) {
   if (!name || !fn) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "a kernel needs a name and a function");
@@ -46,6 +49,7 @@ static bool describe(tn_kernel *kernel, const char *name, int n_args, const runt
   return ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)n_args, &ffi_type_sint32, kernel->types) == FFI_OK;
 }
 
+/* Puts the kernel into its context's list, from which tn_kernel_free takes it. */
 static void enlist(tn_context *ctx, tn_kernel *kernel) {
   kernel->ctx = ctx;
   kernel->next = ctx->kernels;

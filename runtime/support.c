@@ -18,6 +18,7 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/* Up to eight bytes as a number: hashes do not depend on the machine's byte order. */
 static uint64_t load_little_endian(const unsigned char *p, size_t n) {
   uint64_t word = 0;
   for (size_t i = 0; i < n; ++i) word |= (uint64_t)p[i] << (8 * i);
@@ -41,6 +42,7 @@ int64_t runtime_random_below(runtime_rng *rng, int64_t n) {
 
 double runtime_random_unit(runtime_rng *rng) { return (double)(runtime_random(rng) >> 11) * 0x1p-53; }
 
+/* Appends the rest of FILE; false when reading failed (errno says why). */
 static bool read_all(FILE *file, runtime_str *text) {
   char block[16384];
   for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;) runtime_str_addn(text, block, n);

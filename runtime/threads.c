@@ -6,6 +6,7 @@
 
 #include "runtime/base.h"
 
+/* CPUs this process may run on. The mask grows until the kernel's fits into it. */
 static int affinity_threads(void) {
   for (int n_cpus = 1024; n_cpus <= 1 << 20; n_cpus *= 4) {
     cpu_set_t *set = CPU_ALLOC((size_t)n_cpus);
@@ -68,6 +69,7 @@ static int line_threads(char *line) {
   return path_threads("/sys/fs/cgroup/cpu", path);
 }
 
+/* The least quota over all cgroups of this process. */
 static int cgroup_threads(void) {
   FILE *file = fopen("/proc/self/cgroup", "re");
   if (!file) return RUNTIME_NO_QUOTA;

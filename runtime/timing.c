@@ -2,6 +2,7 @@
  * until the quartiles are close to each other or the limits are reached. */
 #include "runtime/kernel.h"
 
+/* The options with every zero replaced by the default that runtime.h names. */
 static tn_timing_options with_defaults(const tn_timing_options *given) {
   tn_timing_options o = given ? *given : (tn_timing_options){0};
   if (o.min_batch_s <= 0) o.min_batch_s = 0.001;
@@ -34,6 +35,7 @@ static double quantile(const double *sorted, int n, double q) {
   return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
 }
 
+/* The statistics of N >= 1 sorted samples. */
 static tn_timing summary(const double *sorted, int n) {
   tn_timing t = {.n_samples = n,
                  .min_s = sorted[0],
@@ -44,15 +46,21 @@ static tn_timing summary(const double *sorted, int n) {
   return t;
 }
 
-/* Samples after the first call, which took FIRST_S. SAMPLES has room for max_samples. */
-static int32_t sample(runtime_call *call, const tn_timing_options *o, double first_s, double *samples, tn_timing *out) {
+/* Calls in a sample, for a kernel that takes ONE_S. */
+static int64_t batch_calls(const tn_timing_options *o, double one_s) {
+  double calls = o->min_batch_s / RUNTIME_MAX(one_s, 1e-9);
+  return calls <= 1 ? 1 : (int64_t)(calls + 0.999);
+}
+
+/* Samples after the first call, which paid for page faults and for waking threads and does not count. The second call
+ * tells how many calls make a batch; when one is enough, it is the first sample. SAMPLES has room for max_samples. */
+static int32_t sample(runtime_call *call, const tn_timing_options *o, double *samples, tn_timing *out) {
   int32_t result = 0;
   uint64_t start = runtime_now_ns();
-  double one_s = time_calls(call, 1, &result); /* warm: the first call paid for page faults and waking threads */
-  double batch = o->min_batch_s / RUNTIME_MAX(RUNTIME_MIN(one_s, first_s), 1e-9);
-  int64_t n_calls = batch < 1 ? 1 : (int64_t)(batch + 0.999);
+  double second_s = time_calls(call, 1, &result);
+  int64_t n_calls = batch_calls(o, second_s);
   for (int n = 0; n < o->max_samples && result == 0;) {
-    insert_sorted(samples, n, time_calls(call, n_calls, &result));
+    insert_sorted(samples, n, n == 0 && n_calls == 1 ? second_s : time_calls(call, n_calls, &result));
     *out = summary(samples, ++n);
     bool tight = n >= o->min_samples && out->spread < o->tight;
     if (tight || (double)(runtime_now_ns() - start) * 1e-9 > o->max_total_s) break;
@@ -60,6 +68,7 @@ static int32_t sample(runtime_call *call, const tn_timing_options *o, double fir
   return result;
 }
 
+/* Times a call whose arguments were checked. */
 static tn_status time_prepared(tn_context *ctx, runtime_call *call, const tn_timing_options *o, tn_timing *out) {
   int32_t result = 0;
   double first_s = time_calls(call, 1, &result);
@@ -69,7 +78,7 @@ static tn_status time_prepared(tn_context *ctx, runtime_call *call, const tn_tim
   }
   double *samples = calloc((size_t)o->max_samples, sizeof *samples);
   if (!samples) return runtime_fail(ctx, TN_ERROR_MEMORY, "tn_time: out of memory for %d samples", o->max_samples);
-  if (result == 0) result = sample(call, o, first_s, samples, out);
+  if (result == 0) result = sample(call, o, samples, out);
   free(samples);
   return result == 0 ? TN_OK : runtime_call_failed(ctx, "tn_time", call->kernel, result);
 }

@@ -4,6 +4,7 @@
 
 #include "runtime/base.h"
 
+/* One row of the table: what was accumulated under a name. */
 typedef struct entry {
   char *name;
   uint64_t hash;
@@ -40,12 +41,14 @@ static int *find_slot(const tn_profiler *p, const char *name, uint64_t hash) {
 
 static uint64_t hash_name(const char *name) { return runtime_hash(name, strlen(name), 0); }
 
+/* The entry of NAME, NULL when there is none. */
 static entry *find(const tn_profiler *p, const char *name) {
   if (!p || !name || p->n_slots == 0) return NULL;
   int slot = *find_slot(p, name, hash_name(name));
   return slot ? &p->entries.data[slot - 1] : NULL;
 }
 
+/* Doubles the hash table; false without memory, the old table stands then. */
 static bool grow_slots(tn_profiler *p) {
   int n = p->n_slots ? p->n_slots * 2 : 32;
   int *slots = calloc((size_t)n, sizeof *slots);

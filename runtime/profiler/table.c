@@ -7,6 +7,7 @@
 
 enum { COLUMNS = 4, CELL = 40 };
 
+/* One row: its cells as text (name is the profiler's), seconds to sort by. */
 typedef struct row {
   char id[16];
   const char *name;
@@ -14,6 +15,7 @@ typedef struct row {
   char minutes[CELL], percentage[CELL];
 } row;
 
+/* The text of one of the four columns. */
 static const char *cell(const row *r, int column) {
   const char *const cells[COLUMNS] = {r->id, r->name, r->minutes, r->percentage};
   return cells[column];
@@ -29,6 +31,7 @@ static int by_time(const void *left, const void *right) {
   return strcmp(a->name, b->name);
 }
 
+/* Fills the rows from the profiler, sorts them and numbers all but the first. */
 static void collect(const tn_profiler *profiler, row *rows, int n, double total) {
   for (int i = 0; i < n; ++i) {
     row *r = &rows[i];
@@ -51,6 +54,7 @@ static void add_rule(runtime_str *out, const int *widths) {
   while (n-- > 0) runtime_str_add(out, "-");
 }
 
+/* Writes header, rules and rows; the column widths are those of the longest cells. */
 static char *layout(const row *rows, int n) {
   static const row header = {.id = "ID", .name = "Name", .minutes = "Time (min)", .percentage = "Percentage"};
   int widths[COLUMNS];

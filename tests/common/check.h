@@ -3,6 +3,7 @@
 #ifndef TENON_TESTS_CHECK_H
 #define TENON_TESTS_CHECK_H
 
+#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "runtime/base.h"
 
@@ -29,7 +28,8 @@ const char *check_messages(const tn_context *ctx);
   check_fails_at((ctx), (status), (const char *[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
 void check_fails_at(tn_context *ctx, tn_status status, const char *const *parts, const char *file, int line);
 /* The same without looking at the status. */
-#define check_message_has(ctx, ...) check_fails_at((ctx), TN_OK, (const char *[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
+#define check_message_has(ctx, ...) \
+  check_fails_at((ctx), TN_OK, (const char *[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
 /* The context has no failure; shows its message if it has. */
 #define check_ok(ctx) check_ok_at((ctx), __FILE__, __LINE__)
 void check_ok_at(tn_context *ctx, const char *file, int line);
@@ -50,8 +50,8 @@ void check_has_at(const char *text, const char *part, bool wanted, const char *f
 
 /* ---- tables of tests ------------------------------------------------------------------------------------------- */
 
-/* Runs one named cmocka test for every row of a table; each row begins with its name (const char *), and FN gets the row
- * as *state. Returns the number of failed tests.
+/* Runs one named cmocka test for every row of a table; each row begins with its name (const char *), and FN gets the
+ * row as *state. Returns the number of failed tests.
  *
  *     static const struct row { const char *name; int a, b; } rows[] = {...};
  *     static void one(void **state) { const struct row *row = *state; ... }
@@ -61,7 +61,6 @@ void check_has_at(const char *text, const char *part, bool wanted, const char *f
 int check_table(const char *group, const void *rows, size_t row_bytes, size_t n, CMUnitTestFunction fn,
                 CMFixtureFunction group_setup, CMFixtureFunction group_teardown);
 /* Runs a plain array of tests; for files of a test program that several tables are spread over. */
-#define CHECK_TESTS(group, tests) \
-  _cmocka_run_group_tests((group), (tests), sizeof(tests) / sizeof *(tests), NULL, NULL)
+#define CHECK_TESTS(group, tests) _cmocka_run_group_tests((group), (tests), sizeof(tests) / sizeof *(tests), NULL, NULL)
 
 #endif
