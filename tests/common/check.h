@@ -3,7 +3,6 @@
 #ifndef TENON_TESTS_CHECK_H
 #define TENON_TESTS_CHECK_H
 
-#include <cmocka.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <cmocka.h>
 
 #include "runtime/base.h"
 
