@@ -72,13 +72,16 @@ typedef struct autotune_record {
   int64_t time_s; /* unix */
 } autotune_record;
 
-/* Makes a record of a measurement. */
+/* Makes a record of a measurement. A measurement without an error but also without a usable cost becomes TN_MEASURE_UNKNOWN. */
 tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, const tn_program *program,
                                const tn_measurement *measured, autotune_record *out);
 void autotune_record_free(autotune_record *record);
 double autotune_record_cost(const autotune_record *record); /* median of costs; INFINITY when failed */
 
-/* Appends one complete line with one write under a lock, and flushes. */
+/* Whether records could be appended there; makes nothing. TN_ERROR_IO with the reason otherwise. */
+tn_status autotune_log_check(tn_context *ctx, const char *path);
+/* Appends one complete line with one write under a lock. A last line that a kill cut short gets its newline first; when the disk is
+ * full, what was written of the line is taken back. */
 tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record);
 /* Reads a log, calling visit for every whole record; broken or unknown lines are warned about by number and skipped. A file that is not
  * there is empty when missing_ok. visit returns false to stop. The record is freed after the call unless visit clears record->json. */
@@ -87,6 +90,8 @@ tn_status autotune_log_read(tn_context *ctx, const char *path, bool missing_ok,
 /* Like autotune_log_read; *n_skipped gets the number of lines that were skipped. */
 tn_status autotune_log_scan(tn_context *ctx, const char *path, bool missing_ok, int *n_skipped,
                             bool (*visit)(void *user, int line, autotune_record *record), void *user);
+/* The error class of a word in records. False: there is none. */
+bool autotune_parse_error(const char *word, tn_measure_error *out);
 /* Takes a record out of one parsed line, whose reference it steals. False: *why says what is wrong, JSON is freed. */
 bool autotune_record_parse(json_t *json, autotune_record *out, char *why, size_t n_why);
 /* The value of a word "key=value" in a target's text. False when it is not there. */

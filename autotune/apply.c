@@ -1,0 +1,154 @@
+/* apply.c: the best schedule that a log knows for a program on a target. A log is data from outside: a record counts only
+ * when its program and target are these, its output was checked, and its steps still pass every check. */
+#include <math.h>
+
+#include "autotune/search.h"
+
+typedef struct choice {
+  int line;
+  double cost_s;
+  char *steps; /* JSON */
+} choice;
+
+/* What the log holds, and the records that would do. */
+typedef struct survey {
+  tn_context *ctx;
+  const char *log, *key, *program, *target;
+  int n_records, n_other_programs, n_other_targets, n_failed, n_unchecked, n_stale;
+  char *other_target; /* one of them, for the message */
+  RUNTIME_VEC(choice) choices;
+  autotune_set programs; /* hashes of keys */
+  bool failed; /* no memory */
+} survey;
+
+static bool add_choice(survey *s, int line, const autotune_record *record, double cost_s) {
+  char *steps = json_dumps(record->steps, JSON_COMPACT);
+  if (steps && RUNTIME_PUSH(&s->choices, ((choice){line, cost_s, steps}))) return true;
+  free(steps);
+  s->failed = true;
+  return false;
+}
+
+static bool is_this_program(survey *s, int line, const autotune_record *record) {
+  if (strcmp(record->key, s->key) != 0) return false;
+  if (strcmp(record->program, s->program) == 0) return true;
+  runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s:%d: the key is this program's, the program text is not: record not used",
+              s->log, line);
+  return false;
+}
+
+static bool visit(void *user, int line, autotune_record *record) {
+  survey *s = user;
+  double cost_s = autotune_record_cost(record);
+  ++s->n_records;
+  if (!autotune_set_put(&s->programs, runtime_hash(record->key, strlen(record->key), 0) | 1, 0)) s->failed = true;
+  if (!is_this_program(s, line, record)) {
+    ++s->n_other_programs;
+  } else if (!autotune_same_target(record->target, s->target)) {
+    ++s->n_other_targets;
+    if (!s->other_target) s->other_target = strdup(record->target);
+  } else if (isinf(cost_s)) {
+    ++s->n_failed;
+  } else if (!record->checked) {
+    ++s->n_unchecked;
+  } else {
+    return add_choice(s, line, record, cost_s);
+  }
+  return !s->failed;
+}
+
+static int by_cost(const void *a, const void *b) {
+  const choice *x = a, *y = b;
+  if (x->cost_s != y->cost_s) return x->cost_s < y->cost_s ? -1 : 1;
+  return x->line - y->line;
+}
+
+/* Replays one record. A refusal is a warning that names the line, not a failure of the context. */
+static tn_schedule *replay(survey *s, tn_program *program, const choice *c) {
+  tn_context *ctx = s->ctx;
+  tn_schedule *schedule = tn_schedule_new(program);
+  if (!schedule) return NULL;
+  tn_status before = ctx->status;
+  tn_message_fn on_message = ctx->options.on_message;
+  ctx->options.on_message = NULL;
+  tn_status status = tn_schedule_replay(schedule, c->steps);
+  ctx->options.on_message = on_message;
+  if (status == TN_OK) return schedule;
+  tn_schedule_free(schedule);
+  runtime_say(ctx, TN_SEVERITY_WARNING, "%s:%d: the record's steps do not fit the program: %s: record not used", s->log,
+              c->line, before == TN_OK ? ctx->message : tn_status_text(status));
+  if (before == TN_OK) tn_context_clear(ctx);
+  ++s->n_stale;
+  return NULL;
+}
+
+/* "name=value" of a target's words that decide whether a record fits. */
+static void add_target(runtime_str *out, const char *target) {
+  static const char *const keys[] = {"triple", "cpu", "threads"};
+  for (int i = 0; i < RUNTIME_COUNT(keys); ++i) {
+    char word[128];
+    if (autotune_target_word(target, keys[i], word, sizeof word)) {
+      runtime_str_addf(out, "%s%s=%s", i ? " " : "", keys[i], word);
+    }
+  }
+}
+
+static void add_count(runtime_str *out, int n, const char *words) {
+  if (n > 0) runtime_str_addf(out, "; %d of this program %s", n, words);
+}
+
+static void say_none(survey *s) {
+  runtime_str text = {0};
+  runtime_str_addf(&text, "%s holds no usable record of program %s for ", s->log, s->key);
+  add_target(&text, s->target);
+  runtime_str_addf(&text, ": %d record%s of %d program%s", s->n_records, s->n_records == 1 ? "" : "s", s->programs.n,
+                   s->programs.n == 1 ? "" : "s");
+  if (s->n_records > 0 && s->n_other_programs == s->n_records) runtime_str_add(&text, ", none of them this one");
+  add_count(&text, s->n_other_targets, "for other targets");
+  if (s->other_target) {
+    runtime_str_add(&text, " (");
+    add_target(&text, s->other_target);
+    runtime_str_add(&text, ")");
+  }
+  add_count(&text, s->n_failed, "failed");
+  add_count(&text, s->n_unchecked, "without a checked output");
+  add_count(&text, s->n_stale, "with steps that no longer apply");
+  runtime_fail(s->ctx, TN_ERROR_RECORD, "%s", text.failed ? "out of memory" : text.data);
+  runtime_str_free(&text);
+}
+
+static tn_schedule *first_that_replays(survey *s, tn_program *program, double *seconds) {
+  if (s->choices.n > 1) qsort(s->choices.data, (size_t)s->choices.n, sizeof *s->choices.data, by_cost);
+  tn_schedule *schedule = NULL;
+  for (int i = 0; i < s->choices.n && !schedule; ++i) {
+    schedule = replay(s, program, &s->choices.data[i]);
+    if (schedule && seconds) *seconds = s->choices.data[i].cost_s;
+  }
+  if (!schedule) say_none(s);
+  return schedule;
+}
+
+static void free_survey(survey *s) {
+  for (int i = 0; i < s->choices.n; ++i) free(s->choices.data[i].steps);
+  RUNTIME_VEC_FREE(&s->choices);
+  autotune_set_free(&s->programs);
+  free(s->other_target);
+}
+
+tn_schedule *tn_apply_best(tn_program *program, const tn_target *target, const char *log, double *seconds) {
+  if (!program) return NULL;
+  tn_context *ctx = program->ctx;
+  if (!target) target = tn_target_new(ctx, NULL);
+  if (!target) return NULL;
+  survey s = {.ctx = ctx,
+              .log = log,
+              .key = tn_program_key(program),
+              .program = tn_program_text(program),
+              .target = tn_target_text(target)};
+  if (!s.key || !s.program || !s.target) return NULL;
+  tn_status status = autotune_log_read(ctx, log, false, visit, &s);
+  if (s.failed) status = runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading %s", log);
+  tn_schedule *schedule = status == TN_OK ? first_that_replays(&s, program, seconds) : NULL;
+  free_survey(&s);
+  return schedule;
+}

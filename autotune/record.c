@@ -1,0 +1,279 @@
+/* record.c: one line of a log as a value: made of a measurement, taken out of JSON. docs/records.md is the schema; the table
+ * of fields below is what a reader insists on. */
+#include <math.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "autotune/internal.h"
+
+enum { RECORD_VERSION = 1, MAX_MESSAGE = 2000 };
+
+/* ---- error classes ----------------------------------------------------------------------------------------------- */
+
+static const char *const error_words[] = {
+#define X(name, number, word) [number] = word,
+    TN_MEASURE_ERRORS(X)
+#undef X
+};
+
+const char *tn_measure_error_word(tn_measure_error error) {
+  return (unsigned)error < (unsigned)RUNTIME_COUNT(error_words) ? error_words[error] : "unknown";
+}
+
+bool autotune_parse_error(const char *word, tn_measure_error *out) {
+  for (int i = 0; i < RUNTIME_COUNT(error_words); ++i) {
+    if (strcmp(word, error_words[i]) != 0) continue;
+    *out = (tn_measure_error)i;
+    return true;
+  }
+  return false;
+}
+
+/* ---- a target's text --------------------------------------------------------------------------------------------- */
+
+bool autotune_target_word(const char *target, const char *key, char *value, size_t n) {
+  for (size_t n_key = strlen(key); *target; target += strcspn(target, " ")) {
+    target += strspn(target, " ");
+    if (strncmp(target, key, n_key) != 0 || target[n_key] != '=') continue;
+    snprintf(value, n, "%.*s", (int)strcspn(target + n_key + 1, " "), target + n_key + 1);
+    return true;
+  }
+  return false;
+}
+
+bool autotune_same_target(const char *a, const char *b) {
+  static const char *const keys[] = {"triple", "cpu", "threads"};
+  for (int i = 0; i < RUNTIME_COUNT(keys); ++i) {
+    char word_a[128] = "", word_b[128] = "";
+    autotune_target_word(a, keys[i], word_a, sizeof word_a);
+    autotune_target_word(b, keys[i], word_b, sizeof word_b);
+    if (strcmp(word_a, word_b) != 0) return false;
+  }
+  return true;
+}
+
+/* Whether the comma-separated features hold +NAME. */
+static bool has_feature(const char *features, const char *name) {
+  size_t n = strlen(name);
+  for (; *features; features += strcspn(features, ","), features += *features == ',') {
+    if (*features == '+' && strncmp(features + 1, name, n) == 0 && strchr(",", features[n + 1])) return true;
+  }
+  return false;
+}
+
+static json_t *hardware_of(const char *target) {
+  char threads[16] = "1", features[8192] = "";
+  autotune_target_word(target, "threads", threads, sizeof threads);
+  autotune_target_word(target, "features", features, sizeof features);
+  int vector_bytes = has_feature(features, "avx512f") ? 64 : has_feature(features, "avx") ? 32 : 16;
+  return json_pack("{s:i, s:i, s:i}", "threads", atoi(threads), "vector_bytes", vector_bytes, "cache_line_bytes", 64);
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+/* Seven digits: what a clock gives, and short in the file. */
+static json_t *number(double value) {
+  char text[32];
+  snprintf(text, sizeof text, "%.7g", isfinite(value) ? value : 0);
+  return json_real(strtod(text, NULL));
+}
+
+/* Text from a worker may be long and need not be UTF-8. */
+static json_t *message_text(const char *message) {
+  size_t n = strnlen(message, MAX_MESSAGE);
+  json_t *json = json_stringn(message, n);
+  if (json) return json;
+  char plain[MAX_MESSAGE];
+  for (size_t i = 0; i < n; ++i) plain[i] = (unsigned char)message[i] < 0x80 ? message[i] : '?';
+  return json_stringn(plain, n);
+}
+
+static bool is_usable(double cost_s) { return isfinite(cost_s) && cost_s > 0; }
+
+static json_t *costs_of(const tn_measurement *measured) {
+  json_t *costs = json_array();
+  for (int i = 0; i < measured->n_costs && i < TN_MAX_COSTS; ++i) {
+    if (is_usable(measured->costs[i])) json_array_append_new(costs, number(measured->costs[i]));
+  }
+  return costs;
+}
+
+static json_t *phases_of(const tn_measurement *measured) {
+  json_t *phases = json_object();
+  const char *const *names = tn_measure_phases();
+  for (int i = 0; names[i] && i < RUNTIME_COUNT(measured->phase_s); ++i) {
+    json_object_set_new(phases, names[i], number(measured->phase_s[i]));
+  }
+  return phases;
+}
+
+static json_t *steps_of(tn_context *ctx, const char *steps) {
+  json_error_t error;
+  json_t *json = json_loads(steps ? steps : "", 0, &error);
+  if (json_is_array(json)) return json;
+  runtime_fail(ctx, TN_ERROR_RECORD, "the candidate's steps are no JSON array%s%s", json ? "" : ": ", json ? "" : error.text);
+  json_decref(json);
+  return NULL;
+}
+
+/* "o" steals and, when NULL, makes the whole object NULL. */
+static json_t *record_json(const tn_candidate *candidate, const tn_program *program, const tn_measurement *measured,
+                           json_t *steps) {
+  json_t *costs = costs_of(measured);
+  bool lost = measured->error == TN_MEASURE_NONE && json_array_size(costs) == 0;
+  const char *message = lost ? "the runner gave no usable time" : measured->message;
+  json_t *json = json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:s}", "v", RECORD_VERSION, "key", tn_program_key(program),
+                           "program", candidate->program, "target", candidate->target, "hardware",
+                           hardware_of(candidate->target), "steps", steps, "costs", costs, "error",
+                           tn_measure_error_word(lost ? TN_MEASURE_UNKNOWN : measured->error));
+  if (!json) return NULL;
+  if (message) json_object_set_new(json, "message", message_text(message));
+  json_object_set_new(json, "checked", json_boolean(measured->checked));
+  json_object_set_new(json, "max_error", number(measured->max_error));
+  json_object_set_new(json, "build_s", number(measured->build_s));
+  json_object_set_new(json, "run_s", number(measured->run_s));
+  json_object_set_new(json, "phases", phases_of(measured));
+  json_object_set_new(json, "seed", json_integer((json_int_t)candidate->seed));
+  json_object_set_new(json, "tenon", json_string(TN_VERSION));
+  json_object_set_new(json, "time", json_integer((json_int_t)time(NULL)));
+  return json;
+}
+
+tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, const tn_program *program,
+                               const tn_measurement *measured, autotune_record *out) {
+  if (!candidate || !program || !measured || !out || !candidate->program || !candidate->target) {
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "record: an argument is NULL");
+  }
+  json_t *steps = steps_of(ctx, candidate->steps);
+  if (!steps) return TN_ERROR_RECORD;
+  char why[256];
+  if (autotune_record_parse(record_json(candidate, program, measured, steps), out, why, sizeof why)) return TN_OK;
+  return runtime_fail(ctx, TN_ERROR_RECORD, "the measurement makes no record: %s", why);
+}
+
+/* ---- taking apart ------------------------------------------------------------------------------------------------ */
+
+typedef enum field_kind { TEXT, ARRAY, TRUTH, NUMBER, INTEGER, OBJECT } field_kind;
+
+static const struct field {
+  const char *name;
+  field_kind kind;
+  bool required;
+} fields[] = {
+    {"program", TEXT, true},   {"key", TEXT, true},        {"target", TEXT, true},    {"steps", ARRAY, true},
+    {"costs", ARRAY, true},    {"error", TEXT, true},      {"checked", TRUTH, true},  {"message", TEXT, false},
+    {"hardware", OBJECT, false}, {"max_error", NUMBER, false}, {"build_s", NUMBER, false}, {"run_s", NUMBER, false},
+    {"phases", OBJECT, false}, {"seed", INTEGER, false},   {"tenon", TEXT, false},    {"time", INTEGER, false},
+};
+static const char *const kind_words[] = {"a string", "an array", "true or false", "a number", "an integer", "an object"};
+
+static bool is_of_kind(const json_t *value, field_kind kind) {
+  switch (kind) {
+    case TEXT: return json_is_string(value);
+    case ARRAY: return json_is_array(value);
+    case TRUTH: return json_is_boolean(value);
+    case NUMBER: return json_is_number(value);
+    case INTEGER: return json_is_integer(value);
+    case OBJECT: return json_is_object(value);
+  }
+  return false;
+}
+
+static bool check_version(const json_t *json, char *why, size_t n_why) {
+  const json_t *version = json_object_get(json, "v");
+  if (json_is_integer(version) && json_integer_value(version) == RECORD_VERSION) return true;
+  if (json_is_integer(version)) {
+    snprintf(why, n_why, "version %lld is not known here (this Tenon reads %d)", (long long)json_integer_value(version),
+             RECORD_VERSION);
+  } else {
+    snprintf(why, n_why, "no field \"v\" with the version of the record");
+  }
+  return false;
+}
+
+static bool check_fields(const json_t *json, char *why, size_t n_why) {
+  for (int i = 0; i < RUNTIME_COUNT(fields); ++i) {
+    const json_t *value = json_object_get(json, fields[i].name);
+    if (value ? is_of_kind(value, fields[i].kind) : !fields[i].required) continue;
+    if (value) snprintf(why, n_why, "field \"%s\" is not %s", fields[i].name, kind_words[fields[i].kind]);
+    else snprintf(why, n_why, "field \"%s\" is missing", fields[i].name);
+    return false;
+  }
+  return true;
+}
+
+static bool read_costs(const json_t *json, autotune_record *out, char *why, size_t n_why) {
+  const json_t *costs = json_object_get(json, "costs");
+  size_t n = json_array_size(costs);
+  if (n > TN_MAX_COSTS) {
+    snprintf(why, n_why, "field \"costs\" holds %zu numbers, at most %d are allowed", n, TN_MAX_COSTS);
+    return false;
+  }
+  for (size_t i = 0; i < n; ++i) {
+    const json_t *cost = json_array_get(costs, i);
+    if (!json_is_number(cost) || !is_usable(json_number_value(cost))) {
+      snprintf(why, n_why, "field \"costs\" holds something that is no positive number of seconds");
+      return false;
+    }
+    out->costs[out->n_costs++] = json_number_value(cost);
+  }
+  if (out->error != TN_MEASURE_NONE || n > 0) return true;
+  snprintf(why, n_why, "field \"costs\" is empty although \"error\" is \"none\"");
+  return false;
+}
+
+static bool read_fields(json_t *json, autotune_record *out, char *why, size_t n_why) {
+  if (!json_is_object(json)) {
+    snprintf(why, n_why, "not a JSON object");
+    return false;
+  }
+  if (!check_version(json, why, n_why) || !check_fields(json, why, n_why)) return false;
+  const char *error = json_string_value(json_object_get(json, "error"));
+  if (!autotune_parse_error(error, &out->error)) {
+    snprintf(why, n_why, "field \"error\" is \"%.40s\", which is no error class", error);
+    return false;
+  }
+  return read_costs(json, out, why, n_why);
+}
+
+bool autotune_record_parse(json_t *json, autotune_record *out, char *why, size_t n_why) {
+  *out = (autotune_record){0};
+  if (!read_fields(json, out, why, n_why)) {
+    json_decref(json);
+    *out = (autotune_record){0};
+    return false;
+  }
+  out->json = json;
+  out->program = json_string_value(json_object_get(json, "program"));
+  out->key = json_string_value(json_object_get(json, "key"));
+  out->target = json_string_value(json_object_get(json, "target"));
+  out->message = json_string_value(json_object_get(json, "message"));
+  out->steps = json_object_get(json, "steps");
+  out->checked = json_is_true(json_object_get(json, "checked"));
+  out->max_error = json_number_value(json_object_get(json, "max_error"));
+  out->build_s = json_number_value(json_object_get(json, "build_s"));
+  out->run_s = json_number_value(json_object_get(json, "run_s"));
+  out->seed = (uint64_t)json_integer_value(json_object_get(json, "seed"));
+  out->time_s = json_integer_value(json_object_get(json, "time"));
+  return true;
+}
+
+void autotune_record_free(autotune_record *record) {
+  if (!record) return;
+  json_decref(record->json);
+  *record = (autotune_record){0};
+}
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+double autotune_record_cost(const autotune_record *record) {
+  int n = record->n_costs;
+  if (record->error != TN_MEASURE_NONE || n == 0) return INFINITY;
+  double sorted[TN_MAX_COSTS];
+  memcpy(sorted, record->costs, sizeof *sorted * (size_t)n);
+  qsort(sorted, (size_t)n, sizeof *sorted, by_value);
+  return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+}
