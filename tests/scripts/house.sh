@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# The rules of the house that a compiler does not check: a folder includes only itself and those below it, the library
+# neither prints nor ends the program nor reads the environment, has no mutable state outside contexts, and files stay
+# short.
+set -euo pipefail
+cd "$TENON_SOURCE"
+library=(runtime tir te schedule codegen autotune)
+status=0
+complain() {
+  echo "$1:"
+  echo "$2" | sed 's/^/  /'
+  status=1
+}
+
+floors=""
+for folder in "${library[@]}"; do
+  floors="$floors|$folder"
+  bad=$(grep -rnE '^#include "' --include='*.[ch]' "$folder" | grep -vE "#include \"(${floors#|})/" || true)
+  [ -z "$bad" ] || complain "$folder/ includes what is not below it" "$bad"
+done
+
+# autotune/worker_fault.c is the measuring worker's fault injection: it crashes its own process on request.
+bad=$(grep -rnE '\b(getenv|abort|_?exit|v?printf|puts|putchar|perror)\(' --include='*.c' "${library[@]}" |
+  grep -v '^autotune/worker_fault.c:' || true)
+[ -z "$bad" ] || complain "the library prints, ends the program or reads the environment" "$bad"
+
+# Objects in writable sections; only the head of the thread's stack of profilers may be there. Sanitizers add their own.
+if grep -q '^TENON_SANITIZE:STRING=$' "$TENON_BUILD/CMakeCache.txt"; then
+  bad=$(objdump -t "$TENON_BUILD/libtenon.a" | grep -E ' O \.(t?data|t?bss)(\.[^r][^[:space:]]*)?[[:space:]]' |
+    grep -vE ' (innermost|__gcov.*)$' || true)
+  [ -z "$bad" ] || complain "mutable state outside contexts" "$bad"
+fi
+
+while read -r lines file; do
+  [ "$lines" -lt 1000 ] || complain "longer than 999 lines" "$file: $lines"
+done < <(find "${library[@]}" tools tests -name '*.[ch]' -exec wc -l {} + | grep -v ' total$')
+exit $status
