@@ -1,0 +1,79 @@
+/* linear.h: linear forms of integer expressions, what is known about them, and intervals: shared by bounds.c and the
+ * files of the simplifier.
+ *
+ * A form stands for sum(coef * atom) + constant over the integers. It equals the expression it was made from modulo
+ * 2^bits of the expression's dtype; where its interval fits the dtype the two are equal, and the form is called exact. */
+#ifndef TENON_TIR_LINEAR_H
+#define TENON_TIR_LINEAR_H
+
+#include "tir/internal.h"
+
+enum { TIR_LINEAR_TERMS = 16, TIR_KNOWN_FACTS = 12, TIR_ANALYSIS_BUDGET = 100000 };
+
+typedef struct tir_term {
+  const tir_expr *atom; /* not an integer constant, sum or product with a constant */
+  int64_t coef;         /* never 0 */
+} tir_term;
+
+/* Terms stand in order of first appearance; no two have equal atoms. */
+typedef struct tir_linear {
+  int n;
+  int64_t constant; /* never INT64_MIN, so that it can be negated; nor is a coefficient */
+  tir_term terms[TIR_LINEAR_TERMS];
+} tir_linear;
+
+static inline void tir_linear_zero(tir_linear *form) { form->n = 0, form->constant = 0; }
+
+/* These are false when the form would have too many terms or a number leave int64; the form is then spoilt. */
+bool tir_linear_add_atom(tir_linear *form, const tir_expr *atom, int64_t coef);
+bool tir_linear_add_const(tir_linear *form, int64_t value);
+bool tir_linear_add(tir_linear *form, const tir_linear *other, int64_t scale);
+/* form += scale * E, looking through + - and products with constants only; allocates nothing. */
+bool tir_linear_add_expr(tir_linear *form, const tir_expr *e, int64_t scale);
+
+/* ---- intervals --------------------------------------------------------------------------------------------------- */
+
+#define TIR_UNBOUNDED ((tir_interval){INT64_MIN, INT64_MAX})
+
+tir_interval tir_interval_add(tir_interval a, tir_interval b);
+tir_interval tir_interval_scale(tir_interval a, int64_t factor);
+tir_interval tir_interval_meet(tir_interval a, tir_interval b);
+bool tir_interval_within(tir_interval inner, tir_interval outer);
+
+/* ---- what is known ----------------------------------------------------------------------------------------------- */
+
+/* A form without constant whose value lies in range. */
+typedef struct tir_fact {
+  tir_linear form;
+  tir_interval range;
+} tir_fact;
+
+/* An environment digested for one analysis: its conditions as facts and, for structural comparison, as they are.
+ * Both are stacks: a caller may push conditions, ask, and restore the counts. */
+typedef struct tir_known {
+  const tir_env *env;
+  int budget; /* nodes that may still be visited; afterwards answers are "nothing known" */
+  int n_facts, n_conds;
+  tir_fact facts[TIR_KNOWN_FACTS];
+  const tir_expr *conds[TIR_KNOWN_FACTS];
+} tir_known;
+
+void tir_known_init(tir_known *known, const tir_env *env);
+/* Adds a condition that holds (or with HOLDS false: that does not). Conjunctions are taken apart; what does not fit in the
+ * tables is forgotten. */
+void tir_known_push(tir_known *known, const tir_expr *cond, bool holds);
+/* Interval of an expression within its dtype's range; of a form over the integers. */
+tir_interval tir_known_bounds(tir_known *known, const tir_expr *e);
+tir_interval tir_linear_bounds(tir_known *known, const tir_linear *form);
+/* Whether the form's interval fits the dtype. */
+bool tir_linear_exact(tir_known *known, const tir_linear *form, tn_dtype dtype);
+/* 1: COND holds, 0: its opposite holds, -1: unknown. Allocates nothing. */
+int tir_known_decide(tir_known *known, const tir_expr *cond);
+/* Decides (form OP 0) from an interval of the form. */
+int tir_decide_sign(tir_op op, tir_interval interval);
+
+/* The comparison with the same meaning after negation (< to >=) or after swapping sides (< to >). */
+tir_op tir_negated_comparison(tir_op op);
+tir_op tir_swapped_comparison(tir_op op);
+
+#endif

@@ -1,0 +1,224 @@
+/* simplify.c: the simplifier's entry and its integer part: sums become linear forms with terms in the order in which they
+ * first appeared, quotients and remainders are split and rejoined, min and max decided by bounds. */
+#include "tir/simplify.h"
+
+enum { MAX_DEPTH = 400 };
+
+/* ---- forms to expressions ---------------------------------------------------------------------------------------- */
+
+static const tir_expr *scaled_atom(runtime_arena *arena, const tir_term *t, int64_t coef) {
+  return tir_binary(arena, TIR_MUL, t->atom, tir_int(arena, t->atom->dtype, coef));
+}
+
+/* sum + coef * atom, as a difference where that needs no negative constant. */
+static const tir_expr *add_term(runtime_arena *arena, const tir_expr *sum, const tir_term *t, tir_interval range) {
+  bool subtracts = t->coef < 0 && t->coef >= -range.hi;
+  const tir_expr *term = scaled_atom(arena, t, subtracts ? -t->coef : t->coef);
+  return tir_binary(arena, subtracts ? TIR_SUB : TIR_ADD, sum, term);
+}
+
+static const tir_expr *add_constant(runtime_arena *arena, const tir_expr *sum, int64_t value, tir_interval range) {
+  if (value == 0) return sum;
+  bool subtracts = value < 0 && value >= -range.hi;
+  return tir_binary(arena, subtracts ? TIR_SUB : TIR_ADD, sum, tir_int(arena, sum->dtype, subtracts ? -value : value));
+}
+
+const tir_expr *tir_emit_form(runtime_arena *arena, const tir_linear *form, tn_dtype dtype) {
+  if (form->n == 0) return tir_int(arena, dtype, form->constant);
+  tir_interval range = tir_dtype_range(dtype);
+  int first = 0;
+  while (first < form->n && form->terms[first].coef < 0) first++;
+  bool constant_first = first == form->n && form->constant > 0;
+  const tir_expr *sum = NULL;
+  if (first == form->n) first = 0;
+  if (constant_first) {
+    sum = tir_int(arena, dtype, form->constant);
+    first = -1;
+  } else {
+    sum = scaled_atom(arena, &form->terms[first], form->terms[first].coef);
+  }
+  for (int i = 0; i < form->n && sum != NULL; i++) {
+    if (i != first) sum = add_term(arena, sum, &form->terms[i], range);
+  }
+  return sum == NULL || constant_first ? sum : add_constant(arena, sum, form->constant, range);
+}
+
+/* ---- expressions to forms ---------------------------------------------------------------------------------------- */
+
+static bool form_of(tir_simplifier *s, const tir_expr *e, tir_linear *form);
+
+/* FORM = E as one atom, its arguments simplified. */
+static bool opaque_form(tir_simplifier *s, const tir_expr *e, tir_linear *form) {
+  const tir_expr *args[2] = {tir_simplify_node(s, e->arg[0]), tir_simplify_node(s, e->arg[1])};
+  if (args[0] == NULL || args[1] == NULL) return false;
+  const tir_expr *rebuilt = tir_with_args(s->arena, e, args);
+  tir_linear_zero(form);
+  return rebuilt != NULL && (rebuilt->op == TIR_INT ? tir_linear_add_const(form, rebuilt->u.i)
+                                                    : tir_linear_add_atom(form, rebuilt, 1));
+}
+
+static bool product_form(tir_simplifier *s, const tir_expr *e, tir_linear *form) {
+  tir_linear a, b;
+  if (!tir_simplify_form(s, e->arg[0], &a) || !tir_simplify_form(s, e->arg[1], &b)) return false;
+  tir_linear_zero(form);
+  if (b.n == 0 && tir_linear_add(form, &a, b.constant)) return true;
+  tir_linear_zero(form);
+  if (a.n == 0 && tir_linear_add(form, &b, a.constant)) return true;
+  const tir_expr *atom = tir_binary(s->arena, TIR_MUL, tir_emit_form(s->arena, &a, e->dtype),
+                                    tir_emit_form(s->arena, &b, e->dtype));
+  tir_linear_zero(form);
+  return atom != NULL && tir_linear_add_atom(form, atom, 1);
+}
+
+static bool form_of(tir_simplifier *s, const tir_expr *e, tir_linear *form) {
+  tir_linear_zero(form);
+  if (--s->known.budget < 0 || s->depth > MAX_DEPTH) return tir_linear_add_atom(form, e, 1);
+  if (e->op == TIR_ADD || e->op == TIR_SUB) {
+    tir_linear right;
+    s->depth++;
+    bool done = form_of(s, e->arg[0], form) && form_of(s, e->arg[1], &right);
+    s->depth--;
+    if (!done) return false;
+    return tir_linear_add(form, &right, e->op == TIR_ADD ? 1 : -1) || opaque_form(s, e, form);
+  }
+  if (e->op == TIR_MUL) return product_form(s, e, form);
+  const tir_expr *simple = tir_simplify_node(s, e);
+  if (simple == NULL) return false;
+  if (tir_linear_add_expr(form, simple, 1)) return true;
+  tir_linear_zero(form);
+  return tir_linear_add_atom(form, simple, 1);
+}
+
+/* Brings coefficients into the dtype, which changes the form by multiples of 2^bits only. */
+static void wrap_form(tir_linear *form, tn_dtype dtype) {
+  tir_interval range = tir_dtype_range(dtype);
+  if (range.lo == 0) range.lo = -range.hi;
+  if (form->constant < range.lo || form->constant > range.hi) form->constant = tir_wrap(dtype, form->constant);
+  for (int i = 0; i < form->n; i++) {
+    int64_t coef = form->terms[i].coef;
+    if (coef >= range.lo && coef <= range.hi) continue;
+    form->terms[i].coef = tir_wrap(dtype, coef);
+    if (form->terms[i].coef != 0) continue;
+    form->n--;
+    memmove(&form->terms[i], &form->terms[i + 1], sizeof form->terms[i] * (size_t)(form->n - i));
+    i--;
+  }
+}
+
+bool tir_simplify_form(tir_simplifier *s, const tir_expr *e, tir_linear *form) {
+  if (!form_of(s, e, form)) return false;
+  tir_form_rejoin(s, form);
+  wrap_form(form, e->dtype);
+  return true;
+}
+
+/* ---- integer nodes ----------------------------------------------------------------------------------------------- */
+
+static const tir_expr *simplify_sum(tir_simplifier *s, const tir_expr *e) {
+  tir_linear form;
+  return tir_simplify_form(s, e, &form) ? tir_emit_form(s->arena, &form, e->dtype) : NULL;
+}
+
+static const tir_expr *simplify_division(tir_simplifier *s, const tir_expr *e) {
+  tir_linear x, d;
+  tn_dtype dtype = e->dtype;
+  if (!tir_simplify_form(s, e->arg[0], &x) || !tir_simplify_form(s, e->arg[1], &d)) return NULL;
+  if (d.n == 0 && d.constant > 0 &&
+      (e->op == TIR_FLOORDIV ? tir_form_floordiv : tir_form_floormod)(s, &x, d.constant, dtype)) {
+    tir_form_rejoin(s, &x);
+    return tir_emit_form(s->arena, &x, dtype);
+  }
+  return tir_binary(s->arena, e->op, tir_emit_form(s->arena, &x, dtype), tir_emit_form(s->arena, &d, dtype));
+}
+
+/* min(a, b): a when a - b <= 0; max the other way round. */
+static const tir_expr *simplify_extremum(tir_simplifier *s, const tir_expr *e) {
+  tir_linear a, b, difference;
+  if (!tir_simplify_form(s, e->arg[0], &a) || !tir_simplify_form(s, e->arg[1], &b)) return NULL;
+  const tir_expr *left = tir_emit_form(s->arena, &a, e->dtype), *right = tir_emit_form(s->arena, &b, e->dtype);
+  if (left == NULL || right == NULL) return NULL;
+  bool exact = tir_linear_exact(&s->known, &a, e->dtype) && tir_linear_exact(&s->known, &b, e->dtype);
+  difference = a;
+  if (tir_linear_add(&difference, &b, -1) && (exact || (difference.n == 0 && difference.constant == 0))) {
+    tir_interval r = tir_linear_bounds(&s->known, &difference);
+    if (r.hi <= 0) return e->op == TIR_MIN ? left : right;
+    if (r.lo >= 0) return e->op == TIR_MIN ? right : left;
+  }
+  return tir_binary(s->arena, e->op, left, right);
+}
+
+/* ---- any node ---------------------------------------------------------------------------------------------------- */
+
+static const tir_expr *simplify_args(tir_simplifier *s, const tir_expr *e) {
+  const tir_expr *small[TN_MAX_RANK + 1], **args = small;
+  if (e->n_args > RUNTIME_COUNT(small)) args = RUNTIME_NEW_ARRAY(s->arena, const tir_expr *, e->n_args);
+  if (args == NULL) return NULL;
+  for (int i = 0; i < e->n_args; i++) {
+    if ((args[i] = tir_simplify_node(s, e->arg[i])) == NULL) return NULL;
+  }
+  if (e->op == TIR_SELECT && tir_equal(args[1], args[2])) return args[1];
+  return tir_with_args(s->arena, e, args);
+}
+
+static const tir_expr *simplify_var(tir_simplifier *s, const tir_expr *e) {
+  if (tn_dtype_is_float(e->dtype)) return e;
+  tir_interval r = tir_known_bounds(&s->known, e);
+  return r.lo == r.hi ? tir_int(s->arena, e->dtype, r.lo) : e;
+}
+
+static const tir_expr *dispatch(tir_simplifier *s, const tir_expr *e) {
+  if (e->dtype == TN_BOOL) return tir_simplify_bool(s, e);
+  if (tn_dtype_is_float(e->dtype) || e->lanes > 1) return simplify_args(s, e);
+  switch ((int)e->op) {
+    case TIR_ADD:
+    case TIR_SUB:
+    case TIR_MUL: return simplify_sum(s, e);
+    case TIR_FLOORDIV:
+    case TIR_FLOORMOD: return simplify_division(s, e);
+    case TIR_MIN:
+    case TIR_MAX: return simplify_extremum(s, e);
+    default: return simplify_args(s, e);
+  }
+}
+
+const tir_expr *tir_simplify_node(tir_simplifier *s, const tir_expr *e) {
+  if (e->op == TIR_VAR) return simplify_var(s, e);
+  if (e->n_args == 0 || s->depth > MAX_DEPTH || --s->known.budget < 0) return e;
+  const tir_expr *done = tir_memo_get(&s->memo, e);
+  if (done != NULL) return done;
+  s->depth++;
+  const tir_expr *result = dispatch(s, e);
+  s->depth--;
+  if (result == NULL) return NULL;
+  if (result != e && tir_equal(result, e)) result = e;
+  tir_memo_put(&s->memo, e, result);
+  return result;
+}
+
+static void start(tir_simplifier *s, runtime_arena *arena, const tir_env *env) {
+  s->arena = arena;
+  s->depth = 0;
+  tir_memo_init(&s->memo);
+  tir_known_init(&s->known, env);
+}
+
+const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir_expr *e) {
+  if (e == NULL || tir_is_const(e)) return e;
+  tir_simplifier s;
+  start(&s, arena, env);
+  const tir_expr *result = tir_simplify_node(&s, e);
+  tir_memo_free(&s.memo);
+  return result;
+}
+
+bool tir_prove(runtime_arena *arena, const tir_env *env, const tir_expr *cond) {
+  tir_simplifier s;
+  start(&s, arena, env);
+  int64_t value = tir_known_decide(&s.known, cond);
+  if (value < 0) {
+    const tir_expr *result = tir_simplify_node(&s, cond);
+    if (result == NULL || !tir_is_int(result, &value)) value = 0;
+  }
+  tir_memo_free(&s.memo);
+  return value == 1;
+}

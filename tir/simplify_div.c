@@ -1,0 +1,247 @@
+/* simplify_div.c: floor division and modulo of linear forms by positive constants. Both split the form the same way into
+ * multiples of a factor of the divisor and a rest that stays below it, so that their results meet again in rejoin:
+ *   (32*i + 8*j + k) // 16 with 0 <= k < 8   =   2*i + j//2
+ *   (32*i + 8*j + k) %  16                   =   (j%2)*8 + k */
+#include "tir/simplify.h"
+
+/* Splits FORM = factor * multiples + rest, each coefficient whole on one side, the constant by floor. */
+static bool split_by(const tir_linear *form, int64_t factor, tir_linear *multiples, tir_linear *rest) {
+  tir_linear_zero(multiples);
+  tir_linear_zero(rest);
+  multiples->constant = runtime_floordiv(form->constant, factor);
+  rest->constant = runtime_floormod(form->constant, factor);
+  for (int i = 0; i < form->n; i++) {
+    tir_term t = form->terms[i];
+    bool divides = t.coef % factor == 0;
+    if (divides) t.coef /= factor;
+    if (!tir_linear_add_atom(divides ? multiples : rest, t.atom, t.coef)) return false;
+  }
+  return true;
+}
+
+static int64_t gcd(int64_t a, int64_t b) {
+  while (b != 0) {
+    int64_t r = a % b;
+    a = b, b = r;
+  }
+  return a < 0 ? -a : a;
+}
+
+/* The largest factor of DIVISOR (not DIVISOR itself) for which the rest stays in [0, factor). 1: none. */
+static int64_t best_split(tir_simplifier *s, const tir_linear *form, int64_t divisor, tir_linear *multiples,
+                          tir_linear *rest) {
+  int64_t best = 1;
+  for (int i = 0; i < form->n; i++) {
+    int64_t factor = gcd(divisor, form->terms[i].coef);
+    tir_linear m, r;
+    if (factor <= best || factor == divisor || !split_by(form, factor, &m, &r)) continue;
+    if (!tir_interval_within(tir_linear_bounds(&s->known, &r), (tir_interval){0, factor - 1})) continue;
+    best = factor;
+    *multiples = m, *rest = r;
+  }
+  return best;
+}
+
+/* Takes the multiples of DIVISOR out: FORM = divisor * quotient + rest, |coefficients| and |constant| of rest below it. */
+static bool take_multiples(const tir_linear *form, int64_t divisor, tir_linear *quotient, tir_linear *rest) {
+  tir_linear_zero(quotient);
+  tir_linear_zero(rest);
+  quotient->constant = form->constant / divisor;
+  rest->constant = form->constant % divisor;
+  for (int i = 0; i < form->n; i++) {
+    const tir_term *t = &form->terms[i];
+    if (!tir_linear_add_atom(quotient, t->atom, t->coef / divisor)) return false;
+    if (!tir_linear_add_atom(rest, t->atom, t->coef % divisor)) return false;
+  }
+  return true;
+}
+
+/* When the form stays within one block of DIVISOR numbers: that block. */
+static bool single_block(tir_simplifier *s, const tir_linear *form, int64_t divisor, int64_t *block) {
+  tir_interval r = tir_linear_bounds(&s->known, form);
+  if (r.lo == INT64_MIN || r.hi == INT64_MAX) return false;
+  *block = runtime_floordiv(r.lo, divisor);
+  return *block == runtime_floordiv(r.hi, divisor);
+}
+
+static bool add_atom_op(tir_simplifier *s, tir_linear *form, tir_op op, const tir_linear *x, int64_t divisor,
+                        int64_t coef, tn_dtype dtype) {
+  const tir_expr *atom = tir_binary(s->arena, op, tir_emit_form(s->arena, x, dtype), tir_int(s->arena, dtype, divisor));
+  return atom != NULL && tir_linear_add_atom(form, atom, coef);
+}
+
+static bool fits_divisor(int64_t divisor, tn_dtype dtype) { return divisor <= tir_dtype_range(dtype).hi; }
+
+/* x == 1 * (inner OP constant) + offset: gives the parts. */
+static bool is_inner(const tir_linear *x, tir_op op, const tir_expr **inner, int64_t *constant) {
+  if (x->n != 1 || x->terms[0].coef != 1 || x->terms[0].atom->op != op) return false;
+  *inner = x->terms[0].atom->arg[0];
+  return tir_is_int(x->terms[0].atom->arg[1], constant) && *constant > 0;
+}
+
+/* FORM += scale * x, when x as a form is exact: only then may a modulus or divisor see through it. */
+static bool add_exact(tir_simplifier *s, tir_linear *form, const tir_expr *x, int64_t scale) {
+  tir_linear inner;
+  tir_linear_zero(&inner);
+  return tir_linear_add_expr(&inner, x, 1) && tir_linear_exact(&s->known, &inner, x->dtype) &&
+         tir_linear_add(form, &inner, scale);
+}
+
+/* (x//a + r) // b = (x + r*a) // (a*b). RESULT += quotient. */
+static bool divide_quotient(tir_simplifier *s, const tir_linear *x, int64_t divisor, tn_dtype dtype,
+                            tir_linear *result) {
+  const tir_expr *inner;
+  int64_t constant, product, offset;
+  tir_linear form;
+  tir_linear_zero(&form);
+  return is_inner(x, TIR_FLOORDIV, &inner, &constant) && !__builtin_mul_overflow(constant, divisor, &product) &&
+         !__builtin_mul_overflow(x->constant, constant, &offset) && fits_divisor(product, dtype) &&
+         add_exact(s, &form, inner, 1) && tir_linear_add_const(&form, offset) &&
+         tir_form_floordiv(s, &form, product, dtype) && tir_linear_add(result, &form, 1);
+}
+
+/* (x % a) // b = (x//b) % (a/b) where b divides a. RESULT += quotient. */
+static bool divide_remainder(tir_simplifier *s, const tir_linear *x, int64_t divisor, tn_dtype dtype,
+                             tir_linear *result) {
+  const tir_expr *inner;
+  int64_t constant;
+  tir_linear form;
+  tir_linear_zero(&form);
+  return x->constant == 0 && is_inner(x, TIR_FLOORMOD, &inner, &constant) && constant % divisor == 0 &&
+         add_exact(s, &form, inner, 1) && tir_form_floordiv(s, &form, divisor, dtype) &&
+         tir_form_floormod(s, &form, constant / divisor, dtype) && tir_linear_add(result, &form, 1);
+}
+
+bool tir_form_floordiv(tir_simplifier *s, tir_linear *form, int64_t divisor, tn_dtype dtype) {
+  tir_linear quotient, rest, multiples, low;
+  int64_t block;
+  if (divisor == 1) return true;
+  if (!tir_linear_exact(&s->known, form, dtype) || !take_multiples(form, divisor, &quotient, &rest)) return false;
+  if (single_block(s, &rest, divisor, &block)) {
+    if (!tir_linear_add_const(&quotient, block)) return false;
+    *form = quotient;
+    return true;
+  }
+  tir_linear result = quotient;
+  int64_t factor = best_split(s, &rest, divisor, &multiples, &low);
+  if (factor > 1) {
+    if (!tir_form_floordiv(s, &multiples, divisor / factor, dtype) || !tir_linear_add(&result, &multiples, 1)) return false;
+    *form = result;
+    return true;
+  }
+  if (!tir_linear_exact(&s->known, &rest, dtype)) return false;
+  if (!divide_quotient(s, &rest, divisor, dtype, &result)) {
+    result = quotient;
+    if (!divide_remainder(s, &rest, divisor, dtype, &result)) {
+      result = quotient;
+      if (!add_atom_op(s, &result, TIR_FLOORDIV, &rest, divisor, 1, dtype)) return false;
+    }
+  }
+  *form = result;
+  return true;
+}
+
+/* Replaces coef * (x % a) by coef * x where the divisor divides coef * a; true when something was replaced. */
+static bool open_inner_mods(tir_simplifier *s, const tir_linear *form, int64_t divisor, tir_linear *opened) {
+  bool changed = false;
+  tir_linear_zero(opened);
+  opened->constant = form->constant;
+  for (int i = 0; i < form->n; i++) {
+    const tir_term *t = &form->terms[i];
+    int64_t modulus, span;
+    bool opens = t->atom->op == TIR_FLOORMOD && tir_is_int(t->atom->arg[1], &modulus) && modulus > 0 &&
+                 !__builtin_mul_overflow(t->coef, modulus, &span) && span % divisor == 0;
+    if (opens ? !add_exact(s, opened, t->atom->arg[0], t->coef) : !tir_linear_add_atom(opened, t->atom, t->coef)) {
+      return false;
+    }
+    changed = changed || opens;
+  }
+  return changed;
+}
+
+/* The form modulo DIVISOR without the terms that cannot matter; false when no smaller exact form was found. */
+static bool reduce_modulo(tir_simplifier *s, tir_linear *form, int64_t divisor, tn_dtype dtype) {
+  tir_linear quotient, rest, opened;
+  if (!take_multiples(form, divisor, &quotient, &rest)) return false;
+  for (int i = 0; i < 4 && open_inner_mods(s, &rest, divisor, &opened); i++) {
+    tir_linear reduced;
+    if (!take_multiples(&opened, divisor, &quotient, &reduced)) break;
+    if (!tir_linear_exact(&s->known, &reduced, dtype)) break;
+    rest = reduced;
+  }
+  if (!tir_linear_exact(&s->known, &rest, dtype)) return false;
+  *form = rest;
+  return true;
+}
+
+bool tir_form_floormod(tir_simplifier *s, tir_linear *form, int64_t divisor, tn_dtype dtype) {
+  tir_linear rest = *form, multiples, low;
+  int64_t block, offset;
+  if (!tir_linear_exact(&s->known, form, dtype) || !reduce_modulo(s, &rest, divisor, dtype)) return false;
+  if (single_block(s, &rest, divisor, &block)) {
+    if (__builtin_mul_overflow(block, -divisor, &offset) || !tir_linear_add_const(&rest, offset)) return false;
+    *form = rest;
+    return true;
+  }
+  int64_t factor = best_split(s, &rest, divisor, &multiples, &low);
+  if (factor > 1) {
+    tir_linear result;
+    tir_linear_zero(&result);
+    if (!tir_form_floormod(s, &multiples, divisor / factor, dtype)) return false;
+    if (!tir_linear_add(&result, &multiples, factor) || !tir_linear_add(&result, &low, 1)) return false;
+    *form = result;
+    return true;
+  }
+  tir_linear result;
+  tir_linear_zero(&result);
+  if (!add_atom_op(s, &result, TIR_FLOORMOD, &rest, divisor, 1, dtype)) return false;
+  *form = result;
+  return true;
+}
+
+/* ---- quotient and remainder together ------------------------------------------------------------------------------ */
+
+/* Whether ATOM is x // divisor. */
+static bool is_quotient(const tir_expr *atom, const tir_expr *x, int64_t divisor) {
+  int64_t d;
+  return atom->op == TIR_FLOORDIV && tir_is_int(atom->arg[1], &d) && d == divisor && tir_equal(atom->arg[0], x);
+}
+
+/* What (x % d) and OTHER/d make together: x when OTHER is d*(x//d), x % (d*b) when it is d*(x//d % b). NULL: nothing. */
+static const tir_expr *join(tir_simplifier *s, const tir_expr *remainder, int64_t d, const tir_expr *other) {
+  const tir_expr *x = remainder->arg[0];
+  int64_t b, product;
+  tn_dtype dtype = remainder->dtype;
+  if (is_quotient(other, x, d)) return x;
+  if (other->op != TIR_FLOORMOD || !is_quotient(other->arg[0], x, d) || !tir_is_int(other->arg[1], &b)) return NULL;
+  if (b <= 0 || __builtin_mul_overflow(b, d, &product) || !fits_divisor(product, dtype)) return NULL;
+  return tir_binary(s->arena, TIR_FLOORMOD, x, tir_int(s->arena, dtype, product));
+}
+
+/* Joins the remainder at place AT with a quotient; false when there is none. */
+static bool rejoin_at(tir_simplifier *s, tir_linear *form, int at) {
+  tir_term remainder = form->terms[at];
+  int64_t d, wanted;
+  if (remainder.atom->op != TIR_FLOORMOD || !tir_is_int(remainder.atom->arg[1], &d) || d <= 0) return false;
+  if (__builtin_mul_overflow(remainder.coef, d, &wanted)) return false;
+  for (int i = 0; i < form->n; i++) {
+    tir_term other = form->terms[i];
+    const tir_expr *whole = other.coef == wanted && i != at ? join(s, remainder.atom, d, other.atom) : NULL;
+    if (whole == NULL) continue;
+    tir_linear result = *form;
+    if (!tir_linear_add_atom(&result, remainder.atom, -remainder.coef) ||
+        !tir_linear_add_atom(&result, other.atom, -other.coef) ||
+        !tir_linear_add_expr(&result, whole, remainder.coef)) {
+      continue;
+    }
+    *form = result;
+    return true;
+  }
+  return false;
+}
+
+void tir_form_rejoin(tir_simplifier *s, tir_linear *form) {
+  for (int i = 0; i < form->n; i++) {
+    if (rejoin_at(s, form, i)) i = -1;
+  }
+}
