@@ -1,0 +1,157 @@
+/* analysis.c: facts about computes that the sketch rules ask for: how they access their inputs, whether they may be
+ * inlined, whether tiling pays, which consumer may take a producer's tile as it is. */
+#include "autotune/search.h"
+
+/* ---- reads --------------------------------------------------------------------------------------------------------- */
+
+/* Calls visit for every READ in an expression (each shared node once); false when visit returned false. */
+typedef struct read_walk {
+  bool (*visit)(void *user, const tir_expr *read);
+  void *user;
+} read_walk;
+
+static tir_walk walk_read(void *user, const tir_expr *e) {
+  const read_walk *w = user;
+  return e->op != TIR_READ || w->visit(w->user, e) ? TIR_WALK_ON : TIR_WALK_STOP;
+}
+
+static bool for_each_read(const te_op *op, bool (*visit)(void *user, const tir_expr *read), void *user) {
+  read_walk w = {visit, user};
+  return te_is_placeholder(op) || tir_walk_expr(op->body, walk_read, &w);
+}
+
+/* The variable of `axis`, `axis + c`, `c + axis`, `axis - c`; NULL for a constant. False for anything else. */
+static bool simple_index(const tir_expr *e, const tir_var **var) {
+  *var = NULL;
+  int64_t c;
+  if (tir_is_int(e, &c)) return true;
+  if ((e->op == TIR_ADD || e->op == TIR_SUB) && tir_is_int(e->arg[1], &c)) e = e->arg[0];
+  else if (e->op == TIR_ADD && tir_is_int(e->arg[0], &c)) e = e->arg[1];
+  if (e->op != TIR_VAR) return false;
+  *var = e->u.var;
+  return true;
+}
+
+static bool read_is_simple(void *user, const tir_expr *read) {
+  (void)user;
+  const tir_var *var;
+  for (int i = 0; i < read->n_args; i++) {
+    if (!simple_index(read->arg[i], &var)) return false;
+  }
+  return true;
+}
+
+bool autotune_is_simple_access(const te_op *op) { return for_each_read(op, read_is_simple, NULL); }
+
+/* ---- inlining ------------------------------------------------------------------------------------------------------ */
+
+static int data_axis_of(const te_op *op, const tir_var *var) {
+  for (int a = 0; a < op->n_axes; a++) {
+    if (&op->axes[a]->var == var) return a;
+  }
+  return -1;
+}
+
+/* The data axes in a simple read come in strictly increasing order. */
+static bool read_is_ordered(void *user, const tir_expr *read) {
+  int last = -1;
+  for (int i = 0; i < read->n_args; i++) {
+    const tir_var *var;
+    if (!simple_index(read->arg[i], &var)) return false;
+    if (!var) continue;
+    int axis = data_axis_of(user, var);
+    if (axis <= last) return false;
+    last = axis;
+  }
+  return true;
+}
+
+/* Functions cheap enough to be computed again by every reader. */
+static bool is_costly(tir_op op) {
+  static const tir_op cheap[] = {TIR_FLOOR, TIR_CEIL, TIR_ROUND, TIR_SQRT, TIR_RSQRT};
+  if (tir_op_table[op].op_class != 'M') return false;
+  for (int i = 0; i < RUNTIME_COUNT(cheap); i++) {
+    if (op == cheap[i]) return false;
+  }
+  return true;
+}
+
+static tir_walk stop_at_costly(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_SELECT || is_costly(e->op) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+bool autotune_is_strictly_inlineable(const te_op *op) {
+  if (te_is_placeholder(op) || op->n_reduce > 0) return false;
+  if (op->n_inputs == 0) return true;
+  return for_each_read(op, read_is_ordered, (void *)op) && tir_walk_expr(op->body, stop_at_costly, NULL);
+}
+
+/* ---- tiling -------------------------------------------------------------------------------------------------------- */
+
+typedef struct axis_query {
+  const tn_tensor *tensor;
+  const tir_var *var;
+} axis_query;
+
+/* False when a read of the tensor uses the variable. */
+static bool does_not_use(void *user, const tir_expr *read) {
+  const axis_query *q = user;
+  return read->u.tensor != q->tensor || !tir_uses_var(read, q->var);
+}
+
+static bool is_reused(const te_op *op, const tn_tensor *input) {
+  for (int a = 0; a < op->n_axes; a++) {
+    axis_query q = {input, &op->axes[a]->var};
+    if (op->axes[a]->extent > 1 && for_each_read(op, does_not_use, &q)) return true;
+  }
+  return false;
+}
+
+bool autotune_needs_tiling(const te_op *op) {
+  int reused = 0;
+  for (int i = 0; i < op->n_inputs; i++) reused += is_reused(op, op->inputs[i]);
+  return reused >= 2 || (reused >= 1 && op->n_reduce > 0);
+}
+
+/* ---- consumers ----------------------------------------------------------------------------------------------------- */
+
+typedef struct elementwise_query {
+  const te_op *op;
+  const tn_tensor *tensor;
+} elementwise_query;
+
+static bool read_is_elementwise(void *user, const tir_expr *read) {
+  const elementwise_query *q = user;
+  if (read->u.tensor != q->tensor) return true;
+  if (read->n_args != q->op->n_axes) return false;
+  for (int i = 0; i < read->n_args; i++) {
+    if (read->arg[i]->op != TIR_VAR || read->arg[i]->u.var != &q->op->axes[i]->var) return false;
+  }
+  return true;
+}
+
+bool autotune_is_elementwise_read(const te_op *op, const tn_tensor *producer) {
+  const tn_tensor *own = &op->output;
+  if (own->ndim != producer->ndim) return false;
+  if (memcmp(own->shape, producer->shape, sizeof *own->shape * (size_t)own->ndim) != 0) return false;
+  elementwise_query q = {op, producer};
+  return for_each_read(op, read_is_elementwise, &q);
+}
+
+int autotune_elementwise_consumer(const tn_schedule *s, int producer) {
+  for (int stage = producer;;) {
+    int consumers[2];
+    if (schedule_consumers(s, stage, false, 2, consumers) != 1) return -1;
+    const schedule_stage *consumer = &s->stages[consumers[0]];
+    if (consumer->op->n_reduce > 0) return -1;
+    if (!autotune_is_elementwise_read(consumer->op, s->stages[stage].tensor)) return -1;
+    stage = consumers[0];
+    if (consumer->attach != SCHEDULE_INLINED) return stage;
+  }
+}
+
+bool autotune_is_output_stage(const tn_schedule *s, int stage) {
+  int consumer;
+  return schedule_is_output(s, stage) || schedule_consumers(s, stage, false, 1, &consumer) == 0;
+}

@@ -1,0 +1,218 @@
+/* evolve.c: the evolutionary search: a population of genomes, scored by the cost model, of which good ones are mutated and
+ * crossed. All genomes of one call stand in a pool; each is lowered and scored once. Source: AS/search_policy (EvolutionarySearch). */
+#include <math.h>
+
+#include "autotune/search.h"
+#include "runtime/profiler/profiler.h"
+
+/* Chances in percent; the rest of a generation are copies. */
+enum { MUTATED = 75, CROSSED = 15 };
+
+typedef struct pool {
+  const autotune_evolution *e;
+  RUNTIME_VEC(autotune_individual) all;
+  autotune_set index; /* hash of the genome's bytes -> place in all */
+  int n_scored;
+  RUNTIME_VEC(float) rows;
+  RUNTIME_VEC(int) first_row;
+  runtime_arena arena;
+} pool;
+
+static void free_pool(pool *p) {
+  RUNTIME_VEC_FREE(&p->all);
+  RUNTIME_VEC_FREE(&p->rows);
+  RUNTIME_VEC_FREE(&p->first_row);
+  autotune_set_free(&p->index);
+  runtime_arena_free(&p->arena);
+}
+
+/* The genome's place in the pool, put there if it is new; -1 without memory. */
+static int add_genome(pool *p, const autotune_genome *genome) {
+  uint64_t hash = runtime_hash(genome, sizeof *genome, 0) | 1;
+  const double *place = autotune_set_find(&p->index, hash);
+  if (place) return (int)*place;
+  autotune_individual individual = {.genome = *genome, .score = -INFINITY};
+  if (!autotune_set_put(&p->index, hash, p->all.n) || !RUNTIME_PUSH(&p->all, individual)) return -1;
+  return p->all.n - 1;
+}
+
+/* ---- scores -------------------------------------------------------------------------------------------------------- */
+
+int autotune_schedule_rows(const autotune_task *task, const tn_schedule *s, runtime_arena *arena, float *rows) {
+  autotune_quiet quiet = autotune_quiet_begin(task->ctx);
+  tir_func *f = schedule_lower(s, "kernel", arena);
+  int n = f ? autotune_features(f, task->cache_line_bytes, rows) : 0;
+  autotune_quiet_end(&quiet);
+  runtime_arena_reset(arena);
+  return n;
+}
+
+static bool append_rows(pool *p, int n_rows, const float *rows) {
+  size_t n = (size_t)n_rows * AUTOTUNE_FEATURES;
+  while ((size_t)p->rows.cap < (size_t)p->rows.n + n) {
+    if (!runtime_vec_grow((void **)&p->rows.data, &p->rows.cap, sizeof *p->rows.data)) return false;
+  }
+  if (n) memcpy(p->rows.data + p->rows.n, rows, n * sizeof *rows);
+  p->rows.n += (int)n;
+  return RUNTIME_PUSH(&p->first_row, p->rows.n / AUTOTUNE_FEATURES);
+}
+
+/* Makes the schedule and its rows; an illegal one gets none. */
+static bool lower_individual(pool *p, autotune_individual *individual) {
+  float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
+  const autotune_space *space = p->e->space;
+  autotune_quiet quiet = autotune_quiet_begin(space->task->ctx);
+  tn_schedule *s = autotune_genome_schedule(space, &individual->genome);
+  autotune_quiet_end(&quiet);
+  int n = s ? autotune_schedule_rows(space->task, s, &p->arena, rows) : 0;
+  individual->hash = n > 0 ? autotune_schedule_hash(s) : 0;
+  tn_schedule_free(s);
+  return append_rows(p, n, rows);
+}
+
+static bool lower_new(pool *p) {
+  TN_TIMED("EvoSearch/Evolve/Lower");
+  p->rows.n = p->first_row.n = 0;
+  bool ok = RUNTIME_PUSH(&p->first_row, 0);
+  for (int i = p->n_scored; ok && i < p->all.n; i++) ok = lower_individual(p, &p->all.data[i]);
+  return ok;
+}
+
+/* Scores what was added since the last call. */
+static tn_status score_new(pool *p) {
+  tn_context *ctx = p->e->space->task->ctx;
+  int n = p->all.n - p->n_scored;
+  if (n == 0) return TN_OK;
+  float *scores = lower_new(p) ? malloc(sizeof *scores * (size_t)n) : NULL;
+  if (!scores) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while scoring %d candidates", n);
+  TN_TIMED("EvoSearch/Evolve/PredictNormalizedScore");
+  tn_status status = autotune_model_predict(p->e->model, n, p->first_row.data, p->rows.data, scores);
+  for (int i = 0; status == TN_OK && i < n; i++) {
+    autotune_individual *individual = &p->all.data[p->n_scored + i];
+    individual->score = individual->hash ? scores[i] : -INFINITY;
+  }
+  p->n_scored = p->all.n;
+  free(scores);
+  return status;
+}
+
+/* ---- generations --------------------------------------------------------------------------------------------------- */
+
+typedef struct population {
+  int n, *members;  /* places in the pool */
+  double *up_to;    /* running sums of the members' scores, negative ones as a little */
+} population;
+
+static void sum_scores(const pool *p, population *pop) {
+  static const double least = 1e-4;
+  double sum = 0;
+  for (int i = 0; i < pop->n; i++) {
+    const autotune_individual *individual = &p->all.data[pop->members[i]];
+    if (individual->hash) sum += RUNTIME_MAX((double)individual->score, least);
+    pop->up_to[i] = sum;
+  }
+}
+
+/* A member by roulette. */
+static const autotune_genome *pick(const pool *p, const population *pop) {
+  double at = runtime_random_unit(p->e->rng) * pop->up_to[pop->n - 1];
+  int low = 0, high = pop->n - 1;
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (pop->up_to[middle] > at) high = middle;
+    else low = middle + 1;
+  }
+  return &p->all.data[pop->members[low]].genome;
+}
+
+static autotune_genome make_child(const pool *p, const population *pop) {
+  autotune_genome child = *pick(p, pop);
+  int64_t draw = runtime_random_below(p->e->rng, 100);
+  if (draw < MUTATED) {
+    autotune_mutate(p->e->space, p->e->rng, &child);
+  } else if (draw < MUTATED + CROSSED) {
+    const autotune_genome *other = pick(p, pop);
+    autotune_genome parent = child;
+    if (other->sketch == parent.sketch) autotune_crossover(&parent, other, p->e->rng, &child);
+  }
+  return child;
+}
+
+static bool start_population(pool *p, population *pop, int n_seeds, const autotune_genome *seeds) {
+  TN_TIMED("EvoSearch/SampleInitPopulation");
+  for (int i = 0; i < pop->n; i++) {
+    autotune_genome genome;
+    if (i < n_seeds) genome = seeds[i];
+    else autotune_sample(p->e->space, p->e->rng, &genome);
+    if ((pop->members[i] = add_genome(p, &genome)) < 0) return false;
+  }
+  return true;
+}
+
+static bool next_generation(pool *p, population *pop) {
+  TN_TIMED("EvoSearch/Evolve/Mutation");
+  sum_scores(p, pop);
+  int *children = malloc(sizeof *children * (size_t)pop->n);
+  bool ok = children != NULL;
+  for (int i = 0; ok && i < pop->n; i++) {
+    autotune_genome child = make_child(p, pop);
+    ok = (children[i] = add_genome(p, &child)) >= 0;
+  }
+  if (ok) memcpy(pop->members, children, sizeof *children * (size_t)pop->n);
+  free(children);
+  return ok;
+}
+
+static tn_status run_generations(pool *p, population *pop, int n_seeds, const autotune_genome *seeds) {
+  tn_context *ctx = p->e->space->task->ctx;
+  bool ok = start_population(p, pop, n_seeds, seeds);
+  for (int generation = 0; ok; generation++) {
+    tn_status status = score_new(p);
+    if (status != TN_OK || generation == p->e->generations) return status;
+    ok = next_generation(p, pop);
+  }
+  return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a population of %d", pop->n);
+}
+
+/* ---- the best ------------------------------------------------------------------------------------------------------ */
+
+/* Better scores first; equal ones by hash, so that the order does not depend on the sort. */
+static int by_score(const void *a, const void *b) {
+  const autotune_individual *x = *(const autotune_individual *const *)a, *y = *(const autotune_individual *const *)b;
+  if (x->score != y->score) return x->score > y->score ? -1 : 1;
+  return x->hash < y->hash ? -1 : x->hash > y->hash;
+}
+
+/* Walks the pool from the best score down. False without memory. */
+static bool take_best(pool *p, int n, autotune_individual *out, int *n_out) {
+  const autotune_individual **order = malloc(sizeof *order * (size_t)(p->all.n + 1));
+  autotune_set taken = {0};
+  bool ok = order != NULL;
+  for (int i = 0; ok && i < p->all.n; i++) order[i] = &p->all.data[i];
+  if (ok) qsort(order, (size_t)p->all.n, sizeof *order, by_score);
+  for (int i = 0; ok && i < p->all.n && *n_out < n; i++) {
+    uint64_t hash = order[i]->hash;
+    if (!hash || autotune_set_find(p->e->seen, hash) || autotune_set_find(&taken, hash)) continue;
+    ok = autotune_set_put(&taken, hash, 0);
+    out[(*n_out)++] = *order[i];
+  }
+  autotune_set_free(&taken);
+  free(order);
+  return ok;
+}
+
+tn_status autotune_evolve(const autotune_evolution *evolution, int n_seeds, const autotune_genome *seeds, int n,
+                          autotune_individual *out, int *n_out) {
+  pool p = {.e = evolution};
+  population pop = {.n = evolution->population};
+  pop.members = malloc(sizeof *pop.members * (size_t)pop.n);
+  pop.up_to = malloc(sizeof *pop.up_to * (size_t)pop.n);
+  *n_out = 0;
+  tn_status status = TN_ERROR_MEMORY;
+  if (pop.members && pop.up_to) status = run_generations(&p, &pop, n_seeds, seeds);
+  if (status == TN_OK && !take_best(&p, n, out, n_out)) status = TN_ERROR_MEMORY;
+  free(pop.members);
+  free(pop.up_to);
+  free_pool(&p);
+  return status;
+}

@@ -1,0 +1,394 @@
+/* genome.c: from a sketch and a genome to a schedule, and back. One walk does both: at each decision it asks the genome, or,
+ * led by a recorded schedule, looks at the step recorded there and writes into the genome what causes it. */
+#include "autotune/search.h"
+
+const int autotune_vector_lanes[5] = {0, 8, 16, 32, 64};
+const int autotune_parallel_goals[6] = {0, 1, 2, 4, 8, 16};
+const int autotune_unroll_steps[4] = {0, 16, 64, 512};
+
+enum { MAX_PLACES = 64, MAX_LOOPS = 128, ENOUGH_PER_THREAD = 8, MAX_INNER_BODY = 64 };
+
+typedef struct walk {
+  const autotune_task *task;
+  const autotune_sketch *sketch;
+  tn_schedule *s;
+  autotune_genome *genome;     /* asked, or filled when there are recorded steps */
+  const tn_schedule *recorded; /* NULL: the genome leads */
+} walk;
+
+/* ---- looking ahead in the recorded steps ------------------------------------------------------------------------------- */
+
+/* The recorded step at this moment if it is of this kind and stage. */
+static const schedule_step *recorded_step(const walk *w, schedule_step_kind kind, int stage) {
+  if (!w->recorded || w->s->n_steps >= w->recorded->n_steps) return NULL;
+  const schedule_step *step = &w->recorded->steps[w->s->n_steps];
+  return step->kind == kind && step->stage == stage ? step : NULL;
+}
+
+static bool same_list(const schedule_step *a, const schedule_step *b) {
+  return a->n == b->n && (a->n == 0 || memcmp(a->list, b->list, sizeof *a->list * (size_t)a->n) == 0);
+}
+
+static bool same_step(const schedule_step *a, const schedule_step *b, bool is_hole) {
+  if (a->kind != b->kind || a->stage != b->stage || a->iter != b->iter || a->value != b->value) return false;
+  if (a->target_stage != b->target_stage || a->target_iter != b->target_iter) return false;
+  if (a->inner_to_outer != b->inner_to_outer || (a->text == NULL) != (b->text == NULL)) return false;
+  if (a->text && strcmp(a->text, b->text) != 0) return false;
+  return is_hole ? a->n == b->n : same_list(a, b);
+}
+
+/* ---- the sketch's steps ------------------------------------------------------------------------------------------------ */
+
+/* The lengths of a hole; a following one takes the first lengths of the other and the product of the rest. */
+static void lengths_of(const autotune_sketch *sketch, const autotune_genome *genome, int hole, int64_t *lengths) {
+  const autotune_hole *h = &sketch->holes[hole];
+  const int32_t *from = genome->tiles[h->follows < 0 ? hole : h->follows].length;
+  for (int l = 0; l < h->n_lengths; l++) lengths[l] = from[l];
+  if (h->follows < 0) return;
+  for (int l = h->n_lengths; l < AUTOTUNE_LENGTHS; l++) lengths[h->n_lengths - 1] *= from[l];
+}
+
+static void take_lengths(walk *w, int hole, const schedule_step *recorded) {
+  autotune_tile *tile = &w->genome->tiles[hole];
+  *tile = (autotune_tile){{1, 1, 1}, recorded->tail};
+  for (int l = 0; l < recorded->n; l++) tile->length[l] = (int32_t)recorded->list[l];
+}
+
+/* One step of the sketch; HOLE is its hole or -1. */
+static bool apply_sketch_step(walk *w, schedule_step step, int hole) {
+  int64_t lengths[AUTOTUNE_LENGTHS];
+  if (w->recorded) {
+    int at = w->s->n_steps;
+    if (at >= w->recorded->n_steps || !same_step(&step, &w->recorded->steps[at], hole >= 0)) return false;
+    if (hole >= 0 && w->sketch->holes[hole].follows < 0) take_lengths(w, hole, &w->recorded->steps[at]);
+  }
+  if (hole >= 0) {
+    int follows = w->sketch->holes[hole].follows;
+    lengths_of(w->sketch, w->genome, hole, lengths);
+    step.list = lengths;
+    step.tail = (uint8_t)w->genome->tiles[follows < 0 ? hole : follows].tail;
+  }
+  return schedule_apply_step(w->s, &step) == TN_OK;
+}
+
+static bool apply_sketch(walk *w) {
+  const tn_schedule *base = w->sketch->base;
+  for (int i = 0, hole = 0; i < base->n_steps; i++) {
+    bool open = hole < w->sketch->n_holes && w->sketch->holes[hole].step == i;
+    if (!apply_sketch_step(w, base->steps[i], open ? hole : -1)) return false;
+    hole += open;
+  }
+  return true;
+}
+
+/* ---- where a plain stage is computed ------------------------------------------------------------------------------------ */
+
+typedef struct place {
+  schedule_attach attach;
+  int stage, iter;
+} place;
+
+static bool carries_stages(const tn_schedule *s, int stage, int iter) {
+  for (int t = 0; t < s->n_stages; t++) {
+    const schedule_stage *other = &s->stages[t];
+    if (other->attach == SCHEDULE_AT && other->at_stage == stage && other->at_axis == s->stages[stage].leaves[iter]) return true;
+  }
+  return false;
+}
+
+/* The stage at root around STAGE, and the position of the last of its loops around STAGE. */
+static int root_of(const tn_schedule *s, int stage, int *iter) {
+  *iter = s->stages[stage].n_leaves - 1;
+  while (s->stages[stage].attach == SCHEDULE_AT) {
+    const schedule_stage *inner = &s->stages[stage];
+    stage = inner->at_stage;
+    *iter = schedule_leaf_position(&s->stages[stage], inner->at_axis);
+  }
+  return stage;
+}
+
+/* Adds the loops of TARGET that lie in [0, LAST]: spatial, longer than 1, not inside a reduction unless the stage is tiled. */
+static void add_loops(const walk *w, int target, int last, int *n, place *places) {
+  const schedule_stage *stage = &w->s->stages[target];
+  bool tiled = target < AUTOTUNE_MAX_STAGES && w->sketch->roles[target] == AUTOTUNE_TILED, reduced = false;
+  for (int i = 0; i <= last && i < stage->n_leaves && *n < MAX_PLACES; i++) {
+    const schedule_axis *axis = schedule_leaf(stage, i);
+    bool is_reduce = axis->kind != SCHEDULE_SPATIAL;
+    if ((is_reduce && !tiled) || (reduced && !is_reduce)) return;
+    if (axis->annotation == SCHEDULE_VECTORIZE || axis->annotation == SCHEDULE_UNROLL) return;
+    reduced = is_reduce;
+    if (axis->extent > 1) places[(*n)++] = (place){SCHEDULE_AT, target, i};
+  }
+}
+
+/* Root, inlined unless it is a reduction, then the loops that are around all consumers, outermost first. */
+static int list_places(const walk *w, int stage, place *places) {
+  int n = 0, consumers[MAX_PLACES], last = -1, root = -1;
+  places[n++] = (place){.attach = SCHEDULE_ROOT};
+  if (w->s->stages[stage].op->n_reduce == 0) places[n++] = (place){.attach = SCHEDULE_INLINED};
+  int n_consumers = schedule_consumers(w->s, stage, true, MAX_PLACES, consumers);
+  if (n_consumers < 1 || n_consumers > MAX_PLACES) return n;
+  for (int c = 0; c < n_consumers; c++) {
+    int iter, r = root_of(w->s, consumers[c], &iter);
+    if (root >= 0 && r != root) return n;
+    last = root < 0 ? iter : RUNTIME_MIN(last, iter);
+    root = r;
+  }
+  add_loops(w, root, last, &n, places);
+  if (n_consumers == 1 && consumers[0] != root) {
+    add_loops(w, consumers[0], w->s->stages[consumers[0]].n_leaves - 1, &n, places);
+  }
+  return n;
+}
+
+static int recorded_place(const walk *w, int stage, int n, const place *places) {
+  const schedule_step *at = recorded_step(w, SCHEDULE_STEP_CA, stage);
+  bool inlined = recorded_step(w, SCHEDULE_STEP_CI, stage) != NULL;
+  for (int i = 0; i < n; i++) {
+    const place *p = &places[i];
+    if (at && p->attach == SCHEDULE_AT && p->stage == at->target_stage && p->iter == at->target_iter) return i;
+    if (inlined && p->attach == SCHEDULE_INLINED) return i;
+  }
+  return 0;
+}
+
+static bool choose_place(walk *w, int stage) {
+  place places[MAX_PLACES];
+  if (autotune_is_output_stage(w->s, stage)) return true;
+  int n = list_places(w, stage, places);
+  uint8_t *choice = &w->genome->choices[stage].location;
+  if (w->recorded) *choice = (uint8_t)recorded_place(w, stage, n, places);
+  const place *p = &places[*choice % n];
+  if (p->attach == SCHEDULE_INLINED) return schedule_compute_inline(w->s, stage) == TN_OK;
+  return p->attach == SCHEDULE_ROOT || schedule_compute_at(w->s, stage, p->stage, p->iter) == TN_OK;
+}
+
+/* ---- vectors of loops that the sketch left whole ------------------------------------------------------------------------ */
+
+/* The last data loop, outside of which no reduction lies; -1: none. */
+static int vector_loop(const schedule_stage *stage) {
+  int last = -1;
+  for (int i = 0; i < stage->n_leaves && schedule_leaf(stage, i)->kind == SCHEDULE_SPATIAL; i++) last = i;
+  return last;
+}
+
+/* A loop of this extent becomes vectors of this length: the extent itself, a divisor near the lanes, or the lanes. 0: none. */
+static int64_t vector_length(int64_t extent, int lanes) {
+  if (lanes == 0 || extent < 2) return 0;
+  if (extent <= lanes) return extent;
+  for (int64_t d = lanes; d > lanes / 2; d--) {
+    if (extent % d == 0) return d;
+  }
+  return lanes;
+}
+
+/* The choice that explains the recorded step. */
+static int recorded_vector(const walk *w, int stage, int iter, int64_t extent) {
+  const schedule_step *split = recorded_step(w, SCHEDULE_STEP_SP, stage);
+  const schedule_step *annotate = recorded_step(w, SCHEDULE_STEP_AN, stage);
+  bool whole = recorded_step(w, SCHEDULE_STEP_RE, stage) || (annotate && annotate->value == SCHEDULE_VECTORIZE);
+  if (split && (split->iter != iter || split->n != 1)) split = NULL;
+  for (int c = 1; c < RUNTIME_COUNT(autotune_vector_lanes); c++) {
+    int64_t length = vector_length(extent, autotune_vector_lanes[c]);
+    if (length == extent ? whole : split && split->list[0] == length) return c;
+  }
+  return 0;
+}
+
+/* Moves the loop at ITER behind all others. */
+static bool move_innermost(walk *w, int stage, int iter) {
+  int order[SCHEDULE_MAX_AXES], n = 0, n_leaves = w->s->stages[stage].n_leaves;
+  if (iter == n_leaves - 1) return true;
+  for (int i = 0; i < n_leaves; i++) {
+    if (i != iter) order[n++] = i;
+  }
+  order[n++] = iter;
+  return schedule_reorder(w->s, stage, n, order) == TN_OK;
+}
+
+static bool choose_vector(walk *w, int stage) {
+  int iter = vector_loop(&w->s->stages[stage]);
+  if (iter < 0) return true;
+  int64_t extent = schedule_leaf(&w->s->stages[stage], iter)->extent;
+  uint8_t *choice = &w->genome->choices[stage].vector;
+  if (w->recorded) *choice = (uint8_t)recorded_vector(w, stage, iter, extent);
+  int64_t length = vector_length(extent, autotune_vector_lanes[*choice]);
+  if (length == 0) return true;
+  if (length < extent) {
+    tn_tail tail = extent % length ? TN_TAIL_PEEL : TN_TAIL_GUARD;
+    if (schedule_split(w->s, stage, iter++, 1, &length, true, tail) != TN_OK) return false;
+  }
+  if (!move_innermost(w, stage, iter)) return false;
+  return schedule_annotate(w->s, stage, w->s->stages[stage].n_leaves - 1, SCHEDULE_VECTORIZE) == TN_OK;
+}
+
+/* ---- parallel loops ----------------------------------------------------------------------------------------------------- */
+
+/* How many outer loops must be fused to give each thread GOAL iterations, evenly or many; all that can be if that is too few. */
+static int loops_to_fuse(const walk *w, int stage_id, int goal, int64_t *product) {
+  const schedule_stage *stage = &w->s->stages[stage_id];
+  int64_t threads = w->task->threads;
+  *product = 1;
+  for (int i = 0; i < stage->n_leaves; i++) {
+    const schedule_axis *axis = schedule_leaf(stage, i);
+    if (axis->kind != SCHEDULE_SPATIAL || axis->annotation != SCHEDULE_NONE) return i;
+    *product *= axis->extent;
+    bool is_even = *product % threads == 0 || *product >= ENOUGH_PER_THREAD * threads;
+    if ((*product >= goal * threads && is_even) || carries_stages(w->s, stage_id, i)) return i + 1;
+  }
+  return stage->n_leaves;
+}
+
+static int recorded_parallel(const walk *w, int stage) {
+  const schedule_step *fuse = recorded_step(w, SCHEDULE_STEP_FU, stage);
+  const schedule_step *annotate = recorded_step(w, SCHEDULE_STEP_AN, stage);
+  int n = fuse ? fuse->n : annotate && annotate->value == SCHEDULE_PARALLEL ? 1 : 0;
+  for (int c = 1; n > 0 && c < RUNTIME_COUNT(autotune_parallel_goals); c++) {
+    int64_t product;
+    if (loops_to_fuse(w, stage, autotune_parallel_goals[c], &product) == n) return c;
+  }
+  return 0;
+}
+
+static bool choose_parallel(walk *w, int stage) {
+  uint8_t *choice = &w->genome->choices[stage].parallel;
+  if (w->recorded) *choice = (uint8_t)recorded_parallel(w, stage);
+  if (*choice == 0) return true;
+  int64_t product;
+  int iters[MAX_LOOPS], n = loops_to_fuse(w, stage, autotune_parallel_goals[*choice], &product);
+  if (product < 2 || n > MAX_LOOPS) return true;
+  for (int i = 0; i < n; i++) iters[i] = i;
+  if (n > 1 && schedule_fuse(w->s, stage, n, iters) != TN_OK) return false;
+  return schedule_annotate(w->s, stage, 0, SCHEDULE_PARALLEL) == TN_OK;
+}
+
+/* ---- unrolling ------------------------------------------------------------------------------------------------------------ */
+
+/* The loops of a stage's innermost tile: a tiled stage's last level, a consumer's loops inside what is attached to it. */
+static int first_inner_loop(const walk *w, int stage_id) {
+  const schedule_stage *stage = &w->s->stages[stage_id];
+  if (w->sketch->roles[stage_id] == AUTOTUNE_TILED) return stage->n_leaves - stage->op->n_axes;
+  int first = stage->n_leaves;
+  while (first > 0 && !carries_stages(w->s, stage_id, first - 1)) first--;
+  return first;
+}
+
+/* Vector instructions of the tile when all is unrolled. */
+static int64_t inner_body(const walk *w, const schedule_stage *stage, int first) {
+  int64_t lanes = RUNTIME_MAX(w->task->vector_bytes / (int)tn_dtype_bytes(stage->op->output.dtype), 1), body = 1;
+  for (int i = first; i < stage->n_leaves; i++) {
+    const schedule_axis *axis = schedule_leaf(stage, i);
+    body *= axis->annotation == SCHEDULE_VECTORIZE ? (axis->extent + lanes - 1) / lanes : axis->extent;
+    if (body > MAX_INNER_BODY) return body;
+  }
+  return body;
+}
+
+static bool unroll_tile(walk *w, int stage_id) {
+  const schedule_stage *stage = &w->s->stages[stage_id];
+  int first = first_inner_loop(w, stage_id);
+  uint8_t *choice = &w->genome->choices[stage_id].unroll_inner;
+  const schedule_step *step = recorded_step(w, SCHEDULE_STEP_AN, stage_id);
+  if (w->recorded) *choice = step && step->value == SCHEDULE_UNROLL;
+  if (!*choice || inner_body(w, stage, first) > MAX_INNER_BODY) return true;
+  for (int i = first; i < stage->n_leaves; i++) {
+    const schedule_axis *axis = schedule_leaf(stage, i);
+    if (axis->annotation != SCHEDULE_NONE || axis->extent < 2) continue;
+    if (schedule_annotate(w->s, stage_id, i, SCHEDULE_UNROLL) != TN_OK) return false;
+  }
+  return true;
+}
+
+static int recorded_unroll(const walk *w, int stage) {
+  const schedule_step *step = recorded_step(w, SCHEDULE_STEP_PR, stage);
+  const char *value = step && step->text ? strchr(step->text, '$') : NULL;
+  for (int c = 1; value && c < RUNTIME_COUNT(autotune_unroll_steps); c++) {
+    if (atoi(value + 1) == autotune_unroll_steps[c]) return c;
+  }
+  return 0;
+}
+
+static bool choose_unroll(walk *w, int stage) {
+  uint8_t *choice = &w->genome->choices[stage].unroll;
+  if (w->recorded) *choice = (uint8_t)recorded_unroll(w, stage);
+  int max_step = autotune_unroll_steps[*choice];
+  return max_step == 0 || schedule_pragma_unroll(w->s, stage, 0, max_step) == TN_OK;
+}
+
+static bool vectorize_tile(walk *w, int stage_id) {
+  const schedule_stage *stage = &w->s->stages[stage_id];
+  int last = stage->n_leaves - 1;
+  int64_t extent = schedule_leaf(stage, last)->extent;
+  if (schedule_leaf(stage, last)->kind != SCHEDULE_SPATIAL || extent < 2 || extent > AUTOTUNE_MAX_VECTOR) return true;
+  return schedule_annotate(w->s, stage_id, last, SCHEDULE_VECTORIZE) == TN_OK;
+}
+
+/* ---- the walk --------------------------------------------------------------------------------------------------------------- */
+
+static bool has_loops(const schedule_stage *stage) {
+  return !te_is_placeholder(stage->op) && stage->attach != SCHEDULE_INLINED && stage->n_leaves > 0;
+}
+
+/* Consumers come before their producers, so that a producer finds their loops ready. */
+static bool place_and_vectorize(walk *w, int stage) {
+  autotune_role role = w->sketch->roles[stage];
+  if (role == AUTOTUNE_TILED) return vectorize_tile(w, stage);
+  if (role == AUTOTUNE_PLAIN && !choose_place(w, stage)) return false;
+  return w->s->stages[stage].attach == SCHEDULE_INLINED || choose_vector(w, stage);
+}
+
+static bool annotate(walk *w, int stage) {
+  if (w->s->stages[stage].attach == SCHEDULE_ROOT && !choose_parallel(w, stage)) return false;
+  if (w->sketch->roles[stage] != AUTOTUNE_PLAIN && !unroll_tile(w, stage)) return false;
+  return w->s->stages[stage].op->n_reduce == 0 || choose_unroll(w, stage);
+}
+
+static bool for_each_stage(walk *w, bool (*decide)(walk *w, int stage)) {
+  for (int stage = RUNTIME_MIN(w->s->n_stages, AUTOTUNE_MAX_STAGES) - 1; stage >= 0; stage--) {
+    if (has_loops(&w->s->stages[stage]) && !decide(w, stage)) return false;
+  }
+  return true;
+}
+
+static bool run(walk *w) {
+  return w->s && apply_sketch(w) && for_each_stage(w, place_and_vectorize) && for_each_stage(w, annotate);
+}
+
+tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome) {
+  autotune_genome copy = *genome;
+  walk w = {.task = space->task, .sketch = &space->sketches[genome->sketch], .genome = &copy};
+  w.s = tn_schedule_new(space->task->program);
+  if (run(&w)) return w.s;
+  tn_schedule_free(w.s);
+  return NULL;
+}
+
+static bool explains(const autotune_space *space, int sketch, const tn_schedule *recorded, autotune_genome *out) {
+  memset(out, 0, sizeof *out);
+  out->sketch = sketch;
+  walk w = {space->task, &space->sketches[sketch], tn_schedule_new(space->task->program), out, recorded};
+  bool same = run(&w) && w.s->n_steps == recorded->n_steps;
+  same = same && autotune_schedule_hash(w.s) == autotune_schedule_hash(recorded);
+  tn_schedule_free(w.s);
+  return same;
+}
+
+bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out) {
+  for (int sketch = 0; sketch < space->n_sketches; sketch++) {
+    if (explains(space, sketch, s, out)) return true;
+  }
+  return false;
+}
+
+/* ---- quiet stretches ---------------------------------------------------------------------------------------------------------- */
+
+autotune_quiet autotune_quiet_begin(tn_context *ctx) {
+  autotune_quiet quiet = {ctx, ctx->options.on_message, tn_context_status(ctx) == TN_OK};
+  ctx->options.on_message = NULL;
+  return quiet;
+}
+
+void autotune_quiet_end(autotune_quiet *quiet) {
+  quiet->ctx->options.on_message = quiet->on_message;
+  if (quiet->was_ok) tn_context_clear(quiet->ctx);
+}

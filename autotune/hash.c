@@ -1,0 +1,95 @@
+/* hash.c: when two schedules are the same loop nest. A loop is named by where it comes from: a root axis or a fused loop, its
+ * stride in it and its extent; so a split in one step and the same split in two are equal, and loops of extent 1 vanish. */
+#include "autotune/internal.h"
+
+/* A loop as a piece of its base: base + stride * [0, extent). */
+typedef struct piece {
+  uint64_t base;
+  int64_t stride, extent;
+} piece;
+
+static uint64_t mix(uint64_t seed, const void *data, size_t n) { return runtime_hash(data, n, seed); }
+static uint64_t mix_number(uint64_t seed, int64_t number) { return mix(seed, &number, sizeof number); }
+static uint64_t mix_piece(uint64_t seed, const piece *p) {
+  return mix_number(mix_number(mix(seed, &p->base, sizeof p->base), p->stride), p->extent);
+}
+
+static bool divides(const schedule_stage *stage, const schedule_relation *split) {
+  int64_t product = 1;
+  for (int i = 0; i < split->n; i++) product *= stage->axes[split->many[i]].extent;
+  return product == stage->axes[split->one].extent;
+}
+
+/* Relations are in order of their making, so parents have their pieces before the children ask. */
+static void split_pieces(const schedule_stage *stage, const schedule_relation *r, piece *pieces) {
+  piece parent = pieces[r->one];
+  int64_t stride = parent.stride;
+  if (!divides(stage, r)) parent.base = mix_number(mix_number(parent.base, r->tail), 1);
+  for (int i = r->n - 1; i >= 0; i--) {
+    int child = r->many[i];
+    int64_t extent = stage->axes[child].extent;
+    pieces[child] = (piece){parent.base, stride, extent};
+    stride *= extent;
+  }
+}
+
+static void fuse_piece(const schedule_stage *stage, const schedule_relation *r, piece *pieces) {
+  uint64_t base = 1;
+  int n = 0, last = r->many[0];
+  for (int i = 0; i < r->n; i++) {
+    if (pieces[r->many[i]].extent == 1) continue;
+    last = r->many[i];
+    base = mix_piece(base, &pieces[last]);
+    n++;
+  }
+  pieces[r->one] = n <= 1 ? pieces[last] : (piece){base, 1, stage->axes[r->one].extent};
+}
+
+static void fill_pieces(const schedule_stage *stage, piece *pieces) {
+  for (int a = 0; a < stage->n_roots; a++) pieces[a] = (piece){(uint64_t)a + 1, 1, stage->axes[a].extent};
+  for (int r = 0; r < stage->n_relations; r++) {
+    const schedule_relation *relation = &stage->relations[r];
+    if (relation->is_fuse) fuse_piece(stage, relation, pieces);
+    else split_pieces(stage, relation, pieces);
+  }
+}
+
+/* How many loops longer than 1 stand at or outside a position. */
+static int depth_of(const schedule_stage *stage, int axis) {
+  int depth = 0, position = schedule_leaf_position(stage, axis);
+  for (int i = 0; i <= position; i++) depth += schedule_leaf(stage, i)->extent > 1;
+  return depth;
+}
+
+static uint64_t hash_loops(const schedule_stage *stage, uint64_t hash) {
+  piece pieces[SCHEDULE_MAX_AXES];
+  int64_t unroll = 0;
+  fill_pieces(stage, pieces);
+  for (int i = 0; i < stage->n_leaves; i++) {
+    const schedule_axis *axis = schedule_leaf(stage, i);
+    if (axis->unroll_step > 0) unroll = axis->unroll_step;
+    if (axis->extent == 1) continue;
+    hash = mix_piece(hash, &pieces[stage->leaves[i]]);
+    hash = mix_number(mix_number(hash, axis->annotation), unroll);
+  }
+  return hash;
+}
+
+static uint64_t hash_stage(const tn_schedule *s, const schedule_stage *stage, uint64_t hash) {
+  const char *name = schedule_stage_name(stage);
+  hash = mix(hash, name, strlen(name));
+  if (te_is_placeholder(stage->op)) return hash;
+  hash = mix_number(hash, stage->attach);
+  if (stage->attach == SCHEDULE_INLINED) return hash;
+  hash = mix(hash, stage->scope, strlen(stage->scope));
+  if (stage->attach == SCHEDULE_AT) {
+    hash = mix_number(mix_number(hash, stage->at_stage), depth_of(&s->stages[stage->at_stage], stage->at_axis));
+  }
+  return hash_loops(stage, hash);
+}
+
+uint64_t autotune_schedule_hash(const tn_schedule *s) {
+  uint64_t hash = (uint64_t)s->n_stages;
+  for (int i = 0; i < s->n_stages; i++) hash = hash_stage(s, &s->stages[i], hash);
+  return hash ? hash : 1;
+}

@@ -1,0 +1,157 @@
+/* search.c: what to measure next, and what was learned. Until the cost model has seen measurements, candidates are random;
+ * afterwards they are the best of an evolution that starts from the fastest measured, and a few random ones (eps-greedy). */
+#include <math.h>
+
+#include "autotune/search.h"
+#include "runtime/profiler/profiler.h"
+
+enum { POPULATION = 512, GENERATIONS = 4, MAX_SEEDS = 64, MISSES_BEFORE_EXHAUSTED = 400 };
+static const double eps_greedy = 0.05;
+
+/* A measured genome. */
+typedef struct measured {
+  double cost_s;
+  autotune_genome genome;
+} measured;
+
+struct autotune_search {
+  autotune_task task;
+  autotune_model *model;
+  runtime_rng rng;
+  autotune_space space;
+  autotune_set seen; /* schedules proposed or observed */
+  int n_best;
+  measured best[MAX_SEEDS]; /* the fastest, in order */
+  runtime_arena arena;
+};
+
+autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed) {
+  if (!task || !model) return NULL;
+  if (task->program->n_ops > AUTOTUNE_MAX_STAGES) {
+    runtime_fail(task->ctx, TN_ERROR_PROGRAM, "tuning takes programs of up to %d tensors, and this one has %d: tune it in parts",
+                 AUTOTUNE_MAX_STAGES, task->program->n_ops);
+    return NULL;
+  }
+  autotune_search *search = calloc(1, sizeof *search);
+  if (search) {
+    TN_TIMED("EvoSearch/GenerateSketches");
+    search->task = *task;
+    search->model = model;
+    search->rng.state = seed;
+    search->space.task = &search->task;
+    autotune_quiet quiet = autotune_quiet_begin(task->ctx);
+    search->space.n_sketches = autotune_sketches(task->program, AUTOTUNE_MAX_SKETCHES, search->space.sketches);
+    autotune_quiet_end(&quiet);
+  }
+  if (search && search->space.n_sketches > 0) return search;
+  runtime_fail(task->ctx, TN_ERROR_MEMORY, "out of memory for the search");
+  autotune_search_free(search);
+  return NULL;
+}
+
+void autotune_search_free(autotune_search *search) {
+  if (!search) return;
+  for (int i = 0; i < search->space.n_sketches; i++) tn_schedule_free(search->space.sketches[i].base);
+  autotune_set_free(&search->seen);
+  runtime_arena_free(&search->arena);
+  free(search);
+}
+
+/* ---- proposing ------------------------------------------------------------------------------------------------------- */
+
+/* Takes S as a proposal if it is new and can be lowered; frees it otherwise. */
+static bool propose(autotune_search *search, tn_schedule *s, tn_schedule **out) {
+  float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
+  uint64_t hash = s ? autotune_schedule_hash(s) : 0;
+  bool is_new = s && !autotune_set_find(&search->seen, hash);
+  if (is_new) is_new = autotune_set_put(&search->seen, hash, 0);
+  if (is_new) is_new = autotune_schedule_rows(&search->task, s, &search->arena, rows) > 0;
+  if (is_new) *out = s;
+  else tn_schedule_free(s);
+  return is_new;
+}
+
+static bool propose_genome(autotune_search *search, const autotune_genome *genome, tn_schedule **out) {
+  autotune_quiet quiet = autotune_quiet_begin(search->task.ctx);
+  tn_schedule *s = autotune_genome_schedule(&search->space, genome);
+  autotune_quiet_end(&quiet);
+  return propose(search, s, out);
+}
+
+/* The default schedule, while it was neither proposed nor observed: it is measured even when it has no features. */
+static int propose_default(autotune_search *search, tn_schedule **out) {
+  tn_schedule *s = tn_schedule_new(search->task.program);
+  uint64_t hash = s ? autotune_schedule_hash(s) : 0;
+  if (s && !autotune_set_find(&search->seen, hash) && autotune_set_put(&search->seen, hash, 0)) {
+    *out = s;
+    return 1;
+  }
+  tn_schedule_free(s);
+  return 0;
+}
+
+/* Gives up when so many draws in a row were known or illegal. */
+static int propose_random(autotune_search *search, int n, tn_schedule **out) {
+  TN_TIMED("EvoSearch/PickWithEpsGreedy");
+  int found = 0;
+  for (int misses = 0; found < n && misses < MISSES_BEFORE_EXHAUSTED; misses++) {
+    autotune_genome genome;
+    autotune_sample(&search->space, &search->rng, &genome);
+    if (!propose_genome(search, &genome, &out[found])) continue;
+    found++;
+    misses = -1;
+  }
+  return found;
+}
+
+static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
+  autotune_evolution evolution = {&search->space, search->model, &search->rng, &search->seen, POPULATION, GENERATIONS};
+  autotune_genome seeds[MAX_SEEDS];
+  int found = 0, n_individuals = 0;
+  for (int i = 0; i < search->n_best; i++) seeds[i] = search->best[i].genome;
+  autotune_individual *individuals = malloc(sizeof *individuals * (size_t)RUNTIME_MAX(n, 1));
+  if (!individuals) return 0;
+  TN_TIMED("EvoSearch/Evolve");
+  autotune_evolve(&evolution, search->n_best, seeds, n, individuals, &n_individuals);
+  for (int i = 0; i < n_individuals; i++) found += propose_genome(search, &individuals[i].genome, &out[found]);
+  free(individuals);
+  return found;
+}
+
+int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
+  if (!search || !out || n < 1) return 0;
+  int found = propose_default(search, out);
+  if (autotune_model_is_trained(search->model)) {
+    int n_random = (int)ceil(eps_greedy * (n - found));
+    found += propose_evolved(search, n - found - n_random, out + found);
+  }
+  return found + propose_random(search, n - found, out + found);
+}
+
+/* ---- learning -------------------------------------------------------------------------------------------------------- */
+
+/* Keeps the fastest, in order. */
+static void insert_best(autotune_search *search, double cost_s, const autotune_genome *genome) {
+  int at = search->n_best;
+  while (at > 0 && search->best[at - 1].cost_s > cost_s) at--;
+  if (at == MAX_SEEDS) return;
+  int n_moved = RUNTIME_MIN(search->n_best, MAX_SEEDS - 1) - at;
+  memmove(&search->best[at + 1], &search->best[at], sizeof *search->best * (size_t)n_moved);
+  search->best[at] = (measured){cost_s, *genome};
+  search->n_best = RUNTIME_MIN(search->n_best + 1, MAX_SEEDS);
+}
+
+tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s) {
+  if (!search || !schedule) return TN_ERROR_ARGUMENT;
+  float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
+  autotune_genome genome;
+  if (!autotune_set_put(&search->seen, autotune_schedule_hash(schedule), cost_s)) {
+    return runtime_fail(search->task.ctx, TN_ERROR_MEMORY, "out of memory for observed schedules");
+  }
+  autotune_quiet quiet = autotune_quiet_begin(search->task.ctx);
+  bool is_seed = isfinite(cost_s) && autotune_genome_of(&search->space, schedule, &genome);
+  autotune_quiet_end(&quiet);
+  if (is_seed) insert_best(search, cost_s, &genome);
+  int n_rows = autotune_schedule_rows(&search->task, schedule, &search->arena, rows);
+  return n_rows > 0 ? autotune_model_add(search->model, rows, n_rows, cost_s) : TN_OK;
+}

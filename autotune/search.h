@@ -1,0 +1,172 @@
+/* search.h: the parts of the search as they see each other.
+ *
+ * A sketch is a structure: a list of steps in which the lengths of some splits (its holes) are still open. A genome fills
+ * the holes and answers the other questions (where to compute, how wide to vectorize, how much to run in parallel, what to
+ * unroll). Sketch and genome make a schedule by calling the primitives; the same walk, led by recorded steps instead of
+ * a genome, turns a schedule of a log back into its genome. Mutation and crossover work on genomes, so whatever
+ * they make is checked by the primitives like a user's call.
+ * Source: Ansor's sketches and annotations (Zheng et al., OSDI'20); genomes instead of edited step lists are ours. */
+#ifndef TENON_AUTOTUNE_SEARCH_H
+#define TENON_AUTOTUNE_SEARCH_H
+
+#include "autotune/internal.h"
+
+enum {
+  AUTOTUNE_MAX_HOLES = 48,    /* open splits of a sketch; a stage that would need more is left untiled */
+  AUTOTUNE_MAX_STAGES = 48,   /* stages with choices of their own, cache stages included */
+  AUTOTUNE_MAX_SKETCHES = 96, /* structures beyond this many are not looked at */
+  AUTOTUNE_LENGTHS = 3,       /* open lengths of a spatial split: SSRSRS has four spatial levels */
+  AUTOTUNE_MAX_VECTOR = 64,   /* longest vectorized loop */
+  AUTOTUNE_VECTOR_REGISTERS = 32
+};
+
+/* ---- static analysis (analysis.c); source: AS/compute_dag.cc ------------------------------------------------------- */
+
+/* Every index of every read is a constant or an axis of OP plus or minus a constant. */
+bool autotune_is_simple_access(const te_op *op);
+/* Inlining cannot repeat costly work: no reduction, simple access in the order of the axes without one twice, no select and
+ * no costly function; or nothing is read. */
+bool autotune_is_strictly_inlineable(const te_op *op);
+/* Data is used again often enough: two inputs, or one under a reduction, do not depend on some data axis longer than 1. */
+bool autotune_needs_tiling(const te_op *op);
+/* OP reads PRODUCER's element at exactly its own axes, all and in order, and both have the same shape. */
+bool autotune_is_elementwise_read(const te_op *op, const tn_tensor *producer);
+/* Looks through inlined stages: PRODUCER's only consumer, reached by elementwise reads alone, without a reduction of its own; -1: none. */
+int autotune_elementwise_consumer(const tn_schedule *s, int producer);
+/* No stage but this one reads it. */
+bool autotune_is_output_stage(const tn_schedule *s, int stage);
+
+/* ---- sketches (sketch.c) ------------------------------------------------------------------------------------------- */
+
+/* A split whose lengths are open. */
+typedef struct autotune_hole {
+  int16_t step;      /* index of its SP among the sketch's steps */
+  int16_t stage;     /* position in the finished sketch */
+  int16_t follows;   /* the hole whose lengths decide these (a fused consumer's split), or -1 */
+  int16_t n_lengths; /* of the SP step */
+  bool is_reduce;
+  bool is_vector;    /* the last data axis: its innermost length is vectorized */
+  int64_t extent;
+} autotune_hole;
+
+typedef enum autotune_role {
+  AUTOTUNE_PLAIN,   /* its place, vectorizing and unrolling are chosen */
+  AUTOTUNE_TILED,   /* split by the sketch */
+  AUTOTUNE_CONSUMER /* split like the tiled stage computed inside it */
+} autotune_role;
+
+typedef struct autotune_sketch {
+  tn_schedule *base; /* with all open lengths 1; its steps are the sketch's */
+  int n_holes;
+  autotune_hole holes[AUTOTUNE_MAX_HOLES];
+  uint8_t roles[AUTOTUNE_MAX_STAGES]; /* autotune_role by stage position */
+} autotune_sketch;
+
+/* Applies the rules from the last stage to the first. Returns how many sketches (at least 1; at most MAX), -1 without
+ * memory. The caller frees each base. */
+int autotune_sketches(tn_program *program, int max, autotune_sketch *out);
+
+/* ---- genomes (genome.c) -------------------------------------------------------------------------------------------- */
+
+typedef struct autotune_tile {
+  int32_t length[AUTOTUNE_LENGTHS]; /* outer to inner; unused: 1 */
+  int32_t tail;                     /* tn_tail, where they do not divide */
+} autotune_tile;
+
+/* Indices into autotune_choices; LOCATION is reduced modulo the places there are. X(name, number of values) */
+#define AUTOTUNE_CHOICES(X)                                                                             \
+  X(location, 32)    /* plain stages: 0 root, 1 inline, then loops of the consumers, outermost first */ \
+  X(vector, 5)       /* lanes of untiled loops: autotune_vector_lanes */                                \
+  X(parallel, 6)     /* iterations for each thread: autotune_parallel_goals */                          \
+  X(unroll, 4)       /* auto_unroll_max_step: autotune_unroll_steps */                                  \
+  X(unroll_inner, 2) /* tiled: whether the innermost tile is unrolled explicitly */
+
+typedef struct autotune_choice {
+#define X(name, n) uint8_t name;
+  AUTOTUNE_CHOICES(X)
+#undef X
+} autotune_choice;
+
+extern const int autotune_vector_lanes[5], autotune_parallel_goals[6], autotune_unroll_steps[4];
+
+/* Compared and hashed as bytes: made by zeroing first. */
+typedef struct autotune_genome {
+  int32_t sketch;
+  autotune_tile tiles[AUTOTUNE_MAX_HOLES];
+  autotune_choice choices[AUTOTUNE_MAX_STAGES];
+} autotune_genome;
+
+/* The space of one task. */
+typedef struct autotune_space {
+  const autotune_task *task;
+  int n_sketches;
+  autotune_sketch sketches[AUTOTUNE_MAX_SKETCHES];
+} autotune_space;
+
+/* The schedule of a genome; NULL where a primitive refuses (the message stays in the context). The caller frees it. */
+tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome);
+/* Finds the genome that makes just this schedule. False when no sketch does: a schedule made by hand, or by another version. */
+bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out);
+
+/* A stretch in which refusals are normal: no message reaches the user, and the context is as before afterwards. */
+typedef struct autotune_quiet {
+  tn_context *ctx;
+  tn_message_fn on_message;
+  bool was_ok;
+} autotune_quiet;
+autotune_quiet autotune_quiet_begin(tn_context *ctx);
+void autotune_quiet_end(autotune_quiet *quiet);
+
+/* ---- random genomes (sample.c) and changes to them (mutate.c) --------------------------------------------------------- */
+
+void autotune_sample(const autotune_space *space, runtime_rng *rng, autotune_genome *out);
+/* New random lengths for all holes of the stage that hole HOLE belongs to, biased towards register tiles. */
+void autotune_sample_tiles(const autotune_space *space, runtime_rng *rng, int hole, autotune_genome *genome);
+/* New random lengths for one hole. */
+void autotune_sample_hole(const autotune_hole *hole, runtime_rng *rng, autotune_tile *tile);
+int64_t autotune_random_divisor(runtime_rng *rng, int64_t n, int64_t limit); /* of N, at most LIMIT */
+/* One random change. False when the change drawn does not apply to this genome; it is as before then. */
+bool autotune_mutate(const autotune_space *space, runtime_rng *rng, autotune_genome *genome);
+/* Each tile and choice from one of two genomes of the same sketch. */
+void autotune_crossover(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out);
+
+/* ---- sets of hashes (set.c) ------------------------------------------------------------------------------------------- */
+
+/* Zero-initialise. Maps nonzero 64-bit hashes to a number. */
+typedef struct autotune_set {
+  struct autotune_set_entry {
+    uint64_t hash;
+    double value;
+  } *entries;
+  int n, cap;
+} autotune_set;
+/* The value's place, NULL when the hash is not in. */
+double *autotune_set_find(const autotune_set *set, uint64_t hash);
+/* False when memory ran out. An entry that is there gets the new value. */
+bool autotune_set_put(autotune_set *set, uint64_t hash, double value);
+void autotune_set_free(autotune_set *set);
+
+/* ---- evolution (evolve.c) --------------------------------------------------------------------------------------------- */
+
+/* A genome that was looked at. */
+typedef struct autotune_individual {
+  autotune_genome genome;
+  uint64_t hash; /* autotune_schedule_hash; 0: illegal or not lowerable */
+  float score;   /* -INFINITY when hash is 0 */
+} autotune_individual;
+
+typedef struct autotune_evolution {
+  const autotune_space *space;
+  autotune_model *model;
+  runtime_rng *rng;
+  const autotune_set *seen; /* hashes not wanted again */
+  int population, generations;
+} autotune_evolution;
+
+/* Starts from N_SEEDS genomes and random ones and gives at most N unseen individuals with distinct hashes, best scores first. */
+tn_status autotune_evolve(const autotune_evolution *evolution, int n_seeds, const autotune_genome *seeds, int n,
+                          autotune_individual *out, int *n_out);
+/* The rows of a schedule, at most AUTOTUNE_MAX_ROWS; 0 when it cannot be lowered. ARENA is reset. */
+int autotune_schedule_rows(const autotune_task *task, const tn_schedule *s, runtime_arena *arena, float *rows);
+
+#endif

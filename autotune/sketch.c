@@ -1,0 +1,243 @@
+/* sketch.c: the structures worth trying. Rules are tried at every stage from the last to the first; each applies, is passed,
+ * or applies and ends the list; what it makes goes on at the next stage. Source: AS/search_policy/sketch_policy_rules.cc.
+ * Differences: a tile computed inside its consumer always gets scope "local"; rfactor is left to a later rule. */
+#include "autotune/search.h"
+
+/* Loop levels of a tiled stage, outer to inner: S spatial, R reduction. */
+static const char structure[] = "SSRSRS";
+enum { SPATIAL_LEVELS = AUTOTUNE_LENGTHS + 1, REDUCE_LEVELS = 2, MAX_LOOPS = 128 };
+/* The consumer's loops around a tile computed inside it: so many spatial levels. */
+static const int fusion_levels[] = {2, 1};
+
+typedef enum answer { PASS, APPLY, APPLY_AND_SKIP } answer;
+
+typedef struct state {
+  autotune_sketch sketch;
+  int stage; /* to be looked at next; -1: finished */
+} state;
+
+/* States in order of their making; those before `next` are done with. Once more than MAX wait, each is expanded in one way
+ * only, so that a graph of many tiled stages has an answer too. */
+typedef struct work {
+  RUNTIME_VEC(state) states;
+  int next, max;
+} work;
+
+static bool is_crowded(const work *w) { return w->states.n - w->next >= w->max; }
+
+typedef struct rule {
+  const char *name;
+  answer (*condition)(const state *st);
+  bool (*apply)(work *w, const state *st); /* false: out of memory or refused */
+} rule;
+
+/* ---- states -------------------------------------------------------------------------------------------------------- */
+
+static const schedule_stage *stage_of(const state *st) { return &st->sketch.base->stages[st->stage]; }
+
+/* A copy of ST to be changed; base is NULL when memory ran out. */
+static state branch(const state *st) {
+  state copy = *st;
+  copy.sketch.base = tn_schedule_copy(st->sketch.base);
+  return copy;
+}
+
+/* Takes over ST if OK; frees it otherwise. */
+static bool add_state(work *w, state *st, bool ok) {
+  if (ok && RUNTIME_PUSH(&w->states, *st)) return true;
+  tn_schedule_free(st->sketch.base);
+  return false;
+}
+
+static bool has_room_for(const state *st, int n_holes) { return st->sketch.n_holes + n_holes <= AUTOTUNE_MAX_HOLES; }
+
+/* Splits a loop into N+1 with open lengths. */
+static bool add_hole(state *st, autotune_hole hole, int iter) {
+  static const int64_t ones[AUTOTUNE_LENGTHS] = {1, 1, 1};
+  tn_schedule *s = st->sketch.base;
+  hole.step = (int16_t)s->n_steps;
+  st->sketch.holes[st->sketch.n_holes++] = hole;
+  return schedule_split(s, hole.stage, iter, hole.n_lengths, ones, true, TN_TAIL_GUARD) == TN_OK;
+}
+
+/* ---- inline -------------------------------------------------------------------------------------------------------- */
+
+static answer wants_inline(const state *st) {
+  if (autotune_is_output_stage(st->sketch.base, st->stage)) return PASS;
+  return autotune_is_strictly_inlineable(stage_of(st)->op) ? APPLY_AND_SKIP : PASS;
+}
+
+static bool apply_inline(work *w, const state *st) {
+  state to = branch(st);
+  bool ok = to.sketch.base && schedule_compute_inline(to.sketch.base, to.stage) == TN_OK;
+  to.stage--;
+  return add_state(w, &to, ok);
+}
+
+/* ---- cache write --------------------------------------------------------------------------------------------------- */
+
+static answer wants_cache_write(const state *st) {
+  const tn_schedule *s = st->sketch.base;
+  bool fits = s->n_stages < AUTOTUNE_MAX_STAGES;
+  if (!fits || !autotune_needs_tiling(stage_of(st)->op)) return PASS;
+  return autotune_elementwise_consumer(s, st->stage) < 0 ? APPLY : PASS;
+}
+
+static bool apply_cache_write(work *w, const state *st) {
+  state to = branch(st);
+  bool ok = to.sketch.base && schedule_cache_write(to.sketch.base, to.stage, "local") == TN_OK;
+  uint8_t *roles = to.sketch.roles;
+  memmove(roles + to.stage + 1, roles + to.stage, (size_t)(AUTOTUNE_MAX_STAGES - to.stage - 1));
+  for (int h = 0; h < to.sketch.n_holes; h++) to.sketch.holes[h].stage += to.sketch.holes[h].stage > st->stage;
+  return add_state(w, &to, ok);
+}
+
+/* ---- tiling -------------------------------------------------------------------------------------------------------- */
+
+static answer wants_tiling(const state *st) {
+  const te_op *op = stage_of(st)->op;
+  bool fits = has_room_for(st, op->n_axes + op->n_reduce);
+  return fits && autotune_needs_tiling(op) ? APPLY_AND_SKIP : PASS;
+}
+
+static bool split_all(state *st) {
+  const te_op *op = stage_of(st)->op;
+  bool ok = true;
+  for (int a = 0, iter = 0; ok && a < op->n_axes + op->n_reduce; a++) {
+    bool is_reduce = a >= op->n_axes;
+    int levels = is_reduce ? REDUCE_LEVELS : SPATIAL_LEVELS;
+    autotune_hole hole = {.stage = (int16_t)st->stage, .follows = -1, .n_lengths = (int16_t)(levels - 1),
+                          .is_reduce = is_reduce, .is_vector = a == op->n_axes - 1,
+                          .extent = is_reduce ? op->reduce_axes[a - op->n_axes]->extent : op->axes[a]->extent};
+    ok = add_hole(st, hole, iter);
+    iter += levels;
+  }
+  return ok;
+}
+
+/* The order of the split loops that the structure asks for. */
+static int tiled_order(const te_op *op, int *order) {
+  int n = 0, spatial_level = 0, reduce_level = 0;
+  for (const char *level = structure; *level; level++) {
+    bool is_reduce = *level == 'R';
+    int first = is_reduce ? SPATIAL_LEVELS * op->n_axes + reduce_level++ : spatial_level++;
+    int count = is_reduce ? op->n_reduce : op->n_axes, stride = is_reduce ? REDUCE_LEVELS : SPATIAL_LEVELS;
+    for (int a = 0; a < count; a++) order[n++] = first + a * stride;
+  }
+  return n;
+}
+
+static bool tile_stage(state *st) {
+  int order[MAX_LOOPS];
+  const te_op *op = stage_of(st)->op;
+  if (SPATIAL_LEVELS * (op->n_axes + op->n_reduce) > MAX_LOOPS) return false;
+  st->sketch.roles[st->stage] = AUTOTUNE_TILED;
+  return split_all(st) && schedule_reorder(st->sketch.base, st->stage, tiled_order(op, order), order) == TN_OK;
+}
+
+static bool apply_tiling(work *w, const state *st) {
+  state to = branch(st);
+  bool ok = to.sketch.base && tile_stage(&to);
+  to.stage--;
+  return add_state(w, &to, ok);
+}
+
+/* ---- tiling with a fused consumer ---------------------------------------------------------------------------------- */
+
+static answer wants_fusion(const state *st) {
+  const tn_schedule *s = st->sketch.base;
+  const schedule_stage *stage = stage_of(st);
+  if (!autotune_needs_tiling(stage->op)) return PASS;
+  int consumer = autotune_elementwise_consumer(s, st->stage);
+  if (consumer < 0 || consumer >= AUTOTUNE_MAX_STAGES) return PASS;
+  const schedule_stage *into = &s->stages[consumer];
+  bool is_untouched = into->attach == SCHEDULE_ROOT && into->n_relations == 0;
+  if (!is_untouched || !has_room_for(st, 2 * stage->op->n_axes + stage->op->n_reduce)) return PASS;
+  return strcmp(stage->scope, "local") == 0 ? APPLY_AND_SKIP : APPLY;
+}
+
+/* Splits the consumer's loops into LEVEL+1, with lengths that follow the tile's; levels in order, axes within a level. */
+static bool split_consumer(state *st, int consumer, int level) {
+  const te_op *op = stage_of(st)->op;
+  int order[MAX_LOOPS], first = st->sketch.n_holes - op->n_axes - op->n_reduce;
+  for (int a = 0; a < op->n_axes; a++) {
+    autotune_hole hole = {.stage = (int16_t)consumer, .follows = (int16_t)(first + a), .n_lengths = (int16_t)level,
+                          .is_vector = a == op->n_axes - 1, .extent = op->axes[a]->extent};
+    if (!add_hole(st, hole, a * (level + 1))) return false;
+  }
+  int n = 0;
+  for (int l = 0; l <= level; l++) {
+    for (int a = 0; a < op->n_axes; a++) order[n++] = a * (level + 1) + l;
+  }
+  st->sketch.roles[consumer] = AUTOTUNE_CONSUMER;
+  return schedule_reorder(st->sketch.base, consumer, n, order) == TN_OK;
+}
+
+static bool fuse_at(state *st, int level) {
+  tn_schedule *s = st->sketch.base;
+  int consumer = autotune_elementwise_consumer(s, st->stage), n_axes = stage_of(st)->op->n_axes;
+  if (!tile_stage(st) || !split_consumer(st, consumer, level)) return false;
+  if (schedule_compute_at(s, st->stage, consumer, level * n_axes - 1) != TN_OK) return false;
+  return strcmp(stage_of(st)->scope, "local") == 0 || schedule_set_scope(s, st->stage, "local") == TN_OK;
+}
+
+static bool apply_fusion(work *w, const state *st) {
+  bool all = true;
+  for (int i = 0; i < RUNTIME_COUNT(fusion_levels) && (i == 0 || !is_crowded(w)); i++) {
+    state to = branch(st);
+    bool ok = to.sketch.base && fuse_at(&to, fusion_levels[i]);
+    to.stage--;
+    all = add_state(w, &to, ok) && all;
+  }
+  return all;
+}
+
+/* ---- skip ---------------------------------------------------------------------------------------------------------- */
+
+static answer wants_skip(const state *st) {
+  (void)st;
+  return APPLY;
+}
+
+static bool apply_skip(work *w, const state *st) {
+  state to = branch(st);
+  to.stage--;
+  return add_state(w, &to, to.sketch.base != NULL);
+}
+
+/* ---- all rules ----------------------------------------------------------------------------------------------------- */
+
+static const rule rules[] = {
+    {"always_inline", wants_inline, apply_inline},
+    {"cache_write", wants_cache_write, apply_cache_write},
+    {"tiling_with_fusion", wants_fusion, apply_fusion},
+    {"tiling", wants_tiling, apply_tiling},
+    {"skip", wants_skip, apply_skip},
+};
+
+/* A rule that a primitive refuses at this stage leaves the stage to the rules after it. */
+static void expand(work *w, state *st) {
+  bool placeholder = te_is_placeholder(stage_of(st)->op);
+  for (int r = 0; r < RUNTIME_COUNT(rules) && !placeholder; r++) {
+    answer a = rules[r].condition(st);
+    if (a == PASS) continue;
+    if (rules[r].apply(w, st) && (a == APPLY_AND_SKIP || is_crowded(w))) break;
+  }
+  if (placeholder) apply_skip(w, st);
+  tn_schedule_free(st->sketch.base);
+}
+
+int autotune_sketches(tn_program *program, int max, autotune_sketch *out) {
+  work w = {.max = max};
+  state first = {.sketch.base = tn_schedule_new(program)};
+  first.stage = first.sketch.base ? first.sketch.base->n_stages - 1 : -1;
+  int n = first.sketch.base && RUNTIME_PUSH(&w.states, first) ? 0 : -1;
+  while (w.next < w.states.n) {
+    state st = w.states.data[w.next++]; /* a copy: expanding moves the array */
+    if (st.stage >= 0 && n < max) expand(&w, &st);
+    else if (n >= max) tn_schedule_free(st.sketch.base);
+    else out[n++] = st.sketch;
+  }
+  RUNTIME_VEC_FREE(&w.states);
+  return n;
+}

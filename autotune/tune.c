@@ -1,0 +1,289 @@
+/* tune.c: tn_tune: rounds of proposing, building, running, recording and learning. A record is appended as soon as it is
+ * measured; what the log held before is told to the search first and not measured again. */
+#include <math.h>
+
+#include "autotune/internal.h"
+#include "runtime/profiler/profiler.h"
+
+enum { TRIALS = 64, PER_ROUND = 24, BUILDS_PER_JOB = 2, LEAST_CHUNK = 4 };
+
+typedef struct tuner {
+  tn_context *ctx;
+  tn_program *program;
+  tn_tune_options options; /* defaults filled in */
+  autotune_task task;
+  autotune_model *model;
+  autotune_search *search;
+  tn_builder builder;
+  tn_runner runner;
+  const char *target;
+  tn_tune_result result;
+  int held;            /* records of this task in the log */
+  int held_failed;
+  uint64_t start_ns;
+  uint64_t default_hash;
+  tn_status visit_status;
+} tuner;
+
+static double elapsed_s(const tuner *t) { return (double)(runtime_now_ns() - t->start_ns) * 1e-9; }
+static bool is_time_over(const tuner *t) { return t->options.seconds > 0 && elapsed_s(t) >= t->options.seconds; }
+
+/* ---- what is known of a schedule -------------------------------------------------------------------------------------- */
+
+/* A time counts as best, and as the default's, only if the output was checked. */
+static tn_status learn(tuner *t, const tn_schedule *s, double cost_s, bool checked) {
+  bool counts = isfinite(cost_s) && checked;
+  if (counts && (t->result.best_s == 0 || cost_s < t->result.best_s)) t->result.best_s = cost_s;
+  if (counts && autotune_schedule_hash(s) == t->default_hash && t->result.default_s == 0) t->result.default_s = cost_s;
+  t->held++;
+  t->held_failed += !isfinite(cost_s);
+  return autotune_search_observe(t->search, s, cost_s);
+}
+
+/* ---- resuming ----------------------------------------------------------------------------------------------------------- */
+
+/* The schedule of a record; NULL when its steps are refused now (said as a warning: the record only counts as a trial). */
+static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
+  tn_context *ctx = t->ctx;
+  tn_schedule *s = tn_schedule_new(t->program);
+  char *steps = json_dumps(record->steps, JSON_COMPACT);
+  tn_message_fn on_message = ctx->options.on_message;
+  ctx->options.on_message = NULL;
+  bool ok = s && steps && tn_schedule_replay(s, steps) == TN_OK;
+  ctx->options.on_message = on_message;
+  free(steps);
+  if (ok) return s;
+  runtime_say(ctx, TN_SEVERITY_WARNING, "%s:%d: the record's steps are refused now and teach nothing: %s", t->options.log,
+              line, tn_context_message(ctx));
+  tn_context_clear(ctx);
+  tn_schedule_free(s);
+  return NULL;
+}
+
+static bool take_record(void *user, int line, autotune_record *record) {
+  tuner *t = user;
+  if (strcmp(record->key, tn_program_key(t->program)) != 0 || !autotune_same_target(record->target, t->target)) return true;
+  t->result.reused++;
+  tn_schedule *s = replay(t, line, record);
+  if (!s) {
+    t->held++;
+    return true;
+  }
+  t->visit_status = learn(t, s, autotune_record_cost(record), record->checked);
+  tn_schedule_free(s);
+  return t->visit_status == TN_OK;
+}
+
+static tn_status resume(tuner *t) {
+  TN_TIMED("InitializeTask/ReadLog");
+  tn_status status = autotune_log_read(t->ctx, t->options.log, true, take_record, t);
+  if (status == TN_OK) status = t->visit_status;
+  if (status == TN_OK && t->held > 0) status = autotune_model_train(t->model);
+  return status;
+}
+
+/* ---- setting up ----------------------------------------------------------------------------------------------------------- */
+
+static tn_status check_options(tn_context *ctx, const tn_tune_options *o) {
+  if (!o || !o->log || !*o->log) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.log is needed: the file that records go to");
+  if (o->trials < 0) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.trials is %d: give 1 or more, or 0 for %d", o->trials, TRIALS);
+  if (o->per_round < 0) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.per_round is %d: give 1 or more, or 0 for %d", o->per_round, PER_ROUND);
+  if (!(o->seconds >= 0)) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.seconds is %g: give 0 (no limit) or more", o->seconds);
+  if (o->builder && !o->builder->build) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.builder has no build function");
+  if (o->runner && !o->runner->run) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.runner has no run function");
+  if (!o->builder != !o->runner) {
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.%s is given without options.%s: what one makes the other must know",
+                        o->builder ? "builder" : "runner", o->builder ? "runner" : "builder");
+  }
+  return autotune_log_check(ctx, o->log);
+}
+
+static bool fill_options(tuner *t) {
+  tn_tune_options *o = &t->options;
+  if (o->trials == 0) o->trials = TRIALS;
+  if (o->per_round == 0) o->per_round = PER_ROUND;
+  if (!o->target) o->target = tn_target_new(t->ctx, NULL);
+  return o->target != NULL;
+}
+
+static tn_status set_up(tuner *t) {
+  TN_TIMED("InitializeTask");
+  if (!fill_options(t)) return tn_context_status(t->ctx);
+  const tn_target *target = t->options.target;
+  t->target = tn_target_text(target);
+  t->task = (autotune_task){t->ctx, t->program, target, tn_target_threads(target), tn_target_vector_bytes(target), 64};
+  t->model = autotune_model_new(t->ctx, t->options.seed, t->task.threads);
+  t->search = autotune_search_new(&t->task, t->model, t->options.seed);
+  tn_schedule *s = tn_schedule_new(t->program);
+  if (!t->search || !s) return tn_context_status(t->ctx) == TN_OK ? TN_ERROR_MEMORY : tn_context_status(t->ctx);
+  t->default_hash = autotune_schedule_hash(s);
+  tn_schedule_free(s);
+  return TN_OK;
+}
+
+/* Worker processes are started only when something is left to measure. */
+static tn_status start_workers(tuner *t) {
+  TN_TIMED("InitializeTask/StartWorkers");
+  if (t->options.builder) {
+    t->builder = *t->options.builder;
+    t->runner = *t->options.runner;
+    t->builder.free = t->runner.free = NULL; /* the caller's */
+    return TN_OK;
+  }
+  return tn_workers_new(t->ctx, &t->options.workers, &t->builder, &t->runner) ? TN_OK : tn_context_status(t->ctx);
+}
+
+static void tear_down(tuner *t) {
+  if (t->builder.free) t->builder.free(t->builder.self);
+  if (t->runner.free) t->runner.free(t->runner.self);
+  autotune_search_free(t->search);
+  autotune_model_free(t->model);
+}
+
+/* ---- measuring ------------------------------------------------------------------------------------------------------------ */
+
+static void tell_progress(const tuner *t, const char *phase) {
+  if (!t->options.on_progress) return;
+  const tn_tune_result *r = &t->result;
+  double elapsed = elapsed_s(t), left = -1;
+  if (r->trials > 0) left = elapsed / r->trials * (t->options.trials - t->held);
+  if (t->options.seconds > 0 && (left < 0 || left > t->options.seconds - elapsed)) left = t->options.seconds - elapsed;
+  t->options.on_progress(t->options.user, &(tn_progress){.trials = t->held, .failed = t->held_failed, .trials_wanted = t->options.trials,
+                                                         .best_s = r->best_s, .default_s = r->default_s,
+                                                         .flops = tn_program_flops(t->program), .elapsed_s = elapsed,
+                                                         .left_s = left, .phase = phase});
+}
+
+static void add_worker_phases(const tn_measurement *m) {
+  static const char *const names[] = {"Worker/parse", "Worker/lower", "Worker/compile", "Worker/load",
+                                      "Worker/arguments", "Worker/run", "Worker/check"};
+  tn_profiler *profiler = tn_profiler_current();
+  for (int i = 0; profiler && i < RUNTIME_COUNT(names); i++) {
+    if (m->phase_s[i] > 0) tn_profiler_add(profiler, names[i], m->phase_s[i], 1);
+  }
+}
+
+static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_measurement *m, double *cost_s) {
+  TN_TIMED("MeasureCallback/AddToDatabase");
+  autotune_record record = {0};
+  tn_status status = autotune_record_make(t->ctx, candidate, t->program, m, &record);
+  if (status == TN_OK) status = autotune_record_append(t->ctx, t->options.log, &record);
+  *cost_s = status == TN_OK ? autotune_record_cost(&record) : INFINITY;
+  autotune_record_free(&record);
+  return status;
+}
+
+/* Runs, records and learns one built candidate. */
+static tn_status measure_one(tuner *t, tn_candidate *candidate, const tn_schedule *s, tn_measurement *m) {
+  double cost_s;
+  tn_status status;
+  candidate->best_s = t->result.best_s;
+  {
+    TN_TIMED("SendToRunner");
+    status = t->runner.run(t->runner.self, 1, candidate, m);
+  }
+  if (status != TN_OK) return status;
+  add_worker_phases(m);
+  status = append_record(t, candidate, m, &cost_s);
+  if (status != TN_OK) return status;
+  t->result.trials++;
+  t->result.failed += !isfinite(cost_s);
+  TN_TIMED("MeasureCallback/UpdateCostModel");
+  status = learn(t, s, cost_s, m->checked);
+  tell_progress(t, "measuring");
+  return status;
+}
+
+typedef struct chunk {
+  int n;
+  tn_candidate *candidates;
+  tn_measurement *measurements;
+} chunk;
+
+static void free_chunk(chunk *c) {
+  for (int i = 0; i < c->n; i++) {
+    free((char *)c->candidates[i].steps);
+    free(c->measurements[i].message);
+    free(c->measurements[i].object);
+  }
+  free(c->candidates);
+  free(c->measurements);
+}
+
+static bool make_chunk(tuner *t, int n, tn_schedule *const *schedules, chunk *c) {
+  c->candidates = calloc((size_t)n, sizeof *c->candidates);
+  c->measurements = calloc((size_t)n, sizeof *c->measurements);
+  if (!c->candidates || !c->measurements) return false;
+  for (c->n = 0; c->n < n; c->n++) {
+    char *steps = tn_schedule_print(schedules[c->n], TN_FORM_STEPS);
+    if (!steps) return false;
+    c->candidates[c->n] = (tn_candidate){tn_program_text(t->program), steps, t->target, t->options.seed, t->result.best_s};
+  }
+  return true;
+}
+
+/* Builds some candidates together, then runs one after the other, so that each is recorded when it is measured. */
+static tn_status measure_chunk(tuner *t, int n, tn_schedule *const *schedules) {
+  chunk c = {0};
+  tn_status status = make_chunk(t, n, schedules, &c) ? TN_OK : runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for %d candidates", n);
+  if (status == TN_OK) {
+    TN_TIMED("SendToBuilder");
+    status = t->builder.build(t->builder.self, n, c.candidates, c.measurements);
+  }
+  for (int i = 0; status == TN_OK && i < n && (i == 0 || !is_time_over(t)); i++) {
+    status = measure_one(t, &c.candidates[i], schedules[i], &c.measurements[i]);
+  }
+  free_chunk(&c);
+  return status;
+}
+
+static tn_status measure_round(tuner *t, int n, tn_schedule *const *schedules) {
+  int jobs = t->options.workers.jobs > 0 ? t->options.workers.jobs : tn_thread_count();
+  int most = RUNTIME_MAX(BUILDS_PER_JOB * jobs, LEAST_CHUNK);
+  for (int i = 0; i < n && !is_time_over(t);) {
+    int chunk_n = t->held == 0 ? 1 : RUNTIME_MIN(most, n - i); /* the default schedule alone: its time limits the others */
+    tn_status status = measure_chunk(t, chunk_n, schedules + i);
+    if (status != TN_OK) return status;
+    i += chunk_n;
+  }
+  return TN_OK;
+}
+
+/* ---- rounds ----------------------------------------------------------------------------------------------------------------- */
+
+static tn_status round_of(tuner *t, int want) {
+  tn_schedule **schedules = calloc((size_t)want, sizeof *schedules);
+  if (!schedules) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a round of %d candidates", want);
+  tell_progress(t, "searching");
+  int n = autotune_search_next(t->search, want, schedules);
+  t->result.exhausted = n == 0;
+  tn_status status = measure_round(t, n, schedules);
+  for (int i = 0; i < n; i++) tn_schedule_free(schedules[i]);
+  free(schedules);
+  if (status != TN_OK || n == 0) return status;
+  TN_TIMED("MeasureCallback/UpdateCostModel");
+  return autotune_model_train(t->model);
+}
+
+static tn_status run_rounds(tuner *t) {
+  tn_status status = t->held < t->options.trials ? start_workers(t) : TN_OK;
+  while (status == TN_OK && t->held < t->options.trials && !t->result.exhausted && !is_time_over(t)) {
+    status = round_of(t, RUNTIME_MIN(t->options.per_round, t->options.trials - t->held));
+  }
+  return status;
+}
+
+tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out) {
+  if (out) *out = (tn_tune_result){0};
+  if (!program) return TN_ERROR_ARGUMENT;
+  tuner t = {.ctx = program->ctx, .program = program, .start_ns = runtime_now_ns()};
+  tn_status status = check_options(t.ctx, options);
+  if (status != TN_OK) return status;
+  t.options = *options;
+  status = set_up(&t);
+  if (status == TN_OK) status = resume(&t);
+  if (status == TN_OK) status = run_rounds(&t);
+  tear_down(&t);
+  if (out) *out = t.result;
+  return status;
+}
