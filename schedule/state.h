@@ -14,7 +14,7 @@ typedef enum schedule_kind { SCHEDULE_SPATIAL, SCHEDULE_REDUCE, SCHEDULE_MIXED }
 /* Numbers of the AN step (TVM: AS/transform_step.h). */
 typedef enum schedule_annotation { SCHEDULE_NONE, SCHEDULE_UNROLL, SCHEDULE_VECTORIZE, SCHEDULE_PARALLEL } schedule_annotation;
 typedef enum schedule_attach { SCHEDULE_ROOT, SCHEDULE_INLINED, SCHEDULE_AT } schedule_attach;
-enum { SCHEDULE_MAX_AXES = 512 }; /* a stage's axis table; more is refused */
+enum { SCHEDULE_MAX_AXES = 512, SCHEDULE_MAX_STAGES = 512 }; /* a stage's axis table, a schedule's stages; more is refused */
 
 typedef struct schedule_axis {
   const char *name;
@@ -31,7 +31,7 @@ typedef struct schedule_axis {
 typedef struct schedule_relation {
   bool is_fuse;
   uint8_t tail; /* tn_tail; splits */
-  bool exact;   /* the children's product is the parent's extent */
+  bool inner_to_outer; /* splits: the lengths given were children 1..n-1 (true) or 0..n-2 (false) */
   int n;
   int16_t *many; /* the children of a split, the parents of a fuse; outer to inner */
   int16_t one;   /* the parent of a split, the child of a fuse */
@@ -39,6 +39,7 @@ typedef struct schedule_relation {
 
 typedef struct schedule_stage {
   const te_op *op;     /* what is computed now: cache_read and cache_write replace it */
+  const tn_tensor *tensor; /* what readers' READ nodes name; stays when op is replaced (op->output may be another) */
   const char *scope;   /* "global", "local" */
   schedule_attach attach;
   int16_t at_stage;    /* SCHEDULE_AT: the target stage ... */
@@ -126,6 +127,10 @@ bool schedule_is_output(const tn_schedule *s, int stage);
 int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, int max, int *out);
 /* The position of an axis-table index among the leaves, -1 when it is not a leaf. */
 int schedule_leaf_position(const schedule_stage *stage, int axis);
+/* The stage whose tensor a READ node names; -1: none. */
+int schedule_stage_of_tensor(const tn_schedule *s, const tn_tensor *tensor);
+/* Whether a stage's op reads a tensor directly. */
+bool schedule_reads(const schedule_stage *stage, const tn_tensor *tensor);
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------------- */
 

@@ -1,0 +1,298 @@
+/* bounds.c: bound inference. Stages are visited consumers first. The region a stage computes is the hull of what its readers
+ * read, where the loops at or outside its attach point are fixed to one iteration and all others take their whole range
+ * (TVM: InferBound). Extents are constants; a region's first point may depend on the fixed loops. What cannot be bounded
+ * falls back to the whole tensor, so a region is never too small. */
+#include "schedule/region.h"
+
+lower_var *schedule_new_var(lowering *l, const char *name, int64_t extent) {
+  lower_var *v = RUNTIME_NEW(l->arena, lower_var);
+  v->var = (tir_var){name, l->index_dtype};
+  v->extent = extent;
+  return v;
+}
+
+static const tir_expr *index_int(lowering *l, int64_t value) { return tir_int(l->arena, l->index_dtype, value); }
+
+static const tir_expr *index_binary(lowering *l, tir_op op, const tir_expr *a, const tir_expr *b) {
+  return tir_binary(l->arena, op, a, b);
+}
+
+/* ---- inlining -------------------------------------------------------------------------------------------------------- */
+
+static const tir_expr *inline_read(void *user, const tir_expr *e) {
+  lowering *l = user;
+  if (e->op != TIR_READ) return e;
+  int stage = schedule_stage_of_tensor(l->s, e->u.tensor);
+  const lower_stage *ls = &l->stages[stage];
+  if (ls->st->attach != SCHEDULE_INLINED) return e;
+  tir_binding bindings[TN_MAX_RANK];
+  for (int i = 0; i < e->n_args; i++) {
+    const tir_var *var = &ls->st->op->axes[i]->var;
+    bindings[i] = (tir_binding){var, tir_cast(l->arena, var->dtype, e->arg[i])};
+  }
+  return tir_substitute(l->arena, ls->body, e->n_args, bindings);
+}
+
+static void inline_bodies(lowering *l) {
+  tir_rewriter rewriter = {l->arena, NULL, inline_read, l};
+  bool any = false;
+  for (int i = 0; i < l->s->n_stages; i++) {
+    lower_stage *ls = &l->stages[i];
+    ls->st = &l->s->stages[i];
+    ls->body = ls->st->op->body;
+    if (ls->body && any) ls->body = tir_rewrite_expr(&rewriter, ls->body);
+    any |= ls->st->attach == SCHEDULE_INLINED;
+  }
+}
+
+/* ---- axes of a stage -------------------------------------------------------------------------------------------------- */
+
+static void infer_axis_extents(lowering *l, lower_stage *ls) {
+  const schedule_stage *st = ls->st;
+  ls->axis_extent = RUNTIME_NEW_ARRAY(l->arena, int64_t, st->n_axes + 1);
+  for (int i = 0; i < st->n_roots; i++) ls->axis_extent[i] = i < st->n_spatial_roots ? ls->extent[i] : st->axes[i].extent;
+  for (int i = 0; i < st->n_relations; i++) {
+    const schedule_relation *r = &st->relations[i];
+    int64_t extents[16], lengths[16], product = 1;
+    if (r->is_fuse) {
+      for (int k = 0; k < r->n; k++) product *= ls->axis_extent[r->many[k]];
+      ls->axis_extent[r->one] = product;
+      continue;
+    }
+    for (int k = 0; k + 1 < r->n; k++) lengths[k] = st->axes[r->many[r->inner_to_outer ? k + 1 : k]].extent;
+    schedule_child_extents(ls->axis_extent[r->one], r->n - 1, lengths, r->inner_to_outer, extents);
+    for (int k = 0; k < r->n; k++) ls->axis_extent[r->many[k]] = extents[k];
+  }
+}
+
+/* parent = (child0 * extent1 + child1) * extent2 + ... */
+static void split_value(lowering *l, const lower_stage *ls, const schedule_relation *r, const tir_expr **values) {
+  const tir_expr *value = values[r->many[0]];
+  for (int k = 1; k < r->n; k++) {
+    value = index_binary(l, TIR_MUL, value, index_int(l, ls->axis_extent[r->many[k]]));
+    value = index_binary(l, TIR_ADD, value, values[r->many[k]]);
+  }
+  values[r->one] = value;
+}
+
+/* The last part counts fastest; the first needs no modulo. */
+static void fuse_values(lowering *l, const lower_stage *ls, const schedule_relation *r, const tir_expr **values) {
+  const tir_expr *rest = values[r->one];
+  for (int k = r->n - 1; k > 0; k--) {
+    const tir_expr *extent = index_int(l, ls->axis_extent[r->many[k]]);
+    values[r->many[k]] = index_binary(l, TIR_FLOORMOD, rest, extent);
+    rest = index_binary(l, TIR_FLOORDIV, rest, extent);
+  }
+  values[r->many[0]] = rest;
+}
+
+void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **values) {
+  for (int i = ls->st->n_relations - 1; i >= 0; i--) {
+    const schedule_relation *r = &ls->st->relations[i];
+    if (r->is_fuse) fuse_values(l, ls, r, values);
+    else split_value(l, ls, r, values);
+  }
+}
+
+static const tir_env *enter_loop(lowering *l, const tir_env *outer, const lower_var *v) {
+  tir_env *env = RUNTIME_NEW(l->arena, tir_env);
+  *env = (tir_env){.outer = outer, .var = &v->var, .range = {0, v->extent - 1}};
+  return env;
+}
+
+/* Loop variables, axis values and known ranges; a loop of one iteration is the constant 0. */
+static void make_loops(lowering *l, lower_stage *ls) {
+  const schedule_stage *st = ls->st;
+  infer_axis_extents(l, ls);
+  ls->var = RUNTIME_NEW_ARRAY(l->arena, lower_var *, st->n_leaves + 1);
+  ls->env = RUNTIME_NEW_ARRAY(l->arena, const tir_env *, st->n_leaves + 1);
+  ls->axis_value = RUNTIME_NEW_ARRAY(l->arena, const tir_expr *, st->n_axes + 1);
+  const tir_env *env = NULL;
+  if (st->attach == SCHEDULE_AT) {
+    const lower_stage *target = &l->stages[st->at_stage];
+    env = target->env[schedule_leaf_position(target->st, st->at_axis)];
+  }
+  for (int i = 0; i < st->n_leaves; i++) {
+    int axis = st->leaves[i];
+    ls->var[i] = schedule_new_var(l, st->axes[axis].name, ls->axis_extent[axis]);
+    bool is_loop = ls->axis_extent[axis] > 1;
+    ls->axis_value[axis] = is_loop ? tir_var_expr(l->arena, &ls->var[i]->var) : index_int(l, 0);
+    ls->env[i] = env = is_loop ? enter_loop(l, env, ls->var[i]) : env;
+  }
+  ls->env[st->n_leaves] = env;
+  schedule_axis_values(l, ls, ls->axis_value);
+}
+
+/* ---- te expressions as loop IR ------------------------------------------------------------------------------------------ */
+
+/* An integer te expression in the index dtype. With i32 indices it is the expression; with i64 the casts that value
+ * lowering put around loop variables come off again. */
+static const tir_expr *to_index(lowering *l, const tir_expr *e) {
+  if (e->dtype == l->index_dtype) return e;
+  if (e->op == TIR_INT) return index_int(l, e->u.i);
+  if (e->op == TIR_CAST && e->arg[0]->dtype == l->index_dtype) return e->arg[0];
+  if ((e->op >= TIR_ADD && e->op <= TIR_MUL) || (e->op >= TIR_FLOORDIV && e->op <= TIR_MAX))
+    return tir_binary(l->arena, (tir_op)e->op, to_index(l, e->arg[0]), to_index(l, e->arg[1]));
+  return tir_cast(l->arena, l->index_dtype, e);
+}
+
+typedef struct expr_lowering {
+  lowering *l;
+  const lower_stage *ls;
+  const tir_expr **values;
+} expr_lowering;
+
+static const tir_expr *lower_axis(const expr_lowering *x, const tir_expr *e) {
+  lowering *l = x->l;
+  const te_op *op = x->ls->st->op;
+  for (int i = 0; i < op->n_axes; i++)
+    if (e->u.var == &op->axes[i]->var)
+      return tir_cast(l->arena, (tn_dtype)e->dtype, index_binary(l, TIR_ADD, x->ls->min[i], x->values[i]));
+  for (int i = 0; i < op->n_reduce; i++)
+    if (e->u.var == &op->reduce_axes[i]->var) return tir_cast(l->arena, (tn_dtype)e->dtype, x->values[op->n_axes + i]);
+  return e;
+}
+
+static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
+  lowering *l = x->l;
+  const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, e->u.tensor)];
+  const tir_expr *index[TN_MAX_RANK];
+  for (int i = 0; i < e->n_args; i++) {
+    index[i] = to_index(l, e->arg[i]);
+    int64_t min = 0;
+    if (!from->is_live || (tir_is_int(from->min[i], &min) && min == 0)) continue;
+    index[i] = tir_simplify(l->arena, NULL, index_binary(l, TIR_SUB, index[i], from->min[i]));
+  }
+  return tir_load(l->arena, from->buffer, e->n_args, index, NULL);
+}
+
+static const tir_expr *lower_node(void *user, const tir_expr *e) {
+  const expr_lowering *x = user;
+  if (e->op == TIR_VAR) return lower_axis(x, e);
+  if (e->op == TIR_READ) return lower_read(x, e);
+  return e;
+}
+
+const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e) {
+  expr_lowering x = {l, ls, values};
+  tir_rewriter rewriter = {l->arena, NULL, lower_node, &x};
+  return tir_rewrite_expr(&rewriter, e);
+}
+
+const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e) {
+  return to_index(l, schedule_lower_expr(l, ls, values, e));
+}
+
+/* ---- regions ------------------------------------------------------------------------------------------------------------ */
+
+static void mark_loops(const lower_stage *ls, int first, int last, bool relaxed) {
+  for (int i = first; i <= last; i++) ls->var[i]->relaxed = relaxed;
+}
+
+/* Marks the loops around and of a reader: relaxed, unless they are at or outside the producer's attach point. */
+static void mark_path(lowering *l, const schedule_stage *producer, int reader) {
+  int last = l->stages[reader].st->n_leaves - 1;
+  bool relaxed = true;
+  for (int at = reader;;) {
+    const lower_stage *ls = &l->stages[at];
+    int fixed = -1;
+    if (producer->attach == SCHEDULE_AT && producer->at_stage == at) {
+      fixed = schedule_leaf_position(ls->st, producer->at_axis);
+      relaxed = false;
+      mark_loops(ls, fixed + 1, last, true);
+      last = fixed;
+    }
+    mark_loops(ls, 0, last, relaxed);
+    if (ls->st->attach != SCHEDULE_AT) return;
+    last = schedule_leaf_position(l->stages[ls->st->at_stage].st, ls->st->at_axis);
+    at = ls->st->at_stage;
+  }
+}
+
+typedef struct region {
+  lowering *l;
+  const lower_stage *reader;
+  const tn_tensor *tensor;
+  bool is_read;
+  schedule_range dim[TN_MAX_RANK];
+} region;
+
+static tir_walk stop_at_read(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static schedule_range read_range(region *r, const tir_expr *index) {
+  if (!tir_walk_expr(index, stop_at_read, NULL)) return (schedule_range){NULL, 0};
+  return schedule_range_of(r->l, schedule_lower_index(r->l, r->reader, r->reader->axis_value, index));
+}
+
+static tir_walk add_read(void *user, const tir_expr *e) {
+  region *r = user;
+  if (e->op != TIR_READ || e->u.tensor != r->tensor) return TIR_WALK_ON;
+  for (int i = 0; i < e->n_args; i++) {
+    schedule_range range = read_range(r, e->arg[i]);
+    r->dim[i] = r->is_read ? schedule_range_hull(r->l, r->dim[i], range) : range;
+  }
+  r->is_read = true;
+  return TIR_WALK_ON;
+}
+
+/* Cuts a range to the tensor: points outside are never needed (reads there are guarded). */
+static void set_region(lowering *l, lower_stage *ls, int dim, schedule_range range) {
+  int64_t shape = ls->st->tensor->shape[dim], first;
+  ls->min[dim] = index_int(l, 0);
+  ls->extent[dim] = shape;
+  if (!range.extent || range.extent >= shape) return;
+  const tir_expr *min = tir_simplify(l->arena, NULL, range.min);
+  if (tir_is_int(min, &first)) {
+    int64_t begin = RUNTIME_MAX(first, 0), end = RUNTIME_MIN(first + range.extent, shape);
+    if (end <= begin) return;
+    min = index_int(l, begin);
+    range.extent = end - begin;
+  }
+  ls->min[dim] = min;
+  ls->extent[dim] = range.extent;
+}
+
+static void infer_region(lowering *l, int stage) {
+  lower_stage *ls = &l->stages[stage];
+  region r = {.l = l, .tensor = ls->st->tensor};
+  for (int i = stage + 1; i < l->s->n_stages; i++) {
+    r.reader = &l->stages[i];
+    if (!r.reader->is_live) continue;
+    mark_path(l, ls->st, i);
+    tir_walk_expr(r.reader->body, add_read, &r);
+  }
+  bool is_output = schedule_is_output(l->s, stage);
+  ls->is_live = r.is_read || is_output;
+  for (int i = 0; i < ls->st->tensor->ndim; i++)
+    set_region(l, ls, i, is_output ? (schedule_range){NULL, 0} : r.dim[i]);
+}
+
+/* ---- buffers ------------------------------------------------------------------------------------------------------------ */
+
+static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, bool is_param) {
+  const tn_tensor *tensor = ls->st->tensor;
+  tir_buffer *buffer = RUNTIME_NEW(l->arena, tir_buffer);
+  *buffer = (tir_buffer){.name = tensor->name, .dtype = tensor->dtype, .ndim = tensor->ndim, .scope = ls->st->scope,
+                         .is_param = is_param, .is_input = te_is_placeholder(ls->st->op)};
+  for (int i = 0; i < tensor->ndim; i++) buffer->shape[i] = ls->is_live ? ls->extent[i] : tensor->shape[i];
+  return buffer;
+}
+
+static bool is_argument(const lowering *l, const tn_tensor *tensor) {
+  for (int i = 0; i < l->s->program->n_args; i++)
+    if (l->s->program->args[i] == tensor) return true;
+  return false;
+}
+
+void schedule_infer_bounds(lowering *l) {
+  inline_bodies(l);
+  for (int i = l->s->n_stages - 1; i >= 0; i--) {
+    lower_stage *ls = &l->stages[i];
+    if (!te_is_placeholder(ls->st->op) && ls->st->attach != SCHEDULE_INLINED) infer_region(l, i);
+    if (ls->is_live) make_loops(l, ls);
+    ls->buffer = make_buffer(l, ls, is_argument(l, ls->st->tensor));
+  }
+}

@@ -1,0 +1,47 @@
+/* edit.h: how primitives change a schedule: growing its arrays, refusing with a message, checking the whole afterwards. */
+#ifndef TENON_SCHEDULE_EDIT_H
+#define TENON_SCHEDULE_EDIT_H
+
+#include "schedule/registry.h"
+#include "schedule/state.h"
+
+/* ---- growing (state.c). false, NULL or -1: out of memory ------------------------------------------------------------ */
+
+/* Gives a stage one loop for each axis of its op and forgets all others. */
+bool schedule_reset_loops(tn_schedule *s, schedule_stage *stage);
+/* Returns the new axis's index. */
+int schedule_add_axis(tn_schedule *s, schedule_stage *stage, const schedule_axis *axis);
+/* A zeroed relation with room for N axes in `many`. */
+schedule_relation *schedule_add_relation(tn_schedule *s, schedule_stage *stage, int n);
+/* Replaces N_OLD leaves from position AT by N_NEW others. */
+bool schedule_set_leaves(tn_schedule *s, schedule_stage *stage, int at, int n_old, int n_new, const int16_t *with);
+/* A new stage at root; positions from AT on shift by one, in attachments too. */
+schedule_stage *schedule_insert_stage(tn_schedule *s, int at, const te_op *op, const char *scope);
+/* Extents of the N+1 children of an axis (loops.c); also for the smaller extents that bound inference finds. */
+void schedule_child_extents(int64_t extent, int n, const int64_t *lengths, bool inner_to_outer, int64_t *out);
+bool schedule_push_step(tn_schedule *s, const schedule_step *step);
+/* Exchanges two schedules of one program: how a change made on a copy is taken over. */
+void schedule_swap_contents(tn_schedule *a, tn_schedule *b);
+
+/* ---- checking (legality.c): TN_OK, or the refusal with a message that begins with `CALL: ` ------------------------------ */
+
+/* The stage exists, is computed (no input) and has loops of its own (not inlined). */
+tn_status schedule_check_stage(tn_schedule *s, const char *call, int stage);
+tn_status schedule_check_iter(tn_schedule *s, const char *call, int stage, int iter);
+/* Every stage under compute_at has all its readers inside the loop it is attached to, and outputs are at root. */
+tn_status schedule_check_attachments(tn_schedule *s, const char *call);
+/* On every path of loops: at most one parallel loop, none inside a vectorized one; nothing is computed inside a vectorized loop. */
+tn_status schedule_check_paths(tn_schedule *s, const char *call);
+/* The names of a stage's current loops, "i.outer, i.inner", in a buffer of the caller. */
+const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_t n);
+/* How far out a loop of TARGET lies around STAGE: the position in TARGET's leaves of the loop that STAGE is attached to,
+ * directly or through others; -1 when STAGE is not computed inside TARGET; n_leaves when STAGE is TARGET. */
+int schedule_inside(const tn_schedule *s, int stage, int target);
+
+#define SCHEDULE_TRY(expression)                  \
+  do {                                            \
+    tn_status try_status = (expression);          \
+    if (try_status != TN_OK) return try_status;   \
+  } while (0)
+
+#endif

@@ -1,0 +1,138 @@
+/* legality.c: the checks that primitives share, and the two invariants of a whole schedule: where attached stages may be
+ * computed, and how parallel and vectorized loops may nest. */
+#include <stdio.h>
+
+#include "schedule/edit.h"
+
+const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_t n) {
+  size_t used = 0;
+  buffer[0] = '\0';
+  for (int i = 0; i < stage->n_leaves && used + 1 < n; i++)
+    used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", schedule_leaf(stage, i)->name);
+  return stage->n_leaves ? buffer : "none";
+}
+
+tn_status schedule_check_stage(tn_schedule *s, const char *call, int stage) {
+  if (stage < 0 || stage >= s->n_stages)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %d: the schedule has stages 0 to %d", call, stage,
+                        s->n_stages - 1);
+  const schedule_stage *st = &s->stages[stage];
+  if (te_is_placeholder(st->op))
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is an input and has no loops: schedule a computed stage, or copy it first with "
+                        "cache_read(%s, local, reader)", call, schedule_stage_name(st), schedule_stage_name(st));
+  if (st->attach == SCHEDULE_INLINED)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is inlined and has no loops of its own: call compute_root(%s) first", call,
+                        schedule_stage_name(st), schedule_stage_name(st));
+  return TN_OK;
+}
+
+tn_status schedule_check_iter(tn_schedule *s, const char *call, int stage, int iter) {
+  SCHEDULE_TRY(schedule_check_stage(s, call, stage));
+  const schedule_stage *st = &s->stages[stage];
+  if (iter >= 0 && iter < st->n_leaves) return TN_OK;
+  char names[512];
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop number %d of stage %s: its loops are %s (0 to %d)", call, iter,
+                      schedule_stage_name(st), schedule_loop_names(st, names, sizeof names), st->n_leaves - 1);
+}
+
+int schedule_inside(const tn_schedule *s, int stage, int target) {
+  if (stage == target) return s->stages[target].n_leaves;
+  while (s->stages[stage].attach == SCHEDULE_AT) {
+    const schedule_stage *st = &s->stages[stage];
+    if (st->at_stage == target) return schedule_leaf_position(&s->stages[target], st->at_axis);
+    stage = st->at_stage;
+  }
+  return -1;
+}
+
+static tn_status check_readers(tn_schedule *s, const char *call, int stage) {
+  const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
+  const char *name = schedule_stage_name(st), *target_name = schedule_stage_name(target);
+  const char *axis = target->axes[st->at_axis].name;
+  int position = schedule_leaf_position(target, st->at_axis);
+  int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(s, stage, true, RUNTIME_COUNT(readers), readers);
+  for (int i = 0; i < n; i++) {
+    if (schedule_inside(s, readers[i], st->at_stage) >= position) continue;
+    const char *reader = schedule_stage_name(&s->stages[readers[i]]);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is computed inside loop %s of %s, but %s reads it outside of that loop: a stage under "
+                        "compute_at must have all its readers inside; call compute_root(%s), or compute %s at %s as well",
+                        call, name, axis, target_name, reader, name, reader, target_name);
+  }
+  return TN_OK;
+}
+
+static tn_status check_attachment(tn_schedule *s, const char *call, int stage) {
+  const schedule_stage *st = &s->stages[stage];
+  if (st->attach == SCHEDULE_ROOT) return TN_OK;
+  const char *name = schedule_stage_name(st);
+  if (schedule_is_output(s, stage))
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is an output: outputs are computed at root; compute its producers at %s instead", call,
+                        name, name);
+  if (st->attach == SCHEDULE_INLINED) return TN_OK;
+  const schedule_stage *target = &s->stages[st->at_stage];
+  if (target->attach == SCHEDULE_INLINED)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is computed at loop %s of %s: a stage that others are computed in cannot be inlined; call "
+                        "compute_root(%s) first", call, name, target->axes[st->at_axis].name,
+                        schedule_stage_name(target), name);
+  return check_readers(s, call, stage);
+}
+
+tn_status schedule_check_attachments(tn_schedule *s, const char *call) {
+  for (int i = 0; i < s->n_stages; i++) SCHEDULE_TRY(check_attachment(s, call, i));
+  return TN_OK;
+}
+
+/* What surrounds a loop on its path from the root. */
+typedef struct path_state {
+  const char *parallel_stage, *parallel_axis; /* NULL: none yet */
+  const char *vector_axis;
+} path_state;
+
+static tn_status step_into(tn_schedule *s, const char *call, const schedule_stage *st, int iter, path_state *path) {
+  const schedule_axis *axis = schedule_leaf(st, iter);
+  const char *name = schedule_stage_name(st);
+  if (axis->annotation == SCHEDULE_PARALLEL && path->parallel_axis)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: loop %s of %s would be a parallel loop inside the parallel loop %s of %s: fuse the two and "
+                        "make the fused loop parallel, or keep one", call, axis->name, name, path->parallel_axis,
+                        path->parallel_stage);
+  if (axis->annotation == SCHEDULE_PARALLEL && path->vector_axis)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: the parallel loop %s of %s would stand inside the vectorized loop %s: put the parallel loop "
+                        "outermost, for example reorder(%s, %s, %s)", call, axis->name, name, path->vector_axis, name,
+                        axis->name, path->vector_axis);
+  if (axis->annotation == SCHEDULE_PARALLEL) path->parallel_axis = axis->name, path->parallel_stage = name;
+  if (axis->annotation == SCHEDULE_VECTORIZE) path->vector_axis = axis->name;
+  return TN_OK;
+}
+
+/* Walks the loops around and of a stage, outermost first. LAST: leaves 0..last of the stage. */
+static tn_status walk_path(tn_schedule *s, const char *call, int stage, int last, path_state *path) {
+  const schedule_stage *st = &s->stages[stage];
+  if (st->attach == SCHEDULE_AT) {
+    const schedule_stage *target = &s->stages[st->at_stage];
+    SCHEDULE_TRY(walk_path(s, call, st->at_stage, schedule_leaf_position(target, st->at_axis), path));
+    if (path->vector_axis)
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                          "%s: %s would be computed inside the vectorized loop %s of %s: attach it further out, or "
+                          "vectorize a loop of %s itself", call, schedule_stage_name(st), path->vector_axis,
+                          schedule_stage_name(target), schedule_stage_name(st));
+  }
+  for (int i = 0; i <= last; i++) SCHEDULE_TRY(step_into(s, call, st, i, path));
+  return TN_OK;
+}
+
+tn_status schedule_check_paths(tn_schedule *s, const char *call) {
+  for (int i = 0; i < s->n_stages; i++) {
+    const schedule_stage *st = &s->stages[i];
+    if (te_is_placeholder(st->op) || st->attach == SCHEDULE_INLINED) continue;
+    path_state path = {0};
+    SCHEDULE_TRY(walk_path(s, call, i, st->n_leaves - 1, &path));
+  }
+  return TN_OK;
+}

@@ -1,0 +1,309 @@
+/* loops.c: the primitives that change a stage's loops: split, fuse, reorder, annotate, pragma. Each is three steps: the
+ * invariant in a comment, the legality check, the rewrite; the step is recorded last. Positions are in leaf order. */
+#include <stdio.h>
+
+#include "schedule/edit.h"
+
+static tn_status no_memory(tn_schedule *s) { return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule"); }
+
+static const char *const annotation_words[] = {"none", "unroll", "vectorize", "parallel"};
+
+/* The message's beginning: `split(C, i)`. */
+static const char *call_text(char *buffer, size_t n, const char *primitive, const tn_schedule *s, int stage, int iter) {
+  const schedule_stage *st = stage >= 0 && stage < s->n_stages ? &s->stages[stage] : NULL;
+  if (st && iter >= 0 && iter < st->n_leaves)
+    snprintf(buffer, n, "%s(%s, %s)", primitive, schedule_stage_name(st), schedule_leaf(st, iter)->name);
+  else
+    snprintf(buffer, n, "%s(%s)", primitive, st ? schedule_stage_name(st) : "?");
+  return buffer;
+}
+
+/* A loop that is split or fused must not carry an annotation or a pragma: it would be lost. */
+static tn_status check_plain(tn_schedule *s, const char *call, const schedule_stage *st, int iter) {
+  const schedule_axis *axis = schedule_leaf(st, iter);
+  if (axis->annotation == SCHEDULE_NONE && axis->unroll_step < 0) return TN_OK;
+  const char *what = axis->annotation ? annotation_words[axis->annotation] : "pragma";
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: loop %s of %s already has %s: that would be lost; call this before %s(%s, %s)", call, axis->name,
+                      schedule_stage_name(st), what, what, schedule_stage_name(st), axis->name);
+}
+
+/* ---- split ----------------------------------------------------------------------------------------------------------- */
+
+/* Invariant: the children, outer to inner, count through [0, product of extents); the part below the parent's extent is
+ * the parent, the rest is the tail. */
+
+static tn_status check_split(tn_schedule *s, const char *call, int stage, int iter, int n, const int64_t *lengths, tn_tail tail) {
+  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
+  const schedule_stage *st = &s->stages[stage];
+  SCHEDULE_TRY(check_plain(s, call, st, iter));
+  const schedule_axis *axis = schedule_leaf(st, iter);
+  if (n < 1 || n > 15)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d lengths: a split takes 1 to 15", call, n);
+  if ((unsigned)tail >= TN_TAIL_COUNT)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: tail strategy %d is unknown: guard or peel", call, (int)tail);
+  if (st->n_axes + n + 1 > SCHEDULE_MAX_AXES)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %s would have more than %d axes", call,
+                        schedule_stage_name(st), SCHEDULE_MAX_AXES);
+  int64_t product = 1;
+  for (int i = 0; i < n; i++) {
+    if (lengths[i] < 1)
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                          "%s: length %lld: a factor must be at least 1 (loop %s has extent %lld); for example "
+                          "split(%s, %s, %lld)", call, (long long)lengths[i], axis->name, (long long)axis->extent,
+                          schedule_stage_name(st), axis->name, (long long)RUNTIME_MIN(axis->extent, 8));
+    if (__builtin_mul_overflow(product, lengths[i], &product) || product > INT32_MAX)
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                          "%s: the lengths' product is over %d, loop %s has extent %lld: take smaller lengths", call,
+                          INT32_MAX, axis->name, (long long)axis->extent);
+  }
+  return TN_OK;
+}
+
+/* Extents of the n+1 children of an axis of a given extent. The free one is the outermost (inner_to_outer) or the innermost. A
+ * length that the axis does not need is cut: split(16, factor 20) gives 1 x 16. */
+void schedule_child_extents(int64_t extent, int n, const int64_t *lengths, bool inner_to_outer, int64_t *out) {
+  int64_t rest = extent;
+  for (int i = 0; i < n; i++) {
+    int child = inner_to_outer ? n - i : i;
+    int64_t length = lengths[inner_to_outer ? n - 1 - i : i];
+    out[child] = RUNTIME_MIN(length, rest);
+    rest = (rest + out[child] - 1) / out[child];
+  }
+  out[inner_to_outer ? 0 : n] = rest;
+}
+
+static const char *child_name(tn_schedule *s, const char *parent, int i, int n_children) {
+  if (n_children == 2) return schedule_internf(s->program, "%s.%s", parent, i ? "inner" : "outer");
+  return schedule_internf(s->program, "%s.%d", parent, i);
+}
+
+static bool add_children(tn_schedule *s, schedule_stage *st, int parent, schedule_relation *r, const int64_t *extents) {
+  for (int i = 0; i < r->n; i++) {
+    schedule_axis child = {.name = child_name(s, st->axes[parent].name, i, r->n), .extent = extents[i],
+                           .kind = st->axes[parent].kind, .root = -1, .made_by = (int16_t)(st->n_relations - 1),
+                           .used_by = -1, .unroll_step = -1};
+    int made = child.name ? schedule_add_axis(s, st, &child) : -1;
+    if (made < 0) return false;
+    r->many[i] = (int16_t)made;
+  }
+  return true;
+}
+
+/* Stages attached to loop FROM of a stage are from now on attached to loop TO. */
+static void move_attachments(tn_schedule *s, int stage, int from, int to) {
+  for (int i = 0; i < s->n_stages; i++) {
+    schedule_stage *st = &s->stages[i];
+    if (st->attach == SCHEDULE_AT && st->at_stage == stage && st->at_axis == from) st->at_axis = (int16_t)to;
+  }
+}
+
+tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer, tn_tail tail) {
+  char call[256];
+  SCHEDULE_TRY(check_split(s, call_text(call, sizeof call, "split", s, stage, iter), stage, iter, n, lengths, tail));
+  schedule_stage *st = &s->stages[stage];
+  int parent = st->leaves[iter];
+  int64_t extent = st->axes[parent].extent, extents[16];
+  schedule_child_extents(extent, n, lengths, inner_to_outer, extents);
+  schedule_relation *r = schedule_add_relation(s, st, n + 1);
+  if (!r) return no_memory(s);
+  r->one = (int16_t)parent;
+  r->tail = (uint8_t)tail;
+  r->inner_to_outer = inner_to_outer;
+  if (!add_children(s, st, parent, r, extents) || !schedule_set_leaves(s, st, iter, 1, n + 1, r->many)) return no_memory(s);
+  st->axes[parent].used_by = (int16_t)(st->n_relations - 1);
+  move_attachments(s, stage, parent, r->many[n]);
+  schedule_step step = {.kind = SCHEDULE_STEP_SP, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = extent,
+                        .n = n, .list = lengths, .inner_to_outer = inner_to_outer, .tail = (uint8_t)tail};
+  return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
+}
+
+/* ---- fuse ------------------------------------------------------------------------------------------------------------ */
+
+/* Invariant: the fused loop counts through the product of its parts' extents, the last part fastest. */
+
+static tn_status check_adjacent(tn_schedule *s, const char *call, int stage, int n, const int *iters) {
+  const schedule_stage *st = &s->stages[stage];
+  char names[512];
+  for (int i = 1; i < n; i++) {
+    if (iters[i] == iters[i - 1] + 1) continue;
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: loops %s and %s of %s are not adjacent in this order (loops: %s): reorder them first", call,
+                        schedule_leaf(st, iters[i - 1])->name, schedule_leaf(st, iters[i])->name, schedule_stage_name(st),
+                        schedule_loop_names(st, names, sizeof names));
+  }
+  return TN_OK;
+}
+
+static tn_status check_no_attachment(tn_schedule *s, const char *call, int stage, int iter) {
+  const schedule_stage *st = &s->stages[stage];
+  for (int i = 0; i < s->n_stages; i++) {
+    const schedule_stage *other = &s->stages[i];
+    if (other->attach != SCHEDULE_AT || other->at_stage != stage || other->at_axis != st->leaves[iter]) continue;
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is computed at loop %s of %s: only the innermost of the fused loops may carry stages; call "
+                        "compute_at(%s, ...) after the fuse", call, schedule_stage_name(other), schedule_leaf(st, iter)->name,
+                        schedule_stage_name(st), schedule_stage_name(other));
+  }
+  return TN_OK;
+}
+
+static tn_status check_fuse(tn_schedule *s, const char *call, int stage, int n, const int *iters) {
+  SCHEDULE_TRY(schedule_check_stage(s, call, stage));
+  const schedule_stage *st = &s->stages[stage];
+  if (n < 2 || n > st->n_leaves)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d loops to fuse: fuse takes two or more adjacent loops of %s, which has %d",
+                        call, n, schedule_stage_name(st), st->n_leaves);
+  int64_t extent = 1;
+  for (int i = 0; i < n; i++) {
+    SCHEDULE_TRY(schedule_check_iter(s, call, stage, iters[i]));
+    SCHEDULE_TRY(check_plain(s, call, st, iters[i]));
+    if (__builtin_mul_overflow(extent, schedule_leaf(st, iters[i])->extent, &extent))
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the fused extent does not fit 63 bits", call);
+  }
+  SCHEDULE_TRY(check_adjacent(s, call, stage, n, iters));
+  for (int i = 0; i + 1 < n; i++) SCHEDULE_TRY(check_no_attachment(s, call, stage, iters[i]));
+  return TN_OK;
+}
+
+static bool fused_axis(tn_schedule *s, const schedule_stage *st, int n, const int *iters, schedule_axis *out) {
+  runtime_str name = {0};
+  *out = (schedule_axis){.extent = 1, .kind = schedule_leaf(st, iters[0])->kind, .root = -1,
+                         .made_by = (int16_t)st->n_relations, .used_by = -1, .unroll_step = -1};
+  for (int i = 0; i < n; i++) {
+    const schedule_axis *part = schedule_leaf(st, iters[i]);
+    runtime_str_addf(&name, "%s.", part->name);
+    out->extent *= part->extent;
+    if (part->kind != out->kind) out->kind = SCHEDULE_MIXED;
+  }
+  runtime_str_add(&name, "fused");
+  out->name = name.failed ? NULL : schedule_intern(s->program, name.data);
+  runtime_str_free(&name);
+  return out->name != NULL;
+}
+
+tn_status schedule_fuse(tn_schedule *s, int stage, int n, const int *iters) {
+  char call[256];
+  SCHEDULE_TRY(check_fuse(s, call_text(call, sizeof call, "fuse", s, stage, n > 0 ? iters[0] : -1), stage, n, iters));
+  schedule_stage *st = &s->stages[stage];
+  schedule_axis fused;
+  if (!fused_axis(s, st, n, iters, &fused)) return no_memory(s);
+  schedule_relation *r = schedule_add_relation(s, st, n);
+  int child = r ? schedule_add_axis(s, st, &fused) : -1;
+  if (child < 0) return no_memory(s);
+  r->is_fuse = true;
+  r->one = (int16_t)child;
+  int64_t list[SCHEDULE_MAX_AXES];
+  for (int i = 0; i < n; i++) {
+    r->many[i] = st->leaves[iters[i]];
+    st->axes[r->many[i]].used_by = fused.made_by;
+    list[i] = iters[i];
+  }
+  move_attachments(s, stage, r->many[n - 1], child);
+  if (!schedule_set_leaves(s, st, iters[0], n, 1, &r->one)) return no_memory(s);
+  schedule_step step = {.kind = SCHEDULE_STEP_FU, .stage = (int16_t)stage, .iter = -1, .n = n, .list = list};
+  return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
+}
+
+/* ---- reorder --------------------------------------------------------------------------------------------------------- */
+
+/* Invariant: the same loops, another nesting. Legal for all loops: iterations of data axes are independent, and every
+ * combiner is commutative and associative (floats up to rounding). */
+
+static tn_status check_reorder(tn_schedule *s, const char *call, int stage, int n, const int *order) {
+  SCHEDULE_TRY(schedule_check_stage(s, call, stage));
+  const schedule_stage *st = &s->stages[stage];
+  char names[512];
+  if (n != st->n_leaves)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d loops in the new order, %s has %d: %s", call, n,
+                        schedule_stage_name(st), st->n_leaves, schedule_loop_names(st, names, sizeof names));
+  bool seen[SCHEDULE_MAX_AXES] = {false};
+  for (int i = 0; i < n; i++) {
+    SCHEDULE_TRY(schedule_check_iter(s, call, stage, order[i]));
+    if (seen[order[i]])
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s stands twice in the new order: name each loop once", call,
+                          schedule_leaf(st, order[i])->name);
+    seen[order[i]] = true;
+  }
+  return TN_OK;
+}
+
+tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order) {
+  char call[256];
+  SCHEDULE_TRY(check_reorder(s, call_text(call, sizeof call, "reorder", s, stage, -1), stage, n, order));
+  schedule_stage *st = &s->stages[stage];
+  int16_t before[SCHEDULE_MAX_AXES];
+  int64_t list[SCHEDULE_MAX_AXES];
+  memcpy(before, st->leaves, sizeof *before * (size_t)n);
+  for (int i = 0; i < n; i++) {
+    st->leaves[i] = before[order[i]];
+    list[i] = order[i];
+  }
+  tn_status status = schedule_check_paths(s, call);
+  if (status == TN_OK) status = schedule_check_attachments(s, call);
+  if (status != TN_OK) {
+    memcpy(st->leaves, before, sizeof *before * (size_t)n);
+    return status;
+  }
+  schedule_step step = {.kind = SCHEDULE_STEP_RE, .stage = (int16_t)stage, .iter = -1, .n = n, .list = list};
+  return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
+}
+
+/* ---- annotate: unroll, vectorize, parallel ----------------------------------------------------------------------------- */
+
+/* Invariant: the loop's iterations may run in lockstep or at the same time only when none reads what another writes: data
+ * axes. A reduction axis carries the accumulator from one iteration to the next. */
+
+static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int iter, schedule_annotation annotation) {
+  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
+  const schedule_stage *st = &s->stages[stage];
+  const schedule_axis *axis = schedule_leaf(st, iter);
+  if (annotation < SCHEDULE_UNROLL || annotation > SCHEDULE_PARALLEL)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: annotation %d is unknown: 1 unroll, 2 vectorize, 3 parallel", call,
+                        (int)annotation);
+  if (axis->annotation != SCHEDULE_NONE)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s of %s already has %s: a loop takes one annotation; split it first",
+                        call, axis->name, schedule_stage_name(st), annotation_words[axis->annotation]);
+  if (annotation != SCHEDULE_UNROLL && axis->kind != SCHEDULE_SPATIAL)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: loop %s of %s runs over a reduction axis (extent %lld): its iterations update the same element, so "
+                        "they cannot run %s; %s a data axis instead, or split the reduction with rfactor", call,
+                        axis->name, schedule_stage_name(st), (long long)axis->extent,
+                        annotation == SCHEDULE_PARALLEL ? "in parallel" : "in lockstep", annotation_words[annotation]);
+  return TN_OK;
+}
+
+tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation) {
+  char call[256];
+  bool known = annotation >= SCHEDULE_NONE && annotation <= SCHEDULE_PARALLEL;
+  call_text(call, sizeof call, known ? annotation_words[annotation] : "annotate", s, stage, iter);
+  SCHEDULE_TRY(check_annotate(s, call, stage, iter, annotation));
+  schedule_axis *axis = &s->stages[stage].axes[s->stages[stage].leaves[iter]];
+  axis->annotation = (uint8_t)annotation;
+  tn_status status = annotation == SCHEDULE_UNROLL ? TN_OK : schedule_check_paths(s, call);
+  if (status != TN_OK) {
+    axis->annotation = SCHEDULE_NONE;
+    return status;
+  }
+  schedule_step step = {.kind = SCHEDULE_STEP_AN, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = annotation};
+  return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
+}
+
+/* ---- pragma ---------------------------------------------------------------------------------------------------------- */
+
+/* Invariant: unrolling changes no order. The pragma holds for the loops inside ITER. */
+tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int max_step) {
+  char call[256], text[64];
+  call_text(call, sizeof call, "pragma", s, stage, iter);
+  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
+  schedule_axis *axis = &s->stages[stage].axes[s->stages[stage].leaves[iter]];
+  if (max_step < 0 || max_step > 65535)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: auto_unroll_max_step %d: 0 to 65535 statements, for example 64", call, max_step);
+  if (axis->unroll_step >= 0)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s already has auto_unroll_max_step %d: one pragma a loop", call,
+                        axis->name, axis->unroll_step);
+  axis->unroll_step = max_step;
+  snprintf(text, sizeof text, "auto_unroll_max_step$%d", max_step);
+  schedule_step step = {.kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = max_step, .text = text};
+  return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
+}

@@ -1,0 +1,233 @@
+/* lower.c: from a schedule to loop IR: one loop nest a stage, reductions as init and update, guards around stores, attached
+ * stages inside the loop they are computed at. Requires a legal schedule; establishes well-formed multi-dimensional loop
+ * IR (TVM: ScheduleOps, MakeComputeStmt). */
+#include "schedule/lowering.h"
+
+static const tir_stmt *emit_stage(lowering *l, int stage);
+
+/* ---- guards ------------------------------------------------------------------------------------------------------------- */
+
+typedef struct guard {
+  lowering *l;
+  const tir_env *env;
+  const tir_expr *cond; /* NULL: none yet */
+} guard;
+
+static void guard_below(guard *g, const tir_expr *value, int64_t limit) {
+  runtime_arena *arena = g->l->arena;
+  const tir_expr *cond = tir_binary(arena, TIR_LT, value, tir_int(arena, (tn_dtype)value->dtype, limit));
+  if (tir_prove(arena, g->env, cond)) return;
+  g->cond = g->cond ? tir_binary(arena, TIR_AND, g->cond, cond) : cond;
+}
+
+static void guard_not_negative(guard *g, const tir_expr *value) {
+  runtime_arena *arena = g->l->arena;
+  const tir_expr *cond = tir_binary(arena, TIR_GE, value, tir_int(arena, (tn_dtype)value->dtype, 0));
+  if (tir_prove(arena, g->env, cond)) return;
+  g->cond = g->cond ? tir_binary(arena, TIR_AND, g->cond, cond) : cond;
+}
+
+static bool is_exact(const lower_stage *ls, const schedule_relation *r) {
+  int64_t product = 1;
+  for (int i = 0; i < r->n; i++) product *= ls->axis_extent[r->many[i]];
+  return product == ls->axis_extent[r->one];
+}
+
+/* Tails of splits: the parent's value must be below its extent. */
+static void guard_splits(guard *g, const lower_stage *ls, const tir_expr **values, bool with_reduce) {
+  for (int i = 0; i < ls->st->n_relations; i++) {
+    const schedule_relation *r = &ls->st->relations[i];
+    if (r->is_fuse || is_exact(ls, r)) continue;
+    if (!with_reduce && ls->st->axes[r->one].kind == SCHEDULE_REDUCE) continue;
+    guard_below(g, values[r->one], ls->axis_extent[r->one]);
+  }
+}
+
+/* Points of the region that lie outside of the tensor are not computed. */
+static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **values) {
+  const tn_tensor *tensor = ls->st->tensor;
+  for (int i = 0; i < tensor->ndim; i++) {
+    int64_t first;
+    if (tir_is_int(ls->min[i], &first) && first >= 0 && first + ls->extent[i] <= tensor->shape[i]) continue;
+    const tir_expr *at = tir_simplify(g->l->arena, g->env, tir_binary(g->l->arena, TIR_ADD, ls->min[i], values[i]));
+    guard_not_negative(g, at);
+    guard_below(g, at, tensor->shape[i]);
+  }
+}
+
+static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
+                               bool with_reduce, const tir_stmt *stmt) {
+  guard g = {l, env, NULL};
+  guard_splits(&g, ls, values, with_reduce);
+  guard_domain(&g, ls, values);
+  return g.cond ? tir_if(l->arena, g.cond, stmt, NULL) : stmt;
+}
+
+/* ---- loops -------------------------------------------------------------------------------------------------------------- */
+
+static tir_loop_kind loop_kind(const schedule_axis *axis) {
+  static const tir_loop_kind kinds[] = {TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL};
+  return kinds[axis->annotation];
+}
+
+/* Whether a loop counts the blocks of a split with tail PEEL that leaves a rest. */
+static bool wants_peel(const lower_stage *ls, int axis) {
+  int made_by = ls->st->axes[axis].made_by;
+  if (made_by < 0) return false;
+  const schedule_relation *r = &ls->st->relations[made_by];
+  if (!r->is_fuse) {
+    if (r->tail == TN_TAIL_PEEL && r->many[r->n - 1] != axis && !is_exact(ls, r)) return true;
+    return r->many[0] == axis && wants_peel(ls, r->one);
+  }
+  for (int i = 0; i < r->n; i++)
+    if (wants_peel(ls, r->many[i])) return true;
+  return false;
+}
+
+/* Wraps a body in loop LEAF with variable V. A loop of one iteration is left out. */
+static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, const lower_var *v, const tir_stmt *body) {
+  const schedule_axis *axis = schedule_leaf(ls->st, leaf);
+  if (axis->unroll_step >= 0) body = tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
+  if (v->extent == 1) return body;
+  const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = tir_int(l->arena, l->index_dtype, v->extent);
+  tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(axis), body);
+  loop->u.loop.peel = wants_peel(ls, ls->st->leaves[leaf]);
+  return loop;
+}
+
+/* The first loop that runs over a reduction axis, or n_leaves: the loops outside of it are common to init and update. */
+static int first_reduce_leaf(const schedule_stage *st) {
+  for (int i = 0; i < st->n_leaves; i++)
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) return i;
+  return st->n_leaves;
+}
+
+static const tir_stmt *store_value(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *value) {
+  return tir_store(l->arena, ls->buffer, ls->st->tensor->ndim, values, value, NULL);
+}
+
+/* ---- reductions --------------------------------------------------------------------------------------------------------- */
+
+/* The init nest: fresh copies "<axis>.init" of the loops from BEGIN inward that touch data axes. */
+static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) {
+  const schedule_stage *st = ls->st;
+  const tir_expr **values = runtime_copy(l->arena, ls->axis_value, sizeof *values * (size_t)st->n_axes);
+  lower_var **vars = RUNTIME_NEW_ARRAY(l->arena, lower_var *, st->n_leaves + 1);
+  const tir_env *env = begin ? ls->env[begin - 1] : st->attach == SCHEDULE_AT ? ls->env[st->n_leaves] : NULL;
+  for (int i = begin; i < st->n_leaves; i++) {
+    int axis = st->leaves[i];
+    if (st->axes[axis].kind == SCHEDULE_REDUCE || ls->var[i]->extent == 1) continue;
+    vars[i] = schedule_new_var(l, runtime_format(l->arena, "%s.init", st->axes[axis].name), ls->var[i]->extent);
+    values[axis] = tir_var_expr(l->arena, &vars[i]->var);
+    tir_env *inner = RUNTIME_NEW(l->arena, tir_env);
+    *inner = (tir_env){.outer = env, .var = &vars[i]->var, .range = {0, vars[i]->extent - 1}};
+    env = inner;
+  }
+  schedule_axis_values(l, ls, values);
+  const tir_reduce *reduce = ls->body->u.reduce;
+  const tir_expr *identity = tir_identity(l->arena, reduce->combiner, st->tensor->dtype);
+  const tir_stmt *stmt = guarded(l, ls, env, values, false, store_value(l, ls, values, identity));
+  for (int i = st->n_leaves - 1; i >= begin; i--)
+    if (vars[i]) stmt = make_loop(l, ls, i, vars[i], stmt);
+  return stmt;
+}
+
+static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
+  const tir_expr **values = ls->axis_value;
+  const tir_expr *source = schedule_lower_expr(l, ls, values, ls->body->arg[0]);
+  const tir_expr *self = tir_load(l->arena, ls->buffer, ls->st->tensor->ndim, values, NULL);
+  return store_value(l, ls, values, tir_combine(l->arena, ls->body->u.reduce->combiner, self, source));
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------------- */
+
+/* allocate(buffer) { produce; rest } for a stage that is not an argument. */
+static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest) {
+  const lower_stage *ls = &l->stages[stage];
+  const tir_stmt *both[] = {emit_stage(l, stage), rest};
+  const tir_stmt *body = tir_seq(l->arena, rest ? 2 : 1, both);
+  return ls->buffer->is_param ? body : tir_alloc(l->arena, ls->buffer, body);
+}
+
+static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir_stmt *body) {
+  for (int i = stage - 1; i >= 0; i--) {
+    const lower_stage *ls = &l->stages[i];
+    if (ls->is_live && ls->st->attach == SCHEDULE_AT && ls->st->at_stage == stage && ls->st->at_axis == axis)
+      body = produce_then(l, i, body);
+  }
+  return body;
+}
+
+static const tir_stmt *emit_stage(lowering *l, int stage) {
+  const lower_stage *ls = &l->stages[stage];
+  const schedule_stage *st = ls->st;
+  bool is_reduction = ls->body->op == TIR_REDUCE;
+  int begin = is_reduction ? first_reduce_leaf(st) : st->n_leaves;
+  const tir_stmt *stmt = is_reduction ? emit_update(l, ls)
+                                      : store_value(l, ls, ls->axis_value, schedule_lower_expr(l, ls, ls->axis_value, ls->body));
+  stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
+  for (int i = st->n_leaves - 1; i >= 0; i--) {
+    stmt = make_loop(l, ls, i, ls->var[i], with_attached(l, stage, st->leaves[i], stmt));
+    if (i != begin) continue;
+    const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};
+    stmt = tir_seq(l->arena, 2, both);
+  }
+  return stmt;
+}
+
+/* ---- functions ---------------------------------------------------------------------------------------------------------- */
+
+/* i64 loops when a tensor or a fused loop does not fit i32. */
+static tn_dtype choose_index_dtype(const tn_schedule *s) {
+  for (int i = 0; i < s->n_stages; i++) {
+    const schedule_stage *st = &s->stages[i];
+    double elements = 1, slack = 4; /* slack: rounded-up tails and offsets */
+    for (int k = 0; k < st->tensor->ndim; k++) elements *= (double)st->tensor->shape[k];
+    for (int k = 0; k < st->n_axes; k++) elements = RUNTIME_MAX(elements, (double)st->axes[k].extent);
+    if (elements * slack > INT32_MAX) return TN_I64;
+  }
+  return TN_I32;
+}
+
+static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) {
+  const tn_program *p = l->s->program;
+  tir_func *f = RUNTIME_NEW(l->arena, tir_func);
+  *f = (tir_func){.name = runtime_strdup(l->arena, name), .n_params = p->n_args, .n_inputs = p->n_inputs,
+                  .index_dtype = l->index_dtype, .body = body};
+  f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
+  for (int i = 0; i < p->n_args; i++) f->params[i] = l->stages[schedule_stage_of_tensor(l->s, p->args[i])].buffer;
+  return f;
+}
+
+static tir_func *lower(lowering *l, const char *name) {
+  l->index_dtype = choose_index_dtype(l->s);
+  l->stages = RUNTIME_NEW_ARRAY(l->arena, lower_stage, l->s->n_stages + 1);
+  schedule_infer_bounds(l);
+  const tir_stmt *body = NULL;
+  for (int i = l->s->n_stages - 1; i >= 0; i--)
+    if (l->stages[i].is_live && l->stages[i].st->attach == SCHEDULE_ROOT) body = produce_then(l, i, body);
+  return make_func(l, name, body);
+}
+
+tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *arena) {
+  jmp_buf oom, *outer = arena->on_oom;
+  lowering l = {.s = s, .ctx = s->ctx, .arena = arena};
+  if (setjmp(oom)) {
+    arena->on_oom = outer;
+    runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory while lowering");
+    return NULL;
+  }
+  arena->on_oom = &oom;
+  tir_func *f = lower(&l, name);
+  arena->on_oom = outer;
+  return f;
+}
+
+tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena) {
+  tir_func *f = schedule_lower(s, name, arena);
+  tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = {.max_unrolled_body = 4096}};
+#ifndef NDEBUG
+  p.options.check = true;
+#endif
+  return f ? tir_run_pipeline(&p, f) : NULL;
+}

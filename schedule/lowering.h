@@ -1,0 +1,48 @@
+/* lowering.h: what bound inference (bounds.c) hands to loop nest construction (lower.c): for every computed stage the region
+ * it computes, its buffer, its loops with their variables, and each axis as an expression of the loop variables.
+ * Everything lives in the arena of one lowering. */
+#ifndef TENON_SCHEDULE_LOWERING_H
+#define TENON_SCHEDULE_LOWERING_H
+
+#include "schedule/edit.h"
+#include "schedule/state.h"
+
+/* A loop variable; the VAR nodes of a lowering all point to one of these. */
+typedef struct lower_var {
+  tir_var var;    /* first member, so the two convert */
+  int64_t extent; /* it runs over [0, extent) */
+  bool relaxed;   /* during region inference: takes its whole range, is not fixed to one iteration */
+} lower_var;
+
+typedef struct lower_stage {
+  const schedule_stage *st;
+  bool is_live;                /* computed by loops of its own (not an input, not inlined, not dead) */
+  const tir_expr *body;        /* inlined stages substituted */
+  const tir_buffer *buffer;    /* the region, or a parameter */
+  const tir_expr *min[TN_MAX_RANK]; /* the region's first point in each dimension, in loop variables around the stage */
+  int64_t extent[TN_MAX_RANK];      /* and its size */
+  int64_t *axis_extent;        /* by axis index: extents for this region */
+  const tir_expr **axis_value; /* by axis index: counting from 0 within the region */
+  lower_var **var;             /* by leaf position */
+  const tir_env **env;         /* by leaf position: variable ranges known inside that loop; env[n_leaves] is inside all */
+} lower_stage;
+
+typedef struct lowering {
+  const tn_schedule *s;
+  tn_context *ctx;
+  runtime_arena *arena;
+  tn_dtype index_dtype;
+  lower_stage *stages;
+} lowering;
+
+/* Substitutes inlined stages and infers regions, extents, variables and buffers, consumers first. */
+void schedule_infer_bounds(lowering *l);
+/* Axis values from leaf values, in place: VALUES has the leaves' entries filled. */
+void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **values);
+lower_var *schedule_new_var(lowering *l, const char *name, int64_t extent);
+/* A te expression over a stage's axes as loop IR: axes replaced by VALUES (offset by the region's first point), reads by loads. */
+const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);
+/* The same for one index of a read, in the index dtype. */
+const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);
+
+#endif

@@ -1,0 +1,112 @@
+/* region.c: interval arithmetic with a symbolic lower end and a constant width, over + - * // % min max. Terms are taken
+ * as independent, so a range can be wider than needed, never narrower. */
+#include "schedule/region.h"
+
+static const schedule_range unknown = {NULL, 0};
+
+static const tir_expr *number(lowering *l, int64_t value) { return tir_int(l->arena, l->index_dtype, value); }
+static const tir_expr *binary(lowering *l, tir_op op, const tir_expr *a, const tir_expr *b) {
+  return tir_binary(l->arena, op, a, b);
+}
+
+static tir_walk stop_at_relaxed(void *user, const tir_expr *e) {
+  (void)user;
+  if (e->op == TIR_READ || e->op == TIR_LOAD) return TIR_WALK_STOP;
+  return e->op == TIR_VAR && ((const lower_var *)e->u.var)->relaxed ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static bool is_fixed(const tir_expr *e) { return tir_walk_expr(e, stop_at_relaxed, NULL); }
+
+static bool is_multiple(lowering *l, const tir_expr *e, int64_t of) {
+  int64_t value = 1;
+  return tir_is_int(tir_simplify(l->arena, NULL, binary(l, TIR_FLOORMOD, e, number(l, of))), &value) && value == 0;
+}
+
+static schedule_range range_add(lowering *l, schedule_range a, schedule_range b) {
+  return (schedule_range){binary(l, TIR_ADD, a.min, b.min), a.extent + b.extent - 1};
+}
+
+static schedule_range range_sub(lowering *l, schedule_range a, schedule_range b) {
+  const tir_expr *b_last = binary(l, TIR_ADD, b.min, number(l, b.extent - 1));
+  return (schedule_range){binary(l, TIR_SUB, a.min, b_last), a.extent + b.extent - 1};
+}
+
+static schedule_range range_scale(lowering *l, schedule_range a, int64_t by) {
+  const tir_expr *first = by < 0 ? binary(l, TIR_ADD, a.min, number(l, a.extent - 1)) : a.min;
+  int64_t size = by < 0 ? -by : by, extent;
+  if (__builtin_mul_overflow(a.extent - 1, size, &extent)) return unknown;
+  return (schedule_range){binary(l, TIR_MUL, first, number(l, by)), extent + 1};
+}
+
+static schedule_range range_floordiv(lowering *l, schedule_range a, int64_t by) {
+  if (by < 1) return unknown;
+  const tir_expr *min = binary(l, TIR_FLOORDIV, a.min, number(l, by));
+  if (by % a.extent == 0 && is_multiple(l, a.min, a.extent)) return (schedule_range){min, 1};
+  bool aligned = is_multiple(l, a.min, by);
+  return (schedule_range){min, (a.extent - 1 + (aligned ? 0 : by - 1)) / by + 1};
+}
+
+static schedule_range range_floormod(lowering *l, schedule_range a, int64_t by) {
+  if (by < 1) return unknown;
+  int64_t first;
+  const tir_expr *min = tir_simplify(l->arena, NULL, binary(l, TIR_FLOORMOD, a.min, number(l, by)));
+  if (tir_is_int(min, &first) && first + a.extent <= by) return (schedule_range){min, a.extent};
+  if (by % a.extent == 0 && is_multiple(l, a.min, a.extent)) return (schedule_range){min, a.extent};
+  return (schedule_range){number(l, 0), by};
+}
+
+/* Between the constants that bound both, when there are. */
+static schedule_range range_extremum(lowering *l, schedule_range a, schedule_range b, bool is_min) {
+  int64_t a0, b0;
+  if (!tir_is_int(tir_simplify(l->arena, NULL, a.min), &a0) || !tir_is_int(tir_simplify(l->arena, NULL, b.min), &b0))
+    return unknown;
+  int64_t a1 = a0 + a.extent, b1 = b0 + b.extent;
+  int64_t first = is_min ? RUNTIME_MIN(a0, b0) : RUNTIME_MAX(a0, b0), end = is_min ? RUNTIME_MIN(a1, b1) : RUNTIME_MAX(a1, b1);
+  return (schedule_range){number(l, first), end - first};
+}
+static schedule_range range_min(lowering *l, schedule_range a, schedule_range b) { return range_extremum(l, a, b, true); }
+static schedule_range range_max(lowering *l, schedule_range a, schedule_range b) { return range_extremum(l, a, b, false); }
+
+/* What a range becomes under an operator: with another range, or with a constant on the right. */
+typedef struct range_rule {
+  tir_op op;
+  schedule_range (*with_range)(lowering *l, schedule_range a, schedule_range b);
+  schedule_range (*with_constant)(lowering *l, schedule_range a, int64_t by);
+} range_rule;
+static const range_rule rules[] = {
+    {TIR_ADD, range_add, NULL}, {TIR_SUB, range_sub, NULL},           {TIR_MIN, range_min, NULL},
+    {TIR_MAX, range_max, NULL}, {TIR_MUL, NULL, range_scale},         {TIR_FLOORDIV, NULL, range_floordiv},
+    {TIR_FLOORMOD, NULL, range_floormod},
+};
+
+static schedule_range apply_rule(lowering *l, const range_rule *rule, const tir_expr *x, const tir_expr *y) {
+  int64_t by;
+  if (rule->op == TIR_MUL && tir_is_int(x, &by)) return apply_rule(l, rule, y, x);
+  schedule_range a = schedule_range_of(l, x);
+  if (!a.extent) return unknown;
+  if (rule->with_constant) return tir_is_int(y, &by) ? rule->with_constant(l, a, by) : unknown;
+  schedule_range b = schedule_range_of(l, y);
+  return b.extent ? rule->with_range(l, a, b) : unknown;
+}
+
+static schedule_range range_binary(lowering *l, const tir_expr *e) {
+  for (int i = 0; i < RUNTIME_COUNT(rules); i++)
+    if (rules[i].op == (tir_op)e->op) return apply_rule(l, &rules[i], e->arg[0], e->arg[1]);
+  return unknown;
+}
+
+schedule_range schedule_range_of(lowering *l, const tir_expr *e) {
+  if (e->dtype != l->index_dtype) return unknown;
+  if (e->op == TIR_VAR && ((const lower_var *)e->u.var)->relaxed)
+    return (schedule_range){number(l, 0), ((const lower_var *)e->u.var)->extent};
+  if (is_fixed(e)) return (schedule_range){e, 1};
+  return e->n_args == 2 ? range_binary(l, e) : unknown;
+}
+
+schedule_range schedule_range_hull(lowering *l, schedule_range a, schedule_range b) {
+  int64_t distance;
+  if (!a.extent || !b.extent) return unknown;
+  if (!tir_is_int(tir_simplify(l->arena, NULL, binary(l, TIR_SUB, b.min, a.min)), &distance)) return unknown;
+  int64_t first = RUNTIME_MIN(0, distance), end = RUNTIME_MAX(a.extent, distance + b.extent);
+  return (schedule_range){distance < 0 ? b.min : a.min, end - first};
+}

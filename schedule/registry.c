@@ -1,0 +1,180 @@
+/* registry.c: names and derived ops shared by the schedules of a program. Two hash tables with open addressing; entries live
+ * in the context's arena, so pointers stay valid as long as any schedule can. */
+#include "schedule/registry.h"
+
+#include <stdio.h>
+
+typedef enum derived_kind { DERIVED_COPY, DERIVED_REREAD, DERIVED_RENAMED, DERIVED_FORWARD } derived_kind;
+
+typedef struct derived_key {
+  derived_kind kind;
+  const void *a, *b, *c;
+} derived_key;
+
+typedef struct derived_entry {
+  derived_key key;
+  const te_op *op;
+} derived_entry;
+
+struct schedule_registry {
+  const char **names; /* NULL: free slot; capacity is a power of two */
+  int n_names, cap_names;
+  RUNTIME_VEC(derived_entry) derived;
+  tn_schedule *first;
+};
+
+static void registry_free(void *data) {
+  schedule_registry *r = data;
+  while (r->first) tn_schedule_free(r->first);
+  free(r->names);
+  RUNTIME_VEC_FREE(&r->derived);
+  free(r);
+}
+
+schedule_registry *schedule_registry_of(tn_program *program) {
+  if (program->derived) return program->derived;
+  schedule_registry *r = calloc(1, sizeof *r);
+  if (r && !runtime_on_free(program->ctx, registry_free, r)) {
+    free(r);
+    r = NULL;
+  }
+  return program->derived = r;
+}
+
+void schedule_registry_link(tn_schedule *s) {
+  schedule_registry *r = s->program->derived;
+  s->previous = NULL;
+  s->next = r->first;
+  if (r->first) r->first->previous = s;
+  r->first = s;
+}
+
+void schedule_registry_unlink(tn_schedule *s) {
+  schedule_registry *r = s->program->derived;
+  if (s->previous) s->previous->next = s->next;
+  else r->first = s->next;
+  if (s->next) s->next->previous = s->previous;
+}
+
+static const char **name_slot(const char **names, int cap, const char *text) {
+  unsigned at = (unsigned)runtime_hash(text, strlen(text), 0) & (unsigned)(cap - 1);
+  while (names[at] && strcmp(names[at], text) != 0) at = (at + 1) & (unsigned)(cap - 1);
+  return &names[at];
+}
+
+static bool grow_names(schedule_registry *r) {
+  int cap = r->cap_names ? 2 * r->cap_names : 256;
+  const char **names = calloc((size_t)cap, sizeof *names);
+  if (!names) return false;
+  for (int i = 0; i < r->cap_names; i++)
+    if (r->names[i]) *name_slot(names, cap, r->names[i]) = r->names[i];
+  free(r->names);
+  r->names = names;
+  r->cap_names = cap;
+  return true;
+}
+
+const char *schedule_intern(tn_program *program, const char *text) {
+  schedule_registry *r = schedule_registry_of(program);
+  if (!r || (2 * r->n_names >= r->cap_names && !grow_names(r))) return NULL;
+  const char **slot = name_slot(r->names, r->cap_names, text);
+  if (!*slot) {
+    *slot = runtime_strdup(&program->ctx->arena, text);
+    r->n_names += *slot != NULL;
+  }
+  return *slot;
+}
+
+const char *schedule_internf(tn_program *program, const char *fmt, ...) {
+  char buffer[512];
+  va_list args;
+  va_start(args, fmt);
+  int n = vsnprintf(buffer, sizeof buffer, fmt, args);
+  va_end(args);
+  return n < (int)sizeof buffer ? schedule_intern(program, buffer) : NULL;
+}
+
+/* ---- derived ops ------------------------------------------------------------------------------------------------- */
+
+static const te_op *find_derived(tn_program *program, derived_key key) {
+  schedule_registry *r = program->derived;
+  for (int i = 0; i < r->derived.n; i++) {
+    const derived_key *k = &r->derived.data[i].key;
+    if (k->kind == key.kind && k->a == key.a && k->b == key.b && k->c == key.c) return r->derived.data[i].op;
+  }
+  return NULL;
+}
+
+static const te_op *keep_derived(tn_program *program, derived_key key, const te_op *op) {
+  schedule_registry *r = program->derived;
+  if (!op) return NULL;
+  derived_entry entry = {key, op};
+  return RUNTIME_PUSH(&r->derived, entry) ? op : NULL;
+}
+
+static const tir_expr *read_at_axes(tn_context *ctx, const tn_tensor *tensor, int n, tn_axis *const *axes) {
+  const tir_expr *index[TN_MAX_RANK];
+  for (int i = 0; i < n; i++) index[i] = te_axis_expr(&ctx->arena, axes[i]);
+  return tir_read(&ctx->arena, (tn_tensor *)tensor, tensor->dtype, n, index);
+}
+
+const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, const char *name) {
+  derived_key key = {DERIVED_COPY, tensor, schedule_intern(program, name), NULL};
+  const te_op *known = find_derived(program, key);
+  if (known || !key.b) return known;
+  tn_context *ctx = program->ctx;
+  tn_axis **axes = RUNTIME_NEW_ARRAY(&ctx->arena, tn_axis *, tensor->ndim + 1);
+  if (!axes) return NULL;
+  for (int i = 0; i < tensor->ndim; i++) {
+    axes[i] = te_axis_make(ctx, schedule_internf(program, "ax%d", i), tensor->shape[i], false);
+    if (!axes[i]) return NULL;
+  }
+  return keep_derived(program, key,
+                      te_op_new(ctx, key.b, tensor->ndim, axes, read_at_axes(ctx, tensor, tensor->ndim, axes)));
+}
+
+typedef struct reread {
+  runtime_arena *arena;
+  const tn_tensor *from, *to;
+} reread;
+
+static const tir_expr *reread_node(void *user, const tir_expr *e) {
+  const reread *r = user;
+  if (e->op != TIR_READ || e->u.tensor != r->from) return e;
+  return tir_read(r->arena, (tn_tensor *)r->to, (tn_dtype)e->dtype, e->n_args, e->arg);
+}
+
+const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_tensor *from, const tn_tensor *to) {
+  derived_key key = {DERIVED_REREAD, op, from, to};
+  const te_op *known = find_derived(program, key);
+  if (known) return known;
+  runtime_arena *arena = &program->ctx->arena;
+  reread r = {arena, from, to};
+  tir_rewriter rewriter = {arena, NULL, reread_node, &r};
+  return keep_derived(program, key,
+                      te_op_new(program->ctx, op->name, op->n_axes, op->axes, tir_rewrite_expr(&rewriter, op->body)));
+}
+
+const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const char *name) {
+  derived_key key = {DERIVED_RENAMED, op, schedule_intern(program, name), NULL};
+  const te_op *known = find_derived(program, key);
+  if (known || !key.b) return known;
+  tn_context *ctx = program->ctx;
+  tn_axis **axes = RUNTIME_NEW_ARRAY(&ctx->arena, tn_axis *, op->n_axes + 1);
+  tir_binding bindings[TN_MAX_RANK];
+  for (int i = 0; axes && i < op->n_axes; i++) {
+    axes[i] = te_axis_make(ctx, schedule_internf(program, "%s.c", op->axes[i]->var.name), op->axes[i]->extent, false);
+    if (!axes[i]) return NULL;
+    bindings[i] = (tir_binding){&op->axes[i]->var, te_axis_expr(&ctx->arena, axes[i])};
+  }
+  const tir_expr *body = tir_substitute(&ctx->arena, op->body, op->n_axes, bindings);
+  return axes ? keep_derived(program, key, te_op_new(ctx, key.b, op->n_axes, axes, body)) : NULL;
+}
+
+const te_op *schedule_forward_op(tn_program *program, const te_op *op, const tn_tensor *tensor) {
+  derived_key key = {DERIVED_FORWARD, op, tensor, NULL};
+  const te_op *known = find_derived(program, key);
+  if (known) return known;
+  const tir_expr *body = read_at_axes(program->ctx, tensor, op->n_axes, op->axes);
+  return keep_derived(program, key, te_op_new(program->ctx, op->name, op->n_axes, op->axes, body));
+}

@@ -1,0 +1,27 @@
+/* registry.h: what the schedules of one program share, so that copying a schedule copies only numbers: interned axis names,
+ * and the ops made by cache_read and cache_write (the same request gives the same op). Lives in the program's context. */
+#ifndef TENON_SCHEDULE_REGISTRY_H
+#define TENON_SCHEDULE_REGISTRY_H
+
+#include "schedule/state.h"
+
+typedef struct schedule_registry schedule_registry;
+
+/* The program's registry, made on first use; NULL when memory ran out. */
+schedule_registry *schedule_registry_of(tn_program *program);
+/* The one copy of a text. NULL when memory ran out. */
+const char *schedule_intern(tn_program *program, const char *text);
+const char *schedule_internf(tn_program *program, const char *fmt, ...) TN_PRINTF(2, 3);
+void schedule_registry_link(tn_schedule *s);
+void schedule_registry_unlink(tn_schedule *s);
+
+/* NAME[ax0, ax1, ..] = TENSOR[ax0, ax1, ..] */
+const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, const char *name);
+/* OP with reads of FROM turned into reads of TO; same axes. */
+const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_tensor *from, const tn_tensor *to);
+/* OP under another name with fresh data axes "<axis>.c". */
+const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const char *name);
+/* NAME-less: OP's axes, body = read of TENSOR at them. */
+const te_op *schedule_forward_op(tn_program *program, const te_op *op, const tn_tensor *tensor);
+
+#endif

@@ -1,0 +1,216 @@
+/* stages.c: the primitives that place stages and make new ones: compute_at, compute_inline, compute_root, cache_read,
+ * cache_write, set_scope. Invariant, legality, rewrite, as in loops.c. */
+#include <stdio.h>
+
+#include "schedule/edit.h"
+
+static tn_status no_memory(tn_schedule *s) { return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule"); }
+
+static const char *call_text(char *buffer, size_t n, const char *primitive, const tn_schedule *s, int stage) {
+  snprintf(buffer, n, "%s(%s)", primitive, stage >= 0 && stage < s->n_stages ? schedule_stage_name(&s->stages[stage]) : "?");
+  return buffer;
+}
+
+static tn_status check_index(tn_schedule *s, const char *call, int stage) {
+  if (stage >= 0 && stage < s->n_stages) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %d: the schedule has stages 0 to %d", call, stage, s->n_stages - 1);
+}
+
+static tn_status check_computed(tn_schedule *s, const char *call, int stage) {
+  SCHEDULE_TRY(check_index(s, call, stage));
+  const schedule_stage *st = &s->stages[stage];
+  if (!te_is_placeholder(st->op)) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is an input: it is given, not computed; cache_read(%s, local, reader) copies it",
+                      call, schedule_stage_name(st), schedule_stage_name(st));
+}
+
+/* ---- placing --------------------------------------------------------------------------------------------------------- */
+
+/* Places a stage and keeps that only when the whole schedule is still legal. */
+static tn_status place(tn_schedule *s, const char *call, int stage, schedule_attach attach, int at_stage, int at_axis) {
+  schedule_stage *st = &s->stages[stage], before = *st;
+  st->attach = attach;
+  st->at_stage = (int16_t)at_stage;
+  st->at_axis = (int16_t)at_axis;
+  tn_status status = schedule_check_attachments(s, call);
+  if (status == TN_OK) status = schedule_check_paths(s, call);
+  if (status != TN_OK) *st = before;
+  return status;
+}
+
+static tn_status record(tn_schedule *s, schedule_step_kind kind, int stage, int target, int iter) {
+  schedule_step step = {.kind = (uint8_t)kind, .stage = (int16_t)stage, .iter = -1,
+                        .target_stage = (int16_t)target, .target_iter = (int16_t)iter};
+  return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
+}
+
+/* Invariant of compute_at: every reader of the stage is inside the loop, so each iteration can compute the region that it
+ * reads just before. Stages are pure, so computing an element twice is allowed. */
+static tn_status check_compute_at(tn_schedule *s, const char *call, int stage, int target, int iter) {
+  SCHEDULE_TRY(check_computed(s, call, stage));
+  SCHEDULE_TRY(schedule_check_iter(s, call, target, iter));
+  const char *name = schedule_stage_name(&s->stages[stage]), *at = schedule_stage_name(&s->stages[target]);
+  if (stage == target)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: a stage cannot be computed inside its own loops: name a reader of %s", call, name);
+  if (schedule_inside(s, target, stage) >= 0)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is itself computed inside %s: call compute_root(%s) first", call, at, name, at);
+  int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(s, stage, true, RUNTIME_COUNT(readers), readers);
+  for (int i = 0; i < n; i++)
+    if (schedule_inside(s, readers[i], target) >= 0) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: nothing inside %s reads %s: compute a stage at one of its readers, for example %s",
+                      call, at, name, n ? schedule_stage_name(&s->stages[readers[0]]) : "none");
+}
+
+tn_status schedule_compute_at(tn_schedule *s, int stage, int target, int iter) {
+  char call[256];
+  call_text(call, sizeof call, "compute_at", s, stage);
+  SCHEDULE_TRY(check_compute_at(s, call, stage, target, iter));
+  SCHEDULE_TRY(place(s, call, stage, SCHEDULE_AT, target, s->stages[target].leaves[iter]));
+  return record(s, SCHEDULE_STEP_CA, stage, target, iter);
+}
+
+/* Invariant of compute_inline: the body, without a reduction, stands in every reader in place of the read. */
+tn_status schedule_compute_inline(tn_schedule *s, int stage) {
+  char call[256];
+  call_text(call, sizeof call, "compute_inline", s, stage);
+  SCHEDULE_TRY(check_computed(s, call, stage));
+  const schedule_stage *st = &s->stages[stage];
+  const char *name = schedule_stage_name(st);
+  if (st->op->body->op == TIR_REDUCE)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is a reduction (over %s): it has no value before its loop ends; use "
+                        "compute_at(%s, reader, axis)", call, name, st->op->reduce_axes[0]->var.name, name);
+  if (st->attach == SCHEDULE_INLINED)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined already", call, name);
+  SCHEDULE_TRY(place(s, call, stage, SCHEDULE_INLINED, -1, -1));
+  return record(s, SCHEDULE_STEP_CI, stage, -1, -1);
+}
+
+tn_status schedule_compute_root(tn_schedule *s, int stage) {
+  char call[256];
+  call_text(call, sizeof call, "compute_root", s, stage);
+  SCHEDULE_TRY(check_computed(s, call, stage));
+  SCHEDULE_TRY(place(s, call, stage, SCHEDULE_ROOT, -1, -1));
+  return record(s, SCHEDULE_STEP_CR, stage, -1, -1);
+}
+
+/* ---- scopes ---------------------------------------------------------------------------------------------------------- */
+
+static tn_status check_scope(tn_schedule *s, const char *call, const char *scope) {
+  if (scope && (strcmp(scope, "global") == 0 || strcmp(scope, "local") == 0)) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: scope \"%s\" is unknown: \"global\" or \"local\"", call, scope ? scope : "");
+}
+
+tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
+  char call[256];
+  call_text(call, sizeof call, "set_scope", s, stage);
+  SCHEDULE_TRY(check_computed(s, call, stage));
+  SCHEDULE_TRY(check_scope(s, call, scope));
+  schedule_stage *st = &s->stages[stage];
+  if (schedule_is_output(s, stage))
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is an output: its memory is the caller's; cache_write(%s, %s) makes a stage with that scope",
+                        call, schedule_stage_name(st), schedule_stage_name(st), scope);
+  st->scope = schedule_intern(s->program, scope);
+  schedule_step step = {.kind = SCHEDULE_STEP_SS, .stage = (int16_t)stage, .iter = -1, .text = scope};
+  return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
+}
+
+/* ---- caches ---------------------------------------------------------------------------------------------------------- */
+
+/* "A.local", or "A.local_1" when the schedule has one already. */
+static const char *cache_name(tn_schedule *s, const tn_tensor *tensor, const char *scope) {
+  const char *name = schedule_internf(s->program, "%s.%s", tensor->name, scope);
+  for (int i = 1; name && schedule_find_stage(s, name) >= 0; i++)
+    name = schedule_internf(s->program, "%s.%s_%d", tensor->name, scope, i);
+  return name;
+}
+
+static tn_status check_readers(tn_schedule *s, const char *call, int stage, int n, const int *readers) {
+  const tn_tensor *tensor = s->stages[stage].tensor;
+  if (n < 1) return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: nothing reads %s: there is no use for a cache", call, tensor->name);
+  for (int i = 0; i < n; i++) {
+    SCHEDULE_TRY(check_computed(s, call, readers[i]));
+    const char *reader = schedule_stage_name(&s->stages[readers[i]]);
+    if (!schedule_reads(&s->stages[readers[i]], tensor))
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s does not read %s: name stages that do", call, reader, tensor->name);
+    for (int k = 0; k < i; k++)
+      if (readers[k] == readers[i])
+        return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: reader %s is named twice: name each once", call, reader);
+  }
+  return TN_OK;
+}
+
+static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, const char *scope, int n, const int *readers) {
+  SCHEDULE_TRY(check_index(s, call, stage));
+  SCHEDULE_TRY(check_scope(s, call, scope));
+  const schedule_stage *st = &s->stages[stage];
+  if (st->attach != SCHEDULE_ROOT)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is %s: a cache reads a stage at root; call cache_read before that, or compute_root(%s)",
+                        call, schedule_stage_name(st), st->attach == SCHEDULE_INLINED ? "inlined" : "under compute_at",
+                        schedule_stage_name(st));
+  return check_readers(s, call, stage, n, readers);
+}
+
+/* Invariant: the new stage is a copy; the named readers read it instead. Their loops stay. */
+tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int n, const int *readers) {
+  char call[256];
+  call_text(call, sizeof call, "cache_read", s, stage);
+  SCHEDULE_TRY(check_cache_read(s, call, stage, scope, n, readers));
+  const tn_tensor *tensor = s->stages[stage].tensor;
+  const te_op *copy = schedule_copy_op(s->program, tensor, cache_name(s, tensor, scope));
+  if (!copy || n > SCHEDULE_MAX_AXES) return no_memory(s);
+  const te_op *changed[SCHEDULE_MAX_AXES];
+  int64_t list[SCHEDULE_MAX_AXES];
+  for (int i = 0; i < n; i++) {
+    changed[i] = schedule_reread_op(s->program, s->stages[readers[i]].op, tensor, &copy->output);
+    if (!changed[i]) return no_memory(s);
+    list[i] = readers[i];
+  }
+  const char *kept = schedule_intern(s->program, scope);
+  if (!kept || !schedule_insert_stage(s, stage + 1, copy, kept)) return no_memory(s);
+  for (int i = 0; i < n; i++) s->stages[readers[i] + 1].op = changed[i];
+  schedule_step step = {.kind = SCHEDULE_STEP_CHR, .stage = (int16_t)stage, .iter = -1, .n = n, .list = list, .text = scope};
+  return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
+}
+
+static bool has_own_loops(const schedule_stage *st) {
+  bool changed = st->n_relations > 0;
+  for (int i = 0; i < st->n_leaves; i++) {
+    const schedule_axis *axis = schedule_leaf(st, i);
+    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || axis->unroll_step >= 0;
+  }
+  return changed;
+}
+
+static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, const char *scope) {
+  SCHEDULE_TRY(check_computed(s, call, stage));
+  SCHEDULE_TRY(check_scope(s, call, scope));
+  const schedule_stage *st = &s->stages[stage];
+  const char *name = schedule_stage_name(st);
+  if (st->attach == SCHEDULE_INLINED)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined and writes nothing: call compute_root(%s) first", call, name, name);
+  char names[512];
+  if (has_own_loops(st))
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s already has a schedule (loops: %s), which would be lost: call cache_write(%s, %s) before it",
+                        call, name, schedule_loop_names(st, names, sizeof names), name, scope);
+  for (int i = 0; i < s->n_stages; i++)
+    if (s->stages[i].attach == SCHEDULE_AT && s->stages[i].at_stage == stage)
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is computed at a loop of %s, which would be lost: call cache_write(%s, %s) before it",
+                          call, schedule_stage_name(&s->stages[i]), name, name, scope);
+  return TN_OK;
+}
+
+/* Invariant: a new stage computes what the stage computed; the stage copies it and keeps its tensor and its place. */
+tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope) {
+  char call[256];
+  call_text(call, sizeof call, "cache_write", s, stage);
+  SCHEDULE_TRY(check_cache_write(s, call, stage, scope));
+  const te_op *op = s->stages[stage].op;
+  const char *kept = schedule_intern(s->program, scope), *name = cache_name(s, s->stages[stage].tensor, scope);
+  const te_op *cache = name ? schedule_renamed_op(s->program, op, name) : NULL;
+  const te_op *copy = cache ? schedule_forward_op(s->program, op, &cache->output) : NULL;
+  if (!copy || !kept || !schedule_insert_stage(s, stage, cache, kept)) return no_memory(s);
+  s->stages[stage + 1].op = copy;
+  if (!schedule_reset_loops(s, &s->stages[stage + 1])) return no_memory(s);
+  schedule_step step = {.kind = SCHEDULE_STEP_CHW, .stage = (int16_t)stage, .iter = -1, .text = scope};
+  return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
+}
