@@ -33,18 +33,9 @@ static tn_status check_plain(tn_schedule *s, const char *call, const schedule_st
 /* Invariant: the children, outer to inner, count through [0, product of extents); the part below the parent's extent is
  * the parent, the rest is the tail. */
 
-static tn_status check_split(tn_schedule *s, const char *call, int stage, int iter, int n, const int64_t *lengths, tn_tail tail) {
-  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
+static tn_status check_lengths(tn_schedule *s, const char *call, int stage, int iter, int n, const int64_t *lengths) {
   const schedule_stage *st = &s->stages[stage];
-  SCHEDULE_TRY(check_plain(s, call, st, iter));
   const schedule_axis *axis = schedule_leaf(st, iter);
-  if (n < 1 || n > 15)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d lengths: a split takes 1 to 15", call, n);
-  if ((unsigned)tail >= TN_TAIL_COUNT)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: tail strategy %d is unknown: guard or peel", call, (int)tail);
-  if (st->n_axes + n + 1 > SCHEDULE_MAX_AXES)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %s would have more than %d axes", call,
-                        schedule_stage_name(st), SCHEDULE_MAX_AXES);
   int64_t product = 1;
   for (int i = 0; i < n; i++) {
     if (lengths[i] < 1)
@@ -57,6 +48,22 @@ static tn_status check_split(tn_schedule *s, const char *call, int stage, int it
                           "%s: the lengths' product is over %d, loop %s has extent %lld: take smaller lengths", call,
                           INT32_MAX, axis->name, (long long)axis->extent);
   }
+  return TN_OK;
+}
+
+static tn_status check_split(tn_schedule *s, const char *call, int stage, int iter, int n, bool inner_to_outer, tn_tail tail) {
+  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
+  const schedule_stage *st = &s->stages[stage];
+  SCHEDULE_TRY(check_plain(s, call, st, iter));
+  if (n < 1 || n > 15)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d lengths: a split takes 1 to 15", call, n);
+  if (n > 1 && !inner_to_outer)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d lengths from the outside: nparts is one length; give the inner lengths", call, n);
+  if ((unsigned)tail >= TN_TAIL_COUNT)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: tail strategy %d is unknown: guard or peel", call, (int)tail);
+  if (st->n_axes + n + 1 > SCHEDULE_MAX_AXES)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %s would have more than %d axes", call,
+                        schedule_stage_name(st), SCHEDULE_MAX_AXES);
   return TN_OK;
 }
 
@@ -100,7 +107,8 @@ static void move_attachments(tn_schedule *s, int stage, int from, int to) {
 
 tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer, tn_tail tail) {
   char call[256];
-  SCHEDULE_TRY(check_split(s, call_text(call, sizeof call, "split", s, stage, iter), stage, iter, n, lengths, tail));
+  SCHEDULE_TRY(check_split(s, call_text(call, sizeof call, "split", s, stage, iter), stage, iter, n, inner_to_outer, tail));
+  SCHEDULE_TRY(check_lengths(s, call, stage, iter, n, lengths));
   schedule_stage *st = &s->stages[stage];
   int parent = st->leaves[iter];
   int64_t extent = st->axes[parent].extent, extents[16];

@@ -87,6 +87,7 @@ TN_API tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json);
 typedef enum tn_form {
   TN_FORM_TIR,   /* lowered loop IR after all passes, TVM's textual style */
   TN_FORM_STEPS, /* JSON array of steps */
+  TN_FORM_TEXT,  /* schedule text: what tn_schedule_apply takes */
   TN_FORM_API,   /* C calls that make this schedule */
   TN_FORM_TREE   /* the loop tree on one screen */
 } tn_form;

@@ -1,0 +1,203 @@
+/* named.c: the public primitives: names of stages and axes resolved to positions, then the primitive by position. */
+#include <stdio.h>
+
+#include "schedule/edit.h"
+
+static const char *stage_names(const tn_schedule *s, char *buffer, size_t n) {
+  size_t used = 0;
+  buffer[0] = '\0';
+  for (int i = 0; i < s->n_stages && used + 1 < n; i++)
+    used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", schedule_stage_name(&s->stages[i]));
+  return buffer;
+}
+
+static tn_status find_stage(tn_schedule *s, const char *primitive, const char *name, int *out) {
+  char names[512];
+  *out = name ? schedule_find_stage(s, name) : -1;
+  if (*out >= 0) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no stage is called \"%s\": the stages are %s", primitive, name ? name : "",
+                      stage_names(s, names, sizeof names));
+}
+
+/* What became of an axis that is no loop any more: "split into i.outer, i.inner" or "fused into i.j.fused". */
+static void describe_use(const schedule_stage *st, int axis, char *buffer, size_t n) {
+  const schedule_relation *r = &st->relations[st->axes[axis].used_by];
+  if (r->is_fuse) {
+    snprintf(buffer, n, "fused into %s", st->axes[r->one].name);
+    return;
+  }
+  size_t used = (size_t)snprintf(buffer, n, "split into ");
+  for (int i = 0; i < r->n && used + 1 < n; i++)
+    used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", st->axes[r->many[i]].name);
+}
+
+static tn_status find_axis(tn_schedule *s, const char *primitive, int stage, const char *name, int *out) {
+  const schedule_stage *st = &s->stages[stage];
+  char call[256], text[512];
+  snprintf(call, sizeof call, "%s(%s, %s)", primitive, schedule_stage_name(st), name ? name : "");
+  SCHEDULE_TRY(schedule_check_stage(s, call, stage));
+  *out = name ? schedule_find_leaf(st, name) : -1;
+  if (*out >= 0) return TN_OK;
+  for (int i = 0; name && i < st->n_axes; i++) {
+    if (strcmp(st->axes[i].name, name) != 0) continue;
+    describe_use(st, i, text, sizeof text);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: axis %s of %s has already been %s: name one of these", call, name,
+                        schedule_stage_name(st), text);
+  }
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: axis \"%s\" is not part of stage %s: its loops are %s", call, name ? name : "",
+                      schedule_stage_name(st), schedule_loop_names(st, text, sizeof text));
+}
+
+static tn_status find(tn_schedule *s, const char *primitive, const char *stage, const char *axis, int *stage_at, int *axis_at) {
+  SCHEDULE_TRY(find_stage(s, primitive, stage, stage_at));
+  return find_axis(s, primitive, *stage_at, axis, axis_at);
+}
+
+/* ---- loops ----------------------------------------------------------------------------------------------------------- */
+
+tn_status tn_split_many(tn_schedule *s, const char *stage, const char *axis, int n, const int64_t *lengths, tn_tail tail) {
+  int st, it;
+  if (!s || (n > 0 && !lengths)) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "split", stage, axis, &st, &it));
+  return schedule_split(s, st, it, n, lengths, true, tail);
+}
+
+tn_status tn_split(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail) {
+  return tn_split_many(s, stage, axis, 1, &factor, tail);
+}
+
+tn_status tn_split_nparts(tn_schedule *s, const char *stage, const char *axis, int64_t nparts, tn_tail tail) {
+  int st, it;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "split", stage, axis, &st, &it));
+  return schedule_split(s, st, it, 1, &nparts, false, tail);
+}
+
+static tn_status find_axes(tn_schedule *s, const char *primitive, const char *stage, int n, const char *const *axes, int *st, int *out) {
+  SCHEDULE_TRY(find_stage(s, primitive, stage, st));
+  if (n < 1 || n > SCHEDULE_MAX_AXES)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s(%s): %d axes: name 1 to %d", primitive, stage, n, SCHEDULE_MAX_AXES);
+  for (int i = 0; i < n; i++) {
+    SCHEDULE_TRY(find_axis(s, primitive, *st, axes[i], &out[i]));
+    for (int k = 0; k < i; k++)
+      if (out[k] == out[i])
+        return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s(%s): axis %s stands twice: name each axis once", primitive, stage, axes[i]);
+  }
+  return TN_OK;
+}
+
+tn_status tn_fuse_names(tn_schedule *s, const char *stage, int n, const char *const *axes) {
+  int st, iters[SCHEDULE_MAX_AXES];
+  if (!s || !axes) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find_axes(s, "fuse", stage, n, axes, &st, iters));
+  return schedule_fuse(s, st, n, iters);
+}
+
+/* The named loops take, in the given order, the sorted places that they hold (TVM: reorder). */
+tn_status tn_reorder_names(tn_schedule *s, const char *stage, int n, const char *const *axes) {
+  int st, named[SCHEDULE_MAX_AXES], order[SCHEDULE_MAX_AXES];
+  bool is_named[SCHEDULE_MAX_AXES] = {false};
+  if (!s || !axes) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find_axes(s, "reorder", stage, n, axes, &st, named));
+  for (int i = 0; i < n; i++) is_named[named[i]] = true;
+  int n_leaves = s->stages[st].n_leaves;
+  for (int i = 0, next = 0; i < n_leaves; i++) order[i] = is_named[i] ? named[next++] : i;
+  return schedule_reorder(s, st, n_leaves, order);
+}
+
+static tn_status tile(tn_schedule *s, const char *stage, const char *a, const char *b, int64_t fa, int64_t fb, tn_tail tail) {
+  char names[4][256];
+  const char *const axes[] = {names[0], names[1], names[2], names[3]};
+  const char *const formats[] = {"%s.outer", "%s.inner"};
+  for (int i = 0; i < 4; i++) {
+    int n = snprintf(names[i], sizeof names[i], i < 2 ? formats[0] : formats[1], i % 2 ? b : a);
+    if (n >= (int)sizeof names[i]) return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "tile(%s): an axis name is too long", stage);
+  }
+  SCHEDULE_TRY(tn_split(s, stage, a, fa, tail));
+  SCHEDULE_TRY(tn_split(s, stage, b, fb, tail));
+  return tn_reorder_names(s, stage, 4, axes);
+}
+
+tn_status tn_tile(tn_schedule *s, const char *stage, const char *a, const char *b, int64_t factor_a, int64_t factor_b, tn_tail tail) {
+  int st, iters[2];
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find_axes(s, "tile", stage, 2, (const char *const[]){a, b}, &st, iters));
+  tn_schedule *copy = tn_schedule_copy(s);
+  if (!copy) return TN_ERROR_MEMORY;
+  tn_status status = tile(copy, stage, a, b, factor_a, factor_b, tail);
+  if (status == TN_OK) schedule_swap_contents(s, copy);
+  tn_schedule_free(copy);
+  return status;
+}
+
+static tn_status annotate(tn_schedule *s, const char *primitive, const char *stage, const char *axis, schedule_annotation annotation) {
+  int st, it;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, primitive, stage, axis, &st, &it));
+  return schedule_annotate(s, st, it, annotation);
+}
+
+tn_status tn_vectorize(tn_schedule *s, const char *stage, const char *axis) {
+  return annotate(s, "vectorize", stage, axis, SCHEDULE_VECTORIZE);
+}
+tn_status tn_unroll(tn_schedule *s, const char *stage, const char *axis) {
+  return annotate(s, "unroll", stage, axis, SCHEDULE_UNROLL);
+}
+tn_status tn_parallel(tn_schedule *s, const char *stage, const char *axis) {
+  return annotate(s, "parallel", stage, axis, SCHEDULE_PARALLEL);
+}
+
+tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const char *key, int64_t value) {
+  int st, it;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "pragma", stage, axis, &st, &it));
+  if (!key || strcmp(key, "auto_unroll_max_step") != 0)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma(%s, %s): key \"%s\" is unknown: auto_unroll_max_step is the one there is",
+                        stage, axis, key ? key : "");
+  if (value < INT32_MIN || value > INT32_MAX) value = -1;
+  return schedule_pragma_unroll(s, st, it, (int)value);
+}
+
+/* ---- stages ---------------------------------------------------------------------------------------------------------- */
+
+tn_status tn_compute_at(tn_schedule *s, const char *stage, const char *target, const char *axis) {
+  int st, at, it;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find_stage(s, "compute_at", stage, &st));
+  SCHEDULE_TRY(find(s, "compute_at", target, axis, &at, &it));
+  return schedule_compute_at(s, st, at, it);
+}
+
+static tn_status on_stage(tn_schedule *s, const char *primitive, const char *stage, tn_status (*apply)(tn_schedule *, int)) {
+  int st;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find_stage(s, primitive, stage, &st));
+  return apply(s, st);
+}
+
+tn_status tn_compute_inline(tn_schedule *s, const char *stage) { return on_stage(s, "compute_inline", stage, schedule_compute_inline); }
+tn_status tn_compute_root(tn_schedule *s, const char *stage) { return on_stage(s, "compute_root", stage, schedule_compute_root); }
+
+static tn_status scoped(tn_schedule *s, const char *primitive, const char *stage, const char *scope,
+                        tn_status (*apply)(tn_schedule *, int, const char *)) {
+  int st;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find_stage(s, primitive, stage, &st));
+  return apply(s, st, scope);
+}
+
+tn_status tn_cache_write(tn_schedule *s, const char *tensor, const char *scope) {
+  return scoped(s, "cache_write", tensor, scope, schedule_cache_write);
+}
+tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope) {
+  return scoped(s, "set_scope", stage, scope, schedule_set_scope);
+}
+
+tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const char *scope, int n, const char *const *readers) {
+  int st, found[SCHEDULE_MAX_STAGES];
+  if (!s || n > SCHEDULE_MAX_STAGES || (n > 0 && !readers)) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find_stage(s, "cache_read", tensor, &st));
+  for (int i = 0; i < n; i++) SCHEDULE_TRY(find_stage(s, "cache_read", readers[i], &found[i]));
+  if (n == 0) n = schedule_consumers(s, st, false, SCHEDULE_MAX_STAGES, found);
+  return schedule_cache_read(s, st, scope, n, found);
+}

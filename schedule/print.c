@@ -1,0 +1,166 @@
+/* print.c: a schedule as text: loop IR, steps, C calls, schedule text, the loop tree. */
+#include <stdio.h>
+
+#include "schedule/steps.h"
+
+/* ---- calls ----------------------------------------------------------------------------------------------------------- */
+
+/* A call under construction: C quotes names, schedule text does not. */
+typedef struct call {
+  runtime_str *out;
+  bool is_c;
+} call;
+
+static call call_begin(runtime_str *out, bool is_c, const char *name, const char *stage) {
+  runtime_str_addf(out, is_c ? "tn_%s(s, \"%s\"" : "%s(%s", name, stage);
+  return (call){out, is_c};
+}
+static void call_name(call c, const char *name) { runtime_str_addf(c.out, c.is_c ? ", \"%s\"" : ", %s", name); }
+static void call_number(call c, int64_t number) { runtime_str_addf(c.out, ", %lld", (long long)number); }
+static void call_end(call c) { runtime_str_add(c.out, c.is_c ? ");" : ")"); }
+
+typedef struct call_input {
+  const tn_schedule *s;
+  const schedule_step *step;
+  const schedule_stage *st;
+  const char *stage, *axis; /* axis: "" when the step has none */
+  bool is_c;
+  runtime_str *out;
+} call_input;
+
+static void call_annotate(const call_input *in) {
+  static const char *const names[] = {"annotate", "unroll", "vectorize", "parallel"};
+  call c = call_begin(in->out, in->is_c, names[in->step->value], in->stage);
+  call_name(c, in->axis);
+  call_end(c);
+}
+
+static void call_loops(const call_input *in) {
+  call c = call_begin(in->out, in->is_c, in->step->kind == SCHEDULE_STEP_FU ? "fuse" : "reorder", in->stage);
+  for (int i = 0; i < in->step->n; i++) call_name(c, schedule_leaf(in->st, (int)in->step->list[i])->name);
+  call_end(c);
+}
+
+static void call_pragma(const call_input *in) {
+  call c = call_begin(in->out, in->is_c, "pragma", in->stage);
+  call_name(c, in->axis);
+  call_name(c, "auto_unroll_max_step");
+  call_number(c, in->step->value);
+  call_end(c);
+}
+
+static void call_lengths(const call_input *in, call c) {
+  const schedule_step *step = in->step;
+  if (in->is_c && step->n > 1) runtime_str_addf(in->out, ", %d, (const int64_t[]){", step->n);
+  for (int i = 0; i < step->n; i++) {
+    if (in->is_c && step->n > 1) runtime_str_addf(in->out, "%s%lld", i ? ", " : "", (long long)step->list[i]);
+    else if (!in->is_c && !step->inner_to_outer) runtime_str_addf(in->out, ", nparts=%lld", (long long)step->list[i]);
+    else call_number(c, step->list[i]);
+  }
+  if (in->is_c && step->n > 1) runtime_str_add(in->out, "}");
+}
+
+static void call_split(const call_input *in) {
+  static const char *const tails[][2] = {
+#define X(name, text) {"TN_TAIL_" #name, text},
+      TN_TAILS(X)
+#undef X
+  };
+  const schedule_step *step = in->step;
+  const char *name = !in->is_c ? "split" : step->n > 1 ? "split_many" : step->inner_to_outer ? "split" : "split_nparts";
+  call c = call_begin(in->out, in->is_c, name, in->stage);
+  call_name(c, in->axis);
+  call_lengths(in, c);
+  if (in->is_c) runtime_str_addf(in->out, ", %s", tails[step->tail][0]);
+  else if (step->tail != TN_TAIL_GUARD) runtime_str_addf(in->out, ", tail=%s", tails[step->tail][1]);
+  call_end(c);
+}
+
+static void call_compute_at(const call_input *in) {
+  const schedule_stage *target = &in->s->stages[in->step->target_stage];
+  call c = call_begin(in->out, in->is_c, "compute_at", in->stage);
+  call_name(c, schedule_stage_name(target));
+  call_name(c, schedule_leaf(target, in->step->target_iter)->name);
+  call_end(c);
+}
+
+static void call_place(const call_input *in) {
+  call_end(call_begin(in->out, in->is_c, in->step->kind == SCHEDULE_STEP_CI ? "compute_inline" : "compute_root", in->stage));
+}
+
+static void call_scoped(const call_input *in) {
+  static const char *const names[SCHEDULE_STEP_COUNT] = {
+      [SCHEDULE_STEP_CHR] = "cache_read", [SCHEDULE_STEP_CHW] = "cache_write", [SCHEDULE_STEP_SS] = "set_scope"};
+  call c = call_begin(in->out, in->is_c, names[in->step->kind], in->stage);
+  call_name(c, in->step->text);
+  for (int i = 0; i < in->step->n; i++) call_name(c, schedule_stage_name(&in->s->stages[in->step->list[i]]));
+  call_end(c);
+}
+
+void schedule_step_call(const tn_schedule *s, const schedule_step *step, bool is_c, runtime_str *out) {
+  static void (*const writers[SCHEDULE_STEP_COUNT])(const call_input *) = {
+      [SCHEDULE_STEP_AN] = call_annotate, [SCHEDULE_STEP_FU] = call_loops,      [SCHEDULE_STEP_PR] = call_pragma,
+      [SCHEDULE_STEP_RE] = call_loops,    [SCHEDULE_STEP_SP] = call_split,      [SCHEDULE_STEP_CA] = call_compute_at,
+      [SCHEDULE_STEP_CI] = call_place,    [SCHEDULE_STEP_CR] = call_place,      [SCHEDULE_STEP_CHR] = call_scoped,
+      [SCHEDULE_STEP_CHW] = call_scoped,  [SCHEDULE_STEP_SS] = call_scoped};
+  const schedule_stage *st = &s->stages[step->stage];
+  call_input in = {s, step, st, schedule_stage_name(st), step->iter >= 0 ? schedule_leaf(st, step->iter)->name : "", is_c, out};
+  writers[step->kind](&in);
+}
+
+/* Replays the steps on a fresh schedule so that each call is written with the names of its moment. */
+static bool print_calls(const tn_schedule *s, bool is_c, runtime_str *out) {
+  tn_schedule *now = tn_schedule_new(s->program);
+  bool ok = now != NULL;
+  for (int i = 0; ok && i < s->n_steps; i++) {
+    schedule_step_call(now, &s->steps[i], is_c, out);
+    runtime_str_add(out, is_c ? "\n" : i + 1 < s->n_steps ? "; " : "\n");
+    ok = schedule_apply_step(now, &s->steps[i]) == TN_OK;
+  }
+  tn_schedule_free(now);
+  return ok;
+}
+
+/* ---- forms ----------------------------------------------------------------------------------------------------------- */
+
+static bool print_tir(const tn_schedule *s, runtime_str *out) {
+  runtime_arena arena = {0};
+  tir_func *f = schedule_lower_and_optimize(s, "kernel", &arena);
+  if (f) tir_print_func(out, f);
+  runtime_arena_free(&arena);
+  return f != NULL;
+}
+
+static bool print_steps(const tn_schedule *s, runtime_str *out) {
+  json_t *json = schedule_steps_json(s);
+  char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+  if (text) runtime_str_addf(out, "%s\n", text);
+  free(text);
+  json_decref(json);
+  return text != NULL;
+}
+
+static bool print_api(const tn_schedule *s, runtime_str *out) { return print_calls(s, true, out); }
+static bool print_text(const tn_schedule *s, runtime_str *out) { return print_calls(s, false, out); }
+static bool print_tree(const tn_schedule *s, runtime_str *out) {
+  schedule_print_tree(s, out);
+  return true;
+}
+
+char *tn_schedule_print(const tn_schedule *s, tn_form form) {
+  static bool (*const printers[])(const tn_schedule *, runtime_str *) = {
+      [TN_FORM_TIR] = print_tir, [TN_FORM_STEPS] = print_steps, [TN_FORM_TEXT] = print_text,
+      [TN_FORM_API] = print_api, [TN_FORM_TREE] = print_tree};
+  if (!s) return NULL;
+  if ((unsigned)form >= (unsigned)RUNTIME_COUNT(printers)) {
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "tn_schedule_print: form %d is unknown", (int)form);
+    return NULL;
+  }
+  runtime_str out = {0};
+  runtime_str_add(&out, "");
+  bool ok = printers[form](s, &out);
+  if (ok && !out.failed) return out.data;
+  runtime_str_free(&out);
+  if (s->ctx->status == TN_OK) runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory while printing a schedule");
+  return NULL;
+}

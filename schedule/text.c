@@ -1,0 +1,289 @@
+/* text.c: schedule text: `primitive(arguments); ...`, the words of the C API. One table row a primitive; arguments are
+ * names, numbers and key=value. A mistake in form is a parse error with a caret; a mistake in meaning is the primitive's. */
+#include <ctype.h>
+#include <stdio.h>
+
+#include "schedule/edit.h"
+
+enum { MAX_ARGUMENTS = 64, MAX_NAME = 200 };
+
+typedef struct argument {
+  const char *key; /* NULL: by position */
+  const char *name; /* NULL: a number */
+  int64_t number;
+  int column;
+} argument;
+
+typedef struct reader {
+  tn_schedule *s;
+  const char *text, *at;
+  runtime_arena arena;
+  const char *primitive;
+  int n;
+  argument args[MAX_ARGUMENTS];
+} reader;
+
+/* ---- reading ----------------------------------------------------------------------------------------------------------- */
+
+static tn_status refuse_at(reader *r, const char *at, const char *expected) {
+  const char *line = at, *end = at;
+  while (line > r->text && line[-1] != '\n') line--;
+  while (*end && *end != '\n') end++;
+  int number = 1;
+  for (const char *c = r->text; c < line; c++) number += *c == '\n';
+  return runtime_fail(r->s->ctx, TN_ERROR_PARSE, "schedule text, line %d, column %d: expected %s\n%.*s\n%*s^", number,
+                      (int)(at - line) + 1, expected, (int)(end - line), line, (int)(at - line), "");
+}
+
+static tn_status refuse(reader *r, const char *expected) { return refuse_at(r, r->at, expected); }
+
+static void skip_space(reader *r) {
+  for (;;) {
+    while (isspace((unsigned char)*r->at)) r->at++;
+    if (*r->at != '#') return;
+    while (*r->at && *r->at != '\n') r->at++;
+  }
+}
+
+static bool accept(reader *r, char c) {
+  skip_space(r);
+  if (*r->at != c) return false;
+  r->at++;
+  return true;
+}
+
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
+
+/* A name, NULL when there is none here. Quotes around it are allowed. */
+static const char *read_name(reader *r) {
+  skip_space(r);
+  bool quoted = *r->at == '"';
+  const char *start = r->at + quoted, *end = start;
+  if (!isalpha((unsigned char)*start) && *start != '_') return NULL;
+  while (is_word(*end)) end++;
+  if (end - start > MAX_NAME || (quoted && *end != '"')) return NULL;
+  r->at = end + quoted;
+  return runtime_strndup(&r->arena, start, (size_t)(end - start));
+}
+
+static bool read_number(reader *r, int64_t *out) {
+  skip_space(r);
+  const char *digits = r->at + (*r->at == '-');
+  if (!isdigit((unsigned char)*digits)) return false;
+  char *end;
+  *out = strtoll(r->at, &end, 10);
+  r->at = end;
+  return !is_word(*end);
+}
+
+static tn_status read_argument(reader *r) {
+  if (r->n == MAX_ARGUMENTS) return refuse(r, "')': a primitive takes at most 64 arguments");
+  argument *a = &r->args[r->n++];
+  skip_space(r);
+  *a = (argument){.column = (int)(r->at - r->text)};
+  if (read_number(r, &a->number)) return TN_OK;
+  a->name = read_name(r);
+  if (!a->name) return refuse_at(r, r->text + a->column, "a name or a number");
+  if (!accept(r, '=')) return TN_OK;
+  a->key = a->name;
+  a->name = NULL;
+  if (read_number(r, &a->number)) return TN_OK;
+  a->name = read_name(r);
+  return a->name ? TN_OK : refuse(r, "a name or a number after '='");
+}
+
+static tn_status read_call(reader *r) {
+  r->n = 0;
+  r->primitive = read_name(r);
+  if (!r->primitive) return refuse(r, "a primitive, for example split(C, i, 32)");
+  if (!accept(r, '(')) return refuse(r, "'('");
+  if (accept(r, ')')) return TN_OK;
+  do SCHEDULE_TRY(read_argument(r));
+  while (accept(r, ','));
+  return accept(r, ')') ? TN_OK : refuse(r, "',' or ')'");
+}
+
+/* ---- primitives -------------------------------------------------------------------------------------------------------- */
+
+/* A row: the arguments by position (n name, # number, * more names, + numbers), and what to call. */
+typedef struct primitive {
+  const char *name, *form, *usage;
+  tn_status (*apply)(reader *r, tn_tail tail);
+} primitive;
+
+static const argument *find_key(const reader *r, const char *key) {
+  for (int i = 0; i < r->n; i++)
+    if (r->args[i].key && strcmp(r->args[i].key, key) == 0) return &r->args[i];
+  return NULL;
+}
+
+static const char *name_at(const reader *r, int i) { return r->args[i].name; }
+
+/* The names from position FIRST on. */
+static int names_from(const reader *r, int first, const char **out) {
+  int n = 0;
+  for (int i = first; i < r->n; i++)
+    if (!r->args[i].key) out[n++] = r->args[i].name;
+  return n;
+}
+
+static tn_status apply_split(reader *r, tn_tail tail) {
+  const argument *nparts = find_key(r, "nparts"), *factor = find_key(r, "factor");
+  int64_t lengths[MAX_ARGUMENTS];
+  int n = 0;
+  for (int i = 2; i < r->n; i++)
+    if (!r->args[i].key) lengths[n++] = r->args[i].number;
+  if (factor) lengths[n++] = factor->number;
+  if ((n > 0) == (nparts != NULL))
+    return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "split(%s, %s): give a factor, or nparts=, and not both: split(%s, %s, 32)",
+                        name_at(r, 0), name_at(r, 1), name_at(r, 0), name_at(r, 1));
+  if (nparts) return tn_split_nparts(r->s, name_at(r, 0), name_at(r, 1), nparts->number, tail);
+  return tn_split_many(r->s, name_at(r, 0), name_at(r, 1), n, lengths, tail);
+}
+
+static tn_status apply_tile(reader *r, tn_tail tail) {
+  return tn_tile(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->args[3].number, r->args[4].number, tail);
+}
+static tn_status apply_fuse(reader *r, tn_tail tail) {
+  const char *names[MAX_ARGUMENTS];
+  (void)tail;
+  return tn_fuse_names(r->s, name_at(r, 0), names_from(r, 1, names), names);
+}
+static tn_status apply_reorder(reader *r, tn_tail tail) {
+  const char *names[MAX_ARGUMENTS];
+  (void)tail;
+  return tn_reorder_names(r->s, name_at(r, 0), names_from(r, 1, names), names);
+}
+static tn_status apply_cache_read(reader *r, tn_tail tail) {
+  const char *names[MAX_ARGUMENTS];
+  (void)tail;
+  return tn_cache_read_names(r->s, name_at(r, 0), name_at(r, 1), names_from(r, 2, names), names);
+}
+#define APPLY(name, call)                                 \
+  static tn_status apply_##name(reader *r, tn_tail tail) { \
+    (void)tail;                                            \
+    return call;                                           \
+  }
+APPLY(vectorize, tn_vectorize(r->s, name_at(r, 0), name_at(r, 1)))
+APPLY(unroll, tn_unroll(r->s, name_at(r, 0), name_at(r, 1)))
+APPLY(parallel, tn_parallel(r->s, name_at(r, 0), name_at(r, 1)))
+APPLY(pragma, tn_pragma(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->args[3].number))
+APPLY(compute_at, tn_compute_at(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
+APPLY(compute_inline, tn_compute_inline(r->s, name_at(r, 0)))
+APPLY(compute_root, tn_compute_root(r->s, name_at(r, 0)))
+APPLY(cache_write, tn_cache_write(r->s, name_at(r, 0), name_at(r, 1)))
+APPLY(set_scope, tn_set_scope(r->s, name_at(r, 0), name_at(r, 1)))
+#undef APPLY
+
+static const primitive primitives[] = {
+    {"split", "nn+", "split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)", apply_split},
+    {"tile", "nnn##", "tile(stage, a, b, factor_a, factor_b [, tail=peel])", apply_tile},
+    {"fuse", "nn*", "fuse(stage, axis, axis, ...)", apply_fuse},
+    {"reorder", "nn*", "reorder(stage, axis, axis, ...)", apply_reorder},
+    {"vectorize", "nn", "vectorize(stage, axis)", apply_vectorize},
+    {"unroll", "nn", "unroll(stage, axis)", apply_unroll},
+    {"parallel", "nn", "parallel(stage, axis)", apply_parallel},
+    {"pragma", "nnn#", "pragma(stage, axis, auto_unroll_max_step, n)", apply_pragma},
+    {"compute_at", "nnn", "compute_at(stage, reader, axis)", apply_compute_at},
+    {"compute_inline", "n", "compute_inline(stage)", apply_compute_inline},
+    {"compute_root", "n", "compute_root(stage)", apply_compute_root},
+    {"cache_read", "nn*", "cache_read(tensor, scope, reader, ...)", apply_cache_read},
+    {"cache_write", "nn", "cache_write(tensor, scope)", apply_cache_write},
+    {"set_scope", "nn", "set_scope(stage, scope)", apply_set_scope},
+};
+
+static const primitive *find_primitive(const char *name) {
+  for (int i = 0; i < RUNTIME_COUNT(primitives); i++)
+    if (strcmp(primitives[i].name, name) == 0) return &primitives[i];
+  return NULL;
+}
+
+/* Whether the arguments by position have the form; keys stand behind them. */
+static bool fits_form(const reader *r, const char *form) {
+  int i = 0, n = 0;
+  while (n < r->n && !r->args[n].key) n++;
+  for (int k = n; k < r->n; k++)
+    if (!r->args[k].key) return false;
+  for (; *form; form++) {
+    bool is_name = *form == 'n' || *form == '*';
+    if (*form == '*' || *form == '+') {
+      while (i < n && (r->args[i].name != NULL) == is_name) i++;
+      continue;
+    }
+    if (i == n || (r->args[i].name != NULL) != is_name) return false;
+    i++;
+  }
+  return i == n;
+}
+
+static tn_status read_tail(reader *r, tn_tail *out) {
+  static const char *const words[] = {
+#define X(name, text) text,
+      TN_TAILS(X)
+#undef X
+  };
+  const argument *a = find_key(r, "tail");
+  *out = TN_TAIL_GUARD;
+  for (int i = 0; a && i < RUNTIME_COUNT(words); i++) {
+    if (!a->name || strcmp(words[i], a->name) != 0) continue;
+    *out = (tn_tail)i;
+    return TN_OK;
+  }
+  if (!a) return TN_OK;
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: tail \"%s\" is unknown: guard or peel", r->primitive, a->name ? a->name : "number");
+}
+
+static tn_status check_keys(reader *r, const primitive *p) {
+  for (int i = 0; i < r->n; i++) {
+    const char *key = r->args[i].key;
+    char wanted[MAX_NAME + 2];
+    snprintf(wanted, sizeof wanted, "%s=", key ? key : "");
+    bool is_factor = key && strcmp(key, "factor") == 0 && p->apply == apply_split;
+    if (!key || is_factor || strstr(p->usage, wanted)) continue;
+    return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s takes no %s=: %s", p->name, key, p->usage);
+  }
+  return TN_OK;
+}
+
+static tn_status apply_call(reader *r) {
+  const primitive *p = find_primitive(r->primitive);
+  if (!p)
+    return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE,
+                        "%s is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
+                        "compute_inline, compute_root, cache_read, cache_write, set_scope", r->primitive);
+  if (!fits_form(r, p->form)) return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: wrong arguments: %s", p->name, p->usage);
+  SCHEDULE_TRY(check_keys(r, p));
+  tn_tail tail;
+  SCHEDULE_TRY(read_tail(r, &tail));
+  return p->apply(r, tail);
+}
+
+static tn_status apply_all(reader *r) {
+  for (;;) {
+    while (accept(r, ';')) {}
+    if (!*r->at) return TN_OK;
+    SCHEDULE_TRY(read_call(r));
+    SCHEDULE_TRY(apply_call(r));
+    const char *before = r->at;
+    skip_space(r);
+    bool new_line = memchr(before, '\n', (size_t)(r->at - before)) != NULL;
+    if (*r->at && *r->at != ';' && !new_line) return refuse(r, "';' between two primitives");
+  }
+}
+
+tn_status tn_schedule_apply(tn_schedule *s, const char *text) {
+  if (!s || !text) return TN_ERROR_ARGUMENT;
+  reader *r = calloc(1, sizeof *r);
+  tn_schedule *copy = r ? tn_schedule_copy(s) : NULL;
+  tn_status status = TN_ERROR_MEMORY;
+  if (copy) {
+    r->s = copy;
+    r->text = r->at = text;
+    status = apply_all(r);
+    if (status == TN_OK) schedule_swap_contents(s, copy);
+  }
+  tn_schedule_free(copy);
+  if (r) runtime_arena_free(&r->arena);
+  free(r);
+  return status;
+}
