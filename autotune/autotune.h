@@ -79,7 +79,9 @@ typedef struct tn_worker_options {
 } tn_worker_options;
 /* Builder and runner over one pool of worker processes. false with a message when the first worker cannot be started. */
 TN_API bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builder *builder, tn_runner *runner);
-/* The worker's side: serves requests on the descriptors until end of file. Options argv: see docs/design.md. Returns the exit status. */
+/* The worker's side: serves requests on the descriptors until end of file (docs/workers.md has the protocol and the options; argv[0] is
+ * skipped when it is no option). The process is the worker's from here on: it gets limits on memory, stack and core files, and what is
+ * printed to standard output goes to standard error. Returns the exit status: 0 end of file, 1 not the protocol, 2 wrong option. */
 TN_API int tn_worker_main(int in_fd, int out_fd, int argc, char **argv);
 
 /* ---- tuning ------------------------------------------------------------------------------------------------------------------ */

@@ -1,0 +1,122 @@
+/* measure.h: the pool of worker processes as the parts of measuring see it.
+ *
+ * A pool runs batches of jobs. A job is one candidate; serving it takes one or more requests to one worker. Everything
+ * happens in the caller's thread, in one poll(2) loop: no thread is made, no signal handler and no signal mask is
+ * touched. A worker that dies, babbles or overruns its time is killed with its process group and replaced, and costs
+ * the job it was serving. */
+#ifndef TENON_AUTOTUNE_MEASURE_H
+#define TENON_AUTOTUNE_MEASURE_H
+
+#include <sys/types.h>
+
+#include "autotune/autotune.h"
+#include "autotune/protocol.h"
+
+enum { MEASURE_TAIL = 512, MEASURE_PHASES = 7 };
+
+/* ---- one worker process (measure_process.c) ------------------------------------------------------------------------
+ */
+
+typedef struct measure_process {
+  pid_t pid;                   /* 0: none */
+  int fd;                      /* our end of the socket that is its standard input and output */
+  int err_fd;                  /* what it writes to its standard error */
+  char tail[MEASURE_TAIL + 1]; /* the end of that */
+  size_t tail_n;
+} measure_process;
+
+/* Starts ARGV in a process group of its own. Returns 0 or an errno. */
+int measure_process_start(measure_process *process, const char *const *argv);
+/* Reads what standard error holds now, without waiting. */
+void measure_process_read_tail(measure_process *process);
+/* Kills the group, reaps, closes. */
+void measure_process_kill(measure_process *process);
+/* For a process whose output ended: waits a moment for its death, then kills. Says how it ended, with its last words.
+ */
+typedef struct measure_death {
+  bool out_of_memory, out_of_cpu; /* as far as can be told */
+  char text[256 + MEASURE_TAIL];
+} measure_death;
+void measure_process_autopsy(measure_process *process, measure_death *death);
+/* Closes its input, gives it a moment to end by itself, then kills. */
+void measure_process_end(measure_process *process);
+
+/* ---- finding the command (measure_find.c) ---------------------------------------------------------------------------
+ */
+
+/* The `tenon` command in malloc memory: a path, or the bare name for posix_spawnp to look up in PATH. PLACES gets, in
+ * words, the places that were looked at in vain. NULL: no memory. */
+char *measure_find_command(runtime_str *places);
+
+/* ---- the pool (measure_pool.c)
+ * --------------------------------------------------------------------------------------- */
+
+typedef enum measure_state { MEASURE_NONE, MEASURE_STARTING, MEASURE_IDLE, MEASURE_BUSY } measure_state;
+
+typedef struct measure_worker {
+  measure_process process;
+  measure_state state;
+  int job;
+  int64_t request_id;
+  uint64_t deadline_ns;
+  runtime_str out; /* bytes to send, out_sent of them gone */
+  size_t out_sent;
+  protocol_decoder in;
+  uint64_t started_ns; /* of the job */
+  uint64_t prepared;   /* hash of the (program, target, seed) whose reference it holds; 0: none */
+} measure_worker;
+
+typedef struct measure_pool {
+  tn_context *ctx;
+  char **command;            /* NULL-terminated argv */
+  char *places;              /* where the command was looked for; NULL when the user gave it */
+  tn_worker_options options; /* no field is left to its default */
+  int n_workers;
+  measure_worker *workers;
+  int64_t next_id;
+  int failed_starts; /* in a row, and why the last one failed */
+  char start_error[1024];
+  int users;            /* builder and runner */
+  uint64_t unprepared;  /* hash of the last (program, target, seed) whose reference could not be made, */
+  int unprepared_times; /* how often that was tried, */
+  tn_measure_error unprepared_error;
+  char *unprepared_why; /* and why */
+} measure_pool;
+
+/* NOT_SENT: the request could not be made, or no worker can be started any more. */
+typedef enum measure_failure {
+  MEASURE_DIED,
+  MEASURE_TIMEOUT,
+  MEASURE_GARBAGE,
+  MEASURE_NO_MEMORY,
+  MEASURE_NOT_SENT
+} measure_failure;
+
+/* What is asked next for a job. header NULL: nothing, the job is over. payload is borrowed until the answer. */
+typedef struct measure_request {
+  json_t *header;
+  const void *payload;
+  size_t payload_bytes;
+  double timeout_s;
+} measure_request;
+
+/* What a batch does with its jobs. Every job gets, in this order, any number of request/reply pairs, and at most one
+ * FAILED as its last. REPLY returns true when the job needs another request. */
+typedef struct measure_batch {
+  int n_jobs, width;   /* jobs; workers used at once */
+  bool exclusive;      /* wait until no worker is starting: something is timed */
+  double *job_seconds; /* out: wall time of each job */
+  measure_request (*request)(void *user, int job, const measure_worker *worker);
+  bool (*reply)(void *user, int job, measure_worker *worker, protocol_message *message);
+  void (*failed)(void *user, int job, const measure_worker *worker, measure_failure kind, const char *why);
+  void *user;
+} measure_batch;
+
+/* NULL with a message when there is no memory or the first worker does not start. It has two users. */
+measure_pool *measure_pool_new(tn_context *ctx, const tn_worker_options *options);
+void measure_pool_release(measure_pool *pool); /* the last user's release frees */
+/* TN_ERROR_WORKER when workers cannot be started any more: jobs not served yet have then FAILED with MEASURE_NOT_SENT.
+ */
+tn_status measure_pool_run(measure_pool *pool, const measure_batch *batch);
+
+#endif

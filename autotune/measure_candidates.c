@@ -1,0 +1,294 @@
+/* Builder and runner over one pool: candidates to requests, answers and failures to measurements. Builds run in
+ * parallel; runs one at a time on the pool's first worker, which keeps the inputs and the reference outputs of the
+ * program it measures. */
+#include <math.h>
+#include <stdio.h>
+
+#include "autotune/measure.h"
+
+enum { MAX_PREPARATIONS = 2, PREPARE_FACTOR = 12 };
+
+static const char *const phase_names[] = {"parse", "lower", "compile", "load", "arguments", "run", "check", NULL};
+_Static_assert(sizeof phase_names / sizeof *phase_names == MEASURE_PHASES + 1, "one name a phase");
+
+const char *const *tn_measure_phases(void) { return phase_names; }
+
+static const struct {
+  tn_measure_error error;
+  const char *word;
+} error_words[] = {
+#define X(name, number, word) {TN_MEASURE_##name, word},
+    TN_MEASURE_ERRORS(X)
+#undef X
+};
+
+static tn_measure_error error_of_word(const char *word) {
+  for (int i = 0; i < RUNTIME_COUNT(error_words); ++i)
+    if (strcmp(error_words[i].word, word) == 0) return error_words[i].error;
+  return TN_MEASURE_UNKNOWN;
+}
+
+/* What a build or a run is doing, in the words of messages, and the class of each way to fail. */
+typedef struct measure_stage {
+  const char *doing;
+  tn_measure_error classes[5]; /* by measure_failure */
+} measure_stage;
+
+#define STAGE(words, died, timeout)                                                               \
+  {                                                                                               \
+    words, {                                                                                      \
+      [MEASURE_DIED] = died, [MEASURE_TIMEOUT] = timeout, [MEASURE_GARBAGE] = TN_MEASURE_UNKNOWN, \
+      [MEASURE_NO_MEMORY] = TN_MEASURE_MEMORY, [MEASURE_NOT_SENT] = TN_MEASURE_UNKNOWN            \
+    }                                                                                             \
+  }
+static const measure_stage build_stage = STAGE("building", TN_MEASURE_COMPILE, TN_MEASURE_BUILD_TIMEOUT);
+static const measure_stage run_stage = STAGE("running", TN_MEASURE_RUNTIME, TN_MEASURE_RUN_TIMEOUT);
+static const measure_stage prepare_stage = STAGE("computing the reference", TN_MEASURE_UNKNOWN, TN_MEASURE_RUN_TIMEOUT);
+
+/* A batch's jobs: job j is candidate which[j]. */
+typedef struct measure_task {
+  measure_pool *pool;
+  const tn_candidate *candidates;
+  tn_measurement *out;
+  int *which;
+} measure_task;
+
+/* ---- measurements --------------------------------------------------------------------------------------------------
+ */
+
+static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt, ...) TN_PRINTF(3, 4);
+static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt, ...) {
+  runtime_str text = {0};
+  va_list args;
+  va_start(args, fmt);
+  runtime_str_addv(&text, fmt, args);
+  va_end(args);
+  free(m->message);
+  m->error = error;
+  m->message = text.data;
+  m->checked = false;
+  m->n_costs = 0;
+}
+
+static void set_failure(tn_measurement *m, const measure_stage *stage, measure_failure kind, double limit_s,
+                        const char *why) {
+  if (kind == MEASURE_TIMEOUT)
+    set_error(m, stage->classes[kind], "%s took longer than the limit of %g s (%s)", stage->doing, limit_s, why);
+  else
+    set_error(m, stage->classes[kind], "%s failed: %s", stage->doing, why);
+}
+
+static void add_phases(tn_measurement *m, const json_t *header) {
+  const json_t *phases = json_object_get(header, "phase_s");
+  for (size_t i = 0; i < MEASURE_PHASES && i < json_array_size(phases); ++i) {
+    double seconds = json_number_value(json_array_get(phases, i));
+    if (seconds > 0) m->phase_s[i] += seconds;
+  }
+}
+
+/* Whether the worker says that it succeeded; takes its error otherwise. */
+static bool take_error(tn_measurement *m, const json_t *header) {
+  add_phases(m, header);
+  tn_measure_error error = error_of_word(protocol_text(header, "error", "unknown"));
+  if (error == TN_MEASURE_NONE) return true;
+  set_error(m, error, "%s", protocol_text(header, "message", "the worker does not say why"));
+  return false;
+}
+
+/* ---- requests ------------------------------------------------------------------------------------------------------
+ */
+
+static json_t *candidate_header(const char *type, const tn_candidate *c, double timeout_s) {
+  return json_pack("{s:s, s:s, s:s, s:I, s:f}", "type", type, "program", c->program, "target", c->target, "seed",
+                   (json_int_t)c->seed, "timeout_s", timeout_s);
+}
+
+/* What pool->unprepared and worker->prepared hold; never 0. */
+static uint64_t reference_key(const tn_candidate *c) {
+  uint64_t h = runtime_hash(c->program, strlen(c->program), c->seed);
+  return runtime_hash(c->target, strlen(c->target), h) | 1;
+}
+
+static bool is_complete(const tn_candidate *c) { return c->program && c->steps && c->target; }
+
+static const char not_text[] = "the candidate's program, steps or target is missing or not valid UTF-8";
+
+/* ---- building ------------------------------------------------------------------------------------------------------
+ */
+
+static measure_request build_request(void *user, int job, const measure_worker *worker) {
+  (void)worker;
+  measure_task *task = user;
+  const tn_candidate *c = &task->candidates[task->which[job]];
+  measure_request request = {.timeout_s = task->pool->options.build_timeout_s};
+  if (is_complete(c)) request.header = candidate_header("build", c, request.timeout_s);
+  if (request.header && json_object_set_new(request.header, "steps", json_string(c->steps)) != 0) {
+    json_decref(request.header);
+    request.header = NULL;
+  }
+  if (!request.header) set_error(&task->out[task->which[job]], TN_MEASURE_INSTANTIATION, "%s", not_text);
+  return request;
+}
+
+static bool build_reply(void *user, int job, measure_worker *worker, protocol_message *message) {
+  (void)worker;
+  measure_task *task = user;
+  tn_measurement *m = &task->out[task->which[job]];
+  if (!take_error(m, message->header)) return false;
+  if (message->payload_bytes == 0) {
+    set_error(m, TN_MEASURE_UNKNOWN, "building failed: the worker sent no object");
+    return false;
+  }
+  m->object = message->payload;
+  m->object_bytes = message->payload_bytes;
+  message->payload = NULL;
+  return false;
+}
+
+static void build_failed(void *user, int job, const measure_worker *worker, measure_failure kind, const char *why) {
+  (void)worker;
+  measure_task *task = user;
+  set_failure(&task->out[task->which[job]], &build_stage, kind, task->pool->options.build_timeout_s, why);
+}
+
+/* ---- running -------------------------------------------------------------------------------------------------------
+ */
+
+static double prepare_limit(const measure_pool *pool) { return PREPARE_FACTOR * pool->options.run_timeout_s; }
+
+static void remember_unprepared(measure_pool *pool, uint64_t key, const tn_measurement *m, bool for_good) {
+  pool->unprepared_times = pool->unprepared == key ? pool->unprepared_times + 1 : 1;
+  if (for_good) pool->unprepared_times = MAX_PREPARATIONS;
+  pool->unprepared = key;
+  pool->unprepared_error = m->error;
+  free(pool->unprepared_why);
+  pool->unprepared_why = m->message ? strdup(m->message) : NULL;
+}
+
+static bool is_hopeless(const measure_pool *pool, uint64_t key) {
+  return pool->unprepared == key && pool->unprepared_times >= MAX_PREPARATIONS;
+}
+
+static measure_request run_request(void *user, int job, const measure_worker *worker) {
+  measure_task *task = user;
+  const tn_candidate *c = &task->candidates[task->which[job]];
+  tn_measurement *m = &task->out[task->which[job]];
+  uint64_t key = reference_key(c);
+  measure_request request = {.timeout_s = task->pool->options.run_timeout_s};
+  if (is_hopeless(task->pool, key)) {
+    const char *why = task->pool->unprepared_why;
+    set_error(m, task->pool->unprepared_error, "%s", why ? why : "the reference could not be computed");
+    return request;
+  }
+  if (worker->prepared != key) {
+    request.timeout_s = prepare_limit(task->pool);
+    request.header = candidate_header("prepare", c, request.timeout_s);
+  } else {
+    request.payload = m->object;
+    request.payload_bytes = m->object_bytes;
+    request.header = candidate_header("run", c, request.timeout_s);
+    if (request.header) json_object_set_new(request.header, "best_s", json_real(isfinite(c->best_s) ? c->best_s : 0));
+  }
+  if (!request.header) set_error(m, TN_MEASURE_INSTANTIATION, "%s", not_text);
+  return request;
+}
+
+static void take_costs(tn_measurement *m, const json_t *header) {
+  const json_t *costs = json_object_get(header, "costs");
+  m->n_costs = (int)RUNTIME_MIN(json_array_size(costs), (size_t)TN_MAX_COSTS);
+  for (int i = 0; i < m->n_costs; ++i) m->costs[i] = json_number_value(json_array_get(costs, (size_t)i));
+  m->checked = json_is_true(json_object_get(header, "checked"));
+  bool is_positive = m->n_costs > 0;
+  for (int i = 0; i < m->n_costs; ++i) is_positive = is_positive && m->costs[i] > 0;
+  if (!is_positive)
+    set_error(m, TN_MEASURE_UNKNOWN, "running failed: the worker sent no time, or one that is not positive");
+}
+
+static bool run_reply(void *user, int job, measure_worker *worker, protocol_message *message) {
+  measure_task *task = user;
+  tn_measurement *m = &task->out[task->which[job]];
+  uint64_t key = reference_key(&task->candidates[task->which[job]]);
+  bool was_prepared = worker->prepared == key;
+  m->max_error = protocol_number(message->header, "max_error", 0);
+  if (!take_error(m, message->header)) {
+    if (!was_prepared) remember_unprepared(task->pool, key, m, true);
+    return false;
+  }
+  if (was_prepared) take_costs(m, message->header);
+  worker->prepared = key;
+  return !was_prepared;
+}
+
+static void run_failed(void *user, int job, const measure_worker *worker, measure_failure kind, const char *why) {
+  measure_task *task = user;
+  tn_measurement *m = &task->out[task->which[job]];
+  uint64_t key = reference_key(&task->candidates[task->which[job]]);
+  bool was_prepared = !worker || worker->prepared == key;
+  if (was_prepared) {
+    set_failure(m, &run_stage, kind, task->pool->options.run_timeout_s, why);
+  } else {
+    set_failure(m, &prepare_stage, kind, prepare_limit(task->pool), why);
+    remember_unprepared(task->pool, key, m, false);
+  }
+}
+
+/* ---- the interfaces ------------------------------------------------------------------------------------------------
+ */
+
+/* Runs the jobs task->which[0 .. n). JOB_SECONDS has n zeros. */
+static tn_status run_batch(measure_task *task, int n, bool is_build, double *job_seconds) {
+  measure_batch batch = {.n_jobs = n,
+                         .width = is_build ? task->pool->options.jobs : 1,
+                         .exclusive = !is_build,
+                         .job_seconds = job_seconds,
+                         .request = is_build ? build_request : run_request,
+                         .reply = is_build ? build_reply : run_reply,
+                         .failed = is_build ? build_failed : run_failed,
+                         .user = task};
+  tn_status status = measure_pool_run(task->pool, &batch);
+  for (int j = 0; j < n; ++j) {
+    tn_measurement *m = &task->out[task->which[j]];
+    *(is_build ? &m->build_s : &m->run_s) += job_seconds[j];
+  }
+  return status;
+}
+
+static tn_status measure(measure_pool *pool, int n, const tn_candidate *candidates, tn_measurement *out,
+                         bool is_build) {
+  if (n <= 0) return TN_OK;
+  measure_task task = {.pool = pool, .candidates = candidates, .out = out, .which = calloc((size_t)n, sizeof(int))};
+  double *job_seconds = calloc((size_t)n, sizeof *job_seconds);
+  int n_jobs = 0;
+  tn_status status = TN_OK;
+  for (int i = 0; task.which && i < n; ++i)
+    if (is_build || (out[i].error == TN_MEASURE_NONE && out[i].object)) task.which[n_jobs++] = i;
+  if (task.which && job_seconds)
+    status = run_batch(&task, n_jobs, is_build, job_seconds);
+  else
+    status = runtime_fail(pool->ctx, TN_ERROR_MEMORY, "out of memory for a batch of %d candidates", n);
+  free(task.which);
+  free(job_seconds);
+  return status;
+}
+
+static tn_status build(void *self, int n, const tn_candidate *candidates, tn_measurement *out) {
+  for (int i = 0; i < n; ++i) out[i] = (tn_measurement){0};
+  return measure(self, n, candidates, out, true);
+}
+
+static tn_status run(void *self, int n, const tn_candidate *candidates, tn_measurement *inout) {
+  return measure(self, n, candidates, inout, false);
+}
+
+static void release(void *self) { measure_pool_release(self); }
+
+bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builder *builder, tn_runner *runner) {
+  if (!ctx || !builder || !runner) {
+    runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_workers_new: an argument is NULL");
+    return false;
+  }
+  measure_pool *pool = measure_pool_new(ctx, options);
+  *builder = (tn_builder){.self = pool, .build = build, .free = release};
+  *runner = (tn_runner){.self = pool, .run = run, .free = release};
+  return pool != NULL;
+}

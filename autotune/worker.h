@@ -1,0 +1,158 @@
+/* worker.h: the worker process's parts as they see each other: programs and references it keeps, what it answers, and
+ * the faults that tests inject. A worker serves one request at a time; everything hangs on one struct worker. */
+#ifndef TENON_AUTOTUNE_WORKER_H
+#define TENON_AUTOTUNE_WORKER_H
+
+#include "autotune/autotune.h"
+#include "autotune/protocol.h"
+#include "codegen/compile.h"
+
+/* ---- answers
+ * --------------------------------------------------------------------------------------------------------- */
+
+/* In the order of tn_measure_phases. */
+typedef enum worker_phase {
+  WORKER_PARSE,
+  WORKER_LOWER,
+  WORKER_COMPILE,
+  WORKER_LOAD,
+  WORKER_ARGUMENTS,
+  WORKER_RUN,
+  WORKER_CHECK,
+  WORKER_PHASES
+} worker_phase;
+
+/* Zero-initialise but for lap_ns. */
+typedef struct worker_answer {
+  tn_measure_error error;
+  runtime_str message;
+  uint64_t lap_ns; /* when the current phase began */
+  double phase_s[WORKER_PHASES];
+  int n_costs;
+  double costs[TN_MAX_COSTS];
+  bool checked;
+  double max_error;
+  codegen_bytes object;
+} worker_answer;
+
+/* Keeps the first error. Always false, so that a step can `return worker_fail(...)`. */
+bool worker_fail(worker_answer *answer, tn_measure_error error, const char *fmt, ...) TN_PRINTF(3, 4);
+/* The context's message; its being out of memory outranks ERROR. Clears the context. */
+bool worker_fail_context(worker_answer *answer, tn_measure_error error, tn_context *ctx);
+/* The time since the last lap goes to PHASE. */
+void worker_lap(worker_answer *answer, worker_phase phase);
+
+/* ---- faults (worker_fault.c)
+ * ------------------------------------------------------------------------------------------- */
+
+/* --inject=REQUEST-FAULT@N: at the N-th request of that kind. X(NAME, "text") */
+#define WORKER_FAULTS(X)                                                                   \
+  X(CRASH, "crash")           /* a segmentation fault */                                   \
+  X(ABORT, "abort")           /* as LLVM's and libstdc++'s fatal errors end */             \
+  X(EXIT, "exit")             /* with status 3 */                                          \
+  X(HANG, "hang")             /* sleeps for ever */                                        \
+  X(SPIN, "spin")             /* computes for ever */                                      \
+  X(EAT_MEMORY, "eat-memory") /* allocates until that fails, and dies of it as C++ does */ \
+  X(GARBAGE, "garbage")       /* answers with bytes that are no message */                 \
+  X(TRUNCATE, "truncate")     /* begins an answer and exits */                             \
+  X(STRANGER, "stranger")     /* answers another request than was made */                  \
+  X(CLOSE, "close")           /* closes its output and sleeps for ever */                  \
+  X(WRONG, "wrong")           /* run: changes one element of the first output */           \
+  X(SPOIL, "spoil")           /* run: changes one element of the first input */            \
+  X(DISAGREE, "disagree")     /* prepare: changes the first element of the reference */    \
+  X(VERSION, "version")       /* hello: claims another protocol version */
+
+typedef enum worker_fault_kind {
+  WORKER_NO_FAULT,
+#define X(name, text) WORKER_##name,
+  WORKER_FAULTS(X)
+#undef X
+} worker_fault_kind;
+
+typedef struct worker_fault {
+  worker_fault_kind kind;
+  char request[16];
+  int64_t at, seen; /* requests of that kind */
+} worker_fault;
+
+bool worker_fault_parse(const char *text, worker_fault *out);
+/* To be called once for every request: the fault that happens at this one. */
+worker_fault_kind worker_fault_next(worker_fault *fault, const char *request);
+/* Those faults that end or hang the process, or spoil its output, happen here; the others are left to the handlers. */
+void worker_fault_strike(worker_fault_kind kind, int out_fd);
+
+/* ---- programs and references (worker_program.c, worker_reference.c)
+ * ------------------------------------------------------ */
+
+/* Inputs and reference outputs of a program, for one seed. Arguments in the kernel's order. */
+typedef struct worker_data {
+  uint64_t seed;
+  int n_args, n_inputs;
+  DLTensor **args;      /* what candidates get */
+  DLTensor **reference; /* outputs only: reference[a - n_inputs] belongs to args[a] */
+  double *scale;        /* the size of a typical element of each reference */
+  double tolerance;     /* of the relative error of floats */
+  uint64_t input_hash;
+} worker_data;
+
+typedef struct worker_program {
+  char *text, *target_text;
+  tn_context *ctx;
+  tn_program *program;
+  tn_target *target;
+  runtime_arena scratch; /* one lowering at a time */
+  int n_args;
+  runtime_kernel_arg *args;
+  worker_data *data; /* NULL until something of it is run */
+  uint64_t used;     /* when, for replacing the least recently used */
+} worker_program;
+
+typedef struct worker {
+  int in_fd, out_fd;
+  protocol_decoder in;
+  worker_fault fault;
+  worker_fault_kind fault_now;
+  int64_t memory_bytes, idle_bytes; /* the limit; address space at the greeting */
+  worker_program programs[4];
+  uint64_t clock;
+} worker;
+
+/* The program and target that a request names, parsed or from the cache. NULL: the answer has the error. */
+worker_program *worker_program_get(worker *w, const json_t *request, worker_answer *answer);
+void worker_program_free(worker_program *p);
+void worker_data_free(worker_data *data);
+/* Lowers and compiles. */
+bool worker_compile(worker_program *p, const tn_schedule *schedule, worker_answer *answer, codegen_bytes *object);
+/* Makes p->data for the seed, if it is not there: inputs, outputs of the unscheduled kernel, verified at sampled points
+ * by tn_evaluate_at. SPOIL: the fault WORKER_DISAGREE. */
+bool worker_prepare_data(worker_program *p, uint64_t seed, bool spoil, worker_answer *answer);
+
+/* ---- checking (worker_check.c)
+ * ---------------------------------------------------------------------------------------- */
+
+int64_t worker_elements(const DLTensor *t);
+/* Bytes that no kernel computes: NaN for floats, 0xA5 for others. */
+void worker_poison(DLTensor *t, tn_dtype dtype);
+/* An element as a double. */
+double worker_element(const DLTensor *t, tn_dtype dtype, int64_t i);
+/* |x - r| / max(|r|, scale) for floats; 0 or infinity for integers, and where an infinity or a NaN is not matched. */
+double worker_error(tn_dtype dtype, double x, double r, double scale);
+/* The size of a typical element: the median of what is not zero. */
+double worker_typical(const DLTensor *t, tn_dtype dtype);
+/* Compares all outputs with the reference: WRONG_ANSWER names the worst element. Raises answer->max_error. */
+bool worker_check_outputs(const worker_program *p, worker_answer *answer);
+uint64_t worker_hash_inputs(const worker_data *data);
+/* " C[3, 4]" */
+void worker_print_element(runtime_str *out, const char *name, const DLTensor *t, int64_t i);
+
+/* ---- requests (worker_build.c, worker_run.c)
+ * ----------------------------------------------------------------------------- */
+
+void worker_build(worker *w, const protocol_message *request, worker_answer *answer);
+void worker_prepare(worker *w, const protocol_message *request, worker_answer *answer);
+void worker_run(worker *w, const protocol_message *request, worker_answer *answer);
+
+/* The name of every candidate's function. */
+#define WORKER_SYMBOL "kernel"
+
+#endif

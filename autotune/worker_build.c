@@ -1,0 +1,19 @@
+/* Requests to build: program text and steps in, an object out. */
+#include "autotune/worker.h"
+
+static bool build_steps(worker_program *p, const char *steps, worker_answer *answer) {
+  tn_schedule *schedule = tn_schedule_new(p->program);
+  bool built = schedule && tn_schedule_replay(schedule, steps) == TN_OK;
+  worker_lap(answer, WORKER_LOWER);
+  if (!built)
+    worker_fail_context(answer, TN_MEASURE_INSTANTIATION, p->ctx);
+  else
+    built = worker_compile(p, schedule, answer, &answer->object);
+  tn_schedule_free(schedule);
+  return built;
+}
+
+void worker_build(worker *w, const protocol_message *request, worker_answer *answer) {
+  worker_program *p = worker_program_get(w, request->header, answer);
+  if (p) build_steps(p, protocol_text(request->header, "steps", "[]"), answer);
+}

@@ -1,0 +1,123 @@
+/* Faults on demand: what a bad candidate does to its worker, for the tests of the tuner's side. */
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "autotune/worker.h"
+
+static const char *const fault_words[] = {[WORKER_NO_FAULT] = "",
+#define X(name, text) [WORKER_##name] = text,
+                                          WORKER_FAULTS(X)
+#undef X
+};
+
+static const char *const request_words[] = {"hello", "build", "prepare", "run"};
+
+static bool is_request(const char *word) {
+  for (int i = 0; i < RUNTIME_COUNT(request_words); ++i)
+    if (strcmp(request_words[i], word) == 0) return true;
+  return false;
+}
+
+bool worker_fault_parse(const char *text, worker_fault *out) {
+  char fault[32];
+  long long at = 0;
+  int n = 0;
+  *out = (worker_fault){0};
+  if (sscanf(text, "%15[a-z]-%31[a-z-]@%lld%n", out->request, fault, &at, &n) != 3 || text[n] || at < 1) return false;
+  out->at = at;
+  for (int i = 1; i < RUNTIME_COUNT(fault_words); ++i)
+    if (strcmp(fault_words[i], fault) == 0) out->kind = (worker_fault_kind)i;
+  return out->kind != WORKER_NO_FAULT && is_request(out->request);
+}
+
+worker_fault_kind worker_fault_next(worker_fault *fault, const char *request) {
+  if (fault->kind == WORKER_NO_FAULT || strcmp(fault->request, request) != 0) return WORKER_NO_FAULT;
+  return ++fault->seen == fault->at ? fault->kind : WORKER_NO_FAULT;
+}
+
+/* ---- striking ------------------------------------------------------------------------------------------------------
+ */
+
+static void crash(int out_fd) {
+  (void)out_fd;
+  signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn it into an exit */
+  raise(SIGSEGV);
+}
+
+static void die_by_abort(int out_fd) {
+  (void)out_fd;
+  signal(SIGABRT, SIG_DFL);
+  abort();
+}
+
+static void leave(int out_fd) {
+  (void)out_fd;
+  _exit(3);
+}
+
+static void hang(int out_fd) {
+  (void)out_fd;
+  for (;;) pause();
+}
+
+static void spin(int out_fd) {
+  (void)out_fd;
+  for (volatile uint64_t n = 0;; ++n) continue;
+}
+
+/* Stops at 64 GiB, should there be no limit: the pages are not touched. */
+static void eat_memory(int out_fd) {
+  static const char words[] = "terminate called after throwing an instance of 'std::bad_alloc'\n";
+  for (int64_t eaten = 0; eaten < (int64_t)64 << 30; eaten += 16 << 20) {
+    volatile char *p = malloc(16 << 20);
+    if (p) {
+      *p = 1;
+      continue;
+    }
+    if (write(STDERR_FILENO, words, sizeof words - 1) > 0) die_by_abort(out_fd);
+  }
+  _exit(4);
+}
+
+static void babble(int out_fd) {
+  protocol_write(out_fd, "C[0, 0] = 42\n", 13);
+  hang(out_fd);
+}
+
+static void truncate_answer(int out_fd) {
+  protocol_write(out_fd, "\x40\0\0\0{\"error\"", 12);
+  _exit(0);
+}
+
+static void answer_stranger(int out_fd) {
+  static const char text[] = "{\"id\":-7,\"error\":\"none\"}";
+  runtime_str out = {0};
+  runtime_str_addn(&out, (char[]){sizeof text - 1, 0, 0, 0}, 4);
+  runtime_str_add(&out, text);
+  protocol_write(out_fd, out.data, out.n);
+  hang(out_fd);
+}
+
+static void close_and_hang(int out_fd) {
+  close(out_fd);
+  close(STDIN_FILENO);
+  hang(out_fd);
+}
+
+static void (*const strikes[])(int) = {
+    [WORKER_CRASH] = crash,
+    [WORKER_ABORT] = die_by_abort,
+    [WORKER_EXIT] = leave,
+    [WORKER_HANG] = hang,
+    [WORKER_SPIN] = spin,
+    [WORKER_EAT_MEMORY] = eat_memory,
+    [WORKER_GARBAGE] = babble,
+    [WORKER_TRUNCATE] = truncate_answer,
+    [WORKER_STRANGER] = answer_stranger,
+    [WORKER_CLOSE] = close_and_hang,
+};
+
+void worker_fault_strike(worker_fault_kind kind, int out_fd) {
+  if ((int)kind < RUNTIME_COUNT(strikes) && strikes[kind]) strikes[kind](out_fd);
+}

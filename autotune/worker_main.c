@@ -1,0 +1,261 @@
+/* The worker process: limits on itself, a greeting, then one answer for every request until its input ends. The process
+ * is the worker's own: it sets limits, keeps strays from its output channel, and dies with whoever started it. */
+#include <fcntl.h>
+#include <float.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "autotune/worker.h"
+
+enum {
+  STACK_BYTES = 16 << 20,
+  THREAD_BYTES = 144 << 20, /* address space that a thread's stack and malloc arena reserve */
+  WATCH_STACK_BYTES = 256 << 10,
+  EXIT_USAGE = 2,
+  EXIT_PROTOCOL = 1
+};
+
+/* ---- answers -------------------------------------------------------------------------------------------------------
+ */
+
+bool worker_fail(worker_answer *answer, tn_measure_error error, const char *fmt, ...) {
+  if (answer->error != TN_MEASURE_NONE) return false;
+  va_list args;
+  va_start(args, fmt);
+  runtime_str_addv(&answer->message, fmt, args);
+  va_end(args);
+  answer->error = error;
+  return false;
+}
+
+bool worker_fail_context(worker_answer *answer, tn_measure_error error, tn_context *ctx) {
+  bool is_memory = tn_context_status(ctx) == TN_ERROR_MEMORY;
+  worker_fail(answer, is_memory ? TN_MEASURE_MEMORY : error, "%s", tn_context_message(ctx));
+  tn_context_clear(ctx);
+  return false;
+}
+
+void worker_lap(worker_answer *answer, worker_phase phase) {
+  uint64_t now = runtime_now_ns();
+  answer->phase_s[phase] += (double)(now - answer->lap_ns) * 1e-9;
+  answer->lap_ns = now;
+}
+
+static const char *error_word(tn_measure_error error) {
+  switch (error) {
+#define X(name, number, word) \
+  case TN_MEASURE_##name:     \
+    return word;
+    TN_MEASURE_ERRORS(X)
+#undef X
+  }
+  return "unknown";
+}
+
+/* JSON has no infinity: the largest double stands for it. */
+static json_t *json_numbers(const double *values, int n) {
+  json_t *list = json_array();
+  for (int i = 0; i < n; ++i) json_array_append_new(list, json_real(fmin(values[i], DBL_MAX)));
+  return list;
+}
+
+static json_t *answer_header(const worker_answer *a) {
+  json_t *header = json_pack("{s:s, s:b, s:f, s:o, s:o}", "error", error_word(a->error), "checked", (int)a->checked,
+                             "max_error", fmin(a->max_error, DBL_MAX), "phase_s",
+                             json_numbers(a->phase_s, WORKER_PHASES), "costs", json_numbers(a->costs, a->n_costs));
+  if (a->error == TN_MEASURE_NONE) return header;
+  json_t *message = json_string(a->message.data ? a->message.data : "");
+  json_object_set_new(header, "message", message ? message : json_string("(a message that is not UTF-8)"));
+  return header;
+}
+
+static bool send_header(worker *w, json_t *header, int64_t id, const codegen_bytes *object) {
+  runtime_str out = {0};
+  bool sent = header && json_object_set_new(header, "id", json_integer(id)) == 0 &&
+              protocol_encode(header, object->data, object->n, &out) && protocol_write(w->out_fd, out.data, out.n);
+  runtime_str_free(&out);
+  json_decref(header);
+  return sent;
+}
+
+/* ---- limits --------------------------------------------------------------------------------------------------------
+ */
+
+/* Lowers a soft limit; the hard one stays. */
+static void limit(int resource, int64_t value) {
+  struct rlimit now;
+  if (getrlimit((__rlimit_resource_t)resource, &now) != 0) return;
+  now.rlim_cur = RUNTIME_MIN((rlim_t)value, now.rlim_max);
+  setrlimit((__rlimit_resource_t)resource, &now);
+}
+
+/* A line of /proc/self/status in bytes: "VmSize", "VmData". */
+static int64_t memory_in_use(const char *name) {
+  char line[256];
+  long long kib = 0;
+  size_t n = strlen(name);
+  FILE *file = fopen("/proc/self/status", "re");
+  while (file && fgets(line, sizeof line, file))
+    if (strncmp(line, name, n) == 0 && line[n] == ':') kib = strtoll(line + n + 1, NULL, 10);
+  if (file) fclose(file);
+  return kib * 1024;
+}
+
+/* Data counts what can be written; address space also what is only reserved, and threads reserve much. */
+static void limit_memory(worker *w, int64_t bytes) {
+  w->memory_bytes = bytes;
+  w->idle_bytes = memory_in_use("VmData");
+  limit(RLIMIT_DATA, w->idle_bytes + bytes);
+  limit(RLIMIT_AS, memory_in_use("VmSize") + bytes + (int64_t)tn_thread_count() * THREAD_BYTES);
+}
+
+/* The tuner's clock ends a request that takes too long; this ends it where the tuner's signal does not reach, behind
+ * ssh. */
+static void limit_cpu(double timeout_s) {
+  struct rusage used;
+  if (timeout_s <= 0 || getrusage(RUSAGE_SELF, &used) != 0) return;
+  double seconds = (double)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + timeout_s * tn_thread_count() + 2;
+  limit(RLIMIT_CPU, (int64_t)fmin(seconds, 1e9));
+}
+
+static bool has_grown(const worker *w) {
+  int64_t kept = 0;
+  for (int i = 0; i < RUNTIME_COUNT(w->programs); ++i) {
+    const worker_data *data = w->programs[i].data;
+    for (int a = 0; data && a < data->n_args; ++a) kept += 2 * (int64_t)tn_array_bytes(data->args[a]);
+  }
+  return w->memory_bytes > 0 && memory_in_use("VmData") - w->idle_bytes - kept > w->memory_bytes / 2;
+}
+
+/* ---- dying in time -------------------------------------------------------------------------------------------------
+ */
+
+/* Waits until the other end of the socket is closed; the main thread, if it is idle, has then a moment to end by
+ * itself. */
+static void *watch(void *user) {
+  struct pollfd input = {.fd = (int)(intptr_t)user, .events = POLLRDHUP};
+  while (poll(&input, 1, -1) <= 0) continue;
+  nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
+  _exit(EXIT_PROTOCOL);
+}
+
+static void start_watch(int in_fd) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  int type;
+  if (getsockopt(in_fd, SOL_SOCKET, SO_TYPE, &type, &(socklen_t){sizeof type}) != 0) return; /* a pipe, a file */
+  if (pthread_attr_init(&attributes) != 0) return;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_attr_setstacksize(&attributes, WATCH_STACK_BYTES);
+  pthread_create(&thread, &attributes, watch, (void *)(intptr_t)in_fd);
+  pthread_attr_destroy(&attributes);
+}
+
+/* The kernel's signal comes when the starting thread ends, at once and whatever this process does. The watch covers
+ * what it cannot: a starter that died before the signal was asked for, and one that is not the parent (a shell in
+ * between). */
+static void die_with_starter(int in_fd) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  start_watch(in_fd);
+}
+
+/* ---- serving -------------------------------------------------------------------------------------------------------
+ */
+
+static const struct {
+  const char *type;
+  void (*serve)(worker *w, const protocol_message *request, worker_answer *answer);
+} handlers[] = {{"build", worker_build}, {"prepare", worker_prepare}, {"run", worker_run}};
+
+static bool greet(worker *w, const protocol_message *request) {
+  int version = w->fault_now == WORKER_VERSION ? PROTOCOL_VERSION + 1 : PROTOCOL_VERSION;
+  int64_t bytes = protocol_int(request->header, "memory_bytes", 0);
+  if (bytes > 0) limit_memory(w, bytes);
+  json_t *header =
+      json_pack("{s:i, s:s, s:i}", "protocol", version, "version", TN_VERSION, "threads", tn_thread_count());
+  return send_header(w, header, protocol_int(request->header, "id", 0), &(codegen_bytes){0});
+}
+
+static bool serve_request(worker *w, const char *type, const protocol_message *request) {
+  worker_answer answer = {.lap_ns = runtime_now_ns()};
+  int i = 0;
+  while (i < RUNTIME_COUNT(handlers) && strcmp(handlers[i].type, type) != 0) ++i;
+  limit_cpu(protocol_number(request->header, "timeout_s", 0));
+  if (i < RUNTIME_COUNT(handlers))
+    handlers[i].serve(w, request, &answer);
+  else
+    worker_fail(&answer, TN_MEASURE_UNKNOWN, "the worker knows no request of type \"%s\"", type);
+  json_t *header = answer_header(&answer);
+  if (header && has_grown(w)) json_object_set_new(header, "retire", json_true());
+  bool has_object = answer.error == TN_MEASURE_NONE && answer.object.data;
+  bool sent =
+      send_header(w, header, protocol_int(request->header, "id", 0), has_object ? &answer.object : &(codegen_bytes){0});
+  runtime_str_free(&answer.message);
+  free(answer.object.data);
+  return sent;
+}
+
+static bool serve(worker *w, const protocol_message *request) {
+  const char *type = protocol_text(request->header, "type", "");
+  w->fault_now = worker_fault_next(&w->fault, type);
+  worker_fault_strike(w->fault_now, w->out_fd);
+  return strcmp(type, "hello") == 0 ? greet(w, request) : serve_request(w, type, request);
+}
+
+static int serve_all(worker *w) {
+  protocol_message request;
+  protocol_read_result read = PROTOCOL_READ;
+  bool answered = true;
+  while (answered && (read = protocol_read(w->in_fd, &w->in, &request)) == PROTOCOL_READ) {
+    answered = serve(w, &request);
+    protocol_message_free(&request);
+  }
+  if (read == PROTOCOL_FAILED) dprintf(STDERR_FILENO, "tenon worker: %s\n", w->in.why);
+  return read == PROTOCOL_END ? 0 : EXIT_PROTOCOL;
+}
+
+/* ---- starting ------------------------------------------------------------------------------------------------------
+ */
+
+/* Standard error is where a worker talks to people: its starter keeps the last words. */
+static bool read_options(worker *w, int argc, char **argv) {
+  static const char inject[] = "--inject=";
+  for (int i = argc > 0 && argv[0][0] != '-' ? 1 : 0; i < argc; ++i) {
+    bool is_inject = strncmp(argv[i], inject, sizeof inject - 1) == 0;
+    if (is_inject && worker_fault_parse(argv[i] + sizeof inject - 1, &w->fault)) continue;
+    if (is_inject)
+      dprintf(STDERR_FILENO, "tenon worker: no such fault: %s (like --inject=run-crash@2)\n", argv[i]);
+    else
+      dprintf(STDERR_FILENO, "tenon worker: unknown option %s (there is --inject=REQUEST-FAULT@N)\n", argv[i]);
+    return false;
+  }
+  return true;
+}
+
+/* What libraries or kernels print must not get between the messages: it goes to standard error. */
+static bool guard_output(worker *w, int out_fd) {
+  w->out_fd = fcntl(out_fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  return w->out_fd >= 0 && (out_fd != STDOUT_FILENO || dup2(STDERR_FILENO, STDOUT_FILENO) >= 0);
+}
+
+int tn_worker_main(int in_fd, int out_fd, int argc, char **argv) {
+  worker w = {.in_fd = in_fd};
+  if (!read_options(&w, argc, argv)) return EXIT_USAGE;
+  if (!guard_output(&w, out_fd)) return EXIT_PROTOCOL;
+  die_with_starter(in_fd);
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_STACK, STACK_BYTES);
+  int status = serve_all(&w);
+  for (int i = 0; i < RUNTIME_COUNT(w.programs); ++i) worker_program_free(&w.programs[i]);
+  protocol_decoder_free(&w.in);
+  close(w.out_fd);
+  return status;
+}

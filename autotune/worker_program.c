@@ -1,0 +1,98 @@
+/* The programs a worker keeps: parsed once, with their target, and the lowering and compiling of their schedules.
+ * Memory stays flat over thousands of candidates: a candidate lives in the scratch arena and in a schedule that is
+ * freed; what its context still gathers goes when the context is made anew. */
+#include "autotune/worker.h"
+
+enum { MAX_CONTEXT_BYTES = 64 << 20 };
+
+static void drop_context(worker_program *p) {
+  tn_context_free(p->ctx);
+  p->ctx = NULL;
+  p->program = NULL;
+  p->target = NULL;
+}
+
+void worker_program_free(worker_program *p) {
+  worker_data_free(p->data);
+  drop_context(p);
+  runtime_arena_free(&p->scratch);
+  free(p->args);
+  free(p->text);
+  free(p->target_text);
+  *p = (worker_program){0};
+}
+
+static worker_program *find(worker *w, const char *text, const char *target) {
+  for (int i = 0; i < RUNTIME_COUNT(w->programs); ++i) {
+    worker_program *p = &w->programs[i];
+    if (p->text && strcmp(p->text, text) == 0 && strcmp(p->target_text, target) == 0) return p;
+  }
+  return NULL;
+}
+
+static worker_program *least_used(worker *w) {
+  worker_program *oldest = &w->programs[0];
+  for (int i = 1; i < RUNTIME_COUNT(w->programs); ++i)
+    if (w->programs[i].used < oldest->used) oldest = &w->programs[i];
+  return oldest;
+}
+
+static bool parse(worker_program *p, worker_answer *answer) {
+  p->ctx = tn_context_new(NULL);
+  if (!p->ctx) return worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for a context");
+  p->program = tn_program_parse(p->ctx, p->text, 0, NULL);
+  if (!p->program) return worker_fail_context(answer, TN_MEASURE_INSTANTIATION, p->ctx);
+  p->target = tn_target_new(p->ctx, p->target_text);
+  if (!p->target) return worker_fail_context(answer, TN_MEASURE_INSTANTIATION, p->ctx);
+  p->n_args = tn_program_arg_count(p->program);
+  free(p->args);
+  p->args = calloc((size_t)RUNTIME_MAX(p->n_args, 1), sizeof *p->args);
+  if (!p->args) return worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for %d arguments", p->n_args);
+  codegen_kernel_args(p->program, p->args);
+  return true;
+}
+
+static bool name_program(worker_program *p, const char *text, const char *target, worker_answer *answer) {
+  p->text = strdup(text);
+  p->target_text = strdup(target);
+  return (p->text && p->target_text) || worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for a program's text");
+}
+
+worker_program *worker_program_get(worker *w, const json_t *request, worker_answer *answer) {
+  const char *text = protocol_text(request, "program", ""), *target = protocol_text(request, "target", "");
+  worker_program *p = find(w, text, target);
+  if (p && p->ctx->arena.total > MAX_CONTEXT_BYTES) drop_context(p);
+  bool is_known = p != NULL;
+  if (!p) {
+    p = least_used(w);
+    worker_program_free(p);
+  }
+  if ((!is_known && !name_program(p, text, target, answer)) || (!p->ctx && !parse(p, answer))) {
+    worker_program_free(p);
+    return NULL;
+  }
+  p->used = ++w->clock;
+  worker_lap(answer, WORKER_PARSE);
+  return p;
+}
+
+static bool lower_and_compile(worker_program *p, const tn_schedule *schedule, worker_answer *answer,
+                              codegen_bytes *object) {
+  tir_func *func = schedule_lower_and_optimize(schedule, WORKER_SYMBOL, &p->scratch);
+  worker_lap(answer, WORKER_LOWER);
+  if (!func) return worker_fail_context(answer, TN_MEASURE_INSTANTIATION, p->ctx);
+  tn_status status = codegen_object(p->ctx, func, p->target, object);
+  worker_lap(answer, WORKER_COMPILE);
+  return status == TN_OK || worker_fail_context(answer, TN_MEASURE_COMPILE, p->ctx);
+}
+
+bool worker_compile(worker_program *p, const tn_schedule *schedule, worker_answer *answer, codegen_bytes *object) {
+  jmp_buf out_of_memory;
+  p->scratch.on_oom = &out_of_memory;
+  bool compiled = setjmp(out_of_memory) == 0
+                      ? lower_and_compile(p, schedule, answer, object)
+                      : worker_fail(answer, TN_MEASURE_MEMORY, "out of memory while the schedule was lowered");
+  p->scratch.on_oom = NULL;
+  runtime_arena_reset(&p->scratch);
+  return compiled;
+}
