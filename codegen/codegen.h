@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* ---- targets ------------------------------------------------------------------------------------------------------------ */
+/* ---- targets --------------------------------------------------------------------------------------------------- */
 
 /* A machine to compile for. Owned by the context. */
 typedef struct tn_target tn_target;
@@ -22,7 +22,7 @@ TN_API int tn_target_threads(const tn_target *target);
 TN_API int tn_target_vector_bytes(const tn_target *target);     /* 64 with AVX-512, 32 AVX, 16 else */
 TN_API int64_t tn_target_cache_bytes(const tn_target *target, int level); /* data cache 1, 2, 3; 0 when unknown */
 
-/* ---- kernels ------------------------------------------------------------------------------------------------------------- */
+/* ---- kernels ---------------------------------------------------------------------------------------------------- */
 
 typedef struct tn_build_options {
   const tn_target *target; /* NULL: native */

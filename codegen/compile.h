@@ -1,4 +1,5 @@
-/* compile.h: code generation as the tuner's workers use it: loop IR to an object in memory, an object to a callable kernel. */
+/* compile.h: code generation as the tuner's workers use it: loop IR to an object in memory, an object to a callable
+ * kernel. */
 #ifndef TENON_CODEGEN_COMPILE_H
 #define TENON_CODEGEN_COMPILE_H
 
@@ -11,11 +12,21 @@ typedef struct codegen_bytes {
   size_t n;
 } codegen_bytes;
 
-/* FUNC has gone through tir_run_pipeline. The object defines one symbol, func->name. */
+typedef enum codegen_form { CODEGEN_OBJECT, CODEGEN_ASSEMBLY, CODEGEN_IR, CODEGEN_BITCODE } codegen_form;
+
+/* FUNC has gone through tir_run_pipeline. The object defines one symbol, func->name. The same input gives the same bytes. */
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
+/* The same in another form; text is NUL-terminated (not counted in n). */
+tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_form form,
+                           codegen_bytes *out);
+/* Writes a file whose suffix says the form: .o .so .s .ll .bc. Nothing is left behind when it fails. */
+tn_status codegen_write(tn_context *ctx, const tir_func *func, const tn_target *target, const char *path);
 /* Links an object into this process (ORC) and wraps its function. ARGS describe the parameters in order. */
-tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const char *name, int n_args, const runtime_kernel_arg *args);
+tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
+                        const runtime_kernel_arg *args);
 /* The argument descriptions of a program's kernel. Returns their number; OUT has room for tn_program_arg_count. */
 int codegen_kernel_args(const tn_program *program, runtime_kernel_arg *out);
+/* The C header that declares a kernel; malloc'ed, NULL with a message. */
+char *codegen_header(tn_context *ctx, const char *name, int n_args, const runtime_kernel_arg *args);
 
 #endif

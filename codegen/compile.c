@@ -1,0 +1,170 @@
+/* compile.c: loop IR to bytes: emission, LLVM's verifier, a short list of passes, LLVM's back end. Every compilation has an
+ * LLVM context of its own (making one costs microseconds), so that nothing accumulates over a tuning run. */
+#include <llvm-c/Analysis.h>
+#include <llvm-c/BitWriter.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+#include "codegen/fatal.h"
+#include "codegen/internal.h"
+
+/* The IR is vectorised and unrolled when it comes here. What earns its time (docs/design.md has the measurements):
+ *   sroa        register tiles and flags become SSA values
+ *   early-cse   address arithmetic shared by unrolled statements
+ *   licm        loads and addresses out of inner loops
+ *   instcombine masks, selects and shuffles in the forms that instruction selection knows */
+static const char pass_list[] =
+    "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg)";
+
+/* One compilation. */
+typedef struct compilation {
+  tn_context *ctx;
+  const tir_func *func;
+  const tn_target *target;
+  codegen_form form;
+  codegen_bytes *out;
+  LLVMTargetMachineRef machine;
+  LLVMContextRef llvm;
+  LLVMModuleRef module;
+  char diagnostic[512]; /* the first error that LLVM reported */
+} compilation;
+
+/* ---- LLVM's errors ------------------------------------------------------------------------------------------ */
+
+static tn_status fail(compilation *c, const char *stage, const char *message) {
+  return runtime_fail(c->ctx, TN_ERROR_CODEGEN, "%s: %s: %s", c->func->name, stage, message);
+}
+
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
+  compilation *c = user;
+  if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || c->diagnostic[0] != '\0') return;
+  char *text = LLVMGetDiagInfoDescription(info);
+  strncpy(c->diagnostic, text, sizeof c->diagnostic - 1);
+  LLVMDisposeMessage(text);
+}
+
+static tn_status check_diagnostic(compilation *c) {
+  return c->diagnostic[0] == '\0' ? TN_OK : fail(c, "LLVM", c->diagnostic);
+}
+
+/* ---- the stations ------------------------------------------------------------------------------------------- */
+
+static void open_module(compilation *c) {
+  c->llvm = LLVMContextCreate();
+  LLVMContextSetDiagnosticHandler(c->llvm, on_diagnostic, c);
+  c->module = LLVMModuleCreateWithNameInContext(c->func->name, c->llvm);
+  LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(c->machine);
+  LLVMSetModuleDataLayout(c->module, layout);
+  LLVMDisposeTargetData(layout);
+  LLVMSetTarget(c->module, c->target->triple);
+}
+
+static tn_status verify(compilation *c) {
+  char *message = NULL;
+  bool broken = LLVMVerifyModule(c->module, LLVMReturnStatusAction, &message);
+  tn_status status = broken ? fail(c, "LLVM's verifier", message) : TN_OK;
+  LLVMDisposeMessage(message);
+  return status;
+}
+
+static tn_status run_passes(compilation *c) {
+  LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
+  LLVMErrorRef error = LLVMRunPasses(c->module, pass_list, c->machine, options);
+  LLVMDisposePassBuilderOptions(options);
+  if (error == NULL) return check_diagnostic(c);
+  char *message = LLVMGetErrorMessage(error);
+  tn_status status = fail(c, "LLVM's passes", message);
+  LLVMDisposeErrorMessage(message);
+  return status;
+}
+
+/* ---- bytes -------------------------------------------------------------------------------------------------- */
+
+static tn_status copy_out(compilation *c, const char *data, size_t n) {
+  char *copy = malloc(n + 1);
+  if (copy == NULL) return runtime_fail(c->ctx, TN_ERROR_MEMORY, "out of memory for %zu bytes of code", n);
+  memcpy(copy, data, n);
+  copy[n] = '\0';
+  *c->out = (codegen_bytes){copy, n};
+  return TN_OK;
+}
+
+static tn_status copy_buffer(compilation *c, LLVMMemoryBufferRef buffer) {
+  tn_status status = copy_out(c, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+  LLVMDisposeMemoryBuffer(buffer);
+  return status;
+}
+
+static tn_status emit_machine_code(compilation *c) {
+  char *message = NULL;
+  LLVMMemoryBufferRef buffer = NULL;
+  LLVMCodeGenFileType type = c->form == CODEGEN_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
+  if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->module, type, &message, &buffer)) {
+    tn_status status = fail(c, "LLVM's back end", message);
+    LLVMDisposeMessage(message);
+    return status;
+  }
+  tn_status status = check_diagnostic(c);
+  if (status == TN_OK) return copy_buffer(c, buffer);
+  LLVMDisposeMemoryBuffer(buffer);
+  return status;
+}
+
+static tn_status emit_ir(compilation *c) {
+  char *text = LLVMPrintModuleToString(c->module);
+  tn_status status = copy_out(c, text, strlen(text));
+  LLVMDisposeMessage(text);
+  return status;
+}
+
+static tn_status emit_form(compilation *c) {
+  switch (c->form) {
+    case CODEGEN_OBJECT:
+    case CODEGEN_ASSEMBLY: return emit_machine_code(c);
+    case CODEGEN_IR: return emit_ir(c);
+    case CODEGEN_BITCODE: return copy_buffer(c, LLVMWriteBitcodeToMemoryBuffer(c->module));
+  }
+  return TN_ERROR_INTERNAL;
+}
+
+/* ---- all together ------------------------------------------------------------------------------------------- */
+
+static tn_status compile_module(compilation *c) {
+  tn_status status = codegen_emit_module(c->ctx, c->func, c->target, c->module);
+  if (status == TN_OK) status = verify(c);
+  if (status == TN_OK) status = run_passes(c);
+  return status == TN_OK ? emit_form(c) : status;
+}
+
+/* After a fatal error in LLVM its objects are in an unknown state: they are leaked, and the session's machine with them. */
+static tn_status compile_guarded(compilation *c) {
+  codegen_guard guard;
+  if (setjmp(guard.back) != 0) {
+    codegen_session_abandon(codegen_session_of(c->ctx));
+    return fail(c, "LLVM gave up", guard.message);
+  }
+  codegen_guard_enter(&guard);
+  open_module(c);
+  tn_status status = compile_module(c);
+  LLVMDisposeModule(c->module);
+  LLVMContextDispose(c->llvm);
+  codegen_guard_leave(&guard);
+  return status;
+}
+
+tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_form form,
+                           codegen_bytes *out) {
+  if (ctx == NULL || func == NULL || out == NULL) return TN_ERROR_ARGUMENT;
+  *out = (codegen_bytes){NULL, 0};
+  codegen_session *session = codegen_session_of(ctx);
+  target = codegen_target_or_native(ctx, target);
+  if (session == NULL || target == NULL) return tn_context_status(ctx);
+  tn_status status = codegen_check_name(ctx, func->name);
+  if (status != TN_OK) return status;
+  compilation c = {.ctx = ctx, .func = func, .target = target, .form = form, .out = out};
+  c.machine = codegen_machine(session, target);
+  return c.machine != NULL ? compile_guarded(&c) : tn_context_status(ctx);
+}
+
+tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out) {
+  return codegen_bytes_of(ctx, func, target, CODEGEN_OBJECT, out);
+}

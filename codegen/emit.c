@@ -1,0 +1,193 @@
+/* emit.c: a module from a loop IR function: types, declarations, attributes, and the kernel function itself:
+ * int32_t name(const T *in..., T *out...), which returns 0, or 1 when scratch memory ran out. */
+#include "codegen/emit.h"
+
+#include <stdio.h>
+
+/* ---- failing ------------------------------------------------------------------------------------------------ */
+
+void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  if (!m->failed) runtime_fail(m->ctx, status, "%s: %s", m->func->name, text);
+  m->failed = true;
+}
+
+/* ---- types and constants ------------------------------------------------------------------------------------ */
+
+LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes) {
+  return lanes == 1 ? m->dtypes[dtype] : LLVMVectorType(m->dtypes[dtype], (unsigned)lanes);
+}
+
+LLVMTypeRef codegen_memory_type(codegen_emitter *m, tn_dtype dtype, int lanes) {
+  return codegen_type(m, dtype == TN_BOOL ? TN_U8 : dtype, lanes);
+}
+
+LLVMValueRef codegen_i64(codegen_emitter *m, int64_t value) { return LLVMConstInt(m->i64, (uint64_t)value, true); }
+
+unsigned codegen_element_bytes(const tir_buffer *buffer) { return (unsigned)tn_dtype_bytes(buffer->dtype); }
+
+LLVMValueRef codegen_splat(codegen_emitter *m, LLVMValueRef scalar, int lanes) {
+  if (lanes == 1) return scalar;
+  LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), (unsigned)lanes);
+  LLVMValueRef poison = LLVMGetPoison(type), zero = LLVMConstInt(m->i32, 0, false);
+  LLVMValueRef first = LLVMBuildInsertElement(m->builder, poison, scalar, zero, "");
+  LLVMValueRef zeros = LLVMConstNull(LLVMVectorType(m->i32, (unsigned)lanes));
+  return LLVMBuildShuffleVector(m->builder, first, poison, zeros, "");
+}
+
+static void init_types(codegen_emitter *m) {
+  m->i1 = LLVMInt1TypeInContext(m->llvm);
+  m->i8 = LLVMInt8TypeInContext(m->llvm);
+  m->i32 = LLVMInt32TypeInContext(m->llvm);
+  m->i64 = LLVMInt64TypeInContext(m->llvm);
+  m->ptr = LLVMPointerTypeInContext(m->llvm, 0);
+  for (int i = 0; i < TN_DTYPE_COUNT; i++) {
+    m->dtypes[i] = LLVMIntTypeInContext(m->llvm, 8 * (unsigned)tn_dtype_bytes((tn_dtype)i));
+  }
+  m->dtypes[TN_BOOL] = m->i1;
+  m->dtypes[TN_F32] = LLVMFloatTypeInContext(m->llvm);
+  m->dtypes[TN_F64] = LLVMDoubleTypeInContext(m->llvm);
+}
+
+/* ---- calls -------------------------------------------------------------------------------------------------- */
+
+LLVMValueRef codegen_intrinsic(codegen_emitter *m, const char *name, int n_types, LLVMTypeRef *types, int n_args,
+                               LLVMValueRef *args) {
+  unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
+  LLVMValueRef function = LLVMGetIntrinsicDeclaration(m->module, id, types, (size_t)n_types);
+  LLVMTypeRef type = LLVMGlobalGetValueType(function);
+  return LLVMBuildCall2(m->builder, type, function, args, (unsigned)n_args, "");
+}
+
+LLVMValueRef codegen_call_extern(codegen_emitter *m, const char *name, LLVMTypeRef result, int n, LLVMTypeRef *types,
+                                 LLVMValueRef *args) {
+  LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)n, false);
+  LLVMValueRef function = LLVMGetNamedFunction(m->module, name);
+  if (function == NULL) {
+    function = LLVMAddFunction(m->module, name, type);
+    codegen_add_attribute(m, function, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
+  }
+  return LLVMBuildCall2(m->builder, type, function, args, (unsigned)n, "");
+}
+
+/* ---- functions and attributes ------------------------------------------------------------------------------- */
+
+void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned index, const char *name, uint64_t value) {
+  unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+  LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(m->llvm, kind, value));
+}
+
+static void add_text_attribute(codegen_emitter *m, LLVMValueRef function, const char *name, const char *value) {
+  LLVMAttributeRef attribute =
+      LLVMCreateStringAttribute(m->llvm, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
+  LLVMAddAttributeAtIndex(function, (unsigned)LLVMAttributeFunctionIndex, attribute);
+}
+
+/* Without the two widths LLVM splits 64-byte vectors on processors that it thinks slow with them. */
+static void add_target_attributes(codegen_emitter *m, LLVMValueRef function) {
+  char bits[16];
+  snprintf(bits, sizeof bits, "%d", 8 * m->target->vector_bytes);
+  add_text_attribute(m, function, "target-cpu", m->target->cpu);
+  if (*m->target->features != '\0') add_text_attribute(m, function, "target-features", m->target->features);
+  add_text_attribute(m, function, "prefer-vector-width", bits);
+  add_text_attribute(m, function, "min-legal-vector-width", bits);
+  codegen_add_attribute(m, function, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
+}
+
+LLVMValueRef codegen_add_function(codegen_emitter *m, const char *name, LLVMTypeRef type, LLVMLinkage linkage) {
+  LLVMValueRef function = LLVMAddFunction(m->module, name, type);
+  LLVMSetLinkage(function, linkage);
+  add_target_attributes(m, function);
+  LLVMPositionBuilderAtEnd(m->builder, LLVMAppendBasicBlockInContext(m->llvm, function, "entry"));
+  return function;
+}
+
+void codegen_pointer_attributes(codegen_emitter *m, LLVMValueRef function, int param, const tir_buffer *buffer,
+                                unsigned align) {
+  unsigned index = (unsigned)param + 1;
+  codegen_add_attribute(m, function, index, "noalias", 0);
+  codegen_add_attribute(m, function, index, "nonnull", 0);
+  codegen_add_attribute(m, function, index, "nocapture", 0);
+  codegen_add_attribute(m, function, index, "align", align);
+  if (buffer->is_input) codegen_add_attribute(m, function, index, "readonly", 0);
+  LLVMSetValueName2(LLVMGetParam(function, (unsigned)param), buffer->name, strlen(buffer->name));
+}
+
+LLVMBasicBlockRef codegen_new_block(codegen_emitter *m, const char *name) {
+  return LLVMAppendBasicBlockInContext(m->llvm, m->frame->function, name);
+}
+
+/* ---- bindings ----------------------------------------------------------------------------------------------- */
+
+codegen_binding *codegen_bind(codegen_emitter *m, const void *what, LLVMValueRef value) {
+  codegen_binding *binding = RUNTIME_NEW(&m->arena, codegen_binding);
+  if (binding == NULL || !codegen_map_put(&m->frame->bindings, what, binding)) {
+    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    return NULL;
+  }
+  *binding = (codegen_binding){value, {INT64_MIN, INT64_MAX}, 1};
+  return binding;
+}
+
+void codegen_unbind(codegen_emitter *m, const void *what) { codegen_map_put(&m->frame->bindings, what, NULL); }
+
+codegen_binding *codegen_find(codegen_emitter *m, const void *what) {
+  return codegen_map_get(&m->frame->bindings, what);
+}
+
+/* ---- the kernel --------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef add_kernel(codegen_emitter *m) {
+  const tir_func *f = m->func;
+  LLVMTypeRef *types = RUNTIME_NEW_ARRAY(&m->arena, LLVMTypeRef, f->n_params + 1);
+  if (types == NULL) return NULL;
+  for (int i = 0; i < f->n_params; i++) types[i] = m->ptr;
+  LLVMTypeRef type = LLVMFunctionType(m->i32, types, (unsigned)f->n_params, false);
+  LLVMValueRef kernel = codegen_add_function(m, f->name, type, LLVMExternalLinkage);
+  for (int i = 0; i < f->n_params; i++) {
+    codegen_pointer_attributes(m, kernel, i, f->params[i], codegen_element_bytes(f->params[i]));
+  }
+  return kernel;
+}
+
+static void fill_kernel(codegen_emitter *m) {
+  codegen_frame frame = {.function = add_kernel(m)};
+  if (frame.function == NULL) {
+    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    return;
+  }
+  m->frame = &frame;
+  frame.entry = LLVMGetInsertBlock(m->builder);
+  for (int i = 0; i < m->func->n_params; i++) {
+    codegen_binding *b = codegen_bind(m, m->func->params[i], LLVMGetParam(frame.function, (unsigned)i));
+    if (b != NULL) b->align = codegen_element_bytes(m->func->params[i]);
+  }
+  codegen_emit_scratch(m, m->func->body);
+  codegen_emit_stmt(m, m->func->body);
+  LLVMValueRef zero = LLVMConstInt(m->i32, 0, false);
+  codegen_emit_return(m, frame.failed != NULL ? LLVMBuildLoad2(m->builder, m->i32, frame.failed, "failed") : zero);
+  codegen_map_free(&frame.bindings);
+  RUNTIME_VEC_FREE(&frame.heap);
+}
+
+static void release(codegen_emitter *m) {
+  LLVMDisposeBuilder(m->builder);
+  codegen_map_free(&m->values);
+  codegen_map_free(&m->indices);
+  codegen_map_free(&m->ranges);
+  runtime_arena_free(&m->arena);
+}
+
+tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_target *target, LLVMModuleRef module) {
+  codegen_emitter m = {.ctx = ctx, .func = func, .target = target, .module = module};
+  m.llvm = LLVMGetModuleContext(module);
+  m.builder = LLVMCreateBuilderInContext(m.llvm);
+  init_types(&m);
+  fill_kernel(&m);
+  release(&m);
+  return m.failed ? tn_context_status(ctx) : TN_OK;
+}

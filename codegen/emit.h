@@ -1,0 +1,146 @@
+/* emit.h: emitting LLVM IR from loop IR: what the emit_*.c files share.
+ *
+ * How values are held: integers and floats at their dtype, bool as i1 (a byte in memory), lanes > 1 as vectors. Loop
+ * variables are i64 phis. An expression made of loop variables and constants whose interval fits its dtype ("index
+ * expression") is emitted in i64 where an address, a bound or a comparison wants it; everything else in its own type.
+ * Evaluating an expression makes no basic block: what it must not touch is reached by selecting a safe address (element 0
+ * of the buffer), so that a value may be memoised within a statement.
+ * Failing: codegen_emit_fail keeps the first message; emission goes on with poison values and is thrown away at the end. */
+#ifndef TENON_CODEGEN_EMIT_H
+#define TENON_CODEGEN_EMIT_H
+
+#include "codegen/internal.h"
+
+/* ---- a map from addresses to addresses that is emptied in O(1) ------------------------------------------------ */
+
+typedef struct codegen_slot {
+  const void *key;
+  void *value;
+  unsigned generation;
+} codegen_slot;
+
+/* Zero-initialise. */
+typedef struct codegen_map {
+  codegen_slot *slots;
+  size_t n, capacity;
+  unsigned generation;
+} codegen_map;
+
+void *codegen_map_get(const codegen_map *map, const void *key);
+bool codegen_map_put(codegen_map *map, const void *key, void *value); /* false: no memory */
+void codegen_map_clear(codegen_map *map);
+void codegen_map_free(codegen_map *map);
+
+/* ---- the emitter ---------------------------------------------------------------------------------------------- */
+
+/* What a loop variable or a buffer is in the function being filled. */
+typedef struct codegen_binding {
+  LLVMValueRef value;  /* variable: i64; buffer: pointer */
+  tir_interval range;  /* variable */
+  unsigned align;      /* buffer: known alignment of its first element */
+} codegen_binding;
+
+/* One LLVM function being filled: the kernel, or the body of a parallel loop. */
+typedef struct codegen_frame {
+  LLVMValueRef function;
+  LLVMBasicBlockRef entry;    /* scratch is made here */
+  codegen_map bindings;       /* tir_var or tir_buffer -> codegen_binding */
+  int64_t stack_bytes;        /* taken by allocas so far */
+  RUNTIME_VEC(LLVMValueRef) heap; /* to be freed before returning */
+  bool is_parallel;           /* the body of a parallel loop: loops inside stay serial */
+  LLVMValueRef failed;        /* kernel: an i32 alloca set by failing parallel bodies, or NULL */
+} codegen_frame;
+
+typedef struct codegen_emitter {
+  tn_context *ctx;
+  const tir_func *func;
+  const tn_target *target;
+  LLVMContextRef llvm;
+  LLVMModuleRef module;
+  LLVMBuilderRef builder;
+  LLVMTypeRef dtypes[TN_DTYPE_COUNT]; /* in registers */
+  LLVMTypeRef i1, i8, i32, i64, ptr;
+  runtime_arena arena;
+  codegen_frame *frame;
+  codegen_map values;  /* tir_expr -> its value in this statement */
+  codegen_map indices; /* tir_expr -> its i64 value in this statement */
+  codegen_map ranges;  /* tir_expr -> its interval, or codegen_no_range */
+  int depth, n_parallel;
+  bool failed;
+} codegen_emitter;
+
+/* ---- emit.c: types, constants, calls, functions --------------------------------------------------------------- */
+
+void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
+LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes);
+/* The type in memory: bool is a byte. */
+LLVMTypeRef codegen_memory_type(codegen_emitter *m, tn_dtype dtype, int lanes);
+LLVMValueRef codegen_i64(codegen_emitter *m, int64_t value);
+LLVMValueRef codegen_splat(codegen_emitter *m, LLVMValueRef scalar, int lanes);
+/* Calls an overloaded intrinsic: TYPES are what it is overloaded on. */
+LLVMValueRef codegen_intrinsic(codegen_emitter *m, const char *name, int n_types, LLVMTypeRef *types, int n_args,
+                               LLVMValueRef *args);
+/* Calls an external C function, declared on first use. ATTRIBUTE: of its return value, or NULL. */
+LLVMValueRef codegen_call_extern(codegen_emitter *m, const char *name, LLVMTypeRef result, int n, LLVMTypeRef *types,
+                                 LLVMValueRef *args);
+/* A function with the target's attributes and an entry block, where the builder then stands. */
+LLVMValueRef codegen_add_function(codegen_emitter *m, const char *name, LLVMTypeRef type, LLVMLinkage linkage);
+void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned index, const char *name, uint64_t value);
+LLVMBasicBlockRef codegen_new_block(codegen_emitter *m, const char *name);
+/* Binds in the current frame; the new binding, or NULL. */
+codegen_binding *codegen_bind(codegen_emitter *m, const void *what, LLVMValueRef value);
+void codegen_unbind(codegen_emitter *m, const void *what);
+/* NULL when WHAT is not bound here. */
+codegen_binding *codegen_find(codegen_emitter *m, const void *what);
+/* Parameter attributes for a pointer to BUFFER. */
+void codegen_pointer_attributes(codegen_emitter *m, LLVMValueRef function, int param, const tir_buffer *buffer,
+                                unsigned align);
+unsigned codegen_element_bytes(const tir_buffer *buffer);
+
+/* ---- emit_expr.c, emit_arith.c, emit_math.c ---------------------------------------------------------------------- */
+
+typedef LLVMValueRef (*codegen_handler)(codegen_emitter *m, const tir_expr *e);
+
+LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e);
+LLVMValueRef codegen_cast(codegen_emitter *m, const tir_expr *e);
+LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e);
+LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e);
+/* Floor division and modulo of integers, total (tir/ir.h). */
+LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e);
+/* A // B or A % B in a signed type, by a positive constant; NONNEGATIVE: A is known to be. */
+LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, int64_t b, bool nonnegative);
+
+/* ---- emit_index.c ------------------------------------------------------------------------------------------------- */
+
+/* Whether E is an index expression, and its interval. */
+bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *range);
+/* A scalar integer in i64. */
+LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e);
+/* Whether vector E is base + stride * lane, with base and stride uniform. */
+bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride);
+LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);
+
+/* ---- emit_memory.c ------------------------------------------------------------------------------------------------ */
+
+LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e);
+void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);
+
+/* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c ------------------------------------------------------------------- */
+
+void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s);
+/* for (i = begin; i < end; i++) body, known to run at least once; RANGE is what i may be. */
+void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end, tir_interval range);
+/* What a loop's variable may be (needed to know what cannot overflow), and its extent. */
+tir_interval codegen_loop_range(codegen_emitter *m, const tir_stmt *s, tir_interval *extent);
+void codegen_emit_parallel(codegen_emitter *m, const tir_stmt *s);
+/* Makes the scratch of a frame's body, but not that of parallel loops inside; to be called at the frame's entry. */
+void codegen_emit_scratch(codegen_emitter *m, const tir_stmt *body);
+/* Releases the frame's scratch and returns the value. */
+void codegen_emit_return(codegen_emitter *m, LLVMValueRef value);
+/* The builder goes to a new block when CONDITION (i1) holds; codegen_end_if closes it. */
+LLVMBasicBlockRef codegen_begin_if(codegen_emitter *m, LLVMValueRef condition);
+void codegen_end_if(codegen_emitter *m, LLVMBasicBlockRef after);
+/* Forgets memoised values: at each statement. */
+void codegen_forget(codegen_emitter *m);
+
+#endif

@@ -1,0 +1,118 @@
+/* emit_arith.c: integer division towards minus infinity, total; absolute values; casts. */
+#include "codegen/emit.h"
+
+static LLVMValueRef splat_int(codegen_emitter *m, LLVMTypeRef type, int64_t value, int lanes) {
+  return codegen_splat(m, LLVMConstInt(type, (uint64_t)value, true), lanes);
+}
+
+/* ---- division ----------------------------------------------------------------------------------------------- */
+
+/* The quotient or remainder that C gives, moved to the floor: one less, or b more, when the remainder is not zero and has
+ * not the sign of b. b is neither 0 nor -1. */
+static LLVMValueRef floor_signed(codegen_emitter *m, tir_op op, LLVMValueRef a, LLVMValueRef b) {
+  LLVMTypeRef type = LLVMTypeOf(a);
+  LLVMValueRef zero = LLVMConstNull(type);
+  LLVMValueRef r = LLVMBuildSRem(m->builder, a, b, "");
+  LLVMValueRef differs = LLVMBuildICmp(m->builder, LLVMIntSLT, LLVMBuildXor(m->builder, r, b, ""), zero, "");
+  LLVMValueRef moves = LLVMBuildAnd(m->builder, LLVMBuildICmp(m->builder, LLVMIntNE, r, zero, ""), differs, "");
+  if (op == TIR_FLOORMOD) {
+    return LLVMBuildAdd(m->builder, r, LLVMBuildSelect(m->builder, moves, b, zero, ""), "");
+  }
+  LLVMValueRef q = LLVMBuildSDiv(m->builder, a, b, "");
+  return LLVMBuildAdd(m->builder, q, LLVMBuildSExt(m->builder, moves, type, ""), "");
+}
+
+static LLVMValueRef constant_like(LLVMValueRef a, int64_t value, codegen_emitter *m) {
+  LLVMTypeRef type = LLVMTypeOf(a);
+  bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
+  return vector ? splat_int(m, LLVMGetElementType(type), value, (int)LLVMGetVectorSize(type))
+                : LLVMConstInt(type, (uint64_t)value, true);
+}
+
+/* Powers of two: an arithmetic shift and a mask are floor division and modulo for negative numbers too. */
+LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, int64_t b, bool nonnegative) {
+  LLVMValueRef by = constant_like(a, b, m);
+  if ((b & (b - 1)) == 0) {
+    if (op == TIR_FLOORMOD) return LLVMBuildAnd(m->builder, a, constant_like(a, b - 1, m), "");
+    LLVMValueRef shift = constant_like(a, __builtin_ctzll((uint64_t)b), m);
+    return nonnegative ? LLVMBuildLShr(m->builder, a, shift, "") : LLVMBuildAShr(m->builder, a, shift, "");
+  }
+  if (!nonnegative) return floor_signed(m, op, a, by);
+  return op == TIR_FLOORMOD ? LLVMBuildURem(m->builder, a, by, "") : LLVMBuildUDiv(m->builder, a, by, "");
+}
+
+/* Any divisor: x // 0 = x % 0 = 0 and x // -1 = -x, both without executing a division that traps. */
+static LLVMValueRef divide_signed(codegen_emitter *m, tir_op op, LLVMValueRef a, LLVMValueRef b) {
+  LLVMValueRef zero = constant_like(a, 0, m), one = constant_like(a, 1, m), minus = constant_like(a, -1, m);
+  LLVMValueRef is_zero = LLVMBuildICmp(m->builder, LLVMIntEQ, b, zero, "");
+  LLVMValueRef is_minus = LLVMBuildICmp(m->builder, LLVMIntEQ, b, minus, "");
+  LLVMValueRef special = LLVMBuildOr(m->builder, is_zero, is_minus, "");
+  LLVMValueRef safe = LLVMBuildSelect(m->builder, special, one, b, "");
+  LLVMValueRef value = floor_signed(m, op, a, safe);
+  if (op == TIR_FLOORMOD) return LLVMBuildSelect(m->builder, special, zero, value, "");
+  LLVMValueRef negated = LLVMBuildSelect(m->builder, is_minus, LLVMBuildNeg(m->builder, a, ""), value, "");
+  return LLVMBuildSelect(m->builder, is_zero, zero, negated, "");
+}
+
+static LLVMValueRef divide_unsigned(codegen_emitter *m, tir_op op, LLVMValueRef a, LLVMValueRef b) {
+  LLVMValueRef zero = constant_like(a, 0, m), one = constant_like(a, 1, m);
+  LLVMValueRef is_zero = LLVMBuildICmp(m->builder, LLVMIntEQ, b, zero, "");
+  LLVMValueRef safe = LLVMBuildSelect(m->builder, is_zero, one, b, "");
+  LLVMValueRef value = op == TIR_FLOORMOD ? LLVMBuildURem(m->builder, a, safe, "") : LLVMBuildUDiv(m->builder, a, safe, "");
+  return LLVMBuildSelect(m->builder, is_zero, zero, value, "");
+}
+
+/* bool: b is 1 (the quotient is a, the remainder 0) or 0 (both are 0). */
+static LLVMValueRef divide_bool(codegen_emitter *m, tir_op op, LLVMValueRef a, LLVMValueRef b) {
+  return op == TIR_FLOORMOD ? LLVMConstNull(LLVMTypeOf(a)) : LLVMBuildAnd(m->builder, a, b, "");
+}
+
+LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e) {
+  LLVMValueRef a = codegen_value(m, e->arg[0]);
+  tir_interval range;
+  int64_t by;
+  bool is_signed = tn_dtype_is_signed(e->dtype), known = codegen_index_range(m, e->arg[0], &range);
+  if (e->dtype != TN_BOOL && tir_is_int(e->arg[1], &by) && by > 0) {
+    return codegen_divide_by(m, e->op, a, by, !is_signed || (known && range.lo >= 0));
+  }
+  LLVMValueRef b = codegen_value(m, e->arg[1]);
+  if (e->dtype == TN_BOOL) return divide_bool(m, e->op, a, b);
+  return is_signed ? divide_signed(m, e->op, a, b) : divide_unsigned(m, e->op, a, b);
+}
+
+/* ---- absolute value ----------------------------------------------------------------------------------------- */
+
+LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e) {
+  LLVMTypeRef type = codegen_type(m, e->dtype, e->lanes);
+  LLVMValueRef args[] = {codegen_value(m, e->arg[0]), LLVMConstInt(m->i1, 0, false)};
+  if (tn_dtype_is_float(e->dtype)) return codegen_intrinsic(m, "llvm.fabs", 1, &type, 1, args);
+  return tn_dtype_is_signed(e->dtype) ? codegen_intrinsic(m, "llvm.abs", 1, &type, 2, args) : args[0];
+}
+
+/* ---- casts -------------------------------------------------------------------------------------------------- */
+
+/* Saturating; NaN gives 0. */
+static LLVMValueRef float_to_int(codegen_emitter *m, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {
+  LLVMTypeRef types[] = {type, LLVMTypeOf(value)};
+  return codegen_intrinsic(m, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", 2, types, 1, &value);
+}
+
+static LLVMValueRef to_bool(codegen_emitter *m, LLVMValueRef value, bool from_float) {
+  LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(value));
+  return from_float ? LLVMBuildFCmp(m->builder, LLVMRealUNE, value, zero, "")
+                    : LLVMBuildICmp(m->builder, LLVMIntNE, value, zero, "");
+}
+
+LLVMValueRef codegen_cast(codegen_emitter *m, const tir_expr *e) {
+  tn_dtype from = (tn_dtype)e->arg[0]->dtype, to = (tn_dtype)e->dtype;
+  bool from_float = tn_dtype_is_float(from), to_float = tn_dtype_is_float(to);
+  LLVMValueRef value = codegen_value(m, e->arg[0]);
+  LLVMTypeRef type = codegen_type(m, to, e->lanes);
+  if (from == to) return value;
+  if (to == TN_BOOL) return to_bool(m, value, from_float);
+  if (from_float && to_float) return LLVMBuildFPCast(m->builder, value, type, "");
+  if (from_float) return float_to_int(m, value, type, tn_dtype_is_signed(to));
+  if (!to_float) return LLVMBuildIntCast2(m->builder, value, type, tn_dtype_is_signed(from), "");
+  return tn_dtype_is_signed(from) ? LLVMBuildSIToFP(m->builder, value, type, "")
+                                  : LLVMBuildUIToFP(m->builder, value, type, "");
+}

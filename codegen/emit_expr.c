@@ -1,0 +1,188 @@
+/* emit_expr.c: values of expressions: one handler an operator. */
+#include "codegen/emit.h"
+
+enum { MAX_DEPTH = 4000 }; /* of nesting; deeper expressions end in an error instead of a stack overflow */
+
+static bool is_unsigned(const tir_expr *e) { return !tn_dtype_is_signed(e->dtype); }
+
+static bool is_float(const tir_expr *e) { return tn_dtype_is_float(e->dtype); }
+
+/* ---- leaves ------------------------------------------------------------------------------------------------- */
+
+static LLVMValueRef emit_int(codegen_emitter *m, const tir_expr *e) {
+  return LLVMConstInt(m->dtypes[e->dtype], (uint64_t)e->u.i, true);
+}
+
+static LLVMValueRef emit_float(codegen_emitter *m, const tir_expr *e) {
+  return LLVMConstReal(m->dtypes[e->dtype], e->u.f);
+}
+
+static LLVMValueRef emit_var(codegen_emitter *m, const tir_expr *e) {
+  const codegen_binding *binding = codegen_find(m, e->u.var);
+  if (binding != NULL) return LLVMBuildTrunc(m->builder, binding->value, m->dtypes[e->dtype], "");
+  codegen_emit_fail(m, TN_ERROR_INTERNAL, "the variable %s is used outside its loop", e->u.var->name);
+  return LLVMGetPoison(m->dtypes[e->dtype]);
+}
+
+static LLVMValueRef emit_unexpected(codegen_emitter *m, const tir_expr *e) {
+  codegen_emit_fail(m, TN_ERROR_INTERNAL, "%s reached code generation: it is no loop IR", tir_op_table[e->op].name);
+  return LLVMGetPoison(codegen_type(m, e->dtype, e->lanes));
+}
+
+/* ---- arithmetic --------------------------------------------------------------------------------------------- */
+
+/* A multiply that feeds an add may become one instruction. */
+static LLVMValueRef contract(LLVMValueRef value) {
+  if (LLVMIsAInstruction(value) && LLVMCanValueUseFastMathFlags(value)) {
+    LLVMSetFastMathFlags(value, LLVMFastMathAllowContract);
+  }
+  return value;
+}
+
+static LLVMValueRef emit_arithmetic(codegen_emitter *m, const tir_expr *e) {
+  static const struct {
+    LLVMOpcode of_int, of_float, of_bool;
+  } opcodes[] = {
+      [TIR_ADD] = {LLVMAdd, LLVMFAdd, LLVMOr},   /* bool: the sum, wrapped by "!= 0" */
+      [TIR_SUB] = {LLVMSub, LLVMFSub, LLVMXor},
+      [TIR_MUL] = {LLVMMul, LLVMFMul, LLVMAnd},
+      [TIR_DIV] = {LLVMSDiv, LLVMFDiv, LLVMAnd}, /* floats only */
+  };
+  LLVMValueRef a = codegen_value(m, e->arg[0]), b = codegen_value(m, e->arg[1]);
+  LLVMOpcode opcode = is_float(e) ? opcodes[e->op].of_float : opcodes[e->op].of_int;
+  if (e->dtype == TN_BOOL) opcode = opcodes[e->op].of_bool;
+  LLVMValueRef value = LLVMBuildBinOp(m->builder, opcode, a, b, "");
+  return is_float(e) ? contract(value) : value;
+}
+
+static LLVMValueRef emit_float_division(codegen_emitter *m, const tir_expr *e) {
+  if (is_float(e)) return emit_arithmetic(m, e);
+  codegen_emit_fail(m, TN_ERROR_INTERNAL, "/ of integers reached code generation");
+  return LLVMGetPoison(codegen_type(m, e->dtype, e->lanes));
+}
+
+static LLVMValueRef compare(codegen_emitter *m, tir_op op, const tir_expr *a, LLVMValueRef x, LLVMValueRef y) {
+  static const struct {
+    LLVMIntPredicate of_signed, of_unsigned;
+    LLVMRealPredicate of_float;
+  } predicates[] = {
+      [TIR_EQ] = {LLVMIntEQ, LLVMIntEQ, LLVMRealOEQ},   [TIR_NE] = {LLVMIntNE, LLVMIntNE, LLVMRealUNE},
+      [TIR_LT] = {LLVMIntSLT, LLVMIntULT, LLVMRealOLT}, [TIR_LE] = {LLVMIntSLE, LLVMIntULE, LLVMRealOLE},
+      [TIR_GT] = {LLVMIntSGT, LLVMIntUGT, LLVMRealOGT}, [TIR_GE] = {LLVMIntSGE, LLVMIntUGE, LLVMRealOGE},
+  };
+  if (is_float(a)) return LLVMBuildFCmp(m->builder, predicates[op].of_float, x, y, "");
+  LLVMIntPredicate predicate = is_unsigned(a) ? predicates[op].of_unsigned : predicates[op].of_signed;
+  return LLVMBuildICmp(m->builder, predicate, x, y, "");
+}
+
+/* MIN(a,b) = a < b ? a : b, MAX with >, also for NaN and signed zeros. */
+static LLVMValueRef emit_min_max(codegen_emitter *m, const tir_expr *e) {
+  LLVMValueRef a = codegen_value(m, e->arg[0]), b = codegen_value(m, e->arg[1]);
+  LLVMValueRef first = compare(m, e->op == TIR_MIN ? TIR_LT : TIR_GT, e, a, b);
+  return LLVMBuildSelect(m->builder, first, a, b, "");
+}
+
+/* ---- comparisons and booleans ------------------------------------------------------------------------------- */
+
+static LLVMValueRef emit_comparison(codegen_emitter *m, const tir_expr *e) {
+  tir_interval range;
+  const tir_expr *a = e->arg[0], *b = e->arg[1];
+  bool wide = e->lanes == 1 && codegen_index_range(m, a, &range) && codegen_index_range(m, b, &range);
+  LLVMValueRef x = wide ? codegen_index(m, a) : codegen_value(m, a);
+  LLVMValueRef y = wide ? codegen_index(m, b) : codegen_value(m, b);
+  return compare(m, e->op, a, x, y);
+}
+
+static LLVMValueRef emit_boolean(codegen_emitter *m, const tir_expr *e) {
+  LLVMValueRef a = codegen_value(m, e->arg[0]), b = codegen_value(m, e->arg[1]);
+  return e->op == TIR_AND ? LLVMBuildAnd(m->builder, a, b, "") : LLVMBuildOr(m->builder, a, b, "");
+}
+
+static LLVMValueRef emit_not(codegen_emitter *m, const tir_expr *e) {
+  return LLVMBuildNot(m->builder, codegen_value(m, e->arg[0]), "");
+}
+
+static LLVMValueRef emit_select(codegen_emitter *m, const tir_expr *e) {
+  LLVMValueRef c = codegen_value(m, e->arg[0]), a = codegen_value(m, e->arg[1]), b = codegen_value(m, e->arg[2]);
+  return LLVMBuildSelect(m->builder, c, a, b, "");
+}
+
+/* ---- vectors ------------------------------------------------------------------------------------------------ */
+
+static LLVMValueRef emit_broadcast(codegen_emitter *m, const tir_expr *e) {
+  return codegen_splat(m, codegen_value(m, e->arg[0]), e->lanes);
+}
+
+static LLVMValueRef emit_ramp(codegen_emitter *m, const tir_expr *e) {
+  LLVMValueRef *steps = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, e->lanes);
+  if (steps == NULL) return emit_unexpected(m, e);
+  for (int i = 0; i < e->lanes; i++) steps[i] = LLVMConstInt(m->dtypes[e->dtype], (uint64_t)(e->u.i * i), true);
+  LLVMValueRef base = codegen_splat(m, codegen_value(m, e->arg[0]), e->lanes);
+  return LLVMBuildAdd(m->builder, base, LLVMConstVector(steps, e->lanes), "");
+}
+
+/* ---- the table ---------------------------------------------------------------------------------------------- */
+
+static const codegen_handler handlers[TIR_OP_COUNT] = {
+    [TIR_INT] = emit_int,
+    [TIR_FLOAT] = emit_float,
+    [TIR_VAR] = emit_var,
+    [TIR_READ] = emit_unexpected,
+    [TIR_REDUCE] = emit_unexpected,
+    [TIR_LOAD] = codegen_emit_load,
+    [TIR_ADD] = emit_arithmetic,
+    [TIR_SUB] = emit_arithmetic,
+    [TIR_MUL] = emit_arithmetic,
+    [TIR_DIV] = emit_float_division,
+    [TIR_FLOORDIV] = codegen_division,
+    [TIR_FLOORMOD] = codegen_division,
+    [TIR_MIN] = emit_min_max,
+    [TIR_MAX] = emit_min_max,
+    [TIR_EQ] = emit_comparison,
+    [TIR_NE] = emit_comparison,
+    [TIR_LT] = emit_comparison,
+    [TIR_LE] = emit_comparison,
+    [TIR_GT] = emit_comparison,
+    [TIR_GE] = emit_comparison,
+    [TIR_AND] = emit_boolean,
+    [TIR_OR] = emit_boolean,
+    [TIR_NOT] = emit_not,
+    [TIR_SELECT] = emit_select,
+    [TIR_CAST] = codegen_cast,
+    [TIR_RAMP] = emit_ramp,
+    [TIR_BROADCAST] = emit_broadcast,
+    [TIR_POW] = codegen_math,
+    [TIR_EXP] = codegen_math,
+    [TIR_LOG] = codegen_math,
+    [TIR_SQRT] = codegen_math,
+    [TIR_RSQRT] = codegen_math,
+    [TIR_TANH] = codegen_math,
+    [TIR_SIGMOID] = codegen_math,
+    [TIR_ERF] = codegen_math,
+    [TIR_SIN] = codegen_math,
+    [TIR_COS] = codegen_math,
+    [TIR_FLOOR] = codegen_math,
+    [TIR_CEIL] = codegen_math,
+    [TIR_ROUND] = codegen_math,
+    [TIR_ABS] = codegen_abs,
+};
+
+LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {
+  LLVMValueRef known = codegen_map_get(&m->values, e);
+  if (known != NULL) return known;
+  if (m->depth >= MAX_DEPTH) {
+    codegen_emit_fail(m, TN_ERROR_CODEGEN, "an expression is nested deeper than %d", MAX_DEPTH);
+    return LLVMGetPoison(codegen_type(m, e->dtype, e->lanes));
+  }
+  m->depth++;
+  LLVMValueRef value = handlers[e->op](m, e);
+  m->depth--;
+  codegen_map_put(&m->values, e, value);
+  return value;
+}
+
+void codegen_forget(codegen_emitter *m) {
+  codegen_map_clear(&m->values);
+  codegen_map_clear(&m->indices);
+  codegen_map_clear(&m->ranges);
+}

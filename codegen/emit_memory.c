@@ -1,0 +1,246 @@
+/* emit_memory.c: loads and stores. A vector access is one of
+ *   uniform      all lanes the same element       scalar access and splat
+ *   contiguous   base + lane                      vector access; with a mask llvm.masked.load / store
+ *   reversed     base - lane                      vector access and reversal
+ *   strided      base + 2..4 * lane               vector loads that together cover it, and shuffles
+ *   scattered    anything else                    lane by lane (hardware gathers are slower than that where we measured)
+ * A masked access that is not contiguous loads element 0, which every buffer has, on the lanes that are off. */
+#include "codegen/emit.h"
+
+enum { MAX_SHUFFLED_STRIDE = 4 };
+
+/* An access, taken apart. */
+typedef struct access {
+  const tir_buffer *buffer;
+  LLVMValueRef pointer;
+  unsigned align;            /* of an element */
+  int lanes;
+  const tir_expr *index;     /* NULL: element 0 of a scalar buffer */
+  const tir_expr *predicate; /* or NULL */
+  bool linear;
+  int64_t stride;            /* linear vectors */
+} access;
+
+static access take_apart(codegen_emitter *m, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
+                         const tir_expr *predicate) {
+  access a = {.buffer = buffer, .lanes = 1, .predicate = predicate};
+  codegen_binding *binding = codegen_find(m, buffer);
+  if (binding == NULL || n_index > 1) {
+    codegen_emit_fail(m, TN_ERROR_INTERNAL, "%s is %s", buffer->name, n_index > 1 ? "not flat" : "used outside its scope");
+    a.pointer = LLVMGetPoison(m->ptr);
+    return a;
+  }
+  a.pointer = binding->value;
+  a.align = codegen_element_bytes(buffer);
+  if (n_index == 1) a.index = index[0];
+  if (a.index != NULL) a.lanes = a.index->lanes;
+  a.linear = a.lanes > 1 && codegen_is_linear(m, a.index, &a.stride);
+  return a;
+}
+
+/* ---- addresses ---------------------------------------------------------------------------------------------- */
+
+/* INBOUNDS must not be claimed for an access that a mask may switch off. */
+static LLVMValueRef element(codegen_emitter *m, const access *a, LLVMValueRef index, bool inbounds) {
+  LLVMTypeRef type = codegen_memory_type(m, a->buffer->dtype, 1);
+  return inbounds ? LLVMBuildInBoundsGEP2(m->builder, type, a->pointer, &index, 1, "")
+                  : LLVMBuildGEP2(m->builder, type, a->pointer, &index, 1, "");
+}
+
+static LLVMValueRef scalar_index(codegen_emitter *m, const access *a) {
+  return a->index != NULL ? codegen_index(m, a->index) : codegen_i64(m, 0);
+}
+
+static LLVMValueRef offset(codegen_emitter *m, LLVMValueRef base, int64_t by) {
+  return by == 0 ? base : LLVMBuildNSWAdd(m->builder, base, codegen_i64(m, by), "");
+}
+
+/* ---- plain accesses ----------------------------------------------------------------------------------------- */
+
+static LLVMValueRef load_at(codegen_emitter *m, const access *a, LLVMValueRef index, int lanes) {
+  LLVMTypeRef type = codegen_memory_type(m, a->buffer->dtype, lanes);
+  LLVMValueRef value = LLVMBuildLoad2(m->builder, type, element(m, a, index, true), "");
+  LLVMSetAlignment(value, a->align);
+  return value;
+}
+
+static void store_at(codegen_emitter *m, const access *a, LLVMValueRef index, LLVMValueRef value) {
+  LLVMSetAlignment(LLVMBuildStore(m->builder, value, element(m, a, index, true)), a->align);
+}
+
+static LLVMValueRef lane_of(codegen_emitter *m, LLVMValueRef vector, int lane) {
+  return LLVMBuildExtractElement(m->builder, vector, LLVMConstInt(m->i32, (unsigned)lane, false), "");
+}
+
+static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from) {
+  LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, n);
+  if (mask == NULL) {
+    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    return a;
+  }
+  for (int i = 0; i < n; i++) mask[i] = LLVMConstInt(m->i32, (uint64_t)from[i], false);
+  return LLVMBuildShuffleVector(m->builder, a, b, LLVMConstVector(mask, (unsigned)n), "");
+}
+
+static LLVMValueRef reverse(codegen_emitter *m, LLVMValueRef vector, int lanes) {
+  int *from = RUNTIME_NEW_ARRAY(&m->arena, int, lanes);
+  if (from == NULL) return vector;
+  for (int i = 0; i < lanes; i++) from[i] = lanes - 1 - i;
+  return shuffle(m, vector, LLVMGetPoison(LLVMTypeOf(vector)), lanes, from);
+}
+
+/* base + stride * lane by `stride` vector loads. The last one is moved down so that it ends at the last element needed:
+ * nothing outside the first and the last element is read. */
+static LLVMValueRef load_strided(codegen_emitter *m, const access *a, LLVMValueRef base) {
+  int lanes = a->lanes, stride = (int)a->stride;
+  int *from = RUNTIME_NEW_ARRAY(&m->arena, int, lanes);
+  LLVMValueRef result = NULL;
+  if (from == NULL) return LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, lanes));
+  for (int part = 0; part < stride; part++) {
+    int start = RUNTIME_MIN(part * lanes, stride * (lanes - 1) + 1 - lanes);
+    LLVMValueRef loaded = load_at(m, a, offset(m, base, start), lanes);
+    for (int lane = 0; lane < lanes; lane++) {
+      int at = lane * stride - part * lanes, moved = lane * stride - start;
+      from[lane] = at >= 0 && at < lanes ? lanes + moved : lane;
+    }
+    if (result == NULL) result = LLVMGetPoison(LLVMTypeOf(loaded));
+    result = shuffle(m, result, loaded, lanes, from);
+  }
+  return result;
+}
+
+static LLVMValueRef load_linear(codegen_emitter *m, const access *a) {
+  LLVMValueRef base = codegen_linear_base(m, a->index);
+  if (a->stride == 0) return codegen_splat(m, load_at(m, a, base, 1), a->lanes);
+  if (a->stride == 1) return load_at(m, a, base, a->lanes);
+  if (a->stride == -1) return reverse(m, load_at(m, a, offset(m, base, 1 - a->lanes), a->lanes), a->lanes);
+  if (a->stride > 1 && a->stride <= MAX_SHUFFLED_STRIDE && a->lanes >= 4) return load_strided(m, a, base);
+  LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, a->lanes));
+  for (int lane = 0; lane < a->lanes; lane++) {
+    LLVMValueRef at = LLVMConstInt(m->i32, (unsigned)lane, false);
+    LLVMValueRef value = load_at(m, a, offset(m, base, a->stride * lane), 1);
+    result = LLVMBuildInsertElement(m->builder, result, value, at, "");
+  }
+  return result;
+}
+
+static LLVMValueRef widen_lane(codegen_emitter *m, const access *a, LLVMValueRef indices, int lane) {
+  return LLVMBuildIntCast2(m->builder, lane_of(m, indices, lane), m->i64,
+                           tn_dtype_is_signed((tn_dtype)a->index->dtype), "");
+}
+
+/* INDICES: a vector of integers, valid on every lane. */
+static LLVMValueRef load_lanes(codegen_emitter *m, const access *a, LLVMValueRef indices) {
+  LLVMValueRef result = LLVMGetPoison(codegen_memory_type(m, a->buffer->dtype, a->lanes));
+  for (int lane = 0; lane < a->lanes; lane++) {
+    LLVMValueRef value = load_at(m, a, widen_lane(m, a, indices, lane), 1);
+    result = LLVMBuildInsertElement(m->builder, result, value, LLVMConstInt(m->i32, (unsigned)lane, false), "");
+  }
+  return result;
+}
+
+/* ---- masked accesses ---------------------------------------------------------------------------------------- */
+
+static LLVMValueRef or_zero(codegen_emitter *m, LLVMValueRef condition, LLVMValueRef value) {
+  return LLVMBuildSelect(m->builder, condition, value, LLVMConstNull(LLVMTypeOf(value)), "");
+}
+
+static LLVMValueRef load_masked(codegen_emitter *m, const access *a, LLVMValueRef mask) {
+  LLVMTypeRef types[] = {codegen_memory_type(m, a->buffer->dtype, a->lanes), m->ptr};
+  LLVMValueRef pointer = element(m, a, codegen_linear_base(m, a->index), false);
+  LLVMValueRef args[] = {pointer, LLVMConstInt(m->i32, a->align, false), mask, LLVMConstNull(types[0])};
+  return codegen_intrinsic(m, "llvm.masked.load", 2, types, 4, args);
+}
+
+/* Loads nothing that a false predicate forbids: the index becomes 0 there. */
+static LLVMValueRef load_guarded(codegen_emitter *m, const access *a, LLVMValueRef mask) {
+  LLVMValueRef value;
+  if (a->lanes == 1) {
+    value = load_at(m, a, or_zero(m, mask, scalar_index(m, a)), 1);
+  } else if (a->linear && a->stride == 0) {
+    LLVMTypeRef type = LLVMTypeOf(mask);
+    LLVMValueRef any = codegen_intrinsic(m, "llvm.vector.reduce.or", 1, &type, 1, &mask);
+    value = codegen_splat(m, load_at(m, a, or_zero(m, any, codegen_linear_base(m, a->index)), 1), a->lanes);
+  } else if (a->linear && a->stride == 1) {
+    return load_masked(m, a, mask);
+  } else {
+    value = load_lanes(m, a, or_zero(m, mask, codegen_value(m, a->index)));
+  }
+  return or_zero(m, mask, value);
+}
+
+LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
+  access a = take_apart(m, e->u.buffer, tir_n_index(e), e->arg, tir_predicate(e));
+  LLVMValueRef value;
+  if (a.align == 0) return LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
+  if (a.predicate != NULL) value = load_guarded(m, &a, codegen_value(m, a.predicate));
+  else if (a.lanes == 1) value = load_at(m, &a, scalar_index(m, &a), 1);
+  else value = a.linear ? load_linear(m, &a) : load_lanes(m, &a, codegen_value(m, a.index));
+  if (e->dtype != TN_BOOL) return value;
+  return LLVMBuildICmp(m->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
+}
+
+/* ---- stores ------------------------------------------------------------------------------------------------- */
+
+static void store_lanes(codegen_emitter *m, const access *a, LLVMValueRef value) {
+  LLVMValueRef base = a->linear ? codegen_linear_base(m, a->index) : NULL;
+  LLVMValueRef indices = a->linear ? NULL : codegen_value(m, a->index);
+  for (int lane = 0; lane < a->lanes; lane++) {
+    LLVMValueRef at = a->linear ? offset(m, base, a->stride * lane) : widen_lane(m, a, indices, lane);
+    store_at(m, a, at, lane_of(m, value, lane));
+  }
+}
+
+static void store_masked(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
+  LLVMTypeRef types[] = {LLVMTypeOf(value), m->ptr};
+  LLVMValueRef pointer = element(m, a, codegen_linear_base(m, a->index), false);
+  LLVMValueRef args[] = {value, pointer, LLVMConstInt(m->i32, a->align, false), mask};
+  codegen_intrinsic(m, "llvm.masked.store", 2, types, 4, args);
+}
+
+static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
+  LLVMTypeRef wide = LLVMVectorType(m->i64, (unsigned)a->lanes);
+  bool is_signed = tn_dtype_is_signed((tn_dtype)a->index->dtype);
+  LLVMValueRef indices = LLVMBuildIntCast2(m->builder, codegen_value(m, a->index), wide, is_signed, "");
+  LLVMTypeRef types[] = {LLVMTypeOf(value), LLVMVectorType(m->ptr, (unsigned)a->lanes)};
+  LLVMValueRef args[] = {value, element(m, a, indices, false), LLVMConstInt(m->i32, a->align, false), mask};
+  codegen_intrinsic(m, "llvm.masked.scatter", 2, types, 4, args);
+}
+
+static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value) {
+  if (a->predicate != NULL) {
+    LLVMValueRef mask = codegen_value(m, a->predicate);
+    if (a->linear && a->stride == 1) store_masked(m, a, value, mask);
+    else scatter_masked(m, a, value, mask);
+  } else if (a->linear && a->stride == 1) {
+    store_at(m, a, codegen_linear_base(m, a->index), value);
+  } else if (a->linear && a->stride == -1) {
+    LLVMValueRef base = codegen_linear_base(m, a->index);
+    store_at(m, a, offset(m, base, 1 - a->lanes), reverse(m, value, a->lanes));
+  } else {
+    store_lanes(m, a, value);
+  }
+}
+
+static void store_scalar(codegen_emitter *m, const access *a, LLVMValueRef value) {
+  LLVMValueRef index = scalar_index(m, a);
+  if (a->predicate == NULL) {
+    store_at(m, a, index, value);
+    return;
+  }
+  LLVMBasicBlockRef after = codegen_begin_if(m, codegen_value(m, a->predicate));
+  store_at(m, a, index, value);
+  codegen_end_if(m, after);
+}
+
+void codegen_emit_store(codegen_emitter *m, const tir_stmt *s) {
+  access a = take_apart(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
+  if (a.align == 0) return;
+  LLVMValueRef value = codegen_value(m, s->u.store.value);
+  if (s->u.store.value->lanes == 1) value = codegen_splat(m, value, a.lanes);
+  if (a.buffer->dtype == TN_BOOL) {
+    value = LLVMBuildZExt(m->builder, value, codegen_memory_type(m, TN_BOOL, a.lanes), "");
+  }
+  if (a.lanes == 1) store_scalar(m, &a, value);
+  else store_vector(m, &a, value);
+}

@@ -1,0 +1,248 @@
+/* emit_parallel.c: parallel loops. The body becomes a function of its own,
+ *     i32 name.body.N(noalias pointers..., i64 variables..., i64 begin, i64 end)
+ * so that what it uses keeps its noalias; a trampoline `name.parallel.N` unpacks the closure, computes this thread's
+ * contiguous share and calls it. libgomp runs the trampoline on each thread. A body that finds no scratch memory returns 1,
+ * which is collected in the closure. */
+#include "codegen/emit.h"
+
+#include <stdio.h>
+
+/* What a body takes from outside: variables and buffers bound around it. */
+typedef struct capture {
+  const void *what;
+  const tir_buffer *buffer; /* NULL: a variable */
+  codegen_binding outer;
+} capture;
+
+typedef struct outline {
+  codegen_emitter *m;
+  const tir_stmt *loop;
+  codegen_map seen;
+  RUNTIME_VEC(capture) captures;
+  LLVMTypeRef *types;      /* of the body's parameters: captures, begin, end */
+  LLVMTypeRef closure;     /* {captures..., begin, end, i32 failed} */
+  LLVMTypeRef body_type;
+  LLVMValueRef body, trampoline;
+  tir_interval range;
+} outline;
+
+static int n_params(const outline *o) { return o->captures.n + 2; }
+
+/* ---- finding captures --------------------------------------------------------------------------------------- */
+
+static void add_capture(outline *o, const void *what, const tir_buffer *buffer) {
+  const codegen_binding *binding = codegen_find(o->m, what);
+  if (binding == NULL || codegen_map_get(&o->seen, what) != NULL) return;
+  capture c = {what, buffer, *binding};
+  if (!codegen_map_put(&o->seen, what, o) || !RUNTIME_PUSH(&o->captures, c)) {
+    codegen_emit_fail(o->m, TN_ERROR_MEMORY, "out of memory while generating code");
+  }
+}
+
+static tir_walk capture_expr(void *user, const tir_expr *e) {
+  if (e->op == TIR_VAR) add_capture(user, e->u.var, NULL);
+  if (e->op == TIR_LOAD) add_capture(user, e->u.buffer, e->u.buffer);
+  return TIR_WALK_ON;
+}
+
+static tir_walk capture_stmt(void *user, const tir_stmt *s) {
+  if (s->kind == TIR_STORE) add_capture(user, s->u.store.buffer, s->u.store.buffer);
+  return TIR_WALK_ON;
+}
+
+static bool find_captures(outline *o) {
+  tir_visitor visitor = {capture_stmt, capture_expr, o};
+  tir_walk_stmt(o->loop->u.loop.body, &visitor);
+  codegen_map_free(&o->seen);
+  o->types = RUNTIME_NEW_ARRAY(&o->m->arena, LLVMTypeRef, o->captures.n + 3);
+  if (o->types == NULL) return false;
+  for (int i = 0; i < o->captures.n; i++) o->types[i] = o->captures.data[i].buffer != NULL ? o->m->ptr : o->m->i64;
+  o->types[o->captures.n] = o->types[o->captures.n + 1] = o->m->i64;
+  o->types[o->captures.n + 2] = o->m->i32;
+  o->body_type = LLVMFunctionType(o->m->i32, o->types, (unsigned)n_params(o), false);
+  o->closure = LLVMStructTypeInContext(o->m->llvm, o->types, (unsigned)n_params(o) + 1, false);
+  return true;
+}
+
+/* ---- the body ----------------------------------------------------------------------------------------------- */
+
+static void bind_captures(outline *o) {
+  for (int i = 0; i < o->captures.n; i++) {
+    const capture *c = &o->captures.data[i];
+    codegen_binding *binding = codegen_bind(o->m, c->what, LLVMGetParam(o->body, (unsigned)i));
+    if (binding == NULL) return;
+    binding->range = c->outer.range;
+    binding->align = c->outer.align;
+    if (c->buffer != NULL) codegen_pointer_attributes(o->m, o->body, i, c->buffer, c->outer.align);
+  }
+}
+
+static void fill_body(outline *o, int number) {
+  codegen_emitter *m = o->m;
+  char name[256];
+  snprintf(name, sizeof name, "%s.body.%d", m->func->name, number);
+  codegen_frame frame = {.is_parallel = true}, *outer = m->frame;
+  o->body = frame.function = codegen_add_function(m, name, o->body_type, LLVMInternalLinkage);
+  codegen_add_attribute(m, o->body, (unsigned)LLVMAttributeFunctionIndex, "noinline", 0);
+  frame.entry = LLVMGetInsertBlock(m->builder);
+  m->frame = &frame;
+  codegen_forget(m);
+  bind_captures(o);
+  codegen_emit_scratch(m, o->loop->u.loop.body);
+  LLVMValueRef begin = LLVMGetParam(o->body, (unsigned)o->captures.n);
+  LLVMValueRef end = LLVMGetParam(o->body, (unsigned)o->captures.n + 1);
+  codegen_emit_do_while(m, o->loop, begin, end, o->range); /* a share is never empty */
+  codegen_emit_return(m, LLVMConstInt(m->i32, 0, false));
+  codegen_map_free(&frame.bindings);
+  RUNTIME_VEC_FREE(&frame.heap);
+  m->frame = outer;
+  codegen_forget(m);
+}
+
+/* ---- the trampoline ----------------------------------------------------------------------------------------- */
+
+static LLVMValueRef field(outline *o, LLVMValueRef closure, int index) {
+  return LLVMBuildStructGEP2(o->m->builder, o->closure, closure, (unsigned)index, "");
+}
+
+static LLVMValueRef load_field(outline *o, LLVMValueRef closure, int index) {
+  return LLVMBuildLoad2(o->m->builder, o->types[index], field(o, closure, index), "");
+}
+
+static LLVMValueRef smaller(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b) {
+  return LLVMBuildSelect(m->builder, LLVMBuildICmp(m->builder, LLVMIntSLT, a, b, ""), a, b, "");
+}
+
+/* Replaces begin and end, the last two of ARGS, by the share of this thread: shares differ by one iteration at most. */
+static void take_share(codegen_emitter *m, LLVMValueRef *begin, LLVMValueRef *end) {
+  LLVMValueRef thread = codegen_call_extern(m, "omp_get_thread_num", m->i32, 0, NULL, NULL);
+  LLVMValueRef threads = codegen_call_extern(m, "omp_get_num_threads", m->i32, 0, NULL, NULL);
+  thread = LLVMBuildZExt(m->builder, thread, m->i64, "thread");
+  threads = LLVMBuildZExt(m->builder, threads, m->i64, "threads");
+  LLVMValueRef total = LLVMBuildNSWSub(m->builder, *end, *begin, "");
+  LLVMValueRef each = LLVMBuildUDiv(m->builder, total, threads, ""), rest = LLVMBuildURem(m->builder, total, threads, "");
+  LLVMValueRef skipped = LLVMBuildNSWMul(m->builder, each, thread, "");
+  skipped = LLVMBuildNSWAdd(m->builder, skipped, smaller(m, thread, rest), "");
+  LLVMValueRef one_more = LLVMBuildICmp(m->builder, LLVMIntSLT, thread, rest, "");
+  LLVMValueRef count = LLVMBuildNSWAdd(m->builder, each, LLVMBuildZExt(m->builder, one_more, m->i64, ""), "");
+  *begin = LLVMBuildNSWAdd(m->builder, *begin, skipped, "begin");
+  *end = LLVMBuildNSWAdd(m->builder, *begin, count, "end");
+}
+
+static void run_share(outline *o, LLVMValueRef closure) {
+  codegen_emitter *m = o->m;
+  int n = n_params(o);
+  LLVMValueRef *args = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, n);
+  if (args == NULL) return;
+  for (int i = 0; i < n; i++) args[i] = load_field(o, closure, i);
+  take_share(m, &args[n - 2], &args[n - 1]);
+  LLVMBasicBlockRef after = codegen_begin_if(m, LLVMBuildICmp(m->builder, LLVMIntSLT, args[n - 2], args[n - 1], ""));
+  LLVMValueRef failed = LLVMBuildCall2(m->builder, o->body_type, o->body, args, (unsigned)n, "");
+  LLVMBuildAtomicRMW(m->builder, LLVMAtomicRMWBinOpOr, field(o, closure, n), failed, LLVMAtomicOrderingMonotonic, false);
+  codegen_end_if(m, after);
+}
+
+static void fill_trampoline(outline *o, int number) {
+  codegen_emitter *m = o->m;
+  char name[256];
+  snprintf(name, sizeof name, "%s.parallel.%d", m->func->name, number);
+  codegen_frame frame = {0}, *outer = m->frame;
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(m->llvm), &m->ptr, 1, false);
+  o->trampoline = frame.function = codegen_add_function(m, name, type, LLVMInternalLinkage);
+  m->frame = &frame;
+  run_share(o, LLVMGetParam(o->trampoline, 0));
+  LLVMBuildRetVoid(m->builder);
+  m->frame = outer;
+}
+
+/* ---- the call ----------------------------------------------------------------------------------------------- */
+
+/* An alloca in the function's entry block, before whatever stands there. */
+static LLVMValueRef entry_alloca(codegen_emitter *m, LLVMTypeRef type, const char *name) {
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(m->builder);
+  LLVMValueRef first = LLVMGetFirstInstruction(m->frame->entry);
+  if (first != NULL) LLVMPositionBuilderBefore(m->builder, first);
+  else LLVMPositionBuilderAtEnd(m->builder, m->frame->entry);
+  LLVMValueRef memory = LLVMBuildAlloca(m->builder, type, name);
+  LLVMPositionBuilderAtEnd(m->builder, here);
+  return memory;
+}
+
+/* Where failures of all parallel loops of the kernel are collected; 0 from its entry on. */
+static LLVMValueRef failure_flag(codegen_emitter *m) {
+  if (m->frame->failed != NULL) return m->frame->failed;
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(m->builder);
+  m->frame->failed = entry_alloca(m, m->i32, "failed");
+  LLVMValueRef next = LLVMGetNextInstruction(m->frame->failed);
+  if (next != NULL) LLVMPositionBuilderBefore(m->builder, next);
+  LLVMBuildStore(m->builder, LLVMConstInt(m->i32, 0, false), m->frame->failed);
+  LLVMPositionBuilderAtEnd(m->builder, here);
+  return m->frame->failed;
+}
+
+static void note_failure(codegen_emitter *m, LLVMValueRef failed) {
+  LLVMValueRef flag = failure_flag(m), old = LLVMBuildLoad2(m->builder, m->i32, flag, "");
+  LLVMBuildStore(m->builder, LLVMBuildOr(m->builder, old, failed, ""), flag);
+}
+
+/* begin, end and the captures as the body takes them. */
+static LLVMValueRef *call_args(outline *o, LLVMValueRef begin, LLVMValueRef end) {
+  LLVMValueRef *args = RUNTIME_NEW_ARRAY(&o->m->arena, LLVMValueRef, n_params(o) + 1);
+  if (args == NULL) return NULL;
+  for (int i = 0; i < o->captures.n; i++) args[i] = o->captures.data[i].outer.value;
+  args[o->captures.n] = begin;
+  args[o->captures.n + 1] = end;
+  args[o->captures.n + 2] = LLVMConstInt(o->m->i32, 0, false);
+  return args;
+}
+
+static LLVMValueRef thread_count(outline *o, LLVMValueRef begin, LLVMValueRef end) {
+  LLVMValueRef extent = LLVMBuildNSWSub(o->m->builder, end, begin, "");
+  LLVMValueRef most = codegen_i64(o->m, o->m->target->threads);
+  return LLVMBuildTrunc(o->m->builder, smaller(o->m, extent, most), o->m->i32, "");
+}
+
+static void call_gomp(outline *o, LLVMValueRef *args, LLVMValueRef threads) {
+  codegen_emitter *m = o->m;
+  LLVMValueRef closure = entry_alloca(m, o->closure, "closure");
+  for (int i = 0; i <= n_params(o); i++) LLVMBuildStore(m->builder, args[i], field(o, closure, i));
+  LLVMTypeRef types[] = {m->ptr, m->ptr, m->i32, m->i32};
+  LLVMValueRef call[] = {o->trampoline, closure, threads, LLVMConstInt(m->i32, 0, false)};
+  codegen_call_extern(m, "GOMP_parallel", LLVMVoidTypeInContext(m->llvm), 4, types, call);
+  note_failure(m, load_field(o, closure, n_params(o)));
+}
+
+static void emit_call(outline *o, LLVMValueRef begin, LLVMValueRef end) {
+  codegen_emitter *m = o->m;
+  LLVMValueRef *args = call_args(o, begin, end), threads = thread_count(o, begin, end);
+  if (args == NULL) {
+    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+  } else if (o->trampoline == NULL) {
+    note_failure(m, LLVMBuildCall2(m->builder, o->body_type, o->body, args, (unsigned)n_params(o), ""));
+  } else {
+    call_gomp(o, args, threads);
+  }
+}
+
+static void emit_outlined(outline *o, tir_interval extent) {
+  codegen_emitter *m = o->m;
+  LLVMBasicBlockRef here = LLVMGetInsertBlock(m->builder);
+  int number = m->n_parallel++;
+  fill_body(o, number);
+  if (m->target->threads > 1 && extent.hi > 1) fill_trampoline(o, number);
+  LLVMPositionBuilderAtEnd(m->builder, here);
+  LLVMValueRef begin = codegen_index(m, o->loop->u.loop.min);
+  LLVMValueRef end = LLVMBuildNSWAdd(m->builder, begin, codegen_index(m, o->loop->u.loop.extent), "");
+  LLVMBasicBlockRef after = NULL;
+  if (extent.lo < 1) after = codegen_begin_if(m, LLVMBuildICmp(m->builder, LLVMIntSLT, begin, end, ""));
+  emit_call(o, begin, end);
+  if (after != NULL) codegen_end_if(m, after);
+}
+
+void codegen_emit_parallel(codegen_emitter *m, const tir_stmt *s) {
+  outline o = {.m = m, .loop = s};
+  tir_interval extent;
+  o.range = codegen_loop_range(m, s, &extent);
+  if (extent.hi > 0 && find_captures(&o) && !m->failed) emit_outlined(&o, extent);
+  RUNTIME_VEC_FREE(&o.captures);
+}

@@ -1,0 +1,82 @@
+/* emit_scratch.c: the memory behind ALLOC. Small buffers are allocas in the entry block of the function that uses them, so
+ * that sroa can turn register tiles into SSA values; larger ones come from aligned_alloc once a call, at the function's
+ * entry and not in its loops, and go before it returns. */
+#include "codegen/emit.h"
+
+enum { STACK_LIMIT = 16 << 10, SCRATCH_ALIGN = 64 };
+
+static int64_t buffer_bytes(const tir_buffer *buffer) {
+  int64_t bytes = codegen_element_bytes(buffer);
+  for (int i = 0; i < buffer->ndim; i++) {
+    if (__builtin_mul_overflow(bytes, buffer->shape[i], &bytes)) return -1;
+  }
+  return (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+}
+
+static void make_on_stack(codegen_emitter *m, const tir_buffer *buffer, int64_t bytes) {
+  LLVMTypeRef type = LLVMArrayType2(codegen_memory_type(m, buffer->dtype, 1),
+                                    (uint64_t)bytes / codegen_element_bytes(buffer));
+  LLVMValueRef memory = LLVMBuildAlloca(m->builder, type, buffer->name);
+  LLVMSetAlignment(memory, SCRATCH_ALIGN);
+  m->frame->stack_bytes += bytes;
+  codegen_binding *binding = codegen_bind(m, buffer, memory);
+  if (binding != NULL) binding->align = SCRATCH_ALIGN;
+}
+
+static void make_on_heap(codegen_emitter *m, const tir_buffer *buffer, int64_t bytes) {
+  LLVMTypeRef types[] = {m->i64, m->i64};
+  LLVMValueRef args[] = {codegen_i64(m, SCRATCH_ALIGN), codegen_i64(m, bytes)};
+  LLVMValueRef memory = codegen_call_extern(m, "aligned_alloc", m->ptr, 2, types, args);
+  codegen_add_attribute(m, LLVMGetNamedFunction(m->module, "aligned_alloc"), 0, "noalias", 0);
+  LLVMSetValueName2(memory, buffer->name, strlen(buffer->name));
+  codegen_binding *binding = codegen_bind(m, buffer, memory);
+  if (binding != NULL) binding->align = SCRATCH_ALIGN;
+  if (!RUNTIME_PUSH(&m->frame->heap, memory)) codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+}
+
+static tir_walk make_buffer(void *user, const tir_stmt *s) {
+  codegen_emitter *m = user;
+  if (s->kind == TIR_FOR && s->u.loop.kind == TIR_PARALLEL && !m->frame->is_parallel) return TIR_WALK_PRUNE;
+  if (s->kind != TIR_ALLOC) return TIR_WALK_ON;
+  const tir_buffer *buffer = s->u.alloc.buffer;
+  int64_t bytes = buffer_bytes(buffer);
+  if (bytes < 0) {
+    codegen_emit_fail(m, TN_ERROR_CODEGEN, "the scratch buffer %s is larger than memory can be", buffer->name);
+    return TIR_WALK_STOP;
+  }
+  if (m->frame->stack_bytes + bytes <= STACK_LIMIT) make_on_stack(m, buffer, bytes);
+  else make_on_heap(m, buffer, bytes);
+  return TIR_WALK_ON;
+}
+
+static void free_all(codegen_emitter *m) {
+  LLVMTypeRef nothing = LLVMVoidTypeInContext(m->llvm);
+  for (int i = 0; i < m->frame->heap.n; i++) {
+    codegen_call_extern(m, "free", nothing, 1, &m->ptr, &m->frame->heap.data[i]);
+  }
+}
+
+/* One test for all of them: returns 1 when one is NULL. */
+static void check_heap(codegen_emitter *m) {
+  LLVMValueRef missing = LLVMConstInt(m->i1, 0, false);
+  for (int i = 0; i < m->frame->heap.n; i++) {
+    LLVMValueRef is_null = LLVMBuildIsNull(m->builder, m->frame->heap.data[i], "");
+    missing = LLVMBuildOr(m->builder, missing, is_null, "");
+  }
+  LLVMBasicBlockRef fails = codegen_new_block(m, "no_memory"), goes_on = codegen_new_block(m, "body");
+  LLVMBuildCondBr(m->builder, missing, fails, goes_on);
+  LLVMPositionBuilderAtEnd(m->builder, fails);
+  codegen_emit_return(m, LLVMConstInt(m->i32, 1, false));
+  LLVMPositionBuilderAtEnd(m->builder, goes_on);
+}
+
+void codegen_emit_scratch(codegen_emitter *m, const tir_stmt *body) {
+  tir_visitor visitor = {.stmt = make_buffer, .user = m};
+  tir_walk_stmt(body, &visitor);
+  if (m->frame->heap.n > 0) check_heap(m);
+}
+
+void codegen_emit_return(codegen_emitter *m, LLVMValueRef value) {
+  free_all(m);
+  LLVMBuildRet(m->builder, value);
+}

@@ -1,0 +1,120 @@
+/* emit_stmt.c: statements: loops in rotated form (a guard, then do-while), branches, sequences. */
+#include "codegen/emit.h"
+
+enum { MAX_NESTING = 1000 };
+
+/* ---- branches ----------------------------------------------------------------------------------------------- */
+
+LLVMBasicBlockRef codegen_begin_if(codegen_emitter *m, LLVMValueRef condition) {
+  LLVMBasicBlockRef then = codegen_new_block(m, "then"), after = codegen_new_block(m, "after");
+  LLVMBuildCondBr(m->builder, condition, then, after);
+  LLVMPositionBuilderAtEnd(m->builder, then);
+  return after;
+}
+
+void codegen_end_if(codegen_emitter *m, LLVMBasicBlockRef after) {
+  LLVMBuildBr(m->builder, after);
+  LLVMPositionBuilderAtEnd(m->builder, after);
+}
+
+static void emit_if(codegen_emitter *m, const tir_stmt *s) {
+  LLVMValueRef condition = codegen_value(m, s->u.branch.cond);
+  bool has_else = s->u.branch.else_body != NULL;
+  LLVMBasicBlockRef then = codegen_new_block(m, "then"), after = codegen_new_block(m, "after");
+  LLVMBasicBlockRef otherwise = has_else ? codegen_new_block(m, "else") : after;
+  LLVMBuildCondBr(m->builder, condition, then, otherwise);
+  LLVMPositionBuilderAtEnd(m->builder, then);
+  codegen_emit_stmt(m, s->u.branch.then_body);
+  if (has_else) {
+    LLVMBuildBr(m->builder, after);
+    LLVMPositionBuilderAtEnd(m->builder, otherwise);
+    codegen_emit_stmt(m, s->u.branch.else_body);
+  }
+  codegen_end_if(m, after);
+}
+
+/* ---- loops -------------------------------------------------------------------------------------------------- */
+
+tir_interval codegen_loop_range(codegen_emitter *m, const tir_stmt *s, tir_interval *extent) {
+  tir_interval min, range = {INT64_MIN, INT64_MAX};
+  bool known = codegen_index_range(m, s->u.loop.min, &min);
+  if (!codegen_index_range(m, s->u.loop.extent, extent)) *extent = range;
+  else if (known && extent->hi > 0) range = (tir_interval){min.lo, min.hi + extent->hi - 1};
+  return range;
+}
+
+static void bind_variable(codegen_emitter *m, const tir_var *var, LLVMValueRef value, tir_interval range) {
+  codegen_binding *binding = codegen_bind(m, var, value);
+  if (binding == NULL) return;
+  binding->range = range;
+  LLVMSetValueName2(value, var->name, strlen(var->name));
+}
+
+void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end, tir_interval range) {
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(m->builder), head = codegen_new_block(m, "loop");
+  LLVMBuildBr(m->builder, head);
+  LLVMPositionBuilderAtEnd(m->builder, head);
+  LLVMValueRef i = LLVMBuildPhi(m->builder, m->i64, "");
+  bind_variable(m, s->u.loop.var, i, range);
+  codegen_emit_stmt(m, s->u.loop.body);
+  codegen_unbind(m, s->u.loop.var);
+  LLVMValueRef next = LLVMBuildNSWAdd(m->builder, i, codegen_i64(m, 1), "");
+  LLVMValueRef more = LLVMBuildICmp(m->builder, LLVMIntSLT, next, end, "");
+  LLVMBasicBlockRef latch = LLVMGetInsertBlock(m->builder), after = codegen_new_block(m, "done");
+  LLVMBuildCondBr(m->builder, more, head, after);
+  LLVMAddIncoming(i, (LLVMValueRef[]){begin, next}, (LLVMBasicBlockRef[]){before, latch}, 2);
+  LLVMPositionBuilderAtEnd(m->builder, after);
+}
+
+static void emit_serial(codegen_emitter *m, const tir_stmt *s) {
+  tir_interval extent, range = codegen_loop_range(m, s, &extent);
+  if (extent.hi <= 0) return;
+  LLVMValueRef begin = codegen_index(m, s->u.loop.min);
+  if (extent.lo == 1 && extent.hi == 1) {
+    bind_variable(m, s->u.loop.var, begin, range);
+    codegen_emit_stmt(m, s->u.loop.body);
+    codegen_unbind(m, s->u.loop.var);
+    return;
+  }
+  LLVMValueRef count = codegen_index(m, s->u.loop.extent), end = LLVMBuildNSWAdd(m->builder, begin, count, "");
+  if (extent.lo >= 1) {
+    codegen_emit_do_while(m, s, begin, end, range);
+    return;
+  }
+  LLVMBasicBlockRef after = codegen_begin_if(m, LLVMBuildICmp(m->builder, LLVMIntSLT, begin, end, ""));
+  codegen_emit_do_while(m, s, begin, end, range);
+  codegen_end_if(m, after);
+}
+
+static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
+  if (s->u.loop.kind == TIR_PARALLEL && !m->frame->is_parallel) codegen_emit_parallel(m, s);
+  else emit_serial(m, s);
+}
+
+/* ---- the rest ----------------------------------------------------------------------------------------------- */
+
+static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
+  for (int i = 0; i < s->u.seq.n; i++) codegen_emit_stmt(m, s->u.seq.stmts[i]);
+}
+
+/* The buffer was made at the function's entry (emit_scratch.c). */
+static void emit_alloc(codegen_emitter *m, const tir_stmt *s) { codegen_emit_stmt(m, s->u.alloc.body); }
+
+static void emit_attr(codegen_emitter *m, const tir_stmt *s) { codegen_emit_stmt(m, s->u.attr.body); }
+
+static void emit_nop(codegen_emitter *m, const tir_stmt *s) { (void)m, (void)s; }
+
+void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s) {
+  static void (*const handlers[])(codegen_emitter *, const tir_stmt *) = {
+      [TIR_FOR] = emit_loop, [TIR_STORE] = codegen_emit_store, [TIR_IF] = emit_if,  [TIR_ALLOC] = emit_alloc,
+      [TIR_SEQ] = emit_seq,  [TIR_ATTR] = emit_attr,      [TIR_NOP] = emit_nop};
+  if (m->failed) return;
+  if (m->depth >= MAX_NESTING) {
+    codegen_emit_fail(m, TN_ERROR_CODEGEN, "statements are nested deeper than %d", MAX_NESTING);
+    return;
+  }
+  codegen_forget(m);
+  m->depth++;
+  handlers[s->kind](m, s);
+  m->depth--;
+}

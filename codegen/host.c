@@ -1,0 +1,63 @@
+/* host.c: what this machine is: LLVM's name for its processor, the features that are there and that the operating system
+ * enables (LLVM looks at XGETBV for the wide registers), and the sizes of its data caches. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "codegen/internal.h"
+
+codegen_host codegen_host_detect(void) {
+  char *raw = LLVMGetDefaultTargetTriple();
+  codegen_host host = {LLVMNormalizeTargetTriple(raw), LLVMGetHostCPUName(), LLVMGetHostCPUFeatures()};
+  LLVMDisposeMessage(raw);
+  return host;
+}
+
+void codegen_host_free(codegen_host *host) {
+  LLVMDisposeMessage(host->triple);
+  LLVMDisposeMessage(host->cpu);
+  LLVMDisposeMessage(host->features);
+}
+
+/* ---- caches ------------------------------------------------------------------------------------------------- */
+
+void codegen_usual_caches(int64_t bytes[4]) {
+  static const int64_t usual[4] = {0, 32 << 10, 512 << 10, 8 << 20};
+  memcpy(bytes, usual, sizeof usual);
+}
+
+/* The first word of /sys/devices/system/cpu/cpu0/cache/index<index>/<name>; false when there is none. */
+static bool cache_property(int index, const char *name, char word[32]) {
+  char path[128];
+  snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
+  FILE *file = fopen(path, "re");
+  if (file == NULL) return false;
+  bool found = fscanf(file, "%31s", word) == 1;
+  fclose(file);
+  return found;
+}
+
+/* "48K" or "1M" in bytes. */
+static int64_t parse_size(const char *word) {
+  char *unit;
+  long long value = strtoll(word, &unit, 10);
+  return value * (*unit == 'K' ? 1024 : *unit == 'M' ? 1024 * 1024 : 1);
+}
+
+static void read_sysfs(int64_t bytes[4]) {
+  char level[32], type[32], size[32];
+  for (int i = 0; i < 8 && cache_property(i, "level", level); i++) {
+    if (!cache_property(i, "type", type) || !cache_property(i, "size", size)) continue;
+    int at = atoi(level);
+    if (at >= 1 && at <= 3 && strcmp(type, "Instruction") != 0 && parse_size(size) > 0) bytes[at] = parse_size(size);
+  }
+}
+
+void codegen_host_caches(int64_t bytes[4]) {
+  static const int names[4] = {0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+  codegen_usual_caches(bytes);
+  for (int level = 1; level <= 3; level++) {
+    long size = sysconf(names[level]);
+    if (size > 0) bytes[level] = size;
+  }
+  read_sysfs(bytes);
+}

@@ -1,0 +1,78 @@
+/* internal.h: what the files of codegen/ share: the target's data, the state that hangs on a context, the stations from
+ * a loop IR function to bytes. */
+#ifndef TENON_CODEGEN_INTERNAL_H
+#define TENON_CODEGEN_INTERNAL_H
+
+#include <llvm-c/Core.h>
+#include <llvm-c/TargetMachine.h>
+
+#include "codegen/compile.h"
+
+/* ---- what LLVM knows (target_table.c) ----------------------------------------------------------------------- */
+
+enum { CODEGEN_FEATURE_WORDS = 5 };
+
+/* A processor and the features it implies: bit i stands for features[i] of its architecture. */
+typedef struct codegen_cpu {
+  const char *name;
+  uint64_t features[CODEGEN_FEATURE_WORDS];
+} codegen_cpu;
+
+typedef struct codegen_arch {
+  const char *name; /* the first part of a triple */
+  const codegen_cpu *cpus;
+  const char *const *features; /* both ended by NULL */
+} codegen_arch;
+
+extern const codegen_arch codegen_arches[]; /* ended by a NULL name */
+
+/* ---- targets (target.c) ------------------------------------------------------------------------------------- */
+
+struct tn_target {
+  tn_context *ctx;
+  const codegen_arch *arch;
+  const char *triple;   /* normalised */
+  const char *cpu;
+  const char *features; /* as LLVM takes them: differences from the cpu, "+a,-b"; "" when there are none */
+  const char *text;     /* canonical */
+  int threads, vector_bytes;
+  int64_t cache_bytes[4]; /* by level, [0] unused */
+  LLVMTargetRef llvm;
+};
+
+/* The triple, processor and feature list of this machine; each to be released with LLVMDisposeMessage. */
+typedef struct codegen_host {
+  char *triple, *cpu, *features;
+} codegen_host;
+codegen_host codegen_host_detect(void);
+void codegen_host_free(codegen_host *host);
+/* Data cache sizes of this machine by level, or usual sizes where the system does not say. */
+void codegen_host_caches(int64_t bytes[4]);
+void codegen_usual_caches(int64_t bytes[4]);
+
+/* ---- state on a context (session.c) ------------------------------------------------------------------------- */
+
+/* Made on demand, freed with its context: target machines (making one costs milliseconds), the JIT. */
+typedef struct codegen_session codegen_session;
+typedef struct codegen_jit codegen_jit;
+
+codegen_session *codegen_session_of(tn_context *ctx); /* NULL with a message */
+LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *target);
+/* Forgets the target machines without disposing of them: after a fatal error in LLVM. */
+void codegen_session_abandon(codegen_session *session);
+codegen_jit **codegen_session_jit(codegen_session *session);
+void codegen_jit_free(codegen_jit *jit);
+/* Registers LLVM's targets once in the process. */
+void codegen_init_llvm(void);
+/* The target, or the native one when NULL; NULL with a message. */
+const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *target);
+
+/* ---- stations ----------------------------------------------------------------------------------------------- */
+
+/* Emits FUNC into MODULE (emit.c). Fails with a message in ctx. */
+tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_target *target, LLVMModuleRef module);
+
+/* A name that C and the linker take: [A-Za-z_][A-Za-z0-9_]* and no keyword of C. Fails with a message. */
+tn_status codegen_check_name(tn_context *ctx, const char *name);
+
+#endif

@@ -1,0 +1,168 @@
+/* jit.c: objects into this process by LLVM's ORC. One LLJIT a context; every loaded object has a library (JITDylib) of its
+ * own, so that kernels of one name live side by side and each can be unloaded. Libraries are cleared and used again. */
+#include <llvm-c/LLJIT.h>
+#include <llvm-c/Orc.h>
+#include <stdio.h>
+
+#include "codegen/internal.h"
+
+struct codegen_jit {
+  tn_context *ctx;
+  LLVMOrcLLJITRef lljit;
+  LLVMOrcExecutionSessionRef session;
+  RUNTIME_VEC(LLVMOrcJITDylibRef) idle; /* cleared libraries */
+  int n_libraries;
+};
+
+/* What a kernel holds: the library with its code. */
+typedef struct loaded {
+  codegen_jit *jit;
+  LLVMOrcJITDylibRef library;
+} loaded;
+
+/* ---- errors ------------------------------------------------------------------------------------------------- */
+
+/* Consumes ERROR; true when there was one. */
+static bool failed(tn_context *ctx, const char *what, LLVMErrorRef error) {
+  if (error == NULL) return false;
+  char *message = LLVMGetErrorMessage(error);
+  runtime_fail(ctx, TN_ERROR_CODEGEN, "%s: %s", what, message);
+  LLVMDisposeErrorMessage(message);
+  return true;
+}
+
+/* ORC's own reporter prints. What goes wrong in a lookup arrives there too, so the words are kept for the message. */
+static void on_report(void *user, LLVMErrorRef error) {
+  codegen_jit *jit = user;
+  failed(jit->ctx, "linking a kernel", error);
+}
+
+/* ---- the JIT of a context ----------------------------------------------------------------------------------- */
+
+static LLVMOrcLLJITBuilderRef make_builder(tn_context *ctx) {
+  LLVMOrcJITTargetMachineBuilderRef machine;
+  if (failed(ctx, "detecting this machine for the JIT", LLVMOrcJITTargetMachineBuilderDetectHost(&machine))) return NULL;
+  LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
+  LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, machine);
+  return builder;
+}
+
+static codegen_jit *jit_new(tn_context *ctx) {
+  codegen_jit *jit = RUNTIME_NEW(&ctx->arena, codegen_jit);
+  LLVMOrcLLJITBuilderRef builder = jit != NULL ? make_builder(ctx) : NULL;
+  if (builder == NULL || failed(ctx, "making the JIT", LLVMOrcCreateLLJIT(&jit->lljit, builder))) return NULL;
+  jit->ctx = ctx;
+  jit->session = LLVMOrcLLJITGetExecutionSession(jit->lljit);
+  LLVMOrcExecutionSessionSetErrorReporter(jit->session, on_report, jit);
+  return jit;
+}
+
+void codegen_jit_free(codegen_jit *jit) {
+  LLVMErrorRef error = LLVMOrcDisposeLLJIT(jit->lljit);
+  if (error != NULL) LLVMConsumeError(error);
+  RUNTIME_VEC_FREE(&jit->idle);
+}
+
+static codegen_jit *jit_of(tn_context *ctx) {
+  codegen_session *session = codegen_session_of(ctx);
+  if (session == NULL) return NULL;
+  codegen_jit **jit = codegen_session_jit(session);
+  if (*jit == NULL) *jit = jit_new(ctx);
+  return *jit;
+}
+
+/* ---- libraries ---------------------------------------------------------------------------------------------- */
+
+/* A fresh library that finds libm, libgomp and libc in the process. */
+static LLVMOrcJITDylibRef make_library(codegen_jit *jit) {
+  char name[32];
+  LLVMOrcDefinitionGeneratorRef process;
+  snprintf(name, sizeof name, "kernel.%d", jit->n_libraries++);
+  LLVMErrorRef error = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
+      &process, LLVMOrcLLJITGetGlobalPrefix(jit->lljit), NULL, NULL);
+  if (failed(jit->ctx, "finding the process's symbols", error)) return NULL;
+  LLVMOrcJITDylibRef library = LLVMOrcExecutionSessionCreateBareJITDylib(jit->session, name);
+  LLVMOrcJITDylibAddGenerator(library, process);
+  return library;
+}
+
+static LLVMOrcJITDylibRef take_library(codegen_jit *jit) {
+  return jit->idle.n > 0 ? jit->idle.data[--jit->idle.n] : make_library(jit);
+}
+
+/* Unloads the code. A library that cannot be cleared or kept is not used again. */
+static void give_back(codegen_jit *jit, LLVMOrcJITDylibRef library) {
+  LLVMErrorRef error = LLVMOrcJITDylibClear(library);
+  if (error != NULL) LLVMConsumeError(error);
+  else (void)RUNTIME_PUSH(&jit->idle, library);
+}
+
+/* ---- symbols ------------------------------------------------------------------------------------------------ */
+
+typedef struct lookup {
+  codegen_jit *jit;
+  LLVMOrcExecutorAddress address;
+
+} lookup;
+
+static void on_found(LLVMErrorRef error, LLVMOrcCSymbolMapPairs pairs, size_t n, void *user) {
+  lookup *l = user;
+  if (!failed(l->jit->ctx, "linking a kernel", error) && n == 1) l->address = pairs[0].Sym.Address;
+}
+
+/* Links the library's object and returns the function's address, 0 with a message. No thread but ours works for this
+ * session, so the lookup is complete when the call returns. */
+static LLVMOrcExecutorAddress find_symbol(codegen_jit *jit, LLVMOrcJITDylibRef library, const char *name) {
+  lookup l = {.jit = jit};
+  LLVMOrcCJITDylibSearchOrderElement order = {library, LLVMOrcJITDylibLookupFlagsMatchExportedSymbolsOnly};
+  LLVMOrcCLookupSetElement wanted = {LLVMOrcLLJITMangleAndIntern(jit->lljit, name),
+                                     LLVMOrcSymbolLookupFlagsRequiredSymbol};
+  LLVMOrcExecutionSessionLookup(jit->session, LLVMOrcLookupKindStatic, &order, 1, &wanted, 1, on_found, &l);
+  if (l.address == 0 && tn_context_status(jit->ctx) == TN_OK) {
+    runtime_fail(jit->ctx, TN_ERROR_CODEGEN, "the object does not define %s", name);
+  }
+  return l.address;
+}
+
+/* ---- kernels ------------------------------------------------------------------------------------------------ */
+
+static void unload(void *owner) {
+  loaded *code = owner;
+  give_back(code->jit, code->library);
+  free(code);
+}
+
+static tn_kernel *wrap(tn_context *ctx, loaded code, const char *name, LLVMOrcExecutorAddress address, int n_args,
+                       const runtime_kernel_arg *args) {
+  loaded *owner = malloc(sizeof *owner);
+  if (owner == NULL) {
+    runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the kernel %s", name);
+    return NULL;
+  }
+  *owner = code;
+  tn_kernel_fn fn = (tn_kernel_fn)(uintptr_t)address;
+  tn_kernel *kernel = runtime_kernel_new(ctx, name, fn, n_args, args, unload, owner);
+  if (kernel == NULL) free(owner);
+  return kernel;
+}
+
+/* ORC asserts on what is no object, so the magic number is looked at here. */
+static bool is_object(tn_context *ctx, const void *object, size_t n) {
+  if (n > 64 && memcmp(object, "\177ELF", 4) == 0) return true;
+  runtime_fail(ctx, TN_ERROR_CODEGEN, "%zu bytes that are no ELF object cannot be loaded", n);
+  return false;
+}
+
+tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
+                        const runtime_kernel_arg *args) {
+  if (ctx == NULL || object == NULL || name == NULL || !is_object(ctx, object, n)) return NULL;
+  loaded code = {.jit = jit_of(ctx)};
+  if (code.jit == NULL || (code.library = take_library(code.jit)) == NULL) return NULL;
+  LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(object, n, name);
+  LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(code.jit->lljit, code.library, buffer);
+  LLVMOrcExecutorAddress address =
+      failed(ctx, "loading an object", error) ? 0 : find_symbol(code.jit, code.library, name);
+  tn_kernel *kernel = address != 0 ? wrap(ctx, code, name, address, n_args, args) : NULL;
+  if (kernel == NULL) give_back(code.jit, code.library);
+  return kernel;
+}

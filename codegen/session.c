@@ -1,0 +1,94 @@
+/* session.c: what code generation keeps on a context between compilations: target machines by target, and the JIT; and
+ * the one-time set-up of LLVM in the process. */
+#include <pthread.h>
+
+#include <llvm-c/ErrorHandling.h>
+
+#include "codegen/fatal.h"
+#include "codegen/internal.h"
+
+typedef struct machine_entry {
+  const char *key; /* the target's text */
+  LLVMTargetMachineRef machine;
+} machine_entry;
+
+struct codegen_session {
+  tn_context *ctx;
+  RUNTIME_VEC(machine_entry) machines;
+  const tn_target *native;
+  codegen_jit *jit;
+};
+
+/* ---- once in a process -------------------------------------------------------------------------------------- */
+
+static void init_once(void) {
+#define INIT(arch)                     \
+  do {                                 \
+    LLVMInitialize##arch##TargetInfo(); \
+    LLVMInitialize##arch##Target();     \
+    LLVMInitialize##arch##TargetMC();   \
+    LLVMInitialize##arch##AsmPrinter(); \
+  } while (0)
+  INIT(X86);
+  INIT(AArch64);
+  INIT(RISCV);
+#undef INIT
+  codegen_fatal_install();
+}
+
+void codegen_init_llvm(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, init_once);
+}
+
+/* ---- one for a context -------------------------------------------------------------------------------------- */
+
+static void session_free(void *data) {
+  codegen_session *session = data;
+  if (session->jit != NULL) codegen_jit_free(session->jit);
+  for (int i = 0; i < session->machines.n; i++) LLVMDisposeTargetMachine(session->machines.data[i].machine);
+  RUNTIME_VEC_FREE(&session->machines);
+}
+
+codegen_session *codegen_session_of(tn_context *ctx) {
+  for (int i = 0; i < ctx->n_on_free; i++) {
+    if (ctx->on_free[i] == session_free) return ctx->on_free_data[i];
+  }
+  codegen_init_llvm();
+  codegen_session *session = RUNTIME_NEW(&ctx->arena, codegen_session);
+  if (session == NULL || !runtime_on_free(ctx, session_free, session)) {
+    runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for code generation's state");
+    return NULL;
+  }
+  session->ctx = ctx;
+  return session;
+}
+
+void codegen_session_abandon(codegen_session *session) {
+  if (session != NULL) session->machines.n = 0;
+}
+
+codegen_jit **codegen_session_jit(codegen_session *session) { return &session->jit; }
+
+const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *target) {
+  if (target != NULL) return target;
+  codegen_session *session = codegen_session_of(ctx);
+  if (session != NULL && session->native == NULL) session->native = tn_target_new(ctx, NULL);
+  return session != NULL ? session->native : NULL;
+}
+
+/* ---- target machines ---------------------------------------------------------------------------------------- */
+
+LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *target) {
+  for (int i = 0; i < session->machines.n; i++) {
+    if (strcmp(session->machines.data[i].key, target->text) == 0) return session->machines.data[i].machine;
+  }
+  LLVMTargetMachineRef machine =
+      LLVMCreateTargetMachine(target->llvm, target->triple, target->cpu, target->features, LLVMCodeGenLevelDefault,
+                              LLVMRelocPIC, LLVMCodeModelDefault);
+  machine_entry entry = {runtime_strdup(&session->ctx->arena, target->text), machine};
+  if (machine != NULL && entry.key != NULL && RUNTIME_PUSH(&session->machines, entry)) return machine;
+  if (machine != NULL) LLVMDisposeTargetMachine(machine);
+  runtime_fail(session->ctx, TN_ERROR_CODEGEN, "LLVM makes no code for the target %s", target->text);
+  return NULL;
+}

@@ -1,0 +1,259 @@
+/* target.c: targets: a specification's words become triple, processor, features and threads, each checked against what
+ * LLVM knows (it would only print a warning and go on), and are written back in one canonical form. */
+#include <ctype.h>
+#include <stdio.h>
+
+#include "codegen/internal.h"
+
+/* A specification while it is read. Strings are the arena's; NULL and 0: not given. */
+typedef struct spec {
+  tn_context *ctx;
+  const char *whole; /* for messages */
+  const char *triple, *cpu, *features;
+  int threads;
+} spec;
+
+typedef struct feature_set {
+  const codegen_arch *arch;
+  uint64_t on[CODEGEN_FEATURE_WORDS];
+} feature_set;
+
+/* ---- looking up --------------------------------------------------------------------------------------------- */
+
+static const codegen_arch *find_arch(const char *triple) {
+  size_t n = strcspn(triple, "-");
+  for (const codegen_arch *arch = codegen_arches; arch->name != NULL; arch++) {
+    if (strlen(arch->name) == n && strncmp(arch->name, triple, n) == 0) return arch;
+  }
+  return NULL;
+}
+
+static const codegen_cpu *find_cpu(const codegen_arch *arch, const char *name) {
+  for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++) {
+    if (strcmp(cpu->name, name) == 0) return cpu;
+  }
+  return NULL;
+}
+
+static int find_feature(const codegen_arch *arch, const char *name, size_t n) {
+  for (int i = 0; arch->features[i] != NULL; i++) {
+    if (strlen(arch->features[i]) == n && strncmp(arch->features[i], name, n) == 0) return i;
+  }
+  return -1;
+}
+
+static bool has(const feature_set *set, const char *name) {
+  int i = find_feature(set->arch, name, strlen(name));
+  return i >= 0 && (set->on[i / 64] >> (i % 64) & 1) != 0;
+}
+
+/* ---- reading the words -------------------------------------------------------------------------------------- */
+
+static bool set_triple(spec *s, const char *value) {
+  char *normal = LLVMNormalizeTargetTriple(value);
+  s->triple = runtime_strdup(&s->ctx->arena, normal);
+  LLVMDisposeMessage(normal);
+  return true;
+}
+
+static bool set_cpu(spec *s, const char *value) {
+  s->cpu = value;
+  return true;
+}
+
+static bool set_features(spec *s, const char *value) {
+  s->features = value;
+  return true;
+}
+
+static bool set_threads(spec *s, const char *value) {
+  char *end;
+  long threads = strtol(value, &end, 10);
+  if (*end == '\0' && isdigit((unsigned char)*value) && threads >= 1 && threads <= 1024) {
+    s->threads = (int)threads;
+    return true;
+  }
+  runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "threads=%s in the target \"%s\": a number from 1 to 1024 is needed", value,
+               s->whole);
+  return false;
+}
+
+static const struct spec_key {
+  const char *name;
+  bool (*set)(spec *s, const char *value);
+} spec_keys[] = {{"triple", set_triple}, {"cpu", set_cpu}, {"features", set_features}, {"threads", set_threads}};
+
+static bool read_word(spec *s, const char *word) {
+  const char *equals = strchr(word, '=');
+  size_t n = equals != NULL ? (size_t)(equals - word) : strlen(word);
+  for (int i = 0; equals != NULL && i < RUNTIME_COUNT(spec_keys); i++) {
+    if (strlen(spec_keys[i].name) != n || strncmp(spec_keys[i].name, word, n) != 0) continue;
+    if (equals[1] != '\0') return spec_keys[i].set(s, equals + 1);
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "%.*s= in the target \"%s\" has no value", (int)n, word, s->whole);
+    return false;
+  }
+  if (strcmp(word, "native") == 0) return true;
+  runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
+               "unknown key \"%.*s\" in the target \"%s\": the keys are triple=, cpu=, features=, threads=", (int)n, word,
+               s->whole);
+  return false;
+}
+
+static bool read_spec(spec *s, const char *text) {
+  while (*(text += strspn(text, " \t\n")) != '\0') {
+    size_t n = strcspn(text, " \t\n");
+    char *word = runtime_strndup(&s->ctx->arena, text, n);
+    if (word == NULL || !read_word(s, word)) return false;
+    text += n;
+  }
+  return true;
+}
+
+/* ---- what was not said -------------------------------------------------------------------------------------- */
+
+/* Whether a triple means this machine: the same architecture, system and ABI; the vendor does not matter. */
+static bool is_own(const char *triple, const char *host) {
+  size_t n = strcspn(triple, "-");
+  if (strncmp(triple, host, n + 1) != 0) return false;
+  const char *a = strchr(triple, '-'), *b = strchr(host, '-');
+  a = a != NULL ? strchr(a + 1, '-') : NULL;
+  b = b != NULL ? strchr(b + 1, '-') : NULL;
+  return a != NULL && b != NULL && strcmp(a, b) == 0;
+}
+
+static const char *join(spec *s, const char *a, const char *b) {
+  return runtime_format(&s->ctx->arena, "%s%s%s", a, *a && *b ? "," : "", b);
+}
+
+/* Features are this machine's only when the processor is; a user's differences come last and win. */
+static void complete(spec *s, const codegen_host *host, bool own) {
+  static const char *const foreign_cpus[][2] = {{"x86_64", "x86-64"}, {"riscv64", "generic-rv64"}};
+  const char *given = s->features != NULL ? s->features : "";
+  s->features = own && s->cpu == NULL ? join(s, host->features, given) : given;
+  if (s->cpu == NULL) s->cpu = own ? runtime_strdup(&s->ctx->arena, host->cpu) : "generic";
+  for (int i = 0; !own && i < RUNTIME_COUNT(foreign_cpus); i++) {
+    bool here = strncmp(s->triple, foreign_cpus[i][0], strlen(foreign_cpus[i][0])) == 0;
+    if (here && strcmp(s->cpu, "generic") == 0) s->cpu = foreign_cpus[i][1];
+  }
+  if (s->threads == 0) s->threads = own ? tn_thread_count() : 1;
+}
+
+/* ---- features ----------------------------------------------------------------------------------------------- */
+
+/* One "+name" or "-name" of a list; false with a message. */
+static bool apply_feature(const spec *s, feature_set *set, const char *item, size_t n) {
+  bool signed_item = n > 1 && (*item == '+' || *item == '-');
+  int i = signed_item ? find_feature(set->arch, item + 1, n - 1) : -1;
+  if (i < 0) {
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "%s \"%.*s\" in the target \"%s\": %s",
+                 signed_item ? "unknown feature" : "malformed feature", (int)n, item, s->whole,
+                 signed_item ? "LLVM knows no such feature of this architecture" : "write +name or -name");
+    return false;
+  }
+  uint64_t bit = 1ull << (i % 64);
+  set->on[i / 64] = *item == '+' ? set->on[i / 64] | bit : set->on[i / 64] & ~bit;
+  return true;
+}
+
+static bool apply_features(const spec *s, feature_set *set, const char *list) {
+  while (*list != '\0') {
+    size_t n = strcspn(list, ",");
+    if (n > 0 && !apply_feature(s, set, list, n)) return false;
+    list += n + (list[n] == ',');
+  }
+  return true;
+}
+
+/* The differences from the processor's own features, in the table's order. */
+static const char *feature_text(tn_context *ctx, const codegen_cpu *cpu, const feature_set *set) {
+  runtime_str text = {0};
+  runtime_str_add(&text, "");
+  for (int i = 0; set->arch->features[i] != NULL; i++) {
+    bool on = (set->on[i / 64] >> (i % 64) & 1) != 0, implied = (cpu->features[i / 64] >> (i % 64) & 1) != 0;
+    if (on != implied) runtime_str_addf(&text, "%s%c%s", text.n ? "," : "", on ? '+' : '-', set->arch->features[i]);
+  }
+  return runtime_str_take(&text, &ctx->arena);
+}
+
+/* Without these LLVM ends in a fatal error when it compiles floating point for the architecture. */
+static bool check_required(const spec *s, const feature_set *set) {
+  static const char *const required[][2] = {
+      {"x86_64", "64bit"},      {"x86_64", "cmov"},  {"x86_64", "sse"}, {"x86_64", "sse2"}, {"x86_64", "x87"},
+      {"aarch64", "fp-armv8"}, {"aarch64", "neon"}, {"riscv64", "64bit"}, {"riscv64", "f"}, {"riscv64", "d"}};
+  for (int i = 0; i < RUNTIME_COUNT(required); i++) {
+    if (strcmp(required[i][0], set->arch->name) != 0 || has(set, required[i][1])) continue;
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "the target \"%s\": cpu=%s with these features lacks %s, which code for %s needs",
+                 s->whole, s->cpu, required[i][1], set->arch->name);
+    return false;
+  }
+  return true;
+}
+
+static int vector_bytes(const feature_set *set) {
+  if (strcmp(set->arch->name, "x86_64") != 0 || !has(set, "avx")) return 16;
+  return has(set, "avx512f") && has(set, "avx2") && has(set, "evex512") && !has(set, "prefer-256-bit") ? 64 : 32;
+}
+
+/* ---- making one --------------------------------------------------------------------------------------------- */
+
+static bool resolve(tn_target *t, const spec *s) {
+  feature_set set = {.arch = t->arch = find_arch(s->triple)};
+  char *message = NULL;
+  if (t->arch == NULL || LLVMGetTargetFromTriple(s->triple, &t->llvm, &message)) {
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "triple=%s in the target \"%s\": code is made for x86_64, aarch64 and riscv64",
+                 s->triple, s->whole);
+    LLVMDisposeMessage(message);
+    return false;
+  }
+  const codegen_cpu *cpu = find_cpu(t->arch, s->cpu);
+  if (cpu == NULL) {
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "unknown cpu \"%s\" in the target \"%s\": LLVM knows no such %s processor", s->cpu,
+                 s->whole, t->arch->name);
+    return false;
+  }
+  memcpy(set.on, cpu->features, sizeof set.on);
+  if (!apply_features(s, &set, s->features) || !check_required(s, &set)) return false;
+  t->features = feature_text(s->ctx, cpu, &set);
+  t->vector_bytes = vector_bytes(&set);
+  return t->features != NULL;
+}
+
+static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
+  tn_target *t = RUNTIME_NEW(&ctx->arena, tn_target);
+  if (t == NULL || !read_spec(s, s->whole)) return NULL;
+  if (s->triple == NULL) s->triple = runtime_strdup(&ctx->arena, host->triple);
+  bool own = is_own(s->triple, host->triple);
+  complete(s, host, own);
+  if (s->cpu == NULL || s->features == NULL || !resolve(t, s)) return NULL;
+  t->ctx = ctx;
+  t->triple = s->triple;
+  t->cpu = s->cpu;
+  t->threads = s->threads;
+  (own ? codegen_host_caches : codegen_usual_caches)(t->cache_bytes);
+  t->text = runtime_format(&ctx->arena, "triple=%s cpu=%s%s%s threads=%d", t->triple, t->cpu,
+                           *t->features ? " features=" : "", t->features, t->threads);
+  return t->text != NULL ? t : NULL;
+}
+
+tn_target *tn_target_new(tn_context *ctx, const char *text) {
+  if (ctx == NULL) return NULL;
+  codegen_init_llvm();
+  codegen_host host = codegen_host_detect();
+  spec s = {.ctx = ctx, .whole = text != NULL ? text : "native"};
+  tn_target *target = make(ctx, &s, &host);
+  codegen_host_free(&host);
+  if (target == NULL && tn_context_status(ctx) == TN_OK) runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a target");
+  return target;
+}
+
+/* ---- looking at one ----------------------------------------------------------------------------------------- */
+
+const char *tn_target_text(const tn_target *target) { return target != NULL ? target->text : NULL; }
+
+int tn_target_threads(const tn_target *target) { return target != NULL ? target->threads : 0; }
+
+int tn_target_vector_bytes(const tn_target *target) { return target != NULL ? target->vector_bytes : 0; }
+
+int64_t tn_target_cache_bytes(const tn_target *target, int level) {
+  return target != NULL && level >= 1 && level <= 3 ? target->cache_bytes[level] : 0;
+}

@@ -1,0 +1,34 @@
+/* write.c: a kernel as a file: the suffix chooses the form. */
+#include "codegen/file.h"
+#include "codegen/internal.h"
+
+typedef struct suffix_row {
+  const char *suffix;
+  codegen_form form;
+  bool shared; /* linked from the object */
+} suffix_row;
+
+static const suffix_row suffixes[] = {{".o", CODEGEN_OBJECT, false},   {".so", CODEGEN_OBJECT, true},
+                                      {".s", CODEGEN_ASSEMBLY, false}, {".ll", CODEGEN_IR, false},
+                                      {".bc", CODEGEN_BITCODE, false}};
+
+static const suffix_row *find_suffix(tn_context *ctx, const char *path) {
+  const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
+  for (int i = 0; dot != NULL && i < RUNTIME_COUNT(suffixes); i++) {
+    if (strcmp(dot, suffixes[i].suffix) == 0) return &suffixes[i];
+  }
+  runtime_fail(ctx, TN_ERROR_ARGUMENT, "the suffix of %s says no form of code: use .o, .so, .s, .ll or .bc", path);
+  return NULL;
+}
+
+tn_status codegen_write(tn_context *ctx, const tir_func *func, const tn_target *target, const char *path) {
+  if (ctx == NULL || func == NULL || path == NULL) return TN_ERROR_ARGUMENT;
+  const suffix_row *row = find_suffix(ctx, path);
+  if (row == NULL) return TN_ERROR_ARGUMENT;
+  codegen_bytes bytes;
+  tn_status status = codegen_bytes_of(ctx, func, target, row->form, &bytes);
+  if (status != TN_OK) return status;
+  status = row->shared ? codegen_link_shared(ctx, &bytes, path) : codegen_write_file(ctx, path, bytes.data, bytes.n);
+  free(bytes.data);
+  return status;
+}
