@@ -10,11 +10,13 @@ struct tn_axis {
   int64_t extent;
   bool is_reduce;
   tn_context *ctx;
+  struct te_op *op; /* the compute that owns it (tn_compute copies an axis that another one owns); NULL: none yet */
 };
 
 struct tn_expr {
   tn_context *ctx;
   const tir_expr *node;
+  int depth, size; /* of the tree, sharing expanded: both are limited, so that recursion in te/ is safe */
 };
 
 typedef struct te_op te_op;

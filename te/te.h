@@ -44,8 +44,9 @@ static inline tn_arg tn_arg_float(double f) { return (tn_arg){TN_ARG_FLOAT, {.f 
 
 #define TN_ARG(x)                                                                                                  \
   _Generic((x), tn_expr *: tn_arg_expr, tn_axis *: tn_arg_axis, tn_tensor *: tn_arg_tensor, int: tn_arg_int,       \
-           long: tn_arg_int, long long: tn_arg_int, unsigned: tn_arg_int, bool: tn_arg_int, float: tn_arg_float,   \
-           double: tn_arg_float)(x)
+           long: tn_arg_int, long long: tn_arg_int, short: tn_arg_int, unsigned: tn_arg_int,                       \
+           unsigned long: tn_arg_int, unsigned short: tn_arg_int, signed char: tn_arg_int,                         \
+           unsigned char: tn_arg_int, bool: tn_arg_int, float: tn_arg_float, double: tn_arg_float)(x)
 
 #define TN_COUNT(...) TN_COUNT_(__VA_ARGS__, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
 #define TN_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, count, ...) count
@@ -76,7 +77,9 @@ static inline tn_arg tn_arg_float(double f) { return (tn_arg){TN_ARG_FLOAT, {.f 
 
 /* ---- axes, placeholders, computes -------------------------------------------------------------------------------- */
 
-/* A data axis over [0, extent), extent >= 1; TVM's IterVar of kind DataPar. Belongs to one compute. As a value it is i32. */
+/* A data axis over [0, extent), 1 <= extent < 2^31; TVM's IterVar of kind DataPar. As a value it is i32. An axis belongs to
+ * the first compute that uses it; a later tn_compute takes a fresh copy (same name, same extent) in its place, so i and j
+ * can be shared between computes as in TVM's lambdas. tn_reduce_axis likewise. */
 TN_API tn_axis *tn_axis_new(tn_context *ctx, const char *name, int64_t extent);
 /* A reduction axis over [0, extent); TVM's te.reduce_axis. */
 TN_API tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent);
@@ -107,8 +110,10 @@ TN_API tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *expr_and
 
 /* ---- operators ----------------------------------------------------------------------------------------------------- */
 
-/* Operand types are unified as in TVM: float with float: the wider; int with float: the float; same signedness: the wider;
- * mixed signedness: the wider, at equal width the unsigned; a C number takes the other operand's dtype if it fits.
+/* The conversions, in short (docs/language.md has them all). Operand types are unified as in TVM: float with float: the wider; int with float: the float; same signedness: the wider;
+ * mixed signedness: the wider, at equal width the unsigned; bool with another type: the other; a C number takes the other
+ * operand's dtype if it fits (a float number beside integers makes f32). At least one operand is no C number. Arithmetic
+ * on booleans, functions such as exp of integers and numbers as conditions are refused: write the cast or x != 0.
  * OP is the operator or function of the text form ("+", "min", "exp", ...). */
 TN_API tn_expr *tn_operator(const char *op, int n, const tn_arg *operands);
 #define tn_add(a, b) tn_operator("+", TN_LIST(a, b))

@@ -1,0 +1,373 @@
+/* access.c: what a read can touch. Each index is bounded by interval arithmetic over linear forms; the conditions around
+ * a read (select, && and || are lazy) narrow the forms they speak about. Used to refuse reads that leave their tensor and
+ * to find the shapes of inputs that were not declared. */
+#include "te/internal.h"
+
+/* ---- intervals --------------------------------------------------------------------------------------------------- */
+
+static const te_interval everything = {INT64_MIN, INT64_MAX};
+
+static bool is_inside(te_interval a, te_interval b) { return a.lo >= b.lo && a.hi <= b.hi; }
+
+static te_interval intersect(te_interval a, te_interval b) {
+  return (te_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
+}
+
+static te_interval hull(te_interval a, te_interval b) {
+  return (te_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
+}
+
+static te_interval dtype_range(tn_dtype dtype) {
+  int bits = 8 * (int)tn_dtype_bytes(dtype);
+  if (dtype == TN_BOOL) return (te_interval){0, 1};
+  if (bits == 64) return everything;
+  int64_t half = INT64_C(1) << (bits - 1);
+  return tn_dtype_is_signed(dtype) ? (te_interval){-half, half - 1} : (te_interval){0, 2 * half - 1};
+}
+
+/* ---- linear forms ------------------------------------------------------------------------------------------------ */
+
+enum {
+  MAX_TERMS = 12,
+  MAX_FACTS = 8,     /* of one condition; more are not looked at */
+  MAX_NESTING = 64,  /* of nodes that are not linear: deeper ones can have any value */
+  MAX_WORK = 1 << 20 /* bounds computed for one compute: after that, everything can have any value */
+};
+
+typedef struct term {
+  const tir_expr *atom; /* a variable, or whatever is not linear */
+  int64_t factor;       /* never 0 */
+  te_interval range;    /* of the atom */
+} term;
+
+/* factor*atom + ... + constant, as an integer without wrapping. */
+typedef struct form {
+  int n;
+  term terms[MAX_TERMS];
+  int64_t constant;
+} form;
+
+/* A condition that holds: lo <= form <= hi, with a form whose constant is 0. */
+typedef struct fact fact;
+struct fact {
+  const fact *outer;
+  form form;
+  te_interval range;
+};
+
+/* Where an expression stands. */
+typedef struct place {
+  const fact *facts;
+  int nesting;
+  int *work;
+} place;
+
+static te_interval bound(place at, const tir_expr *e);
+static form linear(place at, const tir_expr *e);
+static te_interval atom_bound(place at, const tir_expr *e);
+
+static form atom_form(place at, const tir_expr *e) { return (form){.n = 1, .terms = {{e, 1, atom_bound(at, e)}}}; }
+
+static bool add_term(form *f, term t) {
+  for (int i = 0; i < f->n; i++) {
+    if (!tir_equal(f->terms[i].atom, t.atom)) continue;
+    if (__builtin_add_overflow(f->terms[i].factor, t.factor, &f->terms[i].factor)) return false;
+    if (f->terms[i].factor == 0) f->terms[i] = f->terms[--f->n];
+    return true;
+  }
+  if (f->n == MAX_TERMS) return false;
+  f->terms[f->n++] = t;
+  return true;
+}
+
+/* f += scale * g; false: too long or too large. */
+static bool add_form(form *f, const form *g, int64_t scale) {
+  int64_t constant;
+  if (__builtin_mul_overflow(g->constant, scale, &constant)) return false;
+  if (__builtin_add_overflow(f->constant, constant, &f->constant)) return false;
+  for (int i = 0; i < g->n; i++) {
+    term t = g->terms[i];
+    if (__builtin_mul_overflow(t.factor, scale, &t.factor) || !add_term(f, t)) return false;
+  }
+  return true;
+}
+
+static bool same_terms(const form *a, const form *b, int64_t sign) {
+  if (a->n != b->n) return false;
+  for (int i = 0; i < a->n; i++) {
+    int found = 0;
+    while (found < b->n && !tir_equal(a->terms[i].atom, b->terms[found].atom)) found++;
+    if (found == b->n || a->terms[i].factor != sign * b->terms[found].factor) return false;
+  }
+  return true;
+}
+
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b != 0) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a < 0 ? -a : a;
+}
+
+/* Divides the factors by what they have in common; returns it. */
+static int64_t normalize(form *f) {
+  int64_t common = 0;
+  for (int i = 0; i < f->n; i++) common = common_divisor(f->terms[i].factor, common);
+  for (int i = 0; i < f->n && common > 1; i++) f->terms[i].factor /= common;
+  return RUNTIME_MAX(common, 1);
+}
+
+/* ---- bounds ------------------------------------------------------------------------------------------------------ */
+
+static te_interval scale(te_interval a, int64_t factor) {
+  int64_t lo, hi;
+  if (factor < 0) a = (te_interval){a.hi, a.lo};
+  if (__builtin_mul_overflow(a.lo, factor, &lo) || __builtin_mul_overflow(a.hi, factor, &hi)) return everything;
+  return (te_interval){lo, hi};
+}
+
+static te_interval add(te_interval a, te_interval b) {
+  te_interval sum;
+  if (__builtin_add_overflow(a.lo, b.lo, &sum.lo) || __builtin_add_overflow(a.hi, b.hi, &sum.hi)) return everything;
+  return sum;
+}
+
+/* What the facts say about a form without constant, whose factors have nothing in common. */
+static te_interval narrowed(const fact *facts, const form *f, te_interval range) {
+  for (; facts; facts = facts->outer) {
+    if (same_terms(f, &facts->form, 1)) range = intersect(range, facts->range);
+    if (same_terms(f, &facts->form, -1)) range = intersect(range, scale(facts->range, -1));
+  }
+  return range;
+}
+
+static te_interval floor_div_bound(te_interval a, te_interval b) {
+  if (b.lo != b.hi || b.lo <= 0) return everything;
+  return (te_interval){runtime_floordiv(a.lo, b.lo), runtime_floordiv(a.hi, b.lo)};
+}
+
+static te_interval floor_mod_bound(te_interval a, te_interval b) {
+  if (b.lo <= 0) return everything;
+  if (b.lo == b.hi && runtime_floordiv(a.lo, b.lo) == runtime_floordiv(a.hi, b.lo))
+    return (te_interval){runtime_floormod(a.lo, b.lo), runtime_floormod(a.hi, b.lo)};
+  return (te_interval){0, a.lo >= 0 ? RUNTIME_MIN(a.hi, b.hi - 1) : b.hi - 1};
+}
+
+static te_interval abs_bound(te_interval a) {
+  if (a.lo == INT64_MIN) return everything;
+  if (a.lo >= 0) return a;
+  return (te_interval){a.hi < 0 ? -a.hi : 0, RUNTIME_MAX(-a.lo, a.hi)};
+}
+
+static te_interval product_bound(te_interval a, te_interval b) {
+  return is_inside(everything, a) || is_inside(everything, b) ? everything : hull(scale(a, b.lo), scale(a, b.hi));
+}
+
+static place assume(place at, fact storage[], int *n, const tir_expr *cond, bool holds);
+
+static te_interval select_bound(place at, const tir_expr *e) {
+  fact yes[MAX_FACTS], no[MAX_FACTS];
+  int n_yes = 0, n_no = 0;
+  te_interval a = bound(assume(at, yes, &n_yes, e->arg[0], true), e->arg[1]);
+  te_interval b = bound(assume(at, no, &n_no, e->arg[0], false), e->arg[2]);
+  return a.lo > a.hi ? b : b.lo > b.hi ? a : hull(a, b);
+}
+
+/* A node that is not linear, from the bounds of its parts. */
+static te_interval node_bound(place at, const tir_expr *e) {
+  bool has_parts = tir_op_table[e->op].op_class == 'A' || e->op == TIR_CAST;
+  te_interval a = has_parts ? bound(at, e->arg[0]) : everything;
+  te_interval b = has_parts && e->n_args == 2 ? bound(at, e->arg[1]) : everything;
+  switch ((int)e->op) {
+    case TIR_MUL: return product_bound(a, b);
+    case TIR_FLOORDIV: return floor_div_bound(a, b);
+    case TIR_FLOORMOD: return floor_mod_bound(a, b);
+    case TIR_MIN: return (te_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
+    case TIR_MAX: return (te_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
+    case TIR_ABS: return abs_bound(a);
+    case TIR_CAST: return a;
+    case TIR_SELECT: return select_bound(at, e);
+    default: return everything;
+  }
+}
+
+/* A variable is an axis (graph.h). Whatever could wrap can have any value of its dtype. */
+static te_interval atom_bound(place at, const tir_expr *e) {
+  te_interval all = tn_dtype_is_float((tn_dtype)e->dtype) ? everything : dtype_range((tn_dtype)e->dtype), range = all;
+  if (e->op == TIR_VAR)
+    range = (te_interval){0, ((const tn_axis *)(const void *)e->u.var)->extent - 1};
+  else if (at.nesting < MAX_NESTING && ++*at.work < MAX_WORK)
+    range = node_bound((place){at.facts, at.nesting + 1, at.work}, e);
+  if (!is_inside(range, all)) range = all;
+  form f = {.n = 1, .terms = {{e, 1, range}}};
+  return narrowed(at.facts, &f, range);
+}
+
+static te_interval form_bound(place at, const form *f) {
+  te_interval sum = {0, 0};
+  form rest = *f;
+  rest.constant = 0;
+  int64_t common = normalize(&rest);
+  for (int i = 0; i < rest.n; i++) {
+    te_interval t = scale(rest.terms[i].range, rest.terms[i].factor);
+    if (is_inside(everything, t)) return everything;
+    sum = add(sum, t);
+  }
+  if (rest.n > 1) sum = narrowed(at.facts, &rest, sum);
+  return add(scale(sum, common), (te_interval){f->constant, f->constant});
+}
+
+/* The form of + - and of * with a constant; false: not linear. */
+static bool linear_parts(place at, const tir_expr *e, form *out) {
+  int64_t factor;
+  if (e->op == TIR_INT) return *out = (form){.constant = e->u.i}, true;
+  if (e->op == TIR_ADD || e->op == TIR_SUB) {
+    form b = linear(at, e->arg[1]);
+    *out = linear(at, e->arg[0]);
+    return add_form(out, &b, e->op == TIR_ADD ? 1 : -1);
+  }
+  if (e->op == TIR_MUL && (tir_is_int(e->arg[1], &factor) || tir_is_int(e->arg[0], &factor))) {
+    form a = linear(at, e->arg[tir_is_int(e->arg[1], &factor) ? 0 : 1]);
+    *out = (form){0};
+    return factor != 0 && add_form(out, &a, factor);
+  }
+  if (e->op != TIR_CAST || tn_dtype_is_float((tn_dtype)e->arg[0]->dtype)) return false;
+  *out = linear(at, e->arg[0]);
+  return true;
+}
+
+/* A sum that could wrap, or a cast that could change a value, is an atom. */
+static form linear(place at, const tir_expr *e) {
+  form f;
+  if (tn_dtype_is_float((tn_dtype)e->dtype) || !linear_parts(at, e, &f)) return atom_form(at, e);
+  te_interval range = form_bound(at, &f);
+  bool is_exact = is_inside(range, dtype_range((tn_dtype)e->dtype)) && !is_inside(everything, range);
+  return is_exact ? f : atom_form(at, e);
+}
+
+static te_interval bound(place at, const tir_expr *e) {
+  if (tn_dtype_is_float((tn_dtype)e->dtype)) return everything;
+  form f = linear(at, e);
+  return form_bound(at, &f);
+}
+
+/* ---- conditions -------------------------------------------------------------------------------------------------- */
+
+/* What a comparison of a and b says about a - b. */
+static bool comparison_range(tir_op op, bool holds, te_interval *range) {
+  static const struct {
+    tir_op op, negated;
+    te_interval range;
+  } rows[] = {
+      {TIR_LT, TIR_GE, {INT64_MIN, -1}}, {TIR_LE, TIR_GT, {INT64_MIN, 0}}, {TIR_GT, TIR_LE, {1, INT64_MAX}},
+      {TIR_GE, TIR_LT, {0, INT64_MAX}},  {TIR_EQ, TIR_NE, {0, 0}},
+  };
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    if ((holds ? rows[i].op : rows[i].negated) != op) continue;
+    *range = rows[i].range;
+    return true;
+  }
+  return false;
+}
+
+static int64_t floor_bound(int64_t hi, int64_t constant, int64_t common) {
+  return hi == INT64_MAX || __builtin_sub_overflow(hi, constant, &hi) ? INT64_MAX : runtime_floordiv(hi, common);
+}
+
+/* lo <= f <= hi as a fact about f's terms alone. */
+static fact make_fact(const fact *outer, form f, te_interval range) {
+  int64_t constant = f.constant, common = normalize(&f), lo = range.lo;
+  f.constant = 0;
+  bool is_open = lo == INT64_MIN || __builtin_sub_overflow(lo, constant, &lo);
+  int64_t low = is_open ? INT64_MIN : runtime_floordiv(lo, common) + (runtime_floormod(lo, common) != 0);
+  return (fact){outer, f, {low, floor_bound(range.hi, constant, common)}};
+}
+
+static place assume_comparison(place at, fact storage[], int *n, const tir_expr *cond, bool holds) {
+  te_interval range;
+  if (*n == MAX_FACTS || tn_dtype_is_float((tn_dtype)cond->arg[0]->dtype)) return at;
+  if (!comparison_range((tir_op)cond->op, holds, &range)) return at;
+  form f = linear(at, cond->arg[0]), b = linear(at, cond->arg[1]);
+  if (!add_form(&f, &b, -1) || f.n == 0) return at;
+  storage[*n] = make_fact(at.facts, f, range);
+  return (place){&storage[(*n)++], at.nesting, at.work};
+}
+
+/* The place where COND is known to hold (or not to). Its facts live in STORAGE, MAX_FACTS of them. */
+static place assume(place at, fact storage[], int *n, const tir_expr *cond, bool holds) {
+  if (cond->op == TIR_NOT) return assume(at, storage, n, cond->arg[0], !holds);
+  if (cond->op == (holds ? TIR_AND : TIR_OR)) {
+    at = assume(at, storage, n, cond->arg[0], holds);
+    return assume(at, storage, n, cond->arg[1], holds);
+  }
+  return tir_op_table[cond->op].op_class == 'C' ? assume_comparison(at, storage, n, cond, holds) : at;
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+typedef struct walk {
+  te_access_fn visit;
+  void *user;
+} walk;
+
+static tir_walk stop_at_read(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static bool walk_expr(const walk *w, place at, bool is_guarded, const tir_expr *e);
+
+static bool visit_read(const walk *w, place at, bool is_guarded, const tir_expr *e) {
+  te_access access = {.read = e, .is_guarded = is_guarded};
+  for (int d = 0; d < e->n_args; d++) {
+    if (!walk_expr(w, at, is_guarded, e->arg[d])) return false;
+    access.range[d] = bound(at, e->arg[d]);
+    access.is_data[d] = !tir_walk_expr(e->arg[d], stop_at_read, NULL);
+  }
+  return w->visit(w->user, &access);
+}
+
+/* Walks what is only evaluated when COND holds (or does not). */
+static bool walk_guarded(const walk *w, place at, const tir_expr *cond, bool holds, const tir_expr *e) {
+  fact storage[MAX_FACTS];
+  int n = 0;
+  return walk_expr(w, assume(at, storage, &n, cond, holds), true, e);
+}
+
+static bool walk_expr(const walk *w, place at, bool is_guarded, const tir_expr *e) {
+  if (e->op == TIR_READ) return visit_read(w, at, is_guarded, e);
+  bool is_lazy = e->op == TIR_SELECT || e->op == TIR_AND || e->op == TIR_OR;
+  for (int i = 0; i < (is_lazy ? 1 : e->n_args); i++)
+    if (!walk_expr(w, at, is_guarded, e->arg[i])) return false;
+  if (!is_lazy) return true;
+  if (!walk_guarded(w, at, e->arg[0], e->op != TIR_OR, e->arg[1])) return false;
+  return e->op != TIR_SELECT || walk_guarded(w, at, e->arg[0], false, e->arg[2]);
+}
+
+bool te_walk_accesses(const te_op *op, te_access_fn visit, void *user) {
+  int work = 0;
+  return walk_expr(&(walk){visit, user}, (place){NULL, 0, &work}, false, op->body);
+}
+
+/* Under a condition, or where an index depends on data, only what is out of bounds for certain is refused. */
+bool te_check_access(const te_site *site, const char *op_name, const te_access *access) {
+  const tn_tensor *tensor = access->read->u.tensor;
+  for (int d = 0; d < tensor->ndim; d++) {
+    te_interval range = access->range[d], allowed = {0, tensor->shape[d] - 1}, both = intersect(range, allowed);
+    bool is_unsure = access->is_guarded || access->is_data[d];
+    if (is_inside(range, allowed) || (is_unsure && both.lo <= both.hi) || range.lo > range.hi) continue;
+    char text[64];
+    te_show(text, access->read);
+    if (is_inside(dtype_range(TN_I32), range))
+      te_fail(site, TN_ERROR_PROGRAM, "'%s' reads %s: index %d can have any value (extent %lld): guard the read by select",
+              op_name, text, d, (long long)tensor->shape[d]);
+    else
+      te_fail(site, TN_ERROR_PROGRAM, "'%s' reads %s: index %d spans [%lld, %lld], but the extent is %lld: %s", op_name, text,
+              d, (long long)range.lo, (long long)range.hi, (long long)tensor->shape[d],
+              "guard the read by select, or change an extent");
+    return false;
+  }
+  return true;
+}

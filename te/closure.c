@@ -1,0 +1,328 @@
+/* closure.c: expressions as trees of function pointers, one small function an operation: the meaning of each operator,
+ * written directly from the semantics in tir/ir.h. */
+#include <math.h>
+
+#include "te/evaluate.h"
+
+#define I(k) n->arg[k]->eval.i(n->arg[k], run)
+#define F(k) n->arg[k]->eval.f(n->arg[k], run)
+#define U(k) (uint64_t) I(k)
+#define INTEGER(name, value) \
+  static int64_t name(const te_node *n, te_run *run) { return (value); }
+#define FLOAT(name, value) \
+  static double name(const te_node *n, te_run *run) { return (value); }
+
+/* ---- integers ------------------------------------------------------------------------------------------------------ */
+
+int64_t te_wrap(tn_dtype dtype, uint64_t value) {
+  switch (dtype) {
+    case TN_BOOL: return value != 0;
+    case TN_I8: return (int8_t)value;
+    case TN_U8: return (uint8_t)value;
+    case TN_I16: return (int16_t)value;
+    case TN_U16: return (uint16_t)value;
+    case TN_I32: return (int32_t)value;
+    case TN_U32: return (uint32_t)value;
+    case TN_I64:
+    case TN_F32:
+    case TN_F64:
+    case TN_DTYPE_COUNT: return (int64_t)value;
+  }
+  return (int64_t)value;
+}
+
+/* Division rounding down; the divisor 0 gives 0, and INT64_MIN // -1 wraps. */
+static int64_t quotient(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return (int64_t)(0 - (uint64_t)a);
+  return a / b - ((a % b < 0) != (b < 0) && a % b != 0 ? 1 : 0);
+}
+
+static int64_t remainder_of(int64_t a, int64_t b) {
+  return b == 0 ? 0 : (int64_t)((uint64_t)a - (uint64_t)quotient(a, b) * (uint64_t)b);
+}
+
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+static uint64_t magnitude(int64_t a) { return a < 0 ? 0 - (uint64_t)a : (uint64_t)a; }
+
+INTEGER(add_int, te_wrap(n->dtype, U(0) + U(1)))
+INTEGER(sub_int, te_wrap(n->dtype, U(0) - U(1)))
+INTEGER(mul_int, te_wrap(n->dtype, U(0) * U(1)))
+INTEGER(floordiv_int, te_wrap(n->dtype, (uint64_t)quotient(I(0), I(1))))
+INTEGER(floormod_int, te_wrap(n->dtype, (uint64_t)remainder_of(I(0), I(1))))
+INTEGER(min_int, smaller(I(0), I(1)))
+INTEGER(max_int, larger(I(0), I(1)))
+INTEGER(abs_int, te_wrap(n->dtype, magnitude(I(0))))
+INTEGER(eq_int, I(0) == I(1))
+INTEGER(ne_int, I(0) != I(1))
+INTEGER(lt_int, I(0) < I(1))
+INTEGER(le_int, I(0) <= I(1))
+INTEGER(gt_int, I(0) > I(1))
+INTEGER(ge_int, I(0) >= I(1))
+INTEGER(and_bool, I(0) && I(1))
+INTEGER(or_bool, I(0) || I(1))
+INTEGER(not_bool, !I(0))
+INTEGER(select_int, I(0) ? I(1) : I(2))
+
+/* ---- floats -------------------------------------------------------------------------------------------------------- */
+
+static double smaller_float(double a, double b) { return a < b ? a : b; }
+static double larger_float(double a, double b) { return a > b ? a : b; }
+
+FLOAT(add_float, F(0) + F(1))
+FLOAT(sub_float, F(0) - F(1))
+FLOAT(mul_float, F(0) * F(1))
+FLOAT(div_float, F(0) / F(1))
+FLOAT(min_float, smaller_float(F(0), F(1)))
+FLOAT(max_float, larger_float(F(0), F(1)))
+FLOAT(abs_float, fabs(F(0)))
+FLOAT(select_float, I(0) ? F(1) : F(2))
+FLOAT(pow_float, pow(F(0), F(1)))
+FLOAT(exp_float, exp(F(0)))
+FLOAT(log_float, log(F(0)))
+FLOAT(sqrt_float, sqrt(F(0)))
+FLOAT(rsqrt_float, 1 / sqrt(F(0)))
+FLOAT(tanh_float, tanh(F(0)))
+FLOAT(sigmoid_float, 1 / (1 + exp(-F(0))))
+FLOAT(erf_float, erf(F(0)))
+FLOAT(sin_float, sin(F(0)))
+FLOAT(cos_float, cos(F(0)))
+FLOAT(floor_float, floor(F(0)))
+FLOAT(ceil_float, ceil(F(0)))
+FLOAT(round_float, round(F(0)))
+INTEGER(eq_float, F(0) == F(1))
+INTEGER(ne_float, F(0) != F(1))
+INTEGER(lt_float, F(0) < F(1))
+INTEGER(le_float, F(0) <= F(1))
+INTEGER(gt_float, F(0) > F(1))
+INTEGER(ge_float, F(0) >= F(1))
+
+/* ---- casts --------------------------------------------------------------------------------------------------------- */
+
+/* Truncates, saturates at the dtype's ends; NaN gives 0. */
+static int64_t saturate(tn_dtype dtype, double value) {
+  int bits = 8 * (int)tn_dtype_bytes(dtype);
+  bool is_signed = tn_dtype_is_signed(dtype);
+  double lo = is_signed ? -ldexp(1, bits - 1) : 0, hi = ldexp(1, is_signed ? bits - 1 : bits); /* value < hi fits */
+  if (isnan(value)) return 0;
+  if (value <= lo) return is_signed ? (int64_t)(-(INT64_C(1) << (bits - 2)) * 2) : 0;
+  if (value >= hi) return bits == 64 ? INT64_MAX : (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
+  return (int64_t)value;
+}
+
+INTEGER(int_to_int, te_wrap(n->dtype, U(0)))
+INTEGER(float_to_int, saturate(n->dtype, F(0)))
+INTEGER(float_to_bool, F(0) != 0)
+FLOAT(int_to_f32, (double)(float)I(0))
+FLOAT(int_to_f64, (double)I(0))
+FLOAT(to_f32, (double)(float)F(0))
+FLOAT(to_f64, F(0))
+
+/* ---- leaves and reads ---------------------------------------------------------------------------------------------- */
+
+static int64_t constant_int(const te_node *n, te_run *run) { return (void)run, n->u.constant.i; }
+static double constant_float(const te_node *n, te_run *run) { return (void)run, n->u.constant.f; }
+static int64_t variable(const te_node *n, te_run *run) { return run->vars[n->u.slot]; }
+
+/* Reports a read outside its tensor. */
+static bool fail_bounds(const te_node *n, te_run *run, int d, const int64_t *index) {
+  const tn_tensor *t = n->u.source->tensor;
+  runtime_str list = {0};
+  for (int i = 0; i <= d; i++) runtime_str_addf(&list, "%s%lld", i > 0 ? ", " : "", (long long)index[i]);
+  for (int i = d + 1; i < t->ndim; i++) runtime_str_add(&list, ", _");
+  te_run_fail(run, TN_ERROR_PROGRAM, "'%s' reads %s[%s]: index %d is %lld, but the extent is %lld", run->op->name, t->name,
+              list.data ? list.data : "", d, (long long)index[d], (long long)t->shape[d]);
+  runtime_str_free(&list);
+  return false;
+}
+
+/* The element a read means; false: outside (reported). */
+static bool locate(const te_node *n, te_run *run, int64_t *index, int64_t *flat) {
+  const tn_tensor *t = n->u.source->tensor;
+  *flat = 0;
+  for (int d = 0; d < n->n_args; d++) {
+    index[d] = I(d);
+    if (index[d] < 0 || index[d] >= t->shape[d]) return fail_bounds(n, run, d, index);
+    *flat = *flat * t->shape[d] + index[d];
+  }
+  return true;
+}
+
+/* load_I8 and so on: a read of an array. */
+#define LOAD(name, text, bytes, code, ctype)                                                         \
+  static int64_t load_int_##name(const te_node *n, te_run *run) {                                    \
+    int64_t index[TN_MAX_RANK], flat;                                                                \
+    return locate(n, run, index, &flat) ? (int64_t)((const ctype *)n->u.source->data)[flat] : 0;     \
+  }                                                                                                  \
+  static double load_float_##name(const te_node *n, te_run *run) {                                   \
+    int64_t index[TN_MAX_RANK], flat;                                                                \
+    return locate(n, run, index, &flat) ? (double)((const ctype *)n->u.source->data)[flat] : 0;      \
+  }
+TN_DTYPES(LOAD)
+
+static int64_t demand_int(const te_node *n, te_run *run) {
+  int64_t index[TN_MAX_RANK], flat;
+  return locate(n, run, index, &flat) ? te_demand(run, n->u.source, index, flat).i : 0;
+}
+
+static double demand_float(const te_node *n, te_run *run) {
+  int64_t index[TN_MAX_RANK], flat;
+  return locate(n, run, index, &flat) ? te_demand(run, n->u.source, index, flat).f : 0;
+}
+
+te_cell te_load(tn_dtype dtype, const void *data, int64_t flat) {
+  switch (dtype) {
+#define X(name, text, bytes, code, ctype) \
+  case TN_##name: return code == kDLFloat ? (te_cell){.f = (double)((const ctype *)data)[flat]} \
+                                          : (te_cell){.i = (int64_t)((const ctype *)data)[flat]};
+    TN_DTYPES(X)
+#undef X
+    case TN_DTYPE_COUNT: break;
+  }
+  return (te_cell){0};
+}
+
+/* ---- compiling ----------------------------------------------------------------------------------------------------- */
+
+/* How an operator is computed on integers and on floats (by its first operand; select by its second). */
+static const struct {
+  int64_t (*ints)(const te_node *, te_run *);
+  double (*floats)(const te_node *, te_run *);
+  int64_t (*float_test)(const te_node *, te_run *); /* floats in, bool out */
+} handlers[TIR_OP_COUNT] = {
+    [TIR_ADD] = {add_int, add_float, NULL},
+    [TIR_SUB] = {sub_int, sub_float, NULL},
+    [TIR_MUL] = {mul_int, mul_float, NULL},
+    [TIR_DIV] = {NULL, div_float, NULL},
+    [TIR_FLOORDIV] = {floordiv_int, NULL, NULL},
+    [TIR_FLOORMOD] = {floormod_int, NULL, NULL},
+    [TIR_MIN] = {min_int, min_float, NULL},
+    [TIR_MAX] = {max_int, max_float, NULL},
+    [TIR_EQ] = {eq_int, NULL, eq_float},
+    [TIR_NE] = {ne_int, NULL, ne_float},
+    [TIR_LT] = {lt_int, NULL, lt_float},
+    [TIR_LE] = {le_int, NULL, le_float},
+    [TIR_GT] = {gt_int, NULL, gt_float},
+    [TIR_GE] = {ge_int, NULL, ge_float},
+    [TIR_AND] = {and_bool, NULL, NULL},
+    [TIR_OR] = {or_bool, NULL, NULL},
+    [TIR_NOT] = {not_bool, NULL, NULL},
+    [TIR_SELECT] = {select_int, select_float, NULL},
+    [TIR_POW] = {NULL, pow_float, NULL},
+    [TIR_EXP] = {NULL, exp_float, NULL},
+    [TIR_LOG] = {NULL, log_float, NULL},
+    [TIR_SQRT] = {NULL, sqrt_float, NULL},
+    [TIR_RSQRT] = {NULL, rsqrt_float, NULL},
+    [TIR_TANH] = {NULL, tanh_float, NULL},
+    [TIR_SIGMOID] = {NULL, sigmoid_float, NULL},
+    [TIR_ERF] = {NULL, erf_float, NULL},
+    [TIR_SIN] = {NULL, sin_float, NULL},
+    [TIR_COS] = {NULL, cos_float, NULL},
+    [TIR_FLOOR] = {NULL, floor_float, NULL},
+    [TIR_CEIL] = {NULL, ceil_float, NULL},
+    [TIR_ROUND] = {NULL, round_float, NULL},
+    [TIR_ABS] = {abs_int, abs_float, NULL},
+};
+
+static int64_t (*const int_loads[])(const te_node *, te_run *) = {
+#define X(name, text, bytes, code, ctype) load_int_##name,
+    TN_DTYPES(X)
+#undef X
+};
+static double (*const float_loads[])(const te_node *, te_run *) = {
+#define X(name, text, bytes, code, ctype) load_float_##name,
+    TN_DTYPES(X)
+#undef X
+};
+
+typedef struct compiler {
+  te_run *run;
+  const te_op *op;
+  int depth, deepest;
+} compiler;
+
+static int slot_of(const te_op *op, const tir_var *var) {
+  for (int i = 0; i < op->n_axes; i++)
+    if (&op->axes[i]->var == var) return i;
+  for (int i = 0; i < op->n_reduce; i++)
+    if (&op->reduce_axes[i]->var == var) return op->n_axes + i;
+  return -1;
+}
+
+static void set_leaf(te_node *n, const compiler *c, const tir_expr *e) {
+  if (e->op == TIR_INT) {
+    n->u.constant.i = te_wrap(n->dtype, (uint64_t)e->u.i);
+    n->eval.i = constant_int;
+  } else if (e->op == TIR_FLOAT) {
+    n->u.constant.f = e->dtype == TN_F32 ? (double)(float)e->u.f : e->u.f;
+    n->eval.f = constant_float;
+  } else {
+    n->u.slot = slot_of(c->op, e->u.var);
+    n->eval.i = n->u.slot >= 0 ? variable : NULL;
+  }
+}
+
+static void set_read(te_node *n, te_run *run, const tir_expr *e) {
+  n->u.source = te_source_of(run, e->u.tensor);
+  if (!n->u.source) return;
+  bool is_demand = !n->u.source->data;
+  if (n->is_float)
+    n->eval.f = is_demand ? demand_float : float_loads[n->dtype];
+  else
+    n->eval.i = is_demand ? demand_int : int_loads[n->dtype];
+}
+
+static void set_cast(te_node *n) {
+  bool from_float = n->arg[0]->is_float;
+  if (n->is_float && from_float)
+    n->eval.f = n->dtype == TN_F32 ? to_f32 : to_f64;
+  else if (n->is_float)
+    n->eval.f = n->dtype == TN_F32 ? int_to_f32 : int_to_f64;
+  else if (from_float)
+    n->eval.i = n->dtype == TN_BOOL ? float_to_bool : float_to_int;
+  else
+    n->eval.i = int_to_int;
+}
+
+static void set_operator(te_node *n, tir_op op) {
+  if (n->is_float)
+    n->eval.f = handlers[op].floats;
+  else
+    n->eval.i = n->arg[0]->is_float ? handlers[op].float_test : handlers[op].ints;
+}
+
+/* Chooses the function that computes a node whose arguments are compiled. */
+static void set_function(te_node *n, const compiler *c, const tir_expr *e) {
+  if (e->op == TIR_INT || e->op == TIR_FLOAT || e->op == TIR_VAR)
+    set_leaf(n, c, e);
+  else if (e->op == TIR_READ)
+    set_read(n, c->run, e);
+  else if (e->op == TIR_CAST)
+    set_cast(n);
+  else
+    set_operator(n, (tir_op)e->op);
+}
+
+static const te_node *compile(compiler *c, const tir_expr *e) {
+  te_node *n = runtime_alloc(&c->run->arena, sizeof *n + sizeof n->arg[0] * e->n_args);
+  if (!n) return te_run_fail(c->run, TN_ERROR_MEMORY, "out of memory"), NULL;
+  n->dtype = (tn_dtype)e->dtype;
+  n->is_float = tn_dtype_is_float(n->dtype);
+  n->n_args = e->n_args;
+  c->deepest = RUNTIME_MAX(c->deepest, ++c->depth);
+  for (int i = 0; i < e->n_args; i++)
+    if (!(n->arg[i] = compile(c, e->arg[i]))) return NULL;
+  c->depth--;
+  set_function(n, c, e);
+  if (n->is_float ? n->eval.f != NULL : n->eval.i != NULL) return n;
+  te_run_fail(c->run, TN_ERROR_INTERNAL, "'%s': the evaluator has no %s", c->op->name, tir_op_table[e->op].name);
+  return NULL;
+}
+
+const te_node *te_compile(te_run *run, const te_op *op, int *depth) {
+  compiler c = {.run = run, .op = op};
+  const te_node *body = compile(&c, op->n_reduce > 0 ? op->body->arg[0] : op->body);
+  *depth = c.deepest;
+  return body;
+}

@@ -1,0 +1,235 @@
+/* compute.c: axes, placeholders, computes: checking the parts and putting them together. An axis that another compute
+ * owns is replaced by a copy, so that users can share i, j and k between computes. */
+#include "te/internal.h"
+
+/* ---- axes -------------------------------------------------------------------------------------------------------- */
+
+tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, bool is_reduce) {
+  tn_axis *axis = RUNTIME_NEW(&ctx->arena, tn_axis);
+  char *kept = runtime_strdup(&ctx->arena, name);
+  if (!axis || !kept) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory"), NULL;
+  *axis = (tn_axis){.var = {kept, TN_I32}, .extent = extent, .is_reduce = is_reduce, .ctx = ctx};
+  return axis;
+}
+
+tn_axis *te_axis(const te_site *site, const char *name, int64_t extent, bool is_reduce) {
+  if (!te_check_name(site, "axis", name)) return NULL;
+  if (extent >= 1 && extent <= TE_MAX_EXTENT) return te_axis_make(site->ctx, name, extent, is_reduce);
+  te_fail(site, TN_ERROR_PROGRAM, "extent %lld of axis '%s' is not in 1 .. %d", (long long)extent, name,
+          (int)TE_MAX_EXTENT);
+  return NULL;
+}
+
+tn_axis *tn_axis_new(tn_context *ctx, const char *name, int64_t extent) {
+  return ctx && name ? te_axis(&(te_site){.ctx = ctx}, name, extent, false) : NULL;
+}
+
+tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent) {
+  return ctx && name ? te_axis(&(te_site){.ctx = ctx}, name, extent, true) : NULL;
+}
+
+/* ---- placeholders ------------------------------------------------------------------------------------------------ */
+
+static te_op *new_op(tn_context *ctx, const char *name, tn_dtype dtype, int ndim) {
+  te_op *op = RUNTIME_NEW(&ctx->arena, te_op);
+  char *kept = runtime_strdup(&ctx->arena, name);
+  if (!op || !kept) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory"), NULL;
+  op->name = kept;
+  op->n_axes = ndim;
+  op->output = (tn_tensor){.op = op, .name = kept, .dtype = dtype, .ndim = ndim, .ctx = ctx};
+  return op;
+}
+
+tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape) {
+  if (!te_check_name(site, "tensor", name)) return NULL;
+  if (ndim > TN_MAX_RANK) {
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' has rank %d; at most %d", name, ndim, (int)TN_MAX_RANK);
+    return NULL;
+  }
+  if (!te_check_shape(site, name, dtype, ndim, shape)) return NULL;
+  te_op *op = new_op(site->ctx, name, dtype, ndim);
+  for (int d = 0; op && d < ndim; d++) op->output.shape[d] = shape[d];
+  return op ? &op->output : NULL;
+}
+
+tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const int64_t *dtype_and_shape) {
+  if (!ctx || !name || !dtype_and_shape || n < 1) return NULL;
+  te_site site = {.ctx = ctx};
+  int64_t dtype = dtype_and_shape[0];
+  if (dtype >= 0 && dtype < TN_DTYPE_COUNT) return te_input(&site, name, (tn_dtype)dtype, n - 1, dtype_and_shape + 1);
+  te_fail(&site, TN_ERROR_ARGUMENT, "tn_placeholder: '%s': %lld is no dtype", name, (long long)dtype);
+  return NULL;
+}
+
+/* ---- what an op reads -------------------------------------------------------------------------------------------- */
+
+typedef RUNTIME_VEC(tn_tensor *) tensor_list;
+
+static tir_walk collect_input(void *user, const tir_expr *e) {
+  tensor_list *list = user;
+  if (e->op != TIR_READ) return TIR_WALK_ON;
+  for (int i = 0; i < list->n; i++)
+    if (list->data[i] == e->u.tensor) return TIR_WALK_ON;
+  return RUNTIME_PUSH(list, e->u.tensor) ? TIR_WALK_ON : TIR_WALK_STOP;
+}
+
+static bool set_inputs(te_op *op, runtime_arena *arena) {
+  tensor_list list = {0};
+  bool ok = tir_walk_expr(op->body, collect_input, &list);
+  op->n_inputs = list.n;
+  op->inputs = runtime_copy(arena, list.data, sizeof *list.data * (size_t)list.n);
+  ok = ok && (list.n == 0 || op->inputs);
+  RUNTIME_VEC_FREE(&list);
+  return ok;
+}
+
+te_op *te_op_new(tn_context *ctx, const char *name, int n_axes, tn_axis **axes, const tir_expr *body) {
+  te_op *op = new_op(ctx, name, (tn_dtype)body->dtype, n_axes);
+  if (!op) return NULL;
+  op->axes = runtime_copy(&ctx->arena, axes, sizeof *axes * (size_t)n_axes);
+  op->body = body;
+  for (int d = 0; d < n_axes; d++) op->output.shape[d] = axes[d]->extent;
+  if (body->op == TIR_REDUCE) {
+    op->n_reduce = body->u.reduce->n_axes;
+    op->reduce_axes = body->u.reduce->axes;
+  }
+  if (set_inputs(op, &ctx->arena) && (n_axes == 0 || op->axes)) return op;
+  runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
+  return NULL;
+}
+
+/* ---- axes of a compute ------------------------------------------------------------------------------------------- */
+
+/* A compute in the making: its own axes and, where one had to be copied, what replaces what in the body. */
+typedef struct making {
+  const te_site *site;
+  const char *name;
+  int n_axes, n_reduce, n_bindings;
+  tn_axis *axes[TN_MAX_RANK], *reduce_axes[TE_MAX_REDUCE_AXES];
+  tir_binding bindings[TN_MAX_RANK + TE_MAX_REDUCE_AXES];
+} making;
+
+/* Takes an axis, or a copy when another compute owns it. */
+static tn_axis *adopt(making *m, tn_axis *axis) {
+  if (!axis->op) return axis;
+  tn_context *ctx = m->site->ctx;
+  tn_axis *copy = te_axis_make(ctx, axis->var.name, axis->extent, axis->is_reduce);
+  if (copy) m->bindings[m->n_bindings++] = (tir_binding){&axis->var, te_axis_expr(&ctx->arena, copy)};
+  return copy;
+}
+
+static bool check_distinct(const making *m, int n, tn_axis *const *axes, int n_more, tn_axis *const *more) {
+  for (int i = 0; i < n + n_more; i++) {
+    const char *name = (i < n ? axes[i] : more[i - n])->var.name;
+    for (int j = 0; j < i; j++) {
+      if (strcmp((j < n ? axes[j] : more[j - n])->var.name, name) != 0) continue;
+      te_fail(m->site, TN_ERROR_PROGRAM, "'%s' has two axes named '%s'", m->name, name);
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool check_data_axes(const making *m, int n, tn_axis *const *axes) {
+  if (n > TN_MAX_RANK) {
+    te_fail(m->site, TN_ERROR_PROGRAM, "'%s' has rank %d; at most %d", m->name, n, (int)TN_MAX_RANK);
+    return false;
+  }
+  for (int i = 0; i < n; i++) {
+    if (!axes[i]->is_reduce) continue;
+    te_fail(m->site, TN_ERROR_PROGRAM, "'%s' is a reduction axis and cannot be a dimension of '%s': use tn_axis_new",
+            axes[i]->var.name, m->name);
+    return false;
+  }
+  return true;
+}
+
+static bool adopt_axes(making *m, int n, tn_axis *const *axes, const tir_expr *body) {
+  tn_axis *const *reduce = body->op == TIR_REDUCE ? body->u.reduce->axes : NULL;
+  int n_reduce = body->op == TIR_REDUCE ? body->u.reduce->n_axes : 0;
+  if (!check_data_axes(m, n, axes) || !check_distinct(m, n, axes, n_reduce, reduce)) return false;
+  m->n_axes = n;
+  m->n_reduce = n_reduce;
+  for (int i = 0; i < n; i++)
+    if (!(m->axes[i] = adopt(m, axes[i]))) return false;
+  for (int i = 0; i < n_reduce; i++)
+    if (!(m->reduce_axes[i] = adopt(m, reduce[i]))) return false;
+  return true;
+}
+
+/* The body over the compute's own axes. */
+static const tir_expr *adopt_body(const making *m, const tir_expr *body) {
+  runtime_arena *arena = &m->site->ctx->arena;
+  if (m->n_bindings == 0) return body;
+  if (body->op != TIR_REDUCE) return tir_substitute(arena, body, m->n_bindings, m->bindings);
+  tir_reduce *reduce = RUNTIME_NEW(arena, tir_reduce);
+  tn_axis **axes = runtime_copy(arena, m->reduce_axes, sizeof *axes * (size_t)m->n_reduce);
+  if (!reduce || !axes) return NULL;
+  *reduce = (tir_reduce){body->u.reduce->combiner, m->n_reduce, axes};
+  return tir_reduce_expr(arena, reduce, tir_substitute(arena, body->arg[0], m->n_bindings, m->bindings));
+}
+
+/* Stops at the first variable that is none of the compute's axes. */
+static tir_walk check_var(void *user, const tir_expr *e) {
+  const making *m = user;
+  if (e->op != TIR_VAR) return TIR_WALK_ON;
+  for (int i = 0; i < m->n_axes; i++)
+    if (&m->axes[i]->var == e->u.var) return TIR_WALK_ON;
+  for (int i = 0; i < m->n_reduce; i++)
+    if (&m->reduce_axes[i]->var == e->u.var) return TIR_WALK_ON;
+  te_fail(m->site, TN_ERROR_PROGRAM, "'%s' uses axis '%s', which is neither one of its dimensions nor reduced", m->name,
+          e->u.var->name);
+  return TIR_WALK_STOP;
+}
+
+/* ---- computes ---------------------------------------------------------------------------------------------------- */
+
+typedef struct default_check {
+  const te_site *site;
+  const char *name;
+} default_check;
+
+static bool check_one_access(void *user, const te_access *access) {
+  const default_check *check = user;
+  return te_check_access(check->site, check->name, access);
+}
+
+static bool check_accesses(const te_site *site, const te_op *op, te_access_fn visit, void *user) {
+  default_check check = {site, op->name};
+  return visit ? te_walk_accesses(op, visit, user) : te_walk_accesses(op, check_one_access, &check);
+}
+
+static void own_axes(te_op *op) {
+  for (int i = 0; i < op->n_axes; i++) op->axes[i]->op = op;
+  for (int i = 0; i < op->n_reduce; i++) op->reduce_axes[i]->op = op;
+}
+
+tn_tensor *te_compute(const te_site *site, const char *name, tn_arg body, int n_axes, tn_axis *const *axes,
+                      te_access_fn visit, void *user) {
+  making m = {.site = site, .name = name};
+  if (!te_check_name(site, "tensor", name)) return NULL;
+  const tir_expr *node = te_convert(site, body, te_is_number(body) ? te_number_dtype(body) : te_arg_dtype(body));
+  if (!node || !adopt_axes(&m, n_axes, axes, node)) return NULL;
+  node = adopt_body(&m, node);
+  if (!te_has_memory(site, node) || !tir_walk_expr(node, check_var, &m)) return NULL;
+  te_op *op = te_op_new(site->ctx, name, n_axes, m.axes, node);
+  if (!op || !te_check_shape(site, name, op->output.dtype, n_axes, op->output.shape)) return NULL;
+  if (!check_accesses(site, op, visit, user)) return NULL;
+  own_axes(op);
+  return &op->output;
+}
+
+tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *args) {
+  if (!ctx || !name || n < 1 || !args) return NULL;
+  te_site site = {.ctx = ctx};
+  if (!te_check_context(&site, n, args)) return NULL;
+  tn_axis *axes[TN_MAX_RANK] = {0};
+  for (int i = 1; i < n; i++) {
+    if (args[i].kind != TN_ARG_AXIS)
+      return te_fail(&site, TN_ERROR_ARGUMENT, "tn_compute: '%s': argument %d after the expression is no axis", name, i), NULL;
+    if (i <= TN_MAX_RANK) axes[i - 1] = args[i].u.axis;
+  }
+  if (n - 1 <= TN_MAX_RANK) return te_compute(&site, name, args[0], n - 1, axes, NULL, NULL);
+  te_fail(&site, TN_ERROR_PROGRAM, "'%s' has rank %d; at most %d", name, n - 1, (int)TN_MAX_RANK);
+  return NULL;
+}

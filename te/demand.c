@@ -1,0 +1,109 @@
+/* demand.c: single elements on demand: a read of a computed tensor computes that element and remembers it. */
+#include "te/evaluate.h"
+
+enum {
+  MAX_DEMAND_DEPTH = 20000, /* levels of expression on the stack, over all producers */
+  LEVELS_OF_DEMAND = 4      /* what a step to a producer counts besides its expression */
+};
+
+/* ---- remembered elements ------------------------------------------------------------------------------------------- */
+
+static struct te_memo_slot *memo_slot(const te_memo *memo, int64_t key) {
+  uint64_t at = (uint64_t)key * UINT64_C(0x9E3779B97F4A7C15) >> 20;
+  for (;; at++) {
+    struct te_memo_slot *slot = &memo->slots[at & (uint64_t)(memo->cap - 1)];
+    if (slot->key == key || slot->key == 0) return slot;
+  }
+}
+
+static bool memo_grow(te_memo *memo) {
+  te_memo larger = {.cap = memo->cap ? 2 * memo->cap : 64};
+  larger.slots = calloc((size_t)larger.cap, sizeof *larger.slots);
+  if (!larger.slots) return false;
+  for (int64_t i = 0; i < memo->cap; i++)
+    if (memo->slots[i].key != 0) *memo_slot(&larger, memo->slots[i].key) = memo->slots[i];
+  larger.n = memo->n;
+  free(memo->slots);
+  *memo = larger;
+  return true;
+}
+
+static bool memo_find(const te_memo *memo, int64_t flat, te_cell *value) {
+  const struct te_memo_slot *slot = memo->cap ? memo_slot(memo, flat + 1) : NULL;
+  if (!slot || slot->key == 0) return false;
+  *value = slot->value;
+  return true;
+}
+
+static bool memo_add(te_memo *memo, int64_t flat, te_cell value) {
+  if (2 * (memo->n + 1) > memo->cap && !memo_grow(memo)) return false;
+  *memo_slot(memo, flat + 1) = (struct te_memo_slot){flat + 1, value};
+  memo->n++;
+  return true;
+}
+
+/* ---- computing ----------------------------------------------------------------------------------------------------- */
+
+/* Evaluates the definition at an index, with the reader's state put aside. */
+static te_cell compute(te_run *run, te_source *source, const int64_t *index) {
+  const te_op *op = source->tensor->op, *reader = run->op;
+  int64_t vars[TE_MAX_VARS], *outer = run->vars;
+  memcpy(vars, index, sizeof *index * (size_t)op->n_axes);
+  run->vars = vars;
+  run->depth += source->depth + LEVELS_OF_DEMAND;
+  te_cell value = te_element(run, op, source->body);
+  run->depth -= source->depth + LEVELS_OF_DEMAND;
+  run->vars = outer;
+  run->op = reader;
+  return value;
+}
+
+te_cell te_demand(te_run *run, te_source *source, const int64_t *index, int64_t flat) {
+  te_cell value = {0};
+  if (run->failed || memo_find(&source->memo, flat, &value)) return value;
+  if (!source->body) source->body = te_compile(run, source->tensor->op, &source->depth);
+  if (!source->body) return value;
+  if (run->depth + source->depth + LEVELS_OF_DEMAND > MAX_DEMAND_DEPTH) {
+    te_run_fail(run, TN_ERROR_PROGRAM, "the chain of tensors behind '%s' is too long to compute one element: %s",
+                source->tensor->name, "use tn_evaluate");
+    return value;
+  }
+  value = compute(run, source, index);
+  if (!run->failed && !memo_add(&source->memo, flat, value)) te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
+  return value;
+}
+
+/* ---- the call ------------------------------------------------------------------------------------------------------ */
+
+static tn_status check_place(const tn_program *p, const tn_tensor *t, const int64_t *index) {
+  if (tn_program_find(p, t->name) != t)
+    return runtime_fail(p->ctx, TN_ERROR_ARGUMENT, "'%s' is no tensor of the program", t->name);
+  for (int d = 0; d < t->ndim; d++)
+    if (index[d] < 0 || index[d] >= t->shape[d])
+      return runtime_fail(p->ctx, TN_ERROR_ARGUMENT, "index %d of '%s' is %lld, but the extent is %lld", d, t->name,
+                          (long long)index[d], (long long)t->shape[d]);
+  return TN_OK;
+}
+
+static te_cell element_at(te_run *run, te_source *source, const int64_t *index) {
+  int64_t flat = 0;
+  for (int d = 0; d < source->tensor->ndim; d++) flat = flat * source->tensor->shape[d] + index[d];
+  if (source->data) return te_load(source->tensor->dtype, source->data, flat);
+  return te_demand(run, source, index, flat);
+}
+
+tn_status tn_evaluate_at(tn_program *program, DLTensor *const *args, int n_args, const tn_tensor *tensor,
+                         const int64_t *index, double *value) {
+  if (!program || !args || !tensor || !value || (!index && tensor->ndim > 0)) return TN_ERROR_ARGUMENT;
+  tn_status status = te_check_args(program, args, n_args, false);
+  if (status == TN_OK) status = check_place(program, tensor, index);
+  if (status != TN_OK) return status;
+  te_run run;
+  te_cell cell = {0};
+  bool is_float = tn_dtype_is_float(tensor->dtype);
+  if (te_run_start(&run, program, args, false)) cell = element_at(&run, te_source_of(&run, tensor), index);
+  te_run_end(&run);
+  if (run.failed) return run.status;
+  *value = is_float ? cell.f : (double)cell.i;
+  return TN_OK;
+}

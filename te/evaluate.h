@@ -1,0 +1,93 @@
+/* evaluate.h: the parts of the reference evaluator: a run over a program (evaluate.c), expressions compiled into trees of
+ * function pointers (closure.c), elements on demand (demand.c). */
+#ifndef TENON_TE_EVALUATE_H
+#define TENON_TE_EVALUATE_H
+
+#include "te/internal.h"
+
+/* A value: i for integers and bool (wrapped at their dtype), f for floats. */
+typedef union te_cell {
+  int64_t i;
+  double f;
+} te_cell;
+
+typedef struct te_run te_run;
+typedef struct te_node te_node;
+
+/* Elements already computed, by flat index: open addressing. */
+typedef struct te_memo {
+  struct te_memo_slot {
+    int64_t key; /* flat index + 1; 0: free */
+    te_cell value;
+  } *slots;
+  int64_t n, cap; /* cap is 0 or a power of two */
+} te_memo;
+
+/* Where a tensor's elements come from: its array, or (data NULL) its definition. */
+typedef struct te_source {
+  const tn_tensor *tensor;
+  void *data;
+  bool is_own;         /* data is freed with the run */
+  const te_node *body; /* on demand: compiled once */
+  int depth;           /* of body */
+  te_memo memo;
+} te_source;
+
+struct te_run {
+  tn_context *ctx;
+  runtime_arena arena;
+  int n_sources;
+  te_source *sources; /* in the order of the program's ops */
+  int64_t *vars;      /* values of the axes of op: its data axes, then its reduction axes */
+  const te_op *op;    /* being evaluated */
+  int depth;          /* on demand: expression levels on the stack */
+  bool failed;
+  tn_status status; /* of the failure */
+};
+
+/* One operation: eval gives its value at run->vars. */
+struct te_node {
+  union {
+    int64_t (*i)(const te_node *n, te_run *run);
+    double (*f)(const te_node *n, te_run *run);
+  } eval;
+  bool is_float;
+  tn_dtype dtype;
+  union {
+    te_cell constant;
+    int slot;          /* of run->vars */
+    te_source *source; /* of a read */
+  } u;
+  int n_args;
+  const te_node *arg[];
+};
+
+enum { TE_MAX_VARS = TN_MAX_RANK + TE_MAX_REDUCE_AXES };
+
+/* ---- evaluate.c --------------------------------------------------------------------------------------------------- */
+
+tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, bool need_outputs);
+bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_outputs);
+void te_run_end(te_run *run);
+/* Fails the run with a message (the first one counts); returns false. */
+bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
+te_source *te_source_of(te_run *run, const tn_tensor *t);
+/* The element at run->vars as it is stored: floats rounded to the tensor's dtype. */
+te_cell te_element(te_run *run, const te_op *op, const te_node *body);
+
+/* ---- closure.c ---------------------------------------------------------------------------------------------------- */
+
+/* Compiles an op's body (of a reduction: what is reduced); *depth gets its depth. Sources without data are read on
+ * demand. NULL: failed. */
+const te_node *te_compile(te_run *run, const te_op *op, int *depth);
+/* An element of an array as a cell. */
+te_cell te_load(tn_dtype dtype, const void *data, int64_t flat);
+/* Two's complement at the dtype's width. */
+int64_t te_wrap(tn_dtype dtype, uint64_t value);
+
+/* ---- demand.c ----------------------------------------------------------------------------------------------------- */
+
+/* An element of a computed tensor, computed once. */
+te_cell te_demand(te_run *run, te_source *source, const int64_t *index, int64_t flat);
+
+#endif

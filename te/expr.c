@@ -1,0 +1,330 @@
+/* expr.c: expressions from arguments: operators with their type rules, casts, reads, reductions. Rows of TIR_OPS say what
+ * an operator is; the class of a row says which rule applies to its operands. */
+#include <math.h>
+
+#include "te/internal.h"
+
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
+
+tn_dtype te_arg_dtype(tn_arg a) {
+  if (a.kind == TN_ARG_AXIS) return a.u.axis->var.dtype;
+  return a.kind == TN_ARG_TENSOR ? a.u.tensor->dtype : (tn_dtype)a.u.expr->node->dtype;
+}
+
+const tir_expr *te_arg_node(const te_site *site, tn_arg a) {
+  if (a.kind == TN_ARG_EXPR) return a.u.expr->node;
+  if (a.kind == TN_ARG_AXIS) return te_axis_expr(&site->ctx->arena, a.u.axis);
+  if (a.u.tensor->ndim == 0) return tir_read(&site->ctx->arena, a.u.tensor, a.u.tensor->dtype, 0, NULL);
+  te_fail(site, TN_ERROR_PROGRAM, "tensor '%s' has rank %d: read an element of it", a.u.tensor->name, a.u.tensor->ndim);
+  return NULL;
+}
+
+static tn_context *arg_context(tn_arg a) {
+  switch (a.kind) {
+    case TN_ARG_EXPR: return a.u.expr ? a.u.expr->ctx : NULL;
+    case TN_ARG_AXIS: return a.u.axis ? a.u.axis->ctx : NULL;
+    case TN_ARG_TENSOR: return a.u.tensor ? a.u.tensor->ctx : NULL;
+    case TN_ARG_NONE:
+    case TN_ARG_INT:
+    case TN_ARG_FLOAT: return NULL;
+  }
+  return NULL;
+}
+
+static bool is_null(tn_arg a) { return !te_is_number(a) && arg_context(a) == NULL; }
+
+bool te_check_context(const te_site *site, int n, const tn_arg *args) {
+  for (int i = 0; i < n; i++)
+    if (is_null(args[i])) return false;
+  for (int i = 0; i < n; i++) {
+    if (te_is_number(args[i]) || arg_context(args[i]) == site->ctx) continue;
+    te_fail(site, TN_ERROR_ARGUMENT, "values of two contexts cannot be joined");
+    return false;
+  }
+  return true;
+}
+
+/* The context of a C call is that of its arguments; without one nothing can be said. */
+static bool find_site(te_site *site, int n, const tn_arg *args) {
+  *site = (te_site){0};
+  for (int i = 0; i < n && !site->ctx; i++) site->ctx = arg_context(args[i]);
+  return site->ctx && te_check_context(site, n, args);
+}
+
+const char *te_show(char buffer[64], const tir_expr *e) {
+  runtime_str s = {0};
+  te_print_expr(&s, e);
+  const char *text = s.data ? s.data : "?";
+  if (strlen(text) < 60)
+    memcpy(buffer, text, strlen(text) + 1);
+  else
+    memcpy(buffer, text, 57), memcpy(buffer + 57, "...", 4);
+  runtime_str_free(&s);
+  return buffer;
+}
+
+/* An operand in words: its text and dtype. */
+static const char *show_arg(char buffer[64], const te_site *site, tn_arg a) {
+  if (a.kind == TN_ARG_TENSOR) return a.u.tensor->name;
+  const tir_expr *node = te_is_number(a) ? te_convert(site, a, te_number_dtype(a)) : te_arg_node(site, a);
+  return node ? te_show(buffer, node) : "?";
+}
+
+static tn_dtype shown_dtype(tn_arg a) { return te_is_number(a) ? te_number_dtype(a) : te_arg_dtype(a); }
+
+bool te_check_not_reduction(const te_site *site, tn_arg a) {
+  if (a.kind != TN_ARG_EXPR || a.u.expr->node->op != TIR_REDUCE) return true;
+  te_fail(site, TN_ERROR_PROGRAM,
+          "reductions are only allowed at the top level of a compute: give the reduction a tensor of its own and read that");
+  return false;
+}
+
+/* ---- wrapping nodes ---------------------------------------------------------------------------------------------- */
+
+static int arg_depth(tn_arg a) { return a.kind == TN_ARG_EXPR ? a.u.expr->depth : 1; }
+static int arg_size(tn_arg a) { return a.kind == TN_ARG_EXPR ? a.u.expr->size : 1; }
+
+/* The expression of a new node over ARGS; refuses one that is too deep or too large for recursion and printing. */
+static tn_expr *wrap(const te_site *site, const tir_expr *node, int n, const tn_arg *args) {
+  int depth = 0, size = 1;
+  for (int i = 0; i < n; i++) {
+    depth = RUNTIME_MAX(depth, arg_depth(args[i]));
+    size += arg_size(args[i]);
+  }
+  if (depth >= TE_MAX_DEPTH || size > TE_MAX_SIZE) {
+    te_fail(site, TN_ERROR_PROGRAM, "the expression is too large (depth %d, %d nodes; at most %d and %d): %s", depth + 1,
+            size, (int)TE_MAX_DEPTH, (int)TE_MAX_SIZE, "split it into several tensors");
+    return NULL;
+  }
+  tn_expr *e = node ? RUNTIME_NEW(&site->ctx->arena, tn_expr) : NULL;
+  if (te_has_memory(site, e)) *e = (tn_expr){site->ctx, node, depth + 1, size};
+  return e;
+}
+
+/* ---- what an operator accepts ------------------------------------------------------------------------------------ */
+
+static bool refuse_operand(const te_site *site, const char *op, tn_arg a, const char *advice) {
+  char text[64];
+  te_fail(site, TN_ERROR_PROGRAM, "'%s' cannot take %s, which is %s: %s", op, show_arg(text, site, a),
+          tn_dtype_name(shown_dtype(a)), advice);
+  return false;
+}
+
+static bool check_bool(const te_site *site, const char *op, tn_arg a) {
+  return shown_dtype(a) == TN_BOOL || refuse_operand(site, op, a, "it needs a bool, such as x != 0");
+}
+
+/* Arithmetic: no booleans; "/" is for floats, "//" and "%" for integers. */
+static bool check_arithmetic(const te_site *site, tir_op op, tn_dtype dtype, tn_arg first) {
+  const char *text = tir_op_table[op].text;
+  bool is_float = tn_dtype_is_float(dtype);
+  if (dtype == TN_BOOL) return refuse_operand(site, text, first, "cast it, as in i32(x)");
+  if (op == TIR_DIV && !is_float)
+    te_fail(site, TN_ERROR_PROGRAM, "'/' between integers (%s) is not defined: use // for floor division, or f32(x) / y",
+            tn_dtype_name(dtype));
+  else if ((op == TIR_FLOORDIV || op == TIR_FLOORMOD) && is_float)
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' between floats (%s) is not defined: use floor(x / y)", text, tn_dtype_name(dtype));
+  else
+    return true;
+  return false;
+}
+
+static bool check_function(const te_site *site, tir_op op, int n, const tn_arg *args) {
+  for (int i = 0; i < n; i++)
+    if (!te_is_number(args[i]) && !tn_dtype_is_float(te_arg_dtype(args[i])))
+      return refuse_operand(site, tir_op_table[op].text, args[i], "it needs a float, such as f32(x)");
+  return true;
+}
+
+static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n, const tn_arg *args) {
+  const char *text = tir_op_table[op].text;
+  switch (tir_op_table[op].op_class) {
+    case 'A': return check_arithmetic(site, op, dtype, args[0]);
+    case 'M': return check_function(site, op, n, args);
+    case 'B': return check_bool(site, text, args[0]) && (n == 1 || check_bool(site, text, args[1]));
+    case 'O': return check_bool(site, text, args[0]);
+    default: return true;
+  }
+}
+
+/* The dtype the operands are brought to; a select's condition stands apart. */
+static tn_dtype operand_dtype(tir_op op, int n, const tn_arg *args) {
+  if (op == TIR_SELECT) return te_common_dtype(2, args + 1);
+  tn_dtype dtype = te_common_dtype(n, args);
+  bool is_function = tir_op_table[op].op_class == 'M';
+  return is_function && !tn_dtype_is_float(dtype) ? TN_F32 : dtype;
+}
+
+static const tir_expr *build(runtime_arena *arena, tir_op op, int n, const tir_expr *const *nodes) {
+  if (op == TIR_SELECT) return tir_select(arena, nodes[0], nodes[1], nodes[2]);
+  return n == 1 ? tir_unary(arena, op, nodes[0]) : tir_binary(arena, op, nodes[0], nodes[1]);
+}
+
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+/* -x is x * -1, which also turns 0.0 into -0.0. */
+static tn_expr *negate(const te_site *site, tn_arg a) {
+  return te_operator(site, "*", 2, (tn_arg[]){a, tn_arg_expr(te_cast(site, te_common_dtype(1, &a), tn_arg_int(-1)))});
+}
+
+/* Finds the operator and checks the number of operands; -1: refused. */
+static int find_operator(const te_site *site, const char *text, int n) {
+  int op = te_find_op(text);
+  if (op < 0) {
+    const char *near = te_nearest_function(text);
+    te_fail(site, TN_ERROR_PROGRAM, "unknown operator '%s'%s%s%s", text, near ? "; did you mean '" : "", near ? near : "",
+            near ? "'?" : "");
+  } else if (tir_op_table[op].n_args != n) {
+    int wanted = tir_op_table[op].n_args;
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' takes %d operand%s, %d given", text, wanted, wanted == 1 ? "" : "s", n);
+    op = -1;
+  }
+  return op;
+}
+
+tn_expr *te_operator(const te_site *site, const char *text, int n, const tn_arg *args) {
+  for (int i = 0; i < n; i++)
+    if (is_null(args[i]) || !te_check_not_reduction(site, args[i])) return NULL;
+  bool is_negation = strcmp(text, "neg") == 0 && n == 1;
+  if (is_negation && te_common_dtype(1, args) == TN_BOOL) return refuse_operand(site, "-", args[0], "cast it, as in i32(x)"), NULL;
+  if (is_negation) return negate(site, args[0]);
+  int op = find_operator(site, text, n);
+  if (op < 0) return NULL;
+  tn_dtype dtype = operand_dtype((tir_op)op, n, args);
+  if (!check_operands(site, (tir_op)op, dtype, n, args)) return NULL;
+  const tir_expr *nodes[3];
+  for (int i = 0; i < n; i++) {
+    bool is_condition = op == TIR_SELECT && i == 0;
+    nodes[i] = te_convert(site, args[i], is_condition ? TN_BOOL : dtype);
+    if (!nodes[i]) return NULL;
+  }
+  return wrap(site, build(&site->ctx->arena, (tir_op)op, n, nodes), n, args);
+}
+
+tn_expr *tn_operator(const char *op, int n, const tn_arg *operands) {
+  te_site site;
+  return op && operands && find_site(&site, n, operands) ? te_operator(&site, op, n, operands) : NULL;
+}
+
+/* ---- casts and constants ----------------------------------------------------------------------------------------- */
+
+static bool check_dtype(const te_site *site, tn_dtype dtype) {
+  if ((unsigned)dtype < TN_DTYPE_COUNT) return true;
+  te_fail(site, TN_ERROR_ARGUMENT, "%d is no dtype", (int)dtype);
+  return false;
+}
+
+/* A number in DTYPE: floats keep all of the number's digits, integers are converted as a cast converts. */
+static const tir_expr *cast_number(const te_site *site, tn_dtype dtype, tn_arg a) {
+  runtime_arena *arena = &site->ctx->arena;
+  if (a.kind == TN_ARG_INT && tn_dtype_is_float(dtype)) return tir_float(arena, dtype, (double)a.u.i);
+  return tir_cast(arena, dtype, a.kind == TN_ARG_INT ? tir_int(arena, TN_I64, a.u.i) : tir_float(arena, TN_F64, a.u.f));
+}
+
+tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a) {
+  if (is_null(a) || !check_dtype(site, dtype) || !te_check_not_reduction(site, a)) return NULL;
+  return wrap(site, te_is_number(a) ? cast_number(site, dtype, a) : te_convert(site, a, dtype), 1, &a);
+}
+
+tn_expr *tn_cast_arg(tn_dtype dtype, tn_arg a) {
+  te_site site;
+  return find_site(&site, 1, &a) ? te_cast(&site, dtype, a) : NULL;
+}
+
+tn_expr *tn_const(tn_context *ctx, tn_dtype dtype, double value) {
+  te_site site = {.ctx = ctx};
+  if (!ctx || !check_dtype(&site, dtype)) return NULL;
+  tn_expr *e = te_cast(&site, dtype, tn_arg_float(value));
+  if (!e || tn_dtype_is_float(dtype) || (double)e->node->u.i == value) return e;
+  te_fail(&site, TN_ERROR_PROGRAM, "the constant %g is no value of %s", value, tn_dtype_name(dtype));
+  return NULL;
+}
+
+/* ---- reads ------------------------------------------------------------------------------------------------------- */
+
+static bool check_index(const te_site *site, const tn_tensor *tensor, int d, tn_arg a) {
+  if (is_null(a) || !te_check_not_reduction(site, a)) return false;
+  tn_dtype dtype = shown_dtype(a);
+  if (dtype != TN_BOOL && !tn_dtype_is_float(dtype)) return true;
+  char text[64];
+  te_fail(site, TN_ERROR_PROGRAM, "index %d of '%s' is %s, which is %s: an index is an integer, such as i32(x)", d,
+          tensor->name, show_arg(text, site, a), tn_dtype_name(dtype));
+  return false;
+}
+
+tn_expr *te_read(const te_site *site, tn_tensor *tensor, int n, const tn_arg *index) {
+  if (n != tensor->ndim) {
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' has rank %d, but %d ind%s given", tensor->name, tensor->ndim, n,
+            n == 1 ? "ex is" : "ices are");
+    return NULL;
+  }
+  const tir_expr *nodes[TN_MAX_RANK];
+  for (int d = 0; d < n; d++) {
+    if (!check_index(site, tensor, d, index[d])) return NULL;
+    nodes[d] = te_convert(site, index[d], shown_dtype(index[d]));
+    if (!nodes[d]) return NULL;
+  }
+  return wrap(site, tir_read(&site->ctx->arena, tensor, tensor->dtype, n, nodes), n, index);
+}
+
+tn_expr *tn_at_array(int n, const tn_arg *args) {
+  te_site site;
+  if (n < 1 || !args || !find_site(&site, n, args)) return NULL;
+  if (args[0].kind == TN_ARG_TENSOR) return te_read(&site, args[0].u.tensor, n - 1, args + 1);
+  te_fail(&site, TN_ERROR_ARGUMENT, "tn_at: the first argument is the tensor to read");
+  return NULL;
+}
+
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
+
+static bool check_combiner(const te_site *site, tir_combiner combiner, tn_arg source) {
+  static const char *const names[] = {
+#define X(name, text) text,
+      TIR_COMBINERS(X)
+#undef X
+  };
+  bool is_logical = combiner == TIR_REDUCE_ANY || combiner == TIR_REDUCE_ALL, is_bool = shown_dtype(source) == TN_BOOL;
+  if (is_logical && !is_bool) return refuse_operand(site, names[combiner], source, "it needs a bool, such as x != 0");
+  if (!is_logical && is_bool) return refuse_operand(site, names[combiner], source, "use any or all, or cast it, as in i32(x)");
+  return true;
+}
+
+static bool check_reduce_axes(const te_site *site, int n, tn_axis *const *axes) {
+  if (n < 1 || n > TE_MAX_REDUCE_AXES) {
+    te_fail(site, TN_ERROR_PROGRAM, "a reduction has 1 to %d axes, not %d", (int)TE_MAX_REDUCE_AXES, n);
+    return false;
+  }
+  for (int i = 0; i < n; i++) {
+    if (axes[i]->is_reduce) continue;
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' is a data axis and cannot be reduced: make it with tn_reduce_axis",
+            axes[i]->var.name);
+    return false;
+  }
+  return true;
+}
+
+tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source, int n_axes, tn_axis *const *axes) {
+  if (is_null(source) || !te_check_not_reduction(site, source) || !check_reduce_axes(site, n_axes, axes)) return NULL;
+  if (!check_combiner(site, combiner, source)) return NULL;
+  runtime_arena *arena = &site->ctx->arena;
+  const tir_expr *node = te_convert(site, source, shown_dtype(source));
+  tir_reduce *reduce = RUNTIME_NEW(arena, tir_reduce);
+  tn_axis **kept = runtime_copy(arena, axes, sizeof *axes * (size_t)n_axes);
+  if (!node || !te_has_memory(site, reduce) || !te_has_memory(site, kept)) return NULL;
+  *reduce = (tir_reduce){combiner, n_axes, kept};
+  return wrap(site, tir_reduce_expr(arena, reduce, node), 1, &source);
+}
+
+tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *args) {
+  te_site site;
+  if (!combiner || n < 1 || !args || !find_site(&site, n, args)) return NULL;
+  int kind = te_find_combiner(combiner);
+  if (kind < 0) return te_fail(&site, TN_ERROR_ARGUMENT, "unknown reduction '%s'", combiner), NULL;
+  tn_axis *axes[TE_MAX_REDUCE_AXES];
+  for (int i = 1; i < n; i++) {
+    if (args[i].kind != TN_ARG_AXIS)
+      return te_fail(&site, TN_ERROR_ARGUMENT, "%s: argument %d is no axis", combiner, i + 1), NULL;
+    if (i <= TE_MAX_REDUCE_AXES) axes[i - 1] = args[i].u.axis;
+  }
+  return te_reduction(&site, (tir_combiner)kind, args[0], n - 1, axes);
+}

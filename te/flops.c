@@ -1,0 +1,48 @@
+/* flops.c: arithmetic operations of a program, counted by the rules of TVM's FlopEstimator (auto_scheduler's
+ * compute_dag.cc), so that GFLOPS figures can be compared: functions such as exp cost nothing, index arithmetic does not
+ * count, a select costs its condition and the dearer branch. */
+#include "te/internal.h"
+
+/* TVM's type code: operators whose operands are of another class than the output are not counted. */
+static int type_class(tn_dtype dtype) { return (int)tn_dtype_dlpack(dtype).code; }
+
+static double count(const tir_expr *e, int output_class);
+
+static double count_args(const tir_expr *e, int output_class) {
+  double sum = 0;
+  for (int i = 0; i < e->n_args; i++) sum += count(e->arg[i], output_class);
+  return sum;
+}
+
+static double count_reduce(const tir_expr *e, int output_class) {
+  double iterations = 1;
+  for (int i = 0; i < e->u.reduce->n_axes; i++) iterations *= (double)e->u.reduce->axes[i]->extent;
+  return iterations * (1 + count(e->arg[0], output_class));
+}
+
+/* Operators that count as one operation: binary arithmetic, comparisons, && || and !. */
+static bool is_counted(const tir_expr *e) {
+  char op_class = tir_op_table[e->op].op_class;
+  return (op_class == 'A' && e->n_args == 2) || op_class == 'C' || op_class == 'B';
+}
+
+static double count(const tir_expr *e, int output_class) {
+  if (e->op == TIR_READ) return 0;
+  if (e->op == TIR_REDUCE) return count_reduce(e, output_class);
+  if (e->op == TIR_SELECT)
+    return count(e->arg[0], output_class) + RUNTIME_MAX(count(e->arg[1], output_class), count(e->arg[2], output_class));
+  double own = is_counted(e) && type_class((tn_dtype)e->arg[0]->dtype) == output_class ? 1 : 0;
+  return own + count_args(e, output_class);
+}
+
+double tn_program_flops(const tn_program *program) {
+  double sum = 0;
+  for (int i = 0; program && i < program->n_ops; i++) {
+    const te_op *op = program->ops[i];
+    if (te_is_placeholder(op)) continue;
+    double elements = 1;
+    for (int d = 0; d < op->n_axes; d++) elements *= (double)op->output.shape[d];
+    sum += elements * count(op->body, type_class(op->output.dtype));
+  }
+  return sum;
+}

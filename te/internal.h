@@ -1,0 +1,104 @@
+/* internal.h: what te's own files share: where an error is reported, how expressions are built from arguments, what a
+ * read can touch. The public calls (C) and the parser (text) are two thin users of the same builders. */
+#ifndef TENON_TE_INTERNAL_H
+#define TENON_TE_INTERNAL_H
+
+#include "te/graph.h"
+
+enum {
+  TE_MAX_NAME = 127,         /* characters of a name */
+  TE_MAX_REDUCE_AXES = 16,   /* of one compute */
+  TE_MAX_DEPTH = 512,        /* of an expression tree */
+  TE_MAX_SIZE = 100000,      /* nodes of an expression when sharing is expanded */
+  TE_MAX_TENSORS = 4096,     /* of a program */
+  TE_MAX_EXTENT = INT32_MAX, /* an axis is an i32 as a value */
+};
+
+/* ---- site.c: where something goes wrong ------------------------------------------------------------------------ */
+
+/* A C call (text NULL) or a place in a program's text: then a failure is a parse error with line, column and caret. */
+typedef struct te_site {
+  tn_context *ctx;
+  const char *text; /* the whole program */
+  const char *at;   /* in text */
+} te_site;
+
+tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
+/* Reports "out of memory" when POINTER is NULL; returns whether it is not. */
+bool te_has_memory(const te_site *site, const void *pointer);
+/* Whether NAME can name a WHAT ("tensor", "axis", ...): an identifier that is no word of the language. */
+bool te_check_name(const te_site *site, const char *what, const char *name);
+bool te_is_reserved(const char *name);
+/* The function or cast of the language whose name is closest to NAME, or NULL when none is near. */
+const char *te_nearest_function(const char *name);
+/* Finds an operator or function of the language by its text, and by its arity when several share a text; -1: none. */
+int te_find_op(const char *text);
+int te_find_combiner(const char *text);
+/* Checks that the extents are in range and that the array's bytes fit. */
+bool te_check_shape(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape);
+
+/* ---- types.c: C numbers and literals, unification ---------------------------------------------------------------- */
+
+static inline bool te_is_number(tn_arg a) { return a.kind == TN_ARG_INT || a.kind == TN_ARG_FLOAT; }
+/* The dtype both operands are converted to (te.h, operators). */
+tn_dtype te_unify(tn_dtype a, tn_dtype b);
+/* The dtype of a number on its own: i32, i64 when too large for that, f32. */
+tn_dtype te_number_dtype(tn_arg number);
+/* The dtype that N operands (numbers among them) have in common. */
+tn_dtype te_common_dtype(int n, const tn_arg *args);
+/* A value of VALUE's expression or number in dtype: a constant, the node itself, or a cast of it. NULL: it does not fit. */
+const tir_expr *te_convert(const te_site *site, tn_arg value, tn_dtype dtype);
+
+/* ---- expr.c: expressions from arguments --------------------------------------------------------------------------- */
+
+/* The dtype of an argument that is no number; the node of one (an axis is its variable, a rank-0 tensor is read). */
+tn_dtype te_arg_dtype(tn_arg a);
+const tir_expr *te_arg_node(const te_site *site, tn_arg a);
+tn_expr *te_operator(const te_site *site, const char *op, int n, const tn_arg *args);
+tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a);
+tn_expr *te_read(const te_site *site, tn_tensor *tensor, int n, const tn_arg *index);
+tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source, int n_axes, tn_axis *const *axes);
+/* Whether the arguments are of the site's context and not NULL (which is refused without a message). */
+bool te_check_context(const te_site *site, int n, const tn_arg *args);
+/* Refuses an operand that is a reduction. */
+bool te_check_not_reduction(const te_site *site, tn_arg a);
+/* Writes an expression for a message, shortened to fit; returns BUFFER. */
+const char *te_show(char buffer[64], const tir_expr *e);
+
+/* ---- compute.c: axes and tensors ---------------------------------------------------------------------------------- */
+
+tn_axis *te_axis(const te_site *site, const char *name, int64_t extent, bool is_reduce);
+tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape);
+
+/* ---- access.c: what a read can touch ------------------------------------------------------------------------------ */
+
+typedef struct te_interval {
+  int64_t lo, hi; /* inclusive */
+} te_interval;
+
+typedef struct te_access {
+  const tir_expr *read;
+  te_interval range[TN_MAX_RANK]; /* of each index, narrowed by the conditions around the read */
+  bool is_data[TN_MAX_RANK];      /* the index depends on a tensor's values */
+  bool is_guarded;                /* inside a select's branch or behind && or || */
+} te_access;
+
+/* Called for each read of an expression; false stops the walk. */
+typedef bool (*te_access_fn)(void *user, const te_access *access);
+bool te_walk_accesses(const te_op *op, te_access_fn visit, void *user);
+/* Refuses a read that leaves its tensor. */
+bool te_check_access(const te_site *site, const char *op_name, const te_access *access);
+
+/* Makes a compute, checked but for its accesses (VISIT sees those; NULL: te_check_access). */
+tn_tensor *te_compute(const te_site *site, const char *name, tn_arg body, int n_axes, tn_axis *const *axes,
+                      te_access_fn visit, void *user);
+
+/* ---- program.c, print.c, number.c ---------------------------------------------------------------------------------- */
+
+tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor *const *args);
+void te_print_program(runtime_str *out, const tn_program *program);
+/* Independent of the locale: the shortest text that gives the same value back in the dtype; reading a number. */
+void te_format_float(runtime_str *out, double value, tn_dtype dtype);
+double te_parse_float(const char *text, char **end);
+
+#endif

@@ -1,0 +1,22 @@
+/* language.c: the table of infix operators. */
+#include "te/language.h"
+
+static const te_infix infixes[] = {
+    {TIR_OR, "||", 1, true, false},      {TIR_AND, "&&", 2, true, false},     {TIR_EQ, "==", 3, false, false},
+    {TIR_NE, "!=", 3, false, false},     {TIR_LT, "<", 3, false, false},      {TIR_LE, "<=", 3, false, false},
+    {TIR_GT, ">", 3, false, false},      {TIR_GE, ">=", 3, false, false},     {TIR_ADD, "+", 4, true, false},
+    {TIR_SUB, "-", 4, true, false},      {TIR_MUL, "*", 5, true, true},       {TIR_DIV, "/", 5, true, true},
+    {TIR_FLOORDIV, "//", 5, true, true}, {TIR_FLOORMOD, "%", 5, true, true},
+};
+
+const te_infix *te_find_infix(tir_op op) {
+  for (int i = 0; i < RUNTIME_COUNT(infixes); i++)
+    if (infixes[i].op == op) return &infixes[i];
+  return NULL;
+}
+
+const te_infix *te_find_infix_text(const char *text, size_t length) {
+  for (int i = 0; i < RUNTIME_COUNT(infixes); i++)
+    if (strlen(infixes[i].text) == length && memcmp(infixes[i].text, text, length) == 0) return &infixes[i];
+  return NULL;
+}

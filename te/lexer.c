@@ -1,0 +1,100 @@
+/* lexer.c: splitting the text form into words: names, numbers, symbols, ends of statements. */
+#include "te/lexer.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+static const char *const symbols[] = {"//", "==", "!=", "<=", ">=", "&&", "||", "[", "]", "(", ")", ",",
+                                      "=",  "<",  ">",  "+",  "-",  "*",  "/",  "%", "!", ":"};
+
+static te_token broken(te_lexer *l, const char *at, const char *what) {
+  l->site.at = at;
+  te_fail(&l->site, TN_ERROR_PARSE, "%s", what);
+  return (te_token){.kind = TE_TOKEN_BROKEN, .at = at};
+}
+
+/* Blanks, comments and, inside parentheses, newlines. */
+static void skip_blanks(te_lexer *l) {
+  for (;; l->next++) {
+    if (*l->next == '#') l->next += strcspn(l->next, "\n");
+    char c = *l->next;
+    if (c != ' ' && c != '\t' && c != '\r' && !(c == '\n' && l->nesting > 0)) return;
+  }
+}
+
+static te_token take(te_lexer *l, te_token_kind kind, const char *end) {
+  te_token token = {.kind = kind, .at = l->next, .length = (size_t)(end - l->next)};
+  l->next = end;
+  return token;
+}
+
+static bool is_name_char(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+static const char *name_end(const char *p) {
+  while (is_name_char(*p)) p++;
+  return p;
+}
+
+/* Where a number's digits, fraction and exponent end; whether it has one of the latter. */
+static const char *number_end(const char *p, bool *is_float) {
+  while (isdigit((unsigned char)*p)) p++;
+  *is_float = *p == '.';
+  if (*p == '.')
+    for (p++; isdigit((unsigned char)*p); p++) continue;
+  const char *exponent = p + 1 + (p[0] != '\0' && (p[1] == '+' || p[1] == '-'));
+  if ((*p != 'e' && *p != 'E') || !isdigit((unsigned char)*exponent)) return p;
+  *is_float = true;
+  for (p = exponent; isdigit((unsigned char)*p); p++) continue;
+  return p;
+}
+
+static bool parse_digits(const char *p, const char *end, uint64_t *value) {
+  for (*value = 0; p < end; p++)
+    if (__builtin_mul_overflow(*value, 10, value) || __builtin_add_overflow(*value, (uint64_t)(*p - '0'), value)) return false;
+  return *value <= UINT64_C(1) << 63;
+}
+
+static te_token number(te_lexer *l) {
+  bool is_float;
+  const char *start = l->next, *end = number_end(start, &is_float);
+  if (is_name_char(*end)) return broken(l, end, "a number runs into a name: put an operator or a blank between them");
+  te_token token = take(l, is_float ? TE_TOKEN_FLOAT : TE_TOKEN_INT, end);
+  if (is_float)
+    token.value = te_parse_float(start, NULL);
+  else if (!parse_digits(start, end, &token.magnitude))
+    return broken(l, start, "the integer does not fit i64");
+  if (is_float && token.value > 1.7976931348623157e308) return broken(l, start, "the number does not fit f64: write inf");
+  return token;
+}
+
+static te_token symbol(te_lexer *l) {
+  for (int i = 0; i < RUNTIME_COUNT(symbols); i++) {
+    size_t length = strlen(symbols[i]);
+    if (strncmp(l->next, symbols[i], length) != 0) continue;
+    if (strchr("[(", *l->next)) l->nesting++;
+    if (strchr("])", *l->next) && l->nesting > 0) l->nesting--;
+    return take(l, TE_TOKEN_SYMBOL, l->next + length);
+  }
+  char what[64];
+  unsigned char c = (unsigned char)*l->next;
+  if (c >= ' ' && c < 127)
+    snprintf(what, sizeof what, "unexpected character '%c'", c);
+  else
+    snprintf(what, sizeof what, "unexpected byte 0x%02x", c);
+  return broken(l, l->next, what);
+}
+
+te_token te_next_token(te_lexer *l) {
+  skip_blanks(l);
+  char c = *l->next;
+  if (c == '\0') return take(l, TE_TOKEN_END, l->next);
+  if (c == '\n' || c == ';') return take(l, TE_TOKEN_NEWLINE, l->next + 1);
+  if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)l->next[1]))) return number(l);
+  if (isalpha((unsigned char)c) || c == '_') return take(l, TE_TOKEN_NAME, name_end(l->next));
+  return symbol(l);
+}
+
+bool te_token_is(const te_token *token, const char *text) {
+  bool is_word = token->kind == TE_TOKEN_NAME || token->kind == TE_TOKEN_SYMBOL;
+  return is_word && strlen(text) == token->length && memcmp(token->at, text, token->length) == 0;
+}

@@ -1,0 +1,391 @@
+/* parse.c: the text form's statements: param, input, output and definitions; finding the shapes of inputs that were not
+ * declared; putting the program together. Grammar: docs/language.md. */
+#include <stdio.h>
+
+#include "te/parser.h"
+
+/* ---- tokens -------------------------------------------------------------------------------------------------------- */
+
+const te_site *te_parse_site(te_parser *p, const char *at) {
+  p->lexer.site.at = at;
+  return &p->lexer.site;
+}
+
+bool te_parse_fail(te_parser *p, const char *at, const char *fmt, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  te_fail(te_parse_site(p, at), TN_ERROR_PARSE, "%s", text);
+  return false;
+}
+
+void te_advance(te_parser *p) { p->token = te_next_token(&p->lexer); }
+
+void te_skip_newlines(te_parser *p) {
+  while (p->token.kind == TE_TOKEN_NEWLINE && *p->token.at == '\n') te_advance(p);
+}
+
+static bool is_statement_end(const te_parser *p) {
+  return p->token.kind == TE_TOKEN_NEWLINE || p->token.kind == TE_TOKEN_END;
+}
+
+bool te_fail_expected(te_parser *p, const char *expected) {
+  const te_token *t = &p->token;
+  int length = (int)RUNTIME_MIN(t->length, 40);
+  if (t->kind == TE_TOKEN_BROKEN) return false; /* reported */
+  if (t->kind == TE_TOKEN_END) return te_parse_fail(p, t->at, "expected %s, found the end of the text", expected);
+  if (t->kind == TE_TOKEN_NEWLINE && *t->at == '\n')
+    return te_parse_fail(p, t->at, "expected %s, found the end of the line", expected);
+  return te_parse_fail(p, t->at, "expected %s, found '%.*s'", expected, length, t->at);
+}
+
+bool te_accept(te_parser *p, const char *symbol) {
+  bool is_there = te_token_is(&p->token, symbol);
+  if (is_there) te_advance(p);
+  return is_there;
+}
+
+bool te_expect(te_parser *p, const char *symbol, const char *expected) {
+  return te_accept(p, symbol) || te_fail_expected(p, expected);
+}
+
+const char *te_token_text(te_parser *p, const te_token *token) {
+  const char *text = runtime_strndup(&p->lexer.site.ctx->arena, token->at, token->length);
+  te_has_memory(&p->lexer.site, text);
+  return text;
+}
+
+/* Takes a name; NULL: failed. *at gets its place. */
+static const char *take_name(te_parser *p, const char *what, const char **at) {
+  if (p->token.kind != TE_TOKEN_NAME) return te_fail_expected(p, what), NULL;
+  const char *name = te_token_text(p, &p->token);
+  *at = p->token.at;
+  te_advance(p);
+  return name;
+}
+
+/* ---- symbols ------------------------------------------------------------------------------------------------------- */
+
+te_symbol *te_find_symbol(te_parser *p, const char *name) {
+  for (int i = 0; i < p->symbols.n; i++)
+    if (strcmp(p->symbols.data[i].tensor->name, name) == 0) return &p->symbols.data[i];
+  return NULL;
+}
+
+bool te_add_symbol(te_parser *p, te_symbol symbol) {
+  if (p->symbols.n >= TE_MAX_TENSORS)
+    return te_parse_fail(p, symbol.at, "the program has more than %d tensors", (int)TE_MAX_TENSORS);
+  return RUNTIME_PUSH(&p->symbols, symbol) || te_has_memory(&p->lexer.site, NULL);
+}
+
+const tn_param *te_find_param(te_parser *p, const char *name) {
+  for (int i = 0; i < p->params.n; i++)
+    if (strcmp(p->params.data[i].name, name) == 0) return &p->params.data[i];
+  return NULL;
+}
+
+static int line_of(const te_parser *p, const char *at) {
+  int line = 1;
+  for (const char *c = p->lexer.site.text; c < at; c++) line += *c == '\n';
+  return line;
+}
+
+/* Whether the name is still free for a WHAT that appears AT. */
+static bool check_free(te_parser *p, const char *what, const char *name, const char *at) {
+  if (!te_check_name(te_parse_site(p, at), what, name)) return false;
+  const te_symbol *symbol = te_find_symbol(p, name);
+  if (te_find_param(p, name)) return te_parse_fail(p, at, "'%s' is already a parameter", name);
+  if (!symbol) return true;
+  int line = line_of(p, symbol->at);
+  if (symbol->is_inferred)
+    return te_parse_fail(p, at, "'%s' is read in line %d, before it is given here: move this up", name, line);
+  return te_parse_fail(p, at, "'%s' is already given in line %d", name, line);
+}
+
+/* ---- param --------------------------------------------------------------------------------------------------------- */
+
+typedef struct overrides {
+  int n;
+  const tn_param *params;
+} overrides;
+
+static int64_t overridden(const overrides *o, const char *name, int64_t value) {
+  for (int i = 0; i < o->n; i++)
+    if (o->params[i].name && strcmp(o->params[i].name, name) == 0) value = o->params[i].value;
+  return value;
+}
+
+static bool parse_param(te_parser *p, const overrides *o) {
+  do {
+    const char *at, *name = take_name(p, "a parameter's name", &at);
+    int64_t value;
+    if (!name || !check_free(p, "parameter", name, at) || !te_expect(p, "=", "'='")) return false;
+    if (!te_parse_integer(p, "a parameter", &value)) return false;
+    tn_param param = {name, overridden(o, name, value)};
+    if (!RUNTIME_PUSH(&p->params, param)) return te_has_memory(&p->lexer.site, NULL);
+  } while (te_accept(p, ",") && (te_skip_newlines(p), true));
+  return true;
+}
+
+/* Every override must have met its param statement. */
+static bool check_overrides(te_parser *p, const overrides *o) {
+  for (int i = 0; i < o->n; i++) {
+    const char *name = o->params[i].name;
+    if (name && te_find_param(p, name)) continue;
+    runtime_fail(p->lexer.site.ctx, TN_ERROR_ARGUMENT, "the program has no parameter '%s'%s%s", name ? name : "(null)",
+                 p->params.n > 0 ? "; its first one is " : "", p->params.n > 0 ? p->params.data[0].name : "");
+    return false;
+  }
+  return true;
+}
+
+/* ---- input and output ---------------------------------------------------------------------------------------------- */
+
+static bool fail_dtype(te_parser *p, const char *at, const char *name) {
+  char list[256] = "";
+  for (int i = 0; i < TN_DTYPE_COUNT; i++)
+    snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? " " : "", tn_dtype_name((tn_dtype)i));
+  return te_parse_fail(p, at, "unknown dtype '%s': they are %s", name, list);
+}
+
+/* The extents behind a dtype: none, `[]` or `[2, N]`. Returns the rank; -1: failed. */
+static int parse_shape(te_parser *p, int64_t shape[TN_MAX_RANK]) {
+  int n = 0;
+  if (!te_accept(p, "[") || te_accept(p, "]")) return 0;
+  do {
+    const char *at = p->token.at;
+    int64_t extent;
+    if (!te_parse_integer(p, "an extent", &extent)) return -1;
+    if (n == TN_MAX_RANK) return te_parse_fail(p, at, "a tensor has at most %d dimensions", (int)TN_MAX_RANK), -1;
+    if (extent < 1 || extent > TE_MAX_EXTENT)
+      return te_parse_fail(p, at, "extent %lld is not in 1 .. %d", (long long)extent, (int)TE_MAX_EXTENT), -1;
+    shape[n++] = extent;
+  } while (te_accept(p, ","));
+  return te_expect(p, "]", "',' or ']'") ? n : -1;
+}
+
+static bool parse_one_input(te_parser *p) {
+  const char *at, *dtype_at, *name = take_name(p, "an input's name", &at);
+  tn_dtype dtype;
+  int64_t shape[TN_MAX_RANK];
+  if (!name || !check_free(p, "tensor", name, at) || !te_expect(p, ":", "':' and a dtype")) return false;
+  const char *dtype_name = take_name(p, "a dtype", &dtype_at);
+  if (!dtype_name) return false;
+  if (!tn_dtype_parse(dtype_name, &dtype)) return fail_dtype(p, dtype_at, dtype_name);
+  int rank = parse_shape(p, shape);
+  tn_tensor *input = rank >= 0 ? te_input(te_parse_site(p, at), name, dtype, rank, shape) : NULL;
+  return input && te_add_symbol(p, (te_symbol){input, at, false, false});
+}
+
+static bool parse_input(te_parser *p) {
+  do {
+    if (!parse_one_input(p)) return false;
+  } while (te_accept(p, ",") && (te_skip_newlines(p), true));
+  return true;
+}
+
+static bool is_computed(const te_symbol *symbol) { return symbol && !te_is_placeholder(symbol->tensor->op); }
+
+static bool parse_output(te_parser *p) {
+  do {
+    const char *at, *name = take_name(p, "an output's name", &at);
+    const te_symbol *symbol = name ? te_find_symbol(p, name) : NULL;
+    if (!name) return false;
+    if (!is_computed(symbol)) return te_parse_fail(p, at, "'%s' is no tensor defined before this statement", name);
+    if (!RUNTIME_PUSH(&p->outputs, symbol->tensor)) return te_has_memory(&p->lexer.site, NULL);
+  } while (te_accept(p, ",") && (te_skip_newlines(p), true));
+  return true;
+}
+
+/* ---- reads --------------------------------------------------------------------------------------------------------- */
+
+/* A definition being checked. */
+typedef struct definition {
+  te_parser *p;
+  const char *name;
+} definition;
+
+static const char *place_of(const te_parser *p, const tir_expr *read) {
+  for (int i = 0; i < p->reads.n; i++)
+    if (p->reads.data[i].read == read) return p->reads.data[i].at;
+  return p->lexer.site.at;
+}
+
+/* Grows dimension d of an input to cover a read. */
+static bool cover(const definition *def, const char *at, const te_access *access, int d) {
+  tn_tensor *tensor = access->read->u.tensor;
+  te_interval range = access->range[d];
+  if (access->is_guarded) range.lo = RUNTIME_MAX(range.lo, 0);
+  if (range.lo > range.hi) return true;
+  if (range.hi >= TE_MAX_EXTENT)
+    return te_parse_fail(def->p, at, "the shape of '%s' cannot be found from index %d here: declare it, input %s: f32[...]",
+                         tensor->name, d, tensor->name);
+  if (range.lo < 0)
+    return te_parse_fail(def->p, at, "'%s' reads '%s' below 0: index %d spans [%lld, %lld]; guard the read by select",
+                         def->name, tensor->name, d, (long long)range.lo, (long long)range.hi);
+  tensor->shape[d] = RUNTIME_MAX(tensor->shape[d], range.hi + 1);
+  return true;
+}
+
+static bool visit_access(void *user, const te_access *access) {
+  const definition *def = user;
+  const tn_tensor *tensor = access->read->u.tensor;
+  const char *at = place_of(def->p, access->read);
+  if (!te_find_symbol(def->p, tensor->name)->is_inferred)
+    return te_check_access(te_parse_site(def->p, at), def->name, access);
+  for (int d = 0; d < tensor->ndim; d++)
+    if (!cover(def, at, access, d)) return false;
+  return true;
+}
+
+/* ---- definitions --------------------------------------------------------------------------------------------------- */
+
+static bool check_new_axis(te_parser *p, const char *name, const char *at) {
+  for (int i = 0; i < p->n_axes; i++)
+    if (strcmp(p->axes[i]->var.name, name) == 0)
+      return te_parse_fail(p, at, "this statement already has an axis '%s'", name);
+  return true;
+}
+
+static bool parse_axis(te_parser *p, bool is_reduce) {
+  const char *at, *name = take_name(p, "an axis, as in i<10", &at), *extent_at;
+  int64_t extent;
+  if (p->n_axes == RUNTIME_COUNT(p->axes)) return te_parse_fail(p, p->token.at, "too many axes");
+  if (!name || !check_new_axis(p, name, at) || !te_expect(p, "<", "'<' and the axis' extent")) return false;
+  extent_at = p->token.at;
+  if (!te_parse_integer(p, "an extent", &extent)) return false;
+  bool is_name_wrong = te_is_reserved(name);
+  tn_axis *axis = te_axis(te_parse_site(p, is_name_wrong ? at : extent_at), name, extent, is_reduce);
+  if (axis) p->axes[p->n_axes++] = axis;
+  return axis != NULL;
+}
+
+int te_parse_axes(te_parser *p, bool is_reduce, int limit) {
+  int n = 0;
+  te_advance(p);
+  if (te_accept(p, "]")) return 0;
+  do {
+    if (n == limit) return te_parse_fail(p, p->token.at, "more than %d axes", limit), -1;
+    if (!parse_axis(p, is_reduce)) return -1;
+    n++;
+  } while (te_accept(p, ","));
+  return te_expect(p, "]", "',' or ']'") ? n : -1;
+}
+
+static bool parse_definition(te_parser *p) {
+  const char *at, *name = take_name(p, "a statement: a definition, param, input or output", &at);
+  p->n_axes = p->reads.n = 0;
+  if (!name || !check_free(p, "tensor", name, at)) return false;
+  int rank = te_token_is(&p->token, "[") ? te_parse_axes(p, false, TN_MAX_RANK) : 0;
+  if (rank < 0 || !te_expect(p, "=", rank > 0 ? "'='" : "'=' or '['")) return false;
+  te_skip_newlines(p);
+  te_operand body = te_parse_expr(p, 0);
+  if (body.value.kind == TN_ARG_NONE) return false;
+  if (!is_statement_end(p)) return te_fail_expected(p, "an operator or the end of the statement");
+  if (!check_free(p, "tensor", name, at)) return false;
+  definition def = {p, name};
+  tn_tensor *tensor = te_compute(te_parse_site(p, at), name, body.value, rank, p->axes, visit_access, &def);
+  return tensor && te_add_symbol(p, (te_symbol){tensor, at, false, false});
+}
+
+/* ---- programs ------------------------------------------------------------------------------------------------------ */
+
+static bool parse_statement(te_parser *p, const overrides *o) {
+  bool ok;
+  if (te_accept(p, "param"))
+    ok = parse_param(p, o);
+  else if (te_accept(p, "input"))
+    ok = parse_input(p);
+  else if (te_accept(p, "output"))
+    ok = parse_output(p);
+  else
+    ok = parse_definition(p);
+  return ok && (is_statement_end(p) || te_fail_expected(p, "',' or the end of the statement"));
+}
+
+static bool parse_statements(te_parser *p, const overrides *o) {
+  for (te_advance(p); p->token.kind != TE_TOKEN_END;) {
+    if (p->token.kind == TE_TOKEN_BROKEN) return false;
+    if (p->token.kind == TE_TOKEN_NEWLINE)
+      te_advance(p);
+    else if (!parse_statement(p, o))
+      return false;
+  }
+  return true;
+}
+
+/* Without an output statement: what no later statement reads, in order of definition. */
+static bool find_outputs(te_parser *p) {
+  for (int i = 0; i < p->symbols.n; i++) {
+    const te_symbol *s = &p->symbols.data[i];
+    if (is_computed(s) && !s->is_read && !RUNTIME_PUSH(&p->outputs, s->tensor)) return te_has_memory(&p->lexer.site, NULL);
+  }
+  return true;
+}
+
+static te_symbol *symbol_of(te_parser *p, const tn_tensor *tensor) { return te_find_symbol(p, tensor->name); }
+
+/* From here on is_read means: read on the way to an output. A reader stands behind what it reads. */
+static void mark_needed(te_parser *p) {
+  for (int i = 0; i < p->symbols.n; i++) p->symbols.data[i].is_read = false;
+  for (int i = 0; i < p->outputs.n; i++) symbol_of(p, p->outputs.data[i])->is_read = true;
+  for (int i = p->symbols.n; i-- > 0;) {
+    const te_op *op = p->symbols.data[i].tensor->op;
+    for (int j = 0; p->symbols.data[i].is_read && j < op->n_inputs; j++) symbol_of(p, op->inputs[j])->is_read = true;
+  }
+}
+
+static bool check_shapes(te_parser *p) {
+  for (int i = 0; i < p->symbols.n; i++) {
+    const te_symbol *s = &p->symbols.data[i];
+    const tn_tensor *t = s->tensor;
+    if (s->is_inferred && !te_check_shape(te_parse_site(p, s->at), t->name, t->dtype, t->ndim, t->shape)) return false;
+  }
+  return true;
+}
+
+/* Declared inputs and, with an output statement, definitions must serve an output. */
+static bool check_needed(te_parser *p, bool has_output_statement) {
+  for (int i = 0; i < p->symbols.n; i++) {
+    const te_symbol *s = &p->symbols.data[i];
+    bool must = !s->is_inferred && (has_output_statement || !is_computed(s));
+    if (must && !s->is_read) return te_parse_fail(p, s->at, "'%s' is not needed by any output", s->tensor->name);
+  }
+  return true;
+}
+
+/* Inputs, declared ones first, then outputs. */
+static tn_program *make_program(te_parser *p) {
+  tn_tensor **args = RUNTIME_NEW_ARRAY(&p->lexer.site.ctx->arena, tn_tensor *, p->symbols.n + p->outputs.n + 1);
+  int n = 0;
+  if (!te_has_memory(&p->lexer.site, args)) return NULL;
+  for (int inferred = 0; inferred < 2; inferred++)
+    for (int i = 0; i < p->symbols.n; i++) {
+      const te_symbol *s = &p->symbols.data[i];
+      if (!is_computed(s) && s->is_read && s->is_inferred == (inferred == 1)) args[n++] = s->tensor;
+    }
+  int n_inputs = n;
+  for (int i = 0; i < p->outputs.n; i++) args[n++] = p->outputs.data[i];
+  return te_program(te_parse_site(p, p->token.at), n_inputs, n, args);
+}
+
+static tn_program *finish(te_parser *p, const overrides *o) {
+  bool has_output_statement = p->outputs.n > 0;
+  if (!check_overrides(p, o) || !check_shapes(p) || (!has_output_statement && !find_outputs(p))) return NULL;
+  mark_needed(p);
+  return check_needed(p, has_output_statement) ? make_program(p) : NULL;
+}
+
+tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params) {
+  if (!ctx || !text || (n_params > 0 && !params)) return NULL;
+  te_parser p = {.lexer = {.site = {ctx, text, text}, .next = text}};
+  overrides o = {n_params, params};
+  tn_program *program = parse_statements(&p, &o) ? finish(&p, &o) : NULL;
+  RUNTIME_VEC_FREE(&p.symbols);
+  RUNTIME_VEC_FREE(&p.params);
+  RUNTIME_VEC_FREE(&p.reads);
+  RUNTIME_VEC_FREE(&p.outputs);
+  return program;
+}

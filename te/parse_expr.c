@@ -1,0 +1,311 @@
+/* parse_expr.c: expressions of the text form, by precedence climbing over the table of infix operators. Values are the
+ * arguments of the C calls: literals and parameters stay numbers until an operator gives them a dtype. */
+#include <math.h>
+
+#include "te/language.h"
+#include "te/parser.h"
+
+static const te_operand failed = {.value = {.kind = TN_ARG_NONE}};
+
+static te_operand make(const char *at, tn_arg value) { return (te_operand){value, at}; }
+static te_operand made(const char *at, tn_expr *e) { return e ? make(at, tn_arg_expr(e)) : failed; }
+static bool is_failed(te_operand o) { return o.value.kind == TN_ARG_NONE; }
+
+/* ---- numbers ------------------------------------------------------------------------------------------------------ */
+
+/* A op b on integers; false: overflow, or no arithmetic of integers. */
+static bool fold_integers(tir_op op, int64_t a, int64_t b, int64_t *out) {
+  switch ((int)op) {
+    case TIR_ADD: return !__builtin_add_overflow(a, b, out);
+    case TIR_SUB: return !__builtin_sub_overflow(a, b, out);
+    case TIR_MUL: return !__builtin_mul_overflow(a, b, out);
+    case TIR_FLOORDIV: *out = runtime_floordiv(a, b); return !(a == INT64_MIN && b == -1);
+    case TIR_FLOORMOD: *out = runtime_floormod(a, b); return true;
+    case TIR_MIN: *out = a < b ? a : b; return true;
+    case TIR_MAX: *out = a > b ? a : b; return true;
+    default: return false;
+  }
+}
+
+static bool fold_floats(tir_op op, double a, double b, double *out) {
+  switch ((int)op) {
+    case TIR_ADD: *out = a + b; return true;
+    case TIR_SUB: *out = a - b; return true;
+    case TIR_MUL: *out = a * b; return true;
+    case TIR_DIV: *out = a / b; return true;
+    case TIR_MIN: *out = a < b ? a : b; return true;
+    case TIR_MAX: *out = a > b ? a : b; return true;
+    default: return false;
+  }
+}
+
+static double as_double(tn_arg number) { return number.kind == TN_ARG_INT ? (double)number.u.i : number.u.f; }
+
+static bool is_integer_arithmetic(tir_op op) { return tir_op_table[op].op_class == 'A' && op != TIR_DIV; }
+
+/* Arithmetic of two numbers is a number; kind TN_ARG_NONE: it is an expression (a comparison), or an overflow. */
+static tn_arg fold_numbers(tir_op op, tn_arg a, tn_arg b) {
+  int64_t i;
+  double f;
+  if (a.kind == TN_ARG_INT && b.kind == TN_ARG_INT)
+    return fold_integers(op, a.u.i, b.u.i, &i) ? tn_arg_int(i) : (tn_arg){.kind = TN_ARG_NONE};
+  return fold_floats(op, as_double(a), as_double(b), &f) ? tn_arg_float(f) : (tn_arg){.kind = TN_ARG_NONE};
+}
+
+static bool are_integers(const te_operand *args) {
+  return args[0].value.kind == TN_ARG_INT && args[1].value.kind == TN_ARG_INT;
+}
+
+/* ---- operators ---------------------------------------------------------------------------------------------------- */
+
+/* Applies an operator that stands AT. */
+static te_operand apply(te_parser *p, const char *text, const char *at, int n, const te_operand *args) {
+  tn_arg values[3];
+  for (int i = 0; i < n; i++) {
+    if (!te_check_not_reduction(te_parse_site(p, args[i].at), args[i].value)) return failed;
+    values[i] = args[i].value;
+  }
+  int op = te_find_op(text);
+  if (n == 2 && op >= 0 && te_is_number(values[0]) && te_is_number(values[1])) {
+    tn_arg number = fold_numbers((tir_op)op, values[0], values[1]);
+    if (number.kind != TN_ARG_NONE) return make(args[0].at, number);
+    if (are_integers(args) && is_integer_arithmetic((tir_op)op))
+      return te_parse_fail(p, at, "the integer constant does not fit i64"), failed;
+  }
+  return made(args[0].at, te_operator(te_parse_site(p, at), text, n, values));
+}
+
+static te_operand negative_literal(te_parser *p, const char *at) {
+  te_token t = p->token;
+  te_advance(p);
+  return make(at, t.kind == TE_TOKEN_INT ? tn_arg_int((int64_t)(0 - t.magnitude)) : tn_arg_float(-t.value));
+}
+
+static te_operand negate(te_parser *p, const char *at, te_operand a) {
+  if (a.value.kind == TN_ARG_FLOAT) return make(at, tn_arg_float(-a.value.u.f));
+  if (a.value.kind == TN_ARG_INT && a.value.u.i != INT64_MIN) return make(at, tn_arg_int(-a.value.u.i));
+  return apply(p, "neg", at, 1, &a);
+}
+
+static te_operand parse_primary(te_parser *p);
+
+static te_operand parse_prefix(te_parser *p) {
+  const char *at = p->token.at;
+  bool is_not = te_token_is(&p->token, "!");
+  if (!is_not && !te_token_is(&p->token, "-")) return parse_primary(p);
+  te_advance(p);
+  if (!is_not && (p->token.kind == TE_TOKEN_INT || p->token.kind == TE_TOKEN_FLOAT)) return negative_literal(p, at);
+  if (++p->nesting > TE_MAX_NESTING) return te_parse_fail(p, at, "the expression is nested too deeply"), failed;
+  te_operand a = parse_prefix(p);
+  p->nesting--;
+  if (is_failed(a)) return failed;
+  a = is_not ? apply(p, "!", at, 1, &a) : negate(p, at, a);
+  a.at = at;
+  return a;
+}
+
+static const te_infix *infix_at(const te_parser *p) {
+  return p->token.kind == TE_TOKEN_SYMBOL ? te_find_infix_text(p->token.at, p->token.length) : NULL;
+}
+
+te_operand te_parse_expr(te_parser *p, int precedence) {
+  te_operand left = parse_prefix(p);
+  const te_infix *infix;
+  while (!is_failed(left) && (infix = infix_at(p)) != NULL && infix->precedence >= precedence) {
+    const char *at = p->token.at;
+    te_advance(p);
+    te_skip_newlines(p);
+    te_operand right = te_parse_expr(p, infix->precedence + 1);
+    if (is_failed(right)) return failed;
+    const te_infix *next = infix_at(p);
+    if (next && !infix->chains && next->precedence == infix->precedence)
+      return te_parse_fail(p, p->token.at, "comparisons do not chain: write a < b && b < c"), failed;
+    left = apply(p, infix->text, at, 2, (te_operand[]){left, right});
+  }
+  return left;
+}
+
+bool te_parse_integer(te_parser *p, const char *what, int64_t *value) {
+  te_operand o = te_parse_expr(p, te_find_infix(TIR_ADD)->precedence);
+  if (is_failed(o)) return false;
+  if (o.value.kind != TN_ARG_INT)
+    return te_parse_fail(p, o.at, "%s must be a constant integer made of literals and parameters", what);
+  *value = o.value.u.i;
+  return true;
+}
+
+/* ---- calls --------------------------------------------------------------------------------------------------------- */
+
+/* Comma-separated expressions up to CLOSE, which is taken. Returns how many; -1: failed. */
+static int parse_list(te_parser *p, const char *close, const char *expected, int limit, te_operand *list) {
+  int n = 0;
+  if (te_accept(p, close)) return 0;
+  do {
+    te_operand item = te_parse_expr(p, 0);
+    if (is_failed(item)) return -1;
+    if (n == limit) return te_parse_fail(p, item.at, "more than %d values", limit), -1;
+    list[n++] = item;
+  } while (te_accept(p, ","));
+  return te_expect(p, close, expected) ? n : -1;
+}
+
+static te_operand parse_cast(te_parser *p, const char *at, tn_dtype dtype) {
+  te_operand arg;
+  te_advance(p);
+  int n = parse_list(p, ")", "')'", 1, &arg);
+  if (n == 0) te_parse_fail(p, at, "a cast takes one value");
+  return n == 1 ? made(at, te_cast(te_parse_site(p, arg.at), dtype, arg.value)) : failed;
+}
+
+static te_operand unknown_function(te_parser *p, const char *at, const char *name) {
+  const char *near = te_nearest_function(name);
+  if (te_find_combiner(name) >= 0)
+    te_parse_fail(p, at, "the reduction '%s' needs its axes: %s[k<10](...)", name, name);
+  else if (te_find_symbol(p, name))
+    te_parse_fail(p, at, "'%s' is a tensor: read it with [ ]", name);
+  else if (near)
+    te_parse_fail(p, at, "unknown function '%s'; did you mean '%s'?", name, near);
+  else
+    te_parse_fail(p, at, "unknown function '%s'", name);
+  return failed;
+}
+
+static te_operand parse_call(te_parser *p, const char *at, const char *name) {
+  tn_dtype dtype;
+  te_operand args[3];
+  if (tn_dtype_parse(name, &dtype)) return parse_cast(p, at, dtype);
+  if (te_find_op(name) < 0) return unknown_function(p, at, name);
+  te_advance(p);
+  int n = parse_list(p, ")", "',' or ')'", 3, args);
+  if (n == 0) te_parse_fail(p, at, "'%s' takes %d operands, none given", name, tir_op_table[te_find_op(name)].n_args);
+  if (n <= 0) return failed;
+  te_operand result = apply(p, name, at, n, args);
+  result.at = at;
+  return result;
+}
+
+/* sum[k<10](...): the axes are in scope within the parentheses. */
+static te_operand parse_reduction(te_parser *p, const char *at, tir_combiner combiner) {
+  int outer = p->n_axes, n = te_parse_axes(p, true, TE_MAX_REDUCE_AXES);
+  if (n < 0 || !te_expect(p, "(", "'('")) return failed;
+  if (n == 0) return te_parse_fail(p, at, "a reduction needs an axis, as in sum[k<10](...)"), failed;
+  te_operand source = te_parse_expr(p, 0);
+  if (is_failed(source) || !te_expect(p, ")", "')'")) return failed;
+  p->n_axes = outer;
+  if (!te_check_not_reduction(te_parse_site(p, source.at), source.value)) return failed;
+  return made(at, te_reduction(te_parse_site(p, at), combiner, source.value, n, p->axes + outer));
+}
+
+/* ---- names --------------------------------------------------------------------------------------------------------- */
+
+static tn_axis *find_axis(const te_parser *p, const char *name) {
+  for (int i = p->n_axes; i-- > 0;)
+    if (strcmp(p->axes[i]->var.name, name) == 0) return p->axes[i];
+  return NULL;
+}
+
+/* Whether an unknown name is followed by axes, as a misspelt reduction is; the bracket is already taken. */
+static bool looks_like_axes(te_parser *p) {
+  const char *next = p->lexer.next + strspn(p->lexer.next, " \t");
+  if (p->token.kind != TE_TOKEN_NAME || next[0] != '<' || next[1] == '=') return false;
+  const char *name = te_token_text(p, &p->token);
+  return name && !find_axis(p, name) && !te_find_param(p, name);
+}
+
+/* The tensor that is read; one not seen before is an input whose shape is found from its reads. */
+static tn_tensor *tensor_to_read(te_parser *p, const char *at, const char *name, int rank) {
+  static const int64_t ones[TN_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+  te_symbol *known = te_find_symbol(p, name);
+  if (known) known->is_read = true;
+  if (known) return known->tensor;
+  tn_tensor *input = te_input(te_parse_site(p, at), name, TN_F32, rank, ones);
+  return input && te_add_symbol(p, (te_symbol){input, at, true, true}) ? input : NULL;
+}
+
+static te_operand read_at(te_parser *p, const char *at, tn_tensor *tensor, int n, const te_operand *index) {
+  tn_arg values[TN_MAX_RANK];
+  for (int i = 0; i < n; i++) {
+    if (!te_check_not_reduction(te_parse_site(p, index[i].at), index[i].value)) return failed;
+    values[i] = index[i].value;
+  }
+  tn_expr *e = te_read(te_parse_site(p, at), tensor, n, values);
+  if (e && !te_has_memory(&p->lexer.site, RUNTIME_PUSH(&p->reads, ((te_read_place){e->node, at})) ? p : NULL)) return failed;
+  return made(at, e);
+}
+
+static te_operand parse_read(te_parser *p, const char *at, const char *name) {
+  te_operand index[TN_MAX_RANK];
+  te_advance(p);
+  if (!te_find_symbol(p, name) && looks_like_axes(p))
+    return te_parse_fail(p, at, "unknown reduction '%s': they are sum, prod, max, min, any, all", name), failed;
+  int n = parse_list(p, "]", "',' or ']'", TN_MAX_RANK, index);
+  if (n < 0) return failed;
+  tn_tensor *tensor = tensor_to_read(p, at, name, n);
+  return tensor ? read_at(p, at, tensor, n, index) : failed;
+}
+
+static te_operand unknown_name(te_parser *p, const char *at, const char *name) {
+  te_parse_fail(p, at, "unknown name '%s': no axis of this statement, no parameter, no tensor before it", name);
+  return failed;
+}
+
+/* A name alone: an axis, a parameter, or a tensor of rank 0, in this order. */
+static te_operand parse_plain_name(te_parser *p, const char *at, const char *name) {
+  tn_axis *axis = find_axis(p, name);
+  const tn_param *param = te_find_param(p, name);
+  te_symbol *symbol = te_find_symbol(p, name);
+  if (axis) return make(at, tn_arg_axis(axis));
+  if (param) return make(at, tn_arg_int(param->value));
+  if (!symbol) return unknown_name(p, at, name);
+  symbol->is_read = true;
+  if (symbol->tensor->ndim == 0) return read_at(p, at, symbol->tensor, 0, NULL);
+  te_parse_fail(p, at, "'%s' has rank %d: read an element, %s[...]", name, symbol->tensor->ndim, name);
+  return failed;
+}
+
+static te_operand parse_name(te_parser *p) {
+  const char *at = p->token.at, *name = te_token_text(p, &p->token);
+  if (!name) return failed;
+  te_advance(p);
+  int combiner = te_find_combiner(name);
+  bool is_indexed = te_token_is(&p->token, "[");
+  if (te_token_is(&p->token, "(")) return parse_call(p, at, name);
+  if (is_indexed && combiner >= 0) return parse_reduction(p, at, (tir_combiner)combiner);
+  if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0) return make(at, tn_arg_float(name[0] == 'i' ? INFINITY : NAN));
+  if (strcmp(name, "true") == 0 || strcmp(name, "false") == 0)
+    return made(at, te_cast(te_parse_site(p, at), TN_BOOL, tn_arg_int(name[0] == 't')));
+  if (te_is_reserved(name)) return te_parse_fail(p, at, "'%s' cannot stand here", name), failed;
+  return is_indexed ? parse_read(p, at, name) : parse_plain_name(p, at, name);
+}
+
+/* ---- primaries ----------------------------------------------------------------------------------------------------- */
+
+static te_operand parse_literal(te_parser *p) {
+  te_token t = p->token;
+  te_advance(p);
+  if (t.kind == TE_TOKEN_FLOAT) return make(t.at, tn_arg_float(t.value));
+  if (t.magnitude > INT64_MAX) return te_parse_fail(p, t.at, "the integer does not fit i64"), failed;
+  return make(t.at, tn_arg_int((int64_t)t.magnitude));
+}
+
+static te_operand parse_parentheses(te_parser *p) {
+  te_advance(p);
+  te_operand inner = te_parse_expr(p, 0);
+  return !is_failed(inner) && te_expect(p, ")", "')' or an operator") ? inner : failed;
+}
+
+static te_operand parse_primary(te_parser *p) {
+  te_operand result = failed;
+  const char *at = p->token.at;
+  if (++p->nesting > TE_MAX_NESTING) return te_parse_fail(p, at, "the expression is nested too deeply"), failed;
+  if (p->token.kind == TE_TOKEN_INT || p->token.kind == TE_TOKEN_FLOAT)
+    result = parse_literal(p);
+  else if (p->token.kind == TE_TOKEN_NAME)
+    result = parse_name(p);
+  else if (te_token_is(&p->token, "("))
+    result = parse_parentheses(p);
+  else
+    te_fail_expected(p, "a value");
+  p->nesting--;
+  return result;
+}

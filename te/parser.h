@@ -1,0 +1,67 @@
+/* parser.h: the parser's state, shared by its two halves: statements (parse.c) and expressions (parse_expr.c). */
+#ifndef TENON_TE_PARSER_H
+#define TENON_TE_PARSER_H
+
+#include "te/lexer.h"
+
+enum { TE_MAX_NESTING = 256 }; /* of parentheses, indices and prefix operators */
+
+/* A tensor of the program, in order of appearance. */
+typedef struct te_symbol {
+  tn_tensor *tensor;
+  const char *at;   /* where it was declared, defined or first read */
+  bool is_inferred; /* an input that was only read so far: its shape still grows */
+  bool is_read;
+} te_symbol;
+
+typedef struct te_read_place {
+  const tir_expr *read;
+  const char *at;
+} te_read_place;
+
+typedef struct te_parser {
+  te_lexer lexer;
+  te_token token; /* the one to look at */
+  int nesting;
+  RUNTIME_VEC(te_symbol) symbols;
+  RUNTIME_VEC(tn_param) params;
+  RUNTIME_VEC(te_read_place) reads; /* of the statement being parsed */
+  RUNTIME_VEC(tn_tensor *) outputs; /* of an output statement */
+  tn_axis *axes[TN_MAX_RANK + TE_MAX_REDUCE_AXES]; /* in scope */
+  int n_axes;
+} te_parser;
+
+/* A value and where it begins. kind TN_ARG_NONE: a failure was reported. */
+typedef struct te_operand {
+  tn_arg value;
+  const char *at;
+} te_operand;
+
+/* ---- parse.c ------------------------------------------------------------------------------------------------------ */
+
+/* Reports a failure at a place of the text; returns false. */
+bool te_parse_fail(te_parser *p, const char *at, const char *fmt, ...) TN_PRINTF(3, 4);
+/* A te_site for builders, whose failures are reported AT. */
+const te_site *te_parse_site(te_parser *p, const char *at);
+void te_advance(te_parser *p);
+void te_skip_newlines(te_parser *p);
+/* Takes the symbol or fails, naming what was expected in words. */
+bool te_expect(te_parser *p, const char *symbol, const char *expected);
+bool te_fail_expected(te_parser *p, const char *expected);
+bool te_accept(te_parser *p, const char *symbol);
+/* The token's text in the context's arena; NULL and a message without memory. */
+const char *te_token_text(te_parser *p, const te_token *token);
+te_symbol *te_find_symbol(te_parser *p, const char *name);
+bool te_add_symbol(te_parser *p, te_symbol symbol);
+const tn_param *te_find_param(te_parser *p, const char *name);
+/* Parses `[i<4, k<N]`, the bracket not yet taken, adding axes to the scope. Returns how many; -1: failed. */
+int te_parse_axes(te_parser *p, bool is_reduce, int limit);
+
+/* ---- parse_expr.c ------------------------------------------------------------------------------------------------- */
+
+/* An expression of operators that bind at least as tightly as PRECEDENCE. */
+te_operand te_parse_expr(te_parser *p, int precedence);
+/* A constant integer expression of literals and parameters, without comparisons. */
+bool te_parse_integer(te_parser *p, const char *what, int64_t *value);
+
+#endif

@@ -1,0 +1,200 @@
+/* print.c: the canonical text form. What is printed parses back to the same graph: parentheses are as few as the
+ * precedences need, and a constant shows its dtype unless the parser would find the same one. */
+#include <ctype.h>
+#include <stdio.h>
+
+#include "te/internal.h"
+#include "te/language.h"
+
+typedef struct printer {
+  runtime_str *out;
+  const te_op *op; /* whose body is printed, or NULL: its axes hide rank-0 tensors of the same name */
+} printer;
+
+static void print_expr(const printer *p, const tir_expr *e, int precedence);
+
+/* ---- constants --------------------------------------------------------------------------------------------------- */
+
+static bool is_constant(const tir_expr *e) { return e->op == TIR_INT || e->op == TIR_FLOAT; }
+
+/* The dtype that a literal of this value has on its own. */
+static tn_dtype literal_dtype(const tir_expr *e) {
+  return te_number_dtype(e->op == TIR_INT ? tn_arg_int(e->u.i) : tn_arg_float(e->u.f));
+}
+
+static void print_constant(const printer *p, const tir_expr *e, bool takes_dtype) {
+  tn_dtype dtype = (tn_dtype)e->dtype;
+  if (dtype == TN_BOOL) {
+    runtime_str_add(p->out, e->u.i ? "true" : "false");
+    return;
+  }
+  bool needs_cast = !takes_dtype && dtype != literal_dtype(e);
+  if (needs_cast) runtime_str_addf(p->out, "%s(", tn_dtype_name(dtype));
+  if (e->op == TIR_INT)
+    runtime_str_addf(p->out, "%lld", (long long)e->u.i);
+  else
+    te_format_float(p->out, e->u.f, dtype);
+  if (needs_cast) runtime_str_add(p->out, ")");
+}
+
+/* An operand beside OTHER: a constant takes the dtype of what is no constant. */
+static void print_beside(const printer *p, const tir_expr *e, const tir_expr *other, int precedence) {
+  if (is_constant(e))
+    print_constant(p, e, !is_constant(other));
+  else
+    print_expr(p, e, precedence);
+}
+
+/* ---- the kinds of expression ------------------------------------------------------------------------------------- */
+
+static void print_list(const printer *p, int n, const tir_expr *const *list) {
+  for (int i = 0; i < n; i++) {
+    if (i > 0) runtime_str_add(p->out, ", ");
+    print_expr(p, list[i], 0);
+  }
+}
+
+static bool is_axis_name(const te_op *op, const char *name) {
+  for (int i = 0; op && i < op->n_axes; i++)
+    if (strcmp(op->axes[i]->var.name, name) == 0) return true;
+  for (int i = 0; op && i < op->n_reduce; i++)
+    if (strcmp(op->reduce_axes[i]->var.name, name) == 0) return true;
+  return false;
+}
+
+static void print_read(const printer *p, const tir_expr *e) {
+  const char *name = e->u.tensor->name;
+  runtime_str_add(p->out, name);
+  if (e->n_args == 0 && !is_axis_name(p->op, name)) return;
+  runtime_str_add(p->out, "[");
+  print_list(p, e->n_args, e->arg);
+  runtime_str_add(p->out, "]");
+}
+
+static void print_axes(runtime_str *out, int n, tn_axis *const *axes) {
+  for (int i = 0; i < n; i++)
+    runtime_str_addf(out, "%s%s<%lld", i > 0 ? ", " : "[", axes[i]->var.name, (long long)axes[i]->extent);
+  if (n > 0) runtime_str_add(out, "]");
+}
+
+static void print_reduce(const printer *p, const tir_expr *e) {
+  static const char *const names[] = {
+#define X(name, text) text,
+      TIR_COMBINERS(X)
+#undef X
+  };
+  const tir_reduce *reduce = e->u.reduce;
+  runtime_str_add(p->out, names[reduce->combiner]);
+  print_axes(p->out, reduce->n_axes, reduce->axes);
+  runtime_str_add(p->out, "(");
+  print_expr(p, e->arg[0], 0);
+  runtime_str_add(p->out, ")");
+}
+
+static void print_infix(const printer *p, const tir_expr *e, const te_infix *infix) {
+  int level = infix->precedence;
+  print_beside(p, e->arg[0], e->arg[1], infix->chains ? level : level + 1);
+  runtime_str_addf(p->out, infix->is_tight ? "%s" : " %s ", infix->text);
+  print_beside(p, e->arg[1], e->arg[0], level + 1);
+}
+
+/* select, min(a, b), exp(a), casts. */
+static void print_call(const printer *p, const tir_expr *e) {
+  runtime_str_addf(p->out, "%s(", e->op == TIR_CAST ? tn_dtype_name((tn_dtype)e->dtype) : tir_op_table[e->op].text);
+  int first = e->op == TIR_SELECT ? 1 : 0;
+  if (first == 1) print_expr(p, e->arg[0], 0);
+  for (int i = first; i < e->n_args; i++) {
+    const tir_expr *other = e->n_args == first + 2 ? e->arg[first + first + 1 - i] : e->arg[i];
+    if (i > 0) runtime_str_add(p->out, ", ");
+    print_beside(p, e->arg[i], other, 0);
+  }
+  runtime_str_add(p->out, ")");
+}
+
+/* x * -1 is how -x is written; unsigned types have no -1. */
+static bool is_negation(const tir_expr *e) {
+  if (e->op != TIR_MUL || is_constant(e->arg[0])) return false;
+  return (e->arg[1]->op == TIR_INT && e->arg[1]->u.i == -1) || (e->arg[1]->op == TIR_FLOAT && e->arg[1]->u.f == -1);
+}
+
+static void print_prefix(const printer *p, const char *text, const tir_expr *operand) {
+  runtime_str_add(p->out, text);
+  print_expr(p, operand, TE_PREFIX_PRECEDENCE);
+}
+
+static int precedence_of(const tir_expr *e) {
+  if (is_negation(e) || e->op == TIR_NOT) return TE_PREFIX_PRECEDENCE;
+  const te_infix *infix = te_find_infix((tir_op)e->op);
+  return infix ? infix->precedence : TE_PREFIX_PRECEDENCE + 1;
+}
+
+static void print_node(const printer *p, const tir_expr *e) {
+  const te_infix *infix = te_find_infix((tir_op)e->op);
+  if (is_constant(e))
+    print_constant(p, e, false);
+  else if (e->op == TIR_VAR)
+    runtime_str_add(p->out, e->u.var->name);
+  else if (e->op == TIR_READ)
+    print_read(p, e);
+  else if (e->op == TIR_REDUCE)
+    print_reduce(p, e);
+  else if (is_negation(e) || e->op == TIR_NOT)
+    print_prefix(p, e->op == TIR_NOT ? "!" : "-", e->arg[0]);
+  else if (infix)
+    print_infix(p, e, infix);
+  else
+    print_call(p, e);
+}
+
+/* An expression where operators of less than PRECEDENCE need parentheses. */
+static void print_expr(const printer *p, const tir_expr *e, int precedence) {
+  bool needs_parentheses = precedence_of(e) < precedence;
+  if (needs_parentheses) runtime_str_add(p->out, "(");
+  print_node(p, e);
+  if (needs_parentheses) runtime_str_add(p->out, ")");
+}
+
+void te_print_expr(runtime_str *out, const tir_expr *e) { print_expr(&(printer){out, NULL}, e, 0); }
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+static void print_inputs(runtime_str *out, const tn_program *program) {
+  for (int i = 0; i < program->n_inputs; i++) {
+    const tn_tensor *t = program->args[i];
+    runtime_str_addf(out, "%s%s: %s", i > 0 ? ", " : "input ", t->name, tn_dtype_name(t->dtype));
+    for (int d = 0; d < t->ndim; d++) runtime_str_addf(out, "%s%lld", d > 0 ? ", " : "[", (long long)t->shape[d]);
+    if (t->ndim > 0) runtime_str_add(out, "]");
+  }
+  if (program->n_inputs > 0) runtime_str_add(out, "\n");
+}
+
+static void print_definition(runtime_str *out, const te_op *op) {
+  runtime_str_add(out, op->name);
+  print_axes(out, op->n_axes, op->axes);
+  runtime_str_add(out, " = ");
+  print_expr(&(printer){out, op}, op->body, 0);
+  runtime_str_add(out, "\n");
+}
+
+static bool is_read(const tn_program *program, const te_op *op) {
+  for (int i = 0; i < program->n_ops; i++)
+    for (int j = 0; j < program->ops[i]->n_inputs; j++)
+      if (program->ops[i]->inputs[j] == &op->output) return true;
+  return false;
+}
+
+/* Outputs are what nobody reads, unless an output statement says otherwise. */
+static void print_outputs(runtime_str *out, const tn_program *program) {
+  bool is_needed = false;
+  for (int i = program->n_inputs; i < program->n_args; i++) is_needed |= is_read(program, program->args[i]->op);
+  for (int i = program->n_inputs; is_needed && i < program->n_args; i++)
+    runtime_str_addf(out, "%s%s", i > program->n_inputs ? ", " : "output ", program->args[i]->name);
+  if (is_needed) runtime_str_add(out, "\n");
+}
+
+void te_print_program(runtime_str *out, const tn_program *program) {
+  print_inputs(out, program);
+  for (int i = 0; i < program->n_ops; i++)
+    if (!te_is_placeholder(program->ops[i])) print_definition(out, program->ops[i]);
+  print_outputs(out, program);
+}

@@ -1,0 +1,186 @@
+/* program.c: programs: the graph behind some outputs in post-order, its argument list, its text and key. */
+#include <stdio.h>
+
+#include "te/internal.h"
+
+/* ---- order ------------------------------------------------------------------------------------------------------- */
+
+/* Depth first without recursion: a frame is an op and how many of its inputs are done. */
+typedef struct frame {
+  te_op *op;
+  int next;
+} frame;
+
+typedef struct ordering {
+  RUNTIME_VEC(frame) stack;
+  RUNTIME_VEC(te_op *) ops;
+  bool failed;
+} ordering;
+
+static bool is_listed(const ordering *o, const te_op *op) {
+  for (int i = o->ops.n; i-- > 0;)
+    if (o->ops.data[i] == op) return true;
+  return false;
+}
+
+static void push_op(ordering *o, te_op *op) {
+  if (!is_listed(o, op) && !RUNTIME_PUSH(&o->stack, ((frame){op, 0}))) o->failed = true;
+}
+
+/* Adds op behind everything it reads. */
+static void order_from(ordering *o, te_op *op) {
+  push_op(o, op);
+  while (o->stack.n > 0 && !o->failed && o->ops.n <= TE_MAX_TENSORS) {
+    frame *top = &o->stack.data[o->stack.n - 1];
+    if (top->next < top->op->n_inputs) {
+      push_op(o, top->op->inputs[top->next++]->op);
+      continue;
+    }
+    te_op *done = top->op;
+    o->stack.n--;
+    if (!is_listed(o, done) && !RUNTIME_PUSH(&o->ops, done)) o->failed = true;
+  }
+}
+
+/* ---- checks ------------------------------------------------------------------------------------------------------ */
+
+static bool is_arg(const tn_program *p, int from, int to, const te_op *op) {
+  for (int i = from; i < to; i++)
+    if (p->args[i]->op == op) return true;
+  return false;
+}
+
+static bool is_needed(const tn_program *p, const te_op *op) {
+  for (int i = 0; i < p->n_ops; i++)
+    if (p->ops[i] == op) return true;
+  return false;
+}
+
+static bool check_inputs(const te_site *site, const tn_program *p) {
+  for (int i = 0; i < p->n_inputs; i++) {
+    if (is_needed(p, p->args[i]->op)) continue;
+    te_fail(site, TN_ERROR_PROGRAM, "input '%s' is not needed by any output", p->args[i]->name);
+    return false;
+  }
+  for (int i = 0; i < p->n_ops; i++) {
+    if (!te_is_placeholder(p->ops[i]) || is_arg(p, 0, p->n_inputs, p->ops[i])) continue;
+    te_fail(site, TN_ERROR_PROGRAM, "the outputs need input '%s', which is not among the arguments", p->ops[i]->name);
+    return false;
+  }
+  return true;
+}
+
+static bool check_names(const te_site *site, const tn_program *p) {
+  for (int i = 0; i < p->n_ops; i++) {
+    for (int j = 0; j < i; j++) {
+      if (strcmp(p->ops[i]->name, p->ops[j]->name) != 0) continue;
+      te_fail(site, TN_ERROR_PROGRAM, "two tensors are named '%s'", p->ops[i]->name);
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool check_args_distinct(const te_site *site, const tn_program *p) {
+  for (int i = 0; i < p->n_args; i++) {
+    if (!is_arg(p, 0, i, p->args[i]->op)) continue;
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' is given twice", p->args[i]->name);
+    return false;
+  }
+  return true;
+}
+
+static bool check_size(const te_site *site, const ordering *o) {
+  if (o->failed) return te_has_memory(site, NULL);
+  if (o->ops.n <= TE_MAX_TENSORS) return true;
+  te_fail(site, TN_ERROR_PROGRAM, "the program has more than %d tensors", (int)TE_MAX_TENSORS);
+  return false;
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+static bool set_ops(const te_site *site, tn_program *p) {
+  ordering o = {0};
+  for (int i = p->n_inputs; i < p->n_args; i++) order_from(&o, p->args[i]->op);
+  bool ok = check_size(site, &o);
+  if (ok) {
+    p->n_ops = o.ops.n;
+    p->ops = runtime_copy(&site->ctx->arena, o.ops.data, sizeof *o.ops.data * (size_t)o.ops.n);
+    ok = te_has_memory(site, p->ops);
+  }
+  RUNTIME_VEC_FREE(&o.stack);
+  RUNTIME_VEC_FREE(&o.ops);
+  return ok;
+}
+
+tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor *const *args) {
+  tn_program *p = RUNTIME_NEW(&site->ctx->arena, tn_program);
+  if (!te_has_memory(site, p)) return NULL;
+  if (n_args == n_inputs) return te_fail(site, TN_ERROR_PROGRAM, "a program needs an output"), NULL;
+  *p = (tn_program){.ctx = site->ctx, .n_inputs = n_inputs, .n_args = n_args};
+  p->args = runtime_copy(&site->ctx->arena, args, sizeof *args * (size_t)n_args);
+  if (!te_has_memory(site, p->args) || !check_args_distinct(site, p) || !set_ops(site, p)) return NULL;
+  return check_inputs(site, p) && check_names(site, p) ? p : NULL;
+}
+
+tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors) {
+  te_site site = {.ctx = ctx};
+  tn_tensor *args[TE_MAX_TENSORS];
+  int n_inputs = 0;
+  if (!ctx || !tensors || !te_check_context(&site, n, tensors)) return NULL;
+  if (n > TE_MAX_TENSORS) return te_fail(&site, TN_ERROR_PROGRAM, "%d arguments are too many", n), NULL;
+  for (int i = 0; i < n; i++) {
+    if (tensors[i].kind != TN_ARG_TENSOR)
+      return te_fail(&site, TN_ERROR_ARGUMENT, "tn_program_new: argument %d is no tensor", i + 1), NULL;
+    args[i] = tensors[i].u.tensor;
+    if (te_is_placeholder(args[i]->op) && n_inputs < i)
+      return te_fail(&site, TN_ERROR_PROGRAM, "input '%s' stands after an output: inputs come first", args[i]->name), NULL;
+    n_inputs += te_is_placeholder(args[i]->op);
+  }
+  return te_program(&site, n_inputs, n, args);
+}
+
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
+
+/* Text and key are made once and kept: a program is only const to its users. */
+const char *tn_program_text(const tn_program *program) {
+  if (!program || program->text) return program ? program->text : NULL;
+  runtime_str out = {0};
+  te_print_program(&out, program);
+  const char *text = runtime_str_take(&out, &program->ctx->arena);
+  if (!text) runtime_fail(program->ctx, TN_ERROR_MEMORY, "out of memory");
+  ((tn_program *)program)->text = text;
+  return text;
+}
+
+const char *tn_program_key(const tn_program *program) {
+  const char *text = tn_program_text(program);
+  if (!text || program->key) return text ? program->key : NULL;
+  uint64_t hash = runtime_hash(text, strlen(text), 0);
+  const char *key = runtime_format(&program->ctx->arena, "%016llx", (unsigned long long)hash);
+  if (!key) runtime_fail(program->ctx, TN_ERROR_MEMORY, "out of memory");
+  ((tn_program *)program)->key = key;
+  return key;
+}
+
+int tn_program_arg_count(const tn_program *program) { return program ? program->n_args : 0; }
+int tn_program_input_count(const tn_program *program) { return program ? program->n_inputs : 0; }
+
+tn_tensor *tn_program_arg(const tn_program *program, int index) {
+  return program && index >= 0 && index < program->n_args ? program->args[index] : NULL;
+}
+
+tn_tensor *tn_program_find(const tn_program *program, const char *tensor_name) {
+  for (int i = 0; program && tensor_name && i < program->n_ops; i++)
+    if (strcmp(program->ops[i]->name, tensor_name) == 0) return &program->ops[i]->output;
+  return NULL;
+}
+
+bool te_is_output(const tn_program *program, const te_op *op) {
+  return is_arg(program, program->n_inputs, program->n_args, op);
+}
+
+const char *tn_tensor_name(const tn_tensor *tensor) { return tensor ? tensor->name : NULL; }
+tn_dtype tn_tensor_dtype(const tn_tensor *tensor) { return tensor ? tensor->dtype : TN_DTYPE_COUNT; }
+int tn_tensor_rank(const tn_tensor *tensor) { return tensor ? tensor->ndim : 0; }
+const int64_t *tn_tensor_shape(const tn_tensor *tensor) { return tensor ? tensor->shape : NULL; }

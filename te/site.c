@@ -1,0 +1,178 @@
+/* site.c: failing at a C call or at a place in a program's text; the words of the language: which names are taken,
+ * which operator a text means, which function a misspelt one may have meant. */
+#include <ctype.h>
+#include <stdio.h>
+
+#include "te/internal.h"
+
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
+
+enum { EXCERPT_HALF = 60, EXCERPT_BYTES = 2 * EXCERPT_HALF + 16 };
+
+/* The part of the source line around a place, and the blanks that put a caret under it. */
+typedef struct excerpt {
+  int line, column; /* from 1; a column is a character */
+  char text[EXCERPT_BYTES];
+  char blanks[EXCERPT_BYTES];
+} excerpt;
+
+static bool is_continuation_byte(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
+
+/* At the end of the text an error is shown behind the last thing that stands there. */
+static const char *shown_place(const char *text, const char *at) {
+  if (*at != '\0') return at;
+  while (at > text && isspace((unsigned char)at[-1])) at--;
+  return at;
+}
+
+static void excerpt_fill(excerpt *e, const char *from, const char *to, const char *at) {
+  size_t n = 0, n_blanks = 0;
+  for (const char *p = from; p < to && n + 1 < sizeof e->text; p++) {
+    bool is_control = (unsigned char)*p < ' ' && *p != '\t';
+    e->text[n++] = is_control ? ' ' : *p;
+    if (p < at && !is_continuation_byte(*p)) e->blanks[n_blanks++] = *p == '\t' ? '\t' : ' ';
+  }
+}
+
+static excerpt excerpt_of(const char *text, const char *place) {
+  excerpt e = {.line = 1, .column = 1};
+  const char *at = shown_place(text, place), *start = at, *end = at;
+  while (start > text && start[-1] != '\n') start--;
+  while (*end != '\0' && *end != '\n') end++;
+  for (const char *p = text; p < start; p++) e.line += *p == '\n';
+  for (const char *p = start; p < at; p++) e.column += !is_continuation_byte(*p);
+  if (at - start > EXCERPT_HALF) start = at - EXCERPT_HALF;
+  if (end - at > EXCERPT_HALF) end = at + EXCERPT_HALF;
+  while (start < at && is_continuation_byte(*start)) start++;
+  while (end > at && is_continuation_byte(*end)) end--;
+  excerpt_fill(&e, start, end, at);
+  return e;
+}
+
+tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) {
+  char text[2048];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  if (!site->text) return runtime_fail(site->ctx, status, "%s", text);
+  excerpt e = excerpt_of(site->text, site->at);
+  return runtime_fail(site->ctx, TN_ERROR_PARSE, "parse error at line %d, column %d: %s\n%s\n%s^", e.line, e.column,
+                      text, e.text, e.blanks);
+}
+
+bool te_has_memory(const te_site *site, const void *pointer) {
+  if (!pointer) runtime_fail(site->ctx, TN_ERROR_MEMORY, "out of memory");
+  return pointer != NULL;
+}
+
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+/* Words that are neither functions nor dtypes; the last ones are kept for what the language may get. */
+static const char *const keywords[] = {"input", "output", "param",  "true",   "false", "inf",
+                                       "nan",   "f16",    "bf16",   "argmin", "argmax"};
+#define X(name, text) text,
+static const char *const combiners[] = {TIR_COMBINERS(X)};
+#undef X
+
+static int find_word(const char *word, int n, const char *const *words) {
+  for (int i = 0; i < n; i++)
+    if (strcmp(words[i], word) == 0) return i;
+  return -1;
+}
+
+static bool is_written(const tir_op_info *op) {
+  return strchr("ACBM", op->op_class) != NULL || strcmp(op->text, "select") == 0;
+}
+
+int te_find_op(const char *text) {
+  for (int i = 0; i < TIR_OP_COUNT; i++)
+    if (is_written(&tir_op_table[i]) && strcmp(tir_op_table[i].text, text) == 0) return i;
+  return -1;
+}
+
+int te_find_combiner(const char *text) { return find_word(text, TIR_COMBINER_COUNT, combiners); }
+
+bool te_is_reserved(const char *name) {
+  tn_dtype dtype;
+  return find_word(name, RUNTIME_COUNT(keywords), keywords) >= 0 || te_find_op(name) >= 0 ||
+         te_find_combiner(name) >= 0 || tn_dtype_parse(name, &dtype);
+}
+
+static bool is_identifier(const char *name) {
+  if (!isalpha((unsigned char)name[0]) && name[0] != '_') return false;
+  for (; *name; name++)
+    if (!isalnum((unsigned char)*name) && *name != '_') return false;
+  return true;
+}
+
+bool te_check_name(const te_site *site, const char *what, const char *name) {
+  if (strlen(name) > TE_MAX_NAME)
+    te_fail(site, TN_ERROR_PROGRAM, "the %s's name '%.20s...' is longer than %d characters", what, name, TE_MAX_NAME);
+  else if (!is_identifier(name))
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' cannot name a %s: a name is letters, digits and _, no digit first", name, what);
+  else if (te_is_reserved(name))
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' is a word of the language and cannot name a %s", name, what);
+  else
+    return true;
+  return false;
+}
+
+/* ---- the nearest word -------------------------------------------------------------------------------------------- */
+
+enum { NEAR_LENGTH = 16 };
+
+/* Levenshtein's distance of two short words. */
+static int edit_distance(const char *a, const char *b) {
+  int row[NEAR_LENGTH + 1], na = (int)strlen(a), nb = (int)strlen(b);
+  if (na > NEAR_LENGTH || nb > NEAR_LENGTH) return NEAR_LENGTH;
+  for (int j = 0; j <= nb; j++) row[j] = j;
+  for (int i = 1; i <= na; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (int j = 1; j <= nb; j++) {
+      int change = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = RUNTIME_MIN(change, 1 + RUNTIME_MIN(row[j], row[j - 1]));
+    }
+  }
+  return row[nb];
+}
+
+typedef struct nearest {
+  const char *word;
+  int distance;
+} nearest;
+
+static void consider(nearest *best, const char *name, const char *word) {
+  int distance = edit_distance(name, word);
+  if (distance < best->distance) *best = (nearest){word, distance};
+}
+
+const char *te_nearest_function(const char *name) {
+  nearest best = {NULL, RUNTIME_MIN(3, (int)strlen(name))};
+  for (int i = 0; i < TIR_OP_COUNT; i++)
+    if (is_written(&tir_op_table[i]) && isalpha((unsigned char)tir_op_table[i].text[0]))
+      consider(&best, name, tir_op_table[i].text);
+  for (int i = 0; i < TIR_COMBINER_COUNT; i++) consider(&best, name, combiners[i]);
+  for (int i = 0; i < TN_DTYPE_COUNT; i++) consider(&best, name, tn_dtype_name((tn_dtype)i));
+  return best.word;
+}
+
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
+
+bool te_check_shape(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape) {
+  int64_t bytes = (int64_t)tn_dtype_bytes(dtype);
+  for (int d = 0; d < ndim; d++) {
+    if (shape[d] < 1 || shape[d] > TE_MAX_EXTENT) {
+      te_fail(site, TN_ERROR_PROGRAM, "extent %lld of dimension %d of '%s' is not in 1 .. %d", (long long)shape[d], d,
+              name, (int)TE_MAX_EXTENT);
+      return false;
+    }
+    if (__builtin_mul_overflow(bytes, shape[d], &bytes)) {
+      te_fail(site, TN_ERROR_PROGRAM, "'%s' is too large: its size in bytes overflows 63 bits", name);
+      return false;
+    }
+  }
+  return true;
+}

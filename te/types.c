@@ -1,0 +1,60 @@
+/* types.c: what dtype an operator works in. Expressions have one; numbers (C numbers, literals of the text form) take
+ * the one they stand beside when they fit it. */
+#include <float.h>
+#include <math.h>
+
+#include "te/internal.h"
+
+tn_dtype te_unify(tn_dtype a, tn_dtype b) {
+  if (a == b || b == TN_BOOL) return a;
+  if (a == TN_BOOL) return b;
+  if (tn_dtype_is_float(a) != tn_dtype_is_float(b)) return tn_dtype_is_float(a) ? a : b;
+  if (tn_dtype_bytes(a) != tn_dtype_bytes(b)) return tn_dtype_bytes(a) > tn_dtype_bytes(b) ? a : b;
+  return tn_dtype_is_signed(a) ? b : a;
+}
+
+tn_dtype te_number_dtype(tn_arg number) {
+  if (number.kind == TN_ARG_FLOAT) return TN_F32;
+  return number.u.i >= INT32_MIN && number.u.i <= INT32_MAX ? TN_I32 : TN_I64;
+}
+
+static bool int_fits(int64_t value, tn_dtype dtype) {
+  int bits = 8 * (int)tn_dtype_bytes(dtype);
+  if (bits == 64) return true;
+  int64_t lo = tn_dtype_is_signed(dtype) ? -(INT64_C(1) << (bits - 1)) : 0;
+  int64_t hi = (INT64_C(1) << (tn_dtype_is_signed(dtype) ? bits - 1 : bits)) - 1;
+  return value >= lo && value <= hi;
+}
+
+/* The dtype that a number and operands of DTYPE have in common. */
+static tn_dtype unify_number(tn_dtype dtype, tn_arg number) {
+  if (tn_dtype_is_float(dtype)) return dtype;
+  if (number.kind == TN_ARG_INT && dtype != TN_BOOL && int_fits(number.u.i, dtype)) return dtype;
+  return te_unify(dtype, te_number_dtype(number));
+}
+
+tn_dtype te_common_dtype(int n, const tn_arg *args) {
+  tn_dtype dtype = TN_DTYPE_COUNT;
+  for (int i = 0; i < n; i++)
+    if (!te_is_number(args[i])) dtype = dtype == TN_DTYPE_COUNT ? te_arg_dtype(args[i]) : te_unify(dtype, te_arg_dtype(args[i]));
+  for (int i = 0; i < n; i++)
+    if (te_is_number(args[i])) dtype = dtype == TN_DTYPE_COUNT ? te_number_dtype(args[i]) : unify_number(dtype, args[i]);
+  return dtype;
+}
+
+static const tir_expr *number_node(const te_site *site, tn_arg number, tn_dtype dtype) {
+  runtime_arena *arena = &site->ctx->arena;
+  if (number.kind == TN_ARG_INT)
+    return tn_dtype_is_float(dtype) ? tir_float(arena, dtype, (double)number.u.i) : tir_int(arena, dtype, number.u.i);
+  if (dtype == TN_F32 && isfinite(number.u.f) && fabs(number.u.f) > FLT_MAX) {
+    te_fail(site, TN_ERROR_PROGRAM, "%g does not fit f32: write f64(%g)", number.u.f, number.u.f);
+    return NULL;
+  }
+  return tir_float(arena, dtype, number.u.f);
+}
+
+const tir_expr *te_convert(const te_site *site, tn_arg value, tn_dtype dtype) {
+  if (te_is_number(value)) return number_node(site, value, dtype);
+  const tir_expr *node = te_arg_node(site, value);
+  return node && node->dtype != dtype ? tir_cast(&site->ctx->arena, dtype, node) : node;
+}
