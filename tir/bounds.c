@@ -143,8 +143,10 @@ static tir_interval plain_bounds(tir_known *known, const tir_linear *form) {
   return sum;
 }
 
-/* form = factor * fact + rest: bounds by the fact's range and the plain bounds of the rest. */
-static tir_interval bounds_by_fact(tir_known *known, const tir_linear *form, const tir_fact *fact) {
+/* form = factor * fact + rest: bounds by the fact's range and the plain bounds of the rest, for which only facts before
+ * this one may be used. */
+static tir_interval bounds_by_fact(tir_known *known, const tir_linear *form, int at) {
+  const tir_fact *fact = &known->facts[at];
   const tir_term *pivot = &fact->form.terms[0];
   for (int i = 0; i < form->n; i++) {
     if (form->terms[i].atom != pivot->atom && !tir_equal(form->terms[i].atom, pivot->atom)) continue;
@@ -152,15 +154,20 @@ static tir_interval bounds_by_fact(tir_known *known, const tir_linear *form, con
     if (factor * pivot->coef != form->terms[i].coef) break;
     tir_linear rest = *form;
     if (!tir_linear_add(&rest, &fact->form, -factor)) break;
-    return tir_interval_add(tir_interval_scale(fact->range, factor), plain_bounds(known, &rest));
+    int n_usable = known->n_usable;
+    known->n_usable = at;
+    tir_interval other = plain_bounds(known, &rest);
+    known->n_usable = n_usable;
+    return tir_interval_add(tir_interval_scale(fact->range, factor), other);
   }
   return TIR_UNBOUNDED;
 }
 
 tir_interval tir_linear_bounds(tir_known *known, const tir_linear *form) {
   tir_interval r = plain_bounds(known, form);
-  for (int i = 0; i < known->n_facts && form->n > 0; i++) {
-    if (known->facts[i].form.n > 1) r = tir_interval_meet(r, bounds_by_fact(known, form, &known->facts[i]));
+  int n = RUNTIME_MIN(known->n_facts, known->n_usable);
+  for (int i = 0; i < n && form->n > 0; i++) {
+    if (known->facts[i].form.n > 1) r = tir_interval_meet(r, bounds_by_fact(known, form, i));
   }
   return r;
 }
@@ -259,6 +266,7 @@ void tir_known_init(tir_known *known, const tir_env *env) {
   known->env = env;
   known->budget = TIR_ANALYSIS_BUDGET;
   known->n_facts = known->n_conds = 0;
+  known->n_usable = TIR_KNOWN_FACTS;
   push_env(known, env);
 }
 

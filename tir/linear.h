@@ -54,6 +54,7 @@ typedef struct tir_known {
   const tir_env *env;
   int budget; /* nodes that may still be visited; afterwards answers are "nothing known" */
   int n_facts, n_conds;
+  int n_usable; /* facts of several terms that may be used: fewer while one is used, so that they do not chase each other */
   tir_fact facts[TIR_KNOWN_FACTS];
   const tir_expr *conds[TIR_KNOWN_FACTS];
 } tir_known;

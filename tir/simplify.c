@@ -2,7 +2,8 @@
  * first appeared, quotients and remainders are split and rejoined, min and max decided by bounds. */
 #include "tir/simplify.h"
 
-enum { MAX_DEPTH = 400 };
+/* A change can make room for another one, so a changed expression is looked at again; two rounds are the rule. */
+enum { MAX_DEPTH = 400, MAX_ROUNDS = 5 };
 
 /* ---- forms to expressions ---------------------------------------------------------------------------------------- */
 
@@ -206,7 +207,14 @@ const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir
   if (e == NULL || tir_is_const(e)) return e;
   tir_simplifier s;
   start(&s, arena, env);
-  const tir_expr *result = tir_simplify_node(&s, e);
+  const tir_expr *result = e;
+  for (int round = 0; round < MAX_ROUNDS && result != NULL; round++) {
+    const tir_expr *before = result;
+    result = tir_simplify_node(&s, before);
+    if (result == before) break;
+    tir_memo_free(&s.memo);
+    tir_memo_init(&s.memo);
+  }
   tir_memo_free(&s.memo);
   return result;
 }

@@ -1,0 +1,271 @@
+/* A plain interpreter of loop IR by the semantics in tir/ir.h, for comparing before and after. Floats are doubles. */
+#include <math.h>
+
+#include "tests/tir/tests.h"
+
+static value fault(machine *m, const char *what) {
+  if (m->fault == NULL) m->fault = what;
+  return (value){0};
+}
+
+void machine_set(machine *m, const tir_var *var, int64_t v) {
+  for (int i = m->n_vars - 1; i >= 0; i--) {
+    if (m->vars[i].var == var) {
+      m->vars[i].value = v;
+      return;
+    }
+  }
+  assert_true(m->n_vars < (int)(sizeof m->vars / sizeof *m->vars));
+  m->vars[m->n_vars].var = var;
+  m->vars[m->n_vars++].value = v;
+}
+
+static value variable(machine *m, const tir_var *var) {
+  for (int i = m->n_vars - 1; i >= 0; i--) {
+    if (m->vars[i].var == var) return (value){.i = m->vars[i].value};
+  }
+  return fault(m, "unbound variable");
+}
+
+/* ---- integers --------------------------------------------------------------------------------------------------- */
+
+static int64_t wrap(int dtype, int64_t v) {
+  switch (dtype) {
+    case TN_BOOL: return v != 0;
+    case TN_I8: return (int8_t)v;
+    case TN_U8: return (uint8_t)v;
+    case TN_I16: return (int16_t)v;
+    case TN_U16: return (uint16_t)v;
+    case TN_I32: return (int32_t)v;
+    case TN_U32: return (uint32_t)v;
+    default: return v;
+  }
+}
+
+static int64_t floor_divide(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  __int128 q = (__int128)a / b, r = (__int128)a % b;
+  return (int64_t)(r != 0 && (r < 0) != (b < 0) ? q - 1 : q);
+}
+
+static int64_t integer(const tir_expr *e, int64_t a, int64_t b) {
+  switch ((int)e->op) {
+    case TIR_ADD: return wrap(e->dtype, (int64_t)((uint64_t)a + (uint64_t)b));
+    case TIR_SUB: return wrap(e->dtype, (int64_t)((uint64_t)a - (uint64_t)b));
+    case TIR_MUL: return wrap(e->dtype, (int64_t)((uint64_t)a * (uint64_t)b));
+    case TIR_FLOORDIV: return wrap(e->dtype, floor_divide(a, b));
+    case TIR_FLOORMOD: return b == 0 ? 0 : (int64_t)((__int128)a - (__int128)floor_divide(a, b) * b);
+    case TIR_MIN: return a < b ? a : b;
+    case TIR_MAX: return a > b ? a : b;
+    case TIR_EQ: return a == b;
+    case TIR_NE: return a != b;
+    case TIR_LT: return a < b;
+    case TIR_LE: return a <= b;
+    case TIR_GT: return a > b;
+    case TIR_GE: return a >= b;
+    case TIR_ABS: return wrap(e->dtype, a < 0 ? (int64_t)(0 - (uint64_t)a) : a);
+    default: fail_msg("the interpreter knows no integer %s", tir_op_table[e->op].name);
+  }
+  return 0;
+}
+
+static value real(const tir_expr *e, double a, double b) {
+  switch ((int)e->op) {
+    case TIR_ADD: return (value){.f = a + b};
+    case TIR_SUB: return (value){.f = a - b};
+    case TIR_MUL: return (value){.f = a * b};
+    case TIR_DIV: return (value){.f = a / b};
+    case TIR_MIN: return (value){.f = a < b ? a : b};
+    case TIR_MAX: return (value){.f = a > b ? a : b};
+    case TIR_EQ: return (value){.i = a == b};
+    case TIR_NE: return (value){.i = a != b};
+    case TIR_LT: return (value){.i = a < b};
+    case TIR_LE: return (value){.i = a <= b};
+    case TIR_GT: return (value){.i = a > b};
+    case TIR_GE: return (value){.i = a >= b};
+    case TIR_ABS: return (value){.f = fabs(a)};
+    case TIR_EXP: return (value){.f = exp(a)};
+    case TIR_SQRT: return (value){.f = sqrt(a)};
+    default: fail_msg("the interpreter knows no float %s", tir_op_table[e->op].name);
+  }
+  return (value){0};
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+static memory *find_memory(machine *m, const tir_buffer *buffer) {
+  for (int i = m->n_memories - 1; i >= 0; i--) {
+    if (m->memories[i].buffer == buffer && m->memories[i].live) return &m->memories[i];
+  }
+  fault(m, "buffer without memory");
+  return NULL;
+}
+
+static value *element(machine *m, const tir_buffer *buffer, int n, const tir_expr *const *index, int lane) {
+  memory *mem = find_memory(m, buffer);
+  int64_t offset = 0;
+  for (int i = 0; i < n; i++) {
+    int64_t at = evaluate(m, index[i], lane).i;
+    if (at < 0 || at >= buffer->shape[i]) fault(m, "access outside a buffer");
+    offset = offset * buffer->shape[i] + at;
+  }
+  if (mem == NULL || offset < 0 || offset >= mem->size) {
+    fault(m, "access outside a buffer");
+    return NULL;
+  }
+  return &mem->data[offset];
+}
+
+static value load(machine *m, const tir_expr *e, int lane) {
+  const tir_expr *predicate = tir_predicate(e);
+  if (predicate != NULL && !evaluate(m, predicate, lane).i) return (value){0};
+  value *v = element(m, e->u.buffer, tir_n_index(e), e->arg, lane);
+  return v != NULL ? *v : (value){0};
+}
+
+/* ---- expressions ------------------------------------------------------------------------------------------------- */
+
+static value convert(const tir_expr *e, value a) {
+  bool from_float = tn_dtype_is_float(e->arg[0]->dtype), to_float = tn_dtype_is_float(e->dtype);
+  if (from_float && to_float) return a;
+  if (to_float) return (value){.f = (double)a.i};
+  return (value){.i = wrap(e->dtype, from_float ? (int64_t)a.f : a.i)};
+}
+
+static value special(machine *m, const tir_expr *e, int lane) {
+  switch ((int)e->op) {
+    case TIR_INT: return (value){.i = e->u.i};
+    case TIR_FLOAT: return (value){.f = e->u.f};
+    case TIR_VAR: return variable(m, e->u.var);
+    case TIR_LOAD: return load(m, e, lane);
+    case TIR_RAMP: return (value){.i = wrap(e->dtype, evaluate(m, e->arg[0], 0).i + e->u.i * lane)};
+    case TIR_BROADCAST: return evaluate(m, e->arg[0], 0);
+    case TIR_CAST: return convert(e, evaluate(m, e->arg[0], lane));
+    case TIR_SELECT: return evaluate(m, e->arg[evaluate(m, e->arg[0], lane).i ? 1 : 2], lane);
+    case TIR_AND: return (value){.i = evaluate(m, e->arg[0], lane).i && evaluate(m, e->arg[1], lane).i};
+    case TIR_OR: return (value){.i = evaluate(m, e->arg[0], lane).i || evaluate(m, e->arg[1], lane).i};
+    case TIR_NOT: return (value){.i = !evaluate(m, e->arg[0], lane).i};
+    default: fail_msg("the interpreter knows no %s", tir_op_table[e->op].name);
+  }
+  return (value){0};
+}
+
+value evaluate(machine *m, const tir_expr *e, int lane) {
+  char kind = tir_op_table[e->op].op_class;
+  if (kind != 'A' && kind != 'C' && kind != 'M') return special(m, e, lane);
+  value a = evaluate(m, e->arg[0], lane), b = e->n_args > 1 ? evaluate(m, e->arg[1], lane) : (value){0};
+  if (tn_dtype_is_float(e->arg[0]->dtype)) return real(e, a.f, b.f);
+  return (value){.i = integer(e, a.i, b.i)};
+}
+
+/* ---- statements -------------------------------------------------------------------------------------------------- */
+
+static void store(machine *m, const tir_stmt *s) {
+  int lanes = s->u.store.value->lanes;
+  value values[512];
+  bool active[512];
+  assert_true(lanes <= 512);
+  for (int lane = 0; lane < lanes; lane++) {
+    active[lane] = s->u.store.predicate == NULL || evaluate(m, s->u.store.predicate, lane).i != 0;
+    if (active[lane]) values[lane] = evaluate(m, s->u.store.value, lane);
+  }
+  for (int lane = 0; lane < lanes; lane++) {
+    if (!active[lane]) continue;
+    value *at = element(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, lane);
+    if (at != NULL) *at = values[lane];
+    m->steps++;
+  }
+}
+
+static int64_t elements(const tir_buffer *buffer) {
+  int64_t n = 1;
+  for (int i = 0; i < buffer->ndim; i++) n *= buffer->shape[i];
+  return n;
+}
+
+static void add_memory(machine *m, const tir_buffer *buffer) {
+  assert_true(m->n_memories < (int)(sizeof m->memories / sizeof *m->memories));
+  int64_t size = elements(buffer);
+  m->memories[m->n_memories++] = (memory){buffer, calloc((size_t)size + 1, sizeof(value)), size, true};
+}
+
+static void allocate(machine *m, const tir_stmt *s) {
+  int at = m->n_memories;
+  add_memory(m, s->u.alloc.buffer);
+  for (int64_t i = 0; i < m->memories[at].size; i++) m->memories[at].data[i].i = 77;
+  execute(m, s->u.alloc.body);
+  free(m->memories[at].data);
+  m->n_memories--;
+}
+
+void execute(machine *m, const tir_stmt *s) {
+  switch (s->kind) {
+    case TIR_NOP: return;
+    case TIR_STORE: store(m, s); return;
+    case TIR_ALLOC: allocate(m, s); return;
+    case TIR_ATTR: execute(m, s->u.attr.body); return;
+    case TIR_IF:
+      if (evaluate(m, s->u.branch.cond, 0).i) {
+        execute(m, s->u.branch.then_body);
+      } else if (s->u.branch.else_body != NULL) {
+        execute(m, s->u.branch.else_body);
+      }
+      return;
+    case TIR_SEQ:
+      for (int i = 0; i < s->u.seq.n; i++) execute(m, s->u.seq.stmts[i]);
+      return;
+    case TIR_FOR: break;
+  }
+  int64_t min = evaluate(m, s->u.loop.min, 0).i, extent = evaluate(m, s->u.loop.extent, 0).i;
+  for (int64_t i = min; i < min + extent; i++) {
+    machine_set(m, s->u.loop.var, i);
+    execute(m, s->u.loop.body);
+  }
+}
+
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
+
+void machine_start(machine *m, const tir_func *f, uint64_t seed) {
+  memset(m, 0, sizeof *m);
+  runtime_rng rng = {seed};
+  for (int i = 0; i < f->n_params; i++) {
+    add_memory(m, f->params[i]);
+    for (int64_t j = 0; j < m->memories[i].size; j++) {
+      int64_t number = runtime_random_below(&rng, 9) - 4;
+      if (tn_dtype_is_float(f->params[i]->dtype)) {
+        m->memories[i].data[j].f = (double)number;
+      } else {
+        m->memories[i].data[j].i = wrap(f->params[i]->dtype, number);
+      }
+    }
+  }
+}
+
+void machine_free(machine *m) {
+  for (int i = 0; i < m->n_memories; i++) free(m->memories[i].data);
+  m->n_memories = 0;
+}
+
+static const char *compare(const machine *a, const machine *b) {
+  if (a->fault != NULL) return "the function before does not run";
+  if (b->fault != NULL) return b->fault;
+  for (int i = 0; i < a->n_memories; i++) {
+    size_t bytes = (size_t)a->memories[i].size * sizeof(value);
+    if (memcmp(a->memories[i].data, b->memories[i].data, bytes) != 0) return "results differ";
+  }
+  return NULL;
+}
+
+const char *same_effect(const tir_func *a, const tir_func *b, uint64_t seed) {
+  machine *x = malloc(sizeof *x), *y = malloc(sizeof *y);
+  machine_start(x, a, seed);
+  machine_start(y, b, seed);
+  execute(x, a->body);
+  execute(y, b->body);
+  const char *difference = compare(x, y);
+  machine_free(x);
+  machine_free(y);
+  free(x);
+  free(y);
+  return difference;
+}
