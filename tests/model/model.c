@@ -1,0 +1,372 @@
+/* The cost model: learning to rank programs of synthetic features, the same with the same seed, refusals. */
+#include <math.h>
+
+#include "autotune/feature.h"
+#include "tests/common/check.h"
+
+enum { MAX_PROGRAMS = 600 };
+
+/* Programs of two or three rows; cost depends on a few features of the first rows. */
+typedef struct data_set {
+  int n;
+  int first_row[MAX_PROGRAMS + 1];
+  double costs[MAX_PROGRAMS];
+  float *rows;
+} data_set;
+
+static double row_cost(const float *f) {
+  return 1 + f[feature_b0_lines] * (f[feature_vec_len] > 2 ? 1 : 3) + fabsf(f[feature_parallel_prod] - 4) +
+         (f[feature_body_written] > 5 ? 4 : 0);
+}
+
+static void make_row(runtime_rng *rng, int kind, float *f) {
+  for (int i = 0; i < AUTOTUNE_FEATURES; ++i) f[i] = i % 4 ? 0 : (float)runtime_random_below(rng, 6);
+  f[feature_alloc_size] = (float)kind * 3;
+  f[feature_vec_len] = (float)runtime_random_below(rng, 5);
+  f[feature_parallel_prod] = (float)runtime_random_below(rng, 8);
+  f[feature_body_written] = (float)runtime_random_below(rng, 8);
+  f[feature_b0_lines] = (float)runtime_random_below(rng, 6);
+}
+
+static data_set *make_data(int n, uint64_t seed) {
+  data_set *d = calloc(1, sizeof *d);
+  assert_non_null(d);
+  d->n = n;
+  d->rows = calloc((size_t)n * 3 * AUTOTUNE_FEATURES, sizeof(float));
+  assert_non_null(d->rows);
+  runtime_rng rng = {seed};
+  for (int i = 0; i < n; ++i) {
+    float *rows = d->rows + (ptrdiff_t)d->first_row[i] * AUTOTUNE_FEATURES;
+    int n_rows = 2 + (int)runtime_random_below(&rng, 2);
+    for (int k = 0; k < n_rows; ++k) make_row(&rng, k, rows + (ptrdiff_t)k * AUTOTUNE_FEATURES);
+    bool fails = rows[feature_body_written] == 7 && rows[feature_vec_len] == 4;
+    d->costs[i] = fails ? INFINITY : 1e-4 * (row_cost(rows) + 0.2 * row_cost(rows + AUTOTUNE_FEATURES));
+    d->first_row[i + 1] = d->first_row[i] + n_rows;
+  }
+  return d;
+}
+
+static void free_data(data_set *d) {
+  free(d->rows);
+  free(d);
+}
+
+static autotune_model *model_with(tn_context *ctx, const data_set *d, uint64_t seed) {
+  autotune_model *model = autotune_model_new(ctx, seed, 2);
+  assert_non_null(model);
+  for (int i = 0; i < d->n; ++i) {
+    const float *rows = d->rows + (ptrdiff_t)d->first_row[i] * AUTOTUNE_FEATURES;
+    assert_int_equal(autotune_model_add(model, rows, d->first_row[i + 1] - d->first_row[i], d->costs[i]), TN_OK);
+  }
+  return model;
+}
+
+/* ---- learning ---------------------------------------------------------------------------------------------------- */
+
+typedef struct quality {
+  double accuracy, peak;
+} quality;
+
+static quality held_out(int n) {
+  tn_context *ctx = check_context();
+  data_set *train = make_data(n, 1), *test = make_data(MAX_PROGRAMS, 2);
+  autotune_model *model = model_with(ctx, train, 3);
+  float scores[MAX_PROGRAMS];
+  assert_int_equal(autotune_model_train(model), TN_OK);
+  assert_int_equal(autotune_model_predict(model, test->n, test->first_row, test->rows, scores), TN_OK);
+  check_ok(ctx);
+  quality q = {autotune_rank_accuracy(test->n, scores, test->costs), autotune_peak_at(test->n, scores, test->costs, 32)};
+  autotune_model_free(model);
+  free_data(train);
+  free_data(test);
+  check_context_free(ctx);
+  return q;
+}
+
+static const struct learning_row {
+  const char *name;
+  int n;
+  double accuracy, peak; /* at least */
+} learning[] = {
+    {"64 programs already help", 64, 0.57, 0.5},
+    {"200 programs rank unseen ones", 200, 0.68, 0.7},
+    {"500 programs rank them well", 500, 0.77, 0.8},
+};
+
+static void learns(void **state) {
+  const struct learning_row *row = *state;
+  quality q = held_out(row->n);
+  if (q.accuracy < row->accuracy || q.peak < row->peak) fail_msg("accuracy %.3f, peak@32 %.3f", q.accuracy, q.peak);
+}
+
+static void failures_score_low(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  data_set *train = make_data(500, 1), *test = make_data(MAX_PROGRAMS, 2);
+  autotune_model *model = model_with(ctx, train, 3);
+  float scores[MAX_PROGRAMS];
+  autotune_model_train(model);
+  autotune_model_predict(model, test->n, test->first_row, test->rows, scores);
+  double sum[2] = {0};
+  int n[2] = {0};
+  for (int i = 0; i < test->n; ++i) {
+    sum[isinf(test->costs[i]) != 0] += scores[i];
+    ++n[isinf(test->costs[i]) != 0];
+  }
+  assert_true(n[1] > 5);
+  assert_true(sum[1] / n[1] < 0.8 * sum[0] / n[0]);
+  autotune_model_free(model);
+  free_data(train);
+  free_data(test);
+  check_context_free(ctx);
+}
+
+static void scores_of(uint64_t seed, bool train, const data_set *d, float *scores) {
+  tn_context *ctx = check_context();
+  autotune_model *model = model_with(ctx, d, seed);
+  if (train) assert_int_equal(autotune_model_train(model), TN_OK);
+  assert_int_equal(autotune_model_is_trained(model), train);
+  assert_int_equal(autotune_model_predict(model, d->n, d->first_row, d->rows, scores), TN_OK);
+  autotune_model_free(model);
+  check_context_free(ctx);
+}
+
+static void same_seed_same_scores(void **state) {
+  (void)state;
+  data_set *d = make_data(100, 1);
+  for (int train = 0; train < 2; ++train) {
+    float a[100], b[100];
+    scores_of(5, train, d, a);
+    scores_of(5, train, d, b);
+    assert_memory_equal(a, b, sizeof a);
+  }
+  free_data(d);
+}
+
+static void other_seed_other_guesses(void **state) {
+  (void)state;
+  data_set *d = make_data(100, 1);
+  float a[100], b[100];
+  scores_of(5, false, d, a);
+  scores_of(6, false, d, b);
+  assert_memory_not_equal(a, b, sizeof a);
+  free_data(d);
+}
+
+static void training_can_be_repeated(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  data_set *d = make_data(100, 1);
+  autotune_model *model = model_with(ctx, d, 1);
+  float first[100], second[100];
+  for (int round = 0; round < 2; ++round) {
+    assert_int_equal(autotune_model_train(model), TN_OK);
+    autotune_model_predict(model, d->n, d->first_row, d->rows, round ? second : first);
+  }
+  assert_memory_equal(first, second, sizeof first);
+  autotune_model_free(model);
+  free_data(d);
+  check_context_free(ctx);
+}
+
+/* A pack's score is the sum of its rows' scores. */
+static void scores_are_sums_of_rows(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  data_set *d = make_data(100, 1);
+  autotune_model *model = model_with(ctx, d, 1);
+  autotune_model_train(model);
+  float pack, single[2];
+  const int first_pack[] = {0, 2}, first_single[] = {0, 1, 2};
+  autotune_model_predict(model, 1, first_pack, d->rows, &pack);
+  autotune_model_predict(model, 2, first_single, d->rows, single);
+  assert_float_equal(pack, single[0] + single[1], 1e-5);
+  autotune_model_free(model);
+  free_data(d);
+  check_context_free(ctx);
+}
+
+static void rows_may_begin_in_the_middle(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  data_set *d = make_data(100, 1);
+  autotune_model *model = model_with(ctx, d, 1);
+  autotune_model_train(model);
+  float all[100], tail[50];
+  autotune_model_predict(model, 100, d->first_row, d->rows, all);
+  autotune_model_predict(model, 50, d->first_row + 50, d->rows, tail);
+  assert_memory_equal(all + 50, tail, sizeof tail);
+  autotune_model_free(model);
+  free_data(d);
+  check_context_free(ctx);
+}
+
+static void training_is_quick(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  data_set *d = make_data(500, 1);
+  autotune_model *model = model_with(ctx, d, 1);
+  uint64_t start = runtime_now_ns();
+  autotune_model_train(model);
+  assert_true(runtime_now_ns() - start < 3000000000u); /* a tenth of it on an idle machine */
+  autotune_model_free(model);
+  free_data(d);
+  check_context_free(ctx);
+}
+
+/* ---- what it does not do ----------------------------------------------------------------------------------------- */
+
+typedef struct fixture {
+  tn_context *ctx;
+  autotune_model *model;
+  float row[2 * AUTOTUNE_FEATURES];
+} fixture;
+
+static int setup(void **state) {
+  fixture *f = calloc(1, sizeof *f);
+  f->ctx = check_context();
+  f->model = autotune_model_new(f->ctx, 1, 1);
+  *state = f;
+  return f->model ? 0 : -1;
+}
+
+static int teardown(void **state) {
+  fixture *f = *state;
+  autotune_model_free(f->model);
+  check_context_free(f->ctx);
+  free(f);
+  return 0;
+}
+
+static void refuses_nan_cost(void **state) {
+  fixture *f = *state;
+  assert_int_equal(autotune_model_add(f->model, f->row, 1, NAN), TN_ERROR_ARGUMENT);
+  check_message_has(f->ctx, "cost model", "nan seconds");
+}
+static void refuses_zero_cost(void **state) {
+  fixture *f = *state;
+  assert_int_equal(autotune_model_add(f->model, f->row, 1, 0), TN_ERROR_ARGUMENT);
+  check_message_has(f->ctx, "a cost of 0 seconds");
+}
+static void refuses_negative_rows(void **state) {
+  fixture *f = *state;
+  assert_int_equal(autotune_model_add(f->model, f->row, -1, 1), TN_ERROR_ARGUMENT);
+  check_message_has(f->ctx, "-1 rows");
+}
+static void refuses_too_many_rows(void **state) {
+  fixture *f = *state;
+  assert_int_equal(autotune_model_add(f->model, f->row, AUTOTUNE_MAX_ROWS + 1, 1), TN_ERROR_ARGUMENT);
+  check_message_has(f->ctx, "33 rows");
+}
+static void refuses_missing_rows(void **state) {
+  fixture *f = *state;
+  assert_int_equal(autotune_model_add(f->model, NULL, 1, 1), TN_ERROR_ARGUMENT);
+  check_message_has(f->ctx, "cost model");
+}
+static void refuses_null(void **state) {
+  fixture *f = *state;
+  assert_null(autotune_model_new(NULL, 0, 1));
+  assert_int_equal(autotune_model_add(NULL, f->row, 1, 1), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_train(NULL), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_predict(NULL, 1, NULL, NULL, NULL), TN_ERROR_ARGUMENT);
+  assert_int_equal(autotune_model_predict(f->model, 1, NULL, NULL, NULL), TN_ERROR_ARGUMENT);
+  assert_false(autotune_model_is_trained(NULL));
+  autotune_model_free(NULL);
+}
+
+static void xgboost_errors_become_statuses(void **state) {
+  fixture *f = *state;
+  f->row[3] = INFINITY;
+  assert_int_equal(autotune_model_add(f->model, f->row, 1, 1), TN_OK);
+  assert_int_equal(autotune_model_train(f->model), TN_ERROR_INTERNAL);
+  check_message_has(f->ctx, "XGBoost failed while preparing", "inf");
+  assert_false(autotune_model_is_trained(f->model));
+}
+
+static void nothing_to_learn_is_no_error(void **state) {
+  fixture *f = *state;
+  assert_int_equal(autotune_model_train(f->model), TN_OK);
+  assert_false(autotune_model_is_trained(f->model));
+}
+
+static void failures_alone_teach_nothing(void **state) {
+  fixture *f = *state;
+  assert_int_equal(autotune_model_add(f->model, f->row, 1, INFINITY), TN_OK);
+  assert_int_equal(autotune_model_train(f->model), TN_OK);
+  assert_false(autotune_model_is_trained(f->model));
+}
+
+static void programs_without_rows_score_lowest(void **state) {
+  fixture *f = *state;
+  const int first_row[] = {0, 0, 1};
+  float scores[2];
+  for (int round = 0; round < 2; ++round) {
+    assert_int_equal(autotune_model_predict(f->model, 2, first_row, f->row, scores), TN_OK);
+    assert_true(isinf(scores[0]) && scores[0] < 0);
+    assert_true(isfinite(scores[1]));
+    autotune_model_add(f->model, f->row, 1, 1);
+    autotune_model_add(f->model, f->row, 0, 1);
+    assert_int_equal(autotune_model_train(f->model), TN_OK);
+  }
+}
+
+static void no_programs_no_scores(void **state) {
+  fixture *f = *state;
+  assert_int_equal(autotune_model_predict(f->model, 0, NULL, NULL, NULL), TN_OK);
+}
+
+static void guesses_lie_between_0_and_1(void **state) {
+  fixture *f = *state;
+  int first_row[101];
+  float scores[100], rows[100] = {0};
+  for (int i = 0; i <= 100; ++i) first_row[i] = i;
+  assert_int_equal(autotune_model_predict(f->model, 100, first_row, rows, scores), TN_OK);
+  for (int i = 0; i < 100; ++i) assert_true(scores[i] >= 0 && scores[i] < 1);
+}
+
+/* ---- quality ----------------------------------------------------------------------------------------------------- */
+
+static const struct quality_row {
+  const char *name;
+  int n, k;
+  float scores[4];
+  double costs[4];
+  double accuracy, peak;
+} qualities[] = {
+    {"perfect", 3, 1, {3, 2, 1}, {1, 2, 4}, 1, 1},
+    {"reversed", 3, 1, {1, 2, 3}, {1, 2, 4}, 0, 0.25},
+    {"equal scores are half right", 2, 1, {1, 1}, {1, 2}, 0.5, 1},
+    {"equal costs are no pair", 3, 1, {1, 2, 3}, {1, 1, 1}, 1, 1},
+    {"failures are slowest", 2, 1, {0, 1}, {INFINITY, 2}, 1, 1},
+    {"two failures are no pair", 2, 1, {0, 1}, {INFINITY, INFINITY}, 1, 1},
+    {"a failure chosen is worth nothing", 2, 1, {1, 0}, {INFINITY, 2}, 0, 0},
+    {"the best among the first two", 4, 2, {4, 3, 2, 1}, {4, 2, 1, 8}, 0.5, 0.5},
+    {"all chosen", 4, 4, {4, 3, 2, 1}, {4, 2, 1, 8}, 0.5, 1},
+    {"nothing", 0, 1, {0}, {0}, 1, 1},
+};
+
+static void measures_quality(void **state) {
+  const struct quality_row *row = *state;
+  assert_float_equal(autotune_rank_accuracy(row->n, row->scores, row->costs), row->accuracy, 1e-9);
+  assert_float_equal(autotune_peak_at(row->n, row->scores, row->costs, row->k), row->peak, 1e-9);
+}
+
+int run_model(void) {
+  const struct CMUnitTest learned[] = {
+      cmocka_unit_test(failures_score_low),       cmocka_unit_test(same_seed_same_scores),
+      cmocka_unit_test(other_seed_other_guesses), cmocka_unit_test(training_can_be_repeated),
+      cmocka_unit_test(scores_are_sums_of_rows),  cmocka_unit_test(rows_may_begin_in_the_middle),
+      cmocka_unit_test(training_is_quick),
+  };
+#define WITH_MODEL(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+  const struct CMUnitTest refusals[] = {
+      WITH_MODEL(refuses_nan_cost),      WITH_MODEL(refuses_zero_cost),
+      WITH_MODEL(refuses_negative_rows), WITH_MODEL(refuses_too_many_rows),
+      WITH_MODEL(refuses_missing_rows),  WITH_MODEL(refuses_null),
+      WITH_MODEL(xgboost_errors_become_statuses), WITH_MODEL(nothing_to_learn_is_no_error),
+      WITH_MODEL(failures_alone_teach_nothing),   WITH_MODEL(programs_without_rows_score_lowest),
+      WITH_MODEL(no_programs_no_scores), WITH_MODEL(guesses_lie_between_0_and_1),
+  };
+  return CHECK_TABLE("learning", learning, learns) + CHECK_TESTS("learned", learned) +
+         CHECK_TESTS("model refusals", refusals) + CHECK_TABLE("quality", qualities, measures_quality);
+}
