@@ -2,7 +2,8 @@
  * inlined, whether tiling pays, which consumer may take a producer's tile as it is. */
 #include "autotune/search.h"
 
-/* ---- reads --------------------------------------------------------------------------------------------------------- */
+/* ---- reads ---------------------------------------------------------------------------------------------------------
+ */
 
 /* Calls visit for every READ in an expression (each shared node once); false when visit returned false. */
 typedef struct read_walk {
@@ -25,8 +26,10 @@ static bool simple_index(const tir_expr *e, const tir_var **var) {
   *var = NULL;
   int64_t c;
   if (tir_is_int(e, &c)) return true;
-  if ((e->op == TIR_ADD || e->op == TIR_SUB) && tir_is_int(e->arg[1], &c)) e = e->arg[0];
-  else if (e->op == TIR_ADD && tir_is_int(e->arg[0], &c)) e = e->arg[1];
+  if ((e->op == TIR_ADD || e->op == TIR_SUB) && tir_is_int(e->arg[1], &c))
+    e = e->arg[0];
+  else if (e->op == TIR_ADD && tir_is_int(e->arg[0], &c))
+    e = e->arg[1];
   if (e->op != TIR_VAR) return false;
   *var = e->u.var;
   return true;
@@ -43,7 +46,8 @@ static bool read_is_simple(void *user, const tir_expr *read) {
 
 bool autotune_is_simple_access(const te_op *op) { return for_each_read(op, read_is_simple, NULL); }
 
-/* ---- inlining ------------------------------------------------------------------------------------------------------ */
+/* ---- inlining ------------------------------------------------------------------------------------------------------
+ */
 
 static int data_axis_of(const te_op *op, const tir_var *var) {
   for (int a = 0; a < op->n_axes; a++) {
@@ -87,7 +91,8 @@ bool autotune_is_strictly_inlineable(const te_op *op) {
   return for_each_read(op, read_is_ordered, (void *)op) && tir_walk_expr(op->body, stop_at_costly, NULL);
 }
 
-/* ---- tiling -------------------------------------------------------------------------------------------------------- */
+/* ---- tiling --------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct axis_query {
   const tn_tensor *tensor;
@@ -114,7 +119,8 @@ bool autotune_needs_tiling(const te_op *op) {
   return reused >= 2 || (reused >= 1 && op->n_reduce > 0);
 }
 
-/* ---- consumers ----------------------------------------------------------------------------------------------------- */
+/* ---- consumers -----------------------------------------------------------------------------------------------------
+ */
 
 typedef struct elementwise_query {
   const te_op *op;

@@ -1,5 +1,6 @@
-/* evolve.c: the evolutionary search: a population of genomes, scored by the cost model, of which good ones are mutated and
- * crossed. All genomes of one call stand in a pool; each is lowered and scored once. Source: AS/search_policy (EvolutionarySearch). */
+/* evolve.c: the evolutionary search: a population of genomes, scored by the cost model, of which good ones are mutated
+ * and crossed. All genomes of one call stand in a pool; each is lowered and scored once. Source: AS/search_policy
+ * (EvolutionarySearch). */
 #include <math.h>
 
 #include "autotune/search.h"
@@ -36,7 +37,8 @@ static int add_genome(pool *p, const autotune_genome *genome) {
   return p->all.n - 1;
 }
 
-/* ---- scores -------------------------------------------------------------------------------------------------------- */
+/* ---- scores --------------------------------------------------------------------------------------------------------
+ */
 
 int autotune_schedule_rows(const autotune_task *task, const tn_schedule *s, runtime_arena *arena, float *rows) {
   autotune_quiet quiet = autotune_quiet_begin(task->ctx);
@@ -96,11 +98,12 @@ static tn_status score_new(pool *p) {
   return status;
 }
 
-/* ---- generations --------------------------------------------------------------------------------------------------- */
+/* ---- generations ---------------------------------------------------------------------------------------------------
+ */
 
 typedef struct population {
-  int n, *members;  /* places in the pool */
-  double *up_to;    /* running sums of the members' scores, negative ones as a little */
+  int n, *members; /* places in the pool */
+  double *up_to;   /* running sums of the members' scores, negative ones as a little */
 } population;
 
 static void sum_scores(const pool *p, population *pop) {
@@ -119,8 +122,10 @@ static const autotune_genome *pick(const pool *p, const population *pop) {
   int low = 0, high = pop->n - 1;
   while (low < high) {
     int middle = (low + high) / 2;
-    if (pop->up_to[middle] > at) high = middle;
-    else low = middle + 1;
+    if (pop->up_to[middle] > at)
+      high = middle;
+    else
+      low = middle + 1;
   }
   return &p->all.data[pop->members[low]].genome;
 }
@@ -142,8 +147,10 @@ static bool start_population(pool *p, population *pop, int n_seeds, const autotu
   TN_TIMED("EvoSearch/SampleInitPopulation");
   for (int i = 0; i < pop->n; i++) {
     autotune_genome genome;
-    if (i < n_seeds) genome = seeds[i];
-    else autotune_sample(p->e->space, p->e->rng, &genome);
+    if (i < n_seeds)
+      genome = seeds[i];
+    else
+      autotune_sample(p->e->space, p->e->rng, &genome);
     if ((pop->members[i] = add_genome(p, &genome)) < 0) return false;
   }
   return true;
@@ -174,7 +181,8 @@ static tn_status run_generations(pool *p, population *pop, int n_seeds, const au
   return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a population of %d", pop->n);
 }
 
-/* ---- the best ------------------------------------------------------------------------------------------------------ */
+/* ---- the best ------------------------------------------------------------------------------------------------------
+ */
 
 /* Better scores first; equal ones by hash, so that the order does not depend on the sort. */
 static int by_score(const void *a, const void *b) {

@@ -1,5 +1,6 @@
-/* genome.c: from a sketch and a genome to a schedule, and back. One walk does both: at each decision it asks the genome, or,
- * led by a recorded schedule, looks at the step recorded there and writes into the genome what causes it. */
+/* genome.c: from a sketch and a genome to a schedule, and back. One walk does both: at each decision it asks the
+ * genome, or, led by a recorded schedule, looks at the step recorded there and writes into the genome what causes it.
+ */
 #include "autotune/search.h"
 
 const int autotune_vector_lanes[5] = {0, 8, 16, 32, 64};
@@ -16,7 +17,8 @@ typedef struct walk {
   const tn_schedule *recorded; /* NULL: the genome leads */
 } walk;
 
-/* ---- looking ahead in the recorded steps ------------------------------------------------------------------------------- */
+/* ---- looking ahead in the recorded steps
+ * ------------------------------------------------------------------------------- */
 
 /* The recorded step at this moment if it is of this kind and stage. */
 static const schedule_step *recorded_step(const walk *w, schedule_step_kind kind, int stage) {
@@ -37,7 +39,8 @@ static bool same_step(const schedule_step *a, const schedule_step *b, bool is_ho
   return is_hole ? a->n == b->n : same_list(a, b);
 }
 
-/* ---- the sketch's steps ------------------------------------------------------------------------------------------------ */
+/* ---- the sketch's steps
+ * ------------------------------------------------------------------------------------------------ */
 
 /* The lengths of a hole; a following one takes the first lengths of the other and the product of the rest. */
 static void lengths_of(const autotune_sketch *sketch, const autotune_genome *genome, int hole, int64_t *lengths) {
@@ -81,7 +84,8 @@ static bool apply_sketch(walk *w) {
   return true;
 }
 
-/* ---- where a plain stage is computed ------------------------------------------------------------------------------------ */
+/* ---- where a plain stage is computed
+ * ------------------------------------------------------------------------------------ */
 
 typedef struct place {
   schedule_attach attach;
@@ -91,7 +95,8 @@ typedef struct place {
 static bool carries_stages(const tn_schedule *s, int stage, int iter) {
   for (int t = 0; t < s->n_stages; t++) {
     const schedule_stage *other = &s->stages[t];
-    if (other->attach == SCHEDULE_AT && other->at_stage == stage && other->at_axis == s->stages[stage].leaves[iter]) return true;
+    if (other->attach == SCHEDULE_AT && other->at_stage == stage && other->at_axis == s->stages[stage].leaves[iter])
+      return true;
   }
   return false;
 }
@@ -107,7 +112,8 @@ static int root_of(const tn_schedule *s, int stage, int *iter) {
   return stage;
 }
 
-/* Adds the loops of TARGET that lie in [0, LAST]: spatial, longer than 1, not inside a reduction unless the stage is tiled. */
+/* Adds the loops of TARGET that lie in [0, LAST]: spatial, longer than 1, not inside a reduction unless the stage is
+ * tiled. */
 static void add_loops(const walk *w, int target, int last, int *n, place *places) {
   const schedule_stage *stage = &w->s->stages[target];
   bool tiled = target < AUTOTUNE_MAX_STAGES && w->sketch->roles[target] == AUTOTUNE_TILED, reduced = false;
@@ -163,7 +169,8 @@ static bool choose_place(walk *w, int stage) {
   return p->attach == SCHEDULE_ROOT || schedule_compute_at(w->s, stage, p->stage, p->iter) == TN_OK;
 }
 
-/* ---- vectors of loops that the sketch left whole ------------------------------------------------------------------------ */
+/* ---- vectors of loops that the sketch left whole
+ * ------------------------------------------------------------------------ */
 
 /* The last data loop, outside of which no reduction lies; -1: none. */
 static int vector_loop(const schedule_stage *stage) {
@@ -172,7 +179,8 @@ static int vector_loop(const schedule_stage *stage) {
   return last;
 }
 
-/* A loop of this extent becomes vectors of this length: the extent itself, a divisor near the lanes, or the lanes. 0: none. */
+/* A loop of this extent becomes vectors of this length: the extent itself, a divisor near the lanes, or the lanes. 0:
+ * none. */
 static int64_t vector_length(int64_t extent, int lanes) {
   if (lanes == 0 || extent < 2) return 0;
   if (extent <= lanes) return extent;
@@ -222,9 +230,11 @@ static bool choose_vector(walk *w, int stage) {
   return schedule_annotate(w->s, stage, w->s->stages[stage].n_leaves - 1, SCHEDULE_VECTORIZE) == TN_OK;
 }
 
-/* ---- parallel loops ----------------------------------------------------------------------------------------------------- */
+/* ---- parallel loops
+ * ----------------------------------------------------------------------------------------------------- */
 
-/* How many outer loops must be fused to give each thread GOAL iterations, evenly or many; all that can be if that is too few. */
+/* How many outer loops must be fused to give each thread GOAL iterations, evenly or many; all that can be if that is
+ * too few. */
 static int loops_to_fuse(const walk *w, int stage_id, int goal, int64_t *product) {
   const schedule_stage *stage = &w->s->stages[stage_id];
   int64_t threads = w->task->threads;
@@ -262,9 +272,11 @@ static bool choose_parallel(walk *w, int stage) {
   return schedule_annotate(w->s, stage, 0, SCHEDULE_PARALLEL) == TN_OK;
 }
 
-/* ---- unrolling ------------------------------------------------------------------------------------------------------------ */
+/* ---- unrolling
+ * ------------------------------------------------------------------------------------------------------------ */
 
-/* The loops of a stage's innermost tile: a tiled stage's last level, a consumer's loops inside what is attached to it. */
+/* The loops of a stage's innermost tile: a tiled stage's last level, a consumer's loops inside what is attached to it.
+ */
 static int first_inner_loop(const walk *w, int stage_id) {
   const schedule_stage *stage = &w->s->stages[stage_id];
   if (w->sketch->roles[stage_id] == AUTOTUNE_TILED) return stage->n_leaves - stage->op->n_axes;
@@ -323,7 +335,8 @@ static bool vectorize_tile(walk *w, int stage_id) {
   return schedule_annotate(w->s, stage_id, last, SCHEDULE_VECTORIZE) == TN_OK;
 }
 
-/* ---- the walk --------------------------------------------------------------------------------------------------------------- */
+/* ---- the walk
+ * --------------------------------------------------------------------------------------------------------------- */
 
 static bool has_loops(const schedule_stage *stage) {
   return !te_is_placeholder(stage->op) && stage->attach != SCHEDULE_INLINED && stage->n_leaves > 0;
@@ -380,7 +393,8 @@ bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autot
   return false;
 }
 
-/* ---- quiet stretches ---------------------------------------------------------------------------------------------------------- */
+/* ---- quiet stretches
+ * ---------------------------------------------------------------------------------------------------------- */
 
 autotune_quiet autotune_quiet_begin(tn_context *ctx) {
   autotune_quiet quiet = {ctx, ctx->options.on_message, tn_context_status(ctx) == TN_OK};

@@ -1,5 +1,6 @@
-/* hash.c: when two schedules are the same loop nest. A loop is named by where it comes from: a root axis or a fused loop, its
- * stride in it and its extent; so a split in one step and the same split in two are equal, and loops of extent 1 vanish. */
+/* hash.c: when two schedules are the same loop nest. A loop is named by where it comes from: a root axis or a fused
+ * loop, its stride in it and its extent; so a split in one step and the same split in two are equal, and loops of
+ * extent 1 vanish. */
 #include "autotune/internal.h"
 
 /* A loop as a piece of its base: base + stride * [0, extent). */
@@ -49,8 +50,10 @@ static void fill_pieces(const schedule_stage *stage, piece *pieces) {
   for (int a = 0; a < stage->n_roots; a++) pieces[a] = (piece){(uint64_t)a + 1, 1, stage->axes[a].extent};
   for (int r = 0; r < stage->n_relations; r++) {
     const schedule_relation *relation = &stage->relations[r];
-    if (relation->is_fuse) fuse_piece(stage, relation, pieces);
-    else split_pieces(stage, relation, pieces);
+    if (relation->is_fuse)
+      fuse_piece(stage, relation, pieces);
+    else
+      split_pieces(stage, relation, pieces);
   }
 }
 

@@ -1,5 +1,5 @@
-/* mutate.c: changes to genomes: one row of a table for each kind, drawn by weight. Source of the kinds and of moving a factor
- * between levels: AS/search_policy/sketch_policy_rules.cc; nudging a register tile and crossover are ours. */
+/* mutate.c: changes to genomes: one row of a table for each kind, drawn by weight. Source of the kinds and of moving a
+ * factor between levels: AS/search_policy/sketch_policy_rules.cc; nudging a register tile and crossover are ours. */
 #include <stddef.h>
 
 #include "autotune/search.h"
@@ -30,7 +30,8 @@ static int64_t product_of(const autotune_tile *tile) {
   return (int64_t)tile->length[0] * tile->length[1] * tile->length[2];
 }
 
-/* ---- tiles --------------------------------------------------------------------------------------------------------- */
+/* ---- tiles ---------------------------------------------------------------------------------------------------------
+ */
 
 /* Moves a factor from one level to another; level -1 is the outermost, whose length is what the others leave. */
 static bool move_factor(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {
@@ -96,10 +97,12 @@ static bool change_tail(const autotune_space *space, runtime_rng *rng, autotune_
   return true;
 }
 
-/* ---- choices ------------------------------------------------------------------------------------------------------- */
+/* ---- choices -------------------------------------------------------------------------------------------------------
+ */
 
 /* Gives one choice of a random computed stage a new value. */
-static bool change_choice(const autotune_space *space, runtime_rng *rng, autotune_genome *genome, size_t offset, int n) {
+static bool change_choice(const autotune_space *space, runtime_rng *rng, autotune_genome *genome, size_t offset,
+                          int n) {
   const tn_schedule *base = sketch_of(space, genome)->base;
   int n_stages = RUNTIME_MIN(base->n_stages, AUTOTUNE_MAX_STAGES);
   for (int i = 0; i < TRIES; i++) {
@@ -112,14 +115,15 @@ static bool change_choice(const autotune_space *space, runtime_rng *rng, autotun
   return false;
 }
 
-#define X(name, n)                                                                                            \
-  static bool change_##name(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {         \
-    return change_choice(space, rng, genome, offsetof(autotune_choice, name), (n));                           \
+#define X(name, n)                                                                                    \
+  static bool change_##name(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) { \
+    return change_choice(space, rng, genome, offsetof(autotune_choice, name), (n));                   \
   }
 AUTOTUNE_CHOICES(X)
 #undef X
 
-/* ---- all kinds ----------------------------------------------------------------------------------------------------- */
+/* ---- all kinds -----------------------------------------------------------------------------------------------------
+ */
 
 static const mutation mutations[] = {
     {"move_factor", 40, move_factor},

@@ -1,6 +1,6 @@
-/* sample.c: random genomes. Tiles are drawn so that most innermost tiles of accumulators fit the vector registers, with the
- * vector loop a multiple of the lanes where the extent allows; everything else stays possible, so that evolution can reach it.
- * Lengths are mostly divisors; some are not (where divisors are poor, most are not), and leave a tail. */
+/* sample.c: random genomes. Tiles are drawn so that most innermost tiles of accumulators fit the vector registers, with
+ * the vector loop a multiple of the lanes where the extent allows; everything else stays possible, so that evolution
+ * can reach it. Lengths are mostly divisors; some are not (where divisors are poor, most are not), and leave a tail. */
 #include <stddef.h>
 
 #include "autotune/search.h"
@@ -11,7 +11,8 @@ enum { PLAIN_FACTORS = 8, TAIL = 20, TAIL_WHEN_POOR = 65, PEELED = 75, UNIT_S2 =
 
 static bool chance(runtime_rng *rng, int percent) { return runtime_random_below(rng, 100) < percent; }
 
-/* ---- lengths ------------------------------------------------------------------------------------------------------- */
+/* ---- lengths -------------------------------------------------------------------------------------------------------
+ */
 
 /* Writes the divisors of N up to LIMIT, in order; returns how many (at most MAX). */
 static int divisors_of(int64_t n, int64_t limit, int max, int64_t *out) {
@@ -83,11 +84,14 @@ static void sample_reduce(runtime_rng *rng, int64_t extent, autotune_tile *tile)
 }
 
 void autotune_sample_hole(const autotune_hole *hole, runtime_rng *rng, autotune_tile *tile) {
-  if (hole->is_reduce) sample_reduce(rng, hole->extent, tile);
-  else set_outer(rng, hole->extent, row_length(rng, hole->extent, MAX_TILE), tile);
+  if (hole->is_reduce)
+    sample_reduce(rng, hole->extent, tile);
+  else
+    set_outer(rng, hole->extent, row_length(rng, hole->extent, MAX_TILE), tile);
 }
 
-/* ---- tiles of a stage ------------------------------------------------------------------------------------------------ */
+/* ---- tiles of a stage
+ * ------------------------------------------------------------------------------------------------ */
 
 /* The holes of one stage: data axes, then reduce axes. */
 typedef struct group {
@@ -105,7 +109,8 @@ static group group_of(const autotune_sketch *sketch, int hole) {
   return g;
 }
 
-/* Shares a random number of accumulator registers among the data axes: first the vector, then the others in random order. */
+/* Shares a random number of accumulator registers among the data axes: first the vector, then the others in random
+ * order. */
 static void sample_register_tile(const autotune_sketch *sketch, const group *g, int64_t lanes, runtime_rng *rng,
                                  autotune_tile *tiles) {
   const autotune_hole *vector = &sketch->holes[g->first + g->n_spatial - 1];
@@ -135,7 +140,8 @@ void autotune_sample_tiles(const autotune_space *space, runtime_rng *rng, int ho
   if (!plain) sample_register_tile(sketch, &g, lanes, rng, genome->tiles);
 }
 
-/* ---- choices --------------------------------------------------------------------------------------------------------- */
+/* ---- choices
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* Values as often as they are wished for. */
 static const uint8_t vectors[] = {0, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4};

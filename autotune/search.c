@@ -1,5 +1,6 @@
-/* search.c: what to measure next, and what was learned. Until the cost model has seen measurements, candidates are random;
- * afterwards they are the best of an evolution that starts from the fastest measured, and a few random ones (eps-greedy). */
+/* search.c: what to measure next, and what was learned. Until the cost model has seen measurements, candidates are
+ * random; afterwards they are the best of an evolution that starts from the fastest measured, and a few random ones
+ * (eps-greedy). */
 #include <math.h>
 
 #include "autotune/search.h"
@@ -28,7 +29,8 @@ struct autotune_search {
 autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed) {
   if (!task || !model) return NULL;
   if (task->program->n_ops > AUTOTUNE_MAX_STAGES) {
-    runtime_fail(task->ctx, TN_ERROR_PROGRAM, "tuning takes programs of up to %d tensors, and this one has %d: tune it in parts",
+    runtime_fail(task->ctx, TN_ERROR_PROGRAM,
+                 "tuning takes programs of up to %d tensors, and this one has %d: tune it in parts",
                  AUTOTUNE_MAX_STAGES, task->program->n_ops);
     return NULL;
   }
@@ -57,7 +59,8 @@ void autotune_search_free(autotune_search *search) {
   free(search);
 }
 
-/* ---- proposing ------------------------------------------------------------------------------------------------------- */
+/* ---- proposing
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* Takes S as a proposal if it is new and can be lowered; frees it otherwise. */
 static bool propose(autotune_search *search, tn_schedule *s, tn_schedule **out) {
@@ -66,8 +69,10 @@ static bool propose(autotune_search *search, tn_schedule *s, tn_schedule **out) 
   bool is_new = s && !autotune_set_find(&search->seen, hash);
   if (is_new) is_new = autotune_set_put(&search->seen, hash, 0);
   if (is_new) is_new = autotune_schedule_rows(&search->task, s, &search->arena, rows) > 0;
-  if (is_new) *out = s;
-  else tn_schedule_free(s);
+  if (is_new)
+    *out = s;
+  else
+    tn_schedule_free(s);
   return is_new;
 }
 
@@ -128,7 +133,8 @@ int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   return found + propose_random(search, n - found, out + found);
 }
 
-/* ---- learning -------------------------------------------------------------------------------------------------------- */
+/* ---- learning
+ * -------------------------------------------------------------------------------------------------------- */
 
 /* Keeps the fastest, in order. */
 static void insert_best(autotune_search *search, double cost_s, const autotune_genome *genome) {

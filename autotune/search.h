@@ -1,11 +1,11 @@
 /* search.h: the parts of the search as they see each other.
  *
- * A sketch is a structure: a list of steps in which the lengths of some splits (its holes) are still open. A genome fills
- * the holes and answers the other questions (where to compute, how wide to vectorize, how much to run in parallel, what to
- * unroll). Sketch and genome make a schedule by calling the primitives; the same walk, led by recorded steps instead of
- * a genome, turns a schedule of a log back into its genome. Mutation and crossover work on genomes, so whatever
- * they make is checked by the primitives like a user's call.
- * Source: Ansor's sketches and annotations (Zheng et al., OSDI'20); genomes instead of edited step lists are ours. */
+ * A sketch is a structure: a list of steps in which the lengths of some splits (its holes) are still open. A genome
+ * fills the holes and answers the other questions (where to compute, how wide to vectorize, how much to run in
+ * parallel, what to unroll). Sketch and genome make a schedule by calling the primitives; the same walk, led by
+ * recorded steps instead of a genome, turns a schedule of a log back into its genome. Mutation and crossover work on
+ * genomes, so whatever they make is checked by the primitives like a user's call. Source: Ansor's sketches and
+ * annotations (Zheng et al., OSDI'20); genomes instead of edited step lists are ours. */
 #ifndef TENON_AUTOTUNE_SEARCH_H
 #define TENON_AUTOTUNE_SEARCH_H
 
@@ -20,23 +20,27 @@ enum {
   AUTOTUNE_VECTOR_REGISTERS = 32
 };
 
-/* ---- static analysis (analysis.c); source: AS/compute_dag.cc ------------------------------------------------------- */
+/* ---- static analysis (analysis.c); source: AS/compute_dag.cc -------------------------------------------------------
+ */
 
 /* Every index of every read is a constant or an axis of OP plus or minus a constant. */
 bool autotune_is_simple_access(const te_op *op);
-/* Inlining cannot repeat costly work: no reduction, simple access in the order of the axes without one twice, no select and
- * no costly function; or nothing is read. */
+/* Inlining cannot repeat costly work: no reduction, simple access in the order of the axes without one twice, no select
+ * and no costly function; or nothing is read. */
 bool autotune_is_strictly_inlineable(const te_op *op);
-/* Data is used again often enough: two inputs, or one under a reduction, do not depend on some data axis longer than 1. */
+/* Data is used again often enough: two inputs, or one under a reduction, do not depend on some data axis longer than 1.
+ */
 bool autotune_needs_tiling(const te_op *op);
 /* OP reads PRODUCER's element at exactly its own axes, all and in order, and both have the same shape. */
 bool autotune_is_elementwise_read(const te_op *op, const tn_tensor *producer);
-/* Looks through inlined stages: PRODUCER's only consumer, reached by elementwise reads alone, without a reduction of its own; -1: none. */
+/* Looks through inlined stages: PRODUCER's only consumer, reached by elementwise reads alone, without a reduction of
+ * its own; -1: none. */
 int autotune_elementwise_consumer(const tn_schedule *s, int producer);
 /* No stage but this one reads it. */
 bool autotune_is_output_stage(const tn_schedule *s, int stage);
 
-/* ---- sketches (sketch.c) ------------------------------------------------------------------------------------------- */
+/* ---- sketches (sketch.c) -------------------------------------------------------------------------------------------
+ */
 
 /* A split whose lengths are open. */
 typedef struct autotune_hole {
@@ -45,7 +49,7 @@ typedef struct autotune_hole {
   int16_t follows;   /* the hole whose lengths decide these (a fused consumer's split), or -1 */
   int16_t n_lengths; /* of the SP step */
   bool is_reduce;
-  bool is_vector;    /* the last data axis: its innermost length is vectorized */
+  bool is_vector; /* the last data axis: its innermost length is vectorized */
   int64_t extent;
 } autotune_hole;
 
@@ -66,7 +70,8 @@ typedef struct autotune_sketch {
  * memory. The caller frees each base. */
 int autotune_sketches(tn_program *program, int max, autotune_sketch *out);
 
-/* ---- genomes (genome.c) -------------------------------------------------------------------------------------------- */
+/* ---- genomes (genome.c) --------------------------------------------------------------------------------------------
+ */
 
 typedef struct autotune_tile {
   int32_t length[AUTOTUNE_LENGTHS]; /* outer to inner; unused: 1 */
@@ -105,7 +110,8 @@ typedef struct autotune_space {
 
 /* The schedule of a genome; NULL where a primitive refuses (the message stays in the context). The caller frees it. */
 tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome);
-/* Finds the genome that makes just this schedule. False when no sketch does: a schedule made by hand, or by another version. */
+/* Finds the genome that makes just this schedule. False when no sketch does: a schedule made by hand, or by another
+ * version. */
 bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out);
 
 /* A stretch in which refusals are normal: no message reaches the user, and the context is as before afterwards. */
@@ -117,7 +123,8 @@ typedef struct autotune_quiet {
 autotune_quiet autotune_quiet_begin(tn_context *ctx);
 void autotune_quiet_end(autotune_quiet *quiet);
 
-/* ---- random genomes (sample.c) and changes to them (mutate.c) --------------------------------------------------------- */
+/* ---- random genomes (sample.c) and changes to them (mutate.c)
+ * --------------------------------------------------------- */
 
 void autotune_sample(const autotune_space *space, runtime_rng *rng, autotune_genome *out);
 /* New random lengths for all holes of the stage that hole HOLE belongs to, biased towards register tiles. */
@@ -130,14 +137,15 @@ bool autotune_mutate(const autotune_space *space, runtime_rng *rng, autotune_gen
 /* Each tile and choice from one of two genomes of the same sketch. */
 void autotune_crossover(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out);
 
-/* ---- sets of hashes (set.c) ------------------------------------------------------------------------------------------- */
+/* ---- sets of hashes (set.c)
+ * ------------------------------------------------------------------------------------------- */
 
 /* Zero-initialise. Maps nonzero 64-bit hashes to a number. */
 typedef struct autotune_set {
   struct autotune_set_entry {
     uint64_t hash;
     double value;
-  } *entries;
+  } * entries;
   int n, cap;
 } autotune_set;
 /* The value's place, NULL when the hash is not in. */
@@ -146,7 +154,8 @@ double *autotune_set_find(const autotune_set *set, uint64_t hash);
 bool autotune_set_put(autotune_set *set, uint64_t hash, double value);
 void autotune_set_free(autotune_set *set);
 
-/* ---- evolution (evolve.c) --------------------------------------------------------------------------------------------- */
+/* ---- evolution (evolve.c)
+ * --------------------------------------------------------------------------------------------- */
 
 /* A genome that was looked at. */
 typedef struct autotune_individual {
@@ -163,7 +172,8 @@ typedef struct autotune_evolution {
   int population, generations;
 } autotune_evolution;
 
-/* Starts from N_SEEDS genomes and random ones and gives at most N unseen individuals with distinct hashes, best scores first. */
+/* Starts from N_SEEDS genomes and random ones and gives at most N unseen individuals with distinct hashes, best scores
+ * first. */
 tn_status autotune_evolve(const autotune_evolution *evolution, int n_seeds, const autotune_genome *seeds, int n,
                           autotune_individual *out, int *n_out);
 /* The rows of a schedule, at most AUTOTUNE_MAX_ROWS; 0 when it cannot be lowered. ARENA is reset. */

@@ -1,4 +1,5 @@
-/* set.c: a hash table from 64-bit hashes to numbers, with open addressing: which schedules were seen, scores of genomes. */
+/* set.c: a hash table from 64-bit hashes to numbers, with open addressing: which schedules were seen, scores of
+ * genomes. */
 #include "autotune/search.h"
 
 static struct autotune_set_entry *place_of(const autotune_set *set, uint64_t hash) {

@@ -1,6 +1,7 @@
-/* sketch.c: the structures worth trying. Rules are tried at every stage from the last to the first; each applies, is passed,
- * or applies and ends the list; what it makes goes on at the next stage. Source: AS/search_policy/sketch_policy_rules.cc.
- * Differences: a tile computed inside its consumer always gets scope "local"; rfactor is left to a later rule. */
+/* sketch.c: the structures worth trying. Rules are tried at every stage from the last to the first; each applies, is
+ * passed, or applies and ends the list; what it makes goes on at the next stage. Source:
+ * AS/search_policy/sketch_policy_rules.cc. Differences: a tile computed inside its consumer always gets scope "local";
+ * only reductions are cached; rfactor is left to a later rule. */
 #include "autotune/search.h"
 
 /* Loop levels of a tiled stage, outer to inner: S spatial, R reduction. */
@@ -16,8 +17,8 @@ typedef struct state {
   int stage; /* to be looked at next; -1: finished */
 } state;
 
-/* States in order of their making; those before `next` are done with. Once more than MAX wait, each is expanded in one way
- * only, so that a graph of many tiled stages has an answer too. */
+/* States in order of their making; those before `next` are done with. Once more than MAX wait, each is expanded in one
+ * way only, so that a graph of many tiled stages has an answer too. */
 typedef struct work {
   RUNTIME_VEC(state) states;
   int next, max;
@@ -31,7 +32,8 @@ typedef struct rule {
   bool (*apply)(work *w, const state *st); /* false: out of memory or refused */
 } rule;
 
-/* ---- states -------------------------------------------------------------------------------------------------------- */
+/* ---- states --------------------------------------------------------------------------------------------------------
+ */
 
 static const schedule_stage *stage_of(const state *st) { return &st->sketch.base->stages[st->stage]; }
 
@@ -60,7 +62,8 @@ static bool add_hole(state *st, autotune_hole hole, int iter) {
   return schedule_split(s, hole.stage, iter, hole.n_lengths, ones, true, TN_TAIL_GUARD) == TN_OK;
 }
 
-/* ---- inline -------------------------------------------------------------------------------------------------------- */
+/* ---- inline --------------------------------------------------------------------------------------------------------
+ */
 
 static answer wants_inline(const state *st) {
   if (autotune_is_output_stage(st->sketch.base, st->stage)) return PASS;
@@ -74,12 +77,14 @@ static bool apply_inline(work *w, const state *st) {
   return add_state(w, &to, ok);
 }
 
-/* ---- cache write --------------------------------------------------------------------------------------------------- */
+/* ---- cache write ---------------------------------------------------------------------------------------------------
+ */
 
 static answer wants_cache_write(const state *st) {
   const tn_schedule *s = st->sketch.base;
-  bool fits = s->n_stages < AUTOTUNE_MAX_STAGES;
-  if (!fits || !autotune_needs_tiling(stage_of(st)->op)) return PASS;
+  const te_op *op = stage_of(st)->op;
+  bool accumulates = op->n_reduce > 0 && s->n_stages < AUTOTUNE_MAX_STAGES;
+  if (!accumulates || !autotune_needs_tiling(op)) return PASS;
   return autotune_elementwise_consumer(s, st->stage) < 0 ? APPLY : PASS;
 }
 
@@ -92,7 +97,8 @@ static bool apply_cache_write(work *w, const state *st) {
   return add_state(w, &to, ok);
 }
 
-/* ---- tiling -------------------------------------------------------------------------------------------------------- */
+/* ---- tiling --------------------------------------------------------------------------------------------------------
+ */
 
 static answer wants_tiling(const state *st) {
   const te_op *op = stage_of(st)->op;
@@ -106,8 +112,11 @@ static bool split_all(state *st) {
   for (int a = 0, iter = 0; ok && a < op->n_axes + op->n_reduce; a++) {
     bool is_reduce = a >= op->n_axes;
     int levels = is_reduce ? REDUCE_LEVELS : SPATIAL_LEVELS;
-    autotune_hole hole = {.stage = (int16_t)st->stage, .follows = -1, .n_lengths = (int16_t)(levels - 1),
-                          .is_reduce = is_reduce, .is_vector = a == op->n_axes - 1,
+    autotune_hole hole = {.stage = (int16_t)st->stage,
+                          .follows = -1,
+                          .n_lengths = (int16_t)(levels - 1),
+                          .is_reduce = is_reduce,
+                          .is_vector = a == op->n_axes - 1,
                           .extent = is_reduce ? op->reduce_axes[a - op->n_axes]->extent : op->axes[a]->extent};
     ok = add_hole(st, hole, iter);
     iter += levels;
@@ -142,7 +151,8 @@ static bool apply_tiling(work *w, const state *st) {
   return add_state(w, &to, ok);
 }
 
-/* ---- tiling with a fused consumer ---------------------------------------------------------------------------------- */
+/* ---- tiling with a fused consumer ----------------------------------------------------------------------------------
+ */
 
 static answer wants_fusion(const state *st) {
   const tn_schedule *s = st->sketch.base;
@@ -156,13 +166,17 @@ static answer wants_fusion(const state *st) {
   return strcmp(stage->scope, "local") == 0 ? APPLY_AND_SKIP : APPLY;
 }
 
-/* Splits the consumer's loops into LEVEL+1, with lengths that follow the tile's; levels in order, axes within a level. */
+/* Splits the consumer's loops into LEVEL+1, with lengths that follow the tile's; levels in order, axes within a level.
+ */
 static bool split_consumer(state *st, int consumer, int level) {
   const te_op *op = stage_of(st)->op;
   int order[MAX_LOOPS], first = st->sketch.n_holes - op->n_axes - op->n_reduce;
   for (int a = 0; a < op->n_axes; a++) {
-    autotune_hole hole = {.stage = (int16_t)consumer, .follows = (int16_t)(first + a), .n_lengths = (int16_t)level,
-                          .is_vector = a == op->n_axes - 1, .extent = op->axes[a]->extent};
+    autotune_hole hole = {.stage = (int16_t)consumer,
+                          .follows = (int16_t)(first + a),
+                          .n_lengths = (int16_t)level,
+                          .is_vector = a == op->n_axes - 1,
+                          .extent = op->axes[a]->extent};
     if (!add_hole(st, hole, a * (level + 1))) return false;
   }
   int n = 0;
@@ -192,7 +206,8 @@ static bool apply_fusion(work *w, const state *st) {
   return all;
 }
 
-/* ---- skip ---------------------------------------------------------------------------------------------------------- */
+/* ---- skip ----------------------------------------------------------------------------------------------------------
+ */
 
 static answer wants_skip(const state *st) {
   (void)st;
@@ -205,7 +220,8 @@ static bool apply_skip(work *w, const state *st) {
   return add_state(w, &to, to.sketch.base != NULL);
 }
 
-/* ---- all rules ----------------------------------------------------------------------------------------------------- */
+/* ---- all rules -----------------------------------------------------------------------------------------------------
+ */
 
 static const rule rules[] = {
     {"always_inline", wants_inline, apply_inline},
@@ -234,9 +250,12 @@ int autotune_sketches(tn_program *program, int max, autotune_sketch *out) {
   int n = first.sketch.base && RUNTIME_PUSH(&w.states, first) ? 0 : -1;
   while (w.next < w.states.n) {
     state st = w.states.data[w.next++]; /* a copy: expanding moves the array */
-    if (st.stage >= 0 && n < max) expand(&w, &st);
-    else if (n >= max) tn_schedule_free(st.sketch.base);
-    else out[n++] = st.sketch;
+    if (st.stage >= 0 && n < max)
+      expand(&w, &st);
+    else if (n >= max)
+      tn_schedule_free(st.sketch.base);
+    else
+      out[n++] = st.sketch;
   }
   RUNTIME_VEC_FREE(&w.states);
   return n;

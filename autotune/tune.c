@@ -1,5 +1,5 @@
-/* tune.c: tn_tune: rounds of proposing, building, running, recording and learning. A record is appended as soon as it is
- * measured; what the log held before is told to the search first and not measured again. */
+/* tune.c: tn_tune: rounds of proposing, building, running, recording and learning. A record is appended as soon as it
+ * is measured; what the log held before is told to the search first and not measured again. */
 #include <math.h>
 
 #include "autotune/internal.h"
@@ -18,7 +18,7 @@ typedef struct tuner {
   tn_runner runner;
   const char *target;
   tn_tune_result result;
-  int held;            /* records of this task in the log */
+  int held; /* records of this task in the log */
   int held_failed;
   uint64_t start_ns;
   uint64_t default_hash;
@@ -28,7 +28,8 @@ typedef struct tuner {
 static double elapsed_s(const tuner *t) { return (double)(runtime_now_ns() - t->start_ns) * 1e-9; }
 static bool is_time_over(const tuner *t) { return t->options.seconds > 0 && elapsed_s(t) >= t->options.seconds; }
 
-/* ---- what is known of a schedule -------------------------------------------------------------------------------------- */
+/* ---- what is known of a schedule
+ * -------------------------------------------------------------------------------------- */
 
 /* A time counts as best, and as the default's, only if the output was checked. */
 static tn_status learn(tuner *t, const tn_schedule *s, double cost_s, bool checked) {
@@ -40,9 +41,11 @@ static tn_status learn(tuner *t, const tn_schedule *s, double cost_s, bool check
   return autotune_search_observe(t->search, s, cost_s);
 }
 
-/* ---- resuming ----------------------------------------------------------------------------------------------------------- */
+/* ---- resuming
+ * ----------------------------------------------------------------------------------------------------------- */
 
-/* The schedule of a record; NULL when its steps are refused now (said as a warning: the record only counts as a trial). */
+/* The schedule of a record; NULL when its steps are refused now (said as a warning: the record only counts as a trial).
+ */
 static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
   tn_context *ctx = t->ctx;
   tn_schedule *s = tn_schedule_new(t->program);
@@ -53,8 +56,8 @@ static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
   ctx->options.on_message = on_message;
   free(steps);
   if (ok) return s;
-  runtime_say(ctx, TN_SEVERITY_WARNING, "%s:%d: the record's steps are refused now and teach nothing: %s", t->options.log,
-              line, tn_context_message(ctx));
+  runtime_say(ctx, TN_SEVERITY_WARNING, "%s:%d: the record's steps are refused now and teach nothing: %s",
+              t->options.log, line, tn_context_message(ctx));
   tn_context_clear(ctx);
   tn_schedule_free(s);
   return NULL;
@@ -62,7 +65,8 @@ static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
 
 static bool take_record(void *user, int line, autotune_record *record) {
   tuner *t = user;
-  if (strcmp(record->key, tn_program_key(t->program)) != 0 || !autotune_same_target(record->target, t->target)) return true;
+  if (strcmp(record->key, tn_program_key(t->program)) != 0 || !autotune_same_target(record->target, t->target))
+    return true;
   t->result.reused++;
   tn_schedule *s = replay(t, line, record);
   if (!s) {
@@ -82,17 +86,28 @@ static tn_status resume(tuner *t) {
   return status;
 }
 
-/* ---- setting up ----------------------------------------------------------------------------------------------------------- */
+/* ---- setting up
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static tn_status check_options(tn_context *ctx, const tn_tune_options *o) {
-  if (!o || !o->log || !*o->log) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.log is needed: the file that records go to");
-  if (o->trials < 0) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.trials is %d: give 1 or more, or 0 for %d", o->trials, TRIALS);
-  if (o->per_round < 0) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.per_round is %d: give 1 or more, or 0 for %d", o->per_round, PER_ROUND);
-  if (!(o->seconds >= 0)) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.seconds is %g: give 0 (no limit) or more", o->seconds);
-  if (o->builder && !o->builder->build) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.builder has no build function");
-  if (o->runner && !o->runner->run) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.runner has no run function");
+  if (!o || !o->log || !*o->log)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.log is needed: the file that records go to");
+  if (o->trials < 0)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.trials is %d: give 1 or more, or 0 for %d", o->trials,
+                        TRIALS);
+  if (o->per_round < 0)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.per_round is %d: give 1 or more, or 0 for %d",
+                        o->per_round, PER_ROUND);
+  if (!(o->seconds >= 0))
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.seconds is %g: give 0 (no limit) or more",
+                        o->seconds);
+  if (o->builder && !o->builder->build)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.builder has no build function");
+  if (o->runner && !o->runner->run)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.runner has no run function");
   if (!o->builder != !o->runner) {
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.%s is given without options.%s: what one makes the other must know",
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT,
+                        "tn_tune: options.%s is given without options.%s: what one makes the other must know",
                         o->builder ? "builder" : "runner", o->builder ? "runner" : "builder");
   }
   return autotune_log_check(ctx, o->log);
@@ -140,7 +155,8 @@ static void tear_down(tuner *t) {
   autotune_model_free(t->model);
 }
 
-/* ---- measuring ------------------------------------------------------------------------------------------------------------ */
+/* ---- measuring
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void tell_progress(const tuner *t, const char *phase) {
   if (!t->options.on_progress) return;
@@ -148,15 +164,20 @@ static void tell_progress(const tuner *t, const char *phase) {
   double elapsed = elapsed_s(t), left = -1;
   if (r->trials > 0) left = elapsed / r->trials * (t->options.trials - t->held);
   if (t->options.seconds > 0 && (left < 0 || left > t->options.seconds - elapsed)) left = t->options.seconds - elapsed;
-  t->options.on_progress(t->options.user, &(tn_progress){.trials = t->held, .failed = t->held_failed, .trials_wanted = t->options.trials,
-                                                         .best_s = r->best_s, .default_s = r->default_s,
-                                                         .flops = tn_program_flops(t->program), .elapsed_s = elapsed,
-                                                         .left_s = left, .phase = phase});
+  t->options.on_progress(t->options.user, &(tn_progress){.trials = t->held,
+                                                         .failed = t->held_failed,
+                                                         .trials_wanted = t->options.trials,
+                                                         .best_s = r->best_s,
+                                                         .default_s = r->default_s,
+                                                         .flops = tn_program_flops(t->program),
+                                                         .elapsed_s = elapsed,
+                                                         .left_s = left,
+                                                         .phase = phase});
 }
 
 static void add_worker_phases(const tn_measurement *m) {
-  static const char *const names[] = {"Worker/parse", "Worker/lower", "Worker/compile", "Worker/load",
-                                      "Worker/arguments", "Worker/run", "Worker/check"};
+  static const char *const names[] = {"Worker/parse",     "Worker/lower", "Worker/compile", "Worker/load",
+                                      "Worker/arguments", "Worker/run",   "Worker/check"};
   tn_profiler *profiler = tn_profiler_current();
   for (int i = 0; profiler && i < RUNTIME_COUNT(names); i++) {
     if (m->phase_s[i] > 0) tn_profiler_add(profiler, names[i], m->phase_s[i], 1);
@@ -166,7 +187,7 @@ static void add_worker_phases(const tn_measurement *m) {
 static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_measurement *m, double *cost_s) {
   TN_TIMED("MeasureCallback/AddToDatabase");
   autotune_record record = {0};
-  tn_status status = autotune_record_make(t->ctx, candidate, t->program, m, &record);
+  tn_status status = autotune_record_make(t->ctx, candidate, t->program, t->options.target, m, &record);
   if (status == TN_OK) status = autotune_record_append(t->ctx, t->options.log, &record);
   *cost_s = status == TN_OK ? autotune_record_cost(&record) : INFINITY;
   autotune_record_free(&record);
@@ -217,7 +238,8 @@ static bool make_chunk(tuner *t, int n, tn_schedule *const *schedules, chunk *c)
   for (c->n = 0; c->n < n; c->n++) {
     char *steps = tn_schedule_print(schedules[c->n], TN_FORM_STEPS);
     if (!steps) return false;
-    c->candidates[c->n] = (tn_candidate){tn_program_text(t->program), steps, t->target, t->options.seed, t->result.best_s};
+    c->candidates[c->n] =
+        (tn_candidate){tn_program_text(t->program), steps, t->target, t->options.seed, t->result.best_s};
   }
   return true;
 }
@@ -225,7 +247,9 @@ static bool make_chunk(tuner *t, int n, tn_schedule *const *schedules, chunk *c)
 /* Builds some candidates together, then runs one after the other, so that each is recorded when it is measured. */
 static tn_status measure_chunk(tuner *t, int n, tn_schedule *const *schedules) {
   chunk c = {0};
-  tn_status status = make_chunk(t, n, schedules, &c) ? TN_OK : runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for %d candidates", n);
+  tn_status status = make_chunk(t, n, schedules, &c)
+                         ? TN_OK
+                         : runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for %d candidates", n);
   if (status == TN_OK) {
     TN_TIMED("SendToBuilder");
     status = t->builder.build(t->builder.self, n, c.candidates, c.measurements);
@@ -241,7 +265,8 @@ static tn_status measure_round(tuner *t, int n, tn_schedule *const *schedules) {
   int jobs = t->options.workers.jobs > 0 ? t->options.workers.jobs : tn_thread_count();
   int most = RUNTIME_MAX(BUILDS_PER_JOB * jobs, LEAST_CHUNK);
   for (int i = 0; i < n && !is_time_over(t);) {
-    int chunk_n = t->held == 0 ? 1 : RUNTIME_MIN(most, n - i); /* the default schedule alone: its time limits the others */
+    int chunk_n =
+        t->held == 0 ? 1 : RUNTIME_MIN(most, n - i); /* the default schedule alone: its time limits the others */
     tn_status status = measure_chunk(t, chunk_n, schedules + i);
     if (status != TN_OK) return status;
     i += chunk_n;
@@ -249,7 +274,8 @@ static tn_status measure_round(tuner *t, int n, tn_schedule *const *schedules) {
   return TN_OK;
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------------------------------------- */
+/* ---- rounds
+ * ----------------------------------------------------------------------------------------------------------------- */
 
 static tn_status round_of(tuner *t, int want) {
   tn_schedule **schedules = calloc((size_t)want, sizeof *schedules);

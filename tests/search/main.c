@@ -1,0 +1,34 @@
+/* The search's test program: analysis, sketches, genomes, proposals, the tuning driver with a builder and runner made
+ * up. */
+#include "tests/search/search_test.h"
+
+space_fixture space_make(const char *program) {
+  space_fixture f = {.ctx = check_context()};
+  tn_program *p = tn_program_parse(f.ctx, program, 0, NULL);
+  check_ok(f.ctx);
+  f.task = calloc(1, sizeof *f.task);
+  f.space = calloc(1, sizeof *f.space);
+  assert_true(f.task && f.space);
+  *f.task = (autotune_task){f.ctx, p, NULL, 2, 64, 64};
+  f.space->task = f.task;
+  f.model = autotune_model_new(f.ctx, 1, 1);
+  return f;
+}
+
+void space_free(space_fixture *f) {
+  for (int i = 0; i < f->space->n_sketches; i++) tn_schedule_free(f->space->sketches[i].base);
+  free(f->space);
+  free(f->task);
+  autotune_model_free(f->model);
+  check_context_free(f->ctx);
+}
+
+int stage_named(const tn_schedule *s, const char *name) {
+  int stage = schedule_find_stage(s, name);
+  if (stage < 0) fail_msg("no stage %s", name);
+  return stage;
+}
+
+int main(void) {
+  return run_analysis_tests() + run_sketch_tests() + run_genome_tests() + run_proposal_tests() + run_tune_tests();
+}

@@ -1,0 +1,455 @@
+/* tn_tune with a builder and runner made up: the cost is a function of the steps. Resuming, counting, failing,
+ * refusing. */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/search/search_test.h"
+
+/* What the made-up machine does and what it saw. */
+typedef struct machine {
+  int built, run;
+  int fail_every;      /* every so many-th run fails; 0: none */
+  int die_at, stop_at; /* the run that kills the process, that returns an error; 0: none */
+  bool build_stops, unchecked;
+  int n_seen;
+  uint64_t seen[512]; /* hashes of the steps that were run */
+} machine;
+
+static tn_status fake_build(void *self, int n, const tn_candidate *candidates, tn_measurement *out) {
+  machine *m = self;
+  (void)candidates;
+  for (int i = 0; i < n; i++) out[i].build_s = 0.001;
+  m->built += n;
+  return m->build_stops ? TN_ERROR_WORKER : TN_OK;
+}
+
+/* Fast: split lengths near 6, a parallel loop, vectors. Slow: anything else. */
+static double cost_of(const char *steps) {
+  json_t *json = json_loads(steps, 0, NULL), *step;
+  double cost = 1;
+  bool parallel = false, vectors = false;
+  size_t i, l;
+  json_array_foreach(json, i, step) {
+    const char *kind = json_string_value(json_array_get(step, 0));
+    int value = (int)json_integer_value(json_array_get(step, 3));
+    parallel |= strcmp(kind, "AN") == 0 && value == SCHEDULE_PARALLEL;
+    vectors |= strcmp(kind, "AN") == 0 && value == SCHEDULE_VECTORIZE;
+    json_t *lengths = json_array_get(step, 4), *length;
+    if (strcmp(kind, "SP") != 0) continue;
+    json_array_foreach(lengths, l, length) cost += fabs(log2((double)json_integer_value(length)) - 2.5);
+  }
+  if (json_array_size(json) < 4) cost *= 50;
+  json_decref(json);
+  return 1e-3 * cost * (parallel ? 1 : 2) * (vectors ? 1 : 4);
+}
+
+static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_measurement *inout) {
+  machine *m = self;
+  for (int i = 0; i < n; i++) {
+    m->run++;
+    if (m->die_at == m->run) raise(SIGKILL);
+    if (m->stop_at == m->run) return TN_ERROR_WORKER;
+    m->seen[m->n_seen++ % 512] = runtime_hash(candidates[i].steps, strlen(candidates[i].steps), 0);
+    bool fails = m->fail_every && m->run % m->fail_every == 0;
+    inout[i].error = fails ? TN_MEASURE_RUNTIME : TN_MEASURE_NONE;
+    if (fails) inout[i].message = strdup("made up");
+    inout[i].n_costs = fails ? 0 : 1;
+    inout[i].costs[0] = fails ? 0 : cost_of(candidates[i].steps);
+    inout[i].checked = !fails && !m->unchecked;
+  }
+  return TN_OK;
+}
+
+typedef struct fixture {
+  tn_context *ctx;
+  tn_program *program;
+  char folder[64], log[96];
+  machine machine;
+  tn_builder builder;
+  tn_runner runner;
+  tn_tune_options options;
+  tn_tune_result result;
+} fixture;
+
+static int set_up(void **state) {
+  fixture *f = calloc(1, sizeof *f);
+  assert_non_null(f);
+  f->ctx = check_context();
+  f->program = tn_program_parse(f->ctx, MATMUL_ADD(64, 64, 64), 0, NULL);
+  check_ok(f->ctx);
+  strcpy(f->folder, "/tmp/tenon-search-XXXXXX");
+  assert_non_null(mkdtemp(f->folder));
+  snprintf(f->log, sizeof f->log, "%s/log.json", f->folder);
+  f->builder = (tn_builder){&f->machine, fake_build, NULL};
+  f->runner = (tn_runner){&f->machine, fake_run, NULL};
+  f->options = (tn_tune_options){.log = f->log, .trials = 40, .seed = 1, .builder = &f->builder, .runner = &f->runner};
+  *state = f;
+  return 0;
+}
+
+static int tear_down(void **state) {
+  fixture *f = *state;
+  chmod(f->folder, 0700);
+  unlink(f->log);
+  rmdir(f->folder);
+  check_context_free(f->ctx);
+  free(f);
+  return 0;
+}
+
+static tn_status tune(fixture *f) { return tn_tune(f->program, &f->options, &f->result); }
+
+/* Lines of the log, each of which must be a JSON object. */
+static int count_lines(const fixture *f) {
+  char *text = runtime_read_file(f->ctx, f->log, NULL);
+  int n = 0;
+  assert_non_null(text);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), n++) {
+    json_t *json = json_loads(line, 0, NULL);
+    assert_true(json_is_object(json));
+    json_decref(json);
+  }
+  free(text);
+  return n;
+}
+
+static void assert_nothing_twice(const machine *m) {
+  for (int i = 0; i < m->n_seen; i++) {
+    for (int j = 0; j < i; j++) assert_true(m->seen[i] != m->seen[j]);
+  }
+}
+
+static void append_text(const fixture *f, const char *text) {
+  FILE *file = fopen(f->log, "a");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+/* ---- what it does
+ * ---------------------------------------------------------------------------------------------------- */
+
+static void test_counts(void **state) {
+  fixture *f = *state;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.trials, 40);
+  assert_int_equal(f->result.failed, 0);
+  assert_int_equal(f->result.reused, 0);
+  assert_false(f->result.exhausted);
+  assert_int_equal(f->machine.run, 40);
+  assert_int_equal(count_lines(f), 40);
+  assert_nothing_twice(&f->machine);
+}
+
+static void test_default_and_best(void **state) {
+  fixture *f = *state;
+  assert_int_equal(tune(f), TN_OK);
+  assert_true(fabs(f->result.default_s - 0.4) < 1e-6);
+  assert_true(f->result.best_s > 0 && f->result.best_s < f->result.default_s / 10);
+}
+
+static void test_trials_default(void **state) {
+  fixture *f = *state;
+  f->options.trials = 0;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.trials, 64);
+}
+
+static void test_unchecked_is_never_best(void **state) {
+  fixture *f = *state;
+  f->machine.unchecked = true;
+  assert_int_equal(tune(f), TN_OK);
+  assert_true(f->result.best_s == 0 && f->result.default_s == 0);
+}
+
+static void test_failing_runs(void **state) {
+  fixture *f = *state;
+  f->machine.fail_every = 2;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.trials, 40);
+  assert_int_equal(f->result.failed, 20);
+  assert_true(f->result.best_s > 0);
+}
+
+static void test_all_runs_fail(void **state) {
+  fixture *f = *state;
+  f->machine.fail_every = 1;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.failed, 40);
+  assert_true(f->result.best_s == 0);
+}
+
+static void test_resume(void **state) {
+  fixture *f = *state;
+  f->options.trials = 15;
+  assert_int_equal(tune(f), TN_OK);
+  double first = f->result.best_s;
+  f->options.trials = 40;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.reused, 15);
+  assert_int_equal(f->result.trials, 25);
+  assert_true(f->result.best_s <= first && f->result.default_s > 0);
+  assert_int_equal(count_lines(f), 40);
+  assert_nothing_twice(&f->machine);
+}
+
+static void test_nothing_left_to_do(void **state) {
+  fixture *f = *state;
+  assert_int_equal(tune(f), TN_OK);
+  f->machine.run = f->machine.built = 0;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.trials, 0);
+  assert_int_equal(f->result.reused, 40);
+  assert_int_equal(f->machine.built, 0);
+}
+
+static void test_killed(void **state) {
+  fixture *f = *state;
+  int status = 0;
+  f->machine.die_at = 18;
+  pid_t child = fork();
+  if (child == 0) {
+    tune(f);
+    _exit(0);
+  }
+  assert_int_equal(waitpid(child, &status, 0), child);
+  assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+  assert_int_equal(count_lines(f), 17);
+  f->machine.die_at = 0;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.reused, 17);
+  assert_int_equal(f->result.trials, 23);
+  assert_int_equal(count_lines(f), 40);
+}
+
+static void test_same_seed_same_candidates(void **state) {
+  fixture *f = *state;
+  f->options.trials = 20;
+  assert_int_equal(tune(f), TN_OK);
+  machine first = f->machine;
+  unlink(f->log);
+  f->machine = (machine){0};
+  assert_int_equal(tune(f), TN_OK);
+  assert_memory_equal(first.seen, f->machine.seen, 20 * sizeof *first.seen);
+}
+
+static void test_exhausted(void **state) {
+  fixture *f = *state;
+  f->program = tn_program_parse(f->ctx, "C[i<3] = A[i] + 1", 0, NULL);
+  assert_int_equal(tune(f), TN_OK);
+  assert_true(f->result.exhausted);
+  assert_in_range(f->result.trials, 1, 12);
+}
+
+static void test_time_limit(void **state) {
+  fixture *f = *state;
+  f->options.seconds = 1e-9;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.trials, 0);
+}
+
+static void count_call(void *user, const tn_progress *progress) {
+  int *calls = user;
+  assert_int_equal(progress->trials_wanted, 40);
+  assert_true(progress->flops > 0 && progress->elapsed_s >= 0 && progress->phase);
+  if (progress->trials > *calls) ++*calls;
+  assert_int_equal(progress->trials, *calls);
+}
+
+static void test_progress(void **state) {
+  fixture *f = *state;
+  int calls = 0;
+  f->options.on_progress = count_call;
+  f->options.user = &calls;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(calls, 40);
+}
+
+/* The best of 150 random samples of the same space. */
+static double best_of_random(fixture *f, uint64_t seed) {
+  space_fixture space = space_make(MATMUL_ADD(64, 64, 64));
+  space.space->n_sketches = autotune_sketches(space.task->program, AUTOTUNE_MAX_SKETCHES, space.space->sketches);
+  runtime_rng rng = {seed};
+  double best = INFINITY;
+  for (int i = 0; i < f->options.trials; i++) {
+    autotune_genome genome;
+    autotune_quiet quiet = autotune_quiet_begin(space.ctx);
+    autotune_sample(space.space, &rng, &genome);
+    tn_schedule *s = autotune_genome_schedule(space.space, &genome);
+    autotune_quiet_end(&quiet);
+    char *steps = s ? tn_schedule_print(s, TN_FORM_STEPS) : NULL;
+    if (steps) best = fmin(best, cost_of(steps));
+    free(steps);
+    tn_schedule_free(s);
+  }
+  space_free(&space);
+  return best;
+}
+
+static void test_better_than_random(void **state) {
+  fixture *f = *state;
+  double searched = 0, sampled = 0;
+  f->options.trials = 150;
+  for (uint64_t seed = 1; seed <= 3; seed++) {
+    f->options.seed = seed;
+    f->machine = (machine){0};
+    unlink(f->log);
+    assert_int_equal(tune(f), TN_OK);
+    searched += f->result.best_s;
+    sampled += best_of_random(f, seed);
+  }
+  if (!(searched < 0.9 * sampled)) fail_msg("searched %g, random %g", searched, sampled);
+}
+
+/* ---- logs from outside
+ * ------------------------------------------------------------------------------------------------- */
+
+static void test_broken_lines(void **state) {
+  fixture *f = *state;
+  f->options.trials = 10;
+  assert_int_equal(tune(f), TN_OK);
+  append_text(f, "{\"v\": 1, \"key\": \"tor");
+  f->options.trials = 20;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.reused, 10);
+  check_has(check_messages(f->ctx), "warning: ");
+  check_has(check_messages(f->ctx), "11");
+}
+
+/* Changes TEXT in the log's lines, so that its records are another task's. */
+static void rewrite(fixture *f, const char *from, const char *to) {
+  size_t n;
+  char *text = runtime_read_file(f->ctx, f->log, &n);
+  assert_non_null(text);
+  unlink(f->log);
+  for (char *at = text, *hit; at; at = hit ? hit + strlen(from) : NULL) {
+    hit = strstr(at, from);
+    char *piece = hit ? strndup(at, (size_t)(hit - at)) : strdup(at);
+    append_text(f, piece);
+    if (hit) append_text(f, to);
+    free(piece);
+  }
+  free(text);
+}
+
+static void test_other_program(void **state) {
+  fixture *f = *state;
+  f->options.trials = 5;
+  assert_int_equal(tune(f), TN_OK);
+  rewrite(f, tn_program_key(f->program), "0123456789abcdef");
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.reused, 0);
+  assert_int_equal(f->result.trials, 5);
+}
+
+static void test_stale_steps(void **state) {
+  fixture *f = *state;
+  f->options.trials = 5;
+  assert_int_equal(tune(f), TN_OK);
+  rewrite(f, "\"CA\"", "\"XX\"");
+  f->options.trials = 8;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.reused, 5);
+  assert_int_equal(f->result.trials, 3);
+  check_has(check_messages(f->ctx), "refused now");
+  check_has(check_messages(f->ctx), "XX");
+}
+
+/* ---- refusals
+ * ------------------------------------------------------------------------------------------------------------ */
+
+static void test_null_program(void **state) {
+  fixture *f = *state;
+  assert_int_equal(tn_tune(NULL, &f->options, &f->result), TN_ERROR_ARGUMENT);
+}
+
+static void test_null_options(void **state) {
+  fixture *f = *state;
+  assert_int_equal(tn_tune(f->program, NULL, NULL), TN_ERROR_ARGUMENT);
+  check_fails(f->ctx, TN_ERROR_ARGUMENT, "tn_tune", "options.log");
+}
+
+typedef struct refusal {
+  const char *name;
+  void (*change)(fixture *f);
+  tn_status status;
+  const char *part, *other_part;
+} refusal;
+
+static void no_log(fixture *f) { f->options.log = NULL; }
+static void empty_log(fixture *f) { f->options.log = ""; }
+static void negative_trials(fixture *f) { f->options.trials = -3; }
+static void negative_round(fixture *f) { f->options.per_round = -1; }
+static void negative_seconds(fixture *f) { f->options.seconds = -2; }
+static void nan_seconds(fixture *f) { f->options.seconds = NAN; }
+static void runner_alone(fixture *f) { f->options.builder = NULL; }
+static void builder_alone(fixture *f) { f->options.runner = NULL; }
+static void builder_empty(fixture *f) { f->builder.build = NULL; }
+static void runner_empty(fixture *f) { f->runner.run = NULL; }
+static void no_folder(fixture *f) { f->options.log = "/nonexistent/folder/log.json"; }
+static void log_is_folder(fixture *f) { f->options.log = "/tmp"; }
+
+static const refusal refusals[] = {
+    {"no log", no_log, TN_ERROR_ARGUMENT, "options.log", "tn_tune"},
+    {"an empty log's name", empty_log, TN_ERROR_ARGUMENT, "options.log", "tn_tune"},
+    {"negative trials", negative_trials, TN_ERROR_ARGUMENT, "options.trials", "-3"},
+    {"negative per_round", negative_round, TN_ERROR_ARGUMENT, "options.per_round", "-1"},
+    {"negative seconds", negative_seconds, TN_ERROR_ARGUMENT, "options.seconds", "-2"},
+    {"seconds that are no number", nan_seconds, TN_ERROR_ARGUMENT, "options.seconds", "nan"},
+    {"a runner without a builder", runner_alone, TN_ERROR_ARGUMENT, "options.runner", "without options.builder"},
+    {"a builder without a runner", builder_alone, TN_ERROR_ARGUMENT, "options.builder", "without options.runner"},
+    {"a builder that cannot build", builder_empty, TN_ERROR_ARGUMENT, "options.builder", "build function"},
+    {"a runner that cannot run", runner_empty, TN_ERROR_ARGUMENT, "options.runner", "run function"},
+    {"a log in a folder that is not there", no_folder, TN_ERROR_IO, "/nonexistent/folder/log.json", "No such file"},
+    {"a log that is a folder", log_is_folder, TN_ERROR_IO, "/tmp", "directory"},
+};
+
+static void refused(void **state) {
+  const refusal *row = *state;
+  void *made;
+  set_up(&made);
+  fixture *f = made;
+  row->change(f);
+  assert_int_equal(tune(f), row->status);
+  check_fails(f->ctx, row->status, row->part, row->other_part);
+  assert_int_equal(f->machine.built, 0);
+  assert_int_not_equal(access(f->log, F_OK), 0);
+  tear_down(&made);
+}
+
+static void test_builder_stops(void **state) {
+  fixture *f = *state;
+  f->machine.build_stops = true;
+  assert_int_equal(tune(f), TN_ERROR_WORKER);
+  assert_int_equal(f->result.trials, 0);
+}
+
+static void test_runner_stops(void **state) {
+  fixture *f = *state;
+  f->machine.stop_at = 12;
+  assert_int_equal(tune(f), TN_ERROR_WORKER);
+  assert_int_equal(f->result.trials, 11);
+  assert_int_equal(count_lines(f), 11);
+  f->machine.stop_at = 0;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.reused, 11);
+}
+
+int run_tune_tests(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
+  const struct CMUnitTest tests[] = {
+      TEST(counts),       TEST(default_and_best), TEST(trials_default), TEST(unchecked_is_never_best),
+      TEST(failing_runs), TEST(all_runs_fail),    TEST(resume),         TEST(nothing_left_to_do),
+      TEST(killed),       TEST(exhausted),        TEST(time_limit),     TEST(same_seed_same_candidates),
+      TEST(progress),     TEST(broken_lines),     TEST(other_program),  TEST(better_than_random),
+      TEST(stale_steps),  TEST(null_program),     TEST(null_options),   TEST(builder_stops),
+      TEST(runner_stops),
+  };
+#undef TEST
+  return CHECK_TABLE("tuning refuses", refusals, refused) + CHECK_TESTS("tuning", tests);
+}
