@@ -74,7 +74,7 @@ typedef struct autotune_record {
 
 /* Makes a record of a measurement. A measurement without an error but also without a usable cost becomes TN_MEASURE_UNKNOWN. */
 tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, const tn_program *program,
-                               const tn_measurement *measured, autotune_record *out);
+                               const tn_target *target, const tn_measurement *measured, autotune_record *out);
 void autotune_record_free(autotune_record *record);
 double autotune_record_cost(const autotune_record *record); /* median of costs; INFINITY when failed */
 

@@ -52,21 +52,11 @@ bool autotune_same_target(const char *a, const char *b) {
   return true;
 }
 
-/* Whether the comma-separated features hold +NAME. */
-static bool has_feature(const char *features, const char *name) {
-  size_t n = strlen(name);
-  for (; *features; features += strcspn(features, ","), features += *features == ',') {
-    if (*features == '+' && strncmp(features + 1, name, n) == 0 && strchr(",", features[n + 1])) return true;
-  }
-  return false;
-}
-
-static json_t *hardware_of(const char *target) {
-  char threads[16] = "1", features[8192] = "";
-  autotune_target_word(target, "threads", threads, sizeof threads);
-  autotune_target_word(target, "features", features, sizeof features);
-  int vector_bytes = has_feature(features, "avx512f") ? 64 : has_feature(features, "avx") ? 32 : 16;
-  return json_pack("{s:i, s:i, s:i}", "threads", atoi(threads), "vector_bytes", vector_bytes, "cache_line_bytes", 64);
+static json_t *hardware_of(const tn_target *target) {
+  json_t *caches = json_array();
+  for (int level = 1; level <= 3; ++level) json_array_append_new(caches, json_integer(tn_target_cache_bytes(target, level)));
+  return json_pack("{s:i, s:i, s:i, s:o}", "threads", tn_target_threads(target), "vector_bytes",
+                   tn_target_vector_bytes(target), "cache_line_bytes", 64, "cache_bytes", caches);
 }
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
@@ -117,14 +107,14 @@ static json_t *steps_of(tn_context *ctx, const char *steps) {
 }
 
 /* "o" steals and, when NULL, makes the whole object NULL. */
-static json_t *record_json(const tn_candidate *candidate, const tn_program *program, const tn_measurement *measured,
-                           json_t *steps) {
+static json_t *record_json(const tn_candidate *candidate, const tn_program *program, const tn_target *target,
+                           const tn_measurement *measured, json_t *steps) {
   json_t *costs = costs_of(measured);
   bool lost = measured->error == TN_MEASURE_NONE && json_array_size(costs) == 0;
   const char *message = lost ? "the runner gave no usable time" : measured->message;
   json_t *json = json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:s}", "v", RECORD_VERSION, "key", tn_program_key(program),
                            "program", candidate->program, "target", candidate->target, "hardware",
-                           hardware_of(candidate->target), "steps", steps, "costs", costs, "error",
+                           hardware_of(target), "steps", steps, "costs", costs, "error",
                            tn_measure_error_word(lost ? TN_MEASURE_UNKNOWN : measured->error));
   if (!json) return NULL;
   if (message) json_object_set_new(json, "message", message_text(message));
@@ -140,14 +130,14 @@ static json_t *record_json(const tn_candidate *candidate, const tn_program *prog
 }
 
 tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, const tn_program *program,
-                               const tn_measurement *measured, autotune_record *out) {
-  if (!candidate || !program || !measured || !out || !candidate->program || !candidate->target) {
+                               const tn_target *target, const tn_measurement *measured, autotune_record *out) {
+  if (!candidate || !program || !target || !measured || !out || !candidate->program || !candidate->target) {
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "record: an argument is NULL");
   }
   json_t *steps = steps_of(ctx, candidate->steps);
   if (!steps) return TN_ERROR_RECORD;
   char why[256];
-  if (autotune_record_parse(record_json(candidate, program, measured, steps), out, why, sizeof why)) return TN_OK;
+  if (autotune_record_parse(record_json(candidate, program, target, measured, steps), out, why, sizeof why)) return TN_OK;
   return runtime_fail(ctx, TN_ERROR_RECORD, "the measurement makes no record: %s", why);
 }
 
