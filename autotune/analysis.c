@@ -105,7 +105,7 @@ static bool does_not_use(void *user, const tir_expr *read) {
   return read->u.tensor != q->tensor || !tir_uses_var(read, q->var);
 }
 
-static bool is_reused(const te_op *op, const tn_tensor *input) {
+bool autotune_is_reused(const te_op *op, const tn_tensor *input) {
   for (int a = 0; a < op->n_axes; a++) {
     axis_query q = {input, &op->axes[a]->var};
     if (op->axes[a]->extent > 1 && for_each_read(op, does_not_use, &q)) return true;
@@ -115,8 +115,21 @@ static bool is_reused(const te_op *op, const tn_tensor *input) {
 
 bool autotune_needs_tiling(const te_op *op) {
   int reused = 0;
-  for (int i = 0; i < op->n_inputs; i++) reused += is_reused(op, op->inputs[i]);
+  for (int i = 0; i < op->n_inputs; i++) reused += autotune_is_reused(op, op->inputs[i]);
   return reused >= 2 || (reused >= 1 && op->n_reduce > 0);
+}
+
+static bool read_ends_in(void *user, const tir_expr *read) {
+  const axis_query *q = user;
+  if (read->u.tensor != q->tensor) return true;
+  const tir_expr *last = read->n_args > 0 ? read->arg[read->n_args - 1] : NULL;
+  return last && last->op == TIR_VAR && last->u.var == q->var;
+}
+
+bool autotune_is_read_by_rows(const te_op *op, const tn_tensor *input) {
+  if (op->n_axes == 0) return false;
+  axis_query q = {input, &op->axes[op->n_axes - 1]->var};
+  return for_each_read(op, read_ends_in, &q);
 }
 
 /* ---- consumers -----------------------------------------------------------------------------------------------------

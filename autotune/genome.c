@@ -352,7 +352,8 @@ static bool place_and_vectorize(walk *w, int stage) {
 
 static bool annotate(walk *w, int stage) {
   if (w->s->stages[stage].attach == SCHEDULE_ROOT && !choose_parallel(w, stage)) return false;
-  if (w->sketch->roles[stage] != AUTOTUNE_PLAIN && !unroll_tile(w, stage)) return false;
+  autotune_role role = w->sketch->roles[stage];
+  if ((role == AUTOTUNE_TILED || role == AUTOTUNE_CONSUMER) && !unroll_tile(w, stage)) return false;
   return w->s->stages[stage].op->n_reduce == 0 || choose_unroll(w, stage);
 }
 

@@ -172,6 +172,6 @@ void autotune_sample(const autotune_space *space, runtime_rng *rng, autotune_gen
     if (is_first && sketch->holes[h].follows < 0) autotune_sample_tiles(space, rng, h, out);
   }
   for (int stage = 0; stage < RUNTIME_MIN(sketch->base->n_stages, AUTOTUNE_MAX_STAGES); stage++) {
-    out->choices[stage] = sample_choice(rng);
+    if (!te_is_placeholder(sketch->base->stages[stage].op)) out->choices[stage] = sample_choice(rng);
   }
 }

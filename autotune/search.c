@@ -6,7 +6,7 @@
 #include "autotune/search.h"
 #include "runtime/profiler/profiler.h"
 
-enum { POPULATION = 512, GENERATIONS = 4, MAX_SEEDS = 64, MISSES_BEFORE_EXHAUSTED = 400 };
+enum { POPULATION = 1024, GENERATIONS = 4, MAX_SEEDS = 64, MISSES_BEFORE_EXHAUSTED = 400 };
 static const double eps_greedy = 0.05;
 
 /* A measured genome. */

@@ -31,6 +31,10 @@ bool autotune_is_strictly_inlineable(const te_op *op);
 /* Data is used again often enough: two inputs, or one under a reduction, do not depend on some data axis longer than 1.
  */
 bool autotune_needs_tiling(const te_op *op);
+/* OP's reads of INPUT leave out some data axis longer than 1: elements are used more than once. */
+bool autotune_is_reused(const te_op *op, const tn_tensor *input);
+/* Every read of INPUT has the last data axis of OP as its last index: a vector of OP reads a row of INPUT. */
+bool autotune_is_read_by_rows(const te_op *op, const tn_tensor *input);
 /* OP reads PRODUCER's element at exactly its own axes, all and in order, and both have the same shape. */
 bool autotune_is_elementwise_read(const te_op *op, const tn_tensor *producer);
 /* Looks through inlined stages: PRODUCER's only consumer, reached by elementwise reads alone, without a reduction of
@@ -54,9 +58,10 @@ typedef struct autotune_hole {
 } autotune_hole;
 
 typedef enum autotune_role {
-  AUTOTUNE_PLAIN,   /* its place, vectorizing and unrolling are chosen */
-  AUTOTUNE_TILED,   /* split by the sketch */
-  AUTOTUNE_CONSUMER /* split like the tiled stage computed inside it */
+  AUTOTUNE_PLAIN,    /* its place, vectorizing and unrolling are chosen */
+  AUTOTUNE_TILED,    /* split by the sketch */
+  AUTOTUNE_CONSUMER, /* split like the tiled stage computed inside it */
+  AUTOTUNE_PACKED    /* a copy of an input's panel, computed inside the consumer's outermost level */
 } autotune_role;
 
 typedef struct autotune_sketch {

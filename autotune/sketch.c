@@ -62,6 +62,15 @@ static bool add_hole(state *st, autotune_hole hole, int iter) {
   return schedule_split(s, hole.stage, iter, hole.n_lengths, ones, true, TN_TAIL_GUARD) == TN_OK;
 }
 
+/* A stage was inserted at AT: what is known of later ones moves along. */
+static void shift_stages(state *st, int at) {
+  uint8_t *roles = st->sketch.roles;
+  memmove(roles + at + 1, roles + at, (size_t)(AUTOTUNE_MAX_STAGES - at - 1));
+  roles[at] = AUTOTUNE_PLAIN;
+  for (int h = 0; h < st->sketch.n_holes; h++) st->sketch.holes[h].stage += st->sketch.holes[h].stage >= at;
+  st->stage += st->stage >= at;
+}
+
 /* ---- inline --------------------------------------------------------------------------------------------------------
  */
 
@@ -91,9 +100,7 @@ static answer wants_cache_write(const state *st) {
 static bool apply_cache_write(work *w, const state *st) {
   state to = branch(st);
   bool ok = to.sketch.base && schedule_cache_write(to.sketch.base, to.stage, "local") == TN_OK;
-  uint8_t *roles = to.sketch.roles;
-  memmove(roles + to.stage + 1, roles + to.stage, (size_t)(AUTOTUNE_MAX_STAGES - to.stage - 1));
-  for (int h = 0; h < to.sketch.n_holes; h++) to.sketch.holes[h].stage += to.sketch.holes[h].stage > st->stage;
+  shift_stages(&to, to.stage + 1);
   return add_state(w, &to, ok);
 }
 
@@ -195,15 +202,43 @@ static bool fuse_at(state *st, int level) {
   return strcmp(stage_of(st)->scope, "local") == 0 || schedule_set_scope(s, st->stage, "local") == TN_OK;
 }
 
-static bool apply_fusion(work *w, const state *st) {
-  bool all = true;
-  for (int i = 0; i < RUNTIME_COUNT(fusion_levels) && (i == 0 || !is_crowded(w)); i++) {
-    state to = branch(st);
-    bool ok = to.sketch.base && fuse_at(&to, fusion_levels[i]);
-    to.stage--;
-    all = add_state(w, &to, ok) && all;
+/* The input worth packing: a placeholder that is used again and read by rows, so that the panel of the consumer's
+ * outermost level becomes contiguous. Returns its stage, -1 when there is none. */
+static int packable_input(const state *st) {
+  const tn_schedule *s = st->sketch.base;
+  const te_op *op = stage_of(st)->op;
+  if (s->n_stages >= AUTOTUNE_MAX_STAGES) return -1;
+  for (int i = 0; i < op->n_inputs; i++) {
+    int stage = schedule_stage_of_tensor(s, op->inputs[i]);
+    if (stage < 0 || !te_is_placeholder(s->stages[stage].op)) continue;
+    if (autotune_is_reused(op, op->inputs[i]) && autotune_is_read_by_rows(op, op->inputs[i])) return stage;
   }
-  return all;
+  return -1;
+}
+
+/* Copies the input's panel inside the consumer's outermost level. */
+static bool pack(state *st, int input) {
+  tn_schedule *s = st->sketch.base;
+  int n_axes = stage_of(st)->op->n_axes, reader = st->stage;
+  if (schedule_cache_read(s, input, "local", 1, &reader) != TN_OK) return false;
+  shift_stages(st, input + 1);
+  st->sketch.roles[input + 1] = AUTOTUNE_PACKED;
+  return schedule_compute_at(s, input + 1, autotune_elementwise_consumer(s, st->stage), n_axes - 1) == TN_OK;
+}
+
+static bool add_fused(work *w, const state *st, int level, int packed) {
+  state to = branch(st);
+  bool ok = to.sketch.base && fuse_at(&to, level) && (packed < 0 || pack(&to, packed));
+  to.stage--;
+  return add_state(w, &to, ok);
+}
+
+static bool apply_fusion(work *w, const state *st) {
+  int input = packable_input(st);
+  bool ok = add_fused(w, st, fusion_levels[0], -1);
+  if (input >= 0 && !is_crowded(w)) ok = add_fused(w, st, fusion_levels[0], input) && ok;
+  if (!is_crowded(w)) ok = add_fused(w, st, fusion_levels[1], -1) && ok;
+  return ok;
 }
 
 /* ---- skip ----------------------------------------------------------------------------------------------------------
@@ -233,13 +268,13 @@ static const rule rules[] = {
 
 /* A rule that a primitive refuses at this stage leaves the stage to the rules after it. */
 static void expand(work *w, state *st) {
-  bool placeholder = te_is_placeholder(stage_of(st)->op);
-  for (int r = 0; r < RUNTIME_COUNT(rules) && !placeholder; r++) {
+  bool settled = te_is_placeholder(stage_of(st)->op) || st->sketch.roles[st->stage] == AUTOTUNE_PACKED;
+  for (int r = 0; r < RUNTIME_COUNT(rules) && !settled; r++) {
     answer a = rules[r].condition(st);
     if (a == PASS) continue;
     if (rules[r].apply(w, st) && (a == APPLY_AND_SKIP || is_crowded(w))) break;
   }
-  if (placeholder) apply_skip(w, st);
+  if (settled) apply_skip(w, st);
   tn_schedule_free(st->sketch.base);
 }
 
