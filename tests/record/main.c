@@ -1,0 +1,6 @@
+/* The test program of records, logs and applying the best. */
+int run_record(void);
+int run_log(void);
+int run_apply(void);
+
+int main(void) { return run_record() + run_log() + run_apply(); }
