@@ -93,11 +93,18 @@ static bool is_constant(const tir_expr *value) {
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
-static void find_alloc(const walk_state *w, feature_store *store) {
+static const alloc_scope *find_alloc(const walk_state *w, const tir_buffer *buffer) {
   const alloc_scope *scope = w->allocs;
-  while (scope && scope->buffer != store->buffer) scope = scope->outer;
-  store->alloc_depth = scope ? scope->depth : 0;
-  store->alloc_outer_prod = scope ? scope->outer_prod : 1;
+  while (scope && scope->buffer != buffer) scope = scope->outer;
+  return scope;
+}
+
+static void find_allocs(const walk_state *w, feature_store *store) {
+  for (int i = 0; i < store->n_touched; ++i) {
+    const alloc_scope *scope = find_alloc(w, store->touched[i].buffer);
+    store->touched[i].alloc_depth = scope ? scope->depth : 0;
+    if (i == 0) store->alloc_outer_prod = scope ? scope->outer_prod : 1;
+  }
 }
 
 static void visit_store(walk_state *w, const tir_stmt *s) {
@@ -115,11 +122,11 @@ static void visit_store(walk_state *w, const tir_stmt *s) {
   store->n_touched = 0;
   store->touched = p->touched + p->n_touched;
   memset(store->math, 0, sizeof store->math);
-  find_alloc(w, store);
   feature_touch(p, w->env, store->buffer, s->u.store.n_index, s->u.store.index, true);
   if (store->n_touched == 0) return; /* no room: the store is left out */
   tir_walk_expr(s->u.store.value, visit_value, w);
   for (int i = 0; i < FEATURE_N_MATH; ++i) store->math[i] = RUNTIME_MAX(store->math[i], 0);
+  find_allocs(w, store);
   feature_touch_finish(p);
   ++p->n_stores;
 }

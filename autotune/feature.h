@@ -76,6 +76,7 @@ typedef struct feature_loop {
 typedef struct feature_touched {
   const tir_buffer *buffer;
   bool is_read, is_written;
+  int alloc_depth;                     /* loops around its ALLOC; 0 for parameters */
   uint64_t used;                       /* bit i: loop i stands in an index */
   double elements[FEATURE_MAX_LOOPS];  /* touched, by level; without loops [0] is one iteration's */
   double stride[FEATURE_MAX_LOOPS];    /* elements one step of loop i moves by, the least over all accesses */
@@ -91,8 +92,7 @@ typedef struct feature_store {
   double math[FEATURE_N_MATH]; /* of one evaluation */
   int n_touched;
   feature_touched *touched; /* [0] is the written buffer */
-  int alloc_depth;          /* loops around the buffer's ALLOC; 0 for parameters */
-  double alloc_outer_prod;
+  double alloc_outer_prod;  /* iterations of the loops around the buffer's ALLOC; 1 for parameters */
   int64_t auto_unroll;
   int guards;
   double guard_prod;

@@ -27,7 +27,7 @@ static void fill_math(row_state *r, int first) {
 
 /* A loop that the buffer's elements do not depend on is a reduction, unless the buffer is made anew inside it. */
 static bool is_spatial(const feature_store *store, int loop) {
-  return loop < store->alloc_depth || store->touched[0].used >> loop & 1;
+  return loop < store->touched[0].alloc_depth || store->touched[0].used >> loop & 1;
 }
 
 typedef enum position { NONE, INNER_SPATIAL, MIDDLE_SPATIAL, OUTER_SPATIAL, INNER_REDUCE, MIDDLE_REDUCE, OUTER_REDUCE, MIXED } position;
@@ -122,13 +122,14 @@ static double iteration_bytes(const row_state *r) {
   return sum;
 }
 
-/* The nearest reuse: a loop that does not move through the buffer, or another store to it under the same loop. */
+/* The nearest reuse: a loop that does not move through the buffer, or another store to it under the same loop. Loops around
+ * the buffer's ALLOC see a new buffer each time: from the innermost of them outwards nothing is used again. */
 static reuse find_reuse(const row_state *r, const feature_touched *touched) {
   const feature_store *store = r->store;
   double iterations = 1;
   for (int i = store->depth - 1; i >= 0; --i) {
     const feature_loop *loop = &store->loops[i];
-    if (!(touched->used >> i & 1)) {
+    if (i >= touched->alloc_depth && !(touched->used >> i & 1)) {
       double bytes = i == store->depth - 1 ? iteration_bytes(r) : r->program->loop_bytes[store->loops[i + 1].id];
       return (reuse){LOOP_REUSE, iterations, bytes, loop->extent};
     }
@@ -139,6 +140,7 @@ static reuse find_reuse(const row_state *r, const feature_touched *touched) {
       double bytes = r->program->loop_bytes[loop->id];
       return (reuse){SERIAL_REUSE, least / loop->extent, bytes / loop->extent, n - 1};
     }
+    if (i < touched->alloc_depth) break;
   }
   return (reuse){NO_REUSE, 0, 0, 0};
 }
