@@ -1,0 +1,270 @@
+/* check.c: well-formedness of loop IR, run between the passes. Every invariant has a name, which stands in the message
+ * together with the offending expression or name. */
+#include "tir/internal.h"
+
+enum { MAX_DEPTH = 1000 };
+
+/* What is in scope: variables and buffers, innermost first. */
+typedef struct scope {
+  const struct scope *outer;
+  const void *what;
+} scope;
+
+typedef struct checker {
+  tn_context *ctx;
+  const tir_func *f;
+  const scope *vars, *buffers;
+  tir_memo *seen; /* nodes already checked in this expression */
+  int depth;
+  bool failed;
+} checker;
+
+static bool in_scope(const scope *s, const void *what) {
+  for (; s != NULL; s = s->outer) {
+    if (s->what == what) return true;
+  }
+  return false;
+}
+
+/* Always false. */
+static bool broken(checker *c, const char *invariant, const char *what) {
+  if (!c->failed) {
+    runtime_fail(c->ctx, TN_ERROR_INTERNAL, "loop IR of \"%s\" breaks the invariant %s: %s", c->f->name, invariant, what);
+  }
+  c->failed = true;
+  return false;
+}
+
+static bool broken_expr(checker *c, const char *invariant, const tir_expr *e) {
+  runtime_str text = {0};
+  runtime_str_addf(&text, "%s node ", tir_op_table[e->op].name);
+  bool whole = e->n_args > 0;
+  for (int i = 0; i < e->n_args; i++) whole = whole && e->arg[i] != NULL;
+  bool prints = whole && e->op != TIR_READ && e->op != TIR_REDUCE && e->n_args >= tir_op_table[e->op].n_args;
+  if (prints) tir_print_expr(&text, e);
+  broken(c, invariant, text.data != NULL ? text.data : "?");
+  runtime_str_free(&text);
+  return false;
+}
+
+static bool is_index(const tir_expr *e) { return !tn_dtype_is_float(e->dtype) && e->dtype != TN_BOOL; }
+
+/* ---- expressions ------------------------------------------------------------------------------------------------- */
+
+static bool check_expr(checker *c, const tir_expr *e);
+
+static bool check_leaf(checker *c, const tir_expr *e) {
+  if (e->lanes != 1) return broken_expr(c, "leaf-lanes", e);
+  if (e->op == TIR_VAR) {
+    if (e->u.var == NULL || e->dtype != e->u.var->dtype) return broken_expr(c, "variable-dtype", e);
+    return in_scope(c->vars, e->u.var) || broken(c, "variable-in-scope", e->u.var->name);
+  }
+  bool is_float = tn_dtype_is_float(e->dtype);
+  if (is_float != (e->op == TIR_FLOAT)) return broken_expr(c, "constant-dtype", e);
+  if (is_float) return e->dtype != TN_F32 || e->u.f != e->u.f || (double)(float)e->u.f == e->u.f || broken_expr(c, "constant-range", e);
+  return tir_wrap(e->dtype, e->u.i) == e->u.i || broken_expr(c, "constant-range", e);
+}
+
+static bool check_access(checker *c, const tir_buffer *buffer, int n, const tir_expr *const *index, int lanes,
+                         const tir_expr *predicate) {
+  if (!in_scope(c->buffers, buffer)) return broken(c, "buffer-in-scope", buffer->name);
+  if (n != buffer->ndim) return broken(c, "access-rank", buffer->name);
+  for (int i = 0; i < n; i++) {
+    if (!is_index(index[i])) return broken_expr(c, "index-dtype", index[i]);
+    if (index[i]->lanes != lanes) return broken_expr(c, "index-lanes", index[i]);
+  }
+  if (predicate == NULL) return true;
+  if (predicate->dtype != TN_BOOL) return broken_expr(c, "predicate-dtype", predicate);
+  return predicate->lanes == lanes || broken_expr(c, "predicate-lanes", predicate);
+}
+
+static bool check_select(checker *c, const tir_expr *e) {
+  if (e->arg[0]->dtype != TN_BOOL) return broken_expr(c, "select-condition", e);
+  if (e->arg[1]->dtype != e->dtype || e->arg[2]->dtype != e->dtype) return broken_expr(c, "operand-dtypes", e);
+  return true;
+}
+
+static bool check_vector_node(checker *c, const tir_expr *e) {
+  if (e->lanes < 2 || e->arg[0]->lanes != 1) return broken_expr(c, "vector-lanes", e);
+  if (e->arg[0]->dtype != e->dtype) return broken_expr(c, "operand-dtypes", e);
+  if (e->op == TIR_RAMP && !is_index(e)) return broken_expr(c, "ramp-dtype", e);
+  return true;
+}
+
+static bool check_operands(checker *c, const tir_expr *e) {
+  char kind = tir_op_table[e->op].op_class;
+  const tir_expr *a = e->arg[0], *b = e->n_args > 1 ? e->arg[1] : a;
+  if (a->dtype != b->dtype) return broken_expr(c, "operand-dtypes", e);
+  if (kind == 'C' || kind == 'B') {
+    if (e->dtype != TN_BOOL) return broken_expr(c, "boolean-result", e);
+    return kind == 'C' || a->dtype == TN_BOOL || broken_expr(c, "boolean-operands", e);
+  }
+  if (a->dtype != e->dtype) return broken_expr(c, "operand-dtypes", e);
+  bool is_float = tn_dtype_is_float(e->dtype);
+  if (kind == 'M' && !is_float) return broken_expr(c, "float-function", e);
+  if (e->op == TIR_DIV && !is_float) return broken_expr(c, "float-division", e);
+  bool floors = e->op == TIR_FLOORDIV || e->op == TIR_FLOORMOD;
+  return !floors || !is_float || broken_expr(c, "integer-division", e);
+}
+
+static bool check_node(checker *c, const tir_expr *e) {
+  switch ((int)e->op) {
+    case TIR_READ:
+    case TIR_REDUCE: return broken_expr(c, "no-te-nodes", e);
+    case TIR_LOAD:
+      if (e->dtype != e->u.buffer->dtype) return broken(c, "load-dtype", e->u.buffer->name);
+      return check_access(c, e->u.buffer, tir_n_index(e), e->arg, e->lanes, tir_predicate(e));
+    case TIR_RAMP:
+    case TIR_BROADCAST: return check_vector_node(c, e);
+    default: break;
+  }
+  for (int i = 0; i < e->n_args; i++) {
+    if (e->arg[i]->lanes != e->lanes) return broken_expr(c, "operand-lanes", e);
+  }
+  if (e->op == TIR_CAST) return true;
+  return e->op == TIR_SELECT ? check_select(c, e) : check_operands(c, e);
+}
+
+static bool check_args(checker *c, const tir_expr *e) {
+  int wanted = tir_op_table[e->op].n_args;
+  if (wanted >= 0 && e->n_args != wanted) return broken_expr(c, "argument-count", e);
+  c->depth++;
+  for (int i = 0; i < e->n_args; i++) {
+    if (e->arg[i] == NULL) return broken_expr(c, "argument-present", e);
+    if (!check_expr(c, e->arg[i])) return false;
+  }
+  c->depth--;
+  return true;
+}
+
+static bool check_expr(checker *c, const tir_expr *e) {
+  if (e->op >= TIR_OP_COUNT) return broken(c, "known-operator", "a number outside the table");
+  if (e->dtype >= TN_DTYPE_COUNT) return broken_expr(c, "known-dtype", e);
+  if (c->depth > MAX_DEPTH) return broken(c, "expression-depth", tir_op_table[e->op].name);
+  if (tir_op_table[e->op].op_class == 'L') return check_leaf(c, e);
+  if (!tir_memo_add(c->seen, e)) return true;
+  return check_args(c, e) && check_node(c, e);
+}
+
+static bool check_root(checker *c, const tir_expr *e, const char *place) {
+  if (e == NULL) return broken(c, "expression-present", place);
+  tir_memo seen;
+  tir_memo_init(&seen);
+  c->seen = &seen;
+  c->depth = 0;
+  bool good = check_expr(c, e);
+  tir_memo_free(&seen);
+  return good;
+}
+
+/* ---- statements -------------------------------------------------------------------------------------------------- */
+
+static bool check_stmt(checker *c, const tir_stmt *s);
+
+static bool check_for(checker *c, const tir_stmt *s) {
+  const tir_var *var = s->u.loop.var;
+  const tir_expr *bounds[2] = {s->u.loop.min, s->u.loop.extent};
+  if (var == NULL) return broken(c, "loop-variable", "a loop has none");
+  for (int i = 0; i < 2; i++) {
+    if (!check_root(c, bounds[i], var->name)) return false;
+    if (bounds[i]->dtype != var->dtype || bounds[i]->lanes != 1) return broken(c, "loop-bounds", var->name);
+  }
+  if (var->dtype != c->f->index_dtype) return broken(c, "loop-variable-dtype", var->name);
+  if (in_scope(c->vars, var)) return broken(c, "variable-bound-once", var->name);
+  scope inner = {c->vars, var};
+  c->vars = &inner;
+  bool good = check_stmt(c, s->u.loop.body);
+  c->vars = inner.outer;
+  return good;
+}
+
+static bool check_store(checker *c, const tir_stmt *s) {
+  const tir_buffer *buffer = s->u.store.buffer;
+  if (buffer == NULL) return broken(c, "store-buffer", "a store has none");
+  for (int i = 0; i < s->u.store.n_index; i++) {
+    if (!check_root(c, s->u.store.index[i], buffer->name)) return false;
+  }
+  if (!check_root(c, s->u.store.value, buffer->name)) return false;
+  if (s->u.store.predicate != NULL && !check_root(c, s->u.store.predicate, buffer->name)) return false;
+  if (buffer->is_input) return broken(c, "inputs-are-not-stored-to", buffer->name);
+  if (s->u.store.value->dtype != buffer->dtype) return broken(c, "store-dtype", buffer->name);
+  return check_access(c, buffer, s->u.store.n_index, s->u.store.index, s->u.store.value->lanes, s->u.store.predicate);
+}
+
+static bool check_branch(checker *c, const tir_stmt *s) {
+  const tir_expr *cond = s->u.branch.cond;
+  if (!check_root(c, cond, "a condition")) return false;
+  if (cond->dtype != TN_BOOL || cond->lanes != 1) return broken_expr(c, "branch-condition", cond);
+  if (!check_stmt(c, s->u.branch.then_body)) return false;
+  return s->u.branch.else_body == NULL || check_stmt(c, s->u.branch.else_body);
+}
+
+static bool check_shape(checker *c, const tir_buffer *buffer) {
+  if (buffer->ndim < 0 || buffer->ndim > TN_MAX_RANK) return broken(c, "buffer-rank", buffer->name);
+  for (int i = 0; i < buffer->ndim; i++) {
+    if (buffer->shape[i] <= 0) return broken(c, "buffer-shape", buffer->name);
+  }
+  return true;
+}
+
+static bool check_alloc(checker *c, const tir_stmt *s) {
+  const tir_buffer *buffer = s->u.alloc.buffer;
+  if (buffer == NULL) return broken(c, "allocation-buffer", "an allocation has none");
+  if (buffer->is_param) return broken(c, "parameters-are-not-allocated", buffer->name);
+  if (in_scope(c->buffers, buffer)) return broken(c, "buffer-allocated-once", buffer->name);
+  if (!check_shape(c, buffer)) return false;
+  scope inner = {c->buffers, buffer};
+  c->buffers = &inner;
+  bool good = check_stmt(c, s->u.alloc.body);
+  c->buffers = inner.outer;
+  return good;
+}
+
+static bool check_seq(checker *c, const tir_stmt *s) {
+  for (int i = 0; i < s->u.seq.n; i++) {
+    const tir_stmt *part = s->u.seq.stmts[i];
+    if (part != NULL && (part->kind == TIR_SEQ || part->kind == TIR_NOP)) return broken(c, "flat-sequence", "a nested one");
+    if (!check_stmt(c, part)) return false;
+  }
+  return s->u.seq.n > 1 || broken(c, "flat-sequence", "one of fewer than two statements");
+}
+
+static bool check_stmt(checker *c, const tir_stmt *s) {
+  if (s == NULL) return broken(c, "statement-present", "a body is missing");
+  switch (s->kind) {
+    case TIR_FOR: return check_for(c, s);
+    case TIR_STORE: return check_store(c, s);
+    case TIR_IF: return check_branch(c, s);
+    case TIR_ALLOC: return check_alloc(c, s);
+    case TIR_SEQ: return check_seq(c, s);
+    case TIR_ATTR: return s->u.attr.key != NULL ? check_stmt(c, s->u.attr.body) : broken(c, "attribute-key", "none");
+    case TIR_NOP: return true;
+  }
+  return broken(c, "known-statement", "a number outside the enum");
+}
+
+static bool check_params(checker *c, scope *params) {
+  for (int i = 0; i < c->f->n_params; i++) {
+    const tir_buffer *buffer = c->f->params[i];
+    if (!buffer->is_param) return broken(c, "parameter-flag", buffer->name);
+    if (buffer->is_input != (i < c->f->n_inputs)) return broken(c, "inputs-come-first", buffer->name);
+    if (in_scope(c->buffers, buffer)) return broken(c, "parameter-once", buffer->name);
+    if (!check_shape(c, buffer)) return false;
+    params[i] = (scope){c->buffers, buffer};
+    c->buffers = &params[i];
+  }
+  return true;
+}
+
+tn_status tir_check(tn_context *ctx, const tir_func *f) {
+  checker c = {.ctx = ctx, .f = f};
+  scope *params = calloc((size_t)f->n_params + 1, sizeof *params);
+  if (params == NULL) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while checking \"%s\"", f->name);
+  if (f->index_dtype != TN_I32 && f->index_dtype != TN_I64) {
+    broken(&c, "index-dtype-of-function", "neither i32 nor i64");
+  } else if (check_params(&c, params)) {
+    check_stmt(&c, f->body);
+  }
+  free(params);
+  return c.failed ? TN_ERROR_INTERNAL : TN_OK;
+}

@@ -1,0 +1,129 @@
+/* pass_flatten.c: buffers of any rank become one-dimensional, their indices row-major offsets. */
+#include <inttypes.h>
+
+#include "tir/passes.h"
+
+typedef struct state {
+  tir_pass_context *p;
+  tn_dtype index_dtype;
+  const tir_env *env;
+  tir_memo *flat; /* buffer -> its flat form */
+} state;
+
+/* Number of elements; false when int64 does not hold it. */
+static bool count_elements(const tir_buffer *buffer, int64_t *n) {
+  *n = 1;
+  for (int i = 0; i < buffer->ndim; i++) {
+    if (__builtin_mul_overflow(*n, buffer->shape[i], n)) return false;
+  }
+  return true;
+}
+
+/* NULL: too large for the index type, or no memory; said in the context. */
+static const tir_buffer *flat_buffer(state *at, const tir_buffer *buffer) {
+  if (buffer->ndim == 1) return buffer;
+  const tir_buffer *done = tir_memo_get(at->flat, buffer);
+  if (done != NULL) return done;
+  int64_t n;
+  if (!count_elements(buffer, &n) || n - 1 > tir_dtype_range(at->index_dtype).hi) {
+    runtime_fail(at->p->ctx, TN_ERROR_LOWER, "buffer \"%s\" has more elements than %s can index", buffer->name,
+                 tn_dtype_name(at->index_dtype));
+    return NULL;
+  }
+  tir_buffer *flat = runtime_copy(at->p->arena, buffer, sizeof *buffer);
+  if (flat == NULL) return NULL;
+  flat->ndim = 1;
+  memset(flat->shape, 0, sizeof flat->shape);
+  flat->shape[0] = n;
+  tir_memo_put(at->flat, buffer, flat);
+  return flat;
+}
+
+/* The offset of an element. */
+static const tir_expr *flat_index(state *at, const tir_buffer *buffer, const tir_expr *const *index) {
+  runtime_arena *arena = at->p->arena;
+  const tir_expr *offset = tir_int(arena, at->index_dtype, 0);
+  int64_t stride = 1;
+  for (int i = buffer->ndim - 1; i >= 0; i--) {
+    const tir_expr *at_dim = tir_cast(arena, at->index_dtype, index[i]);
+    const tir_expr *term = tir_binary(arena, TIR_MUL, at_dim, tir_int(arena, at->index_dtype, stride));
+    offset = tir_binary(arena, TIR_ADD, term, offset); /* outer dimensions' terms first */
+    stride *= buffer->shape[i];
+  }
+  return tir_simplify(arena, at->env, offset);
+}
+
+static const tir_expr *flatten_load(void *user, const tir_expr *e) {
+  state *at = user;
+  if (e->op != TIR_LOAD || e->u.buffer->ndim == 1) return e;
+  const tir_buffer *flat = flat_buffer(at, e->u.buffer);
+  const tir_expr *index = flat != NULL ? flat_index(at, e->u.buffer, e->arg) : NULL;
+  return index == NULL ? NULL : tir_load(at->p->arena, flat, 1, &index, tir_predicate(e));
+}
+
+static const tir_expr *flatten_expr(void *user, const tir_expr *e) {
+  state *at = user;
+  tir_rewriter rewriter = {at->p->arena, NULL, flatten_load, at};
+  return tir_rewrite_expr(&rewriter, e);
+}
+
+static const tir_stmt *flatten_store(state *at, const tir_stmt *s) {
+  s = tir_map_exprs(at->p->arena, s, flatten_expr, at);
+  if (s == NULL || s->u.store.buffer->ndim == 1) return s;
+  const tir_buffer *flat = flat_buffer(at, s->u.store.buffer);
+  const tir_expr *index = flat != NULL ? flat_index(at, s->u.store.buffer, s->u.store.index) : NULL;
+  return index == NULL ? NULL : tir_store(at->p->arena, flat, 1, &index, s->u.store.value, s->u.store.predicate);
+}
+
+static const tir_stmt *flatten(void *user, const tir_stmt *s);
+
+static const tir_stmt *flatten_around(state *at, const tir_stmt *s) {
+  state inner = *at;
+  tir_env env;
+  s = tir_map_exprs(at->p->arena, s, flatten_expr, at);
+  if (s == NULL) return NULL;
+  if (s->kind == TIR_FOR) {
+    env = tir_env_loop(at->env, s);
+    inner.env = &env;
+  } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
+    env = tir_env_cond(at->env, s->u.branch.cond);
+    inner.env = &env;
+  }
+  return tir_map_children(at->p->arena, s, flatten, &inner);
+}
+
+static const tir_stmt *flatten(void *user, const tir_stmt *s) {
+  state *at = user;
+  if (s->kind == TIR_STORE) return flatten_store(at, s);
+  if (s->kind != TIR_ALLOC) return flatten_around(at, s);
+  const tir_buffer *flat = flat_buffer(at, s->u.alloc.buffer);
+  const tir_stmt *body = flat != NULL ? flatten(at, s->u.alloc.body) : NULL;
+  if (body == NULL) return NULL;
+  return flat == s->u.alloc.buffer ? tir_with_body(at->p->arena, s, body) : tir_alloc(at->p->arena, flat, body);
+}
+
+static tir_func *flatten_func(state *at, tir_func *f) {
+  tir_func *copy = runtime_copy(at->p->arena, f, sizeof *f);
+  const tir_buffer **params = RUNTIME_NEW_ARRAY(at->p->arena, const tir_buffer *, f->n_params + 1);
+  if (copy == NULL || params == NULL) return NULL;
+  for (int i = 0; i < f->n_params; i++) {
+    if ((params[i] = flat_buffer(at, f->params[i])) == NULL) return NULL;
+  }
+  copy->params = params;
+  copy->body = flatten(at, f->body);
+  return copy->body != NULL ? copy : NULL;
+}
+
+/* Requires: guard_loads has run. Establishes: every buffer has one dimension (parameters too); indices are simplified.
+ * Breaks: nothing. Fails where a buffer has more elements than the index type can count. */
+tir_func *tir_pass_flatten(tir_pass_context *p, tir_func *f) {
+  tir_memo flat;
+  tir_memo_init(&flat);
+  state at = {.p = p, .index_dtype = f->index_dtype, .flat = &flat};
+  tir_func *result = flatten_func(&at, f);
+  tir_memo_free(&flat);
+  if (result == NULL && tn_context_status(p->ctx) == TN_OK) return tir_func_with_body(p, f, NULL);
+  return result != NULL && result->body == f->body && memcmp(result->params, f->params, sizeof *f->params * (size_t)f->n_params) == 0
+             ? f
+             : result;
+}

@@ -1,0 +1,128 @@
+/* pass_hoist_guards.c: moves conditions out of loops whose variable they do not use, as far as they guard everything there:
+ *   for j { if (i < 10 && j < 5) S }   becomes   if (i < 10) { for j { if (j < 5) S } }  */
+#include "tir/passes.h"
+
+/* A statement taken apart into the conditions that guard all of it and the rest. */
+typedef struct guarded {
+  tir_conds conds;
+  const tir_stmt *rest;
+  const tir_stmt *whole; /* the statement both make, where it is at hand; else NULL */
+} guarded;
+
+static guarded hoist(runtime_arena *arena, const tir_stmt *s);
+
+static guarded unguarded(const tir_stmt *s) { return (guarded){.rest = s, .whole = s}; }
+
+static const tir_stmt *put_together(runtime_arena *arena, const guarded *g) {
+  if (g->rest == NULL) return NULL;
+  return g->whole != NULL ? g->whole : tir_conds_guard(arena, &g->conds, g->rest);
+}
+
+static const tir_stmt *hoist_inside(runtime_arena *arena, const tir_stmt *s) {
+  guarded g = hoist(arena, s);
+  return put_together(arena, &g);
+}
+
+static const tir_stmt *hoist_child(void *user, const tir_stmt *s) { return hoist_inside(user, s); }
+
+/* Conditions that read memory stay where they are. */
+static guarded hoist_if(runtime_arena *arena, const tir_stmt *s) {
+  guarded g = {.conds.n = 0};
+  bool movable = s->u.branch.else_body == NULL && !tir_reads_memory(s->u.branch.cond);
+  if (!movable || !tir_conds_add(&g.conds, s->u.branch.cond)) {
+    return unguarded(tir_map_children(arena, s, hoist_child, arena));
+  }
+  guarded inner = hoist(arena, s->u.branch.then_body);
+  if (inner.rest == NULL) return inner;
+  g.rest = inner.rest;
+  for (int i = 0; i < inner.conds.n; i++) {
+    if (tir_conds_add(&g.conds, inner.conds.item[i])) continue;
+    g.conds.n = 0;
+    return unguarded(tir_if_with(arena, s, s->u.branch.cond, put_together(arena, &inner), NULL));
+  }
+  if (inner.conds.n == 0 && inner.rest == s->u.branch.then_body) g.whole = s;
+  return g;
+}
+
+static guarded hoist_for(runtime_arena *arena, const tir_stmt *s) {
+  guarded inner = hoist(arena, s->u.loop.body), kept = {.rest = inner.rest}, g = {.rest = NULL};
+  if (inner.rest == NULL) return inner;
+  for (int i = 0; i < inner.conds.n; i++) {
+    const tir_expr *cond = inner.conds.item[i];
+    tir_conds_add(tir_uses_var(cond, s->u.loop.var) ? &kept.conds : &g.conds, cond);
+  }
+  if (g.conds.n == 0) kept.whole = inner.whole;
+  g.rest = tir_with_body(arena, s, put_together(arena, &kept));
+  if (g.conds.n == 0) g.whole = g.rest;
+  return g;
+}
+
+static bool has_cond(const tir_conds *conds, const tir_expr *cond) {
+  for (int i = 0; i < conds->n; i++) {
+    if (tir_equal(conds->item[i], cond)) return true;
+  }
+  return false;
+}
+
+/* What G is without the conditions in COMMON. */
+static const tir_stmt *without(runtime_arena *arena, const guarded *g, const tir_conds *common) {
+  if (common->n == 0) return put_together(arena, g);
+  guarded left = {.rest = g->rest};
+  for (int i = 0; i < g->conds.n; i++) {
+    if (!has_cond(common, g->conds.item[i])) tir_conds_add(&left.conds, g->conds.item[i]);
+  }
+  return put_together(arena, &left);
+}
+
+/* The conditions that guard every statement of the sequence. */
+static guarded hoist_seq(runtime_arena *arena, const tir_stmt *s) {
+  int n = s->u.seq.n;
+  guarded *parts = RUNTIME_NEW_ARRAY(arena, guarded, n), g = {.rest = NULL};
+  const tir_stmt **stmts = RUNTIME_NEW_ARRAY(arena, const tir_stmt *, n);
+  if (parts == NULL || stmts == NULL) return g;
+  for (int i = 0; i < n; i++) {
+    parts[i] = hoist(arena, s->u.seq.stmts[i]);
+    if (parts[i].rest == NULL) return g;
+  }
+  for (int c = 0; c < parts[0].conds.n; c++) {
+    int holders = 0;
+    while (holders < n && has_cond(&parts[holders].conds, parts[0].conds.item[c])) holders++;
+    if (holders == n) tir_conds_add(&g.conds, parts[0].conds.item[c]);
+  }
+  bool same = g.conds.n == 0;
+  for (int i = 0; i < n; i++) {
+    stmts[i] = without(arena, &parts[i], &g.conds);
+    same = same && stmts[i] == s->u.seq.stmts[i];
+  }
+  g.rest = same ? s : tir_seq(arena, n, stmts);
+  if (g.conds.n == 0) g.whole = g.rest;
+  return g;
+}
+
+/* Allocations and attributes do not matter to a condition. */
+static guarded hoist_around(runtime_arena *arena, const tir_stmt *s) {
+  guarded g = hoist(arena, tir_body(s));
+  if (g.rest == NULL) return g;
+  g.rest = tir_with_body(arena, s, g.rest);
+  g.whole = g.conds.n == 0 ? g.rest : NULL;
+  return g;
+}
+
+static guarded hoist(runtime_arena *arena, const tir_stmt *s) {
+  switch (s->kind) {
+    case TIR_IF: return hoist_if(arena, s);
+    case TIR_FOR: return hoist_for(arena, s);
+    case TIR_SEQ: return hoist_seq(arena, s);
+    case TIR_ALLOC:
+    case TIR_ATTR: return hoist_around(arena, s);
+    case TIR_STORE:
+    case TIR_NOP: break;
+  }
+  return unguarded(s);
+}
+
+/* Requires: nothing; finds more after simplify. Establishes: a condition without loads stands outside every loop that it
+ * guards entirely and whose variable it does not use. Breaks: nothing. */
+tir_func *tir_pass_hoist_guards(tir_pass_context *p, tir_func *f) {
+  return tir_func_with_body(p, f, hoist_inside(p->arena, f->body));
+}

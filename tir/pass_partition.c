@@ -1,0 +1,155 @@
+/* pass_partition.c: splits a loop that was asked to be peeled into the longest first part in which the conditions on its
+ * variable are provably true, and the rest:
+ *   for (o, 0, 52) { for (i, 0, 20) { if (o*20 + i < 1024) S } }
+ * becomes  for (o, 0, 51) { for (i, 0, 20) S }  and  for (i, 0, 4) S with o = 51 (after simplify and tighten_loops). */
+#include "tir/passes.h"
+
+typedef struct state {
+  tir_pass_context *p;
+  const tir_env *env;
+  int64_t stores; /* in the function now; growth is capped */
+} state;
+
+/* ---- how far the conditions hold ---------------------------------------------------------------------------------- */
+
+typedef struct question {
+  runtime_arena *arena;
+  const tir_var *var;
+  const tir_env *env;
+  bool any; /* a condition on the variable was met */
+} question;
+
+static bool holds_throughout(question *q, const tir_stmt *s);
+
+static bool holds_under(question *q, tir_env env, const tir_stmt *s) {
+  const tir_env *outer = q->env;
+  q->env = &env;
+  bool holds = holds_throughout(q, s);
+  q->env = outer;
+  return holds;
+}
+
+static bool branch_holds(question *q, const tir_stmt *s) {
+  tir_conds conds = {0};
+  if (!tir_conds_add(&conds, s->u.branch.cond)) return false;
+  for (int i = 0; i < conds.n; i++) {
+    if (!tir_uses_var(conds.item[i], q->var)) continue;
+    q->any = true;
+    if (!tir_prove(q->arena, q->env, conds.item[i])) return false;
+  }
+  if (s->u.branch.else_body != NULL) {
+    tir_env otherwise = tir_env_cond(q->env, tir_unary(q->arena, TIR_NOT, s->u.branch.cond));
+    if (otherwise.cond == NULL || !holds_under(q, otherwise, s->u.branch.else_body)) return false;
+  }
+  return holds_under(q, tir_env_cond(q->env, s->u.branch.cond), s->u.branch.then_body);
+}
+
+static bool holds_throughout(question *q, const tir_stmt *s) {
+  switch (s->kind) {
+    case TIR_IF: return branch_holds(q, s);
+    case TIR_FOR: return holds_under(q, tir_env_loop(q->env, s), s->u.loop.body);
+    case TIR_SEQ:
+      for (int i = 0; i < s->u.seq.n; i++) {
+        if (!holds_throughout(q, s->u.seq.stmts[i])) return false;
+      }
+      return true;
+    case TIR_ALLOC:
+    case TIR_ATTR: return holds_throughout(q, tir_body(s));
+    case TIR_STORE:
+    case TIR_NOP: break;
+  }
+  return true;
+}
+
+static bool holds_for(state *at, const tir_stmt *s, int64_t min, int64_t n, bool *any) {
+  question q = {at->p->arena, s->u.loop.var, at->env, false};
+  tir_env env = {.outer = at->env, .var = s->u.loop.var, .range = {min, min + n - 1}};
+  bool holds = holds_under(&q, env, s->u.loop.body);
+  if (any != NULL) *any = q.any;
+  return holds;
+}
+
+/* The most first iterations for which all conditions hold. */
+static int64_t longest_part(state *at, const tir_stmt *s, int64_t min, int64_t extent) {
+  bool any = false;
+  if (holds_for(at, s, min, extent, &any) || !any) return extent;
+  int64_t good = 0, bad = extent;
+  if (extent > 1 && holds_for(at, s, min, extent - 1, NULL)) return extent - 1;
+  while (bad - good > 1) {
+    int64_t middle = good + (bad - good) / 2;
+    if (holds_for(at, s, min, middle, NULL)) {
+      good = middle;
+    } else {
+      bad = middle;
+    }
+  }
+  return good;
+}
+
+/* ---- splitting ---------------------------------------------------------------------------------------------------- */
+
+static const tir_stmt *partition(void *user, const tir_stmt *s);
+
+static const tir_stmt *partition_under(state *at, tir_env env, const tir_stmt *s) {
+  state inner = *at;
+  inner.env = &env;
+  s = partition(&inner, s);
+  at->stores = inner.stores;
+  return s;
+}
+
+/* N iterations of the loop from MIN, no longer to be peeled. */
+static const tir_stmt *part_of(state *at, const tir_stmt *s, int64_t min, int64_t n, tir_loop_kind kind) {
+  runtime_arena *arena = at->p->arena;
+  tn_dtype dtype = s->u.loop.var->dtype;
+  tir_env env = {.outer = at->env, .var = s->u.loop.var, .range = {min, min + n - 1}};
+  return tir_for(arena, s->u.loop.var, tir_int(arena, dtype, min), tir_int(arena, dtype, n), kind,
+                 partition_under(at, env, s->u.loop.body));
+}
+
+static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
+  runtime_arena *arena = at->p->arena;
+  int64_t min, extent, n, growth;
+  if (s->u.loop.kind != TIR_VECTORIZED && tir_const_loop(s, &min, &extent) && extent > 1) {
+    n = longest_part(at, s, min, extent);
+    growth = tir_count_stores(s->u.loop.body);
+    if (n > 0 && n < extent && at->stores + growth <= at->p->options.max_unrolled_body) {
+      at->stores += growth;
+      tir_loop_kind rest_kind = extent - n == 1 ? TIR_SERIAL : s->u.loop.kind;
+      const tir_stmt *main_part = part_of(at, s, min, n, s->u.loop.kind);
+      const tir_stmt *parts[2] = {main_part, part_of(at, s, min + n, extent - n, rest_kind)};
+      return tir_seq(arena, 2, parts);
+    }
+  }
+  const tir_stmt *body = partition_under(at, tir_env_loop(at->env, s), s->u.loop.body);
+  return tir_for(arena, s->u.loop.var, s->u.loop.min, s->u.loop.extent, s->u.loop.kind, body);
+}
+
+static const tir_stmt *partition(void *user, const tir_stmt *s) {
+  state *at = user;
+  if (s->kind == TIR_FOR) {
+    if (s->u.loop.peel) return partition_for(at, s);
+    const tir_stmt *body = partition_under(at, tir_env_loop(at->env, s), s->u.loop.body);
+    return tir_for_with(at->p->arena, s, s->u.loop.min, s->u.loop.extent, body);
+  }
+  if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
+    const tir_stmt *body = partition_under(at, tir_env_cond(at->env, s->u.branch.cond), s->u.branch.then_body);
+    return tir_if_with(at->p->arena, s, s->u.branch.cond, body, NULL);
+  }
+  return tir_map_children(at->p->arena, s, partition, at);
+}
+
+static tir_walk find_peel(void *user, const tir_stmt *s) {
+  (void)user;
+  return s->kind == TIR_FOR && s->u.loop.peel ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* Requires: simplify, hoist_guards. Establishes: no loop is marked for peeling; the main parts' conditions on the peeled
+ * variable are provable. Breaks: provable conditions and loops of one iteration appear (simplify removes them); a variable
+ * and an allocation may stand on two paths side by side. */
+tir_func *tir_pass_partition(tir_pass_context *p, tir_func *f) {
+  tir_visitor visitor = {.stmt = find_peel};
+  if (tir_walk_stmt(f->body, &visitor)) return f;
+  state at = {.p = p, .stores = tir_count_stores(f->body)};
+  return tir_func_with_body(p, f, partition(&at, f->body));
+}

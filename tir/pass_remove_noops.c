@@ -1,0 +1,47 @@
+/* pass_remove_noops.c: removes what has no effect: stores of an element to itself, allocations that nobody reads with the
+ * stores to them, and statements around nothing. */
+#include "tir/passes.h"
+
+typedef struct state {
+  runtime_arena *arena;
+  tir_memo *read; /* buffers that are loaded from */
+} state;
+
+static tir_walk note_load(void *user, const tir_expr *e) {
+  state *at = user;
+  if (e->op == TIR_LOAD) tir_memo_add(at->read, e->u.buffer);
+  return TIR_WALK_ON;
+}
+
+static bool stores_itself(const tir_stmt *s) {
+  const tir_expr *value = s->u.store.value;
+  if (value->op != TIR_LOAD || value->u.buffer != s->u.store.buffer || value->has_predicate) return false;
+  for (int i = 0; i < s->u.store.n_index; i++) {
+    if (!tir_equal(value->arg[i], s->u.store.index[i])) return false;
+  }
+  return true;
+}
+
+static const tir_stmt *clean(void *user, const tir_stmt *s) {
+  state *at = user;
+  if (s->kind == TIR_STORE) {
+    bool unread = !s->u.store.buffer->is_param && tir_memo_get(at->read, s->u.store.buffer) == NULL;
+    return unread || stores_itself(s) ? tir_nop(at->arena) : s;
+  }
+  s = tir_map_children(at->arena, s, clean, at);
+  if (s != NULL && s->kind == TIR_ALLOC && tir_memo_get(at->read, s->u.alloc.buffer) == NULL) return s->u.alloc.body;
+  return tir_drop_empty(at->arena, s);
+}
+
+/* Requires: nothing. Establishes: no empty loop, branch or allocation, no self-store, no allocation without a load (one
+ * round: what only fed a removed store stays until the next). Breaks: nothing. */
+tir_func *tir_pass_remove_noops(tir_pass_context *p, tir_func *f) {
+  tir_memo read;
+  tir_memo_init(&read);
+  state at = {p->arena, &read};
+  tir_visitor visitor = {.expr = note_load, .user = &at};
+  tir_walk_stmt(f->body, &visitor);
+  const tir_stmt *body = clean(&at, f->body);
+  tir_memo_free(&read);
+  return tir_func_with_body(p, f, body);
+}

@@ -1,0 +1,51 @@
+/* passes.h: what the passes share. Each pass is one file with one exported function; pipeline.c lists them. */
+#ifndef TENON_TIR_PASSES_H
+#define TENON_TIR_PASSES_H
+
+#include "tir/internal.h"
+
+tir_func *tir_pass_loop_kinds(tir_pass_context *p, tir_func *f);
+tir_func *tir_pass_guard_loads(tir_pass_context *p, tir_func *f);
+tir_func *tir_pass_simplify(tir_pass_context *p, tir_func *f);
+tir_func *tir_pass_hoist_guards(tir_pass_context *p, tir_func *f);
+tir_func *tir_pass_tighten_loops(tir_pass_context *p, tir_func *f);
+tir_func *tir_pass_partition(tir_pass_context *p, tir_func *f);
+tir_func *tir_pass_flatten(tir_pass_context *p, tir_func *f);
+tir_func *tir_pass_vectorize(tir_pass_context *p, tir_func *f);
+tir_func *tir_pass_unroll(tir_pass_context *p, tir_func *f);
+tir_func *tir_pass_remove_noops(tir_pass_context *p, tir_func *f);
+
+/* F with another body (F itself when it is the same); NULL body: out of memory, said in the context. */
+tir_func *tir_func_with_body(tir_pass_context *p, tir_func *f, const tir_stmt *body);
+
+/* The environment inside a loop, from its bounds. */
+tir_env tir_env_loop(const tir_env *outer, const tir_stmt *loop);
+static inline tir_env tir_env_cond(const tir_env *outer, const tir_expr *cond) {
+  return (tir_env){.outer = outer, .cond = cond};
+}
+
+/* The pass simplify on a part of a function that stands in ENV. With a binding: the variable is replaced first, and
+ * expressions that do not use it, which must be simplified already, are left alone. */
+const tir_stmt *tir_simplify_stmt(runtime_arena *arena, const tir_env *env, const tir_binding *binding,
+                                  const tir_stmt *s);
+
+/* S, or NOP when it is a loop, branch, allocation or attribute around nothing. */
+const tir_stmt *tir_drop_empty(runtime_arena *arena, const tir_stmt *s);
+/* Number of STOREs below S. */
+int64_t tir_count_stores(const tir_stmt *s);
+bool tir_reads_memory(const tir_expr *e);
+
+/* Conditions as lists of conjuncts. */
+enum { TIR_MAX_CONDS = 24 };
+typedef struct tir_conds {
+  int n;
+  const tir_expr *item[TIR_MAX_CONDS];
+} tir_conds;
+/* Appends the conjuncts of COND in order; false when there are too many. */
+bool tir_conds_add(tir_conds *conds, const tir_expr *cond);
+/* Their conjunction; true when there are none. */
+const tir_expr *tir_conds_join(runtime_arena *arena, const tir_conds *conds);
+/* IF (conjunction) BODY; BODY when there are none. */
+const tir_stmt *tir_conds_guard(runtime_arena *arena, const tir_conds *conds, const tir_stmt *body);
+
+#endif

@@ -1,0 +1,60 @@
+/* pipeline.c: the passes in their order, with dumps and checks between them. */
+#include "tir/passes.h"
+
+/* Guards are made movable and moved (simplify, hoist), peeled loops parted, what became constant removed; then indices are
+ * flat and simple, so that vectors are ramps; then loops are expanded. */
+const tir_pass tir_passes[] = {
+    {"loop_kinds", tir_pass_loop_kinds},
+    {"guard_loads", tir_pass_guard_loads},
+    {"simplify", tir_pass_simplify},
+    {"hoist_guards", tir_pass_hoist_guards},
+    {"partition", tir_pass_partition},
+    {"simplify", tir_pass_simplify},
+    {"hoist_guards", tir_pass_hoist_guards},
+    {"tighten_loops", tir_pass_tighten_loops},
+    {"simplify", tir_pass_simplify},
+    {"flatten", tir_pass_flatten},
+    {"vectorize", tir_pass_vectorize},
+    {"unroll", tir_pass_unroll},
+    {"remove_noops", tir_pass_remove_noops},
+    {NULL, NULL},
+};
+
+static void dump(tir_pass_context *p, const char *name, const tir_func *before, const tir_func *after) {
+  if (!runtime_debug_wants(p->ctx, name, NULL)) return;
+  if (before != NULL && before->body == after->body) {
+    runtime_say(p->ctx, TN_SEVERITY_INFO, "after %s: (unchanged)", name);
+    return;
+  }
+  runtime_str text = {0};
+  tir_print_func(&text, after);
+  if (!text.failed) runtime_say(p->ctx, TN_SEVERITY_INFO, "after %s:\n%s", name, text.data);
+  runtime_str_free(&text);
+}
+
+static tir_func *run(tir_pass_context *p, tir_func *f) {
+  dump(p, "lower", NULL, f);
+  if (p->options.check && tir_check(p->ctx, f) != TN_OK) return NULL;
+  const tir_stmt *simple = NULL; /* the body that simplify last gave */
+  for (const tir_pass *pass = tir_passes; pass->run != NULL; pass++) {
+    bool simplifies = pass->run == tir_pass_simplify;
+    tir_func *after = simplifies && f->body == simple ? f : pass->run(p, f);
+    if (after == NULL) return NULL;
+    if (simplifies) simple = after->body;
+    dump(p, pass->name, f, after);
+    if (p->options.check && after != f && tir_check(p->ctx, after) != TN_OK) {
+      runtime_say(p->ctx, TN_SEVERITY_ERROR, "the pass %s broke the loop IR", pass->name);
+      return NULL;
+    }
+    f = after;
+  }
+  return f;
+}
+
+enum { DEFAULT_MAX_UNROLLED_BODY = 4096 };
+
+tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f) {
+  tir_pass_context own = *p;
+  if (own.options.max_unrolled_body == 0) own.options.max_unrolled_body = DEFAULT_MAX_UNROLLED_BODY;
+  return run(&own, f);
+}
