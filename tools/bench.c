@@ -1,0 +1,234 @@
+/* bench.c: `tenon bench`: how fast a scheduled program is: checked, beside the default schedule and OpenBLAS. */
+#include <math.h>
+
+#include "autotune/worker.h"
+#include "runtime/kernel.h"
+#include "tools/openblas.h"
+#include "tools/rounds.h"
+
+static int run(const tools_args *args);
+
+static const tools_option options[] = {
+    TOOLS_OPTION_LOG,
+    TOOLS_OPTION_SCHEDULE,
+    TOOLS_OPTION("vs", 0, TEXT, versus, "LIBRARY",
+                 "also time this library: openblas, for programs that are a matrix product or one\n"
+                 "with something added"),
+    TOOLS_OPTION("seconds", 0, SECONDS, seconds, "S", "time for about this long (3)"),
+    TOOLS_OPTION("threads", 'j', COUNT, threads, "N",
+                 "threads of parallel loops and of the library (those of the target)"),
+    TOOLS_OPTION_PARAM,
+    TOOLS_OPTION_TARGET,
+    TOOLS_OPTION_JSON,
+    TOOLS_OPTION_END,
+};
+
+const tools_verb tools_bench = {
+    .name = "bench",
+    .operands = "PROGRAM [--log LOG | -s SCHEDULE] [--vs openblas] [--seconds S] [--threads N] [--json]",
+    .summary = "check and time a program under a schedule",
+    .details =
+        "Compiles PROGRAM with the best record of LOG or with SCHEDULE, compares its outputs with those of the\n"
+        "unscheduled program (which is itself compared with the reference evaluator at sampled points), and\n"
+        "times it beside the unscheduled one.\n"
+        "\n"
+        "--vs openblas finds libopenblas.so.0 when it runs. Both sides work on the same data in one process, in\n"
+        "rounds of alternating blocks; the ratio is the median over the rounds of OpenBLAS's time divided by\n"
+        "ours: above 1 is faster than OpenBLAS. Where the program adds an input to the product, OpenBLAS gets a\n"
+        "copy of that input to add to, and the copying counts. Spreads are (p75 - p25) / median.",
+    .examples = "tenon bench matmul.te --log matmul.json --vs openblas --json",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run,
+};
+
+enum { OURS, THEIRS, SIDES };
+
+static const double usual_s = 3, slow_s = 0.5;
+
+typedef struct bench {
+  tools_session session;
+  const tools_args *args;
+  worker_program program; /* its data: arguments, reference outputs, tolerance */
+  double flops, max_error;
+  tn_kernel *kernel;
+  runtime_call call;
+  tools_openblas blas;
+  int n_sides;
+  tools_side sides[SIDES];
+  tn_timing default_timing;
+  tools_statistic times[SIDES], ratio; /* ratio: OpenBLAS's time / ours */
+} bench;
+
+/* ---- kernels and data ------------------------------------------------------------------------------------------ */
+
+static tn_kernel *build(bench *b, tn_schedule *schedule) {
+  return schedule ? tn_build(schedule, &(tn_build_options){.target = b->session.target}) : NULL;
+}
+
+/* The measuring worker's own preparation: inputs, and the outputs of the unscheduled kernel, verified by the evaluator.
+ */
+static bool prepare(bench *b) {
+  tools_session *s = &b->session;
+  worker_answer answer = {.lap_ns = runtime_now_ns()};
+  int n = tn_program_arg_count(s->program);
+  b->flops = tn_program_flops(s->program);
+  b->program = (worker_program){.ctx = s->ctx, .program = s->program, .target = s->target, .n_args = n};
+  b->program.args = calloc((size_t)n + 1, sizeof *b->program.args);
+  if (!b->program.args) return tools_fail(s, "out of memory"), false;
+  codegen_kernel_args(s->program, b->program.args);
+  s->is_muted = true;
+  bool ready = worker_prepare_data(&b->program, b->args->seed, false, &answer);
+  s->is_muted = false;
+  if (!ready) tools_fail(s, "%s", answer.message.data ? answer.message.data : "out of memory");
+  runtime_str_free(&answer.message);
+  return ready;
+}
+
+/* Runs the kernel once on poisoned outputs and compares. */
+static bool check(bench *b) {
+  worker_data *data = b->program.data;
+  for (int i = data->n_inputs; i < data->n_args; ++i) worker_poison(data->args[i], b->program.args[i].dtype);
+  if (tn_call(b->session.ctx, b->kernel, data->args, data->n_args) != TN_OK) return false;
+  worker_answer answer = {0};
+  bool right = worker_check_outputs(&b->program, &answer);
+  b->max_error = answer.max_error;
+  if (!right) tools_fail(&b->session, "wrong result: %s", answer.message.data ? answer.message.data : "out of memory");
+  runtime_str_free(&answer.message);
+  return right;
+}
+
+/* OpenBLAS computes the same: otherwise its time would say nothing. */
+static bool check_openblas(bench *b) {
+  const te_matmul *m = &b->blas.matmul;
+  if (tools_openblas_call(&b->blas) != 0) return false;
+  if (m->output < 0) return true;
+  const worker_data *data = b->program.data;
+  int output = m->output - data->n_inputs;
+  for (int64_t i = 0, n = worker_elements(b->blas.result); i < n; ++i) {
+    double theirs = worker_element(b->blas.result, m->dtype, i),
+           ours = worker_element(data->reference[output], m->dtype, i);
+    if (worker_error(m->dtype, theirs, ours, data->scale[output]) <= data->tolerance) continue;
+    tools_fail(&b->session, "OpenBLAS computes something else: %.9g instead of %.9g", theirs, ours);
+    return false;
+  }
+  return true;
+}
+
+/* ---- timing ---------------------------------------------------------------------------------------------------- */
+
+/* The default schedule may be hundreds of times slower: few calls will do. */
+static bool time_default(bench *b) {
+  const worker_data *data = b->program.data;
+  tn_kernel *kernel = build(b, tn_schedule_new(b->session.program));
+  tn_timing_options timing = {.max_total_s = slow_s, .min_samples = 2, .give_up_above_s = slow_s};
+  bool timed =
+      kernel && tn_time(b->session.ctx, kernel, data->args, data->n_args, &timing, &b->default_timing) == TN_OK;
+  tn_kernel_free(kernel);
+  return timed;
+}
+
+static int32_t call_ours(void *self) { return runtime_call_invoke(self); }
+
+/* Ratios round by round: what slows both sides down at a time cancels. */
+static bool compare_rounds(bench *b) {
+  int n = RUNTIME_MIN(b->sides[OURS].rounds.n, b->sides[THEIRS].rounds.n);
+  double *ratios = calloc((size_t)n + 1, sizeof *ratios);
+  if (!ratios) return false;
+  for (int i = 0; i < n; ++i) ratios[i] = b->sides[THEIRS].rounds.data[i] / b->sides[OURS].rounds.data[i];
+  b->ratio = tools_statistic_of(n, ratios);
+  free(ratios);
+  return true;
+}
+
+static bool time_sides(bench *b) {
+  const worker_data *data = b->program.data;
+  if (runtime_call_prepare(b->session.ctx, "tenon bench", b->kernel, data->args, data->n_args, &b->call) != TN_OK)
+    return false;
+  b->sides[OURS] = (tools_side){.call = call_ours, .self = &b->call};
+  b->sides[THEIRS] = (tools_side){.call = tools_openblas_call, .self = &b->blas};
+  b->n_sides = b->args->versus ? SIDES : 1;
+  if (!tools_time_rounds(b->n_sides, b->sides, b->args->seconds > 0 ? b->args->seconds : usual_s))
+    return tools_fail(&b->session, "the kernel failed, or memory ran out, while it was timed"), false;
+  bool compared = b->n_sides == 1 || compare_rounds(b);
+  for (int i = 0; i < b->n_sides; ++i) b->times[i] = tools_statistic_of(b->sides[i].calls.n, b->sides[i].calls.data);
+  return compared;
+}
+
+/* ---- output ---------------------------------------------------------------------------------------------------- */
+
+static double speedup(const bench *b) { return b->default_timing.median_s / b->times[OURS].median; }
+
+static void print_time(const bench *b, const char *name, double seconds, double spread) {
+  printf("%-10s  %10s  %10.2f  %8.1f %%\n", name, tools_time(seconds).text, tools_gflops(b->flops, seconds),
+         spread * 100);
+}
+
+static int print_plain(const bench *b) {
+  bool is_scheduled = b->args->log || b->args->schedule;
+  printf("%-10s  %10s  %10s  %10s\n", "", "time", "GFLOPS", "spread");
+  print_time(b, "default", b->default_timing.median_s, b->default_timing.spread);
+  if (is_scheduled) print_time(b, b->args->log ? "tuned" : "scheduled", b->times[OURS].median, b->times[OURS].spread);
+  if (b->args->versus) print_time(b, b->args->versus, b->times[THEIRS].median, b->times[THEIRS].spread);
+  if (is_scheduled) printf("%.1f times as fast as the default schedule\n", speedup(b));
+  if (b->args->versus)
+    printf("%.3f times as fast as %s (%d rounds, spread %.1f %%; %s)\n", b->ratio.median, b->args->versus,
+           b->sides[OURS].rounds.n, b->ratio.spread * 100, b->blas.config);
+  printf("checked: largest relative error %.2g; %d threads\n", b->max_error, tn_target_threads(b->session.target));
+  return TOOLS_OK;
+}
+
+static int print_object(bench *b) {
+  tools_session *s = &b->session;
+  json_t *object = json_pack(
+      "{s:s, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "program", tn_program_text(s->program),
+      "key", tn_program_key(s->program), "target", tn_target_text(s->target), "threads", tn_target_threads(s->target),
+      "checked", 1, "max_error", b->max_error, "gflops", tools_gflops(b->flops, b->times[OURS].median), "seconds",
+      b->times[OURS].median, "spread", b->times[OURS].spread, "gflops_default",
+      tools_gflops(b->flops, b->default_timing.median_s), "seconds_default", b->default_timing.median_s,
+      "spread_default", b->default_timing.spread, "speedup_default", speedup(b));
+  if (!b->args->versus) return tools_print_json(s, object);
+  const tools_statistic *theirs = &b->times[THEIRS];
+  json_object_set_new(object, b->args->versus,
+                      json_pack("{s:f, s:f, s:f, s:s}", "gflops", tools_gflops(b->flops, theirs->median), "seconds",
+                                theirs->median, "spread", theirs->spread, "config", b->blas.config));
+  json_object_set_new(object, "ratio_openblas", json_real(b->ratio.median));
+  json_object_set_new(object, "ratio_spread", json_real(b->ratio.spread));
+  json_object_set_new(object, "rounds", json_integer(b->sides[OURS].rounds.n));
+  return tools_print_json(s, object);
+}
+
+/* ---- the run --------------------------------------------------------------------------------------------------- */
+
+static bool measure(bench *b) {
+  tools_session *s = &b->session;
+  if (!tools_open_program(s, b->args)) return false;
+  tn_schedule *schedule = tools_schedule(s, b->args);
+  b->kernel = build(b, schedule);
+  if (!b->kernel || !prepare(b)) return false;
+  int threads = tn_target_threads(s->target);
+  if (b->args->versus && !tools_openblas_open(s, b->program.data->args, threads, &b->blas)) return false;
+  return check(b) && (!b->args->versus || check_openblas(b)) && time_default(b) && time_sides(b);
+}
+
+static void clean_up(bench *b) {
+  for (int i = 0; i < SIDES; ++i) tools_side_free(&b->sides[i]);
+  tools_openblas_close(&b->blas);
+  tn_kernel_free(b->kernel);
+  worker_data_free(b->program.data);
+  runtime_arena_free(&b->program.scratch);
+  free(b->program.args);
+  tools_close(&b->session);
+}
+
+static int run(const tools_args *args) {
+  if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
+  if (args->versus && strcmp(args->versus, "openblas") != 0)
+    return tools_usage(args->verb, "--vs knows openblas, not '%s'", args->versus);
+  bench b = {.args = args};
+  int status = TOOLS_FAILED;
+  if (measure(&b)) status = args->is_json ? print_object(&b) : print_plain(&b);
+  clean_up(&b);
+  return status;
+}

@@ -1,0 +1,128 @@
+/* log.c: `tenon log`: what a log of records holds. */
+#include <time.h>
+
+#include "tools/tools.h"
+
+enum { TOP_ROWS = 10 };
+
+static int run(const tools_args *args);
+
+static const tools_option options[] = {
+    TOOLS_OPTION("limit", 'n', COUNT, limit, "N", "top: print at most N records (10)"),
+    TOOLS_OPTION_PARAM,
+    TOOLS_OPTION_JSON,
+    TOOLS_OPTION_END,
+};
+
+const tools_verb tools_log = {
+    .name = "log",
+    .operands = "best|top LOG [PROGRAM] [-n N] [--json]",
+    .summary = "print the best records of a log",
+    .details =
+        "best  the best checked record of each program and target, in order of their first appearance\n"
+        "top   the fastest valid records, fastest first\n"
+        "\n"
+        "With PROGRAM only its records count. Lines that are no records are warned about by number. The exit\n"
+        "status is 1 when there is nothing to print. With --json each record has its program, target and steps.",
+    .examples =
+        "tenon log best matmul.json\n"
+        "tenon log top matmul.json -n 3 --json",
+    .options = options,
+    .min_operands = 2,
+    .max_operands = 3,
+    .run = run,
+};
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+typedef tn_status (*table_reader)(tools_session *session, const tools_args *args, const char *key, tn_log_table *out);
+
+static tn_status read_best(tools_session *session, const tools_args *args, const char *key, tn_log_table *out) {
+  return tn_log_best(session->ctx, args->operands[1], key, out);
+}
+
+static tn_status read_top(tools_session *session, const tools_args *args, const char *key, tn_log_table *out) {
+  int limit = args->limit ? (int)args->limit : TOP_ROWS;
+  return tn_log_top(session->ctx, args->operands[1], key, limit, out);
+}
+
+static table_reader find_reader(const char *name) {
+  static const struct {
+    const char *name;
+    table_reader read;
+  } readers[] = {{"best", read_best}, {"top", read_top}};
+  for (int i = 0; i < RUNTIME_COUNT(readers); ++i) {
+    if (strcmp(readers[i].name, name) == 0) return readers[i].read;
+  }
+  return NULL;
+}
+
+/* ---- printing -------------------------------------------------------------------------------------------------- */
+
+/* GFLOPS of a record; 0 when its program cannot be read any more. */
+static double row_gflops(tools_session *session, const tn_log_row *row) {
+  session->is_muted = true;
+  tn_program *program = tn_program_parse(session->ctx, row->program, 0, NULL);
+  tn_context_clear(session->ctx);
+  session->is_muted = false;
+  return program ? tools_gflops(tn_program_flops(program), row->cost_s) : 0;
+}
+
+static void print_row(tools_session *session, const tn_log_row *row) {
+  char day[32] = "";
+  time_t time_s = (time_t)row->time_s;
+  struct tm when;
+  if (localtime_r(&time_s, &when)) strftime(day, sizeof day, "%Y-%m-%d %H:%M", &when);
+  printf("%6d  %-16s  %10s  %10.2f  %-7s  %-16s  %.*s\n", row->line, row->key, tools_time(row->cost_s).text,
+         row_gflops(session, row), row->checked ? "yes" : "no", day, (int)strcspn(row->program, "\n"), row->program);
+}
+
+static int print_plain(tools_session *session, const tools_args *args, const tn_log_table *table) {
+  printf("%6s  %-16s  %10s  %10s  %-7s  %-16s  %s\n", "line", "program", "time", "GFLOPS", "checked", "measured",
+         "text");
+  for (int i = 0; i < table->n_rows; ++i) print_row(session, &table->rows[i]);
+  printf("%s: %d records, %d of them failed, of %d programs", args->operands[1], table->n_records, table->n_failed,
+         table->n_programs);
+  if (table->n_skipped) printf("; %d lines skipped", table->n_skipped);
+  printf("\n");
+  return TOOLS_OK;
+}
+
+static json_t *row_object(tools_session *session, const tn_log_row *row) {
+  json_t *steps = json_loads(row->steps, JSON_DECODE_ANY, NULL);
+  return json_pack("{s:i, s:s, s:s, s:s, s:o, s:f, s:f, s:b, s:I}", "line", row->line, "key", row->key, "program",
+                   row->program, "target", row->target, "steps", steps ? steps : json_array(), "seconds", row->cost_s,
+                   "gflops", row_gflops(session, row), "checked", row->checked, "time", (json_int_t)row->time_s);
+}
+
+static int print_object(tools_session *session, const tools_args *args, const tn_log_table *table) {
+  json_t *rows = json_array();
+  for (int i = 0; i < table->n_rows; ++i) json_array_append_new(rows, row_object(session, &table->rows[i]));
+  json_t *object =
+      json_pack("{s:s, s:o, s:i, s:i, s:i, s:i}", "log", args->operands[1], "best", rows, "records", table->n_records,
+                "failed", table->n_failed, "programs", table->n_programs, "skipped", table->n_skipped);
+  return tools_print_json(session, object);
+}
+
+static int print_table(tools_session *session, const tools_args *args, const tn_log_table *table) {
+  if (table->n_rows == 0)
+    return tools_fail(session, "%s holds no %s record%s (%d records, %d of them failed, %d lines skipped)",
+                      args->operands[1], strcmp(args->operands[0], "best") == 0 ? "valid and checked" : "valid",
+                      args->n_operands > 2 ? " of this program" : "", table->n_records, table->n_failed,
+                      table->n_skipped);
+  return args->is_json ? print_object(session, args, table) : print_plain(session, args, table);
+}
+
+static int run(const tools_args *args) {
+  table_reader read = find_reader(args->operands[0]);
+  if (!read) return tools_usage(args->verb, "there is no '%s': best or top", args->operands[0]);
+  tools_session session;
+  tn_log_table table = {0};
+  int status = TOOLS_FAILED;
+  bool ready = tools_open(&session, args) && (args->n_operands < 3 || tools_load(&session, args, args->operands[2]));
+  const char *key = ready && session.program ? tn_program_key(session.program) : NULL;
+  if (ready && read(&session, args, key, &table) == TN_OK) status = print_table(&session, args, &table);
+  tn_log_table_free(&table);
+  tools_close(&session);
+  return status;
+}

@@ -1,0 +1,80 @@
+/* main.c: the `tenon` command: the table of its verbs, help, and the exit status. */
+#include <errno.h>
+
+#include "tools/tools.h"
+
+static int run_help(const tools_args *args);
+
+static const tools_option no_options[] = {TOOLS_OPTION_END};
+
+static const tools_verb help = {
+    .name = "help",
+    .operands = "[VERB]",
+    .summary = "print what the command or one of its verbs does",
+    .details = "Without VERB: all verbs, one a line.",
+    .options = no_options,
+    .max_operands = 1,
+    .run = run_help,
+};
+
+static const tools_verb *const verbs[] = {&tools_show,   &tools_tune,   &tools_build,   &tools_bench, &tools_log,
+                                          &tools_worker, &tools_target, &tools_version, &help};
+
+static const char *const about =
+    "A PROGRAM is tensor expressions as text, or the name of a file that holds them:\n"
+    "  'C[i<1024, j<1024] = sum[k<1024](A[i,k] * B[k,j])'\n"
+    "The exit status is 0 when all went well, 1 when the work failed, 2 for a wrong command line.\n"
+    "TENON_DEBUG=lower:2,simplify dumps what the named passes make to standard error.\n";
+
+static const tools_verb *find_verb(const char *name) {
+  for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) {
+    if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
+  }
+  return NULL;
+}
+
+static void print_overview(FILE *out) {
+  fprintf(out, "tenon: tensor expressions, cut to fit the machine\n\nusage: tenon VERB ...\n");
+  for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) fprintf(out, "  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
+  fprintf(out, "`tenon help VERB` tells more.\n\n%s", about);
+}
+
+static int unknown_verb(const char *name) {
+  fprintf(stderr, "tenon: there is no verb '%s'\nusage: tenon", name);
+  for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) fprintf(stderr, "%s%s", i ? "|" : " ", verbs[i]->name);
+  fprintf(stderr, " ...   (more: tenon help)\n");
+  return TOOLS_USAGE;
+}
+
+static int run_help(const tools_args *args) {
+  if (args->n_operands == 0) return print_overview(stdout), TOOLS_OK;
+  const tools_verb *verb = find_verb(args->operands[0]);
+  if (!verb) return unknown_verb(args->operands[0]);
+  tools_print_help(verb);
+  return TOOLS_OK;
+}
+
+static int run_verb(const tools_verb *verb, int argc, char **argv) {
+  tools_args args;
+  bool wants_help;
+  if (verb->run_raw) return verb->run_raw(argc, argv);
+  int status = tools_parse(verb, argc, argv, &args, &wants_help);
+  if (wants_help) tools_print_help(verb);
+  return status == TOOLS_OK && !wants_help ? verb->run(&args) : status;
+}
+
+static int run(int argc, char **argv) {
+  if (argc < 2) return print_overview(stderr), TOOLS_USAGE;
+  const char *name = argv[1];
+  if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
+  if (strcmp(name, "--version") == 0) name = "version";
+  const tools_verb *verb = find_verb(name);
+  return verb ? run_verb(verb, argc - 1, argv + 1) : unknown_verb(name);
+}
+
+int main(int argc, char **argv) {
+  int status = run(argc, argv);
+  if (fflush(stdout) == 0 && !ferror(stdout)) return status;
+  fprintf(stderr, "tenon: standard output cannot be written: %s\n", strerror(errno));
+  return TOOLS_FAILED;
+}

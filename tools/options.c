@@ -1,0 +1,192 @@
+/* options.c: a verb's table of options, as getopt_long wants it, as it fills tools_args, and as help. */
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+
+#include "tools/tools.h"
+
+enum { MAX_OPTIONS = 16, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h' };
+
+/* ---- values ---------------------------------------------------------------------------------------------------- */
+
+static bool parse_flag(const char *text, void *field) {
+  (void)text;
+  *(bool *)field = true;
+  return true;
+}
+
+static bool parse_text(const char *text, void *field) {
+  *(const char **)field = text;
+  return true;
+}
+
+static bool parse_int(const char *text, int64_t least, int64_t most, int64_t *out) {
+  char *end;
+  errno = 0;
+  long long value = strtoll(text, &end, 10);
+  if (end == text || *end || errno || isspace((unsigned char)*text) || value < least || value > most) return false;
+  *out = value;
+  return true;
+}
+
+static bool parse_count(const char *text, void *field) { return parse_int(text, 1, INT32_MAX, field); }
+
+static bool parse_seed(const char *text, void *field) {
+  int64_t value;
+  if (!parse_int(text, 0, INT64_MAX, &value)) return false;
+  *(uint64_t *)field = (uint64_t)value;
+  return true;
+}
+
+static bool parse_seconds(const char *text, void *field) {
+  char *end;
+  double value = strtod(text, &end);
+  if (end == text || *end || isspace((unsigned char)*text) || !isfinite(value) || value <= 0) return false;
+  *(double *)field = value;
+  return true;
+}
+
+/* FIELD is the array of params, the first member of what it fills: its count is found through the arguments. */
+static bool parse_param(const char *text, void *field) {
+  tools_args *args = (tools_args *)((char *)field - offsetof(tools_args, params));
+  const char *equals = strchr(text, '=');
+  int64_t value;
+  if (!equals || equals == text || args->n_params == TOOLS_MAX_PARAMS) return false;
+  if (!parse_int(equals + 1, INT64_MIN, INT64_MAX, &value)) return false;
+  *(char *)equals = '\0'; /* argv may be written to: the name ends here */
+  args->params[args->n_params++] = (tn_param){text, value};
+  return true;
+}
+
+static const char *const expected[] = {
+#define X(name, words) [TOOLS_##name] = words,
+    TOOLS_KINDS(X)
+#undef X
+};
+
+static bool (*const parsers[])(const char *text, void *field) = {
+    [TOOLS_FLAG] = parse_flag, [TOOLS_TEXT] = parse_text,       [TOOLS_COUNT] = parse_count,
+    [TOOLS_SEED] = parse_seed, [TOOLS_SECONDS] = parse_seconds, [TOOLS_PARAM] = parse_param};
+
+/* ---- reading --------------------------------------------------------------------------------------------------- */
+
+/* A verb's table in getopt_long's two forms. What getopt_long returns is the option's letter, or LONG_ONLY + its row.
+ */
+typedef struct getopt_tables {
+  char letters[3 * MAX_OPTIONS + 3];
+  struct option names[MAX_OPTIONS + 2];
+} getopt_tables;
+
+static void fill_tables(const tools_option *options, getopt_tables *out) {
+  char *letters = out->letters;
+  int n = 0;
+  *letters++ = ':'; /* a missing argument is told apart from an unknown option */
+  *letters++ = HELP;
+  for (; options[n].name; ++n) {
+    int has_argument = options[n].kind == TOOLS_FLAG ? no_argument : required_argument;
+    out->names[n] = (struct option){options[n].name, has_argument, NULL, LONG_ONLY + n};
+    if (options[n].letter) *letters++ = options[n].letter;
+    if (options[n].letter && has_argument) *letters++ = ':';
+  }
+  *letters = '\0';
+  out->names[n] = (struct option){"help", no_argument, NULL, HELP};
+  out->names[n + 1] = (struct option){0};
+}
+
+static const tools_option *find_option(const tools_option *options, int code) {
+  if (code >= LONG_ONLY) return &options[code - LONG_ONLY];
+  while (options->name && options->letter != code) ++options;
+  return options->name ? options : NULL;
+}
+
+static int take_option(const tools_option *option, const char *value, tools_args *out) {
+  if (parsers[option->kind](value, (char *)out + option->field)) return TOOLS_OK;
+  return tools_usage(out->verb, "--%s takes %s, not '%s'", option->name, expected[option->kind], value);
+}
+
+/* getopt_long returned '?' or ':'; WORD is the argument it stopped at. */
+static int refuse_option(const tools_verb *verb, int code, const char *word) {
+  if (code == ':') return tools_usage(verb, "%s needs an argument", word);
+  if (optopt && optopt < LONG_ONLY) return tools_usage(verb, "there is no option -%c", optopt);
+  if (optopt) return tools_usage(verb, "%s takes no argument", word);
+  return tools_usage(verb, "there is no option %s", word);
+}
+
+static int take_operands(const tools_verb *verb, int argc, char **argv, tools_args *out) {
+  int n = argc - optind;
+  if (n < verb->min_operands) return tools_usage(verb, "%s is missing", n == 0 ? "the first operand" : "an operand");
+  if (n > verb->max_operands)
+    return tools_usage(verb, "'%s' is one operand too many", argv[optind + verb->max_operands]);
+  out->n_operands = n;
+  for (int i = 0; i < n; ++i) out->operands[i] = argv[optind + i];
+  return TOOLS_OK;
+}
+
+int tools_parse(const tools_verb *verb, int argc, char **argv, tools_args *out, bool *wants_help) {
+  getopt_tables tables;
+  fill_tables(verb->options, &tables);
+  *out = (tools_args){.verb = verb};
+  *wants_help = false;
+  opterr = optind = 0;
+  for (int code; (code = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1;) {
+    *wants_help = code == HELP;
+    if (*wants_help) return TOOLS_OK;
+    const tools_option *option = code == '?' || code == ':' ? NULL : find_option(verb->options, code);
+    int status = option ? take_option(option, optarg, out) : refuse_option(verb, code, argv[optind - 1]);
+    if (status != TOOLS_OK) return status;
+  }
+  return take_operands(verb, argc, argv, out);
+}
+
+/* ---- usage and help -------------------------------------------------------------------------------------------- */
+
+int tools_usage(const tools_verb *verb, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  fprintf(stderr, "tenon: %s: ", verb->name);
+  vfprintf(stderr, fmt, args);
+  fprintf(stderr, "\nusage: tenon %s%s%s   (more: tenon help %s)\n", verb->name, *verb->operands ? " " : "",
+          verb->operands, verb->name);
+  va_end(args);
+  return TOOLS_USAGE;
+}
+
+static void print_option(const tools_option *option) {
+  char left[64], letter[8] = "    ";
+  if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
+  snprintf(left, sizeof left, "  %s--%s%s%s", letter, option->name, option->argument ? " " : "",
+           option->argument ? option->argument : "");
+  printf("%-*s", HELP_COLUMN, left);
+  for (const char *line = option->help; line;) {
+    const char *end = strchr(line, '\n');
+    if (line != option->help || strlen(left) >= HELP_COLUMN) printf("\n%*s", HELP_COLUMN, "");
+    printf("%.*s", end ? (int)(end - line) : (int)strlen(line), line);
+    line = end ? end + 1 : NULL;
+  }
+  printf("\n");
+}
+
+static void print_indented(const char *lines) {
+  for (const char *line = lines; line && *line;) {
+    int n = (int)strcspn(line, "\n");
+    printf(n ? "  %.*s\n" : "%.*s\n", n, line);
+    line += n + (line[n] == '\n');
+  }
+}
+
+void tools_print_help(const tools_verb *verb) {
+  static const tools_option help = {"help", 'h', TOOLS_FLAG, 0, NULL, "print this"};
+  printf("tenon %s: %s\n\nusage\n  tenon %s%s%s\n\n", verb->name, verb->summary, verb->name, *verb->operands ? " " : "",
+         verb->operands);
+  print_indented(verb->details);
+  if (!verb->run_raw) {
+    printf("\noptions\n");
+    for (const tools_option *option = verb->options; option->name; ++option) print_option(option);
+    print_option(&help);
+  }
+  if (verb->examples) {
+    printf("\nexamples\n");
+    print_indented(verb->examples);
+  }
+}

@@ -1,0 +1,36 @@
+/* output.c: what the verbs print: JSON objects, texts, times. */
+#include <math.h>
+
+#include "tools/tools.h"
+
+int tools_print_json(tools_session *session, json_t *object) {
+  char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+  json_decref(object);
+  if (!text) return tools_fail(session, "out of memory for the JSON object");
+  return tools_print_text(text);
+}
+
+int tools_print_text(char *text) {
+  if (!text) return TOOLS_FAILED;
+  size_t n = strlen(text);
+  fputs(text, stdout);
+  if (n == 0 || text[n - 1] != '\n') fputc('\n', stdout);
+  free(text);
+  return TOOLS_OK;
+}
+
+tools_number tools_time(double seconds) {
+  static const struct {
+    double unit_s;
+    const char *name;
+  } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+  tools_number out;
+  int i = 0;
+  while (i < RUNTIME_COUNT(units) - 1 && seconds < units[i].unit_s * 0.9995) ++i;
+  double value = seconds / units[i].unit_s;
+  int digits = value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+  snprintf(out.text, sizeof out.text, "%.*f %s", digits, value, units[i].name);
+  return out;
+}
+
+double tools_gflops(double flops, double seconds) { return seconds > 0 ? flops / seconds * 1e-9 : 0; }

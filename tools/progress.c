@@ -1,0 +1,62 @@
+/* progress.c: the live line, and the plain lines where there is no terminal. */
+#include "tools/progress.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { PLAIN_LINES = 8, REDRAW_NS = 50000000, USUAL_COLUMNS = 80 };
+
+/* Best first: what matters most stays visible on a narrow terminal. */
+static void describe(const tn_progress *p, runtime_str *out) {
+  if (p->best_s > 0)
+    runtime_str_addf(out, "best %.2f GFLOPS (%s)", tools_gflops(p->flops, p->best_s), tools_time(p->best_s).text);
+  else
+    runtime_str_add(out, "no valid candidate yet");
+  if (p->best_s > 0 && p->default_s > 0) runtime_str_addf(out, ", %.1fx the default", p->default_s / p->best_s);
+  runtime_str_addf(out, " | %d/%d trials, %d failed | %.0f s", p->trials, p->trials_wanted, p->failed, p->elapsed_s);
+  if (p->left_s >= 0) runtime_str_addf(out, ", %.0f s left", p->left_s);
+}
+
+static int terminal_columns(FILE *stream) {
+  struct winsize size;
+  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : USUAL_COLUMNS;
+}
+
+static void draw(tools_progress *show, const char *text, bool is_last) {
+  uint64_t now = runtime_now_ns();
+  if (!is_last && now - show->shown_ns < REDRAW_NS) return;
+  show->shown_ns = now;
+  show->session->has_live_line = true;
+  fprintf(show->stream, "\r%.*s\033[K", terminal_columns(show->stream) - 1, text);
+  fflush(show->stream);
+}
+
+/* A line when another share of the trials is done. */
+static void print_line(tools_progress *show, const char *text, const tn_progress *p) {
+  if (p->trials < show->next_trials || show->lines_printed == PLAIN_LINES) return;
+  while (show->next_trials <= p->trials) show->next_trials += (p->trials_wanted + PLAIN_LINES - 2) / (PLAIN_LINES - 1);
+  ++show->lines_printed;
+  fprintf(show->stream, "%s\n", text);
+  fflush(show->stream);
+}
+
+tools_progress tools_progress_begin(tools_session *session, bool json_out) {
+  FILE *stream = json_out ? stderr : stdout;
+  bool is_live = isatty(fileno(stream));
+  return (tools_progress){session, json_out && !is_live ? NULL : stream, is_live, 0, 1, 0};
+}
+
+void tools_progress_show(void *user, const tn_progress *progress) {
+  tools_progress *show = user;
+  runtime_str text = {0};
+  if (!show->stream) return;
+  describe(progress, &text);
+  if (!text.failed && show->is_live) draw(show, text.data, progress->trials == progress->trials_wanted);
+  if (!text.failed && !show->is_live) print_line(show, text.data, progress);
+  runtime_str_free(&text);
+}
+
+void tools_progress_end(tools_progress *show) {
+  if (show->is_live && show->stream && show->session->has_live_line) fputs("\r\033[K", show->stream);
+  show->session->has_live_line = false;
+}

@@ -1,0 +1,116 @@
+/* session.c: the context of one run of the command, its messages, and what is read from arguments or files. */
+#include <sys/stat.h>
+
+#include "tools/tools.h"
+
+/* ---- messages -------------------------------------------------------------------------------------------------- */
+
+static void wipe_live_line(tools_session *session) {
+  if (session->has_live_line) fputs("\r\033[K", stderr);
+}
+
+static void print_message(void *user, tn_severity severity, const char *text) {
+  static const char *const words[] = {
+      [TN_SEVERITY_INFO] = "note: ", [TN_SEVERITY_WARNING] = "warning: ", [TN_SEVERITY_ERROR] = ""};
+  tools_session *session = user;
+  if (session->is_muted) return;
+  wipe_live_line(session);
+  fprintf(stderr, "tenon: %s%s%s%s\n", words[severity], session->file ? session->file : "", session->file ? ": " : "",
+          text);
+}
+
+void tools_warn(tools_session *session, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  wipe_live_line(session);
+  fputs("tenon: warning: ", stderr);
+  vfprintf(stderr, fmt, args);
+  fputs("\n", stderr);
+  va_end(args);
+}
+
+int tools_fail(tools_session *session, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  wipe_live_line(session);
+  fputs("tenon: ", stderr);
+  vfprintf(stderr, fmt, args);
+  fputs("\n", stderr);
+  va_end(args);
+  return TOOLS_FAILED;
+}
+
+/* ---- contexts and targets -------------------------------------------------------------------------------------- */
+
+/* --threads N is a word of the target. */
+static tn_target *make_target(tn_context *ctx, const tools_args *args) {
+  if (args->threads == 0) return tn_target_new(ctx, args->target);
+  runtime_str spec = {0};
+  runtime_str_addf(&spec, "%s threads=%lld", args->target ? args->target : "", (long long)args->threads);
+  tn_target *target = spec.failed ? NULL : tn_target_new(ctx, spec.data);
+  runtime_str_free(&spec);
+  return target;
+}
+
+bool tools_open(tools_session *session, const tools_args *args) {
+  tn_context_options options = {.on_message = print_message, .user = session, .debug = getenv("TENON_DEBUG")};
+  *session = (tools_session){.ctx = tn_context_new(&options)};
+  if (!session->ctx) return tools_fail(session, "out of memory"), false;
+  session->target = make_target(session->ctx, args);
+  return session->target != NULL;
+}
+
+void tools_close(tools_session *session) {
+  tn_context_free(session->ctx);
+  *session = (tools_session){0};
+}
+
+/* ---- texts and files ------------------------------------------------------------------------------------------- */
+
+static bool is_file(const char *argument) {
+  struct stat info;
+  size_t n = strlen(argument);
+  if (n > 3 && strcmp(argument + n - 3, ".te") == 0) return true;
+  return stat(argument, &info) == 0 && S_ISREG(info.st_mode);
+}
+
+/* The argument, or what the file of that name holds. *OWNED is to be freed. NULL after a message. */
+static const char *read_text(tools_session *session, const char *argument, char **owned) {
+  *owned = NULL;
+  if (!is_file(argument)) return argument;
+  size_t n;
+  *owned = runtime_read_file(session->ctx, argument, &n);
+  session->file = *owned ? argument : NULL;
+  return *owned;
+}
+
+static void done_reading(tools_session *session, char *owned) {
+  session->file = NULL;
+  free(owned);
+}
+
+bool tools_load(tools_session *session, const tools_args *args, const char *program) {
+  char *owned;
+  const char *text = read_text(session, program, &owned);
+  if (text && !owned && !strchr(text, '='))
+    tools_fail(session, "'%s' is neither a file nor a program such as 'C[i<8] = A[i] + B[i]'", text);
+  else if (text)
+    session->program = tn_program_parse(session->ctx, text, args->n_params, args->params);
+  done_reading(session, owned);
+  return session->program != NULL;
+}
+
+bool tools_open_program(tools_session *session, const tools_args *args) {
+  return tools_open(session, args) && tools_load(session, args, args->operands[0]);
+}
+
+tn_schedule *tools_schedule(tools_session *session, const tools_args *args) {
+  if (args->log) return tn_apply_best(session->program, session->target, args->log, NULL);
+  tn_schedule *schedule = tn_schedule_new(session->program);
+  if (!schedule || !args->schedule) return schedule;
+  char *owned;
+  const char *text = read_text(session, args->schedule, &owned);
+  bool applied = text && tn_schedule_apply(schedule, text) == TN_OK;
+  done_reading(session, owned);
+  return applied ? schedule : NULL;
+}

@@ -1,0 +1,83 @@
+/* show.c: `tenon show`: a program under a schedule, in one of its forms. */
+#include "tools/tools.h"
+
+static int run(const tools_args *args);
+
+static const tools_option options[] = {
+    TOOLS_OPTION_PARAM,
+    TOOLS_OPTION_SCHEDULE,
+    TOOLS_OPTION_LOG,
+    TOOLS_OPTION("emit", 'e', TEXT, emit, "FORM",
+                 "tir      loop IR after all passes, what will be compiled (the default)\n"
+                 "tree     the loop tree on one screen\n"
+                 "text     the schedule as text, as --schedule takes it\n"
+                 "steps    the schedule as the JSON array that records hold\n"
+                 "api      the schedule as C calls\n"
+                 "program  the tensor expressions in their canonical form\n"
+                 "llvm     LLVM IR as it is compiled\n"
+                 "asm      assembly\n"
+                 "header   the C header of the kernel"),
+    TOOLS_OPTION_TARGET,
+    TOOLS_OPTION_END,
+};
+
+const tools_verb tools_show = {
+    .name = "show",
+    .operands =
+        "PROGRAM [-p N=64]... [-s SCHEDULE | --log LOG] [--emit=tir|tree|text|steps|api|program|llvm|asm|header]",
+    .summary = "print what a program becomes under a schedule",
+    .details =
+        "Lowers PROGRAM under a schedule and prints it. Without --schedule or --log the default schedule is\n"
+        "taken: every stage in its axes' order, serial.",
+    .examples =
+        "tenon show 'C[i<1024, j<1024] = A[i,j] + B[i,j]' -s 'split(C, i, 20)'\n"
+        "tenon show matmul.te -p N=512 --log matmul.json --emit=api",
+    .options = options,
+    .min_operands = 1,
+    .max_operands = 1,
+    .run = run,
+};
+
+/* ---- forms ----------------------------------------------------------------------------------------------------- */
+
+typedef struct form {
+  const char *name;
+  tn_form form;     /* of tn_schedule_print ... */
+  const char *text; /* ... or of tn_build_text */
+  bool is_program;
+} form;
+
+static const form forms[] = {
+    {.name = "tir", .form = TN_FORM_TIR},   {.name = "tree", .form = TN_FORM_TREE},
+    {.name = "text", .form = TN_FORM_TEXT}, {.name = "steps", .form = TN_FORM_STEPS},
+    {.name = "api", .form = TN_FORM_API},   {.name = "program", .is_program = true},
+    {.name = "llvm", .text = ".ll"},        {.name = "asm", .text = ".s"},
+    {.name = "header", .text = ".h"},
+};
+
+static const form *find_form(const char *name) {
+  for (int i = 0; i < RUNTIME_COUNT(forms); ++i) {
+    if (strcmp(forms[i].name, name) == 0) return &forms[i];
+  }
+  return NULL;
+}
+
+static char *emit(const tools_session *session, const tn_schedule *schedule, const form *as) {
+  if (as->is_program) {
+    const char *text = tn_program_text(session->program);
+    return text ? strdup(text) : NULL;
+  }
+  tn_build_options build = {.target = session->target};
+  return as->text ? tn_build_text(schedule, &build, as->text) : tn_schedule_print(schedule, as->form);
+}
+
+static int run(const tools_args *args) {
+  const form *as = find_form(args->emit ? args->emit : "tir");
+  if (!as) return tools_usage(args->verb, "there is no form '%s'", args->emit);
+  if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
+  tools_session session;
+  tn_schedule *schedule = tools_open_program(&session, args) ? tools_schedule(&session, args) : NULL;
+  int status = schedule ? tools_print_text(emit(&session, schedule, as)) : TOOLS_FAILED;
+  tools_close(&session);
+  return status;
+}

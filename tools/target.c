@@ -1,0 +1,55 @@
+/* target.c: `tenon target`: a machine as Tenon sees it. */
+#include "tools/tools.h"
+
+static int run(const tools_args *args);
+
+static const tools_option options[] = {TOOLS_OPTION_JSON, TOOLS_OPTION_END};
+
+const tools_verb tools_target = {
+    .name = "target",
+    .operands = "[TARGET] [--json]",
+    .summary = "print the machine that kernels are compiled for",
+    .details =
+        "Without TARGET: this machine, with the features that its operating system enables. TARGET is in\n"
+        "words: 'triple=x86_64-linux-gnu cpu=znver4 features=-avx512f threads=2'; what is not given comes\n"
+        "from this machine. The first line of the answer can be given to --target.",
+    .examples =
+        "tenon target\n"
+        "tenon target 'cpu=haswell threads=4' --json",
+    .options = options,
+    .max_operands = 1,
+    .run = run,
+};
+
+enum { CACHES = 3 };
+
+static int print_plain(const tn_target *target) {
+  printf("%s\n", tn_target_text(target));
+  printf("threads       %d\n", tn_target_threads(target));
+  printf("vector bytes  %d\n", tn_target_vector_bytes(target));
+  for (int level = 1; level <= CACHES; ++level) {
+    long long bytes = tn_target_cache_bytes(target, level);
+    if (bytes > 0) printf("cache %d       %lld KiB\n", level, bytes / 1024);
+  }
+  return TOOLS_OK;
+}
+
+static int print_object(tools_session *session) {
+  const tn_target *target = session->target;
+  json_t *caches = json_array();
+  for (int level = 1; level <= CACHES; ++level)
+    json_array_append_new(caches, json_integer(tn_target_cache_bytes(target, level)));
+  return tools_print_json(
+      session, json_pack("{s:s, s:i, s:i, s:o}", "target", tn_target_text(target), "threads", tn_target_threads(target),
+                         "vector_bytes", tn_target_vector_bytes(target), "cache_bytes", caches));
+}
+
+static int run(const tools_args *args) {
+  tools_args with_target = *args;
+  with_target.target = args->operands[0];
+  tools_session session;
+  int status = TOOLS_FAILED;
+  if (tools_open(&session, &with_target)) status = args->is_json ? print_object(&session) : print_plain(session.target);
+  tools_close(&session);
+  return status;
+}

@@ -1,0 +1,141 @@
+/* tools.h: what the verbs of the `tenon` command share: the options they take as tables, what a command line said, the
+ * context that prints its messages, text from arguments or files. One file a verb; the library does the work. */
+#ifndef TENON_TOOLS_TOOLS_H
+#define TENON_TOOLS_TOOLS_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "autotune/autotune.h"
+#include "runtime/base.h"
+
+/* Exit statuses. */
+enum { TOOLS_OK = 0, TOOLS_FAILED = 1, TOOLS_USAGE = 2 };
+
+/* ---- what a command line says (options.c) ---------------------------------------------------------------------- */
+
+enum { TOOLS_MAX_PARAMS = 32, TOOLS_MAX_OPERANDS = 3 };
+
+typedef struct tools_verb tools_verb;
+
+/* A parsed command line. What was not given is NULL, 0 or false. Texts point into argv. */
+typedef struct tools_args {
+  const tools_verb *verb;
+  const char *operands[TOOLS_MAX_OPERANDS];
+  int n_operands;
+  tn_param params[TOOLS_MAX_PARAMS];
+  int n_params;
+  const char *schedule, *log, *emit, *output, *header, *name, *target, *versus;
+  int64_t trials, jobs, threads, limit;
+  uint64_t seed;
+  double seconds;
+  bool is_json, is_strict;
+} tools_args;
+
+/* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
+#define TOOLS_KINDS(X)                                       \
+  X(FLAG, "nothing")                      /* bool */         \
+  X(TEXT, "a text")                       /* const char * */ \
+  X(COUNT, "a whole number of 1 or more") /* int64_t */      \
+  X(SEED, "a whole number of 0 or more")  /* uint64_t */     \
+  X(SECONDS, "a number above 0")          /* double */       \
+  X(PARAM, "NAME=N with a whole number")  /* one more of params */
+
+typedef enum tools_kind {
+#define X(name, words) TOOLS_##name,
+  TOOLS_KINDS(X)
+#undef X
+} tools_kind;
+
+typedef struct tools_option {
+  const char *name; /* "log"; NULL ends a table */
+  char letter;      /* 'l', or 0 */
+  tools_kind kind;
+  size_t field;         /* offset in tools_args */
+  const char *argument; /* "LOG"; NULL for a flag */
+  const char *help;     /* lines, separated by newlines */
+} tools_option;
+
+#define TOOLS_OPTION(name, letter, kind, field, argument, help) \
+  { name, letter, TOOLS_##kind, offsetof(tools_args, field), argument, help }
+/* Options that several verbs take. */
+#define TOOLS_OPTION_PARAM \
+  TOOLS_OPTION("param", 'p', PARAM, params, "NAME=N", "the value of one of the program's `param`s; may be repeated")
+#define TOOLS_OPTION_SCHEDULE                                                                      \
+  TOOLS_OPTION("schedule", 's', TEXT, schedule, "SCHEDULE",                                        \
+               "primitives, separated by ';', as text or as the name of a file that holds them:\n" \
+               "'tile(C, i, j, 32, 32); vectorize(C, j.inner)'")
+#define TOOLS_OPTION_LOG \
+  TOOLS_OPTION("log", 'l', TEXT, log, "LOG", "take the schedule of the best checked record of this program in LOG")
+#define TOOLS_OPTION_TARGET                                                                   \
+  TOOLS_OPTION("target", 't', TEXT, target, "TARGET",                                         \
+               "the machine to compile for, in words like 'cpu=haswell threads=2'; what is\n" \
+               "not given comes from this machine (`tenon target` shows it)")
+#define TOOLS_OPTION_JSON \
+  TOOLS_OPTION("json", 0, FLAG, is_json, NULL, "print one JSON object on standard output, nothing else")
+#define TOOLS_OPTION_END \
+  { 0 }
+
+struct tools_verb {
+  const char *name;
+  const char *operands; /* for the usage line: "PROGRAM --log LOG" */
+  const char *summary;  /* one line */
+  const char *details;  /* paragraphs for `tenon help VERB`, lines of at most 100 characters */
+  const char *examples; /* command lines, one a line; NULL: none */
+  const tools_option *options;
+  int min_operands, max_operands;
+  int (*run)(const tools_args *args);    /* returns the exit status; NULL: */
+  int (*run_raw)(int argc, char **argv); /* parses for itself; argv[0] is the verb */
+};
+
+extern const tools_verb tools_show, tools_tune, tools_build, tools_bench, tools_log, tools_worker, tools_target,
+    tools_version;
+
+/* Reads argv[1..argc) of a verb. TOOLS_OK, or TOOLS_USAGE after a message and the usage line on standard error.
+ * *wants_help: --help was there; nothing else was looked at. */
+int tools_parse(const tools_verb *verb, int argc, char **argv, tools_args *out, bool *wants_help);
+/* Prints `tenon: VERB: message` and the usage line on standard error; returns TOOLS_USAGE. */
+int tools_usage(const tools_verb *verb, const char *fmt, ...) TN_PRINTF(2, 3);
+void tools_print_help(const tools_verb *verb);
+
+/* ---- a context with a program (session.c) ---------------------------------------------------------------------- */
+
+typedef struct tools_session {
+  tn_context *ctx;
+  tn_target *target;
+  tn_program *program; /* NULL until loaded */
+  const char *file;    /* put before messages while a file is read; NULL: none */
+  bool is_muted;       /* messages are only kept in the context */
+  bool has_live_line;  /* a line on the terminal is to be wiped before a message is printed */
+} tools_session;
+
+/* Makes the context, whose messages go to standard error, and the target that the options --target and --threads name.
+ * False after a message; close in either case. */
+bool tools_open(tools_session *session, const tools_args *args);
+void tools_close(tools_session *session);
+/* Parses PROGRAM: a file's name, when there is such a file or it ends in .te, or the text itself. */
+bool tools_load(tools_session *session, const tools_args *args, const char *program);
+/* tools_open and tools_load with the first operand. */
+bool tools_open_program(tools_session *session, const tools_args *args);
+/* The schedule that --schedule or --log names, else the default one. NULL after a message. */
+tn_schedule *tools_schedule(tools_session *session, const tools_args *args);
+/* Prints `tenon: warning: ...` on standard error. */
+void tools_warn(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);
+/* Prints `tenon: ...` on standard error; returns TOOLS_FAILED. */
+int tools_fail(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);
+
+/* ---- output (output.c) ----------------------------------------------------------------------------------------- */
+
+/* Prints the object on standard output and releases it. NULL: out of memory. Returns the exit status. */
+int tools_print_json(tools_session *session, json_t *object);
+/* Prints malloc'ed text, ended by a newline, and frees it; NULL is a failure that was said. Returns the exit status. */
+int tools_print_text(char *text);
+/* "1.23 ms" with three digits. */
+typedef struct tools_number {
+  char text[32];
+} tools_number;
+tools_number tools_time(double seconds);
+/* GFLOPS of FLOPS operations done in SECONDS; 0 when seconds is. */
+double tools_gflops(double flops, double seconds);
+
+#endif

@@ -1,0 +1,23 @@
+/* worker.c: `tenon worker`: the measuring process that the tuner starts. */
+#include <unistd.h>
+
+#include "tools/tools.h"
+
+static int run(int argc, char **argv) {
+  if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+    tools_print_help(&tools_worker);
+    return TOOLS_OK;
+  }
+  return tn_worker_main(STDIN_FILENO, STDOUT_FILENO, argc, argv);
+}
+
+const tools_verb tools_worker = {
+    .name = "worker",
+    .operands = "",
+    .summary = "build and measure candidates for a tuner, over standard input and output",
+    .details =
+        "Speaks the measuring protocol of docs/workers.md until its input ends. `tenon tune` starts its workers\n"
+        "itself; a tuner written in C can name another command, such as `ssh HOST tenon worker`.\n"
+        "--inject=REQUEST-FAULT@N makes it fail on purpose, for tests (docs/workers.md has the list).",
+    .run_raw = run,
+};
