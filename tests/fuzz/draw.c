@@ -1,0 +1,188 @@
+/* Random schedules: primitives with random parameters by the names of the moment, in any order. A refusal is fine and is
+ * counted; it must leave the schedule as it was. */
+#include <stdio.h>
+
+#include "tests/fuzz/fuzz.h"
+
+typedef struct drawing {
+  runtime_rng *rng;
+  tn_schedule *s;
+  char text[1024]; /* the primitive */
+  int tail;        /* of a split that was drawn, or -1 */
+} drawing;
+
+static int64_t below(drawing *d, int64_t n) { return runtime_random_below(d->rng, n); }
+static bool chance(drawing *d, int percent) { return below(d, 100) < percent; }
+
+__attribute__((format(printf, 2, 3))) static void say(drawing *d, const char *fmt, ...) {
+  size_t used = strlen(d->text);
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(d->text + used, sizeof d->text - used, fmt, args);
+  va_end(args);
+}
+
+/* A computed stage with loops, mostly. */
+static const schedule_stage *any_stage(drawing *d) {
+  const schedule_stage *st = NULL;
+  for (int tries = 0; tries < 6; tries++) {
+    st = &d->s->stages[below(d, d->s->n_stages)];
+    if (!te_is_placeholder(st->op) && st->attach != SCHEDULE_INLINED) return st;
+  }
+  return st;
+}
+
+static const char *name_of(const schedule_stage *st) { return schedule_stage_name(st); }
+static const char *loop_of(const schedule_stage *st, int i) { return st->n_leaves ? schedule_leaf(st, i)->name : "i"; }
+static int any_loop(drawing *d, const schedule_stage *st) { return st->n_leaves ? (int)below(d, st->n_leaves) : 0; }
+
+/* Mostly small factors, sometimes more than the extent. */
+static long long any_factor(drawing *d, const schedule_stage *st, int loop) {
+  int64_t extent = st->n_leaves ? schedule_leaf(st, loop)->extent : 4;
+  return (long long)(chance(d, 70) ? 1 + below(d, RUNTIME_MIN(extent, 8)) : 1 + below(d, extent + 2));
+}
+
+static void any_tail(drawing *d) {
+  d->tail = chance(d, 45) ? TN_TAIL_PEEL : TN_TAIL_GUARD;
+  say(d, d->tail == TN_TAIL_PEEL ? ", tail=peel)" : ")");
+}
+
+static void draw_split(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  int loop = any_loop(d, st);
+  say(d, "split(%s, %s, ", name_of(st), loop_of(st, loop));
+  if (kind == FUZZ_NPARTS) say(d, "nparts=");
+  say(d, "%lld", any_factor(d, st, loop));
+  for (int more = kind == FUZZ_MANY ? 1 + (int)below(d, 3) : 0; more > 0; more--) say(d, ", %lld", 1 + (long long)below(d, 4));
+  any_tail(d);
+}
+
+static void draw_tile(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  int a = any_loop(d, st), b = chance(d, 70) ? RUNTIME_MIN(a + 1, RUNTIME_MAX(st->n_leaves - 1, 0)) : any_loop(d, st);
+  (void)kind;
+  say(d, "tile(%s, %s, %s, %lld, %lld", name_of(st), loop_of(st, a), loop_of(st, b), any_factor(d, st, a), any_factor(d, st, b));
+  any_tail(d);
+}
+
+static void draw_fuse(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  int first = any_loop(d, st), n = 2 + chance(d, 25);
+  (void)kind;
+  say(d, "fuse(%s", name_of(st));
+  for (int i = first; i < first + n && i < st->n_leaves; i++) say(d, ", %s", loop_of(st, i));
+  say(d, ")");
+}
+
+static void draw_reorder(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  bool used[SCHEDULE_MAX_AXES] = {false};
+  int n = 2 + (int)below(d, RUNTIME_MAX(st->n_leaves - 1, 1));
+  (void)kind;
+  say(d, "reorder(%s", name_of(st));
+  for (int i = 0; i < n && st->n_leaves; i++) {
+    int loop = any_loop(d, st);
+    if (!used[loop]) say(d, ", %s", loop_of(st, loop));
+    used[loop] = true;
+  }
+  say(d, ")");
+}
+
+static void draw_annotation(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  int loop = any_loop(d, st);
+  if (kind == FUZZ_VECTORIZE && chance(d, 60)) loop = RUNTIME_MAX(st->n_leaves - 1, 0);
+  if (kind == FUZZ_PARALLEL && chance(d, 60)) loop = 0;
+  const char *word = kind == FUZZ_VECTORIZE ? "vectorize" : kind == FUZZ_UNROLL ? "unroll" : "parallel";
+  say(d, "%s(%s, %s)", word, name_of(st), loop_of(st, loop));
+}
+
+static void draw_pragma(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  (void)kind;
+  say(d, "pragma(%s, %s, auto_unroll_max_step, %d)", name_of(st), loop_of(st, any_loop(d, st)), (int)below(d, 3) * 32);
+}
+
+/* A stage and one of its readers, when it has one. */
+static void draw_compute_at(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d), *reader = any_stage(d);
+  int readers[SCHEDULE_MAX_STAGES];
+  int n = schedule_consumers(d->s, (int)(st - d->s->stages), true, RUNTIME_COUNT(readers), readers);
+  (void)kind;
+  if (n && chance(d, 90)) reader = &d->s->stages[readers[below(d, n)]];
+  say(d, "compute_at(%s, %s, %s)", name_of(st), name_of(reader), loop_of(reader, any_loop(d, reader)));
+}
+
+static void draw_place(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = &d->s->stages[below(d, d->s->n_stages)];
+  say(d, "%s(%s)", kind == FUZZ_INLINE ? "compute_inline" : "compute_root", name_of(st));
+}
+
+static const char *any_scope(drawing *d) { return chance(d, 50) ? "local" : "global"; }
+
+static void draw_cache(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = &d->s->stages[below(d, d->s->n_stages)];
+  const char *words[] = {"cache_read", "cache_write", "set_scope"};
+  say(d, "%s(%s, %s", words[kind - FUZZ_CACHE_READ], name_of(st), any_scope(d));
+  if (kind == FUZZ_CACHE_READ && chance(d, 40)) say(d, ", %s", name_of(any_stage(d)));
+  say(d, ")");
+}
+
+static const struct {
+  void (*draw)(drawing *d, fuzz_primitive kind);
+  int weight;
+} rows[FUZZ_PRIMITIVE_COUNT] = {
+    [FUZZ_SPLIT] = {draw_split, 14},          [FUZZ_NPARTS] = {draw_split, 4},     [FUZZ_MANY] = {draw_split, 4},
+    [FUZZ_TILE] = {draw_tile, 6},             [FUZZ_FUSE] = {draw_fuse, 10},       [FUZZ_REORDER] = {draw_reorder, 10},
+    [FUZZ_VECTORIZE] = {draw_annotation, 9},  [FUZZ_UNROLL] = {draw_annotation, 5}, [FUZZ_PARALLEL] = {draw_annotation, 5},
+    [FUZZ_PRAGMA] = {draw_pragma, 3},         [FUZZ_COMPUTE_AT] = {draw_compute_at, 14}, [FUZZ_INLINE] = {draw_place, 5},
+    [FUZZ_ROOT] = {draw_place, 1},            [FUZZ_CACHE_READ] = {draw_cache, 5}, [FUZZ_CACHE_WRITE] = {draw_cache, 4},
+    [FUZZ_SET_SCOPE] = {draw_cache, 2},
+};
+
+static fuzz_primitive any_primitive(drawing *d) {
+  int total = 0, kind = 0;
+  for (int i = 0; i < FUZZ_PRIMITIVE_COUNT; i++) total += rows[i].weight;
+  for (int64_t at = below(d, total); at >= rows[kind].weight; kind++) at -= rows[kind].weight;
+  return (fuzz_primitive)kind;
+}
+
+static char *state_of(const tn_schedule *s) {
+  char *steps = tn_schedule_print(s, TN_FORM_STEPS), *tree = tn_schedule_print(s, TN_FORM_TREE);
+  runtime_str both = {0};
+  runtime_str_addf(&both, "%s%s", steps ? steps : "?", tree ? tree : "?");
+  free(steps);
+  free(tree);
+  return both.data;
+}
+
+static void accept(drawing *d, runtime_str *out, fuzz_counts *counts, fuzz_primitive kind) {
+  counts->accepted[kind]++;
+  if (d->tail >= 0) counts->tails[d->tail]++;
+  runtime_str_addf(out, "%s%s", out->n ? "; " : "", d->text);
+}
+
+const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out, fuzz_counts *counts) {
+  drawing d = {.rng = rng, .s = s};
+  const char *wrong = NULL;
+  for (int left = (int)below(&d, 14); left > 0 && !wrong; left--) {
+    fuzz_primitive kind = any_primitive(&d);
+    d.text[0] = '\0';
+    d.tail = -1;
+    rows[kind].draw(&d, kind);
+    bool watch = chance(&d, 20);
+    char *before = watch ? state_of(s) : NULL;
+    if (tn_schedule_apply(s, d.text) == TN_OK) {
+      accept(&d, out, counts, kind);
+    } else {
+      counts->refused[kind]++;
+      if (tn_context_status(s->ctx) != TN_ERROR_SCHEDULE) wrong = tn_context_message(s->ctx);
+      else tn_context_clear(s->ctx);
+      char *after = watch ? state_of(s) : NULL;
+      if (watch && strcmp(before, after) != 0) wrong = "a refused primitive changed the schedule";
+      free(after);
+    }
+    free(before);
+  }
+  return wrong;
+}

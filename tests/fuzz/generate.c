@@ -1,0 +1,382 @@
+/* Random programs as text: one to five stages of rank 0 to 4 over small, often odd extents: element-wise, reductions of each
+ * kind, padding, strides, broadcasts, transposes, constants, indices from data. Reads are in bounds by construction. Floats
+ * that are not exact never decide anything (see tolerance.c). */
+#include <stdio.h>
+
+#include "tests/fuzz/fuzz.h"
+
+enum { MAX_TENSORS = 16, MAX_RANK = 4, MAX_AXES = 8, MAX_POINTS = 4000, MAX_WORK = 12000 };
+
+typedef struct tensor {
+  char name[8];
+  tn_dtype dtype;
+  int rank;
+  int64_t shape[MAX_RANK];
+  bool is_rough; /* floats that may be rounded */
+} tensor;
+
+typedef struct generator {
+  runtime_rng *rng;
+  runtime_str inputs, stages; /* the text in two parts */
+  runtime_str *out;           /* where an expression is being written */
+  int n_tensors, n_inputs;
+  tensor tensors[MAX_TENSORS];
+  int n_axes;
+  struct { char name[4]; int64_t extent; } axes[MAX_AXES]; /* of the stage: data axes, then reduction axes */
+  int prefer; /* a tensor that the stage should read, or -1 */
+} generator;
+
+static int64_t below(generator *g, int64_t n) { return runtime_random_below(g->rng, n); }
+static bool chance(generator *g, int percent) { return below(g, 100) < percent; }
+static void put(generator *g, const char *text) { runtime_str_add(g->out, text); }
+static bool is_float(tn_dtype dtype) { return tn_dtype_is_float(dtype); }
+
+static int64_t random_extent(generator *g) {
+  static const int64_t often[] = {1, 2, 3, 4, 5, 7, 8, 11, 13, 16, 17, 19};
+  return chance(g, 70) ? often[below(g, RUNTIME_COUNT(often))] : 1 + below(g, 20);
+}
+
+static tn_dtype random_dtype(generator *g) {
+  static const tn_dtype often[] = {TN_F32, TN_F32, TN_F32, TN_F32, TN_F32, TN_F64, TN_I32, TN_I32, TN_I64,
+                                   TN_I8,  TN_U8,  TN_I16, TN_U16, TN_U32, TN_BOOL};
+  return often[below(g, RUNTIME_COUNT(often))];
+}
+
+/* ---- indices ------------------------------------------------------------------------------------------------------- */
+
+/* An index: its text, its range, and the condition under which it may be used ("": always). */
+typedef struct position {
+  char text[64], guard[64];
+  int64_t lo, hi;
+} position;
+
+static position axis_index(generator *g) {
+  int a = (int)below(g, g->n_axes), b = (int)below(g, g->n_axes);
+  int64_t ea = g->axes[a].extent, eb = g->axes[b].extent, c = 1 + below(g, 3);
+  const char *na = g->axes[a].name, *nb = g->axes[b].name;
+  position x = {.lo = 0, .hi = ea - 1};
+#define INDEX(...) snprintf(x.text, sizeof x.text, __VA_ARGS__)
+  switch (below(g, 12)) {
+    case 0: INDEX("%s + %lld", na, (long long)c), x.hi += c; x.lo = c; break;
+    case 1: INDEX("%lld - %s", (long long)(ea - 1), na); break;
+    case 2: INDEX("%s*%lld + %s", na, (long long)c + 1, nb), x.hi = (ea - 1) * (c + 1) + eb - 1; break;
+    case 3: INDEX("%s*%lld", na, (long long)c + 1), x.hi = (ea - 1) * (c + 1); break;
+    case 4: INDEX("%s // %lld", na, (long long)c + 1), x.hi = (ea - 1) / (c + 1); break;
+    case 5: INDEX("%s %% %lld", na, (long long)c + 1), x.hi = RUNTIME_MIN(c, ea - 1); break;
+    case 6: INDEX("%s + %s", na, nb), x.hi = ea + eb - 2; break;
+    case 7: INDEX("max(%s - %lld, 0)", na, (long long)c), x.hi = RUNTIME_MAX(ea - 1 - c, 0); break;
+    case 8: INDEX("min(%s + %lld, %lld)", na, (long long)c, (long long)(ea - 1)); break;
+    default: INDEX("%s", na); break;
+  }
+  return x;
+}
+
+static position constant_index(generator *g, int64_t extent) {
+  position x = {.lo = below(g, extent)};
+  x.hi = x.lo;
+  INDEX("%lld", (long long)x.lo);
+  return x;
+}
+
+/* `a - c` or `a + c` under the condition that it is inside: padding. */
+static position guarded_index(generator *g, int64_t extent) {
+  int a = (int)below(g, g->n_axes);
+  long long c = 1 + below(g, 3), last = extent - 1;
+  const char *name = g->axes[a].name;
+  position x = {.lo = 0, .hi = last};
+  bool minus = chance(g, 60);
+  INDEX("%s %c %lld", name, minus ? '-' : '+', c);
+  if (minus && g->axes[a].extent - 1 - c <= last) snprintf(x.guard, sizeof x.guard, "%s >= %lld", name, c);
+  else if (minus) snprintf(x.guard, sizeof x.guard, "%s >= %lld && %s < %lld", name, c, name, c + extent);
+  else snprintf(x.guard, sizeof x.guard, "%s < %lld", name, extent - c);
+  if (!minus && extent <= c) return constant_index(g, extent);
+  if (minus && g->axes[a].extent <= c) return constant_index(g, extent);
+  return x;
+}
+
+/* An index of a dimension that exists. */
+static position index_into(generator *g, int64_t extent) {
+  if (g->n_axes == 0) return constant_index(g, extent);
+  if (chance(g, 15)) return guarded_index(g, extent);
+  for (int tries = 0; tries < 6; tries++) {
+    position x = axis_index(g);
+    if (x.hi < extent) return x;
+  }
+  if (chance(g, 40)) return constant_index(g, extent);
+  position x = axis_index(g);
+  position wrapped = {.lo = 0, .hi = extent - 1};
+  snprintf(wrapped.text, sizeof wrapped.text, "(%.40s) %% %lld", x.text, (long long)extent);
+  return wrapped;
+}
+
+/* ---- reads --------------------------------------------------------------------------------------------------------- */
+
+static bool expression(generator *g, tn_dtype dtype, int depth, bool must_be_exact);
+
+static void constant(generator *g, tn_dtype dtype) {
+  static const char *const floats[] = {"0.5", "1", "2", "-1", "0.25", "-1.5", "3"};
+  if (dtype == TN_BOOL) put(g, chance(g, 50) ? "true" : "false");
+  else if (is_float(dtype)) runtime_str_addf(g->out, "%s(%s)", tn_dtype_name(dtype), floats[below(g, RUNTIME_COUNT(floats))]);
+  else runtime_str_addf(g->out, "%s(%lld)", tn_dtype_name(dtype), (long long)below(g, 7) - (tn_dtype_is_signed(dtype) ? 3 : 0));
+}
+
+static void put_read(generator *g, const tensor *t, const position *index) {
+  char guard[300] = "";
+  for (int i = 0; i < t->rank; i++)
+    if (index[i].guard[0])
+      snprintf(guard + strlen(guard), sizeof guard - strlen(guard), "%s%s", guard[0] ? " && " : "", index[i].guard);
+  if (guard[0]) runtime_str_addf(g->out, "select(%s, ", guard);
+  put(g, t->name);
+  for (int i = 0; i < t->rank; i++) runtime_str_addf(g->out, "%s%s", i ? ", " : "[", index[i].text);
+  if (t->rank) put(g, "]");
+  if (!guard[0]) return;
+  put(g, ", ");
+  constant(g, t->dtype);
+  put(g, ")");
+}
+
+static bool same_extents(const generator *g, const tensor *t) {
+  bool same = t->rank <= g->n_axes;
+  for (int i = 0; same && i < t->rank; i++) same = g->axes[i].extent <= t->shape[i];
+  return same;
+}
+
+/* A read of a tensor that exists; element by element with some luck. */
+static void read_tensor(generator *g, const tensor *t) {
+  position index[MAX_RANK] = {0};
+  bool plain = same_extents(g, t) && chance(g, 60);
+  for (int i = 0; i < t->rank; i++) {
+    if (plain) snprintf(index[i].text, sizeof index[i].text, "%s", g->axes[i].name);
+    else index[i] = index_into(g, t->shape[i]);
+  }
+  put_read(g, t, index);
+}
+
+/* A new input whose shape is what the read needs. */
+static void read_new_input(generator *g, tn_dtype dtype) {
+  tensor *t = &g->tensors[g->n_tensors++];
+  position index[MAX_RANK];
+  *t = (tensor){.dtype = dtype};
+  snprintf(t->name, sizeof t->name, "A%d", g->n_inputs++);
+  int wanted = (int)below(g, MAX_RANK + 1);
+  int64_t points = 1;
+  while (g->n_axes && t->rank < wanted) {
+    index[t->rank] = axis_index(g);
+    if (points * (index[t->rank].hi + 2) > MAX_POINTS) break;
+    t->shape[t->rank] = index[t->rank].hi + 1 + chance(g, 20);
+    points *= t->shape[t->rank++];
+  }
+  runtime_str_addf(&g->inputs, "input %s: %s", t->name, tn_dtype_name(dtype));
+  for (int i = 0; i < t->rank; i++) runtime_str_addf(&g->inputs, "%s%lld", i ? "," : "[", (long long)t->shape[i]);
+  runtime_str_add(&g->inputs, t->rank ? "]\n" : "\n");
+  put_read(g, t, index);
+}
+
+static const tensor *choose_tensor(generator *g, tn_dtype wanted, bool must_be_exact) {
+  for (int tries = 0; g->n_tensors && tries < 8; tries++) {
+    int i = g->prefer >= 0 && tries == 0 ? g->prefer : (int)below(g, g->n_tensors);
+    const tensor *t = &g->tensors[i];
+    if (t->is_rough && (must_be_exact || !is_float(wanted))) continue;
+    if ((wanted == TN_BOOL) != (t->dtype == TN_BOOL)) continue;
+    g->prefer = -1;
+    return t;
+  }
+  return NULL;
+}
+
+/* Returns whether the value may be rounded. */
+static bool leaf(generator *g, tn_dtype dtype, bool must_be_exact) {
+  if (chance(g, 8)) return constant(g, dtype), false;
+  if (g->n_axes && dtype != TN_BOOL && chance(g, 10)) {
+    runtime_str_addf(g->out, "%s(%s)", tn_dtype_name(dtype), g->axes[below(g, g->n_axes)].name);
+    return false;
+  }
+  const tensor *t = chance(g, 75) || g->n_inputs >= 6 ? choose_tensor(g, dtype, must_be_exact) : NULL;
+  if (!t && g->n_tensors + 6 >= MAX_TENSORS) return constant(g, dtype), false;
+  if (!t) return read_new_input(g, dtype), false;
+  bool needs_cast = t->dtype != dtype;
+  if (needs_cast) runtime_str_addf(g->out, "%s(", tn_dtype_name(dtype));
+  bool is_rough = t->is_rough;
+  read_tensor(g, t);
+  if (needs_cast) put(g, ")");
+  return is_rough;
+}
+
+/* ---- expressions --------------------------------------------------------------------------------------------------- */
+
+static bool two(generator *g, tn_dtype dtype, int depth, bool exact, const char *before, const char *between) {
+  put(g, before);
+  bool a = expression(g, dtype, depth - 1, exact);
+  put(g, between);
+  bool b = expression(g, dtype, depth - 1, exact);
+  put(g, ")");
+  return a || b;
+}
+
+static bool wrap(generator *g, tn_dtype dtype, int depth, bool exact, const char *before, const char *after) {
+  put(g, before);
+  bool rough = expression(g, dtype, depth - 1, exact);
+  put(g, after);
+  return rough;
+}
+
+static bool choice(generator *g, tn_dtype dtype, int depth, bool exact) {
+  put(g, "select(");
+  expression(g, TN_BOOL, depth - 1, true);
+  put(g, ", ");
+  bool a = expression(g, dtype, depth - 1, exact);
+  put(g, ", ");
+  bool b = expression(g, dtype, depth - 1, exact);
+  put(g, ")");
+  return a || b;
+}
+
+typedef struct form {
+  const char *before, *between, *after; /* between: NULL for one operand */
+} form;
+
+static bool put_form(generator *g, const form *f, tn_dtype dtype, int depth, bool exact) {
+  return f->between ? two(g, dtype, depth, exact, f->before, f->between) : wrap(g, dtype, depth, exact, f->before, f->after);
+}
+
+static bool rough_float(generator *g, tn_dtype dtype, int depth) {
+  static const form forms[] = {
+      {"exp(min(max(", NULL, ", -2), 2))"}, {"tanh(", NULL, ")"}, {"sigmoid(", NULL, ")"},
+      {"sqrt(abs(", NULL, ") + 1)"}, {"rsqrt(abs(", NULL, ") + 1)"}, {"log(abs(", NULL, ") + 1)"}, {"sin(", NULL, ")"},
+      {"cos(", NULL, ")"}, {"erf(", NULL, ")"}, {"pow(min(abs(", NULL, "), 2) + 0.5, 1.5)"}, {"(1 / (abs(", NULL, ") + 1))"}};
+  put_form(g, &forms[below(g, RUNTIME_COUNT(forms))], dtype, depth, false);
+  return true;
+}
+
+static bool float_expression(generator *g, tn_dtype dtype, int depth, bool exact) {
+  static const form forms[] = {{"(", " + ", NULL}, {"(", " - ", NULL}, {"(", " * ", NULL}, {"min(", ", ", NULL},
+                               {"max(", ", ", NULL}, {"abs(", NULL, ")"}, {"(-", NULL, ")"}};
+  static const form steps[] = {{"floor(", NULL, ")"}, {"ceil(", NULL, ")"}, {"round(", NULL, ")"}};
+  int64_t kind = below(g, 100);
+  if (kind < 12) return choice(g, dtype, depth, exact);
+  if (kind < 25 && !exact) return rough_float(g, dtype, depth);
+  if (kind < 30) return put_form(g, &steps[below(g, 3)], dtype, depth, true), false;
+  return put_form(g, &forms[below(g, RUNTIME_COUNT(forms))], dtype, depth, exact);
+}
+
+static bool integer_expression(generator *g, tn_dtype dtype, int depth) {
+  static const form forms[] = {{"(", " + ", NULL}, {"(", " - ", NULL}, {"(", " * ", NULL},   {"(", " // ", NULL},
+                               {"(", " % ", NULL}, {"min(", ", ", NULL}, {"max(", ", ", NULL}, {"abs(", NULL, ")"}};
+  int64_t kind = below(g, 100);
+  if (kind < 12) return choice(g, dtype, depth, true);
+  if (kind < 22) {
+    tn_dtype from = random_dtype(g);
+    runtime_str_addf(g->out, "%s(", tn_dtype_name(dtype));
+    expression(g, from, depth - 1, true);
+    return put(g, ")"), false;
+  }
+  return put_form(g, &forms[below(g, RUNTIME_COUNT(forms))], dtype, depth, true);
+}
+
+static bool axis_condition(generator *g) {
+  static const char *const relations[] = {"<", "<=", ">", ">=", "==", "!="};
+  int a = (int)below(g, g->n_axes);
+  runtime_str_addf(g->out, "(%s %s %lld)", g->axes[a].name, relations[below(g, 6)], (long long)below(g, g->axes[a].extent + 1));
+  return false;
+}
+
+static bool bool_expression(generator *g, int depth) {
+  static const char *const relations[] = {" < ", " <= ", " > ", " >= ", " == ", " != "};
+  int64_t kind = below(g, 100);
+  if (kind < 30 && g->n_axes) return axis_condition(g);
+  if (kind < 45) return two(g, TN_BOOL, depth, true, "(", chance(g, 50) ? " && " : " || ");
+  if (kind < 55) return wrap(g, TN_BOOL, depth, true, "(!", ")");
+  tn_dtype dtype = random_dtype(g);
+  return two(g, dtype == TN_BOOL ? TN_F32 : dtype, depth, true, "(", relations[below(g, 6)]);
+}
+
+/* Writes an expression of a dtype. Returns whether its value may be rounded; with MUST_BE_EXACT it may not. */
+static bool expression(generator *g, tn_dtype dtype, int depth, bool must_be_exact) {
+  if (depth <= 0 || chance(g, 20)) return leaf(g, dtype, must_be_exact);
+  if (dtype == TN_BOOL) return bool_expression(g, depth);
+  return is_float(dtype) ? float_expression(g, dtype, depth, must_be_exact) : integer_expression(g, dtype, depth);
+}
+
+/* ---- stages -------------------------------------------------------------------------------------------------------- */
+
+static void add_axis(generator *g, const char *name, int64_t extent) {
+  snprintf(g->axes[g->n_axes].name, sizeof g->axes[0].name, "%s", name);
+  g->axes[g->n_axes++].extent = extent;
+}
+
+/* Extents like those of a tensor that exists, or new ones. Returns the number of points. */
+static int64_t draw_data_axes(generator *g) {
+  static const char *const names[] = {"i", "j", "k", "l"};
+  const tensor *like = g->prefer >= 0 && chance(g, 70) ? &g->tensors[g->prefer] : NULL;
+  int rank = like ? like->rank : (int)below(g, MAX_RANK + 1);
+  int64_t points = 1;
+  if (!like && rank == 0 && chance(g, 70)) rank = 2;
+  for (int i = 0; i < rank; i++) {
+    int64_t extent = like && chance(g, 85) ? like->shape[i] : random_extent(g);
+    if (points * extent > MAX_POINTS) extent = 1 + below(g, 2);
+    add_axis(g, names[i], extent);
+    points *= extent;
+  }
+  return points;
+}
+
+static void draw_reduce_axes(generator *g, int64_t points, bool few) {
+  static const char *const names[] = {"r", "s", "t"};
+  int n = 1 + (int)below(g, 2) + chance(g, 10);
+  for (int i = 0; i < n; i++) {
+    int64_t extent = few ? 1 + below(g, 3) : random_extent(g);
+    if (points * extent > MAX_WORK) extent = 1 + below(g, 2);
+    add_axis(g, names[i], extent);
+    points *= extent;
+  }
+}
+
+static void put_axes(generator *g, int first, int last) {
+  for (int i = first; i < last; i++)
+    runtime_str_addf(g->out, "%s%s<%lld", i > first ? ", " : "[", g->axes[i].name, (long long)g->axes[i].extent);
+  if (last > first) put(g, "]");
+}
+
+static const char *draw_combiner(generator *g, tn_dtype dtype) {
+  static const char *const all[] = {"sum", "sum", "sum", "max", "min", "prod"};
+  if (dtype == TN_BOOL) return chance(g, 50) ? "any" : "all";
+  return all[below(g, RUNTIME_COUNT(all))];
+}
+
+static void stage(generator *g, int number) {
+  tn_dtype dtype = random_dtype(g);
+  tensor t = {.dtype = dtype};
+  snprintf(t.name, sizeof t.name, "S%d", number);
+  g->n_axes = 0;
+  g->prefer = number ? g->n_tensors - 1 : -1;
+  g->out = &g->stages;
+  int64_t points = draw_data_axes(g);
+  t.rank = g->n_axes;
+  for (int i = 0; i < t.rank; i++) t.shape[i] = g->axes[i].extent;
+  put(g, t.name);
+  put_axes(g, 0, t.rank);
+  put(g, " = ");
+  if (chance(g, 50)) {
+    t.is_rough = expression(g, dtype, 1 + (int)below(g, 3), false);
+  } else {
+    const char *combiner = draw_combiner(g, dtype);
+    draw_reduce_axes(g, points, strcmp(combiner, "prod") == 0);
+    put(g, combiner);
+    put_axes(g, t.rank, g->n_axes);
+    put(g, "(");
+    t.is_rough = expression(g, dtype, 1 + (int)below(g, 2), false);
+    put(g, ")");
+  }
+  put(g, "\n");
+  g->tensors[g->n_tensors++] = t;
+}
+
+void fuzz_generate(runtime_rng *rng, runtime_str *out) {
+  generator g = {.rng = rng, .prefer = -1};
+  int n = 1 + (int)below(&g, 4) + chance(&g, 10);
+  for (int i = 0; i < n; i++) stage(&g, i);
+  runtime_str_add(out, g.inputs.data ? g.inputs.data : "");
+  runtime_str_add(out, g.stages.data);
+  runtime_str_free(&g.inputs);
+  runtime_str_free(&g.stages);
+}

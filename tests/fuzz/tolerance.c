@@ -1,0 +1,190 @@
+/* Error bounds for float tensors, by a walk over the te graph. A value that is a multiple of a power of two and small enough is
+ * exact in its dtype; every other operation adds a rounding. An operation that is not continuous (comparison, floor, a cast
+ * to an integer) must have exact operands: otherwise a rounding could decide, and the program is of no use here. */
+#include <math.h>
+
+#include "tests/fuzz/fuzz.h"
+
+typedef struct bounding {
+  const tn_program *program;
+  const fuzz_bound *by_op;
+  bool unsafe;
+} bounding;
+
+static double largest(fuzz_bound b) { return fmax(fabs(b.lo), fabs(b.hi)); }
+
+static double unit(tn_dtype dtype) { return dtype == TN_F32 ? 0x1p-22 : 0x1p-50; }
+
+static fuzz_bound integer_range(tn_dtype dtype) {
+  int bits = 8 * (int)tn_dtype_bytes(dtype);
+  if (dtype == TN_BOOL) return (fuzz_bound){0, 1, 0, 0};
+  if (tn_dtype_is_signed(dtype)) return (fuzz_bound){-ldexp(1, bits - 1), ldexp(1, bits - 1) - 1, 0, 0};
+  return (fuzz_bound){0, ldexp(1, bits) - 1, 0, 0};
+}
+
+/* A result as its dtype holds it: integers wrap, floats round. */
+static fuzz_bound held(tn_dtype dtype, fuzz_bound b) {
+  if (!tn_dtype_is_float(dtype)) {
+    fuzz_bound all = integer_range(dtype);
+    return b.lo >= all.lo && b.hi <= all.hi ? (fuzz_bound){b.lo, b.hi, 0, 0} : all;
+  }
+  double limit = dtype == TN_F32 ? 0x1p24 : 0x1p53;
+  bool is_exact = b.error == 0 && b.q >= 0 && b.q < 60 && ldexp(largest(b), b.q) <= limit;
+  if (!is_exact) b.error += largest(b) * unit(dtype), b.q = -1;
+  return b;
+}
+
+static fuzz_bound bound_of(bounding *x, const tir_expr *e);
+
+static fuzz_bound exact(bounding *x, fuzz_bound b) {
+  x->unsafe |= b.error > 0;
+  return b;
+}
+
+static fuzz_bound constant(double value) {
+  int q = 0;
+  while (q < 40 && ldexp(value, q) != floor(ldexp(value, q))) q++;
+  return (fuzz_bound){value, value, 0, q < 40 ? q : -1};
+}
+
+static int product_q(fuzz_bound a, fuzz_bound b) { return a.q < 0 || b.q < 0 ? -1 : a.q + b.q; }
+static int common_q(fuzz_bound a, fuzz_bound b) { return a.q < 0 || b.q < 0 ? -1 : RUNTIME_MAX(a.q, b.q); }
+
+static fuzz_bound multiply(fuzz_bound a, fuzz_bound b) {
+  double c[] = {a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi};
+  return (fuzz_bound){fmin(fmin(c[0], c[1]), fmin(c[2], c[3])), fmax(fmax(c[0], c[1]), fmax(c[2], c[3])),
+                      a.error * largest(b) + b.error * largest(a) + a.error * b.error, product_q(a, b)};
+}
+
+static fuzz_bound divide(bounding *x, fuzz_bound a, fuzz_bound b) {
+  double least = b.lo - b.error, most = largest(a) / fmax(least, 1e-9);
+  x->unsafe |= least < 0.25;
+  return (fuzz_bound){-most, most, (a.error + most * b.error) / fmax(least, 1e-9), -1};
+}
+
+static fuzz_bound hull(fuzz_bound a, fuzz_bound b) {
+  return (fuzz_bound){fmin(a.lo, b.lo), fmax(a.hi, b.hi), fmax(a.error, b.error), common_q(a, b)};
+}
+
+static fuzz_bound absolute(fuzz_bound a) {
+  double lo = a.lo > 0 ? a.lo : a.hi < 0 ? -a.hi : 0;
+  return (fuzz_bound){lo, largest(a), a.error, a.q};
+}
+
+/* y = f(x) with a slope of at most SLOPE, between f(lo) and f(hi) when f is monotonic. */
+static fuzz_bound through(fuzz_bound a, double lo, double hi, double slope) {
+  return (fuzz_bound){lo, hi, a.error * slope, -1};
+}
+
+static fuzz_bound math(bounding *x, tir_op op, fuzz_bound a) {
+  double lo = fmax(a.lo - a.error, 0.01), hi = a.hi + a.error;
+  bool needs_positive = op == TIR_SQRT || op == TIR_LOG || op == TIR_RSQRT;
+  x->unsafe |= needs_positive && a.lo - a.error < 0.25;
+  x->unsafe |= op == TIR_EXP && hi > 8;
+  switch ((int)op) {
+    case TIR_EXP: return through(a, 0, exp(fmin(hi, 8)), exp(fmin(hi, 8)));
+    case TIR_LOG: return through(a, log(lo), log(hi), 1 / lo);
+    case TIR_SQRT: return through(a, 0, sqrt(hi), 0.5 / sqrt(lo));
+    case TIR_RSQRT: return through(a, 0, 1 / sqrt(lo), 0.5 / (lo * sqrt(lo)));
+    case TIR_SIGMOID: return through(a, 0, 1, 0.25);
+    case TIR_ERF: return through(a, -1, 1, 1.2);
+    case TIR_TANH: case TIR_SIN: case TIR_COS: return through(a, -1, 1, 1);
+    default: exact(x, a); return (fuzz_bound){a.lo - 1, a.hi + 1, 0, 0}; /* floor, ceil, round */
+  }
+}
+
+static fuzz_bound power(bounding *x, fuzz_bound a, fuzz_bound b) {
+  double base = a.hi + a.error, exponent = largest(b) + b.error, most = pow(fmax(base, 1), exponent);
+  x->unsafe |= a.lo - a.error < 0.25 || exponent > 4;
+  most = fmax(most, pow(0.25, -exponent));
+  return (fuzz_bound){0, most, most * (a.error * exponent * 4 + b.error * 4), -1};
+}
+
+static fuzz_bound arithmetic(bounding *x, const tir_expr *e) {
+  fuzz_bound a = bound_of(x, e->arg[0]), b = e->n_args > 1 ? bound_of(x, e->arg[1]) : a;
+  switch ((int)e->op) {
+    case TIR_ADD: return (fuzz_bound){a.lo + b.lo, a.hi + b.hi, a.error + b.error, common_q(a, b)};
+    case TIR_SUB: return (fuzz_bound){a.lo - b.hi, a.hi - b.lo, a.error + b.error, common_q(a, b)};
+    case TIR_MUL: return multiply(a, b);
+    case TIR_DIV: return divide(x, a, b);
+    case TIR_MIN: case TIR_MAX: return hull(a, b);
+    case TIR_FLOORDIV: return (fuzz_bound){-largest(a) - 1, largest(a) + 1, 0, 0};
+    case TIR_FLOORMOD: return (fuzz_bound){-largest(b), largest(b), 0, 0};
+    case TIR_ABS: return absolute(a);
+    default: return power(x, a, b);
+  }
+}
+
+static fuzz_bound cast(bounding *x, const tir_expr *e) {
+  fuzz_bound a = bound_of(x, e->arg[0]);
+  bool to_integer = !tn_dtype_is_float((tn_dtype)e->dtype) && tn_dtype_is_float((tn_dtype)e->arg[0]->dtype);
+  if (!to_integer) return a;
+  exact(x, a);
+  fuzz_bound all = integer_range((tn_dtype)e->dtype);
+  return (fuzz_bound){fmax(a.lo, all.lo), fmax(fmin(a.hi, all.hi), all.lo), 0, 0};
+}
+
+static double reduce_count(const tir_reduce *r) {
+  double n = 1;
+  for (int i = 0; i < r->n_axes; i++) n *= (double)r->axes[i]->extent;
+  return n;
+}
+
+static fuzz_bound reduction(bounding *x, const tir_expr *e) {
+  fuzz_bound a = bound_of(x, e->arg[0]), all;
+  double n = reduce_count(e->u.reduce), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype);
+  tir_combiner combiner = e->u.reduce->combiner;
+  if (combiner == TIR_REDUCE_SUM) all = (fuzz_bound){a.lo * n, a.hi * n, n * a.error, a.q};
+  else if (combiner == TIR_REDUCE_PROD) all = (fuzz_bound){-pow(m, n), pow(m, n), n * pow(m, n - 1) * a.error, a.q < 0 ? -1 : (int)fmin(n * a.q, 99)};
+  else return a;
+  all = held((tn_dtype)e->dtype, all);
+  if (all.error > 0) all.error += n * eps * largest(all);
+  return all;
+}
+
+static fuzz_bound read(bounding *x, const tir_expr *e) {
+  for (int i = 0; i < e->n_args; i++) bound_of(x, e->arg[i]);
+  for (int i = 0; i < x->program->n_ops; i++)
+    if (&x->program->ops[i]->output == e->u.tensor) return x->by_op[i];
+  return (fuzz_bound){0};
+}
+
+static fuzz_bound other(bounding *x, const tir_expr *e) {
+  switch ((int)e->op) {
+    case TIR_INT: return (fuzz_bound){(double)e->u.i, (double)e->u.i, 0, 0};
+    case TIR_FLOAT: return constant(e->u.f);
+    case TIR_VAR: return (fuzz_bound){0, (double)((const tn_axis *)(const void *)e->u.var)->extent - 1, 0, 0};
+    case TIR_READ: return read(x, e);
+    case TIR_REDUCE: return reduction(x, e);
+    case TIR_CAST: return cast(x, e);
+    case TIR_SELECT: bound_of(x, e->arg[0]); return hull(bound_of(x, e->arg[1]), bound_of(x, e->arg[2]));
+    default: break;
+  }
+  for (int i = 0; i < e->n_args; i++) exact(x, bound_of(x, e->arg[i])); /* comparisons, booleans */
+  return (fuzz_bound){0, 1, 0, 0};
+}
+
+static fuzz_bound bound_of(bounding *x, const tir_expr *e) {
+  char kind = tir_op_table[e->op].op_class;
+  fuzz_bound b = kind == 'A' || e->op == TIR_POW ? arithmetic(x, e)
+                 : kind == 'M'                   ? math(x, (tir_op)e->op, bound_of(x, e->arg[0]))
+                                                 : other(x, e);
+  return held((tn_dtype)e->dtype, b);
+}
+
+/* As fuzz_run_pair fills them. */
+static fuzz_bound input_bound(tn_dtype dtype) {
+  if (tn_dtype_is_float(dtype)) return (fuzz_bound){-2, 2, 0, 2};
+  if (tn_dtype_bytes(dtype) == 1) return integer_range(dtype);
+  return (fuzz_bound){tn_dtype_is_signed(dtype) ? -8 : 0, 16, 0, 0};
+}
+
+bool fuzz_bounds(const tn_program *program, fuzz_bound *by_op) {
+  bounding x = {program, by_op, false};
+  for (int i = 0; i < program->n_ops; i++) {
+    const te_op *op = program->ops[i];
+    by_op[i] = te_is_placeholder(op) ? input_bound(op->output.dtype) : bound_of(&x, op->body);
+    x.unsafe |= !isfinite(by_op[i].error) || by_op[i].error > 0.02 * (1 + largest(by_op[i])) || largest(by_op[i]) > 1e30;
+  }
+  return !x.unsafe;
+}

@@ -1,0 +1,65 @@
+/* A worker: makes pairs from numbers and runs them, telling the driver before each step what it is at. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "tests/fuzz/worker.h"
+
+static void tell(char kind, const void *data, size_t n) {
+  fuzz_header header = {kind, (uint32_t)n};
+  if (write(FUZZ_PIPE, &header, sizeof header) != sizeof header || write(FUZZ_PIPE, data, n) != (ssize_t)n) _exit(3);
+}
+
+static void tell_text(char kind, const char *text) { tell(kind, text, strlen(text)); }
+
+typedef struct pair {
+  tn_context *ctx;
+  runtime_rng rng;
+  runtime_str program, schedule;
+  char why[4096];
+} pair;
+
+static fuzz_status wrong(const char *why) {
+  tell_text('w', why);
+  return FUZZ_DIFFERS;
+}
+
+/* Parsing may refuse a program (an input that nothing needs); that is counted. */
+static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
+  fuzz_bound bounds[256];
+  fuzz_generate(&x->rng, &x->program);
+  tell_text('p', x->program.data);
+  tn_program *p = tn_program_parse(x->ctx, x->program.data, 0, NULL);
+  if (!p) return counts->programs_refused++, FUZZ_SKIPPED;
+  if (!fuzz_bounds(p, bounds)) return counts->programs_unsafe++, FUZZ_SKIPPED;
+  tn_schedule *s = tn_schedule_new(p);
+  if (!s) return wrong(tn_context_message(x->ctx));
+  const char *why = fuzz_draw_schedule(&x->rng, s, &x->schedule, counts);
+  tell_text('s', x->schedule.data ? x->schedule.data : "");
+  if (why) return wrong(why);
+  fuzz_status status = fuzz_run_pair(p, s, number, x->why, sizeof x->why);
+  if (status == FUZZ_DIFFERS) return wrong(x->why);
+  if (status == FUZZ_SKIPPED) counts->schedules_too_slow++;
+  else counts->pairs++;
+  return status;
+}
+
+static fuzz_status run_number(uint64_t seed, int64_t number, fuzz_counts *counts) {
+  pair x = {.ctx = tn_context_new(NULL), .rng = {runtime_hash(&number, sizeof number, seed)}};
+  tell('n', &number, sizeof number);
+  fuzz_status status = run(&x, (uint64_t)number, counts);
+  runtime_str_free(&x.program);
+  runtime_str_free(&x.schedule);
+  tn_context_free(x.ctx);
+  return status;
+}
+
+int fuzz_worker(uint64_t seed, int64_t first, int64_t step, int64_t count) {
+  fuzz_counts counts = {0};
+  bool ok = true;
+  for (int64_t number = first; ok && counts.pairs < count; number += step) {
+    alarm(FUZZ_PAIR_SECONDS);
+    ok = run_number(seed, number, &counts) != FUZZ_DIFFERS;
+  }
+  tell('c', &counts, sizeof counts);
+  return ok ? 0 : 1;
+}
