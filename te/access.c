@@ -1,6 +1,6 @@
-/* access.c: what a read can touch. Each index is bounded by interval arithmetic over linear forms; the conditions around
- * a read (select, && and || are lazy) narrow the forms they speak about. Used to refuse reads that leave their tensor and
- * to find the shapes of inputs that were not declared. */
+/* access.c: what a read can touch. Each index is bounded by interval arithmetic over linear forms; the conditions
+ * around a read (select, && and || are lazy) narrow the forms they speak about. Used to refuse reads that leave their
+ * tensor and to find the shapes of inputs that were not declared. */
 #include "te/internal.h"
 
 /* ---- intervals --------------------------------------------------------------------------------------------------- */
@@ -181,15 +181,24 @@ static te_interval node_bound(place at, const tir_expr *e) {
   te_interval a = has_parts ? bound(at, e->arg[0]) : everything;
   te_interval b = has_parts && e->n_args == 2 ? bound(at, e->arg[1]) : everything;
   switch ((int)e->op) {
-    case TIR_MUL: return product_bound(a, b);
-    case TIR_FLOORDIV: return floor_div_bound(a, b);
-    case TIR_FLOORMOD: return floor_mod_bound(a, b);
-    case TIR_MIN: return (te_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
-    case TIR_MAX: return (te_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
-    case TIR_ABS: return abs_bound(a);
-    case TIR_CAST: return a;
-    case TIR_SELECT: return select_bound(at, e);
-    default: return everything;
+    case TIR_MUL:
+      return product_bound(a, b);
+    case TIR_FLOORDIV:
+      return floor_div_bound(a, b);
+    case TIR_FLOORMOD:
+      return floor_mod_bound(a, b);
+    case TIR_MIN:
+      return (te_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
+    case TIR_MAX:
+      return (te_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
+    case TIR_ABS:
+      return abs_bound(a);
+    case TIR_CAST:
+      return a;
+    case TIR_SELECT:
+      return select_bound(at, e);
+    default:
+      return everything;
   }
 }
 
@@ -361,11 +370,12 @@ bool te_check_access(const te_site *site, const char *op_name, const te_access *
     char text[64];
     te_show(text, access->read);
     if (is_inside(dtype_range(TN_I32), range))
-      te_fail(site, TN_ERROR_PROGRAM, "'%s' reads %s: index %d can have any value (extent %lld): guard the read by select",
-              op_name, text, d, (long long)tensor->shape[d]);
+      te_fail(site, TN_ERROR_PROGRAM,
+              "'%s' reads %s: index %d can have any value (extent %lld): guard the read by select", op_name, text, d,
+              (long long)tensor->shape[d]);
     else
-      te_fail(site, TN_ERROR_PROGRAM, "'%s' reads %s: index %d spans [%lld, %lld], but the extent is %lld: %s", op_name, text,
-              d, (long long)range.lo, (long long)range.hi, (long long)tensor->shape[d],
+      te_fail(site, TN_ERROR_PROGRAM, "'%s' reads %s: index %d spans [%lld, %lld], but the extent is %lld: %s", op_name,
+              text, d, (long long)range.lo, (long long)range.hi, (long long)tensor->shape[d],
               "guard the read by select, or change an extent");
     return false;
   }

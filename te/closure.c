@@ -12,21 +12,30 @@
 #define FLOAT(name, value) \
   static double name(const te_node *n, te_run *run) { return (value); }
 
-/* ---- integers ------------------------------------------------------------------------------------------------------ */
+/* ---- integers ------------------------------------------------------------------------------------------------------
+ */
 
 int64_t te_wrap(tn_dtype dtype, uint64_t value) {
   switch (dtype) {
-    case TN_BOOL: return value != 0;
-    case TN_I8: return (int8_t)value;
-    case TN_U8: return (uint8_t)value;
-    case TN_I16: return (int16_t)value;
-    case TN_U16: return (uint16_t)value;
-    case TN_I32: return (int32_t)value;
-    case TN_U32: return (uint32_t)value;
+    case TN_BOOL:
+      return value != 0;
+    case TN_I8:
+      return (int8_t)value;
+    case TN_U8:
+      return (uint8_t)value;
+    case TN_I16:
+      return (int16_t)value;
+    case TN_U16:
+      return (uint16_t)value;
+    case TN_I32:
+      return (int32_t)value;
+    case TN_U32:
+      return (uint32_t)value;
     case TN_I64:
     case TN_F32:
     case TN_F64:
-    case TN_DTYPE_COUNT: return (int64_t)value;
+    case TN_DTYPE_COUNT:
+      return (int64_t)value;
   }
   return (int64_t)value;
 }
@@ -65,7 +74,8 @@ INTEGER(or_bool, I(0) || I(1))
 INTEGER(not_bool, !I(0))
 INTEGER(select_int, I(0) ? I(1) : I(2))
 
-/* ---- floats -------------------------------------------------------------------------------------------------------- */
+/* ---- floats --------------------------------------------------------------------------------------------------------
+ */
 
 static double smaller_float(double a, double b) { return a < b ? a : b; }
 static double larger_float(double a, double b) { return a > b ? a : b; }
@@ -98,7 +108,8 @@ INTEGER(le_float, F(0) <= F(1))
 INTEGER(gt_float, F(0) > F(1))
 INTEGER(ge_float, F(0) >= F(1))
 
-/* ---- casts --------------------------------------------------------------------------------------------------------- */
+/* ---- casts ---------------------------------------------------------------------------------------------------------
+ */
 
 /* Truncates, saturates at the dtype's ends; NaN gives 0. */
 static int64_t saturate(tn_dtype dtype, double value) {
@@ -119,7 +130,8 @@ FLOAT(int_to_f64, (double)I(0))
 FLOAT(to_f32, (double)(float)F(0))
 FLOAT(to_f64, F(0))
 
-/* ---- leaves and reads ---------------------------------------------------------------------------------------------- */
+/* ---- leaves and reads ----------------------------------------------------------------------------------------------
+ */
 
 static int64_t constant_int(const te_node *n, te_run *run) { return (void)run, n->u.constant.i; }
 static double constant_float(const te_node *n, te_run *run) { return (void)run, n->u.constant.f; }
@@ -131,8 +143,8 @@ static bool fail_bounds(const te_node *n, te_run *run, int d, const int64_t *ind
   runtime_str list = {0};
   for (int i = 0; i <= d; i++) runtime_str_addf(&list, "%s%lld", i > 0 ? ", " : "", (long long)index[i]);
   for (int i = d + 1; i < t->ndim; i++) runtime_str_add(&list, ", _");
-  te_run_fail(run, TN_ERROR_PROGRAM, "'%s' reads %s[%s]: index %d is %lld, but the extent is %lld", run->op->name, t->name,
-              list.data ? list.data : "", d, (long long)index[d], (long long)t->shape[d]);
+  te_run_fail(run, TN_ERROR_PROGRAM, "'%s' reads %s[%s]: index %d is %lld, but the extent is %lld", run->op->name,
+              t->name, list.data ? list.data : "", d, (long long)index[d], (long long)t->shape[d]);
   runtime_str_free(&list);
   return false;
 }
@@ -150,14 +162,14 @@ static bool locate(const te_node *n, te_run *run, int64_t *index, int64_t *flat)
 }
 
 /* load_I8 and so on: a read of an array. */
-#define LOAD(name, text, bytes, code, ctype)                                                         \
-  static int64_t load_int_##name(const te_node *n, te_run *run) {                                    \
-    int64_t index[TN_MAX_RANK], flat;                                                                \
-    return locate(n, run, index, &flat) ? (int64_t)((const ctype *)n->u.source->data)[flat] : 0;     \
-  }                                                                                                  \
-  static double load_float_##name(const te_node *n, te_run *run) {                                   \
-    int64_t index[TN_MAX_RANK], flat;                                                                \
-    return locate(n, run, index, &flat) ? (double)((const ctype *)n->u.source->data)[flat] : 0;      \
+#define LOAD(name, text, bytes, code, ctype)                                                     \
+  static int64_t load_int_##name(const te_node *n, te_run *run) {                                \
+    int64_t index[TN_MAX_RANK], flat;                                                            \
+    return locate(n, run, index, &flat) ? (int64_t)((const ctype *)n->u.source->data)[flat] : 0; \
+  }                                                                                              \
+  static double load_float_##name(const te_node *n, te_run *run) {                               \
+    int64_t index[TN_MAX_RANK], flat;                                                            \
+    return locate(n, run, index, &flat) ? (double)((const ctype *)n->u.source->data)[flat] : 0;  \
   }
 TN_DTYPES(LOAD)
 
@@ -173,17 +185,20 @@ static double demand_float(const te_node *n, te_run *run) {
 
 te_cell te_load(tn_dtype dtype, const void *data, int64_t flat) {
   switch (dtype) {
-#define X(name, text, bytes, code, ctype) \
-  case TN_##name: return code == kDLFloat ? (te_cell){.f = (double)((const ctype *)data)[flat]} \
-                                          : (te_cell){.i = (int64_t)((const ctype *)data)[flat]};
+#define X(name, text, bytes, code, ctype)                                         \
+  case TN_##name:                                                                 \
+    return code == kDLFloat ? (te_cell){.f = (double)((const ctype *)data)[flat]} \
+                            : (te_cell){.i = (int64_t)((const ctype *)data)[flat]};
     TN_DTYPES(X)
 #undef X
-    case TN_DTYPE_COUNT: break;
+    case TN_DTYPE_COUNT:
+      break;
   }
   return (te_cell){0};
 }
 
-/* ---- compiling ----------------------------------------------------------------------------------------------------- */
+/* ---- compiling -----------------------------------------------------------------------------------------------------
+ */
 
 /* How an operator is computed on integers and on floats (by its first operand; select by its second). */
 static const struct {
@@ -191,38 +206,22 @@ static const struct {
   double (*floats)(const te_node *, te_run *);
   int64_t (*float_test)(const te_node *, te_run *); /* floats in, bool out */
 } handlers[TIR_OP_COUNT] = {
-    [TIR_ADD] = {add_int, add_float, NULL},
-    [TIR_SUB] = {sub_int, sub_float, NULL},
-    [TIR_MUL] = {mul_int, mul_float, NULL},
-    [TIR_DIV] = {NULL, div_float, NULL},
-    [TIR_FLOORDIV] = {floordiv_int, NULL, NULL},
-    [TIR_FLOORMOD] = {floormod_int, NULL, NULL},
-    [TIR_MIN] = {min_int, min_float, NULL},
-    [TIR_MAX] = {max_int, max_float, NULL},
-    [TIR_EQ] = {eq_int, NULL, eq_float},
-    [TIR_NE] = {ne_int, NULL, ne_float},
-    [TIR_LT] = {lt_int, NULL, lt_float},
-    [TIR_LE] = {le_int, NULL, le_float},
-    [TIR_GT] = {gt_int, NULL, gt_float},
-    [TIR_GE] = {ge_int, NULL, ge_float},
-    [TIR_AND] = {and_bool, NULL, NULL},
-    [TIR_OR] = {or_bool, NULL, NULL},
-    [TIR_NOT] = {not_bool, NULL, NULL},
-    [TIR_SELECT] = {select_int, select_float, NULL},
-    [TIR_POW] = {NULL, pow_float, NULL},
-    [TIR_EXP] = {NULL, exp_float, NULL},
-    [TIR_LOG] = {NULL, log_float, NULL},
-    [TIR_SQRT] = {NULL, sqrt_float, NULL},
-    [TIR_RSQRT] = {NULL, rsqrt_float, NULL},
-    [TIR_TANH] = {NULL, tanh_float, NULL},
-    [TIR_SIGMOID] = {NULL, sigmoid_float, NULL},
-    [TIR_ERF] = {NULL, erf_float, NULL},
-    [TIR_SIN] = {NULL, sin_float, NULL},
-    [TIR_COS] = {NULL, cos_float, NULL},
-    [TIR_FLOOR] = {NULL, floor_float, NULL},
-    [TIR_CEIL] = {NULL, ceil_float, NULL},
-    [TIR_ROUND] = {NULL, round_float, NULL},
-    [TIR_ABS] = {abs_int, abs_float, NULL},
+    [TIR_ADD] = {add_int, add_float, NULL},      [TIR_SUB] = {sub_int, sub_float, NULL},
+    [TIR_MUL] = {mul_int, mul_float, NULL},      [TIR_DIV] = {NULL, div_float, NULL},
+    [TIR_FLOORDIV] = {floordiv_int, NULL, NULL}, [TIR_FLOORMOD] = {floormod_int, NULL, NULL},
+    [TIR_MIN] = {min_int, min_float, NULL},      [TIR_MAX] = {max_int, max_float, NULL},
+    [TIR_EQ] = {eq_int, NULL, eq_float},         [TIR_NE] = {ne_int, NULL, ne_float},
+    [TIR_LT] = {lt_int, NULL, lt_float},         [TIR_LE] = {le_int, NULL, le_float},
+    [TIR_GT] = {gt_int, NULL, gt_float},         [TIR_GE] = {ge_int, NULL, ge_float},
+    [TIR_AND] = {and_bool, NULL, NULL},          [TIR_OR] = {or_bool, NULL, NULL},
+    [TIR_NOT] = {not_bool, NULL, NULL},          [TIR_SELECT] = {select_int, select_float, NULL},
+    [TIR_POW] = {NULL, pow_float, NULL},         [TIR_EXP] = {NULL, exp_float, NULL},
+    [TIR_LOG] = {NULL, log_float, NULL},         [TIR_SQRT] = {NULL, sqrt_float, NULL},
+    [TIR_RSQRT] = {NULL, rsqrt_float, NULL},     [TIR_TANH] = {NULL, tanh_float, NULL},
+    [TIR_SIGMOID] = {NULL, sigmoid_float, NULL}, [TIR_ERF] = {NULL, erf_float, NULL},
+    [TIR_SIN] = {NULL, sin_float, NULL},         [TIR_COS] = {NULL, cos_float, NULL},
+    [TIR_FLOOR] = {NULL, floor_float, NULL},     [TIR_CEIL] = {NULL, ceil_float, NULL},
+    [TIR_ROUND] = {NULL, round_float, NULL},     [TIR_ABS] = {abs_int, abs_float, NULL},
 };
 
 static int64_t (*const int_loads[])(const te_node *, te_run *) = {

@@ -13,7 +13,7 @@ tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, bool is
 }
 
 tn_axis *te_axis(const te_site *site, const char *name, int64_t extent, bool is_reduce) {
-  if (!te_check_name(site, "axis", name)) return NULL;
+  if (!te_check_name(site, "an axis", name)) return NULL;
   if (extent >= 1 && extent <= TE_MAX_EXTENT) return te_axis_make(site->ctx, name, extent, is_reduce);
   te_fail(site, TN_ERROR_PROGRAM, "extent %lld of axis '%s' is not in 1 .. %d", (long long)extent, name,
           (int)TE_MAX_EXTENT);
@@ -41,7 +41,7 @@ static te_op *new_op(tn_context *ctx, const char *name, tn_dtype dtype, int ndim
 }
 
 tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape) {
-  if (!te_check_name(site, "tensor", name)) return NULL;
+  if (!te_check_name(site, "a tensor", name)) return NULL;
   if (ndim > TN_MAX_RANK) {
     te_fail(site, TN_ERROR_PROGRAM, "'%s' has rank %d; at most %d", name, ndim, (int)TN_MAX_RANK);
     return NULL;
@@ -207,7 +207,7 @@ static void own_axes(te_op *op) {
 tn_tensor *te_compute(const te_site *site, const char *name, tn_arg body, int n_axes, tn_axis *const *axes,
                       te_access_fn visit, void *user) {
   making m = {.site = site, .name = name};
-  if (!te_check_name(site, "tensor", name)) return NULL;
+  if (!te_check_name(site, "a tensor", name)) return NULL;
   const tir_expr *node = te_convert(site, body, te_is_number(body) ? te_number_dtype(body) : te_arg_dtype(body));
   if (!node || !adopt_axes(&m, n_axes, axes, node)) return NULL;
   node = adopt_body(&m, node);
@@ -226,7 +226,9 @@ tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_a
   tn_axis *axes[TN_MAX_RANK] = {0};
   for (int i = 1; i < n; i++) {
     if (args[i].kind != TN_ARG_AXIS)
-      return te_fail(&site, TN_ERROR_ARGUMENT, "tn_compute: '%s': argument %d after the expression is no axis", name, i), NULL;
+      return te_fail(&site, TN_ERROR_ARGUMENT, "tn_compute: '%s': argument %d after the expression is no axis", name,
+                     i),
+             NULL;
     if (i <= TN_MAX_RANK) axes[i - 1] = args[i].u.axis;
   }
   if (n - 1 <= TN_MAX_RANK) return te_compute(&site, name, args[0], n - 1, axes, NULL, NULL);

@@ -5,7 +5,8 @@
 
 #include "te/evaluate.h"
 
-/* ---- arguments ----------------------------------------------------------------------------------------------------- */
+/* ---- arguments -----------------------------------------------------------------------------------------------------
+ */
 
 static bool is_compact(const DLTensor *a) {
   int64_t stride = 1;
@@ -30,8 +31,7 @@ static tn_status check_array(tn_context *ctx, const tn_tensor *t, const DLTensor
     if (a->shape[d] != t->shape[d])
       return runtime_fail(ctx, TN_ERROR_CALL, "dimension %d of argument '%s' is %lld, not %lld", d, t->name,
                           (long long)a->shape[d], (long long)t->shape[d]);
-  return is_compact(a) ? TN_OK
-                       : runtime_fail(ctx, TN_ERROR_CALL, "argument '%s' is not compact row-major", t->name);
+  return is_compact(a) ? TN_OK : runtime_fail(ctx, TN_ERROR_CALL, "argument '%s' is not compact row-major", t->name);
 }
 
 tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, bool need_outputs) {
@@ -44,7 +44,8 @@ tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, 
   return TN_OK;
 }
 
-/* ---- runs ----------------------------------------------------------------------------------------------------------- */
+/* ---- runs -----------------------------------------------------------------------------------------------------------
+ */
 
 bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) {
   char text[1024];
@@ -90,7 +91,8 @@ void te_run_end(te_run *run) {
   runtime_arena_free(&run->arena);
 }
 
-/* ---- one element --------------------------------------------------------------------------------------------------- */
+/* ---- one element ---------------------------------------------------------------------------------------------------
+ */
 
 static te_cell body_value(const te_node *body, te_run *run) {
   return body->is_float ? (te_cell){.f = body->eval.f(body, run)} : (te_cell){.i = body->eval.i(body, run)};
@@ -98,26 +100,38 @@ static te_cell body_value(const te_node *body, te_run *run) {
 
 static te_cell combine_floats(tir_combiner combiner, te_cell a, te_cell b) {
   switch (combiner) {
-    case TIR_REDUCE_SUM: return (te_cell){.f = a.f + b.f};
-    case TIR_REDUCE_PROD: return (te_cell){.f = a.f * b.f};
-    case TIR_REDUCE_MAX: return (te_cell){.f = a.f > b.f ? a.f : b.f};
-    case TIR_REDUCE_MIN: return (te_cell){.f = a.f < b.f ? a.f : b.f};
+    case TIR_REDUCE_SUM:
+      return (te_cell){.f = a.f + b.f};
+    case TIR_REDUCE_PROD:
+      return (te_cell){.f = a.f * b.f};
+    case TIR_REDUCE_MAX:
+      return (te_cell){.f = a.f > b.f ? a.f : b.f};
+    case TIR_REDUCE_MIN:
+      return (te_cell){.f = a.f < b.f ? a.f : b.f};
     case TIR_REDUCE_ANY:
     case TIR_REDUCE_ALL:
-    case TIR_COMBINER_COUNT: break;
+    case TIR_COMBINER_COUNT:
+      break;
   }
   return a;
 }
 
 static te_cell combine_integers(tir_combiner combiner, tn_dtype dtype, te_cell a, te_cell b) {
   switch (combiner) {
-    case TIR_REDUCE_SUM: return (te_cell){.i = te_wrap(dtype, (uint64_t)a.i + (uint64_t)b.i)};
-    case TIR_REDUCE_PROD: return (te_cell){.i = te_wrap(dtype, (uint64_t)a.i * (uint64_t)b.i)};
-    case TIR_REDUCE_MAX: return (te_cell){.i = a.i > b.i ? a.i : b.i};
-    case TIR_REDUCE_MIN: return (te_cell){.i = a.i < b.i ? a.i : b.i};
-    case TIR_REDUCE_ANY: return (te_cell){.i = a.i || b.i};
-    case TIR_REDUCE_ALL: return (te_cell){.i = a.i && b.i};
-    case TIR_COMBINER_COUNT: break;
+    case TIR_REDUCE_SUM:
+      return (te_cell){.i = te_wrap(dtype, (uint64_t)a.i + (uint64_t)b.i)};
+    case TIR_REDUCE_PROD:
+      return (te_cell){.i = te_wrap(dtype, (uint64_t)a.i * (uint64_t)b.i)};
+    case TIR_REDUCE_MAX:
+      return (te_cell){.i = a.i > b.i ? a.i : b.i};
+    case TIR_REDUCE_MIN:
+      return (te_cell){.i = a.i < b.i ? a.i : b.i};
+    case TIR_REDUCE_ANY:
+      return (te_cell){.i = a.i || b.i};
+    case TIR_REDUCE_ALL:
+      return (te_cell){.i = a.i && b.i};
+    case TIR_COMBINER_COUNT:
+      break;
   }
   return a;
 }
@@ -134,10 +148,8 @@ static int64_t highest(tn_dtype dtype) {
 
 static te_cell identity(tir_combiner combiner, tn_dtype dtype) {
   bool is_float = tn_dtype_is_float(dtype), is_one = combiner == TIR_REDUCE_PROD || combiner == TIR_REDUCE_ALL;
-  if (combiner == TIR_REDUCE_MAX)
-    return is_float ? (te_cell){.f = -INFINITY} : (te_cell){.i = lowest(dtype)};
-  if (combiner == TIR_REDUCE_MIN)
-    return is_float ? (te_cell){.f = INFINITY} : (te_cell){.i = highest(dtype)};
+  if (combiner == TIR_REDUCE_MAX) return is_float ? (te_cell){.f = -INFINITY} : (te_cell){.i = lowest(dtype)};
+  if (combiner == TIR_REDUCE_MIN) return is_float ? (te_cell){.f = INFINITY} : (te_cell){.i = highest(dtype)};
   return is_float ? (te_cell){.f = is_one} : (te_cell){.i = is_one};
 }
 
@@ -168,21 +180,43 @@ te_cell te_element(te_run *run, const te_op *op, const te_node *body) {
   return value;
 }
 
-/* ---- whole tensors ------------------------------------------------------------------------------------------------- */
+/* ---- whole tensors -------------------------------------------------------------------------------------------------
+ */
 
 static void store(tn_dtype dtype, void *data, int64_t flat, te_cell value) {
   switch (dtype) {
-    case TN_BOOL: ((uint8_t *)data)[flat] = value.i != 0; return;
-    case TN_I8: ((int8_t *)data)[flat] = (int8_t)value.i; return;
-    case TN_U8: ((uint8_t *)data)[flat] = (uint8_t)value.i; return;
-    case TN_I16: ((int16_t *)data)[flat] = (int16_t)value.i; return;
-    case TN_U16: ((uint16_t *)data)[flat] = (uint16_t)value.i; return;
-    case TN_I32: ((int32_t *)data)[flat] = (int32_t)value.i; return;
-    case TN_U32: ((uint32_t *)data)[flat] = (uint32_t)value.i; return;
-    case TN_I64: ((int64_t *)data)[flat] = value.i; return;
-    case TN_F32: ((float *)data)[flat] = (float)value.f; return;
-    case TN_F64: ((double *)data)[flat] = value.f; return;
-    case TN_DTYPE_COUNT: return;
+    case TN_BOOL:
+      ((uint8_t *)data)[flat] = value.i != 0;
+      return;
+    case TN_I8:
+      ((int8_t *)data)[flat] = (int8_t)value.i;
+      return;
+    case TN_U8:
+      ((uint8_t *)data)[flat] = (uint8_t)value.i;
+      return;
+    case TN_I16:
+      ((int16_t *)data)[flat] = (int16_t)value.i;
+      return;
+    case TN_U16:
+      ((uint16_t *)data)[flat] = (uint16_t)value.i;
+      return;
+    case TN_I32:
+      ((int32_t *)data)[flat] = (int32_t)value.i;
+      return;
+    case TN_U32:
+      ((uint32_t *)data)[flat] = (uint32_t)value.i;
+      return;
+    case TN_I64:
+      ((int64_t *)data)[flat] = value.i;
+      return;
+    case TN_F32:
+      ((float *)data)[flat] = (float)value.f;
+      return;
+    case TN_F64:
+      ((double *)data)[flat] = value.f;
+      return;
+    case TN_DTYPE_COUNT:
+      return;
   }
 }
 

@@ -1,5 +1,5 @@
-/* expr.c: expressions from arguments: operators with their type rules, casts, reads, reductions. Rows of TIR_OPS say what
- * an operator is; the class of a row says which rule applies to its operands. */
+/* expr.c: expressions from arguments: operators with their type rules, casts, reads, reductions. Rows of TIR_OPS say
+ * what an operator is; the class of a row says which rule applies to its operands. */
 #include <math.h>
 
 #include "te/internal.h"
@@ -21,12 +21,16 @@ const tir_expr *te_arg_node(const te_site *site, tn_arg a) {
 
 static tn_context *arg_context(tn_arg a) {
   switch (a.kind) {
-    case TN_ARG_EXPR: return a.u.expr ? a.u.expr->ctx : NULL;
-    case TN_ARG_AXIS: return a.u.axis ? a.u.axis->ctx : NULL;
-    case TN_ARG_TENSOR: return a.u.tensor ? a.u.tensor->ctx : NULL;
+    case TN_ARG_EXPR:
+      return a.u.expr ? a.u.expr->ctx : NULL;
+    case TN_ARG_AXIS:
+      return a.u.axis ? a.u.axis->ctx : NULL;
+    case TN_ARG_TENSOR:
+      return a.u.tensor ? a.u.tensor->ctx : NULL;
     case TN_ARG_NONE:
     case TN_ARG_INT:
-    case TN_ARG_FLOAT: return NULL;
+    case TN_ARG_FLOAT:
+      return NULL;
   }
   return NULL;
 }
@@ -75,7 +79,8 @@ static tn_dtype shown_dtype(tn_arg a) { return te_is_number(a) ? te_number_dtype
 bool te_check_not_reduction(const te_site *site, tn_arg a) {
   if (a.kind != TN_ARG_EXPR || a.u.expr->node->op != TIR_REDUCE) return true;
   te_fail(site, TN_ERROR_PROGRAM,
-          "reductions are only allowed at the top level of a compute: give the reduction a tensor of its own and read that");
+          "reductions are only allowed at the top level of a compute: give the reduction a tensor of its own and read "
+          "that");
   return false;
 }
 
@@ -92,8 +97,8 @@ static tn_expr *wrap(const te_site *site, const tir_expr *node, int n, const tn_
     size += arg_size(args[i]);
   }
   if (depth >= TE_MAX_DEPTH || size > TE_MAX_SIZE) {
-    te_fail(site, TN_ERROR_PROGRAM, "the expression is too large (depth %d, %d nodes; at most %d and %d): %s", depth + 1,
-            size, (int)TE_MAX_DEPTH, (int)TE_MAX_SIZE, "split it into several tensors");
+    te_fail(site, TN_ERROR_PROGRAM, "the expression is too large (depth %d, %d nodes; at most %d and %d): %s",
+            depth + 1, size, (int)TE_MAX_DEPTH, (int)TE_MAX_SIZE, "split it into several tensors");
     return NULL;
   }
   tn_expr *e = node ? RUNTIME_NEW(&site->ctx->arena, tn_expr) : NULL;
@@ -120,10 +125,11 @@ static bool check_arithmetic(const te_site *site, tir_op op, tn_dtype dtype, tn_
   bool is_float = tn_dtype_is_float(dtype);
   if (dtype == TN_BOOL) return refuse_operand(site, text, first, "cast it, as in i32(x)");
   if (op == TIR_DIV && !is_float)
-    te_fail(site, TN_ERROR_PROGRAM, "'/' between integers (%s) is not defined: use // for floor division, or f32(x) / y",
-            tn_dtype_name(dtype));
+    te_fail(site, TN_ERROR_PROGRAM,
+            "'/' between integers (%s) is not defined: use // for floor division, or f32(x) / y", tn_dtype_name(dtype));
   else if ((op == TIR_FLOORDIV || op == TIR_FLOORMOD) && is_float)
-    te_fail(site, TN_ERROR_PROGRAM, "'%s' between floats (%s) is not defined: use floor(x / y)", text, tn_dtype_name(dtype));
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' between floats (%s) is not defined: use floor(x / y)", text,
+            tn_dtype_name(dtype));
   else
     return true;
   return false;
@@ -139,11 +145,16 @@ static bool check_function(const te_site *site, tir_op op, int n, const tn_arg *
 static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n, const tn_arg *args) {
   const char *text = tir_op_table[op].text;
   switch (tir_op_table[op].op_class) {
-    case 'A': return check_arithmetic(site, op, dtype, args[0]);
-    case 'M': return check_function(site, op, n, args);
-    case 'B': return check_bool(site, text, args[0]) && (n == 1 || check_bool(site, text, args[1]));
-    case 'O': return check_bool(site, text, args[0]);
-    default: return true;
+    case 'A':
+      return check_arithmetic(site, op, dtype, args[0]);
+    case 'M':
+      return check_function(site, op, n, args);
+    case 'B':
+      return check_bool(site, text, args[0]) && (n == 1 || check_bool(site, text, args[1]));
+    case 'O':
+      return check_bool(site, text, args[0]);
+    default:
+      return true;
   }
 }
 
@@ -172,8 +183,8 @@ static int find_operator(const te_site *site, const char *text, int n) {
   int op = te_find_op(text);
   if (op < 0) {
     const char *near = te_nearest_function(text);
-    te_fail(site, TN_ERROR_PROGRAM, "unknown operator '%s'%s%s%s", text, near ? "; did you mean '" : "", near ? near : "",
-            near ? "'?" : "");
+    te_fail(site, TN_ERROR_PROGRAM, "unknown operator '%s'%s%s%s", text, near ? "; did you mean '" : "",
+            near ? near : "", near ? "'?" : "");
   } else if (tir_op_table[op].n_args != n) {
     int wanted = tir_op_table[op].n_args;
     te_fail(site, TN_ERROR_PROGRAM, "'%s' takes %d operand%s, %d given", text, wanted, wanted == 1 ? "" : "s", n);
@@ -186,7 +197,8 @@ tn_expr *te_operator(const te_site *site, const char *text, int n, const tn_arg 
   for (int i = 0; i < n; i++)
     if (is_null(args[i]) || !te_check_not_reduction(site, args[i])) return NULL;
   bool is_negation = strcmp(text, "neg") == 0 && n == 1;
-  if (is_negation && te_common_dtype(1, args) == TN_BOOL) return refuse_operand(site, "-", args[0], "cast it, as in i32(x)"), NULL;
+  if (is_negation && te_common_dtype(1, args) == TN_BOOL)
+    return refuse_operand(site, "-", args[0], "cast it, as in i32(x)"), NULL;
   if (is_negation) return negate(site, args[0]);
   int op = find_operator(site, text, n);
   if (op < 0) return NULL;
@@ -285,7 +297,8 @@ static bool check_combiner(const te_site *site, tir_combiner combiner, tn_arg so
   };
   bool is_logical = combiner == TIR_REDUCE_ANY || combiner == TIR_REDUCE_ALL, is_bool = shown_dtype(source) == TN_BOOL;
   if (is_logical && !is_bool) return refuse_operand(site, names[combiner], source, "it needs a bool, such as x != 0");
-  if (!is_logical && is_bool) return refuse_operand(site, names[combiner], source, "use any or all, or cast it, as in i32(x)");
+  if (!is_logical && is_bool)
+    return refuse_operand(site, names[combiner], source, "use any or all, or cast it, as in i32(x)");
   return true;
 }
 

@@ -1,6 +1,6 @@
 /* flops.c: arithmetic operations of a program, counted by the rules of TVM's FlopEstimator (auto_scheduler's
- * compute_dag.cc), so that GFLOPS figures can be compared: functions such as exp cost nothing, index arithmetic does not
- * count, a select costs its condition and the dearer branch. */
+ * compute_dag.cc), so that GFLOPS figures can be compared: functions such as exp cost nothing, index arithmetic does
+ * not count, a select costs its condition and the dearer branch. */
 #include "te/internal.h"
 
 /* TVM's type code: operators whose operands are of another class than the output are not counted. */

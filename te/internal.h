@@ -26,7 +26,7 @@ typedef struct te_site {
 tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 /* Reports "out of memory" when POINTER is NULL; returns whether it is not. */
 bool te_has_memory(const te_site *site, const void *pointer);
-/* Whether NAME can name a WHAT ("tensor", "axis", ...): an identifier that is no word of the language. */
+/* Whether NAME can name WHAT ("a tensor", "an axis", ...): an identifier that is no word of the language. */
 bool te_check_name(const te_site *site, const char *what, const char *name);
 bool te_is_reserved(const char *name);
 /* The function or cast of the language whose name is closest to NAME, or NULL when none is near. */
@@ -46,10 +46,12 @@ tn_dtype te_unify(tn_dtype a, tn_dtype b);
 tn_dtype te_number_dtype(tn_arg number);
 /* The dtype that N operands (numbers among them) have in common. */
 tn_dtype te_common_dtype(int n, const tn_arg *args);
-/* A value of VALUE's expression or number in dtype: a constant, the node itself, or a cast of it. NULL: it does not fit. */
+/* A value of VALUE's expression or number in dtype: a constant, the node itself, or a cast of it. NULL: it does not
+ * fit. */
 const tir_expr *te_convert(const te_site *site, tn_arg value, tn_dtype dtype);
 
-/* ---- expr.c: expressions from arguments --------------------------------------------------------------------------- */
+/* ---- expr.c: expressions from arguments ---------------------------------------------------------------------------
+ */
 
 /* The dtype of an argument that is no number; the node of one (an axis is its variable, a rank-0 tensor is read). */
 tn_dtype te_arg_dtype(tn_arg a);
@@ -65,12 +67,14 @@ bool te_check_not_reduction(const te_site *site, tn_arg a);
 /* Writes an expression for a message, shortened to fit; returns BUFFER. */
 const char *te_show(char buffer[64], const tir_expr *e);
 
-/* ---- compute.c: axes and tensors ---------------------------------------------------------------------------------- */
+/* ---- compute.c: axes and tensors ----------------------------------------------------------------------------------
+ */
 
 tn_axis *te_axis(const te_site *site, const char *name, int64_t extent, bool is_reduce);
 tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape);
 
-/* ---- access.c: what a read can touch ------------------------------------------------------------------------------ */
+/* ---- access.c: what a read can touch ------------------------------------------------------------------------------
+ */
 
 typedef struct te_interval {
   int64_t lo, hi; /* inclusive */
@@ -93,7 +97,8 @@ bool te_check_access(const te_site *site, const char *op_name, const te_access *
 tn_tensor *te_compute(const te_site *site, const char *name, tn_arg body, int n_axes, tn_axis *const *axes,
                       te_access_fn visit, void *user);
 
-/* ---- program.c, print.c, number.c ---------------------------------------------------------------------------------- */
+/* ---- program.c, print.c, number.c ----------------------------------------------------------------------------------
+ */
 
 tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor *const *args);
 void te_print_program(runtime_str *out, const tn_program *program);

@@ -2,10 +2,10 @@
 #include "te/language.h"
 
 static const te_infix infixes[] = {
-    {TIR_OR, "||", 1, true, false},      {TIR_AND, "&&", 2, true, false},     {TIR_EQ, "==", 3, false, false},
-    {TIR_NE, "!=", 3, false, false},     {TIR_LT, "<", 3, false, false},      {TIR_LE, "<=", 3, false, false},
-    {TIR_GT, ">", 3, false, false},      {TIR_GE, ">=", 3, false, false},     {TIR_ADD, "+", 4, true, false},
-    {TIR_SUB, "-", 4, true, false},      {TIR_MUL, "*", 5, true, true},       {TIR_DIV, "/", 5, true, true},
+    {TIR_OR, "||", 1, true, false},      {TIR_AND, "&&", 2, true, false},    {TIR_EQ, "==", 3, false, false},
+    {TIR_NE, "!=", 3, false, false},     {TIR_LT, "<", 3, false, false},     {TIR_LE, "<=", 3, false, false},
+    {TIR_GT, ">", 3, false, false},      {TIR_GE, ">=", 3, false, false},    {TIR_ADD, "+", 4, true, false},
+    {TIR_SUB, "-", 4, true, false},      {TIR_MUL, "*", 5, true, true},      {TIR_DIV, "/", 5, true, true},
     {TIR_FLOORDIV, "//", 5, true, true}, {TIR_FLOORMOD, "%", 5, true, true},
 };
 

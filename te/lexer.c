@@ -4,8 +4,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
-static const char *const symbols[] = {"//", "==", "!=", "<=", ">=", "&&", "||", "[", "]", "(", ")", ",",
-                                      "=",  "<",  ">",  "+",  "-",  "*",  "/",  "%", "!", ":"};
+static const char *const symbols[] = {"//", "==", "!=", "<=", ">=", "&&", "||", "[", "]", "(", ")",
+                                      ",",  "=",  "<",  ">",  "+",  "-",  "*",  "/", "%", "!", ":"};
 
 static te_token broken(te_lexer *l, const char *at, const char *what) {
   l->site.at = at;
@@ -50,7 +50,8 @@ static const char *number_end(const char *p, bool *is_float) {
 
 static bool parse_digits(const char *p, const char *end, uint64_t *value) {
   for (*value = 0; p < end; p++)
-    if (__builtin_mul_overflow(*value, 10, value) || __builtin_add_overflow(*value, (uint64_t)(*p - '0'), value)) return false;
+    if (__builtin_mul_overflow(*value, 10, value) || __builtin_add_overflow(*value, (uint64_t)(*p - '0'), value))
+      return false;
   return *value <= UINT64_C(1) << 63;
 }
 
@@ -63,7 +64,8 @@ static te_token number(te_lexer *l) {
     token.value = te_parse_float(start, NULL);
   else if (!parse_digits(start, end, &token.magnitude))
     return broken(l, start, "the integer does not fit i64");
-  if (is_float && token.value > 1.7976931348623157e308) return broken(l, start, "the number does not fit f64: write inf");
+  if (is_float && token.value > 1.7976931348623157e308)
+    return broken(l, start, "the number does not fit f64: write inf");
   return token;
 }
 

@@ -4,7 +4,8 @@
 
 #include "te/parser.h"
 
-/* ---- tokens -------------------------------------------------------------------------------------------------------- */
+/* ---- tokens --------------------------------------------------------------------------------------------------------
+ */
 
 const te_site *te_parse_site(te_parser *p, const char *at) {
   p->lexer.site.at = at;
@@ -66,7 +67,8 @@ static const char *take_name(te_parser *p, const char *what, const char **at) {
   return name;
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------------------------- */
+/* ---- symbols -------------------------------------------------------------------------------------------------------
+ */
 
 te_symbol *te_find_symbol(te_parser *p, const char *name) {
   for (int i = 0; i < p->symbols.n; i++)
@@ -99,12 +101,15 @@ static bool check_free(te_parser *p, const char *what, const char *name, const c
   if (te_find_param(p, name)) return te_parse_fail(p, at, "'%s' is already a parameter", name);
   if (!symbol) return true;
   int line = line_of(p, symbol->at);
+  if (symbol->is_inferred && symbol->at > at)
+    return te_parse_fail(p, symbol->at, "'%s' reads itself: a tensor is defined by others", name);
   if (symbol->is_inferred)
     return te_parse_fail(p, at, "'%s' is read in line %d, before it is given here: move this up", name, line);
   return te_parse_fail(p, at, "'%s' is already given in line %d", name, line);
 }
 
-/* ---- param --------------------------------------------------------------------------------------------------------- */
+/* ---- param ---------------------------------------------------------------------------------------------------------
+ */
 
 typedef struct overrides {
   int n;
@@ -121,7 +126,7 @@ static bool parse_param(te_parser *p, const overrides *o) {
   do {
     const char *at, *name = take_name(p, "a parameter's name", &at);
     int64_t value;
-    if (!name || !check_free(p, "parameter", name, at) || !te_expect(p, "=", "'='")) return false;
+    if (!name || !check_free(p, "a parameter", name, at) || !te_expect(p, "=", "'='")) return false;
     if (!te_parse_integer(p, "a parameter", &value)) return false;
     tn_param param = {name, overridden(o, name, value)};
     if (!RUNTIME_PUSH(&p->params, param)) return te_has_memory(&p->lexer.site, NULL);
@@ -141,7 +146,8 @@ static bool check_overrides(te_parser *p, const overrides *o) {
   return true;
 }
 
-/* ---- input and output ---------------------------------------------------------------------------------------------- */
+/* ---- input and output ----------------------------------------------------------------------------------------------
+ */
 
 static bool fail_dtype(te_parser *p, const char *at, const char *name) {
   char list[256] = "";
@@ -170,7 +176,7 @@ static bool parse_one_input(te_parser *p) {
   const char *at, *dtype_at, *name = take_name(p, "an input's name", &at);
   tn_dtype dtype;
   int64_t shape[TN_MAX_RANK];
-  if (!name || !check_free(p, "tensor", name, at) || !te_expect(p, ":", "':' and a dtype")) return false;
+  if (!name || !check_free(p, "a tensor", name, at) || !te_expect(p, ":", "':' and a dtype")) return false;
   const char *dtype_name = take_name(p, "a dtype", &dtype_at);
   if (!dtype_name) return false;
   if (!tn_dtype_parse(dtype_name, &dtype)) return fail_dtype(p, dtype_at, dtype_name);
@@ -199,7 +205,8 @@ static bool parse_output(te_parser *p) {
   return true;
 }
 
-/* ---- reads --------------------------------------------------------------------------------------------------------- */
+/* ---- reads ---------------------------------------------------------------------------------------------------------
+ */
 
 /* A definition being checked. */
 typedef struct definition {
@@ -220,7 +227,8 @@ static bool cover(const definition *def, const char *at, const te_access *access
   if (access->is_guarded) range.lo = RUNTIME_MAX(range.lo, 0);
   if (range.lo > range.hi) return true;
   if (range.hi >= TE_MAX_EXTENT)
-    return te_parse_fail(def->p, at, "the shape of '%s' cannot be found from index %d here: declare it, input %s: f32[...]",
+    return te_parse_fail(def->p, at,
+                         "the shape of '%s' cannot be found from index %d here: declare it, input %s: f32[...]",
                          tensor->name, d, tensor->name);
   if (range.lo < 0)
     return te_parse_fail(def->p, at, "'%s' reads '%s' below 0: index %d spans [%lld, %lld]; guard the read by select",
@@ -240,7 +248,8 @@ static bool visit_access(void *user, const te_access *access) {
   return true;
 }
 
-/* ---- definitions --------------------------------------------------------------------------------------------------- */
+/* ---- definitions ---------------------------------------------------------------------------------------------------
+ */
 
 static bool check_new_axis(te_parser *p, const char *name, const char *at) {
   for (int i = 0; i < p->n_axes; i++)
@@ -277,20 +286,21 @@ int te_parse_axes(te_parser *p, bool is_reduce, int limit) {
 static bool parse_definition(te_parser *p) {
   const char *at, *name = take_name(p, "a statement: a definition, param, input or output", &at);
   p->n_axes = p->reads.n = 0;
-  if (!name || !check_free(p, "tensor", name, at)) return false;
+  if (!name || !check_free(p, "a tensor", name, at)) return false;
   int rank = te_token_is(&p->token, "[") ? te_parse_axes(p, false, TN_MAX_RANK) : 0;
   if (rank < 0 || !te_expect(p, "=", rank > 0 ? "'='" : "'=' or '['")) return false;
   te_skip_newlines(p);
   te_operand body = te_parse_expr(p, 0);
   if (body.value.kind == TN_ARG_NONE) return false;
   if (!is_statement_end(p)) return te_fail_expected(p, "an operator or the end of the statement");
-  if (!check_free(p, "tensor", name, at)) return false;
+  if (!check_free(p, "a tensor", name, at)) return false;
   definition def = {p, name};
   tn_tensor *tensor = te_compute(te_parse_site(p, at), name, body.value, rank, p->axes, visit_access, &def);
   return tensor && te_add_symbol(p, (te_symbol){tensor, at, false, false});
 }
 
-/* ---- programs ------------------------------------------------------------------------------------------------------ */
+/* ---- programs ------------------------------------------------------------------------------------------------------
+ */
 
 static bool parse_statement(te_parser *p, const overrides *o) {
   bool ok;
@@ -320,7 +330,8 @@ static bool parse_statements(te_parser *p, const overrides *o) {
 static bool find_outputs(te_parser *p) {
   for (int i = 0; i < p->symbols.n; i++) {
     const te_symbol *s = &p->symbols.data[i];
-    if (is_computed(s) && !s->is_read && !RUNTIME_PUSH(&p->outputs, s->tensor)) return te_has_memory(&p->lexer.site, NULL);
+    if (is_computed(s) && !s->is_read && !RUNTIME_PUSH(&p->outputs, s->tensor))
+      return te_has_memory(&p->lexer.site, NULL);
   }
   return true;
 }
@@ -374,6 +385,7 @@ static tn_program *make_program(te_parser *p) {
 static tn_program *finish(te_parser *p, const overrides *o) {
   bool has_output_statement = p->outputs.n > 0;
   if (!check_overrides(p, o) || !check_shapes(p) || (!has_output_statement && !find_outputs(p))) return NULL;
+  if (p->outputs.n == 0) return te_parse_fail(p, p->token.at, "the program defines no tensor"), NULL;
   mark_needed(p);
   return check_needed(p, has_output_statement) ? make_program(p) : NULL;
 }

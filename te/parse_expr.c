@@ -11,31 +11,57 @@ static te_operand make(const char *at, tn_arg value) { return (te_operand){value
 static te_operand made(const char *at, tn_expr *e) { return e ? make(at, tn_arg_expr(e)) : failed; }
 static bool is_failed(te_operand o) { return o.value.kind == TN_ARG_NONE; }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------ */
+/* ---- numbers ------------------------------------------------------------------------------------------------------
+ */
 
 /* A op b on integers; false: overflow, or no arithmetic of integers. */
 static bool fold_integers(tir_op op, int64_t a, int64_t b, int64_t *out) {
   switch ((int)op) {
-    case TIR_ADD: return !__builtin_add_overflow(a, b, out);
-    case TIR_SUB: return !__builtin_sub_overflow(a, b, out);
-    case TIR_MUL: return !__builtin_mul_overflow(a, b, out);
-    case TIR_FLOORDIV: *out = runtime_floordiv(a, b); return !(a == INT64_MIN && b == -1);
-    case TIR_FLOORMOD: *out = runtime_floormod(a, b); return true;
-    case TIR_MIN: *out = a < b ? a : b; return true;
-    case TIR_MAX: *out = a > b ? a : b; return true;
-    default: return false;
+    case TIR_ADD:
+      return !__builtin_add_overflow(a, b, out);
+    case TIR_SUB:
+      return !__builtin_sub_overflow(a, b, out);
+    case TIR_MUL:
+      return !__builtin_mul_overflow(a, b, out);
+    case TIR_FLOORDIV:
+      *out = runtime_floordiv(a, b);
+      return !(a == INT64_MIN && b == -1);
+    case TIR_FLOORMOD:
+      *out = runtime_floormod(a, b);
+      return true;
+    case TIR_MIN:
+      *out = a < b ? a : b;
+      return true;
+    case TIR_MAX:
+      *out = a > b ? a : b;
+      return true;
+    default:
+      return false;
   }
 }
 
 static bool fold_floats(tir_op op, double a, double b, double *out) {
   switch ((int)op) {
-    case TIR_ADD: *out = a + b; return true;
-    case TIR_SUB: *out = a - b; return true;
-    case TIR_MUL: *out = a * b; return true;
-    case TIR_DIV: *out = a / b; return true;
-    case TIR_MIN: *out = a < b ? a : b; return true;
-    case TIR_MAX: *out = a > b ? a : b; return true;
-    default: return false;
+    case TIR_ADD:
+      *out = a + b;
+      return true;
+    case TIR_SUB:
+      *out = a - b;
+      return true;
+    case TIR_MUL:
+      *out = a * b;
+      return true;
+    case TIR_DIV:
+      *out = a / b;
+      return true;
+    case TIR_MIN:
+      *out = a < b ? a : b;
+      return true;
+    case TIR_MAX:
+      *out = a > b ? a : b;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -56,7 +82,8 @@ static bool are_integers(const te_operand *args) {
   return args[0].value.kind == TN_ARG_INT && args[1].value.kind == TN_ARG_INT;
 }
 
-/* ---- operators ---------------------------------------------------------------------------------------------------- */
+/* ---- operators ----------------------------------------------------------------------------------------------------
+ */
 
 /* Applies an operator that stands AT. */
 static te_operand apply(te_parser *p, const char *text, const char *at, int n, const te_operand *args) {
@@ -134,7 +161,8 @@ bool te_parse_integer(te_parser *p, const char *what, int64_t *value) {
   return true;
 }
 
-/* ---- calls --------------------------------------------------------------------------------------------------------- */
+/* ---- calls ---------------------------------------------------------------------------------------------------------
+ */
 
 /* Comma-separated expressions up to CLOSE, which is taken. Returns how many; -1: failed. */
 static int parse_list(te_parser *p, const char *close, const char *expected, int limit, te_operand *list) {
@@ -177,7 +205,7 @@ static te_operand parse_call(te_parser *p, const char *at, const char *name) {
   if (te_find_op(name) < 0) return unknown_function(p, at, name);
   te_advance(p);
   int n = parse_list(p, ")", "',' or ')'", 3, args);
-  if (n == 0) te_parse_fail(p, at, "'%s' takes %d operands, none given", name, tir_op_table[te_find_op(name)].n_args);
+  if (n == 0) te_parse_fail(p, at, "'%s' is given no operands", name);
   if (n <= 0) return failed;
   te_operand result = apply(p, name, at, n, args);
   result.at = at;
@@ -196,7 +224,8 @@ static te_operand parse_reduction(te_parser *p, const char *at, tir_combiner com
   return made(at, te_reduction(te_parse_site(p, at), combiner, source.value, n, p->axes + outer));
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------------------------------
+ */
 
 static tn_axis *find_axis(const te_parser *p, const char *name) {
   for (int i = p->n_axes; i-- > 0;)
@@ -229,7 +258,8 @@ static te_operand read_at(te_parser *p, const char *at, tn_tensor *tensor, int n
     values[i] = index[i].value;
   }
   tn_expr *e = te_read(te_parse_site(p, at), tensor, n, values);
-  if (e && !te_has_memory(&p->lexer.site, RUNTIME_PUSH(&p->reads, ((te_read_place){e->node, at})) ? p : NULL)) return failed;
+  if (e && !te_has_memory(&p->lexer.site, RUNTIME_PUSH(&p->reads, ((te_read_place){e->node, at})) ? p : NULL))
+    return failed;
   return made(at, e);
 }
 
@@ -271,14 +301,16 @@ static te_operand parse_name(te_parser *p) {
   bool is_indexed = te_token_is(&p->token, "[");
   if (te_token_is(&p->token, "(")) return parse_call(p, at, name);
   if (is_indexed && combiner >= 0) return parse_reduction(p, at, (tir_combiner)combiner);
-  if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0) return make(at, tn_arg_float(name[0] == 'i' ? INFINITY : NAN));
+  if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0)
+    return make(at, tn_arg_float(name[0] == 'i' ? INFINITY : NAN));
   if (strcmp(name, "true") == 0 || strcmp(name, "false") == 0)
     return made(at, te_cast(te_parse_site(p, at), TN_BOOL, tn_arg_int(name[0] == 't')));
   if (te_is_reserved(name)) return te_parse_fail(p, at, "'%s' cannot stand here", name), failed;
   return is_indexed ? parse_read(p, at, name) : parse_plain_name(p, at, name);
 }
 
-/* ---- primaries ----------------------------------------------------------------------------------------------------- */
+/* ---- primaries -----------------------------------------------------------------------------------------------------
+ */
 
 static te_operand parse_literal(te_parser *p) {
   te_token t = p->token;

@@ -134,7 +134,8 @@ tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors) {
       return te_fail(&site, TN_ERROR_ARGUMENT, "tn_program_new: argument %d is no tensor", i + 1), NULL;
     args[i] = tensors[i].u.tensor;
     if (te_is_placeholder(args[i]->op) && n_inputs < i)
-      return te_fail(&site, TN_ERROR_PROGRAM, "input '%s' stands after an output: inputs come first", args[i]->name), NULL;
+      return te_fail(&site, TN_ERROR_PROGRAM, "input '%s' stands after an output: inputs come first", args[i]->name),
+             NULL;
     n_inputs += te_is_placeholder(args[i]->op);
   }
   return te_program(&site, n_inputs, n, args);

@@ -69,8 +69,8 @@ bool te_has_memory(const te_site *site, const void *pointer) {
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
 /* Words that are neither functions nor dtypes; the last ones are kept for what the language may get. */
-static const char *const keywords[] = {"input", "output", "param",  "true",   "false", "inf",
-                                       "nan",   "f16",    "bf16",   "argmin", "argmax"};
+static const char *const keywords[] = {"input", "output", "param", "true",   "false", "inf",
+                                       "nan",   "f16",    "bf16",  "argmin", "argmax"};
 #define X(name, text) text,
 static const char *const combiners[] = {TIR_COMBINERS(X)};
 #undef X
@@ -108,11 +108,13 @@ static bool is_identifier(const char *name) {
 
 bool te_check_name(const te_site *site, const char *what, const char *name) {
   if (strlen(name) > TE_MAX_NAME)
-    te_fail(site, TN_ERROR_PROGRAM, "the %s's name '%.20s...' is longer than %d characters", what, name, TE_MAX_NAME);
+    te_fail(site, TN_ERROR_PROGRAM, "'%.20s...' is longer than %d characters and cannot name %s", name, TE_MAX_NAME,
+            what);
   else if (!is_identifier(name))
-    te_fail(site, TN_ERROR_PROGRAM, "'%s' cannot name a %s: a name is letters, digits and _, no digit first", name, what);
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' is no name for %s: a name is letters, digits and _, no digit first", name,
+            what);
   else if (te_is_reserved(name))
-    te_fail(site, TN_ERROR_PROGRAM, "'%s' is a word of the language and cannot name a %s", name, what);
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' is a word of the language and cannot name %s", name, what);
   else
     return true;
   return false;

@@ -36,9 +36,11 @@ static tn_dtype unify_number(tn_dtype dtype, tn_arg number) {
 tn_dtype te_common_dtype(int n, const tn_arg *args) {
   tn_dtype dtype = TN_DTYPE_COUNT;
   for (int i = 0; i < n; i++)
-    if (!te_is_number(args[i])) dtype = dtype == TN_DTYPE_COUNT ? te_arg_dtype(args[i]) : te_unify(dtype, te_arg_dtype(args[i]));
+    if (!te_is_number(args[i]))
+      dtype = dtype == TN_DTYPE_COUNT ? te_arg_dtype(args[i]) : te_unify(dtype, te_arg_dtype(args[i]));
   for (int i = 0; i < n; i++)
-    if (te_is_number(args[i])) dtype = dtype == TN_DTYPE_COUNT ? te_number_dtype(args[i]) : unify_number(dtype, args[i]);
+    if (te_is_number(args[i]))
+      dtype = dtype == TN_DTYPE_COUNT ? te_number_dtype(args[i]) : unify_number(dtype, args[i]);
   return dtype;
 }
 

@@ -1,0 +1,247 @@
+/* What the parser refuses, and how it says so: exactly for the form of messages, by their parts for the rest. */
+#include "tests/te/tests.h"
+
+static const struct exact_row {
+  const char *name, *text, *message;
+} exact[] = {
+    {"expected and found", "C[i<4] = A[i*]",
+     "parse error at line 1, column 14: expected a value, found ']'\n"
+     "C[i<4] = A[i*]\n"
+     "             ^"},
+    {"line and column", "# head\nB[i<4] = A[i]\nC[i<4] = B[i} + 1\n",
+     "parse error at line 3, column 13: unexpected character '}'\n"
+     "C[i<4] = B[i} + 1\n"
+     "            ^"},
+    {"end of the text", "C[i<4] = A[i\n\n",
+     "parse error at line 1, column 13: expected ',' or ']', found the end of the text\n"
+     "C[i<4] = A[i\n"
+     "            ^"},
+    {"tabs stay under tabs", "C[i<4]\t=\tA(i)",
+     "parse error at line 1, column 10: unknown function 'A'\n"
+     "C[i<4]\t=\tA(i)\n"
+     "      \t \t^"},
+    {"columns are characters", "C[i<4] = \xc3\xa4",
+     "parse error at line 1, column 10: unexpected byte 0xc3\n"
+     "C[i<4] = \xc3\xa4\n"
+     "         ^"},
+    {"a read outside its tensor", "input A: f32[10]; C[i<10] = A[i+1]",
+     "parse error at line 1, column 29: 'C' reads A[i + 1]: index 0 spans [1, 10], but the extent is 10: guard the "
+     "read "
+     "by select, or change an extent\n"
+     "input A: f32[10]; C[i<10] = A[i+1]\n"
+     "                            ^"},
+};
+
+static void exact_message(void **state) {
+  const struct exact_row *row = *state;
+  tn_context *ctx = check_context();
+  assert_null(tn_program_parse(ctx, row->text, 0, NULL));
+  assert_int_equal(tn_context_status(ctx), TN_ERROR_PARSE);
+  check_text(tn_context_message(ctx), row->message);
+  check_context_free(ctx);
+}
+
+static const struct error_row {
+  const char *name, *text, *parts[3];
+} errors[] = {
+    {"empty", "", {"the program defines no tensor"}},
+    {"only a comment", "# nothing", {"the program defines no tensor"}},
+    {"only inputs", "input A: f32[4]", {"the program defines no tensor"}},
+    {"redefinition", "C[i<4] = A[i]\nC[i<4] = A[i]", {"line 2, column 1", "'C' is already given in line 1"}},
+    {"definition of an input", "input A: f32[4]; A[i<4] = 1", {"'A' is already given in line 1"}},
+    {"use before definition",
+     "C[i<4] = B[i]\nB[i<4] = A[i]",
+     {"line 2", "'B' is read in line 1, before it is given here"}},
+    {"declaration after use", "C[i<4] = A[i]; input A: f32[4]", {"'A' is read in line 1, before it is given here"}},
+    {"own value", "C[i<4] = C[i] + 1", {"column 10: 'C' reads itself"}},
+    {"parameter and tensor", "param N = 4; N[i<4] = 1", {"'N' is already a parameter"}},
+    {"parameter twice", "param N = 4, N = 5; C[i<N] = 1", {"column 14", "'N' is already a parameter"}},
+    {"unknown axis", "C[i<4] = A[q]", {"column 12", "unknown name 'q'"}},
+    {"axis of another statement", "B[j<4] = A[j]; C[i<4] = B[j]", {"unknown name 'j'"}},
+    {"reduction axis outside", "C[i<4] = A[k] + 1", {"unknown name 'k'"}},
+    {"axis twice", "C[i<4, i<4] = A[i]", {"column 8", "already has an axis 'i'"}},
+    {"reduction axis hides an axis", "C[i<4] = sum[i<4](A[i])", {"column 14", "already has an axis 'i'"}},
+    {"too few indices", "input A: f32[4,4]; C[i<4] = A[i]", {"'A' has rank 2, but 1 index is given"}},
+    {"too many indices", "input A: f32[4]; C[i<4] = A[i,i]", {"'A' has rank 1, but 2 indices are given"}},
+    {"rank differs between reads", "C[i<4] = A[i] + A[i,i]", {"'A' has rank 1, but 2"}},
+    {"tensor by name alone", "input A: f32[4]; C[i<4] = A", {"'A' has rank 1: read an element, A[...]"}},
+    {"unknown function", "C[i<4] = exq(A[i])", {"unknown function 'exq'; did you mean 'exp'?"}},
+    {"unknown function far from all", "C[i<4] = frobnicate(A[i])", {"unknown function 'frobnicate'\n"}},
+    {"tensor called", "input A: f32[4]; C[i<4] = A(i)", {"'A' is a tensor: read it with [ ]"}},
+    {"reduction without axes", "C = sum(A[0])", {"the reduction 'sum' needs its axes: sum[k<10](...)"}},
+    {"reduction with empty axes", "C = sum[](A[0])", {"a reduction needs an axis"}},
+    {"unknown reduction", "C = mean[k<4](A[k])", {"unknown reduction 'mean'", "sum, prod, max, min, any, all"}},
+    {"function arity", "C[i<4] = exp(A[i], A[i])", {"'exp' takes 1 operand, 2 given"}},
+    {"function without operands", "C[i<4] = exp()", {"'exp' is given no operands"}},
+    {"select arity", "C[i<4] = select(A[i] > 0, 1)", {"'select' takes 3 operands, 2 given"}},
+    {"unknown dtype",
+     "input A: f33[4]; C[i<4] = A[i]",
+     {"unknown dtype 'f33'", "bool i8 u8 i16 u16 i32 u32 i64 f32 f64"}},
+    {"dtype of later versions", "input A: bf16[4]; C[i<4] = A[i]", {"unknown dtype 'bf16'"}},
+    {"missing dtype", "input A; C[i<4] = A[i]", {"expected ':' and a dtype, found ';'"}},
+    {"extent zero", "C[i<0] = 1", {"column 5", "extent 0 of axis 'i' is not in 1 .. 2147483647"}},
+    {"extent negative", "param N = 3; C[i<N-5] = 1", {"extent -2 of axis 'i'"}},
+    {"extent too large", "C[i<4294967296] = 1", {"extent 4294967296 of axis 'i'"}},
+    {"extent of an input", "input A: f32[4,0]; C[i<4] = A[i,0]", {"extent 0 is not in 1"}},
+    {"extent not constant", "C[i<A[0]] = 1", {"an extent must be a constant integer"}},
+    {"extent a float", "C[i<2.5] = 1", {"an extent must be a constant integer"}},
+    {"extent missing", "C[i] = A[i]", {"expected '<' and the axis' extent, found ']'"}},
+    {"size overflows", "C[a<2000000000, b<2000000000, c<2000000000] = 1", {"'C' is too large"}},
+    {"input size overflows", "input A: f64[2000000000,2000000000,9]; C[i<4] = A[i,i,i]", {"'A' is too large"}},
+    {"nested reduction", "C = sum[k<4](max[l<4](A[k,l]))", {"column 14", "only allowed at the top level"}},
+    {"reduction under an operator", "C[i<4] = 2*sum[k<4](A[k])", {"column 12", "only allowed at the top level"}},
+    {"reduction as an index", "C[i<4] = A[sum[k<4](k)]", {"only allowed at the top level"}},
+    {"reduction under a cast", "C = i32(sum[k<4](A[k]))", {"only allowed at the top level"}},
+    {"negated reduction", "C = -sum[k<4](A[k])", {"only allowed at the top level"}},
+    {"any of a number", "C = any[k<4](A[k])", {"'any' cannot take A[k], which is f32", "x != 0"}},
+    {"sum of booleans", "C = sum[k<4](A[k] > 0)", {"'sum' cannot take", "bool", "i32(x)"}},
+    {"integer division", "C[i<4] = i/2", {"'/' between integers (i32)", "use //"}},
+    {"floor division of floats", "C[i<4] = A[i]//2", {"'//' between floats (f32)", "floor(x / y)"}},
+    {"modulo of floats", "C[i<4] = A[i]%2", {"'%' between floats (f32)"}},
+    {"function of an integer", "C[i<4] = exp(i)", {"'exp' cannot take i, which is i32", "f32(x)"}},
+    {"pow of an integer", "C[i<4] = pow(A[i], i)", {"'pow' cannot take i, which is i32"}},
+    {"and of numbers", "C[i<4] = A[i] && i < 2", {"'&&' cannot take A[i], which is f32", "x != 0"}},
+    {"not of a number", "C[i<4] = !i", {"'!' cannot take i, which is i32"}},
+    {"select on a number", "C[i<4] = select(i, 1, 2)", {"'select' cannot take i, which is i32"}},
+    {"select on a literal", "C[i<4] = select(1, 1, 2)", {"'select' cannot take 1, which is i32"}},
+    {"arithmetic of booleans", "C[i<4] = (i < 2) + (i < 3)", {"'+' cannot take i < 2, which is bool", "i32(x)"}},
+    {"negated boolean", "C[i<4] = -(i < 2)", {"'-' cannot take i < 2, which is bool"}},
+    {"float index", "C[i<4] = A[i*0.5]", {"index 0 of 'A'", "which is f32"}},
+    {"bool index", "C[i<4] = A[i < 2]", {"index 0 of 'A'", "which is bool"}},
+    {"chained comparison", "C[i<4] = select(0 <= i < 4, 1, 2)", {"comparisons do not chain: write a < b && b < c"}},
+    {"missing parenthesis", "C[i<4] = (A[i] + 1", {"expected ')' or an operator, found the end of the text"}},
+    {"missing bracket of axes", "C[i<4 = A[i]", {"column 7", "expected ',' or ']', found '='"}},
+    {"missing equals", "C[i<4] A[i]", {"expected '=', found 'A'"}},
+    {"missing body", "C[i<4] =", {"expected a value, found the end of the text"}},
+    {"two bodies", "C[i<4] = A[i] A[i]", {"expected an operator or the end of the statement, found 'A'"}},
+    {"two operators", "C[i<4] = A[i] * / 2", {"expected a value, found '/'"}},
+    {"lonely symbol", "= 3", {"expected a statement: a definition, param, input or output, found '='"}},
+    {"a function's name", "exp[i<4] = A[i]", {"'exp' is a word of the language and cannot name a tensor"}},
+    {"a dtype's name", "f32[i<4] = A[i]", {"'f32' is a word of the language"}},
+    {"a keyword as axis", "C[inf<4] = A[inf]", {"column 3", "'inf' is a word of the language and cannot name an axis"}},
+    {"a word as a value", "C[i<4] = param", {"'param' cannot stand here"}},
+    {"argmax", "C = argmax[k<4](A[k])", {"'argmax' cannot stand here"}},
+    {"name too long",
+     "Aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+     "aaa"
+     "aaaaaaaaaaaaaaaaaaaaaaaaaaa = 1",
+     {"is longer than 127 characters"}},
+    {"integer too large", "C[i<4] = 9223372036854775808", {"the integer does not fit i64"}},
+    {"integer far too large", "C[i<4] = 99999999999999999999999", {"the integer does not fit i64"}},
+    {"constant arithmetic overflows", "C[i<4] = 9223372036854775807 + 1", {"the integer constant does not fit i64"}},
+    {"float too large", "C[i<4] = 1e999", {"does not fit f64: write inf"}},
+    {"float too large for f32", "C[i<4] = A[i]*1e300", {"does not fit f32: write f64("}},
+    {"number runs into a name", "C[i<4] = 2A[i]", {"column 11", "a number runs into a name"}},
+    {"character", "C[i<4] = A[i] $ 1", {"unexpected character '$'"}},
+    {"single ampersand", "C[i<4] = (i<1) & (i<2)", {"unexpected character '&'"}},
+    {"unused input",
+     "input A: f32[4], B: f32[4]\nC[i<4] = A[i]",
+     {"line 1, column 18", "'B' is not needed by any output"}},
+    {"unused definition", "B[i<4] = A[i]; C[i<4] = A[i]; output C", {"'B' is not needed by any output"}},
+    {"unknown output", "C[i<4] = A[i]; output D", {"'D' is no tensor defined before this statement"}},
+    {"input as output", "input A: f32[4]; C[i<4] = A[i]; output A", {"'A' is no tensor defined before"}},
+    {"output twice", "C[i<4] = A[i]; output C, C", {"'C' is given twice"}},
+    {"rank 9", "C[a<1,b<1,c<1,d<1,e<1,f<1,g<1,h<1,i<1] = 1", {"more than 8 axes"}},
+    {"rank 9 input", "input A: f32[1,1,1,1,1,1,1,1,1]; C = A[0]", {"at most 8 dimensions"}},
+    {"read of rank 9", "C = A[0,0,0,0,0,0,0,0,0]", {"more than 8 values"}},
+    {"parameter a float", "param N = 1.5; C[i<N] = 1", {"a parameter must be a constant integer"}},
+    {"parameter without value", "param N; C[i<N] = 1", {"expected '=', found ';'"}},
+};
+
+static void error(void **state) {
+  const struct error_row *row = *state;
+  tn_context *ctx = check_context();
+  assert_null(tn_program_parse(ctx, row->text, 0, NULL));
+  assert_int_equal(tn_context_status(ctx), TN_ERROR_PARSE);
+  for (int i = 0; i < 3 && row->parts[i]; i++) check_has(tn_context_message(ctx), row->parts[i]);
+  check_has(tn_context_message(ctx), "parse error at line ");
+  const char *first = strstr(check_messages(ctx), "parse error at");
+  assert_null(strstr(first + 1, "parse error at"));
+  check_context_free(ctx);
+}
+
+/* All messages as users see them, for review. */
+static void messages(void **state) {
+  (void)state;
+  runtime_str all = {0};
+  for (int i = 0; i < RUNTIME_COUNT(errors); i++) {
+    tn_context *ctx = check_context();
+    tn_program_parse(ctx, errors[i].text, 0, NULL);
+    runtime_str_addf(&all, "-- %s\n%s\n", errors[i].name, tn_context_message(ctx));
+    check_context_free(ctx);
+  }
+  check_golden("te/errors.txt", all.data);
+  runtime_str_free(&all);
+}
+
+/* HEAD, then N times PIECE, MIDDLE, N times CLOSE: deep texts end in an error. */
+static const struct deep_row {
+  const char *name, *head, *piece, *middle, *close, *part;
+  int n;
+} deep[] = {
+    {"parentheses", "C = ", "(", "1", ")", "nested too deeply", 100000},
+    {"minus signs", "input s: f32; C = ", "-", "s", "", "nested too deeply", 100000},
+    {"not signs", "input s: bool; C = ", "!", "s", "", "nested too deeply", 100000},
+    {"functions", "input s: f32; C = ", "exp(", "s", ")", "nested too deeply", 100000},
+    {"indices", "input A: i32[4]; C = ", "A[", "0", "]", "nested too deeply", 100000},
+    {"long sums", "input s: f32; C = s", "+s", "", "", "too large (depth 513", 100000},
+    {"unclosed", "C = ", "(((", "", "", "nested too deeply", 100000},
+};
+
+static void deep_text(void **state) {
+  const struct deep_row *row = *state;
+  runtime_str text = {0};
+  runtime_str_add(&text, row->head);
+  for (int i = 0; i < row->n; i++) runtime_str_add(&text, row->piece);
+  runtime_str_add(&text, row->middle);
+  for (int i = 0; i < row->n; i++) runtime_str_add(&text, row->close);
+  tn_context *ctx = check_context();
+  assert_null(tn_program_parse(ctx, text.data, 0, NULL));
+  check_fails(ctx, TN_ERROR_PARSE, row->part);
+  check_context_free(ctx);
+  runtime_str_free(&text);
+}
+
+static void long_lines_are_shortened(void **state) {
+  (void)state;
+  runtime_str text = {0};
+  for (int i = 0; i < 1000; i++) runtime_str_add(&text, "          ");
+  runtime_str_add(&text, "C[i<4] = A[i] ? 1");
+  for (int i = 0; i < 1000; i++) runtime_str_add(&text, "          ");
+  tn_context *ctx = check_context();
+  assert_null(tn_program_parse(ctx, text.data, 0, NULL));
+  assert_true(strlen(tn_context_message(ctx)) < 400);
+  check_fails(ctx, TN_ERROR_PARSE, "line 1, column 10015", "unexpected character '?'");
+  check_context_free(ctx);
+  runtime_str_free(&text);
+}
+
+static void too_many_tensors(void **state) {
+  (void)state;
+  runtime_str text = {0};
+  for (int i = 0; i < 5000; i++) runtime_str_addf(&text, "T%d = 1\n", i);
+  tn_context *ctx = check_context();
+  assert_null(tn_program_parse(ctx, text.data, 0, NULL));
+  check_fails(ctx, TN_ERROR_PARSE, "line 4097", "more than 4096 tensors");
+  check_context_free(ctx);
+  runtime_str_free(&text);
+}
+
+static void nulls(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  assert_null(tn_program_parse(NULL, "C = 1", 0, NULL));
+  assert_null(tn_program_parse(ctx, NULL, 0, NULL));
+  assert_null(tn_program_text(NULL));
+  assert_null(tn_program_key(NULL));
+  assert_null(tn_program_find(NULL, "C"));
+  assert_int_equal(tn_program_arg_count(NULL), 0);
+  check_context_free(ctx);
+}
+
+int test_parse_errors(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(long_lines_are_shortened), cmocka_unit_test(too_many_tensors),
+                                     cmocka_unit_test(nulls), cmocka_unit_test(messages)};
+  return CHECK_TABLE("parse errors, exactly", exact, exact_message) + CHECK_TABLE("parse errors", errors, error) +
+         CHECK_TABLE("deep texts", deep, deep_text) + CHECK_TESTS("parser", tests);
+}

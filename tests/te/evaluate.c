@@ -1,0 +1,308 @@
+/* The reference evaluator against values worked out by hand: every operator, dtypes, wrapping, reductions, padding;
+ * whole tensors and single elements agree. */
+#include <math.h>
+
+#include "tests/te/tests.h"
+
+#define NONE -12345.0
+
+typedef struct value_row {
+  const char *name, *text;
+  double inputs[3][8]; /* one row an input, in order */
+  double expected[8];  /* of the last output; NONE: not looked at */
+} value_row;
+
+static const value_row values[] = {
+    {"add", "C[i<3] = A[i] + B[i]", {{1, 2, 3}, {10, 20, 30}}, {11, 22, 33}},
+    {"subtract", "C[i<3] = A[i] - B[i]", {{1, 2, 3}, {10, 20, 30}}, {-9, -18, -27}},
+    {"multiply", "C[i<3] = A[i] * B[i]", {{1, 2, 3}, {10, 20, 30}}, {10, 40, 90}},
+    {"divide", "C[i<3] = A[i] / B[i]", {{1, 2, 3}, {4, 0.5, -2}}, {0.25, 4, -1.5}},
+    {"divide by zero", "C[i<2] = A[i] / B[i]", {{1, -1}, {0, 0}}, {INFINITY, -INFINITY}},
+    {"floor division",
+     "input A: i32[6], B: i32[6]; C[i<6] = A[i]//B[i]",
+     {{7, -7, 7, -7, 6, 5}, {2, 2, -2, -2, -3, 0}},
+     {3, -4, -4, 3, -2, 0}},
+    {"floor modulo",
+     "input A: i32[6], B: i32[6]; C[i<6] = A[i]%B[i]",
+     {{7, -7, 7, -7, 6, 5}, {2, 2, -2, -2, -3, 0}},
+     {1, 1, -1, -1, 0, 0}},
+    {"lowest i32 by -1",
+     "input A: i32[1], B: i32[1]; C[i<2] = select(i == 0, A[0]//B[0], A[0]%B[0])",
+     {{-2147483648.0}, {-1}},
+     {-2147483648.0, 0}},
+    {"lowest i8 by -1", "input A: i8[1]; C = A[0]//-1", {{-128}}, {-128}},
+    {"unsigned division", "input A: u32[1]; C = A[0]//16", {{4294967295.0}}, {268435455}},
+    {"i8 wraps", "input A: i8[2], B: i8[2]; C[i<2] = A[i] + B[i]", {{127, -128}, {1, -1}}, {-128, 127}},
+    {"u8 wraps", "input A: u8[3], B: u8[3]; C[i<3] = A[i] - B[i]", {{0, 5, 255}, {1, 6, 255}}, {255, 255, 0}},
+    {"i16 wraps", "input A: i16[1]; C = A[0] * A[0]", {{300}}, {90000 - 65536}},
+    {"u16 wraps", "input A: u16[1]; C = A[0] * A[0]", {{300}}, {90000 - 65536}},
+    {"i32 wraps", "input A: i32[1]; C = A[0] + 1", {{2147483647}}, {-2147483648.0}},
+    {"u32 wraps", "input A: u32[1]; C = A[0] - 1", {{0}}, {4294967295.0}},
+    {"i64 does not wrap at 32 bits", "input A: i64[1]; C = A[0] * 4", {{2147483647}}, {8589934588.0}},
+    {"negation wraps", "input A: i8[2]; C[i<2] = -A[i]", {{-128, 5}}, {-128, -5}},
+    {"abs wraps", "input A: i8[3]; C[i<3] = abs(A[i])", {{-128, -5, 5}}, {-128, 5, 5}},
+    {"abs", "C[i<2] = abs(A[i])", {{-1.5, 2}}, {1.5, 2}},
+    {"min and max", "C[i<2, j<2] = select(j == 0, min(A[i], 2), max(A[i], 2))", {{1, 3}}, {1, 2, 2, 3}},
+    {"min with nan gives the right operand", "C = min(A[0], 2)", {{NAN}}, {2}},
+    {"max with nan on the right", "C = max(2, A[0])", {{NAN}}, {NAN}},
+    {"comparisons", "C[i<3, j<2] = select(j == 0, A[i] < 2, A[i] >= 2)", {{1, 2, 3}}, {1, 0, 0, 1, 0, 1}},
+    {"equality", "C[i<2, j<2] = select(j == 0, A[i] == 2, A[i] != 2)", {{1, 2}}, {0, 1, 1, 0}},
+    {"comparison of unsigned", "input A: u32[1]; C = A[0] > 5", {{4294967295.0}}, {1}},
+    {"comparisons with nan", "C[i<2] = select(i == 0, A[0] == A[0], A[0] != A[0])", {{NAN}}, {0, 1}},
+    {"logic",
+     "input P: bool[4], Q: bool[4]; C[i<4] = P[i] && !Q[i] || !P[i] && Q[i]",
+     {{0, 0, 1, 1}, {0, 1, 0, 1}},
+     {0, 1, 1, 0}},
+    {"negation of floats", "C[i<2] = -A[i]", {{0, 3}}, {-0.0, -3}},
+    {"exp log", "C[i<2] = select(i == 0, exp(A[0]), log(A[1]))", {{0, 1}}, {1, 0}},
+    {"sqrt rsqrt", "C[i<2] = select(i == 0, sqrt(A[i]), rsqrt(A[i]))", {{9, 4}}, {3, 0.5}},
+    {"tanh sigmoid erf",
+     "C[i<3] = select(i == 0, tanh(A[i]), select(i == 1, sigmoid(A[i]), erf(A[i])))",
+     {{0, 0, 0}},
+     {0, 0.5, 0}},
+    {"sin cos", "C[i<2] = select(i == 0, sin(A[i]), cos(A[i]))", {{0, 0}}, {0, 1}},
+    {"pow", "C[i<2] = pow(A[i], B[i])", {{2, 9}, {10, 0.5}}, {1024, 3}},
+    {"floor", "C[i<3] = floor(A[i])", {{1.5, -1.5, 2}}, {1, -2, 2}},
+    {"ceil", "C[i<3] = ceil(A[i])", {{1.5, -1.5, 2}}, {2, -1, 2}},
+    {"round is half away from zero", "C[i<4] = round(A[i])", {{0.5, -0.5, 2.5, 1.4}}, {1, -1, 3, 1}},
+    {"cast truncates", "C[i<3] = i32(A[i])", {{1.9, -1.9, 0.5}}, {1, -1, 0}},
+    {"cast saturates", "C[i<4] = i8(A[i])", {{1000, -1000, INFINITY, -INFINITY}}, {127, -128, 127, -128}},
+    {"cast to unsigned saturates", "C[i<4] = u8(A[i])", {{-1, 256, 255, NAN}}, {0, 255, 255, 0}},
+    {"cast to i64 saturates", "C[i<2] = i64(A[i])", {{1e30, -1e30}}, {9223372036854775807.0, -9223372036854775808.0}},
+    {"cast to bool", "C[i<4] = bool(A[i])", {{0, 0.25, -3, NAN}}, {0, 1, 1, 1}},
+    {"cast of integers wraps", "input A: i32[3]; C[i<3] = u8(A[i])", {{256, -1, 77}}, {0, 255, 77}},
+    {"cast of integer to bool", "input A: i32[2]; C[i<2] = bool(A[i])", {{256, 0}}, {1, 0}},
+    {"cast to f32 rounds", "input A: i32[1]; C = f64(f32(A[0]))", {{16777217}}, {16777216}},
+    {"cast to f64 does not", "input A: i32[1]; C = f64(A[0])", {{16777217}}, {16777217}},
+    {"f32 is rounded when stored", "input A: f64[1]; B = f32(A[0]); C = f64(B) - A[0]", {{0.1}}, {(double)0.1f - 0.1}},
+    {"f64 is kept", "input A: f64[1]; B = A[0]*3; C = B", {{0.1}}, {0.1 * 3}},
+    {"axis values", "C[i<3, j<2] = i*10 + j", {{0}}, {0, 1, 10, 11, 20, 21}},
+    {"sum", "C = sum[k<4](A[k])", {{1, 2, 3, 4}}, {10}},
+    {"prod", "C = prod[k<4](A[k])", {{1, 2, 3, 4}}, {24}},
+    {"max", "C = max[k<4](A[k])", {{-4, -2, -3, -9}}, {-2}},
+    {"min", "C = min[k<4](A[k])", {{4, 2, 3, 9}}, {2}},
+    {"max of i8", "input A: i8[2]; C = max[k<2](A[k])", {{-128, -127}}, {-127}},
+    {"min of u16", "input A: u16[2]; C = min[k<2](A[k])", {{65535, 65534}}, {65534}},
+    {"sum of i8 wraps", "input A: i8[3]; C = sum[k<3](A[k])", {{100, 100, 100}}, {44}},
+    {"prod of u8 wraps", "input A: u8[2]; C = prod[k<2](A[k])", {{20, 20}}, {144}},
+    {"any", "input Q: bool[2,2]; C[i<2] = any[k<2](Q[i,k])", {{0, 0, 0, 1}}, {0, 1}},
+    {"all", "input Q: bool[2,2]; C[i<2] = all[k<2](Q[i,k])", {{1, 0, 1, 1}}, {0, 1}},
+    {"two reduction axes", "C[i<2] = sum[k<2, l<2](A[i,k,l])", {{1, 2, 3, 4, 5, 6, 7, 8}}, {10, 26}},
+    {"matmul", "C[i<2, j<2] = sum[k<2](A[i,k]*B[k,j])", {{1, 2, 3, 4}, {5, 6, 7, 8}}, {19, 22, 43, 50}},
+    {"transposed read", "C[i<2, j<2] = A[j, i]", {{1, 2, 3, 4}}, {1, 3, 2, 4}},
+    {"padding by select is lazy",
+     "input A: f32[2]; C[i<4] = select(i >= 1 && i < 3, A[i-1], 7)",
+     {{1, 2}},
+     {7, 1, 2, 7}},
+    {"and is lazy", "input A: f32[2]; C[i<4] = i < 2 && A[i] > 1", {{1, 2}}, {0, 1, 0, 0}},
+    {"or is lazy", "input A: f32[2]; C[i<4] = i >= 2 || A[i] > 1", {{1, 2}}, {0, 1, 1, 1}},
+    {"gather", "input A: f32[3], K: i32[2]; C[i<2] = A[K[i]]", {{5, 6, 7}, {2, 0}}, {7, 5}},
+    {"rank 0 inputs", "input s: f32, t: f32; C = s - t", {{5}, {3}}, {2}},
+    {"rank 8",
+     "C[a<1, b<2, c<1, d<2, e<1, f<2, g<1, h<1] = A[a,b,c,d,e,f,g,h] + f",
+     {{1, 2, 3, 4, 5, 6, 7, 8}},
+     {1, 3, 3, 5, 5, 7, 7, 9}},
+    {"strided window", "C[i<2] = sum[r<3](A[i*2 + r])", {{1, 2, 3, 4, 5}}, {6, 12}},
+    {"chain of tensors", "B[i<2] = A[i]*2; S = sum[k<2](B[k]); C[i<2] = B[i]/S", {{1, 3}}, {0.25, 0.75}},
+    {"bool arithmetic by casts", "input Q: bool[4]; C = sum[k<4](i32(Q[k]))", {{1, 0, 1, 1}}, {3}},
+};
+
+static bool same(double got, double expected) {
+  if (isnan(expected) || isnan(got)) return isnan(got) && isnan(expected);
+  return got == expected && signbit(got) == signbit(expected);
+}
+
+static void check_at(tn_context *ctx, tn_program *p, DLTensor **args, const DLTensor *out) {
+  const tn_tensor *t = tn_program_arg(p, tn_program_arg_count(p) - 1);
+  int n = tn_program_arg_count(p);
+  for (int64_t flat = 0; flat < count_elements(out); flat++) {
+    int64_t index[TN_MAX_RANK], rest = flat;
+    for (int d = out->ndim; d-- > 0; rest /= out->shape[d]) index[d] = rest % out->shape[d];
+    double value;
+    assert_int_equal(tn_evaluate_at(p, args, n, t, index, &value), TN_OK);
+    if (!same(value, get_element(out, flat))) fail_msg("one element: %g, all: %g", value, get_element(out, flat));
+  }
+  check_ok(ctx);
+}
+
+static void value(void **state) {
+  const value_row *row = *state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, row->text);
+  DLTensor **args = make_args(ctx, p, 1);
+  int n = tn_program_arg_count(p), n_inputs = tn_program_input_count(p);
+  for (int i = 0; i < n_inputs; i++)
+    for (int64_t e = 0; e < count_elements(args[i]); e++) set_element(args[i], e, row->inputs[i][e]);
+  assert_int_equal(tn_evaluate(p, args, n), TN_OK);
+  check_ok(ctx);
+  const DLTensor *out = args[n - 1];
+  assert_true(count_elements(out) <= 8);
+  for (int64_t e = 0; e < count_elements(out); e++)
+    if (row->expected[e] != NONE && !same(get_element(out, e), row->expected[e]))
+      fail_msg("element %d is %.17g instead of %.17g", (int)e, get_element(out, e), row->expected[e]);
+  check_at(ctx, p, args, out);
+  free_args(args, p);
+  check_context_free(ctx);
+}
+
+/* ---- what is refused ------------------------------------------------------------------------------------------------
+ */
+
+static void out_of_bounds(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, "input A: f32[3,3], K: i32[2]; C[i<2] = A[1, K[i]] + 1");
+  DLTensor **args = make_args(ctx, p, 1);
+  set_element(args[1], 0, 2);
+  set_element(args[1], 1, 5);
+  assert_int_equal(tn_evaluate(p, args, 3), TN_ERROR_PROGRAM);
+  check_fails(ctx, TN_ERROR_PROGRAM, "'C' reads A[1, 5]: index 1 is 5, but the extent is 3");
+  double value;
+  assert_int_equal(tn_evaluate_at(p, args, 3, tn_program_arg(p, 2), (int64_t[]){0}, &value), TN_OK);
+  assert_int_equal(tn_evaluate_at(p, args, 3, tn_program_arg(p, 2), (int64_t[]){1}, &value), TN_ERROR_PROGRAM);
+  check_fails(ctx, TN_ERROR_PROGRAM, "'C' reads A[1, 5]");
+  free_args(args, p);
+  check_context_free(ctx);
+}
+
+static const struct wrong_row {
+  const char *name;
+  int arg;        /* replaced by */
+  tn_dtype dtype; /* an array of this */
+  int ndim;
+  int64_t shape[3];
+  const char *part;
+} wrong_args[] = {
+    {"dtype", 0, TN_F64, 2, {4, 8}, "argument 'A' is not f32"},
+    {"rank", 1, TN_F32, 1, {8}, "argument 'B' has rank 1, not 2"},
+    {"extent", 1, TN_F32, 2, {8, 5}, "dimension 1 of argument 'B' is 5, not 4"},
+    {"output", 2, TN_F32, 2, {4, 5}, "dimension 1 of argument 'C' is 5, not 4"},
+};
+
+static void wrong_arg(void **state) {
+  const struct wrong_row *row = *state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, "C[i<4, j<4] = sum[k<8](A[i,k]*B[k,j])");
+  DLTensor **args = make_args(ctx, p, 1);
+  tn_array_free(args[row->arg]);
+  args[row->arg] = tn_array_new(ctx, row->dtype, row->ndim, row->shape);
+  assert_int_equal(tn_evaluate(p, args, 3), TN_ERROR_CALL);
+  check_fails(ctx, TN_ERROR_CALL, row->part);
+  free_args(args, p);
+  check_context_free(ctx);
+}
+
+static void wrong_calls(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, "C[i<4] = A[i]");
+  DLTensor **args = make_args(ctx, p, 1), *saved = args[0];
+  double value;
+  assert_int_equal(tn_evaluate(NULL, args, 2), TN_ERROR_ARGUMENT);
+  assert_int_equal(tn_evaluate(p, args, 1), TN_ERROR_CALL);
+  check_fails(ctx, TN_ERROR_CALL, "1 arguments given, the program has 2");
+  args[0] = NULL;
+  tn_evaluate(p, args, 2);
+  check_fails(ctx, TN_ERROR_CALL, "argument 'A' is NULL");
+  args[0] = saved;
+  int64_t strides[] = {2};
+  args[0]->strides = strides;
+  tn_evaluate(p, args, 2);
+  check_fails(ctx, TN_ERROR_CALL, "argument 'A' is not compact row-major");
+  args[0]->strides = NULL;
+  tn_evaluate_at(p, args, 2, tn_program_arg(p, 1), (int64_t[]){4}, &value);
+  check_fails(ctx, TN_ERROR_ARGUMENT, "index 0 of 'C' is 4, but the extent is 4");
+  tn_evaluate_at(p, args, 2, tn_program_arg(parse(ctx, "C[i<4] = A[i]"), 1), (int64_t[]){0}, &value);
+  check_fails(ctx, TN_ERROR_ARGUMENT, "'C' is no tensor of the program");
+  free_args(args, p);
+  check_context_free(ctx);
+}
+
+/* ---- elements on demand ---------------------------------------------------------------------------------------------
+ */
+
+/* One element of a product of three 512 x 512 matrices touches 512 elements of the first product. */
+static void on_demand_is_cheap(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx,
+                        "M[i<512, j<512] = sum[k<512](A[i,k]*B[k,j]); N[i<512, j<512] = sum[k<512](M[i,k]*D[k,j]);"
+                        "O[i<512, j<512] = N[i,j] + N[i,j]");
+  DLTensor **args = make_args(ctx, p, 3);
+  DLTensor *output = args[3];
+  args[3] = NULL;
+  uint64_t start = runtime_now_ns();
+  double value;
+  assert_int_equal(tn_evaluate_at(p, args, 4, tn_program_arg(p, 3), (int64_t[]){100, 200}, &value), TN_OK);
+  assert_true(runtime_now_ns() - start < 2000000000u);
+  double expected = 0;
+  for (int k = 0; k < 512; k++) {
+    double m = 0;
+    for (int l = 0; l < 512; l++) m += get_element(args[0], 100 * 512 + l) * get_element(args[1], l * 512 + k);
+    expected += (double)(float)m * get_element(args[2], k * 512 + 200);
+  }
+  assert_true(fabs(value - 2 * (double)(float)expected) < 1e-5);
+  args[3] = output;
+  free_args(args, p);
+  check_context_free(ctx);
+}
+
+/* A prefix sum by a chain: without memory of elements this would take 2^30 steps. */
+static void elements_are_remembered(void **state) {
+  (void)state;
+  runtime_str text = {0};
+  runtime_str_add(&text, "T0[i<4] = A[i]\n");
+  for (int i = 1; i <= 30; i++) runtime_str_addf(&text, "T%d[i<4] = T%d[i]*0.5 + T%d[(i+1)%%4]*0.5\n", i, i - 1, i - 1);
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, text.data);
+  DLTensor **args = make_args(ctx, p, 1);
+  for (int i = 0; i < 4; i++) set_element(args[0], i, i);
+  double value;
+  assert_int_equal(tn_evaluate_at(p, args, 2, tn_program_arg(p, 1), (int64_t[]){2}, &value), TN_OK);
+  assert_true(fabs(value - 1.5) < 1e-3);
+  free_args(args, p);
+  check_context_free(ctx);
+  runtime_str_free(&text);
+}
+
+static void long_chains(void **state) {
+  (void)state;
+  runtime_str text = {0};
+  runtime_str_add(&text, "T0[i<4] = A[i]\n");
+  for (int i = 1; i < 4000; i++) runtime_str_addf(&text, "T%d[i<4] = (T%d[i] + 1) - 1\n", i, i - 1);
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, text.data);
+  DLTensor **args = make_args(ctx, p, 1);
+  double value;
+  assert_int_equal(tn_evaluate(p, args, 2), TN_OK);
+  tn_evaluate_at(p, args, 2, tn_program_arg(p, 1), (int64_t[]){2}, &value);
+  check_fails(ctx, TN_ERROR_PROGRAM, "the chain of tensors behind", "use tn_evaluate");
+  free_args(args, p);
+  check_context_free(ctx);
+  runtime_str_free(&text);
+}
+
+static void element_of_an_input(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, "input A: i16[2,2]; C[i<2] = A[i,1]");
+  DLTensor **args = make_args(ctx, p, 1);
+  set_element(args[0], 2, -7);
+  double value;
+  assert_int_equal(tn_evaluate_at(p, args, 2, tn_program_find(p, "A"), (int64_t[]){1, 0}, &value), TN_OK);
+  assert_true(value == -7);
+  free_args(args, p);
+  check_context_free(ctx);
+}
+
+int test_evaluate(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(out_of_bounds), cmocka_unit_test(wrong_calls)};
+  return CHECK_TABLE("values", values, value) + CHECK_TABLE("wrong arguments", wrong_args, wrong_arg) +
+         CHECK_TESTS("evaluate", tests);
+}
+
+int test_evaluate_at(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(on_demand_is_cheap), cmocka_unit_test(elements_are_remembered),
+                                     cmocka_unit_test(long_chains), cmocka_unit_test(element_of_an_input)};
+  return CHECK_TESTS("one element", tests);
+}

@@ -1,0 +1,36 @@
+/* Operation counts by TVM's rules. */
+#include "tests/te/tests.h"
+
+static const struct flops_row {
+  const char *name, *text;
+  double flops;
+} rows[] = {
+    {"matmul", "C[i<8, j<8] = sum[k<8](A[i,k]*B[k,j])", 2 * 512},
+    {"vector add", "C[i<100] = A[i] + B[i]", 100},
+    {"copy", "C[i<100] = A[i]", 0},
+    {"row sum", "C[i<4] = sum[k<10](A[i,k])", 40},
+    {"functions cost their arguments", "C[i<10] = exp(A[i] + 1)", 10},
+    {"padding costs nothing", "C[i<10] = select(i >= 1 && i < 9, A[i-1], 0)", 0},
+    {"select counts its dearer branch", "C[i<10] = select(A[i] > 0, A[i]*2, A[i]*2 + 1)", 30},
+    {"index arithmetic is not counted", "C[i<10] = A[i*2 + 1]*3", 10},
+    {"integer work in a float tensor", "C[i<10] = A[i] + f32(i*2)", 10},
+    {"integer work in an integer tensor", "C[i<10] = i*2 + 1", 20},
+    {"max reduction", "C[i<4] = max[k<10](A[i,k])", 40},
+    {"min and max operators", "C[i<10] = max(min(A[i], 6), 0)", 20},
+    {"logic in a bool tensor", "C[i<10] = A[i] > 0 && A[i] < 1", 10},
+    {"conv layer", "C[i<8] = sum[k<3](A[i+k]*W[k]); O[i<8] = max((C[i] + b[i])*s[i] + o[i], 0)", 8 * 6 + 8 * 4},
+    {"softmax",
+     "M[i<4] = max[k<10](X[i,k]); E[i<4,j<10] = exp(X[i,j] - M[i]); S[i<4] = sum[k<10](E[i,k]); "
+     "Y[i<4,j<10] = E[i,j]/S[i]",
+     160},
+};
+
+static void flops(void **state) {
+  const struct flops_row *row = *state;
+  tn_context *ctx = check_context();
+  double got = tn_program_flops(parse(ctx, row->text));
+  if (got != row->flops) fail_msg("%g operations instead of %g", got, row->flops);
+  check_context_free(ctx);
+}
+
+int test_flops(void) { return CHECK_TABLE("flops", rows, flops); }

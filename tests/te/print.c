@@ -1,0 +1,214 @@
+/* The canonical text: what is printed, that it parses to the same program, that printing that gives the same text. */
+#include "tests/te/tests.h"
+
+/* A body over i<4 and these tensors, and what it prints as (NULL: as it is written). */
+#define INPUTS \
+  "input A: f32[4], B: f32[4], D: f64[4], K: i32[4], L: i64[4], S: i8[4], U: u8[4], V: u32[4], Q: bool[4], s: f32"
+
+typedef struct body_row {
+  const char *name, *text, *printed;
+} body_row;
+
+static const body_row bodies[] = {
+    {"product and sum", "A[i]*B[i] + A[i]", NULL},
+    {"blanks go", " A [ i ]*B[ i ]+A[i] ", "A[i]*B[i] + A[i]"},
+    {"left association needs no parentheses", "(A[i] - B[i]) - A[i]", "A[i] - B[i] - A[i]"},
+    {"right association keeps them", "A[i] - (B[i] - A[i])", NULL},
+    {"sums are not reassociated", "A[i] + (B[i] + A[i])", NULL},
+    {"division by a product", "A[i]/(B[i]*A[i])", NULL},
+    {"sum under product", "(A[i] + B[i])*A[i]", NULL},
+    {"needless parentheses go", "((A[i]))*((B[i] / A[i]))", "A[i]*(B[i]/A[i])"},
+    {"floor division and modulo", "(K[i] + 3)//4 + K[i]%5", NULL},
+    {"negation", "-A[i]", NULL},
+    {"negation is times -1", "A[i] * -1", "-A[i]"},
+    {"negation of a product", "-(A[i]*B[i])", NULL},
+    {"negation in a product", "-A[i]*B[i]", NULL},
+    {"double negation", "- -A[i]", "--A[i]"},
+    {"minus a negative", "A[i] - -B[i]", NULL},
+    {"negative literals", "-2.5*A[i] + -1e-05", NULL},
+    {"negation of unsigned wraps", "-U[i]", "U[i]*255"},
+    {"negation of i64", "-L[i]", NULL},
+    {"logic", "select(A[i] < B[i] && !(K[i] == 3) || Q[i], A[i], B[i])", NULL},
+    {"or under and", "select((Q[i] || A[i] > 0.0) && Q[i], A[i], B[i])", NULL},
+    {"not of a name", "!Q[i]", NULL},
+    {"comparison of comparisons", "(A[i] < B[i]) == Q[i]", NULL},
+    {"all comparisons", "A[i] == B[i] || A[i] != B[i] || A[i] <= B[i] || A[i] >= B[i]", NULL},
+    {"functions", "exp(log(sqrt(rsqrt(tanh(sigmoid(erf(sin(cos(abs(A[i]))))))))))", NULL},
+    {"rounding functions", "floor(A[i]) + ceil(A[i]) + round(A[i])", NULL},
+    {"two operands", "min(A[i], max(B[i], pow(A[i], 2.0)))", NULL},
+    {"integer abs", "abs(K[i])", NULL},
+    {"select over numbers is i32", "select(Q[i], 1, 0)", NULL},
+    {"float literal", "A[i] + 0.1", NULL},
+    {"int literal beside f32", "A[i] + 2", "A[i] + 2.0"},
+    {"f64 keeps its digits", "D[i] + 0.1", NULL},
+    {"f64 of many digits", "D[i]*3.141592653589793", NULL},
+    {"f32 loses digits it has not", "A[i]*3.141592653589793", "A[i]*3.1415927"},
+    {"f64 literal alone", "f64(0.1)", NULL},
+    {"f64 function of a literal", "D[i] + exp(f64(2.0))", NULL},
+    {"literals are computed first", "D[i]*(1/3.0)", "D[i]*0.3333333333333333"},
+    {"large and small floats", "A[i]*1e+20 + 1.5e-30", NULL},
+    {"infinities", "max(A[i], -inf) + min(A[i], inf)", NULL},
+    {"nan", "A[i] + nan", NULL},
+    {"negative zero", "max(A[i], -0.0)", NULL},
+    {"u8 literal", "U[i] + 200", NULL},
+    {"literal too large for u8 widens", "U[i] + 300", "i32(U[i]) + 300"},
+    {"negative literal beside u8 widens", "U[i] + -1", "i32(U[i]) + -1"},
+    {"i8 limits", "S[i] + -128", NULL},
+    {"u32 literal", "V[i] + 4000000000", NULL},
+    {"i64 literal alone", "5000000000", NULL},
+    {"i64 cast", "i64(5)", NULL},
+    {"lowest i64", "L[i] + -9223372036854775808", NULL},
+    {"u8 constant alone", "u8(7)", NULL},
+    {"cast wraps", "u8(300)", "u8(44)"},
+    {"cast saturates", "i8(1000.5)", "i8(127)"},
+    {"f32 and f64", "A[i] + D[i]", "f64(A[i]) + D[i]"},
+    {"int and float", "K[i]*A[i]", "f32(K[i])*A[i]"},
+    {"i64 and float is float", "L[i]*A[i]", "f32(L[i])*A[i]"},
+    {"i8 and i32", "S[i] + K[i]", "i32(S[i]) + K[i]"},
+    {"i32 and u32 is u32", "K[i] + V[i]", "u32(K[i]) + V[i]"},
+    {"u32 and i64 is i64", "V[i] + L[i]", "i64(V[i]) + L[i]"},
+    {"i8 and u8 is u8", "S[i] + U[i]", "u8(S[i]) + U[i]"},
+    {"bool and int", "Q[i] == 1", "i32(Q[i]) == 1"},
+    {"float literal beside int", "K[i]*0.5", "f32(K[i])*0.5"},
+    {"select unifies its branches", "select(Q[i], K[i], A[i])", "select(Q[i], f32(K[i]), A[i])"},
+    {"select with a literal", "select(Q[i], D[i], 0)", "select(Q[i], D[i], 0.0)"},
+    {"select of two f64 constants", "select(Q[i], f64(1.0), f64(0.0))", NULL},
+    {"bool literals", "Q[i] == true", NULL},
+    {"true is dropped from and", "Q[i] && true", "Q[i]"},
+    {"bool constant", "false", NULL},
+    {"casts", "i32(A[i]) + i32(Q[i]) + i32(f64(A[i]))", NULL},
+    {"cast to its own dtype goes", "f32(A[i])", "A[i]"},
+    {"axis as a value", "i + 1", NULL},
+    {"axis with a float", "i/2.0", "f32(i)/2.0"},
+    {"rank 0 by name", "A[i] + s", NULL},
+    {"rank 0 with brackets", "A[i] + s[]", "A[i] + s"},
+    {"gather", "A[min(max(K[i], 0), 3)]", NULL},
+    {"newlines inside parentheses", "(A[i]\n + B[i])", "A[i] + B[i]"},
+    {"newline behind an operator", "A[i] +\n B[i]", "A[i] + B[i]"},
+    {"reduction", "sum[k<4](A[k]*B[i])", NULL},
+    {"reduction in parentheses", "(sum[k<4](A[k]))", "sum[k<4](A[k])"},
+    {"several reduction axes", "max[k<4, l<2](A[k]*B[l + i//2])", NULL},
+    {"any", "any[k<4](Q[k])", NULL},
+    {"all", "all[k<4](A[k] > 0.0)", NULL},
+    {"min and prod", "prod[k<4](L[k])", NULL},
+};
+
+/* The definition of C as printed, after its input line. */
+static const char *printed_body(const char *text) {
+  const char *line = strstr(text, "\nC[i<4] = ");
+  if (!line) line = text - 1;
+  return line + strlen("\nC[i<4] = ");
+}
+
+/* Every tensor is used, so that none is refused as not needed. */
+static void print_body(void **state) {
+  const body_row *row = *state;
+  tn_context *ctx = check_context();
+  char text[2048], expected[1024];
+  snprintf(text, sizeof text, "%s\nC[i<4] = %s\nX[i<4] = A[i]+B[i]+D[i]+K[i]+L[i]+S[i]+U[i]+V[i]+f32(Q[i])+s", INPUTS,
+           row->text);
+  tn_program *p = parse(ctx, text);
+  const char *canonical = tn_program_text(p);
+  snprintf(expected, sizeof expected, "%s\n", row->printed ? row->printed : row->text);
+  assert_non_null(strstr(canonical, "C[i<4] = "));
+  if (strncmp(printed_body(canonical), expected, strlen(expected)) != 0) check_text(canonical, expected);
+  tn_program *again = parse(ctx, canonical);
+  check_text(tn_program_text(again), canonical);
+  assert_string_equal(tn_program_key(again), tn_program_key(p));
+  check_context_free(ctx);
+}
+
+static const struct program_row {
+  const char *name, *text, *printed;
+} programs[] = {
+    {"matmul", "C[i<8, j<8] = sum[k<8](A[i,k]*B[k,j])",
+     "input A: f32[8, 8], B: f32[8, 8]\nC[i<8, j<8] = sum[k<8](A[i, k]*B[k, j])\n"},
+    {"parameters are put in", "param N = 4, M = N*2 - 1; C[i<N, j<M] = A[i,j]*M",
+     "input A: f32[4, 7]\nC[i<4, j<7] = A[i, j]*7.0\n"},
+    {"semicolons and comments", "# head\nB[i<4] = A[i]; C[i<4] = B[i] # tail\n;;\n",
+     "input A: f32[4]\nB[i<4] = A[i]\nC[i<4] = B[i]\n"},
+    {"carriage returns", "B[i<4] = A[i]\r\nC[i<4] = B[i]\r\n", "input A: f32[4]\nB[i<4] = A[i]\nC[i<4] = B[i]\n"},
+    {"rank 0", "S = sum[k<10](A[k]); T = S + 1", "input A: f32[10]\nS = sum[k<10](A[k])\nT = S + 1.0\n"},
+    {"rank 0 with brackets", "S[] = 1.5", "S = 1.5\n"},
+    {"rank 0 input", "input s: f32, t: i32[]; C[i<4] = s + t", "input s: f32, t: i32\nC[i<4] = s + f32(t)\n"},
+    {"rank 8", "C[a<1, b<2, c<1, d<2, e<1, f<2, g<1, h<2] = A[a,b,c,d,e,f,g,h]",
+     "input A: f32[1, 2, 1, 2, 1, 2, 1, 2]\n"
+     "C[a<1, b<2, c<1, d<2, e<1, f<2, g<1, h<2] = A[a, b, c, d, e, f, g, h]\n"},
+    {"two outputs in order of definition", "X[i<4] = A[i]; Y[i<4] = A[i]",
+     "input A: f32[4]\nX[i<4] = A[i]\nY[i<4] = A[i]\n"},
+    {"an output that is read", "X[i<4] = A[i]; Y[i<4] = X[i]; output X, Y",
+     "input A: f32[4]\nX[i<4] = A[i]\nY[i<4] = X[i]\noutput X, Y\n"},
+    {"an output statement that changes nothing", "X[i<4] = A[i]; output X", "input A: f32[4]\nX[i<4] = A[i]\n"},
+    {"outputs in another order", "X[i<4] = A[i]; Y[i<4] = A[i]; output Y, X",
+     "input A: f32[4]\nY[i<4] = A[i]\nX[i<4] = A[i]\n"},
+    {"no input", "C[i<4] = i*2", "C[i<4] = i*2\n"},
+    {"producers come before consumers", "X[i<4] = A[i]; Y[i<4] = B[i]; Z[i<4] = Y[i] + X[i]",
+     "input A: f32[4], B: f32[4]\nY[i<4] = B[i]\nX[i<4] = A[i]\nZ[i<4] = Y[i] + X[i]\n"},
+    {"declared order of inputs stays", "input B: f32[4], A: f32[4]; C[i<4] = A[i] + B[i]",
+     "input B: f32[4], A: f32[4]\nC[i<4] = A[i] + B[i]\n"},
+    {"axis that hides a rank-0 tensor", "input i: f32; C[i<4] = i[] + i", "input i: f32\nC[i<4] = i[] + f32(i)\n"},
+    {"axes may be named like tensors", "C[A<4] = A[A]", "input A: f32[4]\nC[A<4] = A[A]\n"},
+    {"inputs over several lines", "input A: f32[4],\n  B: i8[4]\nC[i<4] = A[i] + B[i]",
+     "input A: f32[4], B: i8[4]\nC[i<4] = A[i] + f32(B[i])\n"},
+    {"extents by functions of parameters", "param N = 10; C[i<min(N, 7)//2] = A[i]",
+     "input A: f32[3]\nC[i<3] = A[i]\n"},
+    {"unused definitions behind a constant select go", "B[i<4] = A[i]; C[i<4] = select(true, A[i], B[i])",
+     "input A: f32[4]\nC[i<4] = A[i]\n"},
+};
+
+static void print_program(void **state) {
+  const struct program_row *row = *state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, row->text);
+  check_text(tn_program_text(p), row->printed);
+  check_text(tn_program_text(parse(ctx, row->printed)), row->printed);
+  check_context_free(ctx);
+}
+
+static void overrides(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  const char *text = "param N = 4, M = N*2; C[i<N, j<M] = A[i,j]";
+  tn_program *p = tn_program_parse(ctx, text, 1, &(tn_param){"N", 3});
+  check_ok(ctx);
+  check_text(tn_program_text(p), "input A: f32[3, 6]\nC[i<3, j<6] = A[i, j]\n");
+  assert_null(tn_program_parse(ctx, text, 1, &(tn_param){"K", 3}));
+  check_fails(ctx, TN_ERROR_ARGUMENT, "no parameter 'K'", "N");
+  check_context_free(ctx);
+}
+
+static void keys(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, "C[i<4] = A[i]"), *same = parse(ctx, "C[ i<2+2 ] = (A[i])"),
+             *other = parse(ctx, "C[i<5] = A[i]");
+  assert_int_equal(strlen(tn_program_key(p)), 16);
+  assert_int_equal(strspn(tn_program_key(p), "0123456789abcdef"), 16);
+  assert_string_equal(tn_program_key(p), tn_program_key(same));
+  assert_string_not_equal(tn_program_key(p), tn_program_key(other));
+  check_context_free(ctx);
+}
+
+/* The programs that come with Tenon parse, and print as fixed points. */
+static void shipped(void **state) {
+  const char *const *row = *state;
+  char path[512];
+  snprintf(path, sizeof path, "%s/examples/programs/%s.te", TENON_SOURCE_DIR, row[0]);
+  tn_context *ctx = check_context();
+  char *text = runtime_read_file(ctx, path, NULL);
+  check_ok(ctx);
+  tn_program *p = parse(ctx, text);
+  check_text(tn_program_text(parse(ctx, tn_program_text(p))), tn_program_text(p));
+  free(text);
+  check_context_free(ctx);
+}
+
+static const char *const shipped_rows[] = {"vector_add",       "matmul",       "batch_matmul",
+                                           "conv2d",           "conv2d_layer", "depthwise_conv",
+                                           "conv2d_transpose", "softmax",      "layer_norm"};
+
+int test_print(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(overrides), cmocka_unit_test(keys)};
+  return CHECK_TABLE("print expressions", bodies, print_body) + CHECK_TABLE("print programs", programs, print_program) +
+         CHECK_TABLE("shipped programs", shipped_rows, shipped) + CHECK_TESTS("programs", tests);
+}
