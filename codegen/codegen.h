@@ -14,8 +14,8 @@ extern "C" {
 typedef struct tn_target tn_target;
 
 /* SPEC: NULL or "native" for this machine (its CPU name and features as far as the operating system enables them), or
- * words: "triple=x86_64-linux-gnu cpu=znver4 features=+avx2,-avx512f threads=2"; keys not given come from this machine when the triple is its own.
- * Unknown keys, CPUs and features are refused. */
+ * words: "triple=x86_64-linux-gnu cpu=znver4 features=+avx2,-avx512f threads=2"; keys not given come from this machine
+ * when the triple is its own. Unknown keys, CPUs and features are refused. */
 TN_API tn_target *tn_target_new(tn_context *ctx, const char *spec);
 TN_API const char *tn_target_text(const tn_target *target);     /* canonical: same words, parses back */
 TN_API int tn_target_threads(const tn_target *target);
@@ -32,8 +32,8 @@ typedef struct tn_build_options {
 /* Compiles in memory. Free with tn_kernel_free before the context goes. NULL with a message. */
 TN_API tn_kernel *tn_build(const tn_schedule *schedule, const tn_build_options *options);
 
-/* Writes a file; its suffix chooses the form: .o object, .so shared object (linked by the system's C compiler), .s assembly, .ll LLVM IR, .bc
- * bitcode. Nothing is left behind when it fails. */
+/* Writes a file; its suffix chooses the form: .o object, .so shared object (linked by the system's C compiler), .s
+ * assembly, .ll LLVM IR, .bc bitcode. Nothing is left behind when it fails. */
 TN_API tn_status tn_build_file(const tn_schedule *schedule, const tn_build_options *options, const char *path);
 /* Writes the C header that declares the function: argument names, dtypes, shapes, return value. */
 TN_API tn_status tn_build_header(const tn_schedule *schedule, const tn_build_options *options, const char *path);

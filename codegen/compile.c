@@ -1,5 +1,5 @@
-/* compile.c: loop IR to bytes: emission, LLVM's verifier, a short list of passes, LLVM's back end. Every compilation has an
- * LLVM context of its own (making one costs microseconds), so that nothing accumulates over a tuning run. */
+/* compile.c: loop IR to bytes: emission, LLVM's verifier, a short list of passes, LLVM's back end. Every compilation
+ * has an LLVM context of its own (making one costs microseconds), so that nothing accumulates over a tuning run. */
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -13,7 +13,7 @@
  *   licm        loads and addresses out of inner loops
  *   instcombine masks, selects and shuffles in the forms that instruction selection knows */
 static const char pass_list[] =
-    "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg)";
+    "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<max-iterations=1;no-verify-fixpoint>)";
 
 /* One compilation. */
 typedef struct compilation {
@@ -135,7 +135,8 @@ static tn_status compile_module(compilation *c) {
   return status == TN_OK ? emit_form(c) : status;
 }
 
-/* After a fatal error in LLVM its objects are in an unknown state: they are leaked, and the session's machine with them. */
+/* After a fatal error in LLVM its objects are in an unknown state: they are leaked, and the session's machine with
+ * them. */
 static tn_status compile_guarded(compilation *c) {
   codegen_guard guard;
   if (setjmp(guard.back) != 0) {

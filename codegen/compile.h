@@ -14,7 +14,8 @@ typedef struct codegen_bytes {
 
 typedef enum codegen_form { CODEGEN_OBJECT, CODEGEN_ASSEMBLY, CODEGEN_IR, CODEGEN_BITCODE } codegen_form;
 
-/* FUNC has gone through tir_run_pipeline. The object defines one symbol, func->name. The same input gives the same bytes. */
+/* FUNC has gone through tir_run_pipeline. The object defines one symbol, func->name. The same input gives the same
+ * bytes. */
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
 /* The same in another form; text is NUL-terminated (not counted in n). */
 tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_form form,

@@ -76,7 +76,8 @@ LLVMValueRef codegen_call_extern(codegen_emitter *m, const char *name, LLVMTypeR
 
 /* ---- functions and attributes ------------------------------------------------------------------------------- */
 
-void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned index, const char *name, uint64_t value) {
+void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned index, const char *name,
+                           uint64_t value) {
   unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
   LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(m->llvm, kind, value));
 }

@@ -3,15 +3,15 @@
  * How values are held: integers and floats at their dtype, bool as i1 (a byte in memory), lanes > 1 as vectors. Loop
  * variables are i64 phis. An expression made of loop variables and constants whose interval fits its dtype ("index
  * expression") is emitted in i64 where an address, a bound or a comparison wants it; everything else in its own type.
- * Evaluating an expression makes no basic block: what it must not touch is reached by selecting a safe address (element 0
- * of the buffer), so that a value may be memoised within a statement.
- * Failing: codegen_emit_fail keeps the first message; emission goes on with poison values and is thrown away at the end. */
+ * Evaluating an expression makes no basic block: what it must not touch is reached by selecting a safe address (element
+ * 0 of the buffer), so that a value may be memoised within a statement.
+ * Failing: codegen_emit_fail keeps the first message; emission goes on with poison values and the module is thrown away. */
 #ifndef TENON_CODEGEN_EMIT_H
 #define TENON_CODEGEN_EMIT_H
 
 #include "codegen/internal.h"
 
-/* ---- a map from addresses to addresses that is emptied in O(1) ------------------------------------------------ */
+/* ---- a map from addresses to addresses that is emptied in O(1) --------------------------------------------- */
 
 typedef struct codegen_slot {
   const void *key;
@@ -31,7 +31,7 @@ bool codegen_map_put(codegen_map *map, const void *key, void *value); /* false: 
 void codegen_map_clear(codegen_map *map);
 void codegen_map_free(codegen_map *map);
 
-/* ---- the emitter ---------------------------------------------------------------------------------------------- */
+/* ---- the emitter ------------------------------------------------------------------------------------------- */
 
 /* What a loop variable or a buffer is in the function being filled. */
 typedef struct codegen_binding {
@@ -69,7 +69,7 @@ typedef struct codegen_emitter {
   bool failed;
 } codegen_emitter;
 
-/* ---- emit.c: types, constants, calls, functions --------------------------------------------------------------- */
+/* ---- emit.c: types, constants, calls, functions ------------------------------------------------------------ */
 
 void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes);
@@ -97,7 +97,7 @@ void codegen_pointer_attributes(codegen_emitter *m, LLVMValueRef function, int p
                                 unsigned align);
 unsigned codegen_element_bytes(const tir_buffer *buffer);
 
-/* ---- emit_expr.c, emit_arith.c, emit_math.c ---------------------------------------------------------------------- */
+/* ---- emit_expr.c, emit_arith.c, emit_math.c ------------------------------------------------------------------- */
 
 typedef LLVMValueRef (*codegen_handler)(codegen_emitter *m, const tir_expr *e);
 
@@ -110,7 +110,7 @@ LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e);
 /* A // B or A % B in a signed type, by a positive constant; NONNEGATIVE: A is known to be. */
 LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, int64_t b, bool nonnegative);
 
-/* ---- emit_index.c ------------------------------------------------------------------------------------------------- */
+/* ---- emit_index.c ----------------------------------------------------------------------------------------------- */
 
 /* Whether E is an index expression, and its interval. */
 bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *range);
@@ -120,16 +120,17 @@ LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e);
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride);
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);
 
-/* ---- emit_memory.c ------------------------------------------------------------------------------------------------ */
+/* ---- emit_memory.c ---------------------------------------------------------------------------------------------- */
 
 LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e);
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);
 
-/* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c ------------------------------------------------------------------- */
+/* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c --------------------------------------------------------------- */
 
 void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s);
 /* for (i = begin; i < end; i++) body, known to run at least once; RANGE is what i may be. */
-void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end, tir_interval range);
+void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end,
+                           tir_interval range);
 /* What a loop's variable may be (needed to know what cannot overflow), and its extent. */
 tir_interval codegen_loop_range(codegen_emitter *m, const tir_stmt *s, tir_interval *extent);
 void codegen_emit_parallel(codegen_emitter *m, const tir_stmt *s);

@@ -7,8 +7,8 @@ static LLVMValueRef splat_int(codegen_emitter *m, LLVMTypeRef type, int64_t valu
 
 /* ---- division ----------------------------------------------------------------------------------------------- */
 
-/* The quotient or remainder that C gives, moved to the floor: one less, or b more, when the remainder is not zero and has
- * not the sign of b. b is neither 0 nor -1. */
+/* The quotient or remainder that C gives, moved to the floor: one less, or b more, when the remainder is not zero and
+ * has not the sign of b. b is neither 0 nor -1. */
 static LLVMValueRef floor_signed(codegen_emitter *m, tir_op op, LLVMValueRef a, LLVMValueRef b) {
   LLVMTypeRef type = LLVMTypeOf(a);
   LLVMValueRef zero = LLVMConstNull(type);
@@ -58,7 +58,8 @@ static LLVMValueRef divide_unsigned(codegen_emitter *m, tir_op op, LLVMValueRef 
   LLVMValueRef zero = constant_like(a, 0, m), one = constant_like(a, 1, m);
   LLVMValueRef is_zero = LLVMBuildICmp(m->builder, LLVMIntEQ, b, zero, "");
   LLVMValueRef safe = LLVMBuildSelect(m->builder, is_zero, one, b, "");
-  LLVMValueRef value = op == TIR_FLOORMOD ? LLVMBuildURem(m->builder, a, safe, "") : LLVMBuildUDiv(m->builder, a, safe, "");
+  LLVMValueRef value =
+      op == TIR_FLOORMOD ? LLVMBuildURem(m->builder, a, safe, "") : LLVMBuildUDiv(m->builder, a, safe, "");
   return LLVMBuildSelect(m->builder, is_zero, zero, value, "");
 }
 

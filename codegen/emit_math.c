@@ -1,5 +1,5 @@
-/* emit_math.c: functions of floats: LLVM intrinsics where there is one (LLVM lowers them to instructions or libm), libm by
- * name, lane by lane, for the others. */
+/* emit_math.c: functions of floats: LLVM intrinsics where there is one (LLVM lowers them to instructions or libm), libm
+ * by name, lane by lane, for the others. */
 #include "codegen/emit.h"
 
 typedef struct math_row {

@@ -3,7 +3,7 @@
  *   contiguous   base + lane                      vector access; with a mask llvm.masked.load / store
  *   reversed     base - lane                      vector access and reversal
  *   strided      base + 2..4 * lane               vector loads that together cover it, and shuffles
- *   scattered    anything else                    lane by lane (hardware gathers are slower than that where we measured)
+ *   scattered    anything else                    lane by lane
  * A masked access that is not contiguous loads element 0, which every buffer has, on the lanes that are off. */
 #include "codegen/emit.h"
 
@@ -26,7 +26,8 @@ static access take_apart(codegen_emitter *m, const tir_buffer *buffer, int n_ind
   access a = {.buffer = buffer, .lanes = 1, .predicate = predicate};
   codegen_binding *binding = codegen_find(m, buffer);
   if (binding == NULL || n_index > 1) {
-    codegen_emit_fail(m, TN_ERROR_INTERNAL, "%s is %s", buffer->name, n_index > 1 ? "not flat" : "used outside its scope");
+    codegen_emit_fail(m, TN_ERROR_INTERNAL, "%s is %s", buffer->name,
+                      n_index > 1 ? "not flat" : "used outside its scope");
     a.pointer = LLVMGetPoison(m->ptr);
     return a;
   }

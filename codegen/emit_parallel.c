@@ -1,8 +1,8 @@
 /* emit_parallel.c: parallel loops. The body becomes a function of its own,
  *     i32 name.body.N(noalias pointers..., i64 variables..., i64 begin, i64 end)
  * so that what it uses keeps its noalias; a trampoline `name.parallel.N` unpacks the closure, computes this thread's
- * contiguous share and calls it. libgomp runs the trampoline on each thread. A body that finds no scratch memory returns 1,
- * which is collected in the closure. */
+ * contiguous share and calls it. libgomp runs the trampoline on each thread. A body that finds no scratch memory
+ * returns 1, which is collected in the closure. */
 #include "codegen/emit.h"
 
 #include <stdio.h>
@@ -120,7 +120,8 @@ static void take_share(codegen_emitter *m, LLVMValueRef *begin, LLVMValueRef *en
   thread = LLVMBuildZExt(m->builder, thread, m->i64, "thread");
   threads = LLVMBuildZExt(m->builder, threads, m->i64, "threads");
   LLVMValueRef total = LLVMBuildNSWSub(m->builder, *end, *begin, "");
-  LLVMValueRef each = LLVMBuildUDiv(m->builder, total, threads, ""), rest = LLVMBuildURem(m->builder, total, threads, "");
+  LLVMValueRef each = LLVMBuildUDiv(m->builder, total, threads, ""),
+               rest = LLVMBuildURem(m->builder, total, threads, "");
   LLVMValueRef skipped = LLVMBuildNSWMul(m->builder, each, thread, "");
   skipped = LLVMBuildNSWAdd(m->builder, skipped, smaller(m, thread, rest), "");
   LLVMValueRef one_more = LLVMBuildICmp(m->builder, LLVMIntSLT, thread, rest, "");
@@ -138,7 +139,8 @@ static void run_share(outline *o, LLVMValueRef closure) {
   take_share(m, &args[n - 2], &args[n - 1]);
   LLVMBasicBlockRef after = codegen_begin_if(m, LLVMBuildICmp(m->builder, LLVMIntSLT, args[n - 2], args[n - 1], ""));
   LLVMValueRef failed = LLVMBuildCall2(m->builder, o->body_type, o->body, args, (unsigned)n, "");
-  LLVMBuildAtomicRMW(m->builder, LLVMAtomicRMWBinOpOr, field(o, closure, n), failed, LLVMAtomicOrderingMonotonic, false);
+  LLVMBuildAtomicRMW(m->builder, LLVMAtomicRMWBinOpOr, field(o, closure, n), failed, LLVMAtomicOrderingMonotonic,
+                     false);
   codegen_end_if(m, after);
 }
 

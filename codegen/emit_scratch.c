@@ -1,6 +1,6 @@
-/* emit_scratch.c: the memory behind ALLOC. Small buffers are allocas in the entry block of the function that uses them, so
- * that sroa can turn register tiles into SSA values; larger ones come from aligned_alloc once a call, at the function's
- * entry and not in its loops, and go before it returns. */
+/* emit_scratch.c: the memory behind ALLOC. Small buffers are allocas in the entry block of the function that uses them,
+ * so that sroa can turn register tiles into SSA values; larger ones come from aligned_alloc once a call, at the
+ * function's entry and not in its loops, and go before it returns. */
 #include "codegen/emit.h"
 
 enum { STACK_LIMIT = 16 << 10, SCRATCH_ALIGN = 64 };
@@ -31,7 +31,8 @@ static void make_on_heap(codegen_emitter *m, const tir_buffer *buffer, int64_t b
   LLVMSetValueName2(memory, buffer->name, strlen(buffer->name));
   codegen_binding *binding = codegen_bind(m, buffer, memory);
   if (binding != NULL) binding->align = SCRATCH_ALIGN;
-  if (!RUNTIME_PUSH(&m->frame->heap, memory)) codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+  if (!RUNTIME_PUSH(&m->frame->heap, memory))
+    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
 }
 
 static tir_walk make_buffer(void *user, const tir_stmt *s) {

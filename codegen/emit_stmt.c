@@ -50,7 +50,8 @@ static void bind_variable(codegen_emitter *m, const tir_var *var, LLVMValueRef v
   LLVMSetValueName2(value, var->name, strlen(var->name));
 }
 
-void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end, tir_interval range) {
+void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end,
+                           tir_interval range) {
   LLVMBasicBlockRef before = LLVMGetInsertBlock(m->builder), head = codegen_new_block(m, "loop");
   LLVMBuildBr(m->builder, head);
   LLVMPositionBuilderAtEnd(m->builder, head);

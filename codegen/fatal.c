@@ -1,6 +1,6 @@
 /* fatal.c: LLVM's fatal error handler: jumps to the thread's innermost guard with the message. Without a guard (another
- * user of LLVM in the process) it returns and LLVM does what it always does. The pointer to the guard is the thread's own
- * and is only set while a guard is on its stack. */
+ * user of LLVM in the process) it returns and LLVM does what it always does. The pointer to the guard is the thread's
+ * own and is only set while a guard is on its stack. */
 #include "codegen/fatal.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* fatal.h: surviving LLVM's fatal errors. LLVM ends the process when its fatal error handler returns, so the handler jumps
- * out instead; what LLVM held then is given up (leaked), never used again. */
+/* fatal.h: surviving LLVM's fatal errors. LLVM ends the process when its fatal error handler returns, so the handler
+ * jumps out instead; what LLVM held then is given up (leaked), never used again. */
 #ifndef TENON_CODEGEN_FATAL_H
 #define TENON_CODEGEN_FATAL_H
 

@@ -1,5 +1,5 @@
-/* file.c: files that leave home. Everything is written under a temporary name in the file's own directory and renamed when
- * it is complete, so that a failure leaves neither a half file nor a changed one. */
+/* file.c: files that leave home. Everything is written under a temporary name in the file's own directory and renamed
+ * when it is complete, so that a failure leaves neither a half file nor a changed one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -94,7 +94,8 @@ static tn_status link_objects(tn_context *ctx, const char *out, const char *obje
   words[fread(words, 1, sizeof words - 1, says)] = '\0';
   fclose(says);
   if (result == 0) return TN_OK;
-  if (result < 0) return runtime_fail(ctx, TN_ERROR_IO, "cannot link %s: cc cannot be run: %s", path, strerror(-result));
+  if (result < 0)
+    return runtime_fail(ctx, TN_ERROR_IO, "cannot link %s: cc cannot be run: %s", path, strerror(-result));
   return runtime_fail(ctx, TN_ERROR_IO, "cannot link %s: cc ended with status %d: %s", path, result, words);
 }
 

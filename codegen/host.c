@@ -1,5 +1,5 @@
-/* host.c: what this machine is: LLVM's name for its processor, the features that are there and that the operating system
- * enables (LLVM looks at XGETBV for the wide registers), and the sizes of its data caches. */
+/* host.c: what this machine is: LLVM's name for its processor, the features that are there and that the operating
+ * system enables (LLVM looks at XGETBV for the wide registers), and the sizes of its data caches. */
 #include <stdio.h>
 #include <unistd.h>
 

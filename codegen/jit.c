@@ -1,5 +1,6 @@
-/* jit.c: objects into this process by LLVM's ORC. One LLJIT a context; every loaded object has a library (JITDylib) of its
- * own, so that kernels of one name live side by side and each can be unloaded. Libraries are cleared and used again. */
+/* jit.c: objects into this process by LLVM's ORC. One LLJIT a context; every loaded object has a library (JITDylib) of
+ * its own, so that kernels of one name live side by side and each can be unloaded. Libraries are cleared and used
+ * again. */
 #include <llvm-c/LLJIT.h>
 #include <llvm-c/Orc.h>
 #include <stdio.h>
@@ -41,7 +42,8 @@ static void on_report(void *user, LLVMErrorRef error) {
 
 static LLVMOrcLLJITBuilderRef make_builder(tn_context *ctx) {
   LLVMOrcJITTargetMachineBuilderRef machine;
-  if (failed(ctx, "detecting this machine for the JIT", LLVMOrcJITTargetMachineBuilderDetectHost(&machine))) return NULL;
+  if (failed(ctx, "detecting this machine for the JIT", LLVMOrcJITTargetMachineBuilderDetectHost(&machine)))
+    return NULL;
   LLVMOrcLLJITBuilderRef builder = LLVMOrcCreateLLJITBuilder();
   LLVMOrcLLJITBuilderSetJITTargetMachineBuilder(builder, machine);
   return builder;

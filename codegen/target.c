@@ -94,8 +94,8 @@ static bool read_word(spec *s, const char *word) {
   }
   if (strcmp(word, "native") == 0) return true;
   runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
-               "unknown key \"%.*s\" in the target \"%s\": the keys are triple=, cpu=, features=, threads=", (int)n, word,
-               s->whole);
+               "unknown key \"%.*s\" in the target \"%s\": the keys are triple=, cpu=, features=, threads=", (int)n,
+               word, s->whole);
   return false;
 }
 
@@ -182,8 +182,9 @@ static bool check_required(const spec *s, const feature_set *set) {
       {"aarch64", "fp-armv8"}, {"aarch64", "neon"}, {"riscv64", "64bit"}, {"riscv64", "f"}, {"riscv64", "d"}};
   for (int i = 0; i < RUNTIME_COUNT(required); i++) {
     if (strcmp(required[i][0], set->arch->name) != 0 || has(set, required[i][1])) continue;
-    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "the target \"%s\": cpu=%s with these features lacks %s, which code for %s needs",
-                 s->whole, s->cpu, required[i][1], set->arch->name);
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
+                 "the target \"%s\": cpu=%s with these features lacks %s, which code for %s needs", s->whole, s->cpu,
+                 required[i][1], set->arch->name);
     return false;
   }
   return true;
@@ -200,15 +201,15 @@ static bool resolve(tn_target *t, const spec *s) {
   feature_set set = {.arch = t->arch = find_arch(s->triple)};
   char *message = NULL;
   if (t->arch == NULL || LLVMGetTargetFromTriple(s->triple, &t->llvm, &message)) {
-    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "triple=%s in the target \"%s\": code is made for x86_64, aarch64 and riscv64",
-                 s->triple, s->whole);
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
+                 "triple=%s in the target \"%s\": code is made for x86_64, aarch64 and riscv64", s->triple, s->whole);
     LLVMDisposeMessage(message);
     return false;
   }
   const codegen_cpu *cpu = find_cpu(t->arch, s->cpu);
   if (cpu == NULL) {
-    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "unknown cpu \"%s\" in the target \"%s\": LLVM knows no such %s processor", s->cpu,
-                 s->whole, t->arch->name);
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "unknown cpu \"%s\" in the target \"%s\": LLVM knows no such %s processor",
+                 s->cpu, s->whole, t->arch->name);
     return false;
   }
   memcpy(set.on, cpu->features, sizeof set.on);
@@ -242,7 +243,8 @@ tn_target *tn_target_new(tn_context *ctx, const char *text) {
   spec s = {.ctx = ctx, .whole = text != NULL ? text : "native"};
   tn_target *target = make(ctx, &s, &host);
   codegen_host_free(&host);
-  if (target == NULL && tn_context_status(ctx) == TN_OK) runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a target");
+  if (target == NULL && tn_context_status(ctx) == TN_OK)
+    runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a target");
   return target;
 }
 

@@ -1,0 +1,270 @@
+/* Loads and stores: contiguous, reversed, strided, scattered; masked, up to the edge of mapped memory; booleans. */
+#include "tests/codegen/kit.h"
+
+enum { N = 64 };
+
+/* ---- strides ----------------------------------------------------------------------------------------------------- */
+
+typedef struct stride_row {
+  const char *name;
+  tn_dtype dtype;
+  int lanes, stride;
+} stride_row;
+
+static const stride_row stride_rows[] = {
+    {"f32 x16 stride 0", TN_F32, 16, 0},  {"f32 x16 stride 1", TN_F32, 16, 1},   {"f32 x16 stride 2", TN_F32, 16, 2},
+    {"f32 x16 stride 3", TN_F32, 16, 3},  {"f32 x16 stride 4", TN_F32, 16, 4},   {"f32 x16 stride 5", TN_F32, 16, 5},
+    {"f32 x16 stride -1", TN_F32, 16, -1}, {"f32 x8 stride -2", TN_F32, 8, -2},  {"f32 x13 stride 1", TN_F32, 13, 1},
+    {"f32 x13 stride 3", TN_F32, 13, 3},  {"f64 x8 stride 2", TN_F64, 8, 2},     {"f64 x4 stride 100", TN_F64, 4, 100},
+    {"i8 x64 stride 2", TN_I8, 64, 2},    {"i8 x13 stride 1", TN_I8, 13, 1},     {"u16 x32 stride 3", TN_U16, 32, 3},
+    {"i64 x4 stride 4", TN_I64, 4, 4},    {"bool x16 stride 1", TN_BOOL, 16, 1}, {"bool x8 stride 3", TN_BOOL, 8, 3},
+    {"f32 x3 stride 2", TN_F32, 3, 2},    {"f32 x2 stride 4", TN_F32, 2, 4},
+};
+
+static int64_t span(const stride_row *r) { return (int64_t)(r->lanes - 1) * abs(r->stride) + 1; }
+static int64_t first(const stride_row *r) { return r->stride < 0 ? span(r) - 1 : 0; }
+
+/* C[lane] = A[first + stride*lane]; nothing after the span can be read: it ends at a forbidden page. */
+static void load_strided(void **state) {
+  const stride_row *r = *state;
+  size_t bytes = (size_t)span(r) * tn_dtype_bytes(r->dtype);
+  char *a = kit_guarded(bytes), c[N * 8];
+  kit_begin();
+  const tir_buffer *A = kit_in("A", r->dtype, span(r)), *C = kit_out("C", r->dtype, r->lanes);
+  const tir_expr *from = kit_ramp(kit_int(first(r)), r->stride, r->lanes);
+  tir_func *f = kit_func("kernel", kit_store(C, kit_ramp(kit_int(0), 1, r->lanes), kit_load(A, from)));
+  kit_fill(r->dtype, a, span(r), 5);
+  kit_run(f, (void *[]){a, c});
+  for (int i = 0; i < r->lanes; ++i) {
+    assert_memory_equal(c + i * tn_dtype_bytes(r->dtype), a + (first(r) + i * r->stride) * tn_dtype_bytes(r->dtype),
+                        tn_dtype_bytes(r->dtype));
+  }
+  kit_guarded_free(a, bytes);
+}
+
+/* C[first + stride*lane] = A[lane]; the elements between stay. Stride 0: the last lane wins. */
+static void store_strided(void **state) {
+  const stride_row *r = *state;
+  size_t item = tn_dtype_bytes(r->dtype), bytes = (size_t)span(r) * item;
+  char *c = kit_guarded(bytes), a[N * 8];
+  kit_begin();
+  const tir_buffer *A = kit_in("A", r->dtype, r->lanes), *C = kit_out("C", r->dtype, span(r));
+  const tir_expr *to = kit_ramp(kit_int(first(r)), r->stride, r->lanes);
+  tir_func *f = kit_func("kernel", kit_store(C, to, kit_load(A, kit_ramp(kit_int(0), 1, r->lanes))));
+  kit_fill(r->dtype, a, r->lanes, 6);
+  memset(c, 0x55, bytes);
+  kit_run(f, (void *[]){a, c});
+  for (int64_t k = 0; k < span(r); ++k) {
+    int64_t lane = r->stride == 0 ? r->lanes - 1 : (k - first(r)) / r->stride;
+    bool written = r->stride == 0 || (k - first(r)) % r->stride == 0;
+    char untouched[8];
+    memset(untouched, 0x55, sizeof untouched);
+    assert_memory_equal(c + k * (int64_t)item, written ? a + lane * (int64_t)item : untouched, item);
+  }
+  kit_guarded_free(c, bytes);
+}
+
+/* ---- masks ------------------------------------------------------------------------------------------------------- */
+
+typedef struct mask_row {
+  const char *name;
+  tn_dtype dtype;
+  int lanes, stride, n; /* lanes below n are on */
+} mask_row;
+
+static const mask_row mask_rows[] = {
+    {"f32 x16, 5 on", TN_F32, 16, 1, 5},         {"f32 x16, all on", TN_F32, 16, 1, 16},
+    {"f32 x16, none on", TN_F32, 16, 1, 0},      {"f32 x13, 7 on", TN_F32, 13, 1, 7},
+    {"f32 x64, 33 on", TN_F32, 64, 1, 33},       {"f64 x8, 3 on", TN_F64, 8, 1, 3},
+    {"i8 x64, 17 on", TN_I8, 64, 1, 17},         {"u16 x8, 1 on", TN_U16, 8, 1, 1},
+    {"i64 x4, 3 on", TN_I64, 4, 1, 3},           {"bool x16, 9 on", TN_BOOL, 16, 1, 9},
+    {"f32 x16 stride 2, 5 on", TN_F32, 16, 2, 5}, {"f32 x16 stride -1, 4 on", TN_F32, 16, -1, 4},
+    {"f64 x4 stride 7, 2 on", TN_F64, 4, 7, 2},  {"i8 x8 stride 3, 6 on", TN_I8, 8, 3, 6},
+    {"f32 x8 stride 0, 3 on", TN_F32, 8, 0, 3},  {"f32 x8 stride 0, none on", TN_F32, 8, 0, 0},
+    {"f32 scalar on", TN_F32, 1, 1, 1},          {"f32 scalar off", TN_F32, 1, 1, 0},
+};
+
+/* Elements that exist: as many as the lanes that are on need, but at least one. */
+static int64_t mask_span(const mask_row *r) { return r->n > 1 ? (int64_t)(r->n - 1) * abs(r->stride) + 1 : 1; }
+static int64_t mask_first(const mask_row *r) { return r->stride < 0 ? mask_span(r) - 1 : 0; }
+
+/* lane < n, with n loaded so that nothing folds. */
+static const tir_expr *lanes_below(const tir_buffer *limit, int lanes) {
+  const tir_expr *lane = kit_ramp(kit_int(0), 1, lanes), *n = kit_load(limit, kit_int(0));
+  return tir_binary(&K.arena, TIR_LT, lane, n);
+}
+
+static void load_masked(void **state) {
+  const mask_row *r = *state;
+  size_t item = tn_dtype_bytes(r->dtype), bytes = (size_t)mask_span(r) * item;
+  char *a = kit_guarded(bytes), c[N * 8], zero[8] = {0};
+  int32_t n = r->n;
+  kit_begin();
+  const tir_buffer *A = kit_in("A", r->dtype, mask_span(r)), *L = kit_in("L", TN_I32, 1);
+  const tir_buffer *C = kit_out("C", r->dtype, r->lanes);
+  const tir_expr *from = kit_ramp(kit_int(mask_first(r)), r->stride, r->lanes);
+  const tir_expr *value = kit_load_if(A, from, lanes_below(L, r->lanes));
+  tir_func *f = kit_func("kernel", kit_store(C, kit_ramp(kit_int(0), 1, r->lanes), value));
+  kit_fill(r->dtype, a, mask_span(r), 9);
+  memset(c, 0x55, sizeof c);
+  kit_run(f, (void *[]){a, &n, c});
+  for (int i = 0; i < r->lanes; ++i) {
+    const char *expected = i < n ? a + (mask_first(r) + i * r->stride) * (int64_t)item : zero;
+    assert_memory_equal(c + i * (int64_t)item, expected, item);
+  }
+  kit_guarded_free(a, bytes);
+}
+
+static void store_masked(void **state) {
+  const mask_row *r = *state;
+  size_t item = tn_dtype_bytes(r->dtype), bytes = (size_t)mask_span(r) * item;
+  char *c = kit_guarded(bytes), a[N * 8], before[N * 64];
+  int32_t n = r->n;
+  kit_begin();
+  const tir_buffer *A = kit_in("A", r->dtype, r->lanes), *L = kit_in("L", TN_I32, 1);
+  const tir_buffer *C = kit_out("C", r->dtype, mask_span(r));
+  const tir_expr *to = kit_ramp(kit_int(mask_first(r)), r->stride, r->lanes);
+  const tir_expr *value = kit_load(A, kit_ramp(kit_int(0), 1, r->lanes));
+  tir_func *f = kit_func("kernel", kit_store_if(C, to, value, lanes_below(L, r->lanes)));
+  kit_fill(r->dtype, a, r->lanes, 10);
+  memset(c, 0x55, bytes);
+  memcpy(before, c, bytes);
+  for (int i = 0; i < n; ++i) {
+    memcpy(before + (mask_first(r) + i * r->stride) * (int64_t)item, a + i * (int64_t)item, item);
+  }
+  kit_run(f, (void *[]){a, &n, c});
+  assert_memory_equal(c, before, bytes);
+  kit_guarded_free(c, bytes);
+}
+
+/* ---- scattered --------------------------------------------------------------------------------------------------- */
+
+/* C[i] = T[X[i] * 2 + 1], the index computed on vectors. */
+static void gather(void **state) {
+  (void)state;
+  int32_t x[N], t[N], c[N];
+  for (int i = 0; i < N; ++i) x[i] = (i * 7) % (N / 2), t[i] = 1000 + i;
+  for (int lanes = 1; lanes <= N; lanes *= 4) {
+    kit_begin();
+    const tir_buffer *X = kit_in("X", TN_I32, N), *T = kit_in("T", TN_I32, N), *C = kit_out("C", TN_I32, N);
+    const tir_var *i = kit_var("i");
+    const tir_expr *at = kit_ramp(kit_mul(kit_at(i), lanes), 1, lanes);
+    const tir_expr *index = kit_add(kit_mul(kit_load(X, at), 2), kit_int(1));
+    memset(c, 0, sizeof c);
+    kit_run(kit_func("kernel", kit_for(i, N / lanes, TIR_SERIAL, kit_store(C, at, kit_load(T, index)))),
+            (void *[]){x, t, c});
+    for (int k = 0; k < N; ++k) assert_int_equal(c[k], t[x[k] * 2 + 1]);
+  }
+}
+
+/* Lanes that are off hold an index far outside. */
+static void gather_masked(void **state) {
+  (void)state;
+  int32_t x[16], t[4] = {10, 11, 12, 13}, c[16];
+  for (int i = 0; i < 16; ++i) x[i] = i % 3 == 0 ? 1 << 30 : i % 4;
+  kit_begin();
+  const tir_buffer *X = kit_in("X", TN_I32, 16), *T = kit_in("T", TN_I32, 4), *C = kit_out("C", TN_I32, 16);
+  const tir_expr *at = kit_ramp(kit_int(0), 1, 16), *index = kit_load(X, at);
+  const tir_expr *inside = tir_binary(&K.arena, TIR_LT, index, kit_int(4));
+  kit_run(kit_func("kernel", kit_store(C, at, kit_load_if(T, index, inside))), (void *[]){x, t, c});
+  for (int i = 0; i < 16; ++i) assert_int_equal(c[i], i % 3 == 0 ? 0 : t[i % 4]);
+}
+
+static void scatter(void **state) {
+  (void)state;
+  int32_t x[16], a[16], c[32];
+  for (int i = 0; i < 16; ++i) x[i] = (i * 5) % 16 * 2, a[i] = 100 + i;
+  for (int masked = 0; masked < 2; ++masked) {
+    kit_begin();
+    const tir_buffer *X = kit_in("X", TN_I32, 16), *A = kit_in("A", TN_I32, 16), *C = kit_out("C", TN_I32, 32);
+    const tir_expr *at = kit_ramp(kit_int(0), 1, 16), *index = kit_load(X, at), *value = kit_load(A, at);
+    const tir_expr *even = tir_binary(&K.arena, TIR_LT, value, kit_int(110));
+    kit_run(kit_func("kernel", kit_store_if(C, index, value, masked ? even : NULL)),
+            (void *[]){x, a, memset(c, 0, sizeof c)});
+    for (int i = 0; i < 16; ++i) assert_int_equal(c[x[i]], masked && a[i] >= 110 ? 0 : a[i]);
+  }
+}
+
+/* (i % 3) * 5 + i // 2 on lanes: an index that is no ramp. */
+static void gather_affine(void **state) {
+  (void)state;
+  int32_t t[64], c[48];
+  for (int i = 0; i < 64; ++i) t[i] = i * i;
+  kit_begin();
+  const tir_buffer *T = kit_in("T", TN_I32, 64), *C = kit_out("C", TN_I32, 48);
+  const tir_var *i = kit_var("i");
+  const tir_expr *at = kit_ramp(kit_mul(kit_at(i), 16), 1, 16);
+  const tir_expr *third = tir_binary(&K.arena, TIR_FLOORMOD, at, kit_int(3));
+  const tir_expr *index = kit_add(kit_mul(third, 5), tir_binary(&K.arena, TIR_FLOORDIV, at, kit_int(2)));
+  kit_run(kit_func("kernel", kit_for(i, 3, TIR_SERIAL, kit_store(C, at, kit_load(T, index)))), (void *[]){t, c});
+  for (int k = 0; k < 48; ++k) assert_int_equal(c[k], t[k % 3 * 5 + k / 2]);
+}
+
+/* ---- odds -------------------------------------------------------------------------------------------------------- */
+
+/* Any byte but 0 is true; what is written is 0 or 1. */
+static void bool_bytes(void **state) {
+  (void)state;
+  uint8_t a[16], c[16];
+  for (int i = 0; i < 16; ++i) a[i] = (uint8_t)(i * 17);
+  kit_begin();
+  const tir_buffer *A = kit_in("A", TN_BOOL, 16), *C = kit_out("C", TN_BOOL, 16);
+  const tir_expr *at = kit_ramp(kit_int(0), 1, 16);
+  kit_run(kit_func("kernel", kit_store(C, at, kit_load(A, at))), (void *[]){a, c});
+  for (int i = 0; i < 16; ++i) assert_int_equal(c[i], i > 0);
+}
+
+/* Arguments that are aligned to their elements only. */
+static void unaligned(void **state) {
+  (void)state;
+  _Alignas(64) float data[40];
+  for (int i = 0; i < 40; ++i) data[i] = (float)i;
+  kit_begin();
+  const tir_buffer *A = kit_in("A", TN_F32, 16), *C = kit_out("C", TN_F32, 16);
+  const tir_expr *at = kit_ramp(kit_int(0), 1, 16);
+  kit_run(kit_func("kernel", kit_store(C, at, kit_load(A, at))), (void *[]){data + 1, data + 18});
+  for (int i = 0; i < 16; ++i) assert_true(data[18 + i] == (float)(i + 1));
+}
+
+/* x*y + z is fused. */
+static void contracted(void **state) {
+  (void)state;
+  kit_begin();
+  const tir_buffer *A = kit_in("A", TN_F32, 16), *C = kit_out("C", TN_F32, 16);
+  const tir_expr *at = kit_ramp(kit_int(0), 1, 16), *a = kit_load(A, at);
+  const tir_expr *value = kit_add(tir_binary(&K.arena, TIR_MUL, a, a), a);
+  char *text = kit_text(kit_func("kernel", kit_store(C, at, value)), NULL, CODEGEN_ASSEMBLY);
+  if (strstr(tn_target_text(tn_target_new(K.ctx, NULL)), "x86_64")) check_has(text, "vfmadd");
+  free(text);
+}
+
+static void refuse_not_flat(void **state) {
+  (void)state;
+  kit_begin();
+  const tir_buffer *C = kit_out("C", TN_F32, 16);
+  const tir_expr *index[] = {kit_int(0), kit_int(1)};
+  const tir_stmt *s = tir_store(&K.arena, C, 2, index, tir_float(&K.arena, TN_F32, 1), NULL);
+  codegen_bytes object;
+  codegen_object(K.ctx, kit_func("kernel", s), NULL, &object);
+  check_fails(K.ctx, TN_ERROR_INTERNAL, "C is not flat");
+}
+
+static void refuse_out_of_scope(void **state) {
+  (void)state;
+  kit_begin();
+  const tir_stmt *s = kit_store(kit_scratch("T", TN_F32, 16), kit_int(0), tir_float(&K.arena, TN_F32, 1));
+  codegen_bytes object;
+  codegen_object(K.ctx, kit_func("kernel", s), NULL, &object);
+  check_fails(K.ctx, TN_ERROR_INTERNAL, "T is used outside its scope");
+}
+
+int test_memory(void) {
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gather),     cmocka_unit_test(gather_masked),   cmocka_unit_test(scatter),
+      cmocka_unit_test(gather_affine), cmocka_unit_test(bool_bytes),   cmocka_unit_test(unaligned),
+      cmocka_unit_test(contracted), cmocka_unit_test(refuse_not_flat), cmocka_unit_test(refuse_out_of_scope)};
+  return CHECK_TABLE("strided loads", stride_rows, load_strided) +
+         CHECK_TABLE("strided stores", stride_rows, store_strided) +
+         CHECK_TABLE("masked loads", mask_rows, load_masked) + CHECK_TABLE("masked stores", mask_rows, store_masked) +
+         CHECK_TESTS("memory, the rest", tests);
+}

@@ -1,0 +1,334 @@
+/* Every operator with every dtype it has, scalar and on 4 to 64 lanes, and every cast, against plain C. */
+#include <math.h>
+
+#include "tests/codegen/kit.h"
+
+enum { ROUNDS = 5, MAX_LANES = 64, MAX_N = ROUNDS * MAX_LANES };
+static const int all_lanes[] = {1, 4, 8, 13, 16, 64};
+
+/* ---- what C says ------------------------------------------------------------------------------------------------- */
+
+typedef struct number {
+  int64_t i;
+  double f;
+} number;
+
+static int64_t wrap(tn_dtype dtype, int64_t value) {
+  uint8_t bytes[8] = {0};
+  kit_set(dtype, bytes, 0, value, 0);
+  return kit_get_int(dtype, bytes, 0);
+}
+
+static int64_t add_wrapping(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+
+static bool compare(tir_op op, tn_dtype dtype, number a, number b) {
+  bool is_float = tn_dtype_is_float(dtype);
+  bool less = is_float ? a.f < b.f : a.i < b.i, equal = is_float ? a.f == b.f : a.i == b.i;
+  bool greater = is_float ? a.f > b.f : a.i > b.i;
+  switch ((int)op) {
+    case TIR_EQ: return equal;
+    case TIR_NE: return !equal;
+    case TIR_LT: return less;
+    case TIR_LE: return less || equal;
+    case TIR_GT: return greater;
+    default: return greater || equal;
+  }
+}
+
+static int64_t integer_result(tir_op op, int64_t a, int64_t b) {
+  switch ((int)op) {
+    case TIR_ADD: return add_wrapping(a, b);
+    case TIR_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
+    case TIR_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
+    case TIR_FLOORDIV: return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b - (a % b != 0 && (a % b < 0) != (b < 0));
+    case TIR_FLOORMOD: return b == 0 || b == -1 ? 0 : a % b != 0 && (a % b < 0) != (b < 0) ? a % b + b : a % b;
+    case TIR_MIN: return a < b ? a : b;
+    case TIR_MAX: return a > b ? a : b;
+    case TIR_AND: return a && b;
+    case TIR_OR: return a || b;
+    case TIR_NOT: return !a;
+    case TIR_ABS: return a < 0 ? (int64_t)(0 - (uint64_t)a) : a;
+    default: fail_msg("no integer reference for %s", tir_op_table[op].name); return 0;
+  }
+}
+
+static double real_result(tir_op op, double a, double b) {
+  switch ((int)op) {
+    case TIR_ADD: return a + b;
+    case TIR_SUB: return a - b;
+    case TIR_MUL: return a * b;
+    case TIR_DIV: return a / b;
+    case TIR_MIN: return a < b ? a : b;
+    case TIR_MAX: return a > b ? a : b;
+    case TIR_ABS: return fabs(a);
+    case TIR_POW: return pow(a, b);
+    case TIR_EXP: return exp(a);
+    case TIR_LOG: return log(a);
+    case TIR_SQRT: return sqrt(a);
+    case TIR_RSQRT: return 1 / sqrt(a);
+    case TIR_TANH: return tanh(a);
+    case TIR_SIGMOID: return 1 / (1 + exp(-a));
+    case TIR_ERF: return erf(a);
+    case TIR_SIN: return sin(a);
+    case TIR_COS: return cos(a);
+    case TIR_FLOOR: return floor(a);
+    case TIR_CEIL: return ceil(a);
+    case TIR_ROUND: return round(a);
+    default: fail_msg("no reference for %s", tir_op_table[op].name); return 0;
+  }
+}
+
+static number result(tir_op op, tn_dtype dtype, number a, number b) {
+  if (tir_op_table[op].op_class == 'C') return (number){compare(op, dtype, a, b), 0};
+  if (op == TIR_SELECT) return a;
+  if (tn_dtype_is_float(dtype)) return (number){0, real_result(op, a.f, b.f)};
+  return (number){wrap(dtype, integer_result(op, a.i, b.i)), 0};
+}
+
+static bool is_exact(tir_op op) {
+  return tir_op_table[op].op_class != 'M' || op == TIR_SQRT || op == TIR_FLOOR || op == TIR_CEIL || op == TIR_ROUND;
+}
+
+static void check_number(tir_op op, tn_dtype dtype, const void *got, int64_t i, number expected, int lanes) {
+  if (!tn_dtype_is_float(dtype)) {
+    if (kit_get_int(dtype, got, i) == expected.i) return;
+    fail_msg("lanes %d, element %d: got %lld, expected %lld", lanes, (int)i, (long long)kit_get_int(dtype, got, i),
+             (long long)expected.i);
+  }
+  double e = dtype == TN_F32 ? (double)(float)expected.f : expected.f, g = kit_get(dtype, got, i);
+  double tolerance = is_exact(op) ? 0 : (dtype == TN_F32 ? 1e-6 : 1e-14) * fabs(e);
+  if (dtype == TN_F32 && fabs(e) < 1e-37) tolerance = is_exact(op) ? 0 : 1e-43; /* denormal results of libm */
+  if (g == e || (isnan(g) && isnan(e)) || fabs(g - e) <= tolerance) return;
+  fail_msg("lanes %d, element %d: got %.17g, expected %.17g", lanes, (int)i, g, e);
+}
+
+/* ---- operators --------------------------------------------------------------------------------------------------- */
+
+typedef struct row {
+  const char *name;
+  char text[40];
+  tir_op op;
+  tn_dtype from, to;
+} row;
+
+static _Alignas(64) char a_data[MAX_N * 8], b_data[MAX_N * 8], c_data[MAX_N * 8];
+
+static const tir_expr *operate(tir_op op, const tir_expr *a, const tir_expr *b) {
+  if (op == TIR_SELECT) return tir_select(&K.arena, tir_binary(&K.arena, TIR_EQ, a, a), a, b);
+  return tir_op_table[op].n_args == 1 ? tir_unary(&K.arena, op, a) : tir_binary(&K.arena, op, a, b);
+}
+
+/* C[i] = A[i] op B[i] over ROUNDS vectors. */
+static tir_func *op_func(const row *r, int lanes) {
+  kit_begin();
+  int n = ROUNDS * lanes;
+  const tir_buffer *A = kit_in("A", r->from, n), *B = kit_in("B", r->from, n), *C = kit_out("C", r->to, n);
+  const tir_var *i = kit_var("i");
+  const tir_expr *at = kit_ramp(kit_mul(kit_at(i), lanes), 1, lanes), *a = kit_load(A, at), *b = kit_load(B, at);
+  const tir_expr *value = r->op == TIR_CAST ? tir_cast(&K.arena, r->to, a) : operate(r->op, a, b);
+  return kit_func("kernel", kit_for(i, ROUNDS, TIR_SERIAL, kit_store(C, at, value)));
+}
+
+static void run_lanes(const row *r, int lanes, int n) {
+  kit_fill(r->from, a_data, n, 1 + (uint64_t)lanes);
+  kit_fill(r->from, b_data, n, 1000 + (uint64_t)lanes);
+  kit_run(op_func(r, lanes), (void *[]){a_data, b_data, c_data});
+}
+
+static number element(tn_dtype dtype, const void *data, int64_t i) {
+  return (number){kit_get_int(dtype, data, i), kit_get(dtype, data, i)};
+}
+
+/* select(a == a, a, b) gives b where a is NaN. */
+static number expected_of(const row *r, int64_t i) {
+  number a = element(r->from, a_data, i), b = element(r->from, b_data, i);
+  if (r->op == TIR_SELECT && tn_dtype_is_float(r->from) && isnan(a.f)) return b;
+  return result(r->op, r->from, a, b);
+}
+
+static void test_op(void **state) {
+  const row *r = *state;
+  for (int l = 0; l < RUNTIME_COUNT(all_lanes); ++l) {
+    int n = ROUNDS * all_lanes[l];
+    run_lanes(r, all_lanes[l], n);
+    for (int i = 0; i < n; ++i) check_number(r->op, r->to, c_data, i, expected_of(r, i), all_lanes[l]);
+  }
+}
+
+static bool has_dtype(tir_op op, tn_dtype dtype) {
+  bool is_float = tn_dtype_is_float(dtype);
+  if (op == TIR_AND || op == TIR_OR || op == TIR_NOT) return dtype == TN_BOOL;
+  if (op == TIR_DIV || tir_op_table[op].op_class == 'M') return is_float;
+  if (op == TIR_FLOORDIV || op == TIR_FLOORMOD) return !is_float && dtype != TN_BOOL;
+  if (op == TIR_ABS) return dtype != TN_BOOL;
+  char c = tir_op_table[op].op_class;
+  return c == 'C' || op == TIR_SELECT || (c == 'A' && dtype != TN_BOOL);
+}
+
+static int op_rows(row *rows) {
+  int n = 0;
+  for (int op = TIR_ADD; op < TIR_OP_COUNT; ++op) {
+    for (int dtype = 0; dtype < TN_DTYPE_COUNT; ++dtype) {
+      if (!has_dtype((tir_op)op, (tn_dtype)dtype)) continue;
+      row *r = &rows[n++];
+      *r = (row){.op = (tir_op)op, .from = (tn_dtype)dtype, .to = (tn_dtype)dtype};
+      snprintf(r->text, sizeof r->text, "%s %s", tir_op_table[op].text, tn_dtype_name((tn_dtype)dtype));
+      if (tir_op_table[op].op_class == 'C') r->to = TN_BOOL;
+    }
+  }
+  return n;
+}
+
+/* ---- casts ------------------------------------------------------------------------------------------------------- */
+
+static int64_t saturate(tn_dtype to, double value) {
+  static const double lowest[TN_DTYPE_COUNT] = {[TN_I8] = -0x1p7, [TN_I16] = -0x1p15, [TN_I32] = -0x1p31, [TN_I64] = -0x1p63};
+  static const double highest[TN_DTYPE_COUNT] = {[TN_I8] = 0x1p7, [TN_U8] = 0x1p8, [TN_I16] = 0x1p15, [TN_U16] = 0x1p16,
+                                                 [TN_I32] = 0x1p31, [TN_U32] = 0x1p32, [TN_I64] = 0x1p63};
+  if (isnan(value)) return 0;
+  if (value <= lowest[to]) return (int64_t)lowest[to];
+  if (trunc(value) >= highest[to]) return to == TN_I64 ? INT64_MAX : (int64_t)(highest[to] - 1);
+  return (int64_t)value;
+}
+
+static number cast(tn_dtype from, tn_dtype to, number a) {
+  bool from_float = tn_dtype_is_float(from);
+  if (to == TN_BOOL) return (number){from_float ? a.f != 0 : a.i != 0, 0};
+  if (to == TN_F32) return (number){0, from_float ? (double)(float)a.f : (double)(float)a.i};
+  if (to == TN_F64) return (number){0, from_float ? a.f : (double)a.i};
+  return (number){from_float ? saturate(to, a.f) : wrap(to, a.i), 0};
+}
+
+static void test_cast(void **state) {
+  const row *r = *state;
+  for (int l = 0; l < RUNTIME_COUNT(all_lanes); ++l) {
+    int n = ROUNDS * all_lanes[l];
+    run_lanes(r, all_lanes[l], n);
+    for (int i = 0; i < n; ++i) {
+      check_number(r->op, r->to, c_data, i, cast(r->from, r->to, element(r->from, a_data, i)), all_lanes[l]);
+    }
+  }
+}
+
+static int cast_rows(row *rows) {
+  int n = 0;
+  for (int from = 0; from < TN_DTYPE_COUNT; ++from) {
+    for (int to = 0; to < TN_DTYPE_COUNT; ++to) {
+      if (from == to) continue;
+      rows[n] = (row){.op = TIR_CAST, .from = (tn_dtype)from, .to = (tn_dtype)to};
+      snprintf(rows[n].text, sizeof rows[n].text, "cast %s to %s", tn_dtype_name((tn_dtype)from), tn_dtype_name((tn_dtype)to));
+      n++;
+    }
+  }
+  return n;
+}
+
+/* ---- division by constants --------------------------------------------------------------------------------------- */
+
+typedef struct divide_row {
+  const char *name;
+  tir_op op;
+  tn_dtype dtype;
+  int64_t by;
+} divide_row;
+
+static const divide_row divide_rows[] = {
+    {"i32 // 8", TIR_FLOORDIV, TN_I32, 8},      {"i32 % 8", TIR_FLOORMOD, TN_I32, 8},
+    {"i32 // 7", TIR_FLOORDIV, TN_I32, 7},      {"i32 % 7", TIR_FLOORMOD, TN_I32, 7},
+    {"i32 // -3", TIR_FLOORDIV, TN_I32, -3},    {"i32 % -3", TIR_FLOORMOD, TN_I32, -3},
+    {"i32 // -1", TIR_FLOORDIV, TN_I32, -1},    {"i64 // 10", TIR_FLOORDIV, TN_I64, 10},
+    {"i64 % 16", TIR_FLOORMOD, TN_I64, 16},     {"i8 // 5", TIR_FLOORDIV, TN_I8, 5},
+    {"u8 // 200", TIR_FLOORDIV, TN_U8, 200},    {"u8 % 200", TIR_FLOORMOD, TN_U8, 200},
+    {"u32 // 4", TIR_FLOORDIV, TN_U32, 4},      {"u16 % 1000", TIR_FLOORMOD, TN_U16, 1000},
+};
+
+static void test_divide(void **state) {
+  const divide_row *r = *state;
+  enum { N = 130 };
+  for (int lanes = 1; lanes <= 13; lanes += 12) {
+    kit_begin();
+    const tir_buffer *A = kit_in("A", r->dtype, N), *C = kit_out("C", r->dtype, N);
+    const tir_var *i = kit_var("i");
+    const tir_expr *at = kit_ramp(kit_mul(kit_at(i), lanes), 1, lanes);
+    const tir_expr *value = tir_binary(&K.arena, r->op, kit_load(A, at), tir_int(&K.arena, r->dtype, r->by));
+    kit_fill(r->dtype, a_data, N, 7);
+    kit_run(kit_func("kernel", kit_for(i, N / lanes, TIR_SERIAL, kit_store(C, at, value))), (void *[]){a_data, c_data});
+    for (int64_t k = 0; k < N; ++k) {
+      int64_t expected = wrap(r->dtype, integer_result(r->op, kit_get_int(r->dtype, a_data, k), r->by));
+      assert_int_equal(kit_get_int(r->dtype, c_data, k), expected);
+    }
+  }
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+
+static void refuse_reduce(void **state) {
+  (void)state;
+  kit_begin();
+  const tir_buffer *C = kit_out("C", TN_F32, 1);
+  static const tir_reduce reduce = {TIR_REDUCE_SUM, 0, NULL};
+  const tir_expr *value = tir_reduce_expr(&K.arena, &reduce, tir_float(&K.arena, TN_F32, 1));
+  codegen_bytes object;
+  codegen_object(K.ctx, kit_func("kernel", kit_store(C, kit_int(0), value)), NULL, &object);
+  check_fails(K.ctx, TN_ERROR_INTERNAL, "REDUCE reached code generation");
+  assert_null(object.data);
+}
+
+static void refuse_integer_slash(void **state) {
+  (void)state;
+  kit_begin();
+  const tir_buffer *A = kit_in("A", TN_I32, 2), *C = kit_out("C", TN_I32, 1);
+  const tir_expr *value = tir_binary(&K.arena, TIR_DIV, kit_load(A, kit_int(0)), kit_load(A, kit_int(1)));
+  codegen_bytes object;
+  codegen_object(K.ctx, kit_func("kernel", kit_store(C, kit_int(0), value)), NULL, &object);
+  check_fails(K.ctx, TN_ERROR_INTERNAL, "/ of integers");
+}
+
+static void refuse_unbound(void **state) {
+  (void)state;
+  kit_begin();
+  const tir_buffer *C = kit_out("C", TN_I32, 1);
+  codegen_bytes object;
+  codegen_object(K.ctx, kit_func("kernel", kit_store(C, kit_int(0), kit_at(kit_var("stray")))), NULL, &object);
+  check_fails(K.ctx, TN_ERROR_INTERNAL, "variable stray", "outside its loop");
+}
+
+static void refuse_deep(void **state) {
+  (void)state;
+  kit_begin();
+  const tir_buffer *A = kit_in("A", TN_F32, 1), *C = kit_out("C", TN_F32, 1);
+  const tir_expr *x = kit_load(A, kit_int(0)), *sum = x;
+  for (int i = 0; i < 5000; ++i) sum = tir_binary(&K.arena, TIR_ADD, sum, x);
+  codegen_bytes object;
+  codegen_object(K.ctx, kit_func("kernel", kit_store(C, kit_int(0), sum)), NULL, &object);
+  check_fails(K.ctx, TN_ERROR_CODEGEN, "nested deeper than 4000");
+}
+
+/* 2^40 paths through 40 shared nodes. */
+static void shared_nodes(void **state) {
+  (void)state;
+  kit_begin();
+  const tir_buffer *A = kit_in("A", TN_I64, 1), *C = kit_out("C", TN_I64, 1);
+  const tir_expr *x = kit_load(A, kit_int(0));
+  for (int i = 0; i < 40; ++i) x = tir_binary(&K.arena, TIR_ADD, x, x);
+  int64_t a = 3, c = 0;
+  kit_run(kit_func("kernel", kit_store(C, kit_int(0), x)), (void *[]){&a, &c});
+  assert_int_equal(c, 3ll << 40);
+}
+
+static void name_rows(row *rows, int n) {
+  for (int i = 0; i < n; ++i) rows[i].name = rows[i].text;
+}
+
+int test_ops(void) {
+  static row ops[TIR_OP_COUNT * TN_DTYPE_COUNT], casts[TN_DTYPE_COUNT * TN_DTYPE_COUNT];
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(refuse_reduce), cmocka_unit_test(refuse_integer_slash), cmocka_unit_test(refuse_unbound),
+      cmocka_unit_test(refuse_deep), cmocka_unit_test(shared_nodes)};
+  int n_ops = op_rows(ops), n_casts = cast_rows(casts);
+  name_rows(ops, n_ops);
+  name_rows(casts, n_casts);
+  return check_table("operators", ops, sizeof *ops, (size_t)n_ops, test_op, NULL, NULL) +
+         check_table("casts", casts, sizeof *casts, (size_t)n_casts, test_cast, NULL, NULL) +
+         CHECK_TABLE("division by constants", divide_rows, test_divide) + CHECK_TESTS("operators, the rest", tests);
+}
