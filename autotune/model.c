@@ -12,7 +12,10 @@
 
 #include "autotune/internal.h"
 
-enum { ROUNDS = 150 };
+enum {
+  ROUNDS = 150,
+  ROWS_PER_THREAD = 20000 /* fewer rows are quicker on one thread: the barriers cost more, above all on a busy machine */
+};
 static const double weight_floor = 0.1;
 
 /* Shallow trees: with a few hundred programs and 172 features deeper ones learn by heart. */
@@ -106,7 +109,7 @@ typedef struct training {
   DMatrixHandle data;
   BoosterHandle booster;
   double best_s;
-  int n_rows;
+  int n_rows, threads;
   float *gradient, *hessian;
 } training;
 
@@ -146,7 +149,7 @@ static tn_status boost_once(training *t) {
 
 static tn_status set_parameters(const training *t) {
   char threads[16], seed[24];
-  snprintf(threads, sizeof threads, "%d", t->model->threads);
+  snprintf(threads, sizeof threads, "%d", t->threads);
   snprintf(seed, sizeof seed, "%d", (int)(t->model->seed & INT32_MAX));
   int result = XGBoosterSetParam(t->booster, "nthread", threads) | XGBoosterSetParam(t->booster, "seed", seed);
   for (int i = 0; i < RUNTIME_COUNT(parameters) && result == 0; ++i) {
@@ -158,7 +161,7 @@ static tn_status set_parameters(const training *t) {
 static tn_status start(training *t) {
   autotune_model *model = t->model;
   int result = XGDMatrixCreateFromMat_omp(model->rows.data, (bst_ulong)t->n_rows, AUTOTUNE_FEATURES, NAN, &t->data,
-                                          model->threads);
+                                          t->threads);
   if (result == 0) result = XGBoosterCreate(&t->data, 1, &t->booster);
   if (result != 0) return check(model, result, "preparing");
   t->gradient = malloc(sizeof(float) * (size_t)t->n_rows);
@@ -170,6 +173,7 @@ tn_status autotune_model_train(autotune_model *model) {
   if (!model) return TN_ERROR_ARGUMENT;
   training t = {.model = model, .best_s = best_cost(model), .n_rows = model->rows.n / AUTOTUNE_FEATURES};
   if (t.n_rows == 0 || isinf(t.best_s)) return TN_OK; /* nothing to learn from yet */
+  t.threads = RUNTIME_MIN(model->threads, 1 + t.n_rows / ROWS_PER_THREAD);
   tn_status status = start(&t);
   for (int round = 0; round < ROUNDS && status == TN_OK; ++round) status = boost_once(&t);
   free(t.gradient);
