@@ -308,8 +308,9 @@ static const tir_stmt *vectorize_loop(state *at, const tir_stmt *loop, int64_t e
   runtime_arena *arena = at->p->arena;
   int lanes = choose_lanes(extent);
   int64_t chunks = extent / lanes, rest = extent % lanes;
-  if (chunks == 1 && rest == 0) return widen_chunk(at, at->env, loop, loop->u.loop.min, lanes, why_not);
-  const tir_stmt *parts[2] = {chunk_loop(at, loop, chunks, lanes, why_not), tir_nop(arena)};
+  const tir_stmt *parts[2] = {NULL, tir_nop(arena)};
+  parts[0] = chunks == 1 ? widen_chunk(at, at->env, loop, loop->u.loop.min, lanes, why_not)
+                         : chunk_loop(at, loop, chunks, lanes, why_not);
   if (parts[0] != NULL && rest > 0) {
     const tir_expr *done = tir_int(arena, loop->u.loop.var->dtype, chunks * lanes);
     const tir_expr *base = tir_binary(arena, TIR_ADD, loop->u.loop.min, done);
