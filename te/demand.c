@@ -50,7 +50,7 @@ static bool memo_add(te_memo *memo, int64_t flat, te_cell value) {
 static te_cell compute(te_run *run, te_source *source, const int64_t *index) {
   const te_op *op = source->tensor->op, *reader = run->op;
   int64_t vars[TE_MAX_VARS], *outer = run->vars;
-  memcpy(vars, index, sizeof *index * (size_t)op->n_axes);
+  for (int d = 0; d < op->n_axes; d++) vars[d] = index[d];
   run->vars = vars;
   run->depth += source->depth + LEVELS_OF_DEMAND;
   te_cell value = te_element(run, op, source->body);

@@ -13,10 +13,15 @@ tn_dtype te_arg_dtype(tn_arg a) {
 
 const tir_expr *te_arg_node(const te_site *site, tn_arg a) {
   if (a.kind == TN_ARG_EXPR) return a.u.expr->node;
-  if (a.kind == TN_ARG_AXIS) return te_axis_expr(&site->ctx->arena, a.u.axis);
-  if (a.u.tensor->ndim == 0) return tir_read(&site->ctx->arena, a.u.tensor, a.u.tensor->dtype, 0, NULL);
-  te_fail(site, TN_ERROR_PROGRAM, "tensor '%s' has rank %d: read an element of it", a.u.tensor->name, a.u.tensor->ndim);
-  return NULL;
+  if (a.kind == TN_ARG_TENSOR && a.u.tensor->ndim > 0) {
+    te_fail(site, TN_ERROR_PROGRAM, "tensor '%s' has rank %d: read an element of it", a.u.tensor->name,
+            a.u.tensor->ndim);
+    return NULL;
+  }
+  runtime_arena *arena = &site->ctx->arena;
+  const tir_expr *node =
+      a.kind == TN_ARG_AXIS ? te_axis_expr(arena, a.u.axis) : tir_read(arena, a.u.tensor, a.u.tensor->dtype, 0, NULL);
+  return te_has_memory(site, node) ? node : NULL;
 }
 
 static tn_context *arg_context(tn_arg a) {
@@ -229,13 +234,18 @@ static bool check_dtype(const te_site *site, tn_dtype dtype) {
 /* A number in DTYPE: floats keep all of the number's digits, integers are converted as a cast converts. */
 static const tir_expr *cast_number(const te_site *site, tn_dtype dtype, tn_arg a) {
   runtime_arena *arena = &site->ctx->arena;
-  if (a.kind == TN_ARG_INT && tn_dtype_is_float(dtype)) return tir_float(arena, dtype, (double)a.u.i);
-  return tir_cast(arena, dtype, a.kind == TN_ARG_INT ? tir_int(arena, TN_I64, a.u.i) : tir_float(arena, TN_F64, a.u.f));
+  bool is_int = a.kind == TN_ARG_INT, is_exact = is_int && tn_dtype_is_float(dtype);
+  const tir_expr *node = is_exact ? tir_float(arena, dtype, (double)a.u.i)
+                         : is_int ? tir_int(arena, TN_I64, a.u.i)
+                                  : tir_float(arena, TN_F64, a.u.f);
+  node = tir_cast(arena, dtype, node);
+  return te_has_memory(site, node) ? node : NULL;
 }
 
 tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a) {
   if (is_null(a) || !check_dtype(site, dtype) || !te_check_not_reduction(site, a)) return NULL;
-  return wrap(site, te_is_number(a) ? cast_number(site, dtype, a) : te_convert(site, a, dtype), 1, &a);
+  const tir_expr *node = te_is_number(a) ? cast_number(site, dtype, a) : te_convert(site, a, dtype);
+  return node ? wrap(site, node, 1, &a) : NULL;
 }
 
 tn_expr *tn_cast_arg(tn_dtype dtype, tn_arg a) {

@@ -95,7 +95,8 @@ TN_API tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n,
 #define tn_compute(ctx, name, ...) tn_compute_array((ctx), (name), TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *expr_and_axes);
 
-/* Reads an element: tn_at(A, i, k). One index a dimension, integers. */
+/* Reads an element: tn_at(A, i, k). One index a dimension, integers. A compute whose read can leave the tensor is refused,
+ * unless a select's condition, && or || guards the read or the index depends on data (docs/language.md, Meaning). */
 #define tn_at(...) tn_at_array(TN_LIST(__VA_ARGS__))
 TN_API tn_expr *tn_at_array(int n, const tn_arg *tensor_and_indices);
 
@@ -168,7 +169,7 @@ typedef struct tn_param {
   int64_t value;
 } tn_param;
 
-/* Parses the text form (docs/language.md). PARAMS override `param` statements by name; an unknown one is refused. A parse
+/* Parses the text form (docs/language.md): statements `param`, `input`, `output` and definitions. PARAMS override `param` statements by name; an unknown one is refused. A parse
  * error's message shows the line, a caret and what was expected. */
 TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);
 

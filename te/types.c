@@ -46,17 +46,20 @@ tn_dtype te_common_dtype(int n, const tn_arg *args) {
 
 static const tir_expr *number_node(const te_site *site, tn_arg number, tn_dtype dtype) {
   runtime_arena *arena = &site->ctx->arena;
-  if (number.kind == TN_ARG_INT)
-    return tn_dtype_is_float(dtype) ? tir_float(arena, dtype, (double)number.u.i) : tir_int(arena, dtype, number.u.i);
-  if (dtype == TN_F32 && isfinite(number.u.f) && fabs(number.u.f) > FLT_MAX) {
-    te_fail(site, TN_ERROR_PROGRAM, "%g does not fit f32: write f64(%g)", number.u.f, number.u.f);
+  double value = number.kind == TN_ARG_INT ? (double)number.u.i : number.u.f;
+  if (dtype == TN_F32 && isfinite(value) && fabs(value) > FLT_MAX) {
+    te_fail(site, TN_ERROR_PROGRAM, "%g does not fit f32: write f64(%g)", value, value);
     return NULL;
   }
-  return tir_float(arena, dtype, number.u.f);
+  bool is_int = number.kind == TN_ARG_INT && !tn_dtype_is_float(dtype);
+  const tir_expr *node = is_int ? tir_int(arena, dtype, number.u.i) : tir_float(arena, dtype, value);
+  return te_has_memory(site, node) ? node : NULL;
 }
 
 const tir_expr *te_convert(const te_site *site, tn_arg value, tn_dtype dtype) {
   if (te_is_number(value)) return number_node(site, value, dtype);
   const tir_expr *node = te_arg_node(site, value);
-  return node && node->dtype != dtype ? tir_cast(&site->ctx->arena, dtype, node) : node;
+  if (!node || node->dtype == dtype) return node;
+  node = tir_cast(&site->ctx->arena, dtype, node);
+  return te_has_memory(site, node) ? node : NULL;
 }
