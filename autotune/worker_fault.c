@@ -1,6 +1,7 @@
 /* Faults on demand: what a bad candidate does to its worker, for the tests of the tuner's side. */
 #include <signal.h>
 #include <stdio.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "autotune/worker.h"
@@ -100,8 +101,7 @@ static void answer_stranger(int out_fd) {
 }
 
 static void close_and_hang(int out_fd) {
-  close(out_fd);
-  close(STDIN_FILENO);
+  shutdown(out_fd, SHUT_WR);
   hang(out_fd);
 }
 

@@ -44,13 +44,16 @@ static void poison_outputs(worker_program *p) {
   for (int i = p->data->n_inputs; i < p->n_args; ++i) worker_poison(p->data->args[i], p->args[i].dtype);
 }
 
-static void flip_byte(DLTensor *t) {
-  if (tn_array_bytes(t) > 0) ((unsigned char *)t->data)[tn_array_bytes(t) / 2] ^= 0x55;
+/* Changes the element in the middle. */
+static void change_element(DLTensor *t) {
+  size_t bytes = t->dtype.bits / 8u;
+  unsigned char *element = (unsigned char *)t->data + (size_t)(worker_elements(t) / 2) * bytes;
+  for (size_t i = 0; i < bytes; ++i) element[i] ^= 0x55;
 }
 
 static void spoil(const worker *w, worker_program *p) {
-  if (w->fault_now == WORKER_WRONG) flip_byte(p->data->args[p->data->n_inputs]);
-  if (w->fault_now == WORKER_SPOIL && p->data->n_inputs > 0) flip_byte(p->data->args[0]);
+  if (w->fault_now == WORKER_WRONG) change_element(p->data->args[p->data->n_inputs]);
+  if (w->fault_now == WORKER_SPOIL && p->data->n_inputs > 0) change_element(p->data->args[0]);
 }
 
 /* Whether outputs are right and inputs as they were. Changed inputs are made anew with the next request. */

@@ -1,0 +1,180 @@
+/* Comparing with the reference: what counts as equal, and how a wrong element is told. */
+#include <math.h>
+
+#include "autotune/worker.h"
+#include "tests/common/check.h"
+#include "tests/measure/measure_test.h"
+
+static const struct error_row {
+  const char *name;
+  tn_dtype dtype;
+  double x, r, scale, error;
+} error_rows[] = {
+    {"equal floats", TN_F32, 1.5, 1.5, 1, 0},
+    {"relative to the element", TN_F32, 101, 100, 1, 0.01},
+    {"relative to the scale", TN_F32, 0.01, 0.02, 1, 0.01},
+    {"NaN is NaN", TN_F32, NAN, NAN, 1, 0},
+    {"NaN is no number", TN_F64, NAN, 1, 1, INFINITY},
+    {"a number is no NaN", TN_F64, 1, NAN, 1, INFINITY},
+    {"infinity is infinity", TN_F32, INFINITY, INFINITY, 1, 0},
+    {"infinities have a sign", TN_F32, INFINITY, -INFINITY, 1, INFINITY},
+    {"zero with no scale", TN_F32, 1e-30, 0, 0, INFINITY},
+    {"minus zero", TN_F32, -0.0, 0.0, 0, 0},
+    {"equal integers", TN_I32, 7, 7, 1, 0},
+    {"integers are exact", TN_I32, 1000001, 1000000, 1e9, INFINITY},
+    {"booleans are exact", TN_BOOL, 1, 0, 1, INFINITY},
+};
+
+static void errors(void **state) {
+  const struct error_row *row = *state;
+  double error = worker_error(row->dtype, row->x, row->r, row->scale);
+  assert_true(error == row->error || fabs(error - row->error) < 1e-12);
+}
+
+static const struct element_row {
+  const char *name;
+  int ndim;
+  int64_t shape[3], flat;
+  const char *text;
+} element_rows[] = {
+    {"rank 0", 0, {0}, 0, "C"},
+    {"rank 1", 1, {5}, 3, "C[3]"},
+    {"rank 3", 3, {2, 3, 4}, 23, "C[1, 2, 3]"},
+};
+
+static void elements(void **state) {
+  const struct element_row *row = *state;
+  DLTensor t = {.ndim = row->ndim, .shape = (int64_t *)row->shape};
+  runtime_str out = {0};
+  worker_print_element(&out, "C", &t, row->flat);
+  assert_string_equal(out.data, row->text);
+  runtime_str_free(&out);
+}
+
+/* A program of one output C: f32 or i32, 2500 elements. */
+typedef struct fixture {
+  tn_context *ctx;
+  worker_data data;
+  worker_program program;
+  DLTensor *args[1], *reference[1];
+  double scale[1];
+  runtime_kernel_arg arg;
+} fixture;
+
+static void set_up(fixture *f, tn_dtype dtype) {
+  *f = (fixture){
+      .ctx = check_context(), .scale = {0.5}, .arg = {.name = "C", .dtype = dtype, .ndim = 2, .shape = {50, 50}}};
+  f->args[0] = tn_array_new(f->ctx, dtype, 2, f->arg.shape);
+  f->reference[0] = tn_array_new(f->ctx, dtype, 2, f->arg.shape);
+  tn_array_fill(f->ctx, f->args[0], 5);
+  tn_array_fill(f->ctx, f->reference[0], 5);
+  f->data =
+      (worker_data){.n_args = 1, .args = f->args, .reference = f->reference, .scale = f->scale, .tolerance = 1e-5};
+  f->program = (worker_program){.n_args = 1, .args = &f->arg, .data = &f->data};
+}
+
+static void tear_down(fixture *f, worker_answer *answer) {
+  tn_array_free(f->args[0]);
+  tn_array_free(f->reference[0]);
+  runtime_str_free(&answer->message);
+  check_context_free(f->ctx);
+}
+
+static void equal_outputs(void **state) {
+  (void)state;
+  fixture f;
+  worker_answer answer = {0};
+  set_up(&f, TN_F32);
+  assert_true(worker_check_outputs(&f.program, &answer));
+  assert_true(answer.max_error == 0);
+  tear_down(&f, &answer);
+}
+
+static void close_outputs(void **state) {
+  (void)state;
+  fixture f;
+  worker_answer answer = {0};
+  set_up(&f, TN_F32);
+  ((float *)f.args[0]->data)[2499] += 1e-6f;
+  assert_true(worker_check_outputs(&f.program, &answer));
+  assert_true(answer.max_error > 0 && answer.max_error < 1e-5);
+  tear_down(&f, &answer);
+}
+
+static void one_wrong_float(void **state) {
+  (void)state;
+  fixture f;
+  worker_answer answer = {0};
+  set_up(&f, TN_F32);
+  ((float *)f.args[0]->data)[1234] += 1.0f;
+  assert_false(worker_check_outputs(&f.program, &answer));
+  assert_int_equal(answer.error, TN_MEASURE_WRONG_ANSWER);
+  check_has(answer.message.data, "1 of 2500 elements are wrong; the worst: C[24, 34] is");
+  check_has(answer.message.data, "allowed 1e-05");
+  tear_down(&f, &answer);
+}
+
+static void one_wrong_integer(void **state) {
+  (void)state;
+  fixture f;
+  worker_answer answer = {0};
+  set_up(&f, TN_I32);
+  ((int32_t *)f.args[0]->data)[0] += 1;
+  assert_false(worker_check_outputs(&f.program, &answer));
+  check_has(answer.message.data, "1 of 2500 elements are wrong; the worst: C[0, 0] is");
+  tear_down(&f, &answer);
+}
+
+static void wrong_beyond_a_double(void **state) {
+  (void)state;
+  fixture f;
+  worker_answer answer = {0};
+  set_up(&f, TN_I64);
+  ((int64_t *)f.reference[0]->data)[9] = ((int64_t)1 << 60);
+  ((int64_t *)f.args[0]->data)[9] = ((int64_t)1 << 60) + 1;
+  assert_false(worker_check_outputs(&f.program, &answer));
+  tear_down(&f, &answer);
+}
+
+static void poison_is_seen(void **state) {
+  static const tn_dtype dtypes[] = {TN_BOOL, TN_U8, TN_I32, TN_I64, TN_F32, TN_F64};
+  (void)state;
+  for (int i = 0; i < RUNTIME_COUNT(dtypes); ++i) {
+    fixture f;
+    worker_answer answer = {0};
+    set_up(&f, dtypes[i]);
+    worker_poison(f.args[0], dtypes[i]);
+    assert_false(worker_check_outputs(&f.program, &answer));
+    check_has(answer.message.data, "2500 of 2500 elements are wrong");
+    tear_down(&f, &answer);
+  }
+}
+
+static void typical_ignores_outliers(void **state) {
+  (void)state;
+  fixture f;
+  worker_answer answer = {0};
+  set_up(&f, TN_F32);
+  float *x = f.args[0]->data;
+  for (int i = 0; i < 1000; ++i) x[i] = i % 3 ? 0 : INFINITY;
+  x[1000] = 1e30f;
+  double typical = worker_typical(f.args[0], TN_F32);
+  assert_true(typical > 0.1 && typical < 1);
+  memset(x, 0, tn_array_bytes(f.args[0]));
+  assert_true(worker_typical(f.args[0], TN_F32) == 0);
+  tear_down(&f, &answer);
+}
+
+int check_tests(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(equal_outputs),
+      cmocka_unit_test(close_outputs),
+      cmocka_unit_test(one_wrong_float),
+      cmocka_unit_test(one_wrong_integer),
+      cmocka_unit_test(wrong_beyond_a_double),
+      cmocka_unit_test(poison_is_seen),
+      cmocka_unit_test(typical_ignores_outliers),
+  };
+  return CHECK_TABLE("errors", error_rows, errors) + CHECK_TABLE("elements", element_rows, elements) +
+         CHECK_TESTS("outputs", tests);
+}

@@ -1,0 +1,266 @@
+/* Measuring candidates in worker processes: times, checked answers, classes of failure that come from the candidate
+ * itself. */
+#include <unistd.h>
+
+#include "autotune/measure.h"
+#include "tests/measure/fixture.h"
+#include "tests/measure/measure_test.h"
+
+static void assert_measured(const tn_measurement *m) {
+  assert_int_equal(m->error, TN_MEASURE_NONE);
+  assert_true(m->checked && m->n_costs > 0 && m->costs[0] > 0 && m->costs[0] < 1);
+  assert_true(m->max_error < 1e-4);
+}
+
+static void one_candidate(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_NONE, NULL);
+  assert_measured(&f.out[0]);
+  assert_true(f.out[0].build_s > 0 && f.out[0].run_s > 0);
+  fixture_close(&f);
+}
+
+static void phases_are_told(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  int n = 0;
+  for (const char *const *name = tn_measure_phases(); *name; ++name, ++n)
+    if (f.out[0].phase_s[n] <= 0) fail_msg("no time for phase %s", *name);
+  assert_int_equal(n, MEASURE_PHASES);
+  assert_string_equal(tn_measure_phases()[2], "compile");
+  fixture_close(&f);
+}
+
+static void several_jobs(void **state) {
+  (void)state;
+  pool_fixture f;
+  const char *command[] = {TENON_TEST_WORKER, NULL};
+  int pids[8];
+  fixture_open_options(&f, &(tn_worker_options){.command = command, .jobs = 3});
+  fixture_build(&f, 8);
+  assert_int_equal(children_of(getpid(), pids, 8), 3);
+  fixture_run(&f, 8);
+  for (int i = 0; i < 8; ++i) assert_measured(&f.out[i]);
+  fixture_close(&f);
+}
+
+static void workers_are_reused(void **state) {
+  (void)state;
+  pool_fixture f;
+  int before[2], after[2];
+  fixture_open(&f, NULL);
+  assert_int_equal(children_of(getpid(), before, 2), 1);
+  fixture_build(&f, 3);
+  fixture_run(&f, 3);
+  assert_int_equal(children_of(getpid(), after, 2), 1);
+  assert_int_equal(before[0], after[0]);
+  fixture_close(&f);
+}
+
+static void two_programs_take_turns(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[1].program = "D[i<8] = A[i] + B[i]";
+  f.candidates[3].program = "input A: i32[9]; E[i<9] = A[i] * 2";
+  f.candidates[2].seed = 77;
+  fixture_build(&f, 4);
+  fixture_run(&f, 4);
+  for (int i = 0; i < 4; ++i) fixture_expect(&f, i, TN_MEASURE_NONE, NULL);
+  fixture_close(&f);
+}
+
+static void clearly_slower_is_dropped(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].program = "C[i<256, j<256] = sum[k<64](exp(A[i, k]) * B[k, j])";
+  f.candidates[0].best_s = 1e-7;
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_NONE, NULL);
+  assert_int_equal(f.out[0].n_costs, 1);
+  assert_true(f.out[0].checked);
+  fixture_close(&f);
+}
+
+static void failed_builds_are_not_run(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].steps = "nonsense";
+  fixture_build(&f, 2);
+  fixture_run(&f, 2);
+  assert_int_equal(f.out[0].error, TN_MEASURE_INSTANTIATION);
+  assert_true(f.out[0].run_s == 0);
+  assert_measured(&f.out[1]);
+  fixture_close(&f);
+}
+
+static void nothing_to_do(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  fixture_build(&f, 0);
+  fixture_run(&f, 0);
+  fixture_close(&f);
+}
+
+/* ---- wrong answers -------------------------------------------------------------------------------------------------
+ */
+
+/* The kernel of another program with the same arguments: built well, but not what was asked for. */
+static void another_programs_kernel(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].program = "C[i<50] = A[i] + B[i]";
+  fixture_build(&f, 1);
+  f.candidates[0].program = "C[i<50] = A[i] - B[i]";
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_WRONG_ANSWER, "of 50 elements are wrong; the worst: C[");
+  assert_false(f.out[0].checked);
+  assert_true(f.out[0].max_error > 0.1);
+  fixture_close(&f);
+}
+
+/* A kernel that writes half of its output leaves the poison in the rest. */
+static void half_an_output(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].program = "C[i<50] = A[i] + B[i]";
+  fixture_build(&f, 1);
+  f.candidates[0].program = "C[i<100] = A[i] + B[i]";
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_WRONG_ANSWER, "50 of 100 elements are wrong");
+  fixture_close(&f);
+}
+
+static void object_that_is_none(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  fixture_build(&f, 2);
+  memset(f.out[0].object, 'x', f.out[0].object_bytes);
+  fixture_run(&f, 2);
+  fixture_expect(&f, 0, TN_MEASURE_LOAD, "");
+  assert_measured(&f.out[1]);
+  fixture_close(&f);
+}
+
+/* ---- refusals ------------------------------------------------------------------------------------------------------
+ */
+
+static const struct refusal_row {
+  const char *name, *program, *steps, *target;
+  tn_measure_error error;
+  const char *message;
+} refusal_rows[] = {
+    {"program that does not parse", "C[i<4] = A[i", "[]", "native", TN_MEASURE_INSTANTIATION, "expected"},
+    {"empty program", "", "[]", "native", TN_MEASURE_INSTANTIATION, ""},
+    {"unknown dtype", "input A: f17[4]; C[i<4] = A[i]", "[]", "native", TN_MEASURE_INSTANTIATION, "f17"},
+    {"steps that are no JSON", "C[i<4] = A[i] + 1", "[[", "native", TN_MEASURE_INSTANTIATION, ""},
+    {"steps of no known kind", "C[i<4] = A[i] + 1", "[[\"XX\", 1]]", "native", TN_MEASURE_INSTANTIATION, "XX"},
+    {"a stage that is not there", "C[i<4] = A[i] + 1", "[[\"AN\", 9, 0, 2]]", "native", TN_MEASURE_INSTANTIATION, "9"},
+    {"a target that is none", "C[i<4] = A[i] + 1", "[]", "cpu=pentium9000", TN_MEASURE_INSTANTIATION, "pentium9000"},
+    {"no program", NULL, "[]", "native", TN_MEASURE_INSTANTIATION, "missing"},
+    {"no steps", "C[i<4] = A[i] + 1", NULL, "native", TN_MEASURE_INSTANTIATION, "missing"},
+    {"program that is not UTF-8", "C[i<4] = A[i] + \xff", "[]", "native", TN_MEASURE_INSTANTIATION, "UTF-8"},
+    {"steps that are not UTF-8", "C[i<4] = A[i] + 1", "\xff", "native", TN_MEASURE_INSTANTIATION, "UTF-8"},
+};
+
+static void refused(void **state) {
+  const struct refusal_row *row = *state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].program = row->program;
+  f.candidates[0].steps = row->steps;
+  f.candidates[0].target = row->target;
+  fixture_build(&f, 2);
+  fixture_expect(&f, 0, row->error, row->message);
+  fixture_expect(&f, 1, TN_MEASURE_NONE, NULL);
+  fixture_close(&f);
+}
+
+/* ---- interfaces ----------------------------------------------------------------------------------------------------
+ */
+
+/* A board's runner, say: it times nothing, and says so. */
+static tn_status pretend_to_run(void *self, int n, const tn_candidate *candidates, tn_measurement *inout) {
+  for (int i = 0; i < n; ++i) {
+    if (inout[i].error != TN_MEASURE_NONE) continue;
+    inout[i].n_costs = 1;
+    inout[i].costs[0] = *(const double *)self * (double)strlen(candidates[i].program);
+  }
+  return TN_OK;
+}
+
+static void user_supplied_runner(void **state) {
+  (void)state;
+  pool_fixture f;
+  double factor = 0.5;
+  tn_runner mine = {.self = &factor, .run = pretend_to_run};
+  fixture_open(&f, NULL);
+  fixture_build(&f, 2);
+  assert_int_equal(mine.run(mine.self, 2, f.candidates, f.out), TN_OK);
+  assert_true(f.out[1].costs[0] == 0.5 * (double)strlen(fixture_matmul));
+  fixture_close(&f);
+}
+
+/* What one pool built, another runs: a candidate carries everything. */
+static void built_here_run_there(void **state) {
+  (void)state;
+  pool_fixture a;
+  tn_builder builder;
+  tn_runner runner;
+  const char *command[] = {TENON_TEST_WORKER, NULL};
+  fixture_open(&a, NULL);
+  assert_true(tn_workers_new(a.ctx, &(tn_worker_options){.command = command, .jobs = 1}, &builder, &runner));
+  fixture_build(&a, 1);
+  assert_int_equal(runner.run(runner.self, 1, a.candidates, a.out), TN_OK);
+  assert_measured(&a.out[0]);
+  builder.free(builder.self);
+  runner.free(runner.self);
+  fixture_close(&a);
+}
+
+static void command_is_searched_for(void **state) {
+  (void)state;
+  runtime_str places = {0};
+  char *found = measure_find_command(&places);
+  assert_non_null(found);
+  if (strcmp(found, "tenon") == 0)
+    check_has(places.data, "the folders of PATH");
+  else
+    assert_int_equal(access(found, X_OK), 0);
+  free(found);
+  runtime_str_free(&places);
+}
+
+int worker_tests(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(one_candidate),
+      cmocka_unit_test(phases_are_told),
+      cmocka_unit_test(several_jobs),
+      cmocka_unit_test(workers_are_reused),
+      cmocka_unit_test(two_programs_take_turns),
+      cmocka_unit_test(clearly_slower_is_dropped),
+      cmocka_unit_test(failed_builds_are_not_run),
+      cmocka_unit_test(nothing_to_do),
+      cmocka_unit_test(another_programs_kernel),
+      cmocka_unit_test(half_an_output),
+      cmocka_unit_test(object_that_is_none),
+      cmocka_unit_test(user_supplied_runner),
+      cmocka_unit_test(built_here_run_there),
+      cmocka_unit_test(command_is_searched_for),
+  };
+  return CHECK_TESTS("workers", tests) + CHECK_TABLE("refused candidates", refusal_rows, refused);
+}
