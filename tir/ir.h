@@ -229,6 +229,7 @@ typedef struct tir_func {
   const tir_buffer **params;
   tn_dtype index_dtype;   /* of loop variables: TN_I32, or TN_I64 */
   const tir_stmt *body;
+  const tir_buffer **declared; /* the parameters as they were before flattening, for printing; NULL: they are params */
 } tir_func;
 
 /* ---- walking and rewriting ------------------------------------------------------------------------------------- */

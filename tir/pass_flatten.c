@@ -110,6 +110,7 @@ static tir_func *flatten_func(state *at, tir_func *f) {
     if ((params[i] = flat_buffer(at, f->params[i])) == NULL) return NULL;
   }
   copy->params = params;
+  copy->declared = f->declared != NULL ? f->declared : f->params;
   copy->body = flatten(at, f->body);
   return copy->body != NULL ? copy : NULL;
 }

@@ -223,7 +223,7 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
 void tir_print_func(runtime_str *out, const tir_func *f) {
   runtime_str_add(out, "primfn(");
   for (int i = 0; i < f->n_params; i++) {
-    const tir_buffer *b = f->params[i];
+    const tir_buffer *b = f->declared != NULL ? f->declared[i] : f->params[i];
     runtime_str_addf(out, "%s%s: Buffer(%s, ", i > 0 ? ", " : "", b->name, dtype_words[b->dtype]);
     print_shape(out, b);
     runtime_str_add(out, ")");

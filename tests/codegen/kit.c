@@ -70,7 +70,7 @@ const tir_stmt *kit_seq(int n, const tir_stmt *const *stmts) { return tir_seq(&K
 tir_func *kit_func(const char *name, const tir_stmt *body) {
   assert_non_null(body);
   tir_func *f = RUNTIME_NEW(&K.arena, tir_func);
-  *f = (tir_func){name, K.n_params, K.n_inputs, NULL, TN_I32, body};
+  *f = (tir_func){.name = name, .n_params = K.n_params, .n_inputs = K.n_inputs, .index_dtype = TN_I32, .body = body};
   f->params = runtime_copy(&K.arena, K.params, sizeof K.params);
   return f;
 }

@@ -106,7 +106,7 @@ static tir_func *random_func(nest *n) {
   tir_func *f = RUNTIME_NEW(n->arena, tir_func);
   const tir_buffer **params = RUNTIME_NEW_ARRAY(n->arena, const tir_buffer *, 2);
   params[0] = &n->a, params[1] = &n->c;
-  *f = (tir_func){"f", 2, 1, params, TN_I32, body};
+  *f = (tir_func){.name = "f", .n_params = 2, .n_inputs = 1, .params = params, .index_dtype = TN_I32, .body = body};
   return f;
 }
 
