@@ -12,8 +12,7 @@
 #define FLOAT(name, value) \
   static double name(const te_node *n, te_run *run) { return (value); }
 
-/* ---- integers ------------------------------------------------------------------------------------------------------
- */
+/* ---- integers ---------------------------------------------------------------------------------------------------- */
 
 int64_t te_wrap(tn_dtype dtype, uint64_t value) {
   switch (dtype) {
@@ -74,8 +73,7 @@ INTEGER(or_bool, I(0) || I(1))
 INTEGER(not_bool, !I(0))
 INTEGER(select_int, I(0) ? I(1) : I(2))
 
-/* ---- floats --------------------------------------------------------------------------------------------------------
- */
+/* ---- floats ------------------------------------------------------------------------------------------------------ */
 
 static double smaller_float(double a, double b) { return a < b ? a : b; }
 static double larger_float(double a, double b) { return a > b ? a : b; }
@@ -108,8 +106,7 @@ INTEGER(le_float, F(0) <= F(1))
 INTEGER(gt_float, F(0) > F(1))
 INTEGER(ge_float, F(0) >= F(1))
 
-/* ---- casts ---------------------------------------------------------------------------------------------------------
- */
+/* ---- casts ------------------------------------------------------------------------------------------------------- */
 
 /* Truncates, saturates at the dtype's ends; NaN gives 0. */
 static int64_t saturate(tn_dtype dtype, double value) {
@@ -130,8 +127,7 @@ FLOAT(int_to_f64, (double)I(0))
 FLOAT(to_f32, (double)(float)F(0))
 FLOAT(to_f64, F(0))
 
-/* ---- leaves and reads ----------------------------------------------------------------------------------------------
- */
+/* ---- leaves and reads -------------------------------------------------------------------------------------------- */
 
 static int64_t constant_int(const te_node *n, te_run *run) { return (void)run, n->u.constant.i; }
 static double constant_float(const te_node *n, te_run *run) { return (void)run, n->u.constant.f; }
@@ -197,8 +193,7 @@ te_cell te_load(tn_dtype dtype, const void *data, int64_t flat) {
   return (te_cell){0};
 }
 
-/* ---- compiling -----------------------------------------------------------------------------------------------------
- */
+/* ---- compiling --------------------------------------------------------------------------------------------------- */
 
 /* How an operator is computed on integers and on floats (by its first operand; select by its second). */
 static const struct {

@@ -6,8 +6,7 @@ enum {
   LEVELS_OF_DEMAND = 4      /* what a step to a producer counts besides its expression */
 };
 
-/* ---- remembered elements -------------------------------------------------------------------------------------------
- */
+/* ---- remembered elements ----------------------------------------------------------------------------------------- */
 
 static struct te_memo_slot *memo_slot(const te_memo *memo, int64_t key) {
   uint64_t at = (uint64_t)key * UINT64_C(0x9E3779B97F4A7C15) >> 20;
@@ -43,8 +42,7 @@ static bool memo_add(te_memo *memo, int64_t flat, te_cell value) {
   return true;
 }
 
-/* ---- computing -----------------------------------------------------------------------------------------------------
- */
+/* ---- computing --------------------------------------------------------------------------------------------------- */
 
 /* Evaluates the definition at an index, with the reader's state put aside. */
 static te_cell compute(te_run *run, te_source *source, const int64_t *index) {
@@ -75,8 +73,7 @@ te_cell te_demand(te_run *run, te_source *source, const int64_t *index, int64_t 
   return value;
 }
 
-/* ---- the call ------------------------------------------------------------------------------------------------------
- */
+/* ---- the call ---------------------------------------------------------------------------------------------------- */
 
 static tn_status check_place(const tn_program *p, const tn_tensor *t, const int64_t *index) {
   if (tn_program_find(p, t->name) != t)

@@ -5,8 +5,7 @@
 
 #include "te/evaluate.h"
 
-/* ---- arguments -----------------------------------------------------------------------------------------------------
- */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 static bool is_compact(const DLTensor *a) {
   int64_t stride = 1;
@@ -44,8 +43,7 @@ tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, 
   return TN_OK;
 }
 
-/* ---- runs -----------------------------------------------------------------------------------------------------------
- */
+/* ---- runs -------------------------------------------------------------------------------------------------------- */
 
 bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) {
   char text[1024];
@@ -91,8 +89,7 @@ void te_run_end(te_run *run) {
   runtime_arena_free(&run->arena);
 }
 
-/* ---- one element ---------------------------------------------------------------------------------------------------
- */
+/* ---- one element ------------------------------------------------------------------------------------------------- */
 
 static te_cell body_value(const te_node *body, te_run *run) {
   return body->is_float ? (te_cell){.f = body->eval.f(body, run)} : (te_cell){.i = body->eval.i(body, run)};
@@ -180,8 +177,7 @@ te_cell te_element(te_run *run, const te_op *op, const te_node *body) {
   return value;
 }
 
-/* ---- whole tensors -------------------------------------------------------------------------------------------------
- */
+/* ---- whole tensors ----------------------------------------------------------------------------------------------- */
 
 static void store(tn_dtype dtype, void *data, int64_t flat, te_cell value) {
   switch (dtype) {

@@ -64,8 +64,7 @@ struct te_node {
 
 enum { TE_MAX_VARS = TN_MAX_RANK + TE_MAX_REDUCE_AXES };
 
-/* ---- evaluate.c ---------------------------------------------------------------------------------------------------
- */
+/* ---- evaluate.c -------------------------------------------------------------------------------------------------- */
 
 tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, bool need_outputs);
 bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_outputs);
@@ -76,8 +75,7 @@ te_source *te_source_of(te_run *run, const tn_tensor *t);
 /* The element at run->vars as it is stored: floats rounded to the tensor's dtype. */
 te_cell te_element(te_run *run, const te_op *op, const te_node *body);
 
-/* ---- closure.c ----------------------------------------------------------------------------------------------------
- */
+/* ---- closure.c --------------------------------------------------------------------------------------------------- */
 
 /* Compiles an op's body (of a reduction: what is reduced); *depth gets its depth. Sources without data are read on
  * demand. NULL: failed. */
@@ -87,8 +85,7 @@ te_cell te_load(tn_dtype dtype, const void *data, int64_t flat);
 /* Two's complement at the dtype's width. */
 int64_t te_wrap(tn_dtype dtype, uint64_t value);
 
-/* ---- demand.c -----------------------------------------------------------------------------------------------------
- */
+/* ---- demand.c ---------------------------------------------------------------------------------------------------- */
 
 /* An element of a computed tensor, computed once. */
 te_cell te_demand(te_run *run, te_source *source, const int64_t *index, int64_t flat);

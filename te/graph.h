@@ -33,8 +33,8 @@ struct tn_tensor {
 /* A placeholder (body NULL) or a compute. */
 struct te_op {
   const char *name;
-  int n_axes;           /* == output.ndim */
-  tn_axis **axes;       /* placeholder: NULL */
+  int n_axes;     /* == output.ndim */
+  tn_axis **axes; /* placeholder: NULL */
   int n_reduce;
   tn_axis **reduce_axes;
   const tir_expr *body; /* REDUCE at the top for a reduction */
@@ -44,9 +44,11 @@ struct te_op {
 };
 
 static inline bool te_is_placeholder(const te_op *op) { return op->body == NULL; }
-static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *axis) { return tir_var_expr(arena, &axis->var); }
+static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *axis) {
+  return tir_var_expr(arena, &axis->var);
+}
 
-/* Makes a compute op from parts (used by the schedule for cache stages): finds inputs, checks nothing. In arena of ctx. */
+/* Makes a compute op from parts (the schedule, for cache stages), in the arena of ctx: finds inputs, checks nothing. */
 te_op *te_op_new(tn_context *ctx, const char *name, int n_axes, tn_axis **axes, const tir_expr *body);
 /* An axis without checks. */
 tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, bool is_reduce);

@@ -50,8 +50,7 @@ tn_dtype te_common_dtype(int n, const tn_arg *args);
  * fit. */
 const tir_expr *te_convert(const te_site *site, tn_arg value, tn_dtype dtype);
 
-/* ---- expr.c: expressions from arguments ---------------------------------------------------------------------------
- */
+/* ---- expr.c: expressions from arguments -------------------------------------------------------------------------- */
 
 /* The dtype of an argument that is no number; the node of one (an axis is its variable, a rank-0 tensor is read). */
 tn_dtype te_arg_dtype(tn_arg a);
@@ -67,14 +66,12 @@ bool te_check_not_reduction(const te_site *site, tn_arg a);
 /* Writes an expression for a message, shortened to fit; returns BUFFER. */
 const char *te_show(char buffer[64], const tir_expr *e);
 
-/* ---- compute.c: axes and tensors ----------------------------------------------------------------------------------
- */
+/* ---- compute.c: axes and tensors --------------------------------------------------------------------------------- */
 
 tn_axis *te_axis(const te_site *site, const char *name, int64_t extent, bool is_reduce);
 tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape);
 
-/* ---- access.c: what a read can touch ------------------------------------------------------------------------------
- */
+/* ---- access.c: what a read can touch ----------------------------------------------------------------------------- */
 
 typedef struct te_interval {
   int64_t lo, hi; /* inclusive */
@@ -97,8 +94,7 @@ bool te_check_access(const te_site *site, const char *op_name, const te_access *
 tn_tensor *te_compute(const te_site *site, const char *name, tn_arg body, int n_axes, tn_axis *const *axes,
                       te_access_fn visit, void *user);
 
-/* ---- program.c, print.c, number.c ----------------------------------------------------------------------------------
- */
+/* ---- program.c, print.c, number.c -------------------------------------------------------------------------------- */
 
 tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor *const *args);
 void te_print_program(runtime_str *out, const tn_program *program);

@@ -4,8 +4,7 @@
 
 #include "te/parser.h"
 
-/* ---- tokens --------------------------------------------------------------------------------------------------------
- */
+/* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
 const te_site *te_parse_site(te_parser *p, const char *at) {
   p->lexer.site.at = at;
@@ -67,8 +66,7 @@ static const char *take_name(te_parser *p, const char *what, const char **at) {
   return name;
 }
 
-/* ---- symbols -------------------------------------------------------------------------------------------------------
- */
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
 te_symbol *te_find_symbol(te_parser *p, const char *name) {
   for (int i = 0; i < p->symbols.n; i++)
@@ -108,8 +106,7 @@ static bool check_free(te_parser *p, const char *what, const char *name, const c
   return te_parse_fail(p, at, "'%s' is already given in line %d", name, line);
 }
 
-/* ---- param ---------------------------------------------------------------------------------------------------------
- */
+/* ---- param ------------------------------------------------------------------------------------------------------- */
 
 typedef struct overrides {
   int n;
@@ -146,8 +143,7 @@ static bool check_overrides(te_parser *p, const overrides *o) {
   return true;
 }
 
-/* ---- input and output ----------------------------------------------------------------------------------------------
- */
+/* ---- input and output -------------------------------------------------------------------------------------------- */
 
 static bool fail_dtype(te_parser *p, const char *at, const char *name) {
   char list[256] = "";
@@ -205,8 +201,7 @@ static bool parse_output(te_parser *p) {
   return true;
 }
 
-/* ---- reads ---------------------------------------------------------------------------------------------------------
- */
+/* ---- reads ------------------------------------------------------------------------------------------------------- */
 
 /* A definition being checked. */
 typedef struct definition {
@@ -248,8 +243,7 @@ static bool visit_access(void *user, const te_access *access) {
   return true;
 }
 
-/* ---- definitions ---------------------------------------------------------------------------------------------------
- */
+/* ---- definitions ------------------------------------------------------------------------------------------------- */
 
 static bool check_new_axis(te_parser *p, const char *name, const char *at) {
   for (int i = 0; i < p->n_axes; i++)
@@ -299,8 +293,7 @@ static bool parse_definition(te_parser *p) {
   return tensor && te_add_symbol(p, (te_symbol){tensor, at, false, false});
 }
 
-/* ---- programs ------------------------------------------------------------------------------------------------------
- */
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
 
 static bool parse_statement(te_parser *p, const overrides *o) {
   bool ok;

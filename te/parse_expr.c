@@ -11,8 +11,7 @@ static te_operand make(const char *at, tn_arg value) { return (te_operand){value
 static te_operand made(const char *at, tn_expr *e) { return e ? make(at, tn_arg_expr(e)) : failed; }
 static bool is_failed(te_operand o) { return o.value.kind == TN_ARG_NONE; }
 
-/* ---- numbers ------------------------------------------------------------------------------------------------------
- */
+/* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
 /* A op b on integers; false: overflow, or no arithmetic of integers. */
 static bool fold_integers(tir_op op, int64_t a, int64_t b, int64_t *out) {
@@ -82,8 +81,7 @@ static bool are_integers(const te_operand *args) {
   return args[0].value.kind == TN_ARG_INT && args[1].value.kind == TN_ARG_INT;
 }
 
-/* ---- operators ----------------------------------------------------------------------------------------------------
- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 /* Applies an operator that stands AT. */
 static te_operand apply(te_parser *p, const char *text, const char *at, int n, const te_operand *args) {
@@ -161,8 +159,7 @@ bool te_parse_integer(te_parser *p, const char *what, int64_t *value) {
   return true;
 }
 
-/* ---- calls ---------------------------------------------------------------------------------------------------------
- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 /* Comma-separated expressions up to CLOSE, which is taken. Returns how many; -1: failed. */
 static int parse_list(te_parser *p, const char *close, const char *expected, int limit, te_operand *list) {
@@ -224,8 +221,7 @@ static te_operand parse_reduction(te_parser *p, const char *at, tir_combiner com
   return made(at, te_reduction(te_parse_site(p, at), combiner, source.value, n, p->axes + outer));
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------------
- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static tn_axis *find_axis(const te_parser *p, const char *name) {
   for (int i = p->n_axes; i-- > 0;)
@@ -309,8 +305,7 @@ static te_operand parse_name(te_parser *p) {
   return is_indexed ? parse_read(p, at, name) : parse_plain_name(p, at, name);
 }
 
-/* ---- primaries -----------------------------------------------------------------------------------------------------
- */
+/* ---- primaries --------------------------------------------------------------------------------------------------- */
 
 static te_operand parse_literal(te_parser *p) {
   te_token t = p->token;

@@ -37,8 +37,7 @@ typedef struct te_operand {
   const char *at;
 } te_operand;
 
-/* ---- parse.c ------------------------------------------------------------------------------------------------------
- */
+/* ---- parse.c ----------------------------------------------------------------------------------------------------- */
 
 /* Reports a failure at a place of the text; returns false. */
 bool te_parse_fail(te_parser *p, const char *at, const char *fmt, ...) TN_PRINTF(3, 4);
@@ -58,8 +57,7 @@ const tn_param *te_find_param(te_parser *p, const char *name);
 /* Parses `[i<4, k<N]`, the bracket not yet taken, adding axes to the scope. Returns how many; -1: failed. */
 int te_parse_axes(te_parser *p, bool is_reduce, int limit);
 
-/* ---- parse_expr.c -------------------------------------------------------------------------------------------------
- */
+/* ---- parse_expr.c ------------------------------------------------------------------------------------------------ */
 
 /* An expression of operators that bind at least as tightly as PRECEDENCE. */
 te_operand te_parse_expr(te_parser *p, int precedence);

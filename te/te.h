@@ -42,11 +42,13 @@ static inline tn_arg tn_arg_tensor(tn_tensor *t) { return (tn_arg){TN_ARG_TENSOR
 static inline tn_arg tn_arg_int(int64_t i) { return (tn_arg){TN_ARG_INT, {.i = i}}; }
 static inline tn_arg tn_arg_float(double f) { return (tn_arg){TN_ARG_FLOAT, {.f = f}}; }
 
+/* clang-format off */
 #define TN_ARG(x)                                                                                                  \
-  _Generic((x), tn_expr *: tn_arg_expr, tn_axis *: tn_arg_axis, tn_tensor *: tn_arg_tensor, int: tn_arg_int,       \
-           long: tn_arg_int, long long: tn_arg_int, short: tn_arg_int, unsigned: tn_arg_int,                       \
-           unsigned long: tn_arg_int, unsigned short: tn_arg_int, signed char: tn_arg_int,                         \
-           unsigned char: tn_arg_int, bool: tn_arg_int, float: tn_arg_float, double: tn_arg_float)(x)
+  _Generic((x), tn_expr *: tn_arg_expr, tn_axis *: tn_arg_axis, tn_tensor *: tn_arg_tensor,                        \
+           float: tn_arg_float, double: tn_arg_float, bool: tn_arg_int, int: tn_arg_int, long: tn_arg_int,         \
+           long long: tn_arg_int, short: tn_arg_int, signed char: tn_arg_int, unsigned: tn_arg_int,                \
+           unsigned long: tn_arg_int, unsigned short: tn_arg_int, unsigned char: tn_arg_int)(x)
+/* clang-format on */
 
 #define TN_COUNT(...) TN_COUNT_(__VA_ARGS__, 20, 19, 18, 17, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1)
 #define TN_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, count, ...) count
@@ -73,20 +75,22 @@ static inline tn_arg tn_arg_float(double f) { return (tn_arg){TN_ARG_FLOAT, {.f 
 #define TN_ARGS_18(a, ...) TN_ARG(a), TN_ARGS_17(__VA_ARGS__)
 #define TN_ARGS_19(a, ...) TN_ARG(a), TN_ARGS_18(__VA_ARGS__)
 #define TN_ARGS_20(a, ...) TN_ARG(a), TN_ARGS_19(__VA_ARGS__)
-#define TN_LIST(...) TN_COUNT(__VA_ARGS__), (const tn_arg[]){TN_ARGS(__VA_ARGS__)}
+#define TN_LIST(...) \
+  TN_COUNT(__VA_ARGS__), (const tn_arg[]) { TN_ARGS(__VA_ARGS__) }
 
 /* ---- axes, placeholders, computes -------------------------------------------------------------------------------- */
 
-/* A data axis over [0, extent), 1 <= extent < 2^31; TVM's IterVar of kind DataPar. As a value it is i32. An axis belongs to
- * the first compute that uses it; a later tn_compute takes a fresh copy (same name, same extent) in its place, so i and j
- * can be shared between computes as in TVM's lambdas. tn_reduce_axis likewise. */
+/* A data axis over [0, extent), 1 <= extent < 2^31; TVM's IterVar of kind DataPar. As a value it is i32. An axis
+ * belongs to the first compute that uses it; a later tn_compute takes a fresh copy (same name, same extent) in its
+ * place, so i and j can be shared between computes as in TVM's lambdas. tn_reduce_axis likewise. */
 TN_API tn_axis *tn_axis_new(tn_context *ctx, const char *name, int64_t extent);
 /* A reduction axis over [0, extent); TVM's te.reduce_axis. */
 TN_API tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent);
 
 /* An input: tn_placeholder(ctx, "A", TN_F32, 64, 128); no extents: rank 0. Names are [A-Za-z_][A-Za-z0-9_]*. */
-#define tn_placeholder(ctx, name, ...) \
-  tn_placeholder_array((ctx), (name), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__})
+#define tn_placeholder(ctx, name, ...)                                                           \
+  tn_placeholder_array((ctx), (name), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
+                       (const int64_t[]){__VA_ARGS__})
 /* N numbers: the dtype, then N-1 extents. */
 TN_API tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const int64_t *dtype_and_shape);
 
@@ -95,8 +99,9 @@ TN_API tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n,
 #define tn_compute(ctx, name, ...) tn_compute_array((ctx), (name), TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *expr_and_axes);
 
-/* Reads an element: tn_at(A, i, k). One index a dimension, integers. A compute whose read can leave the tensor is refused,
- * unless a select's condition, && or || guards the read or the index depends on data (docs/language.md, Meaning). */
+/* Reads an element: tn_at(A, i, k). One index a dimension, integers. A compute whose read can leave the tensor is
+ * refused, unless a select's condition, && or || guards the read or the index depends on data (docs/language.md,
+ * Meaning). */
 #define tn_at(...) tn_at_array(TN_LIST(__VA_ARGS__))
 TN_API tn_expr *tn_at_array(int n, const tn_arg *tensor_and_indices);
 
@@ -109,13 +114,13 @@ TN_API tn_expr *tn_at_array(int n, const tn_arg *tensor_and_indices);
 #define tn_all(...) tn_reduction("all", TN_LIST(__VA_ARGS__))
 TN_API tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *expr_and_axes);
 
-/* ---- operators ----------------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* The conversions, in short (docs/language.md has them all). Operand types are unified as in TVM: float with float: the wider; int with float: the float; same signedness: the wider;
- * mixed signedness: the wider, at equal width the unsigned; bool with another type: the other; a C number takes the other
- * operand's dtype if it fits (a float number beside integers makes f32). At least one operand is no C number. Arithmetic
- * on booleans, functions such as exp of integers and numbers as conditions are refused: write the cast or x != 0.
- * OP is the operator or function of the text form ("+", "min", "exp", ...). */
+/* Operand types are unified as in TVM: float with float: the wider; int with float: the float; same signedness: the
+ * wider; mixed signedness: the wider, at equal width the unsigned; bool with another type: the other; a C number takes
+ * the other operand's dtype if it fits (a float number beside integers makes f32). At least one operand is no C number.
+ * Arithmetic on booleans, functions such as exp of integers and numbers as conditions are refused: write the cast or x
+ * != 0. OP is the operator or function of the text form ("+", "min", "exp", ...). */
 TN_API tn_expr *tn_operator(const char *op, int n, const tn_arg *operands);
 #define tn_add(a, b) tn_operator("+", TN_LIST(a, b))
 #define tn_sub(a, b) tn_operator("-", TN_LIST(a, b))
@@ -156,11 +161,11 @@ TN_API tn_expr *tn_cast_arg(tn_dtype dtype, tn_arg a);
 /* A constant of a given dtype. */
 TN_API tn_expr *tn_const(tn_context *ctx, tn_dtype dtype, double value);
 
-/* ---- programs ------------------------------------------------------------------------------------------------------ */
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-/* The graph that computes some tensors: tn_program_new(ctx, A, B, C): inputs (placeholders) first, then outputs; this is
- * the kernel's argument order. Refused: an input that no output needs, a needed placeholder that is missing, an output before an
- * input, two tensors or two axes of one stage with the same name. */
+/* The graph that computes some tensors: tn_program_new(ctx, A, B, C): inputs (placeholders) first, then outputs; this
+ * is the kernel's argument order. Refused: an input that no output needs, a needed placeholder that is missing, an
+ * output before an input, two tensors or two axes of one stage with the same name. */
 #define tn_program_new(ctx, ...) tn_program_array((ctx), TN_LIST(__VA_ARGS__))
 TN_API tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors);
 
@@ -169,8 +174,9 @@ typedef struct tn_param {
   int64_t value;
 } tn_param;
 
-/* Parses the text form (docs/language.md): statements `param`, `input`, `output` and definitions. PARAMS override `param` statements by name; an unknown one is refused. A parse
- * error's message shows the line, a caret and what was expected. */
+/* Parses the text form (docs/language.md): statements `param`, `input`, `output` and definitions. PARAMS override
+ * `param` statements by name; an unknown one is refused. A parse error's message shows the line, a caret and what was
+ * expected. */
 TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);
 
 /* The canonical text form: parsing it gives the same program, printing that the same text. Owned by the context. */

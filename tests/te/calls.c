@@ -1,8 +1,7 @@
 /* The C calls: that they make the programs the text form makes, and what they refuse. */
 #include "tests/te/tests.h"
 
-/* ---- equivalence with the text form --------------------------------------------------------------------------------
- */
+/* ---- equivalence with the text form ------------------------------------------------------------------------------ */
 
 static tn_program *matmul(tn_context *ctx) {
   tn_axis *i = tn_axis_new(ctx, "i", 16), *j = tn_axis_new(ctx, "j", 24), *k = tn_reduce_axis(ctx, "k", 8);
@@ -98,8 +97,7 @@ static void same_as_text(void **state) {
   check_context_free(ctx);
 }
 
-/* ---- asking --------------------------------------------------------------------------------------------------------
- */
+/* ---- asking ------------------------------------------------------------------------------------------------------ */
 
 static void arguments(void **state) {
   (void)state;
@@ -143,8 +141,7 @@ static void numbers_alone(void **state) {
   assert_null(tn_exp(1.0));
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------
- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 typedef struct parts {
   tn_context *ctx;

@@ -145,8 +145,7 @@ static void value(void **state) {
   check_context_free(ctx);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------------------------------
- */
+/* ---- what is refused --------------------------------------------------------------------------------------------- */
 
 static void out_of_bounds(void **state) {
   (void)state;
@@ -218,8 +217,7 @@ static void wrong_calls(void **state) {
   check_context_free(ctx);
 }
 
-/* ---- elements on demand ---------------------------------------------------------------------------------------------
- */
+/* ---- elements on demand ------------------------------------------------------------------------------------------ */
 
 /* One element of a product of three 512 x 512 matrices touches 512 elements of the first product. */
 static void on_demand_is_cheap(void **state) {
