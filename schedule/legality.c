@@ -9,7 +9,7 @@ const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_
   buffer[0] = '\0';
   for (int i = 0; i < stage->n_leaves && used + 1 < n; i++)
     used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", schedule_leaf(stage, i)->name);
-  return stage->n_leaves ? buffer : "none";
+  return stage->n_leaves ? buffer : "none (it has rank 0)";
 }
 
 tn_status schedule_check_stage(tn_schedule *s, const char *call, int stage) {
@@ -33,8 +33,8 @@ tn_status schedule_check_iter(tn_schedule *s, const char *call, int stage, int i
   const schedule_stage *st = &s->stages[stage];
   if (iter >= 0 && iter < st->n_leaves) return TN_OK;
   char names[512];
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop number %d of stage %s: its loops are %s (0 to %d)", call, iter,
-                      schedule_stage_name(st), schedule_loop_names(st, names, sizeof names), st->n_leaves - 1);
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %s has no loop number %d: counted from 0, its %d loops are %s", call,
+                      schedule_stage_name(st), iter, st->n_leaves, schedule_loop_names(st, names, sizeof names));
 }
 
 int schedule_inside(const tn_schedule *s, int stage, int target) {
@@ -96,6 +96,10 @@ typedef struct path_state {
 static tn_status step_into(tn_schedule *s, const char *call, const schedule_stage *st, int iter, path_state *path) {
   const schedule_axis *axis = schedule_leaf(st, iter);
   const char *name = schedule_stage_name(st);
+  if (axis->annotation == SCHEDULE_PARALLEL && path->parallel_axis && path->parallel_stage != name)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: loop %s of %s would be a parallel loop inside the parallel loop %s of %s: make one of the two "
+                        "parallel", call, axis->name, name, path->parallel_axis, path->parallel_stage);
   if (axis->annotation == SCHEDULE_PARALLEL && path->parallel_axis)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: loop %s of %s would be a parallel loop inside the parallel loop %s of %s: fuse the two and "

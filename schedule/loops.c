@@ -45,8 +45,8 @@ static tn_status check_lengths(tn_schedule *s, const char *call, int stage, int 
                           schedule_stage_name(st), axis->name, (long long)RUNTIME_MIN(axis->extent, 8));
     if (__builtin_mul_overflow(product, lengths[i], &product) || product > INT32_MAX)
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                          "%s: the lengths' product is over %d, loop %s has extent %lld: take smaller lengths", call,
-                          INT32_MAX, axis->name, (long long)axis->extent);
+                          "%s: length %lld: the product of the lengths is over %d, and loop %s has extent %lld: take smaller "
+                          "lengths", call, (long long)lengths[i], INT32_MAX, axis->name, (long long)axis->extent);
   }
   return TN_OK;
 }
@@ -56,7 +56,8 @@ static tn_status check_split(tn_schedule *s, const char *call, int stage, int it
   const schedule_stage *st = &s->stages[stage];
   SCHEDULE_TRY(check_plain(s, call, st, iter));
   if (n < 1 || n > 15)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d lengths: a split takes 1 to 15", call, n);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d lengths: a split takes 1 to 15; split one of the new loops again",
+                        call, n);
   if (n > 1 && !inner_to_outer)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d lengths from the outside: nparts is one length; give the inner lengths", call, n);
   if ((unsigned)tail >= TN_TAIL_COUNT)
@@ -262,10 +263,24 @@ tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order) {
 /* Invariant: the loop's iterations may run in lockstep or at the same time only when none reads what another writes: data
  * axes. A reduction axis carries the accumulator from one iteration to the next. */
 
+/* What to do instead: "vectorize a data axis (i, j)"; a full reduction has none. */
+static const char *instead_of_reduction(const schedule_stage *st, schedule_annotation annotation, char *buffer, size_t n) {
+  const char *verb = annotation == SCHEDULE_PARALLEL ? "make parallel" : "vectorize";
+  size_t used = (size_t)snprintf(buffer, n, "%s a data axis (", verb), begin = used;
+  for (int i = 0; i < st->n_leaves && used + 2 < n; i++) {
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) continue;
+    used += (size_t)snprintf(buffer + used, n - used, "%s%s", used > begin ? ", " : "", schedule_leaf(st, i)->name);
+  }
+  if (used == begin) return "write it as two stages, one for the partial results and one that combines them";
+  if (used + 1 < n) snprintf(buffer + used, n - used, ")");
+  return buffer;
+}
+
 static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int iter, schedule_annotation annotation) {
   SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
   const schedule_stage *st = &s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
+  char instead[256];
   if (annotation < SCHEDULE_UNROLL || annotation > SCHEDULE_PARALLEL)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: annotation %d is unknown: 1 unroll, 2 vectorize, 3 parallel", call,
                         (int)annotation);
@@ -275,9 +290,9 @@ static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int
   if (annotation != SCHEDULE_UNROLL && axis->kind != SCHEDULE_SPATIAL)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: loop %s of %s runs over a reduction axis (extent %lld): its iterations update the same element, so "
-                        "they cannot run %s; %s a data axis instead, or split the reduction with rfactor", call,
-                        axis->name, schedule_stage_name(st), (long long)axis->extent,
-                        annotation == SCHEDULE_PARALLEL ? "in parallel" : "in lockstep", annotation_words[annotation]);
+                        "they cannot run %s; %s", call, axis->name, schedule_stage_name(st), (long long)axis->extent,
+                        annotation == SCHEDULE_PARALLEL ? "in parallel" : "in lockstep",
+                        instead_of_reduction(st, annotation, instead, sizeof instead));
   return TN_OK;
 }
 
@@ -300,18 +315,19 @@ tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annota
 /* ---- pragma ---------------------------------------------------------------------------------------------------------- */
 
 /* Invariant: unrolling changes no order. The pragma holds for the loops inside ITER. */
-tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int max_step) {
+tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step) {
   char call[256], text[64];
   call_text(call, sizeof call, "pragma", s, stage, iter);
   SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
   schedule_axis *axis = &s->stages[stage].axes[s->stages[stage].leaves[iter]];
   if (max_step < 0 || max_step > 65535)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: auto_unroll_max_step %d: 0 to 65535 statements, for example 64", call, max_step);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: auto_unroll_max_step %lld: 0 to 65535 statements, for example 64", call,
+                        (long long)max_step);
   if (axis->unroll_step >= 0)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s already has auto_unroll_max_step %d: one pragma a loop", call,
                         axis->name, axis->unroll_step);
-  axis->unroll_step = max_step;
-  snprintf(text, sizeof text, "auto_unroll_max_step$%d", max_step);
+  axis->unroll_step = (int32_t)max_step;
+  snprintf(text, sizeof text, "auto_unroll_max_step$%d", axis->unroll_step);
   schedule_step step = {.kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = max_step, .text = text};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }

@@ -19,29 +19,31 @@ static tn_status find_stage(tn_schedule *s, const char *primitive, const char *n
                       stage_names(s, names, sizeof names));
 }
 
-/* What became of an axis that is no loop any more: "split into i.outer, i.inner" or "fused into i.j.fused". */
+/* What became of an axis that is no loop any more: "split into i.outer, i.inner: name one of these". */
 static void describe_use(const schedule_stage *st, int axis, char *buffer, size_t n) {
   const schedule_relation *r = &st->relations[st->axes[axis].used_by];
   if (r->is_fuse) {
-    snprintf(buffer, n, "fused into %s", st->axes[r->one].name);
+    snprintf(buffer, n, "fused into %s: name that", st->axes[r->one].name);
     return;
   }
   size_t used = (size_t)snprintf(buffer, n, "split into ");
   for (int i = 0; i < r->n && used + 1 < n; i++)
     used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", st->axes[r->many[i]].name);
+  if (used < n) snprintf(buffer + used, n - used, ": name one of these");
 }
 
-static tn_status find_axis(tn_schedule *s, const char *primitive, int stage, const char *name, int *out) {
+/* ARGUMENTS: what the call names before the axis. */
+static tn_status find_axis(tn_schedule *s, const char *primitive, const char *arguments, int stage, const char *name, int *out) {
   const schedule_stage *st = &s->stages[stage];
   char call[256], text[512];
-  snprintf(call, sizeof call, "%s(%s, %s)", primitive, schedule_stage_name(st), name ? name : "");
+  snprintf(call, sizeof call, "%s(%s, %s)", primitive, arguments, name ? name : "");
   SCHEDULE_TRY(schedule_check_stage(s, call, stage));
   *out = name ? schedule_find_leaf(st, name) : -1;
   if (*out >= 0) return TN_OK;
   for (int i = 0; name && i < st->n_axes; i++) {
     if (strcmp(st->axes[i].name, name) != 0) continue;
     describe_use(st, i, text, sizeof text);
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: axis %s of %s has already been %s: name one of these", call, name,
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: axis %s of %s has already been %s", call, name,
                         schedule_stage_name(st), text);
   }
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: axis \"%s\" is not part of stage %s: its loops are %s", call, name ? name : "",
@@ -50,7 +52,7 @@ static tn_status find_axis(tn_schedule *s, const char *primitive, int stage, con
 
 static tn_status find(tn_schedule *s, const char *primitive, const char *stage, const char *axis, int *stage_at, int *axis_at) {
   SCHEDULE_TRY(find_stage(s, primitive, stage, stage_at));
-  return find_axis(s, primitive, *stage_at, axis, axis_at);
+  return find_axis(s, primitive, stage, *stage_at, axis, axis_at);
 }
 
 /* ---- loops ----------------------------------------------------------------------------------------------------------- */
@@ -78,7 +80,7 @@ static tn_status find_axes(tn_schedule *s, const char *primitive, const char *st
   if (n < 1 || n > SCHEDULE_MAX_AXES)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s(%s): %d axes: name 1 to %d", primitive, stage, n, SCHEDULE_MAX_AXES);
   for (int i = 0; i < n; i++) {
-    SCHEDULE_TRY(find_axis(s, primitive, *st, axes[i], &out[i]));
+    SCHEDULE_TRY(find_axis(s, primitive, stage, *st, axes[i], &out[i]));
     for (int k = 0; k < i; k++)
       if (out[k] == out[i])
         return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s(%s): axis %s stands twice: name each axis once", primitive, stage, axes[i]);
@@ -122,6 +124,9 @@ tn_status tn_tile(tn_schedule *s, const char *stage, const char *a, const char *
   int st, iters[2];
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find_axes(s, "tile", stage, 2, (const char *const[]){a, b}, &st, iters));
+  if (factor_a < 1 || factor_b < 1)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "tile(%s, %s, %s): factors %lld and %lld: both must be at least 1, for example tile(%s, %s, %s, 8, 8)",
+                        stage, a, b, (long long)factor_a, (long long)factor_b, stage, a, b);
   tn_schedule *copy = tn_schedule_copy(s);
   if (!copy) return TN_ERROR_MEMORY;
   tn_status status = tile(copy, stage, a, b, factor_a, factor_b, tail);
@@ -154,17 +159,19 @@ tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const c
   if (!key || strcmp(key, "auto_unroll_max_step") != 0)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma(%s, %s): key \"%s\" is unknown: auto_unroll_max_step is the one there is",
                         stage, axis, key ? key : "");
-  if (value < INT32_MIN || value > INT32_MAX) value = -1;
-  return schedule_pragma_unroll(s, st, it, (int)value);
+  return schedule_pragma_unroll(s, st, it, value);
 }
 
 /* ---- stages ---------------------------------------------------------------------------------------------------------- */
 
 tn_status tn_compute_at(tn_schedule *s, const char *stage, const char *target, const char *axis) {
   int st, at, it;
+  char arguments[256];
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find_stage(s, "compute_at", stage, &st));
-  SCHEDULE_TRY(find(s, "compute_at", target, axis, &at, &it));
+  SCHEDULE_TRY(find_stage(s, "compute_at", target, &at));
+  snprintf(arguments, sizeof arguments, "%s, %s", stage, target);
+  SCHEDULE_TRY(find_axis(s, "compute_at", arguments, at, axis, &it));
   return schedule_compute_at(s, st, at, it);
 }
 

@@ -50,6 +50,9 @@ static tn_status check_compute_at(tn_schedule *s, const char *call, int stage, i
   SCHEDULE_TRY(check_computed(s, call, stage));
   SCHEDULE_TRY(schedule_check_iter(s, call, target, iter));
   const char *name = schedule_stage_name(&s->stages[stage]), *at = schedule_stage_name(&s->stages[target]);
+  if (schedule_is_output(s, stage))
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is an output: outputs are computed at root; compute its producers at %s instead",
+                        call, name, name);
   if (stage == target)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: a stage cannot be computed inside its own loops: name a reader of %s", call, name);
   if (schedule_inside(s, target, stage) >= 0)
@@ -58,12 +61,15 @@ static tn_status check_compute_at(tn_schedule *s, const char *call, int stage, i
   for (int i = 0; i < n; i++)
     if (schedule_inside(s, readers[i], target) >= 0) return TN_OK;
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: nothing inside %s reads %s: compute a stage at one of its readers, for example %s",
-                      call, at, name, n ? schedule_stage_name(&s->stages[readers[0]]) : "none");
+                      call, at, name, n ? schedule_stage_name(&s->stages[readers[0]]) : "none: it has no reader");
 }
 
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target, int iter) {
   char call[256];
   call_text(call, sizeof call, "compute_at", s, stage);
+  if (target >= 0 && target < s->n_stages && iter >= 0 && iter < s->stages[target].n_leaves && stage >= 0 && stage < s->n_stages)
+    snprintf(call, sizeof call, "compute_at(%s, %s, %s)", schedule_stage_name(&s->stages[stage]),
+             schedule_stage_name(&s->stages[target]), schedule_leaf(&s->stages[target], iter)->name);
   SCHEDULE_TRY(check_compute_at(s, call, stage, target, iter));
   SCHEDULE_TRY(place(s, call, stage, SCHEDULE_AT, target, s->stages[target].leaves[iter]));
   return record(s, SCHEDULE_STEP_CA, stage, target, iter);
@@ -80,7 +86,7 @@ tn_status schedule_compute_inline(tn_schedule *s, int stage) {
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is a reduction (over %s): it has no value before its loop ends; use "
                         "compute_at(%s, reader, axis)", call, name, st->op->reduce_axes[0]->var.name, name);
   if (st->attach == SCHEDULE_INLINED)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined already", call, name);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined already; compute_root(%s) takes that back", call, name, name);
   SCHEDULE_TRY(place(s, call, stage, SCHEDULE_INLINED, -1, -1));
   return record(s, SCHEDULE_STEP_CI, stage, -1, -1);
 }
@@ -124,14 +130,25 @@ static const char *cache_name(tn_schedule *s, const tn_tensor *tensor, const cha
   return name;
 }
 
+/* "B, C": the stages that read a stage. */
+static const char *reader_names(const tn_schedule *s, int stage, char *buffer, size_t n) {
+  int readers[SCHEDULE_MAX_STAGES], count = schedule_consumers(s, stage, false, RUNTIME_COUNT(readers), readers);
+  size_t used = 0;
+  for (int i = 0; i < count && used + 1 < n; i++)
+    used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", schedule_stage_name(&s->stages[readers[i]]));
+  return count ? buffer : "none";
+}
+
 static tn_status check_readers(tn_schedule *s, const char *call, int stage, int n, const int *readers) {
+  char names[512];
   const tn_tensor *tensor = s->stages[stage].tensor;
   if (n < 1) return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: nothing reads %s: there is no use for a cache", call, tensor->name);
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(check_computed(s, call, readers[i]));
     const char *reader = schedule_stage_name(&s->stages[readers[i]]);
     if (!schedule_reads(&s->stages[readers[i]], tensor))
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s does not read %s: name stages that do", call, reader, tensor->name);
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s does not read %s: its readers are %s", call, reader, tensor->name,
+                          reader_names(s, stage, names, sizeof names));
     for (int k = 0; k < i; k++)
       if (readers[k] == readers[i])
         return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: reader %s is named twice: name each once", call, reader);
@@ -181,6 +198,25 @@ static bool has_own_loops(const schedule_stage *st) {
   return changed;
 }
 
+/* The new stage stands at root; what it reads must not be computed inside another stage's loop. */
+static tn_status check_inputs_at_root(tn_schedule *s, const char *call, int stage, const char *scope) {
+  const char *name = schedule_stage_name(&s->stages[stage]);
+  for (int i = 0; i < stage; i++) {
+    const schedule_stage *st = &s->stages[i];
+    int readers[SCHEDULE_MAX_STAGES];
+    int n = st->attach == SCHEDULE_AT ? schedule_consumers(s, i, true, RUNTIME_COUNT(readers), readers) : 0;
+    for (int k = 0; k < n; k++) {
+      if (readers[k] != stage) continue;
+      const char *input = schedule_stage_name(st), *at = schedule_stage_name(&s->stages[st->at_stage]);
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                          "%s: %s reads %s, which is computed inside loop %s of %s, and %s.%s would read it from root: call "
+                          "cache_write(%s, %s) before compute_at(%s, ...)", call, name, input,
+                          s->stages[st->at_stage].axes[st->at_axis].name, at, name, scope, name, scope, input);
+    }
+  }
+  return TN_OK;
+}
+
 static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, const char *scope) {
   SCHEDULE_TRY(check_computed(s, call, stage));
   SCHEDULE_TRY(check_scope(s, call, scope));
@@ -196,7 +232,7 @@ static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, 
     if (s->stages[i].attach == SCHEDULE_AT && s->stages[i].at_stage == stage)
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is computed at a loop of %s, which would be lost: call cache_write(%s, %s) before it",
                           call, schedule_stage_name(&s->stages[i]), name, name, scope);
-  return TN_OK;
+  return check_inputs_at_root(s, call, stage, scope);
 }
 
 /* Invariant: a new stage computes what the stage computed; the stage copies it and keeps its tensor and its place. */

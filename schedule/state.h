@@ -104,7 +104,7 @@ tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64
 tn_status schedule_fuse(tn_schedule *s, int stage, int n, const int *iters);
 tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order); /* complete: order[new] = old position */
 tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation);
-tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int max_step);
+tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step);
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target_stage, int target_iter);
 tn_status schedule_compute_inline(tn_schedule *s, int stage);
 tn_status schedule_compute_root(tn_schedule *s, int stage);

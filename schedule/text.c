@@ -1,6 +1,7 @@
 /* text.c: schedule text: `primitive(arguments); ...`, the words of the C API. One table row a primitive; arguments are
  * names, numbers and key=value. A mistake in form is a parse error with a caret; a mistake in meaning is the primitive's. */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 
 #include "schedule/edit.h"
@@ -71,9 +72,11 @@ static bool read_number(reader *r, int64_t *out) {
   const char *digits = r->at + (*r->at == '-');
   if (!isdigit((unsigned char)*digits)) return false;
   char *end;
+  errno = 0;
   *out = strtoll(r->at, &end, 10);
+  if (errno == ERANGE || is_word(*end)) return false;
   r->at = end;
-  return !is_word(*end);
+  return true;
 }
 
 static tn_status read_argument(reader *r) {
@@ -105,9 +108,9 @@ static tn_status read_call(reader *r) {
 
 /* ---- primitives -------------------------------------------------------------------------------------------------------- */
 
-/* A row: the arguments by position (n name, # number, * more names, + numbers), and what to call. */
+/* A row: the arguments by position (n name, # number, * more names, + numbers), how to write it, the keys, what to call. */
 typedef struct primitive {
-  const char *name, *form, *usage;
+  const char *name, *form, *usage, *keys;
   tn_status (*apply)(reader *r, tn_tail tail);
 } primitive;
 
@@ -176,20 +179,20 @@ APPLY(set_scope, tn_set_scope(r->s, name_at(r, 0), name_at(r, 1)))
 #undef APPLY
 
 static const primitive primitives[] = {
-    {"split", "nn+", "split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)", apply_split},
-    {"tile", "nnn##", "tile(stage, a, b, factor_a, factor_b [, tail=peel])", apply_tile},
-    {"fuse", "nn*", "fuse(stage, axis, axis, ...)", apply_fuse},
-    {"reorder", "nn*", "reorder(stage, axis, axis, ...)", apply_reorder},
-    {"vectorize", "nn", "vectorize(stage, axis)", apply_vectorize},
-    {"unroll", "nn", "unroll(stage, axis)", apply_unroll},
-    {"parallel", "nn", "parallel(stage, axis)", apply_parallel},
-    {"pragma", "nnn#", "pragma(stage, axis, auto_unroll_max_step, n)", apply_pragma},
-    {"compute_at", "nnn", "compute_at(stage, reader, axis)", apply_compute_at},
-    {"compute_inline", "n", "compute_inline(stage)", apply_compute_inline},
-    {"compute_root", "n", "compute_root(stage)", apply_compute_root},
-    {"cache_read", "nn*", "cache_read(tensor, scope, reader, ...)", apply_cache_read},
-    {"cache_write", "nn", "cache_write(tensor, scope)", apply_cache_write},
-    {"set_scope", "nn", "set_scope(stage, scope)", apply_set_scope},
+    {"split", "nn+", "split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)", " factor= nparts= tail=", apply_split},
+    {"tile", "nnn##", "tile(stage, a, b, factor_a, factor_b [, tail=peel])", " tail=", apply_tile},
+    {"fuse", "nn*", "fuse(stage, axis, axis, ...)", "", apply_fuse},
+    {"reorder", "nn*", "reorder(stage, axis, axis, ...)", "", apply_reorder},
+    {"vectorize", "nn", "vectorize(stage, axis)", "", apply_vectorize},
+    {"unroll", "nn", "unroll(stage, axis)", "", apply_unroll},
+    {"parallel", "nn", "parallel(stage, axis)", "", apply_parallel},
+    {"pragma", "nnn#", "pragma(stage, axis, auto_unroll_max_step, n)", "", apply_pragma},
+    {"compute_at", "nnn", "compute_at(stage, reader, axis)", "", apply_compute_at},
+    {"compute_inline", "n", "compute_inline(stage)", "", apply_compute_inline},
+    {"compute_root", "n", "compute_root(stage)", "", apply_compute_root},
+    {"cache_read", "nn*", "cache_read(tensor, scope, reader, ...)", "", apply_cache_read},
+    {"cache_write", "nn", "cache_write(tensor, scope)", "", apply_cache_write},
+    {"set_scope", "nn", "set_scope(stage, scope)", "", apply_set_scope},
 };
 
 static const primitive *find_primitive(const char *name) {
@@ -230,17 +233,23 @@ static tn_status read_tail(reader *r, tn_tail *out) {
     return TN_OK;
   }
   if (!a) return TN_OK;
-  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: tail \"%s\" is unknown: guard or peel", r->primitive, a->name ? a->name : "number");
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s(%s, %s): tail \"%s\" is unknown: guard or peel", r->primitive, name_at(r, 0),
+                      name_at(r, 1), a->name ? a->name : "number");
 }
 
+/* Keys that are known, once each, with a number where one is needed. */
 static tn_status check_keys(reader *r, const primitive *p) {
   for (int i = 0; i < r->n; i++) {
-    const char *key = r->args[i].key;
-    char wanted[MAX_NAME + 2];
-    snprintf(wanted, sizeof wanted, "%s=", key ? key : "");
-    bool is_factor = key && strcmp(key, "factor") == 0 && p->apply == apply_split;
-    if (!key || is_factor || strstr(p->usage, wanted)) continue;
-    return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s takes no %s=: %s", p->name, key, p->usage);
+    const argument *a = &r->args[i];
+    char wanted[MAX_NAME + 3];
+    if (!a->key) continue;
+    snprintf(wanted, sizeof wanted, " %s=", a->key);
+    if (!strstr(p->keys, wanted))
+      return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s takes no %s=: %s", p->name, a->key, p->usage);
+    if (find_key(r, a->key) != a)
+      return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s= stands twice: give it once", p->name, a->key);
+    if (a->name && strcmp(a->key, "tail") != 0)
+      return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s=%s is no number: %s", p->name, a->key, a->name, p->usage);
   }
   return TN_OK;
 }
