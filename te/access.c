@@ -7,6 +7,7 @@
 
 static const te_interval everything = {INT64_MIN, INT64_MAX};
 
+/* Whether every value of A is one of B. */
 static bool is_inside(te_interval a, te_interval b) { return a.lo >= b.lo && a.hi <= b.hi; }
 
 static te_interval intersect(te_interval a, te_interval b) {
@@ -17,6 +18,7 @@ static te_interval hull(te_interval a, te_interval b) {
   return (te_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
 }
 
+/* What an integer dtype can hold. */
 static te_interval dtype_range(tn_dtype dtype) {
   int bits = 8 * (int)tn_dtype_bytes(dtype);
   if (dtype == TN_BOOL) return (te_interval){0, 1};
@@ -92,6 +94,7 @@ static bool add_form(form *f, const form *g, int64_t scale) {
   return true;
 }
 
+/* Whether a's terms are SIGN times b's, in any order. */
 static bool same_terms(const form *a, const form *b, int64_t sign) {
   if (a->n != b->n) return false;
   for (int i = 0; i < a->n; i++) {
@@ -121,6 +124,7 @@ static int64_t normalize(form *f) {
 
 /* ---- bounds ------------------------------------------------------------------------------------------------------ */
 
+/* An interval times a factor; what overflows 64 bits is unbounded. */
 static te_interval scale(te_interval a, int64_t factor) {
   int64_t lo, hi;
   if (factor < 0) a = (te_interval){a.hi, a.lo};
@@ -143,11 +147,13 @@ static te_interval narrowed(const fact *facts, const form *f, te_interval range)
   return range;
 }
 
+/* Only a constant positive divisor keeps the order of values. */
 static te_interval floor_div_bound(te_interval a, te_interval b) {
   if (b.lo != b.hi || b.lo <= 0) return everything;
   return (te_interval){runtime_floordiv(a.lo, b.lo), runtime_floordiv(a.hi, b.lo)};
 }
 
+/* Exact while the dividend stays within one period, else the whole period. */
 static te_interval floor_mod_bound(te_interval a, te_interval b) {
   if (b.lo <= 0) return everything;
   if (b.lo == b.hi && runtime_floordiv(a.lo, b.lo) == runtime_floordiv(a.hi, b.lo))
@@ -167,6 +173,7 @@ static te_interval product_bound(te_interval a, te_interval b) {
 
 static place assume(place at, fact storage[], int *n, const tir_expr *cond, bool holds);
 
+/* Each branch is bounded under its own side of the condition. */
 static te_interval select_bound(place at, const tir_expr *e) {
   fact yes[MAX_FACTS], no[MAX_FACTS];
   int n_yes = 0, n_no = 0;
@@ -214,6 +221,7 @@ static te_interval atom_bound(place at, const tir_expr *e) {
   return narrowed(at.facts, &f, range);
 }
 
+/* The sum of the terms' bounds, narrowed by a fact about the same combination of terms. */
 static te_interval form_bound(place at, const form *f) {
   te_interval sum = {0, 0};
   form rest = *f;
@@ -256,6 +264,7 @@ static form linear(place at, const tir_expr *e) {
   return is_exact ? f : atom_form(at, e);
 }
 
+/* Bounds of an integer expression at a place. */
 static te_interval bound(place at, const tir_expr *e) {
   if (tn_dtype_is_float((tn_dtype)e->dtype)) return everything;
   form f = linear(at, e);
@@ -294,6 +303,7 @@ static fact make_fact(const fact *outer, form f, te_interval range) {
   return (fact){outer, f, {low, floor_bound(range.hi, constant, common)}};
 }
 
+/* a op b of integers is a fact about the linear form a - b. */
 static place assume_comparison(place at, fact storage[], int *n, const tir_expr *cond, bool holds) {
   te_interval range;
   if (*n == MAX_FACTS || tn_dtype_is_float((tn_dtype)cond->arg[0]->dtype)) return at;
@@ -328,6 +338,7 @@ static tir_walk stop_at_read(void *user, const tir_expr *e) {
 
 static bool walk_expr(const walk *w, place at, bool is_guarded, const tir_expr *e);
 
+/* The reads in an index come first, then the read itself. */
 static bool visit_read(const walk *w, place at, bool is_guarded, const tir_expr *e) {
   te_access access = {.read = e, .is_guarded = is_guarded};
   for (int d = 0; d < e->n_args; d++) {

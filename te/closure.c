@@ -236,6 +236,7 @@ typedef struct compiler {
   int depth, deepest;
 } compiler;
 
+/* Where a variable's value stands in run->vars; -1: it is no axis of the op. */
 static int slot_of(const te_op *op, const tir_var *var) {
   for (int i = 0; i < op->n_axes; i++)
     if (&op->axes[i]->var == var) return i;
@@ -267,6 +268,7 @@ static void set_read(te_node *n, te_run *run, const tir_expr *e) {
     n->eval.i = is_demand ? demand_int : int_loads[n->dtype];
 }
 
+/* By the kinds of the two dtypes. */
 static void set_cast(te_node *n) {
   bool from_float = n->arg[0]->is_float;
   if (n->is_float && from_float)
@@ -298,6 +300,7 @@ static void set_function(te_node *n, const compiler *c, const tir_expr *e) {
     set_operator(n, (tir_op)e->op);
 }
 
+/* Compiles arguments first; a node is as deep as the path to it. */
 static const te_node *compile(compiler *c, const tir_expr *e) {
   te_node *n = runtime_alloc(&c->run->arena, sizeof *n + sizeof n->arg[0] * e->n_args);
   if (!n) return te_run_fail(c->run, TN_ERROR_MEMORY, "out of memory"), NULL;

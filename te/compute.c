@@ -30,6 +30,7 @@ tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent) {
 
 /* ---- placeholders ------------------------------------------------------------------------------------------------ */
 
+/* An op without axes, inputs and body; its output has no shape yet. */
 static te_op *new_op(tn_context *ctx, const char *name, tn_dtype dtype, int ndim) {
   te_op *op = RUNTIME_NEW(&ctx->arena, te_op);
   char *kept = runtime_strdup(&ctx->arena, name);
@@ -65,6 +66,7 @@ tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const 
 
 typedef RUNTIME_VEC(tn_tensor *) tensor_list;
 
+/* Adds a read's tensor to the list unless it is there. */
 static tir_walk collect_input(void *user, const tir_expr *e) {
   tensor_list *list = user;
   if (e->op != TIR_READ) return TIR_WALK_ON;
@@ -118,6 +120,7 @@ static tn_axis *adopt(making *m, tn_axis *axis) {
   return copy;
 }
 
+/* Data and reduction axes of a compute have different names. */
 static bool check_distinct(const making *m, int n, tn_axis *const *axes, int n_more, tn_axis *const *more) {
   for (int i = 0; i < n + n_more; i++) {
     const char *name = (i < n ? axes[i] : more[i - n])->var.name;
@@ -144,6 +147,7 @@ static bool check_data_axes(const making *m, int n, tn_axis *const *axes) {
   return true;
 }
 
+/* Checks the axes and makes them the compute's own. */
 static bool adopt_axes(making *m, int n, tn_axis *const *axes, const tir_expr *body) {
   tn_axis *const *reduce = body->op == TIR_REDUCE ? body->u.reduce->axes : NULL;
   int n_reduce = body->op == TIR_REDUCE ? body->u.reduce->n_axes : 0;
@@ -199,6 +203,7 @@ static bool check_accesses(const te_site *site, const te_op *op, te_access_fn vi
   return visit ? te_walk_accesses(op, visit, user) : te_walk_accesses(op, check_one_access, &check);
 }
 
+/* From here on another compute gets copies of these axes. */
 static void own_axes(te_op *op) {
   for (int i = 0; i < op->n_axes; i++) op->axes[i]->op = op;
   for (int i = 0; i < op->n_reduce; i++) op->reduce_axes[i]->op = op;

@@ -16,6 +16,7 @@ static struct te_memo_slot *memo_slot(const te_memo *memo, int64_t key) {
   }
 }
 
+/* Doubles the table. */
 static bool memo_grow(te_memo *memo) {
   te_memo larger = {.cap = memo->cap ? 2 * memo->cap : 64};
   larger.slots = calloc((size_t)larger.cap, sizeof *larger.slots);

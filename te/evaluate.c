@@ -7,6 +7,7 @@
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
+/* Row-major without gaps. */
 static bool is_compact(const DLTensor *a) {
   int64_t stride = 1;
   for (int d = a->ndim; a->strides && d-- > 0; stride *= a->shape[d])
@@ -143,6 +144,7 @@ static int64_t highest(tn_dtype dtype) {
   return (int64_t)(UINT64_MAX >> (64 - bits));
 }
 
+/* What a reduction starts from. */
 static te_cell identity(tir_combiner combiner, tn_dtype dtype) {
   bool is_float = tn_dtype_is_float(dtype), is_one = combiner == TIR_REDUCE_PROD || combiner == TIR_REDUCE_ALL;
   if (combiner == TIR_REDUCE_MAX) return is_float ? (te_cell){.f = -INFINITY} : (te_cell){.i = lowest(dtype)};
@@ -157,6 +159,7 @@ static bool next_index(int n, tn_axis *const *axes, int64_t *index) {
   return false;
 }
 
+/* Combines the source over the reduction axes, in order. */
 static te_cell reduce(const te_op *op, const te_node *source, te_run *run) {
   const tir_reduce *r = op->body->u.reduce;
   tn_dtype dtype = op->output.dtype;
@@ -179,6 +182,7 @@ te_cell te_element(te_run *run, const te_op *op, const te_node *body) {
 
 /* ---- whole tensors ----------------------------------------------------------------------------------------------- */
 
+/* Writes an element in the tensor's dtype. */
 static void store(tn_dtype dtype, void *data, int64_t flat, te_cell value) {
   switch (dtype) {
     case TN_BOOL:
@@ -223,6 +227,7 @@ static bool allocate(te_run *run, te_source *source) {
   return source->data || te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
 }
 
+/* Computes a whole tensor into its array, which is made unless it is an argument. */
 static bool evaluate_op(te_run *run, te_source *source) {
   const te_op *op = source->tensor->op;
   if (te_is_placeholder(op)) return true;

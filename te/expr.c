@@ -24,6 +24,7 @@ const tir_expr *te_arg_node(const te_site *site, tn_arg a) {
   return te_has_memory(site, node) ? node : NULL;
 }
 
+/* Where an argument lives; NULL for numbers and for what an earlier failure left NULL. */
 static tn_context *arg_context(tn_arg a) {
   switch (a.kind) {
     case TN_ARG_EXPR:
@@ -40,6 +41,7 @@ static tn_context *arg_context(tn_arg a) {
   return NULL;
 }
 
+/* An argument whose making failed: nothing more is said about it. */
 static bool is_null(tn_arg a) { return !te_is_number(a) && arg_context(a) == NULL; }
 
 bool te_check_context(const te_site *site, int n, const tn_arg *args) {
@@ -140,6 +142,7 @@ static bool check_arithmetic(const te_site *site, tir_op op, tn_dtype dtype, tn_
   return false;
 }
 
+/* Functions such as exp take floats; literals become f32. */
 static bool check_function(const te_site *site, tir_op op, int n, const tn_arg *args) {
   for (int i = 0; i < n; i++)
     if (!te_is_number(args[i]) && !tn_dtype_is_float(te_arg_dtype(args[i])))
@@ -171,6 +174,7 @@ static tn_dtype operand_dtype(tir_op op, int n, const tn_arg *args) {
   return is_function && !tn_dtype_is_float(dtype) ? TN_F32 : dtype;
 }
 
+/* The node over operands of one dtype. */
 static const tir_expr *build(runtime_arena *arena, tir_op op, int n, const tir_expr *const *nodes) {
   if (op == TIR_SELECT) return tir_select(arena, nodes[0], nodes[1], nodes[2]);
   return n == 1 ? tir_unary(arena, op, nodes[0]) : tir_binary(arena, op, nodes[0], nodes[1]);
@@ -264,6 +268,7 @@ tn_expr *tn_const(tn_context *ctx, tn_dtype dtype, double value) {
 
 /* ---- reads ------------------------------------------------------------------------------------------------------- */
 
+/* An index is an integer, but no boolean. */
 static bool check_index(const te_site *site, const tn_tensor *tensor, int d, tn_arg a) {
   if (is_null(a) || !te_check_not_reduction(site, a)) return false;
   tn_dtype dtype = shown_dtype(a);
@@ -299,6 +304,7 @@ tn_expr *tn_at_array(int n, const tn_arg *args) {
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
+/* any and all combine booleans, the others numbers. */
 static bool check_combiner(const te_site *site, tir_combiner combiner, tn_arg source) {
   static const char *const names[] = {
 #define X(name, text) text,

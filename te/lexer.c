@@ -22,6 +22,7 @@ static void skip_blanks(te_lexer *l) {
   }
 }
 
+/* The token up to END. */
 static te_token take(te_lexer *l, te_token_kind kind, const char *end) {
   te_token token = {.kind = kind, .at = l->next, .length = (size_t)(end - l->next)};
   l->next = end;
@@ -48,6 +49,7 @@ static const char *number_end(const char *p, bool *is_float) {
   return p;
 }
 
+/* Up to 2^63: one more than i64 holds, for its lowest value behind a minus sign. */
 static bool parse_digits(const char *p, const char *end, uint64_t *value) {
   for (*value = 0; p < end; p++)
     if (__builtin_mul_overflow(*value, 10, value) || __builtin_add_overflow(*value, (uint64_t)(*p - '0'), value))
@@ -69,6 +71,7 @@ static te_token number(te_lexer *l) {
   return token;
 }
 
+/* The longest symbol that stands here; counts what opens and closes. */
 static te_token symbol(te_lexer *l) {
   for (int i = 0; i < RUNTIME_COUNT(symbols); i++) {
     size_t length = strlen(symbols[i]);

@@ -27,6 +27,7 @@ void te_skip_newlines(te_parser *p) {
   while (p->token.kind == TE_TOKEN_NEWLINE && *p->token.at == '\n') te_advance(p);
 }
 
+/* A statement ends at a newline, a semicolon or the end of the text. */
 static bool is_statement_end(const te_parser *p) {
   return p->token.kind == TE_TOKEN_NEWLINE || p->token.kind == TE_TOKEN_END;
 }
@@ -113,6 +114,7 @@ typedef struct overrides {
   const tn_param *params;
 } overrides;
 
+/* The value a parameter gets: the last override of its name, or its own. */
 static int64_t overridden(const overrides *o, const char *name, int64_t value) {
   for (int i = 0; i < o->n; i++)
     if (o->params[i].name && strcmp(o->params[i].name, name) == 0) value = o->params[i].value;
@@ -168,6 +170,7 @@ static int parse_shape(te_parser *p, int64_t shape[TN_MAX_RANK]) {
   return te_expect(p, "]", "',' or ']'") ? n : -1;
 }
 
+/* name: dtype[extents] */
 static bool parse_one_input(te_parser *p) {
   const char *at, *dtype_at, *name = take_name(p, "an input's name", &at);
   tn_dtype dtype;
@@ -190,6 +193,7 @@ static bool parse_input(te_parser *p) {
 
 static bool is_computed(const te_symbol *symbol) { return symbol && !te_is_placeholder(symbol->tensor->op); }
 
+/* output name, name: results are named explicitly, in this order. */
 static bool parse_output(te_parser *p) {
   do {
     const char *at, *name = take_name(p, "an output's name", &at);
@@ -209,6 +213,7 @@ typedef struct definition {
   const char *name;
 } definition;
 
+/* Where in the text a read stands. */
 static const char *place_of(const te_parser *p, const tir_expr *read) {
   for (int i = 0; i < p->reads.n; i++)
     if (p->reads.data[i].read == read) return p->reads.data[i].at;
@@ -232,6 +237,7 @@ static bool cover(const definition *def, const char *at, const te_access *access
   return true;
 }
 
+/* A read of an inferred input makes it larger, any other must fit. */
 static bool visit_access(void *user, const te_access *access) {
   const definition *def = user;
   const tn_tensor *tensor = access->read->u.tensor;
@@ -252,6 +258,7 @@ static bool check_new_axis(te_parser *p, const char *name, const char *at) {
   return true;
 }
 
+/* name<extent */
 static bool parse_axis(te_parser *p, bool is_reduce) {
   const char *at, *name = take_name(p, "an axis, as in i<10", &at), *extent_at;
   int64_t extent;
@@ -277,6 +284,7 @@ int te_parse_axes(te_parser *p, bool is_reduce, int limit) {
   return te_expect(p, "]", "',' or ']'") ? n : -1;
 }
 
+/* name[axes] = expression */
 static bool parse_definition(te_parser *p) {
   const char *at, *name = take_name(p, "a statement: a definition, param, input or output", &at);
   p->n_axes = p->reads.n = 0;
@@ -341,6 +349,7 @@ static void mark_needed(te_parser *p) {
   }
 }
 
+/* The sizes of inferred inputs are known only now. */
 static bool check_shapes(te_parser *p) {
   for (int i = 0; i < p->symbols.n; i++) {
     const te_symbol *s = &p->symbols.data[i];

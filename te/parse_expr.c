@@ -100,6 +100,7 @@ static te_operand apply(te_parser *p, const char *text, const char *at, int n, c
   return made(args[0].at, te_operator(te_parse_site(p, at), text, n, values));
 }
 
+/* A sign before a literal is part of it, so that the lowest i64 can be written. */
 static te_operand negative_literal(te_parser *p, const char *at) {
   te_token t = p->token;
   te_advance(p);
@@ -174,6 +175,7 @@ static int parse_list(te_parser *p, const char *close, const char *expected, int
   return te_expect(p, close, expected) ? n : -1;
 }
 
+/* dtype(x) */
 static te_operand parse_cast(te_parser *p, const char *at, tn_dtype dtype) {
   te_operand arg;
   te_advance(p);
@@ -195,6 +197,7 @@ static te_operand unknown_function(te_parser *p, const char *at, const char *nam
   return failed;
 }
 
+/* f(x, y), the name already taken. */
 static te_operand parse_call(te_parser *p, const char *at, const char *name) {
   tn_dtype dtype;
   te_operand args[3];
@@ -247,6 +250,7 @@ static tn_tensor *tensor_to_read(te_parser *p, const char *at, const char *name,
   return input && te_add_symbol(p, (te_symbol){input, at, true, true}) ? input : NULL;
 }
 
+/* Builds a read and remembers where it stands, for the check of its bounds. */
 static te_operand read_at(te_parser *p, const char *at, tn_tensor *tensor, int n, const te_operand *index) {
   tn_arg values[TN_MAX_RANK];
   for (int i = 0; i < n; i++) {
@@ -259,6 +263,7 @@ static te_operand read_at(te_parser *p, const char *at, tn_tensor *tensor, int n
   return made(at, e);
 }
 
+/* name[index, index], the name already taken. */
 static te_operand parse_read(te_parser *p, const char *at, const char *name) {
   te_operand index[TN_MAX_RANK];
   te_advance(p);
@@ -289,6 +294,7 @@ static te_operand parse_plain_name(te_parser *p, const char *at, const char *nam
   return failed;
 }
 
+/* Everything that begins with a name; what follows it decides. */
 static te_operand parse_name(te_parser *p) {
   const char *at = p->token.at, *name = te_token_text(p, &p->token);
   if (!name) return failed;

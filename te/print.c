@@ -62,6 +62,7 @@ static bool is_axis_name(const te_op *op, const char *name) {
   return false;
 }
 
+/* A rank-0 tensor is its name, with brackets where an axis has the same one. */
 static void print_read(const printer *p, const tir_expr *e) {
   const char *name = e->u.tensor->name;
   runtime_str_add(p->out, name);
@@ -122,6 +123,7 @@ static void print_prefix(const printer *p, const char *text, const tir_expr *ope
   print_expr(p, operand, TE_PREFIX_PRECEDENCE);
 }
 
+/* How tightly what is written at the top of an expression binds. */
 static int precedence_of(const tir_expr *e) {
   if (is_negation(e) || e->op == TIR_NOT) return TE_PREFIX_PRECEDENCE;
   const te_infix *infix = te_find_infix((tir_op)e->op);
@@ -168,6 +170,7 @@ static void print_inputs(runtime_str *out, const tn_program *program) {
   if (program->n_inputs > 0) runtime_str_add(out, "\n");
 }
 
+/* C[i<4] = body */
 static void print_definition(runtime_str *out, const te_op *op) {
   runtime_str_add(out, op->name);
   print_axes(out, op->n_axes, op->axes);

@@ -56,6 +56,7 @@ static bool is_needed(const tn_program *p, const te_op *op) {
   return false;
 }
 
+/* The inputs given are exactly the placeholders that the outputs need. */
 static bool check_inputs(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_inputs; i++) {
     if (is_needed(p, p->args[i]->op)) continue;
@@ -99,6 +100,7 @@ static bool check_size(const te_site *site, const ordering *o) {
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
+/* Lists the ops in post-order from the outputs. */
 static bool set_ops(const te_site *site, tn_program *p) {
   ordering o = {0};
   for (int i = p->n_inputs; i < p->n_args; i++) order_from(&o, p->args[i]->op);

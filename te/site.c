@@ -25,6 +25,7 @@ static const char *shown_place(const char *text, const char *at) {
   return at;
 }
 
+/* Copies the line's part and builds the blanks up to the place; tabs stay tabs. */
 static void excerpt_fill(excerpt *e, const char *from, const char *to, const char *at) {
   size_t n = 0, n_blanks = 0;
   for (const char *p = from; p < to && n + 1 < sizeof e->text; p++) {
@@ -81,6 +82,7 @@ static int find_word(const char *word, int n, const char *const *words) {
   return -1;
 }
 
+/* Operators that a program can contain; the other rows of TIR_OPS have their own syntax or are of loop IR. */
 static bool is_written(const tir_op_info *op) {
   return strchr("ACBM", op->op_class) != NULL || strcmp(op->text, "select") == 0;
 }

@@ -147,7 +147,61 @@ static void broken_texts(void **state) {
   }
 }
 
+/* An integer expression of i and j for an index. */
+static void index_expr(writer *w, int depth) {
+  static const char *const leaves[] = {"i", "j", "i", "j", "3", "-2", "(i + 2*j)", "(j - i)"};
+  static const char *const formats[] = {" + ", " - ", "*2 + ", "//3 + ", "%4 - ", "*-3 - "};
+  int64_t kind = depth == 0 ? 0 : pick(w, 6);
+  if (kind == 0) {
+    put(w, leaves[pick(w, RUNTIME_COUNT(leaves))]);
+  } else if (kind < 5) {
+    put(w, "(("), index_expr(w, depth - 1), put(w, ")"), put(w, formats[pick(w, RUNTIME_COUNT(formats))]);
+    index_expr(w, depth - 1), put(w, ")");
+  } else {
+    put(w, pick(w, 2) ? "min(" : "max("), index_expr(w, depth - 1), put(w, ", "), index_expr(w, depth - 1), put(w, ")");
+  }
+}
+
+static void index_condition(writer *w, int depth) {
+  static const char *const comparisons[] = {" < ", " <= ", " > ", " >= ", " == ", " != "};
+  if (depth > 0 && pick(w, 2)) {
+    put(w, pick(w, 3) ? "(" : "!("), index_condition(w, depth - 1), put(w, pick(w, 2) ? " && " : " || ");
+    index_condition(w, depth - 1), put(w, ")");
+  } else {
+    index_expr(w, 1), put(w, comparisons[pick(w, RUNTIME_COUNT(comparisons))]), index_expr(w, 1);
+  }
+}
+
+/* Both branches read a tensor whose shape is inferred, with indices that the condition narrows. */
+static void guarded_program(writer *w) {
+  put(w, "C[i<7, j<5] = select(");
+  index_condition(w, 2);
+  for (int branch = 0; branch < 2; branch++) {
+    runtime_str_addf(&w->out, ", %s[5000 + ", branch ? "A" : "B"), index_expr(w, 2), put(w, "]");
+    runtime_str_addf(&w->out, " + %s[5000 - ", branch ? "D" : "E"), index_expr(w, 2), put(w, "]");
+  }
+  put(w, ")");
+}
+
+/* What the analysis takes for an input's shape covers every read that is made. */
+static void inferred_shapes_cover(void **state) {
+  const struct seed_row *row = *state;
+  writer w = {.rng = {row->seed}};
+  for (int i = 0; i < PROGRAMS; i++) {
+    guarded_program(&w);
+    tn_context *ctx = check_context();
+    tn_program *p = parse(ctx, w.out.data);
+    DLTensor **args = make_args(ctx, p, 1);
+    if (tn_evaluate(p, args, tn_program_arg_count(p)) != TN_OK) print_error("%s\n", w.out.data);
+    check_ok(ctx);
+    free_args(args, p);
+    check_context_free(ctx);
+    runtime_str_free(&w.out);
+  }
+}
+
 int test_random_texts(void) {
   return CHECK_TABLE("random expressions", seeds, random_expressions) +
-         CHECK_TABLE("broken texts", seeds, broken_texts);
+         CHECK_TABLE("broken texts", seeds, broken_texts) +
+         CHECK_TABLE("inferred shapes", seeds, inferred_shapes_cover);
 }
