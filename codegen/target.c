@@ -179,7 +179,7 @@ static const char *feature_text(tn_context *ctx, const codegen_cpu *cpu, const f
 static bool check_required(const spec *s, const feature_set *set) {
   static const char *const required[][2] = {
       {"x86_64", "64bit"},      {"x86_64", "cmov"},  {"x86_64", "sse"}, {"x86_64", "sse2"}, {"x86_64", "x87"},
-      {"aarch64", "fp-armv8"}, {"aarch64", "neon"}, {"riscv64", "64bit"}, {"riscv64", "f"}, {"riscv64", "d"}};
+      {"aarch64", "fp-armv8"}, {"aarch64", "neon"}, {"riscv64", "64bit"}};
   for (int i = 0; i < RUNTIME_COUNT(required); i++) {
     if (strcmp(required[i][0], set->arch->name) != 0 || has(set, required[i][1])) continue;
     runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
@@ -192,7 +192,7 @@ static bool check_required(const spec *s, const feature_set *set) {
 
 static int vector_bytes(const feature_set *set) {
   if (strcmp(set->arch->name, "x86_64") != 0 || !has(set, "avx")) return 16;
-  return has(set, "avx512f") && has(set, "avx2") && has(set, "evex512") && !has(set, "prefer-256-bit") ? 64 : 32;
+  return has(set, "avx512f") && has(set, "avx2") && has(set, "evex512") ? 64 : 32;
 }
 
 /* ---- making one --------------------------------------------------------------------------------------------- */

@@ -214,9 +214,9 @@ static void scratch_returned(void **state) {
   float *a = calloc(FLOATS, sizeof *a), c[8];
   tn_kernel *kernel = kit_compile(through_scratch(FLOATS, TIR_PARALLEL), threads(2));
   struct rusage before, after;
-  for (int k = 0; k < 3; ++k) kit_call(kernel, (void *[]){a, c});
+  for (int k = 0; k < 60; ++k) kit_call(kernel, (void *[]){a, c});
   getrusage(RUSAGE_SELF, &before);
-  for (int k = 0; k < 30; ++k) kit_call(kernel, (void *[]){a, c});
+  for (int k = 0; k < 200; ++k) kit_call(kernel, (void *[]){a, c});
   getrusage(RUSAGE_SELF, &after);
   assert_true(after.ru_maxrss - before.ru_maxrss < 32 * 1024);
   tn_kernel_free(kernel);

@@ -1,0 +1,125 @@
+/* Targets: this machine, canonical texts, and every wrong specification. */
+#include "tests/codegen/kit.h"
+
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
+
+typedef struct text_row {
+  const char *name; /* the specification */
+  const char *text;
+  int vector_bytes, threads;
+} text_row;
+
+static const text_row text_rows[] = {
+    {"triple=x86_64-linux-gnu cpu=znver4 threads=3", "triple=x86_64-unknown-linux-gnu cpu=znver4 threads=3", 64, 3},
+    {"threads=1 cpu=haswell triple=x86_64-linux-gnu", "triple=x86_64-unknown-linux-gnu cpu=haswell threads=1", 32, 1},
+    {"triple=x86_64-linux-gnu cpu=x86-64 threads=1", "triple=x86_64-unknown-linux-gnu cpu=x86-64 threads=1", 16, 1},
+    {"triple=x86_64-linux-gnu cpu=znver4 features=-avx512f threads=2",
+     "triple=x86_64-unknown-linux-gnu cpu=znver4 features=-avx512f threads=2", 32, 2},
+    {"triple=x86_64-linux-gnu cpu=znver4 features=+avx2,+fma threads=2", /* znver4 has them */
+     "triple=x86_64-unknown-linux-gnu cpu=znver4 threads=2", 64, 2},
+    {"triple=x86_64-linux-gnu cpu=x86-64 features=+avx2,+avx,-avx2 threads=2",
+     "triple=x86_64-unknown-linux-gnu cpu=x86-64 features=+avx threads=2", 32, 2},
+    {"triple=aarch64-linux-gnu", "triple=aarch64-unknown-linux-gnu cpu=generic threads=1", 16, 1},
+    {"triple=riscv64-linux-gnu features=+v", "triple=riscv64-unknown-linux-gnu cpu=generic-rv64 features=+v threads=1", 16, 1},
+};
+
+static void canonical(void **state) {
+  const text_row *r = *state;
+  const tn_target *target = tn_target_new(K.ctx, r->name);
+  check_ok(K.ctx);
+  assert_string_equal(tn_target_text(target), r->text);
+  assert_int_equal(tn_target_vector_bytes(target), r->vector_bytes);
+  assert_int_equal(tn_target_threads(target), r->threads);
+}
+
+/* The canonical text of a target makes the same target. */
+static void parses_back(void **state) {
+  const text_row *r = *state;
+  const tn_target *target = tn_target_new(K.ctx, r->name), *again = tn_target_new(K.ctx, tn_target_text(target));
+  check_ok(K.ctx);
+  assert_string_equal(tn_target_text(target), tn_target_text(again));
+  assert_int_equal(tn_target_vector_bytes(target), tn_target_vector_bytes(again));
+}
+
+/* ---- this machine ------------------------------------------------------------------------------------------------ */
+
+static void native(void **state) {
+  (void)state;
+  const tn_target *target = tn_target_new(K.ctx, NULL), *named = tn_target_new(K.ctx, "native");
+  check_ok(K.ctx);
+  assert_string_equal(tn_target_text(target), tn_target_text(named));
+  const tn_target *again = tn_target_new(K.ctx, tn_target_text(target));
+  check_ok(K.ctx);
+  assert_string_equal(tn_target_text(target), tn_target_text(again));
+  assert_int_equal(tn_target_threads(target), tn_thread_count());
+}
+
+static void native_caches(void **state) {
+  (void)state;
+  const tn_target *target = tn_target_new(K.ctx, NULL);
+  int64_t l1 = tn_target_cache_bytes(target, 1), l2 = tn_target_cache_bytes(target, 2);
+  assert_in_range(l1, 4 << 10, 1 << 20);
+  assert_true(l2 >= l1);
+  assert_int_equal(tn_target_cache_bytes(target, 0), 0);
+  assert_int_equal(tn_target_cache_bytes(target, 4), 0);
+}
+
+/* The wide registers count only when the operating system saves them: the compiler's run time asks XGETBV too. */
+static void native_vectors(void **state) {
+  (void)state;
+#if defined(__x86_64__)
+  const tn_target *target = tn_target_new(K.ctx, NULL);
+  bool avx512 = __builtin_cpu_supports("avx512f"), avx = __builtin_cpu_supports("avx");
+  assert_int_equal(tn_target_vector_bytes(target), avx512 ? 64 : avx ? 32 : 16);
+#else
+  skip();
+#endif
+}
+
+static void null_in_null_out(void **state) {
+  (void)state;
+  assert_null(tn_target_new(NULL, NULL));
+  assert_null(tn_target_text(NULL));
+  assert_int_equal(tn_target_threads(NULL), 0);
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
+
+typedef struct wrong_row {
+  const char *name; /* the specification */
+  const char *message;
+} wrong_row;
+
+static const wrong_row wrong_rows[] = {
+    {"cpus=znver4", "unknown key \"cpus\" in the target \"cpus=znver4\": the keys are triple=, cpu=, features=, threads="},
+    {"llvm", "unknown key \"llvm\""},
+    {"cpu=znver99", "unknown cpu \"znver99\""},
+    {"cpu=", "cpu= in the target \"cpu=\" has no value"},
+    {"features=+avx99", "unknown feature \"+avx99\""},
+    {"features=avx2", "malformed feature \"avx2\""},
+    {"features=+", "malformed feature \"+\""},
+    {"threads=0", "a number from 1 to 1024"},
+    {"threads=two", "threads=two"},
+    {"threads=-1", "threads=-1"},
+    {"threads=4x", "threads=4x"},
+    {"triple=pdp11-dec-bsd", "x86_64, aarch64 and riscv64"},
+    {"triple=i686-linux-gnu", "x86_64, aarch64 and riscv64"},
+    {"triple=x86_64-linux-gnu cpu=i386", "cpu=i386 with these features lacks 64bit"},
+    {"triple=x86_64-linux-gnu cpu=znver4 features=-sse2", "lacks sse2, which code for x86_64 needs"},
+    {"triple=aarch64-linux-gnu cpu=znver4", "unknown cpu \"znver4\""},
+    {"triple=aarch64-linux-gnu features=+avx2", "unknown feature \"+avx2\""},
+    {"triple=riscv64-linux-gnu cpu=generic-rv32", "lacks 64bit, which code for riscv64 needs"},
+};
+
+static void refuse(void **state) {
+  const wrong_row *r = *state;
+  assert_null(tn_target_new(K.ctx, r->name));
+  check_fails(K.ctx, TN_ERROR_ARGUMENT, r->message);
+}
+
+int test_targets(void) {
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(native), cmocka_unit_test(native_caches),
+                                            cmocka_unit_test(native_vectors), cmocka_unit_test(null_in_null_out)};
+  return CHECK_TABLE("targets", text_rows, canonical) + CHECK_TABLE("targets parse back", text_rows, parses_back) +
+         CHECK_TESTS("this machine", tests) + CHECK_TABLE("targets refused", wrong_rows, refuse);
+}

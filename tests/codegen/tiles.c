@@ -1,0 +1,175 @@
+/* Register tiles: a matmul's accumulators, in a local buffer with constant indices, must live in vector registers: no store
+ * and no stack in the loop over k. Checked in the assembly for processors with 64-byte and with 32-byte vectors. */
+#include <ctype.h>
+
+#include "tests/codegen/kit.h"
+
+enum { M = 48, N = 128, DEPTH = 64 };
+
+typedef struct tile_row {
+  const char *name;
+  const char *cpu;
+  int rows, columns, lanes;
+} tile_row;
+
+static const tile_row tile_rows[] = {
+    {"8x32 of 16 lanes, znver4", "znver4", 8, 32, 16},
+    {"8x32 of 32 lanes, znver4", "znver4", 8, 32, 32},
+    {"12x32 of 16 lanes, znver4", "znver4", 12, 32, 16},
+    {"6x64 of 64 lanes, znver4", "znver4", 6, 64, 64},
+    {"6x64 of 16 lanes, skylake-avx512", "skylake-avx512", 6, 64, 16},
+    {"6x16 of 8 lanes, haswell", "haswell", 6, 16, 8},
+    {"6x16 of 16 lanes, znver3", "znver3", 6, 16, 16},
+};
+
+/* ---- the kernel -------------------------------------------------------------------------------------------------- */
+
+typedef struct tile {
+  const tile_row *r;
+  const tir_buffer *A, *B, *C, *T;
+  const tir_var *i, *j, *k;
+  const tir_stmt *init[128], *update[128], *out[128];
+  int n;
+} tile;
+
+static const tir_expr *element(const tir_expr *row, int row_offset, int64_t width, const tir_expr *column, int offset) {
+  return kit_add(kit_add(kit_mul(row, width), column), kit_int(row_offset * width + offset));
+}
+
+static void add_statements(tile *t, int row, int column) {
+  const tile_row *r = t->r;
+  const tir_expr *i = kit_mul(kit_at(t->i), r->rows), *j = kit_mul(kit_at(t->j), r->columns), *k = kit_at(t->k);
+  const tir_expr *at = kit_ramp(kit_int(row * r->columns + column), 1, r->lanes);
+  const tir_expr *b = kit_load(t->B, kit_ramp(element(k, 0, N, j, column), 1, r->lanes));
+  const tir_expr *a = tir_broadcast(&K.arena, kit_load(t->A, element(i, row, DEPTH, k, 0)), r->lanes);
+  const tir_expr *zero = tir_broadcast(&K.arena, tir_float(&K.arena, TN_F32, 0), r->lanes);
+  t->init[t->n] = kit_store(t->T, at, zero);
+  t->update[t->n] = kit_store(t->T, at, kit_add(kit_load(t->T, at), tir_binary(&K.arena, TIR_MUL, a, b)));
+  t->out[t->n++] = kit_store(t->C, kit_ramp(element(i, row, N, j, column), 1, r->lanes), kit_load(t->T, at));
+}
+
+static tir_func *matmul(const tile_row *r) {
+  kit_begin();
+  tile t = {.r = r, .A = kit_in("A", TN_F32, M * DEPTH), .B = kit_in("B", TN_F32, DEPTH * N)};
+  t.C = kit_out("C", TN_F32, M * N), t.T = kit_scratch("C.local", TN_F32, r->rows * r->columns);
+  t.i = kit_var("i"), t.j = kit_var("j"), t.k = kit_var("k");
+  for (int row = 0; row < r->rows; ++row) {
+    for (int column = 0; column < r->columns; column += r->lanes) add_statements(&t, row, column);
+  }
+  const tir_stmt *parts[] = {kit_seq(t.n, t.init), kit_for(t.k, DEPTH, TIR_SERIAL, kit_seq(t.n, t.update)),
+                             kit_seq(t.n, t.out)};
+  const tir_stmt *s = tir_alloc(&K.arena, t.T, kit_seq(3, parts));
+  s = kit_for(t.i, M / r->rows, TIR_SERIAL, kit_for(t.j, N / r->columns, TIR_SERIAL, s));
+  return kit_func("matmul", s);
+}
+
+/* ---- the assembly ------------------------------------------------------------------------------------------------ */
+
+typedef struct counts {
+  int fma, vector_stores, stack;
+} counts;
+
+/* AT&T syntax: a vector store is a vmov whose last operand is memory. */
+static void count_line(const char *line, size_t n, counts *c) {
+  char text[256];
+  snprintf(text, sizeof text, "%.*s", (int)n, line);
+  c->fma += strstr(text, "vfmadd") != NULL;
+  c->stack += strstr(text, "%rsp") != NULL || strstr(text, "%rbp)") != NULL;
+  c->vector_stores += strstr(text, "vmov") != NULL && text[strcspn(text, "\n")] == '\0' && n > 0 && line[n - 1] == ')';
+}
+
+/* The block with the most fused multiply-adds, from one label to the next. */
+static counts hottest_block(const char *assembly) {
+  counts best = {0}, block = {0};
+  for (const char *line = assembly; *line != '\0';) {
+    size_t n = strcspn(line, "\n");
+    bool is_label = n > 0 && line[0] == '.' && memchr(line, ':', n) != NULL;
+    if (is_label) block = (counts){0};
+    else count_line(line, n, &block);
+    if (block.fma > best.fma || (block.fma == best.fma && block.fma > 0)) best = block;
+    line += n + (line[n] == '\n');
+  }
+  return best;
+}
+
+/* The loop's block ends at its jump back, so stores after the loop are in a block of their own: LLVM gives it a label only
+ * when something jumps there, therefore lines after a conditional jump do not count either. */
+static char *cut_after_jumps(const char *assembly) {
+  runtime_str out = {0};
+  for (const char *line = assembly; *line != '\0';) {
+    size_t n = strcspn(line, "\n");
+    const char *word = line + strspn(line, "\t ");
+    runtime_str_addn(&out, line, n);
+    runtime_str_add(&out, *word == 'j' ? "\n.Lcut:\n" : "\n");
+    line += n + (line[n] == '\n');
+  }
+  return out.data;
+}
+
+static void in_registers(void **state) {
+  const tile_row *r = *state;
+  char spec[96];
+  snprintf(spec, sizeof spec, "triple=x86_64-pc-linux-gnu cpu=%s threads=1", r->cpu);
+  const tn_target *target = tn_target_new(K.ctx, spec);
+  check_ok(K.ctx);
+  char *assembly = kit_text(matmul(r), target, CODEGEN_ASSEMBLY), *cut = cut_after_jumps(assembly);
+  counts c = hottest_block(cut);
+  int vectors = r->rows * r->columns * 4 / tn_target_vector_bytes(target);
+  if (c.fma != vectors || c.vector_stores > 0 || c.stack > 0) {
+    fail_msg("%d multiply-adds (expected %d), %d stores, %d stack accesses in the loop over k:\n%s", c.fma, vectors,
+             c.vector_stores, c.stack, cut);
+  }
+  free(cut);
+  free(assembly);
+}
+
+static void computes(void **state) {
+  const tile_row *r = *state;
+  static float a[M * DEPTH], b[DEPTH * N], c[M * N];
+  for (int x = 0; x < M * DEPTH; ++x) a[x] = (float)(x * 7 % 13 - 6);
+  for (int x = 0; x < DEPTH * N; ++x) b[x] = (float)(x * 5 % 11 - 5);
+  memset(c, 0, sizeof c);
+  kit_run(matmul(r), (void *[]){a, b, c});
+  for (int i = 0; i < M; ++i) {
+    for (int j = 0; j < N; ++j) {
+      float sum = 0;
+      for (int k = 0; k < DEPTH; ++k) sum += a[i * DEPTH + k] * b[k * N + j];
+      assert_true(c[i * N + j] == sum); /* small integers: exact */
+    }
+  }
+}
+
+/* The same input gives the same bytes, also after other compilations in between. */
+static void same_bytes(void **state) {
+  (void)state;
+  codegen_bytes first, other, again;
+  codegen_object(K.ctx, matmul(&tile_rows[0]), NULL, &first);
+  codegen_object(K.ctx, matmul(&tile_rows[2]), NULL, &other);
+  codegen_object(K.ctx, matmul(&tile_rows[0]), NULL, &again);
+  check_ok(K.ctx);
+  assert_int_equal(first.n, again.n);
+  assert_memory_equal(first.data, again.data, first.n);
+  free(first.data);
+  free(other.data);
+  free(again.data);
+}
+
+/* LLVM's own words for foreign processors: code is made for all three architectures. */
+static void other_architectures(void **state) {
+  (void)state;
+  const tn_target *arm = tn_target_new(K.ctx, "triple=aarch64-linux-gnu cpu=neoverse-n1");
+  const tn_target *riscv = tn_target_new(K.ctx, "triple=riscv64-linux-gnu features=+m,+a,+f,+d,+c");
+  check_ok(K.ctx);
+  char *text = kit_text(matmul(&tile_rows[5]), arm, CODEGEN_ASSEMBLY);
+  check_has(text, "fmla");
+  free(text);
+  text = kit_text(matmul(&tile_rows[5]), riscv, CODEGEN_ASSEMBLY);
+  check_has(text, "fmadd.s");
+  free(text);
+}
+
+int test_tiles(void) {
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(same_bytes), cmocka_unit_test(other_architectures)};
+  return CHECK_TABLE("register tiles", tile_rows, in_registers) + CHECK_TABLE("tiles compute", tile_rows, computes) +
+         CHECK_TESTS("compiling", tests);
+}
