@@ -233,13 +233,12 @@ static bool evaluate_op(te_run *run, te_source *source) {
   if (te_is_placeholder(op)) return true;
   if (!source->data && !allocate(run, source)) return false;
   const te_node *body = te_compile(run, op, &source->depth);
-  int64_t vars[TE_MAX_VARS] = {0}, flat = 0;
-  run->vars = vars;
+  int64_t flat = 0;
+  run->vars = memset(run->own_vars, 0, sizeof run->own_vars);
   if (!body) return false;
   do {
     store(op->output.dtype, source->data, flat++, te_element(run, op, body));
-  } while (!run->failed && next_index(op->n_axes, op->axes, vars));
-  run->vars = NULL;
+  } while (!run->failed && next_index(op->n_axes, op->axes, run->vars));
   return !run->failed;
 }
 

@@ -33,14 +33,17 @@ typedef struct te_source {
   te_memo memo;
 } te_source;
 
+enum { TE_MAX_VARS = TN_MAX_RANK + TE_MAX_REDUCE_AXES };
+
 struct te_run {
   tn_context *ctx;
   runtime_arena arena;
   int n_sources;
-  te_source *sources; /* in the order of the program's ops */
-  int64_t *vars;      /* values of the axes of op: its data axes, then its reduction axes */
-  const te_op *op;    /* being evaluated */
-  int depth;          /* on demand: expression levels on the stack */
+  te_source *sources;            /* in the order of the program's ops */
+  int64_t *vars;                 /* values of the axes of op: its data axes, then its reduction axes */
+  const te_op *op;               /* being evaluated */
+  int depth;                     /* on demand: expression levels on the stack */
+  int64_t own_vars[TE_MAX_VARS]; /* vars while whole tensors are evaluated */
   bool failed;
   tn_status status; /* of the failure */
 };
@@ -61,8 +64,6 @@ struct te_node {
   int n_args;
   const te_node *arg[];
 };
-
-enum { TE_MAX_VARS = TN_MAX_RANK + TE_MAX_REDUCE_AXES };
 
 /* ---- evaluate.c -------------------------------------------------------------------------------------------------- */
 
