@@ -169,25 +169,29 @@ static bool is_hopeless(const measure_pool *pool, uint64_t key) {
   return pool->unprepared == key && pool->unprepared_times >= MAX_PREPARATIONS;
 }
 
+static void fill_run_request(measure_request *request, const tn_candidate *c, const tn_measurement *m) {
+  request->header = candidate_header("run", c, request->timeout_s);
+  if (request->header) json_object_set_new(request->header, "best_s", json_real(isfinite(c->best_s) ? c->best_s : 0));
+  request->payload = m->object;
+  request->payload_bytes = m->object_bytes;
+}
+
 static measure_request run_request(void *user, int job, const measure_worker *worker) {
   measure_task *task = user;
   const tn_candidate *c = &task->candidates[task->which[job]];
   tn_measurement *m = &task->out[task->which[job]];
-  uint64_t key = reference_key(c);
   measure_request request = {.timeout_s = task->pool->options.run_timeout_s};
-  if (is_hopeless(task->pool, key)) {
+  uint64_t key = is_complete(c) ? reference_key(c) : 0;
+  if (key && is_hopeless(task->pool, key)) {
     const char *why = task->pool->unprepared_why;
     set_error(m, task->pool->unprepared_error, "%s", why ? why : "the reference could not be computed");
     return request;
   }
-  if (worker->prepared != key) {
+  if (key && worker->prepared == key) {
+    fill_run_request(&request, c, m);
+  } else if (key) {
     request.timeout_s = prepare_limit(task->pool);
     request.header = candidate_header("prepare", c, request.timeout_s);
-  } else {
-    request.payload = m->object;
-    request.payload_bytes = m->object_bytes;
-    request.header = candidate_header("run", c, request.timeout_s);
-    if (request.header) json_object_set_new(request.header, "best_s", json_real(isfinite(c->best_s) ? c->best_s : 0));
   }
   if (!request.header) set_error(m, TN_MEASURE_INSTANTIATION, "%s", not_text);
   return request;
@@ -222,9 +226,8 @@ static bool run_reply(void *user, int job, measure_worker *worker, protocol_mess
 static void run_failed(void *user, int job, const measure_worker *worker, measure_failure kind, const char *why) {
   measure_task *task = user;
   tn_measurement *m = &task->out[task->which[job]];
-  uint64_t key = reference_key(&task->candidates[task->which[job]]);
-  bool was_prepared = !worker || worker->prepared == key;
-  if (was_prepared) {
+  uint64_t key = worker ? reference_key(&task->candidates[task->which[job]]) : 0; /* NULL: none could be started */
+  if (!worker || worker->prepared == key) {
     set_failure(m, &run_stage, kind, task->pool->options.run_timeout_s, why);
   } else {
     set_failure(m, &prepare_stage, kind, prepare_limit(task->pool), why);

@@ -1,6 +1,6 @@
 /* Requests to run: an object in, its time and whether it is right out. The first call is the checked one; outputs are
- * poisoned before it. A candidate that is clearly slower than the best so far has only this call; the others are timed,
- * and checked again after the last call, since a race need not show in the first. */
+ * poisoned before it. A candidate that is slow, or clearly slower than the best so far, has only this call; the others
+ * are timed, and checked again after the last call, since a race need not show in the first. */
 #include <math.h>
 
 #include "autotune/worker.h"
@@ -9,10 +9,12 @@
  * like. */
 #define SLOW 3.0
 #define SLACK_S 1e-3
+/* Longer calls vary little, and several of them could overrun the time limit. */
+#define LONG_CALL_S 0.25
 #define PEAK_HZ 6e9
 
 static const tn_timing_options timing = {
-    .min_batch_s = 0.001, .max_total_s = 0.025, .min_samples = 5, .max_samples = 20, .tight = 0.03};
+    .min_batch_s = 0.001, .max_total_s = 0.015, .min_samples = 5, .max_samples = 20, .tight = 0.03};
 
 /* ---- plausibility --------------------------------------------------------------------------------------------------
  */
@@ -99,7 +101,7 @@ static void measure(const worker *w, worker_program *p, const tn_kernel *kernel,
   spoil(w, p);
   if (!check(p, answer)) return;
   answer->checked = true;
-  if (best_s > 0 && first_s > SLOW * best_s + SLACK_S) {
+  if (first_s > LONG_CALL_S || (best_s > 0 && first_s > SLOW * best_s + SLACK_S)) {
     answer->n_costs = 1;
     answer->costs[0] = first_s;
     return;

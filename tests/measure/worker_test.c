@@ -104,6 +104,43 @@ static void failed_builds_are_not_run(void **state) {
   fixture_close(&f);
 }
 
+/* Writable memory of a process in KiB. */
+static long memory_of(int pid) {
+  char path[64], line[256];
+  long kib = 0;
+  snprintf(path, sizeof path, "/proc/%d/status", pid);
+  FILE *file = fopen(path, "re");
+  while (file && fgets(line, sizeof line, file)) sscanf(line, "VmData: %ld", &kib);
+  if (file) fclose(file);
+  return kib;
+}
+
+static void measure_round(pool_fixture *f) {
+  fixture_build(f, MAX_CANDIDATES);
+  fixture_run(f, MAX_CANDIDATES);
+  for (int i = 0; i < MAX_CANDIDATES; ++i) {
+    assert_measured(&f->out[i]);
+    free(f->out[i].object);
+    f->out[i].object = NULL;
+  }
+}
+
+static void memory_stays_flat(void **state) {
+  (void)state;
+  pool_fixture f;
+  int before[2], after[2];
+  fixture_open(&f, NULL);
+  for (int round = 0; round < 3; ++round) measure_round(&f);
+  assert_int_equal(children_of(getpid(), before, 2), 1);
+  long early = memory_of(before[0]);
+  for (int round = 0; round < 12; ++round) measure_round(&f);
+  assert_int_equal(children_of(getpid(), after, 2), 1);
+  assert_int_equal(before[0], after[0]);
+  long grown = memory_of(after[0]) - early;
+  if (early == 0 || grown > 4096) fail_msg("the worker grew by %ld KiB over 96 candidates", grown);
+  fixture_close(&f);
+}
+
 static void nothing_to_do(void **state) {
   (void)state;
   pool_fixture f;
@@ -158,6 +195,18 @@ static void object_that_is_none(void **state) {
 
 /* ---- refusals ------------------------------------------------------------------------------------------------------
  */
+
+static void run_without_program(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  fixture_build(&f, 2);
+  f.candidates[0].program = NULL;
+  fixture_run(&f, 2);
+  fixture_expect(&f, 0, TN_MEASURE_INSTANTIATION, "missing");
+  assert_measured(&f.out[1]);
+  fixture_close(&f);
+}
 
 static const struct refusal_row {
   const char *name, *program, *steps, *target;
@@ -255,9 +304,11 @@ int worker_tests(void) {
       cmocka_unit_test(clearly_slower_is_dropped),
       cmocka_unit_test(failed_builds_are_not_run),
       cmocka_unit_test(nothing_to_do),
+      cmocka_unit_test(memory_stays_flat),
       cmocka_unit_test(another_programs_kernel),
       cmocka_unit_test(half_an_output),
       cmocka_unit_test(object_that_is_none),
+      cmocka_unit_test(run_without_program),
       cmocka_unit_test(user_supplied_runner),
       cmocka_unit_test(built_here_run_there),
       cmocka_unit_test(command_is_searched_for),
