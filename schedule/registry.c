@@ -21,23 +21,39 @@ struct schedule_registry {
   int n_names, cap_names;
   RUNTIME_VEC(derived_entry) derived;
   tn_schedule *first;
+  schedule_registry *next; /* of the same context */
 };
 
-static void registry_free(void *data) {
-  schedule_registry *r = data;
+static void registry_free(schedule_registry *r) {
   while (r->first) tn_schedule_free(r->first);
   free(r->names);
   RUNTIME_VEC_FREE(&r->derived);
   free(r);
 }
 
+/* DATA: the head of a context's list. The context has room for few functions to call at its end, and any number of
+ * programs, so one call frees all their registries. */
+static void registries_free(void *data) {
+  for (schedule_registry *r = *(schedule_registry **)data, *next; r; r = next) {
+    next = r->next;
+    registry_free(r);
+  }
+}
+
+static schedule_registry **registries_of(tn_context *ctx) {
+  for (int i = 0; i < ctx->n_on_free; ++i) {
+    if (ctx->on_free[i] == registries_free) return ctx->on_free_data[i];
+  }
+  schedule_registry **head = RUNTIME_NEW(&ctx->arena, schedule_registry *);
+  return head && runtime_on_free(ctx, registries_free, head) ? head : NULL;
+}
+
 schedule_registry *schedule_registry_of(tn_program *program) {
   if (program->derived) return program->derived;
-  schedule_registry *r = calloc(1, sizeof *r);
-  if (r && !runtime_on_free(program->ctx, registry_free, r)) {
-    free(r);
-    r = NULL;
-  }
+  schedule_registry **head = registries_of(program->ctx), *r = head ? calloc(1, sizeof *r) : NULL;
+  if (!r) return NULL;
+  r->next = *head;
+  *head = r;
   return program->derived = r;
 }
 
