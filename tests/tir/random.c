@@ -137,7 +137,7 @@ static void one_nest(uint64_t seed) {
   runtime_arena_free(&arena);
 }
 
-enum { NESTS = 600 };
+enum { NESTS = 300 };
 
 static void nests(void **state) {
   const uint64_t *start = *state;

@@ -16,7 +16,6 @@ int test_check(void);
 int test_passes(void);
 int test_pipeline(void);
 int test_passes_random(void);
-int test_speed(void);
 
 /* ---- reading IR (read.c) ------------------------------------------------------------------------------------------ */
 
