@@ -90,8 +90,7 @@ void autotune_sample_hole(const autotune_hole *hole, runtime_rng *rng, autotune_
     set_outer(rng, hole->extent, row_length(rng, hole->extent, MAX_TILE), tile);
 }
 
-/* ---- tiles of a stage
- * ------------------------------------------------------------------------------------------------ */
+/* ---- tiles of a stage -------------------------------------------------------------------------------------------- */
 
 /* The holes of one stage: data axes, then reduce axes. */
 typedef struct group {
@@ -140,8 +139,7 @@ void autotune_sample_tiles(const autotune_space *space, runtime_rng *rng, int ho
   if (!plain) sample_register_tile(sketch, &g, lanes, rng, genome->tiles);
 }
 
-/* ---- choices
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- choices ----------------------------------------------------------------------------------------------------- */
 
 /* Values as often as they are wished for. */
 static const uint8_t vectors[] = {0, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4};
