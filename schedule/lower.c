@@ -1,11 +1,12 @@
-/* lower.c: from a schedule to loop IR: one loop nest a stage, reductions as init and update, guards around stores, attached
- * stages inside the loop they are computed at. Requires a legal schedule; establishes well-formed multi-dimensional loop
- * IR (TVM: ScheduleOps, MakeComputeStmt). */
+/* lower.c: from a schedule to loop IR: one loop nest a stage, reductions as init and update, guards around stores,
+ * attached stages inside the loop they are computed at. Requires a legal schedule; establishes well-formed
+ * multi-dimensional loop IR (TVM: ScheduleOps, MakeComputeStmt). */
 #include "schedule/lowering.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
 
-/* ---- guards ------------------------------------------------------------------------------------------------------------- */
+/* ---- guards
+ * ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct guard {
   lowering *l;
@@ -63,7 +64,8 @@ static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env
   return g.cond ? tir_if(l->arena, g.cond, stmt, NULL) : stmt;
 }
 
-/* ---- loops -------------------------------------------------------------------------------------------------------------- */
+/* ---- loops
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static tir_loop_kind loop_kind(const schedule_axis *axis) {
   static const tir_loop_kind kinds[] = {TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL};
@@ -85,7 +87,8 @@ static bool wants_peel(const lower_stage *ls, int axis) {
 }
 
 /* Wraps a body in loop LEAF with variable V. A loop of one iteration is left out. */
-static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, const lower_var *v, const tir_stmt *body) {
+static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, const lower_var *v,
+                                 const tir_stmt *body) {
   const schedule_axis *axis = schedule_leaf(ls->st, leaf);
   if (axis->unroll_step >= 0) body = tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
   if (v->extent == 1) return body;
@@ -95,7 +98,8 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   return loop;
 }
 
-/* The first loop that runs over a reduction axis, or n_leaves: the loops outside of it are common to init and update. */
+/* The first loop that runs over a reduction axis, or n_leaves: the loops outside of it are common to init and update.
+ */
 static int first_reduce_leaf(const schedule_stage *st) {
   for (int i = 0; i < st->n_leaves; i++)
     if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) return i;
@@ -106,7 +110,8 @@ static const tir_stmt *store_value(lowering *l, const lower_stage *ls, const tir
   return tir_store(l->arena, ls->buffer, ls->st->tensor->ndim, values, value, NULL);
 }
 
-/* ---- reductions --------------------------------------------------------------------------------------------------------- */
+/* ---- reductions
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* The init nest: fresh copies "<axis>.init" of the loops from BEGIN inward that touch data axes. */
 static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) {
@@ -117,7 +122,7 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   for (int i = begin; i < st->n_leaves; i++) {
     int axis = st->leaves[i];
     if (st->axes[axis].kind == SCHEDULE_REDUCE || ls->var[i]->extent == 1) continue;
-    vars[i] = schedule_new_var(l, runtime_format(l->arena, "%s.init", st->axes[axis].name), ls->var[i]->extent);
+    vars[i] = schedule_new_var(l, env, runtime_format(l->arena, "%s.init", st->axes[axis].name), ls->var[i]->extent);
     values[axis] = tir_var_expr(l->arena, &vars[i]->var);
     tir_env *inner = RUNTIME_NEW(l->arena, tir_env);
     *inner = (tir_env){.outer = env, .var = &vars[i]->var, .range = {0, vars[i]->extent - 1}};
@@ -139,7 +144,8 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   return store_value(l, ls, values, tir_combine(l->arena, ls->body->u.reduce->combiner, self, source));
 }
 
-/* ---- stages ------------------------------------------------------------------------------------------------------------- */
+/* ---- stages
+ * ------------------------------------------------------------------------------------------------------------- */
 
 /* allocate(buffer) { produce; rest } for a stage that is not an argument. */
 static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest) {
@@ -163,8 +169,9 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   const schedule_stage *st = ls->st;
   bool is_reduction = ls->body->op == TIR_REDUCE;
   int begin = is_reduction ? first_reduce_leaf(st) : st->n_leaves;
-  const tir_stmt *stmt = is_reduction ? emit_update(l, ls)
-                                      : store_value(l, ls, ls->axis_value, schedule_lower_expr(l, ls, ls->axis_value, ls->body));
+  const tir_stmt *stmt = is_reduction
+                             ? emit_update(l, ls)
+                             : store_value(l, ls, ls->axis_value, schedule_lower_expr(l, ls, ls->axis_value, ls->body));
   stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
   for (int i = st->n_leaves - 1; i >= 0; i--) {
     stmt = make_loop(l, ls, i, ls->var[i], with_attached(l, stage, st->leaves[i], stmt));
@@ -175,33 +182,23 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   return stmt;
 }
 
-/* ---- functions ---------------------------------------------------------------------------------------------------------- */
-
-/* i64 loops when a tensor or a fused loop does not fit i32. */
-static tn_dtype choose_index_dtype(const tn_schedule *s) {
-  for (int i = 0; i < s->n_stages; i++) {
-    const schedule_stage *st = &s->stages[i];
-    double elements = 1, slack = 4; /* slack: rounded-up tails and offsets */
-    for (int k = 0; k < st->tensor->ndim; k++) elements *= (double)st->tensor->shape[k];
-    for (int k = 0; k < st->n_axes; k++) elements = RUNTIME_MAX(elements, (double)st->axes[k].extent);
-    if (elements * slack > INT32_MAX) return TN_I64;
-  }
-  return TN_I32;
-}
+/* ---- functions
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) {
   const tn_program *p = l->s->program;
   tir_func *f = RUNTIME_NEW(l->arena, tir_func);
-  *f = (tir_func){.name = runtime_strdup(l->arena, name), .n_params = p->n_args, .n_inputs = p->n_inputs,
-                  .index_dtype = l->index_dtype, .body = body};
+  *f = (tir_func){.name = runtime_strdup(l->arena, name),
+                  .n_params = p->n_args,
+                  .n_inputs = p->n_inputs,
+                  .index_dtype = l->index_dtype,
+                  .body = body};
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
   for (int i = 0; i < p->n_args; i++) f->params[i] = l->stages[schedule_stage_of_tensor(l->s, p->args[i])].buffer;
   return f;
 }
 
 static tir_func *lower(lowering *l, const char *name) {
-  l->index_dtype = choose_index_dtype(l->s);
-  l->stages = RUNTIME_NEW_ARRAY(l->arena, lower_stage, l->s->n_stages + 1);
   schedule_infer_bounds(l);
   const tir_stmt *body = NULL;
   for (int i = l->s->n_stages - 1; i >= 0; i--)

@@ -1,5 +1,5 @@
-/* region.c: interval arithmetic with a symbolic lower end and a constant width, over + - * // % min max. Terms are taken
- * as independent, so a range can be wider than needed, never narrower. */
+/* region.c: interval arithmetic with a symbolic lower end and a constant width, over + - * // % min max. Terms are
+ * taken as independent, so a range can be wider than needed, never narrower. */
 #include "schedule/region.h"
 
 static const schedule_range unknown = {NULL, 0};
@@ -19,7 +19,7 @@ static bool is_fixed(const tir_expr *e) { return tir_walk_expr(e, stop_at_relaxe
 
 static bool is_multiple(lowering *l, const tir_expr *e, int64_t of) {
   int64_t value = 1;
-  return tir_is_int(tir_simplify(l->arena, NULL, binary(l, TIR_FLOORMOD, e, number(l, of))), &value) && value == 0;
+  return tir_is_int(tir_simplify(l->arena, l->env, binary(l, TIR_FLOORMOD, e, number(l, of))), &value) && value == 0;
 }
 
 static schedule_range range_add(lowering *l, schedule_range a, schedule_range b) {
@@ -49,7 +49,7 @@ static schedule_range range_floordiv(lowering *l, schedule_range a, int64_t by) 
 static schedule_range range_floormod(lowering *l, schedule_range a, int64_t by) {
   if (by < 1) return unknown;
   int64_t first;
-  const tir_expr *min = tir_simplify(l->arena, NULL, binary(l, TIR_FLOORMOD, a.min, number(l, by)));
+  const tir_expr *min = tir_simplify(l->arena, l->env, binary(l, TIR_FLOORMOD, a.min, number(l, by)));
   if (tir_is_int(min, &first) && first + a.extent <= by) return (schedule_range){min, a.extent};
   if (by % a.extent == 0 && is_multiple(l, a.min, a.extent)) return (schedule_range){min, a.extent};
   return (schedule_range){number(l, 0), by};
@@ -58,14 +58,20 @@ static schedule_range range_floormod(lowering *l, schedule_range a, int64_t by) 
 /* Between the constants that bound both, when there are. */
 static schedule_range range_extremum(lowering *l, schedule_range a, schedule_range b, bool is_min) {
   int64_t a0, b0;
-  if (!tir_is_int(tir_simplify(l->arena, NULL, a.min), &a0) || !tir_is_int(tir_simplify(l->arena, NULL, b.min), &b0))
+  if (!tir_is_int(tir_simplify(l->arena, l->env, a.min), &a0) ||
+      !tir_is_int(tir_simplify(l->arena, l->env, b.min), &b0))
     return unknown;
   int64_t a1 = a0 + a.extent, b1 = b0 + b.extent;
-  int64_t first = is_min ? RUNTIME_MIN(a0, b0) : RUNTIME_MAX(a0, b0), end = is_min ? RUNTIME_MIN(a1, b1) : RUNTIME_MAX(a1, b1);
+  int64_t first = is_min ? RUNTIME_MIN(a0, b0) : RUNTIME_MAX(a0, b0),
+          end = is_min ? RUNTIME_MIN(a1, b1) : RUNTIME_MAX(a1, b1);
   return (schedule_range){number(l, first), end - first};
 }
-static schedule_range range_min(lowering *l, schedule_range a, schedule_range b) { return range_extremum(l, a, b, true); }
-static schedule_range range_max(lowering *l, schedule_range a, schedule_range b) { return range_extremum(l, a, b, false); }
+static schedule_range range_min(lowering *l, schedule_range a, schedule_range b) {
+  return range_extremum(l, a, b, true);
+}
+static schedule_range range_max(lowering *l, schedule_range a, schedule_range b) {
+  return range_extremum(l, a, b, false);
+}
 
 /* What a range becomes under an operator: with another range, or with a constant on the right. */
 typedef struct range_rule {
@@ -74,8 +80,8 @@ typedef struct range_rule {
   schedule_range (*with_constant)(lowering *l, schedule_range a, int64_t by);
 } range_rule;
 static const range_rule rules[] = {
-    {TIR_ADD, range_add, NULL}, {TIR_SUB, range_sub, NULL},           {TIR_MIN, range_min, NULL},
-    {TIR_MAX, range_max, NULL}, {TIR_MUL, NULL, range_scale},         {TIR_FLOORDIV, NULL, range_floordiv},
+    {TIR_ADD, range_add, NULL},           {TIR_SUB, range_sub, NULL},   {TIR_MIN, range_min, NULL},
+    {TIR_MAX, range_max, NULL},           {TIR_MUL, NULL, range_scale}, {TIR_FLOORDIV, NULL, range_floordiv},
     {TIR_FLOORMOD, NULL, range_floormod},
 };
 
@@ -106,7 +112,7 @@ schedule_range schedule_range_of(lowering *l, const tir_expr *e) {
 schedule_range schedule_range_hull(lowering *l, schedule_range a, schedule_range b) {
   int64_t distance;
   if (!a.extent || !b.extent) return unknown;
-  if (!tir_is_int(tir_simplify(l->arena, NULL, binary(l, TIR_SUB, b.min, a.min)), &distance)) return unknown;
+  if (!tir_is_int(tir_simplify(l->arena, l->env, binary(l, TIR_SUB, b.min, a.min)), &distance)) return unknown;
   int64_t first = RUNTIME_MIN(0, distance), end = RUNTIME_MAX(a.extent, distance + b.extent);
   return (schedule_range){distance < 0 ? b.min : a.min, end - first};
 }

@@ -1,5 +1,5 @@
-/* registry.c: names and derived ops shared by the schedules of a program. Two hash tables with open addressing; entries live
- * in the context's arena, so pointers stay valid as long as any schedule can. */
+/* registry.c: names and derived ops shared by the schedules of a program. Two hash tables with open addressing; entries
+ * live in the context's arena, so pointers stay valid as long as any schedule can. */
 #include "schedule/registry.h"
 
 #include <stdio.h>
@@ -67,8 +67,10 @@ void schedule_registry_link(tn_schedule *s) {
 
 void schedule_registry_unlink(tn_schedule *s) {
   schedule_registry *r = s->program->derived;
-  if (s->previous) s->previous->next = s->next;
-  else r->first = s->next;
+  if (s->previous)
+    s->previous->next = s->next;
+  else
+    r->first = s->next;
   if (s->next) s->next->previous = s->previous;
 }
 

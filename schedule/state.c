@@ -1,5 +1,5 @@
-/* state.c: a schedule as a value: made from a program, copied, freed, and looked at. All arrays of a schedule live in its own
- * arena; names and ops belong to the program's registry, so a copy is a few memcpy. */
+/* state.c: a schedule as a value: made from a program, copied, freed, and looked at. All arrays of a schedule live in
+ * its own arena; names and ops belong to the program's registry, so a copy is a few memcpy. */
 #include "schedule/edit.h"
 
 static bool init_stage(tn_schedule *s, schedule_stage *stage, const te_op *op, const tn_tensor *tensor) {
@@ -15,9 +15,13 @@ bool schedule_reset_loops(tn_schedule *s, schedule_stage *stage) {
   for (int i = 0; i < stage->n_roots; i++) {
     bool is_reduce = i >= op->n_axes;
     const tn_axis *axis = is_reduce ? op->reduce_axes[i - op->n_axes] : op->axes[i];
-    schedule_axis made = {.name = axis->var.name, .extent = axis->extent,
+    schedule_axis made = {.name = axis->var.name,
+                          .extent = axis->extent,
                           .kind = is_reduce ? SCHEDULE_REDUCE : SCHEDULE_SPATIAL,
-                          .root = (int16_t)i, .made_by = -1, .used_by = -1, .unroll_step = -1};
+                          .root = (int16_t)i,
+                          .made_by = -1,
+                          .used_by = -1,
+                          .unroll_step = -1};
     int16_t at = (int16_t)schedule_add_axis(s, stage, &made);
     if (at < 0 || !schedule_set_leaves(s, stage, i, 0, 1, &at)) return false;
   }
@@ -50,8 +54,8 @@ static tn_schedule *no_memory(tn_context *ctx, tn_schedule *s) {
 tn_schedule *tn_schedule_new(tn_program *program) {
   if (!program) return NULL;
   if (program->n_ops > SCHEDULE_MAX_STAGES / 2) {
-    runtime_fail(program->ctx, TN_ERROR_SCHEDULE, "the program has %d tensors: a schedule takes at most %d", program->n_ops,
-                 SCHEDULE_MAX_STAGES / 2);
+    runtime_fail(program->ctx, TN_ERROR_SCHEDULE, "the program has %d tensors: a schedule takes at most %d",
+                 program->n_ops, SCHEDULE_MAX_STAGES / 2);
     return NULL;
   }
   tn_schedule *s = new_schedule(program, program->n_ops);
@@ -83,7 +87,8 @@ static bool copy_steps(tn_schedule *to, const tn_schedule *from) {
   to->steps = runtime_copy(&to->arena, from->steps, sizeof *from->steps * (size_t)from->n_steps);
   for (int i = 0; to->steps && i < to->n_steps; i++) {
     schedule_step *step = &to->steps[i];
-    if (step->n && !(step->list = runtime_copy(&to->arena, step->list, sizeof *step->list * (size_t)step->n))) return false;
+    if (step->n && !(step->list = runtime_copy(&to->arena, step->list, sizeof *step->list * (size_t)step->n)))
+      return false;
   }
   return to->steps != NULL;
 }
@@ -113,7 +118,8 @@ void tn_schedule_free(tn_schedule *s) {
 
 tn_program *tn_schedule_program(const tn_schedule *s) { return s ? s->program : NULL; }
 
-/* ---- growing --------------------------------------------------------------------------------------------------------- */
+/* ---- growing
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* Makes room for N items in an arena array; the old array is left to the arena. */
 static bool reserve(runtime_arena *arena, void **data, int *cap, int n, size_t item_bytes) {
@@ -178,7 +184,8 @@ bool schedule_push_step(tn_schedule *s, const schedule_step *step) {
   return true;
 }
 
-/* ---- looking --------------------------------------------------------------------------------------------------------- */
+/* ---- looking
+ * --------------------------------------------------------------------------------------------------------- */
 
 const char *schedule_stage_name(const schedule_stage *stage) { return stage->tensor->name; }
 
@@ -226,8 +233,10 @@ int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, in
     const schedule_stage *st = &s->stages[i];
     bool reads = schedule_reads(st, s->stages[stage].tensor);
     for (int k = stage + 1; k < i && !reads; k++) reads = inlined[k] && schedule_reads(st, s->stages[k].tensor);
-    if (reads && through_inlined && st->attach == SCHEDULE_INLINED) inlined[i] = true;
-    else if (reads && n < max) out[n++] = i;
+    if (reads && through_inlined && st->attach == SCHEDULE_INLINED)
+      inlined[i] = true;
+    else if (reads && n < max)
+      out[n++] = i;
   }
   return n;
 }

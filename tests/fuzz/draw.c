@@ -1,5 +1,5 @@
-/* Random schedules: primitives with random parameters by the names of the moment, in any order. A refusal is fine and is
- * counted; it must leave the schedule as it was. */
+/* Random schedules: primitives with random parameters by the names of the moment, in any order. A refusal is fine and
+ * is counted; it must leave the schedule as it was. */
 #include <stdio.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -53,7 +53,8 @@ static void draw_split(drawing *d, fuzz_primitive kind) {
   say(d, "split(%s, %s, ", name_of(st), loop_of(st, loop));
   if (kind == FUZZ_NPARTS) say(d, "nparts=");
   say(d, "%lld", any_factor(d, st, loop));
-  for (int more = kind == FUZZ_MANY ? 1 + (int)below(d, 3) : 0; more > 0; more--) say(d, ", %lld", 1 + (long long)below(d, 4));
+  for (int more = kind == FUZZ_MANY ? 1 + (int)below(d, 3) : 0; more > 0; more--)
+    say(d, ", %lld", 1 + (long long)below(d, 4));
   any_tail(d);
 }
 
@@ -61,7 +62,8 @@ static void draw_tile(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d);
   int a = any_loop(d, st), b = chance(d, 70) ? RUNTIME_MIN(a + 1, RUNTIME_MAX(st->n_leaves - 1, 0)) : any_loop(d, st);
   (void)kind;
-  say(d, "tile(%s, %s, %s, %lld, %lld", name_of(st), loop_of(st, a), loop_of(st, b), any_factor(d, st, a), any_factor(d, st, b));
+  say(d, "tile(%s, %s, %s, %lld, %lld", name_of(st), loop_of(st, a), loop_of(st, b), any_factor(d, st, a),
+      any_factor(d, st, b));
   any_tail(d);
 }
 
@@ -107,9 +109,13 @@ static void draw_pragma(drawing *d, fuzz_primitive kind) {
 static void draw_compute_at(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d), *reader = any_stage(d);
   int readers[SCHEDULE_MAX_STAGES];
-  int n = schedule_consumers(d->s, (int)(st - d->s->stages), true, RUNTIME_COUNT(readers), readers);
+  int n = 0;
   (void)kind;
-  if (n && chance(d, 90)) reader = &d->s->stages[readers[below(d, n)]];
+  for (int tries = 0; n == 0 && tries < 6; tries++) {
+    st = any_stage(d);
+    n = schedule_consumers(d->s, (int)(st - d->s->stages), true, RUNTIME_COUNT(readers), readers);
+  }
+  if (n && chance(d, 95)) reader = &d->s->stages[readers[below(d, n)]];
   say(d, "compute_at(%s, %s, %s)", name_of(st), name_of(reader), loop_of(reader, any_loop(d, reader)));
 }
 
@@ -132,11 +138,21 @@ static const struct {
   void (*draw)(drawing *d, fuzz_primitive kind);
   int weight;
 } rows[FUZZ_PRIMITIVE_COUNT] = {
-    [FUZZ_SPLIT] = {draw_split, 14},          [FUZZ_NPARTS] = {draw_split, 4},     [FUZZ_MANY] = {draw_split, 4},
-    [FUZZ_TILE] = {draw_tile, 6},             [FUZZ_FUSE] = {draw_fuse, 10},       [FUZZ_REORDER] = {draw_reorder, 10},
-    [FUZZ_VECTORIZE] = {draw_annotation, 9},  [FUZZ_UNROLL] = {draw_annotation, 5}, [FUZZ_PARALLEL] = {draw_annotation, 5},
-    [FUZZ_PRAGMA] = {draw_pragma, 3},         [FUZZ_COMPUTE_AT] = {draw_compute_at, 14}, [FUZZ_INLINE] = {draw_place, 5},
-    [FUZZ_ROOT] = {draw_place, 1},            [FUZZ_CACHE_READ] = {draw_cache, 5}, [FUZZ_CACHE_WRITE] = {draw_cache, 4},
+    [FUZZ_SPLIT] = {draw_split, 14},
+    [FUZZ_NPARTS] = {draw_split, 4},
+    [FUZZ_MANY] = {draw_split, 4},
+    [FUZZ_TILE] = {draw_tile, 6},
+    [FUZZ_FUSE] = {draw_fuse, 10},
+    [FUZZ_REORDER] = {draw_reorder, 10},
+    [FUZZ_VECTORIZE] = {draw_annotation, 9},
+    [FUZZ_UNROLL] = {draw_annotation, 5},
+    [FUZZ_PARALLEL] = {draw_annotation, 5},
+    [FUZZ_PRAGMA] = {draw_pragma, 3},
+    [FUZZ_COMPUTE_AT] = {draw_compute_at, 14},
+    [FUZZ_INLINE] = {draw_place, 5},
+    [FUZZ_ROOT] = {draw_place, 1},
+    [FUZZ_CACHE_READ] = {draw_cache, 5},
+    [FUZZ_CACHE_WRITE] = {draw_cache, 4},
     [FUZZ_SET_SCOPE] = {draw_cache, 2},
 };
 
@@ -176,8 +192,10 @@ const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *ou
       accept(&d, out, counts, kind);
     } else {
       counts->refused[kind]++;
-      if (tn_context_status(s->ctx) != TN_ERROR_SCHEDULE) wrong = tn_context_message(s->ctx);
-      else tn_context_clear(s->ctx);
+      if (tn_context_status(s->ctx) != TN_ERROR_SCHEDULE)
+        wrong = tn_context_message(s->ctx);
+      else
+        tn_context_clear(s->ctx);
       char *after = watch ? state_of(s) : NULL;
       if (watch && strcmp(before, after) != 0) wrong = "a refused primitive changed the schedule";
       free(after);
