@@ -76,7 +76,9 @@ SPOIL(one_argument_of_two) { s->f.body = in_loop(s, unary(s, TIR_ADD, TN_F32, 1,
 SPOIL(missing_argument) { s->f.body = in_loop(s, binary(s, TIR_ADD, TN_F32, s->one_f, NULL)); }
 SPOIL(mixed_sum) { s->f.body = in_loop(s, binary(s, TIR_ADD, TN_F32, s->one_f, s->one_i)); }
 SPOIL(sum_of_another_dtype) { s->f.body = in_loop(s, binary(s, TIR_ADD, TN_F32, s->one_i, s->one_i)); }
-SPOIL(mixed_lanes) { s->f.body = in_loop(s, binary(s, TIR_ADD, TN_F32, s->one_f, tir_broadcast(s->arena, s->one_f, 4))); }
+SPOIL(mixed_lanes) {
+  s->f.body = in_loop(s, binary(s, TIR_ADD, TN_F32, s->one_f, tir_broadcast(s->arena, s->one_f, 4)));
+}
 SPOIL(comparison_without_bool) { s->f.body = in_loop(s, binary(s, TIR_LT, TN_F32, s->one_f, s->one_f)); }
 SPOIL(and_of_numbers) {
   s->f.body = loop(s, tir_if(s->arena, binary(s, TIR_AND, TN_BOOL, s->one_i, s->one_i), store(s, s->one_f), NULL));
@@ -96,7 +98,9 @@ SPOIL(select_by_number) {
 SPOIL(select_of_two_dtypes) {
   s->f.body = in_loop(s, node(s, TIR_SELECT, TN_F32, 1, 3, (const tir_expr *[]){s->truth, s->one_f, s->one_i}));
 }
-SPOIL(ramp_of_one_lane) { s->f.body = loop(s, raw_store(s, &s->c, unary(s, TIR_RAMP, TN_I32, 1, s->vi), s->one_f, NULL)); }
+SPOIL(ramp_of_one_lane) {
+  s->f.body = loop(s, raw_store(s, &s->c, unary(s, TIR_RAMP, TN_I32, 1, s->vi), s->one_f, NULL));
+}
 SPOIL(broadcast_of_a_vector) {
   s->f.body = in_loop(s, unary(s, TIR_BROADCAST, TN_F32, 8, tir_broadcast(s->arena, s->one_f, 4)));
 }
@@ -164,7 +168,8 @@ SPOIL(store_without_buffer) { s->f.body = loop(s, raw_store(s, NULL, s->vi, s->o
 SPOIL(variable_bound_twice) { s->f.body = loop(s, s->f.body); }
 SPOIL(loop_of_another_dtype) { s->i.dtype = TN_I64; }
 SPOIL(loop_bound_of_another_dtype) {
-  s->f.body = tir_for(s->arena, &s->i, tir_int(s->arena, TN_I64, 0), tir_int(s->arena, TN_I32, 8), TIR_SERIAL, store(s, s->one_f));
+  s->f.body = tir_for(s->arena, &s->i, tir_int(s->arena, TN_I64, 0), tir_int(s->arena, TN_I32, 8), TIR_SERIAL,
+                      store(s, s->one_f));
 }
 SPOIL(loop_variable_of_another_width) { s->f.index_dtype = TN_I64; }
 SPOIL(loop_without_variable) { ((tir_stmt *)s->f.body)->u.loop.var = NULL; }
@@ -224,37 +229,69 @@ typedef struct row {
   void (*spoil)(sample *s);
 } row;
 
-#define ROW(fn, invariant) {#fn, invariant, fn}
+#define ROW(fn, invariant) \
+  { #fn, invariant, fn }
 
 static const row rows[] = {
-    ROW(as_it_is, NULL), ROW(variable_on_two_paths, NULL), ROW(allocation_on_two_paths, NULL), ROW(masked_vector, NULL),
-    ROW(read_node, "no-te-nodes"), ROW(reduce_node, "no-te-nodes"), ROW(unknown_operator, "known-operator"),
-    ROW(unknown_dtype, "known-dtype"), ROW(one_argument_of_two, "argument-count"),
-    ROW(missing_argument, "argument-present"), ROW(mixed_sum, "operand-dtypes: ADD node 1f32 + 1"),
-    ROW(sum_of_another_dtype, "operand-dtypes"), ROW(mixed_lanes, "operand-lanes"),
-    ROW(comparison_without_bool, "boolean-result"), ROW(and_of_numbers, "boolean-operands"),
-    ROW(exp_of_integer, "float-function"), ROW(division_of_integers, "float-division"),
-    ROW(floor_division_of_floats, "integer-division"), ROW(select_by_number, "select-condition"),
-    ROW(select_of_two_dtypes, "operand-dtypes"), ROW(ramp_of_one_lane, "vector-lanes"),
-    ROW(broadcast_of_a_vector, "vector-lanes"), ROW(ramp_of_floats, "ramp-dtype"),
-    ROW(broadcast_to_another_dtype, "operand-dtypes"), ROW(constant_beyond_its_dtype, "constant-range"),
-    ROW(double_in_a_float, "constant-range"), ROW(float_constant_of_integer_dtype, "constant-dtype"),
-    ROW(vector_constant, "leaf-lanes"), ROW(variable_of_another_dtype, "variable-dtype"),
-    ROW(variable_out_of_scope, "variable-in-scope: j"), ROW(variable_after_its_loop, "variable-in-scope: i"),
-    ROW(too_deep, "expression-depth"), ROW(load_of_another_dtype, "load-dtype: A"),
-    ROW(load_outside_the_allocation, "buffer-in-scope: T"), ROW(load_of_another_rank, "access-rank: A"),
-    ROW(float_index, "index-dtype"), ROW(predicate_of_numbers, "predicate-dtype"),
-    ROW(predicate_of_other_lanes, "predicate-lanes"), ROW(scalar_index_for_a_vector, "index-lanes"),
-    ROW(store_to_an_input, "inputs-are-not-stored-to: A"), ROW(store_of_another_dtype, "store-dtype: C"),
-    ROW(store_without_value, "expression-present"), ROW(store_without_buffer, "store-buffer"),
-    ROW(variable_bound_twice, "variable-bound-once: i"), ROW(loop_of_another_dtype, "loop-bounds: i"),
-    ROW(loop_bound_of_another_dtype, "loop-bounds: i"), ROW(loop_variable_of_another_width, "loop-variable-dtype: i"),
-    ROW(loop_without_variable, "loop-variable"), ROW(loop_without_body, "statement-present"),
-    ROW(branch_on_a_vector, "branch-condition"), ROW(allocated_parameter, "parameters-are-not-allocated: C"),
-    ROW(allocated_twice, "buffer-allocated-once: T"), ROW(empty_shape, "buffer-shape: T"),
-    ROW(rank_beyond_eight, "buffer-rank: T"), ROW(nested_sequence, "flat-sequence"),
-    ROW(attribute_without_key, "attribute-key"), ROW(parameter_without_flag, "parameter-flag: C"),
-    ROW(output_among_inputs, "inputs-come-first: C"), ROW(parameter_twice, "parameter-once: A"),
+    ROW(as_it_is, NULL),
+    ROW(variable_on_two_paths, NULL),
+    ROW(allocation_on_two_paths, NULL),
+    ROW(masked_vector, NULL),
+    ROW(read_node, "no-te-nodes"),
+    ROW(reduce_node, "no-te-nodes"),
+    ROW(unknown_operator, "known-operator"),
+    ROW(unknown_dtype, "known-dtype"),
+    ROW(one_argument_of_two, "argument-count"),
+    ROW(missing_argument, "argument-present"),
+    ROW(mixed_sum, "operand-dtypes: ADD node 1f32 + 1"),
+    ROW(sum_of_another_dtype, "operand-dtypes"),
+    ROW(mixed_lanes, "operand-lanes"),
+    ROW(comparison_without_bool, "boolean-result"),
+    ROW(and_of_numbers, "boolean-operands"),
+    ROW(exp_of_integer, "float-function"),
+    ROW(division_of_integers, "float-division"),
+    ROW(floor_division_of_floats, "integer-division"),
+    ROW(select_by_number, "select-condition"),
+    ROW(select_of_two_dtypes, "operand-dtypes"),
+    ROW(ramp_of_one_lane, "vector-lanes"),
+    ROW(broadcast_of_a_vector, "vector-lanes"),
+    ROW(ramp_of_floats, "ramp-dtype"),
+    ROW(broadcast_to_another_dtype, "operand-dtypes"),
+    ROW(constant_beyond_its_dtype, "constant-range"),
+    ROW(double_in_a_float, "constant-range"),
+    ROW(float_constant_of_integer_dtype, "constant-dtype"),
+    ROW(vector_constant, "leaf-lanes"),
+    ROW(variable_of_another_dtype, "variable-dtype"),
+    ROW(variable_out_of_scope, "variable-in-scope: j"),
+    ROW(variable_after_its_loop, "variable-in-scope: i"),
+    ROW(too_deep, "expression-depth"),
+    ROW(load_of_another_dtype, "load-dtype: A"),
+    ROW(load_outside_the_allocation, "buffer-in-scope: T"),
+    ROW(load_of_another_rank, "access-rank: A"),
+    ROW(float_index, "index-dtype"),
+    ROW(predicate_of_numbers, "predicate-dtype"),
+    ROW(predicate_of_other_lanes, "predicate-lanes"),
+    ROW(scalar_index_for_a_vector, "index-lanes"),
+    ROW(store_to_an_input, "inputs-are-not-stored-to: A"),
+    ROW(store_of_another_dtype, "store-dtype: C"),
+    ROW(store_without_value, "expression-present"),
+    ROW(store_without_buffer, "store-buffer"),
+    ROW(variable_bound_twice, "variable-bound-once: i"),
+    ROW(loop_of_another_dtype, "loop-bounds: i"),
+    ROW(loop_bound_of_another_dtype, "loop-bounds: i"),
+    ROW(loop_variable_of_another_width, "loop-variable-dtype: i"),
+    ROW(loop_without_variable, "loop-variable"),
+    ROW(loop_without_body, "statement-present"),
+    ROW(branch_on_a_vector, "branch-condition"),
+    ROW(allocated_parameter, "parameters-are-not-allocated: C"),
+    ROW(allocated_twice, "buffer-allocated-once: T"),
+    ROW(empty_shape, "buffer-shape: T"),
+    ROW(rank_beyond_eight, "buffer-rank: T"),
+    ROW(nested_sequence, "flat-sequence"),
+    ROW(attribute_without_key, "attribute-key"),
+    ROW(parameter_without_flag, "parameter-flag: C"),
+    ROW(output_among_inputs, "inputs-come-first: C"),
+    ROW(parameter_twice, "parameter-once: A"),
     ROW(odd_index_dtype, "index-dtype-of-function"),
 };
 

@@ -44,8 +44,8 @@ static const tir_expr *leaf(maker *m) {
 static const tir_expr *boolean(maker *m, int depth);
 
 static const tir_expr *integer(maker *m, int depth) {
-  static const tir_op ops[] = {TIR_ADD, TIR_ADD, TIR_SUB, TIR_MUL,      TIR_FLOORDIV, TIR_FLOORDIV,
-                               TIR_FLOORMOD, TIR_FLOORMOD, TIR_MIN, TIR_MAX, TIR_MUL, TIR_ADD};
+  static const tir_op ops[] = {TIR_ADD,      TIR_ADD,      TIR_SUB, TIR_MUL, TIR_FLOORDIV, TIR_FLOORDIV,
+                               TIR_FLOORMOD, TIR_FLOORMOD, TIR_MIN, TIR_MAX, TIR_MUL,      TIR_ADD};
   if (depth == 0 || runtime_random_below(&m->rng, 6) == 0) return leaf(m);
   int64_t pick = runtime_random_below(&m->rng, RUNTIME_COUNT(ops) + 1);
   const tir_expr *a = integer(m, depth - 1), *b = runtime_random_below(&m->rng, 2) ? leaf(m) : integer(m, depth - 1);
@@ -56,8 +56,8 @@ static const tir_expr *integer(maker *m, int depth) {
 static const tir_expr *boolean(maker *m, int depth) {
   int64_t pick = runtime_random_below(&m->rng, 10);
   if (depth <= 1 || pick < 6) {
-    return tir_binary(m->arena, TIR_EQ + (tir_op)runtime_random_below(&m->rng, 6), integer(m, depth - 1 > 0 ? depth - 1 : 0),
-                      integer(m, depth - 1 > 0 ? depth - 1 : 0));
+    return tir_binary(m->arena, TIR_EQ + (tir_op)runtime_random_below(&m->rng, 6),
+                      integer(m, depth - 1 > 0 ? depth - 1 : 0), integer(m, depth - 1 > 0 ? depth - 1 : 0));
   }
   if (pick == 6) return tir_unary(m->arena, TIR_NOT, boolean(m, depth - 1));
   return tir_binary(m->arena, pick < 9 ? TIR_AND : TIR_OR, boolean(m, depth - 1), boolean(m, depth - 1));
@@ -93,7 +93,8 @@ static void compare_everywhere(maker *m, const tir_env *env, const tir_expr *con
   do {
     if (cond != NULL && !evaluate(&at, cond, 0).i) continue;
     int64_t before = evaluate(&at, e, 0).i, after = evaluate(&at, simple, 0).i;
-    if (before != after || before < bounds.lo || before > bounds.hi || (proved && !before)) complain(m, e, simple, cond, &at);
+    if (before != after || before < bounds.lo || before > bounds.hi || (proved && !before))
+      complain(m, e, simple, cond, &at);
   } while (step(m, &at, values));
   if (cond == NULL && tir_simplify(m->arena, env, simple) != simple) {
     fail_msg("not idempotent: %s\n then %s\n then %s", print_expr(m->arena, e), print_expr(m->arena, simple),

@@ -10,18 +10,22 @@ static const row rows[] = {
      "in A: float32[1024]; out C: float32[1024] { for (i.outer: int32, 0, 52) { for (i.inner: int32, 0, 20) { "
      "if (i.outer*20 + i.inner < 1024) { C[i.outer*20 + i.inner] = A[i.outer*20 + i.inner] } } } }"},
     {"a guard moves out of the loops it does not depend on", "tir/hoisted_guard.txt",
-     "in A: float32[1024, 64]; out C: float32[1024, 64] { for (i.outer: int32, 0, 52) { for (j: int32, 0, 64) { for (i.inner: "
-     "int32, 0, 20) { if (i.outer*20 + i.inner < 1024) { C[i.outer*20 + i.inner, j] = A[i.outer*20 + i.inner, j] } } } } }"},
+     "in A: float32[1024, 64]; out C: float32[1024, 64] { for (i.outer: int32, 0, 52) { for (j: int32, 0, 64) { for "
+     "(i.inner: "
+     "int32, 0, 20) { if (i.outer*20 + i.inner < 1024) { C[i.outer*20 + i.inner, j] = A[i.outer*20 + i.inner, j] } } } "
+     "} }"},
     {"a tile with a vector is one ramp store", "tir/tile_vector.txt",
      "in A: float32[64, 64]; in B: float32[64, 64]; out C: float32[64, 64] { for (i.outer: int32, 0, 2) \"parallel\" { "
      "for (j.outer: int32, 0, 2) { for (i.inner: int32, 0, 32) { for (j.inner: int32, 0, 32) \"vectorized\" { "
      "C[i.outer*32 + i.inner, j.outer*32 + j.inner] = A[i.outer*32 + i.inner, j.outer*32 + j.inner] + "
      "B[i.outer*32 + i.inner, j.outer*32 + j.inner] } } } } }"},
     {"a guarded vector is masked", "tir/masked_vector.txt",
-     "in A: float32[100]; out C: float32[100] { for (i.outer: int32, 0, 4) { for (i.inner: int32, 0, 32) \"vectorized\" { "
+     "in A: float32[100]; out C: float32[100] { for (i.outer: int32, 0, 4) { for (i.inner: int32, 0, 32) "
+     "\"vectorized\" { "
      "if (i.outer*32 + i.inner < 100) { C[i.outer*32 + i.inner] = A[i.outer*32 + i.inner] } } } }"},
     {"a peeled vector has neither guard nor mask", "tir/peeled_vector.txt",
-     "in A: float32[100]; out C: float32[100] { for (i.outer: int32, 0, 4) \"parallel\" \"peel\" { for (i.inner: int32, 0, 32) "
+     "in A: float32[100]; out C: float32[100] { for (i.outer: int32, 0, 4) \"parallel\" \"peel\" { for (i.inner: "
+     "int32, 0, 32) "
      "\"vectorized\" { if (i.outer*32 + i.inner < 100) { C[i.outer*32 + i.inner] = A[i.outer*32 + i.inner] } } } }"},
     {"a register tile of a matmul", "tir/register_tile.txt",
      "in A: float32[14, 16]; in B: float32[16, 64]; out C: float32[14, 64] { for (i.outer: int32, 0, 4) \"peel\" { "
@@ -29,10 +33,12 @@ static const row rows[] = {
      "for (i.i: int32, 0, 4) \"unroll\" { for (j.i: int32, 0, 32) \"vectorized\" { T[i.i, j.i] = 0f32 } } "
      "for (k: int32, 0, 16) { for (i.c: int32, 0, 4) \"unroll\" { for (j.c: int32, 0, 32) \"vectorized\" { "
      "if (i.outer*4 + i.c < 14) { T[i.c, j.c] = T[i.c, j.c] + A[i.outer*4 + i.c, k]*B[k, j.outer*32 + j.c] } } } } "
-     "for (i.inner: int32, 0, 4) \"unroll\" { for (j.inner: int32, 0, 32) \"vectorized\" { if (i.outer*4 + i.inner < 14) { "
+     "for (i.inner: int32, 0, 4) \"unroll\" { for (j.inner: int32, 0, 32) \"vectorized\" { if (i.outer*4 + i.inner < "
+     "14) { "
      "C[i.outer*4 + i.inner, j.outer*32 + j.inner] = T[i.inner, j.inner] } } } } } } }"},
     {"padding is a predicated load", "tir/padding.txt",
-     "in I: float32[6, 8]; out P: float32[8, 10] { for (h: int32, 0, 8) { for (w: int32, 0, 10) \"vectorized\" { P[h, w] = "
+     "in I: float32[6, 8]; out P: float32[8, 10] { for (h: int32, 0, 8) { for (w: int32, 0, 10) \"vectorized\" { P[h, "
+     "w] = "
      "select(h >= 1 && h < 7 && w >= 1 && w < 9, I[h - 1, w - 1], 0f32) } } }"},
     {"a fused reduction is one loop", "tir/fused_reduction.txt",
      "in A: float32[1024]; out B: float32[] { B[] = 0f32 for (k.outer.k.inner.fused: int32, 0, 1024) { "
@@ -57,7 +63,8 @@ static void pipeline_row(void **state) {
   runtime_arena_free(&arena);
 }
 
-static const char small[] = "in A: float32[8]; out C: float32[8] { for (i: int32, 0, 8) \"vectorized\" { C[i] = A[i] } }";
+static const char small[] =
+    "in A: float32[8]; out C: float32[8] { for (i: int32, 0, 8) \"vectorized\" { C[i] = A[i] } }";
 
 static void dumps_name_the_pass(void **state) {
   (void)state;
@@ -150,8 +157,8 @@ static void lowering_is_fast(void **state) {
 
 int test_pipeline(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dumps_name_the_pass),        cmocka_unit_test(no_debug_no_dump),
-      cmocka_unit_test(malformed_input_is_refused), cmocka_unit_test(a_buffer_beyond_the_index_type_is_refused),
+      cmocka_unit_test(dumps_name_the_pass),          cmocka_unit_test(no_debug_no_dump),
+      cmocka_unit_test(malformed_input_is_refused),   cmocka_unit_test(a_buffer_beyond_the_index_type_is_refused),
       cmocka_unit_test(a_second_run_changes_nothing), cmocka_unit_test(lowering_is_fast),
   };
   return CHECK_TABLE("tir pipeline", rows, pipeline_row) + CHECK_TESTS("tir pipeline rules", tests);

@@ -44,9 +44,11 @@ static void print_row(void **state) {
 static const char whole[] =
     "in A: float32[100, 32]; out B: float32[100, 32] { for (i.outer: int32, 0, 7) \"parallel\" { "
     "allocate(A.local: Pointer(local float32), float32, [64]), storage_scope = local { "
-    "for (i.inner: int32, 0, 16) \"peel\" { if (i.outer*16 + i.inner < 100) { attr \"pragma_auto_unroll_max_step\" = 64 { "
+    "for (i.inner: int32, 0, 16) \"peel\" { if (i.outer*16 + i.inner < 100) { attr \"pragma_auto_unroll_max_step\" = "
+    "64 { "
     "for (j: int32, 2, 32) \"vectorized\" { A.local[j] = A[i.outer*16 + i.inner, j]*2f32 } "
-    "for (j: int32, i.inner, i.inner + 8) \"unroll\" { B[i.outer*16 + i.inner, j, predicate = j < 32] = A.local[j] } } } "
+    "for (j: int32, i.inner, i.inner + 8) \"unroll\" { B[i.outer*16 + i.inner, j, predicate = j < 32] = A.local[j] } } "
+    "} "
     "else { nop } } } } }";
 
 static void whole_functions(void **state) {

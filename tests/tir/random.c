@@ -33,14 +33,18 @@ static const tir_expr *load_a(nest *n, const tir_expr *i, const tir_expr *j) {
 static const tir_expr *value_of(nest *n, const tir_expr *i, const tir_expr *j) {
   const tir_expr *plain = load_a(n, i, j), *two = tir_float(n->arena, TN_F32, 2), *edge;
   switch (pick(n, 5)) {
-    case 0: return tir_binary(n->arena, TIR_MUL, plain, two);
-    case 1: return tir_cast(n->arena, TN_F32, tir_binary(n->arena, TIR_FLOORMOD, i, number(n, 3)));
+    case 0:
+      return tir_binary(n->arena, TIR_MUL, plain, two);
+    case 1:
+      return tir_cast(n->arena, TN_F32, tir_binary(n->arena, TIR_FLOORMOD, i, number(n, 3)));
     case 2: /* a shifted, padded load */
       edge = tir_binary(n->arena, TIR_SUB, j, number(n, 1));
       return tir_select(n->arena, tir_binary(n->arena, TIR_GE, j, number(n, 1)), load_a(n, i, edge),
                         tir_float(n->arena, TN_F32, (double)pick(n, 2)));
-    case 3: return tir_binary(n->arena, TIR_ADD, plain, load_a(n, i, number(n, 0)));
-    default: return plain;
+    case 3:
+      return tir_binary(n->arena, TIR_ADD, plain, load_a(n, i, number(n, 0)));
+    default:
+      return plain;
   }
 }
 
@@ -54,7 +58,8 @@ static const tir_stmt *innermost(nest *n, const tir_expr *i, const tir_expr *j) 
   const tir_expr *index[2] = {i, j}, *zero[1] = {number(n, 0)}, *stored = value_of(n, i, j);
   const tir_stmt *parts[2];
   switch (pick(n, 3)) {
-    case 0: return store_c(n, i, j, stored);
+    case 0:
+      return store_c(n, i, j, stored);
     case 1:
       stored = tir_binary(n->arena, TIR_ADD, tir_load(n->arena, &n->c, 2, index, NULL), stored);
       return store_c(n, i, j, stored);

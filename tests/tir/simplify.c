@@ -1,5 +1,5 @@
-/* The simplifier by example: names and ranges, expression in, text out; each result is also simplified again and compared
- * by evaluation over all values of the variables. */
+/* The simplifier by example: names and ranges, expression in, text out; each result is also simplified again and
+ * compared by evaluation over all values of the variables. */
 #include "tests/tir/tests.h"
 
 typedef struct row {
@@ -79,8 +79,8 @@ static const row rows[] = {
     {"float comparison stays", "x: float32", "!(x < x)", "!(x < x)", NULL},
     {"loop of one iteration", "i in 3..3, j in 0..3", "i*4 + j", "j + 12", NULL},
     {"vector predicate proved", "i in 0..3", "ramp(i*8, 1, 8) < broadcast(32, 8)", "broadcast(True, 8)", NULL},
-    {"vector predicate stays", "i in 0..3", "ramp(i*8, 1, 8) < broadcast(30, 8)",
-     "ramp(i*8, 1, 8) < broadcast(30, 8)", NULL},
+    {"vector predicate stays", "i in 0..3", "ramp(i*8, 1, 8) < broadcast(30, 8)", "ramp(i*8, 1, 8) < broadcast(30, 8)",
+     NULL},
 };
 
 static void simplify_row(void **state) {

@@ -17,7 +17,7 @@ int test_passes(void);
 int test_pipeline(void);
 int test_passes_random(void);
 
-/* ---- reading IR (read.c) ------------------------------------------------------------------------------------------ */
+/* ---- reading IR (read.c) ---------------------------------------------------------------------------------------- */
 
 enum { READ_NAMES = 32 };
 
@@ -42,7 +42,7 @@ const tir_var *reader_var(const reader *r, const char *name);
 char *print_expr(runtime_arena *arena, const tir_expr *e);
 char *print_func(runtime_arena *arena, const tir_func *f);
 
-/* ---- interpreting IR (interpret.c) -------------------------------------------------------------------------------- */
+/* ---- interpreting IR (interpret.c) ------------------------------------------------------------------------------ */
 
 typedef union value {
   int64_t i;
@@ -58,7 +58,10 @@ typedef struct memory {
 
 typedef struct machine {
   int n_vars, n_memories;
-  struct { const tir_var *var; int64_t value; } vars[64];
+  struct {
+    const tir_var *var;
+    int64_t value;
+  } vars[64];
   memory memories[32];
   const char *fault; /* first access outside a buffer, or use of an unbound name; NULL: none */
   int64_t steps;     /* stores made */
