@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { N = 512, ARGS = 3, TRIALS = 160, SECONDS = 45, SHOWN_LINES = 48, ROUNDS = 9, POINTS = 64 };
+enum { N = 512, ARGS = 3, TRIALS = 320, SECONDS = 40, SHOWN_LINES = 48, ROUNDS = 9, POINTS = 64 };
 
 /* What the steps of the job hand on to each other. */
 typedef struct job {
@@ -53,11 +53,11 @@ static void print_loops(const tn_schedule *schedule, const char *title) {
 
 /* ---- tuning ---------------------------------------------------------------------------------------------------- */
 
-/* One live line on a terminal, every sixteenth trial elsewhere. */
+/* One live line on a terminal, every 32nd trial elsewhere. */
 static void show_progress(void *user, const tn_progress *p) {
   (void)user;
   bool is_live = isatty(STDOUT_FILENO);
-  if (p->best_s <= 0 || (!is_live && (p->trials % 16 != 0 || strcmp(p->phase, "measuring") != 0))) return;
+  if (p->best_s <= 0 || (!is_live && (p->trials % 32 != 0 || strcmp(p->phase, "measuring") != 0))) return;
   printf("%sbest %.1f GFLOPS (%.2f ms)", is_live ? "\r" : "", p->flops / p->best_s * 1e-9, p->best_s * 1e3);
   if (p->default_s > 0) printf(", %.1f times the default", p->default_s / p->best_s);
   printf(" | %d/%d trials, %d failed | %.0f s", p->trials, p->trials_wanted, p->failed, p->elapsed_s);

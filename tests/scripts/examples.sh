@@ -7,6 +7,12 @@ grep -q '1000 elements' out || complain "vector_add says: $(cat out)"
 
 if ! grep -q '^TENON_SANITIZE:STRING=$' "$TENON_BUILD/CMakeCache.txt"; then exit $status; fi
 example=$TENON_SOURCE/examples/apply_best
+"$TENON_BUILD/examples/matmul" "$work/matmul.json" 6 20 >out || complain "matmul ended with status $?"
+for part in 'its loops, untuned' 'its loops under the best record' 'largest relative error' untuned tuned Total; do
+  grep -q "$part" out || complain "matmul does not print '$part': $(cat out)"
+done
+[ "$(wc -l <matmul.json)" -eq 6 ] || complain "matmul recorded $(wc -l <matmul.json) trials, not 6"
+
 configure() {
   cmake -G Ninja -S "$example" -B "$1" -DTENON="$TENON" -DLOG="$2" >"$1.log" 2>&1
 }
