@@ -135,12 +135,12 @@ static tn_status compile_module(compilation *c) {
   return status == TN_OK ? emit_form(c) : status;
 }
 
-/* After a fatal error in LLVM its objects are in an unknown state: they are leaked, and the session's machine with
- * them. */
+/* After a fatal error in LLVM its objects are in an unknown state: they are leaked, and the target
+ * machine with them. */
 static tn_status compile_guarded(compilation *c) {
   codegen_guard guard;
   if (setjmp(guard.back) != 0) {
-    codegen_session_abandon(codegen_session_of(c->ctx));
+    codegen_session_abandon(codegen_session_of(c->ctx), c->machine);
     return fail(c, "LLVM gave up", guard.message);
   }
   codegen_guard_enter(&guard);

@@ -58,8 +58,8 @@ typedef struct codegen_jit codegen_jit;
 
 codegen_session *codegen_session_of(tn_context *ctx); /* NULL with a message */
 LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *target);
-/* Forgets the target machines without disposing of them: after a fatal error in LLVM. */
-void codegen_session_abandon(codegen_session *session);
+/* Forgets a target machine without disposing of it: after a fatal error in LLVM. */
+void codegen_session_abandon(codegen_session *session, LLVMTargetMachineRef machine);
 codegen_jit **codegen_session_jit(codegen_session *session);
 void codegen_jit_free(codegen_jit *jit);
 /* Registers LLVM's targets once in the process. */

@@ -140,6 +140,20 @@ static void complete(spec *s, const codegen_host *host, bool own) {
 
 /* ---- features ----------------------------------------------------------------------------------------------- */
 
+/* Features of RISC-V's partial and vendor vector units end LLVM 19's back end in a segmentation fault on ordinary vector
+ * code. Named by their prefixes. */
+static bool check_usable(const spec *s, const codegen_arch *arch, const char *item, size_t n) {
+  static const char *const prefixes[] = {"+zv", "+xsf"};
+  if (strcmp(arch->name, "riscv64") != 0) return true;
+  for (int i = 0; i < RUNTIME_COUNT(prefixes); i++) {
+    if (strncmp(item, prefixes[i], strlen(prefixes[i])) != 0) continue;
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "feature \"%.*s\" in the target \"%s\": LLVM makes no vector code with it, use +v",
+                 (int)n, item, s->whole);
+    return false;
+  }
+  return true;
+}
+
 /* One "+name" or "-name" of a list; false with a message. */
 static bool apply_feature(const spec *s, feature_set *set, const char *item, size_t n) {
   bool signed_item = n > 1 && (*item == '+' || *item == '-');
@@ -150,6 +164,7 @@ static bool apply_feature(const spec *s, feature_set *set, const char *item, siz
                  signed_item ? "LLVM knows no such feature of this architecture" : "write +name or -name");
     return false;
   }
+  if (!check_usable(s, set->arch, item, n)) return false;
   uint64_t bit = 1ull << (i % 64);
   set->on[i / 64] = *item == '+' ? set->on[i / 64] | bit : set->on[i / 64] & ~bit;
   return true;
