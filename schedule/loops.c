@@ -26,7 +26,7 @@ static tn_status check_plain(tn_schedule *s, const char *call, const schedule_st
   if (axis->annotation == SCHEDULE_NONE && axis->unroll_step < 0) return TN_OK;
   const char *what = axis->annotation ? annotation_words[axis->annotation] : "pragma";
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: loop %s of %s already has %s: that would be lost; call this before %s(%s, %s)", call,
+                      "%s: loop %s of %s already has %s, which would be lost: put this before %s(%s, %s)", call,
                       axis->name, schedule_stage_name(st), what, what, schedule_stage_name(st), axis->name);
 }
 
