@@ -92,6 +92,40 @@ static int64_t integer(const tir_expr *e, int64_t a, int64_t b) {
   return 0;
 }
 
+static double math(const tir_expr *e, double a, double b) {
+  switch ((int)e->op) {
+    case TIR_POW:
+      return pow(a, b);
+    case TIR_EXP:
+      return exp(a);
+    case TIR_LOG:
+      return log(a);
+    case TIR_SQRT:
+      return sqrt(a);
+    case TIR_RSQRT:
+      return 1 / sqrt(a);
+    case TIR_TANH:
+      return tanh(a);
+    case TIR_SIGMOID:
+      return 1 / (1 + exp(-a));
+    case TIR_ERF:
+      return erf(a);
+    case TIR_SIN:
+      return sin(a);
+    case TIR_COS:
+      return cos(a);
+    case TIR_FLOOR:
+      return floor(a);
+    case TIR_CEIL:
+      return ceil(a);
+    case TIR_ROUND:
+      return round(a);
+    default:
+      fail_msg("the interpreter knows no float %s", tir_op_table[e->op].name);
+  }
+  return 0;
+}
+
 static value real(const tir_expr *e, double a, double b) {
   switch ((int)e->op) {
     case TIR_ADD:
@@ -120,14 +154,9 @@ static value real(const tir_expr *e, double a, double b) {
       return (value){.i = a >= b};
     case TIR_ABS:
       return (value){.f = fabs(a)};
-    case TIR_EXP:
-      return (value){.f = exp(a)};
-    case TIR_SQRT:
-      return (value){.f = sqrt(a)};
     default:
-      fail_msg("the interpreter knows no float %s", tir_op_table[e->op].name);
+      return (value){.f = math(e, a, b)};
   }
-  return (value){0};
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -164,11 +193,21 @@ static value load(machine *m, const tir_expr *e, int lane) {
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
+/* A float to an integer: saturates, NaN is 0; to bool: whether it is not 0. */
+static int64_t saturate(int dtype, double a) {
+  if (dtype == TN_BOOL) return a != 0;
+  int bits = 8 * (int)tn_dtype_bytes(dtype) - tn_dtype_is_signed(dtype);
+  double limit = ldexp(1, bits), least = tn_dtype_is_signed(dtype) ? -limit : 0;
+  if (isnan(a)) return 0;
+  if (a >= limit) return bits == 63 ? INT64_MAX : (INT64_C(1) << bits) - 1;
+  return (int64_t)(a < least ? least : a);
+}
+
 static value convert(const tir_expr *e, value a) {
   bool from_float = tn_dtype_is_float(e->arg[0]->dtype), to_float = tn_dtype_is_float(e->dtype);
   if (from_float && to_float) return a;
   if (to_float) return (value){.f = (double)a.i};
-  return (value){.i = wrap(e->dtype, from_float ? (int64_t)a.f : a.i)};
+  return (value){.i = from_float ? saturate(e->dtype, a.f) : wrap(e->dtype, a.i)};
 }
 
 static value special(machine *m, const tir_expr *e, int lane) {
@@ -243,7 +282,8 @@ static void add_memory(machine *m, const tir_buffer *buffer) {
 static void allocate(machine *m, const tir_stmt *s) {
   int at = m->n_memories;
   add_memory(m, s->u.alloc.buffer);
-  for (int64_t i = 0; i < m->memories[at].size; i++) m->memories[at].data[i].i = 77;
+  value poison = tn_dtype_is_float(s->u.alloc.buffer->dtype) ? (value){.f = 7e77} : (value){.i = 77};
+  for (int64_t i = 0; i < m->memories[at].size; i++) m->memories[at].data[i] = poison;
   execute(m, s->u.alloc.body);
   free(m->memories[at].data);
   m->n_memories--;

@@ -101,6 +101,13 @@ static const row rows[] = {
      "for (i: int32, 0, 10) {\n  for (j: int32, 0, 8) {\n    C[i, j] = 1f32\n    if (i < 8) {\n      C[i, j] = 2f32\n  "
      "  }\n  }\n}\n",
      NULL},
+    {"not over a statement after the guarded one", "hoist_guards",
+     "out C: float32[10, 8] { for (i: int32, 0, 10) { for (j: int32, 0, 8) { if (i < 8) { C[i, j] = 2f32 } C[i, j] = "
+     "C[i, j] + "
+     "1f32 } } }",
+     "for (i: int32, 0, 10) {\n  for (j: int32, 0, 8) {\n    if (i < 8) {\n      C[i, j] = 2f32\n    }\n"
+     "    C[i, j] = C[i, j] + 1f32\n  }\n}\n",
+     NULL},
     {"a guard common to a sequence moves out", "hoist_guards",
      "in A: float32[8, 4]; out C: float32[8] { for (i: int32, 0, 10) { if (i < 8) { C[i] = 0f32 } "
      "for (k: int32, 0, 4) { if (i < 8) { C[i] = C[i] + A[i, k] } } } }",

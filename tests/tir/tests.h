@@ -61,8 +61,8 @@ typedef struct machine {
   struct {
     const tir_var *var;
     int64_t value;
-  } vars[64];
-  memory memories[32];
+  } vars[512];
+  memory memories[64];
   const char *fault; /* first access outside a buffer, or use of an unbound name; NULL: none */
   int64_t steps;     /* stores made */
 } machine;
