@@ -13,11 +13,12 @@
 /* ---- counts ------------------------------------------------------------------------------------------------------ */
 
 /* X(NAME, "word") the primitives that are drawn */
-#define FUZZ_PRIMITIVES(X)                                                                                            \
-  X(SPLIT, "split")                                                                                                   \
-  X(NPARTS, "split nparts") X(MANY, "split many") X(TILE, "tile") X(FUSE, "fuse") X(REORDER, "reorder")               \
-      X(VECTORIZE, "vectorize") X(UNROLL, "unroll") X(PARALLEL, "parallel") X(PRAGMA, "pragma")                       \
-          X(COMPUTE_AT, "compute_at") X(INLINE, "compute_inline") X(ROOT, "compute_root") X(CACHE_READ, "cache_read") \
+#define FUZZ_PRIMITIVES(X)                                                                              \
+  X(SPLIT, "split")                                                                                     \
+  X(NPARTS, "split nparts")                                                                             \
+  X(MANY, "split many") X(TILE, "tile") X(FUSE, "fuse") X(REORDER, "reorder") X(VECTORIZE, "vectorize") \
+      X(UNROLL, "unroll") X(PARALLEL, "parallel") X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at")       \
+          X(INLINE, "compute_inline") X(ROOT, "compute_root") X(CACHE_READ, "cache_read")               \
               X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope")
 
 typedef enum fuzz_primitive {
@@ -59,6 +60,12 @@ bool fuzz_bounds(const tn_program *program, fuzz_bound *by_op);
 fuzz_status fuzz_run_pair(tn_program *program, tn_schedule *schedule, uint64_t data_seed, char *why, size_t n);
 /* From texts; for replay, shrinking and the table of regressions. */
 fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t data_seed, char *why, size_t n);
+
+/* The same without code generation, given the reference's arrays (interpret_pair.c). */
+fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const fuzz_bound *bounds, char *why, size_t n);
+
+double fuzz_count_stores(const tir_stmt *s); /* of one run, guards taken as true */
+double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i);
 
 /* ---- guarded memory (memory.c) ----------------------------------------------------------------------------------- */
 

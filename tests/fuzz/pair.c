@@ -48,7 +48,7 @@ static void fill(runtime_rng *rng, DLTensor *array, tn_dtype dtype) {
   }
 }
 
-static double element(const DLTensor *array, tn_dtype dtype, int64_t i) {
+double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i) {
   switch (dtype) {
 #define X(name, text, bytes, code, ctype) \
   case TN_##name:                         \
@@ -117,7 +117,7 @@ static bool elements_agree(const DLTensor *got, const DLTensor *want, tn_dtype d
   size_t bytes = tn_dtype_bytes(dtype);
   if (!tn_dtype_is_float(dtype))
     return memcmp((char *)got->data + i * (int64_t)bytes, (char *)want->data + i * (int64_t)bytes, bytes) == 0;
-  double g = element(got, dtype, i), w = element(want, dtype, i);
+  double g = fuzz_element(got, dtype, i), w = fuzz_element(want, dtype, i);
   return fabs(g - w) <= error || g == w;
 }
 
@@ -132,7 +132,7 @@ static fuzz_status compare(const tn_program *p, const arguments *a, const fuzz_b
       char where[128];
       say_where(t, k, where, sizeof where);
       snprintf(why, n, "%s%s is %.17g, should be %.17g (allowed error %.3g)", i < a->n_inputs ? "input " : "", where,
-               element(a->kernel[i], t->dtype, k), element(a->reference[i], t->dtype, k), bounds[op].error);
+               fuzz_element(a->kernel[i], t->dtype, k), fuzz_element(a->reference[i], t->dtype, k), bounds[op].error);
       return FUZZ_DIFFERS;
     }
   }
@@ -142,24 +142,24 @@ static fuzz_status compare(const tn_program *p, const arguments *a, const fuzz_b
 /* ---- how long it would take ----------------------------------------------------------------------------------------
  */
 
-static double count_stores(const tir_stmt *s) {
+double fuzz_count_stores(const tir_stmt *s) {
   double total = 0;
   int64_t extent = 1;
   switch (s->kind) {
     case TIR_STORE:
       return 1;
     case TIR_ALLOC:
-      return count_stores(s->u.alloc.body);
+      return fuzz_count_stores(s->u.alloc.body);
     case TIR_ATTR:
-      return count_stores(s->u.attr.body);
+      return fuzz_count_stores(s->u.attr.body);
     case TIR_IF:
-      return count_stores(s->u.branch.then_body);
+      return fuzz_count_stores(s->u.branch.then_body);
     case TIR_SEQ:
-      for (int i = 0; i < s->u.seq.n; i++) total += count_stores(s->u.seq.stmts[i]);
+      for (int i = 0; i < s->u.seq.n; i++) total += fuzz_count_stores(s->u.seq.stmts[i]);
       return total;
     case TIR_FOR:
       tir_is_int(s->u.loop.extent, &extent);
-      return (double)extent * count_stores(s->u.loop.body);
+      return (double)extent * fuzz_count_stores(s->u.loop.body);
     case TIR_NOP:
       return 0;
   }
@@ -169,7 +169,7 @@ static double count_stores(const tir_stmt *s) {
 static bool is_too_slow(const tn_schedule *s) {
   runtime_arena arena = {0};
   tir_func *f = schedule_lower(s, "kernel", &arena);
-  double stores = f && f->body ? count_stores(f->body) : 0;
+  double stores = f && f->body ? fuzz_count_stores(f->body) : 0;
   runtime_arena_free(&arena);
   return stores > MAX_STORES;
 }
@@ -185,6 +185,7 @@ static fuzz_status failed(tn_context *ctx, const char *what, char *why, size_t n
 static fuzz_status run(tn_program *p, tn_schedule *s, arguments *a, const fuzz_bound *bounds, char *why, size_t n) {
   tn_context *ctx = p->ctx;
   if (tn_evaluate(p, a->reference, a->n) != TN_OK) return failed(ctx, "tn_evaluate", why, n);
+  if (fuzz_interpret_pair(s, a->reference, bounds, why, n) != FUZZ_AGREES) return FUZZ_DIFFERS;
   tn_kernel *kernel = tn_build(s, NULL);
   if (!kernel) return failed(ctx, "tn_build", why, n);
   tn_status status = tn_call(ctx, kernel, a->kernel, a->n);
