@@ -7,7 +7,7 @@
 #include "codegen/fatal.h"
 #include "codegen/internal.h"
 
-/* The IR is vectorised and unrolled when it comes here. What earns its time (docs/design.md has the measurements):
+/* The IR is vectorised and unrolled when it comes here. What earns its time (docs/codegen.md has the measurements):
  *   sroa        register tiles and flags become SSA values
  *   early-cse   address arithmetic shared by unrolled statements
  *   licm        loads and addresses out of inner loops
@@ -34,6 +34,7 @@ static tn_status fail(compilation *c, const char *stage, const char *message) {
   return runtime_fail(c->ctx, TN_ERROR_CODEGEN, "%s: %s: %s", c->func->name, stage, message);
 }
 
+/* Keeps the first error; warnings and remarks are not for users. */
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
   compilation *c = user;
   if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || c->diagnostic[0] != '\0') return;
@@ -48,6 +49,7 @@ static tn_status check_diagnostic(compilation *c) {
 
 /* ---- the stations ------------------------------------------------------------------------------------------- */
 
+/* LLVM wants layout and triple before passes look at sizes. */
 static void open_module(compilation *c) {
   c->llvm = LLVMContextCreate();
   LLVMContextSetDiagnosticHandler(c->llvm, on_diagnostic, c);
@@ -79,6 +81,7 @@ static tn_status run_passes(compilation *c) {
 
 /* ---- bytes -------------------------------------------------------------------------------------------------- */
 
+/* Everything ends in malloc memory with a NUL behind it. */
 static tn_status copy_out(compilation *c, const char *data, size_t n) {
   char *copy = malloc(n + 1);
   if (copy == NULL) return runtime_fail(c->ctx, TN_ERROR_MEMORY, "out of memory for %zu bytes of code", n);

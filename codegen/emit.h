@@ -5,7 +5,8 @@
  * expression") is emitted in i64 where an address, a bound or a comparison wants it; everything else in its own type.
  * Evaluating an expression makes no basic block: what it must not touch is reached by selecting a safe address (element
  * 0 of the buffer), so that a value may be memoised within a statement.
- * Failing: codegen_emit_fail keeps the first message; emission goes on with poison values and the module is thrown away. */
+ * Failing: codegen_emit_fail keeps the first message; emission goes on with poison values and the module is thrown
+ * away. */
 #ifndef TENON_CODEGEN_EMIT_H
 #define TENON_CODEGEN_EMIT_H
 

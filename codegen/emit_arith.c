@@ -22,6 +22,7 @@ static LLVMValueRef floor_signed(codegen_emitter *m, tir_op op, LLVMValueRef a, 
   return LLVMBuildAdd(m->builder, q, LLVMBuildSExt(m->builder, moves, type, ""), "");
 }
 
+/* VALUE in the type of A, on all its lanes. */
 static LLVMValueRef constant_like(LLVMValueRef a, int64_t value, codegen_emitter *m) {
   LLVMTypeRef type = LLVMTypeOf(a);
   bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
@@ -68,6 +69,7 @@ static LLVMValueRef divide_bool(codegen_emitter *m, tir_op op, LLVMValueRef a, L
   return op == TIR_FLOORMOD ? LLVMConstNull(LLVMTypeOf(a)) : LLVMBuildAnd(m->builder, a, b, "");
 }
 
+/* The usual divisor is a positive constant, the usual dividend an index that is known not to be negative. */
 LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef a = codegen_value(m, e->arg[0]);
   tir_interval range;
@@ -98,6 +100,7 @@ static LLVMValueRef float_to_int(codegen_emitter *m, LLVMValueRef value, LLVMTyp
   return codegen_intrinsic(m, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", 2, types, 1, &value);
 }
 
+/* C's: anything but zero is true, NaN too. */
 static LLVMValueRef to_bool(codegen_emitter *m, LLVMValueRef value, bool from_float) {
   LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(value));
   return from_float ? LLVMBuildFCmp(m->builder, LLVMRealUNE, value, zero, "")

@@ -15,6 +15,7 @@ extern char **environ;
 
 /* ---- writing ------------------------------------------------------------------------------------------------ */
 
+/* False with errno set. */
 static bool write_all(int file, const char *data, size_t n) {
   while (n > 0) {
     ssize_t written = write(file, data, n);
@@ -42,6 +43,7 @@ static void make_public(const char *name) {
   chmod(name, 0666 & ~mask);
 }
 
+/* Leaves the complete bytes under NAME, next to PATH, or nothing. */
 static tn_status write_temporary(tn_context *ctx, const char *path, const void *data, size_t n, char name[PATH_MAX]) {
   int file = open_temporary(ctx, path, name);
   if (file < 0) return TN_ERROR_IO;
@@ -68,9 +70,10 @@ tn_status codegen_write_file(tn_context *ctx, const char *path, const void *data
 
 /* ---- linking ------------------------------------------------------------------------------------------------ */
 
-/* Runs `cc -shared -o OUT OBJECT -lgomp -lm`; its messages go to the file descriptor SAYS. */
+/* Runs `cc -shared -o OUT OBJECT -lgomp -lm`; its messages go to the file descriptor SAYS. A kernel without parallel
+ * loops does not come to need libgomp. Returns the exit status, or -errno when cc could not be started. */
 static int run_linker(const char *out, const char *object, int says) {
-  const char *const args[] = {"cc", "-shared", "-x", "none", "-o", out, object, "-lgomp", "-lm", NULL};
+  const char *const args[] = {"cc", "-shared", "-o", out, object, "-Wl,--as-needed", "-lgomp", "-lm", NULL};
   posix_spawn_file_actions_t actions;
   pid_t child;
   int status = 0;

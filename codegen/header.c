@@ -12,6 +12,7 @@ static const char *const keywords[] = {
     "union",    "unsigned", "void",  "volatile", "while",
 };
 
+/* Names that C, C++ or the linker give another meaning; main among them. */
 static bool is_keyword(const char *name) {
   for (int i = 0; i < RUNTIME_COUNT(keywords); i++) {
     if (strcmp(keywords[i], name) == 0) return true;
@@ -48,6 +49,7 @@ static void add_identifier(runtime_str *out, const char *name) {
   for (; *name != '\0'; name++) runtime_str_addf(out, "%c", isalnum((unsigned char)*name) ? *name : '_');
 }
 
+/* " *   A  in  f32[64, 64]" */
 static void add_argument_comment(runtime_str *out, const runtime_kernel_arg *arg) {
   runtime_str_add(out, " *   ");
   add_identifier(out, arg->name);

@@ -20,6 +20,7 @@ typedef struct feature_set {
 
 /* ---- looking up --------------------------------------------------------------------------------------------- */
 
+/* NULL: none of ours. */
 static const codegen_arch *find_arch(const char *triple) {
   size_t n = strcspn(triple, "-");
   for (const codegen_arch *arch = codegen_arches; arch->name != NULL; arch++) {
@@ -35,6 +36,7 @@ static const codegen_cpu *find_cpu(const codegen_arch *arch, const char *name) {
   return NULL;
 }
 
+/* The bit of a feature whose name has N characters, -1 when there is none. */
 static int find_feature(const codegen_arch *arch, const char *name, size_t n) {
   for (int i = 0; arch->features[i] != NULL; i++) {
     if (strlen(arch->features[i]) == n && strncmp(arch->features[i], name, n) == 0) return i;
@@ -83,6 +85,7 @@ static const struct spec_key {
   bool (*set)(spec *s, const char *value);
 } spec_keys[] = {{"triple", set_triple}, {"cpu", set_cpu}, {"features", set_features}, {"threads", set_threads}};
 
+/* key=value, or the word native, which says nothing that is not the default. */
 static bool read_word(spec *s, const char *word) {
   const char *equals = strchr(word, '=');
   size_t n = equals != NULL ? (size_t)(equals - word) : strlen(word);
@@ -140,15 +143,16 @@ static void complete(spec *s, const codegen_host *host, bool own) {
 
 /* ---- features ----------------------------------------------------------------------------------------------- */
 
-/* Features of RISC-V's partial and vendor vector units end LLVM 19's back end in a segmentation fault on ordinary vector
- * code. Named by their prefixes. */
+/* Features of RISC-V's partial and vendor vector units end LLVM 19's back end in a segmentation fault on ordinary
+ * vector code. Named by their prefixes. */
 static bool check_usable(const spec *s, const codegen_arch *arch, const char *item, size_t n) {
   static const char *const prefixes[] = {"+zv", "+xsf"};
   if (strcmp(arch->name, "riscv64") != 0) return true;
   for (int i = 0; i < RUNTIME_COUNT(prefixes); i++) {
     if (strncmp(item, prefixes[i], strlen(prefixes[i])) != 0) continue;
-    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "feature \"%.*s\" in the target \"%s\": LLVM makes no vector code with it, use +v",
-                 (int)n, item, s->whole);
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
+                 "feature \"%.*s\" in the target \"%s\": LLVM makes no vector code with it, use +v", (int)n, item,
+                 s->whole);
     return false;
   }
   return true;
@@ -205,6 +209,7 @@ static bool check_required(const spec *s, const feature_set *set) {
   return true;
 }
 
+/* Of the registers that code will use: features, not the processor's preference, decide. */
 static int vector_bytes(const feature_set *set) {
   if (strcmp(set->arch->name, "x86_64") != 0 || !has(set, "avx")) return 16;
   return has(set, "avx512f") && has(set, "avx2") && has(set, "evex512") ? 64 : 32;
@@ -212,6 +217,7 @@ static int vector_bytes(const feature_set *set) {
 
 /* ---- making one --------------------------------------------------------------------------------------------- */
 
+/* Looks everything up, checks it, and brings the features into canonical form. */
 static bool resolve(tn_target *t, const spec *s) {
   feature_set set = {.arch = t->arch = find_arch(s->triple)};
   char *message = NULL;

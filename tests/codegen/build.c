@@ -18,13 +18,16 @@ static const build_row rows[] = {
     {"add, tiled and vectorized", ADD, "tile(C, i, j, 32, 32); vectorize(C, j.inner); parallel(C, i.outer)"},
     {"add, a split that does not divide", ADD, "split(C, i, 33); vectorize(C, j)"},
     {"matmul", MATMUL, ""},
-    {"matmul, tiled", MATMUL, "tile(C, i, j, 8, 32); reorder(C, i.outer, j.outer, k, i.inner, j.inner); vectorize(C, j.inner)"},
+    {"matmul, tiled", MATMUL,
+     "tile(C, i, j, 8, 32); reorder(C, i.outer, j.outer, k, i.inner, j.inner); vectorize(C, j.inner)"},
     {"matmul, register tile", MATMUL,
      "cache_write(C, local); tile(C, i, j, 8, 32); compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); "
      "unroll(C.local, i.c); vectorize(C.local, j.c); unroll(C, i.inner); vectorize(C, j.inner); parallel(C, i.outer)"},
     {"matmul, odd sizes", ODD, "tile(C, i, j, 8, 16); vectorize(C, j.inner); parallel(C, i.outer)"},
-    {"softmax", "M[i<20] = max[k<30](X[i,k]); E[i<20, j<30] = exp(X[i,j] - M[i]); S[i<20] = sum[k<30](E[i,k]); "
-                "Y[i<20, j<30] = E[i,j] / S[i]", "parallel(Y, i)"},
+    {"softmax",
+     "M[i<20] = max[k<30](X[i,k]); E[i<20, j<30] = exp(X[i,j] - M[i]); S[i<20] = sum[k<30](E[i,k]); "
+     "Y[i<20, j<30] = E[i,j] / S[i]",
+     "parallel(Y, i)"},
     {"padded convolution",
      "input I: f32[1,10,10,8], W: f32[3,3,8,8]; P[n<1, h<12, w<12, c<8] = select(h >= 1 && h < 11 && w >= 1 && w < 11, "
      "I[n, h-1, w-1, c], 0); O[n<1, h<5, w<5, f<8] = sum[r<3, s<3, c<8](P[n, h*2+r, w*2+s, c] * W[r,s,c,f])",

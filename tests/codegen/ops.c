@@ -40,7 +40,8 @@ static int64_t integer_result(tir_op op, int64_t a, int64_t b) {
     case TIR_ADD: return add_wrapping(a, b);
     case TIR_SUB: return (int64_t)((uint64_t)a - (uint64_t)b);
     case TIR_MUL: return (int64_t)((uint64_t)a * (uint64_t)b);
-    case TIR_FLOORDIV: return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b - (a % b != 0 && (a % b < 0) != (b < 0));
+    case TIR_FLOORDIV:
+      return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b - (a % b != 0 && (a % b < 0) != (b < 0));
     case TIR_FLOORMOD: return b == 0 || b == -1 ? 0 : a % b != 0 && (a % b < 0) != (b < 0) ? a % b + b : a % b;
     case TIR_MIN: return a < b ? a : b;
     case TIR_MAX: return a > b ? a : b;
@@ -182,7 +183,8 @@ static int op_rows(row *rows) {
 /* ---- casts ------------------------------------------------------------------------------------------------------- */
 
 static int64_t saturate(tn_dtype to, double value) {
-  static const double lowest[TN_DTYPE_COUNT] = {[TN_I8] = -0x1p7, [TN_I16] = -0x1p15, [TN_I32] = -0x1p31, [TN_I64] = -0x1p63};
+  static const double lowest[TN_DTYPE_COUNT] = {
+      [TN_I8] = -0x1p7, [TN_I16] = -0x1p15, [TN_I32] = -0x1p31, [TN_I64] = -0x1p63};
   static const double highest[TN_DTYPE_COUNT] = {[TN_I8] = 0x1p7, [TN_U8] = 0x1p8, [TN_I16] = 0x1p15, [TN_U16] = 0x1p16,
                                                  [TN_I32] = 0x1p31, [TN_U32] = 0x1p32, [TN_I64] = 0x1p63};
   if (isnan(value)) return 0;
@@ -216,7 +218,8 @@ static int cast_rows(row *rows) {
     for (int to = 0; to < TN_DTYPE_COUNT; ++to) {
       if (from == to) continue;
       rows[n] = (row){.op = TIR_CAST, .from = (tn_dtype)from, .to = (tn_dtype)to};
-      snprintf(rows[n].text, sizeof rows[n].text, "cast %s to %s", tn_dtype_name((tn_dtype)from), tn_dtype_name((tn_dtype)to));
+      snprintf(rows[n].text, sizeof rows[n].text, "cast %s to %s", tn_dtype_name((tn_dtype)from),
+               tn_dtype_name((tn_dtype)to));
       n++;
     }
   }

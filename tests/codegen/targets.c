@@ -28,7 +28,8 @@ static const text_row text_rows[] = {
     {"triple=x86_64-linux-gnu cpu=x86-64 features=+avx2,+avx,-avx2 threads=2",
      "triple=x86_64-unknown-linux-gnu cpu=x86-64 features=+avx threads=2", 32, 2},
     {"triple=aarch64-linux-gnu", "triple=aarch64-unknown-linux-gnu cpu=generic threads=1", 16, 1},
-    {"triple=riscv64-linux-gnu features=+v", "triple=riscv64-unknown-linux-gnu cpu=generic-rv64 features=+v threads=1", 16, 1},
+    {"triple=riscv64-linux-gnu features=+v", "triple=riscv64-unknown-linux-gnu cpu=generic-rv64 features=+v threads=1",
+     16, 1},
 };
 
 static void canonical(void **state) {
@@ -91,7 +92,8 @@ static void null_in_null_out(void **state) {
   assert_int_equal(tn_target_threads(NULL), 0);
 }
 
-/* ---- compiling ---------------------------------------------------------------------------------------------------- */
+/* ---- compiling ----------------------------------------------------------------------------------------------------
+ */
 
 static tir_func *small_kernel(void) {
   kit_begin();
@@ -127,8 +129,9 @@ static void diagnosed_error(void **state) {
 
 static const struct cpu_row {
   const char *name;
-} cpu_rows[] = {{"x86-64"}, {"core2"}, {"nehalem"}, {"sandybridge"}, {"haswell"}, {"skylake-avx512"}, {"sapphirerapids"},
-                {"alderlake"}, {"atom"}, {"btver2"}, {"bdver4"}, {"znver1"}, {"znver5"}, {"x86-64-v4"}};
+} cpu_rows[] = {{"x86-64"},         {"core2"},          {"nehalem"},   {"sandybridge"}, {"haswell"},
+                {"skylake-avx512"}, {"sapphirerapids"}, {"alderlake"}, {"atom"},        {"btver2"},
+                {"bdver4"},         {"znver1"},         {"znver5"},    {"x86-64-v4"}};
 
 static void compiles_for(void **state) {
   const struct cpu_row *r = *state;
@@ -147,7 +150,8 @@ typedef struct wrong_row {
 } wrong_row;
 
 static const wrong_row wrong_rows[] = {
-    {"cpus=znver4", "unknown key \"cpus\" in the target \"cpus=znver4\": the keys are triple=, cpu=, features=, threads="},
+    {"cpus=znver4",
+     "unknown key \"cpus\" in the target \"cpus=znver4\": the keys are triple=, cpu=, features=, threads="},
     {"llvm", "unknown key \"llvm\""},
     {"cpu=znver99", "unknown cpu \"znver99\""},
     {"cpu=", "cpu= in the target \"cpu=\" has no value"},
@@ -179,5 +183,6 @@ int test_targets(void) {
                                             cmocka_unit_test(native_vectors), cmocka_unit_test(null_in_null_out),
                                             cmocka_unit_test(fatal_error), cmocka_unit_test(diagnosed_error)};
   return CHECK_TABLE("targets", text_rows, canonical) + CHECK_TABLE("targets parse back", text_rows, parses_back) +
-         CHECK_TESTS("this machine", tests) + CHECK_TABLE("processors", cpu_rows, compiles_for) + CHECK_TABLE("targets refused", wrong_rows, refuse);
+         CHECK_TESTS("this machine", tests) + CHECK_TABLE("processors", cpu_rows, compiles_for) +
+         CHECK_TABLE("targets refused", wrong_rows, refuse);
 }

@@ -1,5 +1,6 @@
-/* Register tiles: a matmul's accumulators, in a local buffer with constant indices, must live in vector registers: no store
- * and no stack in the loop over k. Checked in the assembly for processors with 64-byte and with 32-byte vectors. */
+/* Register tiles: a matmul's accumulators, in a local buffer with constant indices, must live in vector registers: no
+ * store and no stack in the loop over k. Checked in the assembly for processors with 64-byte and with 32-byte vectors.
+ */
 #include <ctype.h>
 
 #include "tests/codegen/kit.h"
@@ -92,8 +93,8 @@ static counts hottest_block(const char *assembly) {
   return best;
 }
 
-/* The loop's block ends at its jump back, so stores after the loop are in a block of their own: LLVM gives it a label only
- * when something jumps there, therefore lines after a conditional jump do not count either. */
+/* The loop's block ends at its jump back, so stores after the loop are in a block of their own: LLVM gives it a label
+ * only when something jumps there, therefore lines after a conditional jump do not count either. */
 static char *cut_after_jumps(const char *assembly) {
   runtime_str out = {0};
   for (const char *line = assembly; *line != '\0';) {
