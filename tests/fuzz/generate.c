@@ -60,7 +60,7 @@ static position axis_index(generator *g) {
   const char *na = g->axes[a].name, *nb = g->axes[b].name;
   position x = {.lo = 0, .hi = ea - 1};
 #define INDEX(...) snprintf(x.text, sizeof x.text, __VA_ARGS__)
-  switch (below(g, 12)) {
+  switch (below(g, 17)) {
     case 0:
       INDEX("%s + %lld", na, (long long)c), x.hi += c;
       x.lo = c;
@@ -88,6 +88,15 @@ static position axis_index(generator *g) {
       break;
     case 8:
       INDEX("min(%s + %lld, %lld)", na, (long long)c, (long long)(ea - 1));
+      break;
+    case 9:
+      INDEX("(%s + %lld) // %lld", na, (long long)c, (long long)c + 1), x.hi = (ea - 1 + c) / (c + 1);
+      break;
+    case 10:
+      INDEX("(%s*2 + %s) // 3", na, nb), x.hi = (2 * (ea - 1) + eb - 1) / 3;
+      break;
+    case 11:
+      INDEX("(%s + %s) %% %lld", na, nb, (long long)ea), x.hi = ea - 1;
       break;
     default:
       INDEX("%s", na);
