@@ -71,6 +71,12 @@ typedef struct arguments {
   DLTensor *kernel[MAX_ARGS], *reference[MAX_ARGS];
 } arguments;
 
+static size_t bytes_of(const tn_tensor *t) {
+  size_t bytes = tn_dtype_bytes(t->dtype);
+  for (int i = 0; i < t->ndim; i++) bytes *= (size_t)t->shape[i];
+  return bytes;
+}
+
 static bool make_arguments(arguments *a, tn_program *p, fuzz_memory *memory, uint64_t seed) {
   runtime_rng rng = {seed};
   a->n = tn_program_arg_count(p);
@@ -78,13 +84,13 @@ static bool make_arguments(arguments *a, tn_program *p, fuzz_memory *memory, uin
   if (a->n > MAX_ARGS) return false;
   for (int i = 0; i < a->n; i++) {
     const tn_tensor *t = tn_program_arg(p, i);
-    a->reference[i] = tn_array_new(p->ctx, t->dtype, t->ndim, t->shape);
-    if (!a->reference[i]) return false;
     bool at_end = runtime_random_below(&rng, 4) != 0;
+    void *guarded = fuzz_memory_at(memory, i, bytes_of(t), at_end);
+    a->reference[i] = guarded ? tn_array_new(p->ctx, t->dtype, t->ndim, t->shape) : NULL;
+    if (!a->reference[i]) return false;
     a->arrays[i] = *a->reference[i];
     a->kernel[i] = &a->arrays[i];
-    a->arrays[i].data = fuzz_memory_at(memory, i, tn_array_bytes(a->reference[i]), at_end);
-    if (!a->arrays[i].data) return false;
+    a->arrays[i].data = guarded;
     if (i < a->n_inputs) fill(&rng, a->reference[i], t->dtype);
     if (i < a->n_inputs)
       memcpy(a->arrays[i].data, a->reference[i]->data, tn_array_bytes(a->reference[i]));
