@@ -57,6 +57,8 @@ static const row rows[] = {
     {"false part decides", "i in 0..9, j in 0..9", "j < 5 && i > 9", "False", NULL},
     {"duplicate part dropped", "i in 0..9, b: bool", "b && i < 5 && b && i < 5", "b && i < 5", NULL},
     {"weaker part dropped", "i in 0..9", "i < 7 && i < 5", "i < 5", NULL},
+    {"a part that guards a load is not dropped for it", "A: uint8[8], i in 0..99", "i < 8 && i + cast(int32, A[i]) < 8",
+     "i < 8 && i + cast(int32, A[i]) < 8", NULL},
     {"contradiction", "i in 0..9", "i < 5 && i >= 5", "False", NULL},
     {"all cases covered", "i in 0..9", "i < 5 || i >= 5", "True", NULL},
     {"stronger alternative dropped", "i in 0..9", "i < 5 || i < 7", "i < 7", NULL},
