@@ -8,7 +8,7 @@
 enum { MAX_TENSORS = 16, MAX_RANK = 4, MAX_AXES = 8, MAX_POINTS = 4000, MAX_WORK = 12000 };
 
 typedef struct tensor {
-  char name[8];
+  char name[16];
   tn_dtype dtype;
   int rank;
   int64_t shape[MAX_RANK];
