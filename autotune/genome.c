@@ -5,7 +5,7 @@
 
 const int autotune_vector_lanes[5] = {0, 8, 16, 32, 64};
 const int autotune_parallel_goals[6] = {0, 1, 2, 4, 8, 16};
-const int autotune_unroll_steps[4] = {0, 16, 64, 512};
+const int autotune_unroll_steps[4] = {0, 16, 64, 128};
 
 enum { MAX_PLACES = 64, MAX_LOOPS = 128, ENOUGH_PER_THREAD = 8, MAX_INNER_BODY = 64 };
 
