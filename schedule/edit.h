@@ -6,8 +6,7 @@
 #include "schedule/registry.h"
 #include "schedule/state.h"
 
-/* ---- growing (state.c). false, NULL or -1: out of memory ------------------------------------------------------------
- */
+/* ---- growing (state.c). false, NULL or -1: out of memory --------------------------------------------------------- */
 
 /* Gives a stage one loop for each axis of its op and forgets all others. */
 bool schedule_reset_loops(tn_schedule *s, schedule_stage *stage);

@@ -32,8 +32,7 @@ void fuzz_add_counts(fuzz_counts *to, const fuzz_counts *from) {
   for (size_t i = 0; i < sizeof *to / sizeof *a; i++) a[i] += b[i];
 }
 
-/* ---- processes ------------------------------------------------------------------------------------------------------
- */
+/* ---- processes --------------------------------------------------------------------------------------------------- */
 
 /* Executes this program again. PIPE: what becomes FUZZ_PIPE, or -1; QUIET: without output. */
 static pid_t start(const char *self, char *const *argv, int pipe_end, bool quiet) {

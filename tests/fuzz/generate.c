@@ -45,8 +45,7 @@ static tn_dtype random_dtype(generator *g) {
   return often[below(g, RUNTIME_COUNT(often))];
 }
 
-/* ---- indices -------------------------------------------------------------------------------------------------------
- */
+/* ---- indices ----------------------------------------------------------------------------------------------------- */
 
 /* An index: its text, its range, and the condition under which it may be used ("": always). */
 typedef struct position {
@@ -146,8 +145,7 @@ static position index_into(generator *g, int64_t extent) {
   return wrapped;
 }
 
-/* ---- reads ---------------------------------------------------------------------------------------------------------
- */
+/* ---- reads ------------------------------------------------------------------------------------------------------- */
 
 static bool expression(generator *g, tn_dtype dtype, int depth, bool must_be_exact);
 
@@ -245,8 +243,7 @@ static bool leaf(generator *g, tn_dtype dtype, bool must_be_exact) {
   return is_rough;
 }
 
-/* ---- expressions ---------------------------------------------------------------------------------------------------
- */
+/* ---- expressions ------------------------------------------------------------------------------------------------- */
 
 static bool two(generator *g, tn_dtype dtype, int depth, bool exact, const char *before, const char *between) {
   put(g, before);
@@ -350,8 +347,7 @@ static bool expression(generator *g, tn_dtype dtype, int depth, bool must_be_exa
   return is_float(dtype) ? float_expression(g, dtype, depth, must_be_exact) : integer_expression(g, dtype, depth);
 }
 
-/* ---- stages --------------------------------------------------------------------------------------------------------
- */
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 static void add_axis(generator *g, const char *name, int64_t extent) {
   snprintf(g->axes[g->n_axes].name, sizeof g->axes[0].name, "%s", name);

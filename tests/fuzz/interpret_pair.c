@@ -8,8 +8,7 @@
 
 enum { MAX_WORK = 12000, MAX_NAMES = 400, MAX_BUFFERS = 60 };
 
-/* ---- what it would take --------------------------------------------------------------------------------------------
- */
+/* ---- what it would take ------------------------------------------------------------------------------------------ */
 
 typedef struct size {
   int names, buffers;
@@ -29,8 +28,7 @@ static bool fits(const tir_func *f) {
   return n.names <= MAX_NAMES && n.buffers <= MAX_BUFFERS && fuzz_count_stores(f->body) <= MAX_WORK;
 }
 
-/* ---- running --------------------------------------------------------------------------------------------------------
- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static void fill(machine *m, const tn_program *p, DLTensor *const *arrays) {
   for (int i = 0; i < p->n_args; i++) {

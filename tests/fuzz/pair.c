@@ -8,8 +8,7 @@
 
 enum { MAX_ARGS = 24, MAX_STORES = 3000000 };
 
-/* ---- data ----------------------------------------------------------------------------------------------------------
- */
+/* ---- data -------------------------------------------------------------------------------------------------------- */
 
 /* Floats: multiples of 1/4 in [-2, 2], exact in sums and products. Bytes: everything. Other integers: small. */
 static void fill(runtime_rng *rng, DLTensor *array, tn_dtype dtype) {
@@ -61,8 +60,7 @@ double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i) {
   return 0;
 }
 
-/* ---- arguments -----------------------------------------------------------------------------------------------------
- */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 /* The arguments of a run: inputs shared by both sides; outputs of the reference and of the kernel. */
 typedef struct arguments {
@@ -104,8 +102,7 @@ static void free_arguments(arguments *a) {
   for (int i = 0; i < a->n && i < MAX_ARGS; i++) tn_array_free(a->reference[i]);
 }
 
-/* ---- comparing -----------------------------------------------------------------------------------------------------
- */
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 static void say_where(const tn_tensor *t, int64_t at, char *out, size_t n) {
   size_t used = (size_t)snprintf(out, n, "%s[", t->name);
@@ -145,8 +142,7 @@ static fuzz_status compare(const tn_program *p, const arguments *a, const fuzz_b
   return FUZZ_AGREES;
 }
 
-/* ---- how long it would take ----------------------------------------------------------------------------------------
- */
+/* ---- how long it would take -------------------------------------------------------------------------------------- */
 
 double fuzz_count_stores(const tir_stmt *s) {
   double total = 0;
@@ -180,8 +176,7 @@ static bool is_too_slow(const tn_schedule *s) {
   return stores > MAX_STORES;
 }
 
-/* ---- running -------------------------------------------------------------------------------------------------------
- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static fuzz_status failed(tn_context *ctx, const char *what, char *why, size_t n) {
   snprintf(why, n, "%s: %s: %s", what, tn_status_text(tn_context_status(ctx)), tn_context_message(ctx));
