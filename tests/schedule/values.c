@@ -156,6 +156,58 @@ static void too_many_axes_are_refused(void **state) {
   fixture_free(&f);
 }
 
+/* ---- memory --------------------------------------------------------------------------------------------------------
+ */
+
+#define TILED                                                                                             \
+  "cache_write(C, local); tile(C, i, j, 4, 16); vectorize(C, j.inner); compute_at(C.local, C, j.outer); " \
+  "unroll(C.local, i.c)"
+
+/* Gives more and more memory until the work is done; before that, each attempt must fail with a message. */
+static void lower_in(tir_func *(*lower)(const tn_schedule *, const char *, runtime_arena *)) {
+  fixture f = fixture_new(MM, TILED);
+  tir_func *func = NULL;
+  int failures = 0;
+  for (size_t limit = 64; !func; limit += limit / 8) {
+    runtime_arena arena = {.limit = limit};
+    func = lower(f.s, "kernel", &arena);
+    if (!func) check_fails(f.ctx, TN_ERROR_MEMORY, "out of memory");
+    failures += !func;
+    runtime_arena_free(&arena);
+  }
+  assert_true(failures > 10);
+  check_ok(f.ctx);
+  fixture_free(&f);
+}
+
+static void lowering_says_when_memory_runs_out(void **state) {
+  (void)state;
+  lower_in(schedule_lower);
+}
+
+static void passes_say_when_memory_runs_out(void **state) {
+  (void)state;
+  lower_in(schedule_lower_and_optimize);
+}
+
+static void primitives_say_when_memory_runs_out(void **state) {
+  (void)state;
+  tn_status status = TN_ERROR_MEMORY;
+  int failures = 0;
+  for (size_t more = 0; status != TN_OK; more += 512) {
+    fixture f = fixture_new(MM, "");
+    f.s->arena.limit = f.s->arena.total + more;
+    status = TN_OK;
+    for (int i = 0; i < 12 && status == TN_OK; i++)
+      status = schedule_split(f.s, 2, i, 3, (int64_t[]){1, 2, 3}, true, TN_TAIL_PEEL);
+    if (status != TN_OK) check_fails(f.ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+    failures += status != TN_OK;
+    fixture_free(&f);
+    assert_true(more < 1 << 22);
+  }
+  assert_true(failures > 0);
+}
+
 int test_values(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_copy_is_independent),
@@ -169,6 +221,9 @@ int test_values(void) {
       cmocka_unit_test(an_unknown_form_is_refused),
       cmocka_unit_test(names_that_grow_too_long_are_refused),
       cmocka_unit_test(too_many_axes_are_refused),
+      cmocka_unit_test(lowering_says_when_memory_runs_out),
+      cmocka_unit_test(passes_say_when_memory_runs_out),
+      cmocka_unit_test(primitives_say_when_memory_runs_out),
   };
   return CHECK_TESTS("values", tests);
 }
