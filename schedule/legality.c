@@ -39,6 +39,7 @@ tn_status schedule_check_iter(tn_schedule *s, const char *call, int stage, int i
                       schedule_stage_name(st), iter, st->n_leaves, schedule_loop_names(st, names, sizeof names));
 }
 
+/* Follows the attachments outwards; cycles cannot arise, since compute_at refuses them. */
 int schedule_inside(const tn_schedule *s, int stage, int target) {
   if (stage == target) return s->stages[target].n_leaves;
   while (s->stages[stage].attach == SCHEDULE_AT) {
@@ -49,6 +50,8 @@ int schedule_inside(const tn_schedule *s, int stage, int target) {
   return -1;
 }
 
+/* A stage under compute_at exists only while an iteration of that loop runs: who reads it must run inside too. Inlined
+ * readers are looked through, since their readers read it then. */
 static tn_status check_readers(tn_schedule *s, const char *call, int stage) {
   const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
   const char *name = schedule_stage_name(st), *target_name = schedule_stage_name(target);
@@ -67,6 +70,8 @@ static tn_status check_readers(tn_schedule *s, const char *call, int stage) {
   return TN_OK;
 }
 
+/* One stage's place: outputs lie in the caller's memory and must be complete, so they stay at root; a loop that another
+ * stage is computed in must exist. */
 static tn_status check_attachment(tn_schedule *s, const char *call, int stage) {
   const schedule_stage *st = &s->stages[stage];
   if (st->attach == SCHEDULE_ROOT) return TN_OK;
@@ -86,6 +91,7 @@ static tn_status check_attachment(tn_schedule *s, const char *call, int stage) {
   return check_readers(s, call, stage);
 }
 
+/* Linear in stages times readers; called after every primitive that moves a stage or changes an order of loops. */
 tn_status schedule_check_attachments(tn_schedule *s, const char *call) {
   for (int i = 0; i < s->n_stages; i++) SCHEDULE_TRY(check_attachment(s, call, i));
   return TN_OK;
@@ -97,6 +103,7 @@ typedef struct path_state {
   const char *vector_axis;
 } path_state;
 
+/* The rules of one path: OpenMP regions do not nest, and a vector lane cannot start threads. */
 static tn_status step_into(tn_schedule *s, const char *call, const schedule_stage *st, int iter, path_state *path) {
   const schedule_axis *axis = schedule_leaf(st, iter);
   const char *name = schedule_stage_name(st);
@@ -140,6 +147,7 @@ static tn_status walk_path(tn_schedule *s, const char *call, int stage, int last
   return TN_OK;
 }
 
+/* Every stage's path from the root, so also those of stages computed inside of others. */
 tn_status schedule_check_paths(tn_schedule *s, const char *call) {
   for (int i = 0; i < s->n_stages; i++) {
     const schedule_stage *st = &s->stages[i];

@@ -104,6 +104,7 @@ static const char *child_name(tn_schedule *s, const char *parent, int i, int n_c
   return schedule_internf(s->program, "%s.%d", parent, i);
 }
 
+/* Children inherit the kind of their parent, no annotation. */
 static bool add_children(tn_schedule *s, schedule_stage *st, int parent, schedule_relation *r, const int64_t *extents) {
   for (int i = 0; i < r->n; i++) {
     schedule_axis child = {.name = child_name(s, st->axes[parent].name, i, r->n),
@@ -163,6 +164,7 @@ tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64
 
 /* Invariant: the fused loop counts through the product of its parts' extents, the last part fastest. */
 
+/* Loops between the parts would change their place otherwise. */
 static tn_status check_adjacent(tn_schedule *s, const char *call, int stage, int n, const int *iters) {
   const schedule_stage *st = &s->stages[stage];
   char names[512];
@@ -176,6 +178,7 @@ static tn_status check_adjacent(tn_schedule *s, const char *call, int stage, int
   return TN_OK;
 }
 
+/* Fusing i and j leaves no loop that runs once an i: what is computed there would have no place. */
 static tn_status check_no_attachment(tn_schedule *s, const char *call, int stage, int iter) {
   const schedule_stage *st = &s->stages[stage];
   for (int i = 0; i < s->n_stages; i++) {

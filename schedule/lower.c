@@ -14,6 +14,7 @@ typedef struct guard {
   const tir_expr *cond; /* NULL: none yet */
 } guard;
 
+/* Adds VALUE < LIMIT to a guard unless the loops' ranges prove it. */
 static void guard_below(guard *g, const tir_expr *value, int64_t limit) {
   runtime_arena *arena = g->l->arena;
   const tir_expr *cond = tir_binary(arena, TIR_LT, value, tir_int(arena, (tn_dtype)value->dtype, limit));
@@ -28,6 +29,7 @@ static void guard_not_negative(guard *g, const tir_expr *value) {
   g->cond = g->cond ? tir_binary(arena, TIR_AND, g->cond, cond) : cond;
 }
 
+/* Whether a split's parts count exactly its parent, so that there is no tail. */
 static bool is_exact(const lower_stage *ls, const schedule_relation *r) {
   int64_t product = 1;
   for (int i = 0; i < r->n; i++) product *= ls->axis_extent[r->many[i]];
@@ -56,6 +58,7 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
   }
 }
 
+/* WITH_REDUCE: the init does not run over reduction axes, and their tails do not concern it. */
 static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
                                bool with_reduce, const tir_stmt *stmt) {
   guard g = {l, env, NULL};
@@ -137,6 +140,7 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   return stmt;
 }
 
+/* C[...] = combine(C[...], source) */
 static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   const tir_expr **values = ls->axis_value;
   const tir_expr *source = schedule_lower_expr(l, ls, values, ls->body->arg[0]);
@@ -155,6 +159,7 @@ static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest
   return ls->buffer->is_param ? body : tir_alloc(l->arena, ls->buffer, body);
 }
 
+/* The stages computed in loop AXIS, producers first, before the loop's own body. */
 static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir_stmt *body) {
   for (int i = stage - 1; i >= 0; i--) {
     const lower_stage *ls = &l->stages[i];
@@ -164,6 +169,7 @@ static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir
   return body;
 }
 
+/* From the innermost loop outwards; a reduction's init stands before its outermost reduction loop. */
 static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
   const schedule_stage *st = ls->st;

@@ -3,6 +3,7 @@
 
 #include "schedule/edit.h"
 
+/* For messages: "A, B, C", cut where the buffer ends. */
 static const char *stage_names(const tn_schedule *s, char *buffer, size_t n) {
   size_t used = 0;
   buffer[0] = '\0';
@@ -11,6 +12,7 @@ static const char *stage_names(const tn_schedule *s, char *buffer, size_t n) {
   return buffer;
 }
 
+/* A stage by its tensor's name. The message of a wrong name lists the right ones. */
 static tn_status find_stage(tn_schedule *s, const char *primitive, const char *name, int *out) {
   char names[512];
   *out = name ? schedule_find_stage(s, name) : -1;
@@ -51,6 +53,7 @@ static tn_status find_axis(tn_schedule *s, const char *primitive, const char *ar
                       name ? name : "", schedule_stage_name(st), schedule_loop_names(st, text, sizeof text));
 }
 
+/* A stage and one of its loops. */
 static tn_status find(tn_schedule *s, const char *primitive, const char *stage, const char *axis, int *stage_at,
                       int *axis_at) {
   SCHEDULE_TRY(find_stage(s, primitive, stage, stage_at));
@@ -79,6 +82,7 @@ tn_status tn_split_nparts(tn_schedule *s, const char *stage, const char *axis, i
   return schedule_split(s, st, it, 1, &nparts, false, tail);
 }
 
+/* N different loops of one stage, as positions in OUT. */
 static tn_status find_axes(tn_schedule *s, const char *primitive, const char *stage, int n, const char *const *axes,
                            int *st, int *out) {
   SCHEDULE_TRY(find_stage(s, primitive, stage, st));
@@ -114,6 +118,7 @@ tn_status tn_reorder_names(tn_schedule *s, const char *stage, int n, const char 
   return schedule_reorder(s, st, n_leaves, order);
 }
 
+/* On a copy, so that a refused second split leaves no first one behind. */
 static tn_status tile(tn_schedule *s, const char *stage, const char *a, const char *b, int64_t fa, int64_t fb,
                       tn_tail tail) {
   char names[4][256];
@@ -190,6 +195,7 @@ tn_status tn_compute_at(tn_schedule *s, const char *stage, const char *target, c
   return schedule_compute_at(s, st, at, it);
 }
 
+/* What the primitives with one stage have in common. */
 static tn_status on_stage(tn_schedule *s, const char *primitive, const char *stage,
                           tn_status (*apply)(tn_schedule *, int)) {
   int st;
@@ -205,6 +211,7 @@ tn_status tn_compute_root(tn_schedule *s, const char *stage) {
   return on_stage(s, "compute_root", stage, schedule_compute_root);
 }
 
+/* And those with a stage and a scope. */
 static tn_status scoped(tn_schedule *s, const char *primitive, const char *stage, const char *scope,
                         tn_status (*apply)(tn_schedule *, int, const char *)) {
   int st;

@@ -50,6 +50,7 @@ static void call_pragma(const call_input *in) {
   call_end(c);
 }
 
+/* C: a number, or `N, (const int64_t[]){...}`; text: numbers, or nparts=. */
 static void call_lengths(const call_input *in, call c) {
   const schedule_step *step = in->step;
   if (in->is_c && step->n > 1) runtime_str_addf(in->out, ", %d, (const int64_t[]){", step->n);

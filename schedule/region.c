@@ -15,22 +15,27 @@ static tir_walk stop_at_relaxed(void *user, const tir_expr *e) {
   return e->op == TIR_VAR && ((const lower_var *)e->u.var)->relaxed ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* The same value in every iteration that is looked at: no relaxed variable, and no data. */
 static bool is_fixed(const tir_expr *e) { return tir_walk_expr(e, stop_at_relaxed, NULL); }
 
+/* Proved, not guessed: false also when the simplifier cannot see it. */
 static bool is_multiple(lowering *l, const tir_expr *e, int64_t of) {
   int64_t value = 1;
   return tir_is_int(tir_simplify(l->arena, l->env, binary(l, TIR_FLOORMOD, e, number(l, of))), &value) && value == 0;
 }
 
+/* [a, a+n) + [b, b+m) = [a+b, a+b+n+m-1). */
 static schedule_range range_add(lowering *l, schedule_range a, schedule_range b) {
   return (schedule_range){binary(l, TIR_ADD, a.min, b.min), a.extent + b.extent - 1};
 }
 
+/* The smallest difference takes the last of what is subtracted. */
 static schedule_range range_sub(lowering *l, schedule_range a, schedule_range b) {
   const tir_expr *b_last = binary(l, TIR_ADD, b.min, number(l, b.extent - 1));
   return (schedule_range){binary(l, TIR_SUB, a.min, b_last), a.extent + b.extent - 1};
 }
 
+/* A factor below 0 turns the range around. Points between the multiples belong to it. */
 static schedule_range range_scale(lowering *l, schedule_range a, int64_t by) {
   const tir_expr *first = by < 0 ? binary(l, TIR_ADD, a.min, number(l, a.extent - 1)) : a.min;
   int64_t size = by < 0 ? -by : by, extent;
@@ -38,6 +43,7 @@ static schedule_range range_scale(lowering *l, schedule_range a, int64_t by) {
   return (schedule_range){binary(l, TIR_MUL, first, number(l, by)), extent + 1};
 }
 
+/* Without knowing the first value's remainder a range of n values meets up to (n-1 + by-1)/by + 1 quotients. */
 static schedule_range range_floordiv(lowering *l, schedule_range a, int64_t by) {
   if (by < 1) return unknown;
   const tir_expr *min = binary(l, TIR_FLOORDIV, a.min, number(l, by));
@@ -46,6 +52,7 @@ static schedule_range range_floordiv(lowering *l, schedule_range a, int64_t by) 
   return (schedule_range){min, (a.extent - 1 + (aligned ? 0 : by - 1)) / by + 1};
 }
 
+/* A range that does not cross a multiple of BY keeps its width; any other one can meet all remainders. */
 static schedule_range range_floormod(lowering *l, schedule_range a, int64_t by) {
   if (by < 1) return unknown;
   int64_t first;
@@ -101,6 +108,7 @@ static schedule_range range_binary(lowering *l, const tir_expr *e) {
   return unknown;
 }
 
+/* Recursion is as deep as the expression, which te/ limits. */
 schedule_range schedule_range_of(lowering *l, const tir_expr *e) {
   if (e->dtype != l->index_dtype) return unknown;
   if (e->op == TIR_VAR && ((const lower_var *)e->u.var)->relaxed)
@@ -109,6 +117,7 @@ schedule_range schedule_range_of(lowering *l, const tir_expr *e) {
   return e->n_args == 2 ? range_binary(l, e) : unknown;
 }
 
+/* Two reads in one loop nest, such as P[y, x] and P[y+2, x], lie at a constant distance; others give up. */
 schedule_range schedule_range_hull(lowering *l, schedule_range a, schedule_range b) {
   int64_t distance;
   if (!a.extent || !b.extent) return unknown;

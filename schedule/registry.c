@@ -74,12 +74,14 @@ void schedule_registry_unlink(tn_schedule *s) {
   if (s->next) s->next->previous = s->previous;
 }
 
+/* The slot that holds TEXT, or the free one where it belongs. */
 static const char **name_slot(const char **names, int cap, const char *text) {
   unsigned at = (unsigned)runtime_hash(text, strlen(text), 0) & (unsigned)(cap - 1);
   while (names[at] && strcmp(names[at], text) != 0) at = (at + 1) & (unsigned)(cap - 1);
   return &names[at];
 }
 
+/* Doubles at half full. */
 static bool grow_names(schedule_registry *r) {
   int cap = r->cap_names ? 2 * r->cap_names : 256;
   const char **names = calloc((size_t)cap, sizeof *names);
@@ -114,6 +116,7 @@ const char *schedule_internf(tn_program *program, const char *fmt, ...) {
 
 /* ---- derived ops ------------------------------------------------------------------------------------------------- */
 
+/* Linear: a program has as many as its schedules have kinds of caches, a handful. */
 static const te_op *find_derived(tn_program *program, derived_key key) {
   schedule_registry *r = program->derived;
   for (int i = 0; i < r->derived.n; i++) {
@@ -123,6 +126,7 @@ static const te_op *find_derived(tn_program *program, derived_key key) {
   return NULL;
 }
 
+/* Returns OP; NULL when there is no memory. */
 static const te_op *keep_derived(tn_program *program, derived_key key, const te_op *op) {
   schedule_registry *r = program->derived;
   if (!op) return NULL;
@@ -130,12 +134,14 @@ static const te_op *keep_derived(tn_program *program, derived_key key, const te_
   return RUNTIME_PUSH(&r->derived, entry) ? op : NULL;
 }
 
+/* T[ax0, ax1, ...] */
 static const tir_expr *read_at_axes(tn_context *ctx, const tn_tensor *tensor, int n, tn_axis *const *axes) {
   const tir_expr *index[TN_MAX_RANK];
   for (int i = 0; i < n; i++) index[i] = te_axis_expr(&ctx->arena, axes[i]);
   return tir_read(&ctx->arena, (tn_tensor *)tensor, tensor->dtype, n, index);
 }
 
+/* T.local[ax0, ...] = T[ax0, ...]: cache_read. */
 const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, const char *name) {
   derived_key key = {DERIVED_COPY, tensor, schedule_intern(program, name), NULL};
   const te_op *known = find_derived(program, key);
@@ -162,6 +168,7 @@ static const tir_expr *reread_node(void *user, const tir_expr *e) {
   return tir_read(r->arena, (tn_tensor *)r->to, (tn_dtype)e->dtype, e->n_args, e->arg);
 }
 
+/* The same op, reading TO wherever it read FROM: the readers of a cache_read. */
 const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_tensor *from, const tn_tensor *to) {
   derived_key key = {DERIVED_REREAD, op, from, to};
   const te_op *known = find_derived(program, key);
@@ -173,6 +180,7 @@ const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_t
                       te_op_new(program->ctx, op->name, op->n_axes, op->axes, tir_rewrite_expr(&rewriter, op->body)));
 }
 
+/* The same computation under another name, over axes of its own: the new stage of a cache_write. */
 const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const char *name) {
   derived_key key = {DERIVED_RENAMED, op, schedule_intern(program, name), NULL};
   const te_op *known = find_derived(program, key);
@@ -189,6 +197,7 @@ const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const cha
   return axes ? keep_derived(program, key, te_op_new(ctx, key.b, op->n_axes, axes, body)) : NULL;
 }
 
+/* The op's axes and name, but only copying TENSOR: what is left of a stage after cache_write. */
 const te_op *schedule_forward_op(tn_program *program, const te_op *op, const tn_tensor *tensor) {
   derived_key key = {DERIVED_FORWARD, op, tensor, NULL};
   const te_op *known = find_derived(program, key);

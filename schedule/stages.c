@@ -220,6 +220,7 @@ tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int 
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
+/* Whether anything was done to the stage's loops. */
 static bool has_own_loops(const schedule_stage *st) {
   bool changed = st->n_relations > 0;
   for (int i = 0; i < st->n_leaves; i++) {

@@ -2,6 +2,7 @@
  * its own arena; names and ops belong to the program's registry, so a copy is a few memcpy. */
 #include "schedule/edit.h"
 
+/* At root, with the loops of its op. TENSOR is what readers name; it stays when a cache replaces the op. */
 static bool init_stage(tn_schedule *s, schedule_stage *stage, const te_op *op, const tn_tensor *tensor) {
   *stage = (schedule_stage){.op = op, .tensor = tensor, .scope = "global", .at_stage = -1, .at_axis = -1};
   return schedule_reset_loops(s, stage);
@@ -28,6 +29,7 @@ bool schedule_reset_loops(tn_schedule *s, schedule_stage *stage) {
   return true;
 }
 
+/* Without stages, linked into the program's list so that the context can free it. */
 static tn_schedule *new_schedule(tn_program *program, int n_stages) {
   if (!schedule_registry_of(program)) return NULL;
   tn_schedule *s = calloc(1, sizeof *s);
@@ -67,6 +69,7 @@ tn_schedule *tn_schedule_new(tn_program *program) {
   return s;
 }
 
+/* Arrays are copied to their exact size; names, scopes and ops are shared. */
 static bool copy_stage(runtime_arena *arena, schedule_stage *to, const schedule_stage *from) {
   *to = *from;
   to->cap_axes = from->n_axes, to->cap_relations = from->n_relations, to->cap_leaves = from->n_leaves;
@@ -102,6 +105,7 @@ tn_schedule *tn_schedule_copy(const tn_schedule *from) {
   return copy_steps(to, from) ? to : no_memory(from->ctx, to);
 }
 
+/* The list links stay where they are: they belong to the handles, not to the contents. */
 void schedule_swap_contents(tn_schedule *a, tn_schedule *b) {
   tn_schedule was_a = *a, was_b = *b;
   *a = was_b, *b = was_a;
@@ -161,6 +165,7 @@ bool schedule_set_leaves(tn_schedule *s, schedule_stage *stage, int at, int n_ol
   return true;
 }
 
+/* Attachments name stages by index, so those behind the new one move up. */
 schedule_stage *schedule_insert_stage(tn_schedule *s, int at, const te_op *op, const char *scope) {
   if (s->n_stages >= SCHEDULE_MAX_STAGES) return NULL;
   if (!reserve(&s->arena, (void **)&s->stages, &s->cap_stages, s->n_stages + 1, sizeof *s->stages)) return NULL;
@@ -175,6 +180,7 @@ schedule_stage *schedule_insert_stage(tn_schedule *s, int at, const te_op *op, c
   return &s->stages[at];
 }
 
+/* The step's list and text are copied: the caller's may be on its stack. */
 bool schedule_push_step(tn_schedule *s, const schedule_step *step) {
   if (!reserve(&s->arena, (void **)&s->steps, &s->cap_steps, s->n_steps + 1, sizeof *step)) return false;
   schedule_step kept = *step;
@@ -226,6 +232,7 @@ bool schedule_reads(const schedule_stage *stage, const tn_tensor *tensor) {
   return false;
 }
 
+/* One pass in stage order, in which readers stand behind what they read. */
 int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, int max, int *out) {
   bool inlined[SCHEDULE_MAX_STAGES] = {false}; /* inlined stages that read it, directly or through others */
   int n = 0;

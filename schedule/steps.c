@@ -102,6 +102,7 @@ static json_t *encode_list(const schedule_step *step) {
   return list;
 }
 
+/* One letter of a row's fields, see step_row. */
 static json_t *encode_field(const schedule_step *step, char field) {
   switch (field) {
     case 's':
@@ -142,6 +143,7 @@ json_t *schedule_steps_json(const tn_schedule *s) {
 /* ---- from JSON
  * ------------------------------------------------------------------------------------------------------- */
 
+/* Stages and loops: 16 bits, not below 0. Whether there is such a stage is the primitive's check. */
 static bool decode_small(const json_t *json, int16_t *out) {
   json_int_t value = json_integer_value(json);
   if (!json_is_integer(json) || value < 0 || value > INT16_MAX) return false;
@@ -176,6 +178,7 @@ static bool decode_text(runtime_arena *arena, const json_t *json, schedule_step 
   return json_is_string(json) && (out->text = runtime_strdup(arena, json_string_value(json)));
 }
 
+/* False: the JSON value is not of that kind. */
 static bool decode_field(runtime_arena *arena, const json_t *json, char field, schedule_step *out) {
   switch (field) {
     case 's':
@@ -232,6 +235,7 @@ tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number
   return TN_OK;
 }
 
+/* On a copy; stops at the first step that is refused. */
 static tn_status replay(tn_schedule *s, const json_t *steps) {
   runtime_arena arena = {0};
   tn_status status = TN_OK;

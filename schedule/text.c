@@ -28,6 +28,7 @@ typedef struct reader {
 /* ---- reading
  * ----------------------------------------------------------------------------------------------------------- */
 
+/* The line, its number and a caret below the place. */
 static tn_status refuse_at(reader *r, const char *at, const char *expected) {
   const char *line = at, *end = at;
   while (line > r->text && line[-1] != '\n') line--;
@@ -40,6 +41,7 @@ static tn_status refuse_at(reader *r, const char *at, const char *expected) {
 
 static tn_status refuse(reader *r, const char *expected) { return refuse_at(r, r->at, expected); }
 
+/* White space and comments. */
 static void skip_space(reader *r) {
   for (;;) {
     while (isspace((unsigned char)*r->at)) r->at++;
@@ -81,6 +83,7 @@ static bool read_number(reader *r, int64_t *out) {
   return true;
 }
 
+/* number | name | key = number | key = name */
 static tn_status read_argument(reader *r) {
   if (r->n == MAX_ARGUMENTS) return refuse(r, "')': a primitive takes at most 64 arguments");
   argument *a = &r->args[r->n++];
@@ -97,6 +100,7 @@ static tn_status read_argument(reader *r) {
   return a->name ? TN_OK : refuse(r, "a name or a number after '='");
 }
 
+/* name ( argument, ... ) */
 static tn_status read_call(reader *r) {
   r->n = 0;
   r->primitive = read_name(r);
@@ -134,6 +138,7 @@ static int names_from(const reader *r, int first, const char **out) {
   return n;
 }
 
+/* split(C, i, 8) split(C, i, factor=8) split(C, i, 4, 8) split(C, i, nparts=4) */
 static tn_status apply_split(reader *r, tn_tail tail) {
   const argument *nparts = find_key(r, "nparts"), *factor = find_key(r, "factor");
   int64_t lengths[MAX_ARGUMENTS];
@@ -225,6 +230,7 @@ static bool fits_form(const reader *r, const char *form) {
   return i == n;
 }
 
+/* tail=..., guard when there is none. */
 static tn_status read_tail(reader *r, tn_tail *out) {
   static const char *const words[] = {
 #define X(name, text) text,
@@ -277,6 +283,7 @@ static tn_status apply_call(reader *r) {
   return p->apply(r, tail);
 }
 
+/* Primitives end at a semicolon or at the end of the line. */
 static tn_status apply_all(reader *r) {
   for (;;) {
     while (accept(r, ';')) {
