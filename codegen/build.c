@@ -111,7 +111,8 @@ char *tn_build_text(const tn_schedule *schedule, const tn_build_options *options
   if (strcmp(form, ".h") == 0) text = header_text(schedule, options, &b);
   else if (strcmp(form, ".ll") == 0) text = code_text(schedule, options, CODEGEN_IR, &b);
   else if (strcmp(form, ".s") == 0) text = code_text(schedule, options, CODEGEN_ASSEMBLY, &b);
-  else runtime_fail(schedule->ctx, TN_ERROR_ARGUMENT, "the form \"%s\" is no text: use .ll, .s or .h", form);
+  else if (strcmp(form, ".c") == 0) text = code_text(schedule, options, CODEGEN_C, &b);
+  else runtime_fail(schedule->ctx, TN_ERROR_ARGUMENT, "the form \"%s\" is no text: use .c, .ll, .s or .h", form);
   build_close(&b);
   return text;
 }

@@ -124,6 +124,7 @@ static tn_status emit_form(compilation *c) {
     case CODEGEN_OBJECT:
     case CODEGEN_ASSEMBLY: return emit_machine_code(c);
     case CODEGEN_IR: return emit_ir(c);
+    case CODEGEN_C: break; /* needs no LLVM */
     case CODEGEN_BITCODE: return copy_buffer(c, LLVMWriteBitcodeToMemoryBuffer(c->module));
   }
   return TN_ERROR_INTERNAL;
@@ -164,6 +165,7 @@ tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_targe
   if (session == NULL || target == NULL) return tn_context_status(ctx);
   tn_status status = codegen_check_name(ctx, func->name);
   if (status != TN_OK) return status;
+  if (form == CODEGEN_C) return codegen_c_source(ctx, func, target, out);
   compilation c = {.ctx = ctx, .func = func, .target = target, .form = form, .out = out};
   c.machine = codegen_machine(session, target);
   return c.machine != NULL ? compile_guarded(&c) : tn_context_status(ctx);

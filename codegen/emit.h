@@ -117,6 +117,8 @@ LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, in
 bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *range);
 /* A scalar integer in i64. */
 LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e);
+/* Whether vector E has the form base + stride * lane, if nothing in it overflows. */
+bool codegen_linear_stride(const tir_expr *e, int64_t *stride);
 /* Whether vector E is base + stride * lane, with base and stride uniform. */
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride);
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);

@@ -140,18 +140,18 @@ LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e) {
 /* ---- vectors of indices ------------------------------------------------------------------------------------- */
 
 /* Structure only; that nothing overflows is codegen_index_range's business. */
-static bool linear_stride(const tir_expr *e, int64_t *stride) {
+bool codegen_linear_stride(const tir_expr *e, int64_t *stride) {
   int64_t a, b, factor;
   switch ((int)e->op) {
     case TIR_RAMP: *stride = e->u.i; return true;
     case TIR_BROADCAST: *stride = 0; return true;
     case TIR_ADD:
     case TIR_SUB:
-      if (!linear_stride(e->arg[0], &a) || !linear_stride(e->arg[1], &b)) return false;
+      if (!codegen_linear_stride(e->arg[0], &a) || !codegen_linear_stride(e->arg[1], &b)) return false;
       *stride = e->op == TIR_ADD ? a + b : a - b;
       return true;
     case TIR_MUL:
-      if (!linear_stride(e->arg[0], &a) || !tir_is_int(e->arg[1], &factor)) return false;
+      if (!codegen_linear_stride(e->arg[0], &a) || !tir_is_int(e->arg[1], &factor)) return false;
       *stride = a * factor;
       return true;
     default: return false;
@@ -160,7 +160,7 @@ static bool linear_stride(const tir_expr *e, int64_t *stride) {
 
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride) {
   tir_interval range;
-  return codegen_index_range(m, e, &range) && linear_stride(e, stride);
+  return codegen_index_range(m, e, &range) && codegen_linear_stride(e, stride);
 }
 
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e) {

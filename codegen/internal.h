@@ -74,5 +74,8 @@ tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_ta
 
 /* A name that C and the linker take: [A-Za-z_][A-Za-z0-9_]* and no keyword of C. Fails with a message. */
 tn_status codegen_check_name(tn_context *ctx, const char *name);
+bool codegen_is_keyword(const char *name);
+/* FUNC as C source (c_source.c), NUL-terminated. */
+tn_status codegen_c_source(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
 
 #endif

@@ -115,7 +115,8 @@ static void named(void **state) {
 
 static void texts(void **state) {
   (void)state;
-  static const char *const forms[][2] = {{".ll", "define i32 @kernel"}, {".s", "kernel:"}, {".h", "int32_t kernel("}};
+  static const char *const forms[][2] = {{".ll", "define i32 @kernel"}, {".s", "kernel:"}, {".h", "int32_t kernel("},
+                                          {".c", "int32_t kernel("}};
   run x = run_open(&rows[5]);
   for (int i = 0; i < RUNTIME_COUNT(forms); ++i) {
     char *text = tn_build_text(x.schedule, NULL, forms[i][0]);
@@ -175,7 +176,7 @@ static void refuse_forms(void **state) {
   (void)state;
   run x = run_open(&rows[0]);
   assert_null(tn_build_text(x.schedule, NULL, ".o"));
-  check_fails(K.ctx, TN_ERROR_ARGUMENT, "\".o\" is no text: use .ll, .s or .h");
+  check_fails(K.ctx, TN_ERROR_ARGUMENT, "\".o\" is no text: use .c, .ll, .s or .h");
   assert_int_equal(tn_build_file(x.schedule, NULL, "/tmp/kernel.wasm"), TN_ERROR_ARGUMENT);
   check_fails(K.ctx, TN_ERROR_ARGUMENT, "/tmp/kernel.wasm");
   assert_int_equal(tn_build_header(x.schedule, NULL, "/nonexistent/kernel.h"), TN_ERROR_IO);

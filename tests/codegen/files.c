@@ -60,7 +60,8 @@ static const form_row form_rows[] = {{"expand.o", "\177ELF", 4},
                                      {"expand.so", "\177ELF", 4},
                                      {"expand.s", "\t.text", 6},
                                      {"expand.ll", "; ModuleID", 10},
-                                     {"expand.bc", "BC\xc0\xde", 4}};
+                                     {"expand.bc", "BC\xc0\xde", 4},
+                                     {"expand.c", "/* expand: a kernel", 19}};
 
 static void form(void **state) {
   const form_row *r = *state;
@@ -184,7 +185,7 @@ typedef struct refusal_row {
 } refusal_row;
 
 static const refusal_row refusal_rows[] = {
-    {"no suffix", "/tmp/kernel", TN_ERROR_ARGUMENT, "use .o, .so, .s, .ll or .bc"},
+    {"no suffix", "/tmp/kernel", TN_ERROR_ARGUMENT, "use .o, .so, .s, .ll, .bc or .c"},
     {"unknown suffix", "/tmp/kernel.exe", TN_ERROR_ARGUMENT, "the suffix of /tmp/kernel.exe"},
     {"suffix of a folder", "/tmp/x.o/kernel", TN_ERROR_ARGUMENT, "the suffix of /tmp/x.o/kernel"},
     {"no such folder", "/nonexistent/kernel.o", TN_ERROR_IO, "cannot write /nonexistent/kernel.o: No such file"},

