@@ -146,21 +146,22 @@ static codegen_c_text compare_bool(codegen_c_emitter *m, const tir_expr *e, code
   }
 }
 
-/* Of an integer with itself, which compilers warn of. */
-static bool compares_itself(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a, codegen_c_text b) {
+codegen_c_text codegen_c_compare(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a, codegen_c_text b) {
   bool is_float = tn_dtype_is_float((tn_dtype)e->arg[0]->dtype);
-  return codegen_c_lanes(m, e) == 1 && !is_float && strcmp(a.text, b.text) == 0;
+  if (is_float || strcmp(a.text, b.text) != 0) return codegen_c_binary(m, a, tir_op_table[e->op].text, b);
+  bool holds = e->op == TIR_EQ || e->op == TIR_LE || e->op == TIR_GE;
+  return codegen_c_format(m, CODEGEN_C_ATOM, holds ? "1" : "0");
 }
 
 codegen_c_text codegen_c_comparison(codegen_c_emitter *m, const tir_expr *e) {
   codegen_c_text a = codegen_c_value(m, e->arg[0]), b = codegen_c_value(m, e->arg[1]);
   if (e->arg[0]->dtype == TN_BOOL) return compare_bool(m, e, a, b);
-  if (compares_itself(m, e, a, b)) {
-    bool holds = e->op == TIR_EQ || e->op == TIR_LE || e->op == TIR_GE;
-    return codegen_c_format(m, CODEGEN_C_ATOM, holds ? "1" : "0");
-  }
-  codegen_c_text both = codegen_c_binary(m, a, tir_op_table[e->op].text, b);
+  codegen_c_text both = codegen_c_compare(m, e, a, b);
   if (codegen_c_lanes(m, e) == 1) return both;
+  if (both.prec == CODEGEN_C_ATOM) {
+    const tir_expr *always = tir_int(&m->arena, TN_BOOL, *both.text == '1');
+    return codegen_c_value(m, tir_broadcast(&m->arena, always, e->lanes));
+  }
   int bytes = (int)tn_dtype_bytes((tn_dtype)e->arg[0]->dtype);
   codegen_c_text mask = cast_text(m, codegen_c_mask(m, bytes, e->lanes), both);
   mask.mask_bytes = bytes;

@@ -173,7 +173,7 @@ codegen_c_text codegen_c_at_lane(codegen_c_emitter *m, const tir_expr *e, const 
   bool is_comparison = tir_op_table[e->op].op_class == 'C' && e->arg[0]->dtype != TN_BOOL;
   if (is_comparison) {
     codegen_c_text a = codegen_c_at_lane(m, e->arg[0], lane), b = codegen_c_at_lane(m, e->arg[1], lane);
-    return codegen_c_binary(m, a, tir_op_table[e->op].text, b);
+    return codegen_c_compare(m, e, a, b);
   }
   codegen_c_text vector = codegen_c_named(m, e, codegen_c_value(m, e));
   codegen_map_put(&m->values, e, runtime_copy(&m->arena, &vector, sizeof vector));
