@@ -76,6 +76,7 @@ typedef struct codegen_c_emitter {
   codegen_map uses;    /* tir_expr -> how often this statement uses it */
   const char *lane;    /* the lane variable in lane mode, else NULL */
   bool is_parallel;    /* inside a parallel loop */
+  bool has_arrays;     /* there is scratch on the stack */
   bool can_fail;       /* there is a variable `failed` */
   int depth, n_names;
   bool failed;
@@ -95,7 +96,9 @@ const char *codegen_c_wrap(codegen_c_emitter *m, codegen_c_text a, codegen_c_pre
 const char *codegen_c_type(tn_dtype dtype);
 /* Gives a variable or buffer a name that is like the one it has. */
 const char *codegen_c_bind(codegen_c_emitter *m, const void *what, const char *name);
+/* It goes out of scope; forget_name: and nothing else in the function gets its name. */
 void codegen_c_unbind(codegen_c_emitter *m, const void *what);
+void codegen_c_forget_name(codegen_c_emitter *m, const void *what);
 /* NULL when it is not in scope. */
 const char *codegen_c_name(codegen_c_emitter *m, const void *what);
 /* Whether a C file of ours uses the name itself. */
@@ -169,7 +172,5 @@ void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s);
 /* Scratch arrays that are too large for the stack, and the body in which they live. PARALLEL: a loop whose iterations
  * are shared out, or NULL. */
 void codegen_c_frame(codegen_c_emitter *m, const tir_stmt *body, const tir_stmt *parallel);
-/* Declares a small scratch array. */
-void codegen_c_alloc(codegen_c_emitter *m, const tir_buffer *buffer);
 
 #endif

@@ -67,7 +67,11 @@ void codegen_c_unbind(codegen_c_emitter *m, const void *what) {
   for (int i = 0; i < m->taken.n && name != NULL; i++) {
     if (m->taken.data[i] == name) m->taken.data[i] = m->taken.data[--m->taken.n];
   }
-  codegen_map_put(&m->names, what, NULL); /* in the map already: needs no memory */
+  codegen_c_forget_name(m, what);
+}
+
+void codegen_c_forget_name(codegen_c_emitter *m, const void *what) {
+  if (!codegen_map_put(&m->names, what, NULL)) longjmp(*m->arena.on_oom, 1);
 }
 
 const char *codegen_c_name(codegen_c_emitter *m, const void *what) { return codegen_map_get(&m->names, what); }

@@ -153,8 +153,14 @@ static void add_helpers(codegen_c_emitter *m, runtime_str *out) {
   }
 }
 
+/* A compiler cannot follow that scratch is read where, and only where, it was written. */
+static const char quiet[] =
+    "#pragma GCC diagnostic ignored \"-Wuninitialized\"\n#ifndef __clang__\n"
+    "#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n#endif\n\n";
+
 void codegen_c_prelude(codegen_c_emitter *m, runtime_str *out) {
   runtime_str_add(out, "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n\n");
+  if (m->has_arrays) runtime_str_add(out, quiet);
   add_vectors(m, out);
   add_helpers(m, out);
 }

@@ -83,12 +83,12 @@ static void emit_kernel(codegen_c_emitter *m) {
 }
 
 static void add_title(codegen_c_emitter *m, runtime_str *out) {
-  runtime_str_addf(out, "/* %s: a kernel made by Tenon %s for %s.\n", m->func->name, TN_VERSION, m->target->text);
+  runtime_str_addf(out, "/* %s: a kernel made by Tenon %s for\n *   %s\n", m->func->name, TN_VERSION, m->target->text);
   runtime_str_add(out,
-                  " * C17 with GNU vector extensions, for gcc and clang. To be compiled for its processor and, where it has "
-                  "parallel\n * loops, with OpenMP: cc -O3 -march=native -fopenmp -c; to be linked with -lm.\n"
-                  " * Arrays are compact, row-major and do not overlap. Returns 0, or 1 when there was no memory for "
-                  "scratch. */\n");
+                  " * C17 with GNU vector extensions, for gcc and clang. To be compiled for its processor and, where it "
+                  "has parallel\n * loops, with OpenMP: cc -O3 -march=native -ffp-contract=fast -fopenmp -c; to be linked "
+                  "with -lm.\n * Arrays are compact, row-major and do not overlap. Returns 0, or 1 when there was no memory "
+                  "for scratch. */\n");
 }
 
 static tn_status assemble(codegen_c_emitter *m, codegen_bytes *out) {

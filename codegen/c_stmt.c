@@ -119,6 +119,9 @@ static tir_walk find_heap(void *user, const tir_stmt *s) {
   frame *f = user;
   if (is_shared(f->m, s)) return TIR_WALK_PRUNE;
   if (s->kind != TIR_ALLOC) return TIR_WALK_ON;
+  for (const heap_buffer *at = f->heap; at != NULL; at = at->next) {
+    if (at->buffer == s->u.alloc.buffer) return TIR_WALK_ON;
+  }
   int64_t bytes = scratch_bytes(f->m, s->u.alloc.buffer);
   if (f->stack_bytes + bytes <= STACK_LIMIT) {
     f->stack_bytes += bytes;
@@ -143,18 +146,28 @@ static const char *allocate(codegen_c_emitter *m, const frame *f) {
   return test;
 }
 
+static void forget_heap(codegen_c_emitter *m, const frame *f) {
+  for (const heap_buffer *at = f->heap; at != NULL; at = at->next) codegen_c_forget_name(m, at->buffer);
+}
+
 static void release(codegen_c_emitter *m, const frame *f) {
   for (const heap_buffer *at = f->heap; at != NULL; at = at->next) {
     codegen_c_line(m, "free(%s);", codegen_c_name(m, at->buffer));
   }
 }
 
-void codegen_c_alloc(codegen_c_emitter *m, const tir_buffer *buffer) {
-  if (codegen_c_name(m, buffer) != NULL) return; /* large: made at the frame's beginning */
+static tir_walk find_load(void *user, const tir_expr *e) {
+  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static void declare_array(codegen_c_emitter *m, const tir_buffer *buffer, const tir_stmt *body) {
+  tir_visitor visitor = {.expr = find_load, .user = (void *)buffer};
   int64_t n = 1;
+  m->has_arrays = true;
   for (int i = 0; i < buffer->ndim; i++) n *= buffer->shape[i];
   codegen_c_line(m, "_Alignas(%d) %s %s[%lld];", SCRATCH_ALIGN, codegen_c_type(buffer->dtype),
                  codegen_c_bind(m, buffer, buffer->name), (long long)n);
+  if (tir_walk_stmt(body, &visitor)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, buffer)); /* nothing loads it */
 }
 
 /* ---- frames ------------------------------------------------------------------------------------------------- */
@@ -226,6 +239,7 @@ void codegen_c_frame(codegen_c_emitter *m, const tir_stmt *body, const tir_stmt 
   tir_walk_stmt(body, &visitor);
   if (parallel == NULL) emit_kernel_body(m, body, &f);
   else emit_shared_loop(m, parallel, &f);
+  forget_heap(m, &f);
 }
 
 /* ---- the rest ----------------------------------------------------------------------------------------------- */
@@ -249,9 +263,12 @@ static void emit_seq(codegen_c_emitter *m, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) codegen_c_stmt(m, s->u.seq.stmts[i]);
 }
 
+/* A large buffer was made at the frame's beginning. Peeled loops have the same buffer in several places. */
 static void emit_alloc(codegen_c_emitter *m, const tir_stmt *s) {
-  codegen_c_alloc(m, s->u.alloc.buffer);
+  bool is_made = codegen_c_name(m, s->u.alloc.buffer) != NULL;
+  if (!is_made) declare_array(m, s->u.alloc.buffer, s->u.alloc.body);
   codegen_c_stmt(m, s->u.alloc.body);
+  if (!is_made) codegen_c_forget_name(m, s->u.alloc.buffer);
 }
 
 static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) { codegen_c_stmt(m, s->u.attr.body); }

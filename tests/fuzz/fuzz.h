@@ -67,6 +67,9 @@ fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const f
 double fuzz_count_stores(const tir_stmt *s); /* of one run, guards taken as true */
 double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i);
 
+/* The kernel through C source (through_c.c), compiled by COMMAND; NULL with a message. */
+tn_kernel *fuzz_build_through_c(const tn_schedule *s, const char *command);
+
 /* ---- guarded memory (memory.c) ----------------------------------------------------------------------------------- */
 
 /* Arrays that end (or begin) at a page which cannot be touched. */

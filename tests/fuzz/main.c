@@ -1,5 +1,6 @@
 /* test_fuzz                      regressions, then TENON_FUZZ_PAIRS pairs (2000; 300 with a sanitizer) from
  *                                TENON_FUZZ_SEED
+ *                                TENON_FUZZ_CC="cc -O1 ...": kernels through C source and that compiler
  * test_fuzz --replay P S [N]     one pair from texts, with the data of pair N
  * test_fuzz --worker ...         what the driver starts */
 #include <signal.h>

@@ -187,7 +187,8 @@ static fuzz_status run(tn_program *p, tn_schedule *s, arguments *a, const fuzz_b
   tn_context *ctx = p->ctx;
   if (tn_evaluate(p, a->reference, a->n) != TN_OK) return failed(ctx, "tn_evaluate", why, n);
   if (fuzz_interpret_pair(s, a->reference, bounds, why, n) != FUZZ_AGREES) return FUZZ_DIFFERS;
-  tn_kernel *kernel = tn_build(s, NULL);
+  const char *compiler = getenv("TENON_FUZZ_CC");
+  tn_kernel *kernel = compiler ? fuzz_build_through_c(s, compiler) : tn_build(s, NULL);
   if (!kernel) return failed(ctx, "tn_build", why, n);
   tn_status status = tn_call(ctx, kernel, a->kernel, a->n);
   tn_kernel_free(kernel);
