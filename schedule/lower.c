@@ -220,11 +220,16 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
   return f;
 }
 
-tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena) {
+tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options) {
   tir_func *f = schedule_lower(s, name, arena);
-  tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = {.max_unrolled_body = 4096}};
+  tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = *options};
 #ifndef NDEBUG
   p.options.check = true;
 #endif
   return f ? tir_run_pipeline(&p, f) : NULL;
+}
+
+tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena) {
+  return schedule_lower_with(s, name, arena, &(tir_pass_options){0});
 }
