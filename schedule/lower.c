@@ -79,7 +79,7 @@ static bool wants_peel(const lower_stage *ls, int axis) {
   const schedule_relation *r = &ls->st->relations[made_by];
   if (!r->is_fuse) {
     if (r->tail == TN_TAIL_PEEL && r->many[r->n - 1] != axis && !is_exact(ls, r)) return true;
-    return r->many[0] == axis && wants_peel(ls, r->one);
+    return wants_peel(ls, r->one); /* parts of a loop that counts blocks */
   }
   for (int i = 0; i < r->n; i++)
     if (wants_peel(ls, r->many[i])) return true;
