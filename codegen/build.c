@@ -24,7 +24,8 @@ static bool build_open(build *b, const tn_schedule *schedule, const tn_build_opt
   if (!build_names(b, schedule, options)) return false;
   b->target = codegen_target_or_native(b->ctx, options != NULL ? options->target : NULL);
   if (b->target == NULL) return false;
-  b->func = schedule_lower_and_optimize(schedule, b->name, &b->arena);
+  tir_pass_options options_of_target = codegen_pass_options(b->target);
+  b->func = schedule_lower_with(schedule, b->name, &b->arena, &options_of_target);
   return b->func != NULL;
 }
 

@@ -14,6 +14,8 @@ typedef struct codegen_bytes {
 
 typedef enum codegen_form { CODEGEN_OBJECT, CODEGEN_ASSEMBLY, CODEGEN_IR, CODEGEN_BITCODE, CODEGEN_C } codegen_form;
 
+/* What loop IR's passes have to know about a target. */
+tir_pass_options codegen_pass_options(const tn_target *target);
 /* FUNC has gone through tir_run_pipeline. The object defines one symbol, func->name. The same input gives the same
  * bytes. */
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);

@@ -280,3 +280,9 @@ int tn_target_vector_bytes(const tn_target *target) { return target != NULL ? ta
 int64_t tn_target_cache_bytes(const tn_target *target, int level) {
   return target != NULL && level >= 1 && level <= 3 ? target->cache_bytes[level] : 0;
 }
+
+/* x86-64 has 32 vector registers with AVX-512 and 16 without; the other architectures have 32. */
+tir_pass_options codegen_pass_options(const tn_target *target) {
+  bool few = strncmp(target->arch->name, "x86", 3) == 0 && target->vector_bytes < 64;
+  return (tir_pass_options){.vector_registers = few ? 16 : 32, .vector_bytes = target->vector_bytes};
+}

@@ -82,7 +82,7 @@ static bool wants_peel(const lower_stage *ls, int axis) {
   const schedule_relation *r = &ls->st->relations[made_by];
   if (!r->is_fuse) {
     if (r->tail == TN_TAIL_PEEL && r->many[r->n - 1] != axis && !is_exact(ls, r)) return true;
-    return r->many[0] == axis && wants_peel(ls, r->one);
+    return wants_peel(ls, r->one); /* parts of a loop that counts blocks */
   }
   for (int i = 0; i < r->n; i++)
     if (wants_peel(ls, r->many[i])) return true;
@@ -226,11 +226,16 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
   return f;
 }
 
-tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena) {
+tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options) {
   tir_func *f = schedule_lower(s, name, arena);
-  tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = {.max_unrolled_body = 4096}};
+  tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = *options};
 #ifndef NDEBUG
   p.options.check = true;
 #endif
   return f ? tir_run_pipeline(&p, f) : NULL;
+}
+
+tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena) {
+  return schedule_lower_with(s, name, arena, &(tir_pass_options){0});
 }

@@ -153,5 +153,8 @@ bool schedule_reads(const schedule_stage *stage, const tn_tensor *tensor);
 tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *arena);
 /* schedule_lower and then tir_run_pipeline: what code generation takes. */
 tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena);
+/* The same for a machine: vector_registers and vector_bytes of OPTIONS count. */
+tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options);
 
 #endif

@@ -9,8 +9,9 @@ const tir_pass tir_passes[] = {
     {"partition", tir_pass_partition},       {"simplify", tir_pass_simplify},
     {"hoist_guards", tir_pass_hoist_guards}, {"tighten_loops", tir_pass_tighten_loops},
     {"simplify", tir_pass_simplify},         {"flatten", tir_pass_flatten},
-    {"vectorize", tir_pass_vectorize},       {"unroll", tir_pass_unroll},
-    {"remove_noops", tir_pass_remove_noops}, {NULL, NULL},
+    {"vectorize", tir_pass_vectorize},       {"register_tiles", tir_pass_register_tiles},
+    {"unroll", tir_pass_unroll},             {"remove_noops", tir_pass_remove_noops},
+    {NULL, NULL},
 };
 
 /* The IR after a pass, for those that the debug option names; BEFORE is NULL at the start. */

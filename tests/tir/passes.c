@@ -9,6 +9,12 @@ typedef struct row {
 #define A8 "in A: float32[8]; out C: float32[8] "
 #define GUARDED "in A: float32[1024]; out C: float32[1024] "
 
+/* A block T of N floats; I vectors are set to zero and updated 8 times. */
+#define TILE(n, i)                                                                                         \
+  "in A: float32[128]; out C: float32[" n "] { allocate(T: Pointer(local float32), float32, [" n "]), storage_scope = local { for (i: int32, 0, " i ") " \
+  "{ T[ramp(i*16, 1, 16)] = broadcast(0f32, 16) } for (k: int32, 0, 8) { for (i: int32, 0, " i ") { "
+#define TILE_OUT(i) "for (i: int32, 0, " i ") { C[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] } } }"
+
 static const row rows[] = {
     /* loop_kinds */
     {"parallel inside parallel runs serially", "loop_kinds",
@@ -283,6 +289,28 @@ static const row rows[] = {
     {"a masked condition on memory", "vectorize",
      "in A: int32[8]; out C: int32[8] { for (j: int32, 0, 8) \"vectorized\" { if (A[j] > 0) { C[j] = 1 } } }",
      "for (j: int32, 0, 8) {\n  if (A[j] > 0) {\n    C[j] = 1\n  }\n}\n", "a condition inside it reads memory"},
+    /* register_tiles */
+    {"loops that index a block of few registers are expanded", "register_tiles,unroll",
+     TILE("64", "2") "T[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] + A[ramp(k*16, 1, 16)] } } " TILE_OUT("2"),
+     "allocate(T: Pointer(local float32), float32, [64]), storage_scope = local {\n  T[ramp(0, 1, 16)] = broadcast(0f32, "
+     "16)\n  T[ramp(16, 1, 16)] = broadcast(0f32, 16)\n  for (k: int32, 0, 8) {\n    T[ramp(0, 1, 16)] = T[ramp(0, 1, "
+     "16)] + A[ramp(k*16, 1, 16)]\n    T[ramp(16, 1, 16)] = T[ramp(16, 1, 16)] + A[ramp(k*16, 1, 16)]\n  }\n  "
+     "C[ramp(0, 1, 16)] = T[ramp(0, 1, 16)]\n  C[ramp(16, 1, 16)] = T[ramp(16, 1, 16)]\n}\n",
+     NULL},
+    {"a block that does not fit is said", "register_tiles",
+     TILE("528", "33") "T[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] + A[ramp(k*16, 1, 16)] } } "
+     TILE_OUT("33"),
+     "allocate(T: Pointer(local float32), float32, [528]), storage_scope = local {\n  for (i: int32, 0, 33) {\n    "
+     "T[ramp(i*16, 1, 16)] = broadcast(0f32, 16)\n  }\n  for (k: int32, 0, 8) {\n    for (i: int32, 0, 33) {\n      "
+     "T[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] + A[ramp(k*16, 1, 16)]\n    }\n  }\n  for (i: int32, 0, 33) {\n    "
+     "C[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)]\n  }\n}\n",
+     "the block \"T\" takes 33 registers and one more is needed, of 32 with 64 bytes"},
+    {"a block indexed by data stays in memory", "register_tiles,unroll",
+     "in A: int32[8]; out C: int32[8] { allocate(T: Pointer(local int32), int32, [8]), storage_scope = local { for (i: int32, 0, 8) { T[min(max(A[i], 0), 7)] = i } "
+     "C[0] = T[0] } }",
+     "allocate(T: Pointer(local int32), int32, [8]), storage_scope = local {\n  for (i: int32, 0, 8) {\n    "
+     "T[min(max(A[i], 0), 7)] = i\n  }\n  C[0] = T[0]\n}\n",
+     NULL},
     /* unroll */
     {"an unrolled loop is expanded", "unroll",
      "in A: float32[6]; out C: float32[6] { for (i: int32, 0, 2) { "
