@@ -76,6 +76,7 @@ refuses 1 't.json' build "$other" --log t.json --strict -o strict.o --header str
 [ -z "$(find . -name 'strict*')" ] || complain "a failed build left something"
 for suffix in o so s ll bc; do
   run build "$matmul" --log t.json --strict -o "k.$suffix" --name product
-  [ "$got" -eq 0 ] && [ ! -s err ] && [ -s "k.$suffix" ] || complain "build k.$suffix: $(cat err)"
+  # The best of a few trials may well keep a block in memory; that is said, and nothing else is.
+  [ "$got" -eq 0 ] && ! grep -qv 'kept in memory' err && [ -s "k.$suffix" ] || complain "build k.$suffix: $(cat err)"
 done
 exit $status
