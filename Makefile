@@ -1,6 +1,7 @@
 # The commands of this house. Each says what it does in README.md; CMake does the work.
 #   make run    install what is missing, build, do the main job      make test   the whole suite
 #   make build  configure and build into build/                      make asan, tsan, fuzz   instrumented suites
+#   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
 #   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
 MAKEFLAGS += --no-print-directory
 CTEST = ctest --output-on-failure --no-tests=error --test-dir
@@ -36,10 +37,14 @@ fuzz: setup
 bench: build
 	@set -e; for program in build/benchmarks/*; do if [ -x "$$program" ]; then "$$program"; fi; done
 
+PREFIX ?= /usr/local
+install: build
+	cmake --install build --prefix $(PREFIX)
+
 golden: build
 	TENON_UPDATE_GOLDEN=1 $(CTEST) build
 
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug
 
-.PHONY: run test setup build asan tsan coverage fuzz bench golden clean
+.PHONY: run test setup build asan tsan coverage fuzz bench install golden clean

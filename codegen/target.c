@@ -128,15 +128,27 @@ static const char *join(spec *s, const char *a, const char *b) {
   return runtime_format(&s->ctx->arena, "%s%s%s", a, *a && *b ? "," : "", b);
 }
 
+/* What stands for "generic" on an architecture that is not this machine's. RISC-V's has nothing that Linux needs: what
+ * its distributions are built for is added. */
+static const struct foreign {
+  const char *arch, *cpu, *features;
+} foreigns[] = {{"x86_64-", "x86-64", ""}, {"riscv64-", "generic-rv64", "+m,+a,+f,+d,+c"}, {"", "generic", ""}};
+
+static void complete_foreign(spec *s) {
+  const struct foreign *f = foreigns;
+  while (strncmp(s->triple, f->arch, strlen(f->arch)) != 0) f++;
+  if (s->cpu != NULL && strcmp(s->cpu, "generic") != 0) return;
+  s->cpu = f->cpu;
+  s->features = join(s, f->features, s->features);
+}
+
 /* Features are this machine's only when the processor is; a user's differences come last and win. */
 static void complete(spec *s, const codegen_host *host, bool own) {
-  static const char *const foreign_cpus[][2] = {{"x86_64", "x86-64"}, {"riscv64", "generic-rv64"}};
-  const char *given = s->features != NULL ? s->features : "";
-  s->features = own && s->cpu == NULL ? join(s, host->features, given) : given;
-  if (s->cpu == NULL) s->cpu = own ? runtime_strdup(&s->ctx->arena, host->cpu) : "generic";
-  for (int i = 0; !own && i < RUNTIME_COUNT(foreign_cpus); i++) {
-    bool here = strncmp(s->triple, foreign_cpus[i][0], strlen(foreign_cpus[i][0])) == 0;
-    if (here && strcmp(s->cpu, "generic") == 0) s->cpu = foreign_cpus[i][1];
+  if (s->features == NULL) s->features = "";
+  if (!own) complete_foreign(s);
+  if (s->cpu == NULL) {
+    s->cpu = runtime_strdup(&s->ctx->arena, host->cpu);
+    s->features = join(s, host->features, s->features);
   }
   if (s->threads == 0) s->threads = own ? tn_thread_count() : 1;
 }

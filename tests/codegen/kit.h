@@ -77,6 +77,8 @@ int kit_shell(runtime_str *out, const char *fmt, ...) TN_PRINTF(2, 3);
 /* The groups. */
 int test_ops(void);
 int test_c_source(void);
+int test_cross(void);
+int test_export(void);
 /* What only compiles and runs: once with LLVM, and once through C source. */
 int test_ops_run(void);
 int test_memory_run(void);

@@ -28,8 +28,13 @@ static const text_row text_rows[] = {
     {"triple=x86_64-linux-gnu cpu=x86-64 features=+avx2,+avx,-avx2 threads=2",
      "triple=x86_64-unknown-linux-gnu cpu=x86-64 features=+avx threads=2", 32, 2},
     {"triple=aarch64-linux-gnu", "triple=aarch64-unknown-linux-gnu cpu=generic threads=1", 16, 1},
-    {"triple=riscv64-linux-gnu features=+v", "triple=riscv64-unknown-linux-gnu cpu=generic-rv64 features=+v threads=1",
-     16, 1},
+    /* Linux on RISC-V has at least these */
+    {"triple=riscv64-linux-gnu features=+v",
+     "triple=riscv64-unknown-linux-gnu cpu=generic-rv64 features=+a,+c,+d,+f,+m,+v threads=1", 16, 1},
+    {"triple=riscv64-linux-gnu cpu=generic-rv64 features=+v threads=1",
+     "triple=riscv64-unknown-linux-gnu cpu=generic-rv64 features=+v threads=1", 16, 1},
+    {"triple=riscv64-linux-gnu features=-d",
+     "triple=riscv64-unknown-linux-gnu cpu=generic-rv64 features=+a,+c,+f,+m threads=1", 16, 1},
 };
 
 static void canonical(void **state) {

@@ -13,8 +13,9 @@ for part in 'its loops, untuned' 'its loops under the best record' 'largest rela
 done
 [ "$(wc -l <matmul.json)" -eq 6 ] || complain "matmul recorded $(wc -l <matmul.json) trials, not 6"
 
+cmake --install "$TENON_BUILD" --prefix "$work/prefix" >install.log || { cat install.log; exit 1; }
 configure() {
-  cmake -G Ninja -S "$example" -B "$1" -DTENON="$TENON" -DLOG="$2" >"$1.log" 2>&1
+  cmake -G Ninja -S "$example" -B "$1" -DCMAKE_PREFIX_PATH="$work/prefix" -DLOG="$2" >"$1.log" 2>&1
 }
 run tune "$example/matmul.te" --log good.json --trials 4
 configure good "$work/good.json" || { cat good.log; exit 1; }
@@ -29,8 +30,8 @@ for log in other empty; do
   configure "$log" "$work/$log.json" || complain "$log: not configured"
   if cmake --build "$log" >"$log.log" 2>&1; then complain "apply_best builds with the log $log.json"; fi
   grep -q "tenon: .*$log.json" "$log.log" || complain "$log: the log is not named: $(cat "$log.log")"
-  [ -z "$(find "$log" -name 'matmul.*' -o -name apply_best)" ] || complain "$log: something is left"
+  [ -z "$(find "$log" -name 'matmul.[oh]' -o -name libmatmul.a -o -name apply_best)" ] || complain "$log: something is left"
 done
-if cmake -S "$example" -B none >none.log 2>&1; then complain "apply_best is configured without a log"; fi
+if cmake -S "$example" -B none -DCMAKE_PREFIX_PATH="$work/prefix" >none.log 2>&1; then complain "apply_best is configured without a log"; fi
 grep -q 'DLOG= is missing' none.log || complain "no log: $(cat none.log)"
 exit $status
