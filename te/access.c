@@ -371,6 +371,43 @@ bool te_walk_accesses(const te_op *op, te_access_fn visit, void *user) {
   return walk_expr(&(walk){visit, user}, (place){NULL, 0, &work}, false, op->body);
 }
 
+static bool stays_inside(void *user, const te_access *access) {
+  const tn_tensor *tensor = access->read->u.tensor;
+  (void)user;
+  for (int d = 0; d < tensor->ndim; d++)
+    if (!is_inside(access->range[d], (te_interval){0, tensor->shape[d] - 1})) return false;
+  return true;
+}
+
+typedef struct limit {
+  const tn_tensor *of;
+  int64_t least; /* 0: none yet */
+} limit;
+
+static tir_walk stop_at_read_of(void *user, const tir_expr *e) {
+  return e->op == TIR_READ && e->u.tensor == ((const limit *)user)->of ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static tir_walk find_limit(void *user, const tir_expr *e) {
+  limit *l = user;
+  if (e->op != TIR_READ) return TIR_WALK_ON;
+  for (int d = 0; d < e->n_args; d++) {
+    int64_t extent = e->u.tensor->shape[d];
+    if (!tir_walk_expr(e->arg[d], stop_at_read_of, l)) l->least = l->least ? RUNTIME_MIN(l->least, extent) : extent;
+  }
+  return TIR_WALK_ON;
+}
+
+int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor) {
+  limit l = {tensor, 0};
+  if (tn_dtype_is_float(tensor->dtype) || tensor->dtype == TN_BOOL) return 0;
+  for (int i = 0; i < program->n_ops; i++)
+    if (program->ops[i]->body) tir_walk_expr(program->ops[i]->body, find_limit, &l);
+  return l.least;
+}
+
+void te_set_may_leave(te_op *op) { op->may_leave = op->body && !te_walk_accesses(op, stays_inside, NULL); }
+
 /* Under a condition, or where an index depends on data, only what is out of bounds for certain is refused. */
 bool te_check_access(const te_site *site, const char *op_name, const te_access *access) {
   const tn_tensor *tensor = access->read->u.tensor;

@@ -95,7 +95,7 @@ te_op *te_op_new(tn_context *ctx, const char *name, int n_axes, tn_axis **axes, 
     op->n_reduce = body->u.reduce->n_axes;
     op->reduce_axes = body->u.reduce->axes;
   }
-  if (set_inputs(op, &ctx->arena) && (n_axes == 0 || op->axes)) return op;
+  if (set_inputs(op, &ctx->arena) && (n_axes == 0 || op->axes)) return te_set_may_leave(op), op;
   runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
   return NULL;
 }

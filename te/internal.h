@@ -87,6 +87,8 @@ typedef struct te_access {
 /* Called for each read of an expression; false stops the walk. */
 typedef bool (*te_access_fn)(void *user, const te_access *access);
 bool te_walk_accesses(const te_op *op, te_access_fn visit, void *user);
+/* Sets op->may_leave. */
+void te_set_may_leave(te_op *op);
 /* Refuses a read that leaves its tensor. */
 bool te_check_access(const te_site *site, const char *op_name, const te_access *access);
 

@@ -100,8 +100,8 @@ TN_API tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n,
 TN_API tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *expr_and_axes);
 
 /* Reads an element: tn_at(A, i, k). One index a dimension, integers. A compute whose read can leave the tensor is
- * refused, unless a select's condition, && or || guards the read or the index depends on data (docs/language.md,
- * Meaning). */
+ * refused, unless a select's condition, && or || guards the read or the index depends on data: where such a read is
+ * outside after all, tn_evaluate fails and a kernel gets 0 (docs/language.md, Meaning). */
 #define tn_at(...) tn_at_array(TN_LIST(__VA_ARGS__))
 TN_API tn_expr *tn_at_array(int n, const tn_arg *tensor_and_indices);
 

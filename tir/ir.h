@@ -19,6 +19,9 @@
  *  - Distinct buffers never overlap. A PARALLEL loop's iterations are independent; a VECTORIZED loop's iterations run
  *    in lockstep and do not depend on each other; UNROLLED is a request for expansion. Order between statements of a
  *    SEQ holds.
+ *  - A read that cannot be proved to be inside its tensor (its index comes from data, or its guard is loose) is lowered
+ *    to a LOAD with a predicate. Outside, te's evaluator reports an error and a kernel gets 0; it never touches memory
+ *    outside a buffer.
  *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there. */
 #ifndef TENON_TIR_IR_H
 #define TENON_TIR_IR_H

@@ -49,7 +49,7 @@ static tn_dtype random_dtype(generator *g) {
 
 /* An index: its text, its range, and the condition under which it may be used ("": always). */
 typedef struct position {
-  char text[64], guard[64];
+  char text[160], guard[64];
   int64_t lo, hi;
 } position;
 
@@ -130,9 +130,31 @@ static position guarded_index(generator *g, int64_t extent) {
   return x;
 }
 
+/* An index read from a tensor of integers; false: there is none. Now and then it is not held inside the extent: then
+ * the pair shows that the kernel does not touch what is outside. */
+static bool data_index(generator *g, int64_t extent, position *x) {
+  char read[100];
+  const tensor *t = &g->tensors[below(g, g->n_tensors)];
+  if (is_float(t->dtype) || t->dtype == TN_BOOL || t->rank > 2) return false;
+  int used = snprintf(read, sizeof read, "%s%s", t->name, t->rank ? "[" : "");
+  for (int i = 0; i < t->rank; i++) {
+    int a = (int)below(g, g->n_axes);
+    const char *format = g->axes[a].extent <= t->shape[i] ? "%s%s" : "%s%s %% %lld";
+    used += snprintf(read + used, sizeof read - (size_t)used, format, i ? ", " : "", g->axes[a].name,
+                     (long long)t->shape[i]);
+  }
+  if (t->rank) snprintf(read + used, sizeof read - (size_t)used, "]");
+  *x = (position){.lo = 0, .hi = extent - 1};
+  const char *format = chance(g, 5) ? "%s" : chance(g, 50) ? "i32(%s) %% %lld" : "min(max(i64(%s), 0), %lld - 1)";
+  snprintf(x->text, sizeof x->text, format, read, (long long)extent);
+  return true;
+}
+
 /* An index of a dimension that exists. */
 static position index_into(generator *g, int64_t extent) {
+  position gathered;
   if (g->n_axes == 0) return constant_index(g, extent);
+  if (g->n_tensors && chance(g, 12) && data_index(g, extent, &gathered)) return gathered;
   if (chance(g, 15)) return guarded_index(g, extent);
   for (int tries = 0; tries < 6; tries++) {
     position x = axis_index(g);

@@ -280,6 +280,38 @@ static void long_chains(void **state) {
   runtime_str_free(&text);
 }
 
+static void index_limits(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, "input A: f32[9,4], K: i32[2], L: i32[2], B: bool[2]; "
+                             "C[i<2] = A[K[i], L[i]] + A[L[i], 0] + f32(B[i])");
+  assert_int_equal(te_index_limit(p, tn_program_find(p, "K")), 9);
+  assert_int_equal(te_index_limit(p, tn_program_find(p, "L")), 4);
+  assert_int_equal(te_index_limit(p, tn_program_find(p, "A")), 0);
+  assert_int_equal(te_index_limit(p, tn_program_find(p, "B")), 0);
+  check_context_free(ctx);
+}
+
+/* Which computes need checks at run time. */
+static void reads_that_may_leave(void **state) {
+  static const struct {
+    const char *text;
+    bool may_leave;
+  } rows[] = {{"C[i<4] = A[i + 1]", false},
+              {"input A: f32[4]; C[i<4] = select(i >= 1, A[i-1], 0)", false},
+              {"input A: f32[4]; C[i<4] = select(i >= 0, A[i-1], 0)", true},
+              {"input A: f32[4], K: i32[4]; C[i<4] = A[K[i]]", true},
+              {"input A: f32[4], K: i32[4]; C[i<4] = A[min(max(K[i], 0), 3)]", false},
+              {"input A: f32[4], K: i32[4]; C[i<4] = A[K[i] % 4]", false},
+              {"input A: f32[256], K: u8[4]; C[i<4] = A[K[i]]", false}};
+  (void)state;
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    tn_context *ctx = check_context();
+    assert_int_equal(tn_program_find(parse(ctx, rows[i].text), "C")->op->may_leave, rows[i].may_leave);
+    check_context_free(ctx);
+  }
+}
+
 static void element_of_an_input(void **state) {
   (void)state;
   tn_context *ctx = check_context();
@@ -301,6 +333,7 @@ int test_evaluate(void) {
 
 int test_evaluate_at(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(on_demand_is_cheap), cmocka_unit_test(elements_are_remembered),
-                                     cmocka_unit_test(long_chains), cmocka_unit_test(element_of_an_input)};
+                                     cmocka_unit_test(long_chains), cmocka_unit_test(element_of_an_input),
+                                     cmocka_unit_test(index_limits), cmocka_unit_test(reads_that_may_leave)};
   return CHECK_TESTS("one element", tests);
 }
