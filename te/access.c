@@ -173,6 +173,17 @@ static te_interval product_bound(te_interval a, te_interval b) {
 
 static place assume(place at, fact storage[], int *n, const tir_expr *cond, bool holds);
 
+/* a & b is at most what is not negative of the two. */
+static te_interval masked_bound(te_interval a, te_interval b) {
+  if (a.lo < 0 && b.lo < 0) return everything;
+  return (te_interval){0, a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : RUNTIME_MIN(a.hi, b.hi)};
+}
+
+/* a >> b for b in 0 .. 63 is a floor division by a power of two. */
+static te_interval shifted_bound(te_interval a, te_interval b) {
+  return (te_interval){RUNTIME_MIN(a.lo >> b.lo, a.lo >> b.hi), RUNTIME_MAX(a.hi >> b.lo, a.hi >> b.hi)};
+}
+
 /* Each branch is bounded under its own side of the condition. */
 static te_interval select_bound(place at, const tir_expr *e) {
   fact yes[MAX_FACTS], no[MAX_FACTS];
@@ -184,7 +195,7 @@ static te_interval select_bound(place at, const tir_expr *e) {
 
 /* A node that is not linear, from the bounds of its parts. */
 static te_interval node_bound(place at, const tir_expr *e) {
-  bool has_parts = tir_op_table[e->op].op_class == 'A' || e->op == TIR_CAST;
+  bool has_parts = strchr("AI", tir_op_table[e->op].op_class) != NULL || e->op == TIR_CAST;
   te_interval a = has_parts ? bound(at, e->arg[0]) : everything;
   te_interval b = has_parts && e->n_args == 2 ? bound(at, e->arg[1]) : everything;
   switch ((int)e->op) {
@@ -202,6 +213,13 @@ static te_interval node_bound(place at, const tir_expr *e) {
       return abs_bound(a);
     case TIR_CAST:
       return a;
+    case TIR_BITAND:
+      return masked_bound(a, b);
+    case TIR_SHR:
+      return b.lo >= 0 && b.hi < 64 ? shifted_bound(a, b) : everything;
+    case TIR_POPCOUNT:
+    case TIR_CLZ:
+      return (te_interval){0, 8 * (int64_t)tn_dtype_bytes((tn_dtype)e->dtype)};
     case TIR_SELECT:
       return select_bound(at, e);
     default:

@@ -142,6 +142,16 @@ static bool check_arithmetic(const te_site *site, tir_op op, tn_dtype dtype, tn_
   return false;
 }
 
+/* The bits of integers. */
+static bool check_bits(const te_site *site, tir_op op, tn_dtype dtype, int n, const tn_arg *args) {
+  const char *advice =
+      dtype == TN_BOOL ? "use &&, ||, != or !, or cast it, as in i32(x)" : "it needs an integer, such as i32(x)";
+  if (dtype != TN_BOOL && !tn_dtype_is_float(dtype)) return true;
+  int wrong = 0;
+  while (wrong + 1 < n && shown_dtype(args[wrong]) != TN_BOOL && !tn_dtype_is_float(shown_dtype(args[wrong]))) wrong++;
+  return refuse_operand(site, tir_op_table[op].text, args[wrong], advice);
+}
+
 /* Functions such as exp take floats; literals become f32. */
 static bool check_function(const te_site *site, tir_op op, int n, const tn_arg *args) {
   for (int i = 0; i < n; i++)
@@ -155,7 +165,10 @@ static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n
   switch (tir_op_table[op].op_class) {
     case 'A':
       return check_arithmetic(site, op, dtype, args[0]);
+    case 'I':
+      return check_bits(site, op, dtype, n, args);
     case 'M':
+    case 'T':
       return check_function(site, op, n, args);
     case 'B':
       return check_bool(site, text, args[0]) && (n == 1 || check_bool(site, text, args[1]));
@@ -170,7 +183,7 @@ static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n
 static tn_dtype operand_dtype(tir_op op, int n, const tn_arg *args) {
   if (op == TIR_SELECT) return te_common_dtype(2, args + 1);
   tn_dtype dtype = te_common_dtype(n, args);
-  bool is_function = tir_op_table[op].op_class == 'M';
+  bool is_function = strchr("MT", tir_op_table[op].op_class) != NULL;
   return is_function && !tn_dtype_is_float(dtype) ? TN_F32 : dtype;
 }
 

@@ -117,7 +117,8 @@ static te_operand parse_primary(te_parser *p);
 
 static te_operand parse_prefix(te_parser *p) {
   const char *at = p->token.at;
-  bool is_not = te_token_is(&p->token, "!");
+  const char *not_text = te_token_is(&p->token, "!") ? "!" : te_token_is(&p->token, "~") ? "~" : NULL;
+  bool is_not = not_text != NULL;
   if (!is_not && !te_token_is(&p->token, "-")) return parse_primary(p);
   te_advance(p);
   if (!is_not && (p->token.kind == TE_TOKEN_INT || p->token.kind == TE_TOKEN_FLOAT)) return negative_literal(p, at);
@@ -125,7 +126,7 @@ static te_operand parse_prefix(te_parser *p) {
   te_operand a = parse_prefix(p);
   p->nesting--;
   if (is_failed(a)) return failed;
-  a = is_not ? apply(p, "!", at, 1, &a) : negate(p, at, a);
+  a = is_not ? apply(p, not_text, at, 1, &a) : negate(p, at, a);
   a.at = at;
   return a;
 }

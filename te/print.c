@@ -125,7 +125,7 @@ static void print_prefix(const printer *p, const char *text, const tir_expr *ope
 
 /* How tightly what is written at the top of an expression binds. */
 static int precedence_of(const tir_expr *e) {
-  if (is_negation(e) || e->op == TIR_NOT) return TE_PREFIX_PRECEDENCE;
+  if (is_negation(e) || e->op == TIR_NOT || e->op == TIR_BITNOT) return TE_PREFIX_PRECEDENCE;
   const te_infix *infix = te_find_infix((tir_op)e->op);
   return infix ? infix->precedence : TE_PREFIX_PRECEDENCE + 1;
 }
@@ -140,8 +140,10 @@ static void print_node(const printer *p, const tir_expr *e) {
     print_read(p, e);
   else if (e->op == TIR_REDUCE)
     print_reduce(p, e);
-  else if (is_negation(e) || e->op == TIR_NOT)
-    print_prefix(p, e->op == TIR_NOT ? "!" : "-", e->arg[0]);
+  else if (is_negation(e))
+    print_prefix(p, "-", e->arg[0]);
+  else if (e->op == TIR_NOT || e->op == TIR_BITNOT)
+    print_prefix(p, tir_op_table[e->op].text, e->arg[0]);
   else if (infix)
     print_infix(p, e, infix);
   else

@@ -106,7 +106,7 @@ const tir_expr *tir_unary(runtime_arena *arena, tir_op op, const tir_expr *a) {
   const tir_expr *folded = tir_fold(arena, op, tir_unbroadcast(a), NULL);
   if (folded != NULL) return a->lanes > 1 ? tir_broadcast(arena, folded, a->lanes) : folded;
   if (op == TIR_NOT && a->op == TIR_NOT) return a->arg[0];
-  return new_node(arena, op, a->dtype, a->lanes, 1, &a);
+  return new_node(arena, op, tir_op_table[op].op_class == 'T' ? TN_BOOL : (tn_dtype)a->dtype, a->lanes, 1, &a);
 }
 
 /* Brings two operands to the same number of lanes. False: no memory. */

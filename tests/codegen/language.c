@@ -50,6 +50,17 @@ static const language_row gathers[] = {
      "vectorize(C, i)", {{1, 2, 3, 4}, {1, 0, 1, 1}}, {2, -1, 4, 0}},
 };
 
+static const language_row operators[] = {
+    {"bit operators in code", "input A: i16[8]; C[i<8] = (A[i] & 6 | 1) ^ ~A[i] << 2 >> 1", "vectorize(C, i)",
+     {{0, 1, 2, 3, 4, 5, 6, 7}}, {-1, -3, -7, -5, -13, -15, -11, -9}},
+    {"an index of bits", "input A: f32[4], K: i32[8]; C[i<8] = A[K[i] & 3]", "vectorize(C, i)",
+     {{1, 2, 3, 4}, {0, 1, 2, 3, 4, -1, -2, 7}}, {1, 2, 3, 4, 1, 4, 3, 4}},
+    {"if_then_else does not touch what it leaves out", "input A: f32[2]; C[i<4] = if_then_else(i >= 1 && i < 3, A[i-1], 7)",
+     "vectorize(C, i)", {{1, 2}}, {7, 1, 2, 7}},
+    {"tests of floats in code", "C[i<4] = select(isnan(A[i]), 1, select(isinf(A[i]), 2, select(isfinite(A[i]), 3, 4)))",
+     "vectorize(C, i)", {{NAN, INFINITY, -INFINITY, 1}}, {1, 2, 2, 3}},
+};
+
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 typedef struct arrays {
@@ -110,4 +121,6 @@ static void gives(void **state) {
   tn_schedule_free(s);
 }
 
-int test_language(void) { return CHECK_TABLE("language: gathers", gathers, gives); }
+int test_language(void) {
+  return CHECK_TABLE("language: gathers", gathers, gives) + CHECK_TABLE("language: operators", operators, gives);
+}

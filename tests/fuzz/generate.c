@@ -313,6 +313,22 @@ static bool rough_float(generator *g, tn_dtype dtype, int depth) {
                                {"sin(", NULL, ")"},
                                {"cos(", NULL, ")"},
                                {"erf(", NULL, ")"},
+                               {"exp2(min(max(", NULL, ", -2), 2))"},
+                               {"exp10(min(max(", NULL, ", -1), 0.5))"},
+                               {"log2(abs(", NULL, ") + 1)"},
+                               {"log10(abs(", NULL, ") + 1)"},
+                               {"log1p(abs(", NULL, "))"},
+                               {"tan(min(max(", NULL, ", -1), 1))"},
+                               {"sinh(min(max(", NULL, ", -2), 2))"},
+                               {"cosh(min(max(", NULL, ", -2), 2))"},
+                               {"asin(min(max(", NULL, ", -0.5), 0.5))"},
+                               {"acos(min(max(", NULL, ", -0.5), 0.5))"},
+                               {"atanh(min(max(", NULL, ", -0.5), 0.5))"},
+                               {"atan(", NULL, ")"},
+                               {"asinh(", NULL, ")"},
+                               {"acosh(abs(", NULL, ") + 1.5)"},
+                               {"atan2(", ", ", NULL},
+                               {"hypot(", ", ", NULL},
                                {"pow(min(abs(", NULL, "), 2) + 0.5, 1.5)"},
                                {"(1 / (abs(", NULL, ") + 1))"}};
   put_form(g, &forms[below(g, RUNTIME_COUNT(forms))], dtype, depth, false);
@@ -322,17 +338,21 @@ static bool rough_float(generator *g, tn_dtype dtype, int depth) {
 static bool float_expression(generator *g, tn_dtype dtype, int depth, bool exact) {
   static const form forms[] = {{"(", " + ", NULL},   {"(", " - ", NULL},  {"(", " * ", NULL}, {"min(", ", ", NULL},
                                {"max(", ", ", NULL}, {"abs(", NULL, ")"}, {"(-", NULL, ")"}};
-  static const form steps[] = {{"floor(", NULL, ")"}, {"ceil(", NULL, ")"}, {"round(", NULL, ")"}};
+  static const form steps[] = {{"floor(", NULL, ")"}, {"ceil(", NULL, ")"},      {"round(", NULL, ")"},
+                               {"trunc(", NULL, ")"}, {"nearbyint(", NULL, ")"}, {"fmod(", NULL, ", 1.5)"},
+                               {"copysign(", ", ", NULL}};
   int64_t kind = below(g, 100);
   if (kind < 12) return choice(g, dtype, depth, exact);
   if (kind < 25 && !exact) return rough_float(g, dtype, depth);
-  if (kind < 30) return put_form(g, &steps[below(g, 3)], dtype, depth, true), false;
+  if (kind < 30) return put_form(g, &steps[below(g, RUNTIME_COUNT(steps))], dtype, depth, true), false;
   return put_form(g, &forms[below(g, RUNTIME_COUNT(forms))], dtype, depth, exact);
 }
 
 static bool integer_expression(generator *g, tn_dtype dtype, int depth) {
   static const form forms[] = {{"(", " + ", NULL}, {"(", " - ", NULL},   {"(", " * ", NULL},   {"(", " // ", NULL},
-                               {"(", " % ", NULL}, {"min(", ", ", NULL}, {"max(", ", ", NULL}, {"abs(", NULL, ")"}};
+                               {"(", " % ", NULL}, {"min(", ", ", NULL}, {"max(", ", ", NULL}, {"abs(", NULL, ")"},
+                               {"(", " & ", NULL}, {"(", " | ", NULL},   {"(", " ^ ", NULL},   {"(", " << ", NULL},
+                               {"(", " >> ", NULL}, {"(~", NULL, ")"},   {"popcount(", NULL, ")"}, {"clz(", NULL, ")"}};
   int64_t kind = below(g, 100);
   if (kind < 12) return choice(g, dtype, depth, true);
   if (kind < 22) {
@@ -357,7 +377,9 @@ static bool bool_expression(generator *g, int depth) {
   int64_t kind = below(g, 100);
   if (kind < 30 && g->n_axes) return axis_condition(g);
   if (kind < 45) return two(g, TN_BOOL, depth, true, "(", chance(g, 50) ? " && " : " || ");
+  static const char *const tests[] = {"isnan(", "isinf(", "isfinite("};
   if (kind < 55) return wrap(g, TN_BOOL, depth, true, "(!", ")");
+  if (kind < 60) return wrap(g, TN_F32, depth, true, tests[below(g, 3)], ")");
   tn_dtype dtype = random_dtype(g);
   return two(g, dtype == TN_BOOL ? TN_F32 : dtype, depth, true, "(", relations[below(g, 6)]);
 }
