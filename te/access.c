@@ -374,8 +374,16 @@ static bool walk_guarded(const walk *w, place at, const tir_expr *cond, bool hol
   return walk_expr(w, assume(at, storage, &n, cond, holds), true, e);
 }
 
+/* A reduction's source counts only where its condition holds. */
+static bool walk_where(const walk *w, place at, bool is_guarded, const tir_expr *e) {
+  const tir_expr *where = tir_reduce_where(e), *init = tir_reduce_init(e);
+  return walk_expr(w, at, is_guarded, where) && walk_guarded(w, at, where, true, e->arg[0]) &&
+         (!init || walk_expr(w, at, is_guarded, init));
+}
+
 static bool walk_expr(const walk *w, place at, bool is_guarded, const tir_expr *e) {
   if (e->op == TIR_READ) return visit_read(w, at, is_guarded, e);
+  if (tir_reduce_where(e)) return walk_where(w, at, is_guarded, e);
   bool is_lazy = e->op == TIR_SELECT || e->op == TIR_AND || e->op == TIR_OR;
   for (int i = 0; i < (is_lazy ? 1 : e->n_args); i++)
     if (!walk_expr(w, at, is_guarded, e->arg[i])) return false;

@@ -370,6 +370,8 @@ static void set_function(te_node *n, const compiler *c, const tir_expr *e) {
     set_read(n, c->run, e);
   else if (e->op == TIR_CAST)
     set_cast(n);
+  else if (e->op == TIR_REDUCE) /* evaluate.c does it */
+    return;
   else
     set_operator(n, (tir_op)e->op);
 }
@@ -386,14 +388,14 @@ static const te_node *compile(compiler *c, const tir_expr *e) {
     if (!(n->arg[i] = compile(c, e->arg[i]))) return NULL;
   c->depth--;
   set_function(n, c, e);
-  if (n->is_float ? n->eval.f != NULL : n->eval.i != NULL) return n;
+  if (e->op == TIR_REDUCE || (n->is_float ? n->eval.f != NULL : n->eval.i != NULL)) return n;
   te_run_fail(c->run, TN_ERROR_INTERNAL, "'%s': the evaluator has no %s", c->op->name, tir_op_table[e->op].name);
   return NULL;
 }
 
 const te_node *te_compile(te_run *run, const te_op *op, int *depth) {
   compiler c = {.run = run, .op = op};
-  const te_node *body = compile(&c, op->n_reduce > 0 ? op->body->arg[0] : op->body);
+  const te_node *body = compile(&c, op->body);
   *depth = c.deepest;
   return body;
 }

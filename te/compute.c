@@ -169,8 +169,11 @@ static const tir_expr *adopt_body(const making *m, const tir_expr *body) {
   tir_reduce *reduce = RUNTIME_NEW(arena, tir_reduce);
   tn_axis **axes = runtime_copy(arena, m->reduce_axes, sizeof *axes * (size_t)m->n_reduce);
   if (!reduce || !axes) return NULL;
-  *reduce = (tir_reduce){body->u.reduce->combiner, m->n_reduce, axes};
-  return tir_reduce_expr(arena, reduce, tir_substitute(arena, body->arg[0], m->n_bindings, m->bindings));
+  *reduce = *body->u.reduce;
+  reduce->axes = axes;
+  const tir_expr *args[3];
+  for (int i = 0; i < body->n_args; i++) args[i] = tir_substitute(arena, body->arg[i], m->n_bindings, m->bindings);
+  return tir_reduce_args(arena, reduce, args);
 }
 
 /* Stops at the first variable that is none of the compute's axes. */

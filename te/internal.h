@@ -59,6 +59,9 @@ tn_expr *te_operator(const te_site *site, const char *op, int n, const tn_arg *a
 tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a);
 tn_expr *te_read(const te_site *site, tn_tensor *tensor, int n, const tn_arg *index);
 tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source, int n_axes, tn_axis *const *axes);
+/* A reduction without such a part, with it. */
+tn_expr *te_reduction_where(const te_site *site, tn_expr *reduction, tn_arg cond);
+tn_expr *te_reduction_init(const te_site *site, tn_expr *reduction, tn_arg init);
 /* Whether the arguments are of the site's context and not NULL (which is refused without a message). */
 bool te_check_context(const te_site *site, int n, const tn_arg *args);
 /* Refuses an operand that is a reduction. */

@@ -72,10 +72,16 @@ static void print_read(const printer *p, const tir_expr *e) {
   runtime_str_add(p->out, "]");
 }
 
-static void print_axes(runtime_str *out, int n, tn_axis *const *axes) {
+static void print_axis_list(runtime_str *out, int n, tn_axis *const *axes) {
   for (int i = 0; i < n; i++)
-    runtime_str_addf(out, "%s%s<%lld", i > 0 ? ", " : "[", axes[i]->var.name, (long long)axes[i]->extent);
-  if (n > 0) runtime_str_add(out, "]");
+    runtime_str_addf(out, "%s%s<%lld", i > 0 ? ", " : "", axes[i]->var.name, (long long)axes[i]->extent);
+}
+
+static void print_axes(runtime_str *out, int n, tn_axis *const *axes) {
+  if (n == 0) return;
+  runtime_str_add(out, "[");
+  print_axis_list(out, n, axes);
+  runtime_str_add(out, "]");
 }
 
 static void print_reduce(const printer *p, const tir_expr *e) {
@@ -85,9 +91,12 @@ static void print_reduce(const printer *p, const tir_expr *e) {
 #undef X
   };
   const tir_reduce *reduce = e->u.reduce;
-  runtime_str_add(p->out, names[reduce->combiner]);
-  print_axes(p->out, reduce->n_axes, reduce->axes);
-  runtime_str_add(p->out, "(");
+  const tir_expr *where = tir_reduce_where(e), *init = tir_reduce_init(e);
+  runtime_str_addf(p->out, "%s[", names[reduce->combiner]);
+  print_axis_list(p->out, reduce->n_axes, reduce->axes);
+  if (where) runtime_str_add(p->out, " where "), print_expr(p, where, 0);
+  if (init) runtime_str_add(p->out, " init = "), print_beside(p, init, e->arg[0], 0);
+  runtime_str_add(p->out, "](");
   print_expr(p, e->arg[0], 0);
   runtime_str_add(p->out, ")");
 }

@@ -113,6 +113,13 @@ TN_API tn_expr *tn_at_array(int n, const tn_arg *tensor_and_indices);
 #define tn_any(...) tn_reduction("any", TN_LIST(__VA_ARGS__))
 #define tn_all(...) tn_reduction("all", TN_LIST(__VA_ARGS__))
 TN_API tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *expr_and_axes);
+/* The same reduction over the points where COND, a bool over any of the axes, holds (TVM's where); elsewhere the source
+ * is not looked at: its reads are guarded. tn_where(tn_sum(x, k), tn_lt(k, i)). */
+#define tn_where(reduction, cond) tn_reduction_where((reduction), TN_ARG(cond))
+TN_API tn_expr *tn_reduction_where(tn_expr *reduction, tn_arg cond);
+/* The same reduction starting from INIT instead of the identity (TVM's init): of its dtype, over data axes only. */
+#define tn_init(reduction, init) tn_reduction_init((reduction), TN_ARG(init))
+TN_API tn_expr *tn_reduction_init(tn_expr *reduction, tn_arg init);
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 

@@ -208,7 +208,13 @@ const tir_expr *tir_read(runtime_arena *arena, struct tn_tensor *tensor, tn_dtyp
 
 const tir_expr *tir_reduce_expr(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *source) {
   if (reduce == NULL || source == NULL) return NULL;
-  tir_expr *e = new_node(arena, TIR_REDUCE, source->dtype, 1, 1, &source);
+  return tir_reduce_args(arena, reduce, &source);
+}
+
+const tir_expr *tir_reduce_args(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *const *args) {
+  int n = 1 + reduce->has_where + reduce->has_init;
+  if (any_null(n, args)) return NULL;
+  tir_expr *e = new_node(arena, TIR_REDUCE, args[0]->dtype, 1, n, args);
   if (e != NULL) e->u.reduce = reduce;
   return e;
 }
@@ -259,7 +265,7 @@ const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir
     case TIR_READ:
       return tir_read(arena, e->u.tensor, e->dtype, e->n_args, args);
     case TIR_REDUCE:
-      return tir_reduce_expr(arena, e->u.reduce, args[0]);
+      return tir_reduce_args(arena, e->u.reduce, args);
     case TIR_LOAD: {
       int n = tir_n_index(e);
       return e->has_predicate && args[n] == NULL

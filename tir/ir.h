@@ -43,7 +43,7 @@ struct tn_axis;
   X(FLOAT, "float", 0, L)   /* u.f */                                                                  \
   X(VAR, "var", 0, L)       /* u.var */                                                                \
   X(READ, "read", -1, O)    /* te: u.tensor at arg[0..n) */                                            \
-  X(REDUCE, "reduce", 1, O) /* te: u.reduce over arg[0] */                                             \
+  X(REDUCE, "reduce", -1, O) /* te: u.reduce of arg[0] ... */                                          \
   X(LOAD, "load", -1, O)    /* u.buffer at arg[0..n_index), then the predicate if has_predicate */     \
   X(ADD, "+", 2, A)                                                                                    \
   X(SUB, "-", 2, A)                                                                                    \
@@ -154,10 +154,13 @@ typedef enum tir_combiner {
       TIR_COMBINER_COUNT
 } tir_combiner;
 
+/* A REDUCE node's arguments: the source; the condition where it counts (has_where); the value that the reduction starts
+ * from instead of the identity (has_init). */
 typedef struct tir_reduce {
   tir_combiner combiner;
   int n_axes;
   struct tn_axis **axes;
+  bool has_where, has_init;
 } tir_reduce;
 
 typedef struct tir_expr tir_expr;
@@ -194,6 +197,8 @@ const tir_expr *tir_load(runtime_arena *arena, const tir_buffer *buffer, int n_i
 const tir_expr *tir_read(runtime_arena *arena, struct tn_tensor *tensor, tn_dtype dtype, int n,
                          const tir_expr *const *index);
 const tir_expr *tir_reduce_expr(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *source);
+/* With all the arguments that REDUCE says it has. */
+const tir_expr *tir_reduce_args(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *const *args);
 const tir_expr *tir_ramp(runtime_arena *arena, const tir_expr *base, int64_t stride, int lanes);
 const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes);
 /* The combiner's identity for a dtype, and combine(a, b). */
@@ -201,6 +206,14 @@ const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dty
 const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const tir_expr *a, const tir_expr *b);
 /* The same node with other arguments (E itself when all are the same pointers). Folds like the constructors. */
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args);
+
+/* The parts of a REDUCE node; NULL where it has none, and for other nodes. */
+static inline const tir_expr *tir_reduce_where(const tir_expr *e) {
+  return e->op == TIR_REDUCE && e->u.reduce->has_where ? e->arg[1] : NULL;
+}
+static inline const tir_expr *tir_reduce_init(const tir_expr *e) {
+  return e->op == TIR_REDUCE && e->u.reduce->has_init ? e->arg[e->n_args - 1] : NULL;
+}
 
 bool tir_is_int(const tir_expr *e, int64_t *value);   /* a scalar or broadcast integer constant */
 bool tir_equal(const tir_expr *a, const tir_expr *b); /* structural; variables, buffers by address */

@@ -61,6 +61,34 @@ static const language_row operators[] = {
      "vectorize(C, i)", {{NAN, INFINITY, -INFINITY, 1}}, {1, 2, 2, 3}},
 };
 
+#define LADDER {1, 2, 3, 4, 5, 6, 7, 8}
+
+static const language_row reductions[] = {
+    {"where over the reduction", "C[i<4] = sum[k<8 where k != i](A[k])", "", {LADDER}, {35, 34, 33, 32}},
+    {"where, the data axis vectorized", "C[i<4] = sum[k<8 where k != i](A[k])", "reorder(C, k, i); vectorize(C, i)",
+     {LADDER}, {35, 34, 33, 32}},
+    {"a triangle", "C[i<8] = sum[k<8 where k <= i](A[k])", "split(C, k, 3); unroll(C, k.inner); parallel(C, i)",
+     {LADDER}, {1, 3, 6, 10, 15, 21, 28, 36}},
+    {"where from data", "input Q: bool[8]; C[i<2] = max[k<8 where Q[k]](A[k]*(i + 1))", "vectorize(C, i)",
+     {{1, 0, 1, 0, 1, 0, 0, 0}, {3, 9, 5, 9, 4, 9, 9, 9}}, {5, 10}},
+    {"where guards what is outside", "input A: f32[4]; C[i<4] = sum[k<3 where i + k >= 1 && i + k < 5](A[i + k - 1])",
+     "vectorize(C, i)", {{1, 2, 3, 4}}, {3, 6, 9, 7}},
+    {"where in a register tile", "C[i<4, j<4] = sum[k<8 where (k + i) % 2 == 0](A[k] * B[j])",
+     "cache_write(C, local); tile(C, i, j, 2, 4); compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); "
+     "unroll(C.local, i.c); vectorize(C.local, j.c)", {LADDER, {1, 10, 100, 1000}},
+     {16, 160, 1600, 16000, 20, 200, 2000, 20000, 16, 160, 1600, 16000, 20, 200, 2000, 20000}},
+    {"init", "C[i<4] = sum[k<8 init = B[i]](A[k])", "", {{10, 20, 30, 40}, LADDER}, {46, 56, 66, 76}},
+    {"init, split and reordered", "C[i<7] = sum[k<8 init = B[i]](A[k])",
+     "split(C, i, 4); reorder(C, k, i.outer, i.inner); vectorize(C, i.inner)", {{10, 20, 30, 40, 50, 60, 70}, LADDER},
+     {46, 56, 66, 76, 86, 96, 106}},
+    {"init in a cache", "C[i<4, j<4] = sum[k<8 init = B[j]](A[k])",
+     "cache_write(C, local); compute_at(C.local, C, i); vectorize(C.local, j.c)", {{1, 2, 3, 4}, LADDER},
+     {37, 38, 39, 40, 37, 38, 39, 40, 37, 38, 39, 40, 37, 38, 39, 40}},
+    {"init from a computed stage", "B[i<4] = D[i]*2; C[i<4] = prod[k<2 init = B[i]](A[k])", "compute_at(B, C, i)",
+     {{1, 2, 3, 4}, {3, 5}}, {30, 60, 90, 120}},
+    {"where and init", "C[i<2] = min[k<8 where k > 2 init = 6.5](A[k])", "vectorize(C, i)", {LADDER}, {4, 4}},
+};
+
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 typedef struct arrays {
@@ -122,5 +150,6 @@ static void gives(void **state) {
 }
 
 int test_language(void) {
-  return CHECK_TABLE("language: gathers", gathers, gives) + CHECK_TABLE("language: operators", operators, gives);
+  return CHECK_TABLE("language: gathers", gathers, gives) + CHECK_TABLE("language: operators", operators, gives) +
+         CHECK_TABLE("language: reductions", reductions, gives);
 }

@@ -324,7 +324,7 @@ static void refuse_reduce(void **state) {
   (void)state;
   kit_begin();
   const tir_buffer *C = kit_out("C", TN_F32, 1);
-  static const tir_reduce reduce = {TIR_REDUCE_SUM, 0, NULL};
+  static const tir_reduce reduce = {.combiner = TIR_REDUCE_SUM};
   const tir_expr *value = tir_reduce_expr(&K.arena, &reduce, tir_float(&K.arena, TN_F32, 1));
   codegen_bytes object;
   codegen_object(K.ctx, kit_func("kernel", kit_store(C, kit_int(0), value)), NULL, &object);

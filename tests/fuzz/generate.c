@@ -437,6 +437,30 @@ static const char *draw_combiner(generator *g, tn_dtype dtype) {
   return all[below(g, RUNTIME_COUNT(all))];
 }
 
+/* sum[r<4 where condition init = value](source): the parts now and then. Returns whether the value may be rounded. */
+static bool reduction(generator *g, tn_dtype dtype, const char *combiner, int rank) {
+  bool has_where = chance(g, 20), is_extremum = combiner[0] == 'm', rough = false;
+  bool has_init = chance(g, 15) || (has_where && is_extremum && is_float(dtype)); /* no infinities */
+  runtime_str_addf(g->out, "%s[", combiner);
+  for (int i = rank; i < g->n_axes; i++)
+    runtime_str_addf(g->out, "%s%s<%lld", i > rank ? ", " : "", g->axes[i].name, (long long)g->axes[i].extent);
+  if (has_where) {
+    put(g, " where ");
+    expression(g, TN_BOOL, 1 + (int)below(g, 2), true);
+  }
+  if (has_init) {
+    int n_axes = g->n_axes;
+    g->n_axes = rank;
+    put(g, " init = ");
+    rough = expression(g, dtype, 1, false);
+    g->n_axes = n_axes;
+  }
+  put(g, "](");
+  rough |= expression(g, dtype, 1 + (int)below(g, 2), false);
+  put(g, ")");
+  return rough;
+}
+
 static void stage(generator *g, int number) {
   tn_dtype dtype = random_dtype(g);
   tensor t = {.dtype = dtype};
@@ -456,11 +480,7 @@ static void stage(generator *g, int number) {
   } else {
     const char *combiner = draw_combiner(g, dtype);
     draw_reduce_axes(g, points, strcmp(combiner, "prod") == 0);
-    put(g, combiner);
-    put_axes(g, t.rank, g->n_axes);
-    put(g, "(");
-    t.is_rough = expression(g, dtype, 1 + (int)below(g, 2), false);
-    put(g, ")");
+    t.is_rough = reduction(g, dtype, combiner, t.rank);
   }
   put(g, "\n");
   g->tensors[g->n_tensors++] = t;

@@ -203,16 +203,26 @@ static double reduce_count(const tir_reduce *r) {
   return n;
 }
 
+/* Any of the terms may be left out (where). Without a term, max and min are infinite: nothing to compare here. */
 static fuzz_bound reduction(bounding *x, const tir_expr *e) {
-  fuzz_bound a = bound_of(x, e->arg[0]), all;
-  double n = reduce_count(e->u.reduce), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype);
-  tir_combiner combiner = e->u.reduce->combiner;
+  const tir_reduce *r = e->u.reduce;
+  tir_combiner combiner = r->combiner;
+  double one = combiner == TIR_REDUCE_PROD;
+  fuzz_bound a = bound_of(x, e->arg[0]), all, init = {one, one, 0, 0};
+  if (r->has_where) exact(x, bound_of(x, e->arg[1]));
+  if (r->has_init) init = bound_of(x, e->arg[e->n_args - 1]);
+  double n = reduce_count(r), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype), first = fmax(largest(init), 1);
   if (combiner == TIR_REDUCE_SUM)
-    all = (fuzz_bound){a.lo * n, a.hi * n, n * a.error, a.q};
+    all = (fuzz_bound){fmin(a.lo * n, 0) + init.lo, fmax(a.hi * n, 0) + init.hi, n * a.error + init.error,
+                       common_q(a, init)};
   else if (combiner == TIR_REDUCE_PROD)
-    all = (fuzz_bound){-pow(m, n), pow(m, n), n * pow(m, n - 1) * a.error, a.q < 0 ? -1 : (int)fmin(n * a.q, 99)};
+    all = (fuzz_bound){-pow(m, n) * first, pow(m, n) * first,
+                       n * pow(m, n - 1) * a.error * first + init.error * pow(m + a.error, n),
+                       a.q < 0 || init.q < 0 ? -1 : (int)fmin(n * a.q + init.q, 99)};
+  else if (r->has_init)
+    return hull(a, init);
   else
-    return a;
+    return r->has_where ? hull(a, integer_range((tn_dtype)e->dtype)) : a;
   all = held((tn_dtype)e->dtype, all);
   if (all.error > 0) all.error += n * eps * largest(all);
   return all;
