@@ -68,7 +68,7 @@ static math_class class_of(const tir_expr *e, double *math) {
       break;
   }
   char op_class = tir_op_table[e->op].op_class;
-  return op_class == 'C' ? CMP : op_class == 'M' ? MATHFUNC : MATH_CLASSES;
+  return op_class == 'C' ? CMP : op_class == 'M' ? MATHFUNC : strchr("IT", op_class) ? OTHERFUNC : MATH_CLASSES;
 }
 
 static void count_operation(feature_store *store, const tir_expr *e) {

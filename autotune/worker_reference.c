@@ -50,10 +50,12 @@ static bool allocate_arrays(worker_program *p, worker_data *data, worker_answer 
   return true;
 }
 
-/* Every input gets a seed of its own, so that equal shapes do not hold equal data. */
+/* Every input gets a seed of its own, so that equal shapes do not hold equal data; what is used as an index gets
+ * indices. */
 static bool fill_inputs(worker_program *p, worker_data *data, worker_answer *answer) {
   for (int i = 0; i < data->n_inputs; ++i)
-    if (tn_array_fill(p->ctx, data->args[i], data->seed + (uint64_t)i) != TN_OK)
+    if (runtime_array_fill(p->ctx, data->args[i], data->seed + (uint64_t)i,
+                           te_index_limit(p->program, tn_program_arg(p->program, i))) != TN_OK)
       return worker_fail_context(answer, TN_MEASURE_UNKNOWN, p->ctx);
   data->input_hash = worker_hash_inputs(data);
   return true;

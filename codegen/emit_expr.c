@@ -1,4 +1,6 @@
 /* emit_expr.c: values of expressions: one handler an operator. */
+#include <math.h>
+
 #include "codegen/emit.h"
 
 enum { MAX_DEPTH = 4000 }; /* of nesting; deeper expressions end in an error instead of a stack overflow */
@@ -111,6 +113,43 @@ static LLVMValueRef emit_select(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildSelect(m->builder, c, a, b, "");
 }
 
+/* ---- bits and tests ----------------------------------------------------------------------------------------- */
+
+static LLVMValueRef emit_bits(codegen_emitter *m, const tir_expr *e) {
+  LLVMOpcode opcode = e->op == TIR_BITAND ? LLVMAnd : e->op == TIR_BITOR ? LLVMOr : LLVMXor;
+  return LLVMBuildBinOp(m->builder, opcode, codegen_value(m, e->arg[0]), codegen_value(m, e->arg[1]), "");
+}
+
+/* A shift by the width or more gives 0, or copies of the sign; a negative one counts as such. */
+static LLVMValueRef emit_shift(codegen_emitter *m, const tir_expr *e) {
+  LLVMValueRef a = codegen_value(m, e->arg[0]), by = codegen_value(m, e->arg[1]);
+  LLVMTypeRef type = m->dtypes[e->dtype];
+  unsigned bits = 8 * (unsigned)tn_dtype_bytes((tn_dtype)e->dtype);
+  LLVMValueRef most = codegen_splat(m, LLVMConstInt(type, bits - 1, false), e->lanes);
+  LLVMValueRef fits = LLVMBuildICmp(m->builder, LLVMIntULE, by, most, "");
+  if (e->op == TIR_SHR && !is_unsigned(e))
+    return LLVMBuildAShr(m->builder, a, LLVMBuildSelect(m->builder, fits, by, most, ""), "");
+  LLVMValueRef shifted = e->op == TIR_SHL ? LLVMBuildShl(m->builder, a, by, "") : LLVMBuildLShr(m->builder, a, by, "");
+  return LLVMBuildSelect(m->builder, fits, shifted, LLVMConstNull(LLVMTypeOf(a)), "");
+}
+
+static LLVMValueRef emit_count(codegen_emitter *m, const tir_expr *e) {
+  LLVMTypeRef type = codegen_type(m, (tn_dtype)e->dtype, e->lanes);
+  LLVMValueRef args[] = {codegen_value(m, e->arg[0]), LLVMConstInt(m->i1, 0, false)};
+  if (e->op == TIR_POPCOUNT) return codegen_intrinsic(m, "llvm.ctpop", 1, &type, 1, args);
+  return codegen_intrinsic(m, "llvm.ctlz", 1, &type, 2, args);
+}
+
+static LLVMValueRef emit_float_test(codegen_emitter *m, const tir_expr *e) {
+  LLVMValueRef a = codegen_value(m, e->arg[0]);
+  LLVMTypeRef type = LLVMTypeOf(a);
+  if (e->op == TIR_ISNAN) return LLVMBuildFCmp(m->builder, LLVMRealUNO, a, a, "");
+  LLVMValueRef size = codegen_intrinsic(m, "llvm.fabs", 1, &type, 1, &a);
+  LLVMValueRef infinity = LLVMConstReal(m->dtypes[e->arg[0]->dtype], INFINITY);
+  LLVMRealPredicate predicate = e->op == TIR_ISINF ? LLVMRealOEQ : LLVMRealOLT;
+  return LLVMBuildFCmp(m->builder, predicate, size, codegen_splat(m, infinity, e->lanes), "");
+}
+
 /* ---- vectors ------------------------------------------------------------------------------------------------ */
 
 static LLVMValueRef emit_broadcast(codegen_emitter *m, const tir_expr *e) {
@@ -169,6 +208,37 @@ static const codegen_handler handlers[TIR_OP_COUNT] = {
     [TIR_CEIL] = codegen_math,
     [TIR_ROUND] = codegen_math,
     [TIR_ABS] = codegen_abs,
+    [TIR_BITAND] = emit_bits,
+    [TIR_BITOR] = emit_bits,
+    [TIR_BITXOR] = emit_bits,
+    [TIR_SHL] = emit_shift,
+    [TIR_SHR] = emit_shift,
+    [TIR_BITNOT] = emit_not,
+    [TIR_POPCOUNT] = emit_count,
+    [TIR_CLZ] = emit_count,
+    [TIR_EXP2] = codegen_math,
+    [TIR_EXP10] = codegen_math,
+    [TIR_LOG2] = codegen_math,
+    [TIR_LOG10] = codegen_math,
+    [TIR_LOG1P] = codegen_math,
+    [TIR_TAN] = codegen_math,
+    [TIR_SINH] = codegen_math,
+    [TIR_COSH] = codegen_math,
+    [TIR_ASIN] = codegen_math,
+    [TIR_ACOS] = codegen_math,
+    [TIR_ATAN] = codegen_math,
+    [TIR_ASINH] = codegen_math,
+    [TIR_ACOSH] = codegen_math,
+    [TIR_ATANH] = codegen_math,
+    [TIR_TRUNC] = codegen_math,
+    [TIR_NEARBYINT] = codegen_math,
+    [TIR_ATAN2] = codegen_math,
+    [TIR_HYPOT] = codegen_math,
+    [TIR_FMOD] = codegen_math,
+    [TIR_COPYSIGN] = codegen_math,
+    [TIR_ISNAN] = emit_float_test,
+    [TIR_ISINF] = emit_float_test,
+    [TIR_ISFINITE] = emit_float_test,
 };
 
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {

@@ -15,17 +15,31 @@ static const math_row rows[TIR_OP_COUNT] = {
     [TIR_FLOOR] = {.intrinsic = "llvm.floor"}, [TIR_CEIL] = {.intrinsic = "llvm.ceil"},
     [TIR_ROUND] = {.intrinsic = "llvm.round"}, [TIR_TANH] = {NULL, "tanhf", "tanh"},
     [TIR_ERF] = {NULL, "erff", "erf"},
+    [TIR_EXP2] = {.intrinsic = "llvm.exp2"},   [TIR_EXP10] = {NULL, "exp10f", "exp10"},
+    [TIR_LOG2] = {.intrinsic = "llvm.log2"},   [TIR_LOG10] = {.intrinsic = "llvm.log10"},
+    [TIR_TRUNC] = {.intrinsic = "llvm.trunc"}, [TIR_NEARBYINT] = {.intrinsic = "llvm.roundeven"},
+    [TIR_COPYSIGN] = {.intrinsic = "llvm.copysign"},
+    [TIR_LOG1P] = {NULL, "log1pf", "log1p"},     [TIR_TAN] = {NULL, "tanf", "tan"},
+    [TIR_SINH] = {NULL, "sinhf", "sinh"},        [TIR_COSH] = {NULL, "coshf", "cosh"},
+    [TIR_ASIN] = {NULL, "asinf", "asin"},        [TIR_ACOS] = {NULL, "acosf", "acos"},
+    [TIR_ATAN] = {NULL, "atanf", "atan"},        [TIR_ASINH] = {NULL, "asinhf", "asinh"},
+    [TIR_ACOSH] = {NULL, "acoshf", "acosh"},     [TIR_ATANH] = {NULL, "atanhf", "atanh"},
+    [TIR_ATAN2] = {NULL, "atan2f", "atan2"},     [TIR_HYPOT] = {NULL, "hypotf", "hypot"},
+    [TIR_FMOD] = {NULL, "fmodf", "fmod"},
 };
 
 /* One call a lane. */
-static LLVMValueRef call_libm(codegen_emitter *m, const tir_expr *e, LLVMValueRef value) {
+/* Lane by lane. */
+static LLVMValueRef call_libm(codegen_emitter *m, const tir_expr *e, LLVMValueRef *args) {
   const char *name = e->dtype == TN_F32 ? rows[e->op].libm_f32 : rows[e->op].libm_f64;
-  LLVMTypeRef type = m->dtypes[e->dtype];
-  if (e->lanes == 1) return codegen_call_extern(m, name, type, 1, &type, &value);
-  LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(value));
+  LLVMTypeRef types[] = {m->dtypes[e->dtype], m->dtypes[e->dtype]};
+  if (e->lanes == 1) return codegen_call_extern(m, name, types[0], e->n_args, types, args);
+  LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(args[0]));
   for (unsigned lane = 0; lane < e->lanes; lane++) {
-    LLVMValueRef at = LLVMConstInt(m->i32, lane, false), x = LLVMBuildExtractElement(m->builder, value, at, "");
-    result = LLVMBuildInsertElement(m->builder, result, codegen_call_extern(m, name, type, 1, &type, &x), at, "");
+    LLVMValueRef at = LLVMConstInt(m->i32, lane, false), of_lane[2];
+    for (int i = 0; i < e->n_args; i++) of_lane[i] = LLVMBuildExtractElement(m->builder, args[i], at, "");
+    LLVMValueRef value = codegen_call_extern(m, name, types[0], e->n_args, types, of_lane);
+    result = LLVMBuildInsertElement(m->builder, result, value, at, "");
   }
   return result;
 }
@@ -53,7 +67,7 @@ LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e) {
     return args[0];
   }
   if (e->op == TIR_SIGMOID) return emit_sigmoid(m, e, args[0]);
-  if (rows[e->op].intrinsic == NULL) return call_libm(m, e, args[0]);
+  if (rows[e->op].intrinsic == NULL) return call_libm(m, e, args);
   LLVMTypeRef type = codegen_type(m, e->dtype, e->lanes);
   LLVMValueRef value = codegen_intrinsic(m, rows[e->op].intrinsic, 1, &type, e->n_args, args);
   return e->op == TIR_RSQRT ? one_over(m, e, value) : value;

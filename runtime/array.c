@@ -146,6 +146,10 @@ static double random_value(runtime_rng *rng, tn_dtype dtype) {
 }
 
 tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed) {
+  return runtime_array_fill(ctx, array, seed, 0);
+}
+
+tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below) {
   if (!array) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_fill: the array is NULL");
   tn_dtype dtype;
   if (!dtype_of(array, &dtype)) {
@@ -158,6 +162,7 @@ tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed) {
   runtime_rng rng = {seed};
   int64_t n = (int64_t)(tn_array_bytes(array) / tn_dtype_bytes(dtype));
   char *data = (char *)array->data + array->byte_offset;
-  for (int64_t i = 0; i < n; ++i) stores[dtype](data, i, random_value(&rng, dtype));
+  for (int64_t i = 0; i < n; ++i)
+    stores[dtype](data, i, below > 0 ? (double)runtime_random_below(&rng, below) : random_value(&rng, dtype));
   return TN_OK;
 }

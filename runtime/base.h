@@ -108,6 +108,8 @@ enum { RUNTIME_DLTYPE_TEXT = 40 };
 const char *runtime_dltype_text(DLDataType dtype, char text[RUNTIME_DLTYPE_TEXT]);
 /* Row-major with no gaps; strides of dimensions of extent 1 do not matter. */
 bool runtime_array_is_compact(const DLTensor *array);
+/* tn_array_fill; with BELOW > 0 by integers in [0, BELOW): what may be an index. */
+tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below);
 void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides);
 
 /* ---- small things ---------------------------------------------------------------------------------------------- */

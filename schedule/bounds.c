@@ -42,6 +42,15 @@ static const tir_expr *inline_read(void *user, const tir_expr *e) {
   return tir_substitute(l->arena, ls->body, e->n_args, bindings);
 }
 
+/* Whether a stage that is inlined into OP's may read outside. */
+static bool inlines_unsafe_read(const lowering *l, const te_op *op) {
+  for (int i = 0; i < op->n_inputs; i++) {
+    const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, op->inputs[i])];
+    if (from->st->attach == SCHEDULE_INLINED && from->may_leave) return true;
+  }
+  return false;
+}
+
 static void inline_bodies(lowering *l) {
   tir_rewriter rewriter = {l->arena, NULL, inline_read, l};
   bool any = false;
@@ -49,7 +58,11 @@ static void inline_bodies(lowering *l) {
     lower_stage *ls = &l->stages[i];
     ls->st = &l->s->stages[i];
     ls->body = ls->st->op->body;
-    if (ls->body && any) ls->body = tir_rewrite_expr(&rewriter, ls->body);
+    ls->may_leave = ls->st->op->may_leave;
+    if (ls->body && any) {
+      ls->body = tir_rewrite_expr(&rewriter, ls->body);
+      ls->may_leave |= inlines_unsafe_read(l, ls->st->op);
+    }
     any |= ls->st->attach == SCHEDULE_INLINED;
   }
 }
@@ -167,18 +180,42 @@ static const tir_expr *lower_axis(const expr_lowering *x, const tir_expr *e) {
   return e;
 }
 
+static tir_walk stop_at_load(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* Adds to COND (or NULL) that INDEX, in its own dtype, is one of EXTENT; as far as that cannot be proved. */
+static const tir_expr *and_inside(const expr_lowering *x, const tir_expr *cond, const tir_expr *index, int64_t extent) {
+  runtime_arena *arena = x->l->arena;
+  const tir_env *env = x->ls->env[x->ls->st->n_leaves];
+  tn_dtype dtype = (tn_dtype)index->dtype;
+  const tir_expr *limit = tir_int(arena, dtype, extent - 1);
+  const tir_expr *sides[] = {tir_binary(arena, TIR_GE, index, tir_int(arena, dtype, 0)),
+                             tir_binary(arena, TIR_LE, index, limit)};
+  bool needed[] = {tn_dtype_is_signed(dtype), limit->u.i == extent - 1};
+  for (int i = 0; i < 2; i++) {
+    if (!needed[i] || tir_prove(arena, env, sides[i])) continue;
+    cond = cond ? tir_binary(arena, TIR_AND, cond, sides[i]) : sides[i];
+  }
+  return cond;
+}
+
+/* An index from data is computed in its own dtype, where it wraps as te says; what is outside gives 0. */
 static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
   lowering *l = x->l;
   const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, e->u.tensor)];
-  const tir_expr *index[TN_MAX_RANK];
+  const tir_expr *index[TN_MAX_RANK], *inside = NULL;
   for (int i = 0; i < e->n_args; i++) {
-    index[i] = to_index(l, e->arg[i]);
+    bool is_data = !tir_walk_expr(e->arg[i], stop_at_load, NULL);
+    index[i] = is_data ? tir_cast(l->arena, l->index_dtype, e->arg[i]) : to_index(l, e->arg[i]);
+    if (x->ls->may_leave) inside = and_inside(x, inside, e->arg[i], e->u.tensor->shape[i]);
     int64_t min = 0;
     if (!from->is_live || (tir_is_int(from->min[i], &min) && min == 0)) continue;
     index[i] =
         tir_simplify(l->arena, x->ls->env[x->ls->st->n_leaves], index_binary(l, TIR_SUB, index[i], from->min[i]));
   }
-  return tir_load(l->arena, from->buffer, e->n_args, index, NULL);
+  return tir_load(l->arena, from->buffer, e->n_args, index, inside);
 }
 
 static const tir_expr *lower_node(void *user, const tir_expr *e) {

@@ -70,6 +70,34 @@ static tn_status check_readers(tn_schedule *s, const char *call, int stage) {
   return TN_OK;
 }
 
+/* Whether a reader's init reads a stage, looking through inlined ones. */
+static bool init_reads(const tn_schedule *s, const tir_expr *e, const tn_tensor *tensor) {
+  if (e->op == TIR_READ) {
+    int from = schedule_stage_of_tensor(s, e->u.tensor);
+    if (e->u.tensor == tensor) return true;
+    if (from >= 0 && s->stages[from].attach == SCHEDULE_INLINED && init_reads(s, s->stages[from].op->body, tensor))
+      return true;
+  }
+  for (int i = 0; i < e->n_args; i++)
+    if (init_reads(s, e->arg[i], tensor)) return true;
+  return false;
+}
+
+/* A reduction's init is computed before its first reduction loop; what it reads must be there by then. */
+static tn_status check_init(tn_schedule *s, const char *call, int stage) {
+  const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
+  const tir_expr *init = tir_reduce_init(target->op->body);
+  int position = schedule_leaf_position(target, st->at_axis), first = 0;
+  while (first < target->n_leaves && schedule_leaf(target, first)->kind == SCHEDULE_SPATIAL) first++;
+  if (!init || position < first || !init_reads(s, init, st->tensor)) return TN_OK;
+  const char *name = schedule_stage_name(st), *target_name = schedule_stage_name(target);
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: %s is computed inside loop %s of %s, but %s's init reads it before the reduction loop %s "
+                      "begins: compute it at a loop outside of %s, or call compute_root(%s)",
+                      call, name, target->axes[st->at_axis].name, target_name, target_name,
+                      schedule_leaf(target, first)->name, schedule_leaf(target, first)->name, name);
+}
+
 /* One stage's place: outputs lie in the caller's memory and must be complete, so they stay at root; a loop that another
  * stage is computed in must exist. */
 static tn_status check_attachment(tn_schedule *s, const char *call, int stage) {
@@ -88,6 +116,7 @@ static tn_status check_attachment(tn_schedule *s, const char *call, int stage) {
         "%s: %s is computed at loop %s of %s: a stage that others are computed in cannot be inlined; call "
         "compute_root(%s) first",
         call, name, target->axes[st->at_axis].name, schedule_stage_name(target), name);
+  SCHEDULE_TRY(check_init(s, call, stage));
   return check_readers(s, call, stage);
 }
 

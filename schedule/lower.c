@@ -133,19 +133,31 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   }
   schedule_axis_values(l, ls, values);
   const tir_reduce *reduce = ls->body->u.reduce;
-  const tir_expr *identity = tir_identity(l->arena, reduce->combiner, st->tensor->dtype);
-  const tir_stmt *stmt = guarded(l, ls, env, values, false, store_value(l, ls, values, identity));
+  const tir_expr *init = tir_reduce_init(ls->body);
+  const tir_expr *first = init ? schedule_lower_expr(l, ls, values, init)
+                               : tir_identity(l->arena, reduce->combiner, st->tensor->dtype);
+  const tir_stmt *stmt = guarded(l, ls, env, values, false, store_value(l, ls, values, first));
   for (int i = st->n_leaves - 1; i >= begin; i--)
     if (vars[i]) stmt = make_loop(l, ls, i, vars[i], stmt);
   return stmt;
 }
 
-/* C[...] = combine(C[...], source) */
+static tir_walk stop_at_load(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* C[...] = combine(C[...], source), under the reduction's condition. One over loop variables alone becomes an if, which
+ * can shorten loops; one that reads memory a select, which can be vectorized. */
 static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
-  const tir_expr **values = ls->axis_value;
+  const tir_expr **values = ls->axis_value, *cond = tir_reduce_where(ls->body);
   const tir_expr *source = schedule_lower_expr(l, ls, values, ls->body->arg[0]);
   const tir_expr *self = tir_load(l->arena, ls->buffer, ls->st->tensor->ndim, values, NULL);
-  return store_value(l, ls, values, tir_combine(l->arena, ls->body->u.reduce->combiner, self, source));
+  const tir_expr *combined = tir_combine(l->arena, ls->body->u.reduce->combiner, self, source);
+  if (!cond) return store_value(l, ls, values, combined);
+  cond = schedule_lower_expr(l, ls, values, cond);
+  if (tir_walk_expr(cond, stop_at_load, NULL)) return tir_if(l->arena, cond, store_value(l, ls, values, combined), NULL);
+  return store_value(l, ls, values, tir_select(l->arena, cond, combined, self));
 }
 
 /* ---- stages

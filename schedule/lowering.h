@@ -18,6 +18,7 @@ typedef struct lower_stage {
   const schedule_stage *st;
   bool is_live;                     /* computed by loops of its own (not an input, not inlined, not dead) */
   const tir_expr *body;             /* inlined stages substituted */
+  bool may_leave;                   /* reads of the body need a check where they cannot be proved to be in bounds */
   const tir_buffer *buffer;         /* the region, or a parameter */
   const tir_expr *min[TN_MAX_RANK]; /* the region's first point in each dimension, in loop variables around the stage */
   int64_t extent[TN_MAX_RANK];      /* and its size */

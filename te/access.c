@@ -173,6 +173,17 @@ static te_interval product_bound(te_interval a, te_interval b) {
 
 static place assume(place at, fact storage[], int *n, const tir_expr *cond, bool holds);
 
+/* a & b is at most what is not negative of the two. */
+static te_interval masked_bound(te_interval a, te_interval b) {
+  if (a.lo < 0 && b.lo < 0) return everything;
+  return (te_interval){0, a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : RUNTIME_MIN(a.hi, b.hi)};
+}
+
+/* a >> b for b in 0 .. 63 is a floor division by a power of two. */
+static te_interval shifted_bound(te_interval a, te_interval b) {
+  return (te_interval){RUNTIME_MIN(a.lo >> b.lo, a.lo >> b.hi), RUNTIME_MAX(a.hi >> b.lo, a.hi >> b.hi)};
+}
+
 /* Each branch is bounded under its own side of the condition. */
 static te_interval select_bound(place at, const tir_expr *e) {
   fact yes[MAX_FACTS], no[MAX_FACTS];
@@ -184,7 +195,7 @@ static te_interval select_bound(place at, const tir_expr *e) {
 
 /* A node that is not linear, from the bounds of its parts. */
 static te_interval node_bound(place at, const tir_expr *e) {
-  bool has_parts = tir_op_table[e->op].op_class == 'A' || e->op == TIR_CAST;
+  bool has_parts = strchr("AI", tir_op_table[e->op].op_class) != NULL || e->op == TIR_CAST;
   te_interval a = has_parts ? bound(at, e->arg[0]) : everything;
   te_interval b = has_parts && e->n_args == 2 ? bound(at, e->arg[1]) : everything;
   switch ((int)e->op) {
@@ -202,6 +213,13 @@ static te_interval node_bound(place at, const tir_expr *e) {
       return abs_bound(a);
     case TIR_CAST:
       return a;
+    case TIR_BITAND:
+      return masked_bound(a, b);
+    case TIR_SHR:
+      return b.lo >= 0 && b.hi < 64 ? shifted_bound(a, b) : everything;
+    case TIR_POPCOUNT:
+    case TIR_CLZ:
+      return (te_interval){0, 8 * (int64_t)tn_dtype_bytes((tn_dtype)e->dtype)};
     case TIR_SELECT:
       return select_bound(at, e);
     default:
@@ -356,8 +374,16 @@ static bool walk_guarded(const walk *w, place at, const tir_expr *cond, bool hol
   return walk_expr(w, assume(at, storage, &n, cond, holds), true, e);
 }
 
+/* A reduction's source counts only where its condition holds. */
+static bool walk_where(const walk *w, place at, bool is_guarded, const tir_expr *e) {
+  const tir_expr *where = tir_reduce_where(e), *init = tir_reduce_init(e);
+  return walk_expr(w, at, is_guarded, where) && walk_guarded(w, at, where, true, e->arg[0]) &&
+         (!init || walk_expr(w, at, is_guarded, init));
+}
+
 static bool walk_expr(const walk *w, place at, bool is_guarded, const tir_expr *e) {
   if (e->op == TIR_READ) return visit_read(w, at, is_guarded, e);
+  if (tir_reduce_where(e)) return walk_where(w, at, is_guarded, e);
   bool is_lazy = e->op == TIR_SELECT || e->op == TIR_AND || e->op == TIR_OR;
   for (int i = 0; i < (is_lazy ? 1 : e->n_args); i++)
     if (!walk_expr(w, at, is_guarded, e->arg[i])) return false;
@@ -370,6 +396,43 @@ bool te_walk_accesses(const te_op *op, te_access_fn visit, void *user) {
   int work = 0;
   return walk_expr(&(walk){visit, user}, (place){NULL, 0, &work}, false, op->body);
 }
+
+static bool stays_inside(void *user, const te_access *access) {
+  const tn_tensor *tensor = access->read->u.tensor;
+  (void)user;
+  for (int d = 0; d < tensor->ndim; d++)
+    if (!is_inside(access->range[d], (te_interval){0, tensor->shape[d] - 1})) return false;
+  return true;
+}
+
+typedef struct limit {
+  const tn_tensor *of;
+  int64_t least; /* 0: none yet */
+} limit;
+
+static tir_walk stop_at_read_of(void *user, const tir_expr *e) {
+  return e->op == TIR_READ && e->u.tensor == ((const limit *)user)->of ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static tir_walk find_limit(void *user, const tir_expr *e) {
+  limit *l = user;
+  if (e->op != TIR_READ) return TIR_WALK_ON;
+  for (int d = 0; d < e->n_args; d++) {
+    int64_t extent = e->u.tensor->shape[d];
+    if (!tir_walk_expr(e->arg[d], stop_at_read_of, l)) l->least = l->least ? RUNTIME_MIN(l->least, extent) : extent;
+  }
+  return TIR_WALK_ON;
+}
+
+int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor) {
+  limit l = {tensor, 0};
+  if (tn_dtype_is_float(tensor->dtype) || tensor->dtype == TN_BOOL) return 0;
+  for (int i = 0; i < program->n_ops; i++)
+    if (program->ops[i]->body) tir_walk_expr(program->ops[i]->body, find_limit, &l);
+  return l.least;
+}
+
+void te_set_may_leave(te_op *op) { op->may_leave = op->body && !te_walk_accesses(op, stays_inside, NULL); }
 
 /* Under a condition, or where an index depends on data, only what is out of bounds for certain is refused. */
 bool te_check_access(const te_site *site, const char *op_name, const te_access *access) {

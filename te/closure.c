@@ -73,6 +73,41 @@ INTEGER(or_bool, I(0) || I(1))
 INTEGER(not_bool, !I(0))
 INTEGER(select_int, I(0) ? I(1) : I(2))
 
+static int width(const te_node *n) { return 8 * (int)tn_dtype_bytes(n->dtype); }
+
+/* The value's bits at its dtype's width. */
+static uint64_t bits_of(const te_node *n, int64_t value) { return (uint64_t)value & (UINT64_MAX >> (64 - width(n))); }
+
+static int64_t shift_left(const te_node *n, int64_t a, int64_t by) {
+  return by < 0 || by >= width(n) ? 0 : te_wrap(n->dtype, (uint64_t)a << by);
+}
+
+/* What is shifted out entirely leaves the sign. */
+static int64_t shift_right(const te_node *n, int64_t a, int64_t by) {
+  return by < 0 || by >= width(n) ? (a < 0 ? -1 : 0) : a >> by;
+}
+
+static int64_t leading_zeros(const te_node *n, int64_t a) {
+  int count = 0;
+  while (count < width(n) && !(bits_of(n, a) >> (width(n) - 1 - count) & 1)) count++;
+  return count;
+}
+
+static int64_t ones(const te_node *n, int64_t a) {
+  int count = 0;
+  for (uint64_t rest = bits_of(n, a); rest != 0; rest &= rest - 1) count++;
+  return te_wrap(n->dtype, (uint64_t)count);
+}
+
+INTEGER(bitand_int, I(0) & I(1))
+INTEGER(bitor_int, I(0) | I(1))
+INTEGER(bitxor_int, I(0) ^ I(1))
+INTEGER(bitnot_int, te_wrap(n->dtype, ~U(0)))
+INTEGER(shl_int, shift_left(n, I(0), I(1)))
+INTEGER(shr_int, shift_right(n, I(0), I(1)))
+INTEGER(popcount_int, ones(n, I(0)))
+INTEGER(clz_int, leading_zeros(n, I(0)))
+
 /* ---- floats ------------------------------------------------------------------------------------------------------ */
 
 static double smaller_float(double a, double b) { return a < b ? a : b; }
@@ -99,6 +134,29 @@ FLOAT(cos_float, cos(F(0)))
 FLOAT(floor_float, floor(F(0)))
 FLOAT(ceil_float, ceil(F(0)))
 FLOAT(round_float, round(F(0)))
+FLOAT(exp2_float, exp2(F(0)))
+FLOAT(exp10_float, exp10(F(0)))
+FLOAT(log2_float, log2(F(0)))
+FLOAT(log10_float, log10(F(0)))
+FLOAT(log1p_float, log1p(F(0)))
+FLOAT(tan_float, tan(F(0)))
+FLOAT(sinh_float, sinh(F(0)))
+FLOAT(cosh_float, cosh(F(0)))
+FLOAT(asin_float, asin(F(0)))
+FLOAT(acos_float, acos(F(0)))
+FLOAT(atan_float, atan(F(0)))
+FLOAT(asinh_float, asinh(F(0)))
+FLOAT(acosh_float, acosh(F(0)))
+FLOAT(atanh_float, atanh(F(0)))
+FLOAT(trunc_float, trunc(F(0)))
+FLOAT(nearbyint_float, nearbyint(F(0)))
+FLOAT(atan2_float, atan2(F(0), F(1)))
+FLOAT(hypot_float, hypot(F(0), F(1)))
+FLOAT(fmod_float, fmod(F(0), F(1)))
+FLOAT(copysign_float, copysign(F(0), F(1)))
+INTEGER(isnan_float, isnan(F(0)))
+INTEGER(isinf_float, isinf(F(0)) != 0)
+INTEGER(isfinite_float, isfinite(F(0)))
 INTEGER(eq_float, F(0) == F(1))
 INTEGER(ne_float, F(0) != F(1))
 INTEGER(lt_float, F(0) < F(1))
@@ -217,6 +275,22 @@ static const struct {
     [TIR_SIN] = {NULL, sin_float, NULL},         [TIR_COS] = {NULL, cos_float, NULL},
     [TIR_FLOOR] = {NULL, floor_float, NULL},     [TIR_CEIL] = {NULL, ceil_float, NULL},
     [TIR_ROUND] = {NULL, round_float, NULL},     [TIR_ABS] = {abs_int, abs_float, NULL},
+    [TIR_BITAND] = {bitand_int, NULL, NULL},     [TIR_BITOR] = {bitor_int, NULL, NULL},
+    [TIR_BITXOR] = {bitxor_int, NULL, NULL},     [TIR_SHL] = {shl_int, NULL, NULL},
+    [TIR_SHR] = {shr_int, NULL, NULL},           [TIR_BITNOT] = {bitnot_int, NULL, NULL},
+    [TIR_POPCOUNT] = {popcount_int, NULL, NULL}, [TIR_CLZ] = {clz_int, NULL, NULL},
+    [TIR_EXP2] = {NULL, exp2_float, NULL},       [TIR_EXP10] = {NULL, exp10_float, NULL},
+    [TIR_LOG2] = {NULL, log2_float, NULL},       [TIR_LOG10] = {NULL, log10_float, NULL},
+    [TIR_LOG1P] = {NULL, log1p_float, NULL},     [TIR_TAN] = {NULL, tan_float, NULL},
+    [TIR_SINH] = {NULL, sinh_float, NULL},       [TIR_COSH] = {NULL, cosh_float, NULL},
+    [TIR_ASIN] = {NULL, asin_float, NULL},       [TIR_ACOS] = {NULL, acos_float, NULL},
+    [TIR_ATAN] = {NULL, atan_float, NULL},       [TIR_ASINH] = {NULL, asinh_float, NULL},
+    [TIR_ACOSH] = {NULL, acosh_float, NULL},     [TIR_ATANH] = {NULL, atanh_float, NULL},
+    [TIR_TRUNC] = {NULL, trunc_float, NULL},     [TIR_NEARBYINT] = {NULL, nearbyint_float, NULL},
+    [TIR_ATAN2] = {NULL, atan2_float, NULL},     [TIR_HYPOT] = {NULL, hypot_float, NULL},
+    [TIR_FMOD] = {NULL, fmod_float, NULL},       [TIR_COPYSIGN] = {NULL, copysign_float, NULL},
+    [TIR_ISNAN] = {NULL, NULL, isnan_float},     [TIR_ISINF] = {NULL, NULL, isinf_float},
+    [TIR_ISFINITE] = {NULL, NULL, isfinite_float},
 };
 
 static int64_t (*const int_loads[])(const te_node *, te_run *) = {
@@ -296,6 +370,8 @@ static void set_function(te_node *n, const compiler *c, const tir_expr *e) {
     set_read(n, c->run, e);
   else if (e->op == TIR_CAST)
     set_cast(n);
+  else if (e->op == TIR_REDUCE) /* evaluate.c does it */
+    return;
   else
     set_operator(n, (tir_op)e->op);
 }
@@ -312,14 +388,14 @@ static const te_node *compile(compiler *c, const tir_expr *e) {
     if (!(n->arg[i] = compile(c, e->arg[i]))) return NULL;
   c->depth--;
   set_function(n, c, e);
-  if (n->is_float ? n->eval.f != NULL : n->eval.i != NULL) return n;
+  if (e->op == TIR_REDUCE || (n->is_float ? n->eval.f != NULL : n->eval.i != NULL)) return n;
   te_run_fail(c->run, TN_ERROR_INTERNAL, "'%s': the evaluator has no %s", c->op->name, tir_op_table[e->op].name);
   return NULL;
 }
 
 const te_node *te_compile(te_run *run, const te_op *op, int *depth) {
   compiler c = {.run = run, .op = op};
-  const te_node *body = compile(&c, op->n_reduce > 0 ? op->body->arg[0] : op->body);
+  const te_node *body = compile(&c, op->body);
   *depth = c.deepest;
   return body;
 }

@@ -95,7 +95,7 @@ te_op *te_op_new(tn_context *ctx, const char *name, int n_axes, tn_axis **axes, 
     op->n_reduce = body->u.reduce->n_axes;
     op->reduce_axes = body->u.reduce->axes;
   }
-  if (set_inputs(op, &ctx->arena) && (n_axes == 0 || op->axes)) return op;
+  if (set_inputs(op, &ctx->arena) && (n_axes == 0 || op->axes)) return te_set_may_leave(op), op;
   runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
   return NULL;
 }
@@ -169,8 +169,11 @@ static const tir_expr *adopt_body(const making *m, const tir_expr *body) {
   tir_reduce *reduce = RUNTIME_NEW(arena, tir_reduce);
   tn_axis **axes = runtime_copy(arena, m->reduce_axes, sizeof *axes * (size_t)m->n_reduce);
   if (!reduce || !axes) return NULL;
-  *reduce = (tir_reduce){body->u.reduce->combiner, m->n_reduce, axes};
-  return tir_reduce_expr(arena, reduce, tir_substitute(arena, body->arg[0], m->n_bindings, m->bindings));
+  *reduce = *body->u.reduce;
+  reduce->axes = axes;
+  const tir_expr *args[3];
+  for (int i = 0; i < body->n_args; i++) args[i] = tir_substitute(arena, body->arg[i], m->n_bindings, m->bindings);
+  return tir_reduce_args(arena, reduce, args);
 }
 
 /* Stops at the first variable that is none of the compute's axes. */

@@ -159,14 +159,16 @@ static bool next_index(int n, tn_axis *const *axes, int64_t *index) {
   return false;
 }
 
-/* Combines the source over the reduction axes, in order. */
-static te_cell reduce(const te_op *op, const te_node *source, te_run *run) {
+/* Combines the source over the reduction axes, in order, where the condition holds. */
+static te_cell reduce(const te_op *op, const te_node *body, te_run *run) {
   const tir_reduce *r = op->body->u.reduce;
+  const te_node *source = body->arg[0], *where = r->has_where ? body->arg[1] : NULL;
   tn_dtype dtype = op->output.dtype;
-  te_cell sum = identity(r->combiner, dtype);
+  te_cell sum = r->has_init ? body_value(body->arg[body->n_args - 1], run) : identity(r->combiner, dtype);
   int64_t *index = run->vars + op->n_axes;
   memset(index, 0, sizeof *index * (size_t)op->n_reduce);
   do {
+    if (where && !where->eval.i(where, run)) continue;
     te_cell value = body_value(source, run);
     sum = source->is_float ? combine_floats(r->combiner, sum, value) : combine_integers(r->combiner, dtype, sum, value);
   } while (!run->failed && next_index(op->n_reduce, op->reduce_axes, index));

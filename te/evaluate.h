@@ -78,8 +78,8 @@ te_cell te_element(te_run *run, const te_op *op, const te_node *body);
 
 /* ---- closure.c --------------------------------------------------------------------------------------------------- */
 
-/* Compiles an op's body (of a reduction: what is reduced); *depth gets its depth. Sources without data are read on
- * demand. NULL: failed. */
+/* Compiles an op's body (a reduction's node only holds its compiled arguments); *depth gets its depth. Sources without
+ * data are read on demand. NULL: failed. */
 const te_node *te_compile(te_run *run, const te_op *op, int *depth);
 /* An element of an array as a cell. */
 te_cell te_load(tn_dtype dtype, const void *data, int64_t flat);

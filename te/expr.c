@@ -142,6 +142,16 @@ static bool check_arithmetic(const te_site *site, tir_op op, tn_dtype dtype, tn_
   return false;
 }
 
+/* The bits of integers. */
+static bool check_bits(const te_site *site, tir_op op, tn_dtype dtype, int n, const tn_arg *args) {
+  const char *advice =
+      dtype == TN_BOOL ? "use &&, ||, != or !, or cast it, as in i32(x)" : "it needs an integer, such as i32(x)";
+  if (dtype != TN_BOOL && !tn_dtype_is_float(dtype)) return true;
+  int wrong = 0;
+  while (wrong + 1 < n && shown_dtype(args[wrong]) != TN_BOOL && !tn_dtype_is_float(shown_dtype(args[wrong]))) wrong++;
+  return refuse_operand(site, tir_op_table[op].text, args[wrong], advice);
+}
+
 /* Functions such as exp take floats; literals become f32. */
 static bool check_function(const te_site *site, tir_op op, int n, const tn_arg *args) {
   for (int i = 0; i < n; i++)
@@ -155,7 +165,10 @@ static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n
   switch (tir_op_table[op].op_class) {
     case 'A':
       return check_arithmetic(site, op, dtype, args[0]);
+    case 'I':
+      return check_bits(site, op, dtype, n, args);
     case 'M':
+    case 'T':
       return check_function(site, op, n, args);
     case 'B':
       return check_bool(site, text, args[0]) && (n == 1 || check_bool(site, text, args[1]));
@@ -170,7 +183,7 @@ static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n
 static tn_dtype operand_dtype(tir_op op, int n, const tn_arg *args) {
   if (op == TIR_SELECT) return te_common_dtype(2, args + 1);
   tn_dtype dtype = te_common_dtype(n, args);
-  bool is_function = tir_op_table[op].op_class == 'M';
+  bool is_function = strchr("MT", tir_op_table[op].op_class) != NULL;
   return is_function && !tn_dtype_is_float(dtype) ? TN_F32 : dtype;
 }
 
@@ -340,8 +353,76 @@ tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source,
   tir_reduce *reduce = RUNTIME_NEW(arena, tir_reduce);
   tn_axis **kept = runtime_copy(arena, axes, sizeof *axes * (size_t)n_axes);
   if (!node || !te_has_memory(site, reduce) || !te_has_memory(site, kept)) return NULL;
-  *reduce = (tir_reduce){combiner, n_axes, kept};
+  *reduce = (tir_reduce){.combiner = combiner, .n_axes = n_axes, .axes = kept};
   return wrap(site, tir_reduce_expr(arena, reduce, node), 1, &source);
+}
+
+/* A copy of a reduction's description, to be changed; NULL: refused. */
+static tir_reduce *copy_reduce(const te_site *site, const char *call, const tn_expr *e) {
+  if (e->node->op != TIR_REDUCE) {
+    te_fail(site, TN_ERROR_PROGRAM, "%s: the first argument is no reduction", call);
+    return NULL;
+  }
+  tir_reduce *copy = runtime_copy(&site->ctx->arena, e->node->u.reduce, sizeof *copy);
+  return te_has_memory(site, copy) ? copy : NULL;
+}
+
+static tn_expr *wrap_reduction(const te_site *site, const tir_reduce *reduce, const tir_expr *const *nodes, tn_expr *e,
+                               tn_arg part) {
+  return wrap(site, tir_reduce_args(&site->ctx->arena, reduce, nodes), 2, (tn_arg[]){tn_arg_expr(e), part});
+}
+
+tn_expr *te_reduction_where(const te_site *site, tn_expr *e, tn_arg cond) {
+  if (!e || is_null(cond) || !te_check_not_reduction(site, cond)) return NULL;
+  tir_reduce *reduce = copy_reduce(site, "where", e);
+  if (!reduce || !check_bool(site, "where", cond)) return NULL;
+  if (reduce->has_where) return te_fail(site, TN_ERROR_PROGRAM, "the reduction has two conditions: join them by &&"), NULL;
+  const tir_expr *nodes[3] = {e->node->arg[0], te_arg_node(site, cond), tir_reduce_init(e->node)};
+  reduce->has_where = true;
+  return nodes[1] ? wrap_reduction(site, reduce, nodes, e, cond) : NULL;
+}
+
+/* What a reduction starts from is known before its axes run, and has its dtype. */
+static bool check_init(const te_site *site, const tn_expr *e, tn_arg init) {
+  const tir_reduce *reduce = e->node->u.reduce;
+  tn_dtype dtype = (tn_dtype)e->node->dtype;
+  char text[64];
+  const tir_expr *node = te_is_number(init) ? NULL : te_arg_node(site, init);
+  for (int i = 0; node && i < reduce->n_axes; i++) {
+    if (!tir_uses_var(node, &reduce->axes[i]->var)) continue;
+    te_fail(site, TN_ERROR_PROGRAM, "init %s uses the reduction axis '%s', over which the reduction has yet to run",
+            te_show(text, node), reduce->axes[i]->var.name);
+    return false;
+  }
+  if (te_is_number(init) ? te_common_dtype(2, (tn_arg[]){tn_arg_expr((tn_expr *)e), init}) == dtype
+                         : shown_dtype(init) == dtype)
+    return true;
+  te_fail(site, TN_ERROR_PROGRAM, "init %s is %s, but the reduction is %s: cast it, as in %s(x)",
+          show_arg(text, site, init), tn_dtype_name(shown_dtype(init)), tn_dtype_name(dtype), tn_dtype_name(dtype));
+  return false;
+}
+
+tn_expr *te_reduction_init(const te_site *site, tn_expr *e, tn_arg init) {
+  if (!e || is_null(init) || !te_check_not_reduction(site, init)) return NULL;
+  tir_reduce *reduce = copy_reduce(site, "init", e);
+  if (!reduce || !check_init(site, e, init)) return NULL;
+  if (reduce->has_init) return te_fail(site, TN_ERROR_PROGRAM, "the reduction has two inits"), NULL;
+  const tir_expr *value = te_convert(site, init, (tn_dtype)e->node->dtype), *where = tir_reduce_where(e->node);
+  const tir_expr *nodes[3] = {e->node->arg[0], where ? where : value, value};
+  reduce->has_init = true;
+  return value ? wrap_reduction(site, reduce, nodes, e, init) : NULL;
+}
+
+tn_expr *tn_reduction_where(tn_expr *reduction, tn_arg cond) {
+  te_site site;
+  tn_arg args[] = {tn_arg_expr(reduction), cond};
+  return find_site(&site, 2, args) ? te_reduction_where(&site, reduction, cond) : NULL;
+}
+
+tn_expr *tn_reduction_init(tn_expr *reduction, tn_arg init) {
+  te_site site;
+  tn_arg args[] = {tn_arg_expr(reduction), init};
+  return find_site(&site, 2, args) ? te_reduction_init(&site, reduction, init) : NULL;
 }
 
 tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *args) {

@@ -40,6 +40,7 @@ struct te_op {
   const tir_expr *body; /* REDUCE at the top for a reduction */
   int n_inputs;         /* distinct tensors read, in order of first appearance */
   tn_tensor **inputs;
+  bool may_leave; /* some read may be outside its tensor for all that is known: an index from data, a loose condition */
   tn_tensor output;
 };
 
@@ -48,7 +49,8 @@ static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *
   return tir_var_expr(arena, &axis->var);
 }
 
-/* Makes a compute op from parts (the schedule, for cache stages), in the arena of ctx: finds inputs, checks nothing. */
+/* Makes a compute op from parts (the schedule, for cache stages), in the arena of ctx: finds inputs, checks nothing. The
+ * shapes of what it reads are final (may_leave). */
 te_op *te_op_new(tn_context *ctx, const char *name, int n_axes, tn_axis **axes, const tir_expr *body);
 /* An axis without checks. */
 tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, bool is_reduce);
@@ -62,6 +64,9 @@ struct tn_program {
   const char *text, *key; /* made on demand */
   void *derived;          /* schedule/: interned ops made by cache_read, cache_write */
 };
+
+/* The least extent that is indexed by an expression which reads TENSOR; 0: none is, or TENSOR holds no integers. */
+int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor);
 
 bool te_is_output(const tn_program *program, const te_op *op);
 /* Prints a te expression in the text form (index names as axes' names). */

@@ -59,6 +59,9 @@ tn_expr *te_operator(const te_site *site, const char *op, int n, const tn_arg *a
 tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a);
 tn_expr *te_read(const te_site *site, tn_tensor *tensor, int n, const tn_arg *index);
 tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source, int n_axes, tn_axis *const *axes);
+/* A reduction without such a part, with it. */
+tn_expr *te_reduction_where(const te_site *site, tn_expr *reduction, tn_arg cond);
+tn_expr *te_reduction_init(const te_site *site, tn_expr *reduction, tn_arg init);
 /* Whether the arguments are of the site's context and not NULL (which is refused without a message). */
 bool te_check_context(const te_site *site, int n, const tn_arg *args);
 /* Refuses an operand that is a reduction. */
@@ -87,6 +90,8 @@ typedef struct te_access {
 /* Called for each read of an expression; false stops the walk. */
 typedef bool (*te_access_fn)(void *user, const te_access *access);
 bool te_walk_accesses(const te_op *op, te_access_fn visit, void *user);
+/* Sets op->may_leave. */
+void te_set_may_leave(te_op *op);
 /* Refuses a read that leaves its tensor. */
 bool te_check_access(const te_site *site, const char *op_name, const te_access *access);
 

@@ -4,7 +4,7 @@
 
 #include "tir/ir.h"
 
-enum { TE_PREFIX_PRECEDENCE = 6 }; /* - and ! */
+enum { TE_PREFIX_PRECEDENCE = 10 }; /* - ! and ~ */
 
 typedef struct te_infix {
   tir_op op;

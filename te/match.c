@@ -39,7 +39,7 @@ static bool match_factors(const te_op *op, const tir_expr *a, const tir_expr *b,
 
 static bool match_product(const tn_program *program, const te_op *op, te_matmul *out) {
   if (te_is_placeholder(op) || op->body->op != TIR_REDUCE || op->n_axes != 2 || op->n_reduce != 1) return false;
-  if (op->body->u.reduce->combiner != TIR_REDUCE_SUM) return false;
+  if (op->body->u.reduce->combiner != TIR_REDUCE_SUM || op->body->n_args > 1) return false;
   const tir_expr *source = op->body->arg[0];
   if (source->op != TIR_MUL || (source->dtype != TN_F32 && source->dtype != TN_F64)) return false;
   const tir_expr *a = source->arg[0], *b = source->arg[1];

@@ -281,7 +281,8 @@ int te_parse_axes(te_parser *p, bool is_reduce, int limit) {
     if (!parse_axis(p, is_reduce)) return -1;
     n++;
   } while (te_accept(p, ","));
-  return te_expect(p, "]", "',' or ']'") ? n : -1;
+  if (is_reduce && p->token.kind == TE_TOKEN_NAME) return n; /* where or init: the caller's */
+  return te_expect(p, "]", is_reduce ? "',', where, init or ']'" : "',' or ']'") ? n : -1;
 }
 
 /* name[axes] = expression */

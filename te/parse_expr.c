@@ -117,7 +117,8 @@ static te_operand parse_primary(te_parser *p);
 
 static te_operand parse_prefix(te_parser *p) {
   const char *at = p->token.at;
-  bool is_not = te_token_is(&p->token, "!");
+  const char *not_text = te_token_is(&p->token, "!") ? "!" : te_token_is(&p->token, "~") ? "~" : NULL;
+  bool is_not = not_text != NULL;
   if (!is_not && !te_token_is(&p->token, "-")) return parse_primary(p);
   te_advance(p);
   if (!is_not && (p->token.kind == TE_TOKEN_INT || p->token.kind == TE_TOKEN_FLOAT)) return negative_literal(p, at);
@@ -125,7 +126,7 @@ static te_operand parse_prefix(te_parser *p) {
   te_operand a = parse_prefix(p);
   p->nesting--;
   if (is_failed(a)) return failed;
-  a = is_not ? apply(p, "!", at, 1, &a) : negate(p, at, a);
+  a = is_not ? apply(p, not_text, at, 1, &a) : negate(p, at, a);
   a.at = at;
   return a;
 }
@@ -212,16 +213,42 @@ static te_operand parse_call(te_parser *p, const char *at, const char *name) {
   return result;
 }
 
-/* sum[k<10](...): the axes are in scope within the parentheses. */
+/* `where cond` and `init = value` behind a reduction's axes. */
+typedef struct reduction_parts {
+  te_operand where, init; /* failed: not given */
+} reduction_parts;
+
+static bool parse_part(te_parser *p, te_operand *part) {
+  *part = te_parse_expr(p, 0);
+  return !is_failed(*part);
+}
+
+static bool parse_parts(te_parser *p, reduction_parts *parts) {
+  if (p->token.kind != TE_TOKEN_NAME) return true; /* the axes ended with their bracket */
+  if (te_accept(p, "where") && !parse_part(p, &parts->where)) return false;
+  if (te_accept(p, "init") && (!te_expect(p, "=", "'=' and what to start from") || !parse_part(p, &parts->init)))
+    return false;
+  return te_expect(p, "]", is_failed(parts->init) ? "where, init or ']'" : "an operator or ']'");
+}
+
+static tn_expr *add_parts(te_parser *p, tn_expr *e, const reduction_parts *parts) {
+  if (!is_failed(parts->where)) e = te_reduction_where(te_parse_site(p, parts->where.at), e, parts->where.value);
+  if (!is_failed(parts->init)) e = te_reduction_init(te_parse_site(p, parts->init.at), e, parts->init.value);
+  return e;
+}
+
+/* sum[k<10](...): the axes are in scope within the brackets and the parentheses. */
 static te_operand parse_reduction(te_parser *p, const char *at, tir_combiner combiner) {
+  reduction_parts parts = {failed, failed};
   int outer = p->n_axes, n = te_parse_axes(p, true, TE_MAX_REDUCE_AXES);
-  if (n < 0 || !te_expect(p, "(", "'('")) return failed;
   if (n == 0) return te_parse_fail(p, at, "a reduction needs an axis, as in sum[k<10](...)"), failed;
+  if (n < 0 || !parse_parts(p, &parts) || !te_expect(p, "(", "'('")) return failed;
   te_operand source = te_parse_expr(p, 0);
   if (is_failed(source) || !te_expect(p, ")", "')'")) return failed;
   p->n_axes = outer;
   if (!te_check_not_reduction(te_parse_site(p, source.at), source.value)) return failed;
-  return made(at, te_reduction(te_parse_site(p, at), combiner, source.value, n, p->axes + outer));
+  tn_expr *e = te_reduction(te_parse_site(p, at), combiner, source.value, n, p->axes + outer);
+  return made(at, add_parts(p, e, &parts));
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */

@@ -54,7 +54,8 @@ const char *te_token_text(te_parser *p, const te_token *token);
 te_symbol *te_find_symbol(te_parser *p, const char *name);
 bool te_add_symbol(te_parser *p, te_symbol symbol);
 const tn_param *te_find_param(te_parser *p, const char *name);
-/* Parses `[i<4, k<N]`, the bracket not yet taken, adding axes to the scope. Returns how many; -1: failed. */
+/* Parses `[i<4, k<N]`, the bracket not yet taken, adding axes to the scope. Returns how many; -1: failed. With IS_REDUCE
+ * it stops at a name, which may be where or init. */
 int te_parse_axes(te_parser *p, bool is_reduce, int limit);
 
 /* ---- parse_expr.c ------------------------------------------------------------------------------------------------ */

@@ -72,10 +72,16 @@ static void print_read(const printer *p, const tir_expr *e) {
   runtime_str_add(p->out, "]");
 }
 
-static void print_axes(runtime_str *out, int n, tn_axis *const *axes) {
+static void print_axis_list(runtime_str *out, int n, tn_axis *const *axes) {
   for (int i = 0; i < n; i++)
-    runtime_str_addf(out, "%s%s<%lld", i > 0 ? ", " : "[", axes[i]->var.name, (long long)axes[i]->extent);
-  if (n > 0) runtime_str_add(out, "]");
+    runtime_str_addf(out, "%s%s<%lld", i > 0 ? ", " : "", axes[i]->var.name, (long long)axes[i]->extent);
+}
+
+static void print_axes(runtime_str *out, int n, tn_axis *const *axes) {
+  if (n == 0) return;
+  runtime_str_add(out, "[");
+  print_axis_list(out, n, axes);
+  runtime_str_add(out, "]");
 }
 
 static void print_reduce(const printer *p, const tir_expr *e) {
@@ -85,9 +91,12 @@ static void print_reduce(const printer *p, const tir_expr *e) {
 #undef X
   };
   const tir_reduce *reduce = e->u.reduce;
-  runtime_str_add(p->out, names[reduce->combiner]);
-  print_axes(p->out, reduce->n_axes, reduce->axes);
-  runtime_str_add(p->out, "(");
+  const tir_expr *where = tir_reduce_where(e), *init = tir_reduce_init(e);
+  runtime_str_addf(p->out, "%s[", names[reduce->combiner]);
+  print_axis_list(p->out, reduce->n_axes, reduce->axes);
+  if (where) runtime_str_add(p->out, " where "), print_expr(p, where, 0);
+  if (init) runtime_str_add(p->out, " init = "), print_beside(p, init, e->arg[0], 0);
+  runtime_str_add(p->out, "](");
   print_expr(p, e->arg[0], 0);
   runtime_str_add(p->out, ")");
 }
@@ -125,7 +134,7 @@ static void print_prefix(const printer *p, const char *text, const tir_expr *ope
 
 /* How tightly what is written at the top of an expression binds. */
 static int precedence_of(const tir_expr *e) {
-  if (is_negation(e) || e->op == TIR_NOT) return TE_PREFIX_PRECEDENCE;
+  if (is_negation(e) || e->op == TIR_NOT || e->op == TIR_BITNOT) return TE_PREFIX_PRECEDENCE;
   const te_infix *infix = te_find_infix((tir_op)e->op);
   return infix ? infix->precedence : TE_PREFIX_PRECEDENCE + 1;
 }
@@ -140,8 +149,10 @@ static void print_node(const printer *p, const tir_expr *e) {
     print_read(p, e);
   else if (e->op == TIR_REDUCE)
     print_reduce(p, e);
-  else if (is_negation(e) || e->op == TIR_NOT)
-    print_prefix(p, e->op == TIR_NOT ? "!" : "-", e->arg[0]);
+  else if (is_negation(e))
+    print_prefix(p, "-", e->arg[0]);
+  else if (e->op == TIR_NOT || e->op == TIR_BITNOT)
+    print_prefix(p, tir_op_table[e->op].text, e->arg[0]);
   else if (infix)
     print_infix(p, e, infix);
   else

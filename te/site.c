@@ -84,10 +84,11 @@ static int find_word(const char *word, int n, const char *const *words) {
 
 /* Operators that a program can contain; the other rows of TIR_OPS have their own syntax or are of loop IR. */
 static bool is_written(const tir_op_info *op) {
-  return strchr("ACBM", op->op_class) != NULL || strcmp(op->text, "select") == 0;
+  return strchr("ACBIMT", op->op_class) != NULL || strcmp(op->text, "select") == 0;
 }
 
 int te_find_op(const char *text) {
+  if (strcmp(text, "if_then_else") == 0) return TIR_SELECT; /* TVM's lazy select; Tenon's is lazy */
   for (int i = 0; i < TIR_OP_COUNT; i++)
     if (is_written(&tir_op_table[i]) && strcmp(tir_op_table[i].text, text) == 0) return i;
   return -1;

@@ -100,8 +100,8 @@ TN_API tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n,
 TN_API tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *expr_and_axes);
 
 /* Reads an element: tn_at(A, i, k). One index a dimension, integers. A compute whose read can leave the tensor is
- * refused, unless a select's condition, && or || guards the read or the index depends on data (docs/language.md,
- * Meaning). */
+ * refused, unless a select's condition, && or || guards the read or the index depends on data: where such a read is
+ * outside after all, tn_evaluate fails and a kernel gets 0 (docs/language.md, Meaning). */
 #define tn_at(...) tn_at_array(TN_LIST(__VA_ARGS__))
 TN_API tn_expr *tn_at_array(int n, const tn_arg *tensor_and_indices);
 
@@ -113,6 +113,13 @@ TN_API tn_expr *tn_at_array(int n, const tn_arg *tensor_and_indices);
 #define tn_any(...) tn_reduction("any", TN_LIST(__VA_ARGS__))
 #define tn_all(...) tn_reduction("all", TN_LIST(__VA_ARGS__))
 TN_API tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *expr_and_axes);
+/* The same reduction over the points where COND, a bool over any of the axes, holds (TVM's where); elsewhere the source
+ * is not looked at: its reads are guarded. tn_where(tn_sum(x, k), tn_lt(k, i)). */
+#define tn_where(reduction, cond) tn_reduction_where((reduction), TN_ARG(cond))
+TN_API tn_expr *tn_reduction_where(tn_expr *reduction, tn_arg cond);
+/* The same reduction starting from INIT instead of the identity (TVM's init): of its dtype, over data axes only. */
+#define tn_init(reduction, init) tn_reduction_init((reduction), TN_ARG(init))
+TN_API tn_expr *tn_reduction_init(tn_expr *reduction, tn_arg init);
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
@@ -155,6 +162,38 @@ TN_API tn_expr *tn_operator(const char *op, int n, const tn_arg *operands);
 #define tn_floor(a) tn_operator("floor", TN_LIST(a))
 #define tn_ceil(a) tn_operator("ceil", TN_LIST(a))
 #define tn_round(a) tn_operator("round", TN_LIST(a))
+#define tn_if_then_else(c, a, b) tn_operator("if_then_else", TN_LIST(c, a, b)) /* another name of select */
+#define tn_bitand(a, b) tn_operator("&", TN_LIST(a, b)) /* integers: so are all down to clz */
+#define tn_bitor(a, b) tn_operator("|", TN_LIST(a, b))
+#define tn_bitxor(a, b) tn_operator("^", TN_LIST(a, b))
+#define tn_bitnot(a) tn_operator("~", TN_LIST(a))
+#define tn_shl(a, b) tn_operator("<<", TN_LIST(a, b)) /* total: see tir/ir.h */
+#define tn_shr(a, b) tn_operator(">>", TN_LIST(a, b))
+#define tn_popcount(a) tn_operator("popcount", TN_LIST(a))
+#define tn_clz(a) tn_operator("clz", TN_LIST(a))
+#define tn_exp2(a) tn_operator("exp2", TN_LIST(a))
+#define tn_exp10(a) tn_operator("exp10", TN_LIST(a))
+#define tn_log2(a) tn_operator("log2", TN_LIST(a))
+#define tn_log10(a) tn_operator("log10", TN_LIST(a))
+#define tn_log1p(a) tn_operator("log1p", TN_LIST(a))
+#define tn_tan(a) tn_operator("tan", TN_LIST(a))
+#define tn_sinh(a) tn_operator("sinh", TN_LIST(a))
+#define tn_cosh(a) tn_operator("cosh", TN_LIST(a))
+#define tn_asin(a) tn_operator("asin", TN_LIST(a))
+#define tn_acos(a) tn_operator("acos", TN_LIST(a))
+#define tn_atan(a) tn_operator("atan", TN_LIST(a))
+#define tn_asinh(a) tn_operator("asinh", TN_LIST(a))
+#define tn_acosh(a) tn_operator("acosh", TN_LIST(a))
+#define tn_atanh(a) tn_operator("atanh", TN_LIST(a))
+#define tn_trunc(a) tn_operator("trunc", TN_LIST(a))
+#define tn_nearbyint(a) tn_operator("nearbyint", TN_LIST(a))
+#define tn_atan2(a, b) tn_operator("atan2", TN_LIST(a, b))
+#define tn_hypot(a, b) tn_operator("hypot", TN_LIST(a, b))
+#define tn_fmod(a, b) tn_operator("fmod", TN_LIST(a, b))
+#define tn_copysign(a, b) tn_operator("copysign", TN_LIST(a, b))
+#define tn_isnan(a) tn_operator("isnan", TN_LIST(a))
+#define tn_isinf(a) tn_operator("isinf", TN_LIST(a))
+#define tn_isfinite(a) tn_operator("isfinite", TN_LIST(a))
 /* A cast: tn_cast(TN_I32, x). */
 #define tn_cast(dtype, a) tn_cast_arg((dtype), TN_ARG(a))
 TN_API tn_expr *tn_cast_arg(tn_dtype dtype, tn_arg a);

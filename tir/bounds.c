@@ -100,6 +100,12 @@ static tir_interval ramp_bounds(tir_known *known, const tir_expr *e) {
   return tir_interval_add(base, steps);
 }
 
+/* a & b is at most what is not negative of the two. */
+static tir_interval masked_bounds(tir_interval a, tir_interval b) {
+  if (a.lo < 0 && b.lo < 0) return TIR_UNBOUNDED;
+  return (tir_interval){0, a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : RUNTIME_MIN(a.hi, b.hi)};
+}
+
 /* Bounds over the integers; what leaves the dtype is cut off by the caller. */
 static tir_interval raw_bounds(tir_known *known, const tir_expr *e) {
   int64_t value;
@@ -121,6 +127,11 @@ static tir_interval raw_bounds(tir_known *known, const tir_expr *e) {
       return binary_bounds(known, e);
     case TIR_ABS:
       return interval_abs(tir_known_bounds(known, e->arg[0]));
+    case TIR_BITAND:
+      return masked_bounds(tir_known_bounds(known, e->arg[0]), tir_known_bounds(known, e->arg[1]));
+    case TIR_POPCOUNT:
+    case TIR_CLZ:
+      return (tir_interval){0, 8 * (int64_t)tn_dtype_bytes(e->dtype)};
     case TIR_SELECT:
       return hull(tir_known_bounds(known, e->arg[1]), tir_known_bounds(known, e->arg[2]));
     case TIR_CAST:

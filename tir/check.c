@@ -105,8 +105,11 @@ static bool check_operands(checker *c, const tir_expr *e) {
     if (e->dtype != TN_BOOL) return broken_expr(c, "boolean-result", e);
     return kind == 'C' || a->dtype == TN_BOOL || broken_expr(c, "boolean-operands", e);
   }
+  if (kind == 'T' && !tn_dtype_is_float(a->dtype)) return broken_expr(c, "float-function", e);
+  if (kind == 'T') return e->dtype == TN_BOOL || broken_expr(c, "boolean-result", e);
   if (a->dtype != e->dtype) return broken_expr(c, "operand-dtypes", e);
   bool is_float = tn_dtype_is_float(e->dtype);
+  if (kind == 'I' && (is_float || e->dtype == TN_BOOL)) return broken_expr(c, "integer-bits", e);
   if (kind == 'M' && !is_float) return broken_expr(c, "float-function", e);
   if (e->op == TIR_DIV && !is_float) return broken_expr(c, "float-division", e);
   bool floors = e->op == TIR_FLOORDIV || e->op == TIR_FLOORMOD;

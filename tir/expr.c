@@ -106,7 +106,7 @@ const tir_expr *tir_unary(runtime_arena *arena, tir_op op, const tir_expr *a) {
   const tir_expr *folded = tir_fold(arena, op, tir_unbroadcast(a), NULL);
   if (folded != NULL) return a->lanes > 1 ? tir_broadcast(arena, folded, a->lanes) : folded;
   if (op == TIR_NOT && a->op == TIR_NOT) return a->arg[0];
-  return new_node(arena, op, a->dtype, a->lanes, 1, &a);
+  return new_node(arena, op, tir_op_table[op].op_class == 'T' ? TN_BOOL : (tn_dtype)a->dtype, a->lanes, 1, &a);
 }
 
 /* Brings two operands to the same number of lanes. False: no memory. */
@@ -208,7 +208,13 @@ const tir_expr *tir_read(runtime_arena *arena, struct tn_tensor *tensor, tn_dtyp
 
 const tir_expr *tir_reduce_expr(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *source) {
   if (reduce == NULL || source == NULL) return NULL;
-  tir_expr *e = new_node(arena, TIR_REDUCE, source->dtype, 1, 1, &source);
+  return tir_reduce_args(arena, reduce, &source);
+}
+
+const tir_expr *tir_reduce_args(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *const *args) {
+  int n = 1 + reduce->has_where + reduce->has_init;
+  if (any_null(n, args)) return NULL;
+  tir_expr *e = new_node(arena, TIR_REDUCE, args[0]->dtype, 1, n, args);
   if (e != NULL) e->u.reduce = reduce;
   return e;
 }
@@ -259,7 +265,7 @@ const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir
     case TIR_READ:
       return tir_read(arena, e->u.tensor, e->dtype, e->n_args, args);
     case TIR_REDUCE:
-      return tir_reduce_expr(arena, e->u.reduce, args[0]);
+      return tir_reduce_args(arena, e->u.reduce, args);
     case TIR_LOAD: {
       int n = tir_n_index(e);
       return e->has_predicate && args[n] == NULL

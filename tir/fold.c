@@ -2,6 +2,7 @@
  * total, f32 arithmetic rounds to f32. Functions whose last bit depends on the math library (exp, log, ...) are not
  * folded, so that a folded and a computed value never differ. */
 #include <math.h>
+#include <string.h>
 
 #include "tir/internal.h"
 
@@ -28,6 +29,41 @@ int64_t tir_wrap(tn_dtype dtype, int64_t value) {
   uint64_t low = (uint64_t)value & (((uint64_t)1 << bits) - 1);
   bool negative = tn_dtype_is_signed(dtype) && (low >> (bits - 1)) != 0;
   return negative ? (int64_t)low - ((int64_t)1 << bits) : (int64_t)low;
+}
+
+/* Operators on the bits of integers of a dtype; the caller wraps. */
+static bool fold_bits(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *out) {
+  int bits = 8 * (int)tn_dtype_bytes(dtype);
+  uint64_t low = (uint64_t)a & (UINT64_MAX >> (64 - bits));
+  bool all_out = b < 0 || b >= bits;
+  switch ((int)op) {
+    case TIR_BITAND:
+      *out = a & b;
+      return true;
+    case TIR_BITOR:
+      *out = a | b;
+      return true;
+    case TIR_BITXOR:
+      *out = a ^ b;
+      return true;
+    case TIR_BITNOT:
+      *out = ~a;
+      return true;
+    case TIR_SHL:
+      *out = all_out ? 0 : (int64_t)((uint64_t)a << b);
+      return true;
+    case TIR_SHR:
+      *out = a >> (all_out ? 63 : b);
+      return true;
+    case TIR_POPCOUNT:
+      *out = __builtin_popcountll(low);
+      return true;
+    case TIR_CLZ:
+      *out = low == 0 ? bits : __builtin_clzll(low) - (64 - bits);
+      return true;
+    default:
+      return false;
+  }
 }
 
 /* Integer operators on values that fit int64; the caller wraps. False: not an integer operator. */
@@ -127,12 +163,24 @@ static bool fold_floats(tir_op op, double a, double b, double *out) {
     case TIR_ABS:
       *out = fabs(a);
       return true;
+    case TIR_TRUNC:
+      *out = trunc(a);
+      return true;
+    case TIR_NEARBYINT:
+      *out = nearbyint(a);
+      return true;
+    case TIR_FMOD:
+      *out = fmod(a, b);
+      return true;
+    case TIR_COPYSIGN:
+      *out = copysign(a, b);
+      return true;
     default:
       return false;
   }
 }
 
-/* Comparisons of floats are exact; false: not a comparison. */
+/* Comparisons and tests of floats are exact; false: neither. */
 static bool fold_float_comparison(tir_op op, double a, double b, int64_t *out) {
   switch ((int)op) {
     case TIR_EQ:
@@ -153,21 +201,34 @@ static bool fold_float_comparison(tir_op op, double a, double b, int64_t *out) {
     case TIR_GE:
       *out = a >= b;
       return true;
+    case TIR_ISNAN:
+      *out = isnan(a);
+      return true;
+    case TIR_ISINF:
+      *out = isinf(a) != 0;
+      return true;
+    case TIR_ISFINITE:
+      *out = isfinite(a);
+      return true;
     default:
       return false;
   }
 }
 
+static bool is_exact_test(tir_op op) { return strchr("CT", tir_op_table[op].op_class) != NULL; }
+
 const tir_expr *tir_fold(runtime_arena *arena, tir_op op, const tir_expr *a, const tir_expr *b) {
   if (!tir_is_const(a) || (b != NULL && !tir_is_const(b))) return NULL;
-  tn_dtype dtype = tir_op_table[op].op_class == 'C' ? TN_BOOL : (tn_dtype)a->dtype;
+  tn_dtype dtype = is_exact_test(op) ? TN_BOOL : (tn_dtype)a->dtype;
   int64_t i;
   double f;
   if (a->op == TIR_INT) {
-    return fold_ints(op, a->u.i, b != NULL ? b->u.i : 0, &i) ? tir_int(arena, dtype, i) : NULL;
+    int64_t z = b != NULL ? b->u.i : 0;
+    bool folds = tir_op_table[op].op_class == 'I' ? fold_bits(op, dtype, a->u.i, z, &i) : fold_ints(op, a->u.i, z, &i);
+    return folds ? tir_int(arena, dtype, i) : NULL;
   }
   double y = b != NULL ? b->u.f : 0;
-  if (tir_op_table[op].op_class == 'C')
+  if (is_exact_test(op))
     return fold_float_comparison(op, a->u.f, y, &i) ? tir_int(arena, dtype, i) : NULL;
   return fold_floats(op, a->u.f, y, &f) ? tir_float(arena, dtype, f) : NULL;
 }

@@ -10,6 +10,7 @@
  *    other casts are C's; a cast to bool is "!= 0".
  *  - MIN(a,b) = a < b ? a : b and MAX(a,b) = a > b ? a : b (so a NaN in a gives b). Floats are not reassociated; a
  *    multiply feeding an add may be fused (contraction). Comparisons give TN_BOOL; bool is stored as one byte 0/1.
+ *  - isnan, isinf and isfinite hold for the values as they are: no fast-math flag lets the compiler assume otherwise.
  *  - SELECT(c, a, b) may evaluate both sides, but no memory is touched outside a buffer on the side not taken: a load
  *    that could be out of bounds gets a predicate (pass guard_loads). AND and OR behave likewise: the right operand's
  *    loads are only made when they matter.
@@ -19,6 +20,9 @@
  *  - Distinct buffers never overlap. A PARALLEL loop's iterations are independent; a VECTORIZED loop's iterations run
  *    in lockstep and do not depend on each other; UNROLLED is a request for expansion. Order between statements of a
  *    SEQ holds.
+ *  - A read that cannot be proved to be inside its tensor (its index comes from data, or its guard is loose) is lowered
+ *    to a LOAD with a predicate. Outside, te's evaluator reports an error and a kernel gets 0; it never touches memory
+ *    outside a buffer.
  *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there. */
 #ifndef TENON_TIR_IR_H
 #define TENON_TIR_IR_H
@@ -32,49 +36,81 @@ struct tn_axis;
 /* ---- expressions ----------------------------------------------------------------------------------------------- */
 
 /* X(NAME, text, n_args or -1, class)   class: L leaf, A arithmetic (same dtype in and out), C comparison, B boolean,
- * M math function of floats, O other. text is the operator or function name of the text form. */
-#define TIR_OPS(X)                                                                                 \
-  X(INT, "int", 0, L)       /* u.i; every integer dtype and bool */                                \
-  X(FLOAT, "float", 0, L)   /* u.f */                                                              \
-  X(VAR, "var", 0, L)       /* u.var */                                                            \
-  X(READ, "read", -1, O)    /* te: u.tensor at arg[0..n) */                                        \
-  X(REDUCE, "reduce", 1, O) /* te: u.reduce over arg[0] */                                         \
-  X(LOAD, "load", -1, O)    /* u.buffer at arg[0..n_index), then the predicate if has_predicate */ \
-  X(ADD, "+", 2, A)                                                                                \
-  X(SUB, "-", 2, A)                                                                                \
-  X(MUL, "*", 2, A)                                                                                \
-  X(DIV, "/", 2, A)                                                                                \
-  X(FLOORDIV, "//", 2, A)                                                                          \
-  X(FLOORMOD, "%", 2, A)                                                                           \
-  X(MIN, "min", 2, A)                                                                              \
-  X(MAX, "max", 2, A)                                                                              \
-  X(EQ, "==", 2, C)                                                                                \
-  X(NE, "!=", 2, C)                                                                                \
-  X(LT, "<", 2, C)                                                                                 \
-  X(LE, "<=", 2, C)                                                                                \
-  X(GT, ">", 2, C)                                                                                 \
-  X(GE, ">=", 2, C)                                                                                \
-  X(AND, "&&", 2, B)                                                                               \
-  X(OR, "||", 2, B)                                                                                \
-  X(NOT, "!", 1, B)                                                                                \
-  X(SELECT, "select", 3, O)                                                                        \
-  X(CAST, "cast", 1, O) /* to the node's dtype */                                                  \
-  X(RAMP, "ramp", 1, O) /* arg[0] + u.i * (0 .. lanes-1); u.i is the constant stride */            \
-  X(BROADCAST, "broadcast", 1, O)                                                                  \
-  X(POW, "pow", 2, M)                                                                              \
-  X(EXP, "exp", 1, M)                                                                              \
-  X(LOG, "log", 1, M)                                                                              \
-  X(SQRT, "sqrt", 1, M)                                                                            \
-  X(RSQRT, "rsqrt", 1, M)                                                                          \
-  X(TANH, "tanh", 1, M)                                                                            \
-  X(SIGMOID, "sigmoid", 1, M)                                                                      \
-  X(ERF, "erf", 1, M)                                                                              \
-  X(SIN, "sin", 1, M)                                                                              \
-  X(COS, "cos", 1, M)                                                                              \
-  X(FLOOR, "floor", 1, M)                                                                          \
-  X(CEIL, "ceil", 1, M)                                                                            \
-  X(ROUND, "round", 1, M) /* half away from zero */                                                \
-  X(ABS, "abs", 1, A)     /* integers (wraps) and floats */
+ * I bits of integers (no bool; same dtype in and out), M math function of floats, T test of a float (gives a bool),
+ * O other. text is the operator or function name of the text form. */
+#define TIR_OPS(X)                                                                                     \
+  X(INT, "int", 0, L)       /* u.i; every integer dtype and bool */                                    \
+  X(FLOAT, "float", 0, L)   /* u.f */                                                                  \
+  X(VAR, "var", 0, L)       /* u.var */                                                                \
+  X(READ, "read", -1, O)    /* te: u.tensor at arg[0..n) */                                            \
+  X(REDUCE, "reduce", -1, O) /* te: u.reduce of arg[0] ... */                                          \
+  X(LOAD, "load", -1, O)    /* u.buffer at arg[0..n_index), then the predicate if has_predicate */     \
+  X(ADD, "+", 2, A)                                                                                    \
+  X(SUB, "-", 2, A)                                                                                    \
+  X(MUL, "*", 2, A)                                                                                    \
+  X(DIV, "/", 2, A)                                                                                    \
+  X(FLOORDIV, "//", 2, A)                                                                              \
+  X(FLOORMOD, "%", 2, A)                                                                               \
+  X(MIN, "min", 2, A)                                                                                  \
+  X(MAX, "max", 2, A)                                                                                  \
+  X(EQ, "==", 2, C)                                                                                    \
+  X(NE, "!=", 2, C)                                                                                    \
+  X(LT, "<", 2, C)                                                                                     \
+  X(LE, "<=", 2, C)                                                                                    \
+  X(GT, ">", 2, C)                                                                                     \
+  X(GE, ">=", 2, C)                                                                                    \
+  X(AND, "&&", 2, B)                                                                                   \
+  X(OR, "||", 2, B)                                                                                    \
+  X(NOT, "!", 1, B)                                                                                    \
+  X(SELECT, "select", 3, O)                                                                            \
+  X(CAST, "cast", 1, O) /* to the node's dtype */                                                      \
+  X(RAMP, "ramp", 1, O) /* arg[0] + u.i * (0 .. lanes-1); u.i is the constant stride */                \
+  X(BROADCAST, "broadcast", 1, O)                                                                      \
+  X(POW, "pow", 2, M)                                                                                  \
+  X(EXP, "exp", 1, M)                                                                                  \
+  X(LOG, "log", 1, M)                                                                                  \
+  X(SQRT, "sqrt", 1, M)                                                                                \
+  X(RSQRT, "rsqrt", 1, M)                                                                              \
+  X(TANH, "tanh", 1, M)                                                                                \
+  X(SIGMOID, "sigmoid", 1, M)                                                                          \
+  X(ERF, "erf", 1, M)                                                                                  \
+  X(SIN, "sin", 1, M)                                                                                  \
+  X(COS, "cos", 1, M)                                                                                  \
+  X(FLOOR, "floor", 1, M)                                                                              \
+  X(CEIL, "ceil", 1, M)                                                                                \
+  X(ROUND, "round", 1, M) /* half away from zero */                                                    \
+  X(ABS, "abs", 1, A)     /* integers (wraps) and floats */                                            \
+  X(BITAND, "&", 2, I)                                                                                 \
+  X(BITOR, "|", 2, I)                                                                                  \
+  X(BITXOR, "^", 2, I)                                                                                 \
+  X(SHL, "<<", 2, I) /* a shift by less than 0, or by the width or more, shifts everything out: 0 */   \
+  X(SHR, ">>", 2, I) /* copies the sign; likewise 0, or -1 for a negative value */                     \
+  X(BITNOT, "~", 1, I)                                                                                 \
+  X(POPCOUNT, "popcount", 1, I) /* ones of the dtype's bits */                                         \
+  X(CLZ, "clz", 1, I)           /* leading zeros of the dtype's bits; all of them for 0 */             \
+  X(EXP2, "exp2", 1, M)                                                                                \
+  X(EXP10, "exp10", 1, M)                                                                              \
+  X(LOG2, "log2", 1, M)                                                                                \
+  X(LOG10, "log10", 1, M)                                                                              \
+  X(LOG1P, "log1p", 1, M)                                                                              \
+  X(TAN, "tan", 1, M)                                                                                  \
+  X(SINH, "sinh", 1, M)                                                                                \
+  X(COSH, "cosh", 1, M)                                                                                \
+  X(ASIN, "asin", 1, M)                                                                                \
+  X(ACOS, "acos", 1, M)                                                                                \
+  X(ATAN, "atan", 1, M)                                                                                \
+  X(ASINH, "asinh", 1, M)                                                                              \
+  X(ACOSH, "acosh", 1, M)                                                                              \
+  X(ATANH, "atanh", 1, M)                                                                              \
+  X(TRUNC, "trunc", 1, M)                                                                              \
+  X(NEARBYINT, "nearbyint", 1, M) /* half to even */                                                   \
+  X(ATAN2, "atan2", 2, M)                                                                              \
+  X(HYPOT, "hypot", 2, M)                                                                              \
+  X(FMOD, "fmod", 2, M) /* C's: the sign of the first operand */                                       \
+  X(COPYSIGN, "copysign", 2, M)                                                                        \
+  X(ISNAN, "isnan", 1, T)                                                                              \
+  X(ISINF, "isinf", 1, T)                                                                              \
+  X(ISFINITE, "isfinite", 1, T)
 
 typedef enum tir_op {
 #define X(name, text, n, class) TIR_##name,
@@ -87,7 +123,7 @@ typedef struct tir_op_info {
   const char *name; /* "ADD" */
   const char *text; /* "+" */
   int8_t n_args;
-  char op_class; /* 'L' 'A' 'C' 'B' 'M' 'O' */
+  char op_class; /* 'L' 'A' 'C' 'B' 'I' 'M' 'T' 'O' */
 } tir_op_info;
 extern const tir_op_info tir_op_table[TIR_OP_COUNT];
 
@@ -118,10 +154,13 @@ typedef enum tir_combiner {
       TIR_COMBINER_COUNT
 } tir_combiner;
 
+/* A REDUCE node's arguments: the source; the condition where it counts (has_where); the value that the reduction starts
+ * from instead of the identity (has_init). */
 typedef struct tir_reduce {
   tir_combiner combiner;
   int n_axes;
   struct tn_axis **axes;
+  bool has_where, has_init;
 } tir_reduce;
 
 typedef struct tir_expr tir_expr;
@@ -158,6 +197,8 @@ const tir_expr *tir_load(runtime_arena *arena, const tir_buffer *buffer, int n_i
 const tir_expr *tir_read(runtime_arena *arena, struct tn_tensor *tensor, tn_dtype dtype, int n,
                          const tir_expr *const *index);
 const tir_expr *tir_reduce_expr(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *source);
+/* With all the arguments that REDUCE says it has. */
+const tir_expr *tir_reduce_args(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *const *args);
 const tir_expr *tir_ramp(runtime_arena *arena, const tir_expr *base, int64_t stride, int lanes);
 const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes);
 /* The combiner's identity for a dtype, and combine(a, b). */
@@ -165,6 +206,14 @@ const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dty
 const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const tir_expr *a, const tir_expr *b);
 /* The same node with other arguments (E itself when all are the same pointers). Folds like the constructors. */
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args);
+
+/* The parts of a REDUCE node; NULL where it has none, and for other nodes. */
+static inline const tir_expr *tir_reduce_where(const tir_expr *e) {
+  return e->op == TIR_REDUCE && e->u.reduce->has_where ? e->arg[1] : NULL;
+}
+static inline const tir_expr *tir_reduce_init(const tir_expr *e) {
+  return e->op == TIR_REDUCE && e->u.reduce->has_init ? e->arg[e->n_args - 1] : NULL;
+}
 
 bool tir_is_int(const tir_expr *e, int64_t *value);   /* a scalar or broadcast integer constant */
 bool tir_equal(const tir_expr *a, const tir_expr *b); /* structural; variables, buffers by address */

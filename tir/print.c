@@ -12,7 +12,38 @@ static const char *const dtype_words[TN_DTYPE_COUNT] = {
 };
 
 /* Binding strength; what prints as a call or an atom binds strongest. */
-enum { BIND_ANY, BIND_OR, BIND_AND, BIND_COMPARE, BIND_ADD, BIND_MUL, BIND_UNARY, BIND_ATOM };
+enum {
+  BIND_ANY,
+  BIND_OR,
+  BIND_AND,
+  BIND_COMPARE,
+  BIND_BITOR,
+  BIND_BITXOR,
+  BIND_BITAND,
+  BIND_SHIFT,
+  BIND_ADD,
+  BIND_MUL,
+  BIND_UNARY,
+  BIND_ATOM
+};
+
+static int bits_binding(tir_op op) {
+  switch ((int)op) {
+    case TIR_BITOR:
+      return BIND_BITOR;
+    case TIR_BITXOR:
+      return BIND_BITXOR;
+    case TIR_BITAND:
+      return BIND_BITAND;
+    case TIR_SHL:
+    case TIR_SHR:
+      return BIND_SHIFT;
+    case TIR_BITNOT:
+      return BIND_UNARY;
+    default:
+      return BIND_ATOM;
+  }
+}
 
 static int binding(const tir_expr *e) {
   switch (tir_op_table[e->op].op_class) {
@@ -20,6 +51,8 @@ static int binding(const tir_expr *e) {
       return BIND_COMPARE;
     case 'B':
       return e->op == TIR_OR ? BIND_OR : e->op == TIR_AND ? BIND_AND : BIND_UNARY;
+    case 'I':
+      return bits_binding(e->op);
     case 'A':
       break;
     default:
@@ -129,7 +162,8 @@ static void print(runtime_str *out, const tir_expr *e, int context) {
       print_access(out, e->u.buffer->name, tir_n_index(e), e->arg, tir_predicate(e));
       return;
     case TIR_NOT:
-      runtime_str_add(out, "!");
+    case TIR_BITNOT:
+      runtime_str_add(out, tir_op_table[e->op].text);
       print(out, e->arg[0], BIND_UNARY);
       return;
     default:

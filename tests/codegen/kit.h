@@ -91,5 +91,6 @@ int test_tiles(void);
 int test_files(void);
 int test_targets(void);
 int test_build(void);
+int test_language(void);
 
 #endif

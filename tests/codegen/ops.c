@@ -49,7 +49,33 @@ static int64_t integer_result(tir_op op, int64_t a, int64_t b) {
     case TIR_OR: return a || b;
     case TIR_NOT: return !a;
     case TIR_ABS: return a < 0 ? (int64_t)(0 - (uint64_t)a) : a;
+    case TIR_BITAND: return a & b;
+    case TIR_BITOR: return a | b;
+    case TIR_BITXOR: return a ^ b;
+    case TIR_BITNOT: return -1 - a;
     default: fail_msg("no integer reference for %s", tir_op_table[op].name); return 0;
+  }
+}
+
+/* Bit by bit. */
+static int64_t bits_result(tir_op op, tn_dtype dtype, int64_t a, int64_t b) {
+  int width = 8 * (int)tn_dtype_bytes(dtype), n = 0;
+  switch ((int)op) {
+    case TIR_SHL:
+      if (b < 0 || b >= width) return 0;
+      for (; b > 0; --b) a = add_wrapping(a, a);
+      return wrap(dtype, a);
+    case TIR_SHR:
+      if (b < 0 || b >= width) return a < 0 ? -1 : 0;
+      for (; b > 0; --b) a = a / 2 - (a % 2 < 0);
+      return a;
+    case TIR_POPCOUNT:
+      for (int i = 0; i < width; ++i) n += (int)(a >> i & 1);
+      return wrap(dtype, n);
+    case TIR_CLZ:
+      while (n < width && !(a >> (width - 1 - n) & 1)) ++n;
+      return wrap(dtype, n);
+    default: return wrap(dtype, integer_result(op, a, b));
   }
 }
 
@@ -75,6 +101,26 @@ static double real_result(tir_op op, double a, double b) {
     case TIR_FLOOR: return floor(a);
     case TIR_CEIL: return ceil(a);
     case TIR_ROUND: return round(a);
+    case TIR_EXP2: return exp2(a);
+    case TIR_EXP10: return exp10(a);
+    case TIR_LOG2: return log2(a);
+    case TIR_LOG10: return log10(a);
+    case TIR_LOG1P: return log1p(a);
+    case TIR_TAN: return tan(a);
+    case TIR_SINH: return sinh(a);
+    case TIR_COSH: return cosh(a);
+    case TIR_ASIN: return asin(a);
+    case TIR_ACOS: return acos(a);
+    case TIR_ATAN: return atan(a);
+    case TIR_ASINH: return asinh(a);
+    case TIR_ACOSH: return acosh(a);
+    case TIR_ATANH: return atanh(a);
+    case TIR_TRUNC: return trunc(a);
+    case TIR_NEARBYINT: return nearbyint(a);
+    case TIR_ATAN2: return atan2(a, b);
+    case TIR_HYPOT: return hypot(a, b);
+    case TIR_FMOD: return fmod(a, b);
+    case TIR_COPYSIGN: return copysign(a, b);
     default: fail_msg("no reference for %s", tir_op_table[op].name); return 0;
   }
 }
@@ -82,12 +128,19 @@ static double real_result(tir_op op, double a, double b) {
 static number result(tir_op op, tn_dtype dtype, number a, number b) {
   if (tir_op_table[op].op_class == 'C') return (number){compare(op, dtype, a, b), 0};
   if (op == TIR_SELECT) return a;
+  if (op == TIR_ISNAN) return (number){isnan(a.f), 0};
+  if (op == TIR_ISINF) return (number){isinf(a.f) != 0, 0};
+  if (op == TIR_ISFINITE) return (number){isfinite(a.f) != 0, 0};
   if (tn_dtype_is_float(dtype)) return (number){0, real_result(op, a.f, b.f)};
-  return (number){wrap(dtype, integer_result(op, a.i, b.i)), 0};
+  return (number){bits_result(op, dtype, a.i, b.i), 0};
 }
 
 static bool is_exact(tir_op op) {
-  return tir_op_table[op].op_class != 'M' || op == TIR_SQRT || op == TIR_FLOOR || op == TIR_CEIL || op == TIR_ROUND;
+  static const tir_op exact[] = {TIR_SQRT,  TIR_FLOOR,     TIR_CEIL, TIR_ROUND,
+                                 TIR_TRUNC, TIR_NEARBYINT, TIR_FMOD, TIR_COPYSIGN};
+  for (int i = 0; i < RUNTIME_COUNT(exact); ++i)
+    if (op == exact[i]) return true;
+  return tir_op_table[op].op_class != 'M';
 }
 
 static void check_number(tir_op op, tn_dtype dtype, const void *got, int64_t i, number expected, int lanes) {
@@ -178,6 +231,8 @@ static bool has_dtype(tir_op op, tn_dtype dtype) {
   if (op == TIR_FLOORDIV || op == TIR_FLOORMOD) return !is_float && dtype != TN_BOOL;
   if (op == TIR_ABS) return dtype != TN_BOOL;
   char c = tir_op_table[op].op_class;
+  if (c == 'I') return !is_float && dtype != TN_BOOL;
+  if (c == 'T') return is_float;
   return c == 'C' || op == TIR_SELECT || (c == 'A' && dtype != TN_BOOL);
 }
 
@@ -189,7 +244,7 @@ static int op_rows(row *rows) {
       row *r = &rows[n++];
       *r = (row){.op = (tir_op)op, .from = (tn_dtype)dtype, .to = (tn_dtype)dtype};
       snprintf(r->text, sizeof r->text, "%s %s", tir_op_table[op].text, tn_dtype_name((tn_dtype)dtype));
-      if (tir_op_table[op].op_class == 'C') r->to = TN_BOOL;
+      if (strchr("CT", tir_op_table[op].op_class)) r->to = TN_BOOL;
     }
   }
   return n;
@@ -281,7 +336,7 @@ static void refuse_reduce(void **state) {
   (void)state;
   kit_begin();
   const tir_buffer *C = kit_out("C", TN_F32, 1);
-  static const tir_reduce reduce = {TIR_REDUCE_SUM, 0, NULL};
+  static const tir_reduce reduce = {.combiner = TIR_REDUCE_SUM};
   const tir_expr *value = tir_reduce_expr(&K.arena, &reduce, tir_float(&K.arena, TN_F32, 1));
   codegen_bytes object;
   codegen_object(K.ctx, kit_func("kernel", kit_store(C, kit_int(0), value)), NULL, &object);

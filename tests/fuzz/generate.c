@@ -49,7 +49,7 @@ static tn_dtype random_dtype(generator *g) {
 
 /* An index: its text, its range, and the condition under which it may be used ("": always). */
 typedef struct position {
-  char text[64], guard[64];
+  char text[160], guard[64];
   int64_t lo, hi;
 } position;
 
@@ -130,9 +130,31 @@ static position guarded_index(generator *g, int64_t extent) {
   return x;
 }
 
+/* An index read from a tensor of integers; false: there is none. Now and then it is not held inside the extent: then
+ * the pair shows that the kernel does not touch what is outside. */
+static bool data_index(generator *g, int64_t extent, position *x) {
+  char read[100];
+  const tensor *t = &g->tensors[below(g, g->n_tensors)];
+  if (is_float(t->dtype) || t->dtype == TN_BOOL || t->rank > 2) return false;
+  int used = snprintf(read, sizeof read, "%s%s", t->name, t->rank ? "[" : "");
+  for (int i = 0; i < t->rank; i++) {
+    int a = (int)below(g, g->n_axes);
+    const char *format = g->axes[a].extent <= t->shape[i] ? "%s%s" : "%s%s %% %lld";
+    used += snprintf(read + used, sizeof read - (size_t)used, format, i ? ", " : "", g->axes[a].name,
+                     (long long)t->shape[i]);
+  }
+  if (t->rank) snprintf(read + used, sizeof read - (size_t)used, "]");
+  *x = (position){.lo = 0, .hi = extent - 1};
+  const char *format = chance(g, 5) ? "%s" : chance(g, 50) ? "i32(%s) %% %lld" : "min(max(i64(%s), 0), %lld - 1)";
+  snprintf(x->text, sizeof x->text, format, read, (long long)extent);
+  return true;
+}
+
 /* An index of a dimension that exists. */
 static position index_into(generator *g, int64_t extent) {
+  position gathered;
   if (g->n_axes == 0) return constant_index(g, extent);
+  if (g->n_tensors && chance(g, 12) && data_index(g, extent, &gathered)) return gathered;
   if (chance(g, 15)) return guarded_index(g, extent);
   for (int tries = 0; tries < 6; tries++) {
     position x = axis_index(g);
@@ -291,6 +313,22 @@ static bool rough_float(generator *g, tn_dtype dtype, int depth) {
                                {"sin(", NULL, ")"},
                                {"cos(", NULL, ")"},
                                {"erf(", NULL, ")"},
+                               {"exp2(min(max(", NULL, ", -2), 2))"},
+                               {"exp10(min(max(", NULL, ", -1), 0.5))"},
+                               {"log2(abs(", NULL, ") + 1)"},
+                               {"log10(abs(", NULL, ") + 1)"},
+                               {"log1p(abs(", NULL, "))"},
+                               {"tan(min(max(", NULL, ", -1), 1))"},
+                               {"sinh(min(max(", NULL, ", -2), 2))"},
+                               {"cosh(min(max(", NULL, ", -2), 2))"},
+                               {"asin(min(max(", NULL, ", -0.5), 0.5))"},
+                               {"acos(min(max(", NULL, ", -0.5), 0.5))"},
+                               {"atanh(min(max(", NULL, ", -0.5), 0.5))"},
+                               {"atan(", NULL, ")"},
+                               {"asinh(", NULL, ")"},
+                               {"acosh(abs(", NULL, ") + 1.5)"},
+                               {"atan2(", ", ", NULL},
+                               {"hypot(", ", ", NULL},
                                {"pow(min(abs(", NULL, "), 2) + 0.5, 1.5)"},
                                {"(1 / (abs(", NULL, ") + 1))"}};
   put_form(g, &forms[below(g, RUNTIME_COUNT(forms))], dtype, depth, false);
@@ -300,17 +338,21 @@ static bool rough_float(generator *g, tn_dtype dtype, int depth) {
 static bool float_expression(generator *g, tn_dtype dtype, int depth, bool exact) {
   static const form forms[] = {{"(", " + ", NULL},   {"(", " - ", NULL},  {"(", " * ", NULL}, {"min(", ", ", NULL},
                                {"max(", ", ", NULL}, {"abs(", NULL, ")"}, {"(-", NULL, ")"}};
-  static const form steps[] = {{"floor(", NULL, ")"}, {"ceil(", NULL, ")"}, {"round(", NULL, ")"}};
+  static const form steps[] = {{"floor(", NULL, ")"}, {"ceil(", NULL, ")"},      {"round(", NULL, ")"},
+                               {"trunc(", NULL, ")"}, {"nearbyint(", NULL, ")"}, {"fmod(", NULL, ", 1.5)"},
+                               {"copysign(", ", ", NULL}};
   int64_t kind = below(g, 100);
   if (kind < 12) return choice(g, dtype, depth, exact);
   if (kind < 25 && !exact) return rough_float(g, dtype, depth);
-  if (kind < 30) return put_form(g, &steps[below(g, 3)], dtype, depth, true), false;
+  if (kind < 30) return put_form(g, &steps[below(g, RUNTIME_COUNT(steps))], dtype, depth, true), false;
   return put_form(g, &forms[below(g, RUNTIME_COUNT(forms))], dtype, depth, exact);
 }
 
 static bool integer_expression(generator *g, tn_dtype dtype, int depth) {
   static const form forms[] = {{"(", " + ", NULL}, {"(", " - ", NULL},   {"(", " * ", NULL},   {"(", " // ", NULL},
-                               {"(", " % ", NULL}, {"min(", ", ", NULL}, {"max(", ", ", NULL}, {"abs(", NULL, ")"}};
+                               {"(", " % ", NULL}, {"min(", ", ", NULL}, {"max(", ", ", NULL}, {"abs(", NULL, ")"},
+                               {"(", " & ", NULL}, {"(", " | ", NULL},   {"(", " ^ ", NULL},   {"(", " << ", NULL},
+                               {"(", " >> ", NULL}, {"(~", NULL, ")"},   {"popcount(", NULL, ")"}, {"clz(", NULL, ")"}};
   int64_t kind = below(g, 100);
   if (kind < 12) return choice(g, dtype, depth, true);
   if (kind < 22) {
@@ -335,7 +377,9 @@ static bool bool_expression(generator *g, int depth) {
   int64_t kind = below(g, 100);
   if (kind < 30 && g->n_axes) return axis_condition(g);
   if (kind < 45) return two(g, TN_BOOL, depth, true, "(", chance(g, 50) ? " && " : " || ");
+  static const char *const tests[] = {"isnan(", "isinf(", "isfinite("};
   if (kind < 55) return wrap(g, TN_BOOL, depth, true, "(!", ")");
+  if (kind < 60) return wrap(g, TN_F32, depth, true, tests[below(g, 3)], ")");
   tn_dtype dtype = random_dtype(g);
   return two(g, dtype == TN_BOOL ? TN_F32 : dtype, depth, true, "(", relations[below(g, 6)]);
 }
@@ -393,6 +437,30 @@ static const char *draw_combiner(generator *g, tn_dtype dtype) {
   return all[below(g, RUNTIME_COUNT(all))];
 }
 
+/* sum[r<4 where condition init = value](source): the parts now and then. Returns whether the value may be rounded. */
+static bool reduction(generator *g, tn_dtype dtype, const char *combiner, int rank) {
+  bool has_where = chance(g, 20), is_extremum = combiner[0] == 'm', rough = false;
+  bool has_init = chance(g, 15) || (has_where && is_extremum && is_float(dtype)); /* no infinities */
+  runtime_str_addf(g->out, "%s[", combiner);
+  for (int i = rank; i < g->n_axes; i++)
+    runtime_str_addf(g->out, "%s%s<%lld", i > rank ? ", " : "", g->axes[i].name, (long long)g->axes[i].extent);
+  if (has_where) {
+    put(g, " where ");
+    expression(g, TN_BOOL, 1 + (int)below(g, 2), true);
+  }
+  if (has_init) {
+    int n_axes = g->n_axes;
+    g->n_axes = rank;
+    put(g, " init = ");
+    rough = expression(g, dtype, 1, false);
+    g->n_axes = n_axes;
+  }
+  put(g, "](");
+  rough |= expression(g, dtype, 1 + (int)below(g, 2), false);
+  put(g, ")");
+  return rough;
+}
+
 static void stage(generator *g, int number) {
   tn_dtype dtype = random_dtype(g);
   tensor t = {.dtype = dtype};
@@ -412,11 +480,7 @@ static void stage(generator *g, int number) {
   } else {
     const char *combiner = draw_combiner(g, dtype);
     draw_reduce_axes(g, points, strcmp(combiner, "prod") == 0);
-    put(g, combiner);
-    put_axes(g, t.rank, g->n_axes);
-    put(g, "(");
-    t.is_rough = expression(g, dtype, 1 + (int)below(g, 2), false);
-    put(g, ")");
+    t.is_rough = reduction(g, dtype, combiner, t.rank);
   }
   put(g, "\n");
   g->tensors[g->n_tensors++] = t;

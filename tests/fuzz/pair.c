@@ -183,17 +183,21 @@ static fuzz_status failed(tn_context *ctx, const char *what, char *why, size_t n
   return FUZZ_DIFFERS;
 }
 
+/* Where the evaluator finds that an index from data leaves its tensor, the kernel's values are not looked at, but the
+ * guard pages are. */
 static fuzz_status run(tn_program *p, tn_schedule *s, arguments *a, const fuzz_bound *bounds, char *why, size_t n) {
   tn_context *ctx = p->ctx;
-  if (tn_evaluate(p, a->reference, a->n) != TN_OK) return failed(ctx, "tn_evaluate", why, n);
-  if (fuzz_interpret_pair(s, a->reference, bounds, why, n) != FUZZ_AGREES) return FUZZ_DIFFERS;
+  bool leaves = tn_evaluate(p, a->reference, a->n) == TN_ERROR_PROGRAM && strstr(tn_context_message(ctx), " reads ");
+  if (!leaves && tn_context_status(ctx) != TN_OK) return failed(ctx, "tn_evaluate", why, n);
+  if (leaves) tn_context_clear(ctx);
+  if (!leaves && fuzz_interpret_pair(s, a->reference, bounds, why, n) != FUZZ_AGREES) return FUZZ_DIFFERS;
   const char *compiler = getenv("TENON_FUZZ_CC");
   tn_kernel *kernel = compiler ? fuzz_build_through_c(s, compiler) : tn_build(s, NULL);
   if (!kernel) return failed(ctx, "tn_build", why, n);
   tn_status status = tn_call(ctx, kernel, a->kernel, a->n);
   tn_kernel_free(kernel);
   if (status != TN_OK) return failed(ctx, "tn_call", why, n);
-  return compare(p, a, bounds, why, n);
+  return leaves ? FUZZ_AGREES : compare(p, a, bounds, why, n);
 }
 
 /* Printing and replaying must give the same schedule. */

@@ -77,9 +77,30 @@ static fuzz_bound through(fuzz_bound a, double lo, double hi, double slope) {
   return (fuzz_bound){lo, hi, a.error * slope, -1};
 }
 
+/* Functions of a value clamped to [-2, 2], and their slopes there. */
+static fuzz_bound steep(bounding *x, tir_op op, fuzz_bound a) {
+  double most = largest(a) + a.error;
+  switch ((int)op) {
+    case TIR_TAN:
+      x->unsafe |= most > 1.1;
+      return through(a, -2, 2, 5);
+    case TIR_ASIN:
+    case TIR_ACOS:
+    case TIR_ATANH:
+      x->unsafe |= most > 0.6;
+      return through(a, -1, 3, 2);
+    case TIR_EXP10:
+      x->unsafe |= most > 1.1;
+      return through(a, 0, 13, 30);
+    default: /* exp2, sinh, cosh */
+      x->unsafe |= most > 2.1;
+      return through(a, -5, 5, 5);
+  }
+}
+
 static fuzz_bound math(bounding *x, tir_op op, fuzz_bound a) {
   double lo = fmax(a.lo - a.error, 0.01), hi = a.hi + a.error;
-  bool needs_positive = op == TIR_SQRT || op == TIR_LOG || op == TIR_RSQRT;
+  bool needs_positive = op == TIR_SQRT || op == TIR_LOG || op == TIR_RSQRT || op == TIR_LOG2 || op == TIR_LOG10;
   x->unsafe |= needs_positive && a.lo - a.error < 0.25;
   x->unsafe |= op == TIR_EXP && hi > 8;
   switch ((int)op) {
@@ -99,6 +120,27 @@ static fuzz_bound math(bounding *x, tir_op op, fuzz_bound a) {
     case TIR_SIN:
     case TIR_COS:
       return through(a, -1, 1, 1);
+    case TIR_LOG2:
+    case TIR_LOG10:
+      return through(a, log2(lo), log2(fmax(hi, 1)), 1.5 / lo);
+    case TIR_LOG1P:
+      x->unsafe |= a.lo < 0;
+      return through(a, 0, log1p(hi), 1);
+    case TIR_ACOSH:
+      x->unsafe |= a.lo - a.error < 1.25;
+      return through(a, 0, acosh(fmax(hi, 1)), 2);
+    case TIR_ATAN:
+    case TIR_ASINH:
+      return through(a, -asinh(largest(a)) - 1, asinh(largest(a)) + 1, 1);
+    case TIR_TAN:
+    case TIR_SINH:
+    case TIR_COSH:
+    case TIR_ASIN:
+    case TIR_ACOS:
+    case TIR_ATANH:
+    case TIR_EXP2:
+    case TIR_EXP10:
+      return steep(x, op, a);
     default:
       exact(x, a);
       return (fuzz_bound){a.lo - 1, a.hi + 1, 0, 0}; /* floor, ceil, round */
@@ -110,6 +152,17 @@ static fuzz_bound power(bounding *x, fuzz_bound a, fuzz_bound b) {
   x->unsafe |= a.lo - a.error < 0.25 || exponent > 4;
   most = fmax(most, pow(0.25, -exponent));
   return (fuzz_bound){0, most, most * (a.error * exponent * 4 + b.error * 4), -1};
+}
+
+/* atan2 jumps: its operands must be exact, as those of fmod and copysign. */
+static fuzz_bound of_two(bounding *x, const tir_expr *e) {
+  fuzz_bound a = bound_of(x, e->arg[0]), b = bound_of(x, e->arg[1]);
+  if (e->op == TIR_POW) return power(x, a, b);
+  if (e->op == TIR_HYPOT) return (fuzz_bound){0, largest(a) + largest(b), a.error + b.error, -1};
+  exact(x, a), exact(x, b);
+  if (e->op == TIR_ATAN2) return (fuzz_bound){-4, 4, 0, -1};
+  x->unsafe |= e->op == TIR_FMOD && a.q < 0;
+  return (fuzz_bound){-largest(a), largest(a), 0, e->op == TIR_FMOD ? common_q(a, b) : a.q};
 }
 
 static fuzz_bound arithmetic(bounding *x, const tir_expr *e) {
@@ -130,10 +183,8 @@ static fuzz_bound arithmetic(bounding *x, const tir_expr *e) {
       return (fuzz_bound){-largest(a) - 1, largest(a) + 1, 0, 0};
     case TIR_FLOORMOD:
       return (fuzz_bound){-largest(b), largest(b), 0, 0};
-    case TIR_ABS:
-      return absolute(a);
     default:
-      return power(x, a, b);
+      return absolute(a);
   }
 }
 
@@ -152,16 +203,26 @@ static double reduce_count(const tir_reduce *r) {
   return n;
 }
 
+/* Any of the terms may be left out (where). Without a term, max and min are infinite: nothing to compare here. */
 static fuzz_bound reduction(bounding *x, const tir_expr *e) {
-  fuzz_bound a = bound_of(x, e->arg[0]), all;
-  double n = reduce_count(e->u.reduce), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype);
-  tir_combiner combiner = e->u.reduce->combiner;
+  const tir_reduce *r = e->u.reduce;
+  tir_combiner combiner = r->combiner;
+  double one = combiner == TIR_REDUCE_PROD;
+  fuzz_bound a = bound_of(x, e->arg[0]), all, init = {one, one, 0, 0};
+  if (r->has_where) exact(x, bound_of(x, e->arg[1]));
+  if (r->has_init) init = bound_of(x, e->arg[e->n_args - 1]);
+  double n = reduce_count(r), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype), first = fmax(largest(init), 1);
   if (combiner == TIR_REDUCE_SUM)
-    all = (fuzz_bound){a.lo * n, a.hi * n, n * a.error, a.q};
+    all = (fuzz_bound){fmin(a.lo * n, 0) + init.lo, fmax(a.hi * n, 0) + init.hi, n * a.error + init.error,
+                       common_q(a, init)};
   else if (combiner == TIR_REDUCE_PROD)
-    all = (fuzz_bound){-pow(m, n), pow(m, n), n * pow(m, n - 1) * a.error, a.q < 0 ? -1 : (int)fmin(n * a.q, 99)};
+    all = (fuzz_bound){-pow(m, n) * first, pow(m, n) * first,
+                       n * pow(m, n - 1) * a.error * first + init.error * pow(m + a.error, n),
+                       a.q < 0 || init.q < 0 ? -1 : (int)fmin(n * a.q + init.q, 99)};
+  else if (r->has_init)
+    return hull(a, init);
   else
-    return a;
+    return r->has_where ? hull(a, integer_range((tn_dtype)e->dtype)) : a;
   all = held((tn_dtype)e->dtype, all);
   if (all.error > 0) all.error += n * eps * largest(all);
   return all;
@@ -194,13 +255,15 @@ static fuzz_bound other(bounding *x, const tir_expr *e) {
     default:
       break;
   }
-  for (int i = 0; i < e->n_args; i++) exact(x, bound_of(x, e->arg[i])); /* comparisons, booleans */
+  for (int i = 0; i < e->n_args; i++) exact(x, bound_of(x, e->arg[i])); /* comparisons, booleans, bits */
+  if (tir_op_table[e->op].op_class == 'I') return integer_range((tn_dtype)e->dtype);
   return (fuzz_bound){0, 1, 0, 0};
 }
 
 static fuzz_bound bound_of(bounding *x, const tir_expr *e) {
   char kind = tir_op_table[e->op].op_class;
-  fuzz_bound b = kind == 'A' || e->op == TIR_POW ? arithmetic(x, e)
+  fuzz_bound b = kind == 'A'                     ? arithmetic(x, e)
+                 : kind == 'M' && e->n_args == 2 ? of_two(x, e)
                  : kind == 'M'                   ? math(x, (tir_op)e->op, bound_of(x, e->arg[0]))
                                                  : other(x, e);
   return held((tn_dtype)e->dtype, b);

@@ -112,6 +112,20 @@ static void filled_data_is_in_range_and_spread(void **state) {
   tn_array_free(a);
 }
 
+static void indices_are_below_their_limit(void **state) {
+  (void)state;
+  DLTensor *a = tn_array_new(NULL, TN_I64, 1, (int64_t[]){1000});
+  int64_t most = 0;
+  assert_int_equal(runtime_array_fill(NULL, a, 7, 37), TN_OK);
+  for (int i = 0; i < 1000; ++i) {
+    int64_t value = ((int64_t *)a->data)[i];
+    assert_true(value >= 0 && value < 37);
+    most = RUNTIME_MAX(most, value);
+  }
+  assert_int_equal(most, 36);
+  tn_array_free(a);
+}
+
 static void a_seed_repeats_its_data(void **state) {
   (void)state;
   DLTensor *a = tn_array_new(NULL, TN_F32, 1, (int64_t[]){100}), *b = tn_array_new(NULL, TN_F64, 1, (int64_t[]){100});
@@ -159,6 +173,7 @@ static void filling_is_refused(void **state) {
 int test_array(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_array_is_compact_aligned_and_zero),
+      cmocka_unit_test(indices_are_below_their_limit),
       cmocka_unit_test(rank_zero_is_one_number),
       cmocka_unit_test(an_empty_array_has_no_bytes),
       cmocka_unit_test(it_outlives_its_context),

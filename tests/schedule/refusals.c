@@ -162,6 +162,15 @@ static const struct refusal {
      "compute_at(Q, Q, i): a stage cannot be computed inside its own loops: name a reader of Q"},
     {"compute_at: a stage that does not read it", CHAIN, "", "compute_at(P, R, i)",
      "compute_at(P, R, i): nothing inside R reads P: compute a stage at one of its readers, for example Q"},
+    {"compute_at: behind the init that reads it",
+     "P[i<16] = A[i] * 2\nQ[i<16] = sum[k<4 init = P[i]](B[k])", "reorder(Q, k, i)", "compute_at(P, Q, i)",
+     "compute_at(P, Q, i): P is computed inside loop i of Q, but Q's init reads it before the reduction loop k "
+     "begins: compute it at a loop outside of k, or call compute_root(P)"},
+    {"compute_at: behind the init that reads it through an inlined stage",
+     "P[i<16] = A[i] * 2\nR[i<16] = P[i] + 1\nQ[i<16] = sum[k<4 init = R[i]](B[k])", "compute_inline(R)",
+     "compute_at(P, Q, k)",
+     "compute_at(P, Q, k): P is computed inside loop k of Q, but Q's init reads it before the reduction loop k "
+     "begins: compute it at a loop outside of k, or call compute_root(P)"},
     {"compute_at: a reader stands outside", FORK, "", "compute_at(P, Q, i)",
      "compute_at(P, Q, i): P is computed inside loop i of Q, but R reads it outside of that loop: a stage under "
      "compute_at must have all its readers inside; call compute_root(P), or compute R at Q as well"},

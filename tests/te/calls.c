@@ -59,6 +59,27 @@ static tn_program *logical(tn_context *ctx) {
   return tn_program_new(ctx, Q, X, Y);
 }
 
+static tn_program *where_and_init(tn_context *ctx) {
+  tn_axis *i = tn_axis_new(ctx, "i", 4), *k = tn_reduce_axis(ctx, "k", 4);
+  tn_tensor *A = tn_placeholder(ctx, "A", TN_F32, 4), *B = tn_placeholder(ctx, "B", TN_F32, 4);
+  tn_expr *e = tn_init(tn_where(tn_sum(tn_at(A, k), k), tn_ne(k, i)), tn_at(B, i));
+  tn_tensor *C = tn_compute(ctx, "C", e, i), *D = tn_compute(ctx, "D", e, i); /* the second with copies of the axes */
+  return tn_program_new(ctx, A, B, C, D);
+}
+
+static tn_program *bits_and_functions(tn_context *ctx) {
+  tn_axis *i = tn_axis_new(ctx, "i", 4);
+  tn_tensor *A = tn_placeholder(ctx, "A", TN_F32, 4), *K = tn_placeholder(ctx, "K", TN_I32, 4);
+  tn_expr *a = tn_at(A, i), *k = tn_at(K, i);
+  tn_expr *bits = tn_bitxor(tn_bitor(tn_bitand(k, 6), 1), tn_shr(tn_shl(tn_bitnot(k), 2), 1));
+  tn_expr *f = tn_exp2(tn_exp10(tn_log2(tn_log10(tn_log1p(tn_tan(tn_sinh(tn_cosh(a))))))));
+  f = tn_asin(tn_acos(tn_atan(tn_asinh(tn_acosh(tn_atanh(tn_trunc(tn_nearbyint(f))))))));
+  f = tn_atan2(tn_hypot(tn_fmod(f, a), a), tn_copysign(a, 1));
+  tn_expr *c = tn_or(tn_isnan(a), tn_or(tn_isinf(a), tn_isfinite(f)));
+  tn_expr *value = tn_if_then_else(c, f, tn_cast(TN_F32, tn_add(tn_popcount(bits), tn_clz(bits))));
+  return tn_program_new(ctx, A, K, tn_compute(ctx, "C", value, i));
+}
+
 static tn_program *read_output(tn_context *ctx) {
   tn_axis *i = tn_axis_new(ctx, "i", 4);
   tn_tensor *A = tn_placeholder(ctx, "A", TN_F32, 4), *X = tn_compute(ctx, "X", tn_add(tn_at(A, i), 1), i);
@@ -72,6 +93,15 @@ static const struct same_row {
   const char *text;
 } same_rows[] = {
     {"matmul", matmul, "C[i<16, j<24] = sum[k<8](A[i,k]*B[k,j])"},
+    {"where and init", where_and_init,
+     "input A: f32[4], B: f32[4]; C[i<4] = sum[k<4 where k != i init = B[i]](A[k]); "
+     "D[i<4] = sum[k<4 where k != i init = B[i]](A[k])"},
+    {"bits and functions", bits_and_functions,
+     "input A: f32[4], K: i32[4]; C[i<4] = select(isnan(A[i]) || (isinf(A[i]) || isfinite(atan2(hypot(fmod(asin(acos("
+     "atan(asinh(acosh(atanh(trunc(nearbyint(exp2(exp10(log2(log10(log1p(tan(sinh(cosh(A[i]))))))))))))))))"
+     ", A[i]), A[i]), copysign(A[i], 1)))), atan2(hypot(fmod(asin(acos(atan(asinh(acosh(atanh(trunc(nearbyint(exp2("
+     "exp10(log2(log10(log1p(tan(sinh(cosh(A[i])))))))))))))))), A[i]), A[i]), copysign(A[i], 1)), "
+     "f32(popcount((K[i] & 6 | 1) ^ ~K[i] << 2 >> 1) + clz((K[i] & 6 | 1) ^ ~K[i] << 2 >> 1)))"},
     {"axes shared between computes", shared_axes,
      "M[i<4] = max[k<8](A[i,k]); S[i<4] = sum[k<8](A[i,k]); D[i<4] = M[i] - S[i]"},
     {"rank 0", rank_zero, "input A: f32[8], s: f32; S = sum[k<8](A[k]); T = S*s"},
@@ -202,6 +232,19 @@ static void expression_blow_up(parts *p) {
   for (int n = 0; n < 60; n++) e = tn_add(e, e);
 }
 
+static void where_of_no_reduction(parts *p) { tn_where(tn_at(p->A, p->i), tn_lt(p->i, 2)); }
+static void where_twice(parts *p) {
+  tn_where(tn_where(tn_sum(tn_at(p->A, p->k), p->k), tn_lt(p->k, 2)), tn_lt(p->k, 3));
+}
+static void where_number(parts *p) { tn_where(tn_sum(tn_at(p->A, p->k), p->k), 1); }
+static void init_of_no_reduction(parts *p) { tn_init(tn_at(p->A, p->i), 0); }
+static void init_twice(parts *p) { tn_init(tn_init(tn_sum(tn_at(p->A, p->k), p->k), 1), 2); }
+static void init_uses_axis(parts *p) { tn_init(tn_sum(tn_at(p->A, p->k), p->k), tn_at(p->A, p->k)); }
+static void init_dtype(parts *p) { tn_init(tn_sum(tn_at(p->A, p->k), p->k), tn_at(p->K, p->i)); }
+static void where_foreign_axis(parts *p) {
+  tn_compute(p->ctx, "C", tn_where(tn_sum(tn_at(p->A, p->k), p->k), tn_lt(p->j, 2)), p->i);
+}
+
 static const struct refusal_row {
   const char *name;
   void (*call)(parts *p);
@@ -223,6 +266,14 @@ static const struct refusal_row {
     {"reduction of a reduction", nested_sum, TN_ERROR_PROGRAM, "only allowed at the top level of a compute"},
     {"reduction of a data axis", data_axis_reduced, TN_ERROR_PROGRAM, "'i' is a data axis and cannot be reduced"},
     {"reduction without axes", sum_without_axes, TN_ERROR_PROGRAM, "a reduction has 1 to 16 axes, not 0"},
+    {"where of no reduction", where_of_no_reduction, TN_ERROR_PROGRAM, "where: the first argument is no reduction"},
+    {"where twice", where_twice, TN_ERROR_PROGRAM, "the reduction has two conditions: join them by &&"},
+    {"where of a number", where_number, TN_ERROR_PROGRAM, "'where' cannot take 1, which is i32"},
+    {"where of a foreign axis", where_foreign_axis, TN_ERROR_PROGRAM, "'C' uses axis 'j', which is neither"},
+    {"init of no reduction", init_of_no_reduction, TN_ERROR_PROGRAM, "init: the first argument is no reduction"},
+    {"init twice", init_twice, TN_ERROR_PROGRAM, "the reduction has two inits"},
+    {"init over the reduction axis", init_uses_axis, TN_ERROR_PROGRAM, "init A[k] uses the reduction axis 'k'"},
+    {"init of another dtype", init_dtype, TN_ERROR_PROGRAM, "init K[i] is i32, but the reduction is f32: cast it"},
     {"unknown reduction", unknown_reduction, TN_ERROR_ARGUMENT, "unknown reduction 'mean'"},
     {"reduction over a tensor", reduced_over_tensor, TN_ERROR_ARGUMENT, "argument 2 is no axis"},
     {"foreign axis", free_axis, TN_ERROR_PROGRAM, "'C' uses axis 'j', which is neither"},

@@ -65,6 +65,49 @@ static const value_row values[] = {
     {"floor", "C[i<3] = floor(A[i])", {{1.5, -1.5, 2}}, {1, -2, 2}},
     {"ceil", "C[i<3] = ceil(A[i])", {{1.5, -1.5, 2}}, {2, -1, 2}},
     {"round is half away from zero", "C[i<4] = round(A[i])", {{0.5, -0.5, 2.5, 1.4}}, {1, -1, 3, 1}},
+    {"bit operators",
+     "input A: u8[1], B: u8[1]; C[i<4] = select(i < 2, select(i == 0, A[0] & B[0], A[0] | B[0]), "
+     "select(i == 2, A[0] ^ B[0], ~A[0]))",
+     {{12}, {10}},
+     {8, 14, 6, 243}},
+    {"shifts", "input A: i8[6]; C[i<6] = A[i] << 1", {{1, 64, -128, -1, 0, 3}}, {2, -128, 0, -2, 0, 6}},
+    {"shift right copies the sign", "input A: i8[4]; C[i<4] = A[i] >> 1", {{1, 127, -128, -1}}, {0, 63, -64, -1}},
+    {"unsigned shift right", "input A: u8[2]; C[i<2] = A[i] >> 7", {{255, 127}}, {1, 0}},
+    {"shifting everything out",
+     "input A: i16[2], N: i16[4]; C[i<4, j<2] = select(j == 0, A[0] << N[i], A[1] >> N[i])",
+     {{3, -3}, {16, 15, -1, 100}},
+     {0, -1, -32768, -1, 0, -1, 0, -1}},
+    {"popcount and clz of i8",
+     "input A: i8[4]; C[i<4, j<2] = select(j == 0, popcount(A[i]), clz(A[i]))",
+     {{-1, 0, 1, 64}},
+     {8, 0, 0, 8, 1, 7, 1, 1}},
+    {"popcount and clz of i64", "input A: i64[2]; C[i<2, j<2] = select(j == 0, popcount(A[i]), clz(A[i]))", {{-1, 5}},
+     {64, 0, 2, 61}},
+    {"precedence of bit operators", "input A: i32[1]; C = A[0] | 1 ^ 3 & 2 << 1 + 1", {{16}}, {17}},
+    {"bit operators before comparisons", "input A: i32[3]; C[i<3] = A[i] & 1 == 1", {{1, 2, 3}}, {1, 0, 1}},
+    {"trunc", "C[i<4] = trunc(A[i])", {{1.9, -1.9, 0.5, -3}}, {1, -1, 0, -3}},
+    {"nearbyint is half to even", "C[i<5] = nearbyint(A[i])", {{0.5, 1.5, 2.5, -1.5, 1.4}}, {0, 2, 2, -2, 1}},
+    {"fmod has the first operand's sign", "C[i<3] = fmod(A[i], 2)", {{5, -5, 1.5}}, {1, -1, 1.5}},
+    {"copysign", "C[i<2] = copysign(A[i], B[i])", {{1, -2}, {-0.0, 3}}, {-1, 2}},
+    {"hypot atan2", "C[i<2] = select(i == 0, hypot(A[i], 4), atan2(A[i], 1))", {{3, 0}}, {5, 0}},
+    {"exp2 exp10 log2 log10",
+     "C[i<4] = select(i < 2, select(i == 0, exp2(A[i]), exp10(A[i])), select(i == 2, log2(A[i]), log10(A[i])))",
+     {{3, 2, 8, 1000}},
+     {8, 100, 3, 3}},
+    {"log1p tan sinh cosh", "C[i<4] = log1p(A[i]) + tan(A[i]) + sinh(A[i]) + cosh(A[i])", {{0, 0, 0, 0}}, {1, 1, 1, 1}},
+    {"inverse functions", "C[i<2] = asin(A[i]) + acos(A[i] + 1) + atan(A[i]) + asinh(A[i]) + acosh(A[i] + 1) + atanh(A[i])",
+     {{0, 0}},
+     {0, 0}},
+    {"tests of floats",
+     "C[i<4] = select(isnan(A[i]), 1, select(isinf(A[i]), 2, select(isfinite(A[i]), 3, 4)))",
+     {{NAN, INFINITY, -INFINITY, 1}},
+     {1, 2, 2, 3}},
+    {"if_then_else is lazy",
+     "input A: f32[2]; C[i<4] = if_then_else(i >= 1 && i < 3, A[i-1], 7)",
+     {{1, 2}},
+     {7, 1, 2, 7}},
+    {"an index of bits", "input A: f32[4], K: i32[3]; C[i<3] = A[K[i] & 3] + A[K[i] >> 30 & 1]", {{1, 2, 3, 4}, {7, -1, 4}},
+     {5, 6, 2}},
     {"cast truncates", "C[i<3] = i32(A[i])", {{1.9, -1.9, 0.5}}, {1, -1, 0}},
     {"cast saturates", "C[i<4] = i8(A[i])", {{1000, -1000, INFINITY, -INFINITY}}, {127, -128, 127, -128}},
     {"cast to unsigned saturates", "C[i<4] = u8(A[i])", {{-1, 256, 255, NAN}}, {0, 255, 255, 0}},
@@ -87,6 +130,15 @@ static const value_row values[] = {
     {"prod of u8 wraps", "input A: u8[2]; C = prod[k<2](A[k])", {{20, 20}}, {144}},
     {"any", "input Q: bool[2,2]; C[i<2] = any[k<2](Q[i,k])", {{0, 0, 0, 1}}, {0, 1}},
     {"all", "input Q: bool[2,2]; C[i<2] = all[k<2](Q[i,k])", {{1, 0, 1, 1}}, {0, 1}},
+    {"where", "C = sum[k<4 where k != 1](A[k])", {{1, 2, 3, 4}}, {8}},
+    {"where over a data axis", "C[i<3] = sum[k<3 where k <= i](A[k])", {{1, 2, 4}}, {1, 3, 7}},
+    {"where from data", "input Q: bool[4]; C = max[k<4 where Q[k]](A[k])", {{1, 0, 1, 0}, {1, 9, 3, 7}}, {3}},
+    {"where nowhere", "C = max[k<2 where k > 5](A[k])", {{1, 2}}, {-INFINITY}},
+    {"where guards the source", "input A: f32[2]; C = sum[k<4 where k >= 1 && k < 3](A[k - 1])", {{5, 6}}, {11}},
+    {"init", "C[i<2] = sum[k<2 init = B[i]](A[i,k])", {{10, 20}, {1, 2, 3, 4}}, {13, 27}},
+    {"init of a literal", "C = max[k<2 init = 5](A[k])", {{1, 2}}, {5}},
+    {"where and init", "C = prod[k<4 where k % 2 == 0 init = 3](A[k])", {{2, 9, 5, 9}}, {30}},
+    {"init of integers wraps on", "input A: u8[2]; C = sum[k<2 init = 250](A[k])", {{3, 4}}, {1}},
     {"two reduction axes", "C[i<2] = sum[k<2, l<2](A[i,k,l])", {{1, 2, 3, 4, 5, 6, 7, 8}}, {10, 26}},
     {"matmul", "C[i<2, j<2] = sum[k<2](A[i,k]*B[k,j])", {{1, 2, 3, 4}, {5, 6, 7, 8}}, {19, 22, 43, 50}},
     {"transposed read", "C[i<2, j<2] = A[j, i]", {{1, 2, 3, 4}}, {1, 3, 2, 4}},
@@ -280,6 +332,38 @@ static void long_chains(void **state) {
   runtime_str_free(&text);
 }
 
+static void index_limits(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, "input A: f32[9,4], K: i32[2], L: i32[2], B: bool[2]; "
+                             "C[i<2] = A[K[i], L[i]] + A[L[i], 0] + f32(B[i])");
+  assert_int_equal(te_index_limit(p, tn_program_find(p, "K")), 9);
+  assert_int_equal(te_index_limit(p, tn_program_find(p, "L")), 4);
+  assert_int_equal(te_index_limit(p, tn_program_find(p, "A")), 0);
+  assert_int_equal(te_index_limit(p, tn_program_find(p, "B")), 0);
+  check_context_free(ctx);
+}
+
+/* Which computes need checks at run time. */
+static void reads_that_may_leave(void **state) {
+  static const struct {
+    const char *text;
+    bool may_leave;
+  } rows[] = {{"C[i<4] = A[i + 1]", false},
+              {"input A: f32[4]; C[i<4] = select(i >= 1, A[i-1], 0)", false},
+              {"input A: f32[4]; C[i<4] = select(i >= 0, A[i-1], 0)", true},
+              {"input A: f32[4], K: i32[4]; C[i<4] = A[K[i]]", true},
+              {"input A: f32[4], K: i32[4]; C[i<4] = A[min(max(K[i], 0), 3)]", false},
+              {"input A: f32[4], K: i32[4]; C[i<4] = A[K[i] % 4]", false},
+              {"input A: f32[256], K: u8[4]; C[i<4] = A[K[i]]", false}};
+  (void)state;
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    tn_context *ctx = check_context();
+    assert_int_equal(tn_program_find(parse(ctx, rows[i].text), "C")->op->may_leave, rows[i].may_leave);
+    check_context_free(ctx);
+  }
+}
+
 static void element_of_an_input(void **state) {
   (void)state;
   tn_context *ctx = check_context();
@@ -301,6 +385,7 @@ int test_evaluate(void) {
 
 int test_evaluate_at(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(on_demand_is_cheap), cmocka_unit_test(elements_are_remembered),
-                                     cmocka_unit_test(long_chains), cmocka_unit_test(element_of_an_input)};
+                                     cmocka_unit_test(long_chains), cmocka_unit_test(element_of_an_input),
+                                     cmocka_unit_test(index_limits), cmocka_unit_test(reads_that_may_leave)};
   return CHECK_TESTS("one element", tests);
 }

@@ -2,7 +2,7 @@
 #ifndef TENON_TESTS_TE_TESTS_H
 #define TENON_TESTS_TE_TESTS_H
 
-#include "te/te.h"
+#include "te/graph.h"
 #include "tests/common/check.h"
 
 int test_print(void);

@@ -84,7 +84,7 @@ static void the_table_is_whole(void **state) {
   (void)state;
   for (int op = 0; op < TIR_OP_COUNT; op++) {
     assert_non_null(tir_op_table[op].name);
-    assert_non_null(strchr("LACBMO", tir_op_table[op].op_class));
+    assert_non_null(strchr("LACBIMTO", tir_op_table[op].op_class));
   }
 }
 

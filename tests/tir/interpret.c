@@ -57,6 +57,8 @@ static int64_t floor_divide(int64_t a, int64_t b) {
 }
 
 static int64_t integer(const tir_expr *e, int64_t a, int64_t b) {
+  int width = 8 * (int)tn_dtype_bytes(e->dtype);
+  uint64_t low = (uint64_t)a & (UINT64_MAX >> (64 - width));
   switch ((int)e->op) {
     case TIR_ADD:
       return wrap(e->dtype, (int64_t)((uint64_t)a + (uint64_t)b));
@@ -86,6 +88,22 @@ static int64_t integer(const tir_expr *e, int64_t a, int64_t b) {
       return a >= b;
     case TIR_ABS:
       return wrap(e->dtype, a < 0 ? (int64_t)(0 - (uint64_t)a) : a);
+    case TIR_BITAND:
+      return a & b;
+    case TIR_BITOR:
+      return a | b;
+    case TIR_BITXOR:
+      return a ^ b;
+    case TIR_BITNOT:
+      return wrap(e->dtype, ~a);
+    case TIR_SHL:
+      return b < 0 || b >= width ? 0 : wrap(e->dtype, (int64_t)((uint64_t)a << b));
+    case TIR_SHR:
+      return a >> (b < 0 || b >= width ? 63 : b);
+    case TIR_POPCOUNT:
+      return wrap(e->dtype, __builtin_popcountll(low));
+    case TIR_CLZ:
+      return wrap(e->dtype, low ? __builtin_clzll(low) - 64 + width : width);
     default:
       fail_msg("the interpreter knows no integer %s", tir_op_table[e->op].name);
   }
@@ -120,6 +138,46 @@ static double math(const tir_expr *e, double a, double b) {
       return ceil(a);
     case TIR_ROUND:
       return round(a);
+    case TIR_EXP2:
+      return exp2(a);
+    case TIR_EXP10:
+      return exp10(a);
+    case TIR_LOG2:
+      return log2(a);
+    case TIR_LOG10:
+      return log10(a);
+    case TIR_LOG1P:
+      return log1p(a);
+    case TIR_TAN:
+      return tan(a);
+    case TIR_SINH:
+      return sinh(a);
+    case TIR_COSH:
+      return cosh(a);
+    case TIR_ASIN:
+      return asin(a);
+    case TIR_ACOS:
+      return acos(a);
+    case TIR_ATAN:
+      return atan(a);
+    case TIR_ASINH:
+      return asinh(a);
+    case TIR_ACOSH:
+      return acosh(a);
+    case TIR_ATANH:
+      return atanh(a);
+    case TIR_TRUNC:
+      return trunc(a);
+    case TIR_NEARBYINT:
+      return nearbyint(a);
+    case TIR_ATAN2:
+      return atan2(a, b);
+    case TIR_HYPOT:
+      return hypot(a, b);
+    case TIR_FMOD:
+      return fmod(a, b);
+    case TIR_COPYSIGN:
+      return copysign(a, b);
     default:
       fail_msg("the interpreter knows no float %s", tir_op_table[e->op].name);
   }
@@ -154,6 +212,12 @@ static value real(const tir_expr *e, double a, double b) {
       return (value){.i = a >= b};
     case TIR_ABS:
       return (value){.f = fabs(a)};
+    case TIR_ISNAN:
+      return (value){.i = isnan(a)};
+    case TIR_ISINF:
+      return (value){.i = isinf(a) != 0};
+    case TIR_ISFINITE:
+      return (value){.i = isfinite(a)};
     default:
       return (value){.f = math(e, a, b)};
   }
@@ -242,7 +306,7 @@ static value special(machine *m, const tir_expr *e, int lane) {
 
 value evaluate(machine *m, const tir_expr *e, int lane) {
   char kind = tir_op_table[e->op].op_class;
-  if (kind != 'A' && kind != 'C' && kind != 'M') return special(m, e, lane);
+  if (!strchr("ACIMT", kind)) return special(m, e, lane);
   value a = evaluate(m, e->arg[0], lane), b = e->n_args > 1 ? evaluate(m, e->arg[1], lane) : (value){0};
   if (tn_dtype_is_float(e->arg[0]->dtype)) return real(e, a.f, b.f);
   return (value){.i = integer(e, a.i, b.i)};
