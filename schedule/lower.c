@@ -29,8 +29,7 @@ static void guard_not_negative(guard *g, const tir_expr *value) {
   g->cond = g->cond ? tir_binary(arena, TIR_AND, g->cond, cond) : cond;
 }
 
-/* Whether a split's parts count exactly its parent, so that there is no tail. */
-static bool is_exact(const lower_stage *ls, const schedule_relation *r) {
+bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r) {
   int64_t product = 1;
   for (int i = 0; i < r->n; i++) product *= ls->axis_extent[r->many[i]];
   return product == ls->axis_extent[r->one];
@@ -40,7 +39,7 @@ static bool is_exact(const lower_stage *ls, const schedule_relation *r) {
 static void guard_splits(guard *g, const lower_stage *ls, const tir_expr **values, bool with_reduce) {
   for (int i = 0; i < ls->st->n_relations; i++) {
     const schedule_relation *r = &ls->st->relations[i];
-    if (r->is_fuse || is_exact(ls, r)) continue;
+    if (r->is_fuse || schedule_is_exact(ls, r)) continue;
     if (!with_reduce && ls->st->axes[r->one].kind == SCHEDULE_REDUCE) continue;
     guard_below(g, values[r->one], ls->axis_extent[r->one]);
   }
@@ -81,7 +80,7 @@ static bool wants_peel(const lower_stage *ls, int axis) {
   if (made_by < 0) return false;
   const schedule_relation *r = &ls->st->relations[made_by];
   if (!r->is_fuse) {
-    if (r->tail == TN_TAIL_PEEL && r->many[r->n - 1] != axis && !is_exact(ls, r)) return true;
+    if (r->tail == TN_TAIL_PEEL && r->many[r->n - 1] != axis && !schedule_is_exact(ls, r)) return true;
     return r->many[0] == axis && wants_peel(ls, r->one);
   }
   for (int i = 0; i < r->n; i++)

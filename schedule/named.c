@@ -236,3 +236,11 @@ tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const char *sc
   if (n == 0) n = schedule_consumers(s, st, false, SCHEDULE_MAX_STAGES, found);
   return schedule_cache_read(s, st, scope, n, found);
 }
+
+tn_status tn_rfactor(tn_schedule *s, const char *stage, const char *axis, int factor_axis) {
+  int st, it;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "rfactor", stage, axis, &st, &it));
+  int n = s->stages[st].op->n_axes;
+  return schedule_rfactor(s, st, it, factor_axis < 0 && factor_axis >= -n - 1 ? factor_axis + n + 1 : factor_axis);
+}

@@ -142,6 +142,15 @@ TN_API tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const c
  *
  * Refused: a stage that already has a schedule, which would be lost; one that reads what is computed inside a loop. */
 TN_API tn_status tn_cache_write(tn_schedule *s, const char *tensor, const char *scope);
+/* A reduction in two: a new stage "<tensor>.rf" has the reduction loop AXIS as a data axis, at FACTOR_AXIS among its
+ * data axes (negative: from the end), and reduces over the other reduction loops; TENSOR reduces that over "<axis>.v".
+ * TVM: rfactor.
+ *
+ *     B = sum[k](A[k]), k split by 16    ->    B.rf[k.inner] = sum[k.outer](A[k.outer*16 + k.inner])
+ *                                              B = sum[k.inner.v](B.rf[k.inner.v])
+ *
+ * Refused: a loop over a data axis; a stage whose loops have a schedule but for split and fuse of reduction axes. */
+TN_API tn_status tn_rfactor(tn_schedule *s, const char *tensor, const char *axis, int factor_axis);
 /* Where STAGE's buffer lies: "global" (heap when large) or "local" (a thread's own small scratch, registers when all
  * its indices become constants). TVM: set_scope. Refused: inputs and outputs, whose memory is the caller's. */
 TN_API tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope);

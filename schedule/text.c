@@ -172,6 +172,14 @@ static tn_status apply_cache_read(reader *r, tn_tail tail) {
   (void)tail;
   return tn_cache_read_names(r->s, name_at(r, 0), name_at(r, 1), names_from(r, 2, names), names);
 }
+static tn_status apply_rfactor(reader *r, tn_tail tail) {
+  (void)tail;
+  if (r->n > 3)
+    return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "rfactor(%s, %s): %d factor axes: give one, or none for 0",
+                        name_at(r, 0), name_at(r, 1), r->n - 2);
+  int64_t at = r->n == 3 ? r->args[2].number : 0;
+  return tn_rfactor(r->s, name_at(r, 0), name_at(r, 1), (int)RUNTIME_MAX(RUNTIME_MIN(at, INT16_MAX), -INT16_MAX));
+}
 #define APPLY(name, call)                                  \
   static tn_status apply_##name(reader *r, tn_tail tail) { \
     (void)tail;                                            \
@@ -204,6 +212,7 @@ static const primitive primitives[] = {
     {"cache_read", "nn*", "cache_read(tensor, scope, reader, ...)", "", apply_cache_read},
     {"cache_write", "nn", "cache_write(tensor, scope)", "", apply_cache_write},
     {"set_scope", "nn", "set_scope(stage, scope)", "", apply_set_scope},
+    {"rfactor", "nn+", "rfactor(stage, axis [, factor_axis])", "", apply_rfactor},
 };
 
 static const primitive *find_primitive(const char *name) {
@@ -267,14 +276,17 @@ static tn_status check_keys(reader *r, const primitive *p) {
   return TN_OK;
 }
 
+static tn_status no_such_primitive(const reader *r) {
+  char names[1024];
+  size_t used = 0;
+  for (int i = 0; i < RUNTIME_COUNT(primitives) && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", primitives[i].name);
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s is no primitive: %s", r->primitive, names);
+}
+
 static tn_status apply_call(reader *r) {
   const primitive *p = find_primitive(r->primitive);
-  if (!p)
-    return runtime_fail(
-        r->s->ctx, TN_ERROR_SCHEDULE,
-        "%s is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
-        "compute_inline, compute_root, cache_read, cache_write, set_scope",
-        r->primitive);
+  if (!p) return no_such_primitive(r);
   if (!fits_form(r, p->form))
     return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: wrong arguments: %s", p->name, p->usage);
   SCHEDULE_TRY(check_keys(r, p));

@@ -134,6 +134,25 @@ static void draw_cache(drawing *d, fuzz_primitive kind) {
   say(d, ")");
 }
 
+/* A reduction, when there is one, and mostly a loop of its reduction axes. */
+static const schedule_stage *any_reduction(drawing *d, int *loop) {
+  const schedule_stage *st = any_stage(d);
+  for (int tries = 0; tries < 8 && (te_is_placeholder(st->op) || st->op->n_reduce == 0); tries++) st = any_stage(d);
+  *loop = any_loop(d, st);
+  for (int tries = 0; tries < 6 && st->n_leaves && schedule_leaf(st, *loop)->kind == SCHEDULE_SPATIAL; tries++)
+    *loop = any_loop(d, st);
+  return st;
+}
+
+static void draw_rfactor(drawing *d, fuzz_primitive kind) {
+  int loop;
+  const schedule_stage *st = any_reduction(d, &loop);
+  (void)kind;
+  say(d, "rfactor(%s, %s", name_of(st), loop_of(st, loop));
+  if (chance(d, 60)) say(d, ", %d", (int)below(d, st->n_spatial_roots + 2) - (chance(d, 30) ? st->n_spatial_roots + 1 : 0));
+  say(d, ")");
+}
+
 static const struct {
   void (*draw)(drawing *d, fuzz_primitive kind);
   int weight;
@@ -154,6 +173,7 @@ static const struct {
     [FUZZ_CACHE_READ] = {draw_cache, 5},
     [FUZZ_CACHE_WRITE] = {draw_cache, 4},
     [FUZZ_SET_SCOPE] = {draw_cache, 2},
+    [FUZZ_RFACTOR] = {draw_rfactor, 6},
 };
 
 static fuzz_primitive any_primitive(drawing *d) {
