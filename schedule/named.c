@@ -163,6 +163,22 @@ static tn_status annotate(tn_schedule *s, const char *primitive, const char *sta
 tn_status tn_vectorize(tn_schedule *s, const char *stage, const char *axis) {
   return annotate(s, "vectorize", stage, axis, SCHEDULE_VECTORIZE);
 }
+static tn_status vectorize_by(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail) {
+  int st, it;
+  SCHEDULE_TRY(find(s, "vectorize", stage, axis, &st, &it));
+  SCHEDULE_TRY(schedule_split(s, st, it, 1, &factor, true, tail));
+  return schedule_annotate(s, st, it + 1, SCHEDULE_VECTORIZE);
+}
+
+tn_status tn_vectorize_by(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail) {
+  tn_schedule *copy = s ? tn_schedule_copy(s) : NULL;
+  if (!copy) return s ? TN_ERROR_MEMORY : TN_ERROR_ARGUMENT;
+  tn_status status = vectorize_by(copy, stage, axis, factor, tail);
+  if (status == TN_OK) schedule_swap_contents(s, copy);
+  tn_schedule_free(copy);
+  return status;
+}
+
 tn_status tn_unroll(tn_schedule *s, const char *stage, const char *axis) {
   return annotate(s, "unroll", stage, axis, SCHEDULE_UNROLL);
 }

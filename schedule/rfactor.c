@@ -30,15 +30,15 @@ static tn_status check_reduction_loop(tn_schedule *s, const char *call, int stag
                         call, name);
   if (axis->kind == SCHEDULE_SPATIAL)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: loop %s of %s runs over a data axis: name a loop over a reduction axis (%s)", call, axis->name,
-                        name, reduction_loops(st, names, sizeof names));
+                        "%s: loop %s of %s runs over a data axis: name a loop over a reduction axis (%s)", call,
+                        axis->name, name, reduction_loops(st, names, sizeof names));
   if (axis->kind == SCHEDULE_MIXED)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: loop %s of %s runs over data and reduction axes: call rfactor before fuse", call,
                         axis->name, name);
   if (strlen(axis->name) + strlen(".v") > SCHEDULE_MAX_NAME)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the new axis %s.v would have a name of over %d characters", call,
-                        axis->name, SCHEDULE_MAX_NAME);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the new axis %s.v would have a name of over %d characters",
+                        call, axis->name, SCHEDULE_MAX_NAME);
   if (axis->extent <= INT32_MAX) return TN_OK;
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                       "%s: loop %s has extent %lld: a data axis has at most %d; split it first", call, axis->name,
@@ -231,7 +231,8 @@ static const te_op *final_op(tn_program *program, const factoring *f, const te_o
   const tir_expr *read = tir_read(f->arena, tensor, tensor->dtype, partial->n_axes, index);
   const tir_expr *body = tir_reduce_expr(f->arena, reduce, read);
   if (!body) return NULL;
-  return schedule_keep_op(program, "rfactor final", op, partial, te_op_new(f->ctx, op->name, op->n_axes, op->axes, body));
+  return schedule_keep_op(program, "rfactor final", op, partial,
+                          te_op_new(f->ctx, op->name, op->n_axes, op->axes, body));
 }
 
 /* ---- the rewrite ------------------------------------------------------------------------------------------------- */
@@ -254,8 +255,7 @@ tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis)
   if (!final || !schedule_insert_stage(s, stage, partial, "global"))
     return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
   s->stages[stage + 1].op = final;
-  schedule_step step = {
-      .kind = SCHEDULE_STEP_RF, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = factor_axis};
+  schedule_step step = {.kind = SCHEDULE_STEP_RF, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = factor_axis};
   if (!schedule_reset_loops(s, &s->stages[stage + 1]) || !schedule_push_step(s, &step))
     return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
   return TN_OK;

@@ -286,7 +286,8 @@ tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope) {
   call_text(call, sizeof call, "cache_write", s, stage);
   SCHEDULE_TRY(check_cache_write(s, call, stage, scope));
   const te_op *op = s->stages[stage].op;
-  const char *kept = schedule_intern(s->program, scope), *name = schedule_derived_name(s, s->stages[stage].tensor, scope);
+  const char *kept = schedule_intern(s->program, scope),
+             *name = schedule_derived_name(s, s->stages[stage].tensor, scope);
   const te_op *cache = name ? schedule_renamed_op(s->program, op, name) : NULL;
   const te_op *copy = cache ? schedule_forward_op(s->program, op, &cache->output) : NULL;
   if (!copy || !kept || !schedule_insert_stage(s, stage, cache, kept)) return no_memory(s);

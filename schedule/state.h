@@ -73,7 +73,7 @@ typedef struct schedule_stage {
   X(CR, "compute_root")   /* stage */                                                             \
   X(CHR, "cache_read")    /* stage, text = scope, list = reader stages */                         \
   X(CHW, "cache_write")   /* stage, text = scope */                                               \
-  X(SS, "set_scope")      /* stage, text = scope */                                             \
+  X(SS, "set_scope")      /* stage, text = scope */                                               \
   X(RF, "rfactor")        /* stage, iter, value = factor axis */
 
 typedef enum schedule_step_kind {

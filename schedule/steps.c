@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "schedule/tail.h"
+
 /* Fields: s stage, i iter, S target stage, I target iter, v value, l list, o inner_to_outer, t tail, x text. */
 typedef struct step_row {
   const char *mnemonic, *fields;
@@ -96,12 +98,6 @@ tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {
 /* ---- to JSON
  * --------------------------------------------------------------------------------------------------------- */
 
-static const char *const tail_words[] = {
-#define X(name, text) text,
-    TN_TAILS(X)
-#undef X
-};
-
 static json_t *encode_list(const schedule_step *step) {
   json_t *list = json_array();
   for (int i = 0; i < step->n; i++) json_array_append_new(list, json_integer(step->list[i]));
@@ -126,7 +122,7 @@ static json_t *encode_field(const schedule_step *step, char field) {
     case 'o':
       return json_integer(step->inner_to_outer);
     case 't':
-      return json_string(tail_words[step->tail]);
+      return json_string(schedule_tail_words[step->tail]);
     case 'x':
       return json_string(step->text);
     default:
@@ -173,7 +169,7 @@ static bool decode_list(runtime_arena *arena, const json_t *json, schedule_step 
 
 static bool decode_tail(const json_t *json, schedule_step *out) {
   for (int i = 0; json_is_string(json) && i < TN_TAIL_COUNT; i++) {
-    if (strcmp(json_string_value(json), tail_words[i]) != 0) continue;
+    if (strcmp(json_string_value(json), schedule_tail_words[i]) != 0) continue;
     out->tail = (uint8_t)i;
     return true;
   }
@@ -224,7 +220,10 @@ static const char *field_words(char field) {
 static const char *mnemonics(char *buffer, size_t n) {
   size_t used = 0;
   for (int i = 0; i < SCHEDULE_STEP_COUNT && used < n; i++)
-    used += (size_t)snprintf(buffer + used, n - used, "%s%s", i == 0 ? "" : i + 1 < SCHEDULE_STEP_COUNT ? ", " : " or ",
+    used += (size_t)snprintf(buffer + used, n - used, "%s%s",
+                             i == 0                        ? ""
+                             : i + 1 < SCHEDULE_STEP_COUNT ? ", "
+                                                           : " or ",
                              rows[i].mnemonic);
   return buffer;
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "schedule/edit.h"
+#include "schedule/tail.h"
 
 enum { MAX_ARGUMENTS = 64 };
 
@@ -180,12 +181,20 @@ static tn_status apply_rfactor(reader *r, tn_tail tail) {
   int64_t at = r->n == 3 ? r->args[2].number : 0;
   return tn_rfactor(r->s, name_at(r, 0), name_at(r, 1), (int)RUNTIME_MAX(RUNTIME_MIN(at, INT16_MAX), -INT16_MAX));
 }
+static tn_status apply_vectorize(reader *r, tn_tail tail) {
+  int n = 0;
+  for (int i = 0; i < r->n; i++) n += !r->args[i].key;
+  if (n == 3) return tn_vectorize_by(r->s, name_at(r, 0), name_at(r, 1), r->args[2].number, tail);
+  if (n == 2 && r->n == 2) return tn_vectorize(r->s, name_at(r, 0), name_at(r, 1));
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "vectorize(%s, %s): %s: vectorize(%s, %s, 16, tail=mask)",
+                      name_at(r, 0), name_at(r, 1), n > 3 ? "one factor is enough" : "a tail needs a factor",
+                      name_at(r, 0), name_at(r, 1));
+}
 #define APPLY(name, call)                                  \
   static tn_status apply_##name(reader *r, tn_tail tail) { \
     (void)tail;                                            \
     return call;                                           \
   }
-APPLY(vectorize, tn_vectorize(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(unroll, tn_unroll(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(parallel, tn_parallel(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(pragma, tn_pragma(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->args[3].number))
@@ -202,7 +211,7 @@ static const primitive primitives[] = {
     {"tile", "nnn##", "tile(stage, a, b, factor_a, factor_b [, tail=peel])", " tail=", apply_tile},
     {"fuse", "nn*", "fuse(stage, axis, axis, ...)", "", apply_fuse},
     {"reorder", "nn*", "reorder(stage, axis, axis, ...)", "", apply_reorder},
-    {"vectorize", "nn", "vectorize(stage, axis)", "", apply_vectorize},
+    {"vectorize", "nn+", "vectorize(stage, axis [, factor [, tail=peel]])", " tail=", apply_vectorize},
     {"unroll", "nn", "unroll(stage, axis)", "", apply_unroll},
     {"parallel", "nn", "parallel(stage, axis)", "", apply_parallel},
     {"pragma", "nnn#", "pragma(stage, axis, auto_unroll_max_step, n)", "", apply_pragma},
@@ -241,20 +250,16 @@ static bool fits_form(const reader *r, const char *form) {
 
 /* tail=..., guard when there is none. */
 static tn_status read_tail(reader *r, tn_tail *out) {
-  static const char *const words[] = {
-#define X(name, text) text,
-      TN_TAILS(X)
-#undef X
-  };
   const argument *a = find_key(r, "tail");
   *out = TN_TAIL_GUARD;
-  for (int i = 0; a && i < RUNTIME_COUNT(words); i++) {
-    if (!a->name || strcmp(words[i], a->name) != 0) continue;
+  for (int i = 0; a && i < TN_TAIL_COUNT; i++) {
+    if (!a->name || strcmp(schedule_tail_words[i], a->name) != 0) continue;
     *out = (tn_tail)i;
     return TN_OK;
   }
   if (!a) return TN_OK;
-  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s(%s, %s): tail \"%s\" is unknown: guard or peel", r->primitive,
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE,
+                      "%s(%s, %s): tail \"%s\" is unknown: guard, peel, mask, pad or overlap", r->primitive,
                       name_at(r, 0), name_at(r, 1), a->name ? a->name : "number");
 }
 
