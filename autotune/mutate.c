@@ -93,7 +93,7 @@ static bool resample_tiles(const autotune_space *space, runtime_rng *rng, autotu
 static bool change_tail(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {
   int h = random_hole(space, rng, genome);
   if (h < 0 || sketch_of(space, genome)->holes[h].extent % product_of(&genome->tiles[h]) == 0) return false;
-  genome->tiles[h].tail = (genome->tiles[h].tail + 1) % TN_TAIL_COUNT;
+  genome->tiles[h].tail = genome->tiles[h].tail == TN_TAIL_PEEL ? TN_TAIL_GUARD : TN_TAIL_PEEL;
   return true;
 }
 

@@ -3,6 +3,7 @@
  * whole range (TVM: InferBound). Extents are constants; a region's first point may depend on the fixed loops. What
  * cannot be bounded falls back to the whole tensor, so a region is never too small. */
 #include "schedule/region.h"
+#include "schedule/tail.h"
 
 static bool is_taken(const tir_env *env, const char *name) {
   for (; env; env = env->outer)
@@ -89,11 +90,14 @@ static void infer_axis_extents(lowering *l, lower_stage *ls) {
   }
 }
 
-/* parent = (child0 * extent1 + child1) * extent2 + ... */
+/* parent = (child0 * extent1 + child1) * extent2 + ...; with tail overlap the last block begins where it just fits. */
 static void split_value(lowering *l, const lower_stage *ls, const schedule_relation *r, const tir_expr **values) {
   const tir_expr *value = values[r->many[0]];
   for (int k = 1; k < r->n; k++) {
-    value = index_binary(l, TIR_MUL, value, index_int(l, ls->axis_extent[r->many[k]]));
+    int64_t extent = ls->axis_extent[r->many[k]];
+    value = index_binary(l, TIR_MUL, value, index_int(l, extent));
+    if (k == r->n - 1 && r->tail == TN_TAIL_OVERLAP && !schedule_is_exact(ls, r))
+      value = index_binary(l, TIR_MIN, value, index_int(l, ls->axis_extent[r->one] - extent));
     value = index_binary(l, TIR_ADD, value, values[r->many[k]]);
   }
   values[r->one] = value;
@@ -335,7 +339,7 @@ static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, bool is
                          .scope = ls->st->scope,
                          .is_param = is_param,
                          .is_input = te_is_placeholder(ls->st->op)};
-  for (int i = 0; i < tensor->ndim; i++) buffer->shape[i] = ls->is_live ? ls->extent[i] : tensor->shape[i];
+  for (int i = 0; i < tensor->ndim; i++) buffer->shape[i] = ls->is_live ? schedule_padded_extent(ls, i) : tensor->shape[i];
   return buffer;
 }
 
@@ -352,6 +356,7 @@ static tn_dtype choose_index_dtype(const tn_schedule *s) {
     double elements = 1, slack = 4; /* slack: rounded-up tails and offsets */
     for (int k = 0; k < st->tensor->ndim; k++) elements *= (double)st->tensor->shape[k];
     for (int k = 0; k < st->n_axes; k++) elements = RUNTIME_MAX(elements, (double)st->axes[k].extent);
+    for (int k = 0; k < st->n_spatial_roots; k++) slack *= schedule_pads_dimension(st, k) ? 2 : 1;
     if (elements * slack > INT32_MAX) return TN_I64;
   }
   return TN_I32;

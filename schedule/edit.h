@@ -20,6 +20,8 @@ bool schedule_set_leaves(tn_schedule *s, schedule_stage *stage, int at, int n_ol
 schedule_stage *schedule_insert_stage(tn_schedule *s, int at, const te_op *op, const char *scope);
 /* Extents of the N+1 children of an axis (loops.c); also for the smaller extents that bound inference finds. */
 void schedule_child_extents(int64_t extent, int n, const int64_t *lengths, bool inner_to_outer, int64_t *out);
+/* "A.local", or "A.local_1" when the schedule has one already (stages.c). */
+const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const char *suffix);
 bool schedule_push_step(tn_schedule *s, const schedule_step *step);
 /* Exchanges two schedules of one program: how a change made on a copy is taken over. */
 void schedule_swap_contents(tn_schedule *a, tn_schedule *b);
@@ -35,6 +37,11 @@ tn_status schedule_check_attachments(tn_schedule *s, const char *call);
 /* On every path of loops: at most one parallel loop, none inside a vectorized one; nothing is computed inside a
  * vectorized loop. */
 tn_status schedule_check_paths(tn_schedule *s, const char *call);
+/* No stage is computed inside the loops of this one, which PRIMITIVE would lose (stages.c). */
+tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, const char *primitive);
+/* Nothing that the stage reads is computed inside a loop: NEW_STAGE, at root, can read it too (stages.c). */
+tn_status schedule_check_inputs_at_root(tn_schedule *s, const char *call, int stage, const char *new_stage,
+                                        const char *primitive);
 /* The names of a stage's current loops, "i.outer, i.inner", in a buffer of the caller. */
 const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_t n);
 /* How far out a loop of TARGET lies around STAGE: the position in TARGET's leaves of the loop that STAGE is attached

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "schedule/edit.h"
+#include "schedule/tail.h"
 
 const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_t n) {
   size_t used = 0;
@@ -183,6 +184,7 @@ tn_status schedule_check_paths(tn_schedule *s, const char *call) {
     if (te_is_placeholder(st->op) || st->attach == SCHEDULE_INLINED) continue;
     path_state path = {0};
     SCHEDULE_TRY(walk_path(s, call, i, st->n_leaves - 1, &path));
+    SCHEDULE_TRY(schedule_check_overlaps(s, call, i));
   }
   return TN_OK;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "schedule/edit.h"
+#include "schedule/tail.h"
 
 static tn_status no_memory(tn_schedule *s) {
   return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
@@ -79,7 +80,9 @@ static tn_status check_split(tn_schedule *s, const char *call, int stage, int it
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %d lengths from the outside: nparts is one length; give the inner lengths", call, n);
   if ((unsigned)tail >= TN_TAIL_COUNT)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: tail strategy %d is unknown: guard or peel", call, (int)tail);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: tail strategy %d is unknown: 0 guard, 1 peel, 2 mask, 3 pad, 4 overlap", call, (int)tail);
+  SCHEDULE_TRY(schedule_check_tail(s, call, stage, iter, tail));
   if (st->n_axes + n + 1 > SCHEDULE_MAX_AXES)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %s would have more than %d axes", call,
                         schedule_stage_name(st), SCHEDULE_MAX_AXES);
@@ -211,6 +214,7 @@ static tn_status check_fuse(tn_schedule *s, const char *call, int stage, int n, 
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the fused extent does not fit 63 bits", call);
   }
   SCHEDULE_TRY(check_adjacent(s, call, stage, n, iters));
+  SCHEDULE_TRY(schedule_check_fuse_overlap(s, call, stage, n, iters));
   for (int i = 0; i + 1 < n; i++) SCHEDULE_TRY(check_no_attachment(s, call, stage, iters[i]));
   return check_name(s, call, ".fused", length);
 }

@@ -2,6 +2,7 @@
  * attached stages inside the loop they are computed at. Requires a legal schedule; establishes well-formed
  * multi-dimensional loop IR (TVM: ScheduleOps, MakeComputeStmt). */
 #include "schedule/lowering.h"
+#include "schedule/tail.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
 
@@ -12,6 +13,7 @@ typedef struct guard {
   lowering *l;
   const tir_env *env;
   const tir_expr *cond; /* NULL: none yet */
+  bool of_pads;         /* the conditions of what is padded, or of all the rest */
 } guard;
 
 /* Adds VALUE < LIMIT to a guard unless the loops' ranges prove it. */
@@ -29,18 +31,12 @@ static void guard_not_negative(guard *g, const tir_expr *value) {
   g->cond = g->cond ? tir_binary(arena, TIR_AND, g->cond, cond) : cond;
 }
 
-/* Whether a split's parts count exactly its parent, so that there is no tail. */
-static bool is_exact(const lower_stage *ls, const schedule_relation *r) {
-  int64_t product = 1;
-  for (int i = 0; i < r->n; i++) product *= ls->axis_extent[r->many[i]];
-  return product == ls->axis_extent[r->one];
-}
-
 /* Tails of splits: the parent's value must be below its extent. */
 static void guard_splits(guard *g, const lower_stage *ls, const tir_expr **values, bool with_reduce) {
   for (int i = 0; i < ls->st->n_relations; i++) {
     const schedule_relation *r = &ls->st->relations[i];
-    if (r->is_fuse || is_exact(ls, r)) continue;
+    if (r->is_fuse || r->tail == TN_TAIL_OVERLAP || schedule_is_exact(ls, r)) continue;
+    if ((r->tail == TN_TAIL_PAD) != g->of_pads) continue;
     if (!with_reduce && ls->st->axes[r->one].kind == SCHEDULE_REDUCE) continue;
     guard_below(g, values[r->one], ls->axis_extent[r->one]);
   }
@@ -51,6 +47,7 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
   const tn_tensor *tensor = ls->st->tensor;
   for (int i = 0; i < tensor->ndim; i++) {
     int64_t first;
+    if (schedule_pads_dimension(ls->st, i) != g->of_pads) continue;
     if (tir_is_int(ls->min[i], &first) && first >= 0 && first + ls->extent[i] <= tensor->shape[i]) continue;
     const tir_expr *at = tir_simplify(g->l->arena, g->env, tir_binary(g->l->arena, TIR_ADD, ls->min[i], values[i]));
     guard_not_negative(g, at);
@@ -61,10 +58,18 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
 /* WITH_REDUCE: the init does not run over reduction axes, and their tails do not concern it. */
 static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
                                bool with_reduce, const tir_stmt *stmt) {
-  guard g = {l, env, NULL};
+  guard g = {l, env, NULL, false};
   guard_splits(&g, ls, values, with_reduce);
   guard_domain(&g, ls, values);
   return g.cond ? tir_if(l->arena, g.cond, stmt, NULL) : stmt;
+}
+
+/* What a stage with padding stores: VALUE, and beyond its axes FILL. */
+static const tir_expr *padded(lowering *l, const lower_stage *ls, const tir_expr *value, const tir_expr *fill) {
+  guard g = {l, ls->env[ls->st->n_leaves], NULL, true};
+  guard_splits(&g, ls, ls->axis_value, true);
+  guard_domain(&g, ls, ls->axis_value);
+  return g.cond ? tir_select(l->arena, g.cond, value, fill) : value;
 }
 
 /* ---- loops
@@ -81,7 +86,7 @@ static bool wants_peel(const lower_stage *ls, int axis) {
   if (made_by < 0) return false;
   const schedule_relation *r = &ls->st->relations[made_by];
   if (!r->is_fuse) {
-    if (r->tail == TN_TAIL_PEEL && r->many[r->n - 1] != axis && !is_exact(ls, r)) return true;
+    if (r->tail == TN_TAIL_PEEL && r->many[r->n - 1] != axis && !schedule_is_exact(ls, r)) return true;
     return wants_peel(ls, r->one); /* parts of a loop that counts blocks */
   }
   for (int i = 0; i < r->n; i++)
@@ -154,6 +159,7 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   const tir_expr *source = schedule_lower_expr(l, ls, values, ls->body->arg[0]);
   const tir_expr *self = tir_load(l->arena, ls->buffer, ls->st->tensor->ndim, values, NULL);
   const tir_expr *combined = tir_combine(l->arena, ls->body->u.reduce->combiner, self, source);
+  combined = padded(l, ls, combined, self);
   if (!cond) return store_value(l, ls, values, combined);
   cond = schedule_lower_expr(l, ls, values, cond);
   if (tir_walk_expr(cond, stop_at_load, NULL)) return tir_if(l->arena, cond, store_value(l, ls, values, combined), NULL);
@@ -182,14 +188,17 @@ static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir
 }
 
 /* From the innermost loop outwards; a reduction's init stands before its outermost reduction loop. */
+static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
+  const tir_expr *value = schedule_lower_expr(l, ls, ls->axis_value, ls->body);
+  return store_value(l, ls, ls->axis_value, padded(l, ls, value, tir_const(l->arena, (tn_dtype)value->dtype, 0)));
+}
+
 static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
   const schedule_stage *st = ls->st;
   bool is_reduction = ls->body->op == TIR_REDUCE;
   int begin = is_reduction ? first_reduce_leaf(st) : st->n_leaves;
-  const tir_stmt *stmt = is_reduction
-                             ? emit_update(l, ls)
-                             : store_value(l, ls, ls->axis_value, schedule_lower_expr(l, ls, ls->axis_value, ls->body));
+  const tir_stmt *stmt = is_reduction ? emit_update(l, ls) : emit_element(l, ls);
   stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
   for (int i = st->n_leaves - 1; i >= 0; i--) {
     stmt = make_loop(l, ls, i, ls->var[i], with_attached(l, stage, st->leaves[i], stmt));
@@ -219,6 +228,8 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
 static tir_func *lower(lowering *l, const char *name) {
   schedule_infer_bounds(l);
   const tir_stmt *body = NULL;
+  for (int i = 0; i < l->s->n_stages; i++)
+    if (l->stages[i].is_live) schedule_warn_masks(l, &l->stages[i]);
   for (int i = l->s->n_stages - 1; i >= 0; i--)
     if (l->stages[i].is_live && l->stages[i].st->attach == SCHEDULE_ROOT) body = produce_then(l, i, body);
   return make_func(l, name, body);

@@ -42,6 +42,8 @@ typedef struct lowering {
 void schedule_infer_bounds(lowering *l);
 /* Axis values from leaf values, in place: VALUES has the leaves' entries filled. */
 void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **values);
+/* Whether a split's children count no further than its parent. */
+bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r);
 /* Named like NAME, or NAME_1 ... when a loop around it, in ENV, has that name. */
 lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent);
 /* A te expression over a stage's axes as loop IR: axes replaced by VALUES (offset by the region's first point), reads

@@ -163,6 +163,22 @@ static tn_status annotate(tn_schedule *s, const char *primitive, const char *sta
 tn_status tn_vectorize(tn_schedule *s, const char *stage, const char *axis) {
   return annotate(s, "vectorize", stage, axis, SCHEDULE_VECTORIZE);
 }
+static tn_status vectorize_by(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail) {
+  int st, it;
+  SCHEDULE_TRY(find(s, "vectorize", stage, axis, &st, &it));
+  SCHEDULE_TRY(schedule_split(s, st, it, 1, &factor, true, tail));
+  return schedule_annotate(s, st, it + 1, SCHEDULE_VECTORIZE);
+}
+
+tn_status tn_vectorize_by(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail) {
+  tn_schedule *copy = s ? tn_schedule_copy(s) : NULL;
+  if (!copy) return s ? TN_ERROR_MEMORY : TN_ERROR_ARGUMENT;
+  tn_status status = vectorize_by(copy, stage, axis, factor, tail);
+  if (status == TN_OK) schedule_swap_contents(s, copy);
+  tn_schedule_free(copy);
+  return status;
+}
+
 tn_status tn_unroll(tn_schedule *s, const char *stage, const char *axis) {
   return annotate(s, "unroll", stage, axis, SCHEDULE_UNROLL);
 }
@@ -235,4 +251,12 @@ tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const char *sc
   for (int i = 0; i < n; i++) SCHEDULE_TRY(find_stage(s, "cache_read", readers[i], &found[i]));
   if (n == 0) n = schedule_consumers(s, st, false, SCHEDULE_MAX_STAGES, found);
   return schedule_cache_read(s, st, scope, n, found);
+}
+
+tn_status tn_rfactor(tn_schedule *s, const char *stage, const char *axis, int factor_axis) {
+  int st, it;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "rfactor", stage, axis, &st, &it));
+  int n = s->stages[st].op->n_axes;
+  return schedule_rfactor(s, st, it, factor_axis < 0 && factor_axis >= -n - 1 ? factor_axis + n + 1 : factor_axis);
 }

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-typedef enum derived_kind { DERIVED_COPY, DERIVED_REREAD, DERIVED_RENAMED, DERIVED_FORWARD } derived_kind;
+typedef enum derived_kind { DERIVED_COPY, DERIVED_REREAD, DERIVED_RENAMED, DERIVED_FORWARD, DERIVED_OTHER } derived_kind;
 
 typedef struct derived_key {
   derived_kind kind;
@@ -204,4 +204,14 @@ const te_op *schedule_forward_op(tn_program *program, const te_op *op, const tn_
   if (known) return known;
   const tir_expr *body = read_at_axes(program->ctx, tensor, op->n_axes, op->axes);
   return keep_derived(program, key, te_op_new(program->ctx, op->name, op->n_axes, op->axes, body));
+}
+
+const te_op *schedule_find_op(tn_program *program, const char *kind, const void *a, const void *b) {
+  derived_key key = {DERIVED_OTHER, a, b, schedule_intern(program, kind)};
+  return find_derived(program, key);
+}
+
+const te_op *schedule_keep_op(tn_program *program, const char *kind, const void *a, const void *b, const te_op *op) {
+  derived_key key = {DERIVED_OTHER, a, b, schedule_intern(program, kind)};
+  return keep_derived(program, key, op);
 }

@@ -25,4 +25,9 @@ const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const cha
 /* NAME-less: OP's axes, body = read of TENSOR at them. */
 const te_op *schedule_forward_op(tn_program *program, const te_op *op, const tn_tensor *tensor);
 
+/* Ops that a primitive makes elsewhere: under a word and two pointers that decide them. NULL: none yet; and, of keeping,
+ * out of memory or OP was NULL. */
+const te_op *schedule_find_op(tn_program *program, const char *kind, const void *a, const void *b);
+const te_op *schedule_keep_op(tn_program *program, const char *kind, const void *a, const void *b, const te_op *op);
+
 #endif

@@ -19,8 +19,12 @@ extern "C" {
 typedef struct tn_schedule tn_schedule;
 
 /* What happens where a split does not divide its axis. GUARD: an `if` around the body. PEEL: the full blocks run
- * without a check and the rest stands in a loop nest of its own. */
-#define TN_TAILS(X) X(GUARD, "guard") X(PEEL, "peel")
+ * without a check and the rest stands in a loop nest of its own. MASK: as GUARD, with a warning unless the inner loop is
+ * vectorized, so that the condition is a mask. PAD: the last block runs in full; the stage's buffer gets room for it
+ * (data axes of stages that are no outputs), what it adds to a reduction is left out by a select. OVERLAP: the last
+ * block moves back to end with the axis, so that elements are computed twice (data axes; such blocks are not parallel,
+ * and a reduction is whole in each). */
+#define TN_TAILS(X) X(GUARD, "guard") X(PEEL, "peel") X(MASK, "mask") X(PAD, "pad") X(OVERLAP, "overlap")
 typedef enum tn_tail {
 #define X(name, text) TN_TAIL_##name,
   TN_TAILS(X)
@@ -92,6 +96,8 @@ TN_API tn_status tn_tile(tn_schedule *s, const char *stage, const char *a, const
  * Any data axis, innermost or not; a guard becomes a mask; a loop longer than vectors are useful for is cut into
  * chunks. Refused: a reduction axis; an axis in which another stage is computed; one around a parallel loop. */
 TN_API tn_status tn_vectorize(tn_schedule *s, const char *stage, const char *axis);
+/* A split by FACTOR, and the inner loop vectorized. */
+TN_API tn_status tn_vectorize_by(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail);
 /* The loop's body is written out; one that would become too large stays a loop. Any axis. TVM: unroll. */
 TN_API tn_status tn_unroll(tn_schedule *s, const char *stage, const char *axis);
 /* The loop's iterations are shared among threads (tn_thread_count). TVM: parallel, which accepts a reduction axis and
@@ -142,6 +148,15 @@ TN_API tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const c
  *
  * Refused: a stage that already has a schedule, which would be lost; one that reads what is computed inside a loop. */
 TN_API tn_status tn_cache_write(tn_schedule *s, const char *tensor, const char *scope);
+/* A reduction in two: a new stage "<tensor>.rf" has the reduction loop AXIS as a data axis, at FACTOR_AXIS among its
+ * data axes (negative: from the end), and reduces over the other reduction loops; TENSOR reduces that over "<axis>.v".
+ * TVM: rfactor.
+ *
+ *     B = sum[k](A[k]), k split by 16    ->    B.rf[k.inner] = sum[k.outer](A[k.outer*16 + k.inner])
+ *                                              B = sum[k.inner.v](B.rf[k.inner.v])
+ *
+ * Refused: a loop over a data axis; a stage whose loops have a schedule but for split and fuse of reduction axes. */
+TN_API tn_status tn_rfactor(tn_schedule *s, const char *tensor, const char *axis, int factor_axis);
 /* Where STAGE's buffer lies: "global" (heap when large) or "local" (a thread's own small scratch, registers when all
  * its indices become constants). TVM: set_scope. Refused: inputs and outputs, whose memory is the caller's. */
 TN_API tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope);

@@ -145,7 +145,7 @@ tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
  * ---------------------------------------------------------------------------------------------------------- */
 
 /* "A.local", or "A.local_1" when the schedule has one already. */
-static const char *cache_name(tn_schedule *s, const tn_tensor *tensor, const char *scope) {
+const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const char *scope) {
   const char *name = schedule_internf(s->program, "%s.%s", tensor->name, scope);
   for (int i = 1; name && schedule_find_stage(s, name) >= 0; i++)
     name = schedule_internf(s->program, "%s.%s_%d", tensor->name, scope, i);
@@ -203,7 +203,7 @@ tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int 
   call_text(call, sizeof call, "cache_read", s, stage);
   SCHEDULE_TRY(check_cache_read(s, call, stage, scope, n, readers));
   const tn_tensor *tensor = s->stages[stage].tensor;
-  const te_op *copy = schedule_copy_op(s->program, tensor, cache_name(s, tensor, scope));
+  const te_op *copy = schedule_copy_op(s->program, tensor, schedule_derived_name(s, tensor, scope));
   if (!copy || n > SCHEDULE_MAX_AXES) return no_memory(s);
   const te_op *changed[SCHEDULE_MAX_AXES];
   int64_t list[SCHEDULE_MAX_AXES];
@@ -231,7 +231,8 @@ static bool has_own_loops(const schedule_stage *st) {
 }
 
 /* The new stage stands at root; what it reads must not be computed inside another stage's loop. */
-static tn_status check_inputs_at_root(tn_schedule *s, const char *call, int stage, const char *scope) {
+tn_status schedule_check_inputs_at_root(tn_schedule *s, const char *call, int stage, const char *new_stage,
+                                        const char *primitive) {
   const char *name = schedule_stage_name(&s->stages[stage]);
   for (int i = 0; i < stage; i++) {
     const schedule_stage *st = &s->stages[i];
@@ -242,11 +243,21 @@ static tn_status check_inputs_at_root(tn_schedule *s, const char *call, int stag
       const char *input = schedule_stage_name(st), *at = schedule_stage_name(&s->stages[st->at_stage]);
       return runtime_fail(
           s->ctx, TN_ERROR_SCHEDULE,
-          "%s: %s reads %s, which is computed inside loop %s of %s, and %s.%s would read it from root: call "
-          "cache_write(%s, %s) before compute_at(%s, ...)",
-          call, name, input, s->stages[st->at_stage].axes[st->at_axis].name, at, name, scope, name, scope, input);
+          "%s: %s reads %s, which is computed inside loop %s of %s, and %s would read it from root: call "
+          "%s(%s, ...) before compute_at(%s, ...)",
+          call, name, input, s->stages[st->at_stage].axes[st->at_axis].name, at, new_stage, primitive, name, input);
     }
   }
+  return TN_OK;
+}
+
+tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, const char *primitive) {
+  const char *name = schedule_stage_name(&s->stages[stage]);
+  for (int i = 0; i < s->n_stages; i++)
+    if (s->stages[i].attach == SCHEDULE_AT && s->stages[i].at_stage == stage)
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                          "%s: %s is computed at a loop of %s, which would be lost: call %s(%s, ...) before it", call,
+                          schedule_stage_name(&s->stages[i]), name, primitive, name);
   return TN_OK;
 }
 
@@ -264,12 +275,9 @@ static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, 
         s->ctx, TN_ERROR_SCHEDULE,
         "%s: %s already has a schedule (loops: %s), which would be lost: call cache_write(%s, %s) before it", call,
         name, schedule_loop_names(st, names, sizeof names), name, scope);
-  for (int i = 0; i < s->n_stages; i++)
-    if (s->stages[i].attach == SCHEDULE_AT && s->stages[i].at_stage == stage)
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                          "%s: %s is computed at a loop of %s, which would be lost: call cache_write(%s, %s) before it",
-                          call, schedule_stage_name(&s->stages[i]), name, name, scope);
-  return check_inputs_at_root(s, call, stage, scope);
+  SCHEDULE_TRY(schedule_check_no_guests(s, call, stage, "cache_write"));
+  snprintf(names, sizeof names, "%s.%s", name, scope);
+  return schedule_check_inputs_at_root(s, call, stage, names, "cache_write");
 }
 
 /* Invariant: a new stage computes what the stage computed; the stage copies it and keeps its tensor and its place. */
@@ -278,7 +286,8 @@ tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope) {
   call_text(call, sizeof call, "cache_write", s, stage);
   SCHEDULE_TRY(check_cache_write(s, call, stage, scope));
   const te_op *op = s->stages[stage].op;
-  const char *kept = schedule_intern(s->program, scope), *name = cache_name(s, s->stages[stage].tensor, scope);
+  const char *kept = schedule_intern(s->program, scope),
+             *name = schedule_derived_name(s, s->stages[stage].tensor, scope);
   const te_op *cache = name ? schedule_renamed_op(s->program, op, name) : NULL;
   const te_op *copy = cache ? schedule_forward_op(s->program, op, &cache->output) : NULL;
   if (!copy || !kept || !schedule_insert_stage(s, stage, cache, kept)) return no_memory(s);

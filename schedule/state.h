@@ -73,7 +73,8 @@ typedef struct schedule_stage {
   X(CR, "compute_root")   /* stage */                                                             \
   X(CHR, "cache_read")    /* stage, text = scope, list = reader stages */                         \
   X(CHW, "cache_write")   /* stage, text = scope */                                               \
-  X(SS, "set_scope")      /* stage, text = scope */
+  X(SS, "set_scope")      /* stage, text = scope */                                               \
+  X(RF, "rfactor")        /* stage, iter, value = factor axis */
 
 typedef enum schedule_step_kind {
 #define X(mnemonic, words) SCHEDULE_STEP_##mnemonic,
@@ -123,6 +124,8 @@ tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int 
 /* The new compute stage takes `stage`, the copy becomes stage+1 with fresh loops. */
 tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope);
 tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
+/* The partial results' stage takes `stage`, the final reduction becomes stage+1 with fresh loops. */
+tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis);
 /* Applies one recorded step with the same checks. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 

@@ -2,6 +2,10 @@
  * it is applied. Decoding checks types and ranges; applying checks legality as for a user's call. */
 #include "schedule/steps.h"
 
+#include <stdio.h>
+
+#include "schedule/tail.h"
+
 /* Fields: s stage, i iter, S target stage, I target iter, v value, l list, o inner_to_outer, t tail, x text. */
 typedef struct step_row {
   const char *mnemonic, *fields;
@@ -72,13 +76,17 @@ static tn_status apply_chw(tn_schedule *s, const schedule_step *t) {
 }
 static tn_status apply_ss(tn_schedule *s, const schedule_step *t) { return schedule_set_scope(s, t->stage, t->text); }
 
+static tn_status apply_rf(tn_schedule *s, const schedule_step *t) {
+  return schedule_rfactor(s, t->stage, t->iter, (int)RUNTIME_MIN(t->value, TN_MAX_RANK + 1));
+}
+
 static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_AN] = {"AN", "siv", apply_an},    [SCHEDULE_STEP_FU] = {"FU", "sl", apply_fu},
     [SCHEDULE_STEP_PR] = {"PR", "six", apply_pr},    [SCHEDULE_STEP_RE] = {"RE", "sl", apply_re},
     [SCHEDULE_STEP_SP] = {"SP", "sivlot", apply_sp}, [SCHEDULE_STEP_CA] = {"CA", "sSI", apply_ca},
     [SCHEDULE_STEP_CI] = {"CI", "s", apply_ci},      [SCHEDULE_STEP_CR] = {"CR", "s", apply_cr},
     [SCHEDULE_STEP_CHR] = {"CHR", "sxl", apply_chr}, [SCHEDULE_STEP_CHW] = {"CHW", "sx", apply_chw},
-    [SCHEDULE_STEP_SS] = {"SS", "sx", apply_ss},
+    [SCHEDULE_STEP_SS] = {"SS", "sx", apply_ss},     [SCHEDULE_STEP_RF] = {"RF", "siv", apply_rf},
 };
 
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {
@@ -89,12 +97,6 @@ tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {
 
 /* ---- to JSON
  * --------------------------------------------------------------------------------------------------------- */
-
-static const char *const tail_words[] = {
-#define X(name, text) text,
-    TN_TAILS(X)
-#undef X
-};
 
 static json_t *encode_list(const schedule_step *step) {
   json_t *list = json_array();
@@ -120,7 +122,7 @@ static json_t *encode_field(const schedule_step *step, char field) {
     case 'o':
       return json_integer(step->inner_to_outer);
     case 't':
-      return json_string(tail_words[step->tail]);
+      return json_string(schedule_tail_words[step->tail]);
     case 'x':
       return json_string(step->text);
     default:
@@ -167,7 +169,7 @@ static bool decode_list(runtime_arena *arena, const json_t *json, schedule_step 
 
 static bool decode_tail(const json_t *json, schedule_step *out) {
   for (int i = 0; json_is_string(json) && i < TN_TAIL_COUNT; i++) {
-    if (strcmp(json_string_value(json), tail_words[i]) != 0) continue;
+    if (strcmp(json_string_value(json), schedule_tail_words[i]) != 0) continue;
     out->tail = (uint8_t)i;
     return true;
   }
@@ -214,15 +216,27 @@ static const char *field_words(char field) {
   return "field";
 }
 
+/* "AN, FU, ... or SS": the mnemonics, in a buffer of the caller. */
+static const char *mnemonics(char *buffer, size_t n) {
+  size_t used = 0;
+  for (int i = 0; i < SCHEDULE_STEP_COUNT && used < n; i++)
+    used += (size_t)snprintf(buffer + used, n - used, "%s%s",
+                             i == 0                        ? ""
+                             : i + 1 < SCHEDULE_STEP_COUNT ? ", "
+                                                           : " or ",
+                             rows[i].mnemonic);
+  return buffer;
+}
+
 tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number, const json_t *json,
                                schedule_step *out) {
   const char *mnemonic = json_string_value(json_array_get(json, 0));
+  char known[128];
   int kind = 0;
   while (mnemonic && kind < SCHEDULE_STEP_COUNT && strcmp(rows[kind].mnemonic, mnemonic) != 0) kind++;
   if (!mnemonic || kind == SCHEDULE_STEP_COUNT)
-    return runtime_fail(ctx, TN_ERROR_RECORD,
-                        "step %d: \"%s\" is no step: AN, FU, PR, RE, SP, CA, CI, CR, CHR, CHW or SS", number,
-                        mnemonic ? mnemonic : "");
+    return runtime_fail(ctx, TN_ERROR_RECORD, "step %d: \"%s\" is no step: %s", number, mnemonic ? mnemonic : "",
+                        mnemonics(known, sizeof known));
   *out = (schedule_step){.kind = (uint8_t)kind, .stage = -1, .iter = -1};
   const char *fields = rows[kind].fields;
   if (json_array_size(json) != strlen(fields) + 1)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "schedule/edit.h"
+#include "schedule/tail.h"
 
 enum { MAX_ARGUMENTS = 64 };
 
@@ -172,12 +173,28 @@ static tn_status apply_cache_read(reader *r, tn_tail tail) {
   (void)tail;
   return tn_cache_read_names(r->s, name_at(r, 0), name_at(r, 1), names_from(r, 2, names), names);
 }
+static tn_status apply_rfactor(reader *r, tn_tail tail) {
+  (void)tail;
+  if (r->n > 3)
+    return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "rfactor(%s, %s): %d factor axes: give one, or none for 0",
+                        name_at(r, 0), name_at(r, 1), r->n - 2);
+  int64_t at = r->n == 3 ? r->args[2].number : 0;
+  return tn_rfactor(r->s, name_at(r, 0), name_at(r, 1), (int)RUNTIME_MAX(RUNTIME_MIN(at, INT16_MAX), -INT16_MAX));
+}
+static tn_status apply_vectorize(reader *r, tn_tail tail) {
+  int n = 0;
+  for (int i = 0; i < r->n; i++) n += !r->args[i].key;
+  if (n == 3) return tn_vectorize_by(r->s, name_at(r, 0), name_at(r, 1), r->args[2].number, tail);
+  if (n == 2 && r->n == 2) return tn_vectorize(r->s, name_at(r, 0), name_at(r, 1));
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "vectorize(%s, %s): %s: vectorize(%s, %s, 16, tail=mask)",
+                      name_at(r, 0), name_at(r, 1), n > 3 ? "one factor is enough" : "a tail needs a factor",
+                      name_at(r, 0), name_at(r, 1));
+}
 #define APPLY(name, call)                                  \
   static tn_status apply_##name(reader *r, tn_tail tail) { \
     (void)tail;                                            \
     return call;                                           \
   }
-APPLY(vectorize, tn_vectorize(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(unroll, tn_unroll(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(parallel, tn_parallel(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(pragma, tn_pragma(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->args[3].number))
@@ -194,7 +211,7 @@ static const primitive primitives[] = {
     {"tile", "nnn##", "tile(stage, a, b, factor_a, factor_b [, tail=peel])", " tail=", apply_tile},
     {"fuse", "nn*", "fuse(stage, axis, axis, ...)", "", apply_fuse},
     {"reorder", "nn*", "reorder(stage, axis, axis, ...)", "", apply_reorder},
-    {"vectorize", "nn", "vectorize(stage, axis)", "", apply_vectorize},
+    {"vectorize", "nn+", "vectorize(stage, axis [, factor [, tail=peel]])", " tail=", apply_vectorize},
     {"unroll", "nn", "unroll(stage, axis)", "", apply_unroll},
     {"parallel", "nn", "parallel(stage, axis)", "", apply_parallel},
     {"pragma", "nnn#", "pragma(stage, axis, auto_unroll_max_step, n)", "", apply_pragma},
@@ -204,6 +221,7 @@ static const primitive primitives[] = {
     {"cache_read", "nn*", "cache_read(tensor, scope, reader, ...)", "", apply_cache_read},
     {"cache_write", "nn", "cache_write(tensor, scope)", "", apply_cache_write},
     {"set_scope", "nn", "set_scope(stage, scope)", "", apply_set_scope},
+    {"rfactor", "nn+", "rfactor(stage, axis [, factor_axis])", "", apply_rfactor},
 };
 
 static const primitive *find_primitive(const char *name) {
@@ -232,20 +250,16 @@ static bool fits_form(const reader *r, const char *form) {
 
 /* tail=..., guard when there is none. */
 static tn_status read_tail(reader *r, tn_tail *out) {
-  static const char *const words[] = {
-#define X(name, text) text,
-      TN_TAILS(X)
-#undef X
-  };
   const argument *a = find_key(r, "tail");
   *out = TN_TAIL_GUARD;
-  for (int i = 0; a && i < RUNTIME_COUNT(words); i++) {
-    if (!a->name || strcmp(words[i], a->name) != 0) continue;
+  for (int i = 0; a && i < TN_TAIL_COUNT; i++) {
+    if (!a->name || strcmp(schedule_tail_words[i], a->name) != 0) continue;
     *out = (tn_tail)i;
     return TN_OK;
   }
   if (!a) return TN_OK;
-  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s(%s, %s): tail \"%s\" is unknown: guard or peel", r->primitive,
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE,
+                      "%s(%s, %s): tail \"%s\" is unknown: guard, peel, mask, pad or overlap", r->primitive,
                       name_at(r, 0), name_at(r, 1), a->name ? a->name : "number");
 }
 
@@ -267,14 +281,17 @@ static tn_status check_keys(reader *r, const primitive *p) {
   return TN_OK;
 }
 
+static tn_status no_such_primitive(const reader *r) {
+  char names[1024];
+  size_t used = 0;
+  for (int i = 0; i < RUNTIME_COUNT(primitives) && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", primitives[i].name);
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s is no primitive: %s", r->primitive, names);
+}
+
 static tn_status apply_call(reader *r) {
   const primitive *p = find_primitive(r->primitive);
-  if (!p)
-    return runtime_fail(
-        r->s->ctx, TN_ERROR_SCHEDULE,
-        "%s is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
-        "compute_inline, compute_root, cache_read, cache_write, set_scope",
-        r->primitive);
+  if (!p) return no_such_primitive(r);
   if (!fits_form(r, p->form))
     return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: wrong arguments: %s", p->name, p->usage);
   SCHEDULE_TRY(check_keys(r, p));

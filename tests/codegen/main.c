@@ -4,18 +4,13 @@
 
 static int all(void) {
   return test_ops() + test_memory() + test_loops() + test_tiles() + test_files() + test_targets() + test_build() +
-         test_c_source() + test_cross() + test_export();
+         test_c_source() + test_cross() + test_export() + test_language();
 }
 
 int main(int argc, char **argv) {
   bool through_c = argc == 2 && strcmp(argv[1], "--through-c") == 0;
   kit_open();
-<<<<<<< HEAD
   int failed = through_c ? test_through_c() : all();
-=======
-  int failed = test_ops() + test_memory() + test_loops() + test_tiles() + test_files() + test_targets() + test_build() +
-               test_language();
->>>>>>> language
   kit_close();
   return failed;
 }

@@ -2,6 +2,7 @@
  * is counted; it must leave the schedule as it was. */
 #include <stdio.h>
 
+#include "schedule/tail.h"
 #include "tests/fuzz/fuzz.h"
 
 typedef struct drawing {
@@ -43,8 +44,11 @@ static long long any_factor(drawing *d, const schedule_stage *st, int loop) {
 }
 
 static void any_tail(drawing *d) {
-  d->tail = chance(d, 45) ? TN_TAIL_PEEL : TN_TAIL_GUARD;
-  say(d, d->tail == TN_TAIL_PEEL ? ", tail=peel)" : ")");
+  d->tail = chance(d, 30) ? TN_TAIL_GUARD : (int)below(d, TN_TAIL_COUNT);
+  if (d->tail == TN_TAIL_GUARD)
+    say(d, ")");
+  else
+    say(d, ", tail=%s)", schedule_tail_words[d->tail]);
 }
 
 static void draw_split(drawing *d, fuzz_primitive kind) {
@@ -95,6 +99,11 @@ static void draw_annotation(drawing *d, fuzz_primitive kind) {
   int loop = any_loop(d, st);
   if (kind == FUZZ_VECTORIZE && chance(d, 60)) loop = RUNTIME_MAX(st->n_leaves - 1, 0);
   if (kind == FUZZ_PARALLEL && chance(d, 60)) loop = 0;
+  if (kind == FUZZ_VECTORIZE && chance(d, 40)) {
+    say(d, "vectorize(%s, %s, %lld", name_of(st), loop_of(st, loop), any_factor(d, st, loop));
+    any_tail(d);
+    return;
+  }
   const char *word = kind == FUZZ_VECTORIZE ? "vectorize" : kind == FUZZ_UNROLL ? "unroll" : "parallel";
   say(d, "%s(%s, %s)", word, name_of(st), loop_of(st, loop));
 }
@@ -134,6 +143,26 @@ static void draw_cache(drawing *d, fuzz_primitive kind) {
   say(d, ")");
 }
 
+/* A reduction, when there is one, and mostly a loop of its reduction axes. */
+static const schedule_stage *any_reduction(drawing *d, int *loop) {
+  const schedule_stage *st = any_stage(d);
+  for (int tries = 0; tries < 8 && (te_is_placeholder(st->op) || st->op->n_reduce == 0); tries++) st = any_stage(d);
+  *loop = any_loop(d, st);
+  for (int tries = 0; tries < 6 && st->n_leaves && schedule_leaf(st, *loop)->kind == SCHEDULE_SPATIAL; tries++)
+    *loop = any_loop(d, st);
+  return st;
+}
+
+static void draw_rfactor(drawing *d, fuzz_primitive kind) {
+  int loop;
+  const schedule_stage *st = any_reduction(d, &loop);
+  (void)kind;
+  say(d, "rfactor(%s, %s", name_of(st), loop_of(st, loop));
+  if (chance(d, 60))
+    say(d, ", %d", (int)below(d, st->n_spatial_roots + 2) - (chance(d, 30) ? st->n_spatial_roots + 1 : 0));
+  say(d, ")");
+}
+
 static const struct {
   void (*draw)(drawing *d, fuzz_primitive kind);
   int weight;
@@ -154,6 +183,7 @@ static const struct {
     [FUZZ_CACHE_READ] = {draw_cache, 5},
     [FUZZ_CACHE_WRITE] = {draw_cache, 4},
     [FUZZ_SET_SCOPE] = {draw_cache, 2},
+    [FUZZ_RFACTOR] = {draw_rfactor, 6},
 };
 
 static fuzz_primitive any_primitive(drawing *d) {

@@ -18,5 +18,7 @@ int fuzz_worker(uint64_t seed, int64_t first, int64_t step, int64_t count);
 int fuzz_drive(const char *self, uint64_t seed, int64_t pairs);
 /* cmocka: every wrong result found so far (regressions.c). */
 int fuzz_regressions(void);
+/* cmocka: every tail strategy on small extents (tails.c). */
+int fuzz_tails(void);
 
 #endif

@@ -110,6 +110,40 @@ const schedule_case schedule_cases[] = {
     {"cache_write_tail", "C[i<50, j<50] = sum[k<20](A[i,k] * B[k,j])",
      "cache_write(C, local); tile(C, i, j, 4, 16); compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c)"},
     {"set_scope", FUSED, "compute_at(M, O, i); set_scope(M, local)"},
+    /* tails */
+    {"mask_vectorized", "C[i<100] = A[i] + 1", "vectorize(C, i, 16, tail=mask)"},
+    {"mask_serial", "C[i<100] = A[i] + 1", "split(C, i, 16, tail=mask)"},
+    {"overlap", "C[i<100] = A[i] + 1", "split(C, i, 16, tail=overlap)"},
+    {"overlap_vectorized", "C[i<100] = A[i] + 1", "vectorize(C, i, 16, tail=overlap)"},
+    {"overlap_many", "C[i<100] = A[i] + 1", "split(C, i, 3, 7, tail=overlap)"},
+    {"overlap_fused", "C[i<7, j<11] = A[i,j] + 1", "fuse(C, i, j); vectorize(C, i.j.fused, 8, tail=overlap)"},
+    {"overlap_reduction", MM,
+     "split(C, j, 10, tail=overlap); parallel(C, i); reorder(C, i, j.outer, k, j.inner); vectorize(C, j.inner)"},
+    {"overlap_at", BLUR, "tile(Q, y, x, 8, 24, tail=overlap); compute_at(P, Q, x.outer)"},
+    {"pad", "P[i<100] = A[i] + 1\nC[i<100] = P[i] * 2", "vectorize(P, i, 16, tail=pad)"},
+    {"pad_accumulators", "C[i<50, j<50] = sum[k<20](A[i,k] * B[k,j])",
+     "cache_write(C, local); cache_read(B, local, C.local); vectorize(B.local, ax1, 16, tail=pad); "
+     "split(C.local, j.c, 16, tail=pad); reorder(C.local, i.c, j.c.outer, k, j.c.inner); vectorize(C.local, "
+     "j.c.inner)"},
+    {"pad_at_tile", "C[i<50, j<50] = sum[k<20](A[i,k] * B[k,j])",
+     "cache_write(C, local); tile(C, i, j, 4, 16, tail=peel); compute_at(C.local, C, j.outer); "
+     "split(C.local, j.c, 16, tail=pad); split(C.local, i.c, 4, tail=pad)"},
+    {"pad_reduction", "C[i<50] = max[k<20](A[i,k])", "split(C, k, 8, tail=pad)"},
+    {"pad_nparts", "P[i<10] = A[i] + 1\nC[i<10] = P[i] * 2", "split(P, i, nparts=4, tail=pad)"},
+    /* reductions in two */
+    {"rfactor", ROWS, "split(B, l, 16); rfactor(B, l.inner)"},
+    {"rfactor_vectorized", ROWS,
+     "split(B, l, 16); rfactor(B, l.inner, 1); reorder(B.rf, i, l.outer, l.inner); vectorize(B.rf, l.inner); "
+     "compute_at(B.rf, B, i)"},
+    {"rfactor_tail", "B[i<8] = sum[l<100](A[i,l])", "split(B, l, 16); rfactor(B, l.inner, -1)"},
+    {"rfactor_outer_parallel", "B = sum[k<1024](A[k])",
+     "split(B, k, nparts=4); rfactor(B, k.outer); parallel(B.rf, k.outer)"},
+    {"rfactor_fused", "B = max[k<10, l<7](A[k,l])",
+     "fuse(B, k, l); split(B, k.l.fused, 8); rfactor(B, k.l.fused.inner)"},
+    {"rfactor_one_of_two", "B[i<4] = prod[k<10, l<7](A[i,k,l])", "rfactor(B, l, 1); compute_at(B.rf, B, i)"},
+    {"rfactor_whole_axis", "B[i<4] = sum[k<10](A[i,k])", "rfactor(B, k)"},
+    {"rfactor_twice", "B = sum[k<100](A[k])", "split(B, k, 5, 4); rfactor(B, k.2); rfactor(B.rf, k.1, 1)"},
+    {"rfactor_reader", FUSED, "split(M, k, 8); rfactor(M, k.outer); compute_at(M, O, j)"},
     /* shapes and dtypes */
     {"rank_0", "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2", "compute_at(T, S, i)"},
     {"two_outputs", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\nR[i<8] = P[i] * 3", "parallel(Q, i)"},

@@ -70,7 +70,7 @@ static const struct position {
      "split(P): stage P has no loop number 2: counted from 0, its 2 loops are i, j"},
     {"split: no lengths", split_no_lengths,
      "split(P, i): 0 lengths: a split takes 1 to 15; split one of the new loops again"},
-    {"split: an unknown tail", split_tail, "split(P, i): tail strategy 7 is unknown: guard or peel"},
+    {"split: an unknown tail", split_tail, "split(P, i): tail strategy 7 is unknown: 0 guard, 1 peel, 2 mask, 3 pad, 4 overlap"},
     {"split: two lengths from the outside", split_outside,
      "split(P, i): 2 lengths from the outside: nparts is one length; give the inner lengths"},
     {"fuse: no loops", fuse_none, "fuse(P): 0 loops to fuse: fuse takes two or more adjacent loops of P, which has 2"},

@@ -51,11 +51,67 @@ static const struct refusal {
     {"split: a name for a factor", MM, "", "split(C, i, four)",
      "split: wrong arguments: split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)"},
     {"split: an unknown tail", MM, "", "split(C, i, 20, tail=round)",
-     "split(C, i): tail \"round\" is unknown: guard or peel"},
+     "split(C, i): tail \"round\" is unknown: guard, peel, mask, pad or overlap"},
     {"split: an unknown key", MM, "", "split(C, i, 20, parts=3)",
      "split takes no parts=: split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)"},
     {"split: a stage that was inlined", CHAIN, "compute_inline(Q)", "split(Q, i, 4)",
      "split(Q, i): Q is inlined and has no loops of its own: call compute_root(Q) first"},
+    {"overlap: a reduction", MM, "", "split(C, k, 5, tail=overlap)",
+     "split(C, k): tail overlap: loop k of C runs over a reduction axis (extent 32): the blocks overlap, and elements "
+     "would be combined twice; take guard, peel or pad"},
+    {"overlap: inside a reduction loop", MM, "reorder(C, k, i)", "split(C, i, 5, tail=overlap)",
+     "split(C, i): tail overlap: loop i of C stands inside the reduction loop k: an element that two blocks hold would "
+     "be combined twice; reorder(C, i, k) first, or take guard, peel or pad"},
+    {"overlap: into a reduction loop", MM, "split(C, i, 5, tail=overlap)", "reorder(C, k, i.outer)",
+     "reorder(C): loop i.outer of C, which counts the blocks of a split with tail overlap, would stand inside the "
+     "reduction loop k: elements that two blocks hold would be combined twice; keep it outside"},
+    {"overlap: parallel blocks", MM, "split(C, i, 5, tail=overlap)", "parallel(C, i.outer)",
+     "parallel(C, i.outer): loop i.outer of C would run blocks of a split with tail overlap in parallel: they write "
+     "the same elements; take tail guard or peel there, or another loop"},
+    {"overlap: parallel around the blocks", MM, "split(C, i, 5, tail=overlap); reorder(C, i.inner, i.outer)",
+     "parallel(C, i.inner)",
+     "parallel(C, i.inner): loop i.inner of C would run blocks of a split with tail overlap in parallel: they write "
+     "the same elements; take tail guard or peel there, or another loop"},
+    {"overlap: parallel blocks, fused", MM,
+     "split(C, i, 5, tail=overlap); reorder(C, i.outer, j); fuse(C, i.outer, i.inner)",
+     "parallel(C, i.outer.i.inner.fused)",
+     "parallel(C, i.outer.i.inner.fused): loop i.outer.i.inner.fused of C would run blocks of a split with tail "
+     "overlap "
+     "in parallel: they write the same elements; take tail guard or peel there, or another loop"},
+    {"overlap: vectorized blocks", ADD, "split(C, j, 5, tail=overlap)", "vectorize(C, j.outer)",
+     "vectorize(C, j.outer): loop j.outer of C would run blocks of a split with tail overlap in lockstep: they write "
+     "the same elements; take tail guard or peel there, or another loop"},
+    {"overlap: a part of the blocks is parallel", ADD, "split(C, i, 5, tail=overlap); split(C, i.outer, 2)",
+     "parallel(C, i.outer.outer)",
+     "parallel(C, i.outer.outer): loop i.outer.outer of C would run blocks of a split with tail overlap in parallel: "
+     "they write the same elements; take tail guard or peel there, or another loop"},
+    {"overlap: blocks fused with a reduction", "C[i<64] = sum[k<32](A[i,k])",
+     "split(C, i, 5, tail=overlap); reorder(C, i.inner, i.outer)", "fuse(C, i.outer, k)",
+     "fuse(C, i.outer): loop i.outer of C counts the blocks of a split with tail overlap and cannot be fused with the "
+     "reduction loop k: elements that two blocks hold would be combined twice"},
+    {"pad: an output", ADD, "", "split(C, i, 5, tail=pad)",
+     "split(C, i): tail pad: C is an output: its memory is the caller's and has no padding; cache_write(C, local) "
+     "makes "
+     "a stage whose buffer can be padded, or take guard or peel"},
+    {"pad: part of an axis", CHAIN, "split(Q, i, 4)", "split(Q, i.inner, 3, tail=pad)",
+     "split(Q, i.inner): tail pad: loop i.inner of Q is no axis of the stage but made from others, and only a whole "
+     "dimension of its buffer can be padded: pad the first split of an axis, or take guard or peel"},
+    {"pad: a fused loop", CHAIN, "fuse(Q, i, j)", "split(Q, i.j.fused, 3, tail=pad)",
+     "split(Q, i.j.fused): tail pad: loop i.j.fused of Q is no axis of the stage but made from others, and only a "
+     "whole "
+     "dimension of its buffer can be padded: pad the first split of an axis, or take guard or peel"},
+    {"tile: the second tail is refused", FUSED, "", "tile(M, i, k, 5, 5, tail=overlap)",
+     "split(M, k): tail overlap: loop k of M runs over a reduction axis (extent 32): the blocks overlap, and elements "
+     "would be combined twice; take guard, peel or pad"},
+    {"vectorize: a tail without a factor", ADD, "", "vectorize(C, j, tail=mask)",
+     "vectorize(C, j): a tail needs a factor: vectorize(C, j, 16, tail=mask)"},
+    {"vectorize: two factors", ADD, "", "vectorize(C, j, 8, 4)",
+     "vectorize(C, j): one factor is enough: vectorize(C, j, 16, tail=mask)"},
+    {"vectorize: a factor of zero", ADD, "", "vectorize(C, j, 0)",
+     "split(C, j): length 0: a factor must be at least 1 (loop j has extent 48); for example split(C, j, 8)"},
+    {"vectorize: part of a reduction at once", MM, "", "vectorize(C, k, 8)",
+     "vectorize(C, k.inner): loop k.inner of C runs over a reduction axis (extent 8): its iterations update the same "
+     "element, so they cannot run in lockstep; vectorize a data axis (i, j)"},
     {"tile: one axis twice", MM, "", "tile(C, i, i, 4, 4)", "tile(C): axis i stands twice: name each axis once"},
     {"tile: a factor of zero", MM, "", "tile(C, i, j, 0, 4)",
      "tile(C, i, j): factors 0 and 4: both must be at least 1, for example tile(C, i, j, 8, 8)"},
@@ -98,6 +154,40 @@ static const struct refusal {
     {"reorder: a stage comes into a vectorized loop", CHAIN, "vectorize(R, j); compute_at(Q, R, i)", "reorder(R, j, i)",
      "reorder(R): Q would be computed inside the vectorized loop j of R: attach it further out, or vectorize a "
      "loop of Q itself"},
+    {"rfactor: no reduction", ADD, "", "rfactor(C, i)",
+     "rfactor(C, i): C is no reduction: it has no partial results; its loops may be made parallel as they are"},
+    {"rfactor: a data axis", MM, "split(C, k, 4)", "rfactor(C, i)",
+     "rfactor(C, i): loop i of C runs over a data axis: name a loop over a reduction axis (k.outer, k.inner)"},
+    {"rfactor: data and reduction fused", MM, "reorder(C, i, k, j); fuse(C, i, k)", "rfactor(C, i.k.fused)",
+     "rfactor(C, i.k.fused): loop i.k.fused of C runs over data and reduction axes: call rfactor before fuse"},
+    {"rfactor: a data axis was split", MM, "split(C, i, 4)", "rfactor(C, k)",
+     "rfactor(C, k): C already has a schedule besides that of its reduction axes (loops: i.outer, i.inner, j, k), "
+     "which "
+     "would be lost: call rfactor before it, and after split and fuse of reduction axes only"},
+    {"rfactor: a loop is vectorized", MM, "vectorize(C, j)", "rfactor(C, k)",
+     "rfactor(C, k): C already has a schedule besides that of its reduction axes (loops: i, j, k), which would be "
+     "lost: "
+     "call rfactor before it, and after split and fuse of reduction axes only"},
+    {"rfactor: the factor axis is beyond the data axes", MM, "", "rfactor(C, k, 3)",
+     "rfactor(C, k): factor axis 3: the new axis stands at 0 to 2 among the data axes of C"},
+    {"rfactor: the factor axis is before the data axes", MM, "", "rfactor(C, k, -4)",
+     "rfactor(C, k): factor axis -4: the new axis stands at 0 to 2 among the data axes of C"},
+    {"rfactor: two factor axes", MM, "", "rfactor(C, k, 0, 1)",
+     "rfactor(C, k): 2 factor axes: give one, or none for 0"},
+    {"rfactor: too many partial results", "C[i<1000000, j<1000000] = sum[k<64](A[i,k] * B[k,j])", "", "rfactor(C, k)",
+     "rfactor(C, k): the partial results would have 64000000000000 elements, more than 2^40: split the loop, and "
+     "factor "
+     "the shorter part"},
+    {"rfactor: an axis that was split", MM, "split(C, k, 4)", "rfactor(C, k)",
+     "rfactor(C, k): axis k of C has already been split into k.outer, k.inner: name one of these"},
+    {"rfactor: a stage is computed at its loop", "P[k<64] = A[k] * 2\nC = sum[k<64](P[k])",
+     "split(C, k, 8); compute_at(P, C, k.outer)", "rfactor(C, k.inner)",
+     "rfactor(C, k.inner): P is computed at a loop of C, which would be lost: call rfactor(C, ...) before it"},
+    {"rfactor: an input is computed elsewhere",
+     "P[i<16] = A[i] * 2\nS[i<16] = sum[k<4](P[i] * B[k])\nR[i<16] = P[i] + S[i]",
+     "compute_at(S, R, i); compute_at(P, R, i)", "rfactor(S, k)",
+     "rfactor(S, k): S reads P, which is computed inside loop i of R, and S.rf would read it from root: call "
+     "rfactor(S, ...) before compute_at(P, ...)"},
     {"vectorize: a reduction", MM, "", "vectorize(C, k)",
      "vectorize(C, k): loop k of C runs over a reduction axis (extent 32): its iterations update the same element, "
      "so they cannot run in lockstep; vectorize a data axis (i, j)"},
@@ -119,7 +209,8 @@ static const struct refusal {
      "outermost, for example reorder(C, j, i)"},
     {"vectorize: a rank 0 stage", SCALAR, "", "vectorize(U, i)",
      "vectorize(U, i): axis \"i\" is not part of stage U: its loops are none (it has rank 0)"},
-    {"vectorize: two axes", MM, "", "vectorize(C, i, j)", "vectorize: wrong arguments: vectorize(stage, axis)"},
+    {"vectorize: two axes", MM, "", "vectorize(C, i, j)",
+     "vectorize: wrong arguments: vectorize(stage, axis [, factor [, tail=peel]])"},
     {"parallel: a reduction", MM, "", "parallel(C, k)",
      "parallel(C, k): loop k of C runs over a reduction axis (extent 32): its iterations update the same element, "
      "so they cannot run in parallel; make parallel a data axis (i, j)"},
@@ -239,20 +330,20 @@ static const struct refusal {
     {"cache_write: an inlined stage", CHAIN, "compute_inline(P)", "cache_write(P, local)",
      "cache_write(P): P is inlined and writes nothing: call compute_root(P) first"},
     {"cache_write: others are computed in it", CHAIN, "compute_at(P, Q, i)", "cache_write(Q, local)",
-     "cache_write(Q): P is computed at a loop of Q, which would be lost: call cache_write(Q, local) before it"},
+     "cache_write(Q): P is computed at a loop of Q, which would be lost: call cache_write(Q, ...) before it"},
     {"cache_write: what it reads is computed in another loop", CHAIN, "compute_at(Q, R, i); compute_at(P, R, i)",
      "cache_write(Q, local)",
      "cache_write(Q): Q reads P, which is computed inside loop i of R, and Q.local would read it from root: call "
-     "cache_write(Q, local) before compute_at(P, ...)"},
+     "cache_write(Q, ...) before compute_at(P, ...)"},
     {"cache_write: the same through an inlined stage", LONG,
      "compute_inline(Q); compute_at(R, S, i); compute_at(P, S, i)", "cache_write(R, local)",
      "cache_write(R): R reads P, which is computed inside loop i of S, and R.local would read it from root: call "
-     "cache_write(R, local) before compute_at(P, ...)"},
+     "cache_write(R, ...) before compute_at(P, ...)"},
     {"text: a factor that is no number", MM, "", "split(C, i, factor=x)",
      "split: factor=x is no number: split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)"},
     {"text: a key twice", MM, "", "split(C, i, nparts=2, nparts=3)", "split: nparts= stands twice: give it once"},
-    {"text: a key that the primitive has not", MM, "", "vectorize(C, j, tail=peel)",
-     "vectorize takes no tail=: vectorize(stage, axis)"},
+    {"text: a key that the primitive has not", MM, "", "unroll(C, j, tail=peel)",
+     "unroll takes no tail=: unroll(stage, axis)"},
     {"set_scope: an output", MM, "", "set_scope(C, local)",
      "set_scope(C): C is an output: its memory is the caller's; cache_write(C, local) makes a stage with that "
      "scope"},
@@ -262,7 +353,7 @@ static const struct refusal {
      "set_scope(P): scope \"cache\" is unknown: \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "bind(C, i, threadIdx.x)",
      "bind is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
-     "compute_inline, compute_root, cache_read, cache_write, set_scope"},
+     "compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor"},
     {"text: no parenthesis", MM, "", "split C, i, 4",
      "schedule text, line 1, column 7: expected '('\nsplit C, i, 4\n      ^"},
     {"text: a parenthesis is open", MM, "", "split(C, i, 4",

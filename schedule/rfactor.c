@@ -1,0 +1,267 @@
+/* rfactor.c: the primitive that parts a reduction in two: a new stage computes partial results, one for each iteration
+ * of one of the reduction's loops, and the stage reduces those. What was a reduction loop is a data axis of the new
+ * stage, so it may run in parallel or in lockstep (TVM: Schedule::rfactor). */
+#include <stdio.h>
+
+#include "schedule/edit.h"
+#include "schedule/lowering.h"
+
+/* ---- legality ---------------------------------------------------------------------------------------------------- */
+
+/* "k.outer, k.inner", in a buffer of the caller. */
+static const char *reduction_loops(const schedule_stage *st, char *buffer, size_t n) {
+  size_t used = 0;
+  buffer[0] = '\0';
+  for (int i = 0; i < st->n_leaves && used < n; i++)
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL)
+      used += (size_t)snprintf(buffer + used, n - used, "%s%s", used ? ", " : "", schedule_leaf(st, i)->name);
+  return buffer;
+}
+
+static tn_status check_reduction_loop(tn_schedule *s, const char *call, int stage, int iter) {
+  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
+  const schedule_stage *st = &s->stages[stage];
+  const schedule_axis *axis = schedule_leaf(st, iter);
+  const char *name = schedule_stage_name(st);
+  char names[256];
+  if (st->op->body->op != TIR_REDUCE)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is no reduction: it has no partial results; its loops may be made parallel as they are",
+                        call, name);
+  if (axis->kind == SCHEDULE_SPATIAL)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: loop %s of %s runs over a data axis: name a loop over a reduction axis (%s)", call,
+                        axis->name, name, reduction_loops(st, names, sizeof names));
+  if (axis->kind == SCHEDULE_MIXED)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: loop %s of %s runs over data and reduction axes: call rfactor before fuse", call,
+                        axis->name, name);
+  if (strlen(axis->name) + strlen(".v") > SCHEDULE_MAX_NAME)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the new axis %s.v would have a name of over %d characters",
+                        call, axis->name, SCHEDULE_MAX_NAME);
+  if (axis->extent <= INT32_MAX) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: loop %s has extent %lld: a data axis has at most %d; split it first", call, axis->name,
+                      (long long)axis->extent, INT32_MAX);
+}
+
+/* The stage's loops are made anew: loops over data axes must be as they came, and nothing may be annotated. */
+static tn_status check_loops_untouched(tn_schedule *s, const char *call, int stage) {
+  const schedule_stage *st = &s->stages[stage];
+  char names[512];
+  bool kept = true;
+  for (int i = 0; i < st->n_leaves; i++) {
+    const schedule_axis *axis = schedule_leaf(st, i);
+    kept = kept && axis->annotation == SCHEDULE_NONE && axis->unroll_step < 0;
+    kept = kept && (axis->kind == SCHEDULE_REDUCE) == (i >= st->n_spatial_roots);
+    kept = kept && (i >= st->n_spatial_roots || st->leaves[i] == i);
+  }
+  if (kept) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: %s already has a schedule besides that of its reduction axes (loops: %s), which would be "
+                      "lost: call rfactor before it, and after split and fuse of reduction axes only",
+                      call, schedule_stage_name(st), schedule_loop_names(st, names, sizeof names));
+}
+
+/* The new stage's tensor has one more dimension. */
+static tn_status check_new_tensor(tn_schedule *s, const char *call, int stage, int iter, int factor_axis) {
+  const schedule_stage *st = &s->stages[stage];
+  double elements = (double)schedule_leaf(st, iter)->extent;
+  for (int i = 0; i < st->tensor->ndim; i++) elements *= (double)st->tensor->shape[i];
+  if (factor_axis < 0 || factor_axis > st->op->n_axes)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: factor axis %d: the new axis stands at 0 to %d among the data axes of %s", call,
+                        factor_axis, st->op->n_axes, schedule_stage_name(st));
+  if (st->op->n_axes == TN_MAX_RANK)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s has rank %d, and the partial results would have one more than there can be: fuse "
+                        "dimensions in the program",
+                        call, schedule_stage_name(st), TN_MAX_RANK);
+  if (elements <= 0x1p40) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: the partial results would have %.0f elements, more than 2^40: split the loop, and factor "
+                      "the shorter part",
+                      call, elements);
+}
+
+/* Values of the reduction axes are computed with 32 bits. */
+static tn_status check_index_range(tn_schedule *s, const char *call, int stage) {
+  const schedule_stage *st = &s->stages[stage];
+  for (int i = 0; i < st->n_relations; i++) {
+    const schedule_relation *r = &st->relations[i];
+    double product = 1;
+    for (int k = 0; k < r->n; k++) product *= (double)st->axes[r->many[k]].extent;
+    if (product <= INT32_MAX) continue;
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: the loops made from %s run over %.0f values, more than an index holds (%d): factor one of "
+                        "the axes alone",
+                        call, st->axes[r->is_fuse ? r->many[0] : r->one].name, product, INT32_MAX);
+  }
+  return TN_OK;
+}
+
+static tn_status check_rfactor(tn_schedule *s, const char *call, int stage, int iter, int factor_axis) {
+  SCHEDULE_TRY(check_reduction_loop(s, call, stage, iter));
+  SCHEDULE_TRY(check_loops_untouched(s, call, stage));
+  SCHEDULE_TRY(check_new_tensor(s, call, stage, iter, factor_axis));
+  SCHEDULE_TRY(check_index_range(s, call, stage));
+  char part[SCHEDULE_MAX_NAME + 8];
+  snprintf(part, sizeof part, "%s.rf", schedule_stage_name(&s->stages[stage]));
+  SCHEDULE_TRY(schedule_check_no_guests(s, call, stage, "rfactor"));
+  return schedule_check_inputs_at_root(s, call, stage, part, "rfactor");
+}
+
+/* ---- the two ops ------------------------------------------------------------------------------------------------- */
+
+/* The partial results' op under construction. */
+typedef struct factoring {
+  tn_context *ctx;
+  runtime_arena *arena;
+  const schedule_stage *st;
+  int iter, factor_axis;
+  tn_axis *data[TN_MAX_RANK]; /* the new op's axes */
+  int n_reduce;
+  tn_axis **reduce;
+  const tir_expr **values; /* by axis index of the stage: over the new op's axes */
+} factoring;
+
+static bool make_axes(factoring *f) {
+  const schedule_stage *st = f->st;
+  f->reduce = RUNTIME_NEW_ARRAY(f->arena, tn_axis *, st->n_leaves);
+  f->values = RUNTIME_NEW_ARRAY(f->arena, const tir_expr *, st->n_axes);
+  if (!f->reduce || !f->values) return false;
+  for (int i = 0; i < st->n_leaves; i++) {
+    const schedule_axis *leaf = schedule_leaf(st, i);
+    bool is_data = i == f->iter || leaf->kind == SCHEDULE_SPATIAL;
+    tn_axis *axis = te_axis_make(f->ctx, leaf->name, leaf->extent, !is_data);
+    if (!axis) return false;
+    f->values[st->leaves[i]] = te_axis_expr(f->arena, axis);
+    if (i == f->iter)
+      f->data[f->factor_axis] = axis;
+    else if (is_data)
+      f->data[i + (i >= f->factor_axis)] = axis;
+    else
+      f->reduce[f->n_reduce++] = axis;
+  }
+  return true;
+}
+
+/* The op's axes as expressions of the new axes, and the condition that no split went beyond its axis (NULL: none). */
+static const tir_expr *find_values(factoring *f) {
+  const schedule_stage *st = f->st;
+  lowering l = {.arena = f->arena, .index_dtype = TN_I32};
+  lower_stage ls = {.st = st, .axis_extent = RUNTIME_NEW_ARRAY(f->arena, int64_t, st->n_axes)};
+  if (!ls.axis_extent) return NULL;
+  for (int i = 0; i < st->n_axes; i++) ls.axis_extent[i] = st->axes[i].extent;
+  schedule_axis_values(&l, &ls, f->values);
+  const tir_expr *cond = tir_int(f->arena, TN_BOOL, 1);
+  for (int i = 0; i < st->n_relations; i++) {
+    const schedule_relation *r = &st->relations[i];
+    if (r->is_fuse || schedule_is_exact(&ls, r)) continue;
+    const tir_expr *limit = tir_int(f->arena, TN_I32, st->axes[r->one].extent);
+    cond = tir_binary(f->arena, TIR_AND, cond, tir_binary(f->arena, TIR_LT, f->values[r->one], limit));
+  }
+  return cond;
+}
+
+static const tir_expr *partial_body(factoring *f) {
+  const te_op *op = f->st->op;
+  const tir_expr *cond = find_values(f);
+  tir_binding *bindings = RUNTIME_NEW_ARRAY(f->arena, tir_binding, op->n_axes + op->n_reduce);
+  if (!cond || !bindings) return NULL;
+  for (int i = 0; i < op->n_axes + op->n_reduce; i++) {
+    const tn_axis *axis = i < op->n_axes ? op->axes[i] : op->reduce_axes[i - op->n_axes];
+    bindings[i] = (tir_binding){&axis->var, f->values[i]};
+  }
+  tir_combiner combiner = op->body->u.reduce->combiner;
+  const tir_expr *source = tir_substitute(f->arena, op->body->arg[0], op->n_axes + op->n_reduce, bindings);
+  const tir_expr *where = tir_reduce_where(op->body);
+  if (where) where = tir_substitute(f->arena, where, op->n_axes + op->n_reduce, bindings);
+  if (where) cond = tir_binary(f->arena, TIR_AND, cond, where);
+  if (!source || (tir_reduce_where(op->body) && !where)) return NULL;
+  source = tir_select(f->arena, cond, source, tir_identity(f->arena, combiner, (tn_dtype)source->dtype));
+  if (!source || f->n_reduce == 0) return source;
+  tir_reduce *reduce = RUNTIME_NEW(f->arena, tir_reduce);
+  if (!reduce) return NULL;
+  *reduce = (tir_reduce){.combiner = combiner, .n_axes = f->n_reduce, .axes = f->reduce};
+  return tir_reduce_expr(f->arena, reduce, source);
+}
+
+/* Everything that decides the new op, as text. */
+static const char *factoring_key(tn_program *program, const factoring *f, const char *name) {
+  runtime_str text = {0};
+  runtime_str_addf(&text, "%s %d %d:", name, f->iter, f->factor_axis);
+  for (int i = 0; i < f->st->n_leaves; i++) runtime_str_addf(&text, " %d", f->st->leaves[i]);
+  for (int i = 0; i < f->st->n_relations; i++) {
+    const schedule_relation *r = &f->st->relations[i];
+    runtime_str_addf(&text, "; %d", r->one);
+    for (int k = 0; k < r->n; k++)
+      runtime_str_addf(&text, " %d*%lld", r->many[k], (long long)f->st->axes[r->many[k]].extent);
+  }
+  const char *key = text.failed ? NULL : schedule_intern(program, text.data);
+  runtime_str_free(&text);
+  return key;
+}
+
+/* NAME[.., factor, ..] = the reduction over the loops but ITER. NULL: out of memory. */
+static const te_op *partial_op(tn_program *program, factoring *f, const char *name) {
+  const char *key = factoring_key(program, f, name);
+  const te_op *known = key ? schedule_find_op(program, "rfactor", f->st->op, key) : NULL;
+  if (known || !key) return known;
+  const tir_expr *body = make_axes(f) ? partial_body(f) : NULL;
+  if (!body) return NULL;
+  return schedule_keep_op(program, "rfactor", f->st->op, key,
+                          te_op_new(f->ctx, name, f->st->op->n_axes + 1, f->data, body));
+}
+
+/* The op's axes, body = the reduction of PARTIAL over the factor axis, called "<axis>.v", from the op's init (TVM: init
+ * moves to the final stage only; the condition went into PARTIAL). */
+static const te_op *final_op(tn_program *program, const factoring *f, const te_op *partial) {
+  const te_op *op = f->st->op;
+  const te_op *known = schedule_find_op(program, "rfactor final", op, partial);
+  if (known) return known;
+  const tir_expr *index[TN_MAX_RANK];
+  const tn_axis *factor = partial->axes[f->factor_axis];
+  const char *name = schedule_internf(program, "%s.v", factor->var.name);
+  tn_axis *axis = name ? te_axis_make(f->ctx, name, factor->extent, true) : NULL;
+  tir_reduce *reduce = RUNTIME_NEW(f->arena, tir_reduce);
+  tn_axis **axes = RUNTIME_NEW_ARRAY(f->arena, tn_axis *, 1);
+  if (!axis || !reduce || !axes) return NULL;
+  axes[0] = axis;
+  const tir_expr *init = tir_reduce_init(op->body);
+  *reduce = (tir_reduce){.combiner = op->body->u.reduce->combiner, .n_axes = 1, .axes = axes, .has_init = init != NULL};
+  for (int i = 0; i < partial->n_axes; i++)
+    index[i] = te_axis_expr(f->arena, i == f->factor_axis ? axis : op->axes[i - (i > f->factor_axis)]);
+  tn_tensor *tensor = (tn_tensor *)&partial->output;
+  const tir_expr *read = tir_read(f->arena, tensor, tensor->dtype, partial->n_axes, index);
+  const tir_expr *body = tir_reduce_args(f->arena, reduce, (const tir_expr *const[]){read, init});
+  if (!body) return NULL;
+  return schedule_keep_op(program, "rfactor final", op, partial,
+                          te_op_new(f->ctx, op->name, op->n_axes, op->axes, body));
+}
+
+/* ---- the rewrite ------------------------------------------------------------------------------------------------- */
+
+/* Invariant: combining the partial results combines every element once, in another order, which combiners allow (floats
+ * up to rounding); what an inexact split adds is the identity. */
+tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis) {
+  char call[256];
+  snprintf(call, sizeof call, "rfactor(%s, %s)",
+           stage >= 0 && stage < s->n_stages ? schedule_stage_name(&s->stages[stage]) : "?",
+           stage >= 0 && stage < s->n_stages && iter >= 0 && iter < s->stages[stage].n_leaves
+               ? schedule_leaf(&s->stages[stage], iter)->name
+               : "?");
+  SCHEDULE_TRY(check_rfactor(s, call, stage, iter, factor_axis));
+  const schedule_stage *st = &s->stages[stage];
+  factoring f = {.ctx = s->ctx, .arena = &s->ctx->arena, .st = st, .iter = iter, .factor_axis = factor_axis};
+  const char *name = schedule_derived_name(s, st->tensor, "rf");
+  const te_op *partial = name ? partial_op(s->program, &f, name) : NULL;
+  const te_op *final = partial ? final_op(s->program, &f, partial) : NULL;
+  if (!final || !schedule_insert_stage(s, stage, partial, "global"))
+    return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+  s->stages[stage + 1].op = final;
+  schedule_step step = {.kind = SCHEDULE_STEP_RF, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = factor_axis};
+  if (!schedule_reset_loops(s, &s->stages[stage + 1]) || !schedule_push_step(s, &step))
+    return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+  return TN_OK;
+}

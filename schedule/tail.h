@@ -1,0 +1,24 @@
+/* tail.h: the tail strategies of splits: their legality, and what lowering asks (tails.c). */
+#ifndef TENON_SCHEDULE_TAIL_H
+#define TENON_SCHEDULE_TAIL_H
+
+#include "schedule/lowering.h"
+
+extern const char *const schedule_tail_words[TN_TAIL_COUNT];
+
+/* Whether loop ITER may be split with this tail. overlap: a data axis, outside of all reduction loops; pad: a
+ * reduction axis, or a whole data axis of a stage that is no output. */
+tn_status schedule_check_tail(tn_schedule *s, const char *call, int stage, int iter, tn_tail tail);
+/* Blocks that overlap run one after the other, each with its whole reduction. */
+tn_status schedule_check_overlaps(tn_schedule *s, const char *call, int stage);
+tn_status schedule_check_fuse_overlap(tn_schedule *s, const char *call, int stage, int n, const int *iters);
+/* Whether an axis counts, alone or among others, the blocks of an overlapped split. */
+bool schedule_counts_overlaps(const schedule_stage *st, int axis);
+
+/* Whether the buffer is longer than the region in this dimension, and how long. */
+bool schedule_pads_dimension(const schedule_stage *st, int dim);
+int64_t schedule_padded_extent(const lower_stage *ls, int dim);
+/* Says which splits with tail mask have a tail and no vectorized loop. */
+void schedule_warn_masks(const lowering *l, const lower_stage *ls);
+
+#endif

@@ -1,0 +1,185 @@
+/* tails.c: what happens where a split does not divide its axis: which strategies a split may take, what the loops of an
+ * overlapped split may not become, and what each strategy does to indices, conditions and buffers.
+ *
+ * guard and peel put a condition around the body (peel asks for the full blocks to be parted from the rest); mask does
+ * the same and promises that the loop inside is vectorized, so that the condition is a mask. overlap moves the last
+ * block back so that it ends with the axis: elements are computed twice. pad runs the last block in full: what it
+ * writes beyond a data axis lies in padding of the stage's buffer, what it adds beyond a reduction axis is left out by
+ * a select. */
+#include "schedule/lowering.h"
+#include "schedule/tail.h"
+
+const char *const schedule_tail_words[TN_TAIL_COUNT] = {
+#define X(name, text) text,
+    TN_TAILS(X)
+#undef X
+};
+
+/* ---- which splits ------------------------------------------------------------------------------------------------ */
+
+static tn_status check_overlap(tn_schedule *s, const char *call, int stage, int iter) {
+  const schedule_stage *st = &s->stages[stage];
+  const schedule_axis *axis = schedule_leaf(st, iter);
+  if (axis->kind != SCHEDULE_SPATIAL)
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: tail overlap: loop %s of %s runs over a reduction axis (extent %lld): the blocks overlap, and "
+        "elements would be combined twice; take guard, peel or pad",
+        call, axis->name, schedule_stage_name(st), (long long)axis->extent);
+  for (int i = 0; i < iter; i++)
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL)
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                          "%s: tail overlap: loop %s of %s stands inside the reduction loop %s: an element that two "
+                          "blocks hold would be combined twice; reorder(%s, %s, %s) first, or take guard, peel or pad",
+                          call, axis->name, schedule_stage_name(st), schedule_leaf(st, i)->name,
+                          schedule_stage_name(st), axis->name, schedule_leaf(st, i)->name);
+  return TN_OK;
+}
+
+static tn_status check_pad(tn_schedule *s, const char *call, int stage, int iter) {
+  const schedule_stage *st = &s->stages[stage];
+  const schedule_axis *axis = schedule_leaf(st, iter);
+  const char *name = schedule_stage_name(st);
+  if (axis->kind == SCHEDULE_REDUCE) return TN_OK;
+  if (axis->kind == SCHEDULE_MIXED || axis->root < 0)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: tail pad: loop %s of %s is no axis of the stage but made from others, and only a whole "
+                        "dimension of its buffer can be padded: pad the first split of an axis, or take guard or peel",
+                        call, axis->name, name);
+  if (!schedule_is_output(s, stage)) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: tail pad: %s is an output: its memory is the caller's and has no padding; "
+                      "cache_write(%s, local) makes a stage whose buffer can be padded, or take guard or peel",
+                      call, name, name);
+}
+
+tn_status schedule_check_tail(tn_schedule *s, const char *call, int stage, int iter, tn_tail tail) {
+  if (tail == TN_TAIL_OVERLAP) return check_overlap(s, call, stage, iter);
+  return tail == TN_TAIL_PAD ? check_pad(s, call, stage, iter) : TN_OK;
+}
+
+/* ---- overlapped splits stay legal -------------------------------------------------------------------------------- */
+
+/* The overlapped split above an axis: *is_block says that the axis, or what it was made from, counts its blocks. -1:
+ * none. */
+static int overlap_above(const schedule_stage *st, int axis, bool *is_block) {
+  int made_by = st->axes[axis].made_by;
+  if (made_by < 0) return -1;
+  const schedule_relation *r = &st->relations[made_by];
+  if (!r->is_fuse) {
+    bool outer_block = false;
+    int outer = overlap_above(st, r->one, &outer_block);
+    *is_block = outer >= 0 && outer_block;
+    if (*is_block || r->tail != TN_TAIL_OVERLAP) return outer;
+    *is_block = r->many[r->n - 1] != axis;
+    return made_by;
+  }
+  int found = -1;
+  for (int i = 0; i < r->n; i++) {
+    bool part_block = false;
+    int part = overlap_above(st, r->many[i], &part_block);
+    if (part < 0 || (found >= 0 && !part_block)) continue;
+    found = part;
+    *is_block = *is_block || part_block;
+  }
+  return found;
+}
+
+bool schedule_counts_overlaps(const schedule_stage *st, int axis) {
+  bool is_block = false;
+  return overlap_above(st, axis, &is_block) >= 0 && is_block;
+}
+
+/* The last loop that counts overlapping blocks; -1: none. */
+static int last_block_leaf(const schedule_stage *st) {
+  for (int i = st->n_leaves - 1; i >= 0; i--)
+    if (schedule_counts_overlaps(st, st->leaves[i])) return i;
+  return -1;
+}
+
+static tn_status check_overlap_loop(tn_schedule *s, const char *call, const schedule_stage *st, int iter, int last) {
+  const schedule_axis *axis = schedule_leaf(st, iter);
+  bool is_block = false;
+  bool is_part = overlap_above(st, st->leaves[iter], &is_block) >= 0;
+  bool races = axis->annotation == SCHEDULE_PARALLEL && is_part && iter <= last;
+  if (races || (axis->annotation == SCHEDULE_VECTORIZE && is_block))
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: loop %s of %s would run blocks of a split with tail overlap %s: they write the same "
+                        "elements; take tail guard or peel there, or another loop",
+                        call, axis->name, schedule_stage_name(st),
+                        axis->annotation == SCHEDULE_PARALLEL ? "in parallel" : "in lockstep");
+  if (axis->kind == SCHEDULE_SPATIAL || iter > last) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: loop %s of %s, which counts the blocks of a split with tail overlap, would stand inside the "
+                      "reduction loop %s: elements that two blocks hold would be combined twice; keep it outside",
+                      call, schedule_leaf(st, last)->name, schedule_stage_name(st), axis->name);
+}
+
+tn_status schedule_check_overlaps(tn_schedule *s, const char *call, int stage) {
+  const schedule_stage *st = &s->stages[stage];
+  bool any = false;
+  for (int i = 0; i < st->n_relations && !any; i++)
+    any = !st->relations[i].is_fuse && st->relations[i].tail == TN_TAIL_OVERLAP;
+  int last = any ? last_block_leaf(st) : -1;
+  for (int i = 0; any && i < st->n_leaves; i++) SCHEDULE_TRY(check_overlap_loop(s, call, st, i, last));
+  return TN_OK;
+}
+
+tn_status schedule_check_fuse_overlap(tn_schedule *s, const char *call, int stage, int n, const int *iters) {
+  const schedule_stage *st = &s->stages[stage];
+  int block = -1, reduce = -1;
+  for (int i = 0; i < n; i++) {
+    if (schedule_counts_overlaps(st, st->leaves[iters[i]])) block = iters[i];
+    if (schedule_leaf(st, iters[i])->kind != SCHEDULE_SPATIAL) reduce = iters[i];
+  }
+  if (block < 0 || reduce < 0) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: loop %s of %s counts the blocks of a split with tail overlap and cannot be fused with the "
+                      "reduction loop %s: elements that two blocks hold would be combined twice",
+                      call, schedule_leaf(st, block)->name, schedule_stage_name(st), schedule_leaf(st, reduce)->name);
+}
+
+/* ---- lowering ---------------------------------------------------------------------------------------------------- */
+
+bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r) {
+  int64_t product = 1;
+  for (int i = 0; i < r->n; i++) product *= ls->axis_extent[r->many[i]];
+  return product == ls->axis_extent[r->one];
+}
+
+bool schedule_pads_dimension(const schedule_stage *st, int dim) {
+  int used_by = dim < st->n_spatial_roots ? st->axes[dim].used_by : -1;
+  return used_by >= 0 && !st->relations[used_by].is_fuse && st->relations[used_by].tail == TN_TAIL_PAD;
+}
+
+int64_t schedule_padded_extent(const lower_stage *ls, int dim) {
+  if (!schedule_pads_dimension(ls->st, dim)) return ls->extent[dim];
+  const schedule_relation *r = &ls->st->relations[ls->st->axes[dim].used_by];
+  int64_t product = 1;
+  for (int i = 0; i < r->n; i++) product *= ls->axis_extent[r->many[i]];
+  return product;
+}
+
+/* Whether a loop over the axis, or the innermost one made of it, is vectorized. */
+static bool is_vectorized(const schedule_stage *st, int axis) {
+  for (int used_by; (used_by = st->axes[axis].used_by) >= 0;) {
+    const schedule_relation *r = &st->relations[used_by];
+    axis = r->is_fuse ? r->one : r->many[r->n - 1];
+  }
+  return st->axes[axis].annotation == SCHEDULE_VECTORIZE;
+}
+
+void schedule_warn_masks(const lowering *l, const lower_stage *ls) {
+  const schedule_stage *st = ls->st;
+  for (int i = 0; i < st->n_relations; i++) {
+    const schedule_relation *r = &st->relations[i];
+    if (r->is_fuse || r->tail != TN_TAIL_MASK || schedule_is_exact(ls, r)) continue;
+    int inner = r->many[r->n - 1];
+    if (is_vectorized(st, inner)) continue;
+    const char *name = schedule_stage_name(st);
+    runtime_say(l->ctx, TN_SEVERITY_WARNING,
+                "split(%s, %s): tail mask has no effect: loop %s is not vectorized, so that the tail is a condition as "
+                "with guard; call vectorize(%s, %s)",
+                name, st->axes[r->one].name, st->axes[inner].name, name, st->axes[inner].name);
+  }
+}
