@@ -64,12 +64,18 @@ static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env
   return g.cond ? tir_if(l->arena, g.cond, stmt, NULL) : stmt;
 }
 
-/* What a stage with padding stores: VALUE, and beyond its axes FILL. */
-static const tir_expr *padded(lowering *l, const lower_stage *ls, const tir_expr *value, const tir_expr *fill) {
-  guard g = {l, ls->env[ls->st->n_leaves], NULL, true};
-  guard_splits(&g, ls, ls->axis_value, true);
-  guard_domain(&g, ls, ls->axis_value);
-  return g.cond ? tir_select(l->arena, g.cond, value, fill) : value;
+/* Where a stage with padding is inside of its axes; NULL: everywhere. */
+static const tir_expr *inside(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
+                              bool with_reduce) {
+  guard g = {l, env, NULL, true};
+  guard_splits(&g, ls, values, with_reduce);
+  guard_domain(&g, ls, values);
+  return g.cond;
+}
+
+/* VALUE where COND holds (NULL: everywhere), else FILL. */
+static const tir_expr *fill_unless(lowering *l, const tir_expr *cond, const tir_expr *value, const tir_expr *fill) {
+  return cond ? tir_select(l->arena, cond, value, fill) : value;
 }
 
 /* ---- loops
@@ -139,8 +145,9 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   schedule_axis_values(l, ls, values);
   const tir_reduce *reduce = ls->body->u.reduce;
   const tir_expr *init = tir_reduce_init(ls->body);
-  const tir_expr *first = init ? schedule_lower_expr(l, ls, values, init)
-                               : tir_identity(l->arena, reduce->combiner, st->tensor->dtype);
+  const tir_expr *first = tir_identity(l->arena, reduce->combiner, st->tensor->dtype);
+  if (init) init = schedule_lower_expr(l, ls, values, init);
+  if (init) first = fill_unless(l, inside(l, ls, env, values, false), init, first);
   const tir_stmt *stmt = guarded(l, ls, env, values, false, store_value(l, ls, values, first));
   for (int i = st->n_leaves - 1; i >= begin; i--)
     if (vars[i]) stmt = make_loop(l, ls, i, vars[i], stmt);
@@ -159,11 +166,12 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   const tir_expr *source = schedule_lower_expr(l, ls, values, ls->body->arg[0]);
   const tir_expr *self = tir_load(l->arena, ls->buffer, ls->st->tensor->ndim, values, NULL);
   const tir_expr *combined = tir_combine(l->arena, ls->body->u.reduce->combiner, self, source);
-  combined = padded(l, ls, combined, self);
-  if (!cond) return store_value(l, ls, values, combined);
-  cond = schedule_lower_expr(l, ls, values, cond);
-  if (tir_walk_expr(cond, stop_at_load, NULL)) return tir_if(l->arena, cond, store_value(l, ls, values, combined), NULL);
-  return store_value(l, ls, values, tir_select(l->arena, cond, combined, self));
+  const tir_expr *counts = inside(l, ls, ls->env[ls->st->n_leaves], values, true);
+  if (cond) cond = schedule_lower_expr(l, ls, values, cond);
+  bool branches = cond && tir_walk_expr(cond, stop_at_load, NULL);
+  if (cond && !branches) counts = counts ? tir_binary(l->arena, TIR_AND, counts, cond) : cond;
+  const tir_stmt *store = store_value(l, ls, values, fill_unless(l, counts, combined, self));
+  return branches ? tir_if(l->arena, cond, store, NULL) : store;
 }
 
 /* ---- stages
@@ -187,12 +195,13 @@ static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir
   return body;
 }
 
-/* From the innermost loop outwards; a reduction's init stands before its outermost reduction loop. */
 static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
-  const tir_expr *value = schedule_lower_expr(l, ls, ls->axis_value, ls->body);
-  return store_value(l, ls, ls->axis_value, padded(l, ls, value, tir_const(l->arena, (tn_dtype)value->dtype, 0)));
+  const tir_expr **values = ls->axis_value, *value = schedule_lower_expr(l, ls, values, ls->body);
+  const tir_expr *within = inside(l, ls, ls->env[ls->st->n_leaves], values, true);
+  return store_value(l, ls, values, fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0)));
 }
 
+/* From the innermost loop outwards; a reduction's init stands before its outermost reduction loop. */
 static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
   const schedule_stage *st = ls->st;
