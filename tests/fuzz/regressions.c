@@ -11,6 +11,13 @@ static const struct regression {
      "tile(C, i, j, 4, 8); reorder(C, i.outer, j.outer, k, i.inner, j.inner); vectorize(C, j.inner)"},
     /* LLVM's InstSimplify divides by a constant lane that is zero and not chosen (codegen/emit_arith.c). */
     {"division by lanes of a quotient", "input A: bool\nS[j<13] = i16(A) % (i16(j) // i16(A))", "vectorize(S, j)"},
+    /* An init and a condition that read memory were evaluated in the padding of a stage too. */
+    {"padding of a reduction with an init",
+     "input A: f32[3, 8]; input B: f32[5]; S[i<3] = sum[r<5 where B[r] > A[i, r] init = A[i, 7]](A[i, r] * B[r]); "
+     "T[i<3] = S[i] + 1",
+     "split(S, i, 2, tail=pad)"},
+    {"rfactor of a reduction with a condition and an init",
+     "S[i<3] = sum[k<19 where k != i * 3 init = B[i]](A[i, k])", "split(S, k, 4); rfactor(S, k.inner, 1)"},
 };
 
 static void agrees(void **state) {
