@@ -190,6 +190,11 @@ static tn_status apply_vectorize(reader *r, tn_tail tail) {
                       name_at(r, 0), name_at(r, 1), n > 3 ? "one factor is enough" : "a tail needs a factor",
                       name_at(r, 0), name_at(r, 1));
 }
+static tn_status apply_parallel_reduce(reader *r, tn_tail tail) {
+  const argument *parts = find_key(r, "parts");
+  (void)tail;
+  return tn_parallel_reduce(r->s, name_at(r, 0), name_at(r, 1), parts ? parts->number : 0);
+}
 #define APPLY(name, call)                                  \
   static tn_status apply_##name(reader *r, tn_tail tail) { \
     (void)tail;                                            \
@@ -203,6 +208,7 @@ APPLY(compute_inline, tn_compute_inline(r->s, name_at(r, 0)))
 APPLY(compute_root, tn_compute_root(r->s, name_at(r, 0)))
 APPLY(cache_write, tn_cache_write(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(set_scope, tn_set_scope(r->s, name_at(r, 0), name_at(r, 1)))
+APPLY(auto_inline, tn_auto_inline(r->s))
 #undef APPLY
 
 static const primitive primitives[] = {
@@ -222,6 +228,8 @@ static const primitive primitives[] = {
     {"cache_write", "nn", "cache_write(tensor, scope)", "", apply_cache_write},
     {"set_scope", "nn", "set_scope(stage, scope)", "", apply_set_scope},
     {"rfactor", "nn+", "rfactor(stage, axis [, factor_axis])", "", apply_rfactor},
+    {"parallel_reduce", "nn", "parallel_reduce(stage, axis [, parts=n])", " parts=", apply_parallel_reduce},
+    {"auto_inline", "", "auto_inline()", "", apply_auto_inline},
 };
 
 static const primitive *find_primitive(const char *name) {

@@ -163,6 +163,18 @@ static void draw_rfactor(drawing *d, fuzz_primitive kind) {
   say(d, ")");
 }
 
+static void draw_parallel_reduce(drawing *d, fuzz_primitive kind) {
+  int loop;
+  const schedule_stage *st = any_reduction(d, &loop);
+  (void)kind;
+  say(d, "parallel_reduce(%s, %s, parts=%d)", name_of(st), loop_of(st, loop), 1 + (int)below(d, 6));
+}
+
+static void draw_auto_inline(drawing *d, fuzz_primitive kind) {
+  (void)kind;
+  say(d, "auto_inline()");
+}
+
 static const struct {
   void (*draw)(drawing *d, fuzz_primitive kind);
   int weight;
@@ -184,6 +196,8 @@ static const struct {
     [FUZZ_CACHE_WRITE] = {draw_cache, 4},
     [FUZZ_SET_SCOPE] = {draw_cache, 2},
     [FUZZ_RFACTOR] = {draw_rfactor, 6},
+    [FUZZ_PARALLEL_REDUCE] = {draw_parallel_reduce, 3},
+    [FUZZ_AUTO_INLINE] = {draw_auto_inline, 1},
 };
 
 static fuzz_primitive any_primitive(drawing *d) {

@@ -144,6 +144,14 @@ const schedule_case schedule_cases[] = {
     {"rfactor_whole_axis", "B[i<4] = sum[k<10](A[i,k])", "rfactor(B, k)"},
     {"rfactor_twice", "B = sum[k<100](A[k])", "split(B, k, 5, 4); rfactor(B, k.2); rfactor(B.rf, k.1, 1)"},
     {"rfactor_reader", FUSED, "split(M, k, 8); rfactor(M, k.outer); compute_at(M, O, j)"},
+    {"parallel_reduce", "B = sum[k<1000](A[k])", "parallel_reduce(B, k, parts=3)"},
+    {"parallel_reduce_rows", "B[i<8] = max[k<100](A[i,k])", "parallel_reduce(B, k, parts=4); vectorize(B.rf, i)"},
+    {"sum_parallel_and_vectorized", "B = sum[k<1000](A[k])",
+     "split(B, k, nparts=4); rfactor(B, k.outer); split(B.rf, k.inner, 16); rfactor(B.rf, k.inner.inner, 1); "
+     "reorder(B.rf.rf, k.outer, k.inner.outer, k.inner.inner); vectorize(B.rf.rf, k.inner.inner); "
+     "parallel(B.rf.rf, k.outer)"},
+    {"auto_inline", CHAIN, "auto_inline()"},
+    {"auto_inline_around_reduction", SOFTMAX, "auto_inline()"},
     /* shapes and dtypes */
     {"rank_0", "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2", "compute_at(T, S, i)"},
     {"two_outputs", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\nR[i<8] = P[i] * 3", "parallel(Q, i)"},

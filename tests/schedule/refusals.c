@@ -154,6 +154,11 @@ static const struct refusal {
     {"reorder: a stage comes into a vectorized loop", CHAIN, "vectorize(R, j); compute_at(Q, R, i)", "reorder(R, j, i)",
      "reorder(R): Q would be computed inside the vectorized loop j of R: attach it further out, or vectorize a "
      "loop of Q itself"},
+    {"parallel_reduce: a data axis", MM, "", "parallel_reduce(C, i, parts=2)",
+     "rfactor(C, i.outer): loop i.outer of C runs over a data axis: name a loop over a reduction axis (k)"},
+    {"parallel_reduce: a name for parts", MM, "", "parallel_reduce(C, k, parts=two)",
+     "parallel_reduce: parts=two is no number: parallel_reduce(stage, axis [, parts=n])"},
+    {"auto_inline: an argument", MM, "", "auto_inline(C)", "auto_inline: wrong arguments: auto_inline()"},
     {"rfactor: no reduction", ADD, "", "rfactor(C, i)",
      "rfactor(C, i): C is no reduction: it has no partial results; its loops may be made parallel as they are"},
     {"rfactor: a data axis", MM, "split(C, k, 4)", "rfactor(C, i)",
@@ -353,7 +358,7 @@ static const struct refusal {
      "set_scope(P): scope \"cache\" is unknown: \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "bind(C, i, threadIdx.x)",
      "bind is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
-     "compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor"},
+     "compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, auto_inline"},
     {"text: no parenthesis", MM, "", "split C, i, 4",
      "schedule text, line 1, column 7: expected '('\nsplit C, i, 4\n      ^"},
     {"text: a parenthesis is open", MM, "", "split(C, i, 4",
