@@ -309,3 +309,7 @@ tn_status tn_auto_inline(tn_schedule *s) {
   tn_schedule_free(copy);
   return status;
 }
+
+tn_status tn_transform_layout(tn_schedule *s, const char *stage, const char *map) {
+  return scoped(s, "transform_layout", stage, map, schedule_transform_layout);
+}

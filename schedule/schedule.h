@@ -163,6 +163,11 @@ TN_API tn_status tn_rfactor(tn_schedule *s, const char *tensor, const char *axis
 TN_API tn_status tn_parallel_reduce(tn_schedule *s, const char *tensor, const char *axis, int64_t parts);
 /* Inlines every stage that is no output and no reduction and whose loops have no schedule. TVM: AutoInlineInjective. */
 TN_API tn_status tn_auto_inline(tn_schedule *s);
+/* STAGE's buffer stores its elements in another order: MAP takes the indices of the tensor to those of the buffer,
+ * "[k, j] -> [j//64, k, j%64]" for panels of 64 columns. On the right stand names, // and %, so that each element has a
+ * place of its own; where a number does not divide, the buffer has room that is not used. Refused: inputs and outputs,
+ * whose memory is the caller's. */
+TN_API tn_status tn_transform_layout(tn_schedule *s, const char *stage, const char *map);
 /* Where STAGE's buffer lies: "global" (heap when large) or "local" (a thread's own small scratch, registers when all
  * its indices become constants). TVM: set_scope. Refused: inputs and outputs, whose memory is the caller's. */
 TN_API tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope);
