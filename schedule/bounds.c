@@ -2,6 +2,7 @@
  * readers read, where the loops at or outside its attach point are fixed to one iteration and all others take their
  * whole range (TVM: InferBound). Extents are constants; a region's first point may depend on the fixed loops. What
  * cannot be bounded falls back to the whole tensor, so a region is never too small. */
+#include "schedule/layout.h"
 #include "schedule/region.h"
 #include "schedule/tail.h"
 
@@ -205,6 +206,13 @@ static const tir_expr *and_inside(const expr_lowering *x, const tir_expr *cond, 
   return cond;
 }
 
+const tir_expr *schedule_load(lowering *l, const lower_stage *from, const tir_expr *const *index,
+                              const tir_expr *predicate) {
+  const tir_expr *place[TN_MAX_RANK];
+  if (from->layout) schedule_layout_index(l, from->layout, index, place);
+  return tir_load(l->arena, from->buffer, from->buffer->ndim, from->layout ? place : index, predicate);
+}
+
 /* An index from data is computed in its own dtype, where it wraps as te says; what is outside gives 0. */
 static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
   lowering *l = x->l;
@@ -219,7 +227,7 @@ static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
     index[i] =
         tir_simplify(l->arena, x->ls->env[x->ls->st->n_leaves], index_binary(l, TIR_SUB, index[i], from->min[i]));
   }
-  return tir_load(l->arena, from->buffer, e->n_args, index, inside);
+  return schedule_load(l, from, index, inside);
 }
 
 static const tir_expr *lower_node(void *user, const tir_expr *e) {
@@ -330,6 +338,13 @@ static void infer_region(lowering *l, int stage) {
 /* ---- buffers
  * ------------------------------------------------------------------------------------------------------------ */
 
+/* A stage's map was checked when it was given. */
+static const schedule_layout *read_layout(lowering *l, const schedule_stage *st) {
+  const char *where;
+  schedule_layout *layout = st->layout ? RUNTIME_NEW(l->arena, schedule_layout) : NULL;
+  return layout && !schedule_layout_read(st->layout, layout, &where) ? layout : NULL;
+}
+
 static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, bool is_param) {
   const tn_tensor *tensor = ls->st->tensor;
   tir_buffer *buffer = RUNTIME_NEW(l->arena, tir_buffer);
@@ -339,7 +354,14 @@ static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, bool is
                          .scope = ls->st->scope,
                          .is_param = is_param,
                          .is_input = te_is_placeholder(ls->st->op)};
-  for (int i = 0; i < tensor->ndim; i++) buffer->shape[i] = ls->is_live ? schedule_padded_extent(ls, i) : tensor->shape[i];
+  int64_t extent[TN_MAX_RANK];
+  for (int i = 0; i < tensor->ndim; i++) extent[i] = ls->is_live ? schedule_padded_extent(ls, i) : tensor->shape[i];
+  if (ls->layout) {
+    buffer->ndim = ls->layout->n_out;
+    schedule_layout_shape(ls->layout, extent, buffer->shape);
+  } else {
+    memcpy(buffer->shape, extent, sizeof *extent * (size_t)tensor->ndim);
+  }
   return buffer;
 }
 
@@ -356,7 +378,8 @@ static tn_dtype choose_index_dtype(const tn_schedule *s) {
     double elements = 1, slack = 4; /* slack: rounded-up tails and offsets */
     for (int k = 0; k < st->tensor->ndim; k++) elements *= (double)st->tensor->shape[k];
     for (int k = 0; k < st->n_axes; k++) elements = RUNTIME_MAX(elements, (double)st->axes[k].extent);
-    for (int k = 0; k < st->n_spatial_roots; k++) slack *= schedule_pads_dimension(st, k) ? 2 : 1;
+    for (int k = 0; k < st->n_spatial_roots; k++)
+      slack *= (schedule_pads_dimension(st, k) ? 2 : 1) * (st->layout ? 2 : 1);
     if (elements * slack > INT32_MAX) return TN_I64;
   }
   return TN_I32;
@@ -370,6 +393,7 @@ void schedule_infer_bounds(lowering *l) {
     lower_stage *ls = &l->stages[i];
     if (!te_is_placeholder(ls->st->op) && ls->st->attach != SCHEDULE_INLINED) infer_region(l, i);
     if (ls->is_live) make_loops(l, ls);
+    ls->layout = read_layout(l, ls->st);
     ls->buffer = make_buffer(l, ls, is_argument(l, ls->st->tensor));
   }
 }

@@ -2,6 +2,7 @@
  * attached stages inside the loop they are computed at. Requires a legal schedule; establishes well-formed
  * multi-dimensional loop IR (TVM: ScheduleOps, MakeComputeStmt). */
 #include "schedule/lowering.h"
+#include "schedule/layout.h"
 #include "schedule/tail.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
@@ -121,7 +122,9 @@ static int first_reduce_leaf(const schedule_stage *st) {
 }
 
 static const tir_stmt *store_value(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *value) {
-  return tir_store(l->arena, ls->buffer, ls->st->tensor->ndim, values, value, NULL);
+  const tir_expr *place[TN_MAX_RANK];
+  if (ls->layout) schedule_layout_index(l, ls->layout, values, place);
+  return tir_store(l->arena, ls->buffer, ls->buffer->ndim, ls->layout ? place : values, value, NULL);
 }
 
 /* ---- reductions
@@ -164,7 +167,7 @@ static tir_walk stop_at_load(void *user, const tir_expr *e) {
 static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   const tir_expr **values = ls->axis_value, *cond = tir_reduce_where(ls->body);
   const tir_expr *source = schedule_lower_expr(l, ls, values, ls->body->arg[0]);
-  const tir_expr *self = tir_load(l->arena, ls->buffer, ls->st->tensor->ndim, values, NULL);
+  const tir_expr *self = schedule_load(l, ls, values, NULL);
   const tir_expr *combined = tir_combine(l->arena, ls->body->u.reduce->combiner, self, source);
   const tir_expr *counts = inside(l, ls, ls->env[ls->st->n_leaves], values, true);
   if (cond) cond = schedule_lower_expr(l, ls, values, cond);

@@ -260,3 +260,56 @@ tn_status tn_rfactor(tn_schedule *s, const char *stage, const char *axis, int fa
   int n = s->stages[st].op->n_axes;
   return schedule_rfactor(s, st, it, factor_axis < 0 && factor_axis >= -n - 1 ? factor_axis + n + 1 : factor_axis);
 }
+
+/* Composed of steps that records know: the outer loop of a split by its number of parts becomes the first axis of the
+ * partial results. */
+static tn_status parallel_reduce(tn_schedule *s, int st, int it, int64_t parts) {
+  SCHEDULE_TRY(schedule_split(s, st, it, 1, &parts, false, TN_TAIL_GUARD));
+  SCHEDULE_TRY(schedule_rfactor(s, st, it, 0));
+  return schedule_annotate(s, st, 0, SCHEDULE_PARALLEL);
+}
+
+tn_status tn_parallel_reduce(tn_schedule *s, const char *stage, const char *axis, int64_t parts) {
+  int st, it;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "parallel_reduce", stage, axis, &st, &it));
+  if (parts < 0)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "parallel_reduce(%s, %s): %lld parts: give at least 1, or 0 for one for each thread (%d)",
+                        stage, axis, (long long)parts, tn_thread_count());
+  tn_schedule *copy = tn_schedule_copy(s);
+  if (!copy) return TN_ERROR_MEMORY;
+  tn_status status = parallel_reduce(copy, st, it, parts ? parts : tn_thread_count());
+  if (status == TN_OK) schedule_swap_contents(s, copy);
+  tn_schedule_free(copy);
+  return status;
+}
+
+/* Whether others are computed in the stage's loops. */
+static bool has_guests(const tn_schedule *s, int stage) {
+  for (int i = 0; i < s->n_stages; i++)
+    if (s->stages[i].attach == SCHEDULE_AT && s->stages[i].at_stage == stage) return true;
+  return false;
+}
+
+/* No input, no output, no reduction, not inlined and without loops of its own making. */
+static bool is_injective(const tn_schedule *s, int stage) {
+  const schedule_stage *st = &s->stages[stage];
+  bool is_plain = !te_is_placeholder(st->op) && st->attach != SCHEDULE_INLINED && st->op->body->op != TIR_REDUCE;
+  return is_plain && st->n_relations == 0 && !schedule_is_output(s, stage);
+}
+
+tn_status tn_auto_inline(tn_schedule *s) {
+  if (!s) return TN_ERROR_ARGUMENT;
+  tn_schedule *copy = tn_schedule_copy(s);
+  tn_status status = copy ? TN_OK : TN_ERROR_MEMORY;
+  for (int i = 0; status == TN_OK && i < copy->n_stages; i++)
+    if (is_injective(copy, i) && !has_guests(copy, i)) status = schedule_compute_inline(copy, i);
+  if (status == TN_OK) schedule_swap_contents(s, copy);
+  tn_schedule_free(copy);
+  return status;
+}
+
+tn_status tn_transform_layout(tn_schedule *s, const char *stage, const char *map) {
+  return scoped(s, "transform_layout", stage, map, schedule_transform_layout);
+}

@@ -105,6 +105,13 @@ static void call_scoped(const call_input *in) {
   call_end(c);
 }
 
+/* The map is quoted in C, and stands as it is in text. */
+static void call_layout(const call_input *in) {
+  call c = call_begin(in->out, in->is_c, "transform_layout", in->stage);
+  call_name(c, in->step->text);
+  call_end(c);
+}
+
 static void call_rfactor(const call_input *in) {
   call c = call_begin(in->out, in->is_c, "rfactor", in->stage);
   call_name(c, in->axis);
@@ -117,7 +124,8 @@ void schedule_step_call(const tn_schedule *s, const schedule_step *step, bool is
       [SCHEDULE_STEP_AN] = call_annotate, [SCHEDULE_STEP_FU] = call_loops,  [SCHEDULE_STEP_PR] = call_pragma,
       [SCHEDULE_STEP_RE] = call_loops,    [SCHEDULE_STEP_SP] = call_split,  [SCHEDULE_STEP_CA] = call_compute_at,
       [SCHEDULE_STEP_CI] = call_place,    [SCHEDULE_STEP_CR] = call_place,  [SCHEDULE_STEP_CHR] = call_scoped,
-      [SCHEDULE_STEP_CHW] = call_scoped,  [SCHEDULE_STEP_SS] = call_scoped, [SCHEDULE_STEP_RF] = call_rfactor};
+      [SCHEDULE_STEP_CHW] = call_scoped,  [SCHEDULE_STEP_SS] = call_scoped, [SCHEDULE_STEP_RF] = call_rfactor,
+      [SCHEDULE_STEP_TL] = call_layout};
   const schedule_stage *st = &s->stages[step->stage];
   call_input in = {s,    step, st, schedule_stage_name(st), step->iter >= 0 ? schedule_leaf(st, step->iter)->name : "",
                    is_c, out};

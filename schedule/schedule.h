@@ -19,8 +19,8 @@ extern "C" {
 typedef struct tn_schedule tn_schedule;
 
 /* What happens where a split does not divide its axis. GUARD: an `if` around the body. PEEL: the full blocks run
- * without a check and the rest stands in a loop nest of its own. MASK: as GUARD, with a warning unless the inner loop is
- * vectorized, so that the condition is a mask. PAD: the last block runs in full; the stage's buffer gets room for it
+ * without a check and the rest stands in a loop nest of its own. MASK: as GUARD, with a warning unless the inner loop
+ * is vectorized, so that the condition is a mask. PAD: the last block runs in full; the stage's buffer gets room for it
  * (data axes of stages that are no outputs), what it adds to a reduction is left out by a select. OVERLAP: the last
  * block moves back to end with the axis, so that elements are computed twice (data axes; such blocks are not parallel,
  * and a reduction is whole in each). */
@@ -157,6 +157,17 @@ TN_API tn_status tn_cache_write(tn_schedule *s, const char *tensor, const char *
  *
  * Refused: a loop over a data axis; a stage whose loops have a schedule but for split and fuse of reduction axes. */
 TN_API tn_status tn_rfactor(tn_schedule *s, const char *tensor, const char *axis, int factor_axis);
+/* A reduction whose loop AXIS runs in parallel: PARTS chunks (0: tn_thread_count()) are reduced each into an
+ * accumulator of its own in stage "<tensor>.rf", and TENSOR combines those in order, so that the result does not depend
+ * on the threads. The same as tn_split_nparts, tn_rfactor at 0 and tn_parallel. */
+TN_API tn_status tn_parallel_reduce(tn_schedule *s, const char *tensor, const char *axis, int64_t parts);
+/* Inlines every stage that is no output and no reduction and whose loops have no schedule. TVM: AutoInlineInjective. */
+TN_API tn_status tn_auto_inline(tn_schedule *s);
+/* STAGE's buffer stores its elements in another order: MAP takes the indices of the tensor to those of the buffer,
+ * "[k, j] -> [j//64, k, j%64]" for panels of 64 columns. On the right stand names, // and %, so that each element has a
+ * place of its own; where a number does not divide, the buffer has room that is not used. Refused: inputs and outputs,
+ * whose memory is the caller's. */
+TN_API tn_status tn_transform_layout(tn_schedule *s, const char *stage, const char *map);
 /* Where STAGE's buffer lies: "global" (heap when large) or "local" (a thread's own small scratch, registers when all
  * its indices become constants). TVM: set_scope. Refused: inputs and outputs, whose memory is the caller's. */
 TN_API tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope);

@@ -48,6 +48,7 @@ typedef struct schedule_stage {
   const te_op *op;         /* what is computed now: cache_read and cache_write replace it */
   const tn_tensor *tensor; /* what readers' READ nodes name; stays when op is replaced (op->output may be another) */
   const char *scope;       /* "global", "local" */
+  const char *layout;      /* the buffer's index map, "[i, j] -> [j, i]"; NULL: row-major */
   schedule_attach attach;
   int16_t at_stage; /* SCHEDULE_AT: the target stage ... */
   int16_t at_axis;  /* ... and the index in its axis table (a leaf) */
@@ -62,19 +63,20 @@ typedef struct schedule_stage {
 
 /* Steps: the mnemonics and argument order of TVM's logs (reference: auto-scheduler.md section 3), and SS for set_scope.
  * X(mnemonic, words) */
-#define SCHEDULE_STEPS(X)                                                                         \
-  X(AN, "annotate")       /* stage, iter, value = annotation */                                   \
-  X(FU, "fuse")           /* stage, list = iters */                                               \
-  X(PR, "pragma")         /* stage, iter, text = "auto_unroll_max_step$64" */                     \
-  X(RE, "reorder")        /* stage, list = all old iters in their new order */                    \
-  X(SP, "split")          /* stage, iter, value = extent, list = lengths, inner_to_outer, tail */ \
-  X(CA, "compute_at")     /* stage, target stage, target iter */                                  \
-  X(CI, "compute_inline") /* stage */                                                             \
-  X(CR, "compute_root")   /* stage */                                                             \
-  X(CHR, "cache_read")    /* stage, text = scope, list = reader stages */                         \
-  X(CHW, "cache_write")   /* stage, text = scope */                                               \
-  X(SS, "set_scope")      /* stage, text = scope */                                               \
-  X(RF, "rfactor")        /* stage, iter, value = factor axis */
+#define SCHEDULE_STEPS(X)                                                                           \
+  X(AN, "annotate")         /* stage, iter, value = annotation */                                   \
+  X(FU, "fuse")             /* stage, list = iters */                                               \
+  X(PR, "pragma")           /* stage, iter, text = "auto_unroll_max_step$64" */                     \
+  X(RE, "reorder")          /* stage, list = all old iters in their new order */                    \
+  X(SP, "split")            /* stage, iter, value = extent, list = lengths, inner_to_outer, tail */ \
+  X(CA, "compute_at")       /* stage, target stage, target iter */                                  \
+  X(CI, "compute_inline")   /* stage */                                                             \
+  X(CR, "compute_root")     /* stage */                                                             \
+  X(CHR, "cache_read")      /* stage, text = scope, list = reader stages */                         \
+  X(CHW, "cache_write")     /* stage, text = scope */                                               \
+  X(SS, "set_scope")        /* stage, text = scope */                                               \
+  X(RF, "rfactor")          /* stage, iter, value = factor axis */                                  \
+  X(TL, "transform_layout") /* stage, text = map */
 
 typedef enum schedule_step_kind {
 #define X(mnemonic, words) SCHEDULE_STEP_##mnemonic,
@@ -126,6 +128,8 @@ tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope);
 tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
 /* The partial results' stage takes `stage`, the final reduction becomes stage+1 with fresh loops. */
 tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis);
+/* MAP: "[i, j] -> [j//64, i, j%64]", from the tensor's dimensions to those of its buffer. */
+tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
 /* Applies one recorded step with the same checks. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 

@@ -80,6 +80,10 @@ static tn_status apply_rf(tn_schedule *s, const schedule_step *t) {
   return schedule_rfactor(s, t->stage, t->iter, (int)RUNTIME_MIN(t->value, TN_MAX_RANK + 1));
 }
 
+static tn_status apply_tl(tn_schedule *s, const schedule_step *t) {
+  return schedule_transform_layout(s, t->stage, t->text);
+}
+
 static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_AN] = {"AN", "siv", apply_an},    [SCHEDULE_STEP_FU] = {"FU", "sl", apply_fu},
     [SCHEDULE_STEP_PR] = {"PR", "six", apply_pr},    [SCHEDULE_STEP_RE] = {"RE", "sl", apply_re},
@@ -87,6 +91,7 @@ static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_CI] = {"CI", "s", apply_ci},      [SCHEDULE_STEP_CR] = {"CR", "s", apply_cr},
     [SCHEDULE_STEP_CHR] = {"CHR", "sxl", apply_chr}, [SCHEDULE_STEP_CHW] = {"CHW", "sx", apply_chw},
     [SCHEDULE_STEP_SS] = {"SS", "sx", apply_ss},     [SCHEDULE_STEP_RF] = {"RF", "siv", apply_rf},
+    [SCHEDULE_STEP_TL] = {"TL", "sx", apply_tl},
 };
 
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {

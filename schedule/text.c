@@ -85,12 +85,23 @@ static bool read_number(reader *r, int64_t *out) {
 }
 
 /* number | name | key = number | key = name */
+/* "[i, j] -> [j, i]", as one name; NULL: there is none here. */
+static const char *read_map(reader *r) {
+  const char *left = *r->at == '[' ? strchr(r->at, ']') : NULL, *right = left ? strchr(left + 1, ']') : NULL;
+  if (!right || right - r->at > SCHEDULE_MAX_NAME) return NULL;
+  const char *map = runtime_strndup(&r->arena, r->at, (size_t)(right + 1 - r->at));
+  r->at = right + 1;
+  return map;
+}
+
 static tn_status read_argument(reader *r) {
   if (r->n == MAX_ARGUMENTS) return refuse(r, "')': a primitive takes at most 64 arguments");
   argument *a = &r->args[r->n++];
   skip_space(r);
   *a = (argument){.column = (int)(r->at - r->text)};
   if (read_number(r, &a->number)) return TN_OK;
+  a->name = read_map(r);
+  if (a->name) return TN_OK;
   a->name = read_name(r);
   if (!a->name) return refuse_at(r, r->text + a->column, "a name or a number");
   if (!accept(r, '=')) return TN_OK;
@@ -190,6 +201,11 @@ static tn_status apply_vectorize(reader *r, tn_tail tail) {
                       name_at(r, 0), name_at(r, 1), n > 3 ? "one factor is enough" : "a tail needs a factor",
                       name_at(r, 0), name_at(r, 1));
 }
+static tn_status apply_parallel_reduce(reader *r, tn_tail tail) {
+  const argument *parts = find_key(r, "parts");
+  (void)tail;
+  return tn_parallel_reduce(r->s, name_at(r, 0), name_at(r, 1), parts ? parts->number : 0);
+}
 #define APPLY(name, call)                                  \
   static tn_status apply_##name(reader *r, tn_tail tail) { \
     (void)tail;                                            \
@@ -203,6 +219,8 @@ APPLY(compute_inline, tn_compute_inline(r->s, name_at(r, 0)))
 APPLY(compute_root, tn_compute_root(r->s, name_at(r, 0)))
 APPLY(cache_write, tn_cache_write(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(set_scope, tn_set_scope(r->s, name_at(r, 0), name_at(r, 1)))
+APPLY(transform_layout, tn_transform_layout(r->s, name_at(r, 0), name_at(r, 1)))
+APPLY(auto_inline, tn_auto_inline(r->s))
 #undef APPLY
 
 static const primitive primitives[] = {
@@ -222,6 +240,9 @@ static const primitive primitives[] = {
     {"cache_write", "nn", "cache_write(tensor, scope)", "", apply_cache_write},
     {"set_scope", "nn", "set_scope(stage, scope)", "", apply_set_scope},
     {"rfactor", "nn+", "rfactor(stage, axis [, factor_axis])", "", apply_rfactor},
+    {"parallel_reduce", "nn", "parallel_reduce(stage, axis [, parts=n])", " parts=", apply_parallel_reduce},
+    {"auto_inline", "", "auto_inline()", "", apply_auto_inline},
+    {"transform_layout", "nn", "transform_layout(stage, [i, j] -> [j, i])", "", apply_transform_layout},
 };
 
 static const primitive *find_primitive(const char *name) {

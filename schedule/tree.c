@@ -8,9 +8,9 @@ static const char *const annotation_words[] = {"for", "unroll", "vectorize", "pa
 
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
-static void print_shape(runtime_str *out, const schedule_stage *st, const int64_t *shape) {
+static void print_shape(runtime_str *out, const schedule_stage *st, int ndim, const int64_t *shape) {
   runtime_str_addf(out, "%s: %s[", schedule_stage_name(st), tn_dtype_name(st->tensor->dtype));
-  for (int i = 0; i < st->tensor->ndim; i++) runtime_str_addf(out, "%s%lld", i ? "," : "", (long long)shape[i]);
+  for (int i = 0; i < ndim; i++) runtime_str_addf(out, "%s%lld", i ? "," : "", (long long)shape[i]);
   runtime_str_add(out, "]");
 }
 
@@ -28,8 +28,10 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   const schedule_stage *st = &s->stages[stage];
   const lower_stage *ls = &l->stages[stage];
   indent(out, depth);
-  print_shape(out, st, ls->buffer->shape);
-  runtime_str_addf(out, " %s\n", schedule_is_output(s, stage) ? "output" : st->scope);
+  print_shape(out, st, ls->buffer->ndim, ls->buffer->shape);
+  runtime_str_addf(out, " %s", schedule_is_output(s, stage) ? "output" : st->scope);
+  if (st->layout) runtime_str_addf(out, " %s", st->layout);
+  runtime_str_add(out, "\n");
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
     indent(out, ++depth);
@@ -52,7 +54,7 @@ static void print_list(const tn_schedule *s, bool inlined, const char *title, ru
     const schedule_stage *st = &s->stages[i];
     if (inlined ? st->attach != SCHEDULE_INLINED : !te_is_placeholder(st->op)) continue;
     runtime_str_add(out, any ? ", " : title);
-    print_shape(out, st, st->tensor->shape);
+    print_shape(out, st, st->tensor->ndim, st->tensor->shape);
     any = true;
   }
   if (any) runtime_str_add(out, "\n");

@@ -163,6 +163,44 @@ static void draw_rfactor(drawing *d, fuzz_primitive kind) {
   say(d, ")");
 }
 
+static void draw_parallel_reduce(drawing *d, fuzz_primitive kind) {
+  int loop;
+  const schedule_stage *st = any_reduction(d, &loop);
+  (void)kind;
+  say(d, "parallel_reduce(%s, %s, parts=%d)", name_of(st), loop_of(st, loop), 1 + (int)below(d, 6));
+}
+
+static void draw_auto_inline(drawing *d, fuzz_primitive kind) {
+  (void)kind;
+  say(d, "auto_inline()");
+}
+
+/* Each dimension in one to three digits, all in any order. */
+static void draw_layout(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  char digits[32][32];
+  int n = 0, ndim = st->tensor->ndim;
+  (void)kind;
+  say(d, "transform_layout(%s, [", name_of(st));
+  for (int i = 0; i < ndim; i++) say(d, "%sd%d", i ? ", " : "", i);
+  for (int i = 0; i < ndim; i++) {
+    int divisor = 1;
+    for (int parts = chance(d, 50) ? 1 : 1 + (int)below(d, 3); parts > 1 && n + ndim - i < TN_MAX_RANK; parts--) {
+      int modulus = 2 + (int)below(d, 5);
+      snprintf(digits[n++], sizeof digits[0], "d%d // %d %% %d", i, divisor, modulus);
+      divisor *= modulus;
+    }
+    snprintf(digits[n++], sizeof digits[0], "d%d // %d", i, divisor);
+  }
+  say(d, "] -> [");
+  for (int left = n; left > 0; left--) {
+    int chosen = (int)below(d, left);
+    say(d, "%s%s", left < n ? ", " : "", digits[chosen]);
+    memmove(digits[chosen], digits[left - 1], sizeof digits[0]);
+  }
+  say(d, "])");
+}
+
 static const struct {
   void (*draw)(drawing *d, fuzz_primitive kind);
   int weight;
@@ -184,6 +222,9 @@ static const struct {
     [FUZZ_CACHE_WRITE] = {draw_cache, 4},
     [FUZZ_SET_SCOPE] = {draw_cache, 2},
     [FUZZ_RFACTOR] = {draw_rfactor, 6},
+    [FUZZ_PARALLEL_REDUCE] = {draw_parallel_reduce, 3},
+    [FUZZ_AUTO_INLINE] = {draw_auto_inline, 1},
+    [FUZZ_LAYOUT] = {draw_layout, 5},
 };
 
 static fuzz_primitive any_primitive(drawing *d) {

@@ -144,6 +144,26 @@ const schedule_case schedule_cases[] = {
     {"rfactor_whole_axis", "B[i<4] = sum[k<10](A[i,k])", "rfactor(B, k)"},
     {"rfactor_twice", "B = sum[k<100](A[k])", "split(B, k, 5, 4); rfactor(B, k.2); rfactor(B.rf, k.1, 1)"},
     {"rfactor_reader", FUSED, "split(M, k, 8); rfactor(M, k.outer); compute_at(M, O, j)"},
+    {"parallel_reduce", "B = sum[k<1000](A[k])", "parallel_reduce(B, k, parts=3)"},
+    {"parallel_reduce_rows", "B[i<8] = max[k<100](A[i,k])", "parallel_reduce(B, k, parts=4); vectorize(B.rf, i)"},
+    {"sum_parallel_and_vectorized", "B = sum[k<1000](A[k])",
+     "split(B, k, nparts=4); rfactor(B, k.outer); split(B.rf, k.inner, 16); rfactor(B.rf, k.inner.inner, 1); "
+     "reorder(B.rf.rf, k.outer, k.inner.outer, k.inner.inner); vectorize(B.rf.rf, k.inner.inner); "
+     "parallel(B.rf.rf, k.outer)"},
+    {"auto_inline", CHAIN, "auto_inline()"},
+    {"auto_inline_around_reduction", SOFTMAX, "auto_inline()"},
+    /* layouts */
+    {"layout_panels", "C[i<64, j<200] = sum[k<32](A[i,k] * B[k,j])",
+     "cache_read(B, global, C); transform_layout(B.global, [k, j] -> [j//64, k, j%64]); "
+     "vectorize(B.global, ax1, 64, tail=pad); split(C, j, 64, tail=peel); reorder(C, j.outer, i, k, j.inner); "
+     "vectorize(C, j.inner)"},
+    {"layout_transposed", CHAIN, "transform_layout(Q, [i, j] -> [j, i])"},
+    {"layout_at", BLUR, "tile(Q, y, x, 8, 16); compute_at(P, Q, x.outer); transform_layout(P, [y, x]->[x//4,y,x%4])"},
+    {"layout_three_digits", "P[i<100] = A[i] + 1\nQ[i<100] = P[99 - i]",
+     "transform_layout(P, [i] -> [i // 4 % 5, i // 20, i % 4])"},
+    {"layout_accumulators", MM,
+     "cache_write(C, local); tile(C, i, j, 4, 16); compute_at(C.local, C, j.outer); "
+     "transform_layout(C.local, [i, j] -> [j//8, i, j%8])"},
     /* shapes and dtypes */
     {"rank_0", "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2", "compute_at(T, S, i)"},
     {"two_outputs", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\nR[i<8] = P[i] * 3", "parallel(Q, i)"},

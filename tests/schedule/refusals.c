@@ -154,6 +154,11 @@ static const struct refusal {
     {"reorder: a stage comes into a vectorized loop", CHAIN, "vectorize(R, j); compute_at(Q, R, i)", "reorder(R, j, i)",
      "reorder(R): Q would be computed inside the vectorized loop j of R: attach it further out, or vectorize a "
      "loop of Q itself"},
+    {"parallel_reduce: a data axis", MM, "", "parallel_reduce(C, i, parts=2)",
+     "rfactor(C, i.outer): loop i.outer of C runs over a data axis: name a loop over a reduction axis (k)"},
+    {"parallel_reduce: a name for parts", MM, "", "parallel_reduce(C, k, parts=two)",
+     "parallel_reduce: parts=two is no number: parallel_reduce(stage, axis [, parts=n])"},
+    {"auto_inline: an argument", MM, "", "auto_inline(C)", "auto_inline: wrong arguments: auto_inline()"},
     {"rfactor: no reduction", ADD, "", "rfactor(C, i)",
      "rfactor(C, i): C is no reduction: it has no partial results; its loops may be made parallel as they are"},
     {"rfactor: a data axis", MM, "split(C, k, 4)", "rfactor(C, i)",
@@ -344,6 +349,48 @@ static const struct refusal {
     {"text: a key twice", MM, "", "split(C, i, nparts=2, nparts=3)", "split: nparts= stands twice: give it once"},
     {"text: a key that the primitive has not", MM, "", "unroll(C, j, tail=peel)",
      "unroll takes no tail=: unroll(stage, axis)"},
+    {"transform_layout: an output", MM, "", "transform_layout(C, [i, j] -> [j, i])",
+     "transform_layout(C): C is an output: its memory is the caller's; cache_write(C, global) makes a stage whose "
+     "layout "
+     "can change"},
+    {"transform_layout: an input", MM, "", "transform_layout(A, [i, j] -> [j, i])",
+     "transform_layout(A): A is an input and has no loops: schedule a computed stage, or copy it first with "
+     "cache_read(A, local, reader)"},
+    {"transform_layout: twice", CHAIN, "transform_layout(Q, [i, j] -> [j, i])", "transform_layout(Q, [i, j] -> [i, j])",
+     "transform_layout(Q): the layout of Q is already [i, j] -> [j, i]: give one map"},
+    {"transform_layout: a dimension too few", CHAIN, "", "transform_layout(Q, [i] -> [i])",
+     "transform_layout(Q): the map has 1 dimensions on the left, Q has 2"},
+    {"transform_layout: a dimension is missing", CHAIN, "", "transform_layout(Q, [i, j] -> [i])",
+     "transform_layout(Q): elements of Q that differ in j could share a place: on the right j stands once as it is, or "
+     "in "
+     "parts that make it up, as j//64 and j%64 do"},
+    {"transform_layout: a part is missing", CHAIN, "", "transform_layout(Q, [i, j] -> [i, j//4])",
+     "transform_layout(Q): elements of Q that differ in j could share a place: on the right j stands once as it is, or "
+     "in "
+     "parts that make it up, as j//64 and j%64 do"},
+    {"transform_layout: parts that do not fit", CHAIN, "", "transform_layout(Q, [i, j] -> [i, j//4, j%3])",
+     "transform_layout(Q): elements of Q that differ in j could share a place: on the right j stands once as it is, or "
+     "in "
+     "parts that make it up, as j//64 and j%64 do"},
+    {"transform_layout: a dimension twice", CHAIN, "", "transform_layout(Q, [i, j] -> [i, j, i])",
+     "transform_layout(Q): elements of Q that differ in i could share a place: on the right i stands once as it is, or "
+     "in "
+     "parts that make it up, as i//64 and i%64 do"},
+    {"transform_layout: an unknown name", CHAIN, "", "transform_layout(Q, [i, j] -> [i, k])",
+     "transform_layout(Q): expected the name of a dimension at \"k]\": a map is like [k, j] -> [j//64, k, j%64]"},
+    {"transform_layout: a sum", CHAIN, "", "transform_layout(Q, [i, j] -> [i, j + 1])",
+     "transform_layout(Q): expected '//', '%', ',' or ']' at \"+ 1]\": a map is like [k, j] -> [j//64, k, j%64]"},
+    {"transform_layout: no arrow", CHAIN, "", "transform_layout(Q, [i, j] , [i, j])",
+     "transform_layout(Q): expected '->' at \", [i, j]\": a map is like [k, j] -> [j//64, k, j%64]"},
+    {"transform_layout: a division by zero", CHAIN, "", "transform_layout(Q, [i, j] -> [i, j//0, j%0])",
+     "transform_layout(Q): expected a number from 1 to 2147483647 at \", j%0]\": a map is like [k, j] -> [j//64, k, "
+     "j%64]"},
+    {"transform_layout: a name twice", CHAIN, "", "transform_layout(Q, [i, i] -> [i, i])",
+     "transform_layout(Q): expected another name: each names one dimension at \"] -> [i, i]\": a map is like [k, j] -> "
+     "[j//64, k, j%64]"},
+    {"transform_layout: no map", CHAIN, "", "transform_layout(Q, i)",
+     "transform_layout(Q): expected '[' and the names of the stage's dimensions at \"i\": a map is like [k, j] -> "
+     "[j//64, k, j%64]"},
     {"set_scope: an output", MM, "", "set_scope(C, local)",
      "set_scope(C): C is an output: its memory is the caller's; cache_write(C, local) makes a stage with that "
      "scope"},
@@ -353,7 +400,8 @@ static const struct refusal {
      "set_scope(P): scope \"cache\" is unknown: \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "bind(C, i, threadIdx.x)",
      "bind is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
-     "compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor"},
+     "compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, auto_inline, "
+     "transform_layout"},
     {"text: no parenthesis", MM, "", "split C, i, 4",
      "schedule text, line 1, column 7: expected '('\nsplit C, i, 4\n      ^"},
     {"text: a parenthesis is open", MM, "", "split(C, i, 4",

@@ -1,0 +1,229 @@
+/* layout.c: transform_layout: a stage's buffer stores its elements in another order, given by a map of indices such as
+ * [k, j] -> [j//64, k, j%64]. Each dimension of the buffer is a digit of one index, and all digits of an index together
+ * are a number system with mixed radix, so that every element has a place of its own. */
+#include "schedule/layout.h"
+
+#include <ctype.h>
+#include <stdio.h>
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+typedef struct map_reader {
+  const char *at;
+  schedule_layout *out;
+} map_reader;
+
+static bool accept(map_reader *r, const char *token) {
+  while (isspace((unsigned char)*r->at)) r->at++;
+  size_t n = strlen(token);
+  if (strncmp(r->at, token, n) != 0) return false;
+  r->at += n;
+  return true;
+}
+
+static int read_word(map_reader *r, const char **word) {
+  accept(r, "");
+  const char *end = *word = r->at;
+  if (isalpha((unsigned char)*end) || *end == '_')
+    while (isalnum((unsigned char)*end) || *end == '_' || *end == '.') end++;
+  r->at = end;
+  return (int)(end - *word);
+}
+
+static int find_name(const schedule_layout *m, const char *word, int length) {
+  for (int i = 0; i < m->n_in; i++)
+    if (m->names[i].length == length && memcmp(m->names[i].at, word, (size_t)length) == 0) return i;
+  return -1;
+}
+
+static const char *read_names(map_reader *r) {
+  if (!accept(r, "[")) return "'[' and the names of the stage's dimensions";
+  do {
+    const char *word;
+    int length = read_word(r, &word);
+    if (length == 0) return "a name";
+    if (r->out->n_in == TN_MAX_RANK) return "']': a tensor has at most 8 dimensions";
+    if (find_name(r->out, word, length) >= 0) return "another name: each names one dimension";
+    r->out->names[r->out->n_in].at = word;
+    r->out->names[r->out->n_in++].length = length;
+  } while (accept(r, ","));
+  return accept(r, "]") ? NULL : "',' or ']'";
+}
+
+static const char *read_factor(map_reader *r, int64_t *out) {
+  accept(r, "");
+  *out = 0;
+  while (isdigit((unsigned char)*r->at) && *out <= INT32_MAX) *out = *out * 10 + (*r->at++ - '0');
+  return *out >= 1 && *out <= INT32_MAX ? NULL : "a number from 1 to 2147483647";
+}
+
+/* name, then // and % from left to right. Within a % only a factor of it can be split off. */
+static const char *read_digit(map_reader *r, schedule_digit *digit) {
+  const char *word;
+  int length = read_word(r, &word);
+  *digit = (schedule_digit){.dim = find_name(r->out, word, length), .divisor = 1};
+  if (digit->dim < 0) return r->at = word, "the name of a dimension";
+  for (int64_t factor;;) {
+    bool divides = accept(r, "//");
+    if (!divides && !accept(r, "%")) return NULL;
+    const char *wrong = read_factor(r, &factor);
+    if (wrong) return wrong;
+    if (digit->modulus && digit->modulus % factor) return "a factor of the number after % before it";
+    if (!divides)
+      digit->modulus = factor;
+    else if (digit->divisor > INT32_MAX / factor)
+      return "a smaller number: the divisors' product is over 2147483647";
+    else
+      digit->divisor *= factor, digit->modulus /= factor;
+  }
+}
+
+static const char *read_digits(map_reader *r) {
+  if (!accept(r, "->")) return "'->'";
+  if (!accept(r, "[")) return "'[' and the buffer's dimensions";
+  do {
+    if (r->out->n_out == TN_MAX_RANK) return "']': a buffer has at most 8 dimensions";
+    const char *wrong = read_digit(r, &r->out->digits[r->out->n_out++]);
+    if (wrong) return wrong;
+  } while (accept(r, ","));
+  return accept(r, "]") ? NULL : "'//', '%', ',' or ']'";
+}
+
+const char *schedule_layout_read(const char *text, schedule_layout *out, const char **where) {
+  map_reader r = {text, out};
+  *out = (schedule_layout){0};
+  const char *wrong = read_names(&r);
+  if (!wrong) wrong = read_digits(&r);
+  if (!wrong && !(accept(&r, ""), *r.at == '\0')) wrong = "the end of the map";
+  *where = r.at;
+  return wrong;
+}
+
+/* ---- legality ---------------------------------------------------------------------------------------------------- */
+
+/* The digit of DIM that counts multiples of DIVISOR; -1: none, or more than one. */
+static int digit_at(const schedule_layout *m, int dim, int64_t divisor) {
+  int found = -1;
+  for (int i = 0; i < m->n_out; i++) {
+    if (m->digits[i].dim != dim || m->digits[i].divisor != divisor) continue;
+    if (found >= 0) return -1;
+    found = i;
+  }
+  return found;
+}
+
+/* Whether the digits of a dimension, from its last on, follow each other without a gap up to one without a modulo, and
+ * are all there are. */
+static bool covers(const schedule_layout *m, int dim) {
+  int used = 0, all = 0;
+  for (int i = 0; i < m->n_out; i++) all += m->digits[i].dim == dim;
+  for (int64_t divisor = 1;; used++) {
+    int i = digit_at(m, dim, divisor);
+    if (i < 0) return false;
+    if (m->digits[i].modulus == 0) return used + 1 == all;
+    divisor *= m->digits[i].modulus;
+    if (divisor > INT32_MAX || m->digits[i].modulus == 1) return false;
+  }
+}
+
+static tn_status check_map(tn_schedule *s, const char *call, int stage, const char *text, schedule_layout *out) {
+  const char *where, *wrong = schedule_layout_read(text ? text : "", out, &where);
+  const char *name = schedule_stage_name(&s->stages[stage]);
+  if (wrong)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: expected %s at \"%s\": a map is like [k, j] -> [j//64, k, j%%64]", call, wrong,
+                        text ? where : "");
+  if (out->n_in != s->stages[stage].tensor->ndim)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the map has %d dimensions on the left, %s has %d", call,
+                        out->n_in, name, s->stages[stage].tensor->ndim);
+  for (int i = 0; i < out->n_in; i++) {
+    if (covers(out, i)) continue;
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: elements of %s that differ in %.*s could share a place: on the right %.*s stands once as it "
+        "is, or in parts that make it up, as %.*s//64 and %.*s%%64 do",
+        call, name, out->names[i].length, out->names[i].at, out->names[i].length, out->names[i].at,
+        out->names[i].length, out->names[i].at, out->names[i].length, out->names[i].at);
+  }
+  return TN_OK;
+}
+
+static tn_status check_own_buffer(tn_schedule *s, const char *call, int stage) {
+  SCHEDULE_TRY(schedule_check_stage(s, call, stage));
+  const schedule_stage *st = &s->stages[stage];
+  const char *name = schedule_stage_name(st);
+  if (schedule_is_output(s, stage))
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is an output: its memory is the caller's; cache_write(%s, global) makes a stage whose "
+                        "layout can change",
+                        call, name, name);
+  if (!st->layout) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the layout of %s is already %s: give one map", call, name,
+                      st->layout);
+}
+
+/* ---- the rewrite ------------------------------------------------------------------------------------------------- */
+
+static void write_digit(runtime_str *out, const schedule_layout *m, const schedule_digit *digit) {
+  runtime_str_addf(out, "%.*s", m->names[digit->dim].length, m->names[digit->dim].at);
+  if (digit->divisor > 1) runtime_str_addf(out, "//%lld", (long long)digit->divisor);
+  if (digit->modulus) runtime_str_addf(out, "%%%lld", (long long)digit->modulus);
+}
+
+/* The map in one way of writing it. */
+static const char *canonical_text(tn_program *program, const schedule_layout *m) {
+  runtime_str text = {0};
+  for (int i = 0; i < m->n_in; i++)
+    runtime_str_addf(&text, "%s%.*s", i ? ", " : "[", m->names[i].length, m->names[i].at);
+  runtime_str_add(&text, "] -> ");
+  for (int i = 0; i < m->n_out; i++) {
+    runtime_str_add(&text, i ? ", " : "[");
+    write_digit(&text, m, &m->digits[i]);
+  }
+  runtime_str_add(&text, "]");
+  const char *kept = text.failed ? NULL : schedule_intern(program, text.data);
+  runtime_str_free(&text);
+  return kept;
+}
+
+/* Invariant: stores and loads of the stage's buffer both go through the map, which takes distinct elements to distinct
+ * places. */
+tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map) {
+  char call[256];
+  schedule_layout layout;
+  snprintf(call, sizeof call, "transform_layout(%s)",
+           stage >= 0 && stage < s->n_stages ? schedule_stage_name(&s->stages[stage]) : "?");
+  SCHEDULE_TRY(check_own_buffer(s, call, stage));
+  SCHEDULE_TRY(check_map(s, call, stage, map, &layout));
+  const char *text = canonical_text(s->program, &layout);
+  if (text && strlen(text) > SCHEDULE_MAX_NAME)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the map has %zu characters, at most %d: take shorter names",
+                        call, strlen(text), SCHEDULE_MAX_NAME);
+  schedule_step step = {.kind = SCHEDULE_STEP_TL, .stage = (int16_t)stage, .iter = -1, .text = text};
+  if (!text || !schedule_push_step(s, &step))
+    return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+  s->stages[stage].layout = text;
+  return TN_OK;
+}
+
+/* ---- lowering ---------------------------------------------------------------------------------------------------- */
+
+void schedule_layout_shape(const schedule_layout *layout, const int64_t *extent, int64_t *shape) {
+  for (int i = 0; i < layout->n_out; i++) {
+    const schedule_digit *digit = &layout->digits[i];
+    shape[i] = (extent[digit->dim] + digit->divisor - 1) / digit->divisor;
+    if (digit->modulus) shape[i] = RUNTIME_MIN(shape[i], digit->modulus);
+  }
+}
+
+void schedule_layout_index(lowering *l, const schedule_layout *layout, const tir_expr *const *index,
+                           const tir_expr **out) {
+  for (int i = 0; i < layout->n_out; i++) {
+    const schedule_digit *digit = &layout->digits[i];
+    tn_dtype dtype = (tn_dtype)index[digit->dim]->dtype;
+    out[i] = index[digit->dim];
+    if (digit->divisor > 1)
+      out[i] = tir_binary(l->arena, TIR_FLOORDIV, out[i], tir_int(l->arena, dtype, digit->divisor));
+    if (digit->modulus) out[i] = tir_binary(l->arena, TIR_FLOORMOD, out[i], tir_int(l->arena, dtype, digit->modulus));
+  }
+}
