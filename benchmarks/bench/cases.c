@@ -6,7 +6,7 @@
 
 static const char *const names[] = {
     "gemm-512x512x512",   "gemm-1024x1024x1024", "gemm-2048x2048x2048", "gemm-1000x1000x1000", "gemm-1021x1019x1013",
-    "gemm-2039x2039x2039", "gemm-128x768x3072",   "gemm-3072x64x768",    "gemm-1x4096x4096",    "gemm-32x32x32",
+    "gemm-2039x2039x2039", "gemm-128x768x3072",   "gemm-3072x64x768",    "gemm-1x4096x4096",    "gemm-32x32x32",       "bgemm-16x128x128x128", "bgemm-12x128x128x64",
 };
 
 static bool make_case(bench_case *c, const char *name, int threads) {
