@@ -17,6 +17,7 @@ typedef struct tile {
   const tir_var *needed[MAX_LOOPS];
   bool possible;    /* all indices can become constants */
   bool accumulates; /* a store's value reads the buffer */
+  int lanes;        /* of all accesses; -1: they differ; 0: none yet */
   int64_t registers; /* that one store, in all its loops, writes; 0: none yet */
 } tile;
 
@@ -57,6 +58,11 @@ static tir_walk look_at_index(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+static void look_at_access(tile *t, const tir_expr *index) {
+  tir_walk_expr(index, look_at_index, t);
+  t->lanes = t->lanes == 0 || t->lanes == index->lanes ? index->lanes : -1;
+}
+
 /* A store writes one vector, or some, for every iteration of the loops that index it. */
 static void count_registers(tile *t, const tir_expr *index) {
   int64_t min, extent, bytes = index->lanes * (int64_t)tn_dtype_bytes(t->buffer->dtype);
@@ -72,7 +78,7 @@ static void count_registers(tile *t, const tir_expr *index) {
 static tir_walk look_at_load(void *user, const tir_expr *e) {
   tile *t = user;
   if (e->op != TIR_LOAD || e->u.buffer != t->buffer) return TIR_WALK_ON;
-  tir_walk_expr(e->arg[0], look_at_index, t);
+  look_at_access(t, e->arg[0]);
   t->accumulates = true; /* taken back where no store to the buffer is around */
   return TIR_WALK_ON;
 }
@@ -87,7 +93,7 @@ static const tir_stmt *look_at(void *user, const tir_stmt *s) {
   bool accumulated = t->accumulates;
   tir_map_exprs(NULL, s, look_at_expr, t);
   if (s->kind == TIR_STORE && s->u.store.buffer == t->buffer) {
-    tir_walk_expr(s->u.store.index[0], look_at_index, t);
+    look_at_access(t, s->u.store.index[0]);
     count_registers(t, s->u.store.index[0]);
   } else {
     t->accumulates = accumulated;
@@ -141,6 +147,7 @@ static void settle_tile(state *at, const tir_stmt *alloc) {
   tile t = {.buffer = alloc->u.alloc.buffer, .vector_bytes = at->p->options.vector_bytes, .possible = true};
   look_at(&t, alloc->u.alloc.body);
   if (!t.possible || t.registers == 0) return;
+  if (t.lanes < 0 && !t.accumulates) return; /* scalars out of vectors: memory is the better place */
   if (t.registers >= at->p->options.vector_registers) {
     warn(at, &t);
     return;

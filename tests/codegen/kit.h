@@ -76,6 +76,7 @@ int test_ops(void);
 int test_memory(void);
 int test_loops(void);
 int test_tiles(void);
+int test_math(void);
 int test_files(void);
 int test_targets(void);
 int test_build(void);

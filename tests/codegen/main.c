@@ -3,7 +3,8 @@
 
 int main(void) {
   kit_open();
-  int failed = test_ops() + test_memory() + test_loops() + test_tiles() + test_files() + test_targets() + test_build();
+  int failed = test_ops() + test_memory() + test_loops() + test_tiles() + test_math() + test_files() + test_targets() +
+               test_build();
   kit_close();
   return failed;
 }
