@@ -1,37 +1,91 @@
-/* emit_math.c: functions of floats: LLVM intrinsics where there is one (LLVM lowers them to instructions or libm), libm
- * by name, lane by lane, for the others. */
+/* emit_math.c: functions of floats. Vectors go to glibc's vector functions (libmvec, within 4 ulp) in pieces of a
+ * register, where the target has them; else LLVM intrinsics where there is one (LLVM lowers them to instructions or
+ * libm), and libm by name, lane by lane, for the others. */
 #include "codegen/emit.h"
 
+#include <stdio.h>
+
 typedef struct math_row {
-  const char *intrinsic;          /* llvm.*, overloaded on the type, or NULL */
-  const char *libm_f32, *libm_f64; /* without an intrinsic */
+  const char *intrinsic; /* llvm.*, overloaded on the type, or NULL */
+  const char *name;      /* libm's for f64; f32 has an f behind it. NULL: an instruction does it */
+  bool is_scalar_only;   /* libmvec has it not */
 } math_row;
 
 static const math_row rows[TIR_OP_COUNT] = {
-    [TIR_POW] = {.intrinsic = "llvm.pow"},     [TIR_EXP] = {.intrinsic = "llvm.exp"},
-    [TIR_LOG] = {.intrinsic = "llvm.log"},     [TIR_SQRT] = {.intrinsic = "llvm.sqrt"},
-    [TIR_RSQRT] = {.intrinsic = "llvm.sqrt"},  [TIR_SIGMOID] = {.intrinsic = "llvm.exp"},
-    [TIR_SIN] = {.intrinsic = "llvm.sin"},     [TIR_COS] = {.intrinsic = "llvm.cos"},
-    [TIR_FLOOR] = {.intrinsic = "llvm.floor"}, [TIR_CEIL] = {.intrinsic = "llvm.ceil"},
-    [TIR_ROUND] = {.intrinsic = "llvm.round"}, [TIR_TANH] = {NULL, "tanhf", "tanh"},
-    [TIR_ERF] = {NULL, "erff", "erf"},
-    [TIR_EXP2] = {.intrinsic = "llvm.exp2"},   [TIR_EXP10] = {NULL, "exp10f", "exp10"},
-    [TIR_LOG2] = {.intrinsic = "llvm.log2"},   [TIR_LOG10] = {.intrinsic = "llvm.log10"},
-    [TIR_TRUNC] = {.intrinsic = "llvm.trunc"}, [TIR_NEARBYINT] = {.intrinsic = "llvm.roundeven"},
-    [TIR_COPYSIGN] = {.intrinsic = "llvm.copysign"},
-    [TIR_LOG1P] = {NULL, "log1pf", "log1p"},     [TIR_TAN] = {NULL, "tanf", "tan"},
-    [TIR_SINH] = {NULL, "sinhf", "sinh"},        [TIR_COSH] = {NULL, "coshf", "cosh"},
-    [TIR_ASIN] = {NULL, "asinf", "asin"},        [TIR_ACOS] = {NULL, "acosf", "acos"},
-    [TIR_ATAN] = {NULL, "atanf", "atan"},        [TIR_ASINH] = {NULL, "asinhf", "asinh"},
-    [TIR_ACOSH] = {NULL, "acoshf", "acosh"},     [TIR_ATANH] = {NULL, "atanhf", "atanh"},
-    [TIR_ATAN2] = {NULL, "atan2f", "atan2"},     [TIR_HYPOT] = {NULL, "hypotf", "hypot"},
-    [TIR_FMOD] = {NULL, "fmodf", "fmod"},
+    [TIR_POW] = {"llvm.pow", "pow"},     [TIR_EXP] = {"llvm.exp", "exp"},       [TIR_LOG] = {"llvm.log", "log"},
+    [TIR_SQRT] = {"llvm.sqrt", NULL},    [TIR_RSQRT] = {"llvm.sqrt", NULL},     [TIR_SIGMOID] = {"llvm.exp", "exp"},
+    [TIR_SIN] = {"llvm.sin", "sin"},     [TIR_COS] = {"llvm.cos", "cos"},       [TIR_FLOOR] = {"llvm.floor", NULL},
+    [TIR_CEIL] = {"llvm.ceil", NULL},    [TIR_ROUND] = {"llvm.round", NULL},    [TIR_TANH] = {NULL, "tanh"},
+    [TIR_ERF] = {NULL, "erf"},           [TIR_EXP2] = {"llvm.exp2", "exp2"},    [TIR_EXP10] = {NULL, "exp10"},
+    [TIR_LOG2] = {"llvm.log2", "log2"},  [TIR_LOG10] = {"llvm.log10", "log10"}, [TIR_LOG1P] = {NULL, "log1p"},
+    [TIR_TRUNC] = {"llvm.trunc", NULL},  [TIR_NEARBYINT] = {"llvm.roundeven", NULL},
+    [TIR_COPYSIGN] = {"llvm.copysign", NULL},
+    [TIR_TAN] = {NULL, "tan"},           [TIR_SINH] = {NULL, "sinh"},           [TIR_COSH] = {NULL, "cosh"},
+    [TIR_ASIN] = {NULL, "asin"},         [TIR_ACOS] = {NULL, "acos"},           [TIR_ATAN] = {NULL, "atan"},
+    [TIR_ASINH] = {NULL, "asinh"},       [TIR_ACOSH] = {NULL, "acosh"},         [TIR_ATANH] = {NULL, "atanh"},
+    [TIR_ATAN2] = {NULL, "atan2"},       [TIR_HYPOT] = {NULL, "hypot"},         [TIR_FMOD] = {NULL, "fmod", true},
 };
 
+/* ---- glibc's vector functions ------------------------------------------------------------------------------------ */
+
+/* The letter of the vector function ABI for the target's registers; 0: glibc has none for this target. */
+static char vector_isa(const tn_target *target) {
+  if (strcmp(target->arch->name, "x86_64") != 0 || strstr(target->triple, "linux") == NULL) return 0;
+  if (strstr(target->triple, "musl") != NULL || strstr(target->triple, "android") != NULL) return 0;
+  if (target->vector_bytes == 64) return 'e';
+  return target->vector_bytes == 16 ? 'b' : target->has_avx2 ? 'd' : 'c';
+}
+
+/* WIDTH lanes of VECTOR from FIRST on; behind its end the last one is repeated. */
+static LLVMValueRef piece(codegen_emitter *m, LLVMValueRef vector, int lanes, int first, int width) {
+  LLVMValueRef mask[64]; /* a register has 16 lanes at most */
+  for (int i = 0; i < width; i++) mask[i] = LLVMConstInt(m->i32, (unsigned)RUNTIME_MIN(first + i, lanes - 1), false);
+  LLVMValueRef poison = LLVMGetPoison(LLVMTypeOf(vector));
+  return LLVMBuildShuffleVector(m->builder, vector, poison, LLVMConstVector(mask, (unsigned)width), "");
+}
+
+/* RESULT with its lanes from FIRST on taken from PART. */
+static LLVMValueRef put_piece(codegen_emitter *m, LLVMValueRef result, LLVMValueRef part, int lanes, int first,
+                              int width) {
+  LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, lanes);
+  if (mask == NULL) return result;
+  for (int i = 0; i < lanes; i++) {
+    bool here = i >= first && i < first + width;
+    mask[i] = here ? LLVMConstInt(m->i32, (unsigned)(i - first), false) : LLVMGetPoison(m->i32);
+  }
+  LLVMValueRef poison = LLVMGetPoison(LLVMTypeOf(part));
+  LLVMValueRef spread = LLVMBuildShuffleVector(m->builder, part, poison, LLVMConstVector(mask, (unsigned)lanes), "");
+  for (int i = 0; i < lanes; i++) {
+    bool here = i >= first && i < first + width;
+    mask[i] = LLVMConstInt(m->i32, (unsigned)(here ? lanes + i : i), false);
+  }
+  return LLVMBuildShuffleVector(m->builder, result, spread, LLVMConstVector(mask, (unsigned)lanes), "");
+}
+
+/* Calls the vector function piece by piece. */
+static LLVMValueRef call_vector(codegen_emitter *m, const tir_expr *e, char isa, const LLVMValueRef *args) {
+  int width = m->target->vector_bytes / (int)tn_dtype_bytes((tn_dtype)e->dtype), n = e->n_args;
+  LLVMTypeRef type = codegen_type(m, (tn_dtype)e->dtype, width), types[2] = {type, type};
+  LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(args[0]));
+  char name[48];
+  snprintf(name, sizeof name, "_ZGV%cN%dv%s_%s%s", isa, width, n == 2 ? "v" : "", rows[e->op].name,
+           e->dtype == TN_F32 ? "f" : "");
+  for (int first = 0; first < e->lanes; first += width) {
+    LLVMValueRef parts[2] = {NULL};
+    for (int i = 0; i < n; i++) parts[i] = e->lanes == width ? args[i] : piece(m, args[i], e->lanes, first, width);
+    LLVMValueRef part = codegen_call_extern(m, name, type, n, types, parts);
+    result = e->lanes == width ? part : put_piece(m, result, part, e->lanes, first, width);
+  }
+  codegen_add_attribute(m, LLVMGetNamedFunction(m->module, name), (unsigned)LLVMAttributeFunctionIndex, "willreturn", 0);
+  return result;
+}
+
+/* ---- libm -------------------------------------------------------------------------------------------------------- */
+
 /* One call a lane. */
-/* Lane by lane. */
 static LLVMValueRef call_libm(codegen_emitter *m, const tir_expr *e, LLVMValueRef *args) {
-  const char *name = e->dtype == TN_F32 ? rows[e->op].libm_f32 : rows[e->op].libm_f64;
+  char name[16];
+  snprintf(name, sizeof name, "%s%s", rows[e->op].name, e->dtype == TN_F32 ? "f" : "");
   LLVMTypeRef types[] = {m->dtypes[e->dtype], m->dtypes[e->dtype]};
   if (e->lanes == 1) return codegen_call_extern(m, name, types[0], e->n_args, types, args);
   LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(args[0]));
@@ -44,6 +98,16 @@ static LLVMValueRef call_libm(codegen_emitter *m, const tir_expr *e, LLVMValueRe
   return result;
 }
 
+/* The function itself, by whatever computes it. */
+static LLVMValueRef call(codegen_emitter *m, const tir_expr *e, LLVMValueRef *args) {
+  bool is_vector = e->lanes > 1 && rows[e->op].name != NULL && !rows[e->op].is_scalar_only;
+  char isa = is_vector ? vector_isa(m->target) : 0;
+  if (isa != 0) return call_vector(m, e, isa, args);
+  if (rows[e->op].intrinsic == NULL) return call_libm(m, e, args);
+  LLVMTypeRef type = codegen_type(m, e->dtype, e->lanes);
+  return codegen_intrinsic(m, rows[e->op].intrinsic, 1, &type, e->n_args, args);
+}
+
 static LLVMValueRef one_over(codegen_emitter *m, const tir_expr *e, LLVMValueRef value) {
   LLVMValueRef one = codegen_splat(m, LLVMConstReal(m->dtypes[e->dtype], 1.0), e->lanes);
   return LLVMBuildFDiv(m->builder, one, value, "");
@@ -51,9 +115,8 @@ static LLVMValueRef one_over(codegen_emitter *m, const tir_expr *e, LLVMValueRef
 
 /* 1 / (1 + exp(-x)) */
 static LLVMValueRef emit_sigmoid(codegen_emitter *m, const tir_expr *e, LLVMValueRef value) {
-  LLVMTypeRef type = codegen_type(m, e->dtype, e->lanes);
   LLVMValueRef negated = LLVMBuildFNeg(m->builder, value, "");
-  LLVMValueRef power = codegen_intrinsic(m, rows[e->op].intrinsic, 1, &type, 1, &negated);
+  LLVMValueRef power = call(m, e, &negated);
   LLVMValueRef one = codegen_splat(m, LLVMConstReal(m->dtypes[e->dtype], 1.0), e->lanes);
   return one_over(m, e, LLVMBuildFAdd(m->builder, one, power, ""));
 }
@@ -67,8 +130,6 @@ LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e) {
     return args[0];
   }
   if (e->op == TIR_SIGMOID) return emit_sigmoid(m, e, args[0]);
-  if (rows[e->op].intrinsic == NULL) return call_libm(m, e, args);
-  LLVMTypeRef type = codegen_type(m, e->dtype, e->lanes);
-  LLVMValueRef value = codegen_intrinsic(m, rows[e->op].intrinsic, 1, &type, e->n_args, args);
+  LLVMValueRef value = call(m, e, args);
   return e->op == TIR_RSQRT ? one_over(m, e, value) : value;
 }

@@ -249,6 +249,7 @@ static bool resolve(tn_target *t, const spec *s) {
   if (!apply_features(s, &set, s->features) || !check_required(s, &set)) return false;
   t->features = feature_text(s->ctx, cpu, &set);
   t->vector_bytes = vector_bytes(&set);
+  t->has_avx2 = strcmp(set.arch->name, "x86_64") == 0 && has(&set, "avx2");
   return t->features != NULL;
 }
 

@@ -10,13 +10,15 @@ enum { MAX_LOOPS = 16, MAX_STATEMENTS = 512, USUAL_REGISTERS = 32, USUAL_VECTOR_
 /* What is found out about one local buffer. */
 typedef struct tile {
   const tir_buffer *buffer;
+  int vector_bytes;
   int n_open; /* the loops between the allocation and here */
   const tir_stmt *open[MAX_LOOPS];
   int n_needed; /* the variables that index the buffer */
   const tir_var *needed[MAX_LOOPS];
   bool possible;    /* all indices can become constants */
   bool accumulates; /* a store's value reads the buffer */
-  int lanes;        /* of the narrowest access; 0: none yet */
+  int lanes;        /* of all accesses; -1: they differ; 0: none yet */
+  int64_t registers; /* that one store, in all its loops, writes; 0: none yet */
 } tile;
 
 typedef struct state {
@@ -58,7 +60,19 @@ static tir_walk look_at_index(void *user, const tir_expr *e) {
 
 static void look_at_access(tile *t, const tir_expr *index) {
   tir_walk_expr(index, look_at_index, t);
-  t->lanes = t->lanes == 0 ? index->lanes : RUNTIME_MIN(t->lanes, index->lanes);
+  t->lanes = t->lanes == 0 || t->lanes == index->lanes ? index->lanes : -1;
+}
+
+/* A store writes one vector, or some, for every iteration of the loops that index it. */
+static void count_registers(tile *t, const tir_expr *index) {
+  int64_t min, extent, bytes = index->lanes * (int64_t)tn_dtype_bytes(t->buffer->dtype);
+  int64_t n = (bytes + t->vector_bytes - 1) / t->vector_bytes;
+  for (int i = 0; i < t->n_open && n <= INT16_MAX; i++) {
+    if (tir_const_loop(t->open[i], &min, &extent) && tir_uses_var(index, t->open[i]->u.loop.var)) {
+      n *= RUNTIME_MIN(extent, INT16_MAX);
+    }
+  }
+  t->registers = RUNTIME_MAX(t->registers, n);
 }
 
 static tir_walk look_at_load(void *user, const tir_expr *e) {
@@ -78,8 +92,12 @@ static const tir_stmt *look_at(void *user, const tir_stmt *s) {
   tile *t = user;
   bool accumulated = t->accumulates;
   tir_map_exprs(NULL, s, look_at_expr, t);
-  if (s->kind == TIR_STORE && s->u.store.buffer == t->buffer) look_at_access(t, s->u.store.index[0]);
-  else t->accumulates = accumulated;
+  if (s->kind == TIR_STORE && s->u.store.buffer == t->buffer) {
+    look_at_access(t, s->u.store.index[0]);
+    count_registers(t, s->u.store.index[0]);
+  } else {
+    t->accumulates = accumulated;
+  }
   if (s->kind != TIR_FOR) {
     tir_map_children(NULL, s, look_at, t);
     return s;
@@ -95,11 +113,6 @@ static const tir_stmt *look_at(void *user, const tir_stmt *s) {
 }
 
 /* ---- what it would cost ------------------------------------------------------------------------------------------ */
-
-static int64_t registers_of(const tir_pass_options *options, const tile *t) {
-  int64_t bytes = t->lanes * (int64_t)tn_dtype_bytes(t->buffer->dtype), width = options->vector_bytes;
-  return (t->buffer->shape[0] + t->lanes - 1) / t->lanes * ((bytes + width - 1) / width);
-}
 
 typedef struct size {
   const tile *t;
@@ -121,22 +134,22 @@ static const tir_stmt *add_size(void *user, const tir_stmt *s) {
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
-static void warn(state *at, const tile *t, int64_t registers) {
+static void warn(state *at, const tile *t) {
   const tir_pass_options *o = &at->p->options;
   if (!t->accumulates) return;
   runtime_say(at->p->ctx, TN_SEVERITY_WARNING,
               "the block \"%s\" takes %" PRId64 " registers and one more is needed, of %d with %d bytes: it is kept in "
               "memory; a smaller tile is faster",
-              t->buffer->name, registers, o->vector_registers, o->vector_bytes);
+              t->buffer->name, t->registers, o->vector_registers, o->vector_bytes);
 }
 
 static void settle_tile(state *at, const tir_stmt *alloc) {
-  tile t = {.buffer = alloc->u.alloc.buffer, .possible = true};
+  tile t = {.buffer = alloc->u.alloc.buffer, .vector_bytes = at->p->options.vector_bytes, .possible = true};
   look_at(&t, alloc->u.alloc.body);
-  if (!t.possible || t.lanes == 0) return;
-  int64_t registers = registers_of(&at->p->options, &t);
-  if (registers >= at->p->options.vector_registers) {
-    warn(at, &t, registers);
+  if (!t.possible || t.registers == 0) return;
+  if (t.lanes < 0 && !t.accumulates) return; /* scalars out of vectors: memory is the better place */
+  if (t.registers >= at->p->options.vector_registers) {
+    warn(at, &t);
     return;
   }
   size z = {.t = &t, .copies = 1};

@@ -1,10 +1,10 @@
 /* gemm.c: matrix products: gemm-MxNxK and bgemm-BxMxNxK. The program has a stage that copies B into panels 32 columns
- * wide, padded with zeros: the inner kernel reads them in order. */
+ * wide, padded with zeros: the inner kernel, 12 x 32 accumulators in registers, reads them in order. */
 #include <string.h>
 
 #include "bench.h"
 
-enum { TILE_ROWS = 12, TILE_COLUMNS = 32, DEPTH = 256 };
+enum { ROWS = 12, COLUMNS = 32, LONG_K = 1280, SMALL = 64 };
 
 static const char packed_program[] =
     "param M = %lld, N = %lld, K = %lld\n"
@@ -12,42 +12,97 @@ static const char packed_program[] =
     "P[jo<(N+31)//32, k<K, ji<32] = select(jo*32 + ji < N, B[k, jo*32 + ji], 0)\n"
     "C[i<M, j<N] = sum[k<K](A[i,k] * P[j//32, k, j%%32])\n";
 
-/* Blocks of k outermost: P holds one such block of B. Blocks of rows next: their part of A is copied together. */
-static void packed_schedule(bench_case *c, int64_t m, int64_t n, int64_t k, int threads) {
-  char *out = c->schedule;
-  size_t size = sizeof c->schedule;
-  int64_t tiles = (m + TILE_ROWS - 1) / TILE_ROWS, block = threads > 1 ? (tiles + 2 * threads - 1) / (2 * threads) : 16;
-  int64_t blocks = (k + DEPTH - 1) / DEPTH, depth = (k + blocks - 1) / blocks;
-  if (block > 16) block = (block + (block + 15) / 16 - 1) / ((block + 15) / 16);
-  depth = (depth + 15) / 16 * 16;
-  snprintf(out, size,
-           "cache_read(A, local, C)\n"
-           "split(C, i, %d, tail=peel); split(C, j, %d, tail=peel); split(C, k, %lld, tail=peel)\n"
-           "split(C, i.outer, %lld, tail=peel)\n"
-           "reorder(C, k.outer, i.outer.outer, j.outer, i.outer.inner, k.inner, i.inner, j.inner)\n"
+static const char plain_program[] =
+    "param M = %lld, N = %lld, K = %lld\n"
+    "C[i<M, j<N] = sum[k<K](A[i,k] * B[k,j])\n";
+
+static const char batch_program[] =
+    "param B = %lld, M = %lld, N = %lld, K = %lld\n"
+    "C[b<B, i<M, j<N] = sum[k<K](X[b,i,k] * Y[b,k,j])\n";
+
+/* Tiles in a block of rows: what the threads share evenly, or about the second level cache's half. */
+static int64_t tiles_in_block(int64_t m, int threads) {
+  int64_t tiles = m / ROWS, best = 8, least = INT64_MAX;
+  if (threads == 1) return best;
+  for (int64_t block = 4; block <= 16; ++block) {
+    int64_t blocks = tiles / block, turns = (blocks + threads - 1) / threads, cost = turns * block + tiles % block;
+    if (cost < least || (cost == least && block == 8)) least = cost, best = block;
+  }
+  return best;
+}
+
+static const char in_parallel[] = "parallel(C, i.outer.outer); parallel(P, k)\n";
+
+/* All of k at once: the accumulators start at zero and are stored once. */
+static void short_schedule(bench_case *c, int64_t m, int threads) {
+  snprintf(c->schedule, sizeof c->schedule,
+           "cache_write(C, local)\n"
+           "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel)\n"
+           "split(C, i.outer, %lld, tail=peel); split(C, j.outer, 16, tail=peel)\n"
+           "reorder(C, j.outer.outer, i.outer.outer, j.outer.inner, i.outer.inner, i.inner, j.inner)\n"
+           "vectorize(C, j.inner)\n"
+           "compute_at(C.local, C, i.outer.inner); reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)\n"
+           "compute_at(P, C, j.outer.outer); reorder(P, k, jo, ji); vectorize(P, ji)\n%s",
+           (long long)tiles_in_block(m, threads), threads > 1 ? in_parallel : "");
+}
+
+/* k in blocks of 1024: C is read and written once a block. */
+static void long_schedule(bench_case *c, int64_t m, int threads) {
+  snprintf(c->schedule, sizeof c->schedule,
+           "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel); split(C, k, 1024, tail=peel)\n"
+           "split(C, i.outer, %lld, tail=peel); split(C, j.outer, 16, tail=peel)\n"
+           "reorder(C, j.outer.outer, k.outer, i.outer.outer, j.outer.inner, i.outer.inner, k.inner, i.inner, j.inner)\n"
            "unroll(C, i.inner); vectorize(C, j.inner)\n"
-           "compute_at(P, C, k.outer); vectorize(P, ji)\n"
-           "compute_at(A.local, C, i.outer.outer); split(A.local, ax1, 16); vectorize(A.local, ax1.inner)\n%s",
-           TILE_ROWS, TILE_COLUMNS, (long long)depth, (long long)block,
-           threads > 1 ? "parallel(C, i.outer.outer); parallel(P, jo)\n" : "");
-  (void)n;
+           "compute_at(P, C, k.outer); reorder(P, k, jo, ji); vectorize(P, ji)\n%s",
+           (long long)tiles_in_block(m, threads), threads > 1 ? in_parallel : "");
+}
+
+/* Nothing is copied: B is small, or read once. */
+static void plain_schedule(bench_case *c, int64_t m, int64_t n, int threads) {
+  bool is_vector = m == 1;
+  snprintf(c->schedule, sizeof c->schedule,
+           "cache_write(C, local)\n"
+           "split(C, i, 8, tail=peel); split(C, j, %d, tail=peel); reorder(C, i.outer, j.outer, i.inner, j.inner)\n"
+           "vectorize(C, j.inner)\n"
+           "compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)\n%s",
+           is_vector && n >= 256 ? 256 : COLUMNS, threads > 1 && is_vector ? "parallel(C, j.outer)\n" : "");
 }
 
 static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads) {
-  snprintf(c->program, sizeof c->program, packed_program, (long long)m, (long long)n, (long long)k);
-  packed_schedule(c, m, n, k, threads);
-  c->operator = BENCH_GEMM;
+  bool plain = m == 1 || (m <= SMALL && n <= SMALL && k <= SMALL);
+  snprintf(c->program, sizeof c->program, plain ? plain_program : packed_program, (long long)m, (long long)n,
+           (long long)k);
+  if (plain) plain_schedule(c, m, n, threads);
+  else if (k > LONG_K) long_schedule(c, m, threads);
+  else short_schedule(c, m, threads);
   memcpy(c->dim, (int64_t[]){1, m, n, k}, 4 * sizeof(int64_t));
-  c->flops = 2.0 * (double)m * (double)n * (double)k;
-  c->bytes = 4.0 * ((double)m * (double)k + (double)k * (double)n + (double)m * (double)n);
+  return true;
+}
+
+static bool batch_gemm(bench_case *c, int64_t b, int64_t m, int64_t n, int64_t k, int threads) {
+  snprintf(c->program, sizeof c->program, batch_program, (long long)b, (long long)m, (long long)n, (long long)k);
+  snprintf(c->schedule, sizeof c->schedule,
+           "cache_write(C, local)\n"
+           "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel); reorder(C, b, j.outer, i.outer, i.inner, j.inner)\n"
+           "vectorize(C, j.inner)\n"
+           "compute_at(C.local, C, i.outer); reorder(C.local, b.c, k, i.c, j.c); vectorize(C.local, j.c)\n%s",
+           threads > 1 ? "parallel(C, b)\n" : "");
+  memcpy(c->dim, (int64_t[]){b, m, n, k}, 4 * sizeof(int64_t));
   return true;
 }
 
 bool bench_gemm(bench_case *c, const char *name, int threads) {
-  long long m, n, k;
+  long long b = 1, m, n, k;
   int end = 0;
+  bool known = false;
   if (sscanf(name, "gemm-%lldx%lldx%lld%n", &m, &n, &k, &end) == 3 && name[end] == '\0') {
-    return one_gemm(c, m, n, k, threads);
+    known = one_gemm(c, m, n, k, threads);
+  } else if (sscanf(name, "bgemm-%lldx%lldx%lldx%lld%n", &b, &m, &n, &k, &end) == 4 && name[end] == '\0') {
+    known = batch_gemm(c, b, m, n, k, threads);
   }
-  return false;
+  if (!known) return false;
+  c->operator = BENCH_GEMM;
+  c->flops = 2.0 * (double)b * (double)m * (double)n * (double)k;
+  c->bytes = 4.0 * (double)b * ((double)m * (double)k + (double)k * (double)n + (double)m * (double)n);
+  return true;
 }

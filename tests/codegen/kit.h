@@ -88,6 +88,7 @@ int test_through_c(void);
 int test_memory(void);
 int test_loops(void);
 int test_tiles(void);
+int test_math(void);
 int test_files(void);
 int test_targets(void);
 int test_build(void);

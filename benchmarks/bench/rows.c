@@ -1,0 +1,91 @@
+/* rows.c: operators on rows: softmax-RxC, layernorm-RxC, sum-N. A reduction is written as 64 sums (or maxima) side by
+ * side, four vectors of 16, that are then reduced to 16 and to one: that is what vectorizes. */
+#include <string.h>
+
+#include "bench.h"
+
+static const char softmax_program[] =
+    "param R = %lld, C = %lld\n"
+    "input X: f32[R,C]\n"
+    "MA[i<R, l<64] = max[k<C//64](X[i, k*64 + l])\n"
+    "MB[i<R, l<16] = max[k<4](MA[i, k*16 + l])\n"
+    "M[i<R] = max[k<16](MB[i,k])\n"
+    "E[i<R, j<C] = exp(X[i,j] - M[i])\n"
+    "SA[i<R, l<64] = sum[k<C//64](E[i, k*64 + l])\n"
+    "SB[i<R, l<16] = sum[k<4](SA[i, k*16 + l])\n"
+    "S[i<R] = sum[k<16](SB[i,k])\n"
+    "T[i<R] = 1 / S[i]\n"
+    "Y[i<R, j<C] = E[i,j] * T[i]\n";
+
+static const char softmax_schedule[] =
+    "compute_at(T, Y, i); compute_at(S, Y, i); compute_at(SB, Y, i); compute_at(SA, Y, i); compute_at(E, Y, i)\n"
+    "compute_at(M, Y, i); compute_at(MB, Y, i); compute_at(MA, Y, i)\n"
+    "set_scope(MA, local); set_scope(SA, local); set_scope(MB, local); set_scope(SB, local); set_scope(M, local)\n"
+    "set_scope(S, local); set_scope(T, local); set_scope(E, local)\n"
+    "reorder(MA, i, k, l); vectorize(MA, l); reorder(MB, i, k, l); vectorize(MB, l); unroll(MB, k); unroll(M, k)\n"
+    "reorder(SA, i, k, l); vectorize(SA, l); reorder(SB, i, k, l); vectorize(SB, l); unroll(SB, k); unroll(S, k)\n"
+    "split(E, j, 32); vectorize(E, j.inner); split(Y, j, 64); vectorize(Y, j.inner)\n";
+
+static const char layernorm_program[] =
+    "param R = %lld, C = %lld\n"
+    "input X: f32[R,C], gamma: f32[C], beta: f32[C]\n"
+    "SA[i<R, l<64] = sum[k<C//64](X[i, k*64 + l])\n"
+    "SB[i<R, l<16] = sum[k<4](SA[i, k*16 + l])\n"
+    "S[i<R] = sum[k<16](SB[i,k])\n"
+    "M[i<R] = S[i] * (1.0 / C)\n"
+    "VA[i<R, l<64] = sum[k<C//64]((X[i, k*64 + l] - M[i]) * (X[i, k*64 + l] - M[i]))\n"
+    "VB[i<R, l<16] = sum[k<4](VA[i, k*16 + l])\n"
+    "V[i<R] = sum[k<16](VB[i,k])\n"
+    "T[i<R] = rsqrt(V[i] * (1.0 / C) + 1e-5)\n"
+    "Y[i<R, j<C] = (X[i,j] - M[i]) * T[i] * gamma[j] + beta[j]\n";
+
+static const char layernorm_schedule[] =
+    "compute_at(T, Y, i); compute_at(V, Y, i); compute_at(VB, Y, i); compute_at(VA, Y, i)\n"
+    "compute_at(M, Y, i); compute_at(S, Y, i); compute_at(SB, Y, i); compute_at(SA, Y, i)\n"
+    "set_scope(VA, local); set_scope(SA, local); set_scope(VB, local); set_scope(SB, local); set_scope(M, local)\n"
+    "set_scope(S, local); set_scope(T, local); set_scope(V, local)\n"
+    "reorder(VA, i, k, l); vectorize(VA, l); reorder(VB, i, k, l); vectorize(VB, l); unroll(VB, k); unroll(V, k)\n"
+    "reorder(SA, i, k, l); vectorize(SA, l); reorder(SB, i, k, l); vectorize(SB, l); unroll(SB, k); unroll(S, k)\n"
+    "split(Y, j, 64); vectorize(Y, j.inner)\n";
+
+static const char sum_program[] =
+    "param N = %lld, P = %d\n"
+    "input X: f32[N]\n"
+    "A[p<P, l<128] = sum[k<N//(128*P)](X[p*(N//P) + k*128 + l])\n"
+    "B[l<128] = sum[p<P](A[p, l])\n"
+    "S = sum[l<128](B[l])\n";
+
+static const char sum_schedule[] = "reorder(A, p, k, l); vectorize(A, l); reorder(B, p, l); vectorize(B, l)\n%s";
+
+static bool one_rows(bench_case *c, const char *program, const char *schedule, int64_t rows, int64_t columns,
+                     int threads) {
+  if (columns % 64 != 0) return false;
+  snprintf(c->program, sizeof c->program, program, (long long)rows, (long long)columns);
+  snprintf(c->schedule, sizeof c->schedule, "%s%s", schedule, threads > 1 ? "parallel(Y, i)\n" : "");
+  c->dim[0] = rows, c->dim[1] = columns;
+  c->bytes = 8.0 * (double)rows * (double)columns;
+  return true;
+}
+
+static bool sum(bench_case *c, int64_t n, int threads) {
+  if (n % (128 * threads) != 0) return false;
+  snprintf(c->program, sizeof c->program, sum_program, (long long)n, threads);
+  snprintf(c->schedule, sizeof c->schedule, sum_schedule, threads > 1 ? "parallel(A, p)\n" : "");
+  c->bytes = 4.0 * (double)n;
+  return true;
+}
+
+bool bench_rows(bench_case *c, const char *name, int threads) {
+  long long r, n;
+  int end = 0;
+  if (sscanf(name, "softmax-%lldx%lld%n", &r, &n, &end) == 2 && name[end] == '\0') {
+    c->operator = BENCH_SOFTMAX;
+    return one_rows(c, softmax_program, softmax_schedule, r, n, threads);
+  }
+  if (sscanf(name, "layernorm-%lldx%lld%n", &r, &n, &end) == 2 && name[end] == '\0') {
+    c->operator = BENCH_LAYERNORM;
+    return one_rows(c, layernorm_program, layernorm_schedule, r, n, threads);
+  }
+  if (sscanf(name, "sum-%lld%n", &n, &end) == 1 && name[end] == '\0') return sum(c, n, threads);
+  return false;
+}

@@ -1,0 +1,124 @@
+/* Functions of vectors of floats: the error over a sweep of their arguments, held against libm in double; and that no
+ * function of a scalar is called where vectors are computed. */
+#include <math.h>
+
+#include "tests/codegen/kit.h"
+
+enum { N = 1 << 14, LANES = 32 };
+
+typedef struct math_row {
+  const char *name, *expression;
+  double from, to; /* the sweep */
+  double (*reference)(double);
+  double limit; /* ulp */
+} math_row;
+
+static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
+static double power(double x) { return pow(x, 2.5); }
+static double reciprocal_root(double x) { return 1 / sqrt(x); }
+
+static const math_row rows[] = {
+    {"exp", "exp(X[i])", -87, 88, exp, 4},
+    {"exp near zero", "exp(X[i])", -1e-3, 1e-3, exp, 4},
+    {"log", "log(X[i])", 1e-30, 1e30, log, 4},
+    {"log near one", "log(X[i])", 0.5, 2, log, 4},
+    {"tanh", "tanh(X[i])", -10, 10, tanh, 4},
+    {"tanh near zero", "tanh(X[i])", -1e-2, 1e-2, tanh, 4},
+    {"erf", "erf(X[i])", -4, 4, erf, 4},
+    {"erf near zero", "erf(X[i])", -1e-2, 1e-2, erf, 4},
+    {"sigmoid", "sigmoid(X[i])", -80, 80, sigmoid, 4},
+    {"sin", "sin(X[i])", -100, 100, sin, 4},
+    {"sin of large arguments", "sin(X[i])", 1e4, 1e6, sin, 4},
+    {"cos", "cos(X[i])", -100, 100, cos, 4},
+    {"pow", "pow(X[i], 2.5)", 1e-3, 1e6, power, 4},
+    {"rsqrt", "rsqrt(X[i])", 1e-30, 1e30, reciprocal_root, 4},
+};
+
+static float input[N], output[N];
+
+/* Evenly spaced; over many powers of two evenly in the exponent. */
+static void fill(const math_row *r) {
+  bool wide = r->from > 0 && r->to / r->from > 1e5;
+  for (int i = 0; i < N; ++i) {
+    double t = (double)i / (N - 1);
+    input[i] = (float)(wide ? r->from * pow(r->to / r->from, t) : r->from + (r->to - r->from) * t);
+  }
+}
+
+static tn_schedule *vector_schedule(const math_row *r) {
+  char program[128], schedule[64];
+  snprintf(program, sizeof program, "Y[i<%d] = %s", N, r->expression);
+  snprintf(schedule, sizeof schedule, "split(Y, i, %d); vectorize(Y, i.inner)", LANES);
+  tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, program, 0, NULL));
+  tn_schedule_apply(s, schedule);
+  check_ok(K.ctx);
+  return s;
+}
+
+static double ulps(float got, double expected) {
+  float nearest = (float)expected;
+  double unit = (double)nextafterf(fabsf(nearest), INFINITY) - (double)fabsf(nearest);
+  return fabs((double)got - expected) / unit;
+}
+
+static void accurate(void **state) {
+  const math_row *r = *state;
+  double worst = 0;
+  int at = 0;
+  tn_schedule *s = vector_schedule(r);
+  tn_kernel *kernel = tn_build(s, NULL);
+  check_ok(K.ctx);
+  fill(r);
+  kit_call(kernel, (void *[]){input, output});
+  for (int i = 0; i < N; ++i) {
+    double error = ulps(output[i], r->reference((double)input[i]));
+    if (!(error <= worst)) worst = error, at = i;
+  }
+  print_message("%s: %.2f ulp at %g\n", r->name, worst, (double)input[at]);
+  if (!(worst <= r->limit)) fail_msg("%s: %.2f ulp at %.9g", r->name, worst, (double)input[at]);
+  tn_kernel_free(kernel);
+  tn_schedule_free(s);
+}
+
+/* The code calls what TARGET has for whole registers and nothing for one float. */
+static void calls_vectors(void **state) {
+  static const struct {
+    const char *target, *prefix;
+  } targets[] = {{"triple=x86_64-linux-gnu cpu=znver4", "_ZGVeN16v"},
+                 {"triple=x86_64-linux-gnu cpu=haswell", "_ZGVdN8v"},
+                 {"triple=x86_64-linux-gnu cpu=ivybridge", "_ZGVcN8v"},
+                 {"triple=x86_64-linux-gnu cpu=x86-64-v2", "_ZGVbN4v"}};
+  const math_row *r = *state;
+  if (strncmp(r->expression, "rsqrt", 5) == 0) return;
+  tn_schedule *s = vector_schedule(r);
+  for (int i = 0; i < RUNTIME_COUNT(targets); ++i) {
+    tn_build_options options = {tn_target_new(K.ctx, targets[i].target), NULL};
+    char *text = tn_build_text(s, &options, ".s");
+    check_ok(K.ctx);
+    check_has(text, targets[i].prefix);
+    for (const char *call = strstr(text, "callq"); call != NULL; call = strstr(call + 1, "callq")) {
+      if (strncmp(call, "callq\t_ZGV", 10) != 0) fail_msg("a scalar call: %.40s", call);
+    }
+    free(text);
+  }
+  tn_schedule_free(s);
+}
+
+/* Without vector functions: lane by lane, the same values as libm's. */
+static void other_targets(void **state) {
+  (void)state;
+  tn_schedule *s = vector_schedule(&rows[4]);
+  tn_build_options options = {tn_target_new(K.ctx, "triple=aarch64-linux-gnu cpu=neoverse-n1"), NULL};
+  char *text = tn_build_text(s, &options, ".s");
+  check_ok(K.ctx);
+  check_has(text, "tanhf");
+  assert_null(strstr(text, "_ZGV"));
+  free(text);
+  tn_schedule_free(s);
+}
+
+int test_math(void) {
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(other_targets)};
+  return CHECK_TABLE("vector functions are accurate", rows, accurate) +
+         CHECK_TABLE("vector functions are called", rows, calls_vectors) + CHECK_TESTS("vector functions", tests);
+}
