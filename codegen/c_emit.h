@@ -5,8 +5,9 @@
  *              and + - * // % min max over them, none of which can leave its dtype) are written in int64_t with plain
  *              operators; other integer arithmetic in unsigned types, where it wraps.
  *   vectors    of 2, 4 .. 64 lanes: values of vector types f32x16, i8x64 ... A bool vector is a mask: lanes of 0 or -1, as
- *              wide as what was compared. What C has no vector form for is done lane by lane in a loop of one line.
- *   others     a store of another number of lanes, or one with a predicate, is a loop over its lanes in which everything
+ *              wide as what was compared. What C has no vector form for is done lane by lane in a loop of one line. A
+ *              store of vectors wider than the target's is cut into several.
+ *   others     a store of an odd number of lanes, or one with a predicate, is a loop over its lanes in which everything
  *              is scalar ("lane mode"). The lanes of a store do not depend on each other.
  * A value that is used twice, or whose text grows long, gets a name: `const float t3 = ...;` before the statement.
  * Out of memory jumps out of the arena to codegen_c_source; other failures are kept by codegen_c_fail, and emission goes
@@ -51,6 +52,7 @@ typedef enum codegen_c_helper {
 
 enum {
   CODEGEN_C_MAX_LANES = 64,
+  CODEGEN_C_MAX_DEPTH = 4000, /* of nesting: deeper expressions end in an error instead of a stack overflow */
   CODEGEN_C_LANE_ROWS = 7, /* 1, 2, 4 .. 64 */
   /* What of a vector type is used. */
   CODEGEN_C_VECTOR = 1,
@@ -74,6 +76,8 @@ typedef struct codegen_c_emitter {
   codegen_map values;  /* tir_expr -> its codegen_c_text in this statement */
   codegen_map indices; /* tir_expr -> whether it is an index expression */
   codegen_map uses;    /* tir_expr -> how often this statement uses it */
+  codegen_map slices;  /* tir_expr -> some of its lanes, while it is cut */
+  const tir_expr *stored; /* the value of the store that is being written, whose name is where it is stored */
   const char *lane;    /* the lane variable in lane mode, else NULL */
   bool is_parallel;    /* inside a parallel loop */
   bool has_arrays;     /* there is scratch on the stack */
@@ -94,6 +98,8 @@ codegen_c_text codegen_c_format(codegen_c_emitter *m, codegen_c_prec prec, const
 const char *codegen_c_wrap(codegen_c_emitter *m, codegen_c_text a, codegen_c_prec at_least);
 /* What C calls a dtype. */
 const char *codegen_c_type(tn_dtype dtype);
+/* codegen_map_put that jumps when there is no memory. */
+void codegen_c_put(codegen_c_emitter *m, codegen_map *map, const void *key, const void *value);
 /* Gives a variable or buffer a name that is like the one it has. */
 const char *codegen_c_bind(codegen_c_emitter *m, const void *what, const char *name);
 /* It goes out of scope; forget_name: and nothing else in the function gets its name. */
@@ -163,6 +169,9 @@ codegen_c_text codegen_c_call_lanes(codegen_c_emitter *m, const char *name, cons
 /* E as a vector whose lane is SCALAR, an expression of the variable `lane`; 0 where GUARD, unless NULL, does not hold. */
 codegen_c_text codegen_c_lane_by_lane(codegen_c_emitter *m, const tir_expr *e, codegen_c_text scalar,
                                       const codegen_c_text *guard);
+
+/* Lanes FIRST to FIRST + N - 1 of a vector (c_slice.c); scalars as they are. */
+const tir_expr *codegen_c_slice(codegen_c_emitter *m, const tir_expr *e, int first, int n);
 
 /* ---- c_memory.c, c_stmt.c -------------------------------------------------------------------------------------------- */
 

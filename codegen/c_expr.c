@@ -4,13 +4,9 @@
 
 #include "codegen/c_emit.h"
 
-enum { MAX_DEPTH = 4000, MAX_TEXT = 72 };
+enum { MAX_TEXT = 72, MAX_STORED = 100 };
 
 int codegen_c_lanes(const codegen_c_emitter *m, const tir_expr *e) { return m->lane != NULL ? 1 : e->lanes; }
-
-static void put(codegen_c_emitter *m, codegen_map *map, const void *key, const void *value) {
-  if (!codegen_map_put(map, key, (void *)value)) longjmp(*m->arena.on_oom, 1);
-}
 
 /* ---- index expressions -------------------------------------------------------------------------------------- */
 
@@ -36,7 +32,7 @@ bool codegen_c_is_index(codegen_c_emitter *m, const tir_expr *e) {
   const char *known = codegen_map_get(&m->indices, e);
   if (known != NULL) return *known == yes;
   known = decide_index(m, e) ? &yes : &no;
-  put(m, &m->indices, e, known);
+  codegen_c_put(m, &m->indices, e, known);
   return *known == yes;
 }
 
@@ -148,7 +144,7 @@ static tir_walk count_args(void *user, const tir_expr *e) {
   codegen_c_emitter *m = user;
   for (int i = 0; i < e->n_args; i++) {
     const char *n = codegen_map_get(&m->uses, e->arg[i]);
-    put(m, &m->uses, e->arg[i], n == NULL ? (const char *)1 : n + 1);
+    codegen_c_put(m, &m->uses, e->arg[i], n == NULL ? (const char *)1 : n + 1);
   }
   return TIR_WALK_ON;
 }
@@ -157,11 +153,13 @@ void codegen_c_count_uses(codegen_c_emitter *m, const tir_expr *e) {
   if (e != NULL) tir_walk_expr(e, count_args, m);
 }
 
-/* Names are given to what would otherwise be computed twice, and to keep lines short. */
+/* Names are given to what would otherwise be computed twice, but not to what costs nothing, and to keep lines short. */
 static bool wants_name(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
   bool is_shared = (uintptr_t)codegen_map_get(&m->uses, e) > 1;
-  bool is_cheap = tir_op_table[e->op].op_class == 'L' || e->op == TIR_RAMP || e->op == TIR_BROADCAST;
-  return a.prec != CODEGEN_C_ATOM && ((is_shared && !is_cheap) || strlen(a.text) > MAX_TEXT);
+  bool is_cheap = tir_op_table[e->op].op_class == 'L' || e->op == TIR_RAMP || e->op == TIR_BROADCAST ||
+                  (codegen_c_lanes(m, e) == 1 && codegen_c_is_index(m, e));
+  size_t most = e == m->stored ? MAX_STORED : MAX_TEXT;
+  return a.prec != CODEGEN_C_ATOM && ((is_shared && !is_cheap) || strlen(a.text) > most);
 }
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------ */
@@ -176,7 +174,7 @@ codegen_c_text codegen_c_at_lane(codegen_c_emitter *m, const tir_expr *e, const 
     return codegen_c_compare(m, e, a, b);
   }
   codegen_c_text vector = codegen_c_named(m, e, codegen_c_value(m, e));
-  codegen_map_put(&m->values, e, runtime_copy(&m->arena, &vector, sizeof vector));
+  codegen_c_put(m, &m->values, e, runtime_copy(&m->arena, &vector, sizeof vector));
   if (e->dtype == TN_BOOL) return codegen_c_format(m, CODEGEN_C_RELATION, "%s[%s] != 0", vector.text, lane);
   return codegen_c_format(m, CODEGEN_C_CALL, "%s[%s]", vector.text, lane);
 }
@@ -230,15 +228,15 @@ static const codegen_c_handler handlers[TIR_OP_COUNT] = {
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {
   const codegen_c_text *known = codegen_map_get(&m->values, e);
   if (known != NULL) return *known;
-  if (m->depth >= MAX_DEPTH) {
-    codegen_c_fail(m, TN_ERROR_CODEGEN, "an expression is nested deeper than %d", MAX_DEPTH);
+  if (m->depth >= CODEGEN_C_MAX_DEPTH) {
+    codegen_c_fail(m, TN_ERROR_CODEGEN, "an expression is nested deeper than %d", CODEGEN_C_MAX_DEPTH);
     return (codegen_c_text){"0", CODEGEN_C_ATOM, 0};
   }
   m->depth++;
   codegen_c_text value = handlers[e->op](m, e);
   m->depth--;
   if (wants_name(m, e, value)) value = codegen_c_named(m, e, value);
-  put(m, &m->values, e, runtime_copy(&m->arena, &value, sizeof value));
+  codegen_c_put(m, &m->values, e, runtime_copy(&m->arena, &value, sizeof value));
   return value;
 }
 

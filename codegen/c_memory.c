@@ -101,6 +101,7 @@ codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e) {
 /* ---- stores ------------------------------------------------------------------------------------------------- */
 
 static void store_scalar(codegen_c_emitter *m, const access *a, const tir_expr *e) {
+  m->stored = e;
   codegen_c_text value = codegen_c_value(m, e), to = first_element(m, a);
   const char *only_if = "";
   if (a->predicate != NULL) {
@@ -110,6 +111,7 @@ static void store_scalar(codegen_c_emitter *m, const access *a, const tir_expr *
 }
 
 static void store_contiguous(codegen_c_emitter *m, const access *a, const tir_expr *e) {
+  m->stored = e;
   codegen_c_text value = codegen_c_value(m, e), to = first_element(m, a);
   tn_dtype dtype = a->buffer->dtype == TN_BOOL ? TN_U8 : a->buffer->dtype;
   const char *type = codegen_c_vector(m, dtype, a->lanes, CODEGEN_C_UNALIGNED), *text = value.text;
@@ -125,12 +127,11 @@ static void store_lanes(codegen_c_emitter *m, const access *a, const tir_expr *e
   codegen_c_line(m, "for (int lane = 0; lane < %d; lane++) %s = %s;", a->lanes, to.text, value.text);
 }
 
-static bool has_vector_form(const tir_stmt *s, int lanes) {
-  return s->u.store.predicate == NULL && (lanes & (lanes - 1)) == 0 && lanes <= CODEGEN_C_MAX_LANES;
-}
-
 /* for each lane: everything scalar */
 static void store_in_lane_mode(codegen_c_emitter *m, const tir_stmt *s, int lanes) {
+  codegen_c_count_uses(m, s->u.store.index[0]);
+  codegen_c_count_uses(m, s->u.store.value);
+  codegen_c_count_uses(m, s->u.store.predicate);
   codegen_c_line(m, "for (int lane = 0; lane < %d; lane++) {", lanes);
   m->indent++;
   m->lane = "lane";
@@ -141,15 +142,58 @@ static void store_in_lane_mode(codegen_c_emitter *m, const tir_stmt *s, int lane
   codegen_c_line(m, "}");
 }
 
-void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s) {
-  access a = take_apart(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
-  const tir_expr *value = s->u.store.value;
-  for (int i = 0; i < s->u.store.n_index; i++) codegen_c_count_uses(m, s->u.store.index[i]);
-  codegen_c_count_uses(m, value);
-  codegen_c_count_uses(m, s->u.store.predicate);
-  if (value->lanes < a.lanes) value = tir_broadcast(&m->arena, value, a.lanes);
-  if (a.lanes == 1) store_scalar(m, &a, value);
-  else if (!has_vector_form(s, a.lanes)) store_in_lane_mode(m, s, a.lanes);
-  else if (a.linear && a.stride == 1) store_contiguous(m, &a, value);
+/* ---- pieces ------------------------------------------------------------------------------------------------- */
+
+static tir_walk find_widest(void *user, const tir_expr *e) {
+  int *bytes = user, here = (int)tn_dtype_bytes((tn_dtype)e->dtype);
+  if (e->lanes == 1) return TIR_WALK_PRUNE;
+  if (e->op != TIR_RAMP && here > *bytes) *bytes = here;
+  return TIR_WALK_ON;
+}
+
+/* The largest power of two that divides LANES and whose vectors, of the widest type in VALUE, the target has. */
+static int piece_lanes(const codegen_c_emitter *m, const tir_buffer *buffer, const tir_expr *value, int lanes) {
+  int bytes = (int)tn_dtype_bytes(buffer->dtype), n = lanes & -lanes;
+  tir_walk_expr(value, find_widest, &bytes);
+  while (n > CODEGEN_C_MAX_LANES || (n > 2 && n * bytes > m->target->vector_bytes)) n /= 2;
+  return n;
+}
+
+static void store_piece(codegen_c_emitter *m, const tir_buffer *buffer, const tir_expr *index, const tir_expr *value) {
+  access a = take_apart(m, buffer, 1, &index, NULL);
+  if (a.linear && a.stride == 1) store_contiguous(m, &a, value);
   else store_lanes(m, &a, value);
+}
+
+/* A predicate, or a number of lanes that is odd, has no vector form. */
+static void store_vector(codegen_c_emitter *m, const tir_stmt *s, int lanes) {
+  const tir_expr *index = s->u.store.index[0], *value = s->u.store.value;
+  if (value->lanes < lanes) value = tir_broadcast(&m->arena, value, lanes);
+  int n = piece_lanes(m, s->u.store.buffer, value, lanes), n_pieces = lanes / n;
+  if (s->u.store.predicate != NULL || n == 1) {
+    store_in_lane_mode(m, s, lanes);
+    return;
+  }
+  const tir_expr **parts = RUNTIME_NEW_ARRAY(&m->arena, const tir_expr *, 2 * n_pieces);
+  for (int i = 0; i < n_pieces; i++) {
+    parts[2 * i] = n_pieces == 1 ? index : codegen_c_slice(m, index, i * n, n);
+    parts[2 * i + 1] = n_pieces == 1 ? value : codegen_c_slice(m, value, i * n, n);
+  }
+  for (int i = 0; i < 2 * n_pieces; i++) codegen_c_count_uses(m, parts[i]);
+  for (int i = 0; i < n_pieces && !m->failed; i++) {
+    store_piece(m, s->u.store.buffer, parts[2 * i], parts[2 * i + 1]);
+  }
+}
+
+void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s) {
+  int lanes = s->u.store.n_index > 0 ? s->u.store.index[0]->lanes : 1;
+  if (lanes > 1) {
+    store_vector(m, s, lanes);
+    return;
+  }
+  if (s->u.store.n_index > 0) codegen_c_count_uses(m, s->u.store.index[0]);
+  codegen_c_count_uses(m, s->u.store.value);
+  codegen_c_count_uses(m, s->u.store.predicate);
+  access a = take_apart(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
+  store_scalar(m, &a, s->u.store.value);
 }

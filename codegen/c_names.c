@@ -56,9 +56,8 @@ static const char *fit(codegen_c_emitter *m, const char *name) {
 
 const char *codegen_c_bind(codegen_c_emitter *m, const void *what, const char *name) {
   const char *chosen = fit(m, name);
-  if (!RUNTIME_PUSH(&m->taken, chosen) || !codegen_map_put(&m->names, what, (void *)chosen)) {
-    longjmp(*m->arena.on_oom, 1);
-  }
+  if (!RUNTIME_PUSH(&m->taken, chosen)) longjmp(*m->arena.on_oom, 1);
+  codegen_c_put(m, &m->names, what, chosen);
   return chosen;
 }
 
@@ -71,7 +70,7 @@ void codegen_c_unbind(codegen_c_emitter *m, const void *what) {
 }
 
 void codegen_c_forget_name(codegen_c_emitter *m, const void *what) {
-  if (!codegen_map_put(&m->names, what, NULL)) longjmp(*m->arena.on_oom, 1);
+  codegen_c_put(m, &m->names, what, NULL);
 }
 
 const char *codegen_c_name(codegen_c_emitter *m, const void *what) { return codegen_map_get(&m->names, what); }

@@ -44,9 +44,12 @@ const char *codegen_c_wrap(codegen_c_emitter *m, codegen_c_text a, codegen_c_pre
   return a.prec >= at_least ? a.text : codegen_c_format(m, CODEGEN_C_ATOM, "(%s)", a.text).text;
 }
 
+void codegen_c_put(codegen_c_emitter *m, codegen_map *map, const void *key, const void *value) {
+  if (!codegen_map_put(map, key, (void *)value)) longjmp(*m->arena.on_oom, 1);
+}
+
 /* ---- the kernel --------------------------------------------------------------------------------------------- */
 
-/* Counts how often a buffer is used, to say which parameters are not. */
 static tir_walk find_use(void *user, const tir_expr *e) {
   return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
@@ -122,6 +125,7 @@ static void release(codegen_c_emitter *m) {
   codegen_map_free(&m->values);
   codegen_map_free(&m->indices);
   codegen_map_free(&m->uses);
+  codegen_map_free(&m->slices);
   runtime_arena_free(&m->arena);
 }
 
