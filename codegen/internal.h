@@ -36,6 +36,7 @@ struct tn_target {
   const char *features; /* as LLVM takes them: differences from the cpu, "+a,-b"; "" when there are none */
   const char *text;     /* canonical */
   int threads, vector_bytes;
+  bool is_own; /* this machine's architecture and system */
   int64_t cache_bytes[4]; /* by level, [0] unused */
   LLVMTargetRef llvm;
 };
