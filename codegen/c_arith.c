@@ -102,6 +102,13 @@ codegen_c_text codegen_c_arithmetic(codegen_c_emitter *m, const tir_expr *e) {
   return wrapping(m, e, a, op, b);
 }
 
+codegen_c_text codegen_c_bits(codegen_c_emitter *m, const tir_expr *e) {
+  codegen_c_text a = codegen_c_value(m, e->arg[0]);
+  if (e->op != TIR_BITNOT) return codegen_c_binary(m, a, tir_op_table[e->op].text, codegen_c_value(m, e->arg[1]));
+  codegen_c_text inverted = codegen_c_format(m, CODEGEN_C_UNARY, "~%s", codegen_c_wrap(m, a, CODEGEN_C_UNARY));
+  return codegen_c_lanes(m, e) > 1 ? inverted : cast_text(m, codegen_c_type((tn_dtype)e->dtype), inverted);
+}
+
 /* ---- division ----------------------------------------------------------------------------------------------- */
 
 /* Whether C's own division is right: by a positive constant, of what is not negative. */

@@ -45,6 +45,10 @@ typedef enum codegen_c_helper {
   CODEGEN_C_MIN,
   CODEGEN_C_MAX,
   CODEGEN_C_ABS,
+  CODEGEN_C_SHL,
+  CODEGEN_C_SHR,
+  CODEGEN_C_POPCOUNT,
+  CODEGEN_C_CLZ,
   CODEGEN_C_OF_F32, /* saturating casts to an integer type */
   CODEGEN_C_OF_F64,
   CODEGEN_C_HELPER_COUNT
@@ -160,6 +164,12 @@ codegen_c_text codegen_c_select(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_cast(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_math(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_abs(codegen_c_emitter *m, const tir_expr *e);
+codegen_c_text codegen_c_bits(codegen_c_emitter *m, const tir_expr *e);
+codegen_c_text codegen_c_shift(codegen_c_emitter *m, const tir_expr *e);
+codegen_c_text codegen_c_count(codegen_c_emitter *m, const tir_expr *e);
+codegen_c_text codegen_c_float_test(codegen_c_emitter *m, const tir_expr *e);
+/* Whether NAME is a function of math.h that generated code may call. */
+bool codegen_c_is_function(const char *name);
 /* a OP b with parentheses where they are needed or wise: OP is one of + - * / < <= > >= == != && || & | ^. */
 codegen_c_text codegen_c_binary(codegen_c_emitter *m, codegen_c_text a, const char *op, codegen_c_text b);
 /* A call of NAME with one or two arguments. */

@@ -223,6 +223,37 @@ static const codegen_c_handler handlers[TIR_OP_COUNT] = {
     [TIR_CEIL] = codegen_c_math,
     [TIR_ROUND] = codegen_c_math,
     [TIR_ABS] = codegen_c_abs,
+    [TIR_BITAND] = codegen_c_bits,
+    [TIR_BITOR] = codegen_c_bits,
+    [TIR_BITXOR] = codegen_c_bits,
+    [TIR_BITNOT] = codegen_c_bits,
+    [TIR_SHL] = codegen_c_shift,
+    [TIR_SHR] = codegen_c_shift,
+    [TIR_POPCOUNT] = codegen_c_count,
+    [TIR_CLZ] = codegen_c_count,
+    [TIR_EXP2] = codegen_c_math,
+    [TIR_EXP10] = codegen_c_math,
+    [TIR_LOG2] = codegen_c_math,
+    [TIR_LOG10] = codegen_c_math,
+    [TIR_LOG1P] = codegen_c_math,
+    [TIR_TAN] = codegen_c_math,
+    [TIR_SINH] = codegen_c_math,
+    [TIR_COSH] = codegen_c_math,
+    [TIR_ASIN] = codegen_c_math,
+    [TIR_ACOS] = codegen_c_math,
+    [TIR_ATAN] = codegen_c_math,
+    [TIR_ASINH] = codegen_c_math,
+    [TIR_ACOSH] = codegen_c_math,
+    [TIR_ATANH] = codegen_c_math,
+    [TIR_TRUNC] = codegen_c_math,
+    [TIR_NEARBYINT] = codegen_c_math,
+    [TIR_ATAN2] = codegen_c_math,
+    [TIR_HYPOT] = codegen_c_math,
+    [TIR_FMOD] = codegen_c_math,
+    [TIR_COPYSIGN] = codegen_c_math,
+    [TIR_ISNAN] = codegen_c_float_test,
+    [TIR_ISINF] = codegen_c_float_test,
+    [TIR_ISFINITE] = codegen_c_float_test,
 };
 
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {
@@ -233,7 +264,8 @@ codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {
     return (codegen_c_text){"0", CODEGEN_C_ATOM, 0};
   }
   m->depth++;
-  codegen_c_text value = handlers[e->op](m, e);
+  codegen_c_handler handler = handlers[e->op] != NULL ? handlers[e->op] : emit_unexpected;
+  codegen_c_text value = handler(m, e);
   m->depth--;
   if (wants_name(m, e, value)) value = codegen_c_named(m, e, value);
   codegen_c_put(m, &m->values, e, runtime_copy(&m->arena, &value, sizeof value));

@@ -1,4 +1,4 @@
-/* c_math.c: functions of floats, absolute values and casts in C; what has no vector form is done lane by lane. */
+/* c_math.c: functions of floats, shifts and counts of bits, absolute values and casts in C; what has no vector form is done lane by lane. */
 #include "codegen/c_emit.h"
 
 /* ---- lane by lane ------------------------------------------------------------------------------------------- */
@@ -37,8 +37,21 @@ static codegen_c_text call(codegen_c_emitter *m, const char *name, const tir_exp
 static const char *const functions[TIR_OP_COUNT] = {
     [TIR_POW] = "pow",   [TIR_EXP] = "exp", [TIR_LOG] = "log", [TIR_SQRT] = "sqrt",   [TIR_TANH] = "tanh",
     [TIR_ERF] = "erf",   [TIR_SIN] = "sin", [TIR_COS] = "cos", [TIR_FLOOR] = "floor", [TIR_CEIL] = "ceil",
-    [TIR_ROUND] = "round", [TIR_ABS] = "fabs",
+    [TIR_ROUND] = "round", [TIR_ABS] = "fabs", [TIR_EXP2] = "exp2", [TIR_LOG2] = "log2", [TIR_LOG10] = "log10",
+    [TIR_LOG1P] = "log1p", [TIR_TAN] = "tan",  [TIR_SINH] = "sinh", [TIR_COSH] = "cosh", [TIR_ASIN] = "asin",
+    [TIR_ACOS] = "acos",   [TIR_ATAN] = "atan", [TIR_ASINH] = "asinh", [TIR_ACOSH] = "acosh", [TIR_ATANH] = "atanh",
+    [TIR_TRUNC] = "trunc", [TIR_NEARBYINT] = "nearbyint", [TIR_ATAN2] = "atan2", [TIR_HYPOT] = "hypot",
+    [TIR_FMOD] = "fmod",   [TIR_COPYSIGN] = "copysign", [TIR_EXP10] = "__builtin_exp10", /* math.h's needs _GNU_SOURCE */
+    [TIR_ISNAN] = "isnan", [TIR_ISINF] = "isinf", [TIR_ISFINITE] = "isfinite",           /* macros for every type */
 };
+
+bool codegen_c_is_function(const char *name) {
+  for (int op = 0; op < TIR_OP_COUNT; op++) {
+    size_t n = functions[op] != NULL ? strlen(functions[op]) : 0;
+    if (n > 0 && strncmp(name, functions[op], n) == 0 && (name[n] == '\0' || strcmp(name + n, "f") == 0)) return true;
+  }
+  return false;
+}
 
 static const char *function_of(codegen_c_emitter *m, const tir_expr *e) {
   return runtime_format(&m->arena, "%s%s", functions[e->op], e->dtype == TN_F32 ? "f" : "");
@@ -64,6 +77,21 @@ codegen_c_text codegen_c_math(codegen_c_emitter *m, const tir_expr *e) {
   if (e->op == TIR_SIGMOID) return codegen_c_value(m, expand_sigmoid(m, e));
   if (e->op == TIR_RSQRT) return codegen_c_value(m, one_over(m, tir_unary(&m->arena, TIR_SQRT, e->arg[0])));
   return call(m, function_of(m, e), e);
+}
+
+codegen_c_text codegen_c_float_test(codegen_c_emitter *m, const tir_expr *e) {
+  bool is_vector = codegen_c_lanes(m, e) > 1;
+  codegen_c_text a = is_vector ? codegen_c_at_lane(m, e->arg[0], "lane") : codegen_c_value(m, e->arg[0]);
+  codegen_c_text test = codegen_c_format(m, CODEGEN_C_RELATION, "%s(%s) != 0", functions[e->op], a.text);
+  return is_vector ? codegen_c_lane_by_lane(m, e, test, NULL) : test;
+}
+
+codegen_c_text codegen_c_shift(codegen_c_emitter *m, const tir_expr *e) {
+  return call(m, codegen_c_use(m, e->op == TIR_SHL ? CODEGEN_C_SHL : CODEGEN_C_SHR, (tn_dtype)e->dtype), e);
+}
+
+codegen_c_text codegen_c_count(codegen_c_emitter *m, const tir_expr *e) {
+  return call(m, codegen_c_use(m, e->op == TIR_CLZ ? CODEGEN_C_CLZ : CODEGEN_C_POPCOUNT, (tn_dtype)e->dtype), e);
 }
 
 codegen_c_text codegen_c_abs(codegen_c_emitter *m, const tir_expr *e) {

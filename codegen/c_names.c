@@ -5,14 +5,12 @@
 
 /* Names that a generated file takes from C's library or defines, and macros that gnu17 has in plain words. */
 static const char *const reserved[] = {
-    "NULL",  "INFINITY", "NAN",   "INT32_MIN", "INT64_MIN", "free",  "aligned_alloc", "failed", "asm",   "typeof",
-    "linux", "unix",     "expf",  "exp",       "logf",      "log",   "sqrtf",         "sqrt",   "tanhf", "tanh",
-    "erff",  "erf",      "sinf",  "sin",       "cosf",      "cos",   "floorf",        "floor",  "ceilf", "ceil",
-    "roundf", "round",   "powf",  "pow",       "fabsf",     "fabs",  "int8_t",        "uint8_t", "int16_t",
-    "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t",
+    "NULL",   "INFINITY", "NAN",    "INT32_MIN", "INT64_MIN", "free",    "aligned_alloc", "failed",  "asm",     "typeof",
+    "linux",  "unix",     "int8_t", "uint8_t",   "int16_t",   "uint16_t", "int32_t",      "uint32_t", "int64_t", "uint64_t",
 };
 
-static const char *const reserved_prefixes[] = {"__", "floordiv_", "floormod_", "min_", "max_", "abs_"};
+static const char *const reserved_prefixes[] = {"__",   "floordiv_", "floormod_", "min_",      "max_",
+                                                "abs_", "shl_",      "shr_",      "popcount_", "clz_"};
 
 static const char *skip_digits(const char *at) {
   while (isdigit((unsigned char)*at)) at++;
@@ -35,7 +33,7 @@ bool codegen_c_is_reserved(const char *name) {
   for (int i = 0; i < RUNTIME_COUNT(reserved_prefixes); i++) {
     if (strncmp(name, reserved_prefixes[i], strlen(reserved_prefixes[i])) == 0) return true;
   }
-  return codegen_is_keyword(name) || is_generated(name);
+  return codegen_is_keyword(name) || codegen_c_is_function(name) || is_generated(name);
 }
 
 static bool is_taken(const codegen_c_emitter *m, const char *name) {

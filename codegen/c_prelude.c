@@ -74,7 +74,7 @@ static void add_vectors(const codegen_c_emitter *m, runtime_str *out) {
 /* ---- functions ---------------------------------------------------------------------------------------------- */
 
 /* In the bodies $N is the function's name, $T the C type, $U the unsigned one in which it wraps, $M and $H its lowest and
- * highest value, $L the lowest as a floating-point number, $P the power of two after the highest. */
+ * highest value, $W its width in bits, $V the unsigned type of that width, $L the lowest as a floating-point number, $P the power of two after the highest. */
 typedef struct helper_row {
   const char *name; /* with $D for the dtype */
   const char *is_signed, *is_unsigned, *is_float; /* bodies; NULL: there is none */
@@ -98,23 +98,35 @@ static const helper_row rows[CODEGEN_C_HELPER_COUNT] = {
     [CODEGEN_C_MAX] = {"max_$D", ALL("static inline $T $N($T a, $T b) {\n  return a > b ? a : b;\n}\n")},
 #undef ALL
     [CODEGEN_C_ABS] = {"abs_$D", "static inline $T $N($T a) {\n  return a < 0 ? ($T)(0 - ($U)a) : a;\n}\n", NULL, NULL},
+    [CODEGEN_C_SHL] = {"shl_$D",
+                       "static inline $T $N($T a, $T b) {\n  return ($T)(b < 0 || b >= $W ? 0 : ($U)a << b);\n}\n",
+                       "static inline $T $N($T a, $T b) {\n  return ($T)(b >= $W ? 0 : ($U)a << b);\n}\n", NULL},
+    [CODEGEN_C_SHR] = {"shr_$D",
+                       "static inline $T $N($T a, $T b) {\n  return ($T)(a >> (b < 0 || b >= $W ? $W - 1 : b));\n}\n",
+                       "static inline $T $N($T a, $T b) {\n  return ($T)(b >= $W ? 0 : a >> b);\n}\n", NULL},
+#define BOTH(body) body, body, NULL
+    [CODEGEN_C_POPCOUNT] = {"popcount_$D",
+                            BOTH("static inline $T $N($T a) {\n  return ($T)__builtin_popcountll(($V)a);\n}\n")},
+    [CODEGEN_C_CLZ] = {"clz_$D", BOTH("static inline $T $N($T a) {\n"
+                                      "  return ($T)(a == 0 ? $W : __builtin_clzll(($V)a) - (64 - $W));\n}\n")},
+#undef BOTH
     [CODEGEN_C_OF_F32] = {"$D_of_f32", OF_FLOAT("float"), OF_FLOAT("float"), NULL},
     [CODEGEN_C_OF_F64] = {"$D_of_f64", OF_FLOAT("double"), OF_FLOAT("double"), NULL},
 };
 
 typedef struct limit_row {
   const char *of_unsigned; /* the type in which it wraps */
-  const char *low_value, *lowest, *highest, *power; /* low_value: as a floating-point literal */
+  const char *low_value, *lowest, *highest, *power, *width, *same_width; /* low_value: as a floating-point literal */
 } limit_row;
 
 static const limit_row limits[TN_DTYPE_COUNT] = {
-    [TN_I8] = {"uint32_t", "-0x1p7f", "INT8_MIN", "INT8_MAX", "0x1p7f"},
-    [TN_U8] = {"uint32_t", "0", "0", "UINT8_MAX", "0x1p8f"},
-    [TN_I16] = {"uint32_t", "-0x1p15f", "INT16_MIN", "INT16_MAX", "0x1p15f"},
-    [TN_U16] = {"uint32_t", "0", "0", "UINT16_MAX", "0x1p16f"},
-    [TN_I32] = {"uint32_t", "-0x1p31f", "INT32_MIN", "INT32_MAX", "0x1p31f"},
-    [TN_U32] = {"uint32_t", "0", "0", "UINT32_MAX", "0x1p32f"},
-    [TN_I64] = {"uint64_t", "-0x1p63f", "INT64_MIN", "INT64_MAX", "0x1p63f"},
+    [TN_I8] = {"uint32_t", "-0x1p7f", "INT8_MIN", "INT8_MAX", "0x1p7f", "8", "uint8_t"},
+    [TN_U8] = {"uint32_t", "0", "0", "UINT8_MAX", "0x1p8f", "8", "uint8_t"},
+    [TN_I16] = {"uint32_t", "-0x1p15f", "INT16_MIN", "INT16_MAX", "0x1p15f", "16", "uint16_t"},
+    [TN_U16] = {"uint32_t", "0", "0", "UINT16_MAX", "0x1p16f", "16", "uint16_t"},
+    [TN_I32] = {"uint32_t", "-0x1p31f", "INT32_MIN", "INT32_MAX", "0x1p31f", "32", "uint32_t"},
+    [TN_U32] = {"uint32_t", "0", "0", "UINT32_MAX", "0x1p32f", "32", "uint32_t"},
+    [TN_I64] = {"uint64_t", "-0x1p63f", "INT64_MIN", "INT64_MAX", "0x1p63f", "64", "uint64_t"},
 };
 
 /* Copies TEMPLATE with what stands for its letters. */
@@ -122,7 +134,8 @@ static void fill(runtime_str *out, const char *template, tn_dtype dtype, const c
   const limit_row *limit = &limits[dtype];
   const char *const words[128] = {['T'] = codegen_c_type(dtype), ['D'] = tn_dtype_name(dtype), ['N'] = name,
                                   ['U'] = limit->of_unsigned,    ['L'] = limit->low_value,     ['M'] = limit->lowest,
-                                  ['H'] = limit->highest,        ['P'] = limit->power};
+                                  ['H'] = limit->highest,        ['P'] = limit->power,         ['W'] = limit->width,
+                                  ['V'] = limit->same_width};
   for (const char *at = template; *at != '\0'; at++) {
     if (*at == '$') runtime_str_add(out, words[(unsigned char)*++at & 127]);
     else runtime_str_addn(out, at, 1);

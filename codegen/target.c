@@ -264,6 +264,7 @@ static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
   t->triple = s->triple;
   t->cpu = s->cpu;
   t->threads = s->threads;
+  t->is_own = own;
   (own ? codegen_host_caches : codegen_usual_caches)(t->cache_bytes);
   t->text = runtime_format(&ctx->arena, "triple=%s cpu=%s%s%s threads=%d", t->triple, t->cpu,
                            *t->features ? " features=" : "", t->features, t->threads);

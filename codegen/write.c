@@ -21,12 +21,20 @@ static const suffix_row *find_suffix(tn_context *ctx, const char *path) {
   return NULL;
 }
 
+/* Shared objects are linked by this machine's compiler. */
+static tn_status check_linkable(tn_context *ctx, const tn_target *target, const char *path) {
+  if (target == NULL || target->is_own) return TN_OK;
+  return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s cannot be linked here: triple=%s is another machine; write an object (.o)",
+                      path, target->triple);
+}
+
 tn_status codegen_write(tn_context *ctx, const tir_func *func, const tn_target *target, const char *path) {
   if (ctx == NULL || func == NULL || path == NULL) return TN_ERROR_ARGUMENT;
   const suffix_row *row = find_suffix(ctx, path);
   if (row == NULL) return TN_ERROR_ARGUMENT;
   codegen_bytes bytes;
-  tn_status status = codegen_bytes_of(ctx, func, target, row->form, &bytes);
+  tn_status status = row->shared ? check_linkable(ctx, target, path) : TN_OK;
+  if (status == TN_OK) status = codegen_bytes_of(ctx, func, target, row->form, &bytes);
   if (status != TN_OK) return status;
   status = row->shared ? codegen_link_shared(ctx, &bytes, path) : codegen_write_file(ctx, path, bytes.data, bytes.n);
   free(bytes.data);

@@ -147,7 +147,7 @@ static const wrong_row wrong_rows[] = {
 };
 
 static const tir_stmt *wrong_stmt(const char *name) {
-  static const tir_reduce reduce = {TIR_REDUCE_SUM, 0, NULL};
+  static const tir_reduce reduce = {.combiner = TIR_REDUCE_SUM};
   const tir_buffer *A = kit_in("A", TN_I32, 1), *C = kit_out("C", TN_I32, 1);
   const tir_expr *zero = kit_int(0), *x = kit_load(A, zero), *sum = x;
   if (strcmp(name, "reduce") == 0) return kit_store(C, zero, tir_reduce_expr(&K.arena, &reduce, x));

@@ -156,7 +156,18 @@ static void run_under_qemu(void **state) {
   kit_folder_remove(folder);
 }
 
+static void refuse_shared_object(void **state) {
+  (void)state;
+  tn_schedule *s = scheduled();
+  tn_build_options options = options_for("triple=riscv64-linux-gnu");
+  tn_build_file(s, &options, "/tmp/kernel.so");
+  check_fails(K.ctx, TN_ERROR_ARGUMENT, "/tmp/kernel.so cannot be linked here", "triple=riscv64-unknown-linux-gnu", ".o");
+  tn_schedule_free(s);
+}
+
 int test_cross(void) {
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(refuse_shared_object)};
   return CHECK_TABLE("assembly for", rows, assembly) + CHECK_TABLE("objects for", rows, object) +
-         CHECK_TABLE("texts for", rows, texts) + CHECK_TABLE("aarch64 under qemu", run_rows, run_under_qemu);
+         CHECK_TABLE("texts for", rows, texts) + CHECK_TABLE("aarch64 under qemu", run_rows, run_under_qemu) +
+         CHECK_TESTS("other machines, the rest", tests);
 }
