@@ -1,7 +1,7 @@
 /* c_arith.c: integers that wrap, division towards minus infinity, comparisons, booleans and masks in C. */
 #include "codegen/c_emit.h"
 
-/* ---- operators ---------------------------------------------------------------------------------------------- */
+/* ---- operators --------------------------------------------------------------------------------------------------- */
 
 typedef struct operator_row {
   const char *text;
@@ -65,7 +65,7 @@ codegen_c_text codegen_c_widen_mask(codegen_c_emitter *m, codegen_c_text mask, i
   return wide;
 }
 
-/* ---- arithmetic --------------------------------------------------------------------------------------------- */
+/* ---- arithmetic -------------------------------------------------------------------------------------------------- */
 
 static codegen_c_text cast_text(codegen_c_emitter *m, const char *type, codegen_c_text a) {
   return codegen_c_format(m, CODEGEN_C_UNARY, "(%s)%s", type, codegen_c_wrap(m, a, CODEGEN_C_UNARY));
@@ -102,14 +102,19 @@ codegen_c_text codegen_c_arithmetic(codegen_c_emitter *m, const tir_expr *e) {
   return wrapping(m, e, a, op, b);
 }
 
+/* Narrow unsigned integers are inverted by ^: gcc warns where a promoted ~ is compared. */
 codegen_c_text codegen_c_bits(codegen_c_emitter *m, const tir_expr *e) {
   codegen_c_text a = codegen_c_value(m, e->arg[0]);
   if (e->op != TIR_BITNOT) return codegen_c_binary(m, a, tir_op_table[e->op].text, codegen_c_value(m, e->arg[1]));
+  bool is_narrow = e->dtype == TN_U8 || e->dtype == TN_U16;
+  if (is_narrow && codegen_c_lanes(m, e) == 1) {
+    return codegen_c_binary(m, a, "^", codegen_c_format(m, CODEGEN_C_ATOM, e->dtype == TN_U8 ? "0xff" : "0xffff"));
+  }
   codegen_c_text inverted = codegen_c_format(m, CODEGEN_C_UNARY, "~%s", codegen_c_wrap(m, a, CODEGEN_C_UNARY));
   return codegen_c_lanes(m, e) > 1 ? inverted : cast_text(m, codegen_c_type((tn_dtype)e->dtype), inverted);
 }
 
-/* ---- division ----------------------------------------------------------------------------------------------- */
+/* ---- division ---------------------------------------------------------------------------------------------------- */
 
 /* Whether C's own division is right: by a positive constant, of what is not negative. */
 static bool divides_plainly(codegen_c_emitter *m, const tir_expr *e) {
@@ -139,17 +144,23 @@ codegen_c_text codegen_c_division(codegen_c_emitter *m, const tir_expr *e) {
   return codegen_c_call(m, name, 2, (codegen_c_text[]){codegen_c_value(m, e->arg[0]), codegen_c_value(m, e->arg[1])});
 }
 
-/* ---- comparisons -------------------------------------------------------------------------------------------- */
+/* ---- comparisons ------------------------------------------------------------------------------------------------- */
 
 /* Of booleans: a < b is !a & b, and so on. */
 static codegen_c_text compare_bool(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a, codegen_c_text b) {
   switch ((int)e->op) {
-    case TIR_EQ: return binary_mask(m, e, negate(m, a), "^", b);
-    case TIR_NE: return binary_mask(m, e, a, "^", b);
-    case TIR_LT: return binary_mask(m, e, negate(m, a), "&", b);
-    case TIR_LE: return binary_mask(m, e, negate(m, a), "|", b);
-    case TIR_GT: return binary_mask(m, e, a, "&", negate(m, b));
-    default: return binary_mask(m, e, a, "|", negate(m, b));
+    case TIR_EQ:
+      return binary_mask(m, e, negate(m, a), "^", b);
+    case TIR_NE:
+      return binary_mask(m, e, a, "^", b);
+    case TIR_LT:
+      return binary_mask(m, e, negate(m, a), "&", b);
+    case TIR_LE:
+      return binary_mask(m, e, negate(m, a), "|", b);
+    case TIR_GT:
+      return binary_mask(m, e, a, "&", negate(m, b));
+    default:
+      return binary_mask(m, e, a, "|", negate(m, b));
   }
 }
 
@@ -184,7 +195,7 @@ codegen_c_text codegen_c_logic(codegen_c_emitter *m, const tir_expr *e) {
   return codegen_c_binary(m, a, is_and ? "&&" : "||", b);
 }
 
-/* ---- choosing ------------------------------------------------------------------------------------------------- */
+/* ---- choosing ---------------------------------------------------------------------------------------------------- */
 
 /* m ? a : b of bool vectors, all as wide as M. */
 static codegen_c_text choose_mask(codegen_c_emitter *m, const tir_expr *e, codegen_c_text mask, codegen_c_text a,

@@ -4,14 +4,13 @@
  *   scalars    expressions of their C type; bool is an int that is 0 or 1. Index expressions (loop variables, constants
  *              and + - * // % min max over them, none of which can leave its dtype) are written in int64_t with plain
  *              operators; other integer arithmetic in unsigned types, where it wraps.
- *   vectors    of 2, 4 .. 64 lanes: values of vector types f32x16, i8x64 ... A bool vector is a mask: lanes of 0 or -1, as
- *              wide as what was compared. What C has no vector form for is done lane by lane in a loop of one line. A
- *              store of vectors wider than the target's is cut into several.
- *   others     a store of an odd number of lanes, or one with a predicate, is a loop over its lanes in which everything
- *              is scalar ("lane mode"). The lanes of a store do not depend on each other.
- * A value that is used twice, or whose text grows long, gets a name: `const float t3 = ...;` before the statement.
- * Out of memory jumps out of the arena to codegen_c_source; other failures are kept by codegen_c_fail, and emission goes
- * on with text that is thrown away. */
+ *   vectors    of 2, 4 .. 64 lanes: values of vector types f32x16, i8x64 ... A bool vector is a mask: lanes of 0 or -1,
+ * as wide as what was compared. What C has no vector form for is done lane by lane in a loop of one line. A store of
+ * vectors wider than the target's is cut into several. others     a store of an odd number of lanes, or one with a
+ * predicate, is a loop over its lanes in which everything is scalar ("lane mode"). The lanes of a store do not depend
+ * on each other. A value that is used twice, or whose text grows long, gets a name: `const float t3 = ...;` before the
+ * statement. Out of memory jumps out of the arena to codegen_c_source; other failures are kept by codegen_c_fail, and
+ * emission goes on with text that is thrown away. */
 #ifndef TENON_CODEGEN_C_EMIT_H
 #define TENON_CODEGEN_C_EMIT_H
 
@@ -57,7 +56,7 @@ typedef enum codegen_c_helper {
 enum {
   CODEGEN_C_MAX_LANES = 64,
   CODEGEN_C_MAX_DEPTH = 4000, /* of nesting: deeper expressions end in an error instead of a stack overflow */
-  CODEGEN_C_LANE_ROWS = 7, /* 1, 2, 4 .. 64 */
+  CODEGEN_C_LANE_ROWS = 7,    /* 1, 2, 4 .. 64 */
   /* What of a vector type is used. */
   CODEGEN_C_VECTOR = 1,
   CODEGEN_C_UNALIGNED = 2,
@@ -71,28 +70,28 @@ typedef struct codegen_c_emitter {
   const tir_func *func;
   const tn_target *target;
   runtime_arena arena;
-  runtime_str out;     /* where lines go */
-  runtime_str head;    /* what stands before them while the body is written apart */
-  int indent;          /* levels */
-  const tir_env *env;  /* ranges of the loop variables in scope */
-  codegen_map names;   /* tir_var or tir_buffer -> const char * */
+  runtime_str out;                 /* where lines go */
+  runtime_str head;                /* what stands before them while the body is written apart */
+  int indent;                      /* levels */
+  const tir_env *env;              /* ranges of the loop variables in scope */
+  codegen_map names;               /* tir_var or tir_buffer -> const char * */
   RUNTIME_VEC(const char *) taken; /* names in scope */
-  codegen_map values;  /* tir_expr -> its codegen_c_text in this statement */
-  codegen_map indices; /* tir_expr -> whether it is an index expression */
-  codegen_map uses;    /* tir_expr -> how often this statement uses it */
-  codegen_map slices;  /* tir_expr -> some of its lanes, while it is cut */
-  const tir_expr *stored; /* the value of the store that is being written, whose name is where it is stored */
-  const char *lane;    /* the lane variable in lane mode, else NULL */
-  bool is_parallel;    /* inside a parallel loop */
-  bool has_arrays;     /* there is scratch on the stack */
-  bool can_fail;       /* there is a variable `failed` */
+  codegen_map values;              /* tir_expr -> its codegen_c_text in this statement */
+  codegen_map indices;             /* tir_expr -> whether it is an index expression */
+  codegen_map uses;                /* tir_expr -> how often this statement uses it */
+  codegen_map slices;              /* tir_expr -> some of its lanes, while it is cut */
+  const tir_expr *stored;          /* the value of the store that is being written, whose name is where it is stored */
+  const char *lane;                /* the lane variable in lane mode, else NULL */
+  bool is_parallel;                /* inside a parallel loop */
+  bool has_arrays;                 /* there is scratch on the stack */
+  bool can_fail;                   /* there is a variable `failed` */
   int depth, n_names;
   bool failed;
-  uint8_t types[TN_DTYPE_COUNT][CODEGEN_C_LANE_ROWS];    /* flags */
+  uint8_t types[TN_DTYPE_COUNT][CODEGEN_C_LANE_ROWS]; /* flags */
   bool helpers[CODEGEN_C_HELPER_COUNT][TN_DTYPE_COUNT];
 } codegen_c_emitter;
 
-/* ---- c_source.c, c_names.c: texts and names --------------------------------------------------------------------- */
+/* ---- c_source.c, c_names.c: texts and names ---------------------------------------------------------------------- */
 
 void codegen_c_fail(codegen_c_emitter *m, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 /* Adds a line to the body, indented. */
@@ -132,7 +131,7 @@ const char *codegen_c_use(codegen_c_emitter *m, codegen_c_helper helper, tn_dtyp
 /* Includes, types and functions that M's body uses. */
 void codegen_c_prelude(codegen_c_emitter *m, runtime_str *out);
 
-/* ---- c_expr.c: values --------------------------------------------------------------------------------------------- */
+/* ---- c_expr.c: values -------------------------------------------------------------------------------------------- */
 
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e);
 /* Whether E is an index expression: its text is in int64_t, and nothing in it can leave its dtype. */
@@ -150,7 +149,7 @@ void codegen_c_count_uses(codegen_c_emitter *m, const tir_expr *e);
 /* Forgets what is known of expressions: at each statement. */
 void codegen_c_forget(codegen_c_emitter *m);
 
-/* ---- c_arith.c, c_math.c ------------------------------------------------------------------------------------------ */
+/* ---- c_arith.c, c_math.c ----------------------------------------------------------------------------------------- */
 
 typedef codegen_c_text (*codegen_c_handler)(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_arithmetic(codegen_c_emitter *m, const tir_expr *e);
@@ -176,14 +175,15 @@ codegen_c_text codegen_c_binary(codegen_c_emitter *m, codegen_c_text a, const ch
 codegen_c_text codegen_c_call(codegen_c_emitter *m, const char *name, int n, const codegen_c_text *args);
 /* A vector made lane by lane: E's lane is NAME called with the lanes of its arguments. */
 codegen_c_text codegen_c_call_lanes(codegen_c_emitter *m, const char *name, const tir_expr *e);
-/* E as a vector whose lane is SCALAR, an expression of the variable `lane`; 0 where GUARD, unless NULL, does not hold. */
+/* E as a vector whose lane is SCALAR, an expression of the variable `lane`; 0 where GUARD, unless NULL, does not hold.
+ */
 codegen_c_text codegen_c_lane_by_lane(codegen_c_emitter *m, const tir_expr *e, codegen_c_text scalar,
                                       const codegen_c_text *guard);
 
 /* Lanes FIRST to FIRST + N - 1 of a vector (c_slice.c); scalars as they are. */
 const tir_expr *codegen_c_slice(codegen_c_emitter *m, const tir_expr *e, int first, int n);
 
-/* ---- c_memory.c, c_stmt.c -------------------------------------------------------------------------------------------- */
+/* ---- c_memory.c, c_stmt.c ---------------------------------------------------------------------------------------- */
 
 codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e);
 void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s);

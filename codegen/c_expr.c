@@ -1,4 +1,5 @@
-/* c_expr.c: values of expressions in C: leaves, vectors made of scalars, what gets a name, and the table of handlers. */
+/* c_expr.c: values of expressions in C: leaves, vectors made of scalars, what gets a name, and the table of handlers.
+ */
 #include <math.h>
 #include <stdio.h>
 
@@ -8,13 +9,13 @@ enum { MAX_TEXT = 72, MAX_STORED = 100 };
 
 int codegen_c_lanes(const codegen_c_emitter *m, const tir_expr *e) { return m->lane != NULL ? 1 : e->lanes; }
 
-/* ---- index expressions -------------------------------------------------------------------------------------- */
+/* ---- index expressions ------------------------------------------------------------------------------------------- */
 
 static bool has_index_op(const tir_expr *e) {
-  static const bool ops[TIR_OP_COUNT] = {[TIR_INT] = true, [TIR_VAR] = true, [TIR_ADD] = true, [TIR_SUB] = true,
-                                         [TIR_MUL] = true, [TIR_FLOORDIV] = true, [TIR_FLOORMOD] = true,
-                                         [TIR_MIN] = true, [TIR_MAX] = true, [TIR_RAMP] = true,
-                                         [TIR_BROADCAST] = true};
+  static const bool ops[TIR_OP_COUNT] = {
+      [TIR_INT] = true, [TIR_VAR] = true,      [TIR_ADD] = true,      [TIR_SUB] = true,
+      [TIR_MUL] = true, [TIR_FLOORDIV] = true, [TIR_FLOORMOD] = true, [TIR_MIN] = true,
+      [TIR_MAX] = true, [TIR_RAMP] = true,     [TIR_BROADCAST] = true};
   return ops[e->op] && (e->dtype == TN_I32 || e->dtype == TN_I64);
 }
 
@@ -36,7 +37,7 @@ bool codegen_c_is_index(codegen_c_emitter *m, const tir_expr *e) {
   return *known == yes;
 }
 
-/* ---- leaves ------------------------------------------------------------------------------------------------- */
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
 static codegen_c_text emit_int(codegen_c_emitter *m, const tir_expr *e) {
   long long value = e->u.i;
@@ -80,7 +81,7 @@ static codegen_c_text emit_unexpected(codegen_c_emitter *m, const tir_expr *e) {
   return codegen_c_format(m, CODEGEN_C_ATOM, "0");
 }
 
-/* ---- vectors of scalars --------------------------------------------------------------------------------------- */
+/* ---- vectors of scalars ------------------------------------------------------------------------------------------ */
 
 static codegen_c_text emit_broadcast(codegen_c_emitter *m, const tir_expr *e) {
   codegen_c_text scalar = codegen_c_value(m, e->arg[0]);
@@ -131,7 +132,7 @@ static codegen_c_text emit_ramp(codegen_c_emitter *m, const tir_expr *e) {
                           type, ramp_steps(m, e));
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 codegen_c_text codegen_c_named(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
   if (a.prec == CODEGEN_C_ATOM) return a;
@@ -162,7 +163,7 @@ static bool wants_name(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a
   return a.prec != CODEGEN_C_ATOM && ((is_shared && !is_cheap) || strlen(a.text) > most);
 }
 
-/* ---- lanes ------------------------------------------------------------------------------------------------------ */
+/* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
 codegen_c_text codegen_c_at_lane(codegen_c_emitter *m, const tir_expr *e, const char *lane) {
   if (e->lanes == 1) return codegen_c_value(m, e);
@@ -179,7 +180,7 @@ codegen_c_text codegen_c_at_lane(codegen_c_emitter *m, const tir_expr *e, const 
   return codegen_c_format(m, CODEGEN_C_CALL, "%s[%s]", vector.text, lane);
 }
 
-/* ---- the table -------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static const codegen_c_handler handlers[TIR_OP_COUNT] = {
     [TIR_INT] = emit_int,

@@ -1,7 +1,8 @@
-/* c_math.c: functions of floats, shifts and counts of bits, absolute values and casts in C; what has no vector form is done lane by lane. */
+/* c_math.c: functions of floats, shifts and counts of bits, absolute values and casts in C; what has no vector form is
+ * done lane by lane. */
 #include "codegen/c_emit.h"
 
-/* ---- lane by lane ------------------------------------------------------------------------------------------- */
+/* ---- lane by lane ------------------------------------------------------------------------------------------------ */
 
 codegen_c_text codegen_c_call(codegen_c_emitter *m, const char *name, int n, const codegen_c_text *args) {
   if (n == 1) return codegen_c_format(m, CODEGEN_C_CALL, "%s(%s)", name, args[0].text);
@@ -32,17 +33,44 @@ static codegen_c_text call(codegen_c_emitter *m, const char *name, const tir_exp
   return codegen_c_call(m, name, e->n_args, args);
 }
 
-/* ---- functions ---------------------------------------------------------------------------------------------- */
+/* ---- functions --------------------------------------------------------------------------------------------------- */
 
 static const char *const functions[TIR_OP_COUNT] = {
-    [TIR_POW] = "pow",   [TIR_EXP] = "exp", [TIR_LOG] = "log", [TIR_SQRT] = "sqrt",   [TIR_TANH] = "tanh",
-    [TIR_ERF] = "erf",   [TIR_SIN] = "sin", [TIR_COS] = "cos", [TIR_FLOOR] = "floor", [TIR_CEIL] = "ceil",
-    [TIR_ROUND] = "round", [TIR_ABS] = "fabs", [TIR_EXP2] = "exp2", [TIR_LOG2] = "log2", [TIR_LOG10] = "log10",
-    [TIR_LOG1P] = "log1p", [TIR_TAN] = "tan",  [TIR_SINH] = "sinh", [TIR_COSH] = "cosh", [TIR_ASIN] = "asin",
-    [TIR_ACOS] = "acos",   [TIR_ATAN] = "atan", [TIR_ASINH] = "asinh", [TIR_ACOSH] = "acosh", [TIR_ATANH] = "atanh",
-    [TIR_TRUNC] = "trunc", [TIR_NEARBYINT] = "nearbyint", [TIR_ATAN2] = "atan2", [TIR_HYPOT] = "hypot",
-    [TIR_FMOD] = "fmod",   [TIR_COPYSIGN] = "copysign", [TIR_EXP10] = "__builtin_exp10", /* math.h's needs _GNU_SOURCE */
-    [TIR_ISNAN] = "isnan", [TIR_ISINF] = "isinf", [TIR_ISFINITE] = "isfinite",           /* macros for every type */
+    [TIR_POW] = "pow",
+    [TIR_EXP] = "exp",
+    [TIR_LOG] = "log",
+    [TIR_SQRT] = "sqrt",
+    [TIR_TANH] = "tanh",
+    [TIR_ERF] = "erf",
+    [TIR_SIN] = "sin",
+    [TIR_COS] = "cos",
+    [TIR_FLOOR] = "floor",
+    [TIR_CEIL] = "ceil",
+    [TIR_ROUND] = "round",
+    [TIR_ABS] = "fabs",
+    [TIR_EXP2] = "exp2",
+    [TIR_LOG2] = "log2",
+    [TIR_LOG10] = "log10",
+    [TIR_LOG1P] = "log1p",
+    [TIR_TAN] = "tan",
+    [TIR_SINH] = "sinh",
+    [TIR_COSH] = "cosh",
+    [TIR_ASIN] = "asin",
+    [TIR_ACOS] = "acos",
+    [TIR_ATAN] = "atan",
+    [TIR_ASINH] = "asinh",
+    [TIR_ACOSH] = "acosh",
+    [TIR_ATANH] = "atanh",
+    [TIR_TRUNC] = "trunc",
+    [TIR_NEARBYINT] = "nearbyint",
+    [TIR_ATAN2] = "atan2",
+    [TIR_HYPOT] = "hypot",
+    [TIR_FMOD] = "fmod",
+    [TIR_COPYSIGN] = "copysign",
+    [TIR_EXP10] = "__builtin_exp10", /* math.h's needs _GNU_SOURCE */
+    [TIR_ISNAN] = "isnan",
+    [TIR_ISINF] = "isinf",
+    [TIR_ISFINITE] = "isfinite", /* macros for every type */
 };
 
 bool codegen_c_is_function(const char *name) {
@@ -63,7 +91,8 @@ static const tir_expr *one_over(codegen_c_emitter *m, const tir_expr *e) {
 
 /* 1 / (1 + exp(-x)) */
 static const tir_expr *expand_sigmoid(codegen_c_emitter *m, const tir_expr *e) {
-  const tir_expr *zero = tir_float(&m->arena, (tn_dtype)e->dtype, 0), *one = tir_float(&m->arena, (tn_dtype)e->dtype, 1);
+  const tir_expr *zero = tir_float(&m->arena, (tn_dtype)e->dtype, 0),
+                 *one = tir_float(&m->arena, (tn_dtype)e->dtype, 1);
   const tir_expr *power = tir_unary(&m->arena, TIR_EXP, tir_binary(&m->arena, TIR_SUB, zero, e->arg[0]));
   return one_over(m, tir_binary(&m->arena, TIR_ADD, one, power));
 }
@@ -100,7 +129,7 @@ codegen_c_text codegen_c_abs(codegen_c_emitter *m, const tir_expr *e) {
   return tn_dtype_is_signed(dtype) ? call(m, codegen_c_use(m, CODEGEN_C_ABS, dtype), e) : codegen_c_value(m, e->arg[0]);
 }
 
-/* ---- casts -------------------------------------------------------------------------------------------------- */
+/* ---- casts ------------------------------------------------------------------------------------------------------- */
 
 /* A mask as numbers: its lanes are 0 or -1. */
 static codegen_c_text mask_to_numbers(codegen_c_emitter *m, const tir_expr *e, codegen_c_text mask) {
@@ -115,9 +144,8 @@ static codegen_c_text mask_to_numbers(codegen_c_emitter *m, const tir_expr *e, c
 static codegen_c_text vector_to_mask(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
   tn_dtype from = (tn_dtype)e->arg[0]->dtype;
   int bytes = (int)tn_dtype_bytes(from);
-  codegen_c_text mask =
-      codegen_c_format(m, CODEGEN_C_UNARY, "(%s)(%s != (%s){0})", codegen_c_mask(m, bytes, e->lanes),
-                       codegen_c_wrap(m, a, CODEGEN_C_SUM), codegen_c_vector(m, from, e->lanes, 0));
+  codegen_c_text mask = codegen_c_format(m, CODEGEN_C_UNARY, "(%s)(%s != (%s){0})", codegen_c_mask(m, bytes, e->lanes),
+                                         codegen_c_wrap(m, a, CODEGEN_C_SUM), codegen_c_vector(m, from, e->lanes, 0));
   mask.mask_bytes = bytes;
   return mask;
 }

@@ -17,8 +17,7 @@ static access take_apart(codegen_c_emitter *m, const tir_buffer *buffer, int n_i
                          const tir_expr *predicate) {
   access a = {.buffer = buffer, .name = codegen_c_name(m, buffer), .predicate = predicate, .lanes = 1};
   if (a.name == NULL || n_index > 1) {
-    codegen_c_fail(m, TN_ERROR_INTERNAL, "%s is %s", buffer->name,
-                   n_index > 1 ? "not flat" : "used outside its scope");
+    codegen_c_fail(m, TN_ERROR_INTERNAL, "%s is %s", buffer->name, n_index > 1 ? "not flat" : "used outside its scope");
     a.name = "";
   }
   if (n_index > 0) a.index = index[0];
@@ -27,7 +26,7 @@ static access take_apart(codegen_c_emitter *m, const tir_buffer *buffer, int n_i
   return a;
 }
 
-/* ---- indices ------------------------------------------------------------------------------------------------ */
+/* ---- indices ----------------------------------------------------------------------------------------------------- */
 
 /* Lane 0 of a linear vector. */
 static const tir_expr *first_lane(codegen_c_emitter *m, const tir_expr *e) {
@@ -53,7 +52,7 @@ static codegen_c_text lane_element(codegen_c_emitter *m, const access *a) {
   return element(m, a, codegen_c_at_lane(m, ramp, "lane"));
 }
 
-/* ---- loads -------------------------------------------------------------------------------------------------- */
+/* ---- loads ------------------------------------------------------------------------------------------------------- */
 
 /* A bool in memory is a byte. */
 static codegen_c_text read_bool(codegen_c_emitter *m, const access *a, codegen_c_text loaded) {
@@ -74,8 +73,8 @@ static codegen_c_text load_contiguous(codegen_c_emitter *m, const access *a) {
   const char *type = codegen_c_vector(m, dtype, a->lanes, CODEGEN_C_UNALIGNED);
   codegen_c_text loaded = codegen_c_format(m, CODEGEN_C_UNARY, "*(const %su *)&%s", type, first_element(m, a).text);
   if (a->buffer->dtype != TN_BOOL) return loaded;
-  codegen_c_text mask = codegen_c_format(m, CODEGEN_C_UNARY, "(%s)(%s != (%s){0})", codegen_c_mask(m, 1, a->lanes),
-                                         loaded.text, type);
+  codegen_c_text mask =
+      codegen_c_format(m, CODEGEN_C_UNARY, "(%s)(%s != (%s){0})", codegen_c_mask(m, 1, a->lanes), loaded.text, type);
   mask.mask_bytes = 1;
   return mask;
 }
@@ -98,7 +97,7 @@ codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e) {
   return load_lanes(m, &a, e);
 }
 
-/* ---- stores ------------------------------------------------------------------------------------------------- */
+/* ---- stores ------------------------------------------------------------------------------------------------------ */
 
 static void store_scalar(codegen_c_emitter *m, const access *a, const tir_expr *e) {
   m->stored = e;
@@ -142,7 +141,7 @@ static void store_in_lane_mode(codegen_c_emitter *m, const tir_stmt *s, int lane
   codegen_c_line(m, "}");
 }
 
-/* ---- pieces ------------------------------------------------------------------------------------------------- */
+/* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
 static tir_walk find_widest(void *user, const tir_expr *e) {
   int *bytes = user, here = (int)tn_dtype_bytes((tn_dtype)e->dtype);
@@ -161,8 +160,10 @@ static int piece_lanes(const codegen_c_emitter *m, const tir_buffer *buffer, con
 
 static void store_piece(codegen_c_emitter *m, const tir_buffer *buffer, const tir_expr *index, const tir_expr *value) {
   access a = take_apart(m, buffer, 1, &index, NULL);
-  if (a.linear && a.stride == 1) store_contiguous(m, &a, value);
-  else store_lanes(m, &a, value);
+  if (a.linear && a.stride == 1)
+    store_contiguous(m, &a, value);
+  else
+    store_lanes(m, &a, value);
 }
 
 /* A predicate, or a number of lanes that is odd, has no vector form. */

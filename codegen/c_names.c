@@ -5,8 +5,9 @@
 
 /* Names that a generated file takes from C's library or defines, and macros that gnu17 has in plain words. */
 static const char *const reserved[] = {
-    "NULL",   "INFINITY", "NAN",    "INT32_MIN", "INT64_MIN", "free",    "aligned_alloc", "failed",  "asm",     "typeof",
-    "linux",  "unix",     "int8_t", "uint8_t",   "int16_t",   "uint16_t", "int32_t",      "uint32_t", "int64_t", "uint64_t",
+    "NULL",    "INFINITY", "NAN",     "INT32_MIN", "INT64_MIN", "free",     "aligned_alloc",
+    "failed",  "asm",      "typeof",  "linux",     "unix",      "int8_t",   "uint8_t",
+    "int16_t", "uint16_t", "int32_t", "uint32_t",  "int64_t",   "uint64_t",
 };
 
 static const char *const reserved_prefixes[] = {"__",   "floordiv_", "floormod_", "min_",      "max_",
@@ -67,9 +68,7 @@ void codegen_c_unbind(codegen_c_emitter *m, const void *what) {
   codegen_c_forget_name(m, what);
 }
 
-void codegen_c_forget_name(codegen_c_emitter *m, const void *what) {
-  codegen_c_put(m, &m->names, what, NULL);
-}
+void codegen_c_forget_name(codegen_c_emitter *m, const void *what) { codegen_c_put(m, &m->names, what, NULL); }
 
 const char *codegen_c_name(codegen_c_emitter *m, const void *what) { return codegen_map_get(&m->names, what); }
 

@@ -2,7 +2,7 @@
  * semantics of tir/ir.h. Only what the kernel uses is written. */
 #include "codegen/c_emit.h"
 
-/* ---- types -------------------------------------------------------------------------------------------------- */
+/* ---- types ------------------------------------------------------------------------------------------------------- */
 
 const char *codegen_c_type(tn_dtype dtype) {
   static const char *const names[TN_DTYPE_COUNT] = {
@@ -71,16 +71,17 @@ static void add_vectors(const codegen_c_emitter *m, runtime_str *out) {
   if (out->n > before) runtime_str_add(out, "\n");
 }
 
-/* ---- functions ---------------------------------------------------------------------------------------------- */
+/* ---- functions --------------------------------------------------------------------------------------------------- */
 
-/* In the bodies $N is the function's name, $T the C type, $U the unsigned one in which it wraps, $M and $H its lowest and
- * highest value, $W its width in bits, $V the unsigned type of that width, $L the lowest as a floating-point number, $P the power of two after the highest. */
+/* In the bodies $N is the function's name, $T the C type, $U the unsigned one in which it wraps, $M and $H its lowest
+ * and highest value, $W its width in bits, $V the unsigned type of that width, $L the lowest as a floating-point
+ * number, $P the power of two after the highest. */
 typedef struct helper_row {
-  const char *name; /* with $D for the dtype */
+  const char *name;                               /* with $D for the dtype */
   const char *is_signed, *is_unsigned, *is_float; /* bodies; NULL: there is none */
 } helper_row;
 
-#define OF_FLOAT(type)                                                                               \
+#define OF_FLOAT(type) \
   "static inline $T $N(" type " x) {\n  return x != x ? 0 : x <= $L ? $M : x >= $P ? $H : ($T)x;\n}\n"
 
 static const helper_row rows[CODEGEN_C_HELPER_COUNT] = {
@@ -115,7 +116,7 @@ static const helper_row rows[CODEGEN_C_HELPER_COUNT] = {
 };
 
 typedef struct limit_row {
-  const char *of_unsigned; /* the type in which it wraps */
+  const char *of_unsigned;                                               /* the type in which it wraps */
   const char *low_value, *lowest, *highest, *power, *width, *same_width; /* low_value: as a floating-point literal */
 } limit_row;
 
@@ -132,13 +133,15 @@ static const limit_row limits[TN_DTYPE_COUNT] = {
 /* Copies TEMPLATE with what stands for its letters. */
 static void fill(runtime_str *out, const char *template, tn_dtype dtype, const char *name) {
   const limit_row *limit = &limits[dtype];
-  const char *const words[128] = {['T'] = codegen_c_type(dtype), ['D'] = tn_dtype_name(dtype), ['N'] = name,
-                                  ['U'] = limit->of_unsigned,    ['L'] = limit->low_value,     ['M'] = limit->lowest,
-                                  ['H'] = limit->highest,        ['P'] = limit->power,         ['W'] = limit->width,
-                                  ['V'] = limit->same_width};
+  const char *const words[128] = {
+      ['T'] = codegen_c_type(dtype), ['D'] = tn_dtype_name(dtype), ['N'] = name,           ['U'] = limit->of_unsigned,
+      ['L'] = limit->low_value,      ['M'] = limit->lowest,        ['H'] = limit->highest, ['P'] = limit->power,
+      ['W'] = limit->width,          ['V'] = limit->same_width};
   for (const char *at = template; *at != '\0'; at++) {
-    if (*at == '$') runtime_str_add(out, words[(unsigned char)*++at & 127]);
-    else runtime_str_addn(out, at, 1);
+    if (*at == '$')
+      runtime_str_add(out, words[(unsigned char)*++at & 127]);
+    else
+      runtime_str_addn(out, at, 1);
   }
 }
 

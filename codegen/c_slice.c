@@ -1,5 +1,5 @@
-/* c_slice.c: wide vectors in pieces: what a few of an expression's lanes are. Compilers keep vectors of the machine's width
- * in registers; wider ones they may put in memory. */
+/* c_slice.c: wide vectors in pieces: what a few of an expression's lanes are. Compilers keep vectors of the machine's
+ * width in registers; wider ones they may put in memory. */
 #include "codegen/c_emit.h"
 
 typedef struct slice {

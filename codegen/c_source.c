@@ -2,7 +2,7 @@
  * int32_t name(const T *restrict in..., T *restrict out...), which returns 0, or 1 when scratch memory ran out. */
 #include "codegen/c_emit.h"
 
-/* ---- failing ------------------------------------------------------------------------------------------------ */
+/* ---- failing ----------------------------------------------------------------------------------------------------- */
 
 void codegen_c_fail(codegen_c_emitter *m, tn_status status, const char *fmt, ...) {
   runtime_str text = {0};
@@ -15,7 +15,7 @@ void codegen_c_fail(codegen_c_emitter *m, tn_status status, const char *fmt, ...
   runtime_str_free(&text);
 }
 
-/* ---- texts -------------------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 void codegen_c_line(codegen_c_emitter *m, const char *fmt, ...) {
   va_list args;
@@ -48,7 +48,7 @@ void codegen_c_put(codegen_c_emitter *m, codegen_map *map, const void *key, cons
   if (!codegen_map_put(map, key, (void *)value)) longjmp(*m->arena.on_oom, 1);
 }
 
-/* ---- the kernel --------------------------------------------------------------------------------------------- */
+/* ---- the kernel -------------------------------------------------------------------------------------------------- */
 
 static tir_walk find_use(void *user, const tir_expr *e) {
   return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -87,11 +87,12 @@ static void emit_kernel(codegen_c_emitter *m) {
 
 static void add_title(codegen_c_emitter *m, runtime_str *out) {
   runtime_str_addf(out, "/* %s: a kernel made by Tenon %s for\n *   %s\n", m->func->name, TN_VERSION, m->target->text);
-  runtime_str_add(out,
-                  " * C17 with GNU vector extensions, for gcc and clang. To be compiled for its processor and, where it "
-                  "has parallel\n * loops, with OpenMP: cc -O3 -march=native -ffp-contract=fast -fopenmp -c; to be linked "
-                  "with -lm.\n * Arrays are compact, row-major and do not overlap. Returns 0, or 1 when there was no memory "
-                  "for scratch. */\n");
+  runtime_str_add(
+      out,
+      " * C17 with GNU vector extensions, for gcc and clang. To be compiled for its processor and, where it "
+      "has parallel\n * loops, with OpenMP: cc -O3 -march=native -ffp-contract=fast -fopenmp -c; to be linked "
+      "with -lm.\n * Arrays are compact, row-major and do not overlap. Returns 0, or 1 when there was no memory "
+      "for scratch. */\n");
 }
 
 static tn_status assemble(codegen_c_emitter *m, codegen_bytes *out) {
@@ -131,8 +132,10 @@ static void release(codegen_c_emitter *m) {
 
 tn_status codegen_c_source(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out) {
   if (codegen_c_is_reserved(func->name)) {
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the function name \"%s\" cannot be used in C source: it is a name of C's "
-                        "library or one that generated code uses", func->name);
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT,
+                        "the function name \"%s\" cannot be used in C source: it is a name of C's "
+                        "library or one that generated code uses",
+                        func->name);
   }
   codegen_c_emitter *m = calloc(1, sizeof *m); /* in memory of its own: longjmp leaves it as it is */
   if (m == NULL) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the C source of %s", func->name);

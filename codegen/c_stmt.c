@@ -10,7 +10,7 @@ static void end_block(codegen_c_emitter *m) {
   codegen_c_line(m, "}");
 }
 
-/* ---- loops -------------------------------------------------------------------------------------------------- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 /* The loop's variable, its range, and the bounds as text, evaluated where the loop begins. */
 typedef struct loop {
@@ -62,7 +62,7 @@ static void emit_serial(codegen_c_emitter *m, const tir_stmt *s) {
   }
 }
 
-/* ---- parallel loops ----------------------------------------------------------------------------------------- */
+/* ---- parallel loops ---------------------------------------------------------------------------------------------- */
 
 /* Whether a loop is shared out to threads: not inside another one. */
 static bool is_shared(const codegen_c_emitter *m, const tir_stmt *s) {
@@ -86,11 +86,13 @@ static void emit_parallel(codegen_c_emitter *m, const tir_stmt *s) {
 static void emit_loop(codegen_c_emitter *m, const tir_stmt *s) {
   codegen_c_count_uses(m, s->u.loop.min);
   codegen_c_count_uses(m, s->u.loop.extent);
-  if (is_shared(m, s)) emit_parallel(m, s);
-  else emit_serial(m, s);
+  if (is_shared(m, s))
+    emit_parallel(m, s);
+  else
+    emit_serial(m, s);
 }
 
-/* ---- scratch ------------------------------------------------------------------------------------------------ */
+/* ---- scratch ----------------------------------------------------------------------------------------------------- */
 
 static int64_t scratch_bytes(codegen_c_emitter *m, const tir_buffer *buffer) {
   int64_t bytes = (int64_t)tn_dtype_bytes(buffer->dtype);
@@ -170,7 +172,7 @@ static void declare_array(codegen_c_emitter *m, const tir_buffer *buffer, const 
   if (tir_walk_stmt(body, &visitor)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, buffer)); /* nothing loads it */
 }
 
-/* ---- frames ------------------------------------------------------------------------------------------------- */
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
 
 /* The body is written apart: only then is it known whether something in it can fail. */
 static void emit_apart(codegen_c_emitter *m, const tir_stmt *body) {
@@ -237,12 +239,14 @@ void codegen_c_frame(codegen_c_emitter *m, const tir_stmt *body, const tir_stmt 
   frame f = {.m = m};
   tir_visitor visitor = {.stmt = find_heap, .user = &f};
   tir_walk_stmt(body, &visitor);
-  if (parallel == NULL) emit_kernel_body(m, body, &f);
-  else emit_shared_loop(m, parallel, &f);
+  if (parallel == NULL)
+    emit_kernel_body(m, body, &f);
+  else
+    emit_shared_loop(m, parallel, &f);
   forget_heap(m, &f);
 }
 
-/* ---- the rest ----------------------------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 static void emit_if(codegen_c_emitter *m, const tir_stmt *s) {
   codegen_c_count_uses(m, s->u.branch.cond);

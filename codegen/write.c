@@ -24,8 +24,9 @@ static const suffix_row *find_suffix(tn_context *ctx, const char *path) {
 /* Shared objects are linked by this machine's compiler. */
 static tn_status check_linkable(tn_context *ctx, const tn_target *target, const char *path) {
   if (target == NULL || target->is_own) return TN_OK;
-  return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s cannot be linked here: triple=%s is another machine; write an object (.o)",
-                      path, target->triple);
+  return runtime_fail(ctx, TN_ERROR_ARGUMENT,
+                      "%s cannot be linked here: triple=%s is another machine; write an object (.o)", path,
+                      target->triple);
 }
 
 tn_status codegen_write(tn_context *ctx, const tir_func *func, const tn_target *target, const char *path) {

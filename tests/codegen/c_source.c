@@ -19,7 +19,7 @@ int test_through_c(void) {
   return failed;
 }
 
-/* ---- what it looks like ------------------------------------------------------------------------------------------- */
+/* ---- what it looks like ------------------------------------------------------------------------------------------ */
 
 static const char x86_64[] = "triple=x86_64-linux-gnu cpu=haswell threads=2";
 
@@ -42,31 +42,59 @@ typedef struct look_row {
 #define MATMUL "C[i<64, j<96] = sum[k<48](A[i,k] * B[k,j])"
 
 static const look_row look_rows[] = {
-    {"plain loops", MATMUL, "",
+    {"plain loops",
+     MATMUL,
+     "",
      {"int32_t kernel(const float *restrict A, const float *restrict B, float *restrict C) {",
       "  for (int64_t i = 0; i < 64; i++) {\n", "C[i * 96 + j] = C[i * 96 + j] + A[i * 48 + k] * B[k * 96 + j];"},
      "vector_size"},
-    {"parallel loop", MATMUL, "parallel(C, i)",
-     {"#ifdef _OPENMP\n#pragma omp parallel for schedule(static) num_threads(2)\n#endif\n"}, "failed"},
-    {"wide vectors are cut", MATMUL, "split(C, j, 32); reorder(C, i, j.outer, k, j.inner); vectorize(C, j.inner)",
-     {"typedef float f32x8 __attribute__((vector_size(32)));", "aligned(4), may_alias", "* 32 + 24] ="}, "f32x32"},
-    {"an odd number of lanes", "C[i<26] = A[i] * 2", "split(C, i, 13); vectorize(C, i.inner)",
-     {"for (int lane = 0; lane < 13; lane++) {"}, "vector_size"},
-    {"a tail", "C[i<30] = A[i] * 2", "split(C, i, 8); vectorize(C, i.inner)",
-     {"for (int lane = 0; lane < 8; lane++) {", "if (i_outer * 8 + lane < 30) C[i_outer * 8 + lane] = "}, "vector_size"},
-    {"a function", "C[i<32] = exp(A[i])", "split(C, i, 8); vectorize(C, i.inner)",
-     {"for (int lane = 0; lane < 8; lane++) t1[lane] = expf(t0[lane]);"}, "aligned_alloc"},
-    {"division", "input A: i32[8], B: i32[8]; C[i<8] = A[i] // B[i]", "",
-     {"static inline int32_t floordiv_i32(int32_t a, int32_t b) {", "C[i] = floordiv_i32(A[i], B[i]);"}, "vector_size"},
+    {"parallel loop",
+     MATMUL,
+     "parallel(C, i)",
+     {"#ifdef _OPENMP\n#pragma omp parallel for schedule(static) num_threads(2)\n#endif\n"},
+     "failed"},
+    {"wide vectors are cut",
+     MATMUL,
+     "split(C, j, 32); reorder(C, i, j.outer, k, j.inner); vectorize(C, j.inner)",
+     {"typedef float f32x8 __attribute__((vector_size(32)));", "aligned(4), may_alias", "* 32 + 24] ="},
+     "f32x32"},
+    {"an odd number of lanes",
+     "C[i<26] = A[i] * 2",
+     "split(C, i, 13); vectorize(C, i.inner)",
+     {"for (int lane = 0; lane < 13; lane++) {"},
+     "vector_size"},
+    {"a tail",
+     "C[i<30] = A[i] * 2",
+     "split(C, i, 8); vectorize(C, i.inner)",
+     {"for (int lane = 0; lane < 8; lane++) {", "if (i_outer * 8 + lane < 30) C[i_outer * 8 + lane] = "},
+     "vector_size"},
+    {"a function",
+     "C[i<32] = exp(A[i])",
+     "split(C, i, 8); vectorize(C, i.inner)",
+     {"for (int lane = 0; lane < 8; lane++) t1[lane] = expf(t0[lane]);"},
+     "aligned_alloc"},
+    {"division",
+     "input A: i32[8], B: i32[8]; C[i<8] = A[i] // B[i]",
+     "",
+     {"static inline int32_t floordiv_i32(int32_t a, int32_t b) {", "C[i] = floordiv_i32(A[i], B[i]);"},
+     "vector_size"},
     {"index arithmetic", "C[i<64] = A[i // 8, (i + 3) % 5]", "", {"C[i] = A[i / 8 * 5 + (i + 3) % 5];"}, "floordiv"},
-    {"integers wrap", "input A: i32[8]; C[i<8] = A[i] * A[i]", "", {"C[i] = (int32_t)((uint32_t)A[i] * (uint32_t)A[i]);"},
+    {"integers wrap",
+     "input A: i32[8]; C[i<8] = A[i] * A[i]",
+     "",
+     {"C[i] = (int32_t)((uint32_t)A[i] * (uint32_t)A[i]);"},
      "floordiv"},
-    {"a saturating cast", "C[i<8] = u8(A[i])", "", {"x != x ? 0 : x <= 0 ? 0 : x >= 0x1p8f ? UINT8_MAX : (uint8_t)x",
-     "C[i] = u8_of_f32(A[i]);"}, "vector_size"},
-    {"large scratch in a parallel loop", "T[i<4, j<9000] = A[i,j] * 2; C[i<4, j<9000] = T[i,8999-j]",
+    {"a saturating cast",
+     "C[i<8] = u8(A[i])",
+     "",
+     {"x != x ? 0 : x <= 0 ? 0 : x >= 0x1p8f ? UINT8_MAX : (uint8_t)x", "C[i] = u8_of_f32(A[i]);"},
+     "vector_size"},
+    {"large scratch in a parallel loop",
+     "T[i<4, j<9000] = A[i,j] * 2; C[i<4, j<9000] = T[i,8999-j]",
      "compute_at(T, C, i); parallel(C, i)",
      {"#pragma omp parallel num_threads(2) reduction(| : failed)", "float *restrict T = aligned_alloc(64, 36032);",
-      "if (failed) continue;"}, "_Alignas"},
+      "if (failed) continue;"},
+     "_Alignas"},
 };
 
 static void looks(void **state) {
@@ -79,10 +107,10 @@ static void looks(void **state) {
 
 static void golden(void **state) {
   (void)state;
-  char *text = text_of("M[i<20] = max[k<32](X[i,k]); E[i<20, j<32] = exp(X[i,j] - M[i]); S[i<20] = sum[k<32](E[i,k]); "
-                       "Y[i<20, j<32] = E[i,j] / S[i]",
-                       "split(E, j, 8); vectorize(E, j.inner); split(Y, j, 8); vectorize(Y, j.inner); parallel(Y, i)",
-                       x86_64);
+  char *text = text_of(
+      "M[i<20] = max[k<32](X[i,k]); E[i<20, j<32] = exp(X[i,j] - M[i]); S[i<20] = sum[k<32](E[i,k]); "
+      "Y[i<20, j<32] = E[i,j] / S[i]",
+      "split(E, j, 8); vectorize(E, j.inner); split(Y, j, 8); vectorize(Y, j.inner); parallel(Y, i)", x86_64);
   check_golden("codegen/softmax.txt", text);
   free(text);
 }
@@ -94,12 +122,13 @@ static void one_thread(void **state) {
   free(text);
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 /* Names that C has, that generated code has, that are no names, and all of them twice. */
 static void odd_names(void **state) {
   (void)state;
-  static const char *const names[] = {"int", "t0", "exp", "f32x8", "A.local", "linux", "lane", "9", "min_f32", "kernel"};
+  static const char *const names[] = {"int",   "t0",   "exp", "f32x8",   "A.local",
+                                      "linux", "lane", "9",   "min_f32", "kernel"};
   for (int i = 0; i < RUNTIME_COUNT(names); ++i) {
     kit_begin();
     const tir_buffer *A = kit_in(names[i], TN_F32, 16), *C = kit_out(names[i], TN_F32, 16);
@@ -130,7 +159,7 @@ static void refuse_name(void **state) {
   assert_null(source.data);
 }
 
-/* ---- refusals, and what must not be refused -------------------------------------------------------------------------- */
+/* ---- refusals, and what must not be refused ---------------------------------------------------------------------- */
 
 typedef struct wrong_row {
   const char *name, *message;

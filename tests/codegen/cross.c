@@ -1,5 +1,5 @@
-/* Other machines: the instructions that their assembly has, their objects' ELF headers, and kernels for aarch64 that run
- * under qemu. */
+/* Other machines: the instructions that their assembly has, their objects' ELF headers, and kernels for aarch64 that
+ * run under qemu. */
 #include <elf.h>
 #include <math.h>
 
@@ -92,7 +92,7 @@ static void texts(void **state) {
   tn_schedule_free(s);
 }
 
-/* ---- running for aarch64 ------------------------------------------------------------------------------------------- */
+/* ---- running for aarch64 ----------------------------------------------------------------------------------------- */
 
 static const char use[] =
     "#include <math.h>\n"
@@ -150,8 +150,9 @@ static void run_under_qemu(void **state) {
   }
   kit_folder(folder);
   write_files(folder, r);
-  assert_int_equal(kit_shell(NULL, "cd %s && aarch64-linux-gnu-gcc -O2 %s -static use.c %s -o use -lgomp -lm 1>&2", folder,
-                             r->flags, r->file), 0);
+  assert_int_equal(kit_shell(NULL, "cd %s && aarch64-linux-gnu-gcc -O2 %s -static use.c %s -o use -lgomp -lm 1>&2",
+                             folder, r->flags, r->file),
+                   0);
   assert_int_equal(kit_shell(NULL, "qemu-aarch64 %s/use 1>&2", folder), 0);
   kit_folder_remove(folder);
 }
@@ -161,7 +162,8 @@ static void refuse_shared_object(void **state) {
   tn_schedule *s = scheduled();
   tn_build_options options = options_for("triple=riscv64-linux-gnu");
   tn_build_file(s, &options, "/tmp/kernel.so");
-  check_fails(K.ctx, TN_ERROR_ARGUMENT, "/tmp/kernel.so cannot be linked here", "triple=riscv64-unknown-linux-gnu", ".o");
+  check_fails(K.ctx, TN_ERROR_ARGUMENT, "/tmp/kernel.so cannot be linked here", "triple=riscv64-unknown-linux-gnu",
+              ".o");
   tn_schedule_free(s);
 }
 

@@ -7,11 +7,9 @@ typedef struct module {
 
 /* Both have parallel loops, scratch on the heap, vectors, functions of libm, and helpers in C. */
 static const module modules[] = {
-    {"first",
-     "T[i<64, j<300] = exp(A[i,j])\nC[i<64, j<300] = T[i,j] + max(T[i,299-j], 0)",
+    {"first", "T[i<64, j<300] = exp(A[i,j])\nC[i<64, j<300] = T[i,j] + max(T[i,299-j], 0)",
      "compute_at(T, C, i); split(C, j, 13); vectorize(C, j.inner); parallel(C, i)"},
-    {"second",
-     "input A: i32[20000]; T[i<20000] = A[i] * 3\nC[i<20000] = T[19999-i] // (A[i] % 5)",
+    {"second", "input A: i32[20000]; T[i<20000] = A[i] * 3\nC[i<20000] = T[19999-i] // (A[i] % 5)",
      "split(T, i, 16); vectorize(T, i.inner); split(C, i, 8); vectorize(C, i.inner); parallel(C, i.outer)"},
 };
 
@@ -34,7 +32,7 @@ static void write_module(tn_context *ctx, const module *m, const char *folder, c
   tn_schedule_free(s);
 }
 
-/* ---- two in one program --------------------------------------------------------------------------------------------- */
+/* ---- two in one program ------------------------------------------------------------------------------------------ */
 
 static const char use[] =
     "#include <math.h>\n"
@@ -75,14 +73,16 @@ static void link_two(void **state) {
   assert_non_null(file);
   fputs(use, file);
   fclose(file);
-  assert_int_equal(kit_shell(NULL,
-                             "cd %s && cc -std=c17 -Wall -Wextra -Werror %s -static use.c first.%s second.%s -o use -lgomp "
-                             "-lm 1>&2 && ./use 1>&2",
-                             folder, r->flags, r->first, r->second), 0);
+  assert_int_equal(
+      kit_shell(NULL,
+                "cd %s && cc -std=c17 -Wall -Wextra -Werror %s -static use.c first.%s second.%s -o use -lgomp "
+                "-lm 1>&2 && ./use 1>&2",
+                folder, r->flags, r->first, r->second),
+      0);
   kit_folder_remove(folder);
 }
 
-/* ---- symbols ---------------------------------------------------------------------------------------------------------- */
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
 static const struct symbol_row {
   const char *name, *form, *compile;
@@ -90,7 +90,8 @@ static const struct symbol_row {
     {"of the object", "o", "true"},
     {"of the assembly", "s", "cc -c first.s && cc -c second.s"},
     {"of the C source", "c", "cc -O2 -fopenmp -c first.c && cc -O2 -fopenmp -c second.c"},
-    {"of the C source by clang", "c", "{ ! clang-19 --version || { clang-19 -O2 -c first.c && clang-19 -O2 -c second.c; }; }"},
+    {"of the C source by clang", "c",
+     "{ ! clang-19 --version || { clang-19 -O2 -c first.c && clang-19 -O2 -c second.c; }; }"},
     {"of the IR", "ll", "{ ! clang-19 --version || { clang-19 -O2 -c first.ll && clang-19 -O2 -c second.ll; }; }"},
 };
 
@@ -108,18 +109,17 @@ static void symbols(void **state) {
             "|_GLOBAL_OFFSET_TABLE_)$'",
             folder);
   if (out.n > 0) fail_msg("needed besides libc, libm and libgomp: %s", out.data);
-  kit_shell(&out, "cd %s && nm -g --defined-only *.o 2> /dev/null | awk 'NF == 3 {print $3}' | grep -vxE 'first|second'",
+  kit_shell(&out,
+            "cd %s && nm -g --defined-only *.o 2> /dev/null | awk 'NF == 3 {print $3}' | grep -vxE 'first|second'",
             folder);
   if (out.n > 0) fail_msg("defined besides the kernels: %s", out.data);
   runtime_str_free(&out);
   kit_folder_remove(folder);
 }
 
-/* ---- the same bytes ----------------------------------------------------------------------------------------------------- */
+/* ---- the same bytes ---------------------------------------------------------------------------------------------- */
 
-static const struct form_row {
-  const char *name;
-} form_rows[] = {{"o"}, {"s"}, {"c"}, {"ll"}, {"bc"}};
+static const struct form_row { const char *name; } form_rows[] = {{"o"}, {"s"}, {"c"}, {"ll"}, {"bc"}};
 
 /* From two contexts, the second one not fresh. */
 static void same_bytes(void **state) {
@@ -137,6 +137,6 @@ static void same_bytes(void **state) {
 }
 
 int test_export(void) {
-  return CHECK_TABLE("two modules in one program", link_rows, link_two) +
-         CHECK_TABLE("symbols", symbol_rows, symbols) + CHECK_TABLE("the same bytes", form_rows, same_bytes);
+  return CHECK_TABLE("two modules in one program", link_rows, link_two) + CHECK_TABLE("symbols", symbol_rows, symbols) +
+         CHECK_TABLE("the same bytes", form_rows, same_bytes);
 }

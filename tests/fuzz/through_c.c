@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "codegen/compile.h"
 #include "codegen/codegen.h"
+#include "codegen/compile.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MAX_ARGS = 64 };
