@@ -1,8 +1,8 @@
 /* lower.c: from a schedule to loop IR: one loop nest a stage, reductions as init and update, guards around stores,
  * attached stages inside the loop they are computed at. Requires a legal schedule; establishes well-formed
  * multi-dimensional loop IR (TVM: ScheduleOps, MakeComputeStmt). */
-#include "schedule/lowering.h"
 #include "schedule/layout.h"
+#include "schedule/lowering.h"
 #include "schedule/tail.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
@@ -78,7 +78,7 @@ static const tir_expr *padded(lowering *l, const lower_stage *ls, const tir_expr
 
 static tir_loop_kind loop_kind(const schedule_axis *axis) {
   static const tir_loop_kind kinds[] = {TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL};
-  return kinds[axis->annotation];
+  return axis->annotation < SCHEDULE_BIND ? kinds[axis->annotation] : TIR_SERIAL;
 }
 
 /* Whether a loop counts the blocks of a split with tail PEEL that leaves a rest. */
@@ -104,7 +104,9 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = tir_int(l->arena, l->index_dtype, v->extent);
   tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(axis), body);
   loop->u.loop.peel = wants_peel(ls, ls->st->leaves[leaf]);
-  return loop;
+  if (axis->annotation < SCHEDULE_BIND) return loop;
+  const char *key = runtime_format(l->arena, TIR_THREAD_EXTENT "%s", schedule_annotation_words[axis->annotation]);
+  return tir_attr(l->arena, key, v->extent, loop);
 }
 
 /* The first loop that runs over a reduction axis, or n_leaves: the loops outside of it are common to init and update.
@@ -142,8 +144,8 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   schedule_axis_values(l, ls, values);
   const tir_reduce *reduce = ls->body->u.reduce;
   const tir_expr *init = tir_reduce_init(ls->body);
-  const tir_expr *first = init ? schedule_lower_expr(l, ls, values, init)
-                               : tir_identity(l->arena, reduce->combiner, st->tensor->dtype);
+  const tir_expr *first =
+      init ? schedule_lower_expr(l, ls, values, init) : tir_identity(l->arena, reduce->combiner, st->tensor->dtype);
   const tir_stmt *stmt = guarded(l, ls, env, values, false, store_value(l, ls, values, first));
   for (int i = st->n_leaves - 1; i >= begin; i--)
     if (vars[i]) stmt = make_loop(l, ls, i, vars[i], stmt);
@@ -162,11 +164,12 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   const tir_expr *source = schedule_lower_expr(l, ls, values, ls->body->arg[0]);
   const tir_expr *self = schedule_load(l, ls, values, NULL);
   const tir_expr *combined = tir_combine(l->arena, ls->body->u.reduce->combiner, self, source);
-  combined = padded(l, ls, combined, self);
-  if (!cond) return store_value(l, ls, values, combined);
+  if (!cond) return store_value(l, ls, values, padded(l, ls, combined, self));
   cond = schedule_lower_expr(l, ls, values, cond);
-  if (tir_walk_expr(cond, stop_at_load, NULL)) return tir_if(l->arena, cond, store_value(l, ls, values, combined), NULL);
-  return store_value(l, ls, values, tir_select(l->arena, cond, combined, self));
+  bool reads = !tir_walk_expr(cond, stop_at_load, NULL);
+  if (reads) combined = tir_select(l->arena, cond, combined, self);
+  const tir_stmt *store = store_value(l, ls, values, padded(l, ls, combined, self));
+  return reads ? store : tir_if(l->arena, cond, store, NULL);
 }
 
 /* ---- stages

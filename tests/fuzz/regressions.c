@@ -11,6 +11,7 @@ static const struct regression {
      "tile(C, i, j, 4, 8); reorder(C, i.outer, j.outer, k, i.inner, j.inner); vectorize(C, j.inner)"},
     /* LLVM's InstSimplify divides by a constant lane that is zero and not chosen (codegen/emit_arith.c). */
     {"division by lanes of a quotient", "input A: bool\nS[j<13] = i16(A) % (i16(j) // i16(A))", "vectorize(S, j)"},
+    {"a condition that reads memory, padded", "S = sum[r<13 where A[r*3] > 0](A[r])", "split(S, r, 3, tail=pad)"},
 };
 
 static void agrees(void **state) {
@@ -20,10 +21,11 @@ static void agrees(void **state) {
     if (fuzz_run_texts(r->program, r->schedule, data, why, sizeof why) != FUZZ_AGREES) fail_msg("%s", why);
 }
 
-/* What is too large here is skipped. */
+/* What is too large here is skipped, and what is bound to a GPU's threads, which no target here has. */
 static void golden_agrees(void **state) {
   const schedule_case *c = *state;
   char why[4096];
+  if (strstr(c->schedule, "bind(")) return;
   if (fuzz_run_texts(c->program, c->schedule, 1, why, sizeof why) == FUZZ_DIFFERS) fail_msg("%s", why);
 }
 
