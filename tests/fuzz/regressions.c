@@ -18,6 +18,7 @@ static const struct regression {
      "split(S, i, 2, tail=pad)"},
     {"rfactor of a reduction with a condition and an init",
      "S[i<3] = sum[k<19 where k != i * 3 init = B[i]](A[i, k])", "split(S, k, 4); rfactor(S, k.inner, 1)"},
+    {"a condition that reads memory, padded", "S = sum[r<13 where A[r*3] > 0](A[r])", "split(S, r, 3, tail=pad)"},
 };
 
 static void agrees(void **state) {
@@ -27,10 +28,11 @@ static void agrees(void **state) {
     if (fuzz_run_texts(r->program, r->schedule, data, why, sizeof why) != FUZZ_AGREES) fail_msg("%s", why);
 }
 
-/* What is too large here is skipped. */
+/* What is too large here is skipped, and what is bound to a GPU's threads, which no target here has. */
 static void golden_agrees(void **state) {
   const schedule_case *c = *state;
   char why[4096];
+  if (strstr(c->schedule, "bind(")) return;
   if (fuzz_run_texts(c->program, c->schedule, 1, why, sizeof why) == FUZZ_DIFFERS) fail_msg("%s", why);
 }
 
