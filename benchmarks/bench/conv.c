@@ -15,7 +15,7 @@ static const shape shapes[] = {
     {"C2D-2", 14, 256, 256, 3, 1, 1, 1, 14, 32},  {"C2D-3", 7, 512, 512, 3, 1, 1, 1, 7, 64},
     {"DIL-0", 224, 3, 64, 7, 2, 3, 2, 7, 64},     {"DIL-1", 56, 64, 64, 1, 1, 0, 2, 7, 64},
     {"DIL-2", 14, 256, 256, 3, 1, 1, 2, 12, 32},  {"DIL-3", 7, 512, 512, 3, 1, 1, 2, 5, 64},
-    {"DEP-0", 112, 32, 0, 3, 1, 1, 1, 8, 32},     {"DEP-1", 112, 64, 0, 3, 2, 1, 1, 4, 64},
+    {"DEP-0", 112, 32, 0, 3, 1, 1, 1, 8, 32},     {"DEP-1", 112, 64, 0, 3, 2, 1, 1, 7, 32},
     {"DEP-2", 14, 512, 0, 3, 2, 1, 1, 7, 32},     {"DEP-3", 7, 1024, 0, 3, 1, 1, 1, 7, 32},
 };
 
@@ -53,9 +53,9 @@ static void fill(bench_case *c, const shape *s, int threads) {
   int co = depthwise ? s->ci : s->co, o = (s->h + 2 * s->pad - (s->k - 1) * s->dil - 1) / s->stride + 1;
   snprintf(c->program, sizeof c->program, depthwise ? depthwise_program : conv_program, s->h, s->ci, co, s->k,
            s->stride, s->pad, s->dil, o);
-  const char *pad = s->pad == 0         ? "compute_inline(Pad)\n"
-                    : s->ci % 16 == 0 ? "split(Pad, c, 16); vectorize(Pad, c.inner)\n"
-                                        : "";
+  const char *pad = s->pad == 0 || depthwise ? "compute_inline(Pad)\n"
+                    : s->ci % 16 == 0        ? "split(Pad, c, 16); vectorize(Pad, c.inner)\n"
+                                             : "fuse(Pad, x, c); split(Pad, x.c.fused, 16); vectorize(Pad, x.c.fused.inner)\n";
   const char *parallel = threads == 1 ? "" : depthwise ? "parallel(Out, h)\n" : "parallel(Out, f.outer)\n";
   snprintf(c->schedule, sizeof c->schedule, depthwise ? depthwise_schedule : conv_schedule, s->rows, s->columns, pad,
            parallel);
