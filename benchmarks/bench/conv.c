@@ -11,9 +11,9 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {"C2D-0", 224, 3, 64, 7, 2, 3, 1, 7, 64},     {"C2D-1", 56, 64, 64, 1, 1, 0, 1, 7, 64},
+    {"C2D-0", 224, 3, 64, 7, 2, 3, 1, 14, 32},     {"C2D-1", 56, 64, 64, 1, 1, 0, 1, 7, 64},
     {"C2D-2", 14, 256, 256, 3, 1, 1, 1, 14, 32},  {"C2D-3", 7, 512, 512, 3, 1, 1, 1, 7, 64},
-    {"DIL-0", 224, 3, 64, 7, 2, 3, 2, 7, 64},     {"DIL-1", 56, 64, 64, 1, 1, 0, 2, 7, 64},
+    {"DIL-0", 224, 3, 64, 7, 2, 3, 2, 14, 32},     {"DIL-1", 56, 64, 64, 1, 1, 0, 2, 7, 64},
     {"DIL-2", 14, 256, 256, 3, 1, 1, 2, 12, 32},  {"DIL-3", 7, 512, 512, 3, 1, 1, 2, 5, 64},
     {"DEP-0", 112, 32, 0, 3, 1, 1, 1, 8, 32},     {"DEP-1", 112, 64, 0, 3, 2, 1, 1, 7, 32},
     {"DEP-2", 14, 512, 0, 3, 2, 1, 1, 7, 32},     {"DEP-3", 7, 1024, 0, 3, 1, 1, 1, 7, 32},
@@ -38,7 +38,7 @@ static const char conv_schedule[] =
     "reorder(Out, n, f.outer, h, w.outer, w.inner, f.inner); vectorize(Out, f.inner)\n"
     "compute_at(Out.local, Out, w.outer)\n"
     "reorder(Out.local, n.c, h.c, r, s, c, w.c, f.c); vectorize(Out.local, f.c)\n"
-    "%s%s";
+    "%s%s%s";
 
 static const char depthwise_schedule[] =
     "cache_write(Out, local)\n"
@@ -46,7 +46,7 @@ static const char depthwise_schedule[] =
     "reorder(Out, n, h, f.outer, w.outer, w.inner, f.inner); vectorize(Out, f.inner)\n"
     "compute_at(Out.local, Out, w.outer)\n"
     "reorder(Out.local, n.c, h.c, r, s, w.c, f.c); vectorize(Out.local, f.c); unroll(Out.local, r); unroll(Out.local, s)\n"
-    "%s%s";
+    "%s%s%s";
 
 static void fill(bench_case *c, const shape *s, int threads) {
   bool depthwise = s->co == 0;
@@ -57,8 +57,9 @@ static void fill(bench_case *c, const shape *s, int threads) {
                     : s->ci % 16 == 0        ? "split(Pad, c, 16); vectorize(Pad, c.inner)\n"
                                              : "fuse(Pad, x, c); split(Pad, x.c.fused, 16); vectorize(Pad, x.c.fused.inner)\n";
   const char *parallel = threads == 1 ? "" : depthwise ? "parallel(Out, h)\n" : "parallel(Out, f.outer)\n";
+  bool rows_are_linear = !depthwise && s->dil == 1 && s->ci < 16; /* a row of the filter is one piece of the input */
   snprintf(c->schedule, sizeof c->schedule, depthwise ? depthwise_schedule : conv_schedule, s->rows, s->columns, pad,
-           parallel);
+           rows_are_linear ? "fuse(Out.local, s, c)\n" : "", parallel);
   c->operator = BENCH_CONV;
   memcpy(c->dim, (int64_t[]){1, s->h, s->h, s->ci, co, s->k, s->stride, s->pad, s->dil, depthwise ? s->ci : 1},
          10 * sizeof(int64_t));

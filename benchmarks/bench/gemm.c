@@ -12,6 +12,14 @@ static const char packed_program[] =
     "P[jo<(N+31)//32, k<K, ji<32] = select(jo*32 + ji < N, B[k, jo*32 + ji], 0)\n"
     "C[i<M, j<N] = sum[k<K](A[i,k] * P[j//32, k, j%%32])\n";
 
+/* The sums of whole panels, so that the last panel's are vectors of 32 like the others': only the copy to C is short. */
+static const char panel_program[] =
+    "param M = %lld, N = %lld, K = %lld\n"
+    "input A: f32[M,K], B: f32[K,N]\n"
+    "P[jo<(N+31)//32, k<K, ji<32] = select(jo*32 + ji < N, B[k, jo*32 + ji], 0)\n"
+    "T[i<M, j<(N+31)//32*32] = sum[k<K](A[i,k] * P[j//32, k, j%%32])\n"
+    "C[i<M, j<N] = T[i,j]\n";
+
 static const char plain_program[] =
     "param M = %lld, N = %lld, K = %lld\n"
     "C[i<M, j<N] = sum[k<K](A[i,k] * B[k,j])\n";
@@ -36,12 +44,12 @@ static const char in_parallel[] = "parallel(C, i.outer.outer); parallel(P, k)\n"
 /* All of k at once: the accumulators start at zero and are stored once. */
 static void short_schedule(bench_case *c, int64_t m, int threads) {
   snprintf(c->schedule, sizeof c->schedule,
-           "cache_write(C, local)\n"
+           "set_scope(T, local)\n"
            "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel)\n"
            "split(C, i.outer, %lld, tail=peel); split(C, j.outer, 16, tail=peel)\n"
            "reorder(C, j.outer.outer, i.outer.outer, j.outer.inner, i.outer.inner, i.inner, j.inner)\n"
            "vectorize(C, j.inner)\n"
-           "compute_at(C.local, C, i.outer.inner); reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)\n"
+           "compute_at(T, C, i.outer.inner); reorder(T, k, i, j); vectorize(T, j)\n"
            "compute_at(P, C, j.outer.outer); reorder(P, k, jo, ji); vectorize(P, ji)\n%s",
            (long long)tiles_in_block(m, threads), threads > 1 ? in_parallel : "");
 }
@@ -70,7 +78,7 @@ static void plain_schedule(bench_case *c, int64_t m, int64_t n, int threads) {
 
 static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads) {
   bool plain = m == 1 || (m <= SMALL && n <= SMALL && k <= SMALL);
-  snprintf(c->program, sizeof c->program, plain ? plain_program : packed_program, (long long)m, (long long)n,
+  snprintf(c->program, sizeof c->program, plain ? plain_program : k > LONG_K ? packed_program : panel_program, (long long)m, (long long)n,
            (long long)k);
   if (plain) plain_schedule(c, m, n, threads);
   else if (k > LONG_K) long_schedule(c, m, threads);
