@@ -159,6 +159,18 @@ static LLVMValueRef load_masked(codegen_emitter *m, const access *a, LLVMValueRe
   return codegen_intrinsic(m, "llvm.masked.load", 2, types, 4, args);
 }
 
+/* All lanes or none, as padding is: when none, the buffer's first elements are loaded instead. A masked load of an
+ * address outside of mapped memory, with no lane on, is an assist of the processor of some hundred cycles. */
+static bool is_all_or_none(const access *a) {
+  return a->predicate->op == TIR_BROADCAST && a->buffer->ndim == 1 && a->buffer->shape[0] >= a->lanes;
+}
+
+static LLVMValueRef load_all_or_none(codegen_emitter *m, const access *a) {
+  LLVMValueRef condition = codegen_value(m, a->predicate->arg[0]);
+  LLVMValueRef value = load_at(m, a, or_zero(m, condition, codegen_linear_base(m, a->index)), a->lanes);
+  return or_zero(m, condition, value);
+}
+
 /* Loads nothing that a false predicate forbids: the index becomes 0 there. */
 static LLVMValueRef load_guarded(codegen_emitter *m, const access *a, LLVMValueRef mask) {
   LLVMValueRef value;
@@ -180,7 +192,8 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   access a = take_apart(m, e->u.buffer, tir_n_index(e), e->arg, tir_predicate(e));
   LLVMValueRef value;
   if (a.align == 0) return LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
-  if (a.predicate != NULL) value = load_guarded(m, &a, codegen_value(m, a.predicate));
+  if (a.predicate != NULL && a.linear && a.stride == 1 && is_all_or_none(&a)) value = load_all_or_none(m, &a);
+  else if (a.predicate != NULL) value = load_guarded(m, &a, codegen_value(m, a.predicate));
   else if (a.lanes == 1) value = load_at(m, &a, scalar_index(m, &a), 1);
   else value = a.linear ? load_linear(m, &a) : load_lanes(m, &a, codegen_value(m, a.index));
   if (e->dtype != TN_BOOL) return value;

@@ -66,6 +66,12 @@ bool bench_library(const char *file, int n, const char *const *names, void **add
 double bench_fma_limit(void);                  /* GFLOPS of one core in f32 */
 double bench_bandwidth_limit(double bytes);    /* GB/s that one core reads from an array of this size */
 
+/* ---- compile.c: each prints its figures; 0 when all went well ------------------------------------------------------ */
+
+int bench_compile_time(void);
+int bench_memory(void);
+int bench_calls(void);
+
 /* ---- measure.c ---------------------------------------------------------------------------------------------------- */
 
 typedef struct bench_side {

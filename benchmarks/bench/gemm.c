@@ -4,13 +4,15 @@
 
 #include "bench.h"
 
-enum { ROWS = 12, COLUMNS = 32, LONG_K = 1280, SMALL = 64 };
+enum { ROWS = 12, COLUMNS = 32, SMALL = 64, FEW_ROWS = 16 * ROWS, BLOCK_BYTES = 400 << 10, PANELS_BYTES = 2 << 20 };
 
-static const char packed_program[] =
+/* The sums of whole panels, so that the last panel's are vectors of 32 like the others': only the copy to C is short. */
+static const char panel_program[] =
     "param M = %lld, N = %lld, K = %lld\n"
     "input A: f32[M,K], B: f32[K,N]\n"
     "P[jo<(N+31)//32, k<K, ji<32] = select(jo*32 + ji < N, B[k, jo*32 + ji], 0)\n"
-    "C[i<M, j<N] = sum[k<K](A[i,k] * P[j//32, k, j%%32])\n";
+    "T[i<M, j<(N+31)//32*32] = sum[k<K](A[i,k] * P[j//32, k, j%%32])\n"
+    "C[i<M, j<N] = T[i,j]\n";
 
 static const char plain_program[] =
     "param M = %lld, N = %lld, K = %lld\n"
@@ -20,41 +22,45 @@ static const char batch_program[] =
     "param B = %lld, M = %lld, N = %lld, K = %lld\n"
     "C[b<B, i<M, j<N] = sum[k<K](X[b,i,k] * Y[b,k,j])\n";
 
-/* Tiles in a block of rows: what the threads share evenly, or about the second level cache's half. */
-static int64_t tiles_in_block(int64_t m, int threads) {
-  int64_t tiles = m / ROWS, best = 8, least = INT64_MAX;
-  if (threads == 1) return best;
-  for (int64_t block = 4; block <= 16; ++block) {
+static int64_t clamp(int64_t x, int64_t least, int64_t most) { return x < least ? least : x > most ? most : x; }
+
+/* Tiles in a block of rows: about two fifths of the second level cache, or what the threads share evenly. */
+static int64_t tiles_in_block(int64_t m, int64_t k, int threads) {
+  int64_t tiles = m / ROWS, usual = clamp(BLOCK_BYTES / (ROWS * 4 * k), 1, 16), best = usual, least = INT64_MAX;
+  if (threads == 1) return usual;
+  for (int64_t block = 1; block <= 2 * usual; ++block) {
     int64_t blocks = tiles / block, turns = (blocks + threads - 1) / threads, cost = turns * block + tiles % block;
-    if (cost < least || (cost == least && block == 8)) least = cost, best = block;
+    if (cost < least || (cost == least && block <= usual)) least = cost, best = block;
   }
   return best;
 }
 
 static const char in_parallel[] = "parallel(C, i.outer.outer); parallel(P, k)\n";
 
-/* All of k at once: the accumulators start at zero and are stored once. */
-static void short_schedule(bench_case *c, int64_t m, int threads) {
+/* All of k at once: the accumulators start at zero and are stored once. A block of panels of B stays in the caches while
+ * all of A goes by, a block of rows of A while these panels go by. */
+static void block_schedule(bench_case *c, int64_t m, int64_t k, int threads) {
   snprintf(c->schedule, sizeof c->schedule,
-           "cache_write(C, local)\n"
+           "set_scope(T, local)\n"
            "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel)\n"
-           "split(C, i.outer, %lld, tail=peel); split(C, j.outer, 16, tail=peel)\n"
+           "split(C, i.outer, %lld, tail=peel); split(C, j.outer, %lld, tail=peel)\n"
            "reorder(C, j.outer.outer, i.outer.outer, j.outer.inner, i.outer.inner, i.inner, j.inner)\n"
            "vectorize(C, j.inner)\n"
-           "compute_at(C.local, C, i.outer.inner); reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)\n"
+           "compute_at(T, C, i.outer.inner); reorder(T, k, i, j); vectorize(T, j)\n"
            "compute_at(P, C, j.outer.outer); reorder(P, k, jo, ji); vectorize(P, ji)\n%s",
-           (long long)tiles_in_block(m, threads), threads > 1 ? in_parallel : "");
+           (long long)tiles_in_block(m, k, threads), (long long)clamp(PANELS_BYTES / (COLUMNS * 4 * k), 1, 32),
+           threads > 1 ? in_parallel : "");
 }
 
-/* k in blocks of 1024: C is read and written once a block. */
-static void long_schedule(bench_case *c, int64_t m, int threads) {
+/* Few rows: each panel is copied just before it is used by all of them. */
+static void flat_schedule(bench_case *c, int threads) {
   snprintf(c->schedule, sizeof c->schedule,
-           "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel); split(C, k, 1024, tail=peel)\n"
-           "split(C, i.outer, %lld, tail=peel); split(C, j.outer, 16, tail=peel)\n"
-           "reorder(C, j.outer.outer, k.outer, i.outer.outer, j.outer.inner, i.outer.inner, k.inner, i.inner, j.inner)\n"
-           "unroll(C, i.inner); vectorize(C, j.inner)\n"
-           "compute_at(P, C, k.outer); reorder(P, k, jo, ji); vectorize(P, ji)\n%s",
-           (long long)tiles_in_block(m, threads), threads > 1 ? in_parallel : "");
+           "set_scope(T, local)\n"
+           "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel)\n"
+           "reorder(C, j.outer, i.outer, i.inner, j.inner); vectorize(C, j.inner)\n"
+           "compute_at(T, C, i.outer); reorder(T, k, i, j); vectorize(T, j)\n"
+           "compute_at(P, C, j.outer); reorder(P, k, jo, ji); vectorize(P, ji)\n%s",
+           threads > 1 ? "parallel(C, j.outer)\n" : "");
 }
 
 /* Nothing is copied: B is small, or read once. */
@@ -70,11 +76,11 @@ static void plain_schedule(bench_case *c, int64_t m, int64_t n, int threads) {
 
 static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads) {
   bool plain = m == 1 || (m <= SMALL && n <= SMALL && k <= SMALL);
-  snprintf(c->program, sizeof c->program, plain ? plain_program : packed_program, (long long)m, (long long)n,
+  snprintf(c->program, sizeof c->program, plain ? plain_program : panel_program, (long long)m, (long long)n,
            (long long)k);
   if (plain) plain_schedule(c, m, n, threads);
-  else if (k > LONG_K) long_schedule(c, m, threads);
-  else short_schedule(c, m, threads);
+  else if (m <= FEW_ROWS) flat_schedule(c, threads);
+  else block_schedule(c, m, k, threads);
   memcpy(c->dim, (int64_t[]){1, m, n, k}, 4 * sizeof(int64_t));
   return true;
 }

@@ -17,6 +17,9 @@ static const char usage[] =
     "  --clock CLOCK    cpu: the process's processor time, for one thread on a machine that others use too (wall)\n"
     "  --check          compare each result with the unscheduled program's\n"
     "  --schedule FILE  use this schedule text instead of the case's own\n"
+    "  --compile-time   instead: how long 500 random schedules of three programs take from schedule to code\n"
+    "  --memory         instead: the process's size over 10,000 compilations\n"
+    "  --calls          instead: what tn_call and a direct call cost\n"
     "  --list           print names, programs and schedules\n";
 
 typedef struct options {
@@ -24,6 +27,7 @@ typedef struct options {
   int n_threads, threads[8];
   double seconds;
   bool cpu, check, list;
+  int (*other)(void); /* figures other than cases */
 } options;
 
 typedef struct bench {
@@ -250,7 +254,8 @@ static bool read_options(int argc, char **argv, options *o) {
       {"vs", required_argument, NULL, 'v'},      {"json", required_argument, NULL, 'j'},
       {"seconds", required_argument, NULL, 's'}, {"clock", required_argument, NULL, 'k'},
       {"check", no_argument, NULL, 'x'},         {"schedule", required_argument, NULL, 'S'},
-      {"list", no_argument, NULL, 'l'},          {"help", no_argument, NULL, 'h'},
+      {"compile-time", no_argument, NULL, 'C'},   {"memory", no_argument, NULL, 'M'},
+      {"calls", no_argument, NULL, 'L'},         {"list", no_argument, NULL, 'l'},          {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0}};
   for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
     switch (c) {
@@ -262,6 +267,9 @@ static bool read_options(int argc, char **argv, options *o) {
       case 'k': o->cpu = strcmp(optarg, "cpu") == 0; break;
       case 'x': o->check = true; break;
       case 'S': o->schedule = optarg; break;
+      case 'C': o->other = bench_compile_time; break;
+      case 'M': o->other = bench_memory; break;
+      case 'L': o->other = bench_calls; break;
       case 'l': o->list = true; break;
       default: return false;
     }
@@ -275,6 +283,7 @@ int main(int argc, char **argv) {
     fputs(usage, stderr);
     return 2;
   }
+  if (o.other != NULL) return o.other();
   bench b = {.o = &o, .json = o.json != NULL ? fopen(o.json, "w") : NULL};
   int found = 0;
   if (!o.list) {

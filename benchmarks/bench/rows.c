@@ -51,9 +51,9 @@ static const char layernorm_schedule[] =
 static const char sum_program[] =
     "param N = %lld, P = %d\n"
     "input X: f32[N]\n"
-    "A[p<P, l<128] = sum[k<N//(128*P)](X[p*(N//P) + k*128 + l])\n"
-    "B[l<128] = sum[p<P](A[p, l])\n"
-    "S = sum[l<128](B[l])\n";
+    "A[p<P, l<64] = sum[k<N//(64*P)](X[p*(N//P) + k*64 + l])\n"
+    "B[l<64] = sum[p<P](A[p, l])\n"
+    "S = sum[l<64](B[l])\n";
 
 static const char sum_schedule[] = "reorder(A, p, k, l); vectorize(A, l); reorder(B, p, l); vectorize(B, l)\n%s";
 
@@ -68,7 +68,7 @@ static bool one_rows(bench_case *c, const char *program, const char *schedule, i
 }
 
 static bool sum(bench_case *c, int64_t n, int threads) {
-  if (n % (128 * threads) != 0) return false;
+  if (n % (64 * threads) != 0) return false;
   snprintf(c->program, sizeof c->program, sum_program, (long long)n, threads);
   snprintf(c->schedule, sizeof c->schedule, sum_schedule, threads > 1 ? "parallel(A, p)\n" : "");
   c->bytes = 4.0 * (double)n;
