@@ -1,5 +1,5 @@
-/* tenon/profiler.h: where the time went. One recorder for the tuner, the compiler and the kernels, and for C programs of
- * their own (libtenon_profiler needs neither LLVM nor XGBoost).
+/* tenon/profiler.h: where the time went. One recorder for the tuner, the compiler and the kernels, and for C programs
+ * of their own (libtenon_profiler needs neither LLVM nor XGBoost).
  *
  *   tn_context *ctx = tn_context_new(NULL);
  *   tn_profile_start(ctx, NULL);                     // everything from here on, on every thread
@@ -7,15 +7,17 @@
  *   tn_profile_stop(ctx);
  *   tn_recording *r = tn_profile_collect(ctx);       // flat arrays: events, lanes, processes, arguments
  *
- * Design. A thread writes one fixed-size record for every event into chunks of its own, without a lock; a scope is written
- * once, at its end, and while it is open it stands on its thread's stack of open scopes. Chunks, stacks, names and lanes
- * lie in one mapping, anonymous or a file's; a file's outlives a killed process and is read back by the same code
- * (tn_recording_recover). Names are interned when a thread first sees them. One word in memory (tn_profile_filter) holds
- * what is wanted: what is not costs a load and a branch. Parents, self times and nanoseconds are worked out by collect.
+ * Design. A thread writes one fixed-size record for every event into chunks of its own, without a lock; a scope is
+ * written once, at its end, and while it is open it stands on its thread's stack of open scopes. Chunks, stacks, names
+ * and lanes lie in one mapping, anonymous or a file's; a file's outlives a killed process and is read back by the same
+ * code (tn_recording_recover). Names are interned when a thread first sees them. One word in memory (tn_profile_filter)
+ * holds what is wanted: what is not costs a load and a branch. Parents, self times and nanoseconds are worked out by
+ * collect.
  *
- * Two ways to look: a session (tn_profile_*) records events of all threads; a tn_profiler only adds seconds up under names
- * on the thread that entered it. Both see the same scopes. Sources: TVM MetaSchedule's Profiler (enter/exit, current,
- * timeit, get, table), Paddle's RecordEvent and make_scheduler, PyTorch's record_function, TensorFlow's TraceMe levels. */
+ * Two ways to look: a session (tn_profile_*) records events of all threads; a tn_profiler only adds seconds up under
+ * names on the thread that entered it. Both see the same scopes. Sources: TVM MetaSchedule's Profiler (enter/exit,
+ * current, timeit, get, table), Paddle's RecordEvent and make_scheduler, PyTorch's record_function, TensorFlow's
+ * TraceMe levels. */
 #ifndef TENON_PROFILER_H
 #define TENON_PROFILER_H
 
@@ -25,14 +27,16 @@
 extern "C" {
 #endif
 
-/* ---- what is wanted: categories and levels ------------------------------------------------------------------------- */
+/* ---- what is wanted: categories and levels -------------------------------------------------------------------------
+ */
 
 /* X(NAME, "name"). USER0 ... are for programs that use the library. */
-#define TN_CATEGORIES(X)                                                                                           \
-  X(APP, "app") X(ROUND, "round") X(TASK, "task") X(SEARCH, "search") X(MODEL, "model") X(BUILD, "build")          \
-  X(COMPILE, "compile") X(LLVM, "llvm") X(MEASURE, "measure") X(WORKER, "worker") X(RECORD, "record")              \
-  X(KERNEL, "kernel") X(MEMORY, "memory") X(QUEUE, "queue") X(DEVICE, "device") X(PLUGIN, "plugin")                \
-  X(USER0, "user0") X(USER1, "user1") X(USER2, "user2") X(USER3, "user3")
+#define TN_CATEGORIES(X)                                                                                          \
+  X(APP, "app")                                                                                                   \
+  X(ROUND, "round") X(TASK, "task") X(SEARCH, "search") X(MODEL, "model") X(BUILD, "build") X(COMPILE, "compile") \
+      X(LLVM, "llvm") X(MEASURE, "measure") X(WORKER, "worker") X(RECORD, "record") X(KERNEL, "kernel")           \
+          X(MEMORY, "memory") X(QUEUE, "queue") X(DEVICE, "device") X(PLUGIN, "plugin") X(USER0, "user0")         \
+              X(USER1, "user1") X(USER2, "user2") X(USER3, "user3")
 
 typedef enum tn_category {
 #define X(name, text) TN_CATEGORY_##name,
@@ -53,11 +57,13 @@ enum { TN_LEVEL_MAX = 7, TN_LEVEL_DEFAULT = 4 };
 TN_API extern uint64_t tn_profile_filter;
 
 static inline bool tn_profile_wants(int category, int level) {
-  uint64_t wanted = 1ull << category | 1ull << (32 + level), word = __atomic_load_n(&tn_profile_filter, __ATOMIC_RELAXED);
+  uint64_t wanted = 1ull << category | 1ull << (32 + level),
+           word = __atomic_load_n(&tn_profile_filter, __ATOMIC_RELAXED);
   return __builtin_expect(word != 0, 0) && ((word & wanted) == wanted || word >> 63);
 }
 
-/* ---- scopes -------------------------------------------------------------------------------------------------------- */
+/* ---- scopes --------------------------------------------------------------------------------------------------------
+ */
 
 /* Where an event is written in the program; static, one for each place. */
 typedef struct tn_site {
@@ -66,8 +72,8 @@ typedef struct tn_site {
   uint8_t category, level;
 } tn_site;
 
-/* A running scope. Plain data; end it once, on the thread that began it (ended on another one it becomes an async range).
- * A zero scope is one that nobody wants. */
+/* A running scope. Plain data; end it once, on the thread that began it (ended on another one it becomes an async
+ * range). A zero scope is one that nobody wants. */
 typedef struct tn_scope {
   void *open;          /* its place on the thread's stack of open scopes; NULL: no session wants it */
   uint64_t start;      /* clock ticks */
@@ -124,33 +130,35 @@ static inline tn_arg tn_arg_text(const char *key, const char *value) {
   return arg;
 }
 
-/* The macros. CATEGORY is a name of TN_CATEGORIES, LEVEL a constant. With TN_PROFILE_OFF defined they compile to nothing.
- *   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve");               a scope until the end of the block
- *   TN_SCOPE_AS(scope, MEASURE, 2, "measure");             the same, with a name to hang arguments on:
- *   TN_ARG(scope, tn_arg_u64("flops", count_flops(p)));    the argument is evaluated only when the scope is recorded
- *   TN_TIMED(name);                                        category app, level 1; NAME may be any string */
+/* The macros. CATEGORY is a name of TN_CATEGORIES, LEVEL a constant. With TN_PROFILE_OFF defined they compile to
+ * nothing. TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve");               a scope until the end of the block TN_SCOPE_AS(scope,
+ * MEASURE, 2, "measure");             the same, with a name to hang arguments on: TN_ARG(scope, tn_arg_u64("flops",
+ * count_flops(p)));    the argument is evaluated only when the scope is recorded TN_TIMED(name); category app, level 1;
+ * NAME may be any string */
 #define TN_CAT2(a, b) a##b
 #define TN_CAT(a, b) TN_CAT2(a, b)
-#define TN_SITE(category, level) {__FILE__, __func__, __LINE__, TN_CATEGORY_##category, (level)}
+#define TN_SITE(category, level) \
+  { __FILE__, __func__, __LINE__, TN_CATEGORY_##category, (level) }
+#define TN_NO_SCOPE \
+  { NULL, 0, 0, 0, 0, 0, 0 }
 #ifndef TN_PROFILE_OFF
-#define TN_SCOPE_AS(scope, category, level, name)                                                              \
-  static const tn_site TN_CAT(tn_site_, __LINE__) = TN_SITE(category, level);                                  \
-  __attribute__((cleanup(tn_scope_end))) tn_scope scope = {0};                                                 \
-  if (tn_profile_wants(TN_CATEGORY_##category, (level)))                                                       \
-  scope = tn_scope_open(&TN_CAT(tn_site_, __LINE__), (name), __builtin_constant_p(name))
-#define TN_ARG(scope, ...)                                 \
-  do {                                                     \
-    if (__builtin_expect((scope).state == 1, 0)) {         \
-      tn_arg tn_arg_value = (__VA_ARGS__);                 \
-      tn_scope_arg(&(scope), &tn_arg_value);               \
-    }                                                      \
+#define TN_SCOPE_AS(scope, category, level, name)                       \
+  static const tn_site TN_CAT(scope, _site) = TN_SITE(category, level); \
+  __attribute__((cleanup(tn_scope_end))) tn_scope scope = TN_NO_SCOPE;  \
+  if (tn_profile_wants(TN_CATEGORY_##category, (level)))                \
+  scope = tn_scope_open(&TN_CAT(scope, _site), (name), __builtin_constant_p(name))
+#define TN_ARG(scope, ...)                         \
+  do {                                             \
+    if (__builtin_expect((scope).state == 1, 0)) { \
+      tn_arg tn_arg_value = (__VA_ARGS__);         \
+      tn_scope_arg(&(scope), &tn_arg_value);       \
+    }                                              \
   } while (0)
 #else
-#define TN_SCOPE_AS(scope, category, level, name) \
-  __attribute__((unused)) tn_scope scope = {0, 0, 0, 0, 0, 0, 0}
+#define TN_SCOPE_AS(scope, category, level, name) __attribute__((unused)) tn_scope scope = TN_NO_SCOPE
 #define TN_ARG(scope, ...) ((void)0)
 #endif
-#define TN_SCOPE(category, level, name) TN_SCOPE_AS(TN_CAT(tn_scope_, __LINE__), category, level, name)
+#define TN_SCOPE(category, level, name) TN_SCOPE_AS(TN_CAT(tn_scope_, __COUNTER__), category, level, name)
 #define TN_TIMED(name) TN_SCOPE(APP, 1, name)
 
 /* The same without macros, for names that live until the scope ends or longer (they are copied). */
@@ -158,14 +166,15 @@ typedef tn_scope tn_timed;
 TN_API tn_timed tn_timed_begin(const char *name);
 TN_API void tn_timed_end(tn_timed *scope);
 
-/* ---- other events -------------------------------------------------------------------------------------------------- */
+/* ---- other events --------------------------------------------------------------------------------------------------
+ */
 /* All of them: nothing happens unless a session wants the site's category and level. Names are copied when first seen;
  * SITE may be NULL (category app, level 1, no source location). ARGS may be NULL with N_ARGS 0. */
 
 TN_API void tn_mark(const tn_site *site, const char *name, const tn_arg *args, int n_args);
 TN_API void tn_counter(const tn_site *site, const char *name, double value);
-/* A scope measured elsewhere: times of CLOCK_MONOTONIC. Its parent is the scope of this thread that encloses it in time.
- * SEQUENCE 0: none. */
+/* A scope measured elsewhere: times of CLOCK_MONOTONIC. Its parent is the scope of this thread that encloses it in
+ * time. SEQUENCE 0: none. */
 TN_API void tn_event_add(const tn_site *site, const char *name, uint64_t start_ns, uint64_t end_ns, uint32_t sequence,
                          const tn_arg *args, int n_args);
 
@@ -186,15 +195,17 @@ TN_API void tn_memory_alloc(const char *pool, const void *address, size_t bytes)
 TN_API void tn_memory_free(const char *pool, const void *address, size_t bytes); /* bytes 0: that of the allocation */
 TN_API void tn_memory_failed(const char *pool, size_t bytes);
 
-/* A lane of a device with a clock of its own. NOW reads it (device ns) and is called when the session starts or the lane is
- * opened, and when it stops: times between are mapped linearly. Returns a lane number > 0, or 0: no session, or no clock. */
+/* A lane of a device with a clock of its own. NOW reads it (device ns) and is called when the session starts or the
+ * lane is opened, and when it stops: times between are mapped linearly. Returns a lane number > 0, or 0: no session, or
+ * no clock. */
 TN_API int tn_device_lane(const char *name, uint64_t (*now)(void *user), void *user);
 TN_API void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint64_t device_end_ns);
 
 /* Names this thread's lane from now on; without it the lane has the kernel's name of the thread. */
 TN_API void tn_thread_name(const char *name);
 
-/* ---- sessions ------------------------------------------------------------------------------------------------------ */
+/* ---- sessions ------------------------------------------------------------------------------------------------------
+ */
 
 /* What happens when the memory is full. */
 typedef enum tn_drop { TN_DROP_NEW, TN_KEEP_LAST } tn_drop;
@@ -216,7 +227,8 @@ typedef struct tn_profile_options {
   double delay_s;           /* record only from this long after the start, */
   double limit_s;           /* for this long (0: no limit) */
   /* Windows: of the rounds that tn_profile_step counts from 0, leave out the first SKIP, then again and again: CLOSED
-   * closed, READY warm-up, RECORD recorded rounds; REPEAT times (0: no limit). RECORD 0: no windows, all is recorded. */
+   * closed, READY warm-up, RECORD recorded rounds; REPEAT times (0: no limit). RECORD 0: no windows, all is recorded.
+   */
   int skip, closed, ready, record, repeat;
   /* At the end of each window: the recording of that window alone, to be freed with tn_recording_free. */
   void (*on_window)(void *user, tn_recording *recording);
@@ -224,10 +236,10 @@ typedef struct tn_profile_options {
 } tn_profile_options;
 
 typedef enum tn_profile_state {
-  TN_PROFILE_IDLE,      /* nothing recorded, nothing to collect */
-  TN_PROFILE_WAITING,   /* a session with windows, between them */
+  TN_PROFILE_IDLE,    /* nothing recorded, nothing to collect */
+  TN_PROFILE_WAITING, /* a session with windows, between them */
   TN_PROFILE_RECORDING,
-  TN_PROFILE_STOPPED    /* to be collected, reset, or replaced by the next start */
+  TN_PROFILE_STOPPED /* to be collected, reset, or replaced by the next start */
 } tn_profile_state;
 
 /* Wrong order is TN_ERROR_ARGUMENT, changes nothing, and the message names state and call:
@@ -247,8 +259,9 @@ TN_API tn_status tn_profile_step(tn_context *ctx);
 TN_API tn_recording *tn_profile_collect(tn_context *ctx);
 TN_API tn_profile_state tn_profile_get_state(void);
 /* Options from one text, for a flag or an environment variable: "FILE[:key=value]..." with the keys level, categories
- * (joined by '+'), max (MiB), drop (new, last), stacks (0, 1), delay, limit (seconds). *output gets FILE (malloc'ed), which
- * the caller writes the trace to. A bad text is TN_ERROR_ARGUMENT with a message that names the accepted values. */
+ * (joined by '+'), max (MiB), drop (new, last), stacks (0, 1), delay, limit (seconds). *output gets FILE (malloc'ed),
+ * which the caller writes the trace to. A bad text is TN_ERROR_ARGUMENT with a message that names the accepted values.
+ */
 TN_API tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options *options, char **output);
 
 /* What the recorder says about itself. Nanoseconds of its own work, and what it cost. */
@@ -269,12 +282,12 @@ typedef struct tn_tracer {
 } tn_tracer;
 #define TN_TRACER_INIT "tn_tracer_init" /* int tn_tracer_init(tn_tracer *tracer): 0 is success */
 
-/* ---- recordings ---------------------------------------------------------------------------------------------------- */
+/* ---- recordings ----------------------------------------------------------------------------------------------------
+ */
 
 /* X(NAME, "name") */
-#define TN_EVENT_KINDS(X)                                                                                        \
-  X(SCOPE, "scope") X(ASYNC, "async") X(INSTANT, "instant") X(COUNTER, "counter") X(FLOW, "flow")                \
-  X(MEMORY, "memory")
+#define TN_EVENT_KINDS(X) \
+  X(SCOPE, "scope") X(ASYNC, "async") X(INSTANT, "instant") X(COUNTER, "counter") X(FLOW, "flow") X(MEMORY, "memory")
 typedef enum tn_event_kind {
 #define X(name, text) TN_EVENT_##name,
   TN_EVENT_KINDS(X)
@@ -302,16 +315,16 @@ typedef struct tn_event {
     double value;  /* counter */
     int64_t bytes; /* memory: change; positive for an allocation and for a failed one */
   };
-  int64_t current;     /* memory: bytes in use of its pool after the event */
-  const char *name;    /* interned: equal names of one recording have equal pointers */
-  int32_t lane;        /* index of its tn_lane */
-  int32_t parent;      /* index of the enclosing scope on its lane (the innermost open one, also for marks and memory) */
+  int64_t current;  /* memory: bytes in use of its pool after the event */
+  const char *name; /* interned: equal names of one recording have equal pointers */
+  int32_t lane;     /* index of its tn_lane */
+  int32_t parent;   /* index of the enclosing scope on its lane (the innermost open one, also for marks and memory) */
   int32_t first_arg, n_args;
-  int32_t site;        /* index of its tn_source */
-  uint32_t sequence;   /* 0: none */
-  uint8_t kind;        /* tn_event_kind */
+  int32_t site;      /* index of its tn_source */
+  uint32_t sequence; /* 0: none */
+  uint8_t kind;      /* tn_event_kind */
   uint8_t category, level;
-  uint8_t phase;       /* flow: tn_flow_phase */
+  uint8_t phase; /* flow: tn_flow_phase */
   uint16_t flags;
 } tn_event;
 
@@ -361,12 +374,13 @@ TN_API tn_recording *tn_recording_recover(tn_context *ctx, const char *path);
 /* Folded stacks, "frame;frame value" a line, root first, value in us of self time; malloc'ed. */
 TN_API char *tn_recording_folded(const tn_recording *recording);
 
-/* Bytes by range: self and total of every event that is a scope, and what belongs to no scope. Arrays of one item for each
- * event, either may be NULL. */
+/* Bytes by range: self and total of every event that is a scope, and what belongs to no scope. Arrays of one item for
+ * each event, either may be NULL. */
 TN_API void tn_recording_memory(const tn_recording *recording, int64_t *self_bytes, int64_t *total_bytes,
                                 int64_t *outside);
 
-/* ---- profilers: seconds under names -------------------------------------------------------------------------------- */
+/* ---- profilers: seconds under names --------------------------------------------------------------------------------
+ */
 
 typedef struct tn_profiler tn_profiler;
 

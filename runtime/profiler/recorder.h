@@ -1,9 +1,10 @@
-/* recorder.h: a recording from inside. What collects, loads, merges, analyses and writes recordings uses this header; what
- * records uses profiler.h.
+/* recorder.h: a recording from inside. What collects, loads, merges, analyses and writes recordings uses this header;
+ * what records uses profiler.h.
  *
- * A recording is flat arrays in one arena. To make one (a reader, a merge): profiler_recording_new, then processes, lanes,
- * sources, events with their arguments in any order, then profiler_recording_finish, which sorts the events (lane, then
- * the order in which they began), finds parents and self times, runs the sums of memory. After finish it is read only. */
+ * A recording is flat arrays in one arena. To make one (a reader, a merge): profiler_recording_new, then processes,
+ * lanes, sources, events with their arguments in any order, then profiler_recording_finish, which sorts the events
+ * (lane, then the order in which they began), finds parents and self times, runs the sums of memory. After finish it is
+ * read only. */
 #ifndef TENON_RUNTIME_PROFILER_RECORDER_H
 #define TENON_RUNTIME_PROFILER_RECORDER_H
 
@@ -40,8 +41,8 @@ int profiler_add_process(tn_recording *r, const tn_process *process);
 int profiler_add_lane(tn_recording *r, const tn_lane *lane);
 int profiler_add_source(tn_recording *r, const tn_source *source); /* equal ones share an index */
 /* Room for one more event, zeroed, with parent -1 and a name; NULL without memory. Valid until the next one is added.
- * EVENT.parent may be set to the index of an event added before or after; PROFILER_PARENT_UNKNOWN lets finish find it by
- * times. Give it arguments (profiler_add_arg) before the next event is added. */
+ * EVENT.parent may be set to the index of an event added before or after; PROFILER_PARENT_UNKNOWN lets finish find it
+ * by times. Give it arguments (profiler_add_arg) before the next event is added. */
 tn_event *profiler_add_event(tn_recording *r, int lane, tn_event_kind kind, const char *name);
 enum { PROFILER_PARENT_UNKNOWN = -2 };
 /* Adds an argument to the event that was added last; key and text are interned. */
@@ -62,7 +63,8 @@ static inline bool profiler_has_time(const tn_event *e) {
   return e->kind == TN_EVENT_SCOPE || e->kind == TN_EVENT_ASYNC;
 }
 
-/* ---- clocks -------------------------------------------------------------------------------------------------------- */
+/* ---- clocks --------------------------------------------------------------------------------------------------------
+ */
 
 /* For tests: every time is read from here. NULL functions mean the system's. */
 typedef struct profiler_clock {
@@ -73,7 +75,7 @@ typedef struct profiler_clock {
 } profiler_clock;
 /* Replaces the clock of the process (NULL: the system's). Not while a session runs or a profiler is entered. */
 void profiler_set_clock(const profiler_clock *clock);
-uint64_t profiler_now_ns(void);  /* what the recorder takes for CLOCK_MONOTONIC */
+uint64_t profiler_now_ns(void); /* what the recorder takes for CLOCK_MONOTONIC */
 bool profiler_clock_is_tsc(void);
 
 /* Events recorded so far in the running session, and scopes open now over all threads (tests). */

@@ -296,7 +296,8 @@ static void a_total_of_zero_divides_nothing(void **state) {
                    "--------------------------------------");
 }
 
-int main(void) {
+int profiler_unit_tests(void);
+int profiler_unit_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nested_scopes_are_inclusive),
       cmocka_unit_test(scopes_of_one_name_add_up),
