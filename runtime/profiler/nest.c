@@ -25,12 +25,13 @@ static bool is_sorted(const tn_recording *r) {
   return true;
 }
 
-/* Puts the events into the order that NEW_AT gives for each, and turns parents into the new indices. */
+/* Puts the events into ORDER (indices of now), and turns parents into the new indices. */
 static bool permute(tn_recording *r, const int32_t *order) {
   size_t n = (size_t)r->n_events;
   tn_event *sorted = malloc((n + 1) * sizeof *sorted);
   int32_t *new_at = malloc((n + 1) * sizeof *new_at);
-  if (sorted && new_at) {
+  bool done = sorted && new_at;
+  if (done) {
     for (size_t i = 0; i < n; ++i) new_at[order[i]] = (int32_t)i;
     for (size_t i = 0; i < n; ++i) {
       sorted[i] = r->events[order[i]];
@@ -42,7 +43,6 @@ static bool permute(tn_recording *r, const int32_t *order) {
   } else {
     free(sorted);
   }
-  bool done = new_at && r->events == sorted;
   free(new_at);
   return done;
 }

@@ -406,7 +406,7 @@ static bool is_in_time(uint64_t ticks) {
 
 static void write_stack(profiler_thread *t, uint32_t ordinal) {
   char text[2048];
-  profiler_stack_text(2, text, sizeof text);
+  profiler_stack_text(3, text, sizeof text);
   tn_arg arg = tn_arg_text("stack", text);
   write_arg(t, ordinal, &arg);
 }
