@@ -290,7 +290,8 @@ char *tn_recording_folded(const tn_recording *r) {
   runtime_str_add(&out, "");
   for (int64_t i = 0; r && chain && i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
-    if (e->kind == TN_EVENT_SCOPE) add_folded_line(&out, r, (int32_t)i, (e->self_ns + 500) / 1000, chain, MAX_FRAMES);
+    int64_t us = (e->self_ns + 500) / 1000;
+    if (e->kind == TN_EVENT_SCOPE && us > 0) add_folded_line(&out, r, (int32_t)i, us, chain, MAX_FRAMES);
   }
   bool failed = !chain || out.failed;
   free(chain);

@@ -371,7 +371,7 @@ TN_API const char *tn_recording_errors(const tn_recording *recording);
 TN_API const char *tn_recording_warnings(const tn_recording *recording);
 /* Rebuilds a recording from the buffers' file of a process that was killed (tn_profile_options.file). */
 TN_API tn_recording *tn_recording_recover(tn_context *ctx, const char *path);
-/* Folded stacks, "frame;frame value" a line, root first, value in us of self time; malloc'ed. */
+/* Folded stacks, "frame;frame value" a line, root first, value in us of self time, where it is not 0; malloc'ed. */
 TN_API char *tn_recording_folded(const tn_recording *recording);
 
 /* Bytes by range: self and total of every event that is a scope, and what belongs to no scope. Arrays of one item for

@@ -43,10 +43,12 @@ static void drop_storage(void) {
   THE->n_devices = 0;
 }
 
-/* Forgets what cannot be unmapped because a thread hangs while it writes into it. */
-static void abandon_storage(void) {
+/* Waits until nobody writes any more. A thread that hangs while it writes keeps the mapping: it is forgotten instead. */
+static void make_quiet(void) {
+  if (profiler_quiesce()) return;
+  pthread_mutex_lock(&THE->lock);
   THE->storage = (storage){.file = -1};
-  drop_storage();
+  pthread_mutex_unlock(&THE->lock);
 }
 
 /* The path of this process's file: a forked child's has its number at the end. */
@@ -70,7 +72,6 @@ static void fill_header(storage_header *h) {
 }
 
 bool profiler_new_storage(void) {
-  drop_storage();
   free(THE->file);
   THE->file = file_path();
   size_t max_bytes = THE->options.max_bytes ? THE->options.max_bytes : (size_t)256 << 20;
@@ -122,16 +123,13 @@ static bool begin_recording(bool is_new) {
   return true;
 }
 
-/* Turns recording off; when this returns nobody writes any more. */
+/* Turns recording off. Threads may still be finishing a record: whoever reads or unmaps the buffers waits for them. */
 static void end_recording(void) {
   uint64_t started = profiler_now_ns();
   profiler_filter_set(0);
-  bool quiet = profiler_quiesce();
   pthread_mutex_lock(&THE->lock);
   storage_header *h = THE->storage.header;
-  if (!quiet) {
-    abandon_storage();
-  } else if (h) {
+  if (h) {
     read_devices();
     profiler_moment now = profiler_clock_moment();
     h->ticks[1] = now.ticks;
@@ -148,6 +146,7 @@ static void remove_file(void) {
 }
 
 static void drop_recorded(void) {
+  make_quiet();
   pthread_mutex_lock(&THE->lock);
   remove_file();
   drop_storage();
@@ -156,6 +155,7 @@ static void drop_recorded(void) {
 
 /* What was recorded, as a recording; the buffers are given back. */
 static tn_recording *take_recording(void) {
+  make_quiet();
   pthread_mutex_lock(&THE->lock);
   if (!THE->storage.header) profiler_new_storage();
   pthread_mutex_unlock(&THE->lock);
@@ -336,6 +336,7 @@ static void measure_cost(void) {
   THE->options = (tn_profile_options){.max_bytes = 1 << 20, .drop = TN_KEEP_LAST};
   if (begin_recording(true)) THE->event_cost_ns = profiler_scope_cost_ns();
   end_recording();
+  drop_recorded();
   THE->options = kept;
 }
 
@@ -382,7 +383,7 @@ tn_status tn_profile_reset(tn_context *ctx) {
   tn_status status = begin_call(ctx, CALL_RESET);
   if (status != TN_OK) return status;
   int state = atomic_load(&THE->state);
-  if (state == TN_PROFILE_RECORDING) end_recording();
+  if (state == TN_PROFILE_RECORDING) profiler_filter_set(0);
   drop_recorded();
   if (state == TN_PROFILE_STOPPED) atomic_store(&THE->state, TN_PROFILE_IDLE);
   if (state == TN_PROFILE_RECORDING && !begin_recording(true)) {
