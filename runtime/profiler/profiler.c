@@ -91,8 +91,10 @@ static void count_entered(int change) {
   profiler_recorder *recorder = &profiler_the_recorder;
   pthread_mutex_lock(&recorder->lock);
   recorder->n_tables += change;
-  uint64_t word = __atomic_load_n(&tn_profile_filter, __ATOMIC_RELAXED) & PROFILER_SESSION_BITS;
-  __atomic_store_n(&tn_profile_filter, word | (recorder->n_tables > 0 ? PROFILER_TABLE_BIT : 0), __ATOMIC_RELAXED);
+  if (recorder->n_tables > 0)
+    __atomic_fetch_or(&tn_profile_filter, PROFILER_TABLE_BIT, __ATOMIC_RELAXED);
+  else
+    __atomic_fetch_and(&tn_profile_filter, PROFILER_SESSION_BITS, __ATOMIC_RELAXED);
   pthread_mutex_unlock(&recorder->lock);
 }
 

@@ -16,10 +16,8 @@ static const tn_site round_site = {"", "", 0, TN_CATEGORY_ROUND, 1};
 /* ---- the filter ---------------------------------------------------------------------------------------------------- */
 
 void profiler_filter_set(uint64_t session_bits) {
-  pthread_mutex_lock(&THE->lock);
-  uint64_t word = session_bits | (THE->n_tables > 0 ? PROFILER_TABLE_BIT : 0);
-  __atomic_store_n(&tn_profile_filter, word, __ATOMIC_SEQ_CST);
-  pthread_mutex_unlock(&THE->lock);
+  __atomic_fetch_and(&tn_profile_filter, PROFILER_TABLE_BIT, __ATOMIC_SEQ_CST);
+  __atomic_fetch_or(&tn_profile_filter, session_bits, __ATOMIC_SEQ_CST);
 }
 
 static uint64_t filter_of(const tn_profile_options *o) {
@@ -123,21 +121,29 @@ static bool begin_recording(bool is_new) {
   return true;
 }
 
-/* Turns recording off. Threads may still be finishing a record: whoever reads or unmaps the buffers waits for them. */
+/* Writes into the header when the session stopped. Under lock. */
+static void mark_stopped(void) {
+  storage_header *h = THE->storage.header;
+  THE->is_marked = true;
+  if (!h) return;
+  read_devices();
+  h->ticks[1] = THE->stopped_at.ticks;
+  h->ns[1] = THE->stopped_at.ns;
+  h->start_cost_ns = THE->start_cost_ns;
+  h->stop_cost_ns = THE->stop_cost_ns;
+  h->is_stopped = 1;
+}
+
+/* Turns recording off, waiting for nobody: threads may still be finishing a record, and hold the lock for a new name.
+ * Whoever reads or unmaps the buffers waits for them. */
 static void end_recording(void) {
   uint64_t started = profiler_now_ns();
   profiler_filter_set(0);
-  pthread_mutex_lock(&THE->lock);
-  storage_header *h = THE->storage.header;
-  if (h) {
-    read_devices();
-    profiler_moment now = profiler_clock_moment();
-    h->ticks[1] = now.ticks;
-    h->ns[1] = now.ns;
-    h->is_stopped = 1;
-    h->start_cost_ns = THE->start_cost_ns;
-    h->stop_cost_ns = profiler_now_ns() - started;
-  }
+  THE->stopped_at = profiler_clock_moment();
+  THE->stop_cost_ns = profiler_now_ns() - started;
+  THE->is_marked = false;
+  if (pthread_mutex_trylock(&THE->lock) != 0) return;
+  mark_stopped();
   pthread_mutex_unlock(&THE->lock);
 }
 
@@ -158,6 +164,7 @@ static tn_recording *take_recording(void) {
   make_quiet();
   pthread_mutex_lock(&THE->lock);
   if (!THE->storage.header) profiler_new_storage();
+  if (!THE->is_marked) mark_stopped();
   pthread_mutex_unlock(&THE->lock);
   uint64_t started = profiler_now_ns();
   tn_recording *r = THE->storage.header ? storage_collect(&THE->storage, 0) : NULL;
@@ -383,7 +390,7 @@ tn_status tn_profile_reset(tn_context *ctx) {
   tn_status status = begin_call(ctx, CALL_RESET);
   if (status != TN_OK) return status;
   int state = atomic_load(&THE->state);
-  if (state == TN_PROFILE_RECORDING) profiler_filter_set(0);
+  profiler_filter_set(0);
   drop_recorded();
   if (state == TN_PROFILE_STOPPED) atomic_store(&THE->state, TN_PROFILE_IDLE);
   if (state == TN_PROFILE_RECORDING && !begin_recording(true)) {

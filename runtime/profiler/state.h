@@ -95,7 +95,9 @@ typedef struct profiler_recorder {
   char *warnings;               /* of the start, for the recording */
   _Atomic uintptr_t callback_thread; /* the thread that is in on_window; 0: none */
   double event_cost_ns;         /* 0: not measured yet */
-  uint64_t start_cost_ns;
+  profiler_moment stopped_at;   /* when recording was turned off, */
+  bool is_marked;               /* and whether the header knows */
+  uint64_t start_cost_ns, stop_cost_ns;
   int n_tables; /* threads' entered profilers; under lock */
   profiler_clock_state clock;
 } profiler_recorder;
