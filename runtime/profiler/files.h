@@ -38,6 +38,8 @@ void profiler_out_us(profiler_out *out, int64_t ns);
 void profiler_out_f64(profiler_out *out, double value);
 /* A JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
 void profiler_out_json(profiler_out *out, const char *text);
+/* TEXT, or a copy whose bytes that are not UTF-8 became U+FFFD; NULL without memory. */
+const char *profiler_utf8(runtime_arena *arena, const char *text);
 #define PROFILER_OUT_LITERAL(out, text) profiler_out_bytes((out), (text), sizeof(text) - 1)
 
 /* ---- in (stream.c) ------------------------------------------------------------------------------------------------- */
@@ -134,8 +136,27 @@ tn_recording *profiler_read_xspace(tn_context *ctx, profiler_in *in, const char 
 bool profiler_append_xspace(tn_recording *r, const void *data, size_t n, const char **why);
 #define PROFILER_BINARY_MAGIC "TNPROF\r\n"
 
+/* What readers accept: times of 73 years, memory of a pebibyte; sums of what is clipped to it do not overflow. */
+#define PROFILER_MAX_NS (INT64_MAX / 4)
+#define PROFILER_MAX_BYTES ((int64_t)1 << 50)
+static inline int64_t profiler_clip(int64_t value, int64_t most) {
+  return value < -most ? -most : value > most ? most : value;
+}
 /* Frees the recording if it FAILED or cannot be finished, and says so; else finishes and returns it. */
 tn_recording *profiler_finish_reading(tn_context *ctx, tn_recording *r, const char *name);
+
+/* The numbers of tn_recording_info that every form keeps: X(member, "key in a file"), all of 64 bits. */
+#define PROFILER_INFO_NUMBERS(X)                                                                                    \
+  X(start_ns, "start_ns") X(duration_ns, "duration_ns") X(start_unix_ns, "start_unix_ns") X(stats.events, "events") \
+  X(stats.dropped, "dropped") X(stats.lanes, "threads") X(stats.bytes, "bytes")                                     \
+  X(stats.double_ends, "double_ends") X(stats.overlaps, "overlaps") X(stats.unfinished, "unfinished")               \
+  X(stats.unknown_frees, "unknown_frees") X(stats.lost_names, "lost_names") X(stats.start_ns, "start_cost_ns")      \
+  X(stats.stop_ns, "stop_cost_ns") X(stats.collect_ns, "collect_cost_ns")
+
+/* Flags of events by name, as files have them. */
+#define PROFILER_FLAGS(X)                                                                            \
+  X(UNFINISHED, "unfinished") X(KILLED, "killed") X(OVERLAP, "overlap") X(FAILED, "failed") \
+  X(UNKNOWN, "unknown") X(ADDED, "added")
 
 /* Ids as files need them: processes and lanes that no two share, below 2^32. */
 typedef struct profiler_ids {

@@ -176,6 +176,19 @@ void profiler_out_json(profiler_out *out, const char *text) {
   PROFILER_OUT_LITERAL(out, "\"");
 }
 
+const char *profiler_utf8(runtime_arena *arena, const char *text) {
+  const unsigned char *at = (const unsigned char *)text;
+  while (*at && utf8_bytes(at)) at += utf8_bytes(at);
+  if (!*at) return text;
+  runtime_str out = {0};
+  for (at = (const unsigned char *)text; *at;) {
+    int length = utf8_bytes(at);
+    runtime_str_addn(&out, length ? (const char *)at : "\xef\xbf\xbd", length ? (size_t)length : 3);
+    at += length ? length : 1;
+  }
+  return runtime_str_take(&out, arena);
+}
+
 /* ---- in ------------------------------------------------------------------------------------------------------------ */
 
 bool profiler_in_open(tn_context *ctx, profiler_in *in, const char *path) {

@@ -72,8 +72,11 @@ static void write_flags(writer *w, const tn_event *e, bool *is_first) {
   static const struct {
     int flag;
     const char *name;
-  } names[] = {{TN_EVENT_UNFINISHED, "unfinished"}, {TN_EVENT_KILLED, "killed"}, {TN_EVENT_OVERLAP, "overlap"},
-               {TN_EVENT_FAILED, "failed"},         {TN_EVENT_UNKNOWN, "unknown"}, {TN_EVENT_ADDED, "added"}};
+  } names[] = {
+#define X(flag, name) {TN_EVENT_##flag, name},
+      PROFILER_FLAGS(X)
+#undef X
+  };
   bool is_first_flag = true;
   for (int i = 0; i < RUNTIME_COUNT(names); ++i) {
     if (!(e->flags & names[i].flag)) continue;
@@ -286,22 +289,10 @@ static void write_lanes(writer *w) {
 static void write_other_data(writer *w) {
   const tn_recording_info *info = &w->r->info;
   LITERAL(w, "{\"otherData\":{\"version\":\"" TN_VERSION "\"");
-  write_number(w, "start_ns", info->start_ns);
-  write_number(w, "duration_ns", info->duration_ns);
-  write_number(w, "start_unix_ns", info->start_unix_ns);
+#define X(member, key) write_number(w, key, (int64_t)info->member);
+  PROFILER_INFO_NUMBERS(X)
+#undef X
   write_number(w, "rounds", info->n_rounds);
-  write_number(w, "events", (int64_t)info->stats.events);
-  write_number(w, "dropped", (int64_t)info->stats.dropped);
-  write_number(w, "threads", (int64_t)info->stats.lanes);
-  write_number(w, "bytes", (int64_t)info->stats.bytes);
-  write_number(w, "double_ends", (int64_t)info->stats.double_ends);
-  write_number(w, "overlaps", (int64_t)info->stats.overlaps);
-  write_number(w, "unfinished", (int64_t)info->stats.unfinished);
-  write_number(w, "unknown_frees", (int64_t)info->stats.unknown_frees);
-  write_number(w, "lost_names", (int64_t)info->stats.lost_names);
-  write_number(w, "start_cost_ns", (int64_t)info->stats.start_ns);
-  write_number(w, "stop_cost_ns", (int64_t)info->stats.stop_ns);
-  write_number(w, "collect_cost_ns", (int64_t)info->stats.collect_ns);
   LITERAL(w, ",\"event_cost_ns\":");
   profiler_out_f64(w->out, info->stats.event_cost_ns);
   write_text(w, "errors", tn_recording_errors(w->r));
