@@ -215,6 +215,7 @@ static bool run_memory(tn_recording *r) {
   if (!order) return n == 0;
   byte_map live = {0}, pools = {0};
   bool done = true;
+  r->info.stats.unknown_frees = 0;
   for (int64_t i = 0; i < n && done; ++i) {
     tn_event *e = &r->events[order[i]];
     uint64_t process = (uint64_t)r->lanes.data[e->lane].process + 1;

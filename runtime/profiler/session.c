@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "runtime/profiler/guests.h"
 #include "runtime/profiler/state.h"
 
 #define THE (&profiler_the_recorder)
@@ -171,7 +172,9 @@ static tn_recording *take_recording(void) {
   drop_recorded();
   if (r) r->info.stats.collect_ns = profiler_now_ns() - started;
   if (r && THE->warnings) profiler_warn(r, "%s", THE->warnings);
-  return r;
+  if (!r || profiler_guests_collect(r)) return r;
+  tn_recording_free(r);
+  return NULL;
 }
 
 /* ---- forks --------------------------------------------------------------------------------------------------------- */
@@ -191,6 +194,7 @@ static void after_fork(void) {
 /* The child has recorded nothing; it goes on recording, into buffers that its first event makes. */
 static void after_fork_in_child(void) {
   drop_storage();
+  profiler_guests_drop();
   profiler_forget_threads();
   atomic_fetch_add(&THE->generation, 1);
   if (atomic_load(&THE->state) == TN_PROFILE_STOPPED) atomic_store(&THE->state, TN_PROFILE_IDLE);
@@ -296,6 +300,7 @@ static void deliver_window(void) {
 }
 
 static void close_window(void) {
+  profiler_guests_stop();
   end_recording();
   atomic_store(&THE->state, TN_PROFILE_WAITING);
   if (THE->options.on_window) deliver_window();
@@ -307,7 +312,9 @@ static bool move_windows(void) {
   bool was_recorded = is_recorded(&THE->options, THE->round, &is_last);
   bool is_next = is_recorded(&THE->options, THE->round + 1, &ignored);
   if (was_recorded && is_last) close_window();
-  if (is_next && (!was_recorded || is_last)) return begin_recording(THE->options.on_window != NULL);
+  if (!is_next || (was_recorded && !is_last)) return true;
+  if (!begin_recording(THE->options.on_window != NULL)) return false;
+  profiler_guests_start();
   return true;
 }
 
@@ -349,6 +356,7 @@ static void measure_cost(void) {
 
 static tn_status start(tn_context *ctx, const tn_profile_options *options) {
   if (THE->storage.header) drop_recorded();
+  profiler_guests_drop();
   prepare();
   profiler_clock_prepare();
   if (!THE->is_prepared || !keep_options(options)) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
@@ -361,7 +369,11 @@ static tn_status start(tn_context *ctx, const tn_profile_options *options) {
   set_limits();
   atomic_store(&THE->state, TN_PROFILE_WAITING);
   bool ignored;
-  if (!is_recorded(&THE->options, 0, &ignored) || begin_recording(true)) return TN_OK;
+  if (!is_recorded(&THE->options, 0, &ignored)) return TN_OK;
+  if (begin_recording(true)) {
+    profiler_guests_start();
+    return TN_OK;
+  }
   atomic_store(&THE->state, TN_PROFILE_IDLE);
   const char *path = THE->options.file ? THE->options.file : "buffers";
   return runtime_fail(ctx, TN_ERROR_IO, "profile: cannot make %s: %s", path, strerror(errno));
@@ -380,6 +392,7 @@ tn_status tn_profile_start(tn_context *ctx, const tn_profile_options *options) {
 tn_status tn_profile_stop(tn_context *ctx) {
   tn_status status = begin_call(ctx, CALL_STOP);
   if (status != TN_OK) return status;
+  if (atomic_load(&THE->state) == TN_PROFILE_RECORDING) profiler_guests_stop();
   end_recording();
   atomic_store(&THE->state, TN_PROFILE_STOPPED);
   pthread_mutex_unlock(&THE->control);
@@ -390,12 +403,16 @@ tn_status tn_profile_reset(tn_context *ctx) {
   tn_status status = begin_call(ctx, CALL_RESET);
   if (status != TN_OK) return status;
   int state = atomic_load(&THE->state);
+  if (state == TN_PROFILE_RECORDING) profiler_guests_stop();
   profiler_filter_set(0);
   drop_recorded();
+  profiler_guests_drop();
   if (state == TN_PROFILE_STOPPED) atomic_store(&THE->state, TN_PROFILE_IDLE);
   if (state == TN_PROFILE_RECORDING && !begin_recording(true)) {
     atomic_store(&THE->state, TN_PROFILE_IDLE);
     status = runtime_fail(ctx, TN_ERROR_IO, "profile: cannot make new buffers: %s", strerror(errno));
+  } else if (state == TN_PROFILE_RECORDING) {
+    profiler_guests_start();
   }
   pthread_mutex_unlock(&THE->control);
   return status;
