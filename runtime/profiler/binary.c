@@ -126,9 +126,9 @@ static void write_items(writer *w, const section *s, const void *items, int64_t 
   for (int64_t i = 0; i < n; ++i) write_item(w, s, (const char *)items + (size_t)i * bytes);
 }
 
-static flat_arg flatten(const tn_arg *arg) {
-  flat_arg flat = {.key = arg->key, .type = (int32_t)arg->type, .text = arg->type == TN_ARG_TEXT ? arg->text : arg->key};
-  if (arg->type != TN_ARG_TEXT) memcpy(&flat.bits, &arg->u64, sizeof flat.bits);
+static flat_arg flatten(const tn_event_arg *arg) {
+  flat_arg flat = {.key = arg->key, .type = (int32_t)arg->type, .text = arg->type == TN_EVENT_ARG_TEXT ? arg->text : arg->key};
+  if (arg->type != TN_EVENT_ARG_TEXT) memcpy(&flat.bits, &arg->u64, sizeof flat.bits);
   return flat;
 }
 
@@ -158,7 +158,7 @@ static void number_texts(writer *w, const once *info) {
   for (int64_t i = 0; i < r->n_events; ++i) text_number(w, r->events[i].name);
   for (int64_t i = 0; i < r->n_args; ++i) {
     text_number(w, r->args[i].key);
-    if (r->args[i].type == TN_ARG_TEXT) text_number(w, r->args[i].text);
+    if (r->args[i].type == TN_EVENT_ARG_TEXT) text_number(w, r->args[i].text);
   }
 }
 
@@ -349,10 +349,10 @@ static bool read_sources(reader *x) {
 static bool read_arg(reader *x, const layout *l) {
   flat_arg flat = {.key = "", .text = ""};
   if (!read_item(x, l, &flat)) return false;
-  if (flat.type < 0 || flat.type > TN_ARG_TEXT) return refuse(x, "an argument's type is unknown");
-  tn_arg arg = tn_arg_text(flat.key, flat.text);
-  arg.type = (tn_arg_type)flat.type;
-  if (arg.type != TN_ARG_TEXT) memcpy(&arg.u64, &flat.bits, sizeof arg.u64);
+  if (flat.type < 0 || flat.type > TN_EVENT_ARG_TEXT) return refuse(x, "an argument's type is unknown");
+  tn_event_arg arg = tn_event_arg_text(flat.key, flat.text);
+  arg.type = (tn_event_arg_type)flat.type;
+  if (arg.type != TN_EVENT_ARG_TEXT) memcpy(&arg.u64, &flat.bits, sizeof arg.u64);
   profiler_add_arg(x->r, &arg);
   return true;
 }

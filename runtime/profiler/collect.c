@@ -171,10 +171,10 @@ static void add_events(reader *x, const storage_lane *from, int lane) {
   }
 }
 
-static void set_arg(reader *x, tn_arg *arg, const storage_record *record) {
-  *arg = (tn_arg){.key = name_at(x, label_at(x, record->label)->name), .type = (tn_arg_type)record->arg_type};
+static void set_arg(reader *x, tn_event_arg *arg, const storage_record *record) {
+  *arg = (tn_event_arg){.key = name_at(x, label_at(x, record->label)->name), .type = (tn_event_arg_type)record->arg_type};
   arg->u64 = record->end;
-  if (record->arg_type == TN_ARG_TEXT) arg->text = name_at(x, record->end);
+  if (record->arg_type == TN_EVENT_ARG_TEXT) arg->text = name_at(x, record->end);
 }
 
 /* Arguments of an event must be neighbours: they are counted, then placed. */
@@ -183,13 +183,13 @@ static void add_args(reader *x) {
   int64_t n = 0;
   for (int64_t i = 0; i < x->n_records; ++i) {
     const storage_record *record = x->records[i];
-    int32_t event = record->kind == STORAGE_ARG && record->arg_type <= TN_ARG_TEXT ? parent_of(x, record->ordinal) : -1;
+    int32_t event = record->kind == STORAGE_ARG && record->arg_type <= TN_EVENT_ARG_TEXT ? parent_of(x, record->ordinal) : -1;
     if (event < 0) continue;
     ++r->events[event].n_args;
     ++n;
   }
   if (n == 0) return;
-  tn_arg *grown = r->n_args + n < INT32_MAX ? realloc(r->args, (size_t)(r->n_args + n) * sizeof *grown) : NULL;
+  tn_event_arg *grown = r->n_args + n < INT32_MAX ? realloc(r->args, (size_t)(r->n_args + n) * sizeof *grown) : NULL;
   if (!grown) {
     r->failed = true;
     return;
@@ -206,7 +206,7 @@ static void add_args(reader *x) {
   }
   for (int64_t i = 0; i < x->n_records; ++i) {
     const storage_record *record = x->records[i];
-    int32_t event = record->kind == STORAGE_ARG && record->arg_type <= TN_ARG_TEXT ? parent_of(x, record->ordinal) : -1;
+    int32_t event = record->kind == STORAGE_ARG && record->arg_type <= TN_EVENT_ARG_TEXT ? parent_of(x, record->ordinal) : -1;
     if (event < 0) continue;
     tn_event *e = &r->events[event];
     set_arg(x, &r->args[e->first_arg + e->n_args++], record);

@@ -97,68 +97,68 @@ TN_API void tn_scope_sequence(tn_scope *scope, uint32_t sequence);
 TN_API uint32_t tn_sequence_next(void);
 
 /* Arguments of an event. A string is copied. */
-typedef enum tn_arg_type { TN_ARG_I64, TN_ARG_U64, TN_ARG_F64, TN_ARG_TEXT } tn_arg_type;
-typedef struct tn_arg {
+typedef enum tn_event_arg_type { TN_EVENT_ARG_I64, TN_EVENT_ARG_U64, TN_EVENT_ARG_F64, TN_EVENT_ARG_TEXT } tn_event_arg_type;
+typedef struct tn_event_arg {
   const char *key;
-  tn_arg_type type;
+  tn_event_arg_type type;
   union {
     int64_t i64;
     uint64_t u64;
     double f64;
     const char *text;
   };
-} tn_arg;
-TN_API void tn_scope_arg(tn_scope *scope, const tn_arg *arg);
-static inline tn_arg tn_arg_i64(const char *key, int64_t value) {
-  tn_arg arg = {key, TN_ARG_I64, {0}};
+} tn_event_arg;
+TN_API void tn_scope_arg(tn_scope *scope, const tn_event_arg *arg);
+static inline tn_event_arg tn_event_arg_i64(const char *key, int64_t value) {
+  tn_event_arg arg = {key, TN_EVENT_ARG_I64, {0}};
   arg.i64 = value;
   return arg;
 }
-static inline tn_arg tn_arg_u64(const char *key, uint64_t value) {
-  tn_arg arg = {key, TN_ARG_U64, {0}};
+static inline tn_event_arg tn_event_arg_u64(const char *key, uint64_t value) {
+  tn_event_arg arg = {key, TN_EVENT_ARG_U64, {0}};
   arg.u64 = value;
   return arg;
 }
-static inline tn_arg tn_arg_f64(const char *key, double value) {
-  tn_arg arg = {key, TN_ARG_F64, {0}};
+static inline tn_event_arg tn_event_arg_f64(const char *key, double value) {
+  tn_event_arg arg = {key, TN_EVENT_ARG_F64, {0}};
   arg.f64 = value;
   return arg;
 }
-static inline tn_arg tn_arg_text(const char *key, const char *value) {
-  tn_arg arg = {key, TN_ARG_TEXT, {0}};
+static inline tn_event_arg tn_event_arg_text(const char *key, const char *value) {
+  tn_event_arg arg = {key, TN_EVENT_ARG_TEXT, {0}};
   arg.text = value;
   return arg;
 }
 
 /* The macros. CATEGORY is a name of TN_CATEGORIES, LEVEL a constant. With TN_PROFILE_OFF defined they compile to
  * nothing. TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve");               a scope until the end of the block TN_SCOPE_AS(scope,
- * MEASURE, 2, "measure");             the same, with a name to hang arguments on: TN_ARG(scope, tn_arg_u64("flops",
+ * MEASURE, 2, "measure");             the same, with a name to hang arguments on: TN_EVENT_ARG(scope, tn_event_arg_u64("flops",
  * count_flops(p)));    the argument is evaluated only when the scope is recorded TN_TIMED(name); category app, level 1;
  * NAME may be any string */
-#define TN_CAT2(a, b) a##b
-#define TN_CAT(a, b) TN_CAT2(a, b)
+#define TN_SCOPE_JOIN2(a, b) a##b
+#define TN_SCOPE_JOIN(a, b) TN_SCOPE_JOIN2(a, b)
 #define TN_SITE(category, level) \
   { __FILE__, __func__, __LINE__, TN_CATEGORY_##category, (level) }
 #define TN_NO_SCOPE \
   { NULL, 0, 0, 0, 0, 0, 0 }
 #ifndef TN_PROFILE_OFF
 #define TN_SCOPE_AS(scope, category, level, name)                       \
-  static const tn_site TN_CAT(scope, _site) = TN_SITE(category, level); \
+  static const tn_site TN_SCOPE_JOIN(scope, _site) = TN_SITE(category, level); \
   __attribute__((cleanup(tn_scope_end))) tn_scope scope = TN_NO_SCOPE;  \
   if (tn_profile_wants(TN_CATEGORY_##category, (level)))                \
-  scope = tn_scope_open(&TN_CAT(scope, _site), (name), __builtin_constant_p(name))
-#define TN_ARG(scope, ...)                         \
+  scope = tn_scope_open(&TN_SCOPE_JOIN(scope, _site), (name), __builtin_constant_p(name))
+#define TN_EVENT_ARG(scope, ...)                         \
   do {                                             \
     if (__builtin_expect((scope).state == 1, 0)) { \
-      tn_arg tn_arg_value = (__VA_ARGS__);         \
-      tn_scope_arg(&(scope), &tn_arg_value);       \
+      tn_event_arg tn_event_arg_value = (__VA_ARGS__);         \
+      tn_scope_arg(&(scope), &tn_event_arg_value);       \
     }                                              \
   } while (0)
 #else
 #define TN_SCOPE_AS(scope, category, level, name) __attribute__((unused)) tn_scope scope = TN_NO_SCOPE
-#define TN_ARG(scope, ...) ((void)0)
+#define TN_EVENT_ARG(scope, ...) ((void)0)
 #endif
-#define TN_SCOPE(category, level, name) TN_SCOPE_AS(TN_CAT(tn_scope_, __COUNTER__), category, level, name)
+#define TN_SCOPE(category, level, name) TN_SCOPE_AS(TN_SCOPE_JOIN(tn_scope_, __COUNTER__), category, level, name)
 #define TN_TIMED(name) TN_SCOPE(APP, 1, name)
 
 /* The same without macros, for names that live until the scope ends or longer (they are copied). */
@@ -171,12 +171,12 @@ TN_API void tn_timed_end(tn_timed *scope);
 /* All of them: nothing happens unless a session wants the site's category and level. Names are copied when first seen;
  * SITE may be NULL (category app, level 1, no source location). ARGS may be NULL with N_ARGS 0. */
 
-TN_API void tn_mark(const tn_site *site, const char *name, const tn_arg *args, int n_args);
+TN_API void tn_mark(const tn_site *site, const char *name, const tn_event_arg *args, int n_args);
 TN_API void tn_counter(const tn_site *site, const char *name, double value);
 /* A scope measured elsewhere: times of CLOCK_MONOTONIC. Its parent is the scope of this thread that encloses it in
  * time. SEQUENCE 0: none. */
 TN_API void tn_event_add(const tn_site *site, const char *name, uint64_t start_ns, uint64_t end_ns, uint32_t sequence,
-                         const tn_arg *args, int n_args);
+                         const tn_event_arg *args, int n_args);
 
 /* Arrows from cause to effect: the same id and name at each of the three. */
 typedef enum tn_flow_phase { TN_FLOW_START, TN_FLOW_STEP, TN_FLOW_END } tn_flow_phase;
@@ -364,7 +364,7 @@ TN_API const tn_event *tn_recording_events(const tn_recording *recording, int64_
 TN_API const tn_lane *tn_recording_lanes(const tn_recording *recording, int *n);
 TN_API const tn_process *tn_recording_processes(const tn_recording *recording, int *n);
 TN_API const tn_source *tn_recording_sources(const tn_recording *recording, int *n);
-TN_API const tn_arg *tn_recording_args(const tn_recording *recording, int64_t *n);
+TN_API const tn_event_arg *tn_recording_args(const tn_recording *recording, int64_t *n);
 TN_API const tn_recording_info *tn_recording_get_info(const tn_recording *recording);
 /* Errors of plug-ins and warnings (drops, a missing tracer), a line each; "" without. */
 TN_API const char *tn_recording_errors(const tn_recording *recording);

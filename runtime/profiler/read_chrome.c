@@ -72,15 +72,15 @@ static const char *keep_text(reader *x, const char *text) { return profiler_inte
 /* ---- arguments ------------------------------------------------------------------------------------------------------ */
 
 /* An integer if the number is one that fits, else a double. */
-static tn_arg number_arg(const char *key, const char *text) {
+static tn_event_arg number_arg(const char *key, const char *text) {
   errno = 0;
   int64_t i64 = strtoll(text, NULL, 10);
   bool fits = !strpbrk(text, ".eE") && errno == 0;
-  if (fits) return tn_arg_i64(key, i64);
+  if (fits) return tn_event_arg_i64(key, i64);
   errno = 0;
   uint64_t u64 = strtoull(text, NULL, 10);
   fits = !strpbrk(text, ".eE") && *text != '-' && errno == 0;
-  return fits ? tn_arg_u64(key, u64) : tn_arg_f64(key, strtod(text, NULL));
+  return fits ? tn_event_arg_u64(key, u64) : tn_event_arg_f64(key, strtod(text, NULL));
 }
 
 static bool read_source(reader *x, tn_event *e, const profiler_json *value) {
@@ -126,8 +126,8 @@ static void add_args(reader *x, const profiler_json *items, const char *prefix) 
     const char *key = item->key ? item->key : runtime_format(&x->scratch, "%d", n);
     if (*prefix) key = runtime_format(&x->scratch, "%s.%s", prefix, key ? key : "");
     if (!key) continue;
-    tn_arg arg = tn_arg_text(key, item->text);
-    if (item->kind == PROFILER_JSON_BOOL) arg = tn_arg_i64(key, *item->text == 't');
+    tn_event_arg arg = tn_event_arg_text(key, item->text);
+    if (item->kind == PROFILER_JSON_BOOL) arg = tn_event_arg_i64(key, *item->text == 't');
     if (item->kind == PROFILER_JSON_NUMBER) arg = number_arg(key, item->text);
     if (item->kind == PROFILER_JSON_ARRAY || item->kind == PROFILER_JSON_OBJECT) add_args(x, item, key);
     else if (item->kind != PROFILER_JSON_NULL) profiler_add_arg(x->r, &arg);

@@ -122,15 +122,23 @@ static bool attach(profiler_thread *t) {
   return attached;
 }
 
+/* Before the thread looks at the filter. The one that waits makes the order hold (membarrier) where it can. */
+static inline void set_busy(profiler_thread *t) {
+  if (__builtin_expect(THE->needs_fence, 0)) {
+    atomic_exchange(&t->busy, 1);
+  } else {
+    atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+  }
+}
+
 static void leave(profiler_thread *t) { atomic_store_explicit(&t->busy, 0, memory_order_release); }
 
 /* This thread, busy and attached, if a session wants the site; else NULL. Pairs with leave. */
 static inline profiler_thread *enter(const tn_site *site) {
   profiler_thread *t = this_thread;
   if (__builtin_expect(!t, 0) && !(t = make_thread())) return NULL;
-  atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
-  atomic_signal_fence(memory_order_seq_cst);
-  if (THE->needs_fence) atomic_thread_fence(memory_order_seq_cst);
+  set_busy(t);
   uint32_t generation = atomic_load_explicit(&THE->generation, memory_order_relaxed);
   if (session_wants(site) && (__builtin_expect(t->generation == generation, 1) || attach(t))) return t;
   leave(t);
@@ -138,7 +146,6 @@ static inline profiler_thread *enter(const tn_site *site) {
 }
 
 bool profiler_quiesce(void) {
-  atomic_thread_fence(memory_order_seq_cst);
   if (!THE->needs_fence) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
   uint64_t deadline = 0;
   for (;;) {
@@ -314,15 +321,15 @@ static uint32_t name_of_text(const char *text) {
   return name;
 }
 
-static void write_arg(profiler_thread *t, uint32_t ordinal, const tn_arg *arg) {
+static void write_arg(profiler_thread *t, uint32_t ordinal, const tn_event_arg *arg) {
   storage_record record = {.kind = STORAGE_ARG, .arg_type = (uint8_t)arg->type, .ordinal = ordinal, .end = arg->u64};
   if (!arg->key) return;
   record.label = label_of(t, &unknown_site, arg->key, false);
-  if (arg->type == TN_ARG_TEXT) record.end = name_of_text(arg->text);
+  if (arg->type == TN_EVENT_ARG_TEXT) record.end = name_of_text(arg->text);
   write_record(t, &record);
 }
 
-static void write_args(profiler_thread *t, uint32_t ordinal, const tn_arg *args, int n) {
+static void write_args(profiler_thread *t, uint32_t ordinal, const tn_event_arg *args, int n) {
   for (int i = 0; args && i < n; ++i) write_arg(t, ordinal, &args[i]);
 }
 
@@ -407,7 +414,7 @@ static bool is_in_time(uint64_t ticks) {
 static void write_stack(profiler_thread *t, uint32_t ordinal) {
   char text[2048];
   profiler_stack_text(3, text, sizeof text);
-  tn_arg arg = tn_arg_text("stack", text);
+  tn_event_arg arg = tn_event_arg_text("stack", text);
   write_arg(t, ordinal, &arg);
 }
 
@@ -507,9 +514,7 @@ static void end_foreign(profiler_thread *t, storage_open *open, uint64_t now) {
 static inline profiler_thread *enter_session_of(const tn_scope *scope) {
   profiler_thread *t = this_thread;
   if (__builtin_expect(!t, 0) && !(t = make_thread())) return NULL;
-  atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
-  atomic_signal_fence(memory_order_seq_cst);
-  if (THE->needs_fence) atomic_thread_fence(memory_order_seq_cst);
+  set_busy(t);
   if ((filter_word() & PROFILER_SESSION_BITS) &&
       atomic_load_explicit(&THE->generation, memory_order_relaxed) == scope->generation &&
       (__builtin_expect(t->generation == scope->generation, 1) || attach(t)))
@@ -569,7 +574,7 @@ void tn_scope_sequence(tn_scope *scope, uint32_t sequence) {
   leave(t);
 }
 
-void tn_scope_arg(tn_scope *scope, const tn_arg *arg) {
+void tn_scope_arg(tn_scope *scope, const tn_event_arg *arg) {
   if (!scope || !arg || scope->state != 1 || !scope->open || scope->open == TRACED) return;
   profiler_thread *t = enter_session_of(scope);
   if (!t) return;
@@ -600,7 +605,7 @@ void tn_timed_end(tn_timed *scope) {
 /* ---- other events -------------------------------------------------------------------------------------------------- */
 
 /* Writes one record with a new ordinal; its arguments come after it. */
-static void write_event(const tn_site *site, const char *name, storage_record record, const tn_arg *args, int n_args) {
+static void write_event(const tn_site *site, const char *name, storage_record record, const tn_event_arg *args, int n_args) {
   if (!site) site = &unknown_site;
   if (!name || !session_wants(site) || atomic_load(&THE->tracer)) return;
   profiler_thread *t = enter(site);
@@ -616,7 +621,7 @@ static void write_event(const tn_site *site, const char *name, storage_record re
   leave(t);
 }
 
-void tn_mark(const tn_site *site, const char *name, const tn_arg *args, int n_args) {
+void tn_mark(const tn_site *site, const char *name, const tn_event_arg *args, int n_args) {
   tn_tracer *tracer = atomic_load(&THE->tracer);
   if (tracer && tracer->mark && name && session_wants(site ? site : &unknown_site)) tracer->mark(tracer->user, name);
   write_event(site, name, (storage_record){.kind = TN_EVENT_INSTANT}, args, n_args);
@@ -629,7 +634,7 @@ void tn_counter(const tn_site *site, const char *name, double value) {
 }
 
 void tn_event_add(const tn_site *site, const char *name, uint64_t start_ns, uint64_t end_ns, uint32_t sequence,
-                  const tn_arg *args, int n_args) {
+                  const tn_event_arg *args, int n_args) {
   storage_record record = {.kind = TN_EVENT_SCOPE,
                            .flags = TN_EVENT_ADDED,
                            .start = start_ns,

@@ -25,7 +25,7 @@ struct tn_recording {
   profiler_strings strings;
   tn_event *events;
   int64_t n_events, cap_events;
-  tn_arg *args;
+  tn_event_arg *args;
   int64_t n_args, cap_args;
   RUNTIME_VEC(tn_lane) lanes;
   RUNTIME_VEC(tn_process) processes;
@@ -46,7 +46,7 @@ int profiler_add_source(tn_recording *r, const tn_source *source); /* equal ones
 tn_event *profiler_add_event(tn_recording *r, int lane, tn_event_kind kind, const char *name);
 enum { PROFILER_PARENT_UNKNOWN = -2 };
 /* Adds an argument to the event that was added last; key and text are interned. */
-void profiler_add_arg(tn_recording *r, const tn_arg *arg);
+void profiler_add_arg(tn_recording *r, const tn_event_arg *arg);
 /* Sorts, nests, sums. False without memory. */
 bool profiler_recording_finish(tn_recording *r);
 /* Appends a line to what tn_recording_errors or _warnings gives. */

@@ -121,15 +121,15 @@ tn_event *profiler_add_event(tn_recording *r, int lane, tn_event_kind kind, cons
   return e;
 }
 
-void profiler_add_arg(tn_recording *r, const tn_arg *arg) {
+void profiler_add_arg(tn_recording *r, const tn_event_arg *arg) {
   if (r->n_events == 0) return;
   if (!reserve((void **)&r->args, r->n_args, &r->cap_args, sizeof *r->args)) {
     r->failed = true;
     return;
   }
-  tn_arg copy = *arg;
+  tn_event_arg copy = *arg;
   copy.key = keep(r, arg->key);
-  if (arg->type == TN_ARG_TEXT) copy.text = keep(r, arg->text);
+  if (arg->type == TN_EVENT_ARG_TEXT) copy.text = keep(r, arg->text);
   r->args[r->n_args++] = copy;
   ++r->events[r->n_events - 1].n_args;
 }
@@ -224,7 +224,7 @@ const tn_source *tn_recording_sources(const tn_recording *r, int *n) {
   return r ? r->sources.data : NULL;
 }
 
-const tn_arg *tn_recording_args(const tn_recording *r, int64_t *n) {
+const tn_event_arg *tn_recording_args(const tn_recording *r, int64_t *n) {
   if (n) *n = r ? r->n_args : 0;
   return r ? r->args : NULL;
 }

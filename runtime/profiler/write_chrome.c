@@ -43,12 +43,12 @@ static uint64_t id_of(writer *w, const tn_event *e) {
 
 /* ---- arguments ------------------------------------------------------------------------------------------------------ */
 
-static void write_arg_value(writer *w, const tn_arg *arg) {
+static void write_arg_value(writer *w, const tn_event_arg *arg) {
   switch (arg->type) {
-    case TN_ARG_I64: return profiler_out_i64(w->out, arg->i64);
-    case TN_ARG_U64: return profiler_out_u64(w->out, arg->u64);
-    case TN_ARG_F64: return profiler_out_f64(w->out, arg->f64);
-    case TN_ARG_TEXT: return profiler_out_json(w->out, arg->text);
+    case TN_EVENT_ARG_I64: return profiler_out_i64(w->out, arg->i64);
+    case TN_EVENT_ARG_U64: return profiler_out_u64(w->out, arg->u64);
+    case TN_EVENT_ARG_F64: return profiler_out_f64(w->out, arg->f64);
+    case TN_EVENT_ARG_TEXT: return profiler_out_json(w->out, arg->text);
   }
 }
 
@@ -95,7 +95,7 @@ static void write_args(writer *w, const tn_event *e) {
   if (e->sequence) write_arg_key(w, "sequence", &is_first), profiler_out_u64(w->out, e->sequence);
   write_flags(w, e, &is_first);
   for (int i = 0; i < e->n_args; ++i) {
-    const tn_arg *arg = &w->r->args[e->first_arg + i];
+    const tn_event_arg *arg = &w->r->args[e->first_arg + i];
     write_arg_key(w, arg->key, &is_first);
     write_arg_value(w, arg);
   }

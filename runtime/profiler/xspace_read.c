@@ -87,11 +87,11 @@ static const char *stat_text(reader *x, plane *p, const xspace_stat *stat) {
   return text ? text : "";
 }
 
-static tn_arg stat_arg(reader *x, plane *p, const char *key, const xspace_stat *stat) {
-  if (is_i64(stat)) return tn_arg_i64(key, stat->int64_value);
-  if (is_u64(stat)) return tn_arg_u64(key, stat->uint64_value);
-  if (is_f64(stat)) return tn_arg_f64(key, stat->double_value);
-  return tn_arg_text(key, stat_text(x, p, stat));
+static tn_event_arg stat_arg(reader *x, plane *p, const char *key, const xspace_stat *stat) {
+  if (is_i64(stat)) return tn_event_arg_i64(key, stat->int64_value);
+  if (is_u64(stat)) return tn_event_arg_u64(key, stat->uint64_value);
+  if (is_f64(stat)) return tn_event_arg_f64(key, stat->double_value);
+  return tn_event_arg_text(key, stat_text(x, p, stat));
 }
 
 static const xspace_stat *plane_stat(plane *p, const char *name) {
@@ -201,7 +201,7 @@ static void read_stats(reader *x, plane *p, tn_event *e, const xspace_event *eve
     const xspace_stat *stat = event->stats[i];
     const char *name = stat_name(p, (uint64_t)stat->metadata_id);
     if (take_own_stat(x, p, e, name, stat)) continue;
-    tn_arg arg = stat_arg(x, p, p->is_ours ? without_prefix(name) : name, stat);
+    tn_event_arg arg = stat_arg(x, p, p->is_ours ? without_prefix(name) : name, stat);
     profiler_add_arg(x->r, &arg);
   }
 }

@@ -132,7 +132,7 @@ int64_t rows_total_ns(const tn_recording *r, const char *name) {
   return sum;
 }
 
-const tn_arg *rows_arg(const tn_recording *r, const tn_event *e, const char *key) {
+const tn_event_arg *rows_arg(const tn_recording *r, const tn_event *e, const char *key) {
   for (int i = 0; i < e->n_args; ++i)
     if (strcmp(r->args[e->first_arg + i].key, key) == 0) return &r->args[e->first_arg + i];
   return NULL;

@@ -48,7 +48,7 @@ const tn_event *rows_find(const tn_recording *r, const char *name, int k);
 int64_t rows_count(const tn_recording *r, const char *name); /* events of NAME; NULL: all */
 int64_t rows_self_ns(const tn_recording *r, const char *name);
 int64_t rows_total_ns(const tn_recording *r, const char *name); /* plain sum */
-const tn_arg *rows_arg(const tn_recording *r, const tn_event *e, const char *key);
+const tn_event_arg *rows_arg(const tn_recording *r, const tn_event *e, const char *key);
 
 int64_t rows_resident_bytes(void); /* RSS of this process */
 

@@ -206,17 +206,17 @@ static int64_t evaluate(int64_t value) {
 
 static void scope_with_arguments(void) {
   TN_SCOPE_AS(scope, MEASURE, 2, "measure");
-  TN_ARG(scope, tn_arg_i64("minus one", evaluate(-1)));
-  TN_ARG(scope, tn_arg_i64("most", INT64_MAX));
-  TN_ARG(scope, tn_arg_u64("all", UINT64_MAX));
+  TN_EVENT_ARG(scope, tn_event_arg_i64("minus one", evaluate(-1)));
+  TN_EVENT_ARG(scope, tn_event_arg_i64("most", INT64_MAX));
+  TN_EVENT_ARG(scope, tn_event_arg_u64("all", UINT64_MAX));
   { TN_SCOPE(MEASURE, 2, "inner"); }
-  TN_ARG(scope, tn_arg_f64("small", 1e-300));
-  TN_ARG(scope, tn_arg_text("text", "a\"b\\c\n"));
-  TN_ARG(scope, tn_arg_text("utf-8", "k\xc3\xb6nnen \xe2\x88\x91"));
+  TN_EVENT_ARG(scope, tn_event_arg_f64("small", 1e-300));
+  TN_EVENT_ARG(scope, tn_event_arg_text("text", "a\"b\\c\n"));
+  TN_EVENT_ARG(scope, tn_event_arg_text("utf-8", "k\xc3\xb6nnen \xe2\x88\x91"));
 }
 
 static void mark_with_arguments(void) {
-  const tn_arg args[] = {tn_arg_text("why", "because"), tn_arg_i64("n", 7)};
+  const tn_event_arg args[] = {tn_event_arg_text("why", "because"), tn_event_arg_i64("n", 7)};
   tn_mark(&measure_2, "mark", args, 2);
 }
 
@@ -239,7 +239,7 @@ ROW(a11_arguments) {
   assert_int_equal(rows_arg(r, e, "minus one")->i64, -1);
   assert_true(rows_arg(r, e, "most")->i64 == INT64_MAX);
   assert_true(rows_arg(r, e, "all")->u64 == UINT64_MAX);
-  assert_int_equal(rows_arg(r, e, "all")->type, TN_ARG_U64);
+  assert_int_equal(rows_arg(r, e, "all")->type, TN_EVENT_ARG_U64);
   assert_true(rows_arg(r, e, "small")->f64 == 1e-300);
   assert_string_equal(rows_arg(r, e, "text")->text, "a\"b\\c\n");
   assert_string_equal(rows_arg(r, e, "utf-8")->text, "k\xc3\xb6nnen \xe2\x88\x91");
@@ -295,7 +295,7 @@ static void check_stack_argument(bool wanted) {
   start_with(&options);
   { TN_TIMED("here"); }
   tn_recording *r = rows_collect();
-  const tn_arg *stack = rows_arg(r, rows_find(r, "here", 0), "stack");
+  const tn_event_arg *stack = rows_arg(r, rows_find(r, "here", 0), "stack");
   assert_int_equal(stack != NULL, wanted);
   if (wanted) {
     assert_non_null(strchr(stack->text, ';'));

@@ -81,11 +81,11 @@ static void record_forever(const char *path) {
   const tn_profile_options options = {.file = path};
   if (tn_profile_start(NULL, &options) != TN_OK) _exit(1);
   TN_SCOPE_AS(outer, SEARCH, 1, "round");
-  TN_ARG(outer, tn_arg_text("target", "all of it"));
+  TN_EVENT_ARG(outer, tn_event_arg_text("target", "all of it"));
   for (uint32_t i = 1;; ++i) {
     TN_SCOPE_AS(scope, MEASURE, 2, "measure");
     tn_scope_sequence(&scope, i);
-    TN_ARG(scope, tn_arg_u64("ended", runtime_now_ns()));
+    TN_EVENT_ARG(scope, tn_event_arg_u64("ended", runtime_now_ns()));
     usleep(500);
   }
 }
@@ -101,7 +101,7 @@ static void check_rebuilt(const tn_recording *r, uint64_t killed_ns) {
     const tn_event *e = rows_find(r, "measure", (int)i);
     assert_int_equal(e->sequence, i + 1);
     assert_ptr_equal(&r->events[e->parent], outer);
-    const tn_arg *ended = rows_arg(r, e, "ended");
+    const tn_event_arg *ended = rows_arg(r, e, "ended");
     if (!(e->flags & TN_EVENT_KILLED)) last = ended->u64;
   }
   assert_true(killed_ns - last < 100000000);
@@ -158,7 +158,7 @@ static void make_file(const char *path) {
   assert_int_equal(tn_profile_start(NULL, &options), TN_OK);
   {
     TN_SCOPE_AS(scope, SEARCH, 1, "scope");
-    TN_ARG(scope, tn_arg_text("key", "value"));
+    TN_EVENT_ARG(scope, tn_event_arg_text("key", "value"));
     tn_memory_alloc("arena", path, 10);
     tn_counter(NULL, "counter", 1);
     tn_event_add(NULL, "added", profiler_now_ns() - 10, profiler_now_ns(), 1, NULL, 0);
