@@ -5,8 +5,11 @@
 MAKEFLAGS += --no-print-directory
 CTEST = ctest --output-on-failure --no-tests=error --test-dir
 
+# Settings for a fair comparison on a busy machine: tools/environment.c says why. What is set already stands.
+GOMP_SPINCOUNT ?= 10000
+OPENBLAS_CORETYPE ?= $(if $(shell grep -m1 -o avx512bw /proc/cpuinfo),SkylakeX)
 run: build
-	build/examples/matmul
+	GOMP_SPINCOUNT=$(GOMP_SPINCOUNT) $(if $(OPENBLAS_CORETYPE),OPENBLAS_CORETYPE=$(OPENBLAS_CORETYPE)) build/examples/matmul
 
 test: build
 	$(CTEST) build

@@ -1,5 +1,5 @@
-/* apply.c: the best schedule that a log knows for a program on a target. A log is data from outside: a record counts only
- * when its program and target are these, its output was checked, and its steps still pass every check. */
+/* apply.c: the best schedule that a log knows for a program on a target. A log is data from outside: a record counts
+ * only when its program and target are these, its output was checked, and its steps still pass every check. */
 #include <math.h>
 
 #include "autotune/search.h"
@@ -18,7 +18,7 @@ typedef struct survey {
   char *other_target; /* one of them, for the message */
   RUNTIME_VEC(choice) choices;
   autotune_set programs; /* hashes of keys */
-  bool failed; /* no memory */
+  bool failed;           /* no memory */
 } survey;
 
 static bool add_choice(survey *s, int line, const autotune_record *record, double cost_s) {

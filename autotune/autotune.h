@@ -99,7 +99,7 @@ typedef struct tn_tune_options {
   int trials;               /* records of this task the log shall hold at the end (64) */
   double seconds;           /* stop after this long (0: no limit) */
   uint64_t seed;            /* (0 is a seed as any other) */
-  int per_round;            /* candidates measured a round (64, at most trials) */
+  int per_round;            /* candidates measured a round (24, at most trials) */
   const tn_target *target;  /* NULL: native */
   tn_worker_options workers;
   const tn_builder *builder; /* NULL: worker processes */

@@ -8,6 +8,8 @@
 
 /* Chances in percent; the rest of a generation are copies. */
 enum { MUTATED = 75, CROSSED = 15 };
+/* At least so many different kernels are among those given. */
+enum { FAMILIES = 6 };
 
 typedef struct pool {
   const autotune_evolution *e;
@@ -191,20 +193,51 @@ static int by_score(const void *a, const void *b) {
   return x->hash < y->hash ? -1 : x->hash > y->hash;
 }
 
-/* Walks the pool from the best score down. False without memory. */
-static bool take_best(pool *p, int n, autotune_individual *out, int *n_out) {
-  const autotune_individual **order = malloc(sizeof *order * (size_t)(p->all.n + 1));
-  autotune_set taken = {0};
-  bool ok = order != NULL;
-  for (int i = 0; ok && i < p->all.n; i++) order[i] = &p->all.data[i];
-  if (ok) qsort(order, (size_t)p->all.n, sizeof *order, by_score);
-  for (int i = 0; ok && i < p->all.n && *n_out < n; i++) {
-    uint64_t hash = order[i]->hash;
-    if (!hash || autotune_set_find(p->e->seen, hash) || autotune_set_find(&taken, hash)) continue;
-    ok = autotune_set_put(&taken, hash, 0);
-    out[(*n_out)++] = *order[i];
+/* A hash of the sketch and the innermost tile: genomes of one family are variations of one kernel. */
+static uint64_t family_of(const autotune_space *space, const autotune_genome *genome) {
+  const autotune_sketch *sketch = &space->sketches[genome->sketch];
+  int32_t key[AUTOTUNE_MAX_HOLES + 1] = {genome->sketch};
+  for (int h = 0; h < sketch->n_holes; h++) {
+    if (!sketch->holes[h].is_reduce) key[h + 1] = genome->tiles[h].length[AUTOTUNE_LENGTHS - 1];
   }
-  autotune_set_free(&taken);
+  return runtime_hash(key, sizeof key, 1) | 1;
+}
+
+typedef struct choosing {
+  const pool *p;
+  autotune_set taken;    /* hashes of schedules */
+  autotune_set families; /* how many of each */
+  int n, n_out;
+  autotune_individual *out;
+} choosing;
+
+/* Takes those that are new, at most MOST of a family, from the best score down. False without memory. */
+static bool take(choosing *c, const autotune_individual **order, int most) {
+  for (int i = 0; i < c->p->all.n && c->n_out < c->n; i++) {
+    uint64_t hash = order[i]->hash;
+    if (!hash || autotune_set_find(c->p->e->seen, hash) || autotune_set_find(&c->taken, hash)) continue;
+    uint64_t family = family_of(c->p->e->space, &order[i]->genome);
+    const double *known = autotune_set_find(&c->families, family);
+    double members = known ? *known : 0;
+    if (members >= most) continue;
+    if (!autotune_set_put(&c->taken, hash, 0) || !autotune_set_put(&c->families, family, members + 1)) return false;
+    c->out[c->n_out++] = *order[i];
+  }
+  return true;
+}
+
+/* The best, of each family a few first: what the model says of one kernel is right or wrong for all its variations. */
+static bool take_best(const pool *p, int n, autotune_individual *out, int *n_out) {
+  const autotune_individual **order = malloc(sizeof *order * (size_t)(p->all.n + 1));
+  choosing c = {.p = p, .n = n, .out = out};
+  if (order) {
+    for (int i = 0; i < p->all.n; i++) order[i] = &p->all.data[i];
+    qsort(order, (size_t)p->all.n, sizeof *order, by_score);
+  }
+  bool ok = order && take(&c, order, RUNTIME_MAX(n / FAMILIES, 1)) && take(&c, order, n);
+  *n_out = c.n_out;
+  autotune_set_free(&c.taken);
+  autotune_set_free(&c.families);
   free(order);
   return ok;
 }

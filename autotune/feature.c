@@ -1,8 +1,10 @@
-/* feature.c: features of lowered loop IR: one walk that collects what every store does, then a row for each written buffer.
+/* feature.c: features of lowered loop IR: one walk that collects what every store does, then a row for each written
+ * buffer.
  *
- * Differences to TVM, all on purpose: loops of extent 1 are no loops; a store of a constant (a reduction's init) counts
- * only when nothing else writes the buffer; of several stores the one that runs most often describes the buffer, and their
- * operations add up; positions of annotated loops and multiply-adds are found; a region never exceeds its buffer. */
+ * Differences to TVM, all on purpose: loops of extent 1 are no loops; a store of a constant (a reduction's init)
+ * counts only when nothing else writes the buffer; of several stores the one that runs most often describes the
+ * buffer, and their operations add up; positions of annotated loops and multiply-adds are found; a region never
+ * exceeds its buffer. */
 #include "autotune/feature.h"
 
 #include <math.h>
@@ -49,15 +51,21 @@ static math_class class_of_sum(const tir_expr *e, double *math) {
 static math_class class_of(const tir_expr *e, double *math) {
   switch (e->op) {
     case TIR_ADD:
-    case TIR_SUB: return class_of_sum(e, math);
-    case TIR_MUL: return MUL;
+    case TIR_SUB:
+      return class_of_sum(e, math);
+    case TIR_MUL:
+      return MUL;
     case TIR_DIV:
     case TIR_FLOORDIV:
-    case TIR_FLOORMOD: return DIVMOD;
+    case TIR_FLOORMOD:
+      return DIVMOD;
     case TIR_MIN:
-    case TIR_MAX: return CMP;
-    case TIR_ABS: return OTHERFUNC;
-    default: break;
+    case TIR_MAX:
+      return CMP;
+    case TIR_ABS:
+      return OTHERFUNC;
+    default:
+      break;
   }
   char op_class = tir_op_table[e->op].op_class;
   return op_class == 'C' ? CMP : op_class == 'M' ? MATHFUNC : MATH_CLASSES;
@@ -191,15 +199,26 @@ static void visit_attr(walk_state *w, const tir_stmt *s) {
 
 static void visit(walk_state *w, const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_FOR: visit_for(w, s); break;
-    case TIR_STORE: visit_store(w, s); break;
-    case TIR_IF: visit_if(w, s); break;
-    case TIR_ALLOC: visit_alloc(w, s); break;
-    case TIR_ATTR: visit_attr(w, s); break;
+    case TIR_FOR:
+      visit_for(w, s);
+      break;
+    case TIR_STORE:
+      visit_store(w, s);
+      break;
+    case TIR_IF:
+      visit_if(w, s);
+      break;
+    case TIR_ALLOC:
+      visit_alloc(w, s);
+      break;
+    case TIR_ATTR:
+      visit_attr(w, s);
+      break;
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; ++i) visit(w, s->u.seq.stmts[i]);
       break;
-    case TIR_NOP: break;
+    case TIR_NOP:
+      break;
   }
 }
 

@@ -1,5 +1,5 @@
-/* feature.h: the layout of a feature row by name, and what the walk over the loop IR (feature.c) hands to the files that
- * work out touched regions (feature_touch.c) and fill rows (feature_row.c).
+/* feature.h: the layout of a feature row by name, and what the walk over the loop IR (feature.c) hands to the files
+ * that work out touched regions (feature_touch.c) and fill rows (feature_row.c).
  *
  * Source of the first 164: Ansor (Zheng et al., OSDI'20), TVM's per-store features; meanings in docs/features.md. */
 #ifndef TENON_AUTOTUNE_FEATURE_H
@@ -11,7 +11,8 @@
 
 #define FEATURE_MATH(X, type) \
   X(type##_mad) X(type##_addsub) X(type##_mul) X(type##_divmod) X(type##_cmp) X(type##_mathfunc) X(type##_otherfunc)
-/* Loops of one kind around the store: how many, product of extents, extent of the innermost, and which loops they are. */
+/* Loops of one kind around the store: how many, product of extents, extent of the innermost, and which loops they
+ * are. */
 #define FEATURE_ANNOTATION(X, kind)                                                                               \
   X(kind##_num) X(kind##_prod) X(kind##_len) X(kind##_none) X(kind##_inner_spatial) X(kind##_middle_spatial)      \
   X(kind##_outer_spatial) X(kind##_inner_reduce) X(kind##_middle_reduce) X(kind##_outer_reduce) X(kind##_mixed)
@@ -60,7 +61,8 @@ extern const char *const autotune_feature_names[FEATURE_COUNT];
 
 /* ---- what one store does ---------------------------------------------------------------------------------------- */
 
-/* Loops deeper than this count as iterations but are not looked at one by one; stores and buffers beyond are left out. */
+/* Loops deeper than this count as iterations but are not looked at one by one; stores and buffers beyond are left
+ * out. */
 enum { FEATURE_MAX_LOOPS = 64, FEATURE_MAX_STORES = 64, FEATURE_MAX_TOUCHED = 256, FEATURE_MAX_BUFFERS = 16 };
 
 /* A loop around a store. Loops of extent 1 are no loops. Counts are doubles: products of extents cannot overflow. */
@@ -112,7 +114,8 @@ typedef struct feature_program {
   feature_hull hulls[FEATURE_MAX_BUFFERS][FEATURE_MAX_LOOPS]; /* of the store being looked at, by buffer and level */
 } feature_program;
 
-/* Adds an access of the store being looked at (p->stores[p->n_stores]): its buffer, and the hull of its indices by level. */
+/* Adds an access of the store being looked at (p->stores[p->n_stores]): its buffer, and the hull of its indices by
+ * level. */
 void feature_touch(feature_program *p, const tir_env *env, const tir_buffer *buffer, int n_index,
                    const tir_expr *const *index, bool is_write);
 /* After the last access: turns the hulls into counts of elements. */

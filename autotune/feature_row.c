@@ -30,7 +30,17 @@ static bool is_spatial(const feature_store *store, int loop) {
   return loop < store->touched[0].alloc_depth || store->touched[0].used >> loop & 1;
 }
 
-typedef enum position { NONE, INNER_SPATIAL, MIDDLE_SPATIAL, OUTER_SPATIAL, INNER_REDUCE, MIDDLE_REDUCE, OUTER_REDUCE, MIXED } position;
+/* Places among the loops of the same class; in the order of the one-hot entries. */
+typedef enum position {
+  NONE,
+  INNER_SPATIAL,
+  MIDDLE_SPATIAL,
+  OUTER_SPATIAL,
+  INNER_REDUCE,
+  MIDDLE_REDUCE,
+  OUTER_REDUCE,
+  MIXED
+} position;
 
 static position position_of(const feature_store *store, int loop) {
   bool spatial = is_spatial(store, loop), inner = true, outer = true;
@@ -122,8 +132,8 @@ static double iteration_bytes(const row_state *r) {
   return sum;
 }
 
-/* The nearest reuse: a loop that does not move through the buffer, or another store to it under the same loop. Loops around
- * the buffer's ALLOC see a new buffer each time: from the innermost of them outwards nothing is used again. */
+/* The nearest reuse: a loop that does not move through the buffer, or another store to it under the same loop. Loops
+ * around the buffer's ALLOC see a new buffer each time: from the innermost of them outwards nothing is used again. */
 static reuse find_reuse(const row_state *r, const feature_touched *touched) {
   const feature_store *store = r->store;
   double iterations = 1;
@@ -191,7 +201,8 @@ static void fill_buffers(row_state *r) {
 
 static double level_bytes(const feature_store *store, int level) {
   double sum = 0;
-  for (int t = 0; t < store->n_touched; ++t) sum += store->touched[t].elements[level] * bytes_of(store->touched[t].buffer);
+  for (int t = 0; t < store->n_touched; ++t)
+    sum += store->touched[t].elements[level] * bytes_of(store->touched[t].buffer);
   return sum;
 }
 
@@ -199,7 +210,8 @@ static double level_bytes(const feature_store *store, int level) {
 static void fill_curve(row_state *r) {
   const feature_store *store = r->store;
   double flops = 0;
-  for (int i = feature_float_mad; i <= feature_float_otherfunc; ++i) flops += store->math[i] * (i == feature_float_mad ? 2 : 1);
+  for (int i = feature_float_mad; i <= feature_float_otherfunc; ++i)
+    flops += store->math[i] * (i == feature_float_mad ? 2 : 1);
   if (flops == 0 || store->depth == 0) return;
   int level = store->depth - 1;
   double ops = flops * store->loops[level].extent, intensity = ops / level_bytes(store, level);
@@ -241,8 +253,8 @@ static int body_level(const feature_store *store) {
   int level = store->depth;
   for (; level > 0; --level) {
     const feature_loop *loop = &store->loops[level - 1];
-    bool unrolls = loop->kind == TIR_UNROLLED ||
-                   (loop->kind == TIR_SERIAL && steps * loop->extent <= (double)store->auto_unroll);
+    bool unrolls =
+        loop->kind == TIR_UNROLLED || (loop->kind == TIR_SERIAL && steps * loop->extent <= (double)store->auto_unroll);
     if (loop->kind != TIR_VECTORIZED && !unrolls) break;
     if (loop->kind != TIR_VECTORIZED) steps *= loop->extent;
   }

@@ -1,8 +1,8 @@
 /* feature_touch.c: which part of a buffer a store touches, by loop level.
  *
- * An index is taken apart into base + sum of coefficient * loop variable; then the range of a level is the range of the
- * level inside it plus one term, so all levels of an access cost one pass over its loops. What is not linear (fused loops:
- * f // 8) is asked of tir_bounds, only at the levels whose variable it uses. */
+ * An index is taken apart into base + sum of coefficient * loop variable; then the range of a level is the range of
+ * the level inside it plus one term, so all levels of an access cost one pass over its loops. What is not linear
+ * (fused loops: f // 8) is asked of tir_bounds, only at the levels whose variable it uses. */
 #include <math.h>
 
 #include "autotune/feature.h"
@@ -174,8 +174,10 @@ void feature_touch(feature_program *p, const tir_env *env, const tir_buffer *buf
     form->is_linear = true;
     form->budget = MAX_INDEX_NODES;
     decompose(a.store, index[dim], 1, form);
-    if (form->is_linear) widen_linear(&a, dim, hulls, is_new, buffer->shape[dim]);
-    else widen_opaque(&a, index[dim], dim, hulls, is_new, buffer->shape[dim]);
+    if (form->is_linear)
+      widen_linear(&a, dim, hulls, is_new, buffer->shape[dim]);
+    else
+      widen_opaque(&a, index[dim], dim, hulls, is_new, buffer->shape[dim]);
   }
   take_strides(&a, touched);
 }

@@ -5,7 +5,7 @@
 
 const int autotune_vector_lanes[5] = {0, 8, 16, 32, 64};
 const int autotune_parallel_goals[6] = {0, 1, 2, 4, 8, 16};
-const int autotune_unroll_steps[4] = {0, 16, 64, 512};
+const int autotune_unroll_steps[4] = {0, 16, 64, 128};
 
 enum { MAX_PLACES = 64, MAX_LOOPS = 128, ENOUGH_PER_THREAD = 8, MAX_INNER_BODY = 64 };
 
@@ -17,8 +17,7 @@ typedef struct walk {
   const tn_schedule *recorded; /* NULL: the genome leads */
 } walk;
 
-/* ---- looking ahead in the recorded steps
- * ------------------------------------------------------------------------------- */
+/* ---- looking ahead in the recorded steps ------------------------------------------------------------------------- */
 
 /* The recorded step at this moment if it is of this kind and stage. */
 static const schedule_step *recorded_step(const walk *w, schedule_step_kind kind, int stage) {
@@ -39,8 +38,7 @@ static bool same_step(const schedule_step *a, const schedule_step *b, bool is_ho
   return is_hole ? a->n == b->n : same_list(a, b);
 }
 
-/* ---- the sketch's steps
- * ------------------------------------------------------------------------------------------------ */
+/* ---- the sketch's steps ------------------------------------------------------------------------------------------ */
 
 /* The lengths of a hole; a following one takes the first lengths of the other and the product of the rest. */
 static void lengths_of(const autotune_sketch *sketch, const autotune_genome *genome, int hole, int64_t *lengths) {
@@ -84,8 +82,7 @@ static bool apply_sketch(walk *w) {
   return true;
 }
 
-/* ---- where a plain stage is computed
- * ------------------------------------------------------------------------------------ */
+/* ---- where a plain stage is computed ----------------------------------------------------------------------------- */
 
 typedef struct place {
   schedule_attach attach;
@@ -169,8 +166,7 @@ static bool choose_place(walk *w, int stage) {
   return p->attach == SCHEDULE_ROOT || schedule_compute_at(w->s, stage, p->stage, p->iter) == TN_OK;
 }
 
-/* ---- vectors of loops that the sketch left whole
- * ------------------------------------------------------------------------ */
+/* ---- vectors of loops that the sketch left whole ----------------------------------------------------------------- */
 
 /* The last data loop, outside of which no reduction lies; -1: none. */
 static int vector_loop(const schedule_stage *stage) {
@@ -230,8 +226,7 @@ static bool choose_vector(walk *w, int stage) {
   return schedule_annotate(w->s, stage, w->s->stages[stage].n_leaves - 1, SCHEDULE_VECTORIZE) == TN_OK;
 }
 
-/* ---- parallel loops
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- parallel loops ---------------------------------------------------------------------------------------------- */
 
 /* How many outer loops must be fused to give each thread GOAL iterations, evenly or many; all that can be if that is
  * too few. */
@@ -263,7 +258,7 @@ static int recorded_parallel(const walk *w, int stage) {
 static bool choose_parallel(walk *w, int stage) {
   uint8_t *choice = &w->genome->choices[stage].parallel;
   if (w->recorded) *choice = (uint8_t)recorded_parallel(w, stage);
-  if (*choice == 0) return true;
+  if (*choice == 0 || w->task->threads < 2) return true;
   int64_t product;
   int iters[MAX_LOOPS], n = loops_to_fuse(w, stage, autotune_parallel_goals[*choice], &product);
   if (product < 2 || n > MAX_LOOPS) return true;
@@ -272,8 +267,7 @@ static bool choose_parallel(walk *w, int stage) {
   return schedule_annotate(w->s, stage, 0, SCHEDULE_PARALLEL) == TN_OK;
 }
 
-/* ---- unrolling
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- unrolling --------------------------------------------------------------------------------------------------- */
 
 /* The loops of a stage's innermost tile: a tiled stage's last level, a consumer's loops inside what is attached to it.
  */
@@ -335,8 +329,7 @@ static bool vectorize_tile(walk *w, int stage_id) {
   return schedule_annotate(w->s, stage_id, last, SCHEDULE_VECTORIZE) == TN_OK;
 }
 
-/* ---- the walk
- * --------------------------------------------------------------------------------------------------------------- */
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
 static bool has_loops(const schedule_stage *stage) {
   return !te_is_placeholder(stage->op) && stage->attach != SCHEDULE_INLINED && stage->n_leaves > 0;
@@ -394,8 +387,7 @@ bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autot
   return false;
 }
 
-/* ---- quiet stretches
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- quiet stretches --------------------------------------------------------------------------------------------- */
 
 autotune_quiet autotune_quiet_begin(tn_context *ctx) {
   autotune_quiet quiet = {ctx, ctx->options.on_message, tn_context_status(ctx) == TN_OK};

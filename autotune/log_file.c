@@ -1,6 +1,6 @@
-/* log_file.c: a log as a file: appending whole lines, reading them back. Several processes may append to one log: each line
- * is one write under an flock. A write that has returned survives the death of the process; fdatasync is not called, so a
- * loss of power may cost the last lines. */
+/* log_file.c: a log as a file: appending whole lines, reading them back. Several processes may append to one log:
+ * each line is one write under an flock. A write that has returned survives the death of the process; fdatasync is
+ * not called, so a loss of power may cost the last lines. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -75,8 +75,10 @@ tn_status autotune_record_append(tn_context *ctx, const char *path, const autotu
   }
   tn_status status = TN_OK;
   int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0) status = fail_io(ctx, "open log", path);
-  else if (!append_line(fd, line.data, line.n)) status = fail_io(ctx, "append to log", path);
+  if (fd < 0)
+    status = fail_io(ctx, "open log", path);
+  else if (!append_line(fd, line.data, line.n))
+    status = fail_io(ctx, "append to log", path);
   if (fd >= 0) close(fd);
   runtime_str_free(&line);
   return status;

@@ -7,11 +7,11 @@
 typedef struct collector {
   tn_log_table *table;
   runtime_arena *arena;
-  const char *key;    /* NULL: all programs */
-  bool best_only;     /* one row a program and target; checked records only */
+  const char *key; /* NULL: all programs */
+  bool best_only;  /* one row a program and target; checked records only */
   int cap;
   autotune_set programs; /* hashes of keys */
-  bool failed; /* no memory */
+  bool failed;           /* no memory */
 } collector;
 
 static bool fill_row(collector *c, int line, const autotune_record *record, double cost_s, tn_log_row *row) {

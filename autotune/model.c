@@ -1,10 +1,10 @@
 /* model.c: the cost model: XGBoost's boosted trees, trained during the run.
  *
- * A program is a pack of rows (one a written buffer); its score is the sum of its rows' outputs, which shall be best cost /
- * cost: 1 for the fastest, 0 for a failure. The loss is w/2 * (sum - label)^2; a row's gradient is w * (sum - label). Two
- * things differ from TVM's model with the same objective:
- *  - the hessian of a row is w * (rows of the pack): the rows move together, and with w alone a pack of n rows would step
- *    n times too far;
+ * A program is a pack of rows (one a written buffer); its score is the sum of its rows' outputs, which shall be best
+ * cost / cost: 1 for the fastest, 0 for a failure. The loss is w/2 * (sum - label)^2; a row's gradient is w * (sum -
+ * label). Two things differ from TVM's model with the same objective:
+ *  - the hessian of a row is w * (rows of the pack): the rows move together, and with w alone a pack of n rows would
+ *    step n times too far;
  *  - the weight has a floor, so that slow and failed programs teach what to avoid instead of counting for nothing. */
 #include <math.h>
 #include <stdio.h>
@@ -12,18 +12,23 @@
 
 #include "autotune/internal.h"
 
-enum {
-  ROUNDS = 150,
-  ROWS_PER_THREAD = 20000 /* fewer rows are quicker on one thread: the barriers cost more, above all on a busy machine */
-};
+/* Fewer rows a thread are quicker on one: the barriers cost more, above all on a busy machine. */
+enum { ROUNDS = 150, ROWS_PER_THREAD = 20000 };
 static const double weight_floor = 0.1;
 
-/* Shallow trees: with a few hundred programs and 172 features deeper ones learn by heart. */
+/* Shallow trees and strong shrinking: with a few hundred noisy times and 172 features deeper ones learn by heart. */
 static const char *const parameters[][2] = {
-    {"booster", "gbtree"}, {"tree_method", "hist"},   {"max_bin", "64"},
-    {"max_depth", "4"},    {"eta", "0.1"},            {"gamma", "0"},
-    {"lambda", "1"},       {"min_child_weight", "0"}, {"base_score", "0"},
-    {"verbosity", "0"},    {"disable_default_eval_metric", "1"},
+    {"booster", "gbtree"},
+    {"tree_method", "hist"},
+    {"max_bin", "64"},
+    {"max_depth", "4"},
+    {"eta", "0.1"},
+    {"gamma", "0"},
+    {"lambda", "5"},
+    {"min_child_weight", "0"},
+    {"base_score", "0"},
+    {"verbosity", "0"},
+    {"disable_default_eval_metric", "1"},
 };
 
 /* A measured program: its rows are [first_row, the next program's first_row). */
@@ -36,8 +41,8 @@ struct autotune_model {
   tn_context *ctx;
   uint64_t seed;
   int threads;
-  runtime_rng random;    /* scores before the first training */
-  BoosterHandle booster; /* NULL before the first training */
+  runtime_rng random;      /* scores before the first training */
+  BoosterHandle booster;   /* NULL before the first training */
   RUNTIME_VEC(float) rows; /* of all programs */
   RUNTIME_VEC(program) programs;
 };
@@ -160,8 +165,8 @@ static tn_status set_parameters(const training *t) {
 
 static tn_status start(training *t) {
   autotune_model *model = t->model;
-  int result = XGDMatrixCreateFromMat_omp(model->rows.data, (bst_ulong)t->n_rows, AUTOTUNE_FEATURES, NAN, &t->data,
-                                          t->threads);
+  int result =
+      XGDMatrixCreateFromMat_omp(model->rows.data, (bst_ulong)t->n_rows, AUTOTUNE_FEATURES, NAN, &t->data, t->threads);
   if (result == 0) result = XGBoosterCreate(&t->data, 1, &t->booster);
   if (result != 0) return check(model, result, "preparing");
   t->gradient = malloc(sizeof(float) * (size_t)t->n_rows);
@@ -193,7 +198,8 @@ static tn_status sum_outputs(autotune_model *model, int n, const int *first_row,
       "{\"type\": 1, \"training\": false, \"iteration_begin\": 0, \"iteration_end\": 0, \"strict_shape\": false, "
       "\"missing\": NaN, \"cache_id\": 0}";
   snprintf(array, sizeof array, "{\"data\": [%zu, true], \"shape\": [%d, %d], \"typestr\": \"<f4\", \"version\": 3}",
-           (size_t)(rows + (ptrdiff_t)first_row[0] * AUTOTUNE_FEATURES), first_row[n] - first_row[0], AUTOTUNE_FEATURES);
+           (size_t)(rows + (ptrdiff_t)first_row[0] * AUTOTUNE_FEATURES), first_row[n] - first_row[0],
+           AUTOTUNE_FEATURES);
   const bst_ulong *shape;
   bst_ulong dim;
   const float *outputs;
@@ -210,8 +216,10 @@ static tn_status sum_outputs(autotune_model *model, int n, const int *first_row,
 tn_status autotune_model_predict(autotune_model *model, int n, const int *first_row, const float *rows, float *scores) {
   if (!model || n < 0 || (n > 0 && (!first_row || !scores))) return TN_ERROR_ARGUMENT;
   tn_status status = TN_OK;
-  if (n > 0 && model->booster && first_row[n] > first_row[0]) status = sum_outputs(model, n, first_row, rows, scores);
-  else for (int i = 0; i < n; ++i) scores[i] = (float)runtime_random_unit(&model->random);
+  if (n > 0 && model->booster && first_row[n] > first_row[0])
+    status = sum_outputs(model, n, first_row, rows, scores);
+  else
+    for (int i = 0; i < n; ++i) scores[i] = (float)runtime_random_unit(&model->random);
   for (int i = 0; i < n; ++i) {
     if (first_row[i] == first_row[i + 1]) scores[i] = -INFINITY;
   }
@@ -226,8 +234,10 @@ double autotune_rank_accuracy(int n, const float *scores, const double *costs_s)
     for (int k = i + 1; k < n; ++k) {
       if (costs_s[i] == costs_s[k]) continue;
       ++pairs;
-      if (scores[i] == scores[k]) right += 0.5;
-      else right += (scores[i] > scores[k]) == (costs_s[i] < costs_s[k]);
+      if (scores[i] == scores[k])
+        right += 0.5;
+      else
+        right += (scores[i] > scores[k]) == (costs_s[i] < costs_s[k]);
     }
   }
   return pairs > 0 ? right / pairs : 1;

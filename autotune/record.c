@@ -1,5 +1,5 @@
-/* record.c: one line of a log as a value: made of a measurement, taken out of JSON. docs/records.md is the schema; the table
- * of fields below is what a reader insists on. */
+/* record.c: one line of a log as a value: made of a measurement, taken out of JSON. docs/records.md is the schema;
+ * the table of fields below is what a reader insists on. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>
@@ -54,7 +54,8 @@ bool autotune_same_target(const char *a, const char *b) {
 
 static json_t *hardware_of(const tn_target *target) {
   json_t *caches = json_array();
-  for (int level = 1; level <= 3; ++level) json_array_append_new(caches, json_integer(tn_target_cache_bytes(target, level)));
+  for (int level = 1; level <= 3; ++level)
+    json_array_append_new(caches, json_integer(tn_target_cache_bytes(target, level)));
   return json_pack("{s:i, s:i, s:i, s:o}", "threads", tn_target_threads(target), "vector_bytes",
                    tn_target_vector_bytes(target), "cache_line_bytes", 64, "cache_bytes", caches);
 }
@@ -101,7 +102,8 @@ static json_t *steps_of(tn_context *ctx, const char *steps) {
   json_error_t error;
   json_t *json = json_loads(steps ? steps : "", 0, &error);
   if (json_is_array(json)) return json;
-  runtime_fail(ctx, TN_ERROR_RECORD, "the candidate's steps are no JSON array%s%s", json ? "" : ": ", json ? "" : error.text);
+  runtime_fail(ctx, TN_ERROR_RECORD, "the candidate's steps are no JSON array%s%s", json ? "" : ": ",
+               json ? "" : error.text);
   json_decref(json);
   return NULL;
 }
@@ -112,10 +114,10 @@ static json_t *record_json(const tn_candidate *candidate, const tn_program *prog
   json_t *costs = costs_of(measured);
   bool lost = measured->error == TN_MEASURE_NONE && json_array_size(costs) == 0;
   const char *message = lost ? "the runner gave no usable time" : measured->message;
-  json_t *json = json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:s}", "v", RECORD_VERSION, "key", tn_program_key(program),
-                           "program", candidate->program, "target", candidate->target, "hardware",
-                           hardware_of(target), "steps", steps, "costs", costs, "error",
-                           tn_measure_error_word(lost ? TN_MEASURE_UNKNOWN : measured->error));
+  json_t *json =
+      json_pack("{s:i, s:s, s:s, s:s, s:o, s:o, s:o, s:s}", "v", RECORD_VERSION, "key", tn_program_key(program),
+                "program", candidate->program, "target", candidate->target, "hardware", hardware_of(target), "steps",
+                steps, "costs", costs, "error", tn_measure_error_word(lost ? TN_MEASURE_UNKNOWN : measured->error));
   if (!json) return NULL;
   if (message) json_object_set_new(json, "message", message_text(message));
   json_object_set_new(json, "checked", json_boolean(measured->checked));
@@ -137,7 +139,8 @@ tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, c
   json_t *steps = steps_of(ctx, candidate->steps);
   if (!steps) return TN_ERROR_RECORD;
   char why[256];
-  if (autotune_record_parse(record_json(candidate, program, target, measured, steps), out, why, sizeof why)) return TN_OK;
+  if (autotune_record_parse(record_json(candidate, program, target, measured, steps), out, why, sizeof why))
+    return TN_OK;
   return runtime_fail(ctx, TN_ERROR_RECORD, "the measurement makes no record: %s", why);
 }
 
@@ -150,21 +153,28 @@ static const struct field {
   field_kind kind;
   bool required;
 } fields[] = {
-    {"program", TEXT, true},   {"key", TEXT, true},        {"target", TEXT, true},    {"steps", ARRAY, true},
-    {"costs", ARRAY, true},    {"error", TEXT, true},      {"checked", TRUTH, true},  {"message", TEXT, false},
+    {"program", TEXT, true},     {"key", TEXT, true},          {"target", TEXT, true},     {"steps", ARRAY, true},
+    {"costs", ARRAY, true},      {"error", TEXT, true},        {"checked", TRUTH, true},   {"message", TEXT, false},
     {"hardware", OBJECT, false}, {"max_error", NUMBER, false}, {"build_s", NUMBER, false}, {"run_s", NUMBER, false},
-    {"phases", OBJECT, false}, {"seed", INTEGER, false},   {"tenon", TEXT, false},    {"time", INTEGER, false},
+    {"phases", OBJECT, false},   {"seed", INTEGER, false},     {"tenon", TEXT, false},     {"time", INTEGER, false},
 };
-static const char *const kind_words[] = {"a string", "an array", "true or false", "a number", "an integer", "an object"};
+static const char *const kind_words[] = {"a string", "an array",   "true or false",
+                                         "a number", "an integer", "an object"};
 
 static bool is_of_kind(const json_t *value, field_kind kind) {
   switch (kind) {
-    case TEXT: return json_is_string(value);
-    case ARRAY: return json_is_array(value);
-    case TRUTH: return json_is_boolean(value);
-    case NUMBER: return json_is_number(value);
-    case INTEGER: return json_is_integer(value);
-    case OBJECT: return json_is_object(value);
+    case TEXT:
+      return json_is_string(value);
+    case ARRAY:
+      return json_is_array(value);
+    case TRUTH:
+      return json_is_boolean(value);
+    case NUMBER:
+      return json_is_number(value);
+    case INTEGER:
+      return json_is_integer(value);
+    case OBJECT:
+      return json_is_object(value);
   }
   return false;
 }
@@ -185,8 +195,10 @@ static bool check_fields(const json_t *json, char *why, size_t n_why) {
   for (int i = 0; i < RUNTIME_COUNT(fields); ++i) {
     const json_t *value = json_object_get(json, fields[i].name);
     if (value ? is_of_kind(value, fields[i].kind) : !fields[i].required) continue;
-    if (value) snprintf(why, n_why, "field \"%s\" is not %s", fields[i].name, kind_words[fields[i].kind]);
-    else snprintf(why, n_why, "field \"%s\" is missing", fields[i].name);
+    if (value)
+      snprintf(why, n_why, "field \"%s\" is not %s", fields[i].name, kind_words[fields[i].kind]);
+    else
+      snprintf(why, n_why, "field \"%s\" is missing", fields[i].name);
     return false;
   }
   return true;

@@ -7,7 +7,7 @@
 
 enum { MAX_TILE = 64, FREE_REGISTERS = 4, TRIES = 2 };
 /* Chances in percent. */
-enum { PLAIN_FACTORS = 8, TAIL = 20, TAIL_WHEN_POOR = 65, PEELED = 75, UNIT_S2 = 65, REDUCE_TAIL = 8 };
+enum { PLAIN_FACTORS = 8, TAIL = 20, TAIL_WHEN_POOR = 65, PEELED = 90, UNIT_S2 = 65, REDUCE_TAIL = 8 };
 
 static bool chance(runtime_rng *rng, int percent) { return runtime_random_below(rng, 100) < percent; }
 
@@ -90,8 +90,7 @@ void autotune_sample_hole(const autotune_hole *hole, runtime_rng *rng, autotune_
     set_outer(rng, hole->extent, row_length(rng, hole->extent, MAX_TILE), tile);
 }
 
-/* ---- tiles of a stage
- * ------------------------------------------------------------------------------------------------ */
+/* ---- tiles of a stage -------------------------------------------------------------------------------------------- */
 
 /* The holes of one stage: data axes, then reduce axes. */
 typedef struct group {
@@ -140,8 +139,7 @@ void autotune_sample_tiles(const autotune_space *space, runtime_rng *rng, int ho
   if (!plain) sample_register_tile(sketch, &g, lanes, rng, genome->tiles);
 }
 
-/* ---- choices
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- choices ----------------------------------------------------------------------------------------------------- */
 
 /* Values as often as they are wished for. */
 static const uint8_t vectors[] = {0, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4};

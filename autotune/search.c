@@ -59,8 +59,7 @@ void autotune_search_free(autotune_search *search) {
   free(search);
 }
 
-/* ---- proposing
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- proposing --------------------------------------------------------------------------------------------------- */
 
 /* Takes S as a proposal if it is new and can be lowered; frees it otherwise. */
 static bool propose(autotune_search *search, tn_schedule *s, tn_schedule **out) {
@@ -133,8 +132,7 @@ int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   return found + propose_random(search, n - found, out + found);
 }
 
-/* ---- learning
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- learning ---------------------------------------------------------------------------------------------------- */
 
 /* Keeps the fastest, in order. */
 static void insert_best(autotune_search *search, double cost_s, const autotune_genome *genome) {

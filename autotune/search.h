@@ -128,8 +128,7 @@ typedef struct autotune_quiet {
 autotune_quiet autotune_quiet_begin(tn_context *ctx);
 void autotune_quiet_end(autotune_quiet *quiet);
 
-/* ---- random genomes (sample.c) and changes to them (mutate.c)
- * --------------------------------------------------------- */
+/* ---- random genomes (sample.c) and changes to them (mutate.c) ---------------------------------------------------- */
 
 void autotune_sample(const autotune_space *space, runtime_rng *rng, autotune_genome *out);
 /* New random lengths for all holes of the stage that hole HOLE belongs to, biased towards register tiles. */
@@ -142,8 +141,7 @@ bool autotune_mutate(const autotune_space *space, runtime_rng *rng, autotune_gen
 /* Each tile and choice from one of two genomes of the same sketch. */
 void autotune_crossover(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out);
 
-/* ---- sets of hashes (set.c)
- * ------------------------------------------------------------------------------------------- */
+/* ---- sets of hashes (set.c) -------------------------------------------------------------------------------------- */
 
 /* Zero-initialise. Maps nonzero 64-bit hashes to a number. */
 typedef struct autotune_set {
@@ -159,8 +157,7 @@ double *autotune_set_find(const autotune_set *set, uint64_t hash);
 bool autotune_set_put(autotune_set *set, uint64_t hash, double value);
 void autotune_set_free(autotune_set *set);
 
-/* ---- evolution (evolve.c)
- * --------------------------------------------------------------------------------------------- */
+/* ---- evolution (evolve.c) ---------------------------------------------------------------------------------------- */
 
 /* A genome that was looked at. */
 typedef struct autotune_individual {

@@ -5,7 +5,7 @@
 #include "autotune/internal.h"
 #include "runtime/profiler/profiler.h"
 
-enum { TRIALS = 64, PER_ROUND = 24, BUILDS_PER_JOB = 2, LEAST_CHUNK = 4 };
+enum { TRIALS = 64, PER_ROUND = 24, BUILDS_PER_JOB = 2, LEAST_CHUNK = 4, RUN_TIMEOUT_S = 10, PATIENCE = 3 };
 
 typedef struct tuner {
   tn_context *ctx;
@@ -28,21 +28,29 @@ typedef struct tuner {
 static double elapsed_s(const tuner *t) { return (double)(runtime_now_ns() - t->start_ns) * 1e-9; }
 static bool is_time_over(const tuner *t) { return t->options.seconds > 0 && elapsed_s(t) >= t->options.seconds; }
 
-/* ---- what is known of a schedule
- * -------------------------------------------------------------------------------------- */
+/* ---- what is known of a schedule --------------------------------------------------------------------------------- */
+
+/* The least of a record's times: other work on the machine only ever adds to it, so the search learns from this one;
+ * what is reported, and applied later, is the median. */
+static double least_cost(const autotune_record *record) {
+  double least = INFINITY;
+  bool failed = !isfinite(autotune_record_cost(record));
+  for (int i = 0; !failed && i < record->n_costs; i++) least = fmin(least, record->costs[i]);
+  return least;
+}
 
 /* A time counts as best, and as the default's, only if the output was checked. */
-static tn_status learn(tuner *t, const tn_schedule *s, double cost_s, bool checked) {
-  bool counts = isfinite(cost_s) && checked;
+static tn_status learn(tuner *t, const tn_schedule *s, const autotune_record *record) {
+  double cost_s = autotune_record_cost(record);
+  bool counts = isfinite(cost_s) && record->checked;
   if (counts && (t->result.best_s == 0 || cost_s < t->result.best_s)) t->result.best_s = cost_s;
   if (counts && autotune_schedule_hash(s) == t->default_hash && t->result.default_s == 0) t->result.default_s = cost_s;
   t->held++;
   t->held_failed += !isfinite(cost_s);
-  return autotune_search_observe(t->search, s, cost_s);
+  return autotune_search_observe(t->search, s, least_cost(record));
 }
 
-/* ---- resuming
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- resuming ---------------------------------------------------------------------------------------------------- */
 
 /* The schedule of a record; NULL when its steps are refused now (said as a warning: the record only counts as a trial).
  */
@@ -73,7 +81,7 @@ static bool take_record(void *user, int line, autotune_record *record) {
     t->held++;
     return true;
   }
-  t->visit_status = learn(t, s, autotune_record_cost(record), record->checked);
+  t->visit_status = learn(t, s, record);
   tn_schedule_free(s);
   return t->visit_status == TN_OK;
 }
@@ -86,8 +94,7 @@ static tn_status resume(tuner *t) {
   return status;
 }
 
-/* ---- setting up
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- setting up -------------------------------------------------------------------------------------------------- */
 
 static tn_status check_options(tn_context *ctx, const tn_tune_options *o) {
   if (!o || !o->log || !*o->log)
@@ -136,27 +143,35 @@ static tn_status set_up(tuner *t) {
   return TN_OK;
 }
 
-/* Worker processes are started only when something is left to measure. */
-static tn_status start_workers(tuner *t) {
+static void stop_workers(tuner *t) {
+  if (t->builder.free) t->builder.free(t->builder.self);
+  if (t->runner.free) t->runner.free(t->runner.self);
+  t->builder.free = t->runner.free = NULL;
+}
+
+/* Worker processes are started only when something is left to measure. PATIENCE multiplies a run's time limit: the
+ * default schedule is slow by nature, and what is gained over it is worth knowing. */
+static tn_status start_workers(tuner *t, int patience) {
   TN_TIMED("InitializeTask/StartWorkers");
+  stop_workers(t);
   if (t->options.builder) {
     t->builder = *t->options.builder;
     t->runner = *t->options.runner;
     t->builder.free = t->runner.free = NULL; /* the caller's */
     return TN_OK;
   }
-  return tn_workers_new(t->ctx, &t->options.workers, &t->builder, &t->runner) ? TN_OK : tn_context_status(t->ctx);
+  tn_worker_options workers = t->options.workers;
+  workers.run_timeout_s = patience * (workers.run_timeout_s > 0 ? workers.run_timeout_s : RUN_TIMEOUT_S);
+  return tn_workers_new(t->ctx, &workers, &t->builder, &t->runner) ? TN_OK : tn_context_status(t->ctx);
 }
 
 static void tear_down(tuner *t) {
-  if (t->builder.free) t->builder.free(t->builder.self);
-  if (t->runner.free) t->runner.free(t->runner.self);
+  stop_workers(t);
   autotune_search_free(t->search);
   autotune_model_free(t->model);
 }
 
-/* ---- measuring
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- measuring --------------------------------------------------------------------------------------------------- */
 
 static void tell_progress(const tuner *t, const char *phase) {
   if (!t->options.on_progress) return;
@@ -184,34 +199,33 @@ static void add_worker_phases(const tn_measurement *m) {
   }
 }
 
-static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_measurement *m, double *cost_s) {
+static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_measurement *m,
+                               autotune_record *record) {
   TN_TIMED("MeasureCallback/AddToDatabase");
-  autotune_record record = {0};
-  tn_status status = autotune_record_make(t->ctx, candidate, t->program, t->options.target, m, &record);
-  if (status == TN_OK) status = autotune_record_append(t->ctx, t->options.log, &record);
-  *cost_s = status == TN_OK ? autotune_record_cost(&record) : INFINITY;
-  autotune_record_free(&record);
-  return status;
+  tn_status status = autotune_record_make(t->ctx, candidate, t->program, t->options.target, m, record);
+  return status == TN_OK ? autotune_record_append(t->ctx, t->options.log, record) : status;
+}
+
+static tn_status run_one(tuner *t, const tn_candidate *candidate, tn_measurement *m) {
+  TN_TIMED("SendToRunner");
+  return t->runner.run(t->runner.self, 1, candidate, m);
 }
 
 /* Runs, records and learns one built candidate. */
 static tn_status measure_one(tuner *t, tn_candidate *candidate, const tn_schedule *s, tn_measurement *m) {
-  double cost_s;
-  tn_status status;
+  autotune_record record = {0};
   candidate->best_s = t->result.best_s;
-  {
-    TN_TIMED("SendToRunner");
-    status = t->runner.run(t->runner.self, 1, candidate, m);
+  tn_status status = run_one(t, candidate, m);
+  if (status == TN_OK) status = append_record(t, candidate, m, &record);
+  if (status == TN_OK) {
+    TN_TIMED("MeasureCallback/UpdateCostModel");
+    add_worker_phases(m);
+    t->result.trials++;
+    t->result.failed += !isfinite(autotune_record_cost(&record));
+    status = learn(t, s, &record);
+    tell_progress(t, "measuring");
   }
-  if (status != TN_OK) return status;
-  add_worker_phases(m);
-  status = append_record(t, candidate, m, &cost_s);
-  if (status != TN_OK) return status;
-  t->result.trials++;
-  t->result.failed += !isfinite(cost_s);
-  TN_TIMED("MeasureCallback/UpdateCostModel");
-  status = learn(t, s, cost_s, m->checked);
-  tell_progress(t, "measuring");
+  autotune_record_free(&record);
   return status;
 }
 
@@ -261,21 +275,22 @@ static tn_status measure_chunk(tuner *t, int n, tn_schedule *const *schedules) {
   return status;
 }
 
+/* The default schedule goes alone: its time limits the others. */
 static tn_status measure_round(tuner *t, int n, tn_schedule *const *schedules) {
   int jobs = t->options.workers.jobs > 0 ? t->options.workers.jobs : tn_thread_count();
   int most = RUNTIME_MAX(BUILDS_PER_JOB * jobs, LEAST_CHUNK);
-  for (int i = 0; i < n && !is_time_over(t);) {
-    int chunk_n =
-        t->held == 0 ? 1 : RUNTIME_MIN(most, n - i); /* the default schedule alone: its time limits the others */
-    tn_status status = measure_chunk(t, chunk_n, schedules + i);
-    if (status != TN_OK) return status;
+  tn_status status = TN_OK;
+  for (int i = 0; status == TN_OK && i < n && !is_time_over(t);) {
+    bool is_first = t->held == 0;
+    int chunk_n = is_first ? 1 : RUNTIME_MIN(most, n - i);
+    status = measure_chunk(t, chunk_n, schedules + i);
+    if (status == TN_OK && is_first) status = start_workers(t, 1);
     i += chunk_n;
   }
-  return TN_OK;
+  return status;
 }
 
-/* ---- rounds
- * ----------------------------------------------------------------------------------------------------------------- */
+/* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
 static tn_status round_of(tuner *t, int want) {
   tn_schedule **schedules = calloc((size_t)want, sizeof *schedules);
@@ -292,7 +307,7 @@ static tn_status round_of(tuner *t, int want) {
 }
 
 static tn_status run_rounds(tuner *t) {
-  tn_status status = t->held < t->options.trials ? start_workers(t) : TN_OK;
+  tn_status status = t->held < t->options.trials ? start_workers(t, t->held == 0 ? PATIENCE : 1) : TN_OK;
   while (status == TN_OK && t->held < t->options.trials && !t->result.exhausted && !is_time_over(t)) {
     status = round_of(t, RUNTIME_MIN(t->options.per_round, t->options.trials - t->held));
   }

@@ -78,7 +78,8 @@ worker_program *worker_program_get(worker *w, const json_t *request, worker_answ
 
 static bool lower_and_compile(worker_program *p, const tn_schedule *schedule, worker_answer *answer,
                               codegen_bytes *object) {
-  tir_func *func = schedule_lower_and_optimize(schedule, WORKER_SYMBOL, &p->scratch);
+  tir_pass_options options = codegen_pass_options(p->target);
+  tir_func *func = schedule_lower_with(schedule, WORKER_SYMBOL, &p->scratch, &options);
   worker_lap(answer, WORKER_LOWER);
   if (!func) return worker_fail_context(answer, TN_MEASURE_INSTANTIATION, p->ctx);
   tn_status status = codegen_object(p->ctx, func, p->target, object);

@@ -24,7 +24,8 @@ static bool build_open(build *b, const tn_schedule *schedule, const tn_build_opt
   if (!build_names(b, schedule, options)) return false;
   b->target = codegen_target_or_native(b->ctx, options != NULL ? options->target : NULL);
   if (b->target == NULL) return false;
-  b->func = schedule_lower_and_optimize(schedule, b->name, &b->arena);
+  tir_pass_options options_of_target = codegen_pass_options(b->target);
+  b->func = schedule_lower_with(schedule, b->name, &b->arena, &options_of_target);
   return b->func != NULL;
 }
 
@@ -111,7 +112,8 @@ char *tn_build_text(const tn_schedule *schedule, const tn_build_options *options
   if (strcmp(form, ".h") == 0) text = header_text(schedule, options, &b);
   else if (strcmp(form, ".ll") == 0) text = code_text(schedule, options, CODEGEN_IR, &b);
   else if (strcmp(form, ".s") == 0) text = code_text(schedule, options, CODEGEN_ASSEMBLY, &b);
-  else runtime_fail(schedule->ctx, TN_ERROR_ARGUMENT, "the form \"%s\" is no text: use .ll, .s or .h", form);
+  else if (strcmp(form, ".c") == 0) text = code_text(schedule, options, CODEGEN_C, &b);
+  else runtime_fail(schedule->ctx, TN_ERROR_ARGUMENT, "the form \"%s\" is no text: use .c, .ll, .s or .h", form);
   build_close(&b);
   return text;
 }

@@ -33,11 +33,11 @@ typedef struct tn_build_options {
 TN_API tn_kernel *tn_build(const tn_schedule *schedule, const tn_build_options *options);
 
 /* Writes a file; its suffix chooses the form: .o object, .so shared object (linked by the system's C compiler), .s
- * assembly, .ll LLVM IR, .bc bitcode. Nothing is left behind when it fails. */
+ * assembly, .ll LLVM IR, .bc bitcode, .c C source (C17 with GNU vector extensions). Nothing is left behind when it fails. */
 TN_API tn_status tn_build_file(const tn_schedule *schedule, const tn_build_options *options, const char *path);
 /* Writes the C header that declares the function: argument names, dtypes, shapes, return value. */
 TN_API tn_status tn_build_header(const tn_schedule *schedule, const tn_build_options *options, const char *path);
-/* The same as text: form ".ll", ".s" or ".h". malloc'ed. */
+/* The same as text: form ".c", ".ll", ".s" or ".h". malloc'ed. */
 TN_API char *tn_build_text(const tn_schedule *schedule, const tn_build_options *options, const char *form);
 
 #ifdef __cplusplus

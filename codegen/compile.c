@@ -7,7 +7,7 @@
 #include "codegen/fatal.h"
 #include "codegen/internal.h"
 
-/* The IR is vectorised and unrolled when it comes here. What earns its time (docs/design.md has the measurements):
+/* The IR is vectorised and unrolled when it comes here. What earns its time (docs/codegen.md has the measurements):
  *   sroa        register tiles and flags become SSA values
  *   early-cse   address arithmetic shared by unrolled statements
  *   licm        loads and addresses out of inner loops
@@ -34,6 +34,7 @@ static tn_status fail(compilation *c, const char *stage, const char *message) {
   return runtime_fail(c->ctx, TN_ERROR_CODEGEN, "%s: %s: %s", c->func->name, stage, message);
 }
 
+/* Keeps the first error; warnings and remarks are not for users. */
 static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
   compilation *c = user;
   if (LLVMGetDiagInfoSeverity(info) != LLVMDSError || c->diagnostic[0] != '\0') return;
@@ -48,6 +49,7 @@ static tn_status check_diagnostic(compilation *c) {
 
 /* ---- the stations ------------------------------------------------------------------------------------------- */
 
+/* LLVM wants layout and triple before passes look at sizes. */
 static void open_module(compilation *c) {
   c->llvm = LLVMContextCreate();
   LLVMContextSetDiagnosticHandler(c->llvm, on_diagnostic, c);
@@ -79,6 +81,7 @@ static tn_status run_passes(compilation *c) {
 
 /* ---- bytes -------------------------------------------------------------------------------------------------- */
 
+/* Everything ends in malloc memory with a NUL behind it. */
 static tn_status copy_out(compilation *c, const char *data, size_t n) {
   char *copy = malloc(n + 1);
   if (copy == NULL) return runtime_fail(c->ctx, TN_ERROR_MEMORY, "out of memory for %zu bytes of code", n);
@@ -121,6 +124,7 @@ static tn_status emit_form(compilation *c) {
     case CODEGEN_OBJECT:
     case CODEGEN_ASSEMBLY: return emit_machine_code(c);
     case CODEGEN_IR: return emit_ir(c);
+    case CODEGEN_C: break; /* needs no LLVM */
     case CODEGEN_BITCODE: return copy_buffer(c, LLVMWriteBitcodeToMemoryBuffer(c->module));
   }
   return TN_ERROR_INTERNAL;
@@ -135,12 +139,12 @@ static tn_status compile_module(compilation *c) {
   return status == TN_OK ? emit_form(c) : status;
 }
 
-/* After a fatal error in LLVM its objects are in an unknown state: they are leaked, and the session's machine with
- * them. */
+/* After a fatal error in LLVM its objects are in an unknown state: they are leaked, and the target
+ * machine with them. */
 static tn_status compile_guarded(compilation *c) {
   codegen_guard guard;
   if (setjmp(guard.back) != 0) {
-    codegen_session_abandon(codegen_session_of(c->ctx));
+    codegen_session_abandon(codegen_session_of(c->ctx), c->machine);
     return fail(c, "LLVM gave up", guard.message);
   }
   codegen_guard_enter(&guard);
@@ -161,6 +165,7 @@ tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_targe
   if (session == NULL || target == NULL) return tn_context_status(ctx);
   tn_status status = codegen_check_name(ctx, func->name);
   if (status != TN_OK) return status;
+  if (form == CODEGEN_C) return codegen_c_source(ctx, func, target, out);
   compilation c = {.ctx = ctx, .func = func, .target = target, .form = form, .out = out};
   c.machine = codegen_machine(session, target);
   return c.machine != NULL ? compile_guarded(&c) : tn_context_status(ctx);

@@ -12,15 +12,17 @@ typedef struct codegen_bytes {
   size_t n;
 } codegen_bytes;
 
-typedef enum codegen_form { CODEGEN_OBJECT, CODEGEN_ASSEMBLY, CODEGEN_IR, CODEGEN_BITCODE } codegen_form;
+typedef enum codegen_form { CODEGEN_OBJECT, CODEGEN_ASSEMBLY, CODEGEN_IR, CODEGEN_BITCODE, CODEGEN_C } codegen_form;
 
+/* What loop IR's passes have to know about a target. */
+tir_pass_options codegen_pass_options(const tn_target *target);
 /* FUNC has gone through tir_run_pipeline. The object defines one symbol, func->name. The same input gives the same
  * bytes. */
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
 /* The same in another form; text is NUL-terminated (not counted in n). */
 tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_form form,
                            codegen_bytes *out);
-/* Writes a file whose suffix says the form: .o .so .s .ll .bc. Nothing is left behind when it fails. */
+/* Writes a file whose suffix says the form: .o .so .s .ll .bc .c. Nothing is left behind when it fails. */
 tn_status codegen_write(tn_context *ctx, const tir_func *func, const tn_target *target, const char *path);
 /* Links an object into this process (ORC) and wraps its function. ARGS describe the parameters in order. */
 tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,

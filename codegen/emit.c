@@ -142,6 +142,7 @@ codegen_binding *codegen_find(codegen_emitter *m, const void *what) {
 
 /* ---- the kernel --------------------------------------------------------------------------------------------- */
 
+/* The declaration with its parameters' attributes; users' arrays are aligned to their elements only. */
 static LLVMValueRef add_kernel(codegen_emitter *m) {
   const tir_func *f = m->func;
   LLVMTypeRef *types = RUNTIME_NEW_ARRAY(&m->arena, LLVMTypeRef, f->n_params + 1);
@@ -155,6 +156,7 @@ static LLVMValueRef add_kernel(codegen_emitter *m) {
   return kernel;
 }
 
+/* Binds the parameters, makes the scratch, emits the body. */
 static void fill_kernel(codegen_emitter *m) {
   codegen_frame frame = {.function = add_kernel(m)};
   if (frame.function == NULL) {

@@ -5,7 +5,8 @@
  * expression") is emitted in i64 where an address, a bound or a comparison wants it; everything else in its own type.
  * Evaluating an expression makes no basic block: what it must not touch is reached by selecting a safe address (element
  * 0 of the buffer), so that a value may be memoised within a statement.
- * Failing: codegen_emit_fail keeps the first message; emission goes on with poison values and the module is thrown away. */
+ * Failing: codegen_emit_fail keeps the first message; emission goes on with poison values and the module is thrown
+ * away. */
 #ifndef TENON_CODEGEN_EMIT_H
 #define TENON_CODEGEN_EMIT_H
 
@@ -116,6 +117,8 @@ LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, in
 bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *range);
 /* A scalar integer in i64. */
 LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e);
+/* Whether vector E has the form base + stride * lane, if nothing in it overflows. */
+bool codegen_linear_stride(const tir_expr *e, int64_t *stride);
 /* Whether vector E is base + stride * lane, with base and stride uniform. */
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride);
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);

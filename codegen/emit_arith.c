@@ -22,6 +22,7 @@ static LLVMValueRef floor_signed(codegen_emitter *m, tir_op op, LLVMValueRef a, 
   return LLVMBuildAdd(m->builder, q, LLVMBuildSExt(m->builder, moves, type, ""), "");
 }
 
+/* VALUE in the type of A, on all its lanes. */
 static LLVMValueRef constant_like(LLVMValueRef a, int64_t value, codegen_emitter *m) {
   LLVMTypeRef type = LLVMTypeOf(a);
   bool vector = LLVMGetTypeKind(type) == LLVMVectorTypeKind;
@@ -41,26 +42,38 @@ LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, in
   return op == TIR_FLOORMOD ? LLVMBuildURem(m->builder, a, by, "") : LLVMBuildUDiv(m->builder, a, by, "");
 }
 
+/* B, but 1 on lanes where it is 0. Not a select: LLVM 19's InstSimplify divides by the arms of a select one by one, and
+ * takes an arm that is a constant vector with one zero lane for undefined as a whole, though that lane is not chosen.
+ */
+static LLVMValueRef never_zero(codegen_emitter *m, LLVMValueRef b, LLVMValueRef is_zero) {
+  return LLVMBuildOr(m->builder, b, LLVMBuildZExt(m->builder, is_zero, LLVMTypeOf(b), ""), "");
+}
+
+/* Likewise 1 where it is -1. */
+static LLVMValueRef never_minus(codegen_emitter *m, LLVMValueRef b, LLVMValueRef is_minus) {
+  LLVMValueRef mask = LLVMBuildSExt(m->builder, is_minus, LLVMTypeOf(b), "");
+  return LLVMBuildXor(m->builder, b, LLVMBuildAnd(m->builder, mask, constant_like(b, -2, m), ""), "");
+}
+
 /* Any divisor: x // 0 = x % 0 = 0 and x // -1 = -x, both without executing a division that traps. */
 static LLVMValueRef divide_signed(codegen_emitter *m, tir_op op, LLVMValueRef a, LLVMValueRef b) {
-  LLVMValueRef zero = constant_like(a, 0, m), one = constant_like(a, 1, m), minus = constant_like(a, -1, m);
+  LLVMValueRef zero = constant_like(a, 0, m), minus = constant_like(a, -1, m);
   LLVMValueRef is_zero = LLVMBuildICmp(m->builder, LLVMIntEQ, b, zero, "");
   LLVMValueRef is_minus = LLVMBuildICmp(m->builder, LLVMIntEQ, b, minus, "");
-  LLVMValueRef special = LLVMBuildOr(m->builder, is_zero, is_minus, "");
-  LLVMValueRef safe = LLVMBuildSelect(m->builder, special, one, b, "");
-  LLVMValueRef value = floor_signed(m, op, a, safe);
-  if (op == TIR_FLOORMOD) return LLVMBuildSelect(m->builder, special, zero, value, "");
+  LLVMValueRef safe = never_minus(m, never_zero(m, b, is_zero), is_minus);
+  LLVMValueRef value = floor_signed(m, op, a, safe); /* the remainder by 1 is the 0 that is wanted */
+  if (op == TIR_FLOORMOD) return value;
   LLVMValueRef negated = LLVMBuildSelect(m->builder, is_minus, LLVMBuildNeg(m->builder, a, ""), value, "");
   return LLVMBuildSelect(m->builder, is_zero, zero, negated, "");
 }
 
 static LLVMValueRef divide_unsigned(codegen_emitter *m, tir_op op, LLVMValueRef a, LLVMValueRef b) {
-  LLVMValueRef zero = constant_like(a, 0, m), one = constant_like(a, 1, m);
+  LLVMValueRef zero = constant_like(a, 0, m);
   LLVMValueRef is_zero = LLVMBuildICmp(m->builder, LLVMIntEQ, b, zero, "");
-  LLVMValueRef safe = LLVMBuildSelect(m->builder, is_zero, one, b, "");
+  LLVMValueRef safe = never_zero(m, b, is_zero);
   LLVMValueRef value =
       op == TIR_FLOORMOD ? LLVMBuildURem(m->builder, a, safe, "") : LLVMBuildUDiv(m->builder, a, safe, "");
-  return LLVMBuildSelect(m->builder, is_zero, zero, value, "");
+  return op == TIR_FLOORMOD ? value : LLVMBuildSelect(m->builder, is_zero, zero, value, "");
 }
 
 /* bool: b is 1 (the quotient is a, the remainder 0) or 0 (both are 0). */
@@ -68,6 +81,7 @@ static LLVMValueRef divide_bool(codegen_emitter *m, tir_op op, LLVMValueRef a, L
   return op == TIR_FLOORMOD ? LLVMConstNull(LLVMTypeOf(a)) : LLVMBuildAnd(m->builder, a, b, "");
 }
 
+/* The usual divisor is a positive constant, the usual dividend an index that is known not to be negative. */
 LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef a = codegen_value(m, e->arg[0]);
   tir_interval range;
@@ -98,6 +112,7 @@ static LLVMValueRef float_to_int(codegen_emitter *m, LLVMValueRef value, LLVMTyp
   return codegen_intrinsic(m, is_signed ? "llvm.fptosi.sat" : "llvm.fptoui.sat", 2, types, 1, &value);
 }
 
+/* C's: anything but zero is true, NaN too. */
 static LLVMValueRef to_bool(codegen_emitter *m, LLVMValueRef value, bool from_float) {
   LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(value));
   return from_float ? LLVMBuildFCmp(m->builder, LLVMRealUNE, value, zero, "")

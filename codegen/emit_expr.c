@@ -17,6 +17,7 @@ static LLVMValueRef emit_float(codegen_emitter *m, const tir_expr *e) {
   return LLVMConstReal(m->dtypes[e->dtype], e->u.f);
 }
 
+/* The value of a loop variable, in its dtype; it is held in i64. */
 static LLVMValueRef emit_var(codegen_emitter *m, const tir_expr *e) {
   const codegen_binding *binding = codegen_find(m, e->u.var);
   if (binding != NULL) return LLVMBuildTrunc(m->builder, binding->value, m->dtypes[e->dtype], "");
@@ -61,6 +62,7 @@ static LLVMValueRef emit_float_division(codegen_emitter *m, const tir_expr *e) {
   return LLVMGetPoison(codegen_type(m, e->dtype, e->lanes));
 }
 
+/* A's dtype decides; unordered floats compare false, but for NE. */
 static LLVMValueRef compare(codegen_emitter *m, tir_op op, const tir_expr *a, LLVMValueRef x, LLVMValueRef y) {
   static const struct {
     LLVMIntPredicate of_signed, of_unsigned;
@@ -84,6 +86,7 @@ static LLVMValueRef emit_min_max(codegen_emitter *m, const tir_expr *e) {
 
 /* ---- comparisons and booleans ------------------------------------------------------------------------------- */
 
+/* Scalar index expressions are compared in i64, so that a guard uses the loop's own variable. */
 static LLVMValueRef emit_comparison(codegen_emitter *m, const tir_expr *e) {
   tir_interval range;
   const tir_expr *a = e->arg[0], *b = e->arg[1];
@@ -93,6 +96,7 @@ static LLVMValueRef emit_comparison(codegen_emitter *m, const tir_expr *e) {
   return compare(m, e->op, a, x, y);
 }
 
+/* Both sides are evaluated: loads on the right have predicates where they need them (pass guard_loads). */
 static LLVMValueRef emit_boolean(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef a = codegen_value(m, e->arg[0]), b = codegen_value(m, e->arg[1]);
   return e->op == TIR_AND ? LLVMBuildAnd(m->builder, a, b, "") : LLVMBuildOr(m->builder, a, b, "");

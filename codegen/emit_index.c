@@ -6,6 +6,7 @@
 
 static const tir_interval no_range = {1, 0};
 
+/* Only i32 and i64 serve as indices. An i64 interval that touches the ends is "unknown". */
 static bool fits(tn_dtype dtype, tir_interval r) {
   if (dtype == TN_I64) return r.lo > INT64_MIN && r.hi < INT64_MAX;
   return dtype == TN_I32 && r.lo >= INT32_MIN && r.hi <= INT32_MAX;
@@ -26,6 +27,7 @@ static bool range_mul(tir_interval a, tir_interval b, tir_interval *out) {
   return true;
 }
 
+/* Division and modulo: by a positive constant only. */
 static bool range_binary(tir_op op, tir_interval a, tir_interval b, tir_interval *out) {
   switch ((int)op) {
     case TIR_ADD: return !__builtin_add_overflow(a.lo, b.lo, &out->lo) && !__builtin_add_overflow(a.hi, b.hi, &out->hi);
@@ -49,6 +51,7 @@ static bool range_ramp(codegen_emitter *m, const tir_expr *e, tir_interval *out)
          range_binary(TIR_ADD, base, offset, out);
 }
 
+/* False: not an index expression, or its interval is not known. */
 static bool compute_range(codegen_emitter *m, const tir_expr *e, tir_interval *out) {
   tir_interval a, b;
   codegen_binding *binding;
@@ -136,18 +139,19 @@ LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e) {
 
 /* ---- vectors of indices ------------------------------------------------------------------------------------- */
 
-static bool linear_stride(const tir_expr *e, int64_t *stride) {
+/* Structure only; that nothing overflows is codegen_index_range's business. */
+bool codegen_linear_stride(const tir_expr *e, int64_t *stride) {
   int64_t a, b, factor;
   switch ((int)e->op) {
     case TIR_RAMP: *stride = e->u.i; return true;
     case TIR_BROADCAST: *stride = 0; return true;
     case TIR_ADD:
     case TIR_SUB:
-      if (!linear_stride(e->arg[0], &a) || !linear_stride(e->arg[1], &b)) return false;
+      if (!codegen_linear_stride(e->arg[0], &a) || !codegen_linear_stride(e->arg[1], &b)) return false;
       *stride = e->op == TIR_ADD ? a + b : a - b;
       return true;
     case TIR_MUL:
-      if (!linear_stride(e->arg[0], &a) || !tir_is_int(e->arg[1], &factor)) return false;
+      if (!codegen_linear_stride(e->arg[0], &a) || !tir_is_int(e->arg[1], &factor)) return false;
       *stride = a * factor;
       return true;
     default: return false;
@@ -156,7 +160,7 @@ static bool linear_stride(const tir_expr *e, int64_t *stride) {
 
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride) {
   tir_interval range;
-  return codegen_index_range(m, e, &range) && linear_stride(e, stride);
+  return codegen_index_range(m, e, &range) && codegen_linear_stride(e, stride);
 }
 
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e) {

@@ -17,6 +17,7 @@ static const math_row rows[TIR_OP_COUNT] = {
     [TIR_ERF] = {NULL, "erff", "erf"},
 };
 
+/* One call a lane. */
 static LLVMValueRef call_libm(codegen_emitter *m, const tir_expr *e, LLVMValueRef value) {
   const char *name = e->dtype == TN_F32 ? rows[e->op].libm_f32 : rows[e->op].libm_f64;
   LLVMTypeRef type = m->dtypes[e->dtype];

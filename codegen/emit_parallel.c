@@ -50,6 +50,7 @@ static tir_walk capture_stmt(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* Also makes the types of closure and body from what was found. */
 static bool find_captures(outline *o) {
   tir_visitor visitor = {capture_stmt, capture_expr, o};
   tir_walk_stmt(o->loop->u.loop.body, &visitor);
@@ -66,6 +67,7 @@ static bool find_captures(outline *o) {
 
 /* ---- the body ----------------------------------------------------------------------------------------------- */
 
+/* In the body a capture is a parameter, with the range or alignment it has outside. */
 static void bind_captures(outline *o) {
   for (int i = 0; i < o->captures.n; i++) {
     const capture *c = &o->captures.data[i];
@@ -130,6 +132,8 @@ static void take_share(codegen_emitter *m, LLVMValueRef *begin, LLVMValueRef *en
   *end = LLVMBuildNSWAdd(m->builder, *begin, count, "end");
 }
 
+/* Calls the body unless this thread has nothing to do; more threads than iterations are possible when libgomp has fewer
+ * or more than it was asked for. */
 static void run_share(outline *o, LLVMValueRef closure) {
   codegen_emitter *m = o->m;
   int n = n_params(o);
@@ -182,6 +186,7 @@ static LLVMValueRef failure_flag(codegen_emitter *m) {
   return m->frame->failed;
 }
 
+/* The kernel goes on with what follows and returns 1 at its end. */
 static void note_failure(codegen_emitter *m, LLVMValueRef failed) {
   LLVMValueRef flag = failure_flag(m), old = LLVMBuildLoad2(m->builder, m->i32, flag, "");
   LLVMBuildStore(m->builder, LLVMBuildOr(m->builder, old, failed, ""), flag);
@@ -198,6 +203,7 @@ static LLVMValueRef *call_args(outline *o, LLVMValueRef begin, LLVMValueRef end)
   return args;
 }
 
+/* No more threads than iterations. */
 static LLVMValueRef thread_count(outline *o, LLVMValueRef begin, LLVMValueRef end) {
   LLVMValueRef extent = LLVMBuildNSWSub(o->m->builder, end, begin, "");
   LLVMValueRef most = codegen_i64(o->m, o->m->target->threads);
@@ -214,6 +220,7 @@ static void call_gomp(outline *o, LLVMValueRef *args, LLVMValueRef threads) {
   note_failure(m, load_field(o, closure, n_params(o)));
 }
 
+/* With one thread, libgomp is not needed. */
 static void emit_call(outline *o, LLVMValueRef begin, LLVMValueRef end) {
   codegen_emitter *m = o->m;
   LLVMValueRef *args = call_args(o, begin, end), threads = thread_count(o, begin, end);

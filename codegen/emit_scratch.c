@@ -5,6 +5,7 @@
 
 enum { STACK_LIMIT = 16 << 10, SCRATCH_ALIGN = 64 };
 
+/* Rounded up to whole cache lines; -1 when that does not fit. */
 static int64_t buffer_bytes(const tir_buffer *buffer) {
   int64_t bytes = codegen_element_bytes(buffer);
   for (int i = 0; i < buffer->ndim; i++) {
@@ -23,6 +24,7 @@ static void make_on_stack(codegen_emitter *m, const tir_buffer *buffer, int64_t 
   if (binding != NULL) binding->align = SCRATCH_ALIGN;
 }
 
+/* The result of aligned_alloc aliases nothing: LLVM is told. Whether it is NULL is tested once for all (check_heap). */
 static void make_on_heap(codegen_emitter *m, const tir_buffer *buffer, int64_t bytes) {
   LLVMTypeRef types[] = {m->i64, m->i64};
   LLVMValueRef args[] = {codegen_i64(m, SCRATCH_ALIGN), codegen_i64(m, bytes)};
@@ -35,6 +37,7 @@ static void make_on_heap(codegen_emitter *m, const tir_buffer *buffer, int64_t b
     codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
 }
 
+/* Parallel loops make their own buffers, once a thread; a loop inside one is serial and makes none. */
 static tir_walk make_buffer(void *user, const tir_stmt *s) {
   codegen_emitter *m = user;
   if (s->kind == TIR_FOR && s->u.loop.kind == TIR_PARALLEL && !m->frame->is_parallel) return TIR_WALK_PRUNE;

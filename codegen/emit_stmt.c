@@ -17,6 +17,7 @@ void codegen_end_if(codegen_emitter *m, LLVMBasicBlockRef after) {
   LLVMPositionBuilderAtEnd(m->builder, after);
 }
 
+/* then and else in blocks of their own; the condition is evaluated before both. */
 static void emit_if(codegen_emitter *m, const tir_stmt *s) {
   LLVMValueRef condition = codegen_value(m, s->u.branch.cond);
   bool has_else = s->u.branch.else_body != NULL;
@@ -43,6 +44,7 @@ tir_interval codegen_loop_range(codegen_emitter *m, const tir_stmt *s, tir_inter
   return range;
 }
 
+/* The variable has the name of its loop in printed LLVM IR. */
 static void bind_variable(codegen_emitter *m, const tir_var *var, LLVMValueRef value, tir_interval range) {
   codegen_binding *binding = codegen_bind(m, var, value);
   if (binding == NULL) return;
@@ -67,6 +69,8 @@ void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef b
   LLVMPositionBuilderAtEnd(m->builder, after);
 }
 
+/* A guard stands before the loop only when it may have no iteration; one iteration needs no loop. Unrolled and
+ * vectorized loops that the passes left as too large come here too. */
 static void emit_serial(codegen_emitter *m, const tir_stmt *s) {
   tir_interval extent, range = codegen_loop_range(m, s, &extent);
   if (extent.hi <= 0) return;
@@ -87,6 +91,7 @@ static void emit_serial(codegen_emitter *m, const tir_stmt *s) {
   codegen_end_if(m, after);
 }
 
+/* A parallel loop inside a parallel loop is serial: the threads are taken. */
 static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
   if (s->u.loop.kind == TIR_PARALLEL && !m->frame->is_parallel) codegen_emit_parallel(m, s);
   else emit_serial(m, s);

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@ extern char **environ;
 
 /* ---- writing ------------------------------------------------------------------------------------------------ */
 
+/* False with errno set. */
 static bool write_all(int file, const char *data, size_t n) {
   while (n > 0) {
     ssize_t written = write(file, data, n);
@@ -26,22 +26,20 @@ static bool write_all(int file, const char *data, size_t n) {
   return true;
 }
 
-/* Opens PATH with a suffix that mkstemp fills in; the name is left in NAME. */
+/* Makes a file next to PATH that was not there, with the mode that a new file gets; the name is left in NAME. */
 static int open_temporary(tn_context *ctx, const char *path, char name[PATH_MAX]) {
-  int n = snprintf(name, PATH_MAX, "%s.XXXXXX", path);
-  errno = ENAMETOOLONG;
-  int file = n < PATH_MAX ? mkostemp(name, O_CLOEXEC) : -1;
+  int file = -1;
+  errno = EEXIST;
+  for (int i = 0; file < 0 && errno == EEXIST && i < 1000; i++) {
+    int n = snprintf(name, PATH_MAX, "%s.%ld-%d.tmp", path, (long)getpid(), i);
+    if (n >= PATH_MAX) errno = ENAMETOOLONG;
+    else file = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+  }
   if (file < 0) runtime_fail(ctx, TN_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
   return file;
 }
 
-/* The mode that open() would have given: mkstemp's is private. */
-static void make_public(const char *name) {
-  mode_t mask = umask(0);
-  umask(mask);
-  chmod(name, 0666 & ~mask);
-}
-
+/* Leaves the complete bytes under NAME, next to PATH, or nothing. */
 static tn_status write_temporary(tn_context *ctx, const char *path, const void *data, size_t n, char name[PATH_MAX]) {
   int file = open_temporary(ctx, path, name);
   if (file < 0) return TN_ERROR_IO;
@@ -53,7 +51,6 @@ static tn_status write_temporary(tn_context *ctx, const char *path, const void *
 }
 
 static tn_status move_into_place(tn_context *ctx, const char *name, const char *path) {
-  make_public(name);
   if (rename(name, path) == 0) return TN_OK;
   int error = errno;
   unlink(name);
@@ -68,9 +65,10 @@ tn_status codegen_write_file(tn_context *ctx, const char *path, const void *data
 
 /* ---- linking ------------------------------------------------------------------------------------------------ */
 
-/* Runs `cc -shared -o OUT OBJECT -lgomp -lm`; its messages go to the file descriptor SAYS. */
+/* Runs `cc -shared -o OUT OBJECT -lgomp -lm`; its messages go to the file descriptor SAYS. A kernel without parallel
+ * loops does not come to need libgomp. Returns the exit status, or -errno when cc could not be started. */
 static int run_linker(const char *out, const char *object, int says) {
-  const char *const args[] = {"cc", "-shared", "-x", "none", "-o", out, object, "-lgomp", "-lm", NULL};
+  const char *const args[] = {"cc", "-shared", "-o", out, object, "-Wl,--as-needed", "-lgomp", "-lm", NULL};
   posix_spawn_file_actions_t actions;
   pid_t child;
   int status = 0;

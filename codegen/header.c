@@ -12,7 +12,8 @@ static const char *const keywords[] = {
     "union",    "unsigned", "void",  "volatile", "while",
 };
 
-static bool is_keyword(const char *name) {
+/* Names that C, C++ or the linker give another meaning; main among them. */
+bool codegen_is_keyword(const char *name) {
   for (int i = 0; i < RUNTIME_COUNT(keywords); i++) {
     if (strcmp(keywords[i], name) == 0) return true;
   }
@@ -24,7 +25,7 @@ tn_status codegen_check_name(tn_context *ctx, const char *name) {
   size_t n = 0;
   if (isdigit((unsigned char)*name)) n = 1;
   else while (isalnum((unsigned char)name[n]) || name[n] == '_') n++;
-  if (n > 0 && name[n] == '\0' && n <= MAX_NAME && !is_keyword(name)) return TN_OK;
+  if (n > 0 && name[n] == '\0' && n <= MAX_NAME && !codegen_is_keyword(name)) return TN_OK;
   return runtime_fail(ctx, TN_ERROR_ARGUMENT,
                       "the function name \"%s\" cannot be used: it must be a C identifier of at most %d characters, no "
                       "keyword",
@@ -44,10 +45,11 @@ static const char *c_type(tn_dtype dtype) {
 
 /* "A.local" cannot be a parameter's name: what C does not take becomes '_'. */
 static void add_identifier(runtime_str *out, const char *name) {
-  if (isdigit((unsigned char)*name) || is_keyword(name)) runtime_str_add(out, "_");
+  if (isdigit((unsigned char)*name) || codegen_is_keyword(name)) runtime_str_add(out, "_");
   for (; *name != '\0'; name++) runtime_str_addf(out, "%c", isalnum((unsigned char)*name) ? *name : '_');
 }
 
+/* " *   A  in  f32[64, 64]" */
 static void add_argument_comment(runtime_str *out, const runtime_kernel_arg *arg) {
   runtime_str_add(out, " *   ");
   add_identifier(out, arg->name);

@@ -58,8 +58,8 @@ typedef struct codegen_jit codegen_jit;
 
 codegen_session *codegen_session_of(tn_context *ctx); /* NULL with a message */
 LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *target);
-/* Forgets the target machines without disposing of them: after a fatal error in LLVM. */
-void codegen_session_abandon(codegen_session *session);
+/* Forgets a target machine without disposing of it: after a fatal error in LLVM. */
+void codegen_session_abandon(codegen_session *session, LLVMTargetMachineRef machine);
 codegen_jit **codegen_session_jit(codegen_session *session);
 void codegen_jit_free(codegen_jit *jit);
 /* Registers LLVM's targets once in the process. */
@@ -74,5 +74,8 @@ tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_ta
 
 /* A name that C and the linker take: [A-Za-z_][A-Za-z0-9_]* and no keyword of C. Fails with a message. */
 tn_status codegen_check_name(tn_context *ctx, const char *name);
+bool codegen_is_keyword(const char *name);
+/* FUNC as C source (c_source.c), NUL-terminated. */
+tn_status codegen_c_source(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
 
 #endif

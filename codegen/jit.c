@@ -134,6 +134,7 @@ static void unload(void *owner) {
   free(code);
 }
 
+/* The kernel owns the library from here on. */
 static tn_kernel *wrap(tn_context *ctx, loaded code, const char *name, LLVMOrcExecutorAddress address, int n_args,
                        const runtime_kernel_arg *args) {
   loaded *owner = malloc(sizeof *owner);

@@ -73,8 +73,11 @@ codegen_session *codegen_session_of(tn_context *ctx) {
   return session;
 }
 
-void codegen_session_abandon(codegen_session *session) {
-  if (session != NULL) session->machines.n = 0;
+void codegen_session_abandon(codegen_session *session, LLVMTargetMachineRef machine) {
+  for (int i = 0; i < session->machines.n; i++) {
+    if (session->machines.data[i].machine == machine)
+      session->machines.data[i--] = session->machines.data[--session->machines.n];
+  }
 }
 
 codegen_jit **codegen_session_jit(codegen_session *session) { return &session->jit; }

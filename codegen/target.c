@@ -20,6 +20,7 @@ typedef struct feature_set {
 
 /* ---- looking up --------------------------------------------------------------------------------------------- */
 
+/* NULL: none of ours. */
 static const codegen_arch *find_arch(const char *triple) {
   size_t n = strcspn(triple, "-");
   for (const codegen_arch *arch = codegen_arches; arch->name != NULL; arch++) {
@@ -35,6 +36,7 @@ static const codegen_cpu *find_cpu(const codegen_arch *arch, const char *name) {
   return NULL;
 }
 
+/* The bit of a feature whose name has N characters, -1 when there is none. */
 static int find_feature(const codegen_arch *arch, const char *name, size_t n) {
   for (int i = 0; arch->features[i] != NULL; i++) {
     if (strlen(arch->features[i]) == n && strncmp(arch->features[i], name, n) == 0) return i;
@@ -83,6 +85,7 @@ static const struct spec_key {
   bool (*set)(spec *s, const char *value);
 } spec_keys[] = {{"triple", set_triple}, {"cpu", set_cpu}, {"features", set_features}, {"threads", set_threads}};
 
+/* key=value, or the word native, which says nothing that is not the default. */
 static bool read_word(spec *s, const char *word) {
   const char *equals = strchr(word, '=');
   size_t n = equals != NULL ? (size_t)(equals - word) : strlen(word);
@@ -140,6 +143,21 @@ static void complete(spec *s, const codegen_host *host, bool own) {
 
 /* ---- features ----------------------------------------------------------------------------------------------- */
 
+/* Features of RISC-V's partial and vendor vector units end LLVM 19's back end in a segmentation fault on ordinary
+ * vector code. Named by their prefixes. */
+static bool check_usable(const spec *s, const codegen_arch *arch, const char *item, size_t n) {
+  static const char *const prefixes[] = {"+zv", "+xsf"};
+  if (strcmp(arch->name, "riscv64") != 0) return true;
+  for (int i = 0; i < RUNTIME_COUNT(prefixes); i++) {
+    if (strncmp(item, prefixes[i], strlen(prefixes[i])) != 0) continue;
+    runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
+                 "feature \"%.*s\" in the target \"%s\": LLVM makes no vector code with it, use +v", (int)n, item,
+                 s->whole);
+    return false;
+  }
+  return true;
+}
+
 /* One "+name" or "-name" of a list; false with a message. */
 static bool apply_feature(const spec *s, feature_set *set, const char *item, size_t n) {
   bool signed_item = n > 1 && (*item == '+' || *item == '-');
@@ -150,6 +168,7 @@ static bool apply_feature(const spec *s, feature_set *set, const char *item, siz
                  signed_item ? "LLVM knows no such feature of this architecture" : "write +name or -name");
     return false;
   }
+  if (!check_usable(s, set->arch, item, n)) return false;
   uint64_t bit = 1ull << (i % 64);
   set->on[i / 64] = *item == '+' ? set->on[i / 64] | bit : set->on[i / 64] & ~bit;
   return true;
@@ -190,6 +209,7 @@ static bool check_required(const spec *s, const feature_set *set) {
   return true;
 }
 
+/* Of the registers that code will use: features, not the processor's preference, decide. */
 static int vector_bytes(const feature_set *set) {
   if (strcmp(set->arch->name, "x86_64") != 0 || !has(set, "avx")) return 16;
   return has(set, "avx512f") && has(set, "avx2") && has(set, "evex512") ? 64 : 32;
@@ -197,6 +217,7 @@ static int vector_bytes(const feature_set *set) {
 
 /* ---- making one --------------------------------------------------------------------------------------------- */
 
+/* Looks everything up, checks it, and brings the features into canonical form. */
 static bool resolve(tn_target *t, const spec *s) {
   feature_set set = {.arch = t->arch = find_arch(s->triple)};
   char *message = NULL;
@@ -258,4 +279,10 @@ int tn_target_vector_bytes(const tn_target *target) { return target != NULL ? ta
 
 int64_t tn_target_cache_bytes(const tn_target *target, int level) {
   return target != NULL && level >= 1 && level <= 3 ? target->cache_bytes[level] : 0;
+}
+
+/* x86-64 has 32 vector registers with AVX-512 and 16 without; the other architectures have 32. */
+tir_pass_options codegen_pass_options(const tn_target *target) {
+  bool few = strncmp(target->arch->name, "x86", 3) == 0 && target->vector_bytes < 64;
+  return (tir_pass_options){.vector_registers = few ? 16 : 32, .vector_bytes = target->vector_bytes};
 }

@@ -10,14 +10,14 @@ typedef struct suffix_row {
 
 static const suffix_row suffixes[] = {{".o", CODEGEN_OBJECT, false},   {".so", CODEGEN_OBJECT, true},
                                       {".s", CODEGEN_ASSEMBLY, false}, {".ll", CODEGEN_IR, false},
-                                      {".bc", CODEGEN_BITCODE, false}};
+                                      {".bc", CODEGEN_BITCODE, false}, {".c", CODEGEN_C, false}};
 
 static const suffix_row *find_suffix(tn_context *ctx, const char *path) {
   const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
   for (int i = 0; dot != NULL && i < RUNTIME_COUNT(suffixes); i++) {
     if (strcmp(dot, suffixes[i].suffix) == 0) return &suffixes[i];
   }
-  runtime_fail(ctx, TN_ERROR_ARGUMENT, "the suffix of %s says no form of code: use .o, .so, .s, .ll or .bc", path);
+  runtime_fail(ctx, TN_ERROR_ARGUMENT, "the suffix of %s says no form of code: use .o, .so, .s, .ll, .bc or .c", path);
   return NULL;
 }
 

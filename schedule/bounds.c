@@ -1,12 +1,20 @@
-/* bounds.c: bound inference. Stages are visited consumers first. The region a stage computes is the hull of what its readers
- * read, where the loops at or outside its attach point are fixed to one iteration and all others take their whole range
- * (TVM: InferBound). Extents are constants; a region's first point may depend on the fixed loops. What cannot be bounded
- * falls back to the whole tensor, so a region is never too small. */
+/* bounds.c: bound inference. Stages are visited consumers first. The region a stage computes is the hull of what its
+ * readers read, where the loops at or outside its attach point are fixed to one iteration and all others take their
+ * whole range (TVM: InferBound). Extents are constants; a region's first point may depend on the fixed loops. What
+ * cannot be bounded falls back to the whole tensor, so a region is never too small. */
 #include "schedule/region.h"
 
-lower_var *schedule_new_var(lowering *l, const char *name, int64_t extent) {
+static bool is_taken(const tir_env *env, const char *name) {
+  for (; env; env = env->outer)
+    if (env->var && strcmp(env->var->name, name) == 0) return true;
+  return false;
+}
+
+lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent) {
   lower_var *v = RUNTIME_NEW(l->arena, lower_var);
-  v->var = (tir_var){name, l->index_dtype};
+  const char *unique = name;
+  for (int i = 1; is_taken(env, unique); i++) unique = runtime_format(l->arena, "%s_%d", name, i);
+  v->var = (tir_var){unique, l->index_dtype};
   v->extent = extent;
   return v;
 }
@@ -17,7 +25,8 @@ static const tir_expr *index_binary(lowering *l, tir_op op, const tir_expr *a, c
   return tir_binary(l->arena, op, a, b);
 }
 
-/* ---- inlining -------------------------------------------------------------------------------------------------------- */
+/* ---- inlining
+ * -------------------------------------------------------------------------------------------------------- */
 
 static const tir_expr *inline_read(void *user, const tir_expr *e) {
   lowering *l = user;
@@ -45,12 +54,14 @@ static void inline_bodies(lowering *l) {
   }
 }
 
-/* ---- axes of a stage -------------------------------------------------------------------------------------------------- */
+/* ---- axes of a stage
+ * -------------------------------------------------------------------------------------------------- */
 
 static void infer_axis_extents(lowering *l, lower_stage *ls) {
   const schedule_stage *st = ls->st;
   ls->axis_extent = RUNTIME_NEW_ARRAY(l->arena, int64_t, st->n_axes + 1);
-  for (int i = 0; i < st->n_roots; i++) ls->axis_extent[i] = i < st->n_spatial_roots ? ls->extent[i] : st->axes[i].extent;
+  for (int i = 0; i < st->n_roots; i++)
+    ls->axis_extent[i] = i < st->n_spatial_roots ? ls->extent[i] : st->axes[i].extent;
   for (int i = 0; i < st->n_relations; i++) {
     const schedule_relation *r = &st->relations[i];
     int64_t extents[16], lengths[16], product = 1;
@@ -89,8 +100,10 @@ static void fuse_values(lowering *l, const lower_stage *ls, const schedule_relat
 void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **values) {
   for (int i = ls->st->n_relations - 1; i >= 0; i--) {
     const schedule_relation *r = &ls->st->relations[i];
-    if (r->is_fuse) fuse_values(l, ls, r, values);
-    else split_value(l, ls, r, values);
+    if (r->is_fuse)
+      fuse_values(l, ls, r, values);
+    else
+      split_value(l, ls, r, values);
   }
 }
 
@@ -114,7 +127,7 @@ static void make_loops(lowering *l, lower_stage *ls) {
   }
   for (int i = 0; i < st->n_leaves; i++) {
     int axis = st->leaves[i];
-    ls->var[i] = schedule_new_var(l, st->axes[axis].name, ls->axis_extent[axis]);
+    ls->var[i] = schedule_new_var(l, env, st->axes[axis].name, ls->axis_extent[axis]);
     bool is_loop = ls->axis_extent[axis] > 1;
     ls->axis_value[axis] = is_loop ? tir_var_expr(l->arena, &ls->var[i]->var) : index_int(l, 0);
     ls->env[i] = env = is_loop ? enter_loop(l, env, ls->var[i]) : env;
@@ -123,7 +136,8 @@ static void make_loops(lowering *l, lower_stage *ls) {
   schedule_axis_values(l, ls, ls->axis_value);
 }
 
-/* ---- te expressions as loop IR ------------------------------------------------------------------------------------------ */
+/* ---- te expressions as loop IR
+ * ------------------------------------------------------------------------------------------ */
 
 /* An integer te expression in the index dtype. With i32 indices it is the expression; with i64 the casts that value
  * lowering put around loop variables come off again. */
@@ -161,7 +175,8 @@ static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
     index[i] = to_index(l, e->arg[i]);
     int64_t min = 0;
     if (!from->is_live || (tir_is_int(from->min[i], &min) && min == 0)) continue;
-    index[i] = tir_simplify(l->arena, NULL, index_binary(l, TIR_SUB, index[i], from->min[i]));
+    index[i] =
+        tir_simplify(l->arena, x->ls->env[x->ls->st->n_leaves], index_binary(l, TIR_SUB, index[i], from->min[i]));
   }
   return tir_load(l->arena, from->buffer, e->n_args, index, NULL);
 }
@@ -183,7 +198,8 @@ const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const t
   return to_index(l, schedule_lower_expr(l, ls, values, e));
 }
 
-/* ---- regions ------------------------------------------------------------------------------------------------------------ */
+/* ---- regions
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static void mark_loops(const lower_stage *ls, int first, int last, bool relaxed) {
   for (int i = first; i <= last; i++) ls->var[i]->relaxed = relaxed;
@@ -244,7 +260,7 @@ static void set_region(lowering *l, lower_stage *ls, int dim, schedule_range ran
   ls->min[dim] = index_int(l, 0);
   ls->extent[dim] = shape;
   if (!range.extent || range.extent >= shape) return;
-  const tir_expr *min = tir_simplify(l->arena, NULL, range.min);
+  const tir_expr *min = tir_simplify(l->arena, l->env, range.min);
   if (tir_is_int(min, &first)) {
     int64_t begin = RUNTIME_MAX(first, 0), end = RUNTIME_MIN(first + range.extent, shape);
     if (end <= begin) return;
@@ -262,21 +278,26 @@ static void infer_region(lowering *l, int stage) {
     r.reader = &l->stages[i];
     if (!r.reader->is_live) continue;
     mark_path(l, ls->st, i);
+    l->env = r.reader->env[r.reader->st->n_leaves];
     tir_walk_expr(r.reader->body, add_read, &r);
   }
   bool is_output = schedule_is_output(l->s, stage);
   ls->is_live = r.is_read || is_output;
-  for (int i = 0; i < ls->st->tensor->ndim; i++)
-    set_region(l, ls, i, is_output ? (schedule_range){NULL, 0} : r.dim[i]);
+  for (int i = 0; i < ls->st->tensor->ndim; i++) set_region(l, ls, i, is_output ? (schedule_range){NULL, 0} : r.dim[i]);
 }
 
-/* ---- buffers ------------------------------------------------------------------------------------------------------------ */
+/* ---- buffers
+ * ------------------------------------------------------------------------------------------------------------ */
 
 static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, bool is_param) {
   const tn_tensor *tensor = ls->st->tensor;
   tir_buffer *buffer = RUNTIME_NEW(l->arena, tir_buffer);
-  *buffer = (tir_buffer){.name = tensor->name, .dtype = tensor->dtype, .ndim = tensor->ndim, .scope = ls->st->scope,
-                         .is_param = is_param, .is_input = te_is_placeholder(ls->st->op)};
+  *buffer = (tir_buffer){.name = tensor->name,
+                         .dtype = tensor->dtype,
+                         .ndim = tensor->ndim,
+                         .scope = ls->st->scope,
+                         .is_param = is_param,
+                         .is_input = te_is_placeholder(ls->st->op)};
   for (int i = 0; i < tensor->ndim; i++) buffer->shape[i] = ls->is_live ? ls->extent[i] : tensor->shape[i];
   return buffer;
 }
@@ -287,7 +308,21 @@ static bool is_argument(const lowering *l, const tn_tensor *tensor) {
   return false;
 }
 
+/* i64 loops when a tensor or a fused loop does not fit i32. */
+static tn_dtype choose_index_dtype(const tn_schedule *s) {
+  for (int i = 0; i < s->n_stages; i++) {
+    const schedule_stage *st = &s->stages[i];
+    double elements = 1, slack = 4; /* slack: rounded-up tails and offsets */
+    for (int k = 0; k < st->tensor->ndim; k++) elements *= (double)st->tensor->shape[k];
+    for (int k = 0; k < st->n_axes; k++) elements = RUNTIME_MAX(elements, (double)st->axes[k].extent);
+    if (elements * slack > INT32_MAX) return TN_I64;
+  }
+  return TN_I32;
+}
+
 void schedule_infer_bounds(lowering *l) {
+  l->index_dtype = choose_index_dtype(l->s);
+  l->stages = RUNTIME_NEW_ARRAY(l->arena, lower_stage, l->s->n_stages + 1);
   inline_bodies(l);
   for (int i = l->s->n_stages - 1; i >= 0; i--) {
     lower_stage *ls = &l->stages[i];

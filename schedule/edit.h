@@ -1,11 +1,12 @@
-/* edit.h: how primitives change a schedule: growing its arrays, refusing with a message, checking the whole afterwards. */
+/* edit.h: how primitives change a schedule: growing its arrays, refusing with a message, checking the whole afterwards.
+ */
 #ifndef TENON_SCHEDULE_EDIT_H
 #define TENON_SCHEDULE_EDIT_H
 
 #include "schedule/registry.h"
 #include "schedule/state.h"
 
-/* ---- growing (state.c). false, NULL or -1: out of memory ------------------------------------------------------------ */
+/* ---- growing (state.c). false, NULL or -1: out of memory --------------------------------------------------------- */
 
 /* Gives a stage one loop for each axis of its op and forgets all others. */
 bool schedule_reset_loops(tn_schedule *s, schedule_stage *stage);
@@ -23,25 +24,27 @@ bool schedule_push_step(tn_schedule *s, const schedule_step *step);
 /* Exchanges two schedules of one program: how a change made on a copy is taken over. */
 void schedule_swap_contents(tn_schedule *a, tn_schedule *b);
 
-/* ---- checking (legality.c): TN_OK, or the refusal with a message that begins with `CALL: ` ------------------------------ */
+/* ---- checking (legality.c): TN_OK, or the refusal with a message that begins with `CALL: `
+ * ------------------------------ */
 
 /* The stage exists, is computed (no input) and has loops of its own (not inlined). */
 tn_status schedule_check_stage(tn_schedule *s, const char *call, int stage);
 tn_status schedule_check_iter(tn_schedule *s, const char *call, int stage, int iter);
 /* Every stage under compute_at has all its readers inside the loop it is attached to, and outputs are at root. */
 tn_status schedule_check_attachments(tn_schedule *s, const char *call);
-/* On every path of loops: at most one parallel loop, none inside a vectorized one; nothing is computed inside a vectorized loop. */
+/* On every path of loops: at most one parallel loop, none inside a vectorized one; nothing is computed inside a
+ * vectorized loop. */
 tn_status schedule_check_paths(tn_schedule *s, const char *call);
 /* The names of a stage's current loops, "i.outer, i.inner", in a buffer of the caller. */
 const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_t n);
-/* How far out a loop of TARGET lies around STAGE: the position in TARGET's leaves of the loop that STAGE is attached to,
- * directly or through others; -1 when STAGE is not computed inside TARGET; n_leaves when STAGE is TARGET. */
+/* How far out a loop of TARGET lies around STAGE: the position in TARGET's leaves of the loop that STAGE is attached
+ * to, directly or through others; -1 when STAGE is not computed inside TARGET; n_leaves when STAGE is TARGET. */
 int schedule_inside(const tn_schedule *s, int stage, int target);
 
-#define SCHEDULE_TRY(expression)                  \
-  do {                                            \
-    tn_status try_status = (expression);          \
-    if (try_status != TN_OK) return try_status;   \
+#define SCHEDULE_TRY(expression)                \
+  do {                                          \
+    tn_status try_status = (expression);        \
+    if (try_status != TN_OK) return try_status; \
   } while (0)
 
 #endif

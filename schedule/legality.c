@@ -1,5 +1,5 @@
-/* legality.c: the checks that primitives share, and the two invariants of a whole schedule: where attached stages may be
- * computed, and how parallel and vectorized loops may nest. */
+/* legality.c: the checks that primitives share, and the two invariants of a whole schedule: where attached stages may
+ * be computed, and how parallel and vectorized loops may nest. */
 #include <stdio.h>
 
 #include "schedule/edit.h"
@@ -20,7 +20,8 @@ tn_status schedule_check_stage(tn_schedule *s, const char *call, int stage) {
   if (te_is_placeholder(st->op))
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is an input and has no loops: schedule a computed stage, or copy it first with "
-                        "cache_read(%s, local, reader)", call, schedule_stage_name(st), schedule_stage_name(st));
+                        "cache_read(%s, local, reader)",
+                        call, schedule_stage_name(st), schedule_stage_name(st));
   if (st->attach == SCHEDULE_INLINED)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is inlined and has no loops of its own: call compute_root(%s) first", call,
@@ -33,10 +34,12 @@ tn_status schedule_check_iter(tn_schedule *s, const char *call, int stage, int i
   const schedule_stage *st = &s->stages[stage];
   if (iter >= 0 && iter < st->n_leaves) return TN_OK;
   char names[512];
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %s has no loop number %d: counted from 0, its %d loops are %s", call,
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: stage %s has no loop number %d: counted from 0, its %d loops are %s", call,
                       schedule_stage_name(st), iter, st->n_leaves, schedule_loop_names(st, names, sizeof names));
 }
 
+/* Follows the attachments outwards; cycles cannot arise, since compute_at refuses them. */
 int schedule_inside(const tn_schedule *s, int stage, int target) {
   if (stage == target) return s->stages[target].n_leaves;
   while (s->stages[stage].attach == SCHEDULE_AT) {
@@ -47,6 +50,8 @@ int schedule_inside(const tn_schedule *s, int stage, int target) {
   return -1;
 }
 
+/* A stage under compute_at exists only while an iteration of that loop runs: who reads it must run inside too. Inlined
+ * readers are looked through, since their readers read it then. */
 static tn_status check_readers(tn_schedule *s, const char *call, int stage) {
   const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
   const char *name = schedule_stage_name(st), *target_name = schedule_stage_name(target);
@@ -56,14 +61,17 @@ static tn_status check_readers(tn_schedule *s, const char *call, int stage) {
   for (int i = 0; i < n; i++) {
     if (schedule_inside(s, readers[i], st->at_stage) >= position) continue;
     const char *reader = schedule_stage_name(&s->stages[readers[i]]);
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is computed inside loop %s of %s, but %s reads it outside of that loop: a stage under "
-                        "compute_at must have all its readers inside; call compute_root(%s), or compute %s at %s as well",
-                        call, name, axis, target_name, reader, name, reader, target_name);
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: %s is computed inside loop %s of %s, but %s reads it outside of that loop: a stage under "
+        "compute_at must have all its readers inside; call compute_root(%s), or compute %s at %s as well",
+        call, name, axis, target_name, reader, name, reader, target_name);
   }
   return TN_OK;
 }
 
+/* One stage's place: outputs lie in the caller's memory and must be complete, so they stay at root; a loop that another
+ * stage is computed in must exist. */
 static tn_status check_attachment(tn_schedule *s, const char *call, int stage) {
   const schedule_stage *st = &s->stages[stage];
   if (st->attach == SCHEDULE_ROOT) return TN_OK;
@@ -75,13 +83,15 @@ static tn_status check_attachment(tn_schedule *s, const char *call, int stage) {
   if (st->attach == SCHEDULE_INLINED) return TN_OK;
   const schedule_stage *target = &s->stages[st->at_stage];
   if (target->attach == SCHEDULE_INLINED)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is computed at loop %s of %s: a stage that others are computed in cannot be inlined; call "
-                        "compute_root(%s) first", call, name, target->axes[st->at_axis].name,
-                        schedule_stage_name(target), name);
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: %s is computed at loop %s of %s: a stage that others are computed in cannot be inlined; call "
+        "compute_root(%s) first",
+        call, name, target->axes[st->at_axis].name, schedule_stage_name(target), name);
   return check_readers(s, call, stage);
 }
 
+/* Linear in stages times readers; called after every primitive that moves a stage or changes an order of loops. */
 tn_status schedule_check_attachments(tn_schedule *s, const char *call) {
   for (int i = 0; i < s->n_stages; i++) SCHEDULE_TRY(check_attachment(s, call, i));
   return TN_OK;
@@ -93,23 +103,28 @@ typedef struct path_state {
   const char *vector_axis;
 } path_state;
 
+/* The rules of one path: OpenMP regions do not nest, and a vector lane cannot start threads. */
 static tn_status step_into(tn_schedule *s, const char *call, const schedule_stage *st, int iter, path_state *path) {
   const schedule_axis *axis = schedule_leaf(st, iter);
   const char *name = schedule_stage_name(st);
   if (axis->annotation == SCHEDULE_PARALLEL && path->parallel_axis && path->parallel_stage != name)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: loop %s of %s would be a parallel loop inside the parallel loop %s of %s: make one of the two "
-                        "parallel", call, axis->name, name, path->parallel_axis, path->parallel_stage);
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: loop %s of %s would be a parallel loop inside the parallel loop %s of %s: make one of the two "
+        "parallel",
+        call, axis->name, name, path->parallel_axis, path->parallel_stage);
   if (axis->annotation == SCHEDULE_PARALLEL && path->parallel_axis)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: loop %s of %s would be a parallel loop inside the parallel loop %s of %s: fuse the two and "
-                        "make the fused loop parallel, or keep one", call, axis->name, name, path->parallel_axis,
-                        path->parallel_stage);
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: loop %s of %s would be a parallel loop inside the parallel loop %s of %s: fuse the two and "
+        "make the fused loop parallel, or keep one",
+        call, axis->name, name, path->parallel_axis, path->parallel_stage);
   if (axis->annotation == SCHEDULE_PARALLEL && path->vector_axis)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: the parallel loop %s of %s would stand inside the vectorized loop %s: put the parallel loop "
-                        "outermost, for example reorder(%s, %s, %s)", call, axis->name, name, path->vector_axis, name,
-                        axis->name, path->vector_axis);
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: the parallel loop %s of %s would stand inside the vectorized loop %s: put the parallel loop "
+        "outermost, for example reorder(%s, %s, %s)",
+        call, axis->name, name, path->vector_axis, name, axis->name, path->vector_axis);
   if (axis->annotation == SCHEDULE_PARALLEL) path->parallel_axis = axis->name, path->parallel_stage = name;
   if (axis->annotation == SCHEDULE_VECTORIZE) path->vector_axis = axis->name;
   return TN_OK;
@@ -124,13 +139,15 @@ static tn_status walk_path(tn_schedule *s, const char *call, int stage, int last
     if (path->vector_axis)
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                           "%s: %s would be computed inside the vectorized loop %s of %s: attach it further out, or "
-                          "vectorize a loop of %s itself", call, schedule_stage_name(st), path->vector_axis,
-                          schedule_stage_name(target), schedule_stage_name(st));
+                          "vectorize a loop of %s itself",
+                          call, schedule_stage_name(st), path->vector_axis, schedule_stage_name(target),
+                          schedule_stage_name(st));
   }
   for (int i = 0; i <= last; i++) SCHEDULE_TRY(step_into(s, call, st, i, path));
   return TN_OK;
 }
 
+/* Every stage's path from the root, so also those of stages computed inside of others. */
 tn_status schedule_check_paths(tn_schedule *s, const char *call) {
   for (int i = 0; i < s->n_stages; i++) {
     const schedule_stage *st = &s->stages[i];

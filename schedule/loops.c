@@ -4,7 +4,9 @@
 
 #include "schedule/edit.h"
 
-static tn_status no_memory(tn_schedule *s) { return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule"); }
+static tn_status no_memory(tn_schedule *s) {
+  return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+}
 
 static const char *const annotation_words[] = {"none", "unroll", "vectorize", "parallel"};
 
@@ -24,11 +26,22 @@ static tn_status check_plain(tn_schedule *s, const char *call, const schedule_st
   if (axis->annotation == SCHEDULE_NONE && axis->unroll_step < 0) return TN_OK;
   const char *what = axis->annotation ? annotation_words[axis->annotation] : "pragma";
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: loop %s of %s already has %s: that would be lost; call this before %s(%s, %s)", call, axis->name,
-                      schedule_stage_name(st), what, what, schedule_stage_name(st), axis->name);
+                      "%s: loop %s of %s already has %s, which would be lost: put this before %s(%s, %s)", call,
+                      axis->name, schedule_stage_name(st), what, what, schedule_stage_name(st), axis->name);
 }
 
-/* ---- split ----------------------------------------------------------------------------------------------------------- */
+/* Names of derived loops grow; what schedule text cannot name any more is refused. */
+static tn_status check_name(tn_schedule *s, const char *call, const char *suffix, size_t length) {
+  if (length <= SCHEDULE_MAX_NAME) return TN_OK;
+  return runtime_fail(
+      s->ctx, TN_ERROR_SCHEDULE,
+      "%s: the name of the new loop would be longer than %d characters (it ends in %s): split into all parts at "
+      "once, as in split(stage, axis, 4, 8, 16)",
+      call, SCHEDULE_MAX_NAME, suffix);
+}
+
+/* ---- split
+ * ----------------------------------------------------------------------------------------------------------- */
 
 /* Invariant: the children, outer to inner, count through [0, product of extents); the part below the parent's extent is
  * the parent, the rest is the tail. */
@@ -41,35 +54,40 @@ static tn_status check_lengths(tn_schedule *s, const char *call, int stage, int 
     if (lengths[i] < 1)
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                           "%s: length %lld: a factor must be at least 1 (loop %s has extent %lld); for example "
-                          "split(%s, %s, %lld)", call, (long long)lengths[i], axis->name, (long long)axis->extent,
-                          schedule_stage_name(st), axis->name, (long long)RUNTIME_MIN(axis->extent, 8));
+                          "split(%s, %s, %lld)",
+                          call, (long long)lengths[i], axis->name, (long long)axis->extent, schedule_stage_name(st),
+                          axis->name, (long long)RUNTIME_MIN(axis->extent, 8));
     if (__builtin_mul_overflow(product, lengths[i], &product) || product > INT32_MAX)
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                          "%s: length %lld: the product of the lengths is over %d, and loop %s has extent %lld: take smaller "
-                          "lengths", call, (long long)lengths[i], INT32_MAX, axis->name, (long long)axis->extent);
+      return runtime_fail(
+          s->ctx, TN_ERROR_SCHEDULE,
+          "%s: length %lld: the product of the lengths is over %d, and loop %s has extent %lld: take smaller "
+          "lengths",
+          call, (long long)lengths[i], INT32_MAX, axis->name, (long long)axis->extent);
   }
   return TN_OK;
 }
 
-static tn_status check_split(tn_schedule *s, const char *call, int stage, int iter, int n, bool inner_to_outer, tn_tail tail) {
+static tn_status check_split(tn_schedule *s, const char *call, int stage, int iter, int n, bool inner_to_outer,
+                             tn_tail tail) {
   SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
   const schedule_stage *st = &s->stages[stage];
   SCHEDULE_TRY(check_plain(s, call, st, iter));
   if (n < 1 || n > 15)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d lengths: a split takes 1 to 15; split one of the new loops again",
-                        call, n);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %d lengths: a split takes 1 to 15; split one of the new loops again", call, n);
   if (n > 1 && !inner_to_outer)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d lengths from the outside: nparts is one length; give the inner lengths", call, n);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %d lengths from the outside: nparts is one length; give the inner lengths", call, n);
   if ((unsigned)tail >= TN_TAIL_COUNT)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: tail strategy %d is unknown: guard or peel", call, (int)tail);
   if (st->n_axes + n + 1 > SCHEDULE_MAX_AXES)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %s would have more than %d axes", call,
                         schedule_stage_name(st), SCHEDULE_MAX_AXES);
-  return TN_OK;
+  return check_name(s, call, ".outer", strlen(schedule_leaf(st, iter)->name) + strlen(".outer"));
 }
 
-/* Extents of the n+1 children of an axis of a given extent. The free one is the outermost (inner_to_outer) or the innermost. A
- * length that the axis does not need is cut: split(16, factor 20) gives 1 x 16. */
+/* Extents of the n+1 children of an axis of a given extent. The free one is the outermost (inner_to_outer) or the
+ * innermost. A length that the axis does not need is cut: split(16, factor 20) gives 1 x 16. */
 void schedule_child_extents(int64_t extent, int n, const int64_t *lengths, bool inner_to_outer, int64_t *out) {
   int64_t rest = extent;
   for (int i = 0; i < n; i++) {
@@ -86,11 +104,16 @@ static const char *child_name(tn_schedule *s, const char *parent, int i, int n_c
   return schedule_internf(s->program, "%s.%d", parent, i);
 }
 
+/* Children inherit the kind of their parent, no annotation. */
 static bool add_children(tn_schedule *s, schedule_stage *st, int parent, schedule_relation *r, const int64_t *extents) {
   for (int i = 0; i < r->n; i++) {
-    schedule_axis child = {.name = child_name(s, st->axes[parent].name, i, r->n), .extent = extents[i],
-                           .kind = st->axes[parent].kind, .root = -1, .made_by = (int16_t)(st->n_relations - 1),
-                           .used_by = -1, .unroll_step = -1};
+    schedule_axis child = {.name = child_name(s, st->axes[parent].name, i, r->n),
+                           .extent = extents[i],
+                           .kind = st->axes[parent].kind,
+                           .root = -1,
+                           .made_by = (int16_t)(st->n_relations - 1),
+                           .used_by = -1,
+                           .unroll_step = -1};
     int made = child.name ? schedule_add_axis(s, st, &child) : -1;
     if (made < 0) return false;
     r->many[i] = (int16_t)made;
@@ -106,9 +129,11 @@ static void move_attachments(tn_schedule *s, int stage, int from, int to) {
   }
 }
 
-tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer, tn_tail tail) {
+tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer,
+                         tn_tail tail) {
   char call[256];
-  SCHEDULE_TRY(check_split(s, call_text(call, sizeof call, "split", s, stage, iter), stage, iter, n, inner_to_outer, tail));
+  SCHEDULE_TRY(
+      check_split(s, call_text(call, sizeof call, "split", s, stage, iter), stage, iter, n, inner_to_outer, tail));
   SCHEDULE_TRY(check_lengths(s, call, stage, iter, n, lengths));
   schedule_stage *st = &s->stages[stage];
   int parent = st->leaves[iter];
@@ -119,40 +144,52 @@ tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64
   r->one = (int16_t)parent;
   r->tail = (uint8_t)tail;
   r->inner_to_outer = inner_to_outer;
-  if (!add_children(s, st, parent, r, extents) || !schedule_set_leaves(s, st, iter, 1, n + 1, r->many)) return no_memory(s);
+  if (!add_children(s, st, parent, r, extents) || !schedule_set_leaves(s, st, iter, 1, n + 1, r->many))
+    return no_memory(s);
   st->axes[parent].used_by = (int16_t)(st->n_relations - 1);
   move_attachments(s, stage, parent, r->many[n]);
-  schedule_step step = {.kind = SCHEDULE_STEP_SP, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = extent,
-                        .n = n, .list = lengths, .inner_to_outer = inner_to_outer, .tail = (uint8_t)tail};
+  schedule_step step = {.kind = SCHEDULE_STEP_SP,
+                        .stage = (int16_t)stage,
+                        .iter = (int16_t)iter,
+                        .value = extent,
+                        .n = n,
+                        .list = lengths,
+                        .inner_to_outer = inner_to_outer,
+                        .tail = (uint8_t)tail};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* ---- fuse ------------------------------------------------------------------------------------------------------------ */
+/* ---- fuse
+ * ------------------------------------------------------------------------------------------------------------ */
 
 /* Invariant: the fused loop counts through the product of its parts' extents, the last part fastest. */
 
+/* Loops between the parts would change their place otherwise. */
 static tn_status check_adjacent(tn_schedule *s, const char *call, int stage, int n, const int *iters) {
   const schedule_stage *st = &s->stages[stage];
   char names[512];
   for (int i = 1; i < n; i++) {
     if (iters[i] == iters[i - 1] + 1) continue;
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: loops %s and %s of %s are not adjacent in this order (loops: %s): reorder them first", call,
-                        schedule_leaf(st, iters[i - 1])->name, schedule_leaf(st, iters[i])->name, schedule_stage_name(st),
-                        schedule_loop_names(st, names, sizeof names));
+                        "%s: loops %s and %s of %s are not adjacent in this order (loops: %s): reorder them first",
+                        call, schedule_leaf(st, iters[i - 1])->name, schedule_leaf(st, iters[i])->name,
+                        schedule_stage_name(st), schedule_loop_names(st, names, sizeof names));
   }
   return TN_OK;
 }
 
+/* Fusing i and j leaves no loop that runs once an i: what is computed there would have no place. */
 static tn_status check_no_attachment(tn_schedule *s, const char *call, int stage, int iter) {
   const schedule_stage *st = &s->stages[stage];
   for (int i = 0; i < s->n_stages; i++) {
     const schedule_stage *other = &s->stages[i];
     if (other->attach != SCHEDULE_AT || other->at_stage != stage || other->at_axis != st->leaves[iter]) continue;
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is computed at loop %s of %s: only the innermost of the fused loops may carry stages; call "
-                        "compute_at(%s, ...) after the fuse", call, schedule_stage_name(other), schedule_leaf(st, iter)->name,
-                        schedule_stage_name(st), schedule_stage_name(other));
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: %s is computed at loop %s of %s: only the innermost of the fused loops may carry stages; call "
+        "compute_at(%s, ...) after the fuse",
+        call, schedule_stage_name(other), schedule_leaf(st, iter)->name, schedule_stage_name(st),
+        schedule_stage_name(other));
   }
   return TN_OK;
 }
@@ -161,24 +198,31 @@ static tn_status check_fuse(tn_schedule *s, const char *call, int stage, int n, 
   SCHEDULE_TRY(schedule_check_stage(s, call, stage));
   const schedule_stage *st = &s->stages[stage];
   if (n < 2 || n > st->n_leaves)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d loops to fuse: fuse takes two or more adjacent loops of %s, which has %d",
-                        call, n, schedule_stage_name(st), st->n_leaves);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %d loops to fuse: fuse takes two or more adjacent loops of %s, which has %d", call, n,
+                        schedule_stage_name(st), st->n_leaves);
   int64_t extent = 1;
+  size_t length = strlen("fused");
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(schedule_check_iter(s, call, stage, iters[i]));
+    length += strlen(schedule_leaf(st, iters[i])->name) + 1;
     SCHEDULE_TRY(check_plain(s, call, st, iters[i]));
     if (__builtin_mul_overflow(extent, schedule_leaf(st, iters[i])->extent, &extent))
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the fused extent does not fit 63 bits", call);
   }
   SCHEDULE_TRY(check_adjacent(s, call, stage, n, iters));
   for (int i = 0; i + 1 < n; i++) SCHEDULE_TRY(check_no_attachment(s, call, stage, iters[i]));
-  return TN_OK;
+  return check_name(s, call, ".fused", length);
 }
 
 static bool fused_axis(tn_schedule *s, const schedule_stage *st, int n, const int *iters, schedule_axis *out) {
   runtime_str name = {0};
-  *out = (schedule_axis){.extent = 1, .kind = schedule_leaf(st, iters[0])->kind, .root = -1,
-                         .made_by = (int16_t)st->n_relations, .used_by = -1, .unroll_step = -1};
+  *out = (schedule_axis){.extent = 1,
+                         .kind = schedule_leaf(st, iters[0])->kind,
+                         .root = -1,
+                         .made_by = (int16_t)st->n_relations,
+                         .used_by = -1,
+                         .unroll_step = -1};
   for (int i = 0; i < n; i++) {
     const schedule_axis *part = schedule_leaf(st, iters[i]);
     runtime_str_addf(&name, "%s.", part->name);
@@ -214,7 +258,8 @@ tn_status schedule_fuse(tn_schedule *s, int stage, int n, const int *iters) {
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* ---- reorder --------------------------------------------------------------------------------------------------------- */
+/* ---- reorder
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* Invariant: the same loops, another nesting. Legal for all loops: iterations of data axes are independent, and every
  * combiner is commutative and associative (floats up to rounding). */
@@ -230,8 +275,8 @@ static tn_status check_reorder(tn_schedule *s, const char *call, int stage, int 
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(schedule_check_iter(s, call, stage, order[i]));
     if (seen[order[i]])
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s stands twice in the new order: name each loop once", call,
-                          schedule_leaf(st, order[i])->name);
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s stands twice in the new order: name each loop once",
+                          call, schedule_leaf(st, order[i])->name);
     seen[order[i]] = true;
   }
   return TN_OK;
@@ -258,13 +303,15 @@ tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order) {
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* ---- annotate: unroll, vectorize, parallel ----------------------------------------------------------------------------- */
+/* ---- annotate: unroll, vectorize, parallel
+ * ----------------------------------------------------------------------------- */
 
-/* Invariant: the loop's iterations may run in lockstep or at the same time only when none reads what another writes: data
- * axes. A reduction axis carries the accumulator from one iteration to the next. */
+/* Invariant: the loop's iterations may run in lockstep or at the same time only when none reads what another writes:
+ * data axes. A reduction axis carries the accumulator from one iteration to the next. */
 
 /* What to do instead: "vectorize a data axis (i, j)"; a full reduction has none. */
-static const char *instead_of_reduction(const schedule_stage *st, schedule_annotation annotation, char *buffer, size_t n) {
+static const char *instead_of_reduction(const schedule_stage *st, schedule_annotation annotation, char *buffer,
+                                        size_t n) {
   const char *verb = annotation == SCHEDULE_PARALLEL ? "make parallel" : "vectorize";
   size_t used = (size_t)snprintf(buffer, n, "%s a data axis (", verb), begin = used;
   for (int i = 0; i < st->n_leaves && used + 2 < n; i++) {
@@ -282,17 +329,20 @@ static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int
   const schedule_axis *axis = schedule_leaf(st, iter);
   char instead[256];
   if (annotation < SCHEDULE_UNROLL || annotation > SCHEDULE_PARALLEL)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: annotation %d is unknown: 1 unroll, 2 vectorize, 3 parallel", call,
-                        (int)annotation);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: annotation %d is unknown: 1 unroll, 2 vectorize, 3 parallel",
+                        call, (int)annotation);
   if (axis->annotation != SCHEDULE_NONE)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s of %s already has %s: a loop takes one annotation; split it first",
-                        call, axis->name, schedule_stage_name(st), annotation_words[axis->annotation]);
-  if (annotation != SCHEDULE_UNROLL && axis->kind != SCHEDULE_SPATIAL)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: loop %s of %s runs over a reduction axis (extent %lld): its iterations update the same element, so "
-                        "they cannot run %s; %s", call, axis->name, schedule_stage_name(st), (long long)axis->extent,
-                        annotation == SCHEDULE_PARALLEL ? "in parallel" : "in lockstep",
-                        instead_of_reduction(st, annotation, instead, sizeof instead));
+                        "%s: loop %s of %s already has %s: a loop takes one annotation; split it first", call,
+                        axis->name, schedule_stage_name(st), annotation_words[axis->annotation]);
+  if (annotation != SCHEDULE_UNROLL && axis->kind != SCHEDULE_SPATIAL)
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: loop %s of %s runs over a reduction axis (extent %lld): its iterations update the same element, so "
+        "they cannot run %s; %s",
+        call, axis->name, schedule_stage_name(st), (long long)axis->extent,
+        annotation == SCHEDULE_PARALLEL ? "in parallel" : "in lockstep",
+        instead_of_reduction(st, annotation, instead, sizeof instead));
   return TN_OK;
 }
 
@@ -312,7 +362,8 @@ tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annota
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* ---- pragma ---------------------------------------------------------------------------------------------------------- */
+/* ---- pragma
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* Invariant: unrolling changes no order. The pragma holds for the loops inside ITER. */
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step) {
@@ -321,13 +372,15 @@ tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t ma
   SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
   schedule_axis *axis = &s->stages[stage].axes[s->stages[stage].leaves[iter]];
   if (max_step < 0 || max_step > 65535)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: auto_unroll_max_step %lld: 0 to 65535 statements, for example 64", call,
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: auto_unroll_max_step %lld: 0 to 65535 statements, for example 64", call,
                         (long long)max_step);
   if (axis->unroll_step >= 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s already has auto_unroll_max_step %d: one pragma a loop", call,
-                        axis->name, axis->unroll_step);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s already has auto_unroll_max_step %d: one pragma a loop",
+                        call, axis->name, axis->unroll_step);
   axis->unroll_step = (int32_t)max_step;
   snprintf(text, sizeof text, "auto_unroll_max_step$%d", axis->unroll_step);
-  schedule_step step = {.kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = max_step, .text = text};
+  schedule_step step = {
+      .kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = max_step, .text = text};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }

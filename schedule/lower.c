@@ -1,11 +1,12 @@
-/* lower.c: from a schedule to loop IR: one loop nest a stage, reductions as init and update, guards around stores, attached
- * stages inside the loop they are computed at. Requires a legal schedule; establishes well-formed multi-dimensional loop
- * IR (TVM: ScheduleOps, MakeComputeStmt). */
+/* lower.c: from a schedule to loop IR: one loop nest a stage, reductions as init and update, guards around stores,
+ * attached stages inside the loop they are computed at. Requires a legal schedule; establishes well-formed
+ * multi-dimensional loop IR (TVM: ScheduleOps, MakeComputeStmt). */
 #include "schedule/lowering.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
 
-/* ---- guards ------------------------------------------------------------------------------------------------------------- */
+/* ---- guards
+ * ------------------------------------------------------------------------------------------------------------- */
 
 typedef struct guard {
   lowering *l;
@@ -13,6 +14,7 @@ typedef struct guard {
   const tir_expr *cond; /* NULL: none yet */
 } guard;
 
+/* Adds VALUE < LIMIT to a guard unless the loops' ranges prove it. */
 static void guard_below(guard *g, const tir_expr *value, int64_t limit) {
   runtime_arena *arena = g->l->arena;
   const tir_expr *cond = tir_binary(arena, TIR_LT, value, tir_int(arena, (tn_dtype)value->dtype, limit));
@@ -27,6 +29,7 @@ static void guard_not_negative(guard *g, const tir_expr *value) {
   g->cond = g->cond ? tir_binary(arena, TIR_AND, g->cond, cond) : cond;
 }
 
+/* Whether a split's parts count exactly its parent, so that there is no tail. */
 static bool is_exact(const lower_stage *ls, const schedule_relation *r) {
   int64_t product = 1;
   for (int i = 0; i < r->n; i++) product *= ls->axis_extent[r->many[i]];
@@ -55,6 +58,7 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
   }
 }
 
+/* WITH_REDUCE: the init does not run over reduction axes, and their tails do not concern it. */
 static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
                                bool with_reduce, const tir_stmt *stmt) {
   guard g = {l, env, NULL};
@@ -63,7 +67,8 @@ static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env
   return g.cond ? tir_if(l->arena, g.cond, stmt, NULL) : stmt;
 }
 
-/* ---- loops -------------------------------------------------------------------------------------------------------------- */
+/* ---- loops
+ * -------------------------------------------------------------------------------------------------------------- */
 
 static tir_loop_kind loop_kind(const schedule_axis *axis) {
   static const tir_loop_kind kinds[] = {TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL};
@@ -77,7 +82,7 @@ static bool wants_peel(const lower_stage *ls, int axis) {
   const schedule_relation *r = &ls->st->relations[made_by];
   if (!r->is_fuse) {
     if (r->tail == TN_TAIL_PEEL && r->many[r->n - 1] != axis && !is_exact(ls, r)) return true;
-    return r->many[0] == axis && wants_peel(ls, r->one);
+    return wants_peel(ls, r->one); /* parts of a loop that counts blocks */
   }
   for (int i = 0; i < r->n; i++)
     if (wants_peel(ls, r->many[i])) return true;
@@ -85,7 +90,8 @@ static bool wants_peel(const lower_stage *ls, int axis) {
 }
 
 /* Wraps a body in loop LEAF with variable V. A loop of one iteration is left out. */
-static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, const lower_var *v, const tir_stmt *body) {
+static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, const lower_var *v,
+                                 const tir_stmt *body) {
   const schedule_axis *axis = schedule_leaf(ls->st, leaf);
   if (axis->unroll_step >= 0) body = tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
   if (v->extent == 1) return body;
@@ -95,7 +101,8 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   return loop;
 }
 
-/* The first loop that runs over a reduction axis, or n_leaves: the loops outside of it are common to init and update. */
+/* The first loop that runs over a reduction axis, or n_leaves: the loops outside of it are common to init and update.
+ */
 static int first_reduce_leaf(const schedule_stage *st) {
   for (int i = 0; i < st->n_leaves; i++)
     if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) return i;
@@ -106,7 +113,8 @@ static const tir_stmt *store_value(lowering *l, const lower_stage *ls, const tir
   return tir_store(l->arena, ls->buffer, ls->st->tensor->ndim, values, value, NULL);
 }
 
-/* ---- reductions --------------------------------------------------------------------------------------------------------- */
+/* ---- reductions
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* The init nest: fresh copies "<axis>.init" of the loops from BEGIN inward that touch data axes. */
 static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) {
@@ -117,7 +125,7 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   for (int i = begin; i < st->n_leaves; i++) {
     int axis = st->leaves[i];
     if (st->axes[axis].kind == SCHEDULE_REDUCE || ls->var[i]->extent == 1) continue;
-    vars[i] = schedule_new_var(l, runtime_format(l->arena, "%s.init", st->axes[axis].name), ls->var[i]->extent);
+    vars[i] = schedule_new_var(l, env, runtime_format(l->arena, "%s.init", st->axes[axis].name), ls->var[i]->extent);
     values[axis] = tir_var_expr(l->arena, &vars[i]->var);
     tir_env *inner = RUNTIME_NEW(l->arena, tir_env);
     *inner = (tir_env){.outer = env, .var = &vars[i]->var, .range = {0, vars[i]->extent - 1}};
@@ -132,6 +140,7 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   return stmt;
 }
 
+/* C[...] = combine(C[...], source) */
 static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   const tir_expr **values = ls->axis_value;
   const tir_expr *source = schedule_lower_expr(l, ls, values, ls->body->arg[0]);
@@ -139,7 +148,8 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   return store_value(l, ls, values, tir_combine(l->arena, ls->body->u.reduce->combiner, self, source));
 }
 
-/* ---- stages ------------------------------------------------------------------------------------------------------------- */
+/* ---- stages
+ * ------------------------------------------------------------------------------------------------------------- */
 
 /* allocate(buffer) { produce; rest } for a stage that is not an argument. */
 static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest) {
@@ -149,6 +159,7 @@ static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest
   return ls->buffer->is_param ? body : tir_alloc(l->arena, ls->buffer, body);
 }
 
+/* The stages computed in loop AXIS, producers first, before the loop's own body. */
 static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir_stmt *body) {
   for (int i = stage - 1; i >= 0; i--) {
     const lower_stage *ls = &l->stages[i];
@@ -158,13 +169,15 @@ static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir
   return body;
 }
 
+/* From the innermost loop outwards; a reduction's init stands before its outermost reduction loop. */
 static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
   const schedule_stage *st = ls->st;
   bool is_reduction = ls->body->op == TIR_REDUCE;
   int begin = is_reduction ? first_reduce_leaf(st) : st->n_leaves;
-  const tir_stmt *stmt = is_reduction ? emit_update(l, ls)
-                                      : store_value(l, ls, ls->axis_value, schedule_lower_expr(l, ls, ls->axis_value, ls->body));
+  const tir_stmt *stmt = is_reduction
+                             ? emit_update(l, ls)
+                             : store_value(l, ls, ls->axis_value, schedule_lower_expr(l, ls, ls->axis_value, ls->body));
   stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
   for (int i = st->n_leaves - 1; i >= 0; i--) {
     stmt = make_loop(l, ls, i, ls->var[i], with_attached(l, stage, st->leaves[i], stmt));
@@ -175,33 +188,23 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   return stmt;
 }
 
-/* ---- functions ---------------------------------------------------------------------------------------------------------- */
-
-/* i64 loops when a tensor or a fused loop does not fit i32. */
-static tn_dtype choose_index_dtype(const tn_schedule *s) {
-  for (int i = 0; i < s->n_stages; i++) {
-    const schedule_stage *st = &s->stages[i];
-    double elements = 1, slack = 4; /* slack: rounded-up tails and offsets */
-    for (int k = 0; k < st->tensor->ndim; k++) elements *= (double)st->tensor->shape[k];
-    for (int k = 0; k < st->n_axes; k++) elements = RUNTIME_MAX(elements, (double)st->axes[k].extent);
-    if (elements * slack > INT32_MAX) return TN_I64;
-  }
-  return TN_I32;
-}
+/* ---- functions
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) {
   const tn_program *p = l->s->program;
   tir_func *f = RUNTIME_NEW(l->arena, tir_func);
-  *f = (tir_func){.name = runtime_strdup(l->arena, name), .n_params = p->n_args, .n_inputs = p->n_inputs,
-                  .index_dtype = l->index_dtype, .body = body};
+  *f = (tir_func){.name = runtime_strdup(l->arena, name),
+                  .n_params = p->n_args,
+                  .n_inputs = p->n_inputs,
+                  .index_dtype = l->index_dtype,
+                  .body = body};
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
   for (int i = 0; i < p->n_args; i++) f->params[i] = l->stages[schedule_stage_of_tensor(l->s, p->args[i])].buffer;
   return f;
 }
 
 static tir_func *lower(lowering *l, const char *name) {
-  l->index_dtype = choose_index_dtype(l->s);
-  l->stages = RUNTIME_NEW_ARRAY(l->arena, lower_stage, l->s->n_stages + 1);
   schedule_infer_bounds(l);
   const tir_stmt *body = NULL;
   for (int i = l->s->n_stages - 1; i >= 0; i--)
@@ -223,11 +226,16 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
   return f;
 }
 
-tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena) {
+tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options) {
   tir_func *f = schedule_lower(s, name, arena);
-  tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = {.max_unrolled_body = 4096}};
+  tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = *options};
 #ifndef NDEBUG
   p.options.check = true;
 #endif
   return f ? tir_run_pipeline(&p, f) : NULL;
+}
+
+tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena) {
+  return schedule_lower_with(s, name, arena, &(tir_pass_options){0});
 }

@@ -1,5 +1,5 @@
-/* lowering.h: what bound inference (bounds.c) hands to loop nest construction (lower.c): for every computed stage the region
- * it computes, its buffer, its loops with their variables, and each axis as an expression of the loop variables.
+/* lowering.h: what bound inference (bounds.c) hands to loop nest construction (lower.c): for every computed stage the
+ * region it computes, its buffer, its loops with their variables, and each axis as an expression of the loop variables.
  * Everything lives in the arena of one lowering. */
 #ifndef TENON_SCHEDULE_LOWERING_H
 #define TENON_SCHEDULE_LOWERING_H
@@ -16,15 +16,15 @@ typedef struct lower_var {
 
 typedef struct lower_stage {
   const schedule_stage *st;
-  bool is_live;                /* computed by loops of its own (not an input, not inlined, not dead) */
-  const tir_expr *body;        /* inlined stages substituted */
-  const tir_buffer *buffer;    /* the region, or a parameter */
+  bool is_live;                     /* computed by loops of its own (not an input, not inlined, not dead) */
+  const tir_expr *body;             /* inlined stages substituted */
+  const tir_buffer *buffer;         /* the region, or a parameter */
   const tir_expr *min[TN_MAX_RANK]; /* the region's first point in each dimension, in loop variables around the stage */
   int64_t extent[TN_MAX_RANK];      /* and its size */
-  int64_t *axis_extent;        /* by axis index: extents for this region */
-  const tir_expr **axis_value; /* by axis index: counting from 0 within the region */
-  lower_var **var;             /* by leaf position */
-  const tir_env **env;         /* by leaf position: variable ranges known inside that loop; env[n_leaves] is inside all */
+  int64_t *axis_extent;             /* by axis index: extents for this region */
+  const tir_expr **axis_value;      /* by axis index: counting from 0 within the region */
+  lower_var **var;                  /* by leaf position */
+  const tir_env **env; /* by leaf position: variable ranges known inside that loop; env[n_leaves] is inside all */
 } lower_stage;
 
 typedef struct lowering {
@@ -33,14 +33,18 @@ typedef struct lowering {
   runtime_arena *arena;
   tn_dtype index_dtype;
   lower_stage *stages;
+  const tir_env *env; /* during region inference: what is known about the reader's loops */
 } lowering;
 
-/* Substitutes inlined stages and infers regions, extents, variables and buffers, consumers first. */
+/* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,
+ * variables and buffers, consumers first. The arena must have on_oom. */
 void schedule_infer_bounds(lowering *l);
 /* Axis values from leaf values, in place: VALUES has the leaves' entries filled. */
 void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **values);
-lower_var *schedule_new_var(lowering *l, const char *name, int64_t extent);
-/* A te expression over a stage's axes as loop IR: axes replaced by VALUES (offset by the region's first point), reads by loads. */
+/* Named like NAME, or NAME_1 ... when a loop around it, in ENV, has that name. */
+lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent);
+/* A te expression over a stage's axes as loop IR: axes replaced by VALUES (offset by the region's first point), reads
+ * by loads. */
 const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);
 /* The same for one index of a read, in the index dtype. */
 const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);

@@ -3,6 +3,7 @@
 
 #include "schedule/edit.h"
 
+/* For messages: "A, B, C", cut where the buffer ends. */
 static const char *stage_names(const tn_schedule *s, char *buffer, size_t n) {
   size_t used = 0;
   buffer[0] = '\0';
@@ -11,12 +12,13 @@ static const char *stage_names(const tn_schedule *s, char *buffer, size_t n) {
   return buffer;
 }
 
+/* A stage by its tensor's name. The message of a wrong name lists the right ones. */
 static tn_status find_stage(tn_schedule *s, const char *primitive, const char *name, int *out) {
   char names[512];
   *out = name ? schedule_find_stage(s, name) : -1;
   if (*out >= 0) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no stage is called \"%s\": the stages are %s", primitive, name ? name : "",
-                      stage_names(s, names, sizeof names));
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no stage is called \"%s\": the stages are %s", primitive,
+                      name ? name : "", stage_names(s, names, sizeof names));
 }
 
 /* What became of an axis that is no loop any more: "split into i.outer, i.inner: name one of these". */
@@ -33,7 +35,8 @@ static void describe_use(const schedule_stage *st, int axis, char *buffer, size_
 }
 
 /* ARGUMENTS: what the call names before the axis. */
-static tn_status find_axis(tn_schedule *s, const char *primitive, const char *arguments, int stage, const char *name, int *out) {
+static tn_status find_axis(tn_schedule *s, const char *primitive, const char *arguments, int stage, const char *name,
+                           int *out) {
   const schedule_stage *st = &s->stages[stage];
   char call[256], text[512];
   snprintf(call, sizeof call, "%s(%s, %s)", primitive, arguments, name ? name : "");
@@ -46,18 +49,22 @@ static tn_status find_axis(tn_schedule *s, const char *primitive, const char *ar
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: axis %s of %s has already been %s", call, name,
                         schedule_stage_name(st), text);
   }
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: axis \"%s\" is not part of stage %s: its loops are %s", call, name ? name : "",
-                      schedule_stage_name(st), schedule_loop_names(st, text, sizeof text));
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: axis \"%s\" is not part of stage %s: its loops are %s", call,
+                      name ? name : "", schedule_stage_name(st), schedule_loop_names(st, text, sizeof text));
 }
 
-static tn_status find(tn_schedule *s, const char *primitive, const char *stage, const char *axis, int *stage_at, int *axis_at) {
+/* A stage and one of its loops. */
+static tn_status find(tn_schedule *s, const char *primitive, const char *stage, const char *axis, int *stage_at,
+                      int *axis_at) {
   SCHEDULE_TRY(find_stage(s, primitive, stage, stage_at));
   return find_axis(s, primitive, stage, *stage_at, axis, axis_at);
 }
 
-/* ---- loops ----------------------------------------------------------------------------------------------------------- */
+/* ---- loops
+ * ----------------------------------------------------------------------------------------------------------- */
 
-tn_status tn_split_many(tn_schedule *s, const char *stage, const char *axis, int n, const int64_t *lengths, tn_tail tail) {
+tn_status tn_split_many(tn_schedule *s, const char *stage, const char *axis, int n, const int64_t *lengths,
+                        tn_tail tail) {
   int st, it;
   if (!s || (n > 0 && !lengths)) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find(s, "split", stage, axis, &st, &it));
@@ -75,15 +82,19 @@ tn_status tn_split_nparts(tn_schedule *s, const char *stage, const char *axis, i
   return schedule_split(s, st, it, 1, &nparts, false, tail);
 }
 
-static tn_status find_axes(tn_schedule *s, const char *primitive, const char *stage, int n, const char *const *axes, int *st, int *out) {
+/* N different loops of one stage, as positions in OUT. */
+static tn_status find_axes(tn_schedule *s, const char *primitive, const char *stage, int n, const char *const *axes,
+                           int *st, int *out) {
   SCHEDULE_TRY(find_stage(s, primitive, stage, st));
   if (n < 1 || n > SCHEDULE_MAX_AXES)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s(%s): %d axes: name 1 to %d", primitive, stage, n, SCHEDULE_MAX_AXES);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s(%s): %d axes: name 1 to %d", primitive, stage, n,
+                        SCHEDULE_MAX_AXES);
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(find_axis(s, primitive, stage, *st, axes[i], &out[i]));
     for (int k = 0; k < i; k++)
       if (out[k] == out[i])
-        return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s(%s): axis %s stands twice: name each axis once", primitive, stage, axes[i]);
+        return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s(%s): axis %s stands twice: name each axis once", primitive,
+                            stage, axes[i]);
   }
   return TN_OK;
 }
@@ -107,26 +118,32 @@ tn_status tn_reorder_names(tn_schedule *s, const char *stage, int n, const char 
   return schedule_reorder(s, st, n_leaves, order);
 }
 
-static tn_status tile(tn_schedule *s, const char *stage, const char *a, const char *b, int64_t fa, int64_t fb, tn_tail tail) {
+/* On a copy, so that a refused second split leaves no first one behind. */
+static tn_status tile(tn_schedule *s, const char *stage, const char *a, const char *b, int64_t fa, int64_t fb,
+                      tn_tail tail) {
   char names[4][256];
   const char *const axes[] = {names[0], names[1], names[2], names[3]};
   const char *const formats[] = {"%s.outer", "%s.inner"};
   for (int i = 0; i < 4; i++) {
     int n = snprintf(names[i], sizeof names[i], i < 2 ? formats[0] : formats[1], i % 2 ? b : a);
-    if (n >= (int)sizeof names[i]) return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "tile(%s): an axis name is too long", stage);
+    if (n >= (int)sizeof names[i])
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "tile(%s): an axis name is too long", stage);
   }
   SCHEDULE_TRY(tn_split(s, stage, a, fa, tail));
   SCHEDULE_TRY(tn_split(s, stage, b, fb, tail));
   return tn_reorder_names(s, stage, 4, axes);
 }
 
-tn_status tn_tile(tn_schedule *s, const char *stage, const char *a, const char *b, int64_t factor_a, int64_t factor_b, tn_tail tail) {
+tn_status tn_tile(tn_schedule *s, const char *stage, const char *a, const char *b, int64_t factor_a, int64_t factor_b,
+                  tn_tail tail) {
   int st, iters[2];
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find_axes(s, "tile", stage, 2, (const char *const[]){a, b}, &st, iters));
   if (factor_a < 1 || factor_b < 1)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "tile(%s, %s, %s): factors %lld and %lld: both must be at least 1, for example tile(%s, %s, %s, 8, 8)",
-                        stage, a, b, (long long)factor_a, (long long)factor_b, stage, a, b);
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "tile(%s, %s, %s): factors %lld and %lld: both must be at least 1, for example tile(%s, %s, %s, 8, 8)", stage,
+        a, b, (long long)factor_a, (long long)factor_b, stage, a, b);
   tn_schedule *copy = tn_schedule_copy(s);
   if (!copy) return TN_ERROR_MEMORY;
   tn_status status = tile(copy, stage, a, b, factor_a, factor_b, tail);
@@ -135,7 +152,8 @@ tn_status tn_tile(tn_schedule *s, const char *stage, const char *a, const char *
   return status;
 }
 
-static tn_status annotate(tn_schedule *s, const char *primitive, const char *stage, const char *axis, schedule_annotation annotation) {
+static tn_status annotate(tn_schedule *s, const char *primitive, const char *stage, const char *axis,
+                          schedule_annotation annotation) {
   int st, it;
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find(s, primitive, stage, axis, &st, &it));
@@ -157,12 +175,14 @@ tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const c
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find(s, "pragma", stage, axis, &st, &it));
   if (!key || strcmp(key, "auto_unroll_max_step") != 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma(%s, %s): key \"%s\" is unknown: auto_unroll_max_step is the one there is",
-                        stage, axis, key ? key : "");
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "pragma(%s, %s): key \"%s\" is unknown: auto_unroll_max_step is the one there is", stage, axis,
+                        key ? key : "");
   return schedule_pragma_unroll(s, st, it, value);
 }
 
-/* ---- stages ---------------------------------------------------------------------------------------------------------- */
+/* ---- stages
+ * ---------------------------------------------------------------------------------------------------------- */
 
 tn_status tn_compute_at(tn_schedule *s, const char *stage, const char *target, const char *axis) {
   int st, at, it;
@@ -175,16 +195,23 @@ tn_status tn_compute_at(tn_schedule *s, const char *stage, const char *target, c
   return schedule_compute_at(s, st, at, it);
 }
 
-static tn_status on_stage(tn_schedule *s, const char *primitive, const char *stage, tn_status (*apply)(tn_schedule *, int)) {
+/* What the primitives with one stage have in common. */
+static tn_status on_stage(tn_schedule *s, const char *primitive, const char *stage,
+                          tn_status (*apply)(tn_schedule *, int)) {
   int st;
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find_stage(s, primitive, stage, &st));
   return apply(s, st);
 }
 
-tn_status tn_compute_inline(tn_schedule *s, const char *stage) { return on_stage(s, "compute_inline", stage, schedule_compute_inline); }
-tn_status tn_compute_root(tn_schedule *s, const char *stage) { return on_stage(s, "compute_root", stage, schedule_compute_root); }
+tn_status tn_compute_inline(tn_schedule *s, const char *stage) {
+  return on_stage(s, "compute_inline", stage, schedule_compute_inline);
+}
+tn_status tn_compute_root(tn_schedule *s, const char *stage) {
+  return on_stage(s, "compute_root", stage, schedule_compute_root);
+}
 
+/* And those with a stage and a scope. */
 static tn_status scoped(tn_schedule *s, const char *primitive, const char *stage, const char *scope,
                         tn_status (*apply)(tn_schedule *, int, const char *)) {
   int st;
@@ -200,7 +227,8 @@ tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope) {
   return scoped(s, "set_scope", stage, scope, schedule_set_scope);
 }
 
-tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const char *scope, int n, const char *const *readers) {
+tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const char *scope, int n,
+                              const char *const *readers) {
   int st, found[SCHEDULE_MAX_STAGES];
   if (!s || n > SCHEDULE_MAX_STAGES || (n > 0 && !readers)) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find_stage(s, "cache_read", tensor, &st));

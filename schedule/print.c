@@ -3,7 +3,8 @@
 
 #include "schedule/steps.h"
 
-/* ---- calls ----------------------------------------------------------------------------------------------------------- */
+/* ---- calls
+ * ----------------------------------------------------------------------------------------------------------- */
 
 /* A call under construction: C quotes names, schedule text does not. */
 typedef struct call {
@@ -49,13 +50,17 @@ static void call_pragma(const call_input *in) {
   call_end(c);
 }
 
+/* C: a number, or `N, (const int64_t[]){...}`; text: numbers, or nparts=. */
 static void call_lengths(const call_input *in, call c) {
   const schedule_step *step = in->step;
   if (in->is_c && step->n > 1) runtime_str_addf(in->out, ", %d, (const int64_t[]){", step->n);
   for (int i = 0; i < step->n; i++) {
-    if (in->is_c && step->n > 1) runtime_str_addf(in->out, "%s%lld", i ? ", " : "", (long long)step->list[i]);
-    else if (!in->is_c && !step->inner_to_outer) runtime_str_addf(in->out, ", nparts=%lld", (long long)step->list[i]);
-    else call_number(c, step->list[i]);
+    if (in->is_c && step->n > 1)
+      runtime_str_addf(in->out, "%s%lld", i ? ", " : "", (long long)step->list[i]);
+    else if (!in->is_c && !step->inner_to_outer)
+      runtime_str_addf(in->out, ", nparts=%lld", (long long)step->list[i]);
+    else
+      call_number(c, step->list[i]);
   }
   if (in->is_c && step->n > 1) runtime_str_add(in->out, "}");
 }
@@ -71,8 +76,10 @@ static void call_split(const call_input *in) {
   call c = call_begin(in->out, in->is_c, name, in->stage);
   call_name(c, in->axis);
   call_lengths(in, c);
-  if (in->is_c) runtime_str_addf(in->out, ", %s", tails[step->tail][0]);
-  else if (step->tail != TN_TAIL_GUARD) runtime_str_addf(in->out, ", tail=%s", tails[step->tail][1]);
+  if (in->is_c)
+    runtime_str_addf(in->out, ", %s", tails[step->tail][0]);
+  else if (step->tail != TN_TAIL_GUARD)
+    runtime_str_addf(in->out, ", tail=%s", tails[step->tail][1]);
   call_end(c);
 }
 
@@ -85,7 +92,8 @@ static void call_compute_at(const call_input *in) {
 }
 
 static void call_place(const call_input *in) {
-  call_end(call_begin(in->out, in->is_c, in->step->kind == SCHEDULE_STEP_CI ? "compute_inline" : "compute_root", in->stage));
+  call_end(
+      call_begin(in->out, in->is_c, in->step->kind == SCHEDULE_STEP_CI ? "compute_inline" : "compute_root", in->stage));
 }
 
 static void call_scoped(const call_input *in) {
@@ -99,12 +107,13 @@ static void call_scoped(const call_input *in) {
 
 void schedule_step_call(const tn_schedule *s, const schedule_step *step, bool is_c, runtime_str *out) {
   static void (*const writers[SCHEDULE_STEP_COUNT])(const call_input *) = {
-      [SCHEDULE_STEP_AN] = call_annotate, [SCHEDULE_STEP_FU] = call_loops,      [SCHEDULE_STEP_PR] = call_pragma,
-      [SCHEDULE_STEP_RE] = call_loops,    [SCHEDULE_STEP_SP] = call_split,      [SCHEDULE_STEP_CA] = call_compute_at,
-      [SCHEDULE_STEP_CI] = call_place,    [SCHEDULE_STEP_CR] = call_place,      [SCHEDULE_STEP_CHR] = call_scoped,
+      [SCHEDULE_STEP_AN] = call_annotate, [SCHEDULE_STEP_FU] = call_loops, [SCHEDULE_STEP_PR] = call_pragma,
+      [SCHEDULE_STEP_RE] = call_loops,    [SCHEDULE_STEP_SP] = call_split, [SCHEDULE_STEP_CA] = call_compute_at,
+      [SCHEDULE_STEP_CI] = call_place,    [SCHEDULE_STEP_CR] = call_place, [SCHEDULE_STEP_CHR] = call_scoped,
       [SCHEDULE_STEP_CHW] = call_scoped,  [SCHEDULE_STEP_SS] = call_scoped};
   const schedule_stage *st = &s->stages[step->stage];
-  call_input in = {s, step, st, schedule_stage_name(st), step->iter >= 0 ? schedule_leaf(st, step->iter)->name : "", is_c, out};
+  call_input in = {s,    step, st, schedule_stage_name(st), step->iter >= 0 ? schedule_leaf(st, step->iter)->name : "",
+                   is_c, out};
   writers[step->kind](&in);
 }
 
@@ -121,7 +130,8 @@ static bool print_calls(const tn_schedule *s, bool is_c, runtime_str *out) {
   return ok;
 }
 
-/* ---- forms ----------------------------------------------------------------------------------------------------------- */
+/* ---- forms
+ * ----------------------------------------------------------------------------------------------------------- */
 
 static bool print_tir(const tn_schedule *s, runtime_str *out) {
   runtime_arena arena = {0};
@@ -148,9 +158,11 @@ static bool print_tree(const tn_schedule *s, runtime_str *out) {
 }
 
 char *tn_schedule_print(const tn_schedule *s, tn_form form) {
-  static bool (*const printers[])(const tn_schedule *, runtime_str *) = {
-      [TN_FORM_TIR] = print_tir, [TN_FORM_STEPS] = print_steps, [TN_FORM_TEXT] = print_text,
-      [TN_FORM_API] = print_api, [TN_FORM_TREE] = print_tree};
+  static bool (*const printers[])(const tn_schedule *, runtime_str *) = {[TN_FORM_TIR] = print_tir,
+                                                                         [TN_FORM_STEPS] = print_steps,
+                                                                         [TN_FORM_TEXT] = print_text,
+                                                                         [TN_FORM_API] = print_api,
+                                                                         [TN_FORM_TREE] = print_tree};
   if (!s) return NULL;
   if ((unsigned)form >= (unsigned)RUNTIME_COUNT(printers)) {
     runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "tn_schedule_print: form %d is unknown", (int)form);

@@ -1,5 +1,5 @@
-/* region.c: interval arithmetic with a symbolic lower end and a constant width, over + - * // % min max. Terms are taken
- * as independent, so a range can be wider than needed, never narrower. */
+/* region.c: interval arithmetic with a symbolic lower end and a constant width, over + - * // % min max. Terms are
+ * taken as independent, so a range can be wider than needed, never narrower. */
 #include "schedule/region.h"
 
 static const schedule_range unknown = {NULL, 0};
@@ -15,22 +15,27 @@ static tir_walk stop_at_relaxed(void *user, const tir_expr *e) {
   return e->op == TIR_VAR && ((const lower_var *)e->u.var)->relaxed ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* The same value in every iteration that is looked at: no relaxed variable, and no data. */
 static bool is_fixed(const tir_expr *e) { return tir_walk_expr(e, stop_at_relaxed, NULL); }
 
+/* Proved, not guessed: false also when the simplifier cannot see it. */
 static bool is_multiple(lowering *l, const tir_expr *e, int64_t of) {
   int64_t value = 1;
-  return tir_is_int(tir_simplify(l->arena, NULL, binary(l, TIR_FLOORMOD, e, number(l, of))), &value) && value == 0;
+  return tir_is_int(tir_simplify(l->arena, l->env, binary(l, TIR_FLOORMOD, e, number(l, of))), &value) && value == 0;
 }
 
+/* [a, a+n) + [b, b+m) = [a+b, a+b+n+m-1). */
 static schedule_range range_add(lowering *l, schedule_range a, schedule_range b) {
   return (schedule_range){binary(l, TIR_ADD, a.min, b.min), a.extent + b.extent - 1};
 }
 
+/* The smallest difference takes the last of what is subtracted. */
 static schedule_range range_sub(lowering *l, schedule_range a, schedule_range b) {
   const tir_expr *b_last = binary(l, TIR_ADD, b.min, number(l, b.extent - 1));
   return (schedule_range){binary(l, TIR_SUB, a.min, b_last), a.extent + b.extent - 1};
 }
 
+/* A factor below 0 turns the range around. Points between the multiples belong to it. */
 static schedule_range range_scale(lowering *l, schedule_range a, int64_t by) {
   const tir_expr *first = by < 0 ? binary(l, TIR_ADD, a.min, number(l, a.extent - 1)) : a.min;
   int64_t size = by < 0 ? -by : by, extent;
@@ -38,6 +43,7 @@ static schedule_range range_scale(lowering *l, schedule_range a, int64_t by) {
   return (schedule_range){binary(l, TIR_MUL, first, number(l, by)), extent + 1};
 }
 
+/* Without knowing the first value's remainder a range of n values meets up to (n-1 + by-1)/by + 1 quotients. */
 static schedule_range range_floordiv(lowering *l, schedule_range a, int64_t by) {
   if (by < 1) return unknown;
   const tir_expr *min = binary(l, TIR_FLOORDIV, a.min, number(l, by));
@@ -46,10 +52,11 @@ static schedule_range range_floordiv(lowering *l, schedule_range a, int64_t by) 
   return (schedule_range){min, (a.extent - 1 + (aligned ? 0 : by - 1)) / by + 1};
 }
 
+/* A range that does not cross a multiple of BY keeps its width; any other one can meet all remainders. */
 static schedule_range range_floormod(lowering *l, schedule_range a, int64_t by) {
   if (by < 1) return unknown;
   int64_t first;
-  const tir_expr *min = tir_simplify(l->arena, NULL, binary(l, TIR_FLOORMOD, a.min, number(l, by)));
+  const tir_expr *min = tir_simplify(l->arena, l->env, binary(l, TIR_FLOORMOD, a.min, number(l, by)));
   if (tir_is_int(min, &first) && first + a.extent <= by) return (schedule_range){min, a.extent};
   if (by % a.extent == 0 && is_multiple(l, a.min, a.extent)) return (schedule_range){min, a.extent};
   return (schedule_range){number(l, 0), by};
@@ -58,14 +65,20 @@ static schedule_range range_floormod(lowering *l, schedule_range a, int64_t by) 
 /* Between the constants that bound both, when there are. */
 static schedule_range range_extremum(lowering *l, schedule_range a, schedule_range b, bool is_min) {
   int64_t a0, b0;
-  if (!tir_is_int(tir_simplify(l->arena, NULL, a.min), &a0) || !tir_is_int(tir_simplify(l->arena, NULL, b.min), &b0))
+  if (!tir_is_int(tir_simplify(l->arena, l->env, a.min), &a0) ||
+      !tir_is_int(tir_simplify(l->arena, l->env, b.min), &b0))
     return unknown;
   int64_t a1 = a0 + a.extent, b1 = b0 + b.extent;
-  int64_t first = is_min ? RUNTIME_MIN(a0, b0) : RUNTIME_MAX(a0, b0), end = is_min ? RUNTIME_MIN(a1, b1) : RUNTIME_MAX(a1, b1);
+  int64_t first = is_min ? RUNTIME_MIN(a0, b0) : RUNTIME_MAX(a0, b0),
+          end = is_min ? RUNTIME_MIN(a1, b1) : RUNTIME_MAX(a1, b1);
   return (schedule_range){number(l, first), end - first};
 }
-static schedule_range range_min(lowering *l, schedule_range a, schedule_range b) { return range_extremum(l, a, b, true); }
-static schedule_range range_max(lowering *l, schedule_range a, schedule_range b) { return range_extremum(l, a, b, false); }
+static schedule_range range_min(lowering *l, schedule_range a, schedule_range b) {
+  return range_extremum(l, a, b, true);
+}
+static schedule_range range_max(lowering *l, schedule_range a, schedule_range b) {
+  return range_extremum(l, a, b, false);
+}
 
 /* What a range becomes under an operator: with another range, or with a constant on the right. */
 typedef struct range_rule {
@@ -74,8 +87,8 @@ typedef struct range_rule {
   schedule_range (*with_constant)(lowering *l, schedule_range a, int64_t by);
 } range_rule;
 static const range_rule rules[] = {
-    {TIR_ADD, range_add, NULL}, {TIR_SUB, range_sub, NULL},           {TIR_MIN, range_min, NULL},
-    {TIR_MAX, range_max, NULL}, {TIR_MUL, NULL, range_scale},         {TIR_FLOORDIV, NULL, range_floordiv},
+    {TIR_ADD, range_add, NULL},           {TIR_SUB, range_sub, NULL},   {TIR_MIN, range_min, NULL},
+    {TIR_MAX, range_max, NULL},           {TIR_MUL, NULL, range_scale}, {TIR_FLOORDIV, NULL, range_floordiv},
     {TIR_FLOORMOD, NULL, range_floormod},
 };
 
@@ -95,6 +108,7 @@ static schedule_range range_binary(lowering *l, const tir_expr *e) {
   return unknown;
 }
 
+/* Recursion is as deep as the expression, which te/ limits. */
 schedule_range schedule_range_of(lowering *l, const tir_expr *e) {
   if (e->dtype != l->index_dtype) return unknown;
   if (e->op == TIR_VAR && ((const lower_var *)e->u.var)->relaxed)
@@ -103,10 +117,11 @@ schedule_range schedule_range_of(lowering *l, const tir_expr *e) {
   return e->n_args == 2 ? range_binary(l, e) : unknown;
 }
 
+/* Two reads in one loop nest, such as P[y, x] and P[y+2, x], lie at a constant distance; others give up. */
 schedule_range schedule_range_hull(lowering *l, schedule_range a, schedule_range b) {
   int64_t distance;
   if (!a.extent || !b.extent) return unknown;
-  if (!tir_is_int(tir_simplify(l->arena, NULL, binary(l, TIR_SUB, b.min, a.min)), &distance)) return unknown;
+  if (!tir_is_int(tir_simplify(l->arena, l->env, binary(l, TIR_SUB, b.min, a.min)), &distance)) return unknown;
   int64_t first = RUNTIME_MIN(0, distance), end = RUNTIME_MAX(a.extent, distance + b.extent);
   return (schedule_range){distance < 0 ? b.min : a.min, end - first};
 }

@@ -1,5 +1,5 @@
-/* region.h: the range of an index expression when some loop variables are relaxed: first value (an expression of the fixed
- * variables) and extent (a constant). */
+/* region.h: the range of an index expression when some loop variables are relaxed: first value (an expression of the
+ * fixed variables) and extent (a constant). */
 #ifndef TENON_SCHEDULE_REGION_H
 #define TENON_SCHEDULE_REGION_H
 

@@ -1,5 +1,5 @@
-/* registry.c: names and derived ops shared by the schedules of a program. Two hash tables with open addressing; entries live
- * in the context's arena, so pointers stay valid as long as any schedule can. */
+/* registry.c: names and derived ops shared by the schedules of a program. Two hash tables with open addressing; entries
+ * live in the context's arena, so pointers stay valid as long as any schedule can. */
 #include "schedule/registry.h"
 
 #include <stdio.h>
@@ -21,23 +21,39 @@ struct schedule_registry {
   int n_names, cap_names;
   RUNTIME_VEC(derived_entry) derived;
   tn_schedule *first;
+  schedule_registry *next; /* of the same context */
 };
 
-static void registry_free(void *data) {
-  schedule_registry *r = data;
+static void registry_free(schedule_registry *r) {
   while (r->first) tn_schedule_free(r->first);
   free(r->names);
   RUNTIME_VEC_FREE(&r->derived);
   free(r);
 }
 
+/* DATA: the head of a context's list. The context has room for few functions to call at its end, and any number of
+ * programs, so one call frees all their registries. */
+static void registries_free(void *data) {
+  for (schedule_registry *r = *(schedule_registry **)data, *next; r; r = next) {
+    next = r->next;
+    registry_free(r);
+  }
+}
+
+static schedule_registry **registries_of(tn_context *ctx) {
+  for (int i = 0; i < ctx->n_on_free; ++i) {
+    if (ctx->on_free[i] == registries_free) return ctx->on_free_data[i];
+  }
+  schedule_registry **head = RUNTIME_NEW(&ctx->arena, schedule_registry *);
+  return head && runtime_on_free(ctx, registries_free, head) ? head : NULL;
+}
+
 schedule_registry *schedule_registry_of(tn_program *program) {
   if (program->derived) return program->derived;
-  schedule_registry *r = calloc(1, sizeof *r);
-  if (r && !runtime_on_free(program->ctx, registry_free, r)) {
-    free(r);
-    r = NULL;
-  }
+  schedule_registry **head = registries_of(program->ctx), *r = head ? calloc(1, sizeof *r) : NULL;
+  if (!r) return NULL;
+  r->next = *head;
+  *head = r;
   return program->derived = r;
 }
 
@@ -51,17 +67,21 @@ void schedule_registry_link(tn_schedule *s) {
 
 void schedule_registry_unlink(tn_schedule *s) {
   schedule_registry *r = s->program->derived;
-  if (s->previous) s->previous->next = s->next;
-  else r->first = s->next;
+  if (s->previous)
+    s->previous->next = s->next;
+  else
+    r->first = s->next;
   if (s->next) s->next->previous = s->previous;
 }
 
+/* The slot that holds TEXT, or the free one where it belongs. */
 static const char **name_slot(const char **names, int cap, const char *text) {
   unsigned at = (unsigned)runtime_hash(text, strlen(text), 0) & (unsigned)(cap - 1);
   while (names[at] && strcmp(names[at], text) != 0) at = (at + 1) & (unsigned)(cap - 1);
   return &names[at];
 }
 
+/* Doubles at half full. */
 static bool grow_names(schedule_registry *r) {
   int cap = r->cap_names ? 2 * r->cap_names : 256;
   const char **names = calloc((size_t)cap, sizeof *names);
@@ -96,6 +116,7 @@ const char *schedule_internf(tn_program *program, const char *fmt, ...) {
 
 /* ---- derived ops ------------------------------------------------------------------------------------------------- */
 
+/* Linear: a program has as many as its schedules have kinds of caches, a handful. */
 static const te_op *find_derived(tn_program *program, derived_key key) {
   schedule_registry *r = program->derived;
   for (int i = 0; i < r->derived.n; i++) {
@@ -105,6 +126,7 @@ static const te_op *find_derived(tn_program *program, derived_key key) {
   return NULL;
 }
 
+/* Returns OP; NULL when there is no memory. */
 static const te_op *keep_derived(tn_program *program, derived_key key, const te_op *op) {
   schedule_registry *r = program->derived;
   if (!op) return NULL;
@@ -112,12 +134,14 @@ static const te_op *keep_derived(tn_program *program, derived_key key, const te_
   return RUNTIME_PUSH(&r->derived, entry) ? op : NULL;
 }
 
+/* T[ax0, ax1, ...] */
 static const tir_expr *read_at_axes(tn_context *ctx, const tn_tensor *tensor, int n, tn_axis *const *axes) {
   const tir_expr *index[TN_MAX_RANK];
   for (int i = 0; i < n; i++) index[i] = te_axis_expr(&ctx->arena, axes[i]);
   return tir_read(&ctx->arena, (tn_tensor *)tensor, tensor->dtype, n, index);
 }
 
+/* T.local[ax0, ...] = T[ax0, ...]: cache_read. */
 const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, const char *name) {
   derived_key key = {DERIVED_COPY, tensor, schedule_intern(program, name), NULL};
   const te_op *known = find_derived(program, key);
@@ -144,6 +168,7 @@ static const tir_expr *reread_node(void *user, const tir_expr *e) {
   return tir_read(r->arena, (tn_tensor *)r->to, (tn_dtype)e->dtype, e->n_args, e->arg);
 }
 
+/* The same op, reading TO wherever it read FROM: the readers of a cache_read. */
 const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_tensor *from, const tn_tensor *to) {
   derived_key key = {DERIVED_REREAD, op, from, to};
   const te_op *known = find_derived(program, key);
@@ -155,6 +180,7 @@ const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_t
                       te_op_new(program->ctx, op->name, op->n_axes, op->axes, tir_rewrite_expr(&rewriter, op->body)));
 }
 
+/* The same computation under another name, over axes of its own: the new stage of a cache_write. */
 const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const char *name) {
   derived_key key = {DERIVED_RENAMED, op, schedule_intern(program, name), NULL};
   const te_op *known = find_derived(program, key);
@@ -171,6 +197,7 @@ const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const cha
   return axes ? keep_derived(program, key, te_op_new(ctx, key.b, op->n_axes, axes, body)) : NULL;
 }
 
+/* The op's axes and name, but only copying TENSOR: what is left of a stage after cache_write. */
 const te_op *schedule_forward_op(tn_program *program, const te_op *op, const tn_tensor *tensor) {
   derived_key key = {DERIVED_FORWARD, op, tensor, NULL};
   const te_op *known = find_derived(program, key);

@@ -1,5 +1,6 @@
-/* registry.h: what the schedules of one program share, so that copying a schedule copies only numbers: interned axis names,
- * and the ops made by cache_read and cache_write (the same request gives the same op). Lives in the program's context. */
+/* registry.h: what the schedules of one program share, so that copying a schedule copies only numbers: interned axis
+ * names, and the ops made by cache_read and cache_write (the same request gives the same op). Lives in the program's
+ * context. */
 #ifndef TENON_SCHEDULE_REGISTRY_H
 #define TENON_SCHEDULE_REGISTRY_H
 

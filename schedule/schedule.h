@@ -1,11 +1,12 @@
-/* tenon/schedule.h: how to compute a program: stages, axes and the primitives that transform them. One schedule type serves
- * people and the tuner. Every primitive checks its preconditions, applies itself and appends its step; when it refuses, the
- * schedule is as it was and the context has the message (TN_ERROR_SCHEDULE). A schedule never changes a result.
+/* tenon/schedule.h: how to compute a program: stages, axes and the primitives that transform them. One schedule type
+ * serves people and the tuner. Every primitive checks its preconditions, applies itself and appends its step; when it
+ * refuses, the schedule is as it was and the context has the message (TN_ERROR_SCHEDULE). A schedule never changes a
+ * result.
  *
  * Stages and axes are named by text, with the names that printing shows: stage "C", "C.local", "A.local"; axis "i",
- * "i.outer", "i.outer.inner", "i.j.fused", of a split into more than two parts "i.0", "i.1", ... The same words make the
- * schedule text: `tile(C, i, j, 32, 32); vectorize(C, j.inner); parallel(C, i.outer)`. docs/schedule.md shows each primitive with
- * the loop nest before and after. */
+ * "i.outer", "i.outer.inner", "i.j.fused", of a split into more than two parts "i.0", "i.1", ... The same words make
+ * the schedule text: `tile(C, i, j, 32, 32); vectorize(C, j.inner); parallel(C, i.outer)`. docs/schedule.md shows each
+ * primitive with the loop nest before and after. */
 #ifndef TENON_SCHEDULE_H
 #define TENON_SCHEDULE_H
 
@@ -17,8 +18,8 @@ extern "C" {
 
 typedef struct tn_schedule tn_schedule;
 
-/* What happens where a split does not divide its axis. GUARD: an `if` around the body. PEEL: the full blocks run without
- * a check and the rest stands in a loop nest of its own. */
+/* What happens where a split does not divide its axis. GUARD: an `if` around the body. PEEL: the full blocks run
+ * without a check and the rest stands in a loop nest of its own. */
 #define TN_TAILS(X) X(GUARD, "guard") X(PEEL, "peel")
 typedef enum tn_tail {
 #define X(name, text) TN_TAIL_##name,
@@ -30,58 +31,128 @@ typedef enum tn_tail {
 /* The default schedule: every stage at root, in its axes' order, serial. The context owns it; free it earlier with
  * tn_schedule_free when you make many. */
 TN_API tn_schedule *tn_schedule_new(tn_program *program);
-TN_API tn_schedule *tn_schedule_copy(const tn_schedule *schedule); /* microseconds */
+/* An independent schedule of the same program, in about a microsecond. */
+TN_API tn_schedule *tn_schedule_copy(const tn_schedule *schedule);
+/* NULL is allowed. Schedules that are not freed go with the context. */
 TN_API void tn_schedule_free(tn_schedule *schedule);
 TN_API tn_program *tn_schedule_program(const tn_schedule *schedule);
 
-/* ---- primitives on loops ------------------------------------------------------------------------------------------- */
+/* ---- primitives on loops -------------------------------------------------------------------------------------------
+ * All return TN_OK; TN_ERROR_SCHEDULE, refused, with a message that names primitive, stage, axis, values, rule and a
+ * legal alternative; TN_ERROR_ARGUMENT for a NULL schedule; TN_ERROR_MEMORY. Names are copied where they are kept. */
 
-/* axis -> axis.outer, axis.inner; the inner extent is FACTOR (at most the extent). TVM: split(factor=). */
+/* axis -> axis.outer, axis.inner; the inner extent is FACTOR, cut to the axis' extent. TVM: split(factor=).
+ *
+ *     for (i, 0, 1024) f(i)    ->    for (i.outer, 0, 52)
+ *                                      for (i.inner, 0, 20)
+ *                                        if (i.outer*20 + i.inner < 1024) f(i.outer*20 + i.inner)
+ *
+ * TAIL says what the last block does when FACTOR does not divide. Refused: FACTOR < 1; an axis with an annotation or a
+ * pragma, which would be lost. Stages computed at the axis are computed at axis.inner afterwards. */
 TN_API tn_status tn_split(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail);
-/* axis -> axis.outer, axis.inner; the outer extent is NPARTS. TVM: split(nparts=). */
+/* axis -> axis.outer, axis.inner; the outer extent is NPARTS. TVM: split(nparts=). Refused as tn_split. */
 TN_API tn_status tn_split_nparts(tn_schedule *s, const char *stage, const char *axis, int64_t nparts, tn_tail tail);
-/* axis -> axis.0 ... axis.N; LENGTHS are the extents of axis.1 ... axis.N. The auto-scheduler's SP. */
+/* axis -> axis.0 ... axis.N; LENGTHS are the N extents of axis.1 ... axis.N, 1 <= N <= 15, the outermost is what is
+ * left. The auto-scheduler's SP. N = 1 names them as tn_split does. */
 TN_API tn_status tn_split_many(tn_schedule *s, const char *stage, const char *axis, int n, const int64_t *lengths,
                                tn_tail tail);
-/* Adjacent axes -> one named a.b.fused: tn_fuse(s, "C", "i", "j"). */
-#define tn_fuse(s, stage, ...) \
-  tn_fuse_names((s), (stage), (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *[]){__VA_ARGS__})
+/* Adjacent axes, outer to inner -> one named a.b.fused: tn_fuse(s, "C", "i", "j"). TVM: fuse.
+ *
+ *     for (i, 0, 7)            ->    for (i.j.fused, 0, 77) f(i.j.fused // 11, i.j.fused % 11)
+ *       for (j, 0, 11) f(i, j)
+ *
+ * Data and reduction axes may be fused. Refused: axes that are not adjacent in this order, or annotated, or, but for
+ * the innermost, have stages computed in them. */
+#define tn_fuse(s, stage, ...)                                                               \
+  tn_fuse_names((s), (stage), (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), \
+                (const char *[]){__VA_ARGS__})
 TN_API tn_status tn_fuse_names(tn_schedule *s, const char *stage, int n, const char *const *axes);
-/* The named axes take, in this order, the places they hold now; others stay: tn_reorder(s, "C", "i.outer", "j.outer", "i.inner"). */
-#define tn_reorder(s, stage, ...)                                                                            \
+/* The named axes take, in this order, the places they hold now; others stay: tn_reorder(s, "C", "k", "i"). TVM:
+ * reorder.
+ *
+ *     for (i) {                ->    for (i.init) C[i.init] = 0
+ *       C[i] = 0                     for (k)
+ *       for (k) C[i] += A[i, k]        for (i) C[i] += A[i, k]
+ *     }
+ *
+ * Every order of axes is legal, reductions too: combiners are associative and commutative (floats up to rounding).
+ * Refused: an axis twice or of another stage; a parallel loop inside a vectorized one; a reader moved out of the loop
+ * in which what it reads is computed. */
+#define tn_reorder(s, stage, ...)                                                               \
   tn_reorder_names((s), (stage), (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), \
                    (const char *[]){__VA_ARGS__})
 TN_API tn_status tn_reorder_names(tn_schedule *s, const char *stage, int n, const char *const *axes);
-/* Two splits and a reorder: a.outer, b.outer, a.inner, b.inner. */
+/* Two splits and a reorder: a.outer, b.outer, a.inner, b.inner. TVM: tile. Both splits have the same TAIL. */
 TN_API tn_status tn_tile(tn_schedule *s, const char *stage, const char *a, const char *b, int64_t factor_a,
                          int64_t factor_b, tn_tail tail);
+/* The loop's iterations run in lockstep. TVM: vectorize.
+ *
+ *     for (i, 0, 16) C[i] = A[i] + 1    ->    C[ramp(0, 1, 16)] = A[ramp(0, 1, 16)] + broadcast(1, 16)
+ *
+ * Any data axis, innermost or not; a guard becomes a mask; a loop longer than vectors are useful for is cut into
+ * chunks. Refused: a reduction axis; an axis in which another stage is computed; one around a parallel loop. */
 TN_API tn_status tn_vectorize(tn_schedule *s, const char *stage, const char *axis);
+/* The loop's body is written out; one that would become too large stays a loop. Any axis. TVM: unroll. */
 TN_API tn_status tn_unroll(tn_schedule *s, const char *stage, const char *axis);
+/* The loop's iterations are shared among threads (tn_thread_count). TVM: parallel, which accepts a reduction axis and
+ * races. Refused: a reduction axis; a loop inside a parallel or a vectorized one. */
 TN_API tn_status tn_parallel(tn_schedule *s, const char *stage, const char *axis);
-/* key "auto_unroll_max_step": loops inside AXIS that make at most VALUE statements when unrolled are unrolled. */
+/* KEY "auto_unroll_max_step": loops inside AXIS that make at most VALUE statements (0 to 65535) when unrolled are
+ * unrolled. TVM: pragma. One pragma an axis. */
 TN_API tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const char *key, int64_t value);
 
-/* ---- primitives on stages ------------------------------------------------------------------------------------------ */
+/* ---- primitives on stages ------------------------------------------------------------------------------------------
+ * They return what those on loops return. */
 
-/* STAGE is computed inside TARGET's loop AXIS, only what that iteration needs. */
+/* STAGE is computed inside TARGET's loop AXIS, only what that iteration needs, in a buffer of that size. TVM:
+ * compute_at.
+ *
+ *     for (y, 0, 64) P[y] = A[y] * 2             ->    for (y, 0, 62) {
+ *     for (y, 0, 62) Q[y] = P[y] + P[y + 2]              for (y_1, 0, 3) P[y_1] = A[y + y_1] * 2
+ *                                                        Q[y] = P[0] + P[2]
+ *                                                      }
+ *
+ * Elements may be computed more than once. Refused: an output; a stage that nothing inside TARGET reads, or that
+ * something outside the loop reads; a vectorized loop or one inside of it. */
 TN_API tn_status tn_compute_at(tn_schedule *s, const char *stage, const char *target, const char *axis);
+/* STAGE's expression stands in its readers in place of the read. TVM: compute_inline. Refused: a reduction; an output;
+ * a stage in which others are computed. */
 TN_API tn_status tn_compute_inline(tn_schedule *s, const char *stage);
+/* Takes tn_compute_at and tn_compute_inline back. TVM: compute_root. Refused when STAGE reads what is computed inside
+ * the loop that it leaves. */
 TN_API tn_status tn_compute_root(tn_schedule *s, const char *stage);
-/* A new stage "<tensor>.<scope>" copies TENSOR, and the named readers read the copy (none named: all readers). */
-#define tn_cache_read(s, tensor, scope, ...)                                                                   \
+/* A new stage "<tensor>.<scope>" with axes ax0, ax1 ... copies TENSOR, and the named readers read the copy (none named:
+ * all readers): tn_cache_read(s, "A", "local", "C"). TVM: cache_read.
+ *
+ *     C[i, j] += A[i, k] * B[k, j]    ->    A.local[ax0, ax1] = A[ax0, ax1]
+ *                                           C[i, j] += A.local[i, k] * B[k, j]
+ *
+ * With tn_compute_at it packs what one iteration reads. Refused: a tensor under compute_at or inlined; a stage that
+ * does not read it. */
+#define tn_cache_read(s, tensor, scope, ...)                                                                 \
   tn_cache_read_names((s), (tensor), (scope), (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), \
                       (const char *[]){__VA_ARGS__})
-TN_API tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const char *scope, int n, const char *const *readers);
-/* The computation moves to a new stage "<tensor>.<scope>" with axes "<axis>.c"; TENSOR becomes a copy of it. */
+TN_API tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const char *scope, int n,
+                                     const char *const *readers);
+/* The computation moves to a new stage "<tensor>.<scope>" with axes "<axis>.c"; TENSOR becomes a copy of it. TVM:
+ * cache_write.
+ *
+ *     C[i, j] += A[i, k] * B[k, j]    ->    C.local[i.c, j.c] += A[i.c, k] * B[k, j.c]
+ *                                           C[i, j] = C.local[i, j]
+ *
+ * Refused: a stage that already has a schedule, which would be lost; one that reads what is computed inside a loop. */
 TN_API tn_status tn_cache_write(tn_schedule *s, const char *tensor, const char *scope);
-/* "global" (heap when large) or "local" (a thread's own small scratch). */
+/* Where STAGE's buffer lies: "global" (heap when large) or "local" (a thread's own small scratch, registers when all
+ * its indices become constants). TVM: set_scope. Refused: inputs and outputs, whose memory is the caller's. */
 TN_API tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope);
 
-/* ---- text in and out ----------------------------------------------------------------------------------------------- */
+/* ---- text in and out --------------------------------------------------------------------------------------------- */
 
-/* Applies `primitive(arguments); ...`. All or nothing: on failure the schedule is as before. */
+/* Applies `primitive(arguments); ...` (docs/schedule.md). All or nothing: on failure the schedule is as before.
+ * TN_ERROR_PARSE, with line and caret, when the text is not of that form. */
 TN_API tn_status tn_schedule_apply(tn_schedule *s, const char *text);
-/* Applies recorded steps, a JSON array of arrays (docs/records.md), checking each as a user's call is. All or nothing. */
+/* Applies recorded steps, a JSON array of arrays (docs/records.md), checking each as a user's call is. All or nothing.
+ * TN_ERROR_RECORD when it is no such array. */
 TN_API tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json);
 
 typedef enum tn_form {

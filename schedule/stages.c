@@ -4,27 +4,33 @@
 
 #include "schedule/edit.h"
 
-static tn_status no_memory(tn_schedule *s) { return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule"); }
+static tn_status no_memory(tn_schedule *s) {
+  return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+}
 
 static const char *call_text(char *buffer, size_t n, const char *primitive, const tn_schedule *s, int stage) {
-  snprintf(buffer, n, "%s(%s)", primitive, stage >= 0 && stage < s->n_stages ? schedule_stage_name(&s->stages[stage]) : "?");
+  snprintf(buffer, n, "%s(%s)", primitive,
+           stage >= 0 && stage < s->n_stages ? schedule_stage_name(&s->stages[stage]) : "?");
   return buffer;
 }
 
 static tn_status check_index(tn_schedule *s, const char *call, int stage) {
   if (stage >= 0 && stage < s->n_stages) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %d: the schedule has stages 0 to %d", call, stage, s->n_stages - 1);
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %d: the schedule has stages 0 to %d", call, stage,
+                      s->n_stages - 1);
 }
 
 static tn_status check_computed(tn_schedule *s, const char *call, int stage) {
   SCHEDULE_TRY(check_index(s, call, stage));
   const schedule_stage *st = &s->stages[stage];
   if (!te_is_placeholder(st->op)) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is an input: it is given, not computed; cache_read(%s, local, reader) copies it",
-                      call, schedule_stage_name(st), schedule_stage_name(st));
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: %s is an input: it is given, not computed; cache_read(%s, local, reader) copies it", call,
+                      schedule_stage_name(st), schedule_stage_name(st));
 }
 
-/* ---- placing --------------------------------------------------------------------------------------------------------- */
+/* ---- placing
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* Places a stage and keeps that only when the whole schedule is still legal. */
 static tn_status place(tn_schedule *s, const char *call, int stage, schedule_attach attach, int at_stage, int at_axis) {
@@ -39,35 +45,43 @@ static tn_status place(tn_schedule *s, const char *call, int stage, schedule_att
 }
 
 static tn_status record(tn_schedule *s, schedule_step_kind kind, int stage, int target, int iter) {
-  schedule_step step = {.kind = (uint8_t)kind, .stage = (int16_t)stage, .iter = -1,
-                        .target_stage = (int16_t)target, .target_iter = (int16_t)iter};
+  schedule_step step = {.kind = (uint8_t)kind,
+                        .stage = (int16_t)stage,
+                        .iter = -1,
+                        .target_stage = (int16_t)target,
+                        .target_iter = (int16_t)iter};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* Invariant of compute_at: every reader of the stage is inside the loop, so each iteration can compute the region that it
- * reads just before. Stages are pure, so computing an element twice is allowed. */
+/* Invariant of compute_at: every reader of the stage is inside the loop, so each iteration can compute the region that
+ * it reads just before. Stages are pure, so computing an element twice is allowed. */
 static tn_status check_compute_at(tn_schedule *s, const char *call, int stage, int target, int iter) {
   SCHEDULE_TRY(check_computed(s, call, stage));
   SCHEDULE_TRY(schedule_check_iter(s, call, target, iter));
   const char *name = schedule_stage_name(&s->stages[stage]), *at = schedule_stage_name(&s->stages[target]);
   if (schedule_is_output(s, stage))
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is an output: outputs are computed at root; compute its producers at %s instead",
-                        call, name, name);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is an output: outputs are computed at root; compute its producers at %s instead", call,
+                        name, name);
   if (stage == target)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: a stage cannot be computed inside its own loops: name a reader of %s", call, name);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: a stage cannot be computed inside its own loops: name a reader of %s", call, name);
   if (schedule_inside(s, target, stage) >= 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is itself computed inside %s: call compute_root(%s) first", call, at, name, at);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is itself computed inside %s: call compute_root(%s) first",
+                        call, at, name, at);
   int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(s, stage, true, RUNTIME_COUNT(readers), readers);
   for (int i = 0; i < n; i++)
     if (schedule_inside(s, readers[i], target) >= 0) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: nothing inside %s reads %s: compute a stage at one of its readers, for example %s",
-                      call, at, name, n ? schedule_stage_name(&s->stages[readers[0]]) : "none: it has no reader");
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: nothing inside %s reads %s: compute a stage at one of its readers, for example %s", call, at,
+                      name, n ? schedule_stage_name(&s->stages[readers[0]]) : "none: it has no reader");
 }
 
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target, int iter) {
   char call[256];
   call_text(call, sizeof call, "compute_at", s, stage);
-  if (target >= 0 && target < s->n_stages && iter >= 0 && iter < s->stages[target].n_leaves && stage >= 0 && stage < s->n_stages)
+  if (target >= 0 && target < s->n_stages && iter >= 0 && iter < s->stages[target].n_leaves && stage >= 0 &&
+      stage < s->n_stages)
     snprintf(call, sizeof call, "compute_at(%s, %s, %s)", schedule_stage_name(&s->stages[stage]),
              schedule_stage_name(&s->stages[target]), schedule_leaf(&s->stages[target], iter)->name);
   SCHEDULE_TRY(check_compute_at(s, call, stage, target, iter));
@@ -83,10 +97,13 @@ tn_status schedule_compute_inline(tn_schedule *s, int stage) {
   const schedule_stage *st = &s->stages[stage];
   const char *name = schedule_stage_name(st);
   if (st->op->body->op == TIR_REDUCE)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is a reduction (over %s): it has no value before its loop ends; use "
-                        "compute_at(%s, reader, axis)", call, name, st->op->reduce_axes[0]->var.name, name);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is a reduction (over %s): it has no value before its loop ends; use "
+                        "compute_at(%s, reader, axis)",
+                        call, name, st->op->reduce_axes[0]->var.name, name);
   if (st->attach == SCHEDULE_INLINED)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined already; compute_root(%s) takes that back", call, name, name);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined already; compute_root(%s) takes that back", call,
+                        name, name);
   SCHEDULE_TRY(place(s, call, stage, SCHEDULE_INLINED, -1, -1));
   return record(s, SCHEDULE_STEP_CI, stage, -1, -1);
 }
@@ -99,11 +116,13 @@ tn_status schedule_compute_root(tn_schedule *s, int stage) {
   return record(s, SCHEDULE_STEP_CR, stage, -1, -1);
 }
 
-/* ---- scopes ---------------------------------------------------------------------------------------------------------- */
+/* ---- scopes
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static tn_status check_scope(tn_schedule *s, const char *call, const char *scope) {
   if (scope && (strcmp(scope, "global") == 0 || strcmp(scope, "local") == 0)) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: scope \"%s\" is unknown: \"global\" or \"local\"", call, scope ? scope : "");
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: scope \"%s\" is unknown: \"global\" or \"local\"", call,
+                      scope ? scope : "");
 }
 
 tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
@@ -113,14 +132,17 @@ tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
   SCHEDULE_TRY(check_scope(s, call, scope));
   schedule_stage *st = &s->stages[stage];
   if (schedule_is_output(s, stage))
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is an output: its memory is the caller's; cache_write(%s, %s) makes a stage with that scope",
-                        call, schedule_stage_name(st), schedule_stage_name(st), scope);
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: %s is an output: its memory is the caller's; cache_write(%s, %s) makes a stage with that scope", call,
+        schedule_stage_name(st), schedule_stage_name(st), scope);
   st->scope = schedule_intern(s->program, scope);
   schedule_step step = {.kind = SCHEDULE_STEP_SS, .stage = (int16_t)stage, .iter = -1, .text = scope};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* ---- caches ---------------------------------------------------------------------------------------------------------- */
+/* ---- caches
+ * ---------------------------------------------------------------------------------------------------------- */
 
 /* "A.local", or "A.local_1" when the schedule has one already. */
 static const char *cache_name(tn_schedule *s, const tn_tensor *tensor, const char *scope) {
@@ -131,24 +153,30 @@ static const char *cache_name(tn_schedule *s, const tn_tensor *tensor, const cha
 }
 
 /* "B, C": the stages that read a stage. */
-static const char *reader_names(const tn_schedule *s, int stage, char *buffer, size_t n) {
+static void reader_names(const tn_schedule *s, int stage, char *buffer, size_t n) {
   int readers[SCHEDULE_MAX_STAGES], count = schedule_consumers(s, stage, false, RUNTIME_COUNT(readers), readers);
   size_t used = 0;
+  buffer[0] = '\0';
   for (int i = 0; i < count && used + 1 < n; i++)
-    used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", schedule_stage_name(&s->stages[readers[i]]));
-  return count ? buffer : "none";
+    used +=
+        (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", schedule_stage_name(&s->stages[readers[i]]));
 }
 
 static tn_status check_readers(tn_schedule *s, const char *call, int stage, int n, const int *readers) {
   char names[512];
   const tn_tensor *tensor = s->stages[stage].tensor;
-  if (n < 1) return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: nothing reads %s: there is no use for a cache", call, tensor->name);
+  reader_names(s, stage, names, sizeof names);
+  if (n < 1 && names[0])
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no reader is named: its readers are %s", call, names);
+  if (n < 1)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: nothing reads %s: there is no use for a cache", call,
+                        tensor->name);
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(check_computed(s, call, readers[i]));
     const char *reader = schedule_stage_name(&s->stages[readers[i]]);
     if (!schedule_reads(&s->stages[readers[i]], tensor))
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s does not read %s: its readers are %s", call, reader, tensor->name,
-                          reader_names(s, stage, names, sizeof names));
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s does not read %s: its readers are %s", call, reader,
+                          tensor->name, names);
     for (int k = 0; k < i; k++)
       if (readers[k] == readers[i])
         return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: reader %s is named twice: name each once", call, reader);
@@ -156,12 +184,14 @@ static tn_status check_readers(tn_schedule *s, const char *call, int stage, int 
   return TN_OK;
 }
 
-static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, const char *scope, int n, const int *readers) {
+static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, const char *scope, int n,
+                                  const int *readers) {
   SCHEDULE_TRY(check_index(s, call, stage));
   SCHEDULE_TRY(check_scope(s, call, scope));
   const schedule_stage *st = &s->stages[stage];
   if (st->attach != SCHEDULE_ROOT)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is %s: a cache reads a stage at root; call cache_read before that, or compute_root(%s)",
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is %s: a cache reads a stage at root; call cache_read before that, or compute_root(%s)",
                         call, schedule_stage_name(st), st->attach == SCHEDULE_INLINED ? "inlined" : "under compute_at",
                         schedule_stage_name(st));
   return check_readers(s, call, stage, n, readers);
@@ -185,10 +215,12 @@ tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int 
   const char *kept = schedule_intern(s->program, scope);
   if (!kept || !schedule_insert_stage(s, stage + 1, copy, kept)) return no_memory(s);
   for (int i = 0; i < n; i++) s->stages[readers[i] + 1].op = changed[i];
-  schedule_step step = {.kind = SCHEDULE_STEP_CHR, .stage = (int16_t)stage, .iter = -1, .n = n, .list = list, .text = scope};
+  schedule_step step = {
+      .kind = SCHEDULE_STEP_CHR, .stage = (int16_t)stage, .iter = -1, .n = n, .list = list, .text = scope};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
+/* Whether anything was done to the stage's loops. */
 static bool has_own_loops(const schedule_stage *st) {
   bool changed = st->n_relations > 0;
   for (int i = 0; i < st->n_leaves; i++) {
@@ -208,10 +240,11 @@ static tn_status check_inputs_at_root(tn_schedule *s, const char *call, int stag
     for (int k = 0; k < n; k++) {
       if (readers[k] != stage) continue;
       const char *input = schedule_stage_name(st), *at = schedule_stage_name(&s->stages[st->at_stage]);
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                          "%s: %s reads %s, which is computed inside loop %s of %s, and %s.%s would read it from root: call "
-                          "cache_write(%s, %s) before compute_at(%s, ...)", call, name, input,
-                          s->stages[st->at_stage].axes[st->at_axis].name, at, name, scope, name, scope, input);
+      return runtime_fail(
+          s->ctx, TN_ERROR_SCHEDULE,
+          "%s: %s reads %s, which is computed inside loop %s of %s, and %s.%s would read it from root: call "
+          "cache_write(%s, %s) before compute_at(%s, ...)",
+          call, name, input, s->stages[st->at_stage].axes[st->at_axis].name, at, name, scope, name, scope, input);
     }
   }
   return TN_OK;
@@ -223,14 +256,18 @@ static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, 
   const schedule_stage *st = &s->stages[stage];
   const char *name = schedule_stage_name(st);
   if (st->attach == SCHEDULE_INLINED)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined and writes nothing: call compute_root(%s) first", call, name, name);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined and writes nothing: call compute_root(%s) first",
+                        call, name, name);
   char names[512];
   if (has_own_loops(st))
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s already has a schedule (loops: %s), which would be lost: call cache_write(%s, %s) before it",
-                        call, name, schedule_loop_names(st, names, sizeof names), name, scope);
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: %s already has a schedule (loops: %s), which would be lost: call cache_write(%s, %s) before it", call,
+        name, schedule_loop_names(st, names, sizeof names), name, scope);
   for (int i = 0; i < s->n_stages; i++)
     if (s->stages[i].attach == SCHEDULE_AT && s->stages[i].at_stage == stage)
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is computed at a loop of %s, which would be lost: call cache_write(%s, %s) before it",
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                          "%s: %s is computed at a loop of %s, which would be lost: call cache_write(%s, %s) before it",
                           call, schedule_stage_name(&s->stages[i]), name, name, scope);
   return check_inputs_at_root(s, call, stage, scope);
 }

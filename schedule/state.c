@@ -1,7 +1,8 @@
-/* state.c: a schedule as a value: made from a program, copied, freed, and looked at. All arrays of a schedule live in its own
- * arena; names and ops belong to the program's registry, so a copy is a few memcpy. */
+/* state.c: a schedule as a value: made from a program, copied, freed, and looked at. All arrays of a schedule live in
+ * its own arena; names and ops belong to the program's registry, so a copy is a few memcpy. */
 #include "schedule/edit.h"
 
+/* At root, with the loops of its op. TENSOR is what readers name; it stays when a cache replaces the op. */
 static bool init_stage(tn_schedule *s, schedule_stage *stage, const te_op *op, const tn_tensor *tensor) {
   *stage = (schedule_stage){.op = op, .tensor = tensor, .scope = "global", .at_stage = -1, .at_axis = -1};
   return schedule_reset_loops(s, stage);
@@ -15,15 +16,20 @@ bool schedule_reset_loops(tn_schedule *s, schedule_stage *stage) {
   for (int i = 0; i < stage->n_roots; i++) {
     bool is_reduce = i >= op->n_axes;
     const tn_axis *axis = is_reduce ? op->reduce_axes[i - op->n_axes] : op->axes[i];
-    schedule_axis made = {.name = axis->var.name, .extent = axis->extent,
+    schedule_axis made = {.name = axis->var.name,
+                          .extent = axis->extent,
                           .kind = is_reduce ? SCHEDULE_REDUCE : SCHEDULE_SPATIAL,
-                          .root = (int16_t)i, .made_by = -1, .used_by = -1, .unroll_step = -1};
+                          .root = (int16_t)i,
+                          .made_by = -1,
+                          .used_by = -1,
+                          .unroll_step = -1};
     int16_t at = (int16_t)schedule_add_axis(s, stage, &made);
     if (at < 0 || !schedule_set_leaves(s, stage, i, 0, 1, &at)) return false;
   }
   return true;
 }
 
+/* Without stages, linked into the program's list so that the context can free it. */
 static tn_schedule *new_schedule(tn_program *program, int n_stages) {
   if (!schedule_registry_of(program)) return NULL;
   tn_schedule *s = calloc(1, sizeof *s);
@@ -50,8 +56,8 @@ static tn_schedule *no_memory(tn_context *ctx, tn_schedule *s) {
 tn_schedule *tn_schedule_new(tn_program *program) {
   if (!program) return NULL;
   if (program->n_ops > SCHEDULE_MAX_STAGES / 2) {
-    runtime_fail(program->ctx, TN_ERROR_SCHEDULE, "the program has %d tensors: a schedule takes at most %d", program->n_ops,
-                 SCHEDULE_MAX_STAGES / 2);
+    runtime_fail(program->ctx, TN_ERROR_SCHEDULE, "the program has %d tensors: a schedule takes at most %d",
+                 program->n_ops, SCHEDULE_MAX_STAGES / 2);
     return NULL;
   }
   tn_schedule *s = new_schedule(program, program->n_ops);
@@ -63,6 +69,7 @@ tn_schedule *tn_schedule_new(tn_program *program) {
   return s;
 }
 
+/* Arrays are copied to their exact size; names, scopes and ops are shared. */
 static bool copy_stage(runtime_arena *arena, schedule_stage *to, const schedule_stage *from) {
   *to = *from;
   to->cap_axes = from->n_axes, to->cap_relations = from->n_relations, to->cap_leaves = from->n_leaves;
@@ -83,7 +90,8 @@ static bool copy_steps(tn_schedule *to, const tn_schedule *from) {
   to->steps = runtime_copy(&to->arena, from->steps, sizeof *from->steps * (size_t)from->n_steps);
   for (int i = 0; to->steps && i < to->n_steps; i++) {
     schedule_step *step = &to->steps[i];
-    if (step->n && !(step->list = runtime_copy(&to->arena, step->list, sizeof *step->list * (size_t)step->n))) return false;
+    if (step->n && !(step->list = runtime_copy(&to->arena, step->list, sizeof *step->list * (size_t)step->n)))
+      return false;
   }
   return to->steps != NULL;
 }
@@ -97,6 +105,7 @@ tn_schedule *tn_schedule_copy(const tn_schedule *from) {
   return copy_steps(to, from) ? to : no_memory(from->ctx, to);
 }
 
+/* The list links stay where they are: they belong to the handles, not to the contents. */
 void schedule_swap_contents(tn_schedule *a, tn_schedule *b) {
   tn_schedule was_a = *a, was_b = *b;
   *a = was_b, *b = was_a;
@@ -113,7 +122,8 @@ void tn_schedule_free(tn_schedule *s) {
 
 tn_program *tn_schedule_program(const tn_schedule *s) { return s ? s->program : NULL; }
 
-/* ---- growing --------------------------------------------------------------------------------------------------------- */
+/* ---- growing
+ * --------------------------------------------------------------------------------------------------------- */
 
 /* Makes room for N items in an arena array; the old array is left to the arena. */
 static bool reserve(runtime_arena *arena, void **data, int *cap, int n, size_t item_bytes) {
@@ -155,6 +165,7 @@ bool schedule_set_leaves(tn_schedule *s, schedule_stage *stage, int at, int n_ol
   return true;
 }
 
+/* Attachments name stages by index, so those behind the new one move up. */
 schedule_stage *schedule_insert_stage(tn_schedule *s, int at, const te_op *op, const char *scope) {
   if (s->n_stages >= SCHEDULE_MAX_STAGES) return NULL;
   if (!reserve(&s->arena, (void **)&s->stages, &s->cap_stages, s->n_stages + 1, sizeof *s->stages)) return NULL;
@@ -169,6 +180,7 @@ schedule_stage *schedule_insert_stage(tn_schedule *s, int at, const te_op *op, c
   return &s->stages[at];
 }
 
+/* The step's list and text are copied: the caller's may be on its stack. */
 bool schedule_push_step(tn_schedule *s, const schedule_step *step) {
   if (!reserve(&s->arena, (void **)&s->steps, &s->cap_steps, s->n_steps + 1, sizeof *step)) return false;
   schedule_step kept = *step;
@@ -178,7 +190,8 @@ bool schedule_push_step(tn_schedule *s, const schedule_step *step) {
   return true;
 }
 
-/* ---- looking --------------------------------------------------------------------------------------------------------- */
+/* ---- looking
+ * --------------------------------------------------------------------------------------------------------- */
 
 const char *schedule_stage_name(const schedule_stage *stage) { return stage->tensor->name; }
 
@@ -219,6 +232,7 @@ bool schedule_reads(const schedule_stage *stage, const tn_tensor *tensor) {
   return false;
 }
 
+/* One pass in stage order, in which readers stand behind what they read. */
 int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, int max, int *out) {
   bool inlined[SCHEDULE_MAX_STAGES] = {false}; /* inlined stages that read it, directly or through others */
   int n = 0;
@@ -226,8 +240,10 @@ int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, in
     const schedule_stage *st = &s->stages[i];
     bool reads = schedule_reads(st, s->stages[stage].tensor);
     for (int k = stage + 1; k < i && !reads; k++) reads = inlined[k] && schedule_reads(st, s->stages[k].tensor);
-    if (reads && through_inlined && st->attach == SCHEDULE_INLINED) inlined[i] = true;
-    else if (reads && n < max) out[n++] = i;
+    if (reads && through_inlined && st->attach == SCHEDULE_INLINED)
+      inlined[i] = true;
+    else if (reads && n < max)
+      out[n++] = i;
   }
   return n;
 }

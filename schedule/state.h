@@ -12,9 +12,16 @@
 
 typedef enum schedule_kind { SCHEDULE_SPATIAL, SCHEDULE_REDUCE, SCHEDULE_MIXED } schedule_kind;
 /* Numbers of the AN step (TVM: AS/transform_step.h). */
-typedef enum schedule_annotation { SCHEDULE_NONE, SCHEDULE_UNROLL, SCHEDULE_VECTORIZE, SCHEDULE_PARALLEL } schedule_annotation;
+typedef enum schedule_annotation {
+  SCHEDULE_NONE,
+  SCHEDULE_UNROLL,
+  SCHEDULE_VECTORIZE,
+  SCHEDULE_PARALLEL,
+  SCHEDULE_ANNOTATION_COUNT
+} schedule_annotation;
 typedef enum schedule_attach { SCHEDULE_ROOT, SCHEDULE_INLINED, SCHEDULE_AT } schedule_attach;
-enum { SCHEDULE_MAX_AXES = 512, SCHEDULE_MAX_STAGES = 512 }; /* a stage's axis table, a schedule's stages; more is refused */
+/* A stage's axis table, a schedule's stages, the bytes of a name; more is refused. */
+enum { SCHEDULE_MAX_AXES = 512, SCHEDULE_MAX_STAGES = 512, SCHEDULE_MAX_NAME = 200 };
 
 typedef struct schedule_axis {
   const char *name;
@@ -30,7 +37,7 @@ typedef struct schedule_axis {
 /* SPLIT: parent[0] -> n children. FUSE: n parents -> child[0]. Indices into the stage's axis table. */
 typedef struct schedule_relation {
   bool is_fuse;
-  uint8_t tail; /* tn_tail; splits */
+  uint8_t tail;        /* tn_tail; splits */
   bool inner_to_outer; /* splits: the lengths given were children 1..n-1 (true) or 0..n-2 (false) */
   int n;
   int16_t *many; /* the children of a split, the parents of a fuse; outer to inner */
@@ -38,35 +45,35 @@ typedef struct schedule_relation {
 } schedule_relation;
 
 typedef struct schedule_stage {
-  const te_op *op;     /* what is computed now: cache_read and cache_write replace it */
+  const te_op *op;         /* what is computed now: cache_read and cache_write replace it */
   const tn_tensor *tensor; /* what readers' READ nodes name; stays when op is replaced (op->output may be another) */
-  const char *scope;   /* "global", "local" */
+  const char *scope;       /* "global", "local" */
   schedule_attach attach;
-  int16_t at_stage;    /* SCHEDULE_AT: the target stage ... */
-  int16_t at_axis;     /* ... and the index in its axis table (a leaf) */
+  int16_t at_stage; /* SCHEDULE_AT: the target stage ... */
+  int16_t at_axis;  /* ... and the index in its axis table (a leaf) */
   int n_axes, cap_axes;
   schedule_axis *axes; /* all axes ever made: first the op's data axes, then its reduce axes */
   int n_relations, cap_relations;
   schedule_relation *relations;
   int n_leaves, cap_leaves;
-  int16_t *leaves;     /* loop order, outer to inner: indices into axes */
+  int16_t *leaves; /* loop order, outer to inner: indices into axes */
   int n_spatial_roots, n_roots;
 } schedule_stage;
 
 /* Steps: the mnemonics and argument order of TVM's logs (reference: auto-scheduler.md section 3), and SS for set_scope.
  * X(mnemonic, words) */
-#define SCHEDULE_STEPS(X)                                                              \
-  X(AN, "annotate")      /* stage, iter, value = annotation */                         \
-  X(FU, "fuse")          /* stage, list = iters */                                     \
-  X(PR, "pragma")        /* stage, iter, text = "auto_unroll_max_step$64" */           \
-  X(RE, "reorder")       /* stage, list = all old iters in their new order */          \
-  X(SP, "split")         /* stage, iter, value = extent, list = lengths, inner_to_outer, tail */ \
-  X(CA, "compute_at")    /* stage, target stage, target iter */                        \
-  X(CI, "compute_inline") /* stage */                                                  \
-  X(CR, "compute_root")  /* stage */                                                   \
-  X(CHR, "cache_read")   /* stage, text = scope, list = reader stages */               \
-  X(CHW, "cache_write")  /* stage, text = scope */                                     \
-  X(SS, "set_scope")     /* stage, text = scope */
+#define SCHEDULE_STEPS(X)                                                                         \
+  X(AN, "annotate")       /* stage, iter, value = annotation */                                   \
+  X(FU, "fuse")           /* stage, list = iters */                                               \
+  X(PR, "pragma")         /* stage, iter, text = "auto_unroll_max_step$64" */                     \
+  X(RE, "reorder")        /* stage, list = all old iters in their new order */                    \
+  X(SP, "split")          /* stage, iter, value = extent, list = lengths, inner_to_outer, tail */ \
+  X(CA, "compute_at")     /* stage, target stage, target iter */                                  \
+  X(CI, "compute_inline") /* stage */                                                             \
+  X(CR, "compute_root")   /* stage */                                                             \
+  X(CHR, "cache_read")    /* stage, text = scope, list = reader stages */                         \
+  X(CHW, "cache_write")   /* stage, text = scope */                                               \
+  X(SS, "set_scope")      /* stage, text = scope */
 
 typedef enum schedule_step_kind {
 #define X(mnemonic, words) SCHEDULE_STEP_##mnemonic,
@@ -98,11 +105,14 @@ struct tn_schedule {
   struct tn_schedule *previous, *next; /* all schedules of a program, freed with it */
 };
 
-/* ---- primitives by position: check, apply, append the step. TN_ERROR_SCHEDULE leaves the schedule as it was. ----------- */
+/* ---- primitives by position: check, apply, append the step. TN_ERROR_SCHEDULE leaves the schedule as it was.
+ * ----------- */
 
-tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer, tn_tail tail);
+tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer,
+                         tn_tail tail);
 tn_status schedule_fuse(tn_schedule *s, int stage, int n, const int *iters);
-tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order); /* complete: order[new] = old position */
+tn_status schedule_reorder(tn_schedule *s, int stage, int n,
+                           const int *order); /* complete: order[new] = old position */
 tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation);
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step);
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target_stage, int target_iter);
@@ -116,9 +126,12 @@ tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
 /* Applies one recorded step with the same checks. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 
-/* ---- looking ----------------------------------------------------------------------------------------------------------- */
+/* ---- looking
+ * ----------------------------------------------------------------------------------------------------------- */
 
-static inline const schedule_axis *schedule_leaf(const schedule_stage *stage, int iter) { return &stage->axes[stage->leaves[iter]]; }
+static inline const schedule_axis *schedule_leaf(const schedule_stage *stage, int iter) {
+  return &stage->axes[stage->leaves[iter]];
+}
 int schedule_find_stage(const tn_schedule *s, const char *name);       /* -1: none */
 int schedule_find_leaf(const schedule_stage *stage, const char *name); /* position, -1: none */
 const char *schedule_stage_name(const schedule_stage *stage);
@@ -132,12 +145,16 @@ int schedule_stage_of_tensor(const tn_schedule *s, const tn_tensor *tensor);
 /* Whether a stage's op reads a tensor directly. */
 bool schedule_reads(const schedule_stage *stage, const tn_tensor *tensor);
 
-/* ---- lowering ---------------------------------------------------------------------------------------------------------- */
+/* ---- lowering
+ * ---------------------------------------------------------------------------------------------------------- */
 
-/* Bound inference and loop nests: loop IR with multi-dimensional accesses, loop kinds and pragmas, reductions as init and
- * update, guards around stores; before any pass. All nodes in ARENA. NULL with a message. */
+/* Bound inference and loop nests: loop IR with multi-dimensional accesses, loop kinds and pragmas, reductions as init
+ * and update, guards around stores; before any pass. All nodes in ARENA. NULL with a message. */
 tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *arena);
 /* schedule_lower and then tir_run_pipeline: what code generation takes. */
 tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena);
+/* The same for a machine: vector_registers and vector_bytes of OPTIONS count. */
+tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options);
 
 #endif

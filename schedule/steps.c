@@ -1,5 +1,5 @@
-/* steps.c: steps as data: one table row a kind gives its fields, in the order of the JSON array (TVM's logs), and how it is
- * applied. Decoding checks types and ranges; applying checks legality as for a user's call. */
+/* steps.c: steps as data: one table row a kind gives its fields, in the order of the JSON array (TVM's logs), and how
+ * it is applied. Decoding checks types and ranges; applying checks legality as for a user's call. */
 #include "schedule/steps.h"
 
 /* Fields: s stage, i iter, S target stage, I target iter, v value, l list, o inner_to_outer, t tail, x text. */
@@ -19,10 +19,13 @@ static bool to_ints(const schedule_step *step, small_ints *out) {
   return true;
 }
 
-static tn_status too_long(tn_schedule *s) { return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "a step's list has over %d entries", SCHEDULE_MAX_AXES); }
+static tn_status too_long(tn_schedule *s) {
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "a step's list has over %d entries", SCHEDULE_MAX_AXES);
+}
 
 static tn_status apply_an(tn_schedule *s, const schedule_step *t) {
-  return schedule_annotate(s, t->stage, t->iter, (schedule_annotation)t->value);
+  bool is_known = t->value >= SCHEDULE_NONE && t->value <= SCHEDULE_PARALLEL;
+  return schedule_annotate(s, t->stage, t->iter, is_known ? (schedule_annotation)t->value : SCHEDULE_ANNOTATION_COUNT);
 }
 static tn_status apply_fu(tn_schedule *s, const schedule_step *t) {
   small_ints list;
@@ -52,8 +55,10 @@ static tn_status apply_sp(tn_schedule *s, const schedule_step *t) {
   bool exists = t->stage >= 0 && t->stage < s->n_stages && t->iter >= 0 && t->iter < s->stages[t->stage].n_leaves;
   if (exists && t->value && schedule_leaf(&s->stages[t->stage], t->iter)->extent != t->value) {
     const schedule_axis *axis = schedule_leaf(&s->stages[t->stage], t->iter);
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "split(%s, %s): the step was recorded for extent %lld, the loop has %lld: it belongs to another program",
-                        schedule_stage_name(&s->stages[t->stage]), axis->name, (long long)t->value, (long long)axis->extent);
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "split(%s, %s): the step was recorded for extent %lld, the loop has %lld: it belongs to another program",
+        schedule_stage_name(&s->stages[t->stage]), axis->name, (long long)t->value, (long long)axis->extent);
   }
   return schedule_split(s, t->stage, t->iter, t->n, t->list, t->inner_to_outer, (tn_tail)t->tail);
 }
@@ -62,7 +67,9 @@ static tn_status apply_ca(tn_schedule *s, const schedule_step *t) {
 }
 static tn_status apply_ci(tn_schedule *s, const schedule_step *t) { return schedule_compute_inline(s, t->stage); }
 static tn_status apply_cr(tn_schedule *s, const schedule_step *t) { return schedule_compute_root(s, t->stage); }
-static tn_status apply_chw(tn_schedule *s, const schedule_step *t) { return schedule_cache_write(s, t->stage, t->text); }
+static tn_status apply_chw(tn_schedule *s, const schedule_step *t) {
+  return schedule_cache_write(s, t->stage, t->text);
+}
 static tn_status apply_ss(tn_schedule *s, const schedule_step *t) { return schedule_set_scope(s, t->stage, t->text); }
 
 static const step_row rows[SCHEDULE_STEP_COUNT] = {
@@ -75,11 +82,13 @@ static const step_row rows[SCHEDULE_STEP_COUNT] = {
 };
 
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {
-  if (step->kind >= SCHEDULE_STEP_COUNT) return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "step kind %d is unknown", step->kind);
+  if (step->kind >= SCHEDULE_STEP_COUNT)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "step kind %d is unknown", step->kind);
   return rows[step->kind].apply(s, step);
 }
 
-/* ---- to JSON --------------------------------------------------------------------------------------------------------- */
+/* ---- to JSON
+ * --------------------------------------------------------------------------------------------------------- */
 
 static const char *const tail_words[] = {
 #define X(name, text) text,
@@ -93,18 +102,29 @@ static json_t *encode_list(const schedule_step *step) {
   return list;
 }
 
+/* One letter of a row's fields, see step_row. */
 static json_t *encode_field(const schedule_step *step, char field) {
   switch (field) {
-    case 's': return json_integer(step->stage);
-    case 'i': return json_integer(step->iter);
-    case 'S': return json_integer(step->target_stage);
-    case 'I': return json_integer(step->target_iter);
-    case 'v': return json_integer(step->value);
-    case 'l': return encode_list(step);
-    case 'o': return json_integer(step->inner_to_outer);
-    case 't': return json_string(tail_words[step->tail]);
-    case 'x': return json_string(step->text);
-    default: return NULL;
+    case 's':
+      return json_integer(step->stage);
+    case 'i':
+      return json_integer(step->iter);
+    case 'S':
+      return json_integer(step->target_stage);
+    case 'I':
+      return json_integer(step->target_iter);
+    case 'v':
+      return json_integer(step->value);
+    case 'l':
+      return encode_list(step);
+    case 'o':
+      return json_integer(step->inner_to_outer);
+    case 't':
+      return json_string(tail_words[step->tail]);
+    case 'x':
+      return json_string(step->text);
+    default:
+      return NULL;
   }
 }
 
@@ -120,8 +140,10 @@ json_t *schedule_steps_json(const tn_schedule *s) {
   return steps;
 }
 
-/* ---- from JSON ------------------------------------------------------------------------------------------------------- */
+/* ---- from JSON
+ * ------------------------------------------------------------------------------------------------------- */
 
+/* Stages and loops: 16 bits, not below 0. Whether there is such a stage is the primitive's check. */
 static bool decode_small(const json_t *json, int16_t *out) {
   json_int_t value = json_integer_value(json);
   if (!json_is_integer(json) || value < 0 || value > INT16_MAX) return false;
@@ -156,35 +178,50 @@ static bool decode_text(runtime_arena *arena, const json_t *json, schedule_step 
   return json_is_string(json) && (out->text = runtime_strdup(arena, json_string_value(json)));
 }
 
+/* False: the JSON value is not of that kind. */
 static bool decode_field(runtime_arena *arena, const json_t *json, char field, schedule_step *out) {
   switch (field) {
-    case 's': return decode_small(json, &out->stage);
-    case 'i': return decode_small(json, &out->iter);
-    case 'S': return decode_small(json, &out->target_stage);
-    case 'I': return decode_small(json, &out->target_iter);
-    case 'v': out->value = json_integer_value(json); return json_is_integer(json) && out->value >= 0;
-    case 'l': return decode_list(arena, json, out);
-    case 'o': out->inner_to_outer = json_integer_value(json) == 1; return json_is_integer(json);
-    case 't': return decode_tail(json, out);
-    case 'x': return decode_text(arena, json, out);
-    default: return false;
+    case 's':
+      return decode_small(json, &out->stage);
+    case 'i':
+      return decode_small(json, &out->iter);
+    case 'S':
+      return decode_small(json, &out->target_stage);
+    case 'I':
+      return decode_small(json, &out->target_iter);
+    case 'v':
+      out->value = json_integer_value(json);
+      return json_is_integer(json) && out->value >= 0;
+    case 'l':
+      return decode_list(arena, json, out);
+    case 'o':
+      out->inner_to_outer = json_integer_value(json) == 1;
+      return json_is_integer(json) && json_integer_value(json) >> 1 == 0;
+    case 't':
+      return decode_tail(json, out);
+    case 'x':
+      return decode_text(arena, json, out);
+    default:
+      return false;
   }
 }
 
 static const char *field_words(char field) {
-  static const char *const words[] = {"sstage number", "iloop number", "Starget stage", "Itarget loop", "vvalue",
-                                      "llist of numbers", "oflag 0 or 1", "ttail word", "xtext"};
+  static const char *const words[] = {"sstage number",    "iloop number", "Starget stage", "Itarget loop", "vvalue",
+                                      "llist of numbers", "oflag 0 or 1", "ttail word",    "xtext"};
   for (int i = 0; i < RUNTIME_COUNT(words); i++)
     if (words[i][0] == field) return words[i] + 1;
   return "field";
 }
 
-tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number, const json_t *json, schedule_step *out) {
+tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number, const json_t *json,
+                               schedule_step *out) {
   const char *mnemonic = json_string_value(json_array_get(json, 0));
   int kind = 0;
   while (mnemonic && kind < SCHEDULE_STEP_COUNT && strcmp(rows[kind].mnemonic, mnemonic) != 0) kind++;
   if (!mnemonic || kind == SCHEDULE_STEP_COUNT)
-    return runtime_fail(ctx, TN_ERROR_RECORD, "step %d: \"%s\" is no step: AN, FU, PR, RE, SP, CA, CI, CR, CHR, CHW or SS", number,
+    return runtime_fail(ctx, TN_ERROR_RECORD,
+                        "step %d: \"%s\" is no step: AN, FU, PR, RE, SP, CA, CI, CR, CHR, CHW or SS", number,
                         mnemonic ? mnemonic : "");
   *out = (schedule_step){.kind = (uint8_t)kind, .stage = -1, .iter = -1};
   const char *fields = rows[kind].fields;
@@ -193,10 +230,12 @@ tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number
                         json_array_size(json) - 1, strlen(fields));
   for (size_t i = 0; fields[i]; i++)
     if (!decode_field(arena, json_array_get(json, i + 1), fields[i], out))
-      return runtime_fail(ctx, TN_ERROR_RECORD, "step %d: argument %zu of %s is not a %s", number, i + 1, mnemonic, field_words(fields[i]));
+      return runtime_fail(ctx, TN_ERROR_RECORD, "step %d: argument %zu of %s is not a %s", number, i + 1, mnemonic,
+                          field_words(fields[i]));
   return TN_OK;
 }
 
+/* On a copy; stops at the first step that is refused. */
 static tn_status replay(tn_schedule *s, const json_t *steps) {
   runtime_arena arena = {0};
   tn_status status = TN_OK;
@@ -215,7 +254,8 @@ tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json) {
   json_t *steps = json_loads(steps_json, 0, &error);
   if (!json_is_array(steps)) {
     json_decref(steps);
-    return runtime_fail(s->ctx, TN_ERROR_RECORD, "the steps are not a JSON array: %s", steps ? "another value" : error.text);
+    return runtime_fail(s->ctx, TN_ERROR_RECORD, "the steps are not a JSON array: %s",
+                        steps ? "another value" : error.text);
   }
   tn_schedule *copy = tn_schedule_copy(s);
   tn_status status = copy ? replay(copy, steps) : TN_ERROR_MEMORY;

@@ -1,15 +1,16 @@
 /* text.c: schedule text: `primitive(arguments); ...`, the words of the C API. One table row a primitive; arguments are
- * names, numbers and key=value. A mistake in form is a parse error with a caret; a mistake in meaning is the primitive's. */
+ * names, numbers and key=value. A mistake in form is a parse error with a caret; a mistake in meaning is the
+ * primitive's. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 
 #include "schedule/edit.h"
 
-enum { MAX_ARGUMENTS = 64, MAX_NAME = 200 };
+enum { MAX_ARGUMENTS = 64 };
 
 typedef struct argument {
-  const char *key; /* NULL: by position */
+  const char *key;  /* NULL: by position */
   const char *name; /* NULL: a number */
   int64_t number;
   int column;
@@ -24,8 +25,10 @@ typedef struct reader {
   argument args[MAX_ARGUMENTS];
 } reader;
 
-/* ---- reading ----------------------------------------------------------------------------------------------------------- */
+/* ---- reading
+ * ----------------------------------------------------------------------------------------------------------- */
 
+/* The line, its number and a caret below the place. */
 static tn_status refuse_at(reader *r, const char *at, const char *expected) {
   const char *line = at, *end = at;
   while (line > r->text && line[-1] != '\n') line--;
@@ -38,6 +41,7 @@ static tn_status refuse_at(reader *r, const char *at, const char *expected) {
 
 static tn_status refuse(reader *r, const char *expected) { return refuse_at(r, r->at, expected); }
 
+/* White space and comments. */
 static void skip_space(reader *r) {
   for (;;) {
     while (isspace((unsigned char)*r->at)) r->at++;
@@ -62,7 +66,7 @@ static const char *read_name(reader *r) {
   const char *start = r->at + quoted, *end = start;
   if (!isalpha((unsigned char)*start) && *start != '_') return NULL;
   while (is_word(*end)) end++;
-  if (end - start > MAX_NAME || (quoted && *end != '"')) return NULL;
+  if (end - start > SCHEDULE_MAX_NAME || (quoted && *end != '"')) return NULL;
   r->at = end + quoted;
   return runtime_strndup(&r->arena, start, (size_t)(end - start));
 }
@@ -79,6 +83,7 @@ static bool read_number(reader *r, int64_t *out) {
   return true;
 }
 
+/* number | name | key = number | key = name */
 static tn_status read_argument(reader *r) {
   if (r->n == MAX_ARGUMENTS) return refuse(r, "')': a primitive takes at most 64 arguments");
   argument *a = &r->args[r->n++];
@@ -95,6 +100,7 @@ static tn_status read_argument(reader *r) {
   return a->name ? TN_OK : refuse(r, "a name or a number after '='");
 }
 
+/* name ( argument, ... ) */
 static tn_status read_call(reader *r) {
   r->n = 0;
   r->primitive = read_name(r);
@@ -106,9 +112,11 @@ static tn_status read_call(reader *r) {
   return accept(r, ')') ? TN_OK : refuse(r, "',' or ')'");
 }
 
-/* ---- primitives -------------------------------------------------------------------------------------------------------- */
+/* ---- primitives
+ * -------------------------------------------------------------------------------------------------------- */
 
-/* A row: the arguments by position (n name, # number, * more names, + numbers), how to write it, the keys, what to call. */
+/* A row: the arguments by position (n name, # number, * more names, + numbers), how to write it, the keys, what to
+ * call. */
 typedef struct primitive {
   const char *name, *form, *usage, *keys;
   tn_status (*apply)(reader *r, tn_tail tail);
@@ -130,6 +138,7 @@ static int names_from(const reader *r, int first, const char **out) {
   return n;
 }
 
+/* split(C, i, 8) split(C, i, factor=8) split(C, i, 4, 8) split(C, i, nparts=4) */
 static tn_status apply_split(reader *r, tn_tail tail) {
   const argument *nparts = find_key(r, "nparts"), *factor = find_key(r, "factor");
   int64_t lengths[MAX_ARGUMENTS];
@@ -138,8 +147,9 @@ static tn_status apply_split(reader *r, tn_tail tail) {
     if (!r->args[i].key) lengths[n++] = r->args[i].number;
   if (factor) lengths[n++] = factor->number;
   if ((n > 0) == (nparts != NULL))
-    return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "split(%s, %s): give a factor, or nparts=, and not both: split(%s, %s, 32)",
-                        name_at(r, 0), name_at(r, 1), name_at(r, 0), name_at(r, 1));
+    return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE,
+                        "split(%s, %s): give a factor, or nparts=, and not both: split(%s, %s, 32)", name_at(r, 0),
+                        name_at(r, 1), name_at(r, 0), name_at(r, 1));
   if (nparts) return tn_split_nparts(r->s, name_at(r, 0), name_at(r, 1), nparts->number, tail);
   return tn_split_many(r->s, name_at(r, 0), name_at(r, 1), n, lengths, tail);
 }
@@ -162,7 +172,7 @@ static tn_status apply_cache_read(reader *r, tn_tail tail) {
   (void)tail;
   return tn_cache_read_names(r->s, name_at(r, 0), name_at(r, 1), names_from(r, 2, names), names);
 }
-#define APPLY(name, call)                                 \
+#define APPLY(name, call)                                  \
   static tn_status apply_##name(reader *r, tn_tail tail) { \
     (void)tail;                                            \
     return call;                                           \
@@ -179,7 +189,8 @@ APPLY(set_scope, tn_set_scope(r->s, name_at(r, 0), name_at(r, 1)))
 #undef APPLY
 
 static const primitive primitives[] = {
-    {"split", "nn+", "split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)", " factor= nparts= tail=", apply_split},
+    {"split", "nn+", "split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)",
+     " factor= nparts= tail=", apply_split},
     {"tile", "nnn##", "tile(stage, a, b, factor_a, factor_b [, tail=peel])", " tail=", apply_tile},
     {"fuse", "nn*", "fuse(stage, axis, axis, ...)", "", apply_fuse},
     {"reorder", "nn*", "reorder(stage, axis, axis, ...)", "", apply_reorder},
@@ -219,6 +230,7 @@ static bool fits_form(const reader *r, const char *form) {
   return i == n;
 }
 
+/* tail=..., guard when there is none. */
 static tn_status read_tail(reader *r, tn_tail *out) {
   static const char *const words[] = {
 #define X(name, text) text,
@@ -233,15 +245,15 @@ static tn_status read_tail(reader *r, tn_tail *out) {
     return TN_OK;
   }
   if (!a) return TN_OK;
-  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s(%s, %s): tail \"%s\" is unknown: guard or peel", r->primitive, name_at(r, 0),
-                      name_at(r, 1), a->name ? a->name : "number");
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s(%s, %s): tail \"%s\" is unknown: guard or peel", r->primitive,
+                      name_at(r, 0), name_at(r, 1), a->name ? a->name : "number");
 }
 
 /* Keys that are known, once each, with a number where one is needed. */
 static tn_status check_keys(reader *r, const primitive *p) {
   for (int i = 0; i < r->n; i++) {
     const argument *a = &r->args[i];
-    char wanted[MAX_NAME + 3];
+    char wanted[SCHEDULE_MAX_NAME + 3];
     if (!a->key) continue;
     snprintf(wanted, sizeof wanted, " %s=", a->key);
     if (!strstr(p->keys, wanted))
@@ -249,7 +261,8 @@ static tn_status check_keys(reader *r, const primitive *p) {
     if (find_key(r, a->key) != a)
       return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s= stands twice: give it once", p->name, a->key);
     if (a->name && strcmp(a->key, "tail") != 0)
-      return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s=%s is no number: %s", p->name, a->key, a->name, p->usage);
+      return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s=%s is no number: %s", p->name, a->key, a->name,
+                          p->usage);
   }
   return TN_OK;
 }
@@ -257,19 +270,24 @@ static tn_status check_keys(reader *r, const primitive *p) {
 static tn_status apply_call(reader *r) {
   const primitive *p = find_primitive(r->primitive);
   if (!p)
-    return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE,
-                        "%s is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
-                        "compute_inline, compute_root, cache_read, cache_write, set_scope", r->primitive);
-  if (!fits_form(r, p->form)) return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: wrong arguments: %s", p->name, p->usage);
+    return runtime_fail(
+        r->s->ctx, TN_ERROR_SCHEDULE,
+        "%s is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
+        "compute_inline, compute_root, cache_read, cache_write, set_scope",
+        r->primitive);
+  if (!fits_form(r, p->form))
+    return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: wrong arguments: %s", p->name, p->usage);
   SCHEDULE_TRY(check_keys(r, p));
   tn_tail tail;
   SCHEDULE_TRY(read_tail(r, &tail));
   return p->apply(r, tail);
 }
 
+/* Primitives end at a semicolon or at the end of the line. */
 static tn_status apply_all(reader *r) {
   for (;;) {
-    while (accept(r, ';')) {}
+    while (accept(r, ';')) {
+    }
     if (!*r->at) return TN_OK;
     SCHEDULE_TRY(read_call(r));
     SCHEDULE_TRY(apply_call(r));

@@ -1,40 +1,44 @@
-/* tree.c: the loop tree on one screen: stages at root in order, loops with extents and annotations, attached stages below
- * the loop they are computed at, buffers with scope and size, inlined stages named at the top. */
+/* tree.c: the loop tree on one screen: stages at root in order, loops with extents and annotations, attached stages
+ * below the loop they are computed at, buffers with scope and size, inlined stages named at the top. Extents and sizes
+ * are those that bound inference finds. */
+#include "schedule/lowering.h"
 #include "schedule/steps.h"
 
 static const char *const annotation_words[] = {"for", "unroll", "vectorize", "parallel"};
 
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
-static void print_shape(runtime_str *out, const schedule_stage *st) {
+static void print_shape(runtime_str *out, const schedule_stage *st, const int64_t *shape) {
   runtime_str_addf(out, "%s: %s[", schedule_stage_name(st), tn_dtype_name(st->tensor->dtype));
-  for (int i = 0; i < st->tensor->ndim; i++)
-    runtime_str_addf(out, "%s%lld", i ? "," : "", (long long)st->tensor->shape[i]);
+  for (int i = 0; i < st->tensor->ndim; i++) runtime_str_addf(out, "%s%lld", i ? "," : "", (long long)shape[i]);
   runtime_str_add(out, "]");
 }
 
-static void print_stage(const tn_schedule *s, int stage, int depth, runtime_str *out);
+static void print_stage(const lowering *l, int stage, int depth, runtime_str *out);
 
-static void print_attached(const tn_schedule *s, int stage, int axis, int depth, runtime_str *out) {
+static void print_attached(const lowering *l, int stage, int axis, int depth, runtime_str *out) {
   for (int i = 0; i < stage; i++) {
-    const schedule_stage *st = &s->stages[i];
-    if (st->attach == SCHEDULE_AT && st->at_stage == stage && st->at_axis == axis) print_stage(s, i, depth, out);
+    const schedule_stage *st = &l->s->stages[i];
+    if (st->attach == SCHEDULE_AT && st->at_stage == stage && st->at_axis == axis) print_stage(l, i, depth, out);
   }
 }
 
-static void print_stage(const tn_schedule *s, int stage, int depth, runtime_str *out) {
+static void print_stage(const lowering *l, int stage, int depth, runtime_str *out) {
+  const tn_schedule *s = l->s;
   const schedule_stage *st = &s->stages[stage];
+  const lower_stage *ls = &l->stages[stage];
   indent(out, depth);
-  print_shape(out, st);
+  print_shape(out, st, ls->buffer->shape);
   runtime_str_addf(out, " %s\n", schedule_is_output(s, stage) ? "output" : st->scope);
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
     indent(out, ++depth);
-    runtime_str_addf(out, "%s %s (%lld)%s", annotation_words[axis->annotation], axis->name, (long long)axis->extent,
+    runtime_str_addf(out, "%s %s (%lld)%s", annotation_words[axis->annotation], axis->name,
+                     (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent),
                      axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
     if (axis->unroll_step >= 0) runtime_str_addf(out, " auto_unroll_max_step=%d", axis->unroll_step);
     runtime_str_add(out, "\n");
-    print_attached(s, stage, st->leaves[i], depth + 1, out);
+    print_attached(l, stage, st->leaves[i], depth + 1, out);
   }
   indent(out, depth + 1);
   runtime_str_addf(out, "%s = ", schedule_stage_name(st));
@@ -48,15 +52,24 @@ static void print_list(const tn_schedule *s, bool inlined, const char *title, ru
     const schedule_stage *st = &s->stages[i];
     if (inlined ? st->attach != SCHEDULE_INLINED : !te_is_placeholder(st->op)) continue;
     runtime_str_add(out, any ? ", " : title);
-    print_shape(out, st);
+    print_shape(out, st, st->tensor->shape);
     any = true;
   }
   if (any) runtime_str_add(out, "\n");
 }
 
 void schedule_print_tree(const tn_schedule *s, runtime_str *out) {
-  print_list(s, false, "input ", out);
-  print_list(s, true, "inlined ", out);
-  for (int i = 0; i < s->n_stages; i++)
-    if (!te_is_placeholder(s->stages[i].op) && s->stages[i].attach == SCHEDULE_ROOT) print_stage(s, i, 0, out);
+  jmp_buf oom;
+  runtime_arena arena = {.on_oom = &oom};
+  lowering l = {.s = s, .ctx = s->ctx, .arena = &arena};
+  if (setjmp(oom)) {
+    out->failed = true;
+  } else {
+    schedule_infer_bounds(&l);
+    print_list(s, false, "input ", out);
+    print_list(s, true, "inlined ", out);
+    for (int i = 0; i < s->n_stages; i++)
+      if (!te_is_placeholder(s->stages[i].op) && s->stages[i].attach == SCHEDULE_ROOT) print_stage(&l, i, 0, out);
+  }
+  runtime_arena_free(&arena);
 }

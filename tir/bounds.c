@@ -4,12 +4,15 @@
 
 /* ---- intervals of operators -------------------------------------------------------------------------------------- */
 
+/* The smallest interval around two. */
 static tir_interval hull(tir_interval a, tir_interval b) {
   return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
 }
 
+/* Bounded on both sides. */
 static bool is_closed(tir_interval a) { return a.lo != INT64_MIN && a.hi != INT64_MAX; }
 
+/* The extremes of a product lie at the corners. */
 static tir_interval interval_mul(tir_interval a, tir_interval b) {
   int64_t ends[2][2] = {{a.lo, a.hi}, {b.lo, b.hi}}, product;
   if (!is_closed(a) || !is_closed(b)) return TIR_UNBOUNDED;
@@ -54,6 +57,7 @@ static tir_interval interval_abs(tir_interval a) {
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
+/* What the environment says about a variable, all its nodes together. */
 static tir_interval var_range(const tir_known *known, const tir_var *var) {
   tir_interval r = TIR_UNBOUNDED;
   for (const tir_env *at = known->env; at != NULL; at = at->outer) {
@@ -62,6 +66,7 @@ static tir_interval var_range(const tir_known *known, const tir_var *var) {
   return r;
 }
 
+/* Of a sum or a product with a constant, as a linear form. */
 static tir_interval sum_bounds(tir_known *known, const tir_expr *e) {
   tir_linear form;
   tir_linear_zero(&form);
@@ -73,15 +78,22 @@ static tir_interval sum_bounds(tir_known *known, const tir_expr *e) {
 static tir_interval binary_bounds(tir_known *known, const tir_expr *e) {
   tir_interval a = tir_known_bounds(known, e->arg[0]), b = tir_known_bounds(known, e->arg[1]);
   switch ((int)e->op) {
-    case TIR_MUL: return interval_mul(a, b);
-    case TIR_FLOORDIV: return interval_floordiv(a, b);
-    case TIR_FLOORMOD: return interval_floormod(a, b);
-    case TIR_MIN: return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
-    case TIR_MAX: return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
-    default: return TIR_UNBOUNDED;
+    case TIR_MUL:
+      return interval_mul(a, b);
+    case TIR_FLOORDIV:
+      return interval_floordiv(a, b);
+    case TIR_FLOORMOD:
+      return interval_floormod(a, b);
+    case TIR_MIN:
+      return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
+    case TIR_MAX:
+      return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
+    default:
+      return TIR_UNBOUNDED;
   }
 }
 
+/* Over all lanes. */
 static tir_interval ramp_bounds(tir_known *known, const tir_expr *e) {
   tir_interval base = tir_known_bounds(known, e->arg[0]);
   tir_interval steps = tir_interval_scale((tir_interval){0, e->lanes - 1}, e->u.i);
@@ -92,25 +104,34 @@ static tir_interval ramp_bounds(tir_known *known, const tir_expr *e) {
 static tir_interval raw_bounds(tir_known *known, const tir_expr *e) {
   int64_t value;
   switch ((int)e->op) {
-    case TIR_INT: return (tir_interval){e->u.i, e->u.i};
-    case TIR_VAR: return tir_interval_meet(var_range(known, e->u.var), tir_dtype_range(e->dtype));
+    case TIR_INT:
+      return (tir_interval){e->u.i, e->u.i};
+    case TIR_VAR:
+      return tir_interval_meet(var_range(known, e->u.var), tir_dtype_range(e->dtype));
     case TIR_ADD:
-    case TIR_SUB: return sum_bounds(known, e);
+    case TIR_SUB:
+      return sum_bounds(known, e);
     case TIR_MUL:
       if (tir_is_int(e->arg[0], &value) || tir_is_int(e->arg[1], &value)) return sum_bounds(known, e);
       return binary_bounds(known, e);
     case TIR_FLOORDIV:
     case TIR_FLOORMOD:
     case TIR_MIN:
-    case TIR_MAX: return binary_bounds(known, e);
-    case TIR_ABS: return interval_abs(tir_known_bounds(known, e->arg[0]));
-    case TIR_SELECT: return hull(tir_known_bounds(known, e->arg[1]), tir_known_bounds(known, e->arg[2]));
+    case TIR_MAX:
+      return binary_bounds(known, e);
+    case TIR_ABS:
+      return interval_abs(tir_known_bounds(known, e->arg[0]));
+    case TIR_SELECT:
+      return hull(tir_known_bounds(known, e->arg[1]), tir_known_bounds(known, e->arg[2]));
     case TIR_CAST:
       return tn_dtype_is_float(e->arg[0]->dtype) || e->dtype == TN_BOOL ? TIR_UNBOUNDED
-                                                                         : tir_known_bounds(known, e->arg[0]);
-    case TIR_BROADCAST: return tir_known_bounds(known, e->arg[0]);
-    case TIR_RAMP: return ramp_bounds(known, e);
-    default: return TIR_UNBOUNDED;
+                                                                        : tir_known_bounds(known, e->arg[0]);
+    case TIR_BROADCAST:
+      return tir_known_bounds(known, e->arg[0]);
+    case TIR_RAMP:
+      return ramp_bounds(known, e);
+    default:
+      return TIR_UNBOUNDED;
   }
 }
 
@@ -134,6 +155,7 @@ tir_interval tir_known_bounds(tir_known *known, const tir_expr *e) {
 
 /* ---- linear forms ------------------------------------------------------------------------------------------------ */
 
+/* Term by term, without facts of several terms. */
 static tir_interval plain_bounds(tir_known *known, const tir_linear *form) {
   tir_interval sum = {form->constant, form->constant};
   for (int i = 0; i < form->n; i++) {
@@ -207,12 +229,18 @@ static bool comparison_form(tir_known *known, const tir_expr *cond, tir_linear *
 /* The values allowed for a form when (form OP 0). */
 static tir_interval range_of_sign(tir_op op) {
   switch ((int)op) {
-    case TIR_LT: return (tir_interval){INT64_MIN, -1};
-    case TIR_LE: return (tir_interval){INT64_MIN, 0};
-    case TIR_GT: return (tir_interval){1, INT64_MAX};
-    case TIR_GE: return (tir_interval){0, INT64_MAX};
-    case TIR_EQ: return (tir_interval){0, 0};
-    default: return TIR_UNBOUNDED;
+    case TIR_LT:
+      return (tir_interval){INT64_MIN, -1};
+    case TIR_LE:
+      return (tir_interval){INT64_MIN, 0};
+    case TIR_GT:
+      return (tir_interval){1, INT64_MAX};
+    case TIR_GE:
+      return (tir_interval){0, INT64_MAX};
+    case TIR_EQ:
+      return (tir_interval){0, 0};
+    default:
+      return TIR_UNBOUNDED;
   }
 }
 
@@ -229,6 +257,7 @@ static void divide_fact(tir_fact *fact) {
   fact->form.terms[0].coef = 1;
 }
 
+/* Makes a fact of (left OP right). */
 static void push_comparison(tir_known *known, const tir_expr *cond, tir_op op) {
   if (known->n_facts == TIR_KNOWN_FACTS || op == TIR_NE) return;
   tir_fact *fact = &known->facts[known->n_facts];
@@ -274,16 +303,24 @@ void tir_known_init(tir_known *known, const tir_env *env) {
 
 int tir_decide_sign(tir_op op, tir_interval r) {
   switch ((int)op) {
-    case TIR_LT: return r.hi < 0 ? 1 : r.lo >= 0 ? 0 : -1;
-    case TIR_LE: return r.hi <= 0 ? 1 : r.lo > 0 ? 0 : -1;
-    case TIR_GT: return r.lo > 0 ? 1 : r.hi <= 0 ? 0 : -1;
-    case TIR_GE: return r.lo >= 0 ? 1 : r.hi < 0 ? 0 : -1;
-    case TIR_EQ: return r.lo == 0 && r.hi == 0 ? 1 : r.lo > 0 || r.hi < 0 ? 0 : -1;
-    case TIR_NE: return r.lo > 0 || r.hi < 0 ? 1 : r.lo == 0 && r.hi == 0 ? 0 : -1;
-    default: return -1;
+    case TIR_LT:
+      return r.hi < 0 ? 1 : r.lo >= 0 ? 0 : -1;
+    case TIR_LE:
+      return r.hi <= 0 ? 1 : r.lo > 0 ? 0 : -1;
+    case TIR_GT:
+      return r.lo > 0 ? 1 : r.hi <= 0 ? 0 : -1;
+    case TIR_GE:
+      return r.lo >= 0 ? 1 : r.hi < 0 ? 0 : -1;
+    case TIR_EQ:
+      return r.lo == 0 && r.hi == 0 ? 1 : r.lo > 0 || r.hi < 0 ? 0 : -1;
+    case TIR_NE:
+      return r.lo > 0 || r.hi < 0 ? 1 : r.lo == 0 && r.hi == 0 ? 0 : -1;
+    default:
+      return -1;
   }
 }
 
+/* By the form of the difference where both sides are exact, else by the intervals of the sides. */
 static int decide_comparison(tir_known *known, const tir_expr *cond) {
   const tir_expr *a = cond->arg[0], *b = cond->arg[1];
   tir_linear form;
@@ -293,6 +330,7 @@ static int decide_comparison(tir_known *known, const tir_expr *cond) {
   return tir_decide_sign(cond->op, tir_interval_add(low, high));
 }
 
+/* Whether the condition is one of those known to hold, literally. */
 static int decide_structurally(const tir_known *known, const tir_expr *cond) {
   for (int i = 0; i < known->n_conds; i++) {
     if (tir_equal(known->conds[i], cond)) return 1;
@@ -312,14 +350,21 @@ int tir_known_decide(tir_known *known, const tir_expr *cond) {
   int answer = -1;
   if (tir_op_table[cond->op].op_class == 'C') answer = decide_comparison(known, cond);
   switch ((int)cond->op) {
-    case TIR_INT: return cond->u.i != 0;
-    case TIR_BROADCAST: return tir_known_decide(known, cond->arg[0]);
-    case TIR_AND: answer = decide_pair(known, cond, 0); break;
-    case TIR_OR: answer = decide_pair(known, cond, 1); break;
+    case TIR_INT:
+      return cond->u.i != 0;
+    case TIR_BROADCAST:
+      return tir_known_decide(known, cond->arg[0]);
+    case TIR_AND:
+      answer = decide_pair(known, cond, 0);
+      break;
+    case TIR_OR:
+      answer = decide_pair(known, cond, 1);
+      break;
     case TIR_NOT:
       answer = tir_known_decide(known, cond->arg[0]);
       return answer < 0 ? -1 : !answer;
-    default: break;
+    default:
+      break;
   }
   return answer >= 0 ? answer : decide_structurally(known, cond);
 }

@@ -29,12 +29,14 @@ static bool in_scope(const scope *s, const void *what) {
 /* Always false. */
 static bool broken(checker *c, const char *invariant, const char *what) {
   if (!c->failed) {
-    runtime_fail(c->ctx, TN_ERROR_INTERNAL, "loop IR of \"%s\" breaks the invariant %s: %s", c->f->name, invariant, what);
+    runtime_fail(c->ctx, TN_ERROR_INTERNAL, "loop IR of \"%s\" breaks the invariant %s: %s", c->f->name, invariant,
+                 what);
   }
   c->failed = true;
   return false;
 }
 
+/* The same with the expression printed, as far as it can be. */
 static bool broken_expr(checker *c, const char *invariant, const tir_expr *e) {
   runtime_str text = {0};
   runtime_str_addf(&text, "%s node ", tir_op_table[e->op].name);
@@ -61,10 +63,13 @@ static bool check_leaf(checker *c, const tir_expr *e) {
   }
   bool is_float = tn_dtype_is_float(e->dtype);
   if (is_float != (e->op == TIR_FLOAT)) return broken_expr(c, "constant-dtype", e);
-  if (is_float) return e->dtype != TN_F32 || e->u.f != e->u.f || (double)(float)e->u.f == e->u.f || broken_expr(c, "constant-range", e);
+  if (is_float)
+    return e->dtype != TN_F32 || e->u.f != e->u.f || (double)(float)e->u.f == e->u.f ||
+           broken_expr(c, "constant-range", e);
   return tir_wrap(e->dtype, e->u.i) == e->u.i || broken_expr(c, "constant-range", e);
 }
 
+/* What loads and stores have in common. */
 static bool check_access(checker *c, const tir_buffer *buffer, int n, const tir_expr *const *index, int lanes,
                          const tir_expr *predicate) {
   if (!in_scope(c->buffers, buffer)) return broken(c, "buffer-in-scope", buffer->name);
@@ -91,6 +96,7 @@ static bool check_vector_node(checker *c, const tir_expr *e) {
   return true;
 }
 
+/* Arithmetic, comparisons, booleans and math functions. */
 static bool check_operands(checker *c, const tir_expr *e) {
   char kind = tir_op_table[e->op].op_class;
   const tir_expr *a = e->arg[0], *b = e->n_args > 1 ? e->arg[1] : a;
@@ -107,16 +113,20 @@ static bool check_operands(checker *c, const tir_expr *e) {
   return !floors || !is_float || broken_expr(c, "integer-division", e);
 }
 
+/* A node whose arguments are well-formed. */
 static bool check_node(checker *c, const tir_expr *e) {
   switch ((int)e->op) {
     case TIR_READ:
-    case TIR_REDUCE: return broken_expr(c, "no-te-nodes", e);
+    case TIR_REDUCE:
+      return broken_expr(c, "no-te-nodes", e);
     case TIR_LOAD:
       if (e->dtype != e->u.buffer->dtype) return broken(c, "load-dtype", e->u.buffer->name);
       return check_access(c, e->u.buffer, tir_n_index(e), e->arg, e->lanes, tir_predicate(e));
     case TIR_RAMP:
-    case TIR_BROADCAST: return check_vector_node(c, e);
-    default: break;
+    case TIR_BROADCAST:
+      return check_vector_node(c, e);
+    default:
+      break;
   }
   for (int i = 0; i < e->n_args; i++) {
     if (e->arg[i]->lanes != e->lanes) return broken_expr(c, "operand-lanes", e);
@@ -146,6 +156,7 @@ static bool check_expr(checker *c, const tir_expr *e) {
   return check_args(c, e) && check_node(c, e);
 }
 
+/* An expression of a statement; PLACE names it when it is missing. */
 static bool check_root(checker *c, const tir_expr *e, const char *place) {
   if (e == NULL) return broken(c, "expression-present", place);
   tir_memo seen;
@@ -223,7 +234,8 @@ static bool check_alloc(checker *c, const tir_stmt *s) {
 static bool check_seq(checker *c, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) {
     const tir_stmt *part = s->u.seq.stmts[i];
-    if (part != NULL && (part->kind == TIR_SEQ || part->kind == TIR_NOP)) return broken(c, "flat-sequence", "a nested one");
+    if (part != NULL && (part->kind == TIR_SEQ || part->kind == TIR_NOP))
+      return broken(c, "flat-sequence", "a nested one");
     if (!check_stmt(c, part)) return false;
   }
   return s->u.seq.n > 1 || broken(c, "flat-sequence", "one of fewer than two statements");
@@ -232,17 +244,25 @@ static bool check_seq(checker *c, const tir_stmt *s) {
 static bool check_stmt(checker *c, const tir_stmt *s) {
   if (s == NULL) return broken(c, "statement-present", "a body is missing");
   switch (s->kind) {
-    case TIR_FOR: return check_for(c, s);
-    case TIR_STORE: return check_store(c, s);
-    case TIR_IF: return check_branch(c, s);
-    case TIR_ALLOC: return check_alloc(c, s);
-    case TIR_SEQ: return check_seq(c, s);
-    case TIR_ATTR: return s->u.attr.key != NULL ? check_stmt(c, s->u.attr.body) : broken(c, "attribute-key", "none");
-    case TIR_NOP: return true;
+    case TIR_FOR:
+      return check_for(c, s);
+    case TIR_STORE:
+      return check_store(c, s);
+    case TIR_IF:
+      return check_branch(c, s);
+    case TIR_ALLOC:
+      return check_alloc(c, s);
+    case TIR_SEQ:
+      return check_seq(c, s);
+    case TIR_ATTR:
+      return s->u.attr.key != NULL ? check_stmt(c, s->u.attr.body) : broken(c, "attribute-key", "none");
+    case TIR_NOP:
+      return true;
   }
   return broken(c, "known-statement", "a number outside the enum");
 }
 
+/* Puts the parameters in scope; PARAMS has room for them. */
 static bool check_params(checker *c, scope *params) {
   for (int i = 0; i < c->f->n_params; i++) {
     const tir_buffer *buffer = c->f->params[i];

@@ -60,6 +60,7 @@ static bool is_value(const tir_expr *e, double value) {
 /* A zero that can be left out of an addition: an integer 0, or the float -0 (x + 0.0 would turn -0 into +0). */
 static bool is_additive_zero(const tir_expr *e) { return is_value(e, tn_dtype_is_float(e->dtype) ? -0.0 : 0.0); }
 
+/* Whether E is the integer constant VALUE, as a scalar or broadcast. */
 static bool is_int_value(const tir_expr *e, int64_t value) {
   int64_t v;
   return tir_is_int(e, &v) && v == value;
@@ -68,18 +69,25 @@ static bool is_int_value(const tir_expr *e, int64_t value) {
 /* What a OP b is without computing, or NULL. */
 static const tir_expr *trivial_arithmetic(tir_op op, const tir_expr *a, const tir_expr *b) {
   switch ((int)op) {
-    case TIR_ADD: return is_additive_zero(b) ? a : is_additive_zero(a) ? b : NULL;
-    case TIR_SUB: return is_value(b, 0.0) ? a : NULL;
+    case TIR_ADD:
+      return is_additive_zero(b) ? a : is_additive_zero(a) ? b : NULL;
+    case TIR_SUB:
+      return is_value(b, 0.0) ? a : NULL;
     case TIR_MUL:
       if (is_int_value(a, 0) || is_value(b, 1)) return a;
       return is_int_value(b, 0) || is_value(a, 1) ? b : NULL;
-    case TIR_DIV: return is_value(b, 1) ? a : NULL;
-    case TIR_FLOORDIV: return is_int_value(a, 0) || is_int_value(b, 1) ? a : is_int_value(b, 0) ? b : NULL;
-    case TIR_FLOORMOD: return is_int_value(a, 0) ? a : is_int_value(b, 0) ? b : NULL;
-    default: return NULL;
+    case TIR_DIV:
+      return is_value(b, 1) ? a : NULL;
+    case TIR_FLOORDIV:
+      return is_int_value(a, 0) || is_int_value(b, 1) ? a : is_int_value(b, 0) ? b : NULL;
+    case TIR_FLOORMOD:
+      return is_int_value(a, 0) ? a : is_int_value(b, 0) ? b : NULL;
+    default:
+      return NULL;
   }
 }
 
+/* && and || with a constant or with itself on one side; NULL: not such a case. */
 static const tir_expr *trivial_boolean(tir_op op, const tir_expr *a, const tir_expr *b) {
   int64_t v;
   bool is_and = op == TIR_AND;
@@ -161,6 +169,7 @@ const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes
 
 /* ---- memory and te nodes ----------------------------------------------------------------------------------------- */
 
+/* Whether an argument is missing. */
 static bool any_null(int n, const tir_expr *const *args) {
   for (int i = 0; i < n; i++) {
     if (args[i] == NULL) return true;
@@ -211,12 +220,17 @@ const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dty
   tir_interval range = tir_dtype_range(dtype);
   switch (combiner) {
     case TIR_REDUCE_SUM:
-    case TIR_REDUCE_ANY: return tir_const(arena, dtype, 0);
+    case TIR_REDUCE_ANY:
+      return tir_const(arena, dtype, 0);
     case TIR_REDUCE_PROD:
-    case TIR_REDUCE_ALL: return tir_const(arena, dtype, 1);
-    case TIR_REDUCE_MAX: return is_float ? tir_float(arena, dtype, -INFINITY) : tir_int(arena, dtype, range.lo);
-    case TIR_REDUCE_MIN: return is_float ? tir_float(arena, dtype, INFINITY) : tir_int(arena, dtype, range.hi);
-    case TIR_COMBINER_COUNT: break;
+    case TIR_REDUCE_ALL:
+      return tir_const(arena, dtype, 1);
+    case TIR_REDUCE_MAX:
+      return is_float ? tir_float(arena, dtype, -INFINITY) : tir_int(arena, dtype, range.lo);
+    case TIR_REDUCE_MIN:
+      return is_float ? tir_float(arena, dtype, INFINITY) : tir_int(arena, dtype, range.hi);
+    case TIR_COMBINER_COUNT:
+      break;
   }
   return NULL;
 }
@@ -231,6 +245,7 @@ const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const t
 
 /* ---- the same node again ----------------------------------------------------------------------------------------- */
 
+/* Whether ARGS are the very arguments of E. */
 static bool same_args(const tir_expr *e, const tir_expr *const *args) {
   for (int i = 0; i < e->n_args; i++) {
     if (e->arg[i] != args[i]) return false;
@@ -241,18 +256,26 @@ static bool same_args(const tir_expr *e, const tir_expr *const *args) {
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args) {
   if (e == NULL || same_args(e, args)) return e;
   switch ((int)e->op) {
-    case TIR_READ: return tir_read(arena, e->u.tensor, e->dtype, e->n_args, args);
-    case TIR_REDUCE: return tir_reduce_expr(arena, e->u.reduce, args[0]);
+    case TIR_READ:
+      return tir_read(arena, e->u.tensor, e->dtype, e->n_args, args);
+    case TIR_REDUCE:
+      return tir_reduce_expr(arena, e->u.reduce, args[0]);
     case TIR_LOAD: {
       int n = tir_n_index(e);
-      return e->has_predicate && args[n] == NULL ? NULL
-                                                 : tir_load(arena, e->u.buffer, n, args, e->has_predicate ? args[n] : NULL);
+      return e->has_predicate && args[n] == NULL
+                 ? NULL
+                 : tir_load(arena, e->u.buffer, n, args, e->has_predicate ? args[n] : NULL);
     }
-    case TIR_SELECT: return tir_select(arena, args[0], args[1], args[2]);
-    case TIR_CAST: return tir_cast(arena, e->dtype, args[0]);
-    case TIR_RAMP: return tir_ramp(arena, args[0], e->u.i, e->lanes);
-    case TIR_BROADCAST: return tir_broadcast(arena, args[0], e->lanes);
-    default: break;
+    case TIR_SELECT:
+      return tir_select(arena, args[0], args[1], args[2]);
+    case TIR_CAST:
+      return tir_cast(arena, e->dtype, args[0]);
+    case TIR_RAMP:
+      return tir_ramp(arena, args[0], e->u.i, e->lanes);
+    case TIR_BROADCAST:
+      return tir_broadcast(arena, args[0], e->lanes);
+    default:
+      break;
   }
   return e->n_args == 1 ? tir_unary(arena, e->op, args[0]) : tir_binary(arena, e->op, args[0], args[1]);
 }
@@ -278,19 +301,28 @@ typedef struct pair_cache {
   const tir_expr *(*pairs)[2];
 } pair_cache;
 
+/* Whether two nodes of one operator agree in what they hold besides arguments. */
 static bool leaves_equal(const tir_expr *a, const tir_expr *b) {
   switch ((int)a->op) {
     case TIR_INT:
-    case TIR_RAMP: return a->u.i == b->u.i;
-    case TIR_FLOAT: return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
-    case TIR_VAR: return a->u.var == b->u.var;
-    case TIR_READ: return a->u.tensor == b->u.tensor;
-    case TIR_REDUCE: return a->u.reduce == b->u.reduce;
-    case TIR_LOAD: return a->u.buffer == b->u.buffer && a->has_predicate == b->has_predicate;
-    default: return true;
+    case TIR_RAMP:
+      return a->u.i == b->u.i;
+    case TIR_FLOAT:
+      return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
+    case TIR_VAR:
+      return a->u.var == b->u.var;
+    case TIR_READ:
+      return a->u.tensor == b->u.tensor;
+    case TIR_REDUCE:
+      return a->u.reduce == b->u.reduce;
+    case TIR_LOAD:
+      return a->u.buffer == b->u.buffer && a->has_predicate == b->has_predicate;
+    default:
+      return true;
   }
 }
 
+/* Without a table of pairs it gives up, false, after PAIR_CACHE_AFTER interior nodes. */
 static bool nodes_equal(pair_cache *cache, const tir_expr *a, const tir_expr *b) {
   if (a == b) return true;
   if (a->op != b->op || a->dtype != b->dtype || a->lanes != b->lanes || a->n_args != b->n_args) return false;

@@ -1,6 +1,6 @@
-/* fold.c: constant folding, exactly by the semantics of tir/ir.h: integers wrap at their dtype, floor division is total,
- * f32 arithmetic rounds to f32. Functions whose last bit depends on the math library (exp, log, ...) are not folded, so
- * that a folded and a computed value never differ. */
+/* fold.c: constant folding, exactly by the semantics of tir/ir.h: integers wrap at their dtype, floor division is
+ * total, f32 arithmetic rounds to f32. Functions whose last bit depends on the math library (exp, log, ...) are not
+ * folded, so that a folded and a computed value never differ. */
 #include <math.h>
 
 #include "tir/internal.h"
@@ -34,55 +34,127 @@ int64_t tir_wrap(tn_dtype dtype, int64_t value) {
 static bool fold_ints(tir_op op, int64_t a, int64_t b, int64_t *out) {
   uint64_t x = (uint64_t)a, y = (uint64_t)b;
   switch ((int)op) {
-    case TIR_ADD: *out = (int64_t)(x + y); return true;
-    case TIR_SUB: *out = (int64_t)(x - y); return true;
-    case TIR_MUL: *out = (int64_t)(x * y); return true;
-    case TIR_FLOORDIV: *out = runtime_floordiv(a, b); return true;
-    case TIR_FLOORMOD: *out = runtime_floormod(a, b); return true;
-    case TIR_MIN: *out = a < b ? a : b; return true;
-    case TIR_MAX: *out = a > b ? a : b; return true;
-    case TIR_EQ: *out = a == b; return true;
-    case TIR_NE: *out = a != b; return true;
-    case TIR_LT: *out = a < b; return true;
-    case TIR_LE: *out = a <= b; return true;
-    case TIR_GT: *out = a > b; return true;
-    case TIR_GE: *out = a >= b; return true;
-    case TIR_AND: *out = a && b; return true;
-    case TIR_OR: *out = a || b; return true;
-    case TIR_NOT: *out = !a; return true;
-    case TIR_ABS: *out = a < 0 ? (int64_t)(0 - x) : a; return true;
-    default: return false;
+    case TIR_ADD:
+      *out = (int64_t)(x + y);
+      return true;
+    case TIR_SUB:
+      *out = (int64_t)(x - y);
+      return true;
+    case TIR_MUL:
+      *out = (int64_t)(x * y);
+      return true;
+    case TIR_FLOORDIV:
+      *out = runtime_floordiv(a, b);
+      return true;
+    case TIR_FLOORMOD:
+      *out = runtime_floormod(a, b);
+      return true;
+    case TIR_MIN:
+      *out = a < b ? a : b;
+      return true;
+    case TIR_MAX:
+      *out = a > b ? a : b;
+      return true;
+    case TIR_EQ:
+      *out = a == b;
+      return true;
+    case TIR_NE:
+      *out = a != b;
+      return true;
+    case TIR_LT:
+      *out = a < b;
+      return true;
+    case TIR_LE:
+      *out = a <= b;
+      return true;
+    case TIR_GT:
+      *out = a > b;
+      return true;
+    case TIR_GE:
+      *out = a >= b;
+      return true;
+    case TIR_AND:
+      *out = a && b;
+      return true;
+    case TIR_OR:
+      *out = a || b;
+      return true;
+    case TIR_NOT:
+      *out = !a;
+      return true;
+    case TIR_ABS:
+      *out = a < 0 ? (int64_t)(0 - x) : a;
+      return true;
+    default:
+      return false;
   }
 }
 
-/* Float operators whose result is exact or correctly rounded; double arithmetic followed by rounding to f32 is correctly
- * rounded for these. */
+/* Float operators whose result is exact or correctly rounded; double arithmetic followed by rounding to f32 is
+ * correctly rounded for these. */
 static bool fold_floats(tir_op op, double a, double b, double *out) {
   switch ((int)op) {
-    case TIR_ADD: *out = a + b; return true;
-    case TIR_SUB: *out = a - b; return true;
-    case TIR_MUL: *out = a * b; return true;
-    case TIR_DIV: *out = a / b; return true;
-    case TIR_MIN: *out = a < b ? a : b; return true;
-    case TIR_MAX: *out = a > b ? a : b; return true;
-    case TIR_SQRT: *out = sqrt(a); return true;
-    case TIR_FLOOR: *out = floor(a); return true;
-    case TIR_CEIL: *out = ceil(a); return true;
-    case TIR_ROUND: *out = round(a); return true;
-    case TIR_ABS: *out = fabs(a); return true;
-    default: return false;
+    case TIR_ADD:
+      *out = a + b;
+      return true;
+    case TIR_SUB:
+      *out = a - b;
+      return true;
+    case TIR_MUL:
+      *out = a * b;
+      return true;
+    case TIR_DIV:
+      *out = a / b;
+      return true;
+    case TIR_MIN:
+      *out = a < b ? a : b;
+      return true;
+    case TIR_MAX:
+      *out = a > b ? a : b;
+      return true;
+    case TIR_SQRT:
+      *out = sqrt(a);
+      return true;
+    case TIR_FLOOR:
+      *out = floor(a);
+      return true;
+    case TIR_CEIL:
+      *out = ceil(a);
+      return true;
+    case TIR_ROUND:
+      *out = round(a);
+      return true;
+    case TIR_ABS:
+      *out = fabs(a);
+      return true;
+    default:
+      return false;
   }
 }
 
+/* Comparisons of floats are exact; false: not a comparison. */
 static bool fold_float_comparison(tir_op op, double a, double b, int64_t *out) {
   switch ((int)op) {
-    case TIR_EQ: *out = a == b; return true;
-    case TIR_NE: *out = a != b; return true;
-    case TIR_LT: *out = a < b; return true;
-    case TIR_LE: *out = a <= b; return true;
-    case TIR_GT: *out = a > b; return true;
-    case TIR_GE: *out = a >= b; return true;
-    default: return false;
+    case TIR_EQ:
+      *out = a == b;
+      return true;
+    case TIR_NE:
+      *out = a != b;
+      return true;
+    case TIR_LT:
+      *out = a < b;
+      return true;
+    case TIR_LE:
+      *out = a <= b;
+      return true;
+    case TIR_GT:
+      *out = a > b;
+      return true;
+    case TIR_GE:
+      *out = a >= b;
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -95,7 +167,8 @@ const tir_expr *tir_fold(runtime_arena *arena, tir_op op, const tir_expr *a, con
     return fold_ints(op, a->u.i, b != NULL ? b->u.i : 0, &i) ? tir_int(arena, dtype, i) : NULL;
   }
   double y = b != NULL ? b->u.f : 0;
-  if (tir_op_table[op].op_class == 'C') return fold_float_comparison(op, a->u.f, y, &i) ? tir_int(arena, dtype, i) : NULL;
+  if (tir_op_table[op].op_class == 'C')
+    return fold_float_comparison(op, a->u.f, y, &i) ? tir_int(arena, dtype, i) : NULL;
   return fold_floats(op, a->u.f, y, &f) ? tir_float(arena, dtype, f) : NULL;
 }
 

@@ -10,14 +10,15 @@
  *    other casts are C's; a cast to bool is "!= 0".
  *  - MIN(a,b) = a < b ? a : b and MAX(a,b) = a > b ? a : b (so a NaN in a gives b). Floats are not reassociated; a
  *    multiply feeding an add may be fused (contraction). Comparisons give TN_BOOL; bool is stored as one byte 0/1.
- *  - SELECT(c, a, b) may evaluate both sides, but no memory is touched outside a buffer on the side not taken: a load that
- *    could be out of bounds gets a predicate (pass guard_loads). AND and OR behave likewise: the right operand's loads are
- *    only made when they matter.
+ *  - SELECT(c, a, b) may evaluate both sides, but no memory is touched outside a buffer on the side not taken: a load
+ *    that could be out of bounds gets a predicate (pass guard_loads). AND and OR behave likewise: the right operand's
+ *    loads are only made when they matter.
  *  - Index arithmetic is made of loop variables and constants in the loops' dtype (i32, or i64 when a buffer or extent
- *    needs it). Lowering makes sure by interval analysis that it never overflows; analysis relies on that for expressions
- *    whose interval fits, and treats all others (loads, wide products) as opaque wrapping values.
- *  - Distinct buffers never overlap. A PARALLEL loop's iterations are independent; a VECTORIZED loop's iterations run in
- *    lockstep and do not depend on each other; UNROLLED is a request for expansion. Order between statements of a SEQ holds.
+ *    needs it). Lowering makes sure by interval analysis that it never overflows; analysis relies on that for
+ *    expressions whose interval fits, and treats all others (loads, wide products) as opaque wrapping values.
+ *  - Distinct buffers never overlap. A PARALLEL loop's iterations are independent; a VECTORIZED loop's iterations run
+ *    in lockstep and do not depend on each other; UNROLLED is a request for expansion. Order between statements of a
+ *    SEQ holds.
  *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there. */
 #ifndef TENON_TIR_IR_H
 #define TENON_TIR_IR_H
@@ -32,47 +33,47 @@ struct tn_axis;
 
 /* X(NAME, text, n_args or -1, class)   class: L leaf, A arithmetic (same dtype in and out), C comparison, B boolean,
  * M math function of floats, O other. text is the operator or function name of the text form. */
-#define TIR_OPS(X)                                    \
-  X(INT, "int", 0, L)     /* u.i; every integer dtype and bool */ \
-  X(FLOAT, "float", 0, L) /* u.f */                   \
-  X(VAR, "var", 0, L)     /* u.var */                 \
-  X(READ, "read", -1, O)  /* te: u.tensor at arg[0..n) */ \
-  X(REDUCE, "reduce", 1, O) /* te: u.reduce over arg[0] */ \
-  X(LOAD, "load", -1, O)  /* u.buffer at arg[0..n_index), then the predicate if has_predicate */ \
-  X(ADD, "+", 2, A)                                   \
-  X(SUB, "-", 2, A)                                   \
-  X(MUL, "*", 2, A)                                   \
-  X(DIV, "/", 2, A)                                   \
-  X(FLOORDIV, "//", 2, A)                             \
-  X(FLOORMOD, "%", 2, A)                              \
-  X(MIN, "min", 2, A)                                 \
-  X(MAX, "max", 2, A)                                 \
-  X(EQ, "==", 2, C)                                   \
-  X(NE, "!=", 2, C)                                   \
-  X(LT, "<", 2, C)                                    \
-  X(LE, "<=", 2, C)                                   \
-  X(GT, ">", 2, C)                                    \
-  X(GE, ">=", 2, C)                                   \
-  X(AND, "&&", 2, B)                                  \
-  X(OR, "||", 2, B)                                   \
-  X(NOT, "!", 1, B)                                   \
-  X(SELECT, "select", 3, O)                           \
-  X(CAST, "cast", 1, O)   /* to the node's dtype */   \
-  X(RAMP, "ramp", 1, O)   /* arg[0] + u.i * (0 .. lanes-1); u.i is the constant stride */ \
-  X(BROADCAST, "broadcast", 1, O)                     \
-  X(POW, "pow", 2, M)                                 \
-  X(EXP, "exp", 1, M)                                 \
-  X(LOG, "log", 1, M)                                 \
-  X(SQRT, "sqrt", 1, M)                               \
-  X(RSQRT, "rsqrt", 1, M)                             \
-  X(TANH, "tanh", 1, M)                               \
-  X(SIGMOID, "sigmoid", 1, M)                         \
-  X(ERF, "erf", 1, M)                                 \
-  X(SIN, "sin", 1, M)                                 \
-  X(COS, "cos", 1, M)                                 \
-  X(FLOOR, "floor", 1, M)                             \
-  X(CEIL, "ceil", 1, M)                               \
-  X(ROUND, "round", 1, M) /* half away from zero */   \
+#define TIR_OPS(X)                                                                                 \
+  X(INT, "int", 0, L)       /* u.i; every integer dtype and bool */                                \
+  X(FLOAT, "float", 0, L)   /* u.f */                                                              \
+  X(VAR, "var", 0, L)       /* u.var */                                                            \
+  X(READ, "read", -1, O)    /* te: u.tensor at arg[0..n) */                                        \
+  X(REDUCE, "reduce", 1, O) /* te: u.reduce over arg[0] */                                         \
+  X(LOAD, "load", -1, O)    /* u.buffer at arg[0..n_index), then the predicate if has_predicate */ \
+  X(ADD, "+", 2, A)                                                                                \
+  X(SUB, "-", 2, A)                                                                                \
+  X(MUL, "*", 2, A)                                                                                \
+  X(DIV, "/", 2, A)                                                                                \
+  X(FLOORDIV, "//", 2, A)                                                                          \
+  X(FLOORMOD, "%", 2, A)                                                                           \
+  X(MIN, "min", 2, A)                                                                              \
+  X(MAX, "max", 2, A)                                                                              \
+  X(EQ, "==", 2, C)                                                                                \
+  X(NE, "!=", 2, C)                                                                                \
+  X(LT, "<", 2, C)                                                                                 \
+  X(LE, "<=", 2, C)                                                                                \
+  X(GT, ">", 2, C)                                                                                 \
+  X(GE, ">=", 2, C)                                                                                \
+  X(AND, "&&", 2, B)                                                                               \
+  X(OR, "||", 2, B)                                                                                \
+  X(NOT, "!", 1, B)                                                                                \
+  X(SELECT, "select", 3, O)                                                                        \
+  X(CAST, "cast", 1, O) /* to the node's dtype */                                                  \
+  X(RAMP, "ramp", 1, O) /* arg[0] + u.i * (0 .. lanes-1); u.i is the constant stride */            \
+  X(BROADCAST, "broadcast", 1, O)                                                                  \
+  X(POW, "pow", 2, M)                                                                              \
+  X(EXP, "exp", 1, M)                                                                              \
+  X(LOG, "log", 1, M)                                                                              \
+  X(SQRT, "sqrt", 1, M)                                                                            \
+  X(RSQRT, "rsqrt", 1, M)                                                                          \
+  X(TANH, "tanh", 1, M)                                                                            \
+  X(SIGMOID, "sigmoid", 1, M)                                                                      \
+  X(ERF, "erf", 1, M)                                                                              \
+  X(SIN, "sin", 1, M)                                                                              \
+  X(COS, "cos", 1, M)                                                                              \
+  X(FLOOR, "floor", 1, M)                                                                          \
+  X(CEIL, "ceil", 1, M)                                                                            \
+  X(ROUND, "round", 1, M) /* half away from zero */                                                \
   X(ABS, "abs", 1, A)     /* integers (wraps) and floats */
 
 typedef enum tir_op {
@@ -101,11 +102,11 @@ typedef enum tir_scope { TIR_GLOBAL, TIR_LOCAL } tir_scope; /* parameter or root
 typedef struct tir_buffer {
   const char *name;
   tn_dtype dtype;
-  int ndim;                   /* 0..8; 1 after flattening */
+  int ndim; /* 0..8; 1 after flattening */
   int64_t shape[TN_MAX_RANK];
-  const char *scope;          /* "global", "local" as given by the user */
-  bool is_param;              /* a function argument, not an ALLOC */
-  bool is_input;              /* a parameter that is only read */
+  const char *scope; /* "global", "local" as given by the user */
+  bool is_param;     /* a function argument, not an ALLOC */
+  bool is_input;     /* a parameter that is only read */
 } tir_buffer;
 
 /* sum, prod, max, min, any, all. Identity: 0, 1, -inf (integers: lowest), +inf (integers: highest), false, true. */
@@ -125,8 +126,8 @@ typedef struct tir_reduce {
 
 typedef struct tir_expr tir_expr;
 struct tir_expr {
-  uint8_t op;    /* tir_op */
-  uint8_t dtype; /* tn_dtype of one lane */
+  uint8_t op;     /* tir_op */
+  uint8_t dtype;  /* tn_dtype of one lane */
   uint16_t lanes; /* 1: scalar */
   uint16_t n_args;
   bool has_predicate; /* LOAD: the last argument is a bool predicate of the same lanes */
@@ -142,9 +143,9 @@ struct tir_expr {
 };
 
 /* Constructors. They return NULL when an argument is NULL or memory ran out. They fold constants and drop trivial
- * operations (x+0, x*1, select(true,..)), nothing more; operands must agree in dtype and lanes (asserted), except that a
- * scalar operand next to a vector one is broadcast. Type conversion rules belong to te/. */
-const tir_expr *tir_int(runtime_arena *arena, tn_dtype dtype, int64_t value);  /* wraps value to dtype */
+ * operations (x+0, x*1, select(true,..)), nothing more; operands must agree in dtype and lanes (asserted), except that
+ * a scalar operand next to a vector one is broadcast. Type conversion rules belong to te/. */
+const tir_expr *tir_int(runtime_arena *arena, tn_dtype dtype, int64_t value); /* wraps value to dtype */
 const tir_expr *tir_float(runtime_arena *arena, tn_dtype dtype, double value);
 const tir_expr *tir_const(runtime_arena *arena, tn_dtype dtype, double value); /* int or float by dtype */
 const tir_expr *tir_var_expr(runtime_arena *arena, const tir_var *var);
@@ -154,7 +155,8 @@ const tir_expr *tir_select(runtime_arena *arena, const tir_expr *c, const tir_ex
 const tir_expr *tir_cast(runtime_arena *arena, tn_dtype dtype, const tir_expr *a);
 const tir_expr *tir_load(runtime_arena *arena, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
                          const tir_expr *predicate /* or NULL */);
-const tir_expr *tir_read(runtime_arena *arena, struct tn_tensor *tensor, tn_dtype dtype, int n, const tir_expr *const *index);
+const tir_expr *tir_read(runtime_arena *arena, struct tn_tensor *tensor, tn_dtype dtype, int n,
+                         const tir_expr *const *index);
 const tir_expr *tir_reduce_expr(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *source);
 const tir_expr *tir_ramp(runtime_arena *arena, const tir_expr *base, int64_t stride, int lanes);
 const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes);
@@ -164,11 +166,11 @@ const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const t
 /* The same node with other arguments (E itself when all are the same pointers). Folds like the constructors. */
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args);
 
-bool tir_is_int(const tir_expr *e, int64_t *value);                /* a scalar or broadcast integer constant */
-bool tir_equal(const tir_expr *a, const tir_expr *b);              /* structural; variables, buffers by address */
+bool tir_is_int(const tir_expr *e, int64_t *value);   /* a scalar or broadcast integer constant */
+bool tir_equal(const tir_expr *a, const tir_expr *b); /* structural; variables, buffers by address */
 bool tir_uses_var(const tir_expr *e, const tir_var *var);
-int tir_n_index(const tir_expr *load);                             /* arguments without the predicate */
-const tir_expr *tir_predicate(const tir_expr *load);               /* or NULL */
+int tir_n_index(const tir_expr *load);               /* arguments without the predicate */
+const tir_expr *tir_predicate(const tir_expr *load); /* or NULL */
 
 /* ---- statements ------------------------------------------------------------------------------------------------ */
 
@@ -217,7 +219,8 @@ const tir_stmt *tir_for(runtime_arena *arena, const tir_var *var, const tir_expr
                         tir_loop_kind kind, const tir_stmt *body);
 const tir_stmt *tir_store(runtime_arena *arena, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
                           const tir_expr *value, const tir_expr *predicate);
-const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stmt *then_body, const tir_stmt *else_body);
+const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stmt *then_body,
+                       const tir_stmt *else_body);
 const tir_stmt *tir_alloc(runtime_arena *arena, const tir_buffer *buffer, const tir_stmt *body);
 const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmts); /* flattens nested SEQ, drops NOP */
 const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, const tir_stmt *body);
@@ -227,7 +230,7 @@ typedef struct tir_func {
   const char *name;
   int n_params, n_inputs; /* params[0..n_inputs) are read only, the others written */
   const tir_buffer **params;
-  tn_dtype index_dtype;   /* of loop variables: TN_I32, or TN_I64 */
+  tn_dtype index_dtype; /* of loop variables: TN_I32, or TN_I64 */
   const tir_stmt *body;
   const tir_buffer **declared; /* the parameters as they were before flattening, for printing; NULL: they are params */
 } tir_func;
@@ -246,8 +249,8 @@ typedef struct tir_visitor {
 } tir_visitor;
 bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *visitor);
 
-/* Bottom-up rewriting. The callbacks get a node whose children are already rewritten and return a replacement (or the same
- * pointer). stmt or expr may be NULL. Shared subexpressions are rewritten once. */
+/* Bottom-up rewriting. The callbacks get a node whose children are already rewritten and return a replacement (or the
+ * same pointer). stmt or expr may be NULL. Shared subexpressions are rewritten once. */
 typedef struct tir_rewriter {
   runtime_arena *arena;
   const tir_stmt *(*stmt)(void *user, const tir_stmt *s);
@@ -276,9 +279,9 @@ typedef struct tir_interval {
 typedef struct tir_scope_env tir_env;
 struct tir_scope_env {
   const tir_env *outer;
-  const tir_var *var;      /* var in [range.lo, range.hi] ... */
+  const tir_var *var; /* var in [range.lo, range.hi] ... */
   tir_interval range;
-  const tir_expr *cond;    /* ... or (var == NULL) a condition that holds */
+  const tir_expr *cond; /* ... or (var == NULL) a condition that holds */
 };
 
 /* Bounds of an integer expression; unbounded where nothing is known or where it could wrap at its dtype. */
@@ -302,11 +305,13 @@ void tir_print_func(runtime_str *out, const tir_func *f);
 typedef struct tir_pass_options {
   int auto_unroll_max_step;  /* for loops outside any pragma (0) */
   int64_t max_unrolled_body; /* an unroll that would make more statements than this is left a loop (4096) */
+  int vector_registers;      /* that accumulators may take (32) */
+  int vector_bytes;          /* of one (64) */
   bool check;                /* run tir_check between passes */
 } tir_pass_options;
 
 typedef struct tir_pass_context {
-  tn_context *ctx;       /* errors, debug dumps */
+  tn_context *ctx; /* errors, debug dumps */
   runtime_arena *arena;
   tir_pass_options options;
 } tir_pass_context;
@@ -319,8 +324,9 @@ typedef struct tir_pass {
 } tir_pass;
 extern const tir_pass tir_passes[]; /* in pipeline order, ended by {NULL, NULL} */
 
-/* Runs the whole pipeline on lowered (multi-dimensional) loop IR: afterwards buffers are flat, no vectorized or unrolled
- * loop is left (but those too large), peeled loops are partitioned, guards hoisted, loads that could leave a buffer have predicates. */
+/* Runs the whole pipeline on lowered (multi-dimensional) loop IR: afterwards buffers are flat, no vectorized or
+ * unrolled loop is left (but those too large), peeled loops are partitioned, guards hoisted, loads that could leave a
+ * buffer have predicates. */
 tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f);
 /* Well-formedness: variables bound once on a path and used in scope, dtypes and lanes agree, ranks fit, constants in
  * range, buffers allocated around their uses, inputs never stored to. TN_ERROR_INTERNAL with the invariant's name. */

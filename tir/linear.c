@@ -1,6 +1,7 @@
 /* linear.c: arithmetic on linear forms and on intervals, every overflow noticed. */
 #include "tir/linear.h"
 
+/* Equal atoms; variables, the usual case, without walking. */
 static bool same_atom(const tir_expr *a, const tir_expr *b) {
   if (a == b) return true;
   if (a->op != b->op) return false;
@@ -68,6 +69,7 @@ bool tir_linear_add_expr(tir_linear *form, const tir_expr *e, int64_t scale) {
 
 /* ---- intervals --------------------------------------------------------------------------------------------------- */
 
+/* Whether an end of an interval means "unbounded". */
 static bool is_open(int64_t end) { return end == INT64_MIN || end == INT64_MAX; }
 
 tir_interval tir_interval_add(tir_interval a, tir_interval b) {
@@ -93,4 +95,6 @@ tir_interval tir_interval_meet(tir_interval a, tir_interval b) {
   return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
 }
 
-bool tir_interval_within(tir_interval inner, tir_interval outer) { return inner.lo >= outer.lo && inner.hi <= outer.hi; }
+bool tir_interval_within(tir_interval inner, tir_interval outer) {
+  return inner.lo >= outer.lo && inner.hi <= outer.hi;
+}

@@ -2,7 +2,8 @@
  * files of the simplifier.
  *
  * A form stands for sum(coef * atom) + constant over the integers. It equals the expression it was made from modulo
- * 2^bits of the expression's dtype; where its interval fits the dtype the two are equal, and the form is called exact. */
+ * 2^bits of the expression's dtype; where its interval fits the dtype the two are equal, and the form is called exact.
+ */
 #ifndef TENON_TIR_LINEAR_H
 #define TENON_TIR_LINEAR_H
 
@@ -54,14 +55,15 @@ typedef struct tir_known {
   const tir_env *env;
   int budget; /* nodes that may still be visited; afterwards answers are "nothing known" */
   int n_facts, n_conds;
-  int n_usable; /* facts of several terms that may be used: fewer while one is used, so that they do not chase each other */
+  int n_usable; /* facts of several terms that may be used: fewer while one is used, so that they do not chase each
+                   other */
   tir_fact facts[TIR_KNOWN_FACTS];
   const tir_expr *conds[TIR_KNOWN_FACTS];
 } tir_known;
 
 void tir_known_init(tir_known *known, const tir_env *env);
-/* Adds a condition that holds (or with HOLDS false: that does not). Conjunctions are taken apart; what does not fit in the
- * tables is forgotten. */
+/* Adds a condition that holds (or with HOLDS false: that does not). Conjunctions are taken apart; what does not fit in
+ * the tables is forgotten. */
 void tir_known_push(tir_known *known, const tir_expr *cond, bool holds);
 /* Interval of an expression within its dtype's range; of a form over the integers. */
 tir_interval tir_known_bounds(tir_known *known, const tir_expr *e);

@@ -25,6 +25,7 @@ const void *tir_memo_get(const tir_memo *memo, const void *key) {
   return find_slot(memo->slots, memo->capacity, key)[1];
 }
 
+/* Doubles the table, in malloc memory from then on. */
 static bool grow(tir_memo *memo) {
   const void **larger = calloc((size_t)memo->capacity * 4, sizeof *larger);
   if (larger == NULL) return false;

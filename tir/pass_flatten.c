@@ -77,6 +77,7 @@ static const tir_stmt *flatten_store(state *at, const tir_stmt *s) {
 
 static const tir_stmt *flatten(void *user, const tir_stmt *s);
 
+/* Loops and branches add to what is known about indices. */
 static const tir_stmt *flatten_around(state *at, const tir_stmt *s) {
   state inner = *at;
   tir_env env;
@@ -124,7 +125,8 @@ tir_func *tir_pass_flatten(tir_pass_context *p, tir_func *f) {
   tir_func *result = flatten_func(&at, f);
   tir_memo_free(&flat);
   if (result == NULL && tn_context_status(p->ctx) == TN_OK) return tir_func_with_body(p, f, NULL);
-  return result != NULL && result->body == f->body && memcmp(result->params, f->params, sizeof *f->params * (size_t)f->n_params) == 0
+  return result != NULL && result->body == f->body &&
+                 memcmp(result->params, f->params, sizeof *f->params * (size_t)f->n_params) == 0
              ? f
              : result;
 }

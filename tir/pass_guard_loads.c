@@ -1,5 +1,5 @@
-/* pass_guard_loads.c: gives loads that only one side of a select (or the right side of && and ||) may make, and that could
- * leave their buffer otherwise, the condition under which they are made as a predicate. */
+/* pass_guard_loads.c: gives loads that only one side of a select (or the right side of && and ||) may make, and that
+ * could leave their buffer otherwise, the condition under which they are made as a predicate. */
 #include "tir/passes.h"
 
 /* What holds where an expression is evaluated; loops and branches are in env, the rest is in conds. */
@@ -37,6 +37,7 @@ static const tir_expr *guard_select(state *at, const tir_expr *e) {
   return tir_with_args(at->arena, e, args);
 }
 
+/* The right side is evaluated where the left one leaves the matter open. */
 static const tir_expr *guard_junction(state *at, const tir_expr *e) {
   const tir_expr *left = guard(at, e->arg[0]);
   if (left == NULL) return NULL;
@@ -44,6 +45,7 @@ static const tir_expr *guard_junction(state *at, const tir_expr *e) {
   return args[1] == NULL ? NULL : tir_with_args(at->arena, e, args);
 }
 
+/* Whether every index is provably within its dimension without the condition. */
 static bool stays_inside(state *at, const tir_expr *load) {
   const tir_buffer *buffer = load->u.buffer;
   for (int i = 0; i < tir_n_index(load); i++) {
@@ -55,6 +57,7 @@ static bool stays_inside(state *at, const tir_expr *load) {
   return true;
 }
 
+/* The condition joins a predicate that is there already. */
 static const tir_expr *guard_load(state *at, const tir_expr *load) {
   if (at->cond == NULL || stays_inside(at, load)) return load;
   const tir_expr *own = tir_predicate(load), *both = at->cond;
@@ -118,8 +121,8 @@ static const tir_stmt *guard_stmt(void *user, const tir_stmt *s) {
   return tir_map_children(at->arena, s, guard_stmt, &inner);
 }
 
-/* Requires: buffers not yet flattened (bounds are checked by dimension). Establishes: no load on a side not taken touches
- * memory outside its buffer. Breaks: nothing. */
+/* Requires: buffers not yet flattened (bounds are checked by dimension). Establishes: no load on a side not taken
+ * touches memory outside its buffer. Breaks: nothing. */
 tir_func *tir_pass_guard_loads(tir_pass_context *p, tir_func *f) {
   state at = {.arena = p->arena};
   return tir_func_with_body(p, f, guard_stmt(&at, f->body));

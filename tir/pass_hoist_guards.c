@@ -1,5 +1,6 @@
-/* pass_hoist_guards.c: moves conditions out of loops whose variable they do not use, as far as they guard everything there:
- *   for j { if (i < 10 && j < 5) S }   becomes   if (i < 10) { for j { if (j < 5) S } }  */
+/* pass_hoist_guards.c: moves conditions out of loops whose variable they do not use, as far as they guard everything
+ * there:
+ *   for j { if (i < 10 && j < 5) S }   becomes   if (i < 10) { for j { if (j < 5) S } } */
 #include "tir/passes.h"
 
 /* A statement taken apart into the conditions that guard all of it and the rest. */
@@ -11,8 +12,10 @@ typedef struct guarded {
 
 static guarded hoist(runtime_arena *arena, const tir_stmt *s);
 
+/* A statement that no condition guards. */
 static guarded unguarded(const tir_stmt *s) { return (guarded){.rest = s, .whole = s}; }
 
+/* The statement again. */
 static const tir_stmt *put_together(runtime_arena *arena, const guarded *g) {
   if (g->rest == NULL) return NULL;
   return g->whole != NULL ? g->whole : tir_conds_guard(arena, &g->conds, g->rest);
@@ -44,6 +47,7 @@ static guarded hoist_if(runtime_arena *arena, const tir_stmt *s) {
   return g;
 }
 
+/* Conditions on the loop's variable stay inside, the others go up. */
 static guarded hoist_for(runtime_arena *arena, const tir_stmt *s) {
   guarded inner = hoist(arena, s->u.loop.body), kept = {.rest = inner.rest}, g = {.rest = NULL};
   if (inner.rest == NULL) return inner;
@@ -57,6 +61,7 @@ static guarded hoist_for(runtime_arena *arena, const tir_stmt *s) {
   return g;
 }
 
+/* Whether the list has an equal condition. */
 static bool has_cond(const tir_conds *conds, const tir_expr *cond) {
   for (int i = 0; i < conds->n; i++) {
     if (tir_equal(conds->item[i], cond)) return true;
@@ -110,19 +115,24 @@ static guarded hoist_around(runtime_arena *arena, const tir_stmt *s) {
 
 static guarded hoist(runtime_arena *arena, const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_IF: return hoist_if(arena, s);
-    case TIR_FOR: return hoist_for(arena, s);
-    case TIR_SEQ: return hoist_seq(arena, s);
+    case TIR_IF:
+      return hoist_if(arena, s);
+    case TIR_FOR:
+      return hoist_for(arena, s);
+    case TIR_SEQ:
+      return hoist_seq(arena, s);
     case TIR_ALLOC:
-    case TIR_ATTR: return hoist_around(arena, s);
+    case TIR_ATTR:
+      return hoist_around(arena, s);
     case TIR_STORE:
-    case TIR_NOP: break;
+    case TIR_NOP:
+      break;
   }
   return unguarded(s);
 }
 
-/* Requires: nothing; finds more after simplify. Establishes: a condition without loads stands outside every loop that it
- * guards entirely and whose variable it does not use. Breaks: nothing. */
+/* Requires: nothing; finds more after simplify. Establishes: a condition without loads stands outside every loop that
+ * it guards entirely and whose variable it does not use. Breaks: nothing. */
 tir_func *tir_pass_hoist_guards(tir_pass_context *p, tir_func *f) {
   return tir_func_with_body(p, f, hoist_inside(p->arena, f->body));
 }

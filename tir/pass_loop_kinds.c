@@ -20,8 +20,9 @@ static bool has_vectorized(const tir_stmt *s) {
 static const char *objection(const state *at, const tir_stmt *loop) {
   int64_t extent;
   if (loop->u.loop.kind == TIR_PARALLEL) {
-    return at->in_parallel ? "it is inside another parallel loop"
-                           : at->in_vectorized ? "it is inside a vectorized loop" : NULL;
+    return at->in_parallel     ? "it is inside another parallel loop"
+           : at->in_vectorized ? "it is inside a vectorized loop"
+                               : NULL;
   }
   if (loop->u.loop.kind != TIR_VECTORIZED) return NULL;
   if (has_vectorized(loop->u.loop.body)) return "another vectorized loop is inside it";
@@ -31,8 +32,10 @@ static const char *objection(const state *at, const tir_stmt *loop) {
 static const tir_stmt *settle(void *user, const tir_stmt *s) {
   state *at = user, inner = *at;
   if (s->kind == TIR_FOR) {
-    static const char *const words[] = {
-        [TIR_SERIAL] = "serial", [TIR_UNROLLED] = "unrolled", [TIR_VECTORIZED] = "vectorized", [TIR_PARALLEL] = "parallel"};
+    static const char *const words[] = {[TIR_SERIAL] = "serial",
+                                        [TIR_UNROLLED] = "unrolled",
+                                        [TIR_VECTORIZED] = "vectorized",
+                                        [TIR_PARALLEL] = "parallel"};
     const char *why = objection(at, s);
     if (why != NULL) {
       runtime_say(at->p->ctx, TN_SEVERITY_WARNING, "the %s loop \"%s\" runs serially: %s", words[s->u.loop.kind],
@@ -46,8 +49,8 @@ static const tir_stmt *settle(void *user, const tir_stmt *s) {
   return tir_map_children(at->p->arena, s, settle, &inner);
 }
 
-/* Requires: nothing. Establishes: no parallel loop inside a parallel or vectorized one, vectorized loops are innermost among
- * their kind and of constant extent; what had to become serial is said as a warning. Breaks: nothing. */
+/* Requires: nothing. Establishes: no parallel loop inside a parallel or vectorized one, vectorized loops are innermost
+ * among their kind and of constant extent; what had to become serial is said as a warning. Breaks: nothing. */
 tir_func *tir_pass_loop_kinds(tir_pass_context *p, tir_func *f) {
   state at = {.p = p};
   return tir_func_with_body(p, f, settle(&at, f->body));

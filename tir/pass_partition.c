@@ -1,7 +1,9 @@
-/* pass_partition.c: splits a loop that was asked to be peeled into the longest first part in which the conditions on its
- * variable are provably true, and the rest:
+/* pass_partition.c: splits a loop that was asked to be peeled into the longest first part in which the conditions on
+ * its variable are provably true, and the rest:
  *   for (o, 0, 52) { for (i, 0, 20) { if (o*20 + i < 1024) S } }
- * becomes  for (o, 0, 51) { for (i, 0, 20) S }  and  for (i, 0, 4) S with o = 51 (after simplify and tighten_loops). */
+ * becomes
+ *   for (o, 0, 51) { for (i, 0, 20) S }  and  for (i, 0, 4) S with o = 51
+ * (after simplify and tighten_loops). */
 #include "tir/passes.h"
 
 typedef struct state {
@@ -10,7 +12,7 @@ typedef struct state {
   int64_t stores; /* in the function now; growth is capped */
 } state;
 
-/* ---- how far the conditions hold ---------------------------------------------------------------------------------- */
+/* ---- how far the conditions hold -------------------------------------------------------------------------------- */
 
 typedef struct question {
   runtime_arena *arena;
@@ -29,6 +31,7 @@ static bool holds_under(question *q, tir_env env, const tir_stmt *s) {
   return holds;
 }
 
+/* The conditions on the variable are proved one by one; other conditions are taken as they come. */
 static bool branch_holds(question *q, const tir_stmt *s) {
   tir_conds conds = {0};
   if (!tir_conds_add(&conds, s->u.branch.cond)) return false;
@@ -46,21 +49,26 @@ static bool branch_holds(question *q, const tir_stmt *s) {
 
 static bool holds_throughout(question *q, const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_IF: return branch_holds(q, s);
-    case TIR_FOR: return holds_under(q, tir_env_loop(q->env, s), s->u.loop.body);
+    case TIR_IF:
+      return branch_holds(q, s);
+    case TIR_FOR:
+      return holds_under(q, tir_env_loop(q->env, s), s->u.loop.body);
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; i++) {
         if (!holds_throughout(q, s->u.seq.stmts[i])) return false;
       }
       return true;
     case TIR_ALLOC:
-    case TIR_ATTR: return holds_throughout(q, tir_body(s));
+    case TIR_ATTR:
+      return holds_throughout(q, tir_body(s));
     case TIR_STORE:
-    case TIR_NOP: break;
+    case TIR_NOP:
+      break;
   }
   return true;
 }
 
+/* Whether the conditions hold for N iterations from MIN; *any (may be NULL): whether there are any. */
 static bool holds_for(state *at, const tir_stmt *s, int64_t min, int64_t n, bool *any) {
   question q = {at->p->arena, s->u.loop.var, at->env, false};
   tir_env env = {.outer = at->env, .var = s->u.loop.var, .range = {min, min + n - 1}};
@@ -86,7 +94,7 @@ static int64_t longest_part(state *at, const tir_stmt *s, int64_t min, int64_t e
   return good;
 }
 
-/* ---- splitting ---------------------------------------------------------------------------------------------------- */
+/* ---- splitting -------------------------------------------------------------------------------------------------- */
 
 static const tir_stmt *partition(void *user, const tir_stmt *s);
 
@@ -107,6 +115,7 @@ static const tir_stmt *part_of(state *at, const tir_stmt *s, int64_t min, int64_
                  partition_under(at, env, s->u.loop.body));
 }
 
+/* The loop in two parts, or whole where nothing is gained or the code would grow too much. */
 static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
   runtime_arena *arena = at->p->arena;
   int64_t min, extent, n, growth;
@@ -144,9 +153,9 @@ static tir_walk find_peel(void *user, const tir_stmt *s) {
   return s->kind == TIR_FOR && s->u.loop.peel ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-/* Requires: simplify, hoist_guards. Establishes: no loop is marked for peeling; the main parts' conditions on the peeled
- * variable are provable. Breaks: provable conditions and loops of one iteration appear (simplify removes them); a variable
- * and an allocation may stand on two paths side by side. */
+/* Requires: simplify, hoist_guards. Establishes: no loop is marked for peeling; the main parts' conditions on the
+ * peeled variable are provable. Breaks: provable conditions and loops of one iteration appear (simplify removes them);
+ * a variable and an allocation may stand on two paths side by side. */
 tir_func *tir_pass_partition(tir_pass_context *p, tir_func *f) {
   tir_visitor visitor = {.stmt = find_peel};
   if (tir_walk_stmt(f->body, &visitor)) return f;

@@ -1,5 +1,5 @@
-/* pass_remove_noops.c: removes what has no effect: stores of an element to itself, allocations that nobody reads with the
- * stores to them, and statements around nothing. */
+/* pass_remove_noops.c: removes what has no effect: stores of an element to itself, allocations that nobody reads with
+ * the stores to them, and statements around nothing. */
 #include "tir/passes.h"
 
 typedef struct state {

@@ -1,5 +1,5 @@
-/* pass_simplify.c: simplifies every expression of a function by what is known where it stands; decides branches, replaces
- * the variable of a loop of one iteration by its value. */
+/* pass_simplify.c: simplifies every expression of a function by what is known where it stands; decides branches,
+ * replaces the variable of a loop of one iteration by its value. */
 #include "tir/passes.h"
 
 enum { MAX_BINDINGS = 32 };
@@ -8,7 +8,7 @@ typedef struct state {
   runtime_arena *arena;
   const tir_env *env;
   bool only_bound; /* leave expressions without a bound variable alone */
-  int n_bindings; /* variables of loops of one iteration */
+  int n_bindings;  /* variables of loops of one iteration */
   tir_binding *bindings;
 } state;
 
@@ -21,6 +21,7 @@ static const tir_expr *simplify_expr(void *user, const tir_expr *e) {
   return at->only_bound && bound == e ? e : tir_simplify(at->arena, at->env, bound);
 }
 
+/* S in a scope further in. */
 static const tir_stmt *simplify_under(state *at, tir_env env, const tir_stmt *s) {
   const tir_env *outer = at->env;
   at->env = &env;
@@ -41,6 +42,7 @@ static const tir_stmt *simplify_single(state *at, const tir_stmt *s) {
   return body;
 }
 
+/* No iteration: nothing; one: the body; else the loop with its range known inside. */
 static const tir_stmt *simplify_for(state *at, const tir_stmt *s) {
   int64_t extent;
   s = tir_map_exprs(at->arena, s, simplify_expr, at);
@@ -53,6 +55,7 @@ static const tir_stmt *simplify_for(state *at, const tir_stmt *s) {
   return tir_drop_empty(at->arena, tir_for_with(at->arena, s, s->u.loop.min, s->u.loop.extent, body));
 }
 
+/* A decided condition leaves one body; an open one is known in the first, its opposite in the second. */
 static const tir_stmt *simplify_branch(state *at, const tir_stmt *s) {
   const tir_expr *cond = simplify_expr(at, s->u.branch.cond);
   const tir_stmt *else_body = s->u.branch.else_body;
@@ -76,13 +79,17 @@ static const tir_stmt *simplify(void *user, const tir_stmt *s) {
   state *at = user;
   if (s == NULL) return NULL;
   switch (s->kind) {
-    case TIR_FOR: return simplify_for(at, s);
-    case TIR_IF: return simplify_branch(at, s);
-    case TIR_STORE: return tir_map_exprs(at->arena, s, simplify_expr, at);
+    case TIR_FOR:
+      return simplify_for(at, s);
+    case TIR_IF:
+      return simplify_branch(at, s);
+    case TIR_STORE:
+      return tir_map_exprs(at->arena, s, simplify_expr, at);
     case TIR_ALLOC:
     case TIR_ATTR:
     case TIR_SEQ:
-    case TIR_NOP: break;
+    case TIR_NOP:
+      break;
   }
   return tir_drop_empty(at->arena, tir_map_children(at->arena, s, simplify, at));
 }
@@ -98,8 +105,8 @@ const tir_stmt *tir_simplify_stmt(runtime_arena *arena, const tir_env *env, cons
   return simplify(&at, s);
 }
 
-/* Requires: nothing. Establishes: expressions in canonical form, no branch on a provable condition, no loop of zero or one
- * iteration, nothing empty. Breaks: nothing. */
+/* Requires: nothing. Establishes: expressions in canonical form, no branch on a provable condition, no loop of zero or
+ * one iteration, nothing empty. Breaks: nothing. */
 tir_func *tir_pass_simplify(tir_pass_context *p, tir_func *f) {
   return tir_func_with_body(p, f, tir_simplify_stmt(p->arena, NULL, NULL, f->body));
 }

@@ -9,12 +9,23 @@ static bool narrows(const tir_expr *cond, const tir_var *var, tir_interval *rang
   if (cond->arg[0]->op != TIR_VAR || cond->arg[0]->u.var != var || !tir_is_int(cond->arg[1], &bound)) return false;
   tir_interval allowed = {INT64_MIN, INT64_MAX};
   switch ((int)cond->op) {
-    case TIR_LT: allowed.hi = bound - 1; break;
-    case TIR_LE: allowed.hi = bound; break;
-    case TIR_GT: allowed.lo = bound + 1; break;
-    case TIR_GE: allowed.lo = bound; break;
-    case TIR_EQ: allowed.lo = allowed.hi = bound; break;
-    default: return false;
+    case TIR_LT:
+      allowed.hi = bound - 1;
+      break;
+    case TIR_LE:
+      allowed.hi = bound;
+      break;
+    case TIR_GT:
+      allowed.lo = bound + 1;
+      break;
+    case TIR_GE:
+      allowed.lo = bound;
+      break;
+    case TIR_EQ:
+      allowed.lo = allowed.hi = bound;
+      break;
+    default:
+      return false;
   }
   range->lo = RUNTIME_MAX(range->lo, allowed.lo);
   range->hi = RUNTIME_MIN(range->hi, allowed.hi);
@@ -45,7 +56,8 @@ static const tir_stmt *tighten(void *user, const tir_stmt *s) {
 }
 
 /* Requires: conditions normalised by simplify (variable left, constant right). Establishes: no loop whose whole body is
- * guarded by its variable against a constant. Breaks: loops of no or one iteration can appear (simplify removes them). */
+ * guarded by its variable against a constant. Breaks: loops of no or one iteration can appear (simplify removes them).
+ */
 tir_func *tir_pass_tighten_loops(tir_pass_context *p, tir_func *f) {
   return tir_func_with_body(p, f, tighten(p->arena, f->body));
 }

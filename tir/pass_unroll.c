@@ -1,5 +1,6 @@
-/* pass_unroll.c: expands unrolled loops, and serial ones by the attribute auto_unroll_max_step with TVM's rules: a loop is
- * taken when no loop is left inside it, at most 8 levels were unrolled there, and extent * stores stays within the limit. */
+/* pass_unroll.c: expands unrolled loops, and serial ones by the attribute auto_unroll_max_step with TVM's rules: a loop
+ * is taken when no loop is left inside it, at most 8 levels were unrolled there, and extent * stores stays within the
+ * limit. */
 #include <inttypes.h>
 
 #include "tir/passes.h"
@@ -41,6 +42,7 @@ static const tir_stmt *unroll_child(void *user, const tir_stmt *s) {
   return s;
 }
 
+/* Statements side by side: steps add up, levels are the deepest. */
 static const tir_stmt *unroll_children(state *at, const tir_stmt *s) {
   joining j = {at, {0}};
   s = tir_map_children(at->p->arena, s, unroll_child, &j);
@@ -48,6 +50,7 @@ static const tir_stmt *unroll_children(state *at, const tir_stmt *s) {
   return s;
 }
 
+/* The body once for each iteration, simplified. */
 static const tir_stmt *expand(state *at, const tir_stmt *loop, int64_t extent) {
   runtime_arena *arena = at->p->arena;
   const tir_stmt **copies = RUNTIME_NEW_ARRAY(arena, const tir_stmt *, extent + 1);
@@ -72,11 +75,13 @@ static const char *objection(const state *at, const tir_stmt *s, int64_t *extent
   return NULL;
 }
 
+/* TVM's rule for loops that nobody marked. */
 static bool unrolls_by_itself(const state *at, const tir_stmt *s, int64_t steps) {
   return s->u.loop.kind == TIR_SERIAL && at->max_step > 0 && at->below.normal_loops == 0 &&
          at->below.depth <= MAX_AUTO_DEPTH && steps <= at->max_step;
 }
 
+/* Inner loops first: whether a loop is taken depends on what is left inside it. */
 static const tir_stmt *unroll_for(state *at, const tir_stmt *s) {
   const tir_env *outer = at->env;
   tir_env env = tir_env_loop(outer, s);
@@ -98,6 +103,7 @@ static const tir_stmt *unroll_for(state *at, const tir_stmt *s) {
   return s;
 }
 
+/* The attribute holds for the loops inside it; nodes of any key disappear. */
 static const tir_stmt *unroll_attr(state *at, const tir_stmt *s) {
   int64_t outer = at->max_step;
   if (strcmp(s->u.attr.key, "auto_unroll_max_step") == 0) at->max_step = s->u.attr.value;
@@ -110,20 +116,25 @@ static const tir_stmt *unroll(void *user, const tir_stmt *s) {
   state *at = user;
   at->below = (tally){0};
   switch (s->kind) {
-    case TIR_FOR: return unroll_for(at, s);
-    case TIR_ATTR: return unroll_attr(at, s);
-    case TIR_STORE: at->below.steps = 1; return s;
+    case TIR_FOR:
+      return unroll_for(at, s);
+    case TIR_ATTR:
+      return unroll_attr(at, s);
+    case TIR_STORE:
+      at->below.steps = 1;
+      return s;
     case TIR_IF:
     case TIR_ALLOC:
     case TIR_SEQ:
-    case TIR_NOP: break;
+    case TIR_NOP:
+      break;
   }
   return unroll_children(at, s);
 }
 
 /* Requires: vectorize, simplify. Establishes: no attributes; no unrolled loops but those that would grow beyond
- * max_unrolled_body (said as a warning); what was expanded is simplified. Breaks: a variable and an allocation may stand on
- * several paths side by side. */
+ * max_unrolled_body (said as a warning); what was expanded is simplified. Breaks: a variable and an allocation may
+ * stand on several paths side by side. */
 tir_func *tir_pass_unroll(tir_pass_context *p, tir_func *f) {
   state at = {.p = p, .max_step = p->options.auto_unroll_max_step};
   return tir_func_with_body(p, f, unroll(&at, f->body));

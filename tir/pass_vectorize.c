@@ -1,6 +1,6 @@
-/* pass_vectorize.c: vectorized loops become straight code on vectors. The loop variable is a ramp; what does not depend on
- * it stays scalar until it meets a vector; a condition that depends on it becomes the predicate of the stores and loads
- * under it; an allocation inside gets one copy a lane. */
+/* pass_vectorize.c: vectorized loops become straight code on vectors. The loop variable is a ramp; what does not depend
+ * on it stays scalar until it meets a vector; a condition that depends on it becomes the predicate of the stores and
+ * loads under it; an allocation inside gets one copy a lane. */
 #include "tir/passes.h"
 
 enum { MAX_LANES = 64, MIN_CHUNK = 8, MAX_WIDENED = 8 };
@@ -20,6 +20,7 @@ typedef struct widener {
 
 static const tir_expr *widen(widener *w, const tir_expr *e);
 
+/* Keeps the first reason; gives NULL. */
 static const tir_stmt *refuse(widener *w, const char *why) {
   if (w->why_not == NULL) w->why_not = why;
   return NULL;
@@ -48,6 +49,7 @@ static const tir_expr *scale_ramp(runtime_arena *arena, const tir_expr *ramp, co
   return tir_ramp(arena, base, stride, ramp->lanes);
 }
 
+/* + - and *: ramps stay ramps where they can. */
 static const tir_expr *widen_sum(widener *w, const tir_expr *e, const tir_expr *const *args) {
   runtime_arena *arena = w->p->arena;
   const tir_expr *ramp = NULL;
@@ -92,15 +94,18 @@ static const tir_expr *lane_index(widener *w, const tir_expr *index) {
                     tir_ramp(arena, tir_int(arena, dtype, 0), 1, w->lanes));
 }
 
+/* Whether the element exists for every iteration, whatever the mask says. */
 static bool stays_inside(widener *w, const tir_buffer *buffer, const tir_expr *index) {
   tir_interval r = tir_bounds(w->env, index);
   return r.lo >= 0 && r.hi < buffer->shape[0];
 }
 
+/* The conjunction of two conditions, either of which may be absent (NULL). */
 static const tir_expr *both(runtime_arena *arena, const tir_expr *a, const tir_expr *b) {
   return a == NULL ? b : b == NULL ? a : tir_binary(arena, TIR_AND, a, b);
 }
 
+/* A load whose index is the same for all lanes stays scalar, unless only the mask keeps it inside its buffer. */
 static const tir_expr *widen_load(widener *w, const tir_expr *e, const tir_expr *const *args) {
   const tir_buffer *buffer = e->u.buffer, *copy = widened_buffer(w, buffer);
   const tir_expr *index = args[0], *predicate = e->has_predicate ? args[1] : NULL;
@@ -120,13 +125,18 @@ static const tir_expr *widen_node(widener *w, const tir_expr *e) {
   switch ((int)e->op) {
     case TIR_ADD:
     case TIR_SUB:
-    case TIR_MUL: return widen_sum(w, e, args);
-    case TIR_CAST: return widen_cast(w, e, args[0]);
-    case TIR_LOAD: return widen_load(w, e, args);
-    default: return tir_with_args(w->p->arena, e, args);
+    case TIR_MUL:
+      return widen_sum(w, e, args);
+    case TIR_CAST:
+      return widen_cast(w, e, args[0]);
+    case TIR_LOAD:
+      return widen_load(w, e, args);
+    default:
+      return tir_with_args(w->p->arena, e, args);
   }
 }
 
+/* A vector where E depends on the loop variable, else E, a scalar. */
 static const tir_expr *widen(widener *w, const tir_expr *e) {
   if (e->op == TIR_VAR && e->u.var == w->var) return w->lane_values;
   if (e->n_args == 0) return e;
@@ -141,6 +151,7 @@ static const tir_expr *widen(widener *w, const tir_expr *e) {
 
 static const tir_stmt *widen_stmt(void *user, const tir_stmt *s);
 
+/* Under the mask; the lanes must go to different elements. */
 static const tir_stmt *widen_store(widener *w, const tir_stmt *s) {
   runtime_arena *arena = w->p->arena;
   const tir_buffer *buffer = s->u.store.buffer, *copy = widened_buffer(w, buffer);
@@ -197,6 +208,7 @@ static bool split_cond(widener *w, const tir_expr *cond, const tir_expr **scalar
   return true;
 }
 
+/* Both bodies, one after the other, under the condition and its opposite. */
 static const tir_stmt *widen_masked_else(widener *w, const tir_expr *cond, const tir_stmt *s) {
   const tir_stmt *parts[2] = {
       widen_under_mask(w, cond, s->u.branch.then_body),
@@ -205,6 +217,7 @@ static const tir_stmt *widen_masked_else(widener *w, const tir_expr *cond, const
   return tir_seq(w->p->arena, 2, parts);
 }
 
+/* A condition that is the same for all lanes stays a branch, any other becomes part of the mask. */
 static const tir_stmt *widen_branch(widener *w, const tir_stmt *s) {
   runtime_arena *arena = w->p->arena;
   const tir_expr *scalar = NULL, *mask = NULL;
@@ -226,6 +239,7 @@ static const tir_stmt *widen_branch(widener *w, const tir_stmt *s) {
   return tir_if(arena, scalar, body, NULL);
 }
 
+/* A loop inside stays one; its body is widened. */
 static const tir_stmt *widen_for(widener *w, const tir_stmt *s) {
   const tir_expr *min = widen(w, s->u.loop.min), *extent = widen(w, s->u.loop.extent);
   if (min == NULL || extent == NULL) return NULL;
@@ -234,6 +248,7 @@ static const tir_stmt *widen_for(widener *w, const tir_stmt *s) {
   return tir_for_with(w->p->arena, s, min, extent, widen_under_env(w, env, s->u.loop.body));
 }
 
+/* One copy of the buffer a lane, lanes innermost. */
 static const tir_stmt *widen_alloc(widener *w, const tir_stmt *s) {
   if (w->n_widened == MAX_WIDENED) return refuse(w, "it has too many allocations inside");
   tir_buffer *copy = runtime_copy(w->p->arena, s->u.alloc.buffer, sizeof *copy);
@@ -249,13 +264,18 @@ static const tir_stmt *widen_alloc(widener *w, const tir_stmt *s) {
 static const tir_stmt *widen_stmt(void *user, const tir_stmt *s) {
   widener *w = user;
   switch (s->kind) {
-    case TIR_STORE: return widen_store(w, s);
-    case TIR_IF: return widen_branch(w, s);
-    case TIR_FOR: return widen_for(w, s);
-    case TIR_ALLOC: return widen_alloc(w, s);
+    case TIR_STORE:
+      return widen_store(w, s);
+    case TIR_IF:
+      return widen_branch(w, s);
+    case TIR_FOR:
+      return widen_for(w, s);
+    case TIR_ALLOC:
+      return widen_alloc(w, s);
     case TIR_SEQ:
     case TIR_ATTR:
-    case TIR_NOP: break;
+    case TIR_NOP:
+      break;
   }
   return tir_map_children(w->p->arena, s, widen_stmt, w);
 }
@@ -304,6 +324,7 @@ static const tir_stmt *chunk_loop(state *at, const tir_stmt *loop, int64_t n, in
                  widen_chunk(at, &env, loop, base, lanes, why_not));
 }
 
+/* All iterations at once, or chunks of them and a rest. */
 static const tir_stmt *vectorize_loop(state *at, const tir_stmt *loop, int64_t extent, const char **why_not) {
   runtime_arena *arena = at->p->arena;
   int lanes = choose_lanes(extent);
@@ -342,8 +363,8 @@ static const tir_stmt *vectorize(void *user, const tir_stmt *s) {
   return tir_map_children(arena, s, vectorize, &inner);
 }
 
-/* Requires: loop_kinds, flatten (one index a buffer), simplify. Establishes: no vectorized loop; at most 64 lanes; accesses
- * that a lane's condition guards are predicated. Breaks: nothing. */
+/* Requires: loop_kinds, flatten (one index a buffer), simplify. Establishes: no vectorized loop; at most 64 lanes;
+ * accesses that a lane's condition guards are predicated. Breaks: nothing. */
 tir_func *tir_pass_vectorize(tir_pass_context *p, tir_func *f) {
   state at = {.p = p};
   return tir_func_with_body(p, f, vectorize(&at, f->body));

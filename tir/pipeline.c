@@ -1,25 +1,20 @@
 /* pipeline.c: the passes in their order, with dumps and checks between them. */
 #include "tir/passes.h"
 
-/* Guards are made movable and moved (simplify, hoist), peeled loops parted, what became constant removed; then indices are
- * flat and simple, so that vectors are ramps; then loops are expanded. */
+/* Guards are made movable and moved (simplify, hoist), peeled loops parted, what became constant removed; then indices
+ * are flat and simple, so that vectors are ramps; then loops are expanded. */
 const tir_pass tir_passes[] = {
-    {"loop_kinds", tir_pass_loop_kinds},
-    {"guard_loads", tir_pass_guard_loads},
-    {"simplify", tir_pass_simplify},
-    {"hoist_guards", tir_pass_hoist_guards},
-    {"partition", tir_pass_partition},
-    {"simplify", tir_pass_simplify},
-    {"hoist_guards", tir_pass_hoist_guards},
-    {"tighten_loops", tir_pass_tighten_loops},
-    {"simplify", tir_pass_simplify},
-    {"flatten", tir_pass_flatten},
-    {"vectorize", tir_pass_vectorize},
-    {"unroll", tir_pass_unroll},
-    {"remove_noops", tir_pass_remove_noops},
+    {"loop_kinds", tir_pass_loop_kinds},     {"guard_loads", tir_pass_guard_loads},
+    {"simplify", tir_pass_simplify},         {"hoist_guards", tir_pass_hoist_guards},
+    {"partition", tir_pass_partition},       {"simplify", tir_pass_simplify},
+    {"hoist_guards", tir_pass_hoist_guards}, {"tighten_loops", tir_pass_tighten_loops},
+    {"simplify", tir_pass_simplify},         {"flatten", tir_pass_flatten},
+    {"vectorize", tir_pass_vectorize},       {"register_tiles", tir_pass_register_tiles},
+    {"unroll", tir_pass_unroll},             {"remove_noops", tir_pass_remove_noops},
     {NULL, NULL},
 };
 
+/* The IR after a pass, for those that the debug option names; BEFORE is NULL at the start. */
 static void dump(tir_pass_context *p, const char *name, const tir_func *before, const tir_func *after) {
   if (!runtime_debug_wants(p->ctx, name, NULL)) return;
   if (before != NULL && before->body == after->body) {

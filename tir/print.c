@@ -7,8 +7,8 @@
 #include "tir/internal.h"
 
 static const char *const dtype_words[TN_DTYPE_COUNT] = {
-    [TN_BOOL] = "bool",   [TN_I8] = "int8",   [TN_U8] = "uint8", [TN_I16] = "int16",   [TN_U16] = "uint16",
-    [TN_I32] = "int32",   [TN_U32] = "uint32", [TN_I64] = "int64", [TN_F32] = "float32", [TN_F64] = "float64",
+    [TN_BOOL] = "bool", [TN_I8] = "int8",    [TN_U8] = "uint8",  [TN_I16] = "int16",   [TN_U16] = "uint16",
+    [TN_I32] = "int32", [TN_U32] = "uint32", [TN_I64] = "int64", [TN_F32] = "float32", [TN_F64] = "float64",
 };
 
 /* Binding strength; what prints as a call or an atom binds strongest. */
@@ -16,10 +16,14 @@ enum { BIND_ANY, BIND_OR, BIND_AND, BIND_COMPARE, BIND_ADD, BIND_MUL, BIND_UNARY
 
 static int binding(const tir_expr *e) {
   switch (tir_op_table[e->op].op_class) {
-    case 'C': return BIND_COMPARE;
-    case 'B': return e->op == TIR_OR ? BIND_OR : e->op == TIR_AND ? BIND_AND : BIND_UNARY;
-    case 'A': break;
-    default: return BIND_ATOM;
+    case 'C':
+      return BIND_COMPARE;
+    case 'B':
+      return e->op == TIR_OR ? BIND_OR : e->op == TIR_AND ? BIND_AND : BIND_UNARY;
+    case 'A':
+      break;
+    default:
+      return BIND_ATOM;
   }
   if (e->op == TIR_ADD || e->op == TIR_SUB) return BIND_ADD;
   return e->op == TIR_MUL || e->op == TIR_DIV ? BIND_MUL : BIND_ATOM;
@@ -27,6 +31,7 @@ static int binding(const tir_expr *e) {
 
 static void print(runtime_str *out, const tir_expr *e, int context);
 
+/* Comma-separated. */
 static void print_list(runtime_str *out, int n, const tir_expr *const *items) {
   for (int i = 0; i < n; i++) {
     if (i > 0) runtime_str_add(out, ", ");
@@ -59,6 +64,7 @@ static bool prints_as_subtraction(const tir_expr *e) {
   return e->op == TIR_ADD && b->op == TIR_INT && b->u.i < 0 && b->u.i > INT64_MIN;
 }
 
+/* An operator between its operands; in parentheses where the context binds stronger. */
 static void print_infix(runtime_str *out, const tir_expr *e, int context) {
   int own = binding(e);
   bool tight = own == BIND_MUL, comparison = own == BIND_COMPARE;
@@ -75,6 +81,7 @@ static void print_infix(runtime_str *out, const tir_expr *e, int context) {
   if (own < context) runtime_str_add(out, ")");
 }
 
+/* name[index, ..., predicate = condition] */
 static void print_access(runtime_str *out, const char *name, int n, const tir_expr *const *index,
                          const tir_expr *predicate) {
   runtime_str_addf(out, "%s[", name);
@@ -86,6 +93,7 @@ static void print_access(runtime_str *out, const char *name, int n, const tir_ex
   runtime_str_add(out, "]");
 }
 
+/* The function name of what prints as a call. */
 static const char *call_name(const tir_expr *e) {
   if (e->op == TIR_FLOORDIV) return "floordiv";
   return e->op == TIR_FLOORMOD ? "floormod" : tir_op_table[e->op].text;
@@ -108,15 +116,24 @@ static void print_call(runtime_str *out, const tir_expr *e) {
 static void print(runtime_str *out, const tir_expr *e, int context) {
   int own = binding(e);
   switch ((int)e->op) {
-    case TIR_INT: print_int(out, e->dtype, e->u.i); return;
-    case TIR_FLOAT: print_float(out, e->dtype, e->u.f); return;
-    case TIR_VAR: runtime_str_add(out, e->u.var->name); return;
-    case TIR_LOAD: print_access(out, e->u.buffer->name, tir_n_index(e), e->arg, tir_predicate(e)); return;
+    case TIR_INT:
+      print_int(out, e->dtype, e->u.i);
+      return;
+    case TIR_FLOAT:
+      print_float(out, e->dtype, e->u.f);
+      return;
+    case TIR_VAR:
+      runtime_str_add(out, e->u.var->name);
+      return;
+    case TIR_LOAD:
+      print_access(out, e->u.buffer->name, tir_n_index(e), e->arg, tir_predicate(e));
+      return;
     case TIR_NOT:
       runtime_str_add(out, "!");
       print(out, e->arg[0], BIND_UNARY);
       return;
-    default: break;
+    default:
+      break;
   }
   if (own < BIND_UNARY) {
     print_infix(out, e, context);
@@ -139,6 +156,7 @@ static void print_shape(runtime_str *out, const tir_buffer *buffer) {
   runtime_str_add(out, "]");
 }
 
+/* " {", the body one level deeper, "}". */
 static void print_block(runtime_str *out, const tir_stmt *body, int indent) {
   runtime_str_add(out, " {\n");
   tir_print_stmt(out, body, indent + 1);
@@ -161,9 +179,13 @@ static void print_end(runtime_str *out, const tir_expr *min, const tir_expr *ext
   }
 }
 
+/* for (var: dtype, begin, end) "kind" {...} */
 static void print_for(runtime_str *out, const tir_stmt *s, int indent) {
   static const char *const kinds[] = {
-      [TIR_SERIAL] = "", [TIR_UNROLLED] = " \"unroll\"", [TIR_VECTORIZED] = " \"vectorized\"", [TIR_PARALLEL] = " \"parallel\"",
+      [TIR_SERIAL] = "",
+      [TIR_UNROLLED] = " \"unroll\"",
+      [TIR_VECTORIZED] = " \"vectorized\"",
+      [TIR_PARALLEL] = " \"parallel\"",
   };
   const tir_var *var = s->u.loop.var;
   runtime_str_addf(out, "for (%s: %s, ", var->name, dtype_words[var->dtype]);
@@ -206,16 +228,27 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
   }
   start_line(out, indent);
   switch (s->kind) {
-    case TIR_FOR: print_for(out, s, indent); break;
-    case TIR_STORE: print_store(out, s); break;
-    case TIR_IF: print_branch(out, s, indent); break;
-    case TIR_ALLOC: print_alloc(out, s, indent); break;
+    case TIR_FOR:
+      print_for(out, s, indent);
+      break;
+    case TIR_STORE:
+      print_store(out, s);
+      break;
+    case TIR_IF:
+      print_branch(out, s, indent);
+      break;
+    case TIR_ALLOC:
+      print_alloc(out, s, indent);
+      break;
     case TIR_ATTR:
       runtime_str_addf(out, "attr \"pragma_%s\" = %" PRId64, s->u.attr.key, s->u.attr.value);
       print_block(out, s->u.attr.body, indent);
       break;
-    case TIR_NOP: runtime_str_add(out, "nop"); break;
-    case TIR_SEQ: break;
+    case TIR_NOP:
+      runtime_str_add(out, "nop");
+      break;
+    case TIR_SEQ:
+      break;
   }
   runtime_str_add(out, "\n");
 }

@@ -1,5 +1,5 @@
-/* rewrite.c: bottom-up rewriting of expressions and statements, and substitution on top of it. Results of interior nodes
- * are remembered, so a shared subexpression is rewritten once and stays shared. */
+/* rewrite.c: bottom-up rewriting of expressions and statements, and substitution on top of it. Results of interior
+ * nodes are remembered, so a shared subexpression is rewritten once and stays shared. */
 #include "tir/internal.h"
 
 typedef struct rewriting {
@@ -20,6 +20,7 @@ static const tir_expr *rewrite_args(rewriting *r, const tir_expr *e) {
   return tir_with_args(r->by->arena, e, args);
 }
 
+/* Leaves are handed to the callback each time, interior nodes once. */
 static const tir_expr *rewrite_node(rewriting *r, const tir_expr *e) {
   if (e->n_args == 0) return r->by->expr(r->by->user, e);
   const tir_expr *done = tir_memo_get(r->memo, e);
@@ -46,6 +47,7 @@ static const tir_expr *rewrite_part(void *user, const tir_expr *e) {
   return r->by->expr == NULL ? e : rewrite_node(r, e);
 }
 
+/* The statement's own expressions first, then its children, then the callback. */
 static const tir_stmt *rewrite_stmt(void *user, const tir_stmt *s) {
   rewriting *r = user;
   s = tir_map_exprs(r->by->arena, s, rewrite_part, r);

@@ -1,5 +1,5 @@
-/* simplify.c: the simplifier's entry and its integer part: sums become linear forms with terms in the order in which they
- * first appeared, quotients and remainders are split and rejoined, min and max decided by bounds. */
+/* simplify.c: the simplifier's entry and its integer part: sums become linear forms with terms in the order in which
+ * they first appeared, quotients and remainders are split and rejoined, min and max decided by bounds. */
 #include "tir/simplify.h"
 
 /* A change can make room for another one, so a changed expression is looked at again; two rounds are the rule. */
@@ -7,6 +7,7 @@ enum { MAX_DEPTH = 400, MAX_ROUNDS = 5 };
 
 /* ---- forms to expressions ---------------------------------------------------------------------------------------- */
 
+/* atom * coef */
 static const tir_expr *scaled_atom(runtime_arena *arena, const tir_term *t, int64_t coef) {
   return tir_binary(arena, TIR_MUL, t->atom, tir_int(arena, t->atom->dtype, coef));
 }
@@ -54,10 +55,11 @@ static bool opaque_form(tir_simplifier *s, const tir_expr *e, tir_linear *form) 
   if (args[0] == NULL || args[1] == NULL) return false;
   const tir_expr *rebuilt = tir_with_args(s->arena, e, args);
   tir_linear_zero(form);
-  return rebuilt != NULL && (rebuilt->op == TIR_INT ? tir_linear_add_const(form, rebuilt->u.i)
-                                                    : tir_linear_add_atom(form, rebuilt, 1));
+  return rebuilt != NULL &&
+         (rebuilt->op == TIR_INT ? tir_linear_add_const(form, rebuilt->u.i) : tir_linear_add_atom(form, rebuilt, 1));
 }
 
+/* A product with a constant scales; any other is an atom. */
 static bool product_form(tir_simplifier *s, const tir_expr *e, tir_linear *form) {
   tir_linear a, b;
   if (!tir_simplify_form(s, e->arg[0], &a) || !tir_simplify_form(s, e->arg[1], &b)) return false;
@@ -65,8 +67,8 @@ static bool product_form(tir_simplifier *s, const tir_expr *e, tir_linear *form)
   if (b.n == 0 && tir_linear_add(form, &a, b.constant)) return true;
   tir_linear_zero(form);
   if (a.n == 0 && tir_linear_add(form, &b, a.constant)) return true;
-  const tir_expr *atom = tir_binary(s->arena, TIR_MUL, tir_emit_form(s->arena, &a, e->dtype),
-                                    tir_emit_form(s->arena, &b, e->dtype));
+  const tir_expr *atom =
+      tir_binary(s->arena, TIR_MUL, tir_emit_form(s->arena, &a, e->dtype), tir_emit_form(s->arena, &b, e->dtype));
   tir_linear_zero(form);
   return atom != NULL && tir_linear_add_atom(form, atom, 1);
 }
@@ -115,11 +117,13 @@ bool tir_simplify_form(tir_simplifier *s, const tir_expr *e, tir_linear *form) {
 
 /* ---- integer nodes ----------------------------------------------------------------------------------------------- */
 
+/* + - and * */
 static const tir_expr *simplify_sum(tir_simplifier *s, const tir_expr *e) {
   tir_linear form;
   return tir_simplify_form(s, e, &form) ? tir_emit_form(s->arena, &form, e->dtype) : NULL;
 }
 
+/* // and %, by a positive constant through forms, else as an atom of simplified sides. */
 static const tir_expr *simplify_division(tir_simplifier *s, const tir_expr *e) {
   tir_linear x, d;
   tn_dtype dtype = e->dtype;
@@ -150,6 +154,7 @@ static const tir_expr *simplify_extremum(tir_simplifier *s, const tir_expr *e) {
 
 /* ---- any node ---------------------------------------------------------------------------------------------------- */
 
+/* Any other node over simplified arguments. */
 static const tir_expr *simplify_args(tir_simplifier *s, const tir_expr *e) {
   const tir_expr *small[TN_MAX_RANK + 1], **args = small;
   if (e->n_args > RUNTIME_COUNT(small)) args = RUNTIME_NEW_ARRAY(s->arena, const tir_expr *, e->n_args);
@@ -161,24 +166,30 @@ static const tir_expr *simplify_args(tir_simplifier *s, const tir_expr *e) {
   return tir_with_args(s->arena, e, args);
 }
 
+/* A variable that can have one value only is that value. */
 static const tir_expr *simplify_var(tir_simplifier *s, const tir_expr *e) {
   if (tn_dtype_is_float(e->dtype)) return e;
   tir_interval r = tir_known_bounds(&s->known, e);
   return r.lo == r.hi ? tir_int(s->arena, e->dtype, r.lo) : e;
 }
 
+/* By dtype, then by operator. Vectors are simplified in their arguments only. */
 static const tir_expr *dispatch(tir_simplifier *s, const tir_expr *e) {
   if (e->dtype == TN_BOOL) return tir_simplify_bool(s, e);
   if (tn_dtype_is_float(e->dtype) || e->lanes > 1) return simplify_args(s, e);
   switch ((int)e->op) {
     case TIR_ADD:
     case TIR_SUB:
-    case TIR_MUL: return simplify_sum(s, e);
+    case TIR_MUL:
+      return simplify_sum(s, e);
     case TIR_FLOORDIV:
-    case TIR_FLOORMOD: return simplify_division(s, e);
+    case TIR_FLOORMOD:
+      return simplify_division(s, e);
     case TIR_MIN:
-    case TIR_MAX: return simplify_extremum(s, e);
-    default: return simplify_args(s, e);
+    case TIR_MAX:
+      return simplify_extremum(s, e);
+    default:
+      return simplify_args(s, e);
   }
 }
 

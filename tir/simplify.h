@@ -6,8 +6,8 @@
 
 typedef struct tir_simplifier {
   runtime_arena *arena;
-  int depth;       /* of the recursion; deeper nodes are left as they are */
-  tir_memo memo;   /* interior node -> simplified */
+  int depth;     /* of the recursion; deeper nodes are left as they are */
+  tir_memo memo; /* interior node -> simplified */
   tir_known known;
 } tir_simplifier;
 

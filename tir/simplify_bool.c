@@ -1,6 +1,6 @@
-/* simplify_bool.c: comparisons and booleans. A comparison is decided by the bounds of its sides' difference, else divided
- * by common factors and written with positive terms on the left, subtracted ones on the right. Of a conjunction's (or
- * disjunction's) parts those that the others imply are dropped. */
+/* simplify_bool.c: comparisons and booleans. A comparison is decided by the bounds of its sides' difference, else
+ * divided by common factors and written with positive terms on the left, subtracted ones on the right. Of a
+ * conjunction's (or disjunction's) parts those that the others imply are dropped. */
 #include "tir/simplify.h"
 
 enum { MAX_PARTS = 16 };
@@ -17,10 +17,11 @@ static int64_t bound_for(tir_op op, int64_t limit, int64_t rest, int64_t factor)
   return up ? ceil_div(limit - rest, factor) : runtime_floordiv(limit - rest, factor);
 }
 
+/* Far from the ends of int64, so that differences cannot overflow. */
 static bool is_small(int64_t value) { return value > INT64_MIN / 4 && value < INT64_MAX / 4; }
 
-/* Rewrites FORM OP 0, for an inequality, as M OP T where the terms that FACTOR does not divide cannot change the outcome:
- * i*32 + j < 1024 with 0 <= j < 32 is i < 32. */
+/* Rewrites FORM OP 0, for an inequality, as M OP T where the terms that FACTOR does not divide cannot change the
+ * outcome: i*32 + j < 1024 with 0 <= j < 32 is i < 32. */
 static bool divide_inequality(tir_simplifier *s, tir_op op, tir_linear *form, int64_t factor) {
   tir_linear multiples, rest;
   tir_linear_zero(&multiples);
@@ -39,6 +40,7 @@ static bool divide_inequality(tir_simplifier *s, tir_op op, tir_linear *form, in
   return true;
 }
 
+/* The largest |coefficient| less than LIMIT; 1 when there is none. */
 static int64_t largest_coef_below(const tir_linear *form, int64_t limit) {
   int64_t best = 1;
   for (int i = 0; i < form->n; i++) {
@@ -48,6 +50,7 @@ static int64_t largest_coef_below(const tir_linear *form, int64_t limit) {
   return best;
 }
 
+/* The greatest common divisor of all coefficients. */
 static int64_t common_factor(const tir_linear *form) {
   int64_t g = 0;
   for (int i = 0; i < form->n; i++) {
@@ -114,6 +117,7 @@ static tir_op make_positive(tir_op op, tir_linear *form) {
   return tir_swapped_comparison(op);
 }
 
+/* FORM OP 0 decided or in normal form; NULL when that could wrap. */
 static const tir_expr *normal_comparison(tir_simplifier *s, tir_op op, tir_linear *form, tn_dtype dtype) {
   int decided = tir_decide_sign(op, tir_linear_bounds(&s->known, form));
   if (decided >= 0) return truth(s, decided);
@@ -123,6 +127,7 @@ static const tir_expr *normal_comparison(tir_simplifier *s, tir_op op, tir_linea
   return decided >= 0 ? truth(s, decided) : emit_comparison(s, op, form, dtype);
 }
 
+/* A comparison of integers; of equal sides even where they wrap. */
 static const tir_expr *simplify_comparison(tir_simplifier *s, const tir_expr *e) {
   tn_dtype dtype = e->arg[0]->dtype;
   tir_linear a, b, difference;
@@ -139,7 +144,7 @@ static const tir_expr *simplify_comparison(tir_simplifier *s, const tir_expr *e)
   return tir_binary(s->arena, e->op, tir_emit_form(s->arena, &a, dtype), tir_emit_form(s->arena, &b, dtype));
 }
 
-/* ---- conjunctions and disjunctions -------------------------------------------------------------------------------- */
+/* ---- conjunctions and disjunctions ------------------------------------------------------------------------------ */
 
 typedef struct parts {
   int n;
@@ -164,8 +169,8 @@ static bool collect(tir_simplifier *s, const tir_expr *e, parts *p) {
   return true;
 }
 
-/* Part AT under the assumption that the other parts matter (hold for AND, fail for OR): 1, 0 or -1. A later part that reads
- * memory says nothing about an earlier one, which may guard its loads. */
+/* Part AT under the assumption that the other parts matter (hold for AND, fail for OR): 1, 0 or -1. A later part that
+ * reads memory says nothing about an earlier one, which may guard its loads. */
 static int decide_part(tir_simplifier *s, const parts *p, int at) {
   tir_known *known = &s->known;
   int n_facts = known->n_facts, n_conds = known->n_conds;
@@ -182,6 +187,7 @@ static int decide_part(tir_simplifier *s, const parts *p, int at) {
   return answer;
 }
 
+/* What is left, joined in order. */
 static const tir_expr *join_parts(tir_simplifier *s, const parts *p) {
   const tir_expr *joined = NULL;
   for (int i = 0; i < p->n; i++) {
@@ -191,6 +197,7 @@ static const tir_expr *join_parts(tir_simplifier *s, const parts *p) {
   return joined != NULL ? joined : truth(s, p->is_and);
 }
 
+/* Later parts are dropped first, so that of equal ones the first stays. */
 static const tir_expr *simplify_junction(tir_simplifier *s, const tir_expr *e) {
   parts p = {.is_and = e->op == TIR_AND};
   if (!collect(s, e, &p)) {

@@ -1,5 +1,5 @@
-/* simplify_div.c: floor division and modulo of linear forms by positive constants. Both split the form the same way into
- * multiples of a factor of the divisor and a rest that stays below it, so that their results meet again in rejoin:
+/* simplify_div.c: floor division and modulo of linear forms by positive constants. Both split the form the same way
+ * into multiples of a factor of the divisor and a rest that stays below it, so that their results meet again in rejoin:
  *   (32*i + 8*j + k) // 16 with 0 <= k < 8   =   2*i + j//2
  *   (32*i + 8*j + k) %  16                   =   (j%2)*8 + k */
 #include "tir/simplify.h"
@@ -42,7 +42,8 @@ static int64_t best_split(tir_simplifier *s, const tir_linear *form, int64_t div
   return best;
 }
 
-/* Takes the multiples of DIVISOR out: FORM = divisor * quotient + rest, |coefficients| and |constant| of rest below it. */
+/* Takes the multiples of DIVISOR out: FORM = divisor * quotient + rest, |coefficients| and |constant| of rest below it.
+ */
 static bool take_multiples(const tir_linear *form, int64_t divisor, tir_linear *quotient, tir_linear *rest) {
   tir_linear_zero(quotient);
   tir_linear_zero(rest);
@@ -64,12 +65,14 @@ static bool single_block(tir_simplifier *s, const tir_linear *form, int64_t divi
   return *block == runtime_floordiv(r.hi, divisor);
 }
 
+/* FORM += coef * (x OP divisor) as a new atom. */
 static bool add_atom_op(tir_simplifier *s, tir_linear *form, tir_op op, const tir_linear *x, int64_t divisor,
                         int64_t coef, tn_dtype dtype) {
   const tir_expr *atom = tir_binary(s->arena, op, tir_emit_form(s->arena, x, dtype), tir_int(s->arena, dtype, divisor));
   return atom != NULL && tir_linear_add_atom(form, atom, coef);
 }
 
+/* Whether the dtype can hold the divisor. */
 static bool fits_divisor(int64_t divisor, tn_dtype dtype) { return divisor <= tir_dtype_range(dtype).hi; }
 
 /* x == 1 * (inner OP constant) + offset: gives the parts. */
@@ -125,7 +128,8 @@ bool tir_form_floordiv(tir_simplifier *s, tir_linear *form, int64_t divisor, tn_
   tir_linear result = quotient;
   int64_t factor = best_split(s, &rest, divisor, &multiples, &low);
   if (factor > 1) {
-    if (!tir_form_floordiv(s, &multiples, divisor / factor, dtype) || !tir_linear_add(&result, &multiples, 1)) return false;
+    if (!tir_form_floordiv(s, &multiples, divisor / factor, dtype) || !tir_linear_add(&result, &multiples, 1))
+      return false;
     *form = result;
     return true;
   }
@@ -199,7 +203,7 @@ bool tir_form_floormod(tir_simplifier *s, tir_linear *form, int64_t divisor, tn_
   return true;
 }
 
-/* ---- quotient and remainder together ------------------------------------------------------------------------------ */
+/* ---- quotient and remainder together ---------------------------------------------------------------------------- */
 
 /* Whether ATOM is x // divisor. */
 static bool is_quotient(const tir_expr *atom, const tir_expr *x, int64_t divisor) {
@@ -207,7 +211,8 @@ static bool is_quotient(const tir_expr *atom, const tir_expr *x, int64_t divisor
   return atom->op == TIR_FLOORDIV && tir_is_int(atom->arg[1], &d) && d == divisor && tir_equal(atom->arg[0], x);
 }
 
-/* What (x % d) and OTHER/d make together: x when OTHER is d*(x//d), x % (d*b) when it is d*(x//d % b). NULL: nothing. */
+/* What (x % d) and OTHER/d make together: x when OTHER is d*(x//d), x % (d*b) when it is d*(x//d % b). NULL: nothing.
+ */
 static const tir_expr *join(tir_simplifier *s, const tir_expr *remainder, int64_t d, const tir_expr *other) {
   const tir_expr *x = remainder->arg[0];
   int64_t b, product;

@@ -58,7 +58,8 @@ const tir_stmt *tir_store(runtime_arena *arena, const tir_buffer *buffer, int n_
   return s->u.store.value != NULL ? s : NULL;
 }
 
-const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stmt *then_body, const tir_stmt *else_body) {
+const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stmt *then_body,
+                       const tir_stmt *else_body) {
   if (cond == NULL || then_body == NULL) return NULL;
   assert(cond->dtype == TN_BOOL && cond->lanes == 1 && "a branch on one boolean");
   tir_stmt *s = new_stmt(arena, TIR_IF);
@@ -147,13 +148,17 @@ const tir_stmt *tir_if_with(runtime_arena *arena, const tir_stmt *s, const tir_e
 
 const tir_stmt *tir_body(const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_FOR: return s->u.loop.body;
-    case TIR_ALLOC: return s->u.alloc.body;
-    case TIR_ATTR: return s->u.attr.body;
+    case TIR_FOR:
+      return s->u.loop.body;
+    case TIR_ALLOC:
+      return s->u.alloc.body;
+    case TIR_ATTR:
+      return s->u.attr.body;
     case TIR_STORE:
     case TIR_IF:
     case TIR_SEQ:
-    case TIR_NOP: break;
+    case TIR_NOP:
+      break;
   }
   return NULL;
 }
@@ -169,6 +174,7 @@ bool tir_const_loop(const tir_stmt *s, int64_t *min, int64_t *extent) {
   return s->kind == TIR_FOR && tir_is_int(s->u.loop.min, min) && tir_is_int(s->u.loop.extent, extent);
 }
 
+/* A SEQ with FN applied to its members; copied at the first that differs. */
 static const tir_stmt *map_seq(runtime_arena *arena, const tir_stmt *s, tir_stmt_fn fn, void *user) {
   const tir_stmt **mapped = NULL;
   for (int i = 0; i < s->u.seq.n; i++) {
@@ -183,6 +189,7 @@ static const tir_stmt *map_seq(runtime_arena *arena, const tir_stmt *s, tir_stmt
   return mapped == NULL ? s : tir_seq(arena, s->u.seq.n, mapped);
 }
 
+/* An IF with FN applied to its bodies. */
 static const tir_stmt *map_branch(runtime_arena *arena, const tir_stmt *s, tir_stmt_fn fn, void *user) {
   const tir_stmt *then_body = fn(user, s->u.branch.then_body), *else_body = NULL;
   if (then_body == NULL) return NULL;
@@ -193,16 +200,21 @@ static const tir_stmt *map_branch(runtime_arena *arena, const tir_stmt *s, tir_s
 const tir_stmt *tir_map_children(runtime_arena *arena, const tir_stmt *s, tir_stmt_fn fn, void *user) {
   switch (s->kind) {
     case TIR_STORE:
-    case TIR_NOP: return s;
-    case TIR_SEQ: return map_seq(arena, s, fn, user);
-    case TIR_IF: return map_branch(arena, s, fn, user);
+    case TIR_NOP:
+      return s;
+    case TIR_SEQ:
+      return map_seq(arena, s, fn, user);
+    case TIR_IF:
+      return map_branch(arena, s, fn, user);
     case TIR_FOR:
     case TIR_ALLOC:
-    case TIR_ATTR: break;
+    case TIR_ATTR:
+      break;
   }
   return tir_with_body(arena, s, fn(user, tir_body(s)));
 }
 
+/* A STORE with FN applied to its indices, value and predicate. */
 static const tir_stmt *map_store(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
   const tir_expr *index[TN_MAX_RANK], *predicate = NULL;
   bool changed = false;
@@ -218,13 +230,17 @@ static const tir_stmt *map_store(runtime_arena *arena, const tir_stmt *s, tir_ex
 
 const tir_stmt *tir_map_exprs(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
   switch (s->kind) {
-    case TIR_STORE: return map_store(arena, s, fn, user);
-    case TIR_FOR: return tir_for_with(arena, s, fn(user, s->u.loop.min), fn(user, s->u.loop.extent), s->u.loop.body);
-    case TIR_IF: return tir_if_with(arena, s, fn(user, s->u.branch.cond), s->u.branch.then_body, s->u.branch.else_body);
+    case TIR_STORE:
+      return map_store(arena, s, fn, user);
+    case TIR_FOR:
+      return tir_for_with(arena, s, fn(user, s->u.loop.min), fn(user, s->u.loop.extent), s->u.loop.body);
+    case TIR_IF:
+      return tir_if_with(arena, s, fn(user, s->u.branch.cond), s->u.branch.then_body, s->u.branch.else_body);
     case TIR_ALLOC:
     case TIR_SEQ:
     case TIR_ATTR:
-    case TIR_NOP: break;
+    case TIR_NOP:
+      break;
   }
   return s;
 }

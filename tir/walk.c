@@ -7,6 +7,7 @@ typedef struct walker {
   tir_memo *seen; /* NULL: the expression is a leaf, nothing can be shared */
 } walker;
 
+/* False when the visitor stopped. */
 static bool walk(walker *w, const tir_expr *e) {
   if (e->n_args > 0 && !tir_memo_add(w->seen, e)) return true;
   tir_walk next = w->visit(w->user, e);
@@ -28,6 +29,7 @@ bool tir_walk_expr(const tir_expr *e, tir_walk (*visit)(void *user, const tir_ex
   return finished;
 }
 
+/* An expression of a statement; absent ones and an absent visitor are passed over. */
 static bool walk_part(const tir_visitor *v, const tir_expr *e) {
   return v->expr == NULL || e == NULL || tir_walk_expr(e, v->expr, v->user);
 }
@@ -56,14 +58,19 @@ bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *v) {
   if (next == TIR_WALK_STOP) return false;
   if (next == TIR_WALK_PRUNE) return true;
   switch (s->kind) {
-    case TIR_NOP: return true;
-    case TIR_STORE: return walk_store(v, s);
-    case TIR_SEQ: return walk_seq(v, s);
-    case TIR_IF: return walk_branch(v, s);
+    case TIR_NOP:
+      return true;
+    case TIR_STORE:
+      return walk_store(v, s);
+    case TIR_SEQ:
+      return walk_seq(v, s);
+    case TIR_IF:
+      return walk_branch(v, s);
     case TIR_FOR:
       return walk_part(v, s->u.loop.min) && walk_part(v, s->u.loop.extent) && tir_walk_stmt(s->u.loop.body, v);
     case TIR_ALLOC:
-    case TIR_ATTR: break;
+    case TIR_ATTR:
+      break;
   }
   return tir_walk_stmt(tir_body(s), v);
 }

@@ -44,6 +44,7 @@ const tools_verb tools_bench = {
 };
 
 enum { OURS, THEIRS, SIDES };
+enum { NS_FOR_POINTS = 1000000000 };
 
 static const double usual_s = 3, slow_s = 0.5;
 
@@ -97,6 +98,37 @@ static bool check(bench *b) {
   if (!right) tools_fail(&b->session, "wrong result: %s", answer.message.data ? answer.message.data : "out of memory");
   runtime_str_free(&answer.message);
   return right;
+}
+
+/* The error of an element as the reference evaluator has it, which computes in doubles and shares no code with
+ * lowering. */
+static bool check_point(bench *b, int arg, int64_t flat) {
+  const worker_data *data = b->program.data;
+  const DLTensor *array = data->args[arg];
+  tn_dtype dtype = b->program.args[arg].dtype;
+  int64_t index[TN_MAX_RANK], rest = flat;
+  double expected = 0;
+  for (int d = array->ndim - 1; d >= 0; rest /= array->shape[d--]) index[d] = rest % array->shape[d];
+  if (tn_evaluate_at(b->session.program, data->args, data->n_args, tn_program_arg(b->session.program, arg), index,
+                     &expected) != TN_OK)
+    return false;
+  double error = worker_error(dtype, worker_element(array, dtype, flat), expected, data->scale[arg - data->n_inputs]);
+  b->max_error = fmax(b->max_error, error);
+  if (error <= data->tolerance) return true;
+  return tools_fail(&b->session, "wrong result: relative error %.3g to the reference evaluator", error), false;
+}
+
+static bool check_points(bench *b) {
+  enum { POINTS = 32 };
+  const worker_data *data = b->program.data;
+  uint64_t end_ns = runtime_now_ns() + NS_FOR_POINTS;
+  for (int i = data->n_inputs; i < data->n_args; ++i) {
+    runtime_rng rng = {.state = b->args->seed};
+    for (int n = 0; n < POINTS && (n == 0 || runtime_now_ns() < end_ns); ++n) {
+      if (!check_point(b, i, runtime_random_below(&rng, worker_elements(data->args[i])))) return false;
+    }
+  }
+  return true;
 }
 
 /* OpenBLAS computes the same: otherwise its time would say nothing. */
@@ -209,7 +241,7 @@ static bool measure(bench *b) {
   if (!b->kernel || !prepare(b)) return false;
   int threads = tn_target_threads(s->target);
   if (b->args->versus && !tools_openblas_open(s, b->program.data->args, threads, &b->blas)) return false;
-  return check(b) && (!b->args->versus || check_openblas(b)) && time_default(b) && time_sides(b);
+  return check(b) && check_points(b) && (!b->args->versus || check_openblas(b)) && time_default(b) && time_sides(b);
 }
 
 static void clean_up(bench *b) {

@@ -9,7 +9,7 @@ static int run(const tools_args *args);
 static const tools_option options[] = {
     TOOLS_OPTION("output", 'o', TEXT, output, "OUT",
                  "the file to write; its suffix chooses the form: .o object, .so shared object,\n"
-                 ".s assembly, .ll LLVM IR, .bc bitcode"),
+                 ".s assembly, .ll LLVM IR, .bc bitcode, .c C source"),
     TOOLS_OPTION("header", 0, TEXT, header, "OUT.h", "also write the C header that declares the function"),
     TOOLS_OPTION("name", 'n', TEXT, name, "F", "the function's name, a C identifier (kernel)"),
     TOOLS_OPTION("strict", 0, FLAG, is_strict, NULL, "fail when LOG has no checked record of this program and target"),
@@ -22,7 +22,7 @@ static const tools_option options[] = {
 
 const tools_verb tools_build = {
     .name = "build",
-    .operands = "PROGRAM --log LOG|-s SCHEDULE -o OUT.{o,so,s,ll,bc} [--header OUT.h] [--name F] [--strict]",
+    .operands = "PROGRAM --log LOG|-s SCHEDULE -o OUT.{o,so,s,ll,bc,c} [--header OUT.h] [--name F] [--strict]",
     .summary = "compile a program to a file that C can link",
     .details =
         "Compiles PROGRAM with the schedule of the best checked record in LOG, or with SCHEDULE. The file\n"

@@ -68,13 +68,30 @@ static double row_gflops(tools_session *session, const tn_log_row *row) {
   return program ? tools_gflops(tn_program_flops(program), row->cost_s) : 0;
 }
 
+/* The program on one line, without what it declares. */
+static void print_program(const char *text) {
+  enum { SHOWN = 60 };
+  if (strncmp(text, "input ", 6) == 0) text += strcspn(text, "\n");
+  text += *text == '\n';
+  int printed = 0;
+  for (; *text && printed < SHOWN; ++text) {
+    bool is_last = text[1] == '\0';
+    if (*text != '\n')
+      printed += printf("%c", *text);
+    else if (!is_last)
+      printed += printf("; ");
+  }
+  printf("%s\n", *text ? "..." : "");
+}
+
 static void print_row(tools_session *session, const tn_log_row *row) {
   char day[32] = "";
   time_t time_s = (time_t)row->time_s;
   struct tm when;
   if (localtime_r(&time_s, &when)) strftime(day, sizeof day, "%Y-%m-%d %H:%M", &when);
-  printf("%6d  %-16s  %10s  %10.2f  %-7s  %-16s  %.*s\n", row->line, row->key, tools_time(row->cost_s).text,
-         row_gflops(session, row), row->checked ? "yes" : "no", day, (int)strcspn(row->program, "\n"), row->program);
+  printf("%6d  %-16s  %10s  %10.2f  %-7s  %-16s  ", row->line, row->key, tools_time(row->cost_s).text,
+         row_gflops(session, row), row->checked ? "yes" : "no", day);
+  print_program(row->program);
 }
 
 static int print_plain(tools_session *session, const tools_args *args, const tn_log_table *table) {
@@ -99,7 +116,7 @@ static int print_object(tools_session *session, const tools_args *args, const tn
   json_t *rows = json_array();
   for (int i = 0; i < table->n_rows; ++i) json_array_append_new(rows, row_object(session, &table->rows[i]));
   json_t *object =
-      json_pack("{s:s, s:o, s:i, s:i, s:i, s:i}", "log", args->operands[1], "best", rows, "records", table->n_records,
+      json_pack("{s:s, s:o, s:i, s:i, s:i, s:i}", "log", args->operands[1], "rows", rows, "records", table->n_records,
                 "failed", table->n_failed, "programs", table->n_programs, "skipped", table->n_skipped);
   return tools_print_json(session, object);
 }

@@ -73,6 +73,7 @@ static int run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  if (argc > 1 && strcmp(argv[1], tools_bench.name) == 0) tools_settle_environment(argv);
   int status = run(argc, argv);
   if (fflush(stdout) == 0 && !ferror(stdout)) return status;
   fprintf(stderr, "tenon: standard output cannot be written: %s\n", strerror(errno));

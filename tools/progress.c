@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { PLAIN_LINES = 8, REDRAW_NS = 50000000, USUAL_COLUMNS = 80 };
+enum { PLAIN_LINES = 6, REDRAW_NS = 50000000, USUAL_COLUMNS = 80 };
 
 /* Best first: what matters most stays visible on a narrow terminal. */
 static void describe(const tn_progress *p, runtime_str *out) {

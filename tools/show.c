@@ -16,6 +16,7 @@ static const tools_option options[] = {
                  "program  the tensor expressions in their canonical form\n"
                  "llvm     LLVM IR as it is compiled\n"
                  "asm      assembly\n"
+                 "c        C source\n"
                  "header   the C header of the kernel"),
     TOOLS_OPTION_TARGET,
     TOOLS_OPTION_END,
@@ -24,7 +25,7 @@ static const tools_option options[] = {
 const tools_verb tools_show = {
     .name = "show",
     .operands =
-        "PROGRAM [-p N=64]... [-s SCHEDULE | --log LOG] [--emit=tir|tree|text|steps|api|program|llvm|asm|header]",
+        "PROGRAM [-p N=64]... [-s SCHEDULE | --log LOG] [--emit=tir|tree|text|steps|api|program|llvm|asm|c|header]",
     .summary = "print what a program becomes under a schedule",
     .details =
         "Lowers PROGRAM under a schedule and prints it. Without --schedule or --log the default schedule is\n"
@@ -52,7 +53,7 @@ static const form forms[] = {
     {.name = "text", .form = TN_FORM_TEXT}, {.name = "steps", .form = TN_FORM_STEPS},
     {.name = "api", .form = TN_FORM_API},   {.name = "program", .is_program = true},
     {.name = "llvm", .text = ".ll"},        {.name = "asm", .text = ".s"},
-    {.name = "header", .text = ".h"},
+    {.name = "c", .text = ".c"},            {.name = "header", .text = ".h"},
 };
 
 static const form *find_form(const char *name) {

@@ -138,4 +138,7 @@ tools_number tools_time(double seconds);
 /* GFLOPS of FLOPS operations done in SECONDS; 0 when seconds is. */
 double tools_gflops(double flops, double seconds);
 
+/* Sets what the libraries of a comparison read when they are loaded, and starts the command anew if it had to. */
+void tools_settle_environment(char **argv);
+
 #endif

@@ -56,8 +56,12 @@ typedef struct form_row {
   size_t n;
 } form_row;
 
-static const form_row form_rows[] = {{"expand.o", "\177ELF", 4}, {"expand.so", "\177ELF", 4}, {"expand.s", "\t.text", 6},
-                                     {"expand.ll", "; ModuleID", 10}, {"expand.bc", "BC\xc0\xde", 4}};
+static const form_row form_rows[] = {{"expand.o", "\177ELF", 4},
+                                     {"expand.so", "\177ELF", 4},
+                                     {"expand.s", "\t.text", 6},
+                                     {"expand.ll", "; ModuleID", 10},
+                                     {"expand.bc", "BC\xc0\xde", 4},
+                                     {"expand.c", "/* expand: a kernel", 19}};
 
 static void form(void **state) {
   const form_row *r = *state;
@@ -91,7 +95,11 @@ static void object_in_program(void **state) {
   (void)state;
   char folder[64];
   prepare_program(folder, "expand.o");
-  assert_int_equal(kit_shell(NULL, "cd %s && cc -std=c99 -Wall -Wextra -Werror -pedantic use.c expand.o -lgomp -lm -o use 2>&1 && ./use", folder), 0);
+  assert_int_equal(
+      kit_shell(NULL,
+                "cd %s && cc -std=c99 -Wall -Wextra -Werror -pedantic use.c expand.o -lgomp -lm -o use 2>&1 && ./use",
+                folder),
+      0);
   kit_folder_remove(folder);
 }
 
@@ -123,8 +131,8 @@ static void shared_object(void **state) {
 /* What an export leaves undefined is in libc, libm and libgomp, and it defines nothing but its function. */
 static void symbols(void **state) {
   (void)state;
-  static const char *const known[] = {"GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "aligned_alloc", "free",
-                                      "expf"};
+  static const char *const known[] = {
+      "GOMP_parallel", "omp_get_thread_num", "omp_get_num_threads", "aligned_alloc", "free", "expf"};
   char folder[64], *save;
   runtime_str out = {0};
   kit_folder(folder);
@@ -146,7 +154,9 @@ static void header_in_cpp(void **state) {
   (void)state;
   char folder[64];
   prepare_program(folder, "expand.o");
-  write_text(folder, "use.cc", "#include \"expand.h\"\n#include \"expand.h\"\nint main() { return sizeof expand(nullptr, nullptr) != 4; }\n");
+  write_text(
+      folder, "use.cc",
+      "#include \"expand.h\"\n#include \"expand.h\"\nint main() { return sizeof expand(nullptr, nullptr) != 4; }\n");
   if (kit_shell(NULL, "c++ --version > /dev/null 2>&1") != 0) skip();
   assert_int_equal(kit_shell(NULL, "cd %s && c++ -Wall -Werror use.cc expand.o -lgomp -lm -o use 2>&1", folder), 0);
   kit_folder_remove(folder);
@@ -175,7 +185,7 @@ typedef struct refusal_row {
 } refusal_row;
 
 static const refusal_row refusal_rows[] = {
-    {"no suffix", "/tmp/kernel", TN_ERROR_ARGUMENT, "use .o, .so, .s, .ll or .bc"},
+    {"no suffix", "/tmp/kernel", TN_ERROR_ARGUMENT, "use .o, .so, .s, .ll, .bc or .c"},
     {"unknown suffix", "/tmp/kernel.exe", TN_ERROR_ARGUMENT, "the suffix of /tmp/kernel.exe"},
     {"suffix of a folder", "/tmp/x.o/kernel", TN_ERROR_ARGUMENT, "the suffix of /tmp/x.o/kernel"},
     {"no such folder", "/nonexistent/kernel.o", TN_ERROR_IO, "cannot write /nonexistent/kernel.o: No such file"},

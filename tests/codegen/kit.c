@@ -79,6 +79,7 @@ tir_func *kit_func(const char *name, const tir_stmt *body) {
 
 tn_kernel *kit_compile(const tir_func *func, const tn_target *target) {
   codegen_bytes object;
+  if (K.c_compiler != NULL) return kit_compile_c(func, target, K.c_compiler);
   runtime_kernel_arg args[KIT_MAX_PARAMS];
   codegen_object(K.ctx, func, target, &object);
   check_ok(K.ctx);

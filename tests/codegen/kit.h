@@ -13,6 +13,7 @@ typedef struct kit {
   runtime_arena arena;
   const tir_buffer *params[KIT_MAX_PARAMS];
   int n_params, n_inputs;
+  const char *c_compiler; /* a command: kit_compile goes through C source; NULL: LLVM */
 } kit;
 extern kit K;
 
@@ -46,6 +47,8 @@ tir_func *kit_func(const char *name, const tir_stmt *body);
 
 /* Compiles for TARGET (NULL: native) and loads; any failure fails the test. */
 tn_kernel *kit_compile(const tir_func *func, const tn_target *target);
+/* The same from C source by the compiler COMMAND, which must not warn (kit_c.c). */
+tn_kernel *kit_compile_c(const tir_func *func, const tn_target *target, const char *command);
 /* Calls with raw pointers in the parameters' order. */
 int32_t kit_call(const tn_kernel *kernel, void *const *pointers);
 /* compile, call once, free; checks that it returns 0. */
@@ -73,6 +76,13 @@ int kit_shell(runtime_str *out, const char *fmt, ...) TN_PRINTF(2, 3);
 
 /* The groups. */
 int test_ops(void);
+int test_c_source(void);
+/* What only compiles and runs: once with LLVM, and once through C source. */
+int test_ops_run(void);
+int test_memory_run(void);
+int test_loops_run(void);
+/* Through C: a program of its own, test_codegen --through-c. */
+int test_through_c(void);
 int test_memory(void);
 int test_loops(void);
 int test_tiles(void);

@@ -1,9 +1,16 @@
-/* Code generation: operators against plain C, memory, loops, register tiles, files, targets, whole builds. */
+/* Code generation: operators against plain C, memory, loops, register tiles, files, targets, whole builds, C source.
+ * With --through-c: what runs, from C source by gcc and by clang. */
 #include "tests/codegen/kit.h"
 
-int main(void) {
+static int all(void) {
+  return test_ops() + test_memory() + test_loops() + test_tiles() + test_files() + test_targets() + test_build() +
+         test_c_source();
+}
+
+int main(int argc, char **argv) {
+  bool through_c = argc == 2 && strcmp(argv[1], "--through-c") == 0;
   kit_open();
-  int failed = test_ops() + test_memory() + test_loops() + test_tiles() + test_files() + test_targets() + test_build();
+  int failed = through_c ? test_through_c() : all();
   kit_close();
   return failed;
 }

@@ -1,6 +1,14 @@
 /* Targets: this machine, canonical texts, and every wrong specification. */
 #include "tests/codegen/kit.h"
 
+/* What LLVM held at a fatal error is given up. */
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/lsan_interface.h>
+#define LEAKS_ALLOWED(call) (__lsan_disable(), (void)(call), __lsan_enable())
+#else
+#define LEAKS_ALLOWED(call) ((void)(call))
+#endif
+
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 typedef struct text_row {
@@ -20,7 +28,8 @@ static const text_row text_rows[] = {
     {"triple=x86_64-linux-gnu cpu=x86-64 features=+avx2,+avx,-avx2 threads=2",
      "triple=x86_64-unknown-linux-gnu cpu=x86-64 features=+avx threads=2", 32, 2},
     {"triple=aarch64-linux-gnu", "triple=aarch64-unknown-linux-gnu cpu=generic threads=1", 16, 1},
-    {"triple=riscv64-linux-gnu features=+v", "triple=riscv64-unknown-linux-gnu cpu=generic-rv64 features=+v threads=1", 16, 1},
+    {"triple=riscv64-linux-gnu features=+v", "triple=riscv64-unknown-linux-gnu cpu=generic-rv64 features=+v threads=1",
+     16, 1},
 };
 
 static void canonical(void **state) {
@@ -83,6 +92,56 @@ static void null_in_null_out(void **state) {
   assert_int_equal(tn_target_threads(NULL), 0);
 }
 
+/* ---- compiling ----------------------------------------------------------------------------------------------------
+ */
+
+static tir_func *small_kernel(void) {
+  kit_begin();
+  const tir_buffer *A = kit_in("A", TN_F32, 64), *C = kit_out("C", TN_F32, 64);
+  const tir_var *i = kit_var("i");
+  const tir_expr *at = kit_ramp(kit_mul(kit_at(i), 16), 1, 16), *a = kit_load(A, at);
+  const tir_expr *value = tir_unary(&K.arena, TIR_FLOOR, tir_binary(&K.arena, TIR_MUL, a, a));
+  return kit_func("kernel", kit_for(i, 4, TIR_PARALLEL, kit_store(C, at, value)));
+}
+
+/* LLVM ends the process on this one; the message comes back, and the context goes on working. */
+static void fatal_error(void **state) {
+  (void)state;
+  codegen_bytes object;
+  const tn_target *target = tn_target_new(K.ctx, "triple=riscv64-linux-gnu features=+zcf");
+  check_ok(K.ctx);
+  LEAKS_ALLOWED(codegen_object(K.ctx, small_kernel(), target, &object));
+  check_fails(K.ctx, TN_ERROR_CODEGEN, "kernel: LLVM gave up", "only supported for 'rv32'");
+  assert_null(object.data);
+  codegen_object(K.ctx, small_kernel(), NULL, &object);
+  check_ok(K.ctx);
+  free(object.data);
+}
+
+/* An error that LLVM reports through its diagnostics. */
+static void diagnosed_error(void **state) {
+  (void)state;
+  codegen_bytes object;
+  const tn_target *target = tn_target_new(K.ctx, "triple=riscv64-linux-gnu features=+reserve-x2");
+  codegen_object(K.ctx, small_kernel(), target, &object);
+  check_fails(K.ctx, TN_ERROR_CODEGEN, "kernel: LLVM: ", "has been reserved");
+}
+
+static const struct cpu_row {
+  const char *name;
+} cpu_rows[] = {{"x86-64"},         {"core2"},          {"nehalem"},   {"sandybridge"}, {"haswell"},
+                {"skylake-avx512"}, {"sapphirerapids"}, {"alderlake"}, {"atom"},        {"btver2"},
+                {"bdver4"},         {"znver1"},         {"znver5"},    {"x86-64-v4"}};
+
+static void compiles_for(void **state) {
+  const struct cpu_row *r = *state;
+  char spec[96];
+  snprintf(spec, sizeof spec, "triple=x86_64-linux-gnu cpu=%s threads=2", r->name);
+  char *text = kit_text(small_kernel(), tn_target_new(K.ctx, spec), CODEGEN_ASSEMBLY);
+  check_has(text, "GOMP_parallel");
+  free(text);
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 typedef struct wrong_row {
@@ -91,7 +150,8 @@ typedef struct wrong_row {
 } wrong_row;
 
 static const wrong_row wrong_rows[] = {
-    {"cpus=znver4", "unknown key \"cpus\" in the target \"cpus=znver4\": the keys are triple=, cpu=, features=, threads="},
+    {"cpus=znver4",
+     "unknown key \"cpus\" in the target \"cpus=znver4\": the keys are triple=, cpu=, features=, threads="},
     {"llvm", "unknown key \"llvm\""},
     {"cpu=znver99", "unknown cpu \"znver99\""},
     {"cpu=", "cpu= in the target \"cpu=\" has no value"},
@@ -108,6 +168,7 @@ static const wrong_row wrong_rows[] = {
     {"triple=x86_64-linux-gnu cpu=znver4 features=-sse2", "lacks sse2, which code for x86_64 needs"},
     {"triple=aarch64-linux-gnu cpu=znver4", "unknown cpu \"znver4\""},
     {"triple=aarch64-linux-gnu features=+avx2", "unknown feature \"+avx2\""},
+    {"triple=riscv64-linux-gnu features=+zve32f", "feature \"+zve32f\""},
     {"triple=riscv64-linux-gnu cpu=generic-rv32", "lacks 64bit, which code for riscv64 needs"},
 };
 
@@ -119,7 +180,9 @@ static void refuse(void **state) {
 
 int test_targets(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(native), cmocka_unit_test(native_caches),
-                                            cmocka_unit_test(native_vectors), cmocka_unit_test(null_in_null_out)};
+                                            cmocka_unit_test(native_vectors), cmocka_unit_test(null_in_null_out),
+                                            cmocka_unit_test(fatal_error), cmocka_unit_test(diagnosed_error)};
   return CHECK_TABLE("targets", text_rows, canonical) + CHECK_TABLE("targets parse back", text_rows, parses_back) +
-         CHECK_TESTS("this machine", tests) + CHECK_TABLE("targets refused", wrong_rows, refuse);
+         CHECK_TESTS("this machine", tests) + CHECK_TABLE("processors", cpu_rows, compiles_for) +
+         CHECK_TABLE("targets refused", wrong_rows, refuse);
 }

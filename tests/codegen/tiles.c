@@ -1,5 +1,6 @@
-/* Register tiles: a matmul's accumulators, in a local buffer with constant indices, must live in vector registers: no store
- * and no stack in the loop over k. Checked in the assembly for processors with 64-byte and with 32-byte vectors. */
+/* Register tiles: a matmul's accumulators, in a local buffer with constant indices, must live in vector registers: no
+ * store and no stack in the loop over k. Checked in the assembly for processors with 64-byte and with 32-byte vectors.
+ */
 #include <ctype.h>
 
 #include "tests/codegen/kit.h"
@@ -92,8 +93,8 @@ static counts hottest_block(const char *assembly) {
   return best;
 }
 
-/* The loop's block ends at its jump back, so stores after the loop are in a block of their own: LLVM gives it a label only
- * when something jumps there, therefore lines after a conditional jump do not count either. */
+/* The loop's block ends at its jump back, so stores after the loop are in a block of their own: LLVM gives it a label
+ * only when something jumps there, therefore lines after a conditional jump do not count either. */
 static char *cut_after_jumps(const char *assembly) {
   runtime_str out = {0};
   for (const char *line = assembly; *line != '\0';) {
@@ -106,21 +107,77 @@ static char *cut_after_jumps(const char *assembly) {
   return out.data;
 }
 
+/* The block with the most multiply-adds has VECTORS of them and touches no stack. */
+static void check_hottest(const char *assembly, int vectors) {
+  char *cut = cut_after_jumps(assembly);
+  counts c = hottest_block(cut);
+  if (c.fma != vectors || c.vector_stores > 0 || c.stack > 0) {
+    fail_msg("%d multiply-adds (expected %d), %d stores, %d stack accesses in the loop over k:\n%s", c.fma, vectors,
+             c.vector_stores, c.stack, cut);
+  }
+  free(cut);
+}
+
 static void in_registers(void **state) {
   const tile_row *r = *state;
   char spec[96];
   snprintf(spec, sizeof spec, "triple=x86_64-pc-linux-gnu cpu=%s threads=1", r->cpu);
   const tn_target *target = tn_target_new(K.ctx, spec);
   check_ok(K.ctx);
-  char *assembly = kit_text(matmul(r), target, CODEGEN_ASSEMBLY), *cut = cut_after_jumps(assembly);
-  counts c = hottest_block(cut);
-  int vectors = r->rows * r->columns * 4 / tn_target_vector_bytes(target);
-  if (c.fma != vectors || c.vector_stores > 0 || c.stack > 0) {
-    fail_msg("%d multiply-adds (expected %d), %d stores, %d stack accesses in the loop over k:\n%s", c.fma, vectors,
-             c.vector_stores, c.stack, cut);
-  }
-  free(cut);
+  char *assembly = kit_text(matmul(r), target, CODEGEN_ASSEMBLY);
+  check_hottest(assembly, r->rows * r->columns * 4 / tn_target_vector_bytes(target));
   free(assembly);
+}
+
+/* ---- schedules --------------------------------------------------------------------------------------------------- */
+
+typedef struct schedule_row {
+  const char *name, *cpu, *program, *schedule;
+  int vectors; /* multiply-adds in the loop over k */
+} schedule_row;
+
+#define MATMUL "C[i<48, j<192] = sum[k<64](A[i,k] * B[k,j])"
+#define MATMUL_ADD "M[i<48, j<192] = sum[k<64](A[i,k] * B[k,j]); O[i<48, j<192] = M[i,j] + D[i,j]"
+#define TILE(rows, columns)                                                                                   \
+  "cache_write(C, local); tile(C, i, j, " rows ", " columns "); vectorize(C, j.inner); "                      \
+  "compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)"
+
+/* No loop is marked unrolled here: the pass register_tiles does that. */
+static const schedule_row schedule_rows[] = {
+    {"12x32, znver4", "znver4", MATMUL, TILE("12", "32"), 24},
+    {"6x16, haswell", "haswell", MATMUL, TILE("6", "16"), 12},
+    {"6x64, skylake-avx512", "skylake-avx512", MATMUL, TILE("6", "64"), 24},
+    {"12x32, k in blocks, B packed", "znver4", MATMUL,
+     "cache_read(B, local, C); tile(C, i, j, 12, 32); split(C, k, 32); "
+     "reorder(C, j.outer, k.outer, i.outer, k.inner, i.inner, j.inner); compute_at(B.local, C, k.outer); "
+     "vectorize(B.local, ax1); vectorize(C, j.inner); unroll(C, i.inner)",
+     24},
+    {"12x32, something added", "znver4", MATMUL_ADD,
+     "set_scope(M, local); tile(O, i, j, 12, 32); vectorize(O, j.inner); compute_at(M, O, j.outer); "
+     "reorder(M, k, i, j); vectorize(M, j)",
+     24},
+    {"12x32, k in blocks of 4", "znver4", MATMUL,
+     TILE("12", "32") "; split(C.local, k, 4); reorder(C.local, k.outer, k.inner, i.c, j.c); unroll(C.local, k.inner)",
+     96},
+    {"peeled tails", "znver4", "C[i<51, j<200] = sum[k<64](A[i,k] * B[k,j])",
+     "cache_write(C, local); tile(C, i, j, 12, 32, tail=peel); vectorize(C, j.inner); compute_at(C.local, C, j.outer); "
+     "reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)",
+     24},
+};
+
+static void scheduled_in_registers(void **state) {
+  const schedule_row *r = *state;
+  char spec[96];
+  snprintf(spec, sizeof spec, "triple=x86_64-pc-linux-gnu cpu=%s threads=1", r->cpu);
+  const tn_build_options options = {tn_target_new(K.ctx, spec), NULL};
+  tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, r->program, 0, NULL));
+  tn_schedule_apply(s, r->schedule);
+  check_ok(K.ctx);
+  char *assembly = tn_build_text(s, &options, ".s");
+  check_ok(K.ctx);
+  check_hottest(assembly, r->vectors);
+  free(assembly);
+  tn_schedule_free(s);
 }
 
 static void computes(void **state) {
@@ -171,5 +228,6 @@ static void other_architectures(void **state) {
 int test_tiles(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(same_bytes), cmocka_unit_test(other_architectures)};
   return CHECK_TABLE("register tiles", tile_rows, in_registers) + CHECK_TABLE("tiles compute", tile_rows, computes) +
+         CHECK_TABLE("scheduled tiles", schedule_rows, scheduled_in_registers) +
          CHECK_TESTS("compiling", tests);
 }

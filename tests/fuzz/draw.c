@@ -1,5 +1,5 @@
-/* Random schedules: primitives with random parameters by the names of the moment, in any order. A refusal is fine and is
- * counted; it must leave the schedule as it was. */
+/* Random schedules: primitives with random parameters by the names of the moment, in any order. A refusal is fine and
+ * is counted; it must leave the schedule as it was. */
 #include <stdio.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -53,7 +53,8 @@ static void draw_split(drawing *d, fuzz_primitive kind) {
   say(d, "split(%s, %s, ", name_of(st), loop_of(st, loop));
   if (kind == FUZZ_NPARTS) say(d, "nparts=");
   say(d, "%lld", any_factor(d, st, loop));
-  for (int more = kind == FUZZ_MANY ? 1 + (int)below(d, 3) : 0; more > 0; more--) say(d, ", %lld", 1 + (long long)below(d, 4));
+  for (int more = kind == FUZZ_MANY ? 1 + (int)below(d, 3) : 0; more > 0; more--)
+    say(d, ", %lld", 1 + (long long)below(d, 4));
   any_tail(d);
 }
 
@@ -61,7 +62,8 @@ static void draw_tile(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d);
   int a = any_loop(d, st), b = chance(d, 70) ? RUNTIME_MIN(a + 1, RUNTIME_MAX(st->n_leaves - 1, 0)) : any_loop(d, st);
   (void)kind;
-  say(d, "tile(%s, %s, %s, %lld, %lld", name_of(st), loop_of(st, a), loop_of(st, b), any_factor(d, st, a), any_factor(d, st, b));
+  say(d, "tile(%s, %s, %s, %lld, %lld", name_of(st), loop_of(st, a), loop_of(st, b), any_factor(d, st, a),
+      any_factor(d, st, b));
   any_tail(d);
 }
 
@@ -107,9 +109,13 @@ static void draw_pragma(drawing *d, fuzz_primitive kind) {
 static void draw_compute_at(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d), *reader = any_stage(d);
   int readers[SCHEDULE_MAX_STAGES];
-  int n = schedule_consumers(d->s, (int)(st - d->s->stages), true, RUNTIME_COUNT(readers), readers);
+  int n = 0;
   (void)kind;
-  if (n && chance(d, 90)) reader = &d->s->stages[readers[below(d, n)]];
+  for (int tries = 0; n == 0 && tries < 6; tries++) {
+    st = any_stage(d);
+    n = schedule_consumers(d->s, (int)(st - d->s->stages), true, RUNTIME_COUNT(readers), readers);
+  }
+  if (n && chance(d, 95)) reader = &d->s->stages[readers[below(d, n)]];
   say(d, "compute_at(%s, %s, %s)", name_of(st), name_of(reader), loop_of(reader, any_loop(d, reader)));
 }
 
@@ -132,11 +138,21 @@ static const struct {
   void (*draw)(drawing *d, fuzz_primitive kind);
   int weight;
 } rows[FUZZ_PRIMITIVE_COUNT] = {
-    [FUZZ_SPLIT] = {draw_split, 14},          [FUZZ_NPARTS] = {draw_split, 4},     [FUZZ_MANY] = {draw_split, 4},
-    [FUZZ_TILE] = {draw_tile, 6},             [FUZZ_FUSE] = {draw_fuse, 10},       [FUZZ_REORDER] = {draw_reorder, 10},
-    [FUZZ_VECTORIZE] = {draw_annotation, 9},  [FUZZ_UNROLL] = {draw_annotation, 5}, [FUZZ_PARALLEL] = {draw_annotation, 5},
-    [FUZZ_PRAGMA] = {draw_pragma, 3},         [FUZZ_COMPUTE_AT] = {draw_compute_at, 14}, [FUZZ_INLINE] = {draw_place, 5},
-    [FUZZ_ROOT] = {draw_place, 1},            [FUZZ_CACHE_READ] = {draw_cache, 5}, [FUZZ_CACHE_WRITE] = {draw_cache, 4},
+    [FUZZ_SPLIT] = {draw_split, 14},
+    [FUZZ_NPARTS] = {draw_split, 4},
+    [FUZZ_MANY] = {draw_split, 4},
+    [FUZZ_TILE] = {draw_tile, 6},
+    [FUZZ_FUSE] = {draw_fuse, 10},
+    [FUZZ_REORDER] = {draw_reorder, 10},
+    [FUZZ_VECTORIZE] = {draw_annotation, 9},
+    [FUZZ_UNROLL] = {draw_annotation, 5},
+    [FUZZ_PARALLEL] = {draw_annotation, 5},
+    [FUZZ_PRAGMA] = {draw_pragma, 3},
+    [FUZZ_COMPUTE_AT] = {draw_compute_at, 14},
+    [FUZZ_INLINE] = {draw_place, 5},
+    [FUZZ_ROOT] = {draw_place, 1},
+    [FUZZ_CACHE_READ] = {draw_cache, 5},
+    [FUZZ_CACHE_WRITE] = {draw_cache, 4},
     [FUZZ_SET_SCOPE] = {draw_cache, 2},
 };
 
@@ -162,27 +178,120 @@ static void accept(drawing *d, runtime_str *out, fuzz_counts *counts, fuzz_primi
   runtime_str_addf(out, "%s%s", out->n ? "; " : "", d->text);
 }
 
+/* Tries the primitive in d->text. NULL, or what is wrong about its refusal. */
+static const char *try(drawing *d, fuzz_primitive kind, runtime_str *out, fuzz_counts *counts) {
+  const char *wrong = NULL;
+  tn_schedule *s = d->s;
+  bool watch = chance(d, 20);
+  char *before = watch ? state_of(s) : NULL, *after = NULL;
+  if (tn_schedule_apply(s, d->text) == TN_OK) {
+    accept(d, out, counts, kind);
+  } else {
+    counts->refused[kind]++;
+    if (tn_context_status(s->ctx) != TN_ERROR_SCHEDULE)
+      wrong = tn_context_message(s->ctx);
+    else
+      tn_context_clear(s->ctx);
+    after = watch ? state_of(s) : NULL;
+    if (watch && strcmp(before, after) != 0) wrong = "a refused primitive changed the schedule";
+  }
+  free(after);
+  free(before);
+  return wrong;
+}
+
+/* ---- as the tuner does it ---------------------------------------------------------------------------------------- */
+
+/* One step of a sketch; the stage's loops are what the steps before made of them. */
+typedef struct sketching {
+  drawing *d;
+  runtime_str *out;
+  fuzz_counts *counts;
+  const char *stage, *wrong;
+} sketching;
+
+__attribute__((format(printf, 3, 4))) static void step(sketching *x, fuzz_primitive kind, const char *fmt, ...) {
+  va_list args;
+  if (x->wrong) return;
+  va_start(args, fmt);
+  vsnprintf(x->d->text, sizeof x->d->text, fmt, args);
+  va_end(args);
+  x->d->tail = strstr(x->d->text, "tail=peel") ? TN_TAIL_PEEL : kind == FUZZ_MANY ? TN_TAIL_GUARD : -1;
+  x->wrong = try(x->d, kind, x->out, x->counts);
+}
+
+static const schedule_stage *stage_now(const sketching *x) {
+  int at = schedule_find_stage(x->d->s, x->stage);
+  return at < 0 ? NULL : &x->d->s->stages[at];
+}
+
+/* Tiles all axes on two or three levels: S S R S R S. */
+static void tile_levels(sketching *x) {
+  const schedule_stage *st = stage_now(x);
+  int n = st->n_roots, n_data = st->n_spatial_roots;
+  char order[5][300] = {"", "", "", "", ""};
+  for (int i = 0; i < n && st->n_leaves >= n; i++) {
+    const char *name = st->axes[i].name;
+    const char *tail = chance(x->d, 50) ? ", tail=peel" : "";
+    bool is_data = i < n_data;
+    step(x, FUZZ_MANY, "split(%s, %s, %d, %d%s)", x->stage, name, 1 + (int)below(x->d, 4), 1 + (int)below(x->d, 8),
+         tail);
+    for (int part = 0; part < 3; part++) {
+      char *line = order[is_data ? (part == 2 ? 4 : part) : part == 0 ? 2 : 3];
+      snprintf(line + strlen(line), 300 - strlen(line), ", %s.%d", name, part);
+    }
+    st = stage_now(x);
+  }
+  step(x, FUZZ_REORDER, "reorder(%s%s%s%s%s%s)", x->stage, order[0], order[1], order[2], order[3], order[4]);
+}
+
+static void annotate_ends(sketching *x) {
+  const schedule_stage *st = stage_now(x);
+  if (st->n_leaves && chance(x->d, 60)) {
+    step(x, FUZZ_VECTORIZE, "vectorize(%s, %s)", x->stage, loop_of(st, st->n_leaves - 1));
+  }
+  st = stage_now(x);
+  if (st->n_leaves > 3 && chance(x->d, 60)) {
+    step(x, FUZZ_FUSE, "fuse(%s, %s, %s)", x->stage, loop_of(st, 0), loop_of(st, 1));
+  }
+  st = stage_now(x);
+  if (st->n_leaves && chance(x->d, 60)) step(x, FUZZ_PARALLEL, "parallel(%s, %s)", x->stage, loop_of(st, 0));
+  st = stage_now(x);
+  if (st->n_leaves == 0 || chance(x->d, 60)) return;
+  step(x, FUZZ_PRAGMA, "pragma(%s, %s, auto_unroll_max_step, 64)", x->stage, loop_of(st, 0));
+}
+
+/* A stage tiled on several levels, its result in a block of accumulators, its producer inside. */
+static const char *draw_sketch(drawing *d, runtime_str *out, fuzz_counts *counts) {
+  const schedule_stage *st = any_stage(d);
+  if (te_is_placeholder(st->op) || st->attach == SCHEDULE_INLINED || st->n_roots == 0) return NULL;
+  sketching x = {.d = d, .out = out, .counts = counts, .stage = name_of(st)};
+  char target[64], cache[80];
+  snprintf(target, sizeof target, "%s", x.stage);
+  snprintf(cache, sizeof cache, "%s.local", x.stage);
+  if (chance(d, 50)) step(&x, FUZZ_CACHE_WRITE, "cache_write(%s, local)", target);
+  tile_levels(&x);
+  annotate_ends(&x);
+  x.stage = cache;
+  st = stage_now(&x);
+  if (!st || x.wrong) return x.wrong;
+  tile_levels(&x);
+  const schedule_stage *to = &d->s->stages[schedule_find_stage(d->s, target)];
+  if (to->n_leaves)
+    step(&x, FUZZ_COMPUTE_AT, "compute_at(%s, %s, %s)", cache, target, loop_of(to, (int)below(d, to->n_leaves)));
+  annotate_ends(&x);
+  return x.wrong;
+}
+
 const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out, fuzz_counts *counts) {
   drawing d = {.rng = rng, .s = s};
-  const char *wrong = NULL;
+  const char *wrong = chance(&d, 20) ? draw_sketch(&d, out, counts) : NULL;
   for (int left = (int)below(&d, 14); left > 0 && !wrong; left--) {
     fuzz_primitive kind = any_primitive(&d);
     d.text[0] = '\0';
     d.tail = -1;
     rows[kind].draw(&d, kind);
-    bool watch = chance(&d, 20);
-    char *before = watch ? state_of(s) : NULL;
-    if (tn_schedule_apply(s, d.text) == TN_OK) {
-      accept(&d, out, counts, kind);
-    } else {
-      counts->refused[kind]++;
-      if (tn_context_status(s->ctx) != TN_ERROR_SCHEDULE) wrong = tn_context_message(s->ctx);
-      else tn_context_clear(s->ctx);
-      char *after = watch ? state_of(s) : NULL;
-      if (watch && strcmp(before, after) != 0) wrong = "a refused primitive changed the schedule";
-      free(after);
-    }
-    free(before);
+    wrong = try(&d, kind, out, counts);
   }
   return wrong;
 }

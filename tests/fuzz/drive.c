@@ -32,7 +32,7 @@ void fuzz_add_counts(fuzz_counts *to, const fuzz_counts *from) {
   for (size_t i = 0; i < sizeof *to / sizeof *a; i++) a[i] += b[i];
 }
 
-/* ---- processes ------------------------------------------------------------------------------------------------------ */
+/* ---- processes --------------------------------------------------------------------------------------------------- */
 
 /* Executes this program again. PIPE: what becomes FUZZ_PIPE, or -1; QUIET: without output. */
 static pid_t start(const char *self, char *const *argv, int pipe_end, bool quiet) {
@@ -65,7 +65,8 @@ static bool start_worker(drive *d, job *j, int64_t first) {
   return j->pid > 0;
 }
 
-/* ---- shrinking ------------------------------------------------------------------------------------------------------- */
+/* ---- shrinking
+ * ------------------------------------------------------------------------------------------------------- */
 
 /* Whether the texts still go wrong, in a process of their own. */
 static bool fails(const drive *d, const char *program, const char *schedule, int64_t number) {
@@ -112,16 +113,20 @@ static void shrink(const drive *d, job *j) {
 static void report(drive *d, job *j, int status) {
   d->n_findings++;
   printf("\nWRONG: seed %llu, pair %lld: ", (unsigned long long)d->seed, (long long)j->number);
-  if (WIFSIGNALED(status)) printf("killed by signal %d (%s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
-  else printf("%s\n", j->why[0] ? j->why : "the worker stopped");
+  if (WIFSIGNALED(status))
+    printf("killed by signal %d (%s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
+  else
+    printf("%s\n", j->why[0] ? j->why : "the worker stopped");
   printf("%s", j->program);
   fflush(stdout);
   shrink(d, j);
-  printf("schedule: %s\nreplay: test_fuzz --replay '%s' '%s' %lld\n", j->schedule, j->program, j->schedule, (long long)j->number);
+  printf("schedule: %s\nreplay: test_fuzz --replay '%s' '%s' %lld\n", j->schedule, j->program, j->schedule,
+         (long long)j->number);
   fflush(stdout);
 }
 
-/* ---- following ------------------------------------------------------------------------------------------------------- */
+/* ---- following
+ * ------------------------------------------------------------------------------------------------------- */
 
 static bool read_all(int fd, void *to, size_t n) {
   for (size_t done = 0; done < n;) {
@@ -148,11 +153,16 @@ static bool follow(job *j) {
   fuzz_header h;
   if (!read_all(j->pipe, &h, sizeof h)) return false;
   switch (h.kind) {
-    case 'n': return take_number(j);
-    case 'p': return take_text(j, j->program, &h);
-    case 's': return take_text(j, j->schedule, &h);
-    case 'w': return take_text(j, j->why, &h);
-    default: return read_all(j->pipe, &j->counts, sizeof j->counts);
+    case 'n':
+      return take_number(j);
+    case 'p':
+      return take_text(j, j->program, &h);
+    case 's':
+      return take_text(j, j->schedule, &h);
+    case 'w':
+      return take_text(j, j->why, &h);
+    default:
+      return read_all(j->pipe, &j->counts, sizeof j->counts);
   }
 }
 
@@ -183,7 +193,8 @@ static void follow_all(drive *d) {
   }
 }
 
-/* ---- telling ---------------------------------------------------------------------------------------------------------- */
+/* ---- telling
+ * ---------------------------------------------------------------------------------------------------------- */
 
 static void print_counts(const fuzz_counts *c) {
   static const char *const words[] = {

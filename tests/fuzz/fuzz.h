@@ -1,8 +1,9 @@
-/* fuzz.h: the differential fuzzer: random programs under random schedules, compiled and run between guard pages, compared
- * with the reference evaluator.
+/* fuzz.h: the differential fuzzer: random programs under random schedules, compiled and run between guard pages,
+ * compared with the reference evaluator.
  *
- * A pair is a program's text and a schedule's text; both come from one number, so a seed and a number name a pair. Pairs
- * run in worker processes (this program, executed again), so that a crash or a hang costs a worker and is a finding. */
+ * A pair is a program's text and a schedule's text; both come from one number, so a seed and a number name a pair.
+ * Pairs run in worker processes (this program, executed again), so that a crash or a hang costs a worker and is a
+ * finding. */
 #ifndef TENON_TESTS_FUZZ_FUZZ_H
 #define TENON_TESTS_FUZZ_FUZZ_H
 
@@ -12,11 +13,13 @@
 /* ---- counts ------------------------------------------------------------------------------------------------------ */
 
 /* X(NAME, "word") the primitives that are drawn */
-#define FUZZ_PRIMITIVES(X)                                                                               \
-  X(SPLIT, "split") X(NPARTS, "split nparts") X(MANY, "split many") X(TILE, "tile") X(FUSE, "fuse")      \
-  X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll") X(PARALLEL, "parallel")            \
-  X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(INLINE, "compute_inline") X(ROOT, "compute_root")    \
-  X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope")
+#define FUZZ_PRIMITIVES(X)                                                                                \
+  X(SPLIT, "split")                                                                                       \
+  X(NPARTS, "split nparts")                                                                               \
+  X(MANY, "split many")                                                                                   \
+  X(TILE, "tile") X(FUSE, "fuse") X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll")     \
+      X(PARALLEL, "parallel") X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(INLINE, "compute_inline") \
+          X(ROOT, "compute_root") X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope")
 
 typedef enum fuzz_primitive {
 #define X(name, word) FUZZ_##name,
@@ -44,17 +47,28 @@ void fuzz_generate(runtime_rng *rng, runtime_str *out);
 const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out, fuzz_counts *counts);
 
 /* How far a float output may be from the reference: an error bound for every tensor of a program by the number of its
- * operations (tolerance.c), given inputs from fuzz_fill. False: some operation could turn a rounding into another result. */
+ * operations (tolerance.c), given inputs from fuzz_fill. False: some operation could turn a rounding into another
+ * result. */
 typedef struct fuzz_bound {
   double lo, hi, error; /* values are in [lo, hi], off by at most ERROR */
   int q;                /* every value is a multiple of 2^-q; -1: unknown */
 } fuzz_bound;
 bool fuzz_bounds(const tn_program *program, fuzz_bound *by_op);
 
-/* Compiles, runs and compares (pair.c). SCHEDULE may be NULL: then TEXT is applied to a new one. WHY gets the reason. */
+/* Compiles, runs and compares (pair.c). SCHEDULE may be NULL: then TEXT is applied to a new one. WHY gets the reason.
+ */
 fuzz_status fuzz_run_pair(tn_program *program, tn_schedule *schedule, uint64_t data_seed, char *why, size_t n);
 /* From texts; for replay, shrinking and the table of regressions. */
 fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t data_seed, char *why, size_t n);
+
+/* The same without code generation, given the reference's arrays (interpret_pair.c). */
+fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const fuzz_bound *bounds, char *why, size_t n);
+
+double fuzz_count_stores(const tir_stmt *s); /* of one run, guards taken as true */
+double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i);
+
+/* The kernel through C source (through_c.c), compiled by COMMAND; NULL with a message. */
+tn_kernel *fuzz_build_through_c(const tn_schedule *s, const char *command);
 
 /* ---- guarded memory (memory.c) ----------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
-/* Random programs as text: one to five stages of rank 0 to 4 over small, often odd extents: element-wise, reductions of each
- * kind, padding, strides, broadcasts, transposes, constants, indices from data. Reads are in bounds by construction. Floats
- * that are not exact never decide anything (see tolerance.c). */
+/* Random programs as text: one to five stages of rank 0 to 4 over small, often odd extents: element-wise, reductions of
+ * each kind, padding, strides, broadcasts, transposes, constants, indices from data. Reads are in bounds by
+ * construction. Floats that are not exact never decide anything (see tolerance.c). */
 #include <stdio.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -8,7 +8,7 @@
 enum { MAX_TENSORS = 16, MAX_RANK = 4, MAX_AXES = 8, MAX_POINTS = 4000, MAX_WORK = 12000 };
 
 typedef struct tensor {
-  char name[8];
+  char name[16];
   tn_dtype dtype;
   int rank;
   int64_t shape[MAX_RANK];
@@ -22,8 +22,11 @@ typedef struct generator {
   int n_tensors, n_inputs;
   tensor tensors[MAX_TENSORS];
   int n_axes;
-  struct { char name[4]; int64_t extent; } axes[MAX_AXES]; /* of the stage: data axes, then reduction axes */
-  int prefer; /* a tensor that the stage should read, or -1 */
+  struct {
+    char name[4];
+    int64_t extent;
+  } axes[MAX_AXES]; /* of the stage: data axes, then reduction axes */
+  int prefer;       /* a tensor that the stage should read, or -1 */
 } generator;
 
 static int64_t below(generator *g, int64_t n) { return runtime_random_below(g->rng, n); }
@@ -37,12 +40,12 @@ static int64_t random_extent(generator *g) {
 }
 
 static tn_dtype random_dtype(generator *g) {
-  static const tn_dtype often[] = {TN_F32, TN_F32, TN_F32, TN_F32, TN_F32, TN_F64, TN_I32, TN_I32, TN_I64,
-                                   TN_I8,  TN_U8,  TN_I16, TN_U16, TN_U32, TN_BOOL};
+  static const tn_dtype often[] = {TN_F32, TN_F32, TN_F32, TN_F32, TN_F32, TN_F64, TN_I32, TN_I32,
+                                   TN_I64, TN_I8,  TN_U8,  TN_I16, TN_U16, TN_U32, TN_BOOL};
   return often[below(g, RUNTIME_COUNT(often))];
 }
 
-/* ---- indices ------------------------------------------------------------------------------------------------------- */
+/* ---- indices ----------------------------------------------------------------------------------------------------- */
 
 /* An index: its text, its range, and the condition under which it may be used ("": always). */
 typedef struct position {
@@ -56,17 +59,47 @@ static position axis_index(generator *g) {
   const char *na = g->axes[a].name, *nb = g->axes[b].name;
   position x = {.lo = 0, .hi = ea - 1};
 #define INDEX(...) snprintf(x.text, sizeof x.text, __VA_ARGS__)
-  switch (below(g, 12)) {
-    case 0: INDEX("%s + %lld", na, (long long)c), x.hi += c; x.lo = c; break;
-    case 1: INDEX("%lld - %s", (long long)(ea - 1), na); break;
-    case 2: INDEX("%s*%lld + %s", na, (long long)c + 1, nb), x.hi = (ea - 1) * (c + 1) + eb - 1; break;
-    case 3: INDEX("%s*%lld", na, (long long)c + 1), x.hi = (ea - 1) * (c + 1); break;
-    case 4: INDEX("%s // %lld", na, (long long)c + 1), x.hi = (ea - 1) / (c + 1); break;
-    case 5: INDEX("%s %% %lld", na, (long long)c + 1), x.hi = RUNTIME_MIN(c, ea - 1); break;
-    case 6: INDEX("%s + %s", na, nb), x.hi = ea + eb - 2; break;
-    case 7: INDEX("max(%s - %lld, 0)", na, (long long)c), x.hi = RUNTIME_MAX(ea - 1 - c, 0); break;
-    case 8: INDEX("min(%s + %lld, %lld)", na, (long long)c, (long long)(ea - 1)); break;
-    default: INDEX("%s", na); break;
+  switch (below(g, 17)) {
+    case 0:
+      INDEX("%s + %lld", na, (long long)c), x.hi += c;
+      x.lo = c;
+      break;
+    case 1:
+      INDEX("%lld - %s", (long long)(ea - 1), na);
+      break;
+    case 2:
+      INDEX("%s*%lld + %s", na, (long long)c + 1, nb), x.hi = (ea - 1) * (c + 1) + eb - 1;
+      break;
+    case 3:
+      INDEX("%s*%lld", na, (long long)c + 1), x.hi = (ea - 1) * (c + 1);
+      break;
+    case 4:
+      INDEX("%s // %lld", na, (long long)c + 1), x.hi = (ea - 1) / (c + 1);
+      break;
+    case 5:
+      INDEX("%s %% %lld", na, (long long)c + 1), x.hi = RUNTIME_MIN(c, ea - 1);
+      break;
+    case 6:
+      INDEX("%s + %s", na, nb), x.hi = ea + eb - 2;
+      break;
+    case 7:
+      INDEX("max(%s - %lld, 0)", na, (long long)c), x.hi = RUNTIME_MAX(ea - 1 - c, 0);
+      break;
+    case 8:
+      INDEX("min(%s + %lld, %lld)", na, (long long)c, (long long)(ea - 1));
+      break;
+    case 9:
+      INDEX("(%s + %lld) // %lld", na, (long long)c, (long long)c + 1), x.hi = (ea - 1 + c) / (c + 1);
+      break;
+    case 10:
+      INDEX("(%s*2 + %s) // 3", na, nb), x.hi = (2 * (ea - 1) + eb - 1) / 3;
+      break;
+    case 11:
+      INDEX("(%s + %s) %% %lld", na, nb, (long long)ea), x.hi = ea - 1;
+      break;
+    default:
+      INDEX("%s", na);
+      break;
   }
   return x;
 }
@@ -86,9 +119,12 @@ static position guarded_index(generator *g, int64_t extent) {
   position x = {.lo = 0, .hi = last};
   bool minus = chance(g, 60);
   INDEX("%s %c %lld", name, minus ? '-' : '+', c);
-  if (minus && g->axes[a].extent - 1 - c <= last) snprintf(x.guard, sizeof x.guard, "%s >= %lld", name, c);
-  else if (minus) snprintf(x.guard, sizeof x.guard, "%s >= %lld && %s < %lld", name, c, name, c + extent);
-  else snprintf(x.guard, sizeof x.guard, "%s < %lld", name, extent - c);
+  if (minus && g->axes[a].extent - 1 - c <= last)
+    snprintf(x.guard, sizeof x.guard, "%s >= %lld", name, c);
+  else if (minus)
+    snprintf(x.guard, sizeof x.guard, "%s >= %lld && %s < %lld", name, c, name, c + extent);
+  else
+    snprintf(x.guard, sizeof x.guard, "%s < %lld", name, extent - c);
   if (!minus && extent <= c) return constant_index(g, extent);
   if (minus && g->axes[a].extent <= c) return constant_index(g, extent);
   return x;
@@ -109,15 +145,19 @@ static position index_into(generator *g, int64_t extent) {
   return wrapped;
 }
 
-/* ---- reads --------------------------------------------------------------------------------------------------------- */
+/* ---- reads ------------------------------------------------------------------------------------------------------- */
 
 static bool expression(generator *g, tn_dtype dtype, int depth, bool must_be_exact);
 
 static void constant(generator *g, tn_dtype dtype) {
   static const char *const floats[] = {"0.5", "1", "2", "-1", "0.25", "-1.5", "3"};
-  if (dtype == TN_BOOL) put(g, chance(g, 50) ? "true" : "false");
-  else if (is_float(dtype)) runtime_str_addf(g->out, "%s(%s)", tn_dtype_name(dtype), floats[below(g, RUNTIME_COUNT(floats))]);
-  else runtime_str_addf(g->out, "%s(%lld)", tn_dtype_name(dtype), (long long)below(g, 7) - (tn_dtype_is_signed(dtype) ? 3 : 0));
+  if (dtype == TN_BOOL)
+    put(g, chance(g, 50) ? "true" : "false");
+  else if (is_float(dtype))
+    runtime_str_addf(g->out, "%s(%s)", tn_dtype_name(dtype), floats[below(g, RUNTIME_COUNT(floats))]);
+  else
+    runtime_str_addf(g->out, "%s(%lld)", tn_dtype_name(dtype),
+                     (long long)below(g, 7) - (tn_dtype_is_signed(dtype) ? 3 : 0));
 }
 
 static void put_read(generator *g, const tensor *t, const position *index) {
@@ -146,8 +186,10 @@ static void read_tensor(generator *g, const tensor *t) {
   position index[MAX_RANK] = {0};
   bool plain = same_extents(g, t) && chance(g, 60);
   for (int i = 0; i < t->rank; i++) {
-    if (plain) snprintf(index[i].text, sizeof index[i].text, "%s", g->axes[i].name);
-    else index[i] = index_into(g, t->shape[i]);
+    if (plain)
+      snprintf(index[i].text, sizeof index[i].text, "%s", g->axes[i].name);
+    else
+      index[i] = index_into(g, t->shape[i]);
   }
   put_read(g, t, index);
 }
@@ -174,10 +216,9 @@ static void read_new_input(generator *g, tn_dtype dtype) {
 
 static const tensor *choose_tensor(generator *g, tn_dtype wanted, bool must_be_exact) {
   for (int tries = 0; g->n_tensors && tries < 8; tries++) {
-    int i = g->prefer >= 0 && tries == 0 ? g->prefer : (int)below(g, g->n_tensors);
+    int i = g->prefer >= 0 && tries < 2 ? g->prefer : (int)below(g, g->n_tensors);
     const tensor *t = &g->tensors[i];
     if (t->is_rough && (must_be_exact || !is_float(wanted))) continue;
-    if ((wanted == TN_BOOL) != (t->dtype == TN_BOOL)) continue;
     g->prefer = -1;
     return t;
   }
@@ -191,7 +232,7 @@ static bool leaf(generator *g, tn_dtype dtype, bool must_be_exact) {
     runtime_str_addf(g->out, "%s(%s)", tn_dtype_name(dtype), g->axes[below(g, g->n_axes)].name);
     return false;
   }
-  const tensor *t = chance(g, 75) || g->n_inputs >= 6 ? choose_tensor(g, dtype, must_be_exact) : NULL;
+  const tensor *t = g->prefer >= 0 || chance(g, 75) || g->n_inputs >= 6 ? choose_tensor(g, dtype, must_be_exact) : NULL;
   if (!t && g->n_tensors + 6 >= MAX_TENSORS) return constant(g, dtype), false;
   if (!t) return read_new_input(g, dtype), false;
   bool needs_cast = t->dtype != dtype;
@@ -202,7 +243,7 @@ static bool leaf(generator *g, tn_dtype dtype, bool must_be_exact) {
   return is_rough;
 }
 
-/* ---- expressions --------------------------------------------------------------------------------------------------- */
+/* ---- expressions ------------------------------------------------------------------------------------------------- */
 
 static bool two(generator *g, tn_dtype dtype, int depth, bool exact, const char *before, const char *between) {
   put(g, before);
@@ -236,20 +277,28 @@ typedef struct form {
 } form;
 
 static bool put_form(generator *g, const form *f, tn_dtype dtype, int depth, bool exact) {
-  return f->between ? two(g, dtype, depth, exact, f->before, f->between) : wrap(g, dtype, depth, exact, f->before, f->after);
+  return f->between ? two(g, dtype, depth, exact, f->before, f->between)
+                    : wrap(g, dtype, depth, exact, f->before, f->after);
 }
 
 static bool rough_float(generator *g, tn_dtype dtype, int depth) {
-  static const form forms[] = {
-      {"exp(min(max(", NULL, ", -2), 2))"}, {"tanh(", NULL, ")"}, {"sigmoid(", NULL, ")"},
-      {"sqrt(abs(", NULL, ") + 1)"}, {"rsqrt(abs(", NULL, ") + 1)"}, {"log(abs(", NULL, ") + 1)"}, {"sin(", NULL, ")"},
-      {"cos(", NULL, ")"}, {"erf(", NULL, ")"}, {"pow(min(abs(", NULL, "), 2) + 0.5, 1.5)"}, {"(1 / (abs(", NULL, ") + 1))"}};
+  static const form forms[] = {{"exp(min(max(", NULL, ", -2), 2))"},
+                               {"tanh(", NULL, ")"},
+                               {"sigmoid(", NULL, ")"},
+                               {"sqrt(abs(", NULL, ") + 1)"},
+                               {"rsqrt(abs(", NULL, ") + 1)"},
+                               {"log(abs(", NULL, ") + 1)"},
+                               {"sin(", NULL, ")"},
+                               {"cos(", NULL, ")"},
+                               {"erf(", NULL, ")"},
+                               {"pow(min(abs(", NULL, "), 2) + 0.5, 1.5)"},
+                               {"(1 / (abs(", NULL, ") + 1))"}};
   put_form(g, &forms[below(g, RUNTIME_COUNT(forms))], dtype, depth, false);
   return true;
 }
 
 static bool float_expression(generator *g, tn_dtype dtype, int depth, bool exact) {
-  static const form forms[] = {{"(", " + ", NULL}, {"(", " - ", NULL}, {"(", " * ", NULL}, {"min(", ", ", NULL},
+  static const form forms[] = {{"(", " + ", NULL},   {"(", " - ", NULL},  {"(", " * ", NULL}, {"min(", ", ", NULL},
                                {"max(", ", ", NULL}, {"abs(", NULL, ")"}, {"(-", NULL, ")"}};
   static const form steps[] = {{"floor(", NULL, ")"}, {"ceil(", NULL, ")"}, {"round(", NULL, ")"}};
   int64_t kind = below(g, 100);
@@ -260,7 +309,7 @@ static bool float_expression(generator *g, tn_dtype dtype, int depth, bool exact
 }
 
 static bool integer_expression(generator *g, tn_dtype dtype, int depth) {
-  static const form forms[] = {{"(", " + ", NULL}, {"(", " - ", NULL}, {"(", " * ", NULL},   {"(", " // ", NULL},
+  static const form forms[] = {{"(", " + ", NULL}, {"(", " - ", NULL},   {"(", " * ", NULL},   {"(", " // ", NULL},
                                {"(", " % ", NULL}, {"min(", ", ", NULL}, {"max(", ", ", NULL}, {"abs(", NULL, ")"}};
   int64_t kind = below(g, 100);
   if (kind < 12) return choice(g, dtype, depth, true);
@@ -276,7 +325,8 @@ static bool integer_expression(generator *g, tn_dtype dtype, int depth) {
 static bool axis_condition(generator *g) {
   static const char *const relations[] = {"<", "<=", ">", ">=", "==", "!="};
   int a = (int)below(g, g->n_axes);
-  runtime_str_addf(g->out, "(%s %s %lld)", g->axes[a].name, relations[below(g, 6)], (long long)below(g, g->axes[a].extent + 1));
+  runtime_str_addf(g->out, "(%s %s %lld)", g->axes[a].name, relations[below(g, 6)],
+                   (long long)below(g, g->axes[a].extent + 1));
   return false;
 }
 
@@ -297,7 +347,7 @@ static bool expression(generator *g, tn_dtype dtype, int depth, bool must_be_exa
   return is_float(dtype) ? float_expression(g, dtype, depth, must_be_exact) : integer_expression(g, dtype, depth);
 }
 
-/* ---- stages -------------------------------------------------------------------------------------------------------- */
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 static void add_axis(generator *g, const char *name, int64_t extent) {
   snprintf(g->axes[g->n_axes].name, sizeof g->axes[0].name, "%s", name);
@@ -348,7 +398,8 @@ static void stage(generator *g, int number) {
   tensor t = {.dtype = dtype};
   snprintf(t.name, sizeof t.name, "S%d", number);
   g->n_axes = 0;
-  g->prefer = number ? g->n_tensors - 1 : -1;
+  g->prefer = number && chance(g, 85) ? g->n_tensors - 1 : -1;
+  if (g->prefer >= 0 && chance(g, 50)) dtype = t.dtype = g->tensors[g->prefer].dtype;
   g->out = &g->stages;
   int64_t points = draw_data_axes(g);
   t.rank = g->n_axes;

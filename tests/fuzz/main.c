@@ -1,4 +1,6 @@
-/* test_fuzz                      regressions, then TENON_FUZZ_PAIRS pairs (2000) from TENON_FUZZ_SEED
+/* test_fuzz                      regressions, then TENON_FUZZ_PAIRS pairs (2000; 300 with a sanitizer) from
+ *                                TENON_FUZZ_SEED
+ *                                TENON_FUZZ_CC="cc -O1 ...": kernels through C source and that compiler
  * test_fuzz --replay P S [N]     one pair from texts, with the data of pair N
  * test_fuzz --worker ...         what the driver starts */
 #include <signal.h>
@@ -7,6 +9,12 @@
 #include <unistd.h>
 
 #include "tests/fuzz/worker.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { DEFAULT_PAIRS = 300 };
+#else
+enum { DEFAULT_PAIRS = 2000 };
+#endif
 
 static int replay(int argc, char **argv) {
   static char why[1 << 16];
@@ -28,7 +36,7 @@ static int drive(void) {
   /* The suite's run is the same every time; a longer one asked for goes where none was before. */
   uint64_t chosen = seed ? strtoull(seed, NULL, 10) : pairs ? (uint64_t)time(NULL) : 1;
   int wrong = fuzz_regressions();
-  return wrong + fuzz_drive(self, chosen, pairs ? strtoll(pairs, NULL, 10) : 2000) ? 1 : 0;
+  return wrong + fuzz_drive(self, chosen, pairs ? strtoll(pairs, NULL, 10) : DEFAULT_PAIRS) ? 1 : 0;
 }
 
 int main(int argc, char **argv) {

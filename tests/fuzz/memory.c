@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-enum { SLOTS = 24, SLOT_BYTES = 1 << 18, GUARD_BYTES = 1 << 16 };
+enum { SLOTS = 24, SLOT_BYTES = 1 << 22, GUARD_BYTES = 1 << 16 };
 
 struct fuzz_memory {
   char *slots[SLOTS]; /* each SLOT_BYTES between two guards */

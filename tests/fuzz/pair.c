@@ -1,4 +1,5 @@
-/* One pair: fills inputs, poisons outputs, compiles, runs between guard pages, compares with the reference evaluator. */
+/* One pair: fills inputs, poisons outputs, compiles, runs between guard pages, compares with the reference evaluator.
+ */
 #include <math.h>
 #include <stdio.h>
 
@@ -7,7 +8,7 @@
 
 enum { MAX_ARGS = 24, MAX_STORES = 3000000 };
 
-/* ---- data ---------------------------------------------------------------------------------------------------------- */
+/* ---- data -------------------------------------------------------------------------------------------------------- */
 
 /* Floats: multiples of 1/4 in [-2, 2], exact in sums and products. Bytes: everything. Other integers: small. */
 static void fill(runtime_rng *rng, DLTensor *array, tn_dtype dtype) {
@@ -16,30 +17,50 @@ static void fill(runtime_rng *rng, DLTensor *array, tn_dtype dtype) {
     uint64_t r = runtime_random(rng);
     int64_t small = (int64_t)(r % 17) - (tn_dtype_is_signed(dtype) ? 8 : 0);
     switch (dtype) {
-      case TN_BOOL: ((uint8_t *)array->data)[i] = r & 1; break;
-      case TN_I8: case TN_U8: ((uint8_t *)array->data)[i] = (uint8_t)r; break;
-      case TN_I16: case TN_U16: ((int16_t *)array->data)[i] = (int16_t)small; break;
-      case TN_I32: case TN_U32: ((int32_t *)array->data)[i] = (int32_t)small; break;
-      case TN_I64: ((int64_t *)array->data)[i] = small; break;
-      case TN_F32: ((float *)array->data)[i] = (float)small / 4; break;
-      case TN_F64: ((double *)array->data)[i] = (double)small / 4; break;
-      case TN_DTYPE_COUNT: break;
+      case TN_BOOL:
+        ((uint8_t *)array->data)[i] = r & 1;
+        break;
+      case TN_I8:
+      case TN_U8:
+        ((uint8_t *)array->data)[i] = (uint8_t)r;
+        break;
+      case TN_I16:
+      case TN_U16:
+        ((int16_t *)array->data)[i] = (int16_t)small;
+        break;
+      case TN_I32:
+      case TN_U32:
+        ((int32_t *)array->data)[i] = (int32_t)small;
+        break;
+      case TN_I64:
+        ((int64_t *)array->data)[i] = small;
+        break;
+      case TN_F32:
+        ((float *)array->data)[i] = (float)small / 4;
+        break;
+      case TN_F64:
+        ((double *)array->data)[i] = (double)small / 4;
+        break;
+      case TN_DTYPE_COUNT:
+        break;
     }
   }
 }
 
-static double element(const DLTensor *array, tn_dtype dtype, int64_t i) {
+double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i) {
   switch (dtype) {
 #define X(name, text, bytes, code, ctype) \
-  case TN_##name: return (double)((const ctype *)array->data)[i];
+  case TN_##name:                         \
+    return (double)((const ctype *)array->data)[i];
     TN_DTYPES(X)
 #undef X
-    case TN_DTYPE_COUNT: break;
+    case TN_DTYPE_COUNT:
+      break;
   }
   return 0;
 }
 
-/* ---- arguments ----------------------------------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 /* The arguments of a run: inputs shared by both sides; outputs of the reference and of the kernel. */
 typedef struct arguments {
@@ -48,6 +69,12 @@ typedef struct arguments {
   DLTensor *kernel[MAX_ARGS], *reference[MAX_ARGS];
 } arguments;
 
+static size_t bytes_of(const tn_tensor *t) {
+  size_t bytes = tn_dtype_bytes(t->dtype);
+  for (int i = 0; i < t->ndim; i++) bytes *= (size_t)t->shape[i];
+  return bytes;
+}
+
 static bool make_arguments(arguments *a, tn_program *p, fuzz_memory *memory, uint64_t seed) {
   runtime_rng rng = {seed};
   a->n = tn_program_arg_count(p);
@@ -55,16 +82,18 @@ static bool make_arguments(arguments *a, tn_program *p, fuzz_memory *memory, uin
   if (a->n > MAX_ARGS) return false;
   for (int i = 0; i < a->n; i++) {
     const tn_tensor *t = tn_program_arg(p, i);
-    a->reference[i] = tn_array_new(p->ctx, t->dtype, t->ndim, t->shape);
-    if (!a->reference[i]) return false;
     bool at_end = runtime_random_below(&rng, 4) != 0;
+    void *guarded = fuzz_memory_at(memory, i, bytes_of(t), at_end);
+    a->reference[i] = guarded ? tn_array_new(p->ctx, t->dtype, t->ndim, t->shape) : NULL;
+    if (!a->reference[i]) return false;
     a->arrays[i] = *a->reference[i];
     a->kernel[i] = &a->arrays[i];
-    a->arrays[i].data = fuzz_memory_at(memory, i, tn_array_bytes(a->reference[i]), at_end);
-    if (!a->arrays[i].data) return false;
+    a->arrays[i].data = guarded;
     if (i < a->n_inputs) fill(&rng, a->reference[i], t->dtype);
-    if (i < a->n_inputs) memcpy(a->arrays[i].data, a->reference[i]->data, tn_array_bytes(a->reference[i]));
-    else memset(a->arrays[i].data, 0xa5, tn_array_bytes(a->reference[i]));
+    if (i < a->n_inputs)
+      memcpy(a->arrays[i].data, a->reference[i]->data, tn_array_bytes(a->reference[i]));
+    else
+      memset(a->arrays[i].data, 0xa5, tn_array_bytes(a->reference[i]));
   }
   return true;
 }
@@ -73,7 +102,7 @@ static void free_arguments(arguments *a) {
   for (int i = 0; i < a->n && i < MAX_ARGS; i++) tn_array_free(a->reference[i]);
 }
 
-/* ---- comparing ----------------------------------------------------------------------------------------------------- */
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 static void say_where(const tn_tensor *t, int64_t at, char *out, size_t n) {
   size_t used = (size_t)snprintf(out, n, "%s[", t->name);
@@ -89,8 +118,9 @@ static void say_where(const tn_tensor *t, int64_t at, char *out, size_t n) {
 
 static bool elements_agree(const DLTensor *got, const DLTensor *want, tn_dtype dtype, int64_t i, double error) {
   size_t bytes = tn_dtype_bytes(dtype);
-  if (!tn_dtype_is_float(dtype)) return memcmp((char *)got->data + i * (int64_t)bytes, (char *)want->data + i * (int64_t)bytes, bytes) == 0;
-  double g = element(got, dtype, i), w = element(want, dtype, i);
+  if (!tn_dtype_is_float(dtype))
+    return memcmp((char *)got->data + i * (int64_t)bytes, (char *)want->data + i * (int64_t)bytes, bytes) == 0;
+  double g = fuzz_element(got, dtype, i), w = fuzz_element(want, dtype, i);
   return fabs(g - w) <= error || g == w;
 }
 
@@ -105,28 +135,35 @@ static fuzz_status compare(const tn_program *p, const arguments *a, const fuzz_b
       char where[128];
       say_where(t, k, where, sizeof where);
       snprintf(why, n, "%s%s is %.17g, should be %.17g (allowed error %.3g)", i < a->n_inputs ? "input " : "", where,
-               element(a->kernel[i], t->dtype, k), element(a->reference[i], t->dtype, k), bounds[op].error);
+               fuzz_element(a->kernel[i], t->dtype, k), fuzz_element(a->reference[i], t->dtype, k), bounds[op].error);
       return FUZZ_DIFFERS;
     }
   }
   return FUZZ_AGREES;
 }
 
-/* ---- how long it would take ---------------------------------------------------------------------------------------- */
+/* ---- how long it would take -------------------------------------------------------------------------------------- */
 
-static double count_stores(const tir_stmt *s) {
+double fuzz_count_stores(const tir_stmt *s) {
   double total = 0;
   int64_t extent = 1;
   switch (s->kind) {
-    case TIR_STORE: return 1;
-    case TIR_ALLOC: return count_stores(s->u.alloc.body);
-    case TIR_ATTR: return count_stores(s->u.attr.body);
-    case TIR_IF: return count_stores(s->u.branch.then_body);
+    case TIR_STORE:
+      return 1;
+    case TIR_ALLOC:
+      return fuzz_count_stores(s->u.alloc.body);
+    case TIR_ATTR:
+      return fuzz_count_stores(s->u.attr.body);
+    case TIR_IF:
+      return fuzz_count_stores(s->u.branch.then_body);
     case TIR_SEQ:
-      for (int i = 0; i < s->u.seq.n; i++) total += count_stores(s->u.seq.stmts[i]);
+      for (int i = 0; i < s->u.seq.n; i++) total += fuzz_count_stores(s->u.seq.stmts[i]);
       return total;
-    case TIR_FOR: tir_is_int(s->u.loop.extent, &extent); return (double)extent * count_stores(s->u.loop.body);
-    case TIR_NOP: return 0;
+    case TIR_FOR:
+      tir_is_int(s->u.loop.extent, &extent);
+      return (double)extent * fuzz_count_stores(s->u.loop.body);
+    case TIR_NOP:
+      return 0;
   }
   return 0;
 }
@@ -134,12 +171,12 @@ static double count_stores(const tir_stmt *s) {
 static bool is_too_slow(const tn_schedule *s) {
   runtime_arena arena = {0};
   tir_func *f = schedule_lower(s, "kernel", &arena);
-  double stores = f && f->body ? count_stores(f->body) : 0;
+  double stores = f && f->body ? fuzz_count_stores(f->body) : 0;
   runtime_arena_free(&arena);
   return stores > MAX_STORES;
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static fuzz_status failed(tn_context *ctx, const char *what, char *why, size_t n) {
   snprintf(why, n, "%s: %s: %s", what, tn_status_text(tn_context_status(ctx)), tn_context_message(ctx));
@@ -149,7 +186,9 @@ static fuzz_status failed(tn_context *ctx, const char *what, char *why, size_t n
 static fuzz_status run(tn_program *p, tn_schedule *s, arguments *a, const fuzz_bound *bounds, char *why, size_t n) {
   tn_context *ctx = p->ctx;
   if (tn_evaluate(p, a->reference, a->n) != TN_OK) return failed(ctx, "tn_evaluate", why, n);
-  tn_kernel *kernel = tn_build(s, NULL);
+  if (fuzz_interpret_pair(s, a->reference, bounds, why, n) != FUZZ_AGREES) return FUZZ_DIFFERS;
+  const char *compiler = getenv("TENON_FUZZ_CC");
+  tn_kernel *kernel = compiler ? fuzz_build_through_c(s, compiler) : tn_build(s, NULL);
   if (!kernel) return failed(ctx, "tn_build", why, n);
   tn_status status = tn_call(ctx, kernel, a->kernel, a->n);
   tn_kernel_free(kernel);
@@ -162,15 +201,19 @@ static fuzz_status check_round_trip(tn_schedule *s, char *why, size_t n) {
   fuzz_status result = FUZZ_DIFFERS;
   tn_schedule *again = tn_schedule_new(s->program);
   char *steps = tn_schedule_print(s, TN_FORM_STEPS), *text = tn_schedule_print(s, TN_FORM_TEXT), *steps_again = NULL;
-  if (!again || !steps || !text) failed(s->ctx, "tn_schedule_print", why, n);
-  else if (tn_schedule_replay(again, steps) != TN_OK) failed(s->ctx, "tn_schedule_replay", why, n);
+  if (!again || !steps || !text)
+    failed(s->ctx, "tn_schedule_print", why, n);
+  else if (tn_schedule_replay(again, steps) != TN_OK)
+    failed(s->ctx, "tn_schedule_replay", why, n);
   else {
     tn_schedule_free(again);
     again = tn_schedule_new(s->program);
-    if (tn_schedule_apply(again, text) != TN_OK) failed(s->ctx, "tn_schedule_apply of the printed text", why, n);
+    if (tn_schedule_apply(again, text) != TN_OK)
+      failed(s->ctx, "tn_schedule_apply of the printed text", why, n);
     else if (!(steps_again = tn_schedule_print(again, TN_FORM_STEPS)) || strcmp(steps, steps_again) != 0)
       snprintf(why, n, "the printed text makes other steps:\n%s%s", steps, steps_again ? steps_again : "?");
-    else result = FUZZ_AGREES;
+    else
+      result = FUZZ_AGREES;
   }
   tn_schedule_free(again);
   free(steps);
@@ -199,8 +242,10 @@ fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t d
   tn_program *p = tn_program_parse(ctx, program, 0, NULL);
   tn_schedule *s = tn_schedule_new(p);
   fuzz_status status = FUZZ_SKIPPED;
-  if (!s || tn_schedule_apply(s, schedule) != TN_OK) snprintf(why, n, "refused: %s", tn_context_message(ctx));
-  else status = fuzz_run_pair(p, s, data_seed, why, n);
+  if (!s || tn_schedule_apply(s, schedule) != TN_OK)
+    snprintf(why, n, "refused: %s", tn_context_message(ctx));
+  else
+    status = fuzz_run_pair(p, s, data_seed, why, n);
   tn_context_free(ctx);
   return status;
 }

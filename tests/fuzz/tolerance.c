@@ -1,6 +1,7 @@
-/* Error bounds for float tensors, by a walk over the te graph. A value that is a multiple of a power of two and small enough is
- * exact in its dtype; every other operation adds a rounding. An operation that is not continuous (comparison, floor, a cast
- * to an integer) must have exact operands: otherwise a rounding could decide, and the program is of no use here. */
+/* Error bounds for float tensors, by a walk over the te graph. A value that is a multiple of a power of two and small
+ * enough is exact in its dtype; every other operation adds a rounding. An operation that is not continuous (comparison,
+ * floor, a cast to an integer) must have exact operands: otherwise a rounding could decide, and the program is of no
+ * use here. */
 #include <math.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -82,14 +83,25 @@ static fuzz_bound math(bounding *x, tir_op op, fuzz_bound a) {
   x->unsafe |= needs_positive && a.lo - a.error < 0.25;
   x->unsafe |= op == TIR_EXP && hi > 8;
   switch ((int)op) {
-    case TIR_EXP: return through(a, 0, exp(fmin(hi, 8)), exp(fmin(hi, 8)));
-    case TIR_LOG: return through(a, log(lo), log(hi), 1 / lo);
-    case TIR_SQRT: return through(a, 0, sqrt(hi), 0.5 / sqrt(lo));
-    case TIR_RSQRT: return through(a, 0, 1 / sqrt(lo), 0.5 / (lo * sqrt(lo)));
-    case TIR_SIGMOID: return through(a, 0, 1, 0.25);
-    case TIR_ERF: return through(a, -1, 1, 1.2);
-    case TIR_TANH: case TIR_SIN: case TIR_COS: return through(a, -1, 1, 1);
-    default: exact(x, a); return (fuzz_bound){a.lo - 1, a.hi + 1, 0, 0}; /* floor, ceil, round */
+    case TIR_EXP:
+      return through(a, 0, exp(fmin(hi, 8)), exp(fmin(hi, 8)));
+    case TIR_LOG:
+      return through(a, log(lo), log(hi), 1 / lo);
+    case TIR_SQRT:
+      return through(a, 0, sqrt(hi), 0.5 / sqrt(lo));
+    case TIR_RSQRT:
+      return through(a, 0, 1 / sqrt(lo), 0.5 / (lo * sqrt(lo)));
+    case TIR_SIGMOID:
+      return through(a, 0, 1, 0.25);
+    case TIR_ERF:
+      return through(a, -1, 1, 1.2);
+    case TIR_TANH:
+    case TIR_SIN:
+    case TIR_COS:
+      return through(a, -1, 1, 1);
+    default:
+      exact(x, a);
+      return (fuzz_bound){a.lo - 1, a.hi + 1, 0, 0}; /* floor, ceil, round */
   }
 }
 
@@ -103,15 +115,25 @@ static fuzz_bound power(bounding *x, fuzz_bound a, fuzz_bound b) {
 static fuzz_bound arithmetic(bounding *x, const tir_expr *e) {
   fuzz_bound a = bound_of(x, e->arg[0]), b = e->n_args > 1 ? bound_of(x, e->arg[1]) : a;
   switch ((int)e->op) {
-    case TIR_ADD: return (fuzz_bound){a.lo + b.lo, a.hi + b.hi, a.error + b.error, common_q(a, b)};
-    case TIR_SUB: return (fuzz_bound){a.lo - b.hi, a.hi - b.lo, a.error + b.error, common_q(a, b)};
-    case TIR_MUL: return multiply(a, b);
-    case TIR_DIV: return divide(x, a, b);
-    case TIR_MIN: case TIR_MAX: return hull(a, b);
-    case TIR_FLOORDIV: return (fuzz_bound){-largest(a) - 1, largest(a) + 1, 0, 0};
-    case TIR_FLOORMOD: return (fuzz_bound){-largest(b), largest(b), 0, 0};
-    case TIR_ABS: return absolute(a);
-    default: return power(x, a, b);
+    case TIR_ADD:
+      return (fuzz_bound){a.lo + b.lo, a.hi + b.hi, a.error + b.error, common_q(a, b)};
+    case TIR_SUB:
+      return (fuzz_bound){a.lo - b.hi, a.hi - b.lo, a.error + b.error, common_q(a, b)};
+    case TIR_MUL:
+      return multiply(a, b);
+    case TIR_DIV:
+      return divide(x, a, b);
+    case TIR_MIN:
+    case TIR_MAX:
+      return hull(a, b);
+    case TIR_FLOORDIV:
+      return (fuzz_bound){-largest(a) - 1, largest(a) + 1, 0, 0};
+    case TIR_FLOORMOD:
+      return (fuzz_bound){-largest(b), largest(b), 0, 0};
+    case TIR_ABS:
+      return absolute(a);
+    default:
+      return power(x, a, b);
   }
 }
 
@@ -134,9 +156,12 @@ static fuzz_bound reduction(bounding *x, const tir_expr *e) {
   fuzz_bound a = bound_of(x, e->arg[0]), all;
   double n = reduce_count(e->u.reduce), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype);
   tir_combiner combiner = e->u.reduce->combiner;
-  if (combiner == TIR_REDUCE_SUM) all = (fuzz_bound){a.lo * n, a.hi * n, n * a.error, a.q};
-  else if (combiner == TIR_REDUCE_PROD) all = (fuzz_bound){-pow(m, n), pow(m, n), n * pow(m, n - 1) * a.error, a.q < 0 ? -1 : (int)fmin(n * a.q, 99)};
-  else return a;
+  if (combiner == TIR_REDUCE_SUM)
+    all = (fuzz_bound){a.lo * n, a.hi * n, n * a.error, a.q};
+  else if (combiner == TIR_REDUCE_PROD)
+    all = (fuzz_bound){-pow(m, n), pow(m, n), n * pow(m, n - 1) * a.error, a.q < 0 ? -1 : (int)fmin(n * a.q, 99)};
+  else
+    return a;
   all = held((tn_dtype)e->dtype, all);
   if (all.error > 0) all.error += n * eps * largest(all);
   return all;
@@ -151,14 +176,23 @@ static fuzz_bound read(bounding *x, const tir_expr *e) {
 
 static fuzz_bound other(bounding *x, const tir_expr *e) {
   switch ((int)e->op) {
-    case TIR_INT: return (fuzz_bound){(double)e->u.i, (double)e->u.i, 0, 0};
-    case TIR_FLOAT: return constant(e->u.f);
-    case TIR_VAR: return (fuzz_bound){0, (double)((const tn_axis *)(const void *)e->u.var)->extent - 1, 0, 0};
-    case TIR_READ: return read(x, e);
-    case TIR_REDUCE: return reduction(x, e);
-    case TIR_CAST: return cast(x, e);
-    case TIR_SELECT: bound_of(x, e->arg[0]); return hull(bound_of(x, e->arg[1]), bound_of(x, e->arg[2]));
-    default: break;
+    case TIR_INT:
+      return (fuzz_bound){(double)e->u.i, (double)e->u.i, 0, 0};
+    case TIR_FLOAT:
+      return constant(e->u.f);
+    case TIR_VAR:
+      return (fuzz_bound){0, (double)((const tn_axis *)(const void *)e->u.var)->extent - 1, 0, 0};
+    case TIR_READ:
+      return read(x, e);
+    case TIR_REDUCE:
+      return reduction(x, e);
+    case TIR_CAST:
+      return cast(x, e);
+    case TIR_SELECT:
+      bound_of(x, e->arg[0]);
+      return hull(bound_of(x, e->arg[1]), bound_of(x, e->arg[2]));
+    default:
+      break;
   }
   for (int i = 0; i < e->n_args; i++) exact(x, bound_of(x, e->arg[i])); /* comparisons, booleans */
   return (fuzz_bound){0, 1, 0, 0};
@@ -184,7 +218,8 @@ bool fuzz_bounds(const tn_program *program, fuzz_bound *by_op) {
   for (int i = 0; i < program->n_ops; i++) {
     const te_op *op = program->ops[i];
     by_op[i] = te_is_placeholder(op) ? input_bound(op->output.dtype) : bound_of(&x, op->body);
-    x.unsafe |= !isfinite(by_op[i].error) || by_op[i].error > 0.02 * (1 + largest(by_op[i])) || largest(by_op[i]) > 1e30;
+    x.unsafe |=
+        !isfinite(by_op[i].error) || by_op[i].error > 0.02 * (1 + largest(by_op[i])) || largest(by_op[i]) > 1e30;
   }
   return !x.unsafe;
 }

@@ -38,8 +38,10 @@ static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
   if (why) return wrong(why);
   fuzz_status status = fuzz_run_pair(p, s, number, x->why, sizeof x->why);
   if (status == FUZZ_DIFFERS) return wrong(x->why);
-  if (status == FUZZ_SKIPPED) counts->schedules_too_slow++;
-  else counts->pairs++;
+  if (status == FUZZ_SKIPPED)
+    counts->schedules_too_slow++;
+  else
+    counts->pairs++;
   return status;
 }
 

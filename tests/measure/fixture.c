@@ -15,15 +15,13 @@ static int open_descriptors(void) {
   return n;
 }
 
-static int descriptors_before(bool set) {
-  static int n;
-  if (set) n = open_descriptors();
-  return n;
+static int count_children(void) {
+  int pids[64];
+  return children_of(getpid(), pids, 64);
 }
 
 void fixture_open_options(pool_fixture *f, const tn_worker_options *options) {
-  *f = (pool_fixture){.ctx = check_context()};
-  descriptors_before(true);
+  *f = (pool_fixture){.ctx = check_context(), .children = count_children(), .descriptors = open_descriptors()};
   bool started = tn_workers_new(f->ctx, options, &f->builder, &f->runner);
   check_ok(f->ctx);
   assert_true(started);
@@ -41,7 +39,6 @@ void fixture_open(pool_fixture *f, const char *inject) {
 }
 
 void fixture_close(pool_fixture *f) {
-  int pids[4];
   for (int i = 0; i < MAX_CANDIDATES; ++i) {
     free(f->out[i].message);
     free(f->out[i].object);
@@ -49,8 +46,8 @@ void fixture_close(pool_fixture *f) {
   f->builder.free(f->builder.self);
   f->runner.free(f->runner.self);
   check_context_free(f->ctx);
-  assert_int_equal(children_of(getpid(), pids, 4), 0);
-  assert_int_equal(open_descriptors(), descriptors_before(false));
+  assert_int_equal(count_children(), f->children);
+  assert_int_equal(open_descriptors(), f->descriptors);
 }
 
 void fixture_build(pool_fixture *f, int n) {

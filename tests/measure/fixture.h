@@ -13,6 +13,7 @@ typedef struct pool_fixture {
   tn_runner runner;
   tn_candidate candidates[MAX_CANDIDATES];
   tn_measurement out[MAX_CANDIDATES];
+  int children, descriptors; /* before it was opened: a failed test leaves some behind */
 } pool_fixture;
 
 extern const char *const fixture_matmul; /* a small program */
@@ -21,7 +22,7 @@ extern const char *const fixture_matmul; /* a small program */
  * matmul. INJECT: a fault, or NULL. */
 void fixture_open(pool_fixture *f, const char *inject);
 void fixture_open_options(pool_fixture *f, const tn_worker_options *options);
-/* Frees all, and checks that no child process and no descriptor is left. */
+/* Frees all, and checks that no child process and no descriptor is left of it. */
 void fixture_close(pool_fixture *f);
 void fixture_build(pool_fixture *f, int n);
 void fixture_run(pool_fixture *f, int n);

@@ -125,8 +125,12 @@ static void measure_round(pool_fixture *f) {
   }
 }
 
+/* Not under ASan: what it keeps of freed memory makes a worker ask to be replaced. */
 static void memory_stays_flat(void **state) {
   (void)state;
+#ifdef __SANITIZE_ADDRESS__
+  skip();
+#endif
   pool_fixture f;
   int before[2], after[2];
   fixture_open(&f, NULL);

@@ -185,8 +185,8 @@ static void unit_loops_do_not_change_the_row(void **state) {
 
 static void all_values_are_finite(void **state) {
   (void)state;
-  const nest_fn all[] = {nest_add, nest_matmul, nest_matmul_tiled, nest_matmul_local, nest_fused, nest_guarded,
-                         nest_stencil, nest_gather, nest_scalar, nest_fill, nest_chain, nest_select};
+  const nest_fn all[] = {nest_add,     nest_matmul, nest_matmul_tiled, nest_matmul_local, nest_fused, nest_guarded,
+                         nest_stencil, nest_gather, nest_scalar,       nest_fill,         nest_chain, nest_select};
   static float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   for (int i = 0; i < RUNTIME_COUNT(all); ++i) {
     runtime_arena arena = {0};
@@ -268,14 +268,10 @@ static void names_are_distinct(void **state) {
 
 int run_features(void) {
   const struct CMUnitTest properties[] = {
-      cmocka_unit_test(init_does_not_change_the_row),
-      cmocka_unit_test(unit_loops_do_not_change_the_row),
-      cmocka_unit_test(all_values_are_finite),
-      cmocka_unit_test(tiling_raises_the_intensity_inside),
-      cmocka_unit_test(no_function_no_rows),
-      cmocka_unit_test(no_store_no_rows),
-      cmocka_unit_test(deep_nests_are_cut),
-      cmocka_unit_test(many_buffers_are_cut),
+      cmocka_unit_test(init_does_not_change_the_row), cmocka_unit_test(unit_loops_do_not_change_the_row),
+      cmocka_unit_test(all_values_are_finite),        cmocka_unit_test(tiling_raises_the_intensity_inside),
+      cmocka_unit_test(no_function_no_rows),          cmocka_unit_test(no_store_no_rows),
+      cmocka_unit_test(deep_nests_are_cut),           cmocka_unit_test(many_buffers_are_cut),
       cmocka_unit_test(names_are_distinct),
   };
   return CHECK_TABLE("feature values", values, value) + CHECK_TABLE("feature rows", counts, count) +

@@ -6,11 +6,11 @@
 
 #define MATMUL "C[i<64, j<96] = sum[k<128](A[i,k] * B[k,j])"
 #define TWO "T[i<64, j<32] = A[i,j] + 1; C[i<64, j<32] = T[i,j] * 2"
-#define SOFTMAX                                                                                         \
+#define SOFTMAX                                                                                    \
   "M[i<8] = max[k<100](X[i,k]); E[i<8, j<100] = exp(X[i,j] - M[i]); S[i<8] = sum[k<100](E[i,k]); " \
   "Y[i<8, j<100] = E[i,j] / S[i]"
-#define TILED                                                                                                      \
-  "cache_write(C, local); split(C, i, 4); split(C, j, 32); reorder(C, i.outer, j.outer, i.inner, j.inner); "  \
+#define TILED                                                                                                       \
+  "cache_write(C, local); split(C, i, 4); split(C, j, 32); reorder(C, i.outer, j.outer, i.inner, j.inner); "        \
   "compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c); unroll(C.local, i.c); " \
   "parallel(C, i.outer); vectorize(C, j.inner)"
 
@@ -39,7 +39,8 @@ static const struct value_row {
     {"matmul: reduction", MATMUL, "", 1, 0, feature_reduce_prod, 128},
     {"row sum: additions", "B[i<64] = sum[l<128](A[i,l])", "", 1, 0, feature_float_addsub, 64 * 128},
     {"row maximum: comparisons", "B[i<64] = max[l<128](A[i,l])", "", 1, 0, feature_float_cmp, 64 * 128},
-    {"integers count as integers", "input A: i32[64, 8]; B[i<64] = sum[l<8](A[i,l])", "", 1, 0, feature_int_addsub, 512},
+    {"integers count as integers", "input A: i32[64, 8]; B[i<64] = sum[l<8](A[i,l])", "", 1, 0, feature_int_addsub,
+     512},
     {"full reduction: one element", "B[] = sum[l<128](A[l])", "", 1, 0, feature_alloc_size, 4},
     {"f64 elements", "input A: f64[64]; B[i<64] = A[i] + 1", "", 1, 0, feature_b0_unique_bytes, 512},
     {"split: loops", MATMUL, "split(C, i, 8)", 1, 0, feature_num_loops, 4},
@@ -49,7 +50,8 @@ static const struct value_row {
     {"vectorized", MATMUL, "split(C, j, 16); vectorize(C, j.inner)", 1, 0, feature_vec_len, 16},
     {"unrolled", MATMUL, "split(C, j, 4); unroll(C, j.inner)", 1, 0, feature_unroll_prod, 4},
     {"parallel", MATMUL, "parallel(C, i)", 1, 0, feature_parallel_outer_spatial, 1},
-    {"parallel over a fused loop", MATMUL, "fuse(C, i, j); parallel(C, i.j.fused)", 1, 0, feature_parallel_prod, 64 * 96},
+    {"parallel over a fused loop", MATMUL, "fuse(C, i, j); parallel(C, i.j.fused)", 1, 0, feature_parallel_prod,
+     64 * 96},
     {"fused: region", MATMUL, "fuse(C, i, j)", 1, 0, feature_b2_unique_bytes, 64 * 96 * 4},
     {"pragma", MATMUL, "pragma(C, i, auto_unroll_max_step, 16)", 1, 0, feature_auto_unroll_max_step, 16},
     {"two stages", TWO, "", 2, 1, feature_float_mul, 64 * 32},
@@ -112,7 +114,8 @@ static void features_take_microseconds(void **state) {
   enum { TIMES = 200 };
   uint64_t start = runtime_now_ns();
   for (int i = 0; i < TIMES; ++i) assert_int_equal(autotune_features(f, 64, rows), 2);
-  assert_true((runtime_now_ns() - start) / TIMES < 400000); /* under 100 us is the aim, measured 4; sanitizers are slow */
+  assert_true((runtime_now_ns() - start) / TIMES <
+              400000); /* under 100 us is the aim, measured 4; sanitizers are slow */
   runtime_arena_free(&arena);
   check_context_free(ctx);
 }
@@ -123,5 +126,6 @@ int run_lowered(void) {
       cmocka_unit_test(larger_tiles_touch_fewer_bytes_again),
       cmocka_unit_test(features_take_microseconds),
   };
-  return CHECK_TABLE("features of schedules", values, value) + CHECK_TESTS("features of schedules, properties", properties);
+  return CHECK_TABLE("features of schedules", values, value) +
+         CHECK_TESTS("features of schedules, properties", properties);
 }

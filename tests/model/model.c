@@ -75,7 +75,8 @@ static quality held_out(int n) {
   assert_int_equal(autotune_model_train(model), TN_OK);
   assert_int_equal(autotune_model_predict(model, test->n, test->first_row, test->rows, scores), TN_OK);
   check_ok(ctx);
-  quality q = {autotune_rank_accuracy(test->n, scores, test->costs), autotune_peak_at(test->n, scores, test->costs, 32)};
+  quality q = {autotune_rank_accuracy(test->n, scores, test->costs),
+               autotune_peak_at(test->n, scores, test->costs, 32)};
   autotune_model_free(model);
   free_data(train);
   free_data(test);
@@ -360,12 +361,18 @@ int run_model(void) {
   };
 #define WITH_MODEL(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
   const struct CMUnitTest refusals[] = {
-      WITH_MODEL(refuses_nan_cost),      WITH_MODEL(refuses_zero_cost),
-      WITH_MODEL(refuses_negative_rows), WITH_MODEL(refuses_too_many_rows),
-      WITH_MODEL(refuses_missing_rows),  WITH_MODEL(refuses_null),
-      WITH_MODEL(xgboost_errors_become_statuses), WITH_MODEL(nothing_to_learn_is_no_error),
-      WITH_MODEL(failures_alone_teach_nothing),   WITH_MODEL(programs_without_rows_score_lowest),
-      WITH_MODEL(no_programs_no_scores), WITH_MODEL(guesses_lie_between_0_and_1),
+      WITH_MODEL(refuses_nan_cost),
+      WITH_MODEL(refuses_zero_cost),
+      WITH_MODEL(refuses_negative_rows),
+      WITH_MODEL(refuses_too_many_rows),
+      WITH_MODEL(refuses_missing_rows),
+      WITH_MODEL(refuses_null),
+      WITH_MODEL(xgboost_errors_become_statuses),
+      WITH_MODEL(nothing_to_learn_is_no_error),
+      WITH_MODEL(failures_alone_teach_nothing),
+      WITH_MODEL(programs_without_rows_score_lowest),
+      WITH_MODEL(no_programs_no_scores),
+      WITH_MODEL(guesses_lie_between_0_and_1),
   };
   return CHECK_TABLE("learning", learning, learns) + CHECK_TESTS("learned", learned) +
          CHECK_TESTS("model refusals", refusals) + CHECK_TABLE("quality", qualities, measures_quality);

@@ -1,9 +1,12 @@
 /* Small loop nests built by hand. */
 #include "tests/model/nests.h"
 
-#define INDEX(...) (int)(sizeof((const tir_expr *[]){__VA_ARGS__}) / sizeof(tir_expr *)), (const tir_expr *[]){__VA_ARGS__}
-#define SHAPE(...) (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]){__VA_ARGS__}
-#define SEQUENCE(...) (int)(sizeof((const tir_stmt *[]){__VA_ARGS__}) / sizeof(tir_stmt *)), (const tir_stmt *[]){__VA_ARGS__}
+#define INDEX(...) \
+  (int)(sizeof((const tir_expr *[]){__VA_ARGS__}) / sizeof(tir_expr *)), (const tir_expr *[]) { __VA_ARGS__ }
+#define SHAPE(...) \
+  (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), (const int64_t[]) { __VA_ARGS__ }
+#define SEQUENCE(...) \
+  (int)(sizeof((const tir_stmt *[]){__VA_ARGS__}) / sizeof(tir_stmt *)), (const tir_stmt *[]) { __VA_ARGS__ }
 
 static const tir_buffer *buffer(runtime_arena *a, const char *name, tn_dtype dtype, int ndim, const int64_t *shape) {
   tir_buffer *b = RUNTIME_NEW(a, tir_buffer);
@@ -21,19 +24,25 @@ static const tir_expr *var(runtime_arena *a, const char *name) {
 static const tir_expr *num(runtime_arena *a, int64_t value) { return tir_int(a, TN_I32, value); }
 static const tir_expr *real(runtime_arena *a, double value) { return tir_float(a, TN_F32, value); }
 
-static const tir_stmt *loop_of(runtime_arena *a, const tir_expr *v, int64_t extent, tir_loop_kind kind, const tir_stmt *body) {
+static const tir_stmt *loop_of(runtime_arena *a, const tir_expr *v, int64_t extent, tir_loop_kind kind,
+                               const tir_stmt *body) {
   return tir_for(a, v->u.var, num(a, 0), num(a, extent), kind, body);
 }
 static const tir_stmt *loop(runtime_arena *a, const tir_expr *v, int64_t extent, const tir_stmt *body) {
   return loop_of(a, v, extent, TIR_SERIAL, body);
 }
 
-static const tir_expr *add(runtime_arena *a, const tir_expr *x, const tir_expr *y) { return tir_binary(a, TIR_ADD, x, y); }
-static const tir_expr *mul(runtime_arena *a, const tir_expr *x, const tir_expr *y) { return tir_binary(a, TIR_MUL, x, y); }
+static const tir_expr *add(runtime_arena *a, const tir_expr *x, const tir_expr *y) {
+  return tir_binary(a, TIR_ADD, x, y);
+}
+static const tir_expr *mul(runtime_arena *a, const tir_expr *x, const tir_expr *y) {
+  return tir_binary(a, TIR_MUL, x, y);
+}
 static const tir_expr *load(runtime_arena *a, const tir_buffer *b, int n, const tir_expr *const *index) {
   return tir_load(a, b, n, index, NULL);
 }
-static const tir_stmt *store(runtime_arena *a, const tir_buffer *b, const tir_expr *value, int n, const tir_expr *const *index) {
+static const tir_stmt *store(runtime_arena *a, const tir_buffer *b, const tir_expr *value, int n,
+                             const tir_expr *const *index) {
   return tir_store(a, b, n, index, value, NULL);
 }
 /* outer*factor + inner */
@@ -115,7 +124,8 @@ const tir_stmt *nest_fused(runtime_arena *a) {
 const tir_stmt *nest_guarded(runtime_arena *a) {
   const tir_expr *io = var(a, "io"), *ii = var(a, "ii"), *i = tiled(a, io, 8, ii);
   const tir_buffer *A = buffer(a, "A", TN_F32, SHAPE(100)), *C = buffer(a, "C", TN_F32, SHAPE(100));
-  const tir_stmt *body = tir_if(a, tir_binary(a, TIR_LT, i, num(a, 100)), store(a, C, load(a, A, INDEX(i)), INDEX(i)), NULL);
+  const tir_stmt *body =
+      tir_if(a, tir_binary(a, TIR_LT, i, num(a, 100)), store(a, C, load(a, A, INDEX(i)), INDEX(i)), NULL);
   return loop(a, io, 13, loop(a, ii, 8, body));
 }
 
@@ -162,7 +172,8 @@ const tir_stmt *nest_select(runtime_arena *a) {
   const tir_expr *i = var(a, "i");
   const tir_buffer *A = buffer(a, "A", TN_F32, SHAPE(10)), *C = buffer(a, "C", TN_F32, SHAPE(10));
   const tir_expr *x = load(a, A, INDEX(i));
-  const tir_expr *both = tir_binary(a, TIR_AND, tir_binary(a, TIR_GT, x, real(a, 0)), tir_binary(a, TIR_LT, i, num(a, 5)));
+  const tir_expr *both =
+      tir_binary(a, TIR_AND, tir_binary(a, TIR_GT, x, real(a, 0)), tir_binary(a, TIR_LT, i, num(a, 5)));
   const tir_expr *root = tir_unary(a, TIR_SQRT, tir_unary(a, TIR_ABS, x));
   return loop(a, i, 10, store(a, C, tir_select(a, both, root, tir_binary(a, TIR_DIV, x, real(a, 2))), INDEX(i)));
 }

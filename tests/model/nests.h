@@ -15,10 +15,11 @@ const tir_stmt *nest_add_vectorized(runtime_arena *arena);
 const tir_stmt *nest_matmul(runtime_arena *arena);
 /* The same without the init. */
 const tir_stmt *nest_matmul_update(runtime_arena *arena);
-/* parallel io < 4, jo < 4, ko < 8 { ii < 4 unrolled, ki < 8, ji < 8 vectorized: the same product of 16 x 32 x 64 }, with
- * auto_unroll_max_step 8 around ii */
+/* parallel io < 4, jo < 4, ko < 8 { ii < 4 unrolled, ki < 8, ji < 8 vectorized: the same product of 16 x 32 x 64 },
+ * with auto_unroll_max_step 8 around ii */
 const tir_stmt *nest_matmul_tiled(runtime_arena *arena);
-/* for io < 4, jo < 4: L[4,8] in local scope: L = 0; for k < 64, ii < 4 unrolled, ji < 8 vectorized: L += A * B; then C = L */
+/* for io < 4, jo < 4: L[4,8] in local scope: L = 0; for k < 64, ii < 4 unrolled, ji < 8 vectorized: L += A * B; then
+ * C = L */
 const tir_stmt *nest_matmul_local(runtime_arena *arena);
 /* parallel f < 64: C[f // 8, f % 8] = A[f // 8, f % 8] * 2 */
 const tir_stmt *nest_fused(runtime_arena *arena);

@@ -102,7 +102,7 @@ static void seconds_may_be_null(void **state) {
   assert_non_null(tn_apply_best(f->program, f->target, f->log, NULL));
 }
 
-/* ---- none ---------------------------------------------------------------------------------------------------------- */
+/* ---- none -------------------------------------------------------------------------------------------------------- */
 
 static void an_empty_log_has_none(void **state) {
   fixture *f = *state;

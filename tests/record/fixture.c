@@ -32,8 +32,13 @@ autotune_record make_record(fixture *f, const char *steps, double cost_s, bool c
                             .steps = steps ? steps : "[]",
                             .target = tn_target_text(f->target),
                             .seed = 42};
-  tn_measurement measured = {.n_costs = 1, .costs = {cost_s}, .checked = checked, .max_error = 1e-6, .build_s = 0.5,
-                             .run_s = 0.25, .phase_s = {0.001, 0.002}};
+  tn_measurement measured = {.n_costs = 1,
+                             .costs = {cost_s},
+                             .checked = checked,
+                             .max_error = 1e-6,
+                             .build_s = 0.5,
+                             .run_s = 0.25,
+                             .phase_s = {0.001, 0.002}};
   if (isinf(cost_s)) {
     measured.error = TN_MEASURE_COMPILE;
     measured.n_costs = 0;

@@ -163,7 +163,7 @@ static void unknown_fields_survive_a_rewrite(void **state) {
   autotune_record_free(&kept);
 }
 
-/* ---- several writers ---------------------------------------------------------------------------------------------- */
+/* ---- several writers --------------------------------------------------------------------------------------------- */
 
 enum { WRITERS = 4, LINES = 60 };
 
@@ -235,7 +235,7 @@ static void a_full_disk_takes_the_line_back(void **state) {
   assert_int_equal(before.st_size, after.st_size);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------ */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void a_missing_log_is_an_error_or_empty(void **state) {
   fixture *f = *state;
@@ -287,7 +287,7 @@ static void reading_a_folder_fails(void **state) {
   check_message_has(f->ctx, "cannot read", "Is a directory");
 }
 
-/* ---- tables -------------------------------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 static void top_is_sorted(void **state) {
   fixture *f = *state;

@@ -134,7 +134,7 @@ static void refuses_null(void **state) {
   autotune_record_free(NULL);
 }
 
-/* ---- parsing: one valid line, and what makes it none -------------------------------------------------------------- */
+/* ---- parsing: one valid line, and what makes it none ------------------------------------------------------------- */
 
 static const struct parse_row {
   const char *name, *field, *value; /* the valid line with this field set; NULL: taken out */
@@ -171,21 +171,26 @@ static const struct parse_row {
 };
 
 static json_t *valid_line(void) {
-  return json_loads("{\"v\": 1, \"program\": \"p\", \"key\": \"k\", \"target\": \"t\", \"steps\": [], \"costs\": [0.5], "
-                    "\"error\": \"none\", \"checked\": true}",
-                    0, NULL);
+  return json_loads(
+      "{\"v\": 1, \"program\": \"p\", \"key\": \"k\", \"target\": \"t\", \"steps\": [], \"costs\": [0.5], "
+      "\"error\": \"none\", \"checked\": true}",
+      0, NULL);
 }
 
 static void parses_line(void **state) {
   const struct parse_row *row = *state;
   json_t *json = valid_line();
-  if (row->value) json_object_set_new(json, row->field, json_loads(row->value, JSON_DECODE_ANY, NULL));
-  else json_object_del(json, row->field);
+  if (row->value)
+    json_object_set_new(json, row->field, json_loads(row->value, JSON_DECODE_ANY, NULL));
+  else
+    json_object_del(json, row->field);
   autotune_record r;
   char why[256] = "";
   bool ok = autotune_record_parse(json, &r, why, sizeof why);
-  if (row->why) check_has(why, row->why);
-  else check_text(why, "");
+  if (row->why)
+    check_has(why, row->why);
+  else
+    check_text(why, "");
   assert_int_equal(ok, row->why == NULL);
   autotune_record_free(&r);
 }

@@ -131,8 +131,7 @@ static void append_text(const fixture *f, const char *text) {
   fclose(file);
 }
 
-/* ---- what it does
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- what it does ------------------------------------------------------------------------------------------------ */
 
 static void test_counts(void **state) {
   fixture *f = *state;
@@ -306,8 +305,7 @@ static void test_better_than_random(void **state) {
   if (!(searched < 0.9 * sampled)) fail_msg("searched %g, random %g", searched, sampled);
 }
 
-/* ---- logs from outside
- * ------------------------------------------------------------------------------------------------- */
+/* ---- logs from outside ------------------------------------------------------------------------------------------- */
 
 static void test_broken_lines(void **state) {
   fixture *f = *state;
@@ -360,8 +358,7 @@ static void test_stale_steps(void **state) {
   check_has(check_messages(f->ctx), "XX");
 }
 
-/* ---- refusals
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void test_null_program(void **state) {
   fixture *f = *state;

@@ -13,6 +13,7 @@ typedef struct stream {
 
 static const stream streams[] = {
     {"i32, two variables from zero", TN_I32, 2, 3, 4000, {{0, 7}, {0, 5}}, false},
+    {"i32, ranges of the size of factors", TN_I32, 2, 2, 8000, {{0, 4}, {0, 8}}, false},
     {"i32, negative ranges", TN_I32, 2, 3, 4000, {{-9, 4}, {-5, 5}}, false},
     {"i32, deep", TN_I32, 2, 5, 2000, {{-3, 9}, {0, 6}}, false},
     {"i32, three variables", TN_I32, 3, 4, 1500, {{0, 4}, {-3, 3}, {0, 7}}, false},
@@ -43,10 +44,31 @@ static const tir_expr *leaf(maker *m) {
 
 static const tir_expr *boolean(maker *m, int depth);
 
+/* i*c + j*d + e: what loops make of their variables, with factors that just fit the ranges or just do not. */
+static const tir_expr *index_like(maker *m) {
+  static const int64_t factors[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, -1, -8};
+  const tir_expr *sum = leaf(m);
+  for (int i = 0; i < 2; i++) {
+    const tir_expr *factor =
+        tir_int(m->arena, m->s->dtype, factors[runtime_random_below(&m->rng, RUNTIME_COUNT(factors))]);
+    sum = tir_binary(m->arena, TIR_ADD, tir_binary(m->arena, TIR_MUL, leaf(m), factor), sum);
+  }
+  return sum;
+}
+
+/* Such an index divided, or what remains of it. */
+static const tir_expr *divided_index(maker *m) {
+  static const int64_t divisors[] = {2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 18, 20, 24, 32};
+  int64_t divisor = divisors[runtime_random_below(&m->rng, RUNTIME_COUNT(divisors))];
+  tir_op op = runtime_random_below(&m->rng, 2) ? TIR_FLOORDIV : TIR_FLOORMOD;
+  return tir_binary(m->arena, op, index_like(m), tir_int(m->arena, m->s->dtype, divisor));
+}
+
 static const tir_expr *integer(maker *m, int depth) {
-  static const tir_op ops[] = {TIR_ADD, TIR_ADD, TIR_SUB, TIR_MUL,      TIR_FLOORDIV, TIR_FLOORDIV,
-                               TIR_FLOORMOD, TIR_FLOORMOD, TIR_MIN, TIR_MAX, TIR_MUL, TIR_ADD};
+  static const tir_op ops[] = {TIR_ADD,      TIR_ADD,      TIR_SUB, TIR_MUL, TIR_FLOORDIV, TIR_FLOORDIV,
+                               TIR_FLOORMOD, TIR_FLOORMOD, TIR_MIN, TIR_MAX, TIR_MUL,      TIR_ADD};
   if (depth == 0 || runtime_random_below(&m->rng, 6) == 0) return leaf(m);
+  if (runtime_random_below(&m->rng, 4) == 0) return divided_index(m);
   int64_t pick = runtime_random_below(&m->rng, RUNTIME_COUNT(ops) + 1);
   const tir_expr *a = integer(m, depth - 1), *b = runtime_random_below(&m->rng, 2) ? leaf(m) : integer(m, depth - 1);
   if (pick < RUNTIME_COUNT(ops)) return tir_binary(m->arena, ops[pick], a, b);
@@ -54,10 +76,14 @@ static const tir_expr *integer(maker *m, int depth) {
 }
 
 static const tir_expr *boolean(maker *m, int depth) {
-  int64_t pick = runtime_random_below(&m->rng, 10);
+  int64_t pick = runtime_random_below(&m->rng, 12);
+  if (pick >= 10) {
+    const tir_expr *limit = tir_int(m->arena, m->s->dtype, runtime_random_below(&m->rng, 100));
+    return tir_binary(m->arena, TIR_EQ + (tir_op)runtime_random_below(&m->rng, 6), index_like(m), limit);
+  }
   if (depth <= 1 || pick < 6) {
-    return tir_binary(m->arena, TIR_EQ + (tir_op)runtime_random_below(&m->rng, 6), integer(m, depth - 1 > 0 ? depth - 1 : 0),
-                      integer(m, depth - 1 > 0 ? depth - 1 : 0));
+    return tir_binary(m->arena, TIR_EQ + (tir_op)runtime_random_below(&m->rng, 6),
+                      integer(m, depth - 1 > 0 ? depth - 1 : 0), integer(m, depth - 1 > 0 ? depth - 1 : 0));
   }
   if (pick == 6) return tir_unary(m->arena, TIR_NOT, boolean(m, depth - 1));
   return tir_binary(m->arena, pick < 9 ? TIR_AND : TIR_OR, boolean(m, depth - 1), boolean(m, depth - 1));
@@ -93,7 +119,8 @@ static void compare_everywhere(maker *m, const tir_env *env, const tir_expr *con
   do {
     if (cond != NULL && !evaluate(&at, cond, 0).i) continue;
     int64_t before = evaluate(&at, e, 0).i, after = evaluate(&at, simple, 0).i;
-    if (before != after || before < bounds.lo || before > bounds.hi || (proved && !before)) complain(m, e, simple, cond, &at);
+    if (before != after || before < bounds.lo || before > bounds.hi || (proved && !before))
+      complain(m, e, simple, cond, &at);
   } while (step(m, &at, values));
   if (cond == NULL && tir_simplify(m->arena, env, simple) != simple) {
     fail_msg("not idempotent: %s\n then %s\n then %s", print_expr(m->arena, e), print_expr(m->arena, simple),

@@ -31,14 +31,22 @@ static value variable(machine *m, const tir_var *var) {
 
 static int64_t wrap(int dtype, int64_t v) {
   switch (dtype) {
-    case TN_BOOL: return v != 0;
-    case TN_I8: return (int8_t)v;
-    case TN_U8: return (uint8_t)v;
-    case TN_I16: return (int16_t)v;
-    case TN_U16: return (uint16_t)v;
-    case TN_I32: return (int32_t)v;
-    case TN_U32: return (uint32_t)v;
-    default: return v;
+    case TN_BOOL:
+      return v != 0;
+    case TN_I8:
+      return (int8_t)v;
+    case TN_U8:
+      return (uint8_t)v;
+    case TN_I16:
+      return (int16_t)v;
+    case TN_U16:
+      return (uint16_t)v;
+    case TN_I32:
+      return (int32_t)v;
+    case TN_U32:
+      return (uint32_t)v;
+    default:
+      return v;
   }
 }
 
@@ -50,45 +58,105 @@ static int64_t floor_divide(int64_t a, int64_t b) {
 
 static int64_t integer(const tir_expr *e, int64_t a, int64_t b) {
   switch ((int)e->op) {
-    case TIR_ADD: return wrap(e->dtype, (int64_t)((uint64_t)a + (uint64_t)b));
-    case TIR_SUB: return wrap(e->dtype, (int64_t)((uint64_t)a - (uint64_t)b));
-    case TIR_MUL: return wrap(e->dtype, (int64_t)((uint64_t)a * (uint64_t)b));
-    case TIR_FLOORDIV: return wrap(e->dtype, floor_divide(a, b));
-    case TIR_FLOORMOD: return b == 0 ? 0 : (int64_t)((__int128)a - (__int128)floor_divide(a, b) * b);
-    case TIR_MIN: return a < b ? a : b;
-    case TIR_MAX: return a > b ? a : b;
-    case TIR_EQ: return a == b;
-    case TIR_NE: return a != b;
-    case TIR_LT: return a < b;
-    case TIR_LE: return a <= b;
-    case TIR_GT: return a > b;
-    case TIR_GE: return a >= b;
-    case TIR_ABS: return wrap(e->dtype, a < 0 ? (int64_t)(0 - (uint64_t)a) : a);
-    default: fail_msg("the interpreter knows no integer %s", tir_op_table[e->op].name);
+    case TIR_ADD:
+      return wrap(e->dtype, (int64_t)((uint64_t)a + (uint64_t)b));
+    case TIR_SUB:
+      return wrap(e->dtype, (int64_t)((uint64_t)a - (uint64_t)b));
+    case TIR_MUL:
+      return wrap(e->dtype, (int64_t)((uint64_t)a * (uint64_t)b));
+    case TIR_FLOORDIV:
+      return wrap(e->dtype, floor_divide(a, b));
+    case TIR_FLOORMOD:
+      return b == 0 ? 0 : (int64_t)((__int128)a - (__int128)floor_divide(a, b) * b);
+    case TIR_MIN:
+      return a < b ? a : b;
+    case TIR_MAX:
+      return a > b ? a : b;
+    case TIR_EQ:
+      return a == b;
+    case TIR_NE:
+      return a != b;
+    case TIR_LT:
+      return a < b;
+    case TIR_LE:
+      return a <= b;
+    case TIR_GT:
+      return a > b;
+    case TIR_GE:
+      return a >= b;
+    case TIR_ABS:
+      return wrap(e->dtype, a < 0 ? (int64_t)(0 - (uint64_t)a) : a);
+    default:
+      fail_msg("the interpreter knows no integer %s", tir_op_table[e->op].name);
+  }
+  return 0;
+}
+
+static double math(const tir_expr *e, double a, double b) {
+  switch ((int)e->op) {
+    case TIR_POW:
+      return pow(a, b);
+    case TIR_EXP:
+      return exp(a);
+    case TIR_LOG:
+      return log(a);
+    case TIR_SQRT:
+      return sqrt(a);
+    case TIR_RSQRT:
+      return 1 / sqrt(a);
+    case TIR_TANH:
+      return tanh(a);
+    case TIR_SIGMOID:
+      return 1 / (1 + exp(-a));
+    case TIR_ERF:
+      return erf(a);
+    case TIR_SIN:
+      return sin(a);
+    case TIR_COS:
+      return cos(a);
+    case TIR_FLOOR:
+      return floor(a);
+    case TIR_CEIL:
+      return ceil(a);
+    case TIR_ROUND:
+      return round(a);
+    default:
+      fail_msg("the interpreter knows no float %s", tir_op_table[e->op].name);
   }
   return 0;
 }
 
 static value real(const tir_expr *e, double a, double b) {
   switch ((int)e->op) {
-    case TIR_ADD: return (value){.f = a + b};
-    case TIR_SUB: return (value){.f = a - b};
-    case TIR_MUL: return (value){.f = a * b};
-    case TIR_DIV: return (value){.f = a / b};
-    case TIR_MIN: return (value){.f = a < b ? a : b};
-    case TIR_MAX: return (value){.f = a > b ? a : b};
-    case TIR_EQ: return (value){.i = a == b};
-    case TIR_NE: return (value){.i = a != b};
-    case TIR_LT: return (value){.i = a < b};
-    case TIR_LE: return (value){.i = a <= b};
-    case TIR_GT: return (value){.i = a > b};
-    case TIR_GE: return (value){.i = a >= b};
-    case TIR_ABS: return (value){.f = fabs(a)};
-    case TIR_EXP: return (value){.f = exp(a)};
-    case TIR_SQRT: return (value){.f = sqrt(a)};
-    default: fail_msg("the interpreter knows no float %s", tir_op_table[e->op].name);
+    case TIR_ADD:
+      return (value){.f = a + b};
+    case TIR_SUB:
+      return (value){.f = a - b};
+    case TIR_MUL:
+      return (value){.f = a * b};
+    case TIR_DIV:
+      return (value){.f = a / b};
+    case TIR_MIN:
+      return (value){.f = a < b ? a : b};
+    case TIR_MAX:
+      return (value){.f = a > b ? a : b};
+    case TIR_EQ:
+      return (value){.i = a == b};
+    case TIR_NE:
+      return (value){.i = a != b};
+    case TIR_LT:
+      return (value){.i = a < b};
+    case TIR_LE:
+      return (value){.i = a <= b};
+    case TIR_GT:
+      return (value){.i = a > b};
+    case TIR_GE:
+      return (value){.i = a >= b};
+    case TIR_ABS:
+      return (value){.f = fabs(a)};
+    default:
+      return (value){.f = math(e, a, b)};
   }
-  return (value){0};
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
@@ -125,27 +193,49 @@ static value load(machine *m, const tir_expr *e, int lane) {
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
+/* A float to an integer: saturates, NaN is 0; to bool: whether it is not 0. */
+static int64_t saturate(int dtype, double a) {
+  if (dtype == TN_BOOL) return a != 0;
+  int bits = 8 * (int)tn_dtype_bytes(dtype) - tn_dtype_is_signed(dtype);
+  double limit = ldexp(1, bits), least = tn_dtype_is_signed(dtype) ? -limit : 0;
+  if (isnan(a)) return 0;
+  if (a >= limit) return bits == 63 ? INT64_MAX : (INT64_C(1) << bits) - 1;
+  return (int64_t)(a < least ? least : a);
+}
+
 static value convert(const tir_expr *e, value a) {
   bool from_float = tn_dtype_is_float(e->arg[0]->dtype), to_float = tn_dtype_is_float(e->dtype);
   if (from_float && to_float) return a;
   if (to_float) return (value){.f = (double)a.i};
-  return (value){.i = wrap(e->dtype, from_float ? (int64_t)a.f : a.i)};
+  return (value){.i = from_float ? saturate(e->dtype, a.f) : wrap(e->dtype, a.i)};
 }
 
 static value special(machine *m, const tir_expr *e, int lane) {
   switch ((int)e->op) {
-    case TIR_INT: return (value){.i = e->u.i};
-    case TIR_FLOAT: return (value){.f = e->u.f};
-    case TIR_VAR: return variable(m, e->u.var);
-    case TIR_LOAD: return load(m, e, lane);
-    case TIR_RAMP: return (value){.i = wrap(e->dtype, evaluate(m, e->arg[0], 0).i + e->u.i * lane)};
-    case TIR_BROADCAST: return evaluate(m, e->arg[0], 0);
-    case TIR_CAST: return convert(e, evaluate(m, e->arg[0], lane));
-    case TIR_SELECT: return evaluate(m, e->arg[evaluate(m, e->arg[0], lane).i ? 1 : 2], lane);
-    case TIR_AND: return (value){.i = evaluate(m, e->arg[0], lane).i && evaluate(m, e->arg[1], lane).i};
-    case TIR_OR: return (value){.i = evaluate(m, e->arg[0], lane).i || evaluate(m, e->arg[1], lane).i};
-    case TIR_NOT: return (value){.i = !evaluate(m, e->arg[0], lane).i};
-    default: fail_msg("the interpreter knows no %s", tir_op_table[e->op].name);
+    case TIR_INT:
+      return (value){.i = e->u.i};
+    case TIR_FLOAT:
+      return (value){.f = e->u.f};
+    case TIR_VAR:
+      return variable(m, e->u.var);
+    case TIR_LOAD:
+      return load(m, e, lane);
+    case TIR_RAMP:
+      return (value){.i = wrap(e->dtype, evaluate(m, e->arg[0], 0).i + e->u.i * lane)};
+    case TIR_BROADCAST:
+      return evaluate(m, e->arg[0], 0);
+    case TIR_CAST:
+      return convert(e, evaluate(m, e->arg[0], lane));
+    case TIR_SELECT:
+      return evaluate(m, e->arg[evaluate(m, e->arg[0], lane).i ? 1 : 2], lane);
+    case TIR_AND:
+      return (value){.i = evaluate(m, e->arg[0], lane).i && evaluate(m, e->arg[1], lane).i};
+    case TIR_OR:
+      return (value){.i = evaluate(m, e->arg[0], lane).i || evaluate(m, e->arg[1], lane).i};
+    case TIR_NOT:
+      return (value){.i = !evaluate(m, e->arg[0], lane).i};
+    default:
+      fail_msg("the interpreter knows no %s", tir_op_table[e->op].name);
   }
   return (value){0};
 }
@@ -192,7 +282,8 @@ static void add_memory(machine *m, const tir_buffer *buffer) {
 static void allocate(machine *m, const tir_stmt *s) {
   int at = m->n_memories;
   add_memory(m, s->u.alloc.buffer);
-  for (int64_t i = 0; i < m->memories[at].size; i++) m->memories[at].data[i].i = 77;
+  value poison = tn_dtype_is_float(s->u.alloc.buffer->dtype) ? (value){.f = 7e77} : (value){.i = 77};
+  for (int64_t i = 0; i < m->memories[at].size; i++) m->memories[at].data[i] = poison;
   execute(m, s->u.alloc.body);
   free(m->memories[at].data);
   m->n_memories--;
@@ -200,10 +291,17 @@ static void allocate(machine *m, const tir_stmt *s) {
 
 void execute(machine *m, const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_NOP: return;
-    case TIR_STORE: store(m, s); return;
-    case TIR_ALLOC: allocate(m, s); return;
-    case TIR_ATTR: execute(m, s->u.attr.body); return;
+    case TIR_NOP:
+      return;
+    case TIR_STORE:
+      store(m, s);
+      return;
+    case TIR_ALLOC:
+      allocate(m, s);
+      return;
+    case TIR_ATTR:
+      execute(m, s->u.attr.body);
+      return;
     case TIR_IF:
       if (evaluate(m, s->u.branch.cond, 0).i) {
         execute(m, s->u.branch.then_body);
@@ -214,7 +312,8 @@ void execute(machine *m, const tir_stmt *s) {
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; i++) execute(m, s->u.seq.stmts[i]);
       return;
-    case TIR_FOR: break;
+    case TIR_FOR:
+      break;
   }
   int64_t min = evaluate(m, s->u.loop.min, 0).i, extent = evaluate(m, s->u.loop.extent, 0).i;
   for (int64_t i = min; i < min + extent; i++) {

@@ -9,18 +9,27 @@ typedef struct row {
 #define A8 "in A: float32[8]; out C: float32[8] "
 #define GUARDED "in A: float32[1024]; out C: float32[1024] "
 
+/* A block T of N floats; I vectors are set to zero and updated 8 times. */
+#define TILE(n, i)                                                                                         \
+  "in A: float32[128]; out C: float32[" n "] { allocate(T: Pointer(local float32), float32, [" n "]), storage_scope = local { for (i: int32, 0, " i ") " \
+  "{ T[ramp(i*16, 1, 16)] = broadcast(0f32, 16) } for (k: int32, 0, 8) { for (i: int32, 0, " i ") { "
+#define TILE_OUT(i) "for (i: int32, 0, " i ") { C[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] } } }"
+
 static const row rows[] = {
     /* loop_kinds */
     {"parallel inside parallel runs serially", "loop_kinds",
-     "out C: float32[4, 4] { for (i: int32, 0, 4) \"parallel\" { for (j: int32, 0, 4) \"parallel\" { C[i, j] = 1f32 } } }",
+     "out C: float32[4, 4] { for (i: int32, 0, 4) \"parallel\" { for (j: int32, 0, 4) \"parallel\" { C[i, j] = 1f32 } "
+     "} }",
      "for (i: int32, 0, 4) \"parallel\" {\n  for (j: int32, 0, 4) {\n    C[i, j] = 1f32\n  }\n}\n",
      "the parallel loop \"j\" runs serially: it is inside another parallel loop"},
     {"vectorized around vectorized runs serially", "loop_kinds",
-     "out C: float32[4, 4] { for (i: int32, 0, 4) \"vectorized\" { for (j: int32, 0, 4) \"vectorized\" { C[i, j] = 1f32 } } }",
+     "out C: float32[4, 4] { for (i: int32, 0, 4) \"vectorized\" { for (j: int32, 0, 4) \"vectorized\" { C[i, j] = "
+     "1f32 } } }",
      "for (i: int32, 0, 4) {\n  for (j: int32, 0, 4) \"vectorized\" {\n    C[i, j] = 1f32\n  }\n}\n",
      "another vectorized loop is inside it"},
     {"parallel inside vectorized runs serially", "loop_kinds",
-     "out C: float32[4, 4] { for (i: int32, 0, 4) \"vectorized\" { for (j: int32, 0, 4) \"parallel\" { C[i, j] = 1f32 } } }",
+     "out C: float32[4, 4] { for (i: int32, 0, 4) \"vectorized\" { for (j: int32, 0, 4) \"parallel\" { C[i, j] = 1f32 "
+     "} } }",
      "for (i: int32, 0, 4) \"vectorized\" {\n  for (j: int32, 0, 4) {\n    C[i, j] = 1f32\n  }\n}\n",
      "it is inside a vectorized loop"},
     {"vectorized of unknown extent runs serially", "loop_kinds",
@@ -28,8 +37,10 @@ static const row rows[] = {
      "for (i: int32, 0, 4) {\n  for (j: int32, 0, i) {\n    C[j] = 1f32\n  }\n}\n", "its extent is not a constant"},
     /* guard_loads */
     {"padding load gets its predicate", "guard_loads,simplify",
-     "in A: float32[8]; out C: float32[10] { for (i: int32, 0, 10) { C[i] = select(i >= 1 && i < 9, A[i - 1]*2f32, 1f32) } }",
-     "for (i: int32, 0, 10) {\n  C[i] = select(i >= 1 && i < 9, A[i - 1, predicate = i >= 1 && i < 9]*2f32, 1f32)\n}\n", NULL},
+     "in A: float32[8]; out C: float32[10] { for (i: int32, 0, 10) { C[i] = select(i >= 1 && i < 9, A[i - 1]*2f32, "
+     "1f32) } }",
+     "for (i: int32, 0, 10) {\n  C[i] = select(i >= 1 && i < 9, A[i - 1, predicate = i >= 1 && i < 9]*2f32, 1f32)\n}\n",
+     NULL},
     {"a padded load with zero is the load alone", "guard_loads",
      "in A: float32[8]; out C: float32[10] { for (i: int32, 0, 10) { C[i] = select(i < 8, A[i], 0f32) } }",
      "for (i: int32, 0, 10) {\n  C[i] = A[i, predicate = i < 8]\n}\n", NULL},
@@ -39,12 +50,15 @@ static const row rows[] = {
     {"nested selects make a conjunction", "guard_loads",
      "in A: float32[8]; out C: float32[10] { for (i: int32, 0, 10) "
      "{ C[i] = select(i < 9, select(i < 8, A[i], 2f32), 1f32) } }",
-     "for (i: int32, 0, 10) {\n  C[i] = select(i < 9, select(i < 8, A[i, predicate = i < 9 && i < 8], 2f32), 1f32)\n}\n", NULL},
+     "for (i: int32, 0, 10) {\n  C[i] = select(i < 9, select(i < 8, A[i, predicate = i < 9 && i < 8], 2f32), "
+     "1f32)\n}\n",
+     NULL},
     {"a load that stays inside has none", "guard_loads",
      A8 "{ for (i: int32, 0, 8) { C[i] = select(i < 4, A[i], 1f32) } }",
      "for (i: int32, 0, 8) {\n  C[i] = select(i < 4, A[i], 1f32)\n}\n", NULL},
     {"a branch proves a load inside", "guard_loads",
-     "in A: float32[8]; out C: float32[10] { for (i: int32, 0, 10) { if (i < 8) { C[i] = select(i < 4, A[i], 1f32) } } }",
+     "in A: float32[8]; out C: float32[10] { for (i: int32, 0, 10) { if (i < 8) { C[i] = select(i < 4, A[i], 1f32) } } "
+     "}",
      "for (i: int32, 0, 10) {\n  if (i < 8) {\n    C[i] = select(i < 4, A[i], 1f32)\n  }\n}\n", NULL},
     {"the right side of && is guarded by the left", "guard_loads",
      "in A: bool[8]; out C: bool[10] { for (i: int32, 0, 10) { C[i] = i < 8 && A[i] } }",
@@ -67,40 +81,62 @@ static const row rows[] = {
      "for (i: int32, 0, 8) {\n  C[i] = A[i]\n}\n", NULL},
     {"a branch's condition is known inside", "simplify",
      GUARDED "{ for (o: int32, 0, 52) { for (i: int32, 0, 20) { if (o*20 + i < 1024) { if (o*20 + i < 1030) "
-     "{ C[o*20 + i] = A[o*20 + i] } } } } }",
+             "{ C[o*20 + i] = A[o*20 + i] } } } } }",
      "for (o: int32, 0, 52) {\n  for (i: int32, 0, 20) {\n    if (o*20 + i < 1024) {\n      C[o*20 + i] = A[o*20 + i]\n"
-     "    }\n  }\n}\n", NULL},
+     "    }\n  }\n}\n",
+     NULL},
     {"its opposite is known in the else part", "simplify",
      A8 "{ for (i: int32, 0, 8) { if (i < 4) { C[i] = 1f32 } else { C[i] = A[max(i, 4)] } } }",
      "for (i: int32, 0, 8) {\n  if (i < 4) {\n    C[i] = 1f32\n  } else {\n    C[i] = A[i]\n  }\n}\n", NULL},
     /* hoist_guards */
     {"an invariant part moves out", "hoist_guards",
-     "out C: float32[8, 8] { for (i: int32, 0, 10) { for (j: int32, 0, 10) { if (i < 8 && j < 8) { C[i, j] = 1f32 } } } }",
+     "out C: float32[8, 8] { for (i: int32, 0, 10) { for (j: int32, 0, 10) { if (i < 8 && j < 8) { C[i, j] = 1f32 } } "
+     "} }",
      "for (i: int32, 0, 10) {\n  if (i < 8) {\n    for (j: int32, 0, 10) {\n      if (j < 8) {\n"
-     "        C[i, j] = 1f32\n      }\n    }\n  }\n}\n", NULL},
+     "        C[i, j] = 1f32\n      }\n    }\n  }\n}\n",
+     NULL},
     {"it moves out of the vectorized loop", "hoist_guards",
-     "out C: float32[8, 8] { for (i: int32, 0, 10) { for (j: int32, 0, 8) \"vectorized\" { if (i < 8) { C[i, j] = 1f32 } } } }",
-     "for (i: int32, 0, 10) {\n  if (i < 8) {\n    for (j: int32, 0, 8) \"vectorized\" {\n      C[i, j] = 1f32\n    }\n  }\n}\n", NULL},
+     "out C: float32[8, 8] { for (i: int32, 0, 10) { for (j: int32, 0, 8) \"vectorized\" { if (i < 8) { C[i, j] = 1f32 "
+     "} } } }",
+     "for (i: int32, 0, 10) {\n  if (i < 8) {\n    for (j: int32, 0, 8) \"vectorized\" {\n      C[i, j] = 1f32\n    "
+     "}\n  }\n}\n",
+     NULL},
     {"not over a statement it did not guard", "hoist_guards",
-     "out C: float32[10, 8] { for (i: int32, 0, 10) { for (j: int32, 0, 8) { C[i, j] = 1f32 if (i < 8) { C[i, j] = 2f32 } } } }",
-     "for (i: int32, 0, 10) {\n  for (j: int32, 0, 8) {\n    C[i, j] = 1f32\n    if (i < 8) {\n      C[i, j] = 2f32\n    }\n  }\n}\n", NULL},
+     "out C: float32[10, 8] { for (i: int32, 0, 10) { for (j: int32, 0, 8) { C[i, j] = 1f32 if (i < 8) { C[i, j] = "
+     "2f32 } } } }",
+     "for (i: int32, 0, 10) {\n  for (j: int32, 0, 8) {\n    C[i, j] = 1f32\n    if (i < 8) {\n      C[i, j] = 2f32\n  "
+     "  }\n  }\n}\n",
+     NULL},
+    {"not over a statement after the guarded one", "hoist_guards",
+     "out C: float32[10, 8] { for (i: int32, 0, 10) { for (j: int32, 0, 8) { if (i < 8) { C[i, j] = 2f32 } C[i, j] = "
+     "C[i, j] + "
+     "1f32 } } }",
+     "for (i: int32, 0, 10) {\n  for (j: int32, 0, 8) {\n    if (i < 8) {\n      C[i, j] = 2f32\n    }\n"
+     "    C[i, j] = C[i, j] + 1f32\n  }\n}\n",
+     NULL},
     {"a guard common to a sequence moves out", "hoist_guards",
      "in A: float32[8, 4]; out C: float32[8] { for (i: int32, 0, 10) { if (i < 8) { C[i] = 0f32 } "
      "for (k: int32, 0, 4) { if (i < 8) { C[i] = C[i] + A[i, k] } } } }",
      "for (i: int32, 0, 10) {\n  if (i < 8) {\n    C[i] = 0f32\n    for (k: int32, 0, 4) {\n"
-     "      C[i] = C[i] + A[i, k]\n    }\n  }\n}\n", NULL},
+     "      C[i] = C[i] + A[i, k]\n    }\n  }\n}\n",
+     NULL},
     {"allocations and attributes are transparent", "hoist_guards",
      "in A: float32[8]; out C: float32[8] { for (i: int32, 0, 10) { for (j: int32, 0, 2) { attr \"pragma_x\" = 1 { "
-     "allocate(T: Pointer(local float32), float32, [1]), storage_scope = local { if (i < 8) { T[0] = A[i] C[i] = T[0] } } } } } }",
+     "allocate(T: Pointer(local float32), float32, [1]), storage_scope = local { if (i < 8) { T[0] = A[i] C[i] = T[0] "
+     "} } } } } }",
      "for (i: int32, 0, 10) {\n  if (i < 8) {\n    for (j: int32, 0, 2) {\n      attr \"pragma_x\" = 1 {\n"
      "        allocate(T: Pointer(local float32), float32, [1]), storage_scope = local {\n          T[0] = A[i]\n"
-     "          C[i] = T[0]\n        }\n      }\n    }\n  }\n}\n", NULL},
+     "          C[i] = T[0]\n        }\n      }\n    }\n  }\n}\n",
+     NULL},
     {"a condition on memory stays", "hoist_guards",
      "in A: int32[8]; out C: int32[8] { for (i: int32, 0, 8) { for (j: int32, 0, 2) { if (A[i] > 0) { C[i] = 1 } } } }",
      "for (i: int32, 0, 8) {\n  for (j: int32, 0, 2) {\n    if (A[i] > 0) {\n      C[i] = 1\n    }\n  }\n}\n", NULL},
     {"a branch with an else stays", "hoist_guards",
-     "out C: float32[8] { for (i: int32, 0, 8) { for (j: int32, 0, 2) { if (i < 4) { C[i] = 1f32 } else { C[i] = 2f32 } } } }",
-     "for (i: int32, 0, 8) {\n  for (j: int32, 0, 2) {\n    if (i < 4) {\n      C[i] = 1f32\n    } else {\n      C[i] = 2f32\n    }\n  }\n}\n", NULL},
+     "out C: float32[8] { for (i: int32, 0, 8) { for (j: int32, 0, 2) { if (i < 4) { C[i] = 1f32 } else { C[i] = 2f32 "
+     "} } } }",
+     "for (i: int32, 0, 8) {\n  for (j: int32, 0, 2) {\n    if (i < 4) {\n      C[i] = 1f32\n    } else {\n      C[i] "
+     "= 2f32\n    }\n  }\n}\n",
+     NULL},
     /* tighten_loops */
     {"a guarded loop runs only that far", "tighten_loops",
      A8 "{ for (i: int32, 0, 20) { if (i < 8) { C[i] = A[i] } } }", "for (i: int32, 0, 8) {\n  C[i] = A[i]\n}\n", NULL},
@@ -114,30 +150,40 @@ static const row rows[] = {
      A8 "{ for (i: int32, 0, 8) { C[i] = 1f32 if (i < 4) { C[i] = A[i] } } }",
      "for (i: int32, 0, 8) {\n  C[i] = 1f32\n  if (i < 4) {\n    C[i] = A[i]\n  }\n}\n", NULL},
     {"a readable guard of two loops stays", "tighten_loops",
-     GUARDED "{ for (o: int32, 0, 52) { for (i: int32, 0, 20) { if (o*20 + i < 1024) { C[o*20 + i] = A[o*20 + i] } } } }",
-     "for (o: int32, 0, 52) {\n  for (i: int32, 0, 20) {\n    if (o*20 + i < 1024) {\n      C[o*20 + i] = A[o*20 + i]\n    }\n  }\n}\n", NULL},
+     GUARDED
+     "{ for (o: int32, 0, 52) { for (i: int32, 0, 20) { if (o*20 + i < 1024) { C[o*20 + i] = A[o*20 + i] } } } }",
+     "for (o: int32, 0, 52) {\n  for (i: int32, 0, 20) {\n    if (o*20 + i < 1024) {\n      C[o*20 + i] = A[o*20 + "
+     "i]\n    }\n  }\n}\n",
+     NULL},
     /* partition */
     {"a peeled loop has a main part and a tail", "partition,simplify,tighten_loops,simplify",
-     GUARDED "{ for (o: int32, 0, 52) \"peel\" { for (i: int32, 0, 20) { if (o*20 + i < 1024) { C[o*20 + i] = A[o*20 + i] } } } }",
+     GUARDED "{ for (o: int32, 0, 52) \"peel\" { for (i: int32, 0, 20) { if (o*20 + i < 1024) { C[o*20 + i] = A[o*20 + "
+             "i] } } } }",
      "for (o: int32, 0, 51) {\n  for (i: int32, 0, 20) {\n    C[o*20 + i] = A[o*20 + i]\n  }\n}\n"
-     "for (i: int32, 0, 4) {\n  C[i + 1020] = A[i + 1020]\n}\n", NULL},
+     "for (i: int32, 0, 4) {\n  C[i + 1020] = A[i + 1020]\n}\n",
+     NULL},
     {"the main part stays parallel", "partition,simplify,tighten_loops,simplify",
-     GUARDED "{ for (o: int32, 0, 33) \"parallel\" \"peel\" { for (i: int32, 0, 32) \"vectorized\" { if (o*32 + i < 1030) "
+     GUARDED
+     "{ for (o: int32, 0, 33) \"parallel\" \"peel\" { for (i: int32, 0, 32) \"vectorized\" { if (o*32 + i < 1030) "
      "{ if (o*32 + i < 1024) { C[o*32 + i] = A[o*32 + i] } } } } }",
-     "for (o: int32, 0, 32) \"parallel\" {\n  for (i: int32, 0, 32) \"vectorized\" {\n    C[o*32 + i] = A[o*32 + i]\n  }\n}\n", NULL},
+     "for (o: int32, 0, 32) \"parallel\" {\n  for (i: int32, 0, 32) \"vectorized\" {\n    C[o*32 + i] = A[o*32 + i]\n  "
+     "}\n}\n",
+     NULL},
     {"a tail of several iterations stays parallel", "partition,simplify,tighten_loops,simplify",
      "in A: float32[10]; out C: float32[10] { for (o: int32, 0, 8) \"parallel\" \"peel\" { for (i: int32, 0, 4) "
      "{ if (o*4 + i < 10) { C[o*4 + i] = A[o*4 + i] } } } }",
      "for (o: int32, 0, 2) \"parallel\" {\n  for (i: int32, 0, 4) {\n    C[o*4 + i] = A[o*4 + i]\n  }\n}\n"
      "for (o: int32, 2, 8) \"parallel\" {\n  for (i: int32, 0, 4) {\n    if (o*4 + i < 10) {\n"
-     "      C[o*4 + i] = A[o*4 + i]\n    }\n  }\n}\n", NULL},
+     "      C[o*4 + i] = A[o*4 + i]\n    }\n  }\n}\n",
+     NULL},
     {"two peeled loops make four parts", "partition,simplify,hoist_guards,tighten_loops,simplify",
      "out C: float32[7, 7] { for (io: int32, 0, 2) \"peel\" { for (jo: int32, 0, 2) \"peel\" { for (i: int32, 0, 4) { "
      "for (j: int32, 0, 4) { if (io*4 + i < 7 && jo*4 + j < 7) { C[io*4 + i, jo*4 + j] = 1f32 } } } } } }",
      "for (i: int32, 0, 4) {\n  for (j: int32, 0, 4) {\n    C[i, j] = 1f32\n  }\n}\n"
      "for (i: int32, 0, 4) {\n  for (j: int32, 0, 3) {\n    C[i, j + 4] = 1f32\n  }\n}\n"
      "for (i: int32, 0, 3) {\n  for (j: int32, 0, 4) {\n    C[i + 4, j] = 1f32\n  }\n}\n"
-     "for (i: int32, 0, 3) {\n  for (j: int32, 0, 3) {\n    C[i + 4, j + 4] = 1f32\n  }\n}\n", NULL},
+     "for (i: int32, 0, 3) {\n  for (j: int32, 0, 3) {\n    C[i + 4, j + 4] = 1f32\n  }\n}\n",
+     NULL},
     {"nothing to peel when the guard always holds", "partition",
      A8 "{ for (o: int32, 0, 2) \"peel\" { for (i: int32, 0, 4) { C[o*4 + i] = A[o*4 + i] } } }",
      "for (o: int32, 0, 2) {\n  for (i: int32, 0, 4) {\n    C[o*4 + i] = A[o*4 + i]\n  }\n}\n", NULL},
@@ -145,17 +191,21 @@ static const row rows[] = {
     {"row-major offsets", "flatten",
      "in A: float32[4, 8]; out C: float32[2, 4, 4] { for (i: int32, 0, 4) { for (j: int32, 0, 8) { "
      "C[floordiv(j, 4), i, floormod(j, 4)] = A[i, j] } } }",
-     "for (i: int32, 0, 4) {\n  for (j: int32, 0, 8) {\n    C[floordiv(j, 4)*16 + i*4 + floormod(j, 4)] = A[i*8 + j]\n  }\n}\n", NULL},
+     "for (i: int32, 0, 4) {\n  for (j: int32, 0, 8) {\n    C[floordiv(j, 4)*16 + i*4 + floormod(j, 4)] = A[i*8 + j]\n "
+     " }\n}\n",
+     NULL},
     {"fused indices meet again", "flatten",
      "in A: float32[4, 8]; out C: float32[4, 8] { for (f: int32, 0, 32) { C[floordiv(f, 8), floormod(f, 8)] = "
      "A[floordiv(f, 8), floormod(f, 8)] } }",
      "for (f: int32, 0, 32) {\n  C[f] = A[f]\n}\n", NULL},
     {"no dimension is one element", "flatten", "out C: float32[] { C[] = 1f32 }", "C[0] = 1f32\n", NULL},
     {"allocations, too", "flatten",
-     "in A: float32[2, 2]; out C: float32[2, 2] { allocate(T: Pointer(global float32), float32, [2, 2]), storage_scope = "
+     "in A: float32[2, 2]; out C: float32[2, 2] { allocate(T: Pointer(global float32), float32, [2, 2]), storage_scope "
+     "= "
      "global { for (i: int32, 0, 2) { T[i, 1] = A[i, 1] C[i, 1] = T[i, 1] } } }",
      "allocate(T: Pointer(global float32), float32, [4]), storage_scope = global {\n  for (i: int32, 0, 2) {\n"
-     "    T[i*2 + 1] = A[i*2 + 1]\n    C[i*2 + 1] = T[i*2 + 1]\n  }\n}\n", NULL},
+     "    T[i*2 + 1] = A[i*2 + 1]\n    C[i*2 + 1] = T[i*2 + 1]\n  }\n}\n",
+     NULL},
     /* vectorize */
     {"a vector loop is one ramp store", "flatten,vectorize",
      "in A: float32[4, 32]; out C: float32[4, 32] { for (i: int32, 0, 4) { for (j: int32, 0, 32) \"vectorized\" { "
@@ -183,43 +233,52 @@ static const row rows[] = {
      "in A: float32[8]; out C: float32[8] { for (j: int32, 0, 8) \"vectorized\" { C[j] = A[floordiv(j, 2)] } }",
      "C[ramp(0, 1, 8)] = A[floordiv(ramp(0, 1, 8), broadcast(2, 8))]\n", NULL},
     {"an invariant load stays scalar", "vectorize",
-     "in A: float32[4]; in B: float32[8]; out C: float32[8] { for (k: int32, 0, 4) { for (j: int32, 0, 8) \"vectorized\" { "
+     "in A: float32[4]; in B: float32[8]; out C: float32[8] { for (k: int32, 0, 4) { for (j: int32, 0, 8) "
+     "\"vectorized\" { "
      "C[j] = C[j] + A[k]*B[j] } } }",
      "for (k: int32, 0, 4) {\n  C[ramp(0, 1, 8)] = C[ramp(0, 1, 8)] + broadcast(A[k], 8)*B[ramp(0, 1, 8)]\n}\n", NULL},
     {"a guard on the lane masks loads and stores", "vectorize",
      "in A: float32[10]; out C: float32[10] { for (o: int32, 0, 2) { for (j: int32, 0, 8) \"vectorized\" { "
      "if (o*8 + j < 10) { C[o*8 + j] = A[o*8 + j] } } } }",
      "for (o: int32, 0, 2) {\n  C[ramp(o*8, 1, 8), predicate = ramp(o*8, 1, 8) < broadcast(10, 8)] = "
-     "A[ramp(o*8, 1, 8), predicate = ramp(o*8, 1, 8) < broadcast(10, 8)]\n}\n", NULL},
+     "A[ramp(o*8, 1, 8), predicate = ramp(o*8, 1, 8) < broadcast(10, 8)]\n}\n",
+     NULL},
     {"an invariant load under a mask that may leave", "vectorize",
      "in A: float32[4]; out C: float32[10] { for (o: int32, 0, 2) { for (j: int32, 0, 8) \"vectorized\" { "
      "if (o*8 + j < 4) { C[o*8 + j] = A[o*4] } } } }",
      "for (o: int32, 0, 2) {\n  C[ramp(o*8, 1, 8), predicate = ramp(o*8, 1, 8) < broadcast(4, 8)] = "
-     "A[broadcast(o*4, 8), predicate = ramp(o*8, 1, 8) < broadcast(4, 8)]\n}\n", NULL},
+     "A[broadcast(o*4, 8), predicate = ramp(o*8, 1, 8) < broadcast(4, 8)]\n}\n",
+     NULL},
     {"an invariant condition stays a branch", "vectorize",
      "in A: float32[8]; out C: float32[8] { for (i: int32, 0, 8) { for (j: int32, 0, 8) \"vectorized\" { "
      "if (i < 4 && j >= i) { C[j] = A[j] } } } }",
      "for (i: int32, 0, 8) {\n  if (i < 4) {\n    C[ramp(0, 1, 8), predicate = ramp(0, 1, 8) >= broadcast(i, 8)] = "
-     "A[ramp(0, 1, 8), predicate = ramp(0, 1, 8) >= broadcast(i, 8)]\n  }\n}\n", NULL},
+     "A[ramp(0, 1, 8), predicate = ramp(0, 1, 8) >= broadcast(i, 8)]\n  }\n}\n",
+     NULL},
     {"both sides of a masked branch", "vectorize",
      "out C: float32[8] { for (j: int32, 0, 8) \"vectorized\" { if (j < 3) { C[j] = 1f32 } else { C[j] = 2f32 } } }",
      "C[ramp(0, 1, 8), predicate = ramp(0, 1, 8) < broadcast(3, 8)] = broadcast(1f32, 8)\n"
-     "C[ramp(0, 1, 8), predicate = ramp(0, 1, 8) >= broadcast(3, 8)] = broadcast(2f32, 8)\n", NULL},
+     "C[ramp(0, 1, 8), predicate = ramp(0, 1, 8) >= broadcast(3, 8)] = broadcast(2f32, 8)\n",
+     NULL},
     {"a padded load keeps its own predicate", "guard_loads,vectorize",
-     "in A: float32[8]; out C: float32[10] { for (j: int32, 0, 10) \"vectorized\" { C[j] = select(j >= 1 && j < 9, A[j - 1], "
+     "in A: float32[8]; out C: float32[10] { for (j: int32, 0, 10) \"vectorized\" { C[j] = select(j >= 1 && j < 9, A[j "
+     "- 1], "
      "0f32) } }",
      "C[ramp(0, 1, 10)] = A[ramp(-1, 1, 10), predicate = ramp(0, 1, 10) >= broadcast(1, 10) && ramp(0, 1, 10) < "
-     "broadcast(9, 10)]\n", NULL},
+     "broadcast(9, 10)]\n",
+     NULL},
     {"a serial loop inside is widened", "vectorize",
      "in A: float32[64]; out C: float32[8] { for (j: int32, 0, 8) \"vectorized\" { C[j] = 0f32 for (k: int32, 0, 8) { "
      "C[j] = C[j] + A[k*8 + j] } } }",
      "C[ramp(0, 1, 8)] = broadcast(0f32, 8)\nfor (k: int32, 0, 8) {\n"
-     "  C[ramp(0, 1, 8)] = C[ramp(0, 1, 8)] + A[ramp(k*8, 1, 8)]\n}\n", NULL},
+     "  C[ramp(0, 1, 8)] = C[ramp(0, 1, 8)] + A[ramp(k*8, 1, 8)]\n}\n",
+     NULL},
     {"an allocation inside grows by the lanes", "vectorize",
      "in A: float32[8]; out C: float32[8] { for (j: int32, 0, 8) \"vectorized\" { allocate(T: Pointer(local float32), "
      "float32, [2]), storage_scope = local { T[1] = A[j] C[j] = T[1] } } }",
      "allocate(T: Pointer(local float32), float32, [16]), storage_scope = local {\n"
-     "  T[ramp(8, 1, 8)] = A[ramp(0, 1, 8)]\n  C[ramp(0, 1, 8)] = T[ramp(8, 1, 8)]\n}\n", NULL},
+     "  T[ramp(8, 1, 8)] = A[ramp(0, 1, 8)]\n  C[ramp(0, 1, 8)] = T[ramp(8, 1, 8)]\n}\n",
+     NULL},
     {"inner bounds that depend on the lane", "vectorize",
      "out C: float32[8] { for (j: int32, 0, 8) \"vectorized\" { for (k: int32, 0, j) { C[j] = C[j] + 1f32 } } }",
      "for (j: int32, 0, 8) {\n  for (k: int32, 0, j) {\n    C[j] = C[j] + 1f32\n  }\n}\n",
@@ -230,8 +289,31 @@ static const row rows[] = {
     {"a masked condition on memory", "vectorize",
      "in A: int32[8]; out C: int32[8] { for (j: int32, 0, 8) \"vectorized\" { if (A[j] > 0) { C[j] = 1 } } }",
      "for (j: int32, 0, 8) {\n  if (A[j] > 0) {\n    C[j] = 1\n  }\n}\n", "a condition inside it reads memory"},
+    /* register_tiles */
+    {"loops that index a block of few registers are expanded", "register_tiles,unroll",
+     TILE("64", "2") "T[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] + A[ramp(k*16, 1, 16)] } } " TILE_OUT("2"),
+     "allocate(T: Pointer(local float32), float32, [64]), storage_scope = local {\n  T[ramp(0, 1, 16)] = broadcast(0f32, "
+     "16)\n  T[ramp(16, 1, 16)] = broadcast(0f32, 16)\n  for (k: int32, 0, 8) {\n    T[ramp(0, 1, 16)] = T[ramp(0, 1, "
+     "16)] + A[ramp(k*16, 1, 16)]\n    T[ramp(16, 1, 16)] = T[ramp(16, 1, 16)] + A[ramp(k*16, 1, 16)]\n  }\n  "
+     "C[ramp(0, 1, 16)] = T[ramp(0, 1, 16)]\n  C[ramp(16, 1, 16)] = T[ramp(16, 1, 16)]\n}\n",
+     NULL},
+    {"a block that does not fit is said", "register_tiles",
+     TILE("528", "33") "T[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] + A[ramp(k*16, 1, 16)] } } "
+     TILE_OUT("33"),
+     "allocate(T: Pointer(local float32), float32, [528]), storage_scope = local {\n  for (i: int32, 0, 33) {\n    "
+     "T[ramp(i*16, 1, 16)] = broadcast(0f32, 16)\n  }\n  for (k: int32, 0, 8) {\n    for (i: int32, 0, 33) {\n      "
+     "T[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] + A[ramp(k*16, 1, 16)]\n    }\n  }\n  for (i: int32, 0, 33) {\n    "
+     "C[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)]\n  }\n}\n",
+     "the block \"T\" takes 33 registers and one more is needed, of 32 with 64 bytes"},
+    {"a block indexed by data stays in memory", "register_tiles,unroll",
+     "in A: int32[8]; out C: int32[8] { allocate(T: Pointer(local int32), int32, [8]), storage_scope = local { for (i: int32, 0, 8) { T[min(max(A[i], 0), 7)] = i } "
+     "C[0] = T[0] } }",
+     "allocate(T: Pointer(local int32), int32, [8]), storage_scope = local {\n  for (i: int32, 0, 8) {\n    "
+     "T[min(max(A[i], 0), 7)] = i\n  }\n  C[0] = T[0]\n}\n",
+     NULL},
     /* unroll */
-    {"an unrolled loop is expanded", "unroll", "in A: float32[6]; out C: float32[6] { for (i: int32, 0, 2) { "
+    {"an unrolled loop is expanded", "unroll",
+     "in A: float32[6]; out C: float32[6] { for (i: int32, 0, 2) { "
      "for (j: int32, 0, 3) \"unroll\" { C[i*3 + j] = A[i*3 + j] } } }",
      "for (i: int32, 0, 2) {\n  C[i*3] = A[i*3]\n  C[i*3 + 1] = A[i*3 + 1]\n  C[i*3 + 2] = A[i*3 + 2]\n}\n", NULL},
     {"a guard is decided by unrolling", "unroll",
@@ -245,7 +327,8 @@ static const row rows[] = {
      "out C: float32[4, 2] { attr \"pragma_auto_unroll_max_step\" = 8 { for (i: int32, 0, 4) { for (j: int32, 0, 2) { "
      "C[i, j] = 1f32 } } } }",
      "C[0, 0] = 1f32\nC[0, 1] = 1f32\nC[1, 0] = 1f32\nC[1, 1] = 1f32\nC[2, 0] = 1f32\nC[2, 1] = 1f32\n"
-     "C[3, 0] = 1f32\nC[3, 1] = 1f32\n", NULL},
+     "C[3, 0] = 1f32\nC[3, 1] = 1f32\n",
+     NULL},
     {"a loop beyond the attribute's limit stays", "unroll",
      "out C: float32[9] { attr \"pragma_auto_unroll_max_step\" = 8 { for (i: int32, 0, 9) { C[i] = 1f32 } } }",
      "for (i: int32, 0, 9) {\n  C[i] = 1f32\n}\n", NULL},
@@ -258,13 +341,15 @@ static const row rows[] = {
      A8 "{ for (i: int32, 0, 8) { C[i] = C[i] } for (i: int32, 0, 8) { C[i] = A[i] } }",
      "for (i: int32, 0, 8) {\n  C[i] = A[i]\n}\n", NULL},
     {"allocations that nobody reads go", "remove_noops",
-     A8 "{ allocate(T: Pointer(global float32), float32, [8]), storage_scope = global { for (i: int32, 0, 8) { T[i] = A[i] "
-     "C[i] = A[i] } } }",
+     A8 "{ allocate(T: Pointer(global float32), float32, [8]), storage_scope = global { for (i: int32, 0, 8) { T[i] = "
+        "A[i] "
+        "C[i] = A[i] } } }",
      "for (i: int32, 0, 8) {\n  C[i] = A[i]\n}\n", NULL},
     {"an empty branch goes, its else stays", "remove_noops",
      A8 "{ for (i: int32, 0, 8) { if (i < 4) { C[i] = C[i] } else { C[i] = A[i] } } }",
      "for (i: int32, 0, 8) {\n  if (!(i < 4)) {\n    C[i] = A[i]\n  }\n}\n", NULL},
-    {"nothing left is a nop", "remove_noops", "out C: float32[8] { for (i: int32, 0, 8) { C[i] = C[i] } }", "nop\n", NULL},
+    {"nothing left is a nop", "remove_noops", "out C: float32[8] { for (i: int32, 0, 8) { C[i] = C[i] } }", "nop\n",
+     NULL},
 };
 
 static tir_func *run_pass(tir_pass_context *p, tir_func *f, const char *name, size_t n) {

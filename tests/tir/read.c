@@ -37,8 +37,8 @@ static int64_t number(reader *r) {
 }
 
 static tn_dtype dtype_word(reader *r) {
-  static const char *const words[TN_DTYPE_COUNT] = {"bool",   "int8",  "uint8",   "int16",  "uint16",
-                                                    "int32",  "uint32", "int64", "float32", "float64"};
+  static const char *const words[TN_DTYPE_COUNT] = {"bool",  "int8",   "uint8", "int16",   "uint16",
+                                                    "int32", "uint32", "int64", "float32", "float64"};
   const char *w = word(r);
   for (int i = 0; i < TN_DTYPE_COUNT; i++) {
     if (strcmp(w, words[i]) == 0) return (tn_dtype)i;
@@ -175,9 +175,9 @@ typedef struct infix {
   int level;
 } infix;
 
-static const infix infixes[] = {{"||", TIR_OR, 0},  {"&&", TIR_AND, 1}, {"<=", TIR_LE, 2},       {">=", TIR_GE, 2},
-                                {"==", TIR_EQ, 2},  {"!=", TIR_NE, 2},  {"<", TIR_LT, 2},        {">", TIR_GT, 2},
-                                {"+", TIR_ADD, 3},  {"-", TIR_SUB, 3},  {"*", TIR_MUL, 4},       {"//", TIR_FLOORDIV, 4},
+static const infix infixes[] = {{"||", TIR_OR, 0},      {"&&", TIR_AND, 1}, {"<=", TIR_LE, 2}, {">=", TIR_GE, 2},
+                                {"==", TIR_EQ, 2},      {"!=", TIR_NE, 2},  {"<", TIR_LT, 2},  {">", TIR_GT, 2},
+                                {"+", TIR_ADD, 3},      {"-", TIR_SUB, 3},  {"*", TIR_MUL, 4}, {"//", TIR_FLOORDIV, 4},
                                 {"%", TIR_FLOORMOD, 4}, {"/", TIR_DIV, 4}};
 
 static const tir_expr *level(reader *r, int at) {
@@ -230,8 +230,10 @@ const tir_env *read_names(reader *r, const char *text) {
 static const tir_stmt *block(reader *r);
 
 static const tir_stmt *loop(reader *r) {
-  static const struct { const char *text; tir_loop_kind kind; } kinds[] = {
-      {"\"unroll\"", TIR_UNROLLED}, {"\"vectorized\"", TIR_VECTORIZED}, {"\"parallel\"", TIR_PARALLEL}};
+  static const struct {
+    const char *text;
+    tir_loop_kind kind;
+  } kinds[] = {{"\"unroll\"", TIR_UNROLLED}, {"\"vectorized\"", TIR_VECTORIZED}, {"\"parallel\"", TIR_PARALLEL}};
   const char *name = word(r);
   need(r, ":");
   tn_dtype dtype = dtype_word(r);

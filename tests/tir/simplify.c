@@ -1,5 +1,5 @@
-/* The simplifier by example: names and ranges, expression in, text out; each result is also simplified again and compared
- * by evaluation over all values of the variables. */
+/* The simplifier by example: names and ranges, expression in, text out; each result is also simplified again and
+ * compared by evaluation over all values of the variables. */
 #include "tests/tir/tests.h"
 
 typedef struct row {
@@ -57,6 +57,8 @@ static const row rows[] = {
     {"false part decides", "i in 0..9, j in 0..9", "j < 5 && i > 9", "False", NULL},
     {"duplicate part dropped", "i in 0..9, b: bool", "b && i < 5 && b && i < 5", "b && i < 5", NULL},
     {"weaker part dropped", "i in 0..9", "i < 7 && i < 5", "i < 5", NULL},
+    {"a part that guards a load is not dropped for it", "A: uint8[8], i in 0..99", "i < 8 && i + cast(int32, A[i]) < 8",
+     "i < 8 && i + cast(int32, A[i]) < 8", NULL},
     {"contradiction", "i in 0..9", "i < 5 && i >= 5", "False", NULL},
     {"all cases covered", "i in 0..9", "i < 5 || i >= 5", "True", NULL},
     {"stronger alternative dropped", "i in 0..9", "i < 5 || i < 7", "i < 7", NULL},
@@ -79,8 +81,8 @@ static const row rows[] = {
     {"float comparison stays", "x: float32", "!(x < x)", "!(x < x)", NULL},
     {"loop of one iteration", "i in 3..3, j in 0..3", "i*4 + j", "j + 12", NULL},
     {"vector predicate proved", "i in 0..3", "ramp(i*8, 1, 8) < broadcast(32, 8)", "broadcast(True, 8)", NULL},
-    {"vector predicate stays", "i in 0..3", "ramp(i*8, 1, 8) < broadcast(30, 8)",
-     "ramp(i*8, 1, 8) < broadcast(30, 8)", NULL},
+    {"vector predicate stays", "i in 0..3", "ramp(i*8, 1, 8) < broadcast(30, 8)", "ramp(i*8, 1, 8) < broadcast(30, 8)",
+     NULL},
 };
 
 static void simplify_row(void **state) {

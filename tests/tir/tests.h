@@ -16,9 +16,8 @@ int test_check(void);
 int test_passes(void);
 int test_pipeline(void);
 int test_passes_random(void);
-int test_speed(void);
 
-/* ---- reading IR (read.c) ------------------------------------------------------------------------------------------ */
+/* ---- reading IR (read.c) ---------------------------------------------------------------------------------------- */
 
 enum { READ_NAMES = 32 };
 
@@ -43,7 +42,7 @@ const tir_var *reader_var(const reader *r, const char *name);
 char *print_expr(runtime_arena *arena, const tir_expr *e);
 char *print_func(runtime_arena *arena, const tir_func *f);
 
-/* ---- interpreting IR (interpret.c) -------------------------------------------------------------------------------- */
+/* ---- interpreting IR (interpret.c) ------------------------------------------------------------------------------ */
 
 typedef union value {
   int64_t i;
@@ -59,8 +58,11 @@ typedef struct memory {
 
 typedef struct machine {
   int n_vars, n_memories;
-  struct { const tir_var *var; int64_t value; } vars[64];
-  memory memories[32];
+  struct {
+    const tir_var *var;
+    int64_t value;
+  } vars[512];
+  memory memories[64];
   const char *fault; /* first access outside a buffer, or use of an unbound name; NULL: none */
   int64_t steps;     /* stores made */
 } machine;

@@ -1,0 +1,293 @@
+/* main.c: tenon-bench: times hand-written schedules beside the vendors' kernels. */
+#include <getopt.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+
+static const char usage[] =
+    "usage: tenon-bench [--case PATTERN] [--threads 1,2] [--vs onednn,openblas,blis] [--json FILE] [--seconds S]\n"
+    "                   [--clock wall|cpu] [--check] [--schedule FILE] [--list]\n\n"
+    "  --case PATTERN   a shell pattern over the names that --list prints, or a name of their form: gemm-96x96x64 (*)\n"
+    "  --threads LIST   each case once with each number of threads (1)\n"
+    "  --vs LIST        vendors to run in turn with ours (none)\n"
+    "  --json FILE      also write the figures as JSON\n"
+    "  --seconds S      of measuring for each side (1)\n"
+    "  --clock CLOCK    cpu: the process's processor time, for one thread on a machine that others use too (wall)\n"
+    "  --check          compare each result with the unscheduled program's\n"
+    "  --schedule FILE  use this schedule text instead of the case's own\n"
+    "  --list           print names, programs and schedules\n";
+
+typedef struct options {
+  const char *pattern, *vendors, *json, *schedule;
+  int n_threads, threads[8];
+  double seconds;
+  bool cpu, check, list;
+} options;
+
+typedef struct bench {
+  const options *o;
+  int threads_now, n_done, failed;
+  bool opened[BENCH_MAX_VENDORS];
+  double fma_limit;
+  FILE *json;
+} bench;
+
+/* ---- one case ----------------------------------------------------------------------------------------------------- */
+
+typedef struct run {
+  const bench_case *c;
+  tn_context *ctx;
+  tn_program *program;
+  tn_kernel *kernel;
+  tn_kernel_fn function;
+  int n_args;
+  DLTensor *args[BENCH_MAX_ARGS];
+  void *data[BENCH_MAX_ARGS];
+  int n_sides;
+  const char *side_names[BENCH_MAX_VENDORS + 1];
+  bench_side sides[BENCH_MAX_VENDORS + 1];
+  bench_kernel kernels[BENCH_MAX_VENDORS + 1];
+} run;
+
+static void say(void *user, tn_severity severity, const char *text) {
+  (void)user;
+  if (severity != TN_SEVERITY_INFO) fprintf(stderr, "tenon-bench: %s\n", text);
+}
+
+typedef int32_t kernel2(void *, void *);
+typedef int32_t kernel3(void *, void *, void *);
+typedef int32_t kernel4(void *, void *, void *, void *);
+typedef int32_t kernel5(void *, void *, void *, void *, void *);
+
+/* The kernel by its address, as a C program calls it. */
+static void run_ours(void *state) {
+  run *r = state;
+  void *const *d = r->data;
+  switch (r->n_args) {
+    case 2: ((kernel2 *)r->function)(d[0], d[1]); break;
+    case 3: ((kernel3 *)r->function)(d[0], d[1], d[2]); break;
+    case 4: ((kernel4 *)r->function)(d[0], d[1], d[2], d[3]); break;
+    default: ((kernel5 *)r->function)(d[0], d[1], d[2], d[3], d[4]); break;
+  }
+}
+
+static char *read_text(const char *path) {
+  FILE *f = fopen(path, "r");
+  char *text = calloc(1, 65536);
+  if (f != NULL && text != NULL) text[fread(text, 1, 65535, f)] = '\0';
+  if (f != NULL) fclose(f);
+  return text;
+}
+
+static tn_kernel *build(run *r, const char *schedule, int threads) {
+  char spec[32];
+  snprintf(spec, sizeof spec, "threads=%d", threads);
+  tn_build_options build_options = {tn_target_new(r->ctx, spec), "kernel"};
+  tn_schedule *s = tn_schedule_new(r->program);
+  if (s == NULL || (*schedule != '\0' && tn_schedule_apply(s, schedule) != TN_OK)) return NULL;
+  return tn_build(s, &build_options);
+}
+
+static bool make_data(run *r) {
+  r->n_args = tn_program_arg_count(r->program);
+  for (int i = 0; i < r->n_args; ++i) {
+    tn_tensor *t = tn_program_arg(r->program, i);
+    r->args[i] = tn_array_new(r->ctx, tn_tensor_dtype(t), tn_tensor_rank(t), tn_tensor_shape(t));
+    if (r->args[i] == NULL || tn_array_fill(r->ctx, r->args[i], 1 + (uint64_t)i) != TN_OK) return false;
+    r->data[i] = r->args[i]->data;
+  }
+  return true;
+}
+
+static bool open_run(const bench *b, run *r) {
+  tn_context_options context_options = {.on_message = say};
+  r->ctx = tn_context_new(&context_options);
+  r->program = tn_program_parse(r->ctx, r->c->program, 0, NULL);
+  if (r->program == NULL || !make_data(r)) return false;
+  char *text = b->o->schedule != NULL ? read_text(b->o->schedule) : NULL;
+  r->kernel = build(r, text != NULL ? text : r->c->schedule, b->threads_now);
+  free(text);
+  if (r->kernel == NULL) return false;
+  r->function = tn_kernel_function(r->kernel);
+  r->sides[0] = (bench_side){.run = run_ours, .state = r};
+  r->side_names[0] = "tenon";
+  r->n_sides = 1;
+  return true;
+}
+
+static void close_run(run *r) {
+  for (int i = 1; i < r->n_sides; ++i) r->kernels[i].free(r->kernels[i].state);
+  for (int i = 0; i < r->n_args; ++i) tn_array_free(r->args[i]);
+  if (r->kernel != NULL) tn_kernel_free(r->kernel);
+  tn_context_free(r->ctx);
+}
+
+static void add_vendors(bench *b, run *r) {
+  for (int i = 0; i < BENCH_MAX_VENDORS; ++i) {
+    const bench_vendor *v = &bench_vendors[i];
+    if (b->o->vendors == NULL || strstr(b->o->vendors, v->name) == NULL) continue;
+    if (r->c->operator == BENCH_NONE || (!b->opened[i] && !(b->opened[i] = v->open()))) continue;
+    if (!v->prepare(r->c, r->data, b->threads_now, &r->kernels[r->n_sides])) continue;
+    r->sides[r->n_sides] = (bench_side){.run = r->kernels[r->n_sides].run, .state = r->kernels[r->n_sides].state};
+    r->side_names[r->n_sides++] = v->name;
+  }
+}
+
+/* The largest difference of f32 outputs, relative to 1 + |expected|. */
+static double difference(const DLTensor *got, const float *expected) {
+  const float *x = got->data;
+  double worst = 0;
+  for (size_t i = 0; i < tn_array_bytes(got) / sizeof(float); ++i) {
+    double e = fabs((double)x[i] - (double)expected[i]) / (1 + fabs((double)expected[i]));
+    if (!(e <= worst)) worst = e;
+  }
+  return worst;
+}
+
+/* Every side against the unscheduled program. */
+static bool check(run *r) {
+  DLTensor *out = r->args[r->n_args - 1];
+  size_t bytes = tn_array_bytes(out);
+  tn_kernel *plain = build(r, "", 1);
+  float *expected = malloc(bytes);
+  bool good = true;
+  if (plain == NULL || expected == NULL) return false;
+  tn_call(r->ctx, plain, r->args, r->n_args);
+  memcpy(expected, out->data, bytes);
+  for (int i = 0; i < r->n_sides; ++i) {
+    memset(out->data, 0x7f, bytes);
+    r->sides[i].run(r->sides[i].state);
+    double worst = difference(out, expected);
+    if (worst < 1e-3) continue;
+    fprintf(stderr, "tenon-bench: %s: %s is wrong: largest relative error %g\n", r->c->name, r->side_names[i], worst);
+    good = false;
+  }
+  free(expected);
+  tn_kernel_free(plain);
+  return good;
+}
+
+/* ---- figures ------------------------------------------------------------------------------------------------------ */
+
+static double fastest_vendor(const run *r) {
+  double best = 0;
+  for (int i = 1; i < r->n_sides; ++i) {
+    if (best == 0 || r->sides[i].low < best) best = r->sides[i].low;
+  }
+  return best;
+}
+
+/* Of the limit that is nearer. */
+static double percent(const bench *b, const run *r) {
+  double seconds = r->sides[0].low, cores = b->threads_now;
+  double of_fma = b->fma_limit > 0 ? r->c->flops / seconds * 1e-9 / (b->fma_limit * cores) : 0;
+  double bandwidth = r->c->bytes > 0 ? bench_bandwidth_limit(r->c->bytes) * cores : 0;
+  double of_memory = bandwidth > 0 ? r->c->bytes / seconds * 1e-9 / bandwidth : 0;
+  return 100 * (of_fma > of_memory ? of_fma : of_memory);
+}
+
+static void write_json(const bench *b, const run *r, double of_limit) {
+  double rate = r->c->flops > 0 ? r->c->flops : r->c->bytes, best = fastest_vendor(r);
+  FILE *f = b->json;
+  if (f == NULL) return;
+  fprintf(f, "%s\n  {\"case\": \"%s\", \"threads\": %d, \"gflops\": %.2f, \"gbps\": %.2f, \"spread\": %.4f, ",
+          b->n_done > 0 ? "," : "", r->c->name, b->threads_now, r->c->flops / r->sides[0].low * 1e-9,
+          r->c->bytes / r->sides[0].low * 1e-9, r->sides[0].spread);
+  fprintf(f, "\"percent_of_limit\": %.1f, \"vendors\": {", of_limit);
+  for (int i = 1; i < r->n_sides; ++i) {
+    fprintf(f, "%s\"%s\": %.2f", i > 1 ? ", " : "", r->side_names[i], rate / r->sides[i].low * 1e-9);
+  }
+  if (best > 0) fprintf(f, "}, \"ratio_best\": %.3f}", best / r->sides[0].low);
+  else fprintf(f, "}, \"ratio_best\": null}");
+}
+
+static void print(const bench *b, const run *r, double of_limit) {
+  double rate = r->c->flops > 0 ? r->c->flops : r->c->bytes, best = fastest_vendor(r);
+  printf("%-24s %d  %9.2f %s %3.0f%%  spread %4.1f%%", r->c->name, b->threads_now, rate / r->sides[0].low * 1e-9,
+         r->c->flops > 0 ? "GFLOPS" : "GB/s  ", of_limit, 100 * r->sides[0].spread);
+  for (int i = 1; i < r->n_sides; ++i) printf("  %s %.1f", r->side_names[i], rate / r->sides[i].low * 1e-9);
+  if (best > 0) printf("  ratio %.3f", best / r->sides[0].low);
+  printf("\n");
+  fflush(stdout);
+}
+
+static void visit(void *user, const bench_case *c) {
+  bench *b = user;
+  run r = {.c = c};
+  if (b->o->list) {
+    printf("# %s\n%s\n%s\n", c->name, c->program, c->schedule);
+    return;
+  }
+  if (open_run(b, &r)) {
+    add_vendors(b, &r);
+    if (b->o->check) b->failed |= !check(&r);
+    bench_measure(r.n_sides, r.sides, b->o->seconds, b->o->cpu);
+    double of_limit = percent(b, &r);
+    print(b, &r, of_limit);
+    write_json(b, &r, of_limit);
+    ++b->n_done;
+  } else {
+    fprintf(stderr, "tenon-bench: %s: %s\n", c->name, tn_context_message(r.ctx));
+    b->failed = 1;
+  }
+  close_run(&r);
+}
+
+/* ---- the command line --------------------------------------------------------------------------------------------- */
+
+static void read_threads(options *o, const char *list) {
+  o->n_threads = 0;
+  for (const char *at = list; *at != '\0' && o->n_threads < 8; at += strcspn(at, ","), at += *at == ',') {
+    o->threads[o->n_threads++] = atoi(at);
+  }
+}
+
+static bool read_options(int argc, char **argv, options *o) {
+  static const struct option longs[] = {
+      {"case", required_argument, NULL, 'c'},    {"threads", required_argument, NULL, 't'},
+      {"vs", required_argument, NULL, 'v'},      {"json", required_argument, NULL, 'j'},
+      {"seconds", required_argument, NULL, 's'}, {"clock", required_argument, NULL, 'k'},
+      {"check", no_argument, NULL, 'x'},         {"schedule", required_argument, NULL, 'S'},
+      {"list", no_argument, NULL, 'l'},          {"help", no_argument, NULL, 'h'},
+      {NULL, 0, NULL, 0}};
+  for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
+    switch (c) {
+      case 'c': o->pattern = optarg; break;
+      case 't': read_threads(o, optarg); break;
+      case 'v': o->vendors = optarg; break;
+      case 'j': o->json = optarg; break;
+      case 's': o->seconds = atof(optarg); break;
+      case 'k': o->cpu = strcmp(optarg, "cpu") == 0; break;
+      case 'x': o->check = true; break;
+      case 'S': o->schedule = optarg; break;
+      case 'l': o->list = true; break;
+      default: return false;
+    }
+  }
+  return optind == argc;
+}
+
+int main(int argc, char **argv) {
+  options o = {.pattern = "*", .n_threads = 1, .threads = {1}, .seconds = 1};
+  if (!read_options(argc, argv, &o)) {
+    fputs(usage, stderr);
+    return 2;
+  }
+  bench b = {.o = &o, .json = o.json != NULL ? fopen(o.json, "w") : NULL};
+  int found = 0;
+  if (!o.list) {
+    b.fma_limit = bench_fma_limit();
+    printf("one core's multiply-adds: %.1f GFLOPS\n", b.fma_limit);
+  }
+  if (b.json != NULL) fputs("[", b.json);
+  for (int i = 0; i < o.n_threads; ++i) {
+    b.threads_now = o.threads[i];
+    found += bench_find(o.pattern, b.threads_now, visit, &b);
+  }
+  if (b.json != NULL) fputs("\n]\n", b.json);
+  if (b.json != NULL && fclose(b.json) != 0) b.failed = 1;
+  if (found == 0) fprintf(stderr, "tenon-bench: no case is called %s\n", o.pattern);
+  return found == 0 || b.failed;
+}

@@ -1,0 +1,249 @@
+/* c_expr.c: values of expressions in C: leaves, vectors made of scalars, what gets a name, and the table of handlers. */
+#include <math.h>
+#include <stdio.h>
+
+#include "codegen/c_emit.h"
+
+enum { MAX_DEPTH = 4000, MAX_TEXT = 72 };
+
+int codegen_c_lanes(const codegen_c_emitter *m, const tir_expr *e) { return m->lane != NULL ? 1 : e->lanes; }
+
+static void put(codegen_c_emitter *m, codegen_map *map, const void *key, const void *value) {
+  if (!codegen_map_put(map, key, (void *)value)) longjmp(*m->arena.on_oom, 1);
+}
+
+/* ---- index expressions -------------------------------------------------------------------------------------- */
+
+static bool has_index_op(const tir_expr *e) {
+  static const bool ops[TIR_OP_COUNT] = {[TIR_INT] = true, [TIR_VAR] = true, [TIR_ADD] = true, [TIR_SUB] = true,
+                                         [TIR_MUL] = true, [TIR_FLOORDIV] = true, [TIR_FLOORMOD] = true,
+                                         [TIR_MIN] = true, [TIR_MAX] = true, [TIR_RAMP] = true,
+                                         [TIR_BROADCAST] = true};
+  return ops[e->op] && (e->dtype == TN_I32 || e->dtype == TN_I64);
+}
+
+static bool decide_index(codegen_c_emitter *m, const tir_expr *e) {
+  if (!has_index_op(e)) return false;
+  for (int i = 0; i < e->n_args; i++) {
+    if (!codegen_c_is_index(m, e->arg[i])) return false;
+  }
+  tir_interval range = tir_bounds(m->env, e);
+  return range.lo != INT64_MIN && range.hi != INT64_MAX;
+}
+
+bool codegen_c_is_index(codegen_c_emitter *m, const tir_expr *e) {
+  static const char yes = 'y', no = 'n';
+  const char *known = codegen_map_get(&m->indices, e);
+  if (known != NULL) return *known == yes;
+  known = decide_index(m, e) ? &yes : &no;
+  put(m, &m->indices, e, known);
+  return *known == yes;
+}
+
+/* ---- leaves ------------------------------------------------------------------------------------------------- */
+
+static codegen_c_text emit_int(codegen_c_emitter *m, const tir_expr *e) {
+  long long value = e->u.i;
+  codegen_c_prec prec = value < 0 ? CODEGEN_C_UNARY : CODEGEN_C_ATOM;
+  if (value == INT64_MIN) return codegen_c_format(m, CODEGEN_C_ATOM, "INT64_MIN");
+  if (value == INT32_MIN) return codegen_c_format(m, CODEGEN_C_ATOM, "INT32_MIN");
+  if (value > INT32_MAX || value < INT32_MIN) {
+    return codegen_c_format(m, prec, "%s%lld%s", value < 0 ? "-" : "", value < 0 ? -value : value,
+                            e->dtype == TN_U32 ? "u" : "ll");
+  }
+  return codegen_c_format(m, prec, "%lld%s", value, e->dtype == TN_U32 ? "u" : "");
+}
+
+/* The shortest decimal that reads back as the value. */
+static codegen_c_text emit_float(codegen_c_emitter *m, const tir_expr *e) {
+  bool is_f32 = e->dtype == TN_F32;
+  double value = is_f32 ? (double)(float)e->u.f : e->u.f;
+  char digits[40];
+  codegen_c_prec prec = signbit(value) ? CODEGEN_C_UNARY : CODEGEN_C_ATOM;
+  if (isnan(value)) return codegen_c_format(m, CODEGEN_C_ATOM, is_f32 ? "NAN" : "(double)NAN");
+  if (isinf(value)) return codegen_c_format(m, prec, "%sINFINITY", value < 0 ? "-" : "");
+  for (int n = 1; n <= 17; n++) {
+    snprintf(digits, sizeof digits, "%.*g", n, value);
+    if ((is_f32 ? (double)strtof(digits, NULL) : strtod(digits, NULL)) == value) break;
+  }
+  bool is_plain = strpbrk(digits, ".e") == NULL;
+  return codegen_c_format(m, prec, "%s%s%s", digits, is_plain ? ".0" : "", is_f32 ? "f" : "");
+}
+
+static codegen_c_text emit_var(codegen_c_emitter *m, const tir_expr *e) {
+  const char *name = codegen_c_name(m, e->u.var);
+  if (name == NULL) {
+    codegen_c_fail(m, TN_ERROR_INTERNAL, "the variable %s is used outside its loop", e->u.var->name);
+    name = "";
+  }
+  return codegen_c_format(m, CODEGEN_C_ATOM, "%s", name);
+}
+
+static codegen_c_text emit_unexpected(codegen_c_emitter *m, const tir_expr *e) {
+  codegen_c_fail(m, TN_ERROR_INTERNAL, "%s reached code generation: it is no loop IR", tir_op_table[e->op].name);
+  return codegen_c_format(m, CODEGEN_C_ATOM, "0");
+}
+
+/* ---- vectors of scalars --------------------------------------------------------------------------------------- */
+
+static codegen_c_text emit_broadcast(codegen_c_emitter *m, const tir_expr *e) {
+  codegen_c_text scalar = codegen_c_value(m, e->arg[0]);
+  if (m->lane != NULL) return scalar;
+  bool is_bool = e->dtype == TN_BOOL;
+  tn_dtype dtype = is_bool ? TN_I8 : (tn_dtype)e->dtype;
+  const char *type = codegen_c_vector(m, dtype, e->lanes, CODEGEN_C_SPLAT);
+  const char *text = is_bool ? codegen_c_format(m, CODEGEN_C_UNARY, "-(%s)", scalar.text).text : scalar.text;
+  codegen_c_text vector = codegen_c_format(m, CODEGEN_C_CALL, "%s_splat(%s)", type, text);
+  vector.mask_bytes = is_bool;
+  return vector;
+}
+
+/* base + stride * lane, where LANE is the text of the lane's number. */
+static codegen_c_text ramp_lane(codegen_c_emitter *m, const tir_expr *e, const char *lane) {
+  codegen_c_text base = codegen_c_value(m, e->arg[0]), number = {lane, CODEGEN_C_ATOM, 0};
+  codegen_c_text stride = codegen_c_format(m, CODEGEN_C_ATOM, "%lld", (long long)e->u.i);
+  if (e->u.i < 0) stride.prec = CODEGEN_C_UNARY;
+  codegen_c_text step = e->u.i == 1 ? number : codegen_c_binary(m, stride, "*", number);
+  if (codegen_c_is_index(m, e)) {
+    bool from_zero = strcmp(base.text, "0") == 0;
+    return from_zero ? step : codegen_c_binary(m, base, "+", step);
+  }
+  const char *wide = e->dtype == TN_I64 ? "uint64_t" : "uint32_t";
+  return codegen_c_format(m, CODEGEN_C_UNARY, "(%s)((%s)%s + (%s)(%s))", codegen_c_type((tn_dtype)e->dtype), wide,
+                          codegen_c_wrap(m, base, CODEGEN_C_UNARY), wide, step.text);
+}
+
+/* The steps as an initialiser, wrapped to the dtype. */
+static const char *ramp_steps(codegen_c_emitter *m, const tir_expr *e) {
+  const char *list = "0";
+  for (int i = 1; i < e->lanes; i++) {
+    const tir_expr *step = tir_int(&m->arena, (tn_dtype)e->dtype, (int64_t)((uint64_t)e->u.i * (uint64_t)i));
+    list = runtime_format(&m->arena, "%s, %s", list, emit_int(m, step).text);
+  }
+  return list;
+}
+
+static codegen_c_text emit_ramp(codegen_c_emitter *m, const tir_expr *e) {
+  if (m->lane != NULL) return ramp_lane(m, e, m->lane);
+  codegen_c_text base = codegen_c_value(m, e->arg[0]);
+  const char *type = codegen_c_vector(m, (tn_dtype)e->dtype, e->lanes, CODEGEN_C_SPLAT);
+  if (codegen_c_is_index(m, e)) {
+    return codegen_c_format(m, CODEGEN_C_SUM, "%s_splat(%s) + (%s){%s}", type, base.text, type, ramp_steps(m, e));
+  }
+  const char *sum = codegen_c_wrapping_vector(m, (tn_dtype)e->dtype, e->lanes);
+  return codegen_c_format(m, CODEGEN_C_UNARY, "(%s)((%s)%s_splat(%s) + (%s)(%s){%s})", type, sum, type, base.text, sum,
+                          type, ramp_steps(m, e));
+}
+
+/* ---- names ---------------------------------------------------------------------------------------------------- */
+
+codegen_c_text codegen_c_named(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
+  if (a.prec == CODEGEN_C_ATOM) return a;
+  codegen_c_text name = {codegen_c_new_name(m), CODEGEN_C_ATOM, a.mask_bytes};
+  codegen_c_line(m, "const %s %s = %s;", codegen_c_value_type(m, e, a.mask_bytes), name.text, a.text);
+  return name;
+}
+
+static tir_walk count_args(void *user, const tir_expr *e) {
+  codegen_c_emitter *m = user;
+  for (int i = 0; i < e->n_args; i++) {
+    const char *n = codegen_map_get(&m->uses, e->arg[i]);
+    put(m, &m->uses, e->arg[i], n == NULL ? (const char *)1 : n + 1);
+  }
+  return TIR_WALK_ON;
+}
+
+void codegen_c_count_uses(codegen_c_emitter *m, const tir_expr *e) {
+  if (e != NULL) tir_walk_expr(e, count_args, m);
+}
+
+/* Names are given to what would otherwise be computed twice, and to keep lines short. */
+static bool wants_name(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
+  bool is_shared = (uintptr_t)codegen_map_get(&m->uses, e) > 1;
+  bool is_cheap = tir_op_table[e->op].op_class == 'L' || e->op == TIR_RAMP || e->op == TIR_BROADCAST;
+  return a.prec != CODEGEN_C_ATOM && ((is_shared && !is_cheap) || strlen(a.text) > MAX_TEXT);
+}
+
+/* ---- lanes ------------------------------------------------------------------------------------------------------ */
+
+codegen_c_text codegen_c_at_lane(codegen_c_emitter *m, const tir_expr *e, const char *lane) {
+  if (e->lanes == 1) return codegen_c_value(m, e);
+  if (e->op == TIR_BROADCAST) return codegen_c_value(m, e->arg[0]);
+  if (e->op == TIR_RAMP) return ramp_lane(m, e, lane);
+  bool is_comparison = tir_op_table[e->op].op_class == 'C' && e->arg[0]->dtype != TN_BOOL;
+  if (is_comparison) {
+    codegen_c_text a = codegen_c_at_lane(m, e->arg[0], lane), b = codegen_c_at_lane(m, e->arg[1], lane);
+    return codegen_c_compare(m, e, a, b);
+  }
+  codegen_c_text vector = codegen_c_named(m, e, codegen_c_value(m, e));
+  codegen_map_put(&m->values, e, runtime_copy(&m->arena, &vector, sizeof vector));
+  if (e->dtype == TN_BOOL) return codegen_c_format(m, CODEGEN_C_RELATION, "%s[%s] != 0", vector.text, lane);
+  return codegen_c_format(m, CODEGEN_C_CALL, "%s[%s]", vector.text, lane);
+}
+
+/* ---- the table -------------------------------------------------------------------------------------------------- */
+
+static const codegen_c_handler handlers[TIR_OP_COUNT] = {
+    [TIR_INT] = emit_int,
+    [TIR_FLOAT] = emit_float,
+    [TIR_VAR] = emit_var,
+    [TIR_READ] = emit_unexpected,
+    [TIR_REDUCE] = emit_unexpected,
+    [TIR_LOAD] = codegen_c_load,
+    [TIR_ADD] = codegen_c_arithmetic,
+    [TIR_SUB] = codegen_c_arithmetic,
+    [TIR_MUL] = codegen_c_arithmetic,
+    [TIR_DIV] = codegen_c_arithmetic,
+    [TIR_FLOORDIV] = codegen_c_division,
+    [TIR_FLOORMOD] = codegen_c_division,
+    [TIR_MIN] = codegen_c_min_max,
+    [TIR_MAX] = codegen_c_min_max,
+    [TIR_EQ] = codegen_c_comparison,
+    [TIR_NE] = codegen_c_comparison,
+    [TIR_LT] = codegen_c_comparison,
+    [TIR_LE] = codegen_c_comparison,
+    [TIR_GT] = codegen_c_comparison,
+    [TIR_GE] = codegen_c_comparison,
+    [TIR_AND] = codegen_c_logic,
+    [TIR_OR] = codegen_c_logic,
+    [TIR_NOT] = codegen_c_logic,
+    [TIR_SELECT] = codegen_c_select,
+    [TIR_CAST] = codegen_c_cast,
+    [TIR_RAMP] = emit_ramp,
+    [TIR_BROADCAST] = emit_broadcast,
+    [TIR_POW] = codegen_c_math,
+    [TIR_EXP] = codegen_c_math,
+    [TIR_LOG] = codegen_c_math,
+    [TIR_SQRT] = codegen_c_math,
+    [TIR_RSQRT] = codegen_c_math,
+    [TIR_TANH] = codegen_c_math,
+    [TIR_SIGMOID] = codegen_c_math,
+    [TIR_ERF] = codegen_c_math,
+    [TIR_SIN] = codegen_c_math,
+    [TIR_COS] = codegen_c_math,
+    [TIR_FLOOR] = codegen_c_math,
+    [TIR_CEIL] = codegen_c_math,
+    [TIR_ROUND] = codegen_c_math,
+    [TIR_ABS] = codegen_c_abs,
+};
+
+codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {
+  const codegen_c_text *known = codegen_map_get(&m->values, e);
+  if (known != NULL) return *known;
+  if (m->depth >= MAX_DEPTH) {
+    codegen_c_fail(m, TN_ERROR_CODEGEN, "an expression is nested deeper than %d", MAX_DEPTH);
+    return (codegen_c_text){"0", CODEGEN_C_ATOM, 0};
+  }
+  m->depth++;
+  codegen_c_text value = handlers[e->op](m, e);
+  m->depth--;
+  if (wants_name(m, e, value)) value = codegen_c_named(m, e, value);
+  put(m, &m->values, e, runtime_copy(&m->arena, &value, sizeof value));
+  return value;
+}
+
+void codegen_c_forget(codegen_c_emitter *m) {
+  codegen_map_clear(&m->values);
+  codegen_map_clear(&m->indices);
+  codegen_map_clear(&m->uses);
+}

@@ -1,0 +1,114 @@
+/* c_math.c: functions of floats, absolute values and casts in C; what has no vector form is done lane by lane. */
+#include "codegen/c_emit.h"
+
+/* ---- lane by lane ------------------------------------------------------------------------------------------- */
+
+codegen_c_text codegen_c_call(codegen_c_emitter *m, const char *name, int n, const codegen_c_text *args) {
+  if (n == 1) return codegen_c_format(m, CODEGEN_C_CALL, "%s(%s)", name, args[0].text);
+  return codegen_c_format(m, CODEGEN_C_CALL, "%s(%s, %s)", name, args[0].text, args[1].text);
+}
+
+codegen_c_text codegen_c_lane_by_lane(codegen_c_emitter *m, const tir_expr *e, codegen_c_text scalar,
+                                      const codegen_c_text *guard) {
+  bool is_bool = e->dtype == TN_BOOL;
+  codegen_c_text result = {codegen_c_new_name(m), CODEGEN_C_ATOM, is_bool};
+  const char *only_if = guard != NULL ? codegen_c_format(m, CODEGEN_C_ATOM, "if (%s) ", guard->text).text : "";
+  codegen_c_line(m, "%s %s = {0};", codegen_c_value_type(m, e, is_bool), result.text);
+  codegen_c_line(m, "for (int lane = 0; lane < %d; lane++) %s%s[lane] = %s%s;", e->lanes, only_if, result.text,
+                 is_bool ? "-" : "", is_bool ? codegen_c_wrap(m, scalar, CODEGEN_C_CALL) : scalar.text);
+  return result;
+}
+
+codegen_c_text codegen_c_call_lanes(codegen_c_emitter *m, const char *name, const tir_expr *e) {
+  codegen_c_text args[2];
+  for (int i = 0; i < e->n_args; i++) args[i] = codegen_c_at_lane(m, e->arg[i], "lane");
+  return codegen_c_lane_by_lane(m, e, codegen_c_call(m, name, e->n_args, args), NULL);
+}
+
+static codegen_c_text call(codegen_c_emitter *m, const char *name, const tir_expr *e) {
+  codegen_c_text args[2];
+  if (codegen_c_lanes(m, e) > 1) return codegen_c_call_lanes(m, name, e);
+  for (int i = 0; i < e->n_args; i++) args[i] = codegen_c_value(m, e->arg[i]);
+  return codegen_c_call(m, name, e->n_args, args);
+}
+
+/* ---- functions ---------------------------------------------------------------------------------------------- */
+
+static const char *const functions[TIR_OP_COUNT] = {
+    [TIR_POW] = "pow",   [TIR_EXP] = "exp", [TIR_LOG] = "log", [TIR_SQRT] = "sqrt",   [TIR_TANH] = "tanh",
+    [TIR_ERF] = "erf",   [TIR_SIN] = "sin", [TIR_COS] = "cos", [TIR_FLOOR] = "floor", [TIR_CEIL] = "ceil",
+    [TIR_ROUND] = "round", [TIR_ABS] = "fabs",
+};
+
+static const char *function_of(codegen_c_emitter *m, const tir_expr *e) {
+  return runtime_format(&m->arena, "%s%s", functions[e->op], e->dtype == TN_F32 ? "f" : "");
+}
+
+static const tir_expr *one_over(codegen_c_emitter *m, const tir_expr *e) {
+  return tir_binary(&m->arena, TIR_DIV, tir_float(&m->arena, (tn_dtype)e->dtype, 1), e);
+}
+
+/* 1 / (1 + exp(-x)) */
+static const tir_expr *expand_sigmoid(codegen_c_emitter *m, const tir_expr *e) {
+  const tir_expr *zero = tir_float(&m->arena, (tn_dtype)e->dtype, 0), *one = tir_float(&m->arena, (tn_dtype)e->dtype, 1);
+  const tir_expr *power = tir_unary(&m->arena, TIR_EXP, tir_binary(&m->arena, TIR_SUB, zero, e->arg[0]));
+  return one_over(m, tir_binary(&m->arena, TIR_ADD, one, power));
+}
+
+codegen_c_text codegen_c_math(codegen_c_emitter *m, const tir_expr *e) {
+  if (!tn_dtype_is_float((tn_dtype)e->dtype)) {
+    codegen_c_fail(m, TN_ERROR_INTERNAL, "%s of %s reached code generation", tir_op_table[e->op].text,
+                   tn_dtype_name((tn_dtype)e->dtype));
+    return codegen_c_value(m, e->arg[0]);
+  }
+  if (e->op == TIR_SIGMOID) return codegen_c_value(m, expand_sigmoid(m, e));
+  if (e->op == TIR_RSQRT) return codegen_c_value(m, one_over(m, tir_unary(&m->arena, TIR_SQRT, e->arg[0])));
+  return call(m, function_of(m, e), e);
+}
+
+codegen_c_text codegen_c_abs(codegen_c_emitter *m, const tir_expr *e) {
+  tn_dtype dtype = (tn_dtype)e->dtype;
+  if (tn_dtype_is_float(dtype)) return call(m, function_of(m, e), e);
+  return tn_dtype_is_signed(dtype) ? call(m, codegen_c_use(m, CODEGEN_C_ABS, dtype), e) : codegen_c_value(m, e->arg[0]);
+}
+
+/* ---- casts -------------------------------------------------------------------------------------------------- */
+
+/* A mask as numbers: its lanes are 0 or -1. */
+static codegen_c_text mask_to_numbers(codegen_c_emitter *m, const tir_expr *e, codegen_c_text mask) {
+  tn_dtype to = (tn_dtype)e->dtype;
+  mask = codegen_c_widen_mask(m, mask, (int)tn_dtype_bytes(to), e->lanes);
+  const char *ones = codegen_c_format(m, CODEGEN_C_UNARY, "-%s", codegen_c_wrap(m, mask, CODEGEN_C_CALL)).text;
+  const char *type = codegen_c_vector(m, to, e->lanes, 0);
+  if (!tn_dtype_is_float(to)) return codegen_c_format(m, CODEGEN_C_UNARY, "(%s)%s", type, ones);
+  return codegen_c_format(m, CODEGEN_C_CALL, "__builtin_convertvector(%s, %s)", ones, type);
+}
+
+static codegen_c_text vector_to_mask(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
+  tn_dtype from = (tn_dtype)e->arg[0]->dtype;
+  int bytes = (int)tn_dtype_bytes(from);
+  codegen_c_text mask =
+      codegen_c_format(m, CODEGEN_C_UNARY, "(%s)(%s != (%s){0})", codegen_c_mask(m, bytes, e->lanes),
+                       codegen_c_wrap(m, a, CODEGEN_C_SUM), codegen_c_vector(m, from, e->lanes, 0));
+  mask.mask_bytes = bytes;
+  return mask;
+}
+
+static codegen_c_text cast_vector(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
+  if (e->dtype == TN_BOOL) return vector_to_mask(m, e, a);
+  if (e->arg[0]->dtype == TN_BOOL) return mask_to_numbers(m, e, a);
+  const char *type = codegen_c_vector(m, (tn_dtype)e->dtype, e->lanes, 0);
+  return codegen_c_format(m, CODEGEN_C_CALL, "__builtin_convertvector(%s, %s)", a.text, type);
+}
+
+codegen_c_text codegen_c_cast(codegen_c_emitter *m, const tir_expr *e) {
+  tn_dtype from = (tn_dtype)e->arg[0]->dtype, to = (tn_dtype)e->dtype;
+  if (from == to) return codegen_c_value(m, e->arg[0]);
+  if (tn_dtype_is_float(from) && !tn_dtype_is_float(to) && to != TN_BOOL) {
+    return call(m, codegen_c_use(m, from == TN_F32 ? CODEGEN_C_OF_F32 : CODEGEN_C_OF_F64, to), e);
+  }
+  codegen_c_text a = codegen_c_value(m, e->arg[0]);
+  if (codegen_c_lanes(m, e) > 1) return cast_vector(m, e, a);
+  if (to == TN_BOOL) return codegen_c_format(m, CODEGEN_C_RELATION, "%s != 0", codegen_c_wrap(m, a, CODEGEN_C_SUM));
+  return codegen_c_format(m, CODEGEN_C_UNARY, "(%s)%s", codegen_c_type(to), codegen_c_wrap(m, a, CODEGEN_C_UNARY));
+}

@@ -1,0 +1,155 @@
+/* c_memory.c: loads and stores in C: an element, a vector through a pointer to an unaligned vector type, or lane by
+ * lane. A store that has no vector form, and one with a predicate, is a loop over its lanes. */
+#include "codegen/c_emit.h"
+
+/* An access, taken apart. */
+typedef struct access {
+  const tir_buffer *buffer;
+  const char *name;
+  const tir_expr *index;     /* NULL: the only element of a scalar buffer */
+  const tir_expr *predicate; /* or NULL */
+  int lanes;
+  bool linear; /* a vector of base + stride * lane */
+  int64_t stride;
+} access;
+
+static access take_apart(codegen_c_emitter *m, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
+                         const tir_expr *predicate) {
+  access a = {.buffer = buffer, .name = codegen_c_name(m, buffer), .predicate = predicate, .lanes = 1};
+  if (a.name == NULL || n_index > 1) {
+    codegen_c_fail(m, TN_ERROR_INTERNAL, "%s is %s", buffer->name,
+                   n_index > 1 ? "not flat" : "used outside its scope");
+    a.name = "";
+  }
+  if (n_index > 0) a.index = index[0];
+  if (a.index != NULL) a.lanes = codegen_c_lanes(m, a.index);
+  a.linear = a.lanes > 1 && codegen_c_is_index(m, a.index) && codegen_linear_stride(a.index, &a.stride);
+  return a;
+}
+
+/* ---- indices ------------------------------------------------------------------------------------------------ */
+
+/* Lane 0 of a linear vector. */
+static const tir_expr *first_lane(codegen_c_emitter *m, const tir_expr *e) {
+  if (e->lanes == 1) return e;
+  if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return e->arg[0];
+  return tir_binary(&m->arena, (tir_op)e->op, first_lane(m, e->arg[0]), first_lane(m, e->arg[1]));
+}
+
+static codegen_c_text element(codegen_c_emitter *m, const access *a, codegen_c_text index) {
+  return codegen_c_format(m, CODEGEN_C_CALL, "%s[%s]", a->name, index.text);
+}
+
+/* The element of an access that is scalar, or its first one if it is linear. */
+static codegen_c_text first_element(codegen_c_emitter *m, const access *a) {
+  if (a->index == NULL) return codegen_c_format(m, CODEGEN_C_CALL, "%s[0]", a->name);
+  return element(m, a, codegen_c_value(m, a->linear ? first_lane(m, a->index) : a->index));
+}
+
+/* The element that the variable `lane` selects. */
+static codegen_c_text lane_element(codegen_c_emitter *m, const access *a) {
+  if (!a->linear) return element(m, a, codegen_c_at_lane(m, a->index, "lane"));
+  const tir_expr *ramp = tir_ramp(&m->arena, first_lane(m, a->index), a->stride, a->lanes);
+  return element(m, a, codegen_c_at_lane(m, ramp, "lane"));
+}
+
+/* ---- loads -------------------------------------------------------------------------------------------------- */
+
+/* A bool in memory is a byte. */
+static codegen_c_text read_bool(codegen_c_emitter *m, const access *a, codegen_c_text loaded) {
+  if (a->buffer->dtype != TN_BOOL) return loaded;
+  return codegen_c_format(m, CODEGEN_C_RELATION, "%s != 0", loaded.text);
+}
+
+static codegen_c_text load_scalar(codegen_c_emitter *m, const access *a) {
+  codegen_c_text loaded = read_bool(m, a, first_element(m, a));
+  if (a->predicate == NULL) return loaded;
+  codegen_c_text predicate = codegen_c_value(m, a->predicate);
+  return codegen_c_format(m, CODEGEN_C_TERNARY, "%s ? %s : 0", codegen_c_wrap(m, predicate, CODEGEN_C_BITS),
+                          loaded.text);
+}
+
+static codegen_c_text load_contiguous(codegen_c_emitter *m, const access *a) {
+  tn_dtype dtype = a->buffer->dtype == TN_BOOL ? TN_U8 : a->buffer->dtype;
+  const char *type = codegen_c_vector(m, dtype, a->lanes, CODEGEN_C_UNALIGNED);
+  codegen_c_text loaded = codegen_c_format(m, CODEGEN_C_UNARY, "*(const %su *)&%s", type, first_element(m, a).text);
+  if (a->buffer->dtype != TN_BOOL) return loaded;
+  codegen_c_text mask = codegen_c_format(m, CODEGEN_C_UNARY, "(%s)(%s != (%s){0})", codegen_c_mask(m, 1, a->lanes),
+                                         loaded.text, type);
+  mask.mask_bytes = 1;
+  return mask;
+}
+
+static codegen_c_text load_lanes(codegen_c_emitter *m, const access *a, const tir_expr *e) {
+  codegen_c_text loaded = read_bool(m, a, lane_element(m, a)), guard;
+  if (a->predicate != NULL) guard = codegen_c_at_lane(m, a->predicate, "lane");
+  return codegen_c_lane_by_lane(m, e, loaded, a->predicate != NULL ? &guard : NULL);
+}
+
+codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e) {
+  access a = take_apart(m, e->u.buffer, tir_n_index(e), e->arg, tir_predicate(e));
+  if (a.lanes == 1) return load_scalar(m, &a);
+  if (a.predicate == NULL && a.linear && a.stride == 1) return load_contiguous(m, &a);
+  if (a.predicate == NULL && a.linear && a.stride == 0) {
+    const tir_expr *first = first_lane(m, a.index);
+    const tir_expr *scalar = tir_load(&m->arena, a.buffer, 1, &first, NULL);
+    return codegen_c_value(m, tir_broadcast(&m->arena, scalar, a.lanes));
+  }
+  return load_lanes(m, &a, e);
+}
+
+/* ---- stores ------------------------------------------------------------------------------------------------- */
+
+static void store_scalar(codegen_c_emitter *m, const access *a, const tir_expr *e) {
+  codegen_c_text value = codegen_c_value(m, e), to = first_element(m, a);
+  const char *only_if = "";
+  if (a->predicate != NULL) {
+    only_if = codegen_c_format(m, CODEGEN_C_ATOM, "if (%s) ", codegen_c_value(m, a->predicate).text).text;
+  }
+  codegen_c_line(m, "%s%s = %s;", only_if, to.text, value.text);
+}
+
+static void store_contiguous(codegen_c_emitter *m, const access *a, const tir_expr *e) {
+  codegen_c_text value = codegen_c_value(m, e), to = first_element(m, a);
+  tn_dtype dtype = a->buffer->dtype == TN_BOOL ? TN_U8 : a->buffer->dtype;
+  const char *type = codegen_c_vector(m, dtype, a->lanes, CODEGEN_C_UNALIGNED), *text = value.text;
+  if (a->buffer->dtype == TN_BOOL) {
+    value = codegen_c_widen_mask(m, value, 1, a->lanes);
+    text = codegen_c_format(m, CODEGEN_C_UNARY, "(%s)-%s", type, codegen_c_wrap(m, value, CODEGEN_C_CALL)).text;
+  }
+  codegen_c_line(m, "*(%su *)&%s = %s;", type, to.text, text);
+}
+
+static void store_lanes(codegen_c_emitter *m, const access *a, const tir_expr *e) {
+  codegen_c_text value = codegen_c_at_lane(m, e, "lane"), to = lane_element(m, a);
+  codegen_c_line(m, "for (int lane = 0; lane < %d; lane++) %s = %s;", a->lanes, to.text, value.text);
+}
+
+static bool has_vector_form(const tir_stmt *s, int lanes) {
+  return s->u.store.predicate == NULL && (lanes & (lanes - 1)) == 0 && lanes <= CODEGEN_C_MAX_LANES;
+}
+
+/* for each lane: everything scalar */
+static void store_in_lane_mode(codegen_c_emitter *m, const tir_stmt *s, int lanes) {
+  codegen_c_line(m, "for (int lane = 0; lane < %d; lane++) {", lanes);
+  m->indent++;
+  m->lane = "lane";
+  access a = take_apart(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
+  store_scalar(m, &a, s->u.store.value);
+  m->lane = NULL;
+  m->indent--;
+  codegen_c_line(m, "}");
+}
+
+void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s) {
+  access a = take_apart(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
+  const tir_expr *value = s->u.store.value;
+  for (int i = 0; i < s->u.store.n_index; i++) codegen_c_count_uses(m, s->u.store.index[i]);
+  codegen_c_count_uses(m, value);
+  codegen_c_count_uses(m, s->u.store.predicate);
+  if (value->lanes < a.lanes) value = tir_broadcast(&m->arena, value, a.lanes);
+  if (a.lanes == 1) store_scalar(m, &a, value);
+  else if (!has_vector_form(s, a.lanes)) store_in_lane_mode(m, s, a.lanes);
+  else if (a.linear && a.stride == 1) store_contiguous(m, &a, value);
+  else store_lanes(m, &a, value);
+}

@@ -1,0 +1,142 @@
+/* c_source.c: a C file from a loop IR function: a comment, what the prelude must hold, and the kernel:
+ * int32_t name(const T *restrict in..., T *restrict out...), which returns 0, or 1 when scratch memory ran out. */
+#include "codegen/c_emit.h"
+
+/* ---- failing ------------------------------------------------------------------------------------------------ */
+
+void codegen_c_fail(codegen_c_emitter *m, tn_status status, const char *fmt, ...) {
+  runtime_str text = {0};
+  va_list args;
+  va_start(args, fmt);
+  runtime_str_addv(&text, fmt, args);
+  va_end(args);
+  if (!m->failed) runtime_fail(m->ctx, status, "%s: %s", m->func->name, text.failed ? "out of memory" : text.data);
+  m->failed = true;
+  runtime_str_free(&text);
+}
+
+/* ---- texts -------------------------------------------------------------------------------------------------- */
+
+void codegen_c_line(codegen_c_emitter *m, const char *fmt, ...) {
+  va_list args;
+  bool is_directive = *fmt == '#';
+  for (int i = 0; i < m->indent && !is_directive; i++) runtime_str_add(&m->out, "  ");
+  va_start(args, fmt);
+  runtime_str_addv(&m->out, fmt, args);
+  va_end(args);
+  runtime_str_add(&m->out, "\n");
+}
+
+codegen_c_text codegen_c_format(codegen_c_emitter *m, codegen_c_prec prec, const char *fmt, ...) {
+  runtime_str text = {0};
+  va_list args;
+  va_start(args, fmt);
+  runtime_str_addv(&text, fmt, args);
+  va_end(args);
+  const char *kept = text.failed ? NULL : runtime_strdup(&m->arena, text.data);
+  bool has_room = !text.failed;
+  runtime_str_free(&text);
+  if (!has_room) longjmp(*m->arena.on_oom, 1);
+  return (codegen_c_text){kept, prec, 0};
+}
+
+const char *codegen_c_wrap(codegen_c_emitter *m, codegen_c_text a, codegen_c_prec at_least) {
+  return a.prec >= at_least ? a.text : codegen_c_format(m, CODEGEN_C_ATOM, "(%s)", a.text).text;
+}
+
+/* ---- the kernel --------------------------------------------------------------------------------------------- */
+
+/* Counts how often a buffer is used, to say which parameters are not. */
+static tir_walk find_use(void *user, const tir_expr *e) {
+  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static tir_walk find_store(void *user, const tir_stmt *s) {
+  return s->kind == TIR_STORE && s->u.store.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static bool is_used(const tir_func *f, const tir_buffer *buffer) {
+  tir_visitor visitor = {find_store, find_use, (void *)buffer};
+  return !tir_walk_stmt(f->body, &visitor);
+}
+
+static const char *parameters(codegen_c_emitter *m) {
+  const char *text = "";
+  for (int i = 0; i < m->func->n_params; i++) {
+    const tir_buffer *p = m->func->params[i];
+    text = runtime_format(&m->arena, "%s%s%s%s *restrict %s", text, i ? ", " : "", p->is_input ? "const " : "",
+                          codegen_c_type(p->dtype), codegen_c_bind(m, p, p->name));
+  }
+  return m->func->n_params > 0 ? text : "void";
+}
+
+static void emit_kernel(codegen_c_emitter *m) {
+  codegen_c_line(m, "int32_t %s(%s) {", m->func->name, parameters(m));
+  m->indent++;
+  for (int i = 0; i < m->func->n_params; i++) {
+    const tir_buffer *p = m->func->params[i];
+    if (!is_used(m->func, p)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, p));
+  }
+  codegen_c_frame(m, m->func->body, NULL);
+  m->indent--;
+  codegen_c_line(m, "}");
+}
+
+static void add_title(codegen_c_emitter *m, runtime_str *out) {
+  runtime_str_addf(out, "/* %s: a kernel made by Tenon %s for\n *   %s\n", m->func->name, TN_VERSION, m->target->text);
+  runtime_str_add(out,
+                  " * C17 with GNU vector extensions, for gcc and clang. To be compiled for its processor and, where it "
+                  "has parallel\n * loops, with OpenMP: cc -O3 -march=native -ffp-contract=fast -fopenmp -c; to be linked "
+                  "with -lm.\n * Arrays are compact, row-major and do not overlap. Returns 0, or 1 when there was no memory "
+                  "for scratch. */\n");
+}
+
+static tn_status assemble(codegen_c_emitter *m, codegen_bytes *out) {
+  runtime_str text = {0};
+  add_title(m, &text);
+  codegen_c_prelude(m, &text);
+  if (m->out.data != NULL) runtime_str_addn(&text, m->out.data, m->out.n);
+  if (!text.failed && !m->out.failed) {
+    *out = (codegen_bytes){text.data, text.n};
+    return TN_OK;
+  }
+  runtime_str_free(&text);
+  return runtime_fail(m->ctx, TN_ERROR_MEMORY, "out of memory for the C source of %s", m->func->name);
+}
+
+static tn_status emit(codegen_c_emitter *m, codegen_bytes *out) {
+  jmp_buf oom;
+  if (setjmp(oom) != 0) {
+    return runtime_fail(m->ctx, TN_ERROR_MEMORY, "out of memory for the C source of %s", m->func->name);
+  }
+  m->arena.on_oom = &oom;
+  emit_kernel(m);
+  return m->failed ? tn_context_status(m->ctx) : assemble(m, out);
+}
+
+static void release(codegen_c_emitter *m) {
+  runtime_str_free(&m->out);
+  runtime_str_free(&m->head);
+  RUNTIME_VEC_FREE(&m->taken);
+  codegen_map_free(&m->names);
+  codegen_map_free(&m->values);
+  codegen_map_free(&m->indices);
+  codegen_map_free(&m->uses);
+  runtime_arena_free(&m->arena);
+}
+
+tn_status codegen_c_source(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out) {
+  if (codegen_c_is_reserved(func->name)) {
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the function name \"%s\" cannot be used in C source: it is a name of C's "
+                        "library or one that generated code uses", func->name);
+  }
+  codegen_c_emitter *m = calloc(1, sizeof *m); /* in memory of its own: longjmp leaves it as it is */
+  if (m == NULL) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the C source of %s", func->name);
+  m->ctx = ctx;
+  m->func = func;
+  m->target = target;
+  tn_status status = emit(m, out);
+  release(m);
+  free(m);
+  return status;
+}

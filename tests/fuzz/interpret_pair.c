@@ -1,0 +1,100 @@
+/* A pair without code generation: the loop IR, before and after the passes, in the interpreter of tests/tir. It sees
+ * every access outside of a scratch buffer, which guard pages do not, and every read of what was not written. */
+#include <math.h>
+#include <stdio.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "tests/tir/tests.h"
+
+enum { MAX_WORK = 12000, MAX_NAMES = 400, MAX_BUFFERS = 60 };
+
+/* ---- what it would take ------------------------------------------------------------------------------------------ */
+
+typedef struct size {
+  int names, buffers;
+} size;
+
+static tir_walk count(void *user, const tir_stmt *s) {
+  size *n = user;
+  n->names += s->kind == TIR_FOR;
+  n->buffers += s->kind == TIR_ALLOC;
+  return TIR_WALK_ON;
+}
+
+/* Within what the interpreter holds, and soon done. */
+static bool fits(const tir_func *f) {
+  size n = {0, f->n_params};
+  tir_walk_stmt(f->body, &(tir_visitor){.stmt = count, .user = &n});
+  return n.names <= MAX_NAMES && n.buffers <= MAX_BUFFERS && fuzz_count_stores(f->body) <= MAX_WORK;
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static void fill(machine *m, const tn_program *p, DLTensor *const *arrays) {
+  for (int i = 0; i < p->n_args; i++) {
+    const tn_tensor *t = p->args[i];
+    for (int64_t k = 0; k < m->memories[i].size; k++) {
+      value v = {.i = 77};
+      if (i >= p->n_inputs)
+        v = tn_dtype_is_float(t->dtype) ? (value){.f = 7e77} : v;
+      else if (tn_dtype_is_float(t->dtype))
+        v.f = fuzz_element(arrays[i], t->dtype, k);
+      else
+        v.i = (int64_t)fuzz_element(arrays[i], t->dtype, k);
+      m->memories[i].data[k] = v;
+    }
+  }
+}
+
+static bool agrees(tn_dtype dtype, value got, double want, double error) {
+  if (!tn_dtype_is_float(dtype)) return (double)got.i == want;
+  return fabs(got.f - want) <= error || got.f == want;
+}
+
+static fuzz_status compare(const machine *m, const tn_program *p, DLTensor *const *arrays, const fuzz_bound *bounds,
+                           char *why, size_t n) {
+  for (int i = p->n_inputs; i < p->n_args; i++) {
+    const tn_tensor *t = p->args[i];
+    int op = 0;
+    while (p->ops[op] != t->op) op++;
+    for (int64_t k = 0; k < m->memories[i].size; k++) {
+      value got = m->memories[i].data[k];
+      double want = fuzz_element(arrays[i], t->dtype, k);
+      if (agrees(t->dtype, got, want, bounds[op].error)) continue;
+      snprintf(why, n, "%s, flat element %lld is %.17g, should be %.17g", t->name, (long long)k,
+               tn_dtype_is_float(t->dtype) ? got.f : (double)got.i, want);
+      return FUZZ_DIFFERS;
+    }
+  }
+  return FUZZ_AGREES;
+}
+
+static fuzz_status interpret(const tir_func *f, const tn_program *p, DLTensor *const *arrays, const fuzz_bound *bounds,
+                             char *why, size_t n) {
+  machine *m = calloc(1, sizeof *m);
+  machine_start(m, f, 1);
+  fill(m, p, arrays);
+  execute(m, f->body);
+  fuzz_status status = m->fault ? FUZZ_DIFFERS : compare(m, p, arrays, bounds, why, n);
+  if (m->fault) snprintf(why, n, "%s", m->fault);
+  machine_free(m);
+  free(m);
+  return status;
+}
+
+fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const fuzz_bound *bounds, char *why,
+                                size_t n) {
+  runtime_arena arena = {0};
+  char reason[512];
+  fuzz_status status = FUZZ_AGREES;
+  tir_func *before = schedule_lower(s, "kernel", &arena);
+  tir_func *after = before ? schedule_lower_and_optimize(s, "kernel", &arena) : NULL;
+  const tir_func *both[] = {before, after};
+  for (int i = 0; i < 2 && status == FUZZ_AGREES; i++) {
+    if (!both[i] || !fits(both[i])) continue;
+    status = interpret(both[i], s->program, arrays, bounds, reason, sizeof reason);
+    if (status != FUZZ_AGREES) snprintf(why, n, "loop IR %s the passes: %s", i ? "after" : "before", reason);
+  }
+  runtime_arena_free(&arena);
+  return status;
+}

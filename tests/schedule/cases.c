@@ -1,0 +1,127 @@
+/* Schedules whose texts are kept in tests/golden/schedule: every primitive, every tail, every place of a stage. */
+#include "tests/schedule/tests.h"
+
+#define ADD "C[i<1024, j<1024] = A[i,j] + B[i,j]"
+#define ROWS "B[i<1024] = sum[l<1024](A[i,l])"
+#define MM "C[i<64, j<48] = sum[k<32](A[i,k] * B[k,j])"
+#define FUSED "M[i<64, j<48] = sum[k<32](A[i,k] * B[k,j])\nO[i<64, j<48] = max(M[i,j] + D[j], 0)"
+#define BLUR "P[y<64, x<64] = (A[y,x] + A[y,x+1]) * 0.5\nQ[y<62, x<64] = P[y,x] + P[y+1,x] + P[y+2,x]"
+#define CONV                                                                                       \
+  "input I: f32[1,14,14,8], W: f32[3,3,8,16]\n"                                                    \
+  "P[n<1, h<16, w<16, c<8] = select(h >= 1 && h < 15 && w >= 1 && w < 15, I[n, h-1, w-1, c], 0)\n" \
+  "O[n<1, h<14, w<14, f<16] = sum[r<3, s<3, c<8](P[n, h+r, w+s, c] * W[r,s,c,f])"
+#define STRIDED                                                                    \
+  "input I: f32[29,29], W: f32[3,3]\n"                                             \
+  "P[h<31, w<31] = select(h >= 1 && h < 30 && w >= 1 && w < 30, I[h-1, w-1], 0)\n" \
+  "O[h<15, w<15] = sum[r<3, s<3](P[h*2+r, w*2+s] * W[r,s])"
+#define FORK "P[i<32, j<32] = A[i,j] * 2\nQ[i<32, j<32] = P[i,j] + 1\nR[i<32, j<32] = P[i,j] * Q[i,j]"
+#define CHAIN "P[i<32, j<32] = A[i,j] * 2\nQ[i<32, j<32] = P[i,j] + 1\nR[i<32, j<32] = Q[i,j] * Q[j,i]"
+#define SOFTMAX                                                     \
+  "M[i<8] = max[k<20](X[i,k])\nE[i<8, j<20] = exp(X[i,j] - M[i])\n" \
+  "S[i<8] = sum[k<20](E[i,k])\nY[i<8, j<20] = E[i,j] / S[i]"
+
+const schedule_case schedule_cases[] = {
+    /* what the first page shows */
+    {"default", ADD, ""},
+    {"split_guard", ADD, "split(C, i, 20)"},
+    {"tile_vectorize", ADD, "tile(C, i, j, 32, 32); vectorize(C, j.inner)"},
+    {"row_sum", ROWS, ""},
+    {"full_sum_split", "B = sum[k<1024](A[k])", "split(B, k, 16)"},
+    {"full_sum_fused", "B = sum[k<1024](A[k])", "split(B, k, 16); fuse(B, k.outer, k.inner)"},
+    /* loops */
+    {"split_even", ADD, "split(C, i, 32)"},
+    {"split_peel", ADD, "split(C, i, 20, tail=peel)"},
+    {"split_nparts", ADD, "split(C, i, nparts=10)"},
+    {"split_nparts_peel", ADD, "split(C, i, nparts=10, tail=peel)"},
+    {"split_many", ADD, "split(C, i, 4, 8, 2)"},
+    {"split_many_guard", "C[i<100] = A[i] + 1", "split(C, i, 3, 7)"},
+    {"split_many_peel", "C[i<100] = A[i] + 1", "split(C, i, 3, 7, tail=peel)"},
+    {"split_twice", "C[i<100] = A[i] + 1", "split(C, i, 16); split(C, i.inner, 5)"},
+    {"split_larger_than_extent", "C[i<10] = A[i] + 1", "split(C, i, 16)"},
+    {"split_by_one", "C[i<10] = A[i] + 1", "split(C, i, 1)"},
+    {"fuse", ADD, "fuse(C, i, j)"},
+    {"fuse_odd", "C[i<7, j<11] = A[j,i] + 1", "fuse(C, i, j)"},
+    {"fuse_three", "C[i<3, j<5, k<7] = A[i,j,k] + 1", "fuse(C, i, j, k)"},
+    {"fuse_split", "C[i<7, j<11] = A[i,j] + 1", "fuse(C, i, j); split(C, i.j.fused, 8)"},
+    {"fuse_split_peel", "C[i<7, j<11] = A[i,j] + 1", "fuse(C, i, j); split(C, i.j.fused, 8, tail=peel)"},
+    {"split_fuse_back", ADD, "split(C, i, 32); fuse(C, i.outer, i.inner)"},
+    {"fuse_data_and_reduction", MM, "reorder(C, i, k, j); fuse(C, i, k)"},
+    {"reorder", MM, "reorder(C, k, j)"},
+    {"reorder_reduction_outermost", MM, "reorder(C, k, i, j)"},
+    {"reorder_some", MM, "split(C, i, 8); split(C, k, 4); reorder(C, k.outer, i.inner, i.outer)"},
+    {"reduction_in_the_middle", MM, "split(C, k, 8); reorder(C, i, k.outer, j, k.inner)"},
+    {"tile_guard", "C[i<100, j<50] = A[i,j] + 1", "tile(C, i, j, 32, 16)"},
+    {"tile_peel", "C[i<100, j<50] = A[i,j] + 1", "tile(C, i, j, 32, 16, tail=peel)"},
+    {"vectorize_guard", "C[i<100] = A[i] + 1", "split(C, i, 16); vectorize(C, i.inner)"},
+    {"vectorize_peel", "C[i<100] = A[i] + 1", "split(C, i, 16, tail=peel); vectorize(C, i.inner)"},
+    {"vectorize_transposed", "C[i<16, j<16] = A[j,i] + 1", "vectorize(C, j)"},
+    {"vectorize_outer", "C[i<8, j<4] = A[i,j] + 1", "vectorize(C, i)"},
+    {"vectorize_around_reduction", MM, "split(C, j, 16); vectorize(C, j.inner)"},
+    {"vectorize_reduction_outside", MM, "split(C, j, 16); reorder(C, i, j.outer, k, j.inner); vectorize(C, j.inner)"},
+    {"vectorize_padding", STRIDED, "compute_inline(P); vectorize(O, w)"},
+    {"unroll", "C[i<6, j<4] = A[i,j] + 1", "unroll(C, j)"},
+    {"unroll_reduction", "C[i<6] = sum[k<4](A[i,k])", "unroll(C, k)"},
+    {"unroll_tail", "C[i<10] = A[i] + 1", "split(C, i, 4); unroll(C, i.inner)"},
+    {"parallel", MM, "parallel(C, i)"},
+    {"parallel_fused", ADD, "tile(C, i, j, 32, 32); fuse(C, i.outer, j.outer); parallel(C, i.outer.j.outer.fused)"},
+    {"parallel_init", MM, "reorder(C, k, i, j); parallel(C, i)"},
+    {"pragma", "C[i<4, j<8] = sum[k<4](A[i,j,k])", "pragma(C, i, auto_unroll_max_step, 16)"},
+    {"pragma_too_small", "C[i<4, j<8] = sum[k<4](A[i,j,k])", "pragma(C, i, auto_unroll_max_step, 2)"},
+    /* where stages stand */
+    {"root", BLUR, ""},
+    {"at_row", BLUR, "compute_at(P, Q, y)"},
+    {"at_pixel", BLUR, "compute_at(P, Q, x)"},
+    {"at_tile", BLUR, "tile(Q, y, x, 8, 16); compute_at(P, Q, x.outer)"},
+    {"at_tile_row", BLUR, "tile(Q, y, x, 8, 16); compute_at(P, Q, y.outer)"},
+    {"at_peeled_tile", BLUR, "split(Q, y, 8, tail=peel); compute_at(P, Q, y.outer)"},
+    {"at_fused", BLUR, "fuse(Q, y, x); compute_at(P, Q, y.x.fused)"},
+    {"at_then_split", BLUR, "compute_at(P, Q, y); split(Q, y, 4)"},
+    {"at_and_back", BLUR, "compute_at(P, Q, y); compute_root(P)"},
+    {"conv_at_root", CONV, ""},
+    {"conv_at_h", CONV, "compute_at(P, O, h)"},
+    {"conv_at_w", CONV, "compute_at(P, O, w)"},
+    {"conv_at_f", CONV, "compute_at(P, O, f)"},
+    {"conv_at_reduction", CONV, "reorder(O, n, h, w, r, f, s, c); compute_at(P, O, r)"},
+    {"conv_at_tile", CONV, "tile(O, h, w, 7, 7); compute_at(P, O, w.outer)"},
+    {"conv_inline", CONV, "compute_inline(P)"},
+    {"strided_at_h", STRIDED, "compute_at(P, O, h)"},
+    {"strided_at_tile", STRIDED, "tile(O, h, w, 4, 4); compute_at(P, O, w.outer)"},
+    {"fused_at", FUSED, "compute_at(M, O, j)"},
+    {"fused_at_tile", FUSED,
+     "tile(O, i, j, 8, 16); compute_at(M, O, j.outer); reorder(M, k, i, j); vectorize(M, j); vectorize(O, j.inner)"},
+    {"inline_chain", CHAIN, "compute_inline(P); compute_inline(Q)"},
+    {"inline_one", CHAIN, "compute_inline(P)"},
+    {"transposed_reader", CHAIN, "compute_at(P, Q, i); compute_at(Q, R, i)"},
+    {"two_readers_inside", FORK, "compute_at(Q, R, j); compute_at(P, R, i)"},
+    {"two_readers_same_loop", FORK, "compute_at(Q, R, i); compute_at(P, R, i)"},
+    {"two_readers_one_inlined", FORK, "compute_inline(Q); compute_at(P, R, i)"},
+    {"softmax_rows", SOFTMAX, "compute_at(S, Y, i); compute_at(E, Y, i); compute_at(M, Y, i); parallel(Y, i)"},
+    {"softmax_inline", SOFTMAX, "compute_inline(E)"},
+    /* caches and scopes */
+    {"cache_read", MM, "cache_read(A, local, C)"},
+    {"cache_read_at", MM, "cache_read(A, local, C); compute_at(A.local, C, i); vectorize(A.local, ax1)"},
+    {"cache_read_some", FORK, "cache_read(P, global, R); compute_at(P.global, R, i)"},
+    {"cache_read_twice", MM, "cache_read(A, global, C); cache_read(A.global, local, C)"},
+    {"cache_write", MM, "cache_write(C, local)"},
+    {"cache_write_at", MM, "cache_write(C, local); compute_at(C.local, C, j); unroll(C.local, k)"},
+    {"cache_write_registers", MM,
+     "cache_write(C, local); tile(C, i, j, 4, 16); vectorize(C, j.inner); compute_at(C.local, C, j.outer); "
+     "reorder(C.local, k, i.c, j.c); unroll(C.local, i.c); vectorize(C.local, j.c)"},
+    {"cache_write_tail", "C[i<50, j<50] = sum[k<20](A[i,k] * B[k,j])",
+     "cache_write(C, local); tile(C, i, j, 4, 16); compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c)"},
+    {"set_scope", FUSED, "compute_at(M, O, i); set_scope(M, local)"},
+    /* shapes and dtypes */
+    {"rank_0", "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2", "compute_at(T, S, i)"},
+    {"two_outputs", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\nR[i<8] = P[i] * 3", "parallel(Q, i)"},
+    {"output_read", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\noutput P, Q", "cache_write(P, local); split(Q, i, 4)"},
+    {"any", "input A: bool[9,5]\nB[i<9] = any[k<5](A[i,k])", "split(B, i, 4)"},
+    {"max_integers", "input A: i8[9,5]\nB[i<9] = max[k<5](A[i,k])", "unroll(B, k)"},
+    {"large_indices", "C[i<70000, j<70000] = A[i] + B[j]", "split(C, j, 16)"},
+    {"index_from_data", "input I: i32[20], A: f32[20,8]\nP[i<20, j<8] = A[i,j] * 2\nC[i<20, j<8] = P[I[i] % 20, j]",
+     "compute_at(P, C, i)"},
+    {"index_floor", "P[i<20] = A[i] * 2\nC[i<20] = P[i // 4] + P[i % 4]", "split(C, i, 4); compute_at(P, C, i.outer)"},
+    {"index_clamped", "P[i<20] = A[i] * 2\nC[i<20] = P[max(i - 1, 0)] + P[min(i + 1, 19)]",
+     "split(C, i, 4); compute_at(P, C, i.outer)"},
+    {"reversed", "P[i<20] = A[i] * 2\nC[i<20] = P[19 - i]", "split(C, i, 5); compute_at(P, C, i.outer)"},
+};
+const size_t n_schedule_cases = sizeof schedule_cases / sizeof *schedule_cases;

@@ -1,0 +1,132 @@
+/* The primitives by position, as the tuner and records call them: what is out of range is refused like a wrong name. */
+#include "tests/schedule/tests.h"
+
+/* Stages A 0, P 1, Q 2; loops of P: i, j; of Q: i, k. */
+#define PROGRAM "P[i<16, j<8] = A[i,j] * 2\nQ[i<16] = sum[k<8](P[i,k])"
+
+static tn_status split_stage_below(tn_schedule *s) {
+  return schedule_split(s, -1, 0, 1, (int64_t[]){4}, true, TN_TAIL_GUARD);
+}
+static tn_status split_stage_above(tn_schedule *s) {
+  return schedule_split(s, 3, 0, 1, (int64_t[]){4}, true, TN_TAIL_GUARD);
+}
+static tn_status split_iter_below(tn_schedule *s) {
+  return schedule_split(s, 1, -1, 1, (int64_t[]){4}, true, TN_TAIL_GUARD);
+}
+static tn_status split_iter_above(tn_schedule *s) {
+  return schedule_split(s, 1, 2, 1, (int64_t[]){4}, true, TN_TAIL_GUARD);
+}
+static tn_status split_no_lengths(tn_schedule *s) { return schedule_split(s, 1, 0, 0, NULL, true, TN_TAIL_GUARD); }
+static tn_status split_tail(tn_schedule *s) { return schedule_split(s, 1, 0, 1, (int64_t[]){4}, true, (tn_tail)7); }
+static tn_status split_outside(tn_schedule *s) {
+  return schedule_split(s, 1, 0, 2, (int64_t[]){4, 2}, false, TN_TAIL_GUARD);
+}
+static tn_status fuse_none(tn_schedule *s) { return schedule_fuse(s, 1, 0, NULL); }
+static tn_status fuse_above(tn_schedule *s) { return schedule_fuse(s, 1, 2, (int[]){1, 2}); }
+static tn_status fuse_same(tn_schedule *s) { return schedule_fuse(s, 1, 2, (int[]){0, 0}); }
+static tn_status fuse_backwards(tn_schedule *s) { return schedule_fuse(s, 1, 2, (int[]){1, 0}); }
+static tn_status reorder_too_few(tn_schedule *s) { return schedule_reorder(s, 1, 1, (int[]){0}); }
+static tn_status reorder_twice(tn_schedule *s) { return schedule_reorder(s, 1, 2, (int[]){1, 1}); }
+static tn_status reorder_above(tn_schedule *s) { return schedule_reorder(s, 1, 2, (int[]){0, 5}); }
+static tn_status annotate_none(tn_schedule *s) { return schedule_annotate(s, 1, 0, SCHEDULE_NONE); }
+static tn_status annotate_unknown(tn_schedule *s) { return schedule_annotate(s, 1, 0, (schedule_annotation)9); }
+static tn_status annotate_input(tn_schedule *s) { return schedule_annotate(s, 0, 0, SCHEDULE_UNROLL); }
+static tn_status pragma_iter(tn_schedule *s) { return schedule_pragma_unroll(s, 2, 9, 16); }
+static tn_status at_stage(tn_schedule *s) { return schedule_compute_at(s, 9, 2, 0); }
+static tn_status at_target(tn_schedule *s) { return schedule_compute_at(s, 1, -4, 0); }
+static tn_status at_iter(tn_schedule *s) { return schedule_compute_at(s, 1, 2, 5); }
+static tn_status inline_stage(tn_schedule *s) { return schedule_compute_inline(s, 12); }
+static tn_status root_stage(tn_schedule *s) { return schedule_compute_root(s, -1); }
+static tn_status read_stage(tn_schedule *s) { return schedule_cache_read(s, 4, "local", 1, (int[]){2}); }
+static tn_status read_no_readers(tn_schedule *s) { return schedule_cache_read(s, 1, "local", 0, NULL); }
+static tn_status read_reader(tn_schedule *s) { return schedule_cache_read(s, 1, "local", 1, (int[]){7}); }
+static tn_status read_no_scope(tn_schedule *s) { return schedule_cache_read(s, 1, NULL, 1, (int[]){2}); }
+static tn_status write_stage(tn_schedule *s) { return schedule_cache_write(s, -2, "local"); }
+static tn_status scope_none(tn_schedule *s) { return schedule_set_scope(s, 1, NULL); }
+static tn_status step_kind(tn_schedule *s) { return schedule_apply_step(s, &(schedule_step){.kind = 99}); }
+static tn_status step_long(tn_schedule *s) {
+  return schedule_apply_step(s, &(schedule_step){.kind = SCHEDULE_STEP_FU, .stage = 1, .n = 100000});
+}
+static tn_status step_annotation(tn_schedule *s) {
+  return schedule_apply_step(s,
+                             &(schedule_step){.kind = SCHEDULE_STEP_AN, .stage = 1, .value = (INT64_C(1) << 32) + 1});
+}
+static tn_status name_none(tn_schedule *s) { return tn_split(s, NULL, "i", 4, TN_TAIL_GUARD); }
+static tn_status axis_none(tn_schedule *s) { return tn_unroll(s, "P", NULL); }
+static tn_status key_none(tn_schedule *s) { return tn_pragma(s, "P", "i", NULL, 4); }
+static tn_status target_none(tn_schedule *s) { return tn_compute_at(s, "P", NULL, "i"); }
+static tn_status scope_none_by_name(tn_schedule *s) { return tn_cache_write(s, "P", NULL); }
+
+static const struct position {
+  const char *name;
+  tn_status (*call)(tn_schedule *s);
+  const char *message;
+} positions[] = {
+    {"split: a stage below 0", split_stage_below, "split(?): stage -1: the schedule has stages 0 to 2"},
+    {"split: a stage that is not there", split_stage_above, "split(?): stage 3: the schedule has stages 0 to 2"},
+    {"split: a loop below 0", split_iter_below,
+     "split(P): stage P has no loop number -1: counted from 0, its 2 loops are i, j"},
+    {"split: a loop that is not there", split_iter_above,
+     "split(P): stage P has no loop number 2: counted from 0, its 2 loops are i, j"},
+    {"split: no lengths", split_no_lengths,
+     "split(P, i): 0 lengths: a split takes 1 to 15; split one of the new loops again"},
+    {"split: an unknown tail", split_tail, "split(P, i): tail strategy 7 is unknown: guard or peel"},
+    {"split: two lengths from the outside", split_outside,
+     "split(P, i): 2 lengths from the outside: nparts is one length; give the inner lengths"},
+    {"fuse: no loops", fuse_none, "fuse(P): 0 loops to fuse: fuse takes two or more adjacent loops of P, which has 2"},
+    {"fuse: a loop that is not there", fuse_above,
+     "fuse(P, j): stage P has no loop number 2: counted from 0, its 2 loops are i, j"},
+    {"fuse: one loop twice", fuse_same,
+     "fuse(P, i): loops i and i of P are not adjacent in this order (loops: i, j): reorder them first"},
+    {"fuse: backwards", fuse_backwards,
+     "fuse(P, j): loops j and i of P are not adjacent in this order (loops: i, j): reorder them first"},
+    {"reorder: too few", reorder_too_few, "reorder(P): 1 loops in the new order, P has 2: i, j"},
+    {"reorder: one loop twice", reorder_twice, "reorder(P): loop j stands twice in the new order: name each loop once"},
+    {"reorder: a loop that is not there", reorder_above,
+     "reorder(P): stage P has no loop number 5: counted from 0, its 2 loops are i, j"},
+    {"annotate: none", annotate_none, "none(P, i): annotation 0 is unknown: 1 unroll, 2 vectorize, 3 parallel"},
+    {"annotate: unknown", annotate_unknown,
+     "annotate(P, i): annotation 9 is unknown: 1 unroll, 2 vectorize, 3 parallel"},
+    {"annotate: an input", annotate_input,
+     "unroll(A): A is an input and has no loops: schedule a computed stage, or copy it first with cache_read(A, local, "
+     "reader)"},
+    {"pragma: a loop that is not there", pragma_iter,
+     "pragma(Q): stage Q has no loop number 9: counted from 0, its 2 loops are i, k"},
+    {"compute_at: a stage that is not there", at_stage, "compute_at(?): stage 9: the schedule has stages 0 to 2"},
+    {"compute_at: a target that is not there", at_target, "compute_at(P): stage -4: the schedule has stages 0 to 2"},
+    {"compute_at: a loop that is not there", at_iter,
+     "compute_at(P): stage Q has no loop number 5: counted from 0, its 2 loops are i, k"},
+    {"compute_inline: a stage that is not there", inline_stage,
+     "compute_inline(?): stage 12: the schedule has stages 0 to 2"},
+    {"compute_root: a stage below 0", root_stage, "compute_root(?): stage -1: the schedule has stages 0 to 2"},
+    {"cache_read: a stage that is not there", read_stage, "cache_read(?): stage 4: the schedule has stages 0 to 2"},
+    {"cache_read: no readers", read_no_readers, "cache_read(P): no reader is named: its readers are Q"},
+    {"cache_read: a reader that is not there", read_reader, "cache_read(P): stage 7: the schedule has stages 0 to 2"},
+    {"cache_read: no scope", read_no_scope, "cache_read(P): scope \"\" is unknown: \"global\" or \"local\""},
+    {"cache_write: a stage below 0", write_stage, "cache_write(?): stage -2: the schedule has stages 0 to 2"},
+    {"set_scope: no scope", scope_none, "set_scope(P): scope \"\" is unknown: \"global\" or \"local\""},
+    {"step: an unknown kind", step_kind, "step kind 99 is unknown"},
+    {"step: too long a list", step_long, "a step's list has over 512 entries"},
+    {"step: an annotation beyond 32 bits", step_annotation,
+     "annotate(P, i): annotation 4 is unknown: 1 unroll, 2 vectorize, 3 parallel"},
+    {"NULL for a stage", name_none, "split: no stage is called \"\": the stages are A, P, Q"},
+    {"NULL for an axis", axis_none, "unroll(P, ): axis \"\" is not part of stage P: its loops are i, j"},
+    {"NULL for a key", key_none, "pragma(P, i): key \"\" is unknown: auto_unroll_max_step is the one there is"},
+    {"NULL for a target", target_none, "compute_at: no stage is called \"\": the stages are A, P, Q"},
+    {"NULL for a scope", scope_none_by_name, "cache_write(P): scope \"\" is unknown: \"global\" or \"local\""},
+};
+
+static void position(void **state) {
+  const struct position *p = *state;
+  fixture f = fixture_new(PROGRAM, "");
+  char *before = state_of(f.s);
+  assert_int_equal(p->call(f.s), TN_ERROR_SCHEDULE);
+  check_text(tn_context_message(f.ctx), p->message);
+  char *after = state_of(f.s);
+  check_text(after, before);
+  free(before);
+  free(after);
+  fixture_free(&f);
+}
+
+int test_positions(void) { return CHECK_TABLE("by position", positions, position); }

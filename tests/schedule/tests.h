@@ -1,0 +1,39 @@
+/* tests.h: what the test program of schedule/ shares. */
+#ifndef TENON_TESTS_SCHEDULE_TESTS_H
+#define TENON_TESTS_SCHEDULE_TESTS_H
+
+#include "schedule/state.h"
+#include "tests/common/check.h"
+
+int test_golden(void);
+int test_refusals(void);
+int test_positions(void);
+int test_replay(void);
+int test_round_trip(void);
+int test_regions(void);
+int test_values(void);
+
+/* A program and a schedule in a context of their own. */
+typedef struct fixture {
+  tn_context *ctx;
+  tn_program *program;
+  tn_schedule *s;
+} fixture;
+
+/* Fails the test when a text is refused; SCHEDULE may be "". */
+fixture fixture_new(const char *program, const char *schedule);
+void fixture_free(fixture *f);
+/* tn_schedule_print that must succeed; free the result. */
+char *print_form(const tn_schedule *s, tn_form form);
+/* Steps and tree: all that a refusal must not change. Free the result. */
+char *state_of(const tn_schedule *s);
+
+/* What the golden texts and the round trips are made of (cases.c). */
+typedef struct schedule_case {
+  const char *name; /* also the golden file's */
+  const char *program, *schedule;
+} schedule_case;
+extern const schedule_case schedule_cases[];
+extern const size_t n_schedule_cases;
+
+#endif

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# tune, log, bench and build on one small product: what they print, and that what they print as JSON is JSON.
+set -euo pipefail
+source "$TENON_SOURCE/tests/scripts/common.bash"
+matmul='C[i<64, j<64] = sum[k<64](A[i,k] * B[k,j])'
+
+run tune "$matmul" --log t.json --trials 12 --seed 3
+[ "$got" -eq 0 ] || { cat out err; exit 1; }
+[ "$(wc -l <t.json)" -eq 12 ] || complain "the log has $(wc -l <t.json) lines, not 12"
+[ "$(wc -l <out)" -le 40 ] || complain "tune printed $(wc -l <out) lines"
+grep -q 'GFLOPS' out || complain "tune does not say how fast the best is"
+grep -q 'Total' out || complain "tune does not say where the time went"
+while read -r line; do
+  echo "$line" >record
+  is_json record
+  [ "$(json record '"program" in o and "steps" in o and "costs" in o and "error" in o and "v" in o')" = True ] ||
+    complain "a record lacks a field: $line"
+done <t.json
+
+# Going on: what is recorded is not measured again.
+run tune "$matmul" --log t.json --trials 16 --json
+[ "$got" -eq 0 ] || complain "going on ended with status $got: $(cat err)"
+is_json out
+[ "$(json out 'o["trials"], o["reused"]')" = '(4, 12)' ] || complain "going on: $(json out 'o["trials"], o["reused"]')"
+[ "$(json out 'o["profile"]["Total"] > 0 and o["seconds"] > 0')" = True ] || complain "no profile in the object"
+run tune "$matmul" --log t.json --trials 16 --json
+[ "$(json out 'o["trials"], o["reused"]')" = '(0, 16)' ] || complain "a full log was measured again"
+
+# On a terminal there is one live line, redrawn.
+python3 - "$TENON" tune "$matmul" --log live.json --trials 4 >live <<'PYTHON'
+import pty, sys
+sys.exit(pty.spawn(sys.argv[1:]) >> 8)
+PYTHON
+grep -q $'\r.*GFLOPS.*4/4 trials, 0 failed' live || complain "no live line: $(cat -v live)"
+
+shows 'checked' log best t.json
+shows '16 records' log top t.json -n 3
+[ "$(wc -l <out)" -eq 5 ] || complain "log top -n 3 prints $(wc -l <out) lines"
+for what in 'log best t.json' 'log top t.json' 'target' 'version'; do
+  # shellcheck disable=SC2086 # a list of words
+  run $what --json
+  [ "$got" -eq 0 ] || complain "$what --json ended with status $got"
+  is_json out
+done
+run log best t.json "$matmul" --json
+[ "$(json out 'len(o["rows"]), o["rows"][0]["checked"]')" = '(1, True)' ] || complain "log best: $(cat out)"
+refuses 1 'of this program' log best t.json 'C[i<8] = A[i] + 1'
+
+# A broken line in a log is said and skipped.
+{ echo 'garbage'; cat t.json; } >broken.json
+run log best broken.json
+[ "$got" -eq 0 ] || complain "one broken line makes the log useless"
+grep -q 'tenon: warning: .*broken.json:1' err || complain "the broken line is not named: $(cat err)"
+
+run bench "$matmul" --log t.json --seconds 0.3 --json
+[ "$got" -eq 0 ] || complain "bench: $(cat err)"
+is_json out
+[ "$(json out 'o["checked"] and o["gflops"] > 0 and o["seconds_default"] > 0 and o["max_error"] < 1e-4')" = True ] ||
+  complain "bench: $(cat out)"
+for program in "$matmul" 'M[i<64,j<64] = sum[k<64](B[k,j]*A[k,i]); O[i<64,j<64] = D[i,j] + M[i,j]' \
+  'input A: f64[32, 48], B: f64[20, 48]; M[i<32,j<20] = sum[k<48](A[i,k]*B[j,k]); O[i<32,j<20] = M[i,j] + D[j]'; do
+  run bench "$program" --vs openblas --seconds 0.2 --json
+  if grep -q 'OpenBLAS is not here' err; then continue; fi
+  [ "$got" -eq 0 ] || complain "bench --vs openblas: $(cat err)"
+  is_json out
+  [ "$(json out 'o["ratio_openblas"] > 0 and o["openblas"]["seconds"] > 0')" = True ] || complain "bench: $(cat out)"
+done
+refuses 1 'no stage of the program is a matrix product' bench 'C[i<64] = A[i] + B[i]' --vs openblas
+
+# Without a record: a warning and the default schedule, or with --strict a failure.
+other='C[i<32, j<32] = sum[k<32](A[i,k] * B[k,j])'
+run build "$other" --log t.json -o other.o --header other.h
+[ "$got" -eq 0 ] && grep -q 'tenon: warning: .*default schedule' err || complain "build without a record: $got $(cat err)"
+[ -s other.o ] && [ -s other.h ] || complain "build wrote nothing"
+refuses 1 't.json' build "$other" --log t.json --strict -o strict.o --header strict.h
+[ -z "$(find . -name 'strict*')" ] || complain "a failed build left something"
+for suffix in o so s ll bc; do
+  run build "$matmul" --log t.json --strict -o "k.$suffix" --name product
+  [ "$got" -eq 0 ] && [ ! -s err ] && [ -s "k.$suffix" ] || complain "build k.$suffix: $(cat err)"
+done
+exit $status
