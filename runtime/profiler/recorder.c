@@ -37,9 +37,9 @@ static void count_one(_Atomic uint64_t *counter) { atomic_fetch_add_explicit(cou
 
 /* ---- threads and lanes --------------------------------------------------------------------------------------------- */
 
-/* The record of this thread, made when it records for the first time. */
+/* The record of this thread, made when it records for the first time; NULL before the first session, or without memory. */
 static profiler_thread *make_thread(void) {
-  profiler_thread *t = calloc(1, sizeof *t);
+  profiler_thread *t = atomic_load(&THE->is_prepared) ? calloc(1, sizeof *t) : NULL;
   if (!t) return NULL;
   pthread_mutex_lock(&THE->lock);
   t->next = THE->threads;
@@ -693,7 +693,7 @@ void tn_memory_free(const char *pool, const void *address, size_t bytes) {
 void tn_memory_failed(const char *pool, size_t bytes) { memory_event(pool, NULL, bytes, TN_EVENT_FAILED); }
 
 void tn_thread_name(const char *name) {
-  if (!name || !THE->is_prepared) return;
+  if (!name) return;
   profiler_thread *t = this_thread ? this_thread : make_thread();
   char *copy = t ? strdup(name) : NULL;
   if (!copy) return;
