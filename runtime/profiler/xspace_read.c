@@ -126,6 +126,7 @@ static void set_kind(tn_event *e, const char *text) {
   };
   int kind = find_text(kinds, TN_EVENT_KIND_COUNT, text);
   if (kind >= 0 && kind != TN_EVENT_COUNTER) e->kind = (uint8_t)kind;
+  if (kind == TN_EVENT_FLOW) e->phase = TN_FLOW_END;
 }
 
 static void set_category(tn_event *e, const char *text) {
@@ -146,11 +147,11 @@ static void set_source(reader *x, tn_event *e, const char *text) {
   e->site = site < 0 ? 0 : site;
 }
 
-/* A flow that consumes and produces is a step. Values are of the union until the kind is known. */
+/* A flow that produces and consumes is a step; until it is said to produce, it is an end. */
 static void set_flow(tn_event *e, uint64_t id, bool is_consumer) {
+  bool is_producer = e->phase == TN_FLOW_START;
   e->id = id;
-  bool had_producer = e->kind == TN_EVENT_FLOW && e->phase == TN_FLOW_START;
-  e->phase = is_consumer ? (had_producer ? TN_FLOW_STEP : TN_FLOW_END) : TN_FLOW_START;
+  if (e->kind == TN_EVENT_FLOW) e->phase = !is_consumer ? TN_FLOW_START : is_producer ? TN_FLOW_STEP : TN_FLOW_END;
 }
 
 enum { KNOWN_FLAGS = 255 };
