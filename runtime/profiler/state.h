@@ -79,7 +79,7 @@ typedef struct profiler_recorder {
   _Atomic uint64_t from_ticks, n_ticks; /* scopes begin in this range only */
   _Atomic(tn_tracer *) tracer;        /* NULL: none */
   bool needs_fence;                   /* no membarrier here */
-  bool is_prepared;                   /* the key, fork handlers and membarrier are in place */
+  _Atomic bool is_prepared;           /* the key, fork handlers and membarrier are in place */
   pthread_key_t exit_key;             /* its destructor runs when a thread ends */
   storage storage;
   profiler_thread *threads;
