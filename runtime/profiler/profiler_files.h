@@ -68,14 +68,15 @@ TN_API tn_status tn_xspace_merge(tn_context *ctx, const tn_bytes *parts, int n_p
  * GET /timeline    Chrome trace events
  * GET /report      the sums by name, as JSON
  * POST /ops/search the answer to the query in the body; 404 without a query function
- * Anything else is 404 or 405; a body above 64 KiB is 413; the answers to errors are {"error": "..."}. */
+ * A request for a host that is not this machine is 403, anything else 404 or 405, a body above 64 KiB 413; errors are
+ * answered with {"error": "..."}. */
 
 typedef struct tn_server tn_server;
 typedef struct tn_server_options {
   const char *address; /* "127.0.0.1" (default), "::1", "localhost"; anything that is not loopback is refused */
   int port;            /* 0: any that is free */
   /* Answers a query (JSON text) about the recording with JSON text, malloc'ed; NULL when the query is wrong, and then
-   * *message, malloc'ed, says why. Called by several threads. */
+   * *message, malloc'ed, says why. Called by the server's thread. */
   char *(*query)(const tn_recording *recording, const char *request, char **message);
 } tn_server_options;
 /* Answers from its own threads until freed; the recording must outlive it. NULL with a message. */
