@@ -48,6 +48,28 @@ void measure_process_end(measure_process *process);
  * words, the places that were looked at in vain. NULL: no memory. */
 char *measure_find_command(runtime_str *places);
 
+/* ---- what a worker records (measure_profile.c) ------------------------------------------------------------------- */
+
+typedef enum measure_profile_mode { MEASURE_PROFILE_NONE, MEASURE_PROFILE_FILE, MEASURE_PROFILE_SENT } measure_profile_mode;
+
+typedef struct measure_profile {
+  measure_profile_mode mode;
+  int fd; /* of the worker's file; -1: none */
+  char *path; /* while the file has a name */
+  bool is_temporary;
+  uint64_t asked_ns;               /* when the request under way was sent */
+  int64_t offset_low, offset_high; /* what is to be added to the worker's clock lies between them */
+  RUNTIME_VEC(struct tn_recording *) parts; /* what answers brought */
+} measure_profile;
+
+/* Adds to the greeting what a running session wants to have recorded. */
+void measure_profile_ask(measure_profile *p, json_t *hello);
+void measure_profile_greeted(measure_profile *p, const json_t *greeting);
+/* Takes the events off an answer's payload. */
+void measure_profile_take(measure_profile *p, protocol_message *message);
+/* When the worker has ended: gives all that it recorded to the session. */
+void measure_profile_end(measure_profile *p);
+
 /* ---- the pool (measure_pool.c)
  * --------------------------------------------------------------------------------------- */
 
@@ -63,6 +85,7 @@ typedef struct measure_worker {
   size_t out_sent;
   protocol_decoder in;
   uint64_t started_ns; /* of the job */
+  measure_profile profile;
   uint64_t prepared;   /* hash of the (program, target, seed) whose reference it holds; 0: none */
 } measure_worker;
 

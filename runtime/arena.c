@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "runtime/base.h"
+#include "runtime/profiler/profiler.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -40,15 +41,20 @@ static size_t room_left(const runtime_arena *arena) {
 /* A chunk with room for BYTES, not in the list yet; all of it is poisoned. */
 static runtime_chunk *chunk_new(runtime_arena *arena, size_t bytes) {
   runtime_chunk *chunk = malloc(sizeof *chunk + bytes);
-  if (!chunk) return NULL;
+  if (!chunk) {
+    tn_memory_failed("arena", bytes);
+    return NULL;
+  }
   chunk->next = NULL;
   chunk->bytes = bytes;
   arena->total += bytes;
+  if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_alloc("arena", chunk, bytes);
   POISON(chunk->data, bytes);
   return chunk;
 }
 
 static void chunk_free(runtime_chunk *chunk) {
+  if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_free("arena", chunk, 0);
   UNPOISON(chunk->data, chunk->bytes);
   free(chunk);
 }
