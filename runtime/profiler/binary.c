@@ -47,9 +47,9 @@ typedef struct once {
 } once;
 #define INFO_FIELD(member, key) X(once, info.member, I64)
 #define ONCE_FIELDS(X)                                                                                         \
-  PROFILER_INFO_NUMBERS(INFO_FIELD)                                                                            \
   X(once, info.n_rounds, I32) X(once, info.stats.event_cost_ns, F64) X(once, info.stats.parse_ns, I64)         \
-  X(once, info.stats.export_ns, I64) X(once, errors, TEXT) X(once, warnings, TEXT)
+  X(once, info.stats.export_ns, I64) X(once, errors, TEXT) X(once, warnings, TEXT)                             \
+  PROFILER_INFO_NUMBERS(INFO_FIELD)
 
 #define X(type, member, kind) {kind, offsetof(type, member)},
 static const field process_fields[] = {PROCESS_FIELDS(X)}, lane_fields[] = {LANE_FIELDS(X)},

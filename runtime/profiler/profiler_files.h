@@ -45,6 +45,10 @@ TN_API tn_recording *tn_recording_load(tn_context *ctx, const char *path);
 /* The same from memory (not gzip'ed, no buffers' file). */
 TN_API tn_recording *tn_recording_read(tn_context *ctx, const void *data, size_t n);
 
+/* TVM's table (tn_profiler_table) of a recording: Total is its duration, the names are those of its scopes and ranges over
+ * all threads and processes. malloc'ed; NULL without memory. */
+TN_API char *tn_recording_table(const tn_recording *recording);
+
 /* One of the recordings to be merged. NAME NULL keeps the names of its processes; else they are called NAME, or
  * NAME/process when it has several. */
 typedef struct tn_merge_input {

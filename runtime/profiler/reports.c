@@ -1,5 +1,6 @@
 /* reports.c: sums by name, and as CSV and JSON: whole nanoseconds, nothing rounded. */
 #include "runtime/profiler/files.h"
+#include "runtime/profiler/profiler_reports.h"
 
 /* ---- sums ------------------------------------------------------------------------------------------------------------- */
 
@@ -71,10 +72,27 @@ static int64_t cell(const profiler_sum *sum, int column) { return *(const int64_
 
 static double mean_ns(const profiler_sum *sum) { return (double)sum->plain_ns / (double)sum->calls; }
 
+/* ---- TVM's table ------------------------------------------------------------------------------------------------------ */
+
+char *tn_recording_table(const tn_recording *r) {
+  tn_profiler *table = tn_profiler_new();
+  tn_averages *averages = r && table ? tn_key_averages(NULL, r, NULL) : NULL;
+  int n = 0;
+  const tn_average *rows = averages ? tn_averages_rows(averages, &n) : NULL;
+  if (averages) tn_profiler_add(table, "Total", (double)r->info.duration_ns * 1e-9, 1);
+  for (int i = 0; i < n; ++i) {
+    if (rows[i].calls > 0) tn_profiler_add(table, rows[i].name, (double)rows[i].total_ns * 1e-9, rows[i].calls);
+  }
+  char *text = averages ? tn_profiler_table(table) : NULL;
+  tn_averages_free(averages);
+  tn_profiler_free(table);
+  return text;
+}
+
 /* ---- CSV -------------------------------------------------------------------------------------------------------------- */
 
 /* In quotes when it holds a comma, a quote or the end of a line; a quote becomes two. */
-static void write_csv_text(profiler_out *out, const char *text) {
+void profiler_out_csv(profiler_out *out, const char *text) {
   bool is_plain = !strpbrk(text, ",\"\r\n");
   if (is_plain) return profiler_out_text(out, text);
   PROFILER_OUT_LITERAL(out, "\"");
@@ -90,7 +108,7 @@ bool profiler_write_csv(profiler_out *out, const tn_recording *r) {
   for (int c = 0; c < RUNTIME_COUNT(columns); ++c) PROFILER_OUT_LITERAL(out, ","), profiler_out_text(out, columns[c].name);
   PROFILER_OUT_LITERAL(out, ",mean_ns\r\n");
   for (int i = 0; i < n; ++i) {
-    write_csv_text(out, sums[i].name);
+    profiler_out_csv(out, sums[i].name);
     PROFILER_OUT_LITERAL(out, ",");
     profiler_out_text(out, tn_category_name(sums[i].category));
     for (int c = 0; c < RUNTIME_COUNT(columns); ++c) PROFILER_OUT_LITERAL(out, ","), profiler_out_i64(out, cell(&sums[i], c));

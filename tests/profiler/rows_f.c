@@ -271,7 +271,7 @@ ROW(f4_fields_may_be_fewer_or_more) {
   check_fails(ctx, TN_ERROR_PARSE, "a section's number of items is wrong");
   static const char whole[] = PROFILER_BINARY_MAGIC
       "\x02" "\x04\x02" "p" "\x02" "e"
-      "\x02\x0a\x02" "\x64"               /* one field, I64, one item: start_ns 50 */
+      "\x02\x06\x02" "\x64"               /* one field, I32, one item: 50 rounds */
       "\x02\x0e\x02" "\x00"               /* a process with only a name */
       "\x02\x0e\x02" "\x02"               /* a lane with only a name */
       "\x02\x0e\x00"                      /* no sources */
@@ -284,7 +284,7 @@ ROW(f4_fields_may_be_fewer_or_more) {
   assert_string_equal(r->events[0].name, "e");
   assert_int_equal(r->events[0].start_ns, 10);
   assert_int_equal(r->events[0].duration_ns, 20);
-  assert_int_equal(r->info.start_ns, 50);
+  assert_int_equal(r->info.n_rounds, 50);
   tn_recording_free(r);
   for (size_t n = 1; n < sizeof whole - 1; ++n) {
     assert_null(tn_recording_read(ctx, whole, n));
