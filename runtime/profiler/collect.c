@@ -25,7 +25,7 @@ typedef struct reader {
 static uint64_t load64(const _Atomic uint64_t *value) { return atomic_load((_Atomic uint64_t *)value); }
 static uint32_t load32(const _Atomic uint32_t *value) { return atomic_load((_Atomic uint32_t *)value); }
 
-/* ---- names and times ----------------------------------------------------------------------------------------------- */
+/* ---- names and times --------------------------------------------------------------------------------------------- */
 
 static const char *name_at(reader *x, uint64_t offset) {
   if (offset == 0 || offset >= x->names_used) return "";
@@ -52,8 +52,7 @@ static int64_t from_ns(const reader *x, uint64_t ns) { return clip((double)(int6
 /* A device's time, by the line through its two moments (or parallel to the host's with one only). */
 static int64_t from_device(const reader *x, const storage_lane *lane, uint64_t ns) {
   double rate = 1, spread = (double)(int64_t)(lane->device_ns[1] - lane->device_ns[0]);
-  if (lane->host_ns[1] > lane->host_ns[0] && spread > 0)
-    rate = (double)(lane->host_ns[1] - lane->host_ns[0]) / spread;
+  if (lane->host_ns[1] > lane->host_ns[0] && spread > 0) rate = (double)(lane->host_ns[1] - lane->host_ns[0]) / spread;
   double after = (double)(int64_t)(ns - lane->device_ns[0]) * rate;
   return clip((double)from_ns(x, lane->host_ns[0]) + after + 0.5);
 }
@@ -74,7 +73,7 @@ static int source_of(reader *x, uint32_t label) {
   return x->sources[label];
 }
 
-/* ---- one lane ------------------------------------------------------------------------------------------------------ */
+/* ---- one lane ---------------------------------------------------------------------------------------------------- */
 
 static bool is_link(const reader *x, uint32_t link) { return link > 0 && link <= x->n_chunks; }
 
@@ -172,7 +171,8 @@ static void add_events(reader *x, const storage_lane *from, int lane) {
 }
 
 static void set_arg(reader *x, tn_event_arg *arg, const storage_record *record) {
-  *arg = (tn_event_arg){.key = name_at(x, label_at(x, record->label)->name), .type = (tn_event_arg_type)record->arg_type};
+  *arg =
+      (tn_event_arg){.key = name_at(x, label_at(x, record->label)->name), .type = (tn_event_arg_type)record->arg_type};
   arg->u64 = record->end;
   if (record->arg_type == TN_EVENT_ARG_TEXT) arg->text = name_at(x, record->end);
 }
@@ -183,7 +183,8 @@ static void add_args(reader *x) {
   int64_t n = 0;
   for (int64_t i = 0; i < x->n_records; ++i) {
     const storage_record *record = x->records[i];
-    int32_t event = record->kind == STORAGE_ARG && record->arg_type <= TN_EVENT_ARG_TEXT ? parent_of(x, record->ordinal) : -1;
+    int32_t event =
+        record->kind == STORAGE_ARG && record->arg_type <= TN_EVENT_ARG_TEXT ? parent_of(x, record->ordinal) : -1;
     if (event < 0) continue;
     ++r->events[event].n_args;
     ++n;
@@ -206,7 +207,8 @@ static void add_args(reader *x) {
   }
   for (int64_t i = 0; i < x->n_records; ++i) {
     const storage_record *record = x->records[i];
-    int32_t event = record->kind == STORAGE_ARG && record->arg_type <= TN_EVENT_ARG_TEXT ? parent_of(x, record->ordinal) : -1;
+    int32_t event =
+        record->kind == STORAGE_ARG && record->arg_type <= TN_EVENT_ARG_TEXT ? parent_of(x, record->ordinal) : -1;
     if (event < 0) continue;
     tn_event *e = &r->events[event];
     set_arg(x, &r->args[e->first_arg + e->n_args++], record);
@@ -214,7 +216,7 @@ static void add_args(reader *x) {
   r->n_args += n;
 }
 
-/* ---- what was open ------------------------------------------------------------------------------------------------- */
+/* ---- what was open ----------------------------------------------------------------------------------------------- */
 
 /* Scopes that were open are records too, written here; they live until the lane is read. */
 static storage_record *gather_open(reader *x, const storage_lane *lane) {
@@ -242,7 +244,8 @@ static storage_record *gather_open(reader *x, const storage_lane *lane) {
           .ordinal = open->ordinal,
           .parent = open->parent,
           .sequence = open->sequence,
-          .flags = (uint16_t)((open->flags & TN_EVENT_OVERLAP) | (h->is_stopped ? TN_EVENT_UNFINISHED : TN_EVENT_KILLED)),
+          .flags =
+              (uint16_t)((open->flags & TN_EVENT_OVERLAP) | (h->is_stopped ? TN_EVENT_UNFINISHED : TN_EVENT_KILLED)),
       };
     }
     link = chunk->next;
@@ -298,7 +301,7 @@ static void read_lane(reader *x, const storage_lane *from, int process) {
   free(opens);
 }
 
-/* ---- all ----------------------------------------------------------------------------------------------------------- */
+/* ---- all --------------------------------------------------------------------------------------------------------- */
 
 /* The latest tick in any record: when a killed process was last heard of. */
 static uint64_t last_tick(const reader *x) {
@@ -330,6 +333,8 @@ static void set_info(reader *x, uint64_t end_ticks) {
   info->start_unix_ns = (int64_t)h->unix_ns;
   info->duration_ns = RUNTIME_MAX(from_ticks(x, end_ticks), 0);
   info->n_rounds = h->n_rounds;
+  info->cpu_ns = RUNTIME_MAX(h->cpu_ns[1] - h->cpu_ns[0], 0);
+  info->peak_rss_bytes = h->peak_rss_bytes;
   info->stats.dropped = load64(&h->dropped);
   info->stats.double_ends = load64(&h->double_ends);
   info->stats.overlaps = load64(&h->overlaps);
@@ -362,8 +367,7 @@ static void close_reader(reader *x) {
 static void warn_of_losses(tn_recording *r, const storage_header *h) {
   const tn_profile_stats *s = &r->info.stats;
   if (s->dropped) profiler_warn(r, "%llu events were dropped: the buffers were full", (unsigned long long)s->dropped);
-  if (s->lost_names)
-    profiler_warn(r, "%llu names were lost: their memory was full", (unsigned long long)s->lost_names);
+  if (s->lost_names) profiler_warn(r, "%llu names were lost: their memory was full", (unsigned long long)s->lost_names);
   if (!h->is_stopped) profiler_warn(r, "process %lld ended before its session was stopped", (long long)h->pid);
 }
 

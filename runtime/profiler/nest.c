@@ -3,7 +3,7 @@
 
 #include "runtime/profiler/recorder.h"
 
-/* ---- order --------------------------------------------------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------------------------------------- */
 
 /* Lane by lane in the order of beginnings; what began together: the longer first, then as they were added. */
 static int compare_events(const tn_event *a, const tn_event *b) {
@@ -58,7 +58,7 @@ static bool sort_events(tn_recording *r) {
   return done;
 }
 
-/* ---- parents ------------------------------------------------------------------------------------------------------- */
+/* ---- parents ----------------------------------------------------------------------------------------------------- */
 
 static int64_t end_of(const tn_event *e) { return e->start_ns + e->duration_ns; }
 
@@ -128,7 +128,7 @@ static void compute_self(tn_recording *r) {
   }
 }
 
-/* ---- memory -------------------------------------------------------------------------------------------------------- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 /* Bytes of live allocations by address, and bytes in use by pool. Keys: the address or the pool's interned name. */
 typedef struct byte_map {
@@ -136,7 +136,7 @@ typedef struct byte_map {
     uint64_t key;
     int64_t bytes;
     uint64_t process; /* plus one; 0 is empty */
-  } *slots;
+  } * slots;
   int64_t n, n_slots;
 } byte_map;
 
@@ -249,9 +249,9 @@ void tn_recording_memory(const tn_recording *r, int64_t *self_bytes, int64_t *to
   }
 }
 
-/* ---- finish -------------------------------------------------------------------------------------------------------- */
+/* ---- finish ------------------------------------------------------------------------------------------------------ */
 
-/* Later flags may have shortened a scope that was sorted by its old length; the order stays right: starts do not move. */
+/* Nesting may shorten a scope that was sorted by its old length; the order stays right: starts do not move. */
 bool profiler_recording_finish(tn_recording *r) {
   if (r->failed || !sort_events(r)) return false;
   nest(r);
@@ -261,12 +261,11 @@ bool profiler_recording_finish(tn_recording *r) {
   return run_memory(r);
 }
 
-/* ---- folded stacks ------------------------------------------------------------------------------------------------- */
+/* ---- folded stacks ----------------------------------------------------------------------------------------------- */
 
 /* Frames are joined by ';' and end at a blank: neither may stand in one. */
 static void add_frame(runtime_str *out, const char *name) {
-  for (const char *p = name; *p; ++p)
-    runtime_str_addn(out, *p == ';' ? ":" : (unsigned char)*p < ' ' ? " " : p, 1);
+  for (const char *p = name; *p; ++p) runtime_str_addn(out, *p == ';' ? ":" : (unsigned char)*p < ' ' ? " " : p, 1);
 }
 
 static int chain_of(const tn_recording *r, int32_t at, int32_t *chain, int max) {

@@ -38,7 +38,7 @@ bool tn_categories_parse(const char *names, uint32_t *out) {
   return true;
 }
 
-/* ---- the text form ------------------------------------------------------------------------------------------------- */
+/* ---- the text form ----------------------------------------------------------------------------------------------- */
 
 static bool parse_number(const char *text, double least, double most, double *out) {
   char *end;
@@ -81,12 +81,9 @@ static const struct {
   const char *key, *values;
   bool (*set)(tn_profile_options *options, const char *value);
 } keys[] = {
-    {"level", "0 to 7", set_level},
-    {"categories", "names joined by '+', or all", set_categories},
-    {"max", "1 to 1048576 MiB", set_max},
-    {"drop", "new or last", set_drop},
-    {"stacks", "0 or 1", set_stacks},
-    {"delay", "seconds", set_delay},
+    {"level", "0 to 7", set_level},       {"categories", "names joined by '+', or all", set_categories},
+    {"max", "1 to 1048576 MiB", set_max}, {"drop", "new or last", set_drop},
+    {"stacks", "0 or 1", set_stacks},     {"delay", "seconds", set_delay},
     {"limit", "seconds", set_limit},
 };
 
@@ -136,7 +133,8 @@ tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options
   if (n == 0) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "profile: '%s' names no file: FILE[:key=value]...", text);
   char *file = strndup(text, n), *items = strdup(text + n);
   tn_profile_options parsed = {0};
-  tn_status status = file && items ? set_items(ctx, &parsed, items) : runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
+  tn_status status =
+      file && items ? set_items(ctx, &parsed, items) : runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
   free(items);
   if (status != TN_OK) {
     free(file);

@@ -2,17 +2,17 @@
  * of their own (libtenon_profiler needs neither LLVM nor XGBoost).
  *
  *   tn_context *ctx = tn_context_new(NULL);
- *   tn_profile_start(ctx, NULL);                     // everything from here on, on every thread
- *   { TN_TIMED("work"); ... }                        // a scope: ends with its block, also by return, break and goto
+ *   tn_profile_start(ctx, NULL);                  // everything from here on, on every thread
+ *   { TN_TIMED("work"); ... }                     // a scope: ends with its block, also by return, break and goto
  *   tn_profile_stop(ctx);
- *   tn_recording *r = tn_profile_collect(ctx);       // flat arrays: events, lanes, processes, arguments
+ *   tn_recording *r = tn_profile_collect(ctx);    // flat arrays: events, lanes, processes, arguments
  *
  * Design. A thread writes one fixed-size record for every event into chunks of its own, without a lock; a scope is
  * written once, at its end, and while it is open it stands on its thread's stack of open scopes. Chunks, stacks, names
  * and lanes lie in one mapping, anonymous or a file's; a file's outlives a killed process and is read back by the same
- * code (tn_recording_recover). Names are interned when a thread first sees them. One word in memory (tn_profile_filter)
- * holds what is wanted: what is not costs a load and a branch. Parents, self times and nanoseconds are worked out by
- * collect.
+ * code (tn_recording_recover). Names are interned when a thread first sees them. One word in memory
+ * (tn_profile_filter) holds what is wanted: what is not costs a load and a branch. Parents, self times and nanoseconds
+ * are worked out by collect.
  *
  * Two ways to look: a session (tn_profile_*) records events of all threads; a tn_profiler only adds seconds up under
  * names on the thread that entered it. Both see the same scopes. Sources: TVM MetaSchedule's Profiler (enter/exit,
@@ -27,17 +27,30 @@
 extern "C" {
 #endif
 
-/* ---- what is wanted: categories and levels -------------------------------------------------------------------------
- */
+/* ---- what is wanted: categories and levels ----------------------------------------------------------------------- */
 
 /* X(NAME, "name"). USER0 ... are for programs that use the library. */
-#define TN_CATEGORIES(X)                                                                                          \
-  X(APP, "app")                                                                                                   \
-  X(ROUND, "round") X(TASK, "task") X(SEARCH, "search") X(MODEL, "model") X(BUILD, "build") X(COMPILE, "compile") \
-      X(LLVM, "llvm") X(MEASURE, "measure") X(WORKER, "worker") X(RECORD, "record") X(KERNEL, "kernel")           \
-          X(MEMORY, "memory") X(QUEUE, "queue") X(DEVICE, "device") X(PLUGIN, "plugin") X(USER0, "user0")         \
-              X(USER1, "user1") X(USER2, "user2") X(USER3, "user3")
-
+#define TN_CATEGORIES(X) \
+  X(APP, "app")          \
+  X(ROUND, "round")      \
+  X(TASK, "task")        \
+  X(SEARCH, "search")    \
+  X(MODEL, "model")      \
+  X(BUILD, "build")      \
+  X(COMPILE, "compile")  \
+  X(LLVM, "llvm")        \
+  X(MEASURE, "measure")  \
+  X(WORKER, "worker")    \
+  X(RECORD, "record")    \
+  X(KERNEL, "kernel")    \
+  X(MEMORY, "memory")    \
+  X(QUEUE, "queue")      \
+  X(DEVICE, "device")    \
+  X(PLUGIN, "plugin")    \
+  X(USER0, "user0")      \
+  X(USER1, "user1")      \
+  X(USER2, "user2")      \
+  X(USER3, "user3")
 typedef enum tn_category {
 #define X(name, text) TN_CATEGORY_##name,
   TN_CATEGORIES(X)
@@ -62,8 +75,7 @@ static inline bool tn_profile_wants(int category, int level) {
   return __builtin_expect(word != 0, 0) && ((word & wanted) == wanted || word >> 63);
 }
 
-/* ---- scopes --------------------------------------------------------------------------------------------------------
- */
+/* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
 /* Where an event is written in the program; static, one for each place. */
 typedef struct tn_site {
@@ -97,7 +109,12 @@ TN_API void tn_scope_sequence(tn_scope *scope, uint32_t sequence);
 TN_API uint32_t tn_sequence_next(void);
 
 /* Arguments of an event. A string is copied. */
-typedef enum tn_event_arg_type { TN_EVENT_ARG_I64, TN_EVENT_ARG_U64, TN_EVENT_ARG_F64, TN_EVENT_ARG_TEXT } tn_event_arg_type;
+typedef enum tn_event_arg_type {
+  TN_EVENT_ARG_I64,
+  TN_EVENT_ARG_U64,
+  TN_EVENT_ARG_F64,
+  TN_EVENT_ARG_TEXT
+} tn_event_arg_type;
 typedef struct tn_event_arg {
   const char *key;
   tn_event_arg_type type;
@@ -130,11 +147,12 @@ static inline tn_event_arg tn_event_arg_text(const char *key, const char *value)
   return arg;
 }
 
-/* The macros. CATEGORY is a name of TN_CATEGORIES, LEVEL a constant. With TN_PROFILE_OFF defined they compile to
- * nothing. TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve");               a scope until the end of the block TN_SCOPE_AS(scope,
- * MEASURE, 2, "measure");             the same, with a name to hang arguments on: TN_EVENT_ARG(scope, tn_event_arg_u64("flops",
- * count_flops(p)));    the argument is evaluated only when the scope is recorded TN_TIMED(name); category app, level 1;
- * NAME may be any string */
+/* The macros. CATEGORY is a name of TN_CATEGORIES, LEVEL a constant. With TN_PROFILE_OFF they compile to nothing.
+ *
+ *   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve");     a scope until the end of the block
+ *   TN_SCOPE_AS(scope, MEASURE, 2, "measure");   the same, with a name to hang arguments on:
+ *   TN_EVENT_ARG(scope, tn_event_arg_u64("flops", flops(p)));   evaluated only when the scope is recorded
+ *   TN_TIMED(name);                              category app, level 1; NAME may be any string */
 #define TN_SCOPE_JOIN2(a, b) a##b
 #define TN_SCOPE_JOIN(a, b) TN_SCOPE_JOIN2(a, b)
 #define TN_SITE(category, level) \
@@ -142,17 +160,17 @@ static inline tn_event_arg tn_event_arg_text(const char *key, const char *value)
 #define TN_NO_SCOPE \
   { NULL, 0, 0, 0, 0, 0, 0 }
 #ifndef TN_PROFILE_OFF
-#define TN_SCOPE_AS(scope, category, level, name)                       \
+#define TN_SCOPE_AS(scope, category, level, name)                              \
   static const tn_site TN_SCOPE_JOIN(scope, _site) = TN_SITE(category, level); \
-  __attribute__((cleanup(tn_scope_end))) tn_scope scope = TN_NO_SCOPE;  \
-  if (tn_profile_wants(TN_CATEGORY_##category, (level)))                \
+  __attribute__((cleanup(tn_scope_end))) tn_scope scope = TN_NO_SCOPE;         \
+  if (tn_profile_wants(TN_CATEGORY_##category, (level)))                       \
   scope = tn_scope_open(&TN_SCOPE_JOIN(scope, _site), (name), __builtin_constant_p(name))
-#define TN_EVENT_ARG(scope, ...)                         \
-  do {                                             \
-    if (__builtin_expect((scope).state == 1, 0)) { \
-      tn_event_arg tn_event_arg_value = (__VA_ARGS__);         \
-      tn_scope_arg(&(scope), &tn_event_arg_value);       \
-    }                                              \
+#define TN_EVENT_ARG(scope, ...)                       \
+  do {                                                 \
+    if (__builtin_expect((scope).state == 1, 0)) {     \
+      tn_event_arg tn_event_arg_value = (__VA_ARGS__); \
+      tn_scope_arg(&(scope), &tn_event_arg_value);     \
+    }                                                  \
   } while (0)
 #else
 #define TN_SCOPE_AS(scope, category, level, name) __attribute__((unused)) tn_scope scope = TN_NO_SCOPE
@@ -166,8 +184,7 @@ typedef tn_scope tn_timed;
 TN_API tn_timed tn_timed_begin(const char *name);
 TN_API void tn_timed_end(tn_timed *scope);
 
-/* ---- other events --------------------------------------------------------------------------------------------------
- */
+/* ---- other events ------------------------------------------------------------------------------------------------ */
 /* All of them: nothing happens unless a session wants the site's category and level. Names are copied when first seen;
  * SITE may be NULL (category app, level 1, no source location). ARGS may be NULL with N_ARGS 0. */
 
@@ -204,8 +221,7 @@ TN_API void tn_device_event(int lane, const char *name, uint64_t device_start_ns
 /* Names this thread's lane from now on; without it the lane has the kernel's name of the thread. */
 TN_API void tn_thread_name(const char *name);
 
-/* ---- sessions ------------------------------------------------------------------------------------------------------
- */
+/* ---- sessions ---------------------------------------------------------------------------------------------------- */
 
 /* What happens when the memory is full. */
 typedef enum tn_drop { TN_DROP_NEW, TN_KEEP_LAST } tn_drop;
@@ -243,12 +259,14 @@ typedef enum tn_profile_state {
 } tn_profile_state;
 
 /* Wrong order is TN_ERROR_ARGUMENT, changes nothing, and the message names state and call:
+ *
  *              idle      waiting    recording  stopped
  *   start      ok        error      error      ok (what was there is dropped)
  *   step       error     ok         ok         error
  *   reset      error     ok         ok         ok (to idle)      drops what was recorded so far
  *   stop       error     ok         ok         error
  *   collect    error     error      error      ok (to idle)
+ *
  * None of the calls is allowed inside on_window. Any thread may call them. CTX (may be NULL) keeps the message. */
 TN_API tn_status tn_profile_start(tn_context *ctx, const tn_profile_options *options);
 TN_API tn_status tn_profile_stop(tn_context *ctx);
@@ -258,10 +276,10 @@ TN_API tn_status tn_profile_step(tn_context *ctx);
 /* Free with tn_recording_free. NULL with a message in the wrong state or without memory. */
 TN_API tn_recording *tn_profile_collect(tn_context *ctx);
 TN_API tn_profile_state tn_profile_get_state(void);
-/* Options from one text, for a flag or an environment variable: "FILE[:key=value]..." with the keys level, categories
- * (joined by '+'), max (MiB), drop (new, last), stacks (0, 1), delay, limit (seconds). *output gets FILE (malloc'ed),
- * which the caller writes the trace to. A bad text is TN_ERROR_ARGUMENT with a message that names the accepted values.
- */
+/* Options from one text, for a flag or an environment variable: "FILE[:key=value]..." with the keys level,
+ * categories (joined by '+'), max (MiB), drop (new, last), stacks (0, 1), delay, limit (seconds). *output gets
+ * FILE (malloc'ed), which the caller writes the trace to. A bad text is TN_ERROR_ARGUMENT with a message that
+ * names the accepted values. */
 TN_API tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options *options, char **output);
 
 /* What the recorder says about itself. Nanoseconds of its own work, and what it cost. */
@@ -282,12 +300,16 @@ typedef struct tn_tracer {
 } tn_tracer;
 #define TN_TRACER_INIT "tn_tracer_init" /* int tn_tracer_init(tn_tracer *tracer): 0 is success */
 
-/* ---- recordings ----------------------------------------------------------------------------------------------------
- */
+/* ---- recordings -------------------------------------------------------------------------------------------------- */
 
 /* X(NAME, "name") */
 #define TN_EVENT_KINDS(X) \
-  X(SCOPE, "scope") X(ASYNC, "async") X(INSTANT, "instant") X(COUNTER, "counter") X(FLOW, "flow") X(MEMORY, "memory")
+  X(SCOPE, "scope")       \
+  X(ASYNC, "async")       \
+  X(INSTANT, "instant")   \
+  X(COUNTER, "counter")   \
+  X(FLOW, "flow")         \
+  X(MEMORY, "memory")
 typedef enum tn_event_kind {
 #define X(name, text) TN_EVENT_##name,
   TN_EVENT_KINDS(X)
@@ -354,6 +376,8 @@ typedef struct tn_recording_info {
   int64_t duration_ns;   /* start to stop */
   int64_t start_unix_ns; /* the same moment as UNIX time */
   int n_rounds;
+  int64_t cpu_ns;         /* processor time of the recording process from start to stop; 0: unknown */
+  int64_t peak_rss_bytes; /* of the recording process */
   tn_profile_stats stats;
 } tn_recording_info;
 
@@ -379,8 +403,7 @@ TN_API char *tn_recording_folded(const tn_recording *recording);
 TN_API void tn_recording_memory(const tn_recording *recording, int64_t *self_bytes, int64_t *total_bytes,
                                 int64_t *outside);
 
-/* ---- profilers: seconds under names --------------------------------------------------------------------------------
- */
+/* ---- profilers: seconds under names ------------------------------------------------------------------------------ */
 
 typedef struct tn_profiler tn_profiler;
 

@@ -1,7 +1,7 @@
-/* The hot path: opening and closing scopes, writing records. A thread marks itself busy, looks at the filter again, writes
- * into its own chunk and publishes the record by the chunk's count. No lock, except to attach to a session and to see a
- * name for the first time. Whoever stops the session clears the filter, lets every processor pass a barrier (membarrier),
- * and waits until no thread is busy: that pairs with the plain stores here. */
+/* The hot path: opening and closing scopes, writing records. A thread marks itself busy, looks at the filter again,
+ * writes into its own chunk and publishes the record by the chunk's count. No lock, except to attach to a session and
+ * to see a name for the first time. Whoever stops the session clears the filter, lets every processor pass a barrier
+ * (membarrier), and waits until no thread is busy: that pairs with the plain stores here. */
 #include "runtime/profiler/recorder.h"
 
 #include <linux/membarrier.h>
@@ -23,7 +23,6 @@ static _Thread_local profiler_thread *this_thread __attribute__((tls_model("init
 #define TRACED ((void *)&profiler_the_recorder)
 
 static const tn_site unknown_site = {"", "", 0, TN_CATEGORY_APP, 1};
-static const tn_site memory_site = {"", "", 0, TN_CATEGORY_MEMORY, 3};
 static const tn_site device_site = {"", "", 0, TN_CATEGORY_DEVICE, 1};
 
 static uint64_t filter_word(void) { return __atomic_load_n(&tn_profile_filter, __ATOMIC_RELAXED); }
@@ -35,9 +34,10 @@ static bool session_wants(const tn_site *site) {
 
 static void count_one(_Atomic uint64_t *counter) { atomic_fetch_add_explicit(counter, 1, memory_order_relaxed); }
 
-/* ---- threads and lanes --------------------------------------------------------------------------------------------- */
+/* ---- threads and lanes ------------------------------------------------------------------------------------------- */
 
-/* The record of this thread, made when it records for the first time; NULL before the first session, or without memory. */
+/* The record of this thread, made when it records for the first time; NULL before the first session, or without
+ * memory. */
 static profiler_thread *make_thread(void) {
   profiler_thread *t = atomic_load(&THE->is_prepared) ? calloc(1, sizeof *t) : NULL;
   if (!t) return NULL;
@@ -162,91 +162,12 @@ bool profiler_quiesce(void) {
   }
 }
 
-/* ---- names --------------------------------------------------------------------------------------------------------- */
-
-static bool index_grow(profiler_index *index) {
-  uint32_t n = index->n_slots ? index->n_slots * 2 : 256;
-  struct profiler_slot *slots = calloc(n, sizeof *slots), *old = index->slots;
-  if (!slots) return false;
-  for (uint32_t i = 0; i < index->n_slots; ++i) {
-    if (!old[i].value) continue;
-    uint32_t at = (uint32_t)old[i].hash & (n - 1);
-    while (slots[at].value) at = (at + 1) & (n - 1);
-    slots[at] = old[i];
-  }
-  free(old);
-  index->slots = slots;
-  index->n_slots = n;
-  return true;
-}
-
-/* The slot of a hash for which IS_IT says yes, or the empty one where it belongs; NULL without memory. */
-static struct profiler_slot *index_find(profiler_index *index, uint64_t hash,
-                                        bool (*is_it)(uint32_t value, const void *key), const void *key) {
-  if (2 * (index->n + 1) > index->n_slots && !index_grow(index)) return NULL;
-  for (uint32_t at = (uint32_t)hash;; ++at) {
-    struct profiler_slot *slot = &index->slots[at & (index->n_slots - 1)];
-    if (!slot->value || (slot->hash == hash && is_it(slot->value - 1, key))) return slot;
-  }
-}
-
-static bool is_name(uint32_t value, const void *key) { return strcmp(THE->storage.names + value, key) == 0; }
-
-static bool is_label(uint32_t value, const void *key) {
-  return memcmp(&THE->storage.labels[value], key, sizeof(storage_label)) == 0;
-}
-
-uint32_t profiler_name(const char *text) {
-  size_t n = text ? strlen(text) : 0;
-  if (n == 0) return 0;
-  uint64_t hash = runtime_hash(text, n, 0);
-  struct profiler_slot *slot = index_find(&THE->names, hash, is_name, text);
-  if (!slot || slot->value) return slot ? slot->value - 1 : 0;
-  uint32_t at = storage_add_name(&THE->storage, text, n);
-  if (!at) {
-    count_one(&THE->storage.header->lost_names);
-    return 0;
-  }
-  *slot = (struct profiler_slot){hash, at + 1};
-  ++THE->names.n;
-  return at;
-}
-
-static const char *without_folders(const char *file) {
-  const char *slash = file ? strrchr(file, '/') : NULL;
-  return slash ? slash + 1 : file;
-}
-
-/* The label's number; 0 (no name, unknown place) when there is no room. Under lock. */
-static uint32_t make_label(const tn_site *site, const char *name) {
-  storage_label label;
-  memset(&label, 0, sizeof label);
-  label.name = profiler_name(name);
-  label.file = profiler_name(without_folders(site->file));
-  label.function = profiler_name(site->function);
-  label.line = site->line;
-  label.category = site->category;
-  label.level = site->level;
-  uint64_t hash = runtime_hash(&label, sizeof label, 1);
-  struct profiler_slot *slot = index_find(&THE->labels, hash, is_label, &label);
-  if (!slot || slot->value) return slot ? slot->value - 1 : 0;
-  storage_header *h = THE->storage.header;
-  uint32_t n = atomic_load(&h->n_labels);
-  if (n >= STORAGE_MAX_LABELS) {
-    count_one(&h->lost_names);
-    return 0;
-  }
-  THE->storage.labels[n] = label;
-  atomic_store_explicit(&h->n_labels, n + 1, memory_order_release);
-  *slot = (struct profiler_slot){hash, n + 1};
-  ++THE->labels.n;
-  return n;
-}
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static __attribute__((noinline)) uint32_t label_slow(profiler_cached *cached, const tn_site *site, const char *name,
                                                      uint64_t key) {
   pthread_mutex_lock(&THE->lock);
-  uint32_t label = make_label(site, name);
+  uint32_t label = profiler_make_label(site, name);
   pthread_mutex_unlock(&THE->lock);
   *cached = (profiler_cached){.site = site, .name = key, .label = label};
   return label;
@@ -261,7 +182,7 @@ static inline uint32_t label_of(profiler_thread *t, const tn_site *site, const c
   return label_slow(cached, site, name, key);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------- */
+/* ---- records ----------------------------------------------------------------------------------------------------- */
 
 /* Notes on both clocks where the session stands, for a reader of the file of a killed process. */
 static void note_moment(void) {
@@ -333,7 +254,7 @@ static void write_args(profiler_thread *t, uint32_t ordinal, const tn_event_arg 
   for (int i = 0; args && i < n; ++i) write_arg(t, ordinal, &args[i]);
 }
 
-/* ---- the stack of open scopes -------------------------------------------------------------------------------------- */
+/* ---- the stack of open scopes ------------------------------------------------------------------------------------ */
 
 /* The stack's next chunk, linked in on first use; false without memory. */
 static __attribute__((noinline)) bool grow_stack(profiler_thread *t) {
@@ -404,7 +325,7 @@ static void end_below_top(profiler_thread *t, storage_open *open) {
   }
 }
 
-/* ---- scopes -------------------------------------------------------------------------------------------------------- */
+/* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
 static bool is_in_time(uint64_t ticks) {
   return ticks - atomic_load_explicit(&THE->from_ticks, memory_order_relaxed) <=
@@ -470,8 +391,7 @@ tn_scope tn_scope_open(const tn_site *site, const char *name, bool is_literal) {
 
 /* The scope's entry is still this one: it was not ended through a copy of the scope. */
 static bool is_current(const tn_scope *scope, const storage_open *open) {
-  return open->ordinal == scope->ordinal &&
-         atomic_load_explicit(&open->state, memory_order_relaxed) == STORAGE_RUNNING;
+  return open->ordinal == scope->ordinal && atomic_load_explicit(&open->state, memory_order_relaxed) == STORAGE_RUNNING;
 }
 
 static bool is_mine(const profiler_thread *t, const storage_open *open) {
@@ -602,10 +522,10 @@ void tn_timed_end(tn_timed *scope) {
   if (scope) tn_scope_end(scope);
 }
 
-/* ---- other events -------------------------------------------------------------------------------------------------- */
+/* ---- other events ------------------------------------------------------------------------------------------------ */
 
-/* Writes one record with a new ordinal; its arguments come after it. */
-static void write_event(const tn_site *site, const char *name, storage_record record, const tn_event_arg *args, int n_args) {
+void profiler_write_event(const tn_site *site, const char *name, storage_record record, const tn_event_arg *args,
+                          int n_args) {
   if (!site) site = &unknown_site;
   if (!name || !session_wants(site) || atomic_load(&THE->tracer)) return;
   profiler_thread *t = enter(site);
@@ -619,32 +539,6 @@ static void write_event(const tn_site *site, const char *name, storage_record re
     write_args(t, record.ordinal, args, n_args);
   }
   leave(t);
-}
-
-void tn_mark(const tn_site *site, const char *name, const tn_event_arg *args, int n_args) {
-  tn_tracer *tracer = atomic_load(&THE->tracer);
-  if (tracer && tracer->mark && name && session_wants(site ? site : &unknown_site)) tracer->mark(tracer->user, name);
-  write_event(site, name, (storage_record){.kind = TN_EVENT_INSTANT}, args, n_args);
-}
-
-void tn_counter(const tn_site *site, const char *name, double value) {
-  storage_record record = {.kind = TN_EVENT_COUNTER};
-  memcpy(&record.end, &value, sizeof value);
-  write_event(site, name, record, NULL, 0);
-}
-
-void tn_event_add(const tn_site *site, const char *name, uint64_t start_ns, uint64_t end_ns, uint32_t sequence,
-                  const tn_event_arg *args, int n_args) {
-  storage_record record = {.kind = TN_EVENT_SCOPE,
-                           .flags = TN_EVENT_ADDED,
-                           .start = start_ns,
-                           .end = RUNTIME_MAX(start_ns, end_ns),
-                           .sequence = sequence};
-  write_event(site, name, record, args, n_args);
-}
-
-void tn_flow(const tn_site *site, const char *name, tn_flow_phase phase, uint64_t id) {
-  write_event(site, name, (storage_record){.kind = TN_EVENT_FLOW, .end = (uint64_t)phase, .id = id}, NULL, 0);
 }
 
 tn_async tn_async_begin(const tn_site *site, const char *name) {
@@ -678,20 +572,6 @@ void tn_async_end(tn_async *range) {
   range->id = 0;
 }
 
-static void memory_event(const char *pool, const void *address, size_t bytes, uint16_t flags) {
-  storage_record record = {
-      .kind = TN_EVENT_MEMORY, .flags = flags, .id = (uint64_t)(uintptr_t)address, .end = (uint64_t)bytes};
-  write_event(&memory_site, pool ? pool : "memory", record, NULL, 0);
-}
-
-void tn_memory_alloc(const char *pool, const void *address, size_t bytes) { memory_event(pool, address, bytes, 0); }
-
-void tn_memory_free(const char *pool, const void *address, size_t bytes) {
-  memory_event(pool, address, bytes, TN_EVENT_FREE);
-}
-
-void tn_memory_failed(const char *pool, size_t bytes) { memory_event(pool, NULL, bytes, TN_EVENT_FAILED); }
-
 void tn_thread_name(const char *name) {
   if (!name) return;
   profiler_thread *t = this_thread ? this_thread : make_thread();
@@ -705,7 +585,7 @@ void tn_thread_name(const char *name) {
   leave(t);
 }
 
-/* ---- devices ------------------------------------------------------------------------------------------------------- */
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
 
 /* Takes the next place for a device; its number, -1: none. Under lock. */
 static int add_device(const char *name, uint64_t (*now)(void *user), void *user) {
@@ -767,12 +647,12 @@ void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint6
   leave(t);
 }
 
-/* ---- for the session ----------------------------------------------------------------------------------------------- */
+/* ---- for the session --------------------------------------------------------------------------------------------- */
 
 void profiler_record_scope(const tn_site *site, const char *name, uint64_t start, uint64_t end) {
   storage_record record = {
       .kind = TN_EVENT_SCOPE, .flags = TN_EVENT_ADDED, .arg_type = STORAGE_TICKS, .start = start, .end = end};
-  write_event(site, name, record, NULL, 0);
+  profiler_write_event(site, name, record, NULL, 0);
 }
 
 double profiler_scope_cost_ns(void) {
@@ -786,7 +666,7 @@ double profiler_scope_cost_ns(void) {
   return profiler_ticks_to_ns(profiler_ticks() - start) / SCOPES;
 }
 
-/* ---- for tests ----------------------------------------------------------------------------------------------------- */
+/* ---- for tests --------------------------------------------------------------------------------------------------- */
 
 int64_t profiler_open_scopes(void) {
   int64_t n = 0;

@@ -63,8 +63,7 @@ static inline bool profiler_has_time(const tn_event *e) {
   return e->kind == TN_EVENT_SCOPE || e->kind == TN_EVENT_ASYNC;
 }
 
-/* ---- clocks --------------------------------------------------------------------------------------------------------
- */
+/* ---- clocks ------------------------------------------------------------------------------------------------------ */
 
 /* For tests: every time is read from here. NULL functions mean the system's. */
 typedef struct profiler_clock {

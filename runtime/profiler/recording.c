@@ -3,7 +3,7 @@
 
 #include "runtime/profiler/recorder.h"
 
-/* ---- strings ------------------------------------------------------------------------------------------------------- */
+/* ---- strings ----------------------------------------------------------------------------------------------------- */
 
 static bool strings_grow(profiler_strings *s) {
   int n = s->n_slots ? s->n_slots * 2 : 256;
@@ -42,7 +42,7 @@ static const char *keep(tn_recording *r, const char *text) {
   return kept ? kept : "";
 }
 
-/* ---- making -------------------------------------------------------------------------------------------------------- */
+/* ---- making ------------------------------------------------------------------------------------------------------ */
 
 tn_recording *profiler_recording_new(void) {
   tn_recording *r = calloc(1, sizeof *r);
@@ -202,7 +202,7 @@ bool profiler_recording_append(tn_recording *into, const tn_recording *from, int
   return !into->failed;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 const tn_event *tn_recording_events(const tn_recording *r, int64_t *n) {
   if (n) *n = r ? r->n_events : 0;

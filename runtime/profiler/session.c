@@ -1,10 +1,11 @@
-/* Sessions: the state machine, windows of rounds, what happens at a fork, and what goes into the header of the storage. */
+/* Sessions: the state machine, windows of rounds, what happens at a fork, what stands in the storage's header. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/membarrier.h>
 #include <math.h>
 #include <stdio.h>
 #include <sys/syscall.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "runtime/profiler/guests.h"
@@ -14,7 +15,7 @@
 
 static const tn_site round_site = {"", "", 0, TN_CATEGORY_ROUND, 1};
 
-/* ---- the filter ---------------------------------------------------------------------------------------------------- */
+/* ---- the filter -------------------------------------------------------------------------------------------------- */
 
 void profiler_filter_set(uint64_t session_bits) {
   __atomic_fetch_and(&tn_profile_filter, PROFILER_TABLE_BIT, __ATOMIC_SEQ_CST);
@@ -27,7 +28,7 @@ static uint64_t filter_of(const tn_profile_options *o) {
   return categories | ((2ull << level) - 1) << 32;
 }
 
-/* ---- storage ------------------------------------------------------------------------------------------------------- */
+/* ---- storage ----------------------------------------------------------------------------------------------------- */
 
 static void clear_index(profiler_index *index) {
   free(index->slots);
@@ -42,7 +43,8 @@ static void drop_storage(void) {
   THE->n_devices = 0;
 }
 
-/* Waits until nobody writes any more. A thread that hangs while it writes keeps the mapping: it is forgotten instead. */
+/* Waits until nobody writes any more. A thread that hangs while it writes keeps the mapping: it is forgotten
+ * instead. */
 static void make_quiet(void) {
   if (profiler_quiesce()) return;
   pthread_mutex_lock(&THE->lock);
@@ -59,15 +61,26 @@ static char *file_path(void) {
   return path.data;
 }
 
+/* Processor time of this process, and the most memory it ever had. */
+static int64_t cpu_time_ns(int64_t *peak_rss_bytes) {
+  struct rusage use = {0};
+  getrusage(RUSAGE_SELF, &use);
+  *peak_rss_bytes = (int64_t)use.ru_maxrss * 1024;
+  return (use.ru_utime.tv_sec + use.ru_stime.tv_sec) * INT64_C(1000000000) +
+         (use.ru_utime.tv_usec + use.ru_stime.tv_usec) * INT64_C(1000);
+}
+
 static void fill_header(storage_header *h) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   h->pid = getpid();
   h->node_id = THE->options.node_id - 1;
-  h->process_name = profiler_name(THE->options.process_name ? THE->options.process_name : program_invocation_short_name);
+  h->process_name =
+      profiler_name(THE->options.process_name ? THE->options.process_name : program_invocation_short_name);
   h->host_name = profiler_name(host);
   h->event_cost_ns = THE->event_cost_ns;
   h->ns_per_tick = profiler_ticks_to_ns(1);
+  h->cpu_ns[0] = h->cpu_ns[1] = cpu_time_ns(&h->peak_rss_bytes);
 }
 
 bool profiler_new_storage(void) {
@@ -94,7 +107,7 @@ static void read_devices(void) {
   }
 }
 
-/* ---- recording on and off ------------------------------------------------------------------------------------------ */
+/* ---- recording on and off ---------------------------------------------------------------------------------------- */
 
 static uint64_t ticks_of(double seconds) { return (uint64_t)(seconds * 1e9 / profiler_ticks_to_ns(1)); }
 
@@ -132,6 +145,7 @@ static void mark_stopped(void) {
   h->ns[1] = THE->stopped_at.ns;
   h->start_cost_ns = THE->start_cost_ns;
   h->stop_cost_ns = THE->stop_cost_ns;
+  h->cpu_ns[1] = cpu_time_ns(&h->peak_rss_bytes);
   h->is_stopped = 1;
 }
 
@@ -177,7 +191,7 @@ static tn_recording *take_recording(void) {
   return NULL;
 }
 
-/* ---- forks --------------------------------------------------------------------------------------------------------- */
+/* ---- forks ------------------------------------------------------------------------------------------------------- */
 
 static bool is_in_callback(void) { return atomic_load(&THE->callback_thread) == (uintptr_t)pthread_self(); }
 
@@ -208,7 +222,7 @@ static void prepare(void) {
   THE->needs_fence = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) != 0;
 }
 
-/* ---- options ------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static void free_options(void) {
   free((char *)THE->options.file);
@@ -269,16 +283,17 @@ static void load_tracer(tn_context *ctx, const char *path) {
     int (*init)(tn_tracer *);
   } symbol = {dlsym(library, TN_TRACER_INIT)};
   THE->tracer_functions = (tn_tracer){.struct_size = sizeof(tn_tracer)};
-  const char *wrong = !symbol.object ? "it has no " TN_TRACER_INIT
-                      : symbol.init(&THE->tracer_functions) != 0 ? "its " TN_TRACER_INIT " failed"
-                      : !THE->tracer_functions.push || !THE->tracer_functions.pop ? "it sets no push or pop" : NULL;
+  const char *wrong = !symbol.object                                              ? "it has no " TN_TRACER_INIT
+                      : symbol.init(&THE->tracer_functions) != 0                  ? "its " TN_TRACER_INIT " failed"
+                      : !THE->tracer_functions.push || !THE->tracer_functions.pop ? "it sets no push or pop"
+                                                                                  : NULL;
   if (wrong)
     warn_of_tracer(ctx, path, wrong);
   else
     atomic_store(&THE->tracer, &THE->tracer_functions);
 }
 
-/* ---- windows ------------------------------------------------------------------------------------------------------- */
+/* ---- windows ----------------------------------------------------------------------------------------------------- */
 
 /* Whether round K is in a window, and whether it is the last of it. */
 static bool is_recorded(const tn_profile_options *o, int k, bool *is_last) {
@@ -318,7 +333,7 @@ static bool move_windows(void) {
   return true;
 }
 
-/* ---- the calls ----------------------------------------------------------------------------------------------------- */
+/* ---- the calls --------------------------------------------------------------------------------------------------- */
 
 enum { CALL_START, CALL_STEP, CALL_RESET, CALL_STOP, CALL_COLLECT };
 static const struct {

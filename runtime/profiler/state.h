@@ -1,6 +1,6 @@
-/* state.h: the recorder itself, the one object of the process that is not on a context: every thread of a program writes
- * into the same session, wherever its calls come from. recorder.c, session.c, clock.c and
- * profiler.c use it; nothing else does. */
+/* state.h: the recorder itself, the one object of the process that is not on a context: every thread of a program
+ * writes into the same session, wherever its calls come from. recorder.c, session.c, clock.c and profiler.c use it;
+ * nothing else does. */
 #ifndef TENON_RUNTIME_PROFILER_STATE_H
 #define TENON_RUNTIME_PROFILER_STATE_H
 
@@ -12,7 +12,7 @@
 #include <x86intrin.h>
 #endif
 
-/* ---- clock --------------------------------------------------------------------------------------------------------- */
+/* ---- clock ------------------------------------------------------------------------------------------------------- */
 
 /* Ticks are the TSC's where it is invariant, else ns. A moment is one instant on both clocks. */
 typedef struct profiler_moment {
@@ -27,12 +27,12 @@ typedef struct profiler_clock_state {
   _Atomic double ns_per_tick;
 } profiler_clock_state;
 
-void profiler_clock_prepare(void);          /* chooses and calibrates; again after an injection */
+void profiler_clock_prepare(void);           /* chooses and calibrates; again after an injection */
 profiler_moment profiler_clock_moment(void); /* now; also makes ns_per_tick more exact */
 uint64_t profiler_ticks_slow(void);
 uint64_t profiler_unix_ns(void);
 
-/* ---- recorder ------------------------------------------------------------------------------------------------------ */
+/* ---- recorder ---------------------------------------------------------------------------------------------------- */
 
 /* Labels that a thread met lately; key 0 is empty. */
 enum { PROFILER_CACHE = 256 };
@@ -60,7 +60,7 @@ typedef struct profiler_index {
   struct profiler_slot {
     uint64_t hash;
     uint32_t value; /* plus one; 0 is empty */
-  } *slots;
+  } * slots;
   uint32_t n, n_slots;
 } profiler_index;
 
@@ -75,29 +75,29 @@ typedef struct profiler_recorder {
   pthread_mutex_t control; /* start, stop and the like; taken before lock */
   pthread_mutex_t lock;    /* the fields from storage to devices, and what is interned */
   _Atomic uint32_t generation;
-  _Atomic int state;                  /* tn_profile_state */
+  _Atomic int state;                    /* tn_profile_state */
   _Atomic uint64_t from_ticks, n_ticks; /* scopes begin in this range only */
-  _Atomic(tn_tracer *) tracer;        /* NULL: none */
-  bool needs_fence;                   /* no membarrier here */
-  _Atomic bool is_prepared;           /* the key, fork handlers and membarrier are in place */
-  pthread_key_t exit_key;             /* its destructor runs when a thread ends */
+  _Atomic(tn_tracer *) tracer;          /* NULL: none */
+  bool needs_fence;                     /* no membarrier here */
+  _Atomic bool is_prepared;             /* the key, fork handlers and membarrier are in place */
+  pthread_key_t exit_key;               /* its destructor runs when a thread ends */
   storage storage;
   profiler_thread *threads;
   profiler_index names, labels;
   profiler_device devices[PROFILER_MAX_DEVICES];
   int n_devices;
-  tn_tracer tracer_functions;   /* what tracer points to */
+  tn_tracer tracer_functions; /* what tracer points to */
   /* of the session; under control */
-  tn_profile_options options;   /* its texts are copies */
-  char *file;                   /* of the storage: options.file, in a forked child with its pid; NULL: anonymous */
-  int64_t pid;                  /* of the process that started the session */
-  int round;                    /* the running one */
-  uint64_t round_ticks;         /* when it began */
-  char *warnings;               /* of the start, for the recording */
+  tn_profile_options options;        /* its texts are copies */
+  char *file;                        /* of the storage: options.file, in a forked child with its pid; NULL: anonymous */
+  int64_t pid;                       /* of the process that started the session */
+  int round;                         /* the running one */
+  uint64_t round_ticks;              /* when it began */
+  char *warnings;                    /* of the start, for the recording */
   _Atomic uintptr_t callback_thread; /* the thread that is in on_window; 0: none */
-  double event_cost_ns;         /* 0: not measured yet */
-  profiler_moment stopped_at;   /* when recording was turned off, */
-  bool is_marked;               /* and whether the header knows */
+  double event_cost_ns;              /* 0: not measured yet */
+  profiler_moment stopped_at;        /* when recording was turned off, */
+  bool is_marked;                    /* and whether the header knows */
   uint64_t start_cost_ns, stop_cost_ns;
   int n_tables; /* threads' entered profilers; under lock */
   profiler_clock_state clock;
@@ -120,7 +120,8 @@ static inline uint64_t profiler_ticks(void) {
 }
 double profiler_ticks_to_ns(uint64_t ticks); /* a duration */
 
-/* Makes sure that no thread is writing into the storage (the filter is off already); false after a second of waiting. */
+/* Makes sure that no thread is writing into the storage (the filter is off already); false after a second of
+ * waiting. */
 bool profiler_quiesce(void);
 /* Makes an empty storage for the options; under lock. */
 bool profiler_new_storage(void);
@@ -135,10 +136,16 @@ void profiler_forget_threads(void);
 void profiler_thread_exits(void *thread); /* destructor of exit_key */
 /* The offset of a text in the storage's names, 0 without room. Under lock. */
 uint32_t profiler_name(const char *text);
+/* The number of a name at a place; 0 without room. Under lock. */
+uint32_t profiler_make_label(const tn_site *site, const char *name);
+/* Writes one record with a new ordinal, and its arguments, if the session wants the site (NULL: category app,
+ * level 1). */
+void profiler_write_event(const tn_site *site, const char *name, storage_record record, const tn_event_arg *args,
+                          int n_args);
 /* The calling stack from SKIP frames up as "main;f;g", root first, into TEXT. */
 void profiler_stack_text(int skip, char *text, size_t n);
 
-/* ---- profilers' part (profiler.c) ---------------------------------------------------------------------------------- */
+/* ---- profilers' part (profiler.c) -------------------------------------------------------------------------------- */
 
 void profiler_tables_begin(tn_scope *scope, const char *name);
 void profiler_tables_end(const tn_scope *scope, uint64_t end_ticks);

@@ -79,7 +79,8 @@ uint32_t storage_new_chunk(storage *s, uint32_t lane, bool is_stack) {
   storage_header *h = s->header;
   if (atomic_load_explicit(&h->n_chunks, memory_order_relaxed) >= h->max_chunks) return 0;
   uint32_t index = atomic_fetch_add(&h->n_chunks, 1);
-  if (index >= h->max_chunks || !take_space(s, h->chunks_at + (size_t)index * STORAGE_CHUNK_BYTES, STORAGE_CHUNK_BYTES)) {
+  if (index >= h->max_chunks ||
+      !take_space(s, h->chunks_at + (size_t)index * STORAGE_CHUNK_BYTES, STORAGE_CHUNK_BYTES)) {
     atomic_fetch_sub(&h->n_chunks, 1);
     return 0;
   }
@@ -99,7 +100,7 @@ uint32_t storage_add_name(storage *s, const char *text, size_t n) {
   return (uint32_t)at;
 }
 
-/* ---- files of other processes -------------------------------------------------------------------------------------- */
+/* ---- files of other processes ------------------------------------------------------------------------------------ */
 
 static bool is_inside(uint64_t at, uint64_t bytes, uint64_t total) { return at <= total && bytes <= total - at; }
 

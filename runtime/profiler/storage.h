@@ -1,8 +1,9 @@
-/* storage.h: the buffers of a session as they lie in memory or in a file: header, labels, names, lanes, chunks. One mapping,
- * reserved whole and touched as it fills; places in it are offsets and indices, so that another process can read it. What
- * records writes it (recorder.c), what collects reads it (collect.c), live, stopped, or left over by a killed process.
+/* storage.h: the buffers of a session as they lie in memory or in a file: header, labels, names, lanes, chunks. One
+ * mapping, reserved whole and touched as it fills; places in it are offsets and indices, so that another process can
+ * read it. What records writes it (recorder.c), what collects reads it (collect.c), live, stopped, or left over by a
+ * killed process.
  *
- * Nothing in it moves. A reader of a file that a dead process left trusts nothing: counts are clipped, links bounded. */
+ * Nothing in it moves. A reader of a dead process's file trusts nothing: counts are clipped, links bounded. */
 #ifndef TENON_RUNTIME_PROFILER_STORAGE_H
 #define TENON_RUNTIME_PROFILER_STORAGE_H
 
@@ -92,6 +93,7 @@ typedef struct storage_header {
   _Atomic uint64_t names_used, last_async;
   _Atomic uint64_t dropped, double_ends, overlaps, lost_names; /* dropped: of threads that got no lane */
   uint64_t start_cost_ns, stop_cost_ns;
+  int64_t cpu_ns[2], peak_rss_bytes; /* of the process: at start and stop; at stop */
   double event_cost_ns;
 } storage_header;
 
@@ -121,7 +123,8 @@ void storage_close(storage *s);
 uint32_t storage_new_chunk(storage *s, uint32_t lane, bool is_stack);
 /* Appends a text; its offset, 0 ("") when there is no room. Under the recorder's lock. */
 uint32_t storage_add_name(storage *s, const char *text, size_t n);
-/* A recording of all that is whole. NOW_TICKS ends what is still open; 0: the latest time in it. NULL without memory. */
+/* A recording of all that is whole. NOW_TICKS ends what is still open; 0: the latest time in it. NULL without
+ * memory. */
 tn_recording *storage_collect(const storage *s, uint64_t now_ticks);
 
 #endif

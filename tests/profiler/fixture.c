@@ -34,7 +34,7 @@ bool rows_is_optimized(void) {
 
 int64_t rows_scaled(int64_t n) { return rows_is_instrumented() ? RUNTIME_MAX(n / 100, 1) : n; }
 
-/* ---- the scripted clock -------------------------------------------------------------------------------------------- */
+/* ---- the scripted clock ------------------------------------------------------------------------------------------ */
 
 static _Atomic uint64_t clock_ns, clock_unix_ns = UINT64_C(1700000000000000000);
 
@@ -95,7 +95,7 @@ tn_recording *rows_tree(void) {
   return rows_collect();
 }
 
-/* ---- looking things up --------------------------------------------------------------------------------------------- */
+/* ---- looking things up ------------------------------------------------------------------------------------------- */
 
 tn_recording *rows_collect(void) {
   tn_context *ctx = check_context();

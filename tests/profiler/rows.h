@@ -27,11 +27,11 @@ int64_t rows_scaled(int64_t n);
 bool rows_is_instrumented(void);
 bool rows_is_optimized(void); /* costs are only asserted in a plain build */
 
-/* ---- CLK: a clock that says what the test says -------------------------------------------------------------------- */
+/* ---- CLK: a clock that says what the test says ------------------------------------------------------------------- */
 
-void rows_clock_install(void);          /* the recorder reads the scripted clock from now on; it stands at 0 */
-void rows_clock_set(uint64_t ns);       /* may also jump back */
-void rows_clock_set_unix(uint64_t ns);  /* of CLOCK_REALTIME; default 1 700 000 000 s */
+void rows_clock_install(void);         /* the recorder reads the scripted clock from now on; it stands at 0 */
+void rows_clock_set(uint64_t ns);      /* may also jump back */
+void rows_clock_set_unix(uint64_t ns); /* of CLOCK_REALTIME; default 1 700 000 000 s */
 
 /* Scripts scopes under CLK: rows_at(t, begin, "A"). Names must be literals. */
 tn_scope rows_begin(uint64_t at_ns, const char *name);
@@ -40,7 +40,7 @@ void rows_end(uint64_t at_ns, tn_scope *scope);
 /* The fixture TREE under CLK: thread 1 A 0-1000 { B 100-400 { C 150-250 }, B 500-900 }; thread 2 D 0-300. */
 tn_recording *rows_tree(void);
 
-/* ---- recordings ---------------------------------------------------------------------------------------------------- */
+/* ---- recordings -------------------------------------------------------------------------------------------------- */
 
 tn_recording *rows_collect(void); /* stop if it runs, collect; fails the test if there is no recording */
 /* The K-th event of NAME (0 is the first); NULL: none. */

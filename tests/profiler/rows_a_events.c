@@ -5,8 +5,8 @@
 
 #include "tests/profiler/rows.h"
 
-static const tn_site search_1 = {"a.c", "f", 1, TN_CATEGORY_SEARCH, 1}, measure_2 = {"a.c", "f", 2, TN_CATEGORY_MEASURE, 2},
-                     app_3 = {"a.c", "f", 3, TN_CATEGORY_APP, 3};
+static const tn_site search_1 = {"a.c", "f", 1, TN_CATEGORY_SEARCH, 1},
+                     measure_2 = {"a.c", "f", 2, TN_CATEGORY_MEASURE, 2}, app_3 = {"a.c", "f", 3, TN_CATEGORY_APP, 3};
 
 static void start_with(const tn_profile_options *options) { assert_int_equal(tn_profile_start(NULL, options), TN_OK); }
 
@@ -87,7 +87,7 @@ ROW(a8_flows) {
   tn_recording_free(r);
 }
 
-/* ---- A9 ------------------------------------------------------------------------------------------------------------ */
+/* ---- A9 ---------------------------------------------------------------------------------------------------------- */
 
 static void *end_range(void *range) {
   rows_clock_set(80);
@@ -123,7 +123,8 @@ ROW(a9_async) {
   tn_scope outer = rows_begin(0, "outer");
   rows_clock_set(10);
   tn_async range = tn_async_begin(&search_1, "range");
-  tn_scope inner = rows_begin(20, "inner"), handed_over = rows_begin(30, "handed over"), child = rows_begin(35, "child");
+  tn_scope inner = rows_begin(20, "inner"), handed_over = rows_begin(30, "handed over"),
+           child = rows_begin(35, "child");
   rows_end(40, &child);
   run(end_range, &range);
   run(end_scope, &handed_over);
@@ -141,7 +142,7 @@ ROW(a9_async) {
   tn_recording_free(r);
 }
 
-/* ---- A10 ----------------------------------------------------------------------------------------------------------- */
+/* ---- A10 --------------------------------------------------------------------------------------------------------- */
 
 static void record_some(void) {
   { TN_SCOPE(APP, 0, "always"); }
@@ -195,7 +196,7 @@ ROW(a10_filter) {
   }
 }
 
-/* ---- A11 ----------------------------------------------------------------------------------------------------------- */
+/* ---- A11 --------------------------------------------------------------------------------------------------------- */
 
 static int evaluations;
 
@@ -251,7 +252,7 @@ ROW(a11_arguments) {
   tn_recording_free(r);
 }
 
-/* ---- A13 ----------------------------------------------------------------------------------------------------------- */
+/* ---- A13 --------------------------------------------------------------------------------------------------------- */
 
 static const char *const phases[] = {"generate", "build", "measure", "update"};
 
@@ -288,7 +289,7 @@ ROW(a13_sequence_numbers) {
   tn_recording_free(r);
 }
 
-/* ---- A14 ----------------------------------------------------------------------------------------------------------- */
+/* ---- A14 --------------------------------------------------------------------------------------------------------- */
 
 static void check_stack_argument(bool wanted) {
   const tn_profile_options options = {.stacks = wanted};

@@ -9,7 +9,7 @@
 
 static void start(void) { assert_int_equal(tn_profile_start(NULL, NULL), TN_OK); }
 
-/* ---- A15 ----------------------------------------------------------------------------------------------------------- */
+/* ---- A15 --------------------------------------------------------------------------------------------------------- */
 
 static void *named_thread(void *name) {
   pthread_setname_np(pthread_self(), name);
@@ -65,10 +65,11 @@ ROW(a15_threads) {
   int64_t before = rows_resident_bytes();
   assert_int_equal(run_short_threads(1000), 10000);
   int64_t after = rows_resident_bytes();
-  if (!rows_is_instrumented() && after - before > 1 << 20) fail_msg("RSS grew by %lld bytes", (long long)(after - before));
+  if (!rows_is_instrumented() && after - before > 1 << 20)
+    fail_msg("RSS grew by %lld bytes", (long long)(after - before));
 }
 
-/* ---- A16 ----------------------------------------------------------------------------------------------------------- */
+/* ---- A16 --------------------------------------------------------------------------------------------------------- */
 
 static int64_t scopes_each;
 
@@ -133,8 +134,8 @@ static void check_futex_calls(void) {
   close(file);
   program[n] = '\0';
   snprintf(command, sizeof command,
-           "TENON_A16_CHILD=1 strace -f -e trace=futex,getppid -o %s '%s' a16_concurrent_recording >/dev/null 2>&1", trace,
-           program);
+           "TENON_A16_CHILD=1 strace -f -e trace=futex,getppid -o %s '%s' a16_concurrent_recording >/dev/null 2>&1",
+           trace, program);
   assert_int_equal(system(command), 0);
   int calls = count_futex_calls(trace);
   unlink(trace);
@@ -158,7 +159,7 @@ ROW(a16_concurrent_recording) {
   check_futex_calls();
 }
 
-/* ---- A17, A18 ------------------------------------------------------------------------------------------------------ */
+/* ---- A17, A18 ---------------------------------------------------------------------------------------------------- */
 
 static char at[4];
 
@@ -169,8 +170,8 @@ ROW(a17_memory_events) {
   tn_memory_alloc("arena", &at[1], 50);
   tn_memory_free("arena", &at[0], 0);
   tn_memory_alloc("arena", &at[2], 70);
-  tn_memory_free("arena", &at[3], 0);       /* never seen */
-  tn_memory_alloc("other", &at[3], 1);      /* a pool of its own */
+  tn_memory_free("arena", &at[3], 0);         /* never seen */
+  tn_memory_alloc("other", &at[3], 1);        /* a pool of its own */
   tn_memory_failed("arena", (size_t)1 << 40); /* what a failing allocator says */
   tn_recording *r = rows_collect();
   static const int64_t running[] = {100, 150, 50, 120, 120, 1, 120};
@@ -211,7 +212,8 @@ ROW(a18_memory_of_ranges) {
   }
   tn_memory_alloc("arena", NULL, 7);
   tn_recording *r = rows_collect();
-  int64_t *self = calloc((size_t)r->n_events, sizeof *self), *total = calloc((size_t)r->n_events, sizeof *total), outside;
+  int64_t *self = calloc((size_t)r->n_events, sizeof *self), *total = calloc((size_t)r->n_events, sizeof *total),
+          outside;
   tn_recording_memory(r, self, total, &outside);
   int64_t a = rows_find(r, "A", 0) - r->events, b = rows_find(r, "B", 0) - r->events, sum = outside;
   assert_int_equal(total[a], 150);
@@ -226,7 +228,7 @@ ROW(a18_memory_of_ranges) {
   tn_recording_free(r);
 }
 
-/* ---- A19 ----------------------------------------------------------------------------------------------------------- */
+/* ---- A19 --------------------------------------------------------------------------------------------------------- */
 
 /* A library beside this program. */
 static const char *beside(const char *name, char path[4096]) {
@@ -285,7 +287,7 @@ ROW(a19_pass_through) {
   tn_recording_free(r);
 }
 
-/* ---- A20 ----------------------------------------------------------------------------------------------------------- */
+/* ---- A20 --------------------------------------------------------------------------------------------------------- */
 
 /* The stub device's clock: another zero, and 0.1 per cent fast. */
 static uint64_t device_now(void *user) {

@@ -1,5 +1,5 @@
-/* Rows B9 and B10: what a scope costs, off and on. The smallest of five runs of a loop, less the bare loop's; in processor
- * time of the thread, for other programs may run. */
+/* Rows B9 and B10: what a scope costs, off and on. The smallest of five runs of a loop, less the bare loop's; in
+ * processor time of the thread, for other programs may run. */
 #include <time.h>
 
 #include "tests/profiler/rows.h"

@@ -8,7 +8,7 @@
 
 static void start(void) { assert_int_equal(tn_profile_start(NULL, NULL), TN_OK); }
 
-/* ---- B1 ------------------------------------------------------------------------------------------------------------ */
+/* ---- B1 ---------------------------------------------------------------------------------------------------------- */
 
 /* outer { X; inner { X; Y } } under CLK */
 static void nest_profilers(tn_profiler *outer, tn_profiler *inner) {
@@ -58,7 +58,7 @@ ROW(b1_nested_profilers) {
   assert_true(tn_profile_filter == 0);
 }
 
-/* ---- B2 ------------------------------------------------------------------------------------------------------------ */
+/* ---- B2 ---------------------------------------------------------------------------------------------------------- */
 
 static void check_reset(void) {
   start();
@@ -108,7 +108,13 @@ static void back_to_idle(void) {
 ROW(b2_state_machine) {
   (void)state;
   check_reset();
-  enum { IDLE = TN_PROFILE_IDLE, WAIT = TN_PROFILE_WAITING, REC = TN_PROFILE_RECORDING, STOP = TN_PROFILE_STOPPED, NO = -1 };
+  enum {
+    IDLE = TN_PROFILE_IDLE,
+    WAIT = TN_PROFILE_WAITING,
+    REC = TN_PROFILE_RECORDING,
+    STOP = TN_PROFILE_STOPPED,
+    NO = -1
+  };
   static const int next[4][RUNTIME_COUNT(calls)] = {/* start, step, reset, stop, collect */
                                                     [IDLE] = {REC, NO, NO, NO, NO},
                                                     [WAIT] = {NO, WAIT, WAIT, STOP, NO},
@@ -153,7 +159,7 @@ ROW(b2_options_are_checked) {
   check_context_free(ctx);
 }
 
-/* ---- B3 ------------------------------------------------------------------------------------------------------------ */
+/* ---- B3 ---------------------------------------------------------------------------------------------------------- */
 
 static void one_cycle(void) {
   start();
@@ -175,7 +181,7 @@ ROW(b3_restart) {
   if (!rows_is_instrumented() && grown >= 1 << 20) fail_msg("RSS grew by %lld bytes", (long long)grown);
 }
 
-/* ---- B4 ------------------------------------------------------------------------------------------------------------ */
+/* ---- B4 ---------------------------------------------------------------------------------------------------------- */
 
 typedef struct windows {
   int n, first[8], last[8];
@@ -268,7 +274,7 @@ ROW(b4_windows_without_callback) {
   tn_recording_free(r);
 }
 
-/* ---- B5 ------------------------------------------------------------------------------------------------------------ */
+/* ---- B5 ---------------------------------------------------------------------------------------------------------- */
 
 ROW(b5_rounds) {
   (void)state;
@@ -297,13 +303,14 @@ ROW(b5_rounds) {
   tn_recording_free(r);
 }
 
-/* ---- B6 ------------------------------------------------------------------------------------------------------------ */
+/* ---- B6 ---------------------------------------------------------------------------------------------------------- */
 
 ROW(b6_options_as_text) {
   (void)state;
   tn_profile_options o;
   char *output;
-  assert_int_equal(tn_profile_parse(NULL, "t.json.gz:max=2:drop=last:stacks=1:delay=0.5:limit=3:level=7", &o, &output), TN_OK);
+  assert_int_equal(tn_profile_parse(NULL, "t.json.gz:max=2:drop=last:stacks=1:delay=0.5:limit=3:level=7", &o, &output),
+                   TN_OK);
   assert_string_equal(output, "t.json.gz");
   free(output);
   assert_true(o.max_bytes == 2 << 20 && o.drop == TN_KEEP_LAST && o.stacks && o.level == 7);
@@ -333,7 +340,7 @@ ROW(b6_options_as_text) {
   }
 }
 
-/* ---- B7 ------------------------------------------------------------------------------------------------------------ */
+/* ---- B7 ---------------------------------------------------------------------------------------------------------- */
 
 static _Atomic bool is_over;
 
