@@ -20,7 +20,7 @@ typedef struct reader {
   RUNTIME_VEC(event_stack) stacks; /* of each lane */
   const profiler_json *other;      /* otherData; NULL: none */
   int64_t n_skipped, latest_ns;
-  bool is_cut_off;
+  bool is_cut_off, has_events;
   const char *why;
 } reader;
 
@@ -383,6 +383,7 @@ static bool read_member(reader *x) {
   runtime_arena_reset(&x->scratch);
   if (profiler_json_peek(x->in) != ':') return x->why = "':' is expected", false;
   profiler_in_get(x->in);
+  x->has_events |= is_events;
   if (is_events && profiler_json_peek(x->in) == '[') return read_events(x);
   profiler_json *value = profiler_json_next(x->in, is_other ? &x->kept : &x->scratch, &x->why);
   if (is_other) x->other = value;
@@ -399,7 +400,8 @@ static bool read_object(reader *x) {
     c = profiler_json_peek(x->in);
     if (c != ',' && c != '}') return x->why = "',' or '}' is expected", false;
   }
-  return true;
+  if (!x->has_events) x->why = "it has no traceEvents";
+  return x->has_events;
 }
 
 static bool read_all(reader *x) {

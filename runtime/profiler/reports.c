@@ -81,7 +81,8 @@ char *tn_recording_table(const tn_recording *r) {
   const tn_average *rows = averages ? tn_averages_rows(averages, &n) : NULL;
   if (averages) tn_profiler_add(table, "Total", (double)r->info.duration_ns * 1e-9, 1);
   for (int i = 0; i < n; ++i) {
-    if (rows[i].calls > 0) tn_profiler_add(table, rows[i].name, (double)rows[i].total_ns * 1e-9, rows[i].calls);
+    bool is_timed = strcmp(rows[i].name, "[memory]") != 0;
+    if (is_timed) tn_profiler_add(table, rows[i].name, (double)rows[i].total_ns * 1e-9, rows[i].calls);
   }
   char *text = averages ? tn_profiler_table(table) : NULL;
   tn_averages_free(averages);

@@ -200,6 +200,7 @@ static const struct cut {
     {"{\"traceEvents\":[],\"displayTimeUnit\":\"ms\"}", 0, ""},
     {"[]", 0, ""},
     {"[1]", -1, "an event is no object"},
+    {"{\"program\":3}", -1, "it has no traceEvents"},
     {"{\"traceEvents\":3}", -1, "traceEvents is no array"},
     {"[{\"ph\":\"X\" \"name\":\"a\"}]", -1, "',' or '}' is expected"},
     {"[{\"ph\":\"X\",\"ts\":0x1}]", -1, "',' or '}' is expected"},
