@@ -18,8 +18,9 @@ typedef struct reader {
   /* of one lane */
   const storage_record **records; /* all of it, arguments too */
   int64_t n_records, cap_records;
-  int32_t *event_of; /* index of the event by ordinal - first_ordinal; -1: none */
-  uint32_t first_ordinal, n_ordinals;
+  int32_t *event_of;               /* by slot: index of the event; -1: none */
+  uint32_t first_ordinal, n_slots; /* a slot for every ordinal from the first on, */
+  uint32_t *ordinals;              /* or, where most were dropped, for these (in rising order) only */
 } reader;
 
 static uint64_t load64(const _Atomic uint64_t *value) { return atomic_load((_Atomic uint64_t *)value); }
@@ -89,37 +90,66 @@ static bool keep_record(reader *x, const storage_record *record) {
   return true;
 }
 
-/* Gathers the lane's records and the range of their ordinals. */
+/* Gathers the lane's records. */
 static void gather(reader *x, const storage_lane *lane) {
-  uint32_t least = UINT32_MAX, most = 0;
   x->n_records = 0;
   for (uint32_t link = load32(&lane->first); is_link(x, link) && !x->seen[link - 1];) {
     storage_chunk *chunk = storage_chunk_at(x->from, link);
     uint32_t n = RUNTIME_MIN(load32(&chunk->n), (uint32_t)STORAGE_RECORDS);
     x->seen[link - 1] = 1;
-    for (uint32_t i = 0; i < n; ++i) {
-      const storage_record *record = &storage_records(chunk)[i];
-      if (!keep_record(x, record)) return;
-      if (record->kind >= TN_EVENT_KIND_COUNT) continue;
-      least = RUNTIME_MIN(least, record->ordinal);
-      most = RUNTIME_MAX(most, record->ordinal);
-    }
+    for (uint32_t i = 0; i < n; ++i)
+      if (!keep_record(x, &storage_records(chunk)[i])) return;
     link = chunk->next;
   }
-  x->first_ordinal = least;
-  x->n_ordinals = least <= most ? most - least + 1 : 0;
 }
 
-/* Damaged ordinals could be anywhere: so far apart they cannot be from a session that dropped some. */
-static bool is_plausible(const reader *x) { return x->n_ordinals / 64 <= (uint64_t)x->n_records + (1u << 20); }
+static int by_number(const void *left, const void *right) {
+  uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+  return (a > b) - (a < b);
+}
 
-static bool is_event(const reader *x, const storage_record *record) {
-  return record->kind < TN_EVENT_KIND_COUNT && record->ordinal - x->first_ordinal < x->n_ordinals;
+/* Slots for the ordinals that there are, each once. */
+static bool make_sparse_slots(reader *x) {
+  x->ordinals = malloc((size_t)(x->n_records + 1) * sizeof *x->ordinals);
+  if (!x->ordinals) return false;
+  size_t n = 0;
+  for (int64_t i = 0; i < x->n_records; ++i)
+    if (x->records[i]->kind < TN_EVENT_KIND_COUNT) x->ordinals[n++] = x->records[i]->ordinal;
+  qsort(x->ordinals, n, sizeof *x->ordinals, by_number);
+  x->n_slots = 0;
+  for (size_t i = 0; i < n; ++i)
+    if (i == 0 || x->ordinals[i] != x->ordinals[i - 1]) x->ordinals[x->n_slots++] = x->ordinals[i];
+  return true;
+}
+
+/* Finds out where the events' ordinals lie; false without memory. */
+static bool make_slots(reader *x) {
+  uint32_t least = UINT32_MAX, most = 0;
+  for (int64_t i = 0; i < x->n_records; ++i) {
+    if (x->records[i]->kind >= TN_EVENT_KIND_COUNT) continue;
+    least = RUNTIME_MIN(least, x->records[i]->ordinal);
+    most = RUNTIME_MAX(most, x->records[i]->ordinal);
+  }
+  x->first_ordinal = least;
+  x->n_slots = 0;
+  if (least > most) return true;
+  bool is_dense = (most - least) / 4 <= (uint64_t)x->n_records + 1024;
+  if (is_dense) x->n_slots = most - least + 1;
+  if (!is_dense && !make_sparse_slots(x)) return false;
+  x->event_of = malloc(x->n_slots * sizeof *x->event_of);
+  return x->event_of != NULL;
+}
+
+/* The slot of an ordinal; n_slots when it has none. */
+static uint32_t slot_of(const reader *x, uint32_t ordinal) {
+  if (!x->ordinals) return RUNTIME_MIN(ordinal - x->first_ordinal, x->n_slots);
+  const uint32_t *found = bsearch(&ordinal, x->ordinals, x->n_slots, sizeof ordinal, by_number);
+  return found ? (uint32_t)(found - x->ordinals) : x->n_slots;
 }
 
 static int32_t parent_of(const reader *x, uint32_t ordinal) {
-  uint32_t at = ordinal - x->first_ordinal;
-  return ordinal != 0 && at < x->n_ordinals ? x->event_of[at] : -1;
+  uint32_t slot = slot_of(x, ordinal);
+  return ordinal != 0 && slot < x->n_slots ? x->event_of[slot] : -1;
 }
 
 static void set_value(tn_event *e, const storage_record *record) {
@@ -148,11 +178,11 @@ static tn_event *add_event(reader *x, const storage_lane *from, int lane, const 
 
 /* The records in the order of their ordinals: event_of holds their places, then the events' indices. */
 static void add_events(reader *x, const storage_lane *from, int lane) {
-  for (uint32_t i = 0; i < x->n_ordinals; ++i) x->event_of[i] = -1;
+  for (uint32_t i = 0; i < x->n_slots; ++i) x->event_of[i] = -1;
   for (int64_t i = 0; i < x->n_records; ++i)
-    if (is_event(x, x->records[i])) x->event_of[x->records[i]->ordinal - x->first_ordinal] = (int32_t)i;
+    if (x->records[i]->kind < TN_EVENT_KIND_COUNT) x->event_of[slot_of(x, x->records[i]->ordinal)] = (int32_t)i;
   int64_t first = x->r->n_events;
-  for (uint32_t i = 0; i < x->n_ordinals && !x->r->failed; ++i) {
+  for (uint32_t i = 0; i < x->n_slots && !x->r->failed; ++i) {
     if (x->event_of[i] < 0) continue;
     const storage_record *record = x->records[x->event_of[i]];
     tn_event *e = add_event(x, from, lane, record);
@@ -198,7 +228,7 @@ static void add_args(reader *x) {
   r->args = grown;
   r->cap_args = r->n_args + n;
   int32_t at = (int32_t)r->n_args;
-  for (uint32_t i = 0; i < x->n_ordinals; ++i) {
+  for (uint32_t i = 0; i < x->n_slots; ++i) {
     if (x->event_of[i] < 0) continue;
     tn_event *e = &r->events[x->event_of[i]];
     e->first_arg = at;
@@ -262,19 +292,9 @@ static bool has_record(const reader *x, uint32_t ordinal) {
 
 static void keep_open(reader *x, const storage_lane *lane, storage_record *opens) {
   uint32_t depth = RUNTIME_MIN(load32(&lane->depth), x->n_chunks * (uint32_t)STORAGE_OPENS);
-  uint32_t most = x->first_ordinal + x->n_ordinals - 1, least = x->first_ordinal;
-  if (x->n_ordinals == 0) {
-    least = UINT32_MAX;
-    most = 0;
-  }
-  for (uint32_t i = 0; i < depth; ++i) {
-    if (opens[i].kind != TN_EVENT_SCOPE || has_record(x, opens[i].ordinal) || !keep_record(x, &opens[i])) continue;
-    ++x->r->info.stats.unfinished;
-    least = RUNTIME_MIN(least, opens[i].ordinal);
-    most = RUNTIME_MAX(most, opens[i].ordinal);
-  }
-  x->first_ordinal = least;
-  x->n_ordinals = least <= most ? most - least + 1 : 0;
+  for (uint32_t i = 0; i < depth; ++i)
+    if (opens[i].kind == TN_EVENT_SCOPE && !has_record(x, opens[i].ordinal) && keep_record(x, &opens[i]))
+      ++x->r->info.stats.unfinished;
 }
 
 static void read_lane(reader *x, const storage_lane *from, int process) {
@@ -289,15 +309,16 @@ static void read_lane(reader *x, const storage_lane *from, int process) {
   gather(x, from);
   storage_record *opens = gather_open(x, from);
   if (opens) keep_open(x, from, opens);
-  if (x->n_ordinals && is_plausible(x)) {
-    x->event_of = malloc(x->n_ordinals * sizeof *x->event_of);
-    if (!x->event_of) x->r->failed = true;
-    if (x->event_of) {
-      add_events(x, from, index);
-      add_args(x);
-    }
-    free(x->event_of);
+  if (make_slots(x)) {
+    add_events(x, from, index);
+    add_args(x);
+  } else {
+    x->r->failed = true;
   }
+  free(x->event_of);
+  free(x->ordinals);
+  x->event_of = NULL;
+  x->ordinals = NULL;
   free(opens);
 }
 
