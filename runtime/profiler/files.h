@@ -40,6 +40,8 @@ void profiler_out_f64(profiler_out *out, double value);
 void profiler_out_json(profiler_out *out, const char *text);
 /* TEXT, or a copy whose bytes that are not UTF-8 became U+FFFD; NULL without memory. */
 const char *profiler_utf8(runtime_arena *arena, const char *text);
+/* A cell of CSV: in quotes when it has to be. */
+void profiler_out_csv(profiler_out *out, const char *text);
 #define PROFILER_OUT_LITERAL(out, text) profiler_out_bytes((out), (text), sizeof(text) - 1)
 
 /* ---- in (stream.c) ------------------------------------------------------------------------------------------------- */
@@ -151,7 +153,8 @@ tn_recording *profiler_finish_reading(tn_context *ctx, tn_recording *r, const ch
   X(stats.dropped, "dropped") X(stats.lanes, "threads") X(stats.bytes, "bytes")                                     \
   X(stats.double_ends, "double_ends") X(stats.overlaps, "overlaps") X(stats.unfinished, "unfinished")               \
   X(stats.unknown_frees, "unknown_frees") X(stats.lost_names, "lost_names") X(stats.start_ns, "start_cost_ns")      \
-  X(stats.stop_ns, "stop_cost_ns") X(stats.collect_ns, "collect_cost_ns")
+  X(stats.stop_ns, "stop_cost_ns") X(stats.collect_ns, "collect_cost_ns")       \
+  X(cpu_ns, "cpu_ns") X(peak_rss_bytes, "peak_rss_bytes")
 
 /* Flags of events by name, as files have them. */
 #define PROFILER_FLAGS(X)                                                                            \
