@@ -202,5 +202,10 @@ static void describe_call(tn_scope *scope, const tn_kernel *kernel) {
 tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args) {
   TN_SCOPE_AS(scope, KERNEL, 3, kernel ? kernel->name : "tn_call");
   if (scope.state == 1 && kernel) describe_call(&scope, kernel);
-  return runtime_call_quiet(ctx, kernel, args, n_args);
+  size_t scratch = kernel && tn_profile_wants(TN_CATEGORY_MEMORY, 3) ? kernel->scratch_bytes : 0;
+  if (scratch) tn_memory_alloc("scratch", NULL, scratch);
+  tn_status status = runtime_call_quiet(ctx, kernel, args, n_args);
+  if (scratch && status != TN_OK) tn_memory_failed("scratch", scratch);
+  if (scratch) tn_memory_free("scratch", NULL, scratch);
+  return status;
 }

@@ -99,8 +99,10 @@ void tn_kernel_free(tn_kernel *kernel) {
   free(kernel);
 }
 
-void runtime_kernel_set_flops(tn_kernel *kernel, double flops) {
-  if (kernel) kernel->flops = flops;
+void runtime_kernel_describe(tn_kernel *kernel, double flops, size_t scratch_bytes) {
+  if (!kernel) return;
+  kernel->flops = flops;
+  kernel->scratch_bytes = scratch_bytes;
 }
 
 const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n) {

@@ -23,6 +23,7 @@ struct tn_kernel {
   void *owner;
   const char *shapes; /* of all arguments, for recordings: "f32[8,8] f32[8]" */
   double flops;       /* of one call; 0: unknown */
+  size_t scratch_bytes; /* that one call takes from the heap, outside of parallel loops */
 };
 
 /* Where the kernel's arguments are: what a call needs once the tensors were checked. */

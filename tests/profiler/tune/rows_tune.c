@@ -174,3 +174,31 @@ ROW(b5_rounds_while_tuning) {
   assert_int_equal(n, (TUNE_TRIALS + TUNE_PER_ROUND - 1) / TUNE_PER_ROUND);
   tune_free(&run);
 }
+
+/* ---- calls of kernels ---------------------------------------------------------------------------------------------- */
+
+ROW(a12_calls_of_kernels) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *program =
+      tn_program_parse(ctx, "B[i<96, j<96] = A[i,j] * 2\nC[i<96, j<96] = sum[k<96](B[i,k] * A[k,j])", 0, NULL);
+  check_ok(ctx);
+  tn_kernel *kernel = tn_build(tn_schedule_new(program), &(tn_build_options){.name = "twice"});
+  check_ok(ctx);
+  const int64_t shape[] = {96, 96};
+  DLTensor *args[2];
+  for (int i = 0; i < 2; ++i) args[i] = tn_array_new(ctx, TN_F32, 2, shape);
+  assert_int_equal(tn_profile_start(NULL, NULL), TN_OK);
+  for (int i = 0; i < 3; ++i) assert_int_equal(tn_call(ctx, kernel, args, 2), TN_OK);
+  tn_recording *r = rows_collect();
+  const tn_event *call = rows_find(r, "twice", 2), *taken = rows_find(r, "scratch", 4);
+  assert_int_equal(rows_count(r, "twice"), 3);
+  assert_string_equal(rows_arg(r, call, "shapes")->text, "f32[96,96] f32[96,96]");
+  assert_int_equal(rows_arg(r, call, "flops")->u64, 2 * 96 * 96 * 96 + 96 * 96);
+  assert_int_equal(rows_count(r, "scratch"), 6); /* B, taken and given back by each call */
+  assert_true(taken->parent >= 0 && taken->bytes == 96 * 96 * 4 && taken->current == taken->bytes);
+  tn_recording_free(r);
+  for (int i = 0; i < 2; ++i) tn_array_free(args[i]);
+  tn_kernel_free(kernel);
+  check_context_free(ctx);
+}
