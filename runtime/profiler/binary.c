@@ -7,7 +7,7 @@
 
 enum { VERSION = 1, MAX_FIELDS = 64, MAX_TEXT = 1 << 24 };
 
-/* ---- the fields ------------------------------------------------------------------------------------------------------ */
+/* ---- the fields -------------------------------------------------------------------------------------------------- */
 
 typedef enum field_type { I8, U8, U16, I32, U32, I64, F64, TEXT, TYPE_COUNT } field_type;
 
@@ -18,20 +18,22 @@ typedef struct field {
 
 /* X(struct, member, type); new ones go at the end of their list, old ones stay. The bytes of counters' values and of
  * memory share a place. */
-#define PROCESS_FIELDS(X)                                                                                      \
-  X(tn_process, name, TEXT) X(tn_process, host, TEXT) X(tn_process, pid, I64) X(tn_process, node_id, I32)      \
-  X(tn_process, is_remote, U8) X(tn_process, was_killed, U8) X(tn_process, clock_offset_ns, I64)               \
+/* clang-format off */
+#define PROCESS_FIELDS(X)                                                                                              \
+  X(tn_process, name, TEXT) X(tn_process, host, TEXT) X(tn_process, pid, I64) X(tn_process, node_id, I32)              \
+  X(tn_process, is_remote, U8) X(tn_process, was_killed, U8) X(tn_process, clock_offset_ns, I64)                       \
   X(tn_process, clock_bound_ns, I64)
-#define LANE_FIELDS(X)                                                                                         \
-  X(tn_lane, name, TEXT) X(tn_lane, tid, I64) X(tn_lane, process, I32) X(tn_lane, is_device, U8)               \
+#define LANE_FIELDS(X)                                                                                                 \
+  X(tn_lane, name, TEXT) X(tn_lane, tid, I64) X(tn_lane, process, I32) X(tn_lane, is_device, U8)                       \
   X(tn_lane, dropped, I64)
 #define SOURCE_FIELDS(X) X(tn_source, file, TEXT) X(tn_source, function, TEXT) X(tn_source, line, I32)
-#define EVENT_FIELDS(X)                                                                                        \
-  X(tn_event, start_ns, I64) X(tn_event, duration_ns, I64) X(tn_event, id, I64) X(tn_event, bytes, I64)        \
-  X(tn_event, name, TEXT) X(tn_event, lane, I32) X(tn_event, parent, I32) X(tn_event, n_args, I32)             \
-  X(tn_event, site, I32) X(tn_event, sequence, U32) X(tn_event, kind, U8) X(tn_event, category, U8)            \
+#define EVENT_FIELDS(X)                                                                                                \
+  X(tn_event, start_ns, I64) X(tn_event, duration_ns, I64) X(tn_event, id, I64) X(tn_event, bytes, I64)                \
+  X(tn_event, name, TEXT) X(tn_event, lane, I32) X(tn_event, parent, I32) X(tn_event, n_args, I32)                     \
+  X(tn_event, site, I32) X(tn_event, sequence, U32) X(tn_event, kind, U8) X(tn_event, category, U8)                    \
   X(tn_event, level, U8) X(tn_event, phase, U8) X(tn_event, flags, U16)
 #define ARG_FIELDS(X) X(flat_arg, key, TEXT) X(flat_arg, type, I32) X(flat_arg, bits, I64) X(flat_arg, text, TEXT)
+/* clang-format on */
 
 /* An argument without its union. */
 typedef struct flat_arg {
@@ -45,11 +47,13 @@ typedef struct once {
   tn_recording_info info;
   const char *errors, *warnings;
 } once;
+/* clang-format off */
 #define INFO_FIELD(member, key) X(once, info.member, I64)
-#define ONCE_FIELDS(X)                                                                                         \
-  X(once, info.n_rounds, I32) X(once, info.stats.event_cost_ns, F64) X(once, info.stats.parse_ns, I64)         \
-  X(once, info.stats.export_ns, I64) X(once, errors, TEXT) X(once, warnings, TEXT)                             \
+#define ONCE_FIELDS(X)                                                                                                 \
+  X(once, info.n_rounds, I32) X(once, info.stats.event_cost_ns, F64) X(once, info.stats.parse_ns, I64)                 \
+  X(once, info.stats.export_ns, I64) X(once, errors, TEXT) X(once, warnings, TEXT)                                     \
   PROFILER_INFO_NUMBERS(INFO_FIELD)
+/* clang-format on */
 
 #define X(type, member, kind) {kind, offsetof(type, member)},
 static const field process_fields[] = {PROCESS_FIELDS(X)}, lane_fields[] = {LANE_FIELDS(X)},
@@ -61,12 +65,13 @@ typedef struct section {
   const field *fields;
   int n_fields;
 } section;
-#define SECTION(fields) {fields, RUNTIME_COUNT(fields)}
+#define SECTION(fields) \
+  { fields, RUNTIME_COUNT(fields) }
 static const section once_section = SECTION(once_fields), process_section = SECTION(process_fields),
                      lane_section = SECTION(lane_fields), source_section = SECTION(source_fields),
                      event_section = SECTION(event_fields), arg_section = SECTION(arg_fields);
 
-/* ---- writing --------------------------------------------------------------------------------------------------------- */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 typedef struct writer {
   profiler_out *out;
@@ -98,15 +103,23 @@ static int64_t text_number(writer *w, const char *text) {
 static int64_t load_field(writer *w, const field *f, const void *item) {
   const char *at = (const char *)item + f->at;
   switch ((field_type)f->type) {
-    case I8: return *(const int8_t *)at;
-    case U8: return *(const uint8_t *)at;
-    case U16: return *(const uint16_t *)at;
-    case I32: return *(const int32_t *)at;
-    case U32: return *(const uint32_t *)at;
+    case I8:
+      return *(const int8_t *)at;
+    case U8:
+      return *(const uint8_t *)at;
+    case U16:
+      return *(const uint16_t *)at;
+    case I32:
+      return *(const int32_t *)at;
+    case U32:
+      return *(const uint32_t *)at;
     case I64:
-    case F64: return *(const int64_t *)at;
-    case TEXT: return text_number(w, *(const char *const *)at);
-    case TYPE_COUNT: break;
+    case F64:
+      return *(const int64_t *)at;
+    case TEXT:
+      return text_number(w, *(const char *const *)at);
+    case TYPE_COUNT:
+      break;
   }
   return 0;
 }
@@ -127,7 +140,8 @@ static void write_items(writer *w, const section *s, const void *items, int64_t 
 }
 
 static flat_arg flatten(const tn_event_arg *arg) {
-  flat_arg flat = {.key = arg->key, .type = (int32_t)arg->type, .text = arg->type == TN_EVENT_ARG_TEXT ? arg->text : arg->key};
+  flat_arg flat = {
+      .key = arg->key, .type = (int32_t)arg->type, .text = arg->type == TN_EVENT_ARG_TEXT ? arg->text : arg->key};
   if (arg->type != TN_EVENT_ARG_TEXT) memcpy(&flat.bits, &arg->u64, sizeof flat.bits);
   return flat;
 }
@@ -152,9 +166,11 @@ static void number_texts(writer *w, const once *info) {
   const tn_recording *r = w->r;
   text_number(w, info->errors);
   text_number(w, info->warnings);
-  for (int i = 0; i < r->processes.n; ++i) text_number(w, r->processes.data[i].name), text_number(w, r->processes.data[i].host);
+  for (int i = 0; i < r->processes.n; ++i)
+    text_number(w, r->processes.data[i].name), text_number(w, r->processes.data[i].host);
   for (int i = 0; i < r->lanes.n; ++i) text_number(w, r->lanes.data[i].name);
-  for (int i = 0; i < r->sources.n; ++i) text_number(w, r->sources.data[i].file), text_number(w, r->sources.data[i].function);
+  for (int i = 0; i < r->sources.n; ++i)
+    text_number(w, r->sources.data[i].file), text_number(w, r->sources.data[i].function);
   for (int64_t i = 0; i < r->n_events; ++i) text_number(w, r->events[i].name);
   for (int64_t i = 0; i < r->n_args; ++i) {
     text_number(w, r->args[i].key);
@@ -188,7 +204,7 @@ bool profiler_write_binary(profiler_out *out, const tn_recording *r) {
   return !w.failed;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* How a section's items lie in the file: for each field that is there, where it goes; NULL: nowhere. */
 typedef struct layout {
@@ -203,7 +219,7 @@ typedef struct reader {
   tn_recording *r;
   RUNTIME_VEC(const char *) texts;
   RUNTIME_VEC(int) sites; /* of the file's sources */
-  const char *why; /* the first failure */
+  const char *why;        /* the first failure */
 } reader;
 
 static bool refuse(reader *x, const char *why) {
@@ -268,18 +284,33 @@ static bool read_layout(reader *x, const section *s, layout *out) {
 static void store_field(reader *x, const field *f, void *item, int64_t value) {
   char *at = (char *)item + f->at;
   switch ((field_type)f->type) {
-    case I8: *(int8_t *)at = (int8_t)value; return;
-    case U8: *(uint8_t *)at = (uint8_t)value; return;
-    case U16: *(uint16_t *)at = (uint16_t)value; return;
-    case I32: *(int32_t *)at = (int32_t)value; return;
-    case U32: *(uint32_t *)at = (uint32_t)value; return;
-    case I64:
-    case F64: *(int64_t *)at = value; return;
-    case TEXT:
-      if (value < 0 || value >= x->texts.n) refuse(x, "there is no such text");
-      else *(const char **)at = x->texts.data[value];
+    case I8:
+      *(int8_t *)at = (int8_t)value;
       return;
-    case TYPE_COUNT: break;
+    case U8:
+      *(uint8_t *)at = (uint8_t)value;
+      return;
+    case U16:
+      *(uint16_t *)at = (uint16_t)value;
+      return;
+    case I32:
+      *(int32_t *)at = (int32_t)value;
+      return;
+    case U32:
+      *(uint32_t *)at = (uint32_t)value;
+      return;
+    case I64:
+    case F64:
+      *(int64_t *)at = value;
+      return;
+    case TEXT:
+      if (value < 0 || value >= x->texts.n)
+        refuse(x, "there is no such text");
+      else
+        *(const char **)at = x->texts.data[value];
+      return;
+    case TYPE_COUNT:
+      break;
   }
 }
 
@@ -373,7 +404,8 @@ static bool add_event(reader *x, const tn_event *item) {
   if (item->lane < 0 || item->lane >= r->lanes.n) return refuse(x, "an event's lane does not exist");
   if (item->kind >= TN_EVENT_KIND_COUNT || item->category >= TN_CATEGORY_COUNT || item->phase > TN_FLOW_END)
     return refuse(x, "an event's kind, category or phase is unknown");
-  if (item->site < 0 || (item->site > 0 && item->site >= x->sites.n)) return refuse(x, "an event's place does not exist");
+  if (item->site < 0 || (item->site > 0 && item->site >= x->sites.n))
+    return refuse(x, "an event's place does not exist");
   tn_event *e = profiler_add_event(r, item->lane, (tn_event_kind)item->kind, item->name);
   if (!e) return refuse(x, "out of memory");
   int32_t first_arg = e->first_arg;

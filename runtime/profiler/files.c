@@ -12,21 +12,23 @@ static bool write_folded(profiler_out *out, const tn_recording *r) {
   return text != NULL;
 }
 
+static const char *const suffixes[TN_FORM_COUNT] = {
+#define X(name, suffix, is_read, words) [TN_FORM_##name] = suffix,
+    TN_PROFILE_FORMS(X)
+#undef X
+};
+
 static const struct form {
-  const char *suffix;
   bool (*write)(profiler_out *out, const tn_recording *r);
   bool is_compressed;
 } forms[TN_FORM_COUNT] = {
-    [TN_FORM_REPORT] = {".report.json", profiler_write_report, false},
-    [TN_FORM_CHROME] = {".json", profiler_write_chrome, false},
-    [TN_FORM_XSPACE] = {".xplane.pb", profiler_write_xspace, false},
-    [TN_FORM_BINARY] = {".tnprof", profiler_write_binary, true},
-    [TN_FORM_CSV] = {".csv", profiler_write_csv, false},
-    [TN_FORM_HTML] = {".html", profiler_write_html, false},
-    [TN_FORM_FOLDED] = {".folded", write_folded, false},
+    [TN_FORM_REPORT] = {profiler_write_report, false}, [TN_FORM_CHROME] = {profiler_write_chrome, false},
+    [TN_FORM_XSPACE] = {profiler_write_xspace, false}, [TN_FORM_BINARY] = {profiler_write_binary, true},
+    [TN_FORM_CSV] = {profiler_write_csv, false},       [TN_FORM_HTML] = {profiler_write_html, false},
+    [TN_FORM_FOLDED] = {write_folded, false},
 };
 
-/* ---- forms by name --------------------------------------------------------------------------------------------------- */
+/* ---- forms by name ----------------------------------------------------------------------------------------------- */
 
 static bool ends_in(const char *text, size_t n, const char *suffix) {
   size_t length = strlen(suffix);
@@ -42,24 +44,26 @@ static size_t bare_length(const char *path) {
 tn_status tn_profile_form_of(tn_context *ctx, const char *path, tn_profile_form *out) {
   size_t n = path ? bare_length(path) : 0;
   for (int i = 0; i < TN_FORM_COUNT; ++i) {
-    if (!ends_in(path, n, forms[i].suffix)) continue;
+    if (!ends_in(path, n, suffixes[i])) continue;
     *out = (tn_profile_form)i;
     return TN_OK;
   }
   runtime_str all = {0};
-  for (int i = 0; i < TN_FORM_COUNT; ++i) runtime_str_addf(&all, "%s%s", i ? ", " : "", forms[i].suffix);
-  runtime_fail(ctx, TN_ERROR_ARGUMENT, "the name '%s' does not say which form is wanted: it must end in one of %s (or that and .gz)",
+  for (int i = 0; i < TN_FORM_COUNT; ++i) runtime_str_addf(&all, "%s%s", i ? ", " : "", suffixes[i]);
+  runtime_fail(ctx, TN_ERROR_ARGUMENT,
+               "the name '%s' does not say which form is wanted: it must end in one of %s (or that and .gz)",
                path ? path : "", all.data ? all.data : "");
   runtime_str_free(&all);
   return TN_ERROR_ARGUMENT;
 }
 
-/* ---- saving ---------------------------------------------------------------------------------------------------------- */
+/* ---- saving ------------------------------------------------------------------------------------------------------ */
 
 char *tn_recording_write(tn_context *ctx, const tn_recording *r, tn_profile_form form, size_t *n) {
   profiler_out out;
   if (!r || (unsigned)form >= TN_FORM_COUNT) {
-    runtime_fail(ctx, TN_ERROR_ARGUMENT, r ? "there is no form %d" : "there is no recording to be written (form %d)", form);
+    runtime_fail(ctx, TN_ERROR_ARGUMENT, r ? "there is no form %d" : "there is no recording to be written (form %d)",
+                 form);
     return NULL;
   }
   profiler_out_memory(&out);
@@ -89,7 +93,7 @@ tn_status tn_recording_save(tn_context *ctx, tn_recording *r, const char *path) 
   return TN_OK;
 }
 
-/* ---- loading --------------------------------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
 
 /* Finishing counts again what the file counted already. */
 tn_recording *profiler_finish_reading(tn_context *ctx, tn_recording *r, const char *name) {
@@ -128,7 +132,8 @@ static tn_recording *read_any(tn_context *ctx, profiler_in *in, const char *name
 }
 
 static bool is_buffers_file(profiler_in *in) {
-  return profiler_in_peek(in) >= 0 && in->n >= sizeof STORAGE_MAGIC && memcmp(in->data, STORAGE_MAGIC, sizeof STORAGE_MAGIC) == 0;
+  return profiler_in_peek(in) >= 0 && in->n >= sizeof STORAGE_MAGIC &&
+         memcmp(in->data, STORAGE_MAGIC, sizeof STORAGE_MAGIC) == 0;
 }
 
 tn_recording *tn_recording_load(tn_context *ctx, const char *path) {

@@ -8,7 +8,7 @@
 #include "runtime/profiler/profiler_files.h"
 #include "runtime/profiler/recorder.h"
 
-/* ---- out (stream.c) ------------------------------------------------------------------------------------------------ */
+/* ---- out (stream.c) ---------------------------------------------------------------------------------------------- */
 
 /* To a file, a gzip'ed file, or memory. Failing is sticky. */
 typedef struct profiler_out {
@@ -44,7 +44,7 @@ const char *profiler_utf8(runtime_arena *arena, const char *text);
 void profiler_out_csv(profiler_out *out, const char *text);
 #define PROFILER_OUT_LITERAL(out, text) profiler_out_bytes((out), (text), sizeof(text) - 1)
 
-/* ---- in (stream.c) ------------------------------------------------------------------------------------------------- */
+/* ---- in (stream.c) ----------------------------------------------------------------------------------------------- */
 
 /* Bytes of a file (gzip'ed or not) or of memory. */
 typedef struct profiler_in {
@@ -71,7 +71,7 @@ bool profiler_in_bytes(profiler_in *in, void *to, size_t n); /* all N, or false 
 /* The rest, malloc'ed, up to MOST bytes; NULL when there is more or no memory. */
 char *profiler_in_rest(profiler_in *in, size_t most, size_t *n);
 
-/* ---- JSON (json.c) ------------------------------------------------------------------------------------------------- */
+/* ---- JSON (json.c) ----------------------------------------------------------------------------------------------- */
 
 typedef enum profiler_json_kind {
   PROFILER_JSON_NULL,
@@ -103,7 +103,7 @@ int64_t profiler_json_i64(const profiler_json *object, const char *key, int64_t 
 /* Decimal microseconds, exactly, as nanoseconds (rounded when there are more than three decimals). */
 bool profiler_json_us(const profiler_json *value, int64_t *ns);
 
-/* ---- maps of ids (stream.c) ---------------------------------------------------------------------------------------- */
+/* ---- maps of ids (stream.c) -------------------------------------------------------------------------------------- */
 
 /* From a pair of numbers to an int64_t. Zero-initialise. */
 typedef struct profiler_map {
@@ -118,8 +118,7 @@ typedef struct profiler_map {
 int64_t *profiler_map_at(profiler_map *map, uint64_t a, uint64_t b, int64_t otherwise);
 void profiler_map_free(profiler_map *map);
 
-/* ---- forms ----------------------------------------------------------------------------------------------------------
- */
+/* ---- forms ------------------------------------------------------------------------------------------------------- */
 
 /* Writers: false only without memory; what fails in OUT stays there. */
 bool profiler_write_chrome(profiler_out *out, const tn_recording *r);

@@ -5,6 +5,7 @@
 #include "runtime/profiler/files.h"
 #include "runtime/profiler/html_page.h"
 #include "runtime/profiler/phases.h"
+#include "runtime/profiler/profiler_analysis.h"
 #include "runtime/profiler/profiler_reports.h"
 #include "runtime/profiler/reports.h"
 
@@ -18,7 +19,7 @@ typedef struct page {
 
 #define LITERAL(p, text) PROFILER_OUT_LITERAL((p)->out, text)
 
-/* ---- text in HTML ----------------------------------------------------------------------------------------------------- */
+/* ---- text in HTML ------------------------------------------------------------------------------------------------ */
 
 static void put_text(page *p, const char *text) {
   runtime_arena arena = {0};
@@ -66,7 +67,7 @@ static void put_ms(page *p, int64_t ns) {
   profiler_out_text(p->out, text);
 }
 
-/* ---- sections of text ------------------------------------------------------------------------------------------------- */
+/* ---- sections of text -------------------------------------------------------------------------------------------- */
 
 static void put_fact(page *p, const char *name, double value, const char *fmt) {
   char text[64];
@@ -90,7 +91,8 @@ static void put_summary(page *p) {
   put_fact(p, "cost of an event, ns", info->stats.event_cost_ns, "%.1f");
   LITERAL(p, "</table>\n");
   if (*tn_recording_errors(p->r)) LITERAL(p, "<p>Errors</p>\n"), put_block(p, strdup(tn_recording_errors(p->r)), "");
-  if (*tn_recording_warnings(p->r)) LITERAL(p, "<p>Warnings</p>\n"), put_block(p, strdup(tn_recording_warnings(p->r)), "");
+  if (*tn_recording_warnings(p->r))
+    LITERAL(p, "<p>Warnings</p>\n"), put_block(p, strdup(tn_recording_warnings(p->r)), "");
 }
 
 static void put_table(page *p) { put_block(p, tn_recording_table(p->r), "nothing was timed"); }
@@ -104,7 +106,15 @@ static void put_averages(page *p) {
   tn_averages_free(averages);
 }
 
-/* ---- rounds ----------------------------------------------------------------------------------------------------------- */
+static void put_advice(page *p) {
+  tn_analysis *analysis = tn_analysis_of(NULL, p->r);
+  tn_advices *advices = analysis ? tn_advise(NULL, analysis, NULL) : NULL;
+  put_block(p, advices ? tn_advices_text(advices, false) : NULL, "none");
+  tn_advices_free(advices);
+  tn_analysis_free(analysis);
+}
+
+/* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
 static void put_round(page *p, int index, const profiler_phases *round) {
   static const char *const colors[] = {"#bbb", "#8cb3d9", "#d9b38c", "#8cd9a0", "#c98cd9", "#ddd"};
@@ -117,7 +127,8 @@ static void put_round(page *p, int index, const profiler_phases *round) {
   for (int i = 0; i < PROFILER_PHASE_COUNT; ++i) {
     char bar[128];
     double part = round->wall_ns > 0 ? (double)round->ns[i] / (double)round->wall_ns : 0;
-    snprintf(bar, sizeof bar, "<span class=\"bar\" style=\"width:%.0fpx;background:%s\"></span>", part * 300, colors[i]);
+    snprintf(bar, sizeof bar, "<span class=\"bar\" style=\"width:%.0fpx;background:%s\"></span>", part * 300,
+             colors[i]);
     profiler_out_text(p->out, bar);
   }
   LITERAL(p, "</td></tr>\n");
@@ -141,7 +152,7 @@ static void put_rounds(page *p) {
   free(starts);
 }
 
-/* ---- counters --------------------------------------------------------------------------------------------------------- */
+/* ---- counters ---------------------------------------------------------------------------------------------------- */
 
 typedef struct sample {
   const char *name;
@@ -160,7 +171,8 @@ static int compare_samples(const void *left, const void *right) {
 static void list_samples(page *p, sample_list *list) {
   for (int64_t i = 0; i < p->r->n_events; ++i) {
     const tn_event *e = &p->r->events[i];
-    bool is_counter = e->kind == TN_EVENT_COUNTER, is_memory = e->kind == TN_EVENT_MEMORY && !(e->flags & TN_EVENT_FAILED);
+    bool is_counter = e->kind == TN_EVENT_COUNTER,
+         is_memory = e->kind == TN_EVENT_MEMORY && !(e->flags & TN_EVENT_FAILED);
     sample s = {e->name, e->start_ns, is_counter ? e->value : (double)e->current};
     if ((is_counter || is_memory) && s.value - s.value == 0) p->failed |= !RUNTIME_PUSH(list, s);
   }
@@ -173,7 +185,8 @@ typedef struct chart {
 
 static void put_point(page *p, const chart *c, const sample *s) {
   char point[64];
-  double x = c->width_ns > 0 ? (double)s->at_ns / c->width_ns : 0, y = (s->value - c->low) / (c->high > c->low ? c->high - c->low : 1);
+  double x = c->width_ns > 0 ? (double)s->at_ns / c->width_ns : 0,
+         y = (s->value - c->low) / (c->high > c->low ? c->high - c->low : 1);
   snprintf(point, sizeof point, "%.1f,%.1f ", x * CHART_WIDTH, (1 - y) * (CHART_HEIGHT - 4) + 2);
   profiler_out_text(p->out, point);
 }
@@ -213,7 +226,7 @@ static void put_counters(page *p) {
   RUNTIME_VEC_FREE(&list);
 }
 
-/* ---- timeline --------------------------------------------------------------------------------------------------------- */
+/* ---- timeline ---------------------------------------------------------------------------------------------------- */
 
 static int descending(const void *left, const void *right) {
   int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
@@ -314,19 +327,16 @@ static void put_timeline(page *p) {
   profiler_map_free(&names);
 }
 
-/* ---- the page --------------------------------------------------------------------------------------------------------- */
+/* ---- the page ---------------------------------------------------------------------------------------------------- */
 
 static const struct view {
   const char *id, *title;
   void (*put)(page *p);
 } views[] = {
-    {"summary", "The session", put_summary},
-    {"rounds", "Round trace", put_rounds},
-    {"counters", "Counters", put_counters},
-    {"timeline-view", "Timeline", put_timeline},
-    {"averages", "Averages by name", put_averages},
-    {"report", "Report by thread, ms", put_report},
-    {"table", "Minutes by name", put_table},
+    {"summary", "The session", put_summary},        {"advice", "Suggestions", put_advice},
+    {"rounds", "Round trace", put_rounds},          {"counters", "Counters", put_counters},
+    {"timeline-view", "Timeline", put_timeline},    {"averages", "Averages by name", put_averages},
+    {"report", "Report by thread, ms", put_report}, {"table", "Minutes by name", put_table},
 };
 
 bool profiler_write_html(profiler_out *out, const tn_recording *r) {

@@ -6,14 +6,16 @@ const char profiler_html_head[] =
     "body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; color: #222; background: #fff; }\n"
     "h1 { font-size: 1.4em; } h2 { font-size: 1.1em; margin: 1.6em 0 .4em; }\n"
     "pre { font: 12px/1.35 monospace; overflow-x: auto; background: #f6f6f6; padding: .7em; }\n"
-    "table { border-collapse: collapse; } td, th { padding: .15em .7em; text-align: right; border-bottom: 1px solid #ddd; }\n"
+    "table { border-collapse: collapse; } td, th { padding: .15em .7em; text-align: right; "
+    "border-bottom: 1px solid #ddd; }\n"
     "td:first-child, th:first-child { text-align: left; } nav a { margin-right: 1em; }\n"
-    "canvas { width: 100%; border: 1px solid #ccc; cursor: grab; } #tip { min-height: 1.4em; font-family: monospace; }\n"
+    "canvas { width: 100%; border: 1px solid #ccc; cursor: grab; } #tip { min-height: 1.4em; "
+    "font-family: monospace; }\n"
     "svg { border: 1px solid #ccc; background: #fcfcfc; } .bar { height: 1em; display: inline-block; }\n"
     "</style>\n</head>\n<body>\n";
 
-/* Wheel: zoom around the pointer; drag: move; pointer: what is below it. DATA: lanes (names), names, events (lane, start,
- * duration, name, depth). */
+/* Wheel: zoom around the pointer; drag: move; pointer: what is below it. DATA: lanes (names), names, events (lane,
+ * start, duration, name, depth). */
 const char profiler_html_script[] =
     "<script>\n"
     "const canvas = document.getElementById('timeline'), tip = document.getElementById('tip');\n"

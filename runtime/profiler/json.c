@@ -37,7 +37,7 @@ static char *take_text(parser *p) {
   return text ? text : refuse(p, "out of memory");
 }
 
-/* ---- strings ------------------------------------------------------------------------------------------------------- */
+/* ---- strings ----------------------------------------------------------------------------------------------------- */
 
 static void add_utf8(parser *p, uint32_t c) {
   if (c < 0x80) return add_char(p, (int)c);
@@ -104,7 +104,7 @@ char *profiler_json_string(profiler_in *in, runtime_arena *arena, const char **w
   return text;
 }
 
-/* ---- numbers and words --------------------------------------------------------------------------------------------- */
+/* ---- numbers and words ------------------------------------------------------------------------------------------- */
 
 static bool read_digits(parser *p) {
   size_t before = p->text.n;
@@ -142,7 +142,7 @@ static profiler_json_kind parse_word(parser *p) {
   return PROFILER_JSON_NULL;
 }
 
-/* ---- values -------------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 /* One item of an array or object, with its key. */
 static profiler_json *parse_item(parser *p, bool is_object, int depth) {
@@ -203,7 +203,7 @@ profiler_json *profiler_json_next(profiler_in *in, runtime_arena *arena, const c
   return value;
 }
 
-/* ---- looking at them ----------------------------------------------------------------------------------------------- */
+/* ---- looking at them --------------------------------------------------------------------------------------------- */
 
 const profiler_json *profiler_json_member(const profiler_json *object, const char *key) {
   if (!object || object->kind != PROFILER_JSON_OBJECT) return NULL;

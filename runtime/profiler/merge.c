@@ -8,7 +8,7 @@ typedef struct merger {
   uint64_t last_id; /* the largest id of flows and ranges so far */
 } merger;
 
-/* ---- names and ids ---------------------------------------------------------------------------------------------------- */
+/* ---- names and ids ----------------------------------------------------------------------------------------------- */
 
 static void name_processes(tn_recording *into, int first, const char *name) {
   int n = into->processes.n - first;
@@ -68,7 +68,7 @@ static bool renumber_processes(tn_recording *r) {
   return true;
 }
 
-/* ---- times ------------------------------------------------------------------------------------------------------------ */
+/* ---- times ------------------------------------------------------------------------------------------------------- */
 
 /* The merged recording begins with the earliest input. */
 static void choose_start(tn_recording *into, const tn_merge_input *inputs, int n) {

@@ -3,8 +3,8 @@
  *   tn_recording_save(ctx, r, "run.trace.json");                // the suffix chooses the form
  *   tn_recording *r = tn_recording_load(ctx, "run.tnprof");     // the content says which form it is
  *
- * Every form is written through one buffer, so that a long recording costs little memory on its way out. What is read is
- * never trusted: a broken file gives a message, not a crash. */
+ * Every form is written through one buffer, so that a long recording costs little memory on its way out. What is read
+ * is never trusted: a broken file gives a message, not a crash. */
 #ifndef TENON_PROFILER_FILES_H
 #define TENON_PROFILER_FILES_H
 
@@ -15,13 +15,13 @@ extern "C" {
 #endif
 
 /* X(NAME, "suffix", is_read, "what it is"). Every suffix may be followed by ".gz". */
-#define TN_PROFILE_FORMS(X)                                                                        \
-  X(REPORT, ".report.json", false, "the sums by name, as JSON")                                    \
-  X(CHROME, ".json", true, "Chrome trace events, for Perfetto, chrome://tracing, Tracy")           \
-  X(XSPACE, ".xplane.pb", true, "XSpace, for XProf and TensorBoard")                               \
-  X(BINARY, ".tnprof", true, "everything, compact; the only form that loses nothing")              \
-  X(CSV, ".csv", false, "the sums by name, as comma-separated values")                             \
-  X(HTML, ".html", false, "all views in one page that needs no network")                           \
+#define TN_PROFILE_FORMS(X)                                                              \
+  X(REPORT, ".report.json", false, "the sums by name, as JSON")                          \
+  X(CHROME, ".json", true, "Chrome trace events, for Perfetto, chrome://tracing, Tracy") \
+  X(XSPACE, ".xplane.pb", true, "XSpace, for XProf and TensorBoard")                     \
+  X(BINARY, ".tnprof", true, "everything, compact; the only form that loses nothing")    \
+  X(CSV, ".csv", false, "the sums by name, as comma-separated values")                   \
+  X(HTML, ".html", false, "all views in one page that needs no network")                 \
   X(FOLDED, ".folded", false, "stacks with self times, for flame graphs")
 typedef enum tn_profile_form {
 #define X(name, suffix, is_read, words) TN_FORM_##name,
@@ -39,14 +39,14 @@ TN_API tn_status tn_recording_save(tn_context *ctx, tn_recording *recording, con
 /* The bytes of a form, malloc'ed, with a NUL behind them that *n does not count; n may be NULL. NULL with a message. */
 TN_API char *tn_recording_write(tn_context *ctx, const tn_recording *recording, tn_profile_form form, size_t *n);
 
-/* Reads Chrome traces (also gzip'ed, also an array that was cut off), XSpace, .tnprof, and the buffers' file of a process
- * that was killed. NULL with a message that names the file and the place. */
+/* Reads Chrome traces (also gzip'ed, also an array that was cut off), XSpace, .tnprof, and the buffers' file of a
+ * process that was killed. NULL with a message that names the file and the place. */
 TN_API tn_recording *tn_recording_load(tn_context *ctx, const char *path);
 /* The same from memory (not gzip'ed, no buffers' file). */
 TN_API tn_recording *tn_recording_read(tn_context *ctx, const void *data, size_t n);
 
-/* TVM's table (tn_profiler_table) of a recording: Total is its duration, the names are those of its scopes and ranges over
- * all threads and processes. malloc'ed; NULL without memory. */
+/* TVM's table (tn_profiler_table) of a recording: Total is its duration, the names are those of its scopes and ranges
+ * over all threads and processes. malloc'ed; NULL without memory. */
 TN_API char *tn_recording_table(const tn_recording *recording);
 
 /* One of the recordings to be merged. NAME NULL keeps the names of its processes; else they are called NAME, or

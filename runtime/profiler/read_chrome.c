@@ -1,6 +1,6 @@
 /* read_chrome.c: Chrome trace events to a recording, ours or another program's: an object with traceEvents or an array,
- * which may be cut off anywhere. One event is in memory at a time. Phases X, B, E, b, n, e, i, I, R, C, s, t, f and M are
- * read; others are counted in a warning. */
+ * which may be cut off anywhere. One event is in memory at a time. Phases X, B, E, b, n, e, i, I, R, C, s, t, f and M
+ * are read; others are counted in a warning. */
 #include <errno.h>
 #include <math.h>
 
@@ -12,11 +12,11 @@ typedef RUNTIME_VEC(int64_t) event_stack;
 typedef struct reader {
   tn_recording *r;
   profiler_in *in;
-  runtime_arena scratch;  /* of one event */
-  runtime_arena kept;     /* of otherData */
-  profiler_map processes; /* pid -> index */
-  profiler_map lanes;     /* pid, tid -> index */
-  profiler_map asyncs;    /* name, id -> index of the event that is open, -1: none */
+  runtime_arena scratch;           /* of one event */
+  runtime_arena kept;              /* of otherData */
+  profiler_map processes;          /* pid -> index */
+  profiler_map lanes;              /* pid, tid -> index */
+  profiler_map asyncs;             /* name, id -> index of the event that is open, -1: none */
   RUNTIME_VEC(event_stack) stacks; /* of each lane */
   const profiler_json *other;      /* otherData; NULL: none */
   int64_t n_skipped, latest_ns;
@@ -29,8 +29,7 @@ static bool out_of_memory(reader *x) {
   return false;
 }
 
-/* ---- processes and lanes ---------------------------------------------------------------------------------------------
- */
+/* ---- processes and lanes ----------------------------------------------------------------------------------------- */
 
 /* A number, or a text that is one, or a text's hash below 2^32: some programs write ids as texts. */
 static int64_t read_id(const profiler_json *event, const char *key) {
@@ -67,9 +66,11 @@ static int find_lane(reader *x, const profiler_json *event) {
   return (int)*index;
 }
 
-static const char *keep_text(reader *x, const char *text) { return profiler_intern(&x->r->strings, text, strlen(text)); }
+static const char *keep_text(reader *x, const char *text) {
+  return profiler_intern(&x->r->strings, text, strlen(text));
+}
 
-/* ---- arguments ------------------------------------------------------------------------------------------------------ */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 /* An integer if the number is one that fits, else a double. */
 static tn_event_arg number_arg(const char *key, const char *text) {
@@ -129,8 +130,10 @@ static void add_args(reader *x, const profiler_json *items, const char *prefix) 
     tn_event_arg arg = tn_event_arg_text(key, item->text);
     if (item->kind == PROFILER_JSON_BOOL) arg = tn_event_arg_i64(key, *item->text == 't');
     if (item->kind == PROFILER_JSON_NUMBER) arg = number_arg(key, item->text);
-    if (item->kind == PROFILER_JSON_ARRAY || item->kind == PROFILER_JSON_OBJECT) add_args(x, item, key);
-    else if (item->kind != PROFILER_JSON_NULL) profiler_add_arg(x->r, &arg);
+    if (item->kind == PROFILER_JSON_ARRAY || item->kind == PROFILER_JSON_OBJECT)
+      add_args(x, item, key);
+    else if (item->kind != PROFILER_JSON_NULL)
+      profiler_add_arg(x->r, &arg);
   }
 }
 
@@ -138,13 +141,15 @@ static void read_args(reader *x, tn_event *e, const profiler_json *event) {
   profiler_json *args = (profiler_json *)profiler_json_member(event, "args");
   if (!args || args->kind != PROFILER_JSON_OBJECT) return;
   for (profiler_json **at = &args->child; *at;) {
-    if (read_own_arg(x, e, *at)) *at = (*at)->next;
-    else at = &(*at)->next;
+    if (read_own_arg(x, e, *at))
+      *at = (*at)->next;
+    else
+      at = &(*at)->next;
   }
   add_args(x, args, "");
 }
 
-/* ---- events --------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static tn_category read_category(const profiler_json *event) {
   const char *cat = profiler_json_text(event, "cat", "");
@@ -303,10 +308,10 @@ static bool read_name(reader *x, const profiler_json *event) {
 
 static bool read_event(reader *x, const profiler_json *event) {
   static bool (*const readers[128])(reader *, const profiler_json *) = {
-      ['X'] = read_complete, ['B'] = read_begin,   ['E'] = read_end,     ['b'] = read_range_begin,
+      ['X'] = read_complete,  ['B'] = read_begin,   ['E'] = read_end,     ['b'] = read_range_begin,
       ['e'] = read_range_end, ['i'] = read_instant, ['I'] = read_instant, ['R'] = read_instant,
-      ['n'] = read_instant,  ['C'] = read_counter, ['s'] = read_flow,    ['t'] = read_flow,
-      ['f'] = read_flow,     ['M'] = read_name};
+      ['n'] = read_instant,   ['C'] = read_counter, ['s'] = read_flow,    ['t'] = read_flow,
+      ['f'] = read_flow,      ['M'] = read_name};
   const char *phase = profiler_json_text(event, "ph", "");
   unsigned char c = (unsigned char)*phase;
   if (event->kind != PROFILER_JSON_OBJECT) return x->why = "an event is no object", false;
@@ -315,7 +320,7 @@ static bool read_event(reader *x, const profiler_json *event) {
   return true;
 }
 
-/* ---- what the session said of itself -------------------------------------------------------------------------------- */
+/* ---- what the session said of itself ----------------------------------------------------------------------------- */
 
 static void read_process(reader *x, const profiler_json *item) {
   int index = find_process(x, profiler_json_i64(item, "pid", 0));
@@ -355,7 +360,7 @@ static void read_other(reader *x) {
   }
 }
 
-/* ---- the file ------------------------------------------------------------------------------------------------------- */
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
 
 /* Whether reading stopped because the bytes did. */
 static bool was_cut_off(reader *x) { return !x->in->failed && profiler_in_peek(x->in) < 0; }
@@ -440,8 +445,10 @@ static void free_reader(reader *x) {
 tn_recording *profiler_read_chrome(tn_context *ctx, profiler_in *in, const char *name) {
   reader x = {.r = profiler_recording_new(), .in = in};
   bool ok = x.r ? read_all(&x) : out_of_memory(&x);
-  if (ok) close_open(&x);
-  else runtime_fail(ctx, TN_ERROR_PARSE, "%s, byte %llu: %s", name, (unsigned long long)profiler_in_place(in), x.why);
+  if (ok)
+    close_open(&x);
+  else
+    runtime_fail(ctx, TN_ERROR_PARSE, "%s, byte %llu: %s", name, (unsigned long long)profiler_in_place(in), x.why);
   free_reader(&x);
   if (ok) return profiler_finish_reading(ctx, x.r, name);
   tn_recording_free(x.r);

@@ -2,7 +2,7 @@
 #include "runtime/profiler/files.h"
 #include "runtime/profiler/profiler_reports.h"
 
-/* ---- sums ------------------------------------------------------------------------------------------------------------- */
+/* ---- sums -------------------------------------------------------------------------------------------------------- */
 
 typedef struct summing {
   const tn_recording *r;
@@ -53,10 +53,10 @@ profiler_sum *profiler_sums(const tn_recording *r, int *n) {
   return s.sums.data;
 }
 
-/* ---- columns ---------------------------------------------------------------------------------------------------------- */
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 /* X("column", member) */
-#define COLUMNS(X)                                                                                      \
+#define COLUMNS(X) \
   X("calls", calls) X("total_ns", total_ns) X("self_ns", self_ns) X("min_ns", min_ns) X("max_ns", max_ns)
 
 static const struct column {
@@ -68,11 +68,13 @@ static const struct column {
 #undef X
 };
 
-static int64_t cell(const profiler_sum *sum, int column) { return *(const int64_t *)((const char *)sum + columns[column].at); }
+static int64_t cell(const profiler_sum *sum, int column) {
+  return *(const int64_t *)((const char *)sum + columns[column].at);
+}
 
 static double mean_ns(const profiler_sum *sum) { return (double)sum->plain_ns / (double)sum->calls; }
 
-/* ---- TVM's table ------------------------------------------------------------------------------------------------------ */
+/* ---- TVM's table ------------------------------------------------------------------------------------------------- */
 
 char *tn_recording_table(const tn_recording *r) {
   tn_profiler *table = tn_profiler_new();
@@ -90,7 +92,7 @@ char *tn_recording_table(const tn_recording *r) {
   return text;
 }
 
-/* ---- CSV -------------------------------------------------------------------------------------------------------------- */
+/* ---- CSV --------------------------------------------------------------------------------------------------------- */
 
 /* In quotes when it holds a comma, a quote or the end of a line; a quote becomes two. */
 void profiler_out_csv(profiler_out *out, const char *text) {
@@ -106,13 +108,15 @@ bool profiler_write_csv(profiler_out *out, const tn_recording *r) {
   profiler_sum *sums = profiler_sums(r, &n);
   if (!sums) return false;
   PROFILER_OUT_LITERAL(out, "name,category");
-  for (int c = 0; c < RUNTIME_COUNT(columns); ++c) PROFILER_OUT_LITERAL(out, ","), profiler_out_text(out, columns[c].name);
+  for (int c = 0; c < RUNTIME_COUNT(columns); ++c)
+    PROFILER_OUT_LITERAL(out, ","), profiler_out_text(out, columns[c].name);
   PROFILER_OUT_LITERAL(out, ",mean_ns\r\n");
   for (int i = 0; i < n; ++i) {
     profiler_out_csv(out, sums[i].name);
     PROFILER_OUT_LITERAL(out, ",");
     profiler_out_text(out, tn_category_name(sums[i].category));
-    for (int c = 0; c < RUNTIME_COUNT(columns); ++c) PROFILER_OUT_LITERAL(out, ","), profiler_out_i64(out, cell(&sums[i], c));
+    for (int c = 0; c < RUNTIME_COUNT(columns); ++c)
+      PROFILER_OUT_LITERAL(out, ","), profiler_out_i64(out, cell(&sums[i], c));
     PROFILER_OUT_LITERAL(out, ",");
     profiler_out_f64(out, mean_ns(&sums[i]));
     PROFILER_OUT_LITERAL(out, "\r\n");
@@ -121,7 +125,7 @@ bool profiler_write_csv(profiler_out *out, const tn_recording *r) {
   return true;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------------------------- */
+/* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
 static void write_row(profiler_out *out, const profiler_sum *sum) {
   PROFILER_OUT_LITERAL(out, "\n{\"name\":");

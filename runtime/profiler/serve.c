@@ -1,6 +1,6 @@
-/* serve.c: answers about a recording over HTTP, on this machine only: the address must be a loopback one, and so must the
- * host that a request names (a page elsewhere could have its name point here). libmicrohttpd speaks HTTP, on one thread;
- * the pages are made when they are first wanted. */
+/* serve.c: answers about a recording over HTTP, on this machine only: the address must be a loopback one, and so must
+ * the host that a request names (a page elsewhere could have its name point here). libmicrohttpd speaks HTTP, on one
+ * thread; the pages are made when they are first wanted. */
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <strings.h>
@@ -10,14 +10,17 @@
 enum { MOST_BODY = 64 << 10, MOST_CONNECTIONS = 256, TIMEOUT_S = 30 };
 
 /* X(NAME, "path", form, "content type") */
-#define PAGES(X)                                                                                              \
-  X(HTML, "/", TN_FORM_HTML, "text/html; charset=utf-8") X(TIMELINE, "/timeline", TN_FORM_CHROME, "application/json") \
+/* clang-format off */
+#define PAGES(X)                                                          \
+  X(HTML, "/", TN_FORM_HTML, "text/html; charset=utf-8")                  \
+  X(TIMELINE, "/timeline", TN_FORM_CHROME, "application/json")            \
   X(REPORT, "/report", TN_FORM_REPORT, "application/json")
+/* clang-format on */
 enum {
 #define X(name, path, form, type) PAGE_##name,
   PAGES(X)
 #undef X
-  PAGE_COUNT
+      PAGE_COUNT
 };
 static const struct page {
   const char *path;
@@ -46,7 +49,7 @@ typedef struct request {
 
 typedef enum MHD_Result result;
 
-/* ---- answering ------------------------------------------------------------------------------------------------------- */
+/* ---- answering --------------------------------------------------------------------------------------------------- */
 
 static void add_headers(struct MHD_Response *response, const char *type) {
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
@@ -60,7 +63,8 @@ static result send_text(struct MHD_Connection *to, unsigned status, char *text) 
       text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
   if (!response) return free(text), MHD_NO;
   add_headers(response, "application/json");
-  if (status == MHD_HTTP_METHOD_NOT_ALLOWED) MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD, POST");
+  if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+    MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD, POST");
   result done = MHD_queue_response(to, status, response);
   MHD_destroy_response(response);
   return done;
@@ -81,8 +85,10 @@ static result send_page(tn_server *server, struct MHD_Connection *to, int page) 
   char *data = *kept ? NULL : tn_recording_write(NULL, server->recording, pages[page].form, &n);
   if (data) {
     *kept = MHD_create_response_from_buffer(n, data, MHD_RESPMEM_MUST_FREE);
-    if (!*kept) free(data);
-    else add_headers(*kept, pages[page].type);
+    if (!*kept)
+      free(data);
+    else
+      add_headers(*kept, pages[page].type);
   }
   return *kept ? MHD_queue_response(to, MHD_HTTP_OK, *kept)
                : send_error(to, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
@@ -99,7 +105,7 @@ static result answer_query(tn_server *server, struct MHD_Connection *to, const r
   return done;
 }
 
-/* ---- requests -------------------------------------------------------------------------------------------------------- */
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 /* The host of "HOST:PORT" or "[HOST]:PORT" is this machine. */
 static bool is_local_host(const char *text) {
@@ -128,7 +134,8 @@ static int find_page(const char *url) {
   return -1;
 }
 
-static result answer(tn_server *server, struct MHD_Connection *to, const char *url, const char *method, const request *r) {
+static result answer(tn_server *server, struct MHD_Connection *to, const char *url, const char *method,
+                     const request *r) {
   bool is_get = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
   bool is_post = strcmp(method, MHD_HTTP_METHOD_POST) == 0, is_search = strcmp(url, SEARCH_PATH) == 0;
   int page = find_page(url);
@@ -169,7 +176,7 @@ static void on_end(void *user, struct MHD_Connection *connection, void **state, 
   *state = NULL;
 }
 
-/* ---- the server ------------------------------------------------------------------------------------------------------ */
+/* ---- the server -------------------------------------------------------------------------------------------------- */
 
 typedef union any_address {
   struct sockaddr generic;
@@ -193,11 +200,12 @@ static bool parse_address(const char *text, int port, any_address *out) {
 }
 
 static bool start(tn_server *server, const any_address *address) {
-  unsigned flags = MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | (address->generic.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
-  server->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, server,             //
-                                    MHD_OPTION_SOCK_ADDR, &address->generic,              //
-                                    MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS, //
-                                    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,   //
+  unsigned flags =
+      MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | (address->generic.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
+  server->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, server,                 //
+                                    MHD_OPTION_SOCK_ADDR, &address->generic,                  //
+                                    MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,  //
+                                    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,       //
                                     MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
   const union MHD_DaemonInfo *info =
       server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
@@ -206,13 +214,16 @@ static bool start(tn_server *server, const any_address *address) {
 }
 
 /* False with a message when the options are not to be followed. */
-static bool check_options(tn_context *ctx, const tn_recording *recording, const tn_server_options *o, any_address *address) {
+static bool check_options(tn_context *ctx, const tn_recording *recording, const tn_server_options *o,
+                          any_address *address) {
   tn_status status = TN_OK;
-  if (!recording) status = runtime_fail(ctx, TN_ERROR_ARGUMENT, "there is no recording to serve");
-  else if (o->port < 0 || o->port > UINT16_MAX) status = runtime_fail(ctx, TN_ERROR_ARGUMENT, "there is no port %d", o->port);
+  if (!recording)
+    status = runtime_fail(ctx, TN_ERROR_ARGUMENT, "there is no recording to serve");
+  else if (o->port < 0 || o->port > UINT16_MAX)
+    status = runtime_fail(ctx, TN_ERROR_ARGUMENT, "there is no port %d", o->port);
   else if (!parse_address(o->address, o->port, address))
-    status = runtime_fail(ctx, TN_ERROR_ARGUMENT, "'%s' is no loopback address: a recording is served on this machine only",
-                          o->address);
+    status = runtime_fail(ctx, TN_ERROR_ARGUMENT,
+                          "'%s' is no loopback address: a recording is served on this machine only", o->address);
   return status == TN_OK;
 }
 

@@ -1,5 +1,5 @@
-/* stream.c: bytes out through one buffer (to a file, gzip'ed or not, or to memory), numbers and strings as JSON has them;
- * bytes in, from a file or memory; and the map of ids that readers and merges use. */
+/* stream.c: bytes out through one buffer (to a file, gzip'ed or not, or to memory), numbers and strings as JSON has
+ * them; bytes in, from a file or memory; and the map of ids that readers and merges use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { OUT_BYTES = 64 << 10, IN_BYTES = 64 << 10, NO_FILE = -1 };
 
-/* ---- out: opening, flushing, closing ------------------------------------------------------------------------------- */
+/* ---- out: opening, flushing, closing ----------------------------------------------------------------------------- */
 
 static void fail(profiler_out *out, int error) {
   if (!out->failed) out->error = error;
@@ -32,7 +32,8 @@ void profiler_out_memory(profiler_out *out) {
 
 bool profiler_out_open(tn_context *ctx, profiler_out *out, const char *path, int level) {
   *out = (profiler_out){.file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-  if (out->file == NO_FILE) return runtime_fail(ctx, TN_ERROR_IO, "%s cannot be written: %s", path, strerror(errno)), false;
+  if (out->file == NO_FILE)
+    return runtime_fail(ctx, TN_ERROR_IO, "%s cannot be written: %s", path, strerror(errno)), false;
   char mode[] = {'w', 'b', (char)('0' + level), '\0'};
   if (level) out->gz = gzdopen(out->file, mode);
   if (reserve(out, OUT_BYTES) && (out->gz || !level)) return true;
@@ -75,7 +76,7 @@ char *profiler_out_take(profiler_out *out, size_t *n) {
   return NULL;
 }
 
-/* ---- out: bytes and numbers ---------------------------------------------------------------------------------------- */
+/* ---- out: bytes and numbers -------------------------------------------------------------------------------------- */
 
 /* Makes room for N more bytes; a buffer that cannot have it starts again from its beginning: failing is sticky. */
 static void make_room(profiler_out *out, size_t n) {
@@ -131,7 +132,7 @@ void profiler_out_f64(profiler_out *out, double value) {
   if (!strpbrk(text, ".e")) PROFILER_OUT_LITERAL(out, ".0");
 }
 
-/* ---- out: strings -------------------------------------------------------------------------------------------------- */
+/* ---- out: strings ------------------------------------------------------------------------------------------------ */
 
 /* Bytes of the UTF-8 character at TEXT; 0: it is none. */
 static int utf8_bytes(const unsigned char *text) {
@@ -189,7 +190,7 @@ const char *profiler_utf8(runtime_arena *arena, const char *text) {
   return runtime_str_take(&out, arena);
 }
 
-/* ---- in ------------------------------------------------------------------------------------------------------------ */
+/* ---- in ---------------------------------------------------------------------------------------------------------- */
 
 bool profiler_in_open(tn_context *ctx, profiler_in *in, const char *path) {
   *in = (profiler_in){.gz = gzopen(path, "rbe"), .buffer = malloc(IN_BYTES)};
@@ -243,7 +244,7 @@ char *profiler_in_rest(profiler_in *in, size_t most, size_t *n) {
   return profiler_out_take(&all, n);
 }
 
-/* ---- maps ---------------------------------------------------------------------------------------------------------- */
+/* ---- maps -------------------------------------------------------------------------------------------------------- */
 
 static size_t slot_of(const profiler_map *map, uint64_t a, uint64_t b) {
   uint64_t pair[2] = {a, b};

@@ -1,7 +1,7 @@
 /* write_chrome.c: a recording as Chrome trace events (Perfetto, chrome://tracing, Tracy). One pass over the events, one
  * line an event. Times are microseconds after the start with three decimals, never in scientific notation; scopes nest
- * exactly (parents come first); what may overlap is an async pair. Beside what the format has, an event carries "level",
- * "change" and "address", which viewers skip and the reader takes. */
+ * exactly (parents come first); what may overlap is an async pair. Beside what the format has, an event carries
+ * "level", "change" and "address", which viewers skip and the reader takes. */
 #include "runtime/profiler/files.h"
 
 typedef struct writer {
@@ -16,7 +16,7 @@ typedef struct writer {
 
 #define LITERAL(w, text) PROFILER_OUT_LITERAL((w)->out, text)
 
-/* ---- ids ------------------------------------------------------------------------------------------------------------ */
+/* ---- ids --------------------------------------------------------------------------------------------------------- */
 
 static bool has_id(const tn_event *e) { return e->kind == TN_EVENT_FLOW || e->kind == TN_EVENT_ASYNC; }
 
@@ -41,14 +41,18 @@ static uint64_t id_of(writer *w, const tn_event *e) {
   return w->is_dense ? (uint64_t)*profiler_map_at(&w->dense, e->id, 0, 0) : e->id;
 }
 
-/* ---- arguments ------------------------------------------------------------------------------------------------------ */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 static void write_arg_value(writer *w, const tn_event_arg *arg) {
   switch (arg->type) {
-    case TN_EVENT_ARG_I64: return profiler_out_i64(w->out, arg->i64);
-    case TN_EVENT_ARG_U64: return profiler_out_u64(w->out, arg->u64);
-    case TN_EVENT_ARG_F64: return profiler_out_f64(w->out, arg->f64);
-    case TN_EVENT_ARG_TEXT: return profiler_out_json(w->out, arg->text);
+    case TN_EVENT_ARG_I64:
+      return profiler_out_i64(w->out, arg->i64);
+    case TN_EVENT_ARG_U64:
+      return profiler_out_u64(w->out, arg->u64);
+    case TN_EVENT_ARG_F64:
+      return profiler_out_f64(w->out, arg->f64);
+    case TN_EVENT_ARG_TEXT:
+      return profiler_out_json(w->out, arg->text);
   }
 }
 
@@ -102,7 +106,7 @@ static void write_args(writer *w, const tn_event *e) {
   LITERAL(w, "}");
 }
 
-/* ---- events --------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static void begin_event(writer *w, const char *phase, const char *name, int64_t ts_ns) {
   profiler_out_text(w->out, w->has_events ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
@@ -202,7 +206,7 @@ static void write_event(writer *w, const tn_event *e) {
   writers[e->kind](w, e);
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static void write_meta(writer *w, const char *what, int process, int64_t lane, const char *key) {
   profiler_out_text(w->out, w->has_events ? ",\n{\"ph\":\"M\",\"name\":\"" : "\n{\"ph\":\"M\",\"name\":\"");
@@ -237,8 +241,7 @@ static void write_names(writer *w) {
   }
 }
 
-/* ---- what the session says of itself ---------------------------------------------------------------------------------
- */
+/* ---- what the session says of itself ----------------------------------------------------------------------------- */
 
 static void write_number(writer *w, const char *key, int64_t value) {
   LITERAL(w, ",\"");

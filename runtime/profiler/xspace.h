@@ -21,12 +21,15 @@ typedef Tensorflow__Profiler__XStatMetadataEntry xspace_stat_entry;
 #define XSPACE_DEVICE_PLANE "/device:CUSTOM:"
 #define XSPACE_COUNTERS "_counters_"
 
-/* Stats of events, beside the arguments: X(NAME, "stat's name"). An argument that is called so gets the prefix "arg:". */
-#define XSPACE_STATS(X)                                                                                           \
-  X(KIND, "kind") X(CATEGORY, "category") X(LEVEL, "level") X(SOURCE, "source") X(SEQUENCE, "group_id")           \
-  X(FLAGS, "flags") X(TID, "tid") X(PRODUCER_TYPE, "_pt") X(PRODUCER, "_p") X(CONSUMER_TYPE, "_ct")               \
-  X(CONSUMER, "_c") X(ASYNC, "_a") X(ID, "id") X(SELF, "self_duration_ps") X(POOL, "pool") X(ADDRESS, "addr")     \
+/* Stats of events, beside the arguments: X(NAME, "stat's name"). An argument that is called so gets the prefix "arg:".
+ */
+/* clang-format off */
+#define XSPACE_STATS(X)                                                                                                \
+  X(KIND, "kind") X(CATEGORY, "category") X(LEVEL, "level") X(SOURCE, "source") X(SEQUENCE, "group_id")                \
+  X(FLAGS, "flags") X(TID, "tid") X(PRODUCER_TYPE, "_pt") X(PRODUCER, "_p") X(CONSUMER_TYPE, "_ct")                    \
+  X(CONSUMER, "_c") X(ASYNC, "_a") X(ID, "id") X(SELF, "self_duration_ps") X(POOL, "pool") X(ADDRESS, "addr")          \
   X(BYTES, "allocation_bytes") X(CURRENT, "bytes_allocated")
+/* clang-format on */
 #define XSPACE_ARG_PREFIX "arg:"
 
 typedef enum xspace_stat_name {

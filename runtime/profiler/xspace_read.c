@@ -28,7 +28,7 @@ static bool refuse(reader *x, const char *why) {
   return false;
 }
 
-/* ---- names ------------------------------------------------------------------------------------------------------------ */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static bool index_names(reader *x, plane *p) {
   for (size_t i = 0; i < p->message->n_event_metadata; ++i) {
@@ -62,7 +62,7 @@ static void free_plane(plane *p) {
   profiler_map_free(&p->stat_names);
 }
 
-/* ---- stats ------------------------------------------------------------------------------------------------------------ */
+/* ---- stats ------------------------------------------------------------------------------------------------------- */
 
 static bool is_i64(const xspace_stat *s) { return s->value_case == TENSORFLOW__PROFILER__XSTAT__VALUE_INT64_VALUE; }
 static bool is_u64(const xspace_stat *s) { return s->value_case == TENSORFLOW__PROFILER__XSTAT__VALUE_UINT64_VALUE; }
@@ -111,7 +111,7 @@ static const char *plane_text(reader *x, plane *p, const char *name) {
   return stat ? stat_text(x, p, stat) : "";
 }
 
-/* ---- events ----------------------------------------------------------------------------------------------------------- */
+/* ---- events ------------------------------------------------------------------------------------------------------ */
 
 static int find_text(const char *const *texts, int n, const char *text) {
   while (n-- > 0 && strcmp(texts[n], text) != 0) continue;
@@ -159,29 +159,48 @@ enum { KNOWN_FLAGS = 255 };
 /* What our writer knows of an event; false for an argument. */
 static bool read_own_stat(reader *x, plane *p, tn_event *e, xspace_stat_name name, const xspace_stat *stat) {
   switch (name) {
-    case XSPACE_STAT_KIND: return set_kind(e, stat_text(x, p, stat)), true;
-    case XSPACE_STAT_CATEGORY: return set_category(e, stat_text(x, p, stat)), true;
-    case XSPACE_STAT_LEVEL: e->level = (uint8_t)(stat_i64(stat) & TN_LEVEL_MAX); return true;
-    case XSPACE_STAT_SOURCE: return set_source(x, e, stat_text(x, p, stat)), true;
-    case XSPACE_STAT_SEQUENCE: e->sequence = (uint32_t)stat_i64(stat); return true;
-    case XSPACE_STAT_FLAGS: e->flags = (uint16_t)(stat_i64(stat) & KNOWN_FLAGS); return true;
-    case XSPACE_STAT_PRODUCER: return set_flow(e, (uint64_t)stat_i64(stat), false), true;
-    case XSPACE_STAT_CONSUMER: return set_flow(e, (uint64_t)stat_i64(stat), true), true;
-    case XSPACE_STAT_ASYNC: e->kind = TN_EVENT_ASYNC; return true;
+    case XSPACE_STAT_KIND:
+      return set_kind(e, stat_text(x, p, stat)), true;
+    case XSPACE_STAT_CATEGORY:
+      return set_category(e, stat_text(x, p, stat)), true;
+    case XSPACE_STAT_LEVEL:
+      e->level = (uint8_t)(stat_i64(stat) & TN_LEVEL_MAX);
+      return true;
+    case XSPACE_STAT_SOURCE:
+      return set_source(x, e, stat_text(x, p, stat)), true;
+    case XSPACE_STAT_SEQUENCE:
+      e->sequence = (uint32_t)stat_i64(stat);
+      return true;
+    case XSPACE_STAT_FLAGS:
+      e->flags = (uint16_t)(stat_i64(stat) & KNOWN_FLAGS);
+      return true;
+    case XSPACE_STAT_PRODUCER:
+      return set_flow(e, (uint64_t)stat_i64(stat), false), true;
+    case XSPACE_STAT_CONSUMER:
+      return set_flow(e, (uint64_t)stat_i64(stat), true), true;
+    case XSPACE_STAT_ASYNC:
+      e->kind = TN_EVENT_ASYNC;
+      return true;
     case XSPACE_STAT_ID:
-    case XSPACE_STAT_ADDRESS: e->id = (uint64_t)stat_i64(stat); return true;
+    case XSPACE_STAT_ADDRESS:
+      e->id = (uint64_t)stat_i64(stat);
+      return true;
     case XSPACE_STAT_POOL: {
       const char *text = stat_text(x, p, stat), *pool = profiler_intern(&x->r->strings, text, strlen(text));
       if (pool) e->name = pool;
       return true;
     }
-    case XSPACE_STAT_BYTES: e->bytes = profiler_clip(stat_i64(stat), PROFILER_MAX_BYTES); return true;
+    case XSPACE_STAT_BYTES:
+      e->bytes = profiler_clip(stat_i64(stat), PROFILER_MAX_BYTES);
+      return true;
     case XSPACE_STAT_TID:
     case XSPACE_STAT_PRODUCER_TYPE:
     case XSPACE_STAT_CONSUMER_TYPE:
     case XSPACE_STAT_SELF:
-    case XSPACE_STAT_CURRENT: return true;
-    case XSPACE_STAT_COUNT: break;
+    case XSPACE_STAT_CURRENT:
+      return true;
+    case XSPACE_STAT_COUNT:
+      break;
   }
   return false;
 }
@@ -235,7 +254,7 @@ static bool read_event(reader *x, plane *p, int lane, const xspace_line *line, c
   return true;
 }
 
-/* ---- lines ------------------------------------------------------------------------------------------------------------ */
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
 
 static int64_t *lane_at(reader *x, const plane *p, int64_t tid) {
   return profiler_map_at(&x->lanes, (uint64_t)p->process, (uint64_t)tid, -1);
@@ -300,13 +319,15 @@ static bool read_line(reader *x, plane *p, const xspace_line *line) {
   for (size_t i = 0; i < line->n_events && !x->why; ++i) {
     if (is_counters) lane = sample_lane(x, p, line->events[i]);
     if (lane < 0) break;
-    if (is_counters) read_sample(x, p, lane, line, line->events[i]);
-    else read_event(x, p, lane, line, line->events[i]);
+    if (is_counters)
+      read_sample(x, p, lane, line, line->events[i]);
+    else
+      read_event(x, p, lane, line, line->events[i]);
   }
   return !x->why;
 }
 
-/* ---- planes ----------------------------------------------------------------------------------------------------------- */
+/* ---- planes ------------------------------------------------------------------------------------------------------ */
 
 static int add_process(reader *x, plane *p, const char *name, int64_t pid) {
   tn_process process = {.name = name, .host = plane_text(x, p, "host"), .pid = pid};
@@ -334,9 +355,12 @@ static void choose_kind(reader *x, plane *p) {
                                  strncmp(p->message->name, XSPACE_DEVICE_PREFIX, strlen(XSPACE_DEVICE_PREFIX)) == 0);
   p->is_ours = is_process || plane_stat(p, "process_index");
   p->is_qualified = plane_i64(p, "is_qualified", 0) != 0;
-  if (p->is_device) p->process = process_of_device(x, p);
-  else if (is_process) p->process = add_process(x, p, plane_text(x, p, "process_name"), plane_i64(p, "pid", 0));
-  else p->process = add_process(x, p, p->message->name, p->message->id);
+  if (p->is_device)
+    p->process = process_of_device(x, p);
+  else if (is_process)
+    p->process = add_process(x, p, plane_text(x, p, "process_name"), plane_i64(p, "pid", 0));
+  else
+    p->process = add_process(x, p, p->message->name, p->message->id);
 }
 
 static bool read_plane(reader *x, const xspace_plane *message) {
@@ -348,7 +372,7 @@ static bool read_plane(reader *x, const xspace_plane *message) {
   return !x->why;
 }
 
-/* ---- the recording's own numbers -------------------------------------------------------------------------------------- */
+/* ---- the recording's own numbers --------------------------------------------------------------------------------- */
 
 /* From the first plane if it is ours; else the earliest line is the beginning. */
 static bool read_info(reader *x, const xspace_space *space) {
@@ -381,7 +405,7 @@ static void guess_duration(tn_recording *r) {
   r->info.stats.lanes = (uint64_t)r->lanes.n;
 }
 
-/* ---- messages --------------------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 /* Map entries may come without a value, and strings without text. */
 static xspace_space *unpack(const void *data, size_t n, const char **why) {
@@ -434,7 +458,7 @@ bool profiler_append_xspace(tn_recording *r, const void *data, size_t n, const c
   return ok;
 }
 
-/* ---- joining ---------------------------------------------------------------------------------------------------------- */
+/* ---- joining ----------------------------------------------------------------------------------------------------- */
 
 /* Appends the names of PART that are not there yet. */
 static bool unite_hosts(xspace_space *hosts, runtime_arena *arena, const xspace_space *part) {
@@ -461,7 +485,8 @@ static void append_packed(profiler_out *out, const xspace_space *space) {
 }
 
 /* A message is joined to others by its bytes; only the host names are looked at. */
-static bool append_part(profiler_out *out, xspace_space *hosts, runtime_arena *arena, const tn_bytes *bytes, const char **why) {
+static bool append_part(profiler_out *out, xspace_space *hosts, runtime_arena *arena, const tn_bytes *bytes,
+                        const char **why) {
   xspace_space *part = unpack(bytes->data, bytes->n, why);
   if (!part) return false;
   bool ok = unite_hosts(hosts, arena, part);

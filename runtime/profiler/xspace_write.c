@@ -1,7 +1,7 @@
-/* xspace_write.c: a recording as XSpace. A process is a plane, /host:CPU the first; a thread is a line; a device's lane is
- * a plane of its own. What may overlap goes to further lines of the thread (id above 2^32), samples of counters to the
- * line _counters_. Messages are packed one event at a time: repeated fields are joined by joining their bytes, so that
- * memory holds one plane in its final form. Everything comes before the planes, and the first plane says how many
+/* xspace_write.c: a recording as XSpace. A process is a plane, /host:CPU the first; a thread is a line; a device's lane
+ * is a plane of its own. What may overlap goes to further lines of the thread (id above 2^32), samples of counters to
+ * the line _counters_. Messages are packed one event at a time: repeated fields are joined by joining their bytes, so
+ * that memory holds one plane in its final form. Everything comes before the planes, and the first plane says how many
  * processes there are: a file that was cut off is noticed. */
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ typedef struct writer {
   names events, stats; /* of the plane */
   profiler_out lines;  /* of the plane */
   profiler_out counters;
-  RUNTIME_VEC(track) tracks; /* of the lane */
+  RUNTIME_VEC(track) tracks;           /* of the lane */
   RUNTIME_VEC(xspace_stat) item_stats; /* of the event or plane */
   RUNTIME_VEC(xspace_stat *) item_pointers;
   bool failed;
@@ -52,7 +52,7 @@ int xspace_stat_find(const char *text) {
   return -1;
 }
 
-/* ---- bytes ------------------------------------------------------------------------------------------------------------ */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 typedef struct packing {
   ProtobufCBuffer base;
@@ -89,7 +89,7 @@ static const char *clean(writer *w, const char *text) {
   return cured ? cured : "";
 }
 
-/* ---- names and stats -------------------------------------------------------------------------------------------------- */
+/* ---- names and stats --------------------------------------------------------------------------------------------- */
 
 static int64_t name_id(writer *w, names *table, const char *text) {
   const char *kept = profiler_intern(&w->strings, text, strlen(text));
@@ -132,8 +132,9 @@ static void add_f64(writer *w, const char *name, double value) {
 /* A text that is UTF-8 as one, another one as bytes. */
 static void add_text(writer *w, const char *name, const char *text) {
   bool is_clean = strcmp(clean(w, text), text) == 0;
-  xspace_stat *stat = add_stat(w, name, is_clean ? TENSORFLOW__PROFILER__XSTAT__VALUE_STR_VALUE
-                                                 : TENSORFLOW__PROFILER__XSTAT__VALUE_BYTES_VALUE);
+  xspace_stat *stat = add_stat(
+      w, name,
+      is_clean ? TENSORFLOW__PROFILER__XSTAT__VALUE_STR_VALUE : TENSORFLOW__PROFILER__XSTAT__VALUE_BYTES_VALUE);
   if (stat && is_clean) stat->str_value = (char *)text;
   if (stat && !is_clean) stat->bytes_value = (ProtobufCBinaryData){strlen(text), (uint8_t *)text};
 }
@@ -154,7 +155,7 @@ static xspace_stat **take_stats(writer *w, size_t *n) {
   return w->item_pointers.data;
 }
 
-/* ---- arguments -------------------------------------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 static bool has_stat(const writer *w, int64_t id) {
   for (int i = 0; i < w->item_stats.n; ++i) {
@@ -176,10 +177,14 @@ static const char *arg_name(writer *w, const char *key) {
 static void add_arg(writer *w, const tn_event_arg *arg) {
   const char *name = arg_name(w, arg->key);
   switch (arg->type) {
-    case TN_EVENT_ARG_I64: return add_i64(w, name, arg->i64);
-    case TN_EVENT_ARG_U64: return add_u64(w, name, arg->u64);
-    case TN_EVENT_ARG_F64: return add_f64(w, name, arg->f64);
-    case TN_EVENT_ARG_TEXT: return add_text(w, name, arg->text);
+    case TN_EVENT_ARG_I64:
+      return add_i64(w, name, arg->i64);
+    case TN_EVENT_ARG_U64:
+      return add_u64(w, name, arg->u64);
+    case TN_EVENT_ARG_F64:
+      return add_f64(w, name, arg->f64);
+    case TN_EVENT_ARG_TEXT:
+      return add_text(w, name, arg->text);
   }
 }
 
@@ -229,7 +234,7 @@ static void add_event_stats(writer *w, const tn_event *e) {
   for (int i = 0; i < e->n_args; ++i) add_arg(w, &w->r->args[e->first_arg + i]);
 }
 
-/* ---- events and lines ------------------------------------------------------------------------------------------------- */
+/* ---- events and lines -------------------------------------------------------------------------------------------- */
 
 static int64_t to_ps(int64_t ns) { return profiler_clip(ns, INT64_MAX / 1000) * 1000; }
 
@@ -305,7 +310,7 @@ static void put_lane(writer *w, int index, const char *name) {
   free(events.data);
 }
 
-/* ---- planes ----------------------------------------------------------------------------------------------------------- */
+/* ---- planes ------------------------------------------------------------------------------------------------------ */
 
 static void put_names(writer *w, profiler_out *out) {
   for (int i = 0; i < w->events.list.n; ++i) {
@@ -387,14 +392,16 @@ static void put_process(writer *w, profiler_out *out, int index) {
   }
   add_process_stats(w, index);
   if (index == 0) add_info_stats(w);
-  if (index > 0) snprintf(name, sizeof name, XSPACE_HOST_PLANE " %.180s %u", w->r->processes.data[index].name, w->ids.pids[index]);
+  if (index > 0)
+    snprintf(name, sizeof name, XSPACE_HOST_PLANE " %.180s %u", w->r->processes.data[index].name, w->ids.pids[index]);
   end_plane(w, out, index, name);
 }
 
 /* The lane "/device:GPU:0: stream" is line "stream" of plane "/device:GPU:0"; others are custom devices. */
 static void put_device(writer *w, profiler_out *out, int index, int number) {
   const tn_lane *lane = &w->r->lanes.data[index];
-  const char *colon = strncmp(lane->name, XSPACE_DEVICE_PREFIX, strlen(XSPACE_DEVICE_PREFIX)) == 0 ? strstr(lane->name, ": ") : NULL;
+  const char *colon =
+      strncmp(lane->name, XSPACE_DEVICE_PREFIX, strlen(XSPACE_DEVICE_PREFIX)) == 0 ? strstr(lane->name, ": ") : NULL;
   char plane[256];
   snprintf(plane, sizeof plane, XSPACE_DEVICE_PLANE "%d", number);
   if (colon) snprintf(plane, sizeof plane, "%.*s", (int)RUNTIME_MIN(colon - lane->name, 255), lane->name);
@@ -405,7 +412,7 @@ static void put_device(writer *w, profiler_out *out, int index, int number) {
   end_plane(w, out, w->r->processes.n + number, plane);
 }
 
-/* ---- the space -------------------------------------------------------------------------------------------------------- */
+/* ---- the space --------------------------------------------------------------------------------------------------- */
 
 /* Every line of TEXT. */
 static void put_texts(writer *w, profiler_out *out, int field, const char *text) {

@@ -8,9 +8,10 @@
 
 const char files_odd_name[] = "odd \"name\" \\ \x01\n\t, \xc3\xa9 \xf0\x9f\x98\x80 \xff\xc0";
 
-/* ---- a recording with everything ------------------------------------------------------------------------------------ */
+/* ---- a recording with everything --------------------------------------------------------------------------------- */
 
-static tn_event *add(tn_recording *r, int lane, tn_event_kind kind, const char *name, int64_t start_ns, int64_t duration_ns) {
+static tn_event *add(tn_recording *r, int lane, tn_event_kind kind, const char *name, int64_t start_ns,
+                     int64_t duration_ns) {
   tn_event *e = profiler_add_event(r, lane, kind, name);
   assert_non_null(e);
   e->start_ns = start_ns;
@@ -22,14 +23,14 @@ static tn_event *add(tn_recording *r, int lane, tn_event_kind kind, const char *
 
 static void add_args(tn_recording *r) {
   const tn_event_arg args[] = {tn_event_arg_i64("minus", -1),
-                         tn_event_arg_i64("i64", INT64_MAX),
-                         tn_event_arg_u64("u64", UINT64_MAX),
-                         tn_event_arg_f64("tiny", 1e-300),
-                         tn_event_arg_text("text", "a\"b\\c\n"),
-                         tn_event_arg_text("utf8", "\xc3\xa9\xf0\x9f\x98\x80"),
-                         tn_event_arg_i64("kind", 7),
-                         tn_event_arg_text("twice", "first"),
-                         tn_event_arg_text("twice", "second")};
+                               tn_event_arg_i64("i64", INT64_MAX),
+                               tn_event_arg_u64("u64", UINT64_MAX),
+                               tn_event_arg_f64("tiny", 1e-300),
+                               tn_event_arg_text("text", "a\"b\\c\n"),
+                               tn_event_arg_text("utf8", "\xc3\xa9\xf0\x9f\x98\x80"),
+                               tn_event_arg_i64("kind", 7),
+                               tn_event_arg_text("twice", "first"),
+                               tn_event_arg_text("twice", "second")};
   for (int i = 0; i < RUNTIME_COUNT(args); ++i) profiler_add_arg(r, &args[i]);
 }
 
@@ -80,15 +81,26 @@ static void add_others(tn_recording *r) {
 tn_recording *files_rich(void) {
   tn_recording *r = profiler_recording_new();
   const tn_process processes[] = {{.name = "tuner", .host = "here", .pid = 100, .node_id = -1},
-                                  {.name = "worker", .host = "there", .pid = 101, .node_id = 3, .is_remote = true,
-                                   .was_killed = true, .clock_offset_ns = -7, .clock_bound_ns = 5}};
-  const tn_lane lanes[] = {{.name = "main", .tid = 100}, {.name = files_odd_name, .tid = 102, .dropped = 3},
-                           {.name = "main", .tid = 101, .process = 1}, {.name = "stub", .tid = 7, .is_device = true}};
+                                  {.name = "worker",
+                                   .host = "there",
+                                   .pid = 101,
+                                   .node_id = 3,
+                                   .is_remote = true,
+                                   .was_killed = true,
+                                   .clock_offset_ns = -7,
+                                   .clock_bound_ns = 5}};
+  const tn_lane lanes[] = {{.name = "main", .tid = 100},
+                           {.name = files_odd_name, .tid = 102, .dropped = 3},
+                           {.name = "main", .tid = 101, .process = 1},
+                           {.name = "stub", .tid = 7, .is_device = true}};
   for (int i = 0; i < 2; ++i) profiler_add_process(r, &processes[i]);
   for (int i = 0; i < 4; ++i) profiler_add_lane(r, &lanes[i]);
   add_scopes(r);
   add_others(r);
-  r->info = (tn_recording_info){.start_ns = 5000, .duration_ns = 4000, .start_unix_ns = 1700000000000000000, .n_rounds = 2,
+  r->info = (tn_recording_info){.start_ns = 5000,
+                                .duration_ns = 4000,
+                                .start_unix_ns = 1700000000000000000,
+                                .n_rounds = 2,
                                 .stats = {.dropped = 3, .bytes = 4096, .event_cost_ns = 31.5, .stop_ns = 17}};
   profiler_error(r, "plug-in \"x\" failed");
   profiler_warn(r, "3 events were dropped");
@@ -97,7 +109,7 @@ tn_recording *files_rich(void) {
   return r;
 }
 
-/* ---- files and programs --------------------------------------------------------------------------------------------- */
+/* ---- files and programs ------------------------------------------------------------------------------------------ */
 
 static char folder[64]; /* "" until the first path is wanted */
 
@@ -172,22 +184,31 @@ void files_same(const tn_recording *a, const tn_recording *b) {
   for (int i = 0; i < RUNTIME_COUNT(forms); ++i) files_same_form(a, b, forms[i]);
 }
 
-/* ---- fuzzing -------------------------------------------------------------------------------------------------------- */
+/* ---- fuzzing ----------------------------------------------------------------------------------------------------- */
 
 /* Flips, overwrites, cuts out, doubles or truncates somewhere. */
 static size_t mutate(unsigned char *data, size_t n, size_t cap, runtime_rng *rng) {
   size_t at = (size_t)runtime_random_below(rng, (int64_t)n), length = (size_t)runtime_random_below(rng, 16) + 1;
   length = RUNTIME_MIN(length, n - at);
   switch (runtime_random_below(rng, 6)) {
-    case 0: data[at] ^= (unsigned char)(1 << runtime_random_below(rng, 8)); return n;
-    case 1: data[at] = (unsigned char)runtime_random(rng); return n;
-    case 2: memset(data + at, (int)(runtime_random(rng) & 0xff), length); return n;
-    case 3: memmove(data + at, data + at + length, n - at - length); return n - length;
+    case 0:
+      data[at] ^= (unsigned char)(1 << runtime_random_below(rng, 8));
+      return n;
+    case 1:
+      data[at] = (unsigned char)runtime_random(rng);
+      return n;
+    case 2:
+      memset(data + at, (int)(runtime_random(rng) & 0xff), length);
+      return n;
+    case 3:
+      memmove(data + at, data + at + length, n - at - length);
+      return n - length;
     case 4:
       if (n + length > cap) return n;
       memmove(data + at + length, data + at, n - at);
       return n + length;
-    default: return runtime_random_below(rng, 8) ? n : at + 1;
+    default:
+      return runtime_random_below(rng, 8) ? n : at + 1;
   }
 }
 

@@ -1,13 +1,13 @@
-/* files.h: what the rows of files and views share: a recording with everything in it, checkers that are run as programs,
- * comparing recordings by their bytes. */
+/* files.h: what the rows of files and views share: a recording with everything in it, checkers that are run as
+ * programs, comparing recordings by their bytes. */
 #ifndef TENON_TESTS_PROFILER_FILES_H
 #define TENON_TESTS_PROFILER_FILES_H
 
 #include "runtime/profiler/files.h"
 #include "tests/profiler/rows.h"
 
-/* Two processes, three threads and a device: scopes, ranges, marks, counters, flows and memory of every sort, arguments at
- * the ends of their types, names that need escapes. */
+/* Two processes, three threads and a device: scopes, ranges, marks, counters, flows and memory of every sort, arguments
+ * at the ends of their types, names that need escapes. */
 tn_recording *files_rich(void);
 /* A name with quotes, backslashes, control characters, UTF-8, and bytes that are not. */
 extern const char files_odd_name[];

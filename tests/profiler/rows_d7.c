@@ -30,12 +30,13 @@ static char *checked(const tn_recording *r, const char *name, const char *progra
 ROW(d7_tree_as_xspace) {
   (void)state;
   tn_recording *r = rows_tree();
-  char *text = checked(r, "tree.xplane.pb",
-                       "for p in space[\"planes\"]:\n"
-                       "    print(p[\"name\"])\n"
-                       "    for l in p[\"lines\"]:\n"
-                       "        print(\" \", l[\"name\"], l[\"timestamp_ns\"])\n"
-                       "        for e in l[\"events\"]: print(\"   \", e[\"name\"], e[\"offset_ps\"], e[\"duration_ps\"])");
+  char *text =
+      checked(r, "tree.xplane.pb",
+              "for p in space[\"planes\"]:\n"
+              "    print(p[\"name\"])\n"
+              "    for l in p[\"lines\"]:\n"
+              "        print(\" \", l[\"name\"], l[\"timestamp_ns\"])\n"
+              "        for e in l[\"events\"]: print(\"   \", e[\"name\"], e[\"offset_ps\"], e[\"duration_ps\"])");
   check_text(text,
              "/host:CPU\n"
              "  thread 1 1700000000000000000\n"
@@ -52,16 +53,17 @@ ROW(d7_tree_as_xspace) {
 ROW(d7_every_kind_and_argument) {
   (void)state;
   tn_recording *r = files_rich();
-  char *text = checked(r, "rich.xplane.pb",
-                       "print(*(p[\"name\"] for p in space[\"planes\"]), sep=\"; \")\n"
-                       "print(space[\"errors\"], space[\"warnings\"], space[\"hostnames\"])\n"
-                       "events = [(l[\"name\"], e) for p in space[\"planes\"] for l in p[\"lines\"] for e in l[\"events\"]]\n"
-                       "args = [e for l, e in events if \"u64\" in e[\"stats\"]][0]\n"
-                       "for k in (\"minus\", \"i64\", \"u64\", \"tiny\", \"text\", \"utf8\", \"arg:kind\", \"twice\", \"twice#2\"):\n"
-                       "    print(k, args[\"types\"][k], ascii(args[\"stats\"][k]))\n"
-                       "for l, e in events:\n"
-                       "    if l == \"_counters_\": print(e[\"name\"], e[\"stats\"][e[\"name\"]])\n"
-                       "    if e[\"name\"].startswith(\"Memory\"): print(e[\"name\"], e[\"stats\"][\"bytes_allocated\"])");
+  char *text = checked(
+      r, "rich.xplane.pb",
+      "print(*(p[\"name\"] for p in space[\"planes\"]), sep=\"; \")\n"
+      "print(space[\"errors\"], space[\"warnings\"], space[\"hostnames\"])\n"
+      "events = [(l[\"name\"], e) for p in space[\"planes\"] for l in p[\"lines\"] for e in l[\"events\"]]\n"
+      "args = [e for l, e in events if \"u64\" in e[\"stats\"]][0]\n"
+      "for k in (\"minus\", \"i64\", \"u64\", \"tiny\", \"text\", \"utf8\", \"arg:kind\", \"twice\", \"twice#2\"):\n"
+      "    print(k, args[\"types\"][k], ascii(args[\"stats\"][k]))\n"
+      "for l, e in events:\n"
+      "    if l == \"_counters_\": print(e[\"name\"], e[\"stats\"][e[\"name\"]])\n"
+      "    if e[\"name\"].startswith(\"Memory\"): print(e[\"name\"], e[\"stats\"][\"bytes_allocated\"])");
   check_text(text,
              "/host:CPU; /host:CPU worker 101; /device:CUSTOM:0\n"
              "['plug-in \"x\" failed'] ['3 events were dropped', 'a second line'] ['here', 'there']\n"
@@ -99,7 +101,12 @@ ROW(d7_write_read_write) {
 /* Fields 99 (a varint), 100 (bytes) and 101 (a double) are nobody's. */
 ROW(d7_unknown_fields_are_skipped) {
   (void)state;
-  static const char unknown[] = "\x98\x06\x05" "\xa2\x06\x03" "abc" "\xa9\x06" "12345678";
+  static const char unknown[] =
+      "\x98\x06\x05"
+      "\xa2\x06\x03"
+      "abc"
+      "\xa9\x06"
+      "12345678";
   size_t n;
   tn_recording *r = files_rich();
   char *data = write_space(r, &n), *longer = malloc(n + sizeof unknown);
@@ -169,12 +176,21 @@ ROW(d7_merge_keeps_all) {
 
 /* A plane as a plug-in makes one: "/device:CUSTOM:x" with the line "q" and the event "k" at 2.5 us for 1 us. */
 static const char foreign[] =
-    "\x0a\x2f"                                           /* plane of 47 bytes */
-    "\x12\x10/device:CUSTOM:x"                          /* its name */
-    "\x1a\x10" "\x12\x01q" "\x18\xe8\x07"                /* line of 16 bytes: name, timestamp 1000 ns */
-    "\x22\x08" "\x08\x01" "\x10\xc4\x13" "\x18\xe8\x07"  /* event: id 1, offset 2500 ps, duration 1000 ps */
-    "\x22\x09" "\x08\x01" "\x12\x05" "\x08\x01\x12\x01k"  /* its name */
-    "\x12\x05" "error";
+    "\x0a\x2f"                 /* plane of 47 bytes */
+    "\x12\x10/device:CUSTOM:x" /* its name */
+    "\x1a\x10"
+    "\x12\x01q"
+    "\x18\xe8\x07" /* line of 16 bytes: name, timestamp 1000 ns */
+    "\x22\x08"
+    "\x08\x01"
+    "\x10\xc4\x13"
+    "\x18\xe8\x07" /* event: id 1, offset 2500 ps, duration 1000 ps */
+    "\x22\x09"
+    "\x08\x01"
+    "\x12\x05"
+    "\x08\x01\x12\x01k" /* its name */
+    "\x12\x05"
+    "error";
 
 ROW(d7_planes_of_others) {
   (void)state;

@@ -43,7 +43,7 @@ static void check_trace(const tn_recording *r, const char *name) {
   tn_recording_free(back);
 }
 
-/* ---- F1 ---------------------------------------------------------------------------------------------------------------- */
+/* ---- F1 ---------------------------------------------------------------------------------------------------------- */
 
 ROW(f1_chrome_trace) {
   (void)state;
@@ -73,7 +73,7 @@ ROW(f1_chrome_trace) {
   tn_recording_free(tree);
 }
 
-/* ---- F2 ---------------------------------------------------------------------------------------------------------------- */
+/* ---- F2 ---------------------------------------------------------------------------------------------------------- */
 
 /* Children that begin with their parents, that end with them, that last no time, at times of hours. */
 static tn_recording *tight(void) {
@@ -137,7 +137,7 @@ ROW(f2_a_millisecond_is_a_thousand) {
   tn_recording_free(back);
 }
 
-/* ---- F3 ---------------------------------------------------------------------------------------------------------------- */
+/* ---- F3 ---------------------------------------------------------------------------------------------------------- */
 
 static tn_recording *long_run(int64_t n) {
   tn_recording *r = profiler_recording_new();
@@ -227,7 +227,7 @@ ROW(f3_array_without_its_end) {
   }
 }
 
-/* ---- F4 ---------------------------------------------------------------------------------------------------------------- */
+/* ---- F4 ---------------------------------------------------------------------------------------------------------- */
 
 ROW(f4_binary_keeps_everything) {
   (void)state;
@@ -264,19 +264,30 @@ ROW(f4_older_versions_load) {
 ROW(f4_fields_may_be_fewer_or_more) {
   (void)state;
   static const char file[] = PROFILER_BINARY_MAGIC
-      "\x02" "\x04\x02" "p" "\x02" "e"    /* version 1; texts: p, e */
-      "\x00\x02"                          /* about the recording: no fields would be no item */
+      "\x02"
+      "\x04\x02"
+      "p"
+      "\x02"
+      "e"        /* version 1; texts: p, e */
+      "\x00\x02" /* about the recording: no fields would be no item */
       ;
   tn_context *ctx = check_context();
   assert_null(tn_recording_read(ctx, file, sizeof file - 1));
   check_fails(ctx, TN_ERROR_PARSE, "a section's number of items is wrong");
   static const char whole[] = PROFILER_BINARY_MAGIC
-      "\x02" "\x04\x02" "p" "\x02" "e"
-      "\x02\x06\x02" "\x64"               /* one field, I32, one item: 50 rounds */
-      "\x02\x0e\x02" "\x00"               /* a process with only a name */
-      "\x02\x0e\x02" "\x02"               /* a lane with only a name */
-      "\x02\x0e\x00"                      /* no sources */
-      "\x00\x00"                          /* arguments: none */
+      "\x02"
+      "\x04\x02"
+      "p"
+      "\x02"
+      "e"
+      "\x02\x06\x02"
+      "\x64" /* one field, I32, one item: 50 rounds */
+      "\x02\x0e\x02"
+      "\x00" /* a process with only a name */
+      "\x02\x0e\x02"
+      "\x02"                                                                     /* a lane with only a name */
+      "\x02\x0e\x00"                                                             /* no sources */
+      "\x00\x00"                                                                 /* arguments: none */
       "\x20\x0a\x0a\x0a\x0a\x0e\x06\x06\x06\x06\x08\x02\x02\x02\x02\x04\x0a\x02" /* events: 15 fields and a newer one */
       "\x14\x28\x00\x00\x02\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x7f";
   tn_recording *r = tn_recording_read(ctx, whole, sizeof whole - 1);
@@ -339,18 +350,19 @@ ROW(f4_csv_and_json_reports) {
   tn_recording_save(ctx, r, files_path(csv, "rich.csv"));
   tn_recording_save(ctx, r, files_path(json, "rich.report.json"));
   check_ok(ctx);
-  char *rows = files_run(0,
-                         "python3 -c 'import csv, json, sys\n"
-                         "table = list(csv.DictReader(open(sys.argv[1], newline=\"\", encoding=\"utf-8\", errors=\"replace\")))\n"
-                         "report = json.load(open(sys.argv[2]))[\"rows\"]\n"
-                         "assert len(table) == len(report), (len(table), len(report))\n"
-                         "for a, b in zip(table, report):\n"
-                         "    assert a[\"name\"] == b[\"name\"], (a, b)\n"
-                         "    for key in a:\n"
-                         "        if key.endswith(\"ns\") or key == \"calls\": assert float(a[key]) == b[key], (a, b)\n"
-                         "    print(a[\"name\"] if a[\"name\"].isalpha() else \"*\", a[\"calls\"], a[\"total_ns\"], a[\"self_ns\"])\n"
-                         "' %s %s",
-                         csv, json);
+  char *rows = files_run(
+      0,
+      "python3 -c 'import csv, json, sys\n"
+      "table = list(csv.DictReader(open(sys.argv[1], newline=\"\", encoding=\"utf-8\", errors=\"replace\")))\n"
+      "report = json.load(open(sys.argv[2]))[\"rows\"]\n"
+      "assert len(table) == len(report), (len(table), len(report))\n"
+      "for a, b in zip(table, report):\n"
+      "    assert a[\"name\"] == b[\"name\"], (a, b)\n"
+      "    for key in a:\n"
+      "        if key.endswith(\"ns\") or key == \"calls\": assert float(a[key]) == b[key], (a, b)\n"
+      "    print(a[\"name\"] if a[\"name\"].isalpha() else \"*\", a[\"calls\"], a[\"total_ns\"], a[\"self_ns\"])\n"
+      "' %s %s",
+      csv, json);
   check_has(rows, "A 1 1000 300\n");
   check_has(rows, "B 2 700 600\n");
   check_has(rows, "C 1 100 100\n");
@@ -360,7 +372,7 @@ ROW(f4_csv_and_json_reports) {
   check_context_free(ctx);
 }
 
-/* ---- F5 ---------------------------------------------------------------------------------------------------------------- */
+/* ---- F5 ---------------------------------------------------------------------------------------------------------- */
 
 ROW(f5_real_viewers) {
   (void)state;

@@ -3,18 +3,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "runtime/profiler/profiler_analysis.h"
 #include "tests/profiler/files.h"
 
-/* ---- F6 ---------------------------------------------------------------------------------------------------------------- */
-
-/* Answers "ask" with the number of events. */
-static char *answer(const tn_recording *r, const char *request, char **message) {
-  char text[64];
-  snprintf(text, sizeof text, "{\"events\": %lld}", (long long)r->n_events);
-  bool is_right = strcmp(request, "ask") == 0;
-  if (!is_right) *message = strdup("a query is \"ask\"");
-  return is_right ? strdup(text) : NULL;
-}
+/* ---- F6 ---------------------------------------------------------------------------------------------------------- */
 
 static void write_text(const char *path, const char *text) {
   FILE *file = fopen(path, "w");
@@ -28,13 +20,17 @@ ROW(f6_rest) {
   char path[256], timeline[256];
   tn_context *ctx = check_context();
   tn_recording *r = files_rich();
-  const tn_server_options options = {.query = answer};
+  static const char *const query =
+      "{\"type\": \"op_type\", \"sort_condition\": {\"name\": \"total_ns\"}, \"group_condition\": {\"limit\": 3}}";
+  const tn_server_options options = {.query = tn_recording_query};
   tn_server *server = tn_server_new(ctx, r, &options);
   check_ok(ctx);
   assert_in_range(tn_server_port(server), 1, 65535);
-  char *message = NULL, *right = answer(r, "ask", &message);
+  char *message = NULL, *right = tn_recording_query(r, query, &message);
+  assert_non_null(right);
+  check_has(right, "\"size\"");
   write_text(files_path(path, "answer"), right);
-  char *text = files_run(0, FILES_CHECK "restchk.py %d ask %s %s 2>&1", tn_server_port(server), path,
+  char *text = files_run(0, FILES_CHECK "restchk.py %d '%s' %s %s 2>&1", tn_server_port(server), query, path,
                          files_path(timeline, "timeline.json"));
   check_text(text, "ok\n");
   free(text);
@@ -89,7 +85,7 @@ ROW(f6_off_by_default) {
   tn_recording_free(r);
 }
 
-/* ---- F7 ---------------------------------------------------------------------------------------------------------------- */
+/* ---- F7 ---------------------------------------------------------------------------------------------------------- */
 
 ROW(f7_one_page) {
   (void)state;
@@ -97,8 +93,9 @@ ROW(f7_one_page) {
   tn_recording *r = files_rich();
   char *page = tn_recording_write(ctx, r, TN_FORM_HTML, NULL);
   check_ok(ctx);
-  static const char *const parts[] = {"Time (min)", "Self CPU", "Ratio.", "Round trace", "Suggestions", "<svg ", "best_gflops",
-                                      "const data = {", "3 events were dropped", "</html>"};
+  static const char *const parts[] = {
+      "Time (min)", "Self CPU",    "Ratio.",         "Round trace",           "Suggestions",
+      "<svg ",      "best_gflops", "const data = {", "3 events were dropped", "</html>"};
   for (int i = 0; i < RUNTIME_COUNT(parts); ++i) check_has(page, parts[i]);
   static const char *const never[] = {"http:", "https:", "src=", "@import", "url(", "<link"};
   for (int i = 0; i < RUNTIME_COUNT(never); ++i) check_has_not(page, never[i]);
