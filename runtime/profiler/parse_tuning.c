@@ -2,10 +2,11 @@
  * candidates, kernels' counters. The names that they look for:
  *
  *   Round#k              category round: a round, on the tuner's lane
- *   queue/NAME           counters of category queue: the length, a sample a poll; queue/NAME/capacity: its capacity
- *   measure              scopes of category measure or worker: one trial; arguments task, key, shapes, flops, weight,
- * and seconds (of one call) when it was valid task done            a mark of category task with the argument task stage
- * marks of category kernel: counters of one stage of a kernel (columns_kernel) */
+ *   NAME_queue           counters of category queue: the length, a sample a poll; NAME_queue_capacity: its capacity
+ *   measure              scopes of category measure or worker: one trial in a worker; arguments workload, shapes, flops
+ *   task                 marks of category task: arguments workload, program, flops, weight, trials_wanted
+ *   (any name)           scopes with the arguments workload and seconds: what came of a trial; 0 when it failed
+ *   stage                marks of category kernel: counters of one stage of a kernel (columns_kernel) */
 #include <math.h>
 #include <stdio.h>
 
@@ -63,27 +64,28 @@ static const tn_column columns_queue[] = {
 enum { MOST_QUEUES = 64 };
 typedef struct queue {
   const char *name; /* of the counter */
+  size_t length;    /* of the queue's name in it */
   int64_t polls, empty, full;
   double sum, most, capacity;
 } queue;
 
 static bool is_queue_sample(const tn_event *e) {
-  return e->kind == TN_EVENT_COUNTER && e->category == TN_CATEGORY_QUEUE && strncmp(e->name, "queue/", 6) == 0;
+  return e->kind == TN_EVENT_COUNTER && e->category == TN_CATEGORY_QUEUE && strstr(e->name, "_queue");
 }
 
 static bool is_capacity(const char *name) {
-  size_t n = strlen(name);
-  return n > 9 && strcmp(name + n - 9, "/capacity") == 0;
+  const char *end = strstr(name, "_queue");
+  return strcmp(end, "_queue_capacity") == 0;
 }
 
 /* The queue of a sample; a capacity belongs to the queue whose name it extends. */
 static queue *queue_of(queue *queues, int *n, const char *name) {
-  size_t length = strlen(name) - (is_capacity(name) ? 9 : 0);
+  size_t length = (size_t)(strstr(name, "_queue") - name);
   for (int i = 0; i < *n; ++i) {
-    if (strlen(queues[i].name) == length && strncmp(queues[i].name, name, length) == 0) return &queues[i];
+    if (queues[i].length == length && strncmp(queues[i].name, name, length) == 0) return &queues[i];
   }
   if (*n == MOST_QUEUES || is_capacity(name)) return NULL;
-  queues[*n] = (queue){.name = name};
+  queues[*n] = (queue){.name = name, .length = length};
   return &queues[(*n)++];
 }
 
@@ -124,8 +126,10 @@ static bool parse_queue(const tn_recording *r, tn_rows *out) {
   for (int i = 0; i < n; ++i) {
     const queue *q = &queues[i];
     double polls = (double)q->polls;
-    if (!tn_rows_add(out, q->name + 6, q->polls, q->empty, q->full, q->capacity, q->sum / polls,
-                     (double)q->empty / polls, (double)q->full / polls, usage_of(q)))
+    char name[64];
+    snprintf(name, sizeof name, "%.*s", (int)q->length, q->name);
+    if (!tn_rows_add(out, name, q->polls, q->empty, q->full, q->capacity, q->sum / polls, (double)q->empty / polls,
+                     (double)q->full / polls, usage_of(q)))
       return false;
   }
   return true;
@@ -139,10 +143,12 @@ static const tn_column columns_stage[] = {
     {"stage", TN_CELL_TEXT},       {"workers", TN_CELL_INT},       {"calls", TN_CELL_INT},
     {"busy_ns", TN_CELL_INT},      {"utilisation", TN_CELL_REAL},  {"input_queue", TN_CELL_TEXT},
     {"input_usage", TN_CELL_REAL}, {"output_queue", TN_CELL_TEXT}, {"output_usage", TN_CELL_REAL},
-    {"pressure", TN_CELL_REAL},    {"bottleneck", TN_CELL_INT}};
+    {"pressure", TN_CELL_REAL},    {"lockstep", TN_CELL_INT},      {"bottleneck", TN_CELL_INT}};
 
 /* The pipeline in order. A stage is pressed by what waits in front of it less what waits behind it: with work always at
- * hand the first one's input is 1, with nothing behind the last one's output is 0. */
+ * hand the first one's input is 1, with nothing behind the last one's output is 0. In lockstep (one thread starts one
+ * stage after the other and waits for it) queues say nothing: then the stage that this thread waits for longest counts.
+ */
 static const struct stage {
   const char *name, *input, *output;
   profiler_phase phase;
@@ -153,6 +159,7 @@ enum { STAGES = sizeof stages / sizeof *stages };
 
 typedef struct stage_sum {
   int64_t workers, calls, busy_ns;
+  int64_t main_ns;      /* of the main lane, doing it or waiting for it */
   double input, output; /* usage; NaN: no such queue */
 } stage_sum;
 
@@ -177,12 +184,14 @@ static void add_busy(const tn_recording *r, profiler_phase phase, stage_sum *s) 
     ++to->calls;
     to->busy_ns += e->duration_ns;
   }
+  s->main_ns = own.busy_ns;
   if (s->calls == 0) s->workers = own.workers, s->calls = own.calls, s->busy_ns = own.busy_ns;
 }
 
 static double find_usage(const queue *queues, int n, const char *name) {
   for (int i = 0; i < n; ++i) {
-    if (strcmp(queues[i].name + 6, name) == 0) return usage_of(&queues[i]);
+    if (queues[i].length == strlen(name) && strncmp(queues[i].name, name, queues[i].length) == 0)
+      return usage_of(&queues[i]);
   }
   return NAN;
 }
@@ -192,24 +201,42 @@ static double pressure_of(const stage_sum *s, int k) {
   return input - output;
 }
 
-static bool parse_stage(const tn_recording *r, tn_rows *out) {
+/* What a stage is weighed by; below zero: not at all. */
+static double weight_of(const stage_sum *s, int k, bool is_lockstep) {
+  if (is_lockstep) return (double)s->main_ns;
+  return isnan(s->input) && isnan(s->output) ? -2 : pressure_of(s, k);
+}
+
+/* Fills in the stages; the bottleneck's number, -1 when nothing tells it. */
+static int weigh_stages(const tn_recording *r, stage_sum *sums, bool *is_lockstep) {
   queue queues[MOST_QUEUES];
-  stage_sum sums[STAGES] = {{0}};
-  int n = find_queues(r, queues), worst = -1;
+  int n = find_queues(r, queues), n_main = 0, worst = -1;
   for (int k = 0; k < STAGES; ++k) {
     add_busy(r, stages[k].phase, &sums[k]);
     sums[k].input = find_usage(queues, n, stages[k].input);
     sums[k].output = find_usage(queues, n, stages[k].output);
-    bool is_coupled = !isnan(sums[k].input) || !isnan(sums[k].output);
-    if (is_coupled && (worst < 0 || pressure_of(&sums[k], k) > pressure_of(&sums[worst], worst))) worst = k;
+    n_main += sums[k].main_ns > 0;
   }
+  *is_lockstep = n_main > 1;
+  for (int k = 0; k < STAGES; ++k) {
+    double weight = weight_of(&sums[k], k, *is_lockstep);
+    if (weight > (worst < 0 ? -2 : weight_of(&sums[worst], worst, *is_lockstep))) worst = k;
+  }
+  return worst;
+}
+
+static bool parse_stage(const tn_recording *r, tn_rows *out) {
+  stage_sum sums[STAGES] = {{0}};
+  bool is_lockstep;
+  int worst = weigh_stages(r, sums, &is_lockstep);
   for (int k = 0; k < STAGES; ++k) {
     const stage_sum *s = &sums[k];
     double capacity_ns = (double)r->info.duration_ns * (double)s->workers;
     if (s->calls == 0 && isnan(s->input) && isnan(s->output)) continue;
     if (!tn_rows_add(out, stages[k].name, s->workers, s->calls, s->busy_ns,
                      capacity_ns > 0 ? (double)s->busy_ns / capacity_ns : NAN, stages[k].input, s->input,
-                     stages[k].output, s->output, worst >= 0 ? pressure_of(s, k) : NAN, (int64_t)(k == worst)))
+                     stages[k].output, s->output, is_lockstep ? NAN : pressure_of(s, k), (int64_t)is_lockstep,
+                     (int64_t)(k == worst)))
       return false;
   }
   return true;
@@ -259,32 +286,35 @@ static bool parse_worker(const tn_recording *r, tn_rows *out) {
 ANALYSIS_TABLE(worker);
 
 static const tn_column columns_task[] = {
-    {"task", TN_CELL_TEXT},   {"key", TN_CELL_TEXT},    {"shapes", TN_CELL_TEXT}, {"flops", TN_CELL_REAL},
-    {"weight", TN_CELL_REAL}, {"best_s", TN_CELL_REAL}, {"gflops", TN_CELL_REAL}, {"weighted_s", TN_CELL_REAL},
-    {"trials", TN_CELL_INT},  {"failed", TN_CELL_INT},  {"done", TN_CELL_INT}};
+    {"task", TN_CELL_TEXT},   {"workload", TN_CELL_TEXT}, {"shapes", TN_CELL_TEXT}, {"flops", TN_CELL_REAL},
+    {"weight", TN_CELL_REAL}, {"best_s", TN_CELL_REAL},   {"gflops", TN_CELL_REAL}, {"weighted_s", TN_CELL_REAL},
+    {"trials", TN_CELL_INT},  {"failed", TN_CELL_INT},    {"done", TN_CELL_INT}};
 
 typedef struct task {
-  const char *name, *key, *shapes;
-  double flops, weight, best_s;
+  const char *workload, *program, *shapes;
+  double flops, weight, best_s, trials_wanted;
   int64_t trials, failed;
-  bool is_done;
 } task;
 typedef RUNTIME_VEC(task) task_list;
 
-static task *task_of(task_list *tasks, const char *name) {
+static task *task_of(task_list *tasks, const char *workload) {
   for (int i = 0; i < tasks->n; ++i) {
-    if (strcmp(tasks->data[i].name, name) == 0) return &tasks->data[i];
+    if (strcmp(tasks->data[i].workload, workload) == 0) return &tasks->data[i];
   }
-  task fresh = {.name = name, .key = "", .shapes = "", .weight = 1, .best_s = NAN};
+  task fresh = {
+      .workload = workload, .program = workload, .shapes = "", .weight = 1, .best_s = NAN, .trials_wanted = NAN};
   return RUNTIME_PUSH(tasks, fresh) ? &tasks->data[tasks->n - 1] : NULL;
 }
 
-static void add_trial(task *t, const tn_recording *r, const tn_event *e) {
+/* What the event says of its task; with "seconds" it is a trial. */
+static void add_to_task(task *t, const tn_recording *r, const tn_event *e) {
   double seconds = profiler_arg_number(r, e, "seconds", NAN);
-  t->key = profiler_arg_text(r, e, "key", t->key);
+  t->program = profiler_arg_text(r, e, "program", t->program);
   t->shapes = profiler_arg_text(r, e, "shapes", t->shapes);
   t->flops = profiler_arg_number(r, e, "flops", t->flops);
   t->weight = profiler_arg_number(r, e, "weight", t->weight);
+  t->trials_wanted = profiler_arg_number(r, e, "trials_wanted", t->trials_wanted);
+  if (isnan(seconds)) return;
   ++t->trials;
   t->failed += !(seconds > 0);
   if (seconds > 0 && !(seconds >= t->best_s)) t->best_s = seconds;
@@ -293,25 +323,31 @@ static void add_trial(task *t, const tn_recording *r, const tn_event *e) {
 static bool collect_tasks(const tn_recording *r, task_list *tasks) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
-    bool is_end = e->kind == TN_EVENT_INSTANT && e->category == TN_CATEGORY_TASK && strcmp(e->name, "task done") == 0;
-    const char *name =
-        is_end || is_trial(e) ? profiler_arg_text(r, e, "task", profiler_arg_text(r, e, "key", NULL)) : NULL;
-    task *t = name ? task_of(tasks, name) : NULL;
-    if (name && !t) return false;
-    if (t && is_end) t->is_done = true;
-    if (t && !is_end) add_trial(t, r, e);
+    const char *workload = e->n_args ? profiler_arg_text(r, e, "workload", NULL) : NULL;
+    if (!workload) continue;
+    task *t = task_of(tasks, workload);
+    if (!t) return false;
+    add_to_task(t, r, e);
   }
   return true;
+}
+
+/* The last line of a program: its result. */
+static bool add_task(const task *t, tn_rows *out) {
+  char name[256];
+  size_t n = strlen(t->program);
+  while (n && t->program[n - 1] == '\n') --n;
+  size_t start = n;
+  while (start && t->program[start - 1] != '\n') --start;
+  snprintf(name, sizeof name, "%.*s", (int)RUNTIME_MIN(n - start, sizeof name - 1), t->program + start);
+  return tn_rows_add(out, name, t->workload, t->shapes, t->flops, t->weight, t->best_s, t->flops / t->best_s * 1e-9,
+                     t->weight * t->best_s, t->trials, t->failed, (int64_t)((double)t->trials >= t->trials_wanted));
 }
 
 static bool parse_task(const tn_recording *r, tn_rows *out) {
   task_list tasks = {0};
   bool done = collect_tasks(r, &tasks);
-  for (int i = 0; done && i < tasks.n; ++i) {
-    const task *t = &tasks.data[i];
-    done = tn_rows_add(out, t->name, t->key, t->shapes, t->flops, t->weight, t->best_s, t->flops / t->best_s * 1e-9,
-                       t->weight * t->best_s, t->trials, t->failed, (int64_t)t->is_done);
-  }
+  for (int i = 0; done && i < tasks.n; ++i) done = add_task(&tasks.data[i], out);
   RUNTIME_VEC_FREE(&tasks);
   return done;
 }
@@ -369,10 +405,12 @@ ANALYSIS_TABLE(candidate);
 
 /* Arguments of the marks "stage"; X(name). share and active are fractions: of the kernel's time, of the threads in use.
  */
-#define KERNEL_COUNTERS(X)                                                                                            \
-  X(points)                                                                                                           \
-  X(required) X(loads) X(vector_loads) X(gathers) X(stores) X(vector_stores) X(scatters) X(store_bits) X(native_bits) \
-      X(loops) X(tasks) X(threads) X(active) X(share) X(allocations) X(is_root) X(is_parallel) X(samples)
+#define KERNEL_COUNTERS(X)                                                                                         \
+  X(points)                                                                                                        \
+  X(required)                                                                                                      \
+  X(loads)                                                                                                         \
+  X(vector_loads) X(gathers) X(stores) X(vector_stores) X(scatters) X(store_bits) X(native_bits) X(loops) X(tasks) \
+      X(threads) X(active) X(share) X(allocations) X(is_root) X(is_parallel) X(samples)
 
 #define X(name) \
   , { #name, TN_CELL_REAL }

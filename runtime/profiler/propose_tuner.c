@@ -63,7 +63,13 @@ static const char *stage_with(const tn_rows *stages, const char *column, const c
   return "";
 }
 
+/* Stages that take turns empty their queues every time: that keeps nobody waiting, the phases tell more. */
+static bool is_lockstep(const tn_rows *stages) {
+  return tn_rows_count(stages) && analysis_number(stages, 0, "lockstep") > 0;
+}
+
 static void check_queue_empty(proposer *p, const tn_rows *queues) {
+  if (is_lockstep(analysis_rows_of(p, "stage"))) return;
   for (int i = 0; i < queues->n; ++i) {
     const char *queue = analysis_text(queues, i, "queue");
     const char *producer = stage_with(analysis_rows_of(p, "stage"), "output_queue", queue);
@@ -75,7 +81,7 @@ static void check_queue_empty(proposer *p, const tn_rows *queues) {
   }
 }
 
-/* Hidden when the queues are healthy: then no stage keeps another waiting. */
+/* Hidden when the queues are healthy: then no stage keeps another waiting. Lockstep has no pressure. */
 static void check_bottleneck(proposer *p, const tn_rows *stages) {
   for (int i = 0; i < stages->n; ++i) {
     const char *stage = analysis_text(stages, i, "stage");
@@ -182,7 +188,7 @@ static void check_cost(proposer *p, const tn_rows *run) {
 const analysis_rule analysis_rules_tuner[] = {{"round_interval", "tuner", "round", 0.5, check_interval},
                                               {"wait_share", "tuner", "phase", 0.1, check_wait},
                                               {"generate_share", "tuner", "phase", 0.4, check_generate},
-                                              {"build_share", "tuner", "phase", 0.5, check_build},
+                                              {"build_share", "tuner", "phase", 0.75, check_build},
                                               {"update_share", "tuner", "phase", 0.25, check_update},
                                               {"tail_share", "tuner", "phase", 0.2, check_tail},
                                               {"queue_empty", "tuner", "queue", 0.3, check_queue_empty},

@@ -79,7 +79,7 @@ static const rule_fixture tuner_rules[] = {
     {"round_interval", "round", "wait_ns=0\nwait_ns=900000", "wait_ns=9000000\nwait_ns=100000"},
     {"wait_share", "phase", MEASURES "phase=wait share=0.11", MEASURES "phase=wait share=0.09"},
     {"generate_share", "phase", MEASURES "phase=generate share=0.5", MEASURES "phase=generate share=0.3"},
-    {"build_share", "phase", MEASURES "phase=build share=0.6", MEASURES "phase=build share=0.4"},
+    {"build_share", "phase", MEASURES "phase=build share=0.8", MEASURES "phase=build share=0.7"},
     {"update_share", "phase", MEASURES "phase=update share=0.3", "phase=update share=0.3"},
     {"tail_share", "phase", MEASURES "phase=tail share=0.3", MEASURES "phase=tail share=0.1"},
     {"queue_empty", "queue", "queue=runner polls=10 empty=4 empty_share=0.4",

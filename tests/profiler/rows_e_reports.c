@@ -310,7 +310,7 @@ ROW(e6_computation_and_overhead) {
   assert_int_equal(sscanf(strstr(at, "tuner overhead:"), "tuner overhead: %lf", &overhead), 1);
   assert_true(kernel > 0 && overhead > 0 && fabs(kernel + overhead - total) <= 0.01 * total);
   check_has(text, "\nthread0::SendToRunner");
-  check_has(text, "\n  thread0::SendToRunner/measure");
+  check_has(text, "\n  thread0::SendToRunner/wait");
   /* ratios of the rows without parents add up to 1 */
   double ratios = 0;
   for (const char *line = strstr(text, "\nthread0::"); line; line = strstr(line + 1, "\nthread0::")) {

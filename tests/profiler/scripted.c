@@ -65,38 +65,40 @@ tn_recording *scripted_finish(tn_recording *r) {
 
 enum { MS = 1000000, GENERATE = 20 * MS, BUILD = 3 * MS, MEASURE = 10 * MS, RECORD = MS / 2, UPDATE = 5 * MS };
 
+static void put_workload(tn_recording *r) { scripted_text(r, "workload", "0123456789abcdef"); }
+
 /* One candidate: measured by a worker inside the parent's scope; returns when it is over. */
 static int64_t measure(tn_recording *r, const int workers[2], int k, int64_t at) {
-  double seconds = 1e-3 / (1 + k % 5);
-  scripted_scope(r, 0, TN_CATEGORY_MEASURE, "SendToRunner", at, MEASURE)->sequence = (uint32_t)k + 1;
-  scripted_scope(r, 0, TN_CATEGORY_MEASURE, "SendToRunner/measure", at + MS / 2, MEASURE - MS);
-  scripted_scope(r, workers[k % 2], TN_CATEGORY_WORKER, "measure", at + MS, MEASURE - 2 * MS)->sequence =
-      (uint32_t)k + 1;
-  scripted_text(r, "task", "matmul_128");
-  scripted_text(r, "key", "0123456789abcdef");
-  scripted_text(r, "shapes", "128x128,128x128");
+  uint32_t sequence = (uint32_t)k + 1;
+  scripted_scope(r, 0, TN_CATEGORY_MEASURE, "SendToRunner", at, MEASURE)->sequence = sequence;
+  scripted_scope(r, 0, TN_CATEGORY_MEASURE, "SendToRunner/wait", at + MS / 2, MEASURE - MS);
+  scripted_scope(r, workers[k % 2], TN_CATEGORY_MEASURE, "measure", at + MS, MEASURE - 2 * MS)->sequence = sequence;
+  put_workload(r);
+  scripted_text(r, "shapes", "f32[128,128] f32[128,128] f32[128,128]");
   scripted_number(r, "flops", 2.0 * 128 * 128 * 128);
-  scripted_number(r, "weight", 2);
-  if (k % 9 != 8) scripted_number(r, "seconds", seconds);
-  scripted_scope(r, 0, TN_CATEGORY_RECORD, "MeasureCallback/AddToDatabase", at + MEASURE, RECORD);
-  return at + MEASURE + RECORD;
+  scripted_scope(r, 0, TN_CATEGORY_RECORD, "MeasureCallback/AddToDatabase", at + MEASURE, RECORD)->sequence = sequence;
+  scripted_scope(r, 0, TN_CATEGORY_MODEL, "MeasureCallback/UpdateCostModel", at + MEASURE + RECORD, RECORD)->sequence =
+      sequence;
+  put_workload(r);
+  scripted_number(r, "seconds", k % 9 == 8 ? 0 : 1e-3 / (1 + k % 5));
+  return at + MEASURE + 2 * RECORD;
 }
 
 static int64_t run_round(tn_recording *r, const int workers[2], int round, int per_round, int64_t at) {
   int64_t start = at;
   char name[32];
   snprintf(name, sizeof name, "Round#%d", round);
-  scripted_counter(r, TN_CATEGORY_QUEUE, "queue/runner", at + 1, 0);
+  scripted_counter(r, TN_CATEGORY_QUEUE, "runner_queue", at + 1, 0);
   scripted_scope(r, 0, TN_CATEGORY_SEARCH, "EvoSearch/Evolve", at, GENERATE);
   scripted_scope(r, 0, TN_CATEGORY_SEARCH, "EvoSearch/Evolve/Mutation", at + MS, GENERATE / 2);
   at += GENERATE;
   scripted_scope(r, 0, TN_CATEGORY_BUILD, "SendToBuilder", at, BUILD * per_round);
   at += BUILD * per_round;
   for (int i = 0; i < per_round; ++i) {
-    scripted_counter(r, TN_CATEGORY_QUEUE, "queue/runner", at, per_round - i);
+    scripted_counter(r, TN_CATEGORY_QUEUE, "runner_queue", at, per_round - i);
     at = measure(r, workers, round * per_round + i, at);
   }
-  scripted_counter(r, TN_CATEGORY_MEASURE, "best_gflops", at, 4 + round);
+  scripted_counter(r, TN_CATEGORY_TASK, "best_gflops", at, 4 + round);
   scripted_scope(r, 0, TN_CATEGORY_MODEL, "MeasureCallback/UpdateCostModel", at, UPDATE);
   at += UPDATE + MS / 10;
   scripted_scope(r, 0, TN_CATEGORY_ROUND, name, start, at - start);
@@ -108,6 +110,11 @@ tn_recording *scripted_tuning(int rounds, int per_round) {
   int workers[2];
   for (int i = 0; i < 2; ++i) workers[i] = scripted_lane(r, scripted_process(r, "worker", 100 + i, -1), "worker");
   int64_t at = 0;
+  scripted_mark(r, 0, TN_CATEGORY_TASK, "task", 0);
+  put_workload(r);
+  scripted_text(r, "program", "input A[128, 128]\nC[i<128, j<128] = sum[k<128](A[i, k] * A[k, j])\n");
+  scripted_number(r, "weight", 2);
+  scripted_number(r, "trials_wanted", rounds * per_round);
   for (int i = 0; i < rounds; ++i) at = run_round(r, workers, i, per_round, at);
   r->info.duration_ns = at;
   return scripted_finish(r);
