@@ -21,7 +21,7 @@
 static void make_file(measure_profile *p, const char *session_file) {
   runtime_str path = {0};
   if (session_file)
-    runtime_str_addf(&path, "%s.worker-XXXXXX", session_file);
+    runtime_str_addf(&path, "%s" PROFILER_WORKER_FILE "XXXXXX", session_file);
   else
     runtime_str_add(&path, P_tmpdir "/tenon-worker-XXXXXX");
   p->fd = path.failed ? -1 : mkostemp(path.data, O_CLOEXEC);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 
+#include "runtime/profiler/guests.h"
 #include "runtime/profiler/storage.h"
 
 /* What the reader carries along. */
@@ -425,6 +426,8 @@ tn_recording *tn_recording_recover(tn_context *ctx, const char *path) {
   if (!storage_open_file(ctx, &s, path)) return NULL;
   tn_recording *r = storage_collect(&s, 0);
   storage_close(&s);
-  if (!r) runtime_fail(ctx, TN_ERROR_MEMORY, "%s: out of memory", path);
-  return r;
+  if (r && profiler_guests_recover(r, path)) return r;
+  tn_recording_free(r);
+  runtime_fail(ctx, TN_ERROR_MEMORY, "%s: out of memory", path);
+  return NULL;
 }

@@ -2,6 +2,8 @@
  * several recordings of one thread become one lane. */
 #include "runtime/profiler/guests.h"
 
+#include <dirent.h>
+
 #include "runtime/profiler/state.h"
 
 #define THE (&profiler_the_recorder)
@@ -18,6 +20,7 @@ bool profiler_session_options(tn_profile_options *out) {
   if (!is_session() || atomic_load(&THE->tracer)) return false;
   out->level = THE->options.level;
   out->categories = THE->options.categories;
+  out->file = THE->file;
   return true;
 }
 
@@ -82,6 +85,48 @@ static bool unite(tn_recording *r) {
   free(process_to);
   free(to);
   return has_memory;
+}
+
+/* ---- after a kill -------------------------------------------------------------------------------------------------- */
+
+/* Appends what a file beside the tuner's holds; one that cannot be read is only told. */
+static void append_file(tn_recording *r, const char *folder, const char *name) {
+  runtime_str path = {0};
+  tn_context *ctx = tn_context_new(NULL);
+  runtime_str_addf(&path, "%s/%s", folder, name);
+  tn_recording *worker = path.failed || !ctx ? NULL : tn_recording_recover(ctx, path.data);
+  if (worker)
+    profiler_recording_append(r, worker, 0);
+  else if (ctx)
+    profiler_warn(r, "%s", tn_context_message(ctx));
+  tn_recording_free(worker);
+  tn_context_free(ctx);
+  runtime_str_free(&path);
+}
+
+static int append_files(tn_recording *r, const char *folder, const char *prefix) {
+  int n = 0;
+  DIR *entries = opendir(folder);
+  for (struct dirent *entry; entries && (entry = readdir(entries));) {
+    if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0) continue;
+    append_file(r, folder, entry->d_name);
+    ++n;
+  }
+  if (entries) closedir(entries);
+  return n;
+}
+
+bool profiler_guests_recover(tn_recording *r, const char *path) {
+  char *folder = strdup(path);
+  runtime_str prefix = {0};
+  if (!folder) return false;
+  char *slash = strrchr(folder, '/');
+  runtime_str_addf(&prefix, "%s" PROFILER_WORKER_FILE, slash ? slash + 1 : path);
+  if (slash) slash[slash == folder] = '\0'; /* "/" stays */
+  int n = prefix.failed ? 0 : append_files(r, slash ? folder : ".", prefix.data);
+  runtime_str_free(&prefix);
+  free(folder);
+  return n == 0 || (unite(r) && profiler_recording_finish(r));
 }
 
 /* ---- with the session ---------------------------------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
 
 /* ---- recordings of other processes --------------------------------------------------------------------------------- */
 
-/* What a process that works for this one should record: level and categories of the running session. False: none
- * records. */
+/* What a process that works for this one should record: level and categories of the running session; file: of this
+ * process's buffers, or NULL. False: none records. */
 bool profiler_session_options(tn_profile_options *out);
 /* Gives the running session a finished recording of another process on the same clock; its collect merges it. Takes R:
  * it is freed if no session records. */
@@ -21,6 +21,9 @@ void profiler_guests_start(void);
 void profiler_guests_stop(void);
 /* Adds all guests to a finished recording, which is finished again. False without memory. */
 bool profiler_guests_collect(tn_recording *r);
+/* Adds what workers left in files beside the one that R was recovered from: PATH.worker-*. */
+bool profiler_guests_recover(tn_recording *r, const char *path);
+#define PROFILER_WORKER_FILE ".worker-"
 /* Forgets what was adopted (reset, and the child after a fork). */
 void profiler_guests_drop(void);
 
