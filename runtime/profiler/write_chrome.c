@@ -9,6 +9,7 @@ typedef struct writer {
   const tn_recording *r;
   profiler_ids ids;
   profiler_map dense; /* ids of flows and ranges, if some are too large for viewers */
+  profiler_map flows; /* id, name -> which ends it has: bit 0 the start, bit 1 the end */
   bool is_dense;
   uint64_t last_id; /* the largest one in use */
   bool has_events;
@@ -19,6 +20,23 @@ typedef struct writer {
 /* ---- ids --------------------------------------------------------------------------------------------------------- */
 
 static bool has_id(const tn_event *e) { return e->kind == TN_EVENT_FLOW || e->kind == TN_EVENT_ASYNC; }
+
+/* Viewers refuse a flow that has only one end: those of a run that was killed. */
+static bool find_whole_flows(writer *w) {
+  for (int64_t i = 0; i < w->r->n_events; ++i) {
+    const tn_event *e = &w->r->events[i];
+    if (e->kind != TN_EVENT_FLOW || e->phase == TN_FLOW_STEP) continue;
+    int64_t *ends = profiler_map_at(&w->flows, e->id, (uint64_t)(uintptr_t)e->name, 0);
+    if (!ends) return false;
+    *ends |= e->phase == TN_FLOW_START ? 1 : 2;
+  }
+  return true;
+}
+
+static bool is_whole_flow(writer *w, const tn_event *e) {
+  const int64_t *ends = profiler_map_at(&w->flows, e->id, (uint64_t)(uintptr_t)e->name, 0);
+  return ends && *ends == 3;
+}
 
 static bool number_ids(writer *w) {
   for (int64_t i = 0; i < w->r->n_events; ++i) {
@@ -173,8 +191,10 @@ static void write_counter(writer *w, const tn_event *e) {
   LITERAL(w, "}}");
 }
 
+/* A point of a flow that is not whole is an instant. */
 static void write_flow(writer *w, const tn_event *e) {
   static const char *const phases[] = {[TN_FLOW_START] = "s", [TN_FLOW_STEP] = "t", [TN_FLOW_END] = "f"};
+  if (!is_whole_flow(w, e)) return write_instant(w, e);
   uint64_t id = id_of(w, e);
   begin_event(w, phases[e->phase % 3], e->name, e->start_ns);
   write_place(w, e);
@@ -309,7 +329,7 @@ static void write_other_data(writer *w) {
 
 bool profiler_write_chrome(profiler_out *out, const tn_recording *r) {
   writer w = {.out = out, .r = r};
-  bool ok = profiler_ids_make(r, &w.ids) && number_ids(&w);
+  bool ok = profiler_ids_make(r, &w.ids) && number_ids(&w) && find_whole_flows(&w);
   if (ok) {
     write_other_data(&w);
     write_names(&w);
@@ -318,5 +338,6 @@ bool profiler_write_chrome(profiler_out *out, const tn_recording *r) {
   }
   profiler_ids_free(&w.ids);
   profiler_map_free(&w.dense);
+  profiler_map_free(&w.flows);
   return ok;
 }

@@ -2,6 +2,7 @@
 #include "tests/profiler/files.h"
 
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 static int64_t count_kind(const tn_recording *r, tn_event_kind kind, int with, int without) {
@@ -71,6 +72,26 @@ ROW(f1_chrome_trace) {
   check_context_free(ctx);
   tn_recording_free(rich);
   tn_recording_free(tree);
+}
+
+/* What a killed run began has no end: its points are marks, for a viewer refuses half a flow. */
+ROW(f1_half_a_flow) {
+  (void)state;
+  char path[256];
+  tn_recording *r = files_rich(), *cut = profiler_recording_new();
+  assert_true(profiler_recording_append(cut, r, 0));
+  for (int64_t i = 0; i < cut->n_events; ++i) {
+    tn_event *e = &cut->events[i];
+    if (e->kind == TN_EVENT_FLOW && e->phase == TN_FLOW_END) e->id = 78;
+  }
+  assert_true(profiler_recording_finish(cut));
+  assert_int_equal(tn_recording_save(NULL, cut, files_path(path, "cut.json")), TN_OK);
+  char *counts = files_run(0, FILES_CHECK "jsonchk.py %s", path);
+  check_has(counts, " i=5 ");
+  check_has(counts, " s=0 t=0 f=0 ");
+  free(counts);
+  tn_recording_free(cut);
+  tn_recording_free(r);
 }
 
 /* ---- F2 ---------------------------------------------------------------------------------------------------------- */
@@ -165,6 +186,13 @@ static int64_t peak_bytes(void) {
   return (int64_t)kib * 1024;
 }
 
+/* Of this process, so that what else the machine does is not counted. */
+static double cpu_seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
 ROW(f3_streaming_export) {
   (void)state;
   int64_t n = rows_scaled(10000000);
@@ -174,15 +202,14 @@ ROW(f3_streaming_export) {
   bool is_reset = refs >= 0 && write(refs, "5", 1) == 1;
   if (refs >= 0) close(refs);
   int64_t before = is_reset ? rows_resident_bytes() : peak_bytes();
-  uint64_t start_ns = runtime_now_ns();
+  double start_s = cpu_seconds();
   assert_true(profiler_out_open(NULL, &out, "/dev/null", 0));
   assert_true(profiler_write_chrome(&out, r));
   assert_true(profiler_out_close(NULL, &out, "/dev/null"));
-  double seconds = (double)(runtime_now_ns() - start_ns) * 1e-9, growth = (double)(peak_bytes() - before) / (1 << 20);
-  printf("%lld events in %.2f s, %.2f million a second, %.1f MiB more memory\n", (long long)n, seconds,
-         (double)n / seconds * 1e-6, growth);
+  double rate = (double)n / (cpu_seconds() - start_s) * 1e-6, growth = (double)(peak_bytes() - before) / (1 << 20);
+  printf("%lld events, %.2f million a second of CPU time, %.1f MiB more memory\n", (long long)n, rate, growth);
   if (!rows_is_instrumented()) assert_true(growth < 32);
-  if (rows_is_optimized()) assert_true((double)n / seconds >= 1e6);
+  if (rows_is_optimized()) assert_true(rate >= 1);
   tn_recording_free(r);
 }
 
