@@ -1,5 +1,6 @@
 /* profile_session.c: recording a run of the command: --profile FILE[:key=value]..., or TENON_PROFILE in the environment. A
  * bad value is told, and the run goes on without a recording. */
+#include "runtime/profiler/profiler_analysis.h"
 #include "runtime/profiler/profiler_files.h"
 #include "runtime/profiler/profiler_loader.h"
 #include "tools/profile_session.h"
@@ -26,9 +27,11 @@ static bool start(tools_session *session, tn_context *ctx, const char *text, too
   runtime_str_addf(&buffers, "%s.buffers", recording->output);
   options.file = buffers.data;
   options.process_name = "tuner";
+  tn_host host;
+  tn_host_get(&host, true);
   bool started = !buffers.failed && tn_profile_start(ctx, &options) == TN_OK;
   runtime_str_free(&buffers);
-  if (started) tn_thread_name("tuner");
+  if (started) tn_thread_name("tuner"), tn_host_record(&host);
   (void)session;
   return started;
 }

@@ -104,12 +104,13 @@ static const tn_column roofline_columns[] = {{"name", TN_CELL_TEXT},           {
                                              {"memory_gbps", TN_CELL_REAL},    {"roof_gflops", TN_CELL_REAL},
                                              {"achieved", TN_CELL_REAL},       {"bound", TN_CELL_TEXT}};
 
-/* What a name with FLOPs did, under the lower of two roofs: the machine's arithmetic and its memory (where the bytes
- * that it moves are known). */
+/* What a kernel (category kernel, argument flops) did, under the lower of two roofs: the machine's arithmetic and its
+ * memory (where the bytes that it moves are known). */
 static bool load_roofline(const tn_rows *const *tables, tn_rows *out) {
   double peak = fact(tables[1], "peak_gflops"), gbps = fact(tables[1], "peak_gbps");
   bool done = true;
   for (int i = 0; done && i < tables[0]->n; ++i) {
+    if (strcmp(analysis_text(tables[0], i, "category"), "kernel") != 0) continue;
     if (analysis_is_missing(tables[0], i, "gflops")) continue;
     double gflops = analysis_number(tables[0], i, "gflops"), intensity = NAN, roof = peak;
     if (!analysis_is_missing(tables[0], i, "moved_bytes"))

@@ -168,6 +168,9 @@ typedef struct profiler_ids {
 bool profiler_ids_make(const tn_recording *r, profiler_ids *ids);
 void profiler_ids_free(profiler_ids *ids);
 
+/* The first mark of tn_host_record; NULL: none. */
+const tn_event *profiler_host_mark(const tn_recording *r);
+
 /* Sums of the scopes and ranges of one name (reports). A name inside itself is not counted twice in total_ns. */
 typedef struct profiler_sum {
   const char *name;

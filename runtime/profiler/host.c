@@ -7,7 +7,7 @@
 
 #include "runtime/profiler/analysis.h"
 
-enum { MOST_THREADS = 256, REPEATS = 5 };
+enum { MOST_THREADS = 256, REPEATS = 3 };
 
 /* ---- what the system says
  * ------------------------------------------------------------------------------------------------ */
@@ -124,7 +124,7 @@ static double measure_gflops(int cores) {
 }
 
 static double measure_gbps(int cores) {
-  enum { BYTES = 128 << 20 };
+  enum { BYTES = 64 << 20 };
   load loads[MOST_THREADS] = {{.math = {NULL, 0}}};
   uint64_t *memory = malloc(BYTES);
   size_t words = BYTES / sizeof *memory / (size_t)cores;

@@ -23,21 +23,24 @@ static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) {
   return done;
 }
 
-/* What the mark "host" says of the machine, an argument a row. */
-static bool add_host(const tn_recording *r, tn_rows *out) {
+const tn_event *profiler_host_mark(const tn_recording *r) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
-    if (e->kind != TN_EVENT_INSTANT || e->category != TN_CATEGORY_DEVICE || strcmp(e->name, "host") != 0) continue;
-    for (int k = 0; k < e->n_args; ++k) {
-      const tn_event_arg *arg = &r->args[e->first_arg + k];
-      bool done = arg->type == TN_EVENT_ARG_TEXT
-                      ? tn_rows_add(out, arg->key, arg->text)
-                      : add_fact(out, arg->key, "%.10g", profiler_arg_number(r, e, arg->key, 0));
-      if (!done) return false;
-    }
-    return true;
+    if (e->kind == TN_EVENT_INSTANT && e->category == TN_CATEGORY_DEVICE && strcmp(e->name, "host") == 0) return e;
   }
-  return true;
+  return NULL;
+}
+
+/* What it says of the machine, an argument a row. */
+static bool add_host(const tn_recording *r, tn_rows *out) {
+  const tn_event *e = profiler_host_mark(r);
+  bool done = true;
+  for (int k = 0; e && done && k < e->n_args; ++k) {
+    const tn_event_arg *arg = &r->args[e->first_arg + k];
+    done = arg->type == TN_EVENT_ARG_TEXT ? tn_rows_add(out, arg->key, arg->text)
+                                          : add_fact(out, arg->key, "%.10g", profiler_arg_number(r, e, arg->key, 0));
+  }
+  return done;
 }
 
 static bool parse_run(const tn_recording *r, tn_rows *out) {

@@ -130,7 +130,7 @@ typedef struct tn_host {
   double peak_gflops; /* f32 multiply-adds on all cores, measured; 0: not measured */
   double peak_gbps;   /* reading memory from all cores, measured; 0: not measured */
 } tn_host;
-/* Fills *out. MEASURE also measures the peaks, which takes about half a second. */
+/* Fills *out. MEASURE also measures the peaks, which takes about a tenth of a second. */
 TN_API void tn_host_get(tn_host *out, bool measure);
 /* Writes it into the running session: a mark "host" with an argument for every field, for reports and rooflines. */
 TN_API void tn_host_record(const tn_host *host);

@@ -5,6 +5,8 @@
 
 #include "runtime/profiler/analysis.h"
 
+enum { LEAST_TRIALS = 5 };
+
 static double percent(double share) { return share * 100; }
 
 /* ---- phases
@@ -26,9 +28,6 @@ static void check_phase(proposer *p, const tn_rows *phases, const char *phase, c
     analysis_say(p, phase, share, "%.0f %% of the time goes into '%s': %s", percent(share), phase, what);
 }
 
-static void check_wait(proposer *p, const tn_rows *phases) {
-  check_phase(p, phases, "wait", "the tuner stands still for a queue; see what fills it");
-}
 static void check_generate(proposer *p, const tn_rows *phases) {
   check_phase(p, phases, "generate", "the search costs more than it finds; measure more candidates a round");
 }
@@ -42,14 +41,25 @@ static void check_build(proposer *p, const tn_rows *phases) {
   check_phase(p, phases, "build", "compile with more jobs, or fewer unrolled candidates");
 }
 
-/* Mean wait of a round, in ns: MindSpore's rule for the interval between steps. */
-static void check_interval(proposer *p, const tn_rows *rounds) {
+/* The mean of a column over all rounds but the first, in which workers are started. */
+static double round_mean(const tn_rows *rounds, const char *column) {
   double sum = 0;
-  if (rounds->n < 2) return;
-  for (int i = 1; i < rounds->n; ++i) sum += analysis_number(rounds, i, "wait_ns");
-  double mean_ms = sum / (rounds->n - 1) * 1e-6;
+  for (int i = 1; i < rounds->n; ++i) sum += analysis_number(rounds, i, column);
+  return rounds->n > 1 ? sum / (rounds->n - 1) : 0;
+}
+
+/* MindSpore's rule for the interval between steps. */
+static void check_interval(proposer *p, const tn_rows *rounds) {
+  double mean_ms = round_mean(rounds, "wait_ns") * 1e-6;
   if (mean_ms > p->threshold)
     analysis_say(p, "wait", mean_ms, "a round waits %.3f ms on average before it has work", mean_ms);
+}
+
+static void check_wait(proposer *p, const tn_rows *rounds) {
+  double share = round_mean(rounds, "wait_ns") / round_mean(rounds, "duration_ns");
+  if (share > p->threshold)
+    analysis_say(p, "wait", share,
+                 "%.0f %% of a round is 'wait': the tuner stands still for a queue; see what fills it", percent(share));
 }
 
 /* ---- queues and stages
@@ -114,14 +124,19 @@ static void check_cpu(proposer *p, const tn_rows *run) {
 /* ---- workers and tasks
  * ------------------------------------------------------------------------------------------------------- */
 
+/* Workers with a few trials are not compared: candidates differ more than workers. */
+static bool is_compared(const tn_rows *workers, int i) { return analysis_number(workers, i, "trials") >= LEAST_TRIALS; }
+
 static void check_outlier(proposer *p, const tn_rows *workers) {
   double sum = 0;
-  for (int i = 0; i < workers->n; ++i) sum += analysis_number(workers, i, "mean_ns");
-  double mean = workers->n ? sum / workers->n : 0;
-  for (int i = 0; i < workers->n && workers->n > 1; ++i) {
+  int n = 0;
+  for (int i = 0; i < workers->n; ++i) {
+    if (is_compared(workers, i)) sum += analysis_number(workers, i, "mean_ns"), ++n;
+  }
+  for (int i = 0; i < workers->n && n > 1; ++i) {
     const char *worker = analysis_text(workers, i, "worker");
-    double above = analysis_number(workers, i, "mean_ns") / mean - 1;
-    if (above > p->threshold)
+    double above = analysis_number(workers, i, "mean_ns") / (sum / n) - 1;
+    if (is_compared(workers, i) && above > p->threshold)
       analysis_say(p, worker, above, "worker '%s' takes %.0f %% longer than the mean: is its core shared?", worker,
                    percent(above));
   }
@@ -186,7 +201,7 @@ static void check_cost(proposer *p, const tn_rows *run) {
 }
 
 const analysis_rule analysis_rules_tuner[] = {{"round_interval", "tuner", "round", 0.5, check_interval},
-                                              {"wait_share", "tuner", "phase", 0.1, check_wait},
+                                              {"wait_share", "tuner", "round", 0.1, check_wait},
                                               {"generate_share", "tuner", "phase", 0.4, check_generate},
                                               {"build_share", "tuner", "phase", 0.75, check_build},
                                               {"update_share", "tuner", "phase", 0.25, check_update},

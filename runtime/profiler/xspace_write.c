@@ -5,6 +5,7 @@
  * processes there are: a file that was cut off is noticed. */
 #include <stdio.h>
 
+#include "runtime/profiler/reports.h"
 #include "runtime/profiler/xspace.h"
 
 enum { SPACE_PLANES = 1, SPACE_ERRORS = 2, SPACE_WARNINGS = 3, SPACE_HOSTS = 4, PLANE_LINES = 3, LINE_EVENTS = 4 };
@@ -383,6 +384,20 @@ static void add_info_stats(writer *w) {
   add_f64(w, "event_cost_ns", info->stats.event_cost_ns);
 }
 
+/* The machine, as the mark "host" tells it (tn_host_record), as stats of the plane. */
+static void add_host_stats(writer *w) {
+  static const char *const keys[] = {"cpu_model", "cores", "vector_bits", "memory_bytes", "peak_gflops", "peak_gbps"};
+  const tn_event *e = profiler_host_mark(w->r);
+  for (int i = 0; e && i < RUNTIME_COUNT(keys); ++i) {
+    const tn_event_arg *arg = profiler_find_arg(w->r, e, keys[i]);
+    if (!arg) continue;
+    if (arg->type == TN_EVENT_ARG_TEXT)
+      add_text(w, keys[i], arg->text);
+    else
+      add_f64(w, keys[i], profiler_arg_number(w->r, e, keys[i], 0));
+  }
+}
+
 static void put_process(writer *w, profiler_out *out, int index) {
   char name[256] = XSPACE_HOST_PLANE;
   begin_plane(w);
@@ -391,7 +406,7 @@ static void put_process(writer *w, profiler_out *out, int index) {
     if (lane->process == index && !lane->is_device) put_lane(w, i, lane->name);
   }
   add_process_stats(w, index);
-  if (index == 0) add_info_stats(w);
+  if (index == 0) add_info_stats(w), add_host_stats(w);
   if (index > 0)
     snprintf(name, sizeof name, XSPACE_HOST_PLANE " %.180s %u", w->r->processes.data[index].name, w->ids.pids[index]);
   end_plane(w, out, index, name);

@@ -75,9 +75,11 @@ static void check_rules(const rule_fixture *rules, int n) {
  */
 
 #define MEASURES "phase=measure share=0.3\n"
+#define OTHERS "worker=a trials=9 mean_ns=1\nworker=b trials=9 mean_ns=1\nworker=c trials=9 mean_ns=1\n"
 static const rule_fixture tuner_rules[] = {
     {"round_interval", "round", "wait_ns=0\nwait_ns=900000", "wait_ns=9000000\nwait_ns=100000"},
-    {"wait_share", "phase", MEASURES "phase=wait share=0.11", MEASURES "phase=wait share=0.09"},
+    {"wait_share", "round", "wait_ns=0 duration_ns=100\nwait_ns=11 duration_ns=100",
+     "wait_ns=50 duration_ns=100\nwait_ns=9 duration_ns=100"},
     {"generate_share", "phase", MEASURES "phase=generate share=0.5", MEASURES "phase=generate share=0.3"},
     {"build_share", "phase", MEASURES "phase=build share=0.8", MEASURES "phase=build share=0.7"},
     {"update_share", "phase", MEASURES "phase=update share=0.3", "phase=update share=0.3"},
@@ -88,8 +90,7 @@ static const rule_fixture tuner_rules[] = {
      "stage=measure input_usage=0.4 pressure=0.4 bottleneck=1"},
     {"cpu_share", "run", "key=cpu_ns value=900\nkey=duration_ns value=500\nkey=cores value=2",
      "key=cpu_ns value=700\nkey=duration_ns value=500\nkey=cores value=2"},
-    {"worker_outlier", "worker", "worker=a mean_ns=1\nworker=b mean_ns=1\nworker=c mean_ns=1\nworker=d mean_ns=1.5",
-     "worker=a mean_ns=1\nworker=b mean_ns=1\nworker=c mean_ns=1\nworker=d mean_ns=1.1"},
+    {"worker_outlier", "worker", OTHERS "worker=d trials=9 mean_ns=1.5", OTHERS "worker=d trials=9 mean_ns=1.1"},
     {"worker_killed", "worker", "worker=a killed=1", "worker=a killed=0"},
     {"failed_trials", "task", "task=a trials=10 failed=6", "task=a trials=10 failed=5"},
     {"memory_failed", "memory", "pool=heap failed=1", "pool=heap failed=0"},
@@ -308,6 +309,11 @@ static void check_roofline(void) {
   check_has(answer, "\"size\": 1");
   check_has(facts, host.cpu_model);
   check_has(facts, "peak_gflops");
+  size_t n;
+  char *space = tn_recording_write(NULL, r, TN_FORM_XSPACE, &n);
+  assert_true(space && memmem(space, n, "cpu_model", 9) && memmem(space, n, "peak_gbps", 9) &&
+              memmem(space, n, "cpu_ns", 6));
+  free(space);
   double gflops = analysis_number(tn_analysis_table(NULL, a, "op"), 0, "gflops");
   assert_true(gflops > 0 && gflops / host.peak_gflops <= 1.02);
   free(answer);
