@@ -14,8 +14,7 @@
 
 enum { MEASURE_TAIL = 512, MEASURE_PHASES = 7 };
 
-/* ---- one worker process (measure_process.c) ------------------------------------------------------------------------
- */
+/* ---- one worker process (measure_process.c) ---------------------------------------------------------------------- */
 
 typedef struct measure_process {
   pid_t pid;                   /* 0: none */
@@ -41,8 +40,7 @@ void measure_process_autopsy(measure_process *process, measure_death *death);
 /* Closes its input, gives it a moment to end by itself, then kills. */
 void measure_process_end(measure_process *process);
 
-/* ---- finding the command (measure_find.c) ---------------------------------------------------------------------------
- */
+/* ---- finding the command (measure_find.c) ------------------------------------------------------------------------ */
 
 /* The `tenon` command in malloc memory: a path, or the bare name for posix_spawnp to look up in PATH. PLACES gets, in
  * words, the places that were looked at in vain. NULL: no memory. */
@@ -50,15 +48,19 @@ char *measure_find_command(runtime_str *places);
 
 /* ---- what a worker records (measure_profile.c) ------------------------------------------------------------------- */
 
-typedef enum measure_profile_mode { MEASURE_PROFILE_NONE, MEASURE_PROFILE_FILE, MEASURE_PROFILE_SENT } measure_profile_mode;
+typedef enum measure_profile_mode {
+  MEASURE_PROFILE_NONE,
+  MEASURE_PROFILE_FILE,
+  MEASURE_PROFILE_SENT
+} measure_profile_mode;
 
 typedef struct measure_profile {
   measure_profile_mode mode;
-  int fd; /* of the worker's file; -1: none */
+  int fd;     /* of the worker's file; -1: none */
   char *path; /* while the file has a name */
   bool is_temporary;
-  uint64_t asked_ns;               /* when the request under way was sent */
-  int64_t offset_low, offset_high; /* what is to be added to the worker's clock lies between them */
+  uint64_t asked_ns;                        /* when the request under way was sent */
+  int64_t offset_low, offset_high;          /* what is to be added to the worker's clock lies between them */
   RUNTIME_VEC(struct tn_recording *) parts; /* what answers brought */
 } measure_profile;
 
@@ -86,7 +88,7 @@ typedef struct measure_worker {
   protocol_decoder in;
   uint64_t started_ns; /* of the job */
   measure_profile profile;
-  uint64_t prepared;   /* hash of the (program, target, seed) whose reference it holds; 0: none */
+  uint64_t prepared; /* hash of the (program, target, seed) whose reference it holds; 0: none */
 } measure_worker;
 
 typedef struct measure_pool {

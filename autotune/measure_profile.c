@@ -1,10 +1,10 @@
-/* What a worker process recorded comes into the tuner's session. On the same host the worker records into a file that the
- * tuner reads when the worker has ended, however it ended: what a killed one recorded is kept, and the clock is the same.
- * Elsewhere every answer carries the events of its request, and the clocks' offset is estimated.
+/* What a worker process recorded comes into the tuner's session. On the same host the worker records into a file that
+ * the tuner reads when the worker has ended, however it ended: what a killed one recorded is kept, and the clock is the
+ * same. Elsewhere every answer carries the events of its request, and the clocks' offset is estimated.
  *
- * Every pair of request and answer bounds the offset: received + offset >= asked, sent + offset <= answered. The offset is
- * the middle of what all pairs leave, so that no event sticks out of its request, and half of that is the error at most:
- * never more than half the shortest round trip. */
+ * Every pair of request and answer bounds the offset: received + offset >= asked, sent + offset <= answered. The offset
+ * is the middle of what all pairs leave, so that no event sticks out of its request, and half of that is the error at
+ * most: never more than half the shortest round trip. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -14,7 +14,7 @@
 #include "runtime/profiler/guests.h"
 #include "runtime/profiler/profiler_files.h"
 
-/* ---- asking for it ------------------------------------------------------------------------------------------------- */
+/* ---- asking for it ----------------------------------------------------------------------------------------------- */
 
 /* An empty file for the worker; beside the session's own, so that it is found after a kill, or in the folder for
  * temporary ones. */
@@ -57,7 +57,7 @@ void measure_profile_greeted(measure_profile *p, const json_t *greeting) {
   if (p->mode != MEASURE_PROFILE_FILE || p->is_temporary) remove_path(p);
 }
 
-/* ---- taking it ----------------------------------------------------------------------------------------------------- */
+/* ---- taking it --------------------------------------------------------------------------------------------------- */
 
 static void bound_offset(measure_profile *p, const json_t *header) {
   int64_t received = protocol_int(header, "received_ns", -1), sent = protocol_int(header, "sent_ns", -1);

@@ -286,7 +286,8 @@ static bool read_options(worker *w, int argc, char **argv) {
     if (is_inject)
       dprintf(STDERR_FILENO, "tenon worker: no such fault: %s (like --inject=run-crash@2)\n", argv[i]);
     else
-      dprintf(STDERR_FILENO, "tenon worker: unknown option %s (there are --remote and --inject=REQUEST-FAULT@N)\n", argv[i]);
+      dprintf(STDERR_FILENO, "tenon worker: unknown option %s (there are --remote and --inject=REQUEST-FAULT@N)\n",
+              argv[i]);
     return false;
   }
   return true;

@@ -1,5 +1,5 @@
-/* The worker records itself when the tuner's greeting asks for it: into the tuner's file where it can be opened, else every
- * answer carries the events of its request. Nothing is recorded between the start and the end of a timed call. */
+/* The worker records itself when the tuner's greeting asks for it: into the tuner's file where it can be opened, else
+ * every answer carries the events of its request. Nothing is recorded between the start and the end of a timed call. */
 #include <unistd.h>
 
 #include "autotune/worker.h"
@@ -59,7 +59,7 @@ void worker_profile_stop(worker *w) {
   w->is_recording = false;
 }
 
-/* ---- what requests are about --------------------------------------------------------------------------------------- */
+/* ---- what requests are about ------------------------------------------------------------------------------------- */
 
 /* "f32[64,64] f32[64,64] f32[64,64]" */
 static void add_shapes(runtime_str *out, const worker_program *p) {

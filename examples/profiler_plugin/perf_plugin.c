@@ -1,6 +1,6 @@
 /* A profiler plug-in that reads Linux's perf_event counters of this process while a session records: task clock, page
- * faults, context switches; cycles and instructions where the machine has them. Its plane holds one event, from start to
- * stop, with the counters as arguments. Where the kernel gives no counters it is silent.
+ * faults, context switches; cycles and instructions where the machine has them. Its plane holds one event, from start
+ * to stop, with the counters as arguments. Where the kernel gives no counters it is silent.
  *
  *   cc -std=c17 -D_GNU_SOURCE -O2 -fPIC -shared perf_plugin.c -o libperf_plugin.so     (needs tenon/profiler_plugin.h)
  *   tenon tune PROGRAM --log LOG --profile run.xplane.pb --profile-plugin ./libperf_plugin.so */
@@ -13,14 +13,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- counters ------------------------------------------------------------------------------------------------------ */
+/* ---- counters ---------------------------------------------------------------------------------------------------- */
 
 /* X(NAME, type, config, "stat") */
-#define COUNTERS(X)                                                                         \
-  X(TASK_CLOCK, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, "task_clock_ns")              \
-  X(PAGE_FAULTS, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "page_faults")              \
-  X(SWITCHES, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, "context_switches")       \
-  X(CYCLES, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "cycles")                         \
+#define COUNTERS(X)                                                                   \
+  X(TASK_CLOCK, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, "task_clock_ns")        \
+  X(PAGE_FAULTS, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS, "page_faults")        \
+  X(SWITCHES, PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, "context_switches") \
+  X(CYCLES, PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, "cycles")                   \
   X(INSTRUCTIONS, PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, "instructions")
 
 enum {
@@ -76,7 +76,7 @@ static uint64_t unix_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* ---- the message XSpace --------------------------------------------------------------------------------------------- */
+/* ---- the message XSpace ------------------------------------------------------------------------------------------ */
 
 static void put(perf *p, const void *bytes, size_t n) {
   if (p->n + n > p->cap) {
@@ -163,7 +163,7 @@ static void write_space(perf *p) {
   p->cap = space.cap;
 }
 
-/* ---- the functions -------------------------------------------------------------------------------------------------- */
+/* ---- the functions ----------------------------------------------------------------------------------------------- */
 
 static void drop_data(perf *p) {
   free(p->data);
@@ -208,7 +208,7 @@ static void collect(const tn_plugin_profiler *profiler, uint8_t *buffer, size_t 
   drop_data(p);
 }
 
-/* ---- registration --------------------------------------------------------------------------------------------------- */
+/* ---- registration ------------------------------------------------------------------------------------------------ */
 
 static void destroy_profiler(tn_plugin_profiler *profiler) {
   perf *p = profiler->ext;

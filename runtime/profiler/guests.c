@@ -1,5 +1,5 @@
-/* Guests of a session: recordings of worker processes are kept until the session is collected, then appended to its own;
- * several recordings of one thread become one lane. */
+/* Guests of a session: recordings of worker processes are kept until the session is collected, then appended to its
+ * own; several recordings of one thread become one lane. */
 #include "runtime/profiler/guests.h"
 
 #include <dirent.h>
@@ -8,7 +8,7 @@
 
 #define THE (&profiler_the_recorder)
 
-/* ---- keeping ------------------------------------------------------------------------------------------------------- */
+/* ---- keeping ----------------------------------------------------------------------------------------------------- */
 
 static bool is_session(void) {
   int state = atomic_load(&THE->state);
@@ -38,7 +38,7 @@ void profiler_guests_drop(void) {
   profiler_plugins_drop();
 }
 
-/* ---- one lane a thread --------------------------------------------------------------------------------------------- */
+/* ---- one lane a thread ------------------------------------------------------------------------------------------- */
 
 static bool is_same_process(const tn_process *a, const tn_process *b) {
   return a->pid == b->pid && a->node_id == b->node_id && a->name == b->name && a->host == b->host;
@@ -87,7 +87,7 @@ static bool unite(tn_recording *r) {
   return has_memory;
 }
 
-/* ---- after a kill -------------------------------------------------------------------------------------------------- */
+/* ---- after a kill ------------------------------------------------------------------------------------------------ */
 
 /* Appends what a file beside the tuner's holds; one that cannot be read is only told. */
 static void append_file(tn_recording *r, const char *folder, const char *name) {
@@ -129,7 +129,7 @@ bool profiler_guests_recover(tn_recording *r, const char *path) {
   return n == 0 || (unite(r) && profiler_recording_finish(r));
 }
 
-/* ---- with the session ---------------------------------------------------------------------------------------------- */
+/* ---- with the session -------------------------------------------------------------------------------------------- */
 
 void profiler_guests_start(void) { profiler_plugins_start(); }
 void profiler_guests_stop(void) { profiler_plugins_stop(); }

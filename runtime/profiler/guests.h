@@ -5,7 +5,7 @@
 
 #include "runtime/profiler/recorder.h"
 
-/* ---- recordings of other processes --------------------------------------------------------------------------------- */
+/* ---- recordings of other processes ------------------------------------------------------------------------------- */
 
 /* What a process that works for this one should record: level and categories of the running session; file: of this
  * process's buffers, or NULL. False: none records. */
@@ -14,7 +14,7 @@ bool profiler_session_options(tn_profile_options *out);
  * it is freed if no session records. */
 void profiler_session_adopt(tn_recording *r);
 
-/* ---- for session.c ------------------------------------------------------------------------------------------------- */
+/* ---- for session.c ----------------------------------------------------------------------------------------------- */
 
 /* Recording begins and ends: plug-ins are started and stopped. */
 void profiler_guests_start(void);
@@ -27,7 +27,8 @@ bool profiler_guests_recover(tn_recording *r, const char *path);
 /* Forgets what was adopted (reset, and the child after a fork). */
 void profiler_guests_drop(void);
 
-/* ---- for guests.c: the plug-ins' part (plugin.c) --------------------------------------------------------------------- */
+/* ---- for guests.c: the plug-ins' part (plugin.c)
+ * --------------------------------------------------------------------- */
 
 void profiler_plugins_start(void);
 void profiler_plugins_stop(void);

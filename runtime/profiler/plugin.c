@@ -16,9 +16,11 @@ enum { SLACK_BYTES = 256, MAX_DATA_BYTES = 1 << 30 };
 
 _Static_assert(TN_PLUGIN_PROFILER_SIZE == offsetof(tn_plugin_profiler, name) + sizeof(const char *), "size");
 _Static_assert(TN_PLUGIN_PROFILER_FNS_SIZE ==
-                   offsetof(tn_plugin_profiler_fns, collect_data_xspace) + sizeof(void (*)(void)), "size");
+                   offsetof(tn_plugin_profiler_fns, collect_data_xspace) + sizeof(void (*)(void)),
+               "size");
 _Static_assert(TN_PLUGIN_REGISTRATION_SIZE ==
-                   offsetof(tn_plugin_registration, destroy_profiler_fns) + sizeof(void (*)(void)), "size");
+                   offsetof(tn_plugin_registration, destroy_profiler_fns) + sizeof(void (*)(void)),
+               "size");
 _Static_assert(TN_PLUGIN_STATUS_SIZE == offsetof(tn_plugin_status, message) + 500, "size");
 
 struct tn_plugin {
@@ -34,7 +36,7 @@ struct tn_plugin {
   char own_fns[sizeof(tn_plugin_profiler_fns) + SLACK_BYTES] __attribute__((aligned(16)));
 };
 
-/* ---- registration -------------------------------------------------------------------------------------------------- */
+/* ---- registration ------------------------------------------------------------------------------------------------ */
 
 /* Copies the part of a plug-in's struct that both sides know. */
 static void copy_known(void *to, const void *from, size_t their_size, size_t our_size) {
@@ -97,7 +99,7 @@ static void call_init(tn_plugin *p, tn_plugin_init_fn init, tn_plugin_status *st
   init(&p->registration, status);
 }
 
-/* ---- loading ------------------------------------------------------------------------------------------------------- */
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
 
 /* What a plug-in set is released once, whatever became of its registration. */
 static void destroy(tn_plugin *p) {
@@ -184,7 +186,7 @@ tn_status tn_plugin_unload(tn_context *ctx, tn_plugin *plugin) {
 
 const char *tn_plugin_device_type(const tn_plugin *plugin) { return plugin ? plugin->profiler.device_type : NULL; }
 
-/* ---- sessions ------------------------------------------------------------------------------------------------------ */
+/* ---- sessions ---------------------------------------------------------------------------------------------------- */
 
 static void keep_error(tn_plugin *p, const char *call, const tn_plugin_status *status) {
   runtime_str text = {0};

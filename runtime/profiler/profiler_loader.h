@@ -5,8 +5,8 @@
  *   tn_recording *r = tn_profile_collect(ctx);           // holds the plug-in's planes too
  *   tn_plugin_unload(ctx, plugin);
  *
- * Plug-ins serve every session of the process from their loading on. What fails in one stops neither the session nor the
- * others: it is a line of tn_recording_errors. */
+ * Plug-ins serve every session of the process from their loading on. What fails in one stops neither the session nor
+ * the others: it is a line of tn_recording_errors. */
 #ifndef TENON_PROFILER_LOADER_H
 #define TENON_PROFILER_LOADER_H
 
@@ -18,14 +18,15 @@ extern "C" {
 
 typedef struct tn_plugin tn_plugin;
 
-/* NULL with a message that says what is wrong with it: no such file, no shared object, no init symbol, a failing init, a
- * struct without size, a missing function, a device type that is missing or malformed. Not while a session runs. */
+/* NULL with a message that says what is wrong with it: no such file, no shared object, no init symbol, a failing init,
+ * a struct without size, a missing function, a device type that is missing or malformed. Not while a session runs. */
 TN_API tn_plugin *tn_plugin_load(tn_context *ctx, const char *path);
 /* Calls the destroy functions and closes the shared object. Refused while a session runs. */
 TN_API tn_status tn_plugin_unload(tn_context *ctx, tn_plugin *plugin);
 TN_API const char *tn_plugin_device_type(const tn_plugin *plugin);
 
-/* ---- options of device profiling: TensorFlow's message ProfileOptions ------------------------------------------------ */
+/* ---- options of device profiling: TensorFlow's message ProfileOptions
+ * ------------------------------------------------ */
 
 typedef enum tn_device_type {
   TN_DEVICE_UNSPECIFIED = 0,

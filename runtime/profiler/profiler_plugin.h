@@ -1,6 +1,6 @@
-/* tenon/profiler_plugin.h: the C interface of profiler plug-ins: shared objects that observe a device, or the machine, while
- * a session records, and hand over what they saw as bytes of a message XSpace (field numbers in docs/profiler.md). A
- * plug-in needs this header only, and is linked with nothing of Tenon.
+/* tenon/profiler_plugin.h: the C interface of profiler plug-ins: shared objects that observe a device, or the machine,
+ * while a session records, and hand over what they saw as bytes of a message XSpace (field numbers in
+ * docs/profiler.md). A plug-in needs this header only, and is linked with nothing of Tenon.
  *
  *   void tn_plugin_init(tn_plugin_registration *params, tn_plugin_status *status) {
  *     params->profiler->struct_size = TN_PLUGIN_PROFILER_SIZE;  // of the header that it was built with
@@ -10,21 +10,21 @@
  *     params->destroy_profiler = destroy_profiler;  ...
  *   }
  *
- * Sizes. Every struct begins with struct_size, set by who fills it in, and ext, NULL when unused. A size is the offset of
- * the last member plus its size. Members are only ever added at the end: who reads a struct looks no further than
- * struct_size, who fills one that the other side made, no further than the struct_size it found there (a plug-in that is
- * newer than the core). The members that version 0.1 has are always needed.
+ * Sizes. Every struct begins with struct_size, set by who fills it in, and ext, NULL when unused. A size is the offset
+ * of the last member plus its size. Members are only ever added at the end: who reads a struct looks no further than
+ * struct_size, who fills one that the other side made, no further than the struct_size it found there (a plug-in that
+ * is newer than the core). The members that version 0.1 has are always needed.
  *
- * Who owns what. The core owns the structs, the plug-in what they point to, and frees that in its destroy functions, each
- * of which is called exactly once, after the last session, also when the init failed after it had set them. A plug-in may
- * let params->profiler and params->profiler_fns point to structs of its own.
+ * Who owns what. The core owns the structs, the plug-in what they point to, and frees that in its destroy functions,
+ * each of which is called exactly once, after the last session, also when the init failed after it had set them. A
+ * plug-in may let params->profiler and params->profiler_fns point to structs of its own.
  *
- * What a plug-in must do. start and stop alternate, any number of times. It writes to no file descriptor, blocks no thread
- * of the application for long, does not grow from session to session, and where its device is absent or was not used,
- * start and stop succeed and there is nothing to collect. collect_data_xspace is called after stop, twice: with a NULL
- * buffer it sets *size_in_bytes (whatever it held) to the size of what there is, 0 for nothing; with a buffer of that size
- * it fills it. A buffer that is too small is TN_PLUGIN_FAILED_PRECONDITION and is not written to. Once handed over, data
- * are gone: the size is 0 until the next session.
+ * What a plug-in must do. start and stop alternate, any number of times. It writes to no file descriptor, blocks no
+ * thread of the application for long, does not grow from session to session, and where its device is absent or was not
+ * used, start and stop succeed and there is nothing to collect. collect_data_xspace is called after stop, twice: with a
+ * NULL buffer it sets *size_in_bytes (whatever it held) to the size of what there is, 0 for nothing; with a buffer of
+ * that size it fills it. A buffer that is too small is TN_PLUGIN_FAILED_PRECONDITION and is not written to. Once handed
+ * over, data are gone: the size is 0 until the next session.
  *
  * Source: TensorFlow's pluggable profiler (c_api pluggable_profiler.h, structs TP_Profiler, TP_ProfilerFns,
  * TF_ProfilerRegistrationParams; TF_InitProfiler). */
@@ -94,8 +94,8 @@ typedef struct tn_plugin_profiler_fns {
 } tn_plugin_profiler_fns;
 #define TN_PLUGIN_PROFILER_FNS_SIZE TN_PLUGIN_SIZE_UP_TO(tn_plugin_profiler_fns, collect_data_xspace)
 
-/* Made by the core, with its version and with profiler and profiler_fns pointing to zeroed structs; the plug-in fills those
- * and sets the destroy functions (both are needed). */
+/* Made by the core, with its version and with profiler and profiler_fns pointing to zeroed structs; the plug-in fills
+ * those and sets the destroy functions (both are needed). */
 typedef struct tn_plugin_registration {
   size_t struct_size;
   void *ext;

@@ -8,7 +8,7 @@ cd "$folder"
   >/dev/null 2>&1 &
 tuner=$!
 for _ in $(seq 600); do # until the third round is over: 24 candidates each
-  [ "$(wc -l <k.log 2>/dev/null || echo 0)" -ge 74 ] && break
+  [ "$(cat k.log 2>/dev/null | wc -l)" -ge 74 ] && break
   sleep 0.1
 done
 kill -9 $tuner

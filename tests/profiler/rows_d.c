@@ -46,7 +46,7 @@ static int count_planes(const tn_recording *r, const char *name) {
   return n;
 }
 
-/* ---- D1 ------------------------------------------------------------------------------------------------------------ */
+/* ---- D1 ---------------------------------------------------------------------------------------------------------- */
 
 ROW(d1_loading) {
   (void)state;
@@ -86,7 +86,7 @@ ROW(d1_not_while_a_session_runs) {
   check_context_free(ctx);
 }
 
-/* ---- D2 ------------------------------------------------------------------------------------------------------------ */
+/* ---- D2 ---------------------------------------------------------------------------------------------------------- */
 
 ROW(d2_sizes) {
   (void)state;
@@ -109,7 +109,7 @@ ROW(d2_sizes) {
   check_context_free(ctx);
 }
 
-/* ---- D3 ------------------------------------------------------------------------------------------------------------ */
+/* ---- D3 ---------------------------------------------------------------------------------------------------------- */
 
 /* The plug-in's own side of the protocol, without the core. */
 static tn_plugin_profiler_fns register_alone(const char *path, tn_plugin_profiler *profiler,
@@ -124,7 +124,8 @@ static tn_plugin_profiler_fns register_alone(const char *path, tn_plugin_profile
   tn_plugin_status status = {.struct_size = TN_PLUGIN_STATUS_SIZE};
   *profiler = (tn_plugin_profiler){.struct_size = TN_PLUGIN_PROFILER_SIZE};
   fns = (tn_plugin_profiler_fns){.struct_size = TN_PLUGIN_PROFILER_FNS_SIZE};
-  *params = (tn_plugin_registration){.struct_size = TN_PLUGIN_REGISTRATION_SIZE, .profiler = profiler, .profiler_fns = &fns};
+  *params =
+      (tn_plugin_registration){.struct_size = TN_PLUGIN_REGISTRATION_SIZE, .profiler = profiler, .profiler_fns = &fns};
   symbol.init(params, &status);
   assert_int_equal(status.code, TN_PLUGIN_OK);
   return fns;
@@ -176,7 +177,7 @@ ROW(d3_two_calls) {
   check_context_free(ctx);
 }
 
-/* ---- D4 ------------------------------------------------------------------------------------------------------------ */
+/* ---- D4 ---------------------------------------------------------------------------------------------------------- */
 
 ROW(d4_each_destroyed_once) {
   (void)state;
@@ -195,7 +196,7 @@ ROW(d4_each_destroyed_once) {
   check_context_free(ctx);
 }
 
-/* ---- D5 ------------------------------------------------------------------------------------------------------------ */
+/* ---- D5 ---------------------------------------------------------------------------------------------------------- */
 
 ROW(d5_errors_are_kept) {
   (void)state;
@@ -243,7 +244,7 @@ ROW(d5_fuzzed_buffers) {
   check_context_free(ctx);
 }
 
-/* ---- D6 ------------------------------------------------------------------------------------------------------------ */
+/* ---- D6 ---------------------------------------------------------------------------------------------------------- */
 
 /* How often the plug-in was started in one session with these options. */
 static int starts_with(int *calls, unsigned level, tn_device_type type) {
@@ -275,8 +276,9 @@ ROW(d6_who_is_started) {
 
 ROW(d6_options_as_bytes) {
   (void)state;
-  static const uint8_t upstream[] = {0x08, 1, 0x10, 3, 0x18, 2, 0x20, 1, 0x28, 1, 0x30, 4, 0x38, 1, 0x40, 0x96, 1,
-                                     0x48, 0xac, 2, 0x52, 4, '/', 't', 'm', 'p'}; /* fields 1 to 10, by hand */
+  static const uint8_t upstream[] = {
+      0x08, 1,    0x10, 3, 0x18, 2,    0x20, 1,    0x28, 1,   0x30, 4,   0x38,
+      1,    0x40, 0x96, 1, 0x48, 0xac, 2,    0x52, 4,    '/', 't',  'm', 'p'}; /* fields 1 to 10, by hand */
   const tn_device_options options = {1, TN_DEVICE_PLUGGABLE, true, 3, 2, 1, true, 150, 300, "/tmp"};
   tn_context *ctx = check_context();
   tn_device_options back;

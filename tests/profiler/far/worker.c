@@ -1,5 +1,5 @@
-/* A worker as on another host: its clock is five seconds ahead, and each message takes up to a millisecond on its way. The
- * messages pass through two threads that delay them. */
+/* A worker as on another host: its clock is five seconds ahead, and each message takes up to a millisecond on its way.
+ * The messages pass through two threads that delay them. */
 #include <pthread.h>
 #include <time.h>
 #include <unistd.h>

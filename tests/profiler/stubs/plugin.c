@@ -1,5 +1,5 @@
-/* The plug-ins of rows D1 to D5: one source, and a variant of it for each thing that can be wrong; the build gives VARIANT.
- * stub_calls counts what the core calls; a test reads it with dlsym. */
+/* The plug-ins of rows D1 to D5: one source, and a variant of it for each thing that can be wrong; the build gives
+ * VARIANT. stub_calls counts what the core calls; a test reads it with dlsym. */
 #include "runtime/profiler/profiler_plugin.h"
 
 #include <stdlib.h>
@@ -7,20 +7,20 @@
 
 enum {
   FINE,
-  FAIL_INIT,   /* at once */
-  HALF_INIT,   /* after it has set its destroy functions */
+  FAIL_INIT, /* at once */
+  HALF_INIT, /* after it has set its destroy functions */
   FAIL_START,
   FAIL_STOP,
   FAIL_SIZE,
   FAIL_FILL,
-  OLDER,       /* built with a header in which profiler.name was not yet there */
-  NEWER,       /* with one that has a member more in each struct */
+  OLDER, /* built with a header in which profiler.name was not yet there */
+  NEWER, /* with one that has a member more in each struct */
   ZERO_SIZE,
   NO_FUNCTION,
   NO_TYPE,
   BAD_TYPE,
-  NO_DATA,     /* its device is absent */
-  GARBAGE      /* hands over what is no XSpace */
+  NO_DATA, /* its device is absent */
+  GARBAGE  /* hands over what is no XSpace */
 };
 
 #define EXPORT __attribute__((visibility("default")))
@@ -30,9 +30,10 @@ EXPORT int stub_calls[STUB_CALLS];
 
 /* XSpace {1: XPlane {2: "/device:CUSTOM:STUB", 3: XLine {2: "line", 3: 0, 4: XEvent {1: 1, 2: 0, 3: 1000}},
  * 4: {1: 1, 2: {1: 1, 2: "stub"}}}} */
-static const uint8_t space[] = {10, 54, 18, 19, '/', 'd', 'e', 'v', 'i', 'c', 'e', ':', 'C', 'U', 'S', 'T', 'O', 'M', ':',
-                                'S', 'T', 'U', 'B', 26, 17, 18, 4, 'l', 'i', 'n', 'e', 24, 1, 34, 7, 8, 1, 16, 0, 24,
-                                0xe8, 7, 34, 12, 8, 1, 18, 8, 8, 1, 18, 4, 's', 't', 'u', 'b'};
+static const uint8_t space[] = {10,  54,  18,  19,  '/', 'd', 'e', 'v', 'i', 'c', 'e', ':', 'C',  'U',
+                                'S', 'T', 'O', 'M', ':', 'S', 'T', 'U', 'B', 26,  17,  18,  4,    'l',
+                                'i', 'n', 'e', 24,  1,   34,  7,   8,   1,   16,  0,   24,  0xe8, 7,
+                                34,  12,  8,   1,   18,  8,   8,   1,   18,  4,   's', 't', 'u',  'b'};
 enum { SPACE_BYTES = sizeof space };
 static size_t left; /* bytes to be collected */
 

@@ -1,11 +1,11 @@
-/* Row B8: a profiled run behaves as it does without: the same candidates under replayed timings, hardly more CPU time, and
- * no event inside what a worker times. */
+/* Row B8: a profiled run behaves as it does without: the same candidates under replayed timings, hardly more CPU time,
+ * and no event inside what a worker times. */
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/profiler/tune/tune.h"
 
-/* ---- measurements that are replayed: a cost made of the steps ------------------------------------------------------- */
+/* ---- measurements that are replayed: a cost made of the steps ---------------------------------------------------- */
 
 typedef struct replay {
   uint64_t order; /* hash over all steps so far, in their order */
@@ -49,7 +49,8 @@ static double tune_replayed(replay *r, double *best_s) {
   unlink(log);
   *r = (replay){0};
   tn_program *program = tn_program_parse(ctx, TUNE_MATMUL, 0, NULL);
-  tn_tune_options options = {.log = log, .trials = 64, .per_round = 16, .seed = 3, .builder = &builder, .runner = &runner};
+  tn_tune_options options = {
+      .log = log, .trials = 64, .per_round = 16, .seed = 3, .builder = &builder, .runner = &runner};
   tn_tune_result result;
   double before = cpu_s();
   assert_int_equal(tn_tune(program, &options, &result), TN_OK);
@@ -85,7 +86,7 @@ ROW(b8_same_candidates) {
   assert_true(on_s <= off_s * 1.01);
 }
 
-/* ---- nothing inside a timed call ----------------------------------------------------------------------------------- */
+/* ---- nothing inside a timed call --------------------------------------------------------------------------------- */
 
 static bool lies_inside(int64_t at, const tn_event *outer) { return at > outer->start_ns && at < tune_end(outer); }
 

@@ -24,8 +24,7 @@ ROW(c1_scopes_of_workers) {
   tune_recorded(&run, TUNE_MATMUL, TUNE_TRIALS, NULL);
   int64_t n_measured = rows_count(run.r, "measure");
   assert_true(n_measured > TUNE_TRIALS / 2);
-  for (int i = 0; i < RUNTIME_COUNT(names); ++i)
-    assert_int_equal(tune_count_in_workers(run.r, names[i]), n_measured);
+  for (int i = 0; i < RUNTIME_COUNT(names); ++i) assert_int_equal(tune_count_in_workers(run.r, names[i]), n_measured);
   assert_int_equal(tune_count_in_workers(run.r, "build"), TUNE_TRIALS);
   assert_true(count_workers_with(run.r, "build") >= 2); /* two build at once; one at a time measures */
   tune_free(&run);
@@ -84,7 +83,7 @@ ROW(c4_killed_worker_keeps_its_events) {
   assert_true(lost_ns > 0);
   assert_true(killed >= 1 && killed == run.result.failed && killed == killed_processes);
   assert_true(tune_count_in_workers(run.r, "Runner/cleanup") >= 9); /* what was finished is there */
-  assert_true(count_workers_with(run.r, "measure") > killed); /* who came after has a lane of its own */
+  assert_true(count_workers_with(run.r, "measure") > killed);       /* who came after has a lane of its own */
   tune_free(&run);
 }
 
@@ -94,13 +93,18 @@ ROW(c5_remote_clock_is_estimated) {
   static const char *const command[] = {TENON_TEST_FAR_WORKER, "--remote", NULL};
   tune_run run;
   tune_recorded(&run, TUNE_MATMUL, 12, command);
+  int64_t shortest_ns = INT64_MAX; /* no request took longer than the range it lies in */
+  for (int64_t i = 0; i < run.r->n_events; ++i)
+    if (strcmp(run.r->events[i].name, "SendToRunner") == 0)
+      shortest_ns = RUNTIME_MIN(shortest_ns, run.r->events[i].duration_ns);
   int remote = 0;
   for (int p = 0; p < run.r->processes.n; ++p) {
     const tn_process *process = &run.r->processes.data[p];
     if (strcmp(process->name, "worker") != 0) continue;
     int64_t error = process->clock_offset_ns + INT64_C(5000000000);
     assert_true(process->is_remote);
-    assert_true(process->clock_bound_ns > 0 && process->clock_bound_ns <= 2000000);
+    assert_true(process->clock_bound_ns > 0 && process->clock_bound_ns <= shortest_ns / 2);
+    if (rows_is_optimized()) assert_true(process->clock_bound_ns <= 2000000);
     assert_true(error <= process->clock_bound_ns && -error <= process->clock_bound_ns);
     ++remote;
   }
