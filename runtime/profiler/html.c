@@ -176,7 +176,7 @@ static void list_samples(page *p, sample_list *list) {
     sample s = {e->name, e->start_ns, is_counter ? e->value : (double)e->current};
     if ((is_counter || is_memory) && s.value - s.value == 0) p->failed |= !RUNTIME_PUSH(list, s);
   }
-  qsort(list->data, (size_t)list->n, sizeof *list->data, compare_samples);
+  if (list->n > 0) qsort(list->data, (size_t)list->n, sizeof *list->data, compare_samples);
 }
 
 typedef struct chart {
