@@ -65,7 +65,7 @@ ROW(b8_same_candidates) {
   (void)state;
   replay off, on;
   double best_off, best_on, off_s = 1e9, on_s = 1e9, events = 0, cost_ns = 0;
-  for (int i = 0; i < 3 || (i < 12 && on_s > 1.01 * off_s); ++i) { /* the least of several: the machine is not ours */
+  for (int i = 0; i < 3 || (i < 24 && on_s > 1.01 * off_s); ++i) { /* the least of several: the machine is not ours */
     off_s = RUNTIME_MIN(off_s, tune_replayed(&off, &best_off));
     assert_int_equal(tn_profile_start(NULL, NULL), TN_OK);
     double spent = tune_replayed(&on, &best_on);
