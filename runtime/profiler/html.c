@@ -283,15 +283,15 @@ static void put_span(page *p, profiler_map *names, const tn_event *e, int depth)
 /* Parents come before children, so that a depth is known from the one before. */
 static void put_spans(page *p, profiler_map *names, int64_t shortest) {
   int32_t *depths = calloc((size_t)p->r->n_events + 1, sizeof *depths);
-  bool is_first = true;
+  int n_shown = 0;
   p->failed |= !depths;
   LITERAL(p, "],\nevents: [");
   for (int64_t i = 0; depths && i < p->r->n_events; ++i) {
     const tn_event *e = &p->r->events[i];
     depths[i] = e->parent >= 0 ? depths[e->parent] + 1 : 0;
-    if (!profiler_has_time(e) || e->duration_ns < shortest) continue;
-    if (!is_first) LITERAL(p, ",\n");
-    is_first = false;
+    bool is_one_too_many = n_shown >= MOST_SPANS && e->duration_ns == shortest; /* many may be equally long */
+    if (!profiler_has_time(e) || e->duration_ns < shortest || is_one_too_many) continue;
+    if (n_shown++) LITERAL(p, ",\n");
     put_span(p, names, e, depths[i]);
   }
   LITERAL(p, "]};\n");
