@@ -37,6 +37,7 @@ typedef struct tn_candidate {
   const char *target;    /* tn_target_text */
   uint64_t seed;         /* of the input data */
   double best_s;         /* fastest so far, or 0: a candidate clearly slower may stop after its first run */
+  uint32_t sequence;     /* joins the candidate's events in a recording; 0: none records */
 } tn_candidate;
 
 enum { TN_MAX_COSTS = 16 };

@@ -75,7 +75,7 @@ static bool lower_individual(pool *p, autotune_individual *individual) {
 }
 
 static bool lower_new(pool *p) {
-  TN_TIMED("EvoSearch/Evolve/Lower");
+  TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve/Lower");
   p->rows.n = p->first_row.n = 0;
   bool ok = RUNTIME_PUSH(&p->first_row, 0);
   for (int i = p->n_scored; ok && i < p->all.n; i++) ok = lower_individual(p, &p->all.data[i]);
@@ -89,7 +89,7 @@ static tn_status score_new(pool *p) {
   if (n == 0) return TN_OK;
   float *scores = lower_new(p) ? malloc(sizeof *scores * (size_t)n) : NULL;
   if (!scores) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while scoring %d candidates", n);
-  TN_TIMED("EvoSearch/Evolve/PredictNormalizedScore");
+  TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve/PredictNormalizedScore");
   tn_status status = autotune_model_predict(p->e->model, n, p->first_row.data, p->rows.data, scores);
   for (int i = 0; status == TN_OK && i < n; i++) {
     autotune_individual *individual = &p->all.data[p->n_scored + i];
@@ -146,7 +146,7 @@ static autotune_genome make_child(const pool *p, const population *pop) {
 }
 
 static bool start_population(pool *p, population *pop, int n_seeds, const autotune_genome *seeds) {
-  TN_TIMED("EvoSearch/SampleInitPopulation");
+  TN_SCOPE(SEARCH, 1, "EvoSearch/SampleInitPopulation");
   for (int i = 0; i < pop->n; i++) {
     autotune_genome genome;
     if (i < n_seeds)
@@ -159,7 +159,7 @@ static bool start_population(pool *p, population *pop, int n_seeds, const autotu
 }
 
 static bool next_generation(pool *p, population *pop) {
-  TN_TIMED("EvoSearch/Evolve/Mutation");
+  TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve/Mutation");
   sum_scores(p, pop);
   int *children = malloc(sizeof *children * (size_t)pop->n);
   bool ok = children != NULL;

@@ -5,6 +5,7 @@
 #include <jansson.h>
 
 #include "autotune/autotune.h"
+#include "runtime/profiler/profiler.h"
 #include "schedule/state.h"
 
 /* What is searched for and on which machine. */
@@ -16,6 +17,11 @@ typedef struct autotune_task {
   int vector_bytes;
   int cache_line_bytes; /* 64 */
 } autotune_task;
+
+/* Recordings: the arrow of a candidate, from submitting it to measuring it (in the worker) to learning from it; its id is
+ * the candidate's sequence number. */
+extern const tn_site autotune_flow_site;
+#define AUTOTUNE_FLOW "candidate"
 
 /* ---- features (feature.c): one row a written buffer, from lowered loop IR before the passes ---------------------------------- */
 
@@ -51,6 +57,8 @@ void autotune_search_free(autotune_search *search);
 /* Proposes up to N schedules that were not proposed or observed before (candidate 0 of a new search is the default schedule). The
  * caller frees them. Fewer than N: the space is nearly exhausted; 0: it is. */
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out);
+/* The number in recordings of the I-th schedule that the last call of autotune_search_next gave; 0: not recorded. */
+uint32_t autotune_search_sequence(const autotune_search *search, int i);
 /* Tells a result: from measuring, or from the log. cost INFINITY: failed. Keeps what it needs, not the schedule. */
 tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */

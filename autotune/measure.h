@@ -14,8 +14,7 @@
 
 enum { MEASURE_TAIL = 512, MEASURE_PHASES = 7 };
 
-/* ---- one worker process (measure_process.c) ------------------------------------------------------------------------
- */
+/* ---- one worker process (measure_process.c) ---------------------------------------------------------------------- */
 
 typedef struct measure_process {
   pid_t pid;                   /* 0: none */
@@ -41,12 +40,37 @@ void measure_process_autopsy(measure_process *process, measure_death *death);
 /* Closes its input, gives it a moment to end by itself, then kills. */
 void measure_process_end(measure_process *process);
 
-/* ---- finding the command (measure_find.c) ---------------------------------------------------------------------------
- */
+/* ---- finding the command (measure_find.c) ------------------------------------------------------------------------ */
 
 /* The `tenon` command in malloc memory: a path, or the bare name for posix_spawnp to look up in PATH. PLACES gets, in
  * words, the places that were looked at in vain. NULL: no memory. */
 char *measure_find_command(runtime_str *places);
+
+/* ---- what a worker records (measure_profile.c) ------------------------------------------------------------------- */
+
+typedef enum measure_profile_mode {
+  MEASURE_PROFILE_NONE,
+  MEASURE_PROFILE_FILE,
+  MEASURE_PROFILE_SENT
+} measure_profile_mode;
+
+typedef struct measure_profile {
+  measure_profile_mode mode;
+  int fd;     /* of the worker's file; -1: none */
+  char *path; /* while the file has a name */
+  bool is_temporary;
+  uint64_t asked_ns;                        /* when the request under way was sent */
+  int64_t offset_low, offset_high;          /* what is to be added to the worker's clock lies between them */
+  RUNTIME_VEC(struct tn_recording *) parts; /* what answers brought */
+} measure_profile;
+
+/* Adds to the greeting what a running session wants to have recorded. */
+void measure_profile_ask(measure_profile *p, json_t *hello);
+void measure_profile_greeted(measure_profile *p, const json_t *greeting);
+/* Takes the events off an answer's payload. */
+void measure_profile_take(measure_profile *p, protocol_message *message);
+/* When the worker has ended: gives all that it recorded to the session. */
+void measure_profile_end(measure_profile *p);
 
 /* ---- the pool (measure_pool.c)
  * --------------------------------------------------------------------------------------- */
@@ -63,7 +87,8 @@ typedef struct measure_worker {
   size_t out_sent;
   protocol_decoder in;
   uint64_t started_ns; /* of the job */
-  uint64_t prepared;   /* hash of the (program, target, seed) whose reference it holds; 0: none */
+  measure_profile profile;
+  uint64_t prepared; /* hash of the (program, target, seed) whose reference it holds; 0: none */
 } measure_worker;
 
 typedef struct measure_pool {

@@ -99,8 +99,8 @@ static bool take_error(tn_measurement *m, const json_t *header) {
  */
 
 static json_t *candidate_header(const char *type, const tn_candidate *c, double timeout_s) {
-  return json_pack("{s:s, s:s, s:s, s:I, s:f}", "type", type, "program", c->program, "target", c->target, "seed",
-                   (json_int_t)c->seed, "timeout_s", timeout_s);
+  return json_pack("{s:s, s:s, s:s, s:I, s:f, s:I}", "type", type, "program", c->program, "target", c->target, "seed",
+                   (json_int_t)c->seed, "timeout_s", timeout_s, "sequence", (json_int_t)c->sequence);
 }
 
 /* What pool->unprepared and worker->prepared hold; never 0. */

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "autotune/measure.h"
+#include "runtime/profiler/recorder.h"
 
 enum { MAX_WORKERS = 256, MAX_FAILED_STARTS = 3, BLOCK_BYTES = 64 << 10 };
 
@@ -51,6 +52,7 @@ static bool send_request(measure_pool *pool, measure_worker *w, const measure_re
   json_decref(request->header);
   if (!encoded) runtime_str_free(&w->out);
   w->deadline_ns = deadline_after(request->timeout_s);
+  w->profile.asked_ns = profiler_now_ns();
   flush(w);
   return encoded;
 }
@@ -61,6 +63,7 @@ static bool send_request(measure_pool *pool, measure_worker *w, const measure_re
 static bool is_alive(const measure_worker *w) { return w->state != MEASURE_NONE; }
 
 static void clear_worker(measure_worker *w) {
+  if (is_alive(w)) measure_profile_end(&w->profile);
   runtime_str_free(&w->out);
   protocol_decoder_free(&w->in);
   *w = (measure_worker){0};
@@ -80,11 +83,15 @@ static void start_worker(measure_pool *pool, measure_worker *w) {
   w->state = MEASURE_STARTING;
   json_t *hello = json_pack("{s:s, s:i, s:I}", "type", "hello", "protocol", PROTOCOL_VERSION, "memory_bytes",
                             (json_int_t)pool->options.memory_bytes);
+  measure_profile_ask(&w->profile, hello);
   send_request(pool, w, &(measure_request){.header = hello, .timeout_s = GREETING_S});
 }
 
 /* The worker is given up: its job, or its start, has failed. */
 static void lose(measure_loop *loop, measure_worker *w, measure_failure kind, const char *why) {
+  static const tn_site site = {__FILE__, "lose", __LINE__, TN_CATEGORY_WORKER, 1};
+  tn_event_arg reason = tn_event_arg_text("reason", why);
+  tn_mark(&site, "worker lost", &reason, 1);
   measure_process_kill(&w->process);
   if (w->state == MEASURE_STARTING) start_failed(loop->pool, why);
   if (w->state == MEASURE_BUSY) {
@@ -132,10 +139,18 @@ static void ask(measure_loop *loop, measure_worker *w) {
   finish_job(loop, w);
 }
 
+/* How many jobs wait for a worker. */
+static void tell_queue(const measure_loop *loop) {
+  static const tn_site site = {__FILE__, "tell_queue", __LINE__, TN_CATEGORY_QUEUE, 2};
+  if (tn_profile_wants(TN_CATEGORY_QUEUE, 2))
+    tn_counter(&site, loop->batch->exclusive ? "runner_queue" : "builder_queue", loop->batch->n_jobs - loop->next);
+}
+
 static void give_jobs(measure_loop *loop, measure_worker *w) {
   while (w->state == MEASURE_IDLE && loop->next < loop->batch->n_jobs) {
     w->state = MEASURE_BUSY;
     w->job = loop->next++;
+    tell_queue(loop);
     w->started_ns = runtime_now_ns();
     ask(loop, w);
   }
@@ -155,6 +170,7 @@ static void take_greeting(measure_loop *loop, measure_worker *w, const protocol_
   }
   loop->pool->failed_starts = 0;
   w->state = MEASURE_IDLE;
+  measure_profile_greeted(&w->profile, message->header);
 }
 
 /* A worker that has grown too much asks to be replaced. */
@@ -165,6 +181,7 @@ static void retire(measure_worker *w) {
 
 static void take_answer(measure_loop *loop, measure_worker *w, protocol_message *message) {
   bool retires = json_is_true(json_object_get(message->header, "retire"));
+  measure_profile_take(&w->profile, message);
   if (loop->batch->reply(loop->batch->user, w->job, w, message)) {
     ask(loop, w);
   } else {

@@ -24,6 +24,7 @@ struct autotune_search {
   int n_best;
   measured best[MAX_SEEDS]; /* the fastest, in order */
   runtime_arena arena;
+  RUNTIME_VEC(uint32_t) sequences; /* of what the last call proposed */
 };
 
 autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed) {
@@ -36,7 +37,7 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
   }
   autotune_search *search = calloc(1, sizeof *search);
   if (search) {
-    TN_TIMED("EvoSearch/GenerateSketches");
+    TN_SCOPE(SEARCH, 1, "EvoSearch/GenerateSketches");
     search->task = *task;
     search->model = model;
     search->rng.state = seed;
@@ -55,11 +56,23 @@ void autotune_search_free(autotune_search *search) {
   if (!search) return;
   for (int i = 0; i < search->space.n_sketches; i++) tn_schedule_free(search->space.sketches[i].base);
   autotune_set_free(&search->seen);
+  RUNTIME_VEC_FREE(&search->sequences);
   runtime_arena_free(&search->arena);
   free(search);
 }
 
 /* ---- proposing --------------------------------------------------------------------------------------------------- */
+
+/* Gives what was just proposed its number. */
+static void number(autotune_search *search, tn_scope *scope) {
+  uint32_t sequence = tn_sequence_next();
+  tn_scope_sequence(scope, sequence);
+  (void)RUNTIME_PUSH(&search->sequences, sequence);
+}
+
+uint32_t autotune_search_sequence(const autotune_search *search, int i) {
+  return search && i >= 0 && i < search->sequences.n ? search->sequences.data[i] : 0;
+}
 
 /* Takes S as a proposal if it is new and can be lowered; frees it otherwise. */
 static bool propose(autotune_search *search, tn_schedule *s, tn_schedule **out) {
@@ -76,18 +89,23 @@ static bool propose(autotune_search *search, tn_schedule *s, tn_schedule **out) 
 }
 
 static bool propose_genome(autotune_search *search, const autotune_genome *genome, tn_schedule **out) {
+  TN_SCOPE_AS(scope, SEARCH, 2, "generate");
   autotune_quiet quiet = autotune_quiet_begin(search->task.ctx);
   tn_schedule *s = autotune_genome_schedule(&search->space, genome);
   autotune_quiet_end(&quiet);
-  return propose(search, s, out);
+  bool is_new = propose(search, s, out);
+  if (is_new) number(search, &scope);
+  return is_new;
 }
 
 /* The default schedule, while it was neither proposed nor observed: it is measured even when it has no features. */
 static int propose_default(autotune_search *search, tn_schedule **out) {
+  TN_SCOPE_AS(scope, SEARCH, 2, "generate");
   tn_schedule *s = tn_schedule_new(search->task.program);
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
   if (s && !autotune_set_find(&search->seen, hash) && autotune_set_put(&search->seen, hash, 0)) {
     *out = s;
+    number(search, &scope);
     return 1;
   }
   tn_schedule_free(s);
@@ -96,7 +114,7 @@ static int propose_default(autotune_search *search, tn_schedule **out) {
 
 /* Gives up when so many draws in a row were known or illegal. */
 static int propose_random(autotune_search *search, int n, tn_schedule **out) {
-  TN_TIMED("EvoSearch/PickWithEpsGreedy");
+  TN_SCOPE(SEARCH, 1, "EvoSearch/PickWithEpsGreedy");
   int found = 0;
   for (int misses = 0; found < n && misses < MISSES_BEFORE_EXHAUSTED; misses++) {
     autotune_genome genome;
@@ -115,7 +133,7 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   for (int i = 0; i < search->n_best; i++) seeds[i] = search->best[i].genome;
   autotune_individual *individuals = malloc(sizeof *individuals * (size_t)RUNTIME_MAX(n, 1));
   if (!individuals) return 0;
-  TN_TIMED("EvoSearch/Evolve");
+  TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve");
   autotune_evolve(&evolution, search->n_best, seeds, n, individuals, &n_individuals);
   for (int i = 0; i < n_individuals; i++) found += propose_genome(search, &individuals[i].genome, &out[found]);
   free(individuals);
@@ -124,6 +142,7 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
 
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   if (!search || !out || n < 1) return 0;
+  search->sequences.n = 0;
   int found = propose_default(search, out);
   if (autotune_model_is_trained(search->model)) {
     int n_random = (int)ceil(eps_greedy * (n - found));

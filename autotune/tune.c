@@ -7,6 +7,8 @@
 
 enum { TRIALS = 64, PER_ROUND = 24, BUILDS_PER_JOB = 2, LEAST_CHUNK = 4, RUN_TIMEOUT_S = 10, PATIENCE = 3 };
 
+const tn_site autotune_flow_site = {__FILE__, "tn_tune", 0, TN_CATEGORY_MEASURE, 2};
+
 typedef struct tuner {
   tn_context *ctx;
   tn_program *program;
@@ -87,7 +89,7 @@ static bool take_record(void *user, int line, autotune_record *record) {
 }
 
 static tn_status resume(tuner *t) {
-  TN_TIMED("InitializeTask/ReadLog");
+  TN_SCOPE(RECORD, 1, "InitializeTask/ReadLog");
   tn_status status = autotune_log_read(t->ctx, t->options.log, true, take_record, t);
   if (status == TN_OK) status = t->visit_status;
   if (status == TN_OK && t->held > 0) status = autotune_model_train(t->model);
@@ -129,7 +131,7 @@ static bool fill_options(tuner *t) {
 }
 
 static tn_status set_up(tuner *t) {
-  TN_TIMED("InitializeTask");
+  TN_SCOPE(TASK, 1, "InitializeTask");
   if (!fill_options(t)) return tn_context_status(t->ctx);
   const tn_target *target = t->options.target;
   t->target = tn_target_text(target);
@@ -152,7 +154,7 @@ static void stop_workers(tuner *t) {
 /* Worker processes are started only when something is left to measure. PATIENCE multiplies a run's time limit: the
  * default schedule is slow by nature, and what is gained over it is worth knowing. */
 static tn_status start_workers(tuner *t, int patience) {
-  TN_TIMED("InitializeTask/StartWorkers");
+  TN_SCOPE(QUEUE, 1, "InitializeTask/StartWorkers");
   stop_workers(t);
   if (t->options.builder) {
     t->builder = *t->options.builder;
@@ -201,14 +203,45 @@ static void add_worker_phases(const tn_measurement *m) {
 
 static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_measurement *m,
                                autotune_record *record) {
-  TN_TIMED("MeasureCallback/AddToDatabase");
+  TN_SCOPE_AS(scope, RECORD, 2, "MeasureCallback/AddToDatabase");
+  tn_scope_sequence(&scope, candidate->sequence);
   tn_status status = autotune_record_make(t->ctx, candidate, t->program, t->options.target, m, record);
   return status == TN_OK ? autotune_record_append(t->ctx, t->options.log, record) : status;
 }
 
 static tn_status run_one(tuner *t, const tn_candidate *candidate, tn_measurement *m) {
-  TN_TIMED("SendToRunner");
+  TN_SCOPE_AS(scope, MEASURE, 1, "SendToRunner");
+  tn_scope_sequence(&scope, candidate->sequence);
+  if (candidate->sequence) tn_flow(&autotune_flow_site, AUTOTUNE_FLOW, TN_FLOW_START, candidate->sequence);
   return t->runner.run(t->runner.self, 1, candidate, m);
+}
+
+/* What was found so far, as curves; and what this candidate came to, as arguments of its event. */
+static void tell_found(const tuner *t, tn_scope *scope, const autotune_record *record) {
+  static const tn_site site = {__FILE__, "tell_found", __LINE__, TN_CATEGORY_TASK, 1};
+  const tn_tune_result *r = &t->result;
+  double cost_s = autotune_record_cost(record), flops = tn_program_flops(t->program);
+  TN_EVENT_ARG(*scope, tn_event_arg_text("workload", tn_program_key(t->program)));
+  TN_EVENT_ARG(*scope, tn_event_arg_f64("seconds", isfinite(cost_s) ? cost_s : 0));
+  TN_EVENT_ARG(*scope, tn_event_arg_text("error", tn_measure_error_word(record->error)));
+  if (r->best_s > 0) tn_counter(&site, "best_gflops", flops / r->best_s * 1e-9);
+  tn_counter(&site, "candidates_failed", t->held_failed);
+}
+
+/* Learns from a measured candidate. RECORD NULL: measuring failed as a whole, with STATUS; its arrow ends here too. */
+static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedule *s, const tn_measurement *m,
+                        const autotune_record *record, tn_status status) {
+  TN_SCOPE_AS(scope, MODEL, 1, "MeasureCallback/UpdateCostModel");
+  tn_scope_sequence(&scope, candidate->sequence);
+  if (candidate->sequence) tn_flow(&autotune_flow_site, AUTOTUNE_FLOW, TN_FLOW_END, candidate->sequence);
+  if (!record) return status;
+  add_worker_phases(m);
+  t->result.trials++;
+  t->result.failed += !isfinite(autotune_record_cost(record));
+  status = learn(t, s, record);
+  tell_found(t, &scope, record);
+  tell_progress(t, "measuring");
+  return status;
 }
 
 /* Runs, records and learns one built candidate. */
@@ -217,14 +250,7 @@ static tn_status measure_one(tuner *t, tn_candidate *candidate, const tn_schedul
   candidate->best_s = t->result.best_s;
   tn_status status = run_one(t, candidate, m);
   if (status == TN_OK) status = append_record(t, candidate, m, &record);
-  if (status == TN_OK) {
-    TN_TIMED("MeasureCallback/UpdateCostModel");
-    add_worker_phases(m);
-    t->result.trials++;
-    t->result.failed += !isfinite(autotune_record_cost(&record));
-    status = learn(t, s, &record);
-    tell_progress(t, "measuring");
-  }
+  status = update(t, candidate, s, m, status == TN_OK ? &record : NULL, status);
   autotune_record_free(&record);
   return status;
 }
@@ -245,7 +271,8 @@ static void free_chunk(chunk *c) {
   free(c->measurements);
 }
 
-static bool make_chunk(tuner *t, int n, tn_schedule *const *schedules, chunk *c) {
+/* FIRST: the place of schedules[0] in its round. */
+static bool make_chunk(tuner *t, int n, tn_schedule *const *schedules, int first, chunk *c) {
   c->candidates = calloc((size_t)n, sizeof *c->candidates);
   c->measurements = calloc((size_t)n, sizeof *c->measurements);
   if (!c->candidates || !c->measurements) return false;
@@ -253,19 +280,20 @@ static bool make_chunk(tuner *t, int n, tn_schedule *const *schedules, chunk *c)
     char *steps = tn_schedule_print(schedules[c->n], TN_FORM_STEPS);
     if (!steps) return false;
     c->candidates[c->n] =
-        (tn_candidate){tn_program_text(t->program), steps, t->target, t->options.seed, t->result.best_s};
+        (tn_candidate){tn_program_text(t->program), steps, t->target, t->options.seed, t->result.best_s,
+                       autotune_search_sequence(t->search, first + c->n)};
   }
   return true;
 }
 
 /* Builds some candidates together, then runs one after the other, so that each is recorded when it is measured. */
-static tn_status measure_chunk(tuner *t, int n, tn_schedule *const *schedules) {
+static tn_status measure_chunk(tuner *t, int n, tn_schedule *const *schedules, int first) {
   chunk c = {0};
-  tn_status status = make_chunk(t, n, schedules, &c)
+  tn_status status = make_chunk(t, n, schedules, first, &c)
                          ? TN_OK
                          : runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for %d candidates", n);
   if (status == TN_OK) {
-    TN_TIMED("SendToBuilder");
+    TN_SCOPE(BUILD, 1, "SendToBuilder");
     status = t->builder.build(t->builder.self, n, c.candidates, c.measurements);
   }
   for (int i = 0; status == TN_OK && i < n && (i == 0 || !is_time_over(t)); i++) {
@@ -283,7 +311,7 @@ static tn_status measure_round(tuner *t, int n, tn_schedule *const *schedules) {
   for (int i = 0; status == TN_OK && i < n && !is_time_over(t);) {
     bool is_first = t->held == 0;
     int chunk_n = is_first ? 1 : RUNTIME_MIN(most, n - i);
-    status = measure_chunk(t, chunk_n, schedules + i);
+    status = measure_chunk(t, chunk_n, schedules + i, i);
     if (status == TN_OK && is_first) status = start_workers(t, 1);
     i += chunk_n;
   }
@@ -302,14 +330,34 @@ static tn_status round_of(tuner *t, int want) {
   for (int i = 0; i < n; i++) tn_schedule_free(schedules[i]);
   free(schedules);
   if (status != TN_OK || n == 0) return status;
-  TN_TIMED("MeasureCallback/UpdateCostModel");
+  TN_SCOPE(MODEL, 1, "MeasureCallback/UpdateCostModel");
   return autotune_model_train(t->model);
+}
+
+/* A round is an event Round#k of the running session, if there is one. */
+static void end_round(void) {
+  tn_profile_state state = tn_profile_get_state();
+  if (state == TN_PROFILE_RECORDING || state == TN_PROFILE_WAITING) tn_profile_step(NULL);
+}
+
+/* What is tuned, for whoever reads the recording. */
+static void tell_task(const tuner *t) {
+  static const tn_site site = {__FILE__, "tell_task", __LINE__, TN_CATEGORY_TASK, 1};
+  if (!tn_profile_wants(TN_CATEGORY_TASK, 1)) return;
+  const tn_event_arg args[] = {tn_event_arg_text("workload", tn_program_key(t->program)),
+                               tn_event_arg_text("program", tn_program_text(t->program)),
+                               tn_event_arg_text("target", t->target),
+                               tn_event_arg_f64("flops", tn_program_flops(t->program)),
+                               tn_event_arg_f64("weight", 1),
+                               tn_event_arg_i64("trials_wanted", t->options.trials)};
+  tn_mark(&site, "task", args, RUNTIME_COUNT(args));
 }
 
 static tn_status run_rounds(tuner *t) {
   tn_status status = t->held < t->options.trials ? start_workers(t, t->held == 0 ? PATIENCE : 1) : TN_OK;
   while (status == TN_OK && t->held < t->options.trials && !t->result.exhausted && !is_time_over(t)) {
     status = round_of(t, RUNTIME_MIN(t->options.per_round, t->options.trials - t->held));
+    end_round();
   }
   return status;
 }
@@ -322,6 +370,7 @@ tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_r
   if (status != TN_OK) return status;
   t.options = *options;
   status = set_up(&t);
+  if (status == TN_OK) tell_task(&t);
   if (status == TN_OK) status = resume(&t);
   if (status == TN_OK) status = run_rounds(&t);
   tear_down(&t);

@@ -6,6 +6,7 @@
 #include "autotune/autotune.h"
 #include "autotune/protocol.h"
 #include "codegen/compile.h"
+#include "runtime/profiler/profiler.h"
 
 /* ---- answers
  * --------------------------------------------------------------------------------------------------------- */
@@ -115,6 +116,11 @@ typedef struct worker {
   int64_t memory_bytes, idle_bytes; /* the limit; address space at the greeting */
   worker_program programs[4];
   uint64_t clock;
+  bool is_remote;    /* --remote: the tuner's files and clock are not ours, even if it looks so */
+  bool is_recording, sends_profile;
+  tn_scope event; /* of the request being served */
+  tn_profile_options profile;
+  uint64_t received_ns; /* when the request came, on the profiler's clock */
 } worker;
 
 /* The program and target that a request names, parsed or from the cache. NULL: the answer has the error. */
@@ -126,6 +132,19 @@ bool worker_compile(worker_program *p, const tn_schedule *schedule, worker_answe
 /* Makes p->data for the seed, if it is not there: inputs, outputs of the unscheduled kernel, verified at sampled points
  * by tn_evaluate_at. SPOIL: the fault WORKER_DISAGREE. */
 bool worker_prepare_data(worker_program *p, uint64_t seed, bool spoil, worker_answer *answer);
+
+/* ---- recording (worker_profile.c) -------------------------------------------------------------------------------- */
+
+/* Records from here on if the greeting asks for it. */
+void worker_profile_start(worker *w, const json_t *hello);
+/* "file", "sent", or NULL: not recording. */
+const char *worker_profile_mode(const worker *w);
+/* The events since the last answer, if answers carry them: bytes for the end of the payload (malloc'ed), and fields for
+ * the header. */
+char *worker_profile_take(worker *w, json_t *header, size_t *n);
+void worker_profile_stop(worker *w);
+/* Gives a request's event the program's key, shapes and operations as arguments. */
+void worker_profile_describe(tn_scope *scope, const worker_program *p);
 
 /* ---- checking (worker_check.c)
  * ---------------------------------------------------------------------------------------- */

@@ -15,5 +15,6 @@ static bool build_steps(worker_program *p, const char *steps, worker_answer *ans
 
 void worker_build(worker *w, const protocol_message *request, worker_answer *answer) {
   worker_program *p = worker_program_get(w, request->header, answer);
+  if (p) worker_profile_describe(&w->event, p);
   if (p) build_steps(p, protocol_text(request->header, "steps", "[]"), answer);
 }

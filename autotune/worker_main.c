@@ -13,7 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "autotune/internal.h"
 #include "autotune/worker.h"
+#include "runtime/profiler/recorder.h"
 
 enum {
   STACK_BYTES = 16 << 20,
@@ -78,9 +80,18 @@ static json_t *answer_header(const worker_answer *a) {
 }
 
 static bool send_header(worker *w, json_t *header, int64_t id, const codegen_bytes *object) {
-  runtime_str out = {0};
-  bool sent = header && json_object_set_new(header, "id", json_integer(id)) == 0 &&
-              protocol_encode(header, object->data, object->n, &out) && protocol_write(w->out_fd, out.data, out.n);
+  size_t n_events;
+  char *events = worker_profile_take(w, header, &n_events);
+  runtime_str out = {0}, payload = {0};
+  if (n_events > 0) {
+    if (object->n) runtime_str_addn(&payload, object->data, object->n);
+    runtime_str_addn(&payload, events, n_events);
+  }
+  bool sent = header && !payload.failed && json_object_set_new(header, "id", json_integer(id)) == 0 &&
+              protocol_encode(header, n_events ? payload.data : object->data, object->n + n_events, &out) &&
+              protocol_write(w->out_fd, out.data, out.n);
+  free(events);
+  runtime_str_free(&payload);
   runtime_str_free(&out);
   json_decref(header);
   return sent;
@@ -170,29 +181,64 @@ static void die_with_starter(int in_fd) {
 /* ---- serving -------------------------------------------------------------------------------------------------------
  */
 
-static const struct {
+/* SITE, EVENT: what a request is called in recordings. */
+typedef struct handler {
   const char *type;
   void (*serve)(worker *w, const protocol_message *request, worker_answer *answer);
-} handlers[] = {{"build", worker_build}, {"prepare", worker_prepare}, {"run", worker_run}};
+  const char *event;
+  tn_site site;
+} handler;
+
+#define SITE(category) {__FILE__, "serve_request", __LINE__, TN_CATEGORY_##category, 2}
+static const handler handlers[] = {{"build", worker_build, "build", SITE(BUILD)},
+                                   {"prepare", worker_prepare, "prepare", SITE(WORKER)},
+                                   {"run", worker_run, "measure", SITE(MEASURE)},
+                                   {NULL, NULL, NULL, SITE(WORKER)}};
+
+static const handler *find_handler(const char *type) {
+  const handler *h = handlers;
+  while (h->type && strcmp(h->type, type) != 0) ++h;
+  return h->type ? h : NULL;
+}
 
 static bool greet(worker *w, const protocol_message *request) {
   int version = w->fault_now == WORKER_VERSION ? PROTOCOL_VERSION + 1 : PROTOCOL_VERSION;
   int64_t bytes = protocol_int(request->header, "memory_bytes", 0);
+  worker_profile_start(w, request->header);
   if (bytes > 0) limit_memory(w, bytes);
   json_t *header =
       json_pack("{s:i, s:s, s:i}", "protocol", version, "version", TN_VERSION, "threads", tn_thread_count());
+  const char *mode = worker_profile_mode(w);
+  if (mode) json_object_set_new(header, "profile", json_string(mode));
   return send_header(w, header, protocol_int(request->header, "id", 0), &(codegen_bytes){0});
+}
+
+/* The request's event; a step of the arrow from the tuner's submitting to its learning. */
+static tn_scope open_event(const handler *h, const protocol_message *request) {
+  tn_scope scope = TN_NO_SCOPE;
+  if (!h || !tn_profile_wants(h->site.category, h->site.level)) return scope;
+  uint32_t sequence = (uint32_t)protocol_int(request->header, "sequence", 0);
+  scope = tn_scope_open(&h->site, h->event, true);
+  tn_scope_sequence(&scope, sequence);
+  if (sequence && h->serve == worker_run) tn_flow(&autotune_flow_site, AUTOTUNE_FLOW, TN_FLOW_STEP, sequence);
+  return scope;
+}
+
+static void serve_with(worker *w, const char *type, const protocol_message *request, worker_answer *answer) {
+  const handler *h = find_handler(type);
+  w->event = open_event(h, request);
+  worker_fault_strike(w->fault_now, w->out_fd);
+  limit_cpu(protocol_number(request->header, "timeout_s", 0));
+  if (h)
+    h->serve(w, request, answer);
+  else
+    worker_fail(answer, TN_MEASURE_UNKNOWN, "the worker knows no request of type \"%s\"", type);
+  tn_scope_end(&w->event);
 }
 
 static bool serve_request(worker *w, const char *type, const protocol_message *request) {
   worker_answer answer = {.lap_ns = runtime_now_ns()};
-  int i = 0;
-  while (i < RUNTIME_COUNT(handlers) && strcmp(handlers[i].type, type) != 0) ++i;
-  limit_cpu(protocol_number(request->header, "timeout_s", 0));
-  if (i < RUNTIME_COUNT(handlers))
-    handlers[i].serve(w, request, &answer);
-  else
-    worker_fail(&answer, TN_MEASURE_UNKNOWN, "the worker knows no request of type \"%s\"", type);
+  serve_with(w, type, request, &answer);
   json_t *header = answer_header(&answer);
   if (header && has_grown(w)) json_object_set_new(header, "retire", json_true());
   bool has_object = answer.error == TN_MEASURE_NONE && answer.object.data;
@@ -205,9 +251,11 @@ static bool serve_request(worker *w, const char *type, const protocol_message *r
 
 static bool serve(worker *w, const protocol_message *request) {
   const char *type = protocol_text(request->header, "type", "");
+  w->received_ns = profiler_now_ns();
   w->fault_now = worker_fault_next(&w->fault, type);
+  if (strcmp(type, "hello") != 0) return serve_request(w, type, request);
   worker_fault_strike(w->fault_now, w->out_fd);
-  return strcmp(type, "hello") == 0 ? greet(w, request) : serve_request(w, type, request);
+  return greet(w, request);
 }
 
 static int serve_all(worker *w) {
@@ -229,12 +277,17 @@ static int serve_all(worker *w) {
 static bool read_options(worker *w, int argc, char **argv) {
   static const char inject[] = "--inject=";
   for (int i = argc > 0 && argv[0][0] != '-' ? 1 : 0; i < argc; ++i) {
+    if (strcmp(argv[i], "--remote") == 0) {
+      w->is_remote = true;
+      continue;
+    }
     bool is_inject = strncmp(argv[i], inject, sizeof inject - 1) == 0;
     if (is_inject && worker_fault_parse(argv[i] + sizeof inject - 1, &w->fault)) continue;
     if (is_inject)
       dprintf(STDERR_FILENO, "tenon worker: no such fault: %s (like --inject=run-crash@2)\n", argv[i]);
     else
-      dprintf(STDERR_FILENO, "tenon worker: unknown option %s (there is --inject=REQUEST-FAULT@N)\n", argv[i]);
+      dprintf(STDERR_FILENO, "tenon worker: unknown option %s (there are --remote and --inject=REQUEST-FAULT@N)\n",
+              argv[i]);
     return false;
   }
   return true;
@@ -254,6 +307,7 @@ int tn_worker_main(int in_fd, int out_fd, int argc, char **argv) {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_STACK, STACK_BYTES);
   int status = serve_all(&w);
+  worker_profile_stop(&w);
   for (int i = 0; i < RUNTIME_COUNT(w.programs); ++i) worker_program_free(&w.programs[i]);
   protocol_decoder_free(&w.in);
   close(w.out_fd);

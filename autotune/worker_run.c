@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "autotune/worker.h"
+#include "runtime/kernel.h"
 
 /* A candidate is clearly slow above SLOW times the best; SLACK is what a first call may cost for waking threads and the
  * like. */
@@ -60,6 +61,7 @@ static void spoil(const worker *w, worker_program *p) {
 
 /* Whether outputs are right and inputs as they were. Changed inputs are made anew with the next request. */
 static bool check(worker_program *p, worker_answer *answer) {
+  TN_SCOPE(WORKER, 3, "Runner/check");
   bool right = worker_check_outputs(p, answer);
   if (worker_hash_inputs(p->data) != p->data->input_hash) {
     right = worker_fail(answer, TN_MEASURE_WRONG_ANSWER, "the kernel wrote to one of its inputs");
@@ -70,16 +72,22 @@ static bool check(worker_program *p, worker_answer *answer) {
   return right;
 }
 
+/* Timed without an event of its own: what is recorded of it is written when the time has been taken. */
 static bool call_once(worker_program *p, const tn_kernel *kernel, worker_answer *answer, double *seconds) {
+  static const tn_site site = {__FILE__, "call_once", __LINE__, TN_CATEGORY_KERNEL, 3};
   uint64_t start = runtime_now_ns();
-  tn_status status = tn_call(p->ctx, kernel, p->data->args, p->n_args);
-  *seconds = (double)(runtime_now_ns() - start) * 1e-9;
+  tn_status status = runtime_call_quiet(p->ctx, kernel, p->data->args, p->n_args);
+  uint64_t end = runtime_now_ns();
+  *seconds = (double)(end - start) * 1e-9;
+  tn_event_arg flops = tn_event_arg_u64("flops", (uint64_t)tn_program_flops(p->program));
+  tn_event_add(&site, "first call", start, end, 0, &flops, 1);
   worker_lap(answer, WORKER_RUN);
   return status == TN_OK || worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
 }
 
 /* Quartiles rather than all samples: their median is the samples' median, and their distance the spread. */
 static bool time_calls(worker_program *p, const tn_kernel *kernel, double best_s, worker_answer *answer) {
+  TN_SCOPE(KERNEL, 3, "Runner/time");
   tn_timing_options options = timing;
   tn_timing t;
   if (best_s > 0) options.give_up_above_s = SLOW * best_s + SLACK_S / 10;
@@ -93,10 +101,15 @@ static bool time_calls(worker_program *p, const tn_kernel *kernel, double best_s
   return is_plausible(p, t.median_s, answer);
 }
 
-static void measure(const worker *w, worker_program *p, const tn_kernel *kernel, double best_s, worker_answer *answer) {
-  double first_s;
+static void make_arguments(worker_program *p, worker_answer *answer) {
+  TN_SCOPE(WORKER, 2, "Runner/alloc_argument");
   poison_outputs(p);
   worker_lap(answer, WORKER_ARGUMENTS);
+}
+
+static void measure(const worker *w, worker_program *p, const tn_kernel *kernel, double best_s, worker_answer *answer) {
+  double first_s;
+  make_arguments(p, answer);
   if (!call_once(p, kernel, answer, &first_s)) return;
   spoil(w, p);
   if (!check(p, answer)) return;
@@ -122,14 +135,31 @@ void worker_prepare(worker *w, const protocol_message *request, worker_answer *a
   prepared_program(w, request, answer);
 }
 
+static tn_kernel *load(worker_program *p, const protocol_message *request, worker_answer *answer) {
+  TN_SCOPE(WORKER, 2, "Runner/load_module");
+  tn_kernel *kernel = codegen_load(p->ctx, request->payload, request->payload_bytes, WORKER_SYMBOL, p->n_args, p->args);
+  worker_lap(answer, WORKER_LOAD);
+  if (!kernel) worker_fail_context(answer, TN_MEASURE_LOAD, p->ctx);
+  return kernel;
+}
+
+static void evaluate(const worker *w, worker_program *p, const tn_kernel *kernel, double best_s,
+                     worker_answer *answer) {
+  TN_SCOPE(WORKER, 2, "Runner/run_evaluator");
+  measure(w, p, kernel, best_s, answer);
+}
+
+static void clean_up(tn_kernel *kernel) {
+  TN_SCOPE(WORKER, 2, "Runner/cleanup");
+  tn_kernel_free(kernel);
+}
+
 void worker_run(worker *w, const protocol_message *request, worker_answer *answer) {
   worker_program *p = prepared_program(w, request, answer);
   if (!p) return;
-  tn_kernel *kernel = codegen_load(p->ctx, request->payload, request->payload_bytes, WORKER_SYMBOL, p->n_args, p->args);
-  worker_lap(answer, WORKER_LOAD);
-  if (kernel)
-    measure(w, p, kernel, protocol_number(request->header, "best_s", 0), answer);
-  else
-    worker_fail_context(answer, TN_MEASURE_LOAD, p->ctx);
-  tn_kernel_free(kernel);
+  worker_profile_describe(&w->event, p);
+  tn_kernel *kernel = load(p, request, answer);
+  if (!kernel) return;
+  evaluate(w, p, kernel, protocol_number(request->header, "best_s", 0), answer);
+  clean_up(kernel);
 }

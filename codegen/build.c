@@ -59,6 +59,7 @@ static tn_kernel *load(build *b) {
   if (args == NULL || codegen_object(b->ctx, b->func, b->target, &object) != TN_OK) return NULL;
   tn_kernel *kernel = codegen_load(b->ctx, object.data, object.n, b->name, n, args);
   free(object.data);
+  runtime_kernel_describe(kernel, tn_program_flops(b->schedule->program), codegen_scratch_bytes(b->func));
   return kernel;
 }
 

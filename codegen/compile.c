@@ -6,6 +6,7 @@
 
 #include "codegen/fatal.h"
 #include "codegen/internal.h"
+#include "runtime/profiler/profiler.h"
 
 /* The IR is vectorised and unrolled when it comes here. What earns its time (docs/codegen.md has the measurements):
  *   sroa        register tiles and flags become SSA values
@@ -61,6 +62,7 @@ static void open_module(compilation *c) {
 }
 
 static tn_status verify(compilation *c) {
+  TN_SCOPE(LLVM, 3, "llvm/verify");
   char *message = NULL;
   bool broken = LLVMVerifyModule(c->module, LLVMReturnStatusAction, &message);
   tn_status status = broken ? fail(c, "LLVM's verifier", message) : TN_OK;
@@ -69,6 +71,7 @@ static tn_status verify(compilation *c) {
 }
 
 static tn_status run_passes(compilation *c) {
+  TN_SCOPE(LLVM, 3, "llvm/passes");
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
   LLVMErrorRef error = LLVMRunPasses(c->module, pass_list, c->machine, options);
   LLVMDisposePassBuilderOptions(options);
@@ -98,6 +101,7 @@ static tn_status copy_buffer(compilation *c, LLVMMemoryBufferRef buffer) {
 }
 
 static tn_status emit_machine_code(compilation *c) {
+  TN_SCOPE(LLVM, 3, "llvm/backend");
   char *message = NULL;
   LLVMMemoryBufferRef buffer = NULL;
   LLVMCodeGenFileType type = c->form == CODEGEN_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
@@ -132,8 +136,13 @@ static tn_status emit_form(compilation *c) {
 
 /* ---- all together ------------------------------------------------------------------------------------------- */
 
+static tn_status emit_module(compilation *c) {
+  TN_SCOPE(LLVM, 3, "llvm/emit");
+  return codegen_emit_module(c->ctx, c->func, c->target, c->module);
+}
+
 static tn_status compile_module(compilation *c) {
-  tn_status status = codegen_emit_module(c->ctx, c->func, c->target, c->module);
+  tn_status status = emit_module(c);
   if (status == TN_OK) status = verify(c);
   if (status == TN_OK) status = run_passes(c);
   return status == TN_OK ? emit_form(c) : status;

@@ -19,6 +19,8 @@ tir_pass_options codegen_pass_options(const tn_target *target);
 /* FUNC has gone through tir_run_pipeline. The object defines one symbol, func->name. The same input gives the same
  * bytes. */
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
+/* Heap memory that a call of the function takes, outside of its parallel loops (whose threads take their own). */
+size_t codegen_scratch_bytes(const tir_func *func);
 /* The same in another form; text is NUL-terminated (not counted in n). */
 tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_form form,
                            codegen_bytes *out);

@@ -84,3 +84,27 @@ void codegen_emit_return(codegen_emitter *m, LLVMValueRef value) {
   free_all(m);
   LLVMBuildRet(m->builder, value);
 }
+
+/* ---- for recordings ---------------------------------------------------------------------------------------------- */
+
+typedef struct scratch_sum {
+  int64_t stack, heap;
+} scratch_sum;
+
+static tir_walk add_buffer(void *user, const tir_stmt *s) {
+  scratch_sum *sum = user;
+  if (s->kind == TIR_FOR && s->u.loop.kind == TIR_PARALLEL) return TIR_WALK_PRUNE;
+  int64_t bytes = s->kind == TIR_ALLOC ? RUNTIME_MAX(buffer_bytes(s->u.alloc.buffer), 0) : 0;
+  if (sum->stack + bytes <= STACK_LIMIT)
+    sum->stack += bytes;
+  else
+    sum->heap += bytes;
+  return TIR_WALK_ON;
+}
+
+size_t codegen_scratch_bytes(const tir_func *func) {
+  scratch_sum sum = {0};
+  tir_visitor visitor = {.stmt = add_buffer, .user = &sum};
+  tir_walk_stmt(func->body, &visitor);
+  return (size_t)sum.heap;
+}

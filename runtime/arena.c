@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "runtime/base.h"
+#include "runtime/profiler/profiler.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -37,18 +38,26 @@ static size_t room_left(const runtime_arena *arena) {
   return arena->limit > arena->total ? arena->limit - arena->total : 0;
 }
 
+/* A search makes and frees thousands of small chunks: only large ones are recorded by default. */
+static int level_of(size_t bytes) { return bytes >= (size_t)64 << 10 ? 3 : 5; }
+
 /* A chunk with room for BYTES, not in the list yet; all of it is poisoned. */
 static runtime_chunk *chunk_new(runtime_arena *arena, size_t bytes) {
   runtime_chunk *chunk = malloc(sizeof *chunk + bytes);
-  if (!chunk) return NULL;
+  if (!chunk) {
+    tn_memory_failed("arena", bytes);
+    return NULL;
+  }
   chunk->next = NULL;
   chunk->bytes = bytes;
   arena->total += bytes;
+  if (tn_profile_wants(TN_CATEGORY_MEMORY, level_of(bytes))) tn_memory_alloc("arena", chunk, bytes);
   POISON(chunk->data, bytes);
   return chunk;
 }
 
 static void chunk_free(runtime_chunk *chunk) {
+  if (tn_profile_wants(TN_CATEGORY_MEMORY, level_of(chunk->bytes))) tn_memory_free("arena", chunk, 0);
   UNPOISON(chunk->data, chunk->bytes);
   free(chunk);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "runtime/base.h"
+#include "runtime/profiler/profiler.h"
 
 enum { DATA_ALIGNMENT = 64 };
 
@@ -81,10 +82,12 @@ DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t 
   if (!array || !data) {
     free(array);
     free(data);
+    tn_memory_failed("array", rounded);
     runtime_fail(ctx, TN_ERROR_MEMORY, "tn_array_new: out of memory for %zu bytes", bytes);
     return NULL;
   }
   memset(data, 0, rounded);
+  if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_alloc("array", data, rounded);
   for (int i = 0; i < ndim; ++i) array->shape[i] = shape[i];
   runtime_compact_strides(ndim, shape, array->strides);
   array->dtype = dtype;
@@ -99,6 +102,7 @@ DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t 
 
 void tn_array_free(DLTensor *array) {
   if (!array) return;
+  if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_free("array", array->data, 0);
   free(array->data);
   free((owned_array *)array);
 }

@@ -1,6 +1,7 @@
 /* Checking tensors against a kernel's arguments, and calling it through libffi. One row of a table for each thing that
  * can be wrong with a tensor: the test, and the words that end the message "tn_call NAME: argument I (TENSOR): ...". */
 #include "runtime/kernel.h"
+#include "runtime/profiler/profiler.h"
 
 /* fits: the tensor can be used for the argument. explain: adds to OUT what does not fit, when fits said no. */
 typedef struct check {
@@ -183,10 +184,28 @@ tn_status runtime_call_failed(tn_context *ctx, const char *who, const tn_kernel 
                       result == 1 ? "there was no memory for its scratch buffers" : "not a result of Tenon's kernels");
 }
 
-tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args) {
+tn_status runtime_call_quiet(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args) {
   runtime_call call;
   tn_status status = runtime_call_prepare(ctx, "tn_call", kernel, args, n_args, &call);
   if (status != TN_OK) return status;
   int32_t result = runtime_call_invoke(&call);
   return result == 0 ? TN_OK : runtime_call_failed(ctx, "tn_call", kernel, result);
+}
+
+static void describe_call(tn_scope *scope, const tn_kernel *kernel) {
+  tn_event_arg shapes = tn_event_arg_text("shapes", kernel->shapes);
+  tn_event_arg flops = tn_event_arg_u64("flops", (uint64_t)kernel->flops);
+  tn_scope_arg(scope, &shapes);
+  if (kernel->flops > 0) tn_scope_arg(scope, &flops);
+}
+
+tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args) {
+  TN_SCOPE_AS(scope, KERNEL, 3, kernel ? kernel->name : "tn_call");
+  if (scope.state == 1 && kernel) describe_call(&scope, kernel);
+  size_t scratch = kernel && tn_profile_wants(TN_CATEGORY_MEMORY, 3) ? kernel->scratch_bytes : 0;
+  if (scratch) tn_memory_alloc("scratch", NULL, scratch);
+  tn_status status = runtime_call_quiet(ctx, kernel, args, n_args);
+  if (scratch && status != TN_OK) tn_memory_failed("scratch", scratch);
+  if (scratch) tn_memory_free("scratch", NULL, scratch);
+  return status;
 }

@@ -32,6 +32,18 @@ static tn_status check_description(tn_context *ctx, const char *name, tn_kernel_
   return TN_OK;
 }
 
+static const char *shapes_text(tn_kernel *kernel) {
+  runtime_str out = {0};
+  runtime_str_add(&out, "");
+  for (int a = 0; a < kernel->n_args; ++a) {
+    const runtime_kernel_arg *arg = &kernel->args[a];
+    runtime_str_addf(&out, "%s%s[", a ? " " : "", tn_dtype_name(arg->dtype));
+    for (int i = 0; i < arg->ndim; ++i) runtime_str_addf(&out, "%s%lld", i ? "," : "", (long long)arg->shape[i]);
+    runtime_str_add(&out, "]");
+  }
+  return runtime_str_take(&out, &kernel->arena);
+}
+
 /* Copies the description into the kernel's arena; false when there is no memory. */
 static bool describe(tn_kernel *kernel, const char *name, int n_args, const runtime_kernel_arg *args) {
   kernel->name = runtime_strdup(&kernel->arena, name);
@@ -46,7 +58,8 @@ static bool describe(tn_kernel *kernel, const char *name, int n_args, const runt
     if (!kernel->args[i].name) return false;
   }
   kernel->n_args = n_args;
-  return ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)n_args, &ffi_type_sint32, kernel->types) == FFI_OK;
+  kernel->shapes = shapes_text(kernel);
+  return kernel->shapes && ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)n_args, &ffi_type_sint32, kernel->types) == FFI_OK;
 }
 
 /* Puts the kernel into its context's list, from which tn_kernel_free takes it. */
@@ -84,6 +97,12 @@ void tn_kernel_free(tn_kernel *kernel) {
   if (kernel->release) kernel->release(kernel->owner);
   runtime_arena_free(&kernel->arena);
   free(kernel);
+}
+
+void runtime_kernel_describe(tn_kernel *kernel, double flops, size_t scratch_bytes) {
+  if (!kernel) return;
+  kernel->flops = flops;
+  kernel->scratch_bytes = scratch_bytes;
 }
 
 const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n) {

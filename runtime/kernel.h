@@ -21,6 +21,9 @@ struct tn_kernel {
   ffi_cif cif; /* prepared once: int32_t fn(pointer...) */
   void (*release)(void *owner);
   void *owner;
+  const char *shapes; /* of all arguments, for recordings: "f32[8,8] f32[8]" */
+  double flops;       /* of one call; 0: unknown */
+  size_t scratch_bytes; /* that one call takes from the heap, outside of parallel loops */
 };
 
 /* Where the kernel's arguments are: what a call needs once the tensors were checked. */
@@ -39,6 +42,8 @@ static inline int32_t runtime_call_invoke(runtime_call *call) {
   ffi_call((ffi_cif *)&call->kernel->cif, call->kernel->fn, &result, call->values);
   return (int32_t)result;
 }
+/* tn_call without its event, for what is timed from outside. */
+tn_status runtime_call_quiet(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args);
 /* The failure for a result that is not 0. */
 tn_status runtime_call_failed(tn_context *ctx, const char *who, const tn_kernel *kernel, int32_t result);
 

@@ -1,6 +1,7 @@
 /* lower.c: from a schedule to loop IR: one loop nest a stage, reductions as init and update, guards around stores,
  * attached stages inside the loop they are computed at. Requires a legal schedule; establishes well-formed
  * multi-dimensional loop IR (TVM: ScheduleOps, MakeComputeStmt). */
+#include "runtime/profiler/profiler.h"
 #include "schedule/layout.h"
 #include "schedule/lowering.h"
 #include "schedule/tail.h"
@@ -263,9 +264,14 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
   return f;
 }
 
+static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena) {
+  TN_SCOPE(COMPILE, 3, "lower");
+  return schedule_lower(s, name, arena);
+}
+
 tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,
                               const tir_pass_options *options) {
-  tir_func *f = schedule_lower(s, name, arena);
+  tir_func *f = first_form(s, name, arena);
   tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = *options};
 #ifndef NDEBUG
   p.options.check = true;

@@ -1,4 +1,5 @@
 /* pipeline.c: the passes in their order, with dumps and checks between them. */
+#include "runtime/profiler/profiler.h"
 #include "tir/passes.h"
 
 /* Guards are made movable and moved (simplify, hoist), peeled loops parted, what became constant removed; then indices
@@ -27,13 +28,18 @@ static void dump(tir_pass_context *p, const char *name, const tir_func *before, 
   runtime_str_free(&text);
 }
 
+static tir_func *run_pass(tir_pass_context *p, const tir_pass *pass, tir_func *f) {
+  TN_SCOPE_AS(scope, COMPILE, 3, pass->name);
+  return pass->run(p, f);
+}
+
 static tir_func *run(tir_pass_context *p, tir_func *f) {
   dump(p, "lower", NULL, f);
   if (p->options.check && tir_check(p->ctx, f) != TN_OK) return NULL;
   const tir_stmt *simple = NULL; /* the body that simplify last gave */
   for (const tir_pass *pass = tir_passes; pass->run != NULL; pass++) {
     bool simplifies = pass->run == tir_pass_simplify;
-    tir_func *after = simplifies && f->body == simple ? f : pass->run(p, f);
+    tir_func *after = simplifies && f->body == simple ? f : run_pass(p, pass, f);
     if (after == NULL) return NULL;
     if (simplifies) simple = after->body;
     dump(p, pass->name, f, after);

@@ -14,7 +14,7 @@ enum { TOOLS_OK = 0, TOOLS_FAILED = 1, TOOLS_USAGE = 2 };
 
 /* ---- what a command line says (options.c) ---------------------------------------------------------------------- */
 
-enum { TOOLS_MAX_PARAMS = 32, TOOLS_MAX_OPERANDS = 3 };
+enum { TOOLS_MAX_PARAMS = 32, TOOLS_MAX_OPERANDS = 64 };
 
 typedef struct tools_verb tools_verb;
 
@@ -25,8 +25,8 @@ typedef struct tools_args {
   int n_operands;
   tn_param params[TOOLS_MAX_PARAMS];
   int n_params;
-  const char *schedule, *log, *emit, *output, *header, *name, *target, *versus;
-  int64_t trials, jobs, threads, limit;
+  const char *schedule, *log, *emit, *output, *header, *name, *target, *versus, *profile, *plugin, *sort;
+  int64_t trials, jobs, threads, limit, port;
   uint64_t seed;
   double seconds;
   bool is_json, is_strict;
@@ -89,7 +89,7 @@ struct tools_verb {
 };
 
 extern const tools_verb tools_show, tools_tune, tools_build, tools_bench, tools_log, tools_worker, tools_target,
-    tools_version;
+    tools_version, tools_profile;
 
 /* Reads argv[1..argc) of a verb. TOOLS_OK, or TOOLS_USAGE after a message and the usage line on standard error.
  * *wants_help: --help was there; nothing else was looked at. */

@@ -1,5 +1,5 @@
 /* tune.c: `tenon tune`: searches for the fastest schedule of a program and appends what it measures to a log. */
-#include "runtime/profiler/profiler.h"
+#include "tools/profile_session.h"
 #include "tools/progress.h"
 
 static int run(const tools_args *args);
@@ -12,6 +12,11 @@ static const tools_option options[] = {
     TOOLS_OPTION("seconds", 0, SECONDS, seconds, "S", "stop after this long, whatever was measured by then"),
     TOOLS_OPTION("seed", 0, SEED, seed, "X", "of the search and of the input data (0)"),
     TOOLS_OPTION("jobs", 'j', COUNT, jobs, "J", "candidates compiled at once (the threads of this machine)"),
+    TOOLS_OPTION("profile", 0, TEXT, profile, "FILE",
+                 "record where the time goes, worker processes included, into FILE: .json (Chrome\n"
+                 "trace), .xplane.pb, .tnprof, .html; FILE:level=2:categories=search+measure narrows it;\n"
+                 "the environment variable TENON_PROFILE does the same"),
+    TOOLS_OPTION("profile-plugin", 0, TEXT, plugin, "PATH", "a profiler plug-in whose planes join the recording"),
     TOOLS_OPTION_PARAM,
     TOOLS_OPTION_TARGET,
     TOOLS_OPTION_JSON,
@@ -20,7 +25,7 @@ static const tools_option options[] = {
 
 const tools_verb tools_tune = {
     .name = "tune",
-    .operands = "PROGRAM --log LOG [--trials N] [--seconds S] [--target T] [--seed X] [--jobs J] [--json]",
+    .operands = "PROGRAM --log LOG [--trials N] [--seconds S] [--target T] [--seed X] [--jobs J] [--json] [--profile FILE]",
     .summary = "search for the fastest schedule of a program by measuring",
     .details =
         "Measures candidate schedules in worker processes, checks each one's output against the unscheduled\n"
@@ -131,7 +136,9 @@ static int run(const tools_args *args) {
   int status = TOOLS_FAILED;
   if (tools_open_program(&session, args)) {
     tn_profiler *profiler = tn_profiler_new();
+    tools_recording recording = tools_record(&session, args->profile, args->plugin);
     status = tune_and_print(&session, args, profiler);
+    if (!tools_record_end(&session, &recording) && status == TOOLS_OK) status = TOOLS_FAILED;
     tn_profiler_free(profiler);
   }
   tools_close(&session);

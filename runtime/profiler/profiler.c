@@ -1,8 +1,8 @@
 /* Profilers: accumulated seconds and calls under names. The profilers entered on a thread form a list from the
- * innermost outwards; its head is the only mutable thread-local state of the library. */
+ * innermost outwards; a scope is added to every one that was there when it began, up to the first exclusive one. */
 #include "runtime/profiler/profiler.h"
 
-#include "runtime/base.h"
+#include "runtime/profiler/state.h"
 
 /* One row of the table: what was accumulated under a name. */
 typedef struct entry {
@@ -10,11 +10,13 @@ typedef struct entry {
   uint64_t hash;
   double seconds;
   int64_t calls;
+  int64_t open; /* scopes of this name that run now: only the outermost one's time counts */
 } entry;
 
 struct tn_profiler {
   tn_profiler *outer; /* the one below on the stack */
-  bool is_entered;
+  bool is_entered, is_exclusive;
+  uint32_t serial;     /* of its last entering on the thread, from 1 */
   uint64_t start_ns;   /* of the running Total */
   runtime_arena arena; /* names */
   RUNTIME_VEC(entry) entries;
@@ -23,29 +25,36 @@ struct tn_profiler {
   int n_slots;
 };
 
-static _Thread_local tn_profiler *innermost;
+/* This thread's list. */
+static _Thread_local struct {
+  tn_profiler *innermost;
+  uint32_t serial; /* of the last entering */
+} entered;
 
 static const char total_name[] = "Total";
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* The slot that holds NAME, or the empty one where it belongs. Needs n_slots > 0. */
+/* The slot that holds NAME (NULL: whatever has the hash), or the empty one where it belongs. Needs n_slots > 0. */
 static int *find_slot(const tn_profiler *p, const char *name, uint64_t hash) {
   for (uint64_t i = hash;; ++i) {
     int *slot = &p->slots[i & (uint64_t)(p->n_slots - 1)];
     if (*slot == 0) return slot;
     const entry *e = &p->entries.data[*slot - 1];
-    if (e->hash == hash && strcmp(e->name, name) == 0) return slot;
+    if (e->hash == hash && (!name || strcmp(e->name, name) == 0)) return slot;
   }
 }
 
 static uint64_t hash_name(const char *name) { return runtime_hash(name, strlen(name), 0); }
 
+static entry *find_hash(const tn_profiler *p, const char *name, uint64_t hash) {
+  int slot = p->n_slots ? *find_slot(p, name, hash) : 0;
+  return slot ? &p->entries.data[slot - 1] : NULL;
+}
+
 /* The entry of NAME, NULL when there is none. */
 static entry *find(const tn_profiler *p, const char *name) {
-  if (!p || !name || p->n_slots == 0) return NULL;
-  int slot = *find_slot(p, name, hash_name(name));
-  return slot ? &p->entries.data[slot - 1] : NULL;
+  return p && name ? find_hash(p, name, hash_name(name)) : NULL;
 }
 
 /* Doubles the hash table; false without memory, the old table stands then. */
@@ -77,11 +86,24 @@ static entry *find_or_add(tn_profiler *p, const char *name) {
 
 tn_profiler *tn_profiler_new(void) { return calloc(1, sizeof(tn_profiler)); }
 
+/* Tells the filter that a thread entered or left a profiler. */
+static void count_entered(int change) {
+  profiler_recorder *recorder = &profiler_the_recorder;
+  pthread_mutex_lock(&recorder->lock);
+  recorder->n_tables += change;
+  if (recorder->n_tables > 0)
+    __atomic_fetch_or(&tn_profile_filter, PROFILER_TABLE_BIT, __ATOMIC_RELAXED);
+  else
+    __atomic_fetch_and(&tn_profile_filter, PROFILER_SESSION_BITS, __ATOMIC_RELAXED);
+  pthread_mutex_unlock(&recorder->lock);
+}
+
 void tn_profiler_free(tn_profiler *profiler) {
   if (!profiler) return;
-  for (tn_profiler **at = &innermost; *at; at = &(*at)->outer) {
+  for (tn_profiler **at = &entered.innermost; *at; at = &(*at)->outer) {
     if (*at != profiler) continue;
     *at = profiler->outer;
+    count_entered(-1);
     break;
   }
   runtime_arena_free(&profiler->arena);
@@ -90,26 +112,66 @@ void tn_profiler_free(tn_profiler *profiler) {
   free(profiler);
 }
 
+void tn_profiler_set_exclusive(tn_profiler *profiler, bool is_exclusive) {
+  if (profiler) profiler->is_exclusive = is_exclusive;
+}
+
 tn_status tn_profiler_enter(tn_profiler *profiler) {
   if (!profiler || profiler->is_entered) return TN_ERROR_ARGUMENT;
+  for (int i = 0; i < profiler->entries.n; ++i) profiler->entries.data[i].open = 0;
   profiler->is_entered = true;
-  profiler->outer = innermost;
-  profiler->start_ns = runtime_now_ns();
-  innermost = profiler;
+  profiler->outer = entered.innermost;
+  profiler->serial = ++entered.serial;
+  profiler->start_ns = profiler_now_ns();
+  entered.innermost = profiler;
+  count_entered(1);
   return TN_OK;
 }
 
 tn_status tn_profiler_exit(tn_profiler *profiler) {
-  if (!profiler || innermost != profiler) return TN_ERROR_ARGUMENT;
-  uint64_t now = runtime_now_ns();
-  innermost = profiler->outer;
+  if (!profiler || entered.innermost != profiler) return TN_ERROR_ARGUMENT;
+  uint64_t now = profiler_now_ns();
+  count_entered(-1);
+  entered.innermost = profiler->outer;
   profiler->outer = NULL;
   profiler->is_entered = false;
   tn_profiler_add(profiler, total_name, (double)(now - profiler->start_ns) * 1e-9, 1);
   return TN_OK;
 }
 
-tn_profiler *tn_profiler_current(void) { return innermost; }
+tn_profiler *tn_profiler_current(void) { return entered.innermost; }
+
+/* ---- scopes ------------------------------------------------------------------------------------------------------ */
+
+void profiler_tables_begin(tn_scope *scope, const char *name) {
+  if (!entered.innermost) return;
+  for (tn_profiler *p = entered.innermost; p; p = p->is_exclusive ? NULL : p->outer) {
+    entry *e = find_or_add(p, name);
+    if (e) ++e->open;
+  }
+  scope->table_hash = hash_name(name);
+  scope->table_serial = entered.serial;
+  scope->state = 1;
+  scope->start = profiler_ticks();
+}
+
+static void end_in(tn_profiler *p, const tn_scope *scope, double seconds) {
+  entry *e = find_hash(p, NULL, scope->table_hash);
+  if (!e || e->open == 0) return;
+  ++e->calls;
+  if (--e->open == 0) e->seconds += seconds;
+}
+
+/* Profilers that were entered after the scope began do not see it; those that were left before do not either. */
+void profiler_tables_end(const tn_scope *scope, uint64_t end_ticks) {
+  double seconds = profiler_ticks_to_ns(end_ticks - scope->start) * 1e-9;
+  bool is_seen = true;
+  for (tn_profiler *p = entered.innermost; p && is_seen; p = p->outer) {
+    if (p->serial > scope->table_serial) continue;
+    end_in(p, scope, seconds);
+    is_seen = !p->is_exclusive;
+  }
+}
 
 /* ---- times ------------------------------------------------------------------------------------------------------- */
 
@@ -138,15 +200,4 @@ const char *tn_profiler_name_at(const tn_profiler *profiler, int index, double *
   if (seconds) *seconds = e->seconds;
   if (calls) *calls = e->calls;
   return e->name;
-}
-
-tn_timed tn_timed_begin(const char *name) {
-  if (!innermost) return (tn_timed){0};
-  return (tn_timed){.profiler = innermost, .name = name, .start_ns = runtime_now_ns()};
-}
-
-void tn_timed_end(tn_timed *scope) {
-  if (!scope || !scope->profiler) return;
-  tn_profiler_add(scope->profiler, scope->name, (double)(runtime_now_ns() - scope->start_ns) * 1e-9, 1);
-  scope->profiler = NULL;
 }

@@ -72,6 +72,12 @@ static char *layout(const row *rows, int n) {
   return out.data;
 }
 
+const char *tn_profiler_table_error(const tn_profiler *profiler) {
+  if (tn_profiler_calls(profiler, "Total") > 0) return NULL;
+  return tn_profiler_count(profiler) > 0 ? "the profiler was not left yet: it has no Total"
+                                         : "the profiler is empty: nothing was timed";
+}
+
 char *tn_profiler_table(const tn_profiler *profiler) {
   if (tn_profiler_calls(profiler, "Total") == 0) return NULL;
   int n = tn_profiler_count(profiler);

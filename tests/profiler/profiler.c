@@ -51,14 +51,15 @@ static void without_a_profiler_a_scope_does_nothing(void **state) {
   (void)state;
   assert_null(tn_profiler_current());
   tn_timed scope = tn_timed_begin("nobody looks");
-  assert_null(scope.profiler);
+  assert_int_equal(scope.state, 0);
   tn_timed_end(&scope);
   tn_timed_end(NULL);
 }
 
-static void the_innermost_profiler_gets_the_time(void **state) {
-  (void)state;
+/* An inner profiler takes x, an outer one y; the inner one is exclusive or not. */
+static void check_nested(bool is_exclusive, int64_t outer_calls_of_x) {
   tn_profiler *outer = tn_profiler_new(), *inner = tn_profiler_new();
+  tn_profiler_set_exclusive(inner, is_exclusive);
   tn_profiler_enter(outer);
   tn_profiler_enter(inner);
   assert_ptr_equal(tn_profiler_current(), inner);
@@ -69,11 +70,21 @@ static void the_innermost_profiler_gets_the_time(void **state) {
   tn_profiler_exit(outer);
   assert_null(tn_profiler_current());
   assert_int_equal(tn_profiler_calls(inner, "x"), 1);
-  assert_int_equal(tn_profiler_calls(outer, "x"), 0);
+  assert_int_equal(tn_profiler_calls(outer, "x"), outer_calls_of_x);
   assert_int_equal(tn_profiler_calls(inner, "y"), 0);
   assert_int_equal(tn_profiler_calls(outer, "y"), 1);
   tn_profiler_free(inner);
   tn_profiler_free(outer);
+}
+
+static void all_enclosing_profilers_get_the_time(void **state) {
+  (void)state;
+  check_nested(false, 1);
+}
+
+static void an_exclusive_profiler_keeps_the_time(void **state) {
+  (void)state;
+  check_nested(true, 0);
 }
 
 static void a_scope_belongs_to_where_it_began(void **state) {
@@ -296,12 +307,14 @@ static void a_total_of_zero_divides_nothing(void **state) {
                    "--------------------------------------");
 }
 
-int main(void) {
+int profiler_unit_tests(void);
+int profiler_unit_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(nested_scopes_are_inclusive),
       cmocka_unit_test(scopes_of_one_name_add_up),
       cmocka_unit_test(without_a_profiler_a_scope_does_nothing),
-      cmocka_unit_test(the_innermost_profiler_gets_the_time),
+      cmocka_unit_test(all_enclosing_profilers_get_the_time),
+      cmocka_unit_test(an_exclusive_profiler_keeps_the_time),
       cmocka_unit_test(a_scope_belongs_to_where_it_began),
       cmocka_unit_test(stacks_are_deep),
       cmocka_unit_test(entering_again_adds_to_the_total),

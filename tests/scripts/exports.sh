@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# libtenon.so exports every function that a public header declares, and nothing else.
+# libtenon.so exports every function and variable that a public header declares, and nothing else.
 set -euo pipefail
 library=$TENON_BUILD/libtenon.so
-declared=$(grep -hoE '^TN_API .*' "$TENON_BUILD"/include/tenon/*.h | grep -oE '\btn_[a-z0-9_]+\(' | tr -d '(' | sort -u)
+declared=$(grep -hoE '^TN_API .*' "$TENON_BUILD"/include/tenon/*.h | grep -oE '\btn_[a-z0-9_]+[(;]' | tr -d '(;' | sort -u)
 exported=$(nm -D --defined-only "$library" | awk '{print $3}' | sort -u)
 status=0
 for name in $(comm -23 <(echo "$declared") <(echo "$exported")); do

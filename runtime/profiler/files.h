@@ -1,0 +1,183 @@
+/* files.h: what readers and writers of recordings share: bytes out through one buffer, bytes in from a file or memory, a
+ * JSON value at a time, a map of ids. */
+#ifndef TENON_RUNTIME_PROFILER_FILES_H
+#define TENON_RUNTIME_PROFILER_FILES_H
+
+#include <zlib.h>
+
+#include "runtime/profiler/profiler_files.h"
+#include "runtime/profiler/recorder.h"
+
+/* ---- out (stream.c) ---------------------------------------------------------------------------------------------- */
+
+/* To a file, a gzip'ed file, or memory. Failing is sticky. */
+typedef struct profiler_out {
+  char *data; /* what was not written to the file yet; in memory all of it */
+  size_t n, cap;
+  int file;  /* -1: none */
+  gzFile gz; /* NULL: none */
+  bool is_memory, failed;
+  int error; /* errno of the failure; 0: out of memory */
+} profiler_out;
+
+/* False with a message. LEVEL of gzip: 0 does not compress at all. */
+bool profiler_out_open(tn_context *ctx, profiler_out *out, const char *path, int level);
+void profiler_out_memory(profiler_out *out);
+/* Writes the rest; false with a message, and the file is removed, when something failed since the opening. */
+bool profiler_out_close(tn_context *ctx, profiler_out *out, const char *path);
+/* What was written to memory, NUL-terminated; NULL when it failed. */
+char *profiler_out_take(profiler_out *out, size_t *n);
+
+void profiler_out_bytes(profiler_out *out, const void *data, size_t n);
+void profiler_out_text(profiler_out *out, const char *text);
+void profiler_out_i64(profiler_out *out, int64_t value);
+void profiler_out_u64(profiler_out *out, uint64_t value);
+/* Nanoseconds as microseconds: an integer, or three decimals. */
+void profiler_out_us(profiler_out *out, int64_t ns);
+/* The shortest text that reads back the same, with a point or an exponent; NULL for what JSON has no number for. */
+void profiler_out_f64(profiler_out *out, double value);
+/* A JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD. */
+void profiler_out_json(profiler_out *out, const char *text);
+/* TEXT, or a copy whose bytes that are not UTF-8 became U+FFFD; NULL without memory. */
+const char *profiler_utf8(runtime_arena *arena, const char *text);
+/* A cell of CSV: in quotes when it has to be. */
+void profiler_out_csv(profiler_out *out, const char *text);
+#define PROFILER_OUT_LITERAL(out, text) profiler_out_bytes((out), (text), sizeof(text) - 1)
+
+/* ---- in (stream.c) ----------------------------------------------------------------------------------------------- */
+
+/* Bytes of a file (gzip'ed or not) or of memory. */
+typedef struct profiler_in {
+  const unsigned char *data;
+  size_t n, at;
+  uint64_t before; /* bytes consumed before data */
+  gzFile gz;       /* NULL: memory */
+  unsigned char *buffer;
+  const char *failed; /* why bytes could not be had; NULL: they could */
+} profiler_in;
+
+bool profiler_in_open(tn_context *ctx, profiler_in *in, const char *path);
+void profiler_in_memory(profiler_in *in, const void *data, size_t n);
+void profiler_in_close(profiler_in *in);
+bool profiler_in_fill(profiler_in *in); /* false at the end */
+static inline int profiler_in_peek(profiler_in *in) {
+  return in->at < in->n || profiler_in_fill(in) ? in->data[in->at] : -1;
+}
+static inline int profiler_in_get(profiler_in *in) {
+  return in->at < in->n || profiler_in_fill(in) ? in->data[in->at++] : -1;
+}
+static inline uint64_t profiler_in_place(const profiler_in *in) { return in->before + in->at; }
+bool profiler_in_bytes(profiler_in *in, void *to, size_t n); /* all N, or false */
+/* The rest, malloc'ed, up to MOST bytes; NULL when there is more or no memory. */
+char *profiler_in_rest(profiler_in *in, size_t most, size_t *n);
+
+/* ---- JSON (json.c) ----------------------------------------------------------------------------------------------- */
+
+typedef enum profiler_json_kind {
+  PROFILER_JSON_NULL,
+  PROFILER_JSON_BOOL,
+  PROFILER_JSON_NUMBER, /* its text is kept: no digit is lost */
+  PROFILER_JSON_STRING,
+  PROFILER_JSON_ARRAY,
+  PROFILER_JSON_OBJECT
+} profiler_json_kind;
+
+typedef struct profiler_json {
+  profiler_json_kind kind;
+  const char *key;  /* in an object */
+  const char *text; /* NUL-terminated; "true", "false" for booleans */
+  struct profiler_json *child, *next;
+} profiler_json;
+
+enum { PROFILER_JSON_DEPTH = 64 };
+/* The next value; NULL with a static message in *why. */
+profiler_json *profiler_json_next(profiler_in *in, runtime_arena *arena, const char **why);
+/* Skips blanks; the byte after them, not consumed; -1 at the end. */
+int profiler_json_peek(profiler_in *in);
+/* A string's text, from its opening quote on. */
+char *profiler_json_string(profiler_in *in, runtime_arena *arena, const char **why);
+const profiler_json *profiler_json_member(const profiler_json *object, const char *key);
+const char *profiler_json_text(const profiler_json *object, const char *key, const char *otherwise);
+/* Integers; a fraction is cut off, what is out of range or no number gives OTHERWISE. */
+int64_t profiler_json_i64(const profiler_json *object, const char *key, int64_t otherwise);
+/* Decimal microseconds, exactly, as nanoseconds (rounded when there are more than three decimals). */
+bool profiler_json_us(const profiler_json *value, int64_t *ns);
+
+/* ---- maps of ids (stream.c) -------------------------------------------------------------------------------------- */
+
+/* From a pair of numbers to an int64_t. Zero-initialise. */
+typedef struct profiler_map {
+  struct {
+    uint64_t a, b;
+    int64_t value;
+    bool is_used;
+  } *slots;
+  size_t n, n_slots;
+} profiler_map;
+/* The value's place; a new one holds OTHERWISE. NULL without memory. Valid until the next call. */
+int64_t *profiler_map_at(profiler_map *map, uint64_t a, uint64_t b, int64_t otherwise);
+void profiler_map_free(profiler_map *map);
+
+/* ---- forms ------------------------------------------------------------------------------------------------------- */
+
+/* Writers: false only without memory; what fails in OUT stays there. */
+bool profiler_write_chrome(profiler_out *out, const tn_recording *r);
+bool profiler_write_binary(profiler_out *out, const tn_recording *r);
+bool profiler_write_xspace(profiler_out *out, const tn_recording *r);
+bool profiler_write_csv(profiler_out *out, const tn_recording *r);
+bool profiler_write_report(profiler_out *out, const tn_recording *r);
+bool profiler_write_html(profiler_out *out, const tn_recording *r);
+
+/* Readers: a finished recording, or NULL with a message in CTX that begins with NAME. */
+tn_recording *profiler_read_chrome(tn_context *ctx, profiler_in *in, const char *name);
+tn_recording *profiler_read_binary(tn_context *ctx, profiler_in *in, const char *name);
+tn_recording *profiler_read_xspace(tn_context *ctx, profiler_in *in, const char *name);
+/* Adds the planes of a message to a recording that is not finished yet (what plug-ins hand over); its errors and warnings
+ * too. False with a message in *why (static). */
+bool profiler_append_xspace(tn_recording *r, const void *data, size_t n, const char **why);
+#define PROFILER_BINARY_MAGIC "TNPROF\r\n"
+
+/* What readers accept: times of 73 years, memory of a pebibyte; sums of what is clipped to it do not overflow. */
+#define PROFILER_MAX_NS (INT64_MAX / 4)
+#define PROFILER_MAX_BYTES ((int64_t)1 << 50)
+static inline int64_t profiler_clip(int64_t value, int64_t most) {
+  return value < -most ? -most : value > most ? most : value;
+}
+/* Frees the recording if it FAILED or cannot be finished, and says so; else finishes and returns it. */
+tn_recording *profiler_finish_reading(tn_context *ctx, tn_recording *r, const char *name);
+
+/* The numbers of tn_recording_info that every form keeps: X(member, "key in a file"), all of 64 bits. */
+#define PROFILER_INFO_NUMBERS(X)                                                                                    \
+  X(start_ns, "start_ns") X(duration_ns, "duration_ns") X(start_unix_ns, "start_unix_ns") X(stats.events, "events") \
+  X(stats.dropped, "dropped") X(stats.lanes, "threads") X(stats.bytes, "bytes")                                     \
+  X(stats.double_ends, "double_ends") X(stats.overlaps, "overlaps") X(stats.unfinished, "unfinished")               \
+  X(stats.unknown_frees, "unknown_frees") X(stats.lost_names, "lost_names") X(stats.start_ns, "start_cost_ns")      \
+  X(stats.stop_ns, "stop_cost_ns") X(stats.collect_ns, "collect_cost_ns")       \
+  X(cpu_ns, "cpu_ns") X(peak_rss_bytes, "peak_rss_bytes")
+
+/* Flags of events by name, as files have them. */
+#define PROFILER_FLAGS(X)                                                                            \
+  X(UNFINISHED, "unfinished") X(KILLED, "killed") X(OVERLAP, "overlap") X(FAILED, "failed") \
+  X(UNKNOWN, "unknown") X(ADDED, "added")
+
+/* Ids as files need them: processes and lanes that no two share, below 2^32. */
+typedef struct profiler_ids {
+  uint32_t *pids; /* of each process */
+  uint32_t *tids; /* of each lane, unique in its process */
+} profiler_ids;
+bool profiler_ids_make(const tn_recording *r, profiler_ids *ids);
+void profiler_ids_free(profiler_ids *ids);
+
+/* The first mark of tn_host_record; NULL: none. */
+const tn_event *profiler_host_mark(const tn_recording *r);
+
+/* Sums of the scopes and ranges of one name (reports). A name inside itself is not counted twice in total_ns. */
+typedef struct profiler_sum {
+  const char *name;
+  uint8_t category;
+  int64_t calls, total_ns, self_ns, min_ns, max_ns, plain_ns; /* plain_ns: of all calls, nested or not */
+} profiler_sum;
+/* In order of first appearance; malloc'ed. NULL without memory (never for zero). */
+profiler_sum *profiler_sums(const tn_recording *r, int *n);
+
+#endif

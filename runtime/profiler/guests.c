@@ -1,0 +1,145 @@
+/* Guests of a session: recordings of worker processes are kept until the session is collected, then appended to its
+ * own; several recordings of one thread become one lane. */
+#include "runtime/profiler/guests.h"
+
+#include <dirent.h>
+
+#include "runtime/profiler/state.h"
+
+#define THE (&profiler_the_recorder)
+
+/* ---- keeping ----------------------------------------------------------------------------------------------------- */
+
+static bool is_session(void) {
+  int state = atomic_load(&THE->state);
+  return state == TN_PROFILE_RECORDING || state == TN_PROFILE_WAITING;
+}
+
+bool profiler_session_options(tn_profile_options *out) {
+  *out = (tn_profile_options){0};
+  if (!is_session() || atomic_load(&THE->tracer)) return false;
+  out->level = THE->options.level;
+  out->categories = THE->options.categories;
+  out->file = THE->file;
+  return true;
+}
+
+void profiler_session_adopt(tn_recording *r) {
+  if (!r) return;
+  pthread_mutex_lock(&THE->lock);
+  bool kept = is_session() && RUNTIME_PUSH(&THE->adopted, r);
+  pthread_mutex_unlock(&THE->lock);
+  if (!kept) tn_recording_free(r);
+}
+
+void profiler_guests_drop(void) {
+  for (int i = 0; i < THE->adopted.n; ++i) tn_recording_free(THE->adopted.data[i]);
+  RUNTIME_VEC_FREE(&THE->adopted);
+  profiler_plugins_drop();
+}
+
+/* ---- one lane a thread ------------------------------------------------------------------------------------------- */
+
+static bool is_same_process(const tn_process *a, const tn_process *b) {
+  return a->pid == b->pid && a->node_id == b->node_id && a->name == b->name && a->host == b->host;
+}
+
+static bool is_same_lane(const tn_lane *a, const tn_lane *b) {
+  return a->process == b->process && a->tid == b->tid && a->name == b->name && !a->is_device && !b->is_device;
+}
+
+/* Moves what differs to the front; to[i] is the place of item i afterwards. Texts are interned: equal ones are one. */
+static void unite_processes(tn_recording *r, int *to) {
+  int n = 0;
+  for (int i = 0; i < r->processes.n; ++i) {
+    tn_process p = r->processes.data[i];
+    for (to[i] = 0; to[i] < n && !is_same_process(&r->processes.data[to[i]], &p);) ++to[i];
+    if (to[i] == n) r->processes.data[n++] = p;
+    r->processes.data[to[i]].was_killed |= p.was_killed;
+  }
+  r->processes.n = n;
+}
+
+static void unite_lanes(tn_recording *r, const int *process_to, int *to) {
+  int n = 0;
+  for (int i = 0; i < r->lanes.n; ++i) {
+    tn_lane lane = r->lanes.data[i];
+    lane.process = process_to[lane.process];
+    for (to[i] = 0; to[i] < n && !is_same_lane(&r->lanes.data[to[i]], &lane);) ++to[i];
+    if (to[i] == n)
+      r->lanes.data[n++] = lane;
+    else
+      r->lanes.data[to[i]].dropped += lane.dropped;
+  }
+  r->lanes.n = n;
+}
+
+static bool unite(tn_recording *r) {
+  int *process_to = calloc((size_t)r->processes.n + 1, sizeof(int)), *to = calloc((size_t)r->lanes.n + 1, sizeof(int));
+  bool has_memory = process_to && to;
+  if (has_memory) {
+    unite_processes(r, process_to);
+    unite_lanes(r, process_to, to);
+    for (int64_t i = 0; i < r->n_events; ++i) r->events[i].lane = to[r->events[i].lane];
+  }
+  free(process_to);
+  free(to);
+  return has_memory;
+}
+
+/* ---- after a kill ------------------------------------------------------------------------------------------------ */
+
+/* Appends what a file beside the tuner's holds; one that cannot be read is only told. */
+static void append_file(tn_recording *r, const char *folder, const char *name) {
+  runtime_str path = {0};
+  tn_context *ctx = tn_context_new(NULL);
+  runtime_str_addf(&path, "%s/%s", folder, name);
+  tn_recording *worker = path.failed || !ctx ? NULL : tn_recording_recover(ctx, path.data);
+  if (worker)
+    profiler_recording_append(r, worker, 0);
+  else if (ctx)
+    profiler_warn(r, "%s", tn_context_message(ctx));
+  tn_recording_free(worker);
+  tn_context_free(ctx);
+  runtime_str_free(&path);
+}
+
+static int append_files(tn_recording *r, const char *folder, const char *prefix) {
+  int n = 0;
+  DIR *entries = opendir(folder);
+  for (struct dirent *entry; entries && (entry = readdir(entries));) {
+    if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0) continue;
+    append_file(r, folder, entry->d_name);
+    ++n;
+  }
+  if (entries) closedir(entries);
+  return n;
+}
+
+bool profiler_guests_recover(tn_recording *r, const char *path) {
+  char *folder = strdup(path);
+  runtime_str prefix = {0};
+  if (!folder) return false;
+  char *slash = strrchr(folder, '/');
+  runtime_str_addf(&prefix, "%s" PROFILER_WORKER_FILE, slash ? slash + 1 : path);
+  if (slash) slash[slash == folder] = '\0'; /* "/" stays */
+  int n = prefix.failed ? 0 : append_files(r, slash ? folder : ".", prefix.data);
+  runtime_str_free(&prefix);
+  free(folder);
+  return n == 0 || (unite(r) && profiler_recording_finish(r));
+}
+
+/* ---- with the session -------------------------------------------------------------------------------------------- */
+
+void profiler_guests_start(void) { profiler_plugins_start(); }
+void profiler_guests_stop(void) { profiler_plugins_stop(); }
+
+bool profiler_guests_collect(tn_recording *r) {
+  int n_lanes = r->lanes.n;
+  bool done = true;
+  for (int i = 0; i < THE->adopted.n; ++i) done = profiler_recording_append(r, THE->adopted.data[i], 0) && done;
+  profiler_plugins_collect(r);
+  profiler_guests_drop();
+  if (r->lanes.n == n_lanes) return done;
+  return done && unite(r) && profiler_recording_finish(r);
+}

@@ -1,0 +1,39 @@
+/* guests.h: what a session gets from outside its own threads: recordings of worker processes, and the planes of
+ * plug-ins. The measuring pool hands over the first (autotune/measure_profile.c), plugin.c the second. */
+#ifndef TENON_RUNTIME_PROFILER_GUESTS_H
+#define TENON_RUNTIME_PROFILER_GUESTS_H
+
+#include "runtime/profiler/recorder.h"
+
+/* ---- recordings of other processes ------------------------------------------------------------------------------- */
+
+/* What a process that works for this one should record: level and categories of the running session; file: of this
+ * process's buffers, or NULL. False: none records. */
+bool profiler_session_options(tn_profile_options *out);
+/* Gives the running session a finished recording of another process on the same clock; its collect merges it. Takes R:
+ * it is freed if no session records. */
+void profiler_session_adopt(tn_recording *r);
+
+/* ---- for session.c ----------------------------------------------------------------------------------------------- */
+
+/* Recording begins and ends: plug-ins are started and stopped. */
+void profiler_guests_start(void);
+void profiler_guests_stop(void);
+/* Adds all guests to a finished recording, which is finished again. False without memory. */
+bool profiler_guests_collect(tn_recording *r);
+/* Adds what workers left in files beside the one that R was recovered from: PATH.worker-*. */
+bool profiler_guests_recover(tn_recording *r, const char *path);
+#define PROFILER_WORKER_FILE ".worker-"
+/* Forgets what was adopted (reset, and the child after a fork). */
+void profiler_guests_drop(void);
+
+/* ---- for guests.c: the plug-ins' part (plugin.c)
+ * --------------------------------------------------------------------- */
+
+void profiler_plugins_start(void);
+void profiler_plugins_stop(void);
+/* Adds planes and errors to a recording that is not finished. */
+void profiler_plugins_collect(tn_recording *r);
+void profiler_plugins_drop(void);
+
+#endif

@@ -1,0 +1,160 @@
+/* host.c: the machine: its name, cores, vector width, and its peaks, measured: multiply-adds in registers, and reading
+ * memory larger than the caches, on all cores that the process may use. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "runtime/profiler/analysis.h"
+
+enum { MOST_THREADS = 256, REPEATS = 3 };
+
+/* ---- what the system says
+ * ------------------------------------------------------------------------------------------------ */
+
+static void read_model(char *model, size_t n) {
+  FILE *file = fopen("/proc/cpuinfo", "re");
+  char line[256];
+  snprintf(model, n, "unknown");
+  while (file && fgets(line, sizeof line, file)) {
+    char *colon = strchr(line, ':');
+    if (strncmp(line, "model name", 10) != 0 || !colon) continue;
+    line[strcspn(line, "\n")] = '\0';
+    snprintf(model, n, "%.63s", colon + 1 + strspn(colon + 1, " "));
+    break;
+  }
+  if (file) fclose(file);
+}
+
+static int count_cores(void) {
+  cpu_set_t set;
+  int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
+  return RUNTIME_MAX(n, 1);
+}
+
+static int vector_bits(void) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx512f") ? 512 : __builtin_cpu_supports("avx") ? 256 : 128;
+#else
+  return 128;
+#endif
+}
+
+/* ---- arithmetic
+ * ---------------------------------------------------------------------------------------------------------- */
+
+/* Twelve independent chains of multiply-adds of LANES floats; values stay near 1. */
+enum { CHAINS = 12, STEPS = 400000 };
+
+#define DEFINE_CHAINS(name, lanes, attributes)                                                     \
+  typedef float name##_vector __attribute__((vector_size(4 * (lanes))));                           \
+  attributes static float name(void) {                                                             \
+    name##_vector sums[CHAINS], factor, term;                                                      \
+    float result = 0;                                                                              \
+    for (int l = 0; l < (lanes); ++l) factor[l] = 0.999f, term[l] = 0.001f;                        \
+    for (int c = 0; c < CHAINS; ++c) sums[c] = term * (float)c;                                    \
+    for (int i = 0; i < STEPS; ++i) {                                                              \
+      _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; ++c) sums[c] = sums[c] * factor + term; \
+    }                                                                                              \
+    for (int c = 0; c < CHAINS; ++c) result += sums[c][0];                                         \
+    return result;                                                                                 \
+  }
+#if defined(__x86_64__)
+DEFINE_CHAINS(chains_512, 16, __attribute__((target("avx512f"), optimize("O2", "fp-contract=fast"))))
+DEFINE_CHAINS(chains_256, 8, __attribute__((target("avx2,fma"), optimize("O2", "fp-contract=fast"))))
+#endif
+DEFINE_CHAINS(chains_128, 4, __attribute__((optimize("O2", "fp-contract=fast"))))
+
+typedef struct arithmetic {
+  float (*run)(void);
+  int lanes;
+} arithmetic;
+
+static arithmetic best_arithmetic(void) {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f")) return (arithmetic){chains_512, 16};
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return (arithmetic){chains_256, 8};
+#endif
+  return (arithmetic){chains_128, 4};
+}
+
+/* ---- on all cores
+ * ---------------------------------------------------------------------------------------------------------- */
+
+typedef struct load {
+  arithmetic math;
+  const uint64_t *memory; /* NULL: arithmetic */
+  size_t n_words;
+  volatile float sink;
+  volatile uint64_t sum;
+} load;
+
+static void *run_load(void *user) {
+  load *l = user;
+  if (!l->memory) return l->sink = l->math.run(), NULL;
+  uint64_t sums[8] = {0};
+  for (size_t i = 0; i + 8 <= l->n_words; i += 8) {
+    for (int k = 0; k < 8; ++k) sums[k] += l->memory[i + (size_t)k];
+  }
+  for (int k = 0; k < 8; ++k) l->sum += sums[k];
+  return NULL;
+}
+
+/* Seconds of the loads side by side, the smallest of some runs. */
+static double time_loads(load *loads, int n) {
+  pthread_t threads[MOST_THREADS];
+  double best_s = 1e9;
+  for (int repeat = 0; repeat < REPEATS; ++repeat) {
+    uint64_t start = runtime_now_ns();
+    int started = 1;
+    while (started < n && pthread_create(&threads[started], NULL, run_load, &loads[started]) == 0) ++started;
+    run_load(&loads[0]);
+    for (int i = 1; i < started; ++i) pthread_join(threads[i], NULL);
+    if (started == n) best_s = RUNTIME_MIN(best_s, (double)(runtime_now_ns() - start) * 1e-9);
+  }
+  return best_s;
+}
+
+static double measure_gflops(int cores) {
+  load loads[MOST_THREADS] = {{.math = {NULL, 0}}};
+  for (int i = 0; i < cores; ++i) loads[i].math = best_arithmetic();
+  double flops = 2.0 * STEPS * CHAINS * loads[0].math.lanes * cores;
+  return flops / time_loads(loads, cores) * 1e-9;
+}
+
+static double measure_gbps(int cores) {
+  enum { BYTES = 64 << 20 };
+  load loads[MOST_THREADS] = {{.math = {NULL, 0}}};
+  uint64_t *memory = malloc(BYTES);
+  size_t words = BYTES / sizeof *memory / (size_t)cores;
+  if (!memory) return 0;
+  memset(memory, 1, BYTES);
+  for (int i = 0; i < cores; ++i) loads[i].memory = memory + (size_t)i * words, loads[i].n_words = words;
+  double seconds = time_loads(loads, cores);
+  free(memory);
+  return (double)(words * sizeof *memory * (size_t)cores) / seconds * 1e-9;
+}
+
+/* ---- the calls
+ * ---------------------------------------------------------------------------------------------------------------- */
+
+void tn_host_get(tn_host *out, bool measure) {
+  *out = (tn_host){.cores = count_cores(), .vector_bits = vector_bits()};
+  read_model(out->cpu_model, sizeof out->cpu_model);
+  out->memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+  if (!measure) return;
+  int threads = RUNTIME_MIN(out->cores, MOST_THREADS);
+  out->peak_gflops = measure_gflops(threads);
+  out->peak_gbps = measure_gbps(threads);
+}
+
+void tn_host_record(const tn_host *host) {
+  static const tn_site site = TN_SITE(DEVICE, 0);
+  tn_event_arg args[] = {
+      tn_event_arg_text("cpu_model", host->cpu_model),    tn_event_arg_i64("cores", host->cores),
+      tn_event_arg_i64("vector_bits", host->vector_bits), tn_event_arg_i64("memory_bytes", host->memory_bytes),
+      tn_event_arg_f64("peak_gflops", host->peak_gflops), tn_event_arg_f64("peak_gbps", host->peak_gbps)};
+  int n = host->peak_gflops > 0 ? RUNTIME_COUNT(args) : RUNTIME_COUNT(args) - 2;
+  tn_mark(&site, "host", args, n);
+}

@@ -1,0 +1,300 @@
+/* Finishing a recording: the order of events, parents, self times, sums of memory. */
+#include <stdio.h>
+
+#include "runtime/profiler/recorder.h"
+
+/* ---- order ------------------------------------------------------------------------------------------------------- */
+
+/* Lane by lane in the order of beginnings; what began together: the longer first, then as they were added. */
+static int compare_events(const tn_event *a, const tn_event *b) {
+  if (a->lane != b->lane) return a->lane < b->lane ? -1 : 1;
+  if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
+  if (a->duration_ns != b->duration_ns) return a->duration_ns > b->duration_ns ? -1 : 1;
+  return 0;
+}
+
+static int by_order(const void *left, const void *right, void *events) {
+  int32_t a = *(const int32_t *)left, b = *(const int32_t *)right;
+  int order = compare_events((const tn_event *)events + a, (const tn_event *)events + b);
+  return order ? order : (a > b) - (a < b);
+}
+
+static bool is_sorted(const tn_recording *r) {
+  for (int64_t i = 1; i < r->n_events; ++i)
+    if (compare_events(&r->events[i - 1], &r->events[i]) > 0) return false;
+  return true;
+}
+
+/* Puts the events into ORDER (indices of now), and turns parents into the new indices. */
+static bool permute(tn_recording *r, const int32_t *order) {
+  size_t n = (size_t)r->n_events;
+  tn_event *sorted = malloc((n + 1) * sizeof *sorted);
+  int32_t *new_at = malloc((n + 1) * sizeof *new_at);
+  bool done = sorted && new_at;
+  if (done) {
+    for (size_t i = 0; i < n; ++i) new_at[order[i]] = (int32_t)i;
+    for (size_t i = 0; i < n; ++i) {
+      sorted[i] = r->events[order[i]];
+      if (sorted[i].parent >= 0) sorted[i].parent = new_at[sorted[i].parent];
+    }
+    free(r->events);
+    r->events = sorted;
+    r->cap_events = r->n_events + 1;
+  } else {
+    free(sorted);
+  }
+  free(new_at);
+  return done;
+}
+
+static bool sort_events(tn_recording *r) {
+  if (is_sorted(r)) return true;
+  int32_t *order = malloc((size_t)r->n_events * sizeof *order);
+  if (!order) return false;
+  for (int64_t i = 0; i < r->n_events; ++i) order[i] = (int32_t)i;
+  qsort_r(order, (size_t)r->n_events, sizeof *order, by_order, r->events);
+  bool done = permute(r, order);
+  free(order);
+  return done;
+}
+
+/* ---- parents ----------------------------------------------------------------------------------------------------- */
+
+static int64_t end_of(const tn_event *e) { return e->start_ns + e->duration_ns; }
+
+static bool can_nest(const tn_event *e) { return e->kind == TN_EVENT_SCOPE && !(e->flags & TN_EVENT_OVERLAP); }
+
+/* The innermost of the open scopes (linked by parent) that is not over when E begins. */
+static int32_t still_open(const tn_event *events, int32_t top, const tn_event *e) {
+  while (top >= 0 && (end_of(&events[top]) < e->start_ns ||
+                      (end_of(&events[top]) == e->start_ns && (e->duration_ns > 0 || events[top].duration_ns > 0))))
+    top = events[top].parent;
+  return top;
+}
+
+/* A scope measured elsewhere is off by what clocks differ in: so much is cut off for it to fit. */
+enum { SLACK_NS = 2000 };
+
+static bool fit(tn_event *outer, tn_event *inner) {
+  int64_t over = end_of(inner) - end_of(outer);
+  if (over <= 0) return true;
+  if (over > SLACK_NS || !((outer->flags | inner->flags) & TN_EVENT_ADDED)) return false;
+  if (inner->flags & TN_EVENT_ADDED)
+    inner->duration_ns -= over;
+  else
+    outer->duration_ns += over;
+  return inner->duration_ns >= 0;
+}
+
+/* Nests the scopes of one lane by their times. */
+static void nest_by_time(tn_recording *r, int64_t first, int64_t end) {
+  int32_t top = -1;
+  for (int64_t i = first; i < end; ++i) {
+    tn_event *e = &r->events[i];
+    if (e->kind == TN_EVENT_ASYNC || (e->flags & TN_EVENT_OVERLAP)) continue;
+    top = still_open(r->events, top, e);
+    if (!can_nest(e)) {
+      if (e->parent == PROFILER_PARENT_UNKNOWN) e->parent = top;
+      continue;
+    }
+    if (top >= 0 && !fit(&r->events[top], e)) {
+      e->flags |= TN_EVENT_OVERLAP;
+      e->parent = -1;
+      ++r->info.stats.overlaps;
+      continue;
+    }
+    e->parent = top;
+    top = (int32_t)i;
+  }
+}
+
+static void nest(tn_recording *r) {
+  for (int64_t first = 0, end; first < r->n_events; first = end) {
+    bool by_time = false;
+    for (end = first; end < r->n_events && r->events[end].lane == r->events[first].lane; ++end)
+      by_time |= r->events[end].parent == PROFILER_PARENT_UNKNOWN;
+    if (by_time) nest_by_time(r, first, end);
+    for (int64_t i = first; i < end; ++i)
+      if (r->events[i].parent == PROFILER_PARENT_UNKNOWN) r->events[i].parent = -1;
+  }
+}
+
+static void compute_self(tn_recording *r) {
+  for (int64_t i = 0; i < r->n_events; ++i)
+    r->events[i].self_ns = r->events[i].kind == TN_EVENT_SCOPE ? r->events[i].duration_ns : 0;
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    if (e->kind == TN_EVENT_SCOPE && e->parent >= 0) r->events[e->parent].self_ns -= e->duration_ns;
+  }
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* Bytes of live allocations by address, and bytes in use by pool. Keys: the address or the pool's interned name. */
+typedef struct byte_map {
+  struct byte_slot {
+    uint64_t key;
+    int64_t bytes;
+    uint64_t process; /* plus one; 0 is empty */
+  } * slots;
+  int64_t n, n_slots;
+} byte_map;
+
+static struct byte_slot *find_slot(struct byte_slot *slots, int64_t n_slots, uint64_t key, uint64_t process) {
+  uint64_t at = (key ^ process << 48) * 0x9e3779b97f4a7c15u;
+  for (at ^= at >> 32;; ++at) {
+    struct byte_slot *slot = &slots[at & (uint64_t)(n_slots - 1)];
+    if (!slot->process || (slot->key == key && slot->process == process)) return slot;
+  }
+}
+
+/* The slot of a key, made when it is new; NULL without memory. */
+static struct byte_slot *map_at(byte_map *map, uint64_t key, uint64_t process) {
+  if (2 * (map->n + 1) > map->n_slots) {
+    int64_t n = map->n_slots ? map->n_slots * 2 : 64;
+    struct byte_slot *slots = calloc((size_t)n, sizeof *slots);
+    if (!slots) return NULL;
+    for (int64_t i = 0; i < map->n_slots; ++i) {
+      const struct byte_slot *old = &map->slots[i];
+      if (old->process) *find_slot(slots, n, old->key, old->process) = *old;
+    }
+    free(map->slots);
+    map->slots = slots;
+    map->n_slots = n;
+  }
+  struct byte_slot *slot = find_slot(map->slots, map->n_slots, key, process);
+  if (!slot->process) {
+    *slot = (struct byte_slot){.key = key, .process = process};
+    ++map->n;
+  }
+  return slot;
+}
+
+/* The change that an event makes; a free without a size takes that of its allocation. */
+static void settle_bytes(tn_recording *r, tn_event *e, byte_map *live, uint64_t process) {
+  struct byte_slot *slot = e->id ? map_at(live, e->id, process) : NULL;
+  if (!(e->flags & TN_EVENT_FREE)) {
+    if (slot) slot->bytes += e->bytes;
+    return;
+  }
+  bool is_known = slot ? slot->bytes > 0 : e->bytes != 0;
+  if (!is_known) {
+    e->flags |= TN_EVENT_UNKNOWN;
+    e->bytes = 0;
+    ++r->info.stats.unknown_frees;
+    return;
+  }
+  e->bytes = slot ? -slot->bytes : -RUNTIME_MAX(e->bytes, -e->bytes);
+  if (slot) slot->bytes = 0;
+}
+
+static int by_time(const void *left, const void *right, void *events) {
+  const tn_event *a = (const tn_event *)events + *(const int32_t *)left,
+                 *b = (const tn_event *)events + *(const int32_t *)right;
+  if (a->start_ns != b->start_ns) return a->start_ns < b->start_ns ? -1 : 1;
+  return a < b ? -1 : a > b;
+}
+
+/* The memory events' indices in the order of time; *N gets how many. NULL when there are none, or without memory. */
+static int32_t *memory_events(tn_recording *r, int64_t *n) {
+  *n = 0;
+  for (int64_t i = 0; i < r->n_events; ++i) *n += r->events[i].kind == TN_EVENT_MEMORY;
+  int32_t *found = *n ? malloc((size_t)*n * sizeof *found) : NULL;
+  if (!found) return NULL;
+  int64_t at = 0;
+  for (int64_t i = 0; i < r->n_events; ++i)
+    if (r->events[i].kind == TN_EVENT_MEMORY) found[at++] = (int32_t)i;
+  qsort_r(found, (size_t)*n, sizeof *found, by_time, r->events);
+  return found;
+}
+
+/* Runs the sum of every process's every pool. */
+static bool run_memory(tn_recording *r) {
+  int64_t n;
+  int32_t *order = memory_events(r, &n);
+  if (!order) return n == 0;
+  byte_map live = {0}, pools = {0};
+  bool done = true;
+  r->info.stats.unknown_frees = 0;
+  for (int64_t i = 0; i < n && done; ++i) {
+    tn_event *e = &r->events[order[i]];
+    uint64_t process = (uint64_t)r->lanes.data[e->lane].process + 1;
+    struct byte_slot *pool = map_at(&pools, (uint64_t)(uintptr_t)e->name, process);
+    if (!(done = pool != NULL)) break;
+    if (!(e->flags & TN_EVENT_FAILED)) {
+      settle_bytes(r, e, &live, process);
+      pool->bytes += e->bytes;
+    }
+    e->current = pool->bytes;
+  }
+  free(live.slots);
+  free(pools.slots);
+  free(order);
+  return done;
+}
+
+void tn_recording_memory(const tn_recording *r, int64_t *self_bytes, int64_t *total_bytes, int64_t *outside) {
+  if (!r) return;
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    if (self_bytes) self_bytes[i] = 0;
+    if (total_bytes) total_bytes[i] = 0;
+  }
+  if (outside) *outside = 0;
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    if (e->kind != TN_EVENT_MEMORY || (e->flags & TN_EVENT_FAILED)) continue;
+    if (e->parent < 0 && outside) *outside += e->bytes;
+    if (e->parent >= 0 && self_bytes) self_bytes[e->parent] += e->bytes;
+    for (int32_t at = e->parent; total_bytes && at >= 0; at = r->events[at].parent) total_bytes[at] += e->bytes;
+  }
+}
+
+/* ---- finish ------------------------------------------------------------------------------------------------------ */
+
+/* Nesting may shorten a scope that was sorted by its old length; the order stays right: starts do not move. */
+bool profiler_recording_finish(tn_recording *r) {
+  if (r->failed || !sort_events(r)) return false;
+  nest(r);
+  compute_self(r);
+  r->info.stats.events = (uint64_t)r->n_events;
+  r->info.stats.lanes = (uint64_t)r->lanes.n;
+  return run_memory(r);
+}
+
+/* ---- folded stacks ----------------------------------------------------------------------------------------------- */
+
+/* Frames are joined by ';' and end at a blank: neither may stand in one. */
+static void add_frame(runtime_str *out, const char *name) {
+  for (const char *p = name; *p; ++p) runtime_str_addn(out, *p == ';' ? ":" : (unsigned char)*p < ' ' ? " " : p, 1);
+}
+
+static int chain_of(const tn_recording *r, int32_t at, int32_t *chain, int max) {
+  int n = 0;
+  for (; at >= 0 && n < max; at = r->events[at].parent) chain[n++] = at;
+  return n;
+}
+
+static void add_folded_line(runtime_str *out, const tn_recording *r, int32_t index, int64_t us, int32_t *chain,
+                            int max) {
+  for (int n = chain_of(r, index, chain, max); n-- > 0;) {
+    add_frame(out, r->events[chain[n]].name);
+    runtime_str_add(out, n ? ";" : " ");
+  }
+  runtime_str_addf(out, "%lld\n", (long long)us);
+}
+
+char *tn_recording_folded(const tn_recording *r) {
+  enum { MAX_FRAMES = 16384 };
+  int32_t *chain = malloc(MAX_FRAMES * sizeof *chain);
+  runtime_str out = {0};
+  runtime_str_add(&out, "");
+  for (int64_t i = 0; r && chain && i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    int64_t us = (e->self_ns + 500) / 1000;
+    if (e->kind == TN_EVENT_SCOPE && us > 0) add_folded_line(&out, r, (int32_t)i, us, chain, MAX_FRAMES);
+  }
+  bool failed = !chain || out.failed;
+  free(chain);
+  if (failed) runtime_str_free(&out);
+  return out.data;
+}

@@ -1,0 +1,146 @@
+/* Categories by name, and the session's options as one text for a flag or an environment variable. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "runtime/profiler/recorder.h"
+
+static const char *const category_names[TN_CATEGORY_COUNT] = {
+#define X(name, text) text,
+    TN_CATEGORIES(X)
+#undef X
+};
+
+const char *tn_category_name(tn_category category) {
+  return (unsigned)category < TN_CATEGORY_COUNT ? category_names[category] : "?";
+}
+
+static int find_category(const char *name, size_t n) {
+  for (int i = 0; i < TN_CATEGORY_COUNT; ++i)
+    if (strlen(category_names[i]) == n && strncmp(category_names[i], name, n) == 0) return i;
+  return -1;
+}
+
+bool tn_categories_parse(const char *names, uint32_t *out) {
+  uint32_t bits = 0;
+  if (!names || !*names || strcmp(names, "all") == 0) {
+    *out = (1u << TN_CATEGORY_COUNT) - 1;
+    return true;
+  }
+  while (*names) {
+    size_t n = strcspn(names, ",+");
+    int category = find_category(names, n);
+    if (category < 0) return false;
+    bits |= 1u << category;
+    names += n + (names[n] != '\0');
+  }
+  *out = bits;
+  return true;
+}
+
+/* ---- the text form ----------------------------------------------------------------------------------------------- */
+
+static bool parse_number(const char *text, double least, double most, double *out) {
+  char *end;
+  *out = strtod(text, &end);
+  return end != text && *end == '\0' && *out >= least && *out <= most;
+}
+
+static bool set_level(tn_profile_options *o, const char *value) {
+  double level;
+  if (!parse_number(value, 0, TN_LEVEL_MAX, &level) || level != floor(level)) return false;
+  o->level = level == 0 ? -1 : (int)level;
+  return true;
+}
+
+static bool set_categories(tn_profile_options *o, const char *value) {
+  return *value && tn_categories_parse(value, &o->categories);
+}
+
+static bool set_max(tn_profile_options *o, const char *value) {
+  double mebibytes;
+  if (!parse_number(value, 1, 1 << 20, &mebibytes)) return false;
+  o->max_bytes = (size_t)(mebibytes * (1 << 20));
+  return true;
+}
+
+static bool set_drop(tn_profile_options *o, const char *value) {
+  o->drop = strcmp(value, "last") == 0 ? TN_KEEP_LAST : TN_DROP_NEW;
+  return o->drop == TN_KEEP_LAST || strcmp(value, "new") == 0;
+}
+
+static bool set_stacks(tn_profile_options *o, const char *value) {
+  o->stacks = strcmp(value, "1") == 0;
+  return o->stacks || strcmp(value, "0") == 0;
+}
+
+static bool set_delay(tn_profile_options *o, const char *value) { return parse_number(value, 0, 1e9, &o->delay_s); }
+static bool set_limit(tn_profile_options *o, const char *value) { return parse_number(value, 0, 1e9, &o->limit_s); }
+
+static const struct {
+  const char *key, *values;
+  bool (*set)(tn_profile_options *options, const char *value);
+} keys[] = {
+    {"level", "0 to 7", set_level},       {"categories", "names joined by '+', or all", set_categories},
+    {"max", "1 to 1048576 MiB", set_max}, {"drop", "new or last", set_drop},
+    {"stacks", "0 or 1", set_stacks},     {"delay", "seconds", set_delay},
+    {"limit", "seconds", set_limit},
+};
+
+static void say_categories(runtime_str *out) {
+  for (int i = 0; i < TN_CATEGORY_COUNT; ++i) runtime_str_addf(out, "%s%s", i ? "+" : "", category_names[i]);
+}
+
+/* The message names every key, or the values of the one that was wrong. */
+static tn_status refuse(tn_context *ctx, const char *item, int key) {
+  runtime_str text = {0};
+  if (key >= 0) runtime_str_addf(&text, "'%s': %s takes %s", item, keys[key].key, keys[key].values);
+  if (key < 0) runtime_str_addf(&text, "'%s' is not key=value with a key of", item);
+  for (int i = 0; key < 0 && i < RUNTIME_COUNT(keys); ++i)
+    runtime_str_addf(&text, "%s %s (%s)", i ? "," : "", keys[i].key, keys[i].values);
+  if (key >= 0 && keys[key].set == set_categories) {
+    runtime_str_add(&text, ": ");
+    say_categories(&text);
+  }
+  tn_status status = runtime_fail(ctx, TN_ERROR_ARGUMENT, "profile: %s", text.failed ? item : text.data);
+  runtime_str_free(&text);
+  return status;
+}
+
+static tn_status set_item(tn_context *ctx, tn_profile_options *options, const char *item) {
+  const char *equals = strchr(item, '=');
+  for (int i = 0; equals && i < RUNTIME_COUNT(keys); ++i) {
+    size_t n = strlen(keys[i].key);
+    if (n != (size_t)(equals - item) || strncmp(keys[i].key, item, n) != 0) continue;
+    return keys[i].set(options, equals + 1) ? TN_OK : refuse(ctx, item, i);
+  }
+  return refuse(ctx, item, -1);
+}
+
+static tn_status set_items(tn_context *ctx, tn_profile_options *options, char *items) {
+  char *rest = NULL;
+  for (char *item = strtok_r(items, ":", &rest); item; item = strtok_r(NULL, ":", &rest)) {
+    tn_status status = set_item(ctx, options, item);
+    if (status != TN_OK) return status;
+  }
+  return TN_OK;
+}
+
+tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options *options, char **output) {
+  if (!text || !options || !output) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "profile: NULL argument");
+  size_t n = strcspn(text, ":");
+  *output = NULL;
+  if (n == 0) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "profile: '%s' names no file: FILE[:key=value]...", text);
+  char *file = strndup(text, n), *items = strdup(text + n);
+  tn_profile_options parsed = {0};
+  tn_status status =
+      file && items ? set_items(ctx, &parsed, items) : runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
+  free(items);
+  if (status != TN_OK) {
+    free(file);
+    return status;
+  }
+  *options = parsed;
+  *output = file;
+  return TN_OK;
+}

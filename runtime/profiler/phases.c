@@ -1,0 +1,111 @@
+/* phases.c: self times of the tuner's lane by phase, over the whole recording or round by round. */
+#include "runtime/profiler/phases.h"
+
+static const struct phase {
+  const char *name;
+  uint32_t categories;
+} phases[] = {
+#define X(name, text, categories) {text, categories},
+    PROFILER_PHASES(X)
+#undef X
+};
+
+const char *profiler_phase_name(int phase) { return phases[phase].name; }
+
+profiler_phase profiler_phase_of_category(int category) {
+  for (int i = 0; i < PROFILER_PHASE_TAIL; ++i) {
+    if (phases[i].categories >> category & 1) return (profiler_phase)i;
+  }
+  return PROFILER_PHASE_TAIL;
+}
+
+bool profiler_is_round(const tn_event *e) {
+  return e->kind == TN_EVENT_SCOPE && e->category == TN_CATEGORY_ROUND && strncmp(e->name, "Round#", 6) == 0;
+}
+
+static bool is_measure(const tn_event *e) { return e->kind == TN_EVENT_SCOPE && e->category == TN_CATEGORY_MEASURE; }
+
+int32_t profiler_main_lane(const tn_recording *r) {
+  int32_t measure = -1, longest = -1;
+  int64_t most_ns = -1;
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    if (profiler_is_round(e)) return e->lane;
+    if (e->kind != TN_EVENT_SCOPE || r->lanes.data[e->lane].is_device) continue;
+    if (measure < 0 && is_measure(e)) measure = e->lane;
+    if (e->duration_ns > most_ns) most_ns = e->duration_ns, longest = e->lane;
+  }
+  return measure >= 0 ? measure : longest;
+}
+
+/* The phase of every event, given that parents stand before children; tail where there is none. */
+static uint8_t *find_phases(const tn_recording *r) {
+  uint8_t *of = malloc((size_t)r->n_events + 1);
+  for (int64_t i = 0; of && i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    of[i] = (uint8_t)profiler_phase_of_category(e->category);
+    if (of[i] == PROFILER_PHASE_TAIL && e->parent >= 0) of[i] = of[e->parent];
+  }
+  return of;
+}
+
+static void settle_tail(profiler_phases *p) {
+  int64_t covered = 0;
+  for (int i = 0; i < PROFILER_PHASE_TAIL; ++i) covered += p->ns[i];
+  p->ns[PROFILER_PHASE_TAIL] = p->wall_ns - covered;
+}
+
+bool profiler_phases_of(const tn_recording *r, profiler_phases *out) {
+  int32_t lane = profiler_main_lane(r);
+  uint8_t *of = lane >= 0 ? find_phases(r) : NULL;
+  *out = (profiler_phases){.wall_ns = r->info.duration_ns};
+  if (!of) return false;
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    if (e->lane == lane && e->kind == TN_EVENT_SCOPE) out->ns[of[i]] += e->self_ns;
+  }
+  free(of);
+  settle_tail(out);
+  return true;
+}
+
+/* The number of the round around each event: its own, or that of its parent; -1: none. */
+static int32_t *number_rounds(const tn_recording *r, int *n) {
+  int32_t *number_of = malloc(((size_t)r->n_events + 1) * sizeof *number_of);
+  *n = 0;
+  for (int64_t i = 0; number_of && i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    number_of[i] = profiler_is_round(e) ? (*n)++ : e->parent >= 0 ? number_of[e->parent] : -1;
+  }
+  return number_of;
+}
+
+static void fill_rounds(const tn_recording *r, const int32_t *number_of, const uint8_t *phase_of, profiler_phases *out,
+                        int64_t *starts) {
+  for (int64_t i = 0; i < r->n_events; ++i) {
+    const tn_event *e = &r->events[i];
+    int round = number_of[i];
+    if (round < 0 || e->kind != TN_EVENT_SCOPE) continue;
+    out[round].ns[phase_of[i]] += e->self_ns;
+    if (!profiler_is_round(e)) continue;
+    out[round].wall_ns = e->duration_ns;
+    starts[round] = e->start_ns;
+  }
+}
+
+profiler_phases *profiler_phases_of_rounds(const tn_recording *r, int *n, int64_t **starts) {
+  int32_t *number_of = number_rounds(r, n);
+  uint8_t *phase_of = find_phases(r);
+  profiler_phases *out = calloc((size_t)*n + 1, sizeof *out);
+  *starts = calloc((size_t)*n + 1, sizeof **starts);
+  bool done = number_of && phase_of && out && *starts;
+  if (done) fill_rounds(r, number_of, phase_of, out, *starts);
+  for (int i = 0; done && i < *n; ++i) settle_tail(&out[i]);
+  free(number_of);
+  free(phase_of);
+  if (done) return out;
+  free(out);
+  free(*starts);
+  *starts = NULL;
+  return NULL;
+}

@@ -1,0 +1,687 @@
+/* The hot path: opening and closing scopes, writing records. A thread marks itself busy, looks at the filter again,
+ * writes into its own chunk and publishes the record by the chunk's count. No lock, except to attach to a session and
+ * to see a name for the first time. Whoever stops the session clears the filter, lets every processor pass a barrier
+ * (membarrier), and waits until no thread is busy: that pairs with the plain stores here. */
+#include "runtime/profiler/recorder.h"
+
+#include <linux/membarrier.h>
+#include <sched.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "runtime/profiler/state.h"
+
+uint64_t tn_profile_filter;
+profiler_recorder profiler_the_recorder = {
+    .control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .storage = {.file = -1}};
+
+static _Thread_local profiler_thread *this_thread __attribute__((tls_model("initial-exec")));
+
+#define THE (&profiler_the_recorder)
+/* What stands for the open scope when a tracer got it. */
+#define TRACED ((void *)&profiler_the_recorder)
+
+static const tn_site unknown_site = {"", "", 0, TN_CATEGORY_APP, 1};
+static const tn_site device_site = {"", "", 0, TN_CATEGORY_DEVICE, 1};
+
+static uint64_t filter_word(void) { return __atomic_load_n(&tn_profile_filter, __ATOMIC_RELAXED); }
+
+static bool session_wants(const tn_site *site) {
+  uint64_t wanted = 1ull << site->category | 1ull << (32 + site->level);
+  return (filter_word() & wanted) == wanted;
+}
+
+static void count_one(_Atomic uint64_t *counter) { atomic_fetch_add_explicit(counter, 1, memory_order_relaxed); }
+
+/* ---- threads and lanes ------------------------------------------------------------------------------------------- */
+
+/* The record of this thread, made when it records for the first time; NULL before the first session, or without
+ * memory. */
+static profiler_thread *make_thread(void) {
+  profiler_thread *t = atomic_load(&THE->is_prepared) ? calloc(1, sizeof *t) : NULL;
+  if (!t) return NULL;
+  pthread_mutex_lock(&THE->lock);
+  t->next = THE->threads;
+  THE->threads = t;
+  pthread_mutex_unlock(&THE->lock);
+  pthread_setspecific(THE->exit_key, t);
+  return this_thread = t;
+}
+
+void profiler_thread_exits(void *thread) {
+  profiler_thread *t = thread;
+  pthread_mutex_lock(&THE->lock);
+  for (profiler_thread **at = &THE->threads; *at; at = &(*at)->next) {
+    if (*at != t) continue;
+    *at = t->next;
+    break;
+  }
+  pthread_mutex_unlock(&THE->lock);
+  this_thread = NULL;
+  free(t->own_name);
+  free(t);
+}
+
+void profiler_forget_threads(void) {
+  for (profiler_thread *t = THE->threads, *next; t; t = next) {
+    next = t->next;
+    if (t == this_thread) continue;
+    free(t->own_name);
+    free(t);
+  }
+  THE->threads = this_thread;
+  if (!this_thread) return;
+  this_thread->next = NULL;
+  this_thread->generation = 0;
+}
+
+static void name_lane(storage_lane *lane, const char *own_name) {
+  char kernel_name[32] = "";
+  if (!own_name) pthread_getname_np(pthread_self(), kernel_name, sizeof kernel_name);
+  lane->name = profiler_name(own_name ? own_name : kernel_name);
+}
+
+/* A free lane of the storage; its number plus one, 0: none left. Under lock. */
+static uint32_t new_lane(void) {
+  storage_header *h = THE->storage.header;
+  uint32_t link = atomic_load(&h->n_lanes) + 1;
+  if (link > STORAGE_MAX_LANES) return 0;
+  atomic_store(&h->n_lanes, link);
+  return link;
+}
+
+/* Gives the thread a lane, its first chunk and its stack in the running session. Under lock. */
+static bool attach_locked(profiler_thread *t) {
+  if (!THE->storage.header && !profiler_new_storage()) return false;
+  storage *s = &THE->storage;
+  uint32_t link = new_lane(), stack = link ? storage_new_chunk(s, link, true) : 0,
+           chunk = stack ? storage_new_chunk(s, link, false) : 0;
+  if (!chunk) return false;
+  storage_lane *lane = &s->lanes[link - 1];
+  lane->tid = (int64_t)syscall(SYS_gettid);
+  name_lane(lane, t->own_name);
+  lane->first_stack = stack;
+  lane->first = lane->last = chunk;
+  memset(t->cache, 0, sizeof t->cache);
+  t->lane = lane;
+  t->lane_link = link;
+  t->stack = storage_chunk_at(s, stack);
+  t->chunk = storage_chunk_at(s, chunk);
+  t->top = NULL;
+  t->depth = t->ordinal = 0;
+  t->generation = atomic_load(&THE->generation);
+  return true;
+}
+
+static bool attach(profiler_thread *t) {
+  pthread_mutex_lock(&THE->lock);
+  bool attached = attach_locked(t);
+  if (!attached && THE->storage.header) count_one(&THE->storage.header->dropped);
+  pthread_mutex_unlock(&THE->lock);
+  return attached;
+}
+
+/* Before the thread looks at the filter. The one that waits makes the order hold (membarrier) where it can. */
+static inline void set_busy(profiler_thread *t) {
+  if (__builtin_expect(THE->needs_fence, 0)) {
+    atomic_exchange(&t->busy, 1);
+  } else {
+    atomic_store_explicit(&t->busy, 1, memory_order_relaxed);
+    atomic_signal_fence(memory_order_seq_cst);
+  }
+}
+
+static void leave(profiler_thread *t) { atomic_store_explicit(&t->busy, 0, memory_order_release); }
+
+/* This thread, busy and attached, if a session wants the site; else NULL. Pairs with leave. */
+static inline profiler_thread *enter(const tn_site *site) {
+  profiler_thread *t = this_thread;
+  if (__builtin_expect(!t, 0) && !(t = make_thread())) return NULL;
+  set_busy(t);
+  uint32_t generation = atomic_load_explicit(&THE->generation, memory_order_relaxed);
+  if (session_wants(site) && (__builtin_expect(t->generation == generation, 1) || attach(t))) return t;
+  leave(t);
+  return NULL;
+}
+
+bool profiler_quiesce(void) {
+  if (!THE->needs_fence) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+  uint64_t deadline = 0;
+  for (;;) {
+    bool is_busy = false;
+    pthread_mutex_lock(&THE->lock);
+    for (profiler_thread *t = THE->threads; t; t = t->next)
+      is_busy |= t != this_thread && atomic_load_explicit(&t->busy, memory_order_acquire);
+    pthread_mutex_unlock(&THE->lock);
+    if (!is_busy) return true;
+    uint64_t now = runtime_now_ns();
+    if (!deadline) deadline = now + 1000000000u;
+    if (now > deadline) return false;
+    sched_yield();
+  }
+}
+
+/* ---- names ------------------------------------------------------------------------------------------------------- */
+
+static __attribute__((noinline)) uint32_t label_slow(profiler_cached *cached, const tn_site *site, const char *name,
+                                                     uint64_t key) {
+  pthread_mutex_lock(&THE->lock);
+  uint32_t label = profiler_make_label(site, name);
+  pthread_mutex_unlock(&THE->lock);
+  *cached = (profiler_cached){.site = site, .name = key, .label = label};
+  return label;
+}
+
+/* A literal is known by its address, another text by its hash. */
+static inline uint32_t label_of(profiler_thread *t, const tn_site *site, const char *name, bool is_literal) {
+  uint64_t key = is_literal ? (uint64_t)(uintptr_t)name : runtime_hash(name, strlen(name), 0) | 1ull << 63;
+  uint64_t mixed = (key ^ (uint64_t)(uintptr_t)site >> 3) * 0x9e3779b97f4a7c15u;
+  profiler_cached *cached = &t->cache[mixed >> 56];
+  if (__builtin_expect(cached->site == site && cached->name == key, 1)) return cached->label;
+  return label_slow(cached, site, name, key);
+}
+
+/* ---- records ----------------------------------------------------------------------------------------------------- */
+
+/* Notes on both clocks where the session stands, for a reader of the file of a killed process. */
+static void note_moment(void) {
+  if (THE->storage.file < 0 || pthread_mutex_trylock(&THE->lock) != 0) return;
+  profiler_moment now = profiler_clock_moment();
+  THE->storage.header->ticks[1] = now.ticks;
+  THE->storage.header->ns[1] = now.ns;
+  pthread_mutex_unlock(&THE->lock);
+}
+
+/* The oldest chunk of the thread, emptied, to be its newest; what it held is counted as dropped. */
+static storage_chunk *recycle(profiler_thread *t) {
+  storage *s = &THE->storage;
+  uint32_t first = t->lane->first, last = t->lane->last;
+  storage_chunk *oldest = storage_chunk_at(s, first);
+  atomic_fetch_add_explicit(&t->lane->dropped, oldest->n, memory_order_relaxed);
+  atomic_store_explicit(&oldest->n, 0, memory_order_release);
+  if (first == last) return oldest;
+  t->lane->first = oldest->next;
+  oldest->next = 0;
+  storage_chunk_at(s, last)->next = first;
+  t->lane->last = first;
+  return oldest;
+}
+
+/* A chunk with room; NULL when the memory is full and the newest goes. */
+static __attribute__((noinline)) storage_chunk *next_chunk(profiler_thread *t) {
+  storage *s = &THE->storage;
+  uint32_t link = storage_new_chunk(s, t->lane_link, false);
+  if (!link && THE->options.drop == TN_DROP_NEW) {
+    count_one(&t->lane->dropped);
+    return NULL;
+  }
+  if (link) {
+    storage_chunk_at(s, t->lane->last)->next = link;
+    t->lane->last = link;
+    note_moment();
+  }
+  return t->chunk = link ? storage_chunk_at(s, link) : recycle(t);
+}
+
+static inline void write_record(profiler_thread *t, const storage_record *record) {
+  storage_chunk *chunk = t->chunk;
+  uint32_t n = atomic_load_explicit(&chunk->n, memory_order_relaxed);
+  if (__builtin_expect(n == STORAGE_RECORDS, 0)) {
+    if (!(chunk = next_chunk(t))) return;
+    n = 0;
+  }
+  storage_records(chunk)[n] = *record;
+  atomic_store_explicit(&chunk->n, n + 1, memory_order_release);
+}
+
+static uint32_t name_of_text(const char *text) {
+  pthread_mutex_lock(&THE->lock);
+  uint32_t name = profiler_name(text);
+  pthread_mutex_unlock(&THE->lock);
+  return name;
+}
+
+static void write_arg(profiler_thread *t, uint32_t ordinal, const tn_event_arg *arg) {
+  storage_record record = {.kind = STORAGE_ARG, .arg_type = (uint8_t)arg->type, .ordinal = ordinal, .end = arg->u64};
+  if (!arg->key) return;
+  record.label = label_of(t, &unknown_site, arg->key, false);
+  if (arg->type == TN_EVENT_ARG_TEXT) record.end = name_of_text(arg->text);
+  write_record(t, &record);
+}
+
+static void write_args(profiler_thread *t, uint32_t ordinal, const tn_event_arg *args, int n) {
+  for (int i = 0; args && i < n; ++i) write_arg(t, ordinal, &args[i]);
+}
+
+/* ---- the stack of open scopes ------------------------------------------------------------------------------------ */
+
+/* The stack's next chunk, linked in on first use; false without memory. */
+static __attribute__((noinline)) bool grow_stack(profiler_thread *t) {
+  storage *s = &THE->storage;
+  if (!t->stack->next) {
+    uint32_t link = storage_new_chunk(s, t->lane_link, true);
+    if (!link) return false;
+    storage_chunk_at(s, link)->prev = (uint32_t)(((char *)t->stack - s->chunks) / STORAGE_CHUNK_BYTES) + 1;
+    t->stack->next = link;
+  }
+  t->stack = storage_chunk_at(s, t->stack->next);
+  return true;
+}
+
+static inline void pop(profiler_thread *t) {
+  --t->depth;
+  if (t->depth == 0) {
+    t->top = NULL;
+  } else if (t->top == storage_opens(t->stack)) {
+    t->stack = storage_chunk_at(&THE->storage, t->stack->prev);
+    t->top = storage_opens(t->stack) + STORAGE_OPENS - 1;
+  } else {
+    --t->top;
+  }
+  atomic_store_explicit(&t->lane->depth, t->depth, memory_order_release);
+}
+
+/* Removes what was ended out of order or by another thread, so that the top is open. */
+static inline void settle(profiler_thread *t) {
+  while (t->top && atomic_load_explicit(&t->top->state, memory_order_relaxed) == STORAGE_ENDED) pop(t);
+}
+
+/* A place for one more open scope; NULL without memory. It counts once push_done was called. */
+static inline storage_open *push(profiler_thread *t) {
+  storage_open *open = t->top ? t->top + 1 : storage_opens(t->stack);
+  if (__builtin_expect(open == storage_opens(t->stack) + STORAGE_OPENS, 0)) {
+    if (!grow_stack(t)) return NULL;
+    open = storage_opens(t->stack);
+  }
+  return open;
+}
+
+static inline void push_done(profiler_thread *t, storage_open *open) {
+  t->top = open;
+  atomic_store_explicit(&t->lane->depth, ++t->depth, memory_order_release);
+}
+
+static uint32_t parent_ordinal(profiler_thread *t) {
+  settle(t);
+  return t->top ? t->top->ordinal : 0;
+}
+
+/* OPEN ends below others that go on: those have no parent from now on. */
+static void end_below_top(profiler_thread *t, storage_open *open) {
+  storage_chunk *chunk = t->stack;
+  for (storage_open *o = t->top; o != open;) {
+    if (atomic_load(&o->state) == STORAGE_RUNNING && !(o->flags & TN_EVENT_OVERLAP)) {
+      o->flags |= TN_EVENT_OVERLAP;
+      o->parent = 0;
+      count_one(&THE->storage.header->overlaps);
+    }
+    if (o == storage_opens(chunk)) {
+      if (!chunk->prev) return;
+      chunk = storage_chunk_at(&THE->storage, chunk->prev);
+      o = storage_opens(chunk) + STORAGE_OPENS;
+    }
+    --o;
+  }
+}
+
+/* ---- scopes ------------------------------------------------------------------------------------------------------ */
+
+static bool is_in_time(uint64_t ticks) {
+  return ticks - atomic_load_explicit(&THE->from_ticks, memory_order_relaxed) <=
+         atomic_load_explicit(&THE->n_ticks, memory_order_relaxed);
+}
+
+static void write_stack(profiler_thread *t, uint32_t ordinal) {
+  char text[2048];
+  profiler_stack_text(3, text, sizeof text);
+  tn_event_arg arg = tn_event_arg_text("stack", text);
+  write_arg(t, ordinal, &arg);
+}
+
+static bool begin_traced(tn_scope *scope, const tn_site *site, const char *name) {
+  tn_tracer *tracer = atomic_load_explicit(&THE->tracer, memory_order_acquire);
+  if (__builtin_expect(!tracer, 1) || !session_wants(site)) return tracer != NULL;
+  tracer->push(tracer->user, name);
+  scope->open = TRACED;
+  scope->state = 1;
+  return true;
+}
+
+static void begin_recorded(tn_scope *scope, const tn_site *site, const char *name, bool is_literal) {
+  profiler_thread *t = enter(site);
+  if (!t) return;
+  uint32_t label = label_of(t, site, name, is_literal);
+  uint32_t parent = parent_ordinal(t), ordinal = ++t->ordinal;
+  storage_open *open = push(t);
+  if (__builtin_expect(!open, 0)) {
+    count_one(&t->lane->dropped);
+    leave(t);
+    return;
+  }
+  if (__builtin_expect(THE->options.stacks, 0)) write_stack(t, ordinal);
+  uint64_t start = profiler_ticks();
+  if (__builtin_expect(is_in_time(start), 1)) {
+    open->start = start;
+    open->label = label;
+    open->ordinal = ordinal;
+    open->parent = parent;
+    open->sequence = open->flags = 0;
+    atomic_store_explicit(&open->state, STORAGE_RUNNING, memory_order_relaxed);
+    push_done(t, open);
+    scope->open = open;
+    scope->start = start;
+    scope->ordinal = ordinal;
+    scope->generation = t->generation;
+    scope->state = 1;
+  }
+  leave(t);
+}
+
+tn_scope tn_scope_open(const tn_site *site, const char *name, bool is_literal) {
+  tn_scope scope = TN_NO_SCOPE;
+  if (!site) site = &unknown_site;
+  if (!name) name = "";
+  uint64_t word = filter_word();
+  if (__builtin_expect((word & PROFILER_TABLE_BIT) != 0, 0)) profiler_tables_begin(&scope, name);
+  if ((word & PROFILER_SESSION_BITS) && !begin_traced(&scope, site, name))
+    begin_recorded(&scope, site, name, is_literal);
+  return scope;
+}
+
+/* The scope's entry is still this one: it was not ended through a copy of the scope. */
+static bool is_current(const tn_scope *scope, const storage_open *open) {
+  return open->ordinal == scope->ordinal && atomic_load_explicit(&open->state, memory_order_relaxed) == STORAGE_RUNNING;
+}
+
+static bool is_mine(const profiler_thread *t, const storage_open *open) {
+  size_t index = (size_t)((const char *)open - THE->storage.chunks) / STORAGE_CHUNK_BYTES;
+  return storage_chunk_at(&THE->storage, (uint32_t)index + 1)->lane == t->lane_link;
+}
+
+static void end_own(profiler_thread *t, storage_open *open, uint64_t now) {
+  if (__builtin_expect(open != t->top, 0)) end_below_top(t, open);
+  storage_record record = {.start = open->start,
+                           .end = now,
+                           .label = open->label,
+                           .ordinal = open->ordinal,
+                           .parent = open->parent,
+                           .sequence = open->sequence,
+                           .kind = TN_EVENT_SCOPE,
+                           .flags = (uint16_t)open->flags};
+  write_record(t, &record);
+  atomic_store_explicit(&open->state, STORAGE_ENDED, memory_order_relaxed);
+  settle(t);
+}
+
+/* Ended on another thread than it began: an async range in this thread's lane. */
+static void end_foreign(profiler_thread *t, storage_open *open, uint64_t now) {
+  if (atomic_exchange(&open->state, STORAGE_ENDED) != STORAGE_RUNNING) {
+    count_one(&THE->storage.header->double_ends);
+    return;
+  }
+  storage_record record = {.start = open->start,
+                           .end = now,
+                           .id = atomic_fetch_add(&THE->storage.header->last_async, 1) + 1,
+                           .label = open->label,
+                           .ordinal = ++t->ordinal,
+                           .sequence = open->sequence,
+                           .kind = TN_EVENT_ASYNC};
+  write_record(t, &record);
+}
+
+/* This thread if it may still write into the scope's session; any site will do. */
+static inline profiler_thread *enter_session_of(const tn_scope *scope) {
+  profiler_thread *t = this_thread;
+  if (__builtin_expect(!t, 0) && !(t = make_thread())) return NULL;
+  set_busy(t);
+  if ((filter_word() & PROFILER_SESSION_BITS) &&
+      atomic_load_explicit(&THE->generation, memory_order_relaxed) == scope->generation &&
+      (__builtin_expect(t->generation == scope->generation, 1) || attach(t)))
+    return t;
+  leave(t);
+  return NULL;
+}
+
+static void end_recorded(tn_scope *scope, uint64_t now) {
+  profiler_thread *t = enter_session_of(scope);
+  if (!t) return;
+  storage_open *open = scope->open;
+  bool mine = is_mine(t, open);
+  if (mine && is_current(scope, open))
+    end_own(t, open, now);
+  else if (!mine)
+    end_foreign(t, open, now);
+  else
+    count_one(&THE->storage.header->double_ends);
+  leave(t);
+}
+
+static void end_traced(void) {
+  tn_tracer *tracer = atomic_load_explicit(&THE->tracer, memory_order_acquire);
+  if (tracer) tracer->pop(tracer->user);
+}
+
+/* A second end of one and the same scope. */
+static __attribute__((noinline)) void end_again(const tn_scope *scope) {
+  if (!scope->open || scope->open == TRACED) return;
+  profiler_thread *t = enter_session_of(scope);
+  if (!t) return;
+  count_one(&THE->storage.header->double_ends);
+  leave(t);
+}
+
+void tn_scope_close(tn_scope *scope) {
+  uint64_t now = profiler_ticks();
+  if (__builtin_expect(scope->state != 1, 0)) {
+    if (scope->state == 2) end_again(scope);
+    return;
+  }
+  scope->state = 2;
+  if (__builtin_expect(scope->table_serial != 0, 0)) profiler_tables_end(scope, now);
+  if (__builtin_expect(scope->open == TRACED, 0))
+    end_traced();
+  else if (scope->open)
+    end_recorded(scope, now);
+}
+
+void tn_scope_sequence(tn_scope *scope, uint32_t sequence) {
+  if (!scope || scope->state != 1 || !scope->open || scope->open == TRACED) return;
+  profiler_thread *t = enter_session_of(scope);
+  if (!t) return;
+  storage_open *open = scope->open;
+  if (is_mine(t, open) && is_current(scope, open)) open->sequence = sequence;
+  leave(t);
+}
+
+void tn_scope_arg(tn_scope *scope, const tn_event_arg *arg) {
+  if (!scope || !arg || scope->state != 1 || !scope->open || scope->open == TRACED) return;
+  profiler_thread *t = enter_session_of(scope);
+  if (!t) return;
+  if (is_mine(t, scope->open)) write_arg(t, scope->ordinal, arg);
+  leave(t);
+}
+
+uint32_t tn_sequence_next(void) {
+  tn_scope session = {.generation = atomic_load(&THE->generation)};
+  profiler_thread *t = enter_session_of(&session);
+  if (!t) return 0;
+  uint32_t next = atomic_fetch_add(&THE->storage.header->last_sequence, 1) + 1;
+  leave(t);
+  return next;
+}
+
+static const tn_site timed_site = {"", "", 0, TN_CATEGORY_APP, 1};
+
+tn_timed tn_timed_begin(const char *name) {
+  tn_timed none = TN_NO_SCOPE;
+  return tn_profile_wants(TN_CATEGORY_APP, 1) ? tn_scope_open(&timed_site, name, false) : none;
+}
+
+void tn_timed_end(tn_timed *scope) {
+  if (scope) tn_scope_end(scope);
+}
+
+/* ---- other events ------------------------------------------------------------------------------------------------ */
+
+void profiler_write_event(const tn_site *site, const char *name, storage_record record, const tn_event_arg *args,
+                          int n_args) {
+  if (!site) site = &unknown_site;
+  if (!name || !session_wants(site) || atomic_load(&THE->tracer)) return;
+  profiler_thread *t = enter(site);
+  if (!t) return;
+  if (!(record.flags & TN_EVENT_ADDED)) record.start = profiler_ticks();
+  if (is_in_time(record.flags & TN_EVENT_ADDED ? profiler_ticks() : record.start)) {
+    record.label = label_of(t, site, name, false);
+    record.parent = parent_ordinal(t);
+    record.ordinal = ++t->ordinal;
+    write_record(t, &record);
+    write_args(t, record.ordinal, args, n_args);
+  }
+  leave(t);
+}
+
+tn_async tn_async_begin(const tn_site *site, const char *name) {
+  tn_async range = {0, 0, 0, 0};
+  if (!site) site = &unknown_site;
+  if (!name || !session_wants(site) || atomic_load(&THE->tracer)) return range;
+  profiler_thread *t = enter(site);
+  if (!t) return range;
+  range.label = label_of(t, site, name, false);
+  range.generation = t->generation;
+  range.id = atomic_fetch_add(&THE->storage.header->last_async, 1) + 1;
+  range.start = profiler_ticks();
+  leave(t);
+  return range;
+}
+
+void tn_async_end(tn_async *range) {
+  if (!range || range->id == 0) return;
+  tn_scope session = {.generation = range->generation};
+  profiler_thread *t = enter_session_of(&session);
+  if (t) {
+    storage_record record = {.start = range->start,
+                             .end = profiler_ticks(),
+                             .id = range->id,
+                             .label = range->label,
+                             .ordinal = ++t->ordinal,
+                             .kind = TN_EVENT_ASYNC};
+    write_record(t, &record);
+    leave(t);
+  }
+  range->id = 0;
+}
+
+void tn_thread_name(const char *name) {
+  if (!name) return;
+  profiler_thread *t = this_thread ? this_thread : make_thread();
+  char *copy = t ? strdup(name) : NULL;
+  if (!copy) return;
+  free(t->own_name);
+  t->own_name = copy;
+  t = enter_session_of(&(tn_scope){.generation = atomic_load(&THE->generation)});
+  if (!t) return;
+  t->lane->name = name_of_text(name);
+  leave(t);
+}
+
+/* ---- devices ----------------------------------------------------------------------------------------------------- */
+
+/* Takes the next place for a device; its number, -1: none. Under lock. */
+static int add_device(const char *name, uint64_t (*now)(void *user), void *user) {
+  if (THE->n_devices == PROFILER_MAX_DEVICES) return -1;
+  uint32_t link = new_lane(), chunk = link ? storage_new_chunk(&THE->storage, link, false) : 0;
+  if (!chunk) return -1;
+  storage_lane *lane = &THE->storage.lanes[link - 1];
+  lane->is_device = 1;
+  lane->name = profiler_name(name);
+  lane->first = lane->last = chunk;
+  lane->device_ns[0] = now(user);
+  lane->host_ns[0] = profiler_clock_moment().ns;
+  THE->devices[THE->n_devices] = (profiler_device){now, user, link};
+  return THE->n_devices++;
+}
+
+int tn_device_lane(const char *name, uint64_t (*now)(void *user), void *user) {
+  profiler_thread *t = name && now ? enter(&device_site) : NULL;
+  if (!t) return 0;
+  pthread_mutex_lock(&THE->lock);
+  int index = add_device(name, now, user);
+  pthread_mutex_unlock(&THE->lock);
+  leave(t);
+  return index + 1;
+}
+
+/* Devices' events are rare: written under the lock. */
+static void write_device_record(profiler_thread *t, uint32_t link, storage_record record) {
+  storage *s = &THE->storage;
+  storage_lane *lane = &s->lanes[link - 1];
+  storage_chunk *chunk = storage_chunk_at(s, lane->last);
+  if (chunk->n == STORAGE_RECORDS) {
+    uint32_t next = storage_new_chunk(s, link, false);
+    if (!next) {
+      count_one(&lane->dropped);
+      return;
+    }
+    chunk->next = next;
+    lane->last = next;
+    chunk = storage_chunk_at(s, next);
+  }
+  (void)t;
+  record.ordinal = ++lane->first_stack; /* a device has no stack: the field counts its events */
+  storage_records(chunk)[chunk->n] = record;
+  atomic_fetch_add(&chunk->n, 1);
+}
+
+void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint64_t device_end_ns) {
+  profiler_thread *t = name && lane > 0 ? enter(&device_site) : NULL;
+  if (!t) return;
+  storage_record record = {.kind = TN_EVENT_SCOPE,
+                           .flags = TN_EVENT_DEVICE,
+                           .start = device_start_ns,
+                           .end = RUNTIME_MAX(device_start_ns, device_end_ns),
+                           .label = label_of(t, &device_site, name, false)};
+  pthread_mutex_lock(&THE->lock);
+  if (lane <= THE->n_devices) write_device_record(t, THE->devices[lane - 1].lane_link, record);
+  pthread_mutex_unlock(&THE->lock);
+  leave(t);
+}
+
+/* ---- for the session --------------------------------------------------------------------------------------------- */
+
+void profiler_record_scope(const tn_site *site, const char *name, uint64_t start, uint64_t end) {
+  storage_record record = {
+      .kind = TN_EVENT_SCOPE, .flags = TN_EVENT_ADDED, .arg_type = STORAGE_TICKS, .start = start, .end = end};
+  profiler_write_event(site, name, record, NULL, 0);
+}
+
+double profiler_scope_cost_ns(void) {
+  enum { SCOPES = 4096, WARM = 64 };
+  uint64_t start = 0;
+  for (int i = 0; i < SCOPES + WARM; ++i) {
+    if (i == WARM) start = profiler_ticks();
+    tn_scope scope = tn_scope_open(&unknown_site, "cost", true);
+    tn_scope_end(&scope);
+  }
+  return profiler_ticks_to_ns(profiler_ticks() - start) / SCOPES;
+}
+
+/* ---- for tests --------------------------------------------------------------------------------------------------- */
+
+int64_t profiler_open_scopes(void) {
+  int64_t n = 0;
+  pthread_mutex_lock(&THE->lock);
+  for (profiler_thread *t = THE->threads; t; t = t->next)
+    if (THE->storage.header && t->generation == THE->generation) n += atomic_load(&t->lane->depth);
+  pthread_mutex_unlock(&THE->lock);
+  return n;
+}
+
+int64_t profiler_live_events(void) {
+  int64_t n = 0;
+  pthread_mutex_lock(&THE->lock);
+  uint32_t n_chunks = THE->storage.header ? THE->storage.header->n_chunks : 0;
+  for (uint32_t i = 1; i <= n_chunks; ++i) n += storage_chunk_at(&THE->storage, i)->n;
+  pthread_mutex_unlock(&THE->lock);
+  return n;
+}

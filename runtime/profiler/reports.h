@@ -1,0 +1,59 @@
+/* reports.h: what the reports share inside: rows by key, time as text, tables with aligned cells. */
+#ifndef TENON_RUNTIME_PROFILER_REPORTS_H
+#define TENON_RUNTIME_PROFILER_REPORTS_H
+
+#include "runtime/profiler/profiler_reports.h"
+#include "runtime/profiler/recorder.h"
+
+struct tn_averages {
+  const tn_recording *recording;
+  runtime_arena arena;
+  profiler_strings strings; /* folded names, sources */
+  tn_average_options options;
+  RUNTIME_VEC(tn_average) rows;
+};
+
+/* Whether a range's time is what its thread did: not async, not on a device. */
+static inline bool profiler_is_host_time(const tn_average *row) { return !row->is_async && !row->is_device; }
+
+/* The value of an event's argument; NULL: it has none of this name. */
+const tn_event_arg *profiler_find_arg(const tn_recording *r, const tn_event *e, const char *key);
+/* Of any numeric type; OTHERWISE for a missing one or a text. */
+double profiler_arg_number(const tn_recording *r, const tn_event *e, const char *key, double otherwise);
+const char *profiler_arg_text(const tn_recording *r, const tn_event *e, const char *key, const char *otherwise);
+
+/* ---- units ---------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct profiler_unit {
+  const char *name;
+  double ns; /* of one */
+} profiler_unit;
+const profiler_unit *profiler_find_unit(const char *name); /* NULL: there is none */
+
+typedef struct profiler_text {
+  char text[40];
+} profiler_text;
+/* Three decimals and the unit; UNIT NULL: s from 1 s, ms from 1 ms, else us. */
+profiler_text profiler_time_text(double ns, const profiler_unit *unit);
+profiler_text profiler_bytes_text(int64_t bytes);               /* B, KB, MB, GB at 1024 */
+profiler_text profiler_percent_text(double part, double whole); /* two decimals; NaN when WHOLE is 0 */
+
+/* ---- tables of text (report_layout.c)
+ * -------------------------------------------------------------------------------- */
+
+/* Cells row by row, the first row is the header. Zero-initialise. */
+typedef struct profiler_layout {
+  runtime_arena arena;
+  RUNTIME_VEC(const char *) cells;
+  int n_columns;
+  bool failed;
+} profiler_layout;
+/* Copies TEXT; cut to MOST characters with "..." at the end when it is longer (MOST <= 0: never cut). */
+void profiler_layout_cell(profiler_layout *layout, const char *text, int most);
+/* Columns right-aligned, at least LEAST wide, two blanks between, rules of dashes around header and rows. The first
+ * column is left-aligned if FIRST_LEFT. */
+void profiler_layout_print(const profiler_layout *layout, int least, bool first_left, runtime_str *out);
+void profiler_layout_free(profiler_layout *layout);
+
+#endif

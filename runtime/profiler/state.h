@@ -1,0 +1,153 @@
+/* state.h: the recorder itself, the one object of the process that is not on a context: every thread of a program
+ * writes into the same session, wherever its calls come from. recorder.c, session.c, clock.c and profiler.c use it;
+ * nothing else does. */
+#ifndef TENON_RUNTIME_PROFILER_STATE_H
+#define TENON_RUNTIME_PROFILER_STATE_H
+
+#include <pthread.h>
+
+#include "runtime/profiler/profiler_loader.h"
+#include "runtime/profiler/storage.h"
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+/* ---- clock ------------------------------------------------------------------------------------------------------- */
+
+/* Ticks are the TSC's where it is invariant, else ns. A moment is one instant on both clocks. */
+typedef struct profiler_moment {
+  uint64_t ticks, ns;
+} profiler_moment;
+
+typedef struct profiler_clock_state {
+  profiler_clock injected;
+  _Atomic bool is_ready;
+  bool is_tsc;
+  profiler_moment first;
+  _Atomic double ns_per_tick;
+} profiler_clock_state;
+
+void profiler_clock_prepare(void);           /* chooses and calibrates; again after an injection */
+profiler_moment profiler_clock_moment(void); /* now; also makes ns_per_tick more exact */
+uint64_t profiler_ticks_slow(void);
+uint64_t profiler_unix_ns(void);
+
+/* ---- recorder ---------------------------------------------------------------------------------------------------- */
+
+/* Labels that a thread met lately; key 0 is empty. */
+enum { PROFILER_CACHE = 256 };
+typedef struct profiler_cached {
+  const tn_site *site;
+  uint64_t name; /* a literal's address, else the hash of the text with its top bit set */
+  uint32_t label, spare;
+} profiler_cached;
+
+/* What a thread needs to record. Only the thread itself writes it. */
+typedef struct profiler_thread {
+  struct profiler_thread *next; /* under lock */
+  _Atomic uint32_t busy;        /* it is writing into the storage now */
+  uint32_t generation;          /* of the session that the fields below belong to; 0: none */
+  storage_lane *lane;
+  storage_chunk *chunk, *stack; /* being filled; holding the top of the stack */
+  storage_open *top;            /* innermost open scope; NULL: none */
+  uint32_t lane_link, depth, ordinal;
+  char *own_name; /* tn_thread_name's; malloc'ed */
+  profiler_cached cache[PROFILER_CACHE];
+} profiler_thread;
+
+/* Hash index of texts or labels of the storage, in malloc memory. */
+typedef struct profiler_index {
+  struct profiler_slot {
+    uint64_t hash;
+    uint32_t value; /* plus one; 0 is empty */
+  } * slots;
+  uint32_t n, n_slots;
+} profiler_index;
+
+typedef struct profiler_device {
+  uint64_t (*now)(void *user);
+  void *user;
+  uint32_t lane_link;
+} profiler_device;
+enum { PROFILER_MAX_DEVICES = 16 };
+
+typedef struct profiler_recorder {
+  pthread_mutex_t control; /* start, stop and the like; taken before lock */
+  pthread_mutex_t lock;    /* the fields from storage to devices, and what is interned */
+  _Atomic uint32_t generation;
+  _Atomic int state;                    /* tn_profile_state */
+  _Atomic uint64_t from_ticks, n_ticks; /* scopes begin in this range only */
+  _Atomic(tn_tracer *) tracer;          /* NULL: none */
+  bool needs_fence;                     /* no membarrier here */
+  _Atomic bool is_prepared;             /* the key, fork handlers and membarrier are in place */
+  pthread_key_t exit_key;               /* its destructor runs when a thread ends */
+  storage storage;
+  profiler_thread *threads;
+  profiler_index names, labels;
+  profiler_device devices[PROFILER_MAX_DEVICES];
+  int n_devices;
+  tn_tracer tracer_functions; /* what tracer points to */
+  /* of the session; under control */
+  tn_profile_options options;        /* its texts are copies */
+  char *file;                        /* of the storage: options.file, in a forked child with its pid; NULL: anonymous */
+  int64_t pid;                       /* of the process that started the session */
+  int round;                         /* the running one */
+  uint64_t round_ticks;              /* when it began */
+  char *warnings;                    /* of the start, for the recording */
+  _Atomic uintptr_t callback_thread; /* the thread that is in on_window; 0: none */
+  double event_cost_ns;              /* 0: not measured yet */
+  profiler_moment stopped_at;        /* when recording was turned off, */
+  bool is_marked;                    /* and whether the header knows */
+  uint64_t start_cost_ns, stop_cost_ns;
+  int n_tables; /* threads' entered profilers; under lock */
+  profiler_clock_state clock;
+  RUNTIME_VEC(tn_recording *) adopted; /* recordings of other processes, for collect; under lock */
+  struct tn_plugin *plugins;           /* loaded ones, newest first; under control */
+  tn_device_options device_options;    /* for plug-ins; meaningful if has_device_options */
+  bool has_device_options;
+} profiler_recorder;
+
+extern profiler_recorder profiler_the_recorder;
+
+#define PROFILER_SESSION_BITS (~(1ull << 63))
+#define PROFILER_TABLE_BIT (1ull << 63)
+
+static inline uint64_t profiler_ticks(void) {
+#if defined(__x86_64__)
+  if (__builtin_expect(profiler_the_recorder.clock.is_tsc, 1)) return __rdtsc();
+#endif
+  return profiler_ticks_slow();
+}
+double profiler_ticks_to_ns(uint64_t ticks); /* a duration */
+
+/* Makes sure that no thread is writing into the storage (the filter is off already); false after a second of
+ * waiting. */
+bool profiler_quiesce(void);
+/* Makes an empty storage for the options; under lock. */
+bool profiler_new_storage(void);
+/* Sets the bits of sessions, keeps that of profilers. */
+void profiler_filter_set(uint64_t session_bits);
+/* A scope of this thread from two readings of the clock; it is nested by its times. */
+void profiler_record_scope(const tn_site *site, const char *name, uint64_t start, uint64_t end);
+/* What an enabled scope costs; into the storage of now, with the filter on. */
+double profiler_scope_cost_ns(void);
+/* After a fork, in the child: only the calling thread is left, and it has recorded nothing. Under both locks. */
+void profiler_forget_threads(void);
+void profiler_thread_exits(void *thread); /* destructor of exit_key */
+/* The offset of a text in the storage's names, 0 without room. Under lock. */
+uint32_t profiler_name(const char *text);
+/* The number of a name at a place; 0 without room. Under lock. */
+uint32_t profiler_make_label(const tn_site *site, const char *name);
+/* Writes one record with a new ordinal, and its arguments, if the session wants the site (NULL: category app,
+ * level 1). */
+void profiler_write_event(const tn_site *site, const char *name, storage_record record, const tn_event_arg *args,
+                          int n_args);
+/* The calling stack from SKIP frames up as "main;f;g", root first, into TEXT. */
+void profiler_stack_text(int skip, char *text, size_t n);
+
+/* ---- profilers' part (profiler.c) -------------------------------------------------------------------------------- */
+
+void profiler_tables_begin(tn_scope *scope, const char *name);
+void profiler_tables_end(const tn_scope *scope, uint64_t end_ticks);
+
+#endif

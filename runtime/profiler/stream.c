@@ -1,0 +1,284 @@
+/* stream.c: bytes out through one buffer (to a file, gzip'ed or not, or to memory), numbers and strings as JSON has
+ * them; bytes in, from a file or memory; and the map of ids that readers and merges use. */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "runtime/profiler/files.h"
+
+enum { OUT_BYTES = 64 << 10, IN_BYTES = 64 << 10, NO_FILE = -1 };
+
+/* ---- out: opening, flushing, closing ----------------------------------------------------------------------------- */
+
+static void fail(profiler_out *out, int error) {
+  if (!out->failed) out->error = error;
+  out->failed = true;
+}
+
+static bool reserve(profiler_out *out, size_t cap) {
+  char *data = realloc(out->data, cap);
+  if (!data) return fail(out, 0), false;
+  out->data = data;
+  out->cap = cap;
+  return true;
+}
+
+void profiler_out_memory(profiler_out *out) {
+  *out = (profiler_out){.file = NO_FILE, .is_memory = true};
+  reserve(out, OUT_BYTES);
+}
+
+bool profiler_out_open(tn_context *ctx, profiler_out *out, const char *path, int level) {
+  *out = (profiler_out){.file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+  if (out->file == NO_FILE)
+    return runtime_fail(ctx, TN_ERROR_IO, "%s cannot be written: %s", path, strerror(errno)), false;
+  char mode[] = {'w', 'b', (char)('0' + level), '\0'};
+  if (level) out->gz = gzdopen(out->file, mode);
+  if (reserve(out, OUT_BYTES) && (out->gz || !level)) return true;
+  fail(out, 0);
+  return profiler_out_close(ctx, out, path);
+}
+
+static void write_all(profiler_out *out, const char *data, size_t n) {
+  while (n && !out->failed) {
+    ssize_t done = out->gz ? gzwrite(out->gz, data, (unsigned)RUNTIME_MIN(n, 1u << 30)) : write(out->file, data, n);
+    if (done < 0 && errno == EINTR && !out->gz) continue;
+    if (done <= 0) return fail(out, errno);
+    data += done;
+    n -= (size_t)done;
+  }
+}
+
+static void flush(profiler_out *out) {
+  write_all(out, out->data, out->n);
+  out->n = 0;
+}
+
+bool profiler_out_close(tn_context *ctx, profiler_out *out, const char *path) {
+  if (!out->failed) flush(out);
+  int status = out->gz ? gzclose(out->gz) : close(out->file);
+  if (status != 0) fail(out, out->gz && status != Z_ERRNO ? EIO : errno);
+  free(out->data);
+  if (!out->failed) return true;
+  unlink(path);
+  runtime_fail(ctx, out->error ? TN_ERROR_IO : TN_ERROR_MEMORY, "%s cannot be written: %s", path,
+               out->error ? strerror(out->error) : "out of memory");
+  return false;
+}
+
+char *profiler_out_take(profiler_out *out, size_t *n) {
+  profiler_out_bytes(out, "", 1);
+  if (n) *n = out->n - 1;
+  if (!out->failed) return out->data;
+  free(out->data);
+  return NULL;
+}
+
+/* ---- out: bytes and numbers -------------------------------------------------------------------------------------- */
+
+/* Makes room for N more bytes; a buffer that cannot have it starts again from its beginning: failing is sticky. */
+static void make_room(profiler_out *out, size_t n) {
+  if (!out->is_memory) flush(out);
+  if (out->is_memory && !out->failed) reserve(out, RUNTIME_MAX(2 * out->cap, out->n + n));
+  if (out->failed) out->n = 0;
+}
+
+void profiler_out_bytes(profiler_out *out, const void *data, size_t n) {
+  if (out->cap - out->n < n) make_room(out, n);
+  if (out->cap - out->n < n) return write_all(out, data, n);
+  memcpy(out->data + out->n, data, n);
+  out->n += n;
+}
+
+void profiler_out_text(profiler_out *out, const char *text) { profiler_out_bytes(out, text, strlen(text)); }
+
+void profiler_out_u64(profiler_out *out, uint64_t value) {
+  char digits[20];
+  int at = sizeof digits;
+  do digits[--at] = (char)('0' + value % 10);
+  while (value /= 10);
+  profiler_out_bytes(out, digits + at, sizeof digits - (size_t)at);
+}
+
+void profiler_out_i64(profiler_out *out, int64_t value) {
+  if (value < 0) PROFILER_OUT_LITERAL(out, "-");
+  profiler_out_u64(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+void profiler_out_us(profiler_out *out, int64_t ns) {
+  uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, rest = size % 1000;
+  if (ns < 0) PROFILER_OUT_LITERAL(out, "-");
+  profiler_out_u64(out, size / 1000);
+  char decimals[4] = {'.', (char)('0' + rest / 100), (char)('0' + rest / 10 % 10), (char)('0' + rest % 10)};
+  if (rest) profiler_out_bytes(out, decimals, sizeof decimals);
+}
+
+/* Integers that a double holds exactly take the quick way. */
+void profiler_out_f64(profiler_out *out, double value) {
+  if (!isfinite(value)) return PROFILER_OUT_LITERAL(out, "null");
+  if (value == floor(value) && fabs(value) < 0x1p53 && !(value == 0 && signbit(value))) {
+    profiler_out_i64(out, (int64_t)value);
+    return PROFILER_OUT_LITERAL(out, ".0");
+  }
+  char text[40];
+  int digits = 15;
+  do snprintf(text, sizeof text, "%.*g", digits, value);
+  while (digits++ < 17 && strtod(text, NULL) != value);
+  char *comma = strchr(text, ','); /* the locale's */
+  if (comma) *comma = '.';
+  profiler_out_text(out, text);
+  if (!strpbrk(text, ".e")) PROFILER_OUT_LITERAL(out, ".0");
+}
+
+/* ---- out: strings ------------------------------------------------------------------------------------------------ */
+
+/* Bytes of the UTF-8 character at TEXT; 0: it is none. */
+static int utf8_bytes(const unsigned char *text) {
+  int n = *text < 0x80 ? 1 : *text < 0xc2 ? 0 : *text < 0xe0 ? 2 : *text < 0xf0 ? 3 : *text < 0xf5 ? 4 : 0;
+  for (int i = 1; i < n; ++i) {
+    if ((text[i] & 0xc0) != 0x80) return 0;
+  }
+  bool is_long = (*text == 0xe0 && text[1] < 0xa0) || (*text == 0xf0 && text[1] < 0x90);
+  bool is_outside = (*text == 0xed && text[1] > 0x9f) || (*text == 0xf4 && text[1] > 0x8f);
+  return is_long || is_outside ? 0 : n;
+}
+
+static void add_escaped(profiler_out *out, unsigned char c) {
+  static const char letters[32] = {['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n', ['\f'] = 'f', ['\r'] = 'r'};
+  char letter = c < 32 ? letters[c] : (char)c;
+  char shorter[2] = {'\\', letter}, longer[8];
+  if (letter) return profiler_out_bytes(out, shorter, sizeof shorter);
+  snprintf(longer, sizeof longer, "\\u%04x", c);
+  profiler_out_bytes(out, longer, 6);
+}
+
+/* Bytes from TEXT on that stand in JSON as they are, all of them ASCII. */
+static size_t plain_run(const unsigned char *text) {
+  size_t n = 0;
+  while (text[n] >= 32 && text[n] < 127 && text[n] != '"' && text[n] != '\\') ++n;
+  return n;
+}
+
+void profiler_out_json(profiler_out *out, const char *text) {
+  PROFILER_OUT_LITERAL(out, "\"");
+  for (const unsigned char *at = (const unsigned char *)text; *at;) {
+    size_t n = plain_run(at);
+    profiler_out_bytes(out, at, n);
+    at += n;
+    if (!*at) break;
+    int length = utf8_bytes(at);
+    if (length == 1) add_escaped(out, *at);
+    if (length > 1) profiler_out_bytes(out, at, (size_t)length);
+    if (length == 0) PROFILER_OUT_LITERAL(out, "\xef\xbf\xbd");
+    at += length ? length : 1;
+  }
+  PROFILER_OUT_LITERAL(out, "\"");
+}
+
+const char *profiler_utf8(runtime_arena *arena, const char *text) {
+  const unsigned char *at = (const unsigned char *)text;
+  while (*at && utf8_bytes(at)) at += utf8_bytes(at);
+  if (!*at) return text;
+  runtime_str out = {0};
+  for (at = (const unsigned char *)text; *at;) {
+    int length = utf8_bytes(at);
+    runtime_str_addn(&out, length ? (const char *)at : "\xef\xbf\xbd", length ? (size_t)length : 3);
+    at += length ? length : 1;
+  }
+  return runtime_str_take(&out, arena);
+}
+
+/* ---- in ---------------------------------------------------------------------------------------------------------- */
+
+bool profiler_in_open(tn_context *ctx, profiler_in *in, const char *path) {
+  *in = (profiler_in){.gz = gzopen(path, "rbe"), .buffer = malloc(IN_BYTES)};
+  in->data = in->buffer;
+  if (in->gz && in->buffer) return true;
+  runtime_fail(ctx, in->buffer ? TN_ERROR_IO : TN_ERROR_MEMORY, "%s cannot be read: %s", path,
+               in->buffer ? strerror(errno) : "out of memory");
+  profiler_in_close(in);
+  return false;
+}
+
+void profiler_in_memory(profiler_in *in, const void *data, size_t n) { *in = (profiler_in){.data = data, .n = n}; }
+
+void profiler_in_close(profiler_in *in) {
+  if (in->gz) gzclose(in->gz);
+  free(in->buffer);
+  *in = (profiler_in){0};
+}
+
+bool profiler_in_fill(profiler_in *in) {
+  if (!in->gz || in->failed) return false;
+  in->before += in->n;
+  int n = gzread(in->gz, in->buffer, IN_BYTES), error = Z_OK;
+  gzerror(in->gz, &error);
+  if (n < 0 || error != Z_OK) in->failed = error == Z_ERRNO ? "it cannot be read" : "its compressed data are broken";
+  in->at = 0;
+  in->n = n > 0 ? (size_t)n : 0;
+  return in->n > 0;
+}
+
+bool profiler_in_bytes(profiler_in *in, void *to, size_t n) {
+  for (char *at = to; n;) {
+    if (in->at == in->n && !profiler_in_fill(in)) return false;
+    size_t some = RUNTIME_MIN(n, in->n - in->at);
+    memcpy(at, in->data + in->at, some);
+    in->at += some;
+    at += some;
+    n -= some;
+  }
+  return true;
+}
+
+char *profiler_in_rest(profiler_in *in, size_t most, size_t *n) {
+  profiler_out all;
+  profiler_out_memory(&all);
+  while (!all.failed && all.n <= most && profiler_in_peek(in) >= 0) {
+    profiler_out_bytes(&all, in->data + in->at, in->n - in->at);
+    in->at = in->n;
+  }
+  if (all.n > most || in->failed) fail(&all, EFBIG);
+  return profiler_out_take(&all, n);
+}
+
+/* ---- maps -------------------------------------------------------------------------------------------------------- */
+
+static size_t slot_of(const profiler_map *map, uint64_t a, uint64_t b) {
+  uint64_t pair[2] = {a, b};
+  size_t at = runtime_hash(pair, sizeof pair, 0) & (map->n_slots - 1);
+  while (map->slots[at].is_used && (map->slots[at].a != a || map->slots[at].b != b)) at = (at + 1) & (map->n_slots - 1);
+  return at;
+}
+
+static bool grow(profiler_map *map) {
+  profiler_map larger = {.n_slots = map->n_slots ? 2 * map->n_slots : 64, .n = map->n};
+  larger.slots = calloc(larger.n_slots, sizeof *larger.slots);
+  if (!larger.slots) return false;
+  for (size_t i = 0; i < map->n_slots; ++i) {
+    if (map->slots[i].is_used) larger.slots[slot_of(&larger, map->slots[i].a, map->slots[i].b)] = map->slots[i];
+  }
+  free(map->slots);
+  *map = larger;
+  return true;
+}
+
+int64_t *profiler_map_at(profiler_map *map, uint64_t a, uint64_t b, int64_t otherwise) {
+  if (2 * map->n >= map->n_slots && !grow(map)) return NULL;
+  size_t at = slot_of(map, a, b);
+  if (!map->slots[at].is_used) {
+    map->slots[at].a = a;
+    map->slots[at].b = b;
+    map->slots[at].value = otherwise;
+    map->slots[at].is_used = true;
+    ++map->n;
+  }
+  return &map->slots[at].value;
+}
+
+void profiler_map_free(profiler_map *map) {
+  free(map->slots);
+  *map = (profiler_map){0};
+}

@@ -1,0 +1,18 @@
+/* profile.h: what the files of `tenon profile` share. */
+#ifndef TENON_TOOLS_PROFILE_H
+#define TENON_TOOLS_PROFILE_H
+
+#include "runtime/profiler/profiler.h"
+#include "tools/tools.h"
+
+/* The recording in a file, or in FILE.buffers when there is no FILE. NULL after a message. */
+tn_recording *tools_load_recording(tools_session *session, const char *path);
+
+/* Views (profile_analysis.c). */
+int tools_profile_analyse(tools_session *session, const tools_args *args);
+int tools_profile_advise(tools_session *session, const tools_args *args);
+int tools_profile_parse(tools_session *session, const tools_args *args, tn_recording *r);
+/* What `tenon profile serve` answers queries with. */
+char *tools_profile_query(const tn_recording *recording, const char *request, char **message);
+
+#endif

@@ -1,0 +1,40 @@
+/* profile_analysis.c: the views of `tenon profile` that analyse: queries, suggestions, intermediate tables. */
+#include <sys/stat.h>
+
+#include "runtime/profiler/profiler_analysis.h"
+#include "tools/profile.h"
+
+/* Of a directory of intermediate tables, or of a recording. */
+static tn_analysis *open_analysis(tools_session *session, const char *path) {
+  struct stat info;
+  if (stat(path, &info) == 0 && S_ISDIR(info.st_mode)) return tn_analysis_open(session->ctx, path);
+  tn_recording *r = tools_load_recording(session, path);
+  tn_analysis *analysis = r ? tn_analysis_of(session->ctx, r) : NULL;
+  tn_recording_free(r);
+  return analysis;
+}
+
+int tools_profile_analyse(tools_session *session, const tools_args *args) {
+  tn_analysis *analysis = open_analysis(session, args->operands[1]);
+  char *text = analysis ? tn_analysis_query(session->ctx, analysis, args->operands[2]) : NULL;
+  tn_analysis_free(analysis);
+  return tools_print_text(text);
+}
+
+int tools_profile_advise(tools_session *session, const tools_args *args) {
+  tn_analysis *analysis = open_analysis(session, args->operands[1]);
+  const char *limits = args->n_operands > 2 ? args->operands[2] : NULL;
+  tn_advices *advices = analysis ? tn_advise(session->ctx, analysis, limits) : NULL;
+  char *text = advices ? tn_advices_text(advices, args->is_json) : NULL;
+  tn_advices_free(advices);
+  tn_analysis_free(analysis);
+  return tools_print_text(text);
+}
+
+int tools_profile_parse(tools_session *session, const tools_args *args, tn_recording *r) {
+  return tn_profile_parse_to(session->ctx, r, args->operands[2]) == TN_OK ? TOOLS_OK : TOOLS_FAILED;
+}
+
+char *tools_profile_query(const tn_recording *recording, const char *request, char **message) {
+  return tn_recording_query(recording, request, message);
+}

@@ -1,0 +1,67 @@
+/* profile_session.c: recording a run of the command: --profile FILE[:key=value]..., or TENON_PROFILE in the environment. A
+ * bad value is told, and the run goes on without a recording. */
+#include "runtime/profiler/profiler_analysis.h"
+#include "runtime/profiler/profiler_files.h"
+#include "runtime/profiler/profiler_loader.h"
+#include "tools/profile_session.h"
+
+/* Messages of what must not end the run: said as warnings. */
+static void warn(tools_session *session, tn_context *ctx) {
+  tools_warn(session, "%s; the run is not recorded", tn_context_message(ctx));
+}
+
+static bool load_plugin(tools_session *session, tn_context *ctx, const char *path, tools_recording *recording) {
+  if (!path) return true;
+  recording->plugin = tn_plugin_load(ctx, path);
+  if (!recording->plugin) tools_warn(session, "%s", tn_context_message(ctx));
+  tn_context_clear(ctx);
+  return recording->plugin != NULL;
+}
+
+static bool start(tools_session *session, tn_context *ctx, const char *text, tools_recording *recording) {
+  tn_profile_options options;
+  tn_profile_form form;
+  if (tn_profile_parse(ctx, text, &options, &recording->output) != TN_OK) return false;
+  if (tn_profile_form_of(ctx, recording->output, &form) != TN_OK) return false;
+  runtime_str buffers = {0};
+  runtime_str_addf(&buffers, "%s.buffers", recording->output);
+  options.file = buffers.data;
+  options.process_name = "tuner";
+  tn_host host;
+  tn_host_get(&host, true);
+  bool started = !buffers.failed && tn_profile_start(ctx, &options) == TN_OK;
+  runtime_str_free(&buffers);
+  if (started) tn_thread_name("tuner"), tn_host_record(&host);
+  (void)session;
+  return started;
+}
+
+tools_recording tools_record(tools_session *session, const char *option, const char *plugin) {
+  tools_recording recording = {0};
+  const char *text = option ? option : getenv("TENON_PROFILE");
+  if (!text || !*text) return recording;
+  recording.ctx = tn_context_new(NULL);
+  if (!recording.ctx) return recording;
+  load_plugin(session, recording.ctx, plugin, &recording);
+  recording.is_on = start(session, recording.ctx, text, &recording);
+  if (!recording.is_on) warn(session, recording.ctx);
+  return recording;
+}
+
+static bool save(tools_session *session, const tools_recording *recording) {
+  tn_context_clear(recording->ctx);
+  tn_recording *r = tn_profile_stop(recording->ctx) == TN_OK ? tn_profile_collect(recording->ctx) : NULL;
+  bool saved = r && tn_recording_save(recording->ctx, r, recording->output) == TN_OK;
+  if (!saved) tools_warn(session, "%s", tn_context_message(recording->ctx));
+  tn_recording_free(r);
+  return saved;
+}
+
+bool tools_record_end(tools_session *session, tools_recording *recording) {
+  bool saved = !recording->is_on || save(session, recording);
+  if (recording->plugin) tn_plugin_unload(recording->ctx, recording->plugin);
+  tn_context_free(recording->ctx);
+  free(recording->output);
+  *recording = (tools_recording){0};
+  return saved;
+}

@@ -1,0 +1,22 @@
+/* profile_session.h: recording one run of the command. */
+#ifndef TENON_TOOLS_PROFILE_SESSION_H
+#define TENON_TOOLS_PROFILE_SESSION_H
+
+#include "runtime/profiler/profiler.h"
+#include "tools/tools.h"
+
+typedef struct tools_recording {
+  tn_context *ctx;
+  char *output; /* the file that is asked for */
+  struct tn_plugin *plugin;
+  bool is_on;
+} tools_recording;
+
+/* Starts a session when OPTION (of the command line) or the environment asks for one. The buffers lie in OUTPUT.buffers
+ * until the end, so that `tenon profile convert` can rebuild what a killed run recorded. PLUGIN: a plug-in's path, or
+ * NULL. */
+tools_recording tools_record(tools_session *session, const char *option, const char *plugin);
+/* Stops and writes the file; false after a message. */
+bool tools_record_end(tools_session *session, tools_recording *recording);
+
+#endif
