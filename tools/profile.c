@@ -30,6 +30,7 @@ const tools_verb tools_profile = {
         "analyse FILE QUERY     the answer to a query: '{\"type\": \"op_type\"}'; '{\"type\": \"types\"}' lists the "
         "types\n"
         "advise FILE [LIMITS]   where the time went and what could be done; LIMITS: '{\"worker_outlier\": 0.1}'\n"
+        "tasks FILE             what was tuned: FLOP, speed, latency and trials of each task\n"
         "parse FILE DIRECTORY   intermediate tables as CSV; analyse and advise read DIRECTORY in the place of FILE\n"
         "convert FILE TO        writes TO in the form of its suffix\n"
         "merge TO [NAME=]FILE...  writes several recordings as one; NAME is what their processes are called\n"
@@ -168,6 +169,7 @@ static const struct view {
     {"averages", 2, 2, view_averages, NULL},
     {"analyse", 3, 3, NULL, tools_profile_analyse},
     {"advise", 2, 3, NULL, tools_profile_advise},
+    {"tasks", 2, 2, NULL, tools_profile_tasks},
     {"parse", 3, 3, tools_profile_parse, NULL},
     {"convert", 3, 3, view_convert, NULL},
     {"merge", 3, TOOLS_MAX_OPERANDS, NULL, merge},

@@ -11,6 +11,7 @@ tn_recording *tools_load_recording(tools_session *session, const char *path);
 /* Views (profile_analysis.c). */
 int tools_profile_analyse(tools_session *session, const tools_args *args);
 int tools_profile_advise(tools_session *session, const tools_args *args);
+int tools_profile_tasks(tools_session *session, const tools_args *args);
 int tools_profile_parse(tools_session *session, const tools_args *args, tn_recording *r);
 /* What `tenon profile serve` answers queries with. */
 char *tools_profile_query(const tn_recording *recording, const char *request, char **message);

@@ -31,6 +31,13 @@ int tools_profile_advise(tools_session *session, const tools_args *args) {
   return tools_print_text(text);
 }
 
+int tools_profile_tasks(tools_session *session, const tools_args *args) {
+  tn_analysis *analysis = open_analysis(session, args->operands[1]);
+  char *text = analysis ? tn_analysis_task_table(session->ctx, analysis) : NULL;
+  tn_analysis_free(analysis);
+  return tools_print_text(text);
+}
+
 int tools_profile_parse(tools_session *session, const tools_args *args, tn_recording *r) {
   return tn_profile_parse_to(session->ctx, r, args->operands[2]) == TN_OK ? TOOLS_OK : TOOLS_FAILED;
 }

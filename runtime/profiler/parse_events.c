@@ -6,6 +6,9 @@
 #include "runtime/profiler/analysis.h"
 #include "runtime/profiler/reports.h"
 
+/* The table event ends after so many: it is for looking at, the other tables count all events. */
+enum { MOST_EVENTS = 1000000 };
+
 /* ---- run: facts about the recording and the machine
  * -------------------------------------------------------------------- */
 
@@ -43,6 +46,13 @@ static bool add_host(const tn_recording *r, tn_rows *out) {
   return done;
 }
 
+/* Scopes and ranges beyond what the table event holds. */
+static int64_t count_left_out(const tn_recording *r) {
+  int64_t n = 0;
+  for (int64_t i = 0; i < r->n_events; ++i) n += profiler_has_time(&r->events[i]);
+  return RUNTIME_MAX(n - MOST_EVENTS, 0);
+}
+
 static bool parse_run(const tn_recording *r, tn_rows *out) {
   const tn_recording_info *info = &r->info;
   bool done = tn_rows_add(out, "version", TN_VERSION);
@@ -50,6 +60,7 @@ static bool parse_run(const tn_recording *r, tn_rows *out) {
   PROFILER_INFO_NUMBERS(X)
 #undef X
   done = done && add_fact(out, "processes", "%d", r->processes.n);
+  done = done && add_fact(out, "events_not_listed", "%lld", (long long)count_left_out(r));
   done = done && add_fact(out, "event_cost_ns", "%.1f", info->stats.event_cost_ns);
   done = done && tn_rows_add(out, "errors", tn_recording_errors(r));
   done = done && tn_rows_add(out, "warnings", tn_recording_warnings(r));
@@ -115,7 +126,7 @@ static const char *flags_text(const tn_event *e, char *text, size_t n) {
 
 static bool parse_event(const tn_recording *r, tn_rows *out) {
   char flags[128];
-  for (int64_t i = 0; i < r->n_events; ++i) {
+  for (int64_t i = 0; i < r->n_events && out->n < MOST_EVENTS; ++i) {
     const tn_event *e = &r->events[i];
     if (!profiler_has_time(e)) continue;
     if (!tn_rows_add(out, e->name, e->kind == TN_EVENT_SCOPE ? "scope" : "async", tn_category_name(e->category),
