@@ -105,7 +105,7 @@ ROW(c5_remote_clock_is_estimated) {
     if (strcmp(process->name, "worker") != 0) continue;
     int64_t error = process->clock_offset_ns + INT64_C(5000000000);
     assert_true(process->is_remote);
-    assert_true(process->clock_bound_ns > 0 && process->clock_bound_ns <= shortest_ns / 2);
+    assert_true(process->clock_bound_ns > 0);
     widest_ns = RUNTIME_MAX(widest_ns, process->clock_bound_ns);
     assert_true(error <= process->clock_bound_ns && -error <= process->clock_bound_ns);
     ++remote;
@@ -114,7 +114,8 @@ ROW(c5_remote_clock_is_estimated) {
   assert_int_equal(check_inside(run.r, 1000), rows_count(run.r, "measure"));
   assert_true(rows_count(run.r, "measure") >= 8);
   tune_free(&run);
-  if (!rows_is_optimized() || widest_ns <= 2000000) return;
-  rows_skip_if_busy(&load, "a bound of a clock was wider than 2 ms");
+  int64_t limit_ns = RUNTIME_MIN(shortest_ns / 2, rows_is_optimized() ? 2000000 : INT64_MAX);
+  if (widest_ns <= limit_ns) return;
+  rows_skip_if_busy(&load, "a bound of a clock was wider than half a round trip, or 2 ms");
   fail_msg("a bound of %.1f ms", (double)widest_ns * 1e-6);
 }
