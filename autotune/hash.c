@@ -85,6 +85,10 @@ static uint64_t hash_stage(const tn_schedule *s, const schedule_stage *stage, ui
   hash = mix_number(hash, stage->attach);
   if (stage->attach == SCHEDULE_INLINED) return hash;
   hash = mix(hash, stage->scope, strlen(stage->scope));
+  if (stage->layout) hash = mix(hash, stage->layout, strlen(stage->layout));
+  if (stage->align_factor)
+    hash = mix_number(mix_number(mix_number(hash, stage->align_dim), stage->align_factor), stage->align_offset);
+  for (int i = 0; i < stage->n_roots; i++) hash = mix(hash, stage->axes[i].name, strlen(stage->axes[i].name));
   if (stage->attach == SCHEDULE_AT) {
     hash = mix_number(mix_number(hash, stage->at_stage), depth_of(&s->stages[stage->at_stage], stage->at_axis));
   }

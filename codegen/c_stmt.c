@@ -271,7 +271,16 @@ static void emit_alloc(codegen_c_emitter *m, const tir_stmt *s) {
   if (!is_made) codegen_c_forget_name(m, s->u.alloc.buffer);
 }
 
-static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) { codegen_c_stmt(m, s->u.attr.body); }
+/* Loops bound to a GPU's threads have none to run on. */
+static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
+  size_t n = strlen(TIR_THREAD_EXTENT);
+  if (strncmp(s->u.attr.key, TIR_THREAD_EXTENT, n) == 0)
+    codegen_c_fail(m, TN_ERROR_CODEGEN,
+       "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel or vectorize "
+       "instead of bind",
+       (long long)s->u.attr.value, s->u.attr.key + n);
+  codegen_c_stmt(m, s->u.attr.body);
+}
 
 static void emit_nop(codegen_c_emitter *m, const tir_stmt *s) { (void)m, (void)s; }
 

@@ -106,7 +106,16 @@ static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
 /* The buffer was made at the function's entry (emit_scratch.c). */
 static void emit_alloc(codegen_emitter *m, const tir_stmt *s) { codegen_emit_stmt(m, s->u.alloc.body); }
 
-static void emit_attr(codegen_emitter *m, const tir_stmt *s) { codegen_emit_stmt(m, s->u.attr.body); }
+/* Loops bound to a GPU's threads have none to run on. */
+static void emit_attr(codegen_emitter *m, const tir_stmt *s) {
+  size_t n = strlen(TIR_THREAD_EXTENT);
+  if (strncmp(s->u.attr.key, TIR_THREAD_EXTENT, n) == 0)
+    codegen_emit_fail(m, TN_ERROR_CODEGEN,
+       "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel or vectorize "
+       "instead of bind",
+       (long long)s->u.attr.value, s->u.attr.key + n);
+  codegen_emit_stmt(m, s->u.attr.body);
+}
 
 static void emit_nop(codegen_emitter *m, const tir_stmt *s) { (void)m, (void)s; }
 

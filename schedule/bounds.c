@@ -361,6 +361,10 @@ static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, bool is
     schedule_layout_shape(ls->layout, extent, buffer->shape);
   } else {
     memcpy(buffer->shape, extent, sizeof *extent * (size_t)tensor->ndim);
+    if (ls->st->align_factor && !schedule_align_shape(ls->st, buffer->shape))
+      runtime_say(l->ctx, TN_SEVERITY_WARNING,
+                  "storage_align(%s, %s): no room between rows gives a stride of %d modulo %d: it has no effect",
+                  tensor->name, ls->st->axes[ls->st->align_dim].name, ls->st->align_offset, ls->st->align_factor);
   }
   return buffer;
 }
@@ -380,6 +384,7 @@ static tn_dtype choose_index_dtype(const tn_schedule *s) {
     for (int k = 0; k < st->n_axes; k++) elements = RUNTIME_MAX(elements, (double)st->axes[k].extent);
     for (int k = 0; k < st->n_spatial_roots; k++)
       slack *= (schedule_pads_dimension(st, k) ? 2 : 1) * (st->layout ? 2 : 1);
+    if (st->align_factor) elements *= (double)st->align_factor * st->align_factor;
     if (elements * slack > INT32_MAX) return TN_I64;
   }
   return TN_I32;

@@ -157,6 +157,9 @@ static tn_status check_own_buffer(tn_schedule *s, const char *call, int stage) {
                         "%s: %s is an output: its memory is the caller's; cache_write(%s, global) makes a stage whose "
                         "layout can change",
                         call, name, name);
+  if (st->align_factor)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: the strides of %s are aligned: use one of storage_align and transform_layout", call, name);
   if (!st->layout) return TN_OK;
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the layout of %s is already %s: give one map", call, name,
                       st->layout);

@@ -131,6 +131,7 @@ tn_status schedule_check_attachments(tn_schedule *s, const char *call) {
 typedef struct path_state {
   const char *parallel_stage, *parallel_axis; /* NULL: none yet */
   const char *vector_axis;
+  const char *bound_axis[SCHEDULE_ANNOTATION_COUNT]; /* by thread index */
 } path_state;
 
 /* The rules of one path: OpenMP regions do not nest, and a vector lane cannot start threads. */
@@ -155,6 +156,13 @@ static tn_status step_into(tn_schedule *s, const char *call, const schedule_stag
         "%s: the parallel loop %s of %s would stand inside the vectorized loop %s: put the parallel loop "
         "outermost, for example reorder(%s, %s, %s)",
         call, axis->name, name, path->vector_axis, name, axis->name, path->vector_axis);
+  if (axis->annotation >= SCHEDULE_BIND && path->bound_axis[axis->annotation])
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: loop %s of %s would be bound to %s inside loop %s, which is bound to it, too: bind it to "
+                        "another index, or fuse the two loops",
+                        call, axis->name, name, schedule_annotation_words[axis->annotation],
+                        path->bound_axis[axis->annotation]);
+  if (axis->annotation >= SCHEDULE_BIND) path->bound_axis[axis->annotation] = axis->name;
   if (axis->annotation == SCHEDULE_PARALLEL) path->parallel_axis = axis->name, path->parallel_stage = name;
   if (axis->annotation == SCHEDULE_VECTORIZE) path->vector_axis = axis->name;
   return TN_OK;

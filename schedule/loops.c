@@ -9,7 +9,9 @@ static tn_status no_memory(tn_schedule *s) {
   return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
 }
 
-static const char *const annotation_words[] = {"none", "unroll", "vectorize", "parallel"};
+const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT] = {
+    "none",        "unroll",     "vectorize",   "parallel",   "vthread",    "blockIdx.x",
+    "threadIdx.x", "blockIdx.y", "threadIdx.y", "blockIdx.z", "threadIdx.z"};
 
 /* The message's beginning: `split(C, i)`. */
 static const char *call_text(char *buffer, size_t n, const char *primitive, const tn_schedule *s, int stage, int iter) {
@@ -25,7 +27,9 @@ static const char *call_text(char *buffer, size_t n, const char *primitive, cons
 static tn_status check_plain(tn_schedule *s, const char *call, const schedule_stage *st, int iter) {
   const schedule_axis *axis = schedule_leaf(st, iter);
   if (axis->annotation == SCHEDULE_NONE && axis->unroll_step < 0) return TN_OK;
-  const char *what = axis->annotation ? annotation_words[axis->annotation] : "pragma";
+  const char *what = axis->annotation >= SCHEDULE_BIND ? "bind"
+                     : axis->annotation                ? schedule_annotation_words[axis->annotation]
+                                                       : "pragma";
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                       "%s: loop %s of %s already has %s, which would be lost: put this before %s(%s, %s)", call,
                       axis->name, schedule_stage_name(st), what, what, schedule_stage_name(st), axis->name);
@@ -316,7 +320,9 @@ tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order) {
 /* What to do instead: "vectorize a data axis (i, j)"; a full reduction has none. */
 static const char *instead_of_reduction(const schedule_stage *st, schedule_annotation annotation, char *buffer,
                                         size_t n) {
-  const char *verb = annotation == SCHEDULE_PARALLEL ? "make parallel" : "vectorize";
+  const char *verb = annotation == SCHEDULE_PARALLEL    ? "make parallel"
+                     : annotation == SCHEDULE_VECTORIZE ? "vectorize"
+                                                        : "bind";
   size_t used = (size_t)snprintf(buffer, n, "%s a data axis (", verb), begin = used;
   for (int i = 0; i < st->n_leaves && used + 2 < n; i++) {
     if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) continue;
@@ -332,28 +338,33 @@ static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int
   const schedule_stage *st = &s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
   char instead[256];
-  if (annotation < SCHEDULE_UNROLL || annotation > SCHEDULE_PARALLEL)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: annotation %d is unknown: 1 unroll, 2 vectorize, 3 parallel",
-                        call, (int)annotation);
+  if (annotation < SCHEDULE_UNROLL || annotation >= SCHEDULE_ANNOTATION_COUNT)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: annotation %d is unknown: 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind", call,
+                        (int)annotation);
   if (axis->annotation != SCHEDULE_NONE)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: loop %s of %s already has %s: a loop takes one annotation; split it first", call,
-                        axis->name, schedule_stage_name(st), annotation_words[axis->annotation]);
+                        axis->name, schedule_stage_name(st), schedule_annotation_words[axis->annotation]);
   if (annotation != SCHEDULE_UNROLL && axis->kind != SCHEDULE_SPATIAL)
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
         "%s: loop %s of %s runs over a reduction axis (extent %lld): its iterations update the same element, so "
         "they cannot run %s; %s",
         call, axis->name, schedule_stage_name(st), (long long)axis->extent,
-        annotation == SCHEDULE_PARALLEL ? "in parallel" : "in lockstep",
+        annotation == SCHEDULE_VECTORIZE ? "in lockstep" : "in parallel",
         instead_of_reduction(st, annotation, instead, sizeof instead));
   return TN_OK;
 }
 
 tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation) {
   char call[256];
-  bool known = annotation >= SCHEDULE_NONE && annotation <= SCHEDULE_PARALLEL;
-  call_text(call, sizeof call, known ? annotation_words[annotation] : "annotate", s, stage, iter);
+  bool known = annotation >= SCHEDULE_NONE && annotation < SCHEDULE_ANNOTATION_COUNT;
+  call_text(call, sizeof call,
+            !known                        ? "annotate"
+            : annotation >= SCHEDULE_BIND ? "bind"
+                                          : schedule_annotation_words[annotation],
+            s, stage, iter);
   SCHEDULE_TRY(check_annotate(s, call, stage, iter, annotation));
   schedule_axis *axis = &s->stages[stage].axes[s->stages[stage].leaves[iter]];
   axis->annotation = (uint8_t)annotation;

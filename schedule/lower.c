@@ -1,8 +1,8 @@
 /* lower.c: from a schedule to loop IR: one loop nest a stage, reductions as init and update, guards around stores,
  * attached stages inside the loop they are computed at. Requires a legal schedule; establishes well-formed
  * multi-dimensional loop IR (TVM: ScheduleOps, MakeComputeStmt). */
-#include "schedule/lowering.h"
 #include "schedule/layout.h"
+#include "schedule/lowering.h"
 #include "schedule/tail.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
@@ -84,7 +84,7 @@ static const tir_expr *fill_unless(lowering *l, const tir_expr *cond, const tir_
 
 static tir_loop_kind loop_kind(const schedule_axis *axis) {
   static const tir_loop_kind kinds[] = {TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL};
-  return kinds[axis->annotation];
+  return axis->annotation < SCHEDULE_BIND ? kinds[axis->annotation] : TIR_SERIAL;
 }
 
 /* Whether a loop counts the blocks of a split with tail PEEL that leaves a rest. */
@@ -110,7 +110,9 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = tir_int(l->arena, l->index_dtype, v->extent);
   tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(axis), body);
   loop->u.loop.peel = wants_peel(ls, ls->st->leaves[leaf]);
-  return loop;
+  if (axis->annotation < SCHEDULE_BIND) return loop;
+  const char *key = runtime_format(l->arena, TIR_THREAD_EXTENT "%s", schedule_annotation_words[axis->annotation]);
+  return tir_attr(l->arena, key, v->extent, loop);
 }
 
 /* The first loop that runs over a reduction axis, or n_leaves: the loops outside of it are common to init and update.

@@ -43,6 +43,8 @@ typedef struct lowering {
 /* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,
  * variables and buffers, consumers first. The arena must have on_oom. */
 void schedule_infer_bounds(lowering *l);
+/* Makes a buffer's rows longer as storage_align asks (storage.c). False: no room gives that stride. */
+bool schedule_align_shape(const schedule_stage *st, int64_t *shape);
 /* Axis values from leaf values, in place: VALUES has the leaves' entries filled. */
 void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **values);
 /* Whether a split's children count no further than its parent. */

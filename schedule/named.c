@@ -186,10 +186,30 @@ tn_status tn_parallel(tn_schedule *s, const char *stage, const char *axis) {
   return annotate(s, "parallel", stage, axis, SCHEDULE_PARALLEL);
 }
 
+/* Why a pragma of TVM's has no meaning here; NULL: it is none of them. */
+static const char *refused_pragma(const char *key) {
+  static const char *const rows[][2] = {
+      {"unroll_explicit", "loops are always unrolled in the loop IR: leave it out"},
+      {"debug_skip_region", "the region's values would be missing, and a schedule never changes a result"},
+      {"loop_partition_hint", "split(stage, axis, factor, tail=peel) parts a loop"},
+      {"parallel_launch_point", "threads start where the parallel loop stands: put parallel on an outer loop"},
+      {"parallel_stride_pattern",
+       "each thread gets one run of iterations: split and reorder the loop for another order"},
+      {"parallel_barrier_when_finish", "a parallel loop always ends with a barrier: leave it out"},
+      {"tensor_core", "CPU targets have none"},
+  };
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++)
+    if (strcmp(rows[i][0], key) == 0) return rows[i][1];
+  return NULL;
+}
+
 tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const char *key, int64_t value) {
   int st, it;
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find(s, "pragma", stage, axis, &st, &it));
+  const char *reason = key ? refused_pragma(key) : NULL;
+  if (reason)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma(%s, %s): key \"%s\": %s", stage, axis, key, reason);
   if (!key || strcmp(key, "auto_unroll_max_step") != 0)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "pragma(%s, %s): key \"%s\" is unknown: auto_unroll_max_step is the one there is", stage, axis,
@@ -312,4 +332,24 @@ tn_status tn_auto_inline(tn_schedule *s) {
 
 tn_status tn_transform_layout(tn_schedule *s, const char *stage, const char *map) {
   return scoped(s, "transform_layout", stage, map, schedule_transform_layout);
+}
+
+tn_status tn_storage_align(tn_schedule *s, const char *stage, const char *axis, int64_t factor, int64_t offset) {
+  int st, it;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "storage_align", stage, axis, &st, &it));
+  return schedule_storage_align(s, st, it, factor, offset);
+}
+
+tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, const char *thread) {
+  int st, it, annotation = SCHEDULE_BIND;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "bind", stage, axis, &st, &it));
+  while (annotation < SCHEDULE_ANNOTATION_COUNT && thread && strcmp(schedule_annotation_words[annotation], thread) != 0)
+    annotation++;
+  if (thread && annotation < SCHEDULE_ANNOTATION_COUNT)
+    return schedule_annotate(s, st, it, (schedule_annotation)annotation);
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "bind(%s, %s): thread \"%s\" is unknown: vthread, blockIdx.x, .y or .z, threadIdx.x, .y or .z",
+                      stage, axis, thread ? thread : "");
 }

@@ -30,9 +30,11 @@ typedef struct call_input {
 } call_input;
 
 static void call_annotate(const call_input *in) {
-  static const char *const names[] = {"annotate", "unroll", "vectorize", "parallel"};
-  call c = call_begin(in->out, in->is_c, names[in->step->value], in->stage);
+  bool is_bind = in->step->value >= SCHEDULE_BIND;
+  const char *word = schedule_annotation_words[in->step->value];
+  call c = call_begin(in->out, in->is_c, is_bind ? "bind" : word, in->stage);
   call_name(c, in->axis);
+  if (is_bind) call_name(c, word);
   call_end(c);
 }
 
@@ -112,6 +114,14 @@ static void call_layout(const call_input *in) {
   call_end(c);
 }
 
+static void call_align(const call_input *in) {
+  call c = call_begin(in->out, in->is_c, "storage_align", in->stage);
+  call_name(c, in->axis);
+  call_number(c, in->step->value);
+  call_number(c, in->step->target_iter);
+  call_end(c);
+}
+
 static void call_rfactor(const call_input *in) {
   call c = call_begin(in->out, in->is_c, "rfactor", in->stage);
   call_name(c, in->axis);
@@ -125,7 +135,7 @@ void schedule_step_call(const tn_schedule *s, const schedule_step *step, bool is
       [SCHEDULE_STEP_RE] = call_loops,    [SCHEDULE_STEP_SP] = call_split,  [SCHEDULE_STEP_CA] = call_compute_at,
       [SCHEDULE_STEP_CI] = call_place,    [SCHEDULE_STEP_CR] = call_place,  [SCHEDULE_STEP_CHR] = call_scoped,
       [SCHEDULE_STEP_CHW] = call_scoped,  [SCHEDULE_STEP_SS] = call_scoped, [SCHEDULE_STEP_RF] = call_rfactor,
-      [SCHEDULE_STEP_TL] = call_layout};
+      [SCHEDULE_STEP_TL] = call_layout,   [SCHEDULE_STEP_SA] = call_align};
   const schedule_stage *st = &s->stages[step->stage];
   call_input in = {s,    step, st, schedule_stage_name(st), step->iter >= 0 ? schedule_leaf(st, step->iter)->name : "",
                    is_c, out};

@@ -4,7 +4,13 @@
 
 #include <stdio.h>
 
-typedef enum derived_kind { DERIVED_COPY, DERIVED_REREAD, DERIVED_RENAMED, DERIVED_FORWARD, DERIVED_OTHER } derived_kind;
+typedef enum derived_kind {
+  DERIVED_COPY,
+  DERIVED_REREAD,
+  DERIVED_RENAMED,
+  DERIVED_FORWARD,
+  DERIVED_OTHER
+} derived_kind;
 
 typedef struct derived_key {
   derived_kind kind;

@@ -103,6 +103,9 @@ TN_API tn_status tn_unroll(tn_schedule *s, const char *stage, const char *axis);
 /* The loop's iterations are shared among threads (tn_thread_count). TVM: parallel, which accepts a reduction axis and
  * races. Refused: a reduction axis; a loop inside a parallel or a vectorized one. */
 TN_API tn_status tn_parallel(tn_schedule *s, const char *stage, const char *axis);
+/* The loop is bound to THREAD, "threadIdx.x" and the like, as a GPU's schedule says it. It is kept and printed; building
+ * for a CPU refuses it. TVM: bind. Refused: a reduction axis; an index that a loop around or inside is bound to. */
+TN_API tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, const char *thread);
 /* KEY "auto_unroll_max_step": loops inside AXIS that make at most VALUE statements (0 to 65535) when unrolled are
  * unrolled. TVM: pragma. One pragma an axis. */
 TN_API tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const char *key, int64_t value);
@@ -168,6 +171,9 @@ TN_API tn_status tn_auto_inline(tn_schedule *s);
  * place of its own; where a number does not divide, the buffer has room that is not used. Refused: inputs and outputs,
  * whose memory is the caller's. */
 TN_API tn_status tn_transform_layout(tn_schedule *s, const char *stage, const char *map);
+/* Room between the rows of STAGE's buffer, so that the stride of its data axis AXIS is OFFSET modulo FACTOR (elements).
+ * TVM: storage_align. Refused: the last dimension, inputs and outputs. */
+TN_API tn_status tn_storage_align(tn_schedule *s, const char *stage, const char *axis, int64_t factor, int64_t offset);
 /* Where STAGE's buffer lies: "global" (heap when large) or "local" (a thread's own small scratch, registers when all
  * its indices become constants). TVM: set_scope. Refused: inputs and outputs, whose memory is the caller's. */
 TN_API tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope);

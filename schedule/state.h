@@ -17,7 +17,8 @@ typedef enum schedule_annotation {
   SCHEDULE_UNROLL,
   SCHEDULE_VECTORIZE,
   SCHEDULE_PARALLEL,
-  SCHEDULE_ANNOTATION_COUNT
+  SCHEDULE_BIND, /* the first of the indices of a GPU's threads that a loop can be bound to: vthread, blockIdx.x ... */
+  SCHEDULE_ANNOTATION_COUNT = SCHEDULE_BIND + 7
 } schedule_annotation;
 typedef enum schedule_attach { SCHEDULE_ROOT, SCHEDULE_INLINED, SCHEDULE_AT } schedule_attach;
 /* A stage's axis table, a schedule's stages, the bytes of a name; more is refused. */
@@ -48,7 +49,8 @@ typedef struct schedule_stage {
   const te_op *op;         /* what is computed now: cache_read and cache_write replace it */
   const tn_tensor *tensor; /* what readers' READ nodes name; stays when op is replaced (op->output may be another) */
   const char *scope;       /* "global", "local" */
-  const char *layout;      /* the buffer's index map, "[i, j] -> [j, i]"; NULL: row-major */
+  int16_t align_dim, align_factor, align_offset; /* storage_align; factor 0: none */
+  const char *layout;                            /* the buffer's index map, "[i, j] -> [j, i]"; NULL: row-major */
   schedule_attach attach;
   int16_t at_stage; /* SCHEDULE_AT: the target stage ... */
   int16_t at_axis;  /* ... and the index in its axis table (a leaf) */
@@ -60,6 +62,9 @@ typedef struct schedule_stage {
   int16_t *leaves; /* loop order, outer to inner: indices into axes */
   int n_spatial_roots, n_roots;
 } schedule_stage;
+
+/* "none", "unroll", ... "threadIdx.z", by annotation. */
+extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
 
 /* Steps: the mnemonics and argument order of TVM's logs (reference: auto-scheduler.md section 3), and SS for set_scope.
  * X(mnemonic, words) */
@@ -76,7 +81,8 @@ typedef struct schedule_stage {
   X(CHW, "cache_write")     /* stage, text = scope */                                               \
   X(SS, "set_scope")        /* stage, text = scope */                                               \
   X(RF, "rfactor")          /* stage, iter, value = factor axis */                                  \
-  X(TL, "transform_layout") /* stage, text = map */
+  X(TL, "transform_layout") /* stage, text = map */                                                 \
+  X(SA, "storage_align")    /* stage, iter, value = factor, target iter = offset */
 
 typedef enum schedule_step_kind {
 #define X(mnemonic, words) SCHEDULE_STEP_##mnemonic,
@@ -130,6 +136,8 @@ tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
 tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis);
 /* MAP: "[i, j] -> [j//64, i, j%64]", from the tensor's dimensions to those of its buffer. */
 tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
+/* The stride of the data axis at ITER becomes OFFSET modulo FACTOR. */
+tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int64_t offset);
 /* Applies one recorded step with the same checks. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 

@@ -28,7 +28,7 @@ static tn_status too_long(tn_schedule *s) {
 }
 
 static tn_status apply_an(tn_schedule *s, const schedule_step *t) {
-  bool is_known = t->value >= SCHEDULE_NONE && t->value <= SCHEDULE_PARALLEL;
+  bool is_known = t->value >= SCHEDULE_NONE && t->value < SCHEDULE_ANNOTATION_COUNT;
   return schedule_annotate(s, t->stage, t->iter, is_known ? (schedule_annotation)t->value : SCHEDULE_ANNOTATION_COUNT);
 }
 static tn_status apply_fu(tn_schedule *s, const schedule_step *t) {
@@ -84,6 +84,10 @@ static tn_status apply_tl(tn_schedule *s, const schedule_step *t) {
   return schedule_transform_layout(s, t->stage, t->text);
 }
 
+static tn_status apply_sa(tn_schedule *s, const schedule_step *t) {
+  return schedule_storage_align(s, t->stage, t->iter, t->value, t->target_iter);
+}
+
 static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_AN] = {"AN", "siv", apply_an},    [SCHEDULE_STEP_FU] = {"FU", "sl", apply_fu},
     [SCHEDULE_STEP_PR] = {"PR", "six", apply_pr},    [SCHEDULE_STEP_RE] = {"RE", "sl", apply_re},
@@ -91,7 +95,7 @@ static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_CI] = {"CI", "s", apply_ci},      [SCHEDULE_STEP_CR] = {"CR", "s", apply_cr},
     [SCHEDULE_STEP_CHR] = {"CHR", "sxl", apply_chr}, [SCHEDULE_STEP_CHW] = {"CHW", "sx", apply_chw},
     [SCHEDULE_STEP_SS] = {"SS", "sx", apply_ss},     [SCHEDULE_STEP_RF] = {"RF", "siv", apply_rf},
-    [SCHEDULE_STEP_TL] = {"TL", "sx", apply_tl},
+    [SCHEDULE_STEP_TL] = {"TL", "sx", apply_tl},     [SCHEDULE_STEP_SA] = {"SA", "sivI", apply_sa},
 };
 
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {

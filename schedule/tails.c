@@ -101,13 +101,13 @@ static tn_status check_overlap_loop(tn_schedule *s, const char *call, const sche
   const schedule_axis *axis = schedule_leaf(st, iter);
   bool is_block = false;
   bool is_part = overlap_above(st, st->leaves[iter], &is_block) >= 0;
-  bool races = axis->annotation == SCHEDULE_PARALLEL && is_part && iter <= last;
+  bool races = axis->annotation >= SCHEDULE_PARALLEL && is_part && iter <= last;
   if (races || (axis->annotation == SCHEDULE_VECTORIZE && is_block))
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: loop %s of %s would run blocks of a split with tail overlap %s: they write the same "
                         "elements; take tail guard or peel there, or another loop",
                         call, axis->name, schedule_stage_name(st),
-                        axis->annotation == SCHEDULE_PARALLEL ? "in parallel" : "in lockstep");
+                        axis->annotation == SCHEDULE_VECTORIZE ? "in lockstep" : "in parallel");
   if (axis->kind == SCHEDULE_SPATIAL || iter > last) return TN_OK;
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                       "%s: loop %s of %s, which counts the blocks of a split with tail overlap, would stand inside the "

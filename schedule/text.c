@@ -220,6 +220,8 @@ APPLY(compute_root, tn_compute_root(r->s, name_at(r, 0)))
 APPLY(cache_write, tn_cache_write(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(set_scope, tn_set_scope(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(transform_layout, tn_transform_layout(r->s, name_at(r, 0), name_at(r, 1)))
+APPLY(storage_align, tn_storage_align(r->s, name_at(r, 0), name_at(r, 1), r->args[2].number, r->args[3].number))
+APPLY(bind, tn_bind(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
 APPLY(auto_inline, tn_auto_inline(r->s))
 #undef APPLY
 
@@ -243,6 +245,8 @@ static const primitive primitives[] = {
     {"parallel_reduce", "nn", "parallel_reduce(stage, axis [, parts=n])", " parts=", apply_parallel_reduce},
     {"auto_inline", "", "auto_inline()", "", apply_auto_inline},
     {"transform_layout", "nn", "transform_layout(stage, [i, j] -> [j, i])", "", apply_transform_layout},
+    {"storage_align", "nn##", "storage_align(stage, axis, factor, offset)", "", apply_storage_align},
+    {"bind", "nnn", "bind(stage, axis, threadIdx.x)", "", apply_bind},
 };
 
 static const primitive *find_primitive(const char *name) {

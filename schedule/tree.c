@@ -4,8 +4,6 @@
 #include "schedule/lowering.h"
 #include "schedule/steps.h"
 
-static const char *const annotation_words[] = {"for", "unroll", "vectorize", "parallel"};
-
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
 static void print_shape(runtime_str *out, const schedule_stage *st, int ndim, const int64_t *shape) {
@@ -35,8 +33,8 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
     indent(out, ++depth);
-    runtime_str_addf(out, "%s %s (%lld)%s", annotation_words[axis->annotation], axis->name,
-                     (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent),
+    runtime_str_addf(out, "%s %s (%lld)%s", axis->annotation ? schedule_annotation_words[axis->annotation] : "for",
+                     axis->name, (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent),
                      axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
     if (axis->unroll_step >= 0) runtime_str_addf(out, " auto_unroll_max_step=%d", axis->unroll_step);
     runtime_str_add(out, "\n");

@@ -226,6 +226,8 @@ const tir_expr *tir_predicate(const tir_expr *load); /* or NULL */
 typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL } tir_loop_kind;
 typedef enum tir_stmt_kind { TIR_FOR, TIR_STORE, TIR_IF, TIR_ALLOC, TIR_SEQ, TIR_ATTR, TIR_NOP } tir_stmt_kind;
 
+#define TIR_THREAD_EXTENT "thread_extent."
+
 typedef struct tir_stmt tir_stmt;
 struct tir_stmt {
   tir_stmt_kind kind;
@@ -256,7 +258,7 @@ struct tir_stmt {
       int n;
       const tir_stmt *const *stmts;
     } seq;
-    struct { /* key: "auto_unroll_max_step" around a loop body */
+    struct { /* key: "auto_unroll_max_step" around a loop body; TIR_THREAD_EXTENT "threadIdx.x" around a bound loop */
       const char *key;
       int64_t value;
       const tir_stmt *body;

@@ -103,13 +103,14 @@ static const tir_stmt *unroll_for(state *at, const tir_stmt *s) {
   return s;
 }
 
-/* The attribute holds for the loops inside it; nodes of any key disappear. */
+/* The attribute holds for the loops inside it; nodes of any key disappear but those of bound loops. */
 static const tir_stmt *unroll_attr(state *at, const tir_stmt *s) {
   int64_t outer = at->max_step;
   if (strcmp(s->u.attr.key, "auto_unroll_max_step") == 0) at->max_step = s->u.attr.value;
   const tir_stmt *body = unroll(at, s->u.attr.body);
   at->max_step = outer;
-  return body;
+  bool is_bind = strncmp(s->u.attr.key, TIR_THREAD_EXTENT, strlen(TIR_THREAD_EXTENT)) == 0;
+  return is_bind ? tir_with_body(at->p->arena, s, body) : body;
 }
 
 static const tir_stmt *unroll(void *user, const tir_stmt *s) {

@@ -255,6 +255,14 @@ static void print_store(runtime_str *out, const tir_stmt *s) {
   print(out, s->u.store.value, BIND_ANY);
 }
 
+static void print_key(runtime_str *out, const char *key) {
+  size_t n = strlen(TIR_THREAD_EXTENT);
+  if (strncmp(key, TIR_THREAD_EXTENT, n) == 0)
+    runtime_str_addf(out, "attr [%s] \"thread_extent\"", key + n);
+  else
+    runtime_str_addf(out, "attr \"pragma_%s\"", key);
+}
+
 void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
   if (s->kind == TIR_SEQ) {
     for (int i = 0; i < s->u.seq.n; i++) tir_print_stmt(out, s->u.seq.stmts[i], indent);
@@ -275,7 +283,8 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
       print_alloc(out, s, indent);
       break;
     case TIR_ATTR:
-      runtime_str_addf(out, "attr \"pragma_%s\" = %" PRId64, s->u.attr.key, s->u.attr.value);
+      print_key(out, s->u.attr.key);
+      runtime_str_addf(out, " = %" PRId64, s->u.attr.value);
       print_block(out, s->u.attr.body, indent);
       break;
     case TIR_NOP:

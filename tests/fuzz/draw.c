@@ -201,6 +201,13 @@ static void draw_layout(drawing *d, fuzz_primitive kind) {
   say(d, "])");
 }
 
+static void draw_align(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  int factor = 1 + (int)below(d, 20);
+  (void)kind;
+  say(d, "storage_align(%s, %s, %d, %d)", name_of(st), loop_of(st, any_loop(d, st)), factor, (int)below(d, factor));
+}
+
 static const struct {
   void (*draw)(drawing *d, fuzz_primitive kind);
   int weight;
@@ -225,6 +232,7 @@ static const struct {
     [FUZZ_PARALLEL_REDUCE] = {draw_parallel_reduce, 3},
     [FUZZ_AUTO_INLINE] = {draw_auto_inline, 1},
     [FUZZ_LAYOUT] = {draw_layout, 5},
+    [FUZZ_ALIGN] = {draw_align, 5},
 };
 
 static fuzz_primitive any_primitive(drawing *d) {

@@ -164,6 +164,11 @@ const schedule_case schedule_cases[] = {
     {"layout_accumulators", MM,
      "cache_write(C, local); tile(C, i, j, 4, 16); compute_at(C.local, C, j.outer); "
      "transform_layout(C.local, [i, j] -> [j//8, i, j%8])"},
+    {"storage_align", CHAIN, "storage_align(Q, i, 32, 8); compute_at(P, Q, i)"},
+    {"storage_align_outer", "P[i<4, j<5, k<6] = A[i,j,k] + 1\nQ[i<4, j<5, k<6] = P[i,j,k] * 2",
+     "storage_align(P, i, 16, 3)"},
+    {"storage_align_at", BLUR, "tile(Q, y, x, 8, 16); compute_at(P, Q, x.outer); storage_align(P, y, 16, 1)"},
+    {"bind", ADD, "bind(C, i, blockIdx.x); split(C, j, 32); bind(C, j.inner, threadIdx.x)"},
     /* shapes and dtypes */
     {"rank_0", "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2", "compute_at(T, S, i)"},
     {"two_outputs", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\nR[i<8] = P[i] * 3", "parallel(Q, i)"},

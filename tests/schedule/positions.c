@@ -29,7 +29,7 @@ static tn_status reorder_too_few(tn_schedule *s) { return schedule_reorder(s, 1,
 static tn_status reorder_twice(tn_schedule *s) { return schedule_reorder(s, 1, 2, (int[]){1, 1}); }
 static tn_status reorder_above(tn_schedule *s) { return schedule_reorder(s, 1, 2, (int[]){0, 5}); }
 static tn_status annotate_none(tn_schedule *s) { return schedule_annotate(s, 1, 0, SCHEDULE_NONE); }
-static tn_status annotate_unknown(tn_schedule *s) { return schedule_annotate(s, 1, 0, (schedule_annotation)9); }
+static tn_status annotate_unknown(tn_schedule *s) { return schedule_annotate(s, 1, 0, (schedule_annotation)99); }
 static tn_status annotate_input(tn_schedule *s) { return schedule_annotate(s, 0, 0, SCHEDULE_UNROLL); }
 static tn_status pragma_iter(tn_schedule *s) { return schedule_pragma_unroll(s, 2, 9, 16); }
 static tn_status at_stage(tn_schedule *s) { return schedule_compute_at(s, 9, 2, 0); }
@@ -84,9 +84,9 @@ static const struct position {
     {"reorder: one loop twice", reorder_twice, "reorder(P): loop j stands twice in the new order: name each loop once"},
     {"reorder: a loop that is not there", reorder_above,
      "reorder(P): stage P has no loop number 5: counted from 0, its 2 loops are i, j"},
-    {"annotate: none", annotate_none, "none(P, i): annotation 0 is unknown: 1 unroll, 2 vectorize, 3 parallel"},
+    {"annotate: none", annotate_none, "none(P, i): annotation 0 is unknown: 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind"},
     {"annotate: unknown", annotate_unknown,
-     "annotate(P, i): annotation 9 is unknown: 1 unroll, 2 vectorize, 3 parallel"},
+     "annotate(P, i): annotation 99 is unknown: 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind"},
     {"annotate: an input", annotate_input,
      "unroll(A): A is an input and has no loops: schedule a computed stage, or copy it first with cache_read(A, local, "
      "reader)"},
@@ -108,7 +108,7 @@ static const struct position {
     {"step: an unknown kind", step_kind, "step kind 99 is unknown"},
     {"step: too long a list", step_long, "a step's list has over 512 entries"},
     {"step: an annotation beyond 32 bits", step_annotation,
-     "annotate(P, i): annotation 4 is unknown: 1 unroll, 2 vectorize, 3 parallel"},
+     "annotate(P, i): annotation 11 is unknown: 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind"},
     {"NULL for a stage", name_none, "split: no stage is called \"\": the stages are A, P, Q"},
     {"NULL for an axis", axis_none, "unroll(P, ): axis \"\" is not part of stage P: its loops are i, j"},
     {"NULL for a key", key_none, "pragma(P, i): key \"\" is unknown: auto_unroll_max_step is the one there is"},

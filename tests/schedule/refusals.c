@@ -242,8 +242,8 @@ static const struct refusal {
      "unroll(C, kk): axis \"kk\" is not part of stage C: its loops are i, j, k"},
     {"unroll: a parallel loop", MM, "parallel(C, i)", "unroll(C, i)",
      "unroll(C, i): loop i of C already has parallel: a loop takes one annotation; split it first"},
-    {"pragma: an unknown key", MM, "", "pragma(C, i, unroll_explicit, 1)",
-     "pragma(C, i): key \"unroll_explicit\" is unknown: auto_unroll_max_step is the one there is"},
+    {"pragma: an unknown key", MM, "", "pragma(C, i, unroll_implicit, 1)",
+     "pragma(C, i): key \"unroll_implicit\" is unknown: auto_unroll_max_step is the one there is"},
     {"pragma: a negative number", MM, "", "pragma(C, i, auto_unroll_max_step, -1)",
      "pragma(C, i): auto_unroll_max_step -1: 0 to 65535 statements, for example 64"},
     {"pragma: too large a number", MM, "", "pragma(C, i, auto_unroll_max_step, 9000000000)",
@@ -258,8 +258,8 @@ static const struct refusal {
      "compute_at(Q, Q, i): a stage cannot be computed inside its own loops: name a reader of Q"},
     {"compute_at: a stage that does not read it", CHAIN, "", "compute_at(P, R, i)",
      "compute_at(P, R, i): nothing inside R reads P: compute a stage at one of its readers, for example Q"},
-    {"compute_at: behind the init that reads it",
-     "P[i<16] = A[i] * 2\nQ[i<16] = sum[k<4 init = P[i]](B[k])", "reorder(Q, k, i)", "compute_at(P, Q, i)",
+    {"compute_at: behind the init that reads it", "P[i<16] = A[i] * 2\nQ[i<16] = sum[k<4 init = P[i]](B[k])",
+     "reorder(Q, k, i)", "compute_at(P, Q, i)",
      "compute_at(P, Q, i): P is computed inside loop i of Q, but Q's init reads it before the reduction loop k "
      "begins: compute it at a loop outside of k, or call compute_root(P)"},
     {"compute_at: behind the init that reads it through an inlined stage",
@@ -398,10 +398,56 @@ static const struct refusal {
      "set_scope(A): A is an input: it is given, not computed; cache_read(A, local, reader) copies it"},
     {"set_scope: an unknown scope", CHAIN, "", "set_scope(P, cache)",
      "set_scope(P): scope \"cache\" is unknown: \"global\" or \"local\""},
-    {"text: an unknown primitive", MM, "", "bind(C, i, threadIdx.x)",
-     "bind is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
+    {"text: an unknown primitive", MM, "", "tensorise(C, i)",
+     "tensorise is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
      "compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, auto_inline, "
+     "transform_layout, storage_align, bind"},
+    {"bind: an unknown thread", MM, "", "bind(C, i, threadIdx.w)",
+     "bind(C, i): thread \"threadIdx.w\" is unknown: vthread, blockIdx.x, .y or .z, threadIdx.x, .y or .z"},
+    {"bind: a reduction", MM, "", "bind(C, k, threadIdx.x)",
+     "bind(C, k): loop k of C runs over a reduction axis (extent 32): its iterations update the same element, so they "
+     "cannot run in parallel; bind a data axis (i, j)"},
+    {"bind: one index twice", ADD, "bind(C, i, blockIdx.x)", "bind(C, j, blockIdx.x)",
+     "bind(C, j): loop j of C would be bound to blockIdx.x inside loop i, which is bound to it, too: bind it to "
+     "another "
+     "index, or fuse the two loops"},
+    {"bind: a vectorized loop", ADD, "vectorize(C, j)", "bind(C, j, threadIdx.x)",
+     "bind(C, j): loop j of C already has vectorize: a loop takes one annotation; split it first"},
+    {"split: a bound loop", ADD, "bind(C, j, threadIdx.x)", "split(C, j, 4)",
+     "split(C, j): loop j of C already has bind, which would be lost: put this before bind(C, j)"},
+    {"pragma: debug_skip_region", MM, "", "pragma(C, i, debug_skip_region, 1)",
+     "pragma(C, i): key \"debug_skip_region\": the region's values would be missing, and a schedule never changes a "
+     "result"},
+    {"pragma: unroll_explicit", MM, "", "pragma(C, i, unroll_explicit, 1)",
+     "pragma(C, i): key \"unroll_explicit\": loops are always unrolled in the loop IR: leave it out"},
+    {"storage_align: an output", MM, "", "storage_align(C, i, 32, 8)",
+     "storage_align(C, i): C is an output: its memory is the caller's; cache_write(C, global) makes a stage whose "
+     "strides can change"},
+    {"storage_align: the last dimension", CHAIN, "", "storage_align(Q, j, 32, 8)",
+     "storage_align(Q, j): j is the last dimension of Q, whose elements stand next to each other (stride 1): name an "
+     "outer one"},
+    {"storage_align: a reduction axis", FUSED, "", "storage_align(M, k, 32, 8)",
+     "storage_align(M, k): loop k of M is no dimension of its buffer: name one of its data axes, before split and "
+     "fuse"},
+    {"storage_align: part of an axis", CHAIN, "split(Q, i, 4)", "storage_align(Q, i.outer, 32, 8)",
+     "storage_align(Q, i.outer): loop i.outer of Q is no dimension of its buffer: name one of its data axes, before "
+     "split and fuse"},
+    {"storage_align: an offset beyond the factor", CHAIN, "", "storage_align(Q, i, 32, 32)",
+     "storage_align(Q, i): factor 32, offset 32: the factor is 1 to 512 and the offset below it; for example "
+     "storage_align(Q, i, 32, 8)"},
+    {"storage_align: a factor of zero", CHAIN, "", "storage_align(Q, i, 0, 0)",
+     "storage_align(Q, i): factor 0, offset 0: the factor is 1 to 512 and the offset below it; for example "
+     "storage_align(Q, i, 32, 8)"},
+    {"storage_align: twice", CHAIN, "storage_align(Q, i, 32, 8)", "storage_align(Q, i, 16, 8)",
+     "storage_align(Q, i): the stride of axis i of Q is aligned already (factor 32, offset 8): one alignment a stage"},
+    {"storage_align: after transform_layout", CHAIN, "transform_layout(Q, [i, j] -> [j, i])",
+     "storage_align(Q, i, 32, 8)",
+     "storage_align(Q, i): the layout of Q is [i, j] -> [j, i], which decides its strides: use one of storage_align "
+     "and "
      "transform_layout"},
+    {"transform_layout: after storage_align", CHAIN, "storage_align(Q, i, 32, 8)",
+     "transform_layout(Q, [i, j] -> [j, i])",
+     "transform_layout(Q): the strides of Q are aligned: use one of storage_align and transform_layout"},
     {"text: no parenthesis", MM, "", "split C, i, 4",
      "schedule text, line 1, column 7: expected '('\nsplit C, i, 4\n      ^"},
     {"text: a parenthesis is open", MM, "", "split(C, i, 4",

@@ -1,0 +1,96 @@
+/* storage.c: storage_align: room between the rows of a stage's buffer, so that a dimension's stride is a given value
+ * modulo a factor: against rows that fall into the same cache sets, or for rows that begin at aligned addresses. */
+#include <stdio.h>
+
+#include "schedule/lowering.h"
+
+enum { MAX_FACTOR = 512 };
+
+static tn_status check_dimension(tn_schedule *s, const char *call, int stage, int iter) {
+  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
+  const schedule_stage *st = &s->stages[stage];
+  const schedule_axis *axis = schedule_leaf(st, iter);
+  const char *name = schedule_stage_name(st);
+  if (axis->root < 0 || axis->kind != SCHEDULE_SPATIAL)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: loop %s of %s is no dimension of its buffer: name one of its data axes, before split and "
+                        "fuse",
+                        call, axis->name, name);
+  if (axis->root + 1 == st->tensor->ndim)
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: %s is the last dimension of %s, whose elements stand next to each other (stride 1): name an "
+        "outer one",
+        call, axis->name, name);
+  if (schedule_is_output(s, stage))
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is an output: its memory is the caller's; cache_write(%s, global) makes a stage whose "
+                        "strides can change",
+                        call, name, name);
+  return TN_OK;
+}
+
+static tn_status check_align(tn_schedule *s, const char *call, int stage, int iter, int64_t factor, int64_t offset) {
+  SCHEDULE_TRY(check_dimension(s, call, stage, iter));
+  const schedule_stage *st = &s->stages[stage];
+  const char *name = schedule_stage_name(st);
+  if (factor < 1 || factor > MAX_FACTOR || offset < 0 || offset >= factor)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: factor %lld, offset %lld: the factor is 1 to %d and the offset below it; for example "
+                        "storage_align(%s, %s, 32, 8)",
+                        call, (long long)factor, (long long)offset, MAX_FACTOR, name, schedule_leaf(st, iter)->name);
+  if (st->layout)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: the layout of %s is %s, which decides its strides: use one of storage_align and "
+                        "transform_layout",
+                        call, name, st->layout);
+  if (st->align_factor == 0) return TN_OK;
+  return runtime_fail(
+      s->ctx, TN_ERROR_SCHEDULE,
+      "%s: the stride of axis %s of %s is aligned already (factor %d, offset %d): one alignment a stage", call,
+      st->axes[st->align_dim].name, name, st->align_factor, st->align_offset);
+}
+
+/* Invariant: the buffer gets longer rows; every element still has a place of its own. */
+tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int64_t offset) {
+  char call[256];
+  bool exists = stage >= 0 && stage < s->n_stages;
+  snprintf(
+      call, sizeof call, "storage_align(%s, %s)", exists ? schedule_stage_name(&s->stages[stage]) : "?",
+      exists && iter >= 0 && iter < s->stages[stage].n_leaves ? schedule_leaf(&s->stages[stage], iter)->name : "?");
+  SCHEDULE_TRY(check_align(s, call, stage, iter, factor, offset));
+  schedule_stage *st = &s->stages[stage];
+  schedule_step step = {.kind = SCHEDULE_STEP_SA,
+                        .stage = (int16_t)stage,
+                        .iter = (int16_t)iter,
+                        .value = factor,
+                        .target_iter = (int16_t)offset};
+  if (!schedule_push_step(s, &step)) return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+  st->align_dim = (int16_t)schedule_leaf(st, iter)->root;
+  st->align_factor = (int16_t)factor;
+  st->align_offset = (int16_t)offset;
+  return TN_OK;
+}
+
+/* The least room behind dimension DIM + 1 with which INNER elements a step give the stride; -1: none does. */
+static int64_t room_for(const schedule_stage *st, int64_t extent, int64_t inner) {
+  for (int64_t room = 0; room < st->align_factor; room++)
+    if ((extent + room) * inner % st->align_factor == st->align_offset) return room;
+  return -1;
+}
+
+bool schedule_align_shape(const schedule_stage *st, int64_t *shape) {
+  int next = st->align_dim + 1, last = st->tensor->ndim - 1;
+  int64_t between = 1, best = INT64_MAX, best_room = 0, best_last = 0;
+  for (int i = next + 1; i < last; i++) between *= shape[i];
+  for (int64_t more = 0; more < (next < last ? st->align_factor : 1); more++) {
+    int64_t inner = next < last ? between * (shape[last] + more) : 1, room = room_for(st, shape[next], inner);
+    if (room < 0 || (shape[next] + room) * inner >= best) continue;
+    best = (shape[next] + room) * inner;
+    best_room = room, best_last = more;
+  }
+  if (best == INT64_MAX) return false;
+  shape[last] += best_last;
+  shape[next] += best_room;
+  return true;
+}
