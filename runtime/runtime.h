@@ -80,17 +80,20 @@ TN_API void tn_context_clear(tn_context *ctx);
 
 /* ---- data types ---------------------------------------------------------------------------------------------- */
 
-/* X(NAME, "text name", bytes, DLPack type code, C type) */
-#define TN_DTYPES(X)                   \
-  X(BOOL, "bool", 1, kDLUInt, uint8_t) \
-  X(I8, "i8", 1, kDLInt, int8_t)       \
-  X(U8, "u8", 1, kDLUInt, uint8_t)     \
-  X(I16, "i16", 2, kDLInt, int16_t)    \
-  X(U16, "u16", 2, kDLUInt, uint16_t)  \
-  X(I32, "i32", 4, kDLInt, int32_t)    \
-  X(U32, "u32", 4, kDLUInt, uint32_t)  \
-  X(I64, "i64", 8, kDLInt, int64_t)    \
-  X(F32, "f32", 4, kDLFloat, float)    \
+/* X(NAME, "text name", bytes, DLPack type code, C type). f16 (IEEE) and bf16 are for storage: their C type holds the bits,
+ * and arithmetic is in f32. */
+#define TN_DTYPES(X)                     \
+  X(BOOL, "bool", 1, kDLUInt, uint8_t)   \
+  X(I8, "i8", 1, kDLInt, int8_t)         \
+  X(U8, "u8", 1, kDLUInt, uint8_t)       \
+  X(I16, "i16", 2, kDLInt, int16_t)      \
+  X(U16, "u16", 2, kDLUInt, uint16_t)    \
+  X(I32, "i32", 4, kDLInt, int32_t)      \
+  X(U32, "u32", 4, kDLUInt, uint32_t)    \
+  X(I64, "i64", 8, kDLInt, int64_t)      \
+  X(F16, "f16", 2, kDLFloat, uint16_t)   \
+  X(BF16, "bf16", 2, kDLBfloat, uint16_t) \
+  X(F32, "f32", 4, kDLFloat, float)      \
   X(F64, "f64", 8, kDLFloat, double)
 
 typedef enum tn_dtype {

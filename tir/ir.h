@@ -8,6 +8,8 @@
  *  - Integers wrap in two's complement at their dtype's width. FLOORDIV and FLOORMOD round towards minus infinity;
  *    x // 0 = 0, x % 0 = 0, INT_MIN // -1 = INT_MIN. DIV is for floats only. Float to integer casts saturate, NaN -> 0;
  *    other casts are C's; a cast to bool is "!= 0".
+ *  - f16 and bf16 are for storage: LOAD, STORE, constants and casts from and to f32 (to nearest even) have them, nothing
+ *    else has.
  *  - MIN(a,b) = a < b ? a : b and MAX(a,b) = a > b ? a : b (so a NaN in a gives b). Floats are not reassociated; a
  *    multiply feeding an add may be fused (contraction). Comparisons give TN_BOOL; bool is stored as one byte 0/1.
  *  - isnan, isinf and isfinite hold for the values as they are: no fast-math flag lets the compiler assume otherwise.
