@@ -3,6 +3,7 @@
 #   make build  configure and build into build/                      make asan, tsan, fuzz   instrumented suites
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
 #   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
+#   make profiler-table  run the profiler's rows and rewrite their table in docs/profiler.md
 MAKEFLAGS += --no-print-directory
 CTEST = ctest --output-on-failure --no-tests=error --test-dir
 
@@ -44,7 +45,11 @@ install: build
 golden: build
 	TENON_UPDATE_GOLDEN=1 $(CTEST) build
 
+# Whether a row failed is in the table; the exit status says it too.
+profiler-table: build
+	scripts/profiler_rows build
+
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug
 
-.PHONY: run test setup build asan tsan coverage fuzz bench install golden clean
+.PHONY: run test setup build asan tsan coverage fuzz bench install golden profiler-table clean

@@ -1,6 +1,7 @@
 /* The fixtures of the profiler's rows: the scripted clock, TREE, looking things up in a recording. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/profiler/rows.h"
@@ -144,4 +145,34 @@ int64_t rows_resident_bytes(void) {
   if (file && fscanf(file, "%lld %lld", &total, &resident) != 2) resident = 0;
   if (file) fclose(file);
   return (int64_t)resident * sysconf(_SC_PAGESIZE);
+}
+
+/* ---- what else the machine does ---------------------------------------------------------------------------------- */
+
+static double cpu_of(int who) {
+  struct rusage u;
+  getrusage(who, &u);
+  return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1e-6;
+}
+
+rows_load rows_load_now(void) {
+  enum { USER, NICE, SYSTEM, IDLE, IOWAIT, IRQ, SOFTIRQ, STEAL, N_TIMES };
+  unsigned long long t[N_TIMES] = {0};
+  double tick_s = 1.0 / (double)sysconf(_SC_CLK_TCK);
+  rows_load load = {.own_s = cpu_of(RUSAGE_SELF) + cpu_of(RUSAGE_CHILDREN)};
+  FILE *file = fopen("/proc/stat", "r");
+  if (file && fscanf(file, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &t[USER], &t[NICE], &t[SYSTEM], &t[IDLE],
+                     &t[IOWAIT], &t[IRQ], &t[SOFTIRQ], &t[STEAL]) != N_TIMES)
+    memset(t, 0, sizeof t);
+  if (file) fclose(file);
+  for (int i = 0; i < N_TIMES; ++i) load.total_s += (double)t[i] * tick_s;
+  load.busy_s = load.total_s - (double)(t[IDLE] + t[IOWAIT]) * tick_s;
+  return load;
+}
+
+void rows_skip_if_busy(const rows_load *start, const char *what) {
+  rows_load now = rows_load_now();
+  double total_s = now.total_s - start->total_s, others_s = now.busy_s - start->busy_s - (now.own_s - start->own_s);
+  if (total_s > 0 && others_s > 0.1 * total_s)
+    ROW_SKIP("%s, while other programs took %.0f %% of the machine", what, 100 * others_s / total_s);
 }

@@ -21,12 +21,13 @@ def ask(method, path, body=None, headers=None):
 
 
 def raw(data):
-    """The status of the answer to these bytes; 0 when the server hangs up without one."""
+    """The status of the answer to these bytes and nothing more; 0 when the server hangs up without one."""
     with socket.create_connection((HOST, PORT), timeout=20) as s:
         try:
             s.sendall(data)
+            s.shutdown(socket.SHUT_WR)
             line = s.recv(64)
-        except OSError:
+        except ConnectionError:
             return 0
     return int(line.split()[1]) if line.startswith(b"HTTP/") else 0
 

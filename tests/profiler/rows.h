@@ -52,4 +52,15 @@ const tn_event_arg *rows_arg(const tn_recording *r, const tn_event *e, const cha
 
 int64_t rows_resident_bytes(void); /* RSS of this process */
 
+/* ---- what else the machine does: some limits of time hold on a quiet one only ------------------------------------- */
+
+typedef struct rows_load {
+  double busy_s, total_s, own_s;
+} rows_load;
+
+rows_load rows_load_now(void);
+/* Ends the row as skipped if other programs took more than a tenth of the machine's processor time since START; for
+ * limits that were missed, or are about to be reported as missed. WHAT says which. */
+void rows_skip_if_busy(const rows_load *start, const char *what);
+
 #endif

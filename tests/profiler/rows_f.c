@@ -339,10 +339,10 @@ static void read_quietly(const void *data, size_t n) {
   tn_recording_free(r);
 }
 
-/* How many mutated files a reader gets; TENON_FUZZ_FILES says how many in instrumented builds. */
+/* How many mutated files a reader gets; TENON_FUZZ_FILES says another number. */
 static int64_t fuzz_count(void) {
   const char *text = getenv("TENON_FUZZ_FILES");
-  return text ? atoll(text) : rows_is_instrumented() ? 2000 : 10000;
+  return text ? atoll(text) : 10000;
 }
 
 static void fuzz_form(tn_profile_form form) {
@@ -397,17 +397,4 @@ ROW(f4_csv_and_json_reports) {
   free(rows);
   tn_recording_free(r);
   check_context_free(ctx);
-}
-
-/* ---- F5 ---------------------------------------------------------------------------------------------------------- */
-
-ROW(f5_real_viewers) {
-  (void)state;
-  char path[256];
-  if (system("command -v trace_processor_shell >/dev/null 2>&1") != 0)
-    ROW_SKIP("trace_processor_shell is not installed; JSONCHK and PBCHK check the same files");
-  tn_recording *r = files_rich();
-  tn_recording_save(NULL, r, files_path(path, "viewer.json"));
-  free(files_run(0, "trace_processor_shell -q /dev/stdin %s <<< 'select count(*) from slice'", path));
-  tn_recording_free(r);
 }

@@ -91,12 +91,14 @@ ROW(c4_killed_worker_keeps_its_events) {
 ROW(c5_remote_clock_is_estimated) {
   (void)state;
   static const char *const command[] = {TENON_TEST_FAR_WORKER, "--remote", NULL};
+  rows_load load = rows_load_now();
   tune_run run;
   tune_recorded(&run, TUNE_MATMUL, 12, command);
   int64_t shortest_ns = INT64_MAX; /* no request took longer than the range it lies in */
   for (int64_t i = 0; i < run.r->n_events; ++i)
     if (strcmp(run.r->events[i].name, "SendToRunner") == 0)
       shortest_ns = RUNTIME_MIN(shortest_ns, run.r->events[i].duration_ns);
+  int64_t widest_ns = 0;
   int remote = 0;
   for (int p = 0; p < run.r->processes.n; ++p) {
     const tn_process *process = &run.r->processes.data[p];
@@ -104,7 +106,7 @@ ROW(c5_remote_clock_is_estimated) {
     int64_t error = process->clock_offset_ns + INT64_C(5000000000);
     assert_true(process->is_remote);
     assert_true(process->clock_bound_ns > 0 && process->clock_bound_ns <= shortest_ns / 2);
-    if (rows_is_optimized()) assert_true(process->clock_bound_ns <= 2000000);
+    widest_ns = RUNTIME_MAX(widest_ns, process->clock_bound_ns);
     assert_true(error <= process->clock_bound_ns && -error <= process->clock_bound_ns);
     ++remote;
   }
@@ -112,4 +114,7 @@ ROW(c5_remote_clock_is_estimated) {
   assert_int_equal(check_inside(run.r, 1000), rows_count(run.r, "measure"));
   assert_true(rows_count(run.r, "measure") >= 8);
   tune_free(&run);
+  if (!rows_is_optimized() || widest_ns <= 2000000) return;
+  rows_skip_if_busy(&load, "a bound of a clock was wider than 2 ms");
+  fail_msg("a bound of %.1f ms", (double)widest_ns * 1e-6);
 }

@@ -6,7 +6,7 @@
 #include "tests/profiler/rows.h"
 
 #define TUNE_MATMUL "C[i<64, j<64] = sum[k<64](A[i, k] * B[k, j])"
-enum { TUNE_TRIALS = 32, TUNE_PER_ROUND = 12 };
+enum { TUNE_TRIALS = 64, TUNE_PER_ROUND = 12 };
 
 typedef struct tune_run {
   tn_context *ctx;
