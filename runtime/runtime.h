@@ -141,6 +141,28 @@ TN_API int tn_kernel_arg_count(const tn_kernel *kernel);
 TN_API tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args);
 TN_API void tn_kernel_free(tn_kernel *kernel);
 
+/* A stage of a kernel that was built with tn_build_options.sample (times) or .count (counters). */
+typedef struct tn_kernel_stage {
+  const char *name; /* lives as long as the kernel */
+  bool is_root, is_parallel, is_inlined;
+  double seconds;  /* of all calls so far, by sampling */
+  int64_t samples; /* how often it was found at work */
+  bool is_counted;
+  /* Of one call, exact but for selects on data, both of whose sides count. POINTS were computed, REQUIRED is what the
+   * tensor has. LOADS and STORES are of scalars, the vector ones of whole vectors; GATHERS and SCATTERS of vectors that
+   * are not contiguous. What a reduction accumulates in its innermost reduction loops is stored when they end. */
+  int64_t points, required, loads, stores, vector_loads, vector_stores, gathers, scatters;
+} tn_kernel_stage;
+
+/* Fills OUT with at most MAX stages, the last one "(outside)" for time in no stage; returns how many there are, 0 for a
+ * kernel built without. Times of all stages together are the wall time of the calls. */
+TN_API int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out);
+TN_API double tn_kernel_stage_recompute(const tn_kernel_stage *stage); /* points / required */
+/* Tables of times and counters; says so when there are fewer than 100 samples. malloc'ed; NULL when there are none. */
+TN_API char *tn_kernel_stage_report(const tn_kernel *kernel);
+/* Records a mark "stage" of category kernel for every stage: what the rules about schedules read. */
+TN_API void tn_kernel_mark_stages(const tn_kernel *kernel);
+
 /* How to time; zero fields mean the default in parentheses. */
 typedef struct tn_timing_options {
   double min_batch_s;   /* a sample calls the kernel until this much time has passed (0.001) */

@@ -229,6 +229,13 @@ typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARAL
 typedef enum tir_stmt_kind { TIR_FOR, TIR_STORE, TIR_IF, TIR_ALLOC, TIR_SEQ, TIR_ATTR, TIR_NOP } tir_stmt_kind;
 
 #define TIR_THREAD_EXTENT "thread_extent."
+/* Marks of stages, in builds that ask for them; the value is its number among the stages that compute. Around: its loop nest; the store of
+ * one of its points (a reduction's: of its init); a store that updates a reduction; the reduction loops in which one
+ * element is updated, where they are not all there are. */
+#define TIR_STAGE "stage"
+#define TIR_STAGE_POINT "stage.point"
+#define TIR_STAGE_UPDATE "stage.update"
+#define TIR_STAGE_RUN "stage.run"
 
 typedef struct tir_stmt tir_stmt;
 struct tir_stmt {
@@ -260,7 +267,8 @@ struct tir_stmt {
       int n;
       const tir_stmt *const *stmts;
     } seq;
-    struct { /* key: "auto_unroll_max_step" around a loop body; TIR_THREAD_EXTENT "threadIdx.x" around a bound loop */
+    struct { /* key: "auto_unroll_max_step" around a loop body; TIR_THREAD_EXTENT "threadIdx.x" around a bound loop;
+              * TIR_STAGE */
       const char *key;
       int64_t value;
       const tir_stmt *body;
@@ -361,6 +369,7 @@ typedef struct tir_pass_options {
   int vector_registers;      /* that accumulators may take (32) */
   int vector_bytes;          /* of one (64) */
   bool check;                /* run tir_check between passes */
+  bool marks_stages;         /* lower with TIR_STAGE around loop nests, and keep it */
 } tir_pass_options;
 
 typedef struct tir_pass_context {
