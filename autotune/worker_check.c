@@ -20,6 +20,7 @@ void worker_poison(DLTensor *t, tn_dtype dtype) {
 
 double worker_element(const DLTensor *t, tn_dtype dtype, int64_t i) {
   const char *data = bytes_of(t);
+  if (runtime_is_half(dtype)) return runtime_half_value(dtype, ((const uint16_t *)(const void *)data)[i]);
   switch (dtype) {
 #define X(NAME, text, bytes, code, ctype) \
   case TN_##NAME:                         \

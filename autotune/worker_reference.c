@@ -23,18 +23,28 @@ void worker_data_free(worker_data *data) {
 /* ---- arrays --------------------------------------------------------------------------------------------------------
  */
 
-/* Rounding errors of N terms add up like a random walk; the constant leaves room for the functions' last bits. */
+/* The distance of 1 to the next value. */
+static double unit_of(tn_dtype dtype) {
+  static const double units[TN_DTYPE_COUNT] = {
+      [TN_F16] = 0x1p-10, [TN_BF16] = 0x1p-7, [TN_F32] = FLT_EPSILON, [TN_F64] = DBL_EPSILON};
+  return units[dtype];
+}
+
+/* Rounding errors of N terms add up like a random walk; the constant leaves room for the functions' last bits.
+ * What is stored as f16 or bf16 may fall on either side of a tie. */
 static double float_tolerance(const tn_program *program) {
-  double terms = 0, epsilon = 0;
+  double terms = 0, epsilon = 0, half = 0;
   for (int i = 0; i < program->n_ops; ++i) {
     const te_op *op = program->ops[i];
     double here = 1;
     for (int r = 0; r < op->n_reduce; ++r) here *= (double)op->reduce_axes[r]->extent;
     terms += here;
-    if (tn_dtype_is_float(op->output.dtype))
-      epsilon = fmax(epsilon, op->output.dtype == TN_F64 ? DBL_EPSILON : (double)FLT_EPSILON);
+    double unit = unit_of(op->output.dtype);
+    bool is_half = runtime_is_half(op->output.dtype);
+    epsilon = fmax(epsilon, is_half ? (double)FLT_EPSILON : unit);
+    half = fmax(half, is_half ? unit : 0);
   }
-  return epsilon * (256 + 8 * sqrt(terms));
+  return epsilon * (256 + 8 * sqrt(terms)) + 4 * half;
 }
 
 static bool allocate_arrays(worker_program *p, worker_data *data, worker_answer *answer) {

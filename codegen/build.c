@@ -8,6 +8,7 @@ typedef struct build {
   const tn_schedule *schedule;
   const tn_target *target;
   const char *name;
+  bool samples, counts;
   runtime_arena arena;
   const tir_func *func;
 } build;
@@ -16,6 +17,8 @@ static bool build_names(build *b, const tn_schedule *schedule, const tn_build_op
   if (schedule == NULL) return false;
   *b = (build){.ctx = schedule->ctx, .schedule = schedule, .name = "kernel"};
   if (options != NULL && options->name != NULL) b->name = options->name;
+  b->samples = options != NULL && options->sample;
+  b->counts = options != NULL && options->count;
   return codegen_check_name(b->ctx, b->name) == TN_OK;
 }
 
@@ -25,6 +28,7 @@ static bool build_open(build *b, const tn_schedule *schedule, const tn_build_opt
   b->target = codegen_target_or_native(b->ctx, options != NULL ? options->target : NULL);
   if (b->target == NULL) return false;
   tir_pass_options options_of_target = codegen_pass_options(b->target);
+  options_of_target.marks_stages = b->samples;
   b->func = schedule_lower_with(schedule, b->name, &b->arena, &options_of_target);
   return b->func != NULL;
 }
@@ -60,7 +64,10 @@ static tn_kernel *load(build *b) {
   tn_kernel *kernel = codegen_load(b->ctx, object.data, object.n, b->name, n, args);
   free(object.data);
   runtime_kernel_describe(kernel, tn_program_flops(b->schedule->program), codegen_scratch_bytes(b->func));
-  return kernel;
+  bool has_stages = kernel != NULL && (b->samples || b->counts);
+  if (!has_stages || codegen_add_stages(kernel, b->schedule, b->samples, b->counts) == TN_OK) return kernel;
+  tn_kernel_free(kernel);
+  return NULL;
 }
 
 tn_kernel *tn_build(const tn_schedule *schedule, const tn_build_options *options) {

@@ -48,6 +48,10 @@ typedef enum codegen_c_helper {
   CODEGEN_C_SHR,
   CODEGEN_C_POPCOUNT,
   CODEGEN_C_CLZ,
+  CODEGEN_C_FROM_F16, /* between f32 and bits */
+  CODEGEN_C_FROM_BF16,
+  CODEGEN_C_TO_F16,
+  CODEGEN_C_TO_BF16,
   CODEGEN_C_OF_F32, /* saturating casts to an integer type */
   CODEGEN_C_OF_F64,
   CODEGEN_C_HELPER_COUNT

@@ -53,6 +53,8 @@ static codegen_c_text emit_int(codegen_c_emitter *m, const tir_expr *e) {
 
 /* The shortest decimal that reads back as the value. */
 static codegen_c_text emit_float(codegen_c_emitter *m, const tir_expr *e) {
+  if (runtime_is_half((tn_dtype)e->dtype))
+    return codegen_c_format(m, CODEGEN_C_ATOM, "0x%04x", runtime_half_bits((tn_dtype)e->dtype, e->u.f));
   bool is_f32 = e->dtype == TN_F32;
   double value = is_f32 ? (double)(float)e->u.f : e->u.f;
   char digits[40];

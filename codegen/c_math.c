@@ -157,7 +157,17 @@ static codegen_c_text cast_vector(codegen_c_emitter *m, const tir_expr *e, codeg
   return codegen_c_format(m, CODEGEN_C_CALL, "__builtin_convertvector(%s, %s)", a.text, type);
 }
 
+/* Between f32 and the bits of f16 or bf16. */
+static codegen_c_text cast_half(codegen_c_emitter *m, const tir_expr *e) {
+  bool is_from = runtime_is_half((tn_dtype)e->arg[0]->dtype);
+  tn_dtype half = (tn_dtype)(is_from ? e->arg[0]->dtype : e->dtype);
+  codegen_c_helper from = half == TN_F16 ? CODEGEN_C_FROM_F16 : CODEGEN_C_FROM_BF16;
+  codegen_c_helper to = half == TN_F16 ? CODEGEN_C_TO_F16 : CODEGEN_C_TO_BF16;
+  return call(m, codegen_c_use(m, is_from ? from : to, half), e);
+}
+
 codegen_c_text codegen_c_cast(codegen_c_emitter *m, const tir_expr *e) {
+  if (runtime_is_half((tn_dtype)e->dtype) || runtime_is_half((tn_dtype)e->arg[0]->dtype)) return cast_half(m, e);
   tn_dtype from = (tn_dtype)e->arg[0]->dtype, to = (tn_dtype)e->dtype;
   if (from == to) return codegen_c_value(m, e->arg[0]);
   if (tn_dtype_is_float(from) && !tn_dtype_is_float(to) && to != TN_BOOL) {

@@ -111,6 +111,20 @@ static const helper_row rows[CODEGEN_C_HELPER_COUNT] = {
     [CODEGEN_C_CLZ] = {"clz_$D", BOTH("static inline $T $N($T a) {\n"
                                       "  return ($T)(a == 0 ? $W : __builtin_clzll(($V)a) - (64 - $W));\n}\n")},
 #undef BOTH
+    [CODEGEN_C_FROM_F16] = {"f32_of_$D", NULL, NULL,
+                            "static inline float $N(uint16_t x) {\n  union {\n    uint16_t bits;\n"
+                            "    _Float16 value;\n  } both = {.bits = x};\n  return (float)both.value;\n}\n"},
+    [CODEGEN_C_TO_F16] = {"$D_of_f32", NULL, NULL,
+                          "static inline uint16_t $N(float x) {\n  union {\n    uint16_t bits;\n"
+                          "    _Float16 value;\n  } both = {.value = (_Float16)x};\n  return both.bits;\n}\n"},
+    [CODEGEN_C_FROM_BF16] = {"f32_of_$D", NULL, NULL,
+                             "static inline float $N(uint16_t x) {\n  union {\n    uint32_t bits;\n"
+                             "    float value;\n  } both = {.bits = (uint32_t)x << 16};\n  return both.value;\n}\n"},
+    [CODEGEN_C_TO_BF16] = {"$D_of_f32", NULL, NULL,
+                           "static inline uint16_t $N(float x) {\n  union {\n    uint32_t bits;\n"
+                           "    float value;\n  } both = {.value = x};\n"
+                           "  uint32_t up = both.bits + 0x7FFF + (both.bits >> 16 & 1);\n"
+                           "  return (uint16_t)((x != x ? both.bits | 0x400000 : up) >> 16);\n}\n"},
     [CODEGEN_C_OF_F32] = {"$D_of_f32", OF_FLOAT("float"), OF_FLOAT("float"), NULL},
     [CODEGEN_C_OF_F64] = {"$D_of_f64", OF_FLOAT("double"), OF_FLOAT("double"), NULL},
 };

@@ -277,6 +277,8 @@ static void emit_alloc(codegen_c_emitter *m, const tir_stmt *s) {
 
 /* Loops bound to a GPU's threads have none to run on. */
 static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
+  if (strcmp(s->u.attr.key, TIR_STAGE) == 0)
+    codegen_c_fail(m, TN_ERROR_CODEGEN, "sample: C source does not say which stage it is in: build an object instead");
   size_t n = strlen(TIR_THREAD_EXTENT);
   if (strncmp(s->u.attr.key, TIR_THREAD_EXTENT, n) == 0)
     codegen_c_fail(m, TN_ERROR_CODEGEN,

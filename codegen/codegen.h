@@ -27,6 +27,10 @@ TN_API int64_t tn_target_cache_bytes(const tn_target *target, int level); /* dat
 typedef struct tn_build_options {
   const tn_target *target; /* NULL: native */
   const char *name;        /* the function's name, a C identifier; NULL: "kernel" */
+  /* For profiling; both off gives the same code as without these fields. */
+  bool sample; /* the kernel writes the number of the stage it is in to the symbol NAME_stage, an int32_t; a kernel in
+                * memory is sampled while it is called (tn_kernel_stages). Not as C source. */
+  bool count;  /* the kernel in memory has work counters (tn_kernel_stages) */
 } tn_build_options;
 
 /* Compiles in memory. Free with tn_kernel_free before the context goes. NULL with a message. */

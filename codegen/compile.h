@@ -29,6 +29,10 @@ tn_status codegen_write(tn_context *ctx, const tir_func *func, const tn_target *
 /* Links an object into this process (ORC) and wraps its function. ARGS describe the parameters in order. */
 tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
                         const runtime_kernel_arg *args);
+/* The address of another symbol of a loaded object; NULL with a message. */
+void *codegen_symbol(const tn_kernel *kernel, const char *name);
+/* Where a build with tn_build_options.sample says which stage it is in: the symbol's name, from the kernel's. */
+#define CODEGEN_STAGE_SYMBOL "%s_stage"
 /* The argument descriptions of a program's kernel. Returns their number; OUT has room for tn_program_arg_count. */
 int codegen_kernel_args(const tn_program *program, runtime_kernel_arg *out);
 /* The C header that declares a kernel; malloc'ed, NULL with a message. */

@@ -66,6 +66,8 @@ typedef struct codegen_emitter {
   codegen_map values;  /* tir_expr -> its value in this statement */
   codegen_map indices; /* tir_expr -> its i64 value in this statement */
   codegen_map ranges;  /* tir_expr -> its interval, or codegen_no_range */
+  LLVMValueRef stage_place; /* the global that holds the number of the stage at work, or NULL */
+  int64_t stage;            /* the stage being emitted, counting from 1; 0: none */
   int depth, n_parallel;
   bool failed;
 } codegen_emitter;

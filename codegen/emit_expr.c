@@ -15,7 +15,10 @@ static LLVMValueRef emit_int(codegen_emitter *m, const tir_expr *e) {
   return LLVMConstInt(m->dtypes[e->dtype], (uint64_t)e->u.i, true);
 }
 
+/* f16 and bf16 are held as their bits. */
 static LLVMValueRef emit_float(codegen_emitter *m, const tir_expr *e) {
+  tn_dtype dtype = (tn_dtype)e->dtype;
+  if (runtime_is_half(dtype)) return LLVMConstInt(m->dtypes[dtype], runtime_half_bits(dtype, e->u.f), false);
   return LLVMConstReal(m->dtypes[e->dtype], e->u.f);
 }
 

@@ -74,6 +74,9 @@ const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *targ
 /* Emits FUNC into MODULE (emit.c). Fails with a message in ctx. */
 tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_target *target, LLVMModuleRef module);
 
+/* Gives a kernel its stages: its times by sampling, its work counters (stages.c). */
+tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, bool samples, bool counts);
+
 /* A name that C and the linker take: [A-Za-z_][A-Za-z0-9_]* and no keyword of C. Fails with a message. */
 tn_status codegen_check_name(tn_context *ctx, const char *name);
 bool codegen_is_keyword(const char *name);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "codegen/internal.h"
+#include "runtime/kernel.h"
 
 struct codegen_jit {
   tn_context *ctx;
@@ -168,4 +169,9 @@ tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const cha
   tn_kernel *kernel = address != 0 ? wrap(ctx, code, name, address, n_args, args) : NULL;
   if (kernel == NULL) give_back(code.jit, code.library);
   return kernel;
+}
+
+void *codegen_symbol(const tn_kernel *kernel, const char *name) {
+  const loaded *code = kernel->owner;
+  return (void *)(uintptr_t)find_symbol(code->jit, code->library, name);
 }

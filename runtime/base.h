@@ -109,6 +109,12 @@ enum { RUNTIME_DLTYPE_TEXT = 40 };
 /* A DLPack dtype in words ("f32", "u8", "f16x4", "(code 5)64"), written into TEXT. */
 const char *runtime_dltype_text(DLDataType dtype, char text[RUNTIME_DLTYPE_TEXT]);
 /* Row-major with no gaps; strides of dimensions of extent 1 do not matter. */
+/* f16 and bf16: the value of the bits; the bits of the nearest value (ties to even) of VALUE rounded to f32. */
+static inline bool runtime_is_half(tn_dtype dtype) { return dtype == TN_F16 || dtype == TN_BF16; }
+double runtime_half_value(tn_dtype dtype, uint16_t bits);
+uint16_t runtime_half_bits(tn_dtype dtype, double value);
+/* VALUE as a float dtype holds it. */
+double runtime_rounded(tn_dtype dtype, double value);
 bool runtime_array_is_compact(const DLTensor *array);
 /* tn_array_fill; with BELOW > 0 by integers in [0, BELOW): what may be an index. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below);

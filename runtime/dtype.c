@@ -30,7 +30,7 @@ size_t tn_dtype_bytes(tn_dtype dtype) {
 
 bool tn_dtype_is_float(tn_dtype dtype) {
   const dtype_row *row = row_of(dtype);
-  return row && row->code == kDLFloat;
+  return row && (row->code == kDLFloat || row->code == kDLBfloat);
 }
 
 bool tn_dtype_is_signed(tn_dtype dtype) {

@@ -94,6 +94,7 @@ void tn_kernel_free(tn_kernel *kernel) {
     kernel->previous->next = kernel->next;
   else
     kernel->ctx->kernels = kernel->next;
+  runtime_stages_free(kernel->stages);
   if (kernel->release) kernel->release(kernel->owner);
   runtime_arena_free(&kernel->arena);
   free(kernel);

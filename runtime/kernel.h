@@ -5,6 +5,7 @@
 #include <ffi.h>
 
 #include "runtime/base.h"
+#include "runtime/stages.h"
 
 enum { RUNTIME_MAX_KERNEL_ARGS = 64 };
 
@@ -23,6 +24,7 @@ struct tn_kernel {
   void *owner;
   const char *shapes; /* of all arguments, for recordings: "f32[8,8] f32[8]" */
   double flops;       /* of one call; 0: unknown */
+  runtime_stages *stages; /* NULL: built without */
   size_t scratch_bytes; /* that one call takes from the heap, outside of parallel loops */
 };
 
@@ -39,7 +41,10 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
 /* Calls; what the kernel returned. */
 static inline int32_t runtime_call_invoke(runtime_call *call) {
   ffi_arg result = 0;
+  runtime_stages *stages = call->kernel->stages;
+  if (stages != NULL) runtime_stages_enter(stages);
   ffi_call((ffi_cif *)&call->kernel->cif, call->kernel->fn, &result, call->values);
+  if (stages != NULL) runtime_stages_leave(stages);
   return (int32_t)result;
 }
 /* tn_call without its event, for what is timed from outside. */

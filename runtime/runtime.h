@@ -80,17 +80,20 @@ TN_API void tn_context_clear(tn_context *ctx);
 
 /* ---- data types ---------------------------------------------------------------------------------------------- */
 
-/* X(NAME, "text name", bytes, DLPack type code, C type) */
-#define TN_DTYPES(X)                   \
-  X(BOOL, "bool", 1, kDLUInt, uint8_t) \
-  X(I8, "i8", 1, kDLInt, int8_t)       \
-  X(U8, "u8", 1, kDLUInt, uint8_t)     \
-  X(I16, "i16", 2, kDLInt, int16_t)    \
-  X(U16, "u16", 2, kDLUInt, uint16_t)  \
-  X(I32, "i32", 4, kDLInt, int32_t)    \
-  X(U32, "u32", 4, kDLUInt, uint32_t)  \
-  X(I64, "i64", 8, kDLInt, int64_t)    \
-  X(F32, "f32", 4, kDLFloat, float)    \
+/* X(NAME, "text name", bytes, DLPack type code, C type). f16 (IEEE) and bf16 are for storage: their C type holds the bits,
+ * and arithmetic is in f32. */
+#define TN_DTYPES(X)                     \
+  X(BOOL, "bool", 1, kDLUInt, uint8_t)   \
+  X(I8, "i8", 1, kDLInt, int8_t)         \
+  X(U8, "u8", 1, kDLUInt, uint8_t)       \
+  X(I16, "i16", 2, kDLInt, int16_t)      \
+  X(U16, "u16", 2, kDLUInt, uint16_t)    \
+  X(I32, "i32", 4, kDLInt, int32_t)      \
+  X(U32, "u32", 4, kDLUInt, uint32_t)    \
+  X(I64, "i64", 8, kDLInt, int64_t)      \
+  X(F16, "f16", 2, kDLFloat, uint16_t)   \
+  X(BF16, "bf16", 2, kDLBfloat, uint16_t) \
+  X(F32, "f32", 4, kDLFloat, float)      \
   X(F64, "f64", 8, kDLFloat, double)
 
 typedef enum tn_dtype {
@@ -137,6 +140,28 @@ TN_API int tn_kernel_arg_count(const tn_kernel *kernel);
  * device and alignment (to the element). The message names the argument by its tensor's name. */
 TN_API tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args);
 TN_API void tn_kernel_free(tn_kernel *kernel);
+
+/* A stage of a kernel that was built with tn_build_options.sample (times) or .count (counters). */
+typedef struct tn_kernel_stage {
+  const char *name; /* lives as long as the kernel */
+  bool is_root, is_parallel, is_inlined;
+  double seconds;  /* of all calls so far, by sampling */
+  int64_t samples; /* how often it was found at work */
+  bool is_counted;
+  /* Of one call, exact but for selects on data, both of whose sides count. POINTS were computed, REQUIRED is what the
+   * tensor has. LOADS and STORES are of scalars, the vector ones of whole vectors; GATHERS and SCATTERS of vectors that
+   * are not contiguous. What a reduction accumulates in its innermost reduction loops is stored when they end. */
+  int64_t points, required, loads, stores, vector_loads, vector_stores, gathers, scatters;
+} tn_kernel_stage;
+
+/* Fills OUT with at most MAX stages, the last one "(outside)" for time in no stage; returns how many there are, 0 for a
+ * kernel built without. Times of all stages together are the wall time of the calls. */
+TN_API int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out);
+TN_API double tn_kernel_stage_recompute(const tn_kernel_stage *stage); /* points / required */
+/* Tables of times and counters; says so when there are fewer than 100 samples. malloc'ed; NULL when there are none. */
+TN_API char *tn_kernel_stage_report(const tn_kernel *kernel);
+/* Records a mark "stage" of category kernel for every stage: what the rules about schedules read. */
+TN_API void tn_kernel_mark_stages(const tn_kernel *kernel);
 
 /* How to time; zero fields mean the default in parentheses. */
 typedef struct tn_timing_options {

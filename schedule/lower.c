@@ -5,6 +5,7 @@
 #include "schedule/layout.h"
 #include "schedule/lowering.h"
 #include "schedule/tail.h"
+#include "schedule/work.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
 
@@ -130,6 +131,12 @@ static const tir_stmt *store_value(lowering *l, const lower_stage *ls, const tir
   return tir_store(l->arena, ls->buffer, ls->buffer->ndim, ls->layout ? place : values, value, NULL);
 }
 
+/* STMT with a mark of the stage, when the lowering makes marks of that kind. */
+static const tir_stmt *marked(lowering *l, schedule_marks kind, const char *key, const lower_stage *ls,
+                              const tir_stmt *stmt) {
+  return l->marks >= kind ? tir_attr(l->arena, key, schedule_computed_number(l->s, (int)(ls - l->stages)), stmt) : stmt;
+}
+
 /* ---- reductions
  * --------------------------------------------------------------------------------------------------------- */
 
@@ -154,7 +161,8 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   const tir_expr *first = tir_identity(l->arena, reduce->combiner, st->tensor->dtype);
   if (init) init = schedule_lower_expr(l, ls, values, init);
   if (init) first = fill_unless(l, inside(l, ls, env, values, false), init, first);
-  const tir_stmt *stmt = guarded(l, ls, env, values, false, store_value(l, ls, values, first));
+  const tir_stmt *stmt = store_value(l, ls, values, first);
+  stmt = guarded(l, ls, env, values, false, marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_POINT, ls, stmt));
   for (int i = st->n_leaves - 1; i >= begin; i--)
     if (vars[i]) stmt = make_loop(l, ls, i, vars[i], stmt);
   return stmt;
@@ -177,6 +185,7 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   bool branches = cond && tir_walk_expr(cond, stop_at_load, NULL);
   if (cond && !branches) counts = counts ? tir_binary(l->arena, TIR_AND, counts, cond) : cond;
   const tir_stmt *store = store_value(l, ls, values, fill_unless(l, counts, combined, self));
+  store = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_UPDATE, ls, store);
   return branches ? tir_if(l->arena, cond, store, NULL) : store;
 }
 
@@ -204,7 +213,16 @@ static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir
 static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
   const tir_expr **values = ls->axis_value, *value = schedule_lower_expr(l, ls, values, ls->body);
   const tir_expr *within = inside(l, ls, ls->env[ls->st->n_leaves], values, true);
-  return store_value(l, ls, values, fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0)));
+  value = fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0));
+  return marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_POINT, ls, store_value(l, ls, values, value));
+}
+
+/* The first of the reduction loops that nothing but reduction loops follows: in them an element is accumulated without
+ * being stored. n_leaves: there is none. */
+static int first_of_run(const schedule_stage *st) {
+  int first = st->n_leaves;
+  while (first > 0 && schedule_leaf(st, first - 1)->kind == SCHEDULE_REDUCE) first--;
+  return first;
 }
 
 /* From the innermost loop outwards; a reduction's init stands before its outermost reduction loop. */
@@ -212,16 +230,18 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
   const schedule_stage *st = ls->st;
   bool is_reduction = ls->body->op == TIR_REDUCE;
-  int begin = is_reduction ? first_reduce_leaf(st) : st->n_leaves;
+  int begin = is_reduction ? first_reduce_leaf(st) : st->n_leaves, run = is_reduction ? first_of_run(st) : begin;
   const tir_stmt *stmt = is_reduction ? emit_update(l, ls) : emit_element(l, ls);
   stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
+  if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
   for (int i = st->n_leaves - 1; i >= 0; i--) {
     stmt = make_loop(l, ls, i, ls->var[i], with_attached(l, stage, st->leaves[i], stmt));
+    if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
     if (i != begin) continue;
     const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};
     stmt = tir_seq(l->arena, 2, both);
   }
-  return stmt;
+  return marked(l, SCHEDULE_MARKS_NESTS, TIR_STAGE, ls, stmt);
 }
 
 /* ---- functions
@@ -250,9 +270,9 @@ static tir_func *lower(lowering *l, const char *name) {
   return make_func(l, name, body);
 }
 
-tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *arena) {
+tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks) {
   jmp_buf oom, *outer = arena->on_oom;
-  lowering l = {.s = s, .ctx = s->ctx, .arena = arena};
+  lowering l = {.s = s, .ctx = s->ctx, .arena = arena, .marks = marks};
   if (setjmp(oom)) {
     arena->on_oom = outer;
     runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory while lowering");
@@ -264,14 +284,18 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
   return f;
 }
 
-static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena) {
+tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *arena) {
+  return schedule_lower_marked(s, name, arena, SCHEDULE_MARKS_NONE);
+}
+
+static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena, bool marks_stages) {
   TN_SCOPE(COMPILE, 3, "lower");
-  return schedule_lower(s, name, arena);
+  return schedule_lower_marked(s, name, arena, marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE);
 }
 
 tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,
                               const tir_pass_options *options) {
-  tir_func *f = first_form(s, name, arena);
+  tir_func *f = first_form(s, name, arena, options->marks_stages);
   tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = *options};
 #ifndef NDEBUG
   p.options.check = true;

@@ -38,6 +38,7 @@ typedef struct lowering {
   tn_dtype index_dtype;
   lower_stage *stages;
   const tir_env *env; /* during region inference: what is known about the reader's loops */
+  schedule_marks marks;
 } lowering;
 
 /* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,

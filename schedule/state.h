@@ -166,6 +166,9 @@ bool schedule_reads(const schedule_stage *stage, const tn_tensor *tensor);
 /* Bound inference and loop nests: loop IR with multi-dimensional accesses, loop kinds and pragmas, reductions as init
  * and update, guards around stores; before any pass. All nodes in ARENA. NULL with a message. */
 tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *arena);
+/* The same with marks (tir/ir.h) of stages: of their loop nests, or all kinds. */
+typedef enum schedule_marks { SCHEDULE_MARKS_NONE, SCHEDULE_MARKS_NESTS, SCHEDULE_MARKS_ALL } schedule_marks;
+tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks);
 /* schedule_lower and then tir_run_pipeline: what code generation takes. */
 tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena);
 /* The same for a machine: vector_registers and vector_bytes of OPTIONS count. */

@@ -31,6 +31,8 @@ int64_t te_wrap(tn_dtype dtype, uint64_t value) {
     case TN_U32:
       return (uint32_t)value;
     case TN_I64:
+    case TN_F16:
+    case TN_BF16:
     case TN_F32:
     case TN_F64:
     case TN_DTYPE_COUNT:
@@ -184,6 +186,7 @@ FLOAT(int_to_f32, (double)(float)I(0))
 FLOAT(int_to_f64, (double)I(0))
 FLOAT(to_f32, (double)(float)F(0))
 FLOAT(to_f64, F(0))
+FLOAT(to_half, runtime_rounded(n->dtype, F(0)))
 
 /* ---- leaves and reads -------------------------------------------------------------------------------------------- */
 
@@ -227,6 +230,13 @@ static bool locate(const te_node *n, te_run *run, int64_t *index, int64_t *flat)
   }
 TN_DTYPES(LOAD)
 
+/* A read of an array of f16 or bf16. */
+static double load_half(const te_node *n, te_run *run) {
+  int64_t index[TN_MAX_RANK], flat;
+  bool is_there = locate(n, run, index, &flat);
+  return is_there ? runtime_half_value(n->dtype, ((const uint16_t *)n->u.source->data)[flat]) : 0;
+}
+
 static int64_t demand_int(const te_node *n, te_run *run) {
   int64_t index[TN_MAX_RANK], flat;
   return locate(n, run, index, &flat) ? te_demand(run, n->u.source, index, flat).i : 0;
@@ -238,6 +248,7 @@ static double demand_float(const te_node *n, te_run *run) {
 }
 
 te_cell te_load(tn_dtype dtype, const void *data, int64_t flat) {
+  if (runtime_is_half(dtype)) return (te_cell){.f = runtime_half_value(dtype, ((const uint16_t *)data)[flat])};
   switch (dtype) {
 #define X(name, text, bytes, code, ctype)                                         \
   case TN_##name:                                                                 \
@@ -324,7 +335,7 @@ static void set_leaf(te_node *n, const compiler *c, const tir_expr *e) {
     n->u.constant.i = te_wrap(n->dtype, (uint64_t)e->u.i);
     n->eval.i = constant_int;
   } else if (e->op == TIR_FLOAT) {
-    n->u.constant.f = e->dtype == TN_F32 ? (double)(float)e->u.f : e->u.f;
+    n->u.constant.f = runtime_rounded(n->dtype, e->u.f);
     n->eval.f = constant_float;
   } else {
     n->u.slot = slot_of(c->op, e->u.var);
@@ -337,7 +348,7 @@ static void set_read(te_node *n, te_run *run, const tir_expr *e) {
   if (!n->u.source) return;
   bool is_demand = !n->u.source->data;
   if (n->is_float)
-    n->eval.f = is_demand ? demand_float : float_loads[n->dtype];
+    n->eval.f = is_demand ? demand_float : runtime_is_half(n->dtype) ? load_half : float_loads[n->dtype];
   else
     n->eval.i = is_demand ? demand_int : int_loads[n->dtype];
 }
@@ -345,7 +356,9 @@ static void set_read(te_node *n, te_run *run, const tir_expr *e) {
 /* By the kinds of the two dtypes. */
 static void set_cast(te_node *n) {
   bool from_float = n->arg[0]->is_float;
-  if (n->is_float && from_float)
+  if (runtime_is_half(n->dtype))
+    n->eval.f = to_half;
+  else if (n->is_float && from_float)
     n->eval.f = n->dtype == TN_F32 ? to_f32 : to_f64;
   else if (n->is_float)
     n->eval.f = n->dtype == TN_F32 ? int_to_f32 : int_to_f64;

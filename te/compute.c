@@ -216,7 +216,8 @@ tn_tensor *te_compute(const te_site *site, const char *name, tn_arg body, int n_
                       te_access_fn visit, void *user) {
   making m = {.site = site, .name = name};
   if (!te_check_name(site, "a tensor", name)) return NULL;
-  const tir_expr *node = te_convert(site, body, te_is_number(body) ? te_number_dtype(body) : te_arg_dtype(body));
+  bool is_number = te_is_number(body);
+  const tir_expr *node = is_number ? te_convert(site, body, te_number_dtype(body)) : te_stored_node(site, body);
   if (!node || !adopt_axes(&m, n_axes, axes, node)) return NULL;
   node = adopt_body(&m, node);
   if (!te_has_memory(site, node) || !tir_walk_expr(node, check_var, &m)) return NULL;

@@ -178,7 +178,7 @@ static te_cell reduce(const te_op *op, const te_node *body, te_run *run) {
 te_cell te_element(te_run *run, const te_op *op, const te_node *body) {
   run->op = op;
   te_cell value = op->n_reduce > 0 ? reduce(op, body, run) : body_value(body, run);
-  if (op->output.dtype == TN_F32) value.f = (double)(float)value.f;
+  if (body->is_float) value.f = runtime_rounded(op->output.dtype, value.f);
   return value;
 }
 
@@ -210,6 +210,10 @@ static void store(tn_dtype dtype, void *data, int64_t flat, te_cell value) {
       return;
     case TN_I64:
       ((int64_t *)data)[flat] = value.i;
+      return;
+    case TN_F16:
+    case TN_BF16:
+      ((uint16_t *)data)[flat] = runtime_half_bits(dtype, value.f);
       return;
     case TN_F32:
       ((float *)data)[flat] = (float)value.f;

@@ -6,12 +6,24 @@
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 
-tn_dtype te_arg_dtype(tn_arg a) {
+tn_dtype te_stored_dtype(tn_arg a) {
   if (a.kind == TN_ARG_AXIS) return a.u.axis->var.dtype;
   return a.kind == TN_ARG_TENSOR ? a.u.tensor->dtype : (tn_dtype)a.u.expr->node->dtype;
 }
 
+tn_dtype te_arg_dtype(tn_arg a) {
+  tn_dtype dtype = te_stored_dtype(a);
+  return runtime_is_half(dtype) ? TN_F32 : dtype;
+}
+
 const tir_expr *te_arg_node(const te_site *site, tn_arg a) {
+  const tir_expr *node = te_stored_node(site, a);
+  if (!node || !runtime_is_half((tn_dtype)node->dtype)) return node;
+  node = tir_cast(&site->ctx->arena, TN_F32, node);
+  return te_has_memory(site, node) ? node : NULL;
+}
+
+const tir_expr *te_stored_node(const te_site *site, tn_arg a) {
   if (a.kind == TN_ARG_EXPR) return a.u.expr->node;
   if (a.kind == TN_ARG_TENSOR && a.u.tensor->ndim > 0) {
     te_fail(site, TN_ERROR_PROGRAM, "tensor '%s' has rank %d: read an element of it", a.u.tensor->name,
@@ -226,7 +238,7 @@ tn_expr *te_operator(const te_site *site, const char *text, int n, const tn_arg 
   if (op < 0) return NULL;
   tn_dtype dtype = operand_dtype((tir_op)op, n, args);
   if (!check_operands(site, (tir_op)op, dtype, n, args)) return NULL;
-  const tir_expr *nodes[3];
+  const tir_expr *nodes[3] = {NULL};
   for (int i = 0; i < n; i++) {
     bool is_condition = op == TIR_SELECT && i == 0;
     nodes[i] = te_convert(site, args[i], is_condition ? TN_BOOL : dtype);
@@ -261,7 +273,11 @@ static const tir_expr *cast_number(const te_site *site, tn_dtype dtype, tn_arg a
 
 tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a) {
   if (is_null(a) || !check_dtype(site, dtype) || !te_check_not_reduction(site, a)) return NULL;
-  const tir_expr *node = te_is_number(a) ? cast_number(site, dtype, a) : te_convert(site, a, dtype);
+  bool is_stored = !te_is_number(a) && te_stored_dtype(a) == dtype; /* f16(x) of an f16 */
+  const tir_expr *node = te_is_number(a) ? cast_number(site, dtype, a)
+                         : is_stored     ? te_stored_node(site, a)
+                                         : te_convert(site, a, runtime_is_half(dtype) ? TN_F32 : dtype);
+  if (node && runtime_is_half(dtype)) node = tir_cast(&site->ctx->arena, dtype, node);
   return node ? wrap(site, node, 1, &a) : NULL;
 }
 
@@ -376,7 +392,8 @@ tn_expr *te_reduction_where(const te_site *site, tn_expr *e, tn_arg cond) {
   if (!e || is_null(cond) || !te_check_not_reduction(site, cond)) return NULL;
   tir_reduce *reduce = copy_reduce(site, "where", e);
   if (!reduce || !check_bool(site, "where", cond)) return NULL;
-  if (reduce->has_where) return te_fail(site, TN_ERROR_PROGRAM, "the reduction has two conditions: join them by &&"), NULL;
+  if (reduce->has_where)
+    return te_fail(site, TN_ERROR_PROGRAM, "the reduction has two conditions: join them by &&"), NULL;
   const tir_expr *nodes[3] = {e->node->arg[0], te_arg_node(site, cond), tir_reduce_init(e->node)};
   reduce->has_where = true;
   return nodes[1] ? wrap_reduction(site, reduce, nodes, e, cond) : NULL;

@@ -52,7 +52,10 @@ const tir_expr *te_convert(const te_site *site, tn_arg value, tn_dtype dtype);
 
 /* ---- expr.c: expressions from arguments -------------------------------------------------------------------------- */
 
-/* The dtype of an argument that is no number; the node of one (an axis is its variable, a rank-0 tensor is read). */
+/* The dtype of an argument that is no number; the node of one (an axis is its variable, a rank-0 tensor is read). As it
+ * is stored; and as an operand, where f16 and bf16 become f32. */
+tn_dtype te_stored_dtype(tn_arg a);
+const tir_expr *te_stored_node(const te_site *site, tn_arg a);
 tn_dtype te_arg_dtype(tn_arg a);
 const tir_expr *te_arg_node(const te_site *site, tn_arg a);
 tn_expr *te_operator(const te_site *site, const char *op, int n, const tn_arg *args);

@@ -13,7 +13,7 @@ double te_parse_float(const char *text, char **end) {
   return value;
 }
 
-static double rounded(double value, tn_dtype dtype) { return dtype == TN_F32 ? (double)(float)value : value; }
+static double rounded(double value, tn_dtype dtype) { return runtime_rounded(dtype, value); }
 
 /* The fewest digits that read back as the same value. */
 static void shortest(char text[40], double value, tn_dtype dtype) {

@@ -101,6 +101,7 @@ static bool check_operands(checker *c, const tir_expr *e) {
   char kind = tir_op_table[e->op].op_class;
   const tir_expr *a = e->arg[0], *b = e->n_args > 1 ? e->arg[1] : a;
   if (a->dtype != b->dtype) return broken_expr(c, "operand-dtypes", e);
+  if (runtime_is_half((tn_dtype)a->dtype)) return broken_expr(c, "half-operand", e);
   if (kind == 'C' || kind == 'B') {
     if (e->dtype != TN_BOOL) return broken_expr(c, "boolean-result", e);
     return kind == 'C' || a->dtype == TN_BOOL || broken_expr(c, "boolean-operands", e);
@@ -114,6 +115,12 @@ static bool check_operands(checker *c, const tir_expr *e) {
   if (e->op == TIR_DIV && !is_float) return broken_expr(c, "float-division", e);
   bool floors = e->op == TIR_FLOORDIV || e->op == TIR_FLOORMOD;
   return !floors || !is_float || broken_expr(c, "integer-division", e);
+}
+
+/* f16 and bf16 are converted from and to f32 only. */
+static bool check_half_cast(const tir_expr *e) {
+  tn_dtype from = (tn_dtype)e->arg[0]->dtype, to = (tn_dtype)e->dtype;
+  return (!runtime_is_half(to) || from == TN_F32) && (!runtime_is_half(from) || to == TN_F32);
 }
 
 /* A node whose arguments are well-formed. */
@@ -134,7 +141,7 @@ static bool check_node(checker *c, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) {
     if (e->arg[i]->lanes != e->lanes) return broken_expr(c, "operand-lanes", e);
   }
-  if (e->op == TIR_CAST) return true;
+  if (e->op == TIR_CAST) return check_half_cast(e) || broken_expr(c, "half-cast", e);
   return e->op == TIR_SELECT ? check_select(c, e) : check_operands(c, e);
 }
 

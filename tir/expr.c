@@ -33,7 +33,7 @@ const tir_expr *tir_int(runtime_arena *arena, tn_dtype dtype, int64_t value) {
 
 const tir_expr *tir_float(runtime_arena *arena, tn_dtype dtype, double value) {
   tir_expr *e = new_node(arena, TIR_FLOAT, dtype, 1, 0, NULL);
-  if (e != NULL) e->u.f = dtype == TN_F32 ? (double)(float)value : value;
+  if (e != NULL) e->u.f = runtime_rounded(dtype, value);
   return e;
 }
 

@@ -16,6 +16,8 @@ tir_interval tir_dtype_range(tn_dtype dtype) {
       [TN_I32] = {INT32_MIN, INT32_MAX},
       [TN_U32] = {0, UINT32_MAX},
       [TN_I64] = {INT64_MIN, INT64_MAX},
+      [TN_F16] = {INT64_MIN, INT64_MAX},
+      [TN_BF16] = {INT64_MIN, INT64_MAX},
       [TN_F32] = {INT64_MIN, INT64_MAX},
       [TN_F64] = {INT64_MIN, INT64_MAX},
   };

@@ -8,6 +8,8 @@
  *  - Integers wrap in two's complement at their dtype's width. FLOORDIV and FLOORMOD round towards minus infinity;
  *    x // 0 = 0, x % 0 = 0, INT_MIN // -1 = INT_MIN. DIV is for floats only. Float to integer casts saturate, NaN -> 0;
  *    other casts are C's; a cast to bool is "!= 0".
+ *  - f16 and bf16 are for storage: LOAD, STORE, constants and casts from and to f32 (to nearest even) have them, nothing
+ *    else has.
  *  - MIN(a,b) = a < b ? a : b and MAX(a,b) = a > b ? a : b (so a NaN in a gives b). Floats are not reassociated; a
  *    multiply feeding an add may be fused (contraction). Comparisons give TN_BOOL; bool is stored as one byte 0/1.
  *  - isnan, isinf and isfinite hold for the values as they are: no fast-math flag lets the compiler assume otherwise.
@@ -227,6 +229,13 @@ typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARAL
 typedef enum tir_stmt_kind { TIR_FOR, TIR_STORE, TIR_IF, TIR_ALLOC, TIR_SEQ, TIR_ATTR, TIR_NOP } tir_stmt_kind;
 
 #define TIR_THREAD_EXTENT "thread_extent."
+/* Marks of stages, in builds that ask for them; the value is its number among the stages that compute. Around: its loop nest; the store of
+ * one of its points (a reduction's: of its init); a store that updates a reduction; the reduction loops in which one
+ * element is updated, where they are not all there are. */
+#define TIR_STAGE "stage"
+#define TIR_STAGE_POINT "stage.point"
+#define TIR_STAGE_UPDATE "stage.update"
+#define TIR_STAGE_RUN "stage.run"
 
 typedef struct tir_stmt tir_stmt;
 struct tir_stmt {
@@ -258,7 +267,8 @@ struct tir_stmt {
       int n;
       const tir_stmt *const *stmts;
     } seq;
-    struct { /* key: "auto_unroll_max_step" around a loop body; TIR_THREAD_EXTENT "threadIdx.x" around a bound loop */
+    struct { /* key: "auto_unroll_max_step" around a loop body; TIR_THREAD_EXTENT "threadIdx.x" around a bound loop;
+              * TIR_STAGE */
       const char *key;
       int64_t value;
       const tir_stmt *body;
@@ -359,6 +369,7 @@ typedef struct tir_pass_options {
   int vector_registers;      /* that accumulators may take (32) */
   int vector_bytes;          /* of one (64) */
   bool check;                /* run tir_check between passes */
+  bool marks_stages;         /* lower with TIR_STAGE around loop nests, and keep it */
 } tir_pass_options;
 
 typedef struct tir_pass_context {

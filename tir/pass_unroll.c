@@ -103,14 +103,14 @@ static const tir_stmt *unroll_for(state *at, const tir_stmt *s) {
   return s;
 }
 
-/* The attribute holds for the loops inside it; nodes of any key disappear but those of bound loops. */
+/* The attribute holds for the loops inside it; nodes of any key disappear but those of bound loops and stages. */
 static const tir_stmt *unroll_attr(state *at, const tir_stmt *s) {
   int64_t outer = at->max_step;
   if (strcmp(s->u.attr.key, "auto_unroll_max_step") == 0) at->max_step = s->u.attr.value;
   const tir_stmt *body = unroll(at, s->u.attr.body);
   at->max_step = outer;
   bool is_bind = strncmp(s->u.attr.key, TIR_THREAD_EXTENT, strlen(TIR_THREAD_EXTENT)) == 0;
-  return is_bind ? tir_with_body(at->p->arena, s, body) : body;
+  return is_bind || strcmp(s->u.attr.key, TIR_STAGE) == 0 ? tir_with_body(at->p->arena, s, body) : body;
 }
 
 static const tir_stmt *unroll(void *user, const tir_stmt *s) {
@@ -133,7 +133,7 @@ static const tir_stmt *unroll(void *user, const tir_stmt *s) {
   return unroll_children(at, s);
 }
 
-/* Requires: vectorize, simplify. Establishes: no attributes; no unrolled loops but those that would grow beyond
+/* Requires: vectorize, simplify. Establishes: no attributes but those of bound loops and stages; no unrolled loops but those that would grow beyond
  * max_unrolled_body (said as a warning); what was expanded is simplified. Breaks: a variable and an allocation may
  * stand on several paths side by side. */
 tir_func *tir_pass_unroll(tir_pass_context *p, tir_func *f) {

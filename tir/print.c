@@ -8,7 +8,8 @@
 
 static const char *const dtype_words[TN_DTYPE_COUNT] = {
     [TN_BOOL] = "bool", [TN_I8] = "int8",    [TN_U8] = "uint8",  [TN_I16] = "int16",   [TN_U16] = "uint16",
-    [TN_I32] = "int32", [TN_U32] = "uint32", [TN_I64] = "int64", [TN_F32] = "float32", [TN_F64] = "float64",
+    [TN_I32] = "int32", [TN_U32] = "uint32", [TN_I64] = "int64", [TN_F16] = "float16",
+    [TN_BF16] = "bfloat16", [TN_F32] = "float32", [TN_F64] = "float64",
 };
 
 /* Binding strength; what prints as a call or an atom binds strongest. */

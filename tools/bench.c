@@ -17,6 +17,9 @@ static const tools_option options[] = {
     TOOLS_OPTION("seconds", 0, SECONDS, seconds, "S", "time for about this long (3)"),
     TOOLS_OPTION("threads", 'j', COUNT, threads, "N",
                  "threads of parallel loops and of the library (those of the target)"),
+    TOOLS_OPTION("stages", 0, FLAG, shows_stages, NULL,
+                 "also say how long each stage takes and how much it computes, from a build of\n"
+                 "its own that is sampled for a second"),
     TOOLS_OPTION_PARAM,
     TOOLS_OPTION_TARGET,
     TOOLS_OPTION_JSON,
@@ -25,7 +28,7 @@ static const tools_option options[] = {
 
 const tools_verb tools_bench = {
     .name = "bench",
-    .operands = "PROGRAM [--log LOG | -s SCHEDULE] [--vs openblas] [--seconds S] [--threads N] [--json]",
+    .operands = "PROGRAM [--log LOG | -s SCHEDULE] [--vs openblas] [--stages] [--seconds S] [--threads N] [--json]",
     .summary = "check and time a program under a schedule",
     .details =
         "Compiles PROGRAM with the best record of LOG or with SCHEDULE, compares its outputs with those of the\n"
@@ -44,7 +47,7 @@ const tools_verb tools_bench = {
 };
 
 enum { OURS, THEIRS, SIDES };
-enum { NS_FOR_POINTS = 1000000000 };
+enum { NS_FOR_POINTS = 1000000000, NS_FOR_STAGES = 1000000000 };
 
 static const double usual_s = 3, slow_s = 0.5;
 
@@ -53,7 +56,7 @@ typedef struct bench {
   const tools_args *args;
   worker_program program; /* its data: arguments, reference outputs, tolerance */
   double flops, max_error;
-  tn_kernel *kernel;
+  tn_kernel *kernel, *staged; /* staged: with times and counters of its stages, or NULL */
   runtime_call call;
   tools_openblas blas;
   int n_sides;
@@ -188,6 +191,18 @@ static bool time_sides(bench *b) {
   return compared;
 }
 
+/* Builds once more with what stages need, and calls that for a while. */
+static bool time_stages(bench *b, const tn_schedule *schedule) {
+  const worker_data *data = b->program.data;
+  tn_build_options build = {.target = b->session.target, .sample = true, .count = true};
+  if (!b->args->shows_stages) return true;
+  b->staged = tn_build(schedule, &build);
+  bool called = b->staged != NULL;
+  for (uint64_t end_ns = runtime_now_ns() + NS_FOR_STAGES; called && runtime_now_ns() < end_ns;)
+    called = tn_call(b->session.ctx, b->staged, data->args, data->n_args) == TN_OK;
+  return called;
+}
+
 /* ---- output ---------------------------------------------------------------------------------------------------- */
 
 static double speedup(const bench *b) { return b->default_timing.median_s / b->times[OURS].median; }
@@ -208,7 +223,27 @@ static int print_plain(const bench *b) {
     printf("%.3f times as fast as %s (%d rounds, spread %.1f %%; %s)\n", b->ratio.median, b->args->versus,
            b->sides[OURS].rounds.n, b->ratio.spread * 100, b->blas.config);
   printf("checked: largest relative error %.2g; %d threads\n", b->max_error, tn_target_threads(b->session.target));
+  char *stages = tn_kernel_stage_report(b->staged);
+  if (stages) printf("\n%s", stages);
+  free(stages);
   return TOOLS_OK;
+}
+
+static json_t *stages_array(const bench *b) {
+  json_t *array = json_array();
+  int n = tn_kernel_stages(b->staged, 0, NULL);
+  tn_kernel_stage *stages = calloc((size_t)n + 1, sizeof *stages);
+  if (stages) tn_kernel_stages(b->staged, n, stages);
+  for (int i = 0; stages && i < n; ++i) {
+    const tn_kernel_stage *s = &stages[i];
+    json_array_append_new(
+        array, json_pack("{s:s, s:f, s:I, s:I, s:f, s:I, s:I, s:I, s:I}", "stage", s->name, "seconds", s->seconds,
+                         "samples", (json_int_t)s->samples, "points", (json_int_t)s->points, "recompute",
+                         tn_kernel_stage_recompute(s), "loads", (json_int_t)s->loads, "stores", (json_int_t)s->stores,
+                         "vector_loads", (json_int_t)s->vector_loads, "vector_stores", (json_int_t)s->vector_stores));
+  }
+  free(stages);
+  return array;
 }
 
 static int print_object(bench *b) {
@@ -220,6 +255,7 @@ static int print_object(bench *b) {
       b->times[OURS].median, "spread", b->times[OURS].spread, "gflops_default",
       tools_gflops(b->flops, b->default_timing.median_s), "seconds_default", b->default_timing.median_s,
       "spread_default", b->default_timing.spread, "speedup_default", speedup(b));
+  if (b->staged) json_object_set_new(object, "stages", stages_array(b));
   if (!b->args->versus) return tools_print_json(s, object);
   const tools_statistic *theirs = &b->times[THEIRS];
   json_object_set_new(object, b->args->versus,
@@ -241,13 +277,15 @@ static bool measure(bench *b) {
   if (!b->kernel || !prepare(b)) return false;
   int threads = tn_target_threads(s->target);
   if (b->args->versus && !tools_openblas_open(s, b->program.data->args, threads, &b->blas)) return false;
-  return check(b) && check_points(b) && (!b->args->versus || check_openblas(b)) && time_default(b) && time_sides(b);
+  return check(b) && check_points(b) && (!b->args->versus || check_openblas(b)) && time_default(b) && time_sides(b) &&
+         time_stages(b, schedule);
 }
 
 static void clean_up(bench *b) {
   for (int i = 0; i < SIDES; ++i) tools_side_free(&b->sides[i]);
   tools_openblas_close(&b->blas);
   tn_kernel_free(b->kernel);
+  tn_kernel_free(b->staged);
   worker_data_free(b->program.data);
   runtime_arena_free(&b->program.scratch);
   free(b->program.args);

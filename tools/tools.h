@@ -29,7 +29,7 @@ typedef struct tools_args {
   int64_t trials, jobs, threads, limit, port;
   uint64_t seed;
   double seconds;
-  bool is_json, is_strict;
+  bool is_json, is_strict, shows_stages;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */

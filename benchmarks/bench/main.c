@@ -88,7 +88,7 @@ static char *read_text(const char *path) {
 static tn_kernel *build(run *r, const char *schedule, int threads) {
   char spec[32];
   snprintf(spec, sizeof spec, "threads=%d", threads);
-  tn_build_options build_options = {tn_target_new(r->ctx, spec), "kernel"};
+  tn_build_options build_options = {.target = tn_target_new(r->ctx, spec), .name = "kernel"};
   tn_schedule *s = tn_schedule_new(r->program);
   if (s == NULL || (*schedule != '\0' && tn_schedule_apply(s, schedule) != TN_OK)) return NULL;
   return tn_build(s, &build_options);

@@ -131,12 +131,14 @@ int64_t kit_get_int(tn_dtype dtype, const void *data, int64_t i) {
 }
 
 double kit_get(tn_dtype dtype, const void *data, int64_t i) {
+  if (runtime_is_half(dtype)) return runtime_half_value(dtype, ((const uint16_t *)data)[i]);
   if (dtype == TN_F32) return ((const float *)data)[i];
   return dtype == TN_F64 ? ((const double *)data)[i] : (double)kit_get_int(dtype, data, i);
 }
 
 void kit_set(tn_dtype dtype, void *data, int64_t i, int64_t integer, double real) {
   if (dtype == TN_F32) ((float *)data)[i] = (float)real;
+  else if (runtime_is_half(dtype)) ((uint16_t *)data)[i] = runtime_half_bits(dtype, real);
   else if (dtype == TN_F64) ((double *)data)[i] = real;
   else if (dtype == TN_BOOL) ((uint8_t *)data)[i] = integer != 0;
   else memcpy((char *)data + (size_t)i * tn_dtype_bytes(dtype), &integer, tn_dtype_bytes(dtype)); /* little endian */

@@ -17,6 +17,8 @@ typedef struct language_row {
 #define TABLE {10, 11, 12, 13, 14, 15, 16}
 #define TAMED {15, 0, 10, 16, 0, 0, 0, 13}
 
+#define LADDER {1, 2, 3, 4, 5, 6, 7, 8}
+
 static const language_row gathers[] = {
     {"gather", "input A: f32[7], K: i32[8]; C[i<8] = A[K[i]]", "", {TABLE, WILD}, TAMED},
     {"gather, vectorized", "input A: f32[7], K: i32[8]; C[i<8] = A[K[i]]", "vectorize(C, i)", {TABLE, WILD}, TAMED},
@@ -61,7 +63,21 @@ static const language_row operators[] = {
      "vectorize(C, i)", {{NAN, INFINITY, -INFINITY, 1}}, {1, 2, 2, 3}},
 };
 
-#define LADDER {1, 2, 3, 4, 5, 6, 7, 8}
+static const language_row halves[] = {
+    {"f16 to f16", "input A: f16[8], B: f16[8]; C[i<8] = f16(A[i] + B[i])", "vectorize(C, i)",
+     {{1, 2, 2048, 65504, 0.5, -1, 0, INFINITY}, {1, 0.25, 1, 65504, 0.25, 1, -0.0, 1}},
+     {2, 2.25, 2048, INFINITY, 0.75, 0, 0, INFINITY}},
+    {"bf16 to bf16", "input A: bf16[8]; C[i<8] = bf16(A[i]*1.5)", "split(C, i, 3); vectorize(C, i.inner)",
+     {{1, 3, 171, -171, 0.5, INFINITY, 0, 85}}, {1.5, 4.5, 256, -256, 0.75, INFINITY, 0, 127.5}},
+    {"f16 copies are bits", "input A: f16[8]; C[i<8] = A[i]", "cache_read(A, local, C); vectorize(C, i)", {LADDER},
+     LADDER},
+    {"a product of f16 matrices", "input A: f16[2,8], B: f16[8,2]; C[i<2, j<2] = sum[k<8](A[i,k]*B[k,j])",
+     "cache_write(C, local); reorder(C.local, k, i.c, j.c); unroll(C.local, i.c); vectorize(C.local, j.c)",
+     {LADDER, LADDER}, {164, 200, 164, 200}},
+    {"an f16 stage between", "input A: f16[8]; B[i<8] = f16(A[i]*0.1); C[i<8] = B[i]*10", "compute_at(B, C, i)",
+     {{0, 1, 2}}, {0, 0.999755859375, 1.99951171875}},
+    {"a constant of bf16", "C[i<4] = bf16(0.3)", "", {{0}}, {0.30078125, 0.30078125, 0.30078125, 0.30078125}},
+};
 
 static const language_row reductions[] = {
     {"where over the reduction", "C[i<4] = sum[k<8 where k != i](A[k])", "", {LADDER}, {35, 34, 33, 32}},
@@ -151,5 +167,5 @@ static void gives(void **state) {
 
 int test_language(void) {
   return CHECK_TABLE("language: gathers", gathers, gives) + CHECK_TABLE("language: operators", operators, gives) +
-         CHECK_TABLE("language: reductions", reductions, gives);
+         CHECK_TABLE("language: reductions", reductions, gives) + CHECK_TABLE("language: f16 and bf16", halves, gives);
 }

@@ -92,7 +92,7 @@ static void calls_vectors(void **state) {
   if (strncmp(r->expression, "rsqrt", 5) == 0) return;
   tn_schedule *s = vector_schedule(r);
   for (int i = 0; i < RUNTIME_COUNT(targets); ++i) {
-    tn_build_options options = {tn_target_new(K.ctx, targets[i].target), NULL};
+    tn_build_options options = {.target = tn_target_new(K.ctx, targets[i].target)};
     char *text = tn_build_text(s, &options, ".s");
     check_ok(K.ctx);
     check_has(text, targets[i].prefix);
@@ -108,7 +108,7 @@ static void calls_vectors(void **state) {
 static void other_targets(void **state) {
   (void)state;
   tn_schedule *s = vector_schedule(&rows[4]);
-  tn_build_options options = {tn_target_new(K.ctx, "triple=aarch64-linux-gnu cpu=neoverse-n1"), NULL};
+  tn_build_options options = {.target = tn_target_new(K.ctx, "triple=aarch64-linux-gnu cpu=neoverse-n1")};
   char *text = tn_build_text(s, &options, ".s");
   check_ok(K.ctx);
   check_has(text, "tanhf");

@@ -226,6 +226,7 @@ static void test_op(void **state) {
 
 static bool has_dtype(tir_op op, tn_dtype dtype) {
   bool is_float = tn_dtype_is_float(dtype);
+  if (runtime_is_half(dtype)) return false;
   if (op == TIR_AND || op == TIR_OR || op == TIR_NOT) return dtype == TN_BOOL;
   if (op == TIR_DIV || tir_op_table[op].op_class == 'M') return is_float;
   if (op == TIR_FLOORDIV || op == TIR_FLOORMOD) return !is_float && dtype != TN_BOOL;
@@ -266,6 +267,7 @@ static int64_t saturate(tn_dtype to, double value) {
 static number cast(tn_dtype from, tn_dtype to, number a) {
   bool from_float = tn_dtype_is_float(from);
   if (to == TN_BOOL) return (number){from_float ? a.f != 0 : a.i != 0, 0};
+  if (runtime_is_half(to)) return (number){0, runtime_rounded(to, a.f)};
   if (to == TN_F32) return (number){0, from_float ? (double)(float)a.f : (double)(float)a.i};
   if (to == TN_F64) return (number){0, from_float ? a.f : (double)a.i};
   return (number){from_float ? saturate(to, a.f) : wrap(to, a.i), 0};
@@ -283,7 +285,8 @@ static int cast_rows(row *rows) {
   int n = 0;
   for (int from = 0; from < TN_DTYPE_COUNT; ++from) {
     for (int to = 0; to < TN_DTYPE_COUNT; ++to) {
-      if (from == to) continue;
+      bool is_half = runtime_is_half((tn_dtype)from) || runtime_is_half((tn_dtype)to);
+      if (from == to || (is_half && from != TN_F32 && to != TN_F32)) continue;
       rows[n] = (row){.op = TIR_CAST, .from = (tn_dtype)from, .to = (tn_dtype)to};
       snprintf(rows[n].text, sizeof rows[n].text, "cast %s to %s", tn_dtype_name((tn_dtype)from),
                tn_dtype_name((tn_dtype)to));

@@ -169,7 +169,7 @@ static void scheduled_in_registers(void **state) {
   const schedule_row *r = *state;
   char spec[96];
   snprintf(spec, sizeof spec, "triple=x86_64-pc-linux-gnu cpu=%s threads=1", r->cpu);
-  const tn_build_options options = {tn_target_new(K.ctx, spec), NULL};
+  const tn_build_options options = {.target = tn_target_new(K.ctx, spec)};
   tn_schedule *s = tn_schedule_new(tn_program_parse(K.ctx, r->program, 0, NULL));
   tn_schedule_apply(s, r->schedule);
   check_ok(K.ctx);

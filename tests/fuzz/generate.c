@@ -39,6 +39,12 @@ static int64_t random_extent(generator *g) {
   return chance(g, 70) ? often[below(g, RUNTIME_COUNT(often))] : 1 + below(g, 20);
 }
 
+/* What a tensor is stored as: floats now and then in 16 bits. */
+static tn_dtype stored_dtype(generator *g, tn_dtype dtype) {
+  if (dtype != TN_F32 || !chance(g, 12)) return dtype;
+  return chance(g, 50) ? TN_F16 : TN_BF16;
+}
+
 static tn_dtype random_dtype(generator *g) {
   static const tn_dtype often[] = {TN_F32, TN_F32, TN_F32, TN_F32, TN_F32, TN_F64, TN_I32, TN_I32,
                                    TN_I64, TN_I8,  TN_U8,  TN_I16, TN_U16, TN_U32, TN_BOOL};
@@ -230,7 +236,8 @@ static void read_new_input(generator *g, tn_dtype dtype) {
     t->shape[t->rank] = index[t->rank].hi + 1 + chance(g, 20);
     points *= t->shape[t->rank++];
   }
-  runtime_str_addf(&g->inputs, "input %s: %s", t->name, tn_dtype_name(dtype));
+  t->dtype = stored_dtype(g, dtype);
+  runtime_str_addf(&g->inputs, "input %s: %s", t->name, tn_dtype_name(t->dtype));
   for (int i = 0; i < t->rank; i++) runtime_str_addf(&g->inputs, "%s%lld", i ? "," : "[", (long long)t->shape[i]);
   runtime_str_add(&g->inputs, t->rank ? "]\n" : "\n");
   put_read(g, t, index);
@@ -467,7 +474,9 @@ static void stage(generator *g, int number) {
   snprintf(t.name, sizeof t.name, "S%d", number);
   g->n_axes = 0;
   g->prefer = number && chance(g, 85) ? g->n_tensors - 1 : -1;
-  if (g->prefer >= 0 && chance(g, 50)) dtype = t.dtype = g->tensors[g->prefer].dtype;
+  if (g->prefer >= 0 && chance(g, 50)) dtype = g->tensors[g->prefer].dtype;
+  if (runtime_is_half(dtype)) dtype = TN_F32;
+  t.dtype = dtype;
   g->out = &g->stages;
   int64_t points = draw_data_axes(g);
   t.rank = g->n_axes;
@@ -476,7 +485,11 @@ static void stage(generator *g, int number) {
   put_axes(g, 0, t.rank);
   put(g, " = ");
   if (chance(g, 50)) {
+    t.dtype = stored_dtype(g, dtype);
+    if (t.dtype != dtype) runtime_str_addf(g->out, "%s(", tn_dtype_name(t.dtype));
     t.is_rough = expression(g, dtype, 1 + (int)below(g, 3), false);
+    if (t.dtype != dtype) put(g, ")");
+    t.is_rough |= t.dtype != dtype;
   } else {
     const char *combiner = draw_combiner(g, dtype);
     draw_reduce_axes(g, points, strcmp(combiner, "prod") == 0);

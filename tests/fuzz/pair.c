@@ -35,6 +35,10 @@ static void fill(runtime_rng *rng, DLTensor *array, tn_dtype dtype) {
       case TN_I64:
         ((int64_t *)array->data)[i] = small;
         break;
+      case TN_F16:
+      case TN_BF16:
+        ((uint16_t *)array->data)[i] = runtime_half_bits(dtype, (double)small / 4);
+        break;
       case TN_F32:
         ((float *)array->data)[i] = (float)small / 4;
         break;
@@ -48,6 +52,7 @@ static void fill(runtime_rng *rng, DLTensor *array, tn_dtype dtype) {
 }
 
 double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i) {
+  if (runtime_is_half(dtype)) return runtime_half_value(dtype, ((const uint16_t *)array->data)[i]);
   switch (dtype) {
 #define X(name, text, bytes, code, ctype) \
   case TN_##name:                         \

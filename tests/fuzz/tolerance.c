@@ -14,7 +14,18 @@ typedef struct bounding {
 
 static double largest(fuzz_bound b) { return fmax(fabs(b.lo), fabs(b.hi)); }
 
-static double unit(tn_dtype dtype) { return dtype == TN_F32 ? 0x1p-22 : 0x1p-50; }
+static double unit(tn_dtype dtype) {
+  static const double units[TN_DTYPE_COUNT] = {
+      [TN_F16] = 0x1p-10, [TN_BF16] = 0x1p-7, [TN_F32] = 0x1p-22, [TN_F64] = 0x1p-50};
+  return units[dtype];
+}
+
+/* Integers up to this are exact. */
+static double exact_limit(tn_dtype dtype) {
+  static const double limits[TN_DTYPE_COUNT] = {
+      [TN_F16] = 0x1p11, [TN_BF16] = 0x1p8, [TN_F32] = 0x1p24, [TN_F64] = 0x1p53};
+  return limits[dtype];
+}
 
 static fuzz_bound integer_range(tn_dtype dtype) {
   int bits = 8 * (int)tn_dtype_bytes(dtype);
@@ -29,9 +40,9 @@ static fuzz_bound held(tn_dtype dtype, fuzz_bound b) {
     fuzz_bound all = integer_range(dtype);
     return b.lo >= all.lo && b.hi <= all.hi ? (fuzz_bound){b.lo, b.hi, 0, 0} : all;
   }
-  double limit = dtype == TN_F32 ? 0x1p24 : 0x1p53;
+  double limit = exact_limit(dtype);
   bool is_exact = b.error == 0 && b.q >= 0 && b.q < 60 && ldexp(largest(b), b.q) <= limit;
-  if (!is_exact) b.error += largest(b) * unit(dtype), b.q = -1;
+  if (!is_exact) b.error += largest(b) * unit(dtype) + (runtime_is_half(dtype) ? 0x1p-24 : 0), b.q = -1;
   return b;
 }
 

@@ -13,6 +13,7 @@ static const struct row {
     {"u8", TN_U8, 1, false, false, {kDLUInt, 8, 1}},     {"i16", TN_I16, 2, false, true, {kDLInt, 16, 1}},
     {"u16", TN_U16, 2, false, false, {kDLUInt, 16, 1}},  {"i32", TN_I32, 4, false, true, {kDLInt, 32, 1}},
     {"u32", TN_U32, 4, false, false, {kDLUInt, 32, 1}},  {"i64", TN_I64, 8, false, true, {kDLInt, 64, 1}},
+    {"f16", TN_F16, 2, true, true, {kDLFloat, 16, 1}},   {"bf16", TN_BF16, 2, true, true, {kDLBfloat, 16, 1}},
     {"f32", TN_F32, 4, true, true, {kDLFloat, 32, 1}},   {"f64", TN_F64, 8, true, true, {kDLFloat, 64, 1}},
 };
 
@@ -29,7 +30,7 @@ static void a_dtype(void **state) {
   assert_memory_equal(&form, &row->form, sizeof form);
 }
 
-static const struct { const char *name; } unknown_names[] = {{"f16"}, {"float32"}, {"F32"}, {"f32 "}, {""}, {"f"}};
+static const struct { const char *name; } unknown_names[] = {{"f8"}, {"float32"}, {"F32"}, {"f32 "}, {""}, {"f"}};
 static void an_unknown_name(void **state) {
   tn_dtype dtype = TN_I8;
   assert_false(tn_dtype_parse(*(const char **)*state, &dtype));

@@ -42,5 +42,10 @@ same "$mm" 'cache_write(C, local); cache_read(A, local, C.local); tile(C, i, j, 
   reorder(C.local, k, i.c, j.c); unroll(C.local, i.c); compute_at(A.local, C.local, k); set_scope(A.local, global)'
 same 'P[i<16] = A[i] + 1; Q[i<16] = P[i] * 2; R[i<16] = Q[i] + P[i]' \
   'compute_inline(P); compute_at(Q, R, i); compute_root(Q); pragma(R, i, auto_unroll_max_step, 16)'
-[ "$n" -eq 4 ] || complain "$n of 4 schedules"
+same 'P[i<16, j<20] = A[i,j] + 1; S[i<16] = sum[j<20](P[i,j])' \
+  'split(S, j, 8, tail=pad); rfactor(S, j.inner, -1); split(S.rf, i, 5, tail=overlap); vectorize(S.rf, j.inner, 4, tail=mask);
+  transform_layout(P, [i, j] -> [j//8, i, j%8])'
+same 'P[i<16, j<20] = A[i,j] + 1; Q[i<16, j<20] = P[i,j] * 2; S = sum[i<16, j<20](Q[i,j])' \
+  'parallel_reduce(S, i, parts=3); compute_inline(Q); storage_align(P, i, 16, 8); bind(P, i, blockIdx.x)'
+[ "$n" -eq 6 ] || complain "$n of 6 schedules"
 exit $status

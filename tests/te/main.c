@@ -40,6 +40,8 @@ static tn_dtype dtype_of(const DLTensor *a) {
 }
 
 double get_element(const DLTensor *a, int64_t flat) {
+  tn_dtype dtype = dtype_of(a);
+  if (runtime_is_half(dtype)) return runtime_half_value(dtype, ((const uint16_t *)a->data)[flat]);
   switch ((int)dtype_of(a)) {
 #define X(name, text, bytes, code, ctype) \
   case TN_##name:                         \
@@ -52,6 +54,11 @@ double get_element(const DLTensor *a, int64_t flat) {
 }
 
 void set_element(DLTensor *a, int64_t flat, double value) {
+  tn_dtype dtype = dtype_of(a);
+  if (runtime_is_half(dtype)) {
+    ((uint16_t *)a->data)[flat] = runtime_half_bits(dtype, value);
+    return;
+  }
   switch ((int)dtype_of(a)) {
 #define X(name, text, bytes, code, ctype)    \
   case TN_##name:                            \

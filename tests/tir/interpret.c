@@ -269,7 +269,7 @@ static int64_t saturate(int dtype, double a) {
 
 static value convert(const tir_expr *e, value a) {
   bool from_float = tn_dtype_is_float(e->arg[0]->dtype), to_float = tn_dtype_is_float(e->dtype);
-  if (from_float && to_float) return a;
+  if (from_float && to_float) return (value){.f = runtime_is_half(e->dtype) ? runtime_rounded(e->dtype, a.f) : a.f};
   if (to_float) return (value){.f = (double)a.i};
   return (value){.i = from_float ? saturate(e->dtype, a.f) : wrap(e->dtype, a.i)};
 }

@@ -1,0 +1,27 @@
+/* stages.c: gives a kernel in memory what tn_build_options.sample and .count ask for. */
+#include "schedule/work.h"
+
+#include <stdio.h>
+
+#include "codegen/internal.h"
+#include "runtime/stages.h"
+
+/* Where the kernel says which stage it is in; NULL with a message. */
+static const int32_t *place_of(const tn_kernel *kernel) {
+  char name[256];
+  snprintf(name, sizeof name, CODEGEN_STAGE_SYMBOL, tn_kernel_name(kernel));
+  return codegen_symbol(kernel, name);
+}
+
+tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, bool samples, bool counts) {
+  int n = schedule_computed_count(schedule);
+  const int32_t *place = samples ? place_of(kernel) : NULL;
+  if (samples && place == NULL) return tn_context_status(schedule->ctx);
+  tn_kernel_stage *stages = calloc((size_t)n + 1, sizeof *stages);
+  if (stages == NULL) return runtime_fail(schedule->ctx, TN_ERROR_MEMORY, "out of memory for the kernel's stages");
+  schedule_describe_stages(schedule, stages);
+  tn_status status = counts ? schedule_count_work(schedule, stages) : TN_OK;
+  if (status == TN_OK) status = runtime_stages_set(kernel, n, stages, place);
+  free(stages);
+  return status;
+}

@@ -1,0 +1,62 @@
+/* half.c: f16 (IEEE binary16) and bf16 (the upper half of an f32) on the host, bit by bit, for evaluating and checking:
+ * no compiler's half type is needed. */
+#include <math.h>
+#include <string.h>
+
+#include "runtime/base.h"
+
+static uint32_t bits_of_float(float value) {
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+static float float_of_bits(uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+/* ---- f16: 5 bits of exponent, 10 of fraction -------------------------------------------------------------------- */
+
+static double f16_value(uint16_t bits) {
+  int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  double size = exponent == 31 ? (fraction != 0 ? NAN : INFINITY)
+                : exponent > 0 ? ldexp(1024 + fraction, exponent - 25)
+                               : ldexp(fraction, -24);
+  return bits >> 15 ? -size : size;
+}
+
+/* The nearest multiple of the last place; what reaches 65520 is infinite. */
+static uint16_t f16_bits(float value) {
+  uint16_t sign = (uint16_t)(bits_of_float(value) >> 16 & 0x8000);
+  double size = fabs((double)value);
+  int exponent;
+  if (isnan(value)) return sign | 0x7E00;
+  if (size >= 65520) return sign | 0x7C00;
+  frexp(size, &exponent);
+  if (size < 0x1p-14) exponent = -13; /* denormal, or 0 */
+  int64_t units = (int64_t)nearbyint(ldexp(size, 11 - exponent)); /* 1024 .. 2048 of them, fewer when denormal */
+  return (uint16_t)(sign + (((exponent + 13) << 10) + units));
+}
+
+/* ---- bf16 -------------------------------------------------------------------------------------------------------- */
+
+static uint16_t bf16_bits(float value) {
+  uint32_t bits = bits_of_float(value);
+  if (isnan(value)) return (uint16_t)(bits >> 16 | 0x40);
+  return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+double runtime_half_value(tn_dtype dtype, uint16_t bits) {
+  return dtype == TN_F16 ? f16_value(bits) : (double)float_of_bits((uint32_t)bits << 16);
+}
+
+uint16_t runtime_half_bits(tn_dtype dtype, double value) {
+  return dtype == TN_F16 ? f16_bits((float)value) : bf16_bits((float)value);
+}
+
+double runtime_rounded(tn_dtype dtype, double value) {
+  if (runtime_is_half(dtype)) return runtime_half_value(dtype, runtime_half_bits(dtype, value));
+  return dtype == TN_F32 ? (double)(float)value : value;
+}

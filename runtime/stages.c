@@ -1,0 +1,173 @@
+/* stages.c: stages of kernels: their times by sampling, their work counters, as a report and as marks of a recording. */
+#include "runtime/stages.h"
+
+#include "runtime/kernel.h"
+#include "runtime/profiler/profiler.h"
+#include "runtime/profiler/sampler.h"
+
+enum { FEW_SAMPLES = 100 };
+
+struct runtime_stages {
+  int n;
+  tn_kernel_stage *stages; /* in the kernel's arena */
+  bool is_counted;
+  profiler_sampler *sampler; /* NULL: not sampled */
+};
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+static bool copy_stages(tn_kernel *kernel, runtime_stages *to, const tn_kernel_stage *stages) {
+  to->stages = runtime_copy(&kernel->arena, stages, sizeof *stages * (size_t)to->n);
+  if (to->stages == NULL) return false;
+  for (int i = 0; i < to->n; ++i) {
+    to->stages[i].name = runtime_strdup(&kernel->arena, stages[i].name);
+    if (to->stages[i].name == NULL) return false;
+    to->is_counted |= stages[i].is_counted;
+  }
+  return true;
+}
+
+tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *stages, const int32_t *place) {
+  runtime_stages *made = RUNTIME_NEW(&kernel->arena, runtime_stages);
+  if (made != NULL) *made = (runtime_stages){.n = n};
+  if (made == NULL || !copy_stages(kernel, made, stages) ||
+      (place != NULL && (made->sampler = profiler_sampler_new(place, n)) == NULL))
+    return runtime_fail(kernel->ctx, TN_ERROR_MEMORY, "kernel %s: out of memory for its stages", kernel->name);
+  kernel->stages = made;
+  return TN_OK;
+}
+
+void runtime_stages_free(runtime_stages *stages) {
+  if (stages != NULL) profiler_sampler_free(stages->sampler);
+}
+
+void runtime_stages_enter(runtime_stages *stages) {
+  if (stages->sampler != NULL) profiler_sampler_enter(stages->sampler);
+}
+
+void runtime_stages_leave(runtime_stages *stages) {
+  if (stages->sampler != NULL) profiler_sampler_leave(stages->sampler);
+}
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+static void read_times(const runtime_stages *s, int stage, tn_kernel_stage *out) {
+  double ns;
+  if (s->sampler == NULL) return;
+  profiler_sampler_read(s->sampler, stage, &ns, &out->samples);
+  out->seconds = ns * 1e-9;
+}
+
+int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out) {
+  const runtime_stages *s = kernel != NULL ? kernel->stages : NULL;
+  if (s == NULL) return 0;
+  for (int i = 0; i < s->n && i < max; ++i) {
+    out[i] = s->stages[i];
+    read_times(s, i + 1, &out[i]);
+  }
+  if (s->n < max) {
+    out[s->n] = (tn_kernel_stage){.name = "(outside)"};
+    read_times(s, 0, &out[s->n]);
+  }
+  return s->n + 1;
+}
+
+double tn_kernel_stage_recompute(const tn_kernel_stage *stage) {
+  return stage->required > 0 ? (double)stage->points / (double)stage->required : 0;
+}
+
+/* All stages, malloc'ed; *n is 0 when there are none or no memory, and sums over them. */
+static tn_kernel_stage *all_stages(const tn_kernel *kernel, int *n, double *seconds, int64_t *samples) {
+  *n = tn_kernel_stages(kernel, 0, NULL);
+  tn_kernel_stage *stages = *n > 0 ? calloc((size_t)*n, sizeof *stages) : NULL;
+  *seconds = 0, *samples = 0;
+  if (stages == NULL) *n = 0;
+  if (*n > 0) tn_kernel_stages(kernel, *n, stages);
+  for (int i = 0; i < *n; ++i) {
+    *seconds += stages[i].seconds;
+    *samples += stages[i].samples;
+  }
+  return stages;
+}
+
+/* ---- the report -------------------------------------------------------------------------------------------------- */
+
+static void add_times(runtime_str *out, const tn_kernel_stage *stages, int n, double seconds, int64_t samples) {
+  runtime_str_addf(out, "%-20s %12s %8s %8s\n", "stage", "ms", "share", "samples");
+  for (int i = 0; i < n; ++i) {
+    const tn_kernel_stage *s = &stages[i];
+    if (s->is_inlined) continue;
+    runtime_str_addf(out, "%-20s %12.3f %7.1f%% %8lld\n", s->name, s->seconds * 1e3,
+                     seconds > 0 ? 100 * s->seconds / seconds : 0, (long long)s->samples);
+  }
+  if (samples < FEW_SAMPLES)
+    runtime_str_addf(out, "only %lld samples, fewer than %d: the shares are rough, run longer\n", (long long)samples,
+                     FEW_SAMPLES);
+}
+
+static void add_counts(runtime_str *out, const tn_kernel_stage *stages, int n) {
+  runtime_str_addf(out, "%-20s %12s %10s %14s %14s %14s %14s\n", "stage", "points", "recompute", "loads", "stores",
+                   "vector loads", "vector stores");
+  for (int i = 0; i < n; ++i) {
+    const tn_kernel_stage *s = &stages[i];
+    if (!s->is_counted) continue;
+    runtime_str_addf(out, "%-20s %12lld %10.4f %14lld %14lld %14lld %14lld\n", s->name, (long long)s->points,
+                     tn_kernel_stage_recompute(s), (long long)s->loads, (long long)s->stores,
+                     (long long)s->vector_loads, (long long)s->vector_stores);
+  }
+}
+
+char *tn_kernel_stage_report(const tn_kernel *kernel) {
+  int n;
+  double seconds;
+  int64_t samples;
+  runtime_str out = {0};
+  tn_kernel_stage *stages = all_stages(kernel, &n, &seconds, &samples);
+  if (n > 0 && kernel->stages->sampler != NULL) add_times(&out, stages, n, seconds, samples);
+  if (n > 0 && kernel->stages->is_counted) add_counts(&out, stages, n);
+  free(stages);
+  return out.failed ? (runtime_str_free(&out), NULL) : out.data;
+}
+
+/* ---- marks ------------------------------------------------------------------------------------------------------- */
+
+enum { MAX_MARK_ARGS = 16 };
+
+typedef struct mark {
+  int n;
+  tn_event_arg args[MAX_MARK_ARGS];
+} mark;
+
+static void add_arg(mark *m, tn_event_arg arg) {
+  if (m->n < MAX_MARK_ARGS) m->args[m->n++] = arg;
+}
+
+/* The arguments that the table `kernel` of analyses has as columns. */
+static void fill_mark(mark *m, const tn_kernel *kernel, const tn_kernel_stage *s, double seconds) {
+  add_arg(m, tn_event_arg_text("kernel", kernel->name));
+  add_arg(m, tn_event_arg_text("stage", s->name));
+  add_arg(m, tn_event_arg_i64("is_root", s->is_root));
+  add_arg(m, tn_event_arg_i64("is_parallel", s->is_parallel));
+  if (kernel->stages->sampler != NULL && !s->is_inlined) {
+    add_arg(m, tn_event_arg_i64("samples", s->samples));
+    add_arg(m, tn_event_arg_f64("share", seconds > 0 ? s->seconds / seconds : 0));
+  }
+  if (!s->is_counted) return;
+#define X(name) add_arg(m, tn_event_arg_i64(#name, s->name));
+  X(points) X(required) X(loads) X(stores) X(vector_loads) X(vector_stores) X(gathers) X(scatters)
+#undef X
+}
+
+void tn_kernel_mark_stages(const tn_kernel *kernel) {
+  static const tn_site site = TN_SITE(KERNEL, 3);
+  int n;
+  double seconds;
+  int64_t samples;
+  tn_kernel_stage *stages = all_stages(kernel, &n, &seconds, &samples);
+  for (int i = 0; i + 1 < n; ++i) { /* but for "(outside)" */
+    mark m = {0};
+    fill_mark(&m, kernel, &stages[i], seconds);
+    tn_mark(&site, "stage", m.args, m.n);
+  }
+  free(stages);
+}

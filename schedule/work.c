@@ -1,0 +1,388 @@
+/* work.c: work counters (work.h): lowers with marks of stages, runs the passes that settle guards, and walks the loops.
+ * Loops whose variable decides nothing (no guard, no bound, no select on indices) are multiplied, the others iterated,
+ * so that counts are exact. */
+#include "schedule/work.h"
+
+#include "tir/linear.h"
+
+typedef struct value {
+  const tir_var *var;
+  int64_t value;
+} value;
+
+typedef RUNTIME_VEC(const tir_expr *) expr_list;
+
+/* Where the walk is. */
+typedef struct walk {
+  int64_t times;         /* runs of this place; of a vectorized loop, all lanes are one */
+  const tir_var *vector; /* the vectorized loop around, or NULL */
+  int64_t lanes;         /* its extent, else 1 */
+  int stage;             /* of the mark around, */
+  bool is_update;        /* whose kind this is */
+} walk;
+
+typedef struct counter {
+  const tn_schedule *s;
+  tn_kernel_stage *out;
+  int64_t *updates;               /* by number of the stage: updates of a reduction */
+  RUNTIME_VEC(const tir_var *) deciding; /* variables that guards, bounds and selects use */
+  RUNTIME_VEC(value) values;      /* of the iterated loops around */
+  expr_list seen, loads;          /* of one store */
+  bool failed;                    /* no memory */
+} counter;
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+int schedule_computed_number(const tn_schedule *s, int stage) {
+  int n = 0;
+  for (int i = 0; i < stage; i++) n += !te_is_placeholder(s->stages[i].op);
+  return n;
+}
+
+int schedule_computed_count(const tn_schedule *s) { return schedule_computed_number(s, s->n_stages); }
+
+static int64_t points_of(const tn_tensor *tensor) {
+  int64_t n = 1;
+  for (int i = 0; i < tensor->ndim; i++) n *= tensor->shape[i];
+  return n;
+}
+
+static bool is_parallel(const schedule_stage *st) {
+  for (int i = 0; i < st->n_leaves; i++)
+    if (schedule_leaf(st, i)->annotation == SCHEDULE_PARALLEL) return true;
+  return false;
+}
+
+void schedule_describe_stages(const tn_schedule *s, tn_kernel_stage *out) {
+  for (int i = 0; i < s->n_stages; i++) {
+    const schedule_stage *st = &s->stages[i];
+    if (te_is_placeholder(st->op)) continue;
+    *out++ = (tn_kernel_stage){.name = schedule_stage_name(st),
+                               .is_root = st->attach == SCHEDULE_ROOT,
+                               .is_parallel = is_parallel(st),
+                               .is_inlined = st->attach == SCHEDULE_INLINED};
+  }
+}
+
+/* ---- what decides ------------------------------------------------------------------------------------------------ */
+
+static tir_walk stop_at_load(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* Whether an expression is of loop variables alone. */
+static bool is_of_indices(const tir_expr *e) { return tir_walk_expr(e, stop_at_load, NULL); }
+
+static bool decides(const counter *c, const tir_var *var) {
+  for (int i = 0; i < c->deciding.n; i++)
+    if (c->deciding.data[i] == var) return true;
+  return false;
+}
+
+static tir_walk note_variable(void *user, const tir_expr *e) {
+  counter *c = user;
+  if (e->op == TIR_VAR && !decides(c, e->u.var) && !RUNTIME_PUSH(&c->deciding, e->u.var)) c->failed = true;
+  return TIR_WALK_ON;
+}
+
+static void note_condition(counter *c, const tir_expr *cond) {
+  if (cond != NULL && is_of_indices(cond)) tir_walk_expr(cond, note_variable, c);
+}
+
+static tir_walk note_in_expr(void *user, const tir_expr *e) {
+  if (e->op == TIR_SELECT) note_condition(user, e->arg[0]);
+  if (e->op == TIR_LOAD) note_condition(user, tir_predicate(e));
+  return TIR_WALK_ON;
+}
+
+static tir_walk note_in_stmt(void *user, const tir_stmt *s) {
+  if (s->kind == TIR_IF) note_condition(user, s->u.branch.cond);
+  if (s->kind == TIR_STORE) note_condition(user, s->u.store.predicate);
+  if (s->kind == TIR_FOR) note_condition(user, s->u.loop.min), note_condition(user, s->u.loop.extent);
+  return TIR_WALK_ON;
+}
+
+/* ---- values of index expressions --------------------------------------------------------------------------------- */
+
+static int64_t variable_value(const counter *c, const tir_var *var) {
+  for (int i = c->values.n - 1; i >= 0; i--)
+    if (c->values.data[i].var == var) return c->values.data[i].value;
+  return 0;
+}
+
+static int64_t binary_value(tir_op op, int64_t a, int64_t b) {
+  switch ((int)op) {
+    case TIR_ADD: return a + b;
+    case TIR_SUB: return a - b;
+    case TIR_MUL: return a * b;
+    case TIR_FLOORDIV: return runtime_floordiv(a, b);
+    case TIR_FLOORMOD: return runtime_floormod(a, b);
+    case TIR_MIN: return RUNTIME_MIN(a, b);
+    case TIR_MAX: return RUNTIME_MAX(a, b);
+    case TIR_EQ: return a == b;
+    case TIR_NE: return a != b;
+    case TIR_LT: return a < b;
+    case TIR_LE: return a <= b;
+    case TIR_GT: return a > b;
+    case TIR_GE: return a >= b;
+    case TIR_AND: return a && b;
+    case TIR_OR: return a || b;
+    default: return 0;
+  }
+}
+
+/* Lowering makes indices that do not overflow. */
+static int64_t value_of(const counter *c, const tir_expr *e) {
+  switch ((int)e->op) {
+    case TIR_INT: return e->u.i;
+    case TIR_VAR: return variable_value(c, e->u.var);
+    case TIR_NOT: return !value_of(c, e->arg[0]);
+    case TIR_CAST: return value_of(c, e->arg[0]);
+    case TIR_SELECT: return value_of(c, e->arg[value_of(c, e->arg[0]) ? 1 : 2]);
+    default: return e->n_args == 2 ? binary_value((tir_op)e->op, value_of(c, e->arg[0]), value_of(c, e->arg[1])) : 0;
+  }
+}
+
+/* A condition on data may hold. */
+static bool may_hold(const counter *c, const tir_expr *cond) {
+  return cond == NULL || !is_of_indices(cond) || value_of(c, cond) != 0;
+}
+
+/* ---- accesses ---------------------------------------------------------------------------------------------------- */
+
+/* Whether lanes are next to each other: the last index grows by one with VAR, no other one has it. */
+static bool is_dense(int n, const tir_expr *const *index, const tir_var *var) {
+  tir_linear form;
+  tir_linear_zero(&form);
+  for (int i = 0; i + 1 < n; i++)
+    if (tir_uses_var(index[i], var)) return false;
+  if (n == 0 || !tir_linear_add_expr(&form, index[n - 1], 1)) return false;
+  for (int i = 0; i < form.n; i++) {
+    const tir_term *t = &form.terms[i];
+    bool is_lane = t->atom->op == TIR_VAR && t->atom->u.var == var;
+    if (is_lane ? t->coef != 1 : tir_uses_var(t->atom, var)) return false;
+  }
+  return true;
+}
+
+static bool uses_lane(const walk *w, int n, const tir_expr *const *index) {
+  for (int i = 0; w->vector != NULL && i < n; i++)
+    if (tir_uses_var(index[i], w->vector)) return true;
+  return false;
+}
+
+/* One access adds to one of three counters. */
+static void count_access(const walk *w, int n, const tir_expr *const *index, int64_t *scalars, int64_t *dense,
+                         int64_t *sparse) {
+  int64_t *to = !uses_lane(w, n, index) ? scalars : is_dense(n, index, w->vector) ? dense : sparse;
+  *to += w->times;
+}
+
+static void count_load(counter *c, const walk *w, int n, const tir_expr *const *index) {
+  tn_kernel_stage *stage = &c->out[w->stage];
+  count_access(w, n, index, &stage->loads, &stage->vector_loads, &stage->gathers);
+}
+
+static void count_store(counter *c, const walk *w, const tir_stmt *s) {
+  tn_kernel_stage *stage = &c->out[w->stage];
+  count_access(w, s->u.store.n_index, s->u.store.index, &stage->stores, &stage->vector_stores, &stage->scatters);
+}
+
+static bool add_once(counter *c, expr_list *list, const tir_expr *e, bool by_structure) {
+  for (int i = 0; i < list->n; i++)
+    if (list->data[i] == e || (by_structure && tir_equal(list->data[i], e))) return false;
+  if (!RUNTIME_PUSH(list, e)) c->failed = true;
+  return true;
+}
+
+/* The loads that evaluating E makes here, equal ones once. */
+static void collect_loads(counter *c, const tir_expr *e) {
+  if (e->n_args == 0 && e->op != TIR_LOAD) return;
+  if (!add_once(c, &c->seen, e, false)) return;
+  if (e->op == TIR_SELECT && is_of_indices(e->arg[0])) {
+    collect_loads(c, e->arg[value_of(c, e->arg[0]) ? 1 : 2]);
+    return;
+  }
+  if (e->op == TIR_LOAD && !may_hold(c, tir_predicate(e))) return;
+  if (e->op == TIR_LOAD) add_once(c, &c->loads, e, true);
+  for (int i = 0; i < e->n_args; i++) collect_loads(c, e->arg[i]);
+}
+
+/* The element that a store writes, as its own value reads it. */
+static bool is_own(const tir_expr *load, const tir_stmt *s) {
+  if (load->u.buffer != s->u.store.buffer) return false;
+  for (int i = 0; i < s->u.store.n_index; i++)
+    if (!tir_equal(load->arg[i], s->u.store.index[i])) return false;
+  return true;
+}
+
+static void visit_store(counter *c, walk w, const tir_stmt *s) {
+  if (!may_hold(c, s->u.store.predicate)) return;
+  c->seen.n = c->loads.n = 0;
+  collect_loads(c, s->u.store.value);
+  for (int i = 0; i < s->u.store.n_index; i++) collect_loads(c, s->u.store.index[i]);
+  for (int i = 0; i < c->loads.n; i++) {
+    const tir_expr *load = c->loads.data[i];
+    if (!w.is_update || !is_own(load, s)) count_load(c, &w, tir_n_index(load), load->arg);
+  }
+  if (w.is_update) {
+    c->updates[w.stage] += w.times * w.lanes;
+    return;
+  }
+  c->out[w.stage].points += w.times * w.lanes;
+  count_store(c, &w, s);
+}
+
+/* ---- statements -------------------------------------------------------------------------------------------------- */
+
+static void visit(counter *c, walk w, const tir_stmt *s);
+
+/* Every iteration by itself where the variable decides something. */
+static void visit_loop(counter *c, walk w, const tir_stmt *s) {
+  const tir_var *var = s->u.loop.var;
+  int64_t min = value_of(c, s->u.loop.min), extent = value_of(c, s->u.loop.extent);
+  if (extent <= 0) return;
+  if (!decides(c, var)) {
+    bool is_vector = s->u.loop.kind == TIR_VECTORIZED && w.vector == NULL;
+    if (is_vector) w.vector = var, w.lanes = extent;
+    else w.times *= extent;
+    visit(c, w, s->u.loop.body);
+    return;
+  }
+  for (int64_t i = 0; i < extent && !c->failed; i++) {
+    value v = {var, min + i};
+    if (!RUNTIME_PUSH(&c->values, v)) c->failed = true;
+    else visit(c, w, s->u.loop.body), c->values.n--;
+  }
+}
+
+typedef struct search {
+  int stage;
+  const tir_stmt *store;
+} search;
+
+static tir_walk find_update(void *user, const tir_stmt *s) {
+  search *at = user;
+  if (s->kind != TIR_ATTR || strcmp(s->u.attr.key, TIR_STAGE_UPDATE) != 0 || s->u.attr.value != at->stage)
+    return TIR_WALK_ON;
+  for (at->store = s->u.attr.body; at->store->kind == TIR_IF;) at->store = at->store->u.branch.then_body;
+  return TIR_WALK_STOP;
+}
+
+/* Before the run its element is loaded, after it stored. */
+static void count_run(counter *c, walk w, const tir_stmt *s) {
+  search at = {w.stage, NULL};
+  tir_visitor visitor = {find_update, NULL, &at};
+  tir_walk_stmt(s, &visitor);
+  if (at.store == NULL || at.store->kind != TIR_STORE) return;
+  count_load(c, &w, at.store->u.store.n_index, at.store->u.store.index);
+  count_store(c, &w, at.store);
+}
+
+static void visit_mark(counter *c, walk w, const tir_stmt *s) {
+  const char *key = s->u.attr.key;
+  if (strncmp(key, TIR_STAGE, strlen(TIR_STAGE)) == 0) {
+    w.stage = (int)s->u.attr.value;
+    w.is_update = strcmp(key, TIR_STAGE_UPDATE) == 0;
+    if (strcmp(key, TIR_STAGE_RUN) == 0) count_run(c, w, s->u.attr.body);
+  }
+  visit(c, w, s->u.attr.body);
+}
+
+static void visit(counter *c, walk w, const tir_stmt *s) {
+  switch (s->kind) {
+    case TIR_FOR: visit_loop(c, w, s); break;
+    case TIR_STORE: visit_store(c, w, s); break;
+    case TIR_ATTR: visit_mark(c, w, s); break;
+    case TIR_ALLOC: visit(c, w, s->u.alloc.body); break;
+    case TIR_IF:
+      if (may_hold(c, s->u.branch.cond)) visit(c, w, s->u.branch.then_body);
+      else if (s->u.branch.else_body != NULL) visit(c, w, s->u.branch.else_body);
+      break;
+    case TIR_SEQ:
+      for (int i = 0; i < s->u.seq.n; i++) visit(c, w, s->u.seq.stmts[i]);
+      break;
+    case TIR_NOP: break;
+  }
+}
+
+/* ---- inlined stages ---------------------------------------------------------------------------------------------- */
+
+typedef struct reads {
+  counter *c;
+  int64_t times; /* evaluations of what reads */
+} reads;
+
+/* Every different read of an inlined stage computes a point of it. */
+static tir_walk add_read(void *user, const tir_expr *e) {
+  reads *r = user;
+  if (e->op != TIR_READ) return TIR_WALK_ON;
+  int stage = schedule_stage_of_tensor(r->c->s, e->u.tensor);
+  if (stage < 0 || r->c->s->stages[stage].attach != SCHEDULE_INLINED) return TIR_WALK_ON;
+  if (add_once(r->c, &r->c->loads, e, true))
+    r->c->out[schedule_computed_number(r->c->s, stage)].points += r->times;
+  return TIR_WALK_ON;
+}
+
+static void add_reads(counter *c, const tir_expr *e, int64_t times) {
+  reads r = {c, times};
+  c->loads.n = 0;
+  if (e != NULL) tir_walk_expr(e, add_read, &r);
+}
+
+/* Readers come later than what they read: from the last stage backwards each one's count is complete. */
+static void count_inlined(counter *c) {
+  for (int i = c->s->n_stages - 1; i >= 0; i--) {
+    const tir_expr *body = c->s->stages[i].op->body;
+    if (te_is_placeholder(c->s->stages[i].op)) continue;
+    int k = schedule_computed_number(c->s, i);
+    if (body->op != TIR_REDUCE) {
+      add_reads(c, body, c->out[k].points);
+      continue;
+    }
+    add_reads(c, body->arg[0], c->updates[k]);
+    add_reads(c, tir_reduce_where(body), c->updates[k]);
+    add_reads(c, tir_reduce_init(body), c->out[k].points);
+  }
+}
+
+/* ---- all together ------------------------------------------------------------------------------------------------ */
+
+/* Loop IR with marks after the passes that come before buffers are flat; NULL with a message. */
+static const tir_func *marked_loops(const tn_schedule *s, runtime_arena *arena) {
+  tir_func *f = schedule_lower_marked(s, "count", arena, SCHEDULE_MARKS_ALL);
+  tir_pass_context p = {.ctx = s->ctx, .arena = arena};
+  for (const tir_pass *pass = tir_passes; f != NULL && strcmp(pass->name, "flatten") != 0; pass++) f = pass->run(&p, f);
+  return f;
+}
+
+static void count_all(counter *c, const tir_func *f) {
+  tir_visitor visitor = {note_in_stmt, note_in_expr, c};
+  tir_walk_stmt(f->body, &visitor);
+  visit(c, (walk){.times = 1, .lanes = 1}, f->body);
+  count_inlined(c);
+  int n = 0;
+  for (int i = 0; i < c->s->n_stages; i++) {
+    if (te_is_placeholder(c->s->stages[i].op)) continue;
+    c->out[n].is_counted = true;
+    c->out[n++].required = points_of(c->s->stages[i].tensor);
+  }
+}
+
+tn_status schedule_count_work(const tn_schedule *s, tn_kernel_stage *out) {
+  runtime_arena arena = {0};
+  counter c = {.s = s, .out = out};
+  c.updates = calloc((size_t)schedule_computed_count(s) + 1, sizeof *c.updates);
+  const tir_func *f = marked_loops(s, &arena);
+  c.failed = c.updates == NULL;
+  if (f != NULL && !c.failed) count_all(&c, f);
+  RUNTIME_VEC_FREE(&c.deciding);
+  RUNTIME_VEC_FREE(&c.values);
+  RUNTIME_VEC_FREE(&c.seen);
+  RUNTIME_VEC_FREE(&c.loads);
+  free(c.updates);
+  runtime_arena_free(&arena);
+  if (c.failed) return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for work counters");
+  return f != NULL ? TN_OK : tn_context_status(s->ctx);
+}
