@@ -1,4 +1,5 @@
-/* stages.c: stages of kernels: their times by sampling, their work counters, as a report and as marks of a recording. */
+/* stages.c: stages of kernels: their times by sampling, their work counters, as a report and as marks of a recording.
+ */
 #include "runtime/stages.h"
 
 #include "runtime/kernel.h"

@@ -53,39 +53,55 @@ static tn_kernel_stage stage_of(const staged *t, const char *name) {
 /* ---- A21 --------------------------------------------------------------------------------------------------------- */
 
 #define TWO_TO_ONE                                         \
-  "B[i<64, j<64] = sum[k<128](X[i, k] * Y[k, j])\n" \
-  "C[i<64, j<64] = sum[l<64](B[i, l] * Z[l, j])"
-enum { ENOUGH_SAMPLES = 1000, TRIES = 5 };
+  "B[i<128, j<128] = sum[k<256](X[i, k] * Y[k, j])\n" \
+  "C[i<128, j<128] = sum[l<128](B[i, l] * Z[l, j])"
+enum { ENOUGH_SAMPLES = 1500, TRIES = 8 }; /* a busy machine may take the processor away at a bad moment */
 
-/* Calls until there are enough samples; the share of the first stage. Billed times are the wall time of the calls. */
+/* What was billed and sampled so far; the seconds of the first stage. */
+static double billed(const staged *t, double *sum, int64_t *samples) {
+  tn_kernel_stage stages[4];
+  assert_int_equal(tn_kernel_stages(t->kernel, RUNTIME_COUNT(stages), stages), 3);
+  *sum = 0, *samples = 0;
+  for (int i = 0; i < 3; ++i) *sum += stages[i].seconds, *samples += stages[i].samples;
+  return stages[0].seconds;
+}
+
+/* One call; whether what it added to the bills is its wall time within 1 %. */
+static bool call_is_billed(staged *t) {
+  double before, after;
+  int64_t samples;
+  billed(t, &before, &samples);
+  uint64_t start = runtime_now_ns();
+  call_staged(t);
+  double wall = (double)(runtime_now_ns() - start) * 1e-9;
+  billed(t, &after, &samples);
+  return fabs(after - before - wall) <= 0.01 * wall;
+}
+
+/* Calls until there are enough samples; the share of the first stage. NAN: billed times are not the wall time of the
+ * calls, but for the few where the processor was taken away between the two clocks. */
 static double sampled_share(const char *schedule) {
   staged t;
-  tn_kernel_stage stages[4];
-  double sum = 0;
+  double sum, first = 0;
   int64_t samples = 0;
-  uint64_t wall = 0;
+  int n = 0, right = 0;
   open_staged(&t, TWO_TO_ONE, schedule);
   build_staged(&t, &(tn_build_options){.sample = true});
-  while (samples < ENOUGH_SAMPLES) {
-    uint64_t start = runtime_now_ns();
-    call_staged(&t);
-    wall += runtime_now_ns() - start;
-    assert_int_equal(tn_kernel_stages(t.kernel, RUNTIME_COUNT(stages), stages), 3);
-    for (int i = samples = 0; i < 3; ++i) samples += stages[i].samples;
+  for (; samples < ENOUGH_SAMPLES; ++n) {
+    right += call_is_billed(&t);
+    first = billed(&t, &sum, &samples);
   }
-  for (int i = 0; i < 3; ++i) sum += stages[i].seconds;
   char *report = tn_kernel_stage_report(t.kernel);
   check_has_not(report, "fewer than");
   free(report);
-  double share = stages[0].seconds / sum, error = fabs(sum - (double)wall * 1e-9) / ((double)wall * 1e-9);
   close_staged(&t);
-  return error <= 0.01 ? share : NAN;
+  return right >= 0.75 * n ? first / sum : NAN;
 }
 
 static void check_share(const char *schedule, double least, double most) {
   double share = NAN;
   for (int i = 0; i < TRIES && !(share >= least && share <= most); ++i) share = sampled_share(schedule);
-  if (!(share >= least && share <= most)) fail_msg("%s: the first stage's share is %.3f", schedule, share);
+  if (!(share >= least && share <= most)) fail_msg("%s: the first stage's share is %.3f (nan: billed times are not the wall time)", schedule, share);
 }
 
 ROW(a21_sampled_kernel) {
