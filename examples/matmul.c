@@ -130,6 +130,8 @@ static bool check(job *j) {
 typedef void (*sgemm_fn)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a,
                          int lda, const float *b, int ldb, float beta, float *c, int ldc);
 enum { ROW_MAJOR = 101, NOT_TRANSPOSED = 111 };
+#define WARM_UP_S 0.02
+#define BLOCK_S 0.02
 
 /* OpenBLAS with as many threads as our kernels have; NULL when it is not installed. */
 static sgemm_fn find_openblas(void) {
@@ -149,19 +151,25 @@ static double now_s(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Seconds of one call; SGEMM NULL: ours. Threads of the call before spin for a while: they get time to sleep, and the
- * first call does not count. */
+/* One call; SGEMM NULL: ours. */
+static void call_once(job *j, sgemm_fn sgemm) {
+  if (sgemm)
+    sgemm(ROW_MAJOR, NOT_TRANSPOSED, NOT_TRANSPOSED, N, N, N, 1, j->args[0]->data, N, j->args[1]->data, N, 0,
+          j->expected->data, N);
+  else
+    tn_call(j->ctx, j->tuned, j->args, ARGS);
+}
+
+/* Seconds of one call, the least of a block. Threads of the call before spin for a while: they get time to sleep. A core
+ * that has slept wants some milliseconds to be at its speed: calls until then do not count. */
 static double time_block(job *j, sgemm_fn sgemm) {
   double best = INFINITY;
   nanosleep(&(struct timespec){.tv_nsec = 40000000}, NULL);
-  for (int n = 0; n < 4; ++n) {
-    double start = now_s();
-    if (sgemm)
-      sgemm(ROW_MAJOR, NOT_TRANSPOSED, NOT_TRANSPOSED, N, N, N, 1, j->args[0]->data, N, j->args[1]->data, N, 0,
-            j->expected->data, N);
-    else
-      tn_call(j->ctx, j->tuned, j->args, ARGS);
-    if (n > 0) best = fmin(best, now_s() - start);
+  for (double begin = now_s(), start = begin; start - begin < WARM_UP_S + BLOCK_S;) {
+    call_once(j, sgemm);
+    double end = now_s();
+    if (start - begin >= WARM_UP_S) best = fmin(best, end - start);
+    start = end;
   }
   return best;
 }
