@@ -6,7 +6,8 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 mkdir -p include/tenon
-cp "$TENON_BUILD/include/tenon/profiler_plugin.h" include/tenon/ # what `make install` puts there
+cmake --install "$TENON_BUILD" --prefix "$folder/prefix" >/dev/null
+cp prefix/include/tenon/profiler_plugin.h include/tenon/ # alone: it must need no other
 cp "$TENON_SOURCE/examples/profiler_plugin/perf_plugin.c" .
 cc -std=c17 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror -Iinclude -fPIC -shared perf_plugin.c -o libperf_plugin.so
 
