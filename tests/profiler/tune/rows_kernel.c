@@ -101,7 +101,8 @@ static double sampled_share(const char *schedule) {
 static void check_share(const char *schedule, double least, double most) {
   double share = NAN;
   for (int i = 0; i < TRIES && !(share >= least && share <= most); ++i) share = sampled_share(schedule);
-  if (!(share >= least && share <= most)) fail_msg("%s: the first stage's share is %.3f (nan: billed times are not the wall time)", schedule, share);
+  if (!(share >= least && share <= most))
+    fail_msg("'%s': the first stage's share is %.3f (nan: billed times are not the wall time)", schedule, share);
 }
 
 ROW(a21_sampled_kernel) {
