@@ -160,11 +160,11 @@ static void call_once(job *j, sgemm_fn sgemm) {
     tn_call(j->ctx, j->tuned, j->args, ARGS);
 }
 
-/* Seconds of one call, the least of a block. Threads of the call before spin for a while: they get time to sleep. A core
+/* Seconds of one call, the least of a block. Threads of the call before spin for up to 0.1 s: they get time to sleep. A core
  * that has slept wants some milliseconds to be at its speed: calls until then do not count. */
 static double time_block(job *j, sgemm_fn sgemm) {
   double best = INFINITY;
-  nanosleep(&(struct timespec){.tv_nsec = 40000000}, NULL);
+  nanosleep(&(struct timespec){.tv_nsec = 150000000}, NULL);
   for (double begin = now_s(), start = begin; start - begin < WARM_UP_S + BLOCK_S;) {
     call_once(j, sgemm);
     double end = now_s();
