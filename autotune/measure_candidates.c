@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "autotune/internal.h"
 #include "autotune/measure.h"
 
 enum { MAX_PREPARATIONS = 2, PREPARE_FACTOR = 12 };
@@ -13,19 +14,10 @@ _Static_assert(sizeof phase_names / sizeof *phase_names == MEASURE_PHASES + 1, "
 
 const char *const *tn_measure_phases(void) { return phase_names; }
 
-static const struct {
-  tn_measure_error error;
-  const char *word;
-} error_words[] = {
-#define X(name, number, word) {TN_MEASURE_##name, word},
-    TN_MEASURE_ERRORS(X)
-#undef X
-};
-
+/* A class that is not known, from a newer worker, is TN_MEASURE_UNKNOWN. */
 static tn_measure_error error_of_word(const char *word) {
-  for (int i = 0; i < RUNTIME_COUNT(error_words); ++i)
-    if (strcmp(error_words[i].word, word) == 0) return error_words[i].error;
-  return TN_MEASURE_UNKNOWN;
+  tn_measure_error error;
+  return autotune_parse_error(word, &error) ? error : TN_MEASURE_UNKNOWN;
 }
 
 /* What a build or a run is doing, in the words of messages, and the class of each way to fail. */

@@ -135,8 +135,6 @@ typedef struct tir_var {
   tn_dtype dtype;
 } tir_var;
 
-typedef enum tir_scope { TIR_GLOBAL, TIR_LOCAL } tir_scope; /* parameter or root scratch; per-thread small scratch */
-
 typedef struct tir_buffer {
   const char *name;
   tn_dtype dtype;
