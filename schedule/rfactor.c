@@ -133,7 +133,7 @@ static bool make_axes(factoring *f) {
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *leaf = schedule_leaf(st, i);
     bool is_data = i == f->iter || leaf->kind == SCHEDULE_SPATIAL;
-    tn_axis *axis = te_axis_make(f->ctx, leaf->name, leaf->extent, !is_data);
+    tn_axis *axis = te_axis_make(f->ctx, leaf->name, leaf->extent, leaf->size, !is_data);
     if (!axis) return false;
     f->values[st->leaves[i]] = te_axis_expr(f->arena, axis);
     if (i == f->iter)
@@ -223,7 +223,7 @@ static const te_op *final_op(tn_program *program, const factoring *f, const te_o
   const tir_expr *index[TN_MAX_RANK];
   const tn_axis *factor = partial->axes[f->factor_axis];
   const char *name = schedule_internf(program, "%s.v", factor->var.name);
-  tn_axis *axis = name ? te_axis_make(f->ctx, name, factor->extent, true) : NULL;
+  tn_axis *axis = name ? te_axis_make(f->ctx, name, factor->extent, factor->size, true) : NULL;
   tir_reduce *reduce = RUNTIME_NEW(f->arena, tir_reduce);
   tn_axis **axes = RUNTIME_NEW_ARRAY(f->arena, tn_axis *, 1);
   if (!axis || !reduce || !axes) return NULL;

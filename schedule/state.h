@@ -26,7 +26,8 @@ enum { SCHEDULE_MAX_AXES = 512, SCHEDULE_MAX_STAGES = 512, SCHEDULE_MAX_NAME = 2
 
 typedef struct schedule_axis {
   const char *name;
-  int64_t extent;
+  int64_t extent;       /* where symbols decide: the most it can be */
+  const tir_expr *size; /* such an extent as an i32 of te's symbols (exact where EXTENT fits); NULL: a constant */
   uint8_t kind;        /* schedule_kind */
   uint8_t annotation;  /* schedule_annotation; leaves only */
   int16_t root;        /* index among the op's axes then reduce axes, or -1 when derived */

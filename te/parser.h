@@ -25,6 +25,7 @@ typedef struct te_parser {
   int nesting;
   RUNTIME_VEC(te_symbol) symbols;
   RUNTIME_VEC(tn_param) params;
+  RUNTIME_VEC(tn_axis *) sizes; /* of symbol statements */
   RUNTIME_VEC(te_read_place) reads;                /* of the statement being parsed */
   RUNTIME_VEC(tn_tensor *) outputs;                /* of an output statement */
   tn_axis *axes[TN_MAX_RANK + TE_MAX_REDUCE_AXES]; /* in scope */
@@ -54,6 +55,7 @@ const char *te_token_text(te_parser *p, const te_token *token);
 te_symbol *te_find_symbol(te_parser *p, const char *name);
 bool te_add_symbol(te_parser *p, te_symbol symbol);
 const tn_param *te_find_param(te_parser *p, const char *name);
+tn_axis *te_find_size(te_parser *p, const char *name);
 /* Parses `[i<4, k<N]`, the bracket not yet taken, adding axes to the scope. Returns how many; -1: failed. With IS_REDUCE
  * it stops at a name, which may be where or init. */
 int te_parse_axes(te_parser *p, bool is_reduce, int limit);
@@ -64,5 +66,7 @@ int te_parse_axes(te_parser *p, bool is_reduce, int limit);
 te_operand te_parse_expr(te_parser *p, int precedence);
 /* A constant integer expression of literals and parameters, without comparisons. */
 bool te_parse_integer(te_parser *p, const char *what, int64_t *value);
+/* The same with symbols. */
+bool te_parse_extent(te_parser *p, const char *what, te_extent *extent);
 
 #endif

@@ -151,7 +151,7 @@ static const struct error_row {
     {"missing body", "C[i<4] =", {"expected a value, found the end of the text"}},
     {"two bodies", "C[i<4] = A[i] A[i]", {"expected an operator or the end of the statement, found 'A'"}},
     {"two operators", "C[i<4] = A[i] * / 2", {"expected a value, found '/'"}},
-    {"lonely symbol", "= 3", {"expected a statement: a definition, param, input, scalar or output, found '='"}},
+    {"lonely symbol", "= 3", {"expected a statement: a definition, param, input, scalar, symbol or output, found '='"}},
     {"a function's name", "exp[i<4] = A[i]", {"'exp' is a word of the language and cannot name a tensor"}},
     {"a dtype's name", "f32[i<4] = A[i]", {"'f32' is a word of the language"}},
     {"a keyword as axis", "C[inf<4] = A[inf]", {"column 3", "'inf' is a word of the language and cannot name an axis"}},
