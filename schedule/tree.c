@@ -6,9 +6,17 @@
 
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
-static void print_shape(runtime_str *out, const schedule_stage *st, int ndim, const int64_t *shape) {
+static void print_extent(runtime_str *out, int64_t extent, const tir_expr *size) {
+  if (size)
+    tir_print_expr(out, size);
+  else
+    runtime_str_addf(out, "%lld", (long long)extent);
+}
+
+static void print_shape(runtime_str *out, const schedule_stage *st, int ndim, const int64_t *shape,
+                        const tir_expr *const *size) {
   runtime_str_addf(out, "%s: %s[", schedule_stage_name(st), tn_dtype_name(st->tensors[0].dtype));
-  for (int i = 0; i < ndim; i++) runtime_str_addf(out, "%s%lld", i ? "," : "", (long long)shape[i]);
+  for (int i = 0; i < ndim; i++) runtime_str_add(out, i ? "," : ""), print_extent(out, shape[i], size[i]);
   runtime_str_add(out, "]");
 }
 
@@ -26,16 +34,19 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   const schedule_stage *st = &s->stages[stage];
   const lower_stage *ls = &l->stages[stage];
   indent(out, depth);
-  print_shape(out, st, ls->buffer->ndim, ls->buffer->shape);
+  print_shape(out, st, ls->buffer->ndim, ls->buffer->shape, ls->buffer->size);
   runtime_str_addf(out, " %s", schedule_is_output(s, stage) ? "output" : st->scope);
   if (st->layout) runtime_str_addf(out, " %s", st->layout);
   runtime_str_add(out, "\n");
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
     indent(out, ++depth);
-    runtime_str_addf(out, "%s %s (%lld)%s", axis->annotation ? schedule_annotation_words[axis->annotation] : "for",
-                     axis->name, (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent),
-                     axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
+    runtime_str_addf(out, "%s %s (", axis->annotation ? schedule_annotation_words[axis->annotation] : "for", axis->name);
+    if (ls->is_live ? ls->axis_size[st->leaves[i]] : axis->size)
+      te_print_expr(out, axis->size);
+    else
+      runtime_str_addf(out, "%lld", (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent));
+    runtime_str_addf(out, ")%s", axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
     if (axis->unroll_step >= 0) runtime_str_addf(out, " auto_unroll_max_step=%d", axis->unroll_step);
     runtime_str_add(out, "\n");
     print_attached(l, stage, st->leaves[i], depth + 1, out);
@@ -52,7 +63,7 @@ static void print_list(const tn_schedule *s, bool inlined, const char *title, ru
     const schedule_stage *st = &s->stages[i];
     if (inlined ? st->attach != SCHEDULE_INLINED : !te_is_placeholder(st->op)) continue;
     runtime_str_add(out, any ? ", " : title);
-    print_shape(out, st, st->tensors[0].ndim, st->tensors[0].shape);
+    print_shape(out, st, st->tensors[0].ndim, st->tensors[0].shape, st->tensors[0].size);
     any = true;
   }
   if (any) runtime_str_add(out, "\n");

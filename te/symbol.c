@@ -73,7 +73,10 @@ static tir_walk look_at_node(void *user, const tir_expr *e) {
 /* Every value of the symbols gives an extent. */
 static bool check_range(const te_site *site, const char *what, const tir_expr *e, tir_interval range) {
   char text[64];
-  if (range.lo < 1)
+  if (range.lo == INT64_MIN)
+    te_fail(site, TN_ERROR_PROGRAM, "%s, %s, can be more than an integer holds; say how large the symbols can be, as in "
+            "symbol M<=4096", what, te_show(text, e));
+  else if (range.lo < 1)
     te_fail(site, TN_ERROR_PROGRAM, "%s, %s, can be %lld: it must be at least 1; say how small the symbols can be, as in "
             "symbol 3<=M", what, te_show(text, e), (long long)range.lo);
   else if (range.hi > TE_MAX_EXTENT - 1)

@@ -223,7 +223,10 @@ static bool check_branch(checker *c, const tir_stmt *s) {
 static bool check_shape(checker *c, const tir_buffer *buffer) {
   if (buffer->ndim < 0 || buffer->ndim > TN_MAX_RANK) return broken(c, "buffer-rank", buffer->name);
   for (int i = 0; i < buffer->ndim; i++) {
-    if (buffer->shape[i] <= 0) return broken(c, "buffer-shape", buffer->name);
+    const tir_expr *size = buffer->size[i];
+    if (size != NULL ? buffer->shape[i] != -1 : buffer->shape[i] <= 0) return broken(c, "buffer-shape", buffer->name);
+    if (size != NULL && size->dtype != c->f->index_dtype) return broken(c, "buffer-size-dtype", buffer->name);
+    if (size != NULL && !check_root(c, size, buffer->name)) return false;
   }
   return true;
 }

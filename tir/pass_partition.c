@@ -52,7 +52,7 @@ static bool holds_throughout(question *q, const tir_stmt *s) {
     case TIR_IF:
       return branch_holds(q, s);
     case TIR_FOR:
-      return holds_under(q, tir_env_loop(q->env, s), s->u.loop.body);
+      return holds_under(q, tir_env_loop(q->arena, q->env, s), s->u.loop.body);
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; i++) {
         if (!holds_throughout(q, s->u.seq.stmts[i])) return false;
@@ -130,7 +130,7 @@ static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
       return tir_seq(arena, 2, parts);
     }
   }
-  const tir_stmt *body = partition_under(at, tir_env_loop(at->env, s), s->u.loop.body);
+  const tir_stmt *body = partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body);
   return tir_for(arena, s->u.loop.var, s->u.loop.min, s->u.loop.extent, s->u.loop.kind, body);
 }
 
@@ -138,7 +138,7 @@ static const tir_stmt *partition(void *user, const tir_stmt *s) {
   state *at = user;
   if (s->kind == TIR_FOR) {
     if (s->u.loop.peel) return partition_for(at, s);
-    const tir_stmt *body = partition_under(at, tir_env_loop(at->env, s), s->u.loop.body);
+    const tir_stmt *body = partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body);
     return tir_for_with(at->p->arena, s, s->u.loop.min, s->u.loop.extent, body);
   }
   if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
