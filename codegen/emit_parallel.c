@@ -47,6 +47,7 @@ static tir_walk capture_expr(void *user, const tir_expr *e) {
 
 static tir_walk capture_stmt(void *user, const tir_stmt *s) {
   if (s->kind == TIR_STORE) add_capture(user, s->u.store.buffer, s->u.store.buffer);
+  if (s->kind == TIR_ALLOC && s->u.alloc.buffer->size[0] != NULL) tir_walk_expr(s->u.alloc.buffer->size[0], capture_expr, user);
   return TIR_WALK_ON;
 }
 

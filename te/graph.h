@@ -90,6 +90,9 @@ int te_symbol_number(const tn_program *program, const tir_var *var);
 /* Whether some extent of the op's tensors or axes depends on symbols. */
 bool te_is_symbolic(const te_op *op);
 
+/* Refuses a program with symbols: WHAT ("tuning") needs numbers. */
+tn_status te_check_no_symbols(const tn_program *program, const char *what);
+
 bool te_is_output(const tn_program *program, const te_op *op);
 /* Prints a te expression in the text form (index names as axes' names). */
 void te_print_expr(runtime_str *out, const tir_expr *e);

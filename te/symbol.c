@@ -149,6 +149,15 @@ int64_t te_size_value(const tn_program *program, const tir_expr *size, const int
   }
 }
 
+tn_status te_check_no_symbols(const tn_program *program, const char *what) {
+  if (program->n_symbols == 0) return TN_OK;
+  const char *name = program->symbols[0]->var.name;
+  return runtime_fail(program->ctx, TN_ERROR_PROGRAM,
+                      "%s needs numbers for all extents, and the program has symbol %s: give it a value, as in -p %s=64 "
+                      "(tn_program_parse with a parameter %s)",
+                      what, name, name, name);
+}
+
 int tn_program_symbol_count(const tn_program *program) { return program ? program->n_symbols : 0; }
 
 /* ---- of a program ------------------------------------------------------------------------------------------------ */

@@ -40,6 +40,7 @@ static int any_loop(drawing *d, const schedule_stage *st) { return st->n_leaves 
 /* Mostly small factors, sometimes more than the extent. */
 static long long any_factor(drawing *d, const schedule_stage *st, int loop) {
   int64_t extent = st->n_leaves ? schedule_leaf(st, loop)->extent : 4;
+  if (st->n_leaves && schedule_leaf(st, loop)->size) extent = RUNTIME_MIN(extent, 40);
   return (long long)(chance(d, 70) ? 1 + below(d, RUNTIME_MIN(extent, 8)) : 1 + below(d, extent + 2));
 }
 

@@ -62,7 +62,8 @@ fuzz_status fuzz_run_pair(tn_program *program, tn_schedule *schedule, uint64_t d
 fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t data_seed, char *why, size_t n);
 
 /* The same without code generation, given the reference's arrays (interpret_pair.c). */
-fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const fuzz_bound *bounds, char *why, size_t n);
+fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const int64_t *symbols,
+                                const fuzz_bound *bounds, char *why, size_t n);
 
 double fuzz_count_stores(const tir_stmt *s); /* of one run, guards taken as true */
 double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i);
