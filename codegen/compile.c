@@ -104,7 +104,7 @@ static tn_status emit_machine_code(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/backend");
   char *message = NULL;
   LLVMMemoryBufferRef buffer = NULL;
-  LLVMCodeGenFileType type = c->form == CODEGEN_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
+  LLVMCodeGenFileType type = c->form == CODEGEN_ASSEMBLY ? LLVMAssemblyFile : LLVMObjectFile;
   if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->module, type, &message, &buffer)) {
     tn_status status = fail(c, "LLVM's back end", message);
     LLVMDisposeMessage(message);
@@ -125,6 +125,7 @@ static tn_status emit_ir(compilation *c) {
 
 static tn_status emit_form(compilation *c) {
   switch (c->form) {
+    case CODEGEN_KERNEL:
     case CODEGEN_OBJECT:
     case CODEGEN_ASSEMBLY: return emit_machine_code(c);
     case CODEGEN_IR: return emit_ir(c);
@@ -138,7 +139,7 @@ static tn_status emit_form(compilation *c) {
 
 static tn_status emit_module(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/emit");
-  return codegen_emit_module(c->ctx, c->func, c->target, c->module);
+  return codegen_emit_module(c->ctx, c->func, c->target, c->form == CODEGEN_KERNEL, c->module);
 }
 
 static tn_status compile_module(compilation *c) {
@@ -181,5 +182,5 @@ tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_targe
 }
 
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out) {
-  return codegen_bytes_of(ctx, func, target, CODEGEN_OBJECT, out);
+  return codegen_bytes_of(ctx, func, target, CODEGEN_KERNEL, out);
 }

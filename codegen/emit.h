@@ -69,6 +69,7 @@ typedef struct codegen_emitter {
   LLVMValueRef stage_place; /* the global that holds the number of the stage at work, or NULL */
   int64_t stage;            /* the stage being emitted, counting from 1; 0: none */
   int depth, n_parallel;
+  bool stays_home; /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
   bool failed;
 } codegen_emitter;
 
