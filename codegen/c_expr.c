@@ -257,6 +257,7 @@ static const codegen_c_handler handlers[TIR_OP_COUNT] = {
     [TIR_ISNAN] = codegen_c_float_test,
     [TIR_ISINF] = codegen_c_float_test,
     [TIR_ISFINITE] = codegen_c_float_test,
+    [TIR_DOT] = codegen_c_dot,
 };
 
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {

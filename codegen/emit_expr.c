@@ -242,6 +242,7 @@ static const codegen_handler handlers[TIR_OP_COUNT] = {
     [TIR_ISNAN] = emit_float_test,
     [TIR_ISINF] = emit_float_test,
     [TIR_ISFINITE] = emit_float_test,
+    [TIR_DOT] = codegen_dot,
 };
 
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {

@@ -96,6 +96,19 @@ static bool check_vector_node(checker *c, const tir_expr *e) {
   return true;
 }
 
+static bool check_dot(checker *c, const tir_expr *e) {
+  int group = tir_dot_group((tn_dtype)e->dtype);
+  if (e->arg[0]->dtype != e->dtype || group == 0) return broken_expr(c, "operand-dtypes", e);
+  if (e->arg[0]->lanes != e->lanes) return broken_expr(c, "operand-lanes", e);
+  for (int i = 1; i < 3; i++) {
+    tn_dtype dtype = (tn_dtype)e->arg[i]->dtype;
+    bool fits = e->dtype == TN_I32 ? dtype == TN_I8 || dtype == TN_U8 : dtype == TN_BF16;
+    if (!fits) return broken_expr(c, "operand-dtypes", e);
+    if (e->arg[i]->lanes != group * e->lanes) return broken_expr(c, "dot-lanes", e);
+  }
+  return true;
+}
+
 /* Arithmetic, comparisons, booleans and math functions. */
 static bool check_operands(checker *c, const tir_expr *e) {
   char kind = tir_op_table[e->op].op_class;
@@ -135,6 +148,8 @@ static bool check_node(checker *c, const tir_expr *e) {
     case TIR_RAMP:
     case TIR_BROADCAST:
       return check_vector_node(c, e);
+    case TIR_DOT:
+      return check_dot(c, e);
     default:
       break;
   }

@@ -25,6 +25,10 @@
  *  - A read that cannot be proved to be inside its tensor (its index comes from data, or its guard is loose) is lowered
  *    to a LOAD with a predicate. Outside, te's evaluator reports an error and a kernel gets 0; it never touches memory
  *    outside a buffer.
+ *  - DOT(acc, a, b) stands only in loop IR. a and b have g times the lanes of acc, and lane l of the result is acc[l] plus
+ *    the products of lanes g*l .. g*l + g-1 of a and b. acc is i32, a and b i8 or u8 each, g = 4: exact, and wraps. Or
+ *    acc is f32, a and b bf16, g = 2: the products are exact, each of the two sums is rounded to f32, in either order,
+ *    and a subnormal operand or sum may count as 0.
  *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there. */
 #ifndef TENON_TIR_IR_H
 #define TENON_TIR_IR_H
@@ -112,7 +116,8 @@ struct tn_axis;
   X(COPYSIGN, "copysign", 2, M)                                                                        \
   X(ISNAN, "isnan", 1, T)                                                                              \
   X(ISINF, "isinf", 1, T)                                                                              \
-  X(ISFINITE, "isfinite", 1, T)
+  X(ISFINITE, "isfinite", 1, T)                                                                        \
+  X(DOT, "dot", 3, O) /* acc, a, b: dot products of groups of lanes, see above */
 
 typedef enum tir_op {
 #define X(name, text, n, class) TIR_##name,
@@ -201,6 +206,10 @@ const tir_expr *tir_reduce_expr(runtime_arena *arena, const tir_reduce *reduce, 
 const tir_expr *tir_reduce_args(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *const *args);
 const tir_expr *tir_ramp(runtime_arena *arena, const tir_expr *base, int64_t stride, int lanes);
 const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes);
+/* Lanes of A and B: tir_dot_group times those of ACC. */
+const tir_expr *tir_dot(runtime_arena *arena, const tir_expr *acc, const tir_expr *a, const tir_expr *b);
+/* How many products DOT adds to a lane of this dtype; 0: there is no DOT of it. */
+static inline int tir_dot_group(tn_dtype acc) { return acc == TN_I32 ? 4 : acc == TN_F32 ? 2 : 0; }
 /* The combiner's identity for a dtype, and combine(a, b). */
 const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dtype dtype);
 const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const tir_expr *a, const tir_expr *b);

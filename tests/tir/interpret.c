@@ -274,6 +274,19 @@ static value convert(const tir_expr *e, value a) {
   return (value){.i = from_float ? saturate(e->dtype, a.f) : wrap(e->dtype, a.i)};
 }
 
+static value dot(machine *m, const tir_expr *e, int lane) {
+  int group = tir_dot_group(e->dtype);
+  value sum = evaluate(m, e->arg[0], lane);
+  for (int i = group * lane; i < group * (lane + 1); i++) {
+    value a = evaluate(m, e->arg[1], i), b = evaluate(m, e->arg[2], i);
+    if (e->dtype == TN_F32)
+      sum.f += a.f * b.f;
+    else
+      sum.i = wrap(TN_I32, sum.i + a.i * b.i);
+  }
+  return sum;
+}
+
 static value special(machine *m, const tir_expr *e, int lane) {
   switch ((int)e->op) {
     case TIR_INT:
@@ -298,6 +311,8 @@ static value special(machine *m, const tir_expr *e, int lane) {
       return (value){.i = evaluate(m, e->arg[0], lane).i || evaluate(m, e->arg[1], lane).i};
     case TIR_NOT:
       return (value){.i = !evaluate(m, e->arg[0], lane).i};
+    case TIR_DOT:
+      return dot(m, e, lane);
     default:
       fail_msg("the interpreter knows no %s", tir_op_table[e->op].name);
   }
