@@ -1,4 +1,4 @@
-/* conv.c: the convolutions of the Ansor paper by their names (C2D-0 ... DEP-3, DIL-0 ... T2D-3), batch 1. Zeros around the
+/* conv.c: the convolutions of the Ansor paper by their names (C2D-0 ... DEP-3, DIL-0 ... DIL-3), batch 1. Zeros around the
  * input come from a stage of their own, computed for the rows that a block of the output needs. */
 #include <string.h>
 
@@ -51,14 +51,14 @@ static const char depthwise_schedule[] =
 static void fill(bench_case *c, const shape *s, int threads) {
   bool depthwise = s->co == 0;
   int co = depthwise ? s->ci : s->co, o = (s->h + 2 * s->pad - (s->k - 1) * s->dil - 1) / s->stride + 1;
-  snprintf(c->program, sizeof c->program, depthwise ? depthwise_program : conv_program, s->h, s->ci, co, s->k,
+  snprintf(c->text.program, sizeof c->text.program, depthwise ? depthwise_program : conv_program, s->h, s->ci, co, s->k,
            s->stride, s->pad, s->dil, o);
   const char *pad = s->pad == 0 || depthwise ? "compute_inline(Pad)\n"
                     : s->ci % 16 == 0        ? "split(Pad, c, 16); vectorize(Pad, c.inner)\n"
                                              : "fuse(Pad, x, c); split(Pad, x.c.fused, 16); vectorize(Pad, x.c.fused.inner)\n";
   const char *parallel = threads == 1 ? "" : depthwise ? "parallel(Out, h)\n" : "parallel(Out, f.outer)\n";
   bool rows_are_linear = !depthwise && s->dil == 1 && s->ci < 16; /* a row of the filter is one piece of the input */
-  snprintf(c->schedule, sizeof c->schedule, depthwise ? depthwise_schedule : conv_schedule, s->rows, s->columns, pad,
+  snprintf(c->text.schedule, sizeof c->text.schedule, depthwise ? depthwise_schedule : conv_schedule, s->rows, s->columns, pad,
            rows_are_linear ? "fuse(Out.local, s, c)\n" : "", parallel);
   c->operator = BENCH_CONV;
   memcpy(c->dim, (int64_t[]){1, s->h, s->h, s->ci, co, s->k, s->stride, s->pad, s->dil, depthwise ? s->ci : 1},
