@@ -36,7 +36,7 @@ void codegen_map_free(codegen_map *map);
 
 /* What a loop variable or a buffer is in the function being filled. */
 typedef struct codegen_binding {
-  LLVMValueRef value;  /* variable: i64; buffer: pointer */
+  LLVMValueRef value;  /* variable: i64, but f32 and f64 scalars as they are; buffer: pointer */
   tir_interval range;  /* variable */
   unsigned align;      /* buffer: known alignment of its first element */
 } codegen_binding;

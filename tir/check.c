@@ -287,6 +287,17 @@ static bool check_stmt(checker *c, const tir_stmt *s) {
   return broken(c, "known-statement", "a number outside the enum");
 }
 
+/* Puts what is passed by value in scope; SCALARS has room for it. */
+static void add_scalars(checker *c, scope *scalars) {
+  for (int i = 0; i < c->f->n_scalars; i++) {
+    const tir_var *var = c->f->scalars[i].var;
+    if (in_scope(c->vars, var)) broken(c, "scalar-once", var->name);
+    if (c->f->scalars[i].is_symbol && var->dtype != c->f->index_dtype) broken(c, "symbol-dtype", var->name);
+    scalars[i] = (scope){c->vars, var};
+    c->vars = &scalars[i];
+  }
+}
+
 /* Puts the parameters in scope; PARAMS has room for them. */
 static bool check_params(checker *c, scope *params) {
   for (int i = 0; i < c->f->n_params; i++) {
@@ -303,11 +314,12 @@ static bool check_params(checker *c, scope *params) {
 
 tn_status tir_check(tn_context *ctx, const tir_func *f) {
   checker c = {.ctx = ctx, .f = f};
-  scope *params = calloc((size_t)f->n_params + 1, sizeof *params);
+  scope *params = calloc((size_t)(f->n_params + f->n_scalars) + 1, sizeof *params);
   if (params == NULL) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while checking \"%s\"", f->name);
+  add_scalars(&c, params + f->n_params);
   if (f->index_dtype != TN_I32 && f->index_dtype != TN_I64) {
     broken(&c, "index-dtype-of-function", "neither i32 nor i64");
-  } else if (check_params(&c, params)) {
+  } else if (!c.failed && check_params(&c, params)) {
     check_stmt(&c, f->body);
   }
   free(params);

@@ -370,4 +370,10 @@ static tir_walk find_var(void *user, const tir_expr *e) {
   return e->op == TIR_VAR && e->u.var == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+bool tir_is_data_var(const tir_func *f, const tir_var *var) {
+  for (int i = 0; i < f->n_scalars; i++)
+    if (f->scalars[i].var == var) return !f->scalars[i].is_symbol;
+  return false;
+}
+
 bool tir_uses_var(const tir_expr *e, const tir_var *var) { return !tir_walk_expr(e, find_var, (void *)var); }

@@ -16,7 +16,10 @@
  *  - SELECT(c, a, b) may evaluate both sides, but no memory is touched outside a buffer on the side not taken: a load
  *    that could be out of bounds gets a predicate (pass guard_loads). AND and OR behave likewise: the right operand's
  *    loads are only made when they matter.
- *  - Index arithmetic is made of loop variables and constants in the loops' dtype (i32, or i64 when a buffer or extent
+ *  - A scalar argument is a variable bound around the whole body, of any dtype (f16 and bf16: to be cast only). Its value
+ *    is data: what it takes part in wraps at its dtype. A symbol is the value of an extent: a variable of the index
+ *    dtype that is at least 1.
+ *  - Index arithmetic is made of loop variables, symbols and constants in the loops' dtype (i32, or i64 when a buffer or extent
  *    needs it). Lowering makes sure by interval analysis that it never overflows; analysis relies on that for
  *    expressions whose interval fits, and treats all others (loads, wide products) as opaque wrapping values.
  *  - Distinct buffers never overlap. A PARALLEL loop's iterations are independent; a VECTORIZED loop's iterations run
@@ -294,14 +297,28 @@ const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmt
 const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, const tir_stmt *body);
 const tir_stmt *tir_nop(runtime_arena *arena);
 
+/* An argument that is passed by value, behind the buffers: its variable is bound in the whole body. */
+typedef struct tir_scalar {
+  const tir_var *var; /* of any dtype */
+  bool is_symbol;     /* the value of an extent: an int64_t in the signature, whatever the variable's dtype is */
+} tir_scalar;
+
+typedef struct tir_scope_env tir_env;
+
 typedef struct tir_func {
   const char *name;
   int n_params, n_inputs; /* params[0..n_inputs) are read only, the others written */
   const tir_buffer **params;
-  tn_dtype index_dtype; /* of loop variables: TN_I32, or TN_I64 */
+  int n_scalars;
+  const tir_scalar *scalars; /* the program's scalars, then its symbols */
+  const tir_env *env;        /* the scalars' names and ranges: what is known where the body begins */
+  tn_dtype index_dtype;      /* of loop variables: TN_I32, or TN_I64 */
   const tir_stmt *body;
   const tir_buffer **declared; /* the parameters as they were before flattening, for printing; NULL: they are params */
 } tir_func;
+
+/* Whether VAR is a scalar argument whose value is data: no symbol. */
+bool tir_is_data_var(const tir_func *f, const tir_var *var);
 
 /* ---- walking and rewriting ------------------------------------------------------------------------------------- */
 
@@ -344,7 +361,6 @@ typedef struct tir_interval {
 
 /* What is known while looking at an expression: the ranges of the variables in scope, and conditions known to hold.
  * A linked list on the caller's stack or in an arena: entering a scope is making a node. */
-typedef struct tir_scope_env tir_env;
 struct tir_scope_env {
   const tir_env *outer;
   const tir_var *var; /* var in [range.lo, range.hi] ... */

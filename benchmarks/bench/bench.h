@@ -29,7 +29,8 @@ typedef struct bench_case {
   char name[80];
   bench_text text;
   const char *other_name; /* the same operator in another form of ours, run as one more side; NULL: none */
-  bench_text other;
+  bench_text other;       /* its arguments are the case's by name */
+  bool other_differs;     /* computes something else: not checked */
   bench_operator operator;
   int64_t dim[BENCH_MAX_DIMS];
   double flops, bytes; /* one of them may be 0: no such figure */

@@ -8,7 +8,9 @@ static value fault(machine *m, const char *what) {
   return (value){0};
 }
 
-void machine_set(machine *m, const tir_var *var, int64_t v) {
+void machine_set(machine *m, const tir_var *var, int64_t v) { machine_set_scalar(m, var, (value){.i = v}); }
+
+void machine_set_scalar(machine *m, const tir_var *var, value v) {
   for (int i = m->n_vars - 1; i >= 0; i--) {
     if (m->vars[i].var == var) {
       m->vars[i].value = v;
@@ -22,7 +24,7 @@ void machine_set(machine *m, const tir_var *var, int64_t v) {
 
 static value variable(machine *m, const tir_var *var) {
   for (int i = m->n_vars - 1; i >= 0; i--) {
-    if (m->vars[i].var == var) return (value){.i = m->vars[i].value};
+    if (m->vars[i].var == var) return m->vars[i].value;
   }
   return fault(m, "unbound variable");
 }
