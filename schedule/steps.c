@@ -50,7 +50,8 @@ static tn_status apply_pr(tn_schedule *s, const schedule_step *t) {
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma \"%s\" is unknown: \"auto_unroll_max_step$<n>\"", t->text);
   long value = strtol(t->text + sizeof key - 1, &end, 10);
   if (*end || end == t->text + sizeof key - 1 || value > INT32_MAX || value < 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma \"%s\": a number has to follow the $", t->text);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "pragma \"%s\" has no number behind the $: write auto_unroll_max_step$64", t->text);
   return schedule_pragma_unroll(s, t->stage, t->iter, (int)value);
 }
 
@@ -59,10 +60,11 @@ static tn_status apply_sp(tn_schedule *s, const schedule_step *t) {
   bool exists = t->stage >= 0 && t->stage < s->n_stages && t->iter >= 0 && t->iter < s->stages[t->stage].n_leaves;
   if (exists && t->value && schedule_leaf(&s->stages[t->stage], t->iter)->extent != t->value) {
     const schedule_axis *axis = schedule_leaf(&s->stages[t->stage], t->iter);
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "split(%s, %s): the step was recorded for extent %lld, the loop has %lld: it belongs to another program",
-        schedule_stage_name(&s->stages[t->stage]), axis->name, (long long)t->value, (long long)axis->extent);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "split(%s, %s): the step was recorded for extent %lld, the loop has %lld: use it with the "
+                        "program that it was recorded for",
+                        schedule_stage_name(&s->stages[t->stage]), axis->name, (long long)t->value,
+                        (long long)axis->extent);
   }
   return schedule_split(s, t->stage, t->iter, t->n, t->list, t->inner_to_outer, (tn_tail)t->tail);
 }
