@@ -277,7 +277,7 @@ static void mark_path(lowering *l, const schedule_stage *producer, int reader) {
 typedef struct region {
   lowering *l;
   const lower_stage *reader;
-  const tn_tensor *tensor;
+  const schedule_stage *producer;
   bool is_read;
   schedule_range dim[TN_MAX_RANK];
 } region;
@@ -294,7 +294,7 @@ static schedule_range read_range(region *r, const tir_expr *index) {
 
 static tir_walk add_read(void *user, const tir_expr *e) {
   region *r = user;
-  if (e->op != TIR_READ || e->u.tensor != r->tensor) return TIR_WALK_ON;
+  if (e->op != TIR_READ || !schedule_has_tensor(r->producer, e->u.tensor)) return TIR_WALK_ON;
   for (int i = 0; i < e->n_args; i++) {
     schedule_range range = read_range(r, e->arg[i]);
     r->dim[i] = r->is_read ? schedule_range_hull(r->l, r->dim[i], range) : range;
@@ -305,7 +305,7 @@ static tir_walk add_read(void *user, const tir_expr *e) {
 
 /* Cuts a range to the tensor: points outside are never needed (reads there are guarded). */
 static void set_region(lowering *l, lower_stage *ls, int dim, schedule_range range) {
-  int64_t shape = ls->st->tensor->shape[dim], first;
+  int64_t shape = ls->st->tensors[0].shape[dim], first;
   ls->min[dim] = index_int(l, 0);
   ls->extent[dim] = shape;
   if (!range.extent || range.extent >= shape) return;
@@ -322,7 +322,7 @@ static void set_region(lowering *l, lower_stage *ls, int dim, schedule_range ran
 
 static void infer_region(lowering *l, int stage) {
   lower_stage *ls = &l->stages[stage];
-  region r = {.l = l, .tensor = ls->st->tensor};
+  region r = {.l = l, .producer = ls->st};
   for (int i = stage + 1; i < l->s->n_stages; i++) {
     r.reader = &l->stages[i];
     if (!r.reader->is_live) continue;
@@ -332,7 +332,8 @@ static void infer_region(lowering *l, int stage) {
   }
   bool is_output = schedule_is_output(l->s, stage);
   ls->is_live = r.is_read || is_output;
-  for (int i = 0; i < ls->st->tensor->ndim; i++) set_region(l, ls, i, is_output ? (schedule_range){NULL, 0} : r.dim[i]);
+  for (int i = 0; i < ls->st->tensors[0].ndim; i++)
+    set_region(l, ls, i, is_output ? (schedule_range){NULL, 0} : r.dim[i]);
 }
 
 /* ---- buffers
@@ -346,7 +347,7 @@ static const schedule_layout *read_layout(lowering *l, const schedule_stage *st)
 }
 
 static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, bool is_param) {
-  const tn_tensor *tensor = ls->st->tensor;
+  const tn_tensor *tensor = ls->st->tensors;
   tir_buffer *buffer = RUNTIME_NEW(l->arena, tir_buffer);
   *buffer = (tir_buffer){.name = tensor->name,
                          .dtype = tensor->dtype,
@@ -380,7 +381,7 @@ static tn_dtype choose_index_dtype(const tn_schedule *s) {
   for (int i = 0; i < s->n_stages; i++) {
     const schedule_stage *st = &s->stages[i];
     double elements = 1, slack = 4; /* slack: rounded-up tails and offsets */
-    for (int k = 0; k < st->tensor->ndim; k++) elements *= (double)st->tensor->shape[k];
+    for (int k = 0; k < st->tensors[0].ndim; k++) elements *= (double)st->tensors[0].shape[k];
     for (int k = 0; k < st->n_axes; k++) elements = RUNTIME_MAX(elements, (double)st->axes[k].extent);
     for (int k = 0; k < st->n_spatial_roots; k++)
       slack *= (schedule_pads_dimension(st, k) ? 2 : 1) * (st->layout ? 2 : 1);
@@ -399,6 +400,6 @@ void schedule_infer_bounds(lowering *l) {
     if (!te_is_placeholder(ls->st->op) && ls->st->attach != SCHEDULE_INLINED) infer_region(l, i);
     if (ls->is_live) make_loops(l, ls);
     ls->layout = read_layout(l, ls->st);
-    ls->buffer = make_buffer(l, ls, is_argument(l, ls->st->tensor));
+    ls->buffer = make_buffer(l, ls, is_argument(l, ls->st->tensors));
   }
 }

@@ -47,7 +47,7 @@ static void guard_splits(guard *g, const lower_stage *ls, const tir_expr **value
 
 /* Points of the region that lie outside of the tensor are not computed. */
 static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **values) {
-  const tn_tensor *tensor = ls->st->tensor;
+  const tn_tensor *tensor = ls->st->tensors;
   for (int i = 0; i < tensor->ndim; i++) {
     int64_t first;
     if (schedule_pads_dimension(ls->st, i) != g->of_pads) continue;
@@ -158,7 +158,7 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   schedule_axis_values(l, ls, values);
   const tir_reduce *reduce = ls->body->u.reduce;
   const tir_expr *init = tir_reduce_init(ls->body);
-  const tir_expr *first = tir_identity(l->arena, reduce->combiner, st->tensor->dtype);
+  const tir_expr *first = tir_identity(l->arena, reduce->combiner, st->tensors[0].dtype);
   if (init) init = schedule_lower_expr(l, ls, values, init);
   if (init) first = fill_unless(l, inside(l, ls, env, values, false), init, first);
   const tir_stmt *stmt = store_value(l, ls, values, first);

@@ -193,7 +193,7 @@ static void print_definition(runtime_str *out, const te_op *op) {
 static bool is_read(const tn_program *program, const te_op *op) {
   for (int i = 0; i < program->n_ops; i++)
     for (int j = 0; j < program->ops[i]->n_inputs; j++)
-      if (program->ops[i]->inputs[j] == &op->output) return true;
+      if (program->ops[i]->inputs[j] == &op->outputs[0]) return true;
   return false;
 }
 
