@@ -191,6 +191,13 @@ static const char *canonical_text(tn_program *program, const schedule_layout *m)
   return kept;
 }
 
+static bool is_row_major(const schedule_layout *m) {
+  bool same = m->n_in == m->n_out;
+  for (int i = 0; same && i < m->n_out; i++)
+    same = m->digits[i].dim == i && m->digits[i].divisor <= 1 && m->digits[i].modulus == 0;
+  return same;
+}
+
 /* Invariant: stores and loads of the stage's buffer both go through the map, which takes distinct elements to distinct
  * places. */
 tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map) {
@@ -207,6 +214,9 @@ tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map) 
   schedule_step step = {.kind = SCHEDULE_STEP_TL, .stage = (int16_t)stage, .iter = -1, .text = text};
   if (!text || !schedule_push_step(s, &step))
     return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+  if (is_row_major(&layout))
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: %s is how %s is stored without it", call, text,
+                schedule_stage_name(&s->stages[stage]));
   s->stages[stage].layout = text;
   return TN_OK;
 }

@@ -1,4 +1,4 @@
-/* loops.c: the primitives that change a stage's loops: split, fuse, reorder, annotate, pragma. Each is three steps: the
+/* loops.c: the primitives that change a stage's loops: split, fuse, reorder, annotate. Each is three steps: the
  * invariant in a comment, the legality check, the rewrite; the step is recorded last. Positions are in leaf order. */
 #include <stdio.h>
 
@@ -33,10 +33,12 @@ static const char *call_text(char *buffer, size_t n, const char *primitive, cons
 /* A loop that is split or fused must not carry an annotation or a pragma: it would be lost. */
 static tn_status check_plain(tn_schedule *s, const char *call, const schedule_stage *st, int iter) {
   const schedule_axis *axis = schedule_leaf(st, iter);
-  if (axis->annotation == SCHEDULE_NONE && axis->unroll_step < 0) return TN_OK;
+  if (axis->annotation == SCHEDULE_NONE && !schedule_has_pragma(axis) && !schedule_has_prefetch(st, st->leaves[iter]))
+    return TN_OK;
   const char *what = axis->annotation >= SCHEDULE_BIND ? "bind"
                      : axis->annotation                ? schedule_annotation_words[axis->annotation]
-                                                       : "pragma";
+                     : schedule_has_pragma(axis)       ? "pragma"
+                                                       : "prefetch";
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                       "%s: loop %s of %s already has %s, which would be lost: put this before %s(%s, %s)", call,
                       axis->name, schedule_stage_name(st), what, what, schedule_stage_name(st), axis->name);
@@ -316,6 +318,8 @@ tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order) {
     memcpy(st->leaves, before, sizeof *before * (size_t)n);
     return status;
   }
+  if (memcmp(before, st->leaves, sizeof *before * (size_t)n) == 0)
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: the loops stand in this order already", call);
   schedule_step step = {.kind = SCHEDULE_STEP_RE, .stage = (int16_t)stage, .iter = -1, .n = n, .list = list};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
@@ -383,28 +387,5 @@ tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annota
     return status;
   }
   schedule_step step = {.kind = SCHEDULE_STEP_AN, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = annotation};
-  return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
-}
-
-/* ---- pragma
- * ---------------------------------------------------------------------------------------------------------- */
-
-/* Invariant: unrolling changes no order. The pragma holds for the loops inside ITER. */
-tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step) {
-  char call[1024], text[64];
-  call_text(call, sizeof call, "pragma", s, stage, iter);
-  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
-  schedule_axis *axis = &s->stages[stage].axes[s->stages[stage].leaves[iter]];
-  if (max_step < 0 || max_step > 65535)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: auto_unroll_max_step %lld: give 0 to 65535 statements, for example 64", call,
-                        (long long)max_step);
-  if (axis->unroll_step >= 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s already has auto_unroll_max_step %d: give it once",
-                        call, axis->name, axis->unroll_step);
-  axis->unroll_step = (int32_t)max_step;
-  snprintf(text, sizeof text, "auto_unroll_max_step$%d", axis->unroll_step);
-  schedule_step step = {
-      .kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = max_step, .text = text};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }

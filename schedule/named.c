@@ -198,35 +198,11 @@ tn_status tn_parallel(tn_schedule *s, const char *stage, const char *axis) {
   return annotate(s, "parallel", stage, axis, SCHEDULE_PARALLEL);
 }
 
-/* Why a pragma of TVM's has no meaning here; NULL: it is none of them. */
-static const char *refused_pragma(const char *key) {
-  static const char *const rows[][2] = {
-      {"unroll_explicit", "loops are always unrolled in the loop IR: leave it out"},
-      {"debug_skip_region", "the region's values would be missing, and a schedule never changes a result"},
-      {"loop_partition_hint", "split(stage, axis, factor, tail=peel) parts a loop"},
-      {"parallel_launch_point", "threads start where the parallel loop stands: put parallel on an outer loop"},
-      {"parallel_stride_pattern",
-       "each thread gets one run of iterations: split and reorder the loop for another order"},
-      {"parallel_barrier_when_finish", "a parallel loop always ends with a barrier: leave it out"},
-      {"tensor_core", "CPU targets have none"},
-  };
-  for (int i = 0; i < RUNTIME_COUNT(rows); i++)
-    if (strcmp(rows[i][0], key) == 0) return rows[i][1];
-  return NULL;
-}
-
 tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const char *key, int64_t value) {
   int st, it;
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find(s, "pragma", stage, axis, &st, &it));
-  const char *reason = key ? refused_pragma(key) : NULL;
-  if (reason)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma(%s, %s): key \"%s\": %s", stage, axis, key, reason);
-  if (!key || strcmp(key, "auto_unroll_max_step") != 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "pragma(%s, %s): key \"%s\" is unknown: auto_unroll_max_step is the one there is", stage, axis,
-                        key ? key : "");
-  return schedule_pragma_unroll(s, st, it, value);
+  return schedule_pragma(s, st, it, key ? key : "", value);
 }
 
 /* ---- stages
@@ -334,8 +310,11 @@ tn_status tn_auto_inline(tn_schedule *s) {
   if (!s) return TN_ERROR_ARGUMENT;
   tn_schedule *copy = tn_schedule_copy(s);
   tn_status status = copy ? TN_OK : TN_ERROR_MEMORY;
+  int n = 0;
   for (int i = 0; status == TN_OK && i < copy->n_stages; i++)
-    if (is_injective(copy, i) && !has_guests(copy, i)) status = schedule_compute_inline(copy, i);
+    if (is_injective(copy, i) && !has_guests(copy, i)) status = schedule_compute_inline(copy, i), n++;
+  if (status == TN_OK && n == 0)
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "auto_inline() has no effect: no stage can be inlined");
   if (status == TN_OK) schedule_swap_contents(s, copy);
   tn_schedule_free(copy);
   return status;
@@ -350,6 +329,17 @@ tn_status tn_storage_align(tn_schedule *s, const char *stage, const char *axis, 
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find(s, "storage_align", stage, axis, &st, &it));
   return schedule_storage_align(s, st, it, factor, offset);
+}
+
+tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset) {
+  int st, of, it;
+  char arguments[512];
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find_stage(s, "prefetch", stage, &st));
+  SCHEDULE_TRY(find_stage(s, "prefetch", tensor, &of));
+  snprintf(arguments, sizeof arguments, "%s, %s", stage, tensor);
+  SCHEDULE_TRY(find_axis(s, "prefetch", arguments, st, axis, &it));
+  return schedule_prefetch(s, st, of, it, offset);
 }
 
 tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, const char *thread) {

@@ -106,6 +106,10 @@ tn_status schedule_compute_inline(tn_schedule *s, int stage) {
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined already; call compute_root(%s) to take that back",
                         call, name, name);
   SCHEDULE_TRY(place(s, call, stage, SCHEDULE_INLINED, -1, -1));
+  char loops[512];
+  if (schedule_has_own_loops(st))
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s: the schedule of its loops (%s) has no effect while it is inlined",
+                call, schedule_loop_names(st, loops, sizeof loops));
   return record(s, SCHEDULE_STEP_CI, stage, -1, -1);
 }
 
@@ -113,6 +117,9 @@ tn_status schedule_compute_root(tn_schedule *s, int stage) {
   char call[1024];
   call_text(call, sizeof call, "compute_root", s, stage);
   SCHEDULE_TRY(check_computed(s, call, stage));
+  if (s->stages[stage].attach == SCHEDULE_ROOT)
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: %s is at root already", call,
+                schedule_stage_name(&s->stages[stage]));
   SCHEDULE_TRY(place(s, call, stage, SCHEDULE_ROOT, -1, -1));
   return record(s, SCHEDULE_STEP_CR, stage, -1, -1);
 }
@@ -137,6 +144,9 @@ tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
         s->ctx, TN_ERROR_SCHEDULE,
         "%s: %s is an output: its memory is the caller's; use cache_write(%s, %s), which makes a stage with that scope",
         call, schedule_stage_name(st), schedule_stage_name(st), scope);
+  if (strcmp(st->scope, scope) == 0)
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: the scope of %s is %s already", call,
+                schedule_stage_name(st), scope);
   st->scope = schedule_intern(s->program, scope);
   schedule_step step = {.kind = SCHEDULE_STEP_SS, .stage = (int16_t)stage, .iter = -1, .text = scope};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
@@ -220,12 +230,11 @@ tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int 
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* Whether anything was done to the stage's loops. */
-static bool has_own_loops(const schedule_stage *st) {
-  bool changed = st->n_relations > 0;
+bool schedule_has_own_loops(const schedule_stage *st) {
+  bool changed = st->n_relations > 0 || st->n_prefetches > 0;
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || axis->unroll_step >= 0;
+    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis);
   }
   return changed;
 }
@@ -270,7 +279,7 @@ static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, 
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined and writes nothing: call compute_root(%s) first",
                         call, name, name);
   char names[512];
-  if (has_own_loops(st))
+  if (schedule_has_own_loops(st))
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
         "%s: %s already has a schedule (loops: %s), which would be lost: call cache_write(%s, %s) before it", call,

@@ -43,16 +43,19 @@ static tn_status apply_chr(tn_schedule *s, const schedule_step *t) {
   small_ints list;
   return to_ints(t, &list) ? schedule_cache_read(s, t->stage, t->text, list.n, list.data) : too_long(s);
 }
+/* "auto_unroll_max_step$64" */
 static tn_status apply_pr(tn_schedule *s, const schedule_step *t) {
-  static const char key[] = "auto_unroll_max_step$";
-  char *end;
-  if (strncmp(t->text, key, sizeof key - 1) != 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma \"%s\" is unknown: \"auto_unroll_max_step$<n>\"", t->text);
-  long value = strtol(t->text + sizeof key - 1, &end, 10);
-  if (*end || end == t->text + sizeof key - 1 || value > INT32_MAX || value < 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "pragma \"%s\" has no number behind the $: write auto_unroll_max_step$64", t->text);
-  return schedule_pragma_unroll(s, t->stage, t->iter, (int)value);
+  const char *dollar = strchr(t->text, '$');
+  char key[64], *end;
+  if (!dollar || dollar - t->text >= (ptrdiff_t)sizeof key)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma \"%s\" is no key and value: write \"%s$64\"", t->text,
+                        schedule_pragma_key(SCHEDULE_PRAGMA_UNROLL));
+  long value = strtol(dollar + 1, &end, 10);
+  if (*end || end == dollar + 1 || value > INT32_MAX || value < 0)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma \"%s\" has no number behind the $: write \"%s$64\"", t->text,
+                        schedule_pragma_key(SCHEDULE_PRAGMA_UNROLL));
+  snprintf(key, sizeof key, "%.*s", (int)(dollar - t->text), t->text);
+  return schedule_pragma(s, t->stage, t->iter, key, value);
 }
 
 /* The recorded extent says which axis was meant: a record that does not fit its program is stale. */
@@ -90,6 +93,10 @@ static tn_status apply_sa(tn_schedule *s, const schedule_step *t) {
   return schedule_storage_align(s, t->stage, t->iter, t->value, t->target_iter);
 }
 
+static tn_status apply_pf(tn_schedule *s, const schedule_step *t) {
+  return schedule_prefetch(s, t->stage, t->target_stage, t->iter, t->value);
+}
+
 static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_AN] = {"AN", "siv", apply_an},    [SCHEDULE_STEP_FU] = {"FU", "sl", apply_fu},
     [SCHEDULE_STEP_PR] = {"PR", "six", apply_pr},    [SCHEDULE_STEP_RE] = {"RE", "sl", apply_re},
@@ -98,6 +105,7 @@ static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_CHR] = {"CHR", "sxl", apply_chr}, [SCHEDULE_STEP_CHW] = {"CHW", "sx", apply_chw},
     [SCHEDULE_STEP_SS] = {"SS", "sx", apply_ss},     [SCHEDULE_STEP_RF] = {"RF", "siv", apply_rf},
     [SCHEDULE_STEP_TL] = {"TL", "sx", apply_tl},     [SCHEDULE_STEP_SA] = {"SA", "sivI", apply_sa},
+    [SCHEDULE_STEP_PF] = {"PF", "sSiv", apply_pf},
 };
 
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {

@@ -243,6 +243,7 @@ APPLY(set_scope, tn_set_scope(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(transform_layout, tn_transform_layout(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(storage_align, tn_storage_align(r->s, name_at(r, 0), name_at(r, 1), r->args[2].number, r->args[3].number))
 APPLY(bind, tn_bind(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
+APPLY(prefetch, tn_prefetch(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->args[3].number))
 APPLY(auto_inline, tn_auto_inline(r->s))
 #undef APPLY
 
@@ -255,7 +256,7 @@ static const primitive primitives[] = {
     {"vectorize", "nn+", "vectorize(stage, axis [, factor [, tail=peel]])", " tail=", apply_vectorize},
     {"unroll", "nn", "unroll(stage, axis)", "", apply_unroll},
     {"parallel", "nn", "parallel(stage, axis)", "", apply_parallel},
-    {"pragma", "nnn#", "pragma(stage, axis, auto_unroll_max_step, n)", "", apply_pragma},
+    {"pragma", "nnn#", "pragma(stage, axis, key, n)", "", apply_pragma},
     {"compute_at", "nnn", "compute_at(stage, reader, axis)", "", apply_compute_at},
     {"compute_inline", "n", "compute_inline(stage)", "", apply_compute_inline},
     {"compute_root", "n", "compute_root(stage)", "", apply_compute_root},
@@ -267,6 +268,7 @@ static const primitive primitives[] = {
     {"auto_inline", "", "auto_inline()", "", apply_auto_inline},
     {"transform_layout", "nn", "transform_layout(stage, [i, j] -> [j, i])", "", apply_transform_layout},
     {"storage_align", "nn##", "storage_align(stage, axis, factor, offset)", "", apply_storage_align},
+    {"prefetch", "nnn#", "prefetch(stage, tensor, axis, offset)", "", apply_prefetch},
     {"bind", "nnn", "bind(stage, axis, threadIdx.x)", "", apply_bind},
 };
 

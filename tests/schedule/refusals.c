@@ -1,4 +1,6 @@
-/* Refusals: for each, the whole message, and that the schedule is as it was. */
+/* Refusals: for each, the whole message, its form, and that the schedule is as it was. */
+#include <ctype.h>
+
 #include "tests/schedule/tests.h"
 
 #define MM "C[i<64, j<48] = sum[k<32](A[i,k] * B[k,j])"
@@ -247,7 +249,8 @@ static const struct refusal {
     {"unroll: a parallel loop", MM, "parallel(C, i)", "unroll(C, i)",
      "unroll(C, i): loop i of C already has parallel: a loop takes one annotation; split it first"},
     {"pragma: an unknown key", MM, "", "pragma(C, i, unroll_implicit, 1)",
-     "pragma(C, i): key \"unroll_implicit\" is unknown: auto_unroll_max_step is the one there is"},
+     "pragma(C, i): key \"unroll_implicit\" is unknown: use unroll_explicit, auto_unroll_max_step, loop_partition_hint "
+     "or parallel_stride_pattern"},
     {"pragma: a negative number", MM, "", "pragma(C, i, auto_unroll_max_step, -1)",
      "pragma(C, i): auto_unroll_max_step -1: give 0 to 65535 statements, for example 64"},
     {"pragma: too large a number", MM, "", "pragma(C, i, auto_unroll_max_step, 9000000000)",
@@ -403,7 +406,7 @@ static const struct refusal {
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
      "tensorise(C, i) is no primitive: use one of split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, "
      "compute_at, compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, "
-     "auto_inline, transform_layout, storage_align, bind"},
+     "auto_inline, transform_layout, storage_align, prefetch, bind"},
     {"bind: an unknown thread", MM, "", "bind(C, i, threadIdx.w)",
      "bind(C, i): thread \"threadIdx.w\" is unknown: take vthread, blockIdx.x, .y or .z, threadIdx.x, .y or .z"},
     {"bind: a reduction", MM, "", "bind(C, k, threadIdx.x)",
@@ -419,9 +422,7 @@ static const struct refusal {
      "split(C, j): loop j of C already has bind, which would be lost: put this before bind(C, j)"},
     {"pragma: debug_skip_region", MM, "", "pragma(C, i, debug_skip_region, 1)",
      "pragma(C, i): key \"debug_skip_region\": the region's values would be missing, and a schedule never changes a "
-     "result"},
-    {"pragma: unroll_explicit", MM, "", "pragma(C, i, unroll_explicit, 1)",
-     "pragma(C, i): key \"unroll_explicit\": loops are always unrolled in the loop IR: leave it out"},
+     "result; take the stage out of the program"},
     {"storage_align: an output", MM, "", "storage_align(C, i, 32, 8)",
      "storage_align(C, i): C is an output: its memory is the caller's; use cache_write(C, global), which makes a stage "
      "whose strides can change"},
@@ -451,6 +452,63 @@ static const struct refusal {
     {"transform_layout: after storage_align", CHAIN, "storage_align(Q, i, 32, 8)",
      "transform_layout(Q, [i, j] -> [j, i])",
      "transform_layout(Q): the strides of Q are aligned: use one of storage_align and transform_layout"},
+    {"prefetch: a tensor that is not read", FUSED, "", "prefetch(O, A, i, 1)",
+     "prefetch(O, A, i): nothing inside loop i of O reads A: name a tensor that is read there"},
+    {"prefetch: an inlined tensor", CHAIN, "compute_inline(P)", "prefetch(Q, P, i, 1)",
+     "prefetch(Q, P, i): P is inlined and lies nowhere in memory: name what it reads, or call compute_root(P)"},
+    {"prefetch: a tensor computed inside the loop", CHAIN, "compute_at(P, Q, i)", "prefetch(Q, P, i, 1)",
+     "prefetch(Q, P, i): P is computed inside loop i, so that a later iteration's part is not in memory: name what it "
+     "reads, or call compute_root(P)"},
+    {"prefetch: an offset of zero", MM, "", "prefetch(C, A, i, 0)",
+     "prefetch(C, A, i): offset 0: a prefetch is for a later iteration; give 1 to 1048576 iterations"},
+    {"prefetch: a negative offset", MM, "", "prefetch(C, A, i, -1)",
+     "prefetch(C, A, i): offset -1: a prefetch is for a later iteration; give 1 to 1048576 iterations"},
+    {"prefetch: twice", MM, "prefetch(C, A, i, 1)", "prefetch(C, A, i, 2)",
+     "prefetch(C, A, i): loop i already prefetches A (offset 1): give one offset"},
+    {"prefetch: an unknown tensor", MM, "", "prefetch(C, D, i, 1)",
+     "prefetch(D): no stage is called \"D\": name one of A, B, C"},
+    {"prefetch: an unknown axis", MM, "", "prefetch(C, A, x, 1)",
+     "prefetch(C, A, x): axis \"x\" is not part of stage C: name one of its loops, i, j, k"},
+    {"prefetch: at an input", MM, "", "prefetch(A, B, i, 1)",
+     "prefetch(A, B, i): A is an input and has no loops: take a computed stage, or copy it first with cache_read(A, "
+     "local, reader)"},
+    {"prefetch: a tensor with a layout", CHAIN, "transform_layout(P, [i, j] -> [j, i])", "prefetch(Q, P, i, 1)",
+     "prefetch(Q, P, i): the layout of P is [i, j] -> [j, i], in which a region is no rows of memory: use one of "
+     "prefetch and transform_layout"},
+    {"prefetch: no offset", MM, "", "prefetch(C, A, i)",
+     "prefetch(C, A, i): wrong arguments: write prefetch(stage, tensor, axis, offset)"},
+    {"split: a loop with a prefetch", MM, "prefetch(C, A, i, 1)", "split(C, i, 4)",
+     "split(C, i): loop i of C already has prefetch, which would be lost: put this before prefetch(C, i)"},
+    {"fuse: a loop with a prefetch", MM, "prefetch(C, A, j, 1)", "fuse(C, i, j)",
+     "fuse(C, i, j): loop j of C already has prefetch, which would be lost: put this before prefetch(C, j)"},
+    {"cache_write: a stage with a prefetch", MM, "prefetch(C, A, i, 1)", "cache_write(C, local)",
+     "cache_write(C): C already has a schedule (loops: i, j, k), which would be lost: call cache_write(C, local) "
+     "before it"},
+    {"rfactor: a stage with a prefetch", MM, "prefetch(C, A, k, 1)", "rfactor(C, k)",
+     "rfactor(C, k): C already has a schedule besides that of its reduction axes (loops: i, j, k), which would be "
+     "lost: call rfactor before it, and after split and fuse of reduction axes only"},
+    {"pragma: loop_partition_hint beyond 1", MM, "", "pragma(C, i, loop_partition_hint, 2)",
+     "pragma(C, i): loop_partition_hint 2: give 1"},
+    {"pragma: unroll_explicit twice", MM, "pragma(C, i, unroll_explicit, 0)", "pragma(C, i, unroll_explicit, 0)",
+     "pragma(C, i): loop i already has unroll_explicit 0: give it once"},
+    {"pragma: unroll_explicit beyond 1", MM, "", "pragma(C, i, unroll_explicit, 2)",
+     "pragma(C, i): unroll_explicit 2: give 0 (unrolled loops are left to the compiler) or 1 (they are written out)"},
+    {"pragma: parallel_launch_point", MM, "", "pragma(C, i, parallel_launch_point, 1)",
+     "pragma(C, i): key \"parallel_launch_point\": threads start where the parallel loop stands; put parallel on an "
+     "outer loop, with the others computed inside"},
+    {"pragma: parallel_barrier_when_finish", MM, "", "pragma(C, i, parallel_barrier_when_finish, 1)",
+     "pragma(C, i): key \"parallel_barrier_when_finish\": a parallel loop always ends with a barrier; leave the pragma "
+     "out"},
+    {"pragma: tensor_core", MM, "", "pragma(C, i, tensor_core, 1)",
+     "pragma(C, i): key \"tensor_core\": CPU targets have none; use vectorize"},
+    {"pragma: import_llvm", MM, "", "pragma(C, i, import_llvm, 1)",
+     "pragma(C, i): key \"import_llvm\": LLVM IR is no part of a loop; use an extern stage"},
+    {"pragma: vectorize", MM, "", "pragma(C, j, vectorize, 1)",
+     "pragma(C, j): key \"vectorize\": it is a primitive of its own; use vectorize(stage, axis)"},
+    {"pragma: an unknown axis", MM, "", "pragma(C, x, auto_unroll_max_step, 1)",
+     "pragma(C, x): axis \"x\" is not part of stage C: name one of its loops, i, j, k"},
+    {"split: a loop with a partition hint", MM, "pragma(C, i, loop_partition_hint, 1)", "split(C, i, 4)",
+     "split(C, i): loop i of C already has pragma, which would be lost: put this before pragma(C, i)"},
     {"text: no parenthesis", MM, "", "split C, i, 4",
      "schedule text, line 1, column 7: expected '('\nsplit C, i, 4\n      ^"},
     {"text: a parenthesis is open", MM, "", "split(C, i, 4",
@@ -476,12 +534,76 @@ static const struct refusal {
      "so they cannot run in lockstep; vectorize a data axis (i.outer, i.inner, j.outer, j.inner)"},
 };
 
+/* ---- the form of a message --------------------------------------------------------------------------------------- */
+
+/* The primitive that is refused, the last one of a text: its words, "split", "C", "i", in a buffer of N. */
+enum { MAX_WORDS = 8, MAX_WORD = 64 };
+static int words_of(const char *text, char words[MAX_WORDS][MAX_WORD]) {
+  int n = 0, length = 0;
+  for (const char *c = text; *c; c++)
+    if (*c == ';' || *c == '\n') text = c + 1;
+  for (; n < MAX_WORDS; text++) {
+    if (isalnum((unsigned char)*text) || *text == '_' || *text == '.') {
+      if (length < MAX_WORD - 1) words[n][length++] = *text;
+      continue;
+    }
+    if (length) words[n++][length] = '\0';
+    length = 0;
+    if (!*text) break;
+  }
+  return n;
+}
+
+/* Primitives whose second argument is an axis. */
+static bool names_axis(const char *primitive) {
+  static const char *const with_axis[] = {"split", "tile",   "fuse",    "vectorize",       "unroll",       "parallel",
+                                          "bind",  "pragma", "rfactor", "parallel_reduce", "storage_align"};
+  for (int i = 0; i < RUNTIME_COUNT(with_axis); i++)
+    if (strcmp(with_axis[i], primitive) == 0) return true;
+  return false;
+}
+
+static void check_mentions(const char *message, const char *what, const char *word) {
+  if (!strstr(message, word)) fail_msg("the message does not name the %s %s: %s", what, word, message);
+}
+
+/* What stands behind the last ": " or "; " outside of quotes says what to do instead: it begins with one of these. */
+static void check_alternative(const char *message) {
+  static const char *const verbs[] = {"use",  "call",    "take",  "name", "give",    "put",  "make",   "bind",
+                                      "pad",  "reorder", "split", "fuse", "leave",   "keep", "attach", "vectorize",
+                                      "copy", "compute", "write", "for",  "compute", "build"};
+  const char *last = message;
+  bool quoted = false;
+  for (const char *c = message; *c; c++) {
+    quoted ^= *c == '"';
+    if (!quoted && (*c == ':' || *c == ';') && c[1] == ' ') last = c + 2;
+  }
+  for (int i = 0; i < RUNTIME_COUNT(verbs); i++) {
+    size_t n = strlen(verbs[i]);
+    if (strncmp(last, verbs[i], n) == 0 && last[n] == ' ') return;
+  }
+  fail_msg("the message does not end with what to do instead: %s", message);
+}
+
+/* A mistake in form has a line and a caret instead. */
+static void check_form(const char *call, const char *message) {
+  char words[MAX_WORDS][MAX_WORD];
+  if (strncmp(message, "schedule text, line ", 20) == 0) return;
+  int n = words_of(call, words);
+  check_mentions(message, "primitive", words[0]);
+  if (n > 1) check_mentions(message, "stage", words[1]);
+  if (n > 2 && names_axis(words[0])) check_mentions(message, "axis", words[2]);
+  if (n > 3 && strcmp(words[0], "compute_at") == 0) check_mentions(message, "axis", words[3]);
+  check_alternative(message);
+}
+
 static void refusal(void **state) {
   const struct refusal *r = *state;
   fixture f = fixture_new(r->program, r->before);
   char *before = state_of(f.s);
   assert_int_not_equal(tn_schedule_apply(f.s, r->call), TN_OK);
   check_text(tn_context_message(f.ctx), r->message);
+  check_form(r->call, r->message);
   tn_context_clear(f.ctx);
   char *after = state_of(f.s);
   check_text(after, before);
