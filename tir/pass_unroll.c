@@ -189,7 +189,7 @@ static void warn_requests(const state *at) {
  * unrolled loops but in the latter and those that would grow beyond max_unrolled_body (said as a warning); what was
  * expanded is simplified. Breaks: a variable and an allocation may stand on several paths side by side. */
 tir_func *tir_pass_unroll(tir_pass_context *p, tir_func *f) {
-  state at = {.p = p, .max_step = p->options.auto_unroll_max_step};
+  state at = {.p = p, .env = f->env, .max_step = p->options.auto_unroll_max_step};
   const tir_stmt *body = unroll(&at, f->body);
   warn_requests(&at);
   return tir_func_with_body(p, f, body);
