@@ -26,6 +26,9 @@ static tn_status check_tensor(tn_schedule *s, const char *call, int stage, int i
                         s->n_stages - 1);
   const schedule_stage *st = &s->stages[stage], *of = &s->stages[tensor];
   const char *name = schedule_stage_name(of), *axis = schedule_leaf(st, iter)->name;
+  if (of->tensors->by_value)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is a scalar: it is passed by value and lies in a register; name a tensor", call, name);
   if (of->attach == SCHEDULE_INLINED)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is inlined and lies nowhere in memory: name what it reads, or call compute_root(%s)",

@@ -201,7 +201,7 @@ static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, c
   const schedule_stage *st = &s->stages[stage];
   if (st->tensors->by_value)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is a scalar: it is passed by value and lies in a register; cache an input that is a "
+                        "%s: %s is a scalar: it is passed by value and lies in a register; name an input that is a "
                         "tensor",
                         call, schedule_stage_name(st));
   if (st->attach != SCHEDULE_ROOT)

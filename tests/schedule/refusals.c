@@ -15,7 +15,7 @@ static const struct refusal {
   const char *name, *program, *before, *call, *message;
 } refusals[] = {
     {"cache_read: a scalar", "scalar a: f32; C[i<64] = A[i]*a", "", "cache_read(a, local, C)",
-     "cache_read(a): a is a scalar: it is passed by value and lies in a register; cache an input that is a tensor"},
+     "cache_read(a): a is a scalar: it is passed by value and lies in a register; name an input that is a tensor"},
     {"split: an unknown axis", MM, "", "split(C, x, 4)",
      "split(C, x): axis \"x\" is not part of stage C: name one of its loops, i, j, k"},
     {"split: an unknown stage", MM, "", "split(X, i, 4)", "split(X): no stage is called \"X\": name one of A, B, C"},
@@ -82,8 +82,7 @@ static const struct refusal {
      "split(C, i, 5, tail=overlap); reorder(C, i.outer, j); fuse(C, i.outer, i.inner)",
      "parallel(C, i.outer.i.inner.fused)",
      "parallel(C, i.outer.i.inner.fused): loop i.outer.i.inner.fused of C would run blocks of a split with tail "
-     "overlap "
-     "in parallel: they write the same elements; take tail guard or peel there, or another loop"},
+     "overlap in parallel: they write the same elements; take tail guard or peel there, or another loop"},
     {"overlap: vectorized blocks", ADD, "split(C, j, 5, tail=overlap)", "vectorize(C, j.outer)",
      "vectorize(C, j.outer): loop j.outer of C would run blocks of a split with tail overlap in lockstep: they write "
      "the same elements; take tail guard or peel there, or another loop"},
@@ -477,6 +476,8 @@ static const struct refusal {
     {"prefetch: a tensor with a layout", CHAIN, "transform_layout(P, [i, j] -> [j, i])", "prefetch(Q, P, i, 1)",
      "prefetch(Q, P, i): the layout of P is [i, j] -> [j, i], in which a region is no rows of memory: use one of "
      "prefetch and transform_layout"},
+    {"prefetch: a scalar", "scalar a: f32; C[i<64] = A[i]*a", "", "prefetch(C, a, i, 1)",
+     "prefetch(C, a, i): a is a scalar: it is passed by value and lies in a register; name a tensor"},
     {"prefetch: no offset", MM, "", "prefetch(C, A, i)",
      "prefetch(C, A, i): wrong arguments: write prefetch(stage, tensor, axis, offset)"},
     {"split: a loop with a prefetch", MM, "prefetch(C, A, i, 1)", "split(C, i, 4)",
