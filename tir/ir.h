@@ -8,8 +8,8 @@
  *  - Integers wrap in two's complement at their dtype's width. FLOORDIV and FLOORMOD round towards minus infinity;
  *    x // 0 = 0, x % 0 = 0, INT_MIN // -1 = INT_MIN. DIV is for floats only. Float to integer casts saturate, NaN -> 0;
  *    other casts are C's; a cast to bool is "!= 0".
- *  - f16 and bf16 are for storage: LOAD, STORE, constants and casts from and to f32 (to nearest even) have them, nothing
- *    else has.
+ *  - f16 and bf16 are for storage: LOAD, STORE, constants and casts from and to f32 (to nearest even) have them,
+ * nothing else has.
  *  - MIN(a,b) = a < b ? a : b and MAX(a,b) = a > b ? a : b (so a NaN in a gives b). Floats are not reassociated; a
  *    multiply feeding an add may be fused (contraction). Comparisons give TN_BOOL; bool is stored as one byte 0/1.
  *  - isnan, isinf and isfinite hold for the values as they are: no fast-math flag lets the compiler assume otherwise.
@@ -25,7 +25,10 @@
  *  - A read that cannot be proved to be inside its tensor (its index comes from data, or its guard is loose) is lowered
  *    to a LOAD with a predicate. Outside, te's evaluator reports an error and a kernel gets 0; it never touches memory
  *    outside a buffer.
- *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there. */
+ *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there.
+ *  - CALL runs a C function. It touches no memory of the kernel but the boxes that its operands name, in the ways they
+ *    say, keeps no address, does not throw or jump out, and may run on several threads at once. WRITES: it writes
+ *    without reading first. A call has an effect even where nobody reads what it writes. */
 #ifndef TENON_TIR_IR_H
 #define TENON_TIR_IR_H
 
@@ -224,7 +227,40 @@ const tir_expr *tir_predicate(const tir_expr *load); /* or NULL */
 /* ---- statements ------------------------------------------------------------------------------------------------ */
 
 typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL } tir_loop_kind;
-typedef enum tir_stmt_kind { TIR_FOR, TIR_STORE, TIR_IF, TIR_ALLOC, TIR_SEQ, TIR_ATTR, TIR_NOP } tir_stmt_kind;
+typedef enum tir_stmt_kind {
+  TIR_FOR,
+  TIR_STORE,
+  TIR_IF,
+  TIR_ALLOC,
+  TIR_SEQ,
+  TIR_ATTR,
+  TIR_NOP,
+  TIR_CALL
+} tir_stmt_kind;
+
+/* A C function `void name(...)` that CALL statements call; its address is its identity. Where its code is:
+ *   function given      in this process: kernels in memory and the evaluator call it there; exported code needs NAME
+ *   module given        in LLVM IR, text or bitcode, that defines NAME and is linked into what is compiled
+ *   neither             NAME is found when the exported object is linked; nothing runs here */
+typedef struct tn_callee {
+  const char *name; /* a C identifier */
+  void (*function)(void);
+  const void *module;
+  size_t module_bytes;
+} tir_callee;
+
+typedef enum tir_access { TIR_BY_VALUE, TIR_READS, TIR_WRITES, TIR_UPDATES } tir_access;
+
+/* An argument of a call: a scalar by value, or the address of an element of a buffer, from which the callee may touch
+ * a box of `span` elements in each dimension (flat: as many in a row) and nothing else. */
+typedef struct tir_operand {
+  tir_access access;
+  const tir_expr *value; /* BY_VALUE: i32, i64, f32 or f64, one lane; else NULL */
+  const tir_buffer *buffer;
+  int n_index;
+  const tir_expr *index[TN_MAX_RANK]; /* one lane each */
+  int64_t span[TN_MAX_RANK];
+} tir_operand;
 
 #define TIR_THREAD_EXTENT "thread_extent."
 /* Marks of stages, in builds that ask for them; the value is its number among the stages that compute. Around: its loop nest; the store of
@@ -271,6 +307,11 @@ struct tir_stmt {
       int64_t value;
       const tir_stmt *body;
     } attr;
+    struct {
+      const tir_callee *callee;
+      int n;
+      const tir_operand *operands;
+    } call;
   } u;
 };
 
@@ -284,6 +325,10 @@ const tir_stmt *tir_alloc(runtime_arena *arena, const tir_buffer *buffer, const 
 const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmts); /* flattens nested SEQ, drops NOP */
 const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, const tir_stmt *body);
 const tir_stmt *tir_nop(runtime_arena *arena);
+/* Copies the operands. */
+const tir_stmt *tir_call(runtime_arena *arena, const tir_callee *callee, int n, const tir_operand *operands);
+/* Operands that are addresses in BUFFER: whether there is one. NULL: in any buffer. */
+bool tir_call_touches(const tir_stmt *call, const tir_buffer *buffer);
 
 typedef struct tir_func {
   const char *name;
@@ -293,6 +338,9 @@ typedef struct tir_func {
   const tir_stmt *body;
   const tir_buffer **declared; /* the parameters as they were before flattening, for printing; NULL: they are params */
 } tir_func;
+
+/* The functions that F calls, each once; returns their number, of which at most MAX are in OUT. */
+int tir_callees(const tir_func *f, int max, const tir_callee **out);
 
 /* ---- walking and rewriting ------------------------------------------------------------------------------------- */
 
