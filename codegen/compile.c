@@ -18,6 +18,11 @@
 static const char pass_list[] =
     "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<max-iterations=1;no-verify-fixpoint>)";
 
+/* The same, with loops unrolled that say so (unroll_explicit 0). */
+static const char unrolling_pass_list[] =
+    "function(sroa,early-cse<memssa>,loop(loop-rotate,loop-unroll-full),sroa,early-cse<memssa>,loop-mssa(licm),"
+    "instcombine<max-iterations=1;no-verify-fixpoint>)";
+
 /* Where LLVM IR was linked in: its functions are inlined where that is worth it, and go when nobody calls them. */
 static const char link_pass_list[] = "cgscc(inline),globaldce,";
 
@@ -85,11 +90,18 @@ static bool has_linked_ir(const tir_func *f) {
   return !tir_walk_stmt(f->body, &visitor);
 }
 
+static tir_walk find_hint(void *user, const tir_stmt *s) {
+  (void)user;
+  return s->kind == TIR_ATTR && strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0 ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
 static tn_status run_passes(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/passes");
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  char list[sizeof pass_list + sizeof link_pass_list];
-  snprintf(list, sizeof list, "%s%s", has_linked_ir(c->func) ? link_pass_list : "", pass_list);
+  tir_visitor visitor = {.stmt = find_hint};
+  const char *passes = tir_walk_stmt(c->func->body, &visitor) ? pass_list : unrolling_pass_list;
+  char list[sizeof unrolling_pass_list + sizeof link_pass_list];
+  snprintf(list, sizeof list, "%s%s", has_linked_ir(c->func) ? link_pass_list : "", passes);
   LLVMErrorRef error = LLVMRunPasses(c->module, list, c->machine, options);
   LLVMDisposePassBuilderOptions(options);
   if (error == NULL) return check_diagnostic(c);

@@ -227,7 +227,8 @@ static void print_for(runtime_str *out, const tir_stmt *s, int indent) {
   print(out, s->u.loop.min, BIND_ANY);
   runtime_str_add(out, ", ");
   print_end(out, s->u.loop.min, s->u.loop.extent);
-  runtime_str_addf(out, ")%s%s", kinds[s->u.loop.kind], s->u.loop.peel ? " \"peel\"" : "");
+  runtime_str_addf(out, ")%s%s%s", kinds[s->u.loop.kind], s->u.loop.peel ? " \"peel\"" : "",
+                   s->u.loop.strided ? " \"strided\"" : "");
   print_block(out, s->u.loop.body, indent);
 }
 
@@ -304,6 +305,11 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
       break;
     case TIR_CALL:
       print_call_stmt(out, s);
+      break;
+    case TIR_PREFETCH:
+      runtime_str_add(out, "prefetch(");
+      print_access(out, s->u.prefetch.buffer->name, s->u.prefetch.n_index, s->u.prefetch.index, NULL);
+      runtime_str_add(out, ")");
       break;
     case TIR_IF:
       print_branch(out, s, indent);

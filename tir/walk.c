@@ -52,6 +52,13 @@ static bool walk_call(const tir_visitor *v, const tir_stmt *s) {
   return true;
 }
 
+static bool walk_prefetch(const tir_visitor *v, const tir_stmt *s) {
+  for (int i = 0; i < s->u.prefetch.n_index; i++) {
+    if (!walk_part(v, s->u.prefetch.index[i])) return false;
+  }
+  return true;
+}
+
 static bool walk_seq(const tir_visitor *v, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) {
     if (!tir_walk_stmt(s->u.seq.stmts[i], v)) return false;
@@ -75,6 +82,8 @@ bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *v) {
       return walk_store(v, s);
     case TIR_CALL:
       return walk_call(v, s);
+    case TIR_PREFETCH:
+      return walk_prefetch(v, s);
     case TIR_SEQ:
       return walk_seq(v, s);
     case TIR_IF:

@@ -155,6 +155,7 @@ double fuzz_count_stores(const tir_stmt *s) {
   switch (s->kind) {
     case TIR_STORE:
     case TIR_CALL:
+    case TIR_PREFETCH:
       return 1;
     case TIR_ALLOC:
       return fuzz_count_stores(s->u.alloc.body);
