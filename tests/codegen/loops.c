@@ -233,16 +233,22 @@ static void scratch_returned(void **state) {
 typedef struct parallel_row {
   const char *name;
   int min, extent, threads;
+  bool strided;
 } parallel_row;
 
 static const parallel_row parallel_rows[] = {
-    {"100 iterations, 1 thread", 0, 100, 1},
-    {"100 iterations, 2 threads", 0, 100, 2},
-    {"101 iterations, 2 threads", 0, 101, 2},
-    {"5 iterations, 16 threads", 0, 5, 16},
-    {"1 iteration, 2 threads", 0, 1, 2},
-    {"7 iterations from 3, 3 threads", 3, 7, 3},
-    {"no iteration", 0, 0, 2},
+    {"100 iterations, 1 thread", 0, 100, 1, false},
+    {"100 iterations, 2 threads", 0, 100, 2, false},
+    {"101 iterations, 2 threads", 0, 101, 2, false},
+    {"5 iterations, 16 threads", 0, 5, 16, false},
+    {"1 iteration, 2 threads", 0, 1, 2, false},
+    {"7 iterations from 3, 3 threads", 3, 7, 3, false},
+    {"no iteration", 0, 0, 2, false},
+    {"strided, 2 threads", 0, 101, 2, true},
+    {"strided, 16 threads", 2, 5, 16, true},
+    {"strided, 3 threads", 1, 100, 3, true},
+    {"strided, 1 thread", 0, 10, 1, true},
+    {"strided, no iteration", 0, 0, 2, true},
 };
 
 /* C[i] += A[i] + 1, once for every i. */
@@ -255,8 +261,9 @@ static void parallel(void **state) {
   const tir_expr *value = kit_add(kit_load(C, kit_at(i)), kit_add(kit_load(A, kit_at(i)), kit_int(1)));
   const tir_stmt *body = kit_store(C, kit_at(i), value);
   for (int k = 0; k < 128; ++k) a[k] = k;
-  run_on(kit_func("kernel", tir_for(&K.arena, i, kit_int(r->min), kit_int(r->extent), TIR_PARALLEL, body)), r->threads,
-         (void *[]){a, c});
+  tir_stmt *loop = (tir_stmt *)tir_for(&K.arena, i, kit_int(r->min), kit_int(r->extent), TIR_PARALLEL, body);
+  loop->u.loop.strided = r->strided;
+  run_on(kit_func("kernel", loop), r->threads, (void *[]){a, c});
   for (int k = 0; k < 128; ++k) assert_int_equal(c[k], k >= r->min && k < r->min + r->extent ? k + 1 : 0);
 }
 
