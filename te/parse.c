@@ -1,5 +1,5 @@
-/* parse.c: the text form's statements: param, input, output, definitions; finding the shapes of inputs that were not
- * declared; putting the program together. Grammar: docs/language.md. */
+/* parse.c: the text form's statements: param, input, scalar, output, definitions; finding the shapes of inputs that were
+ * not declared; putting the program together. Grammar: docs/language.md. */
 #include <stdio.h>
 
 #include "te/parser.h"
@@ -180,13 +180,32 @@ bool te_take_dtype(te_parser *p, tn_dtype *dtype) {
   return name && (tn_dtype_parse(name, dtype) || fail_dtype(p, at, name));
 }
 
+/* name: dtype */
+static bool parse_typed_name(te_parser *p, const char *what, const char **name, const char **at, tn_dtype *dtype) {
+  *name = te_take_name(p, what, at);
+  if (!*name || !te_check_free(p, "a tensor", *name, *at) || !te_expect(p, ":", "':' and a dtype")) return false;
+  return te_take_dtype(p, dtype);
+}
+
+static bool parse_scalar(te_parser *p) {
+  do {
+    const char *at, *name;
+    tn_dtype dtype;
+    if (!parse_typed_name(p, "a scalar's name", &name, &at, &dtype)) return false;
+    if (te_token_is(&p->token, "["))
+      return te_parse_fail(p, p->token.at, "a scalar has no extents: it is passed by value; a tensor is an input");
+    tn_tensor *scalar = te_scalar(te_parse_site(p, at), name, dtype);
+    if (!scalar || !te_add_symbol(p, (te_symbol){scalar, at, false, false})) return false;
+  } while (te_accept(p, ",") && (te_skip_newlines(p), true));
+  return true;
+}
+
 /* name: dtype[extents] */
 static bool parse_one_input(te_parser *p) {
-  const char *at, *name = te_take_name(p, "an input's name", &at);
+  const char *at, *name;
   tn_dtype dtype;
   int64_t shape[TN_MAX_RANK];
-  if (!name || !te_check_free(p, "a tensor", name, at) || !te_expect(p, ":", "':' and a dtype")) return false;
-  if (!te_take_dtype(p, &dtype)) return false;
+  if (!parse_typed_name(p, "an input's name", &name, &at, &dtype)) return false;
   int rank = parse_shape(p, shape);
   tn_tensor *input = rank >= 0 ? te_input(te_parse_site(p, at), name, dtype, rank, shape) : NULL;
   return input && te_add_symbol(p, (te_symbol){input, at, false, false});
@@ -318,7 +337,7 @@ static bool parse_heading(te_parser *p, heading *h) {
     if (h->n == TIR_MAX_VALUES)
       return te_parse_fail(p, p->token.at, "a definition has at most %d values", (int)TIR_MAX_VALUES);
     h->name[h->n] = te_take_name(
-        p, is_tuple ? "a tensor's name" : "a statement: a definition, param, input, output or combiner", &h->at[h->n]);
+        p, is_tuple ? "a tensor's name" : "a statement: a definition, param, input, scalar, output or combiner", &h->at[h->n]);
     if (!h->name[h->n++]) return false;
   } while (is_tuple && te_accept(p, ","));
   return (!is_tuple || te_expect(p, ")", "',' or ')'")) && check_heading(p, h);
@@ -365,6 +384,8 @@ static bool parse_statement(te_parser *p, const overrides *o) {
     ok = parse_param(p, o);
   else if (te_accept(p, "input"))
     ok = parse_input(p);
+  else if (te_accept(p, "scalar"))
+    ok = parse_scalar(p);
   else if (te_accept(p, "output"))
     ok = parse_output(p);
   else if (te_accept(p, "combiner"))

@@ -228,7 +228,8 @@ static void print_for(runtime_str *out, const tir_stmt *s, int indent) {
   print(out, s->u.loop.min, BIND_ANY);
   runtime_str_add(out, ", ");
   print_end(out, s->u.loop.min, s->u.loop.extent);
-  runtime_str_addf(out, ")%s%s", kinds[s->u.loop.kind], s->u.loop.peel ? " \"peel\"" : "");
+  runtime_str_addf(out, ")%s%s%s", kinds[s->u.loop.kind], s->u.loop.peel ? " \"peel\"" : "",
+                   s->u.loop.strided ? " \"strided\"" : "");
   print_block(out, s->u.loop.body, indent);
 }
 
@@ -278,6 +279,11 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
     case TIR_STORE:
       print_store(out, s);
       break;
+    case TIR_PREFETCH:
+      runtime_str_add(out, "prefetch(");
+      print_access(out, s->u.prefetch.buffer->name, s->u.prefetch.n_index, s->u.prefetch.index, NULL);
+      runtime_str_add(out, ")");
+      break;
     case TIR_IF:
       print_branch(out, s, indent);
       break;
@@ -306,6 +312,9 @@ void tir_print_func(runtime_str *out, const tir_func *f) {
     print_shape(out, b);
     runtime_str_add(out, ")");
   }
+  for (int i = 0; i < f->n_scalars; i++)
+    runtime_str_addf(out, "%s%s: %s", i + f->n_params > 0 ? ", " : "", f->scalars[i].var->name,
+                     f->scalars[i].is_symbol ? "int64" : dtype_words[f->scalars[i].var->dtype]);
   runtime_str_addf(out, ") -> int32\n  attr = {\"global_symbol\": \"%s\", \"tir.noalias\": True}", f->name);
   print_block(out, f->body, 0);
   runtime_str_add(out, "\n");
