@@ -191,6 +191,7 @@ static const codegen_c_handler handlers[TIR_OP_COUNT] = {
     [TIR_VAR] = emit_var,
     [TIR_READ] = emit_unexpected,
     [TIR_REDUCE] = emit_unexpected,
+    [TIR_TUPLE] = emit_unexpected,
     [TIR_LOAD] = codegen_c_load,
     [TIR_ADD] = codegen_c_arithmetic,
     [TIR_SUB] = codegen_c_arithmetic,
@@ -258,6 +259,7 @@ static const codegen_c_handler handlers[TIR_OP_COUNT] = {
     [TIR_ISNAN] = codegen_c_float_test,
     [TIR_ISINF] = codegen_c_float_test,
     [TIR_ISFINITE] = codegen_c_float_test,
+    [TIR_DOT] = codegen_c_dot,
 };
 
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {

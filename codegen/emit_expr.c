@@ -176,6 +176,7 @@ static const codegen_handler handlers[TIR_OP_COUNT] = {
     [TIR_VAR] = emit_var,
     [TIR_READ] = emit_unexpected,
     [TIR_REDUCE] = emit_unexpected,
+    [TIR_TUPLE] = emit_unexpected,
     [TIR_LOAD] = codegen_emit_load,
     [TIR_ADD] = emit_arithmetic,
     [TIR_SUB] = emit_arithmetic,
@@ -243,6 +244,7 @@ static const codegen_handler handlers[TIR_OP_COUNT] = {
     [TIR_ISNAN] = emit_float_test,
     [TIR_ISINF] = emit_float_test,
     [TIR_ISFINITE] = emit_float_test,
+    [TIR_DOT] = codegen_dot,
 };
 
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {

@@ -29,6 +29,8 @@ const tir_expr *schedule_rest_size(runtime_arena *arena, const tir_expr *size, i
 const char *schedule_extent_text(const schedule_axis *axis, char *buffer, size_t n);
 /* "A.local", or "A.local_1" when the schedule has one already (stages.c). */
 const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const char *suffix);
+/* One for each tensor of a stage. */
+bool schedule_derived_names(tn_schedule *s, const schedule_stage *stage, const char *suffix, const char **names);
 bool schedule_push_step(tn_schedule *s, const schedule_step *step);
 /* Exchanges two schedules of one program: how a change made on a copy is taken over. */
 void schedule_swap_contents(tn_schedule *a, tn_schedule *b);
@@ -44,6 +46,8 @@ tn_status schedule_check_attachments(tn_schedule *s, const char *call);
 /* On every path of loops: at most one parallel loop, none inside a vectorized one; nothing is computed inside a
  * vectorized loop. */
 tn_status schedule_check_paths(tn_schedule *s, const char *call);
+/* Whether anything was done to the stage's loops (stages.c). */
+bool schedule_has_own_loops(const schedule_stage *st);
 /* No stage is computed inside the loops of this one, which PRIMITIVE would lose (stages.c). */
 tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, const char *primitive);
 /* Nothing that the stage reads is computed inside a loop: NEW_STAGE, at root, can read it too (stages.c). */
