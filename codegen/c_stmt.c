@@ -300,10 +300,11 @@ static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
     codegen_c_fail(m, TN_ERROR_CODEGEN, "sample: C source does not say which stage it is in: build an object instead");
   size_t n = strlen(TIR_THREAD_EXTENT);
   if (strncmp(s->u.attr.key, TIR_THREAD_EXTENT, n) == 0)
-    codegen_c_fail(m, TN_ERROR_CODEGEN,
-       "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel or vectorize "
-       "instead of bind",
-       (long long)s->u.attr.value, s->u.attr.key + n);
+    codegen_c_fail(
+        m, TN_ERROR_CODEGEN,
+        "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel or vectorize "
+        "instead of bind",
+        (long long)s->u.attr.value, s->u.attr.key + n);
   codegen_c_stmt(m, s->u.attr.body);
   m->hints_unroll = hints_unroll;
 }
@@ -311,10 +312,15 @@ static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
 static void emit_nop(codegen_c_emitter *m, const tir_stmt *s) { (void)m, (void)s; }
 
 void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s) {
-  static void (*const handlers[])(codegen_c_emitter *, const tir_stmt *) = {
-      [TIR_FOR] = emit_loop, [TIR_STORE] = codegen_c_store, [TIR_IF] = emit_if,  [TIR_ALLOC] = emit_alloc,
-      [TIR_SEQ] = emit_seq,  [TIR_ATTR] = emit_attr,        [TIR_PREFETCH] = codegen_c_prefetch, [TIR_NOP] = emit_nop,
-      [TIR_CALL] = codegen_c_call_stmt};
+  static void (*const handlers[])(codegen_c_emitter *, const tir_stmt *) = {[TIR_FOR] = emit_loop,
+                                                                            [TIR_STORE] = codegen_c_store,
+                                                                            [TIR_IF] = emit_if,
+                                                                            [TIR_ALLOC] = emit_alloc,
+                                                                            [TIR_SEQ] = emit_seq,
+                                                                            [TIR_ATTR] = emit_attr,
+                                                                            [TIR_PREFETCH] = codegen_c_prefetch,
+                                                                            [TIR_NOP] = emit_nop,
+                                                                            [TIR_CALL] = codegen_c_call_stmt};
   if (m->failed) return;
   if (m->depth >= MAX_NESTING) {
     codegen_c_fail(m, TN_ERROR_CODEGEN, "statements are nested deeper than %d", MAX_NESTING);

@@ -18,8 +18,8 @@ static int64_t buffer_bytes(const tir_buffer *buffer) {
 }
 
 static void make_on_stack(codegen_emitter *m, const tir_buffer *buffer, int64_t bytes) {
-  LLVMTypeRef type = LLVMArrayType2(codegen_memory_type(m, buffer->dtype, 1),
-                                    (uint64_t)bytes / codegen_element_bytes(buffer));
+  LLVMTypeRef type =
+      LLVMArrayType2(codegen_memory_type(m, buffer->dtype, 1), (uint64_t)bytes / codegen_element_bytes(buffer));
   LLVMValueRef memory = LLVMBuildAlloca(m->builder, type, buffer->name);
   LLVMSetAlignment(memory, SCRATCH_ALIGN);
   m->frame->stack_bytes += bytes;
@@ -42,8 +42,8 @@ static void make_on_heap(codegen_emitter *m, const tir_buffer *buffer, LLVMValue
 
 /* Flattening made sure that this does not overflow. */
 static LLVMValueRef symbolic_bytes(codegen_emitter *m, const tir_buffer *buffer) {
-  LLVMValueRef bytes = LLVMBuildNSWMul(m->builder, codegen_index(m, size_of(buffer)),
-                                       codegen_i64(m, codegen_element_bytes(buffer)), "");
+  LLVMValueRef bytes =
+      LLVMBuildNSWMul(m->builder, codegen_index(m, size_of(buffer)), codegen_i64(m, codegen_element_bytes(buffer)), "");
   bytes = LLVMBuildNSWAdd(m->builder, bytes, codegen_i64(m, SCRATCH_ALIGN - 1), "");
   return LLVMBuildAnd(m->builder, bytes, codegen_i64(m, -SCRATCH_ALIGN), "");
 }
@@ -63,8 +63,10 @@ static tir_walk make_buffer(void *user, const tir_stmt *s) {
     codegen_emit_fail(m, TN_ERROR_CODEGEN, "the scratch buffer %s is larger than memory can be", buffer->name);
     return TIR_WALK_STOP;
   }
-  if (m->frame->stack_bytes + bytes <= STACK_LIMIT) make_on_stack(m, buffer, bytes);
-  else make_on_heap(m, buffer, codegen_i64(m, bytes));
+  if (m->frame->stack_bytes + bytes <= STACK_LIMIT)
+    make_on_stack(m, buffer, bytes);
+  else
+    make_on_heap(m, buffer, codegen_i64(m, bytes));
   return TIR_WALK_ON;
 }
 

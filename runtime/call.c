@@ -176,17 +176,25 @@ static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_c
   return TN_OK;
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------------------------ */
+/* ---- symbols ------------------------------------------------------------------------------------------------------
+ */
 
 static int64_t apply(char op, int64_t a, int64_t b) {
   switch (op) {
-    case '+': return a + b;
-    case '-': return a - b;
-    case '*': return a * b;
-    case '/': return b ? runtime_floordiv(a, b) : 0;
-    case '%': return b ? runtime_floormod(a, b) : 0;
-    case '<': return RUNTIME_MIN(a, b);
-    default: return RUNTIME_MAX(a, b);
+    case '+':
+      return a + b;
+    case '-':
+      return a - b;
+    case '*':
+      return a * b;
+    case '/':
+      return b ? runtime_floordiv(a, b) : 0;
+    case '%':
+      return b ? runtime_floormod(a, b) : 0;
+    case '<':
+      return RUNTIME_MIN(a, b);
+    default:
+      return RUNTIME_MAX(a, b);
   }
 }
 
@@ -211,21 +219,24 @@ static tn_status bind_symbol(tn_context *ctx, const char *who, runtime_call *cal
   const runtime_symbol *symbol = &kernel->symbols[k];
   int by = call->bound_by[k];
   if (value < symbol->least || value > symbol->most)
-    return runtime_fail(ctx, TN_ERROR_CALL,
-                        "%s %s: argument %d (%s): dimension %d is %lld, and the kernel was built for %s in %lld .. %lld",
-                        who, kernel->name, i, kernel->args[i].name, d, (long long)value, symbol->name,
-                        (long long)symbol->least, (long long)symbol->most);
+    return runtime_fail(
+        ctx, TN_ERROR_CALL,
+        "%s %s: argument %d (%s): dimension %d is %lld, and the kernel was built for %s in %lld .. %lld", who,
+        kernel->name, i, kernel->args[i].name, d, (long long)value, symbol->name, (long long)symbol->least,
+        (long long)symbol->most);
   if (by >= 0 && call->symbols[k] != value)
-    return runtime_fail(ctx, TN_ERROR_CALL,
-                        "%s %s: argument %d (%s): dimension %d is %lld, but %s is %lld by the shape of argument %d (%s)",
-                        who, kernel->name, i, kernel->args[i].name, d, (long long)value, symbol->name,
-                        (long long)call->symbols[k], by, kernel->args[by].name);
+    return runtime_fail(
+        ctx, TN_ERROR_CALL,
+        "%s %s: argument %d (%s): dimension %d is %lld, but %s is %lld by the shape of argument %d (%s)", who,
+        kernel->name, i, kernel->args[i].name, d, (long long)value, symbol->name, (long long)call->symbols[k], by,
+        kernel->args[by].name);
   call->symbols[k] = value;
   if (by < 0) call->bound_by[k] = i;
   return TN_OK;
 }
 
-/* First the dimensions that are a symbol alone give it its value, then all others must agree with what they are made of. */
+/* First the dimensions that are a symbol alone give it its value, then all others must agree with what they are made
+ * of. */
 static tn_status bind_symbols(tn_context *ctx, const char *who, runtime_call *call, DLTensor *const *args) {
   const tn_kernel *kernel = call->kernel;
   for (int k = 0; k < kernel->n_symbols; ++k) call->bound_by[k] = -1;

@@ -124,8 +124,8 @@ static bool describe(tn_kernel *kernel, const char *name, int n_args, const runt
   place_parameters(kernel);
   for (int i = 0; i < n_symbols; ++i) kernel->types[n_args + i] = &ffi_type_sint64;
   kernel->shapes = shapes_text(kernel);
-  return kernel->shapes &&
-         ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)(n_args + n_symbols), &ffi_type_sint32, kernel->types) == FFI_OK;
+  return kernel->shapes && ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)(n_args + n_symbols), &ffi_type_sint32,
+                                        kernel->types) == FFI_OK;
 }
 
 /* Puts the kernel into its context's list, from which tn_kernel_free takes it. */

@@ -41,8 +41,7 @@ const tir_expr *schedule_axis_extent(lowering *l, const lower_stage *ls, int axi
 /* A size of te in the index dtype. Its intervals fit an i32 in every part, so that the wider type changes nothing. */
 static const tir_expr *lower_size(lowering *l, const tir_expr *e) {
   if (e->op == TIR_INT) return index_int(l, e->u.i);
-  if (e->op == TIR_VAR)
-    return tir_var_expr(l->arena, &l->symbols[te_symbol_number(l->s->program, e->u.var)]->var);
+  if (e->op == TIR_VAR) return tir_var_expr(l->arena, &l->symbols[te_symbol_number(l->s->program, e->u.var)]->var);
   return index_binary(l, (tir_op)e->op, lower_size(l, e->arg[0]), lower_size(l, e->arg[1]));
 }
 
@@ -118,7 +117,8 @@ static void infer_children(lowering *l, lower_stage *ls, const schedule_relation
   for (int k = 0; k + 1 < r->n; k++) lengths[k] = ls->st->axes[r->many[r->inner_to_outer ? k + 1 : k]].extent;
   schedule_child_extents(ls->axis_extent[r->one], size != NULL, r->n - 1, lengths, r->inner_to_outer, extents);
   for (int k = 0; k < r->n; k++) ls->axis_extent[r->many[k]] = extents[k];
-  if (size) ls->axis_size[r->many[r->inner_to_outer ? 0 : r->n - 1]] = schedule_rest_size(l->arena, size, r->n - 1, lengths);
+  if (size)
+    ls->axis_size[r->many[r->inner_to_outer ? 0 : r->n - 1]] = schedule_rest_size(l->arena, size, r->n - 1, lengths);
 }
 
 static void infer_axis_extents(lowering *l, lower_stage *ls) {

@@ -386,18 +386,21 @@ static const char *instead_of_reduction(const schedule_stage *st, schedule_annot
   return buffer;
 }
 
-/* Only a loop whose iterations can be counted is expanded, becomes lanes, or is given to so many threads of a GPU. */
+/* Only a loop whose iterations can be counted is expanded, becomes lanes, or is given to so many threads of a GPU.
+ * Under compute_at a stage's region decides, and may be constant; if it is not, lowering says so and makes the loop
+ * serial. */
 static tn_status check_constant_extent(tn_schedule *s, const char *call, const schedule_stage *st, int iter,
                                        schedule_annotation annotation) {
   const schedule_axis *axis = schedule_leaf(st, iter);
   const char *word = schedule_annotation_words[annotation], *name = schedule_stage_name(st);
   char extent[64];
-  if (!axis->size || annotation == SCHEDULE_PARALLEL) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: loop %s of %s has the extent %s, which is known at a call only: %s needs a constant one: "
-                      "split(%s, %s, 16), then %s.inner",
-                      call, axis->name, name, schedule_extent_text(axis, extent, sizeof extent), word, name, axis->name,
-                      axis->name);
+  bool may_be_constant = st->attach == SCHEDULE_AT && annotation < SCHEDULE_PARALLEL;
+  if (!axis->size || annotation == SCHEDULE_PARALLEL || may_be_constant) return TN_OK;
+  return runtime_fail(
+      s->ctx, TN_ERROR_SCHEDULE,
+      "%s: loop %s of %s has the extent %s, which is known at a call only: %s needs a constant one: use "
+      "split(%s, %s, 16), then %s.inner",
+      call, axis->name, name, schedule_extent_text(axis, extent, sizeof extent), word, name, axis->name, axis->name);
 }
 
 static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int iter, schedule_annotation annotation) {

@@ -26,7 +26,7 @@ static tn_status check_dimension(tn_schedule *s, const char *call, int stage, in
     if (st->tensors[0].size[d])
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                           "%s: the stride of axis %s of %s depends on the extent of axis %s, which is known at a call "
-                          "only: align an axis inside of which all extents are constant",
+                          "only: name an axis inside of which all extents are constant",
                           call, axis->name, name, st->axes[d].name);
   if (schedule_is_output(s, stage))
     return runtime_fail(

@@ -44,7 +44,8 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
     indent(out, ++depth);
-    runtime_str_addf(out, "%s %s (", axis->annotation ? schedule_annotation_words[axis->annotation] : "for", axis->name);
+    runtime_str_addf(out, "%s %s (", axis->annotation ? schedule_annotation_words[axis->annotation] : "for",
+                     axis->name);
     if (ls->is_live ? ls->axis_size[st->leaves[i]] : axis->size)
       te_print_expr(out, axis->size);
     else

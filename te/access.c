@@ -343,7 +343,8 @@ static place assume(place at, fact storage[], int *n, const tir_expr *cond, bool
   return tir_op_table[cond->op].op_class == 'C' ? assume_comparison(at, storage, n, cond, holds) : at;
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------------------------- */
+/* ---- symbols -------------------------------------------------------------------------------------------------------
+ */
 
 static const tn_axis *axis_of(const tir_expr *atom) {
   return atom->op == TIR_VAR && !te_var_axis(atom->u.var)->is_symbol ? te_var_axis(atom->u.var) : NULL;
@@ -357,14 +358,14 @@ static bool add_end_of(place at, form *f, const term *t, const tn_axis *axis, bo
   return add_form(f, &end, t->factor);
 }
 
-/* F with its axes at the ends where F is greatest (or least): what is left are symbols and what is not linear. False: too
- * long. Axes of constant extent stay unless ALL. */
+/* F with its axes at the ends where F is greatest (or least): what is left are symbols and what is not linear. False:
+ * too long. Axes of constant extent stay unless ALL. */
 static bool at_ends(place at, const form *f, bool greatest, bool all, form *out) {
   *out = (form){.constant = f->constant};
   for (int i = 0; i < f->n; i++) {
     const tn_axis *axis = axis_of(f->terms[i].atom);
-    bool ok = axis && (axis->size || all) ? add_end_of(at, out, &f->terms[i], axis, greatest)
-                                          : add_term(out, f->terms[i]);
+    bool ok =
+        axis && (axis->size || all) ? add_end_of(at, out, &f->terms[i], axis, greatest) : add_term(out, f->terms[i]);
     if (!ok) return false;
   }
   return true;
@@ -540,10 +541,11 @@ bool te_check_access(const te_site *site, const char *op_name, const te_access *
     char text[64], extent[64];
     te_show(text, access->read);
     if (tensor->size[d])
-      te_fail(site, TN_ERROR_PROGRAM,
-              "'%s' reads %s: index %d is not known to be in 0 .. %s - 1: guard the read by select, change an extent, or "
-              "say how small the symbols can be, as in symbol 3<=M",
-              op_name, text, d, te_show(extent, tensor->size[d]));
+      te_fail(
+          site, TN_ERROR_PROGRAM,
+          "'%s' reads %s: index %d is not known to be in 0 .. %s - 1: guard the read by select, change an extent, or "
+          "say how small the symbols can be, as in symbol 3<=M",
+          op_name, text, d, te_show(extent, tensor->size[d]));
     else if (is_inside(dtype_range(TN_I32), range))
       te_fail(site, TN_ERROR_PROGRAM,
               "'%s' reads %s: index %d can have any value (extent %lld): guard the read by select", op_name, text, d,

@@ -50,8 +50,9 @@ static tn_status bind(binding *b, int i, int d, int k) {
   const char *name = b->program->args[i]->name;
   int64_t value = b->args[i]->shape[d];
   if (value < symbol->least || value > symbol->extent)
-    return runtime_fail(b->program->ctx, TN_ERROR_CALL, "dimension %d of argument '%s' is %lld, but symbol %s is in %lld .. %lld",
-                        d, name, (long long)value, symbol->var.name, (long long)symbol->least, (long long)symbol->extent);
+    return runtime_fail(b->program->ctx, TN_ERROR_CALL,
+                        "dimension %d of argument '%s' is %lld, but symbol %s is in %lld .. %lld", d, name,
+                        (long long)value, symbol->var.name, (long long)symbol->least, (long long)symbol->extent);
   if (b->by[k] && b->symbols[k] != value)
     return runtime_fail(b->program->ctx, TN_ERROR_CALL,
                         "dimension %d of argument '%s' is %lld, but symbol %s is %lld by argument '%s'", d, name,
@@ -84,8 +85,8 @@ static tn_status check_sizes(const binding *b) {
       int64_t want = t->size[d] ? te_size_value(b->program, t->size[d], b->symbols) : t->shape[d];
       char text[64];
       if (b->args[i]->shape[d] == want) continue;
-      return runtime_fail(b->program->ctx, TN_ERROR_CALL, "dimension %d of argument '%s' is %lld, but %s is %lld", d, t->name,
-                          (long long)b->args[i]->shape[d], te_show(text, t->size[d]), (long long)want);
+      return runtime_fail(b->program->ctx, TN_ERROR_CALL, "dimension %d of argument '%s' is %lld, but %s is %lld", d,
+                          t->name, (long long)b->args[i]->shape[d], te_show(text, t->size[d]), (long long)want);
     }
   return TN_OK;
 }

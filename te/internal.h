@@ -12,7 +12,7 @@ enum {
   TE_MAX_SIZE = 100000,      /* nodes of an expression when sharing is expanded */
   TE_MAX_TENSORS = 4096,     /* of a program */
   TE_MAX_EXTENT = INT32_MAX, /* an axis is an i32 as a value */
-  TE_MAX_SYMBOL = INT32_MAX / 2, /* a symbol's greatest value, unless it says another */
+  TE_MAX_SYMBOL = INT32_MAX / 4, /* a symbol's greatest value, unless it says another */
   TE_MAX_SYMBOLS = 16,           /* of a program */
 };
 

@@ -401,7 +401,8 @@ static bool parse_heading(te_parser *p, heading *h) {
     if (h->n == TIR_MAX_VALUES)
       return te_parse_fail(p, p->token.at, "a definition has at most %d values", (int)TIR_MAX_VALUES);
     h->name[h->n] = te_take_name(
-        p, is_tuple ? "a tensor's name" : "a statement: a definition, param, input, scalar, symbol, output or combiner", &h->at[h->n]);
+        p, is_tuple ? "a tensor's name" : "a statement: a definition, param, input, scalar, symbol, output or combiner",
+        &h->at[h->n]);
     if (!h->name[h->n++]) return false;
   } while (is_tuple && te_accept(p, ","));
   return (!is_tuple || te_expect(p, ")", "',' or ')'")) && check_heading(p, h);

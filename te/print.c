@@ -73,8 +73,7 @@ static void print_read(const printer *p, const tir_expr *e) {
 }
 
 static void print_axis_list(runtime_str *out, int n, tn_axis *const *axes) {
-  for (int i = 0; i < n; i++)
-  {
+  for (int i = 0; i < n; i++) {
     runtime_str_addf(out, "%s%s<", i > 0 ? ", " : "", axes[i]->var.name);
     te_print_extent(out, axes[i]->extent, axes[i]->size);
   }

@@ -6,8 +6,8 @@
 tn_axis *te_symbol_new(const te_site *site, const char *name, int64_t least, int64_t most) {
   if (!te_check_name(site, "a symbol", name)) return NULL;
   if (least < 1 || most < least || most > TE_MAX_EXTENT) {
-    te_fail(site, TN_ERROR_PROGRAM, "symbol '%s' in %lld .. %lld: its values are in 1 .. %d, at least one of them", name,
-            (long long)least, (long long)most, (int)TE_MAX_EXTENT);
+    te_fail(site, TN_ERROR_PROGRAM, "symbol '%s' in %lld .. %lld: its values are in 1 .. %d, at least one of them",
+            name, (long long)least, (long long)most, (int)TE_MAX_EXTENT);
     return NULL;
   }
   tn_axis *symbol = te_axis_make(site->ctx, name, most, NULL, false);
@@ -56,9 +56,8 @@ static void know_symbol(sizing *s, const tn_axis *symbol) {
     s->ok = false;
     return;
   }
-  s->known[s->n] = (tir_env){.outer = s->n > 0 ? &s->known[s->n - 1] : NULL,
-                             .var = &symbol->var,
-                             .range = {symbol->least, symbol->extent}};
+  s->known[s->n] = (tir_env){
+      .outer = s->n > 0 ? &s->known[s->n - 1] : NULL, .var = &symbol->var, .range = {symbol->least, symbol->extent}};
   s->n++;
 }
 
@@ -74,14 +73,20 @@ static tir_walk look_at_node(void *user, const tir_expr *e) {
 static bool check_range(const te_site *site, const char *what, const tir_expr *e, tir_interval range) {
   char text[64];
   if (range.lo == INT64_MIN)
-    te_fail(site, TN_ERROR_PROGRAM, "%s, %s, can be more than an integer holds; say how large the symbols can be, as in "
-            "symbol M<=4096", what, te_show(text, e));
+    te_fail(site, TN_ERROR_PROGRAM,
+            "%s, %s, can be more than an integer holds; say how large the symbols can be, as in "
+            "symbol M<=4096",
+            what, te_show(text, e));
   else if (range.lo < 1)
-    te_fail(site, TN_ERROR_PROGRAM, "%s, %s, can be %lld: it must be at least 1; say how small the symbols can be, as in "
-            "symbol 3<=M", what, te_show(text, e), (long long)range.lo);
+    te_fail(site, TN_ERROR_PROGRAM,
+            "%s, %s, can be %lld: it must be at least 1; say how small the symbols can be, as in "
+            "symbol 3<=M",
+            what, te_show(text, e), (long long)range.lo);
   else if (range.hi > TE_MAX_EXTENT - 1)
-    te_fail(site, TN_ERROR_PROGRAM, "%s, %s, can be %lld or more: it must be below %d; say how large the symbols can be, "
-            "as in symbol M<=4096", what, te_show(text, e), (long long)range.hi, (int)TE_MAX_EXTENT);
+    te_fail(site, TN_ERROR_PROGRAM,
+            "%s, %s, can be %lld or more: it must be below %d; say how large the symbols can be, "
+            "as in symbol M<=4096",
+            what, te_show(text, e), (long long)range.hi, (int)TE_MAX_EXTENT);
   else
     return true;
   return false;
@@ -152,10 +157,11 @@ int64_t te_size_value(const tn_program *program, const tir_expr *size, const int
 tn_status te_check_no_symbols(const tn_program *program, const char *what) {
   if (program->n_symbols == 0) return TN_OK;
   const char *name = program->symbols[0]->var.name;
-  return runtime_fail(program->ctx, TN_ERROR_PROGRAM,
-                      "%s needs numbers for all extents, and the program has symbol %s: give it a value, as in -p %s=64 "
-                      "(tn_program_parse with a parameter %s)",
-                      what, name, name, name);
+  return runtime_fail(
+      program->ctx, TN_ERROR_PROGRAM,
+      "%s needs numbers for all extents, and the program has symbol %s: give it a value, as in -p %s=64 "
+      "(tn_program_parse with a parameter %s)",
+      what, name, name, name);
 }
 
 int tn_program_symbol_count(const tn_program *program) { return program ? program->n_symbols : 0; }

@@ -103,7 +103,7 @@ TN_API tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype);
 /* A symbol: a number that is known when a kernel is called, from the shapes of its arguments (TVM's te.size_var). As a
  * value it is i32. It stands in extents, alone or in an expression of + - * // % min max with numbers and other symbols,
  * and may stand in any other expression. Every symbol of a program must be, alone, the extent of some dimension of an
- * argument. Its value is in [least, most]; tn_symbol: 1 to 1073741823. Tighter limits make tighter code: with small ones
+ * argument. Its value is in [least, most]; tn_symbol: 1 to 536870911. Tighter limits make tighter code: with small ones
  * indices have 32 bits. An extent must be in 1 .. 2147483647 for all values that its symbols can have. */
 TN_API tn_expr *tn_symbol(tn_context *ctx, const char *name);
 TN_API tn_expr *tn_symbol_in(tn_context *ctx, const char *name, int64_t least, int64_t most);

@@ -34,11 +34,10 @@ static bool is_symbolic(const tir_buffer *buffer) {
 /* The number of elements as an expression of symbols. What is allocated here must not be able to be more than memory; an
  * argument is there already. NULL: it could, or no memory. */
 static const tir_expr *symbolic_elements(state *at, const tir_buffer *buffer) {
-  enum { MOST_BITS = 61 };
   const tir_expr *n = tir_int(at->p->arena, at->index_dtype, 1);
   for (int i = 0; i < buffer->ndim; i++) n = tir_binary(at->p->arena, TIR_MUL, n, extent_of(at, buffer, i));
   if (n == NULL || buffer->is_param) return n;
-  int64_t most = (INT64_C(1) << MOST_BITS) / (int64_t)tn_dtype_bytes(buffer->dtype);
+  int64_t most = (INT64_MAX - 4096) / (int64_t)tn_dtype_bytes(buffer->dtype); /* rounded up, and with guards around */
   if (tir_bounds(at->p_env, n).hi <= RUNTIME_MIN(most, tir_dtype_range(at->index_dtype).hi)) return n;
   runtime_fail(at->p->ctx, TN_ERROR_LOWER,
                "buffer \"%s\" could have more elements than can be counted: say how large the symbols of its extents can "

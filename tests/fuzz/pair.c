@@ -101,8 +101,7 @@ static bool make_arguments(arguments *a, tn_program *p, fuzz_memory *memory, uin
     const tn_tensor *t = tn_program_arg(p, i);
     bool at_end = runtime_random_below(&rng, 4) != 0;
     int64_t shape[TN_MAX_RANK];
-    for (int d = 0; d < t->ndim; d++)
-      shape[d] = t->size[d] ? te_size_value(p, t->size[d], a->symbols) : t->shape[d];
+    for (int d = 0; d < t->ndim; d++) shape[d] = t->size[d] ? te_size_value(p, t->size[d], a->symbols) : t->shape[d];
     void *guarded = fuzz_memory_at(memory, i, bytes_of(t, shape), at_end);
     a->reference[i] = guarded ? tn_array_new(p->ctx, t->dtype, t->ndim, shape) : NULL;
     if (!a->reference[i]) return false;

@@ -230,7 +230,8 @@ static fuzz_bound reduction(bounding *x, const tir_expr *e) {
   fuzz_bound a = bound_of(x, e->arg[0]), all, init = {one, one, 0, 0};
   if (r->has_where) exact(x, bound_of(x, e->arg[1]));
   if (r->has_init) init = bound_of(x, e->arg[e->n_args - 1]);
-  double n = reduce_count(x, r), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype), first = fmax(largest(init), 1);
+  double n = reduce_count(x, r), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype),
+         first = fmax(largest(init), 1);
   if (combiner == TIR_REDUCE_SUM)
     all = (fuzz_bound){fmin(a.lo * n, 0) + init.lo, fmax(a.hi * n, 0) + init.hi, n * a.error + init.error,
                        common_q(a, init)};

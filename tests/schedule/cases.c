@@ -20,6 +20,7 @@
   "M[i<8] = max[k<20](X[i,k])\nE[i<8, j<20] = exp(X[i,j] - M[i])\n" \
   "S[i<8] = sum[k<20](E[i,k])\nY[i<8, j<20] = E[i,j] / S[i]"
 
+#define SYMBOLIC "symbol M, N, K\nC[i<M, j<N] = sum[k<K](A[i,k] * B[k,j])"
 #define ARGMAX "(I, V)[i<64] = argmax[k<50](X[i,k])"
 #define COMPLEX                                                                                  \
   "combiner cprod(ar: i32, ai: i32; br, bi) = (ar*br - ai*bi, ar*bi + ai*br), identity (1, 0)\n" \
@@ -213,6 +214,35 @@ const schedule_case schedule_cases[] = {
      "split(P, i, 8, tail=mask); reorder(P, i.outer, k, i.inner); vectorize(P, i.inner)"},
     {"tuple_old_values_rfactor", COMPLEX, "split(P, k, 7); rfactor(P, k.inner)"},
     {"tuple_old_values_unrolled", COMPLEX, "split(Q, k, 4); unroll(Q, k.inner)"},
+    /* extents that symbols decide */
+    {"symbolic", SYMBOLIC, ""},
+    {"symbolic_tile", SYMBOLIC, "tile(C, i, j, 8, 16); reorder(C, i.outer, j.outer, k, i.inner, j.inner); "
+                                "vectorize(C, j.inner); parallel(C, i.outer)"},
+    {"symbolic_registers", "symbol M\nC[i<M, j<48] = sum[k<32](A[i,k] * B[k,j])",
+     "cache_write(C, local); tile(C, i, j, 4, 16); compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); "
+     "vectorize(C.local, j.c); unroll(C.local, i.c); vectorize(C, j.inner); parallel(C, i.outer)"},
+    {"symbolic_nparts", "symbol M\nC[i<M] = A[i] + 1", "split(C, i, nparts=4); parallel(C, i.outer)"},
+    {"symbolic_many", "symbol M\nC[i<M] = A[i] + 1", "split(C, i, 4, 8); vectorize(C, i.2)"},
+    {"symbolic_fuse", "symbol M, N\nC[i<M, j<N] = A[i,j] * A[i,j]", "fuse(C, i, j); split(C, i.j.fused, 64)"},
+    {"symbolic_mask", "symbol M\nC[i<M] = A[i] + 1", "split(C, i, 16, tail=mask); vectorize(C, i.inner)"},
+    {"symbolic_pad", "symbol M\nP[i<M] = A[i] * 2\nC[i<M] = P[i] + 1",
+     "split(P, i, 16, tail=pad); vectorize(P, i.inner)"},
+    {"symbolic_pad_reduction", "symbol K\nC = sum[k<K](A[k])", "split(C, k, 8, tail=pad)"},
+    {"symbolic_peel", "symbol M\nC[i<M] = A[i] + 1", "split(C, i, 16, tail=peel); vectorize(C, i.inner)"},
+    {"symbolic_panels", SYMBOLIC,
+     "tile(C, i, j, 8, 16); cache_read(B, global, C); split(B.global, ax1, 16); vectorize(B.global, ax1.inner); "
+     "transform_layout(B.global, [k, j] -> [j//16, k, j%16])"},
+    {"symbolic_cache_at", SYMBOLIC, "tile(C, i, j, 8, 16); cache_read(B, local, C); compute_at(B.local, C, j.outer)"},
+    {"symbolic_rfactor", "symbol M, K\nC[i<M] = sum[k<K](A[i,k])",
+     "split(C, k, 16); rfactor(C, k.inner, -1); vectorize(C.rf, k.inner)"},
+    {"symbolic_parallel_reduce", "symbol K<=4096\nC = sum[k<K](A[k])", "parallel_reduce(C, k, parts=3)"},
+    {"symbolic_argmax", "symbol M, K\n(I, V)[i<M] = argmax[k<K](A[i,k])", "split(I, i, 4); parallel(I, i.outer)"},
+    {"symbolic_blur", "symbol 3<=H<=1000, W<=1000\nP[y<H, x<W] = A[y,x] * 2\nQ[y<H - 2, x<W] = P[y,x] + P[y+1,x] + P[y+2,x]",
+     "split(Q, y, 4); compute_at(P, Q, y.outer)"},
+    {"symbolic_padding", "symbol N\ninput A: f32[N]\nP[i<N + 2] = select(i >= 1 && i < N + 1, A[i-1], 0)\nC[i<N] = P[i] + P[i+1] + P[i+2]",
+     "compute_inline(P); split(C, i, 8)"},
+    {"symbolic_small", "symbol M<=100, N<=100\nP[i<M, j<20] = A[i,j] * 2\nC[i<M, j<N, k<20] = P[M - 1 - i, k] + f32(N)",
+     "storage_align(P, i, 8, 4); parallel(C, i)"},
     /* shapes and dtypes */
     {"rank_0", "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2", "compute_at(T, S, i)"},
     {"two_outputs", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\nR[i<8] = P[i] * 3", "parallel(Q, i)"},
