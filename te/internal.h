@@ -106,8 +106,7 @@ tn_tensor *te_compute(const te_site *site, const char *name, tn_arg body, int n_
 
 tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor *const *args);
 void te_print_program(runtime_str *out, const tn_program *program);
-/* Independent of the locale: the shortest text that gives the same value back in the dtype; reading a number. */
+/* The shortest text that gives the same value back in the dtype. */
 void te_format_float(runtime_str *out, double value, tn_dtype dtype);
-double te_parse_float(const char *text, char **end);
 
 #endif
