@@ -332,8 +332,8 @@ static const tir_stmt *parse_store(parser *p) {
   const tir_expr *value = parser_expr(p);
   if (value == NULL) return NULL;
   if (value->dtype != access.buffer->dtype)
-    return parser_fail(p, value_at, "expected a %s, as '%s' holds, not a %s", tir_dtype_words[access.buffer->dtype], name,
-                       tir_dtype_words[value->dtype]),
+    return parser_fail(p, value_at, "expected a %s, as '%s' holds, not a %s", tir_dtype_words[access.buffer->dtype],
+                       name, tir_dtype_words[value->dtype]),
            NULL;
   int lanes = access.predicate != NULL ? access.predicate->lanes : 1;
   for (int i = 0; i < access.n; i++) lanes = RUNTIME_MAX(lanes, access.index[i]->lanes);
@@ -465,8 +465,8 @@ static bool settle_flat(parser *p, bool *flat) {
     parser_param *param = &p->params[i];
     if (param->is_flat || param->declared.ndim == 1) continue;
     if (param->whole_access != NULL)
-      return parser_fail(p, param->whole_access, "expected one index of '%s': that is how other parameters are accessed",
-                         param->buffer->name);
+      return parser_fail(p, param->whole_access,
+                         "expected one index of '%s': that is how other parameters are accessed", param->buffer->name);
     make_flat(param);
   }
   return true;

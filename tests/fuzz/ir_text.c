@@ -71,8 +71,8 @@ static const char *check(tir_pass_context *p, tir_func *f, runtime_rng *rng) {
   f = run_passes(p, f, here, n_passes);
   again = run_passes(p, again, here, n_passes);
   if (!f != !again || (f && strcmp(printed(p->arena, f), printed(p->arena, again)) != 0))
-    return runtime_format(p->arena, "behind pass %d parsed loop IR becomes something else:\n%s\nbecomes\n%s\nnot\n%s", here,
-                          text, printed(p->arena, again), printed(p->arena, f));
+    return runtime_format(p->arena, "behind pass %d parsed loop IR becomes something else:\n%s\nbecomes\n%s\nnot\n%s",
+                          here, text, printed(p->arena, again), printed(p->arena, f));
   return check_mutations(p->ctx, p->arena, rng, text);
 }
 

@@ -3,10 +3,10 @@
 #include "tests/tir/tests.h"
 
 #define HEAD(params) "primfn(" params ") -> int32\n  attr = {\"global_symbol\": \"f\", \"tir.noalias\": True} {\n"
-#define PARAMS                                                                                                 \
-  "A: Buffer(float32, [8, 8]), F: Buffer(float64, [8]), H: Buffer(float16, [8]), B: Buffer(bfloat16, [8]), "   \
-  "I: Buffer(int32, [8]), L: Buffer(int64, [8]), U: Buffer(uint8, [8]), P: Buffer(bool, [8]), "                \
-  "S: Buffer(int8, [8]), W: Buffer(uint32, [8]), N: Buffer(int16, [8]), M: Buffer(uint16, [8]), "              \
+#define PARAMS                                                                                               \
+  "A: Buffer(float32, [8, 8]), F: Buffer(float64, [8]), H: Buffer(float16, [8]), B: Buffer(bfloat16, [8]), " \
+  "I: Buffer(int32, [8]), L: Buffer(int64, [8]), U: Buffer(uint8, [8]), P: Buffer(bool, [8]), "              \
+  "S: Buffer(int8, [8]), W: Buffer(uint32, [8]), N: Buffer(int16, [8]), M: Buffer(uint16, [8]), "            \
   "C: Buffer(float32, [])"
 
 /* ---- to and fro -------------------------------------------------------------------------------------------------- */
@@ -15,12 +15,14 @@ static const char *const bodies[] = {
     "  nop\n",
     "  C[] = 0f32\n",
     /* constants of every type */
-    "  C[] = -0f32\n  C[] = inff32\n  C[] = -inff32\n  C[] = nanf32\n  C[] = 1.1754944e-38f32\n  C[] = 3.4028235e+38f32\n",
+    "  C[] = -0f32\n  C[] = inff32\n  C[] = -inff32\n  C[] = nanf32\n  C[] = 1.1754944e-38f32\n  C[] = "
+    "3.4028235e+38f32\n",
     "  F[0] = 0.1f64\n  F[0] = -inff64\n  F[0] = 1e-300f64\n  H[0] = 1.5f16\n  H[0] = inff16\n  B[0] = -2bf16\n",
     "  I[0] = -2147483648\n  L[0] = -9223372036854775808i64\n  L[0] = 9223372036854775807i64\n  U[0] = 255u8\n",
     "  S[0] = -128i8\n  W[0] = 4294967295u32\n  N[0] = -32768i16\n  M[0] = 65535u16\n  P[0] = True\n  P[1] = False\n",
     /* what reads as a subtraction and what does not */
-    "  S[0] = S[1] + -128i8\n  S[0] = S[1] - 127i8\n  I[0] = I[1] + -2147483648\n  C[] = C[] + -3f32\n  I[0] = I[1]*-3\n",
+    "  S[0] = S[1] + -128i8\n  S[0] = S[1] - 127i8\n  I[0] = I[1] + -2147483648\n  C[] = C[] + -3f32\n  I[0] = "
+    "I[1]*-3\n",
     /* operators and their parentheses */
     "  I[0] = I[0] - (I[1] - I[2])\n  I[0] = (I[0] + I[1])*I[2]\n  I[0] = I[0]*(I[1]*I[2])\n",
     "  I[0] = I[0] | I[1] ^ I[2] & I[3] << 2\n  I[0] = (I[0] | I[1]) & ~I[2] >> 1\n  I[0] = (I[0] & I[1]) + I[2]\n",
@@ -34,7 +36,8 @@ static const char *const bodies[] = {
     /* loops: kinds, marks, bounds */
     "  for (i: int32, 0, 8) \"parallel\" {\n    for (j: int32, i, i + 4) \"vectorized\" {\n"
     "      for (k: int32, 2 + i, 2 + i + j*2) \"unroll\" {\n        nop\n      }\n    }\n  }\n",
-    "  for (i: int32, 0, 8) \"peel\" {\n    for (j: int32, 2, 8) \"parallel\" \"peel\" {\n      A[i, j] = 1f32\n    }\n  }\n",
+    "  for (i: int32, 0, 8) \"peel\" {\n    for (j: int32, 2, 8) \"parallel\" \"peel\" {\n      A[i, j] = 1f32\n    "
+    "}\n  }\n",
     "  for (i: int64, 0i64, 8i64) {\n    A[i, 7i64 - i] = 1f32\n  }\n",
     "  for (i: int32, 0, 8) {\n    for (j: int32, i, i + (8 - i)) {\n      A[i, j] = 1f32\n    }\n  }\n",
     /* branches, allocations, attributes */
@@ -48,7 +51,8 @@ static const char *const bodies[] = {
     /* names that are words elsewhere */
     "  allocate(nop: Pointer(global float32), float32, [2]), storage_scope = global {\n"
     "    allocate(attr: Pointer(global float32), float32, [2]), storage_scope = global {\n"
-    "      for (for: int32, 0, 2) {\n        nop[for] = attr[for]\n        attr[for] = nop[min(for, 1)]\n      }\n    }\n  }\n",
+    "      for (for: int32, 0, 2) {\n        nop[for] = attr[for]\n        attr[for] = nop[min(for, 1)]\n      }\n    "
+    "}\n  }\n",
     "  allocate(for: Pointer(global int32), int32, [2]), storage_scope = global {\n    for (predicate: int32, 0, 2) {\n"
     "      for[predicate] = for[predicate, predicate = predicate == 1]\n    }\n  }\n",
 };
@@ -80,8 +84,8 @@ static void flat_parameters_are_told_by_their_accesses(void **state) {
   (void)state;
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
-  const char *text = HEAD("A: Buffer(float32, [8, 4]), N: Buffer(float32, []), C: Buffer(float32, [2, 16])") 
-      "  C[31] = A[3] + 1f32\n}\n";
+  const char *text = HEAD(
+      "A: Buffer(float32, [8, 4]), N: Buffer(float32, []), C: Buffer(float32, [2, 16])") "  C[31] = A[3] + 1f32\n}\n";
   tir_func *f = tir_parse_func(ctx, &arena, text);
   check_ok(ctx);
   assert_int_equal(f->n_inputs, 2);
@@ -119,7 +123,8 @@ static const row refused[] = {
     {"no statement", "  1f32", PLACE("3", "3") "expected a statement\n  1f32\n  ^"},
     {"no end", "  nop ", PLACE("3", "6") "expected a statement or '}'"},
     {"a text behind the end", "} x", PLACE("3", "3") "expected the end of the text\n} x\n  ^"},
-    {"an unknown buffer", "  D[0] = 1f32}", "expected the name of a parameter or of an allocation around this, not 'D'"},
+    {"an unknown buffer", "  D[0] = 1f32}",
+     "expected the name of a parameter or of an allocation around this, not 'D'"},
     {"an unknown variable", "  C[] = cast(float32, i)}",
      PLACE("3", "23") "expected the variable of a loop around this, not 'i'"},
     {"a variable behind its loop", "for (i: int32, 0, 8) { nop } I[i] = 1}", "expected the variable of a loop"},
@@ -149,7 +154,8 @@ static const row refused[] = {
      "allocate(T: Pointer(local float32), float32, [2, 2]), storage_scope = local { T[0] = 1f32 }}",
      "expected 2 indices of 'T', not 1"},
     {"flat and not flat", "  C[] = A[0, 1] + A[2]}", "expected an index a dimension of 'A' as in other accesses"},
-    {"one flat, one not", "  A[0, 0] = C[0]}", PLACE("3", "3") "expected one index of 'A': that is how other parameters"},
+    {"one flat, one not", "  A[0, 0] = C[0]}",
+     PLACE("3", "3") "expected one index of 'A': that is how other parameters"},
     {"a store of another type", "  I[0] = 1f32}", PLACE("3", "10") "expected a int32, as 'I' holds, not a float32"},
     {"lanes that differ", "  I[ramp(0, 1, 4)] = broadcast(1, 8)}", "expected 4 lanes, not 8"},
     {"operands of other lanes", "  I[0] = broadcast(1, 8) + ramp(0, 1, 4)}", "expected operands of as many lanes"},
@@ -162,7 +168,8 @@ static const row refused[] = {
     {"a number of no type", "  U[0] = 2u9}", "expected the type of the number, such as f32 or i64, not 'u9'"},
     {"a minus before a name", "  I[0] = -I[1]}", PLACE("3", "10") "expected a number behind '-'"},
     {"a huge number", "  L[0] = 99999999999999999999i64}", "the number does not fit 64 bits"},
-    {"a loop over floats", "  for (i: float32, 0f32, 1f32) { nop }}", "expected int32 as the type of all loops, or int64"},
+    {"a loop over floats", "  for (i: float32, 0f32, 1f32) { nop }}",
+     "expected int32 as the type of all loops, or int64"},
     {"loops of two types", "  for (i: int32, 0, 2) { for (j: int64, 0i64, 2i64) { nop } }}",
      "expected int32 as the type of all loops of this function"},
     {"a bound of another type", "  for (i: int32, 0i64, 2i64) { nop }}",
@@ -269,9 +276,12 @@ static void memory_may_run_out(void **state) {
 
 int test_parse(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(bodies_parse_to_the_same_text),     cmocka_unit_test(flat_parameters_are_told_by_their_accesses),
-      cmocka_unit_test(blanks_and_comments_do_not_matter), cmocka_unit_test(heads_are_refused),
-      cmocka_unit_test(depth_is_limited),                  cmocka_unit_test(long_sums_are_left_to_the_checker),
+      cmocka_unit_test(bodies_parse_to_the_same_text),
+      cmocka_unit_test(flat_parameters_are_told_by_their_accesses),
+      cmocka_unit_test(blanks_and_comments_do_not_matter),
+      cmocka_unit_test(heads_are_refused),
+      cmocka_unit_test(depth_is_limited),
+      cmocka_unit_test(long_sums_are_left_to_the_checker),
       cmocka_unit_test(memory_may_run_out),
   };
   return CHECK_TABLE("tir parse refusals", refused, refusal) + CHECK_TESTS("tir parse", tests);

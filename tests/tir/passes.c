@@ -83,7 +83,8 @@ static void an_unknown_pass_is_refused(void **state) {
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
   tir_pass_context p = {ctx, &arena, {0}};
-  tir_func *f = tir_parse_func(ctx, &arena, "primfn() -> int32 attr = {\"global_symbol\": \"f\", \"tir.noalias\": True} {}");
+  tir_func *f =
+      tir_parse_func(ctx, &arena, "primfn() -> int32 attr = {\"global_symbol\": \"f\", \"tir.noalias\": True} {}");
   assert_null(tir_run_passes(&p, f, "simplify,vectorise"));
   check_fails(ctx, TN_ERROR_ARGUMENT, "there is no pass 'vectorise'; the nearest name is 'vectorize'");
   assert_null(tir_run_passes(&p, f, "a_name_that_is_far_too_long"));
