@@ -72,7 +72,8 @@ static bool read_is_ordered(void *user, const tir_expr *read) {
 
 /* Functions cheap enough to be computed again by every reader. */
 static bool is_costly(tir_op op) {
-  static const tir_op cheap[] = {TIR_FLOOR, TIR_CEIL, TIR_ROUND, TIR_SQRT, TIR_RSQRT, TIR_TRUNC, TIR_NEARBYINT, TIR_COPYSIGN};
+  static const tir_op cheap[] = {TIR_FLOOR, TIR_CEIL,  TIR_ROUND,     TIR_SQRT,
+                                 TIR_RSQRT, TIR_TRUNC, TIR_NEARBYINT, TIR_COPYSIGN};
   if (tir_op_table[op].op_class != 'M') return false;
   for (int i = 0; i < RUNTIME_COUNT(cheap); i++) {
     if (op == cheap[i]) return false;
@@ -151,7 +152,7 @@ static bool read_is_elementwise(void *user, const tir_expr *read) {
 }
 
 bool autotune_is_elementwise_read(const te_op *op, const tn_tensor *producer) {
-  const tn_tensor *own = &op->output;
+  const tn_tensor *own = &op->outputs[0];
   if (own->ndim != producer->ndim) return false;
   if (memcmp(own->shape, producer->shape, sizeof *own->shape * (size_t)own->ndim) != 0) return false;
   elementwise_query q = {op, producer};
@@ -164,7 +165,7 @@ int autotune_elementwise_consumer(const tn_schedule *s, int producer) {
     if (schedule_consumers(s, stage, false, 2, consumers) != 1) return -1;
     const schedule_stage *consumer = &s->stages[consumers[0]];
     if (consumer->op->n_reduce > 0) return -1;
-    if (!autotune_is_elementwise_read(consumer->op, s->stages[stage].tensor)) return -1;
+    if (!autotune_is_elementwise_read(consumer->op, s->stages[stage].tensors)) return -1;
     stage = consumers[0];
     if (consumer->attach != SCHEDULE_INLINED) return stage;
   }

@@ -281,7 +281,7 @@ static int first_inner_loop(const walk *w, int stage_id) {
 
 /* Vector instructions of the tile when all is unrolled. */
 static int64_t inner_body(const walk *w, const schedule_stage *stage, int first) {
-  int64_t lanes = RUNTIME_MAX(w->task->vector_bytes / (int)tn_dtype_bytes(stage->op->output.dtype), 1), body = 1;
+  int64_t lanes = RUNTIME_MAX(w->task->vector_bytes / (int)tn_dtype_bytes(stage->op->outputs[0].dtype), 1), body = 1;
   for (int i = first; i < stage->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(stage, i);
     body *= axis->annotation == SCHEDULE_VECTORIZE ? (axis->extent + lanes - 1) / lanes : axis->extent;

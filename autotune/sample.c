@@ -131,7 +131,7 @@ void autotune_sample_tiles(const autotune_space *space, runtime_rng *rng, int ho
   const autotune_sketch *sketch = &space->sketches[genome->sketch];
   group g = group_of(sketch, hole);
   const te_op *op = sketch->base->stages[sketch->holes[hole].stage].op;
-  int64_t lanes = RUNTIME_MAX(space->task->vector_bytes / (int)tn_dtype_bytes(op->output.dtype), 1);
+  int64_t lanes = RUNTIME_MAX(space->task->vector_bytes / (int)tn_dtype_bytes(op->outputs[0].dtype), 1);
   bool plain = g.n_spatial == 0 || chance(rng, PLAIN_FACTORS);
   for (int h = g.first; h < g.first + g.n; h++) {
     if (plain || h >= g.first + g.n_spatial) autotune_sample_hole(&sketch->holes[h], rng, &genome->tiles[h]);

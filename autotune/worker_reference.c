@@ -39,8 +39,8 @@ static double float_tolerance(const tn_program *program) {
     double here = 1;
     for (int r = 0; r < op->n_reduce; ++r) here *= (double)op->reduce_axes[r]->extent;
     terms += here;
-    double unit = unit_of(op->output.dtype);
-    bool is_half = runtime_is_half(op->output.dtype);
+    double unit = unit_of(op->outputs[0].dtype);
+    bool is_half = runtime_is_half(op->outputs[0].dtype);
     epsilon = fmax(epsilon, is_half ? (double)FLT_EPSILON : unit);
     half = fmax(half, is_half ? unit : 0);
   }

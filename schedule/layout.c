@@ -133,9 +133,9 @@ static tn_status check_map(tn_schedule *s, const char *call, int stage, const ch
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: expected %s at \"%s\": a map is like [k, j] -> [j//64, k, j%%64]", call, wrong,
                         text ? where : "");
-  if (out->n_in != s->stages[stage].tensor->ndim)
+  if (out->n_in != s->stages[stage].tensors[0].ndim)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the map has %d dimensions on the left, %s has %d", call,
-                        out->n_in, name, s->stages[stage].tensor->ndim);
+                        out->n_in, name, s->stages[stage].tensors[0].ndim);
   for (int i = 0; i < out->n_in; i++) {
     if (covers(out, i)) continue;
     return runtime_fail(

@@ -72,15 +72,15 @@ static tn_status check_readers(tn_schedule *s, const char *call, int stage) {
 }
 
 /* Whether a reader's init reads a stage, looking through inlined ones. */
-static bool init_reads(const tn_schedule *s, const tir_expr *e, const tn_tensor *tensor) {
+static bool init_reads(const tn_schedule *s, const tir_expr *e, const schedule_stage *st) {
   if (e->op == TIR_READ) {
     int from = schedule_stage_of_tensor(s, e->u.tensor);
-    if (e->u.tensor == tensor) return true;
-    if (from >= 0 && s->stages[from].attach == SCHEDULE_INLINED && init_reads(s, s->stages[from].op->body, tensor))
+    if (schedule_has_tensor(st, e->u.tensor)) return true;
+    if (from >= 0 && s->stages[from].attach == SCHEDULE_INLINED && init_reads(s, s->stages[from].op->body, st))
       return true;
   }
   for (int i = 0; i < e->n_args; i++)
-    if (init_reads(s, e->arg[i], tensor)) return true;
+    if (init_reads(s, e->arg[i], st)) return true;
   return false;
 }
 
@@ -90,7 +90,7 @@ static tn_status check_init(tn_schedule *s, const char *call, int stage) {
   const tir_expr *init = tir_reduce_init(target->op->body);
   int position = schedule_leaf_position(target, st->at_axis), first = 0;
   while (first < target->n_leaves && schedule_leaf(target, first)->kind == SCHEDULE_SPATIAL) first++;
-  if (!init || position < first || !init_reads(s, init, st->tensor)) return TN_OK;
+  if (!init || position < first || !init_reads(s, init, st)) return TN_OK;
   const char *name = schedule_stage_name(st), *target_name = schedule_stage_name(target);
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                       "%s: %s is computed inside loop %s of %s, but %s's init reads it before the reduction loop %s "

@@ -67,7 +67,7 @@ static tn_status check_loops_untouched(tn_schedule *s, const char *call, int sta
 static tn_status check_new_tensor(tn_schedule *s, const char *call, int stage, int iter, int factor_axis) {
   const schedule_stage *st = &s->stages[stage];
   double elements = (double)schedule_leaf(st, iter)->extent;
-  for (int i = 0; i < st->tensor->ndim; i++) elements *= (double)st->tensor->shape[i];
+  for (int i = 0; i < st->tensors[0].ndim; i++) elements *= (double)st->tensors[0].shape[i];
   if (factor_axis < 0 || factor_axis > st->op->n_axes)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: factor axis %d: the new axis stands at 0 to %d among the data axes of %s", call,
@@ -232,7 +232,7 @@ static const te_op *final_op(tn_program *program, const factoring *f, const te_o
   *reduce = (tir_reduce){.combiner = op->body->u.reduce->combiner, .n_axes = 1, .axes = axes, .has_init = init != NULL};
   for (int i = 0; i < partial->n_axes; i++)
     index[i] = te_axis_expr(f->arena, i == f->factor_axis ? axis : op->axes[i - (i > f->factor_axis)]);
-  tn_tensor *tensor = (tn_tensor *)&partial->output;
+  tn_tensor *tensor = (tn_tensor *)&partial->outputs[0];
   const tir_expr *read = tir_read(f->arena, tensor, tensor->dtype, partial->n_axes, index);
   const tir_expr *body = tir_reduce_args(f->arena, reduce, (const tir_expr *const[]){read, init});
   if (!body) return NULL;
@@ -254,7 +254,7 @@ tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis)
   SCHEDULE_TRY(check_rfactor(s, call, stage, iter, factor_axis));
   const schedule_stage *st = &s->stages[stage];
   factoring f = {.ctx = s->ctx, .arena = &s->ctx->arena, .st = st, .iter = iter, .factor_axis = factor_axis};
-  const char *name = schedule_derived_name(s, st->tensor, "rf");
+  const char *name = schedule_derived_name(s, st->tensors, "rf");
   const te_op *partial = name ? partial_op(s->program, &f, name) : NULL;
   const te_op *final = partial ? final_op(s->program, &f, partial) : NULL;
   if (!final || !schedule_insert_stage(s, stage, partial, "global"))

@@ -164,7 +164,7 @@ static void reader_names(const tn_schedule *s, int stage, char *buffer, size_t n
 
 static tn_status check_readers(tn_schedule *s, const char *call, int stage, int n, const int *readers) {
   char names[512];
-  const tn_tensor *tensor = s->stages[stage].tensor;
+  const tn_tensor *tensor = s->stages[stage].tensors;
   reader_names(s, stage, names, sizeof names);
   if (n < 1 && names[0])
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no reader is named: its readers are %s", call, names);
@@ -189,6 +189,11 @@ static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, c
   SCHEDULE_TRY(check_index(s, call, stage));
   SCHEDULE_TRY(check_scope(s, call, scope));
   const schedule_stage *st = &s->stages[stage];
+  if (st->tensors->by_value)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is a scalar: it is passed by value and lies in a register; cache an input that is a "
+                        "tensor",
+                        call, schedule_stage_name(st));
   if (st->attach != SCHEDULE_ROOT)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is %s: a cache reads a stage at root; call cache_read before that, or compute_root(%s)",
@@ -202,13 +207,13 @@ tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int 
   char call[256];
   call_text(call, sizeof call, "cache_read", s, stage);
   SCHEDULE_TRY(check_cache_read(s, call, stage, scope, n, readers));
-  const tn_tensor *tensor = s->stages[stage].tensor;
+  const tn_tensor *tensor = s->stages[stage].tensors;
   const te_op *copy = schedule_copy_op(s->program, tensor, schedule_derived_name(s, tensor, scope));
   if (!copy || n > SCHEDULE_MAX_AXES) return no_memory(s);
   const te_op *changed[SCHEDULE_MAX_AXES];
   int64_t list[SCHEDULE_MAX_AXES];
   for (int i = 0; i < n; i++) {
-    changed[i] = schedule_reread_op(s->program, s->stages[readers[i]].op, tensor, &copy->output);
+    changed[i] = schedule_reread_op(s->program, s->stages[readers[i]].op, tensor, &copy->outputs[0]);
     if (!changed[i]) return no_memory(s);
     list[i] = readers[i];
   }
@@ -287,9 +292,9 @@ tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope) {
   SCHEDULE_TRY(check_cache_write(s, call, stage, scope));
   const te_op *op = s->stages[stage].op;
   const char *kept = schedule_intern(s->program, scope),
-             *name = schedule_derived_name(s, s->stages[stage].tensor, scope);
+             *name = schedule_derived_name(s, s->stages[stage].tensors, scope);
   const te_op *cache = name ? schedule_renamed_op(s->program, op, name) : NULL;
-  const te_op *copy = cache ? schedule_forward_op(s->program, op, &cache->output) : NULL;
+  const te_op *copy = cache ? schedule_forward_op(s->program, op, &cache->outputs[0]) : NULL;
   if (!copy || !kept || !schedule_insert_stage(s, stage, cache, kept)) return no_memory(s);
   s->stages[stage + 1].op = copy;
   if (!schedule_reset_loops(s, &s->stages[stage + 1])) return no_memory(s);

@@ -2,9 +2,10 @@
  * its own arena; names and ops belong to the program's registry, so a copy is a few memcpy. */
 #include "schedule/edit.h"
 
-/* At root, with the loops of its op. TENSOR is what readers name; it stays when a cache replaces the op. */
-static bool init_stage(tn_schedule *s, schedule_stage *stage, const te_op *op, const tn_tensor *tensor) {
-  *stage = (schedule_stage){.op = op, .tensor = tensor, .scope = "global", .at_stage = -1, .at_axis = -1};
+/* At root, with the loops of its op, whose outputs are what readers name. */
+static bool init_stage(tn_schedule *s, schedule_stage *stage, const te_op *op) {
+  *stage = (schedule_stage){
+      .op = op, .n_tensors = op->n_outputs, .tensors = op->outputs, .scope = "global", .at_stage = -1, .at_axis = -1};
   return schedule_reset_loops(s, stage);
 }
 
@@ -62,10 +63,8 @@ tn_schedule *tn_schedule_new(tn_program *program) {
   }
   tn_schedule *s = new_schedule(program, program->n_ops);
   if (!s) return no_memory(program->ctx, NULL);
-  for (int i = 0; i < program->n_ops; i++) {
-    te_op *op = program->ops[i];
-    if (!init_stage(s, &s->stages[s->n_stages++], op, &op->output)) return no_memory(program->ctx, s);
-  }
+  for (int i = 0; i < program->n_ops; i++)
+    if (!init_stage(s, &s->stages[s->n_stages++], program->ops[i])) return no_memory(program->ctx, s);
   return s;
 }
 
@@ -170,7 +169,7 @@ schedule_stage *schedule_insert_stage(tn_schedule *s, int at, const te_op *op, c
   if (s->n_stages >= SCHEDULE_MAX_STAGES) return NULL;
   if (!reserve(&s->arena, (void **)&s->stages, &s->cap_stages, s->n_stages + 1, sizeof *s->stages)) return NULL;
   schedule_stage stage;
-  if (!init_stage(s, &stage, op, &op->output)) return NULL;
+  if (!init_stage(s, &stage, op)) return NULL;
   stage.scope = scope;
   memmove(s->stages + at + 1, s->stages + at, sizeof *s->stages * (size_t)(s->n_stages - at));
   s->stages[at] = stage;
@@ -193,11 +192,12 @@ bool schedule_push_step(tn_schedule *s, const schedule_step *step) {
 /* ---- looking
  * --------------------------------------------------------------------------------------------------------- */
 
-const char *schedule_stage_name(const schedule_stage *stage) { return stage->tensor->name; }
+const char *schedule_stage_name(const schedule_stage *stage) { return stage->tensors[0].name; }
 
 int schedule_find_stage(const tn_schedule *s, const char *name) {
   for (int i = 0; i < s->n_stages; i++)
-    if (strcmp(schedule_stage_name(&s->stages[i]), name) == 0) return i;
+    for (int v = 0; v < s->stages[i].n_tensors; v++)
+      if (strcmp(s->stages[i].tensors[v].name, name) == 0) return i;
   return -1;
 }
 
@@ -215,14 +215,14 @@ int schedule_leaf_position(const schedule_stage *stage, int axis) {
 
 int schedule_stage_of_tensor(const tn_schedule *s, const tn_tensor *tensor) {
   for (int i = 0; i < s->n_stages; i++)
-    if (s->stages[i].tensor == tensor) return i;
+    if (schedule_has_tensor(&s->stages[i], tensor)) return i;
   return -1;
 }
 
 bool schedule_is_output(const tn_schedule *s, int stage) {
   const tn_program *p = s->program;
   for (int i = p->n_inputs; i < p->n_args; i++)
-    if (p->args[i] == s->stages[stage].tensor) return true;
+    if (schedule_has_tensor(&s->stages[stage], p->args[i])) return true;
   return false;
 }
 
@@ -232,14 +232,20 @@ bool schedule_reads(const schedule_stage *stage, const tn_tensor *tensor) {
   return false;
 }
 
+bool schedule_reads_stage(const schedule_stage *stage, const schedule_stage *from) {
+  for (int i = 0; i < stage->op->n_inputs; i++)
+    if (schedule_has_tensor(from, stage->op->inputs[i])) return true;
+  return false;
+}
+
 /* One pass in stage order, in which readers stand behind what they read. */
 int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, int max, int *out) {
   bool inlined[SCHEDULE_MAX_STAGES] = {false}; /* inlined stages that read it, directly or through others */
   int n = 0;
   for (int i = stage + 1; i < s->n_stages; i++) {
     const schedule_stage *st = &s->stages[i];
-    bool reads = schedule_reads(st, s->stages[stage].tensor);
-    for (int k = stage + 1; k < i && !reads; k++) reads = inlined[k] && schedule_reads(st, s->stages[k].tensor);
+    bool reads = schedule_reads_stage(st, &s->stages[stage]);
+    for (int k = stage + 1; k < i && !reads; k++) reads = inlined[k] && schedule_reads_stage(st, &s->stages[k]);
     if (reads && through_inlined && st->attach == SCHEDULE_INLINED)
       inlined[i] = true;
     else if (reads && n < max)

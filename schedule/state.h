@@ -46,9 +46,11 @@ typedef struct schedule_relation {
 } schedule_relation;
 
 typedef struct schedule_stage {
-  const te_op *op;         /* what is computed now: cache_read and cache_write replace it */
-  const tn_tensor *tensor; /* what readers' READ nodes name; stays when op is replaced (op->output may be another) */
-  const char *scope;       /* "global", "local" */
+  const te_op *op; /* what is computed now: cache_read and cache_write replace it */
+  int n_tensors;   /* == op->n_outputs */
+  const tn_tensor
+      *tensors;      /* what readers' READ nodes name; they stay when op is replaced (op->outputs may be others) */
+  const char *scope; /* "global", "local" */
   int16_t align_dim, align_factor, align_offset; /* storage_align; factor 0: none */
   const char *layout;                            /* the buffer's index map, "[i, j] -> [j, i]"; NULL: row-major */
   schedule_attach attach;
@@ -147,18 +149,26 @@ tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 static inline const schedule_axis *schedule_leaf(const schedule_stage *stage, int iter) {
   return &stage->axes[stage->leaves[iter]];
 }
-int schedule_find_stage(const tn_schedule *s, const char *name);       /* -1: none */
+int schedule_find_stage(const tn_schedule *s, const char *name);       /* by the name of any of its tensors; -1: none */
 int schedule_find_leaf(const schedule_stage *stage, const char *name); /* position, -1: none */
-const char *schedule_stage_name(const schedule_stage *stage);
+const char *schedule_stage_name(const schedule_stage *stage);          /* that of its first tensor */
+/* Whether some tensor of the stage is an output of the program. */
 bool schedule_is_output(const tn_schedule *s, int stage);
-/* Stages that read this stage's tensor now; inlined ones are looked through when through_inlined. Returns the count. */
+/* Stages that read a tensor of this stage now; inlined ones are looked through when through_inlined. Returns the count.
+ */
 int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, int max, int *out);
 /* The position of an axis-table index among the leaves, -1 when it is not a leaf. */
 int schedule_leaf_position(const schedule_stage *stage, int axis);
-/* The stage whose tensor a READ node names; -1: none. */
+/* The stage one of whose tensors a READ node names; -1: none. */
 int schedule_stage_of_tensor(const tn_schedule *s, const tn_tensor *tensor);
 /* Whether a stage's op reads a tensor directly. */
 bool schedule_reads(const schedule_stage *stage, const tn_tensor *tensor);
+/* Whether a stage's op reads any tensor of FROM directly. */
+bool schedule_reads_stage(const schedule_stage *stage, const schedule_stage *from);
+/* Whether TENSOR is one of the stage's. */
+static inline bool schedule_has_tensor(const schedule_stage *stage, const tn_tensor *tensor) {
+  return tensor >= stage->tensors && tensor < stage->tensors + stage->n_tensors;
+}
 
 /* ---- lowering
  * ---------------------------------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ static tn_status check_dimension(tn_schedule *s, const char *call, int stage, in
                         "%s: loop %s of %s is no dimension of its buffer: name one of its data axes, before split and "
                         "fuse",
                         call, axis->name, name);
-  if (axis->root + 1 == st->tensor->ndim)
+  if (axis->root + 1 == st->tensors[0].ndim)
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
         "%s: %s is the last dimension of %s, whose elements stand next to each other (stride 1): name an "
@@ -80,7 +80,7 @@ static int64_t room_for(const schedule_stage *st, int64_t extent, int64_t inner)
 }
 
 bool schedule_align_shape(const schedule_stage *st, int64_t *shape) {
-  int next = st->align_dim + 1, last = st->tensor->ndim - 1;
+  int next = st->align_dim + 1, last = st->tensors[0].ndim - 1;
   int64_t between = 1, best = INT64_MAX, best_room = 0, best_last = 0;
   for (int i = next + 1; i < last; i++) between *= shape[i];
   for (int64_t more = 0; more < (next < last ? st->align_factor : 1); more++) {

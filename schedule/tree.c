@@ -7,7 +7,7 @@
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
 static void print_shape(runtime_str *out, const schedule_stage *st, int ndim, const int64_t *shape) {
-  runtime_str_addf(out, "%s: %s[", schedule_stage_name(st), tn_dtype_name(st->tensor->dtype));
+  runtime_str_addf(out, "%s: %s[", schedule_stage_name(st), tn_dtype_name(st->tensors[0].dtype));
   for (int i = 0; i < ndim; i++) runtime_str_addf(out, "%s%lld", i ? "," : "", (long long)shape[i]);
   runtime_str_add(out, "]");
 }
@@ -52,7 +52,7 @@ static void print_list(const tn_schedule *s, bool inlined, const char *title, ru
     const schedule_stage *st = &s->stages[i];
     if (inlined ? st->attach != SCHEDULE_INLINED : !te_is_placeholder(st->op)) continue;
     runtime_str_add(out, any ? ", " : title);
-    print_shape(out, st, st->tensor->ndim, st->tensor->shape);
+    print_shape(out, st, st->tensors[0].ndim, st->tensors[0].shape);
     any = true;
   }
   if (any) runtime_str_add(out, "\n");

@@ -23,12 +23,13 @@ typedef struct walk {
 
 typedef struct counter {
   const tn_schedule *s;
+  const tir_func *func;
   tn_kernel_stage *out;
-  int64_t *updates;               /* by number of the stage: updates of a reduction */
+  int64_t *updates;                      /* by number of the stage: updates of a reduction */
   RUNTIME_VEC(const tir_var *) deciding; /* variables that guards, bounds and selects use */
-  RUNTIME_VEC(value) values;      /* of the iterated loops around */
-  expr_list seen, loads;          /* of one store */
-  bool failed;                    /* no memory */
+  RUNTIME_VEC(value) values;             /* of the iterated loops around */
+  expr_list seen, loads;                 /* of one store */
+  bool failed;                           /* no memory */
 } counter;
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
@@ -66,13 +67,15 @@ void schedule_describe_stages(const tn_schedule *s, tn_kernel_stage *out) {
 
 /* ---- what decides ------------------------------------------------------------------------------------------------ */
 
-static tir_walk stop_at_load(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
+static tir_walk stop_at_data(void *user, const tir_expr *e) {
+  bool is_data = e->op == TIR_LOAD || (e->op == TIR_VAR && tir_is_data_var(user, e->u.var));
+  return is_data ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
 /* Whether an expression is of loop variables alone. */
-static bool is_of_indices(const tir_expr *e) { return tir_walk_expr(e, stop_at_load, NULL); }
+static bool is_of_indices(const counter *c, const tir_expr *e) {
+  return tir_walk_expr(e, stop_at_data, (void *)c->func);
+}
 
 static bool decides(const counter *c, const tir_var *var) {
   for (int i = 0; i < c->deciding.n; i++)
@@ -87,7 +90,7 @@ static tir_walk note_variable(void *user, const tir_expr *e) {
 }
 
 static void note_condition(counter *c, const tir_expr *cond) {
-  if (cond != NULL && is_of_indices(cond)) tir_walk_expr(cond, note_variable, c);
+  if (cond != NULL && is_of_indices(c, cond)) tir_walk_expr(cond, note_variable, c);
 }
 
 static tir_walk note_in_expr(void *user, const tir_expr *e) {
@@ -113,40 +116,62 @@ static int64_t variable_value(const counter *c, const tir_var *var) {
 
 static int64_t binary_value(tir_op op, int64_t a, int64_t b) {
   switch ((int)op) {
-    case TIR_ADD: return a + b;
-    case TIR_SUB: return a - b;
-    case TIR_MUL: return a * b;
-    case TIR_FLOORDIV: return runtime_floordiv(a, b);
-    case TIR_FLOORMOD: return runtime_floormod(a, b);
-    case TIR_MIN: return RUNTIME_MIN(a, b);
-    case TIR_MAX: return RUNTIME_MAX(a, b);
-    case TIR_EQ: return a == b;
-    case TIR_NE: return a != b;
-    case TIR_LT: return a < b;
-    case TIR_LE: return a <= b;
-    case TIR_GT: return a > b;
-    case TIR_GE: return a >= b;
-    case TIR_AND: return a && b;
-    case TIR_OR: return a || b;
-    default: return 0;
+    case TIR_ADD:
+      return a + b;
+    case TIR_SUB:
+      return a - b;
+    case TIR_MUL:
+      return a * b;
+    case TIR_FLOORDIV:
+      return runtime_floordiv(a, b);
+    case TIR_FLOORMOD:
+      return runtime_floormod(a, b);
+    case TIR_MIN:
+      return RUNTIME_MIN(a, b);
+    case TIR_MAX:
+      return RUNTIME_MAX(a, b);
+    case TIR_EQ:
+      return a == b;
+    case TIR_NE:
+      return a != b;
+    case TIR_LT:
+      return a < b;
+    case TIR_LE:
+      return a <= b;
+    case TIR_GT:
+      return a > b;
+    case TIR_GE:
+      return a >= b;
+    case TIR_AND:
+      return a && b;
+    case TIR_OR:
+      return a || b;
+    default:
+      return 0;
   }
 }
 
 /* Lowering makes indices that do not overflow. */
 static int64_t value_of(const counter *c, const tir_expr *e) {
   switch ((int)e->op) {
-    case TIR_INT: return e->u.i;
-    case TIR_VAR: return variable_value(c, e->u.var);
-    case TIR_NOT: return !value_of(c, e->arg[0]);
-    case TIR_CAST: return value_of(c, e->arg[0]);
-    case TIR_SELECT: return value_of(c, e->arg[value_of(c, e->arg[0]) ? 1 : 2]);
-    default: return e->n_args == 2 ? binary_value((tir_op)e->op, value_of(c, e->arg[0]), value_of(c, e->arg[1])) : 0;
+    case TIR_INT:
+      return e->u.i;
+    case TIR_VAR:
+      return variable_value(c, e->u.var);
+    case TIR_NOT:
+      return !value_of(c, e->arg[0]);
+    case TIR_CAST:
+      return value_of(c, e->arg[0]);
+    case TIR_SELECT:
+      return value_of(c, e->arg[value_of(c, e->arg[0]) ? 1 : 2]);
+    default:
+      return e->n_args == 2 ? binary_value((tir_op)e->op, value_of(c, e->arg[0]), value_of(c, e->arg[1])) : 0;
   }
 }
 
 /* A condition on data may hold. */
 static bool may_hold(const counter *c, const tir_expr *cond) {
-  return cond == NULL || !is_of_indices(cond) || value_of(c, cond) != 0;
+  return cond == NULL || !is_of_indices(c, cond) || value_of(c, cond) != 0;
 }
 
 /* ---- accesses ---------------------------------------------------------------------------------------------------- */
@@ -200,7 +225,7 @@ static bool add_once(counter *c, expr_list *list, const tir_expr *e, bool by_str
 static void collect_loads(counter *c, const tir_expr *e) {
   if (e->n_args == 0 && e->op != TIR_LOAD) return;
   if (!add_once(c, &c->seen, e, false)) return;
-  if (e->op == TIR_SELECT && is_of_indices(e->arg[0])) {
+  if (e->op == TIR_SELECT && is_of_indices(c, e->arg[0])) {
     collect_loads(c, e->arg[value_of(c, e->arg[0]) ? 1 : 2]);
     return;
   }
@@ -245,15 +270,19 @@ static void visit_loop(counter *c, walk w, const tir_stmt *s) {
   if (extent <= 0) return;
   if (!decides(c, var)) {
     bool is_vector = s->u.loop.kind == TIR_VECTORIZED && w.vector == NULL;
-    if (is_vector) w.vector = var, w.lanes = extent;
-    else w.times *= extent;
+    if (is_vector)
+      w.vector = var, w.lanes = extent;
+    else
+      w.times *= extent;
     visit(c, w, s->u.loop.body);
     return;
   }
   for (int64_t i = 0; i < extent && !c->failed; i++) {
     value v = {var, min + i};
-    if (!RUNTIME_PUSH(&c->values, v)) c->failed = true;
-    else visit(c, w, s->u.loop.body), c->values.n--;
+    if (!RUNTIME_PUSH(&c->values, v))
+      c->failed = true;
+    else
+      visit(c, w, s->u.loop.body), c->values.n--;
   }
 }
 
@@ -292,18 +321,29 @@ static void visit_mark(counter *c, walk w, const tir_stmt *s) {
 
 static void visit(counter *c, walk w, const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_FOR: visit_loop(c, w, s); break;
-    case TIR_STORE: visit_store(c, w, s); break;
-    case TIR_ATTR: visit_mark(c, w, s); break;
-    case TIR_ALLOC: visit(c, w, s->u.alloc.body); break;
+    case TIR_FOR:
+      visit_loop(c, w, s);
+      break;
+    case TIR_STORE:
+      visit_store(c, w, s);
+      break;
+    case TIR_ATTR:
+      visit_mark(c, w, s);
+      break;
+    case TIR_ALLOC:
+      visit(c, w, s->u.alloc.body);
+      break;
     case TIR_IF:
-      if (may_hold(c, s->u.branch.cond)) visit(c, w, s->u.branch.then_body);
-      else if (s->u.branch.else_body != NULL) visit(c, w, s->u.branch.else_body);
+      if (may_hold(c, s->u.branch.cond))
+        visit(c, w, s->u.branch.then_body);
+      else if (s->u.branch.else_body != NULL)
+        visit(c, w, s->u.branch.else_body);
       break;
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; i++) visit(c, w, s->u.seq.stmts[i]);
       break;
-    case TIR_NOP: break;
+    case TIR_NOP:
+      break;
   }
 }
 
@@ -320,8 +360,7 @@ static tir_walk add_read(void *user, const tir_expr *e) {
   if (e->op != TIR_READ) return TIR_WALK_ON;
   int stage = schedule_stage_of_tensor(r->c->s, e->u.tensor);
   if (stage < 0 || r->c->s->stages[stage].attach != SCHEDULE_INLINED) return TIR_WALK_ON;
-  if (add_once(r->c, &r->c->loads, e, true))
-    r->c->out[schedule_computed_number(r->c->s, stage)].points += r->times;
+  if (add_once(r->c, &r->c->loads, e, true)) r->c->out[schedule_computed_number(r->c->s, stage)].points += r->times;
   return TIR_WALK_ON;
 }
 
@@ -358,6 +397,7 @@ static const tir_func *marked_loops(const tn_schedule *s, runtime_arena *arena) 
 }
 
 static void count_all(counter *c, const tir_func *f) {
+  c->func = f;
   tir_visitor visitor = {note_in_stmt, note_in_expr, c};
   tir_walk_stmt(f->body, &visitor);
   visit(c, (walk){.times = 1, .lanes = 1}, f->body);
@@ -366,7 +406,7 @@ static void count_all(counter *c, const tir_func *f) {
   for (int i = 0; i < c->s->n_stages; i++) {
     if (te_is_placeholder(c->s->stages[i].op)) continue;
     c->out[n].is_counted = true;
-    c->out[n++].required = points_of(c->s->stages[i].tensor);
+    c->out[n++].required = points_of(c->s->stages[i].tensors);
   }
 }
 

@@ -30,14 +30,14 @@ tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent) {
 
 /* ---- placeholders ------------------------------------------------------------------------------------------------ */
 
-/* An op without axes, inputs and body; its output has no shape yet. */
-static te_op *new_op(tn_context *ctx, const char *name, tn_dtype dtype, int ndim) {
+/* An op of one output without axes, inputs and body; its output has no shape yet. */
+static te_op *new_op(tn_context *ctx, te_op_kind kind, const char *name, tn_dtype dtype, int ndim) {
   te_op *op = RUNTIME_NEW(&ctx->arena, te_op);
+  tn_tensor *outputs = RUNTIME_NEW(&ctx->arena, tn_tensor);
   char *kept = runtime_strdup(&ctx->arena, name);
-  if (!op || !kept) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory"), NULL;
-  op->name = kept;
-  op->n_axes = ndim;
-  op->output = (tn_tensor){.op = op, .name = kept, .dtype = dtype, .ndim = ndim, .ctx = ctx};
+  if (!op || !outputs || !kept) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory"), NULL;
+  *op = (te_op){.kind = kind, .name = kept, .n_axes = ndim, .n_outputs = 1, .outputs = outputs};
+  op->outputs[0] = (tn_tensor){.op = op, .name = kept, .dtype = dtype, .ndim = ndim, .ctx = ctx};
   return op;
 }
 
@@ -48,9 +48,23 @@ tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int n
     return NULL;
   }
   if (!te_check_shape(site, name, dtype, ndim, shape)) return NULL;
-  te_op *op = new_op(site->ctx, name, dtype, ndim);
-  for (int d = 0; op && d < ndim; d++) op->output.shape[d] = shape[d];
-  return op ? &op->output : NULL;
+  te_op *op = new_op(site->ctx, TE_PLACEHOLDER, name, dtype, ndim);
+  for (int d = 0; op && d < ndim; d++) op->outputs[0].shape[d] = shape[d];
+  return op ? &op->outputs[0] : NULL;
+}
+
+tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype) {
+  tn_tensor *scalar = te_input(site, name, dtype, 0, NULL);
+  if (scalar) scalar->by_value = true;
+  return scalar;
+}
+
+tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype) {
+  te_site site = {.ctx = ctx};
+  if (!ctx || !name) return NULL;
+  if ((unsigned)dtype < TN_DTYPE_COUNT) return te_scalar(&site, name, dtype);
+  te_fail(&site, TN_ERROR_ARGUMENT, "tn_scalar: '%s': %d is no dtype", name, (int)dtype);
+  return NULL;
 }
 
 tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const int64_t *dtype_and_shape) {
@@ -86,11 +100,11 @@ static bool set_inputs(te_op *op, runtime_arena *arena) {
 }
 
 te_op *te_op_new(tn_context *ctx, const char *name, int n_axes, tn_axis **axes, const tir_expr *body) {
-  te_op *op = new_op(ctx, name, (tn_dtype)body->dtype, n_axes);
+  te_op *op = new_op(ctx, TE_COMPUTE, name, (tn_dtype)body->dtype, n_axes);
   if (!op) return NULL;
   op->axes = runtime_copy(&ctx->arena, axes, sizeof *axes * (size_t)n_axes);
   op->body = body;
-  for (int d = 0; d < n_axes; d++) op->output.shape[d] = axes[d]->extent;
+  for (int d = 0; d < n_axes; d++) op->outputs[0].shape[d] = axes[d]->extent;
   if (body->op == TIR_REDUCE) {
     op->n_reduce = body->u.reduce->n_axes;
     op->reduce_axes = body->u.reduce->axes;
@@ -222,10 +236,10 @@ tn_tensor *te_compute(const te_site *site, const char *name, tn_arg body, int n_
   node = adopt_body(&m, node);
   if (!te_has_memory(site, node) || !tir_walk_expr(node, check_var, &m)) return NULL;
   te_op *op = te_op_new(site->ctx, name, n_axes, m.axes, node);
-  if (!op || !te_check_shape(site, name, op->output.dtype, n_axes, op->output.shape)) return NULL;
+  if (!op || !te_check_shape(site, name, op->outputs[0].dtype, n_axes, op->outputs[0].shape)) return NULL;
   if (!check_accesses(site, op, visit, user)) return NULL;
   own_axes(op);
-  return &op->output;
+  return &op->outputs[0];
 }
 
 tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *args) {

@@ -76,7 +76,7 @@ bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_o
   *run = (te_run){.ctx = p->ctx, .n_sources = p->n_ops};
   run->sources = RUNTIME_NEW_ARRAY(&run->arena, te_source, p->n_ops);
   if (!run->sources) return te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
-  for (int i = 0; i < p->n_ops; i++) run->sources[i].tensor = &p->ops[i]->output;
+  for (int i = 0; i < p->n_ops; i++) run->sources[i].tensor = &p->ops[i]->outputs[0];
   for (int i = 0; i < (need_outputs ? p->n_args : p->n_inputs); i++)
     te_source_of(run, p->args[i])->data = (char *)args[i]->data + args[i]->byte_offset;
   return true;
@@ -163,7 +163,7 @@ static bool next_index(int n, tn_axis *const *axes, int64_t *index) {
 static te_cell reduce(const te_op *op, const te_node *body, te_run *run) {
   const tir_reduce *r = op->body->u.reduce;
   const te_node *source = body->arg[0], *where = r->has_where ? body->arg[1] : NULL;
-  tn_dtype dtype = op->output.dtype;
+  tn_dtype dtype = op->outputs[0].dtype;
   te_cell sum = r->has_init ? body_value(body->arg[body->n_args - 1], run) : identity(r->combiner, dtype);
   int64_t *index = run->vars + op->n_axes;
   memset(index, 0, sizeof *index * (size_t)op->n_reduce);
@@ -178,7 +178,7 @@ static te_cell reduce(const te_op *op, const te_node *body, te_run *run) {
 te_cell te_element(te_run *run, const te_op *op, const te_node *body) {
   run->op = op;
   te_cell value = op->n_reduce > 0 ? reduce(op, body, run) : body_value(body, run);
-  if (body->is_float) value.f = runtime_rounded(op->output.dtype, value.f);
+  if (body->is_float) value.f = runtime_rounded(op->outputs[0].dtype, value.f);
   return value;
 }
 
@@ -243,7 +243,7 @@ static bool evaluate_op(te_run *run, te_source *source) {
   run->vars = memset(run->own_vars, 0, sizeof run->own_vars);
   if (!body) return false;
   do {
-    store(op->output.dtype, source->data, flat++, te_element(run, op, body));
+    store(op->outputs[0].dtype, source->data, flat++, te_element(run, op, body));
   } while (!run->failed && next_index(op->n_axes, op->axes, run->vars));
   return !run->failed;
 }

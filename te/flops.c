@@ -41,8 +41,8 @@ double tn_program_flops(const tn_program *program) {
     const te_op *op = program->ops[i];
     if (te_is_placeholder(op)) continue;
     double elements = 1;
-    for (int d = 0; d < op->n_axes; d++) elements *= (double)op->output.shape[d];
-    sum += elements * count(op->body, type_class(op->output.dtype));
+    for (int d = 0; d < op->n_axes; d++) elements *= (double)op->outputs[0].shape[d];
+    sum += elements * count(op->body, type_class(op->outputs[0].dtype));
   }
   return sum;
 }

@@ -23,34 +23,40 @@ typedef struct te_op te_op;
 
 struct tn_tensor {
   te_op *op;
-  const char *name; /* same as op->name while ops have one output */
+  int value_index;  /* among op->outputs */
+  const char *name; /* of the first output: op->name */
   tn_dtype dtype;
   int ndim;
   int64_t shape[TN_MAX_RANK];
+  bool by_value; /* an input of rank 0 that the kernel takes by value: a scalar */
   tn_context *ctx;
 };
 
-/* A placeholder (body NULL) or a compute. */
+typedef enum te_op_kind { TE_PLACEHOLDER, TE_COMPUTE } te_op_kind;
+
+/* What makes tensors: all outputs of an op have its axes as their dimensions. */
 struct te_op {
+  te_op_kind kind;
   const char *name;
-  int n_axes;     /* == output.ndim */
+  int n_axes;     /* == ndim of every output */
   tn_axis **axes; /* placeholder: NULL */
   int n_reduce;
   tn_axis **reduce_axes;
-  const tir_expr *body; /* REDUCE at the top for a reduction */
+  const tir_expr *body; /* TE_COMPUTE: REDUCE at the top for a reduction; else NULL */
   int n_inputs;         /* distinct tensors read, in order of first appearance */
   tn_tensor **inputs;
   bool may_leave; /* some read may be outside its tensor for all that is known: an index from data, a loose condition */
-  tn_tensor output;
+  int n_outputs;
+  tn_tensor *outputs;
 };
 
-static inline bool te_is_placeholder(const te_op *op) { return op->body == NULL; }
+static inline bool te_is_placeholder(const te_op *op) { return op->kind == TE_PLACEHOLDER; }
 static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *axis) {
   return tir_var_expr(arena, &axis->var);
 }
 
-/* Makes a compute op from parts (the schedule, for cache stages), in the arena of ctx: finds inputs, checks nothing. The
- * shapes of what it reads are final (may_leave). */
+/* Makes a compute op from parts (the schedule, for cache stages), in the arena of ctx: finds inputs, checks nothing.
+ * The shapes of what it reads are final (may_leave). */
 te_op *te_op_new(tn_context *ctx, const char *name, int n_axes, tn_axis **axes, const tir_expr *body);
 /* An axis without checks. */
 tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, bool is_reduce);

@@ -24,7 +24,7 @@ static int input_index(const tn_program *program, const tn_tensor *tensor) {
 
 static int output_index(const tn_program *program, const te_op *op) {
   for (int i = program->n_inputs; i < program->n_args; ++i) {
-    if (program->args[i] == &op->output) return i;
+    if (program->args[i] == &op->outputs[0]) return i;
   }
   return -1;
 }
@@ -63,7 +63,7 @@ static bool match_addition(const tn_program *program, const te_op *op, const te_
   const tn_axis *i = op->axes[0], *j = op->axes[1];
   for (int side = 0; side < 2; ++side) {
     const tir_expr *sum = op->body->arg[side], *added = op->body->arg[1 - side];
-    if (!reads_matrix(sum, i, j) || sum->u.tensor != &product->output || added->op != TIR_READ) continue;
+    if (!reads_matrix(sum, i, j) || sum->u.tensor != &product->outputs[0] || added->op != TIR_READ) continue;
     out->addend = input_index(program, added->u.tensor);
     out->is_addend_row = reads_at(added, 1, &(const tn_axis *){j});
     if (out->addend >= 0 && (out->is_addend_row || reads_matrix(added, i, j))) return true;

@@ -176,7 +176,7 @@ tn_tensor *tn_program_arg(const tn_program *program, int index) {
 
 tn_tensor *tn_program_find(const tn_program *program, const char *tensor_name) {
   for (int i = 0; program && tensor_name && i < program->n_ops; i++)
-    if (strcmp(program->ops[i]->name, tensor_name) == 0) return &program->ops[i]->output;
+    if (strcmp(program->ops[i]->name, tensor_name) == 0) return &program->ops[i]->outputs[0];
   return NULL;
 }
 

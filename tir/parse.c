@@ -108,6 +108,14 @@ static const char *quoted(parser *p) {
   return parser_made(p, runtime_strndup(p->arena, start, n));
 }
 
+/* Room for one item more in a list that has N and doubles its room; NULL: no memory. */
+static void *with_room(parser *p, void *items, int n, size_t item_bytes) {
+  if (n > 0 && (n & (n - 1)) != 0) return items; /* room is a power of two */
+  void *more = runtime_alloc(p->arena, item_bytes * (size_t)(n > 0 ? 2 * n : 1));
+  if (more != NULL && n > 0) memcpy(more, items, item_bytes * (size_t)n);
+  return (void *)parser_made(p, more);
+}
+
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
 parser_param *parser_param_of(parser *p, const tir_buffer *buffer) {
@@ -246,18 +254,21 @@ static bool loop_marks(parser *p, tir_loop_kind *kind, bool *peel) {
   return !p->failed;
 }
 
+/* Loops and symbols have one type; the first says which. */
+static bool use_index_dtype(parser *p, tn_dtype dtype, const char *at) {
+  if (!p->has_index_dtype && (dtype == TN_I32 || dtype == TN_I64)) p->index_dtype = dtype, p->has_index_dtype = true;
+  return dtype == p->index_dtype ||
+         parser_fail(p, at, "expected %s as the type of all loops%s", tir_dtype_words[p->index_dtype],
+                     p->has_index_dtype ? " of this function" : ", or int64");
+}
+
 /* name: int32 */
 static tir_var *loop_var(parser *p) {
   const char *name = parser_word(p, "the name of the loop's variable");
   tn_dtype dtype;
   if (name == NULL || !parser_need(p, ":")) return NULL;
   const char *at = parser_here(p);
-  if (!parser_dtype(p, &dtype)) return NULL;
-  if (!p->has_index_dtype && (dtype == TN_I32 || dtype == TN_I64)) p->index_dtype = dtype, p->has_index_dtype = true;
-  if (dtype != p->index_dtype)
-    return parser_fail(p, at, "expected %s as the type of all loops%s", tir_dtype_words[p->index_dtype],
-                       p->has_index_dtype ? " of this function" : ", or int64"),
-           NULL;
+  if (!parser_dtype(p, &dtype) || !use_index_dtype(p, dtype, at)) return NULL;
   tir_var *var = (tir_var *)parser_made(p, RUNTIME_NEW(p->arena, tir_var));
   if (var != NULL) *var = (tir_var){name, dtype};
   return var;
@@ -379,69 +390,83 @@ static const tir_stmt *parse_stmt(parser *p) {
   return parse_store(p);
 }
 
-/* A growing list in the arena. */
-typedef struct statements {
-  int n, capacity;
-  const tir_stmt **items;
-} statements;
-
-static bool append(parser *p, statements *list, const tir_stmt *s) {
-  if (list->n == list->capacity) {
-    int capacity = list->capacity > 0 ? 2 * list->capacity : 4;
-    const tir_stmt **items = RUNTIME_NEW_ARRAY(p->arena, const tir_stmt *, capacity);
-    if (items == NULL) return false;
-    if (list->n > 0) memcpy(items, list->items, sizeof *items * (size_t)list->n);
-    list->items = items;
-    list->capacity = capacity;
-  }
-  list->items[list->n++] = s;
-  return true;
-}
-
 static const tir_stmt *parse_block(parser *p) {
-  statements list = {0};
+  const tir_stmt **list = NULL;
+  int n = 0;
   if (!parser_need(p, "{") || !parser_enter(p)) return NULL;
   while (!parser_accept(p, "}")) {
     if (*parser_here(p) == '\0') parser_fail(p, p->at, "expected a statement or '}'");
     const tir_stmt *s = p->failed ? NULL : parse_stmt(p);
-    if (s == NULL || !append(p, &list, s)) return parser_made(p, NULL);
+    if (parser_made(p, s) == NULL || (list = with_room(p, list, n, sizeof *list)) == NULL) return NULL;
+    list[n++] = s;
   }
   parser_leave(p);
-  return parser_made(p, tir_seq(p->arena, list.n, list.items));
+  return parser_made(p, tir_seq(p->arena, n, list));
 }
 
 /* ---- functions --------------------------------------------------------------------------------------------------- */
 
-/* name: Buffer(dtype, [shape]) */
-static bool parse_param(parser *p, parser_param *out) {
-  const char *at = parser_here(p), *name = parser_word(p, "the name of a parameter");
+/* Behind "name: Buffer": (dtype, [shape]) */
+static bool parse_buffer_param(parser *p, const char *name) {
   tir_buffer *b = (tir_buffer *)parser_made(p, RUNTIME_NEW(p->arena, tir_buffer));
-  if (name == NULL || b == NULL) return false;
-  for (int i = 0; i < p->n_params; i++) {
-    if (strcmp(p->params[i].buffer->name, name) == 0) return parser_fail(p, at, "'%s' stands there twice", name);
-  }
+  p->params = with_room(p, p->params, p->n_params, sizeof *p->params);
+  if (b == NULL || p->params == NULL) return false;
   *b = (tir_buffer){.name = name, .scope = "global", .is_param = true};
-  if (!parser_need(p, ":") || !parser_need(p, "Buffer") || !parser_need(p, "(") || !parser_dtype(p, &b->dtype) ||
-      !parser_need(p, ",") || !parse_shape(p, b) || !parser_need(p, ")"))
+  if (!parser_need(p, "(") || !parser_dtype(p, &b->dtype) || !parser_need(p, ",") || !parse_shape(p, b) ||
+      !parser_need(p, ")"))
     return false;
-  *out = (parser_param){.buffer = b, .declared = *b};
+  p->params[p->n_params++] = (parser_param){.buffer = b, .declared = *b};
   return true;
 }
 
+/* Behind "name:": a type; a symbol has a range behind it: in [1, 300] */
+static bool parse_scalar_param(parser *p, const char *name) {
+  tir_var *var = (tir_var *)parser_made(p, RUNTIME_NEW(p->arena, tir_var));
+  tir_env *env = (tir_env *)parser_made(p, RUNTIME_NEW(p->arena, tir_env));
+  parser_name *known = (parser_name *)parser_made(p, RUNTIME_NEW(p->arena, parser_name));
+  p->scalars = with_room(p, p->scalars, p->n_scalars, sizeof *p->scalars);
+  if (var == NULL || env == NULL || known == NULL || p->scalars == NULL) return false;
+  const char *at = parser_here(p);
+  *var = (tir_var){.name = name};
+  *env = (tir_env){.outer = p->env, .var = var, .range = {INT64_MIN, INT64_MAX}};
+  if (!parser_dtype(p, &var->dtype)) return false;
+  bool is_symbol = parser_accept_word(p, "in");
+  if (is_symbol && !use_index_dtype(p, var->dtype, at)) return false;
+  if (is_symbol && (!parser_need(p, "[") || !parser_integer(p, &env->range.lo) || !parser_need(p, ",") ||
+                    !parser_integer(p, &env->range.hi) || !parser_need(p, "]")))
+    return false;
+  p->scalars[p->n_scalars++] = (tir_scalar){var, is_symbol};
+  *known = (parser_name){.outer = p->names, .var = var};
+  p->names = known;
+  p->env = env;
+  return true;
+}
+
+static bool is_param_name(const parser *p, const char *name) {
+  for (int i = 0; i < p->n_params; i++) {
+    if (strcmp(p->params[i].buffer->name, name) == 0) return true;
+  }
+  for (int i = 0; i < p->n_scalars; i++) {
+    if (strcmp(p->scalars[i].var->name, name) == 0) return true;
+  }
+  return false;
+}
+
+/* name: Buffer(dtype, [shape]); behind those name: dtype */
+static bool parse_param(parser *p) {
+  const char *at = parser_here(p), *name = parser_word(p, "the name of a parameter");
+  if (name == NULL || !parser_need(p, ":")) return false;
+  if (is_param_name(p, name)) return parser_fail(p, at, "'%s' stands there twice", name);
+  if (!parser_accept_word(p, "Buffer")) return parse_scalar_param(p, name);
+  if (p->n_scalars > 0) return parser_fail(p, at, "expected buffers before what is passed by value");
+  return parse_buffer_param(p, name);
+}
+
 static bool parse_params(parser *p) {
-  int capacity = 0;
   if (!parser_need(p, "primfn") || !parser_need(p, "(")) return false;
-  while (!parser_accept(p, ")")) {
-    if (p->n_params > 0 && !parser_need(p, ",")) return false;
-    if (p->n_params == capacity) {
-      capacity = 2 * capacity + 8;
-      parser_param *params = (parser_param *)parser_made(p, RUNTIME_NEW_ARRAY(p->arena, parser_param, capacity));
-      if (params == NULL) return false;
-      if (p->n_params > 0) memcpy(params, p->params, sizeof *params * (size_t)p->n_params);
-      p->params = params;
-    }
-    if (!parse_param(p, &p->params[p->n_params])) return false;
-    p->n_params++;
+  for (bool first = true; !parser_accept(p, ")"); first = false) {
+    if (!first && !parser_need(p, ",")) return false;
+    if (!parse_param(p)) return false;
   }
   return true;
 }
@@ -489,6 +514,9 @@ static tir_func *make_func(parser *p, const char *name, const tir_stmt *body, bo
                   .n_params = p->n_params,
                   .n_inputs = n_inputs,
                   .params = params,
+                  .n_scalars = p->n_scalars,
+                  .scalars = p->scalars,
+                  .env = p->env,
                   .index_dtype = p->index_dtype,
                   .body = body,
                   .declared = flat ? declared : NULL};

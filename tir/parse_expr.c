@@ -172,6 +172,21 @@ static const tir_expr *parse_select(parser *p, const char *at) {
   return tir_select(p->arena, a[0], a[1], a[2]);
 }
 
+static const tir_expr *parse_dot(parser *p, const char *at) {
+  const tir_expr *a[MAX_ARGS];
+  if (!parse_operands(p, 3, a)) return NULL;
+  int group = tir_dot_group((tn_dtype)a[0]->dtype);
+  if (group == 0) return parser_fail(p, at, "expected int32 or float32 to add to, not %s", dtype_word(a[0])), NULL;
+  for (int i = 1; i < 3; i++) {
+    bool is_byte = a[i]->dtype == TN_I8 || a[i]->dtype == TN_U8;
+    if (a[0]->dtype == TN_I32 ? !is_byte : a[i]->dtype != TN_BF16)
+      return parser_fail(p, at, "expected operands of int8 or uint8 with int32, of bfloat16 with float32"), NULL;
+    if (a[i]->lanes != group * a[0]->lanes)
+      return parser_fail(p, at, "expected operands of %d lanes, not %d", group * a[0]->lanes, a[i]->lanes), NULL;
+  }
+  return tir_dot(p->arena, a[0], a[1], a[2]);
+}
+
 /* The operator that is written as a call of NAME; TIR_OP_COUNT: none. */
 static int find_call(const char *name) {
   if (strcmp(name, "floordiv") == 0) return TIR_FLOORDIV;
@@ -207,6 +222,8 @@ static const tir_expr *parse_call(parser *p, const char *at, const char *name) {
     e = parse_vector(p, (tir_op)op);
   else if (op == TIR_SELECT)
     e = parse_select(p, at);
+  else if (op == TIR_DOT)
+    e = parse_dot(p, at);
   else if (!parse_operands(p, tir_op_table[op].n_args, args))
     return NULL;
   else if (tir_op_table[op].n_args == 1)

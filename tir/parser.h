@@ -6,7 +6,7 @@
 
 #include "tir/internal.h"
 
-/* A name in scope: a loop's variable or an allocation; in a list from the innermost outwards, on the C stack. */
+/* A name in scope: a scalar, a loop's variable or an allocation; in a list from the innermost outwards. */
 typedef struct parser_name {
   const struct parser_name *outer;
   const tir_var *var;
@@ -28,6 +28,9 @@ typedef struct parser {
   const parser_name *names;
   int n_params, depth;
   parser_param *params;
+  int n_scalars;
+  tir_scalar *scalars;
+  const tir_env *env; /* of the scalars */
   bool failed, has_index_dtype;
   tn_dtype index_dtype;
 } parser;

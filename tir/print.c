@@ -5,9 +5,9 @@
 #include "tir/text.h"
 
 const char *const tir_dtype_words[TN_DTYPE_COUNT] = {
-    [TN_BOOL] = "bool", [TN_I8] = "int8",    [TN_U8] = "uint8",  [TN_I16] = "int16",   [TN_U16] = "uint16",
-    [TN_I32] = "int32", [TN_U32] = "uint32", [TN_I64] = "int64", [TN_F16] = "float16",
-    [TN_BF16] = "bfloat16", [TN_F32] = "float32", [TN_F64] = "float64",
+    [TN_BOOL] = "bool",   [TN_I8] = "int8",       [TN_U8] = "uint8",    [TN_I16] = "int16",
+    [TN_U16] = "uint16",  [TN_I32] = "int32",     [TN_U32] = "uint32",  [TN_I64] = "int64",
+    [TN_F16] = "float16", [TN_BF16] = "bfloat16", [TN_F32] = "float32", [TN_F64] = "float64",
 };
 
 const char *const tir_loop_words[TIR_LOOP_KIND_COUNT] = {
@@ -278,6 +278,17 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
   runtime_str_add(out, "\n");
 }
 
+/* name: dtype; a symbol has its range behind it. */
+static void print_scalar(runtime_str *out, const tir_func *f, int i) {
+  const tir_var *var = f->scalars[i].var;
+  runtime_str_addf(out, "%s%s: %s", i + f->n_params > 0 ? ", " : "", var->name, tir_dtype_words[var->dtype]);
+  if (!f->scalars[i].is_symbol) return;
+  const tir_env *env = f->env;
+  while (env != NULL && env->var != var) env = env->outer;
+  tir_interval range = env != NULL ? env->range : (tir_interval){1, INT64_MAX};
+  runtime_str_addf(out, " in [%" PRId64 ", %" PRId64 "]", range.lo, range.hi);
+}
+
 void tir_print_func(runtime_str *out, const tir_func *f) {
   runtime_str_add(out, "primfn(");
   for (int i = 0; i < f->n_params; i++) {
@@ -286,6 +297,7 @@ void tir_print_func(runtime_str *out, const tir_func *f) {
     print_shape(out, b);
     runtime_str_add(out, ")");
   }
+  for (int i = 0; i < f->n_scalars; i++) print_scalar(out, f, i);
   runtime_str_addf(out, ") -> int32\n  attr = {\"global_symbol\": \"%s\", \"tir.noalias\": True}", f->name);
   print_block(out, f->body, 0);
   runtime_str_add(out, "\n");

@@ -179,7 +179,7 @@ static void draw_auto_inline(drawing *d, fuzz_primitive kind) {
 static void draw_layout(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d);
   char digits[32][32];
-  int n = 0, ndim = st->tensor->ndim;
+  int n = 0, ndim = st->tensors[0].ndim;
   (void)kind;
   say(d, "transform_layout(%s, [", name_of(st));
   for (int i = 0; i < ndim; i++) say(d, "%sd%d", i ? ", " : "", i);

@@ -242,7 +242,7 @@ static fuzz_bound reduction(bounding *x, const tir_expr *e) {
 static fuzz_bound read(bounding *x, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) bound_of(x, e->arg[i]);
   for (int i = 0; i < x->program->n_ops; i++)
-    if (&x->program->ops[i]->output == e->u.tensor) return x->by_op[i];
+    if (&x->program->ops[i]->outputs[0] == e->u.tensor) return x->by_op[i];
   return (fuzz_bound){0};
 }
 
@@ -291,7 +291,7 @@ bool fuzz_bounds(const tn_program *program, fuzz_bound *by_op) {
   bounding x = {program, by_op, false};
   for (int i = 0; i < program->n_ops; i++) {
     const te_op *op = program->ops[i];
-    by_op[i] = te_is_placeholder(op) ? input_bound(op->output.dtype) : bound_of(&x, op->body);
+    by_op[i] = te_is_placeholder(op) ? input_bound(op->outputs[0].dtype) : bound_of(&x, op->body);
     x.unsafe |=
         !isfinite(by_op[i].error) || by_op[i].error > 0.02 * (1 + largest(by_op[i])) || largest(by_op[i]) > 1e30;
   }
