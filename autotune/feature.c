@@ -223,6 +223,7 @@ static void visit(walk_state *w, const tir_stmt *s) {
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; ++i) visit(w, s->u.seq.stmts[i]);
       break;
+    case TIR_PREFETCH:
     case TIR_NOP:
       break;
   }

@@ -68,6 +68,7 @@ typedef struct codegen_emitter {
   codegen_map ranges;  /* tir_expr -> its interval, or codegen_no_range */
   LLVMValueRef stage_place; /* the global that holds the number of the stage at work, or NULL */
   int64_t stage;            /* the stage being emitted, counting from 1; 0: none */
+  bool hints_unroll;        /* inside of unroll_explicit 0: unrolled loops say so to LLVM */
   int depth, n_parallel;
   bool failed;
 } codegen_emitter;
@@ -143,13 +144,14 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
 
 LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e);
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);
+void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s);
 
 /* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c --------------------------------------------------------------- */
 
 void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s);
-/* for (i = begin; i < end; i++) body, known to run at least once; RANGE is what i may be. */
+/* for (i = begin; i < end; i += step) body, known to run at least once; RANGE is what i may be. STEP: NULL for 1. */
 void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end,
-                           tir_interval range);
+                           LLVMValueRef step, tir_interval range);
 /* What a loop's variable may be (needed to know what cannot overflow), and its extent. */
 tir_interval codegen_loop_range(codegen_emitter *m, const tir_stmt *s, tir_interval *extent);
 void codegen_emit_parallel(codegen_emitter *m, const tir_stmt *s);

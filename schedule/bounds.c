@@ -340,6 +340,31 @@ static void infer_region(lowering *l, int stage) {
     set_region(l, ls, i, is_output ? (schedule_range){NULL, 0} : r.dim[i]);
 }
 
+bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor, schedule_box *out) {
+  const lower_stage *ls = &l->stages[stage];
+  schedule_stage inside = l->s->stages[schedule_stage_of_tensor(l->s, tensor)]; /* as if it were computed there */
+  inside.attach = SCHEDULE_AT;
+  inside.at_stage = (int16_t)stage;
+  inside.at_axis = ls->st->leaves[leaf];
+  region r = {.l = l, .producer = &inside};
+  for (int i = 0; i < l->s->n_stages; i++) {
+    r.reader = &l->stages[i];
+    if (!r.reader->is_live || te_is_placeholder(r.reader->st->op) || schedule_inside(l->s, i, stage) < leaf) continue;
+    mark_path(l, &inside, i);
+    l->env = r.reader->env[r.reader->st->n_leaves];
+    tir_walk_expr(r.reader->body, add_read, &r);
+  }
+  lower_stage box = {.st = &inside};
+  bool moves = false;
+  for (int i = 0; r.is_read && i < tensor->ndim; i++) {
+    set_region(l, &box, i, r.dim[i]);
+    moves |= tir_uses_var(box.min[i], &ls->var[leaf]->var);
+    out->min[i] = box.min[i];
+    out->extent[i] = box.extent[i];
+  }
+  return moves;
+}
+
 /* ---- buffers
  * ------------------------------------------------------------------------------------------------------------ */
 

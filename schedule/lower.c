@@ -103,15 +103,28 @@ static bool wants_peel(const lower_stage *ls, int axis) {
   return false;
 }
 
+/* The attribute says whose it is, for the warning that it did nothing. */
+static const tir_stmt *unroll_attr(lowering *l, const lower_stage *ls, const schedule_axis *axis,
+                                   const tir_stmt *body) {
+  tir_stmt *attr = (tir_stmt *)tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
+  attr->u.attr.of = runtime_format(l->arena, "%s, %s", schedule_stage_name(ls->st), axis->name);
+  return attr;
+}
+
 /* Wraps a body in loop LEAF with variable V. A loop of one iteration is left out. */
 static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, const lower_var *v,
                                  const tir_stmt *body) {
   const schedule_axis *axis = schedule_leaf(ls->st, leaf);
-  if (axis->unroll_step >= 0) body = tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
+  if (axis->unroll_step >= 0) body = unroll_attr(l, ls, axis, body);
+  if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_EXPLICIT) == 0)
+    body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
   if (v->extent == 1) return body;
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = tir_int(l->arena, l->index_dtype, v->extent);
   tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(axis), body);
-  loop->u.loop.peel = wants_peel(ls, ls->st->leaves[leaf]);
+  loop->u.loop.peel =
+      wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
+  loop->u.loop.strided =
+      axis->annotation == SCHEDULE_PARALLEL && schedule_pragma_value(axis, SCHEDULE_PRAGMA_STRIDE) > 0;
   if (axis->annotation < SCHEDULE_BIND) return loop;
   const char *key = runtime_format(l->arena, TIR_THREAD_EXTENT "%s", schedule_annotation_words[axis->annotation]);
   return tir_attr(l->arena, key, v->extent, loop);
@@ -235,7 +248,8 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
   if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
   for (int i = st->n_leaves - 1; i >= 0; i--) {
-    stmt = make_loop(l, ls, i, ls->var[i], with_attached(l, stage, st->leaves[i], stmt));
+    stmt = schedule_with_prefetches(l, ls, i, with_attached(l, stage, st->leaves[i], stmt));
+    stmt = make_loop(l, ls, i, ls->var[i], stmt);
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
     if (i != begin) continue;
     const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};
@@ -271,7 +285,10 @@ static tir_func *lower(lowering *l, const char *name) {
   schedule_infer_bounds(l);
   const tir_stmt *body = NULL;
   for (int i = 0; i < l->s->n_stages; i++)
-    if (l->stages[i].is_live) schedule_warn_masks(l, &l->stages[i]);
+    if (l->stages[i].is_live) {
+      schedule_warn_masks(l, &l->stages[i]);
+      schedule_warn_loops(l, &l->stages[i]);
+    }
   for (int i = l->s->n_stages - 1; i >= 0; i--)
     if (l->stages[i].is_live && l->stages[i].st->attach == SCHEDULE_ROOT) body = produce_then(l, i, body);
   return make_func(l, name, body);

@@ -49,10 +49,22 @@ typedef struct lowering {
 /* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,
  * variables and buffers, consumers first. The arena must have on_oom. */
 void schedule_infer_bounds(lowering *l);
+/* A part of a tensor: first point and size. */
+typedef struct schedule_box {
+  const tir_expr *min[TN_MAX_RANK];
+  int64_t extent[TN_MAX_RANK];
+} schedule_box;
+/* The part of TENSOR that one iteration of loop LEAF reads, over that loop's variable and those outside of it. False:
+ * it does not depend on the iteration, as far as is known. After schedule_infer_bounds. */
+bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor, schedule_box *out);
+/* BODY of loop LEAF behind the prefetches that were asked for there (prefetch.c). */
+const tir_stmt *schedule_with_prefetches(lowering *l, const lower_stage *ls, int leaf, const tir_stmt *body);
 /* Makes a buffer's rows longer as storage_align asks (storage.c). False: no room gives that stride. */
 bool schedule_align_shape(const schedule_stage *st, int64_t *shape);
 /* Axis values from leaf values, in place: VALUES has the leaves' entries filled. */
 void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **values);
+/* Says which annotations and pragmas of loops have no effect (pragmas.c). */
+void schedule_warn_loops(const lowering *l, const lower_stage *ls);
 /* Whether a split's children count no further than its parent. */
 bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r);
 /* Named like NAME, or NAME_1 ... when a loop around it, in ENV, has that name. */

@@ -342,6 +342,7 @@ static void visit(counter *c, walk w, const tir_stmt *s) {
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; i++) visit(c, w, s->u.seq.stmts[i]);
       break;
+    case TIR_PREFETCH:
     case TIR_NOP:
       break;
   }

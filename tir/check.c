@@ -227,6 +227,15 @@ static bool check_store(checker *c, const tir_stmt *s) {
   return check_access(c, buffer, s->u.store.n_index, s->u.store.index, s->u.store.value->lanes, s->u.store.predicate);
 }
 
+static bool check_prefetch(checker *c, const tir_stmt *s) {
+  const tir_buffer *buffer = s->u.prefetch.buffer;
+  if (buffer == NULL) return broken(c, "prefetch-buffer", "a prefetch has none");
+  for (int i = 0; i < s->u.prefetch.n_index; i++) {
+    if (!check_root(c, s->u.prefetch.index[i], buffer->name)) return false;
+  }
+  return check_access(c, buffer, s->u.prefetch.n_index, s->u.prefetch.index, 1, NULL);
+}
+
 static bool check_branch(checker *c, const tir_stmt *s) {
   const tir_expr *cond = s->u.branch.cond;
   if (!check_root(c, cond, "a condition")) return false;
@@ -273,6 +282,8 @@ static bool check_stmt(checker *c, const tir_stmt *s) {
       return check_for(c, s);
     case TIR_STORE:
       return check_store(c, s);
+    case TIR_PREFETCH:
+      return check_prefetch(c, s);
     case TIR_IF:
       return check_branch(c, s);
     case TIR_ALLOC:

@@ -236,9 +236,12 @@ const tir_expr *tir_predicate(const tir_expr *load); /* or NULL */
 /* ---- statements ------------------------------------------------------------------------------------------------ */
 
 typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL } tir_loop_kind;
-typedef enum tir_stmt_kind { TIR_FOR, TIR_STORE, TIR_IF, TIR_ALLOC, TIR_SEQ, TIR_ATTR, TIR_NOP } tir_stmt_kind;
+typedef enum tir_stmt_kind { TIR_FOR, TIR_STORE, TIR_IF, TIR_ALLOC, TIR_SEQ, TIR_ATTR, TIR_PREFETCH, TIR_NOP } tir_stmt_kind;
 
 #define TIR_THREAD_EXTENT "thread_extent."
+/* Around a loop's body; 0: unrolled loops inside stay loops of that kind, which the code generator leaves to the
+ * compiler behind it. */
+#define TIR_UNROLL_EXPLICIT "unroll_explicit"
 /* Marks of stages, in builds that ask for them; the value is its number among the stages that compute. Around: its loop nest; the store of
  * one of its points (a reduction's: of its init); a store that updates a reduction; the reduction loops in which one
  * element is updated, where they are not all there are. */
@@ -256,6 +259,7 @@ struct tir_stmt {
       const tir_expr *min, *extent;
       tir_loop_kind kind;
       bool peel; /* partition this loop so that its last, partial iterations stand apart (pass partition) */
+      bool strided; /* a parallel loop: thread t of n runs iterations t, t + n, t + 2n ..., not one run of them */
       const tir_stmt *body;
     } loop;
     struct {
@@ -265,6 +269,11 @@ struct tir_stmt {
       const tir_expr *value;
       const tir_expr *predicate; /* or NULL */
     } store;
+    struct { /* asks for the cache line of an element, which must be inside of the buffer; changes no value */
+      const tir_buffer *buffer;
+      int n_index;
+      const tir_expr *const *index; /* scalars */
+    } prefetch;
     struct {
       const tir_expr *cond;
       const tir_stmt *then_body, *else_body; /* else may be NULL */
@@ -277,9 +286,10 @@ struct tir_stmt {
       int n;
       const tir_stmt *const *stmts;
     } seq;
-    struct { /* key: "auto_unroll_max_step" around a loop body; TIR_THREAD_EXTENT "threadIdx.x" around a bound loop;
-              * TIR_STAGE */
+    struct { /* key: "auto_unroll_max_step" and TIR_UNROLL_EXPLICIT around a loop body; TIR_THREAD_EXTENT
+              * "threadIdx.x" around a bound loop; TIR_STAGE */
       const char *key;
+      const char *of; /* the stage and loop that asked for it, for messages; or NULL */
       int64_t value;
       const tir_stmt *body;
     } attr;
@@ -295,6 +305,8 @@ const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stm
 const tir_stmt *tir_alloc(runtime_arena *arena, const tir_buffer *buffer, const tir_stmt *body);
 const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmts); /* flattens nested SEQ, drops NOP */
 const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, const tir_stmt *body);
+const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int n_index,
+                             const tir_expr *const *index);
 const tir_stmt *tir_nop(runtime_arena *arena);
 
 /* An argument that is passed by value, behind the buffers: its variable is bound in the whole body. */

@@ -234,24 +234,40 @@ static const tir_expr *extent_of(parser *p, const tir_expr *min, const tir_expr 
   return tir_simplify(p->arena, NULL, tir_binary(p->arena, TIR_SUB, end, min));
 }
 
-/* "unroll", "vectorized" or "parallel", then "peel". */
-static bool loop_marks(parser *p, tir_loop_kind *kind, bool *peel) {
-  *kind = TIR_SERIAL;
-  *peel = false;
+/* What is quoted behind a loop's bounds. */
+typedef struct loop_marks {
+  tir_loop_kind kind;
+  bool peel, strided;
+} loop_marks;
+
+/* The kind that a word says; TIR_SERIAL: none. */
+static tir_loop_kind kind_of(const char *word) {
+  for (int i = TIR_SERIAL + 1; i < TIR_LOOP_KIND_COUNT; i++) {
+    if (strcmp(word, tir_loop_words[i]) == 0) return (tir_loop_kind)i;
+  }
+  return TIR_SERIAL;
+}
+
+/* "unroll", "vectorized" or "parallel", then "peel", then "strided". */
+static bool parse_marks(parser *p, loop_marks *out) {
+  *out = (loop_marks){TIR_SERIAL, false, false};
   while (*parser_here(p) == '"') {
     const char *at = p->at, *word = quoted(p);
-    int found = TIR_SERIAL;
-    for (int i = TIR_SERIAL + 1; word != NULL && i < TIR_LOOP_KIND_COUNT; i++) {
-      if (strcmp(word, tir_loop_words[i]) == 0) found = i;
-    }
-    if (word != NULL && strcmp(word, "peel") == 0)
-      *peel = true;
-    else if (found == TIR_SERIAL || *kind != TIR_SERIAL || *peel)
-      return parser_fail(p, at, "expected one of \"unroll\", \"vectorized\", \"parallel\", or \"peel\" behind it");
+    if (word == NULL) return false;
+    tir_loop_kind kind = kind_of(word);
+    bool is_first = out->kind == TIR_SERIAL && !out->peel && !out->strided;
+    if (kind != TIR_SERIAL && is_first)
+      out->kind = kind;
+    else if (strcmp(word, "peel") == 0 && !out->strided)
+      out->peel = true;
+    else if (strcmp(word, "strided") == 0 && out->kind == TIR_PARALLEL)
+      out->strided = true;
     else
-      *kind = (tir_loop_kind)found;
+      return parser_fail(p, at,
+                         "expected one of \"unroll\", \"vectorized\", \"parallel\", then \"peel\", then "
+                         "\"strided\" of a parallel loop");
   }
-  return !p->failed;
+  return true;
 }
 
 /* Loops and symbols have one type; the first says which. */
@@ -277,17 +293,18 @@ static tir_var *loop_var(parser *p) {
 /* Behind "for (". */
 static const tir_stmt *parse_for(parser *p) {
   tir_var *var = loop_var(p);
-  bool peel;
-  tir_loop_kind kind;
+  loop_marks marks;
   if (var == NULL || !parser_need(p, ",")) return NULL;
   const tir_expr *min = parser_scalar(p, var->dtype, "the loop's first value");
   if (min == NULL || !parser_need(p, ",")) return NULL;
   const tir_expr *end = parser_scalar(p, var->dtype, "the loop's end");
-  if (end == NULL || !parser_need(p, ")") || !loop_marks(p, &kind, &peel)) return NULL;
+  if (end == NULL || !parser_need(p, ")") || !parse_marks(p, &marks)) return NULL;
   const tir_expr *extent = extent_of(p, min, end);
   const tir_stmt *body = block_with(p, (parser_name){.var = var});
-  tir_stmt *s = body != NULL ? (tir_stmt *)tir_for(p->arena, var, min, extent, kind, body) : NULL;
-  if (body != NULL && parser_made(p, s) != NULL) s->u.loop.peel = peel;
+  tir_stmt *s = body != NULL ? (tir_stmt *)tir_for(p->arena, var, min, extent, marks.kind, body) : NULL;
+  if (body == NULL || parser_made(p, s) == NULL) return NULL;
+  s->u.loop.peel = marks.peel;
+  s->u.loop.strided = marks.strided;
   return s;
 }
 
@@ -355,6 +372,17 @@ static const tir_stmt *parse_store(parser *p) {
   return tir_store(p->arena, access.buffer, access.n, access.index, value, access.predicate);
 }
 
+/* Behind "prefetch(": name[...]) */
+static const tir_stmt *parse_prefetch(parser *p) {
+  parser_access access;
+  const char *at = parser_here(p), *name = parser_word(p, "the element to prefetch");
+  if (name == NULL || !parser_access_rest(p, name, at, &access) || !parser_need(p, ")")) return NULL;
+  bool is_scalar = access.predicate == NULL;
+  for (int i = 0; i < access.n; i++) is_scalar = is_scalar && access.index[i]->lanes == 1;
+  if (!is_scalar) return parser_fail(p, at, "expected one element without a predicate"), NULL;
+  return tir_prefetch(p->arena, access.buffer, access.n, access.index);
+}
+
 /* Whether WORD stands here, and behind it a '(' that is stepped over too. */
 static bool accept_head(parser *p, const char *word) {
   const char *start = parser_here(p);
@@ -385,6 +413,7 @@ static const tir_stmt *parse_stmt(parser *p) {
   if (accept_head(p, "for")) return parse_for(p);
   if (accept_head(p, "if")) return parse_if(p);
   if (accept_head(p, "allocate")) return parse_alloc(p);
+  if (accept_head(p, "prefetch")) return parse_prefetch(p);
   if (accept_attr(p)) return parse_attr(p);
   if (accept_bare(p, "nop", "[")) return tir_nop(p->arena);
   return parse_store(p);

@@ -209,6 +209,7 @@ static void print_for(runtime_str *out, const tir_stmt *s, int indent) {
   runtime_str_add(out, ")");
   if (s->u.loop.kind != TIR_SERIAL) runtime_str_addf(out, " \"%s\"", tir_loop_words[s->u.loop.kind]);
   if (s->u.loop.peel) runtime_str_add(out, " \"peel\"");
+  if (s->u.loop.strided) runtime_str_add(out, " \"strided\"");
   print_block(out, s->u.loop.body, indent);
 }
 
@@ -257,6 +258,11 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
       break;
     case TIR_STORE:
       print_store(out, s);
+      break;
+    case TIR_PREFETCH:
+      runtime_str_add(out, "prefetch(");
+      print_access(out, s->u.prefetch.buffer->name, s->u.prefetch.n_index, s->u.prefetch.index, NULL);
+      runtime_str_add(out, ")");
       break;
     case TIR_IF:
       print_branch(out, s, indent);

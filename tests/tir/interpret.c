@@ -377,6 +377,9 @@ void execute(machine *m, const tir_stmt *s) {
     case TIR_STORE:
       store(m, s);
       return;
+    case TIR_PREFETCH:
+      element(m, s->u.prefetch.buffer, s->u.prefetch.n_index, s->u.prefetch.index, 0); /* a fault when outside */
+      return;
     case TIR_ALLOC:
       allocate(m, s);
       return;

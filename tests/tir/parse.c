@@ -40,6 +40,8 @@ static const char *const bodies[] = {
     "}\n  }\n",
     "  for (i: int64, 0i64, 8i64) {\n    A[i, 7i64 - i] = 1f32\n  }\n",
     "  for (i: int32, 0, 8) {\n    for (j: int32, i, i + (8 - i)) {\n      A[i, j] = 1f32\n    }\n  }\n",
+    "  for (i: int32, 0, 8) \"parallel\" \"strided\" {\n    prefetch(A[i, 0])\n    prefetch(C[])\n  }\n",
+    "  for (i: int32, 0, 8) \"parallel\" \"peel\" \"strided\" {\n    nop\n  }\n",
     /* branches, allocations, attributes */
     "  for (i: int32, 0, 8) {\n    if (i < 4) {\n      I[i] = i\n    } else {\n      nop\n    }\n  }\n",
     "  allocate(T.local: Pointer(local float32), float32, [4, 4]), storage_scope = local {\n    T.local[1, 2] = C[]\n"
@@ -186,6 +188,10 @@ static const row refused[] = {
     {"a bound of several lanes", "  for (i: int32, 0, ramp(1, 1, 4)) { nop }}", "expected one lane as the loop's end"},
     {"a loop of no kind", "  for (i: int32, 0, 2) \"serial\" { nop }}", "expected one of \"unroll\", \"vectorized\""},
     {"a loop of two kinds", "  for (i: int32, 0, 2) \"unroll\" \"parallel\" { nop }}", "expected one of \"unroll\""},
+    {"a strided loop that is not parallel", "  for (i: int32, 0, 2) \"unroll\" \"strided\" { nop }}",
+     "then \"strided\" of a parallel loop"},
+    {"a prefetch of several elements", "  prefetch(I[ramp(0, 1, 4)])}", "expected one element without a predicate"},
+    {"a prefetch of no element", "  prefetch(i)}", "not 'i'"},
     {"a type of none", "  for (i: int, 0, 2) { nop }}", "expected a type such as float32, not 'int'"},
     {"scopes that differ", "  allocate(T: Pointer(local int8), int8, [1]), storage_scope = global { nop }}",
      "expected 'local'"},

@@ -248,12 +248,13 @@ static const tir_stmt *loop(reader *r) {
   for (int i = 0; i < 3; i++) {
     if (take(r, kinds[i].text)) kind = kinds[i].kind;
   }
-  bool peel = take(r, "\"peel\"");
+  bool peel = take(r, "\"peel\""), strided = take(r, "\"strided\"");
   int n_vars = r->n_vars;
   const tir_var *var = new_var(r, name, dtype);
   const tir_expr *extent = tir_simplify(r->arena, NULL, tir_binary(r->arena, TIR_SUB, end, min));
   tir_stmt *s = (tir_stmt *)tir_for(r->arena, var, min, extent, kind, block(r));
   s->u.loop.peel = peel;
+  s->u.loop.strided = strided;
   r->n_vars = n_vars;
   return s;
 }
@@ -280,11 +281,21 @@ static const tir_stmt *allocation(reader *r) {
   return tir_alloc(r->arena, b, block(r));
 }
 
+static const tir_stmt *prefetch(reader *r) {
+  const tir_expr *index[TN_MAX_RANK], *predicate = NULL;
+  const tir_buffer *buffer = find_buffer(r, word(r));
+  need(r, "[");
+  int n = arguments(r, index, "]", &predicate);
+  need(r, ")");
+  return tir_prefetch(r->arena, buffer, n, index);
+}
+
 static const tir_stmt *one(reader *r) {
   if (take(r, "for (")) return loop(r);
   if (take(r, "if (")) return branch(r);
   if (take(r, "allocate(")) return allocation(r);
   if (take(r, "nop")) return tir_nop(r->arena);
+  if (take(r, "prefetch(")) return prefetch(r);
   if (take(r, "attr \"pragma_")) {
     const char *key = word(r);
     need(r, "\" =");
