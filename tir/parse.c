@@ -108,8 +108,7 @@ static const char *quoted(parser *p) {
   return parser_made(p, runtime_strndup(p->arena, start, n));
 }
 
-/* Room for one item more in a list that has N and doubles its room; NULL: no memory. */
-static void *with_room(parser *p, void *items, int n, size_t item_bytes) {
+void *parser_room(parser *p, void *items, int n, size_t item_bytes) {
   if (n > 0 && (n & (n - 1)) != 0) return items; /* room is a power of two */
   void *more = runtime_alloc(p->arena, item_bytes * (size_t)(n > 0 ? 2 * n : 1));
   if (more != NULL && n > 0) memcpy(more, items, item_bytes * (size_t)n);
@@ -391,7 +390,7 @@ static bool accept_head(parser *p, const char *word) {
   return false;
 }
 
-/* `nop`, or `attr` before what an attribute begins with: not a buffer of that name. */
+/* A word that no bracket follows, which would make it the name of a buffer. */
 static bool accept_bare(parser *p, const char *word, const char *not_before) {
   const char *start = parser_here(p);
   if (parser_accept_word(p, word) && (*parser_here(p) == '\0' || strchr(not_before, *p->at) == NULL)) return true;
@@ -414,6 +413,7 @@ static const tir_stmt *parse_stmt(parser *p) {
   if (accept_head(p, "if")) return parse_if(p);
   if (accept_head(p, "allocate")) return parse_alloc(p);
   if (accept_head(p, "prefetch")) return parse_prefetch(p);
+  if (accept_bare(p, "call", "[")) return parser_call(p);
   if (accept_attr(p)) return parse_attr(p);
   if (accept_bare(p, "nop", "[")) return tir_nop(p->arena);
   return parse_store(p);
@@ -426,7 +426,7 @@ static const tir_stmt *parse_block(parser *p) {
   while (!parser_accept(p, "}")) {
     if (*parser_here(p) == '\0') parser_fail(p, p->at, "expected a statement or '}'");
     const tir_stmt *s = p->failed ? NULL : parse_stmt(p);
-    if (parser_made(p, s) == NULL || (list = with_room(p, list, n, sizeof *list)) == NULL) return NULL;
+    if (parser_made(p, s) == NULL || (list = parser_room(p, list, n, sizeof *list)) == NULL) return NULL;
     list[n++] = s;
   }
   parser_leave(p);
@@ -438,7 +438,7 @@ static const tir_stmt *parse_block(parser *p) {
 /* Behind "name: Buffer": (dtype, [shape]) */
 static bool parse_buffer_param(parser *p, const char *name) {
   tir_buffer *b = (tir_buffer *)parser_made(p, RUNTIME_NEW(p->arena, tir_buffer));
-  p->params = with_room(p, p->params, p->n_params, sizeof *p->params);
+  p->params = parser_room(p, p->params, p->n_params, sizeof *p->params);
   if (b == NULL || p->params == NULL) return false;
   *b = (tir_buffer){.name = name, .scope = "global", .is_param = true};
   if (!parser_need(p, "(") || !parser_dtype(p, &b->dtype) || !parser_need(p, ",") || !parse_shape(p, b) ||
@@ -453,7 +453,7 @@ static bool parse_scalar_param(parser *p, const char *name) {
   tir_var *var = (tir_var *)parser_made(p, RUNTIME_NEW(p->arena, tir_var));
   tir_env *env = (tir_env *)parser_made(p, RUNTIME_NEW(p->arena, tir_env));
   parser_name *known = (parser_name *)parser_made(p, RUNTIME_NEW(p->arena, parser_name));
-  p->scalars = with_room(p, p->scalars, p->n_scalars, sizeof *p->scalars);
+  p->scalars = parser_room(p, p->scalars, p->n_scalars, sizeof *p->scalars);
   if (var == NULL || env == NULL || known == NULL || p->scalars == NULL) return false;
   const char *at = parser_here(p);
   *var = (tir_var){.name = name};

@@ -31,6 +31,8 @@ typedef struct parser {
   int n_scalars;
   tir_scalar *scalars;
   const tir_env *env; /* of the scalars */
+  int n_callees;
+  const tir_callee **callees; /* one a name */
   bool failed, has_index_dtype;
   tn_dtype index_dtype;
 } parser;
@@ -50,6 +52,8 @@ bool parser_accept_word(parser *p, const char *word);
 const char *parser_word(parser *p, const char *what);
 /* A whole number without a type, with its sign. */
 bool parser_integer(parser *p, int64_t *value);
+/* Room for one item more in a list in the arena that has N, given the list; NULL: no memory, which is said. */
+void *parser_room(parser *p, void *items, int n, size_t item_bytes);
 /* "float32". */
 bool parser_dtype(parser *p, tn_dtype *dtype);
 /* Around whatever can be nested: false when it is too deep. */
@@ -66,6 +70,9 @@ typedef struct parser_access {
   const tir_expr *index[TN_MAX_RANK], *predicate;
 } parser_access;
 bool parser_access_rest(parser *p, const char *name, const char *at, parser_access *out);
+
+/* Behind "call". */
+const tir_stmt *parser_call(parser *p);
 
 const tir_expr *parser_expr(parser *p);
 /* One lane of the dtype. */

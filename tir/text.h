@@ -4,10 +4,14 @@
 
 #include "tir/internal.h"
 
-/* "float32", by dtype; "parallel", by the kind of a loop (none for serial). */
+/* "float32", by dtype; "parallel", by the kind of a loop (none for serial); "reads", by what a call does to an operand
+ * (none for one by value). */
 extern const char *const tir_dtype_words[TN_DTYPE_COUNT];
 enum { TIR_LOOP_KIND_COUNT = TIR_PARALLEL + 1 };
 extern const char *const tir_loop_words[TIR_LOOP_KIND_COUNT];
+
+enum { TIR_ACCESS_COUNT = TIR_UPDATES + 1 };
+extern const char *const tir_access_words[TIR_ACCESS_COUNT];
 
 /* Binding strength; what prints as a call or an atom binds strongest. */
 enum {

@@ -52,6 +52,9 @@ static const char *const bodies[] = {
     "I[ramp(0, 1, 8), predicate = P[ramp(0, 1, 8)]]\n  C[predicate = P[0]] = C[predicate = True && P[1]]\n",
     "  I[ramp(0, 1, 2)] = dot(I[ramp(0, 1, 2)], U[ramp(0, 1, 8)], S[ramp(0, 1, 8)])\n"
     "  C[] = dot(C[], B[ramp(0, 1, 2)], broadcast(1bf16, 2))\n",
+    "  call axpy(reads(A[0, 2], [1, 4]), updates(F[1], [2]), writes(C[], []), 2f32, I[0] + 1)\n  call axpy2()\n",
+    "  call call(-1i64)\n  allocate(call: Pointer(local int8), int8, [1]), storage_scope = local {\n    call[0] = "
+    "1i8\n  }\n",
     /* what is passed by value */
     "  C[] = s*2f32 + C[]\n  for (i: int32, 0, n) {\n    for (j: int32, n, n + n*2) {\n      nop\n    }\n  }\n",
     /* names that are words elsewhere */
@@ -192,6 +195,11 @@ static const row refused[] = {
      "then \"strided\" of a parallel loop"},
     {"a prefetch of several elements", "  prefetch(I[ramp(0, 1, 4)])}", "expected one element without a predicate"},
     {"a prefetch of no element", "  prefetch(i)}", "not 'i'"},
+    {"a call of no function", "  call (1)}", "expected the name of a C function"},
+    {"a byte by value", "  call f(1i8)}", PLACE("3", "10") "expected reads, writes, updates, or a number of int32"},
+    {"a box beyond its buffer", "  call f(reads(I[0], [9]))}", "expected 1 to 8 elements of 'I'"},
+    {"the address of several elements", "  call f(reads(I[ramp(0, 1, 2)], [1]))}",
+     "expected one element without a predicate"},
     {"a type of none", "  for (i: int, 0, 2) { nop }}", "expected a type such as float32, not 'int'"},
     {"scopes that differ", "  allocate(T: Pointer(local int8), int8, [1]), storage_scope = global { nop }}",
      "expected 'local'"},
