@@ -26,6 +26,7 @@ static const char *call_text(char *buffer, size_t n, const char *primitive, cons
 /* A loop that is split or fused must not carry an annotation or a pragma: it would be lost. */
 static tn_status check_plain(tn_schedule *s, const char *call, const schedule_stage *st, int iter) {
   const schedule_axis *axis = schedule_leaf(st, iter);
+  SCHEDULE_TRY(schedule_check_outside(s, call, (int)(st - s->stages), iter));
   if (axis->annotation == SCHEDULE_NONE && axis->unroll_step < 0) return TN_OK;
   const char *what = axis->annotation >= SCHEDULE_BIND ? "bind"
                      : axis->annotation                ? schedule_annotation_words[axis->annotation]
@@ -342,6 +343,7 @@ static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: annotation %d is unknown: 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind", call,
                         (int)annotation);
+  SCHEDULE_TRY(schedule_check_outside(s, call, stage, iter));
   if (axis->annotation != SCHEDULE_NONE)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: loop %s of %s already has %s: a loop takes one annotation; split it first", call,
@@ -386,6 +388,7 @@ tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t ma
   call_text(call, sizeof call, "pragma", s, stage, iter);
   SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
   schedule_axis *axis = &s->stages[stage].axes[s->stages[stage].leaves[iter]];
+  SCHEDULE_TRY(schedule_check_outside(s, call, stage, iter));
   if (max_step < 0 || max_step > 65535)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: auto_unroll_max_step %lld: 0 to 65535 statements, for example 64", call,

@@ -3,6 +3,7 @@
  * are those that bound inference finds. */
 #include "schedule/lowering.h"
 #include "schedule/steps.h"
+#include "tir/intrin.h"
 
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
@@ -36,6 +37,7 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
     runtime_str_addf(out, "%s %s (%lld)%s", axis->annotation ? schedule_annotation_words[axis->annotation] : "for",
                      axis->name, (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent),
                      axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
+    if (i == schedule_tensor_position(st)) runtime_str_addf(out, " tensorize=%s", st->intrin->name);
     if (axis->unroll_step >= 0) runtime_str_addf(out, " auto_unroll_max_step=%d", axis->unroll_step);
     runtime_str_add(out, "\n");
     print_attached(l, stage, st->leaves[i], depth + 1, out);

@@ -401,7 +401,7 @@ static const struct refusal {
     {"set_scope: an unknown scope", CHAIN, "", "set_scope(P, cache)",
      "set_scope(P): scope \"cache\" is unknown: \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
-     "tensorise is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
+     "tensorise is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, tensorize, compute_at, "
      "compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, auto_inline, "
      "transform_layout, storage_align, bind"},
     {"bind: an unknown thread", MM, "", "bind(C, i, threadIdx.w)",

@@ -8,9 +8,9 @@ static const struct bad_steps {
 } bad_steps[] = {
     {"no JSON", "[[\"SP\"", "the steps are not a JSON array: ']' expected near end of file"},
     {"an object", "{}", "the steps are not a JSON array: another value"},
-    {"a step that is no array", "[7]", "step 1: \"\" is no step: AN, FU, PR, RE, SP, CA, CI, CR, CHR, CHW, SS, RF, TL or SA"},
-    {"an empty step", "[[]]", "step 1: \"\" is no step: AN, FU, PR, RE, SP, CA, CI, CR, CHR, CHW, SS, RF, TL or SA"},
-    {"an unknown step", "[[\"ZZ\",1]]", "step 1: \"ZZ\" is no step: AN, FU, PR, RE, SP, CA, CI, CR, CHR, CHW, SS, RF, TL or SA"},
+    {"a step that is no array", "[7]", "step 1: \"\" is no step: AN, FU, PR, RE, SP, CA, CI, CR, CHR, CHW, SS, RF, TL, SA or TZ"},
+    {"an empty step", "[[]]", "step 1: \"\" is no step: AN, FU, PR, RE, SP, CA, CI, CR, CHR, CHW, SS, RF, TL, SA or TZ"},
+    {"an unknown step", "[[\"ZZ\",1]]", "step 1: \"ZZ\" is no step: AN, FU, PR, RE, SP, CA, CI, CR, CHR, CHW, SS, RF, TL, SA or TZ"},
     {"too few arguments", "[[\"CI\"]]", "step 1: CI has 0 arguments, takes 1"},
     {"too many arguments", "[[\"AN\",2,0,3,1]]", "step 1: AN has 4 arguments, takes 3"},
     {"a stage that is text", "[[\"CI\",\"C\"]]", "step 1: argument 1 of CI is not a stage number"},
