@@ -44,14 +44,19 @@ static tn_status check_loops(tn_schedule *s, const char *call, int stage, int it
   const schedule_stage *st = &s->stages[stage];
   const char *name = schedule_stage_name(st);
   if (st->intrin)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s already has the intrinsic %s at loop %s: one a stage", call,
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s already has the intrinsic %s at loop %s: a stage has one; tensorize another stage", call,
                         name, st->intrin->name, st->axes[st->tensor_axis].name);
   for (int i = iter; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    if (axis->annotation != SCHEDULE_NONE)
+    const char *what = axis->annotation                              ? schedule_annotation_words[axis->annotation]
+                       : schedule_has_pragma(axis)                   ? "a pragma"
+                       : schedule_has_prefetch(st, st->leaves[i]) ? "a prefetch"
+                                                                     : NULL;
+    if (what)
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                          "%s: loop %s of %s has %s, and would be part of the intrinsic: tensorize takes plain loops",
-                          call, axis->name, name, schedule_annotation_words[axis->annotation]);
+                          "%s: loop %s of %s has %s, which would be lost inside the intrinsic: leave that loop plain",
+                          call, axis->name, name, what);
     for (int k = 0; k < s->n_stages; k++)
       if (s->stages[k].attach == SCHEDULE_AT && s->stages[k].at_stage == stage && s->stages[k].at_axis == st->leaves[i])
         return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
@@ -65,7 +70,7 @@ static tn_status find_intrin(tn_schedule *s, const char *call, const char *name,
   char names[512];
   *out = schedule_find_intrin(s->ctx, name);
   if (*out) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no intrinsic is called \"%s\": there are %s", call, name,
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no intrinsic is called \"%s\": take one of %s", call, name,
                       schedule_intrin_names(s->ctx, names, sizeof names));
 }
 

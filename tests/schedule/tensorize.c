@@ -45,7 +45,7 @@ static const struct match {
      NULL},
 
     {"an unknown intrinsic", U8I8, LOOPS, "j.inner", "dot4_vnni",
-     "tensorize(C, j.inner, dot4_vnni): no intrinsic is called \"dot4_vnni\": there are dot4_u8i8, dot4_u8i8_x8, "
+     "tensorize(C, j.inner, dot4_vnni): no intrinsic is called \"dot4_vnni\": take one of dot4_u8i8, dot4_u8i8_x8, "
      "dot4_u8i8_x4, dot4_i8i8, dot4_i8i8_x8, dot4_i8i8_x4, dot2_bf16, dot2_bf16_x8, dot2_bf16_x4"},
     {"another dtype", U8I8, LOOPS, "j.inner", "dot4_i8i8", ""},
     {"another accumulator", OTHER("sum[k<32](f32(A[i,k]) * f32(B[k,j]))"), LOOPS, "j.inner", "dot4_u8i8", ""},
@@ -121,7 +121,7 @@ static const struct later {
      "before "
      "tensorize(C, j.inner, dot4_u8i8)"},
     {"fuse of loops inside", "fuse(C, j.inner, k.inner)",
-     "fuse(C, j.inner): loop j.inner of C is inside the intrinsic dot4_u8i8, from loop j.inner inward: call this "
+     "loop j.inner of C is inside the intrinsic dot4_u8i8, from loop j.inner inward: call this "
      "before "
      "tensorize(C, j.inner, dot4_u8i8)"},
     {"vectorize of a loop inside", "vectorize(C, j.inner)",
@@ -135,7 +135,7 @@ static const struct later {
      "before "
      "tensorize(C, j.inner, dot4_u8i8)"},
     {"a loop out of it", "reorder(C, j.inner, k.outer)",
-     "reorder(C): loop k.outer of C would come into the intrinsic dot4_u8i8, which stands at loop j.inner"},
+     "loop k.outer of C would come into the intrinsic dot4_u8i8, which stands at loop j.inner"},
     {"compute_at inside", "compute_at(P, C, k.inner)",
      "compute_at(P, C, k.inner): loop k.inner of C is inside the intrinsic dot4_u8i8, from loop j.inner inward: call "
      "this before tensorize(C, j.inner, dot4_u8i8)"},
