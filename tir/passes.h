@@ -13,6 +13,7 @@
   X(partition, "a loop marked \"peel\" becomes a main part without a check, and the rest")                        \
   X(tighten_loops, "a loop that its own guard cuts short runs only that far")                                     \
   X(flatten, "buffers of one dimension, row-major offsets")                                                       \
+  X(tensorize, "loops that are marked become the intrinsic whose pattern they are")                               \
   X(vectorize, "vectorized loops become ramps and broadcasts; conditions on lanes become predicates")             \
   X(register_tiles, "loops over small local buffers are marked for unrolling: accumulators become registers")     \
   X(unroll, "unrolled loops are written out, and those that auto_unroll_max_step names")                          \

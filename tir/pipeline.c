@@ -11,6 +11,7 @@
 const tir_pass tir_passes[] = {
     PASS(loop_kinds), PASS(guard_loads),    PASS(simplify),      PASS(hoist_guards), PASS(partition),
     PASS(simplify),   PASS(hoist_guards),   PASS(tighten_loops), PASS(simplify),     PASS(flatten),
+    PASS(tensorize),
     PASS(vectorize),  PASS(register_tiles), PASS(unroll),        PASS(remove_noops), {NULL, NULL},
 };
 #undef PASS
@@ -90,6 +91,15 @@ static tir_pass_context with_defaults(const tir_pass_context *p) {
 tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f) {
   tir_pass_context own = with_defaults(p);
   return run(&own, f);
+}
+
+tir_func *tir_run_through(tir_pass_context *p, tir_func *f, const char *last) {
+  tir_pass_context own = with_defaults(p);
+  for (const tir_pass *pass = tir_passes; f != NULL && pass->run != NULL; pass++) {
+    f = pass->run(&own, f);
+    if (strcmp(pass->name, last) == 0) break;
+  }
+  return f;
 }
 
 /* ---- passes by name ---------------------------------------------------------------------------------------------- */

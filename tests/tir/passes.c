@@ -36,7 +36,7 @@ static char *take_until(runtime_arena *arena, const char **at, const char *mark)
 /* Runs a case and appends it as it should stand in the file. */
 static void run_case(cases *c, runtime_arena *arena, const char *name, const char *in, const char *passes) {
   tn_context *ctx = check_context();
-  tir_pass_context p = {ctx, arena, {.max_unrolled_body = MAX_UNROLLED_BODY}};
+  tir_pass_context p = {.ctx = ctx, .arena = arena, .options = {.max_unrolled_body = MAX_UNROLLED_BODY}};
   tir_func *before = tir_parse_func(ctx, arena, in);
   check_ok(ctx);
   tir_func *after = tir_run_passes(&p, before, passes);
@@ -57,6 +57,7 @@ static void run_case(cases *c, runtime_arena *arena, const char *name, const cha
 
 static void pass_file(void **state) {
   cases c = {.pass = ((const tir_pass_line *)*state)->name};
+  if (strcmp(c.pass, "tensorize") == 0) return; /* its intrinsics are no text: tests/schedule */
   runtime_arena arena = {0};
   char file[64], path[4096];
   snprintf(file, sizeof file, "tir/passes/%s.txt", c.pass);
@@ -82,7 +83,7 @@ static void an_unknown_pass_is_refused(void **state) {
   (void)state;
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
-  tir_pass_context p = {ctx, &arena, {0}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena};
   tir_func *f =
       tir_parse_func(ctx, &arena, "primfn() -> int32 attr = {\"global_symbol\": \"f\", \"tir.noalias\": True} {}");
   assert_null(tir_run_passes(&p, f, "simplify,vectorise"));
