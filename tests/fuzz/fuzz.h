@@ -53,7 +53,10 @@ typedef struct fuzz_bound {
   double lo, hi, error; /* values are in [lo, hi], off by at most ERROR */
   int q;                /* every value is a multiple of 2^-q; -1: unknown */
 } fuzz_bound;
-bool fuzz_bounds(const tn_program *program, fuzz_bound *by_op);
+enum { FUZZ_MAX_BOUNDS = 512 };
+bool fuzz_bounds(const tn_program *program, int max, fuzz_bound *by_tensor); /* false, too: more than MAX tensors */
+/* Where a tensor's bound stands. */
+int fuzz_tensor_number(const tn_program *program, const tn_tensor *tensor);
 
 /* Compiles, runs and compares (pair.c). SCHEDULE may be NULL: then TEXT is applied to a new one. WHY gets the reason.
  */
