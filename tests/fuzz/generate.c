@@ -1,6 +1,6 @@
 /* Random programs as text: one to five stages of rank 0 to 4 over small, often odd extents: element-wise, reductions of
- * each kind, several values at once, padding, strides, broadcasts, transposes, constants, indices from data. Reads are in bounds by
- * construction. Floats that are not exact never decide anything (see tolerance.c). */
+ * each kind, several values at once, padding, strides, broadcasts, transposes, constants, indices from data. Reads are
+ * in bounds by construction. Floats that are not exact never decide anything (see tolerance.c). */
 #include <stdio.h>
 
 #include "tests/fuzz/fuzz.h"
@@ -347,8 +347,8 @@ static bool rough_float(generator *g, tn_dtype dtype, int depth) {
 static bool float_expression(generator *g, tn_dtype dtype, int depth, bool exact) {
   static const form forms[] = {{"(", " + ", NULL},   {"(", " - ", NULL},  {"(", " * ", NULL}, {"min(", ", ", NULL},
                                {"max(", ", ", NULL}, {"abs(", NULL, ")"}, {"(-", NULL, ")"}};
-  static const form steps[] = {{"floor(", NULL, ")"}, {"ceil(", NULL, ")"},      {"round(", NULL, ")"},
-                               {"trunc(", NULL, ")"}, {"nearbyint(", NULL, ")"}, {"fmod(", NULL, ", 1.5)"},
+  static const form steps[] = {{"floor(", NULL, ")"},    {"ceil(", NULL, ")"},      {"round(", NULL, ")"},
+                               {"trunc(", NULL, ")"},    {"nearbyint(", NULL, ")"}, {"fmod(", NULL, ", 1.5)"},
                                {"copysign(", ", ", NULL}};
   int64_t kind = below(g, 100);
   if (kind < 12) return choice(g, dtype, depth, exact);
@@ -358,10 +358,11 @@ static bool float_expression(generator *g, tn_dtype dtype, int depth, bool exact
 }
 
 static bool integer_expression(generator *g, tn_dtype dtype, int depth) {
-  static const form forms[] = {{"(", " + ", NULL}, {"(", " - ", NULL},   {"(", " * ", NULL},   {"(", " // ", NULL},
-                               {"(", " % ", NULL}, {"min(", ", ", NULL}, {"max(", ", ", NULL}, {"abs(", NULL, ")"},
-                               {"(", " & ", NULL}, {"(", " | ", NULL},   {"(", " ^ ", NULL},   {"(", " << ", NULL},
-                               {"(", " >> ", NULL}, {"(~", NULL, ")"},   {"popcount(", NULL, ")"}, {"clz(", NULL, ")"}};
+  static const form forms[] = {
+      {"(", " + ", NULL},  {"(", " - ", NULL},   {"(", " * ", NULL},       {"(", " // ", NULL},
+      {"(", " % ", NULL},  {"min(", ", ", NULL}, {"max(", ", ", NULL},     {"abs(", NULL, ")"},
+      {"(", " & ", NULL},  {"(", " | ", NULL},   {"(", " ^ ", NULL},       {"(", " << ", NULL},
+      {"(", " >> ", NULL}, {"(~", NULL, ")"},    {"popcount(", NULL, ")"}, {"clz(", NULL, ")"}};
   int64_t kind = below(g, 100);
   if (kind < 12) return choice(g, dtype, depth, true);
   if (kind < 22) {
@@ -472,8 +473,8 @@ static bool reduction(generator *g, tn_dtype dtype, const char *combiner, int ra
 
 /* ---- several values ---------------------------------------------------------------------------------------------- */
 
-/* Combiners of which tolerance.c knows what they do, by the beginning of their names; %s is the dtype that was drawn, or
- * i32. */
+/* Combiners of which tolerance.c knows what they do, by the beginning of their names; %s is the dtype that was drawn,
+ * or i32. */
 static const struct combiner_row {
   const char *name;
   bool is_float;
@@ -483,12 +484,24 @@ static const struct combiner_row {
   const char *text;
 } combiner_rows[] = {
     {"sums", true, 2, {"", "i32"}, "xx", "combiner sums_%s(a: %s, b: i32; c, d) = (a + c, b + d), identity (0, 0)\n"},
-    {"spread", true, 2, {"", ""}, "xx",
+    {"spread",
+     true,
+     2,
+     {"", ""},
+     "xx",
      "combiner spread_%s(a: %s, b: %s; c, d) = (min(a, c), max(b, d)), identity (inf, -inf)\n"},
-    {"cprod", false, 2, {"", ""}, "xx",
+    {"cprod",
+     false,
+     2,
+     {"", ""},
+     "xx",
      "combiner cprod_%s(ar: %s, ai: %s; br, bi) = (ar*br - ai*bi, ar*bi + ai*br), identity (1, 0)\n"},
     {"bits", false, 1, {""}, "x", "combiner bits_%s(a: %s; b) = (a | b), identity (0)\n"},
-    {"welford", true, 3, {"", "", ""}, "x01",
+    {"welford",
+     true,
+     3,
+     {"", "", ""},
+     "x01",
      "combiner welford_%s(am: %s, as: %s, an: %s; bm, bs, bn) = (am + (bm - am)*bn/max(an + bn, 1), as + bs + (bm - "
      "am)*(bm - am)*an*bn/max(an + bn, 1), an + bn), identity (0, 0, 0)\n"},
 };

@@ -270,13 +270,15 @@ static fuzz_bound welford(const tuple_bounds *t, int v, tn_dtype dtype) {
   if (v == 0) return (fuzz_bound){-most, most, mean_error, -1};
   if (v == 2) return (fuzz_bound){0, t->n, 0, 0};
   double square = 4 * most * most;
-  return (fuzz_bound){0, t->n * square, 8 * t->n * (1 + most) * mean_error + 4 * t->n * t->n * unit(dtype) * square, -1};
+  return (fuzz_bound){0, t->n * square, 8 * t->n * (1 + most) * mean_error + 4 * t->n * t->n * unit(dtype) * square,
+                      -1};
 }
 
 static fuzz_bound tuple_value(bounding *x, const tir_expr *e, int v) {
   const tir_tuple_combiner *c = e->u.reduce->tuple;
   tn_dtype dtype = tir_value_dtype(e, v);
-  tuple_bounds t = {.has_init = e->u.reduce->has_init, .has_where = e->u.reduce->has_where, .n = reduce_count(e->u.reduce)};
+  tuple_bounds t = {
+      .has_init = e->u.reduce->has_init, .has_where = e->u.reduce->has_where, .n = reduce_count(e->u.reduce)};
   for (int i = 0; i < c->n_values; i++) {
     t.source[i] = bound_of(x, e->arg[i]);
     if (t.has_init) t.init[i] = bound_of(x, tir_reduce_init(e, i));
@@ -286,7 +288,8 @@ static fuzz_bound tuple_value(bounding *x, const tir_expr *e, int v) {
     exact(x, t.source[1]);
     exact(x, t.init[1]);
     if (v == 1) return chosen(&t, v, dtype);
-    return tn_dtype_is_signed(dtype) ? hull(hull(t.source[0], t.init[0]), (fuzz_bound){-1, 0, 0, 0}) : integer_range(dtype);
+    return tn_dtype_is_signed(dtype) ? hull(hull(t.source[0], t.init[0]), (fuzz_bound){-1, 0, 0, 0})
+                                     : integer_range(dtype);
   }
   if (strncmp(c->name, "sums", 4) == 0) return summed(&t, v, dtype);
   if (strncmp(c->name, "spread", 6) == 0) return chosen(&t, v, dtype);
