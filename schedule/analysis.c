@@ -86,6 +86,13 @@ static tir_walk stop_at_costly(void *user, const tir_expr *e) {
   return e->op == TIR_SELECT || is_costly(e->op) ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+static tir_walk stop_at_function(void *user, const tir_expr *e) {
+  (void)user;
+  return is_costly(e->op) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+bool schedule_is_cheap(const te_op *op) { return tir_walk_expr(op->body, stop_at_function, NULL); }
+
 bool schedule_is_strictly_inlineable(const te_op *op) {
   if (te_is_placeholder(op) || op->n_reduce > 0) return false;
   if (op->n_inputs == 0) return true;

@@ -10,6 +10,8 @@ bool schedule_is_simple_access(const te_op *op);
 /* Inlining cannot repeat costly work: no reduction, simple access in the order of the axes without one twice, no select
  * and no costly function; or nothing is read. */
 bool schedule_is_strictly_inlineable(const te_op *op);
+/* Nothing in its body takes many instructions: no function but rounding and square roots. */
+bool schedule_is_cheap(const te_op *op);
 /* Data is used again often enough: two inputs, or one under a reduction, do not depend on some data axis longer than 1.
  */
 bool schedule_needs_tiling(const te_op *op);
