@@ -163,6 +163,7 @@ codegen_c_text codegen_c_comparison(codegen_c_emitter *m, const tir_expr *e);
 /* Comparison E of scalars; an integer compared with itself, which compilers warn of, is 1 or 0. */
 codegen_c_text codegen_c_compare(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a, codegen_c_text b);
 codegen_c_text codegen_c_logic(codegen_c_emitter *m, const tir_expr *e);
+codegen_c_text codegen_c_dot(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_select(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_cast(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_math(codegen_c_emitter *m, const tir_expr *e);

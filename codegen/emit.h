@@ -36,7 +36,7 @@ void codegen_map_free(codegen_map *map);
 
 /* What a loop variable or a buffer is in the function being filled. */
 typedef struct codegen_binding {
-  LLVMValueRef value;  /* variable: i64; buffer: pointer */
+  LLVMValueRef value;  /* variable: i64, but f32 and f64 scalars as they are; buffer: pointer */
   tir_interval range;  /* variable */
   unsigned align;      /* buffer: known alignment of its first element */
 } codegen_binding;
@@ -100,7 +100,7 @@ void codegen_pointer_attributes(codegen_emitter *m, LLVMValueRef function, int p
                                 unsigned align);
 unsigned codegen_element_bytes(const tir_buffer *buffer);
 
-/* ---- emit_expr.c, emit_arith.c, emit_math.c ------------------------------------------------------------------- */
+/* ---- emit_expr.c, emit_arith.c, emit_math.c, emit_dot.c, emit_lanes.c ------------------------------------------ */
 
 typedef LLVMValueRef (*codegen_handler)(codegen_emitter *m, const tir_expr *e);
 
@@ -110,6 +110,12 @@ LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e);
 /* Floor division and modulo of integers, total (tir/ir.h). */
 LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e);
+LLVMValueRef codegen_dot(codegen_emitter *m, const tir_expr *e);
+/* WIDTH lanes of VECTOR from FIRST on; behind its end the last one is repeated. */
+LLVMValueRef codegen_lane_piece(codegen_emitter *m, LLVMValueRef vector, int lanes, int first, int width);
+/* RESULT with its lanes from FIRST on taken from PART. */
+LLVMValueRef codegen_put_piece(codegen_emitter *m, LLVMValueRef result, LLVMValueRef part, int lanes, int first,
+                               int width);
 /* A // B or A % B in a signed type, by a positive constant; NONNEGATIVE: A is known to be. */
 LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, int64_t b, bool nonnegative);
 
@@ -124,6 +130,14 @@ bool codegen_linear_stride(const tir_expr *e, int64_t *stride);
 /* Whether vector E is base + stride * lane, with base and stride uniform. */
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride);
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);
+
+/* ---- emit_lane_table.c ----------------------------------------------------------------------------------------- */
+
+/* Lane 0 of an expression over ramps and broadcasts. */
+const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e);
+/* A load, without a predicate, from an index that is base + constants which lie in groups or rows; NULL: it is not. */
+LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
+                                const tir_expr *index);
 
 /* ---- emit_memory.c ---------------------------------------------------------------------------------------------- */
 

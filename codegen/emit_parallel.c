@@ -57,7 +57,7 @@ static bool find_captures(outline *o) {
   codegen_map_free(&o->seen);
   o->types = RUNTIME_NEW_ARRAY(&o->m->arena, LLVMTypeRef, o->captures.n + 3);
   if (o->types == NULL) return false;
-  for (int i = 0; i < o->captures.n; i++) o->types[i] = o->captures.data[i].buffer != NULL ? o->m->ptr : o->m->i64;
+  for (int i = 0; i < o->captures.n; i++) o->types[i] = LLVMTypeOf(o->captures.data[i].outer.value);
   o->types[o->captures.n] = o->types[o->captures.n + 1] = o->m->i64;
   o->types[o->captures.n + 2] = o->m->i32;
   o->body_type = LLVMFunctionType(o->m->i32, o->types, (unsigned)n_params(o), false);

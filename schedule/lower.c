@@ -145,7 +145,7 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   const schedule_stage *st = ls->st;
   const tir_expr **values = runtime_copy(l->arena, ls->axis_value, sizeof *values * (size_t)st->n_axes);
   lower_var **vars = RUNTIME_NEW_ARRAY(l->arena, lower_var *, st->n_leaves + 1);
-  const tir_env *env = begin ? ls->env[begin - 1] : st->attach == SCHEDULE_AT ? ls->env[st->n_leaves] : NULL;
+  const tir_env *env = begin ? ls->env[begin - 1] : st->attach == SCHEDULE_AT ? ls->env[st->n_leaves] : l->root_env;
   for (int i = begin; i < st->n_leaves; i++) {
     int axis = st->leaves[i];
     if (st->axes[axis].kind == SCHEDULE_REDUCE || ls->var[i]->extent == 1) continue;
@@ -247,16 +247,23 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
 /* ---- functions
  * ---------------------------------------------------------------------------------------------------------- */
 
+/* Tensors first, in the order of the program's arguments, then what is passed by value. */
 static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) {
   const tn_program *p = l->s->program;
   tir_func *f = RUNTIME_NEW(l->arena, tir_func);
   *f = (tir_func){.name = runtime_strdup(l->arena, name),
-                  .n_params = p->n_args,
-                  .n_inputs = p->n_inputs,
+                  .n_scalars = l->n_scalars,
+                  .scalars = l->scalars,
+                  .env = l->root_env,
                   .index_dtype = l->index_dtype,
                   .body = body};
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
-  for (int i = 0; i < p->n_args; i++) f->params[i] = l->stages[schedule_stage_of_tensor(l->s, p->args[i])].buffer;
+  for (int i = 0; i < p->n_args; i++) {
+    const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];
+    if (ls->scalar) continue;
+    f->params[f->n_params++] = ls->buffer;
+    f->n_inputs += i < p->n_inputs;
+  }
   return f;
 }
 

@@ -11,6 +11,7 @@
 typedef struct lower_var {
   tir_var var;    /* first member, so the two convert */
   int64_t extent; /* it runs over [0, extent) */
+  bool is_data;   /* a scalar argument: no part of index arithmetic */
   bool relaxed;   /* during region inference: takes its whole range, is not fixed to one iteration */
 } lower_var;
 
@@ -21,7 +22,8 @@ typedef struct lower_stage {
   bool is_live;                     /* computed by loops of its own (not an input, not inlined, not dead) */
   const tir_expr *body;             /* inlined stages substituted */
   bool may_leave;                   /* reads of the body need a check where they cannot be proved to be in bounds */
-  const tir_buffer *buffer;         /* the region, or a parameter */
+  const tir_buffer *buffer;         /* the region, or a parameter; NULL: a scalar */
+  const lower_var *scalar;          /* what a scalar is in loop IR, or NULL */
   const schedule_layout *layout;    /* how the buffer stores the region; NULL: row-major */
   const tir_expr *min[TN_MAX_RANK]; /* the region's first point in each dimension, in loop variables around the stage */
   int64_t extent[TN_MAX_RANK];      /* and its size */
@@ -37,7 +39,10 @@ typedef struct lowering {
   runtime_arena *arena;
   tn_dtype index_dtype;
   lower_stage *stages;
-  const tir_env *env; /* during region inference: what is known about the reader's loops */
+  int n_scalars;
+  tir_scalar *scalars;     /* of the function */
+  const tir_env *root_env; /* what is known outside of all loops */
+  const tir_env *env;      /* during region inference: what is known about the reader's loops */
   schedule_marks marks;
 } lowering;
 
@@ -52,6 +57,8 @@ void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **v
 bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r);
 /* Named like NAME, or NAME_1 ... when a loop around it, in ENV, has that name. */
 lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent);
+/* Whether an expression of loop IR has no part that is data: loads, scalar arguments. */
+bool schedule_is_of_indices(const tir_expr *e);
 /* A te expression over a stage's axes as loop IR: axes replaced by VALUES (offset by the region's first point), reads
  * by loads. */
 const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);

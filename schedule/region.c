@@ -102,7 +102,15 @@ static schedule_range apply_rule(lowering *l, const range_rule *rule, const tir_
   return b.extent ? rule->with_range(l, a, b) : unknown;
 }
 
+/* Terms of a quotient or a remainder are not independent: (x*2 + y) % 2 with 0 <= y < 2 is y, whatever x is. */
+static const tir_expr *without_cancelled_terms(lowering *l, const tir_expr *e) {
+  return e->op == TIR_FLOORDIV || e->op == TIR_FLOORMOD ? tir_simplify(l->arena, l->env, e) : e;
+}
+
 static schedule_range range_binary(lowering *l, const tir_expr *e) {
+  const tir_expr *simple = without_cancelled_terms(l, e);
+  if (simple->op != e->op) return schedule_range_of(l, simple);
+  e = simple;
   for (int i = 0; i < RUNTIME_COUNT(rules); i++)
     if (rules[i].op == (tir_op)e->op) return apply_rule(l, &rules[i], e->arg[0], e->arg[1]);
   return unknown;

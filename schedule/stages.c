@@ -189,6 +189,11 @@ static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, c
   SCHEDULE_TRY(check_index(s, call, stage));
   SCHEDULE_TRY(check_scope(s, call, scope));
   const schedule_stage *st = &s->stages[stage];
+  if (st->tensors->by_value)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is a scalar: it is passed by value and lies in a register; cache an input that is a "
+                        "tensor",
+                        call, schedule_stage_name(st));
   if (st->attach != SCHEDULE_ROOT)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is %s: a cache reads a stage at root; call cache_read before that, or compute_root(%s)",

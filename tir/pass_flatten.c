@@ -121,7 +121,7 @@ static tir_func *flatten_func(state *at, tir_func *f) {
 tir_func *tir_pass_flatten(tir_pass_context *p, tir_func *f) {
   tir_memo flat;
   tir_memo_init(&flat);
-  state at = {.p = p, .index_dtype = f->index_dtype, .flat = &flat};
+  state at = {.p = p, .env = f->env, .index_dtype = f->index_dtype, .flat = &flat};
   tir_func *result = flatten_func(&at, f);
   tir_memo_free(&flat);
   if (result == NULL && tn_context_status(p->ctx) == TN_OK) return tir_func_with_body(p, f, NULL);

@@ -159,6 +159,6 @@ static tir_walk find_peel(void *user, const tir_stmt *s) {
 tir_func *tir_pass_partition(tir_pass_context *p, tir_func *f) {
   tir_visitor visitor = {.stmt = find_peel};
   if (tir_walk_stmt(f->body, &visitor)) return f;
-  state at = {.p = p, .stores = tir_count_stores(f->body)};
+  state at = {.p = p, .env = f->env, .stores = tir_count_stores(f->body)};
   return tir_func_with_body(p, f, partition(&at, f->body));
 }

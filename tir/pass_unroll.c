@@ -137,6 +137,6 @@ static const tir_stmt *unroll(void *user, const tir_stmt *s) {
  * max_unrolled_body (said as a warning); what was expanded is simplified. Breaks: a variable and an allocation may
  * stand on several paths side by side. */
 tir_func *tir_pass_unroll(tir_pass_context *p, tir_func *f) {
-  state at = {.p = p, .max_step = p->options.auto_unroll_max_step};
+  state at = {.p = p, .env = f->env, .max_step = p->options.auto_unroll_max_step};
   return tir_func_with_body(p, f, unroll(&at, f->body));
 }

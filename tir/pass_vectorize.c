@@ -366,6 +366,6 @@ static const tir_stmt *vectorize(void *user, const tir_stmt *s) {
 /* Requires: loop_kinds, flatten (one index a buffer), simplify. Establishes: no vectorized loop; at most 64 lanes;
  * accesses that a lane's condition guards are predicated. Breaks: nothing. */
 tir_func *tir_pass_vectorize(tir_pass_context *p, tir_func *f) {
-  state at = {.p = p};
+  state at = {.p = p, .env = f->env};
   return tir_func_with_body(p, f, vectorize(&at, f->body));
 }

@@ -16,13 +16,21 @@ typedef enum bench_operator {
   BENCH_NONE, /* no vendor has it */
   BENCH_GEMM, /* dim: batch, m, n, k */
   BENCH_CONV, /* dim: batch, height, width, channels, filters, kernel, stride, padding, dilation, groups */
+  BENCH_TRANSPOSED, /* dim: batch, height, width, channels, filters, kernel, stride, padding */
   BENCH_SOFTMAX,
   BENCH_LAYERNORM /* dim: rows, columns */
 } bench_operator;
 
+typedef struct bench_text {
+  char program[4096], schedule[4096];
+} bench_text;
+
 typedef struct bench_case {
   char name[80];
-  char program[4096], schedule[4096];
+  bench_text text;
+  const char *other_name; /* the same operator in another form of ours, run as one more side; NULL: none */
+  bench_text other;       /* its arguments are the case's by name */
+  bool other_differs;     /* computes something else: not checked */
   bench_operator operator;
   int64_t dim[BENCH_MAX_DIMS];
   double flops, bytes; /* one of them may be 0: no such figure */
@@ -38,6 +46,7 @@ int bench_find(const char *pattern, int threads, void (*visit)(void *user, const
 bool bench_gemm(bench_case *c, const char *name, int threads);
 bool bench_rows(bench_case *c, const char *name, int threads);
 bool bench_conv(bench_case *c, const char *name, int threads);
+bool bench_transposed(bench_case *c, const char *name, int threads);
 
 /* ---- vendors.c, onednn.c ------------------------------------------------------------------------------------------ */
 

@@ -1,5 +1,5 @@
-/* conv.c: the convolutions of the Ansor paper by their names (C2D-0 ... DEP-3, DIL-0 ... T2D-3), batch 1. Zeros around the
- * input come from a stage of their own, computed for the rows that a block of the output needs. */
+/* conv.c: the convolutions of the Ansor paper by their names (C2D-0 ... DEP-3, DIL-0 ... DIL-3), batch 1. Zeros around
+ * the input come from a stage of their own, computed for the rows that a block of the output needs. */
 #include <string.h>
 
 #include "bench.h"
@@ -11,12 +11,12 @@ typedef struct shape {
 } shape;
 
 static const shape shapes[] = {
-    {"C2D-0", 224, 3, 64, 7, 2, 3, 1, 14, 32},     {"C2D-1", 56, 64, 64, 1, 1, 0, 1, 7, 64},
-    {"C2D-2", 14, 256, 256, 3, 1, 1, 1, 14, 32},  {"C2D-3", 7, 512, 512, 3, 1, 1, 1, 7, 64},
-    {"DIL-0", 224, 3, 64, 7, 2, 3, 2, 14, 32},     {"DIL-1", 56, 64, 64, 1, 1, 0, 2, 7, 64},
-    {"DIL-2", 14, 256, 256, 3, 1, 1, 2, 12, 32},  {"DIL-3", 7, 512, 512, 3, 1, 1, 2, 5, 64},
-    {"DEP-0", 112, 32, 0, 3, 1, 1, 1, 8, 32},     {"DEP-1", 112, 64, 0, 3, 2, 1, 1, 7, 32},
-    {"DEP-2", 14, 512, 0, 3, 2, 1, 1, 7, 32},     {"DEP-3", 7, 1024, 0, 3, 1, 1, 1, 7, 32},
+    {"C2D-0", 224, 3, 64, 7, 2, 3, 1, 14, 32},   {"C2D-1", 56, 64, 64, 1, 1, 0, 1, 7, 64},
+    {"C2D-2", 14, 256, 256, 3, 1, 1, 1, 14, 32}, {"C2D-3", 7, 512, 512, 3, 1, 1, 1, 7, 64},
+    {"DIL-0", 224, 3, 64, 7, 2, 3, 2, 14, 32},   {"DIL-1", 56, 64, 64, 1, 1, 0, 2, 7, 64},
+    {"DIL-2", 14, 256, 256, 3, 1, 1, 2, 12, 32}, {"DIL-3", 7, 512, 512, 3, 1, 1, 2, 5, 64},
+    {"DEP-0", 112, 32, 0, 3, 1, 1, 1, 8, 32},    {"DEP-1", 112, 64, 0, 3, 2, 1, 1, 7, 32},
+    {"DEP-2", 14, 512, 0, 3, 2, 1, 1, 7, 32},    {"DEP-3", 7, 1024, 0, 3, 1, 1, 1, 7, 32},
 };
 
 static const char conv_program[] =
@@ -24,6 +24,14 @@ static const char conv_program[] =
     "input I: f32[1, H, H, C], W: f32[K, K, C, F]\n"
     "Pad[n<1, y<H+2*P, x<H+2*P, c<C] = select(y >= P && y < H+P && x >= P && x < H+P, I[n, y-P, x-P, c], 0)\n"
     "Out[n<1, h<O, w<O, f<F] = sum[r<K, s<K, c<C](Pad[n, h*S + r*D, w*S + s*D, c] * W[r,s,c,f])\n";
+
+/* With a bias and ReLU: the sums are a local stage, as cache_write makes one of the plain convolution's. */
+static const char fused_program[] =
+    "param H = %d, C = %d, F = %d, K = %d, S = %d, P = %d, D = %d, O = %d\n"
+    "input I: f32[1, H, H, C], W: f32[K, K, C, F], B: f32[F]\n"
+    "Pad[n<1, y<H+2*P, x<H+2*P, c<C] = select(y >= P && y < H+P && x >= P && x < H+P, I[n, y-P, x-P, c], 0)\n"
+    "T[n<1, h<O, w<O, f<F] = sum[r<K, s<K, c<C](Pad[n, h*S + r*D, w*S + s*D, c] * W[r,s,c,f])\n"
+    "Out[n<1, h<O, w<O, f<F] = max(T[n,h,w,f] + B[f], 0)\n";
 
 static const char depthwise_program[] =
     "param H = %d, C = %d, F = %d, K = %d, S = %d, P = %d, D = %d, O = %d\n"
@@ -40,37 +48,74 @@ static const char conv_schedule[] =
     "reorder(Out.local, n.c, h.c, r, s, c, w.c, f.c); vectorize(Out.local, f.c)\n"
     "%s%s%s";
 
+static const char fused_schedule[] =
+    "set_scope(T, local)\n"
+    "split(Out, w, %d, tail=peel); split(Out, f, %d)\n"
+    "reorder(Out, n, f.outer, h, w.outer, w.inner, f.inner); vectorize(Out, f.inner)\n"
+    "compute_at(T, Out, w.outer)\n"
+    "reorder(T, n, h, r, s, c, w, f); vectorize(T, f)\n"
+    "%s%s%s";
+
 static const char depthwise_schedule[] =
     "cache_write(Out, local)\n"
     "split(Out, w, %d, tail=peel); split(Out, f, %d)\n"
     "reorder(Out, n, h, f.outer, w.outer, w.inner, f.inner); vectorize(Out, f.inner)\n"
     "compute_at(Out.local, Out, w.outer)\n"
-    "reorder(Out.local, n.c, h.c, r, s, w.c, f.c); vectorize(Out.local, f.c); unroll(Out.local, r); unroll(Out.local, s)\n"
+    "reorder(Out.local, n.c, h.c, r, s, w.c, f.c); vectorize(Out.local, f.c); unroll(Out.local, r); unroll(Out.local, "
+    "s)\n"
     "%s%s%s";
 
-static void fill(bench_case *c, const shape *s, int threads) {
-  bool depthwise = s->co == 0;
-  int co = depthwise ? s->ci : s->co, o = (s->h + 2 * s->pad - (s->k - 1) * s->dil - 1) / s->stride + 1;
-  snprintf(c->program, sizeof c->program, depthwise ? depthwise_program : conv_program, s->h, s->ci, co, s->k,
-           s->stride, s->pad, s->dil, o);
-  const char *pad = s->pad == 0 || depthwise ? "compute_inline(Pad)\n"
-                    : s->ci % 16 == 0        ? "split(Pad, c, 16); vectorize(Pad, c.inner)\n"
-                                             : "fuse(Pad, x, c); split(Pad, x.c.fused, 16); vectorize(Pad, x.c.fused.inner)\n";
-  const char *parallel = threads == 1 ? "" : depthwise ? "parallel(Out, h)\n" : "parallel(Out, f.outer)\n";
-  bool rows_are_linear = !depthwise && s->dil == 1 && s->ci < 16; /* a row of the filter is one piece of the input */
-  snprintf(c->schedule, sizeof c->schedule, depthwise ? depthwise_schedule : conv_schedule, s->rows, s->columns, pad,
-           rows_are_linear ? "fuse(Out.local, s, c)\n" : "", parallel);
-  c->operator = BENCH_CONV;
-  memcpy(c->dim, (int64_t[]){1, s->h, s->h, s->ci, co, s->k, s->stride, s->pad, s->dil, depthwise ? s->ci : 1},
-         10 * sizeof(int64_t));
-  c->flops = 2.0 * o * o * co * s->k * s->k * (depthwise ? 1 : s->ci);
-  c->bytes = 4.0 * ((double)s->h * s->h * s->ci + (double)s->k * s->k * co * (depthwise ? 1 : s->ci) + (double)o * o * co);
+typedef struct form {
+  const char *program, *schedule;
+  const char *linear; /* where a row of the filter is one piece of the input: its loops as one */
+  const char *parallel;
+} form;
+
+static const form plain = {conv_program, conv_schedule, "fuse(Out.local, s, c)\n", "parallel(Out, f.outer)\n"};
+static const form fused = {fused_program, fused_schedule, "fuse(T, s, c)\n", "parallel(Out, f.outer)\n"};
+static const form depthwise = {depthwise_program, depthwise_schedule, "", "parallel(Out, h)\n"};
+
+static bool is_depthwise(const shape *s) { return s->co == 0; }
+static int filters(const shape *s) { return is_depthwise(s) ? s->ci : s->co; }
+static int outputs(const shape *s) { return (s->h + 2 * s->pad - (s->k - 1) * s->dil - 1) / s->stride + 1; }
+
+static const char *pad_schedule(const shape *s) {
+  if (s->pad == 0 || is_depthwise(s)) return "compute_inline(Pad)\n";
+  return s->ci % 16 == 0 ? "split(Pad, c, 16); vectorize(Pad, c.inner)\n"
+                         : "fuse(Pad, x, c); split(Pad, x.c.fused, 16); vectorize(Pad, x.c.fused.inner)\n";
 }
 
+static void write_form(const form *f, const shape *s, int threads, bench_text *out) {
+  bool is_linear = s->dil == 1 && s->ci < 16;
+  snprintf(out->program, sizeof out->program, f->program, s->h, s->ci, filters(s), s->k, s->stride, s->pad, s->dil,
+           outputs(s));
+  snprintf(out->schedule, sizeof out->schedule, f->schedule, s->rows, s->columns, pad_schedule(s),
+           is_linear ? f->linear : "", threads > 1 ? f->parallel : "");
+}
+
+static void fill(bench_case *c, const shape *s, bool with_relu, int threads) {
+  int o = outputs(s), co = filters(s), groups = is_depthwise(s) ? s->ci : 1;
+  write_form(is_depthwise(s) ? &depthwise : with_relu ? &fused : &plain, s, threads, &c->text);
+  if (with_relu) {
+    write_form(&plain, s, threads, &c->other);
+    c->other_name = "plain";
+    c->other_differs = true;
+  } else {
+    c->operator= BENCH_CONV;
+  }
+  memcpy(c->dim, (int64_t[]){1, s->h, s->h, s->ci, co, s->k, s->stride, s->pad, s->dil, groups}, 10 * sizeof(int64_t));
+  c->flops = 2.0 * o * o * co * s->k * s->k * s->ci / groups;
+  c->bytes = 4.0 * ((double)s->h * s->h * s->ci + (double)s->k * s->k * co * s->ci / groups + (double)o * o * co);
+}
+
+/* "C2D-0", and for a convolution that is not depthwise "C2D-0-bias-relu". */
 bool bench_conv(bench_case *c, const char *name, int threads) {
+  static const char relu[] = "-bias-relu";
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; ++i) {
-    if (strcmp(name, shapes[i].name) != 0) continue;
-    fill(c, &shapes[i], threads);
+    size_t n = strlen(shapes[i].name);
+    bool with_relu = strcmp(name + (strlen(name) < n ? 0 : n), relu) == 0 && !is_depthwise(&shapes[i]);
+    if (strncmp(name, shapes[i].name, n) != 0 || (name[n] != '\0' && !with_relu)) continue;
+    fill(c, &shapes[i], with_relu, threads);
     return true;
   }
   return false;

@@ -40,7 +40,7 @@ static const char in_parallel[] = "parallel(C, i.outer.outer); parallel(P, k)\n"
 /* All of k at once: the accumulators start at zero and are stored once. A block of panels of B stays in the caches while
  * all of A goes by, a block of rows of A while these panels go by. */
 static void block_schedule(bench_case *c, int64_t m, int64_t k, int threads) {
-  snprintf(c->schedule, sizeof c->schedule,
+  snprintf(c->text.schedule, sizeof c->text.schedule,
            "set_scope(T, local)\n"
            "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel)\n"
            "split(C, i.outer, %lld, tail=peel); split(C, j.outer, %lld, tail=peel)\n"
@@ -54,7 +54,7 @@ static void block_schedule(bench_case *c, int64_t m, int64_t k, int threads) {
 
 /* Few rows: each panel is copied just before it is used by all of them. */
 static void flat_schedule(bench_case *c, int threads) {
-  snprintf(c->schedule, sizeof c->schedule,
+  snprintf(c->text.schedule, sizeof c->text.schedule,
            "set_scope(T, local)\n"
            "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel)\n"
            "reorder(C, j.outer, i.outer, i.inner, j.inner); vectorize(C, j.inner)\n"
@@ -66,7 +66,7 @@ static void flat_schedule(bench_case *c, int threads) {
 /* Nothing is copied: B is small, or read once. */
 static void plain_schedule(bench_case *c, int64_t m, int64_t n, int threads) {
   bool is_vector = m == 1;
-  snprintf(c->schedule, sizeof c->schedule,
+  snprintf(c->text.schedule, sizeof c->text.schedule,
            "cache_write(C, local)\n"
            "split(C, i, 8, tail=peel); split(C, j, %d, tail=peel); reorder(C, i.outer, j.outer, i.inner, j.inner)\n"
            "vectorize(C, j.inner)\n"
@@ -76,7 +76,7 @@ static void plain_schedule(bench_case *c, int64_t m, int64_t n, int threads) {
 
 static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads) {
   bool plain = m == 1 || (m <= SMALL && n <= SMALL && k <= SMALL);
-  snprintf(c->program, sizeof c->program, plain ? plain_program : panel_program, (long long)m, (long long)n,
+  snprintf(c->text.program, sizeof c->text.program, plain ? plain_program : panel_program, (long long)m, (long long)n,
            (long long)k);
   if (plain) plain_schedule(c, m, n, threads);
   else if (m <= FEW_ROWS) flat_schedule(c, threads);
@@ -86,8 +86,8 @@ static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads
 }
 
 static bool batch_gemm(bench_case *c, int64_t b, int64_t m, int64_t n, int64_t k, int threads) {
-  snprintf(c->program, sizeof c->program, batch_program, (long long)b, (long long)m, (long long)n, (long long)k);
-  snprintf(c->schedule, sizeof c->schedule,
+  snprintf(c->text.program, sizeof c->text.program, batch_program, (long long)b, (long long)m, (long long)n, (long long)k);
+  snprintf(c->text.schedule, sizeof c->text.schedule,
            "cache_write(C, local)\n"
            "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel); reorder(C, b, j.outer, i.outer, i.inner, j.inner)\n"
            "vectorize(C, j.inner)\n"

@@ -40,19 +40,26 @@ typedef struct bench {
 
 /* ---- one case ----------------------------------------------------------------------------------------------------- */
 
+/* A kernel of ours and the data that it is called with. */
+typedef struct ours {
+  tn_kernel *kernel;
+  tn_kernel_fn function;
+  int n_args;
+  void *data[BENCH_MAX_ARGS];
+} ours;
+
 typedef struct run {
   const bench_case *c;
   tn_context *ctx;
   tn_program *program;
-  tn_kernel *kernel;
-  tn_kernel_fn function;
+  ours own, other; /* the case's form, and its other form */
   int n_args;
   DLTensor *args[BENCH_MAX_ARGS];
   void *data[BENCH_MAX_ARGS];
   int n_sides;
-  const char *side_names[BENCH_MAX_VENDORS + 1];
-  bench_side sides[BENCH_MAX_VENDORS + 1];
-  bench_kernel kernels[BENCH_MAX_VENDORS + 1];
+  const char *side_names[BENCH_MAX_VENDORS + 2]; /* ours, the vendors, our other form */
+  bench_side sides[BENCH_MAX_VENDORS + 2];
+  bench_kernel kernels[BENCH_MAX_VENDORS + 2];
 } run;
 
 static void say(void *user, tn_severity severity, const char *text) {
@@ -67,13 +74,13 @@ typedef int32_t kernel5(void *, void *, void *, void *, void *);
 
 /* The kernel by its address, as a C program calls it. */
 static void run_ours(void *state) {
-  run *r = state;
-  void *const *d = r->data;
-  switch (r->n_args) {
-    case 2: ((kernel2 *)r->function)(d[0], d[1]); break;
-    case 3: ((kernel3 *)r->function)(d[0], d[1], d[2]); break;
-    case 4: ((kernel4 *)r->function)(d[0], d[1], d[2], d[3]); break;
-    default: ((kernel5 *)r->function)(d[0], d[1], d[2], d[3], d[4]); break;
+  const ours *o = state;
+  void *const *d = o->data;
+  switch (o->n_args) {
+    case 2: ((kernel2 *)o->function)(d[0], d[1]); break;
+    case 3: ((kernel3 *)o->function)(d[0], d[1], d[2]); break;
+    case 4: ((kernel4 *)o->function)(d[0], d[1], d[2], d[3]); break;
+    default: ((kernel5 *)o->function)(d[0], d[1], d[2], d[3], d[4]); break;
   }
 }
 
@@ -85,11 +92,11 @@ static char *read_text(const char *path) {
   return text;
 }
 
-static tn_kernel *build(run *r, const char *schedule, int threads) {
+static tn_kernel *build(const run *r, tn_program *program, const char *schedule, int threads) {
   char spec[32];
   snprintf(spec, sizeof spec, "threads=%d", threads);
   tn_build_options build_options = {.target = tn_target_new(r->ctx, spec), .name = "kernel"};
-  tn_schedule *s = tn_schedule_new(r->program);
+  tn_schedule *s = tn_schedule_new(program);
   if (s == NULL || (*schedule != '\0' && tn_schedule_apply(s, schedule) != TN_OK)) return NULL;
   return tn_build(s, &build_options);
 }
@@ -105,26 +112,48 @@ static bool make_data(run *r) {
   return true;
 }
 
-static bool open_run(const bench *b, run *r) {
-  tn_context_options context_options = {.on_message = say};
-  r->ctx = tn_context_new(&context_options);
-  r->program = tn_program_parse(r->ctx, r->c->program, 0, NULL);
-  if (r->program == NULL || !make_data(r)) return false;
-  char *text = b->o->schedule != NULL ? read_text(b->o->schedule) : NULL;
-  r->kernel = build(r, text != NULL ? text : r->c->schedule, b->threads_now);
-  free(text);
-  if (r->kernel == NULL) return false;
-  r->function = tn_kernel_function(r->kernel);
-  r->sides[0] = (bench_side){.run = run_ours, .state = r};
-  r->side_names[0] = "tenon";
-  r->n_sides = 1;
+/* The case's array of that name. */
+static void *data_of(const run *r, const char *name) {
+  for (int i = 0; i < r->n_args; ++i) {
+    if (strcmp(tn_tensor_name(tn_program_arg(r->program, i)), name) == 0) return r->data[i];
+  }
+  return NULL;
+}
+
+static bool add_ours(run *r, ours *o, const char *name, tn_program *program, const char *schedule, int threads) {
+  *o = (ours){.kernel = build(r, program, schedule, threads), .n_args = tn_program_arg_count(program)};
+  if (o->kernel == NULL) return false;
+  for (int i = 0; i < o->n_args; ++i) o->data[i] = data_of(r, tn_tensor_name(tn_program_arg(program, i)));
+  o->function = tn_kernel_function(o->kernel);
+  r->sides[r->n_sides] = (bench_side){.run = run_ours, .state = o};
+  r->side_names[r->n_sides++] = name;
   return true;
 }
 
+static bool open_run(const bench *b, run *r) {
+  tn_context_options context_options = {.on_message = say};
+  r->ctx = tn_context_new(&context_options);
+  r->program = tn_program_parse(r->ctx, r->c->text.program, 0, NULL);
+  if (r->program == NULL || !make_data(r)) return false;
+  char *text = b->o->schedule != NULL ? read_text(b->o->schedule) : NULL;
+  bool good = add_ours(r, &r->own, "tenon", r->program, text != NULL ? text : r->c->text.schedule, b->threads_now);
+  free(text);
+  return good;
+}
+
+/* Last, so that the vendors stand together. */
+static bool add_other(const bench *b, run *r) {
+  if (r->c->other_name == NULL) return true;
+  tn_program *program = tn_program_parse(r->ctx, r->c->other.program, 0, NULL);
+  return add_ours(r, &r->other, r->c->other_name, program, r->c->other.schedule, b->threads_now);
+}
+
 static void close_run(run *r) {
-  for (int i = 1; i < r->n_sides; ++i) r->kernels[i].free(r->kernels[i].state);
+  for (int i = 1; i < r->n_sides; ++i)
+    if (r->kernels[i].free != NULL) r->kernels[i].free(r->kernels[i].state);
   for (int i = 0; i < r->n_args; ++i) tn_array_free(r->args[i]);
-  if (r->kernel != NULL) tn_kernel_free(r->kernel);
+  tn_kernel_free(r->own.kernel);
+  tn_kernel_free(r->other.kernel);
   tn_context_free(r->ctx);
 }
 
@@ -150,17 +179,18 @@ static double difference(const DLTensor *got, const float *expected) {
   return worst;
 }
 
-/* Every side against the unscheduled program. */
+/* Every side that computes the same against the unscheduled program. */
 static bool check(run *r) {
   DLTensor *out = r->args[r->n_args - 1];
   size_t bytes = tn_array_bytes(out);
-  tn_kernel *plain = build(r, "", 1);
+  tn_kernel *plain = build(r, r->program, "", 1);
   float *expected = malloc(bytes);
   bool good = true;
   if (plain == NULL || expected == NULL) return false;
   tn_call(r->ctx, plain, r->args, r->n_args);
   memcpy(expected, out->data, bytes);
   for (int i = 0; i < r->n_sides; ++i) {
+    if (r->c->other_differs && r->sides[i].state == &r->other) continue;
     memset(out->data, 0x7f, bytes);
     r->sides[i].run(r->sides[i].state);
     double worst = difference(out, expected);
@@ -175,9 +205,12 @@ static bool check(run *r) {
 
 /* ---- figures ------------------------------------------------------------------------------------------------------ */
 
+static bool is_vendor(const run *r, int side) { return side > 0 && r->sides[side].state != &r->other; }
+
 static double fastest_vendor(const run *r) {
   double best = 0;
   for (int i = 1; i < r->n_sides; ++i) {
+    if (!is_vendor(r, i)) continue;
     if (best == 0 || r->sides[i].low < best) best = r->sides[i].low;
   }
   return best;
@@ -200,11 +233,16 @@ static void write_json(const bench *b, const run *r, double of_limit) {
           b->n_done > 0 ? "," : "", r->c->name, b->threads_now, r->c->flops / r->sides[0].low * 1e-9,
           r->c->bytes / r->sides[0].low * 1e-9, r->sides[0].spread);
   fprintf(f, "\"percent_of_limit\": %.1f, \"vendors\": {", of_limit);
+  int last = r->n_sides - 1;
   for (int i = 1; i < r->n_sides; ++i) {
+    if (!is_vendor(r, i)) continue;
     fprintf(f, "%s\"%s\": %.2f", i > 1 ? ", " : "", r->side_names[i], rate / r->sides[i].low * 1e-9);
   }
-  if (best > 0) fprintf(f, "}, \"ratio_best\": %.3f}", best / r->sides[0].low);
-  else fprintf(f, "}, \"ratio_best\": null}");
+  fprintf(f, "}, \"ratio_best\": ");
+  if (best > 0) fprintf(f, "%.3f", best / r->sides[0].low);
+  else fprintf(f, "null");
+  if (r->other.kernel != NULL) fprintf(f, ", \"ratio_%s\": %.3f", r->c->other_name, r->sides[last].low / r->sides[0].low);
+  fprintf(f, "}");
 }
 
 static void print(const bench *b, const run *r, double of_limit) {
@@ -213,6 +251,8 @@ static void print(const bench *b, const run *r, double of_limit) {
          r->c->flops > 0 ? "GFLOPS" : "GB/s  ", of_limit, 100 * r->sides[0].spread);
   for (int i = 1; i < r->n_sides; ++i) printf("  %s %.1f", r->side_names[i], rate / r->sides[i].low * 1e-9);
   if (best > 0) printf("  ratio %.3f", best / r->sides[0].low);
+  if (r->other.kernel != NULL)
+    printf("  to %s %.3f", r->c->other_name, r->sides[r->n_sides - 1].low / r->sides[0].low);
   printf("\n");
   fflush(stdout);
 }
@@ -221,11 +261,15 @@ static void visit(void *user, const bench_case *c) {
   bench *b = user;
   run r = {.c = c};
   if (b->o->list) {
-    printf("# %s\n%s\n%s\n", c->name, c->program, c->schedule);
+    printf("# %s\n%s\n%s\n", c->name, c->text.program, c->text.schedule);
     return;
   }
   if (open_run(b, &r)) {
     add_vendors(b, &r);
+    if (!add_other(b, &r)) {
+      fprintf(stderr, "tenon-bench: %s, %s: %s\n", c->name, c->other_name, tn_context_message(r.ctx));
+      b->failed = 1;
+    }
     if (b->o->check) b->failed |= !check(&r);
     bench_measure(r.n_sides, r.sides, b->o->seconds, b->o->cpu);
     double of_limit = percent(b, &r);

@@ -10,7 +10,7 @@
   X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_destroy)       \
   X(dnnl_primitive_create) X(dnnl_primitive_destroy) X(dnnl_primitive_execute)                                    \
   X(dnnl_dilated_convolution_forward_desc_init) X(dnnl_softmax_forward_desc_init) X(dnnl_matmul_desc_init)        \
-  X(dnnl_layer_normalization_forward_desc_init) X(dnnl_primitive_desc_query_md) X(dnnl_reorder_primitive_desc_create)
+  X(dnnl_layer_normalization_forward_desc_init) X(dnnl_deconvolution_forward_desc_init) X(dnnl_primitive_desc_query_md) X(dnnl_reorder_primitive_desc_create)
 
 static struct {
 #define X(name) __typeof__(name) *name;
@@ -197,6 +197,29 @@ static bool conv_with(call *x, const bench_case *c, void *const *data, bool any_
   return true;
 }
 
+/* Weights as for a convolution: (filters, channels, height, width) in memory as HWIO. */
+static bool transposed_with(call *x, const bench_case *c, void *const *data, bool any_weights) {
+  int64_t n = c->dim[0], h = c->dim[1], w = c->dim[2], ci = c->dim[3], co = c->dim[4], k = c->dim[5];
+  int64_t stride = c->dim[6], pad = c->dim[7], oh = (h - 1) * stride + k - 2 * pad, ow = (w - 1) * stride + k - 2 * pad;
+  dnnl_memory_desc_t src = array(4, (int64_t[]){n, ci, h, w}, (int64_t[]){h * w * ci, 1, w * ci, ci});
+  dnnl_memory_desc_t dst = array(4, (int64_t[]){n, co, oh, ow}, (int64_t[]){oh * ow * co, 1, ow * co, co});
+  dnnl_memory_desc_t plain = array(4, (int64_t[]){co, ci, k, k}, (int64_t[]){1, co, k * ci * co, ci * co});
+  dnnl_memory_desc_t weights = plain, wanted;
+  if (any_weights) weights.format_kind = dnnl_format_kind_any;
+  dnnl_dims_t strides = {stride, stride}, pads = {pad, pad};
+  dnnl_deconvolution_desc_t op;
+  if (d.dnnl_deconvolution_forward_desc_init(&op, dnnl_forward_inference, dnnl_deconvolution_direct, &src, &weights, NULL,
+                                             &dst, strides, pads, pads) != dnnl_success ||
+      !make(x, &op, &wanted)) {
+    return false;
+  }
+  add(x, DNNL_ARG_SRC, &src, data[0]);
+  add(x, DNNL_ARG_DST, &dst, data[2]);
+  if (any_weights) return add_reordered(x, &plain, &wanted, data[1]);
+  add(x, DNNL_ARG_WEIGHTS, &plain, data[1]);
+  return true;
+}
+
 static double least_time(call *x) {
   double best = 1e9;
   for (int i = 0; i < 12; ++i) {
@@ -209,19 +232,22 @@ static double least_time(call *x) {
 }
 
 /* The faster of two ways: weights as they are, or copied each time into the layout that oneDNN likes best. */
-static bool conv(call *x, const bench_case *c, void *const *data) {
-  bool good = conv_with(x, c, data, true);
+static bool faster(call *x, const bench_case *c, void *const *data,
+                   bool (*with)(call *, const bench_case *, void *const *, bool)) {
+  bool good = with(x, c, data, true);
   double copied = good ? least_time(x) : 1e9;
   clear(x);
-  if (!conv_with(x, c, data, false)) return false;
-  if (least_time(x) <= copied) return true;
+  if (with(x, c, data, false) && least_time(x) <= copied) return true;
   clear(x);
-  return conv_with(x, c, data, true);
+  return good && with(x, c, data, true);
 }
+
+static bool conv(call *x, const bench_case *c, void *const *data) { return faster(x, c, data, conv_with); }
+static bool transposed(call *x, const bench_case *c, void *const *data) { return faster(x, c, data, transposed_with); }
 
 bool bench_onednn_prepare(const bench_case *c, void *const *data, int threads, bench_kernel *out) {
   static bool (*const operators[])(call *, const bench_case *, void *const *) = {
-      [BENCH_GEMM] = gemm, [BENCH_CONV] = conv, [BENCH_SOFTMAX] = softmax, [BENCH_LAYERNORM] = layernorm};
+      [BENCH_GEMM] = gemm, [BENCH_CONV] = conv, [BENCH_TRANSPOSED] = transposed, [BENCH_SOFTMAX] = softmax, [BENCH_LAYERNORM] = layernorm};
   call *x = calloc(1, sizeof *x);
   if (x == NULL) return false;
   x->threads = threads;

@@ -60,8 +60,8 @@ static const char sum_schedule[] = "reorder(A, p, k, l); vectorize(A, l); reorde
 static bool one_rows(bench_case *c, const char *program, const char *schedule, int64_t rows, int64_t columns,
                      int threads) {
   if (columns % 64 != 0) return false;
-  snprintf(c->program, sizeof c->program, program, (long long)rows, (long long)columns);
-  snprintf(c->schedule, sizeof c->schedule, "%s%s", schedule, threads > 1 ? "parallel(Y, i)\n" : "");
+  snprintf(c->text.program, sizeof c->text.program, program, (long long)rows, (long long)columns);
+  snprintf(c->text.schedule, sizeof c->text.schedule, "%s%s", schedule, threads > 1 ? "parallel(Y, i)\n" : "");
   c->dim[0] = rows, c->dim[1] = columns;
   c->bytes = 8.0 * (double)rows * (double)columns;
   return true;
@@ -69,8 +69,8 @@ static bool one_rows(bench_case *c, const char *program, const char *schedule, i
 
 static bool sum(bench_case *c, int64_t n, int threads) {
   if (n % (64 * threads) != 0) return false;
-  snprintf(c->program, sizeof c->program, sum_program, (long long)n, threads);
-  snprintf(c->schedule, sizeof c->schedule, sum_schedule, threads > 1 ? "parallel(A, p)\n" : "");
+  snprintf(c->text.program, sizeof c->text.program, sum_program, (long long)n, threads);
+  snprintf(c->text.schedule, sizeof c->text.schedule, sum_schedule, threads > 1 ? "parallel(A, p)\n" : "");
   c->bytes = 4.0 * (double)n;
   return true;
 }

@@ -12,6 +12,8 @@
 static const struct refusal {
   const char *name, *program, *before, *call, *message;
 } refusals[] = {
+    {"cache_read: a scalar", "scalar a: f32; C[i<64] = A[i]*a", "", "cache_read(a, local, C)",
+     "cache_read(a): a is a scalar: it is passed by value and lies in a register; cache an input that is a tensor"},
     {"split: an unknown axis", MM, "", "split(C, x, 4)",
      "split(C, x): axis \"x\" is not part of stage C: its loops are i, j, k"},
     {"split: an unknown stage", MM, "", "split(X, i, 4)", "split: no stage is called \"X\": the stages are A, B, C"},

@@ -57,6 +57,12 @@ static const struct region {
     {"divided", ONE("i // 4"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "2"},
     {"divided, not aligned", ONE("(i + 1) // 4"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "3"},
     {"modulo, aligned", ONE("i % 16"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "8"},
+    {"modulo: the loop inside does not count", ONE("i % 2"),
+     "split(C, i, 2); reorder(C, i.inner, i.outer); compute_at(P, C, i.inner)", "P", "1"},
+    {"divided: the loop inside counts once", ONE("i // 2"),
+     "split(C, i, 2); split(C, i.outer, 5); reorder(C, i.inner, i.outer.outer, i.outer.inner); compute_at(P, C, "
+     "i.outer.outer)",
+     "P", "5"},
     {"modulo, not aligned", ONE("(i + 1) % 16"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "16"},
     {"a constant", ONE("7"), "compute_at(P, C, i)", "P", "1"},
     {"clamped: unknown, so all", ONE("min(i + 1, 39)"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "100"},

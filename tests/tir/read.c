@@ -112,6 +112,7 @@ static const tir_expr *call(reader *r, const char *name) {
   int n = arguments(r, args, ")", NULL);
   if (strcmp(name, "ramp") == 0) return tir_ramp(r->arena, args[0], args[1]->u.i, (int)args[2]->u.i);
   if (strcmp(name, "broadcast") == 0) return tir_broadcast(r->arena, args[0], (int)args[1]->u.i);
+  if (strcmp(name, "dot") == 0) return tir_dot(r->arena, args[0], args[1], args[2]);
   if (strcmp(name, "select") == 0) return tir_select(r->arena, args[0], args[1], args[2]);
   if (strcmp(name, "floordiv") == 0) return tir_binary(r->arena, TIR_FLOORDIV, args[0], args[1]);
   if (strcmp(name, "floormod") == 0) return tir_binary(r->arena, TIR_FLOORMOD, args[0], args[1]);
