@@ -171,17 +171,33 @@ static reuse reuse_of(const generic_plan *p, int stage) {
   return u;
 }
 
-/* Copies always; what is cheap, unless a tile would compute it again and again; what is costly, when it is read once. A
- * filter's padding is inlined where each value is used a few times only. */
+/* Whether a tile that reads the stage would read vectors with a stride if it were inlined. */
+static bool turns_reads(const generic_plan *p, int stage) {
+  generic_plan draft = *p;
+  int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  draft.s = tn_schedule_copy(p->s);
+  bool turns = !draft.s || schedule_compute_inline(draft.s, stage) != TN_OK;
+  for (int i = 0; !turns && i < n; i++) {
+    bool window, channel;
+    turns =
+        generic_is_against_the_grain(&draft, readers[i]) || !generic_is_tileable(&draft, readers[i], &window, &channel);
+  }
+  tn_schedule_free(draft.s);
+  return turns;
+}
+
+/* Copies nearly always; what is cheap, unless a tile would compute it again and again; what is costly, when it is read
+ * once. A filter's padding is inlined where each value is used a few times only. */
 static bool wants_inline(const generic_plan *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   generic_reads r;
   if (!is_computed(st) || st->op->n_reduce > 0 || schedule_is_output(p->s, stage)) return false;
   if (!generic_read_all(p, stage, &r) || r.ops > MAX_INLINED_OPS) return false;
   reuse u = reuse_of(p, stage);
-  bool is_copy = st->op->body->op == TIR_READ, is_costly = !schedule_is_cheap(st->op);
-  bool selects = !tir_walk_expr(st->op->body, stop_at_select, NULL);
-  if (is_copy) return true;
+  const tir_expr *body = generic_body(p, stage);
+  bool is_copy = body && body->op == TIR_READ, is_costly = !schedule_is_cheap(st->op);
+  bool selects = !body || !tir_walk_expr(body, stop_at_select, NULL);
+  if (is_copy) return !u.by_tile || !turns_reads(p, stage);
   if (is_costly) return u.reads <= 1 && u.n_readers == 1;
   if (u.by_window) return false;
   if (u.by_channel || !u.by_tile) return !selects || u.reads <= 12;
@@ -189,8 +205,10 @@ static bool wants_inline(const generic_plan *p, int stage) {
 }
 
 static void inline_stages(generic_plan *p) {
+  quiet q = begin_quiet(p->s->ctx);
   for (int i = 0; i < p->s->n_stages; i++)
     if (wants_inline(p, i)) (void)schedule_compute_inline(p->s, i);
+  end_quiet(&q, NULL, 0);
 }
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */

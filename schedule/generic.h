@@ -15,6 +15,7 @@ enum {
 /* One read of a stage, inlined stages looked through. */
 typedef struct generic_read {
   const tn_tensor *tensor;
+  const tir_expr *expr;
   bool is_known[GENERIC_MAX_AXES];  /* by axis of the op (data, then reduction): its index is linear in it ... */
   int64_t stride[GENERIC_MAX_AXES]; /* ... and one more of it means so many elements more */
   bool is_window;                   /* some index adds a data axis and a reduction axis */
@@ -42,6 +43,8 @@ typedef struct generic_plan {
 
 /* False: the stage is none that can be analysed (an input, several outputs, too much of something). */
 bool generic_read_all(const generic_plan *p, int stage, generic_reads *out);
+/* The stage's expression, inlined stages in place, without selects whose condition always holds. NULL: no memory. */
+const tir_expr *generic_body(const generic_plan *p, int stage);
 /* The stride of READ along an axis; false: it is not linear in it. */
 static inline bool generic_stride(const generic_read *read, int axis, int64_t *stride) {
   *stride = read->stride[axis];
@@ -106,6 +109,9 @@ bool generic_rows(generic_plan *p, const generic_group *g);
 bool generic_tile(generic_plan *p, const generic_group *g);
 /* Whether generic_tile can take the stage; *IS_WINDOW, *IS_DEPTHWISE: what it is. */
 bool generic_is_tileable(const generic_plan *p, int stage, bool *is_window, bool *is_depthwise);
+
+/* Whether it would have to be packed because vectors would be read with a stride. */
+bool generic_is_against_the_grain(const generic_plan *p, int stage);
 
 /* A reduction's stages after it was parted for vectors: consumers first. */
 typedef struct generic_parts {

@@ -20,17 +20,43 @@ static const tir_expr *inline_read(void *user, const tir_expr *e) {
   return tir_substitute(p->arena, op->body, e->n_args, bindings);
 }
 
+typedef struct selects {
+  runtime_arena *arena;
+  const tir_env *env;
+} selects;
+
+static const tir_expr *choose(void *user, const tir_expr *e) {
+  const selects *s = user;
+  return e->op == TIR_SELECT && tir_prove(s->arena, s->env, e->arg[0]) ? e->arg[1] : e;
+}
+
+/* Zeros around an input of which there are none leave a copy. */
+static const tir_expr *without_idle_selects(const generic_plan *p, const te_op *op, const tir_expr *body) {
+  tir_env ranges[GENERIC_MAX_AXES];
+  selects s = {p->arena, NULL};
+  tir_rewriter rewriter = {p->arena, NULL, choose, &s};
+  if (op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return body;
+  for (int a = 0; a < op->n_axes + op->n_reduce; a++) {
+    const tn_axis *axis = a < op->n_axes ? op->axes[a] : op->reduce_axes[a - op->n_axes];
+    ranges[a] = (tir_env){.outer = s.env, .var = &axis->var, .range = {0, axis->extent - 1}};
+    s.env = &ranges[a];
+  }
+  return tir_rewrite_expr(&rewriter, body);
+}
+
 /* One level of inlining a turn; a chain of inlined stages takes as many as it is long. NULL: no memory, or too long. */
 static const tir_expr *whole_body(const generic_plan *p, const te_op *op) {
   tir_rewriter rewriter = {p->arena, NULL, inline_read, (void *)p};
   const tir_expr *body = op->body;
   for (int turn = 0; body && turn < MAX_DEPTH; turn++) {
     const tir_expr *next = tir_rewrite_expr(&rewriter, body);
-    if (next == body) return body;
+    if (next == body) return without_idle_selects(p, op, body);
     body = next;
   }
   return NULL;
 }
+
+const tir_expr *generic_body(const generic_plan *p, int stage) { return whole_body(p, p->s->stages[stage].op); }
 
 /* ---- strides ----------------------------------------------------------------------------------------------------- */
 
@@ -80,7 +106,7 @@ static bool has_window(const generic_reads *r, const tir_expr *e) {
 }
 
 static void describe_read(const generic_reads *r, const tir_expr *e, generic_read *out) {
-  *out = (generic_read){.tensor = e->u.tensor, .is_window = has_window(r, e)};
+  *out = (generic_read){.tensor = e->u.tensor, .expr = e, .is_window = has_window(r, e)};
   for (int a = 0; a < r->n_axes; a++) {
     int64_t step = 1, c;
     int used = 0;
@@ -108,6 +134,8 @@ static tir_walk collect(void *user, const tir_expr *e) {
   else if (kind == 'A' || kind == 'C' || kind == 'B' || e->op == TIR_SELECT || e->op == TIR_READ)
     r->ops += 1;
   if (e->op != TIR_READ) return TIR_WALK_ON;
+  for (int i = 0; i < r->n; i++)
+    if (tir_equal(r->reads[i].expr, e)) return TIR_WALK_ON;
   if (r->n == GENERIC_MAX_READS) return TIR_WALK_STOP;
   describe_read(r, e, &r->reads[r->n++]);
   return TIR_WALK_ON;

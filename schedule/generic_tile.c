@@ -149,6 +149,11 @@ bool generic_is_tileable(const generic_plan *p, int stage, bool *is_window, bool
   return can;
 }
 
+bool generic_is_against_the_grain(const generic_plan *p, int stage) {
+  tile t;
+  return describe(p, stage, &t) && t.packed >= 0;
+}
+
 /* ---- packing ----------------------------------------------------------------------------------------------------- */
 
 /* The operand that all rows share. -1: none. */
@@ -317,8 +322,7 @@ static bool attach(generic_plan *p, const tn_tensor *tensor, const tn_tensor *ro
 static bool place_padding(generic_plan *p, const generic_group *g, const around *a, int loop) {
   int stage = generic_stage(p, g->padding);
   generic_reads r;
-  if (loop >= 0 && a->n_outer > 0 && !a->panels_first)
-    return generic_inner_injective(p, stage) && attach(p, g->padding, g->root, loop);
+  if (loop >= 0 && !a->panels_first) return generic_inner_injective(p, stage) && attach(p, g->padding, g->root, loop);
   generic_group alone = {.root = g->padding};
   if (generic_read_all(p, stage, &r)) alone.ns = generic_cost_ns(p, &r);
   return generic_injective(p, &alone);
@@ -342,6 +346,18 @@ static int shared_loop(const generic_plan *p, const tn_tensor *root, int n_left)
   return st->leaves[n_left];
 }
 
+/* The innermost of the outer loops along which the padded input is read at other places. -1: there is none. */
+static int padding_loop(const tile *t, const generic_group *g, const around *a, int fused, int n_fused) {
+  const generic_read *read = NULL;
+  for (int i = 0; i < t->reads.n; i++)
+    if (t->reads.reads[i].tensor == g->padding) read = &t->reads.reads[i];
+  for (int i = a->n_outer - 1; read && i >= 0; i--) {
+    bool moves = !read->is_known[a->outer[i]] || read->stride[a->outer[i]] != 0;
+    if (moves && t->reads.extent[a->outer[i]] > 1) return i < n_fused ? fused : a->outer[i];
+  }
+  return -1;
+}
+
 bool generic_tile(generic_plan *p, const generic_group *g) {
   tile t;
   around a;
@@ -363,6 +379,5 @@ bool generic_tile(generic_plan *p, const generic_group *g) {
   if (!attach(p, sums, g->root, inner) || !arrange_tile(p, generic_stage(p, sums), &t)) return false;
   int last_shared = shared_loop(p, g->root, n_shared - n_fused);
   if (copy && !attach(p, copy, g->root, last_shared)) return false;
-  int last_outer = a.n_outer == 0 ? -1 : n_fused >= a.n_outer ? loop : a.outer[a.n_outer - 1];
-  return !g->padding || place_padding(p, g, &a, last_outer);
+  return !g->padding || place_padding(p, g, &a, padding_loop(&t, g, &a, loop, n_fused));
 }
