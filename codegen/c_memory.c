@@ -179,6 +179,12 @@ static void store_vector(codegen_c_emitter *m, const tir_stmt *s, int lanes) {
   }
 }
 
+void codegen_c_prefetch(codegen_c_emitter *m, const tir_stmt *s) {
+  for (int i = 0; i < s->u.prefetch.n_index; i++) codegen_c_count_uses(m, s->u.prefetch.index[i]);
+  access a = take_apart(m, s->u.prefetch.buffer, s->u.prefetch.n_index, s->u.prefetch.index, NULL);
+  codegen_c_line(m, "__builtin_prefetch(&%s);", first_element(m, &a).text);
+}
+
 void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s) {
   int lanes = s->u.store.n_index > 0 ? s->u.store.index[0]->lanes : 1;
   if (lanes > 1) {

@@ -1,5 +1,7 @@
 /* compile.c: loop IR to bytes: emission, LLVM's verifier, a short list of passes, LLVM's back end. Every compilation
  * has an LLVM context of its own (making one costs microseconds), so that nothing accumulates over a tuning run. */
+#include <stdio.h>
+
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -15,6 +17,14 @@
  *   instcombine masks, selects and shuffles in the forms that instruction selection knows */
 static const char pass_list[] =
     "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<max-iterations=1;no-verify-fixpoint>)";
+
+/* The same, with loops unrolled that say so (unroll_explicit 0). */
+static const char unrolling_pass_list[] =
+    "function(sroa,early-cse<memssa>,loop(loop-rotate,loop-unroll-full),sroa,early-cse<memssa>,loop-mssa(licm),"
+    "instcombine<max-iterations=1;no-verify-fixpoint>)";
+
+/* Where LLVM IR was linked in: its functions are inlined where that is worth it, and go when nobody calls them. */
+static const char link_pass_list[] = "cgscc(inline),globaldce,";
 
 /* One compilation. */
 typedef struct compilation {
@@ -70,10 +80,29 @@ static tn_status verify(compilation *c) {
   return status;
 }
 
+static tir_walk find_linked_ir(void *user, const tir_stmt *s) {
+  (void)user;
+  return s->kind == TIR_CALL && s->u.call.callee->module != NULL ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static bool has_linked_ir(const tir_func *f) {
+  tir_visitor visitor = {.stmt = find_linked_ir};
+  return !tir_walk_stmt(f->body, &visitor);
+}
+
+static tir_walk find_hint(void *user, const tir_stmt *s) {
+  (void)user;
+  return s->kind == TIR_ATTR && strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0 ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
 static tn_status run_passes(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/passes");
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(c->module, pass_list, c->machine, options);
+  tir_visitor visitor = {.stmt = find_hint};
+  const char *passes = tir_walk_stmt(c->func->body, &visitor) ? pass_list : unrolling_pass_list;
+  char list[sizeof unrolling_pass_list + sizeof link_pass_list];
+  snprintf(list, sizeof list, "%s%s", has_linked_ir(c->func) ? link_pass_list : "", passes);
+  LLVMErrorRef error = LLVMRunPasses(c->module, list, c->machine, options);
   LLVMDisposePassBuilderOptions(options);
   if (error == NULL) return check_diagnostic(c);
   char *message = LLVMGetErrorMessage(error);
@@ -104,7 +133,7 @@ static tn_status emit_machine_code(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/backend");
   char *message = NULL;
   LLVMMemoryBufferRef buffer = NULL;
-  LLVMCodeGenFileType type = c->form == CODEGEN_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
+  LLVMCodeGenFileType type = c->form == CODEGEN_ASSEMBLY ? LLVMAssemblyFile : LLVMObjectFile;
   if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->module, type, &message, &buffer)) {
     tn_status status = fail(c, "LLVM's back end", message);
     LLVMDisposeMessage(message);
@@ -125,6 +154,7 @@ static tn_status emit_ir(compilation *c) {
 
 static tn_status emit_form(compilation *c) {
   switch (c->form) {
+    case CODEGEN_KERNEL:
     case CODEGEN_OBJECT:
     case CODEGEN_ASSEMBLY: return emit_machine_code(c);
     case CODEGEN_IR: return emit_ir(c);
@@ -138,11 +168,36 @@ static tn_status emit_form(compilation *c) {
 
 static tn_status emit_module(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/emit");
-  return codegen_emit_module(c->ctx, c->func, c->target, c->module);
+  return codegen_emit_module(c->ctx, c->func, c->target, c->form == CODEGEN_KERNEL, c->module);
+}
+
+/* A machine's first code is that of an empty function: features that LLVM ends the process on are found out here, in
+ * its back end. LLVM's pass manager keeps a list of objects on its stack, which must not be left by a jump. */
+static tn_status try_machine(compilation *c) {
+  bool *is_tried = codegen_session_tried(codegen_session_of(c->ctx), c->machine);
+  char *message = NULL;
+  LLVMMemoryBufferRef buffer = NULL;
+  if (is_tried == NULL || *is_tried) return TN_OK;
+  LLVMModuleRef module = LLVMCloneModule(c->module);
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(c->llvm), NULL, 0, false);
+  LLVMBuilderRef builder = LLVMCreateBuilderInContext(c->llvm);
+  LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(c->llvm, LLVMAddFunction(module, "f", type), ""));
+  LLVMBuildRetVoid(builder);
+  LLVMDisposeBuilder(builder);
+  bool failed = LLVMTargetMachineEmitToMemoryBuffer(c->machine, module, LLVMObjectFile, &message, &buffer);
+  tn_status status = failed ? fail(c, "LLVM's back end", message) : check_diagnostic(c);
+  if (failed)
+    LLVMDisposeMessage(message);
+  else
+    LLVMDisposeMemoryBuffer(buffer);
+  LLVMDisposeModule(module);
+  *is_tried = true;
+  return status;
 }
 
 static tn_status compile_module(compilation *c) {
-  tn_status status = emit_module(c);
+  tn_status status = try_machine(c);
+  if (status == TN_OK) status = emit_module(c);
   if (status == TN_OK) status = verify(c);
   if (status == TN_OK) status = run_passes(c);
   return status == TN_OK ? emit_form(c) : status;
@@ -181,5 +236,5 @@ tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_targe
 }
 
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out) {
-  return codegen_bytes_of(ctx, func, target, CODEGEN_OBJECT, out);
+  return codegen_bytes_of(ctx, func, target, CODEGEN_KERNEL, out);
 }

@@ -263,6 +263,16 @@ static void store_scalar(codegen_emitter *m, const access *a, LLVMValueRef value
   codegen_end_if(m, after);
 }
 
+/* For reading, into all levels of the cache. */
+void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s) {
+  access a = take_apart(m, s->u.prefetch.buffer, s->u.prefetch.n_index, s->u.prefetch.index, NULL);
+  if (a.align == 0) return;
+  LLVMTypeRef type = m->ptr;
+  LLVMValueRef args[] = {element(m, &a, scalar_index(m, &a), true), LLVMConstInt(m->i32, 0, false),
+                         LLVMConstInt(m->i32, 3, false), LLVMConstInt(m->i32, 1, false)};
+  codegen_intrinsic(m, "llvm.prefetch", 1, &type, 4, args);
+}
+
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s) {
   access a = take_apart(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
   if (a.align == 0) return;

@@ -11,6 +11,7 @@ static const tir_expr *inline_read(void *user, const tir_expr *e) {
   int stage = e->op == TIR_READ ? schedule_stage_of_tensor(p->s, e->u.tensor) : -1;
   if (stage < 0 || p->s->stages[stage].attach != SCHEDULE_INLINED) return e;
   const te_op *op = p->s->stages[stage].op;
+  if (op->n_outputs != 1) return e;
   tir_binding bindings[TN_MAX_RANK];
   for (int i = 0; i < e->n_args; i++) {
     const tir_var *var = &op->axes[i]->var;

@@ -16,7 +16,7 @@ static const char *call_text(char *buffer, size_t n, const char *primitive, cons
 
 static tn_status check_index(tn_schedule *s, const char *call, int stage) {
   if (stage >= 0 && stage < s->n_stages) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %d: the schedule has stages 0 to %d", call, stage,
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: there is no stage %d: take 0 to %d", call, stage,
                       s->n_stages - 1);
 }
 
@@ -24,9 +24,10 @@ static tn_status check_computed(tn_schedule *s, const char *call, int stage) {
   SCHEDULE_TRY(check_index(s, call, stage));
   const schedule_stage *st = &s->stages[stage];
   if (!te_is_placeholder(st->op)) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: %s is an input: it is given, not computed; cache_read(%s, local, reader) copies it", call,
-                      schedule_stage_name(st), schedule_stage_name(st));
+  return runtime_fail(
+      s->ctx, TN_ERROR_SCHEDULE,
+      "%s: %s is an input: it is given, not computed; use cache_read(%s, local, reader), which copies it", call,
+      schedule_stage_name(st), schedule_stage_name(st));
 }
 
 /* ---- placing
@@ -78,7 +79,7 @@ static tn_status check_compute_at(tn_schedule *s, const char *call, int stage, i
 }
 
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target, int iter) {
-  char call[256];
+  char call[1024];
   call_text(call, sizeof call, "compute_at", s, stage);
   if (target >= 0 && target < s->n_stages && iter >= 0 && iter < s->stages[target].n_leaves && stage >= 0 &&
       stage < s->n_stages)
@@ -91,7 +92,7 @@ tn_status schedule_compute_at(tn_schedule *s, int stage, int target, int iter) {
 
 /* Invariant of compute_inline: the body, without a reduction, stands in every reader in place of the read. */
 tn_status schedule_compute_inline(tn_schedule *s, int stage) {
-  char call[256];
+  char call[1024];
   call_text(call, sizeof call, "compute_inline", s, stage);
   SCHEDULE_TRY(check_computed(s, call, stage));
   const schedule_stage *st = &s->stages[stage];
@@ -102,16 +103,23 @@ tn_status schedule_compute_inline(tn_schedule *s, int stage) {
                         "compute_at(%s, reader, axis)",
                         call, name, st->op->reduce_axes[0]->var.name, name);
   if (st->attach == SCHEDULE_INLINED)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined already; compute_root(%s) takes that back", call,
-                        name, name);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined already; call compute_root(%s) to take that back",
+                        call, name, name);
   SCHEDULE_TRY(place(s, call, stage, SCHEDULE_INLINED, -1, -1));
+  char loops[512];
+  if (schedule_has_own_loops(st))
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s: the schedule of its loops (%s) has no effect while it is inlined",
+                call, schedule_loop_names(st, loops, sizeof loops));
   return record(s, SCHEDULE_STEP_CI, stage, -1, -1);
 }
 
 tn_status schedule_compute_root(tn_schedule *s, int stage) {
-  char call[256];
+  char call[1024];
   call_text(call, sizeof call, "compute_root", s, stage);
   SCHEDULE_TRY(check_computed(s, call, stage));
+  if (s->stages[stage].attach == SCHEDULE_ROOT)
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: %s is at root already", call,
+                schedule_stage_name(&s->stages[stage]));
   SCHEDULE_TRY(place(s, call, stage, SCHEDULE_ROOT, -1, -1));
   return record(s, SCHEDULE_STEP_CR, stage, -1, -1);
 }
@@ -121,12 +129,12 @@ tn_status schedule_compute_root(tn_schedule *s, int stage) {
 
 static tn_status check_scope(tn_schedule *s, const char *call, const char *scope) {
   if (scope && (strcmp(scope, "global") == 0 || strcmp(scope, "local") == 0)) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: scope \"%s\" is unknown: \"global\" or \"local\"", call,
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: scope \"%s\" is unknown: use \"global\" or \"local\"", call,
                       scope ? scope : "");
 }
 
 tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
-  char call[256];
+  char call[1024];
   call_text(call, sizeof call, "set_scope", s, stage);
   SCHEDULE_TRY(check_computed(s, call, stage));
   SCHEDULE_TRY(check_scope(s, call, scope));
@@ -134,8 +142,11 @@ tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
   if (schedule_is_output(s, stage))
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
-        "%s: %s is an output: its memory is the caller's; cache_write(%s, %s) makes a stage with that scope", call,
-        schedule_stage_name(st), schedule_stage_name(st), scope);
+        "%s: %s is an output: its memory is the caller's; use cache_write(%s, %s), which makes a stage with that scope",
+        call, schedule_stage_name(st), schedule_stage_name(st), scope);
+  if (strcmp(st->scope, scope) == 0)
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: the scope of %s is %s already", call,
+                schedule_stage_name(st), scope);
   st->scope = schedule_intern(s->program, scope);
   schedule_step step = {.kind = SCHEDULE_STEP_SS, .stage = (int16_t)stage, .iter = -1, .text = scope};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
@@ -152,31 +163,37 @@ const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const
   return name;
 }
 
-/* "B, C": the stages that read a stage. */
-static void reader_names(const tn_schedule *s, int stage, char *buffer, size_t n) {
+bool schedule_derived_names(tn_schedule *s, const schedule_stage *stage, const char *suffix, const char **names) {
+  for (int v = 0; v < stage->n_tensors; v++)
+    if (!(names[v] = schedule_derived_name(s, &stage->tensors[v], suffix))) return false;
+  return true;
+}
+
+/* "B, C": the stages that read a tensor of a stage. */
+static void reader_names(const tn_schedule *s, int stage, const tn_tensor *tensor, char *buffer, size_t n) {
   int readers[SCHEDULE_MAX_STAGES], count = schedule_consumers(s, stage, false, RUNTIME_COUNT(readers), readers);
   size_t used = 0;
   buffer[0] = '\0';
   for (int i = 0; i < count && used + 1 < n; i++)
-    used +=
-        (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", schedule_stage_name(&s->stages[readers[i]]));
+    if (schedule_reads(&s->stages[readers[i]], tensor))
+      used += (size_t)snprintf(buffer + used, n - used, "%s%s", used ? ", " : "",
+                               schedule_stage_name(&s->stages[readers[i]]));
 }
 
-static tn_status check_readers(tn_schedule *s, const char *call, int stage, int n, const int *readers) {
+static tn_status check_readers(tn_schedule *s, const char *call, int stage, const tn_tensor *tensor, int n,
+                               const int *readers) {
   char names[512];
-  const tn_tensor *tensor = s->stages[stage].tensors;
-  reader_names(s, stage, names, sizeof names);
+  reader_names(s, stage, tensor, names, sizeof names);
   if (n < 1 && names[0])
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no reader is named: its readers are %s", call, names);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no reader is named: name one of %s", call, names);
   if (n < 1)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: nothing reads %s: there is no use for a cache", call,
-                        tensor->name);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: nothing reads %s: leave the cache out", call, tensor->name);
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(check_computed(s, call, readers[i]));
     const char *reader = schedule_stage_name(&s->stages[readers[i]]);
     if (!schedule_reads(&s->stages[readers[i]], tensor))
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s does not read %s: its readers are %s", call, reader,
-                          tensor->name, names);
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s does not read %s: name one of its readers, %s", call,
+                          reader, tensor->name, names);
     for (int k = 0; k < i; k++)
       if (readers[k] == readers[i])
         return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: reader %s is named twice: name each once", call, reader);
@@ -184,14 +201,17 @@ static tn_status check_readers(tn_schedule *s, const char *call, int stage, int 
   return TN_OK;
 }
 
-static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, const char *scope, int n,
+static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, int64_t value, const char *scope, int n,
                                   const int *readers) {
   SCHEDULE_TRY(check_index(s, call, stage));
+  if (value < 0 || value >= s->stages[stage].n_tensors)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: value %lld: the stage makes %d tensor%s, counted from 0", call,
+                        (long long)value, s->stages[stage].n_tensors, s->stages[stage].n_tensors == 1 ? "" : "s");
   SCHEDULE_TRY(check_scope(s, call, scope));
   const schedule_stage *st = &s->stages[stage];
   if (st->tensors->by_value)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is a scalar: it is passed by value and lies in a register; cache an input that is a "
+                        "%s: %s is a scalar: it is passed by value and lies in a register; name an input that is a "
                         "tensor",
                         call, schedule_stage_name(st));
   if (st->attach != SCHEDULE_ROOT)
@@ -199,15 +219,21 @@ static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, c
                         "%s: %s is %s: a cache reads a stage at root; call cache_read before that, or compute_root(%s)",
                         call, schedule_stage_name(st), st->attach == SCHEDULE_INLINED ? "inlined" : "under compute_at",
                         schedule_stage_name(st));
-  return check_readers(s, call, stage, n, readers);
+  return check_readers(s, call, stage, &st->tensors[value], n, readers);
 }
 
-/* Invariant: the new stage is a copy; the named readers read it instead. Their loops stay. */
 tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int n, const int *readers) {
-  char call[256];
-  call_text(call, sizeof call, "cache_read", s, stage);
-  SCHEDULE_TRY(check_cache_read(s, call, stage, scope, n, readers));
-  const tn_tensor *tensor = s->stages[stage].tensors;
+  return schedule_cache_read_value(s, stage, 0, scope, n, readers);
+}
+
+/* Invariant: the new stage is a copy of one tensor; the named readers read it instead. Their loops stay. */
+tn_status schedule_cache_read_value(tn_schedule *s, int stage, int64_t value, const char *scope, int n,
+                                    const int *readers) {
+  char call[1024];
+  bool exists = stage >= 0 && stage < s->n_stages && value >= 0 && value < s->stages[stage].n_tensors;
+  snprintf(call, sizeof call, "cache_read(%s)", exists ? s->stages[stage].tensors[value].name : "?");
+  SCHEDULE_TRY(check_cache_read(s, call, stage, value, scope, n, readers));
+  const tn_tensor *tensor = &s->stages[stage].tensors[value];
   const te_op *copy = schedule_copy_op(s->program, tensor, schedule_derived_name(s, tensor, scope));
   if (!copy || n > SCHEDULE_MAX_AXES) return no_memory(s);
   const te_op *changed[SCHEDULE_MAX_AXES];
@@ -220,17 +246,21 @@ tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int 
   const char *kept = schedule_intern(s->program, scope);
   if (!kept || !schedule_insert_stage(s, stage + 1, copy, kept)) return no_memory(s);
   for (int i = 0; i < n; i++) s->stages[readers[i] + 1].op = changed[i];
-  schedule_step step = {
-      .kind = SCHEDULE_STEP_CHR, .stage = (int16_t)stage, .iter = -1, .n = n, .list = list, .text = scope};
+  schedule_step step = {.kind = SCHEDULE_STEP_CHR,
+                        .stage = (int16_t)stage,
+                        .iter = -1,
+                        .value = value,
+                        .n = n,
+                        .list = list,
+                        .text = scope};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* Whether anything was done to the stage's loops. */
-static bool has_own_loops(const schedule_stage *st) {
-  bool changed = st->n_relations > 0;
+bool schedule_has_own_loops(const schedule_stage *st) {
+  bool changed = st->n_relations > 0 || st->n_prefetches > 0;
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || axis->unroll_step >= 0;
+    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis);
   }
   return changed;
 }
@@ -275,7 +305,7 @@ static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, 
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined and writes nothing: call compute_root(%s) first",
                         call, name, name);
   char names[512];
-  if (has_own_loops(st))
+  if (schedule_has_own_loops(st))
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
         "%s: %s already has a schedule (loops: %s), which would be lost: call cache_write(%s, %s) before it", call,
@@ -285,16 +315,16 @@ static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, 
   return schedule_check_inputs_at_root(s, call, stage, names, "cache_write");
 }
 
-/* Invariant: a new stage computes what the stage computed; the stage copies it and keeps its tensor and its place. */
+/* Invariant: a new stage computes what the stage computed; the stage copies it and keeps its tensors and its place. */
 tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope) {
-  char call[256];
+  char call[1024];
   call_text(call, sizeof call, "cache_write", s, stage);
   SCHEDULE_TRY(check_cache_write(s, call, stage, scope));
   const te_op *op = s->stages[stage].op;
-  const char *kept = schedule_intern(s->program, scope),
-             *name = schedule_derived_name(s, s->stages[stage].tensors, scope);
-  const te_op *cache = name ? schedule_renamed_op(s->program, op, name) : NULL;
-  const te_op *copy = cache ? schedule_forward_op(s->program, op, &cache->outputs[0]) : NULL;
+  const char *kept = schedule_intern(s->program, scope), *names[TIR_MAX_VALUES];
+  bool named = schedule_derived_names(s, &s->stages[stage], scope, names);
+  const te_op *cache = named ? schedule_renamed_op(s->program, op, names) : NULL;
+  const te_op *copy = cache ? schedule_forward_op(s->program, op, cache) : NULL;
   if (!copy || !kept || !schedule_insert_stage(s, stage, cache, kept)) return no_memory(s);
   s->stages[stage + 1].op = copy;
   if (!schedule_reset_loops(s, &s->stages[stage + 1])) return no_memory(s);

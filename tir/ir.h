@@ -1,6 +1,6 @@
 /* ir.h: the loop IR: expressions, statements, functions; how they are built, walked, printed, simplified, checked and
- * rewritten. One expression type serves both tensor expressions (te/) and loop IR: READ and REDUCE stand only in the
- * former, LOAD, RAMP and BROADCAST only in the latter.
+ * rewritten. One expression type serves both tensor expressions (te/) and loop IR: READ, REDUCE and TUPLE stand only in
+ * the former, LOAD, RAMP and BROADCAST only in the latter.
  *
  * Semantics (the contract between te's evaluator, the simplifier and the code generator)
  *  - Expressions are pure and total. Nodes are immutable and live in an arena; a rewrite that changes nothing returns
@@ -32,7 +32,10 @@
  *    the products of lanes g*l .. g*l + g-1 of a and b. acc is i32, a and b i8 or u8 each, g = 4: exact, and wraps. Or
  *    acc is f32, a and b bf16, g = 2: the products are exact, each of the two sums is rounded to f32, in either order,
  *    and a subnormal operand or sum may count as 0.
- *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there. */
+ *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there.
+ *  - CALL runs a C function. It touches no memory of the kernel but the boxes that its operands name, in the ways they
+ *    say, keeps no address, does not throw or jump out, and may run on several threads at once. WRITES: it writes
+ *    without reading first. A call has an effect even where nobody reads what it writes. */
 #ifndef TENON_TIR_IR_H
 #define TENON_TIR_IR_H
 
@@ -53,6 +56,7 @@ struct tn_axis;
   X(VAR, "var", 0, L)       /* u.var */                                                                \
   X(READ, "read", -1, O)    /* te: u.tensor at arg[0..n) */                                            \
   X(REDUCE, "reduce", -1, O) /* te: u.reduce of arg[0] ... */                                          \
+  X(TUPLE, "tuple", -1, O)  /* te: several values, as what a definition computes; dtype of the first */ \
   X(LOAD, "load", -1, O)    /* u.buffer at arg[0..n_index), then the predicate if has_predicate */     \
   X(ADD, "+", 2, A)                                                                                    \
   X(SUB, "-", 2, A)                                                                                    \
@@ -153,25 +157,41 @@ typedef struct tir_buffer {
   bool is_input;     /* a parameter that is only read */
 } tir_buffer;
 
+typedef struct tir_expr tir_expr;
+
 /* sum, prod, max, min, any, all. Identity: 0, 1, -inf (integers: lowest), +inf (integers: highest), false, true. */
 #define TIR_COMBINERS(X) X(SUM, "sum") X(PROD, "prod") X(MAX, "max") X(MIN, "min") X(ANY, "any") X(ALL, "all")
 typedef enum tir_combiner {
 #define X(name, text) TIR_REDUCE_##name,
   TIR_COMBINERS(X)
 #undef X
-      TIR_COMBINER_COUNT
+      TIR_COMBINER_COUNT,
+  TIR_REDUCE_TUPLE = TIR_COMBINER_COUNT /* tir_reduce.tuple says how */
 } tir_combiner;
 
-/* A REDUCE node's arguments: the source; the condition where it counts (has_where); the value that the reduction starts
- * from instead of the identity (has_init). */
+enum { TIR_MAX_VALUES = 8 }; /* of a tuple */
+
+/* How tuples of N_VALUES are combined: RESULT[v] over the variables LHS and RHS (a tuple each, of the results' dtypes)
+ * is value v of "lhs combined with rhs"; IDENTITY[v] are constants. Combining is commutative and associative, floats up
+ * to rounding. */
+typedef struct tir_tuple_combiner {
+  const char *name;
+  int n_values;
+  bool takes_position; /* argmax, argmin: the first source may be left out, which means an element's position */
+  const tir_var *lhs[TIR_MAX_VALUES], *rhs[TIR_MAX_VALUES];
+  const tir_expr *result[TIR_MAX_VALUES], *identity[TIR_MAX_VALUES];
+} tir_tuple_combiner;
+
+/* A REDUCE node's arguments: the sources, one a value; the condition where they count (has_where); the values that the
+ * reduction starts from instead of the identity, as many (has_init). One value, unless COMBINER is TIR_REDUCE_TUPLE. */
 typedef struct tir_reduce {
   tir_combiner combiner;
+  const tir_tuple_combiner *tuple; /* TIR_REDUCE_TUPLE; else NULL */
   int n_axes;
   struct tn_axis **axes;
   bool has_where, has_init;
 } tir_reduce;
 
-typedef struct tir_expr tir_expr;
 struct tir_expr {
   uint8_t op;     /* tir_op */
   uint8_t dtype;  /* tn_dtype of one lane */
@@ -213,18 +233,35 @@ const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes
 const tir_expr *tir_dot(runtime_arena *arena, const tir_expr *acc, const tir_expr *a, const tir_expr *b);
 /* How many products DOT adds to a lane of this dtype; 0: there is no DOT of it. */
 static inline int tir_dot_group(tn_dtype acc) { return acc == TN_I32 ? 4 : acc == TN_F32 ? 2 : 0; }
-/* The combiner's identity for a dtype, and combine(a, b). */
+/* The combiner's identity for a dtype, and combine(a, b); not for TIR_REDUCE_TUPLE. */
 const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dtype dtype);
 const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const tir_expr *a, const tir_expr *b);
+/* The same for value V of any REDUCE node; A and B are as many values as it has. */
+const tir_expr *tir_reduce_identity(runtime_arena *arena, const tir_expr *reduce, int v);
+const tir_expr *tir_reduce_combine(runtime_arena *arena, const tir_expr *reduce, int v, const tir_expr *const *a,
+                                   const tir_expr *const *b);
+/* Several values. With one it is that expression itself. */
+const tir_expr *tir_tuple(runtime_arena *arena, int n, const tir_expr *const *values);
 /* The same node with other arguments (E itself when all are the same pointers). Folds like the constructors. */
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args);
 
-/* The parts of a REDUCE node; NULL where it has none, and for other nodes. */
-static inline const tir_expr *tir_reduce_where(const tir_expr *e) {
-  return e->op == TIR_REDUCE && e->u.reduce->has_where ? e->arg[1] : NULL;
+/* How many values what a definition computes has, and one of those of a TUPLE or of a plain expression. */
+static inline int tir_n_values(const tir_expr *e) {
+  if (e->op == TIR_TUPLE) return e->n_args;
+  return e->op == TIR_REDUCE && e->u.reduce->tuple ? e->u.reduce->tuple->n_values : 1;
 }
-static inline const tir_expr *tir_reduce_init(const tir_expr *e) {
-  return e->op == TIR_REDUCE && e->u.reduce->has_init ? e->arg[e->n_args - 1] : NULL;
+static inline const tir_expr *tir_value(const tir_expr *e, int v) { return e->op == TIR_TUPLE ? e->arg[v] : e; }
+/* The dtype of value V of what a definition computes: a reduction's is that of its source. */
+static inline tn_dtype tir_value_dtype(const tir_expr *e, int v) {
+  return (tn_dtype)(e->op == TIR_TUPLE || e->op == TIR_REDUCE ? e->arg[v] : e)->dtype;
+}
+
+/* The parts of a REDUCE node, of init those of value V; NULL where it has none, and for other nodes. */
+static inline const tir_expr *tir_reduce_where(const tir_expr *e) {
+  return e->op == TIR_REDUCE && e->u.reduce->has_where ? e->arg[tir_n_values(e)] : NULL;
+}
+static inline const tir_expr *tir_reduce_init(const tir_expr *e, int v) {
+  return e->op == TIR_REDUCE && e->u.reduce->has_init ? e->arg[e->n_args - tir_n_values(e) + v] : NULL;
 }
 
 bool tir_is_int(const tir_expr *e, int64_t *value);   /* a scalar or broadcast integer constant */
@@ -236,9 +273,46 @@ const tir_expr *tir_predicate(const tir_expr *load); /* or NULL */
 /* ---- statements ------------------------------------------------------------------------------------------------ */
 
 typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL } tir_loop_kind;
-typedef enum tir_stmt_kind { TIR_FOR, TIR_STORE, TIR_IF, TIR_ALLOC, TIR_SEQ, TIR_ATTR, TIR_NOP } tir_stmt_kind;
+typedef enum tir_stmt_kind {
+  TIR_FOR,
+  TIR_STORE,
+  TIR_IF,
+  TIR_ALLOC,
+  TIR_SEQ,
+  TIR_ATTR,
+  TIR_PREFETCH,
+  TIR_NOP,
+  TIR_CALL
+} tir_stmt_kind;
+
+/* A C function `void name(...)` that CALL statements call; its address is its identity. Where its code is:
+ *   function given      in this process: kernels in memory and the evaluator call it there; exported code needs NAME
+ *   module given        in LLVM IR, text or bitcode, that defines NAME and is linked into what is compiled
+ *   neither             NAME is found when the exported object is linked; nothing runs here */
+typedef struct tn_callee {
+  const char *name; /* a C identifier */
+  void (*function)(void);
+  const void *module;
+  size_t module_bytes;
+} tir_callee;
+
+typedef enum tir_access { TIR_BY_VALUE, TIR_READS, TIR_WRITES, TIR_UPDATES } tir_access;
+
+/* An argument of a call: a scalar by value, or the address of an element of a buffer, from which the callee may touch
+ * a box of `span` elements in each dimension (flat: as many in a row) and nothing else. */
+typedef struct tir_operand {
+  tir_access access;
+  const tir_expr *value; /* BY_VALUE: i32, i64, f32 or f64, one lane; else NULL */
+  const tir_buffer *buffer;
+  int n_index;
+  const tir_expr *index[TN_MAX_RANK]; /* one lane each */
+  int64_t span[TN_MAX_RANK];
+} tir_operand;
 
 #define TIR_THREAD_EXTENT "thread_extent."
+/* Around a loop's body; 0: unrolled loops inside stay loops of that kind, which the code generator leaves to the
+ * compiler behind it. */
+#define TIR_UNROLL_EXPLICIT "unroll_explicit"
 /* Marks of stages, in builds that ask for them; the value is its number among the stages that compute. Around: its loop nest; the store of
  * one of its points (a reduction's: of its init); a store that updates a reduction; the reduction loops in which one
  * element is updated, where they are not all there are. */
@@ -256,6 +330,7 @@ struct tir_stmt {
       const tir_expr *min, *extent;
       tir_loop_kind kind;
       bool peel; /* partition this loop so that its last, partial iterations stand apart (pass partition) */
+      bool strided; /* a parallel loop: thread t of n runs iterations t, t + n, t + 2n ..., not one run of them */
       const tir_stmt *body;
     } loop;
     struct {
@@ -265,6 +340,11 @@ struct tir_stmt {
       const tir_expr *value;
       const tir_expr *predicate; /* or NULL */
     } store;
+    struct { /* asks for the cache line of an element, which must be inside of the buffer; changes no value */
+      const tir_buffer *buffer;
+      int n_index;
+      const tir_expr *const *index; /* scalars */
+    } prefetch;
     struct {
       const tir_expr *cond;
       const tir_stmt *then_body, *else_body; /* else may be NULL */
@@ -277,12 +357,18 @@ struct tir_stmt {
       int n;
       const tir_stmt *const *stmts;
     } seq;
-    struct { /* key: "auto_unroll_max_step" around a loop body; TIR_THREAD_EXTENT "threadIdx.x" around a bound loop;
-              * TIR_STAGE */
+    struct { /* key: "auto_unroll_max_step" and TIR_UNROLL_EXPLICIT around a loop body; TIR_THREAD_EXTENT
+              * "threadIdx.x" around a bound loop; TIR_STAGE */
       const char *key;
+      const char *of; /* the stage and loop that asked for it, for messages; or NULL */
       int64_t value;
       const tir_stmt *body;
     } attr;
+    struct {
+      const tir_callee *callee;
+      int n;
+      const tir_operand *operands;
+    } call;
   } u;
 };
 
@@ -295,7 +381,13 @@ const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stm
 const tir_stmt *tir_alloc(runtime_arena *arena, const tir_buffer *buffer, const tir_stmt *body);
 const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmts); /* flattens nested SEQ, drops NOP */
 const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, const tir_stmt *body);
+const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int n_index,
+                             const tir_expr *const *index);
 const tir_stmt *tir_nop(runtime_arena *arena);
+/* Copies the operands. */
+const tir_stmt *tir_call(runtime_arena *arena, const tir_callee *callee, int n, const tir_operand *operands);
+/* Operands that are addresses in BUFFER: whether there is one. NULL: in any buffer. */
+bool tir_call_touches(const tir_stmt *call, const tir_buffer *buffer);
 
 /* An argument that is passed by value, behind the buffers: its variable is bound in the whole body. */
 typedef struct tir_scalar {
@@ -319,6 +411,8 @@ typedef struct tir_func {
 
 /* Whether VAR is a scalar argument whose value is data: no symbol. */
 bool tir_is_data_var(const tir_func *f, const tir_var *var);
+/* The functions that F calls, each once; returns their number, of which at most MAX are in OUT. */
+int tir_callees(const tir_func *f, int max, const tir_callee **out);
 
 /* ---- walking and rewriting ------------------------------------------------------------------------------------- */
 

@@ -129,17 +129,18 @@ static void print_access(runtime_str *out, const char *name, int n, const tir_ex
 
 /* The function name of what prints as a call. */
 static const char *call_name(const tir_expr *e) {
-  if (e->op == TIR_FLOORDIV) return "floordiv";
-  return e->op == TIR_FLOORMOD ? "floormod" : tir_op_table[e->op].text;
-}
-
-static void print_call(runtime_str *out, const tir_expr *e) {
   static const char *const combiners[TIR_COMBINER_COUNT] = {
 #define X(name, text) [TIR_REDUCE_##name] = text,
       TIR_COMBINERS(X)
 #undef X
   };
-  runtime_str_addf(out, "%s(", e->op == TIR_REDUCE ? combiners[e->u.reduce->combiner] : call_name(e));
+  if (e->op == TIR_REDUCE) return e->u.reduce->tuple ? e->u.reduce->tuple->name : combiners[e->u.reduce->combiner];
+  if (e->op == TIR_FLOORDIV) return "floordiv";
+  return e->op == TIR_FLOORMOD ? "floormod" : tir_op_table[e->op].text;
+}
+
+static void print_call(runtime_str *out, const tir_expr *e) {
+  runtime_str_addf(out, "%s(", call_name(e));
   if (e->op == TIR_CAST) runtime_str_addf(out, "%s, ", dtype_words[e->dtype]);
   print_list(out, e->n_args, e->arg);
   if (e->op == TIR_RAMP) runtime_str_addf(out, ", %" PRId64, e->u.i);
@@ -227,7 +228,8 @@ static void print_for(runtime_str *out, const tir_stmt *s, int indent) {
   print(out, s->u.loop.min, BIND_ANY);
   runtime_str_add(out, ", ");
   print_end(out, s->u.loop.min, s->u.loop.extent);
-  runtime_str_addf(out, ")%s%s", kinds[s->u.loop.kind], s->u.loop.peel ? " \"peel\"" : "");
+  runtime_str_addf(out, ")%s%s%s", kinds[s->u.loop.kind], s->u.loop.peel ? " \"peel\"" : "",
+                   s->u.loop.strided ? " \"strided\"" : "");
   print_block(out, s->u.loop.body, indent);
 }
 
@@ -256,6 +258,31 @@ static void print_store(runtime_str *out, const tir_stmt *s) {
   print(out, s->u.store.value, BIND_ANY);
 }
 
+/* reads(A[i*4, 0], [1, 4]): the address of an element and the box that the callee touches from there. */
+static void print_address(runtime_str *out, const tir_operand *o) {
+  static const char *const words[] = {
+      [TIR_BY_VALUE] = "", [TIR_READS] = "reads", [TIR_WRITES] = "writes", [TIR_UPDATES] = "updates"};
+  runtime_str_addf(out, "%s(", words[o->access]);
+  print_access(out, o->buffer->name, o->n_index, o->index, NULL);
+  runtime_str_add(out, ", [");
+  for (int i = 0; i < o->n_index; i++) runtime_str_addf(out, "%s%" PRId64, i > 0 ? ", " : "", o->span[i]);
+  runtime_str_add(out, "])");
+}
+
+static void print_call_stmt(runtime_str *out, const tir_stmt *s) {
+  runtime_str_addf(out, "call %s(", s->u.call.callee->name);
+  for (int i = 0; i < s->u.call.n; i++) {
+    const tir_operand *o = &s->u.call.operands[i];
+    if (i > 0) runtime_str_add(out, ", ");
+    if (o->access == TIR_BY_VALUE) {
+      print(out, o->value, BIND_ANY);
+    } else {
+      print_address(out, o);
+    }
+  }
+  runtime_str_add(out, ")");
+}
+
 static void print_key(runtime_str *out, const char *key) {
   size_t n = strlen(TIR_THREAD_EXTENT);
   if (strncmp(key, TIR_THREAD_EXTENT, n) == 0)
@@ -276,6 +303,14 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
       break;
     case TIR_STORE:
       print_store(out, s);
+      break;
+    case TIR_CALL:
+      print_call_stmt(out, s);
+      break;
+    case TIR_PREFETCH:
+      runtime_str_add(out, "prefetch(");
+      print_access(out, s->u.prefetch.buffer->name, s->u.prefetch.n_index, s->u.prefetch.index, NULL);
+      runtime_str_add(out, ")");
       break;
     case TIR_IF:
       print_branch(out, s, indent);

@@ -20,6 +20,12 @@
   "M[i<8] = max[k<20](X[i,k])\nE[i<8, j<20] = exp(X[i,j] - M[i])\n" \
   "S[i<8] = sum[k<20](E[i,k])\nY[i<8, j<20] = E[i,j] / S[i]"
 
+#define ARGMAX "(I, V)[i<64] = argmax[k<50](X[i,k])"
+#define COMPLEX                                                                                  \
+  "combiner cprod(ar: i32, ai: i32; br, bi) = (ar*br - ai*bi, ar*bi + ai*br), identity (1, 0)\n" \
+  "input R: i32[30,40], M: i32[30,40]\n(P, Q)[i<30] = cprod[k<40](R[i,k], M[i,k])"
+#define PAIR "(S, D)[i<32, j<32] = (A[i,j] + B[i,j], A[i,j] - B[i,j])\nC[i<32, j<32] = S[i,j] * D[j,i]"
+
 const schedule_case schedule_cases[] = {
     /* what the first page shows */
     {"default", ADD, ""},
@@ -168,7 +174,45 @@ const schedule_case schedule_cases[] = {
     {"storage_align_outer", "P[i<4, j<5, k<6] = A[i,j,k] + 1\nQ[i<4, j<5, k<6] = P[i,j,k] * 2",
      "storage_align(P, i, 16, 3)"},
     {"storage_align_at", BLUR, "tile(Q, y, x, 8, 16); compute_at(P, Q, x.outer); storage_align(P, y, 16, 1)"},
+    {"prefetch", MM, "reorder(C, i, k, j); prefetch(C, A, i, 2); prefetch(C, B, k, 4); vectorize(C, j)"},
+    {"prefetch_padded", CONV, "compute_inline(P); prefetch(O, I, h, 1)"},
+    {"prefetch_stage", BLUR, "tile(Q, y, x, 8, 16); prefetch(Q, P, x.outer, 1); parallel(Q, y.outer)"},
+    {"prefetch_at", CHAIN, "compute_at(Q, R, i); compute_at(P, Q, i); prefetch(R, A, i, 3); prefetch(P, A, i, 1)"},
+    {"prefetch_vectorized", CHAIN, "prefetch(Q, P, i, 1); prefetch(Q, P, j, 16); vectorize(Q, j)"},
+    {"unroll_not_explicit", MM, "split(C, j, 4); unroll(C, j.inner); pragma(C, i, unroll_explicit, 0)"},
+    {"unroll_not_explicit_auto", MM,
+     "split(C, j, 4); reorder(C, i, j.outer, k, j.inner); pragma(C, i, auto_unroll_max_step, 8); "
+     "pragma(C, j.outer, unroll_explicit, 0)"},
+    {"partition_hint", "C[i<100, j<4] = A[i,j] + 1", "split(C, i, 16); pragma(C, i.outer, loop_partition_hint, 1)"},
+    {"stride_pattern", ADD, "parallel(C, i); pragma(C, i, parallel_stride_pattern, 1)"},
+    {"stride_pattern_peeled", "C[i<100, j<4] = A[i,j] + 1",
+     "split(C, i, 16, tail=peel); parallel(C, i.outer); pragma(C, i.outer, parallel_stride_pattern, 1)"},
     {"bind", ADD, "bind(C, i, blockIdx.x); split(C, j, 32); bind(C, j.inner, threadIdx.x)"},
+    /* several outputs */
+    {"tuple", PAIR, ""},
+    {"tuple_at", PAIR, "compute_at(S, C, i)"},
+    {"tuple_inline", PAIR, "compute_inline(D); vectorize(C, j)"},
+    {"tuple_cache_read", PAIR, "cache_read(D, local, C); compute_at(D.local, C, i); vectorize(S, j)"},
+    {"tuple_cache_write", PAIR, "cache_write(S, D, local); compute_at(S, C, i); compute_at(S.local, S, j)"},
+    {"tuple_layout", PAIR, "transform_layout(S, [i, j] -> [j, i])"},
+    {"tuple_aligned", PAIR, "storage_align(D, i, 32, 8); set_scope(S, local); compute_at(S, C, i)"},
+    {"tuple_pad", PAIR, "vectorize(S, j, 10, tail=pad)"},
+    {"argmax", ARGMAX, ""},
+    {"argmax_index_alone", "I[i<64] = argmin[k<50](X[i,k])",
+     "split(I, i, 16); reorder(I, i.outer, k, i.inner); vectorize(I, i.inner)"},
+    {"argmax_vectorized", ARGMAX,
+     "split(I, i, 16); reorder(I, i.outer, k, i.inner); vectorize(I, i.inner); parallel(V, i.outer)"},
+    {"argmax_rfactor", ARGMAX, "split(V, k, 16); rfactor(V, k.inner, -1); vectorize(I.rf, k.inner)"},
+    {"argmax_parallel_reduce", "(I, V) = argmax[k<1000](X[k])", "parallel_reduce(I, k, parts=3)"},
+    {"argmax_cache_write", ARGMAX,
+     "cache_write(I, V, local); split(I, i, 16); compute_at(I.local, I, i.outer); reorder(V.local, k, i.c); "
+     "vectorize(I.local, i.c); vectorize(I, i.inner)"},
+    {"argmax_where", "(I, V)[i<8] = argmax[k<50 where X[i,k] < 3 init = (7, 1)](X[i,k])", "split(I, k, 8, tail=pad)"},
+    {"tuple_old_values", COMPLEX, ""},
+    {"tuple_old_values_vectorized", COMPLEX,
+     "split(P, i, 8, tail=mask); reorder(P, i.outer, k, i.inner); vectorize(P, i.inner)"},
+    {"tuple_old_values_rfactor", COMPLEX, "split(P, k, 7); rfactor(P, k.inner)"},
+    {"tuple_old_values_unrolled", COMPLEX, "split(Q, k, 4); unroll(Q, k.inner)"},
     /* shapes and dtypes */
     {"rank_0", "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2", "compute_at(T, S, i)"},
     {"two_outputs", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\nR[i<8] = P[i] * 3", "parallel(Q, i)"},

@@ -248,12 +248,13 @@ static const tir_stmt *loop(reader *r) {
   for (int i = 0; i < 3; i++) {
     if (take(r, kinds[i].text)) kind = kinds[i].kind;
   }
-  bool peel = take(r, "\"peel\"");
+  bool peel = take(r, "\"peel\""), strided = take(r, "\"strided\"");
   int n_vars = r->n_vars;
   const tir_var *var = new_var(r, name, dtype);
   const tir_expr *extent = tir_simplify(r->arena, NULL, tir_binary(r->arena, TIR_SUB, end, min));
   tir_stmt *s = (tir_stmt *)tir_for(r->arena, var, min, extent, kind, block(r));
   s->u.loop.peel = peel;
+  s->u.loop.strided = strided;
   r->n_vars = n_vars;
   return s;
 }
@@ -280,11 +281,56 @@ static const tir_stmt *allocation(reader *r) {
   return tir_alloc(r->arena, b, block(r));
 }
 
+/* reads(A[i, 0], [1, 4]) and so on, or a value. */
+static tir_operand operand(reader *r) {
+  static const char *const words[] = {[TIR_READS] = "reads(", [TIR_WRITES] = "writes(", [TIR_UPDATES] = "updates("};
+  tir_operand o = {0};
+  for (int i = TIR_READS; i <= TIR_UPDATES; i++) {
+    if (!take(r, words[i])) continue;
+    o.access = (tir_access)i;
+    o.buffer = find_buffer(r, word(r));
+    need(r, "[");
+    o.n_index = arguments(r, o.index, "]", NULL);
+    need(r, ", [");
+    for (int n = 0; !take(r, "]"); take(r, ",")) o.span[n++] = number(r);
+    need(r, ")");
+    return o;
+  }
+  o.value = any(r);
+  return o;
+}
+
+/* Callees are known by name (tests.h). */
+static const tir_stmt *call_stmt(reader *r) {
+  const char *name = word(r);
+  tir_operand operands[8];
+  int n = 0, at = 0;
+  need(r, "(");
+  while (!take(r, ")")) {
+    assert_true(n < 8);
+    operands[n++] = operand(r);
+    take(r, ",");
+  }
+  while (test_callees[at].name != NULL && strcmp(test_callees[at].name, name) != 0) at++;
+  return tir_call(r->arena, &test_callees[at], n, operands);
+}
+
+static const tir_stmt *prefetch(reader *r) {
+  const tir_expr *index[TN_MAX_RANK], *predicate = NULL;
+  const tir_buffer *buffer = find_buffer(r, word(r));
+  need(r, "[");
+  int n = arguments(r, index, "]", &predicate);
+  need(r, ")");
+  return tir_prefetch(r->arena, buffer, n, index);
+}
+
 static const tir_stmt *one(reader *r) {
+  if (take(r, "call ")) return call_stmt(r);
   if (take(r, "for (")) return loop(r);
   if (take(r, "if (")) return branch(r);
   if (take(r, "allocate(")) return allocation(r);
   if (take(r, "nop")) return tir_nop(r->arena);
+  if (take(r, "prefetch(")) return prefetch(r);
   if (take(r, "attr \"pragma_")) {
     const char *key = word(r);
     need(r, "\" =");
