@@ -128,6 +128,24 @@ TN_API tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, 
  * Refused: a tensor that nothing inside the loop reads, that is inlined or computed inside the loop, or that has a
  * layout of its own. Warns while lowering when what is read does not depend on the iteration. */
 TN_API tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset);
+/* Everything from AXIS inward becomes the intrinsic INTRIN. TVM: tensorize.
+ *
+ *     for (ji, 0, 16)                ->    C.local[ramp(0, 1, 16)] = dot(C.local[ramp(0, 1, 16)],
+ *       for (ki, 0, 4)                       A[four bytes of row i, for each lane], P[ramp(.., 1, 64)])
+ *         C.local[ji] += A[i, k*4 + ki] * P[ji, ki]
+ *
+ * The built-in ones, each with 16 lanes, or 8 or 4 as "dot4_u8i8_x8" and "_x4":
+ *     dot4_u8i8, dot4_i8i8    c[l<16] = sum[k<4](i32(a[l,k]) * i32(b[l,k])), exact: vpdpbusd
+ *     dot2_bf16               c[l<16] = sum[k<2](f32(a[l,k]) * f32(b[l,k])): vdpbf16ps, which rounds twice and may
+ *                             take subnormal numbers as 0 (tir/ir.h, DOT)
+ * and plain vector code where the target lacks the instruction. The loops have to be those of the pattern, in any
+ * order, with its extents; the expressions equal up to the order of commutative operands, offsets and strides (an
+ * operand may be the same for all lanes, stride 0). Blocks that a tail leaves incomplete run as plain loops beside the
+ * whole ones of tail=peel; a guard inside every block, loops that are annotated, or in which a stage is computed, are
+ * refused, and what differs from the pattern is shown, both sides. */
+TN_API tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
+/* A dry run: what tn_tensorize would answer, with its message; the schedule stays as it is. */
+TN_API tn_status tn_tensorize_try(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
 
 /* ---- primitives on stages ------------------------------------------------------------------------------------------
  * They return what those on loops return. */

@@ -14,6 +14,7 @@ int test_regions(void);
 int test_values(void);
 int test_generic(void);
 int test_warnings(void);
+int test_tensorize(void);
 
 /* A program and a schedule in a context of their own. */
 typedef struct fixture {
