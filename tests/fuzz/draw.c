@@ -425,6 +425,20 @@ static const char *draw_sketch(drawing *d, runtime_str *out, fuzz_counts *counts
   return x.wrong;
 }
 
+/* Small caches and cheap threads, so that small programs are packed and run in parallel too. */
+const char *fuzz_generic_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out) {
+  tn_machine machine = {.threads = 1 + (int)runtime_random_below(rng, 4),
+                        .vector_bytes = 16 << runtime_random_below(rng, 3),
+                        .vector_registers = 16 << runtime_random_below(rng, 2),
+                        .cache_bytes = {0, 1 << runtime_random_below(rng, 16), 1 << runtime_random_below(rng, 20), 0},
+                        .fork_ns = 1 << runtime_random_below(rng, 16)};
+  if (tn_schedule_auto(s, &machine) != TN_OK || tn_context_status(s->ctx) != TN_OK) return tn_context_message(s->ctx);
+  char *text = tn_schedule_print(s, TN_FORM_TEXT);
+  if (text) runtime_str_addf(out, "%s", text);
+  free(text);
+  return text ? NULL : tn_context_message(s->ctx);
+}
+
 const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out, fuzz_counts *counts) {
   drawing d = {.rng = rng, .s = s};
   const char *wrong = chance(&d, 20) ? draw_sketch(&d, out, counts) : NULL;

@@ -30,7 +30,7 @@ typedef enum fuzz_primitive {
 
 /* What a worker did; sent to the driver as it is. */
 typedef struct fuzz_counts {
-  int64_t pairs, programs_refused, programs_unsafe, schedules_too_slow;
+  int64_t pairs, generic_pairs, programs_refused, programs_unsafe, schedules_too_slow;
   int64_t accepted[FUZZ_PRIMITIVE_COUNT], refused[FUZZ_PRIMITIVE_COUNT], tails[TN_TAIL_COUNT];
 } fuzz_counts;
 
@@ -45,6 +45,9 @@ void fuzz_generate(runtime_rng *rng, runtime_str *out);
 /* Applies random primitives to S; the accepted ones, separated by "; ", go to OUT (draw.c). NULL, or what is wrong: a
  * refusal that changed the schedule. */
 const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out, fuzz_counts *counts);
+
+/* Makes S the generic schedule for a random machine; its text goes to OUT. As above. */
+const char *fuzz_generic_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out);
 
 /* How far a float output may be from the reference: an error bound for every tensor of a program by the number of its
  * operations (tolerance.c), given inputs from fuzz_fill. False: some operation could turn a rounding into another
