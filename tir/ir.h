@@ -245,6 +245,8 @@ const tir_expr *tir_tuple(runtime_arena *arena, int n, const tir_expr *const *va
 /* The same node with other arguments (E itself when all are the same pointers). Folds like the constructors. */
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args);
 
+/* Whether what a definition computes is a reduction by a combiner of tuples, if of one value. */
+static inline bool tir_reduces_tuples(const tir_expr *e) { return e->op == TIR_REDUCE && e->u.reduce->tuple; }
 /* How many values what a definition computes has, and one of those of a TUPLE or of a plain expression. */
 static inline int tir_n_values(const tir_expr *e) {
   if (e->op == TIR_TUPLE) return e->n_args;
