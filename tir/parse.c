@@ -126,11 +126,12 @@ parser_param *parser_param_of(parser *p, const tir_buffer *buffer) {
 
 /* Whether a whole number stands here, and nothing else of an extent. */
 static bool is_number_alone(parser *p) {
-  const char *at = parser_here(p);
-  if (*at == '-') at++;
-  while (*at >= '0' && *at <= '9') at++;
+  const char *begin = parser_here(p), *at = begin;
+  if (isalpha((unsigned char)*at) || *at == '_' || *at == '(') return false;
+  while (isdigit((unsigned char)*at) || *at == '-') at++;
+  const char *end = at;
   while (*at == ' ') at++;
-  return *at == ',' || *at == ']' || parser_here(p) == at;
+  return *at == ',' || *at == ']' || begin == end;
 }
 
 /* An extent that symbols decide. */

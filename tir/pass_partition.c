@@ -146,6 +146,13 @@ static bool at_greatest(const block *b, const tir_term *t, tir_linear *form) {
   return false;
 }
 
+static bool uses_inner(const block *b, const tir_expr *e) {
+  for (const tir_env *at = b->env; at != NULL; at = at->outer) {
+    if (at->var != NULL && tir_uses_var(e, at->var)) return true;
+  }
+  return false;
+}
+
 /* left - right < 0 for the last of the iterations inside, or NULL. */
 static const tir_expr *for_last(const block *b, const tir_expr *less) {
   tir_linear form, constant;
@@ -158,6 +165,7 @@ static const tir_expr *for_last(const block *b, const tir_expr *less) {
   for (int i = 0; i < form.n; i++) {
     const tir_term *t = &form.terms[i];
     if (at_greatest(b, t, &constant)) continue;
+    if (uses_inner(b, t->atom)) return NULL;
     if (t->coef > 0) left = add_part(b->arena, left, t->atom, t->coef);
     else right = add_part(b->arena, right, t->atom, -t->coef);
   }

@@ -426,8 +426,9 @@ static const char *draw_sketch(drawing *d, runtime_str *out, fuzz_counts *counts
   return x.wrong;
 }
 
-/* Small caches and cheap threads, so that small programs are packed and run in parallel too. */
+/* Small caches and cheap threads, so that small programs are packed and run in parallel too. None with symbols. */
 const char *fuzz_generic_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out) {
+  if (s->program->n_symbols > 0) return NULL;
   tn_machine machine = {.threads = 1 + (int)runtime_random_below(rng, 4),
                         .vector_bytes = 16 << runtime_random_below(rng, 3),
                         .vector_registers = 16 << runtime_random_below(rng, 2),

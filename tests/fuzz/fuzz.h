@@ -74,6 +74,11 @@ fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const i
 /* Loop IR's text at some place of the pipeline, to and fro (ir_text.c). */
 fuzz_status fuzz_check_ir_text(const tn_schedule *s, uint64_t seed, char *why, size_t n);
 
+/* Whether a message says that symbols without limits make an intermediate tensor too large: a refusal at lowering. */
+static inline bool fuzz_is_unbounded(const char *message) {
+  return strstr(message, "could have more elements than can be counted") != NULL;
+}
+
 double fuzz_count_stores(const tir_stmt *s); /* of one run, guards taken as true */
 double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i);
 

@@ -227,7 +227,7 @@ static fuzz_status run_kernel(tn_program *p, tn_schedule *s, fuzz_memory *memory
                               const fuzz_bound *bounds, char *why, size_t n) {
   const char *compiler = getenv("TENON_FUZZ_CC");
   tn_kernel *kernel = compiler ? fuzz_build_through_c(s, compiler) : tn_build(s, NULL);
-  bool unbounded = !kernel && strstr(tn_context_message(p->ctx), "could have more elements than can be counted");
+  bool unbounded = !kernel && fuzz_is_unbounded(tn_context_message(p->ctx));
   if (unbounded) tn_context_clear(p->ctx);
   if (!kernel) return unbounded ? FUZZ_SKIPPED : failed(p->ctx, "tn_build", why, n);
   fuzz_status status = FUZZ_SKIPPED;
