@@ -242,6 +242,7 @@ fuzz_status fuzz_run_pair(tn_program *p, tn_schedule *s, uint64_t data_seed, cha
   if (!memory || !fuzz_bounds(p, FUZZ_MAX_BOUNDS, bounds)) return FUZZ_SKIPPED;
   if (is_too_slow(s)) return FUZZ_SKIPPED;
   if (data_seed % 8 == 0 && check_round_trip(s, why, n) != FUZZ_AGREES) return FUZZ_DIFFERS;
+  if (data_seed % 4 == 1 && fuzz_check_ir_text(s, data_seed, why, n) != FUZZ_AGREES) return FUZZ_DIFFERS;
   if (make_arguments(&a, p, memory, data_seed)) status = run(p, s, &a, bounds, why, n);
   free_arguments(&a);
   return status;
