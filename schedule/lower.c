@@ -62,6 +62,7 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
 static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
                                bool with_reduce, const tir_stmt *stmt) {
   guard g = {l, env, NULL, false};
+  if (ls->st->predicate) g.cond = schedule_lower_expr(l, ls, values, ls->st->predicate);
   guard_splits(&g, ls, values, with_reduce);
   guard_domain(&g, ls, values);
   return g.cond ? tir_if(l->arena, g.cond, stmt, NULL) : stmt;

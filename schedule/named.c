@@ -331,6 +331,10 @@ tn_status tn_storage_align(tn_schedule *s, const char *stage, const char *axis, 
   return schedule_storage_align(s, st, it, factor, offset);
 }
 
+tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const char *condition) {
+  return scoped(s, "set_store_predicate", stage, condition, schedule_set_store_predicate);
+}
+
 tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset) {
   int st, of, it;
   char arguments[512];

@@ -196,6 +196,16 @@ TN_API tn_status tn_storage_align(tn_schedule *s, const char *stage, const char 
  * its indices become constants). TVM: set_scope. Refused: inputs and outputs, whose memory is the caller's. */
 TN_API tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope);
 
+/* Every store of STAGE stands in `if (CONDITION)`, over its data axes as the program names them: "i >= 1 && i < 15". TVM:
+ * set_store_predicate, which lets that change results. Here it is for leaving out what nobody reads.
+ *
+ *     for (i, 0, 16) P[i] = A[i] * 2         ->    for (i, 0, 16) if (i < 8) P[i] = A[i] * 2
+ *     for (i, 0, 8) Q[i] = P[i] + 1                for (i, 0, 8) Q[i] = P[i] + 1
+ *
+ * Refused: a condition that is not proved to hold wherever a reader reads, by its axes' ranges and the conditions of
+ * its selects and reductions; for an output, one that does not hold everywhere. TN_ERROR_PARSE when it is no condition. */
+TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const char *condition);
+
 /* ---- text in and out --------------------------------------------------------------------------------------------- */
 
 /* Applies `primitive(arguments); ...` (docs/schedule.md). All or nothing: on failure the schedule is as before.

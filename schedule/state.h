@@ -90,6 +90,8 @@ typedef struct schedule_stage {
   int n_leaves, cap_leaves;
   int16_t *leaves; /* loop order, outer to inner: indices into axes */
   int n_spatial_roots, n_roots;
+  const tir_expr *predicate; /* of every store, over the op's data axes; NULL: none */
+  const char *predicate_text;
   int n_prefetches;
   const schedule_prefetch_request *prefetches;
 } schedule_stage;
@@ -115,6 +117,7 @@ extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
   X(RF, "rfactor")          /* stage, iter, value = factor axis */                                  \
   X(TL, "transform_layout") /* stage, text = map */                                                 \
   X(SA, "storage_align")    /* stage, iter, value = factor, target iter = offset */ \
+  X(ST, "set_store_predicate") /* stage, text = condition */ \
   X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset */
 
 typedef enum schedule_step_kind {
@@ -175,6 +178,8 @@ tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
 tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int64_t offset);
 /* At loop ITER, what the iteration OFFSET later reads of the tensor of stage TENSOR is fetched into the cache. */
 tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset);
+/* CONDITION: over the stage's data axes, "i >= 1 && i < 15". */
+tn_status schedule_set_store_predicate(tn_schedule *s, int stage, const char *condition);
 bool schedule_has_prefetch(const schedule_stage *st, int axis);
 /* Applies one recorded step with the same checks. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
