@@ -65,6 +65,10 @@ static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env
   if (ls->st->predicate) g.cond = schedule_lower_expr(l, ls, values, ls->st->predicate);
   guard_splits(&g, ls, values, with_reduce);
   guard_domain(&g, ls, values);
+  if (ls->roll.by) {
+    const tir_expr *is_new = schedule_is_new(l, ls, values);
+    g.cond = g.cond ? tir_binary(l->arena, TIR_AND, g.cond, is_new) : is_new;
+  }
   return g.cond ? tir_if(l->arena, g.cond, stmt, NULL) : stmt;
 }
 
@@ -141,8 +145,7 @@ static int first_reduce_leaf(const schedule_stage *st) {
 
 static const tir_stmt *store_value(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *value) {
   const tir_expr *place[TN_MAX_RANK];
-  if (ls->layout) schedule_layout_index(l, ls->layout, values, place);
-  return tir_store(l->arena, ls->buffer, ls->buffer->ndim, ls->layout ? place : values, value, NULL);
+  return tir_store(l->arena, ls->buffer, ls->buffer->ndim, schedule_place(l, ls, values, place), value, NULL);
 }
 
 /* STMT with a mark of the stage, when the lowering makes marks of that kind. */
@@ -210,8 +213,9 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
 static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest) {
   const lower_stage *ls = &l->stages[stage];
   const tir_stmt *both[] = {emit_stage(l, stage), rest};
+  if (ls->is_doubled) both[0] = tir_attr(l->arena, TIR_DOUBLE_BUFFER, 1, both[0]);
   const tir_stmt *body = tir_seq(l->arena, rest ? 2 : 1, both);
-  return ls->buffer->is_param ? body : tir_alloc(l->arena, ls->buffer, body);
+  return ls->buffer->is_param || ls->roll.by ? body : tir_alloc(l->arena, ls->buffer, body);
 }
 
 /* The stages computed in loop AXIS, producers first, before the loop's own body. */
@@ -222,6 +226,16 @@ static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir
       body = produce_then(l, i, body);
   }
   return body;
+}
+
+/* LOOP inside the rolling buffers of the stages that are computed in it, which live as long as all its iterations. */
+static const tir_stmt *with_rolling(lowering *l, int stage, int axis, const tir_stmt *loop) {
+  for (int i = 0; i < stage; i++) {
+    const lower_stage *ls = &l->stages[i];
+    if (ls->is_live && ls->roll.by && ls->st->at_stage == stage && ls->st->at_axis == axis)
+      loop = tir_alloc(l->arena, ls->buffer, loop);
+  }
+  return loop;
 }
 
 static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
@@ -250,7 +264,7 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
   for (int i = st->n_leaves - 1; i >= 0; i--) {
     stmt = schedule_with_prefetches(l, ls, i, with_attached(l, stage, st->leaves[i], stmt));
-    stmt = make_loop(l, ls, i, ls->var[i], stmt);
+    stmt = with_rolling(l, stage, st->leaves[i], make_loop(l, ls, i, ls->var[i], stmt));
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
     if (i != begin) continue;
     const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};

@@ -96,8 +96,11 @@ static void call_compute_at(const call_input *in) {
 }
 
 static void call_place(const call_input *in) {
-  call_end(
-      call_begin(in->out, in->is_c, in->step->kind == SCHEDULE_STEP_CI ? "compute_inline" : "compute_root", in->stage));
+  static const char *const names[SCHEDULE_STEP_COUNT] = {[SCHEDULE_STEP_CI] = "compute_inline",
+                                                         [SCHEDULE_STEP_CR] = "compute_root",
+                                                         [SCHEDULE_STEP_DB] = "double_buffer",
+                                                         [SCHEDULE_STEP_RB] = "rolling_buffer"};
+  call_end(call_begin(in->out, in->is_c, names[in->step->kind], in->stage));
 }
 
 static void call_scoped(const call_input *in) {
@@ -146,7 +149,8 @@ void schedule_step_call(const tn_schedule *s, const schedule_step *step, bool is
       [SCHEDULE_STEP_RE] = call_loops,    [SCHEDULE_STEP_SP] = call_split,  [SCHEDULE_STEP_CA] = call_compute_at,
       [SCHEDULE_STEP_CI] = call_place,    [SCHEDULE_STEP_CR] = call_place,  [SCHEDULE_STEP_CHR] = call_scoped,
       [SCHEDULE_STEP_CHW] = call_scoped,  [SCHEDULE_STEP_SS] = call_scoped, [SCHEDULE_STEP_RF] = call_rfactor,
-      [SCHEDULE_STEP_TL] = call_layout,   [SCHEDULE_STEP_SA] = call_align,  [SCHEDULE_STEP_ST] = call_layout, [SCHEDULE_STEP_PF] = call_prefetch};
+      [SCHEDULE_STEP_TL] = call_layout,   [SCHEDULE_STEP_SA] = call_align,  [SCHEDULE_STEP_DB] = call_place,
+      [SCHEDULE_STEP_RB] = call_place,    [SCHEDULE_STEP_ST] = call_layout, [SCHEDULE_STEP_PF] = call_prefetch};
   const schedule_stage *st = &s->stages[step->stage];
   call_input in = {s,    step, st, schedule_stage_name(st), step->iter >= 0 ? schedule_leaf(st, step->iter)->name : "",
                    is_c, out};

@@ -241,7 +241,7 @@ tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int 
 }
 
 bool schedule_has_own_loops(const schedule_stage *st) {
-  bool changed = st->n_relations > 0 || st->n_prefetches > 0 || st->predicate;
+  bool changed = st->n_relations > 0 || st->n_prefetches > 0 || st->predicate || st->buffering;
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
     changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis);

@@ -259,6 +259,8 @@ APPLY(set_scope, tn_set_scope(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(transform_layout, tn_transform_layout(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(storage_align, tn_storage_align(r->s, name_at(r, 0), name_at(r, 1), r->args[2].number, r->args[3].number))
 APPLY(bind, tn_bind(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
+APPLY(double_buffer, tn_double_buffer(r->s, name_at(r, 0)))
+APPLY(rolling_buffer, tn_rolling_buffer(r->s, name_at(r, 0)))
 APPLY(set_store_predicate, tn_set_store_predicate(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(prefetch, tn_prefetch(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->args[3].number))
 APPLY(auto_inline, tn_auto_inline(r->s))
@@ -285,6 +287,8 @@ static const primitive primitives[] = {
     {"auto_inline", "", "auto_inline()", "", apply_auto_inline},
     {"transform_layout", "nn", "transform_layout(stage, [i, j] -> [j, i])", "", apply_transform_layout},
     {"storage_align", "nn##", "storage_align(stage, axis, factor, offset)", "", apply_storage_align},
+    {"double_buffer", "n", "double_buffer(stage)", "", apply_double_buffer},
+    {"rolling_buffer", "n", "rolling_buffer(stage)", "", apply_rolling_buffer},
     {"set_store_predicate", "nc", "set_store_predicate(stage, condition)", "", apply_set_store_predicate},
     {"prefetch", "nnn#", "prefetch(stage, tensor, axis, offset)", "", apply_prefetch},
     {"bind", "nnn", "bind(stage, axis, threadIdx.x)", "", apply_bind},

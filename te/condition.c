@@ -22,7 +22,7 @@ static const tir_expr *parse(te_parser *p) {
 }
 
 const tir_expr *te_parse_condition(tn_context *ctx, int n_axes, tn_axis *const *axes, const char *text) {
-  te_parser p = {.lexer = {.site = {ctx, text, text}, .next = text}};
+  te_parser p = {.lexer = {.site = {ctx, text, text}, .next = text, .has_dots = true}};
   for (int i = 0; i < n_axes; i++) p.axes[p.n_axes++] = axes[i];
   const tir_expr *e = parse(&p);
   RUNTIME_VEC_FREE(&p.symbols);

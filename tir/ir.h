@@ -276,6 +276,8 @@ typedef struct tir_operand {
 } tir_operand;
 
 #define TIR_THREAD_EXTENT "thread_extent."
+/* Around what fills an allocation, as its first statement, in a loop: pass double_buffer. */
+#define TIR_DOUBLE_BUFFER "double_buffer"
 /* Around a loop's body; 0: unrolled loops inside stay loops of that kind, which the code generator leaves to the
  * compiler behind it. */
 #define TIR_UNROLL_EXPLICIT "unroll_explicit"

@@ -4,6 +4,7 @@
 
 #include "tir/internal.h"
 
+tir_func *tir_pass_double_buffer(tir_pass_context *p, tir_func *f);
 tir_func *tir_pass_loop_kinds(tir_pass_context *p, tir_func *f);
 tir_func *tir_pass_guard_loads(tir_pass_context *p, tir_func *f);
 tir_func *tir_pass_simplify(tir_pass_context *p, tir_func *f);

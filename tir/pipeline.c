@@ -5,13 +5,21 @@
 /* Guards are made movable and moved (simplify, hoist), peeled loops parted, what became constant removed; then indices
  * are flat and simple, so that vectors are ramps; then loops are expanded. */
 const tir_pass tir_passes[] = {
-    {"loop_kinds", tir_pass_loop_kinds},     {"guard_loads", tir_pass_guard_loads},
-    {"simplify", tir_pass_simplify},         {"hoist_guards", tir_pass_hoist_guards},
-    {"partition", tir_pass_partition},       {"simplify", tir_pass_simplify},
-    {"hoist_guards", tir_pass_hoist_guards}, {"tighten_loops", tir_pass_tighten_loops},
-    {"simplify", tir_pass_simplify},         {"flatten", tir_pass_flatten},
-    {"vectorize", tir_pass_vectorize},       {"register_tiles", tir_pass_register_tiles},
-    {"unroll", tir_pass_unroll},             {"remove_noops", tir_pass_remove_noops},
+    {"double_buffer", tir_pass_double_buffer},
+    {"loop_kinds", tir_pass_loop_kinds},
+    {"guard_loads", tir_pass_guard_loads},
+    {"simplify", tir_pass_simplify},
+    {"hoist_guards", tir_pass_hoist_guards},
+    {"partition", tir_pass_partition},
+    {"simplify", tir_pass_simplify},
+    {"hoist_guards", tir_pass_hoist_guards},
+    {"tighten_loops", tir_pass_tighten_loops},
+    {"simplify", tir_pass_simplify},
+    {"flatten", tir_pass_flatten},
+    {"vectorize", tir_pass_vectorize},
+    {"register_tiles", tir_pass_register_tiles},
+    {"unroll", tir_pass_unroll},
+    {"remove_noops", tir_pass_remove_noops},
     {NULL, NULL},
 };
 

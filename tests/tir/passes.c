@@ -16,6 +16,39 @@ typedef struct row {
 #define TILE_OUT(i) "for (i: int32, 0, " i ") { C[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] } } }"
 
 static const row rows[] = {
+    /* double_buffer */
+    {"two halves alternate", "double_buffer,simplify",
+     "in A: float32[4, 8]; out C: float32[4, 8] { for (i: int32, 0, 4) { allocate(T: Pointer(global float32), float32, "
+     "[8]), storage_scope = global { attr \"pragma_double_buffer\" = 1 { for (j: int32, 0, 8) { T[j] = A[i, j] } } for (k: "
+     "int32, 0, 8) { C[i, k] = T[k] } } } }",
+     "allocate(T: Pointer(global float32), float32, [2, 8]), storage_scope = global {\n  for (j: int32, 0, 8) {\n"
+     "    T[0, j] = A[0, j]\n  }\n  for (i: int32, 0, 4) {\n    if (i < 3) {\n      for (j: int32, 0, 8) {\n"
+     "        T[floormod(i + 1, 2), j] = A[i + 1, j]\n      }\n    }\n    for (k: int32, 0, 8) {\n"
+     "      C[i, k] = T[floormod(i, 2), k]\n    }\n  }\n}\n",
+     NULL},
+    {"not where the filling reads what the loop writes", "double_buffer",
+     "in A: float32[8]; out C: float32[8] { for (i: int32, 0, 8) { allocate(T: Pointer(global float32), float32, "
+     "[1]), storage_scope = global { attr \"pragma_double_buffer\" = 1 { T[0] = C[i] } C[i] = T[0] } } }",
+     "for (i: int32, 0, 8) {\n  allocate(T: Pointer(global float32), float32, [1]), storage_scope = global {\n"
+     "    T[0] = C[i]\n    C[i] = T[0]\n  }\n}\n",
+     "double_buffer(T) has no effect: filling the buffer is not independent of the rest of the loop"},
+    {"nor in a parallel loop", "double_buffer",
+     "in A: float32[8]; out C: float32[8] { for (i: int32, 0, 8) \"parallel\" { allocate(T: Pointer(global float32), "
+     "float32, [1]), storage_scope = global { attr \"pragma_double_buffer\" = 1 { T[0] = A[i] } C[i] = T[0] } } }",
+     "for (i: int32, 0, 8) \"parallel\" {\n  allocate(T: Pointer(global float32), float32, [1]), storage_scope = global "
+     "{\n    T[0] = A[i]\n    C[i] = T[0]\n  }\n}\n",
+     "double_buffer(T) has no effect: the loop's iterations do not follow each other"},
+    {"nor in one whose bounds are not constant", "double_buffer",
+     "in A: float32[8]; out C: float32[8] { for (o: int32, 1, 8) { for (i: int32, 0, o) { allocate(T: Pointer(global "
+     "float32), float32, [1]), storage_scope = global { attr \"pragma_double_buffer\" = 1 { T[0] = A[i] } C[i] = T[0] } } } }",
+     "for (o: int32, 1, 8) {\n  for (i: int32, 0, o) {\n    allocate(T: Pointer(global float32), float32, [1]), "
+     "storage_scope = global {\n      T[0] = A[i]\n      C[i] = T[0]\n    }\n  }\n}\n",
+     "double_buffer(T) has no effect: the loop's bounds are not constant"},
+    {"two buffers in one loop", "double_buffer",
+     "in A: float32[8]; out C: float32[8] { for (i: int32, 0, 8) { allocate(T: Pointer(global float32), float32, [1]), "
+     "storage_scope = global { attr \"pragma_double_buffer\" = 1 { T[0] = A[i] } allocate(U: Pointer(global float32), "
+     "float32, [1]), storage_scope = global { attr \"pragma_double_buffer\" = 1 { U[0] = A[i] } C[i] = T[0] + U[0] } } } }",
+     "?", NULL},
     /* loop_kinds */
     {"parallel inside parallel runs serially", "loop_kinds",
      "out C: float32[4, 4] { for (i: int32, 0, 4) \"parallel\" { for (j: int32, 0, 4) \"parallel\" { C[i, j] = 1f32 } "
