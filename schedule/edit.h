@@ -22,6 +22,8 @@ schedule_stage *schedule_insert_stage(tn_schedule *s, int at, const te_op *op, c
 void schedule_child_extents(int64_t extent, int n, const int64_t *lengths, bool inner_to_outer, int64_t *out);
 /* "A.local", or "A.local_1" when the schedule has one already (stages.c). */
 const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const char *suffix);
+/* One for each tensor of a stage. */
+bool schedule_derived_names(tn_schedule *s, const schedule_stage *stage, const char *suffix, const char **names);
 bool schedule_push_step(tn_schedule *s, const schedule_step *step);
 /* Exchanges two schedules of one program: how a change made on a copy is taken over. */
 void schedule_swap_contents(tn_schedule *a, tn_schedule *b);

@@ -87,10 +87,13 @@ static bool init_reads(const tn_schedule *s, const tir_expr *e, const schedule_s
 /* A reduction's init is computed before its first reduction loop; what it reads must be there by then. */
 static tn_status check_init(tn_schedule *s, const char *call, int stage) {
   const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
-  const tir_expr *init = tir_reduce_init(target->op->body);
+  const tir_expr *body = target->op->body;
   int position = schedule_leaf_position(target, st->at_axis), first = 0;
   while (first < target->n_leaves && schedule_leaf(target, first)->kind == SCHEDULE_SPATIAL) first++;
-  if (!init || position < first || !init_reads(s, init, st)) return TN_OK;
+  bool reads = false;
+  for (int v = 0; v < tir_n_values(body) && tir_reduce_init(body, v); v++)
+    reads |= init_reads(s, tir_reduce_init(body, v), st);
+  if (position < first || !reads) return TN_OK;
   const char *name = schedule_stage_name(st), *target_name = schedule_stage_name(target);
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                       "%s: %s is computed inside loop %s of %s, but %s's init reads it before the reduction loop %s "

@@ -40,7 +40,7 @@ static void look_at_read(proof *p, const tir_env *env, const tir_expr *read) {
 /* A select's sides, and what stands behind && and ||, count only where they are taken: elsewhere their values are
  * thrown away. The size of te's expressions is limited, shared parts counted as often as they stand there. */
 static void look(proof *p, const tir_env *env, const tir_expr *e) {
-  const tir_expr *where = tir_reduce_where(e), *init = tir_reduce_init(e);
+  const tir_expr *where = tir_reduce_where(e);
   if (p->open) return;
   if (e->op == TIR_SELECT) {
     look(p, env, e->arg[0]);
@@ -50,9 +50,10 @@ static void look(proof *p, const tir_env *env, const tir_expr *e) {
     look(p, env, e->arg[0]);
     look_under(p, env, e->arg[0], e->op == TIR_AND, e->arg[1]);
   } else if (where) {
+    int n = tir_n_values(e);
     look(p, env, where);
-    look_under(p, env, where, true, e->arg[0]);
-    if (init) look(p, env, init);
+    for (int i = 0; i < n; i++) look_under(p, env, where, true, e->arg[i]);
+    for (int i = n + 1; i < e->n_args; i++) look(p, env, e->arg[i]); /* init */
   } else {
     if (e->op == TIR_READ && is_output_of(p->stage, e->u.tensor)) look_at_read(p, env, e);
     for (int i = 0; i < e->n_args; i++) look(p, env, e->arg[i]);

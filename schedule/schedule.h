@@ -103,8 +103,9 @@ TN_API tn_status tn_unroll(tn_schedule *s, const char *stage, const char *axis);
 /* The loop's iterations are shared among threads (tn_thread_count). TVM: parallel, which accepts a reduction axis and
  * races. Refused: a reduction axis; a loop inside a parallel or a vectorized one. */
 TN_API tn_status tn_parallel(tn_schedule *s, const char *stage, const char *axis);
-/* The loop is bound to THREAD, "threadIdx.x" and the like, as a GPU's schedule says it. It is kept and printed; building
- * for a CPU refuses it. TVM: bind. Refused: a reduction axis; an index that a loop around or inside is bound to. */
+/* The loop is bound to THREAD, "threadIdx.x" and the like, as a GPU's schedule says it. It is kept and printed;
+ * building for a CPU refuses it. TVM: bind. Refused: a reduction axis; an index that a loop around or inside is bound
+ * to. */
 TN_API tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, const char *thread);
 /* A remark about a loop. TVM: pragma. Each key once a loop.
  *   auto_unroll_max_step     loops inside AXIS that make at most VALUE statements (0 to 65535) when unrolled are unrolled
@@ -169,6 +170,11 @@ TN_API tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const c
  *
  * Refused: a stage that already has a schedule, which would be lost; one that reads what is computed inside a loop. */
 TN_API tn_status tn_cache_write(tn_schedule *s, const char *tensor, const char *scope);
+/* The same of several tensors that one definition computes, all of them: tn_cache_write_tuple(s, "local", "I", "V"). */
+#define tn_cache_write_tuple(s, scope, ...)                                                         \
+  tn_cache_write_names((s), (scope), (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), \
+                       (const char *[]){__VA_ARGS__})
+TN_API tn_status tn_cache_write_names(tn_schedule *s, const char *scope, int n, const char *const *tensors);
 /* A reduction in two: a new stage "<tensor>.rf" has the reduction loop AXIS as a data axis, at FACTOR_AXIS among its
  * data axes (negative: from the end), and reduces over the other reduction loops; TENSOR reduces that over "<axis>.v".
  * TVM: rfactor.

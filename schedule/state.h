@@ -115,7 +115,7 @@ extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
   X(CA, "compute_at")       /* stage, target stage, target iter */                                  \
   X(CI, "compute_inline")   /* stage */                                                             \
   X(CR, "compute_root")     /* stage */                                                             \
-  X(CHR, "cache_read")      /* stage, text = scope, list = reader stages */                         \
+  X(CHR, "cache_read")      /* stage, text = scope, list = reader stages, value = which tensor */   \
   X(CHW, "cache_write")     /* stage, text = scope */                                               \
   X(SS, "set_scope")        /* stage, text = scope */                                               \
   X(RF, "rfactor")          /* stage, iter, value = factor axis */                                  \
@@ -173,6 +173,9 @@ tn_status schedule_compute_inline(tn_schedule *s, int stage);
 tn_status schedule_compute_root(tn_schedule *s, int stage);
 /* The new stage stands at stage+1 (later positions shift by one). */
 tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int n_readers, const int *readers);
+/* The same of a stage's tensor VALUE. */
+tn_status schedule_cache_read_value(tn_schedule *s, int stage, int64_t value, const char *scope, int n_readers,
+                                    const int *readers);
 /* The new compute stage takes `stage`, the copy becomes stage+1 with fresh loops. */
 tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope);
 tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
@@ -198,9 +201,10 @@ tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 static inline const schedule_axis *schedule_leaf(const schedule_stage *stage, int iter) {
   return &stage->axes[stage->leaves[iter]];
 }
-int schedule_find_stage(const tn_schedule *s, const char *name);       /* by the name of any of its tensors; -1: none */
-int schedule_find_leaf(const schedule_stage *stage, const char *name); /* position, -1: none */
-const char *schedule_stage_name(const schedule_stage *stage);          /* that of its first tensor */
+int schedule_find_stage(const tn_schedule *s, const char *name); /* by the name of any of its tensors; -1: none */
+int schedule_find_tensor(const schedule_stage *stage, const char *name); /* its value index, -1: none */
+int schedule_find_leaf(const schedule_stage *stage, const char *name);   /* position, -1: none */
+const char *schedule_stage_name(const schedule_stage *stage);            /* that of its first tensor */
 /* Whether some tensor of the stage is an output of the program. */
 bool schedule_is_output(const tn_schedule *s, int stage);
 /* Stages that read a tensor of this stage now; inlined ones are looked through when through_inlined. Returns the count.

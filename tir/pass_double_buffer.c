@@ -42,6 +42,7 @@ static tir_walk note_write(void *user, const tir_stmt *s) {
   effects *x = user;
   if (s == x->fill) return TIR_WALK_PRUNE;
   if (s->kind == TIR_STORE) tir_memo_add(x->written, s->u.store.buffer);
+  x->reaches_out |= s->kind == TIR_CALL;
   return TIR_WALK_ON;
 }
 
@@ -50,6 +51,7 @@ static tir_walk note_fill(void *user, const tir_stmt *s) {
   if (s->kind == TIR_ALLOC) tir_memo_add(x->made, s->u.alloc.buffer);
   if (s->kind == TIR_STORE && s->u.store.buffer != x->own && tir_memo_get(x->made, s->u.store.buffer) == NULL)
     x->reaches_out = true;
+  x->reaches_out |= s->kind == TIR_CALL;
   return TIR_WALK_ON;
 }
 
@@ -59,7 +61,8 @@ static tir_walk note_read(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
-/* Whether the filling touches nothing that the rest of the loop writes, and writes nothing but its buffer. */
+/* Whether the filling touches nothing that the rest of the loop writes, and writes nothing but its buffer. What a call
+ * touches lies in one piece, which a half may not. */
 static bool may_run_ahead(const tir_stmt *loop, const tir_stmt *alloc) {
   tir_memo written, made;
   tir_memo_init(&written);
@@ -67,7 +70,7 @@ static bool may_run_ahead(const tir_stmt *loop, const tir_stmt *alloc) {
   effects x = {fill_of(alloc), alloc->u.alloc.buffer, &written, &made, false};
   tir_visitor writes = {.stmt = note_write, .user = &x}, filling = {note_fill, note_read, &x};
   tir_walk_stmt(loop->u.loop.body, &writes);
-  x.reaches_out = tir_memo_get(&written, x.own) != NULL;
+  x.reaches_out |= tir_memo_get(&written, x.own) != NULL;
   tir_walk_stmt(x.fill->u.attr.body, &filling);
   tir_memo_free(&written);
   tir_memo_free(&made);

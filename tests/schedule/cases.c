@@ -20,6 +20,12 @@
   "M[i<8] = max[k<20](X[i,k])\nE[i<8, j<20] = exp(X[i,j] - M[i])\n" \
   "S[i<8] = sum[k<20](E[i,k])\nY[i<8, j<20] = E[i,j] / S[i]"
 
+#define ARGMAX "(I, V)[i<64] = argmax[k<50](X[i,k])"
+#define COMPLEX                                                                                  \
+  "combiner cprod(ar: i32, ai: i32; br, bi) = (ar*br - ai*bi, ar*bi + ai*br), identity (1, 0)\n" \
+  "input R: i32[30,40], M: i32[30,40]\n(P, Q)[i<30] = cprod[k<40](R[i,k], M[i,k])"
+#define PAIR "(S, D)[i<32, j<32] = (A[i,j] + B[i,j], A[i,j] - B[i,j])\nC[i<32, j<32] = S[i,j] * D[j,i]"
+
 const schedule_case schedule_cases[] = {
     /* what the first page shows */
     {"default", ADD, ""},
@@ -212,6 +218,31 @@ const schedule_case schedule_cases[] = {
     {"rolling_buffer_chain", "P[y<36] = A[y] * 2\nR[y<34] = P[y] + P[y+2]\nQ[y<32] = R[y] * R[y+2]",
      "compute_at(R, Q, y); compute_at(P, Q, y); rolling_buffer(R); rolling_buffer(P)"},
     {"bind", ADD, "bind(C, i, blockIdx.x); split(C, j, 32); bind(C, j.inner, threadIdx.x)"},
+    /* several outputs */
+    {"tuple", PAIR, ""},
+    {"tuple_at", PAIR, "compute_at(S, C, i)"},
+    {"tuple_inline", PAIR, "compute_inline(D); vectorize(C, j)"},
+    {"tuple_cache_read", PAIR, "cache_read(D, local, C); compute_at(D.local, C, i); vectorize(S, j)"},
+    {"tuple_cache_write", PAIR, "cache_write(S, D, local); compute_at(S, C, i); compute_at(S.local, S, j)"},
+    {"tuple_layout", PAIR, "transform_layout(S, [i, j] -> [j, i])"},
+    {"tuple_aligned", PAIR, "storage_align(D, i, 32, 8); set_scope(S, local); compute_at(S, C, i)"},
+    {"tuple_pad", PAIR, "vectorize(S, j, 10, tail=pad)"},
+    {"argmax", ARGMAX, ""},
+    {"argmax_index_alone", "I[i<64] = argmin[k<50](X[i,k])",
+     "split(I, i, 16); reorder(I, i.outer, k, i.inner); vectorize(I, i.inner)"},
+    {"argmax_vectorized", ARGMAX,
+     "split(I, i, 16); reorder(I, i.outer, k, i.inner); vectorize(I, i.inner); parallel(V, i.outer)"},
+    {"argmax_rfactor", ARGMAX, "split(V, k, 16); rfactor(V, k.inner, -1); vectorize(I.rf, k.inner)"},
+    {"argmax_parallel_reduce", "(I, V) = argmax[k<1000](X[k])", "parallel_reduce(I, k, parts=3)"},
+    {"argmax_cache_write", ARGMAX,
+     "cache_write(I, V, local); split(I, i, 16); compute_at(I.local, I, i.outer); reorder(V.local, k, i.c); "
+     "vectorize(I.local, i.c); vectorize(I, i.inner)"},
+    {"argmax_where", "(I, V)[i<8] = argmax[k<50 where X[i,k] < 3 init = (7, 1)](X[i,k])", "split(I, k, 8, tail=pad)"},
+    {"tuple_old_values", COMPLEX, ""},
+    {"tuple_old_values_vectorized", COMPLEX,
+     "split(P, i, 8, tail=mask); reorder(P, i.outer, k, i.inner); vectorize(P, i.inner)"},
+    {"tuple_old_values_rfactor", COMPLEX, "split(P, k, 7); rfactor(P, k.inner)"},
+    {"tuple_old_values_unrolled", COMPLEX, "split(Q, k, 4); unroll(Q, k.inner)"},
     /* shapes and dtypes */
     {"rank_0", "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2", "compute_at(T, S, i)"},
     {"two_outputs", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\nR[i<8] = P[i] * 3", "parallel(Q, i)"},

@@ -48,7 +48,12 @@ static const row rows[] = {
      "in A: float32[8]; out C: float32[8] { for (i: int32, 0, 8) { allocate(T: Pointer(global float32), float32, [1]), "
      "storage_scope = global { attr \"pragma_double_buffer\" = 1 { T[0] = A[i] } allocate(U: Pointer(global float32), "
      "float32, [1]), storage_scope = global { attr \"pragma_double_buffer\" = 1 { U[0] = A[i] } C[i] = T[0] + U[0] } } } }",
-     "?", NULL},
+     "allocate(T: Pointer(global float32), float32, [2, 1]), storage_scope = global {\n  T[0, 0] = A[0]\n"
+     "  allocate(U: Pointer(global float32), float32, [2, 1]), storage_scope = global {\n    U[0, 0] = A[0]\n"
+     "    for (i: int32, 0, 8) {\n      if (i + 1 < 8) {\n        T[floormod(i + 1, 2), 0] = A[i + 1]\n      }\n"
+     "      if (i + 1 < 8) {\n        U[floormod(i + 1, 2), 0] = A[i + 1]\n      }\n"
+     "      C[i] = T[floormod(i, 2), 0] + U[floormod(i, 2), 0]\n    }\n  }\n}\n",
+     NULL},
     /* loop_kinds */
     {"parallel inside parallel runs serially", "loop_kinds",
      "out C: float32[4, 4] { for (i: int32, 0, 4) \"parallel\" { for (j: int32, 0, 4) \"parallel\" { C[i, j] = 1f32 } "
