@@ -6,6 +6,7 @@
 #include "schedule/lowering.h"
 #include "schedule/tail.h"
 #include "schedule/work.h"
+#include "tir/intrin.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
 
@@ -89,7 +90,20 @@ static const tir_expr *fill_unless(lowering *l, const tir_expr *cond, const tir_
 /* ---- loops
  * -------------------------------------------------------------------------------------------------------------- */
 
-static tir_loop_kind loop_kind(const schedule_axis *axis) {
+/* Of the loops that an intrinsic replaces where it can, the innermost data loop: in the init, and where the intrinsic
+ * does not fit, it is vectorized. */
+static bool counts_lanes(const lower_stage *ls, int leaf) {
+  const schedule_stage *st = ls->st;
+  for (int i = leaf; i < st->n_leaves; i++) {
+    if (schedule_leaf(st, i)->kind == SCHEDULE_SPATIAL && ls->var[i]->extent > 1)
+      return i == leaf && schedule_leaf(st, i)->in_intrin;
+  }
+  return false;
+}
+
+static tir_loop_kind loop_kind(const lower_stage *ls, int leaf) {
+  const schedule_axis *axis = schedule_leaf(ls->st, leaf);
+  if (counts_lanes(ls, leaf)) return TIR_VECTORIZED;
   static const tir_loop_kind kinds[] = {TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL};
   return axis->annotation < SCHEDULE_BIND ? kinds[axis->annotation] : TIR_SERIAL;
 }
@@ -125,7 +139,7 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
     body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
   if (v->extent == 1) return body;
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = tir_int(l->arena, l->index_dtype, v->extent);
-  tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(axis), body);
+  tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(ls, leaf), body);
   loop->u.loop.peel =
       wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
   loop->u.loop.strided =
@@ -314,7 +328,8 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
   const schedule_stage *st = ls->st;
   bool is_reduction = ls->body->op == TIR_REDUCE;
-  int begin = is_reduction ? first_reduce_leaf(st) : st->n_leaves, run = is_reduction ? first_of_run(st) : begin;
+  int tensor = schedule_tensor_position(st);
+  int begin = is_reduction ? RUNTIME_MIN(first_reduce_leaf(st), tensor) : st->n_leaves, run = is_reduction ? first_of_run(st) : begin;
   const tir_stmt *stmt = is_reduction ? emit_update(l, ls) : emit_element(l, ls);
   stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
   if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
@@ -322,6 +337,8 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
     stmt = schedule_with_prefetches(l, ls, i, with_attached(l, stage, st->leaves[i], stmt));
     stmt = with_rolling(l, stage, st->leaves[i], make_loop(l, ls, i, ls->var[i], stmt));
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
+    if (i == tensor)
+      stmt = tir_attr(l->arena, runtime_format(l->arena, TIR_TENSORIZE "%s", st->intrin->name), stage, stmt);
     if (i != begin) continue;
     const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};
     stmt = tir_seq(l->arena, 2, both);
@@ -333,6 +350,14 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
  * ---------------------------------------------------------------------------------------------------------- */
 
 /* Tensors first, in the order of the program's arguments, then what is passed by value. */
+/* The intrinsics of all stages, for the pass tensorize. */
+static void add_intrins(lowering *l, tir_func *f) {
+  const tir_intrin **intrins = RUNTIME_NEW_ARRAY(l->arena, const tir_intrin *, l->s->n_stages + 1);
+  for (int i = 0; i < l->s->n_stages; i++)
+    if (l->s->stages[i].intrin) intrins[f->n_intrins++] = l->s->stages[i].intrin;
+  f->intrins = intrins;
+}
+
 static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) {
   const tn_program *p = l->s->program;
   tir_func *f = RUNTIME_NEW(l->arena, tir_func);
@@ -343,6 +368,7 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
                   .index_dtype = l->index_dtype,
                   .body = body};
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
+  add_intrins(l, f);
   for (int i = 0; i < p->n_args; i++) {
     const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];
     if (ls->scalar) continue;

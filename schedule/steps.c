@@ -108,6 +108,10 @@ static tn_status apply_rb(tn_schedule *s, const schedule_step *t) {
   return schedule_set_buffering(s, t->stage, SCHEDULE_BUFFER_ROLLING);
 }
 
+static tn_status apply_tz(tn_schedule *s, const schedule_step *t) {
+  return schedule_tensorize(s, t->stage, t->iter, t->text);
+}
+
 static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_AN] = {"AN", "siv", apply_an},    [SCHEDULE_STEP_FU] = {"FU", "sl", apply_fu},
     [SCHEDULE_STEP_PR] = {"PR", "six", apply_pr},    [SCHEDULE_STEP_RE] = {"RE", "sl", apply_re},
@@ -120,6 +124,7 @@ static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_RB] = {"RB", "s", apply_rb},
     [SCHEDULE_STEP_ST] = {"ST", "sx", apply_st},
     [SCHEDULE_STEP_PF] = {"PF", "sSiv", apply_pf},
+    [SCHEDULE_STEP_TZ] = {"TZ", "six", apply_tz},
 };
 
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {

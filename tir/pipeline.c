@@ -16,6 +16,7 @@ const tir_pass tir_passes[] = {
     {"tighten_loops", tir_pass_tighten_loops},
     {"simplify", tir_pass_simplify},
     {"flatten", tir_pass_flatten},
+    {"tensorize", tir_pass_tensorize},
     {"vectorize", tir_pass_vectorize},
     {"register_tiles", tir_pass_register_tiles},
     {"unroll", tir_pass_unroll},
@@ -62,8 +63,22 @@ static tir_func *run(tir_pass_context *p, tir_func *f) {
 
 enum { DEFAULT_MAX_UNROLLED_BODY = 4096 };
 
-tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f) {
+static tir_pass_context with_defaults(const tir_pass_context *p) {
   tir_pass_context own = *p;
   if (own.options.max_unrolled_body == 0) own.options.max_unrolled_body = DEFAULT_MAX_UNROLLED_BODY;
+  return own;
+}
+
+tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f) {
+  tir_pass_context own = with_defaults(p);
   return run(&own, f);
+}
+
+tir_func *tir_run_through(tir_pass_context *p, tir_func *f, const char *last) {
+  tir_pass_context own = with_defaults(p);
+  for (const tir_pass *pass = tir_passes; f != NULL && pass->run != NULL; pass++) {
+    f = pass->run(&own, f);
+    if (strcmp(pass->name, last) == 0) break;
+  }
+  return f;
 }

@@ -19,7 +19,7 @@
   X(MANY, "split many")                                                                                   \
   X(TILE, "tile") X(FUSE, "fuse") X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll")     \
       X(PARALLEL, "parallel") X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(INLINE, "compute_inline") \
-          X(ROOT, "compute_root") X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout") X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer") X(PREDICATE, "set_store_predicate")
+          X(ROOT, "compute_root") X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout") X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize") X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer") X(PREDICATE, "set_store_predicate")
 
 typedef enum fuzz_primitive {
 #define X(name, word) FUZZ_##name,
@@ -30,7 +30,7 @@ typedef enum fuzz_primitive {
 
 /* What a worker did; sent to the driver as it is. */
 typedef struct fuzz_counts {
-  int64_t pairs, programs_refused, programs_unsafe, schedules_too_slow;
+  int64_t pairs, generic_pairs, programs_refused, programs_unsafe, schedules_too_slow;
   int64_t accepted[FUZZ_PRIMITIVE_COUNT], refused[FUZZ_PRIMITIVE_COUNT], tails[TN_TAIL_COUNT];
 } fuzz_counts;
 
@@ -45,6 +45,9 @@ void fuzz_generate(runtime_rng *rng, runtime_str *out);
 /* Applies random primitives to S; the accepted ones, separated by "; ", go to OUT (draw.c). NULL, or what is wrong: a
  * refusal that changed the schedule. */
 const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out, fuzz_counts *counts);
+
+/* Makes S the generic schedule for a random machine; its text goes to OUT. As above. */
+const char *fuzz_generic_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out);
 
 /* How far a float output may be from the reference: an error bound for every tensor of a program by the number of its
  * operations (tolerance.c), given inputs from fuzz_fill. False: some operation could turn a rounding into another

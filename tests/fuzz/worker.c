@@ -33,7 +33,9 @@ static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
   if (!fuzz_bounds(p, bounds)) return counts->programs_unsafe++, FUZZ_SKIPPED;
   tn_schedule *s = tn_schedule_new(p);
   if (!s) return wrong(tn_context_message(x->ctx));
-  const char *why = fuzz_draw_schedule(&x->rng, s, &x->schedule, counts);
+  bool is_generic = number % 4 == 3;
+  const char *why = is_generic ? fuzz_generic_schedule(&x->rng, s, &x->schedule)
+                               : fuzz_draw_schedule(&x->rng, s, &x->schedule, counts);
   tell_text('s', x->schedule.data ? x->schedule.data : "");
   if (why) return wrong(why);
   fuzz_status status = fuzz_run_pair(p, s, number, x->why, sizeof x->why);
@@ -41,7 +43,7 @@ static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
   if (status == FUZZ_SKIPPED)
     counts->schedules_too_slow++;
   else
-    counts->pairs++;
+    counts->pairs++, counts->generic_pairs += is_generic;
   return status;
 }
 
