@@ -172,7 +172,8 @@ int schedule_elementwise_consumer(const tn_schedule *s, int producer) {
     if (schedule_consumers(s, stage, false, 2, consumers) != 1) return -1;
     const schedule_stage *consumer = &s->stages[consumers[0]];
     if (consumer->op->n_reduce > 0) return -1;
-    if (!schedule_is_elementwise_read(consumer->op, s->stages[stage].tensors)) return -1;
+    for (int v = 0; v < s->stages[stage].n_tensors; v++)
+      if (!schedule_is_elementwise_read(consumer->op, &s->stages[stage].tensors[v])) return -1;
     stage = consumers[0];
     if (consumer->attach != SCHEDULE_INLINED) return stage;
   }

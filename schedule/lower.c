@@ -411,7 +411,10 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
 
 static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena, bool marks_stages) {
   TN_SCOPE(COMPILE, 3, "lower");
-  return schedule_lower_marked(s, name, arena, marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE);
+  uint64_t start = runtime_now_ns();
+  tir_func *f = schedule_lower_marked(s, name, arena, marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE);
+  tir_say_time(s->ctx, "lower", start, false);
+  return f;
 }
 
 tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,

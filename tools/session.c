@@ -89,6 +89,11 @@ static void done_reading(tools_session *session, char *owned) {
   free(owned);
 }
 
+char *tools_read(tools_session *session, const char *path) {
+  size_t n;
+  return runtime_read_file(session->ctx, strcmp(path, "-") == 0 ? "/dev/stdin" : path, &n);
+}
+
 bool tools_load(tools_session *session, const tools_args *args, const char *program) {
   char *owned;
   const char *text = read_text(session, program, &owned);

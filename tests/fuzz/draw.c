@@ -153,7 +153,11 @@ static const char *any_scope(drawing *d) { return chance(d, 50) ? "local" : "glo
 static void draw_cache(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = &d->s->stages[below(d, d->s->n_stages)];
   const char *words[] = {"cache_read", "cache_write", "set_scope"};
-  say(d, "%s(%s, %s", words[kind - FUZZ_CACHE_READ], name_of(st), any_scope(d));
+  const char *tensor = st->tensors[below(d, st->n_tensors)].name;
+  say(d, "%s(%s", words[kind - FUZZ_CACHE_READ], kind == FUZZ_CACHE_WRITE ? name_of(st) : tensor);
+  for (int v = 1; kind == FUZZ_CACHE_WRITE && v < st->n_tensors; v++)
+    if (chance(d, 97)) say(d, ", %s", st->tensors[v].name);
+  say(d, ", %s", any_scope(d));
   if (kind == FUZZ_CACHE_READ && chance(d, 40)) say(d, ", %s", name_of(any_stage(d)));
   say(d, ")");
 }

@@ -56,7 +56,10 @@ typedef struct fuzz_bound {
   double lo, hi, error; /* values are in [lo, hi], off by at most ERROR */
   int q;                /* every value is a multiple of 2^-q; -1: unknown */
 } fuzz_bound;
-bool fuzz_bounds(const tn_program *program, fuzz_bound *by_op);
+enum { FUZZ_MAX_BOUNDS = 512 };
+bool fuzz_bounds(const tn_program *program, int max, fuzz_bound *by_tensor); /* false, too: more than MAX tensors */
+/* Where a tensor's bound stands. */
+int fuzz_tensor_number(const tn_program *program, const tn_tensor *tensor);
 
 /* Compiles, runs and compares (pair.c). SCHEDULE may be NULL: then TEXT is applied to a new one. WHY gets the reason.
  */
@@ -66,6 +69,9 @@ fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t d
 
 /* The same without code generation, given the reference's arrays (interpret_pair.c). */
 fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const fuzz_bound *bounds, char *why, size_t n);
+
+/* Loop IR's text at some place of the pipeline, to and fro (ir_text.c). */
+fuzz_status fuzz_check_ir_text(const tn_schedule *s, uint64_t seed, char *why, size_t n);
 
 double fuzz_count_stores(const tir_stmt *s); /* of one run, guards taken as true */
 double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i);
