@@ -70,6 +70,9 @@ fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t d
 /* The same without code generation, given the reference's arrays (interpret_pair.c). */
 fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const fuzz_bound *bounds, char *why, size_t n);
 
+/* Prints a C program that makes N random schedules by calls and compares their loop IR (api.c). Exit status. */
+int fuzz_print_api(int n, uint64_t seed);
+
 /* Loop IR's text at some place of the pipeline, to and fro (ir_text.c). */
 fuzz_status fuzz_check_ir_text(const tn_schedule *s, uint64_t seed, char *why, size_t n);
 
