@@ -71,7 +71,13 @@ static math_class class_of(const tir_expr *e, double *math) {
   return op_class == 'C' ? CMP : op_class == 'M' ? MATHFUNC : strchr("IT", op_class) ? OTHERFUNC : MATH_CLASSES;
 }
 
+/* A multiply-add for each product. */
+static void count_dot(feature_store *store, const tir_expr *e) {
+  store->math[e->dtype == TN_F32 ? feature_float_mad : feature_int_mad] += e->arg[1]->lanes;
+}
+
 static void count_operation(feature_store *store, const tir_expr *e) {
+  if (e->op == TIR_DOT) count_dot(store, e);
   if (e->op == TIR_SELECT) store->math[feature_select_op] += e->lanes;
   if (tir_op_table[e->op].op_class == 'B') store->math[feature_bool_op] += e->lanes;
   if (e->n_args == 0) return;
@@ -217,6 +223,7 @@ static void visit(walk_state *w, const tir_stmt *s) {
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; ++i) visit(w, s->u.seq.stmts[i]);
       break;
+    case TIR_PREFETCH:
     case TIR_NOP:
       break;
   }

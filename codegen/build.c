@@ -40,7 +40,11 @@ static void build_close(build *b) { runtime_arena_free(&b->arena); }
 int codegen_kernel_args(const tn_program *program, runtime_kernel_arg *out) {
   for (int i = 0; i < program->n_args; i++) {
     const tn_tensor *tensor = program->args[i];
-    out[i] = (runtime_kernel_arg){tensor->name, tensor->dtype, tensor->ndim, {0}, i >= program->n_inputs};
+    out[i] = (runtime_kernel_arg){.name = tensor->name,
+                                  .dtype = tensor->dtype,
+                                  .ndim = tensor->ndim,
+                                  .is_output = i >= program->n_inputs,
+                                  .by_value = tensor->by_value};
     memcpy(out[i].shape, tensor->shape, sizeof out[i].shape);
   }
   return program->n_args;
@@ -49,8 +53,10 @@ int codegen_kernel_args(const tn_program *program, runtime_kernel_arg *out) {
 static runtime_kernel_arg *args_of(build *b, int *n) {
   const tn_program *program = b->schedule->program;
   runtime_kernel_arg *args = RUNTIME_NEW_ARRAY(&b->arena, runtime_kernel_arg, program->n_args + 1);
-  if (args != NULL) *n = codegen_kernel_args(program, args);
-  else runtime_fail(b->ctx, TN_ERROR_MEMORY, "out of memory for the arguments of %s", b->name);
+  if (args != NULL)
+    *n = codegen_kernel_args(program, args);
+  else
+    runtime_fail(b->ctx, TN_ERROR_MEMORY, "out of memory for the arguments of %s", b->name);
   return args;
 }
 
@@ -117,11 +123,16 @@ char *tn_build_text(const tn_schedule *schedule, const tn_build_options *options
   build b = {0};
   char *text = NULL;
   if (schedule == NULL || form == NULL) return NULL;
-  if (strcmp(form, ".h") == 0) text = header_text(schedule, options, &b);
-  else if (strcmp(form, ".ll") == 0) text = code_text(schedule, options, CODEGEN_IR, &b);
-  else if (strcmp(form, ".s") == 0) text = code_text(schedule, options, CODEGEN_ASSEMBLY, &b);
-  else if (strcmp(form, ".c") == 0) text = code_text(schedule, options, CODEGEN_C, &b);
-  else runtime_fail(schedule->ctx, TN_ERROR_ARGUMENT, "the form \"%s\" is no text: use .c, .ll, .s or .h", form);
+  if (strcmp(form, ".h") == 0)
+    text = header_text(schedule, options, &b);
+  else if (strcmp(form, ".ll") == 0)
+    text = code_text(schedule, options, CODEGEN_IR, &b);
+  else if (strcmp(form, ".s") == 0)
+    text = code_text(schedule, options, CODEGEN_ASSEMBLY, &b);
+  else if (strcmp(form, ".c") == 0)
+    text = code_text(schedule, options, CODEGEN_C, &b);
+  else
+    runtime_fail(schedule->ctx, TN_ERROR_ARGUMENT, "the form \"%s\" is no text: use .c, .ll, .s or .h", form);
   build_close(&b);
   return text;
 }

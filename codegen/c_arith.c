@@ -211,7 +211,8 @@ static codegen_c_text choose_vector(codegen_c_emitter *m, const tir_expr *e, cod
   int bytes = (int)tn_dtype_bytes((tn_dtype)e->dtype);
   mask = codegen_c_named(m, e, codegen_c_widen_mask(m, mask, bytes, e->lanes));
   const char *type = codegen_c_vector(m, (tn_dtype)e->dtype, e->lanes, CODEGEN_C_SELECT);
-  return codegen_c_format(m, CODEGEN_C_CALL, "%s_select(%s, %s, %s)", type, mask.text, a.text, b.text);
+  const char *yes = codegen_c_wrap(m, a, CODEGEN_C_CALL), *no = codegen_c_wrap(m, b, CODEGEN_C_CALL); /* a macro's */
+  return codegen_c_format(m, CODEGEN_C_CALL, "%s_select(%s, %s, %s)", type, mask.text, yes, no);
 }
 
 codegen_c_text codegen_c_select(codegen_c_emitter *m, const tir_expr *e) {

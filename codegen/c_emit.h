@@ -87,6 +87,7 @@ typedef struct codegen_c_emitter {
   const tir_expr *stored;          /* the value of the store that is being written, whose name is where it is stored */
   const char *lane;                /* the lane variable in lane mode, else NULL */
   bool is_parallel;                /* inside a parallel loop */
+  bool hints_unroll;               /* inside of unroll_explicit 0 */
   bool has_arrays;                 /* there is scratch on the stack */
   bool can_fail;                   /* there is a variable `failed` */
   int depth, n_names;
@@ -163,6 +164,7 @@ codegen_c_text codegen_c_comparison(codegen_c_emitter *m, const tir_expr *e);
 /* Comparison E of scalars; an integer compared with itself, which compilers warn of, is 1 or 0. */
 codegen_c_text codegen_c_compare(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a, codegen_c_text b);
 codegen_c_text codegen_c_logic(codegen_c_emitter *m, const tir_expr *e);
+codegen_c_text codegen_c_dot(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_select(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_cast(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_math(codegen_c_emitter *m, const tir_expr *e);
@@ -191,6 +193,7 @@ const tir_expr *codegen_c_slice(codegen_c_emitter *m, const tir_expr *e, int fir
 
 codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e);
 void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s);
+void codegen_c_prefetch(codegen_c_emitter *m, const tir_stmt *s);
 void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s);
 /* Scratch arrays that are too large for the stack, and the body in which they live. PARALLEL: a loop whose iterations
  * are shared out, or NULL. */

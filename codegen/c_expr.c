@@ -20,7 +20,7 @@ static bool has_index_op(const tir_expr *e) {
 }
 
 static bool decide_index(codegen_c_emitter *m, const tir_expr *e) {
-  if (!has_index_op(e)) return false;
+  if (!has_index_op(e) || (e->op == TIR_VAR && tir_is_data_var(m->func, e->u.var))) return false;
   for (int i = 0; i < e->n_args; i++) {
     if (!codegen_c_is_index(m, e->arg[i])) return false;
   }
@@ -75,6 +75,7 @@ static codegen_c_text emit_var(codegen_c_emitter *m, const tir_expr *e) {
     codegen_c_fail(m, TN_ERROR_INTERNAL, "the variable %s is used outside its loop", e->u.var->name);
     name = "";
   }
+  if (e->dtype == TN_BOOL) return codegen_c_format(m, CODEGEN_C_RELATION, "%s != 0", name);
   return codegen_c_format(m, CODEGEN_C_ATOM, "%s", name);
 }
 
@@ -257,6 +258,7 @@ static const codegen_c_handler handlers[TIR_OP_COUNT] = {
     [TIR_ISNAN] = codegen_c_float_test,
     [TIR_ISINF] = codegen_c_float_test,
     [TIR_ISFINITE] = codegen_c_float_test,
+    [TIR_DOT] = codegen_c_dot,
 };
 
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {

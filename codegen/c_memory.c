@@ -28,13 +28,6 @@ static access take_apart(codegen_c_emitter *m, const tir_buffer *buffer, int n_i
 
 /* ---- indices ----------------------------------------------------------------------------------------------------- */
 
-/* Lane 0 of a linear vector. */
-static const tir_expr *first_lane(codegen_c_emitter *m, const tir_expr *e) {
-  if (e->lanes == 1) return e;
-  if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return e->arg[0];
-  return tir_binary(&m->arena, (tir_op)e->op, first_lane(m, e->arg[0]), first_lane(m, e->arg[1]));
-}
-
 static codegen_c_text element(codegen_c_emitter *m, const access *a, codegen_c_text index) {
   return codegen_c_format(m, CODEGEN_C_CALL, "%s[%s]", a->name, index.text);
 }
@@ -42,13 +35,13 @@ static codegen_c_text element(codegen_c_emitter *m, const access *a, codegen_c_t
 /* The element of an access that is scalar, or its first one if it is linear. */
 static codegen_c_text first_element(codegen_c_emitter *m, const access *a) {
   if (a->index == NULL) return codegen_c_format(m, CODEGEN_C_CALL, "%s[0]", a->name);
-  return element(m, a, codegen_c_value(m, a->linear ? first_lane(m, a->index) : a->index));
+  return element(m, a, codegen_c_value(m, a->linear ? codegen_first_lane(&m->arena, a->index) : a->index));
 }
 
 /* The element that the variable `lane` selects. */
 static codegen_c_text lane_element(codegen_c_emitter *m, const access *a) {
   if (!a->linear) return element(m, a, codegen_c_at_lane(m, a->index, "lane"));
-  const tir_expr *ramp = tir_ramp(&m->arena, first_lane(m, a->index), a->stride, a->lanes);
+  const tir_expr *ramp = tir_ramp(&m->arena, codegen_first_lane(&m->arena, a->index), a->stride, a->lanes);
   return element(m, a, codegen_c_at_lane(m, ramp, "lane"));
 }
 
@@ -90,7 +83,7 @@ codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e) {
   if (a.lanes == 1) return load_scalar(m, &a);
   if (a.predicate == NULL && a.linear && a.stride == 1) return load_contiguous(m, &a);
   if (a.predicate == NULL && a.linear && a.stride == 0) {
-    const tir_expr *first = first_lane(m, a.index);
+    const tir_expr *first = codegen_first_lane(&m->arena, a.index);
     const tir_expr *scalar = tir_load(&m->arena, a.buffer, 1, &first, NULL);
     return codegen_c_value(m, tir_broadcast(&m->arena, scalar, a.lanes));
   }
@@ -184,6 +177,12 @@ static void store_vector(codegen_c_emitter *m, const tir_stmt *s, int lanes) {
   for (int i = 0; i < n_pieces && !m->failed; i++) {
     store_piece(m, s->u.store.buffer, parts[2 * i], parts[2 * i + 1]);
   }
+}
+
+void codegen_c_prefetch(codegen_c_emitter *m, const tir_stmt *s) {
+  for (int i = 0; i < s->u.prefetch.n_index; i++) codegen_c_count_uses(m, s->u.prefetch.index[i]);
+  access a = take_apart(m, s->u.prefetch.buffer, s->u.prefetch.n_index, s->u.prefetch.index, NULL);
+  codegen_c_line(m, "__builtin_prefetch(&%s);", first_element(m, &a).text);
 }
 
 void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s) {

@@ -4,15 +4,17 @@
 
 typedef struct slice {
   codegen_c_emitter *m;
-  int first, n; /* lanes */
+  int first, n, whole; /* lanes, and how many there are; of a part of DOT with more of them: in proportion */
 } slice;
+
+static int times(const slice *s, const tir_expr *e) { return e->lanes / s->whole; }
 
 static const tir_expr *cut(slice *s, const tir_expr *e);
 
 static const tir_expr *cut_ramp(slice *s, const tir_expr *e) {
   runtime_arena *arena = &s->m->arena;
-  const tir_expr *skipped = tir_int(arena, (tn_dtype)e->dtype, (int64_t)((uint64_t)e->u.i * (uint64_t)s->first));
-  return tir_ramp(arena, tir_binary(arena, TIR_ADD, e->arg[0], skipped), e->u.i, s->n);
+  const tir_expr *skipped = tir_int(arena, (tn_dtype)e->dtype, (int64_t)((uint64_t)e->u.i * (uint64_t)(s->first * times(s, e))));
+  return tir_ramp(arena, tir_binary(arena, TIR_ADD, e->arg[0], skipped), e->u.i, s->n * times(s, e));
 }
 
 static const tir_expr *cut_args(slice *s, const tir_expr *e) {
@@ -27,7 +29,7 @@ static const tir_expr *cut_vector(slice *s, const tir_expr *e) {
     return e;
   }
   const tir_expr *part = e->op == TIR_RAMP        ? cut_ramp(s, e)
-                         : e->op == TIR_BROADCAST ? tir_broadcast(&s->m->arena, e->arg[0], s->n)
+                         : e->op == TIR_BROADCAST ? tir_broadcast(&s->m->arena, e->arg[0], s->n * times(s, e))
                                                   : cut_args(s, e);
   s->m->depth--;
   return part;
@@ -43,7 +45,7 @@ static const tir_expr *cut(slice *s, const tir_expr *e) {
 }
 
 const tir_expr *codegen_c_slice(codegen_c_emitter *m, const tir_expr *e, int first, int n) {
-  slice s = {m, first, n};
+  slice s = {m, first, n, e->lanes};
   codegen_map_clear(&m->slices);
   return cut(&s, e);
 }

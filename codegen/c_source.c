@@ -1,5 +1,6 @@
 /* c_source.c: a C file from a loop IR function: a comment, what the prelude must hold, and the kernel:
- * int32_t name(const T *restrict in..., T *restrict out...), which returns 0, or 1 when scratch memory ran out. */
+ * int32_t name(const T *restrict in..., T *restrict out..., T scalar...), which returns 0, or 1 when scratch memory ran
+ * out. */
 #include "codegen/c_emit.h"
 
 /* ---- failing ----------------------------------------------------------------------------------------------------- */
@@ -58,6 +59,15 @@ static tir_walk find_store(void *user, const tir_stmt *s) {
   return s->kind == TIR_STORE && s->u.store.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+static tir_walk find_var(void *user, const tir_expr *e) {
+  return e->op == TIR_VAR && e->u.var == user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static bool is_scalar_used(const tir_func *f, const tir_var *var) {
+  tir_visitor visitor = {NULL, find_var, (void *)var};
+  return !tir_walk_stmt(f->body, &visitor);
+}
+
 static bool is_used(const tir_func *f, const tir_buffer *buffer) {
   tir_visitor visitor = {find_store, find_use, (void *)buffer};
   return !tir_walk_stmt(f->body, &visitor);
@@ -70,7 +80,13 @@ static const char *parameters(codegen_c_emitter *m) {
     text = runtime_format(&m->arena, "%s%s%s%s *restrict %s", text, i ? ", " : "", p->is_input ? "const " : "",
                           codegen_c_type(p->dtype), codegen_c_bind(m, p, p->name));
   }
-  return m->func->n_params > 0 ? text : "void";
+  for (int i = 0; i < m->func->n_scalars; i++) {
+    const tir_scalar *s = &m->func->scalars[i];
+    text =
+        runtime_format(&m->arena, "%s%s%s %s", text, *text ? ", " : "",
+                       codegen_c_type(s->is_symbol ? TN_I64 : s->var->dtype), codegen_c_bind(m, s->var, s->var->name));
+  }
+  return *text ? text : "void";
 }
 
 static void emit_kernel(codegen_c_emitter *m) {
@@ -79,6 +95,10 @@ static void emit_kernel(codegen_c_emitter *m) {
   for (int i = 0; i < m->func->n_params; i++) {
     const tir_buffer *p = m->func->params[i];
     if (!is_used(m->func, p)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, p));
+  }
+  for (int i = 0; i < m->func->n_scalars; i++) {
+    const tir_var *var = m->func->scalars[i].var;
+    if (!is_scalar_used(m->func, var)) codegen_c_line(m, "(void)%s;", codegen_c_name(m, var));
   }
   codegen_c_frame(m, m->func->body, NULL);
   m->indent--;
@@ -114,6 +134,7 @@ static tn_status emit(codegen_c_emitter *m, codegen_bytes *out) {
     return runtime_fail(m->ctx, TN_ERROR_MEMORY, "out of memory for the C source of %s", m->func->name);
   }
   m->arena.on_oom = &oom;
+  m->env = m->func->env;
   emit_kernel(m);
   return m->failed ? tn_context_status(m->ctx) : assemble(m, out);
 }

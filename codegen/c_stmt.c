@@ -44,6 +44,9 @@ static void emit_body(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
 }
 
 static void emit_for(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
+  int64_t extent;
+  if (m->hints_unroll && s->u.loop.kind == TIR_UNROLLED && tir_is_int(s->u.loop.extent, &extent))
+    codegen_c_line(m, "#pragma GCC unroll %lld", (long long)RUNTIME_MIN(extent, 65534));
   codegen_c_line(m, "for (int64_t %s = %s; %s < %s; %s++) {", l->name, l->begin, l->name, l->end, l->name);
   emit_body(m, s, l);
 }
@@ -207,6 +210,9 @@ static int thread_count(const codegen_c_emitter *m, const loop *l) {
   return most < m->target->threads ? (int)most : m->target->threads;
 }
 
+/* How iterations are shared out: a run of them for each thread, or in turn. */
+static const char *share(const tir_stmt *s) { return s->u.loop.strided ? "static, 1" : "static"; }
+
 /* Each thread has its own scratch; a thread without memory skips its iterations. */
 static void emit_region(codegen_c_emitter *m, const tir_stmt *s, loop *l, const frame *f) {
   add_pragma(m, runtime_format(&m->arena, "parallel num_threads(%d) reduction(| : failed)", thread_count(m, l)));
@@ -215,7 +221,7 @@ static void emit_region(codegen_c_emitter *m, const tir_stmt *s, loop *l, const 
   const char *test = allocate(m, f);
   m->can_fail = true;
   codegen_c_line(m, "if (%s) failed = 1;", test);
-  add_pragma(m, "for schedule(static)");
+  add_pragma(m, runtime_format(&m->arena, "for schedule(%s)", share(s)));
   codegen_c_line(m, "for (int64_t %s = %s; %s < %s; %s++) {", l->name, l->begin, l->name, l->end, l->name);
   m->indent++;
   codegen_c_line(m, "if (failed) continue;");
@@ -231,7 +237,7 @@ static void emit_shared_loop(codegen_c_emitter *m, const tir_stmt *s, const fram
     emit_region(m, s, &l, f);
     return;
   }
-  add_pragma(m, runtime_format(&m->arena, "parallel for schedule(static) num_threads(%d)", thread_count(m, &l)));
+  add_pragma(m, runtime_format(&m->arena, "parallel for schedule(%s) num_threads(%d)", share(s), thread_count(m, &l)));
   emit_for(m, s, &l);
 }
 
@@ -277,6 +283,8 @@ static void emit_alloc(codegen_c_emitter *m, const tir_stmt *s) {
 
 /* Loops bound to a GPU's threads have none to run on. */
 static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
+  bool hints_unroll = m->hints_unroll;
+  if (strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0) m->hints_unroll = s->u.attr.value == 0;
   if (strcmp(s->u.attr.key, TIR_STAGE) == 0)
     codegen_c_fail(m, TN_ERROR_CODEGEN, "sample: C source does not say which stage it is in: build an object instead");
   size_t n = strlen(TIR_THREAD_EXTENT);
@@ -286,6 +294,7 @@ static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
        "instead of bind",
        (long long)s->u.attr.value, s->u.attr.key + n);
   codegen_c_stmt(m, s->u.attr.body);
+  m->hints_unroll = hints_unroll;
 }
 
 static void emit_nop(codegen_c_emitter *m, const tir_stmt *s) { (void)m, (void)s; }
@@ -293,7 +302,7 @@ static void emit_nop(codegen_c_emitter *m, const tir_stmt *s) { (void)m, (void)s
 void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s) {
   static void (*const handlers[])(codegen_c_emitter *, const tir_stmt *) = {
       [TIR_FOR] = emit_loop, [TIR_STORE] = codegen_c_store, [TIR_IF] = emit_if,  [TIR_ALLOC] = emit_alloc,
-      [TIR_SEQ] = emit_seq,  [TIR_ATTR] = emit_attr,        [TIR_NOP] = emit_nop};
+      [TIR_SEQ] = emit_seq,  [TIR_ATTR] = emit_attr,        [TIR_PREFETCH] = codegen_c_prefetch, [TIR_NOP] = emit_nop};
   if (m->failed) return;
   if (m->depth >= MAX_NESTING) {
     codegen_c_fail(m, TN_ERROR_CODEGEN, "statements are nested deeper than %d", MAX_NESTING);

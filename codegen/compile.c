@@ -16,6 +16,11 @@
 static const char pass_list[] =
     "function(sroa,early-cse<memssa>,loop-mssa(licm),instcombine<max-iterations=1;no-verify-fixpoint>)";
 
+/* The same, with loops unrolled that say so (unroll_explicit 0). */
+static const char unrolling_pass_list[] =
+    "function(sroa,early-cse<memssa>,loop(loop-rotate,loop-unroll-full),sroa,early-cse<memssa>,loop-mssa(licm),"
+    "instcombine<max-iterations=1;no-verify-fixpoint>)";
+
 /* One compilation. */
 typedef struct compilation {
   tn_context *ctx;
@@ -70,10 +75,17 @@ static tn_status verify(compilation *c) {
   return status;
 }
 
+static tir_walk find_hint(void *user, const tir_stmt *s) {
+  (void)user;
+  return s->kind == TIR_ATTR && strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0 ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
 static tn_status run_passes(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/passes");
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
-  LLVMErrorRef error = LLVMRunPasses(c->module, pass_list, c->machine, options);
+  tir_visitor visitor = {.stmt = find_hint};
+  const char *passes = tir_walk_stmt(c->func->body, &visitor) ? pass_list : unrolling_pass_list;
+  LLVMErrorRef error = LLVMRunPasses(c->module, passes, c->machine, options);
   LLVMDisposePassBuilderOptions(options);
   if (error == NULL) return check_diagnostic(c);
   char *message = LLVMGetErrorMessage(error);

@@ -1,5 +1,5 @@
 /* emit.c: a module from a loop IR function: types, declarations, attributes, and the kernel function itself:
- * int32_t name(const T *in..., T *out...), which returns 0, or 1 when scratch memory ran out. */
+ * int32_t name(const T *in..., T *out..., T scalar...), which returns 0, or 1 when scratch memory ran out. */
 #include "codegen/emit.h"
 
 #include <stdio.h>
@@ -145,15 +145,39 @@ codegen_binding *codegen_find(codegen_emitter *m, const void *what) {
 /* The declaration with its parameters' attributes; users' arrays are aligned to their elements only. */
 static LLVMValueRef add_kernel(codegen_emitter *m) {
   const tir_func *f = m->func;
-  LLVMTypeRef *types = RUNTIME_NEW_ARRAY(&m->arena, LLVMTypeRef, f->n_params + 1);
+  LLVMTypeRef *types = RUNTIME_NEW_ARRAY(&m->arena, LLVMTypeRef, f->n_params + f->n_scalars + 1);
   if (types == NULL) return NULL;
   for (int i = 0; i < f->n_params; i++) types[i] = m->ptr;
-  LLVMTypeRef type = LLVMFunctionType(m->i32, types, (unsigned)f->n_params, false);
+  for (int i = 0; i < f->n_scalars; i++) {
+    types[f->n_params + i] = f->scalars[i].is_symbol ? m->i64 : codegen_memory_type(m, f->scalars[i].var->dtype, 1);
+  }
+  LLVMTypeRef type = LLVMFunctionType(m->i32, types, (unsigned)(f->n_params + f->n_scalars), false);
   LLVMValueRef kernel = codegen_add_function(m, f->name, type, LLVMExternalLinkage);
   for (int i = 0; i < f->n_params; i++) {
     codegen_pointer_attributes(m, kernel, i, f->params[i], codegen_element_bytes(f->params[i]));
   }
   return kernel;
+}
+
+/* Integers are held in i64, like loop variables; a bool as 0 or 1. */
+static LLVMValueRef held_scalar(codegen_emitter *m, const tir_scalar *s, LLVMValueRef given) {
+  tn_dtype dtype = s->var->dtype;
+  if (s->is_symbol || tn_dtype_is_float(dtype))
+    return runtime_is_half(dtype) ? LLVMBuildZExt(m->builder, given, m->i64, "") : given;
+  if (dtype == TN_BOOL) given = LLVMBuildICmp(m->builder, LLVMIntNE, given, LLVMConstNull(LLVMTypeOf(given)), "");
+  return LLVMBuildIntCast2(m->builder, given, m->i64, tn_dtype_is_signed(dtype), "");
+}
+
+/* What is passed by value stands behind the pointers. */
+static void bind_scalars(codegen_emitter *m, LLVMValueRef kernel) {
+  for (int i = 0; i < m->func->n_scalars; i++) {
+    const tir_scalar *s = &m->func->scalars[i];
+    LLVMValueRef given = LLVMGetParam(kernel, (unsigned)(m->func->n_params + i));
+    LLVMSetValueName2(given, s->var->name, strlen(s->var->name));
+    codegen_binding *b = codegen_bind(m, s->var, held_scalar(m, s, given));
+    if (b == NULL || tn_dtype_is_float(s->var->dtype)) continue;
+    b->range = tir_bounds(m->func->env, tir_var_expr(&m->arena, s->var));
+  }
 }
 
 /* Binds the parameters, makes the scratch, emits the body. */
@@ -169,6 +193,7 @@ static void fill_kernel(codegen_emitter *m) {
     codegen_binding *b = codegen_bind(m, m->func->params[i], LLVMGetParam(frame.function, (unsigned)i));
     if (b != NULL) b->align = codegen_element_bytes(m->func->params[i]);
   }
+  bind_scalars(m, frame.function);
   codegen_emit_scratch(m, m->func->body);
   codegen_emit_stmt(m, m->func->body);
   LLVMValueRef zero = LLVMConstInt(m->i32, 0, false);

@@ -36,7 +36,7 @@ void codegen_map_free(codegen_map *map);
 
 /* What a loop variable or a buffer is in the function being filled. */
 typedef struct codegen_binding {
-  LLVMValueRef value;  /* variable: i64; buffer: pointer */
+  LLVMValueRef value;  /* variable: i64, but f32 and f64 scalars as they are; buffer: pointer */
   tir_interval range;  /* variable */
   unsigned align;      /* buffer: known alignment of its first element */
 } codegen_binding;
@@ -68,6 +68,7 @@ typedef struct codegen_emitter {
   codegen_map ranges;  /* tir_expr -> its interval, or codegen_no_range */
   LLVMValueRef stage_place; /* the global that holds the number of the stage at work, or NULL */
   int64_t stage;            /* the stage being emitted, counting from 1; 0: none */
+  bool hints_unroll;        /* inside of unroll_explicit 0: unrolled loops say so to LLVM */
   int depth, n_parallel;
   bool failed;
 } codegen_emitter;
@@ -100,7 +101,7 @@ void codegen_pointer_attributes(codegen_emitter *m, LLVMValueRef function, int p
                                 unsigned align);
 unsigned codegen_element_bytes(const tir_buffer *buffer);
 
-/* ---- emit_expr.c, emit_arith.c, emit_math.c ------------------------------------------------------------------- */
+/* ---- emit_expr.c, emit_arith.c, emit_math.c, emit_dot.c, emit_lanes.c ------------------------------------------ */
 
 typedef LLVMValueRef (*codegen_handler)(codegen_emitter *m, const tir_expr *e);
 
@@ -110,6 +111,12 @@ LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e);
 /* Floor division and modulo of integers, total (tir/ir.h). */
 LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e);
+LLVMValueRef codegen_dot(codegen_emitter *m, const tir_expr *e);
+/* WIDTH lanes of VECTOR from FIRST on; behind its end the last one is repeated. */
+LLVMValueRef codegen_lane_piece(codegen_emitter *m, LLVMValueRef vector, int lanes, int first, int width);
+/* RESULT with its lanes from FIRST on taken from PART. */
+LLVMValueRef codegen_put_piece(codegen_emitter *m, LLVMValueRef result, LLVMValueRef part, int lanes, int first,
+                               int width);
 /* A // B or A % B in a signed type, by a positive constant; NONNEGATIVE: A is known to be. */
 LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, int64_t b, bool nonnegative);
 
@@ -125,17 +132,26 @@ bool codegen_linear_stride(const tir_expr *e, int64_t *stride);
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride);
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);
 
+/* ---- emit_lane_table.c ----------------------------------------------------------------------------------------- */
+
+/* Lane 0 of an expression over ramps and broadcasts. */
+const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e);
+/* A load, without a predicate, from an index that is base + constants which lie in groups or rows; NULL: it is not. */
+LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
+                                const tir_expr *index);
+
 /* ---- emit_memory.c ---------------------------------------------------------------------------------------------- */
 
 LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e);
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);
+void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s);
 
 /* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c --------------------------------------------------------------- */
 
 void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s);
-/* for (i = begin; i < end; i++) body, known to run at least once; RANGE is what i may be. */
+/* for (i = begin; i < end; i += step) body, known to run at least once; RANGE is what i may be. STEP: NULL for 1. */
 void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end,
-                           tir_interval range);
+                           LLVMValueRef step, tir_interval range);
 /* What a loop's variable may be (needed to know what cannot overflow), and its extent. */
 tir_interval codegen_loop_range(codegen_emitter *m, const tir_stmt *s, tir_interval *extent);
 void codegen_emit_parallel(codegen_emitter *m, const tir_stmt *s);

@@ -22,9 +22,10 @@ static LLVMValueRef emit_float(codegen_emitter *m, const tir_expr *e) {
   return LLVMConstReal(m->dtypes[e->dtype], e->u.f);
 }
 
-/* The value of a loop variable, in its dtype; it is held in i64. */
+/* The value of a loop variable or scalar, in its dtype; integers are held in i64. */
 static LLVMValueRef emit_var(codegen_emitter *m, const tir_expr *e) {
   const codegen_binding *binding = codegen_find(m, e->u.var);
+  if (binding != NULL && LLVMTypeOf(binding->value) != m->i64) return binding->value;
   if (binding != NULL) return LLVMBuildTrunc(m->builder, binding->value, m->dtypes[e->dtype], "");
   codegen_emit_fail(m, TN_ERROR_INTERNAL, "the variable %s is used outside its loop", e->u.var->name);
   return LLVMGetPoison(m->dtypes[e->dtype]);
@@ -242,6 +243,7 @@ static const codegen_handler handlers[TIR_OP_COUNT] = {
     [TIR_ISNAN] = emit_float_test,
     [TIR_ISINF] = emit_float_test,
     [TIR_ISFINITE] = emit_float_test,
+    [TIR_DOT] = codegen_dot,
 };
 
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {

@@ -36,32 +36,6 @@ static char vector_isa(const tn_target *target) {
   return target->vector_bytes == 16 ? 'b' : target->has_avx2 ? 'd' : 'c';
 }
 
-/* WIDTH lanes of VECTOR from FIRST on; behind its end the last one is repeated. */
-static LLVMValueRef piece(codegen_emitter *m, LLVMValueRef vector, int lanes, int first, int width) {
-  LLVMValueRef mask[64]; /* a register has 16 lanes at most */
-  for (int i = 0; i < width; i++) mask[i] = LLVMConstInt(m->i32, (unsigned)RUNTIME_MIN(first + i, lanes - 1), false);
-  LLVMValueRef poison = LLVMGetPoison(LLVMTypeOf(vector));
-  return LLVMBuildShuffleVector(m->builder, vector, poison, LLVMConstVector(mask, (unsigned)width), "");
-}
-
-/* RESULT with its lanes from FIRST on taken from PART. */
-static LLVMValueRef put_piece(codegen_emitter *m, LLVMValueRef result, LLVMValueRef part, int lanes, int first,
-                              int width) {
-  LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, lanes);
-  if (mask == NULL) return result;
-  for (int i = 0; i < lanes; i++) {
-    bool here = i >= first && i < first + width;
-    mask[i] = here ? LLVMConstInt(m->i32, (unsigned)(i - first), false) : LLVMGetPoison(m->i32);
-  }
-  LLVMValueRef poison = LLVMGetPoison(LLVMTypeOf(part));
-  LLVMValueRef spread = LLVMBuildShuffleVector(m->builder, part, poison, LLVMConstVector(mask, (unsigned)lanes), "");
-  for (int i = 0; i < lanes; i++) {
-    bool here = i >= first && i < first + width;
-    mask[i] = LLVMConstInt(m->i32, (unsigned)(here ? lanes + i : i), false);
-  }
-  return LLVMBuildShuffleVector(m->builder, result, spread, LLVMConstVector(mask, (unsigned)lanes), "");
-}
-
 /* Calls the vector function piece by piece. */
 static LLVMValueRef call_vector(codegen_emitter *m, const tir_expr *e, char isa, const LLVMValueRef *args) {
   int width = m->target->vector_bytes / (int)tn_dtype_bytes((tn_dtype)e->dtype), n = e->n_args;
@@ -72,9 +46,9 @@ static LLVMValueRef call_vector(codegen_emitter *m, const tir_expr *e, char isa,
            e->dtype == TN_F32 ? "f" : "");
   for (int first = 0; first < e->lanes; first += width) {
     LLVMValueRef parts[2] = {NULL};
-    for (int i = 0; i < n; i++) parts[i] = e->lanes == width ? args[i] : piece(m, args[i], e->lanes, first, width);
+    for (int i = 0; i < n; i++) parts[i] = codegen_lane_piece(m, args[i], e->lanes, first, width);
     LLVMValueRef part = codegen_call_extern(m, name, type, n, types, parts);
-    result = e->lanes == width ? part : put_piece(m, result, part, e->lanes, first, width);
+    result = codegen_put_piece(m, result, part, e->lanes, first, width);
   }
   codegen_add_attribute(m, LLVMGetNamedFunction(m->module, name), (unsigned)LLVMAttributeFunctionIndex, "willreturn", 0);
   return result;

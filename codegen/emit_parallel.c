@@ -23,7 +23,7 @@ typedef struct outline {
   LLVMTypeRef closure;     /* {captures..., begin, end, i32 failed} */
   LLVMTypeRef body_type;
   LLVMValueRef body, trampoline;
-  tir_interval range;
+  tir_interval range, extent;
 } outline;
 
 static int n_params(const outline *o) { return o->captures.n + 2; }
@@ -47,6 +47,7 @@ static tir_walk capture_expr(void *user, const tir_expr *e) {
 
 static tir_walk capture_stmt(void *user, const tir_stmt *s) {
   if (s->kind == TIR_STORE) add_capture(user, s->u.store.buffer, s->u.store.buffer);
+  if (s->kind == TIR_PREFETCH) add_capture(user, s->u.prefetch.buffer, s->u.prefetch.buffer);
   return TIR_WALK_ON;
 }
 
@@ -57,7 +58,7 @@ static bool find_captures(outline *o) {
   codegen_map_free(&o->seen);
   o->types = RUNTIME_NEW_ARRAY(&o->m->arena, LLVMTypeRef, o->captures.n + 3);
   if (o->types == NULL) return false;
-  for (int i = 0; i < o->captures.n; i++) o->types[i] = o->captures.data[i].buffer != NULL ? o->m->ptr : o->m->i64;
+  for (int i = 0; i < o->captures.n; i++) o->types[i] = LLVMTypeOf(o->captures.data[i].outer.value);
   o->types[o->captures.n] = o->types[o->captures.n + 1] = o->m->i64;
   o->types[o->captures.n + 2] = o->m->i32;
   o->body_type = LLVMFunctionType(o->m->i32, o->types, (unsigned)n_params(o), false);
@@ -79,6 +80,19 @@ static void bind_captures(outline *o) {
   }
 }
 
+/* Whether other threads than this one may run the body. */
+static bool is_shared(const outline *o) { return o->m->target->threads > 1 && o->extent.hi > 1; }
+
+static LLVMValueRef threads_of_team(codegen_emitter *m) {
+  LLVMValueRef threads = codegen_call_extern(m, "omp_get_num_threads", m->i32, 0, NULL, NULL);
+  return LLVMBuildZExt(m->builder, threads, m->i64, "threads");
+}
+
+/* From an iteration to this thread's next: over those of the others in a strided loop. NULL: 1. */
+static LLVMValueRef step_of(outline *o) {
+  return o->loop->u.loop.strided && is_shared(o) ? threads_of_team(o->m) : NULL;
+}
+
 static void fill_body(outline *o, int number) {
   codegen_emitter *m = o->m;
   char name[256];
@@ -93,7 +107,7 @@ static void fill_body(outline *o, int number) {
   codegen_emit_scratch(m, o->loop->u.loop.body);
   LLVMValueRef begin = LLVMGetParam(o->body, (unsigned)o->captures.n);
   LLVMValueRef end = LLVMGetParam(o->body, (unsigned)o->captures.n + 1);
-  codegen_emit_do_while(m, o->loop, begin, end, o->range); /* a share is never empty */
+  codegen_emit_do_while(m, o->loop, begin, end, step_of(o), o->range); /* a share is never empty */
   codegen_emit_return(m, LLVMConstInt(m->i32, 0, false));
   codegen_map_free(&frame.bindings);
   RUNTIME_VEC_FREE(&frame.heap);
@@ -115,12 +129,16 @@ static LLVMValueRef smaller(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b) 
   return LLVMBuildSelect(m->builder, LLVMBuildICmp(m->builder, LLVMIntSLT, a, b, ""), a, b, "");
 }
 
-/* Replaces begin and end, the last two of ARGS, by the share of this thread: shares differ by one iteration at most. */
-static void take_share(codegen_emitter *m, LLVMValueRef *begin, LLVMValueRef *end) {
+/* Replaces begin and end, the last two of ARGS, by the share of this thread: shares differ by one iteration at most. A
+ * strided loop begins at the thread's number instead. */
+static void take_share(codegen_emitter *m, bool strided, LLVMValueRef *begin, LLVMValueRef *end) {
   LLVMValueRef thread = codegen_call_extern(m, "omp_get_thread_num", m->i32, 0, NULL, NULL);
-  LLVMValueRef threads = codegen_call_extern(m, "omp_get_num_threads", m->i32, 0, NULL, NULL);
   thread = LLVMBuildZExt(m->builder, thread, m->i64, "thread");
-  threads = LLVMBuildZExt(m->builder, threads, m->i64, "threads");
+  if (strided) {
+    *begin = LLVMBuildNSWAdd(m->builder, *begin, thread, "begin");
+    return;
+  }
+  LLVMValueRef threads = threads_of_team(m);
   LLVMValueRef total = LLVMBuildNSWSub(m->builder, *end, *begin, "");
   LLVMValueRef each = LLVMBuildUDiv(m->builder, total, threads, ""),
                rest = LLVMBuildURem(m->builder, total, threads, "");
@@ -140,7 +158,7 @@ static void run_share(outline *o, LLVMValueRef closure) {
   LLVMValueRef *args = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, n);
   if (args == NULL) return;
   for (int i = 0; i < n; i++) args[i] = load_field(o, closure, i);
-  take_share(m, &args[n - 2], &args[n - 1]);
+  take_share(m, o->loop->u.loop.strided, &args[n - 2], &args[n - 1]);
   LLVMBasicBlockRef after = codegen_begin_if(m, LLVMBuildICmp(m->builder, LLVMIntSLT, args[n - 2], args[n - 1], ""));
   LLVMValueRef failed = LLVMBuildCall2(m->builder, o->body_type, o->body, args, (unsigned)n, "");
   LLVMBuildAtomicRMW(m->builder, LLVMAtomicRMWBinOpOr, field(o, closure, n), failed, LLVMAtomicOrderingMonotonic,
@@ -233,25 +251,24 @@ static void emit_call(outline *o, LLVMValueRef begin, LLVMValueRef end) {
   }
 }
 
-static void emit_outlined(outline *o, tir_interval extent) {
+static void emit_outlined(outline *o) {
   codegen_emitter *m = o->m;
   LLVMBasicBlockRef here = LLVMGetInsertBlock(m->builder);
   int number = m->n_parallel++;
   fill_body(o, number);
-  if (m->target->threads > 1 && extent.hi > 1) fill_trampoline(o, number);
+  if (is_shared(o)) fill_trampoline(o, number);
   LLVMPositionBuilderAtEnd(m->builder, here);
   LLVMValueRef begin = codegen_index(m, o->loop->u.loop.min);
   LLVMValueRef end = LLVMBuildNSWAdd(m->builder, begin, codegen_index(m, o->loop->u.loop.extent), "");
   LLVMBasicBlockRef after = NULL;
-  if (extent.lo < 1) after = codegen_begin_if(m, LLVMBuildICmp(m->builder, LLVMIntSLT, begin, end, ""));
+  if (o->extent.lo < 1) after = codegen_begin_if(m, LLVMBuildICmp(m->builder, LLVMIntSLT, begin, end, ""));
   emit_call(o, begin, end);
   if (after != NULL) codegen_end_if(m, after);
 }
 
 void codegen_emit_parallel(codegen_emitter *m, const tir_stmt *s) {
   outline o = {.m = m, .loop = s};
-  tir_interval extent;
-  o.range = codegen_loop_range(m, s, &extent);
-  if (extent.hi > 0 && find_captures(&o) && !m->failed) emit_outlined(&o, extent);
+  o.range = codegen_loop_range(m, s, &o.extent);
+  if (o.extent.hi > 0 && find_captures(&o) && !m->failed) emit_outlined(&o);
   RUNTIME_VEC_FREE(&o.captures);
 }

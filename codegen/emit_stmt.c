@@ -1,6 +1,7 @@
 /* emit_stmt.c: statements: loops in rotated form (a guard, then do-while), branches, sequences. */
 #include "codegen/emit.h"
 
+#include <llvm-c/DebugInfo.h>
 #include <stdio.h>
 
 enum { MAX_NESTING = 1000 };
@@ -54,8 +55,21 @@ static void bind_variable(codegen_emitter *m, const tir_var *var, LLVMValueRef v
   LLVMSetValueName2(value, var->name, strlen(var->name));
 }
 
+/* !llvm.loop on the branch back: the loop is to be unrolled wholly. */
+static void hint_unroll(codegen_emitter *m, const tir_stmt *s, LLVMValueRef branch) {
+  if (!m->hints_unroll || s->u.loop.kind != TIR_UNROLLED) return;
+  const char text[] = "llvm.loop.unroll.full";
+  LLVMMetadataRef word = LLVMMDStringInContext2(m->llvm, text, sizeof text - 1);
+  LLVMMetadataRef hint = LLVMMDNodeInContext2(m->llvm, &word, 1);
+  /* A loop's node names itself, which makes it distinct from those of other loops. */
+  LLVMMetadataRef parts[] = {LLVMTemporaryMDNode(m->llvm, NULL, 0), hint};
+  LLVMMetadataRef loop = LLVMMDNodeInContext2(m->llvm, parts, 2);
+  LLVMMetadataReplaceAllUsesWith(parts[0], loop);
+  LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(m->llvm, "llvm.loop", 9), LLVMMetadataAsValue(m->llvm, loop));
+}
+
 void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end,
-                           tir_interval range) {
+                           LLVMValueRef step, tir_interval range) {
   LLVMBasicBlockRef before = LLVMGetInsertBlock(m->builder), head = codegen_new_block(m, "loop");
   LLVMBuildBr(m->builder, head);
   LLVMPositionBuilderAtEnd(m->builder, head);
@@ -63,10 +77,10 @@ void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef b
   bind_variable(m, s->u.loop.var, i, range);
   codegen_emit_stmt(m, s->u.loop.body);
   codegen_unbind(m, s->u.loop.var);
-  LLVMValueRef next = LLVMBuildNSWAdd(m->builder, i, codegen_i64(m, 1), "");
+  LLVMValueRef next = LLVMBuildNSWAdd(m->builder, i, step != NULL ? step : codegen_i64(m, 1), "");
   LLVMValueRef more = LLVMBuildICmp(m->builder, LLVMIntSLT, next, end, "");
   LLVMBasicBlockRef latch = LLVMGetInsertBlock(m->builder), after = codegen_new_block(m, "done");
-  LLVMBuildCondBr(m->builder, more, head, after);
+  hint_unroll(m, s, LLVMBuildCondBr(m->builder, more, head, after));
   LLVMAddIncoming(i, (LLVMValueRef[]){begin, next}, (LLVMBasicBlockRef[]){before, latch}, 2);
   LLVMPositionBuilderAtEnd(m->builder, after);
 }
@@ -85,11 +99,11 @@ static void emit_serial(codegen_emitter *m, const tir_stmt *s) {
   }
   LLVMValueRef count = codegen_index(m, s->u.loop.extent), end = LLVMBuildNSWAdd(m->builder, begin, count, "");
   if (extent.lo >= 1) {
-    codegen_emit_do_while(m, s, begin, end, range);
+    codegen_emit_do_while(m, s, begin, end, NULL, range);
     return;
   }
   LLVMBasicBlockRef after = codegen_begin_if(m, LLVMBuildICmp(m->builder, LLVMIntSLT, begin, end, ""));
-  codegen_emit_do_while(m, s, begin, end, range);
+  codegen_emit_do_while(m, s, begin, end, NULL, range);
   codegen_end_if(m, after);
 }
 
@@ -131,8 +145,19 @@ static void emit_stage(codegen_emitter *m, const tir_stmt *s) {
   emit_stage_number(m, outer);
 }
 
+static void emit_with_hints(codegen_emitter *m, const tir_stmt *s) {
+  bool outer = m->hints_unroll;
+  m->hints_unroll = s->u.attr.value == 0;
+  codegen_emit_stmt(m, s->u.attr.body);
+  m->hints_unroll = outer;
+}
+
 /* Loops bound to a GPU's threads have none to run on. */
 static void emit_attr(codegen_emitter *m, const tir_stmt *s) {
+  if (strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0) {
+    emit_with_hints(m, s);
+    return;
+  }
   if (strcmp(s->u.attr.key, TIR_STAGE) == 0) {
     emit_stage(m, s);
     return;
@@ -151,7 +176,7 @@ static void emit_nop(codegen_emitter *m, const tir_stmt *s) { (void)m, (void)s; 
 void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s) {
   static void (*const handlers[])(codegen_emitter *, const tir_stmt *) = {
       [TIR_FOR] = emit_loop, [TIR_STORE] = codegen_emit_store, [TIR_IF] = emit_if,  [TIR_ALLOC] = emit_alloc,
-      [TIR_SEQ] = emit_seq,  [TIR_ATTR] = emit_attr,      [TIR_NOP] = emit_nop};
+      [TIR_SEQ] = emit_seq,  [TIR_ATTR] = emit_attr,      [TIR_PREFETCH] = codegen_emit_prefetch, [TIR_NOP] = emit_nop};
   if (m->failed) return;
   if (m->depth >= MAX_NESTING) {
     codegen_emit_fail(m, TN_ERROR_CODEGEN, "statements are nested deeper than %d", MAX_NESTING);

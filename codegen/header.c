@@ -6,10 +6,10 @@
 /* ---- names -------------------------------------------------------------------------------------------------- */
 
 static const char *const keywords[] = {
-    "auto",     "break",  "case",    "char",   "const",    "continue", "default", "do",     "double", "else",
-    "enum",     "extern", "float",   "for",    "goto",     "if",       "inline",  "int",    "long",   "main",
-    "register", "return", "restrict", "short", "signed",   "sizeof",   "static",  "struct", "switch", "typedef",
-    "union",    "unsigned", "void",  "volatile", "while",
+    "auto",   "break",  "case",     "char",   "const",    "continue", "default",  "do",     "double",
+    "else",   "enum",   "extern",   "float",  "for",      "goto",     "if",       "inline", "int",
+    "long",   "main",   "register", "return", "restrict", "short",    "signed",   "sizeof", "static",
+    "struct", "switch", "typedef",  "union",  "unsigned", "void",     "volatile", "while",
 };
 
 /* Names that C, C++ or the linker give another meaning; main among them. */
@@ -23,8 +23,10 @@ bool codegen_is_keyword(const char *name) {
 tn_status codegen_check_name(tn_context *ctx, const char *name) {
   enum { MAX_NAME = 200 };
   size_t n = 0;
-  if (isdigit((unsigned char)*name)) n = 1;
-  else while (isalnum((unsigned char)name[n]) || name[n] == '_') n++;
+  if (isdigit((unsigned char)*name))
+    n = 1;
+  else
+    while (isalnum((unsigned char)name[n]) || name[n] == '_') n++;
   if (n > 0 && name[n] == '\0' && n <= MAX_NAME && !codegen_is_keyword(name)) return TN_OK;
   return runtime_fail(ctx, TN_ERROR_ARGUMENT,
                       "the function name \"%s\" cannot be used: it must be a C identifier of at most %d characters, no "
@@ -53,17 +55,32 @@ static void add_identifier(runtime_str *out, const char *name) {
 static void add_argument_comment(runtime_str *out, const runtime_kernel_arg *arg) {
   runtime_str_add(out, " *   ");
   add_identifier(out, arg->name);
-  runtime_str_addf(out, "  %s  %s", arg->is_output ? "out" : "in", tn_dtype_name(arg->dtype));
+  runtime_str_addf(out, "  %s  %s",
+                   arg->by_value    ? "by value"
+                   : arg->is_output ? "out"
+                                    : "in",
+                   tn_dtype_name(arg->dtype));
+  if (arg->by_value) {
+    runtime_str_add(out, "\n");
+    return;
+  }
   runtime_str_add(out, "[");
   for (int i = 0; i < arg->ndim; i++) runtime_str_addf(out, "%s%lld", i ? ", " : "", (long long)arg->shape[i]);
   runtime_str_add(out, "]\n");
 }
 
+/* Pointers first, then what is passed by value. */
 static void add_prototype(runtime_str *out, const char *name, int n_args, const runtime_kernel_arg *args) {
   runtime_str_addf(out, "int32_t %s(", name);
-  for (int i = 0; i < n_args; i++) {
-    runtime_str_addf(out, "%s%s%s *", i ? ", " : "", args[i].is_output ? "" : "const ", c_type(args[i].dtype));
-    add_identifier(out, args[i].name);
+  const char *comma = "";
+  for (int by_value = 0; by_value < 2; by_value++) {
+    for (int i = 0; i < n_args; i++) {
+      if (args[i].by_value != (by_value == 1)) continue;
+      runtime_str_addf(out, "%s%s%s %s", comma, by_value || args[i].is_output ? "" : "const ", c_type(args[i].dtype),
+                       by_value ? "" : "*");
+      add_identifier(out, args[i].name);
+      comma = ", ";
+    }
   }
   runtime_str_addf(out, "%s);\n", n_args == 0 ? "void" : "");
 }

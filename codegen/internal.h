@@ -37,6 +37,7 @@ struct tn_target {
   const char *text;     /* canonical */
   int threads, vector_bytes;
   bool has_avx2;
+  int dot_i8_lanes, dot_bf16_lanes; /* i32 or f32 of the widest instruction for dot products (tir/ir.h); 0: none */
   bool is_own; /* this machine's architecture and system */
   int64_t cache_bytes[4]; /* by level, [0] unused */
   LLVMTargetRef llvm;

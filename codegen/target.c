@@ -227,6 +227,13 @@ static int vector_bytes(const feature_set *set) {
   return has(set, "avx512f") && has(set, "avx2") && has(set, "evex512") ? 64 : 32;
 }
 
+/* Lanes of 32 bits: NAME or, in registers of up to 32 bytes, ALSO has the instruction. */
+static int dot_lanes(const feature_set *set, int bytes, const char *name, const char *also) {
+  if (strcmp(set->arch->name, "x86_64") != 0) return 0;
+  if (bytes == 64 && has(set, name)) return 16;
+  return (has(set, name) && has(set, "avx512vl")) || (also != NULL && has(set, also)) ? 8 : 0;
+}
+
 /* ---- making one --------------------------------------------------------------------------------------------- */
 
 /* Looks everything up, checks it, and brings the features into canonical form. */
@@ -249,6 +256,8 @@ static bool resolve(tn_target *t, const spec *s) {
   if (!apply_features(s, &set, s->features) || !check_required(s, &set)) return false;
   t->features = feature_text(s->ctx, cpu, &set);
   t->vector_bytes = vector_bytes(&set);
+  t->dot_i8_lanes = dot_lanes(&set, t->vector_bytes, "avx512vnni", "avxvnni");
+  t->dot_bf16_lanes = dot_lanes(&set, t->vector_bytes, "avx512bf16", NULL);
   t->has_avx2 = strcmp(set.arch->name, "x86_64") == 0 && has(&set, "avx2");
   return t->features != NULL;
 }

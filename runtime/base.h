@@ -94,6 +94,7 @@ typedef struct runtime_kernel_arg {
   int ndim;
   int64_t shape[TN_MAX_RANK];
   bool is_output;
+  bool by_value; /* an input of rank 0: its element stands behind all pointers in the function's parameters */
 } runtime_kernel_arg;
 
 /* Makes a kernel; copies name and args. release(owner) is called by tn_kernel_free (unloads the code). */

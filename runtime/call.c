@@ -144,7 +144,8 @@ static tn_status check_tensor(tn_context *ctx, const char *who, const tn_kernel 
 static bool overlap(const runtime_call *call, int i, int j) {
   const size_t *bytes = call->kernel->bytes;
   uintptr_t a = (uintptr_t)call->data[i], b = (uintptr_t)call->data[j];
-  return i != j && a < b + bytes[j] && b < a + bytes[i];
+  bool is_shared = i != j && !call->kernel->args[j].by_value;
+  return is_shared && a < b + bytes[j] && b < a + bytes[i];
 }
 
 /* Kernels are compiled with the promise that their outputs alias nothing. */
@@ -174,7 +175,7 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
     tn_status status = check_tensor(ctx, who, kernel, i, args[i]);
     if (status != TN_OK) return status;
     call->data[i] = data_of(args[i]);
-    call->values[i] = &call->data[i];
+    call->values[kernel->place[i]] = kernel->args[i].by_value ? call->data[i] : &call->data[i];
   }
   return check_aliases(ctx, who, call);
 }

@@ -44,22 +44,49 @@ static const char *shapes_text(tn_kernel *kernel) {
   return runtime_str_take(&out, &kernel->arena);
 }
 
+static ffi_type *value_type(tn_dtype dtype) {
+  static ffi_type *const integers[2][4] = {
+      {&ffi_type_uint8, &ffi_type_uint16, &ffi_type_uint32, &ffi_type_uint64},
+      {&ffi_type_sint8, &ffi_type_sint16, &ffi_type_sint32, &ffi_type_sint64},
+  };
+  if (dtype == TN_F32) return &ffi_type_float;
+  if (dtype == TN_F64) return &ffi_type_double;
+  bool is_signed = !runtime_is_half(dtype) && tn_dtype_is_signed(dtype);
+  size_t bytes = tn_dtype_bytes(dtype);
+  return integers[is_signed][bytes == 1 ? 0 : bytes == 2 ? 1 : bytes == 4 ? 2 : 3];
+}
+
+/* Pointers first, in the order of the arguments, then values. */
+static void place_parameters(tn_kernel *kernel) {
+  int n = 0;
+  for (int by_value = 0; by_value < 2; ++by_value) {
+    for (int i = 0; i < kernel->n_args; ++i) {
+      const runtime_kernel_arg *arg = &kernel->args[i];
+      if (arg->by_value != (by_value == 1)) continue;
+      kernel->types[n] = by_value ? value_type(arg->dtype) : &ffi_type_pointer;
+      kernel->place[i] = n++;
+    }
+  }
+}
+
 /* Copies the description into the kernel's arena; false when there is no memory. */
 static bool describe(tn_kernel *kernel, const char *name, int n_args, const runtime_kernel_arg *args) {
   kernel->name = runtime_strdup(&kernel->arena, name);
   kernel->args = runtime_copy(&kernel->arena, args, sizeof *args * (size_t)n_args);
   kernel->bytes = RUNTIME_NEW_ARRAY(&kernel->arena, size_t, n_args);
   kernel->types = RUNTIME_NEW_ARRAY(&kernel->arena, ffi_type *, n_args);
-  if (!kernel->name || !kernel->args || !kernel->bytes || !kernel->types) return false;
+  kernel->place = RUNTIME_NEW_ARRAY(&kernel->arena, int, n_args);
+  if (!kernel->name || !kernel->args || !kernel->bytes || !kernel->types || !kernel->place) return false;
   for (int i = 0; i < n_args; ++i) {
     kernel->bytes[i] = bytes_of(&args[i]);
-    kernel->types[i] = &ffi_type_pointer;
     kernel->args[i].name = runtime_strdup(&kernel->arena, args[i].name);
     if (!kernel->args[i].name) return false;
   }
   kernel->n_args = n_args;
+  place_parameters(kernel);
   kernel->shapes = shapes_text(kernel);
-  return kernel->shapes && ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)n_args, &ffi_type_sint32, kernel->types) == FFI_OK;
+  return kernel->shapes &&
+         ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)n_args, &ffi_type_sint32, kernel->types) == FFI_OK;
 }
 
 /* Puts the kernel into its context's list, from which tn_kernel_free takes it. */

@@ -17,9 +17,10 @@ struct tn_kernel {
   tn_kernel_fn fn;
   int n_args;
   runtime_kernel_arg *args;
-  size_t *bytes; /* of each argument's data */
-  ffi_type **types;
-  ffi_cif cif; /* prepared once: int32_t fn(pointer...) */
+  size_t *bytes;      /* of each argument's data */
+  int *place;         /* of each argument among the function's parameters: pointers first, then values */
+  ffi_type **types;   /* by place */
+  ffi_cif cif;        /* prepared once: int32_t fn(pointer..., value...) */
   void (*release)(void *owner);
   void *owner;
   const char *shapes; /* of all arguments, for recordings: "f32[8,8] f32[8]" */
@@ -32,7 +33,7 @@ struct tn_kernel {
 typedef struct runtime_call {
   const tn_kernel *kernel;
   void *data[RUNTIME_MAX_KERNEL_ARGS];
-  void *values[RUNTIME_MAX_KERNEL_ARGS]; /* libffi wants pointers to the values */
+  void *values[RUNTIME_MAX_KERNEL_ARGS]; /* by place; libffi wants pointers to the values */
 } runtime_call;
 
 /* Checks the tensors and fills CALL. WHO begins the message: "tn_call". CALL points into itself: do not copy it. */

@@ -138,7 +138,7 @@ static void make_loops(lowering *l, lower_stage *ls) {
   ls->var = RUNTIME_NEW_ARRAY(l->arena, lower_var *, st->n_leaves + 1);
   ls->env = RUNTIME_NEW_ARRAY(l->arena, const tir_env *, st->n_leaves + 1);
   ls->axis_value = RUNTIME_NEW_ARRAY(l->arena, const tir_expr *, st->n_axes + 1);
-  const tir_env *env = NULL;
+  const tir_env *env = l->root_env;
   if (st->attach == SCHEDULE_AT) {
     const lower_stage *target = &l->stages[st->at_stage];
     env = target->env[schedule_leaf_position(target->st, st->at_axis)];
@@ -185,10 +185,13 @@ static const tir_expr *lower_axis(const expr_lowering *x, const tir_expr *e) {
   return e;
 }
 
-static tir_walk stop_at_load(void *user, const tir_expr *e) {
+static tir_walk stop_at_data(void *user, const tir_expr *e) {
   (void)user;
-  return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
+  bool is_scalar = e->op == TIR_VAR && ((const lower_var *)e->u.var)->is_data;
+  return e->op == TIR_LOAD || is_scalar ? TIR_WALK_STOP : TIR_WALK_ON;
 }
+
+bool schedule_is_of_indices(const tir_expr *e) { return tir_walk_expr(e, stop_at_data, NULL); }
 
 /* Adds to COND (or NULL) that INDEX, in its own dtype, is one of EXTENT; as far as that cannot be proved. */
 static const tir_expr *and_inside(const expr_lowering *x, const tir_expr *cond, const tir_expr *index, int64_t extent) {
@@ -218,8 +221,9 @@ static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
   lowering *l = x->l;
   const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, e->u.tensor)];
   const tir_expr *index[TN_MAX_RANK], *inside = NULL;
+  if (from->scalar) return tir_var_expr(l->arena, &from->scalar->var);
   for (int i = 0; i < e->n_args; i++) {
-    bool is_data = !tir_walk_expr(e->arg[i], stop_at_load, NULL);
+    bool is_data = !schedule_is_of_indices(e->arg[i]);
     index[i] = is_data ? tir_cast(l->arena, l->index_dtype, e->arg[i]) : to_index(l, e->arg[i]);
     if (x->ls->may_leave) inside = and_inside(x, inside, e->arg[i], e->u.tensor->shape[i]);
     int64_t min = 0;
@@ -336,6 +340,31 @@ static void infer_region(lowering *l, int stage) {
     set_region(l, ls, i, is_output ? (schedule_range){NULL, 0} : r.dim[i]);
 }
 
+bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor, schedule_box *out) {
+  const lower_stage *ls = &l->stages[stage];
+  schedule_stage inside = l->s->stages[schedule_stage_of_tensor(l->s, tensor)]; /* as if it were computed there */
+  inside.attach = SCHEDULE_AT;
+  inside.at_stage = (int16_t)stage;
+  inside.at_axis = ls->st->leaves[leaf];
+  region r = {.l = l, .producer = &inside};
+  for (int i = 0; i < l->s->n_stages; i++) {
+    r.reader = &l->stages[i];
+    if (!r.reader->is_live || te_is_placeholder(r.reader->st->op) || schedule_inside(l->s, i, stage) < leaf) continue;
+    mark_path(l, &inside, i);
+    l->env = r.reader->env[r.reader->st->n_leaves];
+    tir_walk_expr(r.reader->body, add_read, &r);
+  }
+  lower_stage box = {.st = &inside};
+  bool moves = false;
+  for (int i = 0; r.is_read && i < tensor->ndim; i++) {
+    set_region(l, &box, i, r.dim[i]);
+    moves |= tir_uses_var(box.min[i], &ls->var[leaf]->var);
+    out->min[i] = box.min[i];
+    out->extent[i] = box.extent[i];
+  }
+  return moves;
+}
+
 /* ---- buffers
  * ------------------------------------------------------------------------------------------------------------ */
 
@@ -391,15 +420,38 @@ static tn_dtype choose_index_dtype(const tn_schedule *s) {
   return TN_I32;
 }
 
+/* Knows VAR, with values from LO to HI, everywhere. */
+static void bind_scalar(lowering *l, const lower_var *v, bool is_symbol, int64_t lo, int64_t hi) {
+  tir_env *env = RUNTIME_NEW(l->arena, tir_env);
+  *env = (tir_env){.outer = l->root_env, .var = &v->var, .range = {lo, hi}};
+  l->root_env = env;
+  l->scalars[l->n_scalars++] = (tir_scalar){&v->var, is_symbol};
+}
+
+/* Inputs that are passed by value. */
+static void make_scalars(lowering *l) {
+  const tn_program *p = l->s->program;
+  l->scalars = RUNTIME_NEW_ARRAY(l->arena, tir_scalar, p->n_inputs + 1);
+  for (int i = 0; i < p->n_inputs; i++) {
+    const tn_tensor *t = p->args[i];
+    if (!t->by_value) continue;
+    lower_var *v = RUNTIME_NEW(l->arena, lower_var);
+    *v = (lower_var){.var = {t->name, t->dtype}, .is_data = true};
+    l->stages[schedule_stage_of_tensor(l->s, t)].scalar = v;
+    bind_scalar(l, v, false, INT64_MIN, INT64_MAX);
+  }
+}
+
 void schedule_infer_bounds(lowering *l) {
   l->index_dtype = choose_index_dtype(l->s);
   l->stages = RUNTIME_NEW_ARRAY(l->arena, lower_stage, l->s->n_stages + 1);
   inline_bodies(l);
+  make_scalars(l);
   for (int i = l->s->n_stages - 1; i >= 0; i--) {
     lower_stage *ls = &l->stages[i];
     if (!te_is_placeholder(ls->st->op) && ls->st->attach != SCHEDULE_INLINED) infer_region(l, i);
     if (ls->is_live) make_loops(l, ls);
     ls->layout = read_layout(l, ls->st);
-    ls->buffer = make_buffer(l, ls, is_argument(l, ls->st->tensors));
+    if (!ls->scalar) ls->buffer = make_buffer(l, ls, is_argument(l, ls->st->tensors));
   }
 }

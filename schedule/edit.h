@@ -37,6 +37,8 @@ tn_status schedule_check_attachments(tn_schedule *s, const char *call);
 /* On every path of loops: at most one parallel loop, none inside a vectorized one; nothing is computed inside a
  * vectorized loop. */
 tn_status schedule_check_paths(tn_schedule *s, const char *call);
+/* Whether anything was done to the stage's loops (stages.c). */
+bool schedule_has_own_loops(const schedule_stage *st);
 /* No stage is computed inside the loops of this one, which PRIMITIVE would lose (stages.c). */
 tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, const char *primitive);
 /* Nothing that the stage reads is computed inside a loop: NEW_STAGE, at root, can read it too (stages.c). */

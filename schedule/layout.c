@@ -131,16 +131,17 @@ static tn_status check_map(tn_schedule *s, const char *call, int stage, const ch
   const char *name = schedule_stage_name(&s->stages[stage]);
   if (wrong)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: expected %s at \"%s\": a map is like [k, j] -> [j//64, k, j%%64]", call, wrong,
+                        "%s: expected %s at \"%s\": write a map like [k, j] -> [j//64, k, j%%64]", call, wrong,
                         text ? where : "");
   if (out->n_in != s->stages[stage].tensors[0].ndim)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the map has %d dimensions on the left, %s has %d", call,
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: the map has %d dimensions on the left, %s has %d: name each dimension once", call,
                         out->n_in, name, s->stages[stage].tensors[0].ndim);
   for (int i = 0; i < out->n_in; i++) {
     if (covers(out, i)) continue;
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
-        "%s: elements of %s that differ in %.*s could share a place: on the right %.*s stands once as it "
+        "%s: elements of %s that differ in %.*s could share a place: write %.*s on the right once as it "
         "is, or in parts that make it up, as %.*s//64 and %.*s%%64 do",
         call, name, out->names[i].length, out->names[i].at, out->names[i].length, out->names[i].at,
         out->names[i].length, out->names[i].at, out->names[i].length, out->names[i].at);
@@ -153,10 +154,11 @@ static tn_status check_own_buffer(tn_schedule *s, const char *call, int stage) {
   const schedule_stage *st = &s->stages[stage];
   const char *name = schedule_stage_name(st);
   if (schedule_is_output(s, stage))
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is an output: its memory is the caller's; cache_write(%s, global) makes a stage whose "
-                        "layout can change",
-                        call, name, name);
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: %s is an output: its memory is the caller's; use cache_write(%s, global), which makes a stage "
+        "whose layout can change",
+        call, name, name);
   if (st->align_factor)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: the strides of %s are aligned: use one of storage_align and transform_layout", call, name);
@@ -189,10 +191,17 @@ static const char *canonical_text(tn_program *program, const schedule_layout *m)
   return kept;
 }
 
+static bool is_row_major(const schedule_layout *m) {
+  bool same = m->n_in == m->n_out;
+  for (int i = 0; same && i < m->n_out; i++)
+    same = m->digits[i].dim == i && m->digits[i].divisor <= 1 && m->digits[i].modulus == 0;
+  return same;
+}
+
 /* Invariant: stores and loads of the stage's buffer both go through the map, which takes distinct elements to distinct
  * places. */
 tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map) {
-  char call[256];
+  char call[1024];
   schedule_layout layout;
   snprintf(call, sizeof call, "transform_layout(%s)",
            stage >= 0 && stage < s->n_stages ? schedule_stage_name(&s->stages[stage]) : "?");
@@ -205,6 +214,9 @@ tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map) 
   schedule_step step = {.kind = SCHEDULE_STEP_TL, .stage = (int16_t)stage, .iter = -1, .text = text};
   if (!text || !schedule_push_step(s, &step))
     return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+  if (is_row_major(&layout))
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: %s is how %s is stored without it", call, text,
+                schedule_stage_name(&s->stages[stage]));
   s->stages[stage].layout = text;
   return TN_OK;
 }

@@ -15,12 +15,12 @@ const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_
 
 tn_status schedule_check_stage(tn_schedule *s, const char *call, int stage) {
   if (stage < 0 || stage >= s->n_stages)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %d: the schedule has stages 0 to %d", call, stage,
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: there is no stage %d: take 0 to %d", call, stage,
                         s->n_stages - 1);
   const schedule_stage *st = &s->stages[stage];
   if (te_is_placeholder(st->op))
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is an input and has no loops: schedule a computed stage, or copy it first with "
+                        "%s: %s is an input and has no loops: take a computed stage, or copy it first with "
                         "cache_read(%s, local, reader)",
                         call, schedule_stage_name(st), schedule_stage_name(st));
   if (st->attach == SCHEDULE_INLINED)
@@ -36,7 +36,7 @@ tn_status schedule_check_iter(tn_schedule *s, const char *call, int stage, int i
   if (iter >= 0 && iter < st->n_leaves) return TN_OK;
   char names[512];
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: stage %s has no loop number %d: counted from 0, its %d loops are %s", call,
+                      "%s: stage %s has no loop number %d: take one of its %d loops, counted from 0 (%s)", call,
                       schedule_stage_name(st), iter, st->n_leaves, schedule_loop_names(st, names, sizeof names));
 }
 

@@ -1,4 +1,4 @@
-/* loops.c: the primitives that change a stage's loops: split, fuse, reorder, annotate, pragma. Each is three steps: the
+/* loops.c: the primitives that change a stage's loops: split, fuse, reorder, annotate. Each is three steps: the
  * invariant in a comment, the legality check, the rewrite; the step is recorded last. Positions are in leaf order. */
 #include <stdio.h>
 
@@ -13,23 +13,32 @@ const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT] = {
     "none",        "unroll",     "vectorize",   "parallel",   "vthread",    "blockIdx.x",
     "threadIdx.x", "blockIdx.y", "threadIdx.y", "blockIdx.z", "threadIdx.z"};
 
-/* The message's beginning: `split(C, i)`. */
-static const char *call_text(char *buffer, size_t n, const char *primitive, const tn_schedule *s, int stage, int iter) {
+/* The message's beginning: `split(C, i)`, or `fuse(C, i, j)` with several loops. */
+static const char *call_with_loops(char *buffer, size_t n, const char *primitive, const tn_schedule *s, int stage,
+                                   int n_iters, const int *iters) {
   const schedule_stage *st = stage >= 0 && stage < s->n_stages ? &s->stages[stage] : NULL;
-  if (st && iter >= 0 && iter < st->n_leaves)
-    snprintf(buffer, n, "%s(%s, %s)", primitive, schedule_stage_name(st), schedule_leaf(st, iter)->name);
-  else
-    snprintf(buffer, n, "%s(%s)", primitive, st ? schedule_stage_name(st) : "?");
+  size_t used = (size_t)snprintf(buffer, n, "%s%s%s(%s", s->within ? s->within : "", s->within ? ": " : "", primitive,
+                                 st ? schedule_stage_name(st) : "?");
+  for (int i = 0; st && i < n_iters && used < n; i++)
+    if (iters[i] >= 0 && iters[i] < st->n_leaves)
+      used += (size_t)snprintf(buffer + used, n - used, ", %s", schedule_leaf(st, iters[i])->name);
+  if (used < n) snprintf(buffer + used, n - used, ")");
   return buffer;
+}
+
+static const char *call_text(char *buffer, size_t n, const char *primitive, const tn_schedule *s, int stage, int iter) {
+  return call_with_loops(buffer, n, primitive, s, stage, 1, &iter);
 }
 
 /* A loop that is split or fused must not carry an annotation or a pragma: it would be lost. */
 static tn_status check_plain(tn_schedule *s, const char *call, const schedule_stage *st, int iter) {
   const schedule_axis *axis = schedule_leaf(st, iter);
-  if (axis->annotation == SCHEDULE_NONE && axis->unroll_step < 0) return TN_OK;
+  if (axis->annotation == SCHEDULE_NONE && !schedule_has_pragma(axis) && !schedule_has_prefetch(st, st->leaves[iter]))
+    return TN_OK;
   const char *what = axis->annotation >= SCHEDULE_BIND ? "bind"
                      : axis->annotation                ? schedule_annotation_words[axis->annotation]
-                                                       : "pragma";
+                     : schedule_has_pragma(axis)       ? "pragma"
+                                                       : "prefetch";
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                       "%s: loop %s of %s already has %s, which would be lost: put this before %s(%s, %s)", call,
                       axis->name, schedule_stage_name(st), what, what, schedule_stage_name(st), axis->name);
@@ -85,10 +94,11 @@ static tn_status check_split(tn_schedule *s, const char *call, int stage, int it
                         "%s: %d lengths from the outside: nparts is one length; give the inner lengths", call, n);
   if ((unsigned)tail >= TN_TAIL_COUNT)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: tail strategy %d is unknown: 0 guard, 1 peel, 2 mask, 3 pad, 4 overlap", call, (int)tail);
+                        "%s: tail strategy %d is unknown: take 0 guard, 1 peel, 2 mask, 3 pad, 4 overlap", call,
+                        (int)tail);
   SCHEDULE_TRY(schedule_check_tail(s, call, stage, iter, tail));
   if (st->n_axes + n + 1 > SCHEDULE_MAX_AXES)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %s would have more than %d axes", call,
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %s would have more than %d axes: keep fewer loops", call,
                         schedule_stage_name(st), SCHEDULE_MAX_AXES);
   return check_name(s, call, ".outer", strlen(schedule_leaf(st, iter)->name) + strlen(".outer"));
 }
@@ -138,7 +148,7 @@ static void move_attachments(tn_schedule *s, int stage, int from, int to) {
 
 tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer,
                          tn_tail tail) {
-  char call[256];
+  char call[1024];
   SCHEDULE_TRY(
       check_split(s, call_text(call, sizeof call, "split", s, stage, iter), stage, iter, n, inner_to_outer, tail));
   SCHEDULE_TRY(check_lengths(s, call, stage, iter, n, lengths));
@@ -206,7 +216,7 @@ static tn_status check_fuse(tn_schedule *s, const char *call, int stage, int n, 
   const schedule_stage *st = &s->stages[stage];
   if (n < 2 || n > st->n_leaves)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %d loops to fuse: fuse takes two or more adjacent loops of %s, which has %d", call, n,
+                        "%s: %d loops to fuse, of %s, which has %d: name two or more adjacent loops", call, n,
                         schedule_stage_name(st), st->n_leaves);
   int64_t extent = 1;
   size_t length = strlen("fused");
@@ -215,7 +225,8 @@ static tn_status check_fuse(tn_schedule *s, const char *call, int stage, int n, 
     length += strlen(schedule_leaf(st, iters[i])->name) + 1;
     SCHEDULE_TRY(check_plain(s, call, st, iters[i]));
     if (__builtin_mul_overflow(extent, schedule_leaf(st, iters[i])->extent, &extent))
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the fused extent does not fit 63 bits", call);
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the fused extent does not fit 63 bits: fuse fewer loops",
+                          call);
   }
   SCHEDULE_TRY(check_adjacent(s, call, stage, n, iters));
   SCHEDULE_TRY(schedule_check_fuse_overlap(s, call, stage, n, iters));
@@ -244,8 +255,8 @@ static bool fused_axis(tn_schedule *s, const schedule_stage *st, int n, const in
 }
 
 tn_status schedule_fuse(tn_schedule *s, int stage, int n, const int *iters) {
-  char call[256];
-  SCHEDULE_TRY(check_fuse(s, call_text(call, sizeof call, "fuse", s, stage, n > 0 ? iters[0] : -1), stage, n, iters));
+  char call[1024];
+  SCHEDULE_TRY(check_fuse(s, call_with_loops(call, sizeof call, "fuse", s, stage, n, iters), stage, n, iters));
   schedule_stage *st = &s->stages[stage];
   schedule_axis fused;
   if (!fused_axis(s, st, n, iters, &fused)) return no_memory(s);
@@ -277,8 +288,8 @@ static tn_status check_reorder(tn_schedule *s, const char *call, int stage, int 
   const schedule_stage *st = &s->stages[stage];
   char names[512];
   if (n != st->n_leaves)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d loops in the new order, %s has %d: %s", call, n,
-                        schedule_stage_name(st), st->n_leaves, schedule_loop_names(st, names, sizeof names));
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %d loops in the new order, %s has %d: name all of them (%s)",
+                        call, n, schedule_stage_name(st), st->n_leaves, schedule_loop_names(st, names, sizeof names));
   bool seen[SCHEDULE_MAX_AXES] = {false};
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(schedule_check_iter(s, call, stage, order[i]));
@@ -291,8 +302,8 @@ static tn_status check_reorder(tn_schedule *s, const char *call, int stage, int 
 }
 
 tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order) {
-  char call[256];
-  SCHEDULE_TRY(check_reorder(s, call_text(call, sizeof call, "reorder", s, stage, -1), stage, n, order));
+  char call[1024];
+  SCHEDULE_TRY(check_reorder(s, call_with_loops(call, sizeof call, "reorder", s, stage, n, order), stage, n, order));
   schedule_stage *st = &s->stages[stage];
   int16_t before[SCHEDULE_MAX_AXES];
   int64_t list[SCHEDULE_MAX_AXES];
@@ -307,6 +318,8 @@ tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order) {
     memcpy(st->leaves, before, sizeof *before * (size_t)n);
     return status;
   }
+  if (memcmp(before, st->leaves, sizeof *before * (size_t)n) == 0)
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: the loops stand in this order already", call);
   schedule_step step = {.kind = SCHEDULE_STEP_RE, .stage = (int16_t)stage, .iter = -1, .n = n, .list = list};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
@@ -340,7 +353,7 @@ static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int
   char instead[256];
   if (annotation < SCHEDULE_UNROLL || annotation >= SCHEDULE_ANNOTATION_COUNT)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: annotation %d is unknown: 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind", call,
+                        "%s: annotation %d is unknown: take 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind", call,
                         (int)annotation);
   if (axis->annotation != SCHEDULE_NONE)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
@@ -358,7 +371,7 @@ static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int
 }
 
 tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation) {
-  char call[256];
+  char call[1024];
   bool known = annotation >= SCHEDULE_NONE && annotation < SCHEDULE_ANNOTATION_COUNT;
   call_text(call, sizeof call,
             !known                        ? "annotate"
@@ -374,28 +387,5 @@ tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annota
     return status;
   }
   schedule_step step = {.kind = SCHEDULE_STEP_AN, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = annotation};
-  return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
-}
-
-/* ---- pragma
- * ---------------------------------------------------------------------------------------------------------- */
-
-/* Invariant: unrolling changes no order. The pragma holds for the loops inside ITER. */
-tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step) {
-  char call[256], text[64];
-  call_text(call, sizeof call, "pragma", s, stage, iter);
-  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
-  schedule_axis *axis = &s->stages[stage].axes[s->stages[stage].leaves[iter]];
-  if (max_step < 0 || max_step > 65535)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: auto_unroll_max_step %lld: 0 to 65535 statements, for example 64", call,
-                        (long long)max_step);
-  if (axis->unroll_step >= 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s already has auto_unroll_max_step %d: one pragma a loop",
-                        call, axis->name, axis->unroll_step);
-  axis->unroll_step = (int32_t)max_step;
-  snprintf(text, sizeof text, "auto_unroll_max_step$%d", axis->unroll_step);
-  schedule_step step = {
-      .kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = max_step, .text = text};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }

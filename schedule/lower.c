@@ -103,15 +103,28 @@ static bool wants_peel(const lower_stage *ls, int axis) {
   return false;
 }
 
+/* The attribute says whose it is, for the warning that it did nothing. */
+static const tir_stmt *unroll_attr(lowering *l, const lower_stage *ls, const schedule_axis *axis,
+                                   const tir_stmt *body) {
+  tir_stmt *attr = (tir_stmt *)tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
+  attr->u.attr.of = runtime_format(l->arena, "%s, %s", schedule_stage_name(ls->st), axis->name);
+  return attr;
+}
+
 /* Wraps a body in loop LEAF with variable V. A loop of one iteration is left out. */
 static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, const lower_var *v,
                                  const tir_stmt *body) {
   const schedule_axis *axis = schedule_leaf(ls->st, leaf);
-  if (axis->unroll_step >= 0) body = tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
+  if (axis->unroll_step >= 0) body = unroll_attr(l, ls, axis, body);
+  if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_EXPLICIT) == 0)
+    body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
   if (v->extent == 1) return body;
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = tir_int(l->arena, l->index_dtype, v->extent);
   tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(axis), body);
-  loop->u.loop.peel = wants_peel(ls, ls->st->leaves[leaf]);
+  loop->u.loop.peel =
+      wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
+  loop->u.loop.strided =
+      axis->annotation == SCHEDULE_PARALLEL && schedule_pragma_value(axis, SCHEDULE_PRAGMA_STRIDE) > 0;
   if (axis->annotation < SCHEDULE_BIND) return loop;
   const char *key = runtime_format(l->arena, TIR_THREAD_EXTENT "%s", schedule_annotation_words[axis->annotation]);
   return tir_attr(l->arena, key, v->extent, loop);
@@ -145,7 +158,7 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   const schedule_stage *st = ls->st;
   const tir_expr **values = runtime_copy(l->arena, ls->axis_value, sizeof *values * (size_t)st->n_axes);
   lower_var **vars = RUNTIME_NEW_ARRAY(l->arena, lower_var *, st->n_leaves + 1);
-  const tir_env *env = begin ? ls->env[begin - 1] : st->attach == SCHEDULE_AT ? ls->env[st->n_leaves] : NULL;
+  const tir_env *env = begin ? ls->env[begin - 1] : st->attach == SCHEDULE_AT ? ls->env[st->n_leaves] : l->root_env;
   for (int i = begin; i < st->n_leaves; i++) {
     int axis = st->leaves[i];
     if (st->axes[axis].kind == SCHEDULE_REDUCE || ls->var[i]->extent == 1) continue;
@@ -235,7 +248,8 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
   if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
   for (int i = st->n_leaves - 1; i >= 0; i--) {
-    stmt = make_loop(l, ls, i, ls->var[i], with_attached(l, stage, st->leaves[i], stmt));
+    stmt = schedule_with_prefetches(l, ls, i, with_attached(l, stage, st->leaves[i], stmt));
+    stmt = make_loop(l, ls, i, ls->var[i], stmt);
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
     if (i != begin) continue;
     const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};
@@ -247,16 +261,23 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
 /* ---- functions
  * ---------------------------------------------------------------------------------------------------------- */
 
+/* Tensors first, in the order of the program's arguments, then what is passed by value. */
 static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) {
   const tn_program *p = l->s->program;
   tir_func *f = RUNTIME_NEW(l->arena, tir_func);
   *f = (tir_func){.name = runtime_strdup(l->arena, name),
-                  .n_params = p->n_args,
-                  .n_inputs = p->n_inputs,
+                  .n_scalars = l->n_scalars,
+                  .scalars = l->scalars,
+                  .env = l->root_env,
                   .index_dtype = l->index_dtype,
                   .body = body};
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
-  for (int i = 0; i < p->n_args; i++) f->params[i] = l->stages[schedule_stage_of_tensor(l->s, p->args[i])].buffer;
+  for (int i = 0; i < p->n_args; i++) {
+    const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];
+    if (ls->scalar) continue;
+    f->params[f->n_params++] = ls->buffer;
+    f->n_inputs += i < p->n_inputs;
+  }
   return f;
 }
 
@@ -264,7 +285,10 @@ static tir_func *lower(lowering *l, const char *name) {
   schedule_infer_bounds(l);
   const tir_stmt *body = NULL;
   for (int i = 0; i < l->s->n_stages; i++)
-    if (l->stages[i].is_live) schedule_warn_masks(l, &l->stages[i]);
+    if (l->stages[i].is_live) {
+      schedule_warn_masks(l, &l->stages[i]);
+      schedule_warn_loops(l, &l->stages[i]);
+    }
   for (int i = l->s->n_stages - 1; i >= 0; i--)
     if (l->stages[i].is_live && l->stages[i].st->attach == SCHEDULE_ROOT) body = produce_then(l, i, body);
   return make_func(l, name, body);

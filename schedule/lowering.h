@@ -11,6 +11,7 @@
 typedef struct lower_var {
   tir_var var;    /* first member, so the two convert */
   int64_t extent; /* it runs over [0, extent) */
+  bool is_data;   /* a scalar argument: no part of index arithmetic */
   bool relaxed;   /* during region inference: takes its whole range, is not fixed to one iteration */
 } lower_var;
 
@@ -21,7 +22,8 @@ typedef struct lower_stage {
   bool is_live;                     /* computed by loops of its own (not an input, not inlined, not dead) */
   const tir_expr *body;             /* inlined stages substituted */
   bool may_leave;                   /* reads of the body need a check where they cannot be proved to be in bounds */
-  const tir_buffer *buffer;         /* the region, or a parameter */
+  const tir_buffer *buffer;         /* the region, or a parameter; NULL: a scalar */
+  const lower_var *scalar;          /* what a scalar is in loop IR, or NULL */
   const schedule_layout *layout;    /* how the buffer stores the region; NULL: row-major */
   const tir_expr *min[TN_MAX_RANK]; /* the region's first point in each dimension, in loop variables around the stage */
   int64_t extent[TN_MAX_RANK];      /* and its size */
@@ -37,21 +39,38 @@ typedef struct lowering {
   runtime_arena *arena;
   tn_dtype index_dtype;
   lower_stage *stages;
-  const tir_env *env; /* during region inference: what is known about the reader's loops */
+  int n_scalars;
+  tir_scalar *scalars;     /* of the function */
+  const tir_env *root_env; /* what is known outside of all loops */
+  const tir_env *env;      /* during region inference: what is known about the reader's loops */
   schedule_marks marks;
 } lowering;
 
 /* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,
  * variables and buffers, consumers first. The arena must have on_oom. */
 void schedule_infer_bounds(lowering *l);
+/* A part of a tensor: first point and size. */
+typedef struct schedule_box {
+  const tir_expr *min[TN_MAX_RANK];
+  int64_t extent[TN_MAX_RANK];
+} schedule_box;
+/* The part of TENSOR that one iteration of loop LEAF reads, over that loop's variable and those outside of it. False:
+ * it does not depend on the iteration, as far as is known. After schedule_infer_bounds. */
+bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor, schedule_box *out);
+/* BODY of loop LEAF behind the prefetches that were asked for there (prefetch.c). */
+const tir_stmt *schedule_with_prefetches(lowering *l, const lower_stage *ls, int leaf, const tir_stmt *body);
 /* Makes a buffer's rows longer as storage_align asks (storage.c). False: no room gives that stride. */
 bool schedule_align_shape(const schedule_stage *st, int64_t *shape);
 /* Axis values from leaf values, in place: VALUES has the leaves' entries filled. */
 void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **values);
+/* Says which annotations and pragmas of loops have no effect (pragmas.c). */
+void schedule_warn_loops(const lowering *l, const lower_stage *ls);
 /* Whether a split's children count no further than its parent. */
 bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r);
 /* Named like NAME, or NAME_1 ... when a loop around it, in ENV, has that name. */
 lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent);
+/* Whether an expression of loop IR has no part that is data: loads, scalar arguments. */
+bool schedule_is_of_indices(const tir_expr *e);
 /* A te expression over a stage's axes as loop IR: axes replaced by VALUES (offset by the region's first point), reads
  * by loads. */
 const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);

@@ -17,8 +17,8 @@ static tn_status find_stage(tn_schedule *s, const char *primitive, const char *n
   char names[512];
   *out = name ? schedule_find_stage(s, name) : -1;
   if (*out >= 0) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no stage is called \"%s\": the stages are %s", primitive,
-                      name ? name : "", stage_names(s, names, sizeof names));
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s(%s): no stage is called \"%s\": name one of %s", primitive,
+                      name ? name : "", name ? name : "", stage_names(s, names, sizeof names));
 }
 
 /* What became of an axis that is no loop any more: "split into i.outer, i.inner: name one of these". */
@@ -38,7 +38,7 @@ static void describe_use(const schedule_stage *st, int axis, char *buffer, size_
 static tn_status find_axis(tn_schedule *s, const char *primitive, const char *arguments, int stage, const char *name,
                            int *out) {
   const schedule_stage *st = &s->stages[stage];
-  char call[256], text[512];
+  char call[1024], text[512];
   snprintf(call, sizeof call, "%s(%s, %s)", primitive, arguments, name ? name : "");
   SCHEDULE_TRY(schedule_check_stage(s, call, stage));
   *out = name ? schedule_find_leaf(st, name) : -1;
@@ -49,8 +49,8 @@ static tn_status find_axis(tn_schedule *s, const char *primitive, const char *ar
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: axis %s of %s has already been %s", call, name,
                         schedule_stage_name(st), text);
   }
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: axis \"%s\" is not part of stage %s: its loops are %s", call,
-                      name ? name : "", schedule_stage_name(st), schedule_loop_names(st, text, sizeof text));
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: axis \"%s\" is not part of stage %s: name one of its loops, %s",
+                      call, name ? name : "", schedule_stage_name(st), schedule_loop_names(st, text, sizeof text));
 }
 
 /* A stage and one of its loops. */
@@ -118,7 +118,21 @@ tn_status tn_reorder_names(tn_schedule *s, const char *stage, int n, const char 
   return schedule_reorder(s, st, n_leaves, order);
 }
 
-/* On a copy, so that a refused second split leaves no first one behind. */
+/* Begins a primitive that is composed of others, on a copy, so that a refused second step leaves no first one behind.
+ * CALL stands before their refusals. NULL: out of memory. */
+static tn_schedule *begin_composed(tn_schedule *s, const char *call) {
+  tn_schedule *copy = tn_schedule_copy(s);
+  if (copy) copy->within = call;
+  return copy;
+}
+
+static tn_status end_composed(tn_schedule *s, tn_schedule *copy, tn_status status) {
+  copy->within = s->within;
+  if (status == TN_OK) schedule_swap_contents(s, copy);
+  tn_schedule_free(copy);
+  return status;
+}
+
 static tn_status tile(tn_schedule *s, const char *stage, const char *a, const char *b, int64_t fa, int64_t fb,
                       tn_tail tail) {
   char names[4][256];
@@ -127,7 +141,8 @@ static tn_status tile(tn_schedule *s, const char *stage, const char *a, const ch
   for (int i = 0; i < 4; i++) {
     int n = snprintf(names[i], sizeof names[i], i < 2 ? formats[0] : formats[1], i % 2 ? b : a);
     if (n >= (int)sizeof names[i])
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "tile(%s): an axis name is too long", stage);
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "tile(%s): an axis name is too long: split into all parts at once",
+                          stage);
   }
   SCHEDULE_TRY(tn_split(s, stage, a, fa, tail));
   SCHEDULE_TRY(tn_split(s, stage, b, fb, tail));
@@ -142,14 +157,12 @@ tn_status tn_tile(tn_schedule *s, const char *stage, const char *a, const char *
   if (factor_a < 1 || factor_b < 1)
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
-        "tile(%s, %s, %s): factors %lld and %lld: both must be at least 1, for example tile(%s, %s, %s, 8, 8)", stage,
+        "tile(%s, %s, %s): factors %lld and %lld: both must be at least 1; for example tile(%s, %s, %s, 8, 8)", stage,
         a, b, (long long)factor_a, (long long)factor_b, stage, a, b);
-  tn_schedule *copy = tn_schedule_copy(s);
-  if (!copy) return TN_ERROR_MEMORY;
-  tn_status status = tile(copy, stage, a, b, factor_a, factor_b, tail);
-  if (status == TN_OK) schedule_swap_contents(s, copy);
-  tn_schedule_free(copy);
-  return status;
+  char call[512];
+  snprintf(call, sizeof call, "tile(%s, %s, %s)", stage, a, b);
+  tn_schedule *copy = begin_composed(s, call);
+  return copy ? end_composed(s, copy, tile(copy, stage, a, b, factor_a, factor_b, tail)) : TN_ERROR_MEMORY;
 }
 
 static tn_status annotate(tn_schedule *s, const char *primitive, const char *stage, const char *axis,
@@ -171,12 +184,11 @@ static tn_status vectorize_by(tn_schedule *s, const char *stage, const char *axi
 }
 
 tn_status tn_vectorize_by(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail) {
-  tn_schedule *copy = s ? tn_schedule_copy(s) : NULL;
-  if (!copy) return s ? TN_ERROR_MEMORY : TN_ERROR_ARGUMENT;
-  tn_status status = vectorize_by(copy, stage, axis, factor, tail);
-  if (status == TN_OK) schedule_swap_contents(s, copy);
-  tn_schedule_free(copy);
-  return status;
+  if (!s) return TN_ERROR_ARGUMENT;
+  char call[512];
+  snprintf(call, sizeof call, "vectorize(%s, %s, %lld)", stage ? stage : "", axis ? axis : "", (long long)factor);
+  tn_schedule *copy = begin_composed(s, call);
+  return copy ? end_composed(s, copy, vectorize_by(copy, stage, axis, factor, tail)) : TN_ERROR_MEMORY;
 }
 
 tn_status tn_unroll(tn_schedule *s, const char *stage, const char *axis) {
@@ -186,35 +198,11 @@ tn_status tn_parallel(tn_schedule *s, const char *stage, const char *axis) {
   return annotate(s, "parallel", stage, axis, SCHEDULE_PARALLEL);
 }
 
-/* Why a pragma of TVM's has no meaning here; NULL: it is none of them. */
-static const char *refused_pragma(const char *key) {
-  static const char *const rows[][2] = {
-      {"unroll_explicit", "loops are always unrolled in the loop IR: leave it out"},
-      {"debug_skip_region", "the region's values would be missing, and a schedule never changes a result"},
-      {"loop_partition_hint", "split(stage, axis, factor, tail=peel) parts a loop"},
-      {"parallel_launch_point", "threads start where the parallel loop stands: put parallel on an outer loop"},
-      {"parallel_stride_pattern",
-       "each thread gets one run of iterations: split and reorder the loop for another order"},
-      {"parallel_barrier_when_finish", "a parallel loop always ends with a barrier: leave it out"},
-      {"tensor_core", "CPU targets have none"},
-  };
-  for (int i = 0; i < RUNTIME_COUNT(rows); i++)
-    if (strcmp(rows[i][0], key) == 0) return rows[i][1];
-  return NULL;
-}
-
 tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const char *key, int64_t value) {
   int st, it;
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find(s, "pragma", stage, axis, &st, &it));
-  const char *reason = key ? refused_pragma(key) : NULL;
-  if (reason)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma(%s, %s): key \"%s\": %s", stage, axis, key, reason);
-  if (!key || strcmp(key, "auto_unroll_max_step") != 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "pragma(%s, %s): key \"%s\" is unknown: auto_unroll_max_step is the one there is", stage, axis,
-                        key ? key : "");
-  return schedule_pragma_unroll(s, st, it, value);
+  return schedule_pragma(s, st, it, key ? key : "", value);
 }
 
 /* ---- stages
@@ -297,12 +285,11 @@ tn_status tn_parallel_reduce(tn_schedule *s, const char *stage, const char *axis
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "parallel_reduce(%s, %s): %lld parts: give at least 1, or 0 for one for each thread (%d)",
                         stage, axis, (long long)parts, tn_thread_count());
-  tn_schedule *copy = tn_schedule_copy(s);
+  char call[512];
+  snprintf(call, sizeof call, "parallel_reduce(%s, %s)", stage, axis);
+  tn_schedule *copy = begin_composed(s, call);
   if (!copy) return TN_ERROR_MEMORY;
-  tn_status status = parallel_reduce(copy, st, it, parts ? parts : tn_thread_count());
-  if (status == TN_OK) schedule_swap_contents(s, copy);
-  tn_schedule_free(copy);
-  return status;
+  return end_composed(s, copy, parallel_reduce(copy, st, it, parts ? parts : tn_thread_count()));
 }
 
 /* Whether others are computed in the stage's loops. */
@@ -323,8 +310,11 @@ tn_status tn_auto_inline(tn_schedule *s) {
   if (!s) return TN_ERROR_ARGUMENT;
   tn_schedule *copy = tn_schedule_copy(s);
   tn_status status = copy ? TN_OK : TN_ERROR_MEMORY;
+  int n = 0;
   for (int i = 0; status == TN_OK && i < copy->n_stages; i++)
-    if (is_injective(copy, i) && !has_guests(copy, i)) status = schedule_compute_inline(copy, i);
+    if (is_injective(copy, i) && !has_guests(copy, i)) status = schedule_compute_inline(copy, i), n++;
+  if (status == TN_OK && n == 0)
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "auto_inline() has no effect: no stage can be inlined");
   if (status == TN_OK) schedule_swap_contents(s, copy);
   tn_schedule_free(copy);
   return status;
@@ -341,6 +331,17 @@ tn_status tn_storage_align(tn_schedule *s, const char *stage, const char *axis, 
   return schedule_storage_align(s, st, it, factor, offset);
 }
 
+tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset) {
+  int st, of, it;
+  char arguments[512];
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find_stage(s, "prefetch", stage, &st));
+  SCHEDULE_TRY(find_stage(s, "prefetch", tensor, &of));
+  snprintf(arguments, sizeof arguments, "%s, %s", stage, tensor);
+  SCHEDULE_TRY(find_axis(s, "prefetch", arguments, st, axis, &it));
+  return schedule_prefetch(s, st, of, it, offset);
+}
+
 tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, const char *thread) {
   int st, it, annotation = SCHEDULE_BIND;
   if (!s) return TN_ERROR_ARGUMENT;
@@ -349,7 +350,8 @@ tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, const cha
     annotation++;
   if (thread && annotation < SCHEDULE_ANNOTATION_COUNT)
     return schedule_annotate(s, st, it, (schedule_annotation)annotation);
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "bind(%s, %s): thread \"%s\" is unknown: vthread, blockIdx.x, .y or .z, threadIdx.x, .y or .z",
-                      stage, axis, thread ? thread : "");
+  return runtime_fail(
+      s->ctx, TN_ERROR_SCHEDULE,
+      "bind(%s, %s): thread \"%s\" is unknown: take vthread, blockIdx.x, .y or .z, threadIdx.x, .y or .z", stage, axis,
+      thread ? thread : "");
 }

@@ -46,8 +46,10 @@ static void call_loops(const call_input *in) {
 
 static void call_pragma(const call_input *in) {
   call c = call_begin(in->out, in->is_c, "pragma", in->stage);
+  char key[64];
+  snprintf(key, sizeof key, "%.*s", (int)strcspn(in->step->text, "$"), in->step->text);
   call_name(c, in->axis);
-  call_name(c, "auto_unroll_max_step");
+  call_name(c, key);
   call_number(c, in->step->value);
   call_end(c);
 }
@@ -122,6 +124,14 @@ static void call_align(const call_input *in) {
   call_end(c);
 }
 
+static void call_prefetch(const call_input *in) {
+  call c = call_begin(in->out, in->is_c, "prefetch", in->stage);
+  call_name(c, schedule_stage_name(&in->s->stages[in->step->target_stage]));
+  call_name(c, in->axis);
+  call_number(c, in->step->value);
+  call_end(c);
+}
+
 static void call_rfactor(const call_input *in) {
   call c = call_begin(in->out, in->is_c, "rfactor", in->stage);
   call_name(c, in->axis);
@@ -135,7 +145,7 @@ void schedule_step_call(const tn_schedule *s, const schedule_step *step, bool is
       [SCHEDULE_STEP_RE] = call_loops,    [SCHEDULE_STEP_SP] = call_split,  [SCHEDULE_STEP_CA] = call_compute_at,
       [SCHEDULE_STEP_CI] = call_place,    [SCHEDULE_STEP_CR] = call_place,  [SCHEDULE_STEP_CHR] = call_scoped,
       [SCHEDULE_STEP_CHW] = call_scoped,  [SCHEDULE_STEP_SS] = call_scoped, [SCHEDULE_STEP_RF] = call_rfactor,
-      [SCHEDULE_STEP_TL] = call_layout,   [SCHEDULE_STEP_SA] = call_align};
+      [SCHEDULE_STEP_TL] = call_layout,   [SCHEDULE_STEP_SA] = call_align,  [SCHEDULE_STEP_PF] = call_prefetch};
   const schedule_stage *st = &s->stages[step->stage];
   call_input in = {s,    step, st, schedule_stage_name(st), step->iter >= 0 ? schedule_leaf(st, step->iter)->name : "",
                    is_c, out};

@@ -26,7 +26,7 @@ static tn_status check_reduction_loop(tn_schedule *s, const char *call, int stag
   char names[256];
   if (st->op->body->op != TIR_REDUCE)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is no reduction: it has no partial results; its loops may be made parallel as they are",
+                        "%s: %s is no reduction: it has no partial results; use parallel on its loops as they are",
                         call, name);
   if (axis->kind == SCHEDULE_SPATIAL)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
@@ -37,7 +37,8 @@ static tn_status check_reduction_loop(tn_schedule *s, const char *call, int stag
                         "%s: loop %s of %s runs over data and reduction axes: call rfactor before fuse", call,
                         axis->name, name);
   if (strlen(axis->name) + strlen(".v") > SCHEDULE_MAX_NAME)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the new axis %s.v would have a name of over %d characters",
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: the new axis %s.v would have a name of over %d characters: split into all parts at once",
                         call, axis->name, SCHEDULE_MAX_NAME);
   if (axis->extent <= INT32_MAX) return TN_OK;
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
@@ -49,10 +50,10 @@ static tn_status check_reduction_loop(tn_schedule *s, const char *call, int stag
 static tn_status check_loops_untouched(tn_schedule *s, const char *call, int stage) {
   const schedule_stage *st = &s->stages[stage];
   char names[512];
-  bool kept = true;
+  bool kept = st->n_prefetches == 0;
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    kept = kept && axis->annotation == SCHEDULE_NONE && axis->unroll_step < 0;
+    kept = kept && axis->annotation == SCHEDULE_NONE && !schedule_has_pragma(axis);
     kept = kept && (axis->kind == SCHEDULE_REDUCE) == (i >= st->n_spatial_roots);
     kept = kept && (i >= st->n_spatial_roots || st->leaves[i] == i);
   }
@@ -70,8 +71,8 @@ static tn_status check_new_tensor(tn_schedule *s, const char *call, int stage, i
   for (int i = 0; i < st->tensors[0].ndim; i++) elements *= (double)st->tensors[0].shape[i];
   if (factor_axis < 0 || factor_axis > st->op->n_axes)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: factor axis %d: the new axis stands at 0 to %d among the data axes of %s", call,
-                        factor_axis, st->op->n_axes, schedule_stage_name(st));
+                        "%s: factor axis %d: give a place from 0 to %d among the data axes of %s", call, factor_axis,
+                        st->op->n_axes, schedule_stage_name(st));
   if (st->op->n_axes == TN_MAX_RANK)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s has rank %d, and the partial results would have one more than there can be: fuse "
@@ -245,8 +246,8 @@ static const te_op *final_op(tn_program *program, const factoring *f, const te_o
 /* Invariant: combining the partial results combines every element once, in another order, which combiners allow (floats
  * up to rounding); what an inexact split adds is the identity. */
 tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis) {
-  char call[256];
-  snprintf(call, sizeof call, "rfactor(%s, %s)",
+  char call[1024];
+  snprintf(call, sizeof call, "%s%srfactor(%s, %s)", s->within ? s->within : "", s->within ? ": " : "",
            stage >= 0 && stage < s->n_stages ? schedule_stage_name(&s->stages[stage]) : "?",
            stage >= 0 && stage < s->n_stages && iter >= 0 && iter < s->stages[stage].n_leaves
                ? schedule_leaf(&s->stages[stage], iter)->name

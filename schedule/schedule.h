@@ -106,9 +106,27 @@ TN_API tn_status tn_parallel(tn_schedule *s, const char *stage, const char *axis
 /* The loop is bound to THREAD, "threadIdx.x" and the like, as a GPU's schedule says it. It is kept and printed; building
  * for a CPU refuses it. TVM: bind. Refused: a reduction axis; an index that a loop around or inside is bound to. */
 TN_API tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, const char *thread);
-/* KEY "auto_unroll_max_step": loops inside AXIS that make at most VALUE statements (0 to 65535) when unrolled are
- * unrolled. TVM: pragma. One pragma an axis. */
+/* A remark about a loop. TVM: pragma. Each key once a loop.
+ *   auto_unroll_max_step     loops inside AXIS that make at most VALUE statements (0 to 65535) when unrolled are unrolled
+ *   unroll_explicit          0: loops inside AXIS that are to be unrolled are not written out in the loop IR but left to
+ *                            the compiler behind it (1 is what holds without it)
+ *   loop_partition_hint      1: AXIS is parted where the conditions on it hold throughout, as a split with tail peel is
+ *   parallel_stride_pattern  1: a parallel AXIS goes to the threads in turn, iteration t, t + n, t + 2n ... to thread t
+ *                            of n; without it each gets one run of iterations
+ * Other keys of TVM's are refused with the reason. */
 TN_API tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const char *key, int64_t value);
+
+/* At loop AXIS of STAGE, asks for what the iteration OFFSET (1 or more) later reads of TENSOR, a cache line at a time.
+ * TVM: prefetch.
+ *
+ *     for (i, 0, 64) C[i] = sum A[i, ...]    ->    for (i, 0, 64) {
+ *                                                    for (a, 0, 4) prefetch(A[min(i + 2, 63), a*16])
+ *                                                    C[i] = sum A[i, ...]
+ *                                                  }
+ *
+ * Refused: a tensor that nothing inside the loop reads, that is inlined or computed inside the loop, or that has a
+ * layout of its own. Warns while lowering when what is read does not depend on the iteration. */
+TN_API tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset);
 
 /* ---- primitives on stages ------------------------------------------------------------------------------------------
  * They return what those on loops return. */

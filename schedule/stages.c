@@ -16,7 +16,7 @@ static const char *call_text(char *buffer, size_t n, const char *primitive, cons
 
 static tn_status check_index(tn_schedule *s, const char *call, int stage) {
   if (stage >= 0 && stage < s->n_stages) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %d: the schedule has stages 0 to %d", call, stage,
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: there is no stage %d: take 0 to %d", call, stage,
                       s->n_stages - 1);
 }
 
@@ -24,9 +24,10 @@ static tn_status check_computed(tn_schedule *s, const char *call, int stage) {
   SCHEDULE_TRY(check_index(s, call, stage));
   const schedule_stage *st = &s->stages[stage];
   if (!te_is_placeholder(st->op)) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: %s is an input: it is given, not computed; cache_read(%s, local, reader) copies it", call,
-                      schedule_stage_name(st), schedule_stage_name(st));
+  return runtime_fail(
+      s->ctx, TN_ERROR_SCHEDULE,
+      "%s: %s is an input: it is given, not computed; use cache_read(%s, local, reader), which copies it", call,
+      schedule_stage_name(st), schedule_stage_name(st));
 }
 
 /* ---- placing
@@ -78,7 +79,7 @@ static tn_status check_compute_at(tn_schedule *s, const char *call, int stage, i
 }
 
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target, int iter) {
-  char call[256];
+  char call[1024];
   call_text(call, sizeof call, "compute_at", s, stage);
   if (target >= 0 && target < s->n_stages && iter >= 0 && iter < s->stages[target].n_leaves && stage >= 0 &&
       stage < s->n_stages)
@@ -91,7 +92,7 @@ tn_status schedule_compute_at(tn_schedule *s, int stage, int target, int iter) {
 
 /* Invariant of compute_inline: the body, without a reduction, stands in every reader in place of the read. */
 tn_status schedule_compute_inline(tn_schedule *s, int stage) {
-  char call[256];
+  char call[1024];
   call_text(call, sizeof call, "compute_inline", s, stage);
   SCHEDULE_TRY(check_computed(s, call, stage));
   const schedule_stage *st = &s->stages[stage];
@@ -102,16 +103,23 @@ tn_status schedule_compute_inline(tn_schedule *s, int stage) {
                         "compute_at(%s, reader, axis)",
                         call, name, st->op->reduce_axes[0]->var.name, name);
   if (st->attach == SCHEDULE_INLINED)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined already; compute_root(%s) takes that back", call,
-                        name, name);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined already; call compute_root(%s) to take that back",
+                        call, name, name);
   SCHEDULE_TRY(place(s, call, stage, SCHEDULE_INLINED, -1, -1));
+  char loops[512];
+  if (schedule_has_own_loops(st))
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s: the schedule of its loops (%s) has no effect while it is inlined",
+                call, schedule_loop_names(st, loops, sizeof loops));
   return record(s, SCHEDULE_STEP_CI, stage, -1, -1);
 }
 
 tn_status schedule_compute_root(tn_schedule *s, int stage) {
-  char call[256];
+  char call[1024];
   call_text(call, sizeof call, "compute_root", s, stage);
   SCHEDULE_TRY(check_computed(s, call, stage));
+  if (s->stages[stage].attach == SCHEDULE_ROOT)
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: %s is at root already", call,
+                schedule_stage_name(&s->stages[stage]));
   SCHEDULE_TRY(place(s, call, stage, SCHEDULE_ROOT, -1, -1));
   return record(s, SCHEDULE_STEP_CR, stage, -1, -1);
 }
@@ -121,12 +129,12 @@ tn_status schedule_compute_root(tn_schedule *s, int stage) {
 
 static tn_status check_scope(tn_schedule *s, const char *call, const char *scope) {
   if (scope && (strcmp(scope, "global") == 0 || strcmp(scope, "local") == 0)) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: scope \"%s\" is unknown: \"global\" or \"local\"", call,
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: scope \"%s\" is unknown: use \"global\" or \"local\"", call,
                       scope ? scope : "");
 }
 
 tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
-  char call[256];
+  char call[1024];
   call_text(call, sizeof call, "set_scope", s, stage);
   SCHEDULE_TRY(check_computed(s, call, stage));
   SCHEDULE_TRY(check_scope(s, call, scope));
@@ -134,8 +142,11 @@ tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
   if (schedule_is_output(s, stage))
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
-        "%s: %s is an output: its memory is the caller's; cache_write(%s, %s) makes a stage with that scope", call,
-        schedule_stage_name(st), schedule_stage_name(st), scope);
+        "%s: %s is an output: its memory is the caller's; use cache_write(%s, %s), which makes a stage with that scope",
+        call, schedule_stage_name(st), schedule_stage_name(st), scope);
+  if (strcmp(st->scope, scope) == 0)
+    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: the scope of %s is %s already", call,
+                schedule_stage_name(st), scope);
   st->scope = schedule_intern(s->program, scope);
   schedule_step step = {.kind = SCHEDULE_STEP_SS, .stage = (int16_t)stage, .iter = -1, .text = scope};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
@@ -167,16 +178,15 @@ static tn_status check_readers(tn_schedule *s, const char *call, int stage, int 
   const tn_tensor *tensor = s->stages[stage].tensors;
   reader_names(s, stage, names, sizeof names);
   if (n < 1 && names[0])
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no reader is named: its readers are %s", call, names);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no reader is named: name one of %s", call, names);
   if (n < 1)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: nothing reads %s: there is no use for a cache", call,
-                        tensor->name);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: nothing reads %s: leave the cache out", call, tensor->name);
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(check_computed(s, call, readers[i]));
     const char *reader = schedule_stage_name(&s->stages[readers[i]]);
     if (!schedule_reads(&s->stages[readers[i]], tensor))
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s does not read %s: its readers are %s", call, reader,
-                          tensor->name, names);
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s does not read %s: name one of its readers, %s", call,
+                          reader, tensor->name, names);
     for (int k = 0; k < i; k++)
       if (readers[k] == readers[i])
         return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: reader %s is named twice: name each once", call, reader);
@@ -189,6 +199,11 @@ static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, c
   SCHEDULE_TRY(check_index(s, call, stage));
   SCHEDULE_TRY(check_scope(s, call, scope));
   const schedule_stage *st = &s->stages[stage];
+  if (st->tensors->by_value)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is a scalar: it is passed by value and lies in a register; name an input that is a "
+                        "tensor",
+                        call, schedule_stage_name(st));
   if (st->attach != SCHEDULE_ROOT)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is %s: a cache reads a stage at root; call cache_read before that, or compute_root(%s)",
@@ -199,7 +214,7 @@ static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, c
 
 /* Invariant: the new stage is a copy; the named readers read it instead. Their loops stay. */
 tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int n, const int *readers) {
-  char call[256];
+  char call[1024];
   call_text(call, sizeof call, "cache_read", s, stage);
   SCHEDULE_TRY(check_cache_read(s, call, stage, scope, n, readers));
   const tn_tensor *tensor = s->stages[stage].tensors;
@@ -220,12 +235,11 @@ tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int 
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* Whether anything was done to the stage's loops. */
-static bool has_own_loops(const schedule_stage *st) {
-  bool changed = st->n_relations > 0;
+bool schedule_has_own_loops(const schedule_stage *st) {
+  bool changed = st->n_relations > 0 || st->n_prefetches > 0;
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || axis->unroll_step >= 0;
+    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis);
   }
   return changed;
 }
@@ -270,7 +284,7 @@ static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, 
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined and writes nothing: call compute_root(%s) first",
                         call, name, name);
   char names[512];
-  if (has_own_loops(st))
+  if (schedule_has_own_loops(st))
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
         "%s: %s already has a schedule (loops: %s), which would be lost: call cache_write(%s, %s) before it", call,
@@ -282,7 +296,7 @@ static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, 
 
 /* Invariant: a new stage computes what the stage computed; the stage copies it and keeps its tensor and its place. */
 tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope) {
-  char call[256];
+  char call[1024];
   call_text(call, sizeof call, "cache_write", s, stage);
   SCHEDULE_TRY(check_cache_write(s, call, stage, scope));
   const te_op *op = s->stages[stage].op;

@@ -11,7 +11,7 @@ static bool init_stage(tn_schedule *s, schedule_stage *stage, const te_op *op) {
 
 bool schedule_reset_loops(tn_schedule *s, schedule_stage *stage) {
   const te_op *op = stage->op;
-  stage->n_axes = stage->n_relations = stage->n_leaves = 0;
+  stage->n_axes = stage->n_relations = stage->n_leaves = stage->n_prefetches = 0;
   stage->n_spatial_roots = te_is_placeholder(op) ? 0 : op->n_axes;
   stage->n_roots = te_is_placeholder(op) ? 0 : op->n_axes + op->n_reduce;
   for (int i = 0; i < stage->n_roots; i++) {
@@ -76,6 +76,10 @@ static bool copy_stage(runtime_arena *arena, schedule_stage *to, const schedule_
   to->relations = runtime_copy(arena, from->relations, sizeof *from->relations * (size_t)from->n_relations);
   to->leaves = runtime_copy(arena, from->leaves, sizeof *from->leaves * (size_t)from->n_leaves);
   if (!to->axes || !to->relations || !to->leaves) return false;
+  if (from->n_prefetches) {
+    to->prefetches = runtime_copy(arena, from->prefetches, sizeof *from->prefetches * (size_t)from->n_prefetches);
+    if (!to->prefetches) return false;
+  }
   for (int i = 0; i < to->n_relations; i++) {
     schedule_relation *r = &to->relations[i];
     r->many = runtime_copy(arena, r->many, sizeof *r->many * (size_t)r->n);

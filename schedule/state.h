@@ -24,6 +24,15 @@ typedef enum schedule_attach { SCHEDULE_ROOT, SCHEDULE_INLINED, SCHEDULE_AT } sc
 /* A stage's axis table, a schedule's stages, the bytes of a name; more is refused. */
 enum { SCHEDULE_MAX_AXES = 512, SCHEDULE_MAX_STAGES = 512, SCHEDULE_MAX_NAME = 200 };
 
+/* Pragmas that mean something (pragmas.c has their keys). */
+typedef enum schedule_pragma_kind {
+  SCHEDULE_PRAGMA_UNROLL,    /* loops inside that make few statements are unrolled */
+  SCHEDULE_PRAGMA_EXPLICIT,  /* 0: unrolled loops inside are left to the compiler */
+  SCHEDULE_PRAGMA_PARTITION, /* the loop is parted where a condition holds throughout, as with tail peel */
+  SCHEDULE_PRAGMA_STRIDE,    /* a parallel loop's iterations go to the threads in turn */
+  SCHEDULE_PRAGMA_COUNT
+} schedule_pragma_kind;
+
 typedef struct schedule_axis {
   const char *name;
   int64_t extent;
@@ -33,7 +42,18 @@ typedef struct schedule_axis {
   int16_t made_by;     /* relation that made it, or -1 */
   int16_t used_by;     /* relation that consumed it, or -1: a leaf */
   int32_t unroll_step; /* pragma auto_unroll_max_step at this loop, or -1 */
+  uint8_t pragma[SCHEDULE_PRAGMA_COUNT]; /* the others: 0 none, else the value + 1 */
 } schedule_axis;
+
+/* -1: the loop has no such pragma. */
+static inline int schedule_pragma_value(const schedule_axis *axis, int pragma) {
+  return pragma == SCHEDULE_PRAGMA_UNROLL ? axis->unroll_step : axis->pragma[pragma] - 1;
+}
+static inline bool schedule_has_pragma(const schedule_axis *axis) {
+  for (int i = 0; i < SCHEDULE_PRAGMA_COUNT; i++)
+    if (schedule_pragma_value(axis, i) >= 0) return true;
+  return false;
+}
 
 /* SPLIT: parent[0] -> n children. FUSE: n parents -> child[0]. Indices into the stage's axis table. */
 typedef struct schedule_relation {
@@ -44,6 +64,13 @@ typedef struct schedule_relation {
   int16_t *many; /* the children of a split, the parents of a fuse; outer to inner */
   int16_t one;   /* the parent of a split, the child of a fuse */
 } schedule_relation;
+
+/* prefetch: at loop AXIS (an index into the axis table), what the iteration OFFSET later reads of a tensor. */
+typedef struct schedule_prefetch_request {
+  const tn_tensor *tensor; /* the first of its stage */
+  int16_t axis;
+  int32_t offset;
+} schedule_prefetch_request;
 
 typedef struct schedule_stage {
   const te_op *op; /* what is computed now: cache_read and cache_write replace it */
@@ -63,9 +90,12 @@ typedef struct schedule_stage {
   int n_leaves, cap_leaves;
   int16_t *leaves; /* loop order, outer to inner: indices into axes */
   int n_spatial_roots, n_roots;
+  int n_prefetches;
+  const schedule_prefetch_request *prefetches;
 } schedule_stage;
 
 /* "none", "unroll", ... "threadIdx.z", by annotation. */
+const char *schedule_pragma_key(int pragma);
 extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
 
 /* Steps: the mnemonics and argument order of TVM's logs (reference: auto-scheduler.md section 3), and SS for set_scope.
@@ -84,7 +114,8 @@ extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
   X(SS, "set_scope")        /* stage, text = scope */                                               \
   X(RF, "rfactor")          /* stage, iter, value = factor axis */                                  \
   X(TL, "transform_layout") /* stage, text = map */                                                 \
-  X(SA, "storage_align")    /* stage, iter, value = factor, target iter = offset */
+  X(SA, "storage_align")    /* stage, iter, value = factor, target iter = offset */ \
+  X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset */
 
 typedef enum schedule_step_kind {
 #define X(mnemonic, words) SCHEDULE_STEP_##mnemonic,
@@ -113,6 +144,7 @@ struct tn_schedule {
   schedule_stage *stages;
   int n_steps, cap_steps;
   schedule_step *steps;
+  const char *within; /* the composed primitive that is being applied, "tile(C, i, j)", for messages; or NULL */
   struct tn_schedule *previous, *next; /* all schedules of a program, freed with it */
 };
 
@@ -125,6 +157,7 @@ tn_status schedule_fuse(tn_schedule *s, int stage, int n, const int *iters);
 tn_status schedule_reorder(tn_schedule *s, int stage, int n,
                            const int *order); /* complete: order[new] = old position */
 tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation);
+tn_status schedule_pragma(tn_schedule *s, int stage, int iter, const char *key, int64_t value);
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step);
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target_stage, int target_iter);
 tn_status schedule_compute_inline(tn_schedule *s, int stage);
@@ -140,6 +173,9 @@ tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis)
 tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
 /* The stride of the data axis at ITER becomes OFFSET modulo FACTOR. */
 tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int64_t offset);
+/* At loop ITER, what the iteration OFFSET later reads of the tensor of stage TENSOR is fetched into the cache. */
+tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset);
+bool schedule_has_prefetch(const schedule_stage *st, int axis);
 /* Applies one recorded step with the same checks. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 

@@ -43,15 +43,19 @@ static tn_status apply_chr(tn_schedule *s, const schedule_step *t) {
   small_ints list;
   return to_ints(t, &list) ? schedule_cache_read(s, t->stage, t->text, list.n, list.data) : too_long(s);
 }
+/* "auto_unroll_max_step$64" */
 static tn_status apply_pr(tn_schedule *s, const schedule_step *t) {
-  static const char key[] = "auto_unroll_max_step$";
-  char *end;
-  if (strncmp(t->text, key, sizeof key - 1) != 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma \"%s\" is unknown: \"auto_unroll_max_step$<n>\"", t->text);
-  long value = strtol(t->text + sizeof key - 1, &end, 10);
-  if (*end || end == t->text + sizeof key - 1 || value > INT32_MAX || value < 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma \"%s\": a number has to follow the $", t->text);
-  return schedule_pragma_unroll(s, t->stage, t->iter, (int)value);
+  const char *dollar = strchr(t->text, '$');
+  char key[64], *end;
+  if (!dollar || dollar - t->text >= (ptrdiff_t)sizeof key)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma \"%s\" is no key and value: write \"%s$64\"", t->text,
+                        schedule_pragma_key(SCHEDULE_PRAGMA_UNROLL));
+  long value = strtol(dollar + 1, &end, 10);
+  if (*end || end == dollar + 1 || value > INT32_MAX || value < 0)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma \"%s\" has no number behind the $: write \"%s$64\"", t->text,
+                        schedule_pragma_key(SCHEDULE_PRAGMA_UNROLL));
+  snprintf(key, sizeof key, "%.*s", (int)(dollar - t->text), t->text);
+  return schedule_pragma(s, t->stage, t->iter, key, value);
 }
 
 /* The recorded extent says which axis was meant: a record that does not fit its program is stale. */
@@ -59,10 +63,11 @@ static tn_status apply_sp(tn_schedule *s, const schedule_step *t) {
   bool exists = t->stage >= 0 && t->stage < s->n_stages && t->iter >= 0 && t->iter < s->stages[t->stage].n_leaves;
   if (exists && t->value && schedule_leaf(&s->stages[t->stage], t->iter)->extent != t->value) {
     const schedule_axis *axis = schedule_leaf(&s->stages[t->stage], t->iter);
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "split(%s, %s): the step was recorded for extent %lld, the loop has %lld: it belongs to another program",
-        schedule_stage_name(&s->stages[t->stage]), axis->name, (long long)t->value, (long long)axis->extent);
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "split(%s, %s): the step was recorded for extent %lld, the loop has %lld: use it with the "
+                        "program that it was recorded for",
+                        schedule_stage_name(&s->stages[t->stage]), axis->name, (long long)t->value,
+                        (long long)axis->extent);
   }
   return schedule_split(s, t->stage, t->iter, t->n, t->list, t->inner_to_outer, (tn_tail)t->tail);
 }
@@ -88,6 +93,10 @@ static tn_status apply_sa(tn_schedule *s, const schedule_step *t) {
   return schedule_storage_align(s, t->stage, t->iter, t->value, t->target_iter);
 }
 
+static tn_status apply_pf(tn_schedule *s, const schedule_step *t) {
+  return schedule_prefetch(s, t->stage, t->target_stage, t->iter, t->value);
+}
+
 static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_AN] = {"AN", "siv", apply_an},    [SCHEDULE_STEP_FU] = {"FU", "sl", apply_fu},
     [SCHEDULE_STEP_PR] = {"PR", "six", apply_pr},    [SCHEDULE_STEP_RE] = {"RE", "sl", apply_re},
@@ -96,6 +105,7 @@ static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_CHR] = {"CHR", "sxl", apply_chr}, [SCHEDULE_STEP_CHW] = {"CHW", "sx", apply_chw},
     [SCHEDULE_STEP_SS] = {"SS", "sx", apply_ss},     [SCHEDULE_STEP_RF] = {"RF", "siv", apply_rf},
     [SCHEDULE_STEP_TL] = {"TL", "sx", apply_tl},     [SCHEDULE_STEP_SA] = {"SA", "sivI", apply_sa},
+    [SCHEDULE_STEP_PF] = {"PF", "sSiv", apply_pf},
 };
 
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {

@@ -23,10 +23,11 @@ static tn_status check_dimension(tn_schedule *s, const char *call, int stage, in
         "outer one",
         call, axis->name, name);
   if (schedule_is_output(s, stage))
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is an output: its memory is the caller's; cache_write(%s, global) makes a stage whose "
-                        "strides can change",
-                        call, name, name);
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: %s is an output: its memory is the caller's; use cache_write(%s, global), which makes a stage "
+        "whose strides can change",
+        call, name, name);
   return TN_OK;
 }
 
@@ -47,13 +48,13 @@ static tn_status check_align(tn_schedule *s, const char *call, int stage, int it
   if (st->align_factor == 0) return TN_OK;
   return runtime_fail(
       s->ctx, TN_ERROR_SCHEDULE,
-      "%s: the stride of axis %s of %s is aligned already (factor %d, offset %d): one alignment a stage", call,
+      "%s: the stride of axis %s of %s is aligned already (factor %d, offset %d): keep one alignment a stage", call,
       st->axes[st->align_dim].name, name, st->align_factor, st->align_offset);
 }
 
 /* Invariant: the buffer gets longer rows; every element still has a place of its own. */
 tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int64_t offset) {
-  char call[256];
+  char call[1024];
   bool exists = stage >= 0 && stage < s->n_stages;
   snprintf(
       call, sizeof call, "storage_align(%s, %s)", exists ? schedule_stage_name(&s->stages[stage]) : "?",

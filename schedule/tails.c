@@ -28,11 +28,12 @@ static tn_status check_overlap(tn_schedule *s, const char *call, int stage, int 
         call, axis->name, schedule_stage_name(st), (long long)axis->extent);
   for (int i = 0; i < iter; i++)
     if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL)
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                          "%s: tail overlap: loop %s of %s stands inside the reduction loop %s: an element that two "
-                          "blocks hold would be combined twice; reorder(%s, %s, %s) first, or take guard, peel or pad",
-                          call, axis->name, schedule_stage_name(st), schedule_leaf(st, i)->name,
-                          schedule_stage_name(st), axis->name, schedule_leaf(st, i)->name);
+      return runtime_fail(
+          s->ctx, TN_ERROR_SCHEDULE,
+          "%s: tail overlap: loop %s of %s stands inside the reduction loop %s: an element that two "
+          "blocks hold would be combined twice; call reorder(%s, %s, %s) first, or take guard, peel or pad",
+          call, axis->name, schedule_stage_name(st), schedule_leaf(st, i)->name, schedule_stage_name(st), axis->name,
+          schedule_leaf(st, i)->name);
   return TN_OK;
 }
 
@@ -47,10 +48,11 @@ static tn_status check_pad(tn_schedule *s, const char *call, int stage, int iter
                         "dimension of its buffer can be padded: pad the first split of an axis, or take guard or peel",
                         call, axis->name, name);
   if (!schedule_is_output(s, stage)) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: tail pad: %s is an output: its memory is the caller's and has no padding; "
-                      "cache_write(%s, local) makes a stage whose buffer can be padded, or take guard or peel",
-                      call, name, name);
+  return runtime_fail(
+      s->ctx, TN_ERROR_SCHEDULE,
+      "%s: tail pad: %s is an output: its memory is the caller's and has no padding; "
+      "use cache_write(%s, local), which makes a stage whose buffer can be padded, or take guard or peel",
+      call, name, name);
 }
 
 tn_status schedule_check_tail(tn_schedule *s, const char *call, int stage, int iter, tn_tail tail) {
@@ -133,10 +135,12 @@ tn_status schedule_check_fuse_overlap(tn_schedule *s, const char *call, int stag
     if (schedule_leaf(st, iters[i])->kind != SCHEDULE_SPATIAL) reduce = iters[i];
   }
   if (block < 0 || reduce < 0) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: loop %s of %s counts the blocks of a split with tail overlap and cannot be fused with the "
-                      "reduction loop %s: elements that two blocks hold would be combined twice",
-                      call, schedule_leaf(st, block)->name, schedule_stage_name(st), schedule_leaf(st, reduce)->name);
+  return runtime_fail(
+      s->ctx, TN_ERROR_SCHEDULE,
+      "%s: loop %s of %s counts the blocks of a split with tail overlap and cannot be fused with the "
+      "reduction loop %s: elements that two blocks hold would be combined twice; take tail guard, or keep the "
+      "loops apart",
+      call, schedule_leaf(st, block)->name, schedule_stage_name(st), schedule_leaf(st, reduce)->name);
 }
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */

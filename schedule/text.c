@@ -134,6 +134,27 @@ typedef struct primitive {
   tn_status (*apply)(reader *r, tn_tail tail);
 } primitive;
 
+/* The call as it was written: "split(C, i, nparts=4)". */
+static const char *call_text(reader *r) {
+  runtime_str text = {0};
+  runtime_str_addf(&text, "%s(", r->primitive);
+  for (int i = 0; i < r->n; i++) {
+    const argument *a = &r->args[i];
+    runtime_str_addf(&text, "%s%s%s", i ? ", " : "", a->key ? a->key : "", a->key ? "=" : "");
+    if (a->name)
+      runtime_str_add(&text, a->name);
+    else
+      runtime_str_addf(&text, "%lld", (long long)a->number);
+  }
+  runtime_str_add(&text, ")");
+  return runtime_str_take(&text, &r->arena);
+}
+
+/* `CALL: WHY: write USAGE`. */
+static tn_status refuse_call(reader *r, const char *why, const char *usage) {
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s: write %s", call_text(r), why, usage);
+}
+
 static const argument *find_key(const reader *r, const char *key) {
   for (int i = 0; i < r->n; i++)
     if (r->args[i].key && strcmp(r->args[i].key, key) == 0) return &r->args[i];
@@ -160,7 +181,7 @@ static tn_status apply_split(reader *r, tn_tail tail) {
   if (factor) lengths[n++] = factor->number;
   if ((n > 0) == (nparts != NULL))
     return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE,
-                        "split(%s, %s): give a factor, or nparts=, and not both: split(%s, %s, 32)", name_at(r, 0),
+                        "split(%s, %s) takes a factor or nparts=, and not both: write split(%s, %s, 32)", name_at(r, 0),
                         name_at(r, 1), name_at(r, 0), name_at(r, 1));
   if (nparts) return tn_split_nparts(r->s, name_at(r, 0), name_at(r, 1), nparts->number, tail);
   return tn_split_many(r->s, name_at(r, 0), name_at(r, 1), n, lengths, tail);
@@ -197,7 +218,7 @@ static tn_status apply_vectorize(reader *r, tn_tail tail) {
   for (int i = 0; i < r->n; i++) n += !r->args[i].key;
   if (n == 3) return tn_vectorize_by(r->s, name_at(r, 0), name_at(r, 1), r->args[2].number, tail);
   if (n == 2 && r->n == 2) return tn_vectorize(r->s, name_at(r, 0), name_at(r, 1));
-  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "vectorize(%s, %s): %s: vectorize(%s, %s, 16, tail=mask)",
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "vectorize(%s, %s): %s: write vectorize(%s, %s, 16, tail=mask)",
                       name_at(r, 0), name_at(r, 1), n > 3 ? "one factor is enough" : "a tail needs a factor",
                       name_at(r, 0), name_at(r, 1));
 }
@@ -222,6 +243,7 @@ APPLY(set_scope, tn_set_scope(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(transform_layout, tn_transform_layout(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(storage_align, tn_storage_align(r->s, name_at(r, 0), name_at(r, 1), r->args[2].number, r->args[3].number))
 APPLY(bind, tn_bind(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
+APPLY(prefetch, tn_prefetch(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->args[3].number))
 APPLY(auto_inline, tn_auto_inline(r->s))
 #undef APPLY
 
@@ -234,7 +256,7 @@ static const primitive primitives[] = {
     {"vectorize", "nn+", "vectorize(stage, axis [, factor [, tail=peel]])", " tail=", apply_vectorize},
     {"unroll", "nn", "unroll(stage, axis)", "", apply_unroll},
     {"parallel", "nn", "parallel(stage, axis)", "", apply_parallel},
-    {"pragma", "nnn#", "pragma(stage, axis, auto_unroll_max_step, n)", "", apply_pragma},
+    {"pragma", "nnn#", "pragma(stage, axis, key, n)", "", apply_pragma},
     {"compute_at", "nnn", "compute_at(stage, reader, axis)", "", apply_compute_at},
     {"compute_inline", "n", "compute_inline(stage)", "", apply_compute_inline},
     {"compute_root", "n", "compute_root(stage)", "", apply_compute_root},
@@ -246,6 +268,7 @@ static const primitive primitives[] = {
     {"auto_inline", "", "auto_inline()", "", apply_auto_inline},
     {"transform_layout", "nn", "transform_layout(stage, [i, j] -> [j, i])", "", apply_transform_layout},
     {"storage_align", "nn##", "storage_align(stage, axis, factor, offset)", "", apply_storage_align},
+    {"prefetch", "nnn#", "prefetch(stage, tensor, axis, offset)", "", apply_prefetch},
     {"bind", "nnn", "bind(stage, axis, threadIdx.x)", "", apply_bind},
 };
 
@@ -284,7 +307,7 @@ static tn_status read_tail(reader *r, tn_tail *out) {
   }
   if (!a) return TN_OK;
   return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE,
-                      "%s(%s, %s): tail \"%s\" is unknown: guard, peel, mask, pad or overlap", r->primitive,
+                      "%s(%s, %s): tail \"%s\" is unknown: take guard, peel, mask, pad or overlap", r->primitive,
                       name_at(r, 0), name_at(r, 1), a->name ? a->name : "number");
 }
 
@@ -295,30 +318,27 @@ static tn_status check_keys(reader *r, const primitive *p) {
     char wanted[SCHEDULE_MAX_NAME + 3];
     if (!a->key) continue;
     snprintf(wanted, sizeof wanted, " %s=", a->key);
-    if (!strstr(p->keys, wanted))
-      return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s takes no %s=: %s", p->name, a->key, p->usage);
+    if (!strstr(p->keys, wanted)) return refuse_call(r, runtime_format(&r->arena, "it takes no %s=", a->key), p->usage);
     if (find_key(r, a->key) != a)
-      return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s= stands twice: give it once", p->name, a->key);
+      return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s= stands twice: give it once", call_text(r), a->key);
     if (a->name && strcmp(a->key, "tail") != 0)
-      return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s=%s is no number: %s", p->name, a->key, a->name,
-                          p->usage);
+      return refuse_call(r, runtime_format(&r->arena, "%s=%s is no number", a->key, a->name), p->usage);
   }
   return TN_OK;
 }
 
-static tn_status no_such_primitive(const reader *r) {
+static tn_status no_such_primitive(reader *r) {
   char names[1024];
   size_t used = 0;
   for (int i = 0; i < RUNTIME_COUNT(primitives) && used < sizeof names; i++)
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", primitives[i].name);
-  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s is no primitive: %s", r->primitive, names);
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s is no primitive: use one of %s", call_text(r), names);
 }
 
 static tn_status apply_call(reader *r) {
   const primitive *p = find_primitive(r->primitive);
   if (!p) return no_such_primitive(r);
-  if (!fits_form(r, p->form))
-    return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: wrong arguments: %s", p->name, p->usage);
+  if (!fits_form(r, p->form)) return refuse_call(r, "wrong arguments", p->usage);
   SCHEDULE_TRY(check_keys(r, p));
   tn_tail tail;
   SCHEDULE_TRY(read_tail(r, &tail));

@@ -36,7 +36,12 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
     runtime_str_addf(out, "%s %s (%lld)%s", axis->annotation ? schedule_annotation_words[axis->annotation] : "for",
                      axis->name, (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent),
                      axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
-    if (axis->unroll_step >= 0) runtime_str_addf(out, " auto_unroll_max_step=%d", axis->unroll_step);
+    for (int k = 0; k < SCHEDULE_PRAGMA_COUNT; k++)
+      if (schedule_pragma_value(axis, k) >= 0)
+        runtime_str_addf(out, " %s=%d", schedule_pragma_key(k), schedule_pragma_value(axis, k));
+    for (int k = 0; k < st->n_prefetches; k++)
+      if (st->prefetches[k].axis == st->leaves[i])
+        runtime_str_addf(out, " prefetch(%s, %d)", st->prefetches[k].tensor->name, st->prefetches[k].offset);
     runtime_str_add(out, "\n");
     print_attached(l, stage, st->leaves[i], depth + 1, out);
   }

@@ -23,6 +23,7 @@ typedef struct walk {
 
 typedef struct counter {
   const tn_schedule *s;
+  const tir_func *func;
   tn_kernel_stage *out;
   int64_t *updates;                      /* by number of the stage: updates of a reduction */
   RUNTIME_VEC(const tir_var *) deciding; /* variables that guards, bounds and selects use */
@@ -66,13 +67,15 @@ void schedule_describe_stages(const tn_schedule *s, tn_kernel_stage *out) {
 
 /* ---- what decides ------------------------------------------------------------------------------------------------ */
 
-static tir_walk stop_at_load(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
+static tir_walk stop_at_data(void *user, const tir_expr *e) {
+  bool is_data = e->op == TIR_LOAD || (e->op == TIR_VAR && tir_is_data_var(user, e->u.var));
+  return is_data ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
 /* Whether an expression is of loop variables alone. */
-static bool is_of_indices(const tir_expr *e) { return tir_walk_expr(e, stop_at_load, NULL); }
+static bool is_of_indices(const counter *c, const tir_expr *e) {
+  return tir_walk_expr(e, stop_at_data, (void *)c->func);
+}
 
 static bool decides(const counter *c, const tir_var *var) {
   for (int i = 0; i < c->deciding.n; i++)
@@ -87,7 +90,7 @@ static tir_walk note_variable(void *user, const tir_expr *e) {
 }
 
 static void note_condition(counter *c, const tir_expr *cond) {
-  if (cond != NULL && is_of_indices(cond)) tir_walk_expr(cond, note_variable, c);
+  if (cond != NULL && is_of_indices(c, cond)) tir_walk_expr(cond, note_variable, c);
 }
 
 static tir_walk note_in_expr(void *user, const tir_expr *e) {
@@ -168,7 +171,7 @@ static int64_t value_of(const counter *c, const tir_expr *e) {
 
 /* A condition on data may hold. */
 static bool may_hold(const counter *c, const tir_expr *cond) {
-  return cond == NULL || !is_of_indices(cond) || value_of(c, cond) != 0;
+  return cond == NULL || !is_of_indices(c, cond) || value_of(c, cond) != 0;
 }
 
 /* ---- accesses ---------------------------------------------------------------------------------------------------- */
@@ -222,7 +225,7 @@ static bool add_once(counter *c, expr_list *list, const tir_expr *e, bool by_str
 static void collect_loads(counter *c, const tir_expr *e) {
   if (e->n_args == 0 && e->op != TIR_LOAD) return;
   if (!add_once(c, &c->seen, e, false)) return;
-  if (e->op == TIR_SELECT && is_of_indices(e->arg[0])) {
+  if (e->op == TIR_SELECT && is_of_indices(c, e->arg[0])) {
     collect_loads(c, e->arg[value_of(c, e->arg[0]) ? 1 : 2]);
     return;
   }
@@ -339,6 +342,7 @@ static void visit(counter *c, walk w, const tir_stmt *s) {
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; i++) visit(c, w, s->u.seq.stmts[i]);
       break;
+    case TIR_PREFETCH:
     case TIR_NOP:
       break;
   }
@@ -394,6 +398,7 @@ static const tir_func *marked_loops(const tn_schedule *s, runtime_arena *arena) 
 }
 
 static void count_all(counter *c, const tir_func *f) {
+  c->func = f;
   tir_visitor visitor = {note_in_stmt, note_in_expr, c};
   tir_walk_stmt(f->body, &visitor);
   visit(c, (walk){.times = 1, .lanes = 1}, f->body);

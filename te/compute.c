@@ -53,6 +53,20 @@ tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int n
   return op ? &op->outputs[0] : NULL;
 }
 
+tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype) {
+  tn_tensor *scalar = te_input(site, name, dtype, 0, NULL);
+  if (scalar) scalar->by_value = true;
+  return scalar;
+}
+
+tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype) {
+  te_site site = {.ctx = ctx};
+  if (!ctx || !name) return NULL;
+  if ((unsigned)dtype < TN_DTYPE_COUNT) return te_scalar(&site, name, dtype);
+  te_fail(&site, TN_ERROR_ARGUMENT, "tn_scalar: '%s': %d is no dtype", name, (int)dtype);
+  return NULL;
+}
+
 tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const int64_t *dtype_and_shape) {
   if (!ctx || !name || !dtype_and_shape || n < 1) return NULL;
   te_site site = {.ctx = ctx};

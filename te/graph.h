@@ -28,6 +28,7 @@ struct tn_tensor {
   tn_dtype dtype;
   int ndim;
   int64_t shape[TN_MAX_RANK];
+  bool by_value; /* an input of rank 0 that the kernel takes by value: a scalar */
   tn_context *ctx;
 };
 

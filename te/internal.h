@@ -76,6 +76,7 @@ const char *te_show(char buffer[64], const tir_expr *e);
 
 tn_axis *te_axis(const te_site *site, const char *name, int64_t extent, bool is_reduce);
 tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape);
+tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype);
 
 /* ---- access.c: what a read can touch ----------------------------------------------------------------------------- */
 

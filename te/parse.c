@@ -1,5 +1,5 @@
-/* parse.c: the text form's statements: param, input, output and definitions; finding the shapes of inputs that were not
- * declared; putting the program together. Grammar: docs/language.md. */
+/* parse.c: the text form's statements: param, input, scalar, output and definitions; finding the shapes of inputs that
+ * were not declared; putting the program together. Grammar: docs/language.md. */
 #include <stdio.h>
 
 #include "te/parser.h"
@@ -170,15 +170,34 @@ static int parse_shape(te_parser *p, int64_t shape[TN_MAX_RANK]) {
   return te_expect(p, "]", "',' or ']'") ? n : -1;
 }
 
+/* name: dtype */
+static bool parse_typed_name(te_parser *p, const char *what, const char **name, const char **at, tn_dtype *dtype) {
+  const char *dtype_at;
+  *name = take_name(p, what, at);
+  if (!*name || !check_free(p, "a tensor", *name, *at) || !te_expect(p, ":", "':' and a dtype")) return false;
+  const char *dtype_name = take_name(p, "a dtype", &dtype_at);
+  return dtype_name && (tn_dtype_parse(dtype_name, dtype) || fail_dtype(p, dtype_at, dtype_name));
+}
+
+static bool parse_scalar(te_parser *p) {
+  do {
+    const char *at, *name;
+    tn_dtype dtype;
+    if (!parse_typed_name(p, "a scalar's name", &name, &at, &dtype)) return false;
+    if (te_token_is(&p->token, "["))
+      return te_parse_fail(p, p->token.at, "a scalar has no extents: it is passed by value; a tensor is an input");
+    tn_tensor *scalar = te_scalar(te_parse_site(p, at), name, dtype);
+    if (!scalar || !te_add_symbol(p, (te_symbol){scalar, at, false, false})) return false;
+  } while (te_accept(p, ",") && (te_skip_newlines(p), true));
+  return true;
+}
+
 /* name: dtype[extents] */
 static bool parse_one_input(te_parser *p) {
-  const char *at, *dtype_at, *name = take_name(p, "an input's name", &at);
+  const char *at, *name;
   tn_dtype dtype;
   int64_t shape[TN_MAX_RANK];
-  if (!name || !check_free(p, "a tensor", name, at) || !te_expect(p, ":", "':' and a dtype")) return false;
-  const char *dtype_name = take_name(p, "a dtype", &dtype_at);
-  if (!dtype_name) return false;
-  if (!tn_dtype_parse(dtype_name, &dtype)) return fail_dtype(p, dtype_at, dtype_name);
+  if (!parse_typed_name(p, "an input's name", &name, &at, &dtype)) return false;
   int rank = parse_shape(p, shape);
   tn_tensor *input = rank >= 0 ? te_input(te_parse_site(p, at), name, dtype, rank, shape) : NULL;
   return input && te_add_symbol(p, (te_symbol){input, at, false, false});
@@ -287,7 +306,7 @@ int te_parse_axes(te_parser *p, bool is_reduce, int limit) {
 
 /* name[axes] = expression */
 static bool parse_definition(te_parser *p) {
-  const char *at, *name = take_name(p, "a statement: a definition, param, input or output", &at);
+  const char *at, *name = take_name(p, "a statement: a definition, param, input, scalar or output", &at);
   p->n_axes = p->reads.n = 0;
   if (!name || !check_free(p, "a tensor", name, at)) return false;
   int rank = te_token_is(&p->token, "[") ? te_parse_axes(p, false, TN_MAX_RANK) : 0;
@@ -310,6 +329,8 @@ static bool parse_statement(te_parser *p, const overrides *o) {
     ok = parse_param(p, o);
   else if (te_accept(p, "input"))
     ok = parse_input(p);
+  else if (te_accept(p, "scalar"))
+    ok = parse_scalar(p);
   else if (te_accept(p, "output"))
     ok = parse_output(p);
   else

@@ -171,10 +171,13 @@ void te_print_expr(runtime_str *out, const tir_expr *e) { print_expr(&(printer){
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
+/* One statement for neighbours of one kind. */
 static void print_inputs(runtime_str *out, const tn_program *program) {
   for (int i = 0; i < program->n_inputs; i++) {
     const tn_tensor *t = program->args[i];
-    runtime_str_addf(out, "%s%s: %s", i > 0 ? ", " : "input ", t->name, tn_dtype_name(t->dtype));
+    bool begins = i == 0 || program->args[i - 1]->by_value != t->by_value;
+    if (begins) runtime_str_addf(out, "%s%s", i > 0 ? "\n" : "", t->by_value ? "scalar " : "input ");
+    runtime_str_addf(out, "%s%s: %s", begins ? "" : ", ", t->name, tn_dtype_name(t->dtype));
     for (int d = 0; d < t->ndim; d++) runtime_str_addf(out, "%s%lld", d > 0 ? ", " : "[", (long long)t->shape[d]);
     if (t->ndim > 0) runtime_str_add(out, "]");
   }

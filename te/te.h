@@ -94,6 +94,11 @@ TN_API tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent
 /* N numbers: the dtype, then N-1 extents. */
 TN_API tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const int64_t *dtype_and_shape);
 
+/* A scalar parameter: an input of rank 0 that the kernel takes by value. It is used like a rank-0 tensor and listed among
+ * the inputs of a program; its argument in tn_call and tn_evaluate is a rank-0 DLTensor. In the kernel's C function all
+ * scalars stand behind all tensors. As an index it counts as data: reads there are guarded. */
+TN_API tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype);
+
 /* A computed tensor: tn_compute(ctx, "C", expression, i, j): one data axis a dimension, outermost first; none: rank 0.
  * The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. */
 #define tn_compute(ctx, name, ...) tn_compute_array((ctx), (name), TN_LIST(__VA_ARGS__))
@@ -213,7 +218,7 @@ typedef struct tn_param {
   int64_t value;
 } tn_param;
 
-/* Parses the text form (docs/language.md): statements `param`, `input`, `output` and definitions. PARAMS override
+/* Parses the text form (docs/language.md): statements `param`, `input`, `scalar`, `output` and definitions. PARAMS override
  * `param` statements by name; an unknown one is refused. A parse error's message shows the line, a caret and what was
  * expected. */
 TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);

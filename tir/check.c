@@ -96,6 +96,19 @@ static bool check_vector_node(checker *c, const tir_expr *e) {
   return true;
 }
 
+static bool check_dot(checker *c, const tir_expr *e) {
+  int group = tir_dot_group((tn_dtype)e->dtype);
+  if (e->arg[0]->dtype != e->dtype || group == 0) return broken_expr(c, "operand-dtypes", e);
+  if (e->arg[0]->lanes != e->lanes) return broken_expr(c, "operand-lanes", e);
+  for (int i = 1; i < 3; i++) {
+    tn_dtype dtype = (tn_dtype)e->arg[i]->dtype;
+    bool fits = e->dtype == TN_I32 ? dtype == TN_I8 || dtype == TN_U8 : dtype == TN_BF16;
+    if (!fits) return broken_expr(c, "operand-dtypes", e);
+    if (e->arg[i]->lanes != group * e->lanes) return broken_expr(c, "dot-lanes", e);
+  }
+  return true;
+}
+
 /* Arithmetic, comparisons, booleans and math functions. */
 static bool check_operands(checker *c, const tir_expr *e) {
   char kind = tir_op_table[e->op].op_class;
@@ -135,6 +148,8 @@ static bool check_node(checker *c, const tir_expr *e) {
     case TIR_RAMP:
     case TIR_BROADCAST:
       return check_vector_node(c, e);
+    case TIR_DOT:
+      return check_dot(c, e);
     default:
       break;
   }
@@ -212,6 +227,15 @@ static bool check_store(checker *c, const tir_stmt *s) {
   return check_access(c, buffer, s->u.store.n_index, s->u.store.index, s->u.store.value->lanes, s->u.store.predicate);
 }
 
+static bool check_prefetch(checker *c, const tir_stmt *s) {
+  const tir_buffer *buffer = s->u.prefetch.buffer;
+  if (buffer == NULL) return broken(c, "prefetch-buffer", "a prefetch has none");
+  for (int i = 0; i < s->u.prefetch.n_index; i++) {
+    if (!check_root(c, s->u.prefetch.index[i], buffer->name)) return false;
+  }
+  return check_access(c, buffer, s->u.prefetch.n_index, s->u.prefetch.index, 1, NULL);
+}
+
 static bool check_branch(checker *c, const tir_stmt *s) {
   const tir_expr *cond = s->u.branch.cond;
   if (!check_root(c, cond, "a condition")) return false;
@@ -258,6 +282,8 @@ static bool check_stmt(checker *c, const tir_stmt *s) {
       return check_for(c, s);
     case TIR_STORE:
       return check_store(c, s);
+    case TIR_PREFETCH:
+      return check_prefetch(c, s);
     case TIR_IF:
       return check_branch(c, s);
     case TIR_ALLOC:
@@ -270,6 +296,17 @@ static bool check_stmt(checker *c, const tir_stmt *s) {
       return true;
   }
   return broken(c, "known-statement", "a number outside the enum");
+}
+
+/* Puts what is passed by value in scope; SCALARS has room for it. */
+static void add_scalars(checker *c, scope *scalars) {
+  for (int i = 0; i < c->f->n_scalars; i++) {
+    const tir_var *var = c->f->scalars[i].var;
+    if (in_scope(c->vars, var)) broken(c, "scalar-once", var->name);
+    if (c->f->scalars[i].is_symbol && var->dtype != c->f->index_dtype) broken(c, "symbol-dtype", var->name);
+    scalars[i] = (scope){c->vars, var};
+    c->vars = &scalars[i];
+  }
 }
 
 /* Puts the parameters in scope; PARAMS has room for them. */
@@ -288,11 +325,12 @@ static bool check_params(checker *c, scope *params) {
 
 tn_status tir_check(tn_context *ctx, const tir_func *f) {
   checker c = {.ctx = ctx, .f = f};
-  scope *params = calloc((size_t)f->n_params + 1, sizeof *params);
+  scope *params = calloc((size_t)(f->n_params + f->n_scalars) + 1, sizeof *params);
   if (params == NULL) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while checking \"%s\"", f->name);
+  add_scalars(&c, params + f->n_params);
   if (f->index_dtype != TN_I32 && f->index_dtype != TN_I64) {
     broken(&c, "index-dtype-of-function", "neither i32 nor i64");
-  } else if (check_params(&c, params)) {
+  } else if (!c.failed && check_params(&c, params)) {
     check_stmt(&c, f->body);
   }
   free(params);

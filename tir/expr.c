@@ -167,6 +167,13 @@ const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes
   return new_node(arena, TIR_BROADCAST, a->dtype, lanes, 1, &a);
 }
 
+const tir_expr *tir_dot(runtime_arena *arena, const tir_expr *acc, const tir_expr *a, const tir_expr *b) {
+  if (acc == NULL || a == NULL || b == NULL) return NULL;
+  assert(a->lanes == acc->lanes * tir_dot_group(acc->dtype) && b->lanes == a->lanes && "groups of lanes");
+  const tir_expr *args[] = {acc, a, b};
+  return new_node(arena, TIR_DOT, acc->dtype, acc->lanes, 3, args);
+}
+
 /* ---- memory and te nodes ----------------------------------------------------------------------------------------- */
 
 /* Whether an argument is missing. */
@@ -274,6 +281,8 @@ const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir
     }
     case TIR_SELECT:
       return tir_select(arena, args[0], args[1], args[2]);
+    case TIR_DOT:
+      return tir_dot(arena, args[0], args[1], args[2]);
     case TIR_CAST:
       return tir_cast(arena, e->dtype, args[0]);
     case TIR_RAMP:
@@ -359,6 +368,12 @@ bool tir_equal(const tir_expr *a, const tir_expr *b) {
 
 static tir_walk find_var(void *user, const tir_expr *e) {
   return e->op == TIR_VAR && e->u.var == user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+bool tir_is_data_var(const tir_func *f, const tir_var *var) {
+  for (int i = 0; i < f->n_scalars; i++)
+    if (f->scalars[i].var == var) return !f->scalars[i].is_symbol;
+  return false;
 }
 
 bool tir_uses_var(const tir_expr *e, const tir_var *var) { return !tir_walk_expr(e, find_var, (void *)var); }

@@ -16,7 +16,10 @@
  *  - SELECT(c, a, b) may evaluate both sides, but no memory is touched outside a buffer on the side not taken: a load
  *    that could be out of bounds gets a predicate (pass guard_loads). AND and OR behave likewise: the right operand's
  *    loads are only made when they matter.
- *  - Index arithmetic is made of loop variables and constants in the loops' dtype (i32, or i64 when a buffer or extent
+ *  - A scalar argument is a variable bound around the whole body, of any dtype (f16 and bf16: to be cast only). Its value
+ *    is data: what it takes part in wraps at its dtype. A symbol is the value of an extent: a variable of the index
+ *    dtype that is at least 1.
+ *  - Index arithmetic is made of loop variables, symbols and constants in the loops' dtype (i32, or i64 when a buffer or extent
  *    needs it). Lowering makes sure by interval analysis that it never overflows; analysis relies on that for
  *    expressions whose interval fits, and treats all others (loads, wide products) as opaque wrapping values.
  *  - Distinct buffers never overlap. A PARALLEL loop's iterations are independent; a VECTORIZED loop's iterations run
@@ -25,6 +28,10 @@
  *  - A read that cannot be proved to be inside its tensor (its index comes from data, or its guard is loose) is lowered
  *    to a LOAD with a predicate. Outside, te's evaluator reports an error and a kernel gets 0; it never touches memory
  *    outside a buffer.
+ *  - DOT(acc, a, b) stands only in loop IR. a and b have g times the lanes of acc, and lane l of the result is acc[l] plus
+ *    the products of lanes g*l .. g*l + g-1 of a and b. acc is i32, a and b i8 or u8 each, g = 4: exact, and wraps. Or
+ *    acc is f32, a and b bf16, g = 2: the products are exact, each of the two sums is rounded to f32, in either order,
+ *    and a subnormal operand or sum may count as 0.
  *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there. */
 #ifndef TENON_TIR_IR_H
 #define TENON_TIR_IR_H
@@ -112,7 +119,8 @@ struct tn_axis;
   X(COPYSIGN, "copysign", 2, M)                                                                        \
   X(ISNAN, "isnan", 1, T)                                                                              \
   X(ISINF, "isinf", 1, T)                                                                              \
-  X(ISFINITE, "isfinite", 1, T)
+  X(ISFINITE, "isfinite", 1, T)                                                                        \
+  X(DOT, "dot", 3, O) /* acc, a, b: dot products of groups of lanes, see above */
 
 typedef enum tir_op {
 #define X(name, text, n, class) TIR_##name,
@@ -201,6 +209,10 @@ const tir_expr *tir_reduce_expr(runtime_arena *arena, const tir_reduce *reduce, 
 const tir_expr *tir_reduce_args(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *const *args);
 const tir_expr *tir_ramp(runtime_arena *arena, const tir_expr *base, int64_t stride, int lanes);
 const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes);
+/* Lanes of A and B: tir_dot_group times those of ACC. */
+const tir_expr *tir_dot(runtime_arena *arena, const tir_expr *acc, const tir_expr *a, const tir_expr *b);
+/* How many products DOT adds to a lane of this dtype; 0: there is no DOT of it. */
+static inline int tir_dot_group(tn_dtype acc) { return acc == TN_I32 ? 4 : acc == TN_F32 ? 2 : 0; }
 /* The combiner's identity for a dtype, and combine(a, b). */
 const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dtype dtype);
 const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const tir_expr *a, const tir_expr *b);
@@ -224,9 +236,12 @@ const tir_expr *tir_predicate(const tir_expr *load); /* or NULL */
 /* ---- statements ------------------------------------------------------------------------------------------------ */
 
 typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL } tir_loop_kind;
-typedef enum tir_stmt_kind { TIR_FOR, TIR_STORE, TIR_IF, TIR_ALLOC, TIR_SEQ, TIR_ATTR, TIR_NOP } tir_stmt_kind;
+typedef enum tir_stmt_kind { TIR_FOR, TIR_STORE, TIR_IF, TIR_ALLOC, TIR_SEQ, TIR_ATTR, TIR_PREFETCH, TIR_NOP } tir_stmt_kind;
 
 #define TIR_THREAD_EXTENT "thread_extent."
+/* Around a loop's body; 0: unrolled loops inside stay loops of that kind, which the code generator leaves to the
+ * compiler behind it. */
+#define TIR_UNROLL_EXPLICIT "unroll_explicit"
 /* Marks of stages, in builds that ask for them; the value is its number among the stages that compute. Around: its loop nest; the store of
  * one of its points (a reduction's: of its init); a store that updates a reduction; the reduction loops in which one
  * element is updated, where they are not all there are. */
@@ -244,6 +259,7 @@ struct tir_stmt {
       const tir_expr *min, *extent;
       tir_loop_kind kind;
       bool peel; /* partition this loop so that its last, partial iterations stand apart (pass partition) */
+      bool strided; /* a parallel loop: thread t of n runs iterations t, t + n, t + 2n ..., not one run of them */
       const tir_stmt *body;
     } loop;
     struct {
@@ -253,6 +269,11 @@ struct tir_stmt {
       const tir_expr *value;
       const tir_expr *predicate; /* or NULL */
     } store;
+    struct { /* asks for the cache line of an element, which must be inside of the buffer; changes no value */
+      const tir_buffer *buffer;
+      int n_index;
+      const tir_expr *const *index; /* scalars */
+    } prefetch;
     struct {
       const tir_expr *cond;
       const tir_stmt *then_body, *else_body; /* else may be NULL */
@@ -265,9 +286,10 @@ struct tir_stmt {
       int n;
       const tir_stmt *const *stmts;
     } seq;
-    struct { /* key: "auto_unroll_max_step" around a loop body; TIR_THREAD_EXTENT "threadIdx.x" around a bound loop;
-              * TIR_STAGE */
+    struct { /* key: "auto_unroll_max_step" and TIR_UNROLL_EXPLICIT around a loop body; TIR_THREAD_EXTENT
+              * "threadIdx.x" around a bound loop; TIR_STAGE */
       const char *key;
+      const char *of; /* the stage and loop that asked for it, for messages; or NULL */
       int64_t value;
       const tir_stmt *body;
     } attr;
@@ -283,16 +305,32 @@ const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stm
 const tir_stmt *tir_alloc(runtime_arena *arena, const tir_buffer *buffer, const tir_stmt *body);
 const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmts); /* flattens nested SEQ, drops NOP */
 const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, const tir_stmt *body);
+const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int n_index,
+                             const tir_expr *const *index);
 const tir_stmt *tir_nop(runtime_arena *arena);
+
+/* An argument that is passed by value, behind the buffers: its variable is bound in the whole body. */
+typedef struct tir_scalar {
+  const tir_var *var; /* of any dtype */
+  bool is_symbol;     /* the value of an extent: an int64_t in the signature, whatever the variable's dtype is */
+} tir_scalar;
+
+typedef struct tir_scope_env tir_env;
 
 typedef struct tir_func {
   const char *name;
   int n_params, n_inputs; /* params[0..n_inputs) are read only, the others written */
   const tir_buffer **params;
-  tn_dtype index_dtype; /* of loop variables: TN_I32, or TN_I64 */
+  int n_scalars;
+  const tir_scalar *scalars; /* the program's scalars, then its symbols */
+  const tir_env *env;        /* the scalars' names and ranges: what is known where the body begins */
+  tn_dtype index_dtype;      /* of loop variables: TN_I32, or TN_I64 */
   const tir_stmt *body;
   const tir_buffer **declared; /* the parameters as they were before flattening, for printing; NULL: they are params */
 } tir_func;
+
+/* Whether VAR is a scalar argument whose value is data: no symbol. */
+bool tir_is_data_var(const tir_func *f, const tir_var *var);
 
 /* ---- walking and rewriting ------------------------------------------------------------------------------------- */
 
@@ -335,7 +373,6 @@ typedef struct tir_interval {
 
 /* What is known while looking at an expression: the ranges of the variables in scope, and conditions known to hold.
  * A linked list on the caller's stack or in an arena: entering a scope is making a node. */
-typedef struct tir_scope_env tir_env;
 struct tir_scope_env {
   const tir_env *outer;
   const tir_var *var; /* var in [range.lo, range.hi] ... */

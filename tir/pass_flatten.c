@@ -75,6 +75,14 @@ static const tir_stmt *flatten_store(state *at, const tir_stmt *s) {
   return index == NULL ? NULL : tir_store(at->p->arena, flat, 1, &index, s->u.store.value, s->u.store.predicate);
 }
 
+static const tir_stmt *flatten_prefetch(state *at, const tir_stmt *s) {
+  s = tir_map_exprs(at->p->arena, s, flatten_expr, at);
+  if (s == NULL || s->u.prefetch.buffer->ndim == 1) return s;
+  const tir_buffer *flat = flat_buffer(at, s->u.prefetch.buffer);
+  const tir_expr *index = flat != NULL ? flat_index(at, s->u.prefetch.buffer, s->u.prefetch.index) : NULL;
+  return index == NULL ? NULL : tir_prefetch(at->p->arena, flat, 1, &index);
+}
+
 static const tir_stmt *flatten(void *user, const tir_stmt *s);
 
 /* Loops and branches add to what is known about indices. */
@@ -96,6 +104,7 @@ static const tir_stmt *flatten_around(state *at, const tir_stmt *s) {
 static const tir_stmt *flatten(void *user, const tir_stmt *s) {
   state *at = user;
   if (s->kind == TIR_STORE) return flatten_store(at, s);
+  if (s->kind == TIR_PREFETCH) return flatten_prefetch(at, s);
   if (s->kind != TIR_ALLOC) return flatten_around(at, s);
   const tir_buffer *flat = flat_buffer(at, s->u.alloc.buffer);
   const tir_stmt *body = flat != NULL ? flatten(at, s->u.alloc.body) : NULL;
@@ -121,7 +130,7 @@ static tir_func *flatten_func(state *at, tir_func *f) {
 tir_func *tir_pass_flatten(tir_pass_context *p, tir_func *f) {
   tir_memo flat;
   tir_memo_init(&flat);
-  state at = {.p = p, .index_dtype = f->index_dtype, .flat = &flat};
+  state at = {.p = p, .env = f->env, .index_dtype = f->index_dtype, .flat = &flat};
   tir_func *result = flatten_func(&at, f);
   tir_memo_free(&flat);
   if (result == NULL && tn_context_status(p->ctx) == TN_OK) return tir_func_with_body(p, f, NULL);

@@ -124,6 +124,6 @@ static const tir_stmt *guard_stmt(void *user, const tir_stmt *s) {
 /* Requires: buffers not yet flattened (bounds are checked by dimension). Establishes: no load on a side not taken
  * touches memory outside its buffer. Breaks: nothing. */
 tir_func *tir_pass_guard_loads(tir_pass_context *p, tir_func *f) {
-  state at = {.arena = p->arena};
+  state at = {.arena = p->arena, .env = f->env};
   return tir_func_with_body(p, f, guard_stmt(&at, f->body));
 }

@@ -62,6 +62,7 @@ static bool holds_throughout(question *q, const tir_stmt *s) {
     case TIR_ATTR:
       return holds_throughout(q, tir_body(s));
     case TIR_STORE:
+    case TIR_PREFETCH:
     case TIR_NOP:
       break;
   }
@@ -111,8 +112,10 @@ static const tir_stmt *part_of(state *at, const tir_stmt *s, int64_t min, int64_
   runtime_arena *arena = at->p->arena;
   tn_dtype dtype = s->u.loop.var->dtype;
   tir_env env = {.outer = at->env, .var = s->u.loop.var, .range = {min, min + n - 1}};
-  return tir_for(arena, s->u.loop.var, tir_int(arena, dtype, min), tir_int(arena, dtype, n), kind,
-                 partition_under(at, env, s->u.loop.body));
+  tir_stmt *part = (tir_stmt *)tir_for(arena, s->u.loop.var, tir_int(arena, dtype, min), tir_int(arena, dtype, n), kind,
+                                       partition_under(at, env, s->u.loop.body));
+  if (part != NULL) part->u.loop.strided = s->u.loop.strided;
+  return part;
 }
 
 /* The loop in two parts, or whole where nothing is gained or the code would grow too much. */
@@ -131,7 +134,10 @@ static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
     }
   }
   const tir_stmt *body = partition_under(at, tir_env_loop(at->env, s), s->u.loop.body);
-  return tir_for(arena, s->u.loop.var, s->u.loop.min, s->u.loop.extent, s->u.loop.kind, body);
+  tir_stmt *whole =
+      (tir_stmt *)tir_for(arena, s->u.loop.var, s->u.loop.min, s->u.loop.extent, s->u.loop.kind, body);
+  if (whole != NULL) whole->u.loop.strided = s->u.loop.strided;
+  return whole;
 }
 
 static const tir_stmt *partition(void *user, const tir_stmt *s) {
@@ -159,6 +165,6 @@ static tir_walk find_peel(void *user, const tir_stmt *s) {
 tir_func *tir_pass_partition(tir_pass_context *p, tir_func *f) {
   tir_visitor visitor = {.stmt = find_peel};
   if (tir_walk_stmt(f->body, &visitor)) return f;
-  state at = {.p = p, .stores = tir_count_stores(f->body)};
+  state at = {.p = p, .env = f->env, .stores = tir_count_stores(f->body)};
   return tir_func_with_body(p, f, partition(&at, f->body));
 }

@@ -28,6 +28,10 @@ static const tir_stmt *clean(void *user, const tir_stmt *s) {
     bool unread = !s->u.store.buffer->is_param && tir_memo_get(at->read, s->u.store.buffer) == NULL;
     return unread || stores_itself(s) ? tir_nop(at->arena) : s;
   }
+  if (s->kind == TIR_PREFETCH) {
+    const tir_buffer *buffer = s->u.prefetch.buffer;
+    return buffer->is_param || tir_memo_get(at->read, buffer) != NULL ? s : tir_nop(at->arena);
+  }
   s = tir_map_children(at->arena, s, clean, at);
   if (s != NULL && s->kind == TIR_ALLOC && tir_memo_get(at->read, s->u.alloc.buffer) == NULL) return s->u.alloc.body;
   return tir_drop_empty(at->arena, s);

@@ -84,6 +84,7 @@ static const tir_stmt *simplify(void *user, const tir_stmt *s) {
     case TIR_IF:
       return simplify_branch(at, s);
     case TIR_STORE:
+    case TIR_PREFETCH:
       return tir_map_exprs(at->arena, s, simplify_expr, at);
     case TIR_ALLOC:
     case TIR_ATTR:
@@ -108,5 +109,5 @@ const tir_stmt *tir_simplify_stmt(runtime_arena *arena, const tir_env *env, cons
 /* Requires: nothing. Establishes: expressions in canonical form, no branch on a provable condition, no loop of zero or
  * one iteration, nothing empty. Breaks: nothing. */
 tir_func *tir_pass_simplify(tir_pass_context *p, tir_func *f) {
-  return tir_func_with_body(p, f, tir_simplify_stmt(p->arena, NULL, NULL, f->body));
+  return tir_func_with_body(p, f, tir_simplify_stmt(p->arena, f->env, NULL, f->body));
 }

@@ -14,11 +14,24 @@ typedef struct tally {
   int normal_loops; /* levels of loops that stay */
 } tally;
 
+enum { MAX_REQUESTS = 64 };
+
+/* An attribute auto_unroll_max_step that names who asked; it may stand in several places. */
+typedef struct request {
+  const char *of;
+  int64_t value;
+  bool took_effect;
+} request;
+
 typedef struct state {
   tir_pass_context *p;
   const tir_env *env;
-  int64_t max_step; /* of the innermost attribute */
-  tally below;      /* result of the last visit */
+  int64_t max_step;  /* of the innermost attribute */
+  bool leaves_loops; /* unroll_explicit 0: unrolled loops stay loops */
+  int64_t taken;     /* loops that were unrolled by max_step */
+  tally below;       /* result of the last visit */
+  int n_requests;
+  request requests[MAX_REQUESTS];
 } state;
 
 static const tir_stmt *unroll(void *user, const tir_stmt *s);
@@ -94,7 +107,8 @@ static const tir_stmt *unroll_for(state *at, const tir_stmt *s) {
   if (s->u.loop.kind == TIR_UNROLLED ? why_not == NULL : why_not == NULL && unrolls_by_itself(at, s, steps)) {
     at->below.steps = steps;
     at->below.depth++;
-    return expand(at, s, extent);
+    at->taken += s->u.loop.kind != TIR_UNROLLED;
+    return at->leaves_loops ? tir_for_kind(at->p->arena, s, TIR_UNROLLED) : expand(at, s, extent);
   }
   if (s->u.loop.kind == TIR_UNROLLED) {
     runtime_say(at->p->ctx, TN_SEVERITY_WARNING, "the loop \"%s\" is not unrolled: %s", s->u.loop.var->name, why_not);
@@ -103,12 +117,38 @@ static const tir_stmt *unroll_for(state *at, const tir_stmt *s) {
   return s;
 }
 
-/* The attribute holds for the loops inside it; nodes of any key disappear but those of bound loops and stages. */
-static const tir_stmt *unroll_attr(state *at, const tir_stmt *s) {
-  int64_t outer = at->max_step;
-  if (strcmp(s->u.attr.key, "auto_unroll_max_step") == 0) at->max_step = s->u.attr.value;
+/* Remembers whether what was asked for did anything. */
+static void note_request(state *at, const tir_stmt *attr, bool took_effect) {
+  int i = 0;
+  while (i < at->n_requests && strcmp(at->requests[i].of, attr->u.attr.of) != 0) i++;
+  if (i == MAX_REQUESTS) return;
+  if (i == at->n_requests) at->requests[at->n_requests++] = (request){attr->u.attr.of, attr->u.attr.value, false};
+  at->requests[i].took_effect |= took_effect;
+}
+
+static const tir_stmt *unroll_by_step(state *at, const tir_stmt *s) {
+  int64_t outer = at->max_step, taken = at->taken;
+  at->max_step = s->u.attr.value;
   const tir_stmt *body = unroll(at, s->u.attr.body);
   at->max_step = outer;
+  if (s->u.attr.of != NULL && s->u.attr.value > 0) note_request(at, s, at->taken > taken);
+  return body;
+}
+
+/* The node stays: it tells the code generator to leave these loops to the compiler behind it. */
+static const tir_stmt *unroll_not_explicitly(state *at, const tir_stmt *s) {
+  bool outer = at->leaves_loops;
+  at->leaves_loops = s->u.attr.value == 0;
+  s = tir_with_body(at->p->arena, s, unroll(at, s->u.attr.body));
+  at->leaves_loops = outer;
+  return s;
+}
+
+/* The attribute holds for the loops inside it; nodes of other keys disappear but those of bound loops and stages. */
+static const tir_stmt *unroll_attr(state *at, const tir_stmt *s) {
+  if (strcmp(s->u.attr.key, "auto_unroll_max_step") == 0) return unroll_by_step(at, s);
+  if (strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0) return unroll_not_explicitly(at, s);
+  const tir_stmt *body = unroll(at, s->u.attr.body);
   bool is_bind = strncmp(s->u.attr.key, TIR_THREAD_EXTENT, strlen(TIR_THREAD_EXTENT)) == 0;
   return is_bind || strcmp(s->u.attr.key, TIR_STAGE) == 0 ? tir_with_body(at->p->arena, s, body) : body;
 }
@@ -122,6 +162,7 @@ static const tir_stmt *unroll(void *user, const tir_stmt *s) {
     case TIR_ATTR:
       return unroll_attr(at, s);
     case TIR_STORE:
+    case TIR_PREFETCH:
       at->below.steps = 1;
       return s;
     case TIR_IF:
@@ -133,10 +174,23 @@ static const tir_stmt *unroll(void *user, const tir_stmt *s) {
   return unroll_children(at, s);
 }
 
-/* Requires: vectorize, simplify. Establishes: no attributes but those of bound loops and stages; no unrolled loops but those that would grow beyond
- * max_unrolled_body (said as a warning); what was expanded is simplified. Breaks: a variable and an allocation may
- * stand on several paths side by side. */
+static void warn_requests(const state *at) {
+  for (int i = 0; i < at->n_requests; i++) {
+    const request *r = &at->requests[i];
+    if (!r->took_effect)
+      runtime_say(at->p->ctx, TN_SEVERITY_WARNING,
+                  "pragma(%s, auto_unroll_max_step, %" PRId64
+                  ") has no effect: no innermost loop inside makes so few statements",
+                  r->of, r->value);
+  }
+}
+
+/* Requires: vectorize, simplify. Establishes: no attributes but those of bound loops, stages and unroll_explicit 0; no
+ * unrolled loops but in the latter and those that would grow beyond max_unrolled_body (said as a warning); what was
+ * expanded is simplified. Breaks: a variable and an allocation may stand on several paths side by side. */
 tir_func *tir_pass_unroll(tir_pass_context *p, tir_func *f) {
-  state at = {.p = p, .max_step = p->options.auto_unroll_max_step};
-  return tir_func_with_body(p, f, unroll(&at, f->body));
+  state at = {.p = p, .env = f->env, .max_step = p->options.auto_unroll_max_step};
+  const tir_stmt *body = unroll(&at, f->body);
+  warn_requests(&at);
+  return tir_func_with_body(p, f, body);
 }

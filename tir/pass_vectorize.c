@@ -261,6 +261,23 @@ static const tir_stmt *widen_alloc(widener *w, const tir_stmt *s) {
   return tir_alloc(w->p->arena, copy, body);
 }
 
+typedef struct first_lane {
+  runtime_arena *arena;
+  tir_binding binding;
+} first_lane;
+
+static const tir_expr *at_first_lane(void *user, const tir_expr *e) {
+  const first_lane *x = user;
+  return tir_substitute(x->arena, e, 1, &x->binding);
+}
+
+/* What the first lane asks for; a buffer that the lanes have copies of is in the cache. */
+static const tir_stmt *widen_prefetch(widener *w, const tir_stmt *s) {
+  first_lane x = {w->p->arena, {w->var, w->lane_values->arg[0]}};
+  if (widened_buffer(w, s->u.prefetch.buffer) != NULL) return tir_nop(w->p->arena);
+  return tir_map_exprs(w->p->arena, s, at_first_lane, &x);
+}
+
 static const tir_stmt *widen_stmt(void *user, const tir_stmt *s) {
   widener *w = user;
   switch (s->kind) {
@@ -272,6 +289,8 @@ static const tir_stmt *widen_stmt(void *user, const tir_stmt *s) {
       return widen_for(w, s);
     case TIR_ALLOC:
       return widen_alloc(w, s);
+    case TIR_PREFETCH:
+      return widen_prefetch(w, s);
     case TIR_SEQ:
     case TIR_ATTR:
     case TIR_NOP:
@@ -366,6 +385,6 @@ static const tir_stmt *vectorize(void *user, const tir_stmt *s) {
 /* Requires: loop_kinds, flatten (one index a buffer), simplify. Establishes: no vectorized loop; at most 64 lanes;
  * accesses that a lane's condition guards are predicated. Breaks: nothing. */
 tir_func *tir_pass_vectorize(tir_pass_context *p, tir_func *f) {
-  state at = {.p = p};
+  state at = {.p = p, .env = f->env};
   return tir_func_with_body(p, f, vectorize(&at, f->body));
 }

@@ -7,9 +7,9 @@
 #include "tir/internal.h"
 
 static const char *const dtype_words[TN_DTYPE_COUNT] = {
-    [TN_BOOL] = "bool", [TN_I8] = "int8",    [TN_U8] = "uint8",  [TN_I16] = "int16",   [TN_U16] = "uint16",
-    [TN_I32] = "int32", [TN_U32] = "uint32", [TN_I64] = "int64", [TN_F16] = "float16",
-    [TN_BF16] = "bfloat16", [TN_F32] = "float32", [TN_F64] = "float64",
+    [TN_BOOL] = "bool",   [TN_I8] = "int8",       [TN_U8] = "uint8",    [TN_I16] = "int16",
+    [TN_U16] = "uint16",  [TN_I32] = "int32",     [TN_U32] = "uint32",  [TN_I64] = "int64",
+    [TN_F16] = "float16", [TN_BF16] = "bfloat16", [TN_F32] = "float32", [TN_F64] = "float64",
 };
 
 /* Binding strength; what prints as a call or an atom binds strongest. */
@@ -227,7 +227,8 @@ static void print_for(runtime_str *out, const tir_stmt *s, int indent) {
   print(out, s->u.loop.min, BIND_ANY);
   runtime_str_add(out, ", ");
   print_end(out, s->u.loop.min, s->u.loop.extent);
-  runtime_str_addf(out, ")%s%s", kinds[s->u.loop.kind], s->u.loop.peel ? " \"peel\"" : "");
+  runtime_str_addf(out, ")%s%s%s", kinds[s->u.loop.kind], s->u.loop.peel ? " \"peel\"" : "",
+                   s->u.loop.strided ? " \"strided\"" : "");
   print_block(out, s->u.loop.body, indent);
 }
 
@@ -277,6 +278,11 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
     case TIR_STORE:
       print_store(out, s);
       break;
+    case TIR_PREFETCH:
+      runtime_str_add(out, "prefetch(");
+      print_access(out, s->u.prefetch.buffer->name, s->u.prefetch.n_index, s->u.prefetch.index, NULL);
+      runtime_str_add(out, ")");
+      break;
     case TIR_IF:
       print_branch(out, s, indent);
       break;
@@ -305,6 +311,9 @@ void tir_print_func(runtime_str *out, const tir_func *f) {
     print_shape(out, b);
     runtime_str_add(out, ")");
   }
+  for (int i = 0; i < f->n_scalars; i++)
+    runtime_str_addf(out, "%s%s: %s", i + f->n_params > 0 ? ", " : "", f->scalars[i].var->name,
+                     f->scalars[i].is_symbol ? "int64" : dtype_words[f->scalars[i].var->dtype]);
   runtime_str_addf(out, ") -> int32\n  attr = {\"global_symbol\": \"%s\", \"tir.noalias\": True}", f->name);
   print_block(out, f->body, 0);
   runtime_str_add(out, "\n");

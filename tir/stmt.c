@@ -58,6 +58,21 @@ const tir_stmt *tir_store(runtime_arena *arena, const tir_buffer *buffer, int n_
   return s->u.store.value != NULL ? s : NULL;
 }
 
+const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int n_index,
+                             const tir_expr *const *index) {
+  for (int i = 0; i < n_index; i++) {
+    if (index[i] == NULL) return NULL;
+  }
+  const tir_expr **kept = RUNTIME_NEW_ARRAY(arena, const tir_expr *, n_index + 1);
+  tir_stmt *s = new_stmt(arena, TIR_PREFETCH);
+  if (s == NULL || kept == NULL) return NULL;
+  for (int i = 0; i < n_index; i++) kept[i] = index[i];
+  s->u.prefetch.buffer = buffer;
+  s->u.prefetch.n_index = n_index;
+  s->u.prefetch.index = kept;
+  return s;
+}
+
 const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stmt *then_body,
                        const tir_stmt *else_body) {
   if (cond == NULL || then_body == NULL) return NULL;
@@ -157,6 +172,7 @@ const tir_stmt *tir_body(const tir_stmt *s) {
     case TIR_STORE:
     case TIR_IF:
     case TIR_SEQ:
+    case TIR_PREFETCH:
     case TIR_NOP:
       break;
   }
@@ -167,7 +183,9 @@ const tir_stmt *tir_with_body(runtime_arena *arena, const tir_stmt *s, const tir
   if (body == tir_body(s)) return s;
   if (s->kind == TIR_FOR) return tir_for_with(arena, s, s->u.loop.min, s->u.loop.extent, body);
   if (s->kind == TIR_ALLOC) return tir_alloc(arena, s->u.alloc.buffer, body);
-  return tir_attr(arena, s->u.attr.key, s->u.attr.value, body);
+  tir_stmt *attr = (tir_stmt *)tir_attr(arena, s->u.attr.key, s->u.attr.value, body);
+  if (attr != NULL) attr->u.attr.of = s->u.attr.of;
+  return attr;
 }
 
 bool tir_const_loop(const tir_stmt *s, int64_t *min, int64_t *extent) {
@@ -200,6 +218,7 @@ static const tir_stmt *map_branch(runtime_arena *arena, const tir_stmt *s, tir_s
 const tir_stmt *tir_map_children(runtime_arena *arena, const tir_stmt *s, tir_stmt_fn fn, void *user) {
   switch (s->kind) {
     case TIR_STORE:
+    case TIR_PREFETCH:
     case TIR_NOP:
       return s;
     case TIR_SEQ:
@@ -228,10 +247,22 @@ static const tir_stmt *map_store(runtime_arena *arena, const tir_stmt *s, tir_ex
   return tir_store(arena, s->u.store.buffer, s->u.store.n_index, index, value, predicate);
 }
 
+static const tir_stmt *map_prefetch(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
+  const tir_expr *index[TN_MAX_RANK];
+  bool changed = false;
+  for (int i = 0; i < s->u.prefetch.n_index; i++) {
+    if ((index[i] = fn(user, s->u.prefetch.index[i])) == NULL) return NULL;
+    changed = changed || index[i] != s->u.prefetch.index[i];
+  }
+  return changed ? tir_prefetch(arena, s->u.prefetch.buffer, s->u.prefetch.n_index, index) : s;
+}
+
 const tir_stmt *tir_map_exprs(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
   switch (s->kind) {
     case TIR_STORE:
       return map_store(arena, s, fn, user);
+    case TIR_PREFETCH:
+      return map_prefetch(arena, s, fn, user);
     case TIR_FOR:
       return tir_for_with(arena, s, fn(user, s->u.loop.min), fn(user, s->u.loop.extent), s->u.loop.body);
     case TIR_IF:

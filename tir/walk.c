@@ -41,6 +41,13 @@ static bool walk_store(const tir_visitor *v, const tir_stmt *s) {
   return walk_part(v, s->u.store.value) && walk_part(v, s->u.store.predicate);
 }
 
+static bool walk_prefetch(const tir_visitor *v, const tir_stmt *s) {
+  for (int i = 0; i < s->u.prefetch.n_index; i++) {
+    if (!walk_part(v, s->u.prefetch.index[i])) return false;
+  }
+  return true;
+}
+
 static bool walk_seq(const tir_visitor *v, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) {
     if (!tir_walk_stmt(s->u.seq.stmts[i], v)) return false;
@@ -62,6 +69,8 @@ bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *v) {
       return true;
     case TIR_STORE:
       return walk_store(v, s);
+    case TIR_PREFETCH:
+      return walk_prefetch(v, s);
     case TIR_SEQ:
       return walk_seq(v, s);
     case TIR_IF:

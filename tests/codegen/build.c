@@ -32,6 +32,16 @@ static const build_row rows[] = {
      "input I: f32[1,10,10,8], W: f32[3,3,8,8]; P[n<1, h<12, w<12, c<8] = select(h >= 1 && h < 11 && w >= 1 && w < 11, "
      "I[n, h-1, w-1, c], 0); O[n<1, h<5, w<5, f<8] = sum[r<3, s<3, c<8](P[n, h*2+r, w*2+s, c] * W[r,s,c,f])",
      "compute_inline(P); vectorize(O, f)"},
+    {"lanes chosen by a condition", "input A: i32[16], q: bool; C[i<16] = select(A[i] > 0 && q, A[i], i)", "vectorize(C, i)"},
+    {"scalars of all kinds, in parallel",
+     "scalar f: f32, d: f64, h: f16, b: bool; input A: f32[9,20]; scalar u: u8, l: i64\n"
+     "C[i<9, j<20] = select(b, A[i,j]*f + f32(d), f32(h) + f32(u) - f32(l))",
+     "vectorize(C, j); parallel(C, i)"},
+    {"a scalar as an index and in conditions",
+     "scalar n: i32, u: u16; input A: f32[30]\nC[i<20] = A[i + n%9] + select(n + i > 7, A[u + i], 1)",
+     "split(C, i, 8); vectorize(C, i.inner); parallel(C, i.outer)"},
+    {"a scalar in a condition of a reduction, inlined",
+     "scalar n: i8, s: f32; P[i<40] = A[i]*s\nC = sum[i<40 where i < n](P[i])", "compute_inline(P)"},
     {"integers", "input A: i8[40], B: u16[40]; C[i<40] = i32(A[i]) // 3 + i32(B[i]) % 7", "vectorize(C, i)"},
 };
 

@@ -12,9 +12,9 @@ static bool has_compiler(const char *name) { return kit_shell(NULL, "%s --versio
 int test_through_c(void) {
   int failed = 0;
   K.c_compiler = "cc " WARNINGS " -O1 -fopenmp";
-  failed += test_ops_run() + test_memory_run() + test_loops_run();
+  failed += test_ops_run() + test_memory_run() + test_dots_run() + test_loops_run();
   K.c_compiler = "clang-19 " WARNINGS " -O1"; /* without OpenMP: serial, and no warning of its pragmas */
-  if (has_compiler("clang-19")) failed += test_memory_run() + test_loops_run();
+  if (has_compiler("clang-19")) failed += test_memory_run() + test_dots_run() + test_loops_run();
   K.c_compiler = NULL;
   return failed;
 }

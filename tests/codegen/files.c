@@ -19,7 +19,7 @@ static tir_func *everything(void) {
 
 static const tn_target *two_threads(void) { return tn_target_new(K.ctx, "threads=2"); }
 
-static const runtime_kernel_arg expand_args[] = {{"A", TN_F32, 2, {8, 8}, false}, {"C", TN_F32, 2, {8, 8}, true}};
+static const runtime_kernel_arg expand_args[] = {{.name = "A", .dtype = TN_F32, .ndim = 2, .shape = {8, 8}, .is_output = false}, {.name = "C", .dtype = TN_F32, .ndim = 2, .shape = {8, 8}, .is_output = true}};
 
 static const char use_expand[] =
     "#include \"expand.h\"\n"
@@ -164,8 +164,8 @@ static void header_in_cpp(void **state) {
 
 static void header_text(void **state) {
   (void)state;
-  static const runtime_kernel_arg args[] = {{"A.local", TN_I8, 0, {0}, false}, {"int", TN_BOOL, 1, {3}, false},
-                                            {"C", TN_F64, 3, {1, 2, 3}, true}};
+  static const runtime_kernel_arg args[] = {{.name = "A.local", .dtype = TN_I8, .ndim = 0, .shape = {0}, .is_output = false}, {.name = "int", .dtype = TN_BOOL, .ndim = 1, .shape = {3}, .is_output = false},
+                                            {.name = "C", .dtype = TN_F64, .ndim = 3, .shape = {1, 2, 3}, .is_output = true}};
   char *text = codegen_header(K.ctx, "odd_names", 3, args);
   check_ok(K.ctx);
   check_has(text, "int32_t odd_names(const int8_t *A_local, const uint8_t *_int, double *C);");

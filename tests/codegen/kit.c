@@ -85,7 +85,7 @@ tn_kernel *kit_compile(const tir_func *func, const tn_target *target) {
   check_ok(K.ctx);
   for (int i = 0; i < func->n_params; ++i) {
     const tir_buffer *b = func->params[i];
-    args[i] = (runtime_kernel_arg){b->name, b->dtype, 1, {b->shape[0]}, !b->is_input};
+    args[i] = (runtime_kernel_arg){.name = b->name, .dtype = b->dtype, .ndim = 1, .shape = {b->shape[0]}, .is_output = !b->is_input};
   }
   tn_kernel *kernel = codegen_load(K.ctx, object.data, object.n, func->name, func->n_params, args);
   check_ok(K.ctx);

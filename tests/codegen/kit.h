@@ -82,12 +82,14 @@ int test_export(void);
 /* What only compiles and runs: once with LLVM, and once through C source. */
 int test_ops_run(void);
 int test_memory_run(void);
+int test_dots_run(void);
 int test_loops_run(void);
 /* Through C: a program of its own, test_codegen --through-c. */
 int test_through_c(void);
 int test_memory(void);
 int test_loops(void);
 int test_tiles(void);
+int test_dots(void);
 int test_math(void);
 int test_files(void);
 int test_targets(void);

@@ -111,7 +111,22 @@ static void draw_annotation(drawing *d, fuzz_primitive kind) {
 static void draw_pragma(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d);
   (void)kind;
-  say(d, "pragma(%s, %s, auto_unroll_max_step, %d)", name_of(st), loop_of(st, any_loop(d, st)), (int)below(d, 3) * 32);
+  static const char *const others[] = {"unroll_explicit", "loop_partition_hint", "parallel_stride_pattern"};
+  const char *loop = loop_of(st, any_loop(d, st));
+  int other = (int)below(d, RUNTIME_COUNT(others));
+  if (chance(d, 50))
+    say(d, "pragma(%s, %s, auto_unroll_max_step, %d)", name_of(st), loop, (int)below(d, 3) * 32);
+  else
+    say(d, "pragma(%s, %s, %s, %d)", name_of(st), loop, others[other], other > 0);
+}
+
+/* A stage and something that it reads, mostly. */
+static void draw_prefetch(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  (void)kind;
+  const char *tensor = name_of(st);
+  if (st->op->n_inputs > 0 && chance(d, 90)) tensor = st->op->inputs[below(d, st->op->n_inputs)]->name;
+  say(d, "prefetch(%s, %s, %s, %d)", name_of(st), tensor, loop_of(st, any_loop(d, st)), 1 + (int)below(d, 6));
 }
 
 /* A stage and one of its readers, when it has one. */
@@ -221,7 +236,7 @@ static const struct {
     [FUZZ_VECTORIZE] = {draw_annotation, 9},
     [FUZZ_UNROLL] = {draw_annotation, 5},
     [FUZZ_PARALLEL] = {draw_annotation, 5},
-    [FUZZ_PRAGMA] = {draw_pragma, 3},
+    [FUZZ_PRAGMA] = {draw_pragma, 5},
     [FUZZ_COMPUTE_AT] = {draw_compute_at, 14},
     [FUZZ_INLINE] = {draw_place, 5},
     [FUZZ_ROOT] = {draw_place, 1},
@@ -233,6 +248,7 @@ static const struct {
     [FUZZ_AUTO_INLINE] = {draw_auto_inline, 1},
     [FUZZ_LAYOUT] = {draw_layout, 5},
     [FUZZ_ALIGN] = {draw_align, 5},
+    [FUZZ_PREFETCH] = {draw_prefetch, 5},
 };
 
 static fuzz_primitive any_primitive(drawing *d) {

@@ -237,7 +237,8 @@ static void read_new_input(generator *g, tn_dtype dtype) {
     points *= t->shape[t->rank++];
   }
   t->dtype = stored_dtype(g, dtype);
-  runtime_str_addf(&g->inputs, "input %s: %s", t->name, tn_dtype_name(t->dtype));
+  bool by_value = t->rank == 0 && chance(g, 50);
+  runtime_str_addf(&g->inputs, "%s %s: %s", by_value ? "scalar" : "input", t->name, tn_dtype_name(t->dtype));
   for (int i = 0; i < t->rank; i++) runtime_str_addf(&g->inputs, "%s%lld", i ? "," : "[", (long long)t->shape[i]);
   runtime_str_add(&g->inputs, t->rank ? "]\n" : "\n");
   put_read(g, t, index);

@@ -30,18 +30,25 @@ static bool fits(const tir_func *f) {
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
-static void fill(machine *m, const tn_program *p, DLTensor *const *arrays) {
+static value element(const DLTensor *array, tn_dtype dtype, int64_t k) {
+  double v = fuzz_element(array, dtype, k);
+  return tn_dtype_is_float(dtype) ? (value){.f = v} : (value){.i = (int64_t)v};
+}
+
+/* The memory of the next argument that is a tensor. */
+static memory *next_memory(machine *m, const tn_tensor *t, int *next) {
+  return t->by_value ? NULL : &m->memories[(*next)++];
+}
+
+static void fill(machine *m, const tir_func *f, const tn_program *p, DLTensor *const *arrays) {
+  int next = 0, scalar = 0;
   for (int i = 0; i < p->n_args; i++) {
     const tn_tensor *t = p->args[i];
-    for (int64_t k = 0; k < m->memories[i].size; k++) {
-      value v = {.i = 77};
-      if (i >= p->n_inputs)
-        v = tn_dtype_is_float(t->dtype) ? (value){.f = 7e77} : v;
-      else if (tn_dtype_is_float(t->dtype))
-        v.f = fuzz_element(arrays[i], t->dtype, k);
-      else
-        v.i = (int64_t)fuzz_element(arrays[i], t->dtype, k);
-      m->memories[i].data[k] = v;
+    memory *at = next_memory(m, t, &next);
+    if (!at) machine_set_scalar(m, f->scalars[scalar++].var, element(arrays[i], t->dtype, 0));
+    for (int64_t k = 0; at && k < at->size; k++) {
+      value poison = tn_dtype_is_float(t->dtype) ? (value){.f = 7e77} : (value){.i = 77};
+      at->data[k] = i >= p->n_inputs ? poison : element(arrays[i], t->dtype, k);
     }
   }
 }
@@ -51,14 +58,16 @@ static bool agrees(tn_dtype dtype, value got, double want, double error) {
   return fabs(got.f - want) <= error || got.f == want;
 }
 
-static fuzz_status compare(const machine *m, const tn_program *p, DLTensor *const *arrays, const fuzz_bound *bounds,
+static fuzz_status compare(machine *m, const tn_program *p, DLTensor *const *arrays, const fuzz_bound *bounds,
                            char *why, size_t n) {
-  for (int i = p->n_inputs; i < p->n_args; i++) {
+  for (int i = 0, next = 0; i < p->n_args; i++) {
     const tn_tensor *t = p->args[i];
+    const memory *at = next_memory(m, t, &next);
     int op = 0;
+    if (i < p->n_inputs) continue;
     while (p->ops[op] != t->op) op++;
-    for (int64_t k = 0; k < m->memories[i].size; k++) {
-      value got = m->memories[i].data[k];
+    for (int64_t k = 0; k < at->size; k++) {
+      value got = at->data[k];
       double want = fuzz_element(arrays[i], t->dtype, k);
       if (agrees(t->dtype, got, want, bounds[op].error)) continue;
       snprintf(why, n, "%s, flat element %lld is %.17g, should be %.17g", t->name, (long long)k,
@@ -73,7 +82,7 @@ static fuzz_status interpret(const tir_func *f, const tn_program *p, DLTensor *c
                              char *why, size_t n) {
   machine *m = calloc(1, sizeof *m);
   machine_start(m, f, 1);
-  fill(m, p, arrays);
+  fill(m, f, p, arrays);
   execute(m, f->body);
   fuzz_status status = m->fault ? FUZZ_DIFFERS : compare(m, p, arrays, bounds, why, n);
   if (m->fault) snprintf(why, n, "%s", m->fault);

@@ -17,7 +17,7 @@ static int32_t strange(const float *a, const float *b, float *c) {
 }
 
 static const runtime_kernel_arg add_args[] = {
-    {"A", TN_F32, 2, {3, 4}, false}, {"B", TN_F32, 2, {3, 4}, false}, {"C", TN_F32, 2, {3, 4}, true}};
+    {.name = "A", .dtype = TN_F32, .ndim = 2, .shape = {3, 4}, .is_output = false}, {.name = "B", .dtype = TN_F32, .ndim = 2, .shape = {3, 4}, .is_output = false}, {.name = "C", .dtype = TN_F32, .ndim = 2, .shape = {3, 4}, .is_output = true}};
 
 typedef int32_t (*add_fn)(const float *, const float *, float *);
 static tn_kernel *make(tn_context *ctx, add_fn fn) {
@@ -199,7 +199,7 @@ static int32_t set_one(double *out) { return *out = 42, 0; }
 
 static void rank_zero_and_no_shape(void **state) {
   fixture *f = *state;
-  runtime_kernel_arg arg = {"s", TN_F64, 0, {0}, true};
+  runtime_kernel_arg arg = {.name = "s", .dtype = TN_F64, .ndim = 0, .shape = {0}, .is_output = true};
   tn_kernel *kernel = runtime_kernel_new(f->ctx, "one", (tn_kernel_fn)set_one, 1, &arg, NULL, NULL);
   double number = 0;
   DLTensor t = {.data = &number, .device = {kDLCPU, 0}, .dtype = {kDLFloat, 64, 1}};
@@ -209,7 +209,7 @@ static void rank_zero_and_no_shape(void **state) {
 
 static void strides_of_extent_one_do_not_matter(void **state) {
   fixture *f = *state;
-  runtime_kernel_arg arg = {"s", TN_F64, 2, {1, 1}, true};
+  runtime_kernel_arg arg = {.name = "s", .dtype = TN_F64, .ndim = 2, .shape = {1, 1}, .is_output = true};
   tn_kernel *kernel = runtime_kernel_new(f->ctx, "one", (tn_kernel_fn)set_one, 1, &arg, NULL, NULL);
   double number = 0;
   DLTensor t = {.data = &number,
@@ -241,7 +241,7 @@ static void a_context_frees_its_kernels(void **state) {
 static void a_kernel_copies_its_description(void **state) {
   fixture *f = *state;
   char name[] = "temporary", arg_name[] = "T";
-  runtime_kernel_arg arg = {arg_name, TN_F64, 0, {0}, true};
+  runtime_kernel_arg arg = {.name = arg_name, .dtype = TN_F64, .ndim = 0, .shape = {0}, .is_output = true};
   tn_kernel *kernel = runtime_kernel_new(f->ctx, name, (tn_kernel_fn)set_one, 1, &arg, NULL, NULL);
   name[0] = arg_name[0] = '!';
   int n;
@@ -257,13 +257,13 @@ static const struct bad_kernel {
   runtime_kernel_arg arg;
   const char *message;
 } bad_kernels[] = {
-    {"no name", NULL, true, 1, {"A", TN_F32, 0, {0}, true}, "a kernel needs a name and a function"},
-    {"no function", "k", false, 1, {"A", TN_F32, 0, {0}, true}, "a kernel needs a name and a function"},
-    {"65 arguments", "k", true, 65, {"A", TN_F32, 0, {0}, true}, "65 arguments, the most is 64"},
-    {"an argument without a name", "k", true, 1, {NULL, TN_F32, 0, {0}, true}, "kernel k: argument 0 needs a name"},
-    {"an argument of no dtype", "k", true, 1, {"A", TN_DTYPE_COUNT, 0, {0}, true}, "kernel k: argument 0 needs"},
-    {"an argument of rank 9", "k", true, 1, {"A", TN_F32, 9, {0}, true}, "a rank from 0 to 8"},
-    {"a negative extent", "k", true, 1, {"A", TN_F32, 1, {-1}, true}, "extents that are not negative"},
+    {"no name", NULL, true, 1, {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true}, "a kernel needs a name and a function"},
+    {"no function", "k", false, 1, {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true}, "a kernel needs a name and a function"},
+    {"65 arguments", "k", true, 65, {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true}, "65 arguments, the most is 64"},
+    {"an argument without a name", "k", true, 1, {.dtype = TN_F32, .is_output = true}, "kernel k: argument 0 needs a name"},
+    {"an argument of no dtype", "k", true, 1, {.name = "A", .dtype = TN_DTYPE_COUNT, .ndim = 0, .shape = {0}, .is_output = true}, "kernel k: argument 0 needs"},
+    {"an argument of rank 9", "k", true, 1, {.name = "A", .dtype = TN_F32, .ndim = 9, .shape = {0}, .is_output = true}, "a rank from 0 to 8"},
+    {"a negative extent", "k", true, 1, {.name = "A", .dtype = TN_F32, .ndim = 1, .shape = {-1}, .is_output = true}, "extents that are not negative"},
 };
 static void a_description_that_is_refused(void **state) {
   const struct bad_kernel *row = *state;

@@ -35,7 +35,7 @@ static int tear_down(void **state) {
 }
 
 static tn_status time_it(fixture *f, int32_t (*fn)(int32_t *), tn_timing_options options) {
-  runtime_kernel_arg arg = {"calls", TN_I32, 0, {0}, true};
+  runtime_kernel_arg arg = {.name = "calls", .dtype = TN_I32, .ndim = 0, .shape = {0}, .is_output = true};
   tn_kernel *kernel = runtime_kernel_new(f->ctx, "counter", (tn_kernel_fn)fn, 1, &arg, NULL, NULL);
   return tn_time(f->ctx, kernel, &f->calls, 1, &options, &f->timing);
 }

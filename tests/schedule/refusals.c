@@ -1,4 +1,6 @@
-/* Refusals: for each, the whole message, and that the schedule is as it was. */
+/* Refusals: for each, the whole message, its form, and that the schedule is as it was. */
+#include <ctype.h>
+
 #include "tests/schedule/tests.h"
 
 #define MM "C[i<64, j<48] = sum[k<32](A[i,k] * B[k,j])"
@@ -12,9 +14,11 @@
 static const struct refusal {
   const char *name, *program, *before, *call, *message;
 } refusals[] = {
+    {"cache_read: a scalar", "scalar a: f32; C[i<64] = A[i]*a", "", "cache_read(a, local, C)",
+     "cache_read(a): a is a scalar: it is passed by value and lies in a register; name an input that is a tensor"},
     {"split: an unknown axis", MM, "", "split(C, x, 4)",
-     "split(C, x): axis \"x\" is not part of stage C: its loops are i, j, k"},
-    {"split: an unknown stage", MM, "", "split(X, i, 4)", "split: no stage is called \"X\": the stages are A, B, C"},
+     "split(C, x): axis \"x\" is not part of stage C: name one of its loops, i, j, k"},
+    {"split: an unknown stage", MM, "", "split(X, i, 4)", "split(X): no stage is called \"X\": name one of A, B, C"},
     {"split: a factor of zero", MM, "", "split(C, i, 0)",
      "split(C, i): length 0: a factor must be at least 1 (loop i has extent 64); for example split(C, i, 8)"},
     {"split: a negative factor", MM, "", "split(C, i, -3)",
@@ -22,8 +26,8 @@ static const struct refusal {
     {"split: no parts", MM, "", "split(C, k, nparts=0)",
      "split(C, k): length 0: a factor must be at least 1 (loop k has extent 32); for example split(C, k, 8)"},
     {"split: an input", MM, "", "split(A, i, 4)",
-     "split(A, i): A is an input and has no loops: schedule a computed stage, or copy it first with cache_read(A, "
-     "local, reader)"},
+     "split(A, i): A is an input and has no loops: take a computed stage, or copy it first with cache_read(A, local, "
+     "reader)"},
     {"split: an axis that was split", MM, "split(C, i, 8)", "split(C, i, 4)",
      "split(C, i): axis i of C has already been split into i.outer, i.inner: name one of these"},
     {"split: an axis that was split in three", MM, "split(C, i, 4, 2)", "split(C, i, 4)",
@@ -45,15 +49,17 @@ static const struct refusal {
      "split(C, i): length 4294967296: the product of the lengths is over 2147483647, and loop i has extent 64: "
      "take smaller lengths"},
     {"split: factor and nparts", MM, "", "split(C, i, 4, nparts=2)",
-     "split(C, i): give a factor, or nparts=, and not both: split(C, i, 32)"},
+     "split(C, i) takes a factor or nparts=, and not both: write split(C, i, 32)"},
     {"split: no factor", MM, "", "split(C, i)",
-     "split(C, i): give a factor, or nparts=, and not both: split(C, i, 32)"},
+     "split(C, i) takes a factor or nparts=, and not both: write split(C, i, 32)"},
     {"split: a name for a factor", MM, "", "split(C, i, four)",
-     "split: wrong arguments: split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)"},
+     "split(C, i, four): wrong arguments: write split(stage, axis, factor [, tail=peel]) or split(stage, axis, "
+     "nparts=n)"},
     {"split: an unknown tail", MM, "", "split(C, i, 20, tail=round)",
-     "split(C, i): tail \"round\" is unknown: guard, peel, mask, pad or overlap"},
+     "split(C, i): tail \"round\" is unknown: take guard, peel, mask, pad or overlap"},
     {"split: an unknown key", MM, "", "split(C, i, 20, parts=3)",
-     "split takes no parts=: split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)"},
+     "split(C, i, 20, parts=3): it takes no parts=: write split(stage, axis, factor [, tail=peel]) or split(stage, "
+     "axis, nparts=n)"},
     {"split: a stage that was inlined", CHAIN, "compute_inline(Q)", "split(Q, i, 4)",
      "split(Q, i): Q is inlined and has no loops of its own: call compute_root(Q) first"},
     {"overlap: a reduction", MM, "", "split(C, k, 5, tail=overlap)",
@@ -61,10 +67,10 @@ static const struct refusal {
      "would be combined twice; take guard, peel or pad"},
     {"overlap: inside a reduction loop", MM, "reorder(C, k, i)", "split(C, i, 5, tail=overlap)",
      "split(C, i): tail overlap: loop i of C stands inside the reduction loop k: an element that two blocks hold would "
-     "be combined twice; reorder(C, i, k) first, or take guard, peel or pad"},
+     "be combined twice; call reorder(C, i, k) first, or take guard, peel or pad"},
     {"overlap: into a reduction loop", MM, "split(C, i, 5, tail=overlap)", "reorder(C, k, i.outer)",
-     "reorder(C): loop i.outer of C, which counts the blocks of a split with tail overlap, would stand inside the "
-     "reduction loop k: elements that two blocks hold would be combined twice; keep it outside"},
+     "reorder(C, k, i.inner, j, i.outer): loop i.outer of C, which counts the blocks of a split with tail overlap, "
+     "would stand inside the reduction loop k: elements that two blocks hold would be combined twice; keep it outside"},
     {"overlap: parallel blocks", MM, "split(C, i, 5, tail=overlap)", "parallel(C, i.outer)",
      "parallel(C, i.outer): loop i.outer of C would run blocks of a split with tail overlap in parallel: they write "
      "the same elements; take tail guard or peel there, or another loop"},
@@ -76,8 +82,7 @@ static const struct refusal {
      "split(C, i, 5, tail=overlap); reorder(C, i.outer, j); fuse(C, i.outer, i.inner)",
      "parallel(C, i.outer.i.inner.fused)",
      "parallel(C, i.outer.i.inner.fused): loop i.outer.i.inner.fused of C would run blocks of a split with tail "
-     "overlap "
-     "in parallel: they write the same elements; take tail guard or peel there, or another loop"},
+     "overlap in parallel: they write the same elements; take tail guard or peel there, or another loop"},
     {"overlap: vectorized blocks", ADD, "split(C, j, 5, tail=overlap)", "vectorize(C, j.outer)",
      "vectorize(C, j.outer): loop j.outer of C would run blocks of a split with tail overlap in lockstep: they write "
      "the same elements; take tail guard or peel there, or another loop"},
@@ -87,12 +92,12 @@ static const struct refusal {
      "they write the same elements; take tail guard or peel there, or another loop"},
     {"overlap: blocks fused with a reduction", "C[i<64] = sum[k<32](A[i,k])",
      "split(C, i, 5, tail=overlap); reorder(C, i.inner, i.outer)", "fuse(C, i.outer, k)",
-     "fuse(C, i.outer): loop i.outer of C counts the blocks of a split with tail overlap and cannot be fused with the "
-     "reduction loop k: elements that two blocks hold would be combined twice"},
+     "fuse(C, i.outer, k): loop i.outer of C counts the blocks of a split with tail overlap and cannot be fused with "
+     "the reduction loop k: elements that two blocks hold would be combined twice; take tail guard, or keep the loops "
+     "apart"},
     {"pad: an output", ADD, "", "split(C, i, 5, tail=pad)",
-     "split(C, i): tail pad: C is an output: its memory is the caller's and has no padding; cache_write(C, local) "
-     "makes "
-     "a stage whose buffer can be padded, or take guard or peel"},
+     "split(C, i): tail pad: C is an output: its memory is the caller's and has no padding; use cache_write(C, local), "
+     "which makes a stage whose buffer can be padded, or take guard or peel"},
     {"pad: part of an axis", CHAIN, "split(Q, i, 4)", "split(Q, i.inner, 3, tail=pad)",
      "split(Q, i.inner): tail pad: loop i.inner of Q is no axis of the stage but made from others, and only a whole "
      "dimension of its buffer can be padded: pad the first split of an axis, or take guard or peel"},
@@ -101,66 +106,68 @@ static const struct refusal {
      "whole "
      "dimension of its buffer can be padded: pad the first split of an axis, or take guard or peel"},
     {"tile: the second tail is refused", FUSED, "", "tile(M, i, k, 5, 5, tail=overlap)",
-     "split(M, k): tail overlap: loop k of M runs over a reduction axis (extent 32): the blocks overlap, and elements "
-     "would be combined twice; take guard, peel or pad"},
+     "tile(M, i, k): split(M, k): tail overlap: loop k of M runs over a reduction axis (extent 32): the blocks "
+     "overlap, and elements would be combined twice; take guard, peel or pad"},
     {"vectorize: a tail without a factor", ADD, "", "vectorize(C, j, tail=mask)",
-     "vectorize(C, j): a tail needs a factor: vectorize(C, j, 16, tail=mask)"},
+     "vectorize(C, j): a tail needs a factor: write vectorize(C, j, 16, tail=mask)"},
     {"vectorize: two factors", ADD, "", "vectorize(C, j, 8, 4)",
-     "vectorize(C, j): one factor is enough: vectorize(C, j, 16, tail=mask)"},
+     "vectorize(C, j): one factor is enough: write vectorize(C, j, 16, tail=mask)"},
     {"vectorize: a factor of zero", ADD, "", "vectorize(C, j, 0)",
-     "split(C, j): length 0: a factor must be at least 1 (loop j has extent 48); for example split(C, j, 8)"},
+     "vectorize(C, j, 0): split(C, j): length 0: a factor must be at least 1 (loop j has extent 48); for example "
+     "split(C, j, 8)"},
     {"vectorize: part of a reduction at once", MM, "", "vectorize(C, k, 8)",
-     "vectorize(C, k.inner): loop k.inner of C runs over a reduction axis (extent 8): its iterations update the same "
-     "element, so they cannot run in lockstep; vectorize a data axis (i, j)"},
+     "vectorize(C, k, 8): vectorize(C, k.inner): loop k.inner of C runs over a reduction axis (extent 8): its "
+     "iterations update the same element, so they cannot run in lockstep; vectorize a data axis (i, j)"},
     {"tile: one axis twice", MM, "", "tile(C, i, i, 4, 4)", "tile(C): axis i stands twice: name each axis once"},
     {"tile: a factor of zero", MM, "", "tile(C, i, j, 0, 4)",
-     "tile(C, i, j): factors 0 and 4: both must be at least 1, for example tile(C, i, j, 8, 8)"},
+     "tile(C, i, j): factors 0 and 4: both must be at least 1; for example tile(C, i, j, 8, 8)"},
     {"tile: the second factor is negative", MM, "", "tile(C, i, j, 4, -1)",
-     "tile(C, i, j): factors 4 and -1: both must be at least 1, for example tile(C, i, j, 8, 8)"},
+     "tile(C, i, j): factors 4 and -1: both must be at least 1; for example tile(C, i, j, 8, 8)"},
     {"tile: an unknown axis", MM, "", "tile(C, i, z, 4, 4)",
-     "tile(C, z): axis \"z\" is not part of stage C: its loops are i, j, k"},
+     "tile(C, z): axis \"z\" is not part of stage C: name one of its loops, i, j, k"},
     {"tile: a factor is missing", MM, "", "tile(C, i, j, 4)",
-     "tile: wrong arguments: tile(stage, a, b, factor_a, factor_b [, tail=peel])"},
+     "tile(C, i, j, 4): wrong arguments: write tile(stage, a, b, factor_a, factor_b [, tail=peel])"},
     {"fuse: one axis", MM, "", "fuse(C, i)",
-     "fuse(C, i): 1 loops to fuse: fuse takes two or more adjacent loops of C, which has 3"},
+     "fuse(C, i): 1 loops to fuse, of C, which has 3: name two or more adjacent loops"},
     {"fuse: axes that are not adjacent", MM, "", "fuse(C, i, k)",
-     "fuse(C, i): loops i and k of C are not adjacent in this order (loops: i, j, k): reorder them first"},
+     "fuse(C, i, k): loops i and k of C are not adjacent in this order (loops: i, j, k): reorder them first"},
     {"fuse: axes in the wrong order", MM, "", "fuse(C, j, i)",
-     "fuse(C, j): loops j and i of C are not adjacent in this order (loops: i, j, k): reorder them first"},
+     "fuse(C, j, i): loops j and i of C are not adjacent in this order (loops: i, j, k): reorder them first"},
     {"fuse: one axis twice", MM, "", "fuse(C, i, i)", "fuse(C): axis i stands twice: name each axis once"},
     {"fuse: the axis of another stage", FUSED, "", "fuse(O, i, k)",
-     "fuse(O, k): axis \"k\" is not part of stage O: its loops are i, j"},
+     "fuse(O, k): axis \"k\" is not part of stage O: name one of its loops, i, j"},
     {"fuse: a parallel loop", MM, "parallel(C, i)", "fuse(C, i, j)",
-     "fuse(C, i): loop i of C already has parallel, which would be lost: put this before parallel(C, i)"},
+     "fuse(C, i, j): loop i of C already has parallel, which would be lost: put this before parallel(C, i)"},
     {"fuse: a loop that carries a stage", CHAIN, "compute_at(Q, R, i)", "fuse(R, i, j)",
-     "fuse(R, i): Q is computed at loop i of R: only the innermost of the fused loops may carry stages; call "
+     "fuse(R, i, j): Q is computed at loop i of R: only the innermost of the fused loops may carry stages; call "
      "compute_at(Q, ...) after the fuse"},
-    {"fuse: no axes", MM, "", "fuse(C)", "fuse: wrong arguments: fuse(stage, axis, axis, ...)"},
+    {"fuse: no axes", MM, "", "fuse(C)", "fuse(C): wrong arguments: write fuse(stage, axis, axis, ...)"},
     {"fuse: a rank 0 stage", SCALAR, "", "fuse(U, i, j)",
-     "fuse(U, i): axis \"i\" is not part of stage U: its loops are none (it has rank 0)"},
+     "fuse(U, i): axis \"i\" is not part of stage U: name one of its loops, none (it has rank 0)"},
     {"reorder: the axis of another stage", FUSED, "", "reorder(O, k, i)",
-     "reorder(O, k): axis \"k\" is not part of stage O: its loops are i, j"},
+     "reorder(O, k): axis \"k\" is not part of stage O: name one of its loops, i, j"},
     {"reorder: one axis twice", MM, "", "reorder(C, i, j, i)", "reorder(C): axis i stands twice: name each axis once"},
     {"reorder: an axis that was split", MM, "split(C, k, 4)", "reorder(C, k, j)",
      "reorder(C, k): axis k of C has already been split into k.outer, k.inner: name one of these"},
-    {"reorder: no axes", MM, "", "reorder(C)", "reorder: wrong arguments: reorder(stage, axis, axis, ...)"},
+    {"reorder: no axes", MM, "", "reorder(C)", "reorder(C): wrong arguments: write reorder(stage, axis, axis, ...)"},
     {"reorder: a reader leaves the loop of what it reads", CHAIN, "compute_at(Q, R, j); compute_at(P, R, i)",
      "reorder(R, j, i)",
-     "reorder(R): P is computed inside loop i of R, but Q reads it outside of that loop: a stage under compute_at "
-     "must have all its readers inside; call compute_root(P), or compute Q at R as well"},
+     "reorder(R, j, i): P is computed inside loop i of R, but Q reads it outside of that loop: a stage under "
+     "compute_at must have all its readers inside; call compute_root(P), or compute Q at R as well"},
     {"reorder: a parallel loop into a vectorized one", ADD, "parallel(C, i); vectorize(C, j)", "reorder(C, j, i)",
-     "reorder(C): the parallel loop i of C would stand inside the vectorized loop j: put the parallel loop "
+     "reorder(C, j, i): the parallel loop i of C would stand inside the vectorized loop j: put the parallel loop "
      "outermost, for example reorder(C, i, j)"},
     {"reorder: a stage comes into a vectorized loop", CHAIN, "vectorize(R, j); compute_at(Q, R, i)", "reorder(R, j, i)",
-     "reorder(R): Q would be computed inside the vectorized loop j of R: attach it further out, or vectorize a "
+     "reorder(R, j, i): Q would be computed inside the vectorized loop j of R: attach it further out, or vectorize a "
      "loop of Q itself"},
     {"parallel_reduce: a data axis", MM, "", "parallel_reduce(C, i, parts=2)",
-     "rfactor(C, i.outer): loop i.outer of C runs over a data axis: name a loop over a reduction axis (k)"},
+     "parallel_reduce(C, i): rfactor(C, i.outer): loop i.outer of C runs over a data axis: name a loop over a "
+     "reduction axis (k)"},
     {"parallel_reduce: a name for parts", MM, "", "parallel_reduce(C, k, parts=two)",
-     "parallel_reduce: parts=two is no number: parallel_reduce(stage, axis [, parts=n])"},
-    {"auto_inline: an argument", MM, "", "auto_inline(C)", "auto_inline: wrong arguments: auto_inline()"},
+     "parallel_reduce(C, k, parts=two): parts=two is no number: write parallel_reduce(stage, axis [, parts=n])"},
+    {"auto_inline: an argument", MM, "", "auto_inline(C)", "auto_inline(C): wrong arguments: write auto_inline()"},
     {"rfactor: no reduction", ADD, "", "rfactor(C, i)",
-     "rfactor(C, i): C is no reduction: it has no partial results; its loops may be made parallel as they are"},
+     "rfactor(C, i): C is no reduction: it has no partial results; use parallel on its loops as they are"},
     {"rfactor: a data axis", MM, "split(C, k, 4)", "rfactor(C, i)",
      "rfactor(C, i): loop i of C runs over a data axis: name a loop over a reduction axis (k.outer, k.inner)"},
     {"rfactor: data and reduction fused", MM, "reorder(C, i, k, j); fuse(C, i, k)", "rfactor(C, i.k.fused)",
@@ -174,9 +181,9 @@ static const struct refusal {
      "lost: "
      "call rfactor before it, and after split and fuse of reduction axes only"},
     {"rfactor: the factor axis is beyond the data axes", MM, "", "rfactor(C, k, 3)",
-     "rfactor(C, k): factor axis 3: the new axis stands at 0 to 2 among the data axes of C"},
+     "rfactor(C, k): factor axis 3: give a place from 0 to 2 among the data axes of C"},
     {"rfactor: the factor axis is before the data axes", MM, "", "rfactor(C, k, -4)",
-     "rfactor(C, k): factor axis -4: the new axis stands at 0 to 2 among the data axes of C"},
+     "rfactor(C, k): factor axis -4: give a place from 0 to 2 among the data axes of C"},
     {"rfactor: two factor axes", MM, "", "rfactor(C, k, 0, 1)",
      "rfactor(C, k): 2 factor axes: give one, or none for 0"},
     {"rfactor: too many partial results", "C[i<1000000, j<1000000] = sum[k<64](A[i,k] * B[k,j])", "", "rfactor(C, k)",
@@ -213,9 +220,9 @@ static const struct refusal {
      "vectorize(C, i): the parallel loop j of C would stand inside the vectorized loop i: put the parallel loop "
      "outermost, for example reorder(C, j, i)"},
     {"vectorize: a rank 0 stage", SCALAR, "", "vectorize(U, i)",
-     "vectorize(U, i): axis \"i\" is not part of stage U: its loops are none (it has rank 0)"},
+     "vectorize(U, i): axis \"i\" is not part of stage U: name one of its loops, none (it has rank 0)"},
     {"vectorize: two axes", MM, "", "vectorize(C, i, j)",
-     "vectorize: wrong arguments: vectorize(stage, axis [, factor [, tail=peel]])"},
+     "vectorize(C, i, j): wrong arguments: write vectorize(stage, axis [, factor [, tail=peel]])"},
     {"parallel: a reduction", MM, "", "parallel(C, k)",
      "parallel(C, k): loop k of C runs over a reduction axis (extent 32): its iterations update the same element, "
      "so they cannot run in parallel; make parallel a data axis (i, j)"},
@@ -239,21 +246,23 @@ static const struct refusal {
     {"parallel: twice", ADD, "parallel(C, i)", "parallel(C, i)",
      "parallel(C, i): loop i of C already has parallel: a loop takes one annotation; split it first"},
     {"unroll: an unknown axis", MM, "", "unroll(C, kk)",
-     "unroll(C, kk): axis \"kk\" is not part of stage C: its loops are i, j, k"},
+     "unroll(C, kk): axis \"kk\" is not part of stage C: name one of its loops, i, j, k"},
     {"unroll: a parallel loop", MM, "parallel(C, i)", "unroll(C, i)",
      "unroll(C, i): loop i of C already has parallel: a loop takes one annotation; split it first"},
     {"pragma: an unknown key", MM, "", "pragma(C, i, unroll_implicit, 1)",
-     "pragma(C, i): key \"unroll_implicit\" is unknown: auto_unroll_max_step is the one there is"},
+     "pragma(C, i): key \"unroll_implicit\" is unknown: use unroll_explicit, auto_unroll_max_step, loop_partition_hint "
+     "or parallel_stride_pattern"},
     {"pragma: a negative number", MM, "", "pragma(C, i, auto_unroll_max_step, -1)",
-     "pragma(C, i): auto_unroll_max_step -1: 0 to 65535 statements, for example 64"},
+     "pragma(C, i): auto_unroll_max_step -1: give 0 to 65535 statements, for example 64"},
     {"pragma: too large a number", MM, "", "pragma(C, i, auto_unroll_max_step, 9000000000)",
-     "pragma(C, i): auto_unroll_max_step 9000000000: 0 to 65535 statements, for example 64"},
+     "pragma(C, i): auto_unroll_max_step 9000000000: give 0 to 65535 statements, for example 64"},
     {"pragma: twice", MM, "pragma(C, i, auto_unroll_max_step, 16)", "pragma(C, i, auto_unroll_max_step, 64)",
-     "pragma(C, i): loop i already has auto_unroll_max_step 16: one pragma a loop"},
+     "pragma(C, i): loop i already has auto_unroll_max_step 16: give it once"},
     {"compute_at: an output", CHAIN, "", "compute_at(R, Q, i)",
      "compute_at(R, Q, i): R is an output: outputs are computed at root; compute its producers at R instead"},
     {"compute_at: an input", CHAIN, "", "compute_at(A, P, i)",
-     "compute_at(A, P, i): A is an input: it is given, not computed; cache_read(A, local, reader) copies it"},
+     "compute_at(A, P, i): A is an input: it is given, not computed; use cache_read(A, local, reader), which copies "
+     "it"},
     {"compute_at: its own loop", CHAIN, "", "compute_at(Q, Q, i)",
      "compute_at(Q, Q, i): a stage cannot be computed inside its own loops: name a reader of Q"},
     {"compute_at: a stage that does not read it", CHAIN, "", "compute_at(P, R, i)",
@@ -275,7 +284,7 @@ static const struct refusal {
     {"compute_at: an inlined reader", CHAIN, "compute_inline(Q)", "compute_at(P, Q, i)",
      "compute_at(P, Q, i): Q is inlined and has no loops of its own: call compute_root(Q) first"},
     {"compute_at: an unknown axis", CHAIN, "", "compute_at(P, Q, k)",
-     "compute_at(P, Q, k): axis \"k\" is not part of stage Q: its loops are i, j"},
+     "compute_at(P, Q, k): axis \"k\" is not part of stage Q: name one of its loops, i, j"},
     {"compute_at: an axis that was split", CHAIN, "split(Q, i, 4)", "compute_at(P, Q, i)",
      "compute_at(P, Q, i): axis i of Q has already been split into i.outer, i.inner: name one of these"},
     {"compute_at: a vectorized loop", CHAIN, "vectorize(Q, j)", "compute_at(P, Q, j)",
@@ -289,33 +298,33 @@ static const struct refusal {
      "compute_at(P, Q, i): loop i of P would be a parallel loop inside the parallel loop i of Q: make one of the "
      "two parallel"},
     {"compute_at: a reader of rank 0", SCALAR, "", "compute_at(S, U, i)",
-     "compute_at(S, U, i): axis \"i\" is not part of stage U: its loops are none (it has rank 0)"},
+     "compute_at(S, U, i): axis \"i\" is not part of stage U: name one of its loops, none (it has rank 0)"},
     {"compute_inline: a reduction", FUSED, "", "compute_inline(M)",
      "compute_inline(M): M is a reduction (over k): it has no value before its loop ends; use compute_at(M, "
      "reader, axis)"},
     {"compute_inline: an output", FUSED, "", "compute_inline(O)",
      "compute_inline(O): O is an output: outputs are computed at root; compute its producers at O instead"},
     {"compute_inline: an input", FUSED, "", "compute_inline(A)",
-     "compute_inline(A): A is an input: it is given, not computed; cache_read(A, local, reader) copies it"},
+     "compute_inline(A): A is an input: it is given, not computed; use cache_read(A, local, reader), which copies it"},
     {"compute_inline: twice", CHAIN, "compute_inline(P)", "compute_inline(P)",
-     "compute_inline(P): P is inlined already; compute_root(P) takes that back"},
+     "compute_inline(P): P is inlined already; call compute_root(P) to take that back"},
     {"compute_inline: others are computed in it", CHAIN, "compute_at(P, Q, i)", "compute_inline(Q)",
      "compute_inline(Q): P is computed at loop i of Q: a stage that others are computed in cannot be inlined; call "
      "compute_root(P) first"},
     {"compute_root: an input", CHAIN, "", "compute_root(A)",
-     "compute_root(A): A is an input: it is given, not computed; cache_read(A, local, reader) copies it"},
+     "compute_root(A): A is an input: it is given, not computed; use cache_read(A, local, reader), which copies it"},
     {"compute_root: it would leave what it reads behind", CHAIN, "compute_at(Q, R, i); compute_at(P, R, i)",
      "compute_root(Q)",
      "compute_root(Q): P is computed inside loop i of R, but Q reads it outside of that loop: a stage under "
      "compute_at must have all its readers inside; call compute_root(P), or compute Q at R as well"},
     {"cache_read: an unknown scope", MM, "", "cache_read(A, shared, C)",
-     "cache_read(A): scope \"shared\" is unknown: \"global\" or \"local\""},
+     "cache_read(A): scope \"shared\" is unknown: use \"global\" or \"local\""},
     {"cache_read: a stage that does not read it", CHAIN, "", "cache_read(A, local, Q)",
-     "cache_read(A): Q does not read A: its readers are P"},
+     "cache_read(A): Q does not read A: name one of its readers, P"},
     {"cache_read: nothing reads it", CHAIN, "", "cache_read(R, local)",
-     "cache_read(R): nothing reads R: there is no use for a cache"},
+     "cache_read(R): nothing reads R: leave the cache out"},
     {"cache_read: an unknown tensor", MM, "", "cache_read(Z, local, C)",
-     "cache_read: no stage is called \"Z\": the stages are A, B, C"},
+     "cache_read(Z): no stage is called \"Z\": name one of A, B, C"},
     {"cache_read: one reader twice", MM, "", "cache_read(A, local, C, C)",
      "cache_read(A): reader C is named twice: name each once"},
     {"cache_read: a stage under compute_at", CHAIN, "compute_at(P, Q, i)", "cache_read(P, local, Q)",
@@ -324,11 +333,11 @@ static const struct refusal {
     {"cache_read: an inlined stage", CHAIN, "compute_inline(P)", "cache_read(P, local, Q)",
      "cache_read(P): P is inlined: a cache reads a stage at root; call cache_read before that, or compute_root(P)"},
     {"cache_read: an input as reader", MM, "", "cache_read(A, local, B)",
-     "cache_read(A): B is an input: it is given, not computed; cache_read(B, local, reader) copies it"},
+     "cache_read(A): B is an input: it is given, not computed; use cache_read(B, local, reader), which copies it"},
     {"cache_write: an input", MM, "", "cache_write(A, local)",
-     "cache_write(A): A is an input: it is given, not computed; cache_read(A, local, reader) copies it"},
+     "cache_write(A): A is an input: it is given, not computed; use cache_read(A, local, reader), which copies it"},
     {"cache_write: an unknown scope", MM, "", "cache_write(C, register)",
-     "cache_write(C): scope \"register\" is unknown: \"global\" or \"local\""},
+     "cache_write(C): scope \"register\" is unknown: use \"global\" or \"local\""},
     {"cache_write: a stage that was scheduled", MM, "split(C, i, 4)", "cache_write(C, local)",
      "cache_write(C): C already has a schedule (loops: i.outer, i.inner, j, k), which would be lost: call "
      "cache_write(C, local) before it"},
@@ -345,65 +354,62 @@ static const struct refusal {
      "cache_write(R): R reads P, which is computed inside loop i of S, and R.local would read it from root: call "
      "cache_write(R, ...) before compute_at(P, ...)"},
     {"text: a factor that is no number", MM, "", "split(C, i, factor=x)",
-     "split: factor=x is no number: split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)"},
-    {"text: a key twice", MM, "", "split(C, i, nparts=2, nparts=3)", "split: nparts= stands twice: give it once"},
+     "split(C, i, factor=x): factor=x is no number: write split(stage, axis, factor [, tail=peel]) or split(stage, "
+     "axis, nparts=n)"},
+    {"text: a key twice", MM, "", "split(C, i, nparts=2, nparts=3)",
+     "split(C, i, nparts=2, nparts=3): nparts= stands twice: give it once"},
     {"text: a key that the primitive has not", MM, "", "unroll(C, j, tail=peel)",
-     "unroll takes no tail=: unroll(stage, axis)"},
+     "unroll(C, j, tail=peel): it takes no tail=: write unroll(stage, axis)"},
     {"transform_layout: an output", MM, "", "transform_layout(C, [i, j] -> [j, i])",
-     "transform_layout(C): C is an output: its memory is the caller's; cache_write(C, global) makes a stage whose "
-     "layout "
-     "can change"},
+     "transform_layout(C): C is an output: its memory is the caller's; use cache_write(C, global), which makes a stage "
+     "whose layout can change"},
     {"transform_layout: an input", MM, "", "transform_layout(A, [i, j] -> [j, i])",
-     "transform_layout(A): A is an input and has no loops: schedule a computed stage, or copy it first with "
-     "cache_read(A, local, reader)"},
+     "transform_layout(A): A is an input and has no loops: take a computed stage, or copy it first with cache_read(A, "
+     "local, reader)"},
     {"transform_layout: twice", CHAIN, "transform_layout(Q, [i, j] -> [j, i])", "transform_layout(Q, [i, j] -> [i, j])",
      "transform_layout(Q): the layout of Q is already [i, j] -> [j, i]: give one map"},
     {"transform_layout: a dimension too few", CHAIN, "", "transform_layout(Q, [i] -> [i])",
-     "transform_layout(Q): the map has 1 dimensions on the left, Q has 2"},
+     "transform_layout(Q): the map has 1 dimensions on the left, Q has 2: name each dimension once"},
     {"transform_layout: a dimension is missing", CHAIN, "", "transform_layout(Q, [i, j] -> [i])",
-     "transform_layout(Q): elements of Q that differ in j could share a place: on the right j stands once as it is, or "
-     "in "
-     "parts that make it up, as j//64 and j%64 do"},
+     "transform_layout(Q): elements of Q that differ in j could share a place: write j on the right once as it is, or "
+     "in parts that make it up, as j//64 and j%64 do"},
     {"transform_layout: a part is missing", CHAIN, "", "transform_layout(Q, [i, j] -> [i, j//4])",
-     "transform_layout(Q): elements of Q that differ in j could share a place: on the right j stands once as it is, or "
-     "in "
-     "parts that make it up, as j//64 and j%64 do"},
+     "transform_layout(Q): elements of Q that differ in j could share a place: write j on the right once as it is, or "
+     "in parts that make it up, as j//64 and j%64 do"},
     {"transform_layout: parts that do not fit", CHAIN, "", "transform_layout(Q, [i, j] -> [i, j//4, j%3])",
-     "transform_layout(Q): elements of Q that differ in j could share a place: on the right j stands once as it is, or "
-     "in "
-     "parts that make it up, as j//64 and j%64 do"},
+     "transform_layout(Q): elements of Q that differ in j could share a place: write j on the right once as it is, or "
+     "in parts that make it up, as j//64 and j%64 do"},
     {"transform_layout: a dimension twice", CHAIN, "", "transform_layout(Q, [i, j] -> [i, j, i])",
-     "transform_layout(Q): elements of Q that differ in i could share a place: on the right i stands once as it is, or "
-     "in "
-     "parts that make it up, as i//64 and i%64 do"},
+     "transform_layout(Q): elements of Q that differ in i could share a place: write i on the right once as it is, or "
+     "in parts that make it up, as i//64 and i%64 do"},
     {"transform_layout: an unknown name", CHAIN, "", "transform_layout(Q, [i, j] -> [i, k])",
-     "transform_layout(Q): expected the name of a dimension at \"k]\": a map is like [k, j] -> [j//64, k, j%64]"},
+     "transform_layout(Q): expected the name of a dimension at \"k]\": write a map like [k, j] -> [j//64, k, j%64]"},
     {"transform_layout: a sum", CHAIN, "", "transform_layout(Q, [i, j] -> [i, j + 1])",
-     "transform_layout(Q): expected '//', '%', ',' or ']' at \"+ 1]\": a map is like [k, j] -> [j//64, k, j%64]"},
+     "transform_layout(Q): expected '//', '%', ',' or ']' at \"+ 1]\": write a map like [k, j] -> [j//64, k, j%64]"},
     {"transform_layout: no arrow", CHAIN, "", "transform_layout(Q, [i, j] , [i, j])",
-     "transform_layout(Q): expected '->' at \", [i, j]\": a map is like [k, j] -> [j//64, k, j%64]"},
+     "transform_layout(Q): expected '->' at \", [i, j]\": write a map like [k, j] -> [j//64, k, j%64]"},
     {"transform_layout: a division by zero", CHAIN, "", "transform_layout(Q, [i, j] -> [i, j//0, j%0])",
-     "transform_layout(Q): expected a number from 1 to 2147483647 at \", j%0]\": a map is like [k, j] -> [j//64, k, "
+     "transform_layout(Q): expected a number from 1 to 2147483647 at \", j%0]\": write a map like [k, j] -> [j//64, k, "
      "j%64]"},
     {"transform_layout: a name twice", CHAIN, "", "transform_layout(Q, [i, i] -> [i, i])",
-     "transform_layout(Q): expected another name: each names one dimension at \"] -> [i, i]\": a map is like [k, j] -> "
-     "[j//64, k, j%64]"},
+     "transform_layout(Q): expected another name: each names one dimension at \"] -> [i, i]\": write a map like [k, j] "
+     "-> [j//64, k, j%64]"},
     {"transform_layout: no map", CHAIN, "", "transform_layout(Q, i)",
-     "transform_layout(Q): expected '[' and the names of the stage's dimensions at \"i\": a map is like [k, j] -> "
+     "transform_layout(Q): expected '[' and the names of the stage's dimensions at \"i\": write a map like [k, j] -> "
      "[j//64, k, j%64]"},
     {"set_scope: an output", MM, "", "set_scope(C, local)",
-     "set_scope(C): C is an output: its memory is the caller's; cache_write(C, local) makes a stage with that "
-     "scope"},
+     "set_scope(C): C is an output: its memory is the caller's; use cache_write(C, local), which makes a stage with "
+     "that scope"},
     {"set_scope: an input", MM, "", "set_scope(A, local)",
-     "set_scope(A): A is an input: it is given, not computed; cache_read(A, local, reader) copies it"},
+     "set_scope(A): A is an input: it is given, not computed; use cache_read(A, local, reader), which copies it"},
     {"set_scope: an unknown scope", CHAIN, "", "set_scope(P, cache)",
-     "set_scope(P): scope \"cache\" is unknown: \"global\" or \"local\""},
+     "set_scope(P): scope \"cache\" is unknown: use \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
-     "tensorise is no primitive: split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, compute_at, "
-     "compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, auto_inline, "
-     "transform_layout, storage_align, bind"},
+     "tensorise(C, i) is no primitive: use one of split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, "
+     "compute_at, compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, "
+     "auto_inline, transform_layout, storage_align, prefetch, bind"},
     {"bind: an unknown thread", MM, "", "bind(C, i, threadIdx.w)",
-     "bind(C, i): thread \"threadIdx.w\" is unknown: vthread, blockIdx.x, .y or .z, threadIdx.x, .y or .z"},
+     "bind(C, i): thread \"threadIdx.w\" is unknown: take vthread, blockIdx.x, .y or .z, threadIdx.x, .y or .z"},
     {"bind: a reduction", MM, "", "bind(C, k, threadIdx.x)",
      "bind(C, k): loop k of C runs over a reduction axis (extent 32): its iterations update the same element, so they "
      "cannot run in parallel; bind a data axis (i, j)"},
@@ -417,12 +423,10 @@ static const struct refusal {
      "split(C, j): loop j of C already has bind, which would be lost: put this before bind(C, j)"},
     {"pragma: debug_skip_region", MM, "", "pragma(C, i, debug_skip_region, 1)",
      "pragma(C, i): key \"debug_skip_region\": the region's values would be missing, and a schedule never changes a "
-     "result"},
-    {"pragma: unroll_explicit", MM, "", "pragma(C, i, unroll_explicit, 1)",
-     "pragma(C, i): key \"unroll_explicit\": loops are always unrolled in the loop IR: leave it out"},
+     "result; take the stage out of the program"},
     {"storage_align: an output", MM, "", "storage_align(C, i, 32, 8)",
-     "storage_align(C, i): C is an output: its memory is the caller's; cache_write(C, global) makes a stage whose "
-     "strides can change"},
+     "storage_align(C, i): C is an output: its memory is the caller's; use cache_write(C, global), which makes a stage "
+     "whose strides can change"},
     {"storage_align: the last dimension", CHAIN, "", "storage_align(Q, j, 32, 8)",
      "storage_align(Q, j): j is the last dimension of Q, whose elements stand next to each other (stride 1): name an "
      "outer one"},
@@ -439,7 +443,8 @@ static const struct refusal {
      "storage_align(Q, i): factor 0, offset 0: the factor is 1 to 512 and the offset below it; for example "
      "storage_align(Q, i, 32, 8)"},
     {"storage_align: twice", CHAIN, "storage_align(Q, i, 32, 8)", "storage_align(Q, i, 16, 8)",
-     "storage_align(Q, i): the stride of axis i of Q is aligned already (factor 32, offset 8): one alignment a stage"},
+     "storage_align(Q, i): the stride of axis i of Q is aligned already (factor 32, offset 8): keep one alignment a "
+     "stage"},
     {"storage_align: after transform_layout", CHAIN, "transform_layout(Q, [i, j] -> [j, i])",
      "storage_align(Q, i, 32, 8)",
      "storage_align(Q, i): the layout of Q is [i, j] -> [j, i], which decides its strides: use one of storage_align "
@@ -448,6 +453,65 @@ static const struct refusal {
     {"transform_layout: after storage_align", CHAIN, "storage_align(Q, i, 32, 8)",
      "transform_layout(Q, [i, j] -> [j, i])",
      "transform_layout(Q): the strides of Q are aligned: use one of storage_align and transform_layout"},
+    {"prefetch: a tensor that is not read", FUSED, "", "prefetch(O, A, i, 1)",
+     "prefetch(O, A, i): nothing inside loop i of O reads A: name a tensor that is read there"},
+    {"prefetch: an inlined tensor", CHAIN, "compute_inline(P)", "prefetch(Q, P, i, 1)",
+     "prefetch(Q, P, i): P is inlined and lies nowhere in memory: name what it reads, or call compute_root(P)"},
+    {"prefetch: a tensor computed inside the loop", CHAIN, "compute_at(P, Q, i)", "prefetch(Q, P, i, 1)",
+     "prefetch(Q, P, i): P is computed inside loop i, so that a later iteration's part is not in memory: name what it "
+     "reads, or call compute_root(P)"},
+    {"prefetch: an offset of zero", MM, "", "prefetch(C, A, i, 0)",
+     "prefetch(C, A, i): offset 0: a prefetch is for a later iteration; give 1 to 1048576 iterations"},
+    {"prefetch: a negative offset", MM, "", "prefetch(C, A, i, -1)",
+     "prefetch(C, A, i): offset -1: a prefetch is for a later iteration; give 1 to 1048576 iterations"},
+    {"prefetch: twice", MM, "prefetch(C, A, i, 1)", "prefetch(C, A, i, 2)",
+     "prefetch(C, A, i): loop i already prefetches A (offset 1): give one offset"},
+    {"prefetch: an unknown tensor", MM, "", "prefetch(C, D, i, 1)",
+     "prefetch(D): no stage is called \"D\": name one of A, B, C"},
+    {"prefetch: an unknown axis", MM, "", "prefetch(C, A, x, 1)",
+     "prefetch(C, A, x): axis \"x\" is not part of stage C: name one of its loops, i, j, k"},
+    {"prefetch: at an input", MM, "", "prefetch(A, B, i, 1)",
+     "prefetch(A, B, i): A is an input and has no loops: take a computed stage, or copy it first with cache_read(A, "
+     "local, reader)"},
+    {"prefetch: a tensor with a layout", CHAIN, "transform_layout(P, [i, j] -> [j, i])", "prefetch(Q, P, i, 1)",
+     "prefetch(Q, P, i): the layout of P is [i, j] -> [j, i], in which a region is no rows of memory: use one of "
+     "prefetch and transform_layout"},
+    {"prefetch: a scalar", "scalar a: f32; C[i<64] = A[i]*a", "", "prefetch(C, a, i, 1)",
+     "prefetch(C, a, i): a is a scalar: it is passed by value and lies in a register; name a tensor"},
+    {"prefetch: no offset", MM, "", "prefetch(C, A, i)",
+     "prefetch(C, A, i): wrong arguments: write prefetch(stage, tensor, axis, offset)"},
+    {"split: a loop with a prefetch", MM, "prefetch(C, A, i, 1)", "split(C, i, 4)",
+     "split(C, i): loop i of C already has prefetch, which would be lost: put this before prefetch(C, i)"},
+    {"fuse: a loop with a prefetch", MM, "prefetch(C, A, j, 1)", "fuse(C, i, j)",
+     "fuse(C, i, j): loop j of C already has prefetch, which would be lost: put this before prefetch(C, j)"},
+    {"cache_write: a stage with a prefetch", MM, "prefetch(C, A, i, 1)", "cache_write(C, local)",
+     "cache_write(C): C already has a schedule (loops: i, j, k), which would be lost: call cache_write(C, local) "
+     "before it"},
+    {"rfactor: a stage with a prefetch", MM, "prefetch(C, A, k, 1)", "rfactor(C, k)",
+     "rfactor(C, k): C already has a schedule besides that of its reduction axes (loops: i, j, k), which would be "
+     "lost: call rfactor before it, and after split and fuse of reduction axes only"},
+    {"pragma: loop_partition_hint beyond 1", MM, "", "pragma(C, i, loop_partition_hint, 2)",
+     "pragma(C, i): loop_partition_hint 2: give 1"},
+    {"pragma: unroll_explicit twice", MM, "pragma(C, i, unroll_explicit, 0)", "pragma(C, i, unroll_explicit, 0)",
+     "pragma(C, i): loop i already has unroll_explicit 0: give it once"},
+    {"pragma: unroll_explicit beyond 1", MM, "", "pragma(C, i, unroll_explicit, 2)",
+     "pragma(C, i): unroll_explicit 2: give 0 (unrolled loops are left to the compiler) or 1 (they are written out)"},
+    {"pragma: parallel_launch_point", MM, "", "pragma(C, i, parallel_launch_point, 1)",
+     "pragma(C, i): key \"parallel_launch_point\": threads start where the parallel loop stands; put parallel on an "
+     "outer loop, with the others computed inside"},
+    {"pragma: parallel_barrier_when_finish", MM, "", "pragma(C, i, parallel_barrier_when_finish, 1)",
+     "pragma(C, i): key \"parallel_barrier_when_finish\": a parallel loop always ends with a barrier; leave the pragma "
+     "out"},
+    {"pragma: tensor_core", MM, "", "pragma(C, i, tensor_core, 1)",
+     "pragma(C, i): key \"tensor_core\": CPU targets have none; use vectorize"},
+    {"pragma: import_llvm", MM, "", "pragma(C, i, import_llvm, 1)",
+     "pragma(C, i): key \"import_llvm\": LLVM IR is no part of a loop; use an extern stage"},
+    {"pragma: vectorize", MM, "", "pragma(C, j, vectorize, 1)",
+     "pragma(C, j): key \"vectorize\": it is a primitive of its own; use vectorize(stage, axis)"},
+    {"pragma: an unknown axis", MM, "", "pragma(C, x, auto_unroll_max_step, 1)",
+     "pragma(C, x): axis \"x\" is not part of stage C: name one of its loops, i, j, k"},
+    {"split: a loop with a partition hint", MM, "pragma(C, i, loop_partition_hint, 1)", "split(C, i, 4)",
+     "split(C, i): loop i of C already has pragma, which would be lost: put this before pragma(C, i)"},
     {"text: no parenthesis", MM, "", "split C, i, 4",
      "schedule text, line 1, column 7: expected '('\nsplit C, i, 4\n      ^"},
     {"text: a parenthesis is open", MM, "", "split(C, i, 4",
@@ -466,11 +530,75 @@ static const struct refusal {
     {"text: the second line", MM, "", "unroll(C, k)\nsplit(C i)",
      "schedule text, line 2, column 9: expected ',' or ')'\nsplit(C i)\n        ^"},
     {"text: arguments behind a key", MM, "", "split(C, nparts=4, i)",
-     "split: wrong arguments: split(stage, axis, factor [, tail=peel]) or split(stage, axis, nparts=n)"},
+     "split(C, nparts=4, i): wrong arguments: write split(stage, axis, factor [, tail=peel]) or split(stage, axis, "
+     "nparts=n)"},
     {"text: all or nothing", MM, "", "split(C, i, 4); split(C, j, 4); vectorize(C, k)",
      "vectorize(C, k): loop k of C runs over a reduction axis (extent 32): its iterations update the same element, "
      "so they cannot run in lockstep; vectorize a data axis (i.outer, i.inner, j.outer, j.inner)"},
 };
+
+/* ---- the form of a message --------------------------------------------------------------------------------------- */
+
+/* The primitive that is refused, the last one of a text: its words, "split", "C", "i", in a buffer of N. */
+enum { MAX_WORDS = 8, MAX_WORD = 64 };
+static int words_of(const char *text, char words[MAX_WORDS][MAX_WORD]) {
+  int n = 0, length = 0;
+  for (const char *c = text; *c; c++)
+    if (*c == ';' || *c == '\n') text = c + 1;
+  for (; n < MAX_WORDS; text++) {
+    if (isalnum((unsigned char)*text) || *text == '_' || *text == '.') {
+      if (length < MAX_WORD - 1) words[n][length++] = *text;
+      continue;
+    }
+    if (length) words[n++][length] = '\0';
+    length = 0;
+    if (!*text) break;
+  }
+  return n;
+}
+
+/* Primitives whose second argument is an axis. */
+static bool names_axis(const char *primitive) {
+  static const char *const with_axis[] = {"split", "tile",   "fuse",    "vectorize",       "unroll",       "parallel",
+                                          "bind",  "pragma", "rfactor", "parallel_reduce", "storage_align"};
+  for (int i = 0; i < RUNTIME_COUNT(with_axis); i++)
+    if (strcmp(with_axis[i], primitive) == 0) return true;
+  return false;
+}
+
+static void check_mentions(const char *message, const char *what, const char *word) {
+  if (!strstr(message, word)) fail_msg("the message does not name the %s %s: %s", what, word, message);
+}
+
+/* What stands behind the last ": " or "; " outside of quotes says what to do instead: it begins with one of these. */
+static void check_alternative(const char *message) {
+  static const char *const verbs[] = {"use",  "call",    "take",  "name", "give",    "put",  "make",   "bind",
+                                      "pad",  "reorder", "split", "fuse", "leave",   "keep", "attach", "vectorize",
+                                      "copy", "compute", "write", "for",  "compute", "build"};
+  const char *last = message;
+  bool quoted = false;
+  for (const char *c = message; *c; c++) {
+    quoted ^= *c == '"';
+    if (!quoted && (*c == ':' || *c == ';') && c[1] == ' ') last = c + 2;
+  }
+  for (int i = 0; i < RUNTIME_COUNT(verbs); i++) {
+    size_t n = strlen(verbs[i]);
+    if (strncmp(last, verbs[i], n) == 0 && last[n] == ' ') return;
+  }
+  fail_msg("the message does not end with what to do instead: %s", message);
+}
+
+/* A mistake in form has a line and a caret instead. */
+static void check_form(const char *call, const char *message) {
+  char words[MAX_WORDS][MAX_WORD];
+  if (strncmp(message, "schedule text, line ", 20) == 0) return;
+  int n = words_of(call, words);
+  check_mentions(message, "primitive", words[0]);
+  if (n > 1) check_mentions(message, "stage", words[1]);
+  if (n > 2 && names_axis(words[0])) check_mentions(message, "axis", words[2]);
+  if (n > 3 && strcmp(words[0], "compute_at") == 0) check_mentions(message, "axis", words[3]);
+  check_alternative(message);
+}
 
 static void refusal(void **state) {
   const struct refusal *r = *state;
@@ -478,6 +606,7 @@ static void refusal(void **state) {
   char *before = state_of(f.s);
   assert_int_not_equal(tn_schedule_apply(f.s, r->call), TN_OK);
   check_text(tn_context_message(f.ctx), r->message);
+  check_form(r->call, r->message);
   tn_context_clear(f.ctx);
   char *after = state_of(f.s);
   check_text(after, before);

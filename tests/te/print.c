@@ -155,6 +155,8 @@ static const struct program_row {
     {"no input", "C[i<4] = i*2", "C[i<4] = i*2\n"},
     {"producers come before consumers", "X[i<4] = A[i]; Y[i<4] = B[i]; Z[i<4] = Y[i] + X[i]",
      "input A: f32[4], B: f32[4]\nY[i<4] = B[i]\nX[i<4] = A[i]\nZ[i<4] = Y[i] + X[i]\n"},
+    {"scalars and tensors in turn", "scalar a: f32; input A: f32[4]; scalar n: i8; scalar b: bool; C[i<4] = A[i]*a*n + b",
+     "scalar a: f32\ninput A: f32[4]\nscalar n: i8, b: bool\nC[i<4] = A[i]*a*f32(n) + f32(b)\n"},
     {"declared order of inputs stays", "input B: f32[4], A: f32[4]; C[i<4] = A[i] + B[i]",
      "input B: f32[4], A: f32[4]\nC[i<4] = A[i] + B[i]\n"},
     {"axis that hides a rank-0 tensor", "input i: f32; C[i<4] = i[] + i", "input i: f32\nC[i<4] = i[] + f32(i)\n"},

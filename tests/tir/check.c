@@ -74,6 +74,20 @@ SPOIL(unknown_operator) { s->f.body = in_loop(s, node(s, TIR_OP_COUNT, TN_F32, 1
 SPOIL(unknown_dtype) { s->f.body = in_loop(s, node(s, TIR_FLOAT, TN_DTYPE_COUNT, 1, 0, NULL)); }
 SPOIL(one_argument_of_two) { s->f.body = in_loop(s, unary(s, TIR_ADD, TN_F32, 1, s->one_f)); }
 SPOIL(missing_argument) { s->f.body = in_loop(s, binary(s, TIR_ADD, TN_F32, s->one_f, NULL)); }
+/* dot(ACC, A, B) of the lanes. */
+static void store_dot(sample *s, tn_dtype acc, int lanes, tn_dtype dtype, int group) {
+  const tir_expr *sum = node(s, TIR_BROADCAST, acc, lanes, 1, (const tir_expr *[]){tir_const(s->arena, acc, 1)});
+  const tir_expr *one = tir_const(s->arena, dtype, 1);
+  const tir_expr *factor = node(s, TIR_BROADCAST, dtype, lanes * group, 1, &one);
+  const tir_expr *dot = node(s, TIR_DOT, acc, lanes, 3, (const tir_expr *[]){sum, factor, factor});
+  s->c.dtype = acc;
+  s->f.body = raw_store(s, &s->c, tir_ramp(s->arena, s->one_i, 1, lanes), dot, NULL);
+}
+SPOIL(dot_of_bytes) { store_dot(s, TN_I32, 4, TN_U8, 4); }
+SPOIL(dot_of_pairs) { store_dot(s, TN_F32, 4, TN_BF16, 2); }
+SPOIL(dot_of_lanes) { store_dot(s, TN_I32, 4, TN_U8, 2); }
+SPOIL(dot_of_floats) { store_dot(s, TN_F32, 4, TN_F32, 2); }
+SPOIL(dot_in_i64) { store_dot(s, TN_I64, 4, TN_I8, 4); }
 SPOIL(mixed_sum) { s->f.body = in_loop(s, binary(s, TIR_ADD, TN_F32, s->one_f, s->one_i)); }
 SPOIL(sum_of_another_dtype) { s->f.body = in_loop(s, binary(s, TIR_ADD, TN_F32, s->one_i, s->one_i)); }
 SPOIL(mixed_lanes) {
@@ -237,6 +251,11 @@ static const row rows[] = {
     ROW(variable_on_two_paths, NULL),
     ROW(allocation_on_two_paths, NULL),
     ROW(masked_vector, NULL),
+    ROW(dot_of_bytes, NULL),
+    ROW(dot_of_pairs, NULL),
+    ROW(dot_of_lanes, "dot-lanes"),
+    ROW(dot_of_floats, "operand-dtypes"),
+    ROW(dot_in_i64, "operand-dtypes"),
     ROW(read_node, "no-te-nodes"),
     ROW(reduce_node, "no-te-nodes"),
     ROW(unknown_operator, "known-operator"),

@@ -103,7 +103,7 @@ static bool step(maker *m, machine *at, int64_t *values) {
 }
 
 static void complain(maker *m, const tir_expr *e, const tir_expr *simple, const tir_expr *cond, machine *at) {
-  for (int i = 0; i < m->s->n_vars; i++) print_error("%s = %ld\n", m->vars[i].name, (long)at->vars[i].value);
+  for (int i = 0; i < m->s->n_vars; i++) print_error("%s = %ld\n", m->vars[i].name, (long)at->vars[i].value.i);
   fail_msg("%s\n  became %s\n  given %s", print_expr(m->arena, e), print_expr(m->arena, simple),
            cond != NULL ? print_expr(m->arena, cond) : "nothing");
 }

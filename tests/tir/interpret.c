@@ -8,7 +8,9 @@ static value fault(machine *m, const char *what) {
   return (value){0};
 }
 
-void machine_set(machine *m, const tir_var *var, int64_t v) {
+void machine_set(machine *m, const tir_var *var, int64_t v) { machine_set_scalar(m, var, (value){.i = v}); }
+
+void machine_set_scalar(machine *m, const tir_var *var, value v) {
   for (int i = m->n_vars - 1; i >= 0; i--) {
     if (m->vars[i].var == var) {
       m->vars[i].value = v;
@@ -22,7 +24,7 @@ void machine_set(machine *m, const tir_var *var, int64_t v) {
 
 static value variable(machine *m, const tir_var *var) {
   for (int i = m->n_vars - 1; i >= 0; i--) {
-    if (m->vars[i].var == var) return (value){.i = m->vars[i].value};
+    if (m->vars[i].var == var) return m->vars[i].value;
   }
   return fault(m, "unbound variable");
 }
@@ -274,6 +276,19 @@ static value convert(const tir_expr *e, value a) {
   return (value){.i = from_float ? saturate(e->dtype, a.f) : wrap(e->dtype, a.i)};
 }
 
+static value dot(machine *m, const tir_expr *e, int lane) {
+  int group = tir_dot_group(e->dtype);
+  value sum = evaluate(m, e->arg[0], lane);
+  for (int i = group * lane; i < group * (lane + 1); i++) {
+    value a = evaluate(m, e->arg[1], i), b = evaluate(m, e->arg[2], i);
+    if (e->dtype == TN_F32)
+      sum.f += a.f * b.f;
+    else
+      sum.i = wrap(TN_I32, sum.i + a.i * b.i);
+  }
+  return sum;
+}
+
 static value special(machine *m, const tir_expr *e, int lane) {
   switch ((int)e->op) {
     case TIR_INT:
@@ -298,6 +313,8 @@ static value special(machine *m, const tir_expr *e, int lane) {
       return (value){.i = evaluate(m, e->arg[0], lane).i || evaluate(m, e->arg[1], lane).i};
     case TIR_NOT:
       return (value){.i = !evaluate(m, e->arg[0], lane).i};
+    case TIR_DOT:
+      return dot(m, e, lane);
     default:
       fail_msg("the interpreter knows no %s", tir_op_table[e->op].name);
   }
@@ -359,6 +376,9 @@ void execute(machine *m, const tir_stmt *s) {
       return;
     case TIR_STORE:
       store(m, s);
+      return;
+    case TIR_PREFETCH:
+      element(m, s->u.prefetch.buffer, s->u.prefetch.n_index, s->u.prefetch.index, 0); /* a fault when outside */
       return;
     case TIR_ALLOC:
       allocate(m, s);

@@ -336,6 +336,33 @@ static const row rows[] = {
      "out C: float32[200] { for (i: int32, 0, 200) \"unroll\" { C[i] = 1f32 } }",
      "for (i: int32, 0, 200) \"unroll\" {\n  C[i] = 1f32\n}\n",
      "the loop \"i\" is not unrolled: it would make more than 100 statements"},
+    {"a prefetch counts as a statement", "unroll",
+     A8 "{ for (i: int32, 0, 2) \"unroll\" { prefetch(A[i*4]) C[i] = A[i] } }",
+     "prefetch(A[0])\nC[0] = A[0]\nprefetch(A[4])\nC[1] = A[1]\n", NULL},
+    {"loops that are not written out stay unrolled loops", "unroll",
+     A8 "{ attr \"pragma_unroll_explicit\" = 0 { for (i: int32, 0, 8) \"unroll\" { C[i] = A[i] } } }",
+     "attr \"pragma_unroll_explicit\" = 0 {\n  for (i: int32, 0, 8) \"unroll\" {\n    C[i] = A[i]\n  }\n}\n", NULL},
+    {"those that auto_unroll_max_step takes become ones", "unroll",
+     A8 "{ attr \"pragma_unroll_explicit\" = 0 { attr \"pragma_auto_unroll_max_step\" = 8 { for (i: int32, 0, 8) { C[i] "
+        "= A[i] } } } }",
+     "attr \"pragma_unroll_explicit\" = 0 {\n  for (i: int32, 0, 8) \"unroll\" {\n    C[i] = A[i]\n  }\n}\n", NULL},
+    {"a strided loop stays so in parts", "partition",
+     "out C: float32[10] { for (o: int32, 0, 3) \"parallel\" \"peel\" \"strided\" { for (i: int32, 0, 4) { if (o*4 + i < "
+     "10) { C[o*4 + i] = 1f32 } } } }",
+     "for (o: int32, 0, 2) \"parallel\" \"strided\" {\n  for (i: int32, 0, 4) {\n    if (o*4 + i < 10) {\n"
+     "      C[o*4 + i] = 1f32\n    }\n  }\n}\nfor (o: int32, 2, 3) \"strided\" {\n  for (i: int32, 0, 4) {\n"
+     "    if (o*4 + i < 10) {\n      C[o*4 + i] = 1f32\n    }\n  }\n}\n",
+     NULL},
+    {"prefetches are flattened and simplified", "flatten",
+     "in A: float32[4, 8]; out C: float32[4] { for (i: int32, 0, 4) { prefetch(A[min(i + 1, 3), 2 + 1]) C[i] = A[i, 0] } }",
+     "for (i: int32, 0, 4) {\n  prefetch(A[min(i + 1, 3)*8 + 3])\n  C[i] = A[i*8]\n}\n", NULL},
+    {"a vectorized loop prefetches for its first iteration", "vectorize",
+     A8 "{ for (i: int32, 0, 8) \"vectorized\" { prefetch(A[i]) C[i] = A[i] } }",
+     "prefetch(A[0])\nC[ramp(0, 1, 8)] = A[ramp(0, 1, 8)]\n", NULL},
+    {"prefetches of what nobody loads go", "remove_noops",
+     A8 "{ allocate(T: Pointer(global float32), float32, [8]), storage_scope = global { for (i: int32, 0, 8) { T[i] = "
+        "A[i] prefetch(T[i]) prefetch(A[i]) C[i] = A[i] } } }",
+     "for (i: int32, 0, 8) {\n  prefetch(A[i])\n  C[i] = A[i]\n}\n", NULL},
     /* remove_noops */
     {"self-stores go", "remove_noops",
      A8 "{ for (i: int32, 0, 8) { C[i] = C[i] } for (i: int32, 0, 8) { C[i] = A[i] } }",

@@ -27,6 +27,8 @@ static const row exprs[] = {
     {"functions", "exp(x) + pow(x, 2f32)", "exp(x) + pow(x, 2f32)"},
     {"loads of several dimensions", "A[i, j + 1]", "A[i, j + 1]"},
     {"loads with a predicate", "A[i, j, predicate = i < 3]", "A[i, j, predicate = i < 3]"},
+    {"dot products", "dot(D[ramp(i, 1, 4)], U[ramp(j, 1, 16)], U[ramp(i*4, 1, 16)])",
+     "dot(D[ramp(i, 1, 4)], U[ramp(j, 1, 16)], U[ramp(i*4, 1, 16)])"},
     {"vectors", "ramp(i*8, 1, 8) < broadcast(3, 8)", "ramp(i*8, 1, 8) < broadcast(3, 8)"},
 };
 
@@ -34,7 +36,7 @@ static void print_row(void **state) {
   const row *r = *state;
   runtime_arena arena = {0};
   reader read = {.arena = &arena};
-  read_names(&read, "i in 0..7, j in 0..7, x: float32, b: bool, A: float32[8, 8]");
+  read_names(&read, "i in 0..7, j in 0..7, x: float32, b: bool, A: float32[8, 8], D: int32[16], U: uint8[64]");
   const char *text = print_expr(&arena, read_expr(&read, r->in));
   assert_string_equal(text, r->out);
   assert_string_equal(print_expr(&arena, read_expr(&read, text)), text);

@@ -112,6 +112,7 @@ static const tir_expr *call(reader *r, const char *name) {
   int n = arguments(r, args, ")", NULL);
   if (strcmp(name, "ramp") == 0) return tir_ramp(r->arena, args[0], args[1]->u.i, (int)args[2]->u.i);
   if (strcmp(name, "broadcast") == 0) return tir_broadcast(r->arena, args[0], (int)args[1]->u.i);
+  if (strcmp(name, "dot") == 0) return tir_dot(r->arena, args[0], args[1], args[2]);
   if (strcmp(name, "select") == 0) return tir_select(r->arena, args[0], args[1], args[2]);
   if (strcmp(name, "floordiv") == 0) return tir_binary(r->arena, TIR_FLOORDIV, args[0], args[1]);
   if (strcmp(name, "floormod") == 0) return tir_binary(r->arena, TIR_FLOORMOD, args[0], args[1]);
@@ -247,12 +248,13 @@ static const tir_stmt *loop(reader *r) {
   for (int i = 0; i < 3; i++) {
     if (take(r, kinds[i].text)) kind = kinds[i].kind;
   }
-  bool peel = take(r, "\"peel\"");
+  bool peel = take(r, "\"peel\""), strided = take(r, "\"strided\"");
   int n_vars = r->n_vars;
   const tir_var *var = new_var(r, name, dtype);
   const tir_expr *extent = tir_simplify(r->arena, NULL, tir_binary(r->arena, TIR_SUB, end, min));
   tir_stmt *s = (tir_stmt *)tir_for(r->arena, var, min, extent, kind, block(r));
   s->u.loop.peel = peel;
+  s->u.loop.strided = strided;
   r->n_vars = n_vars;
   return s;
 }
@@ -279,11 +281,21 @@ static const tir_stmt *allocation(reader *r) {
   return tir_alloc(r->arena, b, block(r));
 }
 
+static const tir_stmt *prefetch(reader *r) {
+  const tir_expr *index[TN_MAX_RANK], *predicate = NULL;
+  const tir_buffer *buffer = find_buffer(r, word(r));
+  need(r, "[");
+  int n = arguments(r, index, "]", &predicate);
+  need(r, ")");
+  return tir_prefetch(r->arena, buffer, n, index);
+}
+
 static const tir_stmt *one(reader *r) {
   if (take(r, "for (")) return loop(r);
   if (take(r, "if (")) return branch(r);
   if (take(r, "allocate(")) return allocation(r);
   if (take(r, "nop")) return tir_nop(r->arena);
+  if (take(r, "prefetch(")) return prefetch(r);
   if (take(r, "attr \"pragma_")) {
     const char *key = word(r);
     need(r, "\" =");

@@ -60,7 +60,7 @@ typedef struct machine {
   int n_vars, n_memories;
   struct {
     const tir_var *var;
-    int64_t value;
+    value value;
   } vars[512];
   memory memories[64];
   const char *fault; /* first access outside a buffer, or use of an unbound name; NULL: none */
@@ -68,6 +68,7 @@ typedef struct machine {
 } machine;
 
 void machine_set(machine *m, const tir_var *var, int64_t value);
+void machine_set_scalar(machine *m, const tir_var *var, value v);
 /* One lane of an expression. */
 value evaluate(machine *m, const tir_expr *e, int lane);
 void execute(machine *m, const tir_stmt *s);

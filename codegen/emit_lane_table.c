@@ -1,0 +1,204 @@
+/* emit_lane_table.c: vector loads whose index is base + a table of constants: groups of neighbours, as operands of DOT
+ * are, and a few rows side by side, as packing reads them. The table comes from // and % of ramps; what is loaded are
+ * words or rows, and a shuffle puts the lanes in order. */
+#include "codegen/emit.h"
+
+enum { MAX_LANES = 64, MAX_DEPTH = 16, MAX_ROWS = 8, LEAST_ROW = 4 };
+
+/* What a vector of indices is: lane i is lane 0 + offset[i]. */
+typedef struct table {
+  int lanes;
+  int64_t offset[MAX_LANES];
+} table;
+
+const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e) {
+  if (e->lanes == 1) return e;
+  if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return e->arg[0];
+  return tir_binary(arena, (tir_op)e->op, codegen_first_lane(arena, e->arg[0]), codegen_first_lane(arena, e->arg[1]));
+}
+
+/* ---- the table ----------------------------------------------------------------------------------------------------
+ */
+
+static bool read_table(codegen_emitter *m, const tir_expr *e, table *out, int depth);
+
+static int64_t modulo(int64_t a, int64_t d) { return a - runtime_floordiv(a, d) * d; }
+
+/* E modulo D, when it is the same for all values of the loop variables. E is an index expression: it does not wrap. */
+static bool remainder_of(const tir_expr *e, int64_t d, int64_t *out) {
+  int64_t a, b;
+  if (tir_is_int(e, &a)) return *out = modulo(a, d), true;
+  if (e->op != TIR_ADD && e->op != TIR_SUB && e->op != TIR_MUL) return false;
+  bool left = remainder_of(e->arg[0], d, &a), right = remainder_of(e->arg[1], d, &b);
+  if (e->op == TIR_MUL && ((left && a == 0) || (right && b == 0))) return *out = 0, true;
+  if (!left || !right || d > INT32_MAX) return false;
+  *out = modulo(e->op == TIR_ADD ? a + b : e->op == TIR_SUB ? a - b : a * b, d);
+  return true;
+}
+
+static bool divide_table(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
+  int64_t d, rest;
+  if (!tir_is_int(e->arg[1], &d) || d <= 0 || !read_table(m, e->arg[0], out, depth)) return false;
+  const tir_expr *first = codegen_first_lane(&m->arena, e->arg[0]);
+  if (first == NULL || !remainder_of(first, d, &rest)) return false;
+  for (int i = 0; i < out->lanes; i++) {
+    int64_t quotient = runtime_floordiv(rest + out->offset[i], d);
+    out->offset[i] = e->op == TIR_FLOORDIV ? quotient : out->offset[i] - quotient * d;
+  }
+  return true;
+}
+
+static bool scale_table(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
+  int64_t factor;
+  int constant = tir_is_int(e->arg[1], &factor) ? 1 : 0;
+  if (!tir_is_int(e->arg[constant], &factor) || !read_table(m, e->arg[1 - constant], out, depth)) return false;
+  for (int i = 0; i < out->lanes; i++) {
+    if (__builtin_mul_overflow(out->offset[i], factor, &out->offset[i])) return false;
+  }
+  return true;
+}
+
+static bool add_tables(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
+  table other;
+  if (!read_table(m, e->arg[0], out, depth) || !read_table(m, e->arg[1], &other, depth)) return false;
+  for (int i = 0; i < out->lanes; i++) out->offset[i] += e->op == TIR_ADD ? other.offset[i] : -other.offset[i];
+  return true;
+}
+
+/* Offsets stay small: they lie in an index range that was checked before. */
+static bool read_table(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
+  if (depth > MAX_DEPTH || e->lanes > MAX_LANES) return false;
+  *out = (table){.lanes = e->lanes};
+  switch ((int)e->op) {
+    case TIR_BROADCAST:
+      return true;
+    case TIR_RAMP:
+      for (int i = 0; i < e->lanes; i++) out->offset[i] = i * e->u.i;
+      return true;
+    case TIR_ADD:
+    case TIR_SUB:
+      return add_tables(m, e, out, depth + 1);
+    case TIR_MUL:
+      return scale_table(m, e, out, depth + 1);
+    case TIR_FLOORDIV:
+    case TIR_FLOORMOD:
+      return divide_table(m, e, out, depth + 1);
+    default:
+      return false;
+  }
+}
+
+/* ---- loading ------------------------------------------------------------------------------------------------------
+ */
+
+/* Where the load stands. */
+typedef struct source {
+  const tir_buffer *buffer;
+  LLVMValueRef pointer, base; /* base: of lane 0, in elements */
+} source;
+
+static LLVMValueRef load(codegen_emitter *m, const source *s, int64_t offset, LLVMTypeRef type) {
+  LLVMTypeRef element = codegen_memory_type(m, s->buffer->dtype, 1);
+  LLVMValueRef at = offset == 0 ? s->base : LLVMBuildNSWAdd(m->builder, s->base, codegen_i64(m, offset), "");
+  LLVMValueRef address = LLVMBuildInBoundsGEP2(m->builder, element, s->pointer, &at, 1, "");
+  LLVMValueRef value = LLVMBuildLoad2(m->builder, type, address, "");
+  LLVMSetAlignment(value, codegen_element_bytes(s->buffer));
+  return value;
+}
+
+/* The longest group of neighbours, of 8, 4 or 2 bytes, that all lanes fall into; 0: none. */
+static int group_of(const table *t, int bytes) {
+  for (int word = 8; word > bytes; word /= 2) {
+    int group = word / bytes;
+    bool fits = t->lanes % group == 0;
+    for (int i = 0; i < t->lanes && fits; i++) fits = t->offset[i] == t->offset[i - i % group] + i % group;
+    if (fits) return group;
+  }
+  return 0;
+}
+
+/* Words; one that all lanes share is loaded once. */
+static LLVMValueRef load_words(codegen_emitter *m, const source *s, const table *t, int group) {
+  LLVMTypeRef word = LLVMIntTypeInContext(m->llvm, 8 * codegen_element_bytes(s->buffer) * (unsigned)group);
+  int n = t->lanes / group;
+  bool is_shared = true;
+  for (int i = 0; i < n; i++) is_shared = is_shared && t->offset[i * group] == t->offset[0];
+  LLVMValueRef words =
+      is_shared ? codegen_splat(m, load(m, s, 0, word), n) : LLVMGetPoison(LLVMVectorType(word, (unsigned)n));
+  for (int i = 0; i < n && !is_shared; i++) {
+    LLVMValueRef at = LLVMConstInt(m->i32, (unsigned)i, false);
+    words = LLVMBuildInsertElement(m->builder, words, load(m, s, t->offset[i * group], word), at, "");
+  }
+  return LLVMBuildBitCast(m->builder, words, codegen_memory_type(m, s->buffer->dtype, t->lanes), "");
+}
+
+static int compare(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Rows of neighbours, all as long as the first, that together are what the lanes take; their number, 0: they are none.
+ */
+static int find_rows(const table *t, int64_t *start, int *length) {
+  int64_t sorted[MAX_LANES];
+  int n = 0, n_rows = 0;
+  memcpy(sorted, t->offset, sizeof *sorted * (size_t)t->lanes);
+  qsort(sorted, (size_t)t->lanes, sizeof *sorted, compare);
+  for (int i = 0; i < t->lanes; i++) {
+    if (n == 0 || sorted[i] != sorted[n - 1]) sorted[n++] = sorted[i];
+  }
+  for (*length = 1; *length < n && sorted[*length] == sorted[0] + *length;) ++*length;
+  if (*length < LEAST_ROW || n % *length != 0 || n / *length > MAX_ROWS) return 0;
+  for (int i = 0; i < n; i++) {
+    if (sorted[i] != sorted[i - i % *length] + i % *length) return 0;
+    if (i % *length == 0) start[n_rows++] = sorted[i];
+  }
+  return n_rows;
+}
+
+static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from) {
+  LLVMValueRef mask[2 * MAX_ROWS * MAX_LANES];
+  for (int i = 0; i < n; i++) mask[i] = LLVMConstInt(m->i32, (unsigned)from[i], false);
+  return LLVMBuildShuffleVector(m->builder, a, b, LLVMConstVector(mask, (unsigned)n), "");
+}
+
+/* A row behind the other. */
+static LLVMValueRef append(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int length) {
+  int from[MAX_ROWS * MAX_LANES];
+  for (int i = 0; i < 2 * length; i++) from[i] = i;
+  return shuffle(m, a, b, 2 * length, from);
+}
+
+/* The rows one behind the other, doubling; then the lanes out of them. */
+static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *t, int n, const int64_t *start,
+                              int length) {
+  LLVMTypeRef type = codegen_memory_type(m, s->buffer->dtype, length);
+  LLVMValueRef rows[MAX_ROWS];
+  int from[MAX_LANES], all = 1;
+  while (all < n) all *= 2;
+  for (int i = 0; i < all; i++) rows[i] = i < n ? load(m, s, start[i], type) : LLVMGetPoison(type);
+  for (int width = length; all > 1; all /= 2, width *= 2) {
+    for (int i = 0; i < all / 2; i++) rows[i] = append(m, rows[2 * i], rows[2 * i + 1], width);
+  }
+  for (int i = 0; i < t->lanes; i++) {
+    int row = 0;
+    while (t->offset[i] < start[row] || t->offset[i] >= start[row] + length) row++;
+    from[i] = row * length + (int)(t->offset[i] - start[row]);
+  }
+  return shuffle(m, rows[0], LLVMGetPoison(LLVMTypeOf(rows[0])), t->lanes, from);
+}
+
+LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
+                                const tir_expr *index) {
+  table t;
+  int64_t start[MAX_ROWS];
+  tir_interval range;
+  int length;
+  if (!codegen_index_range(m, index, &range) || !read_table(m, index, &t, 0)) return NULL;
+  int group = group_of(&t, (int)codegen_element_bytes(buffer)), n_rows = find_rows(&t, start, &length);
+  if (group == 0 && n_rows == 0) return NULL;
+  const tir_expr *first = codegen_first_lane(&m->arena, index);
+  source s = {buffer, pointer, first != NULL ? codegen_index(m, first) : codegen_i64(m, 0)};
+  if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group);
+  return load_rows(m, &s, &t, n_rows, start, length);
+}

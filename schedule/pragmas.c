@@ -1,0 +1,165 @@
+/* pragmas.c: pragmas on loops: a table of the keys that mean something here, with their values, and one of TVM's keys
+ * that do not, with the reason and what to do instead. Invariant, legality, rewrite, as in loops.c. */
+#include <stdio.h>
+
+#include "schedule/edit.h"
+#include "schedule/lowering.h"
+
+static const struct pragma_row {
+  const char *key;
+  int64_t least, most;
+  const char *values; /* what may be given */
+} rows[SCHEDULE_PRAGMA_COUNT] = {
+    [SCHEDULE_PRAGMA_UNROLL] = {"auto_unroll_max_step", 0, 65535, "0 to 65535 statements, for example 64"},
+    [SCHEDULE_PRAGMA_EXPLICIT] = {"unroll_explicit", 0, 1,
+                                  "0 (unrolled loops are left to the compiler) or 1 (they are written out)"},
+    [SCHEDULE_PRAGMA_PARTITION] = {"loop_partition_hint", 1, 1, "1"},
+    [SCHEDULE_PRAGMA_STRIDE] = {"parallel_stride_pattern", 1, 1, "1"},
+};
+
+static const char *const refused[][2] = {
+    {"debug_skip_region",
+     "the region's values would be missing, and a schedule never changes a result; take the stage out of the program"},
+    {"parallel_launch_point",
+     "threads start where the parallel loop stands; put parallel on an outer loop, with the others computed inside"},
+    {"parallel_barrier_when_finish", "a parallel loop always ends with a barrier; leave the pragma out"},
+    {"tensor_core", "CPU targets have none; use vectorize"},
+    {"import_c", "C is compiled outside of a schedule; use an extern stage"},
+    {"import_llvm", "LLVM IR is no part of a loop; use an extern stage"},
+    {"vectorize", "it is a primitive of its own; use vectorize(stage, axis)"},
+    {"unroll", "it is a primitive of its own; use unroll(stage, axis)"},
+};
+
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
+
+const char *schedule_pragma_key(int pragma) { return rows[pragma].key; }
+
+static int find_key(const char *key) {
+  for (int i = 0; i < SCHEDULE_PRAGMA_COUNT; i++)
+    if (strcmp(rows[i].key, key) == 0) return i;
+  return -1;
+}
+
+static const char *reason_against(const char *key) {
+  for (int i = 0; i < RUNTIME_COUNT(refused); i++)
+    if (strcmp(refused[i][0], key) == 0) return refused[i][1];
+  return NULL;
+}
+
+/* The number of single-character changes between two words of at most 31 characters. */
+static int distance(const char *a, const char *b) {
+  int row[32], na = RUNTIME_MIN((int)strlen(a), 31), nb = RUNTIME_MIN((int)strlen(b), 31);
+  for (int j = 0; j <= nb; j++) row[j] = j;
+  for (int i = 1; i <= na; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (int j = 1; j <= nb; j++) {
+      int change = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = RUNTIME_MIN(change, 1 + RUNTIME_MIN(row[j], row[j - 1]));
+    }
+  }
+  return row[nb];
+}
+
+/* The known keys, the most similar one first. */
+static const char *keys_by_distance(const char *key, char *buffer, size_t n) {
+  bool said[SCHEDULE_PRAGMA_COUNT] = {false};
+  size_t used = 0;
+  for (int i = 0; i < SCHEDULE_PRAGMA_COUNT; i++) {
+    int best = -1;
+    for (int k = 0; k < SCHEDULE_PRAGMA_COUNT; k++)
+      if (!said[k] && (best < 0 || distance(key, rows[k].key) < distance(key, rows[best].key))) best = k;
+    said[best] = true;
+    const char *between = i == 0 ? "" : i + 1 < SCHEDULE_PRAGMA_COUNT ? ", " : " or ";
+    if (used < n) used += (size_t)snprintf(buffer + used, n - used, "%s%s", between, rows[best].key);
+  }
+  return buffer;
+}
+
+/* ---- the primitive ----------------------------------------------------------------------------------------------- */
+
+static tn_status check_key(tn_schedule *s, const char *call, const char *key) {
+  char names[256];
+  const char *reason = reason_against(key);
+  if (reason) return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: key \"%s\": %s", call, key, reason);
+  if (find_key(key) >= 0) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: key \"%s\" is unknown: use %s", call, key,
+                      keys_by_distance(key, names, sizeof names));
+}
+
+static tn_status check_value(tn_schedule *s, const char *call, const schedule_axis *axis, int pragma, int64_t value) {
+  const struct pragma_row *row = &rows[pragma];
+  if (value < row->least || value > row->most)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s %lld: give %s", call, row->key, (long long)value,
+                        row->values);
+  if (schedule_pragma_value(axis, pragma) < 0) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s already has %s %d: give it once", call, axis->name,
+                      row->key, schedule_pragma_value(axis, pragma));
+}
+
+/* Invariant: no pragma changes what is computed. Unrolling and parting a loop keep the order of its iterations; the
+ * iterations of a parallel loop are independent, so they may be shared out in any way. */
+tn_status schedule_pragma(tn_schedule *s, int stage, int iter, const char *key, int64_t value) {
+  char call[1024], text[64];
+  bool exists = stage >= 0 && stage < s->n_stages;
+  bool has_iter = exists && iter >= 0 && iter < s->stages[stage].n_leaves;
+  snprintf(call, sizeof call, "pragma(%s%s%s)", exists ? schedule_stage_name(&s->stages[stage]) : "?",
+           has_iter ? ", " : "", has_iter ? schedule_leaf(&s->stages[stage], iter)->name : "");
+  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
+  SCHEDULE_TRY(check_key(s, call, key));
+  schedule_axis *axis = &s->stages[stage].axes[s->stages[stage].leaves[iter]];
+  int pragma = find_key(key);
+  SCHEDULE_TRY(check_value(s, call, axis, pragma, value));
+  snprintf(text, sizeof text, "%s$%lld", key, (long long)value);
+  schedule_step step = {
+      .kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = value, .text = text};
+  if (!schedule_push_step(s, &step)) return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+  if (pragma == SCHEDULE_PRAGMA_UNROLL)
+    axis->unroll_step = (int32_t)value;
+  else
+    axis->pragma[pragma] = (uint8_t)(value + 1);
+  return TN_OK;
+}
+
+tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step) {
+  return schedule_pragma(s, stage, iter, rows[SCHEDULE_PRAGMA_UNROLL].key, max_step);
+}
+
+/* ---- lowering ---------------------------------------------------------------------------------------------------- */
+
+/* Whether a split with a rest made this axis, alone or among others: then its iterations differ by a condition. */
+static bool has_rest(const lower_stage *ls, int axis) {
+  int made_by = ls->st->axes[axis].made_by;
+  if (made_by < 0) return ls->st->attach == SCHEDULE_AT;
+  const schedule_relation *r = &ls->st->relations[made_by];
+  if (!r->is_fuse) return (r->tail != TN_TAIL_OVERLAP && !schedule_is_exact(ls, r)) || has_rest(ls, r->one);
+  for (int i = 0; i < r->n; i++)
+    if (has_rest(ls, r->many[i])) return true;
+  return false;
+}
+
+static void warn(const lowering *l, const lower_stage *ls, int leaf, const char *primitive, const char *why) {
+  runtime_say(l->ctx, TN_SEVERITY_WARNING, "%s(%s, %s) has no effect: %s", primitive, schedule_stage_name(ls->st),
+              schedule_leaf(ls->st, leaf)->name, why);
+}
+
+static void warn_pragmas(const lowering *l, const lower_stage *ls, int leaf) {
+  const schedule_axis *axis = schedule_leaf(ls->st, leaf);
+  if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_EXPLICIT) == 1)
+    warn(l, ls, leaf, "pragma", "unroll_explicit 1 is what holds without it");
+  if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) >= 0 && !has_rest(ls, ls->st->leaves[leaf]))
+    warn(l, ls, leaf, "pragma", "no condition depends on the loop, so loop_partition_hint has nothing to part");
+  if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_STRIDE) >= 0 && axis->annotation != SCHEDULE_PARALLEL)
+    warn(l, ls, leaf, "pragma", "parallel_stride_pattern is for a parallel loop");
+}
+
+void schedule_warn_loops(const lowering *l, const lower_stage *ls) {
+  for (int i = 0; i < ls->st->n_leaves; i++) {
+    const schedule_axis *axis = schedule_leaf(ls->st, i);
+    bool is_kind = axis->annotation > SCHEDULE_NONE && axis->annotation < SCHEDULE_BIND;
+    if (is_kind && ls->var[i]->extent == 1)
+      warn(l, ls, i, schedule_annotation_words[axis->annotation], "the loop has one iteration");
+    warn_pragmas(l, ls, i);
+  }
+}
