@@ -121,12 +121,13 @@ static void find_allocs(const walk_state *w, feature_store *store) {
   }
 }
 
-static void visit_store(walk_state *w, const tir_stmt *s) {
+/* The store to be looked at, without what it touches; NULL: there are too many. */
+static feature_store *begin_store(walk_state *w, const tir_buffer *buffer, bool is_constant_value) {
   feature_program *p = w->program;
-  if (p->n_stores == FEATURE_MAX_STORES) return;
+  if (p->n_stores == FEATURE_MAX_STORES) return NULL;
   feature_store *store = &p->stores[p->n_stores];
-  store->buffer = s->u.store.buffer;
-  store->is_constant = is_constant(s->u.store.value);
+  store->buffer = buffer;
+  store->is_constant = is_constant_value;
   store->depth = w->depth;
   memcpy(store->loops, w->loops, sizeof *w->loops * (size_t)w->depth);
   store->outer_prod = w->outer_prod;
@@ -136,13 +137,53 @@ static void visit_store(walk_state *w, const tir_stmt *s) {
   store->n_touched = 0;
   store->touched = p->touched + p->n_touched;
   memset(store->math, 0, sizeof store->math);
+  return store;
+}
+
+static void end_store(walk_state *w, feature_store *store) {
+  find_allocs(w, store);
+  feature_touch_finish(w->program);
+  ++w->program->n_stores;
+}
+
+static void visit_store(walk_state *w, const tir_stmt *s) {
+  feature_program *p = w->program;
+  feature_store *store = begin_store(w, s->u.store.buffer, is_constant(s->u.store.value));
+  if (!store) return;
   feature_touch(p, w->env, store->buffer, s->u.store.n_index, s->u.store.index, true);
   if (store->n_touched == 0) return; /* no room: the store is left out */
   tir_walk_expr(s->u.store.value, visit_value, w);
   for (int i = 0; i < FEATURE_N_MATH; ++i) store->math[i] = RUNTIME_MAX(store->math[i], 0);
-  find_allocs(w, store);
-  feature_touch_finish(p);
-  ++p->n_stores;
+  end_store(w, store);
+}
+
+/* The first and the last element of a box. */
+static void touch_box(walk_state *w, const tir_operand *o, bool is_write) {
+  runtime_arena arena = {0};
+  const tir_expr *last[TN_MAX_RANK];
+  bool ok = true;
+  for (int d = 0; d < o->n_index; ++d) {
+    const tir_expr *span = tir_int(&arena, (tn_dtype)o->index[d]->dtype, o->span[d] - 1);
+    ok &= (last[d] = tir_binary(&arena, TIR_ADD, o->index[d], span)) != NULL;
+  }
+  feature_touch(w->program, w->env, o->buffer, o->n_index, o->index, is_write);
+  if (ok) feature_touch(w->program, w->env, o->buffer, o->n_index, last, is_write);
+  runtime_arena_free(&arena);
+}
+
+/* A call is a store to each buffer it writes, of what it reads; its operations are not known. */
+static void visit_call(walk_state *w, const tir_stmt *s) {
+  const tir_operand *operands = s->u.call.operands;
+  for (int i = 0; i < s->u.call.n; ++i) {
+    if (operands[i].access != TIR_WRITES && operands[i].access != TIR_UPDATES) continue;
+    feature_store *store = begin_store(w, operands[i].buffer, false);
+    if (!store) return;
+    touch_box(w, &operands[i], true);
+    if (store->n_touched == 0) continue;
+    for (int k = 0; k < s->u.call.n; ++k)
+      if (operands[k].access == TIR_READS || operands[k].access == TIR_UPDATES) touch_box(w, &operands[k], false);
+    end_store(w, store);
+  }
 }
 
 static void visit(walk_state *w, const tir_stmt *s);
@@ -210,6 +251,9 @@ static void visit(walk_state *w, const tir_stmt *s) {
       break;
     case TIR_STORE:
       visit_store(w, s);
+      break;
+    case TIR_CALL:
+      visit_call(w, s);
       break;
     case TIR_IF:
       visit_if(w, s);

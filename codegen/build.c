@@ -67,7 +67,7 @@ static tn_kernel *load(build *b) {
   int n;
   runtime_kernel_arg *args = args_of(b, &n);
   if (args == NULL || codegen_object(b->ctx, b->func, b->target, &object) != TN_OK) return NULL;
-  tn_kernel *kernel = codegen_load(b->ctx, object.data, object.n, b->name, n, args);
+  tn_kernel *kernel = codegen_load_calling(b->ctx, object.data, object.n, b->name, n, args, b->func);
   free(object.data);
   runtime_kernel_describe(kernel, tn_program_flops(b->schedule->program), codegen_scratch_bytes(b->func));
   bool has_stages = kernel != NULL && (b->samples || b->counts);

@@ -189,12 +189,17 @@ codegen_c_text codegen_c_lane_by_lane(codegen_c_emitter *m, const tir_expr *e, c
 /* Lanes FIRST to FIRST + N - 1 of a vector (c_slice.c); scalars as they are. */
 const tir_expr *codegen_c_slice(codegen_c_emitter *m, const tir_expr *e, int first, int n);
 
-/* ---- c_memory.c, c_stmt.c ---------------------------------------------------------------------------------------- */
+/* ---- c_memory.c, c_stmt.c, c_call.c
+ * ---------------------------------------------------------------------------------------- */
 
 codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e);
 void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s);
 void codegen_c_prefetch(codegen_c_emitter *m, const tir_stmt *s);
 void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s);
+/* Calls of other C functions (c_call.c): takes their names, declares them, calls one. */
+void codegen_c_take_callees(codegen_c_emitter *m);
+void codegen_c_declare_callees(codegen_c_emitter *m, runtime_str *out);
+void codegen_c_call_stmt(codegen_c_emitter *m, const tir_stmt *s);
 /* Scratch arrays that are too large for the stack, and the body in which they live. PARALLEL: a loop whose iterations
  * are shared out, or NULL. */
 void codegen_c_frame(codegen_c_emitter *m, const tir_stmt *body, const tir_stmt *parallel);

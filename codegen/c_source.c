@@ -56,6 +56,7 @@ static tir_walk find_use(void *user, const tir_expr *e) {
 }
 
 static tir_walk find_store(void *user, const tir_stmt *s) {
+  if (s->kind == TIR_CALL) return tir_call_touches(s, user) ? TIR_WALK_STOP : TIR_WALK_ON;
   return s->kind == TIR_STORE && s->u.store.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
@@ -119,6 +120,7 @@ static tn_status assemble(codegen_c_emitter *m, codegen_bytes *out) {
   runtime_str text = {0};
   add_title(m, &text);
   codegen_c_prelude(m, &text);
+  codegen_c_declare_callees(m, &text);
   if (m->out.data != NULL) runtime_str_addn(&text, m->out.data, m->out.n);
   if (!text.failed && !m->out.failed) {
     *out = (codegen_bytes){text.data, text.n};
@@ -135,6 +137,7 @@ static tn_status emit(codegen_c_emitter *m, codegen_bytes *out) {
   }
   m->arena.on_oom = &oom;
   m->env = m->func->env;
+  codegen_c_take_callees(m);
   emit_kernel(m);
   return m->failed ? tn_context_status(m->ctx) : assemble(m, out);
 }

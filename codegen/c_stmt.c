@@ -302,7 +302,8 @@ static void emit_nop(codegen_c_emitter *m, const tir_stmt *s) { (void)m, (void)s
 void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s) {
   static void (*const handlers[])(codegen_c_emitter *, const tir_stmt *) = {
       [TIR_FOR] = emit_loop, [TIR_STORE] = codegen_c_store, [TIR_IF] = emit_if,  [TIR_ALLOC] = emit_alloc,
-      [TIR_SEQ] = emit_seq,  [TIR_ATTR] = emit_attr,        [TIR_PREFETCH] = codegen_c_prefetch, [TIR_NOP] = emit_nop};
+      [TIR_SEQ] = emit_seq,  [TIR_ATTR] = emit_attr,        [TIR_PREFETCH] = codegen_c_prefetch, [TIR_NOP] = emit_nop,
+      [TIR_CALL] = codegen_c_call_stmt};
   if (m->failed) return;
   if (m->depth >= MAX_NESTING) {
     codegen_c_fail(m, TN_ERROR_CODEGEN, "statements are nested deeper than %d", MAX_NESTING);

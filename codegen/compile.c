@@ -1,5 +1,7 @@
 /* compile.c: loop IR to bytes: emission, LLVM's verifier, a short list of passes, LLVM's back end. Every compilation
  * has an LLVM context of its own (making one costs microseconds), so that nothing accumulates over a tuning run. */
+#include <stdio.h>
+
 #include <llvm-c/Analysis.h>
 #include <llvm-c/BitWriter.h>
 #include <llvm-c/Transforms/PassBuilder.h>
@@ -20,6 +22,9 @@ static const char pass_list[] =
 static const char unrolling_pass_list[] =
     "function(sroa,early-cse<memssa>,loop(loop-rotate,loop-unroll-full),sroa,early-cse<memssa>,loop-mssa(licm),"
     "instcombine<max-iterations=1;no-verify-fixpoint>)";
+
+/* Where LLVM IR was linked in: its functions are inlined where that is worth it, and go when nobody calls them. */
+static const char link_pass_list[] = "cgscc(inline),globaldce,";
 
 /* One compilation. */
 typedef struct compilation {
@@ -75,6 +80,16 @@ static tn_status verify(compilation *c) {
   return status;
 }
 
+static tir_walk find_linked_ir(void *user, const tir_stmt *s) {
+  (void)user;
+  return s->kind == TIR_CALL && s->u.call.callee->module != NULL ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static bool has_linked_ir(const tir_func *f) {
+  tir_visitor visitor = {.stmt = find_linked_ir};
+  return !tir_walk_stmt(f->body, &visitor);
+}
+
 static tir_walk find_hint(void *user, const tir_stmt *s) {
   (void)user;
   return s->kind == TIR_ATTR && strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0 ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -85,7 +100,9 @@ static tn_status run_passes(compilation *c) {
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
   tir_visitor visitor = {.stmt = find_hint};
   const char *passes = tir_walk_stmt(c->func->body, &visitor) ? pass_list : unrolling_pass_list;
-  LLVMErrorRef error = LLVMRunPasses(c->module, passes, c->machine, options);
+  char list[sizeof unrolling_pass_list + sizeof link_pass_list];
+  snprintf(list, sizeof list, "%s%s", has_linked_ir(c->func) ? link_pass_list : "", passes);
+  LLVMErrorRef error = LLVMRunPasses(c->module, list, c->machine, options);
   LLVMDisposePassBuilderOptions(options);
   if (error == NULL) return check_diagnostic(c);
   char *message = LLVMGetErrorMessage(error);
@@ -153,8 +170,33 @@ static tn_status emit_module(compilation *c) {
   return codegen_emit_module(c->ctx, c->func, c->target, c->module);
 }
 
+/* A machine's first code is that of an empty function: features that LLVM ends the process on are found out here, in
+ * its back end. LLVM's pass manager keeps a list of objects on its stack, which must not be left by a jump. */
+static tn_status try_machine(compilation *c) {
+  bool *is_tried = codegen_session_tried(codegen_session_of(c->ctx), c->machine);
+  char *message = NULL;
+  LLVMMemoryBufferRef buffer = NULL;
+  if (is_tried == NULL || *is_tried) return TN_OK;
+  LLVMModuleRef module = LLVMCloneModule(c->module);
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(c->llvm), NULL, 0, false);
+  LLVMBuilderRef builder = LLVMCreateBuilderInContext(c->llvm);
+  LLVMPositionBuilderAtEnd(builder, LLVMAppendBasicBlockInContext(c->llvm, LLVMAddFunction(module, "f", type), ""));
+  LLVMBuildRetVoid(builder);
+  LLVMDisposeBuilder(builder);
+  bool failed = LLVMTargetMachineEmitToMemoryBuffer(c->machine, module, LLVMObjectFile, &message, &buffer);
+  tn_status status = failed ? fail(c, "LLVM's back end", message) : check_diagnostic(c);
+  if (failed)
+    LLVMDisposeMessage(message);
+  else
+    LLVMDisposeMemoryBuffer(buffer);
+  LLVMDisposeModule(module);
+  *is_tried = true;
+  return status;
+}
+
 static tn_status compile_module(compilation *c) {
-  tn_status status = emit_module(c);
+  tn_status status = try_machine(c);
+  if (status == TN_OK) status = emit_module(c);
   if (status == TN_OK) status = verify(c);
   if (status == TN_OK) status = run_passes(c);
   return status == TN_OK ? emit_form(c) : status;

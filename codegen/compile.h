@@ -16,8 +16,8 @@ typedef enum codegen_form { CODEGEN_OBJECT, CODEGEN_ASSEMBLY, CODEGEN_IR, CODEGE
 
 /* What loop IR's passes have to know about a target. */
 tir_pass_options codegen_pass_options(const tn_target *target);
-/* FUNC has gone through tir_run_pipeline. The object defines one symbol, func->name. The same input gives the same
- * bytes. */
+/* FUNC has gone through tir_run_pipeline. The object defines one symbol, func->name, and leaves those open that the
+ * function calls without bringing them along as LLVM IR. The same input gives the same bytes. */
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
 /* Heap memory that a call of the function takes, outside of its parallel loops (whose threads take their own). */
 size_t codegen_scratch_bytes(const tir_func *func);
@@ -29,6 +29,10 @@ tn_status codegen_write(tn_context *ctx, const tir_func *func, const tn_target *
 /* Links an object into this process (ORC) and wraps its function. ARGS describe the parameters in order. */
 tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
                         const runtime_kernel_arg *args);
+/* The same for a function that calls C functions (tir_callees): those with an address in this process are found there.
+ */
+tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
+                                const runtime_kernel_arg *args, const tir_func *func);
 /* The address of another symbol of a loaded object; NULL with a message. */
 void *codegen_symbol(const tn_kernel *kernel, const char *name);
 /* Where a build with tn_build_options.sample says which stage it is in: the symbol's name, from the kernel's. */

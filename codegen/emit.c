@@ -89,7 +89,7 @@ static void add_text_attribute(codegen_emitter *m, LLVMValueRef function, const 
 }
 
 /* Without the two widths LLVM splits 64-byte vectors on processors that it thinks slow with them. */
-static void add_target_attributes(codegen_emitter *m, LLVMValueRef function) {
+void codegen_add_target_attributes(codegen_emitter *m, LLVMValueRef function) {
   char bits[16];
   snprintf(bits, sizeof bits, "%d", 8 * m->target->vector_bytes);
   add_text_attribute(m, function, "target-cpu", m->target->cpu);
@@ -102,7 +102,7 @@ static void add_target_attributes(codegen_emitter *m, LLVMValueRef function) {
 LLVMValueRef codegen_add_function(codegen_emitter *m, const char *name, LLVMTypeRef type, LLVMLinkage linkage) {
   LLVMValueRef function = LLVMAddFunction(m->module, name, type);
   LLVMSetLinkage(function, linkage);
-  add_target_attributes(m, function);
+  codegen_add_target_attributes(m, function);
   LLVMPositionBuilderAtEnd(m->builder, LLVMAppendBasicBlockInContext(m->llvm, function, "entry"));
   return function;
 }
@@ -207,6 +207,7 @@ static void release(codegen_emitter *m) {
   codegen_map_free(&m->values);
   codegen_map_free(&m->indices);
   codegen_map_free(&m->ranges);
+  codegen_map_free(&m->callees);
   runtime_arena_free(&m->arena);
 }
 
@@ -215,7 +216,8 @@ tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_ta
   m.llvm = LLVMGetModuleContext(module);
   m.builder = LLVMCreateBuilderInContext(m.llvm);
   init_types(&m);
-  fill_kernel(&m);
+  codegen_link_callees(&m);
+  if (!m.failed) fill_kernel(&m);
   release(&m);
   return m.failed ? tn_context_status(ctx) : TN_OK;
 }

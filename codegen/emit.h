@@ -66,6 +66,7 @@ typedef struct codegen_emitter {
   codegen_map values;  /* tir_expr -> its value in this statement */
   codegen_map indices; /* tir_expr -> its i64 value in this statement */
   codegen_map ranges;  /* tir_expr -> its interval, or codegen_no_range */
+  codegen_map callees; /* tir_callee -> the LLVM function */
   LLVMValueRef stage_place; /* the global that holds the number of the stage at work, or NULL */
   int64_t stage;            /* the stage being emitted, counting from 1; 0: none */
   bool hints_unroll;        /* inside of unroll_explicit 0: unrolled loops say so to LLVM */
@@ -89,6 +90,8 @@ LLVMValueRef codegen_call_extern(codegen_emitter *m, const char *name, LLVMTypeR
                                  LLVMValueRef *args);
 /* A function with the target's attributes and an entry block, where the builder then stands. */
 LLVMValueRef codegen_add_function(codegen_emitter *m, const char *name, LLVMTypeRef type, LLVMLinkage linkage);
+/* The processor's name and features, as every function of the module has them. */
+void codegen_add_target_attributes(codegen_emitter *m, LLVMValueRef function);
 void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned index, const char *name, uint64_t value);
 LLVMBasicBlockRef codegen_new_block(codegen_emitter *m, const char *name);
 /* Binds in the current frame; the new binding, or NULL. */
@@ -162,6 +165,9 @@ void codegen_emit_return(codegen_emitter *m, LLVMValueRef value);
 /* The builder goes to a new block when CONDITION (i1) holds; codegen_end_if closes it. */
 LLVMBasicBlockRef codegen_begin_if(codegen_emitter *m, LLVMValueRef condition);
 void codegen_end_if(codegen_emitter *m, LLVMBasicBlockRef after);
+/* Declares the functions that the kernel calls, and links the LLVM IR of those that have some (emit_call.c). */
+void codegen_link_callees(codegen_emitter *m);
+void codegen_emit_call(codegen_emitter *m, const tir_stmt *s);
 /* Forgets memoised values: at each statement. */
 void codegen_forget(codegen_emitter *m);
 

@@ -47,6 +47,10 @@ static tir_walk capture_expr(void *user, const tir_expr *e) {
 
 static tir_walk capture_stmt(void *user, const tir_stmt *s) {
   if (s->kind == TIR_STORE) add_capture(user, s->u.store.buffer, s->u.store.buffer);
+  for (int i = 0; s->kind == TIR_CALL && i < s->u.call.n; i++) {
+    const tir_operand *o = &s->u.call.operands[i];
+    if (o->access != TIR_BY_VALUE) add_capture(user, o->buffer, o->buffer);
+  }
   if (s->kind == TIR_PREFETCH) add_capture(user, s->u.prefetch.buffer, s->u.prefetch.buffer);
   return TIR_WALK_ON;
 }

@@ -53,6 +53,8 @@ void codegen_host_free(codegen_host *host);
 void codegen_host_caches(int64_t bytes[4]);
 void codegen_usual_caches(int64_t bytes[4]);
 
+enum { CODEGEN_MAX_CALLEES = 64 }; /* functions that one kernel calls */
+
 /* ---- state on a context (session.c) ------------------------------------------------------------------------- */
 
 /* Made on demand, freed with its context: target machines (making one costs milliseconds), the JIT. */
@@ -63,6 +65,8 @@ codegen_session *codegen_session_of(tn_context *ctx); /* NULL with a message */
 LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *target);
 /* Forgets a target machine without disposing of it: after a fatal error in LLVM. */
 void codegen_session_abandon(codegen_session *session, LLVMTargetMachineRef machine);
+/* Whether the machine has made code already, to be set by who made it do so; NULL: it is none of the session's. */
+bool *codegen_session_tried(codegen_session *session, LLVMTargetMachineRef machine);
 codegen_jit **codegen_session_jit(codegen_session *session);
 void codegen_jit_free(codegen_jit *jit);
 /* Registers LLVM's targets once in the process. */

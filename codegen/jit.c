@@ -157,11 +157,44 @@ static bool is_object(tn_context *ctx, const void *object, size_t n) {
   return false;
 }
 
+/* Gives the library the functions that FUNC (or NULL) calls by address. */
+static bool define_callees(codegen_jit *jit, LLVMOrcJITDylibRef library, const tir_func *func) {
+  const tir_callee *callees[CODEGEN_MAX_CALLEES];
+  LLVMOrcCSymbolMapPair pairs[CODEGEN_MAX_CALLEES];
+  int n = func != NULL ? tir_callees(func, CODEGEN_MAX_CALLEES, callees) : 0, n_pairs = 0;
+  if (n > CODEGEN_MAX_CALLEES) {
+    runtime_fail(jit->ctx, TN_ERROR_CODEGEN, "%s calls %d functions; at most %d", func->name, n, CODEGEN_MAX_CALLEES);
+    return false;
+  }
+  for (int i = 0; i < n; i++) {
+    if (callees[i]->module != NULL) continue;
+    if (callees[i]->function == NULL) {
+      runtime_fail(jit->ctx, TN_ERROR_CODEGEN,
+                   "%s calls %s, which has no code here: give its address (tn_extern_function) or its LLVM IR "
+                   "(tn_extern_llvm), or write an object and link it with the function",
+                   func->name, callees[i]->name);
+      return false;
+    }
+    LLVMJITEvaluatedSymbol symbol = {(LLVMOrcExecutorAddress)(uintptr_t)callees[i]->function,
+                                     {LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable, 0}};
+    pairs[n_pairs++] = (LLVMOrcCSymbolMapPair){LLVMOrcLLJITMangleAndIntern(jit->lljit, callees[i]->name), symbol};
+  }
+  if (n_pairs == 0) return true;
+  return !failed(jit->ctx, "giving a kernel its functions",
+                 LLVMOrcJITDylibDefine(library, LLVMOrcAbsoluteSymbols(pairs, (size_t)n_pairs)));
+}
+
 tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
                         const runtime_kernel_arg *args) {
+  return codegen_load_calling(ctx, object, n, name, n_args, args, NULL);
+}
+
+tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
+                                const runtime_kernel_arg *args, const tir_func *func) {
   if (ctx == NULL || object == NULL || name == NULL || !is_object(ctx, object, n)) return NULL;
   loaded code = {.jit = jit_of(ctx)};
   if (code.jit == NULL || (code.library = take_library(code.jit)) == NULL) return NULL;
+  if (!define_callees(code.jit, code.library, func)) return give_back(code.jit, code.library), NULL;
   LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(object, n, name);
   LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(code.jit->lljit, code.library, buffer);
   LLVMOrcExecutorAddress address =

@@ -10,6 +10,7 @@
 typedef struct machine_entry {
   const char *key; /* the target's text */
   LLVMTargetMachineRef machine;
+  bool is_tried; /* it has made code */
 } machine_entry;
 
 struct codegen_session {
@@ -80,6 +81,13 @@ void codegen_session_abandon(codegen_session *session, LLVMTargetMachineRef mach
   }
 }
 
+bool *codegen_session_tried(codegen_session *session, LLVMTargetMachineRef machine) {
+  for (int i = 0; i < session->machines.n; i++) {
+    if (session->machines.data[i].machine == machine) return &session->machines.data[i].is_tried;
+  }
+  return NULL;
+}
+
 codegen_jit **codegen_session_jit(codegen_session *session) { return &session->jit; }
 
 const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *target) {
@@ -98,7 +106,7 @@ LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *
   LLVMTargetMachineRef machine =
       LLVMCreateTargetMachine(target->llvm, target->triple, target->cpu, target->features, LLVMCodeGenLevelDefault,
                               LLVMRelocPIC, LLVMCodeModelDefault);
-  machine_entry entry = {runtime_strdup(&session->ctx->arena, target->text), machine};
+  machine_entry entry = {runtime_strdup(&session->ctx->arena, target->text), machine, false};
   if (machine != NULL && entry.key != NULL && RUNTIME_PUSH(&session->machines, entry)) return machine;
   if (machine != NULL) LLVMDisposeTargetMachine(machine);
   runtime_fail(session->ctx, TN_ERROR_CODEGEN, "LLVM makes no code for the target %s", target->text);

@@ -86,6 +86,22 @@ bool runtime_on_free(tn_context *ctx, void (*fn)(void *), void *data);
 /* Whether the context's debug option names this pass; *level gets the number after ':' (1 if absent). */
 bool runtime_debug_wants(const tn_context *ctx, const char *pass, int *level);
 
+/* ---- C functions by address (c_call.c) -------------------------------------------------------------------------- */
+
+enum { RUNTIME_MAX_C_ARGS = 64 };
+/* An argument: a pointer, or (TN_I32, TN_I64, TN_F32, TN_F64) a number. */
+typedef struct runtime_c_arg {
+  bool is_pointer;
+  tn_dtype dtype;
+  union {
+    void *pointer;
+    int64_t i;
+    double f;
+  } u;
+} runtime_c_arg;
+/* Calls `void function(...)`. */
+tn_status runtime_call_c(tn_context *ctx, void (*function)(void), int n, const runtime_c_arg *args);
+
 /* ---- kernels from inside --------------------------------------------------------------------------------------- */
 
 typedef struct runtime_kernel_arg {

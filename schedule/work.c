@@ -259,6 +259,21 @@ static void visit_store(counter *c, walk w, const tir_stmt *s) {
   count_store(c, &w, s);
 }
 
+/* The callee's own work is not known: its operands' boxes count as touched once, what it writes as points. */
+static void visit_call(counter *c, walk w, const tir_stmt *s) {
+  tn_kernel_stage *stage = &c->out[w.stage];
+  bool has_points = false;
+  for (int i = 0; i < s->u.call.n; i++) {
+    const tir_operand *o = &s->u.call.operands[i];
+    int64_t elements = w.times;
+    if (o->access == TIR_BY_VALUE) continue;
+    for (int d = 0; d < o->n_index; d++) elements *= o->span[d];
+    if (o->access != TIR_WRITES) stage->loads += elements;
+    if (o->access != TIR_READS) stage->stores += elements;
+    if (o->access == TIR_WRITES && !has_points) stage->points += elements, has_points = true;
+  }
+}
+
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
 static void visit(counter *c, walk w, const tir_stmt *s);
@@ -326,6 +341,9 @@ static void visit(counter *c, walk w, const tir_stmt *s) {
       break;
     case TIR_STORE:
       visit_store(c, w, s);
+      break;
+    case TIR_CALL:
+      visit_call(c, w, s);
       break;
     case TIR_ATTR:
       visit_mark(c, w, s);

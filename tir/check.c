@@ -14,7 +14,8 @@ typedef struct checker {
   tn_context *ctx;
   const tir_func *f;
   const scope *vars, *buffers;
-  tir_memo *seen; /* nodes already checked in this expression */
+  tir_memo *seen;  /* nodes already checked in this expression */
+  tir_memo *calls; /* tir_callee -> its first call */
   int depth;
   bool failed;
 } checker;
@@ -227,6 +228,50 @@ static bool check_store(checker *c, const tir_stmt *s) {
   return check_access(c, buffer, s->u.store.n_index, s->u.store.index, s->u.store.value->lanes, s->u.store.predicate);
 }
 
+/* What a callee takes at one place is the same in all its calls. */
+static bool check_signature(checker *c, const tir_stmt *s) {
+  const tir_stmt *first = tir_memo_get(c->calls, s->u.call.callee);
+  const char *name = s->u.call.callee->name;
+  if (first == NULL) return tir_memo_put(c->calls, s->u.call.callee, s), true;
+  if (first->u.call.n != s->u.call.n) return broken(c, "callee-signature", name);
+  for (int i = 0; i < s->u.call.n; i++) {
+    const tir_operand *a = &first->u.call.operands[i], *b = &s->u.call.operands[i];
+    bool by_value = a->access == TIR_BY_VALUE;
+    if (by_value != (b->access == TIR_BY_VALUE) || (by_value && a->value->dtype != b->value->dtype) ||
+        (!by_value && a->buffer->dtype != b->buffer->dtype))
+      return broken(c, "callee-signature", name);
+  }
+  return true;
+}
+
+static bool check_by_value(checker *c, const tir_stmt *s, const tir_expr *value) {
+  if (!check_root(c, value, s->u.call.callee->name)) return false;
+  bool passes = value->dtype == TN_I32 || value->dtype == TN_I64 || value->dtype == TN_F32 || value->dtype == TN_F64;
+  return (passes && value->lanes == 1) || broken_expr(c, "call-by-value", value);
+}
+
+static bool check_operand(checker *c, const tir_stmt *s, const tir_operand *o) {
+  if (o->access == TIR_BY_VALUE) return check_by_value(c, s, o->value);
+  if (o->buffer == NULL) return broken(c, "operand-buffer", s->u.call.callee->name);
+  for (int i = 0; i < o->n_index; i++) {
+    if (!check_root(c, o->index[i], o->buffer->name)) return false;
+  }
+  if (o->access != TIR_READS && o->buffer->is_input) return broken(c, "inputs-are-not-stored-to", o->buffer->name);
+  if (!check_access(c, o->buffer, o->n_index, o->index, 1, NULL)) return false;
+  for (int i = 0; i < o->n_index; i++) {
+    if (o->span[i] < 1 || o->span[i] > o->buffer->shape[i]) return broken(c, "operand-span", o->buffer->name);
+  }
+  return true;
+}
+
+static bool check_call(checker *c, const tir_stmt *s) {
+  if (s->u.call.callee == NULL || s->u.call.callee->name == NULL) return broken(c, "callee-name", "a call has none");
+  for (int i = 0; i < s->u.call.n; i++) {
+    if (!check_operand(c, s, &s->u.call.operands[i])) return false;
+  }
+  return check_signature(c, s);
+}
+
 static bool check_prefetch(checker *c, const tir_stmt *s) {
   const tir_buffer *buffer = s->u.prefetch.buffer;
   if (buffer == NULL) return broken(c, "prefetch-buffer", "a prefetch has none");
@@ -282,6 +327,8 @@ static bool check_stmt(checker *c, const tir_stmt *s) {
       return check_for(c, s);
     case TIR_STORE:
       return check_store(c, s);
+    case TIR_CALL:
+      return check_call(c, s);
     case TIR_PREFETCH:
       return check_prefetch(c, s);
     case TIR_IF:
@@ -324,15 +371,18 @@ static bool check_params(checker *c, scope *params) {
 }
 
 tn_status tir_check(tn_context *ctx, const tir_func *f) {
-  checker c = {.ctx = ctx, .f = f};
+  tir_memo calls;
+  checker c = {.ctx = ctx, .f = f, .calls = &calls};
   scope *params = calloc((size_t)(f->n_params + f->n_scalars) + 1, sizeof *params);
   if (params == NULL) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while checking \"%s\"", f->name);
+  tir_memo_init(&calls);
   add_scalars(&c, params + f->n_params);
   if (f->index_dtype != TN_I32 && f->index_dtype != TN_I64) {
     broken(&c, "index-dtype-of-function", "neither i32 nor i64");
   } else if (!c.failed && check_params(&c, params)) {
     check_stmt(&c, f->body);
   }
+  tir_memo_free(&calls);
   free(params);
   return c.failed ? TN_ERROR_INTERNAL : TN_OK;
 }

@@ -32,7 +32,10 @@
  *    the products of lanes g*l .. g*l + g-1 of a and b. acc is i32, a and b i8 or u8 each, g = 4: exact, and wraps. Or
  *    acc is f32, a and b bf16, g = 2: the products are exact, each of the two sums is rounded to f32, in either order,
  *    and a subnormal operand or sum may count as 0.
- *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there. */
+ *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there.
+ *  - CALL runs a C function. It touches no memory of the kernel but the boxes that its operands name, in the ways they
+ *    say, keeps no address, does not throw or jump out, and may run on several threads at once. WRITES: it writes
+ *    without reading first. A call has an effect even where nobody reads what it writes. */
 #ifndef TENON_TIR_IR_H
 #define TENON_TIR_IR_H
 
@@ -236,7 +239,41 @@ const tir_expr *tir_predicate(const tir_expr *load); /* or NULL */
 /* ---- statements ------------------------------------------------------------------------------------------------ */
 
 typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL } tir_loop_kind;
-typedef enum tir_stmt_kind { TIR_FOR, TIR_STORE, TIR_IF, TIR_ALLOC, TIR_SEQ, TIR_ATTR, TIR_PREFETCH, TIR_NOP } tir_stmt_kind;
+typedef enum tir_stmt_kind {
+  TIR_FOR,
+  TIR_STORE,
+  TIR_IF,
+  TIR_ALLOC,
+  TIR_SEQ,
+  TIR_ATTR,
+  TIR_PREFETCH,
+  TIR_NOP,
+  TIR_CALL
+} tir_stmt_kind;
+
+/* A C function `void name(...)` that CALL statements call; its address is its identity. Where its code is:
+ *   function given      in this process: kernels in memory and the evaluator call it there; exported code needs NAME
+ *   module given        in LLVM IR, text or bitcode, that defines NAME and is linked into what is compiled
+ *   neither             NAME is found when the exported object is linked; nothing runs here */
+typedef struct tn_callee {
+  const char *name; /* a C identifier */
+  void (*function)(void);
+  const void *module;
+  size_t module_bytes;
+} tir_callee;
+
+typedef enum tir_access { TIR_BY_VALUE, TIR_READS, TIR_WRITES, TIR_UPDATES } tir_access;
+
+/* An argument of a call: a scalar by value, or the address of an element of a buffer, from which the callee may touch
+ * a box of `span` elements in each dimension (flat: as many in a row) and nothing else. */
+typedef struct tir_operand {
+  tir_access access;
+  const tir_expr *value; /* BY_VALUE: i32, i64, f32 or f64, one lane; else NULL */
+  const tir_buffer *buffer;
+  int n_index;
+  const tir_expr *index[TN_MAX_RANK]; /* one lane each */
+  int64_t span[TN_MAX_RANK];
+} tir_operand;
 
 #define TIR_THREAD_EXTENT "thread_extent."
 /* Around a loop's body; 0: unrolled loops inside stay loops of that kind, which the code generator leaves to the
@@ -293,6 +330,11 @@ struct tir_stmt {
       int64_t value;
       const tir_stmt *body;
     } attr;
+    struct {
+      const tir_callee *callee;
+      int n;
+      const tir_operand *operands;
+    } call;
   } u;
 };
 
@@ -308,6 +350,10 @@ const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, c
 const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int n_index,
                              const tir_expr *const *index);
 const tir_stmt *tir_nop(runtime_arena *arena);
+/* Copies the operands. */
+const tir_stmt *tir_call(runtime_arena *arena, const tir_callee *callee, int n, const tir_operand *operands);
+/* Operands that are addresses in BUFFER: whether there is one. NULL: in any buffer. */
+bool tir_call_touches(const tir_stmt *call, const tir_buffer *buffer);
 
 /* An argument that is passed by value, behind the buffers: its variable is bound in the whole body. */
 typedef struct tir_scalar {
@@ -331,6 +377,8 @@ typedef struct tir_func {
 
 /* Whether VAR is a scalar argument whose value is data: no symbol. */
 bool tir_is_data_var(const tir_func *f, const tir_var *var);
+/* The functions that F calls, each once; returns their number, of which at most MAX are in OUT. */
+int tir_callees(const tir_func *f, int max, const tir_callee **out);
 
 /* ---- walking and rewriting ------------------------------------------------------------------------------------- */
 

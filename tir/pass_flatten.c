@@ -75,6 +75,39 @@ static const tir_stmt *flatten_store(state *at, const tir_stmt *s) {
   return index == NULL ? NULL : tir_store(at->p->arena, flat, 1, &index, s->u.store.value, s->u.store.predicate);
 }
 
+/* The elements from a box's first to its last, rows of the buffer between them included. */
+static int64_t flat_span(const tir_operand *o) {
+  int64_t span = 1, stride = 1;
+  for (int i = o->n_index - 1; i >= 0; i--) {
+    span += (o->span[i] - 1) * stride;
+    stride *= o->buffer->shape[i];
+  }
+  return span;
+}
+
+static bool flatten_operand(state *at, tir_operand *o) {
+  if (o->access == TIR_BY_VALUE || o->buffer->ndim == 1) return true;
+  const tir_buffer *flat = flat_buffer(at, o->buffer);
+  const tir_expr *index = flat != NULL ? flat_index(at, o->buffer, o->index) : NULL;
+  if (index == NULL) return false;
+  *o = (tir_operand){.access = o->access, .buffer = flat, .n_index = 1, .index = {index}, .span = {flat_span(o)}};
+  return true;
+}
+
+static const tir_stmt *flatten_call(state *at, const tir_stmt *s) {
+  s = tir_map_exprs(at->p->arena, s, flatten_expr, at);
+  if (s == NULL) return NULL;
+  tir_operand *operands = RUNTIME_NEW_ARRAY(at->p->arena, tir_operand, s->u.call.n + 1);
+  bool changed = false;
+  if (operands == NULL) return NULL;
+  for (int i = 0; i < s->u.call.n; i++) {
+    operands[i] = s->u.call.operands[i];
+    if (!flatten_operand(at, &operands[i])) return NULL;
+    changed = changed || operands[i].buffer != s->u.call.operands[i].buffer;
+  }
+  return changed ? tir_call(at->p->arena, s->u.call.callee, s->u.call.n, operands) : s;
+}
+
 static const tir_stmt *flatten_prefetch(state *at, const tir_stmt *s) {
   s = tir_map_exprs(at->p->arena, s, flatten_expr, at);
   if (s == NULL || s->u.prefetch.buffer->ndim == 1) return s;
@@ -104,6 +137,7 @@ static const tir_stmt *flatten_around(state *at, const tir_stmt *s) {
 static const tir_stmt *flatten(void *user, const tir_stmt *s) {
   state *at = user;
   if (s->kind == TIR_STORE) return flatten_store(at, s);
+  if (s->kind == TIR_CALL) return flatten_call(at, s);
   if (s->kind == TIR_PREFETCH) return flatten_prefetch(at, s);
   if (s->kind != TIR_ALLOC) return flatten_around(at, s);
   const tir_buffer *flat = flat_buffer(at, s->u.alloc.buffer);

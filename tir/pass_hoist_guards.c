@@ -125,6 +125,7 @@ static guarded hoist(runtime_arena *arena, const tir_stmt *s) {
     case TIR_ATTR:
       return hoist_around(arena, s);
     case TIR_STORE:
+    case TIR_CALL:
     case TIR_PREFETCH:
     case TIR_NOP:
       break;

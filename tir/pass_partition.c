@@ -62,6 +62,7 @@ static bool holds_throughout(question *q, const tir_stmt *s) {
     case TIR_ATTR:
       return holds_throughout(q, tir_body(s));
     case TIR_STORE:
+    case TIR_CALL:
     case TIR_PREFETCH:
     case TIR_NOP:
       break;

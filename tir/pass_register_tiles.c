@@ -91,6 +91,7 @@ static const tir_expr *look_at_expr(void *user, const tir_expr *e) {
 static const tir_stmt *look_at(void *user, const tir_stmt *s) {
   tile *t = user;
   bool accumulated = t->accumulates;
+  if (s->kind == TIR_CALL && tir_call_touches(s, t->buffer)) t->possible = false; /* its address is needed */
   tir_map_exprs(NULL, s, look_at_expr, t);
   if (s->kind == TIR_STORE && s->u.store.buffer == t->buffer) {
     look_at_access(t, s->u.store.index[0]);
@@ -123,7 +124,7 @@ typedef struct size {
 static const tir_stmt *add_size(void *user, const tir_stmt *s) {
   size *z = user;
   int64_t min, extent, copies = z->copies;
-  if (s->kind == TIR_STORE) z->statements += copies;
+  if (s->kind == TIR_STORE || s->kind == TIR_CALL) z->statements += copies;
   bool expands = s->kind == TIR_FOR && (s->u.loop.kind == TIR_UNROLLED || needs(z->t, s->u.loop.var));
   if (expands && tir_const_loop(s, &min, &extent)) z->copies *= RUNTIME_MIN(extent, MAX_STATEMENTS + 1);
   if (z->copies <= MAX_STATEMENTS && z->statements <= MAX_STATEMENTS) tir_map_children(NULL, s, add_size, z);

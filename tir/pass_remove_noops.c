@@ -4,12 +4,22 @@
 
 typedef struct state {
   runtime_arena *arena;
-  tir_memo *read; /* buffers that are loaded from */
+  tir_memo *read; /* buffers that are loaded from, or touched by a call */
 } state;
 
 static tir_walk note_load(void *user, const tir_expr *e) {
   state *at = user;
   if (e->op == TIR_LOAD) tir_memo_add(at->read, e->u.buffer);
+  return TIR_WALK_ON;
+}
+
+/* A call may read what is stored to the buffers it touches. */
+static tir_walk note_call(void *user, const tir_stmt *s) {
+  state *at = user;
+  for (int i = 0; s->kind == TIR_CALL && i < s->u.call.n; i++) {
+    const tir_operand *o = &s->u.call.operands[i];
+    if (o->access != TIR_BY_VALUE) tir_memo_add(at->read, o->buffer);
+  }
   return TIR_WALK_ON;
 }
 
@@ -43,7 +53,7 @@ tir_func *tir_pass_remove_noops(tir_pass_context *p, tir_func *f) {
   tir_memo read;
   tir_memo_init(&read);
   state at = {p->arena, &read};
-  tir_visitor visitor = {.expr = note_load, .user = &at};
+  tir_visitor visitor = {note_call, note_load, &at};
   tir_walk_stmt(f->body, &visitor);
   const tir_stmt *body = clean(&at, f->body);
   tir_memo_free(&read);

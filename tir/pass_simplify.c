@@ -84,6 +84,7 @@ static const tir_stmt *simplify(void *user, const tir_stmt *s) {
     case TIR_IF:
       return simplify_branch(at, s);
     case TIR_STORE:
+    case TIR_CALL:
     case TIR_PREFETCH:
       return tir_map_exprs(at->arena, s, simplify_expr, at);
     case TIR_ALLOC:

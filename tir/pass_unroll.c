@@ -9,7 +9,7 @@ enum { MAX_AUTO_DEPTH = 8 };
 
 /* What was found below a statement. */
 typedef struct tally {
-  int64_t steps;    /* stores, after unrolling */
+  int64_t steps;    /* stores and calls, after unrolling */
   int depth;        /* levels of unrolled loops */
   int normal_loops; /* levels of loops that stay */
 } tally;
@@ -162,6 +162,7 @@ static const tir_stmt *unroll(void *user, const tir_stmt *s) {
     case TIR_ATTR:
       return unroll_attr(at, s);
     case TIR_STORE:
+    case TIR_CALL:
     case TIR_PREFETCH:
       at->below.steps = 1;
       return s;

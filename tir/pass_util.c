@@ -42,7 +42,7 @@ const tir_stmt *tir_drop_empty(runtime_arena *arena, const tir_stmt *s) {
 }
 
 static tir_walk count_store(void *user, const tir_stmt *s) {
-  if (s->kind == TIR_STORE) ++*(int64_t *)user;
+  if (s->kind == TIR_STORE || s->kind == TIR_CALL) ++*(int64_t *)user;
   return TIR_WALK_ON;
 }
 

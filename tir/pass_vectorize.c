@@ -289,6 +289,8 @@ static const tir_stmt *widen_stmt(void *user, const tir_stmt *s) {
       return widen_for(w, s);
     case TIR_ALLOC:
       return widen_alloc(w, s);
+    case TIR_CALL:
+      return refuse(w, "it calls a function");
     case TIR_PREFETCH:
       return widen_prefetch(w, s);
     case TIR_SEQ:

@@ -32,7 +32,7 @@ const tir_stmt *tir_simplify_stmt(runtime_arena *arena, const tir_env *env, cons
 
 /* S, or NOP when it is a loop, branch, allocation or attribute around nothing. */
 const tir_stmt *tir_drop_empty(runtime_arena *arena, const tir_stmt *s);
-/* Number of STOREs below S. */
+/* Number of STOREs and CALLs below S. */
 int64_t tir_count_stores(const tir_stmt *s);
 bool tir_reads_memory(const tir_expr *e);
 

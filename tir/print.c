@@ -257,6 +257,31 @@ static void print_store(runtime_str *out, const tir_stmt *s) {
   print(out, s->u.store.value, BIND_ANY);
 }
 
+/* reads(A[i*4, 0], [1, 4]): the address of an element and the box that the callee touches from there. */
+static void print_address(runtime_str *out, const tir_operand *o) {
+  static const char *const words[] = {
+      [TIR_BY_VALUE] = "", [TIR_READS] = "reads", [TIR_WRITES] = "writes", [TIR_UPDATES] = "updates"};
+  runtime_str_addf(out, "%s(", words[o->access]);
+  print_access(out, o->buffer->name, o->n_index, o->index, NULL);
+  runtime_str_add(out, ", [");
+  for (int i = 0; i < o->n_index; i++) runtime_str_addf(out, "%s%" PRId64, i > 0 ? ", " : "", o->span[i]);
+  runtime_str_add(out, "])");
+}
+
+static void print_call_stmt(runtime_str *out, const tir_stmt *s) {
+  runtime_str_addf(out, "call %s(", s->u.call.callee->name);
+  for (int i = 0; i < s->u.call.n; i++) {
+    const tir_operand *o = &s->u.call.operands[i];
+    if (i > 0) runtime_str_add(out, ", ");
+    if (o->access == TIR_BY_VALUE) {
+      print(out, o->value, BIND_ANY);
+    } else {
+      print_address(out, o);
+    }
+  }
+  runtime_str_add(out, ")");
+}
+
 static void print_key(runtime_str *out, const char *key) {
   size_t n = strlen(TIR_THREAD_EXTENT);
   if (strncmp(key, TIR_THREAD_EXTENT, n) == 0)
@@ -277,6 +302,9 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
       break;
     case TIR_STORE:
       print_store(out, s);
+      break;
+    case TIR_CALL:
+      print_call_stmt(out, s);
       break;
     case TIR_PREFETCH:
       runtime_str_add(out, "prefetch(");

@@ -104,6 +104,37 @@ const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, c
   return s;
 }
 
+static bool operand_is_whole(const tir_operand *o) {
+  if (o->access == TIR_BY_VALUE) return o->value != NULL;
+  for (int i = 0; i < o->n_index; i++) {
+    if (o->index[i] == NULL) return false;
+  }
+  return o->buffer != NULL;
+}
+
+const tir_stmt *tir_call(runtime_arena *arena, const tir_callee *callee, int n, const tir_operand *operands) {
+  if (callee == NULL) return NULL;
+  for (int i = 0; i < n; i++) {
+    if (!operand_is_whole(&operands[i])) return NULL;
+  }
+  tir_stmt *s = new_stmt(arena, TIR_CALL);
+  tir_operand *kept = RUNTIME_NEW_ARRAY(arena, tir_operand, n + 1);
+  if (s == NULL || kept == NULL) return NULL;
+  for (int i = 0; i < n; i++) kept[i] = operands[i];
+  s->u.call.callee = callee;
+  s->u.call.n = n;
+  s->u.call.operands = kept;
+  return s;
+}
+
+bool tir_call_touches(const tir_stmt *call, const tir_buffer *buffer) {
+  for (int i = 0; i < call->u.call.n; i++) {
+    const tir_operand *o = &call->u.call.operands[i];
+    if (o->access != TIR_BY_VALUE && (buffer == NULL || o->buffer == buffer)) return true;
+  }
+  return false;
+}
+
 /* Statements that stay when a SEQ's member is spliced in. */
 static int flat_count(const tir_stmt *s) {
   if (s->kind == TIR_NOP) return 0;
@@ -170,6 +201,7 @@ const tir_stmt *tir_body(const tir_stmt *s) {
     case TIR_ATTR:
       return s->u.attr.body;
     case TIR_STORE:
+    case TIR_CALL:
     case TIR_IF:
     case TIR_SEQ:
     case TIR_PREFETCH:
@@ -218,6 +250,7 @@ static const tir_stmt *map_branch(runtime_arena *arena, const tir_stmt *s, tir_s
 const tir_stmt *tir_map_children(runtime_arena *arena, const tir_stmt *s, tir_stmt_fn fn, void *user) {
   switch (s->kind) {
     case TIR_STORE:
+    case TIR_CALL:
     case TIR_PREFETCH:
     case TIR_NOP:
       return s;
@@ -247,6 +280,31 @@ static const tir_stmt *map_store(runtime_arena *arena, const tir_stmt *s, tir_ex
   return tir_store(arena, s->u.store.buffer, s->u.store.n_index, index, value, predicate);
 }
 
+/* FN applied to the value or the indices of an operand, in place; *changed is set where one differs. */
+static bool map_operand(tir_operand *o, tir_expr_fn fn, void *user, bool *changed) {
+  const tir_expr **parts = o->access == TIR_BY_VALUE ? &o->value : o->index;
+  int n = o->access == TIR_BY_VALUE ? 1 : o->n_index;
+  for (int i = 0; i < n; i++) {
+    const tir_expr *old = parts[i];
+    if ((parts[i] = fn(user, old)) == NULL) return false;
+    *changed = *changed || parts[i] != old;
+  }
+  return true;
+}
+
+/* A CALL with FN applied to what stands in its operands. */
+static const tir_stmt *map_call(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
+  tir_operand small[8], *operands = small;
+  bool changed = false;
+  if (s->u.call.n > RUNTIME_COUNT(small)) operands = RUNTIME_NEW_ARRAY(arena, tir_operand, s->u.call.n);
+  if (operands == NULL) return NULL;
+  for (int i = 0; i < s->u.call.n; i++) {
+    operands[i] = s->u.call.operands[i];
+    if (!map_operand(&operands[i], fn, user, &changed)) return NULL;
+  }
+  return changed ? tir_call(arena, s->u.call.callee, s->u.call.n, operands) : s;
+}
+
 static const tir_stmt *map_prefetch(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
   const tir_expr *index[TN_MAX_RANK];
   bool changed = false;
@@ -261,6 +319,8 @@ const tir_stmt *tir_map_exprs(runtime_arena *arena, const tir_stmt *s, tir_expr_
   switch (s->kind) {
     case TIR_STORE:
       return map_store(arena, s, fn, user);
+    case TIR_CALL:
+      return map_call(arena, s, fn, user);
     case TIR_PREFETCH:
       return map_prefetch(arena, s, fn, user);
     case TIR_FOR:

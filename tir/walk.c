@@ -41,6 +41,17 @@ static bool walk_store(const tir_visitor *v, const tir_stmt *s) {
   return walk_part(v, s->u.store.value) && walk_part(v, s->u.store.predicate);
 }
 
+static bool walk_call(const tir_visitor *v, const tir_stmt *s) {
+  for (int i = 0; i < s->u.call.n; i++) {
+    const tir_operand *o = &s->u.call.operands[i];
+    if (!walk_part(v, o->value)) return false;
+    for (int d = 0; d < o->n_index; d++) {
+      if (!walk_part(v, o->index[d])) return false;
+    }
+  }
+  return true;
+}
+
 static bool walk_prefetch(const tir_visitor *v, const tir_stmt *s) {
   for (int i = 0; i < s->u.prefetch.n_index; i++) {
     if (!walk_part(v, s->u.prefetch.index[i])) return false;
@@ -69,6 +80,8 @@ bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *v) {
       return true;
     case TIR_STORE:
       return walk_store(v, s);
+    case TIR_CALL:
+      return walk_call(v, s);
     case TIR_PREFETCH:
       return walk_prefetch(v, s);
     case TIR_SEQ:
@@ -82,4 +95,30 @@ bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *v) {
       break;
   }
   return tir_walk_stmt(tir_body(s), v);
+}
+
+/* ---- functions that are called ------------------------------------------------------------------------------------
+ */
+
+typedef struct callee_list {
+  int n, max;
+  const tir_callee **out;
+  tir_memo seen;
+} callee_list;
+
+static tir_walk note_callee(void *user, const tir_stmt *s) {
+  callee_list *list = user;
+  if (s->kind != TIR_CALL || !tir_memo_add(&list->seen, s->u.call.callee)) return TIR_WALK_ON;
+  if (list->n < list->max) list->out[list->n] = s->u.call.callee;
+  list->n++;
+  return TIR_WALK_ON;
+}
+
+int tir_callees(const tir_func *f, int max, const tir_callee **out) {
+  callee_list list = {0, max, out, {0}};
+  tir_memo_init(&list.seen);
+  tir_visitor visitor = {.stmt = note_callee, .user = &list};
+  tir_walk_stmt(f->body, &visitor);
+  tir_memo_free(&list.seen);
+  return list.n;
 }

@@ -87,7 +87,7 @@ tn_kernel *kit_compile(const tir_func *func, const tn_target *target) {
     const tir_buffer *b = func->params[i];
     args[i] = (runtime_kernel_arg){.name = b->name, .dtype = b->dtype, .ndim = 1, .shape = {b->shape[0]}, .is_output = !b->is_input};
   }
-  tn_kernel *kernel = codegen_load(K.ctx, object.data, object.n, func->name, func->n_params, args);
+  tn_kernel *kernel = codegen_load_calling(K.ctx, object.data, object.n, func->name, func->n_params, args, func);
   check_ok(K.ctx);
   assert_non_null(kernel);
   free(object.data);

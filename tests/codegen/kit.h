@@ -95,5 +95,6 @@ int test_files(void);
 int test_targets(void);
 int test_build(void);
 int test_language(void);
+int test_calls(void);
 
 #endif

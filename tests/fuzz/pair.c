@@ -154,6 +154,7 @@ double fuzz_count_stores(const tir_stmt *s) {
   int64_t extent = 1;
   switch (s->kind) {
     case TIR_STORE:
+    case TIR_CALL:
     case TIR_PREFETCH:
       return 1;
     case TIR_ALLOC:

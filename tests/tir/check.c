@@ -177,6 +177,37 @@ SPOIL(store_of_another_dtype) { s->f.body = in_loop(s, s->one_i); }
 SPOIL(store_without_value) { s->f.body = in_loop(s, NULL); }
 SPOIL(store_without_buffer) { s->f.body = loop(s, raw_store(s, NULL, s->vi, s->one_f, NULL)); }
 
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static const tir_callee callee = {.name = "g"};
+
+/* g(ACCESS(BUFFER[index]), value) in the loop. */
+static const tir_stmt *call(sample *s, tir_access access, const tir_buffer *buffer, const tir_expr *index, int64_t span,
+                            const tir_expr *by_value) {
+  tir_operand operands[] = {{.access = access, .buffer = buffer, .n_index = 1, .index = {index}, .span = {span}},
+                            {.access = TIR_BY_VALUE, .value = by_value}};
+  return tir_call(s->arena, &callee, 2, operands);
+}
+
+SPOIL(call_that_fits) { s->f.body = loop(s, call(s, TIR_UPDATES, &s->c, s->vi, 1, s->one_i)); }
+SPOIL(call_that_writes_an_input) { s->f.body = loop(s, call(s, TIR_WRITES, &s->a, s->vi, 1, s->one_i)); }
+SPOIL(call_outside_the_allocation) { s->f.body = loop(s, call(s, TIR_READS, &s->t, s->vi, 1, s->one_i)); }
+SPOIL(call_of_a_box_too_large) { s->f.body = loop(s, call(s, TIR_READS, &s->a, s->vi, 9, s->one_i)); }
+SPOIL(call_of_an_empty_box) { s->f.body = loop(s, call(s, TIR_READS, &s->a, s->vi, 0, s->one_i)); }
+SPOIL(call_with_a_float_index) { s->f.body = loop(s, call(s, TIR_READS, &s->a, s->one_f, 1, s->one_i)); }
+SPOIL(call_by_boolean) { s->f.body = loop(s, call(s, TIR_READS, &s->a, s->vi, 1, s->truth)); }
+SPOIL(call_by_vector) {
+  s->f.body = loop(s, call(s, TIR_READS, &s->a, s->vi, 1, tir_broadcast(s->arena, s->one_f, 4)));
+}
+SPOIL(call_with_a_stray_variable) {
+  s->f.body = loop(s, call(s, TIR_READS, &s->a, tir_var_expr(s->arena, &s->j), 1, s->one_i));
+}
+SPOIL(call_of_two_kinds) {
+  const tir_stmt *both[] = {call(s, TIR_READS, &s->a, s->vi, 1, s->one_i),
+                            call(s, TIR_READS, &s->a, s->vi, 1, s->one_f)};
+  s->f.body = loop(s, tir_seq(s->arena, 2, both));
+}
+
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
 SPOIL(variable_bound_twice) { s->f.body = loop(s, s->f.body); }
@@ -295,6 +326,16 @@ static const row rows[] = {
     ROW(store_of_another_dtype, "store-dtype: C"),
     ROW(store_without_value, "expression-present"),
     ROW(store_without_buffer, "store-buffer"),
+    ROW(call_that_fits, NULL),
+    ROW(call_that_writes_an_input, "inputs-are-not-stored-to: A"),
+    ROW(call_outside_the_allocation, "buffer-in-scope: T"),
+    ROW(call_of_a_box_too_large, "operand-span: A"),
+    ROW(call_of_an_empty_box, "operand-span: A"),
+    ROW(call_with_a_float_index, "index-dtype"),
+    ROW(call_by_boolean, "call-by-value"),
+    ROW(call_by_vector, "call-by-value"),
+    ROW(call_with_a_stray_variable, "variable-in-scope: j"),
+    ROW(call_of_two_kinds, "callee-signature: g"),
     ROW(variable_bound_twice, "variable-bound-once: i"),
     ROW(loop_of_another_dtype, "loop-bounds: i"),
     ROW(loop_bound_of_another_dtype, "loop-bounds: i"),

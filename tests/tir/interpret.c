@@ -370,8 +370,85 @@ static void allocate(machine *m, const tir_stmt *s) {
   m->n_memories--;
 }
 
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static void axpy(const float *x, float *y, float a, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] += a * x[i];
+}
+
+static void fill(int32_t *y, int64_t n, int32_t v) {
+  for (int64_t i = 0; i < n; i++) y[i] = v;
+}
+
+const tir_callee test_callees[] = {
+    {.name = "axpy", .function = (void (*)(void))axpy}, {.name = "fill", .function = (void (*)(void))fill}, {0}};
+
+/* Copies a buffer between its values and an array of f32 or i32. */
+static void copy_native(memory *mem, void *native, bool to_native) {
+  bool is_float = mem->buffer->dtype == TN_F32;
+  assert_true(is_float || mem->buffer->dtype == TN_I32);
+  for (int64_t i = 0; i < mem->size; i++) {
+    float *f = (float *)native + i;
+    int32_t *n = (int32_t *)native + i;
+    value *v = &mem->data[i];
+    if (to_native && is_float) *f = (float)v->f;
+    if (to_native && !is_float) *n = (int32_t)v->i;
+    if (!to_native && is_float) v->f = *f;
+    if (!to_native && !is_float) v->i = *n;
+  }
+}
+
+/* The box must lie inside of the buffer; the callee works on a copy of all of it. */
+static void *address(machine *m, const tir_operand *o, memory **mem) {
+  int64_t offset = 0;
+  *mem = find_memory(m, o->buffer);
+  for (int i = 0; i < o->n_index; i++) {
+    int64_t at = evaluate(m, o->index[i], 0).i;
+    if (at < 0 || at + o->span[i] > o->buffer->shape[i]) fault(m, "a call's box outside a buffer");
+    offset = offset * o->buffer->shape[i] + at;
+  }
+  if (*mem == NULL || m->fault != NULL) return NULL;
+  void *native = calloc((size_t)(*mem)->size + 1, 4);
+  copy_native(*mem, native, true);
+  return (char *)native + 4 * offset;
+}
+
+static void call(machine *m, const tir_stmt *s) {
+  runtime_c_arg args[8];
+  memory *memories[8] = {NULL};
+  for (int i = 0; i < s->u.call.n; i++) {
+    const tir_operand *o = &s->u.call.operands[i];
+    args[i] = (runtime_c_arg){.is_pointer = o->access != TIR_BY_VALUE};
+    if (args[i].is_pointer) {
+      args[i].u.pointer = address(m, o, &memories[i]);
+      if (args[i].u.pointer == NULL) return;
+      continue;
+    }
+    value v = evaluate(m, o->value, 0);
+    args[i].dtype = (tn_dtype)o->value->dtype;
+    if (tn_dtype_is_float(args[i].dtype))
+      args[i].u.f = v.f;
+    else
+      args[i].u.i = v.i;
+  }
+  assert_int_equal(runtime_call_c(NULL, s->u.call.callee->function, s->u.call.n, args), TN_OK);
+  for (int i = 0; i < s->u.call.n; i++) {
+    const tir_operand *o = &s->u.call.operands[i];
+    if (memories[i] == NULL) continue;
+    int64_t offset = 0;
+    for (int d = 0; d < o->n_index; d++) offset = offset * o->buffer->shape[d] + evaluate(m, o->index[d], 0).i;
+    void *native = (char *)args[i].u.pointer - 4 * offset;
+    if (o->access != TIR_READS) copy_native(memories[i], native, false);
+    free(native);
+  }
+  m->steps++;
+}
+
 void execute(machine *m, const tir_stmt *s) {
   switch (s->kind) {
+    case TIR_CALL:
+      call(m, s);
+      return;
     case TIR_NOP:
       return;
     case TIR_STORE:

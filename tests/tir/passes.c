@@ -292,21 +292,22 @@ static const row rows[] = {
     /* register_tiles */
     {"loops that index a block of few registers are expanded", "register_tiles,unroll",
      TILE("64", "2") "T[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] + A[ramp(k*16, 1, 16)] } } " TILE_OUT("2"),
-     "allocate(T: Pointer(local float32), float32, [64]), storage_scope = local {\n  T[ramp(0, 1, 16)] = broadcast(0f32, "
+     "allocate(T: Pointer(local float32), float32, [64]), storage_scope = local {\n  T[ramp(0, 1, 16)] = "
+     "broadcast(0f32, "
      "16)\n  T[ramp(16, 1, 16)] = broadcast(0f32, 16)\n  for (k: int32, 0, 8) {\n    T[ramp(0, 1, 16)] = T[ramp(0, 1, "
      "16)] + A[ramp(k*16, 1, 16)]\n    T[ramp(16, 1, 16)] = T[ramp(16, 1, 16)] + A[ramp(k*16, 1, 16)]\n  }\n  "
      "C[ramp(0, 1, 16)] = T[ramp(0, 1, 16)]\n  C[ramp(16, 1, 16)] = T[ramp(16, 1, 16)]\n}\n",
      NULL},
     {"a block that does not fit is said", "register_tiles",
-     TILE("528", "33") "T[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] + A[ramp(k*16, 1, 16)] } } "
-     TILE_OUT("33"),
+     TILE("528", "33") "T[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] + A[ramp(k*16, 1, 16)] } } " TILE_OUT("33"),
      "allocate(T: Pointer(local float32), float32, [528]), storage_scope = local {\n  for (i: int32, 0, 33) {\n    "
      "T[ramp(i*16, 1, 16)] = broadcast(0f32, 16)\n  }\n  for (k: int32, 0, 8) {\n    for (i: int32, 0, 33) {\n      "
      "T[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)] + A[ramp(k*16, 1, 16)]\n    }\n  }\n  for (i: int32, 0, 33) {\n    "
      "C[ramp(i*16, 1, 16)] = T[ramp(i*16, 1, 16)]\n  }\n}\n",
      "the block \"T\" takes 33 registers and one more is needed, of 32 with 64 bytes"},
     {"a block indexed by data stays in memory", "register_tiles,unroll",
-     "in A: int32[8]; out C: int32[8] { allocate(T: Pointer(local int32), int32, [8]), storage_scope = local { for (i: int32, 0, 8) { T[min(max(A[i], 0), 7)] = i } "
+     "in A: int32[8]; out C: int32[8] { allocate(T: Pointer(local int32), int32, [8]), storage_scope = local { for (i: "
+     "int32, 0, 8) { T[min(max(A[i], 0), 7)] = i } "
      "C[0] = T[0] } }",
      "allocate(T: Pointer(local int32), int32, [8]), storage_scope = local {\n  for (i: int32, 0, 8) {\n    "
      "T[min(max(A[i], 0), 7)] = i\n  }\n  C[0] = T[0]\n}\n",
@@ -375,6 +376,45 @@ static const row rows[] = {
     {"an empty branch goes, its else stays", "remove_noops",
      A8 "{ for (i: int32, 0, 8) { if (i < 4) { C[i] = C[i] } else { C[i] = A[i] } } }",
      "for (i: int32, 0, 8) {\n  if (!(i < 4)) {\n    C[i] = A[i]\n  }\n}\n", NULL},
+    /* calls of C functions */
+    {"a call's addresses become offsets, its box a run", "flatten",
+     "in A: float32[4, 8]; out C: float32[4, 8] { for (i: int32, 0, 3) { call axpy(reads(A[i, 2], [2, 4]), "
+     "updates(C[i + 1, 0], [1, 8]), 2f32, 4i64) } }",
+     "for (i: int32, 0, 3) {\n  call axpy(reads(A[i*8 + 2], [12]), updates(C[i*8 + 8], [8]), 2f32, 4i64)\n}\n", NULL},
+    {"a call's operands are simplified", "simplify",
+     "out C: int32[8] { for (i: int32, 0, 2) { call fill(writes(C[i*4 + 0*i], [4]), 4i64, min(i, 7)) } }",
+     "for (i: int32, 0, 2) {\n  call fill(writes(C[i*4], [4]), 4i64, i)\n}\n", NULL},
+    {"a vectorized loop around a call runs serially", "vectorize",
+     "in A: float32[8]; out C: float32[8] { for (i: int32, 0, 2) \"vectorized\" { call axpy(reads(A[i*4], [4]), "
+     "updates(C[i*4], [4]), 1f32, 4i64) } }",
+     "for (i: int32, 0, 2) {\n  call axpy(reads(A[i*4], [4]), updates(C[i*4], [4]), 1f32, 4i64)\n}\n",
+     "the vectorized loop \"i\" runs serially: it calls a function"},
+    {"a call in an unrolled loop is copied", "unroll",
+     "out C: int32[8] { for (i: int32, 0, 2) \"unroll\" { call fill(writes(C[i*4], [4]), 4i64, i) } }",
+     "call fill(writes(C[0], [4]), 4i64, 0)\ncall fill(writes(C[4], [4]), 4i64, 1)\n", NULL},
+    {"calls count towards the limit of unrolling", "unroll",
+     "out C: int32[200] { for (i: int32, 0, 200) \"unroll\" { call fill(writes(C[i], [1]), 1i64, i) } }",
+     "for (i: int32, 0, 200) \"unroll\" {\n  call fill(writes(C[i], [1]), 1i64, i)\n}\n",
+     "the loop \"i\" is not unrolled: it would make more than 100 statements"},
+    {"a guard around a call moves out of loops", "hoist_guards",
+     "out C: int32[8, 4] { for (i: int32, 0, 10) { for (j: int32, 0, 4) { if (i < 8) { call fill(writes(C[i, j], [1, "
+     "1]), 1i64, j) } } } }",
+     "for (i: int32, 0, 10) {\n  if (i < 8) {\n    for (j: int32, 0, 4) {\n      call fill(writes(C[i, j], [1, 1]), "
+     "1i64, j)\n    }\n  }\n}\n",
+     NULL},
+    {"what only a call reads stays", "remove_noops",
+     "in A: float32[8]; out C: float32[8] { allocate(T: Pointer(global float32), float32, [8]), storage_scope = global "
+     "{ for (i: int32, 0, 8) { T[i] = A[i]*2f32 C[i] = A[i] } call axpy(reads(T[0], [8]), updates(C[0], [8]), 1f32, "
+     "8i64) } }",
+     "allocate(T: Pointer(global float32), float32, [8]), storage_scope = global {\n  for (i: int32, 0, 8) {\n    T[i] "
+     "= A[i]*2f32\n    C[i] = A[i]\n  }\n  call axpy(reads(T[0], [8]), updates(C[0], [8]), 1f32, 8i64)\n}\n",
+     NULL},
+    {"a block whose address a call takes stays in memory", "register_tiles,unroll",
+     "out C: int32[8] { allocate(T: Pointer(local int32), int32, [2]), storage_scope = local { for (i: int32, 0, 2) { "
+     "T[i] = i } call fill(updates(T[0], [2]), 2i64, 3) C[0] = T[1] } }",
+     "allocate(T: Pointer(local int32), int32, [2]), storage_scope = local {\n  for (i: int32, 0, 2) {\n    T[i] = "
+     "i\n  }\n  call fill(updates(T[0], [2]), 2i64, 3)\n  C[0] = T[1]\n}\n",
+     NULL},
     {"nothing left is a nop", "remove_noops", "out C: float32[8] { for (i: int32, 0, 8) { C[i] = C[i] } }", "nop\n",
      NULL},
 };

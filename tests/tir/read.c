@@ -281,6 +281,40 @@ static const tir_stmt *allocation(reader *r) {
   return tir_alloc(r->arena, b, block(r));
 }
 
+/* reads(A[i, 0], [1, 4]) and so on, or a value. */
+static tir_operand operand(reader *r) {
+  static const char *const words[] = {[TIR_READS] = "reads(", [TIR_WRITES] = "writes(", [TIR_UPDATES] = "updates("};
+  tir_operand o = {0};
+  for (int i = TIR_READS; i <= TIR_UPDATES; i++) {
+    if (!take(r, words[i])) continue;
+    o.access = (tir_access)i;
+    o.buffer = find_buffer(r, word(r));
+    need(r, "[");
+    o.n_index = arguments(r, o.index, "]", NULL);
+    need(r, ", [");
+    for (int n = 0; !take(r, "]"); take(r, ",")) o.span[n++] = number(r);
+    need(r, ")");
+    return o;
+  }
+  o.value = any(r);
+  return o;
+}
+
+/* Callees are known by name (tests.h). */
+static const tir_stmt *call_stmt(reader *r) {
+  const char *name = word(r);
+  tir_operand operands[8];
+  int n = 0, at = 0;
+  need(r, "(");
+  while (!take(r, ")")) {
+    assert_true(n < 8);
+    operands[n++] = operand(r);
+    take(r, ",");
+  }
+  while (test_callees[at].name != NULL && strcmp(test_callees[at].name, name) != 0) at++;
+  return tir_call(r->arena, &test_callees[at], n, operands);
+}
+
 static const tir_stmt *prefetch(reader *r) {
   const tir_expr *index[TN_MAX_RANK], *predicate = NULL;
   const tir_buffer *buffer = find_buffer(r, word(r));
@@ -291,6 +325,7 @@ static const tir_stmt *prefetch(reader *r) {
 }
 
 static const tir_stmt *one(reader *r) {
+  if (take(r, "call ")) return call_stmt(r);
   if (take(r, "for (")) return loop(r);
   if (take(r, "if (")) return branch(r);
   if (take(r, "allocate(")) return allocation(r);

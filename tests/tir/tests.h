@@ -17,6 +17,10 @@ int test_passes(void);
 int test_pipeline(void);
 int test_passes_random(void);
 
+/* C functions that the reader knows by name, ended by one without: axpy(reads x, updates y, float32 a, int64 n) adds
+ * a*x to y; fill(writes y, int64 n, int32 value) (interpret.c). */
+extern const tir_callee test_callees[];
+
 /* ---- reading IR (read.c) ---------------------------------------------------------------------------------------- */
 
 enum { READ_NAMES = 32 };
