@@ -191,6 +191,7 @@ static const codegen_c_handler handlers[TIR_OP_COUNT] = {
     [TIR_VAR] = emit_var,
     [TIR_READ] = emit_unexpected,
     [TIR_REDUCE] = emit_unexpected,
+    [TIR_TUPLE] = emit_unexpected,
     [TIR_LOAD] = codegen_c_load,
     [TIR_ADD] = codegen_c_arithmetic,
     [TIR_SUB] = codegen_c_arithmetic,

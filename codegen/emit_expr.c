@@ -176,6 +176,7 @@ static const codegen_handler handlers[TIR_OP_COUNT] = {
     [TIR_VAR] = emit_var,
     [TIR_READ] = emit_unexpected,
     [TIR_REDUCE] = emit_unexpected,
+    [TIR_TUPLE] = emit_unexpected,
     [TIR_LOAD] = codegen_emit_load,
     [TIR_ADD] = emit_arithmetic,
     [TIR_SUB] = emit_arithmetic,

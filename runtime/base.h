@@ -74,6 +74,7 @@ struct tn_context {
   void (*on_free[8])(void *); /* run in reverse order by tn_context_free: folders above hang their state here */
   void *on_free_data[8];
   int n_on_free;
+  void *intrins; /* schedule/: declared intrinsics, in the arena */
   tn_kernel *kernels; /* the context's kernels that were not freed yet */
 };
 

@@ -41,7 +41,7 @@ static const tir_expr *inline_read(void *user, const tir_expr *e) {
     const tir_var *var = &ls->st->op->axes[i]->var;
     bindings[i] = (tir_binding){var, tir_cast(l->arena, var->dtype, e->arg[i])};
   }
-  return tir_substitute(l->arena, ls->body, e->n_args, bindings);
+  return tir_substitute(l->arena, tir_value(ls->body, e->u.tensor->value_index), e->n_args, bindings);
 }
 
 /* Whether a stage that is inlined into OP's may read outside. */
@@ -209,11 +209,12 @@ static const tir_expr *and_inside(const expr_lowering *x, const tir_expr *cond, 
   return cond;
 }
 
-const tir_expr *schedule_load(lowering *l, const lower_stage *from, const tir_expr *const *index,
+const tir_expr *schedule_load(lowering *l, const lower_stage *from, int v, const tir_expr *const *index,
                               const tir_expr *predicate) {
   const tir_expr *place[TN_MAX_RANK];
+  const tir_buffer *buffer = from->buffers[v];
   if (from->layout) schedule_layout_index(l, from->layout, index, place);
-  return tir_load(l->arena, from->buffer, from->buffer->ndim, from->layout ? place : index, predicate);
+  return tir_load(l->arena, buffer, buffer->ndim, from->layout ? place : index, predicate);
 }
 
 /* An index from data is computed in its own dtype, where it wraps as te says; what is outside gives 0. */
@@ -231,7 +232,7 @@ static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
     index[i] =
         tir_simplify(l->arena, x->ls->env[x->ls->st->n_leaves], index_binary(l, TIR_SUB, index[i], from->min[i]));
   }
-  return schedule_load(l, from, index, inside);
+  return schedule_load(l, from, e->u.tensor->value_index, index, inside);
 }
 
 static const tir_expr *lower_node(void *user, const tir_expr *e) {
@@ -375,8 +376,7 @@ static const schedule_layout *read_layout(lowering *l, const schedule_stage *st)
   return layout && !schedule_layout_read(st->layout, layout, &where) ? layout : NULL;
 }
 
-static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, bool is_param) {
-  const tn_tensor *tensor = ls->st->tensors;
+static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, const tn_tensor *tensor, bool is_param) {
   tir_buffer *buffer = RUNTIME_NEW(l->arena, tir_buffer);
   *buffer = (tir_buffer){.name = tensor->name,
                          .dtype = tensor->dtype,
@@ -391,7 +391,7 @@ static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, bool is
     schedule_layout_shape(ls->layout, extent, buffer->shape);
   } else {
     memcpy(buffer->shape, extent, sizeof *extent * (size_t)tensor->ndim);
-    if (ls->st->align_factor && !schedule_align_shape(ls->st, buffer->shape))
+    if (ls->st->align_factor && !schedule_align_shape(ls->st, buffer->shape) && tensor->value_index == 0)
       runtime_say(l->ctx, TN_SEVERITY_WARNING,
                   "storage_align(%s, %s): no room between rows gives a stride of %d modulo %d: it has no effect",
                   tensor->name, ls->st->axes[ls->st->align_dim].name, ls->st->align_offset, ls->st->align_factor);
@@ -452,6 +452,8 @@ void schedule_infer_bounds(lowering *l) {
     if (!te_is_placeholder(ls->st->op) && ls->st->attach != SCHEDULE_INLINED) infer_region(l, i);
     if (ls->is_live) make_loops(l, ls);
     ls->layout = read_layout(l, ls->st);
-    if (!ls->scalar) ls->buffer = make_buffer(l, ls, is_argument(l, ls->st->tensors));
+    ls->buffers = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, ls->st->n_tensors);
+    for (int v = 0; v < ls->st->n_tensors && !ls->scalar; v++)
+      ls->buffers[v] = make_buffer(l, ls, &ls->st->tensors[v], is_argument(l, &ls->st->tensors[v]));
   }
 }

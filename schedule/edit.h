@@ -22,6 +22,8 @@ schedule_stage *schedule_insert_stage(tn_schedule *s, int at, const te_op *op, c
 void schedule_child_extents(int64_t extent, int n, const int64_t *lengths, bool inner_to_outer, int64_t *out);
 /* "A.local", or "A.local_1" when the schedule has one already (stages.c). */
 const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const char *suffix);
+/* One for each tensor of a stage. */
+bool schedule_derived_names(tn_schedule *s, const schedule_stage *stage, const char *suffix, const char **names);
 bool schedule_push_step(tn_schedule *s, const schedule_step *step);
 /* Exchanges two schedules of one program: how a change made on a copy is taken over. */
 void schedule_swap_contents(tn_schedule *a, tn_schedule *b);
@@ -39,6 +41,9 @@ tn_status schedule_check_attachments(tn_schedule *s, const char *call);
 tn_status schedule_check_paths(tn_schedule *s, const char *call);
 /* Whether anything was done to the stage's loops (stages.c). */
 bool schedule_has_own_loops(const schedule_stage *st);
+/* The loop is not part of an intrinsic; and the loops of one still stand together, innermost (tensorize.c). */
+tn_status schedule_check_outside(tn_schedule *s, const char *call, int stage, int iter);
+tn_status schedule_check_intrin(tn_schedule *s, const char *call, int stage);
 /* No stage is computed inside the loops of this one, which PRIMITIVE would lose (stages.c). */
 tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, const char *primitive);
 /* Nothing that the stage reads is computed inside a loop: NEW_STAGE, at root, can read it too (stages.c). */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "schedule/edit.h"
+#include "tir/intrin.h"
 #include "schedule/tail.h"
 
 const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_t n) {
@@ -87,10 +88,13 @@ static bool init_reads(const tn_schedule *s, const tir_expr *e, const schedule_s
 /* A reduction's init is computed before its first reduction loop; what it reads must be there by then. */
 static tn_status check_init(tn_schedule *s, const char *call, int stage) {
   const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
-  const tir_expr *init = tir_reduce_init(target->op->body);
+  const tir_expr *body = target->op->body;
   int position = schedule_leaf_position(target, st->at_axis), first = 0;
   while (first < target->n_leaves && schedule_leaf(target, first)->kind == SCHEDULE_SPATIAL) first++;
-  if (!init || position < first || !init_reads(s, init, st)) return TN_OK;
+  bool reads = false;
+  for (int v = 0; v < tir_n_values(body) && tir_reduce_init(body, v); v++)
+    reads |= init_reads(s, tir_reduce_init(body, v), st);
+  if (position < first || !reads) return TN_OK;
   const char *name = schedule_stage_name(st), *target_name = schedule_stage_name(target);
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                       "%s: %s is computed inside loop %s of %s, but %s's init reads it before the reduction loop %s "
@@ -181,7 +185,14 @@ static tn_status walk_path(tn_schedule *s, const char *call, int stage, int last
                           call, schedule_stage_name(st), path->vector_axis, schedule_stage_name(target),
                           schedule_stage_name(st));
   }
-  for (int i = 0; i <= last; i++) SCHEDULE_TRY(step_into(s, call, st, i, path));
+  for (int i = 0; i <= last; i++) {
+    if (i == schedule_tensor_position(st) && path->vector_axis)
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                          "%s: the intrinsic %s of %s would stand inside the vectorized loop %s: an intrinsic has its own "
+                          "vectors; leave that loop serial, or unroll it",
+                          call, st->intrin->name, schedule_stage_name(st), path->vector_axis);
+    SCHEDULE_TRY(step_into(s, call, st, i, path));
+  }
   return TN_OK;
 }
 
@@ -191,6 +202,7 @@ tn_status schedule_check_paths(tn_schedule *s, const char *call) {
     const schedule_stage *st = &s->stages[i];
     if (te_is_placeholder(st->op) || st->attach == SCHEDULE_INLINED) continue;
     path_state path = {0};
+    SCHEDULE_TRY(schedule_check_intrin(s, call, i));
     SCHEDULE_TRY(walk_path(s, call, i, st->n_leaves - 1, &path));
     SCHEDULE_TRY(schedule_check_overlaps(s, call, i));
   }

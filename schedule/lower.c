@@ -7,6 +7,7 @@
 #include "schedule/prepack.h"
 #include "schedule/tail.h"
 #include "schedule/work.h"
+#include "tir/intrin.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
 
@@ -85,7 +86,20 @@ static const tir_expr *fill_unless(lowering *l, const tir_expr *cond, const tir_
 /* ---- loops
  * -------------------------------------------------------------------------------------------------------------- */
 
-static tir_loop_kind loop_kind(const schedule_axis *axis) {
+/* Of the loops that an intrinsic replaces where it can, the innermost data loop: in the init, and where the intrinsic
+ * does not fit, it is vectorized. */
+static bool counts_lanes(const lower_stage *ls, int leaf) {
+  const schedule_stage *st = ls->st;
+  for (int i = leaf; i < st->n_leaves; i++) {
+    if (schedule_leaf(st, i)->kind == SCHEDULE_SPATIAL && ls->var[i]->extent > 1)
+      return i == leaf && schedule_leaf(st, i)->in_intrin;
+  }
+  return false;
+}
+
+static tir_loop_kind loop_kind(const lower_stage *ls, int leaf) {
+  const schedule_axis *axis = schedule_leaf(ls->st, leaf);
+  if (counts_lanes(ls, leaf)) return TIR_VECTORIZED;
   static const tir_loop_kind kinds[] = {TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL};
   return axis->annotation < SCHEDULE_BIND ? kinds[axis->annotation] : TIR_SERIAL;
 }
@@ -121,7 +135,7 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
     body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
   if (v->extent == 1) return body;
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = tir_int(l->arena, l->index_dtype, v->extent);
-  tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(axis), body);
+  tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(ls, leaf), body);
   loop->u.loop.peel =
       wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
   loop->u.loop.strided =
@@ -139,10 +153,54 @@ static int first_reduce_leaf(const schedule_stage *st) {
   return st->n_leaves;
 }
 
-static const tir_stmt *store_value(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *value) {
+static const tir_stmt *store_value(lowering *l, const lower_stage *ls, int v, const tir_expr **values,
+                                   const tir_expr *value) {
   const tir_expr *place[TN_MAX_RANK];
+  const tir_buffer *buffer = ls->buffers[v];
   if (ls->layout) schedule_layout_index(l, ls->layout, values, place);
-  return tir_store(l->arena, ls->buffer, ls->buffer->ndim, ls->layout ? place : values, value, NULL);
+  return tir_store(l->arena, buffer, buffer->ndim, ls->layout ? place : values, value, NULL);
+}
+
+static tir_walk stop_at_load_of(void *user, const tir_expr *e) {
+  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* Whether the value of tensor V reads one that is stored before it. */
+static bool needs_temporary(const lower_stage *ls, int v, const tir_expr *value) {
+  for (int i = 0; i < v; i++)
+    if (!tir_walk_expr(value, stop_at_load_of, (void *)ls->buffers[i])) return true;
+  return false;
+}
+
+/* Stores an element of each tensor, what to store being computed from the old ones: a value that reads a tensor stored
+ * before it is put aside first.
+ *
+ *     allocate(T.new[1]) { T.new[0] = value of T; S[i] = value of S; T[i] = T.new[0] } */
+static const tir_stmt *store_values(lowering *l, const lower_stage *ls, const tir_expr **values,
+                                    const tir_expr *const *stored) {
+  int n = ls->st->n_tensors, n_stmts = 0;
+  const tir_stmt *stmts[2 * TIR_MAX_VALUES];
+  const tir_buffer *temporary[TIR_MAX_VALUES] = {NULL};
+  const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0);
+  for (int v = 1; v < n; v++) {
+    if (!needs_temporary(ls, v, stored[v])) continue;
+    tir_buffer *buffer = RUNTIME_NEW(l->arena, tir_buffer);
+    *buffer = (tir_buffer){.name = runtime_format(l->arena, "%s.new", ls->buffers[v]->name),
+                           .dtype = ls->buffers[v]->dtype,
+                           .ndim = 1,
+                           .shape = {1},
+                           .scope = "local"};
+    temporary[v] = buffer;
+    stmts[n_stmts++] = tir_store(l->arena, buffer, 1, &zero, stored[v], NULL);
+  }
+  for (int v = 0; v < n; v++) {
+    const tir_expr *value = temporary[v] ? tir_load(l->arena, temporary[v], 1, &zero, NULL) : stored[v];
+    stmts[n_stmts++] = store_value(l, ls, v, values, value);
+  }
+  const tir_stmt *stmt = tir_seq(l->arena, n_stmts, stmts);
+  for (int v = n - 1; v > 0; v--)
+    if (temporary[v]) stmt = tir_alloc(l->arena, temporary[v], stmt);
+  return stmt;
 }
 
 /* STMT with a mark of the stage, when the lowering makes marks of that kind. */
@@ -170,12 +228,14 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
     env = inner;
   }
   schedule_axis_values(l, ls, values);
-  const tir_reduce *reduce = ls->body->u.reduce;
-  const tir_expr *init = tir_reduce_init(ls->body);
-  const tir_expr *first = tir_identity(l->arena, reduce->combiner, st->tensors[0].dtype);
-  if (init) init = schedule_lower_expr(l, ls, values, init);
-  if (init) first = fill_unless(l, inside(l, ls, env, values, false), init, first);
-  const tir_stmt *stmt = store_value(l, ls, values, first);
+  const tir_expr *first[TIR_MAX_VALUES];
+  for (int v = 0; v < st->n_tensors; v++) {
+    const tir_expr *init = tir_reduce_init(ls->body, v);
+    first[v] = tir_reduce_identity(l->arena, ls->body, v);
+    if (init) init = schedule_lower_expr(l, ls, values, init);
+    if (init) first[v] = fill_unless(l, inside(l, ls, env, values, false), init, first[v]);
+  }
+  const tir_stmt *stmt = store_values(l, ls, values, first);
   stmt = guarded(l, ls, env, values, false, marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_POINT, ls, stmt));
   for (int i = st->n_leaves - 1; i >= begin; i--)
     if (vars[i]) stmt = make_loop(l, ls, i, vars[i], stmt);
@@ -187,18 +247,23 @@ static tir_walk stop_at_load(void *user, const tir_expr *e) {
   return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-/* C[...] = combine(C[...], source), under the reduction's condition. One over loop variables alone becomes an if, which
- * can shorten loops; one that reads memory a select, which can be vectorized. */
+/* C[...] = combine(C[...], source), under the reduction's condition; of a tuple all values. A condition over loop
+ * variables alone becomes an if, which can shorten loops; one that reads memory a select, which can be vectorized. */
 static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   const tir_expr **values = ls->axis_value, *cond = tir_reduce_where(ls->body);
-  const tir_expr *source = schedule_lower_expr(l, ls, values, ls->body->arg[0]);
-  const tir_expr *self = schedule_load(l, ls, values, NULL);
-  const tir_expr *combined = tir_combine(l->arena, ls->body->u.reduce->combiner, self, source);
+  const tir_expr *source[TIR_MAX_VALUES], *self[TIR_MAX_VALUES], *stored[TIR_MAX_VALUES];
+  int n = ls->st->n_tensors;
+  for (int v = 0; v < n; v++) {
+    source[v] = schedule_lower_expr(l, ls, values, ls->body->arg[v]);
+    self[v] = schedule_load(l, ls, v, values, NULL);
+  }
   const tir_expr *counts = inside(l, ls, ls->env[ls->st->n_leaves], values, true);
   if (cond) cond = schedule_lower_expr(l, ls, values, cond);
   bool branches = cond && tir_walk_expr(cond, stop_at_load, NULL);
   if (cond && !branches) counts = counts ? tir_binary(l->arena, TIR_AND, counts, cond) : cond;
-  const tir_stmt *store = store_value(l, ls, values, fill_unless(l, counts, combined, self));
+  for (int v = 0; v < n; v++)
+    stored[v] = fill_unless(l, counts, tir_reduce_combine(l->arena, ls->body, v, self, source), self[v]);
+  const tir_stmt *store = store_values(l, ls, values, stored);
   store = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_UPDATE, ls, store);
   return branches ? tir_if(l->arena, cond, store, NULL) : store;
 }
@@ -206,12 +271,14 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
 /* ---- stages
  * ------------------------------------------------------------------------------------------------------------- */
 
-/* allocate(buffer) { produce; rest } for a stage that is not an argument. */
+/* allocate(buffer) { produce; rest } for each tensor of a stage that is not an argument. */
 static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest) {
   const lower_stage *ls = &l->stages[stage];
   const tir_stmt *both[] = {emit_stage(l, stage), rest};
   const tir_stmt *body = tir_seq(l->arena, rest ? 2 : 1, both);
-  return ls->buffer->is_param ? body : tir_alloc(l->arena, ls->buffer, body);
+  for (int v = ls->st->n_tensors - 1; v >= 0; v--)
+    if (!ls->buffers[v]->is_param) body = tir_alloc(l->arena, ls->buffers[v], body);
+  return body;
 }
 
 /* The stages computed in loop AXIS, producers first, before the loop's own body. */
@@ -225,10 +292,13 @@ static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir
 }
 
 static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
-  const tir_expr **values = ls->axis_value, *value = schedule_lower_expr(l, ls, values, ls->body);
+  const tir_expr **values = ls->axis_value, *stored[TIR_MAX_VALUES];
   const tir_expr *within = inside(l, ls, ls->env[ls->st->n_leaves], values, true);
-  value = fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0));
-  return marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_POINT, ls, store_value(l, ls, values, value));
+  for (int v = 0; v < ls->st->n_tensors; v++) {
+    const tir_expr *value = schedule_lower_expr(l, ls, values, tir_value(ls->body, v));
+    stored[v] = fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0));
+  }
+  return marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_POINT, ls, store_values(l, ls, values, stored));
 }
 
 /* The first of the reduction loops that nothing but reduction loops follows: in them an element is accumulated without
@@ -244,7 +314,8 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
   const schedule_stage *st = ls->st;
   bool is_reduction = ls->body->op == TIR_REDUCE;
-  int begin = is_reduction ? first_reduce_leaf(st) : st->n_leaves, run = is_reduction ? first_of_run(st) : begin;
+  int tensor = schedule_tensor_position(st);
+  int begin = is_reduction ? RUNTIME_MIN(first_reduce_leaf(st), tensor) : st->n_leaves, run = is_reduction ? first_of_run(st) : begin;
   const tir_stmt *stmt = is_reduction ? emit_update(l, ls) : emit_element(l, ls);
   stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
   if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
@@ -252,6 +323,8 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
     stmt = schedule_with_prefetches(l, ls, i, with_attached(l, stage, st->leaves[i], stmt));
     stmt = make_loop(l, ls, i, ls->var[i], stmt);
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
+    if (i == tensor)
+      stmt = tir_attr(l->arena, runtime_format(l->arena, TIR_TENSORIZE "%s", st->intrin->name), stage, stmt);
     if (i != begin) continue;
     const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};
     stmt = tir_seq(l->arena, 2, both);
@@ -263,6 +336,14 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
  * ---------------------------------------------------------------------------------------------------------- */
 
 /* Tensors first, in the order of the program's arguments, then what is passed by value. */
+/* The intrinsics of all stages, for the pass tensorize. */
+static void add_intrins(lowering *l, tir_func *f) {
+  const tir_intrin **intrins = RUNTIME_NEW_ARRAY(l->arena, const tir_intrin *, l->s->n_stages + 1);
+  for (int i = 0; i < l->s->n_stages; i++)
+    if (l->s->stages[i].intrin) intrins[f->n_intrins++] = l->s->stages[i].intrin;
+  f->intrins = intrins;
+}
+
 static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) {
   const tn_program *p = l->s->program;
   tir_func *f = RUNTIME_NEW(l->arena, tir_func);
@@ -277,10 +358,11 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
     return f;
   }
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
+  add_intrins(l, f);
   for (int i = 0; i < p->n_args; i++) {
     const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];
     if (ls->scalar) continue;
-    f->params[f->n_params++] = ls->buffer;
+    f->params[f->n_params++] = ls->buffers[p->args[i]->value_index];
     f->n_inputs += i < p->n_inputs;
   }
   return f;

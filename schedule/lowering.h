@@ -21,13 +21,12 @@ typedef struct lower_stage {
   const schedule_stage *st;
   bool is_constant;                 /* depends on layout_free inputs alone (prepack.c) */
   bool is_prepacked;                /* computed by the part that packs; at root */
-  bool crosses;                     /* ... and read by the other part */
   bool is_live;                     /* computed by loops of its own (not an input, not inlined, not dead) */
   const tir_expr *body;             /* inlined stages substituted */
   bool may_leave;                   /* reads of the body need a check where they cannot be proved to be in bounds */
-  const tir_buffer *buffer;         /* the region, or a parameter; NULL: a scalar */
+  const tir_buffer **buffers;       /* by tensor: the region, or a parameter; NULL: a scalar */
   const lower_var *scalar;          /* what a scalar is in loop IR, or NULL */
-  const schedule_layout *layout;    /* how the buffer stores the region; NULL: row-major */
+  const schedule_layout *layout;    /* how the buffers store the region; NULL: row-major */
   const tir_expr *min[TN_MAX_RANK]; /* the region's first point in each dimension, in loop variables around the stage */
   int64_t extent[TN_MAX_RANK];      /* and its size */
   int64_t *axis_extent;             /* by axis index: extents for this region */
@@ -78,8 +77,9 @@ bool schedule_is_of_indices(const tir_expr *e);
 /* A te expression over a stage's axes as loop IR: axes replaced by VALUES (offset by the region's first point), reads
  * by loads. */
 const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);
-/* The element of a stage's buffer at an index that counts from the region's first point. PREDICATE may be NULL. */
-const tir_expr *schedule_load(lowering *l, const lower_stage *from, const tir_expr *const *index,
+/* The element of a stage's buffer of tensor V at an index that counts from the region's first point. PREDICATE may be
+ * NULL. */
+const tir_expr *schedule_load(lowering *l, const lower_stage *from, int v, const tir_expr *const *index,
                               const tir_expr *predicate);
 /* The same for one index of a read, in the index dtype. */
 const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);

@@ -7,8 +7,9 @@
 static const char *stage_names(const tn_schedule *s, char *buffer, size_t n) {
   size_t used = 0;
   buffer[0] = '\0';
-  for (int i = 0; i < s->n_stages && used + 1 < n; i++)
-    used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", schedule_stage_name(&s->stages[i]));
+  for (int i = 0; i < s->n_stages; i++)
+    for (int v = 0; v < s->stages[i].n_tensors && used + 1 < n; v++)
+      used += (size_t)snprintf(buffer + used, n - used, "%s%s", used ? ", " : "", s->stages[i].tensors[v].name);
   return buffer;
 }
 
@@ -244,8 +245,49 @@ static tn_status scoped(tn_schedule *s, const char *primitive, const char *stage
   return apply(s, st, scope);
 }
 
+/* All tensors that the stage makes, but for those without a name of their own, once each. */
+static tn_status check_all_named(tn_schedule *s, int stage, int n, const char *const *tensors) {
+  const schedule_stage *st = &s->stages[stage];
+  char all[512];
+  size_t used = 0;
+  bool complete = true;
+  int n_visible = 0;
+  for (int v = 0; v < st->n_tensors; v++) {
+    const char *name = st->tensors[v].name;
+    bool is_named = false;
+    for (int i = 0; i < n; i++) is_named |= strcmp(tensors[i], name) == 0;
+    if (v > 0 && !is_named && te_is_hidden(&st->tensors[v])) continue;
+    complete &= is_named;
+    n_visible++;
+    if (used < sizeof all) used += (size_t)snprintf(all + used, sizeof all - used, "%s%s", v > 0 ? ", " : "", name);
+  }
+  if (complete && n == n_visible) return TN_OK;
+  if (st->n_tensors == 1)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "cache_write(%s): %s is one of %d tensors named, but computed by itself: call cache_write for "
+                        "each stage, cache_write(%s, local)",
+                        tensors[0], all, n, all);
+  return runtime_fail(
+      s->ctx, TN_ERROR_SCHEDULE,
+      "cache_write(%s): the tensors %s are computed together and move together: name each of them once, "
+      "cache_write(%s, local)",
+      tensors[0], all, all);
+}
+
+tn_status tn_cache_write_names(tn_schedule *s, const char *scope, int n, const char *const *tensors) {
+  int st;
+  if (!s || n < 1 || !tensors) return TN_ERROR_ARGUMENT;
+  for (int i = 0; i < n; i++) {
+    int found;
+    SCHEDULE_TRY(find_stage(s, "cache_write", tensors[i], &found));
+    if (i == 0) st = found;
+  }
+  SCHEDULE_TRY(check_all_named(s, st, n, tensors));
+  return schedule_cache_write(s, st, scope);
+}
+
 tn_status tn_cache_write(tn_schedule *s, const char *tensor, const char *scope) {
-  return scoped(s, "cache_write", tensor, scope, schedule_cache_write);
+  return tn_cache_write_names(s, scope, 1, &tensor);
 }
 tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope) {
   return scoped(s, "set_scope", stage, scope, schedule_set_scope);
@@ -257,8 +299,13 @@ tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const char *sc
   if (!s || n > SCHEDULE_MAX_STAGES || (n > 0 && !readers)) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(find_stage(s, "cache_read", tensor, &st));
   for (int i = 0; i < n; i++) SCHEDULE_TRY(find_stage(s, "cache_read", readers[i], &found[i]));
-  if (n == 0) n = schedule_consumers(s, st, false, SCHEDULE_MAX_STAGES, found);
-  return schedule_cache_read(s, st, scope, n, found);
+  int value = schedule_find_tensor(&s->stages[st], tensor), n_consumers;
+  if (n == 0) {
+    n_consumers = schedule_consumers(s, st, false, SCHEDULE_MAX_STAGES, found);
+    for (int i = 0; i < n_consumers; i++)
+      if (schedule_reads(&s->stages[found[i]], &s->stages[st].tensors[value])) found[n++] = found[i];
+  }
+  return schedule_cache_read_value(s, st, value, scope, n, found);
 }
 
 tn_status tn_rfactor(tn_schedule *s, const char *stage, const char *axis, int factor_axis) {
@@ -340,6 +387,20 @@ tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, con
   snprintf(arguments, sizeof arguments, "%s, %s", stage, tensor);
   SCHEDULE_TRY(find_axis(s, "prefetch", arguments, st, axis, &it));
   return schedule_prefetch(s, st, of, it, offset);
+}
+
+tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin) {
+  int st, it;
+  if (!s || !intrin) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "tensorize", stage, axis, &st, &it));
+  return schedule_tensorize(s, st, it, intrin);
+}
+
+tn_status tn_tensorize_try(tn_schedule *s, const char *stage, const char *axis, const char *intrin) {
+  int st, it;
+  if (!s || !intrin) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "tensorize", stage, axis, &st, &it));
+  return schedule_try_tensorize(s, st, it, intrin);
 }
 
 tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, const char *thread) {

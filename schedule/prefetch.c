@@ -51,6 +51,7 @@ static tn_status check_tensor(tn_schedule *s, const char *call, int stage, int i
 
 static tn_status check_prefetch(tn_schedule *s, const char *call, int stage, int iter, int tensor, int64_t offset) {
   SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
+  SCHEDULE_TRY(schedule_check_outside(s, call, stage, iter));
   SCHEDULE_TRY(check_tensor(s, call, stage, iter, tensor));
   const schedule_stage *st = &s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
@@ -122,10 +123,10 @@ static const tir_expr *clamped(lowering *l, const tir_env *env, const tir_expr *
   return tir_simplify(l->arena, env, tir_binary(l->arena, TIR_MIN, e, number(l, extent - 1)));
 }
 
-/* Loops over the region, its last dimension a cache line a step. */
+/* Loops over the region of tensor V, its last dimension a cache line a step. */
 static const tir_stmt *over_region(lowering *l, const lower_stage *ls, int leaf, int32_t offset,
-                                   const lower_stage *from, const schedule_box *box) {
-  const tir_buffer *buffer = from->buffer;
+                                   const lower_stage *from, int v, const schedule_box *box) {
+  const tir_buffer *buffer = from->buffers[v];
   const tir_expr *index[TN_MAX_RANK], *later = tir_var_expr(l->arena, &ls->var[leaf]->var);
   tir_binding binding = {&ls->var[leaf]->var, tir_binary(l->arena, TIR_ADD, later, number(l, offset))};
   int64_t line = RUNTIME_MAX(LINE_BYTES / (int64_t)tn_dtype_bytes(buffer->dtype), 1), count[TN_MAX_RANK];
@@ -158,9 +159,13 @@ static const tir_stmt *one_prefetch(lowering *l, const lower_stage *ls, int leaf
   schedule_box box;
   if (!why_not && !schedule_read_box(l, (int)(ls - l->stages), leaf, p->tensor, &box))
     why_not = "what an iteration reads is not known, or is the whole tensor";
-  if (!why_not) return over_region(l, ls, leaf, p->offset, from, &box);
-  warn(l, ls, p, why_not);
-  return tir_nop(l->arena);
+  const tir_stmt *stmts[TIR_MAX_VALUES];
+  if (why_not) {
+    warn(l, ls, p, why_not);
+    return tir_nop(l->arena);
+  }
+  for (int v = 0; v < from->st->n_tensors; v++) stmts[v] = over_region(l, ls, leaf, p->offset, from, v, &box);
+  return tir_seq(l->arena, from->st->n_tensors, stmts);
 }
 
 const tir_stmt *schedule_with_prefetches(lowering *l, const lower_stage *ls, int leaf, const tir_stmt *body) {

@@ -49,9 +49,8 @@ static tir_walk cross(void *user, const tir_expr *e) {
   crossing *c = user;
   if (e->op != TIR_READ) return TIR_WALK_ON;
   lower_stage *from = &c->l->stages[schedule_stage_of_tensor(c->l->s, e->u.tensor)];
-  if (!from->is_prepacked || from->crosses) return TIR_WALK_ON;
-  from->crosses = true;
-  tir_buffer *buffer = (tir_buffer *)from->buffer; /* made for this lowering */
+  tir_buffer *buffer = (tir_buffer *)from->buffers[e->u.tensor->value_index]; /* made for this lowering */
+  if (!from->is_prepacked || buffer->is_param) return TIR_WALK_ON;
   buffer->is_param = true;
   buffer->is_input = c->l->part == SCHEDULE_PACKED;
   buffer->scope = "global";
@@ -114,23 +113,29 @@ static bool is_used(const tir_stmt *body, const tir_buffer *buffer) {
 }
 
 static void add_packed(const lowering *l, tir_func *f) {
-  for (int i = 0; i < l->s->n_stages; i++)
-    if (l->stages[i].crosses) f->params[f->n_params++] = l->stages[i].buffer;
+  for (int i = 0; i < l->s->n_stages; i++) {
+    const lower_stage *ls = &l->stages[i];
+    for (int v = 0; ls->is_prepacked && v < ls->st->n_tensors; v++)
+      if (ls->buffers[v]->is_param) f->params[f->n_params++] = ls->buffers[v];
+  }
 }
 
 void schedule_part_params(const lowering *l, const tir_stmt *body, tir_func *f) {
   const tn_program *p = l->s->program;
   bool packs = l->part == SCHEDULE_PREPACK;
-  f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + l->s->n_stages);
+  int most = p->n_args;
+  for (int i = 0; i < l->s->n_stages; i++) most += l->s->stages[i].n_tensors;
+  f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, most + 1);
   if (!packs) add_packed(l, f);
   for (int i = 0; i < p->n_inputs; i++) {
     const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];
     bool is_wanted = !packs && !ls->is_constant;
-    if (ls->buffer && (is_wanted || is_used(body, ls->buffer))) f->params[f->n_params++] = ls->buffer;
+    const tir_buffer *buffer = ls->scalar ? NULL : ls->buffers[0];
+    if (buffer && (is_wanted || is_used(body, buffer))) f->params[f->n_params++] = buffer;
   }
   f->n_inputs = f->n_params;
   if (packs) f->n_scalars = 0; /* no constant depends on them */
   if (packs) add_packed(l, f);
   for (int i = p->n_inputs; !packs && i < p->n_args; i++)
-    f->params[f->n_params++] = l->stages[schedule_stage_of_tensor(l->s, p->args[i])].buffer;
+    f->params[f->n_params++] = l->stages[schedule_stage_of_tensor(l->s, p->args[i])].buffers[p->args[i]->value_index];
 }

@@ -102,16 +102,42 @@ static void call_place(const call_input *in) {
 
 static void call_scoped(const call_input *in) {
   static const char *const names[SCHEDULE_STEP_COUNT] = {
-      [SCHEDULE_STEP_CHR] = "cache_read", [SCHEDULE_STEP_CHW] = "cache_write", [SCHEDULE_STEP_SS] = "set_scope"};
-  call c = call_begin(in->out, in->is_c, names[in->step->kind], in->stage);
+      [SCHEDULE_STEP_CHR] = "cache_read", [SCHEDULE_STEP_SS] = "set_scope"};
+  bool is_read = in->step->kind == SCHEDULE_STEP_CHR;
+  const char *tensor = is_read ? in->st->tensors[in->step->value].name : in->stage;
+  call c = call_begin(in->out, in->is_c, names[in->step->kind], tensor);
   call_name(c, in->step->text);
   for (int i = 0; i < in->step->n; i++) call_name(c, schedule_stage_name(&in->s->stages[in->step->list[i]]));
+  call_end(c);
+}
+
+/* All tensors of the stage by name: in C behind the scope. */
+static void call_cache_write(const call_input *in) {
+  const schedule_stage *st = in->st;
+  int n = st->n_tensors;
+  while (n > 1 && te_is_hidden(&st->tensors[n - 1])) n--;
+  if (n == 1 || !in->is_c) {
+    call c = call_begin(in->out, in->is_c, "cache_write", in->stage);
+    for (int v = 1; v < n; v++) call_name(c, st->tensors[v].name);
+    call_name(c, in->step->text);
+    call_end(c);
+    return;
+  }
+  call c = call_begin(in->out, true, "cache_write_tuple", in->step->text);
+  for (int v = 0; v < n; v++) call_name(c, st->tensors[v].name);
   call_end(c);
 }
 
 /* The map is quoted in C, and stands as it is in text. */
 static void call_layout(const call_input *in) {
   call c = call_begin(in->out, in->is_c, "transform_layout", in->stage);
+  call_name(c, in->step->text);
+  call_end(c);
+}
+
+static void call_tensorize(const call_input *in) {
+  call c = call_begin(in->out, in->is_c, "tensorize", in->stage);
+  call_name(c, in->axis);
   call_name(c, in->step->text);
   call_end(c);
 }
@@ -144,8 +170,9 @@ void schedule_step_call(const tn_schedule *s, const schedule_step *step, bool is
       [SCHEDULE_STEP_AN] = call_annotate, [SCHEDULE_STEP_FU] = call_loops,  [SCHEDULE_STEP_PR] = call_pragma,
       [SCHEDULE_STEP_RE] = call_loops,    [SCHEDULE_STEP_SP] = call_split,  [SCHEDULE_STEP_CA] = call_compute_at,
       [SCHEDULE_STEP_CI] = call_place,    [SCHEDULE_STEP_CR] = call_place,  [SCHEDULE_STEP_CHR] = call_scoped,
-      [SCHEDULE_STEP_CHW] = call_scoped,  [SCHEDULE_STEP_SS] = call_scoped, [SCHEDULE_STEP_RF] = call_rfactor,
-      [SCHEDULE_STEP_TL] = call_layout,   [SCHEDULE_STEP_SA] = call_align,  [SCHEDULE_STEP_PF] = call_prefetch};
+      [SCHEDULE_STEP_CHW] = call_cache_write, [SCHEDULE_STEP_SS] = call_scoped, [SCHEDULE_STEP_RF] = call_rfactor,
+      [SCHEDULE_STEP_TL] = call_layout,   [SCHEDULE_STEP_SA] = call_align,  [SCHEDULE_STEP_PF] = call_prefetch,
+      [SCHEDULE_STEP_TZ] = call_tensorize};
   const schedule_stage *st = &s->stages[step->stage];
   call_input in = {s,    step, st, schedule_stage_name(st), step->iter >= 0 ? schedule_leaf(st, step->iter)->name : "",
                    is_c, out};

@@ -159,8 +159,9 @@ const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, cons
     axes[i] = te_axis_make(ctx, schedule_internf(program, "ax%d", i), tensor->shape[i], false);
     if (!axes[i]) return NULL;
   }
-  return keep_derived(program, key,
-                      te_op_new(ctx, key.b, tensor->ndim, axes, read_at_axes(ctx, tensor, tensor->ndim, axes)));
+  return keep_derived(
+      program, key,
+      te_op_new(ctx, &(const char *){key.b}, tensor->ndim, axes, read_at_axes(ctx, tensor, tensor->ndim, axes)));
 }
 
 typedef struct reread {
@@ -174,6 +175,13 @@ static const tir_expr *reread_node(void *user, const tir_expr *e) {
   return tir_read(r->arena, (tn_tensor *)r->to, (tn_dtype)e->dtype, e->n_args, e->arg);
 }
 
+const te_op *schedule_op_like(tn_program *program, const te_op *like, int n_axes, tn_axis **axes,
+                              const tir_expr *body) {
+  const char *names[TIR_MAX_VALUES];
+  for (int v = 0; v < like->n_outputs; v++) names[v] = like->outputs[v].name;
+  return body ? te_op_new(program->ctx, names, n_axes, axes, body) : NULL;
+}
+
 /* The same op, reading TO wherever it read FROM: the readers of a cache_read. */
 const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_tensor *from, const tn_tensor *to) {
   derived_key key = {DERIVED_REREAD, op, from, to};
@@ -183,12 +191,13 @@ const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_t
   reread r = {arena, from, to};
   tir_rewriter rewriter = {arena, NULL, reread_node, &r};
   return keep_derived(program, key,
-                      te_op_new(program->ctx, op->name, op->n_axes, op->axes, tir_rewrite_expr(&rewriter, op->body)));
+                      schedule_op_like(program, op, op->n_axes, op->axes, tir_rewrite_expr(&rewriter, op->body)));
 }
 
 /* The same computation under another name, over axes of its own: the new stage of a cache_write. */
-const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const char *name) {
-  derived_key key = {DERIVED_RENAMED, op, schedule_intern(program, name), NULL};
+const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const char *const *names) {
+  derived_key key = {DERIVED_RENAMED, op, schedule_intern(program, names[0]),
+                     op->n_outputs > 1 ? schedule_intern(program, names[op->n_outputs - 1]) : NULL};
   const te_op *known = find_derived(program, key);
   if (known || !key.b) return known;
   tn_context *ctx = program->ctx;
@@ -200,16 +209,19 @@ const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const cha
     bindings[i] = (tir_binding){&op->axes[i]->var, te_axis_expr(&ctx->arena, axes[i])};
   }
   const tir_expr *body = tir_substitute(&ctx->arena, op->body, op->n_axes, bindings);
-  return axes ? keep_derived(program, key, te_op_new(ctx, key.b, op->n_axes, axes, body)) : NULL;
+  return axes ? keep_derived(program, key, te_op_new(ctx, names, op->n_axes, axes, body)) : NULL;
 }
 
-/* The op's axes and name, but only copying TENSOR: what is left of a stage after cache_write. */
-const te_op *schedule_forward_op(tn_program *program, const te_op *op, const tn_tensor *tensor) {
-  derived_key key = {DERIVED_FORWARD, op, tensor, NULL};
+/* The op's axes and names, but only copying FROM's outputs: what is left of a stage after cache_write. */
+const te_op *schedule_forward_op(tn_program *program, const te_op *op, const te_op *from) {
+  derived_key key = {DERIVED_FORWARD, op, from, NULL};
   const te_op *known = find_derived(program, key);
   if (known) return known;
-  const tir_expr *body = read_at_axes(program->ctx, tensor, op->n_axes, op->axes);
-  return keep_derived(program, key, te_op_new(program->ctx, op->name, op->n_axes, op->axes, body));
+  const tir_expr *reads[TIR_MAX_VALUES];
+  for (int v = 0; v < from->n_outputs; v++)
+    reads[v] = read_at_axes(program->ctx, &from->outputs[v], op->n_axes, op->axes);
+  const tir_expr *body = tir_tuple(&program->ctx->arena, from->n_outputs, reads);
+  return keep_derived(program, key, schedule_op_like(program, op, op->n_axes, op->axes, body));
 }
 
 const te_op *schedule_find_op(tn_program *program, const char *kind, const void *a, const void *b) {

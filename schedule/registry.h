@@ -20,13 +20,15 @@ void schedule_registry_unlink(tn_schedule *s);
 const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, const char *name);
 /* OP with reads of FROM turned into reads of TO; same axes. */
 const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_tensor *from, const tn_tensor *to);
-/* OP under another name with fresh data axes "<axis>.c". */
-const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const char *name);
-/* NAME-less: OP's axes, body = read of TENSOR at them. */
-const te_op *schedule_forward_op(tn_program *program, const te_op *op, const tn_tensor *tensor);
+/* OP under other names, one for each output, with fresh data axes "<axis>.c". */
+const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const char *const *names);
+/* OP's axes and names, body = the outputs of FROM, as many, at them. */
+const te_op *schedule_forward_op(tn_program *program, const te_op *op, const te_op *from);
+/* An op with the names of LIKE. */
+const te_op *schedule_op_like(tn_program *program, const te_op *like, int n_axes, tn_axis **axes, const tir_expr *body);
 
-/* Ops that a primitive makes elsewhere: under a word and two pointers that decide them. NULL: none yet; and, of keeping,
- * out of memory or OP was NULL. */
+/* Ops that a primitive makes elsewhere: under a word and two pointers that decide them. NULL: none yet; and, of
+ * keeping, out of memory or OP was NULL. */
 const te_op *schedule_find_op(tn_program *program, const char *kind, const void *a, const void *b);
 const te_op *schedule_keep_op(tn_program *program, const char *kind, const void *a, const void *b, const te_op *op);
 

@@ -53,7 +53,7 @@ static tn_status check_loops_untouched(tn_schedule *s, const char *call, int sta
   bool kept = st->n_prefetches == 0;
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    kept = kept && axis->annotation == SCHEDULE_NONE && !schedule_has_pragma(axis);
+    kept = kept && axis->annotation == SCHEDULE_NONE && !schedule_has_pragma(axis) && !axis->in_intrin;
     kept = kept && (axis->kind == SCHEDULE_REDUCE) == (i >= st->n_spatial_roots);
     kept = kept && (i >= st->n_spatial_roots || st->leaves[i] == i);
   }
@@ -174,24 +174,31 @@ static const tir_expr *partial_body(factoring *f) {
     const tn_axis *axis = i < op->n_axes ? op->axes[i] : op->reduce_axes[i - op->n_axes];
     bindings[i] = (tir_binding){&axis->var, f->values[i]};
   }
-  tir_combiner combiner = op->body->u.reduce->combiner;
-  const tir_expr *source = tir_substitute(f->arena, op->body->arg[0], op->n_axes + op->n_reduce, bindings);
+  int n_values = tir_n_values(op->body);
+  const tir_expr *source[TIR_MAX_VALUES];
   const tir_expr *where = tir_reduce_where(op->body);
   if (where) where = tir_substitute(f->arena, where, op->n_axes + op->n_reduce, bindings);
   if (where) cond = tir_binary(f->arena, TIR_AND, cond, where);
-  if (!source || (tir_reduce_where(op->body) && !where)) return NULL;
-  source = tir_select(f->arena, cond, source, tir_identity(f->arena, combiner, (tn_dtype)source->dtype));
-  if (!source || f->n_reduce == 0) return source;
+  if (tir_reduce_where(op->body) && !where) return NULL;
+  for (int v = 0; v < n_values; v++) {
+    source[v] = tir_substitute(f->arena, op->body->arg[v], op->n_axes + op->n_reduce, bindings);
+    source[v] = tir_select(f->arena, cond, source[v], tir_reduce_identity(f->arena, op->body, v));
+  }
+  if (f->n_reduce == 0) return tir_tuple(f->arena, n_values, source);
   tir_reduce *reduce = RUNTIME_NEW(f->arena, tir_reduce);
   if (!reduce) return NULL;
-  *reduce = (tir_reduce){.combiner = combiner, .n_axes = f->n_reduce, .axes = f->reduce};
-  return tir_reduce_expr(f->arena, reduce, source);
+  *reduce = (tir_reduce){.combiner = op->body->u.reduce->combiner,
+                         .tuple = op->body->u.reduce->tuple,
+                         .n_axes = f->n_reduce,
+                         .axes = f->reduce};
+  return tir_reduce_args(f->arena, reduce, source);
 }
 
 /* Everything that decides the new op, as text. */
-static const char *factoring_key(tn_program *program, const factoring *f, const char *name) {
+static const char *factoring_key(tn_program *program, const factoring *f, const char *const *names) {
   runtime_str text = {0};
-  runtime_str_addf(&text, "%s %d %d:", name, f->iter, f->factor_axis);
+  for (int v = 0; v < f->st->n_tensors; v++) runtime_str_addf(&text, "%s ", names[v]);
+  runtime_str_addf(&text, "%d %d:", f->iter, f->factor_axis);
   for (int i = 0; i < f->st->n_leaves; i++) runtime_str_addf(&text, " %d", f->st->leaves[i]);
   for (int i = 0; i < f->st->n_relations; i++) {
     const schedule_relation *r = &f->st->relations[i];
@@ -204,15 +211,15 @@ static const char *factoring_key(tn_program *program, const factoring *f, const 
   return key;
 }
 
-/* NAME[.., factor, ..] = the reduction over the loops but ITER. NULL: out of memory. */
-static const te_op *partial_op(tn_program *program, factoring *f, const char *name) {
-  const char *key = factoring_key(program, f, name);
+/* NAMES[.., factor, ..] = the reduction over the loops but ITER. NULL: out of memory. */
+static const te_op *partial_op(tn_program *program, factoring *f, const char *const *names) {
+  const char *key = factoring_key(program, f, names);
   const te_op *known = key ? schedule_find_op(program, "rfactor", f->st->op, key) : NULL;
   if (known || !key) return known;
   const tir_expr *body = make_axes(f) ? partial_body(f) : NULL;
   if (!body) return NULL;
   return schedule_keep_op(program, "rfactor", f->st->op, key,
-                          te_op_new(f->ctx, name, f->st->op->n_axes + 1, f->data, body));
+                          te_op_new(f->ctx, names, f->st->op->n_axes + 1, f->data, body));
 }
 
 /* The op's axes, body = the reduction of PARTIAL over the factor axis, called "<axis>.v", from the op's init (TVM: init
@@ -229,16 +236,22 @@ static const te_op *final_op(tn_program *program, const factoring *f, const te_o
   tn_axis **axes = RUNTIME_NEW_ARRAY(f->arena, tn_axis *, 1);
   if (!axis || !reduce || !axes) return NULL;
   axes[0] = axis;
-  const tir_expr *init = tir_reduce_init(op->body);
-  *reduce = (tir_reduce){.combiner = op->body->u.reduce->combiner, .n_axes = 1, .axes = axes, .has_init = init != NULL};
+  *reduce = (tir_reduce){.combiner = op->body->u.reduce->combiner,
+                         .tuple = op->body->u.reduce->tuple,
+                         .n_axes = 1,
+                         .axes = axes,
+                         .has_init = op->body->u.reduce->has_init};
   for (int i = 0; i < partial->n_axes; i++)
     index[i] = te_axis_expr(f->arena, i == f->factor_axis ? axis : op->axes[i - (i > f->factor_axis)]);
-  tn_tensor *tensor = (tn_tensor *)&partial->outputs[0];
-  const tir_expr *read = tir_read(f->arena, tensor, tensor->dtype, partial->n_axes, index);
-  const tir_expr *body = tir_reduce_args(f->arena, reduce, (const tir_expr *const[]){read, init});
-  if (!body) return NULL;
+  const tir_expr *parts[2 * TIR_MAX_VALUES];
+  for (int v = 0; v < partial->n_outputs; v++) {
+    tn_tensor *tensor = &partial->outputs[v];
+    parts[v] = tir_read(f->arena, tensor, tensor->dtype, partial->n_axes, index);
+    parts[partial->n_outputs + v] = tir_reduce_init(op->body, v);
+  }
+  const tir_expr *body = tir_reduce_args(f->arena, reduce, parts);
   return schedule_keep_op(program, "rfactor final", op, partial,
-                          te_op_new(f->ctx, op->name, op->n_axes, op->axes, body));
+                          schedule_op_like(program, op, op->n_axes, op->axes, body));
 }
 
 /* ---- the rewrite ------------------------------------------------------------------------------------------------- */
@@ -255,8 +268,9 @@ tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis)
   SCHEDULE_TRY(check_rfactor(s, call, stage, iter, factor_axis));
   const schedule_stage *st = &s->stages[stage];
   factoring f = {.ctx = s->ctx, .arena = &s->ctx->arena, .st = st, .iter = iter, .factor_axis = factor_axis};
-  const char *name = schedule_derived_name(s, st->tensors, "rf");
-  const te_op *partial = name ? partial_op(s->program, &f, name) : NULL;
+  const char *names[TIR_MAX_VALUES];
+  bool named = schedule_derived_names(s, st, "rf", names);
+  const te_op *partial = named ? partial_op(s->program, &f, names) : NULL;
   const te_op *final = partial ? final_op(s->program, &f, partial) : NULL;
   if (!final || !schedule_insert_stage(s, stage, partial, "global"))
     return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");

@@ -103,8 +103,9 @@ TN_API tn_status tn_unroll(tn_schedule *s, const char *stage, const char *axis);
 /* The loop's iterations are shared among threads (tn_thread_count). TVM: parallel, which accepts a reduction axis and
  * races. Refused: a reduction axis; a loop inside a parallel or a vectorized one. */
 TN_API tn_status tn_parallel(tn_schedule *s, const char *stage, const char *axis);
-/* The loop is bound to THREAD, "threadIdx.x" and the like, as a GPU's schedule says it. It is kept and printed; building
- * for a CPU refuses it. TVM: bind. Refused: a reduction axis; an index that a loop around or inside is bound to. */
+/* The loop is bound to THREAD, "threadIdx.x" and the like, as a GPU's schedule says it. It is kept and printed;
+ * building for a CPU refuses it. TVM: bind. Refused: a reduction axis; an index that a loop around or inside is bound
+ * to. */
 TN_API tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, const char *thread);
 /* A remark about a loop. TVM: pragma. Each key once a loop.
  *   auto_unroll_max_step     loops inside AXIS that make at most VALUE statements (0 to 65535) when unrolled are unrolled
@@ -127,6 +128,24 @@ TN_API tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, 
  * Refused: a tensor that nothing inside the loop reads, that is inlined or computed inside the loop, or that has a
  * layout of its own. Warns while lowering when what is read does not depend on the iteration. */
 TN_API tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset);
+/* Everything from AXIS inward becomes the intrinsic INTRIN. TVM: tensorize.
+ *
+ *     for (ji, 0, 16)                ->    C.local[ramp(0, 1, 16)] = dot(C.local[ramp(0, 1, 16)],
+ *       for (ki, 0, 4)                       A[four bytes of row i, for each lane], P[ramp(.., 1, 64)])
+ *         C.local[ji] += A[i, k*4 + ki] * P[ji, ki]
+ *
+ * The built-in ones, each with 16 lanes, or 8 or 4 as "dot4_u8i8_x8" and "_x4":
+ *     dot4_u8i8, dot4_i8i8    c[l<16] = sum[k<4](i32(a[l,k]) * i32(b[l,k])), exact: vpdpbusd
+ *     dot2_bf16               c[l<16] = sum[k<2](f32(a[l,k]) * f32(b[l,k])): vdpbf16ps, which rounds twice and may
+ *                             take subnormal numbers as 0 (tir/ir.h, DOT)
+ * and plain vector code where the target lacks the instruction. The loops have to be those of the pattern, in any
+ * order, with its extents; the expressions equal up to the order of commutative operands, offsets and strides (an
+ * operand may be the same for all lanes, stride 0). Blocks that a tail leaves incomplete run as plain loops beside the
+ * whole ones of tail=peel; a guard inside every block, loops that are annotated, or in which a stage is computed, are
+ * refused, and what differs from the pattern is shown, both sides. */
+TN_API tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
+/* A dry run: what tn_tensorize would answer, with its message; the schedule stays as it is. */
+TN_API tn_status tn_tensorize_try(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
 
 /* ---- primitives on stages ------------------------------------------------------------------------------------------
  * They return what those on loops return. */
@@ -169,6 +188,11 @@ TN_API tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const c
  *
  * Refused: a stage that already has a schedule, which would be lost; one that reads what is computed inside a loop. */
 TN_API tn_status tn_cache_write(tn_schedule *s, const char *tensor, const char *scope);
+/* The same of several tensors that one definition computes, all of them: tn_cache_write_tuple(s, "local", "I", "V"). */
+#define tn_cache_write_tuple(s, scope, ...)                                                         \
+  tn_cache_write_names((s), (scope), (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), \
+                       (const char *[]){__VA_ARGS__})
+TN_API tn_status tn_cache_write_names(tn_schedule *s, const char *scope, int n, const char *const *tensors);
 /* A reduction in two: a new stage "<tensor>.rf" has the reduction loop AXIS as a data axis, at FACTOR_AXIS among its
  * data axes (negative: from the end), and reduces over the other reduction loops; TENSOR reduces that over "<axis>.v".
  * TVM: rfactor.

@@ -59,6 +59,7 @@ static tn_status record(tn_schedule *s, schedule_step_kind kind, int stage, int 
 static tn_status check_compute_at(tn_schedule *s, const char *call, int stage, int target, int iter) {
   SCHEDULE_TRY(check_computed(s, call, stage));
   SCHEDULE_TRY(schedule_check_iter(s, call, target, iter));
+  SCHEDULE_TRY(schedule_check_outside(s, call, target, iter));
   const char *name = schedule_stage_name(&s->stages[stage]), *at = schedule_stage_name(&s->stages[target]);
   if (schedule_is_output(s, stage))
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
@@ -163,20 +164,27 @@ const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const
   return name;
 }
 
-/* "B, C": the stages that read a stage. */
-static void reader_names(const tn_schedule *s, int stage, char *buffer, size_t n) {
+bool schedule_derived_names(tn_schedule *s, const schedule_stage *stage, const char *suffix, const char **names) {
+  for (int v = 0; v < stage->n_tensors; v++)
+    if (!(names[v] = schedule_derived_name(s, &stage->tensors[v], suffix))) return false;
+  return true;
+}
+
+/* "B, C": the stages that read a tensor of a stage. */
+static void reader_names(const tn_schedule *s, int stage, const tn_tensor *tensor, char *buffer, size_t n) {
   int readers[SCHEDULE_MAX_STAGES], count = schedule_consumers(s, stage, false, RUNTIME_COUNT(readers), readers);
   size_t used = 0;
   buffer[0] = '\0';
   for (int i = 0; i < count && used + 1 < n; i++)
-    used +=
-        (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", schedule_stage_name(&s->stages[readers[i]]));
+    if (schedule_reads(&s->stages[readers[i]], tensor))
+      used += (size_t)snprintf(buffer + used, n - used, "%s%s", used ? ", " : "",
+                               schedule_stage_name(&s->stages[readers[i]]));
 }
 
-static tn_status check_readers(tn_schedule *s, const char *call, int stage, int n, const int *readers) {
+static tn_status check_readers(tn_schedule *s, const char *call, int stage, const tn_tensor *tensor, int n,
+                               const int *readers) {
   char names[512];
-  const tn_tensor *tensor = s->stages[stage].tensors;
-  reader_names(s, stage, names, sizeof names);
+  reader_names(s, stage, tensor, names, sizeof names);
   if (n < 1 && names[0])
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: no reader is named: name one of %s", call, names);
   if (n < 1)
@@ -194,9 +202,12 @@ static tn_status check_readers(tn_schedule *s, const char *call, int stage, int 
   return TN_OK;
 }
 
-static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, const char *scope, int n,
+static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, int64_t value, const char *scope, int n,
                                   const int *readers) {
   SCHEDULE_TRY(check_index(s, call, stage));
+  if (value < 0 || value >= s->stages[stage].n_tensors)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: value %lld: the stage makes %d tensor%s, counted from 0", call,
+                        (long long)value, s->stages[stage].n_tensors, s->stages[stage].n_tensors == 1 ? "" : "s");
   SCHEDULE_TRY(check_scope(s, call, scope));
   const schedule_stage *st = &s->stages[stage];
   if (st->tensors->by_value)
@@ -209,15 +220,21 @@ static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, c
                         "%s: %s is %s: a cache reads a stage at root; call cache_read before that, or compute_root(%s)",
                         call, schedule_stage_name(st), st->attach == SCHEDULE_INLINED ? "inlined" : "under compute_at",
                         schedule_stage_name(st));
-  return check_readers(s, call, stage, n, readers);
+  return check_readers(s, call, stage, &st->tensors[value], n, readers);
 }
 
-/* Invariant: the new stage is a copy; the named readers read it instead. Their loops stay. */
 tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int n, const int *readers) {
+  return schedule_cache_read_value(s, stage, 0, scope, n, readers);
+}
+
+/* Invariant: the new stage is a copy of one tensor; the named readers read it instead. Their loops stay. */
+tn_status schedule_cache_read_value(tn_schedule *s, int stage, int64_t value, const char *scope, int n,
+                                    const int *readers) {
   char call[1024];
-  call_text(call, sizeof call, "cache_read", s, stage);
-  SCHEDULE_TRY(check_cache_read(s, call, stage, scope, n, readers));
-  const tn_tensor *tensor = s->stages[stage].tensors;
+  bool exists = stage >= 0 && stage < s->n_stages && value >= 0 && value < s->stages[stage].n_tensors;
+  snprintf(call, sizeof call, "cache_read(%s)", exists ? s->stages[stage].tensors[value].name : "?");
+  SCHEDULE_TRY(check_cache_read(s, call, stage, value, scope, n, readers));
+  const tn_tensor *tensor = &s->stages[stage].tensors[value];
   const te_op *copy = schedule_copy_op(s->program, tensor, schedule_derived_name(s, tensor, scope));
   if (!copy || n > SCHEDULE_MAX_AXES) return no_memory(s);
   const te_op *changed[SCHEDULE_MAX_AXES];
@@ -230,8 +247,13 @@ tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int 
   const char *kept = schedule_intern(s->program, scope);
   if (!kept || !schedule_insert_stage(s, stage + 1, copy, kept)) return no_memory(s);
   for (int i = 0; i < n; i++) s->stages[readers[i] + 1].op = changed[i];
-  schedule_step step = {
-      .kind = SCHEDULE_STEP_CHR, .stage = (int16_t)stage, .iter = -1, .n = n, .list = list, .text = scope};
+  schedule_step step = {.kind = SCHEDULE_STEP_CHR,
+                        .stage = (int16_t)stage,
+                        .iter = -1,
+                        .value = value,
+                        .n = n,
+                        .list = list,
+                        .text = scope};
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
@@ -239,7 +261,7 @@ bool schedule_has_own_loops(const schedule_stage *st) {
   bool changed = st->n_relations > 0 || st->n_prefetches > 0;
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis);
+    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis) || axis->in_intrin;
   }
   return changed;
 }
@@ -294,16 +316,16 @@ static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, 
   return schedule_check_inputs_at_root(s, call, stage, names, "cache_write");
 }
 
-/* Invariant: a new stage computes what the stage computed; the stage copies it and keeps its tensor and its place. */
+/* Invariant: a new stage computes what the stage computed; the stage copies it and keeps its tensors and its place. */
 tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope) {
   char call[1024];
   call_text(call, sizeof call, "cache_write", s, stage);
   SCHEDULE_TRY(check_cache_write(s, call, stage, scope));
   const te_op *op = s->stages[stage].op;
-  const char *kept = schedule_intern(s->program, scope),
-             *name = schedule_derived_name(s, s->stages[stage].tensors, scope);
-  const te_op *cache = name ? schedule_renamed_op(s->program, op, name) : NULL;
-  const te_op *copy = cache ? schedule_forward_op(s->program, op, &cache->outputs[0]) : NULL;
+  const char *kept = schedule_intern(s->program, scope), *names[TIR_MAX_VALUES];
+  bool named = schedule_derived_names(s, &s->stages[stage], scope, names);
+  const te_op *cache = named ? schedule_renamed_op(s->program, op, names) : NULL;
+  const te_op *copy = cache ? schedule_forward_op(s->program, op, cache) : NULL;
   if (!copy || !kept || !schedule_insert_stage(s, stage, cache, kept)) return no_memory(s);
   s->stages[stage + 1].op = copy;
   if (!schedule_reset_loops(s, &s->stages[stage + 1])) return no_memory(s);

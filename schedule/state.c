@@ -198,10 +198,15 @@ bool schedule_push_step(tn_schedule *s, const schedule_step *step) {
 
 const char *schedule_stage_name(const schedule_stage *stage) { return stage->tensors[0].name; }
 
+int schedule_find_tensor(const schedule_stage *stage, const char *name) {
+  for (int v = 0; v < stage->n_tensors; v++)
+    if (strcmp(stage->tensors[v].name, name) == 0) return v;
+  return -1;
+}
+
 int schedule_find_stage(const tn_schedule *s, const char *name) {
   for (int i = 0; i < s->n_stages; i++)
-    for (int v = 0; v < s->stages[i].n_tensors; v++)
-      if (strcmp(s->stages[i].tensors[v].name, name) == 0) return i;
+    if (schedule_find_tensor(&s->stages[i], name) >= 0) return i;
   return -1;
 }
 

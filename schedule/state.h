@@ -38,6 +38,7 @@ typedef struct schedule_axis {
   int64_t extent;
   uint8_t kind;        /* schedule_kind */
   uint8_t annotation;  /* schedule_annotation; leaves only */
+  bool in_intrin;      /* a loop that tensorize replaces */
   int16_t root;        /* index among the op's axes then reduce axes, or -1 when derived */
   int16_t made_by;     /* relation that made it, or -1 */
   int16_t used_by;     /* relation that consumed it, or -1: a leaf */
@@ -80,6 +81,8 @@ typedef struct schedule_stage {
   const char *scope; /* "global", "local" */
   int16_t align_dim, align_factor, align_offset; /* storage_align; factor 0: none */
   const char *layout;                            /* the buffer's index map, "[i, j] -> [j, i]"; NULL: row-major */
+  const tir_intrin *intrin;                      /* tensorize: what the loops from one inward become; NULL: none */
+  int16_t tensor_axis;                           /* the axis table index of that loop */
   schedule_attach attach;
   int16_t at_stage; /* SCHEDULE_AT: the target stage ... */
   int16_t at_axis;  /* ... and the index in its axis table (a leaf) */
@@ -109,13 +112,14 @@ extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
   X(CA, "compute_at")       /* stage, target stage, target iter */                                  \
   X(CI, "compute_inline")   /* stage */                                                             \
   X(CR, "compute_root")     /* stage */                                                             \
-  X(CHR, "cache_read")      /* stage, text = scope, list = reader stages */                         \
+  X(CHR, "cache_read")      /* stage, text = scope, list = reader stages, value = which tensor */   \
   X(CHW, "cache_write")     /* stage, text = scope */                                               \
   X(SS, "set_scope")        /* stage, text = scope */                                               \
   X(RF, "rfactor")          /* stage, iter, value = factor axis */                                  \
   X(TL, "transform_layout") /* stage, text = map */                                                 \
   X(SA, "storage_align")    /* stage, iter, value = factor, target iter = offset */ \
-  X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset */
+  X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset */ \
+  X(TZ, "tensorize")        /* stage, iter, text = intrinsic */
 
 typedef enum schedule_step_kind {
 #define X(mnemonic, words) SCHEDULE_STEP_##mnemonic,
@@ -164,6 +168,9 @@ tn_status schedule_compute_inline(tn_schedule *s, int stage);
 tn_status schedule_compute_root(tn_schedule *s, int stage);
 /* The new stage stands at stage+1 (later positions shift by one). */
 tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int n_readers, const int *readers);
+/* The same of a stage's tensor VALUE. */
+tn_status schedule_cache_read_value(tn_schedule *s, int stage, int64_t value, const char *scope, int n_readers,
+                                    const int *readers);
 /* The new compute stage takes `stage`, the copy becomes stage+1 with fresh loops. */
 tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope);
 tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
@@ -176,6 +183,9 @@ tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t fa
 /* At loop ITER, what the iteration OFFSET later reads of the tensor of stage TENSOR is fetched into the cache. */
 tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset);
 bool schedule_has_prefetch(const schedule_stage *st, int axis);
+tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
+/* The same answer; the schedule stays as it is. */
+tn_status schedule_try_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
 /* Applies one recorded step with the same checks. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 
@@ -185,9 +195,10 @@ tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 static inline const schedule_axis *schedule_leaf(const schedule_stage *stage, int iter) {
   return &stage->axes[stage->leaves[iter]];
 }
-int schedule_find_stage(const tn_schedule *s, const char *name);       /* by the name of any of its tensors; -1: none */
-int schedule_find_leaf(const schedule_stage *stage, const char *name); /* position, -1: none */
-const char *schedule_stage_name(const schedule_stage *stage);          /* that of its first tensor */
+int schedule_find_stage(const tn_schedule *s, const char *name); /* by the name of any of its tensors; -1: none */
+int schedule_find_tensor(const schedule_stage *stage, const char *name); /* its value index, -1: none */
+int schedule_find_leaf(const schedule_stage *stage, const char *name);   /* position, -1: none */
+const char *schedule_stage_name(const schedule_stage *stage);            /* that of its first tensor */
 /* Whether some tensor of the stage is an output of the program. */
 bool schedule_is_output(const tn_schedule *s, int stage);
 /* Stages that read a tensor of this stage now; inlined ones are looked through when through_inlined. Returns the count.
@@ -195,6 +206,8 @@ bool schedule_is_output(const tn_schedule *s, int stage);
 int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, int max, int *out);
 /* The position of an axis-table index among the leaves, -1 when it is not a leaf. */
 int schedule_leaf_position(const schedule_stage *stage, int axis);
+/* The position of the loop that tensorize stands at; n_leaves: the stage has no intrinsic. */
+int schedule_tensor_position(const schedule_stage *stage);
 /* The stage one of whose tensors a READ node names; -1: none. */
 int schedule_stage_of_tensor(const tn_schedule *s, const tn_tensor *tensor);
 /* Whether a stage's op reads a tensor directly. */

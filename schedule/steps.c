@@ -41,7 +41,7 @@ static tn_status apply_re(tn_schedule *s, const schedule_step *t) {
 }
 static tn_status apply_chr(tn_schedule *s, const schedule_step *t) {
   small_ints list;
-  return to_ints(t, &list) ? schedule_cache_read(s, t->stage, t->text, list.n, list.data) : too_long(s);
+  return to_ints(t, &list) ? schedule_cache_read_value(s, t->stage, t->value, t->text, list.n, list.data) : too_long(s);
 }
 /* "auto_unroll_max_step$64" */
 static tn_status apply_pr(tn_schedule *s, const schedule_step *t) {
@@ -97,15 +97,20 @@ static tn_status apply_pf(tn_schedule *s, const schedule_step *t) {
   return schedule_prefetch(s, t->stage, t->target_stage, t->iter, t->value);
 }
 
+static tn_status apply_tz(tn_schedule *s, const schedule_step *t) {
+  return schedule_tensorize(s, t->stage, t->iter, t->text);
+}
+
 static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_AN] = {"AN", "siv", apply_an},    [SCHEDULE_STEP_FU] = {"FU", "sl", apply_fu},
     [SCHEDULE_STEP_PR] = {"PR", "six", apply_pr},    [SCHEDULE_STEP_RE] = {"RE", "sl", apply_re},
     [SCHEDULE_STEP_SP] = {"SP", "sivlot", apply_sp}, [SCHEDULE_STEP_CA] = {"CA", "sSI", apply_ca},
     [SCHEDULE_STEP_CI] = {"CI", "s", apply_ci},      [SCHEDULE_STEP_CR] = {"CR", "s", apply_cr},
-    [SCHEDULE_STEP_CHR] = {"CHR", "sxl", apply_chr}, [SCHEDULE_STEP_CHW] = {"CHW", "sx", apply_chw},
+    [SCHEDULE_STEP_CHR] = {"CHR", "sxlV", apply_chr}, [SCHEDULE_STEP_CHW] = {"CHW", "sx", apply_chw},
     [SCHEDULE_STEP_SS] = {"SS", "sx", apply_ss},     [SCHEDULE_STEP_RF] = {"RF", "siv", apply_rf},
     [SCHEDULE_STEP_TL] = {"TL", "sx", apply_tl},     [SCHEDULE_STEP_SA] = {"SA", "sivI", apply_sa},
     [SCHEDULE_STEP_PF] = {"PF", "sSiv", apply_pf},
+    [SCHEDULE_STEP_TZ] = {"TZ", "six", apply_tz},
 };
 
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {
@@ -135,6 +140,7 @@ static json_t *encode_field(const schedule_step *step, char field) {
     case 'I':
       return json_integer(step->target_iter);
     case 'v':
+    case 'V':
       return json_integer(step->value);
     case 'l':
       return encode_list(step);
@@ -155,7 +161,8 @@ json_t *schedule_steps_json(const tn_schedule *s) {
     const step_row *row = &rows[s->steps[i].kind];
     json_t *json = json_array();
     json_array_append_new(json, json_string(row->mnemonic));
-    for (const char *f = row->fields; *f; f++) json_array_append_new(json, encode_field(&s->steps[i], *f));
+    for (const char *f = row->fields; *f; f++)
+      if (*f != 'V' || s->steps[i].value != 0) json_array_append_new(json, encode_field(&s->steps[i], *f));
     json_array_append_new(steps, json);
   }
   return steps;
@@ -211,6 +218,7 @@ static bool decode_field(runtime_arena *arena, const json_t *json, char field, s
     case 'I':
       return decode_small(json, &out->target_iter);
     case 'v':
+    case 'V':
       out->value = json_integer_value(json);
       return json_is_integer(json) && out->value >= 0;
     case 'l':
@@ -228,8 +236,8 @@ static bool decode_field(runtime_arena *arena, const json_t *json, char field, s
 }
 
 static const char *field_words(char field) {
-  static const char *const words[] = {"sstage number",    "iloop number", "Starget stage", "Itarget loop", "vvalue",
-                                      "llist of numbers", "oflag 0 or 1", "ttail word",    "xtext"};
+  static const char *const words[] = {"sstage number", "iloop number",     "Starget stage", "Itarget loop", "vvalue",
+                                      "Vvalue",        "llist of numbers", "oflag 0 or 1",  "ttail word",   "xtext"};
   for (int i = 0; i < RUNTIME_COUNT(words); i++)
     if (words[i][0] == field) return words[i] + 1;
   return "field";
@@ -258,10 +266,10 @@ tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number
                         mnemonics(known, sizeof known));
   *out = (schedule_step){.kind = (uint8_t)kind, .stage = -1, .iter = -1};
   const char *fields = rows[kind].fields;
-  if (json_array_size(json) != strlen(fields) + 1)
-    return runtime_fail(ctx, TN_ERROR_RECORD, "step %d: %s has %zu arguments, takes %zu", number, mnemonic,
-                        json_array_size(json) - 1, strlen(fields));
-  for (size_t i = 0; fields[i]; i++)
+  size_t n = json_array_size(json) - 1, least = strcspn(fields, "V");
+  if (n < least || n > strlen(fields))
+    return runtime_fail(ctx, TN_ERROR_RECORD, "step %d: %s has %zu arguments, takes %zu", number, mnemonic, n, least);
+  for (size_t i = 0; i < n; i++)
     if (!decode_field(arena, json_array_get(json, i + 1), fields[i], out))
       return runtime_fail(ctx, TN_ERROR_RECORD, "step %d: argument %zu of %s is not a %s", number, i + 1, mnemonic,
                           field_words(fields[i]));

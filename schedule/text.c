@@ -205,6 +205,13 @@ static tn_status apply_cache_read(reader *r, tn_tail tail) {
   (void)tail;
   return tn_cache_read_names(r->s, name_at(r, 0), name_at(r, 1), names_from(r, 2, names), names);
 }
+/* The scope stands last. */
+static tn_status apply_cache_write(reader *r, tn_tail tail) {
+  const char *names[MAX_ARGUMENTS];
+  int n = names_from(r, 0, names);
+  (void)tail;
+  return tn_cache_write_names(r->s, names[n - 1], n - 1, names);
+}
 static tn_status apply_rfactor(reader *r, tn_tail tail) {
   (void)tail;
   if (r->n > 3)
@@ -238,12 +245,12 @@ APPLY(pragma, tn_pragma(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->ar
 APPLY(compute_at, tn_compute_at(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
 APPLY(compute_inline, tn_compute_inline(r->s, name_at(r, 0)))
 APPLY(compute_root, tn_compute_root(r->s, name_at(r, 0)))
-APPLY(cache_write, tn_cache_write(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(set_scope, tn_set_scope(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(transform_layout, tn_transform_layout(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(storage_align, tn_storage_align(r->s, name_at(r, 0), name_at(r, 1), r->args[2].number, r->args[3].number))
 APPLY(bind, tn_bind(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
 APPLY(prefetch, tn_prefetch(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->args[3].number))
+APPLY(tensorize, tn_tensorize(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
 APPLY(auto_inline, tn_auto_inline(r->s))
 #undef APPLY
 
@@ -257,11 +264,12 @@ static const primitive primitives[] = {
     {"unroll", "nn", "unroll(stage, axis)", "", apply_unroll},
     {"parallel", "nn", "parallel(stage, axis)", "", apply_parallel},
     {"pragma", "nnn#", "pragma(stage, axis, key, n)", "", apply_pragma},
+    {"tensorize", "nnn", "tensorize(stage, axis, intrinsic)", "", apply_tensorize},
     {"compute_at", "nnn", "compute_at(stage, reader, axis)", "", apply_compute_at},
     {"compute_inline", "n", "compute_inline(stage)", "", apply_compute_inline},
     {"compute_root", "n", "compute_root(stage)", "", apply_compute_root},
     {"cache_read", "nn*", "cache_read(tensor, scope, reader, ...)", "", apply_cache_read},
-    {"cache_write", "nn", "cache_write(tensor, scope)", "", apply_cache_write},
+    {"cache_write", "nn*", "cache_write(tensor [, tensor ...], scope)", "", apply_cache_write},
     {"set_scope", "nn", "set_scope(stage, scope)", "", apply_set_scope},
     {"rfactor", "nn+", "rfactor(stage, axis [, factor_axis])", "", apply_rfactor},
     {"parallel_reduce", "nn", "parallel_reduce(stage, axis [, parts=n])", " parts=", apply_parallel_reduce},

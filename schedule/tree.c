@@ -3,11 +3,12 @@
  * are those that bound inference finds. */
 #include "schedule/lowering.h"
 #include "schedule/steps.h"
+#include "tir/intrin.h"
 
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
-static void print_shape(runtime_str *out, const schedule_stage *st, int ndim, const int64_t *shape) {
-  runtime_str_addf(out, "%s: %s[", schedule_stage_name(st), tn_dtype_name(st->tensors[0].dtype));
+static void print_shape(runtime_str *out, const tn_tensor *tensor, int ndim, const int64_t *shape) {
+  runtime_str_addf(out, "%s: %s[", tensor->name, tn_dtype_name(tensor->dtype));
   for (int i = 0; i < ndim; i++) runtime_str_addf(out, "%s%lld", i ? "," : "", (long long)shape[i]);
   runtime_str_add(out, "]");
 }
@@ -26,7 +27,10 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   const schedule_stage *st = &s->stages[stage];
   const lower_stage *ls = &l->stages[stage];
   indent(out, depth);
-  print_shape(out, st, ls->buffer->ndim, ls->buffer->shape);
+  for (int v = 0; v < st->n_tensors; v++) {
+    if (v > 0) runtime_str_add(out, ", ");
+    print_shape(out, &st->tensors[v], ls->buffers[v]->ndim, ls->buffers[v]->shape);
+  }
   runtime_str_addf(out, " %s", schedule_is_output(s, stage) ? "output" : st->scope);
   if (st->layout) runtime_str_addf(out, " %s", st->layout);
   runtime_str_add(out, "\n");
@@ -36,6 +40,7 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
     runtime_str_addf(out, "%s %s (%lld)%s", axis->annotation ? schedule_annotation_words[axis->annotation] : "for",
                      axis->name, (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent),
                      axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
+    if (i == schedule_tensor_position(st)) runtime_str_addf(out, " tensorize=%s", st->intrin->name);
     for (int k = 0; k < SCHEDULE_PRAGMA_COUNT; k++)
       if (schedule_pragma_value(axis, k) >= 0)
         runtime_str_addf(out, " %s=%d", schedule_pragma_key(k), schedule_pragma_value(axis, k));
@@ -46,7 +51,8 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
     print_attached(l, stage, st->leaves[i], depth + 1, out);
   }
   indent(out, depth + 1);
-  runtime_str_addf(out, "%s = ", schedule_stage_name(st));
+  for (int v = 0; v < st->n_tensors; v++) runtime_str_addf(out, "%s%s", v > 0 ? ", " : "", st->tensors[v].name);
+  runtime_str_add(out, " = ");
   te_print_expr(out, st->op->body);
   runtime_str_add(out, "\n");
 }
@@ -56,9 +62,10 @@ static void print_list(const tn_schedule *s, bool inlined, const char *title, ru
   for (int i = 0; i < s->n_stages; i++) {
     const schedule_stage *st = &s->stages[i];
     if (inlined ? st->attach != SCHEDULE_INLINED : !te_is_placeholder(st->op)) continue;
-    runtime_str_add(out, any ? ", " : title);
-    print_shape(out, st, st->tensors[0].ndim, st->tensors[0].shape);
-    any = true;
+    for (int v = 0; v < st->n_tensors; v++, any = true) {
+      runtime_str_add(out, any ? ", " : title);
+      print_shape(out, &st->tensors[v], st->tensors[v].ndim, st->tensors[v].shape);
+    }
   }
   if (any) runtime_str_add(out, "\n");
 }

@@ -399,9 +399,11 @@ static void count_inlined(counter *c) {
       add_reads(c, body, c->out[k].points);
       continue;
     }
-    add_reads(c, body->arg[0], c->updates[k]);
+    for (int v = 0; v < tir_n_values(body); v++) {
+      add_reads(c, body->arg[v], c->updates[k]);
+      add_reads(c, tir_reduce_init(body, v), c->out[k].points);
+    }
     add_reads(c, tir_reduce_where(body), c->updates[k]);
-    add_reads(c, tir_reduce_init(body), c->out[k].points);
   }
 }
 

@@ -374,11 +374,14 @@ static bool walk_guarded(const walk *w, place at, const tir_expr *cond, bool hol
   return walk_expr(w, assume(at, storage, &n, cond, holds), true, e);
 }
 
-/* A reduction's source counts only where its condition holds. */
+/* A reduction's sources count only where its condition holds. */
 static bool walk_where(const walk *w, place at, bool is_guarded, const tir_expr *e) {
-  const tir_expr *where = tir_reduce_where(e), *init = tir_reduce_init(e);
-  return walk_expr(w, at, is_guarded, where) && walk_guarded(w, at, where, true, e->arg[0]) &&
-         (!init || walk_expr(w, at, is_guarded, init));
+  const tir_expr *where = tir_reduce_where(e);
+  int n = tir_n_values(e);
+  bool ok = walk_expr(w, at, is_guarded, where);
+  for (int v = 0; ok && v < n; v++) ok = walk_guarded(w, at, where, true, e->arg[v]);
+  for (int v = 0; ok && v < n && tir_reduce_init(e, v); v++) ok = walk_expr(w, at, is_guarded, tir_reduce_init(e, v));
+  return ok;
 }
 
 static bool walk_expr(const walk *w, place at, bool is_guarded, const tir_expr *e) {

@@ -193,6 +193,8 @@ FLOAT(to_half, runtime_rounded(n->dtype, F(0)))
 static int64_t constant_int(const te_node *n, te_run *run) { return (void)run, n->u.constant.i; }
 static double constant_float(const te_node *n, te_run *run) { return (void)run, n->u.constant.f; }
 static int64_t variable(const te_node *n, te_run *run) { return run->vars[n->u.slot]; }
+static int64_t pair_int(const te_node *n, te_run *run) { return run->pair[n->u.slot].i; }
+static double pair_float(const te_node *n, te_run *run) { return run->pair[n->u.slot].f; }
 
 /* Reports a read outside its tensor. */
 static bool fail_bounds(const te_node *n, te_run *run, int d, const int64_t *index) {
@@ -317,17 +319,37 @@ static double (*const float_loads[])(const te_node *, te_run *) = {
 
 typedef struct compiler {
   te_run *run;
-  const te_op *op;
+  const te_op *op;                 /* whose axes are variables; NULL: none */
+  const tir_tuple_combiner *tuple; /* and whose sides; NULL: none */
   int depth, deepest;
 } compiler;
 
 /* Where a variable's value stands in run->vars; -1: it is no axis of the op. */
 static int slot_of(const te_op *op, const tir_var *var) {
-  for (int i = 0; i < op->n_axes; i++)
+  for (int i = 0; op && i < op->n_axes; i++)
     if (&op->axes[i]->var == var) return i;
-  for (int i = 0; i < op->n_reduce; i++)
+  for (int i = 0; op && i < op->n_reduce; i++)
     if (&op->reduce_axes[i]->var == var) return op->n_axes + i;
   return -1;
+}
+
+/* Where it stands in run->pair; -1: it is none of the combiner's. */
+static int pair_slot_of(const tir_tuple_combiner *tuple, const tir_var *var) {
+  for (int v = 0; tuple && v < tuple->n_values; v++) {
+    if (tuple->lhs[v] == var) return v;
+    if (tuple->rhs[v] == var) return tuple->n_values + v;
+  }
+  return -1;
+}
+
+static void set_variable(te_node *n, const compiler *c, const tir_var *var) {
+  n->u.slot = pair_slot_of(c->tuple, var);
+  if (n->u.slot >= 0 && n->is_float)
+    n->eval.f = pair_float;
+  else if (n->u.slot >= 0)
+    n->eval.i = pair_int;
+  else if ((n->u.slot = slot_of(c->op, var)) >= 0)
+    n->eval.i = variable;
 }
 
 static void set_leaf(te_node *n, const compiler *c, const tir_expr *e) {
@@ -338,8 +360,7 @@ static void set_leaf(te_node *n, const compiler *c, const tir_expr *e) {
     n->u.constant.f = runtime_rounded(n->dtype, e->u.f);
     n->eval.f = constant_float;
   } else {
-    n->u.slot = slot_of(c->op, e->u.var);
-    n->eval.i = n->u.slot >= 0 ? variable : NULL;
+    set_variable(n, c, e->u.var);
   }
 }
 
@@ -383,15 +404,31 @@ static void set_function(te_node *n, const compiler *c, const tir_expr *e) {
     set_read(n, c->run, e);
   else if (e->op == TIR_CAST)
     set_cast(n);
-  else if (e->op == TIR_REDUCE) /* evaluate.c does it */
+  else if (e->op == TIR_REDUCE || e->op == TIR_TUPLE) /* evaluate.c does it */
     return;
   else
     set_operator(n, (tir_op)e->op);
 }
 
+static const te_node *compile(compiler *c, const tir_expr *e);
+
+/* The results and the identities of a tuple's reduction, behind its arguments. */
+static bool compile_combiner(compiler *c, const tir_tuple_combiner *tuple, te_node *n) {
+  c->tuple = tuple;
+  for (int i = 0; i < 2 * tuple->n_values; i++) {
+    int v = i % tuple->n_values;
+    n->arg[n->n_args] = compile(c, i < tuple->n_values ? tuple->result[v] : tuple->identity[v]);
+    if (!n->arg[n->n_args++]) return false;
+  }
+  c->tuple = NULL;
+  return true;
+}
+
 /* Compiles arguments first; a node is as deep as the path to it. */
 static const te_node *compile(compiler *c, const tir_expr *e) {
-  te_node *n = runtime_alloc(&c->run->arena, sizeof *n + sizeof n->arg[0] * e->n_args);
+  const tir_tuple_combiner *tuple = e->op == TIR_REDUCE ? e->u.reduce->tuple : NULL;
+  int n_more = tuple ? 2 * tuple->n_values : 0;
+  te_node *n = runtime_alloc(&c->run->arena, sizeof *n + sizeof n->arg[0] * (size_t)(e->n_args + n_more));
   if (!n) return te_run_fail(c->run, TN_ERROR_MEMORY, "out of memory"), NULL;
   n->dtype = (tn_dtype)e->dtype;
   n->is_float = tn_dtype_is_float(n->dtype);
@@ -399,10 +436,13 @@ static const te_node *compile(compiler *c, const tir_expr *e) {
   c->deepest = RUNTIME_MAX(c->deepest, ++c->depth);
   for (int i = 0; i < e->n_args; i++)
     if (!(n->arg[i] = compile(c, e->arg[i]))) return NULL;
+  if (tuple && !compile_combiner(c, tuple, n)) return NULL;
   c->depth--;
   set_function(n, c, e);
-  if (e->op == TIR_REDUCE || (n->is_float ? n->eval.f != NULL : n->eval.i != NULL)) return n;
-  te_run_fail(c->run, TN_ERROR_INTERNAL, "'%s': the evaluator has no %s", c->op->name, tir_op_table[e->op].name);
+  bool is_list = e->op == TIR_REDUCE || e->op == TIR_TUPLE;
+  if (is_list || (n->is_float ? n->eval.f != NULL : n->eval.i != NULL)) return n;
+  te_run_fail(c->run, TN_ERROR_INTERNAL, "'%s': the evaluator has no %s", c->op ? c->op->name : "a combiner",
+              tir_op_table[e->op].name);
   return NULL;
 }
 
@@ -411,4 +451,9 @@ const te_node *te_compile(te_run *run, const te_op *op, int *depth) {
   const te_node *body = compile(&c, op->body);
   *depth = c.deepest;
   return body;
+}
+
+const te_node *te_compile_values(te_run *run, const tir_tuple_combiner *tuple, const tir_expr *e) {
+  compiler c = {.run = run, .tuple = tuple};
+  return compile(&c, e);
 }

@@ -30,15 +30,25 @@ tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent) {
 
 /* ---- placeholders ------------------------------------------------------------------------------------------------ */
 
-/* An op of one output without axes, inputs and body; its output has no shape yet. */
-static te_op *new_op(tn_context *ctx, te_op_kind kind, const char *name, tn_dtype dtype, int ndim) {
+/* An op without axes, inputs and body; its outputs have neither dtype nor shape yet. */
+static te_op *new_op(tn_context *ctx, te_op_kind kind, int n_outputs, const char *const *names, int ndim) {
   te_op *op = RUNTIME_NEW(&ctx->arena, te_op);
-  tn_tensor *outputs = RUNTIME_NEW(&ctx->arena, tn_tensor);
-  char *kept = runtime_strdup(&ctx->arena, name);
-  if (!op || !outputs || !kept) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory"), NULL;
-  *op = (te_op){.kind = kind, .name = kept, .n_axes = ndim, .n_outputs = 1, .outputs = outputs};
-  op->outputs[0] = (tn_tensor){.op = op, .name = kept, .dtype = dtype, .ndim = ndim, .ctx = ctx};
+  tn_tensor *outputs = RUNTIME_NEW_ARRAY(&ctx->arena, tn_tensor, n_outputs);
+  bool ok = op && outputs;
+  for (int v = 0; ok && v < n_outputs; v++) {
+    char *kept = runtime_strdup(&ctx->arena, names[v]);
+    outputs[v] = (tn_tensor){.op = op, .value_index = v, .name = kept, .ndim = ndim, .ctx = ctx};
+    ok = kept != NULL;
+  }
+  if (!ok) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory"), NULL;
+  *op = (te_op){.kind = kind, .name = outputs[0].name, .n_axes = ndim, .n_outputs = n_outputs, .outputs = outputs};
   return op;
+}
+
+bool te_is_hidden(const tn_tensor *tensor) {
+  size_t n = strlen(tensor->op->name);
+  bool extends = tensor->value_index > 0 && strncmp(tensor->name, tensor->op->name, n) == 0;
+  return extends && strcmp(tensor->name + n, ".value") == 0;
 }
 
 tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape) {
@@ -48,9 +58,11 @@ tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int n
     return NULL;
   }
   if (!te_check_shape(site, name, dtype, ndim, shape)) return NULL;
-  te_op *op = new_op(site->ctx, TE_PLACEHOLDER, name, dtype, ndim);
-  for (int d = 0; op && d < ndim; d++) op->outputs[0].shape[d] = shape[d];
-  return op ? &op->outputs[0] : NULL;
+  te_op *op = new_op(site->ctx, TE_PLACEHOLDER, 1, &name, ndim);
+  if (!op) return NULL;
+  op->outputs[0].dtype = dtype;
+  for (int d = 0; d < ndim; d++) op->outputs[0].shape[d] = shape[d];
+  return &op->outputs[0];
 }
 
 tn_tensor *tn_layout_free(tn_tensor *tensor) {
@@ -112,12 +124,15 @@ static bool set_inputs(te_op *op, runtime_arena *arena) {
   return ok;
 }
 
-te_op *te_op_new(tn_context *ctx, const char *name, int n_axes, tn_axis **axes, const tir_expr *body) {
-  te_op *op = new_op(ctx, TE_COMPUTE, name, (tn_dtype)body->dtype, n_axes);
+te_op *te_op_new(tn_context *ctx, const char *const *names, int n_axes, tn_axis **axes, const tir_expr *body) {
+  te_op *op = new_op(ctx, TE_COMPUTE, tir_n_values(body), names, n_axes);
   if (!op) return NULL;
   op->axes = runtime_copy(&ctx->arena, axes, sizeof *axes * (size_t)n_axes);
   op->body = body;
-  for (int d = 0; d < n_axes; d++) op->outputs[0].shape[d] = axes[d]->extent;
+  for (int v = 0; v < op->n_outputs; v++) {
+    op->outputs[v].dtype = tir_value_dtype(body, v);
+    for (int d = 0; d < n_axes; d++) op->outputs[v].shape[d] = axes[d]->extent;
+  }
   if (body->op == TIR_REDUCE) {
     op->n_reduce = body->u.reduce->n_axes;
     op->reduce_axes = body->u.reduce->axes;
@@ -198,7 +213,7 @@ static const tir_expr *adopt_body(const making *m, const tir_expr *body) {
   if (!reduce || !axes) return NULL;
   *reduce = *body->u.reduce;
   reduce->axes = axes;
-  const tir_expr *args[3];
+  const tir_expr *args[2 * TIR_MAX_VALUES + 1];
   for (int i = 0; i < body->n_args; i++) args[i] = tir_substitute(arena, body->arg[i], m->n_bindings, m->bindings);
   return tir_reduce_args(arena, reduce, args);
 }
@@ -239,20 +254,71 @@ static void own_axes(te_op *op) {
   for (int i = 0; i < op->n_reduce; i++) op->reduce_axes[i]->op = op;
 }
 
-tn_tensor *te_compute(const te_site *site, const char *name, tn_arg body, int n_axes, tn_axis *const *axes,
-                      te_access_fn visit, void *user) {
+/* As many names as values; argmax and argmin may keep the values to themselves (te_is_hidden). */
+static bool check_output_names(const te_site *site, const tir_expr *body, int n, const char **names) {
+  int wanted = tir_n_values(body);
+  for (int v = 0; v < n; v++)
+    if (!te_check_name(site, "a tensor", names[v])) return false;
+  if (n == 1 && wanted == 2 && body->op == TIR_REDUCE && body->u.reduce->tuple->takes_position) {
+    names[1] = runtime_format(&site->ctx->arena, "%s.value", names[0]);
+    return te_has_memory(site, names[1]);
+  }
+  if (n == wanted) return true;
+  te_fail(site, TN_ERROR_PROGRAM, "'%s' computes %d value%s, but %d name%s given: each value has a name, as in (A, B)",
+          names[0], wanted, wanted == 1 ? "" : "s", n, n == 1 ? " is" : "s are");
+  return false;
+}
+
+static bool check_output_shapes(const te_site *site, const te_op *op) {
+  for (int v = 0; v < op->n_outputs; v++)
+    if (!te_check_shape(site, op->outputs[v].name, op->outputs[v].dtype, op->n_axes, op->outputs[v].shape))
+      return false;
+  return true;
+}
+
+tn_tensor *te_compute(const te_site *site, int n_names, const char *const *given, tn_arg body, int n_axes,
+                      tn_axis *const *axes, te_access_fn visit, void *user) {
+  const char *names[TIR_MAX_VALUES + 1];
+  memcpy(names, given, sizeof *names * (size_t)RUNTIME_MIN(n_names, TIR_MAX_VALUES + 1));
+  const char *name = names[0];
   making m = {.site = site, .name = name};
   if (!te_check_name(site, "a tensor", name)) return NULL;
   bool is_number = te_is_number(body);
   const tir_expr *node = is_number ? te_convert(site, body, te_number_dtype(body)) : te_stored_node(site, body);
-  if (!node || !adopt_axes(&m, n_axes, axes, node)) return NULL;
+  if (!node || !check_output_names(site, node, n_names, names) || !adopt_axes(&m, n_axes, axes, node)) return NULL;
   node = adopt_body(&m, node);
   if (!te_has_memory(site, node) || !tir_walk_expr(node, check_var, &m)) return NULL;
-  te_op *op = te_op_new(site->ctx, name, n_axes, m.axes, node);
-  if (!op || !te_check_shape(site, name, op->outputs[0].dtype, n_axes, op->outputs[0].shape)) return NULL;
+  te_op *op = te_op_new(site->ctx, names, n_axes, m.axes, node);
+  if (!op || !check_output_shapes(site, op)) return NULL;
   if (!check_accesses(site, op, visit, user)) return NULL;
   own_axes(op);
   return &op->outputs[0];
+}
+
+/* "A, B": the names between commas. Returns how many, one more than TIR_MAX_VALUES for all that are too many; -1: out
+ * of memory. */
+static int split_names(const te_site *site, const char *list, const char *names[TIR_MAX_VALUES + 1]) {
+  int n = 0;
+  for (const char *at = list; n <= TIR_MAX_VALUES; at++) {
+    at += strspn(at, " ");
+    size_t length = strcspn(at, ","), used = length;
+    while (used > 0 && at[used - 1] == ' ') used--;
+    names[n] = runtime_strndup(&site->ctx->arena, at, used);
+    if (!te_has_memory(site, names[n++])) return -1;
+    at += length;
+    if (!*at) break;
+  }
+  return n;
+}
+
+tn_tensor *tn_output(tn_tensor *tensor, int index) {
+  if (!tensor) return NULL;
+  te_op *op = tensor->op;
+  te_site site = {.ctx = tensor->ctx};
+  if (index >= 0 && index < op->n_outputs && !te_is_hidden(&op->outputs[index])) return &op->outputs[index];
+  te_fail(&site, TN_ERROR_ARGUMENT, "tn_output: '%s' has no output %d%s", op->name, index,
+          index >= 0 && index < op->n_outputs ? ": name both, tn_compute(ctx, \"I, V\", ...)" : "");
+  return NULL;
 }
 
 tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *args) {
@@ -267,7 +333,10 @@ tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_a
              NULL;
     if (i <= TN_MAX_RANK) axes[i - 1] = args[i].u.axis;
   }
-  if (n - 1 <= TN_MAX_RANK) return te_compute(&site, name, args[0], n - 1, axes, NULL, NULL);
+  const char *names[TIR_MAX_VALUES + 1];
+  int n_names = split_names(&site, name, names);
+  if (n_names < 0) return NULL;
+  if (n - 1 <= TN_MAX_RANK) return te_compute(&site, n_names, names, args[0], n - 1, axes, NULL, NULL);
   te_fail(&site, TN_ERROR_PROGRAM, "'%s' has rank %d; at most %d", name, n - 1, (int)TN_MAX_RANK);
   return NULL;
 }

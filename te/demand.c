@@ -46,32 +46,39 @@ static bool memo_add(te_memo *memo, int64_t flat, te_cell value) {
 /* ---- computing --------------------------------------------------------------------------------------------------- */
 
 /* Evaluates the definition at an index, with the reader's state put aside. */
-static te_cell compute(te_run *run, te_source *source, const int64_t *index) {
+static void compute(te_run *run, const te_source *source, const int64_t *index, te_cell *values) {
   const te_op *op = source->tensor->op, *reader = run->op;
   int64_t vars[TE_MAX_VARS], *outer = run->vars;
   for (int d = 0; d < op->n_axes; d++) vars[d] = index[d];
   run->vars = vars;
   run->depth += source->depth + LEVELS_OF_DEMAND;
-  te_cell value = te_element(run, op, source->body);
+  te_element(run, op, source->body, values);
   run->depth -= source->depth + LEVELS_OF_DEMAND;
   run->vars = outer;
   run->op = reader;
-  return value;
+}
+
+/* All values of a tuple are computed, and remembered, together. */
+static bool remember(te_run *run, te_source *first, int64_t flat, const te_cell *values) {
+  bool ok = true;
+  for (int v = 0; ok && v < first->tensor->op->n_outputs; v++) ok = memo_add(&first[v].memo, flat, values[v]);
+  return ok || te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
 }
 
 te_cell te_demand(te_run *run, te_source *source, const int64_t *index, int64_t flat) {
-  te_cell value = {0};
+  te_cell value = {0}, values[TIR_MAX_VALUES] = {0};
+  te_source *first = source - source->tensor->value_index;
   if (run->failed || memo_find(&source->memo, flat, &value)) return value;
-  if (!source->body) source->body = te_compile(run, source->tensor->op, &source->depth);
-  if (!source->body) return value;
-  if (run->depth + source->depth + LEVELS_OF_DEMAND > MAX_DEMAND_DEPTH) {
+  if (!first->body) first->body = te_compile(run, source->tensor->op, &first->depth);
+  if (!first->body) return value;
+  if (run->depth + first->depth + LEVELS_OF_DEMAND > MAX_DEMAND_DEPTH) {
     te_run_fail(run, TN_ERROR_PROGRAM, "the chain of tensors behind '%s' is too long to compute one element: %s",
                 source->tensor->name, "use tn_evaluate");
     return value;
   }
-  value = compute(run, source, index);
-  if (!run->failed && !memo_add(&source->memo, flat, value)) te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
-  return value;
+  compute(run, first, index, values);
+  if (!run->failed) remember(run, first, flat, values);
+  return values[source->tensor->value_index];
 }
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */

@@ -73,10 +73,13 @@ te_source *te_source_of(te_run *run, const tn_tensor *t) {
 
 /* A run over the program's tensors; inputs (and outputs, when NEED_OUTPUTS) have their arrays. */
 bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_outputs) {
-  *run = (te_run){.ctx = p->ctx, .n_sources = p->n_ops};
-  run->sources = RUNTIME_NEW_ARRAY(&run->arena, te_source, p->n_ops);
+  *run = (te_run){.ctx = p->ctx};
+  int n = 0;
+  for (int i = 0; i < p->n_ops; i++) n += p->ops[i]->n_outputs;
+  run->sources = RUNTIME_NEW_ARRAY(&run->arena, te_source, n);
   if (!run->sources) return te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
-  for (int i = 0; i < p->n_ops; i++) run->sources[i].tensor = &p->ops[i]->outputs[0];
+  for (int i = 0; i < p->n_ops; i++)
+    for (int v = 0; v < p->ops[i]->n_outputs; v++) run->sources[run->n_sources++].tensor = &p->ops[i]->outputs[v];
   for (int i = 0; i < (need_outputs ? p->n_args : p->n_inputs); i++)
     te_source_of(run, p->args[i])->data = (char *)args[i]->data + args[i]->byte_offset;
   return true;
@@ -92,7 +95,7 @@ void te_run_end(te_run *run) {
 
 /* ---- one element ------------------------------------------------------------------------------------------------- */
 
-static te_cell body_value(const te_node *body, te_run *run) {
+te_cell te_node_value(const te_node *body, te_run *run) {
   return body->is_float ? (te_cell){.f = body->eval.f(body, run)} : (te_cell){.i = body->eval.i(body, run)};
 }
 
@@ -159,27 +162,68 @@ static bool next_index(int n, tn_axis *const *axes, int64_t *index) {
   return false;
 }
 
-/* Combines the source over the reduction axes, in order, where the condition holds. */
-static te_cell reduce(const te_op *op, const te_node *body, te_run *run) {
+/* The compiled parts of a reduction. */
+typedef struct parts {
+  const tir_reduce *r;
+  int n; /* values */
+  const te_node *where;
+  const te_node *const *source, *const *init, *const *result, *const *identity; /* NULL: it has none */
+} parts;
+
+static parts parts_of(const te_op *op, const te_node *body) {
   const tir_reduce *r = op->body->u.reduce;
-  const te_node *source = body->arg[0], *where = r->has_where ? body->arg[1] : NULL;
-  tn_dtype dtype = op->outputs[0].dtype;
-  te_cell sum = r->has_init ? body_value(body->arg[body->n_args - 1], run) : identity(r->combiner, dtype);
+  int n = op->n_outputs;
+  const te_node *const *own_end = body->arg + op->body->n_args;
+  return (parts){.r = r,
+                 .n = n,
+                 .source = body->arg,
+                 .where = r->has_where ? body->arg[n] : NULL,
+                 .init = r->has_init ? own_end - n : NULL,
+                 .result = r->tuple ? own_end : NULL,
+                 .identity = r->tuple ? own_end + n : NULL};
+}
+
+static te_cell first_value(const parts *p, const te_op *op, te_run *run, int v) {
+  if (p->init) return te_node_value(p->init[v], run);
+  return p->identity ? te_node_value(p->identity[v], run) : identity(p->r->combiner, op->outputs[v].dtype);
+}
+
+/* VALUES combined with MORE, in place. */
+static void combine(const parts *p, const te_op *op, te_run *run, te_cell *values, const te_cell *more) {
+  if (!p->result) {
+    tn_dtype dtype = op->outputs[0].dtype;
+    values[0] = p->source[0]->is_float ? combine_floats(p->r->combiner, values[0], more[0])
+                                       : combine_integers(p->r->combiner, dtype, values[0], more[0]);
+    return;
+  }
+  memcpy(run->pair, values, sizeof *values * (size_t)p->n);
+  memcpy(run->pair + p->n, more, sizeof *more * (size_t)p->n);
+  for (int v = 0; v < p->n; v++) values[v] = te_node_value(p->result[v], run);
+}
+
+/* Combines the sources over the reduction axes, in order, where the condition holds. */
+static void reduce(const te_op *op, const te_node *body, te_run *run, te_cell *values) {
+  parts p = parts_of(op, body);
+  te_cell more[TIR_MAX_VALUES];
+  for (int v = 0; v < p.n; v++) values[v] = first_value(&p, op, run, v);
   int64_t *index = run->vars + op->n_axes;
   memset(index, 0, sizeof *index * (size_t)op->n_reduce);
   do {
-    if (where && !where->eval.i(where, run)) continue;
-    te_cell value = body_value(source, run);
-    sum = source->is_float ? combine_floats(r->combiner, sum, value) : combine_integers(r->combiner, dtype, sum, value);
+    if (p.where && !p.where->eval.i(p.where, run)) continue;
+    for (int v = 0; v < p.n; v++) more[v] = te_node_value(p.source[v], run);
+    combine(&p, op, run, values, more);
   } while (!run->failed && next_index(op->n_reduce, op->reduce_axes, index));
-  return sum;
 }
 
-te_cell te_element(te_run *run, const te_op *op, const te_node *body) {
+void te_element(te_run *run, const te_op *op, const te_node *body, te_cell *values) {
   run->op = op;
-  te_cell value = op->n_reduce > 0 ? reduce(op, body, run) : body_value(body, run);
-  if (body->is_float) value.f = runtime_rounded(op->outputs[0].dtype, value.f);
-  return value;
+  bool is_tuple = op->body->op == TIR_TUPLE;
+  if (op->n_reduce > 0)
+    reduce(op, body, run, values);
+  else
+    for (int v = 0; v < op->n_outputs; v++) values[v] = te_node_value(is_tuple ? body->arg[v] : body, run);
+  for (int v = 0; v < op->n_outputs; v++)
+    if (tn_dtype_is_float(op->outputs[v].dtype)) values[v].f = runtime_rounded(op->outputs[v].dtype, values[v].f);
 }
 
 /* ---- whole tensors ----------------------------------------------------------------------------------------------- */
@@ -233,17 +277,22 @@ static bool allocate(te_run *run, te_source *source) {
   return source->data || te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
 }
 
-/* Computes a whole tensor into its array, which is made unless it is an argument. */
+/* Computes whole tensors, all outputs of an op, whose sources begin at SOURCE, into their arrays, which are made unless
+ * they are arguments. */
 static bool evaluate_op(te_run *run, te_source *source) {
   const te_op *op = source->tensor->op;
   if (te_is_placeholder(op)) return true;
-  if (!source->data && !allocate(run, source)) return false;
+  for (int v = 0; v < op->n_outputs; v++)
+    if (!source[v].data && !allocate(run, &source[v])) return false;
   const te_node *body = te_compile(run, op, &source->depth);
+  te_cell values[TIR_MAX_VALUES];
   int64_t flat = 0;
   run->vars = memset(run->own_vars, 0, sizeof run->own_vars);
   if (!body) return false;
   do {
-    store(op->outputs[0].dtype, source->data, flat++, te_element(run, op, body));
+    te_element(run, op, body, values);
+    for (int v = 0; v < op->n_outputs; v++) store(op->outputs[v].dtype, source[v].data, flat, values[v]);
+    flat++;
   } while (!run->failed && next_index(op->n_axes, op->axes, run->vars));
   return !run->failed;
 }
@@ -254,7 +303,8 @@ tn_status tn_evaluate(tn_program *program, DLTensor *const *args, int n_args) {
   if (status != TN_OK) return status;
   te_run run;
   bool ok = te_run_start(&run, program, args, true);
-  for (int i = 0; ok && i < run.n_sources; i++) ok = evaluate_op(&run, &run.sources[i]);
+  for (int i = 0; ok && i < run.n_sources; i += run.sources[i].tensor->op->n_outputs)
+    ok = evaluate_op(&run, &run.sources[i]);
   te_run_end(&run);
   return ok ? TN_OK : run.status;
 }

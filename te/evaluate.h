@@ -39,11 +39,12 @@ struct te_run {
   tn_context *ctx;
   runtime_arena arena;
   int n_sources;
-  te_source *sources;            /* in the order of the program's ops */
-  int64_t *vars;                 /* values of the axes of op: its data axes, then its reduction axes */
-  const te_op *op;               /* being evaluated */
-  int depth;                     /* on demand: expression levels on the stack */
-  int64_t own_vars[TE_MAX_VARS]; /* vars while whole tensors are evaluated */
+  te_source *sources;               /* in the order of the program's ops, all outputs of an op together */
+  int64_t *vars;                    /* values of the axes of op: its data axes, then its reduction axes */
+  const te_op *op;                  /* being evaluated */
+  int depth;                        /* on demand: expression levels on the stack */
+  int64_t own_vars[TE_MAX_VARS];    /* vars while whole tensors are evaluated */
+  te_cell pair[2 * TIR_MAX_VALUES]; /* what a tuple's combiner is given: its left values, then its right ones */
   bool failed;
   tn_status status; /* of the failure */
 };
@@ -73,14 +74,18 @@ void te_run_end(te_run *run);
 /* Fails the run with a message (the first one counts); returns false. */
 bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 te_source *te_source_of(te_run *run, const tn_tensor *t);
-/* The element at run->vars as it is stored: floats rounded to the tensor's dtype. */
-te_cell te_element(te_run *run, const te_op *op, const te_node *body);
+/* The element at run->vars of each output, as it is stored: floats rounded to the tensor's dtype. */
+void te_element(te_run *run, const te_op *op, const te_node *body, te_cell *values);
+te_cell te_node_value(const te_node *node, te_run *run);
 
 /* ---- closure.c --------------------------------------------------------------------------------------------------- */
 
-/* Compiles an op's body (a reduction's node only holds its compiled arguments); *depth gets its depth. Sources without
- * data are read on demand. NULL: failed. */
+/* Compiles an op's body; *depth gets its depth. The node of a tuple or a reduction only holds its compiled arguments;
+ * behind those of a tuple's reduction stand its combiner's results, then the identities. Sources without data are read
+ * on demand. NULL: failed. */
 const te_node *te_compile(te_run *run, const te_op *op, int *depth);
+/* An expression over a combiner's variables (TUPLE; NULL: over none), which reads no tensor. */
+const te_node *te_compile_values(te_run *run, const tir_tuple_combiner *tuple, const tir_expr *e);
 /* An element of an array as a cell. */
 te_cell te_load(tn_dtype dtype, const void *data, int64_t flat);
 /* Two's complement at the dtype's width. */

@@ -1,4 +1,4 @@
-/* expr.c: expressions from arguments: operators with their type rules, casts, reads, reductions. Rows of TIR_OPS say
+/* expr.c: expressions from arguments: operators with their type rules, casts, reads. Rows of TIR_OPS say
  * what an operator is; the class of a row says which rule applies to its operands. */
 #include <math.h>
 
@@ -53,12 +53,11 @@ static tn_context *arg_context(tn_arg a) {
   return NULL;
 }
 
-/* An argument whose making failed: nothing more is said about it. */
-static bool is_null(tn_arg a) { return !te_is_number(a) && arg_context(a) == NULL; }
+bool te_is_null(tn_arg a) { return !te_is_number(a) && arg_context(a) == NULL; }
 
 bool te_check_context(const te_site *site, int n, const tn_arg *args) {
   for (int i = 0; i < n; i++)
-    if (is_null(args[i])) return false;
+    if (te_is_null(args[i])) return false;
   for (int i = 0; i < n; i++) {
     if (te_is_number(args[i]) || arg_context(args[i]) == site->ctx) continue;
     te_fail(site, TN_ERROR_ARGUMENT, "values of two contexts cannot be joined");
@@ -67,8 +66,7 @@ bool te_check_context(const te_site *site, int n, const tn_arg *args) {
   return true;
 }
 
-/* The context of a C call is that of its arguments; without one nothing can be said. */
-static bool find_site(te_site *site, int n, const tn_arg *args) {
+bool te_find_site(te_site *site, int n, const tn_arg *args) {
   *site = (te_site){0};
   for (int i = 0; i < n && !site->ctx; i++) site->ctx = arg_context(args[i]);
   return site->ctx && te_check_context(site, n, args);
@@ -86,16 +84,20 @@ const char *te_show(char buffer[64], const tir_expr *e) {
   return buffer;
 }
 
-/* An operand in words: its text and dtype. */
-static const char *show_arg(char buffer[64], const te_site *site, tn_arg a) {
+const char *te_show_arg(char buffer[64], const te_site *site, tn_arg a) {
   if (a.kind == TN_ARG_TENSOR) return a.u.tensor->name;
   const tir_expr *node = te_is_number(a) ? te_convert(site, a, te_number_dtype(a)) : te_arg_node(site, a);
   return node ? te_show(buffer, node) : "?";
 }
 
-static tn_dtype shown_dtype(tn_arg a) { return te_is_number(a) ? te_number_dtype(a) : te_arg_dtype(a); }
+tn_dtype te_shown_dtype(tn_arg a) { return te_is_number(a) ? te_number_dtype(a) : te_arg_dtype(a); }
 
 bool te_check_not_reduction(const te_site *site, tn_arg a) {
+  if (a.kind == TN_ARG_EXPR && a.u.expr->node->op == TIR_TUPLE) {
+    te_fail(site, TN_ERROR_PROGRAM,
+            "a tuple is several values and no operand: it is what a definition with as many names computes");
+    return false;
+  }
   if (a.kind != TN_ARG_EXPR || a.u.expr->node->op != TIR_REDUCE) return true;
   te_fail(site, TN_ERROR_PROGRAM,
           "reductions are only allowed at the top level of a compute: give the reduction a tensor of its own and read "
@@ -108,8 +110,7 @@ bool te_check_not_reduction(const te_site *site, tn_arg a) {
 static int arg_depth(tn_arg a) { return a.kind == TN_ARG_EXPR ? a.u.expr->depth : 1; }
 static int arg_size(tn_arg a) { return a.kind == TN_ARG_EXPR ? a.u.expr->size : 1; }
 
-/* The expression of a new node over ARGS; refuses one that is too deep or too large for recursion and printing. */
-static tn_expr *wrap(const te_site *site, const tir_expr *node, int n, const tn_arg *args) {
+tn_expr *te_new_expr(const te_site *site, const tir_expr *node, int n, const tn_arg *args) {
   int depth = 0, size = 1;
   for (int i = 0; i < n; i++) {
     depth = RUNTIME_MAX(depth, arg_depth(args[i]));
@@ -127,22 +128,22 @@ static tn_expr *wrap(const te_site *site, const tir_expr *node, int n, const tn_
 
 /* ---- what an operator accepts ------------------------------------------------------------------------------------ */
 
-static bool refuse_operand(const te_site *site, const char *op, tn_arg a, const char *advice) {
+bool te_refuse_operand(const te_site *site, const char *op, tn_arg a, const char *advice) {
   char text[64];
-  te_fail(site, TN_ERROR_PROGRAM, "'%s' cannot take %s, which is %s: %s", op, show_arg(text, site, a),
-          tn_dtype_name(shown_dtype(a)), advice);
+  te_fail(site, TN_ERROR_PROGRAM, "'%s' cannot take %s, which is %s: %s", op, te_show_arg(text, site, a),
+          tn_dtype_name(te_shown_dtype(a)), advice);
   return false;
 }
 
-static bool check_bool(const te_site *site, const char *op, tn_arg a) {
-  return shown_dtype(a) == TN_BOOL || refuse_operand(site, op, a, "it needs a bool, such as x != 0");
+bool te_check_bool(const te_site *site, const char *op, tn_arg a) {
+  return te_shown_dtype(a) == TN_BOOL || te_refuse_operand(site, op, a, "it needs a bool, such as x != 0");
 }
 
 /* Arithmetic: no booleans; "/" is for floats, "//" and "%" for integers. */
 static bool check_arithmetic(const te_site *site, tir_op op, tn_dtype dtype, tn_arg first) {
   const char *text = tir_op_table[op].text;
   bool is_float = tn_dtype_is_float(dtype);
-  if (dtype == TN_BOOL) return refuse_operand(site, text, first, "cast it, as in i32(x)");
+  if (dtype == TN_BOOL) return te_refuse_operand(site, text, first, "cast it, as in i32(x)");
   if (op == TIR_DIV && !is_float)
     te_fail(site, TN_ERROR_PROGRAM,
             "'/' between integers (%s) is not defined: use // for floor division, or f32(x) / y", tn_dtype_name(dtype));
@@ -160,15 +161,16 @@ static bool check_bits(const te_site *site, tir_op op, tn_dtype dtype, int n, co
       dtype == TN_BOOL ? "use &&, ||, != or !, or cast it, as in i32(x)" : "it needs an integer, such as i32(x)";
   if (dtype != TN_BOOL && !tn_dtype_is_float(dtype)) return true;
   int wrong = 0;
-  while (wrong + 1 < n && shown_dtype(args[wrong]) != TN_BOOL && !tn_dtype_is_float(shown_dtype(args[wrong]))) wrong++;
-  return refuse_operand(site, tir_op_table[op].text, args[wrong], advice);
+  while (wrong + 1 < n && te_shown_dtype(args[wrong]) != TN_BOOL && !tn_dtype_is_float(te_shown_dtype(args[wrong])))
+    wrong++;
+  return te_refuse_operand(site, tir_op_table[op].text, args[wrong], advice);
 }
 
 /* Functions such as exp take floats; literals become f32. */
 static bool check_function(const te_site *site, tir_op op, int n, const tn_arg *args) {
   for (int i = 0; i < n; i++)
     if (!te_is_number(args[i]) && !tn_dtype_is_float(te_arg_dtype(args[i])))
-      return refuse_operand(site, tir_op_table[op].text, args[i], "it needs a float, such as f32(x)");
+      return te_refuse_operand(site, tir_op_table[op].text, args[i], "it needs a float, such as f32(x)");
   return true;
 }
 
@@ -183,9 +185,9 @@ static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n
     case 'T':
       return check_function(site, op, n, args);
     case 'B':
-      return check_bool(site, text, args[0]) && (n == 1 || check_bool(site, text, args[1]));
+      return te_check_bool(site, text, args[0]) && (n == 1 || te_check_bool(site, text, args[1]));
     case 'O':
-      return check_bool(site, text, args[0]);
+      return te_check_bool(site, text, args[0]);
     default:
       return true;
   }
@@ -229,10 +231,10 @@ static int find_operator(const te_site *site, const char *text, int n) {
 
 tn_expr *te_operator(const te_site *site, const char *text, int n, const tn_arg *args) {
   for (int i = 0; i < n; i++)
-    if (is_null(args[i]) || !te_check_not_reduction(site, args[i])) return NULL;
+    if (te_is_null(args[i]) || !te_check_not_reduction(site, args[i])) return NULL;
   bool is_negation = strcmp(text, "neg") == 0 && n == 1;
   if (is_negation && te_common_dtype(1, args) == TN_BOOL)
-    return refuse_operand(site, "-", args[0], "cast it, as in i32(x)"), NULL;
+    return te_refuse_operand(site, "-", args[0], "cast it, as in i32(x)"), NULL;
   if (is_negation) return negate(site, args[0]);
   int op = find_operator(site, text, n);
   if (op < 0) return NULL;
@@ -244,12 +246,12 @@ tn_expr *te_operator(const te_site *site, const char *text, int n, const tn_arg 
     nodes[i] = te_convert(site, args[i], is_condition ? TN_BOOL : dtype);
     if (!nodes[i]) return NULL;
   }
-  return wrap(site, build(&site->ctx->arena, (tir_op)op, n, nodes), n, args);
+  return te_new_expr(site, build(&site->ctx->arena, (tir_op)op, n, nodes), n, args);
 }
 
 tn_expr *tn_operator(const char *op, int n, const tn_arg *operands) {
   te_site site;
-  return op && operands && find_site(&site, n, operands) ? te_operator(&site, op, n, operands) : NULL;
+  return op && operands && te_find_site(&site, n, operands) ? te_operator(&site, op, n, operands) : NULL;
 }
 
 /* ---- casts and constants ----------------------------------------------------------------------------------------- */
@@ -272,18 +274,18 @@ static const tir_expr *cast_number(const te_site *site, tn_dtype dtype, tn_arg a
 }
 
 tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a) {
-  if (is_null(a) || !check_dtype(site, dtype) || !te_check_not_reduction(site, a)) return NULL;
+  if (te_is_null(a) || !check_dtype(site, dtype) || !te_check_not_reduction(site, a)) return NULL;
   bool is_stored = !te_is_number(a) && te_stored_dtype(a) == dtype; /* f16(x) of an f16 */
   const tir_expr *node = te_is_number(a) ? cast_number(site, dtype, a)
                          : is_stored     ? te_stored_node(site, a)
                                          : te_convert(site, a, runtime_is_half(dtype) ? TN_F32 : dtype);
   if (node && runtime_is_half(dtype)) node = tir_cast(&site->ctx->arena, dtype, node);
-  return node ? wrap(site, node, 1, &a) : NULL;
+  return node ? te_new_expr(site, node, 1, &a) : NULL;
 }
 
 tn_expr *tn_cast_arg(tn_dtype dtype, tn_arg a) {
   te_site site;
-  return find_site(&site, 1, &a) ? te_cast(&site, dtype, a) : NULL;
+  return te_find_site(&site, 1, &a) ? te_cast(&site, dtype, a) : NULL;
 }
 
 tn_expr *tn_const(tn_context *ctx, tn_dtype dtype, double value) {
@@ -299,12 +301,12 @@ tn_expr *tn_const(tn_context *ctx, tn_dtype dtype, double value) {
 
 /* An index is an integer, but no boolean. */
 static bool check_index(const te_site *site, const tn_tensor *tensor, int d, tn_arg a) {
-  if (is_null(a) || !te_check_not_reduction(site, a)) return false;
-  tn_dtype dtype = shown_dtype(a);
+  if (te_is_null(a) || !te_check_not_reduction(site, a)) return false;
+  tn_dtype dtype = te_shown_dtype(a);
   if (dtype != TN_BOOL && !tn_dtype_is_float(dtype)) return true;
   char text[64];
   te_fail(site, TN_ERROR_PROGRAM, "index %d of '%s' is %s, which is %s: an index is an integer, such as i32(x)", d,
-          tensor->name, show_arg(text, site, a), tn_dtype_name(dtype));
+          tensor->name, te_show_arg(text, site, a), tn_dtype_name(dtype));
   return false;
 }
 
@@ -317,141 +319,16 @@ tn_expr *te_read(const te_site *site, tn_tensor *tensor, int n, const tn_arg *in
   const tir_expr *nodes[TN_MAX_RANK];
   for (int d = 0; d < n; d++) {
     if (!check_index(site, tensor, d, index[d])) return NULL;
-    nodes[d] = te_convert(site, index[d], shown_dtype(index[d]));
+    nodes[d] = te_convert(site, index[d], te_shown_dtype(index[d]));
     if (!nodes[d]) return NULL;
   }
-  return wrap(site, tir_read(&site->ctx->arena, tensor, tensor->dtype, n, nodes), n, index);
+  return te_new_expr(site, tir_read(&site->ctx->arena, tensor, tensor->dtype, n, nodes), n, index);
 }
 
 tn_expr *tn_at_array(int n, const tn_arg *args) {
   te_site site;
-  if (n < 1 || !args || !find_site(&site, n, args)) return NULL;
+  if (n < 1 || !args || !te_find_site(&site, n, args)) return NULL;
   if (args[0].kind == TN_ARG_TENSOR) return te_read(&site, args[0].u.tensor, n - 1, args + 1);
   te_fail(&site, TN_ERROR_ARGUMENT, "tn_at: the first argument is the tensor to read");
   return NULL;
-}
-
-/* ---- reductions -------------------------------------------------------------------------------------------------- */
-
-/* any and all combine booleans, the others numbers. */
-static bool check_combiner(const te_site *site, tir_combiner combiner, tn_arg source) {
-  static const char *const names[] = {
-#define X(name, text) text,
-      TIR_COMBINERS(X)
-#undef X
-  };
-  bool is_logical = combiner == TIR_REDUCE_ANY || combiner == TIR_REDUCE_ALL, is_bool = shown_dtype(source) == TN_BOOL;
-  if (is_logical && !is_bool) return refuse_operand(site, names[combiner], source, "it needs a bool, such as x != 0");
-  if (!is_logical && is_bool)
-    return refuse_operand(site, names[combiner], source, "use any or all, or cast it, as in i32(x)");
-  return true;
-}
-
-static bool check_reduce_axes(const te_site *site, int n, tn_axis *const *axes) {
-  if (n < 1 || n > TE_MAX_REDUCE_AXES) {
-    te_fail(site, TN_ERROR_PROGRAM, "a reduction has 1 to %d axes, not %d", (int)TE_MAX_REDUCE_AXES, n);
-    return false;
-  }
-  for (int i = 0; i < n; i++) {
-    if (axes[i]->is_reduce) continue;
-    te_fail(site, TN_ERROR_PROGRAM, "'%s' is a data axis and cannot be reduced: make it with tn_reduce_axis",
-            axes[i]->var.name);
-    return false;
-  }
-  return true;
-}
-
-tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source, int n_axes, tn_axis *const *axes) {
-  if (is_null(source) || !te_check_not_reduction(site, source) || !check_reduce_axes(site, n_axes, axes)) return NULL;
-  if (!check_combiner(site, combiner, source)) return NULL;
-  runtime_arena *arena = &site->ctx->arena;
-  const tir_expr *node = te_convert(site, source, shown_dtype(source));
-  tir_reduce *reduce = RUNTIME_NEW(arena, tir_reduce);
-  tn_axis **kept = runtime_copy(arena, axes, sizeof *axes * (size_t)n_axes);
-  if (!node || !te_has_memory(site, reduce) || !te_has_memory(site, kept)) return NULL;
-  *reduce = (tir_reduce){.combiner = combiner, .n_axes = n_axes, .axes = kept};
-  return wrap(site, tir_reduce_expr(arena, reduce, node), 1, &source);
-}
-
-/* A copy of a reduction's description, to be changed; NULL: refused. */
-static tir_reduce *copy_reduce(const te_site *site, const char *call, const tn_expr *e) {
-  if (e->node->op != TIR_REDUCE) {
-    te_fail(site, TN_ERROR_PROGRAM, "%s: the first argument is no reduction", call);
-    return NULL;
-  }
-  tir_reduce *copy = runtime_copy(&site->ctx->arena, e->node->u.reduce, sizeof *copy);
-  return te_has_memory(site, copy) ? copy : NULL;
-}
-
-static tn_expr *wrap_reduction(const te_site *site, const tir_reduce *reduce, const tir_expr *const *nodes, tn_expr *e,
-                               tn_arg part) {
-  return wrap(site, tir_reduce_args(&site->ctx->arena, reduce, nodes), 2, (tn_arg[]){tn_arg_expr(e), part});
-}
-
-tn_expr *te_reduction_where(const te_site *site, tn_expr *e, tn_arg cond) {
-  if (!e || is_null(cond) || !te_check_not_reduction(site, cond)) return NULL;
-  tir_reduce *reduce = copy_reduce(site, "where", e);
-  if (!reduce || !check_bool(site, "where", cond)) return NULL;
-  if (reduce->has_where)
-    return te_fail(site, TN_ERROR_PROGRAM, "the reduction has two conditions: join them by &&"), NULL;
-  const tir_expr *nodes[3] = {e->node->arg[0], te_arg_node(site, cond), tir_reduce_init(e->node)};
-  reduce->has_where = true;
-  return nodes[1] ? wrap_reduction(site, reduce, nodes, e, cond) : NULL;
-}
-
-/* What a reduction starts from is known before its axes run, and has its dtype. */
-static bool check_init(const te_site *site, const tn_expr *e, tn_arg init) {
-  const tir_reduce *reduce = e->node->u.reduce;
-  tn_dtype dtype = (tn_dtype)e->node->dtype;
-  char text[64];
-  const tir_expr *node = te_is_number(init) ? NULL : te_arg_node(site, init);
-  for (int i = 0; node && i < reduce->n_axes; i++) {
-    if (!tir_uses_var(node, &reduce->axes[i]->var)) continue;
-    te_fail(site, TN_ERROR_PROGRAM, "init %s uses the reduction axis '%s', over which the reduction has yet to run",
-            te_show(text, node), reduce->axes[i]->var.name);
-    return false;
-  }
-  if (te_is_number(init) ? te_common_dtype(2, (tn_arg[]){tn_arg_expr((tn_expr *)e), init}) == dtype
-                         : shown_dtype(init) == dtype)
-    return true;
-  te_fail(site, TN_ERROR_PROGRAM, "init %s is %s, but the reduction is %s: cast it, as in %s(x)",
-          show_arg(text, site, init), tn_dtype_name(shown_dtype(init)), tn_dtype_name(dtype), tn_dtype_name(dtype));
-  return false;
-}
-
-tn_expr *te_reduction_init(const te_site *site, tn_expr *e, tn_arg init) {
-  if (!e || is_null(init) || !te_check_not_reduction(site, init)) return NULL;
-  tir_reduce *reduce = copy_reduce(site, "init", e);
-  if (!reduce || !check_init(site, e, init)) return NULL;
-  if (reduce->has_init) return te_fail(site, TN_ERROR_PROGRAM, "the reduction has two inits"), NULL;
-  const tir_expr *value = te_convert(site, init, (tn_dtype)e->node->dtype), *where = tir_reduce_where(e->node);
-  const tir_expr *nodes[3] = {e->node->arg[0], where ? where : value, value};
-  reduce->has_init = true;
-  return value ? wrap_reduction(site, reduce, nodes, e, init) : NULL;
-}
-
-tn_expr *tn_reduction_where(tn_expr *reduction, tn_arg cond) {
-  te_site site;
-  tn_arg args[] = {tn_arg_expr(reduction), cond};
-  return find_site(&site, 2, args) ? te_reduction_where(&site, reduction, cond) : NULL;
-}
-
-tn_expr *tn_reduction_init(tn_expr *reduction, tn_arg init) {
-  te_site site;
-  tn_arg args[] = {tn_arg_expr(reduction), init};
-  return find_site(&site, 2, args) ? te_reduction_init(&site, reduction, init) : NULL;
-}
-
-tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *args) {
-  te_site site;
-  if (!combiner || n < 1 || !args || !find_site(&site, n, args)) return NULL;
-  int kind = te_find_combiner(combiner);
-  if (kind < 0) return te_fail(&site, TN_ERROR_ARGUMENT, "unknown reduction '%s'", combiner), NULL;
-  tn_axis *axes[TE_MAX_REDUCE_AXES];
-  for (int i = 1; i < n; i++) {
-    if (args[i].kind != TN_ARG_AXIS)
-      return te_fail(&site, TN_ERROR_ARGUMENT, "%s: argument %d is no axis", combiner, i + 1), NULL;
-    if (i <= TE_MAX_REDUCE_AXES) axes[i - 1] = args[i].u.axis;
-  }
-  return te_reduction(&site, (tir_combiner)kind, args[0], n - 1, axes);
 }

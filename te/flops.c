@@ -15,9 +15,14 @@ static double count_args(const tir_expr *e, int output_class) {
 }
 
 static double count_reduce(const tir_expr *e, int output_class) {
-  double iterations = 1;
+  const tir_tuple_combiner *tuple = e->u.reduce->tuple;
+  double iterations = 1, one = tuple ? 0 : 1;
   for (int i = 0; i < e->u.reduce->n_axes; i++) iterations *= (double)e->u.reduce->axes[i]->extent;
-  return iterations * (1 + count(e->arg[0], output_class));
+  for (int v = 0; v < tir_n_values(e); v++) {
+    int value_class = tuple ? type_class(tir_value_dtype(e, v)) : output_class;
+    one += (tuple ? count(tuple->result[v], value_class) : 0) + count(e->arg[v], value_class);
+  }
+  return iterations * one;
 }
 
 /* Operators that count as one operation: binary arithmetic, comparisons, && || and !. */
@@ -42,7 +47,11 @@ double tn_program_flops(const tn_program *program) {
     if (te_is_placeholder(op)) continue;
     double elements = 1;
     for (int d = 0; d < op->n_axes; d++) elements *= (double)op->outputs[0].shape[d];
-    sum += elements * count(op->body, type_class(op->outputs[0].dtype));
+    if (op->body->op == TIR_TUPLE)
+      for (int v = 0; v < op->n_outputs; v++)
+        sum += elements * count(op->body->arg[v], type_class(op->outputs[v].dtype));
+    else
+      sum += elements * count(op->body, type_class(op->outputs[0].dtype));
   }
   return sum;
 }

@@ -24,7 +24,7 @@ typedef struct te_op te_op;
 struct tn_tensor {
   te_op *op;
   int value_index;  /* among op->outputs */
-  const char *name; /* of the first output: op->name */
+  const char *name; /* the first output's is op->name */
   tn_dtype dtype;
   int ndim;
   int64_t shape[TN_MAX_RANK];
@@ -43,7 +43,7 @@ struct te_op {
   tn_axis **axes; /* placeholder: NULL */
   int n_reduce;
   tn_axis **reduce_axes;
-  const tir_expr *body; /* TE_COMPUTE: REDUCE at the top for a reduction; else NULL */
+  const tir_expr *body; /* TE_COMPUTE: REDUCE at the top for a reduction, TUPLE for several values; else NULL */
   int n_inputs;         /* distinct tensors read, in order of first appearance */
   tn_tensor **inputs;
   bool may_leave; /* some read may be outside its tensor for all that is known: an index from data, a loose condition */
@@ -51,14 +51,16 @@ struct te_op {
   tn_tensor *outputs;
 };
 
+/* Whether users cannot name a tensor of a program: the greatest value where argmax was given one name. */
+bool te_is_hidden(const tn_tensor *tensor);
 static inline bool te_is_placeholder(const te_op *op) { return op->kind == TE_PLACEHOLDER; }
 static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *axis) {
   return tir_var_expr(arena, &axis->var);
 }
 
 /* Makes a compute op from parts (the schedule, for cache stages), in the arena of ctx: finds inputs, checks nothing.
- * The shapes of what it reads are final (may_leave). */
-te_op *te_op_new(tn_context *ctx, const char *name, int n_axes, tn_axis **axes, const tir_expr *body);
+ * The shapes of what it reads are final (may_leave). NAMES: one for each value of the body. */
+te_op *te_op_new(tn_context *ctx, const char *const *names, int n_axes, tn_axis **axes, const tir_expr *body);
 /* An axis without checks. */
 tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, bool is_reduce);
 

@@ -44,6 +44,8 @@ static inline bool te_is_number(tn_arg a) { return a.kind == TN_ARG_INT || a.kin
 tn_dtype te_unify(tn_dtype a, tn_dtype b);
 /* The dtype of a number on its own: i32, i64 when too large for that, f32. */
 tn_dtype te_number_dtype(tn_arg number);
+/* Whether a number beside operands of DTYPE takes that dtype. */
+bool te_number_fits(tn_arg number, tn_dtype dtype);
 /* The dtype that N operands (numbers among them) have in common. */
 tn_dtype te_common_dtype(int n, const tn_arg *args);
 /* A value of VALUE's expression or number in dtype: a constant, the node itself, or a cast of it. NULL: it does not
@@ -61,16 +63,59 @@ const tir_expr *te_arg_node(const te_site *site, tn_arg a);
 tn_expr *te_operator(const te_site *site, const char *op, int n, const tn_arg *args);
 tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a);
 tn_expr *te_read(const te_site *site, tn_tensor *tensor, int n, const tn_arg *index);
-tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source, int n_axes, tn_axis *const *axes);
-/* A reduction without such a part, with it. */
-tn_expr *te_reduction_where(const te_site *site, tn_expr *reduction, tn_arg cond);
-tn_expr *te_reduction_init(const te_site *site, tn_expr *reduction, tn_arg init);
+/* The expression of a new node over ARGS; refuses one that is too deep or too large for recursion and printing. */
+tn_expr *te_new_expr(const te_site *site, const tir_expr *node, int n, const tn_arg *args);
 /* Whether the arguments are of the site's context and not NULL (which is refused without a message). */
 bool te_check_context(const te_site *site, int n, const tn_arg *args);
-/* Refuses an operand that is a reduction. */
+/* Refuses an operand that is a reduction or a tuple. */
 bool te_check_not_reduction(const te_site *site, tn_arg a);
+/* An argument whose making failed: nothing more is said about it. */
+bool te_is_null(tn_arg a);
+/* The context of a C call is that of its arguments; false: there is none, and nothing can be said. */
+bool te_find_site(te_site *site, int n, const tn_arg *args);
 /* Writes an expression for a message, shortened to fit; returns BUFFER. */
 const char *te_show(char buffer[64], const tir_expr *e);
+/* An operand in words, and its dtype. */
+const char *te_show_arg(char buffer[64], const te_site *site, tn_arg a);
+tn_dtype te_shown_dtype(tn_arg a);
+/* Returns false, with what OP cannot take and advice. */
+bool te_refuse_operand(const te_site *site, const char *op, tn_arg a, const char *advice);
+bool te_check_bool(const te_site *site, const char *op, tn_arg a);
+
+/* ---- reduce.c, tuple.c, trial.c: reductions, several values at once ---------------------------------------------- */
+
+/* How tuples are combined, in the making: its combiner's results and identities are NULL until they are given. */
+struct tn_combiner {
+  tn_context *ctx;
+  tir_tuple_combiner combiner;
+};
+
+tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source, int n_axes, tn_axis *const *axes);
+/* By a combiner of tuples; one source for each value. */
+tn_expr *te_tuple_reduction(const te_site *site, const tir_tuple_combiner *combiner, int n, const tn_arg *sources,
+                            int n_axes, tn_axis *const *axes);
+/* argmax (IS_MAX) and argmin: of a value and its position, or of an index and a value. */
+tn_expr *te_position_reduction(const te_site *site, bool is_max, int n, const tn_arg *sources, int n_axes,
+                               tn_axis *const *axes);
+/* A reduction without such a part, with it. */
+tn_expr *te_reduction_where(const te_site *site, tn_expr *reduction, tn_arg cond);
+tn_expr *te_reduction_init(const te_site *site, tn_expr *reduction, int n, const tn_arg *inits);
+/* Several values, none a reduction. */
+tn_expr *te_tuple(const te_site *site, int n, const tn_arg *values);
+/* A combiner without results and identities. SIDES: the names of its left values, then of its right ones, which are
+ * kept; NULL: a0, a1 ... and b0, b1 ... */
+tn_combiner *te_combiner(const te_site *site, const char *name, int n, const tn_dtype *dtypes,
+                         const char *const *sides);
+tn_expr *te_combiner_side(const te_site *site, tn_combiner *c, bool is_right, int v);
+bool te_combiner_results(const te_site *site, tn_combiner *c, int n, const tn_arg *results);
+bool te_combiner_identity(const te_site *site, tn_combiner *c, int n, const tn_arg *values);
+/* The position of an element among the reduced ones, in the order of the axes; NULL: out of memory. */
+const tir_expr *te_position(runtime_arena *arena, int n_axes, tn_axis *const *axes);
+/* 0: argmin, 1: argmax, -1: neither. */
+int te_find_position_reduction(const char *name);
+/* Tries a reduction's combiner on values such as its sources have: refuses one that is shown not to be associative and
+ * commutative, or whose identity is none. */
+bool te_try_combiner(const te_site *site, const tir_expr *reduction);
 
 /* ---- compute.c: axes and tensors --------------------------------------------------------------------------------- */
 
@@ -99,13 +144,18 @@ void te_set_may_leave(te_op *op);
 /* Refuses a read that leaves its tensor. */
 bool te_check_access(const te_site *site, const char *op_name, const te_access *access);
 
-/* Makes a compute, checked but for its accesses (VISIT sees those; NULL: te_check_access). */
-tn_tensor *te_compute(const te_site *site, const char *name, tn_arg body, int n_axes, tn_axis *const *axes,
-                      te_access_fn visit, void *user);
+/* Makes a compute of one or more values, checked but for its accesses (VISIT sees those; NULL: te_check_access).
+ * Returns its first output. */
+tn_tensor *te_compute(const te_site *site, int n_names, const char *const *names, tn_arg body, int n_axes,
+                      tn_axis *const *axes, te_access_fn visit, void *user);
 
 /* ---- program.c, print.c, number.c -------------------------------------------------------------------------------- */
 
 tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor *const *args);
+/* The combiner of a tuple's reduction that the program defines; NULL: the op has none. */
+const tir_tuple_combiner *te_op_combiner(const te_op *op);
+/* As the statement that defines it, without the end of the line. */
+void te_print_combiner(runtime_str *out, const tir_tuple_combiner *combiner);
 void te_print_program(runtime_str *out, const tn_program *program);
 /* Independent of the locale: the shortest text that gives the same value back in the dtype; reading a number. */
 void te_format_float(runtime_str *out, double value, tn_dtype dtype);

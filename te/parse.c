@@ -1,5 +1,5 @@
-/* parse.c: the text form's statements: param, input, scalar, output and definitions; finding the shapes of inputs that
- * were not declared; putting the program together. Grammar: docs/language.md. */
+/* parse.c: the text form's statements: param, input, scalar, output, definitions; finding the shapes of inputs that were
+ * not declared; putting the program together. Grammar: docs/language.md. */
 #include <stdio.h>
 
 #include "te/parser.h"
@@ -58,8 +58,7 @@ const char *te_token_text(te_parser *p, const te_token *token) {
   return text;
 }
 
-/* Takes a name; NULL: failed. *at gets its place. */
-static const char *take_name(te_parser *p, const char *what, const char **at) {
+const char *te_take_name(te_parser *p, const char *what, const char **at) {
   if (p->token.kind != TE_TOKEN_NAME) return te_fail_expected(p, what), NULL;
   const char *name = te_token_text(p, &p->token);
   *at = p->token.at;
@@ -87,17 +86,23 @@ const tn_param *te_find_param(te_parser *p, const char *name) {
   return NULL;
 }
 
+const te_named_combiner *te_find_named_combiner(te_parser *p, const char *name) {
+  for (int i = 0; i < p->combiners.n; i++)
+    if (strcmp(p->combiners.data[i].combiner->combiner.name, name) == 0) return &p->combiners.data[i];
+  return NULL;
+}
+
 static int line_of(const te_parser *p, const char *at) {
   int line = 1;
   for (const char *c = p->lexer.site.text; c < at; c++) line += *c == '\n';
   return line;
 }
 
-/* Whether the name is still free for a WHAT that appears AT. */
-static bool check_free(te_parser *p, const char *what, const char *name, const char *at) {
+bool te_check_free(te_parser *p, const char *what, const char *name, const char *at) {
   if (!te_check_name(te_parse_site(p, at), what, name)) return false;
   const te_symbol *symbol = te_find_symbol(p, name);
   if (te_find_param(p, name)) return te_parse_fail(p, at, "'%s' is already a parameter", name);
+  if (te_find_named_combiner(p, name)) return te_parse_fail(p, at, "'%s' is already a combiner", name);
   if (!symbol) return true;
   int line = line_of(p, symbol->at);
   if (symbol->is_inferred && symbol->at > at)
@@ -123,9 +128,9 @@ static int64_t overridden(const overrides *o, const char *name, int64_t value) {
 
 static bool parse_param(te_parser *p, const overrides *o) {
   do {
-    const char *at, *name = take_name(p, "a parameter's name", &at);
+    const char *at, *name = te_take_name(p, "a parameter's name", &at);
     int64_t value;
-    if (!name || !check_free(p, "a parameter", name, at) || !te_expect(p, "=", "'='")) return false;
+    if (!name || !te_check_free(p, "a parameter", name, at) || !te_expect(p, "=", "'='")) return false;
     if (!te_parse_integer(p, "a parameter", &value)) return false;
     tn_param param = {name, overridden(o, name, value)};
     if (!RUNTIME_PUSH(&p->params, param)) return te_has_memory(&p->lexer.site, NULL);
@@ -170,13 +175,16 @@ static int parse_shape(te_parser *p, int64_t shape[TN_MAX_RANK]) {
   return te_expect(p, "]", "',' or ']'") ? n : -1;
 }
 
+bool te_take_dtype(te_parser *p, tn_dtype *dtype) {
+  const char *at, *name = te_take_name(p, "a dtype", &at);
+  return name && (tn_dtype_parse(name, dtype) || fail_dtype(p, at, name));
+}
+
 /* name: dtype */
 static bool parse_typed_name(te_parser *p, const char *what, const char **name, const char **at, tn_dtype *dtype) {
-  const char *dtype_at;
-  *name = take_name(p, what, at);
-  if (!*name || !check_free(p, "a tensor", *name, *at) || !te_expect(p, ":", "':' and a dtype")) return false;
-  const char *dtype_name = take_name(p, "a dtype", &dtype_at);
-  return dtype_name && (tn_dtype_parse(dtype_name, dtype) || fail_dtype(p, dtype_at, dtype_name));
+  *name = te_take_name(p, what, at);
+  if (!*name || !te_check_free(p, "a tensor", *name, *at) || !te_expect(p, ":", "':' and a dtype")) return false;
+  return te_take_dtype(p, dtype);
 }
 
 static bool parse_scalar(te_parser *p) {
@@ -216,7 +224,7 @@ static bool is_computed(const te_symbol *symbol) { return symbol && !te_is_place
 /* output name, name: results are named explicitly, in this order. */
 static bool parse_output(te_parser *p) {
   do {
-    const char *at, *name = take_name(p, "an output's name", &at);
+    const char *at, *name = te_take_name(p, "an output's name", &at);
     const te_symbol *symbol = name ? te_find_symbol(p, name) : NULL;
     if (!name) return false;
     if (!is_computed(symbol)) return te_parse_fail(p, at, "'%s' is no tensor defined before this statement", name);
@@ -280,7 +288,7 @@ static bool check_new_axis(te_parser *p, const char *name, const char *at) {
 
 /* name<extent */
 static bool parse_axis(te_parser *p, bool is_reduce) {
-  const char *at, *name = take_name(p, "an axis, as in i<10", &at), *extent_at;
+  const char *at, *name = te_take_name(p, "an axis, as in i<10", &at), *extent_at;
   int64_t extent;
   if (p->n_axes == RUNTIME_COUNT(p->axes)) return te_parse_fail(p, p->token.at, "too many axes");
   if (!name || !check_new_axis(p, name, at) || !te_expect(p, "<", "'<' and the axis' extent")) return false;
@@ -305,21 +313,68 @@ int te_parse_axes(te_parser *p, bool is_reduce, int limit) {
   return te_expect(p, "]", is_reduce ? "',', where, init or ']'" : "',' or ']'") ? n : -1;
 }
 
-/* name[axes] = expression */
+/* What a definition is called: names and where they stand. */
+typedef struct heading {
+  int n;
+  const char *name[TIR_MAX_VALUES], *at[TIR_MAX_VALUES];
+} heading;
+
+/* None of the names is taken, be it by a read in the definition itself. */
+static bool check_heading(te_parser *p, const heading *h) {
+  for (int v = 0; v < h->n; v++) {
+    if (!te_check_free(p, "a tensor", h->name[v], h->at[v])) return false;
+    for (int k = 0; k < v; k++)
+      if (strcmp(h->name[k], h->name[v]) == 0)
+        return te_parse_fail(p, h->at[v], "'%s' names two values of this definition", h->name[v]);
+  }
+  return true;
+}
+
+/* name, or (name, name) */
+static bool parse_heading(te_parser *p, heading *h) {
+  bool is_tuple = te_accept(p, "(");
+  h->n = 0;
+  do {
+    if (h->n == TIR_MAX_VALUES)
+      return te_parse_fail(p, p->token.at, "a definition has at most %d values", (int)TIR_MAX_VALUES);
+    h->name[h->n] = te_take_name(
+        p, is_tuple ? "a tensor's name" : "a statement: a definition, param, input, scalar, output or combiner", &h->at[h->n]);
+    if (!h->name[h->n++]) return false;
+  } while (is_tuple && te_accept(p, ","));
+  return (!is_tuple || te_expect(p, ")", "',' or ')'")) && check_heading(p, h);
+}
+
+/* An expression; with several names also `(expression, expression)`. kind TN_ARG_NONE: failed. */
+static te_operand parse_body(te_parser *p, const heading *h) {
+  te_operand list[TIR_MAX_VALUES], body = {.at = p->token.at};
+  tn_arg values[TIR_MAX_VALUES];
+  if (h->n == 1 || !te_token_is(&p->token, "(")) return te_parse_expr(p, 0);
+  int n = te_parse_values(p, list);
+  for (int v = 0; v < n; v++) values[v] = list[v].value;
+  for (int v = 0; v < n; v++)
+    if (!te_check_not_reduction(te_parse_site(p, list[v].at), list[v].value)) return body;
+  tn_expr *tuple = n > 0 ? te_tuple(te_parse_site(p, body.at), n, values) : NULL;
+  if (tuple) body.value = tn_arg_expr(tuple);
+  return body;
+}
+
+/* name[axes] = expression, (name, name)[axes] = (expression, expression) */
 static bool parse_definition(te_parser *p) {
-  const char *at, *name = take_name(p, "a statement: a definition, param, input, scalar or output", &at);
+  heading h;
   p->n_axes = p->reads.n = 0;
-  if (!name || !check_free(p, "a tensor", name, at)) return false;
+  if (!parse_heading(p, &h)) return false;
   int rank = te_token_is(&p->token, "[") ? te_parse_axes(p, false, TN_MAX_RANK) : 0;
   if (rank < 0 || !te_expect(p, "=", rank > 0 ? "'='" : "'=' or '['")) return false;
   te_skip_newlines(p);
-  te_operand body = te_parse_expr(p, 0);
+  te_operand body = parse_body(p, &h);
   if (body.value.kind == TN_ARG_NONE) return false;
   if (!is_statement_end(p)) return te_fail_expected(p, "an operator or the end of the statement");
-  if (!check_free(p, "a tensor", name, at)) return false;
-  definition def = {p, name};
-  tn_tensor *tensor = te_compute(te_parse_site(p, at), name, body.value, rank, p->axes, visit_access, &def);
-  return tensor && te_add_symbol(p, (te_symbol){tensor, at, false, false});
+  if (!check_heading(p, &h)) return false;
+  definition def = {p, h.name[0]};
+  tn_tensor *first = te_compute(te_parse_site(p, h.at[0]), h.n, h.name, body.value, rank, p->axes, visit_access, &def);
+  for (int v = 0; first && v < h.n; v++)
+    if (!te_add_symbol(p, (te_symbol){&first->op->outputs[v], h.at[v], false, false})) return false;
+  return first != NULL;
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
@@ -334,6 +389,8 @@ static bool parse_statement(te_parser *p, const overrides *o) {
     ok = parse_scalar(p);
   else if (te_accept(p, "output"))
     ok = parse_output(p);
+  else if (te_accept(p, "combiner"))
+    ok = te_parse_combiner(p);
   else
     ok = parse_definition(p);
   return ok && (is_statement_end(p) || te_fail_expected(p, "',' or the end of the statement"));
@@ -362,13 +419,17 @@ static bool find_outputs(te_parser *p) {
 
 static te_symbol *symbol_of(te_parser *p, const tn_tensor *tensor) { return te_find_symbol(p, tensor->name); }
 
-/* From here on is_read means: read on the way to an output. A reader stands behind what it reads. */
+/* From here on is_read means: read on the way to an output, or computed with what is. A reader stands behind what it
+ * reads. */
 static void mark_needed(te_parser *p) {
   for (int i = 0; i < p->symbols.n; i++) p->symbols.data[i].is_read = false;
   for (int i = 0; i < p->outputs.n; i++) symbol_of(p, p->outputs.data[i])->is_read = true;
   for (int i = p->symbols.n; i-- > 0;) {
     const te_op *op = p->symbols.data[i].tensor->op;
-    for (int j = 0; p->symbols.data[i].is_read && j < op->n_inputs; j++) symbol_of(p, op->inputs[j])->is_read = true;
+    if (!p->symbols.data[i].is_read) continue;
+    for (int j = 0; j < op->n_inputs; j++) symbol_of(p, op->inputs[j])->is_read = true;
+    for (int v = 0; v < op->n_outputs && !te_is_hidden(&op->outputs[v]); v++)
+      symbol_of(p, &op->outputs[v])->is_read = true;
   }
 }
 
@@ -424,5 +485,6 @@ tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, co
   RUNTIME_VEC_FREE(&p.params);
   RUNTIME_VEC_FREE(&p.reads);
   RUNTIME_VEC_FREE(&p.outputs);
+  RUNTIME_VEC_FREE(&p.combiners);
   return program;
 }

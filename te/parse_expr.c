@@ -176,6 +176,14 @@ static int parse_list(te_parser *p, const char *close, const char *expected, int
   return te_expect(p, close, expected) ? n : -1;
 }
 
+int te_parse_values(te_parser *p, te_operand *list) {
+  const char *at = p->token.at;
+  if (!te_expect(p, "(", "'('")) return -1;
+  int n = parse_list(p, ")", "',' or ')'", TIR_MAX_VALUES, list);
+  if (n == 0) te_parse_fail(p, at, "a tuple has 1 to %d values, not 0", (int)TIR_MAX_VALUES);
+  return n > 0 ? n : -1;
+}
+
 /* dtype(x) */
 static te_operand parse_cast(te_parser *p, const char *at, tn_dtype dtype) {
   te_operand arg;
@@ -187,7 +195,7 @@ static te_operand parse_cast(te_parser *p, const char *at, tn_dtype dtype) {
 
 static te_operand unknown_function(te_parser *p, const char *at, const char *name) {
   const char *near = te_nearest_function(name);
-  if (te_find_combiner(name) >= 0)
+  if (te_find_combiner(name) >= 0 || te_find_position_reduction(name) >= 0 || te_find_named_combiner(p, name))
     te_parse_fail(p, at, "the reduction '%s' needs its axes: %s[k<10](...)", name, name);
   else if (te_find_symbol(p, name))
     te_parse_fail(p, at, "'%s' is a tensor: read it with [ ]", name);
@@ -213,9 +221,28 @@ static te_operand parse_call(te_parser *p, const char *at, const char *name) {
   return result;
 }
 
-/* `where cond` and `init = value` behind a reduction's axes. */
+/* What combines: one of the language (KIND), argmax or argmin (IS_MAX), one that the program defines (TUPLE). */
+typedef struct reducer {
+  enum { REDUCE_VALUES, REDUCE_POSITIONS, REDUCE_TUPLES } what;
+  tir_combiner kind;
+  bool is_max;
+  const tir_tuple_combiner *tuple;
+} reducer;
+
+static bool find_reducer(te_parser *p, const char *name, reducer *out) {
+  int kind = te_find_combiner(name), position = te_find_position_reduction(name);
+  const te_named_combiner *named = te_find_named_combiner(p, name);
+  *out = (reducer){REDUCE_TUPLES, .tuple = named ? &named->combiner->combiner : NULL};
+  if (kind >= 0) *out = (reducer){REDUCE_VALUES, .kind = (tir_combiner)kind};
+  if (position >= 0) *out = (reducer){REDUCE_POSITIONS, .is_max = position == 1};
+  return kind >= 0 || position >= 0 || named;
+}
+
+/* `where cond` and `init = value` or `init = (value, value)` behind a reduction's axes. */
 typedef struct reduction_parts {
-  te_operand where, init; /* failed: not given */
+  te_operand where; /* failed: not given */
+  int n_init;       /* 0: not given */
+  te_operand init[TIR_MAX_VALUES];
 } reduction_parts;
 
 static bool parse_part(te_parser *p, te_operand *part) {
@@ -223,32 +250,60 @@ static bool parse_part(te_parser *p, te_operand *part) {
   return !is_failed(*part);
 }
 
-static bool parse_parts(te_parser *p, reduction_parts *parts) {
+/* Several values stand in parentheses, and so may one. */
+static bool parse_init(te_parser *p, const reducer *by, reduction_parts *parts) {
+  if (!te_expect(p, "=", "'=' and what to start from")) return false;
+  bool is_tuple = by->what == REDUCE_POSITIONS || (by->what == REDUCE_TUPLES && by->tuple->n_values > 1);
+  parts->n_init = is_tuple ? te_parse_values(p, parts->init) : 1;
+  return is_tuple ? parts->n_init > 0 : parse_part(p, parts->init);
+}
+
+static bool parse_parts(te_parser *p, const reducer *by, reduction_parts *parts) {
   if (p->token.kind != TE_TOKEN_NAME) return true; /* the axes ended with their bracket */
   if (te_accept(p, "where") && !parse_part(p, &parts->where)) return false;
-  if (te_accept(p, "init") && (!te_expect(p, "=", "'=' and what to start from") || !parse_part(p, &parts->init)))
-    return false;
-  return te_expect(p, "]", is_failed(parts->init) ? "where, init or ']'" : "an operator or ']'");
+  if (te_accept(p, "init") && !parse_init(p, by, parts)) return false;
+  return te_expect(p, "]", parts->n_init == 0 ? "where, init or ']'" : "an operator or ']'");
 }
 
 static tn_expr *add_parts(te_parser *p, tn_expr *e, const reduction_parts *parts) {
+  tn_arg init[TIR_MAX_VALUES];
+  for (int v = 0; v < parts->n_init; v++) init[v] = parts->init[v].value;
   if (!is_failed(parts->where)) e = te_reduction_where(te_parse_site(p, parts->where.at), e, parts->where.value);
-  if (!is_failed(parts->init)) e = te_reduction_init(te_parse_site(p, parts->init.at), e, parts->init.value);
+  if (parts->n_init > 0) e = te_reduction_init(te_parse_site(p, parts->init[0].at), e, parts->n_init, init);
   return e;
 }
 
+/* The sources in their parentheses; more than one where tuples are combined. Returns how many; -1: failed. */
+static int parse_sources(te_parser *p, const reducer *by, te_operand *list) {
+  if (by->what != REDUCE_VALUES) return te_parse_values(p, list);
+  if (!te_expect(p, "(", "'('")) return -1;
+  list[0] = te_parse_expr(p, 0);
+  return !is_failed(list[0]) && te_expect(p, ")", "')'") ? 1 : -1;
+}
+
+static tn_expr *reduce_by(te_parser *p, const char *at, const reducer *by, int n, const te_operand *list, int n_axes,
+                          tn_axis *const *axes) {
+  tn_arg sources[TIR_MAX_VALUES];
+  const te_site *site = te_parse_site(p, at);
+  for (int v = 0; v < n; v++) sources[v] = list[v].value;
+  if (by->what == REDUCE_VALUES) return te_reduction(site, by->kind, sources[0], n_axes, axes);
+  if (by->what == REDUCE_POSITIONS) return te_position_reduction(site, by->is_max, n, sources, n_axes, axes);
+  return te_tuple_reduction(site, by->tuple, n, sources, n_axes, axes);
+}
+
 /* sum[k<10](...): the axes are in scope within the brackets and the parentheses. */
-static te_operand parse_reduction(te_parser *p, const char *at, tir_combiner combiner) {
-  reduction_parts parts = {failed, failed};
+static te_operand parse_reduction(te_parser *p, const char *at, const reducer *by) {
+  te_operand sources[TIR_MAX_VALUES];
+  reduction_parts parts = {.where = failed};
   int outer = p->n_axes, n = te_parse_axes(p, true, TE_MAX_REDUCE_AXES);
   if (n == 0) return te_parse_fail(p, at, "a reduction needs an axis, as in sum[k<10](...)"), failed;
-  if (n < 0 || !parse_parts(p, &parts) || !te_expect(p, "(", "'('")) return failed;
-  te_operand source = te_parse_expr(p, 0);
-  if (is_failed(source) || !te_expect(p, ")", "')'")) return failed;
+  if (n < 0 || !parse_parts(p, by, &parts)) return failed;
+  int n_sources = parse_sources(p, by, sources);
+  if (n_sources < 0) return failed;
   p->n_axes = outer;
-  if (!te_check_not_reduction(te_parse_site(p, source.at), source.value)) return failed;
-  tn_expr *e = te_reduction(te_parse_site(p, at), combiner, source.value, n, p->axes + outer);
-  return made(at, add_parts(p, e, &parts));
+  for (int v = 0; v < n_sources; v++)
+    if (!te_check_not_reduction(te_parse_site(p, sources[v].at), sources[v].value)) return failed;
+  return made(at, add_parts(p, reduce_by(p, at, by, n_sources, sources, n, p->axes + outer), &parts));
 }
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
@@ -295,7 +350,11 @@ static te_operand parse_read(te_parser *p, const char *at, const char *name) {
   te_operand index[TN_MAX_RANK];
   te_advance(p);
   if (!te_find_symbol(p, name) && looks_like_axes(p))
-    return te_parse_fail(p, at, "unknown reduction '%s': they are sum, prod, max, min, any, all", name), failed;
+    return te_parse_fail(p, at,
+                         "unknown reduction '%s': they are sum, prod, max, min, any, all, argmax, argmin and this "
+                         "program's combiners",
+                         name),
+           failed;
   int n = parse_list(p, "]", "',' or ']'", TN_MAX_RANK, index);
   if (n < 0) return failed;
   tn_tensor *tensor = tensor_to_read(p, at, name, n);
@@ -307,12 +366,24 @@ static te_operand unknown_name(te_parser *p, const char *at, const char *name) {
   return failed;
 }
 
+/* A side's value in the combiner that is being defined. */
+static te_operand find_side(te_parser *p, const char *at, const char *name) {
+  for (int i = 0; p->defining && i < 2 * p->defining->combiner.n_values; i++) {
+    int v = i / 2;
+    const tir_var *var = i % 2 ? p->defining->combiner.rhs[v] : p->defining->combiner.lhs[v];
+    if (strcmp(var->name, name) == 0) return made(at, te_combiner_side(te_parse_site(p, at), p->defining, i % 2, v));
+  }
+  return failed;
+}
+
 /* A name alone: an axis, a parameter, or a tensor of rank 0, in this order. */
 static te_operand parse_plain_name(te_parser *p, const char *at, const char *name) {
   tn_axis *axis = find_axis(p, name);
+  te_operand side = find_side(p, at, name);
   const tn_param *param = te_find_param(p, name);
   te_symbol *symbol = te_find_symbol(p, name);
   if (axis) return make(at, tn_arg_axis(axis));
+  if (!is_failed(side)) return side;
   if (param) return make(at, tn_arg_int(param->value));
   if (!symbol) return unknown_name(p, at, name);
   symbol->is_read = true;
@@ -326,10 +397,10 @@ static te_operand parse_name(te_parser *p) {
   const char *at = p->token.at, *name = te_token_text(p, &p->token);
   if (!name) return failed;
   te_advance(p);
-  int combiner = te_find_combiner(name);
-  bool is_indexed = te_token_is(&p->token, "[");
+  reducer by;
+  bool is_reducer = find_reducer(p, name, &by), is_indexed = te_token_is(&p->token, "[");
   if (te_token_is(&p->token, "(")) return parse_call(p, at, name);
-  if (is_indexed && combiner >= 0) return parse_reduction(p, at, (tir_combiner)combiner);
+  if (is_indexed && is_reducer) return parse_reduction(p, at, &by);
   if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0)
     return make(at, tn_arg_float(name[0] == 'i' ? INFINITY : NAN));
   if (strcmp(name, "true") == 0 || strcmp(name, "false") == 0)

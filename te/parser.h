@@ -1,4 +1,5 @@
-/* parser.h: the parser's state, shared by its two halves: statements (parse.c) and expressions (parse_expr.c). */
+/* parser.h: the parser's state, shared by its parts: statements (parse.c), expressions (parse_expr.c) and combiners
+ * (parse_combiner.c). */
 #ifndef TENON_TE_PARSER_H
 #define TENON_TE_PARSER_H
 
@@ -14,6 +15,12 @@ typedef struct te_symbol {
   bool is_read;
 } te_symbol;
 
+/* A combiner that a statement defined. */
+typedef struct te_named_combiner {
+  tn_combiner *combiner;
+  const char *at;
+} te_named_combiner;
+
 typedef struct te_read_place {
   const tir_expr *read;
   const char *at;
@@ -25,8 +32,10 @@ typedef struct te_parser {
   int nesting;
   RUNTIME_VEC(te_symbol) symbols;
   RUNTIME_VEC(tn_param) params;
-  RUNTIME_VEC(te_read_place) reads;                /* of the statement being parsed */
-  RUNTIME_VEC(tn_tensor *) outputs;                /* of an output statement */
+  RUNTIME_VEC(te_read_place) reads; /* of the statement being parsed */
+  RUNTIME_VEC(tn_tensor *) outputs; /* of an output statement */
+  RUNTIME_VEC(te_named_combiner) combiners;
+  tn_combiner *defining;                           /* the combiner whose results are parsed, or NULL */
   tn_axis *axes[TN_MAX_RANK + TE_MAX_REDUCE_AXES]; /* in scope */
   int n_axes;
 } te_parser;
@@ -54,15 +63,29 @@ const char *te_token_text(te_parser *p, const te_token *token);
 te_symbol *te_find_symbol(te_parser *p, const char *name);
 bool te_add_symbol(te_parser *p, te_symbol symbol);
 const tn_param *te_find_param(te_parser *p, const char *name);
-/* Parses `[i<4, k<N]`, the bracket not yet taken, adding axes to the scope. Returns how many; -1: failed. With IS_REDUCE
- * it stops at a name, which may be where or init. */
+const te_named_combiner *te_find_named_combiner(te_parser *p, const char *name);
+/* Takes a name; NULL: failed. *at gets its place. */
+const char *te_take_name(te_parser *p, const char *what, const char **at);
+/* Whether the name is still free for a WHAT that appears AT. */
+bool te_check_free(te_parser *p, const char *what, const char *name, const char *at);
+/* A dtype's name; its place in *at. */
+bool te_take_dtype(te_parser *p, tn_dtype *dtype);
+/* Parses `[i<4, k<N]`, the bracket not yet taken, adding axes to the scope. Returns how many; -1: failed. With
+ * IS_REDUCE it stops at a name, which may be where or init. */
 int te_parse_axes(te_parser *p, bool is_reduce, int limit);
 
 /* ---- parse_expr.c ------------------------------------------------------------------------------------------------ */
 
 /* An expression of operators that bind at least as tightly as PRECEDENCE. */
 te_operand te_parse_expr(te_parser *p, int precedence);
+/* `(x, y)`: at most TIR_MAX_VALUES. Returns how many; -1: failed. */
+int te_parse_values(te_parser *p, te_operand *list);
 /* A constant integer expression of literals and parameters, without comparisons. */
 bool te_parse_integer(te_parser *p, const char *what, int64_t *value);
+
+/* ---- parse_combiner.c -------------------------------------------------------------------------------------------- */
+
+/* `name(a: f32, b: f32; c, d) = (results), identity (constants)`: the statement behind its first word. */
+bool te_parse_combiner(te_parser *p);
 
 #endif

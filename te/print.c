@@ -84,6 +84,50 @@ static void print_axes(runtime_str *out, int n, tn_axis *const *axes) {
   runtime_str_add(out, "]");
 }
 
+/* Values of a known dtype, which literals take. */
+static void print_values(const printer *p, int n, const tir_expr *const *list) {
+  runtime_str_add(p->out, "(");
+  for (int i = 0; i < n; i++) {
+    if (i > 0) runtime_str_add(p->out, ", ");
+    if (is_constant(list[i]))
+      print_constant(p, list[i], true);
+    else
+      print_expr(p, list[i], 0);
+  }
+  runtime_str_add(p->out, ")");
+}
+
+/* argmax and argmin where the index is the position, which is left out. */
+static bool leaves_out_position(const tir_expr *e) {
+  const tir_reduce *reduce = e->u.reduce;
+  runtime_arena arena = {0};
+  if (!reduce->tuple || !reduce->tuple->takes_position) return false;
+  const tir_expr *position = te_position(&arena, reduce->n_axes, reduce->axes);
+  bool is_position = position && tir_equal(position, e->arg[0]);
+  runtime_arena_free(&arena);
+  return is_position;
+}
+
+static void print_sources(const printer *p, const tir_expr *e) {
+  int first = leaves_out_position(e) ? 1 : 0, n = tir_n_values(e) - first;
+  if (e->u.reduce->tuple) {
+    print_values(p, n, e->arg + first);
+    return;
+  }
+  runtime_str_add(p->out, "(");
+  print_expr(p, e->arg[0], 0);
+  runtime_str_add(p->out, ")");
+}
+
+static void print_init(const printer *p, const tir_expr *e) {
+  const tir_expr *init = tir_reduce_init(e, 0);
+  runtime_str_add(p->out, " init = ");
+  if (e->u.reduce->tuple)
+    print_values(p, tir_n_values(e), e->arg + e->n_args - tir_n_values(e));
+  else
+    print_beside(p, init, e->arg[0], 0);
+}
+
 static void print_reduce(const printer *p, const tir_expr *e) {
   static const char *const names[] = {
 #define X(name, text) text,
@@ -91,13 +135,18 @@ static void print_reduce(const printer *p, const tir_expr *e) {
 #undef X
   };
   const tir_reduce *reduce = e->u.reduce;
-  const tir_expr *where = tir_reduce_where(e), *init = tir_reduce_init(e);
-  runtime_str_addf(p->out, "%s[", names[reduce->combiner]);
+  const tir_expr *where = tir_reduce_where(e);
+  runtime_str_addf(p->out, "%s[", reduce->tuple ? reduce->tuple->name : names[reduce->combiner]);
   print_axis_list(p->out, reduce->n_axes, reduce->axes);
   if (where) runtime_str_add(p->out, " where "), print_expr(p, where, 0);
-  if (init) runtime_str_add(p->out, " init = "), print_beside(p, init, e->arg[0], 0);
-  runtime_str_add(p->out, "](");
-  print_expr(p, e->arg[0], 0);
+  if (reduce->has_init) print_init(p, e);
+  runtime_str_add(p->out, "]");
+  print_sources(p, e);
+}
+
+static void print_tuple(const printer *p, const tir_expr *e) {
+  runtime_str_add(p->out, "(");
+  print_list(p, e->n_args, e->arg);
   runtime_str_add(p->out, ")");
 }
 
@@ -149,6 +198,8 @@ static void print_node(const printer *p, const tir_expr *e) {
     print_read(p, e);
   else if (e->op == TIR_REDUCE)
     print_reduce(p, e);
+  else if (e->op == TIR_TUPLE)
+    print_tuple(p, e);
   else if (is_negation(e))
     print_prefix(p, "-", e->arg[0]);
   else if (e->op == TIR_NOT || e->op == TIR_BITNOT)
@@ -185,26 +236,63 @@ static void print_inputs(runtime_str *out, const tn_program *program) {
   if (program->n_inputs > 0) runtime_str_add(out, "\n");
 }
 
-/* C[i<4] = body */
+/* combiner c(a: f32; b) = (a + b), identity (0) */
+void te_print_combiner(runtime_str *out, const tir_tuple_combiner *c) {
+  printer p = {out, NULL};
+  runtime_str_addf(out, "combiner %s", c->name);
+  for (int v = 0; v < c->n_values; v++)
+    runtime_str_addf(out, "%s%s: %s", v > 0 ? ", " : "(", c->lhs[v]->name, tn_dtype_name(c->lhs[v]->dtype));
+  for (int v = 0; v < c->n_values; v++) runtime_str_addf(out, "%s%s", v > 0 ? ", " : "; ", c->rhs[v]->name);
+  runtime_str_add(out, ") = ");
+  print_values(&p, c->n_values, c->result);
+  runtime_str_add(out, ", identity ");
+  print_values(&p, c->n_values, c->identity);
+}
+
+/* Each combiner before its first use; those of one name are the same (te_program). */
+static void print_combiners(runtime_str *out, const tn_program *program) {
+  for (int i = 0; i < program->n_ops; i++) {
+    const tir_tuple_combiner *c = te_op_combiner(program->ops[i]);
+    for (int k = 0; c && k < i; k++) {
+      const tir_tuple_combiner *before = te_op_combiner(program->ops[k]);
+      if (before && strcmp(before->name, c->name) == 0) c = NULL;
+    }
+    if (c) te_print_combiner(out, c), runtime_str_add(out, "\n");
+  }
+}
+
+/* C[i<4] = body, (A, B)[i<4] = body */
 static void print_definition(runtime_str *out, const te_op *op) {
-  runtime_str_add(out, op->name);
+  bool is_tuple = op->n_outputs > 1 && !te_is_hidden(&op->outputs[1]);
+  runtime_str_addf(out, "%s%s", is_tuple ? "(" : "", op->name);
+  for (int v = 1; is_tuple && v < op->n_outputs; v++) runtime_str_addf(out, ", %s", op->outputs[v].name);
+  if (is_tuple) runtime_str_add(out, ")");
   print_axes(out, op->n_axes, op->axes);
   runtime_str_add(out, " = ");
   print_expr(&(printer){out, op}, op->body, 0);
   runtime_str_add(out, "\n");
 }
 
-static bool is_read(const tn_program *program, const te_op *op) {
+static bool is_read(const tn_program *program, const tn_tensor *tensor) {
   for (int i = 0; i < program->n_ops; i++)
     for (int j = 0; j < program->ops[i]->n_inputs; j++)
-      if (program->ops[i]->inputs[j] == &op->outputs[0]) return true;
+      if (program->ops[i]->inputs[j] == tensor) return true;
   return false;
 }
 
-/* Outputs are what nobody reads, unless an output statement says otherwise. */
+/* Outputs are what nobody reads, in order, unless an output statement says otherwise. */
 static void print_outputs(runtime_str *out, const tn_program *program) {
+  int next = program->n_inputs;
   bool is_needed = false;
-  for (int i = program->n_inputs; i < program->n_args; i++) is_needed |= is_read(program, program->args[i]->op);
+  for (int i = 0; i < program->n_ops; i++) {
+    const te_op *op = program->ops[i];
+    for (int v = 0; v < op->n_outputs; v++) {
+      const tn_tensor *t = &op->outputs[v];
+      if (te_is_placeholder(op) || te_is_hidden(t) || is_read(program, t)) continue;
+      is_needed |= next == program->n_args || program->args[next++] != t;
+    }
+  }
+  is_needed |= next < program->n_args;
   for (int i = program->n_inputs; is_needed && i < program->n_args; i++)
     runtime_str_addf(out, "%s%s", i > program->n_inputs ? ", " : "output ", program->args[i]->name);
   if (is_needed) runtime_str_add(out, "\n");
@@ -212,6 +300,7 @@ static void print_outputs(runtime_str *out, const tn_program *program) {
 
 void te_print_program(runtime_str *out, const tn_program *program) {
   print_inputs(out, program);
+  print_combiners(out, program);
   for (int i = 0; i < program->n_ops; i++)
     if (!te_is_placeholder(program->ops[i])) print_definition(out, program->ops[i]);
   print_outputs(out, program);

@@ -71,22 +71,70 @@ static bool check_inputs(const te_site *site, const tn_program *p) {
   return true;
 }
 
-static bool check_names(const te_site *site, const tn_program *p) {
-  for (int i = 0; i < p->n_ops; i++) {
-    for (int j = 0; j < i; j++) {
-      if (strcmp(p->ops[i]->name, p->ops[j]->name) != 0) continue;
-      te_fail(site, TN_ERROR_PROGRAM, "two tensors are named '%s'", p->ops[i]->name);
-      return false;
-    }
+/* The tensor of that name among the outputs of ops [0, N); NULL: none. */
+static tn_tensor *find_tensor(const tn_program *p, int n, const char *name) {
+  for (int i = 0; i < n; i++)
+    for (int v = 0; v < p->ops[i]->n_outputs; v++)
+      if (strcmp(p->ops[i]->outputs[v].name, name) == 0) return &p->ops[i]->outputs[v];
+  return NULL;
+}
+
+static bool check_op_names(const te_site *site, const tn_program *p, int i) {
+  const te_op *op = p->ops[i];
+  for (int v = 0; v < op->n_outputs; v++) {
+    const char *name = op->outputs[v].name;
+    bool is_twice = find_tensor(p, i, name) != NULL;
+    for (int k = 0; k < v; k++) is_twice |= strcmp(op->outputs[k].name, name) == 0;
+    if (!is_twice) continue;
+    te_fail(site, TN_ERROR_PROGRAM, "two tensors are named '%s'", name);
+    return false;
   }
+  return true;
+}
+
+const tir_tuple_combiner *te_op_combiner(const te_op *op) {
+  const tir_tuple_combiner *c = op->body && op->body->op == TIR_REDUCE ? op->body->u.reduce->tuple : NULL;
+  return c && !c->takes_position ? c : NULL;
+}
+
+static bool is_same_combiner(const tir_tuple_combiner *a, const tir_tuple_combiner *b) {
+  runtime_str x = {0}, y = {0};
+  if (a != b) te_print_combiner(&x, a), te_print_combiner(&y, b);
+  bool is_same = a == b || (x.data && y.data && strcmp(x.data, y.data) == 0);
+  runtime_str_free(&x);
+  runtime_str_free(&y);
+  return is_same;
+}
+
+/* A combiner's name means one combiner and no tensor. */
+static bool check_combiner(const te_site *site, const tn_program *p, int i) {
+  const tir_tuple_combiner *c = te_op_combiner(p->ops[i]);
+  if (c && find_tensor(p, p->n_ops, c->name)) {
+    te_fail(site, TN_ERROR_PROGRAM, "a combiner and a tensor are named '%s'", c->name);
+    return false;
+  }
+  for (int k = 0; c && k < i; k++) {
+    const tir_tuple_combiner *before = te_op_combiner(p->ops[k]);
+    if (!before || strcmp(before->name, c->name) != 0 || is_same_combiner(before, c)) continue;
+    te_fail(site, TN_ERROR_PROGRAM, "two combiners that differ are named '%s'", c->name);
+    return false;
+  }
+  return true;
+}
+
+static bool check_names(const te_site *site, const tn_program *p) {
+  for (int i = 0; i < p->n_ops; i++)
+    if (!check_op_names(site, p, i) || !check_combiner(site, p, i)) return false;
   return true;
 }
 
 static bool check_args_distinct(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_args; i++) {
-    if (!is_arg(p, 0, i, p->args[i]->op)) continue;
-    te_fail(site, TN_ERROR_PROGRAM, "'%s' is given twice", p->args[i]->name);
-    return false;
+    for (int k = 0; k < i; k++) {
+      if (p->args[k] != p->args[i]) continue;
+      te_fail(site, TN_ERROR_PROGRAM, "'%s' is given twice", p->args[i]->name);
+      return false;
+    }
   }
   return true;
 }
@@ -175,9 +223,7 @@ tn_tensor *tn_program_arg(const tn_program *program, int index) {
 }
 
 tn_tensor *tn_program_find(const tn_program *program, const char *tensor_name) {
-  for (int i = 0; program && tensor_name && i < program->n_ops; i++)
-    if (strcmp(program->ops[i]->name, tensor_name) == 0) return &program->ops[i]->outputs[0];
-  return NULL;
+  return program && tensor_name ? find_tensor(program, program->n_ops, tensor_name) : NULL;
 }
 
 bool te_is_output(const tn_program *program, const te_op *op) {

@@ -21,6 +21,7 @@ typedef struct tn_axis tn_axis;
 typedef struct tn_tensor tn_tensor;
 typedef struct tn_expr tn_expr;
 typedef struct tn_program tn_program;
+typedef struct tn_combiner tn_combiner;
 
 /* ---- arguments: every place that takes an expression also takes an axis or a C number ---------------------------- */
 
@@ -131,6 +132,57 @@ TN_API tn_expr *tn_reduction_where(tn_expr *reduction, tn_arg cond);
 #define tn_init(reduction, init) tn_reduction_init((reduction), TN_ARG(init))
 TN_API tn_expr *tn_reduction_init(tn_expr *reduction, tn_arg init);
 
+/* ---- several values at once -------------------------------------------------------------------------------------- */
+
+/* Values computed together: tensors of one shape, over the same axes. They are named together, and tn_compute returns
+ * the first one (1 to 8 values, none a reduction):
+ *
+ *     tn_tensor *S = tn_compute(ctx, "S, D", tn_tuple(tn_add(a, b), tn_sub(a, b)), i), *D = tn_output(S, 1); */
+#define tn_tuple(...) tn_tuple_array(TN_LIST(__VA_ARGS__))
+TN_API tn_expr *tn_tuple_array(int n, const tn_arg *values);
+/* The tensor of value INDEX of the definition that TENSOR is of. */
+TN_API tn_tensor *tn_output(tn_tensor *tensor, int index);
+
+/* Where the greatest or least element is, over the axes: the pair (index, value). Of equal values the one with the
+ * least index wins, whatever the schedule; a NaN never wins; where nothing does (a condition that never holds, NaN
+ * alone), the index is -1 and the value -inf or +inf (of integers the lowest or highest). The index is the element's
+ * position, an i32, in the order of the axes; tn_argmax(tn_tuple(index, x), k) gives another integer, compared as
+ * unsigned.
+ *
+ *     tn_tensor *I = tn_compute(ctx, "I, V", tn_argmax(tn_at(X, i, k), k), i), *V = tn_output(I, 1);
+ *
+ * With one name, "I", the values are computed but cannot be read. */
+#define tn_argmax(...) tn_reduction("argmax", TN_LIST(__VA_ARGS__))
+#define tn_argmin(...) tn_reduction("argmin", TN_LIST(__VA_ARGS__))
+
+/* How a reduction of tuples combines them (TVM: te.comm_reducer): values of these dtypes, not f16 nor bf16; results
+ * over tn_lhs and tn_rhs alone; constants that are the identity.
+ *
+ *     tn_combiner *c = tn_combiner_new(ctx, "complex_prod", TN_F32, TN_F32);
+ *     tn_expr *ar = tn_lhs(c, 0), *ai = tn_lhs(c, 1), *br = tn_rhs(c, 0), *bi = tn_rhs(c, 1);
+ *     tn_combiner_results(c, tn_sub(tn_mul(ar, br), tn_mul(ai, bi)), tn_add(tn_mul(ar, bi), tn_mul(ai, br)));
+ *     tn_combiner_identity(c, 1, 0);
+ *     tn_tensor *P = tn_compute(ctx, "PR, PI", tn_reduce(c, tn_tuple(tn_at(R, i, k), tn_at(I, i, k)), k), i);
+ *
+ * Schedules change the order, so combining must be associative and commutative (floats up to rounding), and the
+ * identity must be one. tn_reduce tries that on some hundred values such as its sources have, finite ones, and refuses
+ * a combiner that is shown to fail, with the values; beyond that it is trusted. */
+#define tn_combiner_new(ctx, name, ...)                                                         \
+  tn_combiner_array((ctx), (name), (int)(sizeof((tn_dtype[]){__VA_ARGS__}) / sizeof(tn_dtype)), \
+                    (const tn_dtype[]){__VA_ARGS__})
+TN_API tn_combiner *tn_combiner_array(tn_context *ctx, const char *name, int n, const tn_dtype *dtypes);
+TN_API tn_expr *tn_lhs(tn_combiner *combiner, int value);
+TN_API tn_expr *tn_rhs(tn_combiner *combiner, int value);
+/* They return COMBINER, or NULL. */
+#define tn_combiner_results(combiner, ...) tn_combiner_results_array((combiner), TN_LIST(__VA_ARGS__))
+TN_API tn_combiner *tn_combiner_results_array(tn_combiner *combiner, int n, const tn_arg *results);
+#define tn_combiner_identity(combiner, ...) tn_combiner_identity_array((combiner), TN_LIST(__VA_ARGS__))
+TN_API tn_combiner *tn_combiner_identity_array(tn_combiner *combiner, int n, const tn_arg *values);
+/* tn_reduce(combiner, sources, k, l): SOURCES is a tuple of as many values (an expression where there is one). tn_where
+ * holds for all of them; tn_init takes a tuple, too. */
+#define tn_reduce(combiner, ...) tn_reduce_array((combiner), TN_LIST(__VA_ARGS__))
+TN_API tn_expr *tn_reduce_array(tn_combiner *combiner, int n, const tn_arg *sources_and_axes);
+
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
 /* Operand types are unified as in TVM: float with float: the wider; int with float: the float; same signedness: the
@@ -173,7 +225,7 @@ TN_API tn_expr *tn_operator(const char *op, int n, const tn_arg *operands);
 #define tn_ceil(a) tn_operator("ceil", TN_LIST(a))
 #define tn_round(a) tn_operator("round", TN_LIST(a))
 #define tn_if_then_else(c, a, b) tn_operator("if_then_else", TN_LIST(c, a, b)) /* another name of select */
-#define tn_bitand(a, b) tn_operator("&", TN_LIST(a, b)) /* integers: so are all down to clz */
+#define tn_bitand(a, b) tn_operator("&", TN_LIST(a, b))                        /* integers: so are all down to clz */
 #define tn_bitor(a, b) tn_operator("|", TN_LIST(a, b))
 #define tn_bitxor(a, b) tn_operator("^", TN_LIST(a, b))
 #define tn_bitnot(a) tn_operator("~", TN_LIST(a))

@@ -33,6 +33,8 @@ static tn_dtype unify_number(tn_dtype dtype, tn_arg number) {
   return te_unify(dtype, te_number_dtype(number));
 }
 
+bool te_number_fits(tn_arg number, tn_dtype dtype) { return unify_number(dtype, number) == dtype; }
+
 tn_dtype te_common_dtype(int n, const tn_arg *args) {
   tn_dtype dtype = TN_DTYPE_COUNT;
   for (int i = 0; i < n; i++)

@@ -43,7 +43,7 @@ static bool broken_expr(checker *c, const char *invariant, const tir_expr *e) {
   runtime_str_addf(&text, "%s node ", tir_op_table[e->op].name);
   bool whole = e->n_args > 0;
   for (int i = 0; i < e->n_args; i++) whole = whole && e->arg[i] != NULL;
-  bool prints = whole && e->op != TIR_READ && e->op != TIR_REDUCE && e->n_args >= tir_op_table[e->op].n_args;
+  bool prints = whole && e->op != TIR_READ && e->op != TIR_REDUCE && e->op != TIR_TUPLE && e->n_args >= tir_op_table[e->op].n_args;
   if (prints) tir_print_expr(&text, e);
   broken(c, invariant, text.data != NULL ? text.data : "?");
   runtime_str_free(&text);
@@ -142,6 +142,7 @@ static bool check_node(checker *c, const tir_expr *e) {
   switch ((int)e->op) {
     case TIR_READ:
     case TIR_REDUCE:
+    case TIR_TUPLE:
       return broken_expr(c, "no-te-nodes", e);
     case TIR_LOAD:
       if (e->dtype != e->u.buffer->dtype) return broken(c, "load-dtype", e->u.buffer->name);

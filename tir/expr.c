@@ -219,11 +219,17 @@ const tir_expr *tir_reduce_expr(runtime_arena *arena, const tir_reduce *reduce, 
 }
 
 const tir_expr *tir_reduce_args(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *const *args) {
-  int n = 1 + reduce->has_where + reduce->has_init;
+  int n_values = reduce->tuple ? reduce->tuple->n_values : 1;
+  int n = n_values + reduce->has_where + (reduce->has_init ? n_values : 0);
   if (any_null(n, args)) return NULL;
   tir_expr *e = new_node(arena, TIR_REDUCE, args[0]->dtype, 1, n, args);
   if (e != NULL) e->u.reduce = reduce;
   return e;
+}
+
+const tir_expr *tir_tuple(runtime_arena *arena, int n, const tir_expr *const *values) {
+  if (any_null(n, values)) return NULL;
+  return n == 1 ? values[0] : new_node(arena, TIR_TUPLE, values[0]->dtype, 1, n, values);
 }
 
 /* ---- combiners --------------------------------------------------------------------------------------------------- */
@@ -256,6 +262,24 @@ const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const t
   return tir_binary(arena, ops[combiner], a, b);
 }
 
+const tir_expr *tir_reduce_identity(runtime_arena *arena, const tir_expr *reduce, int v) {
+  const tir_reduce *r = reduce->u.reduce;
+  return r->tuple ? r->tuple->identity[v] : tir_identity(arena, r->combiner, tir_value_dtype(reduce, v));
+}
+
+const tir_expr *tir_reduce_combine(runtime_arena *arena, const tir_expr *reduce, int v, const tir_expr *const *a,
+                                   const tir_expr *const *b) {
+  const tir_tuple_combiner *tuple = reduce->u.reduce->tuple;
+  if (!tuple) return tir_combine(arena, reduce->u.reduce->combiner, a[0], b[0]);
+  tir_binding bindings[2 * TIR_MAX_VALUES];
+  for (int i = 0; i < tuple->n_values; i++) {
+    if (a[i] == NULL || b[i] == NULL) return NULL;
+    bindings[i] = (tir_binding){tuple->lhs[i], a[i]};
+    bindings[tuple->n_values + i] = (tir_binding){tuple->rhs[i], b[i]};
+  }
+  return tir_substitute(arena, tuple->result[v], 2 * tuple->n_values, bindings);
+}
+
 /* ---- the same node again ----------------------------------------------------------------------------------------- */
 
 /* Whether ARGS are the very arguments of E. */
@@ -273,6 +297,8 @@ const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir
       return tir_read(arena, e->u.tensor, e->dtype, e->n_args, args);
     case TIR_REDUCE:
       return tir_reduce_args(arena, e->u.reduce, args);
+    case TIR_TUPLE:
+      return tir_tuple(arena, e->n_args, args);
     case TIR_LOAD: {
       int n = tir_n_index(e);
       return e->has_predicate && args[n] == NULL

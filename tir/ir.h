@@ -1,6 +1,6 @@
 /* ir.h: the loop IR: expressions, statements, functions; how they are built, walked, printed, simplified, checked and
- * rewritten. One expression type serves both tensor expressions (te/) and loop IR: READ and REDUCE stand only in the
- * former, LOAD, RAMP and BROADCAST only in the latter.
+ * rewritten. One expression type serves both tensor expressions (te/) and loop IR: READ, REDUCE and TUPLE stand only in
+ * the former, LOAD, RAMP and BROADCAST only in the latter.
  *
  * Semantics (the contract between te's evaluator, the simplifier and the code generator)
  *  - Expressions are pure and total. Nodes are immutable and live in an arena; a rewrite that changes nothing returns
@@ -56,6 +56,7 @@ struct tn_axis;
   X(VAR, "var", 0, L)       /* u.var */                                                                \
   X(READ, "read", -1, O)    /* te: u.tensor at arg[0..n) */                                            \
   X(REDUCE, "reduce", -1, O) /* te: u.reduce of arg[0] ... */                                          \
+  X(TUPLE, "tuple", -1, O)  /* te: several values, as what a definition computes; dtype of the first */ \
   X(LOAD, "load", -1, O)    /* u.buffer at arg[0..n_index), then the predicate if has_predicate */     \
   X(ADD, "+", 2, A)                                                                                    \
   X(SUB, "-", 2, A)                                                                                    \
@@ -156,25 +157,41 @@ typedef struct tir_buffer {
   bool is_input;     /* a parameter that is only read */
 } tir_buffer;
 
+typedef struct tir_expr tir_expr;
+
 /* sum, prod, max, min, any, all. Identity: 0, 1, -inf (integers: lowest), +inf (integers: highest), false, true. */
 #define TIR_COMBINERS(X) X(SUM, "sum") X(PROD, "prod") X(MAX, "max") X(MIN, "min") X(ANY, "any") X(ALL, "all")
 typedef enum tir_combiner {
 #define X(name, text) TIR_REDUCE_##name,
   TIR_COMBINERS(X)
 #undef X
-      TIR_COMBINER_COUNT
+      TIR_COMBINER_COUNT,
+  TIR_REDUCE_TUPLE = TIR_COMBINER_COUNT /* tir_reduce.tuple says how */
 } tir_combiner;
 
-/* A REDUCE node's arguments: the source; the condition where it counts (has_where); the value that the reduction starts
- * from instead of the identity (has_init). */
+enum { TIR_MAX_VALUES = 8 }; /* of a tuple */
+
+/* How tuples of N_VALUES are combined: RESULT[v] over the variables LHS and RHS (a tuple each, of the results' dtypes)
+ * is value v of "lhs combined with rhs"; IDENTITY[v] are constants. Combining is commutative and associative, floats up
+ * to rounding. */
+typedef struct tir_tuple_combiner {
+  const char *name;
+  int n_values;
+  bool takes_position; /* argmax, argmin: the first source may be left out, which means an element's position */
+  const tir_var *lhs[TIR_MAX_VALUES], *rhs[TIR_MAX_VALUES];
+  const tir_expr *result[TIR_MAX_VALUES], *identity[TIR_MAX_VALUES];
+} tir_tuple_combiner;
+
+/* A REDUCE node's arguments: the sources, one a value; the condition where they count (has_where); the values that the
+ * reduction starts from instead of the identity, as many (has_init). One value, unless COMBINER is TIR_REDUCE_TUPLE. */
 typedef struct tir_reduce {
   tir_combiner combiner;
+  const tir_tuple_combiner *tuple; /* TIR_REDUCE_TUPLE; else NULL */
   int n_axes;
   struct tn_axis **axes;
   bool has_where, has_init;
 } tir_reduce;
 
-typedef struct tir_expr tir_expr;
 struct tir_expr {
   uint8_t op;     /* tir_op */
   uint8_t dtype;  /* tn_dtype of one lane */
@@ -216,18 +233,35 @@ const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes
 const tir_expr *tir_dot(runtime_arena *arena, const tir_expr *acc, const tir_expr *a, const tir_expr *b);
 /* How many products DOT adds to a lane of this dtype; 0: there is no DOT of it. */
 static inline int tir_dot_group(tn_dtype acc) { return acc == TN_I32 ? 4 : acc == TN_F32 ? 2 : 0; }
-/* The combiner's identity for a dtype, and combine(a, b). */
+/* The combiner's identity for a dtype, and combine(a, b); not for TIR_REDUCE_TUPLE. */
 const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dtype dtype);
 const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const tir_expr *a, const tir_expr *b);
+/* The same for value V of any REDUCE node; A and B are as many values as it has. */
+const tir_expr *tir_reduce_identity(runtime_arena *arena, const tir_expr *reduce, int v);
+const tir_expr *tir_reduce_combine(runtime_arena *arena, const tir_expr *reduce, int v, const tir_expr *const *a,
+                                   const tir_expr *const *b);
+/* Several values. With one it is that expression itself. */
+const tir_expr *tir_tuple(runtime_arena *arena, int n, const tir_expr *const *values);
 /* The same node with other arguments (E itself when all are the same pointers). Folds like the constructors. */
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args);
 
-/* The parts of a REDUCE node; NULL where it has none, and for other nodes. */
-static inline const tir_expr *tir_reduce_where(const tir_expr *e) {
-  return e->op == TIR_REDUCE && e->u.reduce->has_where ? e->arg[1] : NULL;
+/* How many values what a definition computes has, and one of those of a TUPLE or of a plain expression. */
+static inline int tir_n_values(const tir_expr *e) {
+  if (e->op == TIR_TUPLE) return e->n_args;
+  return e->op == TIR_REDUCE && e->u.reduce->tuple ? e->u.reduce->tuple->n_values : 1;
 }
-static inline const tir_expr *tir_reduce_init(const tir_expr *e) {
-  return e->op == TIR_REDUCE && e->u.reduce->has_init ? e->arg[e->n_args - 1] : NULL;
+static inline const tir_expr *tir_value(const tir_expr *e, int v) { return e->op == TIR_TUPLE ? e->arg[v] : e; }
+/* The dtype of value V of what a definition computes: a reduction's is that of its source. */
+static inline tn_dtype tir_value_dtype(const tir_expr *e, int v) {
+  return (tn_dtype)(e->op == TIR_TUPLE || e->op == TIR_REDUCE ? e->arg[v] : e)->dtype;
+}
+
+/* The parts of a REDUCE node, of init those of value V; NULL where it has none, and for other nodes. */
+static inline const tir_expr *tir_reduce_where(const tir_expr *e) {
+  return e->op == TIR_REDUCE && e->u.reduce->has_where ? e->arg[tir_n_values(e)] : NULL;
+}
+static inline const tir_expr *tir_reduce_init(const tir_expr *e, int v) {
+  return e->op == TIR_REDUCE && e->u.reduce->has_init ? e->arg[e->n_args - tir_n_values(e) + v] : NULL;
 }
 
 bool tir_is_int(const tir_expr *e, int64_t *value);   /* a scalar or broadcast integer constant */
@@ -287,6 +321,10 @@ typedef struct tir_operand {
 #define TIR_STAGE_UPDATE "stage.update"
 #define TIR_STAGE_RUN "stage.run"
 
+/* The loops inside become the intrinsic whose name follows, where they can (pass tensorize); the value is its stage's
+ * position in the schedule. */
+#define TIR_TENSORIZE "tensorize."
+
 typedef struct tir_stmt tir_stmt;
 struct tir_stmt {
   tir_stmt_kind kind;
@@ -324,7 +362,8 @@ struct tir_stmt {
       const tir_stmt *const *stmts;
     } seq;
     struct { /* key: "auto_unroll_max_step" and TIR_UNROLL_EXPLICIT around a loop body; TIR_THREAD_EXTENT
-              * "threadIdx.x" around a bound loop; TIR_STAGE */
+              * "threadIdx.x" around a bound loop; TIR_STAGE; TIR_TENSORIZE
+               * "dot4_u8i8" */
       const char *key;
       const char *of; /* the stage and loop that asked for it, for messages; or NULL */
       int64_t value;
@@ -363,6 +402,8 @@ typedef struct tir_scalar {
 
 typedef struct tir_scope_env tir_env;
 
+typedef struct tir_intrin tir_intrin; /* tir/intrin.h */
+
 typedef struct tir_func {
   const char *name;
   int n_params, n_inputs; /* params[0..n_inputs) are read only, the others written */
@@ -373,6 +414,8 @@ typedef struct tir_func {
   tn_dtype index_dtype;      /* of loop variables: TN_I32, or TN_I64 */
   const tir_stmt *body;
   const tir_buffer **declared; /* the parameters as they were before flattening, for printing; NULL: they are params */
+  int n_intrins;
+  const tir_intrin *const *intrins; /* that TIR_TENSORIZE may name */
 } tir_func;
 
 /* Whether VAR is a scalar argument whose value is data: no symbol. */
@@ -455,10 +498,19 @@ typedef struct tir_pass_options {
   bool marks_stages;         /* lower with TIR_STAGE around loop nests, and keep it */
 } tir_pass_options;
 
+/* What the pass tensorize found under the marks of one stage. */
+typedef struct tir_tensorized {
+  int64_t stage;
+  const char *intrin;
+  int n_matched;       /* nests that became the intrinsic */
+  const char *why_not; /* of the first that did not; NULL: all did */
+} tir_tensorized;
+
 typedef struct tir_pass_context {
   tn_context *ctx; /* errors, debug dumps */
   runtime_arena *arena;
   tir_pass_options options;
+  tir_tensorized *tensorized; /* the answer for the stage that it names goes here, and nothing is said; or NULL */
 } tir_pass_context;
 
 /* Each pass: requires / establishes / breaks stand above its definition. NULL: failed, message in ctx. */
@@ -473,6 +525,8 @@ extern const tir_pass tir_passes[]; /* in pipeline order, ended by {NULL, NULL} 
  * unrolled loop is left (but those too large), peeled loops are partitioned, guards hoisted, loads that could leave a
  * buffer have predicates. */
 tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f);
+/* Only up to and with the pass of this name, without dumps. */
+tir_func *tir_run_through(tir_pass_context *p, tir_func *f, const char *last);
 /* Well-formedness: variables bound once on a path and used in scope, dtypes and lanes agree, ranks fit, constants in
  * range, buffers allocated around their uses, inputs never stored to. TN_ERROR_INTERNAL with the invariant's name. */
 tn_status tir_check(tn_context *ctx, const tir_func *f);

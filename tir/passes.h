@@ -11,6 +11,7 @@ tir_func *tir_pass_hoist_guards(tir_pass_context *p, tir_func *f);
 tir_func *tir_pass_tighten_loops(tir_pass_context *p, tir_func *f);
 tir_func *tir_pass_partition(tir_pass_context *p, tir_func *f);
 tir_func *tir_pass_flatten(tir_pass_context *p, tir_func *f);
+tir_func *tir_pass_tensorize(tir_pass_context *p, tir_func *f);
 tir_func *tir_pass_vectorize(tir_pass_context *p, tir_func *f);
 tir_func *tir_pass_register_tiles(tir_pass_context *p, tir_func *f);
 tir_func *tir_pass_unroll(tir_pass_context *p, tir_func *f);

@@ -5,13 +5,21 @@
 /* Guards are made movable and moved (simplify, hoist), peeled loops parted, what became constant removed; then indices
  * are flat and simple, so that vectors are ramps; then loops are expanded. */
 const tir_pass tir_passes[] = {
-    {"loop_kinds", tir_pass_loop_kinds},     {"guard_loads", tir_pass_guard_loads},
-    {"simplify", tir_pass_simplify},         {"hoist_guards", tir_pass_hoist_guards},
-    {"partition", tir_pass_partition},       {"simplify", tir_pass_simplify},
-    {"hoist_guards", tir_pass_hoist_guards}, {"tighten_loops", tir_pass_tighten_loops},
-    {"simplify", tir_pass_simplify},         {"flatten", tir_pass_flatten},
-    {"vectorize", tir_pass_vectorize},       {"register_tiles", tir_pass_register_tiles},
-    {"unroll", tir_pass_unroll},             {"remove_noops", tir_pass_remove_noops},
+    {"loop_kinds", tir_pass_loop_kinds},
+    {"guard_loads", tir_pass_guard_loads},
+    {"simplify", tir_pass_simplify},
+    {"hoist_guards", tir_pass_hoist_guards},
+    {"partition", tir_pass_partition},
+    {"simplify", tir_pass_simplify},
+    {"hoist_guards", tir_pass_hoist_guards},
+    {"tighten_loops", tir_pass_tighten_loops},
+    {"simplify", tir_pass_simplify},
+    {"flatten", tir_pass_flatten},
+    {"tensorize", tir_pass_tensorize},
+    {"vectorize", tir_pass_vectorize},
+    {"register_tiles", tir_pass_register_tiles},
+    {"unroll", tir_pass_unroll},
+    {"remove_noops", tir_pass_remove_noops},
     {NULL, NULL},
 };
 
@@ -54,8 +62,22 @@ static tir_func *run(tir_pass_context *p, tir_func *f) {
 
 enum { DEFAULT_MAX_UNROLLED_BODY = 4096 };
 
-tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f) {
+static tir_pass_context with_defaults(const tir_pass_context *p) {
   tir_pass_context own = *p;
   if (own.options.max_unrolled_body == 0) own.options.max_unrolled_body = DEFAULT_MAX_UNROLLED_BODY;
+  return own;
+}
+
+tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f) {
+  tir_pass_context own = with_defaults(p);
   return run(&own, f);
+}
+
+tir_func *tir_run_through(tir_pass_context *p, tir_func *f, const char *last) {
+  tir_pass_context own = with_defaults(p);
+  for (const tir_pass *pass = tir_passes; f != NULL && pass->run != NULL; pass++) {
+    f = pass->run(&own, f);
+    if (strcmp(pass->name, last) == 0) break;
+  }
+  return f;
 }

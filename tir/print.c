@@ -129,17 +129,18 @@ static void print_access(runtime_str *out, const char *name, int n, const tir_ex
 
 /* The function name of what prints as a call. */
 static const char *call_name(const tir_expr *e) {
-  if (e->op == TIR_FLOORDIV) return "floordiv";
-  return e->op == TIR_FLOORMOD ? "floormod" : tir_op_table[e->op].text;
-}
-
-static void print_call(runtime_str *out, const tir_expr *e) {
   static const char *const combiners[TIR_COMBINER_COUNT] = {
 #define X(name, text) [TIR_REDUCE_##name] = text,
       TIR_COMBINERS(X)
 #undef X
   };
-  runtime_str_addf(out, "%s(", e->op == TIR_REDUCE ? combiners[e->u.reduce->combiner] : call_name(e));
+  if (e->op == TIR_REDUCE) return e->u.reduce->tuple ? e->u.reduce->tuple->name : combiners[e->u.reduce->combiner];
+  if (e->op == TIR_FLOORDIV) return "floordiv";
+  return e->op == TIR_FLOORMOD ? "floormod" : tir_op_table[e->op].text;
+}
+
+static void print_call(runtime_str *out, const tir_expr *e) {
+  runtime_str_addf(out, "%s(", call_name(e));
   if (e->op == TIR_CAST) runtime_str_addf(out, "%s, ", dtype_words[e->dtype]);
   print_list(out, e->n_args, e->arg);
   if (e->op == TIR_RAMP) runtime_str_addf(out, ", %" PRId64, e->u.i);

@@ -25,7 +25,7 @@ typedef struct tools_args {
   int n_operands;
   tn_param params[TOOLS_MAX_PARAMS];
   int n_params;
-  const char *schedule, *log, *emit, *output, *header, *name, *part, *target, *versus, *profile, *plugin, *sort;
+  const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin, *sort;
   int64_t trials, jobs, threads, limit, port;
   uint64_t seed;
   double seconds;

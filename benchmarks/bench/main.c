@@ -20,6 +20,7 @@ static const char usage[] =
     "  --compile-time   instead: how long 500 random schedules of three programs take from schedule to code\n"
     "  --memory         instead: the process's size over 10,000 compilations\n"
     "  --calls          instead: what tn_call and a direct call cost\n"
+    "  --launch         instead: what starting and ending a parallel loop costs, beside libgomp\n"
     "  --list           print names, programs and schedules\n";
 
 typedef struct options {
@@ -271,7 +272,7 @@ static void visit(void *user, const bench_case *c) {
       b->failed = 1;
     }
     if (b->o->check) b->failed |= !check(&r);
-    bench_measure(r.n_sides, r.sides, b->o->seconds, b->o->cpu);
+    bench_measure(r.n_sides, r.sides, b->threads_now, b->o->seconds, b->o->cpu);
     double of_limit = percent(b, &r);
     print(b, &r, of_limit);
     write_json(b, &r, of_limit);
@@ -299,7 +300,8 @@ static bool read_options(int argc, char **argv, options *o) {
       {"seconds", required_argument, NULL, 's'}, {"clock", required_argument, NULL, 'k'},
       {"check", no_argument, NULL, 'x'},         {"schedule", required_argument, NULL, 'S'},
       {"compile-time", no_argument, NULL, 'C'},   {"memory", no_argument, NULL, 'M'},
-      {"calls", no_argument, NULL, 'L'},         {"list", no_argument, NULL, 'l'},          {"help", no_argument, NULL, 'h'},
+      {"calls", no_argument, NULL, 'L'},         {"launch", no_argument, NULL, 'J'},
+      {"list", no_argument, NULL, 'l'},          {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0}};
   for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
     switch (c) {
@@ -314,6 +316,7 @@ static bool read_options(int argc, char **argv, options *o) {
       case 'C': o->other = bench_compile_time; break;
       case 'M': o->other = bench_memory; break;
       case 'L': o->other = bench_calls; break;
+      case 'J': o->other = bench_launch; break;
       case 'l': o->list = true; break;
       default: return false;
     }

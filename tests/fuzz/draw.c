@@ -223,6 +223,48 @@ static void draw_align(drawing *d, fuzz_primitive kind) {
   say(d, "storage_align(%s, %s, %d, %d)", name_of(st), loop_of(st, any_loop(d, st)), factor, (int)below(d, factor));
 }
 
+/* A tail for both splits. */
+static const char *tensor_tail(drawing *d, bool is_data) {
+  d->tail = -1;
+  return chance(d, 50) ? ", tail=peel" : is_data && chance(d, 20) ? ", tail=overlap" : "";
+}
+
+/* A product of two casts: its first operand's dtype; TN_DTYPE_COUNT: it is none. */
+static tn_dtype factor_of(const schedule_stage *st, int i) {
+  const tir_expr *e = te_is_placeholder(st->op) || st->op->n_reduce == 0 ? NULL : st->op->body->arg[0];
+  bool is_product = e && e->op == TIR_MUL && e->arg[0]->op == TIR_CAST && e->arg[1]->op == TIR_CAST;
+  return is_product ? (tn_dtype)e->arg[i]->arg[0]->dtype : TN_DTYPE_COUNT;
+}
+
+static int last_loop(const schedule_stage *st, bool is_data) {
+  for (int i = st->n_leaves - 1; i >= 0; i--)
+    if ((schedule_leaf(st, i)->kind == SCHEDULE_SPATIAL) == is_data) return i;
+  return 0;
+}
+
+static int any_lanes(drawing *d, int64_t extent) {
+  int lanes = 4 << below(d, 3);
+  while (lanes > extent && lanes > 4 && chance(d, 90)) lanes /= 2;
+  return lanes;
+}
+
+/* Splits of a data and a reduction loop to the size of an intrinsic, both innermost, and the intrinsic. */
+static void draw_tensorize(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  (void)kind;
+  for (int i = 0; i < d->s->n_stages && factor_of(st, 0) == TN_DTYPE_COUNT; i++) st = &d->s->stages[i];
+  int j = last_loop(st, true), k = last_loop(st, false);
+  bool is_bf16 = factor_of(st, 0) == TN_BF16;
+  int lanes = any_lanes(d, st->n_leaves ? schedule_leaf(st, j)->extent : 4), group = is_bf16 ? 2 : 4;
+  const char *name = name_of(st), *data = loop_of(st, j), *reduce = loop_of(st, k);
+  const char *bytes = factor_of(st, 0) == factor_of(st, 1) ? "dot4_i8i8" : "dot4_u8i8";
+  say(d, "split(%s, %s, %d%s); split(%s, %s, %d%s); reorder(%s", name, data, lanes, tensor_tail(d, true), name, reduce,
+      group, tensor_tail(d, false), name);
+  for (int i = 0; i < st->n_leaves; i++) say(d, ", %s%s", loop_of(st, i), i == j || i == k ? ".outer" : "");
+  say(d, ", %s.inner, %s.inner); tensorize(%s, %s.inner, %s%s)", data, reduce, name, data,
+      is_bf16 ? "dot2_bf16" : bytes, lanes == 16 ? "" : lanes == 8 ? "_x8" : "_x4");
+}
+
 static const struct {
   void (*draw)(drawing *d, fuzz_primitive kind);
   int weight;
@@ -249,6 +291,7 @@ static const struct {
     [FUZZ_LAYOUT] = {draw_layout, 5},
     [FUZZ_ALIGN] = {draw_align, 5},
     [FUZZ_PREFETCH] = {draw_prefetch, 5},
+    [FUZZ_TENSORIZE] = {draw_tensorize, 8},
 };
 
 static fuzz_primitive any_primitive(drawing *d) {

@@ -346,8 +346,8 @@ static bool rough_float(generator *g, tn_dtype dtype, int depth) {
 static bool float_expression(generator *g, tn_dtype dtype, int depth, bool exact) {
   static const form forms[] = {{"(", " + ", NULL},   {"(", " - ", NULL},  {"(", " * ", NULL}, {"min(", ", ", NULL},
                                {"max(", ", ", NULL}, {"abs(", NULL, ")"}, {"(-", NULL, ")"}};
-  static const form steps[] = {{"floor(", NULL, ")"}, {"ceil(", NULL, ")"},      {"round(", NULL, ")"},
-                               {"trunc(", NULL, ")"}, {"nearbyint(", NULL, ")"}, {"fmod(", NULL, ", 1.5)"},
+  static const form steps[] = {{"floor(", NULL, ")"},    {"ceil(", NULL, ")"},      {"round(", NULL, ")"},
+                               {"trunc(", NULL, ")"},    {"nearbyint(", NULL, ")"}, {"fmod(", NULL, ", 1.5)"},
                                {"copysign(", ", ", NULL}};
   int64_t kind = below(g, 100);
   if (kind < 12) return choice(g, dtype, depth, exact);
@@ -357,10 +357,11 @@ static bool float_expression(generator *g, tn_dtype dtype, int depth, bool exact
 }
 
 static bool integer_expression(generator *g, tn_dtype dtype, int depth) {
-  static const form forms[] = {{"(", " + ", NULL}, {"(", " - ", NULL},   {"(", " * ", NULL},   {"(", " // ", NULL},
-                               {"(", " % ", NULL}, {"min(", ", ", NULL}, {"max(", ", ", NULL}, {"abs(", NULL, ")"},
-                               {"(", " & ", NULL}, {"(", " | ", NULL},   {"(", " ^ ", NULL},   {"(", " << ", NULL},
-                               {"(", " >> ", NULL}, {"(~", NULL, ")"},   {"popcount(", NULL, ")"}, {"clz(", NULL, ")"}};
+  static const form forms[] = {
+      {"(", " + ", NULL},  {"(", " - ", NULL},   {"(", " * ", NULL},       {"(", " // ", NULL},
+      {"(", " % ", NULL},  {"min(", ", ", NULL}, {"max(", ", ", NULL},     {"abs(", NULL, ")"},
+      {"(", " & ", NULL},  {"(", " | ", NULL},   {"(", " ^ ", NULL},       {"(", " << ", NULL},
+      {"(", " >> ", NULL}, {"(~", NULL, ")"},    {"popcount(", NULL, ")"}, {"clz(", NULL, ")"}};
   int64_t kind = below(g, 100);
   if (kind < 12) return choice(g, dtype, depth, true);
   if (kind < 22) {
@@ -469,6 +470,52 @@ static bool reduction(generator *g, tn_dtype dtype, const char *combiner, int ra
   return rough;
 }
 
+/* A new input of a dtype over the last data axis, when it has one, the reduction axis and another, in any order. */
+static void dot_operand(generator *g, tn_dtype acc, tn_dtype dtype, bool has_lanes, int rank) {
+  tensor *t = &g->tensors[g->n_tensors++];
+  int axes[3], n = 0;
+  *t = (tensor){.dtype = dtype};
+  snprintf(t->name, sizeof t->name, "A%d", g->n_inputs++);
+  axes[n++] = rank;
+  if (has_lanes) axes[n++] = rank - 1;
+  if (rank > 1 && chance(g, 60)) axes[n++] = 0;
+  runtime_str_addf(&g->inputs, "input %s: %s", t->name, tn_dtype_name(dtype));
+  runtime_str_addf(g->out, "%s(%s", tn_dtype_name(acc), t->name);
+  for (const char *between = "["; n > 0; between = ", ") {
+    int at = (int)below(g, n), axis = axes[at], step = chance(g, 10) ? 2 : 1;
+    axes[at] = axes[--n];
+    t->shape[t->rank] = (g->axes[axis].extent - 1) * step + 1;
+    runtime_str_addf(&g->inputs, "%s%lld", between, (long long)t->shape[t->rank++]);
+    runtime_str_addf(g->out, "%s%s%s", between, g->axes[axis].name, step == 2 ? "*2" : "");
+  }
+  runtime_str_add(&g->inputs, "]\n");
+  put(g, "])");
+}
+
+/* Sums of products of bytes or of bf16, which tensorize has intrinsics for. */
+static bool dot_stage(generator *g, tensor *t) {
+  static const int64_t lanes[] = {4, 8, 8, 16, 16, 19, 20, 32}, terms[] = {2, 4, 4, 6, 8, 9, 12, 13};
+  static const tn_dtype bytes[] = {TN_U8, TN_I8, TN_I8};
+  bool is_bf16 = chance(g, 35);
+  if (g->n_tensors + 8 >= MAX_TENSORS) return false;
+  g->n_axes = 0;
+  t->dtype = is_bf16 ? TN_F32 : TN_I32;
+  if (chance(g, 70)) add_axis(g, "i", 1 + below(g, 6));
+  add_axis(g, "j", lanes[below(g, RUNTIME_COUNT(lanes))]);
+  t->rank = g->n_axes;
+  add_axis(g, "r", terms[below(g, RUNTIME_COUNT(terms))]);
+  put_axes(g, 0, t->rank);
+  runtime_str_addf(g->out, " = sum[r<%lld](", (long long)g->axes[t->rank].extent);
+  for (int i = 0; i < 2; i++) {
+    if (i) put(g, " * ");
+    dot_operand(g, t->dtype, is_bf16 ? TN_BF16 : bytes[below(g, 3)], i == 1 || chance(g, 30), t->rank);
+  }
+  put(g, ")\n");
+  for (int i = 0; i < t->rank; i++) t->shape[i] = g->axes[i].extent;
+  t->is_rough = is_bf16;
+  return true;
+}
+
 static void stage(generator *g, int number) {
   tn_dtype dtype = random_dtype(g);
   tensor t = {.dtype = dtype};
@@ -479,6 +526,15 @@ static void stage(generator *g, int number) {
   if (runtime_is_half(dtype)) dtype = TN_F32;
   t.dtype = dtype;
   g->out = &g->stages;
+  if (chance(g, 12)) {
+    size_t before = g->out->n;
+    put(g, t.name);
+    if (dot_stage(g, &t)) {
+      g->tensors[g->n_tensors++] = t;
+      return;
+    }
+    g->out->n = before;
+  }
   int64_t points = draw_data_axes(g);
   t.rank = g->n_axes;
   for (int i = 0; i < t.rank; i++) t.shape[i] = g->axes[i].extent;

@@ -20,6 +20,12 @@
   "M[i<8] = max[k<20](X[i,k])\nE[i<8, j<20] = exp(X[i,j] - M[i])\n" \
   "S[i<8] = sum[k<20](E[i,k])\nY[i<8, j<20] = E[i,j] / S[i]"
 
+#define ARGMAX "(I, V)[i<64] = argmax[k<50](X[i,k])"
+#define COMPLEX                                                                                  \
+  "combiner cprod(ar: i32, ai: i32; br, bi) = (ar*br - ai*bi, ar*bi + ai*br), identity (1, 0)\n" \
+  "input R: i32[30,40], M: i32[30,40]\n(P, Q)[i<30] = cprod[k<40](R[i,k], M[i,k])"
+#define PAIR "(S, D)[i<32, j<32] = (A[i,j] + B[i,j], A[i,j] - B[i,j])\nC[i<32, j<32] = S[i,j] * D[j,i]"
+
 const schedule_case schedule_cases[] = {
     /* what the first page shows */
     {"default", ADD, ""},
@@ -182,6 +188,48 @@ const schedule_case schedule_cases[] = {
     {"stride_pattern_peeled", "C[i<100, j<4] = A[i,j] + 1",
      "split(C, i, 16, tail=peel); parallel(C, i.outer); pragma(C, i.outer, parallel_stride_pattern, 1)"},
     {"bind", ADD, "bind(C, i, blockIdx.x); split(C, j, 32); bind(C, j.inner, threadIdx.x)"},
+    /* several outputs */
+    {"tuple", PAIR, ""},
+    {"tuple_at", PAIR, "compute_at(S, C, i)"},
+    {"tuple_inline", PAIR, "compute_inline(D); vectorize(C, j)"},
+    {"tuple_cache_read", PAIR, "cache_read(D, local, C); compute_at(D.local, C, i); vectorize(S, j)"},
+    {"tuple_cache_write", PAIR, "cache_write(S, D, local); compute_at(S, C, i); compute_at(S.local, S, j)"},
+    {"tuple_layout", PAIR, "transform_layout(S, [i, j] -> [j, i])"},
+    {"tuple_aligned", PAIR, "storage_align(D, i, 32, 8); set_scope(S, local); compute_at(S, C, i)"},
+    {"tuple_pad", PAIR, "vectorize(S, j, 10, tail=pad)"},
+    {"argmax", ARGMAX, ""},
+    {"argmax_index_alone", "I[i<64] = argmin[k<50](X[i,k])",
+     "split(I, i, 16); reorder(I, i.outer, k, i.inner); vectorize(I, i.inner)"},
+    {"argmax_vectorized", ARGMAX,
+     "split(I, i, 16); reorder(I, i.outer, k, i.inner); vectorize(I, i.inner); parallel(V, i.outer)"},
+    {"argmax_rfactor", ARGMAX, "split(V, k, 16); rfactor(V, k.inner, -1); vectorize(I.rf, k.inner)"},
+    {"argmax_parallel_reduce", "(I, V) = argmax[k<1000](X[k])", "parallel_reduce(I, k, parts=3)"},
+    {"argmax_cache_write", ARGMAX,
+     "cache_write(I, V, local); split(I, i, 16); compute_at(I.local, I, i.outer); reorder(V.local, k, i.c); "
+     "vectorize(I.local, i.c); vectorize(I, i.inner)"},
+    {"argmax_where", "(I, V)[i<8] = argmax[k<50 where X[i,k] < 3 init = (7, 1)](X[i,k])", "split(I, k, 8, tail=pad)"},
+    {"tuple_old_values", COMPLEX, ""},
+    {"tuple_old_values_vectorized", COMPLEX,
+     "split(P, i, 8, tail=mask); reorder(P, i.outer, k, i.inner); vectorize(P, i.inner)"},
+    {"tuple_old_values_rfactor", COMPLEX, "split(P, k, 7); rfactor(P, k.inner)"},
+    {"tuple_old_values_unrolled", COMPLEX, "split(Q, k, 4); unroll(Q, k.inner)"},
+    {"tensorize", "input A: u8[8,32], B: i8[32,32]\nC[i<8, j<32] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))",
+     "split(C, j, 16); split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
+     "tensorize(C, j.inner, dot4_u8i8)"},
+    {"tensorize_panels",
+     "input A: i8[8,32], B: i8[32,32]\nP[jo<2, ko<8, ji<16, ki<4] = B[ko*4 + ki, jo*16 + ji]\n"
+     "C[i<8, j<32] = sum[k<32](i32(A[i,k]) * i32(P[j//16, k//4, j%16, k%4]))",
+     "cache_write(C, local); split(C, i, 4); split(C, j, 16); reorder(C, i.outer, j.outer, i.inner, j.inner); "
+     "vectorize(C, j.inner); compute_at(C.local, C, j.outer); split(C.local, k, 4); "
+     "reorder(C.local, k.outer, i.c, j.c, k.inner); tensorize(C.local, j.c, dot4_i8i8); fuse(P, ji, ki); "
+     "vectorize(P, ji.ki.fused)"},
+    {"tensorize_layout", "input A: bf16[8,32], B: bf16[32,32]\nC[i<8, j<32] = sum[k<32](f32(A[i,k]) * f32(B[k,j]))",
+     "cache_read(B, global, C); transform_layout(B.global, [k, j] -> [j//8, k//2, j%8, k%2]); "
+     "split(C, j, 8); split(C, k, 2); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
+     "tensorize(C, j.inner, dot2_bf16_x8)"},
+    {"tensorize_peeled", "input A: u8[3,6], B: i8[6,19]\nC[i<3, j<19] = sum[k<6](i32(A[i,k]) * i32(B[k,j]))",
+     "split(C, j, 16, tail=peel); split(C, k, 4, tail=peel); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
+     "tensorize(C, j.inner, dot4_u8i8)"},
     /* shapes and dtypes */
     {"rank_0", "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2", "compute_at(T, S, i)"},
     {"two_outputs", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\nR[i<8] = P[i] * 3", "parallel(Q, i)"},

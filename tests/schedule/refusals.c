@@ -8,6 +8,7 @@
 #define CHAIN "P[i<16, j<16] = A[i,j] * 2\nQ[i<16, j<16] = P[i,j] + 1\nR[i<16, j<16] = Q[i,j] * Q[i,j]"
 #define FUSED "M[i<64, j<48] = sum[k<32](A[i,k] * B[k,j])\nO[i<64, j<48] = M[i,j] + D[i,j]"
 #define FORK "P[i<16] = A[i] * 2\nQ[i<16] = P[i] + 1\nR[i<16] = P[i] * Q[i]"
+#define PAIR "(S, D)[i<16, j<16] = (A[i,j] + B[i,j], A[i,j] - B[i,j])\nC[i<16, j<16] = S[i,j] * D[j,i]"
 #define LONG "P[i<16] = A[i] * 2\nQ[i<16] = P[i] + 1\nR[i<16] = Q[i] * 3\nS[i<16] = R[i] + 4"
 #define SCALAR "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2"
 
@@ -406,7 +407,7 @@ static const struct refusal {
      "set_scope(P): scope \"cache\" is unknown: use \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
      "tensorise(C, i) is no primitive: use one of split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, "
-     "compute_at, compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, "
+     "tensorize, compute_at, compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, "
      "auto_inline, transform_layout, storage_align, prefetch, bind"},
     {"bind: an unknown thread", MM, "", "bind(C, i, threadIdx.w)",
      "bind(C, i): thread \"threadIdx.w\" is unknown: take vthread, blockIdx.x, .y or .z, threadIdx.x, .y or .z"},
@@ -453,6 +454,31 @@ static const struct refusal {
     {"transform_layout: after storage_align", CHAIN, "storage_align(Q, i, 32, 8)",
      "transform_layout(Q, [i, j] -> [j, i])",
      "transform_layout(Q): the strides of Q are aligned: use one of storage_align and transform_layout"},
+    {"cache_write: one of two outputs", PAIR, "", "cache_write(S, local)",
+     "cache_write(S): the tensors S, D are computed together and move together: name each of them once, "
+     "cache_write(S, D, local)"},
+    {"cache_write: the other of two outputs", PAIR, "", "cache_write(D, local)",
+     "cache_write(D): the tensors S, D are computed together and move together: name each of them once, "
+     "cache_write(S, D, local)"},
+    {"cache_write: an output twice", PAIR, "", "cache_write(S, S, D, local)",
+     "cache_write(S): the tensors S, D are computed together and move together: name each of them once, "
+     "cache_write(S, D, local)"},
+    {"cache_write: tensors of two stages", PAIR, "", "cache_write(C, S, local)",
+     "cache_write(C): C is one of 2 tensors named, but computed by itself: call cache_write for each stage, "
+     "cache_write(C, local)"},
+    {"cache_write: an output that is not there", PAIR, "", "cache_write(S, E, local)",
+     "cache_write(E): no stage is called \"E\": name one of A, B, S, D, C"},
+    {"cache_read: a reader of the other output", PAIR "\nE[i<4] = S[i,0]", "", "cache_read(D, local, E)",
+     "cache_read(D): E does not read D: name one of its readers, C"},
+    {"compute_at: one output is the program's", PAIR "\noutput S, C", "", "compute_at(S, C, i)",
+     "compute_at(S, C, i): S is an output: outputs are computed at root; compute its producers at S instead"},
+    {"compute_inline: argmax", "(I, V)[i<8] = argmax[k<9](X[i,k])\nC[i<8] = V[i]", "", "compute_inline(I)",
+     "compute_inline(I): I is a reduction (over k): it has no value before its loop ends; use compute_at(I, reader, "
+     "axis)"},
+    {"vectorize: the reduction axis of argmax", "(I, V)[i<8] = argmax[k<9](X[i,k])", "", "vectorize(I, k)",
+     "vectorize(I, k): loop k of I runs over a reduction axis (extent 9): its iterations update the same element, so "
+     "they "
+     "cannot run in lockstep; vectorize a data axis (i)"},
     {"prefetch: a tensor that is not read", FUSED, "", "prefetch(O, A, i, 1)",
      "prefetch(O, A, i): nothing inside loop i of O reads A: name a tensor that is read there"},
     {"prefetch: an inlined tensor", CHAIN, "compute_inline(P)", "prefetch(Q, P, i, 1)",

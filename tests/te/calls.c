@@ -80,6 +80,32 @@ static tn_program *bits_and_functions(tn_context *ctx) {
   return tn_program_new(ctx, A, K, tn_compute(ctx, "C", value, i));
 }
 
+static tn_program *argmax_and_value(tn_context *ctx) {
+  tn_axis *i = tn_axis_new(ctx, "i", 4), *k = tn_reduce_axis(ctx, "k", 8);
+  tn_tensor *A = tn_placeholder(ctx, "A", TN_F32, 4, 8);
+  tn_tensor *I = tn_compute(ctx, "I, V", tn_argmax(tn_at(A, i, k), k), i), *V = tn_output(I, 1);
+  tn_tensor *J = tn_compute(ctx, "J", tn_argmin(tn_tuple(tn_sub(7, k), tn_at(A, i, k)), k), i);
+  return tn_program_new(ctx, A, V, I, J);
+}
+
+static tn_program *user_combiner(tn_context *ctx) {
+  tn_axis *i = tn_axis_new(ctx, "i", 4), *k = tn_reduce_axis(ctx, "k", 8);
+  tn_tensor *R = tn_placeholder(ctx, "R", TN_F32, 4, 8);
+  tn_combiner *c = tn_combiner_new(ctx, "cprod", TN_F32, TN_F32);
+  tn_expr *ar = tn_lhs(c, 0), *ai = tn_lhs(c, 1), *br = tn_rhs(c, 0), *bi = tn_rhs(c, 1);
+  tn_combiner_results(c, tn_sub(tn_mul(ar, br), tn_mul(ai, bi)), tn_add(tn_mul(ar, bi), tn_mul(ai, br)));
+  tn_combiner_identity(c, 1, 0);
+  tn_expr *e = tn_where(tn_reduce(c, tn_tuple(tn_at(R, i, k), 2), k), tn_ne(k, i));
+  return tn_program_new(ctx, R, tn_compute(ctx, "P, Q", tn_init(e, tn_tuple(tn_cast(TN_F32, i), 1.5)), i));
+}
+
+static tn_program *plain_tuple(tn_context *ctx) {
+  tn_axis *i = tn_axis_new(ctx, "i", 4);
+  tn_tensor *A = tn_placeholder(ctx, "A", TN_F32, 4);
+  tn_tensor *S = tn_compute(ctx, "S, D", tn_tuple(tn_add(tn_at(A, i), 1), i), i);
+  return tn_program_new(ctx, A, S, tn_compute(ctx, "C", tn_at(tn_output(S, 1), i), i));
+}
+
 static tn_program *read_output(tn_context *ctx) {
   tn_axis *i = tn_axis_new(ctx, "i", 4);
   tn_tensor *A = tn_placeholder(ctx, "A", TN_F32, 4), *X = tn_compute(ctx, "X", tn_add(tn_at(A, i), 1), i);
@@ -111,6 +137,12 @@ static const struct same_row {
      "min(max(exp(log(sqrt(rsqrt(tanh(sigmoid(erf(sin(cos(A[i]))))))))) + abs(floor(ceil(round(pow(A[i]/2, -A[i]))))), "
      "0.5), f32(K[i]//3%2)), 1)"},
     {"constants", constants, "input D: f64[4], U: u8[4]; C[i<4] = D[i]*0.1 + 2 + (U[i] + 7)"},
+    {"argmax", argmax_and_value,
+     "(I, V)[i<4] = argmax[k<8](A[i,k]); J[i<4] = argmin[k<8](7 - k, A[i,k]); output V, I, J"},
+    {"a user's combiner", user_combiner,
+     "combiner cprod(a0: f32, a1: f32; b0, b1) = (a0*b0 - a1*b1, a0*b1 + a1*b0), identity (1, 0); "
+     "(P, Q)[i<4] = cprod[k<8 where k != i init = (f32(i), 1.5)](R[i,k], 2); output P"},
+    {"a tuple", plain_tuple, "(S, D)[i<4] = (A[i] + 1, i); C[i<4] = D[i]"},
     {"any and all", logical,
      "input Q: bool[4,3,2]; X[i<4] = any[k<3, l<2](Q[i,k,l]); Y[i<4] = all[k<3, l<2](Q[i,k,l])"},
     {"an output that is read", read_output, "X[i<4] = A[i] + 1; Y[i<4] = X[i]*2; output Y, X"},
@@ -221,6 +253,40 @@ static void named_like_input(parts *p) { tn_program_new(p->ctx, p->A, copy(p, "A
 static void given_twice(parts *p) { tn_program_new(p->ctx, p->A, p->A, copy(p, "C")); }
 static void axis_as_argument(parts *p) { tn_program_new(p->ctx, p->A, p->i); }
 
+static void tuple_operand(parts *p) { tn_add(tn_tuple(tn_at(p->A, p->i), 1), 1); }
+static void tuple_of_a_reduction(parts *p) { tn_tuple(tn_sum(tn_at(p->A, p->k), p->k), 1); }
+static void one_name_for_two(parts *p) { tn_compute(p->ctx, "C", tn_tuple(tn_at(p->A, p->i), 1), p->i); }
+static void two_names_for_one(parts *p) { tn_compute(p->ctx, "C, D", tn_at(p->A, p->i), p->i); }
+static void ten_names(parts *p) { tn_compute(p->ctx, "a,b,c,d,e,f,g,h,j,k", tn_at(p->A, p->i), p->i); }
+static void no_such_output(parts *p) { tn_output(tn_compute(p->ctx, "C", tn_at(p->A, p->i), p->i), 1); }
+static void output_without_name(parts *p) {
+  tn_output(tn_compute(p->ctx, "C", tn_argmax(tn_at(p->A, p->k), p->k)), 1);
+}
+static void combiner_without_results(parts *p) {
+  tn_reduce(tn_combiner_new(p->ctx, "c", TN_F32), tn_at(p->A, p->k), p->k);
+}
+static void combiner_without_identity(parts *p) {
+  tn_combiner *c = tn_combiner_new(p->ctx, "c", TN_F32);
+  tn_combiner_results(c, tn_add(tn_lhs(c, 0), tn_rhs(c, 0)));
+  tn_reduce(c, tn_at(p->A, p->k), p->k);
+}
+static void side_beyond(parts *p) { tn_lhs(tn_combiner_new(p->ctx, "c", TN_F32), 1); }
+static void nine_values(parts *p) { tn_combiner_array(p->ctx, "c", 9, (const tn_dtype[9]){TN_F32}); }
+static void combiner_of_no_dtype(parts *p) { tn_combiner_new(p->ctx, "c", (tn_dtype)77); }
+/* A combiner "c", by OP. */
+static tn_expr *reduced(const parts *p, const char *op, double identity) {
+  tn_combiner *c = tn_combiner_new(p->ctx, "c", TN_F32);
+  tn_combiner_results(c, tn_operator(op, TN_LIST(tn_lhs(c, 0), tn_rhs(c, 0))));
+  tn_combiner_identity(c, identity);
+  return tn_reduce(c, tn_at(p->A, p->k), p->k);
+}
+static void combiners_of_one_name(parts *p) {
+  tn_tensor *B = tn_compute(p->ctx, "B", reduced(p, "+", 0)), *C = tn_compute(p->ctx, "C", reduced(p, "*", 1));
+  tn_program_new(p->ctx, p->A, B, C);
+}
+static void combiner_and_tensor(parts *p) {
+  tn_program_new(p->ctx, p->A, tn_compute(p->ctx, "c", reduced(p, "+", 0)));
+}
 static void two_contexts(parts *p) {
   tn_context *other = check_context();
   assert_null(tn_at(p->A, tn_axis_new(other, "i", 4)));
@@ -299,6 +365,22 @@ static const struct refusal_row {
     {"output named like an input", named_like_input, TN_ERROR_PROGRAM, "two tensors are named 'A'"},
     {"argument twice", given_twice, TN_ERROR_PROGRAM, "'A' is given twice"},
     {"axis as an argument", axis_as_argument, TN_ERROR_ARGUMENT, "argument 2 is no tensor"},
+    {"a tuple as an operand", tuple_operand, TN_ERROR_PROGRAM, "a tuple is several values and no operand"},
+    {"a tuple of a reduction", tuple_of_a_reduction, TN_ERROR_PROGRAM, "only allowed at the top level"},
+    {"one name for two values", one_name_for_two, TN_ERROR_PROGRAM, "'C' computes 2 values, but 1 name is given"},
+    {"two names for one value", two_names_for_one, TN_ERROR_PROGRAM, "'C' computes 1 value, but 2 names are given"},
+    {"ten names", ten_names, TN_ERROR_PROGRAM, "'a' computes 1 value, but 9 names are given"},
+    {"an output that is not there", no_such_output, TN_ERROR_ARGUMENT, "tn_output: 'C' has no output 1"},
+    {"an output without a name", output_without_name, TN_ERROR_ARGUMENT, "'C' has no output 1: name both"},
+    {"a combiner without results", combiner_without_results, TN_ERROR_PROGRAM,
+     "combiner 'c' has no results yet: tn_combiner_results(...) gives them"},
+    {"a combiner without identity", combiner_without_identity, TN_ERROR_PROGRAM,
+     "combiner 'c' has no identity yet: tn_combiner_identity(...) gives it"},
+    {"a side that is not there", side_beyond, TN_ERROR_ARGUMENT, "combiner 'c' has values 0 to 0, no 1"},
+    {"a combiner of nine values", nine_values, TN_ERROR_PROGRAM, "a combiner has 1 to 8 values, not 9"},
+    {"a combiner of no dtype", combiner_of_no_dtype, TN_ERROR_ARGUMENT, "77 is no dtype"},
+    {"two combiners of one name", combiners_of_one_name, TN_ERROR_PROGRAM, "two combiners that differ are named 'c'"},
+    {"a combiner named like a tensor", combiner_and_tensor, TN_ERROR_PROGRAM, "a combiner and a tensor are named 'c'"},
     {"two contexts", two_contexts, TN_ERROR_ARGUMENT, "values of two contexts cannot be joined"},
     {"shared expressions that blow up", expression_blow_up, TN_ERROR_PROGRAM, "the expression is too large"},
 };

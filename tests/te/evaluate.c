@@ -81,7 +81,9 @@ static const value_row values[] = {
      "input A: i8[4]; C[i<4, j<2] = select(j == 0, popcount(A[i]), clz(A[i]))",
      {{-1, 0, 1, 64}},
      {8, 0, 0, 8, 1, 7, 1, 1}},
-    {"popcount and clz of i64", "input A: i64[2]; C[i<2, j<2] = select(j == 0, popcount(A[i]), clz(A[i]))", {{-1, 5}},
+    {"popcount and clz of i64",
+     "input A: i64[2]; C[i<2, j<2] = select(j == 0, popcount(A[i]), clz(A[i]))",
+     {{-1, 5}},
      {64, 0, 2, 61}},
     {"precedence of bit operators", "input A: i32[1]; C = A[0] | 1 ^ 3 & 2 << 1 + 1", {{16}}, {17}},
     {"bit operators before comparisons", "input A: i32[3]; C[i<3] = A[i] & 1 == 1", {{1, 2, 3}}, {1, 0, 1}},
@@ -95,7 +97,8 @@ static const value_row values[] = {
      {{3, 2, 8, 1000}},
      {8, 100, 3, 3}},
     {"log1p tan sinh cosh", "C[i<4] = log1p(A[i]) + tan(A[i]) + sinh(A[i]) + cosh(A[i])", {{0, 0, 0, 0}}, {1, 1, 1, 1}},
-    {"inverse functions", "C[i<2] = asin(A[i]) + acos(A[i] + 1) + atan(A[i]) + asinh(A[i]) + acosh(A[i] + 1) + atanh(A[i])",
+    {"inverse functions",
+     "C[i<2] = asin(A[i]) + acos(A[i] + 1) + atan(A[i]) + asinh(A[i]) + acosh(A[i] + 1) + atanh(A[i])",
      {{0, 0}},
      {0, 0}},
     {"tests of floats",
@@ -106,7 +109,9 @@ static const value_row values[] = {
      "input A: f32[2]; C[i<4] = if_then_else(i >= 1 && i < 3, A[i-1], 7)",
      {{1, 2}},
      {7, 1, 2, 7}},
-    {"an index of bits", "input A: f32[4], K: i32[3]; C[i<3] = A[K[i] & 3] + A[K[i] >> 30 & 1]", {{1, 2, 3, 4}, {7, -1, 4}},
+    {"an index of bits",
+     "input A: f32[4], K: i32[3]; C[i<3] = A[K[i] & 3] + A[K[i] >> 30 & 1]",
+     {{1, 2, 3, 4}, {7, -1, 4}},
      {5, 6, 2}},
     {"cast truncates", "C[i<3] = i32(A[i])", {{1.9, -1.9, 0.5}}, {1, -1, 0}},
     {"cast saturates", "C[i<4] = i8(A[i])", {{1000, -1000, INFINITY, -INFINITY}}, {127, -128, 127, -128}},
@@ -130,11 +135,17 @@ static const value_row values[] = {
     {"prod of u8 wraps", "input A: u8[2]; C = prod[k<2](A[k])", {{20, 20}}, {144}},
     {"any", "input Q: bool[2,2]; C[i<2] = any[k<2](Q[i,k])", {{0, 0, 0, 1}}, {0, 1}},
     {"all", "input Q: bool[2,2]; C[i<2] = all[k<2](Q[i,k])", {{1, 0, 1, 1}}, {0, 1}},
-    {"f16 is stored, f32 computes", "input A: f16[2], B: f16[2]; C[i<2] = A[i]*B[i]", {{300, 0.1}, {300, 1}},
+    {"f16 is stored, f32 computes",
+     "input A: f16[2], B: f16[2]; C[i<2] = A[i]*B[i]",
+     {{300, 0.1}, {300, 1}},
      {90000, 0.0999755859375}},
-    {"f16 rounds to nearest even", "C[i<6] = f16(A[i])", {{2049, 2051, 65519, 65520, 1e-8, -5.9604644775390625e-8}},
+    {"f16 rounds to nearest even",
+     "C[i<6] = f16(A[i])",
+     {{2049, 2051, 65519, 65520, 1e-8, -5.9604644775390625e-8}},
      {2048, 2052, 65504, INFINITY, 0, -5.9604644775390625e-8}},
-    {"bf16 rounds to nearest even", "C[i<5] = bf16(A[i])", {{257, 259, 1e38, 1.00390625, -1.01171875}},
+    {"bf16 rounds to nearest even",
+     "C[i<5] = bf16(A[i])",
+     {{257, 259, 1e38, 1.00390625, -1.01171875}},
      {256, 260, 9.9692099683868690e37, 1, -1.015625}},
     {"a copy keeps f16", "input A: f16[2]; C[i<2] = A[i]", {{0.1, -2}}, {0.0999755859375, -2}},
     {"sums of bf16 are f32", "input A: bf16[3]; C = sum[k<3](A[k])", {{256, 1, 1}}, {258}},
@@ -149,6 +160,37 @@ static const value_row values[] = {
     {"init of a literal", "C = max[k<2 init = 5](A[k])", {{1, 2}}, {5}},
     {"where and init", "C = prod[k<4 where k % 2 == 0 init = 3](A[k])", {{2, 9, 5, 9}}, {30}},
     {"init of integers wraps on", "input A: u8[2]; C = sum[k<2 init = 250](A[k])", {{3, 4}}, {1}},
+    {"argmax gives the first of equal ones", "C[i<2] = argmax[k<4](A[i,k])", {{1, 7, 7, 2, -1, -3, -1, -2}}, {1, 0}},
+    {"argmin", "C[i<2] = argmin[k<4](A[i,k])", {{4, 7, 3, 3, -1, -3, -1, -2}}, {2, 1}},
+    {"argmax with values", "(I, V)[i<2] = argmax[k<3](A[i,k])", {{1, 7, 5, -1, -3, -2}}, {7, -1}},
+    {"argmax over two axes", "C = argmax[k<2, l<3](A[k,l])", {{1, 2, 3, 4, 9, 5}}, {4}},
+    {"argmax passes over nan", "C[i<2] = argmax[k<3](A[i,k])", {{NAN, 1, NAN, -INFINITY, NAN, -5}}, {1, 2}},
+    {"argmax of nothing but nan", "C = argmax[k<3](A[k])", {{NAN, NAN, NAN}}, {-1}},
+    {"the value of nothing but nan", "(I, V) = argmax[k<3](A[k])", {{NAN, NAN, NAN}}, {-INFINITY}},
+    {"argmax of infinities", "C = argmax[k<3](A[k])", {{-INFINITY, -INFINITY, -INFINITY}}, {0}},
+    {"argmax of integers", "input A: i8[4]; C = argmax[k<4](A[k])", {{-128, -128, -128, -128}}, {0}},
+    {"argmax keeps the sign of the first zero", "(I, V) = argmax[k<3](A[k])", {{-1, -0.0, 0.0}}, {-0.0}},
+    {"argmax where nothing counts", "C[i<3] = argmax[k<3 where k < i](A[k])", {{5, 9, 1}}, {-1, 0, 1}},
+    {"argmax with init", "C[i<3] = argmax[k<3 where k < i init = (7, 6)](A[k])", {{5, 9, 1}}, {7, 7, 1}},
+    {"argmin of another index", "C = argmin[k<3](9 - k, A[k])", {{5, 2, 2}}, {7}},
+    {"argmin of an i64 index", "(I, V) = argmin[k<3](i64(A[k]), B[k]); C = I", {{5, 4, -3}, {1, 1, 1}}, {4}},
+    {"a tuple", "(S, D)[i<2] = (A[i] + B[i], A[i] - B[i]); C[i<2] = S[i]*D[i]", {{3, 5}, {1, 2}}, {8, 21}},
+    {"a tuple's second output", "(S, D)[i<2] = (A[i] + B[i], i64(A[i] - B[i]))", {{3, 5}, {1, 2}}, {2, 3}},
+    {"combining reads the old values",
+     "input R: i32[3], I: i32[3]; combiner cprod(ar: i32, ai: i32; br, bi) = (ar*br - ai*bi, ar*bi + ai*br), identity "
+     "(1, 0); (P, Q) = cprod[k<3](R[k], I[k]); C[i<2] = select(i == 0, P, Q)",
+     {{1, 3, 5}, {2, 4, 6}},
+     {-85, 20}},
+    {"a combiner of one value",
+     "combiner gcd2(a: i32; b) = (a | b), identity (0); input A: i32[3]; C = gcd2[k<3](A[k])",
+     {{1, 4, 8}},
+     {13}},
+    {"mean and variance",
+     "combiner welford(am: f32, as: f32, an: f32; bm, bs, bn) = (am + (bm - am)*bn/max(an + bn, 1), as + bs + "
+     "(bm - am)*(bm - am)*an*bn/max(an + bn, 1), an + bn), identity (0, 0, 0)\n"
+     "(M, S, N) = welford[k<4](A[k], 0, 1); C[i<3] = select(i == 0, M, select(i == 1, S/4, N))",
+     {{1, 3, 5, 7}},
+     {4, 5, 4}},
     {"two reduction axes", "C[i<2] = sum[k<2, l<2](A[i,k,l])", {{1, 2, 3, 4, 5, 6, 7, 8}}, {10, 26}},
     {"matmul", "C[i<2, j<2] = sum[k<2](A[i,k]*B[k,j])", {{1, 2, 3, 4}, {5, 6, 7, 8}}, {19, 22, 43, 50}},
     {"transposed read", "C[i<2, j<2] = A[j, i]", {{1, 2, 3, 4}}, {1, 3, 2, 4}},
@@ -345,8 +387,9 @@ static void long_chains(void **state) {
 static void index_limits(void **state) {
   (void)state;
   tn_context *ctx = check_context();
-  tn_program *p = parse(ctx, "input A: f32[9,4], K: i32[2], L: i32[2], B: bool[2]; "
-                             "C[i<2] = A[K[i], L[i]] + A[L[i], 0] + f32(B[i])");
+  tn_program *p = parse(ctx,
+                        "input A: f32[9,4], K: i32[2], L: i32[2], B: bool[2]; "
+                        "C[i<2] = A[K[i], L[i]] + A[L[i], 0] + f32(B[i])");
   assert_int_equal(te_index_limit(p, tn_program_find(p, "K")), 9);
   assert_int_equal(te_index_limit(p, tn_program_find(p, "L")), 4);
   assert_int_equal(te_index_limit(p, tn_program_find(p, "A")), 0);
@@ -395,7 +438,7 @@ int test_evaluate(void) {
 
 int test_evaluate_at(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(on_demand_is_cheap), cmocka_unit_test(elements_are_remembered),
-                                     cmocka_unit_test(long_chains), cmocka_unit_test(element_of_an_input),
-                                     cmocka_unit_test(index_limits), cmocka_unit_test(reads_that_may_leave)};
+                                     cmocka_unit_test(long_chains),        cmocka_unit_test(element_of_an_input),
+                                     cmocka_unit_test(index_limits),       cmocka_unit_test(reads_that_may_leave)};
   return CHECK_TESTS("one element", tests);
 }

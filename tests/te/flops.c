@@ -19,6 +19,8 @@ static const struct flops_row {
     {"min and max operators", "C[i<10] = max(min(A[i], 6), 0)", 20},
     {"logic in a bool tensor", "C[i<10] = A[i] > 0 && A[i] < 1", 10},
     {"conv layer", "C[i<8] = sum[k<3](A[i+k]*W[k]); O[i<8] = max((C[i] + b[i])*s[i] + o[i], 0)", 8 * 6 + 8 * 4},
+    {"a tuple", "(S, D)[i<10] = (A[i] + B[i], A[i]*B[i]*2)", 30},
+    {"argmax", "C = argmax[k<10](A[k])", 10 * 3},
     {"softmax",
      "M[i<4] = max[k<10](X[i,k]); E[i<4,j<10] = exp(X[i,j] - M[i]); S[i<4] = sum[k<10](E[i,k]); "
      "Y[i<4,j<10] = E[i,j]/S[i]",

@@ -146,12 +146,35 @@ static const struct program_row {
     {"constants of bf16", "C = bf16(0.3); D = f16(7)", "C = bf16(0.3)\nD = f16(7.0)\n"},
     {"where", "C[i<4] = sum[ k<4 where k!=i&&k>1 ](A[k])",
      "input A: f32[4]\nC[i<4] = sum[k<4 where k != i && k > 1](A[k])\n"},
-    {"init", "C[i<4] = sum[k<4 init=B[i]](A[k])",
-     "input B: f32[4], A: f32[4]\nC[i<4] = sum[k<4 init = B[i]](A[k])\n"},
+    {"init", "C[i<4] = sum[k<4 init=B[i]](A[k])", "input B: f32[4], A: f32[4]\nC[i<4] = sum[k<4 init = B[i]](A[k])\n"},
     {"where and init", "C[i<4] = max[k<4, l<2 where k<l init=0](A[k])",
      "input A: f32[4]\nC[i<4] = max[k<4, l<2 where k < l init = 0.0](A[k])\n"},
     {"axes named by the parts", "where[init<4] = sum[where<4 where where < init](A[where])",
      "input A: f32[4]\nwhere[init<4] = sum[where<4 where where < init](A[where])\n"},
+    {"argmax", "I[i<4] = argmax[k<3](A[i,k])", "input A: f32[4, 3]\nI[i<4] = argmax[k<3](A[i, k])\n"},
+    {"argmin with its values", "(I, V)[i<4] = argmin[ k<3,l<2 where k>l ](A[i,k]*l)",
+     "input A: f32[4, 3]\n(I, V)[i<4] = argmin[k<3, l<2 where k > l](A[i, k]*f32(l))\n"},
+    {"argmax of a position written out", "I = argmax[k<3, l<2](k*2 + l, A[k])",
+     "input A: f32[3]\nI = argmax[k<3, l<2](A[k])\n"},
+    {"argmax of another index", "(I, V) = argmax[k<3 init=(7, 0)](i64(2 - k), A[k])",
+     "input A: f32[3]\n(I, V) = argmax[k<3 init = (7, 0.0)](i64(2 - k), A[k])\n"},
+    {"a tuple", "(S, D)[i<4] = (A[i]+B[i], A[i] - B[i])",
+     "input A: f32[4], B: f32[4]\n(S, D)[i<4] = (A[i] + B[i], A[i] - B[i])\n"},
+    {"a tuple of several dtypes", "(S, D, E) = (1, 2.5, f16(3))", "(S, D, E) = (1, 2.5, f16(3.0))\n"},
+    {"the second value is the output", "(S, D)[i<4] = (A[i], A[i]*2); output D",
+     "input A: f32[4]\n(S, D)[i<4] = (A[i], A[i]*2.0)\noutput D\n"},
+    {"one value is read", "(S, D)[i<4] = (A[i], A[i]*2); C[i<4] = D[i]",
+     "input A: f32[4]\n(S, D)[i<4] = (A[i], A[i]*2.0)\nC[i<4] = D[i]\n"},
+    {"a combiner",
+     "combiner both(a: f32, b: i32;\n  c, d) =\n (a+c, b + d),\n identity (0, 0)\n(S, N)[i<4] = both[k<3](A[i,k], 1)",
+     "input A: f32[4, 3]\ncombiner both(a: f32, b: i32; c, d) = (a + c, b + d), identity (0.0, 0)\n"
+     "(S, N)[i<4] = both[k<3](A[i, k], 1)\n"},
+    {"a combiner of one value",
+     "combiner nor(a: bool; b) = (a != b), identity (false)\nC = nor[k<3 init = (true)](A[k] > 0)",
+     "input A: f32[3]\ncombiner nor(a: bool; b) = (a != b), identity (false)\nC = nor[k<3 init = (true)](A[k] > "
+     "0.0)\n"},
+    {"a combiner used twice", "combiner c(a: f32; b) = (a + b), identity (0); B = c[k<3](A[k]); C = c[l<3](A[l] + B)",
+     "input A: f32[3]\ncombiner c(a: f32; b) = (a + b), identity (0.0)\nB = c[k<3](A[k])\nC = c[l<3](A[l] + B)\n"},
     {"no input", "C[i<4] = i*2", "C[i<4] = i*2\n"},
     {"producers come before consumers", "X[i<4] = A[i]; Y[i<4] = B[i]; Z[i<4] = Y[i] + X[i]",
      "input A: f32[4], B: f32[4]\nY[i<4] = B[i]\nX[i<4] = A[i]\nZ[i<4] = Y[i] + X[i]\n"},
@@ -216,9 +239,9 @@ static void shipped(void **state) {
   check_context_free(ctx);
 }
 
-static const char *const shipped_rows[] = {"vector_add",       "matmul",       "batch_matmul",
-                                           "conv2d",           "conv2d_layer", "depthwise_conv",
-                                           "conv2d_transpose", "softmax",      "layer_norm"};
+static const char *const shipped_rows[] = {"vector_add",   "matmul",         "batch_matmul",     "conv2d",
+                                           "conv2d_layer", "depthwise_conv", "conv2d_transpose", "softmax",
+                                           "layer_norm",   "argmax",         "welford"};
 
 int test_print(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(overrides), cmocka_unit_test(keys)};

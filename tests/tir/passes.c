@@ -432,7 +432,7 @@ static void pass_row(void **state) {
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &arena, {.max_unrolled_body = 100}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {.max_unrolled_body = 100}};
   tir_func *before = read_func(&read, r->in), *f = before;
   assert_int_equal(tir_check(ctx, f), TN_OK);
   for (const char *at = r->passes; *at != 0; at += strcspn(at, ","), at += *at == ',') {

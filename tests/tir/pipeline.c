@@ -50,7 +50,7 @@ static void pipeline_row(void **state) {
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &arena, {.check = true}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {.check = true}};
   tir_func *before = read_func(&read, r->in), *after = tir_run_pipeline(&p, before);
   check_ok(ctx);
   runtime_str out = {0};
@@ -71,7 +71,7 @@ static void dumps_name_the_pass(void **state) {
   runtime_arena arena = {0};
   tn_context *ctx = check_context_debug("vectorize,unroll");
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &arena, {0}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {0}};
   assert_non_null(tir_run_pipeline(&p, read_func(&read, small)));
   check_has(check_messages(ctx), "info: after vectorize:\nprimfn(");
   check_has(check_messages(ctx), "C[ramp(0, 1, 8)] = A[ramp(0, 1, 8)]");
@@ -86,7 +86,7 @@ static void no_debug_no_dump(void **state) {
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &arena, {0}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {0}};
   assert_non_null(tir_run_pipeline(&p, read_func(&read, small)));
   assert_string_equal(check_messages(ctx), "");
   check_context_free(ctx);
@@ -98,7 +98,7 @@ static void malformed_input_is_refused(void **state) {
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &arena, {.check = true}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {.check = true}};
   tir_func *f = read_func(&read, small);
   f->n_inputs = 2;
   assert_null(tir_run_pipeline(&p, f));
@@ -112,7 +112,7 @@ static void a_buffer_beyond_the_index_type_is_refused(void **state) {
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &arena, {0}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {0}};
   assert_null(tir_run_pipeline(&p, read_func(&read, "out C: float32[65536, 65536] { C[0, 0] = 1f32 }")));
   check_fails(ctx, TN_ERROR_LOWER, "buffer \"C\" has more elements than i32 can index");
   check_context_free(ctx);
@@ -125,7 +125,7 @@ static void a_second_run_changes_nothing(void **state) {
     runtime_arena arena = {0};
     tn_context *ctx = check_context();
     reader read = {.arena = &arena};
-    tir_pass_context p = {ctx, &arena, {0}};
+    tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {0}};
     tir_func *once = tir_run_pipeline(&p, read_func(&read, rows[i].in)), *twice = tir_run_pipeline(&p, once);
     check_text(print_func(&arena, twice), print_func(&arena, once));
     check_context_free(ctx);
@@ -140,7 +140,7 @@ static void lowering_is_fast(void **state) {
   runtime_arena arena = {0}, work = {0};
   tn_context *ctx = check_context();
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &work, {0}};
+  tir_pass_context p = {.ctx = ctx, .arena = &work, .options = {0}};
   tir_func *f = read_func(&read, rows[5].in);
   uint64_t best = UINT64_MAX;
   for (int i = 0; i < RUNS; i++) {

@@ -140,7 +140,7 @@ static void one_nest(uint64_t seed) {
   runtime_arena arena = {0};
   nest n = {.arena = &arena, .rng = {seed}};
   tn_context *ctx = check_context();
-  tir_pass_context p = {ctx, &arena, {.max_unrolled_body = 64, .check = true}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {.max_unrolled_body = 64, .check = true}};
   tir_func *f = random_func(&n);
   assert_int_equal(tir_check(ctx, f), TN_OK);
   for (const tir_pass *pass = tir_passes; pass->name != NULL; pass++) {
