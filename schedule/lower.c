@@ -122,6 +122,7 @@ static bool wants_peel(const lower_stage *ls, int axis) {
 static const tir_stmt *unroll_attr(lowering *l, const lower_stage *ls, const schedule_axis *axis,
                                    const tir_stmt *body) {
   tir_stmt *attr = (tir_stmt *)tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
+  if (l->s->is_replayed) return attr;
   attr->u.attr.of = runtime_format(l->arena, "%s, %s", schedule_stage_name(ls->st), axis->name);
   return attr;
 }

@@ -148,6 +148,7 @@ struct tn_schedule {
   schedule_stage *stages;
   int n_steps, cap_steps;
   schedule_step *steps;
+  bool is_replayed;   /* from a record: nobody wrote its pragmas, who could be told that one does nothing */
   const char *within; /* the composed primitive that is being applied, "tile(C, i, j)", for messages; or NULL */
   struct tn_schedule *previous, *next; /* all schedules of a program, freed with it */
 };
