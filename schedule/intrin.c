@@ -62,6 +62,7 @@ static const char *objection(const tn_program *p) {
   if (op->n_inputs > TIR_INTRIN_INPUTS) return "it has more than 6 inputs";
   if (op->body->op == TIR_REDUCE && (op->body->u.reduce->has_where || op->body->u.reduce->has_init))
     return "its reduction has a where or an init";
+  if (tir_reduces_tuples(op->body)) return "its reduction is by a combiner of the program";
   return op->may_leave ? "a read of it can leave its tensor" : NULL;
 }
 

@@ -410,7 +410,10 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
 static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena, bool marks_stages,
                             schedule_part part) {
   TN_SCOPE(COMPILE, 3, "lower");
-  return lower_safely(s, name, arena, marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE, part);
+  uint64_t start = runtime_now_ns();
+  tir_func *f = lower_safely(s, name, arena, marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE, part);
+  tir_say_time(s->ctx, "lower", start, false);
+  return f;
 }
 
 tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,

@@ -245,6 +245,8 @@ const tir_expr *tir_tuple(runtime_arena *arena, int n, const tir_expr *const *va
 /* The same node with other arguments (E itself when all are the same pointers). Folds like the constructors. */
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args);
 
+/* Whether what a definition computes is a reduction by a combiner of tuples, if of one value. */
+static inline bool tir_reduces_tuples(const tir_expr *e) { return e->op == TIR_REDUCE && e->u.reduce->tuple; }
 /* How many values what a definition computes has, and one of those of a TUPLE or of a plain expression. */
 static inline int tir_n_values(const tir_expr *e) {
   if (e->op == TIR_TUPLE) return e->n_args;
@@ -487,6 +489,11 @@ void tir_print_expr(runtime_str *out, const tir_expr *e);
 void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent);
 void tir_print_func(runtime_str *out, const tir_func *f);
 
+/* The function that tir_print_func printed: printing it gives the same text (docs/ir.md). All nodes in ARENA. Parameters
+ * before the first that is stored to are inputs; with one index where another number of dimensions was declared, buffers
+ * are flat. NULL: TN_ERROR_PARSE with line and caret, or what tir_check says. */
+tir_func *tir_parse_func(tn_context *ctx, runtime_arena *arena, const char *text);
+
 /* ---- passes ---------------------------------------------------------------------------------------------------- */
 
 typedef struct tir_pass_options {
@@ -520,6 +527,16 @@ typedef struct tir_pass {
   tir_pass_fn run;
 } tir_pass;
 extern const tir_pass tir_passes[]; /* in pipeline order, ended by {NULL, NULL} */
+/* Every pass once, with what it does in a line. */
+typedef struct tir_pass_line {
+  const char *name, *summary;
+} tir_pass_line;
+enum { TIR_PASS_COUNT = 12 };
+extern const tir_pass_line tir_pass_lines[TIR_PASS_COUNT];
+
+/* Runs the passes that NAMES lists, "flatten,vectorize", in that order; "all" are those of the pipeline. After each the
+ * IR is checked. NULL: TN_ERROR_ARGUMENT for an unknown name, with the nearest one. */
+tir_func *tir_run_passes(tir_pass_context *p, tir_func *f, const char *names);
 
 /* Runs the whole pipeline on lowered (multi-dimensional) loop IR: afterwards buffers are flat, no vectorized or
  * unrolled loop is left (but those too large), peeled loops are partitioned, guards hoisted, loads that could leave a
@@ -527,6 +544,8 @@ extern const tir_pass tir_passes[]; /* in pipeline order, ended by {NULL, NULL} 
 tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f);
 /* Only up to and with the pass of this name, without dumps. */
 tir_func *tir_run_through(tir_pass_context *p, tir_func *f, const char *last);
+/* A line of the debug option "time": how long WHAT took since START_NS. */
+void tir_say_time(const tn_context *ctx, const char *what, uint64_t start_ns, bool unchanged);
 /* Well-formedness: variables bound once on a path and used in scope, dtypes and lanes agree, ranks fit, constants in
  * range, buffers allocated around their uses, inputs never stored to. TN_ERROR_INTERNAL with the invariant's name. */
 tn_status tir_check(tn_context *ctx, const tir_func *f);

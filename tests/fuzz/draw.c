@@ -153,7 +153,11 @@ static const char *any_scope(drawing *d) { return chance(d, 50) ? "local" : "glo
 static void draw_cache(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = &d->s->stages[below(d, d->s->n_stages)];
   const char *words[] = {"cache_read", "cache_write", "set_scope"};
-  say(d, "%s(%s, %s", words[kind - FUZZ_CACHE_READ], name_of(st), any_scope(d));
+  const char *tensor = st->tensors[below(d, st->n_tensors)].name;
+  say(d, "%s(%s", words[kind - FUZZ_CACHE_READ], kind == FUZZ_CACHE_WRITE ? name_of(st) : tensor);
+  for (int v = 1; kind == FUZZ_CACHE_WRITE && v < st->n_tensors; v++)
+    if (chance(d, 97)) say(d, ", %s", st->tensors[v].name);
+  say(d, ", %s", any_scope(d));
   if (kind == FUZZ_CACHE_READ && chance(d, 40)) say(d, ", %s", name_of(any_stage(d)));
   say(d, ")");
 }
@@ -419,6 +423,20 @@ static const char *draw_sketch(drawing *d, runtime_str *out, fuzz_counts *counts
     step(&x, FUZZ_COMPUTE_AT, "compute_at(%s, %s, %s)", cache, target, loop_of(to, (int)below(d, to->n_leaves)));
   annotate_ends(&x);
   return x.wrong;
+}
+
+/* Small caches and cheap threads, so that small programs are packed and run in parallel too. */
+const char *fuzz_generic_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out) {
+  tn_machine machine = {.threads = 1 + (int)runtime_random_below(rng, 4),
+                        .vector_bytes = 16 << runtime_random_below(rng, 3),
+                        .vector_registers = 16 << runtime_random_below(rng, 2),
+                        .cache_bytes = {0, 1 << runtime_random_below(rng, 16), 1 << runtime_random_below(rng, 20), 0},
+                        .fork_ns = 1 << runtime_random_below(rng, 16)};
+  if (tn_schedule_auto(s, &machine) != TN_OK || tn_context_status(s->ctx) != TN_OK) return tn_context_message(s->ctx);
+  char *text = tn_schedule_print(s, TN_FORM_TEXT);
+  if (text) runtime_str_addf(out, "%s", text);
+  free(text);
+  return text ? NULL : tn_context_message(s->ctx);
 }
 
 const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out, fuzz_counts *counts) {
