@@ -98,5 +98,6 @@ int test_targets(void);
 int test_build(void);
 int test_language(void);
 int test_calls(void);
+int test_prepack(void);
 
 #endif
