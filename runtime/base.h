@@ -143,6 +143,10 @@ tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn
 const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n);
 /* Adds the extent of a dimension in words: a number, or what it is made of. */
 void runtime_kernel_add_extent(runtime_str *out, const runtime_kernel_arg *arg, int dim);
+enum { RUNTIME_MAX_KERNEL_ARGS = 64 };
+/* The kernel's first N arguments are from now on these arrays, which it owns and frees; calls give the others. False: out
+ * of memory, and nothing changed. */
+bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays);
 /* What recordings say of one call: operations, and heap memory outside of parallel loops. */
 void runtime_kernel_describe(tn_kernel *kernel, double flops, size_t scratch_bytes);
 

@@ -34,6 +34,7 @@ struct tn_tensor {
   int64_t shape[TN_MAX_RANK];         /* where it depends on symbols: the most it can be */
   const tir_expr *size[TN_MAX_RANK]; /* such an extent as an i32 of symbols; NULL: a constant */
   bool by_value; /* an input of rank 0 that the kernel takes by value: a scalar */
+  bool is_layout_free; /* an input that is the same in every call */
   tn_context *ctx;
 };
 
@@ -94,6 +95,9 @@ bool te_is_symbolic(const te_op *op);
 
 /* Refuses a program with symbols: WHAT ("tuning") needs numbers. */
 tn_status te_check_no_symbols(const tn_program *program, const char *what);
+/* "i >= 1 && i < 15" over these axes and numbers, without reads of tensors. NULL: TN_ERROR_PARSE with the place in TEXT.
+ * In the arena of ctx. */
+const tir_expr *te_parse_condition(tn_context *ctx, int n_axes, tn_axis *const *axes, const char *text);
 
 bool te_is_output(const tn_program *program, const te_op *op);
 /* Prints a te expression in the text form (index names as axes' names). */

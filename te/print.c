@@ -248,6 +248,7 @@ static void print_inputs(runtime_str *out, const tn_program *program) {
       te_print_extent(out, t->shape[d], t->size[d]);
     }
     if (t->ndim > 0) runtime_str_add(out, "]");
+    if (t->is_layout_free) runtime_str_add(out, " layout_free");
   }
   if (program->n_inputs > 0) runtime_str_add(out, "\n");
 }

@@ -115,6 +115,10 @@ TN_API tn_axis *tn_axis_arg(tn_context *ctx, const char *name, tn_arg extent);
 TN_API tn_axis *tn_reduce_axis_arg(tn_context *ctx, const char *name, tn_arg extent);
 #define tn_placeholder_of(ctx, name, dtype, ...) tn_placeholder_args((ctx), (name), (dtype), TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_placeholder_args(tn_context *ctx, const char *name, tn_dtype dtype, int n, const tn_arg *extents);
+/* Declares an input constant from call to call, such as a network's weights: stages that depend on such inputs alone can
+ * be computed once, before all calls (tn_prepack), in whatever layout suits the kernel. Returns TENSOR; NULL, with a
+ * message, for one that is computed or passed by value. TVM: layout_free_placeholders. */
+TN_API tn_tensor *tn_layout_free(tn_tensor *tensor);
 
 /* A computed tensor: tn_compute(ctx, "C", expression, i, j): one data axis a dimension, outermost first; none: rank 0.
  * The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. */

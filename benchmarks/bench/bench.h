@@ -88,6 +88,7 @@ int bench_compile_time(void);
 int bench_memory(void);
 int bench_calls(void);
 int bench_launch(void); /* launch.c */
+int bench_lowering(void); /* lowering.c */
 
 /* ---- measure.c ---------------------------------------------------------------------------------------------------- */
 

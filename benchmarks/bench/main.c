@@ -21,6 +21,7 @@ static const char usage[] =
     "  --memory         instead: the process's size over 10,000 compilations\n"
     "  --calls          instead: what tn_call and a direct call cost\n"
     "  --launch         instead: what starting and ending a parallel loop costs, beside libgomp\n"
+    "  --lowering       instead: how long a schedule takes to become loop IR after all passes\n"
     "  --list           print names, programs and schedules\n";
 
 typedef struct options {
@@ -307,6 +308,7 @@ static bool read_options(int argc, char **argv, options *o) {
       {"check", no_argument, NULL, 'x'},         {"schedule", required_argument, NULL, 'S'},
       {"compile-time", no_argument, NULL, 'C'},   {"memory", no_argument, NULL, 'M'},
       {"calls", no_argument, NULL, 'L'},         {"launch", no_argument, NULL, 'J'},
+      {"lowering", no_argument, NULL, 'W'},
       {"list", no_argument, NULL, 'l'},          {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0}};
   for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
@@ -323,6 +325,7 @@ static bool read_options(int argc, char **argv, options *o) {
       case 'M': o->other = bench_memory; break;
       case 'L': o->other = bench_calls; break;
       case 'J': o->other = bench_launch; break;
+      case 'W': o->other = bench_lowering; break;
       case 'l': o->list = true; break;
       default: return false;
     }

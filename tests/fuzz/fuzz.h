@@ -19,7 +19,7 @@
   X(MANY, "split many")                                                                                   \
   X(TILE, "tile") X(FUSE, "fuse") X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll")     \
       X(PARALLEL, "parallel") X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(INLINE, "compute_inline") \
-          X(ROOT, "compute_root") X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout") X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize")
+          X(ROOT, "compute_root") X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout") X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize") X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer") X(PREDICATE, "set_store_predicate")
 
 typedef enum fuzz_primitive {
 #define X(name, word) FUZZ_##name,
@@ -70,6 +70,9 @@ fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t d
 /* The same without code generation, given the reference's arrays (interpret_pair.c). */
 fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const int64_t *symbols,
                                 const fuzz_bound *bounds, char *why, size_t n);
+
+/* Prints a C program that makes N random schedules by calls and compares their loop IR (api.c). Exit status. */
+int fuzz_print_api(int n, uint64_t seed);
 
 /* Loop IR's text at some place of the pipeline, to and fro (ir_text.c). */
 fuzz_status fuzz_check_ir_text(const tn_schedule *s, uint64_t seed, char *why, size_t n);

@@ -81,6 +81,22 @@ static void dumps_name_the_pass(void **state) {
   runtime_arena_free(&arena);
 }
 
+static void times_stand_beside_the_passes(void **state) {
+  (void)state;
+  runtime_arena arena = {0};
+  tn_context *ctx = check_context_debug("time");
+  reader read = {.arena = &arena};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena};
+  assert_non_null(tir_run_pipeline(&p, read_func(&read, small)));
+  check_has(check_messages(ctx), "info: time: ");
+  check_has(check_messages(ctx), " us  vectorize\n");
+  check_has(check_messages(ctx), " us  unroll (unchanged)\n");
+  check_has(check_messages(ctx), " us  all passes\n");
+  check_has_not(check_messages(ctx), "primfn");
+  check_context_free(ctx);
+  runtime_arena_free(&arena);
+}
+
 static void no_debug_no_dump(void **state) {
   (void)state;
   runtime_arena arena = {0};
@@ -157,9 +173,13 @@ static void lowering_is_fast(void **state) {
 
 int test_pipeline(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dumps_name_the_pass),          cmocka_unit_test(no_debug_no_dump),
-      cmocka_unit_test(malformed_input_is_refused),   cmocka_unit_test(a_buffer_beyond_the_index_type_is_refused),
-      cmocka_unit_test(a_second_run_changes_nothing), cmocka_unit_test(lowering_is_fast),
+      cmocka_unit_test(dumps_name_the_pass),
+      cmocka_unit_test(no_debug_no_dump),
+      cmocka_unit_test(times_stand_beside_the_passes),
+      cmocka_unit_test(malformed_input_is_refused),
+      cmocka_unit_test(a_buffer_beyond_the_index_type_is_refused),
+      cmocka_unit_test(a_second_run_changes_nothing),
+      cmocka_unit_test(lowering_is_fast),
   };
   return CHECK_TABLE("tir pipeline", rows, pipeline_row) + CHECK_TESTS("tir pipeline rules", tests);
 }
