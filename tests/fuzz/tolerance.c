@@ -287,11 +287,27 @@ static fuzz_bound input_bound(tn_dtype dtype) {
   return (fuzz_bound){tn_dtype_is_signed(dtype) ? -8 : 0, 16, 0, 0};
 }
 
+/* A scan and its steps, time after time: what a time reads of the state is bounded by all earlier ones. */
+static void bound_scan(bounding *x, int at, fuzz_bound *by_op) {
+  const te_op *scan = x->program->ops[at];
+  by_op[at] = (fuzz_bound){0};
+  for (int64_t t = 0; t < scan->axes[0]->extent; t++)
+    for (int i = 0; i <= at; i++) {
+      const te_op *op = x->program->ops[i];
+      if (op->scan != scan) continue;
+      fuzz_bound now = bound_of(x, op->body);
+      by_op[i] = op == scan && t > 0 ? hull(by_op[i], now) : now;
+    }
+}
+
 bool fuzz_bounds(const tn_program *program, fuzz_bound *by_op) {
   bounding x = {program, by_op, false};
   for (int i = 0; i < program->n_ops; i++) {
     const te_op *op = program->ops[i];
-    by_op[i] = te_is_placeholder(op) ? input_bound(op->outputs[0].dtype) : bound_of(&x, op->body);
+    if (op->scan == op) bound_scan(&x, i, by_op);
+    if (!op->scan)
+      by_op[i] = te_is_placeholder(op) ? input_bound(op->outputs[0].dtype) : bound_of(&x, op->body);
+    if (op->scan && op->scan != op) continue; /* with its scan */
     x.unsafe |=
         !isfinite(by_op[i].error) || by_op[i].error > 0.02 * (1 + largest(by_op[i])) || largest(by_op[i]) > 1e30;
   }
