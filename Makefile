@@ -7,7 +7,7 @@
 MAKEFLAGS += --no-print-directory
 CTEST = ctest --output-on-failure --no-tests=error --test-dir
 
-# Settings for a fair comparison on a busy machine: tools/environment.c says why. What is set already stands.
+# Settings for the vendors, for a fair comparison on a busy machine: tools/environment.c says why. What is set already stands.
 GOMP_SPINCOUNT ?= 10000
 OPENBLAS_CORETYPE ?= $(if $(shell grep -m1 -o avx512bw /proc/cpuinfo),SkylakeX)
 run: build

@@ -69,36 +69,6 @@ static int set_attributes(posix_spawnattr_t *attributes) {
   return error;
 }
 
-static bool is_set(const char *name) {
-  size_t n = strlen(name);
-  for (char **e = environ; *e; e++)
-    if (strncmp(*e, name, n) == 0 && (*e)[n] == '=') return true;
-  return false;
-}
-
-/* The caller's environment, and a short spin for libgomp unless the user chose one: on a busy machine a thread that spins
- * for milliseconds at a barrier keeps the core that the other thread waits for, and every parallel candidate then takes a
- * scheduler quantum. malloc'ed; the strings are not. NULL: no memory. */
-static char **worker_environment(void) {
-  static const char spin[] = "GOMP_SPINCOUNT=10000";
-  size_t n = 0;
-  while (environ[n]) n++;
-  char **copy = calloc(n + 2, sizeof *copy);
-  if (!copy) return NULL;
-  memcpy(copy, environ, n * sizeof *copy);
-  if (!is_set("GOMP_SPINCOUNT") && !is_set("OMP_WAIT_POLICY")) copy[n] = (char *)spin;
-  return copy;
-}
-
-static int spawn_with(pid_t *pid, const char *const *argv, posix_spawn_file_actions_t *actions,
-                      posix_spawnattr_t *attributes) {
-  char **environment = worker_environment();
-  if (!environment) return ENOMEM;
-  int error = posix_spawnp(pid, argv[0], actions, attributes, (char *const *)argv, environment);
-  free(environment);
-  return error;
-}
-
 static int spawn(pid_t *pid, const char *const *argv, const int theirs[2]) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -108,7 +78,7 @@ static int spawn(pid_t *pid, const char *const *argv, const int theirs[2]) {
   if (!error) {
     error = set_actions(&actions, theirs);
     if (!error) error = set_attributes(&attributes);
-    if (!error) error = spawn_with(pid, argv, &actions, &attributes);
+    if (!error) error = posix_spawnp(pid, argv[0], &actions, &attributes, (char *const *)argv, environ);
     posix_spawnattr_destroy(&attributes);
   }
   posix_spawn_file_actions_destroy(&actions);

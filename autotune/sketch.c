@@ -75,8 +75,8 @@ static void shift_stages(state *st, int at) {
  */
 
 static answer wants_inline(const state *st) {
-  if (autotune_is_output_stage(st->sketch.base, st->stage)) return PASS;
-  return autotune_is_strictly_inlineable(stage_of(st)->op) ? APPLY_AND_SKIP : PASS;
+  if (schedule_is_output_stage(st->sketch.base, st->stage)) return PASS;
+  return schedule_is_strictly_inlineable(stage_of(st)->op) ? APPLY_AND_SKIP : PASS;
 }
 
 static bool apply_inline(work *w, const state *st) {
@@ -93,8 +93,8 @@ static answer wants_cache_write(const state *st) {
   const tn_schedule *s = st->sketch.base;
   const te_op *op = stage_of(st)->op;
   bool accumulates = op->n_reduce > 0 && s->n_stages < AUTOTUNE_MAX_STAGES;
-  if (!accumulates || !autotune_needs_tiling(op)) return PASS;
-  return autotune_elementwise_consumer(s, st->stage) < 0 ? APPLY : PASS;
+  if (!accumulates || !schedule_needs_tiling(op)) return PASS;
+  return schedule_elementwise_consumer(s, st->stage) < 0 ? APPLY : PASS;
 }
 
 static bool apply_cache_write(work *w, const state *st) {
@@ -110,7 +110,7 @@ static bool apply_cache_write(work *w, const state *st) {
 static answer wants_tiling(const state *st) {
   const te_op *op = stage_of(st)->op;
   bool fits = has_room_for(st, op->n_axes + op->n_reduce);
-  return fits && autotune_needs_tiling(op) ? APPLY_AND_SKIP : PASS;
+  return fits && schedule_needs_tiling(op) ? APPLY_AND_SKIP : PASS;
 }
 
 static bool split_all(state *st) {
@@ -164,8 +164,8 @@ static bool apply_tiling(work *w, const state *st) {
 static answer wants_fusion(const state *st) {
   const tn_schedule *s = st->sketch.base;
   const schedule_stage *stage = stage_of(st);
-  if (!autotune_needs_tiling(stage->op)) return PASS;
-  int consumer = autotune_elementwise_consumer(s, st->stage);
+  if (!schedule_needs_tiling(stage->op)) return PASS;
+  int consumer = schedule_elementwise_consumer(s, st->stage);
   if (consumer < 0 || consumer >= AUTOTUNE_MAX_STAGES) return PASS;
   const schedule_stage *into = &s->stages[consumer];
   bool is_untouched = into->attach == SCHEDULE_ROOT && into->n_relations == 0;
@@ -196,7 +196,7 @@ static bool split_consumer(state *st, int consumer, int level) {
 
 static bool fuse_at(state *st, int level) {
   tn_schedule *s = st->sketch.base;
-  int consumer = autotune_elementwise_consumer(s, st->stage), n_axes = stage_of(st)->op->n_axes;
+  int consumer = schedule_elementwise_consumer(s, st->stage), n_axes = stage_of(st)->op->n_axes;
   if (!tile_stage(st) || !split_consumer(st, consumer, level)) return false;
   if (schedule_compute_at(s, st->stage, consumer, level * n_axes - 1) != TN_OK) return false;
   return strcmp(stage_of(st)->scope, "local") == 0 || schedule_set_scope(s, st->stage, "local") == TN_OK;
@@ -211,7 +211,7 @@ static int packable_input(const state *st) {
   for (int i = 0; i < op->n_inputs; i++) {
     int stage = schedule_stage_of_tensor(s, op->inputs[i]);
     if (stage < 0 || !te_is_placeholder(s->stages[stage].op)) continue;
-    if (autotune_is_reused(op, op->inputs[i]) && autotune_is_read_by_rows(op, op->inputs[i])) return stage;
+    if (schedule_is_reused(op, op->inputs[i]) && schedule_is_read_by_rows(op, op->inputs[i])) return stage;
   }
   return -1;
 }
@@ -223,7 +223,7 @@ static bool pack(state *st, int input) {
   if (schedule_cache_read(s, input, "local", 1, &reader) != TN_OK) return false;
   shift_stages(st, input + 1);
   st->sketch.roles[input + 1] = AUTOTUNE_PACKED;
-  return schedule_compute_at(s, input + 1, autotune_elementwise_consumer(s, st->stage), n_axes - 1) == TN_OK;
+  return schedule_compute_at(s, input + 1, schedule_elementwise_consumer(s, st->stage), n_axes - 1) == TN_OK;
 }
 
 static bool add_fused(work *w, const state *st, int level, int packed) {

@@ -133,7 +133,7 @@ static tn_status emit_machine_code(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/backend");
   char *message = NULL;
   LLVMMemoryBufferRef buffer = NULL;
-  LLVMCodeGenFileType type = c->form == CODEGEN_OBJECT ? LLVMObjectFile : LLVMAssemblyFile;
+  LLVMCodeGenFileType type = c->form == CODEGEN_ASSEMBLY ? LLVMAssemblyFile : LLVMObjectFile;
   if (LLVMTargetMachineEmitToMemoryBuffer(c->machine, c->module, type, &message, &buffer)) {
     tn_status status = fail(c, "LLVM's back end", message);
     LLVMDisposeMessage(message);
@@ -154,6 +154,7 @@ static tn_status emit_ir(compilation *c) {
 
 static tn_status emit_form(compilation *c) {
   switch (c->form) {
+    case CODEGEN_KERNEL:
     case CODEGEN_OBJECT:
     case CODEGEN_ASSEMBLY: return emit_machine_code(c);
     case CODEGEN_IR: return emit_ir(c);
@@ -167,7 +168,7 @@ static tn_status emit_form(compilation *c) {
 
 static tn_status emit_module(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/emit");
-  return codegen_emit_module(c->ctx, c->func, c->target, c->module);
+  return codegen_emit_module(c->ctx, c->func, c->target, c->form == CODEGEN_KERNEL, c->module);
 }
 
 /* A machine's first code is that of an empty function: features that LLVM ends the process on are found out here, in
@@ -235,5 +236,5 @@ tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_targe
 }
 
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out) {
-  return codegen_bytes_of(ctx, func, target, CODEGEN_OBJECT, out);
+  return codegen_bytes_of(ctx, func, target, CODEGEN_KERNEL, out);
 }

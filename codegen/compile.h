@@ -12,21 +12,31 @@ typedef struct codegen_bytes {
   size_t n;
 } codegen_bytes;
 
-typedef enum codegen_form { CODEGEN_OBJECT, CODEGEN_ASSEMBLY, CODEGEN_IR, CODEGEN_BITCODE, CODEGEN_C } codegen_form;
+/* CODEGEN_KERNEL is an object for codegen_load only: its parallel loops need what the loader has. */
+typedef enum codegen_form {
+  CODEGEN_KERNEL,
+  CODEGEN_OBJECT,
+  CODEGEN_ASSEMBLY,
+  CODEGEN_IR,
+  CODEGEN_BITCODE,
+  CODEGEN_C
+} codegen_form;
 
 /* What loop IR's passes have to know about a target. */
 tir_pass_options codegen_pass_options(const tn_target *target);
-/* FUNC has gone through tir_run_pipeline. The object defines one symbol, func->name, and leaves those open that the
- * function calls without bringing them along as LLVM IR. The same input gives the same bytes. */
+/* FUNC has gone through tir_run_pipeline. An object for codegen_load (CODEGEN_KERNEL), which defines one symbol,
+ * func->name, and leaves those open that the function calls without bringing them along as LLVM IR. The same input gives
+ * the same bytes. */
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
 /* Heap memory that a call of the function takes, outside of its parallel loops (whose threads take their own). */
 size_t codegen_scratch_bytes(const tir_func *func);
-/* The same in another form; text is NUL-terminated (not counted in n). */
+/* In any form; text is NUL-terminated (not counted in n). */
 tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_form form,
                            codegen_bytes *out);
 /* Writes a file whose suffix says the form: .o .so .s .ll .bc .c. Nothing is left behind when it fails. */
 tn_status codegen_write(tn_context *ctx, const tir_func *func, const tn_target *target, const char *path);
-/* Links an object into this process (ORC) and wraps its function. ARGS describe the parameters in order. */
+/* Links an object into this process (ORC) and wraps its function. ARGS describe the parameters in order. Parallel
+ * loops run on the context's threads. */
 tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
                         const runtime_kernel_arg *args);
 /* The same for a function that calls C functions (tir_callees): those with an address in this process are found there.

@@ -211,8 +211,9 @@ static void release(codegen_emitter *m) {
   runtime_arena_free(&m->arena);
 }
 
-tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_target *target, LLVMModuleRef module) {
-  codegen_emitter m = {.ctx = ctx, .func = func, .target = target, .module = module};
+tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_target *target, bool stays_home,
+                              LLVMModuleRef module) {
+  codegen_emitter m = {.ctx = ctx, .func = func, .target = target, .module = module, .stays_home = stays_home};
   m.llvm = LLVMGetModuleContext(module);
   m.builder = LLVMCreateBuilderInContext(m.llvm);
   init_types(&m);

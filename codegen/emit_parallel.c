@@ -1,8 +1,9 @@
 /* emit_parallel.c: parallel loops. The body becomes a function of its own,
  *     i32 name.body.N(noalias pointers..., i64 variables..., i64 begin, i64 end)
- * so that what it uses keeps its noalias; a trampoline `name.parallel.N` unpacks the closure, computes this thread's
- * contiguous share and calls it. libgomp runs the trampoline on each thread. A body that finds no scratch memory
- * returns 1, which is collected in the closure. */
+ * so that what it uses keeps its noalias; a trampoline `name.parallel.N` unpacks the closure and calls it. In a file that
+ * leaves home the trampoline is called by libgomp on each thread and computes the thread's contiguous share; a kernel in
+ * memory hands it to the threads of its context (runtime/parallel.h), which call it with a range. A body that finds no
+ * scratch memory returns 1, which is collected in the closure. */
 #include "codegen/emit.h"
 
 #include <stdio.h>
@@ -94,7 +95,8 @@ static LLVMValueRef threads_of_team(codegen_emitter *m) {
 
 /* From an iteration to this thread's next: over those of the others in a strided loop. NULL: 1. */
 static LLVMValueRef step_of(outline *o) {
-  return o->loop->u.loop.strided && is_shared(o) ? threads_of_team(o->m) : NULL;
+  if (!o->loop->u.loop.strided || !is_shared(o)) return NULL;
+  return o->m->stays_home ? codegen_i64(o->m, o->m->target->threads) : threads_of_team(o->m);
 }
 
 static void fill_body(outline *o, int number) {
@@ -154,31 +156,74 @@ static void take_share(codegen_emitter *m, bool strided, LLVMValueRef *begin, LL
   *end = LLVMBuildNSWAdd(m->builder, *begin, count, "end");
 }
 
-/* Calls the body unless this thread has nothing to do; more threads than iterations are possible when libgomp has fewer
- * or more than it was asked for. */
-static void run_share(outline *o, LLVMValueRef closure) {
+/* Calls the body for ARGS and collects whether it failed. */
+static void run_body(outline *o, LLVMValueRef closure, LLVMValueRef *args) {
   codegen_emitter *m = o->m;
   int n = n_params(o);
-  LLVMValueRef *args = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, n);
-  if (args == NULL) return;
-  for (int i = 0; i < n; i++) args[i] = load_field(o, closure, i);
-  take_share(m, o->loop->u.loop.strided, &args[n - 2], &args[n - 1]);
-  LLVMBasicBlockRef after = codegen_begin_if(m, LLVMBuildICmp(m->builder, LLVMIntSLT, args[n - 2], args[n - 1], ""));
   LLVMValueRef failed = LLVMBuildCall2(m->builder, o->body_type, o->body, args, (unsigned)n, "");
   LLVMBuildAtomicRMW(m->builder, LLVMAtomicRMWBinOpOr, field(o, closure, n), failed, LLVMAtomicOrderingMonotonic,
                      false);
+}
+
+/* Unless this thread has nothing to do: more threads than iterations are possible when libgomp has fewer or more than it
+ * was asked for. */
+static void run_share(outline *o, LLVMValueRef closure, LLVMValueRef *args) {
+  codegen_emitter *m = o->m;
+  int n = n_params(o);
+  take_share(m, o->loop->u.loop.strided, &args[n - 2], &args[n - 1]);
+  LLVMBasicBlockRef after = codegen_begin_if(m, LLVMBuildICmp(m->builder, LLVMIntSLT, args[n - 2], args[n - 1], ""));
+  run_body(o, closure, args);
   codegen_end_if(m, after);
+}
+
+/* A strided loop on our own threads: the ranges that they hand out are of places to begin at, each of which has an
+ * iteration (call_pool). */
+static void run_places(outline *o, LLVMValueRef closure, LLVMValueRef *args) {
+  codegen_emitter *m = o->m;
+  int n = n_params(o);
+  LLVMValueRef begin = args[n - 2], first = LLVMGetParam(o->trampoline, 1), last = LLVMGetParam(o->trampoline, 2);
+  LLVMBasicBlockRef before = LLVMGetInsertBlock(m->builder), loop = codegen_new_block(m, "place"),
+                    after = codegen_new_block(m, "after");
+  LLVMBuildBr(m->builder, loop);
+  LLVMPositionBuilderAtEnd(m->builder, loop);
+  LLVMValueRef place = LLVMBuildPhi(m->builder, m->i64, "place");
+  args[n - 2] = LLVMBuildNSWAdd(m->builder, begin, place, "");
+  run_body(o, closure, args);
+  LLVMValueRef next = LLVMBuildNSWAdd(m->builder, place, codegen_i64(m, 1), "");
+  LLVMAddIncoming(place, (LLVMValueRef[]){first, next}, (LLVMBasicBlockRef[]){before, loop}, 2);
+  LLVMBuildCondBr(m->builder, LLVMBuildICmp(m->builder, LLVMIntSLT, next, last, ""), loop, after);
+  LLVMPositionBuilderAtEnd(m->builder, after);
+}
+
+static void run_range(outline *o, LLVMValueRef closure, LLVMValueRef *args) {
+  int n = n_params(o);
+  for (int i = 0; i < 2; i++) args[n - 2 + i] = LLVMGetParam(o->trampoline, (unsigned)i + 1);
+  run_body(o, closure, args);
+}
+
+/* void (closure) for libgomp, void (closure, begin, end) for our own threads. */
+static void begin_trampoline(outline *o, int number, codegen_frame *frame) {
+  codegen_emitter *m = o->m;
+  char name[256];
+  snprintf(name, sizeof name, "%s.parallel.%d", m->func->name, number);
+  LLVMTypeRef types[] = {m->ptr, m->i64, m->i64};
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(m->llvm), types, m->stays_home ? 3 : 1, false);
+  o->trampoline = frame->function = codegen_add_function(m, name, type, LLVMInternalLinkage);
 }
 
 static void fill_trampoline(outline *o, int number) {
   codegen_emitter *m = o->m;
-  char name[256];
-  snprintf(name, sizeof name, "%s.parallel.%d", m->func->name, number);
   codegen_frame frame = {0}, *outer = m->frame;
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(m->llvm), &m->ptr, 1, false);
-  o->trampoline = frame.function = codegen_add_function(m, name, type, LLVMInternalLinkage);
+  int n = n_params(o);
+  LLVMValueRef *args = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, n);
+  if (args == NULL) return;
+  begin_trampoline(o, number, &frame);
   m->frame = &frame;
-  run_share(o, LLVMGetParam(o->trampoline, 0));
+  LLVMValueRef closure = LLVMGetParam(o->trampoline, 0);
+  for (int i = 0; i < n; i++) args[i] = load_field(o, closure, i);
+  if (!m->stays_home) run_share(o, closure, args);
+  else if (o->loop->u.loop.strided) run_places(o, closure, args);
+  else run_range(o, closure, args);
   LLVMBuildRetVoid(m->builder);
   m->frame = outer;
 }
@@ -232,26 +277,46 @@ static LLVMValueRef thread_count(outline *o, LLVMValueRef begin, LLVMValueRef en
   return LLVMBuildTrunc(o->m->builder, smaller(o->m, extent, most), o->m->i32, "");
 }
 
-static void call_gomp(outline *o, LLVMValueRef *args, LLVMValueRef threads) {
+static void call_gomp(outline *o, LLVMValueRef closure, LLVMValueRef threads) {
   codegen_emitter *m = o->m;
-  LLVMValueRef closure = entry_alloca(m, o->closure, "closure");
-  for (int i = 0; i <= n_params(o); i++) LLVMBuildStore(m->builder, args[i], field(o, closure, i));
   LLVMTypeRef types[] = {m->ptr, m->ptr, m->i32, m->i32};
   LLVMValueRef call[] = {o->trampoline, closure, threads, LLVMConstInt(m->i32, 0, false)};
   codegen_call_extern(m, "GOMP_parallel", LLVMVoidTypeInContext(m->llvm), 4, types, call);
+}
+
+/* The loader gives both symbols their addresses. A strided loop has as many places to begin at as threads. */
+static void call_pool(outline *o, LLVMValueRef closure, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef threads) {
+  codegen_emitter *m = o->m;
+  LLVMValueRef pool = LLVMGetNamedGlobal(m->module, CODEGEN_POOL_SYMBOL);
+  if (pool == NULL) pool = LLVMAddGlobal(m->module, m->i8, CODEGEN_POOL_SYMBOL);
+  if (o->loop->u.loop.strided) {
+    begin = codegen_i64(m, 0);
+    end = LLVMBuildZExt(m->builder, threads, m->i64, "places");
+  }
+  LLVMTypeRef types[] = {m->ptr, m->ptr, m->ptr, m->i64, m->i64, m->i32};
+  LLVMValueRef call[] = {pool, o->trampoline, closure, begin, end, threads};
+  note_failure(m, codegen_call_extern(m, CODEGEN_RUN_SYMBOL, m->i32, 6, types, call));
+}
+
+static void call_threads(outline *o, LLVMValueRef *args, LLVMValueRef begin, LLVMValueRef end) {
+  codegen_emitter *m = o->m;
+  LLVMValueRef closure = entry_alloca(m, o->closure, "closure"), threads = thread_count(o, begin, end);
+  for (int i = 0; i <= n_params(o); i++) LLVMBuildStore(m->builder, args[i], field(o, closure, i));
+  if (m->stays_home) call_pool(o, closure, begin, end, threads);
+  else call_gomp(o, closure, threads);
   note_failure(m, load_field(o, closure, n_params(o)));
 }
 
-/* With one thread, libgomp is not needed. */
+/* With one thread, nobody else is needed. */
 static void emit_call(outline *o, LLVMValueRef begin, LLVMValueRef end) {
   codegen_emitter *m = o->m;
-  LLVMValueRef *args = call_args(o, begin, end), threads = thread_count(o, begin, end);
+  LLVMValueRef *args = call_args(o, begin, end);
   if (args == NULL) {
     codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
   } else if (o->trampoline == NULL) {
     note_failure(m, LLVMBuildCall2(m->builder, o->body_type, o->body, args, (unsigned)n_params(o), ""));
   } else {
-    call_gomp(o, args, threads);
+    call_threads(o, args, begin, end);
   }
 }
 

@@ -76,8 +76,13 @@ const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *targ
 
 /* ---- stations ----------------------------------------------------------------------------------------------- */
 
-/* Emits FUNC into MODULE (emit.c). Fails with a message in ctx. */
-tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_target *target, LLVMModuleRef module);
+/* Emits FUNC into MODULE (emit.c). STAYS_HOME: for codegen_load, which gives addresses to the two symbols below. Fails with
+ * a message in ctx. */
+tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_target *target, bool stays_home,
+                              LLVMModuleRef module);
+/* runtime_pool_run, and the pool of the context that a kernel is loaded into: names that no C program has. */
+#define CODEGEN_RUN_SYMBOL "tenon.run"
+#define CODEGEN_POOL_SYMBOL "tenon.pool"
 
 /* Gives a kernel its stages: its times by sampling, its work counters (stages.c). */
 tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, bool samples, bool counts);

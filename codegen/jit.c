@@ -7,6 +7,7 @@
 
 #include "codegen/internal.h"
 #include "runtime/kernel.h"
+#include "runtime/parallel.h"
 
 struct codegen_jit {
   tn_context *ctx;
@@ -76,7 +77,7 @@ static codegen_jit *jit_of(tn_context *ctx) {
 
 /* ---- libraries ---------------------------------------------------------------------------------------------- */
 
-/* A fresh library that finds libm, libgomp and libc in the process. */
+/* A fresh library that finds libm and libc in the process. */
 static LLVMOrcJITDylibRef make_library(codegen_jit *jit) {
   char name[32];
   LLVMOrcDefinitionGeneratorRef process;
@@ -96,8 +97,23 @@ static LLVMOrcJITDylibRef take_library(codegen_jit *jit) {
 /* Unloads the code. A library that cannot be cleared or kept is not used again. */
 static void give_back(codegen_jit *jit, LLVMOrcJITDylibRef library) {
   LLVMErrorRef error = LLVMOrcJITDylibClear(library);
-  if (error != NULL) LLVMConsumeError(error);
-  else (void)RUNTIME_PUSH(&jit->idle, library);
+  if (error != NULL)
+    LLVMConsumeError(error);
+  else
+    (void)RUNTIME_PUSH(&jit->idle, library);
+}
+
+/* What kernels need of the runtime, by address: nothing of it is exported. */
+static bool define_runtime(codegen_jit *jit, LLVMOrcJITDylibRef library) {
+  runtime_pool *pool = runtime_pool_of(jit->ctx);
+  const LLVMJITSymbolFlags data = {LLVMJITSymbolGenericFlagsExported, 0};
+  const LLVMJITSymbolFlags code = {LLVMJITSymbolGenericFlagsExported | LLVMJITSymbolGenericFlagsCallable, 0};
+  if (pool == NULL) return false;
+  LLVMOrcCSymbolMapPair pairs[] = {
+      {LLVMOrcLLJITMangleAndIntern(jit->lljit, CODEGEN_POOL_SYMBOL), {(uintptr_t)pool, data}},
+      {LLVMOrcLLJITMangleAndIntern(jit->lljit, CODEGEN_RUN_SYMBOL), {(uintptr_t)runtime_pool_run, code}}};
+  LLVMErrorRef error = LLVMOrcJITDylibDefine(library, LLVMOrcAbsoluteSymbols(pairs, RUNTIME_COUNT(pairs)));
+  return !failed(jit->ctx, "giving a kernel the runtime's addresses", error);
 }
 
 /* ---- symbols ------------------------------------------------------------------------------------------------ */
@@ -157,6 +173,12 @@ static bool is_object(tn_context *ctx, const void *object, size_t n) {
   return false;
 }
 
+static bool add_object(const loaded *code, const void *object, size_t n, const char *name) {
+  LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(object, n, name);
+  LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(code->jit->lljit, code->library, buffer);
+  return !failed(code->jit->ctx, "loading an object", error);
+}
+
 /* Gives the library the functions that FUNC (or NULL) calls by address. */
 static bool define_callees(codegen_jit *jit, LLVMOrcJITDylibRef library, const tir_func *func) {
   const tir_callee *callees[CODEGEN_MAX_CALLEES];
@@ -194,11 +216,9 @@ tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, size_t n, c
   if (ctx == NULL || object == NULL || name == NULL || !is_object(ctx, object, n)) return NULL;
   loaded code = {.jit = jit_of(ctx)};
   if (code.jit == NULL || (code.library = take_library(code.jit)) == NULL) return NULL;
-  if (!define_callees(code.jit, code.library, func)) return give_back(code.jit, code.library), NULL;
-  LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(object, n, name);
-  LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(code.jit->lljit, code.library, buffer);
-  LLVMOrcExecutorAddress address =
-      failed(ctx, "loading an object", error) ? 0 : find_symbol(code.jit, code.library, name);
+  bool added = define_runtime(code.jit, code.library) && define_callees(code.jit, code.library, func) &&
+               add_object(&code, object, n, name);
+  LLVMOrcExecutorAddress address = added ? find_symbol(code.jit, code.library, name) : 0;
   tn_kernel *kernel = address != 0 ? wrap(ctx, code, name, address, n_args, args) : NULL;
   if (kernel == NULL) give_back(code.jit, code.library);
   return kernel;

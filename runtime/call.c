@@ -1,6 +1,7 @@
 /* Checking tensors against a kernel's arguments, and calling it through libffi. One row of a table for each thing that
  * can be wrong with a tensor: the test, and the words that end the message "tn_call NAME: argument I (TENSOR): ...". */
 #include "runtime/kernel.h"
+#include "runtime/parallel.h"
 #include "runtime/profiler/profiler.h"
 
 /* fits: the tensor can be used for the argument. explain: adds to OUT what does not fit, when fits said no. */
@@ -180,9 +181,16 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
   return check_aliases(ctx, who, call);
 }
 
+static const char *result_words(int32_t result) {
+  if (result == RUNTIME_LOOP_BROKEN)
+    return "the parallel-for that was set with tn_set_parallel_for did not run every iteration of a loop once";
+  return result == 1 || result == (1 | RUNTIME_LOOP_BROKEN) ? "there was no memory for its scratch buffers"
+                                                            : "not a result of Tenon's kernels";
+}
+
 tn_status runtime_call_failed(tn_context *ctx, const char *who, const tn_kernel *kernel, int32_t result) {
   return runtime_fail(ctx, TN_ERROR_CALL, "%s %s: the kernel returned %d: %s", who, kernel->name, (int)result,
-                      result == 1 ? "there was no memory for its scratch buffers" : "not a result of Tenon's kernels");
+                      result_words(result));
 }
 
 tn_status runtime_call_quiet(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args) {

@@ -129,7 +129,8 @@ TN_API tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed);
 /* A compiled function with the description of its arguments: inputs in the program's order, then outputs. */
 typedef struct tn_kernel tn_kernel;
 
-/* The plain C function: int32_t name(const T *in..., T *out...). Returns 0, or 1 when scratch memory ran out.
+/* The plain C function: int32_t name(const T *in..., T *out...). Returns 0, 1 when scratch memory ran out, or 2 (kernels in
+ * memory) when the user's parallel-for did not run a loop as it should (tn_set_parallel_for).
  * Cast it to that type before calling it (void (*)(void) is the function pointer C compilers let one cast freely). */
 typedef void (*tn_kernel_fn)(void);
 TN_API tn_kernel_fn tn_kernel_function(const tn_kernel *kernel);
@@ -183,8 +184,24 @@ typedef struct tn_timing {
 TN_API tn_status tn_time(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args,
                          const tn_timing_options *options, tn_timing *out);
 
-/* Threads a parallel loop may use here: the least of the affinity mask, the cgroup quota and OMP_NUM_THREADS. >= 1. */
+/* ---- parallel loops ------------------------------------------------------------------------------------------- */
+
+/* Threads a parallel loop may use here: the least of the affinity mask, the cgroup quota and OMP_NUM_THREADS. >= 1.
+ * What a target has by default. */
 TN_API int tn_thread_count(void);
+
+/* Parallel loops of kernels in memory run on threads that belong to their context: started by the first loop that needs
+ * them, pinned to nothing, ended with the context. A loop runs on the least of its target's threads, the affinity mask
+ * and the cgroup quota at that time. Files that leave home use OpenMP.
+ *
+ * A part of a parallel loop: iterations BEGIN .. END-1, from any thread, other parts at the same time. */
+typedef void (*tn_parallel_body)(void *loop, int64_t begin, int64_t end);
+/* A parallel-for of the user's: calls BODY(LOOP, ...) with ranges that together are BEGIN .. END-1, each iteration once, in
+ * any order, on any threads (THREADS is how many the kernel asks for), and returns when all calls have. */
+typedef void (*tn_parallel_for_fn)(void *user, int threads, int64_t begin, int64_t end, tn_parallel_body body, void *loop);
+/* From now on parallel loops of all kernels of this context run by PARALLEL_FOR; NULL: by the context's own threads
+ * again. No kernel of the context may be running. A kernel whose loop was not run as above returns 2. */
+TN_API tn_status tn_set_parallel_for(tn_context *ctx, tn_parallel_for_fn parallel_for, void *user);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,10 @@
-/* How many threads a parallel loop may use: the least of the affinity mask, the cgroups' CPU quotas, and OpenMP's own
- * answer, which holds OMP_NUM_THREADS. */
+/* How many threads a parallel loop may use: the least of the affinity mask and the cgroups' CPU quotas; what a target
+ * asks for by default is no more than OpenMP's own answer, which holds OMP_NUM_THREADS. */
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
 
-#include "runtime/base.h"
+#include "runtime/parallel.h"
 
 /* CPUs this process may run on. The mask grows until the kernel's fits into it. */
 static int affinity_threads(void) {
@@ -51,36 +51,53 @@ static int path_threads(const char *mount, const char *path) {
   int n = snprintf(folder, sizeof folder, "%s%s", mount, path), least = RUNTIME_NO_QUOTA;
   if (n < 0 || n >= (int)sizeof folder) return least;
   for (size_t root = strlen(mount); strlen(folder) >= root;) {
-    least = RUNTIME_MIN(least, folder_threads(folder));
+    int threads = folder_threads(folder);
+    least = RUNTIME_MIN(least, threads);
     char *slash = strrchr(folder, '/');
     *slash = '\0';
   }
   return least;
 }
 
+/* The least over a path in the hierarchy of version 1 called NAME, in a mount of its own. */
+static int controller_threads(const char *mount, const char *name, const char *path) {
+  char folder[4096];
+  int n = snprintf(folder, sizeof folder, "%s/%s", mount, name);
+  return n < 0 || n >= (int)sizeof folder ? RUNTIME_NO_QUOTA : path_threads(folder, path);
+}
+
 /* One line of /proc/self/cgroup: "0::/path" (version 2), "4:cpu,cpuacct:/path" (version 1). */
-static int line_threads(char *line) {
+static int line_threads(char *line, const char *mount) {
   line[strcspn(line, "\n")] = '\0';
   char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
   if (!path) return RUNTIME_NO_QUOTA;
   *controllers++ = *path++ = '\0';
-  if (*controllers == '\0') return path_threads("/sys/fs/cgroup", path);
-  if (strncmp(controllers, "cpu", 3) != 0 || (controllers[3] && controllers[3] != ',')) return RUNTIME_NO_QUOTA;
-  return path_threads("/sys/fs/cgroup/cpu", path);
+  if (*controllers == '\0') return path_threads(mount, path);
+  char *rest;
+  for (char *name = strtok_r(controllers, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+    if (strcmp(name, "cpu") == 0) return controller_threads(mount, name, path);
+  return RUNTIME_NO_QUOTA;
 }
 
-/* The least quota over all cgroups of this process. */
-static int cgroup_threads(void) {
-  FILE *file = fopen("/proc/self/cgroup", "re");
+int runtime_cgroup_threads(const char *list, const char *mount) {
+  FILE *file = fopen(list, "re");
   if (!file) return RUNTIME_NO_QUOTA;
   char line[4096];
   int least = RUNTIME_NO_QUOTA;
-  while (fgets(line, sizeof line, file)) least = RUNTIME_MIN(least, line_threads(line));
+  while (fgets(line, sizeof line, file)) {
+    int threads = line_threads(line, mount); /* cuts the line */
+    least = RUNTIME_MIN(least, threads);
+  }
   fclose(file);
   return least;
 }
 
+int runtime_machine_threads(void) {
+  int mask = affinity_threads(), quota = runtime_cgroup_threads("/proc/self/cgroup", "/sys/fs/cgroup");
+  return RUNTIME_MIN(mask, quota);
+}
+
 int tn_thread_count(void) {
-  int machine = RUNTIME_MIN(affinity_threads(), cgroup_threads());
-  return RUNTIME_MAX(RUNTIME_MIN(machine, omp_get_max_threads()), 1);
+  int machine = runtime_machine_threads(), asked = omp_get_max_threads();
+  return RUNTIME_MAX(RUNTIME_MIN(machine, asked), 1);
 }

@@ -41,6 +41,9 @@ tn_status schedule_check_attachments(tn_schedule *s, const char *call);
 tn_status schedule_check_paths(tn_schedule *s, const char *call);
 /* Whether anything was done to the stage's loops (stages.c). */
 bool schedule_has_own_loops(const schedule_stage *st);
+/* The loop is not part of an intrinsic; and the loops of one still stand together, innermost (tensorize.c). */
+tn_status schedule_check_outside(tn_schedule *s, const char *call, int stage, int iter);
+tn_status schedule_check_intrin(tn_schedule *s, const char *call, int stage);
 /* Scans (recurrence.c): they and their steps run in the order of time, and loops outside of the time have data of their
  * own. */
 tn_status schedule_check_scans(tn_schedule *s, const char *call);

@@ -6,6 +6,7 @@
 #include "schedule/lowering.h"
 #include "schedule/tail.h"
 #include "schedule/work.h"
+#include "tir/intrin.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
 
@@ -84,7 +85,20 @@ static const tir_expr *fill_unless(lowering *l, const tir_expr *cond, const tir_
 /* ---- loops
  * -------------------------------------------------------------------------------------------------------------- */
 
-static tir_loop_kind loop_kind(const schedule_axis *axis) {
+/* Of the loops that an intrinsic replaces where it can, the innermost data loop: in the init, and where the intrinsic
+ * does not fit, it is vectorized. */
+static bool counts_lanes(const lower_stage *ls, int leaf) {
+  const schedule_stage *st = ls->st;
+  for (int i = leaf; i < st->n_leaves; i++) {
+    if (schedule_leaf(st, i)->kind == SCHEDULE_SPATIAL && ls->var[i]->extent > 1)
+      return i == leaf && schedule_leaf(st, i)->in_intrin;
+  }
+  return false;
+}
+
+static tir_loop_kind loop_kind(const lower_stage *ls, int leaf) {
+  const schedule_axis *axis = schedule_leaf(ls->st, leaf);
+  if (counts_lanes(ls, leaf)) return TIR_VECTORIZED;
   static const tir_loop_kind kinds[] = {TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL};
   return axis->annotation < SCHEDULE_BIND ? kinds[axis->annotation] : TIR_SERIAL;
 }
@@ -120,7 +134,7 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
     body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
   if (v->extent == 1) return body;
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = tir_int(l->arena, l->index_dtype, v->extent);
-  tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(axis), body);
+  tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(ls, leaf), body);
   loop->u.loop.peel =
       wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
   loop->u.loop.strided =
@@ -314,7 +328,8 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
   const schedule_stage *st = ls->st;
   bool is_reduction = ls->body->op == TIR_REDUCE;
-  int begin = is_reduction ? first_reduce_leaf(st) : st->n_leaves, run = is_reduction ? first_of_run(st) : begin;
+  int tensor = schedule_tensor_position(st);
+  int begin = is_reduction ? RUNTIME_MIN(first_reduce_leaf(st), tensor) : st->n_leaves, run = is_reduction ? first_of_run(st) : begin;
   const tir_stmt *stmt = is_reduction ? emit_update(l, ls) : emit_element(l, ls);
   stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
   if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
@@ -323,6 +338,8 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
     stmt = make_loop(l, ls, i, ls->var[i], stmt);
     if (st->op->kind == TE_SCAN && st->leaves[i] == 0) stmt = part_time(l, ls, stmt);
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
+    if (i == tensor)
+      stmt = tir_attr(l->arena, runtime_format(l->arena, TIR_TENSORIZE "%s", st->intrin->name), stage, stmt);
     if (i != begin) continue;
     const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};
     stmt = tir_seq(l->arena, 2, both);
@@ -334,6 +351,14 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
  * ---------------------------------------------------------------------------------------------------------- */
 
 /* Tensors first, in the order of the program's arguments, then what is passed by value. */
+/* The intrinsics of all stages, for the pass tensorize. */
+static void add_intrins(lowering *l, tir_func *f) {
+  const tir_intrin **intrins = RUNTIME_NEW_ARRAY(l->arena, const tir_intrin *, l->s->n_stages + 1);
+  for (int i = 0; i < l->s->n_stages; i++)
+    if (l->s->stages[i].intrin) intrins[f->n_intrins++] = l->s->stages[i].intrin;
+  f->intrins = intrins;
+}
+
 static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) {
   const tn_program *p = l->s->program;
   tir_func *f = RUNTIME_NEW(l->arena, tir_func);
@@ -344,6 +369,7 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
                   .index_dtype = l->index_dtype,
                   .body = body};
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
+  add_intrins(l, f);
   for (int i = 0; i < p->n_args; i++) {
     const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];
     if (ls->scalar) continue;
@@ -386,7 +412,10 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
 
 static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena, bool marks_stages) {
   TN_SCOPE(COMPILE, 3, "lower");
-  return schedule_lower_marked(s, name, arena, marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE);
+  uint64_t start = runtime_now_ns();
+  tir_func *f = schedule_lower_marked(s, name, arena, marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE);
+  tir_say_time(s->ctx, "lower", start, false);
+  return f;
 }
 
 tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,

@@ -389,6 +389,20 @@ tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, con
   return schedule_prefetch(s, st, of, it, offset);
 }
 
+tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin) {
+  int st, it;
+  if (!s || !intrin) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "tensorize", stage, axis, &st, &it));
+  return schedule_tensorize(s, st, it, intrin);
+}
+
+tn_status tn_tensorize_try(tn_schedule *s, const char *stage, const char *axis, const char *intrin) {
+  int st, it;
+  if (!s || !intrin) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "tensorize", stage, axis, &st, &it));
+  return schedule_try_tensorize(s, st, it, intrin);
+}
+
 tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, const char *thread) {
   int st, it, annotation = SCHEDULE_BIND;
   if (!s) return TN_ERROR_ARGUMENT;

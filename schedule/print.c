@@ -135,6 +135,13 @@ static void call_layout(const call_input *in) {
   call_end(c);
 }
 
+static void call_tensorize(const call_input *in) {
+  call c = call_begin(in->out, in->is_c, "tensorize", in->stage);
+  call_name(c, in->axis);
+  call_name(c, in->step->text);
+  call_end(c);
+}
+
 static void call_align(const call_input *in) {
   call c = call_begin(in->out, in->is_c, "storage_align", in->stage);
   call_name(c, in->axis);
@@ -164,7 +171,8 @@ void schedule_step_call(const tn_schedule *s, const schedule_step *step, bool is
       [SCHEDULE_STEP_RE] = call_loops,    [SCHEDULE_STEP_SP] = call_split,  [SCHEDULE_STEP_CA] = call_compute_at,
       [SCHEDULE_STEP_CI] = call_place,    [SCHEDULE_STEP_CR] = call_place,  [SCHEDULE_STEP_CHR] = call_scoped,
       [SCHEDULE_STEP_CHW] = call_cache_write, [SCHEDULE_STEP_SS] = call_scoped, [SCHEDULE_STEP_RF] = call_rfactor,
-      [SCHEDULE_STEP_TL] = call_layout,   [SCHEDULE_STEP_SA] = call_align,  [SCHEDULE_STEP_PF] = call_prefetch};
+      [SCHEDULE_STEP_TL] = call_layout,   [SCHEDULE_STEP_SA] = call_align,  [SCHEDULE_STEP_PF] = call_prefetch,
+      [SCHEDULE_STEP_TZ] = call_tensorize};
   const schedule_stage *st = &s->stages[step->stage];
   call_input in = {s,    step, st, schedule_stage_name(st), step->iter >= 0 ? schedule_leaf(st, step->iter)->name : "",
                    is_c, out};

@@ -59,6 +59,7 @@ static tn_status record(tn_schedule *s, schedule_step_kind kind, int stage, int 
 static tn_status check_compute_at(tn_schedule *s, const char *call, int stage, int target, int iter) {
   SCHEDULE_TRY(check_computed(s, call, stage));
   SCHEDULE_TRY(schedule_check_iter(s, call, target, iter));
+  SCHEDULE_TRY(schedule_check_outside(s, call, target, iter));
   const char *name = schedule_stage_name(&s->stages[stage]), *at = schedule_stage_name(&s->stages[target]);
   if (schedule_is_output(s, stage))
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
@@ -267,7 +268,7 @@ bool schedule_has_own_loops(const schedule_stage *st) {
   bool changed = st->n_relations > 0 || st->n_prefetches > 0;
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis);
+    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis) || axis->in_intrin;
   }
   return changed;
 }

@@ -38,6 +38,7 @@ typedef struct schedule_axis {
   int64_t extent;
   uint8_t kind;        /* schedule_kind */
   uint8_t annotation;  /* schedule_annotation; leaves only */
+  bool in_intrin;      /* a loop that tensorize replaces */
   int16_t root;        /* index among the op's axes then reduce axes, or -1 when derived */
   int16_t made_by;     /* relation that made it, or -1 */
   int16_t used_by;     /* relation that consumed it, or -1: a leaf */
@@ -80,6 +81,8 @@ typedef struct schedule_stage {
   const char *scope; /* "global", "local" */
   int16_t align_dim, align_factor, align_offset; /* storage_align; factor 0: none */
   const char *layout;                            /* the buffer's index map, "[i, j] -> [j, i]"; NULL: row-major */
+  const tir_intrin *intrin;                      /* tensorize: what the loops from one inward become; NULL: none */
+  int16_t tensor_axis;                           /* the axis table index of that loop */
   schedule_attach attach;
   int16_t at_stage; /* SCHEDULE_AT: the target stage ... */
   int16_t at_axis;  /* ... and the index in its axis table (a leaf) */
@@ -115,7 +118,8 @@ extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
   X(RF, "rfactor")          /* stage, iter, value = factor axis */                                  \
   X(TL, "transform_layout") /* stage, text = map */                                                 \
   X(SA, "storage_align")    /* stage, iter, value = factor, target iter = offset */ \
-  X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset */
+  X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset */ \
+  X(TZ, "tensorize")        /* stage, iter, text = intrinsic */
 
 typedef enum schedule_step_kind {
 #define X(mnemonic, words) SCHEDULE_STEP_##mnemonic,
@@ -179,6 +183,9 @@ tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t fa
 /* At loop ITER, what the iteration OFFSET later reads of the tensor of stage TENSOR is fetched into the cache. */
 tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset);
 bool schedule_has_prefetch(const schedule_stage *st, int axis);
+tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
+/* The same answer; the schedule stays as it is. */
+tn_status schedule_try_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
 /* Applies one recorded step with the same checks. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 
@@ -199,6 +206,8 @@ bool schedule_is_output(const tn_schedule *s, int stage);
 int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, int max, int *out);
 /* The position of an axis-table index among the leaves, -1 when it is not a leaf. */
 int schedule_leaf_position(const schedule_stage *stage, int axis);
+/* The position of the loop that tensorize stands at; n_leaves: the stage has no intrinsic. */
+int schedule_tensor_position(const schedule_stage *stage);
 /* The stage one of whose tensors a READ node names; -1: none. */
 int schedule_stage_of_tensor(const tn_schedule *s, const tn_tensor *tensor);
 /* Whether a stage's op reads a tensor directly. */

@@ -250,6 +250,7 @@ APPLY(transform_layout, tn_transform_layout(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(storage_align, tn_storage_align(r->s, name_at(r, 0), name_at(r, 1), r->args[2].number, r->args[3].number))
 APPLY(bind, tn_bind(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
 APPLY(prefetch, tn_prefetch(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->args[3].number))
+APPLY(tensorize, tn_tensorize(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
 APPLY(auto_inline, tn_auto_inline(r->s))
 #undef APPLY
 
@@ -263,6 +264,7 @@ static const primitive primitives[] = {
     {"unroll", "nn", "unroll(stage, axis)", "", apply_unroll},
     {"parallel", "nn", "parallel(stage, axis)", "", apply_parallel},
     {"pragma", "nnn#", "pragma(stage, axis, key, n)", "", apply_pragma},
+    {"tensorize", "nnn", "tensorize(stage, axis, intrinsic)", "", apply_tensorize},
     {"compute_at", "nnn", "compute_at(stage, reader, axis)", "", apply_compute_at},
     {"compute_inline", "n", "compute_inline(stage)", "", apply_compute_inline},
     {"compute_root", "n", "compute_root(stage)", "", apply_compute_root},

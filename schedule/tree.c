@@ -3,6 +3,7 @@
  * are those that bound inference finds. */
 #include "schedule/lowering.h"
 #include "schedule/steps.h"
+#include "tir/intrin.h"
 
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
@@ -39,6 +40,7 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
     runtime_str_addf(out, "%s %s (%lld)%s", axis->annotation ? schedule_annotation_words[axis->annotation] : "for",
                      axis->name, (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent),
                      axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
+    if (i == schedule_tensor_position(st)) runtime_str_addf(out, " tensorize=%s", st->intrin->name);
     for (int k = 0; k < SCHEDULE_PRAGMA_COUNT; k++)
       if (schedule_pragma_value(axis, k) >= 0)
         runtime_str_addf(out, " %s=%d", schedule_pragma_key(k), schedule_pragma_value(axis, k));

@@ -64,7 +64,7 @@ static te_token number(te_lexer *l) {
   if (is_name_char(*end)) return broken(l, end, "a number runs into a name: put an operator or a blank between them");
   te_token token = take(l, is_float ? TE_TOKEN_FLOAT : TE_TOKEN_INT, end);
   if (is_float)
-    token.value = te_parse_float(start, NULL);
+    token.value = runtime_parse_float(start, NULL);
   else if (!parse_digits(start, end, &token.magnitude))
     return broken(l, start, "the integer does not fit i64");
   if (is_float && token.value > 1.7976931348623157e308)

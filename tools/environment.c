@@ -1,8 +1,9 @@
 /* environment.c: settings that libraries read once, when they are loaded: `tenon bench` sets them and starts itself anew.
  * What the user has set stands.
  *
- * GOMP_SPINCOUNT: libgomp spins for milliseconds at a barrier; on a busy machine that keeps the core that the other thread
- * waits for, and a parallel kernel takes whole scheduler quanta. A short spin is as fast on a quiet machine.
+ * GOMP_SPINCOUNT, for vendors that use libgomp (oneDNN; our kernels in memory do not): libgomp spins for milliseconds at a
+ * barrier; on a busy machine that keeps the core that the other thread waits for, and a call takes whole scheduler quanta.
+ * A short spin is as fast on a quiet machine, and leaves the cores to us sooner when it is our turn.
  * OPENBLAS_CORETYPE: OpenBLAS 0.3.21 does not know processors newer than itself and takes its Haswell kernels, at a quarter
  * of its speed; where AVX-512 is at hand it is asked for those, so that the comparison is with its best. */
 #include <stdlib.h>

@@ -159,7 +159,7 @@ int bench_calls(void) {
   if (c.kernel == NULL) return 1;
   for (int i = 0; i < 3; ++i) c.args[i] = tn_array_new(c.ctx, TN_F32, 1, &one);
   bench_side sides[] = {{.run = call_checked, .state = &c}, {.run = call_direct, .state = &c}};
-  bench_measure(2, sides, 0.5, true);
+  bench_measure(2, sides, 1, 0.5, true);
   printf("tn_call of three tensors %.0f ns, direct call %.1f ns (each with the loop around it)\n", 1e9 * sides[0].low,
          1e9 * sides[1].low);
   for (int i = 0; i < 3; ++i) tn_array_free(c.args[i]);

@@ -4,7 +4,7 @@
 
 #include "bench.h"
 
-enum { MAX_ROUNDS = 400, MIN_ROUNDS = 7 };
+enum { MAX_ROUNDS = 400, MIN_ROUNDS = 7, PAUSE_NS = 40000000 };
 static const double block_seconds = 4e-3;
 
 double bench_now(bool cpu) {
@@ -41,14 +41,23 @@ static int calls_in_block(const bench_side *side, bool cpu) {
   return once >= block_seconds ? 1 : (int)(block_seconds / (once + 1e-8)) + 1;
 }
 
-void bench_measure(int n, bench_side *sides, double seconds, bool cpu) {
+/* Lets the others' threads go to sleep and wakes those of this side. */
+static void change_sides(const bench_side *side) {
+  nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);
+  side->run(side->state);
+}
+
+void bench_measure(int n, bench_side *sides, int threads, double seconds, bool cpu) {
   double *times = malloc(sizeof *times * MAX_ROUNDS * (size_t)n);
   int calls[BENCH_MAX_VENDORS + 1], round = 0;
   if (times == NULL) return;
   for (int i = 0; i < n; ++i) calls[i] = calls_in_block(&sides[i], cpu);
-  double end = bench_now(false) + seconds * n;
+  double end = bench_now(false) + seconds * n * (threads > 1 && n > 1 ? 5 : 1);
   for (; round < MAX_ROUNDS && (round < MIN_ROUNDS || bench_now(false) < end); ++round) {
-    for (int i = 0; i < n; ++i) times[i * MAX_ROUNDS + round] = time_block(&sides[i], calls[i], cpu);
+    for (int i = 0; i < n; ++i) {
+      if (threads > 1 && n > 1) change_sides(&sides[i]);
+      times[i * MAX_ROUNDS + round] = time_block(&sides[i], calls[i], cpu);
+    }
   }
   for (int i = 0; i < n; ++i) summarise(&sides[i], times + i * MAX_ROUNDS, round);
   free(times);

@@ -233,13 +233,22 @@ static void scratch_returned(void **state) {
 typedef struct parallel_row {
   const char *name;
   int min, extent, threads;
+  bool strided;
 } parallel_row;
 
 static const parallel_row parallel_rows[] = {
-    {"100 iterations, 1 thread", 0, 100, 1}, {"100 iterations, 2 threads", 0, 100, 2},
-    {"101 iterations, 2 threads", 0, 101, 2}, {"5 iterations, 16 threads", 0, 5, 16},
-    {"1 iteration, 2 threads", 0, 1, 2},     {"7 iterations from 3, 3 threads", 3, 7, 3},
-    {"no iteration", 0, 0, 2},
+    {"100 iterations, 1 thread", 0, 100, 1, false},
+    {"100 iterations, 2 threads", 0, 100, 2, false},
+    {"101 iterations, 2 threads", 0, 101, 2, false},
+    {"5 iterations, 16 threads", 0, 5, 16, false},
+    {"1 iteration, 2 threads", 0, 1, 2, false},
+    {"7 iterations from 3, 3 threads", 3, 7, 3, false},
+    {"no iteration", 0, 0, 2, false},
+    {"strided, 2 threads", 0, 101, 2, true},
+    {"strided, 16 threads", 2, 5, 16, true},
+    {"strided, 3 threads", 1, 100, 3, true},
+    {"strided, 1 thread", 0, 10, 1, true},
+    {"strided, no iteration", 0, 0, 2, true},
 };
 
 /* C[i] += A[i] + 1, once for every i. */
@@ -252,8 +261,9 @@ static void parallel(void **state) {
   const tir_expr *value = kit_add(kit_load(C, kit_at(i)), kit_add(kit_load(A, kit_at(i)), kit_int(1)));
   const tir_stmt *body = kit_store(C, kit_at(i), value);
   for (int k = 0; k < 128; ++k) a[k] = k;
-  run_on(kit_func("kernel", tir_for(&K.arena, i, kit_int(r->min), kit_int(r->extent), TIR_PARALLEL, body)), r->threads,
-         (void *[]){a, c});
+  tir_stmt *loop = (tir_stmt *)tir_for(&K.arena, i, kit_int(r->min), kit_int(r->extent), TIR_PARALLEL, body);
+  loop->u.loop.strided = r->strided;
+  run_on(kit_func("kernel", loop), r->threads, (void *[]){a, c});
   for (int k = 0; k < 128; ++k) assert_int_equal(c[k], k >= r->min && k < r->min + r->extent ? k + 1 : 0);
 }
 
@@ -273,6 +283,79 @@ static void parallel_inside(void **state) {
   const tir_stmt *s = tir_alloc(&K.arena, T, kit_for(i, N, TIR_SERIAL, kit_seq(2, both)));
   run_on(kit_func("kernel", s), 2, (void *[]){c});
   for (int x = 0; x < N * N * N; ++x) assert_int_equal(c[x], (x / N / N + x / N % N) * 100 + x % N);
+}
+
+/* A user's parallel-for: two threads at most, 64 iterations from 0; *data counts the loops. */
+static void in_two_parts(void *data, int threads, int64_t begin, int64_t end, tn_parallel_body body, void *loop) {
+  ++*(int *)data;
+  assert_in_range(threads, 1, 2);
+  assert_int_equal(begin, 0);
+  assert_int_equal(end, 64);
+  body(loop, 40, end);
+  body(loop, begin, 40);
+}
+
+static void forgets_one(void *data, int threads, int64_t begin, int64_t end, tn_parallel_body body, void *loop) {
+  (void)data, (void)threads;
+  body(loop, begin, end - 1);
+}
+
+/* C[i] += 2 for i < 64. */
+static tir_func *add_two(void) {
+  kit_begin();
+  const tir_buffer *C = kit_out("C", TN_I32, 64);
+  const tir_var *i = kit_var("i");
+  const tir_expr *value = kit_add(kit_load(C, kit_at(i)), kit_int(2));
+  return kit_func("kernel", kit_for(i, 64, TIR_PARALLEL, kit_store(C, kit_at(i), value)));
+}
+
+static void parallel_for_of_the_user(void **state) {
+  (void)state;
+  int32_t c[64] = {0};
+  int loops = 0;
+  tn_kernel *kernel = kit_compile(add_two(), threads(2));
+  assert_int_equal(tn_set_parallel_for(K.ctx, in_two_parts, &loops), TN_OK);
+  assert_int_equal(kit_call(kernel, (void *[]){c}), 0);
+  assert_int_equal(loops, 1);
+  tn_set_parallel_for(K.ctx, forgets_one, NULL);
+  assert_int_equal(kit_call(kernel, (void *[]){c}), 2);
+  tn_set_parallel_for(K.ctx, NULL, NULL);
+  assert_int_equal(kit_call(kernel, (void *[]){c}), 0);
+  for (int k = 0; k < 64; ++k) assert_int_equal(c[k], k < 63 ? 6 : 4);
+  tn_kernel_free(kernel);
+}
+
+static void *call_often(void *kernel) {
+  for (int n = 0; n < 300; ++n) {
+    int32_t c[64] = {0};
+    assert_int_equal(kit_call(kernel, (void *[]){c}), 0);
+    for (int k = 0; k < 64; ++k) assert_int_equal(c[k], 2);
+  }
+  return NULL;
+}
+
+/* A kernel may be called by several threads at once. */
+static void parallel_calls(void **state) {
+  (void)state;
+  pthread_t others[3];
+  tn_kernel *kernel = kit_compile(add_two(), threads(2));
+  for (int k = 0; k < 3; ++k) pthread_create(&others[k], NULL, call_often, kernel);
+  call_often(kernel);
+  for (int k = 0; k < 3; ++k) pthread_join(others[k], NULL);
+  tn_kernel_free(kernel);
+}
+
+/* What stays in the process does not need libgomp. */
+static void parallel_needs(void **state) {
+  (void)state;
+  codegen_bytes here, away;
+  assert_int_equal(codegen_object(K.ctx, add_two(), threads(2), &here), TN_OK);
+  assert_int_equal(codegen_bytes_of(K.ctx, add_two(), threads(2), CODEGEN_OBJECT, &away), TN_OK);
+  assert_non_null(memmem(away.data, away.n, "GOMP_parallel", 13));
+  assert_null(memmem(away.data, away.n, "tenon.", 6));
+  assert_null(memmem(here.data, here.n, "GOMP_", 5));
+  free(here.data);
+  free(away.data);
 }
 
 /* The inner function keeps noalias, and one thread needs no libgomp. */
@@ -379,19 +462,27 @@ static void refuse_missing_symbol(void **state) {
 }
 
 int test_loops_run(void) {
-  static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(triangle),         cmocka_unit_test(zero_and_one),   cmocka_unit_test(negative_minimum),
-      cmocka_unit_test(deep),             cmocka_unit_test(far_index),      cmocka_unit_test(wide_product_wraps),
-      cmocka_unit_test(branches),         cmocka_unit_test(variable_again), cmocka_unit_test(no_memory),
-      cmocka_unit_test(scratch_returned), cmocka_unit_test(parallel_inside)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(triangle),         cmocka_unit_test(zero_and_one),
+                                            cmocka_unit_test(negative_minimum), cmocka_unit_test(deep),
+                                            cmocka_unit_test(far_index),        cmocka_unit_test(wide_product_wraps),
+                                            cmocka_unit_test(branches),         cmocka_unit_test(variable_again),
+                                            cmocka_unit_test(no_memory),        cmocka_unit_test(scratch_returned),
+                                            cmocka_unit_test(parallel_inside)};
   return CHECK_TESTS("loops that run", tests) + CHECK_TABLE("scratch", scratch_rows, scratch) +
          CHECK_TABLE("parallel loops", parallel_rows, parallel);
 }
 
 int test_loops(void) {
-  static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(refuse_scratch_size), cmocka_unit_test(parallel_ir),      cmocka_unit_test(side_by_side),
-      cmocka_unit_test(flat_memory),         cmocka_unit_test(two_contexts),     cmocka_unit_test(refuse_garbage),
-      cmocka_unit_test(refuse_truncated),    cmocka_unit_test(refuse_missing_symbol)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(refuse_scratch_size),
+                                            cmocka_unit_test(parallel_ir),
+                                            cmocka_unit_test(parallel_for_of_the_user),
+                                            cmocka_unit_test(parallel_calls),
+                                            cmocka_unit_test(parallel_needs),
+                                            cmocka_unit_test(side_by_side),
+                                            cmocka_unit_test(flat_memory),
+                                            cmocka_unit_test(two_contexts),
+                                            cmocka_unit_test(refuse_garbage),
+                                            cmocka_unit_test(refuse_truncated),
+                                            cmocka_unit_test(refuse_missing_symbol)};
   return test_loops_run() + CHECK_TESTS("loops", tests);
 }

@@ -3,5 +3,5 @@
 
 int main(void) {
   return test_arena() + test_containers() + test_context() + test_dtype() + test_array() + test_call() + test_timing() +
-         test_support();
+         test_support() + test_parallel();
 }

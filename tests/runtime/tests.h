@@ -10,5 +10,6 @@ int test_array(void);
 int test_call(void);
 int test_timing(void);
 int test_support(void);
+int test_parallel(void);
 
 #endif

@@ -239,11 +239,45 @@ const schedule_case schedule_cases[] = {
      "split(P, i, 8, tail=mask); reorder(P, i.outer, k, i.inner); vectorize(P, i.inner)"},
     {"tuple_old_values_rfactor", COMPLEX, "split(P, k, 7); rfactor(P, k.inner)"},
     {"tuple_old_values_unrolled", COMPLEX, "split(Q, k, 4); unroll(Q, k.inner)"},
+    {"tensorize", "input A: u8[8,32], B: i8[32,32]\nC[i<8, j<32] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))",
+     "split(C, j, 16); split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
+     "tensorize(C, j.inner, dot4_u8i8)"},
+    {"tensorize_panels",
+     "input A: i8[8,32], B: i8[32,32]\nP[jo<2, ko<8, ji<16, ki<4] = B[ko*4 + ki, jo*16 + ji]\n"
+     "C[i<8, j<32] = sum[k<32](i32(A[i,k]) * i32(P[j//16, k//4, j%16, k%4]))",
+     "cache_write(C, local); split(C, i, 4); split(C, j, 16); reorder(C, i.outer, j.outer, i.inner, j.inner); "
+     "vectorize(C, j.inner); compute_at(C.local, C, j.outer); split(C.local, k, 4); "
+     "reorder(C.local, k.outer, i.c, j.c, k.inner); tensorize(C.local, j.c, dot4_i8i8); fuse(P, ji, ki); "
+     "vectorize(P, ji.ki.fused)"},
+    {"tensorize_layout", "input A: bf16[8,32], B: bf16[32,32]\nC[i<8, j<32] = sum[k<32](f32(A[i,k]) * f32(B[k,j]))",
+     "cache_read(B, global, C); transform_layout(B.global, [k, j] -> [j//8, k//2, j%8, k%2]); "
+     "split(C, j, 8); split(C, k, 2); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
+     "tensorize(C, j.inner, dot2_bf16_x8)"},
+    {"tensorize_peeled", "input A: u8[3,6], B: i8[6,19]\nC[i<3, j<19] = sum[k<6](i32(A[i,k]) * i32(B[k,j]))",
+     "split(C, j, 16, tail=peel); split(C, k, 4, tail=peel); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
+     "tensorize(C, j.inner, dot4_u8i8)"},
     /* shapes and dtypes */
     {"rank_0", "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2", "compute_at(T, S, i)"},
     {"two_outputs", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\nR[i<8] = P[i] * 3", "parallel(Q, i)"},
     {"output_read", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\noutput P, Q", "cache_write(P, local); split(Q, i, 4)"},
     {"any", "input A: bool[9,5]\nB[i<9] = any[k<5](A[i,k])", "split(B, i, 4)"},
+    /* expressions */
+    {"reduce_where", "B[i<8] = sum[k<8 where k <= i](A[i,k])", "vectorize(B, i)"},
+    {"reduce_init", "B[i<8] = max[k<20 init = C[i]](A[i,k])", "split(B, k, 8)"},
+    {"min_floats", "B[i<8] = min[k<20](A[i,k])", "rfactor(B, k)"},
+    {"prod", "B = prod[k<12](A[k])", "unroll(B, k)"},
+    {"all", "input A: bool[8,20]\nB[i<8] = all[k<20](A[i,k])", "parallel(B, i)"},
+    {"half_storage", "input A: f16[64], B: bf16[64]\nC[i<64] = f16(A[i] + B[i])",
+     "split(C, i, 16); vectorize(C, i.inner)"},
+    {"if_then_else", "C[i<64] = if_then_else(i % 2 == 0, A[i // 2], A[i + 1])", "split(C, i, 16)"},
+    {"math_functions", "C[i<64] = exp(A[i]) + tanh(A[i]) * atan2(A[i], 2) + floor(A[i])",
+     "split(C, i, 16); vectorize(C, i.inner)"},
+    {"bits", "input A: u8[64]\nC[i<64] = popcount(A[i] ^ 15) << 2 | A[i] >> 1",
+     "split(C, i, 16); vectorize(C, i.inner)"},
+    {"casts", "input A: i8[64]\nC[i<64] = u8(f32(A[i]) * 0.5)", "vectorize(C, i)"},
+    {"vectorize_in_chunks", "C[i<200] = A[i] + 1", "vectorize(C, i)"},
+    {"inline_into_reduction", "P[i<16, j<16] = A[i,j] * 2\nB[i<16] = sum[k<16](P[i,k])",
+     "compute_inline(P); split(B, k, 4); unroll(B, k.inner)"},
     {"max_integers", "input A: i8[9,5]\nB[i<9] = max[k<5](A[i,k])", "unroll(B, k)"},
     {"large_indices", "C[i<70000, j<70000] = A[i] + B[j]", "split(C, j, 16)"},
     {"index_from_data", "input I: i32[20], A: f32[20,8]\nP[i<20, j<8] = A[i,j] * 2\nC[i<20, j<8] = P[I[i] % 20, j]",

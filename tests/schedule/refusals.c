@@ -451,7 +451,7 @@ static const struct refusal {
      "set_scope(P): scope \"cache\" is unknown: use \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
      "tensorise(C, i) is no primitive: use one of split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, "
-     "compute_at, compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, "
+     "tensorize, compute_at, compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, "
      "auto_inline, transform_layout, storage_align, prefetch, bind"},
     {"bind: an unknown thread", MM, "", "bind(C, i, threadIdx.w)",
      "bind(C, i): thread \"threadIdx.w\" is unknown: take vthread, blockIdx.x, .y or .z, threadIdx.x, .y or .z"},

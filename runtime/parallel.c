@@ -1,0 +1,374 @@
+/* parallel.c: the threads of a context. A worker has a mailbox: one word that is empty, or says that the worker sleeps,
+ * or holds the address of a job on its launcher's stack. Mailing, picking up and taking back a job are one
+ * compare-and-swap each, so that a launcher never waits for a worker that has not begun: on a busy machine it takes the
+ * job back and has done the work itself. Workers and launchers spin for some microseconds, then sleep on a futex. */
+#include "runtime/parallel.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { LINE = 128, SHARE_LINE = 64, MAX_SHARES = 64, PAUSES = 32, SPIN_NS = 50000 };
+
+/* What a mailbox holds when it does not hold a job. A worker is BUSY from picking a job up until its last iteration. */
+enum { IDLE, ASLEEP, BUSY, STOP };
+/* In job.pending, beside the number of workers: the launcher sleeps. */
+#define LAUNCHER_SLEEPS 0x80000000u
+
+typedef struct share {
+  _Alignas(SHARE_LINE) _Atomic int64_t next; /* the first iteration that nobody took */
+  int64_t end;
+} share;
+
+/* One loop being run. A worker that has subtracted itself from PENDING touches it no more. */
+typedef struct job {
+  _Alignas(SHARE_LINE) _Atomic uint32_t pending; /* workers that were asked for and may still use the job */
+  tn_parallel_body body;
+  void *loop;
+  int n_shares;
+  share shares[MAX_SHARES];
+} job;
+
+typedef struct worker {
+  _Alignas(LINE) _Atomic uintptr_t mail;
+  int number; /* counted from 1: the launcher is 0 */
+  pthread_t thread;
+} worker;
+
+/* What runtime_pool.state holds besides the process that the workers belong to. */
+enum { COLD = 0, STARTING = -1 };
+
+struct runtime_pool {
+  tn_parallel_for_fn parallel_for; /* NULL: the workers */
+  void *user;
+  int limit; /* 0: the machine's */
+  int most;  /* workers that there is room for */
+  worker *workers;
+  _Atomic int n_workers;
+  _Atomic bool grows; /* someone is adding workers */
+  /* In a page of its own, which a forked child gets as zeros: COLD; where the system cannot do that, the process's
+   * number is compared at each loop. */
+  _Atomic pid_t *state;
+  bool is_wiped;
+};
+
+/* ---- waiting --------------------------------------------------------------------------------------------------- */
+
+static inline void pause_briefly(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static void futex_wait(const void *word, uint32_t expected) {
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
+}
+
+static void futex_wake(const void *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
+
+/* The half of a mailbox that tells ASLEEP from everything else: jobs are aligned. */
+static const void *low_half(const worker *w) {
+  return (const char *)&w->mail + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : sizeof(uintptr_t) - 4);
+}
+
+static bool has_mail(uintptr_t mail) { return mail >= STOP; }
+
+/* Whether there was mail before the worker got tired. */
+static bool spin_for_mail(worker *w) {
+  uint64_t end = runtime_now_ns() + SPIN_NS;
+  do {
+    for (int i = 0; i < PAUSES; ++i, pause_briefly()) {
+      if (has_mail(atomic_load_explicit(&w->mail, memory_order_relaxed))) return true;
+    }
+  } while (runtime_now_ns() < end);
+  return false;
+}
+
+/* A job's address, or STOP. */
+static uintptr_t wait_for_mail(worker *w) {
+  while (!spin_for_mail(w)) {
+    uintptr_t mail = IDLE;
+    if (!atomic_compare_exchange_strong(&w->mail, &mail, ASLEEP)) continue;
+    while (atomic_load(&w->mail) == ASLEEP) futex_wait(low_half(w), ASLEEP);
+  }
+  return atomic_load(&w->mail);
+}
+
+/* ---- working --------------------------------------------------------------------------------------------------- */
+
+/* Half of what is left, at least one iteration; false when nothing is. */
+static bool take(share *s, int64_t *begin, int64_t *end) {
+  int64_t at = atomic_load_explicit(&s->next, memory_order_relaxed), after;
+  do {
+    if (at >= s->end) return false;
+    after = at + (s->end - at + 1) / 2;
+  } while (!atomic_compare_exchange_weak_explicit(&s->next, &at, after, memory_order_relaxed, memory_order_relaxed));
+  *begin = at;
+  *end = after;
+  return true;
+}
+
+/* The share of this thread first, then the next ones. */
+static void work(job *j, int number) {
+  int64_t begin, end;
+  for (int i = 0; i < j->n_shares; ++i) {
+    share *s = &j->shares[(number + i) % j->n_shares];
+    while (take(s, &begin, &end)) j->body(j->loop, begin, end);
+  }
+}
+
+static void leave(job *j) {
+  uint32_t before = atomic_fetch_sub(&j->pending, 1);
+  if (before == (LAUNCHER_SLEEPS | 1)) futex_wake(&j->pending); /* an address only: the job may be gone */
+}
+
+/* The mailbox is free before the launcher goes on, so that its next loop finds this worker. */
+static void *worker_main(void *arg) {
+  worker *w = arg;
+  for (;;) {
+    uintptr_t mail = wait_for_mail(w);
+    if (mail == STOP) return NULL;
+    if (!has_mail(mail) || !atomic_compare_exchange_strong(&w->mail, &mail, BUSY)) continue; /* taken back */
+    job *j = (job *)mail;
+    work(j, w->number);
+    atomic_store(&w->mail, IDLE);
+    leave(j);
+  }
+}
+
+/* ---- launching ------------------------------------------------------------------------------------------------- */
+
+static void divide(job *j, int64_t begin, int64_t end, int n) {
+  int64_t each = (end - begin) / n, rest = (end - begin) % n;
+  j->n_shares = n;
+  for (int i = 0; i < n; ++i) {
+    atomic_init(&j->shares[i].next, begin);
+    j->shares[i].end = begin += each + (i < rest);
+  }
+}
+
+/* How many idle workers got the job, at most WANTED. */
+static int mail_to_workers(runtime_pool *pool, job *j, int wanted) {
+  int mailed = 0, n = atomic_load_explicit(&pool->n_workers, memory_order_acquire);
+  for (int i = 0; i < n && mailed < wanted; ++i) {
+    worker *w = &pool->workers[i];
+    uintptr_t mail = atomic_load_explicit(&w->mail, memory_order_relaxed);
+    while (mail <= ASLEEP && !atomic_compare_exchange_weak(&w->mail, &mail, (uintptr_t)j)) continue;
+    if (mail > ASLEEP) continue;
+    ++mailed;
+    if (mail == ASLEEP) futex_wake(low_half(w));
+  }
+  return mailed;
+}
+
+/* How many workers have not begun, and will not. */
+static int take_back(runtime_pool *pool, job *j) {
+  int taken = 0, n = atomic_load_explicit(&pool->n_workers, memory_order_acquire);
+  for (int i = 0; i < n; ++i) {
+    uintptr_t mail = (uintptr_t)j;
+    if (atomic_load_explicit(&pool->workers[i].mail, memory_order_relaxed) != mail) continue;
+    taken += atomic_compare_exchange_strong(&pool->workers[i].mail, &mail, IDLE);
+  }
+  return taken;
+}
+
+static bool spin_for_workers(job *j) {
+  uint64_t end = runtime_now_ns() + SPIN_NS;
+  do {
+    for (int i = 0; i < PAUSES; ++i, pause_briefly()) {
+      if (atomic_load(&j->pending) == 0) return true;
+    }
+  } while (runtime_now_ns() < end);
+  return false;
+}
+
+/* ABSENT: how many of those asked for are not at work. */
+static void wait_for_workers(job *j, uint32_t absent) {
+  if (atomic_fetch_sub(&j->pending, absent) == absent || spin_for_workers(j)) return;
+  uint32_t left = atomic_fetch_or(&j->pending, LAUNCHER_SLEEPS) | LAUNCHER_SLEEPS;
+  for (; left != LAUNCHER_SLEEPS; left = atomic_load(&j->pending)) futex_wait(&j->pending, left);
+}
+
+static void run_together(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
+                         int threads) {
+  job j;
+  j.body = body;
+  j.loop = loop;
+  atomic_init(&j.pending, (uint32_t)threads - 1);
+  divide(&j, begin, end, RUNTIME_MIN(threads, MAX_SHARES));
+  int mailed = mail_to_workers(pool, &j, threads - 1);
+  work(&j, 0);
+  int here = mailed > 0 ? mailed - take_back(pool, &j) : 0;
+  wait_for_workers(&j, (uint32_t)(threads - 1 - here));
+}
+
+/* ---- starting and ending ---------------------------------------------------------------------------------------- */
+
+/* Signals are for the program's own threads. */
+static bool add_worker(runtime_pool *pool) {
+  int n = atomic_load(&pool->n_workers);
+  worker *w = &pool->workers[n];
+  sigset_t all, old;
+  w->number = n + 1;
+  atomic_init(&w->mail, IDLE);
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, &old);
+  bool added = pthread_create(&w->thread, NULL, worker_main, w) == 0;
+  pthread_sigmask(SIG_SETMASK, &old, NULL);
+  if (added) atomic_store_explicit(&pool->n_workers, n + 1, memory_order_release);
+  return added;
+}
+
+/* Up to WANTED workers, if the system lets us and nobody else is at it. */
+static void grow(runtime_pool *pool, int wanted) {
+  if (atomic_load_explicit(&pool->n_workers, memory_order_relaxed) >= wanted || atomic_exchange(&pool->grows, true))
+    return;
+  while (atomic_load(&pool->n_workers) < wanted && add_worker(pool)) continue;
+  atomic_store(&pool->grows, false);
+}
+
+/* What a forked child has of its parent's workers is memory only. */
+static void make_room(runtime_pool *pool) {
+  int limit = pool->limit > 0 ? pool->limit : runtime_machine_threads();
+  free(pool->workers);
+  pool->workers = limit > 1 ? aligned_alloc(LINE, sizeof(worker) * (size_t)(limit - 1)) : NULL;
+  pool->most = pool->workers ? limit - 1 : 0;
+  atomic_store(&pool->n_workers, 0);
+  atomic_store(&pool->grows, false);
+}
+
+static bool is_ready(const runtime_pool *pool) {
+  pid_t state = atomic_load_explicit(pool->state, memory_order_acquire);
+  return state > 0 && (pool->is_wiped || state == getpid());
+}
+
+/* False while another thread does it. */
+static bool start(runtime_pool *pool) {
+  pid_t state = atomic_load(pool->state);
+  if (state == STARTING || !atomic_compare_exchange_strong(pool->state, &state, STARTING)) return false;
+  make_room(pool);
+  atomic_store(pool->state, getpid());
+  return true;
+}
+
+static _Atomic pid_t *map_state(bool *is_wiped) {
+  void *page = mmap(NULL, sizeof(_Atomic pid_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) return NULL;
+  *is_wiped = madvise(page, sizeof(_Atomic pid_t), MADV_WIPEONFORK) == 0;
+  return page;
+}
+
+runtime_pool *runtime_pool_new(int limit) {
+  runtime_pool *pool = calloc(1, sizeof *pool);
+  if (!pool) return NULL;
+  pool->limit = limit;
+  pool->state = map_state(&pool->is_wiped);
+  if (pool->state) return pool;
+  free(pool);
+  return NULL;
+}
+
+static void dismiss(worker *w) {
+  uintptr_t mail = IDLE;
+  while (!atomic_compare_exchange_strong(&w->mail, &mail, STOP)) {
+    if (mail > ASLEEP) {
+      mail = IDLE;
+      sched_yield();
+    }
+  }
+  if (mail == ASLEEP) futex_wake(low_half(w));
+  pthread_join(w->thread, NULL);
+}
+
+void runtime_pool_free(runtime_pool *pool) {
+  if (!pool) return;
+  int n = runtime_pool_workers(pool);
+  for (int i = 0; i < n; ++i) dismiss(&pool->workers[i]);
+  munmap((void *)pool->state, sizeof(_Atomic pid_t));
+  free(pool->workers);
+  free(pool);
+}
+
+int runtime_pool_workers(const runtime_pool *pool) {
+  return is_ready(pool) ? atomic_load_explicit(&pool->n_workers, memory_order_acquire) : 0;
+}
+
+/* ---- the user's own --------------------------------------------------------------------------------------------- */
+
+/* What a user's parallel-for gets as its loop: every range is checked, every iteration counted. */
+typedef struct watched {
+  tn_parallel_body body;
+  void *loop;
+  int64_t begin, end;
+  _Atomic int64_t done;
+  _Atomic bool broken;
+} watched;
+
+static void watched_body(void *loop, int64_t begin, int64_t end) {
+  watched *w = loop;
+  if (begin >= end) return;
+  if (begin < w->begin || end > w->end) {
+    w->broken = true;
+    return;
+  }
+  w->body(w->loop, begin, end);
+  atomic_fetch_add(&w->done, end - begin);
+}
+
+static int32_t run_by_user(const runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
+                           int threads) {
+  watched w = {.body = body, .loop = loop, .begin = begin, .end = end};
+  pool->parallel_for(pool->user, threads, begin, end, watched_body, &w);
+  return w.broken || atomic_load(&w.done) != end - begin ? RUNTIME_LOOP_BROKEN : 0;
+}
+
+void runtime_pool_set(runtime_pool *pool, tn_parallel_for_fn parallel_for, void *user) {
+  pool->parallel_for = parallel_for;
+  pool->user = user;
+}
+
+/* ---- all together ------------------------------------------------------------------------------------------------ */
+
+int32_t runtime_pool_run(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
+                         int32_t threads) {
+  if (begin >= end) return 0;
+  bool started = is_ready(pool) || start(pool);
+  int most = started ? pool->most + 1 : 1;
+  if (threads > most) threads = most;
+  if (threads > end - begin) threads = (int32_t)(end - begin);
+  if (pool->parallel_for) return run_by_user(pool, body, loop, begin, end, RUNTIME_MAX(threads, 1));
+  if (threads <= 1) {
+    body(loop, begin, end);
+    return 0;
+  }
+  grow(pool, threads - 1);
+  run_together(pool, body, loop, begin, end, threads);
+  return 0;
+}
+
+static void free_pool(void *pool) { runtime_pool_free(pool); }
+
+runtime_pool *runtime_pool_of(tn_context *ctx) {
+  for (int i = 0; i < ctx->n_on_free; ++i) {
+    if (ctx->on_free[i] == free_pool) return ctx->on_free_data[i];
+  }
+  runtime_pool *pool = runtime_pool_new(0);
+  if (pool && runtime_on_free(ctx, free_pool, pool)) return pool;
+  runtime_pool_free(pool);
+  runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the threads of parallel loops");
+  return NULL;
+}
+
+tn_status tn_set_parallel_for(tn_context *ctx, tn_parallel_for_fn parallel_for, void *user) {
+  runtime_pool *pool = ctx ? runtime_pool_of(ctx) : NULL;
+  if (!pool) return ctx ? tn_context_status(ctx) : TN_ERROR_ARGUMENT;
+  runtime_pool_set(pool, parallel_for, user);
+  return TN_OK;
+}

@@ -1,0 +1,40 @@
+/* parallel.h: parallel loops of kernels in memory: threads that belong to a context, and the call that runs a loop on
+ * them. Files that leave home use OpenMP instead (codegen/emit_parallel.c). */
+#ifndef TENON_RUNTIME_PARALLEL_H
+#define TENON_RUNTIME_PARALLEL_H
+
+#include "runtime/base.h"
+
+/* Threads that sleep until a loop comes. None is started before the first loop that wants one; after a fork the child
+ * starts its own. Any number of threads may run loops at the same time: they share the workers, and who finds none idle
+ * runs its loop alone. */
+typedef struct runtime_pool runtime_pool;
+
+/* What runtime_pool_run returns when the user's parallel-for did not run every iteration once. */
+enum { RUNTIME_LOOP_BROKEN = 2 };
+
+/* LIMIT: most threads of a loop, the caller among them; 0: what the machine gives (runtime_machine_threads), asked at
+ * the first loop. NULL: no memory. */
+runtime_pool *runtime_pool_new(int limit);
+/* No loop may be running. Waits for the workers to end. */
+void runtime_pool_free(runtime_pool *pool);
+/* The context's own, made at the first call, freed with it, after its kernels; NULL with a message. */
+runtime_pool *runtime_pool_of(tn_context *ctx);
+/* tn_set_parallel_for on a pool. */
+void runtime_pool_set(runtime_pool *pool, tn_parallel_for_fn parallel_for, void *user);
+/* Calls BODY(LOOP, ...) for ranges that together are BEGIN .. END-1, each iteration once, on at most THREADS threads,
+ * of which the caller is one; returns when all are done. What the caller wrote before, bodies see; what they wrote, it
+ * sees after. Each thread begins with a contiguous share of its own, takes half of what is left of it at a time, and
+ * then helps with the others' shares: a thread that comes late or not at all costs nothing. 0, or RUNTIME_LOOP_BROKEN.
+ */
+int32_t runtime_pool_run(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
+                         int32_t threads);
+/* Workers started so far in this process. */
+int runtime_pool_workers(const runtime_pool *pool);
+
+/* Threads of this process that can run at once: the least of the affinity mask and the cgroups' CPU quotas. >= 1. */
+int runtime_machine_threads(void);
+/* The least CPU quota of the cgroups named in LIST ("/proc/self/cgroup") under MOUNT ("/sys/fs/cgroup"), in threads. */
+int runtime_cgroup_threads(const char *list, const char *mount);
+
+#endif
