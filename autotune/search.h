@@ -31,7 +31,8 @@ typedef struct autotune_hole {
   int16_t follows;   /* the hole whose lengths decide these (a fused consumer's split), or -1 */
   int16_t n_lengths; /* of the SP step */
   bool is_reduce;
-  bool is_vector; /* the last data axis: its innermost length is vectorized */
+  bool is_vector; /* the last data axis: its innermost length is vectorized; of a reduction: it becomes one */
+  bool parts;     /* a reduction: its outermost loop is for threads */
   int64_t extent;
 } autotune_hole;
 
@@ -51,7 +52,7 @@ typedef struct autotune_sketch {
 
 /* Applies the rules from the last stage to the first. Returns how many sketches (at least 1; at most MAX), -1 without
  * memory. The caller frees each base. */
-int autotune_sketches(tn_program *program, int max, autotune_sketch *out);
+int autotune_sketches(tn_program *program, int threads, int max, autotune_sketch *out);
 
 /* ---- genomes (genome.c) --------------------------------------------------------------------------------------------
  */

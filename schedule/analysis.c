@@ -140,6 +140,15 @@ bool schedule_is_read_by_rows(const te_op *op, const tn_tensor *input) {
   return for_each_read(op, read_ends_in, &q);
 }
 
+static bool read_ends_elsewhere(void *user, const tir_expr *read) {
+  const tir_expr *last = read->n_args > 0 ? read->arg[read->n_args - 1] : NULL;
+  return !last || last->op != TIR_VAR || last->u.var != user;
+}
+
+bool schedule_reads_along_reduction(const te_op *op) {
+  return op->n_reduce > 0 && !for_each_read(op, read_ends_elsewhere, &op->reduce_axes[op->n_reduce - 1]->var);
+}
+
 /* ---- consumers -----------------------------------------------------------------------------------------------------
  */
 

@@ -63,8 +63,13 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
 static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
                                bool with_reduce, const tir_stmt *stmt) {
   guard g = {l, env, NULL, false};
+  if (ls->st->predicate) g.cond = schedule_lower_expr(l, ls, values, ls->st->predicate);
   guard_splits(&g, ls, values, with_reduce);
   guard_domain(&g, ls, values);
+  if (ls->roll.by) {
+    const tir_expr *is_new = schedule_is_new(l, ls, values);
+    g.cond = g.cond ? tir_binary(l->arena, TIR_AND, g.cond, is_new) : is_new;
+  }
   return g.cond ? tir_if(l->arena, g.cond, stmt, NULL) : stmt;
 }
 
@@ -171,8 +176,7 @@ static const tir_stmt *store_value(lowering *l, const lower_stage *ls, int v, co
                                    const tir_expr *value) {
   const tir_expr *place[TN_MAX_RANK];
   const tir_buffer *buffer = ls->buffers[v];
-  if (ls->layout) schedule_layout_index(l, ls->layout, values, place);
-  return tir_store(l->arena, buffer, buffer->ndim, ls->layout ? place : values, value, NULL);
+  return tir_store(l->arena, buffer, buffer->ndim, schedule_place(l, ls, values, place), value, NULL);
 }
 
 static tir_walk stop_at_load_of(void *user, const tir_expr *e) {
@@ -289,9 +293,10 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
 static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest) {
   const lower_stage *ls = &l->stages[stage];
   const tir_stmt *both[] = {emit_stage(l, stage), rest};
+  if (ls->is_doubled) both[0] = tir_attr(l->arena, TIR_DOUBLE_BUFFER, 1, both[0]);
   const tir_stmt *body = tir_seq(l->arena, rest ? 2 : 1, both);
   for (int v = ls->st->n_tensors - 1; v >= 0; v--)
-    if (!ls->buffers[v]->is_param) body = tir_alloc(l->arena, ls->buffers[v], body);
+    if (!ls->buffers[v]->is_param && !ls->roll.by) body = tir_alloc(l->arena, ls->buffers[v], body);
   return body;
 }
 
@@ -303,6 +308,16 @@ static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir
       body = produce_then(l, i, body);
   }
   return body;
+}
+
+/* LOOP inside the rolling buffers of the stages that are computed in it, which live as long as all its iterations. */
+static const tir_stmt *with_rolling(lowering *l, int stage, int axis, const tir_stmt *loop) {
+  for (int i = 0; i < stage; i++) {
+    const lower_stage *ls = &l->stages[i];
+    if (ls->is_live && ls->roll.by && ls->st->at_stage == stage && ls->st->at_axis == axis)
+      loop = tir_alloc(l->arena, ls->buffers[0], loop);
+  }
+  return loop;
 }
 
 static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
@@ -337,6 +352,7 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
     stmt = schedule_with_prefetches(l, ls, i, with_attached(l, stage, st->leaves[i], stmt));
     stmt = make_loop(l, ls, i, ls->var[i], stmt);
     if (st->op->kind == TE_SCAN && st->leaves[i] == 0) stmt = part_time(l, ls, stmt);
+    stmt = with_rolling(l, stage, st->leaves[i], stmt);
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
     if (i == tensor)
       stmt = tir_attr(l->arena, runtime_format(l->arena, TIR_TENSORIZE "%s", st->intrin->name), stage, stmt);

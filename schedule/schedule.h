@@ -220,6 +220,39 @@ TN_API tn_status tn_storage_align(tn_schedule *s, const char *stage, const char 
  * its indices become constants). TVM: set_scope. Refused: inputs and outputs, whose memory is the caller's. */
 TN_API tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope);
 
+/* STAGE's buffer has two halves that alternate: in each iteration of the loop it is computed in, the next one's part is
+ * computed ahead. TVM: double_buffer.
+ *
+ *     for (y, 0, 62) {                       ->    P[0, ...] = what iteration 0 reads
+ *       P[...] = what iteration y reads            for (y, 0, 62) {
+ *       Q[y] = ... P ...                             if (y + 1 < 62) P[(y + 1) % 2, ...] = what iteration y + 1 reads
+ *     }                                              Q[y] = ... P[y % 2, ...] ...
+ *                                                  }
+ *
+ * Refused: an output; a stage that is not under compute_at; a loop that is not serial; a stage that reads what is
+ * computed in the same iteration. */
+TN_API tn_status tn_double_buffer(tn_schedule *s, const char *stage);
+/* STAGE's buffer is kept from one iteration of the loop it is computed in to the next, as a ring; an iteration computes
+ * only what the one before did not. TVM: rolling_buffer.
+ *
+ *     for (y, 0, 62) {                       ->    for (y, 0, 62) {
+ *       for (r, 0, 3) P[r] = A[y + r] * 2            for (r, 0, 3) if (y == 0 || r >= 2) P[(y + r) % 3] = A[y + r] * 2
+ *       Q[y] = P[0] + P[2]                           Q[y] = P[y % 3] + P[(y + 2) % 3]
+ *     }                                            }
+ *
+ * Refused as tn_double_buffer, but for what it may read. Warns while lowering, and keeps the plain buffer, when what an
+ * iteration reads does not move along one dimension by a constant less than its extent. */
+TN_API tn_status tn_rolling_buffer(tn_schedule *s, const char *stage);
+/* Every store of STAGE stands in `if (CONDITION)`, over its data axes as the program names them: "i >= 1 && i < 15". TVM:
+ * set_store_predicate, which lets that change results. Here it is for leaving out what nobody reads.
+ *
+ *     for (i, 0, 16) P[i] = A[i] * 2         ->    for (i, 0, 16) if (i < 8) P[i] = A[i] * 2
+ *     for (i, 0, 8) Q[i] = P[i] + 1                for (i, 0, 8) Q[i] = P[i] + 1
+ *
+ * Refused: a condition that is not proved to hold wherever a reader reads, by its axes' ranges and the conditions of
+ * its selects and reductions; for an output, one that does not hold everywhere. TN_ERROR_PARSE when it is no condition. */
+TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const char *condition);
+
 /* ---- generic schedules ---------------------------------------------------------------------------------------------
  */
 

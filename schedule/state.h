@@ -73,6 +73,9 @@ typedef struct schedule_prefetch_request {
   int32_t offset;
 } schedule_prefetch_request;
 
+/* What becomes of a stage's buffer from one iteration of the loop that it is computed in to the next. */
+typedef enum schedule_buffering { SCHEDULE_BUFFER_ONCE, SCHEDULE_BUFFER_DOUBLE, SCHEDULE_BUFFER_ROLLING } schedule_buffering;
+
 typedef struct schedule_stage {
   const te_op *op; /* what is computed now: cache_read and cache_write replace it */
   int n_tensors;   /* == op->n_outputs */
@@ -93,6 +96,9 @@ typedef struct schedule_stage {
   int n_leaves, cap_leaves;
   int16_t *leaves; /* loop order, outer to inner: indices into axes */
   int n_spatial_roots, n_roots;
+  uint8_t buffering;         /* schedule_buffering */
+  const tir_expr *predicate; /* of every store, over the op's data axes; NULL: none */
+  const char *predicate_text;
   int n_prefetches;
   const schedule_prefetch_request *prefetches;
 } schedule_stage;
@@ -118,6 +124,9 @@ extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
   X(RF, "rfactor")          /* stage, iter, value = factor axis */                                  \
   X(TL, "transform_layout") /* stage, text = map */                                                 \
   X(SA, "storage_align")    /* stage, iter, value = factor, target iter = offset */ \
+  X(ST, "set_store_predicate") /* stage, text = condition */ \
+  X(DB, "double_buffer")    /* stage */                                                             \
+  X(RB, "rolling_buffer")   /* stage */                                                             \
   X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset */ \
   X(TZ, "tensorize")        /* stage, iter, text = intrinsic */
 
@@ -182,6 +191,10 @@ tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
 tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int64_t offset);
 /* At loop ITER, what the iteration OFFSET later reads of the tensor of stage TENSOR is fetched into the cache. */
 tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset);
+/* CONDITION: over the stage's data axes, "i >= 1 && i < 15". */
+tn_status schedule_set_store_predicate(tn_schedule *s, int stage, const char *condition);
+tn_status schedule_set_buffering(tn_schedule *s, int stage, schedule_buffering buffering);
+const char *schedule_buffering_word(schedule_buffering buffering);
 bool schedule_has_prefetch(const schedule_stage *st, int axis);
 tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
 /* The same answer; the schedule stays as it is. */
