@@ -314,6 +314,7 @@ tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json) {
   }
   tn_schedule *copy = tn_schedule_copy(s);
   tn_status status = copy ? replay(copy, steps) : TN_ERROR_MEMORY;
+  if (status == TN_OK) copy->is_replayed = true;
   if (status == TN_OK) schedule_swap_contents(s, copy);
   tn_schedule_free(copy);
   json_decref(steps);
