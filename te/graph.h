@@ -29,6 +29,7 @@ struct tn_tensor {
   int ndim;
   int64_t shape[TN_MAX_RANK];
   bool by_value; /* an input of rank 0 that the kernel takes by value: a scalar */
+  bool is_layout_free; /* an input that is the same in every call */
   tn_context *ctx;
 };
 
