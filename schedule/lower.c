@@ -340,6 +340,22 @@ static int first_of_run(const schedule_stage *st) {
   return first;
 }
 
+static const tir_stmt *tensor_mark(lowering *l, const char *kind, const schedule_stage *st, const tir_stmt *body) {
+  return tir_attr(l->arena, runtime_format(l->arena, "%s%s", kind, st->intrin->name), st - l->s->stages, body);
+}
+
+/* A reduction's init, at its loop BEGIN, and UPDATE. An intrinsic may have functions for the init, and for both where
+ * no reduction loop stands outside of it. */
+static const tir_stmt *with_init(lowering *l, const lower_stage *ls, int begin, const tir_stmt *update) {
+  const schedule_stage *st = ls->st;
+  bool is_whole = st->intrin && begin == schedule_tensor_position(st) && st->intrin->callees[TIR_INTRIN_BODY];
+  bool resets = is_whole || (st->intrin && st->intrin->callees[TIR_INTRIN_RESET]);
+  const tir_stmt *init = emit_init(l, ls, begin);
+  const tir_stmt *both[] = {resets ? tensor_mark(l, TIR_TENSORIZE_RESET, st, init) : init, update};
+  const tir_stmt *stmt = tir_seq(l->arena, 2, both);
+  return is_whole ? tensor_mark(l, TIR_TENSORIZE_BODY, st, stmt) : stmt;
+}
+
 /* From the innermost loop outwards; a reduction's init stands before its outermost reduction loop. */
 static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
@@ -356,11 +372,8 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
     if (st->op->kind == TE_SCAN && st->leaves[i] == 0) stmt = part_time(l, ls, stmt);
     stmt = with_rolling(l, stage, st->leaves[i], stmt);
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
-    if (i == tensor)
-      stmt = tir_attr(l->arena, runtime_format(l->arena, TIR_TENSORIZE "%s", st->intrin->name), stage, stmt);
-    if (i != begin) continue;
-    const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};
-    stmt = tir_seq(l->arena, 2, both);
+    if (i == tensor) stmt = tensor_mark(l, TIR_TENSORIZE, st, stmt);
+    if (i == begin) stmt = with_init(l, ls, begin, stmt);
   }
   return marked(l, SCHEDULE_MARKS_NESTS, TIR_STAGE, ls, stmt);
 }

@@ -91,6 +91,7 @@ int test_loops(void);
 int test_tiles(void);
 int test_dots(void);
 int test_tensorize(void);
+int test_intrinsics(void);
 int test_math(void);
 int test_files(void);
 int test_targets(void);
