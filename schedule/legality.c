@@ -205,6 +205,7 @@ tn_status schedule_check_paths(tn_schedule *s, const char *call) {
     SCHEDULE_TRY(schedule_check_intrin(s, call, i));
     SCHEDULE_TRY(walk_path(s, call, i, st->n_leaves - 1, &path));
     SCHEDULE_TRY(schedule_check_overlaps(s, call, i));
+    SCHEDULE_TRY(schedule_check_buffering(s, call, i));
   }
   return TN_OK;
 }

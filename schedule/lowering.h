@@ -17,8 +17,17 @@ typedef struct lower_var {
 
 typedef struct schedule_layout schedule_layout; /* layout.h */
 
+/* rolling_buffer: along dimension DIM the region moves BY elements an iteration of VAR. by 0: none. */
+typedef struct lower_roll {
+  int64_t by;
+  int dim;
+  const lower_var *var;
+} lower_roll;
+
 typedef struct lower_stage {
   const schedule_stage *st;
+  bool is_constant;                 /* depends on layout_free inputs alone (prepack.c) */
+  bool is_prepacked;                /* computed by the part that packs; at root */
   bool is_live;                     /* computed by loops of its own (not an input, not inlined, not dead) */
   const tir_expr *body;             /* inlined stages substituted */
   bool may_leave;                   /* reads of the body need a check where they cannot be proved to be in bounds */
@@ -27,6 +36,8 @@ typedef struct lower_stage {
   const schedule_layout *layout;    /* how the buffers store the region; NULL: row-major */
   const tir_expr *min[TN_MAX_RANK]; /* the region's first point in each dimension, in loop variables around the stage */
   int64_t extent[TN_MAX_RANK];      /* and its size */
+  lower_roll roll;
+  bool is_doubled;                  /* double_buffer, and the loop has more than one iteration */
   int64_t *axis_extent;             /* by axis index: extents for this region */
   const tir_expr **axis_value;      /* by axis index: counting from 0 within the region */
   lower_var **var;                  /* by leaf position */
@@ -44,11 +55,21 @@ typedef struct lowering {
   const tir_env *root_env; /* what is known outside of all loops */
   const tir_env *env;      /* during region inference: what is known about the reader's loops */
   schedule_marks marks;
+  schedule_part part;
 } lowering;
 
 /* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,
  * variables and buffers, consumers first. The arena must have on_oom. */
 void schedule_infer_bounds(lowering *l);
+/* Sets roll and is_doubled of a stage whose region is known, or says why not (buffering.c). */
+void schedule_find_roll(lowering *l, lower_stage *ls);
+/* Where an element of a rolling buffer lies, from its index in the region; and whether it is computed in this
+ * iteration. */
+const tir_expr *schedule_rolled_index(lowering *l, const lower_stage *ls, const tir_expr *index);
+const tir_expr *schedule_is_new(lowering *l, const lower_stage *ls, const tir_expr **values);
+/* The place in a stage's buffer of an index into its region, NDIM expressions in BUFFER or INDEX itself. */
+const tir_expr *const *schedule_place(lowering *l, const lower_stage *ls, const tir_expr *const *index,
+                                      const tir_expr **buffer);
 /* A part of a tensor: first point and size. */
 typedef struct schedule_box {
   const tir_expr *min[TN_MAX_RANK];

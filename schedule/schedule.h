@@ -144,6 +144,27 @@ TN_API tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tens
  * whole ones of tail=peel; a guard inside every block, loops that are annotated, or in which a stage is computed, are
  * refused, and what differs from the pattern is shown, both sides. */
 TN_API tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
+/* A C function: the name that exported code calls it by, and its address, or NULL when code is only exported. */
+typedef struct tn_intrin_function {
+  const char *name; /* NULL: there is no such function */
+  void (*function)(void);
+} tn_intrin_function;
+
+/* void f(T *output, const T *input ..., int64_t stride ...): the strides, in elements, of each dimension of the output,
+ * then of each input, in the pattern's order. BODY writes the output; RESET, which has no inputs, writes what the
+ * reduction starts from; UPDATE combines the output with what BODY would write. A reduction needs UPDATE: with BODY it
+ * is used where the whole reduction is inside, with RESET for the init, which are loops otherwise. Anything else has
+ * BODY only. They touch nothing but the pattern's elements, keep no pointer and may run on several threads at once. */
+typedef struct tn_intrin_functions {
+  tn_intrin_function body, reset, update;
+} tn_intrin_functions;
+
+/* Declares an intrinsic for this context. TVM: decl_tensor_intrin. PATTERN is the text of a program with one computed
+ * tensor, whose inputs are read at plain axes: "c[m<16] = sum[l<64](a[l] * b[m,l])". Functions with an address are
+ * called once with random numbers here and compared with the pattern. TN_ERROR_ARGUMENT: a name that is none or is
+ * taken, functions that are missing or compute something else; TN_ERROR_PARSE, TN_ERROR_SCHEDULE: no pattern. */
+TN_API tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern,
+                               const tn_intrin_functions *functions);
 /* A dry run: what tn_tensorize would answer, with its message; the schedule stays as it is. */
 TN_API tn_status tn_tensorize_try(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
 
@@ -219,6 +240,39 @@ TN_API tn_status tn_storage_align(tn_schedule *s, const char *stage, const char 
 /* Where STAGE's buffer lies: "global" (heap when large) or "local" (a thread's own small scratch, registers when all
  * its indices become constants). TVM: set_scope. Refused: inputs and outputs, whose memory is the caller's. */
 TN_API tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope);
+
+/* STAGE's buffer has two halves that alternate: in each iteration of the loop it is computed in, the next one's part is
+ * computed ahead. TVM: double_buffer.
+ *
+ *     for (y, 0, 62) {                       ->    P[0, ...] = what iteration 0 reads
+ *       P[...] = what iteration y reads            for (y, 0, 62) {
+ *       Q[y] = ... P ...                             if (y + 1 < 62) P[(y + 1) % 2, ...] = what iteration y + 1 reads
+ *     }                                              Q[y] = ... P[y % 2, ...] ...
+ *                                                  }
+ *
+ * Refused: an output; a stage that is not under compute_at; a loop that is not serial; a stage that reads what is
+ * computed in the same iteration. */
+TN_API tn_status tn_double_buffer(tn_schedule *s, const char *stage);
+/* STAGE's buffer is kept from one iteration of the loop it is computed in to the next, as a ring; an iteration computes
+ * only what the one before did not. TVM: rolling_buffer.
+ *
+ *     for (y, 0, 62) {                       ->    for (y, 0, 62) {
+ *       for (r, 0, 3) P[r] = A[y + r] * 2            for (r, 0, 3) if (y == 0 || r >= 2) P[(y + r) % 3] = A[y + r] * 2
+ *       Q[y] = P[0] + P[2]                           Q[y] = P[y % 3] + P[(y + 2) % 3]
+ *     }                                            }
+ *
+ * Refused as tn_double_buffer, but for what it may read. Warns while lowering, and keeps the plain buffer, when what an
+ * iteration reads does not move along one dimension by a constant less than its extent. */
+TN_API tn_status tn_rolling_buffer(tn_schedule *s, const char *stage);
+/* Every store of STAGE stands in `if (CONDITION)`, over its data axes as the program names them: "i >= 1 && i < 15". TVM:
+ * set_store_predicate, which lets that change results. Here it is for leaving out what nobody reads.
+ *
+ *     for (i, 0, 16) P[i] = A[i] * 2         ->    for (i, 0, 16) if (i < 8) P[i] = A[i] * 2
+ *     for (i, 0, 8) Q[i] = P[i] + 1                for (i, 0, 8) Q[i] = P[i] + 1
+ *
+ * Refused: a condition that is not proved to hold wherever a reader reads, by its axes' ranges and the conditions of
+ * its selects and reductions; for an output, one that does not hold everywhere. TN_ERROR_PARSE when it is no condition. */
+TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const char *condition);
 
 /* ---- generic schedules ---------------------------------------------------------------------------------------------
  */

@@ -73,6 +73,9 @@ typedef struct schedule_prefetch_request {
   int32_t offset;
 } schedule_prefetch_request;
 
+/* What becomes of a stage's buffer from one iteration of the loop that it is computed in to the next. */
+typedef enum schedule_buffering { SCHEDULE_BUFFER_ONCE, SCHEDULE_BUFFER_DOUBLE, SCHEDULE_BUFFER_ROLLING } schedule_buffering;
+
 typedef struct schedule_stage {
   const te_op *op; /* what is computed now: cache_read and cache_write replace it */
   int n_tensors;   /* == op->n_outputs */
@@ -93,6 +96,9 @@ typedef struct schedule_stage {
   int n_leaves, cap_leaves;
   int16_t *leaves; /* loop order, outer to inner: indices into axes */
   int n_spatial_roots, n_roots;
+  uint8_t buffering;         /* schedule_buffering */
+  const tir_expr *predicate; /* of every store, over the op's data axes; NULL: none */
+  const char *predicate_text;
   int n_prefetches;
   const schedule_prefetch_request *prefetches;
 } schedule_stage;
@@ -118,6 +124,9 @@ extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
   X(RF, "rfactor")          /* stage, iter, value = factor axis */                                  \
   X(TL, "transform_layout") /* stage, text = map */                                                 \
   X(SA, "storage_align")    /* stage, iter, value = factor, target iter = offset */ \
+  X(ST, "set_store_predicate") /* stage, text = condition */ \
+  X(DB, "double_buffer")    /* stage */                                                             \
+  X(RB, "rolling_buffer")   /* stage */                                                             \
   X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset */ \
   X(TZ, "tensorize")        /* stage, iter, text = intrinsic */
 
@@ -148,6 +157,7 @@ struct tn_schedule {
   schedule_stage *stages;
   int n_steps, cap_steps;
   schedule_step *steps;
+  bool is_replayed;   /* from a record: nobody wrote its pragmas, who could be told that one does nothing */
   const char *within; /* the composed primitive that is being applied, "tile(C, i, j)", for messages; or NULL */
   struct tn_schedule *previous, *next; /* all schedules of a program, freed with it */
 };
@@ -182,6 +192,10 @@ tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
 tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int64_t offset);
 /* At loop ITER, what the iteration OFFSET later reads of the tensor of stage TENSOR is fetched into the cache. */
 tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset);
+/* CONDITION: over the stage's data axes, "i >= 1 && i < 15". */
+tn_status schedule_set_store_predicate(tn_schedule *s, int stage, const char *condition);
+tn_status schedule_set_buffering(tn_schedule *s, int stage, schedule_buffering buffering);
+const char *schedule_buffering_word(schedule_buffering buffering);
 bool schedule_has_prefetch(const schedule_stage *st, int axis);
 tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
 /* The same answer; the schedule stays as it is. */
@@ -228,6 +242,11 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
 /* The same with marks (tir/ir.h) of stages: of their loop nests, or all kinds. */
 typedef enum schedule_marks { SCHEDULE_MARKS_NONE, SCHEDULE_MARKS_NESTS, SCHEDULE_MARKS_ALL } schedule_marks;
 tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks);
+/* What a kernel computes of a program whose layout_free inputs are packed once: all of it; the packing; the rest, given
+ * what was packed (prepack.c). */
+typedef enum schedule_part { SCHEDULE_WHOLE, SCHEDULE_PREPACK, SCHEDULE_PACKED } schedule_part;
+tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options, schedule_part part);
 /* schedule_lower and then tir_run_pipeline: what code generation takes. */
 tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena);
 /* The same for a machine: vector_registers and vector_bytes of OPTIONS count. */

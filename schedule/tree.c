@@ -33,6 +33,8 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   }
   runtime_str_addf(out, " %s", schedule_is_output(s, stage) ? "output" : st->scope);
   if (st->layout) runtime_str_addf(out, " %s", st->layout);
+  if (st->buffering) runtime_str_addf(out, " %s", schedule_buffering_word((schedule_buffering)st->buffering));
+  if (st->predicate) runtime_str_addf(out, " if %s", st->predicate_text);
   runtime_str_add(out, "\n");
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);

@@ -65,6 +65,19 @@ tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int n
   return &op->outputs[0];
 }
 
+tn_tensor *tn_layout_free(tn_tensor *tensor) {
+  if (!tensor) return NULL;
+  te_site site = {.ctx = tensor->ctx};
+  if (te_is_placeholder(tensor->op) && !tensor->by_value) {
+    tensor->is_layout_free = true;
+    return tensor;
+  }
+  te_fail(&site, TN_ERROR_PROGRAM,
+          "tn_layout_free: '%s' is %s: only an input that is a tensor can be the same in every call", tensor->name,
+          tensor->by_value ? "a scalar" : "computed");
+  return NULL;
+}
+
 tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype) {
   tn_tensor *scalar = te_input(site, name, dtype, 0, NULL);
   if (scalar) scalar->by_value = true;

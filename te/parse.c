@@ -208,6 +208,7 @@ static bool parse_one_input(te_parser *p) {
   if (!parse_typed_name(p, "an input's name", &name, &at, &dtype)) return false;
   int rank = parse_shape(p, shape);
   tn_tensor *input = rank >= 0 ? te_input(te_parse_site(p, at), name, dtype, rank, shape) : NULL;
+  if (input) input->is_layout_free = te_accept(p, "layout_free");
   return input && te_add_symbol(p, (te_symbol){input, at, false, false});
 }
 

@@ -231,6 +231,7 @@ static void print_inputs(runtime_str *out, const tn_program *program) {
     runtime_str_addf(out, "%s%s: %s", begins ? "" : ", ", t->name, tn_dtype_name(t->dtype));
     for (int d = 0; d < t->ndim; d++) runtime_str_addf(out, "%s%lld", d > 0 ? ", " : "[", (long long)t->shape[d]);
     if (t->ndim > 0) runtime_str_add(out, "]");
+    if (t->is_layout_free) runtime_str_add(out, " layout_free");
   }
   if (program->n_inputs > 0) runtime_str_add(out, "\n");
 }

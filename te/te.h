@@ -100,6 +100,11 @@ TN_API tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n,
  * scalars stand behind all tensors. As an index it counts as data: reads there are guarded. */
 TN_API tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype);
 
+/* Declares an input constant from call to call, such as a network's weights: stages that depend on such inputs alone can
+ * be computed once, before all calls (tn_prepack), in whatever layout suits the kernel. Returns TENSOR; NULL, with a
+ * message, for one that is computed or passed by value. TVM: layout_free_placeholders. */
+TN_API tn_tensor *tn_layout_free(tn_tensor *tensor);
+
 /* A computed tensor: tn_compute(ctx, "C", expression, i, j): one data axis a dimension, outermost first; none: rank 0.
  * The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. */
 #define tn_compute(ctx, name, ...) tn_compute_array((ctx), (name), TN_LIST(__VA_ARGS__))

@@ -312,6 +312,8 @@ typedef struct tir_operand {
 } tir_operand;
 
 #define TIR_THREAD_EXTENT "thread_extent."
+/* Around what fills an allocation, as its first statement, in a loop: pass double_buffer. */
+#define TIR_DOUBLE_BUFFER "double_buffer"
 /* Around a loop's body; 0: unrolled loops inside stay loops of that kind, which the code generator leaves to the
  * compiler behind it. */
 #define TIR_UNROLL_EXPLICIT "unroll_explicit"
@@ -326,6 +328,10 @@ typedef struct tir_operand {
 /* The loops inside become the intrinsic whose name follows, where they can (pass tensorize); the value is its stage's
  * position in the schedule. */
 #define TIR_TENSORIZE "tensorize."
+/* Around the init of such a reduction, and around init and update where nothing stands between them: for intrinsics
+ * with functions for these. */
+#define TIR_TENSORIZE_RESET "tensorize_reset."
+#define TIR_TENSORIZE_BODY "tensorize_body."
 
 typedef struct tir_stmt tir_stmt;
 struct tir_stmt {
@@ -531,7 +537,7 @@ extern const tir_pass tir_passes[]; /* in pipeline order, ended by {NULL, NULL} 
 typedef struct tir_pass_line {
   const char *name, *summary;
 } tir_pass_line;
-enum { TIR_PASS_COUNT = 12 };
+enum { TIR_PASS_COUNT = 13 };
 extern const tir_pass_line tir_pass_lines[TIR_PASS_COUNT];
 
 /* Runs the passes that NAMES lists, "flatten,vectorize", in that order; "all" are those of the pipeline. After each the

@@ -6,6 +6,7 @@
 
 /* X(name, "what it does"); the order of the pipeline is in pipeline.c. */
 #define TIR_PASSES(X)                                                                                             \
+  X(double_buffer, "a marked allocation in a loop gets two halves that alternate, filled one iteration ahead")     \
   X(loop_kinds, "parallel and vectorized loops nest in ways that later passes can keep; others become serial")    \
   X(guard_loads, "a load on one side of a select that could leave its buffer gets the condition as a predicate")  \
   X(simplify, "every expression in canonical form by what is known where it stands; loops of one iteration go")   \

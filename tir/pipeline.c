@@ -9,7 +9,7 @@
 #define PASS(name) \
   { #name, tir_pass_##name }
 const tir_pass tir_passes[] = {
-    PASS(loop_kinds), PASS(guard_loads),    PASS(simplify),      PASS(hoist_guards), PASS(partition),
+    PASS(double_buffer), PASS(loop_kinds), PASS(guard_loads),    PASS(simplify),      PASS(hoist_guards), PASS(partition),
     PASS(simplify),   PASS(hoist_guards),   PASS(tighten_loops), PASS(simplify),     PASS(flatten),
     PASS(tensorize),
     PASS(vectorize),  PASS(register_tiles), PASS(unroll),        PASS(remove_noops), {NULL, NULL},

@@ -227,6 +227,36 @@ static void draw_align(drawing *d, fuzz_primitive kind) {
   say(d, "storage_align(%s, %s, %d, %d)", name_of(st), loop_of(st, any_loop(d, st)), factor, (int)below(d, factor));
 }
 
+/* A stage that is computed in another's loop; when there is none, one that is moved there first. */
+static void draw_buffering(drawing *d, fuzz_primitive kind) {
+  const char *word = kind == FUZZ_DOUBLE ? "double_buffer" : "rolling_buffer";
+  const schedule_stage *st = any_stage(d);
+  for (int tries = 0; tries < 12 && st->attach != SCHEDULE_AT; tries++) st = any_stage(d);
+  if (st->attach == SCHEDULE_AT) {
+    say(d, "%s(%s)", word, name_of(st));
+    return;
+  }
+  draw_compute_at(d, FUZZ_COMPUTE_AT);
+  char name[SCHEDULE_MAX_NAME + 1];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(d->text + strlen("compute_at("), ","),
+           d->text + strlen("compute_at("));
+  say(d, "; %s(%s)", word, name);
+}
+
+/* Bounds on some axes, near the ends of what there is. */
+static void draw_predicate(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  const te_op *op = st->op;
+  (void)kind;
+  say(d, "set_store_predicate(%s, 0 == 0", name_of(st));
+  for (int i = 0; i < op->n_axes && !te_is_placeholder(op); i++) {
+    const char *name = op->axes[i]->var.name;
+    if (chance(d, 40)) say(d, " && %s >= %d", name, (int)below(d, 3));
+    if (chance(d, 40)) say(d, " && %s < %lld", name, (long long)(op->axes[i]->extent - below(d, 3)));
+  }
+  say(d, ")");
+}
+
 /* A tail for both splits. */
 static const char *tensor_tail(drawing *d, bool is_data) {
   d->tail = -1;
@@ -295,6 +325,9 @@ static const struct {
     [FUZZ_LAYOUT] = {draw_layout, 5},
     [FUZZ_ALIGN] = {draw_align, 5},
     [FUZZ_PREFETCH] = {draw_prefetch, 5},
+    [FUZZ_DOUBLE] = {draw_buffering, 5},
+    [FUZZ_ROLLING] = {draw_buffering, 6},
+    [FUZZ_PREDICATE] = {draw_predicate, 4},
     [FUZZ_TENSORIZE] = {draw_tensorize, 8},
 };
 

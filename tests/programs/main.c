@@ -1,11 +1,13 @@
 /* test_programs: the programs of examples/programs with small shapes, each under its default schedule, the generic one
- * for some machines and 50 random ones, against the reference evaluator (the fuzzer's pairs, tests/fuzz). */
+ * for some machines and 50 random ones, against the reference evaluator (the fuzzer's pairs, tests/fuzz); reductions of
+ * tuples against loops in C (tuples.c). */
 #include <math.h>
 #include <stdio.h>
 
 #include "codegen/codegen.h"
 #include "tests/common/check.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/programs/tests.h"
 
 enum { RANDOM_SCHEDULES = 50, MAX_DRAWS = 200, MACHINES = 6, MAX_PARAMS = 8, MAX_ARGS = 8 };
 
@@ -165,5 +167,5 @@ int main(void) {
   setenv("OMP_WAIT_POLICY", "passive", 0);
   return CHECK_TABLE("default schedules", programs, right_under_default) +
          CHECK_TABLE("generic schedules", programs, right_under_auto) +
-         CHECK_TABLE("random schedules", programs, right_under_random);
+         CHECK_TABLE("random schedules", programs, right_under_random) + test_tuples();
 }
