@@ -206,6 +206,12 @@ static tir_walk check_known(void *user, const tir_expr *e) {
 
 static bool check_op(collection *c, const te_op *op) {
   c->where = op->name;
+  if (op->scan && te_is_symbolic(op)) {
+    te_fail(c->site, TN_ERROR_PROGRAM,
+            "'%s' is part of a scan, whose extents are numbers: give its symbols a value, or leave them out of the scan",
+            op->name);
+    return false;
+  }
   for (int d = 0; d < op->outputs[0].ndim; d++)
     if (op->outputs[0].size[d] && !tir_walk_expr(op->outputs[0].size[d], check_known, c)) return false;
   for (int i = 0; i < op->n_reduce; i++)

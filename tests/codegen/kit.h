@@ -100,5 +100,6 @@ int test_language(void);
 int test_calls(void);
 int test_symbolic(void);
 int test_prepack(void);
+int test_scan(void);
 
 #endif
