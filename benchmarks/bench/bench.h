@@ -80,7 +80,8 @@ double bench_bandwidth_limit(double bytes);    /* GB/s that one core reads from 
 int bench_compile_time(void);
 int bench_memory(void);
 int bench_calls(void);
-int bench_launch(void); /* launch.c */
+int bench_launch(void);             /* launch.c */
+int bench_small(const char *slice); /* small.c */
 
 /* ---- measure.c ---------------------------------------------------------------------------------------------------- */
 
