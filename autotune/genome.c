@@ -157,7 +157,7 @@ static int recorded_place(const walk *w, int stage, int n, const place *places) 
 
 static bool choose_place(walk *w, int stage) {
   place places[MAX_PLACES];
-  if (autotune_is_output_stage(w->s, stage)) return true;
+  if (schedule_is_output_stage(w->s, stage)) return true;
   int n = list_places(w, stage, places);
   uint8_t *choice = &w->genome->choices[stage].location;
   if (w->recorded) *choice = (uint8_t)recorded_place(w, stage, n, places);

@@ -54,7 +54,7 @@ double autotune_peak_at(int n, const float *scores, const double *costs_s, int k
 typedef struct autotune_search autotune_search;
 autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed);
 void autotune_search_free(autotune_search *search);
-/* Proposes up to N schedules that were not proposed or observed before (candidate 0 of a new search is the default schedule). The
+/* Proposes up to N schedules that were not proposed or observed before (candidate 0 of a new search is the default schedule, candidate 1 the generic one). The
  * caller frees them. Fewer than N: the space is nearly exhausted; 0: it is. */
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out);
 /* The number in recordings of the I-th schedule that the last call of autotune_search_next gave; 0: not recorded. */

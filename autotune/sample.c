@@ -83,8 +83,22 @@ static void sample_reduce(runtime_rng *rng, int64_t extent, autotune_tile *tile)
   *tile = (autotune_tile){{(int32_t)length, 1, 1}, extent % length ? TN_TAIL_PEEL : TN_TAIL_GUARD};
 }
 
+/* A reduction that is parted: lanes of some vectors, parts for the threads, or both with the rest between them. */
+static void sample_parts(runtime_rng *rng, const autotune_hole *hole, autotune_tile *tile) {
+  int64_t lanes = hole->is_vector ? (int64_t)8 << runtime_random_below(rng, 5) : 1;
+  if (hole->is_vector && chance(rng, TAIL)) lanes = autotune_random_divisor(rng, hole->extent, AUTOTUNE_MAX_VECTOR);
+  lanes = RUNTIME_MIN(lanes, hole->extent);
+  int64_t rest = (hole->extent + lanes - 1) / lanes, parts = (int64_t)2 << runtime_random_below(rng, 5);
+  int64_t between = (rest + parts - 1) / parts;
+  *tile = (autotune_tile){{1, 1, 1}, TN_TAIL_GUARD};
+  if (hole->parts) tile->length[0] = (int32_t)between;
+  if (hole->is_vector) tile->length[hole->n_lengths - 1] = (int32_t)lanes;
+}
+
 void autotune_sample_hole(const autotune_hole *hole, runtime_rng *rng, autotune_tile *tile) {
-  if (hole->is_reduce)
+  if (hole->is_reduce && (hole->is_vector || hole->parts))
+    sample_parts(rng, hole, tile);
+  else if (hole->is_reduce)
     sample_reduce(rng, hole->extent, tile);
   else
     set_outer(rng, hole->extent, row_length(rng, hole->extent, MAX_TILE), tile);

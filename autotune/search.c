@@ -43,7 +43,8 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
     search->rng.state = seed;
     search->space.task = &search->task;
     autotune_quiet quiet = autotune_quiet_begin(task->ctx);
-    search->space.n_sketches = autotune_sketches(task->program, AUTOTUNE_MAX_SKETCHES, search->space.sketches);
+    search->space.n_sketches =
+        autotune_sketches(task->program, task->threads, AUTOTUNE_MAX_SKETCHES, search->space.sketches);
     autotune_quiet_end(&quiet);
   }
   if (search && search->space.n_sketches > 0) return search;
@@ -98,10 +99,24 @@ static bool propose_genome(autotune_search *search, const autotune_genome *genom
   return is_new;
 }
 
-/* The default schedule, while it was neither proposed nor observed: it is measured even when it has no features. */
-static int propose_default(autotune_search *search, tn_schedule **out) {
+static tn_schedule *new_generic(const autotune_task *task) {
+  tn_machine machine = tn_target_machine(task->target);
+  machine.threads = task->threads;
+  machine.vector_bytes = task->vector_bytes;
+  tn_schedule *s = tn_schedule_new(task->program);
+  autotune_quiet quiet = autotune_quiet_begin(task->ctx);
+  bool made = s && tn_schedule_auto(s, &machine) == TN_OK;
+  autotune_quiet_end(&quiet);
+  if (made) return s;
+  tn_schedule_free(s);
+  return NULL;
+}
+
+/* The default schedule or the generic one, while it was neither proposed nor observed: they are measured even when they
+ * have no features. */
+static int propose_fixed(autotune_search *search, bool generic, tn_schedule **out) {
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
-  tn_schedule *s = tn_schedule_new(search->task.program);
+  tn_schedule *s = generic ? new_generic(&search->task) : tn_schedule_new(search->task.program);
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
   if (s && !autotune_set_find(&search->seen, hash) && autotune_set_put(&search->seen, hash, 0)) {
     *out = s;
@@ -143,7 +158,8 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   if (!search || !out || n < 1) return 0;
   search->sequences.n = 0;
-  int found = propose_default(search, out);
+  int found = propose_fixed(search, false, out);
+  if (found < n) found += propose_fixed(search, true, out + found);
   if (autotune_model_is_trained(search->model)) {
     int n_random = (int)ceil(eps_greedy * (n - found));
     found += propose_evolved(search, n - found - n_random, out + found);

@@ -10,6 +10,7 @@
 #define TENON_AUTOTUNE_SEARCH_H
 
 #include "autotune/internal.h"
+#include "schedule/analysis.h"
 
 enum {
   AUTOTUNE_MAX_HOLES = 48,    /* open splits of a sketch; a stage that would need more is left untiled */
@@ -19,29 +20,6 @@ enum {
   AUTOTUNE_MAX_VECTOR = 64,   /* longest vectorized loop */
   AUTOTUNE_VECTOR_REGISTERS = 32
 };
-
-/* ---- static analysis (analysis.c); source: AS/compute_dag.cc -------------------------------------------------------
- */
-
-/* Every index of every read is a constant or an axis of OP plus or minus a constant. */
-bool autotune_is_simple_access(const te_op *op);
-/* Inlining cannot repeat costly work: no reduction, simple access in the order of the axes without one twice, no select
- * and no costly function; or nothing is read. */
-bool autotune_is_strictly_inlineable(const te_op *op);
-/* Data is used again often enough: two inputs, or one under a reduction, do not depend on some data axis longer than 1.
- */
-bool autotune_needs_tiling(const te_op *op);
-/* OP's reads of INPUT leave out some data axis longer than 1: elements are used more than once. */
-bool autotune_is_reused(const te_op *op, const tn_tensor *input);
-/* Every read of INPUT has the last data axis of OP as its last index: a vector of OP reads a row of INPUT. */
-bool autotune_is_read_by_rows(const te_op *op, const tn_tensor *input);
-/* OP reads PRODUCER's element at exactly its own axes, all and in order, and both have the same shape. */
-bool autotune_is_elementwise_read(const te_op *op, const tn_tensor *producer);
-/* Looks through inlined stages: PRODUCER's only consumer, reached by elementwise reads alone, without a reduction of
- * its own; -1: none. */
-int autotune_elementwise_consumer(const tn_schedule *s, int producer);
-/* No stage but this one reads it. */
-bool autotune_is_output_stage(const tn_schedule *s, int stage);
 
 /* ---- sketches (sketch.c) -------------------------------------------------------------------------------------------
  */
@@ -53,7 +31,8 @@ typedef struct autotune_hole {
   int16_t follows;   /* the hole whose lengths decide these (a fused consumer's split), or -1 */
   int16_t n_lengths; /* of the SP step */
   bool is_reduce;
-  bool is_vector; /* the last data axis: its innermost length is vectorized */
+  bool is_vector; /* the last data axis: its innermost length is vectorized; of a reduction: it becomes one */
+  bool parts;     /* a reduction: its outermost loop is for threads */
   int64_t extent;
 } autotune_hole;
 
@@ -73,7 +52,7 @@ typedef struct autotune_sketch {
 
 /* Applies the rules from the last stage to the first. Returns how many sketches (at least 1; at most MAX), -1 without
  * memory. The caller frees each base. */
-int autotune_sketches(tn_program *program, int max, autotune_sketch *out);
+int autotune_sketches(tn_program *program, int threads, int max, autotune_sketch *out);
 
 /* ---- genomes (genome.c) --------------------------------------------------------------------------------------------
  */

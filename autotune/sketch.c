@@ -1,12 +1,15 @@
 /* sketch.c: the structures worth trying. Rules are tried at every stage from the last to the first; each applies, is
  * passed, or applies and ends the list; what it makes goes on at the next stage. Source:
  * AS/search_policy/sketch_policy_rules.cc. Differences: a tile computed inside its consumer always gets scope "local";
- * only reductions are cached; rfactor is left to a later rule. */
+ * only reductions are cached; rfactor parts a reduction for vectors, for threads or for both, where it reads along rows
+ * or has few results. */
 #include "autotune/search.h"
 
 /* Loop levels of a tiled stage, outer to inner: S spatial, R reduction. */
 static const char structure[] = "SSRSRS";
 enum { SPATIAL_LEVELS = AUTOTUNE_LENGTHS + 1, REDUCE_LEVELS = 2, MAX_LOOPS = 128 };
+/* Few results: at most so many for a thread (Ansor's 16). A short reduction is not worth parting. */
+enum { FEW_RESULTS = 16, SHORT_REDUCTION = 16 };
 /* The consumer's loops around a tile computed inside it: so many spatial levels. */
 static const int fusion_levels[] = {2, 1};
 
@@ -15,6 +18,7 @@ typedef enum answer { PASS, APPLY, APPLY_AND_SKIP } answer;
 typedef struct state {
   autotune_sketch sketch;
   int stage; /* to be looked at next; -1: finished */
+  int threads;
 } state;
 
 /* States in order of their making; those before `next` are done with. Once more than MAX wait, each is expanded in one
@@ -75,8 +79,8 @@ static void shift_stages(state *st, int at) {
  */
 
 static answer wants_inline(const state *st) {
-  if (autotune_is_output_stage(st->sketch.base, st->stage)) return PASS;
-  return autotune_is_strictly_inlineable(stage_of(st)->op) ? APPLY_AND_SKIP : PASS;
+  if (schedule_is_output_stage(st->sketch.base, st->stage)) return PASS;
+  return schedule_is_strictly_inlineable(stage_of(st)->op) ? APPLY_AND_SKIP : PASS;
 }
 
 static bool apply_inline(work *w, const state *st) {
@@ -86,6 +90,86 @@ static bool apply_inline(work *w, const state *st) {
   return add_state(w, &to, ok);
 }
 
+/* ---- rfactor --------------------------------------------------------------------------------------------------------
+ */
+
+static double product_of(int n, tn_axis *const *axes) {
+  double product = 1;
+  for (int a = 0; a < n; a++) product *= (double)axes[a]->extent;
+  return product;
+}
+
+static bool has_few_results(const state *st) {
+  const te_op *op = stage_of(st)->op;
+  double space = product_of(op->n_axes, op->axes), reduced = product_of(op->n_reduce, op->reduce_axes);
+  return space <= reduced && space <= FEW_RESULTS * st->threads;
+}
+
+/* Source: NeedsRfactor (sketch_policy_utils.cc). Ours: what is not tiled has to read along the reduction, where vectors
+ * need partial results, or have few results, where threads do. */
+static answer wants_rfactor(const state *st) {
+  const te_op *op = stage_of(st)->op;
+  bool is_parted = st->sketch.base->n_stages + 2 <= AUTOTUNE_MAX_STAGES && op->n_axes + 2 <= TN_MAX_RANK;
+  double reduced = product_of(op->n_reduce, op->reduce_axes);
+  if (!is_parted || op->n_outputs != 1 || op->n_reduce == 0 || op->n_reduce > SPATIAL_LEVELS || !has_room_for(st, 1))
+    return PASS;
+  if (strcmp(stage_of(st)->scope, "local") == 0) return PASS; /* it was cached: its sums are a tile's */
+  if (reduced < SHORT_REDUCTION || reduced <= st->threads || reduced > INT32_MAX) return PASS;
+  if (schedule_needs_tiling(op)) return has_few_results(st) ? APPLY : PASS;
+  return schedule_reads_along_reduction(op) || has_few_results(st) ? APPLY : PASS;
+}
+
+/* Fuses the reduction loops; returns the position of the result. -1: refused. */
+static int fuse_reduction(state *st) {
+  const te_op *op = stage_of(st)->op;
+  int iters[SPATIAL_LEVELS];
+  for (int a = 0; a < op->n_reduce; a++) iters[a] = op->n_axes + a;
+  int first = op->n_axes;
+  if (op->n_reduce > 1 && schedule_fuse(st->sketch.base, st->stage, op->n_reduce, iters) != TN_OK) return -1;
+  return first;
+}
+
+/* The partial results take the stage's place; what is known of it moves to the stage behind them. */
+static bool factor(state *st, int iter, int factor_axis, bool is_local) {
+  tn_schedule *s = st->sketch.base;
+  int stage = st->stage;
+  if (schedule_rfactor(s, stage, iter, factor_axis) != TN_OK) return false;
+  shift_stages(st, stage);
+  st->stage = stage;
+  return !is_local || schedule_set_scope(s, stage, "local") == TN_OK;
+}
+
+/* FOR_THREADS: the outer part of the reduction becomes a data axis; FOR_VECTORS: the inner one; with both, what is
+ * left is between them. */
+static bool add_rfactored(work *w, const state *st, bool for_threads, bool for_vectors) {
+  state to = branch(st);
+  int n_data = stage_of(st)->op->n_axes, iter = to.sketch.base ? fuse_reduction(&to) : -1;
+  bool both = for_threads && for_vectors, ok = iter >= 0;
+  autotune_hole hole = {.stage = (int16_t)to.stage,
+                        .follows = -1,
+                        .n_lengths = both ? 2 : 1,
+                        .is_reduce = true,
+                        .is_vector = for_vectors,
+                        .parts = for_threads,
+                        .extent = ok ? schedule_leaf(stage_of(&to), iter)->extent : 1};
+  int index = to.sketch.n_holes;
+  ok = ok && add_hole(&to, hole, iter);
+  if (for_vectors) ok = ok && factor(&to, iter + 1 + both, n_data, true);
+  if (for_threads) ok = ok && factor(&to, iter + both, both ? 0 : n_data, false);
+  to.sketch.holes[index].stage = (int16_t)to.stage;
+  to.stage--;
+  return add_state(w, &to, ok);
+}
+
+static bool apply_rfactor(work *w, const state *st) {
+  const te_op *op = stage_of(st)->op;
+  bool rows = schedule_reads_along_reduction(op), few = has_few_results(st), ok = false;
+  if (rows) ok = add_rfactored(w, st, false, true);
+  if (few && !is_crowded(w)) ok |= add_rfactored(w, st, true, false);
+  if (few && rows && !is_crowded(w)) ok |= add_rfactored(w, st, true, true);
+  return ok;
+}
+
 /* ---- cache write ---------------------------------------------------------------------------------------------------
  */
 
@@ -93,8 +177,8 @@ static answer wants_cache_write(const state *st) {
   const tn_schedule *s = st->sketch.base;
   const te_op *op = stage_of(st)->op;
   bool accumulates = op->n_reduce > 0 && s->n_stages < AUTOTUNE_MAX_STAGES;
-  if (!accumulates || !autotune_needs_tiling(op)) return PASS;
-  return autotune_elementwise_consumer(s, st->stage) < 0 ? APPLY : PASS;
+  if (!accumulates || !schedule_needs_tiling(op)) return PASS;
+  return schedule_elementwise_consumer(s, st->stage) < 0 ? APPLY : PASS;
 }
 
 static bool apply_cache_write(work *w, const state *st) {
@@ -110,7 +194,7 @@ static bool apply_cache_write(work *w, const state *st) {
 static answer wants_tiling(const state *st) {
   const te_op *op = stage_of(st)->op;
   bool fits = has_room_for(st, op->n_axes + op->n_reduce);
-  return fits && autotune_needs_tiling(op) ? APPLY_AND_SKIP : PASS;
+  return fits && schedule_needs_tiling(op) ? APPLY_AND_SKIP : PASS;
 }
 
 static bool split_all(state *st) {
@@ -164,8 +248,8 @@ static bool apply_tiling(work *w, const state *st) {
 static answer wants_fusion(const state *st) {
   const tn_schedule *s = st->sketch.base;
   const schedule_stage *stage = stage_of(st);
-  if (!autotune_needs_tiling(stage->op)) return PASS;
-  int consumer = autotune_elementwise_consumer(s, st->stage);
+  if (!schedule_needs_tiling(stage->op)) return PASS;
+  int consumer = schedule_elementwise_consumer(s, st->stage);
   if (consumer < 0 || consumer >= AUTOTUNE_MAX_STAGES) return PASS;
   const schedule_stage *into = &s->stages[consumer];
   bool is_untouched = into->attach == SCHEDULE_ROOT && into->n_relations == 0;
@@ -196,7 +280,7 @@ static bool split_consumer(state *st, int consumer, int level) {
 
 static bool fuse_at(state *st, int level) {
   tn_schedule *s = st->sketch.base;
-  int consumer = autotune_elementwise_consumer(s, st->stage), n_axes = stage_of(st)->op->n_axes;
+  int consumer = schedule_elementwise_consumer(s, st->stage), n_axes = stage_of(st)->op->n_axes;
   if (!tile_stage(st) || !split_consumer(st, consumer, level)) return false;
   if (schedule_compute_at(s, st->stage, consumer, level * n_axes - 1) != TN_OK) return false;
   return strcmp(stage_of(st)->scope, "local") == 0 || schedule_set_scope(s, st->stage, "local") == TN_OK;
@@ -211,7 +295,7 @@ static int packable_input(const state *st) {
   for (int i = 0; i < op->n_inputs; i++) {
     int stage = schedule_stage_of_tensor(s, op->inputs[i]);
     if (stage < 0 || !te_is_placeholder(s->stages[stage].op)) continue;
-    if (autotune_is_reused(op, op->inputs[i]) && autotune_is_read_by_rows(op, op->inputs[i])) return stage;
+    if (schedule_is_reused(op, op->inputs[i]) && schedule_is_read_by_rows(op, op->inputs[i])) return stage;
   }
   return -1;
 }
@@ -223,7 +307,7 @@ static bool pack(state *st, int input) {
   if (schedule_cache_read(s, input, "local", 1, &reader) != TN_OK) return false;
   shift_stages(st, input + 1);
   st->sketch.roles[input + 1] = AUTOTUNE_PACKED;
-  return schedule_compute_at(s, input + 1, autotune_elementwise_consumer(s, st->stage), n_axes - 1) == TN_OK;
+  return schedule_compute_at(s, input + 1, schedule_elementwise_consumer(s, st->stage), n_axes - 1) == TN_OK;
 }
 
 static bool add_fused(work *w, const state *st, int level, int packed) {
@@ -260,6 +344,7 @@ static bool apply_skip(work *w, const state *st) {
 
 static const rule rules[] = {
     {"always_inline", wants_inline, apply_inline},
+    {"rfactor", wants_rfactor, apply_rfactor},
     {"cache_write", wants_cache_write, apply_cache_write},
     {"tiling_with_fusion", wants_fusion, apply_fusion},
     {"tiling", wants_tiling, apply_tiling},
@@ -278,9 +363,9 @@ static void expand(work *w, state *st) {
   tn_schedule_free(st->sketch.base);
 }
 
-int autotune_sketches(tn_program *program, int max, autotune_sketch *out) {
+int autotune_sketches(tn_program *program, int threads, int max, autotune_sketch *out) {
   work w = {.max = max};
-  state first = {.sketch.base = tn_schedule_new(program)};
+  state first = {.sketch.base = tn_schedule_new(program), .threads = threads};
   first.stage = first.sketch.base ? first.sketch.base->n_stages - 1 : -1;
   int n = first.sketch.base && RUNTIME_PUSH(&w.states, first) ? 0 : -1;
   while (w.next < w.states.n) {

@@ -39,10 +39,12 @@ static double float_tolerance(const tn_program *program) {
     double here = 1;
     for (int r = 0; r < op->n_reduce; ++r) here *= (double)op->reduce_axes[r]->extent;
     terms += here;
-    double unit = unit_of(op->outputs[0].dtype);
-    bool is_half = runtime_is_half(op->outputs[0].dtype);
-    epsilon = fmax(epsilon, is_half ? (double)FLT_EPSILON : unit);
-    half = fmax(half, is_half ? unit : 0);
+    for (int v = 0; v < op->n_outputs; ++v) {
+      double unit = unit_of(op->outputs[v].dtype);
+      bool is_half = runtime_is_half(op->outputs[v].dtype);
+      epsilon = fmax(epsilon, is_half ? (double)FLT_EPSILON : unit);
+      half = fmax(half, is_half ? unit : 0);
+    }
   }
   return epsilon * (256 + 8 * sqrt(terms)) + 4 * half;
 }

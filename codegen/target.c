@@ -208,9 +208,9 @@ static const char *feature_text(tn_context *ctx, const codegen_cpu *cpu, const f
 
 /* Without these LLVM ends in a fatal error when it compiles floating point for the architecture. */
 static bool check_required(const spec *s, const feature_set *set) {
-  static const char *const required[][2] = {
-      {"x86_64", "64bit"},      {"x86_64", "cmov"},  {"x86_64", "sse"}, {"x86_64", "sse2"}, {"x86_64", "x87"},
-      {"aarch64", "fp-armv8"}, {"aarch64", "neon"}, {"riscv64", "64bit"}};
+  static const char *const required[][2] = {{"x86_64", "64bit"}, {"x86_64", "cmov"},  {"x86_64", "sse"},
+                                            {"x86_64", "sse2"},  {"x86_64", "x87"},   {"aarch64", "fp-armv8"},
+                                            {"aarch64", "neon"}, {"riscv64", "64bit"}};
   for (int i = 0; i < RUNTIME_COUNT(required); i++) {
     if (strcmp(required[i][0], set->arch->name) != 0 || has(set, required[i][1])) continue;
     runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
@@ -308,4 +308,13 @@ int64_t tn_target_cache_bytes(const tn_target *target, int level) {
 tir_pass_options codegen_pass_options(const tn_target *target) {
   bool few = strncmp(target->arch->name, "x86", 3) == 0 && target->vector_bytes < 64;
   return (tir_pass_options){.vector_registers = few ? 16 : 32, .vector_bytes = target->vector_bytes};
+}
+
+tn_machine tn_target_machine(const tn_target *target) {
+  if (target == NULL) return (tn_machine){0};
+  return (tn_machine){.cpu = target->cpu,
+                      .threads = target->threads,
+                      .vector_bytes = target->vector_bytes,
+                      .vector_registers = codegen_pass_options(target).vector_registers,
+                      .cache_bytes = {0, target->cache_bytes[1], target->cache_bytes[2], target->cache_bytes[3]}};
 }

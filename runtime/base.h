@@ -74,6 +74,7 @@ struct tn_context {
   void (*on_free[8])(void *); /* run in reverse order by tn_context_free: folders above hang their state here */
   void *on_free_data[8];
   int n_on_free;
+  void *intrins; /* schedule/: declared intrinsics, in the arena */
   tn_kernel *kernels; /* the context's kernels that were not freed yet */
 };
 
@@ -149,6 +150,16 @@ uint64_t runtime_random(runtime_rng *rng);
 int64_t runtime_random_below(runtime_rng *rng, int64_t n);            /* 0 .. n-1 */
 double runtime_random_unit(runtime_rng *rng);                         /* [0, 1) */
 char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc, NUL-terminated; NULL + message */
+
+/* TN_ERROR_PARSE: the message, with line and column of AT, which points into TEXT, that line and a caret below it. */
+tn_status runtime_fail_at(tn_context *ctx, const char *text, const char *at, const char *fmt, ...) TN_PRINTF(4, 5);
+/* Levenshtein's distance of two words; 16 when one is longer than that. */
+int runtime_edit_distance(const char *a, const char *b);
+/* Independent of the locale: reading a number as strtod does; the shortest text (returned) that gives the same value
+ * back in the dtype: "0.1", "-0", "inf", "nan". */
+double runtime_parse_float(const char *text, char **end);
+enum { RUNTIME_FLOAT_TEXT = 40 };
+const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype);
 
 /* Floor division and modulo on int64_t, total: x // 0 = 0, x % 0 = 0, INT64_MIN // -1 wraps (tir/ir.h, semantics). */
 static inline int64_t runtime_floordiv(int64_t a, int64_t b) {

@@ -209,12 +209,24 @@ static const tir_expr *and_inside(const expr_lowering *x, const tir_expr *cond, 
   return cond;
 }
 
+const tir_expr *const *schedule_place(lowering *l, const lower_stage *ls, const tir_expr *const *index,
+                                      const tir_expr **buffer) {
+  const tir_expr *rolled[TN_MAX_RANK];
+  if (!ls->roll.by && !ls->layout) return index;
+  for (int i = 0; i < ls->st->tensors->ndim; i++)
+    rolled[i] = ls->roll.by && i == ls->roll.dim ? schedule_rolled_index(l, ls, index[i]) : index[i];
+  if (ls->layout)
+    schedule_layout_index(l, ls->layout, rolled, buffer);
+  else
+    memcpy(buffer, rolled, sizeof *rolled * (size_t)ls->st->tensors->ndim);
+  return buffer;
+}
+
 const tir_expr *schedule_load(lowering *l, const lower_stage *from, int v, const tir_expr *const *index,
                               const tir_expr *predicate) {
   const tir_expr *place[TN_MAX_RANK];
   const tir_buffer *buffer = from->buffers[v];
-  if (from->layout) schedule_layout_index(l, from->layout, index, place);
-  return tir_load(l->arena, buffer, buffer->ndim, from->layout ? place : index, predicate);
+  return tir_load(l->arena, buffer, buffer->ndim, schedule_place(l, from, index, place), predicate);
 }
 
 /* An index from data is computed in its own dtype, where it wraps as te says; what is outside gives 0. */
@@ -451,6 +463,7 @@ void schedule_infer_bounds(lowering *l) {
     lower_stage *ls = &l->stages[i];
     if (!te_is_placeholder(ls->st->op) && ls->st->attach != SCHEDULE_INLINED) infer_region(l, i);
     if (ls->is_live) make_loops(l, ls);
+    schedule_find_roll(l, ls);
     ls->layout = read_layout(l, ls->st);
     ls->buffers = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, ls->st->n_tensors);
     for (int v = 0; v < ls->st->n_tensors && !ls->scalar; v++)

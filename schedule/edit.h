@@ -39,8 +39,14 @@ tn_status schedule_check_attachments(tn_schedule *s, const char *call);
 /* On every path of loops: at most one parallel loop, none inside a vectorized one; nothing is computed inside a
  * vectorized loop. */
 tn_status schedule_check_paths(tn_schedule *s, const char *call);
+/* The loop that a stage with double_buffer or rolling_buffer is computed in is serial, and what runs ahead reads nothing
+ * that is computed there (buffering.c). */
+tn_status schedule_check_buffering(tn_schedule *s, const char *call, int stage);
 /* Whether anything was done to the stage's loops (stages.c). */
 bool schedule_has_own_loops(const schedule_stage *st);
+/* The loop is not part of an intrinsic; and the loops of one still stand together, innermost (tensorize.c). */
+tn_status schedule_check_outside(tn_schedule *s, const char *call, int stage, int iter);
+tn_status schedule_check_intrin(tn_schedule *s, const char *call, int stage);
 /* No stage is computed inside the loops of this one, which PRIMITIVE would lose (stages.c). */
 tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, const char *primitive);
 /* Nothing that the stage reads is computed inside a loop: NEW_STAGE, at root, can read it too (stages.c). */

@@ -162,6 +162,11 @@ static tn_status check_own_buffer(tn_schedule *s, const char *call, int stage) {
   if (st->align_factor)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: the strides of %s are aligned: use one of storage_align and transform_layout", call, name);
+  if (st->buffering == SCHEDULE_BUFFER_DOUBLE)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s has double_buffer, two halves in row-major order: use one of double_buffer and "
+                        "transform_layout",
+                        call, name);
   if (!st->layout) return TN_OK;
   return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the layout of %s is already %s: give one map", call, name,
                       st->layout);

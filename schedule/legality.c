@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "schedule/edit.h"
+#include "tir/intrin.h"
 #include "schedule/tail.h"
 
 const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_t n) {
@@ -184,7 +185,14 @@ static tn_status walk_path(tn_schedule *s, const char *call, int stage, int last
                           call, schedule_stage_name(st), path->vector_axis, schedule_stage_name(target),
                           schedule_stage_name(st));
   }
-  for (int i = 0; i <= last; i++) SCHEDULE_TRY(step_into(s, call, st, i, path));
+  for (int i = 0; i <= last; i++) {
+    if (i == schedule_tensor_position(st) && path->vector_axis)
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                          "%s: the intrinsic %s of %s would stand inside the vectorized loop %s: an intrinsic has its own "
+                          "vectors; leave that loop serial, or unroll it",
+                          call, st->intrin->name, schedule_stage_name(st), path->vector_axis);
+    SCHEDULE_TRY(step_into(s, call, st, i, path));
+  }
   return TN_OK;
 }
 
@@ -194,8 +202,10 @@ tn_status schedule_check_paths(tn_schedule *s, const char *call) {
     const schedule_stage *st = &s->stages[i];
     if (te_is_placeholder(st->op) || st->attach == SCHEDULE_INLINED) continue;
     path_state path = {0};
+    SCHEDULE_TRY(schedule_check_intrin(s, call, i));
     SCHEDULE_TRY(walk_path(s, call, i, st->n_leaves - 1, &path));
     SCHEDULE_TRY(schedule_check_overlaps(s, call, i));
+    SCHEDULE_TRY(schedule_check_buffering(s, call, i));
   }
   return TN_OK;
 }

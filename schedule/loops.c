@@ -33,6 +33,7 @@ static const char *call_text(char *buffer, size_t n, const char *primitive, cons
 /* A loop that is split or fused must not carry an annotation or a pragma: it would be lost. */
 static tn_status check_plain(tn_schedule *s, const char *call, const schedule_stage *st, int iter) {
   const schedule_axis *axis = schedule_leaf(st, iter);
+  SCHEDULE_TRY(schedule_check_outside(s, call, (int)(st - s->stages), iter));
   if (axis->annotation == SCHEDULE_NONE && !schedule_has_pragma(axis) && !schedule_has_prefetch(st, st->leaves[iter]))
     return TN_OK;
   const char *what = axis->annotation >= SCHEDULE_BIND ? "bind"
@@ -355,6 +356,7 @@ static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: annotation %d is unknown: take 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind", call,
                         (int)annotation);
+  SCHEDULE_TRY(schedule_check_outside(s, call, stage, iter));
   if (axis->annotation != SCHEDULE_NONE)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: loop %s of %s already has %s: a loop takes one annotation; split it first", call,

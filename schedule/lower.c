@@ -6,6 +6,7 @@
 #include "schedule/lowering.h"
 #include "schedule/tail.h"
 #include "schedule/work.h"
+#include "tir/intrin.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
 
@@ -62,8 +63,13 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
 static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
                                bool with_reduce, const tir_stmt *stmt) {
   guard g = {l, env, NULL, false};
+  if (ls->st->predicate) g.cond = schedule_lower_expr(l, ls, values, ls->st->predicate);
   guard_splits(&g, ls, values, with_reduce);
   guard_domain(&g, ls, values);
+  if (ls->roll.by) {
+    const tir_expr *is_new = schedule_is_new(l, ls, values);
+    g.cond = g.cond ? tir_binary(l->arena, TIR_AND, g.cond, is_new) : is_new;
+  }
   return g.cond ? tir_if(l->arena, g.cond, stmt, NULL) : stmt;
 }
 
@@ -84,7 +90,20 @@ static const tir_expr *fill_unless(lowering *l, const tir_expr *cond, const tir_
 /* ---- loops
  * -------------------------------------------------------------------------------------------------------------- */
 
-static tir_loop_kind loop_kind(const schedule_axis *axis) {
+/* Of the loops that an intrinsic replaces where it can, the innermost data loop: in the init, and where the intrinsic
+ * does not fit, it is vectorized. */
+static bool counts_lanes(const lower_stage *ls, int leaf) {
+  const schedule_stage *st = ls->st;
+  for (int i = leaf; i < st->n_leaves; i++) {
+    if (schedule_leaf(st, i)->kind == SCHEDULE_SPATIAL && ls->var[i]->extent > 1)
+      return i == leaf && schedule_leaf(st, i)->in_intrin;
+  }
+  return false;
+}
+
+static tir_loop_kind loop_kind(const lower_stage *ls, int leaf) {
+  const schedule_axis *axis = schedule_leaf(ls->st, leaf);
+  if (counts_lanes(ls, leaf)) return TIR_VECTORIZED;
   static const tir_loop_kind kinds[] = {TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL};
   return axis->annotation < SCHEDULE_BIND ? kinds[axis->annotation] : TIR_SERIAL;
 }
@@ -120,7 +139,7 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
     body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
   if (v->extent == 1) return body;
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = tir_int(l->arena, l->index_dtype, v->extent);
-  tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(axis), body);
+  tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(ls, leaf), body);
   loop->u.loop.peel =
       wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
   loop->u.loop.strided =
@@ -142,8 +161,7 @@ static const tir_stmt *store_value(lowering *l, const lower_stage *ls, int v, co
                                    const tir_expr *value) {
   const tir_expr *place[TN_MAX_RANK];
   const tir_buffer *buffer = ls->buffers[v];
-  if (ls->layout) schedule_layout_index(l, ls->layout, values, place);
-  return tir_store(l->arena, buffer, buffer->ndim, ls->layout ? place : values, value, NULL);
+  return tir_store(l->arena, buffer, buffer->ndim, schedule_place(l, ls, values, place), value, NULL);
 }
 
 static tir_walk stop_at_load_of(void *user, const tir_expr *e) {
@@ -260,9 +278,10 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
 static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest) {
   const lower_stage *ls = &l->stages[stage];
   const tir_stmt *both[] = {emit_stage(l, stage), rest};
+  if (ls->is_doubled) both[0] = tir_attr(l->arena, TIR_DOUBLE_BUFFER, 1, both[0]);
   const tir_stmt *body = tir_seq(l->arena, rest ? 2 : 1, both);
   for (int v = ls->st->n_tensors - 1; v >= 0; v--)
-    if (!ls->buffers[v]->is_param) body = tir_alloc(l->arena, ls->buffers[v], body);
+    if (!ls->buffers[v]->is_param && !ls->roll.by) body = tir_alloc(l->arena, ls->buffers[v], body);
   return body;
 }
 
@@ -274,6 +293,16 @@ static const tir_stmt *with_attached(lowering *l, int stage, int axis, const tir
       body = produce_then(l, i, body);
   }
   return body;
+}
+
+/* LOOP inside the rolling buffers of the stages that are computed in it, which live as long as all its iterations. */
+static const tir_stmt *with_rolling(lowering *l, int stage, int axis, const tir_stmt *loop) {
+  for (int i = 0; i < stage; i++) {
+    const lower_stage *ls = &l->stages[i];
+    if (ls->is_live && ls->roll.by && ls->st->at_stage == stage && ls->st->at_axis == axis)
+      loop = tir_alloc(l->arena, ls->buffers[0], loop);
+  }
+  return loop;
 }
 
 static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
@@ -299,14 +328,17 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
   const schedule_stage *st = ls->st;
   bool is_reduction = ls->body->op == TIR_REDUCE;
-  int begin = is_reduction ? first_reduce_leaf(st) : st->n_leaves, run = is_reduction ? first_of_run(st) : begin;
+  int tensor = schedule_tensor_position(st);
+  int begin = is_reduction ? RUNTIME_MIN(first_reduce_leaf(st), tensor) : st->n_leaves, run = is_reduction ? first_of_run(st) : begin;
   const tir_stmt *stmt = is_reduction ? emit_update(l, ls) : emit_element(l, ls);
   stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
   if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
   for (int i = st->n_leaves - 1; i >= 0; i--) {
     stmt = schedule_with_prefetches(l, ls, i, with_attached(l, stage, st->leaves[i], stmt));
-    stmt = make_loop(l, ls, i, ls->var[i], stmt);
+    stmt = with_rolling(l, stage, st->leaves[i], make_loop(l, ls, i, ls->var[i], stmt));
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
+    if (i == tensor)
+      stmt = tir_attr(l->arena, runtime_format(l->arena, TIR_TENSORIZE "%s", st->intrin->name), stage, stmt);
     if (i != begin) continue;
     const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};
     stmt = tir_seq(l->arena, 2, both);
@@ -318,6 +350,14 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
  * ---------------------------------------------------------------------------------------------------------- */
 
 /* Tensors first, in the order of the program's arguments, then what is passed by value. */
+/* The intrinsics of all stages, for the pass tensorize. */
+static void add_intrins(lowering *l, tir_func *f) {
+  const tir_intrin **intrins = RUNTIME_NEW_ARRAY(l->arena, const tir_intrin *, l->s->n_stages + 1);
+  for (int i = 0; i < l->s->n_stages; i++)
+    if (l->s->stages[i].intrin) intrins[f->n_intrins++] = l->s->stages[i].intrin;
+  f->intrins = intrins;
+}
+
 static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) {
   const tn_program *p = l->s->program;
   tir_func *f = RUNTIME_NEW(l->arena, tir_func);
@@ -328,6 +368,7 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
                   .index_dtype = l->index_dtype,
                   .body = body};
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
+  add_intrins(l, f);
   for (int i = 0; i < p->n_args; i++) {
     const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];
     if (ls->scalar) continue;
@@ -370,7 +411,10 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
 
 static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena, bool marks_stages) {
   TN_SCOPE(COMPILE, 3, "lower");
-  return schedule_lower_marked(s, name, arena, marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE);
+  uint64_t start = runtime_now_ns();
+  tir_func *f = schedule_lower_marked(s, name, arena, marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE);
+  tir_say_time(s->ctx, "lower", start, false);
+  return f;
 }
 
 tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,

@@ -17,6 +17,13 @@ typedef struct lower_var {
 
 typedef struct schedule_layout schedule_layout; /* layout.h */
 
+/* rolling_buffer: along dimension DIM the region moves BY elements an iteration of VAR. by 0: none. */
+typedef struct lower_roll {
+  int64_t by;
+  int dim;
+  const lower_var *var;
+} lower_roll;
+
 typedef struct lower_stage {
   const schedule_stage *st;
   bool is_live;                     /* computed by loops of its own (not an input, not inlined, not dead) */
@@ -27,6 +34,8 @@ typedef struct lower_stage {
   const schedule_layout *layout;    /* how the buffers store the region; NULL: row-major */
   const tir_expr *min[TN_MAX_RANK]; /* the region's first point in each dimension, in loop variables around the stage */
   int64_t extent[TN_MAX_RANK];      /* and its size */
+  lower_roll roll;
+  bool is_doubled;                  /* double_buffer, and the loop has more than one iteration */
   int64_t *axis_extent;             /* by axis index: extents for this region */
   const tir_expr **axis_value;      /* by axis index: counting from 0 within the region */
   lower_var **var;                  /* by leaf position */
@@ -49,6 +58,15 @@ typedef struct lowering {
 /* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,
  * variables and buffers, consumers first. The arena must have on_oom. */
 void schedule_infer_bounds(lowering *l);
+/* Sets roll and is_doubled of a stage whose region is known, or says why not (buffering.c). */
+void schedule_find_roll(lowering *l, lower_stage *ls);
+/* Where an element of a rolling buffer lies, from its index in the region; and whether it is computed in this
+ * iteration. */
+const tir_expr *schedule_rolled_index(lowering *l, const lower_stage *ls, const tir_expr *index);
+const tir_expr *schedule_is_new(lowering *l, const lower_stage *ls, const tir_expr **values);
+/* The place in a stage's buffer of an index into its region, NDIM expressions in BUFFER or INDEX itself. */
+const tir_expr *const *schedule_place(lowering *l, const lower_stage *ls, const tir_expr *const *index,
+                                      const tir_expr **buffer);
 /* A part of a tensor: first point and size. */
 typedef struct schedule_box {
   const tir_expr *min[TN_MAX_RANK];

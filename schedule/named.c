@@ -378,6 +378,24 @@ tn_status tn_storage_align(tn_schedule *s, const char *stage, const char *axis, 
   return schedule_storage_align(s, st, it, factor, offset);
 }
 
+static tn_status double_buffer(tn_schedule *s, int stage) {
+  return schedule_set_buffering(s, stage, SCHEDULE_BUFFER_DOUBLE);
+}
+static tn_status rolling_buffer(tn_schedule *s, int stage) {
+  return schedule_set_buffering(s, stage, SCHEDULE_BUFFER_ROLLING);
+}
+
+tn_status tn_double_buffer(tn_schedule *s, const char *stage) {
+  return on_stage(s, "double_buffer", stage, double_buffer);
+}
+tn_status tn_rolling_buffer(tn_schedule *s, const char *stage) {
+  return on_stage(s, "rolling_buffer", stage, rolling_buffer);
+}
+
+tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const char *condition) {
+  return scoped(s, "set_store_predicate", stage, condition, schedule_set_store_predicate);
+}
+
 tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset) {
   int st, of, it;
   char arguments[512];
@@ -387,6 +405,20 @@ tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, con
   snprintf(arguments, sizeof arguments, "%s, %s", stage, tensor);
   SCHEDULE_TRY(find_axis(s, "prefetch", arguments, st, axis, &it));
   return schedule_prefetch(s, st, of, it, offset);
+}
+
+tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin) {
+  int st, it;
+  if (!s || !intrin) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "tensorize", stage, axis, &st, &it));
+  return schedule_tensorize(s, st, it, intrin);
+}
+
+tn_status tn_tensorize_try(tn_schedule *s, const char *stage, const char *axis, const char *intrin) {
+  int st, it;
+  if (!s || !intrin) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find(s, "tensorize", stage, axis, &st, &it));
+  return schedule_try_tensorize(s, st, it, intrin);
 }
 
 tn_status tn_bind(tn_schedule *s, const char *stage, const char *axis, const char *thread) {

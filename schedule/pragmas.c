@@ -107,6 +107,7 @@ tn_status schedule_pragma(tn_schedule *s, int stage, int iter, const char *key, 
   snprintf(call, sizeof call, "pragma(%s%s%s)", exists ? schedule_stage_name(&s->stages[stage]) : "?",
            has_iter ? ", " : "", has_iter ? schedule_leaf(&s->stages[stage], iter)->name : "");
   SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
+  SCHEDULE_TRY(schedule_check_outside(s, call, stage, iter));
   SCHEDULE_TRY(check_key(s, call, key));
   schedule_axis *axis = &s->stages[stage].axes[s->stages[stage].leaves[iter]];
   int pragma = find_key(key);

@@ -51,6 +51,7 @@ static tn_status check_tensor(tn_schedule *s, const char *call, int stage, int i
 
 static tn_status check_prefetch(tn_schedule *s, const char *call, int stage, int iter, int tensor, int64_t offset) {
   SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
+  SCHEDULE_TRY(schedule_check_outside(s, call, stage, iter));
   SCHEDULE_TRY(check_tensor(s, call, stage, iter, tensor));
   const schedule_stage *st = &s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);

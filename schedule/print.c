@@ -96,8 +96,11 @@ static void call_compute_at(const call_input *in) {
 }
 
 static void call_place(const call_input *in) {
-  call_end(
-      call_begin(in->out, in->is_c, in->step->kind == SCHEDULE_STEP_CI ? "compute_inline" : "compute_root", in->stage));
+  static const char *const names[SCHEDULE_STEP_COUNT] = {[SCHEDULE_STEP_CI] = "compute_inline",
+                                                         [SCHEDULE_STEP_CR] = "compute_root",
+                                                         [SCHEDULE_STEP_DB] = "double_buffer",
+                                                         [SCHEDULE_STEP_RB] = "rolling_buffer"};
+  call_end(call_begin(in->out, in->is_c, names[in->step->kind], in->stage));
 }
 
 static void call_scoped(const call_input *in) {
@@ -128,9 +131,17 @@ static void call_cache_write(const call_input *in) {
   call_end(c);
 }
 
-/* The map is quoted in C, and stands as it is in text. */
+/* The map, or the condition, is quoted in C, and stands as it is in text. */
 static void call_layout(const call_input *in) {
-  call c = call_begin(in->out, in->is_c, "transform_layout", in->stage);
+  call c = call_begin(in->out, in->is_c,
+                      in->step->kind == SCHEDULE_STEP_TL ? "transform_layout" : "set_store_predicate", in->stage);
+  call_name(c, in->step->text);
+  call_end(c);
+}
+
+static void call_tensorize(const call_input *in) {
+  call c = call_begin(in->out, in->is_c, "tensorize", in->stage);
+  call_name(c, in->axis);
   call_name(c, in->step->text);
   call_end(c);
 }
@@ -160,11 +171,13 @@ static void call_rfactor(const call_input *in) {
 
 void schedule_step_call(const tn_schedule *s, const schedule_step *step, bool is_c, runtime_str *out) {
   static void (*const writers[SCHEDULE_STEP_COUNT])(const call_input *) = {
-      [SCHEDULE_STEP_AN] = call_annotate, [SCHEDULE_STEP_FU] = call_loops,  [SCHEDULE_STEP_PR] = call_pragma,
-      [SCHEDULE_STEP_RE] = call_loops,    [SCHEDULE_STEP_SP] = call_split,  [SCHEDULE_STEP_CA] = call_compute_at,
-      [SCHEDULE_STEP_CI] = call_place,    [SCHEDULE_STEP_CR] = call_place,  [SCHEDULE_STEP_CHR] = call_scoped,
+      [SCHEDULE_STEP_AN] = call_annotate,     [SCHEDULE_STEP_FU] = call_loops,  [SCHEDULE_STEP_PR] = call_pragma,
+      [SCHEDULE_STEP_RE] = call_loops,        [SCHEDULE_STEP_SP] = call_split,  [SCHEDULE_STEP_CA] = call_compute_at,
+      [SCHEDULE_STEP_CI] = call_place,        [SCHEDULE_STEP_CR] = call_place,  [SCHEDULE_STEP_CHR] = call_scoped,
       [SCHEDULE_STEP_CHW] = call_cache_write, [SCHEDULE_STEP_SS] = call_scoped, [SCHEDULE_STEP_RF] = call_rfactor,
-      [SCHEDULE_STEP_TL] = call_layout,   [SCHEDULE_STEP_SA] = call_align,  [SCHEDULE_STEP_PF] = call_prefetch};
+      [SCHEDULE_STEP_TL] = call_layout,       [SCHEDULE_STEP_SA] = call_align,  [SCHEDULE_STEP_DB] = call_place,
+      [SCHEDULE_STEP_RB] = call_place,        [SCHEDULE_STEP_ST] = call_layout, [SCHEDULE_STEP_PF] = call_prefetch,
+      [SCHEDULE_STEP_TZ] = call_tensorize};
   const schedule_stage *st = &s->stages[step->stage];
   call_input in = {s,    step, st, schedule_stage_name(st), step->iter >= 0 ? schedule_leaf(st, step->iter)->name : "",
                    is_c, out};

@@ -50,10 +50,10 @@ static tn_status check_reduction_loop(tn_schedule *s, const char *call, int stag
 static tn_status check_loops_untouched(tn_schedule *s, const char *call, int stage) {
   const schedule_stage *st = &s->stages[stage];
   char names[512];
-  bool kept = st->n_prefetches == 0;
+  bool kept = st->n_prefetches == 0 && !st->predicate && !st->buffering;
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    kept = kept && axis->annotation == SCHEDULE_NONE && !schedule_has_pragma(axis);
+    kept = kept && axis->annotation == SCHEDULE_NONE && !schedule_has_pragma(axis) && !axis->in_intrin;
     kept = kept && (axis->kind == SCHEDULE_REDUCE) == (i >= st->n_spatial_roots);
     kept = kept && (i >= st->n_spatial_roots || st->leaves[i] == i);
   }

@@ -128,6 +128,24 @@ TN_API tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, 
  * Refused: a tensor that nothing inside the loop reads, that is inlined or computed inside the loop, or that has a
  * layout of its own. Warns while lowering when what is read does not depend on the iteration. */
 TN_API tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset);
+/* Everything from AXIS inward becomes the intrinsic INTRIN. TVM: tensorize.
+ *
+ *     for (ji, 0, 16)                ->    C.local[ramp(0, 1, 16)] = dot(C.local[ramp(0, 1, 16)],
+ *       for (ki, 0, 4)                       A[four bytes of row i, for each lane], P[ramp(.., 1, 64)])
+ *         C.local[ji] += A[i, k*4 + ki] * P[ji, ki]
+ *
+ * The built-in ones, each with 16 lanes, or 8 or 4 as "dot4_u8i8_x8" and "_x4":
+ *     dot4_u8i8, dot4_i8i8    c[l<16] = sum[k<4](i32(a[l,k]) * i32(b[l,k])), exact: vpdpbusd
+ *     dot2_bf16               c[l<16] = sum[k<2](f32(a[l,k]) * f32(b[l,k])): vdpbf16ps, which rounds twice and may
+ *                             take subnormal numbers as 0 (tir/ir.h, DOT)
+ * and plain vector code where the target lacks the instruction. The loops have to be those of the pattern, in any
+ * order, with its extents; the expressions equal up to the order of commutative operands, offsets and strides (an
+ * operand may be the same for all lanes, stride 0). Blocks that a tail leaves incomplete run as plain loops beside the
+ * whole ones of tail=peel; a guard inside every block, loops that are annotated, or in which a stage is computed, are
+ * refused, and what differs from the pattern is shown, both sides. */
+TN_API tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
+/* A dry run: what tn_tensorize would answer, with its message; the schedule stays as it is. */
+TN_API tn_status tn_tensorize_try(tn_schedule *s, const char *stage, const char *axis, const char *intrin);
 
 /* ---- primitives on stages ------------------------------------------------------------------------------------------
  * They return what those on loops return. */
@@ -201,6 +219,89 @@ TN_API tn_status tn_storage_align(tn_schedule *s, const char *stage, const char 
 /* Where STAGE's buffer lies: "global" (heap when large) or "local" (a thread's own small scratch, registers when all
  * its indices become constants). TVM: set_scope. Refused: inputs and outputs, whose memory is the caller's. */
 TN_API tn_status tn_set_scope(tn_schedule *s, const char *stage, const char *scope);
+
+/* STAGE's buffer has two halves that alternate: in each iteration of the loop it is computed in, the next one's part is
+ * computed ahead. TVM: double_buffer.
+ *
+ *     for (y, 0, 62) {                       ->    P[0, ...] = what iteration 0 reads
+ *       P[...] = what iteration y reads            for (y, 0, 62) {
+ *       Q[y] = ... P ...                             if (y + 1 < 62) P[(y + 1) % 2, ...] = what iteration y + 1 reads
+ *     }                                              Q[y] = ... P[y % 2, ...] ...
+ *                                                  }
+ *
+ * Refused: an output; a stage that is not under compute_at; a loop that is not serial; a stage that reads what is
+ * computed in the same iteration. */
+TN_API tn_status tn_double_buffer(tn_schedule *s, const char *stage);
+/* STAGE's buffer is kept from one iteration of the loop it is computed in to the next, as a ring; an iteration computes
+ * only what the one before did not. TVM: rolling_buffer.
+ *
+ *     for (y, 0, 62) {                       ->    for (y, 0, 62) {
+ *       for (r, 0, 3) P[r] = A[y + r] * 2            for (r, 0, 3) if (y == 0 || r >= 2) P[(y + r) % 3] = A[y + r] * 2
+ *       Q[y] = P[0] + P[2]                           Q[y] = P[y % 3] + P[(y + 2) % 3]
+ *     }                                            }
+ *
+ * Refused as tn_double_buffer, but for what it may read. Warns while lowering, and keeps the plain buffer, when what an
+ * iteration reads does not move along one dimension by a constant less than its extent. */
+TN_API tn_status tn_rolling_buffer(tn_schedule *s, const char *stage);
+/* Every store of STAGE stands in `if (CONDITION)`, over its data axes as the program names them: "i >= 1 && i < 15". TVM:
+ * set_store_predicate, which lets that change results. Here it is for leaving out what nobody reads.
+ *
+ *     for (i, 0, 16) P[i] = A[i] * 2         ->    for (i, 0, 16) if (i < 8) P[i] = A[i] * 2
+ *     for (i, 0, 8) Q[i] = P[i] + 1                for (i, 0, 8) Q[i] = P[i] + 1
+ *
+ * Refused: a condition that is not proved to hold wherever a reader reads, by its axes' ranges and the conditions of
+ * its selects and reductions; for an output, one that does not hold everywhere. TN_ERROR_PARSE when it is no condition. */
+TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const char *condition);
+
+/* ---- generic schedules ---------------------------------------------------------------------------------------------
+ */
+
+/* What a generic schedule has to know of a machine. tn_target_machine (codegen.h) fills it; zeros are replaced by usual
+ * values. */
+typedef struct tn_machine {
+  const char *cpu;        /* its name, as tn_generic_register takes it; may be NULL */
+  int threads;            /* of a parallel loop */
+  int vector_bytes;       /* of a vector register ... */
+  int vector_registers;   /* ... and how many there are */
+  int64_t cache_bytes[4]; /* of the data caches by level; [0] is unused */
+  int64_t fork_ns;        /* work that is worth starting threads for, by one thread's estimated time */
+} tn_machine;
+
+/* The operators that generic schedules tell apart, by the structure of a stage and of those computed with it.
+ * X(NAME, "name", "what is recognised") */
+#define TN_OPERATORS(X)                                                                                     \
+  X(INJECTIVE, "injective", "no reduction: every point from points of its inputs")                          \
+  X(BROADCAST, "broadcast", "no reduction, and an input that does not have all of its axes")                \
+  X(REDUCE, "reduce", "a reduction that uses each element once: row sums, norms, argmax")                   \
+  X(POOL, "pool", "a reduction over windows of one input")                                                  \
+  X(SOFTMAX, "softmax", "rows that are reduced twice or more, exp among what is computed of them")          \
+  X(NORMALIZATION, "normalization", "rows that are computed with and reduced")                              \
+  X(DENSE, "dense", "a sum of products that uses elements again: a matrix product")                         \
+  X(BATCH_MATMUL, "batch_matmul", "many of those at once")                                                  \
+  X(CONV, "conv", "a sum of products over windows: convolutions of any rank, grouped, dilated, transposed") \
+  X(DEPTHWISE, "depthwise", "the same with one filter for each channel")
+
+/* Schedules the whole program for MACHINE (NULL: this many threads, small vectors) by the operators recognised in it:
+ * chains inlined, vectors along contiguous axes, threads where the work is worth them, register tiles and packing for
+ * products. Made of ordinary primitives. TVM: topi's schedules. Refused (TN_ERROR_SCHEDULE): a schedule that has steps.
+ * What is not recognised, or where a primitive refuses, is scheduled as injective or left as it is, with a message of
+ * severity TN_SEVERITY_INFO. */
+TN_API tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine);
+/* Schedules STAGE and what is computed with it as OPERATOR ("softmax"; NULL: as recognised) and nothing else. Refused:
+ * an unknown operator, one that the stage is not, a stage that has a schedule already. */
+TN_API tn_status tn_schedule_generic(tn_schedule *s, const char *stage, const char *operator_name,
+                                     const tn_machine *machine);
+/* The name of the operator that STAGE is recognised as; NULL with a message when there is no such stage. */
+TN_API const char *tn_schedule_operator(tn_schedule *s, const char *stage);
+
+/* A schedule of one's own for an operator: called with the stage that it ends in, whose producers may be computed with
+ * it (tn_schedule_operator says as what it is known). When it refuses, its changes are undone and the generic schedule
+ * is taken, with a message. */
+typedef tn_status (*tn_generic_fn)(tn_schedule *s, const char *stage, const tn_machine *machine, void *user);
+/* Replaces the generic schedule of an operator in a context, on machines whose CPU has this name (NULL: all); the last
+ * one that fits is taken. TVM: register_schedule. TN_ERROR_ARGUMENT: there is no such operator. */
+TN_API tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const char *cpu, tn_generic_fn fn,
+                                     void *user);
 
 /* ---- text in and out --------------------------------------------------------------------------------------------- */
 

@@ -59,6 +59,7 @@ static tn_status record(tn_schedule *s, schedule_step_kind kind, int stage, int 
 static tn_status check_compute_at(tn_schedule *s, const char *call, int stage, int target, int iter) {
   SCHEDULE_TRY(check_computed(s, call, stage));
   SCHEDULE_TRY(schedule_check_iter(s, call, target, iter));
+  SCHEDULE_TRY(schedule_check_outside(s, call, target, iter));
   const char *name = schedule_stage_name(&s->stages[stage]), *at = schedule_stage_name(&s->stages[target]);
   if (schedule_is_output(s, stage))
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
@@ -214,6 +215,11 @@ static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, i
                         "%s: %s is a scalar: it is passed by value and lies in a register; name an input that is a "
                         "tensor",
                         call, schedule_stage_name(st));
+  if (st->predicate)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: the stores of %s have a predicate (%s), and a copy reads all elements: call cache_read "
+                        "before set_store_predicate, and give the copy the predicate",
+                        call, schedule_stage_name(st), st->predicate_text);
   if (st->attach != SCHEDULE_ROOT)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is %s: a cache reads a stage at root; call cache_read before that, or compute_root(%s)",
@@ -257,10 +263,10 @@ tn_status schedule_cache_read_value(tn_schedule *s, int stage, int64_t value, co
 }
 
 bool schedule_has_own_loops(const schedule_stage *st) {
-  bool changed = st->n_relations > 0 || st->n_prefetches > 0;
+  bool changed = st->n_relations > 0 || st->n_prefetches > 0 || st->predicate || st->buffering;
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis);
+    changed |= st->leaves[i] != i || axis->annotation != SCHEDULE_NONE || schedule_has_pragma(axis) || axis->in_intrin;
   }
   return changed;
 }

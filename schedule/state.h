@@ -38,6 +38,7 @@ typedef struct schedule_axis {
   int64_t extent;
   uint8_t kind;        /* schedule_kind */
   uint8_t annotation;  /* schedule_annotation; leaves only */
+  bool in_intrin;      /* a loop that tensorize replaces */
   int16_t root;        /* index among the op's axes then reduce axes, or -1 when derived */
   int16_t made_by;     /* relation that made it, or -1 */
   int16_t used_by;     /* relation that consumed it, or -1: a leaf */
@@ -72,6 +73,9 @@ typedef struct schedule_prefetch_request {
   int32_t offset;
 } schedule_prefetch_request;
 
+/* What becomes of a stage's buffer from one iteration of the loop that it is computed in to the next. */
+typedef enum schedule_buffering { SCHEDULE_BUFFER_ONCE, SCHEDULE_BUFFER_DOUBLE, SCHEDULE_BUFFER_ROLLING } schedule_buffering;
+
 typedef struct schedule_stage {
   const te_op *op; /* what is computed now: cache_read and cache_write replace it */
   int n_tensors;   /* == op->n_outputs */
@@ -80,6 +84,8 @@ typedef struct schedule_stage {
   const char *scope; /* "global", "local" */
   int16_t align_dim, align_factor, align_offset; /* storage_align; factor 0: none */
   const char *layout;                            /* the buffer's index map, "[i, j] -> [j, i]"; NULL: row-major */
+  const tir_intrin *intrin;                      /* tensorize: what the loops from one inward become; NULL: none */
+  int16_t tensor_axis;                           /* the axis table index of that loop */
   schedule_attach attach;
   int16_t at_stage; /* SCHEDULE_AT: the target stage ... */
   int16_t at_axis;  /* ... and the index in its axis table (a leaf) */
@@ -90,6 +96,9 @@ typedef struct schedule_stage {
   int n_leaves, cap_leaves;
   int16_t *leaves; /* loop order, outer to inner: indices into axes */
   int n_spatial_roots, n_roots;
+  uint8_t buffering;         /* schedule_buffering */
+  const tir_expr *predicate; /* of every store, over the op's data axes; NULL: none */
+  const char *predicate_text;
   int n_prefetches;
   const schedule_prefetch_request *prefetches;
 } schedule_stage;
@@ -115,7 +124,11 @@ extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
   X(RF, "rfactor")          /* stage, iter, value = factor axis */                                  \
   X(TL, "transform_layout") /* stage, text = map */                                                 \
   X(SA, "storage_align")    /* stage, iter, value = factor, target iter = offset */ \
-  X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset */
+  X(ST, "set_store_predicate") /* stage, text = condition */ \
+  X(DB, "double_buffer")    /* stage */                                                             \
+  X(RB, "rolling_buffer")   /* stage */                                                             \
+  X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset */ \
+  X(TZ, "tensorize")        /* stage, iter, text = intrinsic */
 
 typedef enum schedule_step_kind {
 #define X(mnemonic, words) SCHEDULE_STEP_##mnemonic,
@@ -178,7 +191,14 @@ tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
 tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int64_t offset);
 /* At loop ITER, what the iteration OFFSET later reads of the tensor of stage TENSOR is fetched into the cache. */
 tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset);
+/* CONDITION: over the stage's data axes, "i >= 1 && i < 15". */
+tn_status schedule_set_store_predicate(tn_schedule *s, int stage, const char *condition);
+tn_status schedule_set_buffering(tn_schedule *s, int stage, schedule_buffering buffering);
+const char *schedule_buffering_word(schedule_buffering buffering);
 bool schedule_has_prefetch(const schedule_stage *st, int axis);
+tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
+/* The same answer; the schedule stays as it is. */
+tn_status schedule_try_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
 /* Applies one recorded step with the same checks. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 
@@ -199,6 +219,8 @@ bool schedule_is_output(const tn_schedule *s, int stage);
 int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, int max, int *out);
 /* The position of an axis-table index among the leaves, -1 when it is not a leaf. */
 int schedule_leaf_position(const schedule_stage *stage, int axis);
+/* The position of the loop that tensorize stands at; n_leaves: the stage has no intrinsic. */
+int schedule_tensor_position(const schedule_stage *stage);
 /* The stage one of whose tensors a READ node names; -1: none. */
 int schedule_stage_of_tensor(const tn_schedule *s, const tn_tensor *tensor);
 /* Whether a stage's op reads a tensor directly. */

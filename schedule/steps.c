@@ -97,6 +97,21 @@ static tn_status apply_pf(tn_schedule *s, const schedule_step *t) {
   return schedule_prefetch(s, t->stage, t->target_stage, t->iter, t->value);
 }
 
+static tn_status apply_st(tn_schedule *s, const schedule_step *t) {
+  return schedule_set_store_predicate(s, t->stage, t->text);
+}
+
+static tn_status apply_db(tn_schedule *s, const schedule_step *t) {
+  return schedule_set_buffering(s, t->stage, SCHEDULE_BUFFER_DOUBLE);
+}
+static tn_status apply_rb(tn_schedule *s, const schedule_step *t) {
+  return schedule_set_buffering(s, t->stage, SCHEDULE_BUFFER_ROLLING);
+}
+
+static tn_status apply_tz(tn_schedule *s, const schedule_step *t) {
+  return schedule_tensorize(s, t->stage, t->iter, t->text);
+}
+
 static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_AN] = {"AN", "siv", apply_an},    [SCHEDULE_STEP_FU] = {"FU", "sl", apply_fu},
     [SCHEDULE_STEP_PR] = {"PR", "six", apply_pr},    [SCHEDULE_STEP_RE] = {"RE", "sl", apply_re},
@@ -105,7 +120,11 @@ static const step_row rows[SCHEDULE_STEP_COUNT] = {
     [SCHEDULE_STEP_CHR] = {"CHR", "sxlV", apply_chr}, [SCHEDULE_STEP_CHW] = {"CHW", "sx", apply_chw},
     [SCHEDULE_STEP_SS] = {"SS", "sx", apply_ss},     [SCHEDULE_STEP_RF] = {"RF", "siv", apply_rf},
     [SCHEDULE_STEP_TL] = {"TL", "sx", apply_tl},     [SCHEDULE_STEP_SA] = {"SA", "sivI", apply_sa},
+    [SCHEDULE_STEP_DB] = {"DB", "s", apply_db},
+    [SCHEDULE_STEP_RB] = {"RB", "s", apply_rb},
+    [SCHEDULE_STEP_ST] = {"ST", "sx", apply_st},
     [SCHEDULE_STEP_PF] = {"PF", "sSiv", apply_pf},
+    [SCHEDULE_STEP_TZ] = {"TZ", "six", apply_tz},
 };
 
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {

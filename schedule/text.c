@@ -94,11 +94,27 @@ static const char *read_map(reader *r) {
   return map;
 }
 
+/* Up to the parenthesis that ends the call, in or without quotes. */
+static tn_status read_condition(reader *r, argument *a) {
+  bool quoted = *r->at == '"';
+  const char *start = r->at + quoted, *end = start;
+  for (int depth = 0; *end && *end != ';' && *end != '\n' && *end != '"' && (depth > 0 || *end != ')'); end++)
+    depth += *end == '(' ? 1 : *end == ')' ? -1 : 0;
+  if (end == start || (quoted && *end != '"')) return refuse(r, "a condition, for example i >= 1 && i < 15");
+  r->at = end + quoted;
+  while (end > start && isspace((unsigned char)end[-1])) end--;
+  a->name = runtime_strndup(&r->arena, start, (size_t)(end - start));
+  return TN_OK;
+}
+
+static bool takes_condition(const reader *r);
+
 static tn_status read_argument(reader *r) {
   if (r->n == MAX_ARGUMENTS) return refuse(r, "')': a primitive takes at most 64 arguments");
   argument *a = &r->args[r->n++];
   skip_space(r);
   *a = (argument){.column = (int)(r->at - r->text)};
+  if (takes_condition(r)) return read_condition(r, a);
   if (read_number(r, &a->number)) return TN_OK;
   a->name = read_map(r);
   if (a->name) return TN_OK;
@@ -249,7 +265,11 @@ APPLY(set_scope, tn_set_scope(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(transform_layout, tn_transform_layout(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(storage_align, tn_storage_align(r->s, name_at(r, 0), name_at(r, 1), r->args[2].number, r->args[3].number))
 APPLY(bind, tn_bind(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
+APPLY(double_buffer, tn_double_buffer(r->s, name_at(r, 0)))
+APPLY(rolling_buffer, tn_rolling_buffer(r->s, name_at(r, 0)))
+APPLY(set_store_predicate, tn_set_store_predicate(r->s, name_at(r, 0), name_at(r, 1)))
 APPLY(prefetch, tn_prefetch(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->args[3].number))
+APPLY(tensorize, tn_tensorize(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
 APPLY(auto_inline, tn_auto_inline(r->s))
 #undef APPLY
 
@@ -263,6 +283,7 @@ static const primitive primitives[] = {
     {"unroll", "nn", "unroll(stage, axis)", "", apply_unroll},
     {"parallel", "nn", "parallel(stage, axis)", "", apply_parallel},
     {"pragma", "nnn#", "pragma(stage, axis, key, n)", "", apply_pragma},
+    {"tensorize", "nnn", "tensorize(stage, axis, intrinsic)", "", apply_tensorize},
     {"compute_at", "nnn", "compute_at(stage, reader, axis)", "", apply_compute_at},
     {"compute_inline", "n", "compute_inline(stage)", "", apply_compute_inline},
     {"compute_root", "n", "compute_root(stage)", "", apply_compute_root},
@@ -274,6 +295,9 @@ static const primitive primitives[] = {
     {"auto_inline", "", "auto_inline()", "", apply_auto_inline},
     {"transform_layout", "nn", "transform_layout(stage, [i, j] -> [j, i])", "", apply_transform_layout},
     {"storage_align", "nn##", "storage_align(stage, axis, factor, offset)", "", apply_storage_align},
+    {"double_buffer", "n", "double_buffer(stage)", "", apply_double_buffer},
+    {"rolling_buffer", "n", "rolling_buffer(stage)", "", apply_rolling_buffer},
+    {"set_store_predicate", "nc", "set_store_predicate(stage, condition)", "", apply_set_store_predicate},
     {"prefetch", "nnn#", "prefetch(stage, tensor, axis, offset)", "", apply_prefetch},
     {"bind", "nnn", "bind(stage, axis, threadIdx.x)", "", apply_bind},
 };
@@ -284,6 +308,12 @@ static const primitive *find_primitive(const char *name) {
   return NULL;
 }
 
+/* Whether the argument that is read now is a condition. */
+static bool takes_condition(const reader *r) {
+  const primitive *p = find_primitive(r->primitive);
+  return p && (size_t)r->n <= strlen(p->form) && p->form[r->n - 1] == 'c';
+}
+
 /* Whether the arguments by position have the form; keys stand behind them. */
 static bool fits_form(const reader *r, const char *form) {
   int i = 0, n = 0;
@@ -291,7 +321,7 @@ static bool fits_form(const reader *r, const char *form) {
   for (int k = n; k < r->n; k++)
     if (!r->args[k].key) return false;
   for (; *form; form++) {
-    bool is_name = *form == 'n' || *form == '*';
+    bool is_name = *form == 'n' || *form == 'c' || *form == '*';
     if (*form == '*' || *form == '+') {
       while (i < n && (r->args[i].name != NULL) == is_name) i++;
       continue;

@@ -3,6 +3,7 @@
  * are those that bound inference finds. */
 #include "schedule/lowering.h"
 #include "schedule/steps.h"
+#include "tir/intrin.h"
 
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
@@ -32,6 +33,8 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   }
   runtime_str_addf(out, " %s", schedule_is_output(s, stage) ? "output" : st->scope);
   if (st->layout) runtime_str_addf(out, " %s", st->layout);
+  if (st->buffering) runtime_str_addf(out, " %s", schedule_buffering_word((schedule_buffering)st->buffering));
+  if (st->predicate) runtime_str_addf(out, " if %s", st->predicate_text);
   runtime_str_add(out, "\n");
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
@@ -39,6 +42,7 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
     runtime_str_addf(out, "%s %s (%lld)%s", axis->annotation ? schedule_annotation_words[axis->annotation] : "for",
                      axis->name, (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent),
                      axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
+    if (i == schedule_tensor_position(st)) runtime_str_addf(out, " tensorize=%s", st->intrin->name);
     for (int k = 0; k < SCHEDULE_PRAGMA_COUNT; k++)
       if (schedule_pragma_value(axis, k) >= 0)
         runtime_str_addf(out, " %s=%d", schedule_pragma_key(k), schedule_pragma_value(axis, k));

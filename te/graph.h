@@ -76,6 +76,10 @@ struct tn_program {
 /* The least extent that is indexed by an expression which reads TENSOR; 0: none is, or TENSOR holds no integers. */
 int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor);
 
+/* "i >= 1 && i < 15" over these axes and numbers, without reads of tensors. NULL: TN_ERROR_PARSE with the place in TEXT.
+ * In the arena of ctx. */
+const tir_expr *te_parse_condition(tn_context *ctx, int n_axes, tn_axis *const *axes, const char *text);
+
 bool te_is_output(const tn_program *program, const te_op *op);
 /* Prints a te expression in the text form (index names as axes' names). */
 void te_print_expr(runtime_str *out, const tir_expr *e);

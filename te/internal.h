@@ -157,8 +157,7 @@ const tir_tuple_combiner *te_op_combiner(const te_op *op);
 /* As the statement that defines it, without the end of the line. */
 void te_print_combiner(runtime_str *out, const tir_tuple_combiner *combiner);
 void te_print_program(runtime_str *out, const tn_program *program);
-/* Independent of the locale: the shortest text that gives the same value back in the dtype; reading a number. */
+/* The shortest text that gives the same value back in the dtype. */
 void te_format_float(runtime_str *out, double value, tn_dtype dtype);
-double te_parse_float(const char *text, char **end);
 
 #endif

@@ -32,8 +32,8 @@ static te_token take(te_lexer *l, te_token_kind kind, const char *end) {
 
 static bool is_name_char(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
-static const char *name_end(const char *p) {
-  while (is_name_char(*p)) p++;
+static const char *name_end(const te_lexer *l, const char *p) {
+  while (is_name_char(*p) || (l->has_dots && *p == '.')) p++;
   return p;
 }
 
@@ -64,7 +64,7 @@ static te_token number(te_lexer *l) {
   if (is_name_char(*end)) return broken(l, end, "a number runs into a name: put an operator or a blank between them");
   te_token token = take(l, is_float ? TE_TOKEN_FLOAT : TE_TOKEN_INT, end);
   if (is_float)
-    token.value = te_parse_float(start, NULL);
+    token.value = runtime_parse_float(start, NULL);
   else if (!parse_digits(start, end, &token.magnitude))
     return broken(l, start, "the integer does not fit i64");
   if (is_float && token.value > 1.7976931348623157e308)
@@ -96,7 +96,7 @@ te_token te_next_token(te_lexer *l) {
   if (c == '\0') return take(l, TE_TOKEN_END, l->next);
   if (c == '\n' || c == ';') return take(l, TE_TOKEN_NEWLINE, l->next + 1);
   if (isdigit((unsigned char)c) || (c == '.' && isdigit((unsigned char)l->next[1]))) return number(l);
-  if (isalpha((unsigned char)c) || c == '_') return take(l, TE_TOKEN_NAME, name_end(l->next));
+  if (isalpha((unsigned char)c) || c == '_') return take(l, TE_TOKEN_NAME, name_end(l, l->next));
   return symbol(l);
 }
 

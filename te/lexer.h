@@ -26,6 +26,7 @@ typedef struct te_lexer {
   te_site site;
   const char *next; /* unread text */
   int nesting;      /* open parentheses and brackets */
+  bool has_dots;    /* names have dots in them, as those of axes that a schedule made */
 } te_lexer;
 
 /* Reads the next token; failures are reported at their place. */

@@ -7,49 +7,6 @@
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-enum { EXCERPT_HALF = 60, EXCERPT_BYTES = 2 * EXCERPT_HALF + 16 };
-
-/* The part of the source line around a place, and the blanks that put a caret under it. */
-typedef struct excerpt {
-  int line, column; /* from 1; a column is a character */
-  char text[EXCERPT_BYTES];
-  char blanks[EXCERPT_BYTES];
-} excerpt;
-
-static bool is_continuation_byte(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
-
-/* At the end of the text an error is shown behind the last thing that stands there. */
-static const char *shown_place(const char *text, const char *at) {
-  if (*at != '\0') return at;
-  while (at > text && isspace((unsigned char)at[-1])) at--;
-  return at;
-}
-
-/* Copies the line's part and builds the blanks up to the place; tabs stay tabs. */
-static void excerpt_fill(excerpt *e, const char *from, const char *to, const char *at) {
-  size_t n = 0, n_blanks = 0;
-  for (const char *p = from; p < to && n + 1 < sizeof e->text; p++) {
-    bool is_control = (unsigned char)*p < ' ' && *p != '\t';
-    e->text[n++] = is_control ? ' ' : *p;
-    if (p < at && !is_continuation_byte(*p)) e->blanks[n_blanks++] = *p == '\t' ? '\t' : ' ';
-  }
-}
-
-static excerpt excerpt_of(const char *text, const char *place) {
-  excerpt e = {.line = 1, .column = 1};
-  const char *at = shown_place(text, place), *start = at, *end = at;
-  while (start > text && start[-1] != '\n') start--;
-  while (*end != '\0' && *end != '\n') end++;
-  for (const char *p = text; p < start; p++) e.line += *p == '\n';
-  for (const char *p = start; p < at; p++) e.column += !is_continuation_byte(*p);
-  if (at - start > EXCERPT_HALF) start = at - EXCERPT_HALF;
-  if (end - at > EXCERPT_HALF) end = at + EXCERPT_HALF;
-  while (start < at && is_continuation_byte(*start)) start++;
-  while (end > at && is_continuation_byte(*end)) end--;
-  excerpt_fill(&e, start, end, at);
-  return e;
-}
-
 tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) {
   char text[2048];
   va_list args;
@@ -57,9 +14,7 @@ tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) {
   vsnprintf(text, sizeof text, fmt, args);
   va_end(args);
   if (!site->text) return runtime_fail(site->ctx, status, "%s", text);
-  excerpt e = excerpt_of(site->text, site->at);
-  return runtime_fail(site->ctx, TN_ERROR_PARSE, "parse error at line %d, column %d: %s\n%s\n%s^", e.line, e.column,
-                      text, e.text, e.blanks);
+  return runtime_fail_at(site->ctx, site->text, site->at, "%s", text);
 }
 
 bool te_has_memory(const te_site *site, const void *pointer) {
@@ -125,32 +80,13 @@ bool te_check_name(const te_site *site, const char *what, const char *name) {
 
 /* ---- the nearest word -------------------------------------------------------------------------------------------- */
 
-enum { NEAR_LENGTH = 16 };
-
-/* Levenshtein's distance of two short words. */
-static int edit_distance(const char *a, const char *b) {
-  int row[NEAR_LENGTH + 1], na = (int)strlen(a), nb = (int)strlen(b);
-  if (na > NEAR_LENGTH || nb > NEAR_LENGTH) return NEAR_LENGTH;
-  for (int j = 0; j <= nb; j++) row[j] = j;
-  for (int i = 1; i <= na; i++) {
-    int diagonal = row[0];
-    row[0] = i;
-    for (int j = 1; j <= nb; j++) {
-      int change = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = RUNTIME_MIN(change, 1 + RUNTIME_MIN(row[j], row[j - 1]));
-    }
-  }
-  return row[nb];
-}
-
 typedef struct nearest {
   const char *word;
   int distance;
 } nearest;
 
 static void consider(nearest *best, const char *name, const char *word) {
-  int distance = edit_distance(name, word);
+  int distance = runtime_edit_distance(name, word);
   if (distance < best->distance) *best = (nearest){word, distance};
 }
 

@@ -245,6 +245,8 @@ const tir_expr *tir_tuple(runtime_arena *arena, int n, const tir_expr *const *va
 /* The same node with other arguments (E itself when all are the same pointers). Folds like the constructors. */
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args);
 
+/* Whether what a definition computes is a reduction by a combiner of tuples, if of one value. */
+static inline bool tir_reduces_tuples(const tir_expr *e) { return e->op == TIR_REDUCE && e->u.reduce->tuple; }
 /* How many values what a definition computes has, and one of those of a TUPLE or of a plain expression. */
 static inline int tir_n_values(const tir_expr *e) {
   if (e->op == TIR_TUPLE) return e->n_args;
@@ -310,6 +312,8 @@ typedef struct tir_operand {
 } tir_operand;
 
 #define TIR_THREAD_EXTENT "thread_extent."
+/* Around what fills an allocation, as its first statement, in a loop: pass double_buffer. */
+#define TIR_DOUBLE_BUFFER "double_buffer"
 /* Around a loop's body; 0: unrolled loops inside stay loops of that kind, which the code generator leaves to the
  * compiler behind it. */
 #define TIR_UNROLL_EXPLICIT "unroll_explicit"
@@ -320,6 +324,10 @@ typedef struct tir_operand {
 #define TIR_STAGE_POINT "stage.point"
 #define TIR_STAGE_UPDATE "stage.update"
 #define TIR_STAGE_RUN "stage.run"
+
+/* The loops inside become the intrinsic whose name follows, where they can (pass tensorize); the value is its stage's
+ * position in the schedule. */
+#define TIR_TENSORIZE "tensorize."
 
 typedef struct tir_stmt tir_stmt;
 struct tir_stmt {
@@ -358,7 +366,8 @@ struct tir_stmt {
       const tir_stmt *const *stmts;
     } seq;
     struct { /* key: "auto_unroll_max_step" and TIR_UNROLL_EXPLICIT around a loop body; TIR_THREAD_EXTENT
-              * "threadIdx.x" around a bound loop; TIR_STAGE */
+              * "threadIdx.x" around a bound loop; TIR_STAGE; TIR_TENSORIZE
+               * "dot4_u8i8" */
       const char *key;
       const char *of; /* the stage and loop that asked for it, for messages; or NULL */
       int64_t value;
@@ -397,6 +406,8 @@ typedef struct tir_scalar {
 
 typedef struct tir_scope_env tir_env;
 
+typedef struct tir_intrin tir_intrin; /* tir/intrin.h */
+
 typedef struct tir_func {
   const char *name;
   int n_params, n_inputs; /* params[0..n_inputs) are read only, the others written */
@@ -407,6 +418,8 @@ typedef struct tir_func {
   tn_dtype index_dtype;      /* of loop variables: TN_I32, or TN_I64 */
   const tir_stmt *body;
   const tir_buffer **declared; /* the parameters as they were before flattening, for printing; NULL: they are params */
+  int n_intrins;
+  const tir_intrin *const *intrins; /* that TIR_TENSORIZE may name */
 } tir_func;
 
 /* Whether VAR is a scalar argument whose value is data: no symbol. */
@@ -478,6 +491,11 @@ void tir_print_expr(runtime_str *out, const tir_expr *e);
 void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent);
 void tir_print_func(runtime_str *out, const tir_func *f);
 
+/* The function that tir_print_func printed: printing it gives the same text (docs/ir.md). All nodes in ARENA. Parameters
+ * before the first that is stored to are inputs; with one index where another number of dimensions was declared, buffers
+ * are flat. NULL: TN_ERROR_PARSE with line and caret, or what tir_check says. */
+tir_func *tir_parse_func(tn_context *ctx, runtime_arena *arena, const char *text);
+
 /* ---- passes ---------------------------------------------------------------------------------------------------- */
 
 typedef struct tir_pass_options {
@@ -489,10 +507,19 @@ typedef struct tir_pass_options {
   bool marks_stages;         /* lower with TIR_STAGE around loop nests, and keep it */
 } tir_pass_options;
 
+/* What the pass tensorize found under the marks of one stage. */
+typedef struct tir_tensorized {
+  int64_t stage;
+  const char *intrin;
+  int n_matched;       /* nests that became the intrinsic */
+  const char *why_not; /* of the first that did not; NULL: all did */
+} tir_tensorized;
+
 typedef struct tir_pass_context {
   tn_context *ctx; /* errors, debug dumps */
   runtime_arena *arena;
   tir_pass_options options;
+  tir_tensorized *tensorized; /* the answer for the stage that it names goes here, and nothing is said; or NULL */
 } tir_pass_context;
 
 /* Each pass: requires / establishes / breaks stand above its definition. NULL: failed, message in ctx. */
@@ -502,11 +529,25 @@ typedef struct tir_pass {
   tir_pass_fn run;
 } tir_pass;
 extern const tir_pass tir_passes[]; /* in pipeline order, ended by {NULL, NULL} */
+/* Every pass once, with what it does in a line. */
+typedef struct tir_pass_line {
+  const char *name, *summary;
+} tir_pass_line;
+enum { TIR_PASS_COUNT = 13 };
+extern const tir_pass_line tir_pass_lines[TIR_PASS_COUNT];
+
+/* Runs the passes that NAMES lists, "flatten,vectorize", in that order; "all" are those of the pipeline. After each the
+ * IR is checked. NULL: TN_ERROR_ARGUMENT for an unknown name, with the nearest one. */
+tir_func *tir_run_passes(tir_pass_context *p, tir_func *f, const char *names);
 
 /* Runs the whole pipeline on lowered (multi-dimensional) loop IR: afterwards buffers are flat, no vectorized or
  * unrolled loop is left (but those too large), peeled loops are partitioned, guards hoisted, loads that could leave a
  * buffer have predicates. */
 tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f);
+/* Only up to and with the pass of this name, without dumps. */
+tir_func *tir_run_through(tir_pass_context *p, tir_func *f, const char *last);
+/* A line of the debug option "time": how long WHAT took since START_NS. */
+void tir_say_time(const tn_context *ctx, const char *what, uint64_t start_ns, bool unchanged);
 /* Well-formedness: variables bound once on a path and used in scope, dtypes and lanes agree, ranks fit, constants in
  * range, buffers allocated around their uses, inputs never stored to. TN_ERROR_INTERNAL with the invariant's name. */
 tn_status tir_check(tn_context *ctx, const tir_func *f);

@@ -154,6 +154,7 @@ static const tir_stmt *widen_stmt(void *user, const tir_stmt *s);
 /* Under the mask; the lanes must go to different elements. */
 static const tir_stmt *widen_store(widener *w, const tir_stmt *s) {
   runtime_arena *arena = w->p->arena;
+  if (s->u.store.index[0]->lanes > 1) return refuse(w, "there are vectors inside it already");
   const tir_buffer *buffer = s->u.store.buffer, *copy = widened_buffer(w, buffer);
   const tir_expr *index = widen(w, s->u.store.index[0]), *value = widen(w, s->u.store.value), *predicate = NULL;
   if (index == NULL || value == NULL) return NULL;

@@ -1,31 +1,20 @@
 /* print.c: loop IR as text in the style of TVM's old text form, with as few parentheses as precedence allows:
  * spaces around additions, comparisons and booleans, none around products; floor division, min, select as calls. */
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 
-#include "tir/internal.h"
+#include "tir/text.h"
 
-static const char *const dtype_words[TN_DTYPE_COUNT] = {
+const char *const tir_dtype_words[TN_DTYPE_COUNT] = {
     [TN_BOOL] = "bool",   [TN_I8] = "int8",       [TN_U8] = "uint8",    [TN_I16] = "int16",
     [TN_U16] = "uint16",  [TN_I32] = "int32",     [TN_U32] = "uint32",  [TN_I64] = "int64",
     [TN_F16] = "float16", [TN_BF16] = "bfloat16", [TN_F32] = "float32", [TN_F64] = "float64",
 };
 
-/* Binding strength; what prints as a call or an atom binds strongest. */
-enum {
-  BIND_ANY,
-  BIND_OR,
-  BIND_AND,
-  BIND_COMPARE,
-  BIND_BITOR,
-  BIND_BITXOR,
-  BIND_BITAND,
-  BIND_SHIFT,
-  BIND_ADD,
-  BIND_MUL,
-  BIND_UNARY,
-  BIND_ATOM
+const char *const tir_loop_words[TIR_LOOP_KIND_COUNT] = {
+    [TIR_SERIAL] = "",
+    [TIR_UNROLLED] = "unroll",
+    [TIR_VECTORIZED] = "vectorized",
+    [TIR_PARALLEL] = "parallel",
 };
 
 static int bits_binding(tir_op op) {
@@ -46,22 +35,24 @@ static int bits_binding(tir_op op) {
   }
 }
 
-static int binding(const tir_expr *e) {
-  switch (tir_op_table[e->op].op_class) {
+int tir_text_binding(tir_op op) {
+  switch (tir_op_table[op].op_class) {
     case 'C':
       return BIND_COMPARE;
     case 'B':
-      return e->op == TIR_OR ? BIND_OR : e->op == TIR_AND ? BIND_AND : BIND_UNARY;
+      return op == TIR_OR ? BIND_OR : op == TIR_AND ? BIND_AND : BIND_UNARY;
     case 'I':
-      return bits_binding(e->op);
+      return bits_binding(op);
     case 'A':
       break;
     default:
       return BIND_ATOM;
   }
-  if (e->op == TIR_ADD || e->op == TIR_SUB) return BIND_ADD;
-  return e->op == TIR_MUL || e->op == TIR_DIV ? BIND_MUL : BIND_ATOM;
+  if (op == TIR_ADD || op == TIR_SUB) return BIND_ADD;
+  return op == TIR_MUL || op == TIR_DIV ? BIND_MUL : BIND_ATOM;
 }
+
+static int binding(const tir_expr *e) { return tir_text_binding((tir_op)e->op); }
 
 static void print(runtime_str *out, const tir_expr *e, int context);
 
@@ -81,21 +72,15 @@ static void print_int(runtime_str *out, tn_dtype dtype, int64_t value) {
   }
 }
 
-/* The shortest decimal that reads back as the same value. */
 static void print_float(runtime_str *out, tn_dtype dtype, double value) {
-  char text[40];
-  int most = dtype == TN_F32 ? 9 : 17;
-  for (int digits = 1; digits <= most; digits++) {
-    snprintf(text, sizeof text, "%.*g", digits, value);
-    if (dtype == TN_F32 ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value) break;
-  }
-  runtime_str_addf(out, "%s%s", text, tn_dtype_name(dtype));
+  char text[RUNTIME_FLOAT_TEXT];
+  runtime_str_addf(out, "%s%s", runtime_float_text(text, value, dtype), tn_dtype_name(dtype));
 }
 
 /* a + -3 reads as a - 3. */
 static bool prints_as_subtraction(const tir_expr *e) {
   const tir_expr *b = e->arg[1];
-  return e->op == TIR_ADD && b->op == TIR_INT && b->u.i < 0 && b->u.i > INT64_MIN;
+  return e->op == TIR_ADD && b->op == TIR_INT && b->u.i < 0 && b->u.i > tir_dtype_range((tn_dtype)b->dtype).lo;
 }
 
 /* An operator between its operands; in parentheses where the context binds stronger. */
@@ -141,7 +126,7 @@ static const char *call_name(const tir_expr *e) {
 
 static void print_call(runtime_str *out, const tir_expr *e) {
   runtime_str_addf(out, "%s(", call_name(e));
-  if (e->op == TIR_CAST) runtime_str_addf(out, "%s, ", dtype_words[e->dtype]);
+  if (e->op == TIR_CAST) runtime_str_addf(out, "%s, ", tir_dtype_words[e->dtype]);
   print_list(out, e->n_args, e->arg);
   if (e->op == TIR_RAMP) runtime_str_addf(out, ", %" PRId64, e->u.i);
   if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) runtime_str_addf(out, ", %d", e->lanes);
@@ -217,19 +202,15 @@ static void print_end(runtime_str *out, const tir_expr *min, const tir_expr *ext
 
 /* for (var: dtype, begin, end) "kind" {...} */
 static void print_for(runtime_str *out, const tir_stmt *s, int indent) {
-  static const char *const kinds[] = {
-      [TIR_SERIAL] = "",
-      [TIR_UNROLLED] = " \"unroll\"",
-      [TIR_VECTORIZED] = " \"vectorized\"",
-      [TIR_PARALLEL] = " \"parallel\"",
-  };
   const tir_var *var = s->u.loop.var;
-  runtime_str_addf(out, "for (%s: %s, ", var->name, dtype_words[var->dtype]);
+  runtime_str_addf(out, "for (%s: %s, ", var->name, tir_dtype_words[var->dtype]);
   print(out, s->u.loop.min, BIND_ANY);
   runtime_str_add(out, ", ");
   print_end(out, s->u.loop.min, s->u.loop.extent);
-  runtime_str_addf(out, ")%s%s%s", kinds[s->u.loop.kind], s->u.loop.peel ? " \"peel\"" : "",
-                   s->u.loop.strided ? " \"strided\"" : "");
+  runtime_str_add(out, ")");
+  if (s->u.loop.kind != TIR_SERIAL) runtime_str_addf(out, " \"%s\"", tir_loop_words[s->u.loop.kind]);
+  if (s->u.loop.peel) runtime_str_add(out, " \"peel\"");
+  if (s->u.loop.strided) runtime_str_add(out, " \"strided\"");
   print_block(out, s->u.loop.body, indent);
 }
 
@@ -245,7 +226,7 @@ static void print_branch(runtime_str *out, const tir_stmt *s, int indent) {
 
 static void print_alloc(runtime_str *out, const tir_stmt *s, int indent) {
   const tir_buffer *b = s->u.alloc.buffer;
-  const char *scope = b->scope != NULL ? b->scope : "global", *dtype = dtype_words[b->dtype];
+  const char *scope = b->scope != NULL ? b->scope : "global", *dtype = tir_dtype_words[b->dtype];
   runtime_str_addf(out, "allocate(%s: Pointer(%s %s), %s, ", b->name, scope, dtype, dtype);
   print_shape(out, b);
   runtime_str_addf(out, "), storage_scope = %s", scope);
@@ -258,11 +239,12 @@ static void print_store(runtime_str *out, const tir_stmt *s) {
   print(out, s->u.store.value, BIND_ANY);
 }
 
+const char *const tir_access_words[TIR_ACCESS_COUNT] = {
+    [TIR_BY_VALUE] = "", [TIR_READS] = "reads", [TIR_WRITES] = "writes", [TIR_UPDATES] = "updates"};
+
 /* reads(A[i*4, 0], [1, 4]): the address of an element and the box that the callee touches from there. */
 static void print_address(runtime_str *out, const tir_operand *o) {
-  static const char *const words[] = {
-      [TIR_BY_VALUE] = "", [TIR_READS] = "reads", [TIR_WRITES] = "writes", [TIR_UPDATES] = "updates"};
-  runtime_str_addf(out, "%s(", words[o->access]);
+  runtime_str_addf(out, "%s(", tir_access_words[o->access]);
   print_access(out, o->buffer->name, o->n_index, o->index, NULL);
   runtime_str_add(out, ", [");
   for (int i = 0; i < o->n_index; i++) runtime_str_addf(out, "%s%" PRId64, i > 0 ? ", " : "", o->span[i]);
@@ -332,17 +314,26 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
   runtime_str_add(out, "\n");
 }
 
+/* name: dtype; a symbol has its range behind it. */
+static void print_scalar(runtime_str *out, const tir_func *f, int i) {
+  const tir_var *var = f->scalars[i].var;
+  runtime_str_addf(out, "%s%s: %s", i + f->n_params > 0 ? ", " : "", var->name, tir_dtype_words[var->dtype]);
+  if (!f->scalars[i].is_symbol) return;
+  const tir_env *env = f->env;
+  while (env != NULL && env->var != var) env = env->outer;
+  tir_interval range = env != NULL ? env->range : (tir_interval){1, INT64_MAX};
+  runtime_str_addf(out, " in [%" PRId64 ", %" PRId64 "]", range.lo, range.hi);
+}
+
 void tir_print_func(runtime_str *out, const tir_func *f) {
   runtime_str_add(out, "primfn(");
   for (int i = 0; i < f->n_params; i++) {
     const tir_buffer *b = f->declared != NULL ? f->declared[i] : f->params[i];
-    runtime_str_addf(out, "%s%s: Buffer(%s, ", i > 0 ? ", " : "", b->name, dtype_words[b->dtype]);
+    runtime_str_addf(out, "%s%s: Buffer(%s, ", i > 0 ? ", " : "", b->name, tir_dtype_words[b->dtype]);
     print_shape(out, b);
     runtime_str_add(out, ")");
   }
-  for (int i = 0; i < f->n_scalars; i++)
-    runtime_str_addf(out, "%s%s: %s", i + f->n_params > 0 ? ", " : "", f->scalars[i].var->name,
-                     f->scalars[i].is_symbol ? "int64" : dtype_words[f->scalars[i].var->dtype]);
+  for (int i = 0; i < f->n_scalars; i++) print_scalar(out, f, i);
   runtime_str_addf(out, ") -> int32\n  attr = {\"global_symbol\": \"%s\", \"tir.noalias\": True}", f->name);
   print_block(out, f->body, 0);
   runtime_str_add(out, "\n");

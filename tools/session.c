@@ -89,6 +89,11 @@ static void done_reading(tools_session *session, char *owned) {
   free(owned);
 }
 
+char *tools_read(tools_session *session, const char *path) {
+  size_t n;
+  return runtime_read_file(session->ctx, strcmp(path, "-") == 0 ? "/dev/stdin" : path, &n);
+}
+
 bool tools_load(tools_session *session, const tools_args *args, const char *program) {
   char *owned;
   const char *text = read_text(session, program, &owned);
@@ -108,6 +113,10 @@ tn_schedule *tools_schedule(tools_session *session, const tools_args *args) {
   if (args->log) return tn_apply_best(session->program, session->target, args->log, NULL);
   tn_schedule *schedule = tn_schedule_new(session->program);
   if (!schedule || !args->schedule) return schedule;
+  if (strcmp(args->schedule, "auto") == 0) {
+    const tn_machine machine = tn_target_machine(session->target);
+    return tn_schedule_auto(schedule, &machine) == TN_OK ? schedule : NULL;
+  }
   char *owned;
   const char *text = read_text(session, args->schedule, &owned);
   bool applied = text && tn_schedule_apply(schedule, text) == TN_OK;

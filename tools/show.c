@@ -18,6 +18,9 @@ static const tools_option options[] = {
                  "asm      assembly\n"
                  "c        C source\n"
                  "header   the C header of the kernel"),
+    TOOLS_OPTION("try", 0, TEXT, try_text, "TEXT",
+                 "a dry run: whether the schedule may go on with TEXT, for example\n"
+                 "'tensorize(C, j.inner, dot4_u8i8)'; prints yes, or why not (exit status 1)"),
     TOOLS_OPTION_TARGET,
     TOOLS_OPTION_END,
 };
@@ -72,13 +75,22 @@ static char *emit(const tools_session *session, const tn_schedule *schedule, con
   return as->text ? tn_build_text(schedule, &build, as->text) : tn_schedule_print(schedule, as->form);
 }
 
+/* On a copy, which goes with the context. */
+static int try(const tn_schedule *schedule, const char *text) {
+  if (tn_schedule_apply(tn_schedule_copy(schedule), text) != TN_OK) return TOOLS_FAILED;
+  puts("yes");
+  return 0;
+}
+
 static int run(const tools_args *args) {
   const form *as = find_form(args->emit ? args->emit : "tir");
   if (!as) return tools_usage(args->verb, "there is no form '%s'", args->emit);
   if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
   tools_session session;
   tn_schedule *schedule = tools_open_program(&session, args) ? tools_schedule(&session, args) : NULL;
-  int status = schedule ? tools_print_text(emit(&session, schedule, as)) : TOOLS_FAILED;
+  int status = !schedule         ? TOOLS_FAILED
+               : args->try_text ? try(schedule, args->try_text)
+                                : tools_print_text(emit(&session, schedule, as));
   tools_close(&session);
   return status;
 }

@@ -25,11 +25,11 @@ typedef struct tools_args {
   int n_operands;
   tn_param params[TOOLS_MAX_PARAMS];
   int n_params;
-  const char *schedule, *log, *emit, *output, *header, *name, *target, *versus, *profile, *plugin, *sort;
-  int64_t trials, jobs, threads, limit, port;
+  const char *schedule, *log, *emit, *try_text, *output, *header, *name, *target, *versus, *profile, *plugin, *sort;
+  int64_t trials, jobs, threads, limit, port, registers, register_bytes, unroll;
   uint64_t seed;
   double seconds;
-  bool is_json, is_strict, shows_stages;
+  bool is_json, is_strict, shows_stages, lists;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
@@ -64,7 +64,7 @@ typedef struct tools_option {
 #define TOOLS_OPTION_SCHEDULE                                                                      \
   TOOLS_OPTION("schedule", 's', TEXT, schedule, "SCHEDULE",                                        \
                "primitives, separated by ';', as text or as the name of a file that holds them:\n" \
-               "'tile(C, i, j, 32, 32); vectorize(C, j.inner)'")
+               "'tile(C, i, j, 32, 32); vectorize(C, j.inner)'; auto: the generic schedule")
 #define TOOLS_OPTION_LOG \
   TOOLS_OPTION("log", 'l', TEXT, log, "LOG", "take the schedule of the best checked record of this program in LOG")
 #define TOOLS_OPTION_TARGET                                                                   \
@@ -89,7 +89,7 @@ struct tools_verb {
 };
 
 extern const tools_verb tools_show, tools_tune, tools_build, tools_bench, tools_log, tools_worker, tools_target,
-    tools_version, tools_profile;
+    tools_version, tools_profile, tools_pass;
 
 /* Reads argv[1..argc) of a verb. TOOLS_OK, or TOOLS_USAGE after a message and the usage line on standard error.
  * *wants_help: --help was there; nothing else was looked at. */
@@ -117,7 +117,10 @@ void tools_close(tools_session *session);
 bool tools_load(tools_session *session, const tools_args *args, const char *program);
 /* tools_open and tools_load with the first operand. */
 bool tools_open_program(tools_session *session, const tools_args *args);
-/* The schedule that --schedule or --log names, else the default one. NULL after a message. */
+/* What the file PATH holds, or standard input for "-": malloc'ed. NULL after a message. */
+char *tools_read(tools_session *session, const char *path);
+/* The schedule that --schedule (auto: the generic one for the target) or --log names, else the default one. NULL after
+ * a message. */
 tn_schedule *tools_schedule(tools_session *session, const tools_args *args);
 /* Prints `tenon: warning: ...` on standard error. */
 void tools_warn(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);

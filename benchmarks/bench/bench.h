@@ -15,6 +15,9 @@ enum { BENCH_MAX_ARGS = 8, BENCH_MAX_DIMS = 12, BENCH_MAX_VENDORS = 3 };
 typedef enum bench_operator {
   BENCH_NONE, /* no vendor has it */
   BENCH_GEMM, /* dim: batch, m, n, k */
+  BENCH_GEMM_BF16, /* the same: bf16, bf16 -> f32 */
+  BENCH_GEMM_U8,   /* u8, i8 -> i32 */
+  BENCH_GEMM_I8,   /* i8, i8 -> i32 */
   BENCH_CONV, /* dim: batch, height, width, channels, filters, kernel, stride, padding, dilation, groups */
   BENCH_TRANSPOSED, /* dim: batch, height, width, channels, filters, kernel, stride, padding */
   BENCH_SOFTMAX,
@@ -34,6 +37,7 @@ typedef struct bench_case {
   bench_operator operator;
   int64_t dim[BENCH_MAX_DIMS];
   double flops, bytes; /* one of them may be 0: no such figure */
+  int products;        /* that one lane of 32 bits adds up at once; 0: a multiply-add's one */
 } bench_case;
 
 /* ---- cases.c: names and their programs -------------------------------------------------------------------------- */
@@ -44,6 +48,9 @@ int bench_find(const char *pattern, int threads, void (*visit)(void *user, const
 
 /* Fill C from a name of their form: false when NAME is none. */
 bool bench_gemm(bench_case *c, const char *name, int threads);
+/* Tiles of 12 rows, of ROW_BYTES each, that a block of A has (gemm.c). */
+int64_t bench_tiles_in_block(int64_t m, int64_t row_bytes, int threads);
+bool bench_gemm_low(bench_case *c, const char *name, int threads);
 bool bench_rows(bench_case *c, const char *name, int threads);
 bool bench_conv(bench_case *c, const char *name, int threads);
 bool bench_transposed(bench_case *c, const char *name, int threads);
@@ -82,6 +89,7 @@ int bench_memory(void);
 int bench_calls(void);
 int bench_launch(void);             /* launch.c */
 int bench_small(const char *slice); /* small.c */
+int bench_lowering(void);           /* lowering.c */
 
 /* ---- measure.c ---------------------------------------------------------------------------------------------------- */
 
@@ -92,8 +100,8 @@ typedef struct bench_side {
 } bench_side;
 
 /* Runs the sides in turn, in blocks of some milliseconds, for about SECONDS each. THREADS: of each side; between sides with
- * several there is a pause, since the vendors' idle threads spin for milliseconds on the cores that the next side needs. CPU: by the process's processor time
- * instead of the wall clock; for one thread on a machine that others use too. */
+ * several there is a pause, since the vendors' idle threads spin for milliseconds on the cores that the next side needs.
+ * CPU: by the process's processor time instead of the wall clock; for one thread on a machine that others use too. */
 void bench_measure(int n, bench_side *sides, int threads, double seconds, bool cpu);
 double bench_now(bool cpu);
 

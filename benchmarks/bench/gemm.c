@@ -35,8 +35,8 @@ static const char batch_program[] =
 static int64_t clamp(int64_t x, int64_t least, int64_t most) { return x < least ? least : x > most ? most : x; }
 
 /* Tiles in a block of rows: about two fifths of the second level cache, or what the threads share evenly. */
-static int64_t tiles_in_block(int64_t m, int64_t k, int threads) {
-  int64_t tiles = m / ROWS, usual = clamp(BLOCK_BYTES / (ROWS * 4 * k), 1, 16), best = usual, least = INT64_MAX;
+int64_t bench_tiles_in_block(int64_t m, int64_t row_bytes, int threads) {
+  int64_t tiles = m / ROWS, usual = clamp(BLOCK_BYTES / (ROWS * row_bytes), 1, 16), best = usual, least = INT64_MAX;
   if (threads == 1) return usual;
   for (int64_t block = 1; block <= 2 * usual; ++block) {
     int64_t blocks = tiles / block, turns = (blocks + threads - 1) / threads, cost = turns * block + tiles % block;
@@ -58,7 +58,7 @@ static void block_schedule(bench_case *c, int64_t m, int64_t k, int threads) {
            "vectorize(C, j.inner)\n"
            "compute_at(T, C, i.outer.inner); reorder(T, k, i, j); vectorize(T, j)\n"
            "compute_at(P, C, j.outer.outer); reorder(P, k, jo, ji); vectorize(P, ji)\n%s",
-           (long long)tiles_in_block(m, k, threads), (long long)clamp(PANELS_BYTES / (COLUMNS * 4 * k), 1, 32),
+           (long long)bench_tiles_in_block(m, 4 * k, threads), (long long)clamp(PANELS_BYTES / (COLUMNS * 4 * k), 1, 32),
            threads > 1 ? in_parallel : "");
 }
 

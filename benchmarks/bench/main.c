@@ -23,6 +23,7 @@ static const char usage[] =
     "  --memory         instead: the process's size over 10,000 compilations\n"
     "  --calls          instead: what tn_call and a direct call cost\n"
     "  --launch         instead: what starting and ending a parallel loop costs, beside libgomp\n"
+    "  --lowering       instead: how long a schedule takes to become loop IR after all passes\n"
     "  --list           print names, programs and schedules\n";
 
 typedef struct options {
@@ -173,12 +174,17 @@ static void add_vendors(bench *b, run *r) {
   }
 }
 
-/* The largest difference of f32 outputs, relative to 1 + |expected|. */
-static double difference(const DLTensor *got, const float *expected) {
-  const float *x = got->data;
+/* Element I of an output: f32 or i32. */
+static double element(const DLTensor *array, const void *data, size_t i) {
+  return array->dtype.code == kDLInt ? ((const int32_t *)data)[i] : (double)((const float *)data)[i];
+}
+
+/* The largest difference of outputs, relative to 1 + |expected|. */
+static double difference(const DLTensor *got, const void *expected) {
   double worst = 0;
   for (size_t i = 0; i < tn_array_bytes(got) / sizeof(float); ++i) {
-    double e = fabs((double)x[i] - (double)expected[i]) / (1 + fabs((double)expected[i]));
+    double wanted = element(got, expected, i);
+    double e = fabs(element(got, got->data, i) - wanted) / (1 + fabs(wanted));
     if (!(e <= worst)) worst = e;
   }
   return worst;
@@ -189,7 +195,7 @@ static bool check(run *r) {
   DLTensor *out = r->args[r->n_args - 1];
   size_t bytes = tn_array_bytes(out);
   tn_kernel *plain = build(r, r->program, "", 1);
-  float *expected = malloc(bytes);
+  void *expected = malloc(bytes);
   bool good = true;
   if (plain == NULL || expected == NULL) return false;
   tn_call(r->ctx, plain, r->args, r->n_args);
@@ -199,7 +205,7 @@ static bool check(run *r) {
     memset(out->data, 0x7f, bytes);
     r->sides[i].run(r->sides[i].state);
     double worst = difference(out, expected);
-    if (worst < 1e-3) continue;
+    if (worst < (out->dtype.code == kDLInt ? 1e-12 : 1e-3)) continue;
     fprintf(stderr, "tenon-bench: %s: %s is wrong: largest relative error %g\n", r->c->name, r->side_names[i], worst);
     good = false;
   }
@@ -224,7 +230,8 @@ static double fastest_vendor(const run *r) {
 /* Of the limit that is nearer. */
 static double percent(const bench *b, const run *r) {
   double seconds = r->sides[0].low, cores = b->threads_now;
-  double of_fma = b->fma_limit > 0 ? r->c->flops / seconds * 1e-9 / (b->fma_limit * cores) : 0;
+  double limit = b->fma_limit * cores * (r->c->products > 0 ? r->c->products : 1);
+  double of_fma = limit > 0 ? r->c->flops / seconds * 1e-9 / limit : 0;
   double bandwidth = r->c->bytes > 0 ? bench_bandwidth_limit(r->c->bytes) * cores : 0;
   double of_memory = bandwidth > 0 ? r->c->bytes / seconds * 1e-9 / bandwidth : 0;
   return 100 * (of_fma > of_memory ? of_fma : of_memory);
@@ -306,6 +313,7 @@ static bool read_options(int argc, char **argv, options *o) {
       {"program", required_argument, NULL, 'P'}, {"small", required_argument, NULL, 'm'},
       {"compile-time", no_argument, NULL, 'C'},   {"memory", no_argument, NULL, 'M'},
       {"calls", no_argument, NULL, 'L'},         {"launch", no_argument, NULL, 'J'},
+      {"lowering", no_argument, NULL, 'W'},
       {"list", no_argument, NULL, 'l'},          {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0}};
   for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
@@ -324,6 +332,7 @@ static bool read_options(int argc, char **argv, options *o) {
       case 'M': o->other = bench_memory; break;
       case 'L': o->other = bench_calls; break;
       case 'J': o->other = bench_launch; break;
+      case 'W': o->other = bench_lowering; break;
       case 'l': o->list = true; break;
       default: return false;
     }

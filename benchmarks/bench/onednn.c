@@ -83,7 +83,7 @@ static void release(void *state) {
 }
 
 /* An array of N extents; STRIDES NULL: compact and row-major. */
-static dnnl_memory_desc_t array(int n, const int64_t *extents, const int64_t *strides) {
+static dnnl_memory_desc_t array_of(dnnl_data_type_t type, int n, const int64_t *extents, const int64_t *strides) {
   dnnl_memory_desc_t desc;
   dnnl_dims_t dims = {0}, steps = {0};
   int64_t step = 1;
@@ -92,8 +92,12 @@ static dnnl_memory_desc_t array(int n, const int64_t *extents, const int64_t *st
     steps[i] = strides != NULL ? strides[i] : step;
     step *= extents[i];
   }
-  d.dnnl_memory_desc_init_by_strides(&desc, n, dims, dnnl_f32, steps);
+  d.dnnl_memory_desc_init_by_strides(&desc, n, dims, type, steps);
   return desc;
+}
+
+static dnnl_memory_desc_t array(int n, const int64_t *extents, const int64_t *strides) {
+  return array_of(dnnl_f32, n, extents, strides);
 }
 
 static void add(call *x, int arg, const dnnl_memory_desc_t *desc, void *data) {
@@ -140,6 +144,23 @@ static bool gemm(call *x, const bench_case *c, void *const *data) {
   add(x, DNNL_ARG_SRC, &left, data[0]);
   add(x, DNNL_ARG_WEIGHTS, &right, data[1]);
   add(x, DNNL_ARG_DST, &out, data[2]);
+  return true;
+}
+
+static bool low_with(call *x, const bench_case *c, void *const *data, bool any_weights) {
+  int64_t m = c->dim[1], n = c->dim[2], k = c->dim[3];
+  bool is_bf16 = c->operator == BENCH_GEMM_BF16;
+  dnnl_data_type_t a = is_bf16 ? dnnl_bf16 : c->operator == BENCH_GEMM_U8 ? dnnl_u8 : dnnl_s8;
+  dnnl_memory_desc_t left = array_of(a, 2, (int64_t[]){m, k}, NULL);
+  dnnl_memory_desc_t plain = array_of(is_bf16 ? dnnl_bf16 : dnnl_s8, 2, (int64_t[]){k, n}, NULL), right = plain, wanted;
+  dnnl_memory_desc_t out = array_of(is_bf16 ? dnnl_f32 : dnnl_s32, 2, (int64_t[]){m, n}, NULL);
+  dnnl_matmul_desc_t op;
+  if (any_weights) right.format_kind = dnnl_format_kind_any;
+  if (d.dnnl_matmul_desc_init(&op, &left, &right, NULL, &out) != dnnl_success || !make(x, &op, &wanted)) return false;
+  add(x, DNNL_ARG_SRC, &left, data[0]);
+  add(x, DNNL_ARG_DST, &out, data[2]);
+  if (any_weights) return add_reordered(x, &plain, &wanted, data[1]);
+  add(x, DNNL_ARG_WEIGHTS, &plain, data[1]);
   return true;
 }
 
@@ -243,11 +264,13 @@ static bool faster(call *x, const bench_case *c, void *const *data,
 }
 
 static bool conv(call *x, const bench_case *c, void *const *data) { return faster(x, c, data, conv_with); }
+static bool gemm_low(call *x, const bench_case *c, void *const *data) { return faster(x, c, data, low_with); }
 static bool transposed(call *x, const bench_case *c, void *const *data) { return faster(x, c, data, transposed_with); }
 
 bool bench_onednn_prepare(const bench_case *c, void *const *data, int threads, bench_kernel *out) {
   static bool (*const operators[])(call *, const bench_case *, void *const *) = {
-      [BENCH_GEMM] = gemm, [BENCH_CONV] = conv, [BENCH_TRANSPOSED] = transposed, [BENCH_SOFTMAX] = softmax, [BENCH_LAYERNORM] = layernorm};
+      [BENCH_GEMM] = gemm, [BENCH_GEMM_BF16] = gemm_low, [BENCH_GEMM_U8] = gemm_low, [BENCH_GEMM_I8] = gemm_low,
+      [BENCH_CONV] = conv, [BENCH_TRANSPOSED] = transposed, [BENCH_SOFTMAX] = softmax, [BENCH_LAYERNORM] = layernorm};
   call *x = calloc(1, sizeof *x);
   if (x == NULL) return false;
   x->threads = threads;

@@ -90,6 +90,7 @@ int test_memory(void);
 int test_loops(void);
 int test_tiles(void);
 int test_dots(void);
+int test_tensorize(void);
 int test_math(void);
 int test_files(void);
 int test_targets(void);

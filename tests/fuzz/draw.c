@@ -153,7 +153,11 @@ static const char *any_scope(drawing *d) { return chance(d, 50) ? "local" : "glo
 static void draw_cache(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = &d->s->stages[below(d, d->s->n_stages)];
   const char *words[] = {"cache_read", "cache_write", "set_scope"};
-  say(d, "%s(%s, %s", words[kind - FUZZ_CACHE_READ], name_of(st), any_scope(d));
+  const char *tensor = st->tensors[below(d, st->n_tensors)].name;
+  say(d, "%s(%s", words[kind - FUZZ_CACHE_READ], kind == FUZZ_CACHE_WRITE ? name_of(st) : tensor);
+  for (int v = 1; kind == FUZZ_CACHE_WRITE && v < st->n_tensors; v++)
+    if (chance(d, 97)) say(d, ", %s", st->tensors[v].name);
+  say(d, ", %s", any_scope(d));
   if (kind == FUZZ_CACHE_READ && chance(d, 40)) say(d, ", %s", name_of(any_stage(d)));
   say(d, ")");
 }
@@ -223,6 +227,78 @@ static void draw_align(drawing *d, fuzz_primitive kind) {
   say(d, "storage_align(%s, %s, %d, %d)", name_of(st), loop_of(st, any_loop(d, st)), factor, (int)below(d, factor));
 }
 
+/* A stage that is computed in another's loop; when there is none, one that is moved there first. */
+static void draw_buffering(drawing *d, fuzz_primitive kind) {
+  const char *word = kind == FUZZ_DOUBLE ? "double_buffer" : "rolling_buffer";
+  const schedule_stage *st = any_stage(d);
+  for (int tries = 0; tries < 12 && st->attach != SCHEDULE_AT; tries++) st = any_stage(d);
+  if (st->attach == SCHEDULE_AT) {
+    say(d, "%s(%s)", word, name_of(st));
+    return;
+  }
+  draw_compute_at(d, FUZZ_COMPUTE_AT);
+  char name[SCHEDULE_MAX_NAME + 1];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(d->text + strlen("compute_at("), ","),
+           d->text + strlen("compute_at("));
+  say(d, "; %s(%s)", word, name);
+}
+
+/* Bounds on some axes, near the ends of what there is. */
+static void draw_predicate(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  const te_op *op = st->op;
+  (void)kind;
+  say(d, "set_store_predicate(%s, 0 == 0", name_of(st));
+  for (int i = 0; i < op->n_axes && !te_is_placeholder(op); i++) {
+    const char *name = op->axes[i]->var.name;
+    if (chance(d, 40)) say(d, " && %s >= %d", name, (int)below(d, 3));
+    if (chance(d, 40)) say(d, " && %s < %lld", name, (long long)(op->axes[i]->extent - below(d, 3)));
+  }
+  say(d, ")");
+}
+
+/* A tail for both splits. */
+static const char *tensor_tail(drawing *d, bool is_data) {
+  d->tail = -1;
+  return chance(d, 50) ? ", tail=peel" : is_data && chance(d, 20) ? ", tail=overlap" : "";
+}
+
+/* A product of two casts: its first operand's dtype; TN_DTYPE_COUNT: it is none. */
+static tn_dtype factor_of(const schedule_stage *st, int i) {
+  const tir_expr *e = te_is_placeholder(st->op) || st->op->n_reduce == 0 ? NULL : st->op->body->arg[0];
+  bool is_product = e && e->op == TIR_MUL && e->arg[0]->op == TIR_CAST && e->arg[1]->op == TIR_CAST;
+  return is_product ? (tn_dtype)e->arg[i]->arg[0]->dtype : TN_DTYPE_COUNT;
+}
+
+static int last_loop(const schedule_stage *st, bool is_data) {
+  for (int i = st->n_leaves - 1; i >= 0; i--)
+    if ((schedule_leaf(st, i)->kind == SCHEDULE_SPATIAL) == is_data) return i;
+  return 0;
+}
+
+static int any_lanes(drawing *d, int64_t extent) {
+  int lanes = 4 << below(d, 3);
+  while (lanes > extent && lanes > 4 && chance(d, 90)) lanes /= 2;
+  return lanes;
+}
+
+/* Splits of a data and a reduction loop to the size of an intrinsic, both innermost, and the intrinsic. */
+static void draw_tensorize(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  (void)kind;
+  for (int i = 0; i < d->s->n_stages && factor_of(st, 0) == TN_DTYPE_COUNT; i++) st = &d->s->stages[i];
+  int j = last_loop(st, true), k = last_loop(st, false);
+  bool is_bf16 = factor_of(st, 0) == TN_BF16;
+  int lanes = any_lanes(d, st->n_leaves ? schedule_leaf(st, j)->extent : 4), group = is_bf16 ? 2 : 4;
+  const char *name = name_of(st), *data = loop_of(st, j), *reduce = loop_of(st, k);
+  const char *bytes = factor_of(st, 0) == factor_of(st, 1) ? "dot4_i8i8" : "dot4_u8i8";
+  say(d, "split(%s, %s, %d%s); split(%s, %s, %d%s); reorder(%s", name, data, lanes, tensor_tail(d, true), name, reduce,
+      group, tensor_tail(d, false), name);
+  for (int i = 0; i < st->n_leaves; i++) say(d, ", %s%s", loop_of(st, i), i == j || i == k ? ".outer" : "");
+  say(d, ", %s.inner, %s.inner); tensorize(%s, %s.inner, %s%s)", data, reduce, name, data,
+      is_bf16 ? "dot2_bf16" : bytes, lanes == 16 ? "" : lanes == 8 ? "_x8" : "_x4");
+}
+
 static const struct {
   void (*draw)(drawing *d, fuzz_primitive kind);
   int weight;
@@ -249,6 +325,10 @@ static const struct {
     [FUZZ_LAYOUT] = {draw_layout, 5},
     [FUZZ_ALIGN] = {draw_align, 5},
     [FUZZ_PREFETCH] = {draw_prefetch, 5},
+    [FUZZ_DOUBLE] = {draw_buffering, 5},
+    [FUZZ_ROLLING] = {draw_buffering, 6},
+    [FUZZ_PREDICATE] = {draw_predicate, 4},
+    [FUZZ_TENSORIZE] = {draw_tensorize, 8},
 };
 
 static fuzz_primitive any_primitive(drawing *d) {
@@ -376,6 +456,20 @@ static const char *draw_sketch(drawing *d, runtime_str *out, fuzz_counts *counts
     step(&x, FUZZ_COMPUTE_AT, "compute_at(%s, %s, %s)", cache, target, loop_of(to, (int)below(d, to->n_leaves)));
   annotate_ends(&x);
   return x.wrong;
+}
+
+/* Small caches and cheap threads, so that small programs are packed and run in parallel too. */
+const char *fuzz_generic_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out) {
+  tn_machine machine = {.threads = 1 + (int)runtime_random_below(rng, 4),
+                        .vector_bytes = 16 << runtime_random_below(rng, 3),
+                        .vector_registers = 16 << runtime_random_below(rng, 2),
+                        .cache_bytes = {0, 1 << runtime_random_below(rng, 16), 1 << runtime_random_below(rng, 20), 0},
+                        .fork_ns = 1 << runtime_random_below(rng, 16)};
+  if (tn_schedule_auto(s, &machine) != TN_OK || tn_context_status(s->ctx) != TN_OK) return tn_context_message(s->ctx);
+  char *text = tn_schedule_print(s, TN_FORM_TEXT);
+  if (text) runtime_str_addf(out, "%s", text);
+  free(text);
+  return text ? NULL : tn_context_message(s->ctx);
 }
 
 const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out, fuzz_counts *counts) {

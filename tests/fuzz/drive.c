@@ -211,6 +211,7 @@ static void print_counts(const fuzz_counts *c) {
   for (int i = 0; i < FUZZ_PRIMITIVE_COUNT; i++)
     printf("  %-16s %9lld %9lld\n", words[i], (long long)c->accepted[i], (long long)c->refused[i]);
   for (int i = 0; i < TN_TAIL_COUNT; i++) printf("  tail %-11s %9lld\n", tails[i], (long long)c->tails[i]);
+  printf("  pairs with a generic schedule: %lld\n", (long long)c->generic_pairs);
   printf("  not run: %lld programs refused, %lld with unsafe roundings, %lld schedules too slow\n",
          (long long)c->programs_refused, (long long)c->programs_unsafe, (long long)c->schedules_too_slow);
 }

@@ -19,7 +19,7 @@
   X(MANY, "split many")                                                                                   \
   X(TILE, "tile") X(FUSE, "fuse") X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll")     \
       X(PARALLEL, "parallel") X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(INLINE, "compute_inline") \
-          X(ROOT, "compute_root") X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout") X(ALIGN, "storage_align") X(PREFETCH, "prefetch")
+          X(ROOT, "compute_root") X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout") X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize") X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer") X(PREDICATE, "set_store_predicate")
 
 typedef enum fuzz_primitive {
 #define X(name, word) FUZZ_##name,
@@ -30,7 +30,7 @@ typedef enum fuzz_primitive {
 
 /* What a worker did; sent to the driver as it is. */
 typedef struct fuzz_counts {
-  int64_t pairs, programs_refused, programs_unsafe, schedules_too_slow;
+  int64_t pairs, generic_pairs, programs_refused, programs_unsafe, schedules_too_slow;
   int64_t accepted[FUZZ_PRIMITIVE_COUNT], refused[FUZZ_PRIMITIVE_COUNT], tails[TN_TAIL_COUNT];
 } fuzz_counts;
 
@@ -46,6 +46,9 @@ void fuzz_generate(runtime_rng *rng, runtime_str *out);
  * refusal that changed the schedule. */
 const char *fuzz_draw_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out, fuzz_counts *counts);
 
+/* Makes S the generic schedule for a random machine; its text goes to OUT. As above. */
+const char *fuzz_generic_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out);
+
 /* How far a float output may be from the reference: an error bound for every tensor of a program by the number of its
  * operations (tolerance.c), given inputs from fuzz_fill. False: some operation could turn a rounding into another
  * result. */
@@ -53,7 +56,10 @@ typedef struct fuzz_bound {
   double lo, hi, error; /* values are in [lo, hi], off by at most ERROR */
   int q;                /* every value is a multiple of 2^-q; -1: unknown */
 } fuzz_bound;
-bool fuzz_bounds(const tn_program *program, fuzz_bound *by_op);
+enum { FUZZ_MAX_BOUNDS = 512 };
+bool fuzz_bounds(const tn_program *program, int max, fuzz_bound *by_tensor); /* false, too: more than MAX tensors */
+/* Where a tensor's bound stands. */
+int fuzz_tensor_number(const tn_program *program, const tn_tensor *tensor);
 
 /* Compiles, runs and compares (pair.c). SCHEDULE may be NULL: then TEXT is applied to a new one. WHY gets the reason.
  */
@@ -63,6 +69,12 @@ fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t d
 
 /* The same without code generation, given the reference's arrays (interpret_pair.c). */
 fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const fuzz_bound *bounds, char *why, size_t n);
+
+/* Prints a C program that makes N random schedules by calls and compares their loop IR (api.c). Exit status. */
+int fuzz_print_api(int n, uint64_t seed);
+
+/* Loop IR's text at some place of the pipeline, to and fro (ir_text.c). */
+fuzz_status fuzz_check_ir_text(const tn_schedule *s, uint64_t seed, char *why, size_t n);
 
 double fuzz_count_stores(const tir_stmt *s); /* of one run, guards taken as true */
 double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i);

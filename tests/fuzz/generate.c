@@ -1,11 +1,11 @@
 /* Random programs as text: one to five stages of rank 0 to 4 over small, often odd extents: element-wise, reductions of
- * each kind, padding, strides, broadcasts, transposes, constants, indices from data. Reads are in bounds by
- * construction. Floats that are not exact never decide anything (see tolerance.c). */
+ * each kind, several values at once, padding, strides, broadcasts, transposes, constants, indices from data. Reads are
+ * in bounds by construction. Floats that are not exact never decide anything (see tolerance.c). */
 #include <stdio.h>
 
 #include "tests/fuzz/fuzz.h"
 
-enum { MAX_TENSORS = 16, MAX_RANK = 4, MAX_AXES = 8, MAX_POINTS = 4000, MAX_WORK = 12000 };
+enum { MAX_TENSORS = 26, MAX_RANK = 4, MAX_AXES = 8, MAX_POINTS = 4000, MAX_WORK = 12000 };
 
 typedef struct tensor {
   char name[16];
@@ -27,6 +27,7 @@ typedef struct generator {
     int64_t extent;
   } axes[MAX_AXES]; /* of the stage: data axes, then reduction axes */
   int prefer;       /* a tensor that the stage should read, or -1 */
+  bool defined[64]; /* combiners, by row and dtype */
 } generator;
 
 static int64_t below(generator *g, int64_t n) { return runtime_random_below(g->rng, n); }
@@ -346,8 +347,8 @@ static bool rough_float(generator *g, tn_dtype dtype, int depth) {
 static bool float_expression(generator *g, tn_dtype dtype, int depth, bool exact) {
   static const form forms[] = {{"(", " + ", NULL},   {"(", " - ", NULL},  {"(", " * ", NULL}, {"min(", ", ", NULL},
                                {"max(", ", ", NULL}, {"abs(", NULL, ")"}, {"(-", NULL, ")"}};
-  static const form steps[] = {{"floor(", NULL, ")"}, {"ceil(", NULL, ")"},      {"round(", NULL, ")"},
-                               {"trunc(", NULL, ")"}, {"nearbyint(", NULL, ")"}, {"fmod(", NULL, ", 1.5)"},
+  static const form steps[] = {{"floor(", NULL, ")"},    {"ceil(", NULL, ")"},      {"round(", NULL, ")"},
+                               {"trunc(", NULL, ")"},    {"nearbyint(", NULL, ")"}, {"fmod(", NULL, ", 1.5)"},
                                {"copysign(", ", ", NULL}};
   int64_t kind = below(g, 100);
   if (kind < 12) return choice(g, dtype, depth, exact);
@@ -357,10 +358,11 @@ static bool float_expression(generator *g, tn_dtype dtype, int depth, bool exact
 }
 
 static bool integer_expression(generator *g, tn_dtype dtype, int depth) {
-  static const form forms[] = {{"(", " + ", NULL}, {"(", " - ", NULL},   {"(", " * ", NULL},   {"(", " // ", NULL},
-                               {"(", " % ", NULL}, {"min(", ", ", NULL}, {"max(", ", ", NULL}, {"abs(", NULL, ")"},
-                               {"(", " & ", NULL}, {"(", " | ", NULL},   {"(", " ^ ", NULL},   {"(", " << ", NULL},
-                               {"(", " >> ", NULL}, {"(~", NULL, ")"},   {"popcount(", NULL, ")"}, {"clz(", NULL, ")"}};
+  static const form forms[] = {
+      {"(", " + ", NULL},  {"(", " - ", NULL},   {"(", " * ", NULL},       {"(", " // ", NULL},
+      {"(", " % ", NULL},  {"min(", ", ", NULL}, {"max(", ", ", NULL},     {"abs(", NULL, ")"},
+      {"(", " & ", NULL},  {"(", " | ", NULL},   {"(", " ^ ", NULL},       {"(", " << ", NULL},
+      {"(", " >> ", NULL}, {"(~", NULL, ")"},    {"popcount(", NULL, ")"}, {"clz(", NULL, ")"}};
   int64_t kind = below(g, 100);
   if (kind < 12) return choice(g, dtype, depth, true);
   if (kind < 22) {
@@ -469,6 +471,201 @@ static bool reduction(generator *g, tn_dtype dtype, const char *combiner, int ra
   return rough;
 }
 
+/* A new input of a dtype over the last data axis, when it has one, the reduction axis and another, in any order. */
+static void dot_operand(generator *g, tn_dtype acc, tn_dtype dtype, bool has_lanes, int rank) {
+  tensor *t = &g->tensors[g->n_tensors++];
+  int axes[3], n = 0;
+  *t = (tensor){.dtype = dtype};
+  snprintf(t->name, sizeof t->name, "A%d", g->n_inputs++);
+  axes[n++] = rank;
+  if (has_lanes) axes[n++] = rank - 1;
+  if (rank > 1 && chance(g, 60)) axes[n++] = 0;
+  runtime_str_addf(&g->inputs, "input %s: %s", t->name, tn_dtype_name(dtype));
+  runtime_str_addf(g->out, "%s(%s", tn_dtype_name(acc), t->name);
+  for (const char *between = "["; n > 0; between = ", ") {
+    int at = (int)below(g, n), axis = axes[at], step = chance(g, 10) ? 2 : 1;
+    axes[at] = axes[--n];
+    t->shape[t->rank] = (g->axes[axis].extent - 1) * step + 1;
+    runtime_str_addf(&g->inputs, "%s%lld", between, (long long)t->shape[t->rank++]);
+    runtime_str_addf(g->out, "%s%s%s", between, g->axes[axis].name, step == 2 ? "*2" : "");
+  }
+  runtime_str_add(&g->inputs, "]\n");
+  put(g, "])");
+}
+
+/* Sums of products of bytes or of bf16, which tensorize has intrinsics for. */
+static bool dot_stage(generator *g, tensor *t) {
+  static const int64_t lanes[] = {4, 8, 8, 16, 16, 19, 20, 32}, terms[] = {2, 4, 4, 6, 8, 9, 12, 13};
+  static const tn_dtype bytes[] = {TN_U8, TN_I8, TN_I8};
+  bool is_bf16 = chance(g, 35);
+  if (g->n_tensors + 8 >= MAX_TENSORS) return false;
+  g->n_axes = 0;
+  t->dtype = is_bf16 ? TN_F32 : TN_I32;
+  if (chance(g, 70)) add_axis(g, "i", 1 + below(g, 6));
+  add_axis(g, "j", lanes[below(g, RUNTIME_COUNT(lanes))]);
+  t->rank = g->n_axes;
+  add_axis(g, "r", terms[below(g, RUNTIME_COUNT(terms))]);
+  put_axes(g, 0, t->rank);
+  runtime_str_addf(g->out, " = sum[r<%lld](", (long long)g->axes[t->rank].extent);
+  for (int i = 0; i < 2; i++) {
+    if (i) put(g, " * ");
+    dot_operand(g, t->dtype, is_bf16 ? TN_BF16 : bytes[below(g, 3)], i == 1 || chance(g, 30), t->rank);
+  }
+  put(g, ")\n");
+  for (int i = 0; i < t->rank; i++) t->shape[i] = g->axes[i].extent;
+  t->is_rough = is_bf16;
+  return true;
+}
+
+/* ---- several values ---------------------------------------------------------------------------------------------- */
+
+/* Combiners of which tolerance.c knows what they do, by the beginning of their names; %s is the dtype that was drawn,
+ * or i32. */
+static const struct combiner_row {
+  const char *name;
+  bool is_float;
+  int n_values;
+  const char *dtypes[3]; /* of the values; "": the one that was drawn */
+  const char *sources;   /* a letter a value: x an expression, 0 and 1 themselves */
+  const char *text;
+} combiner_rows[] = {
+    {"sums", true, 2, {"", "i32"}, "xx", "combiner sums_%s(a: %s, b: i32; c, d) = (a + c, b + d), identity (0, 0)\n"},
+    {"spread",
+     true,
+     2,
+     {"", ""},
+     "xx",
+     "combiner spread_%s(a: %s, b: %s; c, d) = (min(a, c), max(b, d)), identity (inf, -inf)\n"},
+    {"cprod",
+     false,
+     2,
+     {"", ""},
+     "xx",
+     "combiner cprod_%s(ar: %s, ai: %s; br, bi) = (ar*br - ai*bi, ar*bi + ai*br), identity (1, 0)\n"},
+    {"bits", false, 1, {""}, "x", "combiner bits_%s(a: %s; b) = (a | b), identity (0)\n"},
+    {"welford",
+     true,
+     3,
+     {"", "", ""},
+     "x01",
+     "combiner welford_%s(am: %s, as: %s, an: %s; bm, bs, bn) = (am + (bm - am)*bn/max(an + bn, 1), as + bs + (bm - "
+     "am)*(bm - am)*an*bn/max(an + bn, 1), an + bn), identity (0, 0, 0)\n"},
+};
+
+static tensor named_value(generator *g, int number, int v, int rank) {
+  tensor t = {.rank = rank};
+  snprintf(t.name, sizeof t.name, "S%d%s", number, v == 0 ? "" : v == 1 ? "b" : "c");
+  for (int i = 0; i < rank; i++) t.shape[i] = g->axes[i].extent;
+  return t;
+}
+
+/* (S0, S0b)[i<4] = */
+static void put_heading(generator *g, int n, const tensor *values, int rank) {
+  for (int v = 0; v < n; v++) runtime_str_addf(g->out, "%s%s", v > 0 ? ", " : n > 1 ? "(" : "", values[v].name);
+  if (n > 1) put(g, ")");
+  put_axes(g, 0, rank);
+  put(g, " = ");
+}
+
+static void put_reduce_axes(generator *g, int rank, bool has_where) {
+  put(g, "[");
+  for (int i = rank; i < g->n_axes; i++)
+    runtime_str_addf(g->out, "%s%s<%lld", i > rank ? ", " : "", g->axes[i].name, (long long)g->axes[i].extent);
+  if (!has_where) return;
+  put(g, " where ");
+  expression(g, TN_BOOL, 1 + (int)below(g, 2), true);
+}
+
+/* Values of these dtypes over the first RANK axes. */
+static void put_init(generator *g, int n, const tensor *values, int rank) {
+  int n_axes = g->n_axes;
+  g->n_axes = rank;
+  for (int v = 0; v < n; v++) {
+    put(g, v > 0 ? ", " : " init = (");
+    expression(g, values[v].dtype, 1, true);
+  }
+  put(g, ")");
+  g->n_axes = n_axes;
+}
+
+static int plain_tuple(generator *g, int number, int rank, tensor *values) {
+  int n = 2 + chance(g, 30);
+  for (int v = 0; v < n; v++) {
+    values[v] = named_value(g, number, v, rank);
+    values[v].dtype = random_dtype(g);
+  }
+  put_heading(g, n, values, rank);
+  for (int v = 0; v < n; v++) {
+    put(g, v > 0 ? ", " : "(");
+    values[v].is_rough = expression(g, values[v].dtype, 1 + (int)below(g, 2), false);
+  }
+  put(g, ")");
+  return n;
+}
+
+/* Values must be exact: a rounding could decide. */
+static int position_tuple(generator *g, int number, int rank, tensor *values) {
+  bool has_where = chance(g, 25), has_index = chance(g, 20);
+  for (int v = 0; v < 2; v++) values[v] = named_value(g, number, v, rank);
+  values[0].dtype = has_index ? (chance(g, 50) ? TN_I64 : TN_U8) : TN_I32;
+  do values[1].dtype = random_dtype(g);
+  while (values[1].dtype == TN_BOOL);
+  int n = chance(g, 80) ? 2 : 1;
+  put_heading(g, n, values, rank);
+  put(g, chance(g, 50) ? "argmax" : "argmin");
+  put_reduce_axes(g, rank, has_where);
+  if (chance(g, 15) || (has_where && is_float(values[1].dtype))) put_init(g, 2, values, rank); /* no infinities */
+  put(g, "](");
+  if (has_index) expression(g, values[0].dtype, 1, true), put(g, ", ");
+  expression(g, values[1].dtype, 1 + (int)below(g, 2), true);
+  put(g, ")");
+  return n;
+}
+
+static int combiner_tuple(generator *g, int number, int rank, tensor *values) {
+  int row_number = (int)below(g, RUNTIME_COUNT(combiner_rows));
+  const struct combiner_row *row = &combiner_rows[row_number];
+  bool is_wide = chance(g, 25), has_where = chance(g, 25), *is_defined = &g->defined[2 * row_number + is_wide];
+  tn_dtype dtype = row->is_float ? (is_wide ? TN_F64 : TN_F32) : is_wide ? TN_I64 : TN_I32;
+  const char *name = tn_dtype_name(dtype);
+  if (!*is_defined) runtime_str_addf(&g->inputs, row->text, name, name, name, name);
+  *is_defined = true;
+  for (int v = 0; v < row->n_values; v++) {
+    values[v] = named_value(g, number, v, rank);
+    values[v].dtype = row->dtypes[v][0] ? TN_I32 : dtype;
+  }
+  put_heading(g, row->n_values, values, rank);
+  runtime_str_addf(g->out, "%s_%s", row->name, name);
+  put_reduce_axes(g, rank, has_where);
+  bool is_spread = strcmp(row->name, "spread") == 0, is_welford = row->n_values == 3;
+  if (!is_welford && (chance(g, 15) || (has_where && is_spread))) put_init(g, row->n_values, values, rank);
+  put(g, "](");
+  for (int v = 0; v < row->n_values; v++) {
+    if (v > 0) put(g, ", ");
+    if (row->sources[v] == 'x')
+      values[v].is_rough = expression(g, values[v].dtype, 1 + (int)below(g, 2), is_welford);
+    else
+      runtime_str_addf(g->out, "%c", row->sources[v]);
+    values[v].is_rough |= is_welford;
+  }
+  put(g, ")");
+  return row->n_values;
+}
+
+static void tuple_stage(generator *g, int number) {
+  tensor values[3];
+  int64_t kind = below(g, 3), points = draw_data_axes(g);
+  int rank = g->n_axes, n;
+  if (kind > 0) draw_reduce_axes(g, points, false);
+  n = kind == 0   ? plain_tuple(g, number, rank, values)
+      : kind == 1 ? position_tuple(g, number, rank, values)
+                  : combiner_tuple(g, number, rank, values);
+  put(g, "\n");
+  for (int v = 0; v < n; v++) g->tensors[g->n_tensors++] = values[v];
+}
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
 static void stage(generator *g, int number) {
   tn_dtype dtype = random_dtype(g);
   tensor t = {.dtype = dtype};
@@ -479,6 +676,19 @@ static void stage(generator *g, int number) {
   if (runtime_is_half(dtype)) dtype = TN_F32;
   t.dtype = dtype;
   g->out = &g->stages;
+  if (chance(g, 18)) {
+    tuple_stage(g, number);
+    return;
+  }
+  if (chance(g, 12)) {
+    size_t before = g->out->n;
+    put(g, t.name);
+    if (dot_stage(g, &t)) {
+      g->tensors[g->n_tensors++] = t;
+      return;
+    }
+    g->out->n = before;
+  }
   int64_t points = draw_data_axes(g);
   t.rank = g->n_axes;
   for (int i = 0; i < t.rank; i++) t.shape[i] = g->axes[i].extent;

@@ -2,6 +2,7 @@
  *                                TENON_FUZZ_SEED
  *                                TENON_FUZZ_CC="cc -O1 ...": kernels through C source and that compiler
  * test_fuzz --replay P S [N]     one pair from texts, with the data of pair N
+ * test_fuzz --api N SEED         a C program that makes N random schedules by calls
  * test_fuzz --worker ...         what the driver starts */
 #include <signal.h>
 #include <stdio.h>
@@ -41,6 +42,7 @@ static int drive(void) {
 
 int main(int argc, char **argv) {
   if (argc >= 4 && strcmp(argv[1], "--replay") == 0) return replay(argc, argv);
+  if (argc == 4 && strcmp(argv[1], "--api") == 0) return fuzz_print_api((int)number(argv, 2), number(argv, 3));
   if (argc == 6 && strcmp(argv[1], "--worker") == 0)
     return fuzz_worker(number(argv, 2), (int64_t)number(argv, 3), (int64_t)number(argv, 4), (int64_t)number(argv, 5));
   return drive();

@@ -8,7 +8,7 @@
 
 typedef struct bounding {
   const tn_program *program;
-  const fuzz_bound *by_op;
+  const fuzz_bound *by_tensor;
   bool unsafe;
 } bounding;
 
@@ -220,8 +220,8 @@ static fuzz_bound reduction(bounding *x, const tir_expr *e) {
   tir_combiner combiner = r->combiner;
   double one = combiner == TIR_REDUCE_PROD;
   fuzz_bound a = bound_of(x, e->arg[0]), all, init = {one, one, 0, 0};
-  if (r->has_where) exact(x, bound_of(x, e->arg[1]));
-  if (r->has_init) init = bound_of(x, e->arg[e->n_args - 1]);
+  if (r->has_where) exact(x, bound_of(x, tir_reduce_where(e)));
+  if (r->has_init) init = bound_of(x, tir_reduce_init(e, 0));
   double n = reduce_count(r), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype), first = fmax(largest(init), 1);
   if (combiner == TIR_REDUCE_SUM)
     all = (fuzz_bound){fmin(a.lo * n, 0) + init.lo, fmax(a.hi * n, 0) + init.hi, n * a.error + init.error,
@@ -239,11 +239,82 @@ static fuzz_bound reduction(bounding *x, const tir_expr *e) {
   return all;
 }
 
+/* ---- several values ---------------------------------------------------------------------------------------------- */
+
+/* What is known of the values that a reduction of tuples combines. */
+typedef struct tuple_bounds {
+  fuzz_bound source[TIR_MAX_VALUES], init[TIR_MAX_VALUES];
+  bool has_init, has_where;
+  double n; /* terms */
+} tuple_bounds;
+
+static fuzz_bound summed(const tuple_bounds *t, int v, tn_dtype dtype) {
+  fuzz_bound a = t->source[v], init = t->init[v];
+  fuzz_bound all = {fmin(a.lo * t->n, 0) + init.lo, fmax(a.hi * t->n, 0) + init.hi, t->n * a.error + init.error,
+                    common_q(a, init)};
+  all = held(dtype, all);
+  if (all.error > 0) all.error += t->n * unit(dtype) * largest(all);
+  return all;
+}
+
+/* One of the values, or of what a reduction without them starts from. */
+static fuzz_bound chosen(const tuple_bounds *t, int v, tn_dtype dtype) {
+  if (t->has_init) return hull(t->source[v], t->init[v]);
+  if (!t->has_where) return t->source[v];
+  return tn_dtype_is_float(dtype) ? (fuzz_bound){-INFINITY, INFINITY, 0, -1} : integer_range(dtype);
+}
+
+/* Mean, sum of squared differences and count (tests/fuzz/generate.c): each step rounds a mean between those before. */
+static fuzz_bound welford(const tuple_bounds *t, int v, tn_dtype dtype) {
+  double most = largest(t->source[0]), mean_error = 4 * t->n * unit(dtype) * (1 + most);
+  if (v == 0) return (fuzz_bound){-most, most, mean_error, -1};
+  if (v == 2) return (fuzz_bound){0, t->n, 0, 0};
+  double square = 4 * most * most;
+  return (fuzz_bound){0, t->n * square, 8 * t->n * (1 + most) * mean_error + 4 * t->n * t->n * unit(dtype) * square,
+                      -1};
+}
+
+static fuzz_bound tuple_value(bounding *x, const tir_expr *e, int v) {
+  const tir_tuple_combiner *c = e->u.reduce->tuple;
+  tn_dtype dtype = tir_value_dtype(e, v);
+  tuple_bounds t = {
+      .has_init = e->u.reduce->has_init, .has_where = e->u.reduce->has_where, .n = reduce_count(e->u.reduce)};
+  for (int i = 0; i < c->n_values; i++) {
+    t.source[i] = bound_of(x, e->arg[i]);
+    if (t.has_init) t.init[i] = bound_of(x, tir_reduce_init(e, i));
+  }
+  if (t.has_where) exact(x, bound_of(x, tir_reduce_where(e)));
+  if (c->takes_position) {
+    exact(x, t.source[1]);
+    exact(x, t.init[1]);
+    if (v == 1) return chosen(&t, v, dtype);
+    return tn_dtype_is_signed(dtype) ? hull(hull(t.source[0], t.init[0]), (fuzz_bound){-1, 0, 0, 0})
+                                     : integer_range(dtype);
+  }
+  if (strncmp(c->name, "sums", 4) == 0) return summed(&t, v, dtype);
+  if (strncmp(c->name, "spread", 6) == 0) return chosen(&t, v, dtype);
+  if (strncmp(c->name, "welford", 7) == 0) return exact(x, t.source[0]), welford(&t, v, dtype);
+  x->unsafe |= tn_dtype_is_float(dtype); /* nothing is known of it */
+  return integer_range(dtype);
+}
+
+/* Value V of what a definition computes. */
+static fuzz_bound value_bound(bounding *x, const tir_expr *body, int v) {
+  if (body->op == TIR_REDUCE && body->u.reduce->tuple) return held(tir_value_dtype(body, v), tuple_value(x, body, v));
+  return bound_of(x, tir_value(body, v));
+}
+
+/* ---- the walk ---------------------------------------------------------------------------------------------------- */
+
+int fuzz_tensor_number(const tn_program *program, const tn_tensor *tensor) {
+  int n = tensor->value_index;
+  for (int i = 0; program->ops[i] != tensor->op; i++) n += program->ops[i]->n_outputs;
+  return n;
+}
+
 static fuzz_bound read(bounding *x, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) bound_of(x, e->arg[i]);
-  for (int i = 0; i < x->program->n_ops; i++)
-    if (&x->program->ops[i]->outputs[0] == e->u.tensor) return x->by_op[i];
-  return (fuzz_bound){0};
+  return x->by_tensor[fuzz_tensor_number(x->program, e->u.tensor)];
 }
 
 static fuzz_bound other(bounding *x, const tir_expr *e) {
@@ -287,13 +358,17 @@ static fuzz_bound input_bound(tn_dtype dtype) {
   return (fuzz_bound){tn_dtype_is_signed(dtype) ? -8 : 0, 16, 0, 0};
 }
 
-bool fuzz_bounds(const tn_program *program, fuzz_bound *by_op) {
-  bounding x = {program, by_op, false};
+bool fuzz_bounds(const tn_program *program, int max, fuzz_bound *by_tensor) {
+  bounding x = {program, by_tensor, false};
+  int n = 0;
   for (int i = 0; i < program->n_ops; i++) {
     const te_op *op = program->ops[i];
-    by_op[i] = te_is_placeholder(op) ? input_bound(op->outputs[0].dtype) : bound_of(&x, op->body);
-    x.unsafe |=
-        !isfinite(by_op[i].error) || by_op[i].error > 0.02 * (1 + largest(by_op[i])) || largest(by_op[i]) > 1e30;
+    for (int v = 0; v < op->n_outputs; v++) {
+      if (n == max) return false;
+      fuzz_bound b = te_is_placeholder(op) ? input_bound(op->outputs[v].dtype) : value_bound(&x, op->body, v);
+      x.unsafe |= !isfinite(b.error) || b.error > 0.02 * (1 + largest(b)) || largest(b) > 1e30;
+      by_tensor[n++] = b;
+    }
   }
   return !x.unsafe;
 }

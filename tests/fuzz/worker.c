@@ -25,15 +25,17 @@ static fuzz_status wrong(const char *why) {
 
 /* Parsing may refuse a program (an input that nothing needs); that is counted. */
 static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
-  fuzz_bound bounds[256];
+  fuzz_bound bounds[FUZZ_MAX_BOUNDS];
   fuzz_generate(&x->rng, &x->program);
   tell_text('p', x->program.data);
   tn_program *p = tn_program_parse(x->ctx, x->program.data, 0, NULL);
   if (!p) return counts->programs_refused++, FUZZ_SKIPPED;
-  if (!fuzz_bounds(p, bounds)) return counts->programs_unsafe++, FUZZ_SKIPPED;
+  if (!fuzz_bounds(p, FUZZ_MAX_BOUNDS, bounds)) return counts->programs_unsafe++, FUZZ_SKIPPED;
   tn_schedule *s = tn_schedule_new(p);
   if (!s) return wrong(tn_context_message(x->ctx));
-  const char *why = fuzz_draw_schedule(&x->rng, s, &x->schedule, counts);
+  bool is_generic = number % 4 == 3;
+  const char *why = is_generic ? fuzz_generic_schedule(&x->rng, s, &x->schedule)
+                               : fuzz_draw_schedule(&x->rng, s, &x->schedule, counts);
   tell_text('s', x->schedule.data ? x->schedule.data : "");
   if (why) return wrong(why);
   fuzz_status status = fuzz_run_pair(p, s, number, x->why, sizeof x->why);
@@ -41,7 +43,7 @@ static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
   if (status == FUZZ_SKIPPED)
     counts->schedules_too_slow++;
   else
-    counts->pairs++;
+    counts->pairs++, counts->generic_pairs += is_generic;
   return status;
 }
 

@@ -10,6 +10,7 @@
 #define FORK "P[i<16] = A[i] * 2\nQ[i<16] = P[i] + 1\nR[i<16] = P[i] * Q[i]"
 #define PAIR "(S, D)[i<16, j<16] = (A[i,j] + B[i,j], A[i,j] - B[i,j])\nC[i<16, j<16] = S[i,j] * D[j,i]"
 #define LONG "P[i<16] = A[i] * 2\nQ[i<16] = P[i] + 1\nR[i<16] = Q[i] * 3\nS[i<16] = R[i] + 4"
+#define PREDICATE "P[i<18] = A[i] * 2\nQ[i<16] = P[i+1] + 1"
 #define SCALAR "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2"
 
 static const struct refusal {
@@ -407,8 +408,10 @@ static const struct refusal {
      "set_scope(P): scope \"cache\" is unknown: use \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
      "tensorise(C, i) is no primitive: use one of split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, "
-     "compute_at, compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, parallel_reduce, "
-     "auto_inline, transform_layout, storage_align, prefetch, bind"},
+     "tensorize, compute_at, compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, "
+     "parallel_reduce, "
+     "auto_inline, transform_layout, storage_align, double_buffer, rolling_buffer, set_store_predicate, prefetch, "
+     "bind"},
     {"bind: an unknown thread", MM, "", "bind(C, i, threadIdx.w)",
      "bind(C, i): thread \"threadIdx.w\" is unknown: take vthread, blockIdx.x, .y or .z, threadIdx.x, .y or .z"},
     {"bind: a reduction", MM, "", "bind(C, k, threadIdx.x)",
@@ -538,6 +541,105 @@ static const struct refusal {
      "pragma(C, x): axis \"x\" is not part of stage C: name one of its loops, i, j, k"},
     {"split: a loop with a partition hint", MM, "pragma(C, i, loop_partition_hint, 1)", "split(C, i, 4)",
      "split(C, i): loop i of C already has pragma, which would be lost: put this before pragma(C, i)"},
+    {"double_buffer: a stage at root", CHAIN, "", "double_buffer(Q)",
+     "double_buffer(Q): Q is at root, where its buffer is filled once: call compute_at(Q, reader, axis) first"},
+    {"double_buffer: an output", CHAIN, "", "double_buffer(R)",
+     "double_buffer(R): R is an output: its memory is the caller's; use cache_write(R, local), which makes a stage "
+     "with a buffer of its own"},
+    {"double_buffer: an input", CHAIN, "", "double_buffer(A)",
+     "double_buffer(A): A is an input and has no loops: take a computed stage, or copy it first with cache_read(A, "
+     "local, reader)"},
+    {"double_buffer: an inlined stage", CHAIN, "compute_inline(Q)", "double_buffer(Q)",
+     "double_buffer(Q): Q is inlined and has no loops of its own: call compute_root(Q) first"},
+    {"double_buffer: twice", CHAIN, "compute_at(Q, R, i); double_buffer(Q)", "double_buffer(Q)",
+     "double_buffer(Q): Q has double_buffer already: keep one of the two"},
+    {"double_buffer: a rolling buffer", CHAIN, "compute_at(Q, R, i); rolling_buffer(Q)", "double_buffer(Q)",
+     "double_buffer(Q): Q has rolling_buffer already: keep one of the two"},
+    {"double_buffer: a parallel loop", CHAIN, "compute_at(Q, R, i); parallel(R, i)", "double_buffer(Q)",
+     "double_buffer(Q): Q has double_buffer in loop i of R, which would have parallel: its iterations hand the buffer "
+     "on, so that they must follow each other; keep that loop serial, or split it and use the outer part"},
+    {"double_buffer: the loop becomes parallel", CHAIN, "compute_at(Q, R, i); double_buffer(Q)", "parallel(R, i)",
+     "parallel(R, i): Q has double_buffer in loop i of R, which would have parallel: its iterations hand the buffer "
+     "on, so that they must follow each other; keep that loop serial, or split it and use the outer part"},
+    {"double_buffer: it reads what is computed there", CHAIN, "compute_at(Q, R, i); compute_at(P, R, i)",
+     "double_buffer(Q)",
+     "double_buffer(Q): Q has double_buffer and would read P, which is computed in the same iteration of loop i, one "
+     "iteration ahead of it: call compute_at(P, Q, ...), or compute_root(P)"},
+    {"double_buffer: what it reads comes there", CHAIN, "compute_at(Q, R, i); double_buffer(Q)", "compute_at(P, R, i)",
+     "compute_at(P, R, i): Q has double_buffer and would read P, which is computed in the same iteration of loop i, "
+     "one iteration ahead of it: call compute_at(P, Q, ...), or compute_root(P)"},
+    {"double_buffer: a layout", CHAIN, "compute_at(Q, R, i); transform_layout(Q, [i, j] -> [j, i])", "double_buffer(Q)",
+     "double_buffer(Q): two halves are one dimension more than Q, which has a layout of its own: keep one buffer"},
+    {"transform_layout: a double buffer", CHAIN, "compute_at(Q, R, i); double_buffer(Q)",
+     "transform_layout(Q, [i, j] -> [j, i])",
+     "transform_layout(Q): Q has double_buffer, two halves in row-major order: use one of double_buffer and "
+     "transform_layout"},
+    {"double_buffer: an unknown stage", CHAIN, "", "double_buffer(X)",
+     "double_buffer(X): no stage is called \"X\": name one of A, P, Q, R"},
+    {"double_buffer: an axis", CHAIN, "", "double_buffer(Q, i)",
+     "double_buffer(Q, i): wrong arguments: write double_buffer(stage)"},
+    {"double_buffer: a stage moves into a parallel loop", CHAIN,
+     "parallel(R, i); compute_at(Q, R, j); double_buffer(Q)", "compute_at(Q, R, i)",
+     "compute_at(Q, R, i): Q has double_buffer in loop i of R, which would have parallel: its iterations hand the "
+     "buffer on, so that they must follow each other; keep that loop serial, or split it and use the outer part"},
+    {"rolling_buffer: a stage at root", CHAIN, "", "rolling_buffer(Q)",
+     "rolling_buffer(Q): Q is at root, where its buffer is filled once: call compute_at(Q, reader, axis) first"},
+    {"rolling_buffer: an output", CHAIN, "", "rolling_buffer(R)",
+     "rolling_buffer(R): R is an output: its memory is the caller's; use cache_write(R, local), which makes a stage "
+     "with a buffer of its own"},
+    {"rolling_buffer: twice", CHAIN, "compute_at(Q, R, i); rolling_buffer(Q)", "rolling_buffer(Q)",
+     "rolling_buffer(Q): Q has rolling_buffer already: keep one of the two"},
+    {"rolling_buffer: a parallel loop", CHAIN, "compute_at(Q, R, i); parallel(R, i)", "rolling_buffer(Q)",
+     "rolling_buffer(Q): Q has rolling_buffer in loop i of R, which would have parallel: its iterations hand the "
+     "buffer on, so that they must follow each other; keep that loop serial, or split it and use the outer part"},
+    {"rolling_buffer: the loop becomes parallel", CHAIN, "compute_at(Q, R, i); rolling_buffer(Q)", "parallel(R, i)",
+     "parallel(R, i): Q has rolling_buffer in loop i of R, which would have parallel: its iterations hand the buffer "
+     "on, so that they must follow each other; keep that loop serial, or split it and use the outer part"},
+    {"rolling_buffer: the loop is bound", CHAIN, "compute_at(Q, R, i); rolling_buffer(Q)", "bind(R, i, blockIdx.x)",
+     "bind(R, i): Q has rolling_buffer in loop i of R, which would have blockIdx.x: its iterations hand the buffer on, "
+     "so that they must follow each other; keep that loop serial, or split it and use the outer part"},
+    {"cache_write: a stage with a double buffer", CHAIN, "compute_at(Q, R, i); double_buffer(Q)",
+     "cache_write(Q, local)",
+     "cache_write(Q): Q already has a schedule (loops: i, j), which would be lost: call cache_write(Q, local) before "
+     "it"},
+    {"set_store_predicate: it is read outside", PREDICATE, "", "set_store_predicate(P, i >= 2)",
+     "set_store_predicate(P): Q reads P[i + 1], where i >= 2 is not known to hold: what is not stored would be read; "
+     "use select(i >= 2, value, other) in the program, or a condition that holds wherever P is read"},
+    {"set_store_predicate: an upper bound", PREDICATE, "", "set_store_predicate(P, i < 16)",
+     "set_store_predicate(P): Q reads P[i + 1], where i < 16 is not known to hold: what is not stored would be read; "
+     "use select(i < 16, value, other) in the program, or a condition that holds wherever P is read"},
+    {"set_store_predicate: an output", PREDICATE, "", "set_store_predicate(Q, i >= 2)",
+     "set_store_predicate(Q): Q is an output, which is needed whole, and i >= 2 does not hold for all of it; use "
+     "select(i >= 2, value, other) in the program"},
+    {"set_store_predicate: an input", PREDICATE, "", "set_store_predicate(A, i >= 2)",
+     "set_store_predicate(A): A is an input and has no loops: take a computed stage, or copy it first with "
+     "cache_read(A, local, reader)"},
+    {"set_store_predicate: an inlined stage", PREDICATE, "compute_inline(P)", "set_store_predicate(P, i >= 1)",
+     "set_store_predicate(P): P is inlined and has no loops of its own: call compute_root(P) first"},
+    {"set_store_predicate: twice", PREDICATE, "set_store_predicate(P, i >= 1)", "set_store_predicate(P, i < 17)",
+     "set_store_predicate(P): the stores of P have a predicate already (i >= 1): give one"},
+    {"set_store_predicate: one of two readers", FORK, "", "set_store_predicate(P, i < 8)",
+     "set_store_predicate(P): Q reads P[i], where i < 8 is not known to hold: what is not stored would be read; use "
+     "select(i < 8, value, other) in the program, or a condition that holds wherever P is read"},
+    {"set_store_predicate: a loose select", "P[i<18] = A[i] * 2\nQ[i<18] = select(i >= 3, P[i], 0)", "",
+     "set_store_predicate(P, i > 3)",
+     "set_store_predicate(P): Q reads P[i], where i > 3 is not known to hold: what is not stored would be read; use "
+     "select(i > 3, value, other) in the program, or a condition that holds wherever P is read"},
+    {"set_store_predicate: an index from data", "input I: i32[16]; P[i<16] = A[i] * 2\nQ[i<16] = P[I[i] % 16]", "",
+     "set_store_predicate(P, i < 8)",
+     "set_store_predicate(P): Q reads P[I[i]%16], where i < 8 is not known to hold: what is not stored would be read; "
+     "use select(i < 8, value, other) in the program, or a condition that holds wherever P is read"},
+    {"set_store_predicate: without a condition", PREDICATE, "", "set_store_predicate(P)",
+     "set_store_predicate(P): wrong arguments: write set_store_predicate(stage, condition)"},
+    {"cache_read: of what is stored in part", PREDICATE, "set_store_predicate(P, i >= 1)", "cache_read(P, local, Q)",
+     "cache_read(P): the stores of P have a predicate (i >= 1), and a copy reads all elements: call cache_read before "
+     "set_store_predicate, and give the copy the predicate"},
+    {"cache_write: a stage with a predicate", PREDICATE, "set_store_predicate(P, i >= 1)", "cache_write(P, local)",
+     "cache_write(P): P already has a schedule (loops: i), which would be lost: call cache_write(P, local) before it"},
+    {"rfactor: a stage with a predicate", "P[i<18] = sum[k<8](A[i,k])\nQ[i<16] = P[i+1]",
+     "set_store_predicate(P, i >= 1)", "rfactor(P, k)",
+     "rfactor(P, k): P already has a schedule besides that of its reduction axes (loops: i, k), which would be lost: "
+     "call rfactor before it, and after split and fuse of reduction axes only"},
     {"text: no parenthesis", MM, "", "split C, i, 4",
      "schedule text, line 1, column 7: expected '('\nsplit C, i, 4\n      ^"},
     {"text: a parenthesis is open", MM, "", "split(C, i, 4",
@@ -617,7 +719,7 @@ static void check_alternative(const char *message) {
 /* A mistake in form has a line and a caret instead. */
 static void check_form(const char *call, const char *message) {
   char words[MAX_WORDS][MAX_WORD];
-  if (strncmp(message, "schedule text, line ", 20) == 0) return;
+  if (strncmp(message, "schedule text, line ", 20) == 0 || strncmp(message, "parse error at ", 15) == 0) return;
   int n = words_of(call, words);
   check_mentions(message, "primitive", words[0]);
   if (n > 1) check_mentions(message, "stage", words[1]);

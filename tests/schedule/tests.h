@@ -12,7 +12,9 @@ int test_replay(void);
 int test_round_trip(void);
 int test_regions(void);
 int test_values(void);
+int test_generic(void);
 int test_warnings(void);
+int test_tensorize(void);
 
 /* A program and a schedule in a context of their own. */
 typedef struct fixture {

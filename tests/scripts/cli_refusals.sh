@@ -89,4 +89,13 @@ grep -q 'warning: .*1' err || complain "a broken line is not warned about by num
 refuses 1 'broken.json' show "$add" --log broken.json
 refuses 1 'broken.json' build "$add" --log broken.json --strict -o k.o
 nothing_left
+# tenon pass
+shows 'remove_noops    what has no effect goes' pass --list
+refuses 2 'NAME and FILE are missing' pass
+refuses 2 'one operand too many' pass simplify a b
+refuses 1 'cannot open nowhere.tir' pass simplify nowhere.tir
+refuses 1 "expected 'primfn'" pass simplify -
+echo 'primfn() -> int32 attr = {"global_symbol": "f", "tir.noalias": True} {}' >f.tir
+refuses 1 "there is no pass 'hoist_guard'; the nearest name is 'hoist_guards'" pass hoist_guard f.tir
+shows '  nop' pass all f.tir
 exit $status

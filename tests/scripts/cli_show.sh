@@ -17,6 +17,10 @@ shows 'for (k.outer: int32' show "$total" -s "$split"
 shows 'for (k.outer.k.inner.fused: int32, 0, 1024)' show "$total" -s "$split; fuse(B, k.outer, k.inner)"
 [ "$(grep -c 'for (' out)" -eq 1 ] || complain "a fused reduction has more than one loop"
 
+# Dry runs.
+shows 'yes' show "$add" --try 'tile(C, i, j, 32, 32)'
+refuses 1 "the pattern's axes are l 16, reduce k 4" show "$add" -s 'split(C, j, 16)' --try 'tensorize(C, j.inner, dot4_u8i8)'
+
 # Every form; what the schedule text form prints can be given back.
 schedule='tile(C, i, j, 32, 32); vectorize(C, j.inner); parallel(C, i.outer)'
 shows 'i.outer' show "$add" -s "$schedule" --emit=tree

@@ -47,5 +47,11 @@ same 'P[i<16, j<20] = A[i,j] + 1; S[i<16] = sum[j<20](P[i,j])' \
   transform_layout(P, [i, j] -> [j//8, i, j%8])'
 same 'P[i<16, j<20] = A[i,j] + 1; Q[i<16, j<20] = P[i,j] * 2; S = sum[i<16, j<20](Q[i,j])' \
   'parallel_reduce(S, i, parts=3); compute_inline(Q); storage_align(P, i, 16, 8); bind(P, i, blockIdx.x)'
+# 200 random schedules of random programs, in one program.
+"$TENON_BUILD/tests/test_fuzz" --api 200 1 >fuzzed.c
+# shellcheck disable=SC2086
+cc -std=c17 -Wall -Werror $flags fuzzed.c -I"$TENON_BUILD/include" -L"$TENON_BUILD" -Wl,-rpath,"$TENON_BUILD" -ltenon -o fuzzed
+./fuzzed >fuzzed.out || complain "fuzzed schedules: $(head -40 fuzzed.out)"
+grep -q '^200 schedules, 0 differ$' fuzzed.out || complain "fuzzed schedules: $(tail -1 fuzzed.out)"
 [ "$n" -eq 6 ] || complain "$n of 6 schedules"
 exit $status

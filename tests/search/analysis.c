@@ -45,9 +45,9 @@ static void fact(void **state) {
   space_fixture f = space_make(row->program);
   tn_schedule *s = tn_schedule_new(f.task->program);
   const te_op *op = s->stages[stage_named(s, row->stage)].op;
-  assert_int_equal(autotune_is_simple_access(op), row->simple);
-  assert_int_equal(autotune_is_strictly_inlineable(op), row->inlineable);
-  assert_int_equal(autotune_needs_tiling(op), row->tiling);
+  assert_int_equal(schedule_is_simple_access(op), row->simple);
+  assert_int_equal(schedule_is_strictly_inlineable(op), row->inlineable);
+  assert_int_equal(schedule_needs_tiling(op), row->tiling);
   tn_schedule_free(s);
   space_free(&f);
 }
@@ -73,7 +73,7 @@ static void consumer(void **state) {
   space_fixture f = space_make(row->program);
   tn_schedule *s = tn_schedule_new(f.task->program);
   if (row->inlined) assert_int_equal(schedule_compute_inline(s, stage_named(s, row->inlined)), TN_OK);
-  int found = autotune_elementwise_consumer(s, stage_named(s, row->stage));
+  int found = schedule_elementwise_consumer(s, stage_named(s, row->stage));
   if (row->consumer)
     assert_int_equal(found, stage_named(s, row->consumer));
   else

@@ -20,6 +20,9 @@ static const program_row programs[] = {
     {"max pool", MAX_POOL},
     {"softmax", SOFTMAX(12, 40)},
     {"row sum", ROW_SUM(40, 24)},
+    {"softmax of odd sizes", SOFTMAX(7, 37)},
+    {"norm", "S[b<2] = sum[i<7, j<45](A[b,i,j] * A[b,i,j]); D[b<2] = sqrt(S[b])"},
+    {"column sum", "B[j<5] = sum[k<101](A[k,j])"},
     {"elementwise", ELEMENTWISE(20, 70)},
     {"full sum", "B[] = sum[k<128](A[k])"},
     {"matrix times vector of i32", "input A: i32[40,9], B: i32[9]\nC[i<40] = sum[k<9](A[i,k] * B[k])"},
@@ -27,7 +30,7 @@ static const program_row programs[] = {
 
 static space_fixture make(const char *program) {
   space_fixture f = space_make(program);
-  f.space->n_sketches = autotune_sketches(f.task->program, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
+  f.space->n_sketches = autotune_sketches(f.task->program, 2, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
   check_ok(f.ctx);
   return f;
 }

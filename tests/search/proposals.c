@@ -28,6 +28,24 @@ static void test_default_first(void **state) {
   space_free(&f);
 }
 
+/* For the task's machine. */
+static void test_generic_second(void **state) {
+  (void)state;
+  space_fixture f = space_make(MATMUL(64, 64, 64));
+  autotune_search *search = autotune_search_new(f.task, f.model, 1);
+  tn_machine machine = tn_target_machine(f.task->target);
+  machine.threads = f.task->threads;
+  machine.vector_bytes = f.task->vector_bytes;
+  tn_schedule *first[2], *generic = tn_schedule_new(f.task->program);
+  assert_int_equal(tn_schedule_auto(generic, &machine), TN_OK);
+  assert_int_equal(autotune_search_next(search, 2, first), 2);
+  assert_int_equal(autotune_schedule_hash(first[1]), autotune_schedule_hash(generic));
+  for (int i = 0; i < 2; i++) tn_schedule_free(first[i]);
+  tn_schedule_free(generic);
+  autotune_search_free(search);
+  space_free(&f);
+}
+
 static void test_observed_default_is_not_proposed(void **state) {
   (void)state;
   space_fixture f = space_make(MATMUL(64, 64, 64));
@@ -138,6 +156,7 @@ static void test_too_many_tensors(void **state) {
 int run_proposal_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_default_first),
+      cmocka_unit_test(test_generic_second),
       cmocka_unit_test(test_observed_default_is_not_proposed),
       cmocka_unit_test(test_nothing_twice),
       cmocka_unit_test(test_same_seed),

@@ -1,5 +1,5 @@
-/* The structures that the rules make. TVM's counts are larger where rfactor applies, which is no rule here yet, and
- * smaller where a packed input is one more. */
+/* The structures that the rules make. TVM's counts are smaller where a packed input is one more, and where a reduction
+ * is parted for vectors and threads at once. */
 #include "tests/search/search_test.h"
 
 typedef struct count_row {
@@ -14,17 +14,23 @@ static const count_row counts[] = {
     {"convolution, scale and relu: four", CONV, 4},
     {"a matrix times a transposed one has nothing to pack", "C[i<64, j<64] = sum[k<64](A[i,k] * B[j,k])", 3},
     {"max pool: one", MAX_POOL, 1},
-    {"row minimum: one", "B[i<10] = min[k<1024](A[i,k])", 1},
-    {"softmax: one", SOFTMAX(64, 64), 1},
+    {"row minimum: whole, for vectors, for threads, for both", "B[i<10] = min[k<1024](A[i,k])", 4},
+    {"many rows: whole and for vectors", ROW_SUM(1024, 1024), 2},
+    {"few columns: whole and for threads", "B[j<10] = sum[k<1024](A[k,j])", 2},
+    {"many columns: whole", "B[j<1024] = sum[k<1024](A[k,j])", 1},
+    {"a short reduction: whole", "B[i<10] = sum[k<12](A[i,k])", 1},
+    {"a norm: the four of its sum", "S[b<1] = sum[i<64, j<64](A[b,i,j] * A[b,i,j]); D[b<1] = sqrt(S[b])", 4},
+    {"a small matmul with a long reduction: three more than a matmul", MATMUL(4, 8, 512), 7},
+    {"softmax: two of each reduction", SOFTMAX(64, 64), 4},
     {"elementwise chain: one", ELEMENTWISE(64, 64), 1},
-    {"full sum: one", "B[] = sum[k<128](A[k])", 1},
+    {"full sum: the four", "B[] = sum[k<128](A[k])", 4},
     {"outer product: tiled, with nothing to cache", "C[i<64, j<64] = A[i] * B[j]", 1},
 };
 
 static void count(void **state) {
   const count_row *row = *state;
   space_fixture f = space_make(row->program);
-  f.space->n_sketches = autotune_sketches(f.task->program, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
+  f.space->n_sketches = autotune_sketches(f.task->program, 2, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
   check_ok(f.ctx);
   assert_int_equal(f.space->n_sketches, row->n);
   space_free(&f);
@@ -34,7 +40,7 @@ static void count(void **state) {
 static void test_matmul_structure(void **state) {
   (void)state;
   space_fixture f = space_make(MATMUL(512, 512, 512));
-  f.space->n_sketches = autotune_sketches(f.task->program, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
+  f.space->n_sketches = autotune_sketches(f.task->program, 2, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
   int found = 0;
   for (int i = 0; i < f.space->n_sketches; i++) {
     const autotune_sketch *sketch = &f.space->sketches[i];
@@ -56,7 +62,7 @@ static void test_matmul_structure(void **state) {
 static void test_inlined_chain(void **state) {
   (void)state;
   space_fixture f = space_make(ELEMENTWISE(64, 64));
-  f.space->n_sketches = autotune_sketches(f.task->program, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
+  f.space->n_sketches = autotune_sketches(f.task->program, 2, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
   const tn_schedule *s = f.space->sketches[0].base;
   assert_int_equal(s->stages[stage_named(s, "T")].attach, SCHEDULE_INLINED);
   assert_int_equal(s->stages[stage_named(s, "R")].attach, SCHEDULE_ROOT);
@@ -67,7 +73,7 @@ static void test_inlined_chain(void **state) {
 static void test_limit(void **state) {
   (void)state;
   space_fixture f = space_make(TWO_MATMULS(64));
-  f.space->n_sketches = autotune_sketches(f.task->program, 2, f.space->sketches);
+  f.space->n_sketches = autotune_sketches(f.task->program, 2, 2, f.space->sketches);
   assert_int_equal(f.space->n_sketches, 2);
   space_free(&f);
 }
@@ -80,17 +86,42 @@ static void test_many_stages_end(void **state) {
     runtime_str_addf(&text, "M%d[i<64, j<64] = sum[k<64](M%d[i,k] * W%d[k,j])\n", i, i - 1, i);
   }
   space_fixture f = space_make(text.data);
-  f.space->n_sketches = autotune_sketches(f.task->program, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
+  f.space->n_sketches = autotune_sketches(f.task->program, 2, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
   assert_in_range(f.space->n_sketches, 8, AUTOTUNE_MAX_SKETCHES);
   space_free(&f);
   runtime_str_free(&text);
 }
 
+/* Parted for both: threads take chunks of the rows, lanes what stands next to each other, and the hole is open. */
+static void test_rfactor_structure(void **state) {
+  (void)state;
+  space_fixture f = space_make("B[i<10] = sum[j<8, k<128](A[i,j,k])");
+  f.space->n_sketches = autotune_sketches(f.task->program, 2, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
+  int found = 0;
+  for (int i = 0; i < f.space->n_sketches; i++) {
+    const autotune_sketch *sketch = &f.space->sketches[i];
+    int parts = schedule_find_stage(sketch->base, "B.rf.rf");
+    if (parts < 0) continue;
+    const schedule_stage *stage = &sketch->base->stages[parts];
+    assert_int_equal(stage->op->n_axes, 3);
+    assert_string_equal(stage->axes[0].name, "j.k.fused.0");
+    assert_string_equal(stage->axes[1].name, "i");
+    assert_string_equal(stage->axes[2].name, "j.k.fused.2");
+    assert_int_equal(sketch->n_holes, 1);
+    assert_int_equal(sketch->holes[0].stage, parts);
+    assert_int_equal(sketch->holes[0].extent, 1024);
+    assert_true(sketch->holes[0].is_vector && sketch->holes[0].parts);
+    assert_int_equal(sketch->roles[parts], AUTOTUNE_PLAIN);
+    found++;
+  }
+  assert_int_equal(found, 1);
+  space_free(&f);
+}
+
 int run_sketch_tests(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(test_matmul_structure),
-      cmocka_unit_test(test_inlined_chain),
-      cmocka_unit_test(test_limit),
+      cmocka_unit_test(test_matmul_structure),  cmocka_unit_test(test_inlined_chain),
+      cmocka_unit_test(test_rfactor_structure), cmocka_unit_test(test_limit),
       cmocka_unit_test(test_many_stages_end),
   };
   return CHECK_TABLE("sketch counts", counts, count) + CHECK_TESTS("sketches", tests);

@@ -272,7 +272,7 @@ static void test_progress(void **state) {
 /* The best of 150 random samples of the same space. */
 static double best_of_random(fixture *f, uint64_t seed) {
   space_fixture space = space_make(MATMUL_ADD(64, 64, 64));
-  space.space->n_sketches = autotune_sketches(space.task->program, AUTOTUNE_MAX_SKETCHES, space.space->sketches);
+  space.space->n_sketches = autotune_sketches(space.task->program, 2, AUTOTUNE_MAX_SKETCHES, space.space->sketches);
   runtime_rng rng = {seed};
   double best = INFINITY;
   for (int i = 0; i < f->options.trials; i++) {

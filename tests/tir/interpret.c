@@ -398,6 +398,14 @@ static void copy_native(memory *mem, void *native, bool to_native) {
   }
 }
 
+/* A callee that was read from text has only its name. */
+static void (*code_of(const tir_callee *callee))(void) {
+  int at = 0;
+  if (callee->function != NULL) return callee->function;
+  while (test_callees[at].name != NULL && strcmp(test_callees[at].name, callee->name) != 0) at++;
+  return test_callees[at].function;
+}
+
 /* The box must lie inside of the buffer; the callee works on a copy of all of it. */
 static void *address(machine *m, const tir_operand *o, memory **mem) {
   int64_t offset = 0;
@@ -431,7 +439,7 @@ static void call(machine *m, const tir_stmt *s) {
     else
       args[i].u.i = v.i;
   }
-  assert_int_equal(runtime_call_c(NULL, s->u.call.callee->function, s->u.call.n, args), TN_OK);
+  assert_int_equal(runtime_call_c(NULL, code_of(s->u.call.callee), s->u.call.n, args), TN_OK);
   for (int i = 0; i < s->u.call.n; i++) {
     const tir_operand *o = &s->u.call.operands[i];
     if (memories[i] == NULL) continue;

@@ -50,7 +50,7 @@ static void pipeline_row(void **state) {
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &arena, {.check = true}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {.check = true}};
   tir_func *before = read_func(&read, r->in), *after = tir_run_pipeline(&p, before);
   check_ok(ctx);
   runtime_str out = {0};
@@ -71,7 +71,7 @@ static void dumps_name_the_pass(void **state) {
   runtime_arena arena = {0};
   tn_context *ctx = check_context_debug("vectorize,unroll");
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &arena, {0}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {0}};
   assert_non_null(tir_run_pipeline(&p, read_func(&read, small)));
   check_has(check_messages(ctx), "info: after vectorize:\nprimfn(");
   check_has(check_messages(ctx), "C[ramp(0, 1, 8)] = A[ramp(0, 1, 8)]");
@@ -81,12 +81,28 @@ static void dumps_name_the_pass(void **state) {
   runtime_arena_free(&arena);
 }
 
+static void times_stand_beside_the_passes(void **state) {
+  (void)state;
+  runtime_arena arena = {0};
+  tn_context *ctx = check_context_debug("time");
+  reader read = {.arena = &arena};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena};
+  assert_non_null(tir_run_pipeline(&p, read_func(&read, small)));
+  check_has(check_messages(ctx), "info: time: ");
+  check_has(check_messages(ctx), " us  vectorize\n");
+  check_has(check_messages(ctx), " us  unroll (unchanged)\n");
+  check_has(check_messages(ctx), " us  all passes\n");
+  check_has_not(check_messages(ctx), "primfn");
+  check_context_free(ctx);
+  runtime_arena_free(&arena);
+}
+
 static void no_debug_no_dump(void **state) {
   (void)state;
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &arena, {0}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {0}};
   assert_non_null(tir_run_pipeline(&p, read_func(&read, small)));
   assert_string_equal(check_messages(ctx), "");
   check_context_free(ctx);
@@ -98,7 +114,7 @@ static void malformed_input_is_refused(void **state) {
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &arena, {.check = true}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {.check = true}};
   tir_func *f = read_func(&read, small);
   f->n_inputs = 2;
   assert_null(tir_run_pipeline(&p, f));
@@ -112,7 +128,7 @@ static void a_buffer_beyond_the_index_type_is_refused(void **state) {
   runtime_arena arena = {0};
   tn_context *ctx = check_context();
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &arena, {0}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {0}};
   assert_null(tir_run_pipeline(&p, read_func(&read, "out C: float32[65536, 65536] { C[0, 0] = 1f32 }")));
   check_fails(ctx, TN_ERROR_LOWER, "buffer \"C\" has more elements than i32 can index");
   check_context_free(ctx);
@@ -125,7 +141,7 @@ static void a_second_run_changes_nothing(void **state) {
     runtime_arena arena = {0};
     tn_context *ctx = check_context();
     reader read = {.arena = &arena};
-    tir_pass_context p = {ctx, &arena, {0}};
+    tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {0}};
     tir_func *once = tir_run_pipeline(&p, read_func(&read, rows[i].in)), *twice = tir_run_pipeline(&p, once);
     check_text(print_func(&arena, twice), print_func(&arena, once));
     check_context_free(ctx);
@@ -140,7 +156,7 @@ static void lowering_is_fast(void **state) {
   runtime_arena arena = {0}, work = {0};
   tn_context *ctx = check_context();
   reader read = {.arena = &arena};
-  tir_pass_context p = {ctx, &work, {0}};
+  tir_pass_context p = {.ctx = ctx, .arena = &work, .options = {0}};
   tir_func *f = read_func(&read, rows[5].in);
   uint64_t best = UINT64_MAX;
   for (int i = 0; i < RUNS; i++) {
@@ -157,9 +173,13 @@ static void lowering_is_fast(void **state) {
 
 int test_pipeline(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(dumps_name_the_pass),          cmocka_unit_test(no_debug_no_dump),
-      cmocka_unit_test(malformed_input_is_refused),   cmocka_unit_test(a_buffer_beyond_the_index_type_is_refused),
-      cmocka_unit_test(a_second_run_changes_nothing), cmocka_unit_test(lowering_is_fast),
+      cmocka_unit_test(dumps_name_the_pass),
+      cmocka_unit_test(no_debug_no_dump),
+      cmocka_unit_test(times_stand_beside_the_passes),
+      cmocka_unit_test(malformed_input_is_refused),
+      cmocka_unit_test(a_buffer_beyond_the_index_type_is_refused),
+      cmocka_unit_test(a_second_run_changes_nothing),
+      cmocka_unit_test(lowering_is_fast),
   };
   return CHECK_TABLE("tir pipeline", rows, pipeline_row) + CHECK_TESTS("tir pipeline rules", tests);
 }

@@ -136,19 +136,36 @@ static void expect_same(nest *n, const char *name, const tir_func *before, const
 /* Whether a pass needs what others establish. */
 static bool stands_alone(const char *name) { return strcmp(name, "vectorize") != 0 && strcmp(name, "unroll") != 0; }
 
+/* What is printed parses to the same text and to the same effect. */
+static void expect_text_to_parse(nest *n, tn_context *ctx, const tir_func *f, uint64_t seed) {
+  runtime_str out = {0}, again = {0};
+  tir_print_func(&out, f);
+  tir_func *parsed = tir_parse_func(ctx, n->arena, out.data);
+  check_ok(ctx);
+  tir_print_func(&again, parsed);
+  check_text(again.data, out.data);
+  expect_same(n, "parsed text", f, parsed, seed);
+  runtime_str_free(&out);
+  runtime_str_free(&again);
+}
+
 static void one_nest(uint64_t seed) {
   runtime_arena arena = {0};
   nest n = {.arena = &arena, .rng = {seed}};
   tn_context *ctx = check_context();
-  tir_pass_context p = {ctx, &arena, {.max_unrolled_body = 64, .check = true}};
+  tir_pass_context p = {.ctx = ctx, .arena = &arena, .options = {.max_unrolled_body = 64, .check = true}};
   tir_func *f = random_func(&n);
   assert_int_equal(tir_check(ctx, f), TN_OK);
   for (const tir_pass *pass = tir_passes; pass->name != NULL; pass++) {
-    if (stands_alone(pass->name)) expect_same(&n, pass->name, f, pass->run(&p, f), seed);
+    if (!stands_alone(pass->name)) continue;
+    tir_func *after = pass->run(&p, f);
+    expect_same(&n, pass->name, f, after, seed);
+    if (seed % 4 == 0) expect_text_to_parse(&n, ctx, after, seed);
   }
   tir_func *whole = tir_run_pipeline(&p, f);
   check_ok(ctx);
   expect_same(&n, "pipeline", f, whole, seed);
+  expect_text_to_parse(&n, ctx, whole, seed);
   check_context_free(ctx);
   runtime_arena_free(&arena);
 }

@@ -8,6 +8,7 @@
 
 int test_expr(void);
 int test_print(void);
+int test_parse(void);
 int test_walk(void);
 int test_bounds(void);
 int test_simplify(void);

@@ -1,6 +1,6 @@
-/* analysis.c: facts about computes that the sketch rules ask for: how they access their inputs, whether they may be
- * inlined, whether tiling pays, which consumer may take a producer's tile as it is. */
-#include "autotune/search.h"
+/* analysis.c: facts about computes that generic schedules and sketch rules ask for: how they access their inputs,
+ * whether they may be inlined, whether tiling pays, which consumer may take a producer's tile as it is. */
+#include "schedule/analysis.h"
 
 /* ---- reads ---------------------------------------------------------------------------------------------------------
  */
@@ -44,7 +44,7 @@ static bool read_is_simple(void *user, const tir_expr *read) {
   return true;
 }
 
-bool autotune_is_simple_access(const te_op *op) { return for_each_read(op, read_is_simple, NULL); }
+bool schedule_is_simple_access(const te_op *op) { return for_each_read(op, read_is_simple, NULL); }
 
 /* ---- inlining ------------------------------------------------------------------------------------------------------
  */
@@ -86,7 +86,14 @@ static tir_walk stop_at_costly(void *user, const tir_expr *e) {
   return e->op == TIR_SELECT || is_costly(e->op) ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-bool autotune_is_strictly_inlineable(const te_op *op) {
+static tir_walk stop_at_function(void *user, const tir_expr *e) {
+  (void)user;
+  return is_costly(e->op) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+bool schedule_is_cheap(const te_op *op) { return tir_walk_expr(op->body, stop_at_function, NULL); }
+
+bool schedule_is_strictly_inlineable(const te_op *op) {
   if (te_is_placeholder(op) || op->n_reduce > 0) return false;
   if (op->n_inputs == 0) return true;
   return for_each_read(op, read_is_ordered, (void *)op) && tir_walk_expr(op->body, stop_at_costly, NULL);
@@ -106,7 +113,7 @@ static bool does_not_use(void *user, const tir_expr *read) {
   return read->u.tensor != q->tensor || !tir_uses_var(read, q->var);
 }
 
-bool autotune_is_reused(const te_op *op, const tn_tensor *input) {
+bool schedule_is_reused(const te_op *op, const tn_tensor *input) {
   for (int a = 0; a < op->n_axes; a++) {
     axis_query q = {input, &op->axes[a]->var};
     if (op->axes[a]->extent > 1 && for_each_read(op, does_not_use, &q)) return true;
@@ -114,9 +121,9 @@ bool autotune_is_reused(const te_op *op, const tn_tensor *input) {
   return false;
 }
 
-bool autotune_needs_tiling(const te_op *op) {
+bool schedule_needs_tiling(const te_op *op) {
   int reused = 0;
-  for (int i = 0; i < op->n_inputs; i++) reused += autotune_is_reused(op, op->inputs[i]);
+  for (int i = 0; i < op->n_inputs; i++) reused += schedule_is_reused(op, op->inputs[i]);
   return reused >= 2 || (reused >= 1 && op->n_reduce > 0);
 }
 
@@ -127,10 +134,19 @@ static bool read_ends_in(void *user, const tir_expr *read) {
   return last && last->op == TIR_VAR && last->u.var == q->var;
 }
 
-bool autotune_is_read_by_rows(const te_op *op, const tn_tensor *input) {
+bool schedule_is_read_by_rows(const te_op *op, const tn_tensor *input) {
   if (op->n_axes == 0) return false;
   axis_query q = {input, &op->axes[op->n_axes - 1]->var};
   return for_each_read(op, read_ends_in, &q);
+}
+
+static bool read_ends_elsewhere(void *user, const tir_expr *read) {
+  const tir_expr *last = read->n_args > 0 ? read->arg[read->n_args - 1] : NULL;
+  return !last || last->op != TIR_VAR || last->u.var != user;
+}
+
+bool schedule_reads_along_reduction(const te_op *op) {
+  return op->n_reduce > 0 && !for_each_read(op, read_ends_elsewhere, &op->reduce_axes[op->n_reduce - 1]->var);
 }
 
 /* ---- consumers -----------------------------------------------------------------------------------------------------
@@ -151,7 +167,7 @@ static bool read_is_elementwise(void *user, const tir_expr *read) {
   return true;
 }
 
-bool autotune_is_elementwise_read(const te_op *op, const tn_tensor *producer) {
+bool schedule_is_elementwise_read(const te_op *op, const tn_tensor *producer) {
   const tn_tensor *own = &op->outputs[0];
   if (own->ndim != producer->ndim) return false;
   if (memcmp(own->shape, producer->shape, sizeof *own->shape * (size_t)own->ndim) != 0) return false;
@@ -159,19 +175,20 @@ bool autotune_is_elementwise_read(const te_op *op, const tn_tensor *producer) {
   return for_each_read(op, read_is_elementwise, &q);
 }
 
-int autotune_elementwise_consumer(const tn_schedule *s, int producer) {
+int schedule_elementwise_consumer(const tn_schedule *s, int producer) {
   for (int stage = producer;;) {
     int consumers[2];
     if (schedule_consumers(s, stage, false, 2, consumers) != 1) return -1;
     const schedule_stage *consumer = &s->stages[consumers[0]];
     if (consumer->op->n_reduce > 0) return -1;
-    if (!autotune_is_elementwise_read(consumer->op, s->stages[stage].tensors)) return -1;
+    for (int v = 0; v < s->stages[stage].n_tensors; v++)
+      if (!schedule_is_elementwise_read(consumer->op, &s->stages[stage].tensors[v])) return -1;
     stage = consumers[0];
     if (consumer->attach != SCHEDULE_INLINED) return stage;
   }
 }
 
-bool autotune_is_output_stage(const tn_schedule *s, int stage) {
+bool schedule_is_output_stage(const tn_schedule *s, int stage) {
   int consumer;
   return schedule_is_output(s, stage) || schedule_consumers(s, stage, false, 1, &consumer) == 0;
 }

@@ -1,0 +1,113 @@
+/* Text in and out for the parsers and printers above: failures with the line and a caret, the distance between words,
+ * floats whatever the program's locale is. */
+#include <ctype.h>
+#include <locale.h>
+#include <stdio.h>
+
+#include "runtime/base.h"
+
+/* ---- failing at a place of a text -------------------------------------------------------------------------------- */
+
+enum { EXCERPT_HALF = 60, EXCERPT_BYTES = 2 * EXCERPT_HALF + 16 };
+
+/* The part of the source line around a place, and the blanks that put a caret under it. */
+typedef struct excerpt {
+  int line, column; /* from 1; a column is a character */
+  char text[EXCERPT_BYTES];
+  char blanks[EXCERPT_BYTES];
+} excerpt;
+
+static bool is_continuation_byte(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
+
+/* At the end of the text an error is shown behind the last thing that stands there. */
+static const char *shown_place(const char *text, const char *at) {
+  if (*at != '\0') return at;
+  while (at > text && isspace((unsigned char)at[-1])) at--;
+  return at;
+}
+
+/* Copies the line's part and builds the blanks up to the place; tabs stay tabs. */
+static void excerpt_fill(excerpt *e, const char *from, const char *to, const char *at) {
+  size_t n = 0, n_blanks = 0;
+  for (const char *p = from; p < to && n + 1 < sizeof e->text; p++) {
+    bool is_control = (unsigned char)*p < ' ' && *p != '\t';
+    e->text[n++] = is_control ? ' ' : *p;
+    if (p < at && !is_continuation_byte(*p)) e->blanks[n_blanks++] = *p == '\t' ? '\t' : ' ';
+  }
+}
+
+static excerpt excerpt_of(const char *text, const char *place) {
+  excerpt e = {.line = 1, .column = 1};
+  const char *at = shown_place(text, place), *start = at, *end = at;
+  while (start > text && start[-1] != '\n') start--;
+  while (*end != '\0' && *end != '\n') end++;
+  for (const char *p = text; p < start; p++) e.line += *p == '\n';
+  for (const char *p = start; p < at; p++) e.column += !is_continuation_byte(*p);
+  if (at - start > EXCERPT_HALF) start = at - EXCERPT_HALF;
+  if (end - at > EXCERPT_HALF) end = at + EXCERPT_HALF;
+  while (start < at && is_continuation_byte(*start)) start++;
+  while (end > at && is_continuation_byte(*end)) end--;
+  excerpt_fill(&e, start, end, at);
+  return e;
+}
+
+tn_status runtime_fail_at(tn_context *ctx, const char *text, const char *at, const char *fmt, ...) {
+  char what[2048];
+  va_list args;
+  va_start(args, fmt);
+  vsnprintf(what, sizeof what, fmt, args);
+  va_end(args);
+  excerpt e = excerpt_of(text, at);
+  return runtime_fail(ctx, TN_ERROR_PARSE, "parse error at line %d, column %d: %s\n%s\n%s^", e.line, e.column, what,
+                      e.text, e.blanks);
+}
+
+/* ---- words ------------------------------------------------------------------------------------------------------- */
+
+enum { NEAR_LENGTH = 16 };
+
+int runtime_edit_distance(const char *a, const char *b) {
+  int row[NEAR_LENGTH + 1], na = (int)strlen(a), nb = (int)strlen(b);
+  if (na > NEAR_LENGTH || nb > NEAR_LENGTH) return NEAR_LENGTH;
+  for (int j = 0; j <= nb; j++) row[j] = j;
+  for (int i = 1; i <= na; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (int j = 1; j <= nb; j++) {
+      int change = diagonal + (a[i - 1] != b[j - 1]);
+      diagonal = row[j];
+      row[j] = RUNTIME_MIN(change, 1 + RUNTIME_MIN(row[j], row[j - 1]));
+    }
+  }
+  return row[nb];
+}
+
+/* ---- floats ------------------------------------------------------------------------------------------------------ */
+
+double runtime_parse_float(const char *text, char **end) {
+  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  double value = c ? strtod_l(text, end, c) : strtod(text, end);
+  if (c) freelocale(c);
+  return value;
+}
+
+/* In the program's locale. */
+static void shortest(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype) {
+  for (int digits = 1; digits <= 17; digits++) {
+    snprintf(text, RUNTIME_FLOAT_TEXT, "%.*g", digits, value);
+    if (runtime_rounded(dtype, strtod(text, NULL)) == runtime_rounded(dtype, value)) return;
+  }
+}
+
+const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype) {
+  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;
+  if (value != value)
+    snprintf(text, RUNTIME_FLOAT_TEXT, "nan");
+  else
+    shortest(text, value, dtype);
+  if (c) {
+    uselocale(old);
+    freelocale(c);
+  }
+  return text;
+}

@@ -1,0 +1,167 @@
+/* buffering.c: the primitives that keep a stage's buffer from one iteration of the loop it is computed in to the next:
+ * double_buffer, where two halves alternate and the next iteration's part is computed ahead, and rolling_buffer, where
+ * only what the iteration before did not compute is computed. */
+#include <stdio.h>
+
+#include "schedule/lowering.h"
+#include "schedule/tail.h"
+
+static const char *const words[] = {"none", "double_buffer", "rolling_buffer"};
+
+const char *schedule_buffering_word(schedule_buffering buffering) { return words[buffering]; }
+
+/* ---- legality ---------------------------------------------------------------------------------------------------- */
+
+/* A stage that is computed in the same loop, whose part for the next iteration is not there yet, and that STAGE, or
+ * what is computed inside of it, reads; -1: none. */
+static int read_neighbour(const tn_schedule *s, int stage) {
+  const schedule_stage *st = &s->stages[stage];
+  int position = schedule_leaf_position(&s->stages[st->at_stage], st->at_axis);
+  for (int i = 0; i < stage; i++) {
+    if (s->stages[i].attach != SCHEDULE_AT || schedule_inside(s, i, stage) >= 0) continue;
+    if (schedule_inside(s, i, st->at_stage) < position) continue;
+    int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(s, i, true, RUNTIME_COUNT(readers), readers);
+    for (int k = 0; k < n; k++)
+      if (schedule_inside(s, readers[k], stage) >= 0) return i;
+  }
+  return -1;
+}
+
+static tn_status check_loop(tn_schedule *s, const char *call, int stage) {
+  const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
+  const schedule_axis *axis = &target->axes[st->at_axis];
+  const char *name = schedule_stage_name(st);
+  if (axis->annotation == SCHEDULE_NONE || axis->annotation == SCHEDULE_UNROLL) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: %s has %s in loop %s of %s, which would have %s: its iterations hand the buffer on, so that "
+                      "they must follow each other; keep that loop serial, or split it and use the outer part",
+                      call, name, words[st->buffering], axis->name, schedule_stage_name(target),
+                      schedule_annotation_words[axis->annotation]);
+}
+
+tn_status schedule_check_buffering(tn_schedule *s, const char *call, int stage) {
+  const schedule_stage *st = &s->stages[stage];
+  if (st->buffering == SCHEDULE_BUFFER_ONCE || st->attach != SCHEDULE_AT) return TN_OK;
+  SCHEDULE_TRY(check_loop(s, call, stage));
+  int other = st->buffering == SCHEDULE_BUFFER_DOUBLE ? read_neighbour(s, stage) : -1;
+  if (other < 0) return TN_OK;
+  const char *name = schedule_stage_name(st), *input = schedule_stage_name(&s->stages[other]);
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: %s has double_buffer and would read %s, which is computed in the same iteration of loop %s, "
+                      "one iteration ahead of it: call compute_at(%s, %s, ...), or compute_root(%s)",
+                      call, name, input, s->stages[st->at_stage].axes[st->at_axis].name, input, name, input);
+}
+
+static tn_status check_stage(tn_schedule *s, const char *call, int stage, schedule_buffering buffering) {
+  SCHEDULE_TRY(schedule_check_stage(s, call, stage));
+  const schedule_stage *st = &s->stages[stage];
+  const char *name = schedule_stage_name(st);
+  if (schedule_is_output(s, stage))
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is an output: its memory is the caller's; use cache_write(%s, local), which makes a "
+                        "stage with a buffer of its own",
+                        call, name, name);
+  if (st->attach != SCHEDULE_AT)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s is at root, where its buffer is filled once: call compute_at(%s, reader, axis) first",
+                        call, name, name);
+  if (st->buffering != SCHEDULE_BUFFER_ONCE)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s has %s already: keep one of the two", call, name,
+                        words[st->buffering]);
+  if (st->n_tensors > 1)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: %s has %d outputs and a buffer for each: use %s on stages with one", call, name,
+                        st->n_tensors, words[buffering]);
+  if (buffering == SCHEDULE_BUFFER_DOUBLE && (st->tensors->ndim == TN_MAX_RANK || st->layout))
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: two halves are one dimension more than %s, which %s: keep one buffer", call, name,
+                        st->layout ? "has a layout of its own" : "has as many as there can be");
+  return TN_OK;
+}
+
+/* ---- the primitives ---------------------------------------------------------------------------------------------- */
+
+/* Invariant: an iteration reads what it read before; iterations run one after the other. */
+tn_status schedule_set_buffering(tn_schedule *s, int stage, schedule_buffering buffering) {
+  char call[1024];
+  bool exists = stage >= 0 && stage < s->n_stages;
+  snprintf(call, sizeof call, "%s(%s)", words[buffering], exists ? schedule_stage_name(&s->stages[stage]) : "?");
+  SCHEDULE_TRY(check_stage(s, call, stage, buffering));
+  schedule_stage *st = &s->stages[stage];
+  st->buffering = (uint8_t)buffering;
+  tn_status status = schedule_check_buffering(s, call, stage);
+  schedule_step step = {.kind = buffering == SCHEDULE_BUFFER_DOUBLE ? SCHEDULE_STEP_DB : SCHEDULE_STEP_RB,
+                        .stage = (int16_t)stage,
+                        .iter = -1};
+  if (status == TN_OK && !schedule_push_step(s, &step))
+    status = runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+  if (status != TN_OK) st->buffering = SCHEDULE_BUFFER_ONCE;
+  return status;
+}
+
+/* ---- lowering ---------------------------------------------------------------------------------------------------- */
+
+static void warn(const lowering *l, const lower_stage *ls, const char *why) {
+  runtime_say(l->ctx, TN_SEVERITY_WARNING, "%s(%s) has no effect: %s", words[ls->st->buffering],
+              schedule_stage_name(ls->st), why);
+}
+
+/* The loop that the stage is computed in; NULL: none, or it has one iteration. */
+static const lower_var *loop_of(const lowering *l, const lower_stage *ls) {
+  if (ls->st->attach != SCHEDULE_AT) return NULL;
+  const lower_stage *target = &l->stages[ls->st->at_stage];
+  const lower_var *v = target->var[schedule_leaf_position(target->st, ls->st->at_axis)];
+  return v->extent > 1 ? v : NULL;
+}
+
+/* How far a dimension's first point moves from one iteration to the next; -1: not by a constant. */
+static int64_t shift_of(lowering *l, const lower_stage *ls, const lower_var *v, int dim) {
+  if (!tir_uses_var(ls->min[dim], &v->var)) return 0;
+  const tir_expr *here = tir_var_expr(l->arena, &v->var), *one = tir_int(l->arena, (tn_dtype)here->dtype, 1);
+  tir_binding next = {&v->var, tir_binary(l->arena, TIR_ADD, here, one)};
+  const tir_expr *there = tir_substitute(l->arena, ls->min[dim], 1, &next);
+  const tir_expr *moved = tir_simplify(l->arena, NULL, tir_binary(l->arena, TIR_SUB, there, ls->min[dim]));
+  int64_t by;
+  return tir_is_int(moved, &by) && by > 0 ? by : -1;
+}
+
+/* Finds the one dimension along which the region moves by less than its extent. NULL, or why there is none. */
+static const char *find_roll(lowering *l, lower_stage *ls, const lower_var *v) {
+  int dim = -1;
+  int64_t by = 0;
+  for (int i = 0; i < ls->st->tensors->ndim; i++) {
+    int64_t shift = shift_of(l, ls, v, i);
+    if (shift < 0) return "what an iteration needs does not move by a constant";
+    if (shift > 0 && dim >= 0) return "what an iteration needs moves along two dimensions";
+    if (shift > 0) dim = i, by = shift;
+  }
+  if (dim < 0) return "every iteration needs the same";
+  if (by >= ls->extent[dim]) return "an iteration needs nothing that the one before needed";
+  if (schedule_padded_extent(ls, dim) != ls->extent[dim]) return "the dimension is padded";
+  ls->roll = (lower_roll){.by = by, .dim = dim, .var = v};
+  return NULL;
+}
+
+void schedule_find_roll(lowering *l, lower_stage *ls) {
+  const lower_var *v = loop_of(l, ls);
+  if (ls->st->buffering == SCHEDULE_BUFFER_ONCE || !ls->is_live) return;
+  const char *why_not =
+      !v ? ls->st->attach == SCHEDULE_AT ? "the loop has one iteration" : "the stage is at root" : NULL;
+  if (!why_not && ls->st->buffering == SCHEDULE_BUFFER_ROLLING) why_not = find_roll(l, ls, v);
+  if (!why_not && ls->st->buffering == SCHEDULE_BUFFER_DOUBLE) ls->is_doubled = true;
+  if (why_not) warn(l, ls, why_not);
+}
+
+/* An element's place: its index modulo the buffer's extent, so that it keeps it while the region moves. */
+const tir_expr *schedule_rolled_index(lowering *l, const lower_stage *ls, const tir_expr *index) {
+  int dim = ls->roll.dim;
+  const tir_expr *at = tir_binary(l->arena, TIR_ADD, index, ls->min[dim]);
+  return tir_binary(l->arena, TIR_FLOORMOD, at, tir_int(l->arena, (tn_dtype)at->dtype, ls->extent[dim]));
+}
+
+const tir_expr *schedule_is_new(lowering *l, const lower_stage *ls, const tir_expr **values) {
+  const tir_expr *v = tir_var_expr(l->arena, &ls->roll.var->var), *at = values[ls->roll.dim];
+  const tir_expr *first = tir_binary(l->arena, TIR_EQ, v, tir_int(l->arena, (tn_dtype)v->dtype, 0));
+  const tir_expr *old = tir_int(l->arena, (tn_dtype)at->dtype, ls->extent[ls->roll.dim] - ls->roll.by);
+  return tir_binary(l->arena, TIR_OR, first, tir_binary(l->arena, TIR_GE, at, old));
+}

@@ -1,0 +1,90 @@
+/* generic_loops.c: changes of loops as generic schedules ask for them: by axis instead of position, vectors of a good
+ * length, as many fused outer loops as the threads need. */
+#include "schedule/generic.h"
+
+/* Iterations that each thread should have, so that they end at about the same time. */
+enum { ITERATIONS_PER_THREAD = 4 };
+
+static schedule_stage *stage_at(generic_plan *p, int stage) { return &p->s->stages[stage]; }
+
+bool generic_split(generic_plan *p, int stage, int axis, int64_t factor, int *outer, int *inner) {
+  const schedule_stage *st = stage_at(p, stage);
+  int at = schedule_leaf_position(st, axis);
+  tn_tail tail = at >= 0 && st->axes[axis].extent % factor ? TN_TAIL_PEEL : TN_TAIL_GUARD;
+  if (at < 0 || schedule_split(p->s, stage, at, 1, &factor, true, tail) != TN_OK) return false;
+  *outer = stage_at(p, stage)->leaves[at];
+  *inner = stage_at(p, stage)->leaves[at + 1];
+  return true;
+}
+
+bool generic_fuse(generic_plan *p, int stage, int n, const int *axes, int *fused) {
+  int iters[SCHEDULE_MAX_AXES];
+  *fused = axes[0];
+  if (n == 1) return true;
+  for (int i = 0; i < n; i++) iters[i] = schedule_leaf_position(stage_at(p, stage), axes[i]);
+  if (iters[0] < 0 || schedule_fuse(p->s, stage, n, iters) != TN_OK) return false;
+  *fused = stage_at(p, stage)->leaves[iters[0]];
+  return true;
+}
+
+bool generic_order(generic_plan *p, int stage, int n, const int *order) {
+  const schedule_stage *st = stage_at(p, stage);
+  int positions[SCHEDULE_MAX_AXES];
+  bool changed = false;
+  if (n != st->n_leaves) return false;
+  for (int i = 0; i < n; i++) {
+    positions[i] = schedule_leaf_position(st, order[i]);
+    changed |= positions[i] != i;
+  }
+  return !changed || schedule_reorder(p->s, stage, n, positions) == TN_OK;
+}
+
+bool generic_annotate(generic_plan *p, int stage, int axis, schedule_annotation annotation) {
+  int at = schedule_leaf_position(stage_at(p, stage), axis);
+  if (at < 0 || stage_at(p, stage)->axes[axis].extent < 2) return at >= 0;
+  return schedule_annotate(p->s, stage, at, annotation) == TN_OK;
+}
+
+bool generic_is_worth_threads(const generic_plan *p, double ns) {
+  return p->machine.threads > 1 && ns >= (double)p->machine.fork_ns;
+}
+
+/* How many loops make enough iterations: many for each thread, or as many for each. */
+static int loops_needed(generic_plan *p, int stage, int n, const int *axes) {
+  int64_t product = 1, threads = p->machine.threads;
+  for (int i = 0; i < n; i++) {
+    product *= stage_at(p, stage)->axes[axes[i]].extent;
+    if (product >= ITERATIONS_PER_THREAD * threads || (product >= threads && product % threads == 0)) return i + 1;
+  }
+  return n;
+}
+
+bool generic_parallel(generic_plan *p, int stage, int n, const int *axes, double ns, int *loop, int *n_fused) {
+  *loop = n > 0 ? axes[0] : -1;
+  *n_fused = RUNTIME_MIN(n, 1);
+  if (n == 0 || !generic_is_worth_threads(p, ns)) return true;
+  *n_fused = loops_needed(p, stage, n, axes);
+  return generic_fuse(p, stage, *n_fused, axes, loop) && generic_annotate(p, stage, *loop, SCHEDULE_PARALLEL);
+}
+
+static bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+/* Powers of two, which code generation cuts well. A short rest costs little: whole vectors are worth more than a
+ * divisor that leaves lanes empty. */
+int64_t generic_vector_length(int64_t extent, int64_t lanes, int registers) {
+  if (extent <= lanes || (extent <= lanes * registers && is_power_of_two(extent))) return extent;
+  int64_t longest = lanes;
+  while (longest * 2 <= lanes * registers) longest *= 2;
+  for (int64_t length = longest; length >= lanes; length /= 2)
+    if (extent % length == 0) return length;
+  for (int64_t length = longest; length > lanes; length /= 2)
+    if (extent >= 4 * length) return length;
+  return lanes;
+}
+
+bool generic_split_vector(generic_plan *p, int stage, int axis, int registers, int *outer, int *inner) {
+  int64_t extent = stage_at(p, stage)->axes[axis].extent;
+  int64_t length = generic_vector_length(extent, generic_lanes(p, stage), registers);
+  *outer = -1, *inner = axis;
+  return length == extent || generic_split(p, stage, axis, length, outer, inner);
+}

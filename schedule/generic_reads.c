@@ -1,0 +1,186 @@
+/* generic_reads.c: what a stage reads, inlined stages looked through: the stride of each read along each axis, which is
+ * what vectorizing, tiling and packing are decided by. */
+#include "schedule/generic.h"
+
+enum { COSTLY_OP = 12, MAX_DEPTH = 600 };
+
+/* ---- bodies with inlined stages in place ------------------------------------------------------------------------- */
+
+static const tir_expr *inline_read(void *user, const tir_expr *e) {
+  const generic_plan *p = user;
+  int stage = e->op == TIR_READ ? schedule_stage_of_tensor(p->s, e->u.tensor) : -1;
+  if (stage < 0 || p->s->stages[stage].attach != SCHEDULE_INLINED) return e;
+  const te_op *op = p->s->stages[stage].op;
+  if (op->n_outputs != 1) return e;
+  tir_binding bindings[TN_MAX_RANK];
+  for (int i = 0; i < e->n_args; i++) {
+    const tir_var *var = &op->axes[i]->var;
+    bindings[i] = (tir_binding){var, tir_cast(p->arena, var->dtype, e->arg[i])};
+    if (!bindings[i].value) return e;
+  }
+  return tir_substitute(p->arena, op->body, e->n_args, bindings);
+}
+
+typedef struct selects {
+  runtime_arena *arena;
+  const tir_env *env;
+} selects;
+
+static const tir_expr *choose(void *user, const tir_expr *e) {
+  const selects *s = user;
+  return e->op == TIR_SELECT && tir_prove(s->arena, s->env, e->arg[0]) ? e->arg[1] : e;
+}
+
+/* Zeros around an input of which there are none leave a copy. */
+static const tir_expr *without_idle_selects(const generic_plan *p, const te_op *op, const tir_expr *body) {
+  tir_env ranges[GENERIC_MAX_AXES];
+  selects s = {p->arena, NULL};
+  tir_rewriter rewriter = {p->arena, NULL, choose, &s};
+  if (op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return body;
+  for (int a = 0; a < op->n_axes + op->n_reduce; a++) {
+    const tn_axis *axis = a < op->n_axes ? op->axes[a] : op->reduce_axes[a - op->n_axes];
+    ranges[a] = (tir_env){.outer = s.env, .var = &axis->var, .range = {0, axis->extent - 1}};
+    s.env = &ranges[a];
+  }
+  return tir_rewrite_expr(&rewriter, body);
+}
+
+/* One level of inlining a turn; a chain of inlined stages takes as many as it is long. NULL: no memory, or too long. */
+static const tir_expr *whole_body(const generic_plan *p, const te_op *op) {
+  tir_rewriter rewriter = {p->arena, NULL, inline_read, (void *)p};
+  const tir_expr *body = op->body;
+  for (int turn = 0; body && turn < MAX_DEPTH; turn++) {
+    const tir_expr *next = tir_rewrite_expr(&rewriter, body);
+    if (next == body) return without_idle_selects(p, op, body);
+    body = next;
+  }
+  return NULL;
+}
+
+const tir_expr *generic_body(const generic_plan *p, int stage) { return whole_body(p, p->s->stages[stage].op); }
+
+/* ---- strides ----------------------------------------------------------------------------------------------------- */
+
+/* E as coefficient * VAR + something without VAR, or only with VAR // *BLOCK. */
+static bool coefficient(const tir_expr *e, const tir_var *var, int64_t *block, int64_t *out) {
+  int64_t a, b, c;
+  *out = 0;
+  if (e->op == TIR_VAR) return *out = e->u.var == var, true;
+  if (!tir_uses_var(e, var)) return true;
+  switch ((int)e->op) {
+    case TIR_CAST:
+      return coefficient(e->arg[0], var, block, out);
+    case TIR_ADD:
+    case TIR_SUB:
+      if (!coefficient(e->arg[0], var, block, &a) || !coefficient(e->arg[1], var, block, &b)) return false;
+      *out = e->op == TIR_ADD ? a + b : a - b;
+      return true;
+    case TIR_MUL:
+      if (tir_is_int(e->arg[1], &c) && coefficient(e->arg[0], var, block, &a)) return *out = a * c, true;
+      if (tir_is_int(e->arg[0], &c) && coefficient(e->arg[1], var, block, &a)) return *out = a * c, true;
+      return false;
+    case TIR_FLOORDIV: /* constant inside of blocks */
+      if (e->arg[0]->op != TIR_VAR || !tir_is_int(e->arg[1], &c) || c < 2 || (*block && *block != c)) return false;
+      *block = c;
+      return true;
+    default:
+      return false;
+  }
+}
+
+static const tir_var *axis_var(const te_op *op, int axis) {
+  return axis < op->n_axes ? &op->axes[axis]->var : &op->reduce_axes[axis - op->n_axes]->var;
+}
+
+/* Some index has a data axis longer than 1 and a reduction axis longer than 1. */
+static bool has_window(const generic_reads *r, const tir_expr *e) {
+  for (int d = 0; d < e->n_args; d++) {
+    bool data = false, reduced = false;
+    for (int a = 0; a < r->n_axes; a++) {
+      bool uses = r->extent[a] > 1 && tir_uses_var(e->arg[d], axis_var(r->op, a));
+      data |= uses && a < r->n_data;
+      reduced |= uses && a >= r->n_data;
+    }
+    if (data && reduced) return true;
+  }
+  return false;
+}
+
+static void describe_read(const generic_reads *r, const tir_expr *e, generic_read *out) {
+  *out = (generic_read){.tensor = e->u.tensor, .expr = e, .is_window = has_window(r, e)};
+  for (int a = 0; a < r->n_axes; a++) {
+    int64_t step = 1, c;
+    int used = 0;
+    out->is_known[a] = true;
+    for (int d = e->n_args - 1; d >= 0; step *= out->tensor->shape[d--]) {
+      bool linear = coefficient(e->arg[d], axis_var(r->op, a), &out->block[a], &c);
+      out->is_known[a] &= linear;
+      out->stride[a] += linear ? c * step : 0;
+      if (!linear || c != 0) out->dim[a] = d, used++;
+    }
+    if (used != 1) out->dim[a] = -1;
+  }
+  for (int d = 0; d < e->n_args; d++) {
+    out->plain[d] = -1;
+    for (int a = 0; a < r->n_axes; a++)
+      if (e->arg[d]->op == TIR_VAR && e->arg[d]->u.var == axis_var(r->op, a)) out->plain[d] = a;
+  }
+}
+
+static tir_walk collect(void *user, const tir_expr *e) {
+  generic_reads *r = user;
+  char kind = tir_op_table[e->op].op_class;
+  if (kind == 'M')
+    r->ops += COSTLY_OP;
+  else if (kind == 'A' || kind == 'C' || kind == 'B' || e->op == TIR_SELECT || e->op == TIR_READ)
+    r->ops += 1;
+  if (e->op != TIR_READ) return TIR_WALK_ON;
+  for (int i = 0; i < r->n; i++)
+    if (tir_equal(r->reads[i].expr, e)) return TIR_WALK_ON;
+  if (r->n == GENERIC_MAX_READS) return TIR_WALK_STOP;
+  describe_read(r, e, &r->reads[r->n++]);
+  return TIR_WALK_ON;
+}
+
+bool generic_read_all(const generic_plan *p, int stage, generic_reads *out) {
+  const te_op *op = p->s->stages[stage].op;
+  *out = (generic_reads){.op = op};
+  if (op->kind != TE_COMPUTE || op->n_outputs != 1 || op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return false;
+  out->n_data = op->n_axes;
+  out->n_axes = op->n_axes + op->n_reduce;
+  for (int a = 0; a < out->n_axes; a++)
+    out->extent[a] = a < op->n_axes ? op->axes[a]->extent : op->reduce_axes[a - op->n_axes]->extent;
+  const tir_expr *body = whole_body(p, op);
+  return body && tir_walk_expr(body, collect, out);
+}
+
+bool generic_is_contiguous(const generic_reads *r, int axis) {
+  bool along = false;
+  for (int i = 0; i < r->n; i++) {
+    int64_t stride;
+    if (!generic_stride(&r->reads[i], axis, &stride) || stride < 0 || stride > 1) return false;
+    along |= stride == 1;
+  }
+  return along;
+}
+
+/* ---- costs ------------------------------------------------------------------------------------------------------- */
+
+int64_t generic_lanes(const generic_plan *p, int stage) {
+  return RUNTIME_MAX(p->machine.vector_bytes / (int)tn_dtype_bytes(p->s->stages[stage].tensors[0].dtype), 1);
+}
+
+/* Eight vector operations a nanosecond, or ten bytes of what it writes and reads anew a nanosecond. */
+double generic_cost_ns(const generic_plan *p, const generic_reads *r) {
+  double points = 1, bytes = 0, lanes = p->machine.vector_bytes / 4.0;
+  for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
+  for (int i = 0; i < r->n; i++) {
+    double elements = 1, all = 1;
+    for (int a = 0; a < r->n_axes; a++)
+      elements *= !r->reads[i].is_known[a] || r->reads[i].stride[a] ? (double)r->extent[a] : 1;
+    for (int d = 0; d < r->reads[i].tensor->ndim; d++) all *= (double)r->reads[i].tensor->shape[d];
+    bytes += RUNTIME_MIN(elements, all) * (double)tn_dtype_bytes(r->reads[i].tensor->dtype);
+  }
+  double compute = points * (r->ops + 1) / lanes / 8, memory = bytes / 20;
+  return RUNTIME_MAX(compute, memory);
+}

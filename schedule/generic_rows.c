@@ -1,0 +1,214 @@
+/* generic_rows.c: stages with common outer loops: softmax, normalization, a row's reduction. All are computed inside
+ * the loops over the axes that they share, which run in parallel; inside, each is vectorized: reductions along a row
+ * through rfactor into the lanes of some vectors, which are then combined. */
+#include "schedule/generic.h"
+
+enum { REGISTERS = 4, LAST_LANES = 4, LOCAL_BYTES = 16 << 10 };
+
+/* ---- a reduction in lanes ---------------------------------------------------------------------------------------- */
+
+/* Takes a new stage of partial results into OUT and gives it its loops: VECTOR, its last data axis, is innermost. */
+static bool take_part(generic_plan *p, int stage, int extra_outer, generic_parts *out) {
+  const schedule_stage *st = &p->s->stages[stage];
+  int order[SCHEDULE_MAX_AXES], n = 0, vector = st->op->n_axes - 1;
+  for (int i = 0; i < st->n_leaves; i++)
+    if (st->leaves[i] != vector) order[n++] = st->leaves[i];
+  order[n++] = vector;
+  (void)extra_outer;
+  out->tensors[out->n++] = st->tensors;
+  return generic_order(p, stage, n, order) && generic_annotate(p, stage, vector, SCHEDULE_VECTORIZE) &&
+         schedule_set_scope(p->s, stage, "local") == TN_OK;
+}
+
+/* The partial sums of a vector of WIDTH; the loop over what is left of them runs in full blocks, then over the rest. */
+static bool part_once(generic_plan *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out) {
+  int stage = generic_stage(p, tensor), at = schedule_leaf_position(&p->s->stages[stage], axis), first, second;
+  int64_t extent = p->s->stages[stage].axes[axis].extent, blocks = extent / width;
+  int n_data = p->s->stages[stage].op->n_axes;
+  if (at < 0 || schedule_split(p->s, stage, at, 1, &width, true, TN_TAIL_GUARD) != TN_OK) return false;
+  if (schedule_rfactor(p->s, stage, at + 1, n_data) != TN_OK) return false;
+  const schedule_stage *part = &p->s->stages[stage];
+  int outer = -1;
+  for (int i = 0; i < part->n_leaves; i++)
+    if (i > n_data && schedule_leaf(part, i)->extent == (extent + width - 1) / width) outer = part->leaves[i];
+  if (extent % width && blocks > 1 && outer >= 0 && !generic_split(p, stage, outer, blocks, &first, &second))
+    return false;
+  return take_part(p, stage, outer, out);
+}
+
+/* The reduction loop along which rows are read. -1: none. */
+static int row_axis(const generic_plan *p, int stage) {
+  generic_reads r;
+  if (!generic_read_all(p, stage, &r) || r.n_axes == r.n_data || r.op->body->op != TIR_REDUCE) return -1;
+  if (r.n_data > 0 && r.extent[r.n_data - 1] > 1 && generic_is_contiguous(&r, r.n_data - 1)) return -1;
+  return generic_is_contiguous(&r, r.n_axes - 1) ? r.n_axes - 1 : -1;
+}
+
+/* Fuses reduction axes that run through every read as one; *AXIS is then the last of them. */
+static bool join_reduction(generic_plan *p, int stage, int *axis) {
+  generic_reads r;
+  int n = 1, axes[GENERIC_MAX_AXES];
+  if (!generic_read_all(p, stage, &r)) return true;
+  int64_t extent = r.extent[*axis];
+  int first = *axis;
+  for (bool joins = true; joins && first > r.n_data;) {
+    for (int i = 0; joins && i < r.n; i++)
+      joins = r.reads[i].is_known[first - 1] && r.reads[i].stride[first - 1] == r.reads[i].stride[*axis] * extent;
+    joins &= extent * r.extent[first - 1] < INT32_MAX;
+    if (joins) extent *= r.extent[--first];
+  }
+  for (n = 0; first + n <= *axis; n++) axes[n] = first + n;
+  return generic_fuse(p, stage, n, axes, axis);
+}
+
+bool generic_part_lanes(generic_plan *p, const tn_tensor *tensor, generic_parts *out) {
+  int stage = generic_stage(p, tensor), axis = row_axis(p, stage);
+  int64_t lanes = generic_lanes(p, stage);
+  *out = (generic_parts){0};
+  if (axis < 0 || p->s->stages[stage].op->n_axes == TN_MAX_RANK) return true;
+  if (!join_reduction(p, stage, &axis)) return false;
+  int64_t extent = p->s->stages[stage].axes[axis].extent;
+  if (extent < 2 * lanes || lanes < 2) return true;
+  int64_t width = generic_vector_length(extent, lanes, (int)RUNTIME_MIN(REGISTERS, extent / lanes / 2));
+  if (width == extent) width = lanes;
+  if (!part_once(p, tensor, axis, width, out)) return false;
+  while (width > LAST_LANES && out->n < RUNTIME_COUNT(out->tensors)) {
+    int64_t next = width > lanes && width % lanes == 0 ? lanes : LAST_LANES;
+    if (width % next || width == next) break;
+    stage = generic_stage(p, tensor);
+    if (!part_once(p, tensor, p->s->stages[stage].leaves[p->s->stages[stage].n_leaves - 1], next, out)) return false;
+    width = next;
+  }
+  for (int i = 0, j = out->n - 1; i < j; i++, j--) { /* the last made is the first that is read */
+    const tn_tensor *t = out->tensors[i];
+    out->tensors[i] = out->tensors[j], out->tensors[j] = t;
+  }
+  stage = generic_stage(p, tensor);
+  const schedule_stage *st = &p->s->stages[stage];
+  return generic_annotate(p, stage, st->leaves[st->n_leaves - 1], SCHEDULE_UNROLL);
+}
+
+/* ---- members inside the common loops ----------------------------------------------------------------------------- */
+
+static bool make_local(generic_plan *p, const generic_group *g, const tn_tensor *tensor, bool column) {
+  const int8_t *map = generic_map_of(g, tensor);
+  double bytes = (double)tn_dtype_bytes(tensor->dtype);
+  int stage = generic_stage(p, tensor);
+  for (int a = 0; a < tensor->ndim; a++) {
+    bool fixed = false;
+    for (int f = 0; map && f < g->root->ndim; f++)
+      fixed |= g->is_common[f] && map[f] == a && (f + 1 < g->root->ndim || !column);
+    if (!fixed) bytes *= (double)tensor->shape[a];
+  }
+  if (bytes > LOCAL_BYTES || strcmp(p->s->stages[stage].scope, "local") == 0) return true;
+  return schedule_set_scope(p->s, stage, "local") == TN_OK;
+}
+
+/* The data axis that a vector of a member runs along: the one that goes along with the root's vectors, or the last. */
+static bool arrange_member(generic_plan *p, const tn_tensor *tensor, int vector) {
+  int stage = generic_stage(p, tensor), order[SCHEDULE_MAX_AXES], n = 0, outer = -1, inner;
+  const schedule_stage *st = &p->s->stages[stage];
+  generic_reads r;
+  if (vector < 0) {
+    if (st->op->n_reduce == 0) return generic_inner_injective(p, stage);
+    if (!generic_read_all(p, stage, &r) || r.n_data == 0 || !generic_is_contiguous(&r, r.n_data - 1)) return true;
+    if (!generic_split_vector(p, stage, r.n_data - 1, REGISTERS, &outer, &inner)) return false;
+    vector = inner;
+  }
+  st = &p->s->stages[stage];
+  for (int i = 0; i < st->n_leaves; i++)
+    if (st->leaves[i] != vector) order[n++] = st->leaves[i];
+  order[n++] = vector;
+  return generic_order(p, stage, n, order) && generic_annotate(p, stage, vector, SCHEDULE_VECTORIZE);
+}
+
+static bool attach(generic_plan *p, const tn_tensor *tensor, const tn_tensor *root, int axis) {
+  int at = generic_stage(p, root);
+  return schedule_compute_at(p->s, generic_stage(p, tensor), at, schedule_leaf_position(&p->s->stages[at], axis)) ==
+         TN_OK;
+}
+
+/* ---- the root's loops -------------------------------------------------------------------------------------------- */
+
+/* The common loops, then the others, vectors innermost. *LOOP: the last common one; *COLUMN: the vectorized axis is
+ * common, and all members have it. */
+static bool arrange_root(generic_plan *p, const generic_group *g, int *loop, bool *column) {
+  int stage = generic_stage(p, g->root), n = 0, common[TN_MAX_RANK + 1], order[SCHEDULE_MAX_AXES], outer = -1,
+      inner = -1;
+  const schedule_stage *st = &p->s->stages[stage];
+  int n_data = st->op->n_axes, last = n_data - 1;
+  bool reduces = st->op->n_reduce > 0, in_row = last >= 0 && !g->is_common[last];
+  *column = last >= 0 && g->is_common[last] && g->n > 0 && st->axes[last].extent > 1 && row_axis(p, stage) < 0;
+  for (int a = 0; *column && a < g->n; a++) {
+    *column = g->maps[a][last] >= 0 && row_axis(p, generic_stage(p, g->members[a])) < 0;
+  }
+  if ((*column || in_row) && !reduces && !generic_split_vector(p, stage, last, REGISTERS, &outer, &inner)) return false;
+  if (*column && outer < 0 && !reduces) *column = false;
+  for (int a = 0; a < n_data; a++)
+    if (g->is_common[a] && (a != last || !*column)) common[n++] = a;
+  if (*column && outer >= 0) common[n++] = outer;
+  int n_common = n, n_fused;
+  memcpy(order, common, sizeof *common * (size_t)n);
+  st = &p->s->stages[stage];
+  for (int i = 0; i < st->n_leaves; i++) {
+    bool is_listed = st->leaves[i] == inner;
+    for (int k = 0; k < n_common; k++) is_listed |= common[k] == st->leaves[i];
+    if (!is_listed) order[n++] = st->leaves[i];
+  }
+  if (inner >= 0) order[n++] = inner;
+  if (!generic_order(p, stage, n, order)) return false;
+  if (inner >= 0 && !generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE)) return false;
+  if (!generic_parallel(p, stage, n_common, common, g->ns, loop, &n_fused)) return false;
+  if (n_fused < n_common) *loop = common[n_common - 1];
+  return true;
+}
+
+/* ---- the group --------------------------------------------------------------------------------------------------- */
+
+typedef struct row_list {
+  int n;
+  struct {
+    const tn_tensor *tensor;
+    bool is_part;
+  } rows[GENERIC_MAX_STAGES * 2];
+} row_list;
+
+/* TENSOR's parts follow it; without the root itself. */
+static bool part_member(generic_plan *p, const generic_group *g, const tn_tensor *tensor, row_list *list) {
+  generic_parts parts;
+  if (list->n + 8 >= RUNTIME_COUNT(list->rows)) return false;
+  if (!generic_part_lanes(p, tensor, &parts)) return false;
+  bool is_whole = parts.n == 0;
+  if (tensor != g->root) {
+    list->rows[list->n].tensor = tensor;
+    list->rows[list->n++].is_part = !is_whole;
+  }
+  for (int i = 0; i < parts.n; i++) {
+    list->rows[list->n].tensor = parts.tensors[i];
+    list->rows[list->n++].is_part = true;
+  }
+  return true;
+}
+
+bool generic_rows(generic_plan *p, const generic_group *g) {
+  row_list list = {0};
+  int loop;
+  bool column;
+  if (!part_member(p, g, g->root, &list)) return false;
+  for (int i = 0; i < g->n; i++)
+    if (!part_member(p, g, g->members[i], &list)) return false;
+  if (!arrange_root(p, g, &loop, &column)) return false;
+  for (int i = 0; i < list.n; i++) {
+    const tn_tensor *tensor = list.rows[i].tensor;
+    if (!list.rows[i].is_part) {
+      const int8_t *map = generic_map_of(g, tensor);
+      if (!arrange_member(p, tensor, column && map ? map[g->root->ndim - 1] : -1) || !make_local(p, g, tensor, column))
+        return false;
+    } else if (strcmp(p->s->stages[generic_stage(p, tensor)].scope, "local") != 0 &&
+               !make_local(p, g, tensor, column)) {
+      return false;
+    }
+    if (loop >= 0 && !attach(p, tensor, g->root, loop)) return false;
+  }
+  return true;
+}

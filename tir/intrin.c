@@ -1,0 +1,322 @@
+/* intrin.c: comparing a loop nest with an intrinsic's pattern. The axes of the pattern are assigned to the loops in
+ * every way that their extents allow; of several failures the one that got furthest is told. */
+#include "tir/intrin.h"
+
+#include <inttypes.h>
+
+#include "tir/linear.h"
+#include "tir/passes.h"
+
+enum { MAX_LOOPS = TIR_INTRIN_AXES };
+
+typedef struct nest_loop {
+  const tir_var *var;
+  int64_t min, extent;
+} nest_loop;
+
+typedef struct matcher {
+  runtime_arena *arena;
+  const tir_env *env;
+  const tir_intrin *intrin;
+  int n_loops;
+  nest_loop loops[MAX_LOOPS];
+  const tir_stmt *store;
+  int loop_of[TIR_INTRIN_AXES]; /* by axis; -1: the axis has one iteration */
+  tir_intrin_match *out;
+  int progress, best; /* nodes that agreed before the difference; of the difference that is kept */
+} matcher;
+
+/* Keeps the difference that was found latest. False. */
+TN_PRINTF(2, 3) static bool differ(matcher *m, const char *fmt, ...) {
+  if (m->progress < m->best) return false;
+  runtime_str text = {0};
+  va_list args;
+  va_start(args, fmt);
+  runtime_str_addv(&text, fmt, args);
+  va_end(args);
+  m->best = m->progress + 1;
+  m->out->why_not = runtime_str_take(&text, m->arena);
+  return false;
+}
+
+static const char *printed(matcher *m, const tir_expr *e) {
+  runtime_str text = {0};
+  tir_print_expr(&text, e);
+  const char *kept = runtime_str_take(&text, m->arena);
+  return kept != NULL ? kept : "?";
+}
+
+static bool differ_at(matcher *m, const tir_expr *pattern, const tir_expr *e, const char *what) {
+  if (m->progress < m->best) return false;
+  return differ(m, "the pattern has %s where the loops have %s: %s", printed(m, pattern), printed(m, e), what);
+}
+
+/* ---- the nest -----------------------------------------------------------------------------------------------------
+ */
+
+static const char *axes_text(matcher *m) {
+  runtime_str text = {0};
+  for (int i = 0; i < m->intrin->n_axes; i++) {
+    const tir_intrin_axis *axis = &m->intrin->axes[i];
+    runtime_str_addf(&text, "%s%s%s %" PRId64, i > 0 ? ", " : "", axis->is_reduce ? "reduce " : "", axis->var->name,
+                     axis->extent);
+  }
+  const char *kept = runtime_str_take(&text, m->arena);
+  return kept != NULL ? kept : "";
+}
+
+static const char *loops_text(matcher *m) {
+  runtime_str text = {0};
+  for (int i = 0; i < m->n_loops; i++)
+    runtime_str_addf(&text, "%s%s %" PRId64, i > 0 ? ", " : "", m->loops[i].var->name, m->loops[i].extent);
+  if (m->n_loops == 0) runtime_str_add(&text, "none");
+  const char *kept = runtime_str_take(&text, m->arena);
+  return kept != NULL ? kept : "";
+}
+
+/* Marks of stages are lost inside an intrinsic, and a request to unroll has no loops left. */
+static const tir_stmt *without_marks(const tir_stmt *s) {
+  while (s->kind == TIR_ATTR && strncmp(s->u.attr.key, TIR_THREAD_EXTENT, strlen(TIR_THREAD_EXTENT)) != 0)
+    s = s->u.attr.body;
+  return s;
+}
+
+static bool not_nested(matcher *m, const tir_stmt *s) {
+  if (s->kind == TIR_IF)
+    return differ(m, "a guard stands inside the loops, %s: blocks are not whole; split with tail=peel, or pad the data",
+                  printed(m, s->u.branch.cond));
+  return differ(m, "inside the axis stands more than loops around one store");
+}
+
+/* Takes the loops apart down to the store. */
+static bool read_nest(matcher *m, const tir_stmt *s) {
+  for (s = without_marks(s); s->kind == TIR_FOR; s = without_marks(s->u.loop.body)) {
+    nest_loop loop = {.var = s->u.loop.var};
+    if (!tir_const_loop(s, &loop.min, &loop.extent) || s->u.loop.kind == TIR_PARALLEL)
+      return differ(m, "the loop %s has no constant bounds, or is parallel", s->u.loop.var->name);
+    if (m->n_loops == MAX_LOOPS) return differ(m, "there are more than %d loops", MAX_LOOPS);
+    m->loops[m->n_loops++] = loop;
+  }
+  if (s->kind != TIR_STORE) return not_nested(m, s);
+  m->store = s;
+  if (s->u.store.predicate == NULL) return true;
+  return differ(m, "the store has a predicate, %s", printed(m, s->u.store.predicate));
+}
+
+/* ---- places -------------------------------------------------------------------------------------------------------
+ */
+
+static int axis_of(const matcher *m, const tir_var *var) {
+  for (int i = 0; i < m->intrin->n_axes; i++) {
+    if (m->loop_of[i] >= 0 && m->loops[m->loop_of[i]].var == var) return i;
+  }
+  return -1;
+}
+
+static bool uses_loops(const matcher *m, const tir_expr *e) {
+  for (int i = 0; i < m->n_loops; i++) {
+    if (tir_uses_var(e, m->loops[i].var)) return true;
+  }
+  return false;
+}
+
+/* The index with the loops at their first iteration. */
+static const tir_expr *base_of(matcher *m, const tir_expr *index) {
+  tir_binding bindings[MAX_LOOPS];
+  for (int i = 0; i < m->n_loops; i++)
+    bindings[i] = (tir_binding){m->loops[i].var, tir_int(m->arena, m->loops[i].var->dtype, m->loops[i].min)};
+  return tir_simplify(m->arena, m->env, tir_substitute(m->arena, index, m->n_loops, bindings));
+}
+
+/* Takes an index apart: what each axis adds, and the rest. */
+static bool read_place(matcher *m, const tir_expr *pattern, const tir_expr *access, const tir_buffer *buffer,
+                       const tir_expr *index, tir_place *out) {
+  tir_linear form = {0};
+  *out = (tir_place){.buffer = buffer};
+  if (!tir_linear_add_expr(&form, index, 1)) return differ_at(m, pattern, access, "the index is too long");
+  for (int i = 0; i < form.n; i++) {
+    const tir_expr *atom = form.terms[i].atom;
+    int axis = atom->op == TIR_VAR ? axis_of(m, atom->u.var) : -1;
+    if (axis >= 0)
+      out->stride[axis] = form.terms[i].coef;
+    else if (uses_loops(m, atom))
+      return differ_at(m, pattern, access, "the index has no fixed stride in the loops");
+  }
+  out->base = base_of(m, index);
+  return out->base != NULL;
+}
+
+static bool is_same_place(const tir_place *a, const tir_place *b) {
+  return a->buffer == b->buffer && tir_equal(a->base, b->base) && memcmp(a->stride, b->stride, sizeof a->stride) == 0;
+}
+
+/* Axes that the pattern's access does not use must not matter; the same input lies in the same place every time. */
+static bool match_load(matcher *m, const tir_expr *p, const tir_expr *e) {
+  int input = 0;
+  tir_place place, *known;
+  if (e->op != TIR_LOAD) return differ_at(m, p, e, "no read of a tensor");
+  if (e->dtype != p->dtype)
+    return differ_at(
+        m, p, e,
+        runtime_format(m->arena, "%s is not %s", tn_dtype_name((tn_dtype)e->dtype), tn_dtype_name((tn_dtype)p->dtype)));
+  if (e->has_predicate) return differ_at(m, p, e, "a read that could leave its tensor");
+  if (!read_place(m, p, e, e->u.buffer, e->arg[0], &place)) return false;
+  for (int a = 0; a < m->intrin->n_axes; a++) {
+    if (place.stride[a] != 0 && !tir_uses_var(p, m->intrin->axes[a].var))
+      return differ_at(m, p, e, runtime_format(m->arena, "it depends on %s", m->loops[m->loop_of[a]].var->name));
+  }
+  while (m->intrin->inputs[input] != p->u.buffer) input++;
+  known = &m->out->inputs[input];
+  if (known->buffer != NULL && !is_same_place(known, &place))
+    return differ_at(m, p, e, "another element than the pattern's first read of this input");
+  *known = place;
+  m->progress++;
+  return true;
+}
+
+/* ---- expressions --------------------------------------------------------------------------------------------------
+ */
+
+/* Floats' min and max are not: see tir/ir.h about NaN. */
+static bool commutes(const tir_expr *e) {
+  switch ((int)e->op) {
+    case TIR_ADD:
+    case TIR_MUL:
+    case TIR_EQ:
+    case TIR_NE:
+    case TIR_BITAND:
+    case TIR_BITOR:
+    case TIR_BITXOR:
+      return true;
+    case TIR_MIN:
+    case TIR_MAX:
+      return !tn_dtype_is_float((tn_dtype)e->dtype);
+    default:
+      return false;
+  }
+}
+
+static bool match_expr(matcher *m, const tir_expr *p, const tir_expr *e);
+
+static bool match_swapped(matcher *m, const tir_expr *p, const tir_expr *e) {
+  return match_expr(m, p->arg[0], e->arg[1]) && match_expr(m, p->arg[1], e->arg[0]);
+}
+
+static bool match_args(matcher *m, const tir_expr *p, const tir_expr *e) {
+  for (int i = 0; i < p->n_args; i++) {
+    if (!match_expr(m, p->arg[i], e->arg[i])) return false;
+  }
+  return true;
+}
+
+static bool match_var(matcher *m, const tir_expr *p, const tir_expr *e) {
+  int axis = e->op == TIR_VAR ? axis_of(m, e->u.var) : -1;
+  bool same = axis >= 0 && m->intrin->axes[axis].var == p->u.var && m->loops[m->loop_of[axis]].min == 0;
+  if (!same) return differ_at(m, p, e, "another value than the axis");
+  m->progress++;
+  return true;
+}
+
+static bool match_node(matcher *m, const tir_expr *p, const tir_expr *e) {
+  if (p->op == TIR_INT || p->op == TIR_FLOAT) return tir_equal(p, e) || differ_at(m, p, e, "another constant");
+  if (e->op != p->op || e->n_args != p->n_args) return differ_at(m, p, e, "another operator");
+  if (e->dtype != p->dtype)
+    return differ_at(
+        m, p, e,
+        runtime_format(m->arena, "%s is not %s", tn_dtype_name((tn_dtype)e->dtype), tn_dtype_name((tn_dtype)p->dtype)));
+  m->progress++;
+  tir_place before[TIR_INTRIN_INPUTS];
+  int progress = m->progress;
+  memcpy(before, m->out->inputs, sizeof before);
+  if (match_args(m, p, e)) return true;
+  if (!commutes(p)) return false;
+  memcpy(m->out->inputs, before, sizeof before);
+  m->progress = progress;
+  return match_swapped(m, p, e);
+}
+
+static bool match_expr(matcher *m, const tir_expr *p, const tir_expr *e) {
+  if (p->op == TIR_LOAD) return match_load(m, p, e);
+  if (p->op == TIR_VAR) return match_var(m, p, e);
+  return match_node(m, p, e);
+}
+
+/* ---- the store ----------------------------------------------------------------------------------------------------
+ */
+
+/* Each data axis leads to other elements, no reduction axis does. */
+static bool match_output(matcher *m) {
+  const tir_stmt *s = m->store;
+  const tir_expr *index = s->u.store.index[0];
+  if (s->u.store.buffer->dtype != m->intrin->output->dtype)
+    return differ(m, "the pattern stores %s, the loops store %s", tn_dtype_name(m->intrin->output->dtype),
+                  tn_dtype_name(s->u.store.buffer->dtype));
+  if (!read_place(m, index, index, s->u.store.buffer, index, &m->out->output)) return false;
+  for (int a = 0; a < m->intrin->n_axes; a++) {
+    const tir_intrin_axis *axis = &m->intrin->axes[a];
+    if (m->loop_of[a] < 0 || (m->out->output.stride[a] == 0) == axis->is_reduce) continue;
+    const char *loop = m->loops[m->loop_of[a]].var->name;
+    return differ(m, "%s is a %s axis of the pattern, %s of the loops is none", axis->var->name,
+                  axis->is_reduce ? "reduction" : "data", loop);
+  }
+  m->progress++;
+  return true;
+}
+
+/* What is combined with the element stored to; NULL: it is no such update. */
+static const tir_expr *combined(const matcher *m, const tir_expr *value) {
+  const tir_stmt *s = m->store;
+  const tir_expr *update = tir_combine(m->arena, m->intrin->combiner, value, value);
+  for (int i = 0; update != NULL && value->n_args == 2 && i < 2; i++) {
+    const tir_expr *e = value->arg[i];
+    bool is_self = e->op == TIR_LOAD && e->u.buffer == s->u.store.buffer && !e->has_predicate;
+    if (is_self && tir_equal(e->arg[0], s->u.store.index[0])) return value->arg[1 - i];
+  }
+  return NULL;
+}
+
+static bool match_value(matcher *m) {
+  static const tir_op ops[TIR_COMBINER_COUNT] = {
+      [TIR_REDUCE_SUM] = TIR_ADD, [TIR_REDUCE_PROD] = TIR_MUL, [TIR_REDUCE_MAX] = TIR_MAX,
+      [TIR_REDUCE_MIN] = TIR_MIN, [TIR_REDUCE_ANY] = TIR_OR,   [TIR_REDUCE_ALL] = TIR_AND,
+  };
+  const tir_expr *value = m->store->u.store.value, *source = value;
+  if (m->intrin->is_reduction) source = value->op == ops[m->intrin->combiner] ? combined(m, value) : NULL;
+  if (source == NULL)
+    return differ(m, "the pattern updates its output by %s, the loops store %s",
+                  tir_op_table[ops[m->intrin->combiner]].text, printed(m, value));
+  return match_expr(m, m->intrin->source, source);
+}
+
+/* ---- loops and axes -----------------------------------------------------------------------------------------------
+ */
+
+/* Assigns the axes from A on to loops that are not TAKEN. */
+static bool assign(matcher *m, int a, unsigned taken) {
+  if (a == m->intrin->n_axes) {
+    tir_intrin_match *out = m->out;
+    *out = (tir_intrin_match){.why_not = out->why_not};
+    m->progress = 0;
+    return match_output(m) && match_value(m);
+  }
+  m->loop_of[a] = -1;
+  if (m->intrin->axes[a].extent == 1) return assign(m, a + 1, taken);
+  for (int i = 0; i < m->n_loops; i++) {
+    if (taken >> i & 1 || m->loops[i].extent != m->intrin->axes[a].extent) continue;
+    m->loop_of[a] = i;
+    if (assign(m, a + 1, taken | 1u << i)) return true;
+  }
+  return false;
+}
+
+bool tir_match_intrin(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
+                      tir_intrin_match *out) {
+  matcher m = {.arena = arena, .env = env, .intrin = intrin, .out = out};
+  int n_axes = 0;
+  *out = (tir_intrin_match){0};
+  if (!read_nest(&m, nest)) return false;
+  for (int i = 0; i < intrin->n_axes; i++) n_axes += intrin->axes[i].extent > 1;
+  if (n_axes == m.n_loops && assign(&m, 0, 0)) return true;
+  if (out->why_not == NULL) differ(&m, "the pattern's axes are %s, the loops are %s", axes_text(&m), loops_text(&m));
+  return false;
+}

@@ -1,0 +1,156 @@
+/* pass_tensorize.c: loops that are marked become an intrinsic. Lowering marks a stage's loops with the name of the
+ * intrinsic and leaves them loops, so that guards are proved away, moved out and peeled as everywhere; what is then a
+ * whole block is replaced, and what is not, the rest of a peeled loop for example, stays as it is. */
+#include "tir/intrin.h"
+#include "tir/passes.h"
+
+enum { MAX_MARKS = 64 };
+
+typedef struct state {
+  tir_pass_context *p;
+  const tir_func *f;
+  const tir_env *env;
+  int *n_marks;
+  tir_tensorized *marks; /* what became of each mark, MAX_MARKS */
+} state;
+
+/* ---- vectors ------------------------------------------------------------------------------------------------------
+ */
+
+static const tir_expr *times(runtime_arena *arena, const tir_expr *e, int64_t factor) {
+  return factor == 0 ? NULL : tir_binary(arena, TIR_MUL, e, tir_int(arena, (tn_dtype)e->dtype, factor));
+}
+
+/* base + outer * (lane // group) + inner * (lane % group) */
+static const tir_expr *grouped(runtime_arena *arena, const tir_expr *base, int64_t outer, int64_t inner, int lanes,
+                               int group) {
+  if (outer == inner * group) return tir_ramp(arena, base, inner, lanes);
+  tn_dtype dtype = (tn_dtype)base->dtype;
+  const tir_expr *lane = tir_ramp(arena, tir_int(arena, dtype, 0), 1, lanes), *size = tir_int(arena, dtype, group);
+  if (lane == NULL || size == NULL) return NULL;
+  const tir_expr *parts[] = {times(arena, tir_binary(arena, TIR_FLOORDIV, lane, size), outer),
+                             times(arena, tir_binary(arena, TIR_FLOORMOD, lane, size), inner)};
+  const tir_expr *index = tir_broadcast(arena, base, lanes);
+  for (int i = 0; i < 2; i++) {
+    if (parts[i] != NULL) index = tir_binary(arena, TIR_ADD, index, parts[i]);
+  }
+  return index;
+}
+
+static const tir_expr *load(runtime_arena *arena, const tir_buffer *buffer, const tir_expr *index) {
+  return tir_load(arena, buffer, 1, &index, NULL);
+}
+
+/* Axis 0 is the lane, axis 1 counts within a group. An operand that all lanes share goes first. */
+static const tir_stmt *make_dot(runtime_arena *arena, const tir_intrin *intrin, const tir_intrin_match *match) {
+  int lanes = (int)intrin->axes[0].extent, group = (int)intrin->axes[1].extent;
+  bool swaps = match->inputs[1].stride[0] == 0 && match->inputs[0].stride[0] != 0;
+  const tir_expr *operand[2];
+  for (int i = 0; i < 2; i++) {
+    const tir_place *place = &match->inputs[swaps ? 1 - i : i];
+    const tir_expr *index = grouped(arena, place->base, place->stride[0], place->stride[1], lanes * group, group);
+    operand[i] = load(arena, place->buffer, index);
+  }
+  const tir_place *to = &match->output;
+  const tir_expr *index = tir_ramp(arena, to->base, to->stride[0], lanes);
+  const tir_expr *value = tir_dot(arena, load(arena, to->buffer, index), operand[0], operand[1]);
+  return value != NULL ? tir_store(arena, to->buffer, 1, &index, value, NULL) : NULL;
+}
+
+static const tir_stmt *make(runtime_arena *arena, const tir_intrin *intrin, const tir_intrin_match *match) {
+  switch (intrin->form) {
+    case TIR_INTRIN_DOT:
+      return make_dot(arena, intrin, match);
+  }
+  return NULL;
+}
+
+/* ---- marked loops -------------------------------------------------------------------------------------------------
+ */
+
+static const tir_stmt *tensorize(void *user, const tir_stmt *s);
+
+static const tir_intrin *find_intrin(const tir_func *f, const char *name) {
+  for (int i = 0; i < f->n_intrins; i++) {
+    if (strcmp(f->intrins[i]->name, name) == 0) return f->intrins[i];
+  }
+  return NULL;
+}
+
+/* The entry of a mark; NULL: the table is full. */
+static tir_tensorized *entry(state *at, const char *name, int64_t stage) {
+  int i = 0;
+  while (i < *at->n_marks && (at->marks[i].stage != stage || strcmp(at->marks[i].intrin, name) != 0)) i++;
+  if (i == MAX_MARKS) return NULL;
+  if (i == *at->n_marks) at->marks[(*at->n_marks)++] = (tir_tensorized){.intrin = name, .stage = stage};
+  return &at->marks[i];
+}
+
+/* A whole block, or what stays loops. */
+static const tir_stmt *settle(state *at, const tir_intrin *intrin, int64_t stage, const tir_stmt *nest) {
+  tir_intrin_match match = {.why_not = "it is unknown here"};
+  bool matches = intrin != NULL && tir_match_intrin(at->p->arena, at->env, intrin, nest, &match);
+  tir_tensorized *mark = entry(at, intrin != NULL ? intrin->name : "?", stage);
+  if (mark != NULL && matches) mark->n_matched++;
+  if (mark != NULL && !matches && mark->why_not == NULL) mark->why_not = match.why_not;
+  return matches ? make(at->p->arena, intrin, &match) : nest;
+}
+
+typedef struct marked {
+  state *at;
+  const tir_intrin *intrin;
+  int64_t stage;
+} marked;
+
+/* Branches and sequences that passes made under the mark are looked into: each part is a block of its own. */
+static const tir_stmt *settle_parts(void *user, const tir_stmt *s) {
+  marked *m = user;
+  if (s->kind == TIR_SEQ || s->kind == TIR_ATTR) return tir_map_children(m->at->p->arena, s, settle_parts, m);
+  if (s->kind != TIR_IF) return settle(m->at, m->intrin, m->stage, s);
+  const tir_env *outer = m->at->env;
+  tir_env env = tir_env_cond(outer, s->u.branch.cond);
+  if (s->u.branch.else_body == NULL) m->at->env = &env;
+  s = tir_map_children(m->at->p->arena, s, settle_parts, m);
+  m->at->env = outer;
+  return s;
+}
+
+static const tir_stmt *tensorize(void *user, const tir_stmt *s) {
+  state *at = user, inner = *at;
+  tir_env env;
+  size_t n = strlen(TIR_TENSORIZE);
+  if (s->kind == TIR_ATTR && strncmp(s->u.attr.key, TIR_TENSORIZE, n) == 0) {
+    marked m = {at, find_intrin(at->f, s->u.attr.key + n), s->u.attr.value};
+    return settle_parts(&m, s->u.attr.body);
+  }
+  if (s->kind == TIR_FOR) {
+    env = tir_env_loop(at->env, s);
+    inner.env = &env;
+  } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
+    env = tir_env_cond(at->env, s->u.branch.cond);
+    inner.env = &env;
+  }
+  return tir_map_children(at->p->arena, s, tensorize, &inner);
+}
+
+/* To who asked, or, when a mark had no effect at all, as a warning. */
+static void report(tir_pass_context *p, int n, const tir_tensorized *marks) {
+  for (int i = 0; i < n; i++) {
+    if (p->tensorized != NULL && p->tensorized->stage == marks[i].stage) *p->tensorized = marks[i];
+    if (p->tensorized != NULL || marks[i].n_matched > 0) continue;
+    runtime_say(p->ctx, TN_SEVERITY_WARNING, "tensorize with %s has no effect, the loops stay loops: %s",
+                marks[i].intrin, marks[i].why_not != NULL ? marks[i].why_not : "out of memory");
+  }
+}
+
+/* Requires: flatten (one index a buffer), simplify. Establishes: no TIR_TENSORIZE marks; where the loops under one do
+ * what the intrinsic's pattern says they are the intrinsic. Breaks: nothing. */
+tir_func *tir_pass_tensorize(tir_pass_context *p, tir_func *f) {
+  if (f->n_intrins == 0) return f;
+  tir_tensorized marks[MAX_MARKS];
+  int n_marks = 0;
+  state at = {.p = p, .f = f, .env = f->env, .n_marks = &n_marks, .marks = marks};
+  tir_func *result = tir_func_with_body(p, f, tensorize(&at, f->body));
+  report(p, n_marks, marks);
+  return result;
+}
