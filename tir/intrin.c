@@ -21,7 +21,7 @@ typedef struct matcher {
   int n_loops;
   nest_loop loops[MAX_LOOPS];
   const tir_stmt *store;
-  bool resets; /* the nest is compared with the start of the reduction, not with its update */
+  bool resets;                  /* the nest is compared with the start of the reduction, not with its update */
   int loop_of[TIR_INTRIN_AXES]; /* by axis; -1: the axis has one iteration */
   tir_intrin_match *out;
   int progress, best; /* nodes that agreed before the difference; of the difference that is kept */
@@ -323,8 +323,7 @@ static bool match(matcher *m, const tir_stmt *nest) {
   for (int i = 0; i < m->intrin->n_axes; i++)
     n_axes += m->intrin->axes[i].extent > 1 && !(m->resets && m->intrin->axes[i].is_reduce);
   if (n_axes == m->n_loops && assign(m, 0, 0)) return true;
-  if (m->out->why_not == NULL)
-    differ(m, "the pattern's axes are %s, the loops are %s", axes_text(m), loops_text(m));
+  if (m->out->why_not == NULL) differ(m, "the pattern's axes are %s, the loops are %s", axes_text(m), loops_text(m));
   return false;
 }
 
