@@ -2,6 +2,7 @@
 #   make run    install what is missing, build, do the main job      make test   the whole suite
 #   make build  configure and build into build/                      make asan, tsan, fuzz   instrumented suites
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
+#   make bench-auto  generic schedules beside default ones
 #   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
 #   make profiler-table  run the profiler's rows and rewrite their table in docs/profiler.md
 MAKEFLAGS += --no-print-directory
@@ -38,6 +39,10 @@ fuzz: setup
 bench: build
 	@set -e; for program in build/benchmarks/*; do if [ -x "$$program" ]; then "$$program"; fi; done
 
+# The generic schedules of the Ansor paper's operators beside the default ones; some minutes.
+bench-auto: build
+	scripts/bench_auto build
+
 PREFIX ?= /usr/local
 install: build
 	cmake --install build --prefix $(PREFIX)
@@ -52,4 +57,4 @@ profiler-table: build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug
 
-.PHONY: run test setup build asan tsan coverage fuzz bench install golden profiler-table clean
+.PHONY: run test setup build asan tsan coverage fuzz bench bench-auto install golden profiler-table clean

@@ -151,6 +151,21 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   return tir_attr(l->arena, key, v->extent, loop);
 }
 
+/* The loop over the time of a scan, in two parts: the first times, whose steps look back before time 0 (what guards them
+ * there is decided when the passes simplify), and the rest. */
+static const tir_stmt *part_time(lowering *l, const lower_stage *ls, const tir_stmt *loop) {
+  int64_t first = ls->st->op->first, extent;
+  if (loop->kind != TIR_FOR || !tir_is_int(loop->u.loop.extent, &extent) || first < 1 || first >= extent) return loop;
+  const tir_stmt *both[2];
+  for (int i = 0; i < 2; i++) {
+    tir_stmt *part = runtime_copy(l->arena, loop, sizeof *loop);
+    part->u.loop.min = tir_int(l->arena, l->index_dtype, i == 0 ? 0 : first);
+    part->u.loop.extent = tir_int(l->arena, l->index_dtype, i == 0 ? first : extent - first);
+    both[i] = part;
+  }
+  return tir_seq(l->arena, 2, both);
+}
+
 /* The first loop that runs over a reduction axis, or n_leaves: the loops outside of it are common to init and update.
  */
 static int first_reduce_leaf(const schedule_stage *st) {
@@ -353,7 +368,9 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
   for (int i = st->n_leaves - 1; i >= 0; i--) {
     stmt = schedule_with_prefetches(l, ls, i, with_attached(l, stage, st->leaves[i], stmt));
-    stmt = with_rolling(l, stage, st->leaves[i], make_loop(l, ls, i, ls->var[i], stmt));
+    stmt = make_loop(l, ls, i, ls->var[i], stmt);
+    if (st->op->kind == TE_SCAN && st->leaves[i] == 0) stmt = part_time(l, ls, stmt);
+    stmt = with_rolling(l, stage, st->leaves[i], stmt);
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
     if (i == tensor) stmt = tensor_mark(l, TIR_TENSORIZE, st, stmt);
     if (i == begin) stmt = with_init(l, ls, begin, stmt);

@@ -99,5 +99,6 @@ int test_build(void);
 int test_language(void);
 int test_calls(void);
 int test_prepack(void);
+int test_scan(void);
 
 #endif

@@ -18,6 +18,9 @@ static const struct regression {
      "split(S, i, 2, tail=pad)"},
     {"rfactor of a reduction with a condition and an init",
      "S[i<3] = sum[k<19 where k != i * 3 init = B[i]](A[i, k])", "split(S, k, 4); rfactor(S, k.inner, 1)"},
+    {"a state before its scan, beside an inlined stage",
+     "state S: f32[4]; Z[i<4] = select(i >= 1, S[i - 1]*2, A[i]); scan S[i<4] = Z[i] + A[i]",
+     "cache_read(A, local); compute_inline(A.local)"},
     {"a condition that reads memory, padded", "S = sum[r<13 where A[r*3] > 0](A[r])", "split(S, r, 3, tail=pad)"},
 };
 
