@@ -119,10 +119,11 @@ static void warn(const lowering *l, const lower_stage *ls, const char *why) {
               schedule_stage_name(ls->st), why);
 }
 
-/* The loop that the stage is computed in; NULL: none, or it has one iteration. */
+/* The loop that the stage is computed in; NULL: none, or it has one iteration, or nothing needs its stage. */
 static const lower_var *loop_of(const lowering *l, const lower_stage *ls) {
   if (ls->st->attach != SCHEDULE_AT) return NULL;
   const lower_stage *target = &l->stages[ls->st->at_stage];
+  if (!target->is_live) return NULL;
   const lower_var *v = target->var[schedule_leaf_position(target->st, ls->st->at_axis)];
   return v->extent > 1 ? v : NULL;
 }

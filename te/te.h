@@ -106,7 +106,8 @@ TN_API tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype);
 TN_API tn_tensor *tn_layout_free(tn_tensor *tensor);
 
 /* A computed tensor: tn_compute(ctx, "C", expression, i, j): one data axis a dimension, outermost first; none: rank 0.
- * The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. */
+ * The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. Of several values (tn_tuple)
+ * NAME lists the names. */
 #define tn_compute(ctx, name, ...) tn_compute_array((ctx), (name), TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *expr_and_axes);
 
