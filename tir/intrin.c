@@ -161,6 +161,7 @@ static bool match_load(matcher *m, const tir_expr *p, const tir_expr *e) {
         m, p, e,
         runtime_format(m->arena, "%s is not %s", tn_dtype_name((tn_dtype)e->dtype), tn_dtype_name((tn_dtype)p->dtype)));
   if (e->has_predicate) return differ_at(m, p, e, "a read that could leave its tensor");
+  if (e->u.buffer == m->store->u.store.buffer) return differ_at(m, p, e, "it reads what the loops store");
   if (!read_place(m, p, e, e->u.buffer, e->arg[0], &place)) return false;
   for (int a = 0; a < m->intrin->n_axes; a++) {
     if (place.stride[a] != 0 && !tir_uses_var(p, m->intrin->axes[a].var))
