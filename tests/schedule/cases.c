@@ -313,6 +313,8 @@ const schedule_case schedule_cases[] = {
      "cache_read(B, global, C); transform_layout(B.global, [k, j] -> [j//8, k//2, j%8, k%2]); "
      "split(C, j, 8); split(C, k, 2); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
      "tensorize(C, j.inner, dot2_bf16_x8)"},
+    {"tensorize_windows", "input I: u8[2,19], W: i8[4]\nC[n<2, x<16] = sum[k<4](i32(I[n, x + k]) * i32(W[k]))",
+     "tensorize(C, x, dot4_u8i8)"},
     {"tensorize_peeled", "input A: u8[3,6], B: i8[6,19]\nC[i<3, j<19] = sum[k<6](i32(A[i,k]) * i32(B[k,j]))",
      "split(C, j, 16, tail=peel); split(C, k, 4, tail=peel); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
      "tensorize(C, j.inner, dot4_u8i8)"},
