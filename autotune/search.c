@@ -29,6 +29,7 @@ struct autotune_search {
 
 /* The sketches know loops whose order is free: not those of a recurrence. */
 static bool is_tunable(const autotune_task *task) {
+  if (te_check_no_externs(task->program, "tuning") != TN_OK) return false;
   for (int i = 0; i < task->program->n_ops; i++) {
     const te_op *op = task->program->ops[i];
     if (op->kind != TE_SCAN) continue;

@@ -18,7 +18,7 @@ static tir_walk walk_read(void *user, const tir_expr *e) {
 
 static bool for_each_read(const te_op *op, bool (*visit)(void *user, const tir_expr *read), void *user) {
   read_walk w = {visit, user};
-  return te_is_placeholder(op) || tir_walk_expr(op->body, walk_read, &w);
+  return !op->body || tir_walk_expr(op->body, walk_read, &w);
 }
 
 /* The variable of `axis`, `axis + c`, `c + axis`, `axis - c`; NULL for a constant. False for anything else. */
@@ -44,7 +44,7 @@ static bool read_is_simple(void *user, const tir_expr *read) {
   return true;
 }
 
-bool schedule_is_simple_access(const te_op *op) { return for_each_read(op, read_is_simple, NULL); }
+bool schedule_is_simple_access(const te_op *op) { return !te_is_extern(op) && for_each_read(op, read_is_simple, NULL); }
 
 /* ---- inlining ------------------------------------------------------------------------------------------------------
  */
@@ -91,10 +91,10 @@ static tir_walk stop_at_function(void *user, const tir_expr *e) {
   return is_costly(e->op) ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-bool schedule_is_cheap(const te_op *op) { return tir_walk_expr(op->body, stop_at_function, NULL); }
+bool schedule_is_cheap(const te_op *op) { return op->body && tir_walk_expr(op->body, stop_at_function, NULL); }
 
 bool schedule_is_strictly_inlineable(const te_op *op) {
-  if (te_is_placeholder(op) || op->n_reduce > 0) return false;
+  if (!op->body || op->n_reduce > 0) return false;
   if (op->n_inputs == 0) return true;
   return for_each_read(op, read_is_ordered, (void *)op) && tir_walk_expr(op->body, stop_at_costly, NULL);
 }

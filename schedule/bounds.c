@@ -396,20 +396,35 @@ static void set_region(lowering *l, lower_stage *ls, int dim, schedule_range ran
   ls->size[dim] = NULL;
 }
 
+/* All of it: of an extern, whose tensors have ranks of their own, as many dimensions as there can be. */
+static void set_whole(lowering *l, lower_stage *ls) {
+  const tn_tensor *t = ls->st->tensors;
+  for (int i = 0; i < TN_MAX_RANK; i++) {
+    ls->min[i] = index_int(l, 0);
+    ls->extent[i] = i < t->ndim ? t->shape[i] : 1;
+    ls->size[i] = i < t->ndim ? tensor_size(l, t, i) : NULL;
+  }
+}
+
 static void infer_region(lowering *l, int stage) {
   lower_stage *ls = &l->stages[stage];
   region r = {.l = l, .producer = ls->st};
+  bool is_whole = schedule_is_output(l->s, stage);
   for (int i = stage + 1; i < l->s->n_stages; i++) {
     r.reader = &l->stages[i];
     if (!r.reader->is_live) continue;
+    if (te_is_extern(r.reader->st->op)) {
+      is_whole |= schedule_reads_stage(r.reader->st, ls->st);
+      continue;
+    }
     mark_path(l, ls->st, i);
     l->env = r.reader->env[r.reader->st->n_leaves];
     tir_walk_expr(r.reader->body, add_read, &r);
   }
-  bool is_output = schedule_is_output(l->s, stage), is_whole = is_output || ls->st->op->kind == TE_SCAN;
-  ls->is_live = r.is_read || is_output;
-  for (int i = 0; i < ls->st->tensors[0].ndim; i++)
-    set_region(l, ls, i, is_whole ? (schedule_range){NULL, 0} : r.dim[i]);
+  ls->is_live = r.is_read || is_whole;
+  is_whole |= ls->st->op->kind != TE_COMPUTE;
+  if (is_whole) set_whole(l, ls);
+  for (int i = 0; !is_whole && i < ls->st->tensors[0].ndim; i++) set_region(l, ls, i, r.dim[i]);
 }
 
 bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor, schedule_box *out) {
@@ -421,7 +436,7 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor
   region r = {.l = l, .producer = &inside};
   for (int i = 0; i < l->s->n_stages; i++) {
     r.reader = &l->stages[i];
-    if (!r.reader->is_live || te_is_placeholder(r.reader->st->op) || schedule_inside(l->s, i, stage) < leaf) continue;
+    if (!r.reader->is_live || !r.reader->body || schedule_inside(l->s, i, stage) < leaf) continue;
     mark_path(l, &inside, i);
     l->env = r.reader->env[r.reader->st->n_leaves];
     tir_walk_expr(r.reader->body, add_read, &r);
@@ -464,7 +479,8 @@ static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, const t
                          .is_input = te_is_placeholder(ls->st->op)};
   const tir_expr *extent[TN_MAX_RANK];
   for (int i = 0; i < tensor->ndim; i++)
-    extent[i] = ls->is_live ? schedule_padded_extent(l, ls, i) : schedule_tensor_extent(l, tensor, i);
+    extent[i] = ls->is_live && !te_is_extern(ls->st->op) ? schedule_padded_extent(l, ls, i)
+                                                         : schedule_tensor_extent(l, tensor, i);
   if (ls->layout) {
     buffer->ndim = ls->layout->n_out;
     for (int i = 0; i < ls->layout->n_out; i++)
@@ -498,12 +514,18 @@ static double overshoot(const schedule_stage *st) {
   return factor;
 }
 
+static double points_of(const tn_tensor *tensor) {
+  double points = 1;
+  for (int d = 0; d < tensor->ndim; d++) points *= (double)tensor->shape[d];
+  return points;
+}
+
 /* i64 loops when a tensor or a fused loop does not fit i32. */
 static tn_dtype choose_index_dtype(const tn_schedule *s) {
   for (int i = 0; i < s->n_stages; i++) {
     const schedule_stage *st = &s->stages[i];
     double elements = 1, slack = 4; /* slack: rounded-up tails and offsets */
-    for (int k = 0; k < st->tensors[0].ndim; k++) elements *= (double)st->tensors[0].shape[k];
+    for (int v = 0; v < st->n_tensors; v++) elements = RUNTIME_MAX(elements, points_of(&st->tensors[v]));
     for (int k = 0; k < st->n_axes; k++) elements = RUNTIME_MAX(elements, (double)st->axes[k].extent);
     elements *= overshoot(st);
     for (int k = 0; k < st->n_spatial_roots; k++)

@@ -67,6 +67,13 @@ tn_status schedule_check_no_time(tn_schedule *s, const char *call, int stage, in
 bool schedule_is_time(const schedule_stage *st, int axis);
 /* STEPS[i]: whether stage i is a step of the scan stage SCAN. */
 void schedule_find_steps(const tn_schedule *s, int scan, bool *steps);
+/* Externs (extern.c): stages that a C function computes, as a whole, from whole tensors in memory. Refuses what
+ * PRIMITIVE would do to such a stage, or to the buffer of a stage that one reads; INSTEAD: a legal alternative. */
+tn_status schedule_check_no_extern(tn_schedule *s, const char *call, int stage, const char *instead);
+tn_status schedule_check_no_extern_reader(tn_schedule *s, const char *call, int stage, const char *why,
+                                          const char *instead);
+/* The first extern that reads a tensor of a stage; -1: none. */
+int schedule_extern_reader(const tn_schedule *s, int stage);
 /* No stage is computed inside the loops of this one, which PRIMITIVE would lose (stages.c). */
 tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, const char *primitive);
 /* Nothing that the stage reads is computed inside a loop: NEW_STAGE, at root, can read it too (stages.c). */

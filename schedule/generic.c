@@ -342,7 +342,7 @@ static tir_walk stop_at_exp(void *user, const tir_expr *e) {
 static void look_at(const generic_plan *p, const tn_tensor *tensor, int *n_reductions, bool *has_exp) {
   const te_op *op = p->s->stages[generic_stage(p, tensor)].op;
   *n_reductions += op->n_reduce > 0;
-  *has_exp |= !tir_walk_expr(op->body, stop_at_exp, NULL);
+  *has_exp |= op->body && !tir_walk_expr(op->body, stop_at_exp, NULL);
 }
 
 /* Some data axis of the anchor is in all that it reads, and is not that of vectors. */

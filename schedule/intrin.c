@@ -71,7 +71,7 @@ static void add_axes(tir_intrin *intrin, int n, tn_axis *const *axes) {
 /* What of a program makes no pattern; NULL: it is one. */
 static const char *objection(const tn_program *p) {
   const te_op *op = p->ops[p->n_ops - 1];
-  if (te_is_placeholder(op) || p->n_ops != op->n_inputs + 1 || op->n_outputs != 1)
+  if (op->kind != TE_COMPUTE || p->n_ops != op->n_inputs + 1 || op->n_outputs != 1)
     return "it has to compute one tensor";
   if (p->n_symbols > 0) return "its extents have to be numbers";
   if (op->n_axes + op->n_reduce > TIR_INTRIN_AXES) return "it has more than 6 axes";

@@ -159,6 +159,8 @@ static tn_status check_own_buffer(tn_schedule *s, const char *call, int stage) {
         "%s: %s is an output: its memory is the caller's; use cache_write(%s, global), which makes a stage "
         "whose layout can change",
         call, name, name);
+  SCHEDULE_TRY(schedule_check_no_extern_reader(s, call, stage, "row-major arrays",
+                                               "give the layout to a copy for the other readers, by cache_read"));
   if (st->align_factor)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: the strides of %s are aligned: use one of storage_align and transform_layout", call, name);

@@ -24,6 +24,7 @@ tn_status schedule_check_stage(tn_schedule *s, const char *call, int stage) {
                         "%s: %s is an input and has no loops: take a computed stage, or copy it first with "
                         "cache_read(%s, local, reader)",
                         call, schedule_stage_name(st), schedule_stage_name(st));
+  SCHEDULE_TRY(schedule_check_no_extern(s, call, stage, "name a stage that it reads, or one that reads it"));
   if (st->attach == SCHEDULE_INLINED)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is inlined and has no loops of its own: call compute_root(%s) first", call,

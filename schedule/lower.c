@@ -361,6 +361,7 @@ static const tir_stmt *with_init(lowering *l, const lower_stage *ls, int begin, 
 static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
   const schedule_stage *st = ls->st;
+  if (te_is_extern(st->op)) return marked(l, SCHEDULE_MARKS_NESTS, TIR_STAGE, ls, schedule_lower_call(l, ls));
   bool is_reduction = ls->body->op == TIR_REDUCE;
   int tensor = schedule_tensor_position(st);
   int begin = is_reduction ? RUNTIME_MIN(first_reduce_leaf(st), tensor) : st->n_leaves, run = is_reduction ? first_of_run(st) : begin;

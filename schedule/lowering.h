@@ -84,6 +84,8 @@ typedef struct schedule_box {
 bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor, schedule_box *out);
 /* BODY of loop LEAF behind the prefetches that were asked for there (prefetch.c). */
 const tir_stmt *schedule_with_prefetches(lowering *l, const lower_stage *ls, int leaf, const tir_stmt *body);
+/* The call that is a stage of kind EXTERN (extern.c). */
+const tir_stmt *schedule_lower_call(lowering *l, const lower_stage *ls);
 /* Makes a buffer's rows longer as storage_align asks (storage.c). False: no room gives that stride. */
 bool schedule_align_shape(const schedule_stage *st, int64_t *shape);
 /* Axis values from leaf values, in place: VALUES has the leaves' entries filled. */

@@ -349,8 +349,8 @@ static bool has_guests(const tn_schedule *s, int stage) {
 /* No input, no output, no reduction, not inlined and without loops of its own making. */
 static bool is_injective(const tn_schedule *s, int stage) {
   const schedule_stage *st = &s->stages[stage];
-  bool is_plain = !te_is_placeholder(st->op) && st->attach != SCHEDULE_INLINED && st->op->body->op != TIR_REDUCE;
-  return is_plain && st->n_relations == 0 && !schedule_is_output(s, stage);
+  bool is_plain = st->op->body && st->attach != SCHEDULE_INLINED && st->op->body->op != TIR_REDUCE;
+  return is_plain && schedule_extern_reader(s, stage) < 0 && st->n_relations == 0 && !schedule_is_output(s, stage);
 }
 
 tn_status tn_auto_inline(tn_schedule *s) {

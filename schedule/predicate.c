@@ -2,6 +2,7 @@
  * change what is read later; here it is accepted only where every reader is proved to read nothing that is left out. */
 #include <stdio.h>
 
+#include "schedule/edit.h"
 #include "schedule/lowering.h"
 
 /* ---- legality ---------------------------------------------------------------------------------------------------- */
@@ -64,6 +65,7 @@ static void look(proof *p, const tir_env *env, const tir_expr *e) {
 static void look_through(proof *p, const te_op *op) {
   int n = op->n_axes + op->n_reduce;
   tir_env *envs = RUNTIME_NEW_ARRAY(p->arena, tir_env, n + 1);
+  if (te_is_extern(op)) return; /* refused before */
   for (int i = 0; envs && i < n; i++) {
     const tn_axis *axis = i < op->n_axes ? op->axes[i] : op->reduce_axes[i - op->n_axes];
     envs[i] = (tir_env){.outer = i ? &envs[i - 1] : NULL, .var = &axis->var, .range = {0, axis->extent - 1}};
@@ -154,6 +156,8 @@ tn_status schedule_set_store_predicate(tn_schedule *s, int stage, const char *co
   SCHEDULE_TRY(check_stage(s, call, stage));
   SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, "set_store_predicate",
                                       "leave elements out where a reader of the whole scan stores"));
+  SCHEDULE_TRY(schedule_check_no_extern_reader(s, call, stage, "whole tensors",
+                                               "use select(condition, value, other) in the program"));
   const te_op *op = s->stages[stage].op;
   const tir_expr *e = te_parse_condition(s->ctx, op->n_axes, op->axes, condition ? condition : "");
   const char *text = e ? canonical_text(s, e) : NULL;

@@ -16,7 +16,7 @@ static void mark_constants(lowering *l) {
     lower_stage *ls = &l->stages[i];
     const schedule_stage *st = ls->st;
     ls->is_constant = te_is_placeholder(st->op) ? st->tensors[0].is_layout_free
-                                                : ls->is_live && tir_walk_expr(ls->body, find_variable, l);
+                                                : ls->is_live && ls->body && tir_walk_expr(ls->body, find_variable, l);
   }
 }
 
@@ -44,18 +44,26 @@ typedef struct crossing {
   int n;
 } crossing;
 
-/* A read of a packed stage from the other part. */
-static tir_walk cross(void *user, const tir_expr *e) {
-  crossing *c = user;
-  if (e->op != TIR_READ) return TIR_WALK_ON;
-  lower_stage *from = &c->l->stages[schedule_stage_of_tensor(c->l->s, e->u.tensor)];
-  tir_buffer *buffer = (tir_buffer *)from->buffers[e->u.tensor->value_index]; /* made for this lowering */
-  if (!from->is_prepacked || buffer->is_param) return TIR_WALK_ON;
+/* The other part reads a tensor. */
+static void cross_tensor(crossing *c, const tn_tensor *tensor) {
+  lower_stage *from = &c->l->stages[schedule_stage_of_tensor(c->l->s, tensor)];
+  tir_buffer *buffer = (tir_buffer *)from->buffers[tensor->value_index]; /* made for this lowering */
+  if (!from->is_prepacked || buffer->is_param) return;
   buffer->is_param = true;
   buffer->is_input = c->l->part == SCHEDULE_PACKED;
   buffer->scope = "global";
   c->n++;
+}
+
+static tir_walk cross(void *user, const tir_expr *e) {
+  if (e->op == TIR_READ) cross_tensor(user, e->u.tensor);
   return TIR_WALK_ON;
+}
+
+static void cross_stage(crossing *c, const lower_stage *ls) {
+  const te_op *op = ls->st->op;
+  if (ls->body) tir_walk_expr(ls->body, cross, c);
+  for (int i = 0; te_is_extern(op) && i < op->n_inputs; i++) cross_tensor(c, op->inputs[i]);
 }
 
 /* The buffers' sizes are part of the interface. */
@@ -78,7 +86,7 @@ tn_status schedule_find_packed(lowering *l) {
   mark_prepacked(l);
   for (int i = 0; i < l->s->n_stages; i++) {
     const lower_stage *ls = &l->stages[i];
-    if (ls->is_live && !l->stages[root_of(l, i)].is_prepacked) tir_walk_expr(ls->body, cross, &c);
+    if (ls->is_live && !l->stages[root_of(l, i)].is_prepacked) cross_stage(&c, ls);
   }
   if (c.n > 0) return TN_OK;
   return runtime_fail(

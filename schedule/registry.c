@@ -187,6 +187,7 @@ const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_t
   derived_key key = {DERIVED_REREAD, op, from, to};
   const te_op *known = find_derived(program, key);
   if (known) return known;
+  if (te_is_extern(op)) return keep_derived(program, key, te_extern_reread(op, from, to));
   runtime_arena *arena = &program->ctx->arena;
   reread r = {arena, from, to};
   tir_rewriter rewriter = {arena, NULL, reread_node, &r};

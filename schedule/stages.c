@@ -58,6 +58,9 @@ static tn_status record(tn_schedule *s, schedule_step_kind kind, int stage, int 
  * it reads just before. Stages are pure, so computing an element twice is allowed. */
 static tn_status check_compute_at(tn_schedule *s, const char *call, int stage, int target, int iter) {
   SCHEDULE_TRY(check_computed(s, call, stage));
+  SCHEDULE_TRY(schedule_check_no_extern(s, call, stage, "it is called once, at root; compute other stages at their readers"));
+  SCHEDULE_TRY(schedule_check_no_extern_reader(s, call, stage, "whole tensors, and an iteration makes a part of one",
+                                               "leave it at root"));
   SCHEDULE_TRY(schedule_check_iter(s, call, target, iter));
   SCHEDULE_TRY(schedule_check_outside(s, call, target, iter));
   const char *name = schedule_stage_name(&s->stages[stage]), *at = schedule_stage_name(&s->stages[target]);
@@ -98,6 +101,9 @@ tn_status schedule_compute_inline(tn_schedule *s, int stage) {
   SCHEDULE_TRY(check_computed(s, call, stage));
   const schedule_stage *st = &s->stages[stage];
   const char *name = schedule_stage_name(st);
+  SCHEDULE_TRY(schedule_check_no_extern(s, call, stage, "leave it at root"));
+  SCHEDULE_TRY(schedule_check_no_extern_reader(s, call, stage, "tensors in memory, and one that is inlined is nowhere",
+                                               "leave it at root"));
   if (st->op->body->op == TIR_REDUCE)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is a reduction (over %s): it has no value before its loop ends; use "
@@ -312,6 +318,7 @@ tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, 
 static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, const char *scope) {
   SCHEDULE_TRY(check_computed(s, call, stage));
   SCHEDULE_TRY(check_scope(s, call, scope));
+  SCHEDULE_TRY(schedule_check_no_extern(s, call, stage, "give its tensor the scope by set_scope"));
   const schedule_stage *st = &s->stages[stage];
   const char *name = schedule_stage_name(st);
   if (st->attach == SCHEDULE_INLINED)

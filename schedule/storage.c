@@ -46,6 +46,8 @@ static tn_status check_align(tn_schedule *s, const char *call, int stage, int it
                         "%s: factor %lld, offset %lld: the factor is 1 to %d and the offset below it; for example "
                         "storage_align(%s, %s, 32, 8)",
                         call, (long long)factor, (long long)offset, MAX_FACTOR, name, schedule_leaf(st, iter)->name);
+  SCHEDULE_TRY(schedule_check_no_extern_reader(s, call, stage, "arrays without gaps",
+                                               "make a copy for the other readers by cache_read, and align that"));
   if (st->layout)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: the layout of %s is %s, which decides its strides: use one of storage_align and "

@@ -53,6 +53,7 @@ static tn_status check_pad(tn_schedule *s, const char *call, int stage, int iter
                         "%s: tail pad: loop %s of %s is no axis of the stage but made from others, and only a whole "
                         "dimension of its buffer can be padded: pad the first split of an axis, or take guard or peel",
                         call, axis->name, name);
+  SCHEDULE_TRY(schedule_check_no_extern_reader(s, call, stage, "arrays without padding", "take guard or peel"));
   if (!schedule_is_output(s, stage)) return TN_OK;
   return runtime_fail(
       s->ctx, TN_ERROR_SCHEDULE,

@@ -67,7 +67,10 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   indent(out, depth + 1);
   for (int v = 0; v < st->n_tensors; v++) runtime_str_addf(out, "%s%s", v > 0 ? ", " : "", st->tensors[v].name);
   runtime_str_add(out, " = ");
-  te_print_expr(out, st->op->body);
+  if (te_is_extern(st->op))
+    te_print_call(out, st->op);
+  else
+    te_print_expr(out, st->op->body);
   runtime_str_add(out, "\n");
 }
 

@@ -428,7 +428,7 @@ static void add_reads(counter *c, const tir_expr *e, int64_t times) {
 static void count_inlined(counter *c) {
   for (int i = c->s->n_stages - 1; i >= 0; i--) {
     const tir_expr *body = c->s->stages[i].op->body;
-    if (te_is_placeholder(c->s->stages[i].op)) continue;
+    if (!body) continue;
     int k = schedule_computed_number(c->s, i);
     if (body->op != TIR_REDUCE) {
       add_reads(c, body, c->out[k].points);

@@ -71,6 +71,11 @@ te_cell te_demand(te_run *run, te_source *source, const int64_t *index, int64_t 
   te_cell value = {0}, values[TIR_MAX_VALUES] = {0};
   te_source *first = source - source->tensor->value_index;
   if (run->failed || memo_find(&source->memo, flat, &value)) return value;
+  if (te_is_extern(source->tensor->op)) {
+    te_run_fail(run, TN_ERROR_PROGRAM, "'%s' is computed as a whole, by a call of %s: use tn_evaluate",
+                source->tensor->name, source->tensor->op->call->callee->name);
+    return value;
+  }
   if (!first->body) first->body = te_compile(run, source->tensor->op, &first->depth);
   if (!first->body) return value;
   if (run->depth + first->depth + LEVELS_OF_DEMAND > MAX_DEMAND_DEPTH) {

@@ -384,6 +384,32 @@ static bool evaluate_op(te_run *run, te_source *source) {
   return body && fill(run, source, body, false);
 }
 
+/* A tensor's array; a scalar's value. */
+static runtime_c_arg argument(te_run *run, const tn_tensor *t) {
+  const te_source *source = te_source_of(run, t);
+  if (!t->by_value) return (runtime_c_arg){.is_pointer = true, .u.pointer = source->data};
+  te_cell value = te_load(t->dtype, source->data, 0);
+  if (tn_dtype_is_float(t->dtype)) return (runtime_c_arg){.dtype = t->dtype, .u.f = value.f};
+  return (runtime_c_arg){.dtype = t->dtype, .u.i = value.i};
+}
+
+/* The function itself, on whole arrays. */
+static bool evaluate_extern(te_run *run, te_source *source) {
+  const te_op *op = source->tensor->op;
+  const te_call *call = op->call;
+  runtime_c_arg args[RUNTIME_MAX_C_ARGS];
+  if (!allocate_op(run, source)) return false;
+  if (!call->callee->function)
+    return te_run_fail(run, TN_ERROR_CALL,
+                       "'%s' is computed by a call of %s, of which there is no function in this process: give one with "
+                       "tn_program_bind",
+                       op->name, call->callee->name);
+  for (int i = 0; i < call->n; i++) args[i] = argument(run, call->args[i]);
+  for (int v = 0; v < op->n_outputs; v++) args[call->n + v] = argument(run, &op->outputs[v]);
+  run->status = runtime_call_c(run->ctx, call->callee->function, call->n + op->n_outputs, args);
+  return run->status == TN_OK;
+}
+
 /* All steps of a scan at one time, in order, then the next time. */
 static bool evaluate_scan(te_run *run, const te_op *scan) {
   for (int i = 0; i < run->n_sources; i++)
@@ -404,6 +430,7 @@ static bool evaluate_scan(te_run *run, const te_op *scan) {
 /* A scan's steps are computed with it. */
 static bool evaluate_next(te_run *run, te_source *source) {
   const te_op *op = source->tensor->op;
+  if (te_is_extern(op)) return evaluate_extern(run, source);
   if (!op->scan) return evaluate_op(run, source);
   return op != op->scan || evaluate_scan(run, op);
 }

@@ -39,10 +39,18 @@ struct tn_tensor {
 };
 
 /* A SCAN is a compute whose body reads its own outputs, directly or through other computes, at earlier values of its
- * first axis, the time. */
-typedef enum te_op_kind { TE_PLACEHOLDER, TE_COMPUTE, TE_SCAN } te_op_kind;
+ * first axis, the time. An EXTERN calls a C function that reads its inputs and writes its outputs as a whole: it has no
+ * axes and no body, and each output a shape of its own. */
+typedef enum te_op_kind { TE_PLACEHOLDER, TE_COMPUTE, TE_SCAN, TE_EXTERN } te_op_kind;
 
-/* What makes tensors: all outputs of an op have its axes as their dimensions. */
+/* The call of an EXTERN: its arguments are ARGS, then the outputs. A tensor may be given twice. */
+typedef struct te_call {
+  tir_callee *callee;
+  int n;
+  tn_tensor **args;
+} te_call;
+
+/* What makes tensors: all outputs of an op, but for an EXTERN's, have its axes as their dimensions. */
 struct te_op {
   te_op_kind kind;
   const char *name;
@@ -50,7 +58,8 @@ struct te_op {
   tn_axis **axes; /* placeholder: NULL */
   int n_reduce;
   tn_axis **reduce_axes;
-  const tir_expr *body; /* TE_COMPUTE: REDUCE at the top for a reduction, TUPLE for several values; else NULL */
+  const tir_expr *body; /* REDUCE at the top for a reduction, TUPLE for several values; NULL: placeholder, EXTERN */
+  const te_call *call;  /* TE_EXTERN; else NULL */
   int n_inputs;         /* distinct tensors read, in order of first appearance */
   tn_tensor **inputs;
   bool may_leave; /* some read may be outside its tensor for all that is known: an index from data, a loose condition */
@@ -64,6 +73,7 @@ struct te_op {
 /* Whether users cannot name a tensor of a program: the greatest value where argmax was given one name. */
 bool te_is_hidden(const tn_tensor *tensor);
 static inline bool te_is_placeholder(const te_op *op) { return op->kind == TE_PLACEHOLDER; }
+static inline bool te_is_extern(const te_op *op) { return op->kind == TE_EXTERN; }
 /* The axis or symbol that a variable of a te expression is. */
 static inline const tn_axis *te_var_axis(const tir_var *var) { return (const tn_axis *)(const void *)var; }
 static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *axis) {
@@ -73,6 +83,12 @@ static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *
 /* Makes a compute op from parts (the schedule, for cache stages), in the arena of ctx: finds inputs, checks nothing.
  * The shapes of what it reads are final (may_leave). NAMES: one for each value of the body. */
 te_op *te_op_new(tn_context *ctx, const char *const *names, int n_axes, tn_axis **axes, const tir_expr *body);
+/* An EXTERN's op that reads TO where OP reads FROM; NULL: out of memory. */
+te_op *te_extern_reread(const te_op *op, const tn_tensor *from, const tn_tensor *to);
+/* Refuses a program that calls functions: WHAT ("tuning") has to know all that is computed. */
+tn_status te_check_no_externs(const tn_program *program, const char *what);
+/* "f(A, x)": the call of an EXTERN. */
+void te_print_call(runtime_str *out, const te_op *op);
 /* An axis without checks. SIZE is NULL or what decides the extent, which then is the most it can be. */
 tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, const tir_expr *size, bool is_reduce);
 

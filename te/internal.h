@@ -158,6 +158,17 @@ static inline bool te_is_open_state(const tn_tensor *tensor) {
 /* Finds the steps of a program's scans; refuses a step that looks ahead, or is read from outside. */
 bool te_check_scans(const te_site *site, const tn_program *p);
 
+/* ---- extern.c: stages that are a call of a C function ------------------------------------------------------------ */
+
+/* What an extern computes: NAME is an identifier. */
+tn_tensor *te_extern(const te_site *site, tir_callee *callee, int n_results, const tn_result *results, int n_args,
+                     tn_tensor *const *args);
+/* A callee of which only the name is known. */
+tir_callee *te_callee(const te_site *site, const char *name);
+/* One name is one function, called with the same types everywhere; extents are numbers. Calls of one symbol share their
+ * callee from here on. */
+bool te_check_externs(const te_site *site, const tn_program *p);
+
 /* ---- access.c: what a read can touch ----------------------------------------------------------------------------- */
 
 typedef struct te_interval {

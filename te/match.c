@@ -38,7 +38,7 @@ static bool match_factors(const te_op *op, const tir_expr *a, const tir_expr *b,
 }
 
 static bool match_product(const tn_program *program, const te_op *op, te_matmul *out) {
-  if (te_is_placeholder(op) || op->body->op != TIR_REDUCE || op->n_axes != 2 || op->n_reduce != 1) return false;
+  if (!op->body || op->body->op != TIR_REDUCE || op->n_axes != 2 || op->n_reduce != 1) return false;
   if (op->body->u.reduce->combiner != TIR_REDUCE_SUM || op->body->n_args > 1) return false;
   const tir_expr *source = op->body->arg[0];
   if (source->op != TIR_MUL || (source->dtype != TN_F32 && source->dtype != TN_F64)) return false;
@@ -59,7 +59,7 @@ static bool match_product(const tn_program *program, const te_op *op, te_matmul 
 
 /* OP is product + D, D + product: an input of the product's shape or of its rows'. */
 static bool match_addition(const tn_program *program, const te_op *op, const te_op *product, te_matmul *out) {
-  if (te_is_placeholder(op) || op->body->op != TIR_ADD || op->n_axes != 2) return false;
+  if (!op->body || op->body->op != TIR_ADD || op->n_axes != 2) return false;
   const tn_axis *i = op->axes[0], *j = op->axes[1];
   for (int side = 0; side < 2; ++side) {
     const tir_expr *sum = op->body->arg[side], *added = op->body->arg[1 - side];

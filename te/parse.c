@@ -220,8 +220,7 @@ bool te_take_dtype(te_parser *p, tn_dtype *dtype) {
   return name && (tn_dtype_parse(name, dtype) || fail_dtype(p, at, name));
 }
 
-/* name: dtype */
-static bool parse_typed_name(te_parser *p, const char *what, const char **name, const char **at, tn_dtype *dtype) {
+bool te_parse_typed_name(te_parser *p, const char *what, const char **name, const char **at, tn_dtype *dtype) {
   *name = te_take_name(p, what, at);
   if (!*name || !te_check_free(p, "a tensor", *name, *at) || !te_expect(p, ":", "':' and a dtype")) return false;
   return te_take_dtype(p, dtype);
@@ -231,7 +230,7 @@ static bool parse_scalar(te_parser *p) {
   do {
     const char *at, *name;
     tn_dtype dtype;
-    if (!parse_typed_name(p, "a scalar's name", &name, &at, &dtype)) return false;
+    if (!te_parse_typed_name(p, "a scalar's name", &name, &at, &dtype)) return false;
     if (te_token_is(&p->token, "["))
       return te_parse_fail(p, p->token.at, "a scalar has no extents: it is passed by value; a tensor is an input");
     tn_tensor *scalar = te_scalar(te_parse_site(p, at), name, dtype);
@@ -245,7 +244,7 @@ static bool parse_one_input(te_parser *p) {
   const char *at, *name;
   tn_dtype dtype;
   te_extent shape[TN_MAX_RANK];
-  if (!parse_typed_name(p, "an input's name", &name, &at, &dtype)) return false;
+  if (!te_parse_typed_name(p, "an input's name", &name, &at, &dtype)) return false;
   int rank = parse_shape(p, shape);
   tn_tensor *input = rank >= 0 ? te_input(te_parse_site(p, at), name, dtype, rank, shape) : NULL;
   if (input) input->is_layout_free = te_accept(p, "layout_free");
@@ -259,13 +258,12 @@ static bool parse_input(te_parser *p) {
   return true;
 }
 
-/* The extents of a state, which are numbers. */
-static int parse_state_shape(te_parser *p, int64_t shape[TN_MAX_RANK]) {
+int te_parse_numbers(te_parser *p, const char *what, int64_t shape[TN_MAX_RANK]) {
   const char *at = p->token.at;
   te_extent extents[TN_MAX_RANK];
   int rank = parse_shape(p, extents);
   for (int d = 0; d < rank; d++) {
-    if (extents[d].size) return te_parse_fail(p, at, "a state's extents are numbers: give symbols a value"), -1;
+    if (extents[d].size) return te_parse_fail(p, at, "%s's extents are numbers: give symbols a value", what), -1;
     shape[d] = extents[d].most;
   }
   return rank;
@@ -280,11 +278,11 @@ static bool parse_state(te_parser *p) {
   do {
     if (n == TIR_MAX_VALUES)
       return te_parse_fail(p, p->token.at, "a scan has at most %d states", (int)TIR_MAX_VALUES);
-    if (!parse_typed_name(p, "a state's name", &names[n], &at[n], &dtypes[n])) return false;
+    if (!te_parse_typed_name(p, "a state's name", &names[n], &at[n], &dtypes[n])) return false;
     for (int k = 0; k < n; k++)
       if (strcmp(names[k], names[n]) == 0) return te_parse_fail(p, at[n], "'%s' names two states", names[n]);
     const char *shape_at = p->token.at;
-    int this_rank = parse_state_shape(p, n == 0 ? shape : other);
+    int this_rank = te_parse_numbers(p, "a state", n == 0 ? shape : other);
     if (this_rank < 0) return false;
     if (n == 0) rank = this_rank;
     if (n > 0 && (this_rank != rank || memcmp(shape, other, sizeof *shape * (size_t)rank) != 0))
@@ -528,6 +526,8 @@ static bool parse_statement(te_parser *p, const overrides *o) {
     ok = parse_state(p);
   else if (te_accept(p, "scan"))
     ok = parse_definition(p, true);
+  else if (te_accept(p, "extern"))
+    ok = te_parse_extern(p);
   else
     ok = parse_definition(p, false);
   return ok && (is_statement_end(p) || te_fail_expected(p, "',' or the end of the statement"));

@@ -1,5 +1,5 @@
-/* parser.h: the parser's state, shared by its parts: statements (parse.c), expressions (parse_expr.c) and combiners
- * (parse_combiner.c). */
+/* parser.h: the parser's state, shared by its parts: statements (parse.c), expressions (parse_expr.c), combiners
+ * (parse_combiner.c) and externs (parse_extern.c). */
 #ifndef TENON_TE_PARSER_H
 #define TENON_TE_PARSER_H
 
@@ -72,6 +72,10 @@ const char *te_take_name(te_parser *p, const char *what, const char **at);
 bool te_check_free(te_parser *p, const char *what, const char *name, const char *at);
 /* A dtype's name; its place in *at. */
 bool te_take_dtype(te_parser *p, tn_dtype *dtype);
+/* `name: dtype`, the name free for a tensor. */
+bool te_parse_typed_name(te_parser *p, const char *what, const char **name, const char **at, tn_dtype *dtype);
+/* Extents behind a dtype that are numbers: WHAT ("a state") has no others. Returns the rank; -1: failed. */
+int te_parse_numbers(te_parser *p, const char *what, int64_t shape[TN_MAX_RANK]);
 /* Parses `[i<4, k<N]`, the bracket not yet taken, adding axes to the scope. Returns how many; -1: failed. With
  * IS_REDUCE it stops at a name, which may be where or init. */
 int te_parse_axes(te_parser *p, bool is_reduce, int limit);
@@ -91,5 +95,10 @@ bool te_parse_extent(te_parser *p, const char *what, te_extent *extent);
 
 /* `name(a: f32, b: f32; c, d) = (results), identity (constants)`: the statement behind its first word. */
 bool te_parse_combiner(te_parser *p);
+
+/* ---- parse_extern.c ---------------------------------------------------------------------------------------------- */
+
+/* `y: f32[4] = f(A, x)`: the statement behind its first word. */
+bool te_parse_extern(te_parser *p);
 
 #endif

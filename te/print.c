@@ -278,13 +278,18 @@ static void print_combiners(runtime_str *out, const tn_program *program) {
   }
 }
 
+/* S: f32[4], of numbers. */
+static void print_typed(runtime_str *out, const tn_tensor *t) {
+  runtime_str_addf(out, "%s: %s", t->name, tn_dtype_name(t->dtype));
+  for (int d = 0; d < t->ndim; d++) runtime_str_addf(out, "%s%lld", d > 0 ? ", " : "[", (long long)t->shape[d]);
+  if (t->ndim > 0) runtime_str_add(out, "]");
+}
+
 /* state S: f32[4], T: f32[4] */
 static void print_states(runtime_str *out, const te_op *scan) {
   for (int v = 0; v < scan->n_outputs; v++) {
-    const tn_tensor *t = &scan->outputs[v];
-    runtime_str_addf(out, "%s%s: %s", v > 0 ? ", " : "state ", t->name, tn_dtype_name(t->dtype));
-    for (int d = 0; d < t->ndim; d++) runtime_str_addf(out, "%s%lld", d > 0 ? ", " : "[", (long long)t->shape[d]);
-    runtime_str_add(out, "]");
+    runtime_str_add(out, v > 0 ? ", " : "state ");
+    print_typed(out, &scan->outputs[v]);
   }
   runtime_str_add(out, "\n");
 }
@@ -307,6 +312,18 @@ static void print_definition(runtime_str *out, const te_op *op) {
   print_axes(out, op->n_axes, op->axes);
   runtime_str_add(out, " = ");
   print_expr(&(printer){out, op}, op->body, 0);
+  runtime_str_add(out, "\n");
+}
+
+/* extern y: f32[4] = f(A, x), extern (y: f32[4], z: i32) = f(A) */
+static void print_extern(runtime_str *out, const te_op *op) {
+  runtime_str_add(out, op->n_outputs > 1 ? "extern (" : "extern ");
+  for (int v = 0; v < op->n_outputs; v++) {
+    if (v > 0) runtime_str_add(out, ", ");
+    print_typed(out, &op->outputs[v]);
+  }
+  runtime_str_add(out, op->n_outputs > 1 ? ") = " : " = ");
+  te_print_call(out, op);
   runtime_str_add(out, "\n");
 }
 
@@ -343,7 +360,10 @@ void te_print_program(runtime_str *out, const tn_program *program) {
   print_combiners(out, program);
   for (int i = 0; i < program->n_ops; i++) {
     if (begins_scan(program, i)) print_states(out, program->ops[i]->scan);
-    if (!te_is_placeholder(program->ops[i])) print_definition(out, program->ops[i]);
+    if (te_is_extern(program->ops[i]))
+      print_extern(out, program->ops[i]);
+    else if (!te_is_placeholder(program->ops[i]))
+      print_definition(out, program->ops[i]);
   }
   print_outputs(out, program);
 }

@@ -22,6 +22,7 @@ typedef struct tn_tensor tn_tensor;
 typedef struct tn_expr tn_expr;
 typedef struct tn_program tn_program;
 typedef struct tn_combiner tn_combiner;
+typedef struct tn_callee tn_callee;
 
 /* ---- arguments: every place that takes an expression also takes an axis or a C number ---------------------------- */
 
@@ -216,6 +217,44 @@ TN_API tn_tensor *tn_state_array(tn_context *ctx, const char *names, int n, cons
 #define tn_scan(state, ...) tn_scan_array((state), TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_scan_array(tn_tensor *state, int n, const tn_arg *expr_and_axes);
 
+/* ---- stages that are a call of a C function (TVM: te.extern) ----------------------------------------------------- */
+
+/* The function `void NAME(const T *input ..., T *result ...)`: compact row-major arrays, inputs first, in the order of
+ * tn_extern; bool is uint8_t, f16 and bf16 are uint16_t. An input that is a scalar (i32, i64, f32, f64) is passed by
+ * value. The function reads all of its inputs and nothing else, writes all of its results, does not read them first,
+ * keeps no address and returns. It is called once in each run of a kernel. Where it is:
+ *   tn_callee_function  an address in this process; exported objects and C source leave the symbol NAME open
+ *   tn_callee_llvm      LLVM IR, text or bitcode, that defines NAME: it is linked into what is built, which holds it then
+ *   tn_callee_symbol    nowhere yet: what is exported leaves NAME open
+ * BYTES of MODULE are copied. */
+TN_API tn_callee *tn_callee_function(tn_context *ctx, const char *name, void (*function)(void));
+TN_API tn_callee *tn_callee_llvm(tn_context *ctx, const char *name, const void *module, size_t bytes);
+TN_API tn_callee *tn_callee_symbol(tn_context *ctx, const char *name);
+
+/* A tensor that a function computes. */
+typedef struct tn_result {
+  const char *name;
+  tn_dtype dtype;
+  int rank;
+  int64_t shape[TN_MAX_RANK];
+} tn_result;
+
+/* The tensors that CALLEE computes of some others; the first one, the rest by tn_output:
+ *
+ *     tn_callee *gemv = tn_callee_function(ctx, "my_gemv", (void (*)(void))my_gemv);
+ *     tn_tensor *y = tn_extern(ctx, gemv, TN_RESULT("y", TN_F32, 64), A, x);              my_gemv(A, x, y)
+ *     const tn_result two[] = {{"y", TN_F32, 1, {64}}, {"n", TN_I32, 0, {0}}};
+ *     tn_tensor *z = tn_extern(ctx, other, TN_RESULTS(two), A), *n = tn_output(z, 1);     other(A, y, n)
+ *
+ * Such a stage has no loops to schedule; what it reads and writes is whole, contiguous and in memory. Without inputs:
+ * tn_extern_array(ctx, callee, TN_RESULTS(two), 0, NULL). Extents are numbers. */
+#define TN_RESULT(name, dtype, ...) \
+  1, &(const tn_result) { (name), (dtype), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__} }
+#define TN_RESULTS(array) (int)(sizeof(array) / sizeof *(array)), (array)
+#define tn_extern(ctx, callee, results, ...) tn_extern_array((ctx), (callee), results, TN_LIST(__VA_ARGS__))
+TN_API tn_tensor *tn_extern_array(tn_context *ctx, tn_callee *callee, int n_results, const tn_result *results, int n,
+                                  const tn_arg *inputs);
+
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
 /* Operand types are unified as in TVM: float with float: the wider; int with float: the float; same signedness: the
@@ -313,6 +352,12 @@ typedef struct tn_param {
  * refused. A parse error's message shows the line, a caret and what was
  * expected. */
 TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);
+
+/* Gives a function that the program calls (`extern y: f32[64] = gemv(A, x)` in text) an address in this process, for
+ * kernels in memory and tn_evaluate. */
+TN_API tn_status tn_program_bind(tn_program *program, const char *name, void (*function)(void));
+/* Gives it a body in LLVM IR, text or bitcode, that is linked into what is built from now on; copied. */
+TN_API tn_status tn_program_link(tn_program *program, const char *name, const void *module, size_t bytes);
 
 /* The canonical text form: parsing it gives the same program, printing that the same text. Owned by the context. */
 TN_API const char *tn_program_text(const tn_program *program);

@@ -101,5 +101,6 @@ int test_calls(void);
 int test_symbolic(void);
 int test_prepack(void);
 int test_scan(void);
+int test_extern(void);
 
 #endif

@@ -27,6 +27,10 @@
   "input R: i32[30,40], M: i32[30,40]\n(P, Q)[i<30] = cprod[k<40](R[i,k], M[i,k])"
 #define PAIR "(S, D)[i<32, j<32] = (A[i,j] + B[i,j], A[i,j] - B[i,j])\nC[i<32, j<32] = S[i,j] * D[j,i]"
 
+#define CALL                                                                                              \
+  "input A: f32[20, 12], x: f32[12]\nscalar s: f32\nP[i<20, j<12] = A[i,j] * 2\nU[j<12] = x[j] + 1\n"      \
+  "extern (y: f32[20], z: i32[2, 3, 4]) = my_gemv(P, U, s)\nQ[i<20, j<12] = y[i] * P[i,j] + f32(z[1,2,3])"
+
 #define CUMSUM "input X: i32[20, 16]\nstate S: i32[20, 16]\nscan S[t<20, i<16] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])"
 #define RNN                                                                                                   \
   "input X: f32[6, 3, 5], U: f32[5, 8], W: f32[8, 8]\nstate H: f32[6, 3, 8]\n"                                  \
@@ -41,6 +45,13 @@
 const schedule_case schedule_cases[] = {
     /* scans */
     {"scan", CUMSUM, ""},
+    {"extern", CALL, ""},
+    {"extern_stages_around", CALL, "vectorize(P, j); parallel(P, i); split(Q, i, 8, tail=peel); vectorize(Q, j); parallel(Q, i.outer); set_scope(U, local)"},
+    {"extern_caches", CALL, "cache_read(A, local, P); cache_read(x, local, U); cache_read(y, local, Q); compute_at(y.local, Q, i); cache_write(U, local)"},
+    {"extern_reads_caches", CALL, "cache_read(U, global, y); cache_read(P, global, y); parallel(P.global, ax0)"},
+    {"extern_layout_of_a_copy", CALL, "cache_read(P, global, Q); transform_layout(P.global, [i, j] -> [j//4, i, j%4]); split(P, i, 8); compute_inline(P.global)"},
+    {"extern_auto_inline", CALL "\nR[i<20] = Q[i,0] + 1", "auto_inline()"},
+    {"extern_is_output", "input A: f32[4]; extern (y: f32[4], z: i8) = f(A, A); w[i<4] = y[i]; output w, z", "vectorize(w, i)"},
     {"scan_vectorized", CUMSUM, "vectorize(S, i)"},
     {"scan_parallel", CUMSUM, "split(S, i, 8); reorder(S, i.outer, t, i.inner); parallel(S, i.outer); vectorize(S, i.inner)"},
     {"scan_parallel_inside", CUMSUM, "parallel(S, i)"},

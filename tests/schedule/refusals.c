@@ -14,6 +14,7 @@
 #define CELL                                                                   \
   "state H: f32[6, 8, 4]\nZ[t<6, j<8, b<4] = sum[k<8 where t >= 1](H[t-1,k,b])\n" \
   "scan H[t<6, j<8, b<4] = Z[t,j,b] + X[t,j,b]\nO[j<8] = H[5,j,0]"
+#define CALL "P[i<18, j<20] = A[i,j] * 2\nextern y: f32[18] = my_gemv(P)\nQ[i<18] = y[i] + P[i,0]"
 #define PREDICATE "P[i<18] = A[i] * 2\nQ[i<16] = P[i+1] + 1"
 #define SCALAR "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2"
 
@@ -42,6 +43,42 @@ static const struct refusal {
      "storage_align(P, i, 32, 8)",
      "storage_align(P, i): the stride of axis i of P depends on the extent of axis j, which is known at a call only: "
      "name an axis inside of which all extents are constant"},
+    {"split: an extern", CALL, "", "split(y, i, 4)",
+     "split(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+    {"vectorize: an extern", CALL, "", "vectorize(y, i)",
+     "vectorize(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+    {"parallel: an extern", CALL, "", "parallel(y, i)",
+     "parallel(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+    {"rfactor: an extern", CALL, "", "rfactor(y, i)",
+     "rfactor(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+    {"set_store_predicate: an extern", CALL, "", "set_store_predicate(y, i < 4)",
+     "set_store_predicate(y): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+    {"double_buffer: an extern", CALL, "", "double_buffer(y)",
+     "double_buffer(y): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+    {"transform_layout: an extern", CALL, "", "transform_layout(y, [i] -> [i//2, i%2])",
+     "transform_layout(y): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+    {"compute_inline: an extern", CALL, "", "compute_inline(y)",
+     "compute_inline(y): y is computed by a call of my_gemv, as a whole, and has no loops here: leave it at root"},
+    {"compute_at: an extern", CALL, "", "compute_at(y, Q, i)",
+     "compute_at(y, Q, i): y is computed by a call of my_gemv, as a whole, and has no loops here: it is called once, at root; compute other stages at their readers"},
+    {"compute_at: at an extern", CALL, "", "compute_at(P, y, i)",
+     "compute_at(P, y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+    {"cache_write: an extern", CALL, "", "cache_write(y, local)",
+     "cache_write(y): y is computed by a call of my_gemv, as a whole, and has no loops here: give its tensor the scope by set_scope"},
+    {"compute_inline: what an extern reads", CALL, "", "compute_inline(P)",
+     "compute_inline(P): y, which my_gemv computes, reads P: a C function takes tensors in memory, and one that is inlined is nowhere; leave it at root"},
+    {"compute_at: what an extern reads", CALL, "", "compute_at(P, Q, i)",
+     "compute_at(P, Q, i): y, which my_gemv computes, reads P: a C function takes whole tensors, and an iteration makes a part of one; leave it at root"},
+    {"transform_layout: what an extern reads", CALL, "", "transform_layout(P, [i, j] -> [j, i])",
+     "transform_layout(P): y, which my_gemv computes, reads P: a C function takes row-major arrays; give the layout to a copy for the other readers, by cache_read"},
+    {"storage_align: what an extern reads", CALL, "", "storage_align(P, i, 32, 8)",
+     "storage_align(P, i): y, which my_gemv computes, reads P: a C function takes arrays without gaps; make a copy for the other readers by cache_read, and align that"},
+    {"split: tail pad of what an extern reads", CALL, "", "split(P, j, 8, tail=pad)",
+     "split(P, j): y, which my_gemv computes, reads P: a C function takes arrays without padding; take guard or peel"},
+    {"set_store_predicate: what an extern reads", CALL, "", "set_store_predicate(P, i < 4)",
+     "set_store_predicate(P): y, which my_gemv computes, reads P: a C function takes whole tensors; use select(condition, value, other) in the program"},
+    {"double_buffer: what an extern reads", CALL, "", "double_buffer(P)",
+     "double_buffer(P): P is at root, where its buffer is filled once: call compute_at(P, reader, axis) first"},
     {"parallel: the time of a scan", SUMS, "", "parallel(S, t)",
      "parallel(S, t): loop t of S (extent 64) is the time of a scan: an iteration reads what earlier ones stored, so they cannot run in parallel; take one of the scan's other loops"},
     {"vectorize: the time of a scan", SUMS, "", "vectorize(S, t)",

@@ -1,0 +1,54 @@
+/* extern.c: stages that are a call of a C function. The function takes whole tensors, row-major and without gaps, and
+ * is called once in a run of the kernel. So such a stage stands at root and has no loops, the stages that it reads
+ * stand at root too, and their buffers are what te says, whatever else is done to their loops. */
+#include "schedule/edit.h"
+#include "schedule/lowering.h"
+
+int schedule_extern_reader(const tn_schedule *s, int stage) {
+  for (int i = stage + 1; i < s->n_stages; i++)
+    if (te_is_extern(s->stages[i].op) && schedule_reads_stage(&s->stages[i], &s->stages[stage])) return i;
+  return -1;
+}
+
+tn_status schedule_check_no_extern(tn_schedule *s, const char *call, int stage, const char *instead) {
+  const schedule_stage *st = &s->stages[stage];
+  if (!te_is_extern(st->op)) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: %s is computed by a call of %s, as a whole, and has no loops here: %s", call,
+                      schedule_stage_name(st), st->op->call->callee->name, instead);
+}
+
+tn_status schedule_check_no_extern_reader(tn_schedule *s, const char *call, int stage, const char *why,
+                                          const char *instead) {
+  int reader = schedule_extern_reader(s, stage);
+  if (reader < 0) return TN_OK;
+  const schedule_stage *st = &s->stages[reader];
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s, which %s computes, reads %s: a C function takes %s; %s", call,
+                      schedule_stage_name(st), st->op->call->callee->name, schedule_stage_name(&s->stages[stage]), why,
+                      instead);
+}
+
+/* ---- lowering ---------------------------------------------------------------------------------------------------- */
+
+/* A whole tensor from its first element on. */
+static tir_operand whole(lowering *l, tir_access access, const tir_buffer *buffer) {
+  tir_operand o = {.access = access, .buffer = buffer, .n_index = buffer->ndim};
+  for (int d = 0; d < buffer->ndim; d++) {
+    o.index[d] = tir_int(l->arena, l->index_dtype, 0);
+    o.span[d] = buffer->shape[d];
+  }
+  return o;
+}
+
+const tir_stmt *schedule_lower_call(lowering *l, const lower_stage *ls) {
+  const te_call *call = ls->st->op->call;
+  tir_operand operands[RUNTIME_MAX_C_ARGS];
+  int n = 0;
+  for (int i = 0; i < call->n; i++) {
+    const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, call->args[i])];
+    operands[n++] = from->scalar ? (tir_operand){.value = tir_var_expr(l->arena, &from->scalar->var)}
+                                 : whole(l, TIR_READS, from->buffers[call->args[i]->value_index]);
+  }
+  for (int v = 0; v < ls->st->n_tensors; v++) operands[n++] = whole(l, TIR_WRITES, ls->buffers[v]);
+  return tir_call(l->arena, call->callee, n, operands);
+}

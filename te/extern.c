@@ -1,0 +1,264 @@
+/* extern.c: stages that are a call of a C function: callees, their results, what a program's calls have in common. */
+#include "te/internal.h"
+
+/* ---- callees ----------------------------------------------------------------------------------------------------- */
+
+tir_callee *te_callee(const te_site *site, const char *name) {
+  if (!te_check_name(site, "a function", name)) return NULL;
+  tir_callee *callee = RUNTIME_NEW(&site->ctx->arena, tir_callee);
+  const char *kept = runtime_strdup(&site->ctx->arena, name);
+  if (!te_has_memory(site, callee) || !te_has_memory(site, kept)) return NULL;
+  *callee = (tir_callee){.name = kept};
+  return callee;
+}
+
+static tn_status set_function(tn_context *ctx, tir_callee *callee, void (*function)(void)) {
+  if (!function) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the function given for '%s' is NULL", callee->name);
+  callee->function = function;
+  return TN_OK;
+}
+
+static tn_status set_module(tn_context *ctx, tir_callee *callee, const void *module, size_t bytes) {
+  if (!module || bytes == 0)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the LLVM IR given for '%s' is empty", callee->name);
+  const void *kept = runtime_copy(&ctx->arena, module, bytes);
+  if (!kept) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
+  callee->module = kept;
+  callee->module_bytes = bytes;
+  return TN_OK;
+}
+
+tn_callee *tn_callee_symbol(tn_context *ctx, const char *name) {
+  te_site site = {.ctx = ctx};
+  return ctx && name ? te_callee(&site, name) : NULL;
+}
+
+tn_callee *tn_callee_function(tn_context *ctx, const char *name, void (*function)(void)) {
+  tn_callee *callee = tn_callee_symbol(ctx, name);
+  return callee && set_function(ctx, callee, function) == TN_OK ? callee : NULL;
+}
+
+tn_callee *tn_callee_llvm(tn_context *ctx, const char *name, const void *module, size_t bytes) {
+  tn_callee *callee = tn_callee_symbol(ctx, name);
+  return callee && set_module(ctx, callee, module, bytes) == TN_OK ? callee : NULL;
+}
+
+/* The first call of a function of that name; NULL, with a message: there is none. */
+static tir_callee *find_callee(const tn_program *p, const char *name) {
+  const char *some = NULL;
+  for (int i = 0; i < p->n_ops; i++) {
+    if (!te_is_extern(p->ops[i])) continue;
+    some = p->ops[i]->call->callee->name;
+    if (strcmp(some, name) == 0) return p->ops[i]->call->callee;
+  }
+  runtime_fail(p->ctx, TN_ERROR_ARGUMENT, "the program calls no function '%s'%s%s", name, some ? "; it calls " : "",
+               some ? some : "");
+  return NULL;
+}
+
+tn_status tn_program_bind(tn_program *program, const char *name, void (*function)(void)) {
+  if (!program || !name) return TN_ERROR_ARGUMENT;
+  tir_callee *callee = find_callee(program, name);
+  return callee ? set_function(program->ctx, callee, function) : TN_ERROR_ARGUMENT;
+}
+
+tn_status tn_program_link(tn_program *program, const char *name, const void *module, size_t bytes) {
+  if (!program || !name) return TN_ERROR_ARGUMENT;
+  tir_callee *callee = find_callee(program, name);
+  return callee ? set_module(program->ctx, callee, module, bytes) : TN_ERROR_ARGUMENT;
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+static bool check_count(const te_site *site, const char *callee, int n_results, int n_args) {
+  int most = RUNTIME_MAX_C_ARGS - n_results;
+  if (n_results >= 1 && n_results <= TIR_MAX_VALUES && n_args <= most) return true;
+  if (n_args > most)
+    te_fail(site, TN_ERROR_PROGRAM, "%s has %d arguments; at most %d", callee, n_args + n_results,
+            (int)RUNTIME_MAX_C_ARGS);
+  else
+    te_fail(site, TN_ERROR_PROGRAM, "%s has %d results: a call computes 1 to %d tensors", callee, n_results,
+            (int)TIR_MAX_VALUES);
+  return false;
+}
+
+/* What C passes as it is: other types would be promoted. */
+static bool check_scalar(const te_site *site, const char *callee, const tn_tensor *t) {
+  bool fits = t->dtype == TN_I32 || t->dtype == TN_I64 || t->dtype == TN_F32 || t->dtype == TN_F64;
+  if (!t->by_value || fits) return true;
+  te_fail(
+      site, TN_ERROR_PROGRAM,
+      "%s: scalar '%s' is %s, and scalars are passed to functions as i32, i64, f32 or f64: pass a tensor that holds "
+      "it, as in one[i<1] = %s",
+      callee, t->name, tn_dtype_name(t->dtype), t->name);
+  return false;
+}
+
+static bool set_result(const te_site *site, te_op *op, int v, const tn_result *r) {
+  tn_tensor *t = &op->outputs[v];
+  if (!r->name || !te_check_name(site, "a tensor", r->name)) return false;
+  if ((unsigned)r->dtype >= TN_DTYPE_COUNT || r->rank < 0 || r->rank > TN_MAX_RANK) {
+    te_fail(site, TN_ERROR_ARGUMENT, "tn_extern: '%s': dtype %d or rank %d (0 to %d) is wrong", r->name, (int)r->dtype,
+            r->rank, (int)TN_MAX_RANK);
+    return false;
+  }
+  const char *name = runtime_strdup(&site->ctx->arena, r->name);
+  if (!te_has_memory(site, name)) return false;
+  *t = (tn_tensor){.op = op, .value_index = v, .name = name, .dtype = r->dtype, .ndim = r->rank, .ctx = site->ctx};
+  memcpy(t->shape, r->shape, sizeof *r->shape * (size_t)r->rank);
+  return te_check_shape(site, t);
+}
+
+/* The tensors of a call, each once. */
+static void set_inputs(te_op *op, const te_call *call) {
+  op->n_inputs = 0;
+  for (int i = 0; i < call->n; i++) {
+    int k = 0;
+    while (k < op->n_inputs && op->inputs[k] != call->args[i]) k++;
+    op->inputs[k] = call->args[i];
+    op->n_inputs += k == op->n_inputs;
+  }
+}
+
+static te_op *new_extern(const te_site *site, tir_callee *callee, int n_results, int n_args) {
+  runtime_arena *arena = &site->ctx->arena;
+  te_op *op = RUNTIME_NEW(arena, te_op);
+  te_call *call = RUNTIME_NEW(arena, te_call);
+  tn_tensor *outputs = RUNTIME_NEW_ARRAY(arena, tn_tensor, n_results);
+  tn_tensor **args = RUNTIME_NEW_ARRAY(arena, tn_tensor *, n_args + 1);
+  tn_tensor **inputs = RUNTIME_NEW_ARRAY(arena, tn_tensor *, n_args + 1);
+  if (!te_has_memory(site, op) || !te_has_memory(site, call) || !te_has_memory(site, outputs) ||
+      !te_has_memory(site, args) || !te_has_memory(site, inputs))
+    return NULL;
+  *call = (te_call){callee, n_args, args};
+  *op = (te_op){.kind = TE_EXTERN, .call = call, .inputs = inputs, .n_outputs = n_results, .outputs = outputs};
+  return op;
+}
+
+tn_tensor *te_extern(const te_site *site, tir_callee *callee, int n_results, const tn_result *results, int n_args,
+                     tn_tensor *const *args) {
+  if (!check_count(site, callee->name, n_results, n_args)) return NULL;
+  te_op *op = new_extern(site, callee, n_results, n_args);
+  if (!op) return NULL;
+  for (int v = 0; v < n_results; v++)
+    if (!set_result(site, op, v, &results[v])) return NULL;
+  op->name = op->outputs[0].name;
+  for (int i = 0; i < n_args; i++) {
+    if (!check_scalar(site, callee->name, args[i])) return NULL;
+    op->call->args[i] = args[i];
+  }
+  set_inputs(op, op->call);
+  return &op->outputs[0];
+}
+
+tn_tensor *tn_extern_array(tn_context *ctx, tn_callee *callee, int n_results, const tn_result *results, int n,
+                           const tn_arg *inputs) {
+  tn_tensor *args[RUNTIME_MAX_C_ARGS];
+  te_site site = {.ctx = ctx};
+  if (!ctx || !callee || !results || n < 0 || (n > 0 && !inputs)) return NULL;
+  if (!check_count(&site, callee->name, n_results, n) || !te_check_context(&site, n, inputs)) return NULL;
+  for (int i = 0; i < n; i++) {
+    if (inputs[i].kind != TN_ARG_TENSOR)
+      return te_fail(&site, TN_ERROR_ARGUMENT, "tn_extern: input %d of %s is no tensor", i + 1, callee->name), NULL;
+    args[i] = inputs[i].u.tensor;
+  }
+  return te_extern(&site, callee, n_results, results, n, args);
+}
+
+te_op *te_extern_reread(const te_op *op, const tn_tensor *from, const tn_tensor *to) {
+  tn_context *ctx = op->outputs[0].ctx;
+  te_site site = {.ctx = ctx};
+  te_op *made = new_extern(&site, op->call->callee, op->n_outputs, op->call->n);
+  if (!made) return NULL;
+  made->name = op->name;
+  for (int v = 0; v < op->n_outputs; v++) {
+    made->outputs[v] = op->outputs[v];
+    made->outputs[v].op = made;
+  }
+  for (int i = 0; i < op->call->n; i++) {
+    tn_tensor *arg = op->call->args[i];
+    made->call->args[i] = arg == from ? (tn_tensor *)to : arg;
+  }
+  set_inputs(made, made->call);
+  return made;
+}
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+static bool is_same_callee(const tir_callee *a, const tir_callee *b) {
+  if (a == b) return true;
+  bool is_same = a->function == b->function && a->module_bytes == b->module_bytes && !a->module == !b->module;
+  return is_same && (!a->module || memcmp(a->module, b->module, a->module_bytes) == 0);
+}
+
+/* The type of argument I of a call, results behind the inputs. */
+static bool is_same_type(const te_op *a, const te_op *b, int i) {
+  const tn_tensor *x = i < a->call->n ? a->call->args[i] : &a->outputs[i - a->call->n];
+  const tn_tensor *y = i < b->call->n ? b->call->args[i] : &b->outputs[i - b->call->n];
+  return x->dtype == y->dtype && x->by_value == y->by_value;
+}
+
+static bool is_same_signature(const te_op *a, const te_op *b) {
+  bool is_same = a->call->n == b->call->n && a->n_outputs == b->n_outputs;
+  for (int i = 0; is_same && i < a->call->n + a->n_outputs; i++) is_same = is_same_type(a, b, i);
+  return is_same;
+}
+
+/* OP calls what BEFORE calls, or something of another name. */
+static bool check_pair(const te_site *site, const te_op *before, te_op *op) {
+  tir_callee *one = before->call->callee, *other = op->call->callee;
+  if (strcmp(one->name, other->name) != 0) return true;
+  if (!is_same_callee(one, other)) {
+    te_fail(site, TN_ERROR_PROGRAM, "two functions that differ are named '%s'", one->name);
+    return false;
+  }
+  if (!is_same_signature(before, op)) {
+    te_fail(site, TN_ERROR_PROGRAM,
+            "'%s' and '%s' call %s with arguments of different types: a C function has one type", before->name,
+            op->name, one->name);
+    return false;
+  }
+  ((te_call *)op->call)->callee = one;
+  return true;
+}
+
+static bool check_extents(const te_site *site, const te_op *op) {
+  for (int i = 0; i < op->n_inputs; i++) {
+    const tn_tensor *t = op->inputs[i];
+    for (int d = 0; d < t->ndim; d++) {
+      if (!t->size[d]) continue;
+      te_fail(site, TN_ERROR_PROGRAM,
+              "'%s' calls %s with '%s', of which symbols decide dimension %d: a function is not told extents, so they "
+              "are numbers here; give the symbols a value",
+              op->name, op->call->callee->name, t->name, d);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool te_check_externs(const te_site *site, const tn_program *p) {
+  for (int i = 0; i < p->n_ops; i++) {
+    if (!te_is_extern(p->ops[i])) continue;
+    if (!check_extents(site, p->ops[i])) return false;
+    for (int k = 0; k < i; k++)
+      if (te_is_extern(p->ops[k]) && !check_pair(site, p->ops[k], p->ops[i])) return false;
+  }
+  return true;
+}
+
+tn_status te_check_no_externs(const tn_program *p, const char *what) {
+  for (int i = 0; i < p->n_ops; i++)
+    if (te_is_extern(p->ops[i]))
+      return runtime_fail(p->ctx, TN_ERROR_PROGRAM,
+                          "%s: %s is computed by a call of %s, of which a program's text holds the name only: make the "
+                          "parts before and behind the call programs of their own",
+                          what, p->ops[i]->name, p->ops[i]->call->callee->name);
+  return TN_OK;
+}
+
+void te_print_call(runtime_str *out, const te_op *op) {
+  runtime_str_addf(out, "%s(", op->call->callee->name);
+  for (int i = 0; i < op->call->n; i++) runtime_str_addf(out, "%s%s", i > 0 ? ", " : "", op->call->args[i]->name);
+  runtime_str_add(out, ")");
+}

@@ -1,0 +1,74 @@
+/* parse_extern.c: the statement that calls a C function: extern y: f32[4] = f(A, x),
+ * extern (y: f32[4], z: i32[2, 2]) = f(A). */
+#include "te/parser.h"
+
+/* What is computed, and where the names stand. */
+typedef struct results {
+  int n;
+  tn_result result[TIR_MAX_VALUES];
+  const char *at[TIR_MAX_VALUES];
+} results;
+
+static bool parse_result(te_parser *p, results *r) {
+  tn_result *result = &r->result[r->n];
+  if (r->n == TIR_MAX_VALUES)
+    return te_parse_fail(p, p->token.at, "a call computes at most %d tensors", (int)TIR_MAX_VALUES);
+  if (!te_parse_typed_name(p, "the name of what is computed", &result->name, &r->at[r->n], &result->dtype))
+    return false;
+  for (int v = 0; v < r->n; v++)
+    if (strcmp(r->result[v].name, result->name) == 0)
+      return te_parse_fail(p, r->at[r->n], "'%s' names two results of this call", result->name);
+  result->rank = te_parse_numbers(p, "an extern", result->shape);
+  r->n++;
+  return result->rank >= 0;
+}
+
+/* name: dtype[extents], or several in parentheses */
+static bool parse_results(te_parser *p, results *r) {
+  if (!te_accept(p, "(")) return parse_result(p, r);
+  do {
+    if (!parse_result(p, r)) return false;
+  } while (te_accept(p, ","));
+  return te_expect(p, ")", "',' or ')'");
+}
+
+/* A tensor that stands before this statement. */
+static bool parse_input(te_parser *p, tn_tensor **input) {
+  const char *at, *name = te_take_name(p, "a tensor", &at);
+  te_symbol *symbol = name ? te_find_symbol(p, name) : NULL;
+  if (!name) return false;
+  if (!symbol)
+    return te_parse_fail(p, at, "'%s' is not given before this statement: declare it, as in input %s: f32[8]", name,
+                         name);
+  symbol->is_read = true;
+  *input = symbol->tensor;
+  return true;
+}
+
+/* (A, x). Returns how many; -1: failed. */
+static int parse_inputs(te_parser *p, tn_tensor **inputs) {
+  int n = 0;
+  if (!te_expect(p, "(", "'(' and what the function reads")) return -1;
+  if (te_accept(p, ")")) return 0;
+  do {
+    if (n == RUNTIME_MAX_C_ARGS)
+      return te_parse_fail(p, p->token.at, "a call has at most %d arguments", (int)RUNTIME_MAX_C_ARGS), -1;
+    if (!parse_input(p, &inputs[n++])) return -1;
+  } while (te_accept(p, ","));
+  return te_expect(p, ")", "',' or ')'") ? n : -1;
+}
+
+bool te_parse_extern(te_parser *p) {
+  results r = {0};
+  tn_tensor *inputs[RUNTIME_MAX_C_ARGS];
+  const char *at;
+  if (!parse_results(p, &r) || !te_expect(p, "=", "'=' and the call")) return false;
+  const char *name = te_take_name(p, "the name of a function", &at);
+  tir_callee *callee = name ? te_callee(te_parse_site(p, at), name) : NULL;
+  int n = callee ? parse_inputs(p, inputs) : -1;
+  if (n < 0) return false;
+  tn_tensor *first = te_extern(te_parse_site(p, at), callee, r.n, r.result, n, inputs);
+  for (int v = 0; first && v < r.n; v++)
+    if (!te_add_symbol(p, (te_symbol){&first->op->outputs[v], r.at[v], false, false})) return false;
+  return first != NULL;
+}
