@@ -2,6 +2,8 @@
 #   make run    install what is missing, build, do the main job      make test   the whole suite
 #   make build  configure and build into build/                      make asan, tsan, fuzz   instrumented suites
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
+#   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
+#   make bench-auto  generic schedules beside default ones
 #   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
 #   make profiler-table  run the profiler's rows and rewrite their table in docs/profiler.md
 MAKEFLAGS += --no-print-directory
@@ -38,6 +40,14 @@ fuzz: setup
 bench: build
 	@set -e; for program in build/benchmarks/*; do if [ -x "$$program" ]; then "$$program"; fi; done
 
+# 35,937 kernels; the suite checks every 97th.
+gemm-small: build
+	build/tenon-bench --small 0/2 & build/tenon-bench --small 1/2; status=$$?; wait $$! && exit $$status
+
+# The generic schedules of the Ansor paper's operators beside the default ones; some minutes.
+bench-auto: build
+	scripts/bench_auto build
+
 PREFIX ?= /usr/local
 install: build
 	cmake --install build --prefix $(PREFIX)
@@ -52,4 +62,4 @@ profiler-table: build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug
 
-.PHONY: run test setup build asan tsan coverage fuzz bench install golden profiler-table clean
+.PHONY: run test setup build asan tsan coverage fuzz bench bench-auto gemm-small install golden profiler-table clean

@@ -9,6 +9,7 @@ typedef struct build {
   const tn_target *target;
   const char *name;
   bool samples, counts;
+  schedule_part part;
   runtime_arena arena;
   const tir_func *func;
 } build;
@@ -19,6 +20,7 @@ static bool build_names(build *b, const tn_schedule *schedule, const tn_build_op
   if (options != NULL && options->name != NULL) b->name = options->name;
   b->samples = options != NULL && options->sample;
   b->counts = options != NULL && options->count;
+  b->part = options != NULL ? (schedule_part)options->part : SCHEDULE_WHOLE;
   return codegen_check_name(b->ctx, b->name) == TN_OK;
 }
 
@@ -29,7 +31,7 @@ static bool build_open(build *b, const tn_schedule *schedule, const tn_build_opt
   if (b->target == NULL) return false;
   tir_pass_options options_of_target = codegen_pass_options(b->target);
   options_of_target.marks_stages = b->samples;
-  b->func = schedule_lower_with(schedule, b->name, &b->arena, &options_of_target);
+  b->func = schedule_lower_part(schedule, b->name, &b->arena, &options_of_target, b->part);
   return b->func != NULL;
 }
 
@@ -50,7 +52,26 @@ int codegen_kernel_args(const tn_program *program, runtime_kernel_arg *out) {
   return program->n_args;
 }
 
+/* A part's arguments are the function's: buffers, then what is passed by value. */
+static runtime_kernel_arg *args_of_part(build *b, int *n) {
+  const tir_func *f = b->func;
+  const tir_buffer **params = f->declared != NULL ? f->declared : f->params;
+  runtime_kernel_arg *args = RUNTIME_NEW_ARRAY(&b->arena, runtime_kernel_arg, f->n_params + f->n_scalars + 1);
+  *n = f->n_params + f->n_scalars;
+  for (int i = 0; args != NULL && i < f->n_params; i++) {
+    args[i] = (runtime_kernel_arg){
+        .name = params[i]->name, .dtype = params[i]->dtype, .ndim = params[i]->ndim, .is_output = i >= f->n_inputs};
+    memcpy(args[i].shape, params[i]->shape, sizeof args[i].shape);
+  }
+  for (int i = 0; args != NULL && i < f->n_scalars; i++)
+    args[f->n_params + i] =
+        (runtime_kernel_arg){.name = f->scalars[i].var->name, .dtype = f->scalars[i].var->dtype, .by_value = true};
+  if (args == NULL) runtime_fail(b->ctx, TN_ERROR_MEMORY, "out of memory for the arguments of %s", b->name);
+  return args;
+}
+
 static runtime_kernel_arg *args_of(build *b, int *n) {
+  if (b->part != SCHEDULE_WHOLE) return args_of_part(b, n);
   const tn_program *program = b->schedule->program;
   runtime_kernel_arg *args = RUNTIME_NEW_ARRAY(&b->arena, runtime_kernel_arg, program->n_args + 1);
   if (args != NULL)
@@ -83,6 +104,69 @@ tn_kernel *tn_build(const tn_schedule *schedule, const tn_build_options *options
   return kernel;
 }
 
+/* ---- packed constants --------------------------------------------------------------------------------------- */
+
+/* Arrays for what PACKS computes, which is called to fill them. False with a message; the arrays are in OUT all the
+ * same. */
+static bool pack(tn_context *ctx, const tn_kernel *packs, DLTensor *const *constants, int n, DLTensor **out) {
+  int n_args;
+  const runtime_kernel_arg *args = runtime_kernel_args(packs, &n_args);
+  DLTensor *all[RUNTIME_MAX_KERNEL_ARGS];
+  if (n_args > RUNTIME_MAX_KERNEL_ARGS) return false;
+  for (int i = 0; i < n_args; i++) {
+    if (i < n) {
+      all[i] = constants[i];
+      continue;
+    }
+    all[i] = out[i - n] = tn_array_new(ctx, args[i].dtype, args[i].ndim, args[i].shape);
+    if (all[i] == NULL) return false;
+  }
+  return tn_call(ctx, packs, all, n_args) == TN_OK;
+}
+
+/* The constants among the arguments that the packing reads, in OUT; -1 with a message. */
+static int choose_constants(const tn_schedule *schedule, const tn_kernel *packs, DLTensor *const *constants, int n,
+                            DLTensor **out) {
+  const tn_program *p = schedule->program;
+  int n_args, n_given = 0, n_chosen = 0;
+  const runtime_kernel_arg *args = runtime_kernel_args(packs, &n_args);
+  for (int i = 0; i < p->n_inputs; i++) {
+    if (!p->args[i]->is_layout_free) continue;
+    bool is_read = n_chosen < n_args && !args[n_chosen].is_output && strcmp(args[n_chosen].name, p->args[i]->name) == 0;
+    if (is_read && n_given < n && constants != NULL) out[n_chosen++] = constants[n_given];
+    n_given++;
+  }
+  if (n_given == n && (constants != NULL || n == 0)) return n_chosen;
+  runtime_fail(schedule->ctx, TN_ERROR_CALL,
+               "tn_prepack %s: %d constants, the program declares %d inputs as layout_free", tn_kernel_name(packs), n,
+               n_given);
+  return -1;
+}
+
+/* The rest of the program, bound to what PACKS makes of the constants. */
+static tn_kernel *bind_packed(const tn_schedule *schedule, const tn_build_options *options, const tn_kernel *packs,
+                              DLTensor *const *constants, int n) {
+  DLTensor *chosen[RUNTIME_MAX_KERNEL_ARGS], *packed[RUNTIME_MAX_KERNEL_ARGS] = {NULL};
+  int n_chosen = choose_constants(schedule, packs, constants, n, chosen);
+  int n_packed = n_chosen >= 0 ? tn_kernel_arg_count(packs) - n_chosen : 0;
+  tn_kernel *kernel = NULL;
+  if (n_chosen >= 0 && pack(schedule->ctx, packs, chosen, n_chosen, packed)) kernel = tn_build(schedule, options);
+  if (kernel != NULL && runtime_kernel_bind(kernel, n_packed, packed)) return kernel;
+  for (int i = 0; i < n_packed; i++) tn_array_free(packed[i]);
+  tn_kernel_free(kernel);
+  return NULL;
+}
+
+tn_kernel *tn_prepack(const tn_schedule *schedule, const tn_build_options *options, DLTensor *const *constants, int n) {
+  tn_build_options part = options != NULL ? *options : (tn_build_options){0};
+  part.part = TN_BUILD_PREPACK;
+  tn_kernel *packs = tn_build(schedule, &part);
+  part.part = TN_BUILD_PACKED;
+  tn_kernel *kernel = packs != NULL ? bind_packed(schedule, &part, packs, constants, n) : NULL;
+  tn_kernel_free(packs);
+  return kernel;
+}
+
 /* ---- files and texts ---------------------------------------------------------------------------------------- */
 
 static tn_status status_of(const build *b) { return b->ctx != NULL ? tn_context_status(b->ctx) : TN_ERROR_ARGUMENT; }
@@ -96,9 +180,11 @@ tn_status tn_build_file(const tn_schedule *schedule, const tn_build_options *opt
   return status;
 }
 
+/* A part's arguments are known when it is lowered. */
 static char *header_text(const tn_schedule *schedule, const tn_build_options *options, build *b) {
   int n;
-  if (!build_names(b, schedule, options)) return NULL;
+  bool lowers = options != NULL && options->part != TN_BUILD_WHOLE;
+  if (!(lowers ? build_open : build_names)(b, schedule, options)) return NULL;
   runtime_kernel_arg *args = args_of(b, &n);
   return args != NULL ? codegen_header(b->ctx, b->name, n, args) : NULL;
 }

@@ -26,6 +26,12 @@ TN_API tn_machine tn_target_machine(const tn_target *target);
 
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
 
+/* Of a program with layout_free inputs: the whole kernel, which takes them as they are; or its two parts: PREPACK computes
+ * what depends on them alone (the stages at root that read nothing else) into buffers of its caller, PACKED takes those
+ * buffers in place of the inputs: void prepack(const T *constant..., T *packed...), kernel(const T *packed..., const T
+ * *other..., T *output...). The header says their shapes. */
+typedef enum tn_build_part { TN_BUILD_WHOLE, TN_BUILD_PREPACK, TN_BUILD_PACKED } tn_build_part;
+
 typedef struct tn_build_options {
   const tn_target *target; /* NULL: native */
   const char *name;        /* the function's name, a C identifier; NULL: "kernel" */
@@ -33,10 +39,17 @@ typedef struct tn_build_options {
   bool sample; /* the kernel writes the number of the stage it is in to the symbol NAME_stage, an int32_t; a kernel in
                 * memory is sampled while it is called (tn_kernel_stages). Not as C source. */
   bool count;  /* the kernel in memory has work counters (tn_kernel_stages) */
+  tn_build_part part;
 } tn_build_options;
 
 /* Compiles in memory. Free with tn_kernel_free before the context goes. NULL with a message. */
 TN_API tn_kernel *tn_build(const tn_schedule *schedule, const tn_build_options *options);
+
+/* Packs the program's layout_free inputs, N tensors in the order of its arguments, and compiles the rest: the kernel
+ * takes the other arguments only, and owns what was packed; CONSTANTS are not looked at again. Free as tn_build's.
+ * Refused: a program without layout_free inputs, or whose schedule has no stage at root that depends on them alone. */
+TN_API tn_kernel *tn_prepack(const tn_schedule *schedule, const tn_build_options *options, DLTensor *const *constants,
+                             int n);
 
 /* Writes a file; its suffix chooses the form: .o object, .so shared object (linked by the system's C compiler), .s
  * assembly, .ll LLVM IR, .bc bitcode, .c C source (C17 with GNU vector extensions). Nothing is left behind when it fails. */

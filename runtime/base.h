@@ -118,6 +118,10 @@ typedef struct runtime_kernel_arg {
 tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
                               const runtime_kernel_arg *args, void (*release)(void *owner), void *owner);
 const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n);
+enum { RUNTIME_MAX_KERNEL_ARGS = 64 };
+/* The kernel's first N arguments are from now on these arrays, which it owns and frees; calls give the others. False: out
+ * of memory, and nothing changed. */
+bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays);
 /* What recordings say of one call: operations, and heap memory outside of parallel loops. */
 void runtime_kernel_describe(tn_kernel *kernel, double flops, size_t scratch_bytes);
 

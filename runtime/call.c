@@ -172,6 +172,7 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
   if (!args && n_args > 0)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s %s: the list of arguments is NULL", who, kernel->name);
   call->kernel = kernel;
+  for (int i = 0; i < kernel->n_bound; ++i) call->values[kernel->place[i - kernel->n_bound]] = &kernel->bound[i]->data;
   for (int i = 0; i < n_args; ++i) {
     tn_status status = check_tensor(ctx, who, kernel, i, args[i]);
     if (status != TN_OK) return status;

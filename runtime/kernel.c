@@ -123,8 +123,20 @@ void tn_kernel_free(tn_kernel *kernel) {
     kernel->ctx->kernels = kernel->next;
   runtime_stages_free(kernel->stages);
   if (kernel->release) kernel->release(kernel->owner);
+  for (int i = 0; i < kernel->n_bound; ++i) tn_array_free(kernel->bound[i]);
   runtime_arena_free(&kernel->arena);
   free(kernel);
+}
+
+bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays) {
+  kernel->bound = runtime_copy(&kernel->arena, arrays, sizeof *arrays * (size_t)n);
+  if (!kernel->bound) return runtime_fail(kernel->ctx, TN_ERROR_MEMORY, "kernel %s: out of memory", kernel->name), false;
+  kernel->n_bound = n;
+  kernel->n_args -= n;
+  kernel->args += n;
+  kernel->bytes += n;
+  kernel->place += n;
+  return true;
 }
 
 void runtime_kernel_describe(tn_kernel *kernel, double flops, size_t scratch_bytes) {

@@ -7,8 +7,6 @@
 #include "runtime/base.h"
 #include "runtime/stages.h"
 
-enum { RUNTIME_MAX_KERNEL_ARGS = 64 };
-
 struct tn_kernel {
   tn_context *ctx;
   tn_kernel *next, *previous; /* in the context's list */
@@ -20,6 +18,8 @@ struct tn_kernel {
   size_t *bytes;      /* of each argument's data */
   int *place;         /* of each argument among the function's parameters: pointers first, then values */
   ffi_type **types;   /* by place */
+  int n_bound;        /* arguments before these, which calls do not give */
+  DLTensor **bound;   /* what they are; the kernel owns them */
   ffi_cif cif;        /* prepared once: int32_t fn(pointer..., value...) */
   void (*release)(void *owner);
   void *owner;

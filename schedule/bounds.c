@@ -35,7 +35,7 @@ static const tir_expr *inline_read(void *user, const tir_expr *e) {
   if (e->op != TIR_READ) return e;
   int stage = schedule_stage_of_tensor(l->s, e->u.tensor);
   const lower_stage *ls = &l->stages[stage];
-  if (ls->st->attach != SCHEDULE_INLINED) return e;
+  if (l->s->stages[stage].attach != SCHEDULE_INLINED) return e; /* a scan, behind its steps, never is */
   tir_binding bindings[TN_MAX_RANK];
   for (int i = 0; i < e->n_args; i++) {
     const tir_var *var = &ls->st->op->axes[i]->var;
@@ -47,8 +47,8 @@ static const tir_expr *inline_read(void *user, const tir_expr *e) {
 /* Whether a stage that is inlined into OP's may read outside. */
 static bool inlines_unsafe_read(const lowering *l, const te_op *op) {
   for (int i = 0; i < op->n_inputs; i++) {
-    const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, op->inputs[i])];
-    if (from->st->attach == SCHEDULE_INLINED && from->may_leave) return true;
+    int from = schedule_stage_of_tensor(l->s, op->inputs[i]);
+    if (l->s->stages[from].attach == SCHEDULE_INLINED && l->stages[from].may_leave) return true;
   }
   return false;
 }
@@ -347,10 +347,10 @@ static void infer_region(lowering *l, int stage) {
     l->env = r.reader->env[r.reader->st->n_leaves];
     tir_walk_expr(r.reader->body, add_read, &r);
   }
-  bool is_output = schedule_is_output(l->s, stage);
+  bool is_output = schedule_is_output(l->s, stage), is_whole = is_output || ls->st->op->kind == TE_SCAN;
   ls->is_live = r.is_read || is_output;
   for (int i = 0; i < ls->st->tensors[0].ndim; i++)
-    set_region(l, ls, i, is_output ? (schedule_range){NULL, 0} : r.dim[i]);
+    set_region(l, ls, i, is_whole ? (schedule_range){NULL, 0} : r.dim[i]);
 }
 
 bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor, schedule_box *out) {

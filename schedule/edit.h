@@ -47,6 +47,19 @@ bool schedule_has_own_loops(const schedule_stage *st);
 /* The loop is not part of an intrinsic; and the loops of one still stand together, innermost (tensorize.c). */
 tn_status schedule_check_outside(tn_schedule *s, const char *call, int stage, int iter);
 tn_status schedule_check_intrin(tn_schedule *s, const char *call, int stage);
+/* Scans (recurrence.c): they and their steps run in the order of time, and loops outside of the time have data of their
+ * own. */
+tn_status schedule_check_scans(tn_schedule *s, const char *call);
+/* Refuses what PRIMITIVE would do to a scan or to one of its steps; INSTEAD: a legal alternative. */
+tn_status schedule_check_no_scan(tn_schedule *s, const char *call, int stage, const char *primitive,
+                                 const char *instead);
+/* Refuses to split, fuse, vectorize ... the loop over the time of a scan. */
+tn_status schedule_check_no_time(tn_schedule *s, const char *call, int stage, int iter, const char *why,
+                                 const char *instead);
+/* Whether an axis is the time of a scan stage, or was made from it. */
+bool schedule_is_time(const schedule_stage *st, int axis);
+/* STEPS[i]: whether stage i is a step of the scan stage SCAN. */
+void schedule_find_steps(const tn_schedule *s, int scan, bool *steps);
 /* No stage is computed inside the loops of this one, which PRIMITIVE would lose (stages.c). */
 tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, const char *primitive);
 /* Nothing that the stage reads is computed inside a loop: NEW_STAGE, at root, can read it too (stages.c). */

@@ -97,6 +97,9 @@ static tn_status check_split(tn_schedule *s, const char *call, int stage, int it
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: tail strategy %d is unknown: take 0 guard, 1 peel, 2 mask, 3 pad, 4 overlap", call,
                         (int)tail);
+  if (tail != TN_TAIL_GUARD && tail != TN_TAIL_PEEL)
+    SCHEDULE_TRY(schedule_check_no_time(s, call, stage, iter, "its rest is guarded or peeled off, so that no time runs twice",
+                                        "take tail guard or peel"));
   SCHEDULE_TRY(schedule_check_tail(s, call, stage, iter, tail));
   if (st->n_axes + n + 1 > SCHEDULE_MAX_AXES)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %s would have more than %d axes: keep fewer loops", call,
@@ -223,6 +226,8 @@ static tn_status check_fuse(tn_schedule *s, const char *call, int stage, int n, 
   size_t length = strlen("fused");
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(schedule_check_iter(s, call, stage, iters[i]));
+    SCHEDULE_TRY(schedule_check_no_time(s, call, stage, iters[i], "it stays a loop of its own, in which the steps stand",
+                                        "fuse other loops"));
     length += strlen(schedule_leaf(st, iters[i])->name) + 1;
     SCHEDULE_TRY(check_plain(s, call, st, iters[i]));
     if (__builtin_mul_overflow(extent, schedule_leaf(st, iters[i])->extent, &extent))

@@ -4,6 +4,7 @@
 #include "runtime/profiler/profiler.h"
 #include "schedule/layout.h"
 #include "schedule/lowering.h"
+#include "schedule/prepack.h"
 #include "schedule/tail.h"
 #include "schedule/work.h"
 #include "tir/intrin.h"
@@ -129,6 +130,7 @@ bool schedule_wants_peel(const lower_stage *ls, int axis) {
 static const tir_stmt *unroll_attr(lowering *l, const lower_stage *ls, const schedule_axis *axis,
                                    const tir_stmt *body) {
   tir_stmt *attr = (tir_stmt *)tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
+  if (l->s->is_replayed) return attr;
   attr->u.attr.of = runtime_format(l->arena, "%s, %s", schedule_stage_name(ls->st), axis->name);
   return attr;
 }
@@ -150,6 +152,21 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   if (axis->annotation < SCHEDULE_BIND) return loop;
   const char *key = runtime_format(l->arena, TIR_THREAD_EXTENT "%s", schedule_annotation_words[axis->annotation]);
   return tir_attr(l->arena, key, v->extent, loop);
+}
+
+/* The loop over the time of a scan, in two parts: the first times, whose steps look back before time 0 (what guards them
+ * there is decided when the passes simplify), and the rest. */
+static const tir_stmt *part_time(lowering *l, const lower_stage *ls, const tir_stmt *loop) {
+  int64_t first = ls->st->op->first, extent;
+  if (loop->kind != TIR_FOR || !tir_is_int(loop->u.loop.extent, &extent) || first < 1 || first >= extent) return loop;
+  const tir_stmt *both[2];
+  for (int i = 0; i < 2; i++) {
+    tir_stmt *part = runtime_copy(l->arena, loop, sizeof *loop);
+    part->u.loop.min = tir_int(l->arena, l->index_dtype, i == 0 ? 0 : first);
+    part->u.loop.extent = tir_int(l->arena, l->index_dtype, i == 0 ? first : extent - first);
+    both[i] = part;
+  }
+  return tir_seq(l->arena, 2, both);
 }
 
 /* The first loop that runs over a reduction axis, or n_leaves: the loops outside of it are common to init and update.
@@ -326,6 +343,22 @@ static int first_of_run(const schedule_stage *st) {
   return first;
 }
 
+static const tir_stmt *tensor_mark(lowering *l, const char *kind, const schedule_stage *st, const tir_stmt *body) {
+  return tir_attr(l->arena, runtime_format(l->arena, "%s%s", kind, st->intrin->name), st - l->s->stages, body);
+}
+
+/* A reduction's init, at its loop BEGIN, and UPDATE. An intrinsic may have functions for the init, and for both where
+ * no reduction loop stands outside of it. */
+static const tir_stmt *with_init(lowering *l, const lower_stage *ls, int begin, const tir_stmt *update) {
+  const schedule_stage *st = ls->st;
+  bool is_whole = st->intrin && begin == schedule_tensor_position(st) && st->intrin->callees[TIR_INTRIN_BODY];
+  bool resets = is_whole || (st->intrin && st->intrin->callees[TIR_INTRIN_RESET]);
+  const tir_stmt *init = emit_init(l, ls, begin);
+  const tir_stmt *both[] = {resets ? tensor_mark(l, TIR_TENSORIZE_RESET, st, init) : init, update};
+  const tir_stmt *stmt = tir_seq(l->arena, 2, both);
+  return is_whole ? tensor_mark(l, TIR_TENSORIZE_BODY, st, stmt) : stmt;
+}
+
 /* From the innermost loop outwards; a reduction's init stands before its outermost reduction loop. */
 static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
@@ -339,13 +372,12 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
   for (int i = st->n_leaves - 1; i >= 0; i--) {
     stmt = schedule_with_prefetches(l, ls, i, with_attached(l, stage, st->leaves[i], stmt));
-    stmt = with_rolling(l, stage, st->leaves[i], make_loop(l, ls, i, ls->var[i], stmt));
+    stmt = make_loop(l, ls, i, ls->var[i], stmt);
+    if (st->op->kind == TE_SCAN && st->leaves[i] == 0) stmt = part_time(l, ls, stmt);
+    stmt = with_rolling(l, stage, st->leaves[i], stmt);
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
-    if (i == tensor)
-      stmt = tir_attr(l->arena, runtime_format(l->arena, TIR_TENSORIZE "%s", st->intrin->name), stage, stmt);
-    if (i != begin) continue;
-    const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};
-    stmt = tir_seq(l->arena, 2, both);
+    if (i == tensor) stmt = tensor_mark(l, TIR_TENSORIZE, st, stmt);
+    if (i == begin) stmt = with_init(l, ls, begin, stmt);
   }
   return marked(l, SCHEDULE_MARKS_NESTS, TIR_STAGE, ls, stmt);
 }
@@ -371,6 +403,10 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
                   .env = l->root_env,
                   .index_dtype = l->index_dtype,
                   .body = body};
+  if (l->part != SCHEDULE_WHOLE) {
+    schedule_part_params(l, body, f);
+    return f;
+  }
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
   add_intrins(l, f);
   for (int i = 0; i < p->n_args; i++) {
@@ -384,6 +420,7 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
 
 static tir_func *lower(lowering *l, const char *name) {
   schedule_infer_bounds(l);
+  if (l->part != SCHEDULE_WHOLE && schedule_find_packed(l) != TN_OK) return NULL;
   const tir_stmt *body = NULL;
   for (int i = 0; i < l->s->n_stages; i++)
     if (l->stages[i].is_live) {
@@ -391,13 +428,15 @@ static tir_func *lower(lowering *l, const char *name) {
       schedule_warn_loops(l, &l->stages[i]);
     }
   for (int i = l->s->n_stages - 1; i >= 0; i--)
-    if (l->stages[i].is_live && l->stages[i].st->attach == SCHEDULE_ROOT) body = produce_then(l, i, body);
+    if (l->stages[i].is_live && l->stages[i].st->attach == SCHEDULE_ROOT && schedule_in_part(l, i))
+      body = produce_then(l, i, body);
   return make_func(l, name, body);
 }
 
-tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks) {
+static tir_func *lower_safely(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks,
+                              schedule_part part) {
   jmp_buf oom, *outer = arena->on_oom;
-  lowering l = {.s = s, .ctx = s->ctx, .arena = arena, .marks = marks};
+  lowering l = {.s = s, .ctx = s->ctx, .arena = arena, .marks = marks, .part = part};
   if (setjmp(oom)) {
     arena->on_oom = outer;
     runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory while lowering");
@@ -409,26 +448,36 @@ tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_
   return f;
 }
 
+tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks) {
+  return lower_safely(s, name, arena, marks, SCHEDULE_WHOLE);
+}
+
 tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *arena) {
   return schedule_lower_marked(s, name, arena, SCHEDULE_MARKS_NONE);
 }
 
-static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena, bool marks_stages) {
+static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena, bool marks_stages,
+                            schedule_part part) {
   TN_SCOPE(COMPILE, 3, "lower");
   uint64_t start = runtime_now_ns();
-  tir_func *f = schedule_lower_marked(s, name, arena, marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE);
+  tir_func *f = lower_safely(s, name, arena, marks_stages ? SCHEDULE_MARKS_NESTS : SCHEDULE_MARKS_NONE, part);
   tir_say_time(s->ctx, "lower", start, false);
   return f;
 }
 
-tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,
-                              const tir_pass_options *options) {
-  tir_func *f = first_form(s, name, arena, options->marks_stages);
+tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options, schedule_part part) {
+  tir_func *f = first_form(s, name, arena, options->marks_stages, part);
   tir_pass_context p = {.ctx = s->ctx, .arena = arena, .options = *options};
 #ifndef NDEBUG
   p.options.check = true;
 #endif
   return f ? tir_run_pipeline(&p, f) : NULL;
+}
+
+tir_func *schedule_lower_with(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options) {
+  return schedule_lower_part(s, name, arena, options, SCHEDULE_WHOLE);
 }
 
 tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena) {

@@ -26,6 +26,8 @@ typedef struct lower_roll {
 
 typedef struct lower_stage {
   const schedule_stage *st;
+  bool is_constant;                 /* depends on layout_free inputs alone (prepack.c) */
+  bool is_prepacked;                /* computed by the part that packs; at root */
   bool is_live;                     /* computed by loops of its own (not an input, not inlined, not dead) */
   const tir_expr *body;             /* inlined stages substituted */
   bool may_leave;                   /* reads of the body need a check where they cannot be proved to be in bounds */
@@ -53,6 +55,7 @@ typedef struct lowering {
   const tir_env *root_env; /* what is known outside of all loops */
   const tir_env *env;      /* during region inference: what is known about the reader's loops */
   schedule_marks marks;
+  schedule_part part;
 } lowering;
 
 /* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,

@@ -190,8 +190,9 @@ const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_t
   runtime_arena *arena = &program->ctx->arena;
   reread r = {arena, from, to};
   tir_rewriter rewriter = {arena, NULL, reread_node, &r};
-  return keep_derived(program, key,
-                      schedule_op_like(program, op, op->n_axes, op->axes, tir_rewrite_expr(&rewriter, op->body)));
+  const te_op *made = schedule_op_like(program, op, op->n_axes, op->axes, tir_rewrite_expr(&rewriter, op->body));
+  if (made) ((te_op *)made)->kind = op->kind, ((te_op *)made)->first = op->first;
+  return keep_derived(program, key, made);
 }
 
 /* The same computation under another name, over axes of its own: the new stage of a cache_write. */

@@ -103,6 +103,7 @@ static tn_status check_index_range(tn_schedule *s, const char *call, int stage) 
 
 static tn_status check_rfactor(tn_schedule *s, const char *call, int stage, int iter, int factor_axis) {
   SCHEDULE_TRY(check_reduction_loop(s, call, stage, iter));
+  SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, "rfactor", "make loops over data axes of it parallel"));
   SCHEDULE_TRY(check_loops_untouched(s, call, stage));
   SCHEDULE_TRY(check_new_tensor(s, call, stage, iter, factor_axis));
   SCHEDULE_TRY(check_index_range(s, call, stage));

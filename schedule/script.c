@@ -76,7 +76,7 @@ typedef struct block_axis {
   const tir_var *var; /* te's */
   const tir_expr *value;
   int64_t extent;
-  bool is_reduce;
+  bool is_reduce, is_time; /* of a scan */
 } block_axis;
 
 /* Whether values of an axis go beyond its extent, because a split of it pads. */
@@ -95,14 +95,15 @@ static block_axis axis_of(const script *s, const lower_stage *ls, int root) {
   const tn_axis *axis = is_reduce ? op->reduce_axes[root - op->n_axes] : op->axes[root];
   const tir_expr *value = ls->axis_value[root];
   if (!is_reduce) value = tir_binary(s->l->arena, TIR_ADD, ls->min[root], value);
-  block_axis out = {&axis->var, tir_simplify(s->l->arena, env, value), axis->extent, is_reduce};
+  block_axis out = {&axis->var, tir_simplify(s->l->arena, env, value), axis->extent, is_reduce,
+                    op->kind == TE_SCAN && root == 0};
   if (is_padded(ls, root)) out.extent = RUNTIME_MAX(out.extent, tir_bounds(env, out.value).hi + 1);
   return out;
 }
 
 /* Whether an axis is one loop over all of it. */
 static bool is_loop(const block_axis *a) {
-  return a->value->op == TIR_VAR && ((const lower_var *)a->value->u.var)->extent == a->extent;
+  return !a->is_time && a->value->op == TIR_VAR && ((const lower_var *)a->value->u.var)->extent == a->extent;
 }
 
 /* v_i, v_k = T.axis.remap("SR", [i, k]) for N axes that are loops. */
@@ -124,7 +125,9 @@ static void print_remap(script *s, int n, const block_axis *axes) {
 /* v_i = T.axis.spatial(64, i_outer * 16 + i_inner) */
 static void print_axis(script *s, const block_axis *a) {
   line(s, "%s = T.axis.%s(", script_add_name(s, a->var, runtime_format(s->l->arena, "v_%s", a->var->name)),
-       a->is_reduce ? "reduce" : "spatial");
+       a->is_reduce ? "reduce"
+       : a->is_time ? "scan"
+                    : "spatial");
   number(s, a->extent);
   runtime_str_add(s->out, ", ");
   script_print_expr(s, a->value);

@@ -54,6 +54,21 @@ static tn_schedule *no_memory(tn_context *ctx, tn_schedule *s) {
   return NULL;
 }
 
+/* The steps of scans stand in the loop over the time. */
+static void place_steps(tn_schedule *s) {
+  bool steps[SCHEDULE_MAX_STAGES];
+  for (int scan = 0; scan < s->n_stages; scan++) {
+    if (s->stages[scan].op->kind != TE_SCAN) continue;
+    schedule_find_steps(s, scan, steps);
+    for (int i = 0; i < scan; i++) {
+      if (!steps[i]) continue;
+      s->stages[i].attach = SCHEDULE_AT;
+      s->stages[i].at_stage = (int16_t)scan;
+      s->stages[i].at_axis = 0;
+    }
+  }
+}
+
 tn_schedule *tn_schedule_new(tn_program *program) {
   if (!program) return NULL;
   if (program->n_ops > SCHEDULE_MAX_STAGES / 2) {
@@ -65,6 +80,7 @@ tn_schedule *tn_schedule_new(tn_program *program) {
   if (!s) return no_memory(program->ctx, NULL);
   for (int i = 0; i < program->n_ops; i++)
     if (!init_stage(s, &s->stages[s->n_stages++], program->ops[i])) return no_memory(program->ctx, s);
+  place_steps(s);
   return s;
 }
 
@@ -103,6 +119,7 @@ tn_schedule *tn_schedule_copy(const tn_schedule *from) {
   if (!from) return NULL;
   tn_schedule *to = new_schedule(from->program, from->n_stages);
   if (!to) return no_memory(from->ctx, NULL);
+  to->is_replayed = from->is_replayed;
   for (int i = 0; i < from->n_stages; i++, to->n_stages++)
     if (!copy_stage(&to->arena, &to->stages[i], &from->stages[i])) return no_memory(from->ctx, to);
   return copy_steps(to, from) ? to : no_memory(from->ctx, to);

@@ -157,6 +157,7 @@ struct tn_schedule {
   schedule_stage *stages;
   int n_steps, cap_steps;
   schedule_step *steps;
+  bool is_replayed;   /* from a record: nobody wrote its pragmas, who could be told that one does nothing */
   const char *within; /* the composed primitive that is being applied, "tile(C, i, j)", for messages; or NULL */
   struct tn_schedule *previous, *next; /* all schedules of a program, freed with it */
 };
@@ -241,6 +242,11 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
 /* The same with marks (tir/ir.h) of stages: of their loop nests, or all kinds. */
 typedef enum schedule_marks { SCHEDULE_MARKS_NONE, SCHEDULE_MARKS_NESTS, SCHEDULE_MARKS_ALL } schedule_marks;
 tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks);
+/* What a kernel computes of a program whose layout_free inputs are packed once: all of it; the packing; the rest, given
+ * what was packed (prepack.c). */
+typedef enum schedule_part { SCHEDULE_WHOLE, SCHEDULE_PREPACK, SCHEDULE_PACKED } schedule_part;
+tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
+                              const tir_pass_options *options, schedule_part part);
 /* schedule_lower and then tir_run_pipeline: what code generation takes. */
 tir_func *schedule_lower_and_optimize(const tn_schedule *s, const char *name, runtime_arena *arena);
 /* The same for a machine: vector_registers and vector_bytes of OPTIONS count. */

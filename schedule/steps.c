@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "schedule/intrin.h"
 #include "schedule/tail.h"
 
 /* Fields: s stage, i iter, S target stage, I target iter, v value, l list, o inner_to_outer, t tail, x text. */
@@ -108,8 +109,16 @@ static tn_status apply_rb(tn_schedule *s, const schedule_step *t) {
   return schedule_set_buffering(s, t->stage, SCHEDULE_BUFFER_ROLLING);
 }
 
+/* "name", or "name: pattern" of a declared intrinsic, which must have that pattern here. */
 static tn_status apply_tz(tn_schedule *s, const schedule_step *t) {
-  return schedule_tensorize(s, t->stage, t->iter, t->text);
+  char name[64];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(t->text, ":"), t->text);
+  const char *here = schedule_intrin_record(s->ctx, name);
+  if (strcmp(here, name) != 0 && strchr(t->text, ':') && strcmp(here, t->text) != 0)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "tensorize: the step was recorded with another intrinsic, %s; here it is %s: declare that one",
+                        t->text, here);
+  return schedule_tensorize(s, t->stage, t->iter, name);
 }
 
 static const step_row rows[SCHEDULE_STEP_COUNT] = {
@@ -314,6 +323,7 @@ tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json) {
   }
   tn_schedule *copy = tn_schedule_copy(s);
   tn_status status = copy ? replay(copy, steps) : TN_ERROR_MEMORY;
+  if (status == TN_OK) copy->is_replayed = true;
   if (status == TN_OK) schedule_swap_contents(s, copy);
   tn_schedule_free(copy);
   json_decref(steps);

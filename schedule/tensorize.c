@@ -134,7 +134,8 @@ static const char *call_text(char *buffer, size_t n, const tn_schedule *s, int s
 tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin) {
   char call[512];
   SCHEDULE_TRY(tensorize(s, call_text(call, sizeof call, s, stage, iter, intrin), stage, iter, intrin));
-  schedule_step step = {.kind = SCHEDULE_STEP_TZ, .stage = (int16_t)stage, .iter = (int16_t)iter, .text = intrin};
+  const char *record = schedule_intrin_record(s->ctx, intrin);
+  schedule_step step = {.kind = SCHEDULE_STEP_TZ, .stage = (int16_t)stage, .iter = (int16_t)iter, .text = record};
   return schedule_push_step(s, &step) ? TN_OK : runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
 }
 

@@ -65,6 +65,19 @@ tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int n
   return &op->outputs[0];
 }
 
+tn_tensor *tn_layout_free(tn_tensor *tensor) {
+  if (!tensor) return NULL;
+  te_site site = {.ctx = tensor->ctx};
+  if (te_is_placeholder(tensor->op) && !tensor->by_value) {
+    tensor->is_layout_free = true;
+    return tensor;
+  }
+  te_fail(&site, TN_ERROR_PROGRAM,
+          "tn_layout_free: '%s' is %s: only an input that is a tensor can be the same in every call", tensor->name,
+          tensor->by_value ? "a scalar" : "computed");
+  return NULL;
+}
+
 tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype) {
   tn_tensor *scalar = te_input(site, name, dtype, 0, NULL);
   if (scalar) scalar->by_value = true;
@@ -284,7 +297,7 @@ tn_tensor *te_compute(const te_site *site, int n_names, const char *const *given
 
 /* "A, B": the names between commas. Returns how many, one more than TIR_MAX_VALUES for all that are too many; -1: out
  * of memory. */
-static int split_names(const te_site *site, const char *list, const char *names[TIR_MAX_VALUES + 1]) {
+int te_split_names(const te_site *site, const char *list, const char *names[TIR_MAX_VALUES + 1]) {
   int n = 0;
   for (const char *at = list; n <= TIR_MAX_VALUES; at++) {
     at += strspn(at, " ");
@@ -321,7 +334,7 @@ tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_a
     if (i <= TN_MAX_RANK) axes[i - 1] = args[i].u.axis;
   }
   const char *names[TIR_MAX_VALUES + 1];
-  int n_names = split_names(&site, name, names);
+  int n_names = te_split_names(&site, name, names);
   if (n_names < 0) return NULL;
   if (n - 1 <= TN_MAX_RANK) return te_compute(&site, n_names, names, args[0], n - 1, axes, NULL, NULL);
   te_fail(&site, TN_ERROR_PROGRAM, "'%s' has rank %d; at most %d", name, n - 1, (int)TN_MAX_RANK);

@@ -277,24 +277,59 @@ static bool allocate(te_run *run, te_source *source) {
   return source->data || te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
 }
 
-/* Computes whole tensors, all outputs of an op, whose sources begin at SOURCE, into their arrays, which are made unless
- * they are arguments. */
-static bool evaluate_op(te_run *run, te_source *source) {
+/* The arrays of an op, whose sources begin at SOURCE, are made unless they are arguments. */
+static bool allocate_op(te_run *run, te_source *source) {
   const te_op *op = source->tensor->op;
-  if (te_is_placeholder(op)) return true;
   for (int v = 0; v < op->n_outputs; v++)
     if (!source[v].data && !allocate(run, &source[v])) return false;
-  const te_node *body = te_compile(run, op, &source->depth);
+  return true;
+}
+
+/* Computes the elements of all outputs of an op from run->vars on; with FIRST_ONLY while the first axis stays. */
+static bool fill(te_run *run, te_source *source, const te_node *body, bool first_only) {
+  const te_op *op = source->tensor->op;
   te_cell values[TIR_MAX_VALUES];
   int64_t flat = 0;
-  run->vars = memset(run->own_vars, 0, sizeof run->own_vars);
-  if (!body) return false;
+  for (int d = 0; d < op->n_axes; d++) flat = flat * op->axes[d]->extent + run->vars[d];
   do {
     te_element(run, op, body, values);
     for (int v = 0; v < op->n_outputs; v++) store(op->outputs[v].dtype, source[v].data, flat, values[v]);
     flat++;
-  } while (!run->failed && next_index(op->n_axes, op->axes, run->vars));
+  } while (!run->failed && next_index(op->n_axes - first_only, op->axes + first_only, run->vars + first_only));
   return !run->failed;
+}
+
+/* Whole tensors. */
+static bool evaluate_op(te_run *run, te_source *source) {
+  const te_op *op = source->tensor->op;
+  if (te_is_placeholder(op)) return true;
+  const te_node *body = allocate_op(run, source) ? te_compile(run, op, &source->depth) : NULL;
+  run->vars = memset(run->own_vars, 0, sizeof run->own_vars);
+  return body && fill(run, source, body, false);
+}
+
+/* All steps of a scan at one time, in order, then the next time. */
+static bool evaluate_scan(te_run *run, const te_op *scan) {
+  for (int i = 0; i < run->n_sources; i++)
+    if (run->sources[i].tensor->op->scan == scan && !allocate_op(run, &run->sources[i])) return false;
+  for (int64_t t = 0; t < scan->axes[0]->extent; t++)
+    for (int i = 0; i < run->n_sources; i += run->sources[i].tensor->op->n_outputs) {
+      te_source *source = &run->sources[i];
+      const te_op *op = source->tensor->op;
+      if (op->scan != scan || t >= op->axes[0]->extent) continue;
+      if (!source->body) source->body = te_compile(run, op, &source->depth);
+      run->vars = memset(run->own_vars, 0, sizeof run->own_vars);
+      run->vars[0] = t;
+      if (!source->body || !fill(run, source, source->body, true)) return false;
+    }
+  return true;
+}
+
+/* A scan's steps are computed with it. */
+static bool evaluate_next(te_run *run, te_source *source) {
+  const te_op *op = source->tensor->op;
+  if (!op->scan) return evaluate_op(run, source);
+  return op != op->scan || evaluate_scan(run, op);
 }
 
 tn_status tn_evaluate(tn_program *program, DLTensor *const *args, int n_args) {
@@ -304,7 +339,7 @@ tn_status tn_evaluate(tn_program *program, DLTensor *const *args, int n_args) {
   te_run run;
   bool ok = te_run_start(&run, program, args, true);
   for (int i = 0; ok && i < run.n_sources; i += run.sources[i].tensor->op->n_outputs)
-    ok = evaluate_op(&run, &run.sources[i]);
+    ok = evaluate_next(&run, &run.sources[i]);
   te_run_end(&run);
   return ok ? TN_OK : run.status;
 }

@@ -29,10 +29,13 @@ struct tn_tensor {
   int ndim;
   int64_t shape[TN_MAX_RANK];
   bool by_value; /* an input of rank 0 that the kernel takes by value: a scalar */
+  bool is_layout_free; /* an input that is the same in every call */
   tn_context *ctx;
 };
 
-typedef enum te_op_kind { TE_PLACEHOLDER, TE_COMPUTE } te_op_kind;
+/* A SCAN is a compute whose body reads its own outputs, directly or through other computes, at earlier values of its
+ * first axis, the time. */
+typedef enum te_op_kind { TE_PLACEHOLDER, TE_COMPUTE, TE_SCAN } te_op_kind;
 
 /* What makes tensors: all outputs of an op have its axes as their dimensions. */
 struct te_op {
@@ -48,6 +51,9 @@ struct te_op {
   bool may_leave; /* some read may be outside its tensor for all that is known: an index from data, a loose condition */
   int n_outputs;
   tn_tensor *outputs;
+  const te_op *scan; /* the scan that this op is a step of (it reads the state, and the scan reads it): set when a program
+                      * is made; a scan's own is itself */
+  int64_t first;     /* of a scan: from this time on no step reads before time 0 */
 };
 
 /* Whether users cannot name a tensor of a program: the greatest value where argmax was given one name. */

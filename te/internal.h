@@ -123,6 +123,22 @@ tn_axis *te_axis(const te_site *site, const char *name, int64_t extent, bool is_
 tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape);
 tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype);
 
+/* "A, B": the names between commas. Returns how many, one more than TIR_MAX_VALUES for all that are too many; -1: out
+ * of memory. */
+int te_split_names(const te_site *site, const char *list, const char *names[TIR_MAX_VALUES + 1]);
+
+/* ---- scan.c: recurrences ----------------------------------------------------------------------------------------- */
+
+/* The states of one scan, which defines them later; the first of them. */
+tn_tensor *te_state(const te_site *site, int n, const char *const *names, const tn_dtype *dtypes, int ndim,
+                    const int64_t *shape);
+/* Whether TENSOR is a state that no scan defines yet. */
+static inline bool te_is_open_state(const tn_tensor *tensor) {
+  return tensor->op->kind == TE_SCAN && tensor->op->body == NULL;
+}
+/* Finds the steps of a program's scans; refuses a step that looks ahead, or is read from outside. */
+bool te_check_scans(const te_site *site, const tn_program *p);
+
 /* ---- access.c: what a read can touch ----------------------------------------------------------------------------- */
 
 typedef struct te_interval {
@@ -144,6 +160,9 @@ void te_set_may_leave(te_op *op);
 /* Refuses a read that leaves its tensor. */
 bool te_check_access(const te_site *site, const char *op_name, const te_access *access);
 
+/* Defines the states of an op by a body, as te_compute does. */
+bool te_scan(const te_site *site, te_op *state, tn_arg body, int n_axes, tn_axis *const *axes, te_access_fn visit,
+             void *user);
 /* Makes a compute of one or more values, checked but for its accesses (VISIT sees those; NULL: te_check_access).
  * Returns its first output. */
 tn_tensor *te_compute(const te_site *site, int n_names, const char *const *names, tn_arg body, int n_axes,

@@ -208,6 +208,7 @@ static bool parse_one_input(te_parser *p) {
   if (!parse_typed_name(p, "an input's name", &name, &at, &dtype)) return false;
   int rank = parse_shape(p, shape);
   tn_tensor *input = rank >= 0 ? te_input(te_parse_site(p, at), name, dtype, rank, shape) : NULL;
+  if (input) input->is_layout_free = te_accept(p, "layout_free");
   return input && te_add_symbol(p, (te_symbol){input, at, false, false});
 }
 
@@ -216,6 +217,33 @@ static bool parse_input(te_parser *p) {
     if (!parse_one_input(p)) return false;
   } while (te_accept(p, ",") && (te_skip_newlines(p), true));
   return true;
+}
+
+/* state name: dtype[extents], name: dtype[extents]: of one scan, so of one shape. */
+static bool parse_state(te_parser *p) {
+  const char *names[TIR_MAX_VALUES], *at[TIR_MAX_VALUES];
+  tn_dtype dtypes[TIR_MAX_VALUES];
+  int64_t shape[TN_MAX_RANK], other[TN_MAX_RANK];
+  int n = 0, rank = 0;
+  do {
+    if (n == TIR_MAX_VALUES)
+      return te_parse_fail(p, p->token.at, "a scan has at most %d states", (int)TIR_MAX_VALUES);
+    if (!parse_typed_name(p, "a state's name", &names[n], &at[n], &dtypes[n])) return false;
+    for (int k = 0; k < n; k++)
+      if (strcmp(names[k], names[n]) == 0) return te_parse_fail(p, at[n], "'%s' names two states", names[n]);
+    const char *shape_at = p->token.at;
+    int this_rank = parse_shape(p, n == 0 ? shape : other);
+    if (this_rank < 0) return false;
+    if (n == 0) rank = this_rank;
+    if (n > 0 && (this_rank != rank || memcmp(shape, other, sizeof *shape * (size_t)rank) != 0))
+      return te_parse_fail(p, shape_at, "the states of one scan have one shape: '%s' has another than '%s'", names[n],
+                           names[0]);
+    n++;
+  } while (te_accept(p, ",") && (te_skip_newlines(p), true));
+  tn_tensor *first = te_state(te_parse_site(p, at[0]), n, names, dtypes, rank, shape);
+  for (int v = 0; first && v < n; v++)
+    if (!te_add_symbol(p, (te_symbol){&first->op->outputs[v], at[v], false, false})) return false;
+  return first != NULL;
 }
 
 static bool is_computed(const te_symbol *symbol) { return symbol && !te_is_placeholder(symbol->tensor->op); }
@@ -329,8 +357,25 @@ static bool check_heading(te_parser *p, const heading *h) {
   return true;
 }
 
+/* The names are all the states of one state statement, in order. */
+static bool check_states(te_parser *p, const heading *h) {
+  const te_symbol *first = te_find_symbol(p, h->name[0]);
+  if (!first || first->tensor->op->kind != TE_SCAN)
+    return te_parse_fail(p, h->at[0], "'%s' is no state: declare it above, as in state %s: f32[8, 4]", h->name[0],
+                         h->name[0]);
+  const te_op *op = first->tensor->op;
+  for (int v = 0; v < RUNTIME_MAX(h->n, op->n_outputs); v++) {
+    if (v < h->n && v < op->n_outputs && strcmp(h->name[v], op->outputs[v].name) == 0) continue;
+    if (v < op->n_outputs)
+      return te_parse_fail(p, h->at[RUNTIME_MIN(v, h->n - 1)], "the scan of '%s' defines all states of its statement: "
+                           "'%s' is number %d of them", op->name, op->outputs[v].name, v + 1);
+    return te_parse_fail(p, h->at[v], "'%s' was not declared together with '%s'", h->name[v], op->name);
+  }
+  return true;
+}
+
 /* name, or (name, name) */
-static bool parse_heading(te_parser *p, heading *h) {
+static bool parse_heading(te_parser *p, heading *h, bool is_scan) {
   bool is_tuple = te_accept(p, "(");
   h->n = 0;
   do {
@@ -340,7 +385,8 @@ static bool parse_heading(te_parser *p, heading *h) {
         p, is_tuple ? "a tensor's name" : "a statement: a definition, param, input, scalar, output or combiner", &h->at[h->n]);
     if (!h->name[h->n++]) return false;
   } while (is_tuple && te_accept(p, ","));
-  return (!is_tuple || te_expect(p, ")", "',' or ')'")) && check_heading(p, h);
+  if (is_tuple && !te_expect(p, ")", "',' or ')'")) return false;
+  return is_scan ? check_states(p, h) : check_heading(p, h);
 }
 
 /* An expression; with several names also `(expression, expression)`. kind TN_ARG_NONE: failed. */
@@ -357,19 +403,28 @@ static te_operand parse_body(te_parser *p, const heading *h) {
   return body;
 }
 
-/* name[axes] = expression, (name, name)[axes] = (expression, expression) */
-static bool parse_definition(te_parser *p) {
+/* What its own steps read does not make a state less of an output. */
+static bool define_states(te_parser *p, const heading *h, tn_arg body, int rank, definition *def) {
+  te_op *state = te_find_symbol(p, h->name[0])->tensor->op;
+  if (!te_scan(te_parse_site(p, h->at[0]), state, body, rank, p->axes, visit_access, def)) return false;
+  for (int v = 0; v < h->n; v++) te_find_symbol(p, h->name[v])->is_read = false;
+  return true;
+}
+
+/* name[axes] = expression, (name, name)[axes] = (expression, expression); the same behind `scan` */
+static bool parse_definition(te_parser *p, bool is_scan) {
   heading h;
   p->n_axes = p->reads.n = 0;
-  if (!parse_heading(p, &h)) return false;
+  if (!parse_heading(p, &h, is_scan)) return false;
   int rank = te_token_is(&p->token, "[") ? te_parse_axes(p, false, TN_MAX_RANK) : 0;
   if (rank < 0 || !te_expect(p, "=", rank > 0 ? "'='" : "'=' or '['")) return false;
   te_skip_newlines(p);
   te_operand body = parse_body(p, &h);
   if (body.value.kind == TN_ARG_NONE) return false;
   if (!is_statement_end(p)) return te_fail_expected(p, "an operator or the end of the statement");
-  if (!check_heading(p, &h)) return false;
   definition def = {p, h.name[0]};
+  if (is_scan) return define_states(p, &h, body.value, rank, &def);
+  if (!check_heading(p, &h)) return false;
   tn_tensor *first = te_compute(te_parse_site(p, h.at[0]), h.n, h.name, body.value, rank, p->axes, visit_access, &def);
   for (int v = 0; first && v < h.n; v++)
     if (!te_add_symbol(p, (te_symbol){&first->op->outputs[v], h.at[v], false, false})) return false;
@@ -390,8 +445,12 @@ static bool parse_statement(te_parser *p, const overrides *o) {
     ok = parse_output(p);
   else if (te_accept(p, "combiner"))
     ok = te_parse_combiner(p);
+  else if (te_accept(p, "state"))
+    ok = parse_state(p);
+  else if (te_accept(p, "scan"))
+    ok = parse_definition(p, true);
   else
-    ok = parse_definition(p);
+    ok = parse_definition(p, false);
   return ok && (is_statement_end(p) || te_fail_expected(p, "',' or the end of the statement"));
 }
 
@@ -418,17 +477,28 @@ static bool find_outputs(te_parser *p) {
 
 static te_symbol *symbol_of(te_parser *p, const tn_tensor *tensor) { return te_find_symbol(p, tensor->name); }
 
+/* Whether that is news. */
+static bool mark(te_parser *p, const tn_tensor *tensor) {
+  te_symbol *symbol = symbol_of(p, tensor);
+  bool was_read = symbol->is_read;
+  symbol->is_read = true;
+  return !was_read;
+}
+
 /* From here on is_read means: read on the way to an output, or computed with what is. A reader stands behind what it
- * reads. */
+ * reads, but for a scan, whose symbols are older than its steps: then it takes another round. */
 static void mark_needed(te_parser *p) {
+  bool goes_on = true;
   for (int i = 0; i < p->symbols.n; i++) p->symbols.data[i].is_read = false;
-  for (int i = 0; i < p->outputs.n; i++) symbol_of(p, p->outputs.data[i])->is_read = true;
-  for (int i = p->symbols.n; i-- > 0;) {
-    const te_op *op = p->symbols.data[i].tensor->op;
-    if (!p->symbols.data[i].is_read) continue;
-    for (int j = 0; j < op->n_inputs; j++) symbol_of(p, op->inputs[j])->is_read = true;
-    for (int v = 0; v < op->n_outputs && !te_is_hidden(&op->outputs[v]); v++)
-      symbol_of(p, &op->outputs[v])->is_read = true;
+  for (int i = 0; i < p->outputs.n; i++) mark(p, p->outputs.data[i]);
+  while (goes_on) {
+    goes_on = false;
+    for (int i = p->symbols.n; i-- > 0;) {
+      const te_op *op = p->symbols.data[i].tensor->op;
+      if (!p->symbols.data[i].is_read) continue;
+      for (int j = 0; j < op->n_inputs; j++) goes_on |= mark(p, op->inputs[j]) && op->kind == TE_SCAN;
+      for (int v = 0; v < op->n_outputs && !te_is_hidden(&op->outputs[v]); v++) mark(p, &op->outputs[v]);
+    }
   }
 }
 

@@ -100,8 +100,14 @@ TN_API tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n,
  * scalars stand behind all tensors. As an index it counts as data: reads there are guarded. */
 TN_API tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype);
 
+/* Declares an input constant from call to call, such as a network's weights: stages that depend on such inputs alone can
+ * be computed once, before all calls (tn_prepack), in whatever layout suits the kernel. Returns TENSOR; NULL, with a
+ * message, for one that is computed or passed by value. TVM: layout_free_placeholders. */
+TN_API tn_tensor *tn_layout_free(tn_tensor *tensor);
+
 /* A computed tensor: tn_compute(ctx, "C", expression, i, j): one data axis a dimension, outermost first; none: rank 0.
- * The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. */
+ * The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. Of several values (tn_tuple)
+ * NAME lists the names. */
 #define tn_compute(ctx, name, ...) tn_compute_array((ctx), (name), TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *expr_and_axes);
 
@@ -177,6 +183,23 @@ TN_API tn_combiner *tn_combiner_identity_array(tn_combiner *combiner, int n, con
  * holds for all of them; tn_init takes a tuple, too. */
 #define tn_reduce(combiner, ...) tn_reduce_array((combiner), TN_LIST(__VA_ARGS__))
 TN_API tn_expr *tn_reduce_array(tn_combiner *combiner, int n, const tn_arg *sources_and_axes);
+
+/* Recurrences (TVM: te.scan). A state is a tensor that its own definition reads at earlier times; the time is its
+ * first dimension. tn_state declares it, so that other computes can read it, and tn_scan defines it:
+ *
+ *     tn_tensor *S = tn_state(ctx, "S", TN_F32, T, N);
+ *     tn_scan(S, tn_select(tn_lt(t, 1), tn_at(X, t, i), tn_add(tn_at(S, tn_sub(t, 1), i), tn_at(X, t, i))), t, i);
+ *
+ * What lies between two times can be computes of their own, with the time as first dimension; they are computed step by
+ * step with the scan, and nothing else may read them. A state is read at t - c, c >= 1, such a compute at t - c, c >= 0;
+ * a read before time 0 is guarded like any other (select, where). The body is no reduction. "C, H": several states that
+ * are defined together, of one shape; the rest by tn_output, the body is a tn_tuple. */
+#define tn_state(ctx, names, ...)                                                          \
+  tn_state_array((ctx), (names), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
+                 (const int64_t[]){__VA_ARGS__})
+TN_API tn_tensor *tn_state_array(tn_context *ctx, const char *names, int n, const int64_t *dtype_and_shape);
+#define tn_scan(state, ...) tn_scan_array((state), TN_LIST(__VA_ARGS__))
+TN_API tn_tensor *tn_scan_array(tn_tensor *state, int n, const tn_arg *expr_and_axes);
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 

@@ -328,6 +328,10 @@ typedef struct tir_operand {
 /* The loops inside become the intrinsic whose name follows, where they can (pass tensorize); the value is its stage's
  * position in the schedule. */
 #define TIR_TENSORIZE "tensorize."
+/* Around the init of such a reduction, and around init and update where nothing stands between them: for intrinsics
+ * with functions for these. */
+#define TIR_TENSORIZE_RESET "tensorize_reset."
+#define TIR_TENSORIZE_BODY "tensorize_body."
 
 typedef struct tir_stmt tir_stmt;
 struct tir_stmt {

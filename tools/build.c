@@ -12,6 +12,7 @@ static const tools_option options[] = {
                  ".s assembly, .ll LLVM IR, .bc bitcode, .c C source"),
     TOOLS_OPTION("header", 0, TEXT, header, "OUT.h", "also write the C header that declares the function"),
     TOOLS_OPTION("name", 'n', TEXT, name, "F", "the function's name, a C identifier (kernel)"),
+    TOOLS_OPTION_PART,
     TOOLS_OPTION("strict", 0, FLAG, is_strict, NULL, "fail when LOG has no checked record of this program and target"),
     TOOLS_OPTION_LOG,
     TOOLS_OPTION_SCHEDULE,
@@ -71,7 +72,8 @@ static bool write_with_header(tools_session *session, const tools_args *args, co
 }
 
 static bool write_files(tools_session *session, const tools_args *args, const tn_schedule *schedule) {
-  tn_build_options build = {.target = session->target, .name = args->name};
+  tn_build_options build = {
+      .target = session->target, .name = args->name, .part = (tn_build_part)tools_find_part(args)};
   if (!args->header) return tn_build_file(schedule, &build, args->output) == TN_OK;
   runtime_str waiting = {0};
   runtime_str_addf(&waiting, "%s.part", args->header);
@@ -83,6 +85,7 @@ static bool write_files(tools_session *session, const tools_args *args, const tn
 static int run(const tools_args *args) {
   if (!args->output) return tools_usage(args->verb, "-o is missing: the file to write");
   if (!args->log == !args->schedule) return tools_usage(args->verb, "give either --log or --schedule");
+  if (tools_find_part(args) < 0) return TOOLS_USAGE;
   if (args->is_strict && !args->log) return tools_usage(args->verb, "--strict is about the records of --log");
   tools_session session;
   tn_schedule *schedule = tools_open_program(&session, args) ? choose_schedule(&session, args) : NULL;

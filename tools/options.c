@@ -152,6 +152,15 @@ int tools_usage(const tools_verb *verb, const char *fmt, ...) {
   return TOOLS_USAGE;
 }
 
+int tools_find_part(const tools_args *args) {
+  static const char *const words[] = {"whole", "prepack", "packed"};
+  for (int i = 0; i < RUNTIME_COUNT(words); ++i) {
+    if (!args->part || strcmp(words[i], args->part) == 0) return i;
+  }
+  tools_usage(args->verb, "--part is whole, prepack or packed, not '%s'", args->part);
+  return -1;
+}
+
 static void print_option(const tools_option *option) {
   char left[64], letter[8] = "    ";
   if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);

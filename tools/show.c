@@ -19,6 +19,7 @@ static const tools_option options[] = {
                  "asm      assembly\n"
                  "c        C source\n"
                  "header   the C header of the kernel"),
+    TOOLS_OPTION_PART,
     TOOLS_OPTION("try", 0, TEXT, try_text, "TEXT",
                  "a dry run: whether the schedule may go on with TEXT, for example\n"
                  "'tensorize(C, j.inner, dot4_u8i8)'; prints yes, or why not (exit status 1)"),
@@ -74,12 +75,12 @@ static const form *find_form(const char *name) {
   return NULL;
 }
 
-static char *emit(const tools_session *session, const tn_schedule *schedule, const form *as) {
+static char *emit(const tools_session *session, const tn_schedule *schedule, const form *as, tn_build_part part) {
   if (as->is_program) {
     const char *text = tn_program_text(session->program);
     return text ? strdup(text) : NULL;
   }
-  tn_build_options build = {.target = session->target};
+  tn_build_options build = {.target = session->target, .part = part};
   return as->text ? tn_build_text(schedule, &build, as->text) : tn_schedule_print(schedule, as->form);
 }
 
@@ -92,13 +93,15 @@ static int try(const tn_schedule *schedule, const char *text) {
 
 static int run(const tools_args *args) {
   const form *as = find_form(args->emit ? args->emit : "tir");
+  int part = tools_find_part(args);
+  if (part < 0) return TOOLS_USAGE;
   if (!as) return tools_usage(args->verb, "there is no form '%s'", args->emit);
   if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
   tools_session session;
   tn_schedule *schedule = tools_open_program(&session, args) ? tools_schedule(&session, args) : NULL;
-  int status = !schedule        ? TOOLS_FAILED
+  int status = !schedule         ? TOOLS_FAILED
                : args->try_text ? try(schedule, args->try_text)
-                                : tools_print_text(emit(&session, schedule, as));
+                                : tools_print_text(emit(&session, schedule, as, (tn_build_part)part));
   tools_close(&session);
   return status;
 }

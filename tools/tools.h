@@ -25,7 +25,7 @@ typedef struct tools_args {
   int n_operands;
   tn_param params[TOOLS_MAX_PARAMS];
   int n_params;
-  const char *schedule, *log, *emit, *try_text, *output, *header, *name, *target, *versus, *profile, *plugin, *sort;
+  const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin, *sort;
   int64_t trials, jobs, threads, limit, port, registers, register_bytes, unroll;
   uint64_t seed;
   double seconds;
@@ -71,6 +71,10 @@ typedef struct tools_option {
   TOOLS_OPTION("target", 't', TEXT, target, "TARGET",                                         \
                "the machine to compile for, in words like 'cpu=haswell threads=2'; what is\n" \
                "not given comes from this machine (`tenon target` shows it)")
+#define TOOLS_OPTION_PART                                                                    \
+  TOOLS_OPTION("part", 0, TEXT, part, "PART",                                                \
+               "of a program with layout_free inputs: whole (the default), prepack (computes\n" \
+               "once what depends on them alone), packed (takes that in place of them)")
 #define TOOLS_OPTION_JSON \
   TOOLS_OPTION("json", 0, FLAG, is_json, NULL, "print one JSON object on standard output, nothing else")
 #define TOOLS_OPTION_END \
@@ -96,6 +100,8 @@ extern const tools_verb tools_show, tools_tune, tools_build, tools_bench, tools_
 int tools_parse(const tools_verb *verb, int argc, char **argv, tools_args *out, bool *wants_help);
 /* Prints `tenon: VERB: message` and the usage line on standard error; returns TOOLS_USAGE. */
 int tools_usage(const tools_verb *verb, const char *fmt, ...) TN_PRINTF(2, 3);
+/* --part as a tn_build_part; -1 after a message: there is none of that name. */
+int tools_find_part(const tools_args *args);
 void tools_print_help(const tools_verb *verb);
 
 /* ---- a context with a program (session.c) ---------------------------------------------------------------------- */

@@ -21,6 +21,7 @@ typedef struct job {
 typedef struct drive {
   const char *self;
   uint64_t seed;
+  bool stops; /* at the first finding, which is not shrunk */
   int n_jobs, n_findings;
   job *jobs;
   fuzz_counts total;
@@ -119,7 +120,7 @@ static void report(drive *d, job *j, int status) {
     printf("%s\n", j->why[0] ? j->why : "the worker stopped");
   printf("%s", j->program);
   fflush(stdout);
-  shrink(d, j);
+  if (!d->stops) shrink(d, j);
   printf("schedule: %s\nreplay: test_fuzz --replay '%s' '%s' %lld\n", j->schedule, j->program, j->schedule,
          (long long)j->number);
   fflush(stdout);
@@ -166,6 +167,18 @@ static bool follow(job *j) {
   }
 }
 
+/* They end at once, and count as what they are: stopped. */
+static void stop_workers(drive *d) {
+  for (int i = 0; i < d->n_jobs; i++) {
+    job *j = &d->jobs[i];
+    if (!j->pid) continue;
+    kill(j->pid, SIGKILL);
+    waitpid(j->pid, NULL, 0);
+    close(j->pipe);
+    j->pid = 0;
+  }
+}
+
 /* A worker ended: done, or wrong, and then another goes on behind the wrong pair. */
 static void finish(drive *d, job *j) {
   int status = 0;
@@ -176,7 +189,8 @@ static void finish(drive *d, job *j) {
   j->left -= j->counts.pairs;
   if (status == 0) return;
   report(d, j, status);
-  if (d->n_findings < MAX_FINDINGS && j->left > 0) start_worker(d, j, j->number + d->n_jobs);
+  if (d->stops) stop_workers(d);
+  else if (d->n_findings < MAX_FINDINGS && j->left > 0) start_worker(d, j, j->number + d->n_jobs);
 }
 
 static void follow_all(drive *d) {
@@ -189,7 +203,7 @@ static void follow_all(drive *d) {
     if (n == 0) return;
     poll(fds, (nfds_t)n, -1);
     for (int i = 0; i < n; i++)
-      if (fds[i].revents && !follow(of[i])) finish(d, of[i]);
+      if (of[i]->pid && fds[i].revents && !follow(of[i])) finish(d, of[i]);
   }
 }
 
@@ -216,8 +230,8 @@ static void print_counts(const fuzz_counts *c) {
          (long long)c->programs_refused, (long long)c->programs_unsafe, (long long)c->schedules_too_slow);
 }
 
-int fuzz_drive(const char *self, uint64_t seed, int64_t pairs) {
-  drive d = {.self = self, .seed = seed, .n_jobs = RUNTIME_MIN(tn_thread_count(), MAX_JOBS)};
+int fuzz_drive(const char *self, uint64_t seed, int64_t pairs, bool stops) {
+  drive d = {.self = self, .seed = seed, .stops = stops, .n_jobs = RUNTIME_MIN(tn_thread_count(), MAX_JOBS)};
   uint64_t begin = runtime_now_ns();
   d.jobs = calloc((size_t)d.n_jobs, sizeof *d.jobs);
   if (!d.jobs) return 1;

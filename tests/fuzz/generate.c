@@ -710,10 +710,78 @@ static void stage(generator *g, int number) {
   g->tensors[g->n_tensors++] = t;
 }
 
+/* An index into the state at the time i - LAG: its own element, or another one of that time. */
+static void put_earlier(generator *g, const tensor *t, int lag, const char *last) {
+  runtime_str_addf(g->out, "%s[i - %d", t->name, lag);
+  for (int d = 1; d < t->rank; d++) runtime_str_addf(g->out, ", %s", d == t->rank - 1 ? last : g->axes[d].name);
+  put(g, "]");
+}
+
+/* The state's own earlier value combined with something else; floats are halved, so that they stay small. */
+static void put_recurrence(generator *g, const char *earlier, tn_dtype dtype, bool *is_rough) {
+  static const char *const forms[][2] = {{"(", " + "}, {"(", " - "}, {"min(", ", "}, {"max(", ", "}};
+  int at = (int)below(g, RUNTIME_COUNT(forms));
+  runtime_str_addf(g->out, "%s%s%s%s", forms[at][0], earlier, is_float(dtype) && at < 2 ? "*0.5" : "", forms[at][1]);
+  *is_rough |= expression(g, dtype, 1, false);
+  put(g, ")");
+}
+
+/* A scan over the first axis; half of them with a step of its own, be it element by element or a sum over the earlier
+ * time. The step's values are added up, so that integers wrap and floats stay small. */
+static void scan(generator *g, int number) {
+  tn_dtype dtype = random_dtype(g);
+  tensor t = {.is_rough = false};
+  char step[32] = "", earlier[96];
+  snprintf(t.name, sizeof t.name, "S%d", number);
+  while (dtype == TN_BOOL) dtype = random_dtype(g);
+  t.dtype = dtype;
+  g->n_axes = 0;
+  g->prefer = number ? g->n_tensors - 1 : -1;
+  g->out = &g->stages;
+  t.rank = 1 + (int)below(g, 3);
+  for (int d = 0; d < t.rank; d++) {
+    t.shape[d] = 1 + below(g, 9);
+    add_axis(g, (const char *[]){"i", "j", "k"}[d], t.shape[d]);
+  }
+  int lag = 1 + chance(g, 20);
+  runtime_str_addf(g->out, "state %s: %s", t.name, tn_dtype_name(dtype));
+  for (int d = 0; d < t.rank; d++) runtime_str_addf(g->out, "%s%lld", d ? ", " : "[", (long long)t.shape[d]);
+  put(g, "]\n");
+  bool sums = t.rank > 1 && chance(g, 50);
+  if (chance(g, 60)) {
+    snprintf(step, sizeof step, "Z%d", number);
+    put(g, step);
+    put_axes(g, 0, t.rank);
+    put(g, sums ? " = sum[r<" : " = select(i >= ");
+    if (sums) runtime_str_addf(g->out, "%lld where i >= %d](", (long long)t.shape[t.rank - 1], lag);
+    else runtime_str_addf(g->out, "%d, ", lag);
+    put_earlier(g, &t, lag, sums ? "r" : g->axes[t.rank - 1].name);
+    if (is_float(dtype)) put(g, sums ? "*0.0625" : "*0.5");
+    put(g, sums ? ")\n" : ", 1)\n");
+    t.is_rough = sums && is_float(dtype);
+  }
+  runtime_str_addf(g->out, "scan %s", t.name);
+  put_axes(g, 0, t.rank);
+  if (*step) {
+    snprintf(earlier, sizeof earlier, "%s[i%s%s]", step, t.rank > 1 ? ", j" : "", t.rank > 2 ? ", k" : "");
+    put(g, " = ");
+    put_recurrence(g, earlier, dtype, &t.is_rough);
+  } else {
+    runtime_str_addf(g->out, " = select(i < %d, ", lag);
+    t.is_rough = expression(g, dtype, 1, false);
+    put(g, ", ");
+    snprintf(earlier, sizeof earlier, "%s[i - %d%s%s]", t.name, lag, t.rank > 1 ? ", j" : "", t.rank > 2 ? ", k" : "");
+    put_recurrence(g, earlier, dtype, &t.is_rough);
+    put(g, ")");
+  }
+  put(g, "\n");
+  g->tensors[g->n_tensors++] = t;
+}
+
 void fuzz_generate(runtime_rng *rng, runtime_str *out) {
   generator g = {.rng = rng, .prefer = -1};
   int n = 1 + (int)below(&g, 4) + chance(&g, 10);
-  for (int i = 0; i < n; i++) stage(&g, i);
+  for (int i = 0; i < n; i++) (chance(&g, 12) ? scan : stage)(&g, i);
   runtime_str_add(out, g.inputs.data ? g.inputs.data : "");
   runtime_str_add(out, g.stages.data);
   runtime_str_free(&g.inputs);

@@ -1,6 +1,7 @@
 /* test_fuzz                      regressions, then TENON_FUZZ_PAIRS pairs (2000; 300 with a sanitizer) from
  *                                TENON_FUZZ_SEED
  *                                TENON_FUZZ_CC="cc -O1 ...": kernels through C source and that compiler
+ *                                TENON_FUZZ_STOP=1: ends at the first wrong result, which is not shrunk
  * test_fuzz --replay P S [N]     one pair from texts, with the data of pair N
  * test_fuzz --api N SEED         a C program that makes N random schedules by calls
  * test_fuzz --worker ...         what the driver starts */
@@ -30,14 +31,17 @@ static uint64_t number(char **argv, int i) { return strtoull(argv[i], NULL, 10);
 
 static int drive(void) {
   const char *pairs = getenv("TENON_FUZZ_PAIRS"), *seed = getenv("TENON_FUZZ_SEED");
+  bool stops = getenv("TENON_FUZZ_STOP") != NULL;
   char self[4096] = {0};
   if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) return 1;
   setenv("OMP_WAIT_POLICY", "passive", 1);
   setenv("MALLOC_PERTURB_", "165", 1);
   /* The suite's run is the same every time; a longer one asked for goes where none was before. */
   uint64_t chosen = seed ? strtoull(seed, NULL, 10) : pairs ? (uint64_t)time(NULL) : 1;
-  int wrong = fuzz_regressions() + fuzz_tails();
-  return wrong + fuzz_drive(self, chosen, pairs ? strtoll(pairs, NULL, 10) : DEFAULT_PAIRS) ? 1 : 0;
+  int wrong = fuzz_regressions();
+  if (!wrong || !stops) wrong += fuzz_tails();
+  if (!wrong || !stops) wrong += fuzz_drive(self, chosen, pairs ? strtoll(pairs, NULL, 10) : DEFAULT_PAIRS, stops);
+  return wrong ? 1 : 0;
 }
 
 int main(int argc, char **argv) {

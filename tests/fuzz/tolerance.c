@@ -358,16 +358,42 @@ static fuzz_bound input_bound(tn_dtype dtype) {
   return (fuzz_bound){tn_dtype_is_signed(dtype) ? -8 : 0, 16, 0, 0};
 }
 
+/* Where the bounds of an op's outputs begin. */
+static int tensors_before(const tn_program *program, int op) {
+  int n = 0;
+  for (int i = 0; i < op; i++) n += program->ops[i]->n_outputs;
+  return n;
+}
+
+/* A scan and its steps, time after time: what a time reads of the state is bounded by all earlier ones. */
+static void bound_scan(bounding *x, int at, fuzz_bound *by_tensor) {
+  const te_op *scan = x->program->ops[at];
+  int own = tensors_before(x->program, at);
+  for (int v = 0; v < scan->n_outputs; v++) by_tensor[own + v] = (fuzz_bound){0};
+  for (int64_t t = 0; t < scan->axes[0]->extent; t++)
+    for (int i = 0; i <= at; i++) {
+      const te_op *op = x->program->ops[i];
+      int first = tensors_before(x->program, i);
+      for (int v = 0; op->scan == scan && v < op->n_outputs; v++) {
+        fuzz_bound now = value_bound(x, op->body, v);
+        by_tensor[first + v] = op == scan && t > 0 ? hull(by_tensor[first + v], now) : now;
+      }
+    }
+}
+
 bool fuzz_bounds(const tn_program *program, int max, fuzz_bound *by_tensor) {
   bounding x = {program, by_tensor, false};
   int n = 0;
   for (int i = 0; i < program->n_ops; i++) {
     const te_op *op = program->ops[i];
-    for (int v = 0; v < op->n_outputs; v++) {
-      if (n == max) return false;
-      fuzz_bound b = te_is_placeholder(op) ? input_bound(op->outputs[v].dtype) : value_bound(&x, op->body, v);
+    if (n + op->n_outputs > max) return false;
+    if (op->scan == op) bound_scan(&x, i, by_tensor);
+    for (int v = 0; v < op->n_outputs; v++, n++) {
+      if (op->scan && op->scan != op) continue; /* with its scan */
+      if (!op->scan)
+        by_tensor[n] = te_is_placeholder(op) ? input_bound(op->outputs[v].dtype) : value_bound(&x, op->body, v);
+      fuzz_bound b = by_tensor[n];
       x.unsafe |= !isfinite(b.error) || b.error > 0.02 * (1 + largest(b)) || largest(b) > 1e30;
-      by_tensor[n++] = b;
     }
   }
   return !x.unsafe;

@@ -14,8 +14,9 @@ typedef struct fuzz_header {
 
 /* test_fuzz --worker SEED FIRST STEP COUNT: runs numbers FIRST, FIRST+STEP ... until COUNT pairs were compared. */
 int fuzz_worker(uint64_t seed, int64_t first, int64_t step, int64_t count);
-/* The driver: runs PAIRS pairs and prints what it found. Returns the number of wrong pairs. */
-int fuzz_drive(const char *self, uint64_t seed, int64_t pairs);
+/* The driver: runs PAIRS pairs and prints what it found. STOPS: at the first wrong one, which is printed as it is.
+ * Returns the number of wrong pairs. */
+int fuzz_drive(const char *self, uint64_t seed, int64_t pairs, bool stops);
 /* cmocka: every wrong result found so far (regressions.c). */
 int fuzz_regressions(void);
 /* cmocka: every tail strategy on small extents (tails.c). */

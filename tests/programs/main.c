@@ -37,6 +37,8 @@ static const shipped programs[] = {
     {"vector_add", "N=1003"},
     {"argmax", "N=21 K=43"},
     {"welford", "N=19 K=37"},
+    {"cumsum", "T=9 N=37"},
+    {"rnn", "T=5 B=3 D=7 N=11"},
 };
 
 /* "N=1 H=5" into PARAMS, whose names point into TEXT. */

@@ -26,7 +26,33 @@
   "input R: i32[30,40], M: i32[30,40]\n(P, Q)[i<30] = cprod[k<40](R[i,k], M[i,k])"
 #define PAIR "(S, D)[i<32, j<32] = (A[i,j] + B[i,j], A[i,j] - B[i,j])\nC[i<32, j<32] = S[i,j] * D[j,i]"
 
+#define CUMSUM "input X: i32[20, 16]\nstate S: i32[20, 16]\nscan S[t<20, i<16] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])"
+#define RNN                                                                                                   \
+  "input X: f32[6, 3, 5], U: f32[5, 8], W: f32[8, 8]\nstate H: f32[6, 3, 8]\n"                                  \
+  "P[t<6, i<3, j<8] = sum[k<5](X[t,i,k] * U[k,j])\nZ[t<6, i<3, j<8] = sum[k<8 where t >= 1](H[t-1,i,k] * W[k,j])\n" \
+  "Y[t<6, i<3, j<8] = P[t,i,j] + Z[t,i,j]\nscan H[t<6, i<3, j<8] = tanh(Y[t,i,j])"
+#define LSTM                                                                                             \
+  "input X: f32[5, 4, 6], W: f32[4, 6, 6]\nstate C: f32[5, 6], H: f32[5, 6]\n"                             \
+  "G[t<5, g<4, j<6] = sum[k<6 where t >= 1](H[t-1,k] * W[g,k,j])\n"                                       \
+  "N[t<5, j<6] = sigmoid(X[t,0,j] + G[t,0,j]) * select(t >= 1, C[t-1,j], 0) + X[t,1,j] * tanh(G[t,2,j])\n" \
+  "scan (C, H)[t<5, j<6] = (N[t,j], sigmoid(X[t,3,j] + G[t,3,j]) * tanh(N[t,j]))"
+
 const schedule_case schedule_cases[] = {
+    /* scans */
+    {"scan", CUMSUM, ""},
+    {"scan_vectorized", CUMSUM, "vectorize(S, i)"},
+    {"scan_parallel", CUMSUM, "split(S, i, 8); reorder(S, i.outer, t, i.inner); parallel(S, i.outer); vectorize(S, i.inner)"},
+    {"scan_parallel_inside", CUMSUM, "parallel(S, i)"},
+    {"scan_unrolled", CUMSUM, "unroll(S, t); vectorize(S, i)"},
+    {"scan_split_time", CUMSUM, "split(S, t, 8)"},
+    {"scan_split_time_peel", CUMSUM, "split(S, t, 8, tail=peel)"},
+    {"scan_pad", "input X: i32[9, 7]\nstate S: i32[9, 7]\nscan S[t<9, i<7] = select(t < 2, X[t,i], S[t-2,i] + S[t-1,i])\nO[i<7] = S[8,i]", "split(S, i, 4, tail=pad); vectorize(S, i.inner)"},
+    {"scan_rnn", RNN, ""},
+    {"scan_rnn_inline", RNN, "compute_inline(Y); compute_at(P, H, t)"},
+    {"scan_rnn_batches", RNN, "reorder(H, i, t, j); parallel(H, i); vectorize(H, j); compute_at(Y, H, t); compute_at(Z, H, t); reorder(Z, t, i, k, j); vectorize(Z, j)"},
+    {"scan_rnn_deeper", RNN, "compute_at(Y, H, j); compute_at(Z, Y, j); compute_at(P, H, j)"},
+    {"scan_rnn_split_time", RNN, "split(H, t, 4); compute_at(P, H, t.outer)"},
+    {"scan_lstm", LSTM, "vectorize(C, j); reorder(G, t, g, k, j); vectorize(G, j)"},
     /* what the first page shows */
     {"default", ADD, ""},
     {"split_guard", ADD, "split(C, i, 20)"},

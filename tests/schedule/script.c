@@ -46,6 +46,8 @@ static const schedule_case cases[] = {
     {"tensorize", "input A: u8[2,8], B: i8[8,16]\nC[i<2, j<16] = sum[k<8](i32(A[i,k]) * i32(B[k,j]))",
      "split(C, j, 16); split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
      "tensorize(C, j.inner, dot4_u8i8)"},
+    {"scan", "input X: f32[6,4]\nstate S: f32[6,4]\nscan S[t<6, i<4] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])",
+     "vectorize(S, i)"},
     {"names", "P[in<4, T<4] = A[in,T] + 1\nin_1[i<4, j<4] = P[i,j] * 2",
      "split(in_1, i, 2); compute_at(P, in_1, i.outer)"},
 };

@@ -235,7 +235,21 @@ static memory *find_memory(machine *m, const tir_buffer *buffer) {
   return NULL;
 }
 
-static value *element(machine *m, const tir_buffer *buffer, int n, const tir_expr *const *index, int lane) {
+/* Iterations of a parallel loop may run in any order and at the same time: none may write what another touches. */
+static void note_touch(machine *m, const memory *mem, touch *t, bool writes) {
+  if (m->loop == 0 || mem - m->memories >= m->n_shared) return;
+  bool written = t->write_loop == m->loop && t->writer != m->iteration;
+  bool was_read = t->read_loop == m->loop && t->reader != m->iteration;
+  if (written || (writes && was_read)) fault(m, "a race: an iteration of a parallel loop touches what another writes");
+  if (writes) {
+    t->write_loop = m->loop, t->writer = m->iteration;
+  } else {
+    t->reader = was_read ? -1 : m->iteration, t->read_loop = m->loop;
+  }
+}
+
+static value *element(machine *m, const tir_buffer *buffer, int n, const tir_expr *const *index, int lane,
+                      bool writes) {
   memory *mem = find_memory(m, buffer);
   int64_t offset = 0;
   for (int i = 0; i < n; i++) {
@@ -247,13 +261,14 @@ static value *element(machine *m, const tir_buffer *buffer, int n, const tir_exp
     fault(m, "access outside a buffer");
     return NULL;
   }
+  note_touch(m, mem, &mem->touches[offset], writes);
   return &mem->data[offset];
 }
 
 static value load(machine *m, const tir_expr *e, int lane) {
   const tir_expr *predicate = tir_predicate(e);
   if (predicate != NULL && !evaluate(m, predicate, lane).i) return (value){0};
-  value *v = element(m, e->u.buffer, tir_n_index(e), e->arg, lane);
+  value *v = element(m, e->u.buffer, tir_n_index(e), e->arg, lane, false);
   return v != NULL ? *v : (value){0};
 }
 
@@ -342,7 +357,7 @@ static void store(machine *m, const tir_stmt *s) {
   }
   for (int lane = 0; lane < lanes; lane++) {
     if (!active[lane]) continue;
-    value *at = element(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, lane);
+    value *at = element(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, lane, true);
     if (at != NULL) *at = values[lane];
     m->steps++;
   }
@@ -357,7 +372,8 @@ static int64_t elements(const tir_buffer *buffer) {
 static void add_memory(machine *m, const tir_buffer *buffer) {
   assert_true(m->n_memories < (int)(sizeof m->memories / sizeof *m->memories));
   int64_t size = elements(buffer);
-  m->memories[m->n_memories++] = (memory){buffer, calloc((size_t)size + 1, sizeof(value)), size, true};
+  m->memories[m->n_memories++] = (memory){
+      buffer, calloc((size_t)size + 1, sizeof(value)), calloc((size_t)size + 1, sizeof(touch)), size, true};
 }
 
 static void allocate(machine *m, const tir_stmt *s) {
@@ -367,6 +383,7 @@ static void allocate(machine *m, const tir_stmt *s) {
   for (int64_t i = 0; i < m->memories[at].size; i++) m->memories[at].data[i] = poison;
   execute(m, s->u.alloc.body);
   free(m->memories[at].data);
+  free(m->memories[at].touches);
   m->n_memories--;
 }
 
@@ -452,6 +469,26 @@ static void call(machine *m, const tir_stmt *s) {
   m->steps++;
 }
 
+/* Of an element outside of its buffer: a fault. The element itself is not touched. */
+static void prefetch(machine *m, const tir_stmt *s) {
+  int64_t loop = m->loop;
+  m->loop = 0;
+  element(m, s->u.prefetch.buffer, s->u.prefetch.n_index, s->u.prefetch.index, 0, false);
+  m->loop = loop;
+}
+
+static void run_loop(machine *m, const tir_stmt *s) {
+  int64_t min = evaluate(m, s->u.loop.min, 0).i, extent = evaluate(m, s->u.loop.extent, 0).i;
+  bool is_outermost = m->loop == 0 && s->u.loop.kind == TIR_PARALLEL;
+  if (is_outermost) m->loop = ++m->n_loops, m->n_shared = m->n_memories;
+  for (int64_t i = min; i < min + extent; i++) {
+    machine_set(m, s->u.loop.var, i);
+    if (is_outermost) m->iteration = i;
+    execute(m, s->u.loop.body);
+  }
+  if (is_outermost) m->loop = 0;
+}
+
 void execute(machine *m, const tir_stmt *s) {
   switch (s->kind) {
     case TIR_CALL:
@@ -463,7 +500,7 @@ void execute(machine *m, const tir_stmt *s) {
       store(m, s);
       return;
     case TIR_PREFETCH:
-      element(m, s->u.prefetch.buffer, s->u.prefetch.n_index, s->u.prefetch.index, 0); /* a fault when outside */
+      prefetch(m, s);
       return;
     case TIR_ALLOC:
       allocate(m, s);
@@ -482,12 +519,8 @@ void execute(machine *m, const tir_stmt *s) {
       for (int i = 0; i < s->u.seq.n; i++) execute(m, s->u.seq.stmts[i]);
       return;
     case TIR_FOR:
-      break;
-  }
-  int64_t min = evaluate(m, s->u.loop.min, 0).i, extent = evaluate(m, s->u.loop.extent, 0).i;
-  for (int64_t i = min; i < min + extent; i++) {
-    machine_set(m, s->u.loop.var, i);
-    execute(m, s->u.loop.body);
+      run_loop(m, s);
+      return;
   }
 }
 
@@ -510,7 +543,10 @@ void machine_start(machine *m, const tir_func *f, uint64_t seed) {
 }
 
 void machine_free(machine *m) {
-  for (int i = 0; i < m->n_memories; i++) free(m->memories[i].data);
+  for (int i = 0; i < m->n_memories; i++) {
+    free(m->memories[i].data);
+    free(m->memories[i].touches);
+  }
   m->n_memories = 0;
 }
 

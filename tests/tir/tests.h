@@ -54,9 +54,15 @@ typedef union value {
   double f;
 } value;
 
+/* Who touched an element last in a loop of independent iterations: the loop, and the iteration, -1 for several. */
+typedef struct touch {
+  int64_t write_loop, writer, read_loop, reader;
+} touch;
+
 typedef struct memory {
   const tir_buffer *buffer;
   value *data;
+  touch *touches;
   int64_t size;
   bool live; /* parameters always; allocations inside their statement */
 } memory;
@@ -68,6 +74,10 @@ typedef struct machine {
     value value;
   } vars[512];
   memory memories[64];
+  /* The outermost parallel loop now: which of all it is (0: none), its iteration, how many memories are from outside of
+   * it. */
+  int64_t loop, n_loops, iteration;
+  int n_shared;
   const char *fault; /* first access outside a buffer, or use of an unbound name; NULL: none */
   int64_t steps;     /* stores made */
 } machine;

@@ -1,0 +1,141 @@
+/* prepack.c: which stages depend on constants alone, and the parameters of the two functions that a program with
+ * packed constants becomes. */
+#include "schedule/prepack.h"
+
+/* ---- what is constant -------------------------------------------------------------------------------------------- */
+
+static tir_walk find_variable(void *user, const tir_expr *e) {
+  const lowering *l = user;
+  if (e->op != TIR_READ) return TIR_WALK_ON;
+  return l->stages[schedule_stage_of_tensor(l->s, e->u.tensor)].is_constant ? TIR_WALK_ON : TIR_WALK_STOP;
+}
+
+/* Producers come before their readers. */
+static void mark_constants(lowering *l) {
+  for (int i = 0; i < l->s->n_stages; i++) {
+    lower_stage *ls = &l->stages[i];
+    const schedule_stage *st = ls->st;
+    ls->is_constant = te_is_placeholder(st->op) ? st->tensors[0].is_layout_free
+                                                : ls->is_live && tir_walk_expr(ls->body, find_variable, l);
+  }
+}
+
+/* The stage at root in whose loops a stage is computed; itself when it is at root. */
+static int root_of(const lowering *l, int stage) {
+  while (l->stages[stage].st->attach == SCHEDULE_AT) stage = l->stages[stage].st->at_stage;
+  return stage;
+}
+
+bool schedule_in_part(const lowering *l, int stage) {
+  return l->part == SCHEDULE_WHOLE || l->stages[stage].is_prepacked == (l->part == SCHEDULE_PREPACK);
+}
+
+/* Stages that only feed such readers follow their reader: a constant that nobody else needs is packed, too. */
+static void mark_prepacked(lowering *l) {
+  for (int i = 0; i < l->s->n_stages; i++) {
+    lower_stage *ls = &l->stages[i];
+    bool at_root = ls->is_live && ls->st->attach == SCHEDULE_ROOT;
+    ls->is_prepacked = at_root && ls->is_constant && !schedule_is_output(l->s, i);
+  }
+}
+
+typedef struct crossing {
+  lowering *l;
+  int n;
+} crossing;
+
+/* A read of a packed stage from the other part. */
+static tir_walk cross(void *user, const tir_expr *e) {
+  crossing *c = user;
+  if (e->op != TIR_READ) return TIR_WALK_ON;
+  lower_stage *from = &c->l->stages[schedule_stage_of_tensor(c->l->s, e->u.tensor)];
+  tir_buffer *buffer = (tir_buffer *)from->buffers[e->u.tensor->value_index]; /* made for this lowering */
+  if (!from->is_prepacked || buffer->is_param) return TIR_WALK_ON;
+  buffer->is_param = true;
+  buffer->is_input = c->l->part == SCHEDULE_PACKED;
+  buffer->scope = "global";
+  c->n++;
+  return TIR_WALK_ON;
+}
+
+/* The buffers' sizes are part of the interface. */
+static tn_status check_sizes(const lowering *l) {
+  for (int i = 0; i < l->n_scalars; i++) {
+    if (!l->scalars[i].is_symbol) continue;
+    return runtime_fail(l->ctx, TN_ERROR_SCHEDULE,
+                        "prepack: the extent %s is a symbol, and what is packed needs a size that is known: give it a "
+                        "value, or build the whole kernel",
+                        l->scalars[i].var->name);
+  }
+  return TN_OK;
+}
+
+tn_status schedule_find_packed(lowering *l) {
+  crossing c = {l, 0};
+  tn_status status = check_sizes(l);
+  if (status != TN_OK) return status;
+  mark_constants(l);
+  mark_prepacked(l);
+  for (int i = 0; i < l->s->n_stages; i++) {
+    const lower_stage *ls = &l->stages[i];
+    if (ls->is_live && !l->stages[root_of(l, i)].is_prepacked) tir_walk_expr(ls->body, cross, &c);
+  }
+  if (c.n > 0) return TN_OK;
+  return runtime_fail(
+      l->ctx, TN_ERROR_SCHEDULE,
+      "prepack: no stage at root depends on layout_free inputs alone: declare the constant inputs, as in "
+      "`input W: f32[8, 8] layout_free`, and copy them into the layout that the kernel wants by a stage at "
+      "root, as cache_read(W, global, reader) makes one");
+}
+
+/* ---- parameters -------------------------------------------------------------------------------------------------- */
+
+typedef struct use {
+  const tir_buffer *buffer;
+} use;
+
+static tir_walk find_load(void *user, const tir_expr *e) {
+  const use *u = user;
+  return e->op == TIR_LOAD && e->u.buffer == u->buffer ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static tir_walk find_touch(void *user, const tir_stmt *s) {
+  const use *u = user;
+  bool touches = (s->kind == TIR_PREFETCH && s->u.prefetch.buffer == u->buffer) ||
+                 (s->kind == TIR_CALL && tir_call_touches(s, u->buffer));
+  return touches ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static bool is_used(const tir_stmt *body, const tir_buffer *buffer) {
+  use u = {buffer};
+  tir_visitor visitor = {.stmt = find_touch, .expr = find_load, .user = &u};
+  return !tir_walk_stmt(body, &visitor);
+}
+
+static void add_packed(const lowering *l, tir_func *f) {
+  for (int i = 0; i < l->s->n_stages; i++) {
+    const lower_stage *ls = &l->stages[i];
+    for (int v = 0; ls->is_prepacked && v < ls->st->n_tensors; v++)
+      if (ls->buffers[v]->is_param) f->params[f->n_params++] = ls->buffers[v];
+  }
+}
+
+void schedule_part_params(const lowering *l, const tir_stmt *body, tir_func *f) {
+  const tn_program *p = l->s->program;
+  bool packs = l->part == SCHEDULE_PREPACK;
+  int most = p->n_args;
+  for (int i = 0; i < l->s->n_stages; i++) most += l->s->stages[i].n_tensors;
+  f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, most + 1);
+  if (!packs) add_packed(l, f);
+  for (int i = 0; i < p->n_inputs; i++) {
+    const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];
+    bool is_wanted = !packs && !ls->is_constant;
+    const tir_buffer *buffer = ls->scalar ? NULL : ls->buffers[0];
+    if (buffer && (is_wanted || is_used(body, buffer))) f->params[f->n_params++] = buffer;
+  }
+  f->n_inputs = f->n_params;
+  if (packs) f->n_scalars = 0; /* no constant depends on them */
+  if (packs) add_packed(l, f);
+  for (int i = p->n_inputs; !packs && i < p->n_args; i++)
+    f->params[f->n_params++] = l->stages[schedule_stage_of_tensor(l->s, p->args[i])].buffers[p->args[i]->value_index];
+}
