@@ -151,7 +151,9 @@ static const char *find_roll(lowering *l, lower_stage *ls, const lower_var *v) {
   }
   if (dim < 0) return "every iteration needs the same";
   if (by >= ls->extent[dim]) return "an iteration needs nothing that the one before needed";
-  if (schedule_padded_extent(ls, dim) != ls->extent[dim]) return "the dimension is padded";
+  int64_t padded;
+  if (ls->size[dim] || !tir_is_int(schedule_padded_extent(l, ls, dim), &padded) || padded != ls->extent[dim])
+    return "the dimension is padded";
   ls->roll = (lower_roll){.by = by, .dim = dim, .var = v};
   return NULL;
 }

@@ -18,8 +18,15 @@ schedule_relation *schedule_add_relation(tn_schedule *s, schedule_stage *stage, 
 bool schedule_set_leaves(tn_schedule *s, schedule_stage *stage, int at, int n_old, int n_new, const int16_t *with);
 /* A new stage at root; positions from AT on shift by one, in attachments too. */
 schedule_stage *schedule_insert_stage(tn_schedule *s, int at, const te_op *op, const char *scope);
-/* Extents of the N+1 children of an axis (loops.c); also for the smaller extents that bound inference finds. */
-void schedule_child_extents(int64_t extent, int n, const int64_t *lengths, bool inner_to_outer, int64_t *out);
+/* Extents of the N+1 children of an axis (loops.c); also for the smaller extents that bound inference finds. Where
+ * symbols decide, lengths are not cut. */
+void schedule_child_extents(int64_t extent, bool is_symbolic, int n, const int64_t *lengths, bool inner_to_outer,
+                            int64_t *out);
+/* The extent of the child that takes what the lengths leave, where symbols decide the parent's: SIZE divided by all of
+ * them, rounded up. */
+const tir_expr *schedule_rest_size(runtime_arena *arena, const tir_expr *size, int n, const int64_t *lengths);
+/* The extent of a loop for a message: a number, or symbols. */
+const char *schedule_extent_text(const schedule_axis *axis, char *buffer, size_t n);
 /* "A.local", or "A.local_1" when the schedule has one already (stages.c). */
 const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const char *suffix);
 /* One for each tensor of a stage. */

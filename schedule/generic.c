@@ -521,6 +521,7 @@ static tn_status schedule_all(generic_plan *p) {
 
 tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
   if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(te_check_no_symbols(s->program, "auto"));
   if (s->n_steps > 0)
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
@@ -590,6 +591,7 @@ tn_status tn_schedule_generic(tn_schedule *s, const char *stage, const char *ope
   char call[256];
   int at;
   if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(te_check_no_symbols(s->program, "generic"));
   snprintf(call, sizeof call, "generic(%s%s%s)", stage ? stage : "", operator_name ? ", " : "",
            operator_name ? operator_name : "");
   SCHEDULE_TRY(find_computed(s, call, stage, &at));

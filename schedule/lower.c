@@ -22,9 +22,9 @@ typedef struct guard {
 } guard;
 
 /* Adds VALUE < LIMIT to a guard unless the loops' ranges prove it. */
-static void guard_below(guard *g, const tir_expr *value, int64_t limit) {
+static void guard_below(guard *g, const tir_expr *value, const tir_expr *limit) {
   runtime_arena *arena = g->l->arena;
-  const tir_expr *cond = tir_binary(arena, TIR_LT, value, tir_int(arena, (tn_dtype)value->dtype, limit));
+  const tir_expr *cond = tir_binary(arena, TIR_LT, value, limit);
   if (tir_prove(arena, g->env, cond)) return;
   g->cond = g->cond ? tir_binary(arena, TIR_AND, g->cond, cond) : cond;
 }
@@ -43,7 +43,7 @@ static void guard_splits(guard *g, const lower_stage *ls, const tir_expr **value
     if (r->is_fuse || r->tail == TN_TAIL_OVERLAP || schedule_is_exact(ls, r)) continue;
     if ((r->tail == TN_TAIL_PAD) != g->of_pads) continue;
     if (!with_reduce && ls->st->axes[r->one].kind == SCHEDULE_REDUCE) continue;
-    guard_below(g, values[r->one], ls->axis_extent[r->one]);
+    guard_below(g, values[r->one], schedule_axis_extent(g->l, ls, r->one));
   }
 }
 
@@ -53,10 +53,12 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
   for (int i = 0; i < tensor->ndim; i++) {
     int64_t first;
     if (schedule_pads_dimension(ls->st, i) != g->of_pads) continue;
-    if (tir_is_int(ls->min[i], &first) && first >= 0 && first + ls->extent[i] <= tensor->shape[i]) continue;
+    if (ls->size[i]) continue; /* the whole dimension */
+    bool fits = tir_is_int(ls->min[i], &first) && first >= 0 && first + ls->extent[i] <= tensor->shape[i];
+    if (fits && !tensor->size[i]) continue;
     const tir_expr *at = tir_simplify(g->l->arena, g->env, tir_binary(g->l->arena, TIR_ADD, ls->min[i], values[i]));
     guard_not_negative(g, at);
-    guard_below(g, at, tensor->shape[i]);
+    guard_below(g, at, schedule_tensor_extent(g->l, tensor, i));
   }
 }
 
@@ -143,7 +145,7 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_EXPLICIT) == 0)
     body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
   if (v->extent == 1) return body;
-  const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = tir_int(l->arena, l->index_dtype, v->extent);
+  const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = schedule_extent(l, v->extent, v->size);
   tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(ls, leaf), body);
   loop->u.loop.peel =
       schedule_wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
@@ -244,11 +246,10 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   for (int i = begin; i < st->n_leaves; i++) {
     int axis = st->leaves[i];
     if (st->axes[axis].kind == SCHEDULE_REDUCE || ls->var[i]->extent == 1) continue;
-    vars[i] = schedule_new_var(l, env, runtime_format(l->arena, "%s.init", st->axes[axis].name), ls->var[i]->extent);
+    vars[i] = schedule_new_var(l, env, runtime_format(l->arena, "%s.init", st->axes[axis].name), ls->var[i]->extent,
+                               ls->var[i]->size);
     values[axis] = tir_var_expr(l->arena, &vars[i]->var);
-    tir_env *inner = RUNTIME_NEW(l->arena, tir_env);
-    *inner = (tir_env){.outer = env, .var = &vars[i]->var, .range = {0, vars[i]->extent - 1}};
-    env = inner;
+    env = schedule_enter_loop(l, env, vars[i]);
   }
   schedule_axis_values(l, ls, values);
   const tir_expr *first[TIR_MAX_VALUES];

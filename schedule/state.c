@@ -19,6 +19,7 @@ bool schedule_reset_loops(tn_schedule *s, schedule_stage *stage) {
     const tn_axis *axis = is_reduce ? op->reduce_axes[i - op->n_axes] : op->axes[i];
     schedule_axis made = {.name = axis->var.name,
                           .extent = axis->extent,
+                          .size = axis->size,
                           .kind = is_reduce ? SCHEDULE_REDUCE : SCHEDULE_SPATIAL,
                           .root = (int16_t)i,
                           .made_by = -1,

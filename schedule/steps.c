@@ -62,7 +62,8 @@ static tn_status apply_pr(tn_schedule *s, const schedule_step *t) {
 /* The recorded extent says which axis was meant: a record that does not fit its program is stale. */
 static tn_status apply_sp(tn_schedule *s, const schedule_step *t) {
   bool exists = t->stage >= 0 && t->stage < s->n_stages && t->iter >= 0 && t->iter < s->stages[t->stage].n_leaves;
-  if (exists && t->value && schedule_leaf(&s->stages[t->stage], t->iter)->extent != t->value) {
+  const schedule_axis *split = exists ? schedule_leaf(&s->stages[t->stage], t->iter) : NULL;
+  if (exists && t->value && !split->size && split->extent != t->value) {
     const schedule_axis *axis = schedule_leaf(&s->stages[t->stage], t->iter);
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "split(%s, %s): the step was recorded for extent %lld, the loop has %lld: use it with the "

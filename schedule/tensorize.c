@@ -45,14 +45,14 @@ static tn_status check_loops(tn_schedule *s, const char *call, int stage, int it
   const char *name = schedule_stage_name(st);
   if (st->intrin)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s already has the intrinsic %s at loop %s: a stage has one; tensorize another stage", call,
-                        name, st->intrin->name, st->axes[st->tensor_axis].name);
+                        "%s: %s already has the intrinsic %s at loop %s: a stage has one; tensorize another stage",
+                        call, name, st->intrin->name, st->axes[st->tensor_axis].name);
   for (int i = iter; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    const char *what = axis->annotation                              ? schedule_annotation_words[axis->annotation]
-                       : schedule_has_pragma(axis)                   ? "a pragma"
+    const char *what = axis->annotation                           ? schedule_annotation_words[axis->annotation]
+                       : schedule_has_pragma(axis)                ? "a pragma"
                        : schedule_has_prefetch(st, st->leaves[i]) ? "a prefetch"
-                                                                     : NULL;
+                                                                  : NULL;
     if (what)
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                           "%s: loop %s of %s has %s, which would be lost inside the intrinsic: leave that loop plain",

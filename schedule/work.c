@@ -468,6 +468,8 @@ static void count_all(counter *c, const tir_func *f) {
 
 tn_status schedule_count_work(const tn_schedule *s, tn_kernel_stage *out) {
   runtime_arena arena = {0};
+  tn_status status = te_check_no_symbols(s->program, "counting work");
+  if (status != TN_OK) return status;
   counter c = {.s = s, .out = out};
   c.updates = calloc((size_t)schedule_computed_count(s) + 1, sizeof *c.updates);
   const tir_func *f = marked_loops(s, &arena);

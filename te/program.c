@@ -182,7 +182,7 @@ tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor 
   p->args = runtime_copy(&site->ctx->arena, args, sizeof *args * (size_t)n_args);
   if (!te_has_memory(site, p->args) || !check_args_distinct(site, p) || !set_ops(site, p)) return NULL;
   for (int i = 0; i < p->n_ops; i++) te_set_may_leave(p->ops[i]); /* inferred inputs have their shapes only now */
-  return check_inputs(site, p) && check_names(site, p) && te_check_scans(site, p) ? p : NULL;
+  return check_inputs(site, p) && check_names(site, p) && te_check_scans(site, p) && te_collect_symbols(site, p) ? p : NULL;
 }
 
 tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors) {

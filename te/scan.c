@@ -20,10 +20,10 @@ tn_tensor *te_state(const te_site *site, int n, const char *const *names, const 
   for (int v = 0; v < n; v++) {
     char *kept = runtime_strdup(arena, names[v]);
     if (!te_has_memory(site, kept) || !te_check_name(site, "a tensor", names[v])) return NULL;
-    if (!te_check_shape(site, names[v], dtypes[v], ndim, shape)) return NULL;
     outputs[v] =
         (tn_tensor){.op = op, .value_index = v, .name = kept, .dtype = dtypes[v], .ndim = ndim, .ctx = site->ctx};
     memcpy(outputs[v].shape, shape, sizeof *shape * (size_t)ndim);
+    if (!te_check_shape(site, &outputs[v])) return NULL;
   }
   *op = (te_op){.kind = TE_SCAN, .name = outputs[0].name, .n_axes = ndim, .n_outputs = n, .outputs = outputs};
   return &outputs[0];
@@ -38,7 +38,7 @@ static bool check_axes(const te_site *site, const te_op *state, int n_axes, tn_a
     return false;
   }
   for (int d = 0; d < n_axes; d++) {
-    if (axes[d]->extent == t->shape[d]) continue;
+    if (axes[d]->extent == t->shape[d] && !axes[d]->size) continue;
     te_fail(site, TN_ERROR_PROGRAM, "dimension %d of state '%s' is %lld, but axis '%s' of its scan has extent %lld", d,
             t->name, (long long)t->shape[d], axes[d]->var.name, (long long)axes[d]->extent);
     return false;

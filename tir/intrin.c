@@ -21,7 +21,7 @@ typedef struct matcher {
   int n_loops;
   nest_loop loops[MAX_LOOPS];
   const tir_stmt *store;
-  bool resets; /* the nest is compared with the start of the reduction, not with its update */
+  bool resets;                  /* the nest is compared with the start of the reduction, not with its update */
   int loop_of[TIR_INTRIN_AXES]; /* by axis; -1: the axis has one iteration */
   tir_intrin_match *out;
   int progress, best; /* nodes that agreed before the difference; of the difference that is kept */
@@ -161,6 +161,7 @@ static bool match_load(matcher *m, const tir_expr *p, const tir_expr *e) {
         m, p, e,
         runtime_format(m->arena, "%s is not %s", tn_dtype_name((tn_dtype)e->dtype), tn_dtype_name((tn_dtype)p->dtype)));
   if (e->has_predicate) return differ_at(m, p, e, "a read that could leave its tensor");
+  if (e->u.buffer == m->store->u.store.buffer) return differ_at(m, p, e, "it reads what the loops store");
   if (!read_place(m, p, e, e->u.buffer, e->arg[0], &place)) return false;
   for (int a = 0; a < m->intrin->n_axes; a++) {
     if (place.stride[a] != 0 && !tir_uses_var(p, m->intrin->axes[a].var))
@@ -323,8 +324,7 @@ static bool match(matcher *m, const tir_stmt *nest) {
   for (int i = 0; i < m->intrin->n_axes; i++)
     n_axes += m->intrin->axes[i].extent > 1 && !(m->resets && m->intrin->axes[i].is_reduce);
   if (n_axes == m->n_loops && assign(m, 0, 0)) return true;
-  if (m->out->why_not == NULL)
-    differ(m, "the pattern's axes are %s, the loops are %s", axes_text(m), loops_text(m));
+  if (m->out->why_not == NULL) differ(m, "the pattern's axes are %s, the loops are %s", axes_text(m), loops_text(m));
   return false;
 }
 

@@ -41,8 +41,8 @@ struct tir_intrin {
   bool is_reduction;
   tir_combiner combiner;
   const tir_expr *source;
-  int8_t input_axis[TIR_INTRIN_INPUTS][TN_MAX_RANK];     /* CALL: the axis that indexes a dimension */
-  const tir_callee *callees[TIR_INTRIN_ROLE_COUNT];      /* CALL; NULL: there is none */
+  int8_t input_axis[TIR_INTRIN_INPUTS][TN_MAX_RANK]; /* CALL: the axis that indexes a dimension */
+  const tir_callee *callees[TIR_INTRIN_ROLE_COUNT];  /* CALL; NULL: there is none */
 };
 
 /* Where an input or the output of a pattern lies: element (a, b, ..) of the axes is at base + sum of stride * axis. */

@@ -220,7 +220,7 @@ static const tir_stmt *tensorize(void *user, const tir_stmt *s) {
   if (settled != NULL) return settled;
   if (intrin_of(at, s, TIR_TENSORIZE_BODY) != NULL) return tensorize(at, s->u.attr.body);
   if (s->kind == TIR_FOR) {
-    env = tir_env_loop(at->env, s);
+    env = tir_env_loop(at->p->arena, at->env, s);
     inner.env = &env;
   } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
     env = tir_env_cond(at->env, s->u.branch.cond);

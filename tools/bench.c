@@ -79,11 +79,12 @@ static bool prepare(bench *b) {
   tools_session *s = &b->session;
   worker_answer answer = {.lap_ns = runtime_now_ns()};
   int n = tn_program_arg_count(s->program);
+  if (te_check_no_symbols(s->program, "measuring") != TN_OK) return false;
   b->flops = tn_program_flops(s->program);
   b->program = (worker_program){.ctx = s->ctx, .program = s->program, .target = s->target, .n_args = n};
   b->program.args = calloc((size_t)n + 1, sizeof *b->program.args);
   if (!b->program.args) return tools_fail(s, "out of memory"), false;
-  codegen_kernel_args(s->program, b->program.args);
+  if (codegen_kernel_args(s->program, &s->ctx->arena, b->program.args) < 0) return tools_fail(s, "out of memory"), false;
   s->is_muted = true;
   bool ready = worker_prepare_data(&b->program, b->args->seed, false, &answer);
   s->is_muted = false;

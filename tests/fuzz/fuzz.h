@@ -68,13 +68,19 @@ fuzz_status fuzz_run_pair(tn_program *program, tn_schedule *schedule, uint64_t d
 fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t data_seed, char *why, size_t n);
 
 /* The same without code generation, given the reference's arrays (interpret_pair.c). */
-fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const fuzz_bound *bounds, char *why, size_t n);
+fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const int64_t *symbols,
+                                const fuzz_bound *bounds, char *why, size_t n);
 
 /* Prints a C program that makes N random schedules by calls and compares their loop IR (api.c). Exit status. */
 int fuzz_print_api(int n, uint64_t seed);
 
 /* Loop IR's text at some place of the pipeline, to and fro (ir_text.c). */
 fuzz_status fuzz_check_ir_text(const tn_schedule *s, uint64_t seed, char *why, size_t n);
+
+/* Whether a message says that symbols without limits make an intermediate tensor too large: a refusal at lowering. */
+static inline bool fuzz_is_unbounded(const char *message) {
+  return strstr(message, "could have more elements than can be counted") != NULL;
+}
 
 double fuzz_count_stores(const tir_stmt *s); /* of one run, guards taken as true */
 double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i);

@@ -208,9 +208,17 @@ static fuzz_bound cast(bounding *x, const tir_expr *e) {
   return (fuzz_bound){fmax(a.lo, all.lo), fmax(fmin(a.hi, all.hi), all.lo), 0, 0};
 }
 
-static double reduce_count(const tir_reduce *r) {
+/* At most, for symbols as they are drawn. */
+static double extent_of(const bounding *x, const tn_axis *axis) {
+  int64_t drawn[64];
+  for (int i = 0; i < x->program->n_symbols; i++) drawn[i] = RUNTIME_MIN(x->program->symbols[i]->extent, 40);
+  if (axis->is_symbol) return (double)RUNTIME_MIN(axis->extent, 40);
+  return (double)(axis->size ? te_size_value(x->program, axis->size, drawn) : axis->extent);
+}
+
+static double reduce_count(const bounding *x, const tir_reduce *r) {
   double n = 1;
-  for (int i = 0; i < r->n_axes; i++) n *= (double)r->axes[i]->extent;
+  for (int i = 0; i < r->n_axes; i++) n *= extent_of(x, r->axes[i]);
   return n;
 }
 
@@ -222,7 +230,7 @@ static fuzz_bound reduction(bounding *x, const tir_expr *e) {
   fuzz_bound a = bound_of(x, e->arg[0]), all, init = {one, one, 0, 0};
   if (r->has_where) exact(x, bound_of(x, tir_reduce_where(e)));
   if (r->has_init) init = bound_of(x, tir_reduce_init(e, 0));
-  double n = reduce_count(r), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype), first = fmax(largest(init), 1);
+  double n = reduce_count(x, r), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype), first = fmax(largest(init), 1);
   if (combiner == TIR_REDUCE_SUM)
     all = (fuzz_bound){fmin(a.lo * n, 0) + init.lo, fmax(a.hi * n, 0) + init.hi, n * a.error + init.error,
                        common_q(a, init)};
@@ -278,7 +286,7 @@ static fuzz_bound tuple_value(bounding *x, const tir_expr *e, int v) {
   const tir_tuple_combiner *c = e->u.reduce->tuple;
   tn_dtype dtype = tir_value_dtype(e, v);
   tuple_bounds t = {
-      .has_init = e->u.reduce->has_init, .has_where = e->u.reduce->has_where, .n = reduce_count(e->u.reduce)};
+      .has_init = e->u.reduce->has_init, .has_where = e->u.reduce->has_where, .n = reduce_count(x, e->u.reduce)};
   for (int i = 0; i < c->n_values; i++) {
     t.source[i] = bound_of(x, e->arg[i]);
     if (t.has_init) t.init[i] = bound_of(x, tir_reduce_init(e, i));
@@ -324,7 +332,7 @@ static fuzz_bound other(bounding *x, const tir_expr *e) {
     case TIR_FLOAT:
       return constant(e->u.f);
     case TIR_VAR:
-      return (fuzz_bound){0, (double)((const tn_axis *)(const void *)e->u.var)->extent - 1, 0, 0};
+      return (fuzz_bound){0, extent_of(x, te_var_axis(e->u.var)), 0, 0};
     case TIR_READ:
       return read(x, e);
     case TIR_REDUCE:

@@ -37,6 +37,7 @@ static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
   const char *why = is_generic ? fuzz_generic_schedule(&x->rng, s, &x->schedule)
                                : fuzz_draw_schedule(&x->rng, s, &x->schedule, counts);
   tell_text('s', x->schedule.data ? x->schedule.data : "");
+  if (why && fuzz_is_unbounded(why)) return counts->programs_unsafe++, FUZZ_SKIPPED; /* a trial of tensorize */
   if (why) return wrong(why);
   fuzz_status status = fuzz_run_pair(p, s, number, x->why, sizeof x->why);
   if (status == FUZZ_DIFFERS) return wrong(x->why);

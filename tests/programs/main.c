@@ -32,6 +32,7 @@ static const shipped programs[] = {
     {"softmax", "N=6 D=75"},
     {"layer_norm", "N=5 D=70"},
     {"matmul", "N=19 M=41 K=23"},
+    {"symbolic_matmul", "M=19 N=41 K=23"},
     {"matmul_add", "N=33"},
     {"row_sum", "M=9 N=130"},
     {"vector_add", "N=1003"},

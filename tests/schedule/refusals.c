@@ -20,6 +20,28 @@
 static const struct refusal {
   const char *name, *program, *before, *call, *message;
 } refusals[] = {
+    {"vectorize: a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "", "vectorize(C, i)",
+     "vectorize(C, i): loop i of C has the extent M, which is known at a call only: vectorize needs a constant one: use "
+     "split(C, i, 16), then i.inner"},
+    {"unroll: a symbolic extent", "symbol M; C[i<M] = sum[k<M + 2](A[k])", "", "unroll(C, k)",
+     "unroll(C, k): loop k of C has the extent M + 2, which is known at a call only: unroll needs a constant one: use "
+     "split(C, k, 16), then k.inner"},
+    {"vectorize: the outer loop of a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "split(C, i, 8)",
+     "vectorize(C, i.outer)",
+     "vectorize(C, i.outer): loop i.outer of C has the extent (M + 7)//8, which is known at a call only: vectorize needs "
+     "a constant one: use split(C, i.outer, 16), then i.outer.inner"},
+    {"bind: a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "", "bind(C, i, threadIdx.x)",
+     "bind(C, i): loop i of C has the extent M, which is known at a call only: threadIdx.x needs a constant one: use "
+     "split(C, i, 16), then i.inner"},
+    {"overlap: a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "", "split(C, i, 8, tail=overlap)",
+     "split(C, i): tail overlap: loop i of C has the extent M, which can be smaller than a block at a call: there is "
+     "nothing to move the last block back to; take guard, peel, mask or pad"},
+    {"fuse: three symbolic extents", "symbol M, N, K; C[i<M, j<N, k<K] = A[i,j,k]", "", "fuse(C, i, j, k)",
+     "fuse(C, i, j, k): the fused extent does not fit 63 bits: fuse fewer loops"},
+    {"storage_align: a symbolic row", "symbol M; P[i<4, j<M] = A[i,j]; C[i<4, j<M] = P[i,j]", "",
+     "storage_align(P, i, 32, 8)",
+     "storage_align(P, i): the stride of axis i of P depends on the extent of axis j, which is known at a call only: "
+     "name an axis inside of which all extents are constant"},
     {"parallel: the time of a scan", SUMS, "", "parallel(S, t)",
      "parallel(S, t): loop t of S (extent 64) is the time of a scan: an iteration reads what earlier ones stored, so they cannot run in parallel; take one of the scan's other loops"},
     {"vectorize: the time of a scan", SUMS, "", "vectorize(S, t)",
