@@ -3,6 +3,8 @@
 #   make build  configure and build into build/                      make asan, tsan   instrumented suites
 #   make fuzz PAIRS=100000 SEED=1   the differential fuzzer      make mutation   whether the tests notice breakages
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
+#   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
+#   make bench-auto  generic schedules beside default ones
 #   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
 #   make profiler-table  run the profiler's rows and rewrite their table in docs/profiler.md
 MAKEFLAGS += --no-print-directory
@@ -51,6 +53,14 @@ mutation: setup
 bench: build
 	@set -e; for program in build/benchmarks/*; do if [ -x "$$program" ]; then "$$program"; fi; done
 
+# 35,937 kernels; the suite checks every 97th.
+gemm-small: build
+	build/tenon-bench --small 0/2 & build/tenon-bench --small 1/2; status=$$?; wait $$! && exit $$status
+
+# The generic schedules of the Ansor paper's operators beside the default ones; some minutes.
+bench-auto: build
+	scripts/bench_auto build
+
 PREFIX ?= /usr/local
 install: build
 	cmake --install build --prefix $(PREFIX)
@@ -65,4 +75,4 @@ profiler-table: build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation
 
-.PHONY: run test setup build asan tsan coverage fuzz mutation bench install golden profiler-table clean
+.PHONY: run test setup build asan tsan coverage fuzz mutation bench bench-auto gemm-small install golden profiler-table clean

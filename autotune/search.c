@@ -27,6 +27,20 @@ struct autotune_search {
   RUNTIME_VEC(uint32_t) sequences; /* of what the last call proposed */
 };
 
+/* The sketches know loops whose order is free: not those of a recurrence. */
+static bool is_tunable(const autotune_task *task) {
+  for (int i = 0; i < task->program->n_ops; i++) {
+    const te_op *op = task->program->ops[i];
+    if (op->kind != TE_SCAN) continue;
+    runtime_fail(task->ctx, TN_ERROR_PROGRAM,
+                 "%s is a scan, whose loops the tuner does not know how to order: schedule the program by hand, or tune "
+                 "the parts before and behind the scan as programs of their own",
+                 op->name);
+    return false;
+  }
+  return true;
+}
+
 autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed) {
   if (!task || !model) return NULL;
   if (task->program->n_ops > AUTOTUNE_MAX_STAGES) {
@@ -35,6 +49,7 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
                  AUTOTUNE_MAX_STAGES, task->program->n_ops);
     return NULL;
   }
+  if (!is_tunable(task)) return NULL;
   autotune_search *search = calloc(1, sizeof *search);
   if (search) {
     TN_SCOPE(SEARCH, 1, "EvoSearch/GenerateSketches");

@@ -366,7 +366,8 @@ tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_r
   if (out) *out = (tn_tune_result){0};
   if (!program) return TN_ERROR_ARGUMENT;
   tuner t = {.ctx = program->ctx, .program = program, .start_ns = runtime_now_ns()};
-  tn_status status = check_options(t.ctx, options);
+  tn_status status = te_check_no_symbols(program, "tuning");
+  if (status == TN_OK) status = check_options(t.ctx, options);
   if (status != TN_OK) return status;
   t.options = *options;
   status = set_up(&t);

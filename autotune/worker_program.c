@@ -48,7 +48,10 @@ static bool parse(worker_program *p, worker_answer *answer) {
   free(p->args);
   p->args = calloc((size_t)RUNTIME_MAX(p->n_args, 1), sizeof *p->args);
   if (!p->args) return worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for %d arguments", p->n_args);
-  codegen_kernel_args(p->program, p->args);
+  if (codegen_kernel_args(p->program, &p->ctx->arena, p->args) < 0)
+    return worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for %d arguments", p->n_args);
+  if (te_check_no_symbols(p->program, "a worker") != TN_OK)
+    return worker_fail_context(answer, TN_MEASURE_INSTANTIATION, p->ctx);
   return true;
 }
 

@@ -39,15 +39,57 @@ static void build_close(build *b) { runtime_arena_free(&b->arena); }
 
 /* ---- arguments ---------------------------------------------------------------------------------------------- */
 
-int codegen_kernel_args(const tn_program *program, runtime_kernel_arg *out) {
+/* Appends a size in postfix; false: too long. */
+static bool add_size(const tn_program *program, const tir_expr *e, runtime_size_op *ops, int *n) {
+  static const char letters[TIR_OP_COUNT] = {
+      [TIR_INT] = 'c',      [TIR_VAR] = 's',      [TIR_ADD] = '+', [TIR_SUB] = '-', [TIR_MUL] = '*',
+      [TIR_FLOORDIV] = '/', [TIR_FLOORMOD] = '%', [TIR_MIN] = '<', [TIR_MAX] = '>'};
+  for (int i = 0; i < e->n_args; i++)
+    if (!add_size(program, e->arg[i], ops, n)) return false;
+  if (*n == RUNTIME_MAX_SIZE_OPS) return false;
+  int64_t value = e->op == TIR_VAR ? te_symbol_number(program, e->u.var) : e->op == TIR_INT ? e->u.i : 0;
+  ops[(*n)++] = (runtime_size_op){letters[e->op], value};
+  return true;
+}
+
+static const runtime_size *make_size(const tn_program *program, runtime_arena *arena, const tir_expr *e) {
+  runtime_size_op ops[RUNTIME_MAX_SIZE_OPS];
+  runtime_size *size = RUNTIME_NEW(arena, runtime_size);
+  runtime_str text = {0};
+  int n = 0;
+  te_print_expr(&text, e);
+  const char *kept = runtime_str_take(&text, arena);
+  if (size == NULL || kept == NULL || !add_size(program, e, ops, &n)) return NULL;
+  *size = (runtime_size){n, runtime_copy(arena, ops, sizeof *ops * (size_t)n), kept};
+  return size->ops != NULL ? size : NULL;
+}
+
+static const runtime_symbol *make_symbols(const tn_program *program, runtime_arena *arena) {
+  runtime_symbol *symbols = RUNTIME_NEW_ARRAY(arena, runtime_symbol, program->n_symbols + 1);
+  for (int i = 0; symbols != NULL && i < program->n_symbols; i++) {
+    const tn_axis *s = program->symbols[i];
+    symbols[i] = (runtime_symbol){s->var.name, s->least, s->extent};
+  }
+  return symbols;
+}
+
+int codegen_kernel_args(const tn_program *program, runtime_arena *arena, runtime_kernel_arg *out) {
+  const runtime_symbol *symbols = make_symbols(program, arena);
+  if (symbols == NULL) return -1;
   for (int i = 0; i < program->n_args; i++) {
     const tn_tensor *tensor = program->args[i];
     out[i] = (runtime_kernel_arg){.name = tensor->name,
                                   .dtype = tensor->dtype,
                                   .ndim = tensor->ndim,
                                   .is_output = i >= program->n_inputs,
-                                  .by_value = tensor->by_value};
+                                  .by_value = tensor->by_value,
+                                  .n_symbols = program->n_symbols,
+                                  .symbols = symbols};
     memcpy(out[i].shape, tensor->shape, sizeof out[i].shape);
+    for (int d = 0; d < tensor->ndim; d++) {
+      if (tensor->size[d] == NULL) continue;
+      if ((out[i].size[d] = make_size(program, arena, tensor->size[d])) == NULL) return -1;
+    }
   }
   return program->n_args;
 }
@@ -74,11 +116,10 @@ static runtime_kernel_arg *args_of(build *b, int *n) {
   if (b->part != SCHEDULE_WHOLE) return args_of_part(b, n);
   const tn_program *program = b->schedule->program;
   runtime_kernel_arg *args = RUNTIME_NEW_ARRAY(&b->arena, runtime_kernel_arg, program->n_args + 1);
-  if (args != NULL)
-    *n = codegen_kernel_args(program, args);
-  else
-    runtime_fail(b->ctx, TN_ERROR_MEMORY, "out of memory for the arguments of %s", b->name);
-  return args;
+  *n = args != NULL ? codegen_kernel_args(program, &b->arena, args) : -1;
+  if (*n >= 0) return args;
+  runtime_fail(b->ctx, TN_ERROR_MEMORY, "out of memory for the arguments of %s", b->name);
+  return NULL;
 }
 
 /* ---- in memory ---------------------------------------------------------------------------------------------- */

@@ -97,6 +97,8 @@ static void emit_loop(codegen_c_emitter *m, const tir_stmt *s) {
 
 /* ---- scratch ----------------------------------------------------------------------------------------------------- */
 
+static bool is_symbolic(const tir_buffer *buffer) { return buffer->ndim == 1 && buffer->size[0] != NULL; }
+
 static int64_t scratch_bytes(codegen_c_emitter *m, const tir_buffer *buffer) {
   int64_t bytes = (int64_t)tn_dtype_bytes(buffer->dtype);
   for (int i = 0; i < buffer->ndim; i++) {
@@ -127,8 +129,9 @@ static tir_walk find_heap(void *user, const tir_stmt *s) {
   for (const heap_buffer *at = f->heap; at != NULL; at = at->next) {
     if (at->buffer == s->u.alloc.buffer) return TIR_WALK_ON;
   }
-  int64_t bytes = scratch_bytes(f->m, s->u.alloc.buffer);
-  if (f->stack_bytes + bytes <= STACK_LIMIT) {
+  bool on_heap = is_symbolic(s->u.alloc.buffer);
+  int64_t bytes = on_heap ? 0 : scratch_bytes(f->m, s->u.alloc.buffer);
+  if (!on_heap && f->stack_bytes + bytes <= STACK_LIMIT) {
     f->stack_bytes += bytes;
     return TIR_WALK_ON;
   }
@@ -138,14 +141,22 @@ static tir_walk find_heap(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* What a buffer takes, in bytes. */
+static const char *bytes_text(codegen_c_emitter *m, const tir_buffer *buffer) {
+  if (!is_symbolic(buffer)) return runtime_format(&m->arena, "%lld", (long long)scratch_bytes(m, buffer));
+  codegen_c_count_uses(m, buffer->size[0]);
+  codegen_c_text n = codegen_c_value(m, buffer->size[0]);
+  return runtime_format(&m->arena, "(size_t)(%s * %d + %d) / %d * %d", codegen_c_wrap(m, n, CODEGEN_C_PRODUCT),
+                        (int)tn_dtype_bytes(buffer->dtype), SCRATCH_ALIGN - 1, SCRATCH_ALIGN, SCRATCH_ALIGN);
+}
+
 /* "T == NULL || U == NULL" */
 static const char *allocate(codegen_c_emitter *m, const frame *f) {
   const char *test = "";
   for (const heap_buffer *at = f->heap; at != NULL; at = at->next) {
     const tir_buffer *buffer = at->buffer;
     const char *type = codegen_c_type(buffer->dtype), *name = codegen_c_bind(m, buffer, buffer->name);
-    codegen_c_line(m, "%s *restrict %s = aligned_alloc(%d, %lld);", type, name, SCRATCH_ALIGN,
-                   (long long)scratch_bytes(m, buffer));
+    codegen_c_line(m, "%s *restrict %s = aligned_alloc(%d, %s);", type, name, SCRATCH_ALIGN, bytes_text(m, buffer));
     test = runtime_format(&m->arena, "%s%s%s == NULL", test, *test ? " || " : "", name);
   }
   return test;
@@ -289,10 +300,11 @@ static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
     codegen_c_fail(m, TN_ERROR_CODEGEN, "sample: C source does not say which stage it is in: build an object instead");
   size_t n = strlen(TIR_THREAD_EXTENT);
   if (strncmp(s->u.attr.key, TIR_THREAD_EXTENT, n) == 0)
-    codegen_c_fail(m, TN_ERROR_CODEGEN,
-       "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel or vectorize "
-       "instead of bind",
-       (long long)s->u.attr.value, s->u.attr.key + n);
+    codegen_c_fail(
+        m, TN_ERROR_CODEGEN,
+        "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel or vectorize "
+        "instead of bind",
+        (long long)s->u.attr.value, s->u.attr.key + n);
   codegen_c_stmt(m, s->u.attr.body);
   m->hints_unroll = hints_unroll;
 }
@@ -300,10 +312,15 @@ static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
 static void emit_nop(codegen_c_emitter *m, const tir_stmt *s) { (void)m, (void)s; }
 
 void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s) {
-  static void (*const handlers[])(codegen_c_emitter *, const tir_stmt *) = {
-      [TIR_FOR] = emit_loop, [TIR_STORE] = codegen_c_store, [TIR_IF] = emit_if,  [TIR_ALLOC] = emit_alloc,
-      [TIR_SEQ] = emit_seq,  [TIR_ATTR] = emit_attr,        [TIR_PREFETCH] = codegen_c_prefetch, [TIR_NOP] = emit_nop,
-      [TIR_CALL] = codegen_c_call_stmt};
+  static void (*const handlers[])(codegen_c_emitter *, const tir_stmt *) = {[TIR_FOR] = emit_loop,
+                                                                            [TIR_STORE] = codegen_c_store,
+                                                                            [TIR_IF] = emit_if,
+                                                                            [TIR_ALLOC] = emit_alloc,
+                                                                            [TIR_SEQ] = emit_seq,
+                                                                            [TIR_ATTR] = emit_attr,
+                                                                            [TIR_PREFETCH] = codegen_c_prefetch,
+                                                                            [TIR_NOP] = emit_nop,
+                                                                            [TIR_CALL] = codegen_c_call_stmt};
   if (m->failed) return;
   if (m->depth >= MAX_NESTING) {
     codegen_c_fail(m, TN_ERROR_CODEGEN, "statements are nested deeper than %d", MAX_NESTING);

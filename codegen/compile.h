@@ -47,8 +47,9 @@ tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, size_t n, c
 void *codegen_symbol(const tn_kernel *kernel, const char *name);
 /* Where a build with tn_build_options.sample says which stage it is in: the symbol's name, from the kernel's. */
 #define CODEGEN_STAGE_SYMBOL "%s_stage"
-/* The argument descriptions of a program's kernel. Returns their number; OUT has room for tn_program_arg_count. */
-int codegen_kernel_args(const tn_program *program, runtime_kernel_arg *out);
+/* The argument descriptions of a program's kernel; what extents are made of goes into ARENA. Returns their number, -1
+ * without memory (no message); OUT has room for tn_program_arg_count. */
+int codegen_kernel_args(const tn_program *program, runtime_arena *arena, runtime_kernel_arg *out);
 /* The C header that declares a kernel; malloc'ed, NULL with a message. */
 char *codegen_header(tn_context *ctx, const char *name, int n_args, const runtime_kernel_arg *args);
 

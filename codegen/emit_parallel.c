@@ -1,9 +1,9 @@
 /* emit_parallel.c: parallel loops. The body becomes a function of its own,
  *     i32 name.body.N(noalias pointers..., i64 variables..., i64 begin, i64 end)
- * so that what it uses keeps its noalias; a trampoline `name.parallel.N` unpacks the closure and calls it. In a file that
- * leaves home the trampoline is called by libgomp on each thread and computes the thread's contiguous share; a kernel in
- * memory hands it to the threads of its context (runtime/parallel.h), which call it with a range. A body that finds no
- * scratch memory returns 1, which is collected in the closure. */
+ * so that what it uses keeps its noalias; a trampoline `name.parallel.N` unpacks the closure and calls it. In a file
+ * that leaves home the trampoline is called by libgomp on each thread and computes the thread's contiguous share; a
+ * kernel in memory hands it to the threads of its context (runtime/parallel.h), which call it with a range. A body that
+ * finds no scratch memory returns 1, which is collected in the closure. */
 #include "codegen/emit.h"
 
 #include <stdio.h>
@@ -20,8 +20,8 @@ typedef struct outline {
   const tir_stmt *loop;
   codegen_map seen;
   RUNTIME_VEC(capture) captures;
-  LLVMTypeRef *types;      /* of the body's parameters: captures, begin, end */
-  LLVMTypeRef closure;     /* {captures..., begin, end, i32 failed} */
+  LLVMTypeRef *types;  /* of the body's parameters: captures, begin, end */
+  LLVMTypeRef closure; /* {captures..., begin, end, i32 failed} */
   LLVMTypeRef body_type;
   LLVMValueRef body, trampoline;
   tir_interval range, extent;
@@ -48,6 +48,8 @@ static tir_walk capture_expr(void *user, const tir_expr *e) {
 
 static tir_walk capture_stmt(void *user, const tir_stmt *s) {
   if (s->kind == TIR_STORE) add_capture(user, s->u.store.buffer, s->u.store.buffer);
+  if (s->kind == TIR_ALLOC && s->u.alloc.buffer->size[0] != NULL)
+    tir_walk_expr(s->u.alloc.buffer->size[0], capture_expr, user);
   for (int i = 0; s->kind == TIR_CALL && i < s->u.call.n; i++) {
     const tir_operand *o = &s->u.call.operands[i];
     if (o->access != TIR_BY_VALUE) add_capture(user, o->buffer, o->buffer);
@@ -165,8 +167,8 @@ static void run_body(outline *o, LLVMValueRef closure, LLVMValueRef *args) {
                      false);
 }
 
-/* Unless this thread has nothing to do: more threads than iterations are possible when libgomp has fewer or more than it
- * was asked for. */
+/* Unless this thread has nothing to do: more threads than iterations are possible when libgomp has fewer or more than
+ * it was asked for. */
 static void run_share(outline *o, LLVMValueRef closure, LLVMValueRef *args) {
   codegen_emitter *m = o->m;
   int n = n_params(o);
@@ -221,9 +223,12 @@ static void fill_trampoline(outline *o, int number) {
   m->frame = &frame;
   LLVMValueRef closure = LLVMGetParam(o->trampoline, 0);
   for (int i = 0; i < n; i++) args[i] = load_field(o, closure, i);
-  if (!m->stays_home) run_share(o, closure, args);
-  else if (o->loop->u.loop.strided) run_places(o, closure, args);
-  else run_range(o, closure, args);
+  if (!m->stays_home)
+    run_share(o, closure, args);
+  else if (o->loop->u.loop.strided)
+    run_places(o, closure, args);
+  else
+    run_range(o, closure, args);
   LLVMBuildRetVoid(m->builder);
   m->frame = outer;
 }
@@ -234,8 +239,10 @@ static void fill_trampoline(outline *o, int number) {
 static LLVMValueRef entry_alloca(codegen_emitter *m, LLVMTypeRef type, const char *name) {
   LLVMBasicBlockRef here = LLVMGetInsertBlock(m->builder);
   LLVMValueRef first = LLVMGetFirstInstruction(m->frame->entry);
-  if (first != NULL) LLVMPositionBuilderBefore(m->builder, first);
-  else LLVMPositionBuilderAtEnd(m->builder, m->frame->entry);
+  if (first != NULL)
+    LLVMPositionBuilderBefore(m->builder, first);
+  else
+    LLVMPositionBuilderAtEnd(m->builder, m->frame->entry);
   LLVMValueRef memory = LLVMBuildAlloca(m->builder, type, name);
   LLVMPositionBuilderAtEnd(m->builder, here);
   return memory;
@@ -302,8 +309,10 @@ static void call_threads(outline *o, LLVMValueRef *args, LLVMValueRef begin, LLV
   codegen_emitter *m = o->m;
   LLVMValueRef closure = entry_alloca(m, o->closure, "closure"), threads = thread_count(o, begin, end);
   for (int i = 0; i <= n_params(o); i++) LLVMBuildStore(m->builder, args[i], field(o, closure, i));
-  if (m->stays_home) call_pool(o, closure, begin, end, threads);
-  else call_gomp(o, closure, threads);
+  if (m->stays_home)
+    call_pool(o, closure, begin, end, threads);
+  else
+    call_gomp(o, closure, threads);
   note_failure(m, load_field(o, closure, n_params(o)));
 }
 

@@ -5,6 +5,9 @@
 
 enum { STACK_LIMIT = 16 << 10, SCRATCH_ALIGN = 64 };
 
+/* The size of a buffer that symbols decide, as an expression; NULL: it is a constant. Buffers are flat. */
+static const tir_expr *size_of(const tir_buffer *buffer) { return buffer->ndim == 1 ? buffer->size[0] : NULL; }
+
 /* Rounded up to whole cache lines; -1 when that does not fit. */
 static int64_t buffer_bytes(const tir_buffer *buffer) {
   int64_t bytes = codegen_element_bytes(buffer);
@@ -15,8 +18,8 @@ static int64_t buffer_bytes(const tir_buffer *buffer) {
 }
 
 static void make_on_stack(codegen_emitter *m, const tir_buffer *buffer, int64_t bytes) {
-  LLVMTypeRef type = LLVMArrayType2(codegen_memory_type(m, buffer->dtype, 1),
-                                    (uint64_t)bytes / codegen_element_bytes(buffer));
+  LLVMTypeRef type =
+      LLVMArrayType2(codegen_memory_type(m, buffer->dtype, 1), (uint64_t)bytes / codegen_element_bytes(buffer));
   LLVMValueRef memory = LLVMBuildAlloca(m->builder, type, buffer->name);
   LLVMSetAlignment(memory, SCRATCH_ALIGN);
   m->frame->stack_bytes += bytes;
@@ -25,9 +28,9 @@ static void make_on_stack(codegen_emitter *m, const tir_buffer *buffer, int64_t 
 }
 
 /* The result of aligned_alloc aliases nothing: LLVM is told. Whether it is NULL is tested once for all (check_heap). */
-static void make_on_heap(codegen_emitter *m, const tir_buffer *buffer, int64_t bytes) {
+static void make_on_heap(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef bytes) {
   LLVMTypeRef types[] = {m->i64, m->i64};
-  LLVMValueRef args[] = {codegen_i64(m, SCRATCH_ALIGN), codegen_i64(m, bytes)};
+  LLVMValueRef args[] = {codegen_i64(m, SCRATCH_ALIGN), bytes};
   LLVMValueRef memory = codegen_call_extern(m, "aligned_alloc", m->ptr, 2, types, args);
   codegen_add_attribute(m, LLVMGetNamedFunction(m->module, "aligned_alloc"), 0, "noalias", 0);
   LLVMSetValueName2(memory, buffer->name, strlen(buffer->name));
@@ -37,19 +40,33 @@ static void make_on_heap(codegen_emitter *m, const tir_buffer *buffer, int64_t b
     codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
 }
 
+/* Flattening made sure that this does not overflow. */
+static LLVMValueRef symbolic_bytes(codegen_emitter *m, const tir_buffer *buffer) {
+  LLVMValueRef bytes =
+      LLVMBuildNSWMul(m->builder, codegen_index(m, size_of(buffer)), codegen_i64(m, codegen_element_bytes(buffer)), "");
+  bytes = LLVMBuildNSWAdd(m->builder, bytes, codegen_i64(m, SCRATCH_ALIGN - 1), "");
+  return LLVMBuildAnd(m->builder, bytes, codegen_i64(m, -SCRATCH_ALIGN), "");
+}
+
 /* Parallel loops make their own buffers, once a thread; a loop inside one is serial and makes none. */
 static tir_walk make_buffer(void *user, const tir_stmt *s) {
   codegen_emitter *m = user;
   if (s->kind == TIR_FOR && s->u.loop.kind == TIR_PARALLEL && !m->frame->is_parallel) return TIR_WALK_PRUNE;
   if (s->kind != TIR_ALLOC) return TIR_WALK_ON;
   const tir_buffer *buffer = s->u.alloc.buffer;
+  if (size_of(buffer) != NULL) {
+    make_on_heap(m, buffer, symbolic_bytes(m, buffer));
+    return TIR_WALK_ON;
+  }
   int64_t bytes = buffer_bytes(buffer);
   if (bytes < 0) {
     codegen_emit_fail(m, TN_ERROR_CODEGEN, "the scratch buffer %s is larger than memory can be", buffer->name);
     return TIR_WALK_STOP;
   }
-  if (m->frame->stack_bytes + bytes <= STACK_LIMIT) make_on_stack(m, buffer, bytes);
-  else make_on_heap(m, buffer, bytes);
+  if (m->frame->stack_bytes + bytes <= STACK_LIMIT)
+    make_on_stack(m, buffer, bytes);
+  else
+    make_on_heap(m, buffer, codegen_i64(m, bytes));
   return TIR_WALK_ON;
 }
 
@@ -94,7 +111,8 @@ typedef struct scratch_sum {
 static tir_walk add_buffer(void *user, const tir_stmt *s) {
   scratch_sum *sum = user;
   if (s->kind == TIR_FOR && s->u.loop.kind == TIR_PARALLEL) return TIR_WALK_PRUNE;
-  int64_t bytes = s->kind == TIR_ALLOC ? RUNTIME_MAX(buffer_bytes(s->u.alloc.buffer), 0) : 0;
+  bool counts = s->kind == TIR_ALLOC && size_of(s->u.alloc.buffer) == NULL; /* else unknown */
+  int64_t bytes = counts ? RUNTIME_MAX(buffer_bytes(s->u.alloc.buffer), 0) : 0;
   if (sum->stack + bytes <= STACK_LIMIT)
     sum->stack += bytes;
   else

@@ -65,7 +65,10 @@ static void add_argument_comment(runtime_str *out, const runtime_kernel_arg *arg
     return;
   }
   runtime_str_add(out, "[");
-  for (int i = 0; i < arg->ndim; i++) runtime_str_addf(out, "%s%lld", i ? ", " : "", (long long)arg->shape[i]);
+  for (int i = 0; i < arg->ndim; i++) {
+    runtime_str_add(out, i ? ", " : "");
+    runtime_kernel_add_extent(out, arg, i);
+  }
   runtime_str_add(out, "]\n");
 }
 
@@ -81,6 +84,10 @@ static void add_prototype(runtime_str *out, const char *name, int n_args, const 
       add_identifier(out, args[i].name);
       comma = ", ";
     }
+  }
+  for (int i = 0; n_args > 0 && i < args[0].n_symbols; i++) {
+    runtime_str_addf(out, "%sint64_t ", comma);
+    add_identifier(out, args[0].symbols[i].name);
   }
   runtime_str_addf(out, "%s);\n", n_args == 0 ? "void" : "");
 }
@@ -100,6 +107,9 @@ char *codegen_header(tn_context *ctx, const char *name, int n_args, const runtim
   runtime_str_add(&out, "\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
   runtime_str_add(&out, "/* Arrays are compact, row-major and do not overlap.\n");
   for (int i = 0; i < n_args; i++) add_argument_comment(&out, &args[i]);
+  for (int i = 0; n_args > 0 && i < args[0].n_symbols; i++)
+    runtime_str_addf(&out, " *   %s  an extent, %lld .. %lld\n", args[0].symbols[i].name,
+                     (long long)args[0].symbols[i].least, (long long)args[0].symbols[i].most);
   runtime_str_add(&out, " * Returns 0, or 1 when there was no memory for scratch. */\n");
   add_prototype(&out, name, n_args, args);
   runtime_str_add(&out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");

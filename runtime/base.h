@@ -105,19 +105,44 @@ tn_status runtime_call_c(tn_context *ctx, void (*function)(void), int n, const r
 
 /* ---- kernels from inside --------------------------------------------------------------------------------------- */
 
+/* A number that a kernel's arguments give by their shapes: it is the extent of some dimension. */
+typedef struct runtime_symbol {
+  const char *name;
+  int64_t least, most;
+} runtime_symbol;
+
+/* An extent made of symbols: a program for a stack, in postfix: 'c' and 's' push a constant and a symbol, by number; + - * /
+ * and % (floor division and modulo), '<' and '>' (min and max) work on the two on top. */
+typedef struct runtime_size_op {
+  char op;
+  int64_t value;
+} runtime_size_op;
+
+typedef struct runtime_size {
+  int n; /* at most RUNTIME_MAX_SIZE_OPS */
+  const runtime_size_op *ops;
+  const char *text; /* for messages */
+} runtime_size;
+enum { RUNTIME_MAX_SIZE_OPS = 256, RUNTIME_MAX_SYMBOLS = 16 };
+
 typedef struct runtime_kernel_arg {
   const char *name;
   tn_dtype dtype;
   int ndim;
   int64_t shape[TN_MAX_RANK];
   bool is_output;
+  const runtime_size *size[TN_MAX_RANK]; /* an extent that symbols decide; NULL: it is in SHAPE */
   bool by_value; /* an input of rank 0: its element stands behind all pointers in the function's parameters */
+  int n_symbols; /* of the kernel: the same in all its arguments. Their values are the function's last parameters */
+  const runtime_symbol *symbols;
 } runtime_kernel_arg;
 
 /* Makes a kernel; copies name and args. release(owner) is called by tn_kernel_free (unloads the code). */
 tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
                               const runtime_kernel_arg *args, void (*release)(void *owner), void *owner);
 const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n);
+/* Adds the extent of a dimension in words: a number, or what it is made of. */
+void runtime_kernel_add_extent(runtime_str *out, const runtime_kernel_arg *arg, int dim);
 enum { RUNTIME_MAX_KERNEL_ARGS = 64 };
 /* The kernel's first N arguments are from now on these arrays, which it owns and frees; calls give the others. False: out
  * of memory, and nothing changed. */

@@ -17,6 +17,16 @@ static void add_list(runtime_str *out, const int64_t *values, int n) {
   runtime_str_add(out, "]");
 }
 
+/* The same with an argument's extents. */
+static void add_extents(runtime_str *out, const runtime_kernel_arg *arg) {
+  runtime_str_add(out, "[");
+  for (int i = 0; i < arg->ndim; ++i) {
+    runtime_str_add(out, i ? ", " : "");
+    runtime_kernel_add_extent(out, arg, i);
+  }
+  runtime_str_add(out, "]");
+}
+
 /* Where the tensor's first element is. */
 static void *data_of(const DLTensor *tensor) { return (char *)tensor->data + tensor->byte_offset; }
 
@@ -48,12 +58,13 @@ static void explain_rank(runtime_str *out, const DLTensor *tensor, const runtime
     runtime_str_add(out, "its shape is NULL, the kernel was built for ");
   else
     runtime_str_addf(out, "rank %d, the kernel was built for rank %d ", tensor->ndim, arg->ndim);
-  add_list(out, arg->shape, arg->ndim);
+  add_extents(out, arg);
 }
 
+/* Extents that symbols decide are looked at later. */
 static bool shape_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   for (int i = 0; i < arg->ndim; ++i) {
-    if (tensor->shape[i] != arg->shape[i]) return false;
+    if (!arg->size[i] && tensor->shape[i] != arg->shape[i]) return false;
   }
   return true;
 }
@@ -61,7 +72,7 @@ static void explain_shape(runtime_str *out, const DLTensor *tensor, const runtim
   runtime_str_add(out, "shape ");
   add_list(out, tensor->shape, tensor->ndim);
   runtime_str_add(out, ", the kernel was built for ");
-  add_list(out, arg->shape, arg->ndim);
+  add_extents(out, arg);
 }
 
 static bool strides_fit(const DLTensor *tensor, const runtime_kernel_arg *arg) {
@@ -70,7 +81,7 @@ static bool strides_fit(const DLTensor *tensor, const runtime_kernel_arg *arg) {
 }
 static void explain_strides(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   int64_t compact[TN_MAX_RANK];
-  runtime_compact_strides(arg->ndim, arg->shape, compact);
+  runtime_compact_strides(arg->ndim, tensor->shape, compact);
   runtime_str_add(out, "strides ");
   add_list(out, tensor->strides, tensor->ndim);
   runtime_str_add(out, ", the kernel needs compact row-major strides ");
@@ -143,7 +154,7 @@ static tn_status check_tensor(tn_context *ctx, const char *who, const tn_kernel 
 
 /* Whether the data of arguments I and J share a byte. */
 static bool overlap(const runtime_call *call, int i, int j) {
-  const size_t *bytes = call->kernel->bytes;
+  const size_t *bytes = call->bytes;
   uintptr_t a = (uintptr_t)call->data[i], b = (uintptr_t)call->data[j];
   bool is_shared = i != j && !call->kernel->args[j].by_value;
   return is_shared && a < b + bytes[j] && b < a + bytes[i];
@@ -165,6 +176,90 @@ static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_c
   return TN_OK;
 }
 
+/* ---- symbols ------------------------------------------------------------------------------------------------------
+ */
+
+static int64_t apply(char op, int64_t a, int64_t b) {
+  switch (op) {
+    case '+':
+      return a + b;
+    case '-':
+      return a - b;
+    case '*':
+      return a * b;
+    case '/':
+      return b ? runtime_floordiv(a, b) : 0;
+    case '%':
+      return b ? runtime_floormod(a, b) : 0;
+    case '<':
+      return RUNTIME_MIN(a, b);
+    default:
+      return RUNTIME_MAX(a, b);
+  }
+}
+
+static int64_t size_value(const runtime_size *size, const int64_t *symbols) {
+  int64_t stack[RUNTIME_MAX_SIZE_OPS];
+  int n = 0;
+  for (int i = 0; i < size->n; ++i) {
+    const runtime_size_op *at = &size->ops[i];
+    if (at->op == 'c' || at->op == 's') {
+      stack[n++] = at->op == 'c' ? at->value : symbols[at->value];
+      continue;
+    }
+    --n;
+    stack[n - 1] = apply(at->op, stack[n - 1], stack[n]);
+  }
+  return stack[0];
+}
+
+/* Dimension D of argument I is symbol K. */
+static tn_status bind_symbol(tn_context *ctx, const char *who, runtime_call *call, int i, int d, int k, int64_t value) {
+  const tn_kernel *kernel = call->kernel;
+  const runtime_symbol *symbol = &kernel->symbols[k];
+  int by = call->bound_by[k];
+  if (value < symbol->least || value > symbol->most)
+    return runtime_fail(
+        ctx, TN_ERROR_CALL,
+        "%s %s: argument %d (%s): dimension %d is %lld, and the kernel was built for %s in %lld .. %lld", who,
+        kernel->name, i, kernel->args[i].name, d, (long long)value, symbol->name, (long long)symbol->least,
+        (long long)symbol->most);
+  if (by >= 0 && call->symbols[k] != value)
+    return runtime_fail(
+        ctx, TN_ERROR_CALL,
+        "%s %s: argument %d (%s): dimension %d is %lld, but %s is %lld by the shape of argument %d (%s)", who,
+        kernel->name, i, kernel->args[i].name, d, (long long)value, symbol->name, (long long)call->symbols[k], by,
+        kernel->args[by].name);
+  call->symbols[k] = value;
+  if (by < 0) call->bound_by[k] = i;
+  return TN_OK;
+}
+
+/* First the dimensions that are a symbol alone give it its value, then all others must agree with what they are made
+ * of. */
+static tn_status bind_symbols(tn_context *ctx, const char *who, runtime_call *call, DLTensor *const *args) {
+  const tn_kernel *kernel = call->kernel;
+  for (int k = 0; k < kernel->n_symbols; ++k) call->bound_by[k] = -1;
+  for (int i = 0; i < kernel->n_args; ++i)
+    for (int d = 0; d < kernel->args[i].ndim; ++d) {
+      const runtime_size *size = kernel->args[i].size[d];
+      if (!size || size->n != 1 || size->ops[0].op != 's') continue;
+      tn_status status = bind_symbol(ctx, who, call, i, d, (int)size->ops[0].value, args[i]->shape[d]);
+      if (status != TN_OK) return status;
+    }
+  for (int i = 0; i < kernel->n_args; ++i)
+    for (int d = 0; d < kernel->args[i].ndim; ++d) {
+      const runtime_size *size = kernel->args[i].size[d];
+      int64_t want = size ? size_value(size, call->symbols) : args[i]->shape[d];
+      if (args[i]->shape[d] == want) continue;
+      return runtime_fail(ctx, TN_ERROR_CALL, "%s %s: argument %d (%s): dimension %d is %lld, but %s is %lld", who,
+                          kernel->name, i, kernel->args[i].name, d, (long long)args[i]->shape[d], size->text,
+                          (long long)want);
+    }
+  for (int k = 0; k < kernel->n_symbols; ++k) call->values[kernel->n_args + k] = &call->symbols[k];
+  return TN_OK;
+}
+
 tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel *kernel, DLTensor *const *args,
                                int n_args, runtime_call *call) {
   if (!kernel) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: the kernel is NULL", who);
@@ -177,9 +272,11 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
     tn_status status = check_tensor(ctx, who, kernel, i, args[i]);
     if (status != TN_OK) return status;
     call->data[i] = data_of(args[i]);
+    call->bytes[i] = kernel->n_symbols > 0 ? tn_array_bytes(args[i]) : kernel->bytes[i];
     call->values[kernel->place[i]] = kernel->args[i].by_value ? call->data[i] : &call->data[i];
   }
-  return check_aliases(ctx, who, call);
+  tn_status status = kernel->n_symbols > 0 ? bind_symbols(ctx, who, call, args) : TN_OK;
+  return status == TN_OK ? check_aliases(ctx, who, call) : status;
 }
 
 static const char *result_words(int32_t result) {

@@ -11,7 +11,9 @@ static size_t bytes_of(const runtime_kernel_arg *arg) {
 /* Whether a call could check a tensor against this description. */
 static bool arg_is_sound(const runtime_kernel_arg *arg) {
   bool sound = arg->name && tn_dtype_bytes(arg->dtype) > 0 && arg->ndim >= 0 && arg->ndim <= TN_MAX_RANK;
-  for (int i = 0; sound && i < arg->ndim; ++i) sound = arg->shape[i] >= 0;
+  for (int i = 0; sound && i < arg->ndim; ++i)
+    sound = arg->size[i] ? arg->size[i]->n <= RUNTIME_MAX_SIZE_OPS : arg->shape[i] >= 0;
+  sound = sound && arg->n_symbols <= RUNTIME_MAX_SYMBOLS;
   return sound;
 }
 
@@ -32,13 +34,23 @@ static tn_status check_description(tn_context *ctx, const char *name, tn_kernel_
   return TN_OK;
 }
 
+void runtime_kernel_add_extent(runtime_str *out, const runtime_kernel_arg *arg, int dim) {
+  if (arg->size[dim])
+    runtime_str_add(out, arg->size[dim]->text);
+  else
+    runtime_str_addf(out, "%lld", (long long)arg->shape[dim]);
+}
+
 static const char *shapes_text(tn_kernel *kernel) {
   runtime_str out = {0};
   runtime_str_add(&out, "");
   for (int a = 0; a < kernel->n_args; ++a) {
     const runtime_kernel_arg *arg = &kernel->args[a];
     runtime_str_addf(&out, "%s%s[", a ? " " : "", tn_dtype_name(arg->dtype));
-    for (int i = 0; i < arg->ndim; ++i) runtime_str_addf(&out, "%s%lld", i ? "," : "", (long long)arg->shape[i]);
+    for (int i = 0; i < arg->ndim; ++i) {
+      runtime_str_add(&out, i ? "," : "");
+      runtime_kernel_add_extent(&out, arg, i);
+    }
     runtime_str_add(&out, "]");
   }
   return runtime_str_take(&out, &kernel->arena);
@@ -69,24 +81,51 @@ static void place_parameters(tn_kernel *kernel) {
   }
 }
 
+/* Copies what an argument's extents are made of; false without memory. */
+static bool copy_sizes(tn_kernel *kernel, runtime_kernel_arg *arg) {
+  for (int d = 0; d < arg->ndim; ++d) {
+    if (!arg->size[d]) continue;
+    runtime_size *size = runtime_copy(&kernel->arena, arg->size[d], sizeof *size);
+    if (!size) return false;
+    size->ops = runtime_copy(&kernel->arena, size->ops, sizeof *size->ops * (size_t)size->n);
+    size->text = runtime_strdup(&kernel->arena, size->text);
+    if (!size->ops || !size->text) return false;
+    arg->size[d] = size;
+  }
+  return true;
+}
+
+static bool copy_symbols(tn_kernel *kernel, const runtime_kernel_arg *arg) {
+  kernel->n_symbols = arg->n_symbols;
+  runtime_symbol *symbols = runtime_copy(&kernel->arena, arg->symbols, sizeof *symbols * (size_t)arg->n_symbols);
+  if (!symbols) return arg->n_symbols == 0;
+  for (int i = 0; i < arg->n_symbols; ++i)
+    if (!(symbols[i].name = runtime_strdup(&kernel->arena, symbols[i].name))) return false;
+  kernel->symbols = symbols;
+  return true;
+}
+
 /* Copies the description into the kernel's arena; false when there is no memory. */
 static bool describe(tn_kernel *kernel, const char *name, int n_args, const runtime_kernel_arg *args) {
   kernel->name = runtime_strdup(&kernel->arena, name);
   kernel->args = runtime_copy(&kernel->arena, args, sizeof *args * (size_t)n_args);
   kernel->bytes = RUNTIME_NEW_ARRAY(&kernel->arena, size_t, n_args);
-  kernel->types = RUNTIME_NEW_ARRAY(&kernel->arena, ffi_type *, n_args);
+  int n_symbols = n_args > 0 ? args[0].n_symbols : 0;
+  kernel->types = RUNTIME_NEW_ARRAY(&kernel->arena, ffi_type *, n_args + n_symbols);
   kernel->place = RUNTIME_NEW_ARRAY(&kernel->arena, int, n_args);
   if (!kernel->name || !kernel->args || !kernel->bytes || !kernel->types || !kernel->place) return false;
   for (int i = 0; i < n_args; ++i) {
     kernel->bytes[i] = bytes_of(&args[i]);
     kernel->args[i].name = runtime_strdup(&kernel->arena, args[i].name);
-    if (!kernel->args[i].name) return false;
+    if (!kernel->args[i].name || !copy_sizes(kernel, &kernel->args[i])) return false;
   }
   kernel->n_args = n_args;
+  if (n_symbols > 0 && !copy_symbols(kernel, &args[0])) return false;
   place_parameters(kernel);
+  for (int i = 0; i < n_symbols; ++i) kernel->types[n_args + i] = &ffi_type_sint64;
   kernel->shapes = shapes_text(kernel);
-  return kernel->shapes &&
-         ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)n_args, &ffi_type_sint32, kernel->types) == FFI_OK;
+  return kernel->shapes && ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)(n_args + n_symbols), &ffi_type_sint32,
+                                        kernel->types) == FFI_OK;
 }
 
 /* Puts the kernel into its context's list, from which tn_kernel_free takes it. */

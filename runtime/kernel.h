@@ -15,12 +15,14 @@ struct tn_kernel {
   tn_kernel_fn fn;
   int n_args;
   runtime_kernel_arg *args;
-  size_t *bytes;      /* of each argument's data */
+  size_t *bytes;      /* of each argument's data; unknown where symbols decide */
+  int n_symbols;
+  const runtime_symbol *symbols;
   int *place;         /* of each argument among the function's parameters: pointers first, then values */
   ffi_type **types;   /* by place */
   int n_bound;        /* arguments before these, which calls do not give */
   DLTensor **bound;   /* what they are; the kernel owns them */
-  ffi_cif cif;        /* prepared once: int32_t fn(pointer..., value...) */
+  ffi_cif cif;        /* prepared once: int32_t fn(pointer..., value..., int64_t symbol...) */
   void (*release)(void *owner);
   void *owner;
   const char *shapes; /* of all arguments, for recordings: "f32[8,8] f32[8]" */
@@ -33,7 +35,10 @@ struct tn_kernel {
 typedef struct runtime_call {
   const tn_kernel *kernel;
   void *data[RUNTIME_MAX_KERNEL_ARGS];
-  void *values[RUNTIME_MAX_KERNEL_ARGS]; /* by place; libffi wants pointers to the values */
+  size_t bytes[RUNTIME_MAX_KERNEL_ARGS]; /* of each argument's data */
+  int64_t symbols[RUNTIME_MAX_SYMBOLS];
+  int bound_by[RUNTIME_MAX_SYMBOLS]; /* the argument whose shape gave a symbol its value */
+  void *values[RUNTIME_MAX_KERNEL_ARGS + RUNTIME_MAX_SYMBOLS]; /* by place; libffi wants pointers to the values */
 } runtime_call;
 
 /* Checks the tensors and fills CALL. WHO begins the message: "tn_call". CALL points into itself: do not copy it. */

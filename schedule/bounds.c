@@ -12,12 +12,13 @@ static bool is_taken(const tir_env *env, const char *name) {
   return false;
 }
 
-lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent) {
+lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent, const tir_expr *size) {
   lower_var *v = RUNTIME_NEW(l->arena, lower_var);
   const char *unique = name;
   for (int i = 1; is_taken(env, unique); i++) unique = runtime_format(l->arena, "%s_%d", name, i);
   v->var = (tir_var){unique, l->index_dtype};
   v->extent = extent;
+  v->size = size;
   return v;
 }
 
@@ -25,6 +26,31 @@ static const tir_expr *index_int(lowering *l, int64_t value) { return tir_int(l-
 
 static const tir_expr *index_binary(lowering *l, tir_op op, const tir_expr *a, const tir_expr *b) {
   return tir_binary(l->arena, op, a, b);
+}
+
+/* ---- extents that symbols decide -------------------------------------------------------------------------------- */
+
+const tir_expr *schedule_extent(lowering *l, int64_t extent, const tir_expr *size) {
+  return size ? size : index_int(l, extent);
+}
+
+const tir_expr *schedule_axis_extent(lowering *l, const lower_stage *ls, int axis) {
+  return schedule_extent(l, ls->axis_extent[axis], ls->axis_size[axis]);
+}
+
+/* A size of te in the index dtype. Its intervals fit an i32 in every part, so that the wider type changes nothing. */
+static const tir_expr *lower_size(lowering *l, const tir_expr *e) {
+  if (e->op == TIR_INT) return index_int(l, e->u.i);
+  if (e->op == TIR_VAR) return tir_var_expr(l->arena, &l->symbols[te_symbol_number(l->s->program, e->u.var)]->var);
+  return index_binary(l, (tir_op)e->op, lower_size(l, e->arg[0]), lower_size(l, e->arg[1]));
+}
+
+static const tir_expr *tensor_size(lowering *l, const tn_tensor *tensor, int dim) {
+  return tensor->size[dim] ? lower_size(l, tensor->size[dim]) : NULL;
+}
+
+const tir_expr *schedule_tensor_extent(lowering *l, const tn_tensor *tensor, int dim) {
+  return schedule_extent(l, tensor->shape[dim], tensor_size(l, tensor, dim));
 }
 
 /* ---- inlining
@@ -35,7 +61,7 @@ static const tir_expr *inline_read(void *user, const tir_expr *e) {
   if (e->op != TIR_READ) return e;
   int stage = schedule_stage_of_tensor(l->s, e->u.tensor);
   const lower_stage *ls = &l->stages[stage];
-  if (ls->st->attach != SCHEDULE_INLINED) return e;
+  if (l->s->stages[stage].attach != SCHEDULE_INLINED) return e; /* a scan, behind its steps, never is */
   tir_binding bindings[TN_MAX_RANK];
   for (int i = 0; i < e->n_args; i++) {
     const tir_var *var = &ls->st->op->axes[i]->var;
@@ -47,8 +73,8 @@ static const tir_expr *inline_read(void *user, const tir_expr *e) {
 /* Whether a stage that is inlined into OP's may read outside. */
 static bool inlines_unsafe_read(const lowering *l, const te_op *op) {
   for (int i = 0; i < op->n_inputs; i++) {
-    const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, op->inputs[i])];
-    if (from->st->attach == SCHEDULE_INLINED && from->may_leave) return true;
+    int from = schedule_stage_of_tensor(l->s, op->inputs[i]);
+    if (l->s->stages[from].attach == SCHEDULE_INLINED && l->stages[from].may_leave) return true;
   }
   return false;
 }
@@ -72,22 +98,43 @@ static void inline_bodies(lowering *l) {
 /* ---- axes of a stage
  * -------------------------------------------------------------------------------------------------- */
 
+static void infer_fused(lowering *l, lower_stage *ls, const schedule_relation *r) {
+  int64_t product = 1;
+  const tir_expr *size = index_int(l, 1);
+  bool is_symbolic = false;
+  for (int k = 0; k < r->n; k++) {
+    product *= ls->axis_extent[r->many[k]];
+    is_symbolic = is_symbolic || ls->axis_size[r->many[k]];
+    size = index_binary(l, TIR_MUL, size, schedule_axis_extent(l, ls, r->many[k]));
+  }
+  ls->axis_extent[r->one] = product;
+  ls->axis_size[r->one] = is_symbolic ? size : NULL;
+}
+
+static void infer_children(lowering *l, lower_stage *ls, const schedule_relation *r) {
+  int64_t extents[16], lengths[16];
+  const tir_expr *size = ls->axis_size[r->one];
+  for (int k = 0; k + 1 < r->n; k++) lengths[k] = ls->st->axes[r->many[r->inner_to_outer ? k + 1 : k]].extent;
+  schedule_child_extents(ls->axis_extent[r->one], size != NULL, r->n - 1, lengths, r->inner_to_outer, extents);
+  for (int k = 0; k < r->n; k++) ls->axis_extent[r->many[k]] = extents[k];
+  if (size)
+    ls->axis_size[r->many[r->inner_to_outer ? 0 : r->n - 1]] = schedule_rest_size(l->arena, size, r->n - 1, lengths);
+}
+
 static void infer_axis_extents(lowering *l, lower_stage *ls) {
   const schedule_stage *st = ls->st;
   ls->axis_extent = RUNTIME_NEW_ARRAY(l->arena, int64_t, st->n_axes + 1);
-  for (int i = 0; i < st->n_roots; i++)
-    ls->axis_extent[i] = i < st->n_spatial_roots ? ls->extent[i] : st->axes[i].extent;
+  ls->axis_size = RUNTIME_NEW_ARRAY(l->arena, const tir_expr *, st->n_axes + 1);
+  for (int i = 0; i < st->n_roots; i++) {
+    bool is_data = i < st->n_spatial_roots;
+    ls->axis_extent[i] = is_data ? ls->extent[i] : st->axes[i].extent;
+    ls->axis_size[i] = is_data ? ls->size[i] : st->axes[i].size ? lower_size(l, st->axes[i].size) : NULL;
+  }
   for (int i = 0; i < st->n_relations; i++) {
-    const schedule_relation *r = &st->relations[i];
-    int64_t extents[16], lengths[16], product = 1;
-    if (r->is_fuse) {
-      for (int k = 0; k < r->n; k++) product *= ls->axis_extent[r->many[k]];
-      ls->axis_extent[r->one] = product;
-      continue;
-    }
-    for (int k = 0; k + 1 < r->n; k++) lengths[k] = st->axes[r->many[r->inner_to_outer ? k + 1 : k]].extent;
-    schedule_child_extents(ls->axis_extent[r->one], r->n - 1, lengths, r->inner_to_outer, extents);
-    for (int k = 0; k < r->n; k++) ls->axis_extent[r->many[k]] = extents[k];
+    if (st->relations[i].is_fuse)
+      infer_fused(l, ls, &st->relations[i]);
+    else
+      infer_children(l, ls, &st->relations[i]);
   }
 }
 
@@ -96,7 +143,7 @@ static void split_value(lowering *l, const lower_stage *ls, const schedule_relat
   const tir_expr *value = values[r->many[0]];
   for (int k = 1; k < r->n; k++) {
     int64_t extent = ls->axis_extent[r->many[k]];
-    value = index_binary(l, TIR_MUL, value, index_int(l, extent));
+    value = index_binary(l, TIR_MUL, value, schedule_axis_extent(l, ls, r->many[k]));
     if (k == r->n - 1 && r->tail == TN_TAIL_OVERLAP && !schedule_is_exact(ls, r))
       value = index_binary(l, TIR_MIN, value, index_int(l, ls->axis_extent[r->one] - extent));
     value = index_binary(l, TIR_ADD, value, values[r->many[k]]);
@@ -108,7 +155,7 @@ static void split_value(lowering *l, const lower_stage *ls, const schedule_relat
 static void fuse_values(lowering *l, const lower_stage *ls, const schedule_relation *r, const tir_expr **values) {
   const tir_expr *rest = values[r->one];
   for (int k = r->n - 1; k > 0; k--) {
-    const tir_expr *extent = index_int(l, ls->axis_extent[r->many[k]]);
+    const tir_expr *extent = schedule_axis_extent(l, ls, r->many[k]);
     values[r->many[k]] = index_binary(l, TIR_FLOORMOD, rest, extent);
     rest = index_binary(l, TIR_FLOORDIV, rest, extent);
   }
@@ -125,9 +172,10 @@ void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **v
   }
 }
 
-static const tir_env *enter_loop(lowering *l, const tir_env *outer, const lower_var *v) {
+const tir_env *schedule_enter_loop(lowering *l, const tir_env *outer, const lower_var *v) {
   tir_env *env = RUNTIME_NEW(l->arena, tir_env);
   *env = (tir_env){.outer = outer, .var = &v->var, .range = {0, v->extent - 1}};
+  if (v->size) env->cond = index_binary(l, TIR_LT, tir_var_expr(l->arena, &v->var), v->size);
   return env;
 }
 
@@ -145,10 +193,10 @@ static void make_loops(lowering *l, lower_stage *ls) {
   }
   for (int i = 0; i < st->n_leaves; i++) {
     int axis = st->leaves[i];
-    ls->var[i] = schedule_new_var(l, env, st->axes[axis].name, ls->axis_extent[axis]);
+    ls->var[i] = schedule_new_var(l, env, st->axes[axis].name, ls->axis_extent[axis], ls->axis_size[axis]);
     bool is_loop = ls->axis_extent[axis] > 1;
     ls->axis_value[axis] = is_loop ? tir_var_expr(l->arena, &ls->var[i]->var) : index_int(l, 0);
-    ls->env[i] = env = is_loop ? enter_loop(l, env, ls->var[i]) : env;
+    ls->env[i] = env = is_loop ? schedule_enter_loop(l, env, ls->var[i]) : env;
   }
   ls->env[st->n_leaves] = env;
   schedule_axis_values(l, ls, ls->axis_value);
@@ -182,7 +230,8 @@ static const tir_expr *lower_axis(const expr_lowering *x, const tir_expr *e) {
       return tir_cast(l->arena, (tn_dtype)e->dtype, index_binary(l, TIR_ADD, x->ls->min[i], x->values[i]));
   for (int i = 0; i < op->n_reduce; i++)
     if (e->u.var == &op->reduce_axes[i]->var) return tir_cast(l->arena, (tn_dtype)e->dtype, x->values[op->n_axes + i]);
-  return e;
+  int symbol = te_symbol_number(l->s->program, e->u.var);
+  return symbol < 0 ? e : tir_cast(l->arena, (tn_dtype)e->dtype, tir_var_expr(l->arena, &l->symbols[symbol]->var));
 }
 
 static tir_walk stop_at_data(void *user, const tir_expr *e) {
@@ -193,15 +242,23 @@ static tir_walk stop_at_data(void *user, const tir_expr *e) {
 
 bool schedule_is_of_indices(const tir_expr *e) { return tir_walk_expr(e, stop_at_data, NULL); }
 
-/* Adds to COND (or NULL) that INDEX, in its own dtype, is one of EXTENT; as far as that cannot be proved. */
-static const tir_expr *and_inside(const expr_lowering *x, const tir_expr *cond, const tir_expr *index, int64_t extent) {
+/* INDEX < SIZE, in a type that holds both. */
+static const tir_expr *below_size(lowering *l, const tir_expr *index, const tir_expr *size) {
+  tn_dtype dtype = index->dtype == size->dtype ? (tn_dtype)size->dtype : TN_I64;
+  return tir_binary(l->arena, TIR_LT, tir_cast(l->arena, dtype, index), tir_cast(l->arena, dtype, size));
+}
+
+/* Adds to COND (or NULL) that INDEX, in its own dtype, is one of the extent; as far as that cannot be proved. */
+static const tir_expr *and_inside(const expr_lowering *x, const tir_expr *cond, const tir_expr *index,
+                                  const tn_tensor *tensor, int dim) {
   runtime_arena *arena = x->l->arena;
   const tir_env *env = x->ls->env[x->ls->st->n_leaves];
   tn_dtype dtype = (tn_dtype)index->dtype;
-  const tir_expr *limit = tir_int(arena, dtype, extent - 1);
+  int64_t extent = tensor->shape[dim];
+  const tir_expr *limit = tir_int(arena, dtype, extent - 1), *size = tensor_size(x->l, tensor, dim);
   const tir_expr *sides[] = {tir_binary(arena, TIR_GE, index, tir_int(arena, dtype, 0)),
-                             tir_binary(arena, TIR_LE, index, limit)};
-  bool needed[] = {tn_dtype_is_signed(dtype), limit->u.i == extent - 1};
+                             size ? below_size(x->l, index, size) : tir_binary(arena, TIR_LE, index, limit)};
+  bool needed[] = {tn_dtype_is_signed(dtype), size || limit->u.i == extent - 1};
   for (int i = 0; i < 2; i++) {
     if (!needed[i] || tir_prove(arena, env, sides[i])) continue;
     cond = cond ? tir_binary(arena, TIR_AND, cond, sides[i]) : sides[i];
@@ -238,7 +295,7 @@ static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) {
     bool is_data = !schedule_is_of_indices(e->arg[i]);
     index[i] = is_data ? tir_cast(l->arena, l->index_dtype, e->arg[i]) : to_index(l, e->arg[i]);
-    if (x->ls->may_leave) inside = and_inside(x, inside, e->arg[i], e->u.tensor->shape[i]);
+    if (x->ls->may_leave) inside = and_inside(x, inside, e->arg[i], e->u.tensor, i);
     int64_t min = 0;
     if (!from->is_live || (tir_is_int(from->min[i], &min) && min == 0)) continue;
     index[i] =
@@ -325,6 +382,7 @@ static void set_region(lowering *l, lower_stage *ls, int dim, schedule_range ran
   int64_t shape = ls->st->tensors[0].shape[dim], first;
   ls->min[dim] = index_int(l, 0);
   ls->extent[dim] = shape;
+  ls->size[dim] = tensor_size(l, ls->st->tensors, dim);
   if (!range.extent || range.extent >= shape) return;
   const tir_expr *min = tir_simplify(l->arena, l->env, range.min);
   if (tir_is_int(min, &first)) {
@@ -335,6 +393,7 @@ static void set_region(lowering *l, lower_stage *ls, int dim, schedule_range ran
   }
   ls->min[dim] = min;
   ls->extent[dim] = range.extent;
+  ls->size[dim] = NULL;
 }
 
 static void infer_region(lowering *l, int stage) {
@@ -347,10 +406,10 @@ static void infer_region(lowering *l, int stage) {
     l->env = r.reader->env[r.reader->st->n_leaves];
     tir_walk_expr(r.reader->body, add_read, &r);
   }
-  bool is_output = schedule_is_output(l->s, stage);
+  bool is_output = schedule_is_output(l->s, stage), is_whole = is_output || ls->st->op->kind == TE_SCAN;
   ls->is_live = r.is_read || is_output;
   for (int i = 0; i < ls->st->tensors[0].ndim; i++)
-    set_region(l, ls, i, is_output ? (schedule_range){NULL, 0} : r.dim[i]);
+    set_region(l, ls, i, is_whole ? (schedule_range){NULL, 0} : r.dim[i]);
 }
 
 bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor, schedule_box *out) {
@@ -371,6 +430,7 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor
   bool moves = false;
   for (int i = 0; r.is_read && i < tensor->ndim; i++) {
     set_region(l, &box, i, r.dim[i]);
+    if (box.size[i]) return false;
     moves |= tir_uses_var(box.min[i], &ls->var[leaf]->var);
     out->min[i] = box.min[i];
     out->extent[i] = box.extent[i];
@@ -388,6 +448,12 @@ static const schedule_layout *read_layout(lowering *l, const schedule_stage *st)
   return layout && !schedule_layout_read(st->layout, layout, &where) ? layout : NULL;
 }
 
+static void set_dimension(tir_buffer *buffer, int dim, const tir_expr *extent) {
+  bool is_number = tir_is_int(extent, &buffer->shape[dim]);
+  if (!is_number) buffer->shape[dim] = -1;
+  buffer->size[dim] = is_number ? NULL : extent;
+}
+
 static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, const tn_tensor *tensor, bool is_param) {
   tir_buffer *buffer = RUNTIME_NEW(l->arena, tir_buffer);
   *buffer = (tir_buffer){.name = tensor->name,
@@ -396,13 +462,15 @@ static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, const t
                          .scope = ls->st->scope,
                          .is_param = is_param,
                          .is_input = te_is_placeholder(ls->st->op)};
-  int64_t extent[TN_MAX_RANK];
-  for (int i = 0; i < tensor->ndim; i++) extent[i] = ls->is_live ? schedule_padded_extent(ls, i) : tensor->shape[i];
+  const tir_expr *extent[TN_MAX_RANK];
+  for (int i = 0; i < tensor->ndim; i++)
+    extent[i] = ls->is_live ? schedule_padded_extent(l, ls, i) : schedule_tensor_extent(l, tensor, i);
   if (ls->layout) {
     buffer->ndim = ls->layout->n_out;
-    schedule_layout_shape(ls->layout, extent, buffer->shape);
+    for (int i = 0; i < ls->layout->n_out; i++)
+      set_dimension(buffer, i, schedule_layout_extent(l, &ls->layout->digits[i], extent));
   } else {
-    memcpy(buffer->shape, extent, sizeof *extent * (size_t)tensor->ndim);
+    for (int i = 0; i < tensor->ndim; i++) set_dimension(buffer, i, extent[i]);
     if (ls->st->align_factor && !schedule_align_shape(ls->st, buffer->shape) && tensor->value_index == 0)
       runtime_say(l->ctx, TN_SEVERITY_WARNING,
                   "storage_align(%s, %s): no room between rows gives a stride of %d modulo %d: it has no effect",
@@ -417,6 +485,19 @@ static bool is_argument(const lowering *l, const tn_tensor *tensor) {
   return false;
 }
 
+/* How much further loops can count than their axes do, where symbols decide: there lengths are not cut. */
+static double overshoot(const schedule_stage *st) {
+  double factor = 1;
+  for (int i = 0; i < st->n_relations; i++) {
+    const schedule_relation *r = &st->relations[i];
+    double product = 1;
+    if (r->is_fuse || !st->axes[r->one].size) continue;
+    for (int k = 0; k < r->n; k++) product *= (double)st->axes[r->many[k]].extent;
+    factor *= RUNTIME_MAX(product / (double)st->axes[r->one].extent, 1);
+  }
+  return factor;
+}
+
 /* i64 loops when a tensor or a fused loop does not fit i32. */
 static tn_dtype choose_index_dtype(const tn_schedule *s) {
   for (int i = 0; i < s->n_stages; i++) {
@@ -424,6 +505,7 @@ static tn_dtype choose_index_dtype(const tn_schedule *s) {
     double elements = 1, slack = 4; /* slack: rounded-up tails and offsets */
     for (int k = 0; k < st->tensors[0].ndim; k++) elements *= (double)st->tensors[0].shape[k];
     for (int k = 0; k < st->n_axes; k++) elements = RUNTIME_MAX(elements, (double)st->axes[k].extent);
+    elements *= overshoot(st);
     for (int k = 0; k < st->n_spatial_roots; k++)
       slack *= (schedule_pads_dimension(st, k) ? 2 : 1) * (st->layout ? 2 : 1);
     if (st->align_factor) elements *= (double)st->align_factor * st->align_factor;
@@ -440,10 +522,11 @@ static void bind_scalar(lowering *l, const lower_var *v, bool is_symbol, int64_t
   l->scalars[l->n_scalars++] = (tir_scalar){&v->var, is_symbol};
 }
 
-/* Inputs that are passed by value. */
+/* Inputs that are passed by value, and symbols. */
 static void make_scalars(lowering *l) {
   const tn_program *p = l->s->program;
-  l->scalars = RUNTIME_NEW_ARRAY(l->arena, tir_scalar, p->n_inputs + 1);
+  l->scalars = RUNTIME_NEW_ARRAY(l->arena, tir_scalar, p->n_inputs + p->n_symbols + 1);
+  l->symbols = RUNTIME_NEW_ARRAY(l->arena, lower_var *, p->n_symbols + 1);
   for (int i = 0; i < p->n_inputs; i++) {
     const tn_tensor *t = p->args[i];
     if (!t->by_value) continue;
@@ -451,6 +534,12 @@ static void make_scalars(lowering *l) {
     *v = (lower_var){.var = {t->name, t->dtype}, .is_data = true};
     l->stages[schedule_stage_of_tensor(l->s, t)].scalar = v;
     bind_scalar(l, v, false, INT64_MIN, INT64_MAX);
+  }
+  for (int i = 0; i < p->n_symbols; i++) {
+    const tn_axis *symbol = p->symbols[i];
+    l->symbols[i] = RUNTIME_NEW(l->arena, lower_var);
+    *l->symbols[i] = (lower_var){.var = {symbol->var.name, l->index_dtype}};
+    bind_scalar(l, l->symbols[i], true, symbol->least, symbol->extent);
   }
 }
 

@@ -39,9 +39,22 @@ static tn_status check_loop(tn_schedule *s, const char *call, int stage) {
                       schedule_annotation_words[axis->annotation]);
 }
 
+/* The first times of a scan are a loop of their own. */
+static tn_status check_time(tn_schedule *s, const char *call, int stage) {
+  const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
+  if (!schedule_is_time(target, st->at_axis)) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: %s has %s in loop %s of %s, the time of a scan, whose first times are a loop of their own: "
+                      "compute %s at another loop, or leave its buffer as it is",
+                      call, schedule_stage_name(st), words[st->buffering], target->axes[st->at_axis].name,
+                      schedule_stage_name(target), schedule_stage_name(st));
+}
+
 tn_status schedule_check_buffering(tn_schedule *s, const char *call, int stage) {
   const schedule_stage *st = &s->stages[stage];
   if (st->buffering == SCHEDULE_BUFFER_ONCE || st->attach != SCHEDULE_AT) return TN_OK;
+  SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, words[st->buffering], "leave its buffer as it is"));
+  SCHEDULE_TRY(check_time(s, call, stage));
   SCHEDULE_TRY(check_loop(s, call, stage));
   int other = st->buffering == SCHEDULE_BUFFER_DOUBLE ? read_neighbour(s, stage) : -1;
   if (other < 0) return TN_OK;
@@ -106,10 +119,11 @@ static void warn(const lowering *l, const lower_stage *ls, const char *why) {
               schedule_stage_name(ls->st), why);
 }
 
-/* The loop that the stage is computed in; NULL: none, or it has one iteration. */
+/* The loop that the stage is computed in; NULL: none, or it has one iteration, or nothing needs its stage. */
 static const lower_var *loop_of(const lowering *l, const lower_stage *ls) {
   if (ls->st->attach != SCHEDULE_AT) return NULL;
   const lower_stage *target = &l->stages[ls->st->at_stage];
+  if (!target->is_live) return NULL;
   const lower_var *v = target->var[schedule_leaf_position(target->st, ls->st->at_axis)];
   return v->extent > 1 ? v : NULL;
 }
@@ -137,7 +151,9 @@ static const char *find_roll(lowering *l, lower_stage *ls, const lower_var *v) {
   }
   if (dim < 0) return "every iteration needs the same";
   if (by >= ls->extent[dim]) return "an iteration needs nothing that the one before needed";
-  if (schedule_padded_extent(ls, dim) != ls->extent[dim]) return "the dimension is padded";
+  int64_t padded;
+  if (ls->size[dim] || !tir_is_int(schedule_padded_extent(l, ls, dim), &padded) || padded != ls->extent[dim])
+    return "the dimension is padded";
   ls->roll = (lower_roll){.by = by, .dim = dim, .var = v};
   return NULL;
 }

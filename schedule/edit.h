@@ -18,8 +18,15 @@ schedule_relation *schedule_add_relation(tn_schedule *s, schedule_stage *stage, 
 bool schedule_set_leaves(tn_schedule *s, schedule_stage *stage, int at, int n_old, int n_new, const int16_t *with);
 /* A new stage at root; positions from AT on shift by one, in attachments too. */
 schedule_stage *schedule_insert_stage(tn_schedule *s, int at, const te_op *op, const char *scope);
-/* Extents of the N+1 children of an axis (loops.c); also for the smaller extents that bound inference finds. */
-void schedule_child_extents(int64_t extent, int n, const int64_t *lengths, bool inner_to_outer, int64_t *out);
+/* Extents of the N+1 children of an axis (loops.c); also for the smaller extents that bound inference finds. Where
+ * symbols decide, lengths are not cut. */
+void schedule_child_extents(int64_t extent, bool is_symbolic, int n, const int64_t *lengths, bool inner_to_outer,
+                            int64_t *out);
+/* The extent of the child that takes what the lengths leave, where symbols decide the parent's: SIZE divided by all of
+ * them, rounded up. */
+const tir_expr *schedule_rest_size(runtime_arena *arena, const tir_expr *size, int n, const int64_t *lengths);
+/* The extent of a loop for a message: a number, or symbols. */
+const char *schedule_extent_text(const schedule_axis *axis, char *buffer, size_t n);
 /* "A.local", or "A.local_1" when the schedule has one already (stages.c). */
 const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const char *suffix);
 /* One for each tensor of a stage. */
@@ -47,6 +54,19 @@ bool schedule_has_own_loops(const schedule_stage *st);
 /* The loop is not part of an intrinsic; and the loops of one still stand together, innermost (tensorize.c). */
 tn_status schedule_check_outside(tn_schedule *s, const char *call, int stage, int iter);
 tn_status schedule_check_intrin(tn_schedule *s, const char *call, int stage);
+/* Scans (recurrence.c): they and their steps run in the order of time, and loops outside of the time have data of their
+ * own. */
+tn_status schedule_check_scans(tn_schedule *s, const char *call);
+/* Refuses what PRIMITIVE would do to a scan or to one of its steps; INSTEAD: a legal alternative. */
+tn_status schedule_check_no_scan(tn_schedule *s, const char *call, int stage, const char *primitive,
+                                 const char *instead);
+/* Refuses to split, fuse, vectorize ... the loop over the time of a scan. */
+tn_status schedule_check_no_time(tn_schedule *s, const char *call, int stage, int iter, const char *why,
+                                 const char *instead);
+/* Whether an axis is the time of a scan stage, or was made from it. */
+bool schedule_is_time(const schedule_stage *st, int axis);
+/* STEPS[i]: whether stage i is a step of the scan stage SCAN. */
+void schedule_find_steps(const tn_schedule *s, int scan, bool *steps);
 /* No stage is computed inside the loops of this one, which PRIMITIVE would lose (stages.c). */
 tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, const char *primitive);
 /* Nothing that the stage reads is computed inside a loop: NEW_STAGE, at root, can read it too (stages.c). */

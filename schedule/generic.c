@@ -131,7 +131,7 @@ static void end_quiet(const quiet *q, char *why, size_t n) {
 /* ---- inlining ---------------------------------------------------------------------------------------------------- */
 
 static bool is_computed(const schedule_stage *st) {
-  return st->op->kind == TE_COMPUTE && st->op->n_outputs == 1 && st->attach != SCHEDULE_INLINED;
+  return st->op->kind == TE_COMPUTE && st->attach != SCHEDULE_INLINED;
 }
 
 static double points(const te_op *op) {
@@ -191,7 +191,7 @@ static bool turns_reads(const generic_plan *p, int stage) {
 static bool wants_inline(const generic_plan *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   generic_reads r;
-  if (!is_computed(st) || st->op->n_reduce > 0 || schedule_is_output(p->s, stage)) return false;
+  if (!is_computed(st) || st->op->n_outputs > 1 || st->op->n_reduce > 0 || schedule_is_output(p->s, stage)) return false;
   if (!generic_read_all(p, stage, &r) || r.ops > MAX_INLINED_OPS) return false;
   reuse u = reuse_of(p, stage);
   const tir_expr *body = generic_body(p, stage);
@@ -471,12 +471,40 @@ static bool take_group(taken *t, const generic_group *g) {
   return ok;
 }
 
+/* Elements of one time do not depend on each other. Reductions stay as they are. */
+static void vectorize_step(generic_plan *p, int stage) {
+  const schedule_stage *st = &p->s->stages[stage];
+  int last = st->op->n_axes - 1, outer, inner;
+  if (last < 1 || st->op->n_reduce > 0 || st->attach == SCHEDULE_INLINED || st->axes[last].used_by >= 0) return;
+  if (st->axes[last].extent < generic_lanes(p, stage)) return;
+  if (generic_split_vector(p, stage, last, 1, &outer, &inner)) generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE);
+}
+
+/* A scan and its steps keep their loops and places, with vectors along the last axis where that is not the time. */
+static bool take_scans(generic_plan *p, taken *t) {
+  bool steps[SCHEDULE_MAX_STAGES], ok = true;
+  for (int i = 0; ok && i < p->s->n_stages; i++) {
+    const schedule_stage *st = &p->s->stages[i];
+    if (st->op->kind != TE_SCAN) continue;
+    schedule_find_steps(p->s, i, steps);
+    steps[i] = true;
+    for (int k = 0; ok && k <= i; k++) {
+      if (!steps[k]) continue;
+      for (int v = 0; ok && v < p->s->stages[k].n_tensors; v++)
+        ok = RUNTIME_PUSH(&t->tensors, &p->s->stages[k].tensors[v]);
+      vectorize_step(p, k);
+    }
+  }
+  return ok;
+}
+
 /* Groups are formed before any is scheduled, from the last stage to the first. */
 static tn_status schedule_all(generic_plan *p) {
   taken t = {0};
   RUNTIME_VEC(const tn_tensor *) stages = {0};
   bool ok = true;
   inline_stages(p);
+  ok = take_scans(p, &t);
   for (int i = 0; ok && i < p->s->n_stages; i++)
     if (is_computed(&p->s->stages[i])) ok = RUNTIME_PUSH(&stages, p->s->stages[i].tensors);
   for (int i = stages.n - 1; ok && i >= 0; i--) {
@@ -493,6 +521,7 @@ static tn_status schedule_all(generic_plan *p) {
 
 tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
   if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(te_check_no_symbols(s->program, "auto"));
   if (s->n_steps > 0)
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
@@ -562,6 +591,7 @@ tn_status tn_schedule_generic(tn_schedule *s, const char *stage, const char *ope
   char call[256];
   int at;
   if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(te_check_no_symbols(s->program, "generic"));
   snprintf(call, sizeof call, "generic(%s%s%s)", stage ? stage : "", operator_name ? ", " : "",
            operator_name ? operator_name : "");
   SCHEDULE_TRY(find_computed(s, call, stage, &at));

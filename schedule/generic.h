@@ -41,7 +41,7 @@ typedef struct generic_plan {
 
 /* ---- what stages read (generic_reads.c) -------------------------------------------------------------------------- */
 
-/* False: the stage is none that can be analysed (an input, several outputs, too much of something). */
+/* False: the stage is none that can be analysed (an input, or too much of something). */
 bool generic_read_all(const generic_plan *p, int stage, generic_reads *out);
 /* The stage's expression, inlined stages in place, without selects whose condition always holds. NULL: no memory. */
 const tir_expr *generic_body(const generic_plan *p, int stage);

@@ -145,7 +145,7 @@ static tir_walk collect(void *user, const tir_expr *e) {
 bool generic_read_all(const generic_plan *p, int stage, generic_reads *out) {
   const te_op *op = p->s->stages[stage].op;
   *out = (generic_reads){.op = op};
-  if (op->kind != TE_COMPUTE || op->n_outputs != 1 || op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return false;
+  if (op->kind != TE_COMPUTE || op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return false;
   out->n_data = op->n_axes;
   out->n_axes = op->n_axes + op->n_reduce;
   for (int a = 0; a < out->n_axes; a++)

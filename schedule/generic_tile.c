@@ -122,7 +122,9 @@ static int row_axis(const generic_reads *r, int before) {
 static bool describe(const generic_plan *p, int stage, tile *t) {
   generic_reads *r = &t->reads;
   *t = (tile){.anchor = p->s->stages[stage].tensors, .packed = -1, .reduced = 1};
-  if (!generic_read_all(p, stage, r) || r->n_data == 0 || r->op->body->op != TIR_REDUCE || r->n < 2) return false;
+  if (!generic_read_all(p, stage, r) || r->n_data == 0 || r->op->n_outputs > 1 || r->op->body->op != TIR_REDUCE ||
+      r->n < 2)
+    return false;
   t->v = r->n_data - 1;
   bool along = false, reused = false, all_along = true;
   for (int i = 0; i < r->n; i++) {

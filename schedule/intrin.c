@@ -2,7 +2,10 @@
  * form that loops are compared with (tir/intrin.h) when it is first used, and kept with the context. */
 #include "schedule/intrin.h"
 
+#include <ctype.h>
 #include <stdio.h>
+
+#include "schedule/edit.h"
 
 /* LANES results, of K products each. */
 #define DOT(name, lanes, k, a, b, acc)                                                                     \
@@ -28,8 +31,15 @@ typedef struct reading {
   runtime_arena *arena;
   tir_intrin *intrin;
   const te_op *op;
-  bool failed;
+  bool failed, seen[TIR_INTRIN_INPUTS];
 } reading;
+
+/* The axis that an index is; -1: it is none, or more. */
+static int axis_of(const tir_intrin *intrin, const tir_expr *index) {
+  for (int i = 0; i < intrin->n_axes; i++)
+    if (index->op == TIR_VAR && index->u.var == intrin->axes[i].var) return i;
+  return -1;
+}
 
 static const tir_buffer *make_buffer(runtime_arena *arena, const tn_tensor *tensor) {
   tir_buffer *buffer = RUNTIME_NEW(arena, tir_buffer);
@@ -44,7 +54,12 @@ static const tir_expr *read_node(void *user, const tir_expr *e) {
   if (e->op != TIR_READ) return e;
   int input = 0;
   while (input < r->op->n_inputs && r->op->inputs[input] != e->u.tensor) input++;
-  for (int i = 0; i < e->n_args; i++) r->failed |= e->arg[i]->op != TIR_VAR && e->arg[i]->op != TIR_INT;
+  for (int i = 0; i < e->n_args; i++) {
+    int axis = axis_of(r->intrin, e->arg[i]);
+    r->failed |= axis < 0 || (r->seen[input] && r->intrin->input_axis[input][i] != axis);
+    r->intrin->input_axis[input][i] = (int8_t)axis;
+  }
+  r->seen[input] = true;
   return input < r->op->n_inputs ? tir_load(r->arena, r->intrin->inputs[input], e->n_args, e->arg, NULL) : NULL;
 }
 
@@ -58,6 +73,7 @@ static const char *objection(const tn_program *p) {
   const te_op *op = p->ops[p->n_ops - 1];
   if (te_is_placeholder(op) || p->n_ops != op->n_inputs + 1 || op->n_outputs != 1)
     return "it has to compute one tensor";
+  if (p->n_symbols > 0) return "its extents have to be numbers";
   if (op->n_axes + op->n_reduce > TIR_INTRIN_AXES) return "it has more than 6 axes";
   if (op->n_inputs > TIR_INTRIN_INPUTS) return "it has more than 6 inputs";
   if (op->body->op == TIR_REDUCE && (op->body->u.reduce->has_where || op->body->u.reduce->has_init))
@@ -81,10 +97,10 @@ static const char *from_program(runtime_arena *arena, const tn_program *p, tir_i
   intrin->output = make_buffer(arena, &op->outputs[0]);
   intrin->is_reduction = is_reduction;
   if (is_reduction) intrin->combiner = op->body->u.reduce->combiner;
-  reading r = {arena, intrin, op, false};
+  reading r = {.arena = arena, .intrin = intrin, .op = op};
   tir_rewriter rewriter = {arena, NULL, read_node, &r};
   intrin->source = tir_simplify(arena, NULL, tir_rewrite_expr(&rewriter, is_reduction ? op->body->arg[0] : op->body));
-  if (r.failed) return "it reads its inputs at more than plain axes";
+  if (r.failed) return "it reads an input at more than plain axes, or in two ways";
   return intrin->source && intrin->output ? NULL : "out of memory";
 }
 
@@ -93,41 +109,117 @@ static const char *from_program(runtime_arena *arena, const tn_program *p, tir_i
 
 typedef struct known {
   tir_intrin intrin;
+  const char *record; /* what a step holds: the name, and of a declared one the pattern */
   struct known *next;
 } known;
 
-static const tir_intrin *find_known(const tn_context *ctx, const char *name) {
+static const known *find_known(const tn_context *ctx, const char *name) {
   for (const known *k = ctx->intrins; k; k = k->next)
-    if (strcmp(k->intrin.name, name) == 0) return &k->intrin;
+    if (strcmp(k->intrin.name, name) == 0) return k;
   return NULL;
 }
 
-static const tir_intrin *read_builtin(tn_context *ctx, const struct builtin *builtin) {
-  tn_program *p = tn_program_parse(ctx, builtin->pattern, 0, NULL);
+/* Reads PATTERN; NULL, with a message, when it is none. */
+static known *read_pattern(tn_context *ctx, const char *name, const char *pattern, tn_program **program) {
+  tn_program *p = *program = tn_program_parse(ctx, pattern, 0, NULL);
   known *k = p ? RUNTIME_NEW(&ctx->arena, known) : NULL;
   if (!k) return NULL;
-  *k = (known){.intrin = {.name = builtin->name, .text = strchr(builtin->pattern, '\n') + 1, .form = TIR_INTRIN_DOT},
-               .next = ctx->intrins};
-  const char *wrong = from_program(&ctx->arena, p, &k->intrin);
-  if (wrong) {
-    runtime_fail(ctx, TN_ERROR_INTERNAL, "the intrinsic %s: %s", builtin->name, wrong);
-    return NULL;
+  *k = (known){.intrin = {.name = runtime_strdup(&ctx->arena, name)}, .next = ctx->intrins};
+  const char *wrong = from_program(&ctx->arena, p, &k->intrin), *text = tn_program_text(p);
+  if (!wrong && text && k->intrin.name) {
+    k->intrin.text = runtime_strdup(&ctx->arena, text);
+    for (char *c = (char *)k->intrin.text; c && *c; c++) *c = *c == '\n' ? (c[1] ? ';' : '\0') : *c;
+    return k;
   }
-  ctx->intrins = k;
-  return &k->intrin;
+  runtime_fail(ctx, TN_ERROR_SCHEDULE, "intrinsic %s: %s: a pattern is like c[m<16] = sum[l<64](a[l] * b[m,l])", name,
+               wrong ? wrong : "out of memory");
+  return NULL;
 }
 
-const tir_intrin *schedule_find_intrin(tn_context *ctx, const char *name) {
-  const tir_intrin *found = find_known(ctx, name);
+static const known *read_builtin(tn_context *ctx, const struct builtin *builtin) {
+  tn_program *program;
+  known *k = read_pattern(ctx, builtin->name, builtin->pattern, &program);
+  if (!k) return NULL;
+  k->intrin.text = strchr(builtin->pattern, '\n') + 1;
+  k->record = k->intrin.name;
+  ctx->intrins = k;
+  return k;
+}
+
+static const known *find(tn_context *ctx, const char *name) {
+  const known *found = find_known(ctx, name);
   for (int i = 0; !found && i < RUNTIME_COUNT(builtins); i++)
     if (strcmp(builtins[i].name, name) == 0) return read_builtin(ctx, &builtins[i]);
   return found;
 }
 
+const tir_intrin *schedule_find_intrin(tn_context *ctx, const char *name) {
+  const known *k = find(ctx, name);
+  return k ? &k->intrin : NULL;
+}
+
+const char *schedule_intrin_record(tn_context *ctx, const char *name) {
+  const known *k = find(ctx, name);
+  return k ? k->record : name;
+}
+
 const char *schedule_intrin_names(tn_context *ctx, char *buffer, size_t n) {
   size_t used = 0;
-  (void)ctx;
   for (int i = 0; i < RUNTIME_COUNT(builtins) && used < n; i++)
     used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", builtins[i].name);
+  for (const known *k = ctx->intrins; k && used < n; k = k->next)
+    if (k->intrin.form == TIR_INTRIN_CALL) used += (size_t)snprintf(buffer + used, n - used, ", %s", k->intrin.name);
   return buffer;
+}
+
+/* ---- declaring -----------------------------------------------------------------------------------------------------
+ */
+
+static bool is_identifier(const char *name) {
+  if (!name || !(isalpha((unsigned char)*name) || *name == '_') || strlen(name) > 60) return false;
+  while (isalnum((unsigned char)*name) || *name == '_') name++;
+  return *name == '\0';
+}
+
+static tn_status check_declaration(tn_context *ctx, const char *name, const tn_intrin_functions *f) {
+  const tn_intrin_function *all[] = {&f->body, &f->reset, &f->update};
+  if (!is_identifier(name))
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic \"%s\": the name has to be an identifier", name ? name : "");
+  if (find(ctx, name))
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: there is one of this name: take another", name);
+  for (int i = 0; i < RUNTIME_COUNT(all); i++)
+    if (all[i]->function && !is_identifier(all[i]->name))
+      return runtime_fail(ctx, TN_ERROR_ARGUMENT,
+                          "intrinsic %s: a function has an address but no name: give the name that C code knows it by",
+                          name);
+  return TN_OK;
+}
+
+/* The functions that a pattern needs. */
+static tn_status check_roles(tn_context *ctx, const tir_intrin *intrin) {
+  tir_intrin_role needed = intrin->is_reduction ? TIR_INTRIN_UPDATE : TIR_INTRIN_BODY;
+  if (intrin->callees[needed] && (intrin->is_reduction || !intrin->callees[TIR_INTRIN_UPDATE])) return TN_OK;
+  return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: %s: %s", intrin->name,
+                      intrin->is_reduction ? "a reduction needs an update" : "what is no reduction has a body only",
+                      intrin->text);
+}
+
+tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern, const tn_intrin_functions *functions) {
+  if (!ctx || !pattern || !functions) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(check_declaration(ctx, name, functions));
+  const tn_intrin_function *all[TIR_INTRIN_ROLE_COUNT] = {&functions->body, &functions->reset, &functions->update};
+  tn_program *program;
+  known *k = read_pattern(ctx, name, pattern, &program);
+  if (!k) return tn_context_status(ctx) != TN_OK ? tn_context_status(ctx) : TN_ERROR_MEMORY;
+  k->intrin.form = TIR_INTRIN_CALL;
+  k->record = runtime_format(&ctx->arena, "%s: %s", name, k->intrin.text);
+  for (int i = 0; i < TIR_INTRIN_ROLE_COUNT; i++) {
+    tir_callee *callee = all[i]->name ? RUNTIME_NEW(&ctx->arena, tir_callee) : NULL;
+    if (callee) *callee = (tir_callee){.name = runtime_strdup(&ctx->arena, all[i]->name), .function = all[i]->function};
+    k->intrin.callees[i] = callee;
+  }
+  SCHEDULE_TRY(check_roles(ctx, &k->intrin));
+  SCHEDULE_TRY(schedule_check_functions(program, &k->intrin));
+  ctx->intrins = k;
+  return TN_OK;
 }

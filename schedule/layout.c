@@ -228,12 +228,15 @@ tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map) 
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */
 
-void schedule_layout_shape(const schedule_layout *layout, const int64_t *extent, int64_t *shape) {
-  for (int i = 0; i < layout->n_out; i++) {
-    const schedule_digit *digit = &layout->digits[i];
-    shape[i] = (extent[digit->dim] + digit->divisor - 1) / digit->divisor;
-    if (digit->modulus) shape[i] = RUNTIME_MIN(shape[i], digit->modulus);
-  }
+/* Of a dimension that symbols decide, the digits with a modulus are as long as it. */
+const tir_expr *schedule_layout_extent(lowering *l, const schedule_digit *digit, const tir_expr *const *extent) {
+  const tir_expr *of = extent[digit->dim];
+  tn_dtype dtype = (tn_dtype)of->dtype;
+  int64_t number;
+  if (digit->modulus && !tir_is_int(of, &number)) return tir_int(l->arena, dtype, digit->modulus);
+  of = tir_binary(l->arena, TIR_ADD, of, tir_int(l->arena, dtype, digit->divisor - 1));
+  of = tir_binary(l->arena, TIR_FLOORDIV, of, tir_int(l->arena, dtype, digit->divisor));
+  return digit->modulus ? tir_binary(l->arena, TIR_MIN, of, tir_int(l->arena, dtype, digit->modulus)) : of;
 }
 
 void schedule_layout_index(lowering *l, const schedule_layout *layout, const tir_expr *const *index,

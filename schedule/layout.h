@@ -21,8 +21,8 @@ struct schedule_layout {
 
 /* Reads "[k, j] -> [j//64, k, j%64]". NULL, or what is expected at *WHERE. */
 const char *schedule_layout_read(const char *text, schedule_layout *out, const char **where);
-/* Extents of the buffer for a region of these extents. */
-void schedule_layout_shape(const schedule_layout *layout, const int64_t *extent, int64_t *shape);
+/* The extent of one of the buffer's dimensions for a region of these extents. */
+const tir_expr *schedule_layout_extent(lowering *l, const schedule_digit *digit, const tir_expr *const *extent);
 /* The element's place in the buffer, n_out expressions. */
 void schedule_layout_index(lowering *l, const schedule_layout *layout, const tir_expr *const *index,
                            const tir_expr **out);

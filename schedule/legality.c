@@ -127,6 +127,7 @@ static tn_status check_attachment(tn_schedule *s, const char *call, int stage) {
 
 /* Linear in stages times readers; called after every primitive that moves a stage or changes an order of loops. */
 tn_status schedule_check_attachments(tn_schedule *s, const char *call) {
+  SCHEDULE_TRY(schedule_check_scans(s, call));
   for (int i = 0; i < s->n_stages; i++) SCHEDULE_TRY(check_attachment(s, call, i));
   return TN_OK;
 }
@@ -207,5 +208,5 @@ tn_status schedule_check_paths(tn_schedule *s, const char *call) {
     SCHEDULE_TRY(schedule_check_overlaps(s, call, i));
     SCHEDULE_TRY(schedule_check_buffering(s, call, i));
   }
-  return TN_OK;
+  return schedule_check_scans(s, call);
 }

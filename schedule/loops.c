@@ -97,6 +97,9 @@ static tn_status check_split(tn_schedule *s, const char *call, int stage, int it
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: tail strategy %d is unknown: take 0 guard, 1 peel, 2 mask, 3 pad, 4 overlap", call,
                         (int)tail);
+  if (tail != TN_TAIL_GUARD && tail != TN_TAIL_PEEL)
+    SCHEDULE_TRY(schedule_check_no_time(s, call, stage, iter, "its rest is guarded or peeled off, so that no time runs twice",
+                                        "take tail guard or peel"));
   SCHEDULE_TRY(schedule_check_tail(s, call, stage, iter, tail));
   if (st->n_axes + n + 1 > SCHEDULE_MAX_AXES)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: stage %s would have more than %d axes: keep fewer loops", call,
@@ -106,15 +109,37 @@ static tn_status check_split(tn_schedule *s, const char *call, int stage, int it
 
 /* Extents of the n+1 children of an axis of a given extent. The free one is the outermost (inner_to_outer) or the
  * innermost. A length that the axis does not need is cut: split(16, factor 20) gives 1 x 16. */
-void schedule_child_extents(int64_t extent, int n, const int64_t *lengths, bool inner_to_outer, int64_t *out) {
+void schedule_child_extents(int64_t extent, bool is_symbolic, int n, const int64_t *lengths, bool inner_to_outer,
+                            int64_t *out) {
   int64_t rest = extent;
   for (int i = 0; i < n; i++) {
     int child = inner_to_outer ? n - i : i;
     int64_t length = lengths[inner_to_outer ? n - 1 - i : i];
-    out[child] = RUNTIME_MIN(length, rest);
+    out[child] = is_symbolic ? length : RUNTIME_MIN(length, rest);
     rest = (rest + out[child] - 1) / out[child];
   }
   out[inner_to_outer ? 0 : n] = rest;
+}
+
+const tir_expr *schedule_rest_size(runtime_arena *arena, const tir_expr *size, int n, const int64_t *lengths) {
+  for (int i = 0; i < n; i++) {
+    if (lengths[i] == 1) continue;
+    tn_dtype dtype = (tn_dtype)size->dtype;
+    size = tir_binary(arena, TIR_ADD, size, tir_int(arena, dtype, lengths[i] - 1));
+    size = tir_binary(arena, TIR_FLOORDIV, size, tir_int(arena, dtype, lengths[i]));
+  }
+  return size;
+}
+
+const char *schedule_extent_text(const schedule_axis *axis, char *buffer, size_t n) {
+  runtime_str text = {0};
+  if (axis->size)
+    te_print_expr(&text, axis->size);
+  else
+    runtime_str_addf(&text, "%lld", (long long)axis->extent);
+  snprintf(buffer, n, "%s", text.failed ? "?" : text.data);
+  runtime_str_free(&text);
+  return buffer;
 }
 
 static const char *child_name(tn_schedule *s, const char *parent, int i, int n_children) {
@@ -122,11 +147,13 @@ static const char *child_name(tn_schedule *s, const char *parent, int i, int n_c
   return schedule_internf(s->program, "%s.%d", parent, i);
 }
 
-/* Children inherit the kind of their parent, no annotation. */
-static bool add_children(tn_schedule *s, schedule_stage *st, int parent, schedule_relation *r, const int64_t *extents) {
+/* Children inherit the kind of their parent, no annotation. REST: the size of the one that has no length, or NULL. */
+static bool add_children(tn_schedule *s, schedule_stage *st, int parent, schedule_relation *r, const int64_t *extents,
+                         const tir_expr *rest) {
   for (int i = 0; i < r->n; i++) {
     schedule_axis child = {.name = child_name(s, st->axes[parent].name, i, r->n),
                            .extent = extents[i],
+                           .size = i == (r->inner_to_outer ? 0 : r->n - 1) ? rest : NULL,
                            .kind = st->axes[parent].kind,
                            .root = -1,
                            .made_by = (int16_t)(st->n_relations - 1),
@@ -156,13 +183,15 @@ tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64
   schedule_stage *st = &s->stages[stage];
   int parent = st->leaves[iter];
   int64_t extent = st->axes[parent].extent, extents[16];
-  schedule_child_extents(extent, n, lengths, inner_to_outer, extents);
+  const tir_expr *size = st->axes[parent].size;
+  schedule_child_extents(extent, size != NULL, n, lengths, inner_to_outer, extents);
+  const tir_expr *rest = size ? schedule_rest_size(&s->ctx->arena, size, n, lengths) : NULL;
   schedule_relation *r = schedule_add_relation(s, st, n + 1);
-  if (!r) return no_memory(s);
+  if (!r || (size && !rest)) return no_memory(s);
   r->one = (int16_t)parent;
   r->tail = (uint8_t)tail;
   r->inner_to_outer = inner_to_outer;
-  if (!add_children(s, st, parent, r, extents) || !schedule_set_leaves(s, st, iter, 1, n + 1, r->many))
+  if (!add_children(s, st, parent, r, extents, rest) || !schedule_set_leaves(s, st, iter, 1, n + 1, r->many))
     return no_memory(s);
   st->axes[parent].used_by = (int16_t)(st->n_relations - 1);
   move_attachments(s, stage, parent, r->many[n]);
@@ -223,6 +252,8 @@ static tn_status check_fuse(tn_schedule *s, const char *call, int stage, int n, 
   size_t length = strlen("fused");
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(schedule_check_iter(s, call, stage, iters[i]));
+    SCHEDULE_TRY(schedule_check_no_time(s, call, stage, iters[i], "it stays a loop of its own, in which the steps stand",
+                                        "fuse other loops"));
     length += strlen(schedule_leaf(st, iters[i])->name) + 1;
     SCHEDULE_TRY(check_plain(s, call, st, iters[i]));
     if (__builtin_mul_overflow(extent, schedule_leaf(st, iters[i])->extent, &extent))
@@ -235,9 +266,23 @@ static tn_status check_fuse(tn_schedule *s, const char *call, int stage, int n, 
   return check_name(s, call, ".fused", length);
 }
 
+/* The product of the parts' extents, where symbols decide one of them. */
+static const tir_expr *fused_size(tn_schedule *s, const schedule_stage *st, int n, const int *iters) {
+  const tir_expr *product = tir_int(&s->ctx->arena, TN_I32, 1);
+  bool is_symbolic = false;
+  for (int i = 0; i < n; i++) {
+    const schedule_axis *part = schedule_leaf(st, iters[i]);
+    is_symbolic = is_symbolic || part->size;
+    const tir_expr *extent = part->size ? part->size : tir_int(&s->ctx->arena, TN_I32, part->extent);
+    product = tir_binary(&s->ctx->arena, TIR_MUL, product, extent);
+  }
+  return is_symbolic ? product : NULL;
+}
+
 static bool fused_axis(tn_schedule *s, const schedule_stage *st, int n, const int *iters, schedule_axis *out) {
   runtime_str name = {0};
   *out = (schedule_axis){.extent = 1,
+                         .size = fused_size(s, st, n, iters),
                          .kind = schedule_leaf(st, iters[0])->kind,
                          .root = -1,
                          .made_by = (int16_t)st->n_relations,
@@ -347,6 +392,23 @@ static const char *instead_of_reduction(const schedule_stage *st, schedule_annot
   return buffer;
 }
 
+/* Only a loop whose iterations can be counted is expanded, becomes lanes, or is given to so many threads of a GPU.
+ * Under compute_at a stage's region decides, and may be constant; if it is not, lowering says so and makes the loop
+ * serial. */
+static tn_status check_constant_extent(tn_schedule *s, const char *call, const schedule_stage *st, int iter,
+                                       schedule_annotation annotation) {
+  const schedule_axis *axis = schedule_leaf(st, iter);
+  const char *word = schedule_annotation_words[annotation], *name = schedule_stage_name(st);
+  char extent[64];
+  bool may_be_constant = st->attach == SCHEDULE_AT && annotation < SCHEDULE_PARALLEL;
+  if (!axis->size || annotation == SCHEDULE_PARALLEL || may_be_constant) return TN_OK;
+  return runtime_fail(
+      s->ctx, TN_ERROR_SCHEDULE,
+      "%s: loop %s of %s has the extent %s, which is known at a call only: %s needs a constant one: use "
+      "split(%s, %s, 16), then %s.inner",
+      call, axis->name, name, schedule_extent_text(axis, extent, sizeof extent), word, name, axis->name, axis->name);
+}
+
 static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int iter, schedule_annotation annotation) {
   SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
   const schedule_stage *st = &s->stages[stage];
@@ -369,7 +431,7 @@ static tn_status check_annotate(tn_schedule *s, const char *call, int stage, int
         call, axis->name, schedule_stage_name(st), (long long)axis->extent,
         annotation == SCHEDULE_VECTORIZE ? "in lockstep" : "in parallel",
         instead_of_reduction(st, annotation, instead, sizeof instead));
-  return TN_OK;
+  return check_constant_extent(s, call, st, iter, annotation);
 }
 
 tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation) {

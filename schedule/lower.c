@@ -22,9 +22,9 @@ typedef struct guard {
 } guard;
 
 /* Adds VALUE < LIMIT to a guard unless the loops' ranges prove it. */
-static void guard_below(guard *g, const tir_expr *value, int64_t limit) {
+static void guard_below(guard *g, const tir_expr *value, const tir_expr *limit) {
   runtime_arena *arena = g->l->arena;
-  const tir_expr *cond = tir_binary(arena, TIR_LT, value, tir_int(arena, (tn_dtype)value->dtype, limit));
+  const tir_expr *cond = tir_binary(arena, TIR_LT, value, limit);
   if (tir_prove(arena, g->env, cond)) return;
   g->cond = g->cond ? tir_binary(arena, TIR_AND, g->cond, cond) : cond;
 }
@@ -43,7 +43,7 @@ static void guard_splits(guard *g, const lower_stage *ls, const tir_expr **value
     if (r->is_fuse || r->tail == TN_TAIL_OVERLAP || schedule_is_exact(ls, r)) continue;
     if ((r->tail == TN_TAIL_PAD) != g->of_pads) continue;
     if (!with_reduce && ls->st->axes[r->one].kind == SCHEDULE_REDUCE) continue;
-    guard_below(g, values[r->one], ls->axis_extent[r->one]);
+    guard_below(g, values[r->one], schedule_axis_extent(g->l, ls, r->one));
   }
 }
 
@@ -53,10 +53,12 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
   for (int i = 0; i < tensor->ndim; i++) {
     int64_t first;
     if (schedule_pads_dimension(ls->st, i) != g->of_pads) continue;
-    if (tir_is_int(ls->min[i], &first) && first >= 0 && first + ls->extent[i] <= tensor->shape[i]) continue;
+    if (ls->size[i]) continue; /* the whole dimension */
+    bool fits = tir_is_int(ls->min[i], &first) && first >= 0 && first + ls->extent[i] <= tensor->shape[i];
+    if (fits && !tensor->size[i]) continue;
     const tir_expr *at = tir_simplify(g->l->arena, g->env, tir_binary(g->l->arena, TIR_ADD, ls->min[i], values[i]));
     guard_not_negative(g, at);
-    guard_below(g, at, tensor->shape[i]);
+    guard_below(g, at, schedule_tensor_extent(g->l, tensor, i));
   }
 }
 
@@ -140,7 +142,7 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_EXPLICIT) == 0)
     body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
   if (v->extent == 1) return body;
-  const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = tir_int(l->arena, l->index_dtype, v->extent);
+  const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = schedule_extent(l, v->extent, v->size);
   tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(ls, leaf), body);
   loop->u.loop.peel =
       wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
@@ -149,6 +151,21 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   if (axis->annotation < SCHEDULE_BIND) return loop;
   const char *key = runtime_format(l->arena, TIR_THREAD_EXTENT "%s", schedule_annotation_words[axis->annotation]);
   return tir_attr(l->arena, key, v->extent, loop);
+}
+
+/* The loop over the time of a scan, in two parts: the first times, whose steps look back before time 0 (what guards them
+ * there is decided when the passes simplify), and the rest. */
+static const tir_stmt *part_time(lowering *l, const lower_stage *ls, const tir_stmt *loop) {
+  int64_t first = ls->st->op->first, extent;
+  if (loop->kind != TIR_FOR || !tir_is_int(loop->u.loop.extent, &extent) || first < 1 || first >= extent) return loop;
+  const tir_stmt *both[2];
+  for (int i = 0; i < 2; i++) {
+    tir_stmt *part = runtime_copy(l->arena, loop, sizeof *loop);
+    part->u.loop.min = tir_int(l->arena, l->index_dtype, i == 0 ? 0 : first);
+    part->u.loop.extent = tir_int(l->arena, l->index_dtype, i == 0 ? first : extent - first);
+    both[i] = part;
+  }
+  return tir_seq(l->arena, 2, both);
 }
 
 /* The first loop that runs over a reduction axis, or n_leaves: the loops outside of it are common to init and update.
@@ -226,11 +243,10 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   for (int i = begin; i < st->n_leaves; i++) {
     int axis = st->leaves[i];
     if (st->axes[axis].kind == SCHEDULE_REDUCE || ls->var[i]->extent == 1) continue;
-    vars[i] = schedule_new_var(l, env, runtime_format(l->arena, "%s.init", st->axes[axis].name), ls->var[i]->extent);
+    vars[i] = schedule_new_var(l, env, runtime_format(l->arena, "%s.init", st->axes[axis].name), ls->var[i]->extent,
+                               ls->var[i]->size);
     values[axis] = tir_var_expr(l->arena, &vars[i]->var);
-    tir_env *inner = RUNTIME_NEW(l->arena, tir_env);
-    *inner = (tir_env){.outer = env, .var = &vars[i]->var, .range = {0, vars[i]->extent - 1}};
-    env = inner;
+    env = schedule_enter_loop(l, env, vars[i]);
   }
   schedule_axis_values(l, ls, values);
   const tir_expr *first[TIR_MAX_VALUES];
@@ -325,6 +341,22 @@ static int first_of_run(const schedule_stage *st) {
   return first;
 }
 
+static const tir_stmt *tensor_mark(lowering *l, const char *kind, const schedule_stage *st, const tir_stmt *body) {
+  return tir_attr(l->arena, runtime_format(l->arena, "%s%s", kind, st->intrin->name), st - l->s->stages, body);
+}
+
+/* A reduction's init, at its loop BEGIN, and UPDATE. An intrinsic may have functions for the init, and for both where
+ * no reduction loop stands outside of it. */
+static const tir_stmt *with_init(lowering *l, const lower_stage *ls, int begin, const tir_stmt *update) {
+  const schedule_stage *st = ls->st;
+  bool is_whole = st->intrin && begin == schedule_tensor_position(st) && st->intrin->callees[TIR_INTRIN_BODY];
+  bool resets = is_whole || (st->intrin && st->intrin->callees[TIR_INTRIN_RESET]);
+  const tir_stmt *init = emit_init(l, ls, begin);
+  const tir_stmt *both[] = {resets ? tensor_mark(l, TIR_TENSORIZE_RESET, st, init) : init, update};
+  const tir_stmt *stmt = tir_seq(l->arena, 2, both);
+  return is_whole ? tensor_mark(l, TIR_TENSORIZE_BODY, st, stmt) : stmt;
+}
+
 /* From the innermost loop outwards; a reduction's init stands before its outermost reduction loop. */
 static const tir_stmt *emit_stage(lowering *l, int stage) {
   const lower_stage *ls = &l->stages[stage];
@@ -337,13 +369,12 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
   for (int i = st->n_leaves - 1; i >= 0; i--) {
     stmt = schedule_with_prefetches(l, ls, i, with_attached(l, stage, st->leaves[i], stmt));
-    stmt = with_rolling(l, stage, st->leaves[i], make_loop(l, ls, i, ls->var[i], stmt));
+    stmt = make_loop(l, ls, i, ls->var[i], stmt);
+    if (st->op->kind == TE_SCAN && st->leaves[i] == 0) stmt = part_time(l, ls, stmt);
+    stmt = with_rolling(l, stage, st->leaves[i], stmt);
     if (run != begin && i == run) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);
-    if (i == tensor)
-      stmt = tir_attr(l->arena, runtime_format(l->arena, TIR_TENSORIZE "%s", st->intrin->name), stage, stmt);
-    if (i != begin) continue;
-    const tir_stmt *both[] = {emit_init(l, ls, begin), stmt};
-    stmt = tir_seq(l->arena, 2, both);
+    if (i == tensor) stmt = tensor_mark(l, TIR_TENSORIZE, st, stmt);
+    if (i == begin) stmt = with_init(l, ls, begin, stmt);
   }
   return marked(l, SCHEDULE_MARKS_NESTS, TIR_STAGE, ls, stmt);
 }

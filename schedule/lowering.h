@@ -10,7 +10,8 @@
 /* A loop variable; the VAR nodes of a lowering all point to one of these. */
 typedef struct lower_var {
   tir_var var;    /* first member, so the two convert */
-  int64_t extent; /* it runs over [0, extent) */
+  int64_t extent; /* it runs over [0, extent); where symbols decide: at most */
+  const tir_expr *size; /* then: the extent, in the index dtype; else NULL */
   bool is_data;   /* a scalar argument: no part of index arithmetic */
   bool relaxed;   /* during region inference: takes its whole range, is not fixed to one iteration */
 } lower_var;
@@ -35,10 +36,12 @@ typedef struct lower_stage {
   const lower_var *scalar;          /* what a scalar is in loop IR, or NULL */
   const schedule_layout *layout;    /* how the buffers store the region; NULL: row-major */
   const tir_expr *min[TN_MAX_RANK]; /* the region's first point in each dimension, in loop variables around the stage */
-  int64_t extent[TN_MAX_RANK];      /* and its size */
+  int64_t extent[TN_MAX_RANK];      /* and its size; where symbols decide: the most it can be, */
+  const tir_expr *size[TN_MAX_RANK]; /* and what it is, in the index dtype; else NULL */
   lower_roll roll;
   bool is_doubled;                  /* double_buffer, and the loop has more than one iteration */
   int64_t *axis_extent;             /* by axis index: extents for this region */
+  const tir_expr **axis_size;       /* likewise, where symbols decide; else NULL */
   const tir_expr **axis_value;      /* by axis index: counting from 0 within the region */
   lower_var **var;                  /* by leaf position */
   const tir_env **env; /* by leaf position: variable ranges known inside that loop; env[n_leaves] is inside all */
@@ -50,6 +53,7 @@ typedef struct lowering {
   runtime_arena *arena;
   tn_dtype index_dtype;
   lower_stage *stages;
+  lower_var **symbols; /* as the program numbers them */
   int n_scalars;
   tir_scalar *scalars;     /* of the function */
   const tir_env *root_env; /* what is known outside of all loops */
@@ -88,8 +92,15 @@ void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **v
 void schedule_warn_loops(const lowering *l, const lower_stage *ls);
 /* Whether a split's children count no further than its parent. */
 bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r);
-/* Named like NAME, or NAME_1 ... when a loop around it, in ENV, has that name. */
-lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent);
+/* Named like NAME, or NAME_1 ... when a loop around it, in ENV, has that name. SIZE may be NULL. */
+lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent, const tir_expr *size);
+/* What is known inside the loop of a variable. */
+const tir_env *schedule_enter_loop(lowering *l, const tir_env *outer, const lower_var *v);
+/* An extent: SIZE, or the number where that is NULL. */
+const tir_expr *schedule_extent(lowering *l, int64_t extent, const tir_expr *size);
+/* Of an axis of a stage, and of a dimension of a tensor. */
+const tir_expr *schedule_axis_extent(lowering *l, const lower_stage *ls, int axis);
+const tir_expr *schedule_tensor_extent(lowering *l, const tn_tensor *tensor, int dim);
 /* Whether an expression of loop IR has no part that is data: loads, scalar arguments. */
 bool schedule_is_of_indices(const tir_expr *e);
 /* A te expression over a stage's axes as loop IR: axes replaced by VALUES (offset by the region's first point), reads

@@ -152,6 +152,8 @@ tn_status schedule_set_store_predicate(tn_schedule *s, int stage, const char *co
   snprintf(call, sizeof call, "set_store_predicate(%s)",
            stage >= 0 && stage < s->n_stages ? schedule_stage_name(&s->stages[stage]) : "?");
   SCHEDULE_TRY(check_stage(s, call, stage));
+  SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, "set_store_predicate",
+                                      "leave elements out where a reader of the whole scan stores"));
   const te_op *op = s->stages[stage].op;
   const tir_expr *e = te_parse_condition(s->ctx, op->n_axes, op->axes, condition ? condition : "");
   const char *text = e ? canonical_text(s, e) : NULL;

@@ -118,9 +118,10 @@ static const char *objection(lowering *l, const lower_stage *ls, int leaf, const
 static const tir_expr *number(lowering *l, int64_t value) { return tir_int(l->arena, l->index_dtype, value); }
 
 /* min(max(e, 0), extent - 1) as far as that cannot be proved. */
-static const tir_expr *clamped(lowering *l, const tir_env *env, const tir_expr *e, int64_t extent) {
+static const tir_expr *clamped(lowering *l, const tir_env *env, const tir_expr *e, const tir_expr *extent) {
   e = tir_binary(l->arena, TIR_MAX, e, number(l, 0));
-  return tir_simplify(l->arena, env, tir_binary(l->arena, TIR_MIN, e, number(l, extent - 1)));
+  const tir_expr *last = tir_binary(l->arena, TIR_SUB, extent, number(l, 1));
+  return tir_simplify(l->arena, env, tir_binary(l->arena, TIR_MIN, e, last));
 }
 
 /* Loops over the region of tensor V, its last dimension a cache line a step. */
@@ -135,7 +136,7 @@ static const tir_stmt *over_region(lowering *l, const lower_stage *ls, int leaf,
   for (int i = 0; i < buffer->ndim; i++) {
     int64_t step = i == buffer->ndim - 1 ? line : 1;
     count[i] = (box->extent[i] + step - 1) / step;
-    var[i] = schedule_new_var(l, env, runtime_format(l->arena, "%s.ahead%d", buffer->name, i), count[i]);
+    var[i] = schedule_new_var(l, env, runtime_format(l->arena, "%s.ahead%d", buffer->name, i), count[i], NULL);
     const tir_expr *first = tir_substitute(l->arena, box->min[i], 1, &binding);
     if (from->is_live) first = tir_binary(l->arena, TIR_SUB, first, from->min[i]);
     if (count[i] > 1) {
@@ -145,7 +146,7 @@ static const tir_stmt *over_region(lowering *l, const lower_stage *ls, int leaf,
       const tir_expr *at = tir_binary(l->arena, TIR_MUL, tir_var_expr(l->arena, &var[i]->var), number(l, step));
       first = tir_binary(l->arena, TIR_ADD, first, at);
     }
-    index[i] = clamped(l, env, first, buffer->shape[i]);
+    index[i] = clamped(l, env, first, schedule_extent(l, buffer->shape[i], buffer->size[i]));
   }
   const tir_stmt *stmt = tir_prefetch(l->arena, buffer, buffer->ndim, index);
   for (int i = buffer->ndim - 1; i >= 0; i--)

@@ -142,7 +142,9 @@ static void call_layout(const call_input *in) {
 static void call_tensorize(const call_input *in) {
   call c = call_begin(in->out, in->is_c, "tensorize", in->stage);
   call_name(c, in->axis);
-  call_name(c, in->step->text);
+  char name[64]; /* without the pattern */
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(in->step->text, ":"), in->step->text);
+  call_name(c, name);
   call_end(c);
 }
 

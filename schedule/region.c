@@ -116,11 +116,13 @@ static schedule_range range_binary(lowering *l, const tir_expr *e) {
   return unknown;
 }
 
-/* Recursion is as deep as the expression, which te/ limits. */
+/* A loop whose extent symbols decide covers what it may: the whole tensor is taken. Recursion is as deep as the expression, which te/ limits. */
 schedule_range schedule_range_of(lowering *l, const tir_expr *e) {
   if (e->dtype != l->index_dtype) return unknown;
   if (e->op == TIR_VAR && ((const lower_var *)e->u.var)->relaxed)
-    return (schedule_range){number(l, 0), ((const lower_var *)e->u.var)->extent};
+    return ((const lower_var *)e->u.var)->size
+               ? unknown
+               : (schedule_range){number(l, 0), ((const lower_var *)e->u.var)->extent};
   if (is_fixed(e)) return (schedule_range){e, 1};
   return e->n_args == 2 ? range_binary(l, e) : unknown;
 }

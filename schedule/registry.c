@@ -156,7 +156,7 @@ const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, cons
   tn_axis **axes = RUNTIME_NEW_ARRAY(&ctx->arena, tn_axis *, tensor->ndim + 1);
   if (!axes) return NULL;
   for (int i = 0; i < tensor->ndim; i++) {
-    axes[i] = te_axis_make(ctx, schedule_internf(program, "ax%d", i), tensor->shape[i], false);
+    axes[i] = te_axis_make(ctx, schedule_internf(program, "ax%d", i), tensor->shape[i], tensor->size[i], false);
     if (!axes[i]) return NULL;
   }
   return keep_derived(
@@ -190,8 +190,9 @@ const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_t
   runtime_arena *arena = &program->ctx->arena;
   reread r = {arena, from, to};
   tir_rewriter rewriter = {arena, NULL, reread_node, &r};
-  return keep_derived(program, key,
-                      schedule_op_like(program, op, op->n_axes, op->axes, tir_rewrite_expr(&rewriter, op->body)));
+  const te_op *made = schedule_op_like(program, op, op->n_axes, op->axes, tir_rewrite_expr(&rewriter, op->body));
+  if (made) ((te_op *)made)->kind = op->kind, ((te_op *)made)->first = op->first;
+  return keep_derived(program, key, made);
 }
 
 /* The same computation under another name, over axes of its own: the new stage of a cache_write. */
@@ -204,7 +205,8 @@ const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const cha
   tn_axis **axes = RUNTIME_NEW_ARRAY(&ctx->arena, tn_axis *, op->n_axes + 1);
   tir_binding bindings[TN_MAX_RANK];
   for (int i = 0; axes && i < op->n_axes; i++) {
-    axes[i] = te_axis_make(ctx, schedule_internf(program, "%s.c", op->axes[i]->var.name), op->axes[i]->extent, false);
+    const tn_axis *own = op->axes[i];
+    axes[i] = te_axis_make(ctx, schedule_internf(program, "%s.c", own->var.name), own->extent, own->size, false);
     if (!axes[i]) return NULL;
     bindings[i] = (tir_binding){&op->axes[i]->var, te_axis_expr(&ctx->arena, axes[i])};
   }

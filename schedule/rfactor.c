@@ -68,7 +68,8 @@ static tn_status check_loops_untouched(tn_schedule *s, const char *call, int sta
 static tn_status check_new_tensor(tn_schedule *s, const char *call, int stage, int iter, int factor_axis) {
   const schedule_stage *st = &s->stages[stage];
   double elements = (double)schedule_leaf(st, iter)->extent;
-  for (int i = 0; i < st->tensors[0].ndim; i++) elements *= (double)st->tensors[0].shape[i];
+  for (int i = 0; i < st->tensors[0].ndim; i++)
+    if (!st->tensors[0].size[i]) elements *= (double)st->tensors[0].shape[i];
   if (factor_axis < 0 || factor_axis > st->op->n_axes)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: factor axis %d: give a place from 0 to %d among the data axes of %s", call, factor_axis,
@@ -103,6 +104,7 @@ static tn_status check_index_range(tn_schedule *s, const char *call, int stage) 
 
 static tn_status check_rfactor(tn_schedule *s, const char *call, int stage, int iter, int factor_axis) {
   SCHEDULE_TRY(check_reduction_loop(s, call, stage, iter));
+  SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, "rfactor", "make loops over data axes of it parallel"));
   SCHEDULE_TRY(check_loops_untouched(s, call, stage));
   SCHEDULE_TRY(check_new_tensor(s, call, stage, iter, factor_axis));
   SCHEDULE_TRY(check_index_range(s, call, stage));
@@ -134,7 +136,7 @@ static bool make_axes(factoring *f) {
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *leaf = schedule_leaf(st, i);
     bool is_data = i == f->iter || leaf->kind == SCHEDULE_SPATIAL;
-    tn_axis *axis = te_axis_make(f->ctx, leaf->name, leaf->extent, !is_data);
+    tn_axis *axis = te_axis_make(f->ctx, leaf->name, leaf->extent, leaf->size, !is_data);
     if (!axis) return false;
     f->values[st->leaves[i]] = te_axis_expr(f->arena, axis);
     if (i == f->iter)
@@ -152,14 +154,15 @@ static const tir_expr *find_values(factoring *f) {
   const schedule_stage *st = f->st;
   lowering l = {.arena = f->arena, .index_dtype = TN_I32};
   lower_stage ls = {.st = st, .axis_extent = RUNTIME_NEW_ARRAY(f->arena, int64_t, st->n_axes)};
-  if (!ls.axis_extent) return NULL;
-  for (int i = 0; i < st->n_axes; i++) ls.axis_extent[i] = st->axes[i].extent;
+  ls.axis_size = RUNTIME_NEW_ARRAY(f->arena, const tir_expr *, st->n_axes);
+  if (!ls.axis_extent || !ls.axis_size) return NULL;
+  for (int i = 0; i < st->n_axes; i++) ls.axis_extent[i] = st->axes[i].extent, ls.axis_size[i] = st->axes[i].size;
   schedule_axis_values(&l, &ls, f->values);
   const tir_expr *cond = tir_int(f->arena, TN_BOOL, 1);
   for (int i = 0; i < st->n_relations; i++) {
     const schedule_relation *r = &st->relations[i];
     if (r->is_fuse || schedule_is_exact(&ls, r)) continue;
-    const tir_expr *limit = tir_int(f->arena, TN_I32, st->axes[r->one].extent);
+    const tir_expr *limit = schedule_axis_extent(&l, &ls, r->one);
     cond = tir_binary(f->arena, TIR_AND, cond, tir_binary(f->arena, TIR_LT, f->values[r->one], limit));
   }
   return cond;
@@ -204,7 +207,8 @@ static const char *factoring_key(tn_program *program, const factoring *f, const 
     const schedule_relation *r = &f->st->relations[i];
     runtime_str_addf(&text, "; %d", r->one);
     for (int k = 0; k < r->n; k++)
-      runtime_str_addf(&text, " %d*%lld", r->many[k], (long long)f->st->axes[r->many[k]].extent);
+      runtime_str_addf(&text, " %d*%lld%s", r->many[k], (long long)f->st->axes[r->many[k]].extent,
+                       f->st->axes[r->many[k]].size ? "~" : "");
   }
   const char *key = text.failed ? NULL : schedule_intern(program, text.data);
   runtime_str_free(&text);
@@ -231,7 +235,7 @@ static const te_op *final_op(tn_program *program, const factoring *f, const te_o
   const tir_expr *index[TN_MAX_RANK];
   const tn_axis *factor = partial->axes[f->factor_axis];
   const char *name = schedule_internf(program, "%s.v", factor->var.name);
-  tn_axis *axis = name ? te_axis_make(f->ctx, name, factor->extent, true) : NULL;
+  tn_axis *axis = name ? te_axis_make(f->ctx, name, factor->extent, factor->size, true) : NULL;
   tir_reduce *reduce = RUNTIME_NEW(f->arena, tir_reduce);
   tn_axis **axes = RUNTIME_NEW_ARRAY(f->arena, tn_axis *, 1);
   if (!axis || !reduce || !axes) return NULL;

@@ -192,6 +192,11 @@ static tn_status check_readers(tn_schedule *s, const char *call, int stage, cons
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(check_computed(s, call, readers[i]));
     const char *reader = schedule_stage_name(&s->stages[readers[i]]);
+    if (readers[i] <= stage && s->stages[stage].op->kind == TE_SCAN)
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                          "%s: %s reads earlier times of the scan %s while it is computed, which no copy of it can hold; "
+                          "name readers outside of the scan, or leave the cache out",
+                          call, reader, tensor->name);
     if (!schedule_reads(&s->stages[readers[i]], tensor))
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s does not read %s: name one of its readers, %s", call,
                           reader, tensor->name, names);
@@ -215,6 +220,8 @@ static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, i
                         "%s: %s is a scalar: it is passed by value and lies in a register; name an input that is a "
                         "tensor",
                         call, schedule_stage_name(st));
+  if (st->op->kind != TE_SCAN)
+    SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, "cache_read", "use set_scope or storage_align, which keep its buffer"));
   if (st->predicate)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: the stores of %s have a predicate (%s), and a copy reads all elements: call cache_read "
@@ -311,6 +318,7 @@ static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, 
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined and writes nothing: call compute_root(%s) first",
                         call, name, name);
   char names[512];
+  SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, "cache_write", "use set_scope or storage_align, which keep its buffer"));
   if (schedule_has_own_loops(st))
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,

@@ -19,6 +19,7 @@ bool schedule_reset_loops(tn_schedule *s, schedule_stage *stage) {
     const tn_axis *axis = is_reduce ? op->reduce_axes[i - op->n_axes] : op->axes[i];
     schedule_axis made = {.name = axis->var.name,
                           .extent = axis->extent,
+                          .size = axis->size,
                           .kind = is_reduce ? SCHEDULE_REDUCE : SCHEDULE_SPATIAL,
                           .root = (int16_t)i,
                           .made_by = -1,
@@ -54,6 +55,21 @@ static tn_schedule *no_memory(tn_context *ctx, tn_schedule *s) {
   return NULL;
 }
 
+/* The steps of scans stand in the loop over the time. */
+static void place_steps(tn_schedule *s) {
+  bool steps[SCHEDULE_MAX_STAGES];
+  for (int scan = 0; scan < s->n_stages; scan++) {
+    if (s->stages[scan].op->kind != TE_SCAN) continue;
+    schedule_find_steps(s, scan, steps);
+    for (int i = 0; i < scan; i++) {
+      if (!steps[i]) continue;
+      s->stages[i].attach = SCHEDULE_AT;
+      s->stages[i].at_stage = (int16_t)scan;
+      s->stages[i].at_axis = 0;
+    }
+  }
+}
+
 tn_schedule *tn_schedule_new(tn_program *program) {
   if (!program) return NULL;
   if (program->n_ops > SCHEDULE_MAX_STAGES / 2) {
@@ -65,6 +81,7 @@ tn_schedule *tn_schedule_new(tn_program *program) {
   if (!s) return no_memory(program->ctx, NULL);
   for (int i = 0; i < program->n_ops; i++)
     if (!init_stage(s, &s->stages[s->n_stages++], program->ops[i])) return no_memory(program->ctx, s);
+  place_steps(s);
   return s;
 }
 

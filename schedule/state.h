@@ -35,7 +35,8 @@ typedef enum schedule_pragma_kind {
 
 typedef struct schedule_axis {
   const char *name;
-  int64_t extent;
+  int64_t extent;       /* where symbols decide: the most it can be */
+  const tir_expr *size; /* such an extent as an i32 of te's symbols (exact where EXTENT fits); NULL: a constant */
   uint8_t kind;        /* schedule_kind */
   uint8_t annotation;  /* schedule_annotation; leaves only */
   bool in_intrin;      /* a loop that tensorize replaces */

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "schedule/intrin.h"
 #include "schedule/tail.h"
 
 /* Fields: s stage, i iter, S target stage, I target iter, v value, l list, o inner_to_outer, t tail, x text. */
@@ -61,7 +62,8 @@ static tn_status apply_pr(tn_schedule *s, const schedule_step *t) {
 /* The recorded extent says which axis was meant: a record that does not fit its program is stale. */
 static tn_status apply_sp(tn_schedule *s, const schedule_step *t) {
   bool exists = t->stage >= 0 && t->stage < s->n_stages && t->iter >= 0 && t->iter < s->stages[t->stage].n_leaves;
-  if (exists && t->value && schedule_leaf(&s->stages[t->stage], t->iter)->extent != t->value) {
+  const schedule_axis *split = exists ? schedule_leaf(&s->stages[t->stage], t->iter) : NULL;
+  if (exists && t->value && !split->size && split->extent != t->value) {
     const schedule_axis *axis = schedule_leaf(&s->stages[t->stage], t->iter);
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "split(%s, %s): the step was recorded for extent %lld, the loop has %lld: use it with the "
@@ -108,8 +110,16 @@ static tn_status apply_rb(tn_schedule *s, const schedule_step *t) {
   return schedule_set_buffering(s, t->stage, SCHEDULE_BUFFER_ROLLING);
 }
 
+/* "name", or "name: pattern" of a declared intrinsic, which must have that pattern here. */
 static tn_status apply_tz(tn_schedule *s, const schedule_step *t) {
-  return schedule_tensorize(s, t->stage, t->iter, t->text);
+  char name[64];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(t->text, ":"), t->text);
+  const char *here = schedule_intrin_record(s->ctx, name);
+  if (strcmp(here, name) != 0 && strchr(t->text, ':') && strcmp(here, t->text) != 0)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "tensorize: the step was recorded with another intrinsic, %s; here it is %s: declare that one",
+                        t->text, here);
+  return schedule_tensorize(s, t->stage, t->iter, name);
 }
 
 static const step_row rows[SCHEDULE_STEP_COUNT] = {

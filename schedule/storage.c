@@ -22,6 +22,12 @@ static tn_status check_dimension(tn_schedule *s, const char *call, int stage, in
         "%s: %s is the last dimension of %s, whose elements stand next to each other (stride 1): name an "
         "outer one",
         call, axis->name, name);
+  for (int d = axis->root + 1; d < st->tensors[0].ndim; d++)
+    if (st->tensors[0].size[d])
+      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                          "%s: the stride of axis %s of %s depends on the extent of axis %s, which is known at a call "
+                          "only: name an axis inside of which all extents are constant",
+                          call, axis->name, name, st->axes[d].name);
   if (schedule_is_output(s, stage))
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,

@@ -17,7 +17,7 @@ bool schedule_counts_overlaps(const schedule_stage *st, int axis);
 
 /* Whether the buffer is longer than the region in this dimension, and how long. */
 bool schedule_pads_dimension(const schedule_stage *st, int dim);
-int64_t schedule_padded_extent(const lower_stage *ls, int dim);
+const tir_expr *schedule_padded_extent(lowering *l, const lower_stage *ls, int dim);
 /* Says which splits with tail mask have a tail and no vectorized loop. */
 void schedule_warn_masks(const lowering *l, const lower_stage *ls);
 

@@ -20,6 +20,12 @@ const char *const schedule_tail_words[TN_TAIL_COUNT] = {
 static tn_status check_overlap(tn_schedule *s, const char *call, int stage, int iter) {
   const schedule_stage *st = &s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
+  char extent[64];
+  if (axis->size)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                        "%s: tail overlap: loop %s of %s has the extent %s, which can be smaller than a block at a call: "
+                        "there is nothing to move the last block back to; take guard, peel, mask or pad",
+                        call, axis->name, schedule_stage_name(st), schedule_extent_text(axis, extent, sizeof extent));
   if (axis->kind != SCHEDULE_SPATIAL)
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,
@@ -147,6 +153,7 @@ tn_status schedule_check_fuse_overlap(tn_schedule *s, const char *call, int stag
 
 bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r) {
   int64_t product = 1;
+  if (ls->axis_size[r->one]) return false; /* as far as is known */
   for (int i = 0; i < r->n; i++) product *= ls->axis_extent[r->many[i]];
   return product == ls->axis_extent[r->one];
 }
@@ -156,11 +163,12 @@ bool schedule_pads_dimension(const schedule_stage *st, int dim) {
   return used_by >= 0 && !st->relations[used_by].is_fuse && st->relations[used_by].tail == TN_TAIL_PAD;
 }
 
-int64_t schedule_padded_extent(const lower_stage *ls, int dim) {
-  if (!schedule_pads_dimension(ls->st, dim)) return ls->extent[dim];
+const tir_expr *schedule_padded_extent(lowering *l, const lower_stage *ls, int dim) {
+  if (!schedule_pads_dimension(ls->st, dim)) return schedule_extent(l, ls->extent[dim], ls->size[dim]);
   const schedule_relation *r = &ls->st->relations[ls->st->axes[dim].used_by];
-  int64_t product = 1;
-  for (int i = 0; i < r->n; i++) product *= ls->axis_extent[r->many[i]];
+  const tir_expr *product = tir_int(l->arena, l->index_dtype, 1);
+  for (int i = 0; i < r->n; i++)
+    product = tir_binary(l->arena, TIR_MUL, product, schedule_axis_extent(l, ls, r->many[i]));
   return product;
 }
 

@@ -45,14 +45,14 @@ static tn_status check_loops(tn_schedule *s, const char *call, int stage, int it
   const char *name = schedule_stage_name(st);
   if (st->intrin)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s already has the intrinsic %s at loop %s: a stage has one; tensorize another stage", call,
-                        name, st->intrin->name, st->axes[st->tensor_axis].name);
+                        "%s: %s already has the intrinsic %s at loop %s: a stage has one; tensorize another stage",
+                        call, name, st->intrin->name, st->axes[st->tensor_axis].name);
   for (int i = iter; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
-    const char *what = axis->annotation                              ? schedule_annotation_words[axis->annotation]
-                       : schedule_has_pragma(axis)                   ? "a pragma"
+    const char *what = axis->annotation                           ? schedule_annotation_words[axis->annotation]
+                       : schedule_has_pragma(axis)                ? "a pragma"
                        : schedule_has_prefetch(st, st->leaves[i]) ? "a prefetch"
-                                                                     : NULL;
+                                                                  : NULL;
     if (what)
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                           "%s: loop %s of %s has %s, which would be lost inside the intrinsic: leave that loop plain",
@@ -134,7 +134,8 @@ static const char *call_text(char *buffer, size_t n, const tn_schedule *s, int s
 tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin) {
   char call[512];
   SCHEDULE_TRY(tensorize(s, call_text(call, sizeof call, s, stage, iter, intrin), stage, iter, intrin));
-  schedule_step step = {.kind = SCHEDULE_STEP_TZ, .stage = (int16_t)stage, .iter = (int16_t)iter, .text = intrin};
+  const char *record = schedule_intrin_record(s->ctx, intrin);
+  schedule_step step = {.kind = SCHEDULE_STEP_TZ, .stage = (int16_t)stage, .iter = (int16_t)iter, .text = record};
   return schedule_push_step(s, &step) ? TN_OK : runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
 }
 

@@ -7,9 +7,17 @@
 
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
-static void print_shape(runtime_str *out, const tn_tensor *tensor, int ndim, const int64_t *shape) {
+static void print_extent(runtime_str *out, int64_t extent, const tir_expr *size) {
+  if (size)
+    tir_print_expr(out, size);
+  else
+    runtime_str_addf(out, "%lld", (long long)extent);
+}
+
+static void print_shape(runtime_str *out, const tn_tensor *tensor, int ndim, const int64_t *shape,
+                        const tir_expr *const *size) {
   runtime_str_addf(out, "%s: %s[", tensor->name, tn_dtype_name(tensor->dtype));
-  for (int i = 0; i < ndim; i++) runtime_str_addf(out, "%s%lld", i ? "," : "", (long long)shape[i]);
+  for (int i = 0; i < ndim; i++) runtime_str_add(out, i ? "," : ""), print_extent(out, shape[i], size[i]);
   runtime_str_add(out, "]");
 }
 
@@ -29,7 +37,7 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   indent(out, depth);
   for (int v = 0; v < st->n_tensors; v++) {
     if (v > 0) runtime_str_add(out, ", ");
-    print_shape(out, &st->tensors[v], ls->buffers[v]->ndim, ls->buffers[v]->shape);
+    print_shape(out, &st->tensors[v], ls->buffers[v]->ndim, ls->buffers[v]->shape, ls->buffers[v]->size);
   }
   runtime_str_addf(out, " %s", schedule_is_output(s, stage) ? "output" : st->scope);
   if (st->layout) runtime_str_addf(out, " %s", st->layout);
@@ -39,9 +47,13 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   for (int i = 0; i < st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
     indent(out, ++depth);
-    runtime_str_addf(out, "%s %s (%lld)%s", axis->annotation ? schedule_annotation_words[axis->annotation] : "for",
-                     axis->name, (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent),
-                     axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
+    runtime_str_addf(out, "%s %s (", axis->annotation ? schedule_annotation_words[axis->annotation] : "for",
+                     axis->name);
+    if (ls->is_live ? ls->axis_size[st->leaves[i]] : axis->size)
+      te_print_expr(out, axis->size);
+    else
+      runtime_str_addf(out, "%lld", (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent));
+    runtime_str_addf(out, ")%s", axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
     if (i == schedule_tensor_position(st)) runtime_str_addf(out, " tensorize=%s", st->intrin->name);
     for (int k = 0; k < SCHEDULE_PRAGMA_COUNT; k++)
       if (schedule_pragma_value(axis, k) >= 0)
@@ -66,7 +78,7 @@ static void print_list(const tn_schedule *s, bool inlined, const char *title, ru
     if (inlined ? st->attach != SCHEDULE_INLINED : !te_is_placeholder(st->op)) continue;
     for (int v = 0; v < st->n_tensors; v++, any = true) {
       runtime_str_add(out, any ? ", " : title);
-      print_shape(out, &st->tensors[v], st->tensors[v].ndim, st->tensors[v].shape);
+      print_shape(out, &st->tensors[v], st->tensors[v].ndim, st->tensors[v].shape, st->tensors[v].size);
     }
   }
   if (any) runtime_str_add(out, "\n");

@@ -234,9 +234,35 @@ static void collect_loads(counter *c, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) collect_loads(c, e->arg[i]);
 }
 
-/* The element that a store writes, as its own value reads it. */
-static bool is_own(const tir_expr *load, const tir_stmt *s) {
-  if (load->u.buffer != s->u.store.buffer) return false;
+static const schedule_stage *stage_of_number(const counter *c, int number) {
+  for (int i = 0; i < c->s->n_stages; i++)
+    if (!te_is_placeholder(c->s->stages[i].op) && number-- == 0) return &c->s->stages[i];
+  return NULL;
+}
+
+/* Which of the stage's tensors a buffer holds; -1: none, so that it is one that lowering made for a new value. */
+static int tensor_of(const counter *c, int number, const tir_buffer *buffer) {
+  const schedule_stage *st = stage_of_number(c, number);
+  for (int v = 0; v < st->n_tensors; v++)
+    if (strcmp(st->tensors[v].name, buffer->name) == 0) return v;
+  return -1;
+}
+
+/* The new value of a tensor of the stage, put aside (lower.c). */
+static bool is_put_aside(const counter *c, int number, const tir_buffer *buffer) {
+  const schedule_stage *st = stage_of_number(c, number);
+  for (int v = 1; v < st->n_tensors; v++) {
+    size_t n = strlen(st->tensors[v].name);
+    if (strncmp(st->tensors[v].name, buffer->name, n) == 0 && strcmp(buffer->name + n, ".new") == 0) return true;
+  }
+  return false;
+}
+
+/* An element that the stage's stores write, as their values read it. */
+static bool is_own(const counter *c, int number, const tir_expr *load, const tir_stmt *s) {
+  if (is_put_aside(c, number, load->u.buffer)) return true;
+  if (load->u.buffer != s->u.store.buffer && tensor_of(c, number, load->u.buffer) < 0) return false;
+  if (tir_n_index(load) != s->u.store.n_index) return false;
   for (int i = 0; i < s->u.store.n_index; i++)
     if (!tir_equal(load->arg[i], s->u.store.index[i])) return false;
   return true;
@@ -247,15 +273,17 @@ static void visit_store(counter *c, walk w, const tir_stmt *s) {
   c->seen.n = c->loads.n = 0;
   collect_loads(c, s->u.store.value);
   for (int i = 0; i < s->u.store.n_index; i++) collect_loads(c, s->u.store.index[i]);
+  const bool puts_aside = is_put_aside(c, w.stage, s->u.store.buffer);
   for (int i = 0; i < c->loads.n; i++) {
     const tir_expr *load = c->loads.data[i];
-    if (!w.is_update || !is_own(load, s)) count_load(c, &w, tir_n_index(load), load->arg);
+    if (!w.is_update || (!puts_aside && !is_own(c, w.stage, load, s)) ||
+        (puts_aside && tensor_of(c, w.stage, load->u.buffer) < 0))
+      count_load(c, &w, tir_n_index(load), load->arg);
   }
-  if (w.is_update) {
-    c->updates[w.stage] += w.times * w.lanes;
-    return;
-  }
-  c->out[w.stage].points += w.times * w.lanes;
+  const bool is_first = tensor_of(c, w.stage, s->u.store.buffer) <= 0 && !puts_aside; /* a point has all tensors */
+  if (is_first && w.is_update) c->updates[w.stage] += w.times * w.lanes;
+  if (w.is_update) return;
+  if (is_first) c->out[w.stage].points += w.times * w.lanes;
   count_store(c, &w, s);
 }
 
@@ -302,26 +330,33 @@ static void visit_loop(counter *c, walk w, const tir_stmt *s) {
 }
 
 typedef struct search {
-  int stage;
-  const tir_stmt *store;
+  counter *c;
+  walk *w;
 } search;
+
+/* Its element of each tensor is loaded and stored. */
+static tir_walk count_update(void *user, const tir_stmt *s) {
+  search *at = user;
+  if (s->kind != TIR_STORE || is_put_aside(at->c, at->w->stage, s->u.store.buffer)) return TIR_WALK_ON;
+  count_load(at->c, at->w, s->u.store.n_index, s->u.store.index);
+  count_store(at->c, at->w, s);
+  return TIR_WALK_ON;
+}
 
 static tir_walk find_update(void *user, const tir_stmt *s) {
   search *at = user;
-  if (s->kind != TIR_ATTR || strcmp(s->u.attr.key, TIR_STAGE_UPDATE) != 0 || s->u.attr.value != at->stage)
+  if (s->kind != TIR_ATTR || strcmp(s->u.attr.key, TIR_STAGE_UPDATE) != 0 || s->u.attr.value != at->w->stage)
     return TIR_WALK_ON;
-  for (at->store = s->u.attr.body; at->store->kind == TIR_IF;) at->store = at->store->u.branch.then_body;
+  tir_visitor visitor = {count_update, NULL, at};
+  tir_walk_stmt(s->u.attr.body, &visitor);
   return TIR_WALK_STOP;
 }
 
 /* Before the run its element is loaded, after it stored. */
 static void count_run(counter *c, walk w, const tir_stmt *s) {
-  search at = {w.stage, NULL};
+  search at = {c, &w};
   tir_visitor visitor = {find_update, NULL, &at};
   tir_walk_stmt(s, &visitor);
-  if (at.store == NULL || at.store->kind != TIR_STORE) return;
-  count_load(c, &w, at.store->u.store.n_index, at.store->u.store.index);
-  count_store(c, &w, at.store);
 }
 
 static void visit_mark(counter *c, walk w, const tir_stmt *s) {
@@ -433,6 +468,8 @@ static void count_all(counter *c, const tir_func *f) {
 
 tn_status schedule_count_work(const tn_schedule *s, tn_kernel_stage *out) {
   runtime_arena arena = {0};
+  tn_status status = te_check_no_symbols(s->program, "counting work");
+  if (status != TN_OK) return status;
   counter c = {.s = s, .out = out};
   c.updates = calloc((size_t)schedule_computed_count(s) + 1, sizeof *c.updates);
   const tir_func *f = marked_loops(s, &arena);

@@ -227,11 +227,12 @@ static te_interval node_bound(place at, const tir_expr *e) {
   }
 }
 
-/* A variable is an axis (graph.h). Whatever could wrap can have any value of its dtype. */
+/* A variable is an axis or a symbol (graph.h). Whatever could wrap can have any value of its dtype. */
 static te_interval atom_bound(place at, const tir_expr *e) {
   te_interval all = tn_dtype_is_float((tn_dtype)e->dtype) ? everything : dtype_range((tn_dtype)e->dtype), range = all;
-  if (e->op == TIR_VAR)
-    range = (te_interval){0, ((const tn_axis *)(const void *)e->u.var)->extent - 1};
+  const tn_axis *axis = e->op == TIR_VAR ? te_var_axis(e->u.var) : NULL;
+  if (axis)
+    range = axis->is_symbol ? (te_interval){axis->least, axis->extent} : (te_interval){0, axis->extent - 1};
   else if (at.nesting < MAX_NESTING && ++*at.work < MAX_WORK)
     range = node_bound((place){at.facts, at.nesting + 1, at.work}, e);
   if (!is_inside(range, all)) range = all;
@@ -342,9 +343,100 @@ static place assume(place at, fact storage[], int *n, const tir_expr *cond, bool
   return tir_op_table[cond->op].op_class == 'C' ? assume_comparison(at, storage, n, cond, holds) : at;
 }
 
+/* ---- symbols -------------------------------------------------------------------------------------------------------
+ */
+
+static const tn_axis *axis_of(const tir_expr *atom) {
+  return atom->op == TIR_VAR && !te_var_axis(atom->u.var)->is_symbol ? te_var_axis(atom->u.var) : NULL;
+}
+
+/* Adds the greatest (or least) value of a term whose atom is an axis: extent - 1, or 0. */
+static bool add_end_of(place at, form *f, const term *t, const tn_axis *axis, bool greatest) {
+  if ((t->factor > 0) != greatest) return true;
+  form end = axis->size ? linear(at, axis->size) : (form){.constant = axis->extent};
+  end.constant -= 1;
+  return add_form(f, &end, t->factor);
+}
+
+/* F with its axes at the ends where F is greatest (or least): what is left are symbols and what is not linear. False:
+ * too long. Axes of constant extent stay unless ALL. */
+static bool at_ends(place at, const form *f, bool greatest, bool all, form *out) {
+  *out = (form){.constant = f->constant};
+  for (int i = 0; i < f->n; i++) {
+    const tn_axis *axis = axis_of(f->terms[i].atom);
+    bool ok =
+        axis && (axis->size || all) ? add_end_of(at, out, &f->terms[i], axis, greatest) : add_term(out, f->terms[i]);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+/* The greatest value of a form (or the least, negated): by its terms' ranges, or with axes at their symbolic ends. */
+static int64_t greatest(place at, const form *f) {
+  form ends;
+  int64_t plain = form_bound(at, f).hi;
+  return at_ends(at, f, true, false, &ends) ? RUNTIME_MIN(plain, form_bound(at, &ends).hi) : plain;
+}
+
+static int64_t least(place at, const form *f) {
+  form ends;
+  int64_t plain = form_bound(at, f).lo;
+  return at_ends(at, f, false, false, &ends) ? RUNTIME_MAX(plain, form_bound(at, &ends).lo) : plain;
+}
+
+static tir_walk stop_at_symbolic(void *user, const tir_expr *e) {
+  (void)user;
+  const tn_axis *axis = e->op == TIR_VAR ? te_var_axis(e->u.var) : NULL;
+  return axis && (axis->is_symbol || axis->size) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static tir_walk stop_unless_symbol(void *user, const tir_expr *e) {
+  (void)user;
+  bool is_other = e->op == TIR_READ || (e->op == TIR_VAR && !te_var_axis(e->u.var)->is_symbol);
+  return is_other ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* F + 1 as an expression of symbols; NULL: it has other parts. */
+static const tir_expr *size_of(runtime_arena *arena, const form *f) {
+  const tir_expr *sum = NULL;
+  for (int i = 0; i < f->n; i++) {
+    const tir_expr *atom = f->terms[i].atom;
+    if (atom->dtype != TN_I32 || !tir_walk_expr(atom, stop_unless_symbol, NULL)) return NULL;
+    const tir_expr *part = tir_binary(arena, TIR_MUL, atom, tir_int(arena, TN_I32, f->terms[i].factor));
+    sum = sum ? tir_binary(arena, TIR_ADD, sum, part) : part;
+  }
+  return sum ? tir_binary(arena, TIR_ADD, sum, tir_int(arena, TN_I32, f->constant + 1)) : NULL;
+}
+
+bool te_size_difference(const tir_expr *a, const tir_expr *b, int64_t *difference) {
+  int work = 0;
+  place at = {NULL, 0, &work};
+  form f = linear(at, a), g = linear(at, b);
+  if (!add_form(&f, &g, -1) || f.n > 0) return false;
+  *difference = f.constant;
+  return true;
+}
+
+/* What the index of dimension D can be, where symbols have a part in it or in the extent. */
+static void look_at_symbols(place at, runtime_arena *arena, const tir_expr *index, int d, te_access *access) {
+  const tn_tensor *tensor = access->read->u.tensor;
+  te_interval *range = &access->range[d];
+  form f = linear(at, index), ends;
+  access->is_symbolic[d] = !tir_walk_expr(index, stop_at_symbolic, NULL);
+  if (access->is_symbolic[d]) {
+    *range = (te_interval){RUNTIME_MAX(range->lo, least(at, &f)), RUNTIME_MIN(range->hi, greatest(at, &f))};
+    if (arena && at_ends(at, &f, true, true, &ends)) access->end[d] = size_of(arena, &ends);
+  }
+  access->is_below[d] = range->hi < tensor->shape[d];
+  if (!tensor->size[d]) return;
+  form extent = linear(at, tensor->size[d]);
+  access->is_below[d] = range->lo > range->hi || (add_form(&f, &extent, -1) && greatest(at, &f) < 0);
+}
+
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 
 typedef struct walk {
+  runtime_arena *arena; /* for te_access.end; NULL: not wanted */
   te_access_fn visit;
   void *user;
 } walk;
@@ -363,6 +455,7 @@ static bool visit_read(const walk *w, place at, bool is_guarded, const tir_expr 
     if (!walk_expr(w, at, is_guarded, e->arg[d])) return false;
     access.range[d] = bound(at, e->arg[d]);
     access.is_data[d] = !tir_walk_expr(e->arg[d], stop_at_read, NULL);
+    look_at_symbols(at, w->arena, e->arg[d], d, &access);
   }
   return w->visit(w->user, &access);
 }
@@ -395,16 +488,16 @@ static bool walk_expr(const walk *w, place at, bool is_guarded, const tir_expr *
   return e->op != TIR_SELECT || walk_guarded(w, at, e->arg[0], false, e->arg[2]);
 }
 
-bool te_walk_accesses(const te_op *op, te_access_fn visit, void *user) {
+bool te_walk_accesses(const te_op *op, runtime_arena *arena, te_access_fn visit, void *user) {
   int work = 0;
-  return walk_expr(&(walk){visit, user}, (place){NULL, 0, &work}, false, op->body);
+  return walk_expr(&(walk){arena, visit, user}, (place){NULL, 0, &work}, false, op->body);
 }
 
 static bool stays_inside(void *user, const te_access *access) {
   const tn_tensor *tensor = access->read->u.tensor;
   (void)user;
   for (int d = 0; d < tensor->ndim; d++)
-    if (!is_inside(access->range[d], (te_interval){0, tensor->shape[d] - 1})) return false;
+    if (access->range[d].lo < 0 || !access->is_below[d]) return false;
   return true;
 }
 
@@ -435,7 +528,7 @@ int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor) {
   return l.least;
 }
 
-void te_set_may_leave(te_op *op) { op->may_leave = op->body && !te_walk_accesses(op, stays_inside, NULL); }
+void te_set_may_leave(te_op *op) { op->may_leave = op->body && !te_walk_accesses(op, NULL, stays_inside, NULL); }
 
 /* Under a condition, or where an index depends on data, only what is out of bounds for certain is refused. */
 bool te_check_access(const te_site *site, const char *op_name, const te_access *access) {
@@ -443,10 +536,17 @@ bool te_check_access(const te_site *site, const char *op_name, const te_access *
   for (int d = 0; d < tensor->ndim; d++) {
     te_interval range = access->range[d], allowed = {0, tensor->shape[d] - 1}, both = intersect(range, allowed);
     bool is_unsure = access->is_guarded || access->is_data[d];
-    if (is_inside(range, allowed) || (is_unsure && both.lo <= both.hi) || range.lo > range.hi) continue;
-    char text[64];
+    if (range.lo >= 0 && access->is_below[d]) continue;
+    if ((is_unsure && both.lo <= both.hi) || range.lo > range.hi) continue;
+    char text[64], extent[64];
     te_show(text, access->read);
-    if (is_inside(dtype_range(TN_I32), range))
+    if (tensor->size[d])
+      te_fail(
+          site, TN_ERROR_PROGRAM,
+          "'%s' reads %s: index %d is not known to be in 0 .. %s - 1: guard the read by select, change an extent, or "
+          "say how small the symbols can be, as in symbol 3<=M",
+          op_name, text, d, te_show(extent, tensor->size[d]));
+    else if (is_inside(dtype_range(TN_I32), range))
       te_fail(site, TN_ERROR_PROGRAM,
               "'%s' reads %s: index %d can have any value (extent %lld): guard the read by select", op_name, text, d,
               (long long)tensor->shape[d]);

@@ -203,19 +203,19 @@ static bool fail_bounds(const te_node *n, te_run *run, int d, const int64_t *ind
   for (int i = 0; i <= d; i++) runtime_str_addf(&list, "%s%lld", i > 0 ? ", " : "", (long long)index[i]);
   for (int i = d + 1; i < t->ndim; i++) runtime_str_add(&list, ", _");
   te_run_fail(run, TN_ERROR_PROGRAM, "'%s' reads %s[%s]: index %d is %lld, but the extent is %lld", run->op->name,
-              t->name, list.data ? list.data : "", d, (long long)index[d], (long long)t->shape[d]);
+              t->name, list.data ? list.data : "", d, (long long)index[d], (long long)n->u.source->shape[d]);
   runtime_str_free(&list);
   return false;
 }
 
 /* The element a read means; false: outside (reported). */
 static bool locate(const te_node *n, te_run *run, int64_t *index, int64_t *flat) {
-  const tn_tensor *t = n->u.source->tensor;
+  const int64_t *shape = n->u.source->shape;
   *flat = 0;
   for (int d = 0; d < n->n_args; d++) {
     index[d] = I(d);
-    if (index[d] < 0 || index[d] >= t->shape[d]) return fail_bounds(n, run, d, index);
-    *flat = *flat * t->shape[d] + index[d];
+    if (index[d] < 0 || index[d] >= shape[d]) return fail_bounds(n, run, d, index);
+    *flat = *flat * shape[d] + index[d];
   }
   return true;
 }
@@ -359,6 +359,9 @@ static void set_leaf(te_node *n, const compiler *c, const tir_expr *e) {
   } else if (e->op == TIR_FLOAT) {
     n->u.constant.f = runtime_rounded(n->dtype, e->u.f);
     n->eval.f = constant_float;
+  } else if (c->run->program && te_symbol_number(c->run->program, e->u.var) >= 0) {
+    n->u.constant.i = c->run->symbols[te_symbol_number(c->run->program, e->u.var)];
+    n->eval.i = constant_int;
   } else {
     set_variable(n, c, e->u.var);
   }

@@ -1,31 +1,48 @@
 /* compute.c: axes, placeholders, computes: checking the parts and putting them together. An axis that another compute
  * owns is replaced by a copy, so that users can share i, j and k between computes. */
+#include <stdio.h>
+
 #include "te/internal.h"
 
 /* ---- axes -------------------------------------------------------------------------------------------------------- */
 
-tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, bool is_reduce) {
+tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, const tir_expr *size, bool is_reduce) {
   tn_axis *axis = RUNTIME_NEW(&ctx->arena, tn_axis);
   char *kept = runtime_strdup(&ctx->arena, name);
   if (!axis || !kept) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory"), NULL;
-  *axis = (tn_axis){.var = {kept, TN_I32}, .extent = extent, .is_reduce = is_reduce, .ctx = ctx};
+  *axis = (tn_axis){.var = {kept, TN_I32}, .extent = extent, .size = size, .is_reduce = is_reduce, .ctx = ctx};
   return axis;
 }
 
-tn_axis *te_axis(const te_site *site, const char *name, int64_t extent, bool is_reduce) {
+tn_axis *te_axis(const te_site *site, const char *name, te_extent extent, bool is_reduce) {
   if (!te_check_name(site, "an axis", name)) return NULL;
-  if (extent >= 1 && extent <= TE_MAX_EXTENT) return te_axis_make(site->ctx, name, extent, is_reduce);
-  te_fail(site, TN_ERROR_PROGRAM, "extent %lld of axis '%s' is not in 1 .. %d", (long long)extent, name,
+  if (extent.most >= 1 && extent.most <= TE_MAX_EXTENT)
+    return te_axis_make(site->ctx, name, extent.most, extent.size, is_reduce);
+  te_fail(site, TN_ERROR_PROGRAM, "extent %lld of axis '%s' is not in 1 .. %d", (long long)extent.most, name,
           (int)TE_MAX_EXTENT);
   return NULL;
 }
 
+static tn_axis *axis_of(tn_context *ctx, const char *name, tn_arg extent, bool is_reduce) {
+  te_site site = {.ctx = ctx};
+  te_extent e;
+  char what[TE_MAX_NAME + 40];
+  if (!ctx || !name || !te_check_context(&site, 1, &extent)) return NULL;
+  snprintf(what, sizeof what, "the extent of axis '%.127s'", name);
+  return te_extent_of(&site, what, extent, &e) ? te_axis(&site, name, e, is_reduce) : NULL;
+}
+
+tn_axis *tn_axis_arg(tn_context *ctx, const char *name, tn_arg extent) { return axis_of(ctx, name, extent, false); }
+tn_axis *tn_reduce_axis_arg(tn_context *ctx, const char *name, tn_arg extent) {
+  return axis_of(ctx, name, extent, true);
+}
+
 tn_axis *tn_axis_new(tn_context *ctx, const char *name, int64_t extent) {
-  return ctx && name ? te_axis(&(te_site){.ctx = ctx}, name, extent, false) : NULL;
+  return ctx && name ? te_axis(&(te_site){.ctx = ctx}, name, (te_extent){extent, NULL}, false) : NULL;
 }
 
 tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent) {
-  return ctx && name ? te_axis(&(te_site){.ctx = ctx}, name, extent, true) : NULL;
+  return ctx && name ? te_axis(&(te_site){.ctx = ctx}, name, (te_extent){extent, NULL}, true) : NULL;
 }
 
 /* ---- placeholders ------------------------------------------------------------------------------------------------ */
@@ -51,18 +68,20 @@ bool te_is_hidden(const tn_tensor *tensor) {
   return extends && strcmp(tensor->name + n, ".value") == 0;
 }
 
-tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape) {
+tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const te_extent *shape) {
   if (!te_check_name(site, "a tensor", name)) return NULL;
   if (ndim > TN_MAX_RANK) {
     te_fail(site, TN_ERROR_PROGRAM, "'%s' has rank %d; at most %d", name, ndim, (int)TN_MAX_RANK);
     return NULL;
   }
-  if (!te_check_shape(site, name, dtype, ndim, shape)) return NULL;
   te_op *op = new_op(site->ctx, TE_PLACEHOLDER, 1, &name, ndim);
   if (!op) return NULL;
   op->outputs[0].dtype = dtype;
-  for (int d = 0; d < ndim; d++) op->outputs[0].shape[d] = shape[d];
-  return &op->outputs[0];
+  for (int d = 0; d < ndim; d++) {
+    op->outputs[0].shape[d] = shape[d].most;
+    op->outputs[0].size[d] = shape[d].size;
+  }
+  return te_check_shape(site, &op->outputs[0]) ? &op->outputs[0] : NULL;
 }
 
 tn_tensor *tn_layout_free(tn_tensor *tensor) {
@@ -96,8 +115,24 @@ tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const 
   if (!ctx || !name || !dtype_and_shape || n < 1) return NULL;
   te_site site = {.ctx = ctx};
   int64_t dtype = dtype_and_shape[0];
-  if (dtype >= 0 && dtype < TN_DTYPE_COUNT) return te_input(&site, name, (tn_dtype)dtype, n - 1, dtype_and_shape + 1);
+  te_extent shape[TN_MAX_RANK] = {{0, NULL}};
+  for (int d = 0; d + 1 < n && d < TN_MAX_RANK; d++) shape[d].most = dtype_and_shape[d + 1];
+  if (dtype >= 0 && dtype < TN_DTYPE_COUNT) return te_input(&site, name, (tn_dtype)dtype, n - 1, shape);
   te_fail(&site, TN_ERROR_ARGUMENT, "tn_placeholder: '%s': %lld is no dtype", name, (long long)dtype);
+  return NULL;
+}
+
+tn_tensor *tn_placeholder_args(tn_context *ctx, const char *name, tn_dtype dtype, int n, const tn_arg *extents) {
+  te_site site = {.ctx = ctx};
+  te_extent shape[TN_MAX_RANK];
+  char what[TE_MAX_NAME + 40];
+  if (!ctx || !name || n < 1 || !te_check_context(&site, n, extents)) return NULL;
+  for (int d = 0; d < n && d < TN_MAX_RANK; d++) {
+    snprintf(what, sizeof what, "extent %d of '%.127s'", d, name);
+    if (!te_extent_of(&site, what, extents[d], &shape[d])) return NULL;
+  }
+  if ((unsigned)dtype < TN_DTYPE_COUNT) return te_input(&site, name, dtype, n, shape);
+  te_fail(&site, TN_ERROR_ARGUMENT, "tn_placeholder: '%s': %d is no dtype", name, (int)dtype);
   return NULL;
 }
 
@@ -131,7 +166,7 @@ te_op *te_op_new(tn_context *ctx, const char *const *names, int n_axes, tn_axis 
   op->body = body;
   for (int v = 0; v < op->n_outputs; v++) {
     op->outputs[v].dtype = tir_value_dtype(body, v);
-    for (int d = 0; d < n_axes; d++) op->outputs[v].shape[d] = axes[d]->extent;
+    for (int d = 0; d < n_axes; d++) op->outputs[v].shape[d] = axes[d]->extent, op->outputs[v].size[d] = axes[d]->size;
   }
   if (body->op == TIR_REDUCE) {
     op->n_reduce = body->u.reduce->n_axes;
@@ -157,7 +192,7 @@ typedef struct making {
 static tn_axis *adopt(making *m, tn_axis *axis) {
   if (!axis->op) return axis;
   tn_context *ctx = m->site->ctx;
-  tn_axis *copy = te_axis_make(ctx, axis->var.name, axis->extent, axis->is_reduce);
+  tn_axis *copy = te_axis_make(ctx, axis->var.name, axis->extent, axis->size, axis->is_reduce);
   if (copy) m->bindings[m->n_bindings++] = (tir_binding){&axis->var, te_axis_expr(&ctx->arena, copy)};
   return copy;
 }
@@ -221,7 +256,7 @@ static const tir_expr *adopt_body(const making *m, const tir_expr *body) {
 /* Stops at the first variable that is none of the compute's axes. */
 static tir_walk check_var(void *user, const tir_expr *e) {
   const making *m = user;
-  if (e->op != TIR_VAR) return TIR_WALK_ON;
+  if (e->op != TIR_VAR || te_var_axis(e->u.var)->is_symbol) return TIR_WALK_ON;
   for (int i = 0; i < m->n_axes; i++)
     if (&m->axes[i]->var == e->u.var) return TIR_WALK_ON;
   for (int i = 0; i < m->n_reduce; i++)
@@ -245,7 +280,8 @@ static bool check_one_access(void *user, const te_access *access) {
 
 static bool check_accesses(const te_site *site, const te_op *op, te_access_fn visit, void *user) {
   default_check check = {site, op->name};
-  return visit ? te_walk_accesses(op, visit, user) : te_walk_accesses(op, check_one_access, &check);
+  runtime_arena *arena = &site->ctx->arena;
+  return visit ? te_walk_accesses(op, arena, visit, user) : te_walk_accesses(op, arena, check_one_access, &check);
 }
 
 /* From here on another compute gets copies of these axes. */
@@ -271,8 +307,7 @@ static bool check_output_names(const te_site *site, const tir_expr *body, int n,
 
 static bool check_output_shapes(const te_site *site, const te_op *op) {
   for (int v = 0; v < op->n_outputs; v++)
-    if (!te_check_shape(site, op->outputs[v].name, op->outputs[v].dtype, op->n_axes, op->outputs[v].shape))
-      return false;
+    if (!te_check_shape(site, &op->outputs[v])) return false;
   return true;
 }
 
@@ -297,7 +332,7 @@ tn_tensor *te_compute(const te_site *site, int n_names, const char *const *given
 
 /* "A, B": the names between commas. Returns how many, one more than TIR_MAX_VALUES for all that are too many; -1: out
  * of memory. */
-static int split_names(const te_site *site, const char *list, const char *names[TIR_MAX_VALUES + 1]) {
+int te_split_names(const te_site *site, const char *list, const char *names[TIR_MAX_VALUES + 1]) {
   int n = 0;
   for (const char *at = list; n <= TIR_MAX_VALUES; at++) {
     at += strspn(at, " ");
@@ -334,7 +369,7 @@ tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_a
     if (i <= TN_MAX_RANK) axes[i - 1] = args[i].u.axis;
   }
   const char *names[TIR_MAX_VALUES + 1];
-  int n_names = split_names(&site, name, names);
+  int n_names = te_split_names(&site, name, names);
   if (n_names < 0) return NULL;
   if (n - 1 <= TN_MAX_RANK) return te_compute(&site, n_names, names, args[0], n - 1, axes, NULL, NULL);
   te_fail(&site, TN_ERROR_PROGRAM, "'%s' has rank %d; at most %d", name, n - 1, (int)TN_MAX_RANK);

@@ -48,14 +48,16 @@ static bool memo_add(te_memo *memo, int64_t flat, te_cell value) {
 /* Evaluates the definition at an index, with the reader's state put aside. */
 static void compute(te_run *run, const te_source *source, const int64_t *index, te_cell *values) {
   const te_op *op = source->tensor->op, *reader = run->op;
+  const te_source *reading = run->source;
   int64_t vars[TE_MAX_VARS], *outer = run->vars;
   for (int d = 0; d < op->n_axes; d++) vars[d] = index[d];
   run->vars = vars;
   run->depth += source->depth + LEVELS_OF_DEMAND;
-  te_element(run, op, source->body, values);
+  te_element(run, source, source->body, values);
   run->depth -= source->depth + LEVELS_OF_DEMAND;
   run->vars = outer;
   run->op = reader;
+  run->source = reading;
 }
 
 /* All values of a tuple are computed, and remembered, together. */
@@ -83,19 +85,21 @@ te_cell te_demand(te_run *run, te_source *source, const int64_t *index, int64_t 
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
 
-static tn_status check_place(const tn_program *p, const tn_tensor *t, const int64_t *index) {
+static tn_status check_place(const tn_program *p, const tn_tensor *t, const int64_t *index, const int64_t *symbols) {
   if (tn_program_find(p, t->name) != t)
     return runtime_fail(p->ctx, TN_ERROR_ARGUMENT, "'%s' is no tensor of the program", t->name);
-  for (int d = 0; d < t->ndim; d++)
-    if (index[d] < 0 || index[d] >= t->shape[d])
+  for (int d = 0; d < t->ndim; d++) {
+    int64_t extent = t->size[d] ? te_size_value(p, t->size[d], symbols) : t->shape[d];
+    if (index[d] < 0 || index[d] >= extent)
       return runtime_fail(p->ctx, TN_ERROR_ARGUMENT, "index %d of '%s' is %lld, but the extent is %lld", d, t->name,
-                          (long long)index[d], (long long)t->shape[d]);
+                          (long long)index[d], (long long)extent);
+  }
   return TN_OK;
 }
 
 static te_cell element_at(te_run *run, te_source *source, const int64_t *index) {
   int64_t flat = 0;
-  for (int d = 0; d < source->tensor->ndim; d++) flat = flat * source->tensor->shape[d] + index[d];
+  for (int d = 0; d < source->tensor->ndim; d++) flat = flat * source->shape[d] + index[d];
   if (source->data) return te_load(source->tensor->dtype, source->data, flat);
   return te_demand(run, source, index, flat);
 }
@@ -103,13 +107,14 @@ static te_cell element_at(te_run *run, te_source *source, const int64_t *index) 
 tn_status tn_evaluate_at(tn_program *program, DLTensor *const *args, int n_args, const tn_tensor *tensor,
                          const int64_t *index, double *value) {
   if (!program || !args || !tensor || !value || (!index && tensor->ndim > 0)) return TN_ERROR_ARGUMENT;
-  tn_status status = te_check_args(program, args, n_args, false);
-  if (status == TN_OK) status = check_place(program, tensor, index);
+  int64_t symbols[TE_MAX_SYMBOLS] = {0};
+  tn_status status = te_check_args(program, args, n_args, false, symbols);
+  if (status == TN_OK) status = check_place(program, tensor, index, symbols);
   if (status != TN_OK) return status;
   te_run run;
   te_cell cell = {0};
   bool is_float = tn_dtype_is_float(tensor->dtype);
-  if (te_run_start(&run, program, args, false)) cell = element_at(&run, te_source_of(&run, tensor), index);
+  if (te_run_start(&run, program, args, false, symbols)) cell = element_at(&run, te_source_of(&run, tensor), index);
   te_run_end(&run);
   if (run.failed) return run.status;
   *value = is_float ? cell.f : (double)cell.i;

@@ -21,6 +21,7 @@ static bool same_dtype(DLDataType a, tn_dtype dtype) {
   return a.lanes == 1 && (is_bool || (a.code == b.code && a.bits == b.bits));
 }
 
+/* Extents that symbols decide are left to check_sizes. */
 static tn_status check_array(tn_context *ctx, const tn_tensor *t, const DLTensor *a) {
   if (!a || !a->data) return runtime_fail(ctx, TN_ERROR_CALL, "argument '%s' is NULL", t->name);
   if (!same_dtype(a->dtype, t->dtype))
@@ -28,20 +29,78 @@ static tn_status check_array(tn_context *ctx, const tn_tensor *t, const DLTensor
   if (a->ndim != t->ndim)
     return runtime_fail(ctx, TN_ERROR_CALL, "argument '%s' has rank %d, not %d", t->name, a->ndim, t->ndim);
   for (int d = 0; d < t->ndim; d++)
-    if (a->shape[d] != t->shape[d])
+    if (!t->size[d] && a->shape[d] != t->shape[d])
       return runtime_fail(ctx, TN_ERROR_CALL, "dimension %d of argument '%s' is %lld, not %lld", d, t->name,
                           (long long)a->shape[d], (long long)t->shape[d]);
   return is_compact(a) ? TN_OK : runtime_fail(ctx, TN_ERROR_CALL, "argument '%s' is not compact row-major", t->name);
 }
 
-tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, bool need_outputs) {
+/* Where symbols got their values. */
+typedef struct binding {
+  const tn_program *program;
+  DLTensor *const *args;
+  int n;            /* arguments that are there */
+  int64_t *symbols; /* 0: none yet */
+  const char *by[TE_MAX_SYMBOLS];
+} binding;
+
+/* Dimension D of argument I is symbol K. */
+static tn_status bind(binding *b, int i, int d, int k) {
+  const tn_axis *symbol = b->program->symbols[k];
+  const char *name = b->program->args[i]->name;
+  int64_t value = b->args[i]->shape[d];
+  if (value < symbol->least || value > symbol->extent)
+    return runtime_fail(b->program->ctx, TN_ERROR_CALL,
+                        "dimension %d of argument '%s' is %lld, but symbol %s is in %lld .. %lld", d, name,
+                        (long long)value, symbol->var.name, (long long)symbol->least, (long long)symbol->extent);
+  if (b->by[k] && b->symbols[k] != value)
+    return runtime_fail(b->program->ctx, TN_ERROR_CALL,
+                        "dimension %d of argument '%s' is %lld, but symbol %s is %lld by argument '%s'", d, name,
+                        (long long)value, symbol->var.name, (long long)b->symbols[k], b->by[k]);
+  b->symbols[k] = value;
+  b->by[k] = name;
+  return TN_OK;
+}
+
+static tn_status bind_all(binding *b) {
+  for (int i = 0; i < b->n; i++)
+    for (int d = 0; d < b->program->args[i]->ndim; d++) {
+      const tir_expr *size = b->program->args[i]->size[d];
+      if (!size || size->op != TIR_VAR) continue;
+      tn_status status = bind(b, i, d, te_symbol_number(b->program, size->u.var));
+      if (status != TN_OK) return status;
+    }
+  for (int k = 0; k < b->program->n_symbols; k++)
+    if (!b->by[k])
+      return runtime_fail(b->program->ctx, TN_ERROR_CALL, "symbol %s is the extent of an output only: use tn_evaluate",
+                          b->program->symbols[k]->var.name);
+  return TN_OK;
+}
+
+/* Extents made of symbols. */
+static tn_status check_sizes(const binding *b) {
+  for (int i = 0; i < b->n; i++)
+    for (int d = 0; d < b->program->args[i]->ndim; d++) {
+      const tn_tensor *t = b->program->args[i];
+      int64_t want = t->size[d] ? te_size_value(b->program, t->size[d], b->symbols) : t->shape[d];
+      char text[64];
+      if (b->args[i]->shape[d] == want) continue;
+      return runtime_fail(b->program->ctx, TN_ERROR_CALL, "dimension %d of argument '%s' is %lld, but %s is %lld", d,
+                          t->name, (long long)b->args[i]->shape[d], te_show(text, t->size[d]), (long long)want);
+    }
+  return TN_OK;
+}
+
+tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, bool need_outputs, int64_t *symbols) {
   if (n_args != p->n_args)
     return runtime_fail(p->ctx, TN_ERROR_CALL, "%d arguments given, the program has %d", n_args, p->n_args);
   for (int i = 0; i < (need_outputs ? n_args : p->n_inputs); i++) {
     tn_status status = check_array(p->ctx, p->args[i], args[i]);
     if (status != TN_OK) return status;
   }
-  return TN_OK;
+  binding b = {.program = p, .args = args, .n = need_outputs ? n_args : p->n_inputs, .symbols = symbols};
+  tn_status status = bind_all(&b);
+  return status == TN_OK ? check_sizes(&b) : status;
 }
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
@@ -59,10 +118,21 @@ bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) {
   return false;
 }
 
-static int64_t element_count(const tn_tensor *t) {
+static int64_t element_count(const te_source *source) {
   int64_t n = 1;
-  for (int d = 0; d < t->ndim; d++) n *= t->shape[d];
+  for (int d = 0; d < source->tensor->ndim; d++) n *= source->shape[d];
   return n;
+}
+
+static int64_t extent_value(const te_run *run, int64_t extent, const tir_expr *size) {
+  return size ? te_size_value(run->program, size, run->symbols) : extent;
+}
+
+static void set_extents(const te_run *run, te_source *source) {
+  const tn_tensor *t = source->tensor;
+  for (int d = 0; d < t->ndim; d++) source->shape[d] = extent_value(run, t->shape[d], t->size[d]);
+  for (int i = 0; i < t->op->n_reduce; i++)
+    source->reduce[i] = extent_value(run, t->op->reduce_axes[i]->extent, t->op->reduce_axes[i]->size);
 }
 
 te_source *te_source_of(te_run *run, const tn_tensor *t) {
@@ -72,14 +142,18 @@ te_source *te_source_of(te_run *run, const tn_tensor *t) {
 }
 
 /* A run over the program's tensors; inputs (and outputs, when NEED_OUTPUTS) have their arrays. */
-bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_outputs) {
-  *run = (te_run){.ctx = p->ctx};
+bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_outputs, const int64_t *symbols) {
+  *run = (te_run){.ctx = p->ctx, .program = p};
   int n = 0;
   for (int i = 0; i < p->n_ops; i++) n += p->ops[i]->n_outputs;
   run->sources = RUNTIME_NEW_ARRAY(&run->arena, te_source, n);
   if (!run->sources) return te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
+  memcpy(run->symbols, symbols, sizeof run->symbols);
   for (int i = 0; i < p->n_ops; i++)
-    for (int v = 0; v < p->ops[i]->n_outputs; v++) run->sources[run->n_sources++].tensor = &p->ops[i]->outputs[v];
+    for (int v = 0; v < p->ops[i]->n_outputs; v++) {
+      run->sources[run->n_sources].tensor = &p->ops[i]->outputs[v];
+      set_extents(run, &run->sources[run->n_sources++]);
+    }
   for (int i = 0; i < (need_outputs ? p->n_args : p->n_inputs); i++)
     te_source_of(run, p->args[i])->data = (char *)args[i]->data + args[i]->byte_offset;
   return true;
@@ -155,10 +229,10 @@ static te_cell identity(tir_combiner combiner, tn_dtype dtype) {
   return is_float ? (te_cell){.f = is_one} : (te_cell){.i = is_one};
 }
 
-/* Steps the counters of n axes, the last one fastest; false after the last combination. */
-static bool next_index(int n, tn_axis *const *axes, int64_t *index) {
+/* Steps n counters, the last one fastest; false after the last combination. */
+static bool next_index(int n, const int64_t *extents, int64_t *index) {
   for (int d = n; d-- > 0; index[d] = 0)
-    if (++index[d] < axes[d]->extent) return true;
+    if (++index[d] < extents[d]) return true;
   return false;
 }
 
@@ -212,11 +286,13 @@ static void reduce(const te_op *op, const te_node *body, te_run *run, te_cell *v
     if (p.where && !p.where->eval.i(p.where, run)) continue;
     for (int v = 0; v < p.n; v++) more[v] = te_node_value(p.source[v], run);
     combine(&p, op, run, values, more);
-  } while (!run->failed && next_index(op->n_reduce, op->reduce_axes, index));
+  } while (!run->failed && next_index(op->n_reduce, run->source->reduce, index));
 }
 
-void te_element(te_run *run, const te_op *op, const te_node *body, te_cell *values) {
+void te_element(te_run *run, const te_source *source, const te_node *body, te_cell *values) {
+  const te_op *op = source->tensor->op;
   run->op = op;
+  run->source = source;
   bool is_tuple = op->body->op == TIR_TUPLE;
   if (op->n_reduce > 0)
     reduce(op, body, run, values);
@@ -272,39 +348,75 @@ static void store(tn_dtype dtype, void *data, int64_t flat, te_cell value) {
 
 static bool allocate(te_run *run, te_source *source) {
   const tn_tensor *t = source->tensor;
-  source->data = malloc((size_t)element_count(t) * tn_dtype_bytes(t->dtype));
+  source->data = malloc((size_t)element_count(source) * tn_dtype_bytes(t->dtype));
   source->is_own = true;
   return source->data || te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
 }
 
-/* Computes whole tensors, all outputs of an op, whose sources begin at SOURCE, into their arrays, which are made unless
- * they are arguments. */
+/* The arrays of an op, whose sources begin at SOURCE, are made unless they are arguments. */
+static bool allocate_op(te_run *run, te_source *source) {
+  const te_op *op = source->tensor->op;
+  for (int v = 0; v < op->n_outputs; v++)
+    if (!source[v].data && !allocate(run, &source[v])) return false;
+  return true;
+}
+
+/* Computes the elements of all outputs of an op from run->vars on; with FIRST_ONLY while the first axis stays. */
+static bool fill(te_run *run, te_source *source, const te_node *body, bool first_only) {
+  const te_op *op = source->tensor->op;
+  te_cell values[TIR_MAX_VALUES];
+  int64_t flat = 0;
+  for (int d = 0; d < op->n_axes; d++) flat = flat * source->shape[d] + run->vars[d];
+  do {
+    te_element(run, source, body, values);
+    for (int v = 0; v < op->n_outputs; v++) store(op->outputs[v].dtype, source[v].data, flat, values[v]);
+    flat++;
+  } while (!run->failed && next_index(op->n_axes - first_only, source->shape + first_only, run->vars + first_only));
+  return !run->failed;
+}
+
+/* Whole tensors. */
 static bool evaluate_op(te_run *run, te_source *source) {
   const te_op *op = source->tensor->op;
   if (te_is_placeholder(op)) return true;
-  for (int v = 0; v < op->n_outputs; v++)
-    if (!source[v].data && !allocate(run, &source[v])) return false;
-  const te_node *body = te_compile(run, op, &source->depth);
-  te_cell values[TIR_MAX_VALUES];
-  int64_t flat = 0;
+  const te_node *body = allocate_op(run, source) ? te_compile(run, op, &source->depth) : NULL;
   run->vars = memset(run->own_vars, 0, sizeof run->own_vars);
-  if (!body) return false;
-  do {
-    te_element(run, op, body, values);
-    for (int v = 0; v < op->n_outputs; v++) store(op->outputs[v].dtype, source[v].data, flat, values[v]);
-    flat++;
-  } while (!run->failed && next_index(op->n_axes, op->axes, run->vars));
-  return !run->failed;
+  return body && fill(run, source, body, false);
+}
+
+/* All steps of a scan at one time, in order, then the next time. */
+static bool evaluate_scan(te_run *run, const te_op *scan) {
+  for (int i = 0; i < run->n_sources; i++)
+    if (run->sources[i].tensor->op->scan == scan && !allocate_op(run, &run->sources[i])) return false;
+  for (int64_t t = 0; t < scan->axes[0]->extent; t++)
+    for (int i = 0; i < run->n_sources; i += run->sources[i].tensor->op->n_outputs) {
+      te_source *source = &run->sources[i];
+      const te_op *op = source->tensor->op;
+      if (op->scan != scan || t >= op->axes[0]->extent) continue;
+      if (!source->body) source->body = te_compile(run, op, &source->depth);
+      run->vars = memset(run->own_vars, 0, sizeof run->own_vars);
+      run->vars[0] = t;
+      if (!source->body || !fill(run, source, source->body, true)) return false;
+    }
+  return true;
+}
+
+/* A scan's steps are computed with it. */
+static bool evaluate_next(te_run *run, te_source *source) {
+  const te_op *op = source->tensor->op;
+  if (!op->scan) return evaluate_op(run, source);
+  return op != op->scan || evaluate_scan(run, op);
 }
 
 tn_status tn_evaluate(tn_program *program, DLTensor *const *args, int n_args) {
   if (!program || !args) return TN_ERROR_ARGUMENT;
-  tn_status status = te_check_args(program, args, n_args, true);
+  int64_t symbols[TE_MAX_SYMBOLS] = {0};
+  tn_status status = te_check_args(program, args, n_args, true, symbols);
   if (status != TN_OK) return status;
   te_run run;
-  bool ok = te_run_start(&run, program, args, true);
+  bool ok = te_run_start(&run, program, args, true, symbols);
   for (int i = 0; ok && i < run.n_sources; i += run.sources[i].tensor->op->n_outputs)
-    ok = evaluate_op(&run, &run.sources[i]);
+    ok = evaluate_next(&run, &run.sources[i]);
   te_run_end(&run);
   return ok ? TN_OK : run.status;
 }

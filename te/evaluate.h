@@ -30,6 +30,8 @@ typedef struct te_source {
   bool is_own;         /* data is freed with the run */
   const te_node *body; /* on demand: compiled once */
   int depth;           /* of body */
+  int64_t shape[TN_MAX_RANK];        /* of the tensor, symbols put in */
+  int64_t reduce[TE_MAX_REDUCE_AXES]; /* extents of the reduction axes of its op */
   te_memo memo;
 } te_source;
 
@@ -42,6 +44,9 @@ struct te_run {
   te_source *sources;               /* in the order of the program's ops, all outputs of an op together */
   int64_t *vars;                    /* values of the axes of op: its data axes, then its reduction axes */
   const te_op *op;                  /* being evaluated */
+  const te_source *source;          /* of one of its outputs */
+  const tn_program *program;        /* NULL where there are no symbols */
+  int64_t symbols[TE_MAX_SYMBOLS];  /* their values */
   int depth;                        /* on demand: expression levels on the stack */
   int64_t own_vars[TE_MAX_VARS];    /* vars while whole tensors are evaluated */
   te_cell pair[2 * TIR_MAX_VALUES]; /* what a tuple's combiner is given: its left values, then its right ones */
@@ -68,14 +73,15 @@ struct te_node {
 
 /* ---- evaluate.c -------------------------------------------------------------------------------------------------- */
 
-tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, bool need_outputs);
-bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_outputs);
+/* Checks the arguments and finds the values of the symbols. */
+tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, bool need_outputs, int64_t *symbols);
+bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_outputs, const int64_t *symbols);
 void te_run_end(te_run *run);
 /* Fails the run with a message (the first one counts); returns false. */
 bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 te_source *te_source_of(te_run *run, const tn_tensor *t);
 /* The element at run->vars of each output, as it is stored: floats rounded to the tensor's dtype. */
-void te_element(te_run *run, const te_op *op, const te_node *body, te_cell *values);
+void te_element(te_run *run, const te_source *source, const te_node *body, te_cell *values);
 te_cell te_node_value(const te_node *node, te_run *run);
 
 /* ---- closure.c --------------------------------------------------------------------------------------------------- */

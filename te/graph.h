@@ -5,10 +5,14 @@
 #include "te/te.h"
 #include "tir/ir.h"
 
+/* An axis, or a symbol. */
 struct tn_axis {
   tir_var var; /* name and dtype (TN_I32); a VAR node's u.var is &axis->var: first member, so the two convert */
-  int64_t extent;
+  int64_t extent;       /* where it depends on symbols, and of a symbol itself: the most it can be */
+  const tir_expr *size; /* the extent as an i32 of symbols; NULL: a constant */
   bool is_reduce;
+  bool is_symbol; /* the value of an extent, LEAST .. EXTENT */
+  int64_t least;
   tn_context *ctx;
   struct te_op *op; /* the compute that owns it (tn_compute copies an axis that another one owns); NULL: none yet */
 };
@@ -27,13 +31,16 @@ struct tn_tensor {
   const char *name; /* the first output's is op->name */
   tn_dtype dtype;
   int ndim;
-  int64_t shape[TN_MAX_RANK];
+  int64_t shape[TN_MAX_RANK];         /* where it depends on symbols: the most it can be */
+  const tir_expr *size[TN_MAX_RANK]; /* such an extent as an i32 of symbols; NULL: a constant */
   bool by_value; /* an input of rank 0 that the kernel takes by value: a scalar */
   bool is_layout_free; /* an input that is the same in every call */
   tn_context *ctx;
 };
 
-typedef enum te_op_kind { TE_PLACEHOLDER, TE_COMPUTE } te_op_kind;
+/* A SCAN is a compute whose body reads its own outputs, directly or through other computes, at earlier values of its
+ * first axis, the time. */
+typedef enum te_op_kind { TE_PLACEHOLDER, TE_COMPUTE, TE_SCAN } te_op_kind;
 
 /* What makes tensors: all outputs of an op have its axes as their dimensions. */
 struct te_op {
@@ -49,11 +56,16 @@ struct te_op {
   bool may_leave; /* some read may be outside its tensor for all that is known: an index from data, a loose condition */
   int n_outputs;
   tn_tensor *outputs;
+  const te_op *scan; /* the scan that this op is a step of (it reads the state, and the scan reads it): set when a program
+                      * is made; a scan's own is itself */
+  int64_t first;     /* of a scan: from this time on no step reads before time 0 */
 };
 
 /* Whether users cannot name a tensor of a program: the greatest value where argmax was given one name. */
 bool te_is_hidden(const tn_tensor *tensor);
 static inline bool te_is_placeholder(const te_op *op) { return op->kind == TE_PLACEHOLDER; }
+/* The axis or symbol that a variable of a te expression is. */
+static inline const tn_axis *te_var_axis(const tir_var *var) { return (const tn_axis *)(const void *)var; }
 static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *axis) {
   return tir_var_expr(arena, &axis->var);
 }
@@ -61,8 +73,8 @@ static inline const tir_expr *te_axis_expr(runtime_arena *arena, const tn_axis *
 /* Makes a compute op from parts (the schedule, for cache stages), in the arena of ctx: finds inputs, checks nothing.
  * The shapes of what it reads are final (may_leave). NAMES: one for each value of the body. */
 te_op *te_op_new(tn_context *ctx, const char *const *names, int n_axes, tn_axis **axes, const tir_expr *body);
-/* An axis without checks. */
-tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, bool is_reduce);
+/* An axis without checks. SIZE is NULL or what decides the extent, which then is the most it can be. */
+tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, const tir_expr *size, bool is_reduce);
 
 struct tn_program {
   tn_context *ctx;
@@ -70,6 +82,8 @@ struct tn_program {
   te_op **ops; /* post-order depth first from the outputs: producers before consumers; TVM's stage order */
   int n_inputs, n_args;
   tn_tensor **args;
+  int n_symbols;
+  const tn_axis **symbols; /* what extents depend on, in the order in which arguments' shapes name them */
   const char *text, *key; /* made on demand */
   void *derived;          /* schedule/: interned ops made by cache_read, cache_write */
 };
@@ -77,6 +91,15 @@ struct tn_program {
 /* The least extent that is indexed by an expression which reads TENSOR; 0: none is, or TENSOR holds no integers. */
 int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor);
 
+/* The value of a size, given those of the program's symbols. */
+int64_t te_size_value(const tn_program *program, const tir_expr *size, const int64_t *symbols);
+/* The number of a symbol in the program; -1: it is none of its symbols. */
+int te_symbol_number(const tn_program *program, const tir_var *var);
+/* Whether some extent of the op's tensors or axes depends on symbols. */
+bool te_is_symbolic(const te_op *op);
+
+/* Refuses a program with symbols: WHAT ("tuning") needs numbers. */
+tn_status te_check_no_symbols(const tn_program *program, const char *what);
 /* "i >= 1 && i < 15" over these axes and numbers, without reads of tensors. NULL: TN_ERROR_PARSE with the place in TEXT.
  * In the arena of ctx. */
 const tir_expr *te_parse_condition(tn_context *ctx, int n_axes, tn_axis *const *axes, const char *text);

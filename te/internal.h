@@ -12,6 +12,8 @@ enum {
   TE_MAX_SIZE = 100000,      /* nodes of an expression when sharing is expanded */
   TE_MAX_TENSORS = 4096,     /* of a program */
   TE_MAX_EXTENT = INT32_MAX, /* an axis is an i32 as a value */
+  TE_MAX_SYMBOL = INT32_MAX / 4, /* a symbol's greatest value, unless it says another */
+  TE_MAX_SYMBOLS = 16,           /* of a program */
 };
 
 /* ---- site.c: where something goes wrong ------------------------------------------------------------------------ */
@@ -34,8 +36,8 @@ const char *te_nearest_function(const char *name);
 /* Finds an operator or function of the language by its text, and by its arity when several share a text; -1: none. */
 int te_find_op(const char *text);
 int te_find_combiner(const char *text);
-/* Checks that the extents are in range and that the array's bytes fit. */
-bool te_check_shape(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape);
+/* Checks that the extents are in range and that the array's bytes fit (where no symbol decides). */
+bool te_check_shape(const te_site *site, const tn_tensor *tensor);
 
 /* ---- types.c: C numbers and literals, unification ---------------------------------------------------------------- */
 
@@ -117,11 +119,44 @@ int te_find_position_reduction(const char *name);
  * commutative, or whose identity is none. */
 bool te_try_combiner(const te_site *site, const tir_expr *reduction);
 
+/* ---- symbol.c: extents that depend on symbols -------------------------------------------------------------------- */
+
+/* A number, or (size not NULL) an expression of symbols whose greatest value is MOST. */
+typedef struct te_extent {
+  int64_t most;
+  const tir_expr *size;
+} te_extent;
+
+tn_axis *te_symbol_new(const te_site *site, const char *name, int64_t least, int64_t most);
+tn_expr *te_symbol_value(const te_site *site, const tn_axis *symbol);
+/* VALUE as an extent; false: it is none. WHAT: "extent of axis 'i'". */
+bool te_extent_of(const te_site *site, const char *what, tn_arg value, te_extent *out);
+/* Collects the symbols of a program, and checks that each is some extent of an argument. */
+bool te_collect_symbols(const te_site *site, tn_program *program);
+/* Prints an extent. */
+void te_print_extent(runtime_str *out, int64_t extent, const tir_expr *size);
+
 /* ---- compute.c: axes and tensors --------------------------------------------------------------------------------- */
 
-tn_axis *te_axis(const te_site *site, const char *name, int64_t extent, bool is_reduce);
-tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape);
+tn_axis *te_axis(const te_site *site, const char *name, te_extent extent, bool is_reduce);
+tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const te_extent *shape);
 tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype);
+
+/* "A, B": the names between commas. Returns how many, one more than TIR_MAX_VALUES for all that are too many; -1: out
+ * of memory. */
+int te_split_names(const te_site *site, const char *list, const char *names[TIR_MAX_VALUES + 1]);
+
+/* ---- scan.c: recurrences ----------------------------------------------------------------------------------------- */
+
+/* The states of one scan, which defines them later; the first of them. */
+tn_tensor *te_state(const te_site *site, int n, const char *const *names, const tn_dtype *dtypes, int ndim,
+                    const int64_t *shape);
+/* Whether TENSOR is a state that no scan defines yet. */
+static inline bool te_is_open_state(const tn_tensor *tensor) {
+  return tensor->op->kind == TE_SCAN && tensor->op->body == NULL;
+}
+/* Finds the steps of a program's scans; refuses a step that looks ahead, or is read from outside. */
+bool te_check_scans(const te_site *site, const tn_program *p);
 
 /* ---- access.c: what a read can touch ----------------------------------------------------------------------------- */
 
@@ -133,17 +168,25 @@ typedef struct te_access {
   const tir_expr *read;
   te_interval range[TN_MAX_RANK]; /* of each index, narrowed by the conditions around the read */
   bool is_data[TN_MAX_RANK];      /* the index depends on a tensor's values */
+  bool is_below[TN_MAX_RANK];     /* the index is below the tensor's extent, symbols or not */
+  bool is_symbolic[TN_MAX_RANK];  /* symbols or axes of symbolic extent decide the index */
+  const tir_expr *end[TN_MAX_RANK]; /* then: one more than its greatest value, as an i32 of symbols; NULL: unknown */
   bool is_guarded;                /* inside a select's branch or behind && or || */
 } te_access;
 
 /* Called for each read of an expression; false stops the walk. */
 typedef bool (*te_access_fn)(void *user, const te_access *access);
-bool te_walk_accesses(const te_op *op, te_access_fn visit, void *user);
+bool te_walk_accesses(const te_op *op, runtime_arena *arena, te_access_fn visit, void *user);
+/* The difference of two sizes, when it is a constant. */
+bool te_size_difference(const tir_expr *a, const tir_expr *b, int64_t *difference);
 /* Sets op->may_leave. */
 void te_set_may_leave(te_op *op);
 /* Refuses a read that leaves its tensor. */
 bool te_check_access(const te_site *site, const char *op_name, const te_access *access);
 
+/* Defines the states of an op by a body, as te_compute does. */
+bool te_scan(const te_site *site, te_op *state, tn_arg body, int n_axes, tn_axis *const *axes, te_access_fn visit,
+             void *user);
 /* Makes a compute of one or more values, checked but for its accesses (VISIT sees those; NULL: te_check_access).
  * Returns its first output. */
 tn_tensor *te_compute(const te_site *site, int n_names, const char *const *names, tn_arg body, int n_axes,

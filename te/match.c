@@ -6,7 +6,7 @@ static bool reads_at(const tir_expr *e, int n, const tn_axis *const *axes) {
   if (e->op != TIR_READ || e->n_args != n) return false;
   for (int d = 0; d < n; ++d) {
     if (e->arg[d]->op != TIR_VAR || e->arg[d]->u.var != &axes[d]->var) return false;
-    if (e->u.tensor->shape[d] != axes[d]->extent) return false;
+    if (e->u.tensor->shape[d] != axes[d]->extent || axes[d]->size) return false;
   }
   return true;
 }

@@ -1,5 +1,5 @@
-/* parse.c: the text form's statements: param, input, scalar, output, definitions; finding the shapes of inputs that were
- * not declared; putting the program together. Grammar: docs/language.md. */
+/* parse.c: the text form's statements: param, input, scalar, symbol, output, definitions; finding the shapes of inputs
+ * that were not declared; putting the program together. Grammar: docs/language.md. */
 #include <stdio.h>
 
 #include "te/parser.h"
@@ -86,6 +86,12 @@ const tn_param *te_find_param(te_parser *p, const char *name) {
   return NULL;
 }
 
+tn_axis *te_find_size(te_parser *p, const char *name) {
+  for (int i = 0; i < p->sizes.n; i++)
+    if (strcmp(p->sizes.data[i]->var.name, name) == 0) return p->sizes.data[i];
+  return NULL;
+}
+
 const te_named_combiner *te_find_named_combiner(te_parser *p, const char *name) {
   for (int i = 0; i < p->combiners.n; i++)
     if (strcmp(p->combiners.data[i].combiner->combiner.name, name) == 0) return &p->combiners.data[i];
@@ -102,6 +108,7 @@ bool te_check_free(te_parser *p, const char *what, const char *name, const char 
   if (!te_check_name(te_parse_site(p, at), what, name)) return false;
   const te_symbol *symbol = te_find_symbol(p, name);
   if (te_find_param(p, name)) return te_parse_fail(p, at, "'%s' is already a parameter", name);
+  if (te_find_size(p, name)) return te_parse_fail(p, at, "'%s' is already a symbol", name);
   if (te_find_named_combiner(p, name)) return te_parse_fail(p, at, "'%s' is already a combiner", name);
   if (!symbol) return true;
   int line = line_of(p, symbol->at);
@@ -138,7 +145,40 @@ static bool parse_param(te_parser *p, const overrides *o) {
   return true;
 }
 
-/* Every override must have met its param statement. */
+static bool is_overridden(const overrides *o, const char *name) {
+  for (int i = 0; i < o->n; i++)
+    if (o->params[i].name && strcmp(o->params[i].name, name) == 0) return true;
+  return false;
+}
+
+/* A symbol that is given a value is a parameter. */
+static bool add_size(te_parser *p, const overrides *o, const char *at, const char *name, int64_t least, int64_t most) {
+  tn_axis *size = te_symbol_new(te_parse_site(p, at), name, least, most);
+  if (!size || !is_overridden(o, name))
+    return size && (RUNTIME_PUSH(&p->sizes, size) || te_has_memory(&p->lexer.site, NULL));
+  tn_param param = {name, overridden(o, name, 0)};
+  if (param.value >= least && param.value <= most)
+    return RUNTIME_PUSH(&p->params, param) || te_has_memory(&p->lexer.site, NULL);
+  return te_parse_fail(p, at, "symbol '%s' is in %lld .. %lld, and is given the value %lld", name, (long long)least,
+                       (long long)most, (long long)param.value);
+}
+
+/* M, 3<=N, K<=64 */
+static bool parse_symbol(te_parser *p, const overrides *o) {
+  do {
+    int64_t least = 1, most = TE_MAX_SYMBOL;
+    bool has_least = p->token.kind != TE_TOKEN_NAME || te_find_param(p, te_token_text(p, &p->token));
+    if (has_least && (!te_parse_integer(p, "a symbol's limit", &least) || !te_expect(p, "<=", "'<=' and the symbol")))
+      return false;
+    const char *at, *name = te_take_name(p, "a symbol's name", &at);
+    if (!name || !te_check_free(p, "a symbol", name, at)) return false;
+    if (te_accept(p, "<=") && !te_parse_integer(p, "a symbol's limit", &most)) return false;
+    if (!add_size(p, o, at, name, least, most)) return false;
+  } while (te_accept(p, ",") && (te_skip_newlines(p), true));
+  return true;
+}
+
+/* Every override must have met its param or symbol statement. */
 static bool check_overrides(te_parser *p, const overrides *o) {
   for (int i = 0; i < o->n; i++) {
     const char *name = o->params[i].name;
@@ -160,16 +200,16 @@ static bool fail_dtype(te_parser *p, const char *at, const char *name) {
 }
 
 /* The extents behind a dtype: none, `[]` or `[2, N]`. Returns the rank; -1: failed. */
-static int parse_shape(te_parser *p, int64_t shape[TN_MAX_RANK]) {
+static int parse_shape(te_parser *p, te_extent shape[TN_MAX_RANK]) {
   int n = 0;
   if (!te_accept(p, "[") || te_accept(p, "]")) return 0;
   do {
     const char *at = p->token.at;
-    int64_t extent;
-    if (!te_parse_integer(p, "an extent", &extent)) return -1;
+    te_extent extent;
+    if (!te_parse_extent(p, "an extent", &extent)) return -1;
     if (n == TN_MAX_RANK) return te_parse_fail(p, at, "a tensor has at most %d dimensions", (int)TN_MAX_RANK), -1;
-    if (extent < 1 || extent > TE_MAX_EXTENT)
-      return te_parse_fail(p, at, "extent %lld is not in 1 .. %d", (long long)extent, (int)TE_MAX_EXTENT), -1;
+    if (extent.most < 1 || extent.most > TE_MAX_EXTENT)
+      return te_parse_fail(p, at, "extent %lld is not in 1 .. %d", (long long)extent.most, (int)TE_MAX_EXTENT), -1;
     shape[n++] = extent;
   } while (te_accept(p, ","));
   return te_expect(p, "]", "',' or ']'") ? n : -1;
@@ -204,7 +244,7 @@ static bool parse_scalar(te_parser *p) {
 static bool parse_one_input(te_parser *p) {
   const char *at, *name;
   tn_dtype dtype;
-  int64_t shape[TN_MAX_RANK];
+  te_extent shape[TN_MAX_RANK];
   if (!parse_typed_name(p, "an input's name", &name, &at, &dtype)) return false;
   int rank = parse_shape(p, shape);
   tn_tensor *input = rank >= 0 ? te_input(te_parse_site(p, at), name, dtype, rank, shape) : NULL;
@@ -217,6 +257,45 @@ static bool parse_input(te_parser *p) {
     if (!parse_one_input(p)) return false;
   } while (te_accept(p, ",") && (te_skip_newlines(p), true));
   return true;
+}
+
+/* The extents of a state, which are numbers. */
+static int parse_state_shape(te_parser *p, int64_t shape[TN_MAX_RANK]) {
+  const char *at = p->token.at;
+  te_extent extents[TN_MAX_RANK];
+  int rank = parse_shape(p, extents);
+  for (int d = 0; d < rank; d++) {
+    if (extents[d].size) return te_parse_fail(p, at, "a state's extents are numbers: give symbols a value"), -1;
+    shape[d] = extents[d].most;
+  }
+  return rank;
+}
+
+/* state name: dtype[extents], name: dtype[extents]: of one scan, so of one shape. */
+static bool parse_state(te_parser *p) {
+  const char *names[TIR_MAX_VALUES], *at[TIR_MAX_VALUES];
+  tn_dtype dtypes[TIR_MAX_VALUES];
+  int64_t shape[TN_MAX_RANK], other[TN_MAX_RANK];
+  int n = 0, rank = 0;
+  do {
+    if (n == TIR_MAX_VALUES)
+      return te_parse_fail(p, p->token.at, "a scan has at most %d states", (int)TIR_MAX_VALUES);
+    if (!parse_typed_name(p, "a state's name", &names[n], &at[n], &dtypes[n])) return false;
+    for (int k = 0; k < n; k++)
+      if (strcmp(names[k], names[n]) == 0) return te_parse_fail(p, at[n], "'%s' names two states", names[n]);
+    const char *shape_at = p->token.at;
+    int this_rank = parse_state_shape(p, n == 0 ? shape : other);
+    if (this_rank < 0) return false;
+    if (n == 0) rank = this_rank;
+    if (n > 0 && (this_rank != rank || memcmp(shape, other, sizeof *shape * (size_t)rank) != 0))
+      return te_parse_fail(p, shape_at, "the states of one scan have one shape: '%s' has another than '%s'", names[n],
+                           names[0]);
+    n++;
+  } while (te_accept(p, ",") && (te_skip_newlines(p), true));
+  tn_tensor *first = te_state(te_parse_site(p, at[0]), n, names, dtypes, rank, shape);
+  for (int v = 0; first && v < n; v++)
+    if (!te_add_symbol(p, (te_symbol){&first->op->outputs[v], at[v], false, false})) return false;
+  return first != NULL;
 }
 
 static bool is_computed(const te_symbol *symbol) { return symbol && !te_is_placeholder(symbol->tensor->op); }
@@ -248,16 +327,39 @@ static const char *place_of(const te_parser *p, const tir_expr *read) {
   return p->lexer.site.at;
 }
 
+static bool fail_unknown_shape(const definition *def, const char *at, const tn_tensor *tensor, int d) {
+  return te_parse_fail(def->p, at,
+                       "the shape of '%s' cannot be found from index %d here: declare it, input %s: f32[...]",
+                       tensor->name, d, tensor->name);
+}
+
+/* Grows dimension d of an input, whose least extent is 1, to one that symbols decide: to what the first read needs, or
+ * more by a constant. */
+static bool cover_symbolic(const definition *def, const char *at, const te_access *access, int d) {
+  tn_tensor *tensor = access->read->u.tensor;
+  te_extent needed;
+  int64_t more = 1;
+  bool is_first = tensor->shape[d] == 1 && !tensor->size[d];
+  if (access->is_guarded || !access->end[d] || access->range[d].lo < 0) return fail_unknown_shape(def, at, tensor, d);
+  if (!is_first && (!tensor->size[d] || !te_size_difference(access->end[d], tensor->size[d], &more)))
+    return fail_unknown_shape(def, at, tensor, d);
+  tn_expr end = {.ctx = tensor->ctx, .node = access->end[d]};
+  if (!te_extent_of(te_parse_site(def->p, at), "the extent of an input", tn_arg_expr(&end), &needed)) return false;
+  if (more <= 0) return true;
+  tensor->shape[d] = needed.most;
+  tensor->size[d] = needed.size;
+  return true;
+}
+
 /* Grows dimension d of an input to cover a read. */
 static bool cover(const definition *def, const char *at, const te_access *access, int d) {
   tn_tensor *tensor = access->read->u.tensor;
   te_interval range = access->range[d];
+  if (access->is_symbolic[d]) return cover_symbolic(def, at, access, d);
+  if (tensor->size[d]) return access->is_below[d] || fail_unknown_shape(def, at, tensor, d);
   if (access->is_guarded) range.lo = RUNTIME_MAX(range.lo, 0);
   if (range.lo > range.hi) return true;
-  if (range.hi >= TE_MAX_EXTENT)
-    return te_parse_fail(def->p, at,
-                         "the shape of '%s' cannot be found from index %d here: declare it, input %s: f32[...]",
-                         tensor->name, d, tensor->name);
+  if (range.hi >= TE_MAX_EXTENT) return fail_unknown_shape(def, at, tensor, d);
   if (range.lo < 0)
     return te_parse_fail(def->p, at, "'%s' reads '%s' below 0: index %d spans [%lld, %lld]; guard the read by select",
                          def->name, tensor->name, d, (long long)range.lo, (long long)range.hi);
@@ -283,17 +385,18 @@ static bool check_new_axis(te_parser *p, const char *name, const char *at) {
   for (int i = 0; i < p->n_axes; i++)
     if (strcmp(p->axes[i]->var.name, name) == 0)
       return te_parse_fail(p, at, "this statement already has an axis '%s'", name);
+  if (te_find_size(p, name)) return te_parse_fail(p, at, "'%s' is a symbol: give the axis another name", name);
   return true;
 }
 
 /* name<extent */
 static bool parse_axis(te_parser *p, bool is_reduce) {
   const char *at, *name = te_take_name(p, "an axis, as in i<10", &at), *extent_at;
-  int64_t extent;
+  te_extent extent;
   if (p->n_axes == RUNTIME_COUNT(p->axes)) return te_parse_fail(p, p->token.at, "too many axes");
   if (!name || !check_new_axis(p, name, at) || !te_expect(p, "<", "'<' and the axis' extent")) return false;
   extent_at = p->token.at;
-  if (!te_parse_integer(p, "an extent", &extent)) return false;
+  if (!te_parse_extent(p, "an extent", &extent)) return false;
   bool is_name_wrong = te_is_reserved(name);
   tn_axis *axis = te_axis(te_parse_site(p, is_name_wrong ? at : extent_at), name, extent, is_reduce);
   if (axis) p->axes[p->n_axes++] = axis;
@@ -330,18 +433,37 @@ static bool check_heading(te_parser *p, const heading *h) {
   return true;
 }
 
+/* The names are all the states of one state statement, in order. */
+static bool check_states(te_parser *p, const heading *h) {
+  const te_symbol *first = te_find_symbol(p, h->name[0]);
+  if (!first || first->tensor->op->kind != TE_SCAN)
+    return te_parse_fail(p, h->at[0], "'%s' is no state: declare it above, as in state %s: f32[8, 4]", h->name[0],
+                         h->name[0]);
+  const te_op *op = first->tensor->op;
+  for (int v = 0; v < RUNTIME_MAX(h->n, op->n_outputs); v++) {
+    if (v < h->n && v < op->n_outputs && strcmp(h->name[v], op->outputs[v].name) == 0) continue;
+    if (v < op->n_outputs)
+      return te_parse_fail(p, h->at[RUNTIME_MIN(v, h->n - 1)], "the scan of '%s' defines all states of its statement: "
+                           "'%s' is number %d of them", op->name, op->outputs[v].name, v + 1);
+    return te_parse_fail(p, h->at[v], "'%s' was not declared together with '%s'", h->name[v], op->name);
+  }
+  return true;
+}
+
 /* name, or (name, name) */
-static bool parse_heading(te_parser *p, heading *h) {
+static bool parse_heading(te_parser *p, heading *h, bool is_scan) {
   bool is_tuple = te_accept(p, "(");
   h->n = 0;
   do {
     if (h->n == TIR_MAX_VALUES)
       return te_parse_fail(p, p->token.at, "a definition has at most %d values", (int)TIR_MAX_VALUES);
     h->name[h->n] = te_take_name(
-        p, is_tuple ? "a tensor's name" : "a statement: a definition, param, input, scalar, output or combiner", &h->at[h->n]);
+        p, is_tuple ? "a tensor's name" : "a statement: a definition, param, input, scalar, symbol, output or combiner",
+        &h->at[h->n]);
     if (!h->name[h->n++]) return false;
   } while (is_tuple && te_accept(p, ","));
-  return (!is_tuple || te_expect(p, ")", "',' or ')'")) && check_heading(p, h);
+  if (is_tuple && !te_expect(p, ")", "',' or ')'")) return false;
+  return is_scan ? check_states(p, h) : check_heading(p, h);
 }
 
 /* An expression; with several names also `(expression, expression)`. kind TN_ARG_NONE: failed. */
@@ -358,19 +480,28 @@ static te_operand parse_body(te_parser *p, const heading *h) {
   return body;
 }
 
-/* name[axes] = expression, (name, name)[axes] = (expression, expression) */
-static bool parse_definition(te_parser *p) {
+/* What its own steps read does not make a state less of an output. */
+static bool define_states(te_parser *p, const heading *h, tn_arg body, int rank, definition *def) {
+  te_op *state = te_find_symbol(p, h->name[0])->tensor->op;
+  if (!te_scan(te_parse_site(p, h->at[0]), state, body, rank, p->axes, visit_access, def)) return false;
+  for (int v = 0; v < h->n; v++) te_find_symbol(p, h->name[v])->is_read = false;
+  return true;
+}
+
+/* name[axes] = expression, (name, name)[axes] = (expression, expression); the same behind `scan` */
+static bool parse_definition(te_parser *p, bool is_scan) {
   heading h;
   p->n_axes = p->reads.n = 0;
-  if (!parse_heading(p, &h)) return false;
+  if (!parse_heading(p, &h, is_scan)) return false;
   int rank = te_token_is(&p->token, "[") ? te_parse_axes(p, false, TN_MAX_RANK) : 0;
   if (rank < 0 || !te_expect(p, "=", rank > 0 ? "'='" : "'=' or '['")) return false;
   te_skip_newlines(p);
   te_operand body = parse_body(p, &h);
   if (body.value.kind == TN_ARG_NONE) return false;
   if (!is_statement_end(p)) return te_fail_expected(p, "an operator or the end of the statement");
-  if (!check_heading(p, &h)) return false;
   definition def = {p, h.name[0]};
+  if (is_scan) return define_states(p, &h, body.value, rank, &def);
+  if (!check_heading(p, &h)) return false;
   tn_tensor *first = te_compute(te_parse_site(p, h.at[0]), h.n, h.name, body.value, rank, p->axes, visit_access, &def);
   for (int v = 0; first && v < h.n; v++)
     if (!te_add_symbol(p, (te_symbol){&first->op->outputs[v], h.at[v], false, false})) return false;
@@ -387,12 +518,18 @@ static bool parse_statement(te_parser *p, const overrides *o) {
     ok = parse_input(p);
   else if (te_accept(p, "scalar"))
     ok = parse_scalar(p);
+  else if (te_accept(p, "symbol"))
+    ok = parse_symbol(p, o);
   else if (te_accept(p, "output"))
     ok = parse_output(p);
   else if (te_accept(p, "combiner"))
     ok = te_parse_combiner(p);
+  else if (te_accept(p, "state"))
+    ok = parse_state(p);
+  else if (te_accept(p, "scan"))
+    ok = parse_definition(p, true);
   else
-    ok = parse_definition(p);
+    ok = parse_definition(p, false);
   return ok && (is_statement_end(p) || te_fail_expected(p, "',' or the end of the statement"));
 }
 
@@ -419,17 +556,28 @@ static bool find_outputs(te_parser *p) {
 
 static te_symbol *symbol_of(te_parser *p, const tn_tensor *tensor) { return te_find_symbol(p, tensor->name); }
 
+/* Whether that is news. */
+static bool mark(te_parser *p, const tn_tensor *tensor) {
+  te_symbol *symbol = symbol_of(p, tensor);
+  bool was_read = symbol->is_read;
+  symbol->is_read = true;
+  return !was_read;
+}
+
 /* From here on is_read means: read on the way to an output, or computed with what is. A reader stands behind what it
- * reads. */
+ * reads, but for a scan, whose symbols are older than its steps: then it takes another round. */
 static void mark_needed(te_parser *p) {
+  bool goes_on = true;
   for (int i = 0; i < p->symbols.n; i++) p->symbols.data[i].is_read = false;
-  for (int i = 0; i < p->outputs.n; i++) symbol_of(p, p->outputs.data[i])->is_read = true;
-  for (int i = p->symbols.n; i-- > 0;) {
-    const te_op *op = p->symbols.data[i].tensor->op;
-    if (!p->symbols.data[i].is_read) continue;
-    for (int j = 0; j < op->n_inputs; j++) symbol_of(p, op->inputs[j])->is_read = true;
-    for (int v = 0; v < op->n_outputs && !te_is_hidden(&op->outputs[v]); v++)
-      symbol_of(p, &op->outputs[v])->is_read = true;
+  for (int i = 0; i < p->outputs.n; i++) mark(p, p->outputs.data[i]);
+  while (goes_on) {
+    goes_on = false;
+    for (int i = p->symbols.n; i-- > 0;) {
+      const te_op *op = p->symbols.data[i].tensor->op;
+      if (!p->symbols.data[i].is_read) continue;
+      for (int j = 0; j < op->n_inputs; j++) goes_on |= mark(p, op->inputs[j]) && op->kind == TE_SCAN;
+      for (int v = 0; v < op->n_outputs && !te_is_hidden(&op->outputs[v]); v++) mark(p, &op->outputs[v]);
+    }
   }
 }
 
@@ -438,7 +586,7 @@ static bool check_shapes(te_parser *p) {
   for (int i = 0; i < p->symbols.n; i++) {
     const te_symbol *s = &p->symbols.data[i];
     const tn_tensor *t = s->tensor;
-    if (s->is_inferred && !te_check_shape(te_parse_site(p, s->at), t->name, t->dtype, t->ndim, t->shape)) return false;
+    if (s->is_inferred && !te_check_shape(te_parse_site(p, s->at), t)) return false;
   }
   return true;
 }
@@ -483,6 +631,7 @@ tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, co
   tn_program *program = parse_statements(&p, &o) ? finish(&p, &o) : NULL;
   RUNTIME_VEC_FREE(&p.symbols);
   RUNTIME_VEC_FREE(&p.params);
+  RUNTIME_VEC_FREE(&p.sizes);
   RUNTIME_VEC_FREE(&p.reads);
   RUNTIME_VEC_FREE(&p.outputs);
   RUNTIME_VEC_FREE(&p.combiners);

@@ -161,6 +161,15 @@ bool te_parse_integer(te_parser *p, const char *what, int64_t *value) {
   return true;
 }
 
+bool te_parse_extent(te_parser *p, const char *what, te_extent *extent) {
+  te_operand o = te_parse_expr(p, te_find_infix(TIR_ADD)->precedence);
+  if (is_failed(o)) return false;
+  if (o.value.kind == TN_ARG_INT || (o.value.kind == TN_ARG_EXPR && p->sizes.n > 0))
+    return te_extent_of(te_parse_site(p, o.at), what, o.value, extent);
+  return te_parse_fail(p, o.at, "%s must be a constant integer made of literals and parameters, or made of symbols",
+                       what);
+}
+
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 /* Comma-separated expressions up to CLOSE, which is taken. Returns how many; -1: failed. */
@@ -319,12 +328,12 @@ static bool looks_like_axes(te_parser *p) {
   const char *next = p->lexer.next + strspn(p->lexer.next, " \t");
   if (p->token.kind != TE_TOKEN_NAME || next[0] != '<' || next[1] == '=') return false;
   const char *name = te_token_text(p, &p->token);
-  return name && !find_axis(p, name) && !te_find_param(p, name);
+  return name && !find_axis(p, name) && !te_find_param(p, name) && !te_find_size(p, name);
 }
 
 /* The tensor that is read; one not seen before is an input whose shape is found from its reads. */
 static tn_tensor *tensor_to_read(te_parser *p, const char *at, const char *name, int rank) {
-  static const int64_t ones[TN_MAX_RANK] = {1, 1, 1, 1, 1, 1, 1, 1};
+  static const te_extent ones[TN_MAX_RANK] = {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}};
   te_symbol *known = te_find_symbol(p, name);
   if (known) known->is_read = true;
   if (known) return known->tensor;
@@ -376,7 +385,7 @@ static te_operand find_side(te_parser *p, const char *at, const char *name) {
   return failed;
 }
 
-/* A name alone: an axis, a parameter, or a tensor of rank 0, in this order. */
+/* A name alone: an axis, a parameter, a symbol, or a tensor of rank 0, in this order. */
 static te_operand parse_plain_name(te_parser *p, const char *at, const char *name) {
   tn_axis *axis = find_axis(p, name);
   te_operand side = find_side(p, at, name);
@@ -385,6 +394,7 @@ static te_operand parse_plain_name(te_parser *p, const char *at, const char *nam
   if (axis) return make(at, tn_arg_axis(axis));
   if (!is_failed(side)) return side;
   if (param) return make(at, tn_arg_int(param->value));
+  if (te_find_size(p, name)) return made(at, te_symbol_value(te_parse_site(p, at), te_find_size(p, name)));
   if (!symbol) return unknown_name(p, at, name);
   symbol->is_read = true;
   if (symbol->tensor->ndim == 0) return read_at(p, at, symbol->tensor, 0, NULL);

@@ -32,6 +32,7 @@ typedef struct te_parser {
   int nesting;
   RUNTIME_VEC(te_symbol) symbols;
   RUNTIME_VEC(tn_param) params;
+  RUNTIME_VEC(tn_axis *) sizes; /* of symbol statements */
   RUNTIME_VEC(te_read_place) reads; /* of the statement being parsed */
   RUNTIME_VEC(tn_tensor *) outputs; /* of an output statement */
   RUNTIME_VEC(te_named_combiner) combiners;
@@ -63,6 +64,7 @@ const char *te_token_text(te_parser *p, const te_token *token);
 te_symbol *te_find_symbol(te_parser *p, const char *name);
 bool te_add_symbol(te_parser *p, te_symbol symbol);
 const tn_param *te_find_param(te_parser *p, const char *name);
+tn_axis *te_find_size(te_parser *p, const char *name);
 const te_named_combiner *te_find_named_combiner(te_parser *p, const char *name);
 /* Takes a name; NULL: failed. *at gets its place. */
 const char *te_take_name(te_parser *p, const char *what, const char **at);
@@ -82,6 +84,8 @@ te_operand te_parse_expr(te_parser *p, int precedence);
 int te_parse_values(te_parser *p, te_operand *list);
 /* A constant integer expression of literals and parameters, without comparisons. */
 bool te_parse_integer(te_parser *p, const char *what, int64_t *value);
+/* The same with symbols. */
+bool te_parse_extent(te_parser *p, const char *what, te_extent *extent);
 
 /* ---- parse_combiner.c -------------------------------------------------------------------------------------------- */
 

@@ -73,8 +73,10 @@ static void print_read(const printer *p, const tir_expr *e) {
 }
 
 static void print_axis_list(runtime_str *out, int n, tn_axis *const *axes) {
-  for (int i = 0; i < n; i++)
-    runtime_str_addf(out, "%s%s<%lld", i > 0 ? ", " : "", axes[i]->var.name, (long long)axes[i]->extent);
+  for (int i = 0; i < n; i++) {
+    runtime_str_addf(out, "%s%s<", i > 0 ? ", " : "", axes[i]->var.name);
+    te_print_extent(out, axes[i]->extent, axes[i]->size);
+  }
 }
 
 static void print_axes(runtime_str *out, int n, tn_axis *const *axes) {
@@ -222,6 +224,18 @@ void te_print_expr(runtime_str *out, const tir_expr *e) { print_expr(&(printer){
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
+/* symbol M, 3<=N<=64: limits where they are not the usual ones. */
+static void print_symbols(runtime_str *out, const tn_program *program) {
+  for (int i = 0; i < program->n_symbols; i++) {
+    const tn_axis *s = program->symbols[i];
+    runtime_str_add(out, i > 0 ? ", " : "symbol ");
+    if (s->least > 1) runtime_str_addf(out, "%lld<=", (long long)s->least);
+    runtime_str_add(out, s->var.name);
+    if (s->extent != TE_MAX_SYMBOL) runtime_str_addf(out, "<=%lld", (long long)s->extent);
+  }
+  if (program->n_symbols > 0) runtime_str_add(out, "\n");
+}
+
 /* One statement for neighbours of one kind. */
 static void print_inputs(runtime_str *out, const tn_program *program) {
   for (int i = 0; i < program->n_inputs; i++) {
@@ -229,7 +243,10 @@ static void print_inputs(runtime_str *out, const tn_program *program) {
     bool begins = i == 0 || program->args[i - 1]->by_value != t->by_value;
     if (begins) runtime_str_addf(out, "%s%s", i > 0 ? "\n" : "", t->by_value ? "scalar " : "input ");
     runtime_str_addf(out, "%s%s: %s", begins ? "" : ", ", t->name, tn_dtype_name(t->dtype));
-    for (int d = 0; d < t->ndim; d++) runtime_str_addf(out, "%s%lld", d > 0 ? ", " : "[", (long long)t->shape[d]);
+    for (int d = 0; d < t->ndim; d++) {
+      runtime_str_add(out, d > 0 ? ", " : "[");
+      te_print_extent(out, t->shape[d], t->size[d]);
+    }
     if (t->ndim > 0) runtime_str_add(out, "]");
     if (t->is_layout_free) runtime_str_add(out, " layout_free");
   }
@@ -261,9 +278,29 @@ static void print_combiners(runtime_str *out, const tn_program *program) {
   }
 }
 
-/* C[i<4] = body, (A, B)[i<4] = body */
+/* state S: f32[4], T: f32[4] */
+static void print_states(runtime_str *out, const te_op *scan) {
+  for (int v = 0; v < scan->n_outputs; v++) {
+    const tn_tensor *t = &scan->outputs[v];
+    runtime_str_addf(out, "%s%s: %s", v > 0 ? ", " : "state ", t->name, tn_dtype_name(t->dtype));
+    for (int d = 0; d < t->ndim; d++) runtime_str_addf(out, "%s%lld", d > 0 ? ", " : "[", (long long)t->shape[d]);
+    runtime_str_add(out, "]");
+  }
+  runtime_str_add(out, "\n");
+}
+
+/* Whether an op is the first of a program that belongs to its scan. */
+static bool begins_scan(const tn_program *program, int at) {
+  const te_op *scan = program->ops[at]->scan;
+  for (int i = 0; scan && i < at; i++)
+    if (program->ops[i]->scan == scan) return false;
+  return scan != NULL;
+}
+
+/* C[i<4] = body, (A, B)[i<4] = body, scan S[t<4] = body */
 static void print_definition(runtime_str *out, const te_op *op) {
   bool is_tuple = op->n_outputs > 1 && !te_is_hidden(&op->outputs[1]);
+  if (op->kind == TE_SCAN) runtime_str_add(out, "scan ");
   runtime_str_addf(out, "%s%s", is_tuple ? "(" : "", op->name);
   for (int v = 1; is_tuple && v < op->n_outputs; v++) runtime_str_addf(out, ", %s", op->outputs[v].name);
   if (is_tuple) runtime_str_add(out, ")");
@@ -273,10 +310,12 @@ static void print_definition(runtime_str *out, const te_op *op) {
   runtime_str_add(out, "\n");
 }
 
+/* By others than the steps of its own scan. */
 static bool is_read(const tn_program *program, const tn_tensor *tensor) {
   for (int i = 0; i < program->n_ops; i++)
     for (int j = 0; j < program->ops[i]->n_inputs; j++)
-      if (program->ops[i]->inputs[j] == tensor) return true;
+      if (program->ops[i]->inputs[j] == tensor && (!tensor->op->scan || program->ops[i]->scan != tensor->op->scan))
+        return true;
   return false;
 }
 
@@ -299,9 +338,12 @@ static void print_outputs(runtime_str *out, const tn_program *program) {
 }
 
 void te_print_program(runtime_str *out, const tn_program *program) {
+  print_symbols(out, program);
   print_inputs(out, program);
   print_combiners(out, program);
-  for (int i = 0; i < program->n_ops; i++)
+  for (int i = 0; i < program->n_ops; i++) {
+    if (begins_scan(program, i)) print_states(out, program->ops[i]->scan);
     if (!te_is_placeholder(program->ops[i])) print_definition(out, program->ops[i]);
+  }
   print_outputs(out, program);
 }

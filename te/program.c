@@ -14,8 +14,16 @@ typedef struct frame {
 typedef struct ordering {
   RUNTIME_VEC(frame) stack;
   RUNTIME_VEC(te_op *) ops;
+  bool has_scans; /* only then can a path come back to where it is */
   bool failed;
 } ordering;
+
+/* Whether an op is being worked on: reached again through the state of its scan. */
+static bool is_open(const ordering *o, const te_op *op) {
+  for (int i = o->stack.n; i-- > 0;)
+    if (o->stack.data[i].op == op) return true;
+  return false;
+}
 
 static bool is_listed(const ordering *o, const te_op *op) {
   for (int i = o->ops.n; i-- > 0;)
@@ -24,16 +32,19 @@ static bool is_listed(const ordering *o, const te_op *op) {
 }
 
 static void push_op(ordering *o, te_op *op) {
-  if (!is_listed(o, op) && !RUNTIME_PUSH(&o->stack, ((frame){op, 0}))) o->failed = true;
+  if (!is_listed(o, op) && !(o->has_scans && is_open(o, op)) && !RUNTIME_PUSH(&o->stack, ((frame){op, 0}))) o->failed = true;
 }
 
 /* Adds op behind everything it reads. */
 static void order_from(ordering *o, te_op *op) {
+  o->has_scans |= op->kind == TE_SCAN;
   push_op(o, op);
   while (o->stack.n > 0 && !o->failed && o->ops.n <= TE_MAX_TENSORS) {
     frame *top = &o->stack.data[o->stack.n - 1];
     if (top->next < top->op->n_inputs) {
-      push_op(o, top->op->inputs[top->next++]->op);
+      te_op *input = top->op->inputs[top->next++]->op;
+      o->has_scans |= input->kind == TE_SCAN;
+      push_op(o, input);
       continue;
     }
     te_op *done = top->op;
@@ -171,7 +182,7 @@ tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor 
   p->args = runtime_copy(&site->ctx->arena, args, sizeof *args * (size_t)n_args);
   if (!te_has_memory(site, p->args) || !check_args_distinct(site, p) || !set_ops(site, p)) return NULL;
   for (int i = 0; i < p->n_ops; i++) te_set_may_leave(p->ops[i]); /* inferred inputs have their shapes only now */
-  return check_inputs(site, p) && check_names(site, p) ? p : NULL;
+  return check_inputs(site, p) && check_names(site, p) && te_check_scans(site, p) && te_collect_symbols(site, p) ? p : NULL;
 }
 
 tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors) {

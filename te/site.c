@@ -25,7 +25,7 @@ bool te_has_memory(const te_site *site, const void *pointer) {
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
 /* Words that are neither functions nor dtypes; "symbol" is kept for what the language may get. */
-static const char *const keywords[] = {"input", "output", "param", "scalar", "symbol", "combiner",
+static const char *const keywords[] = {"input", "output", "param", "scalar", "symbol", "combiner", "state", "scan",
                                        "true",  "false",  "inf",   "nan",    "argmin", "argmax"};
 #define X(name, text) text,
 static const char *const combiners[] = {TIR_COMBINERS(X)};
@@ -102,16 +102,16 @@ const char *te_nearest_function(const char *name) {
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
-bool te_check_shape(const te_site *site, const char *name, tn_dtype dtype, int ndim, const int64_t *shape) {
-  int64_t bytes = (int64_t)tn_dtype_bytes(dtype);
-  for (int d = 0; d < ndim; d++) {
-    if (shape[d] < 1 || shape[d] > TE_MAX_EXTENT) {
-      te_fail(site, TN_ERROR_PROGRAM, "extent %lld of dimension %d of '%s' is not in 1 .. %d", (long long)shape[d], d,
-              name, (int)TE_MAX_EXTENT);
+bool te_check_shape(const te_site *site, const tn_tensor *t) {
+  int64_t bytes = (int64_t)tn_dtype_bytes(t->dtype);
+  for (int d = 0; d < t->ndim; d++) {
+    if (t->shape[d] < 1 || t->shape[d] > TE_MAX_EXTENT) {
+      te_fail(site, TN_ERROR_PROGRAM, "extent %lld of dimension %d of '%s' is not in 1 .. %d", (long long)t->shape[d],
+              d, t->name, (int)TE_MAX_EXTENT);
       return false;
     }
-    if (__builtin_mul_overflow(bytes, shape[d], &bytes)) {
-      te_fail(site, TN_ERROR_PROGRAM, "'%s' is too large: its size in bytes overflows 63 bits", name);
+    if (!t->size[d] && __builtin_mul_overflow(bytes, t->shape[d], &bytes)) {
+      te_fail(site, TN_ERROR_PROGRAM, "'%s' is too large: its size in bytes overflows 63 bits", t->name);
       return false;
     }
   }

@@ -100,13 +100,29 @@ TN_API tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n,
  * scalars stand behind all tensors. As an index it counts as data: reads there are guarded. */
 TN_API tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype);
 
+/* A symbol: a number that is known when a kernel is called, from the shapes of its arguments (TVM's te.size_var). As a
+ * value it is i32. It stands in extents, alone or in an expression of + - * // % min max with numbers and other symbols,
+ * and may stand in any other expression. Every symbol of a program must be, alone, the extent of some dimension of an
+ * argument. Its value is in [least, most]; tn_symbol: 1 to 536870911. Tighter limits make tighter code: with small ones
+ * indices have 32 bits. An extent must be in 1 .. 2147483647 for all values that its symbols can have. */
+TN_API tn_expr *tn_symbol(tn_context *ctx, const char *name);
+TN_API tn_expr *tn_symbol_in(tn_context *ctx, const char *name, int64_t least, int64_t most);
+/* Axes and placeholders whose extents are numbers or expressions of symbols: tn_axis_of(ctx, "i", M),
+ * tn_placeholder_of(ctx, "A", TN_F32, M, tn_add(K, 2)). */
+#define tn_axis_of(ctx, name, extent) tn_axis_arg((ctx), (name), TN_ARG(extent))
+TN_API tn_axis *tn_axis_arg(tn_context *ctx, const char *name, tn_arg extent);
+#define tn_reduce_axis_of(ctx, name, extent) tn_reduce_axis_arg((ctx), (name), TN_ARG(extent))
+TN_API tn_axis *tn_reduce_axis_arg(tn_context *ctx, const char *name, tn_arg extent);
+#define tn_placeholder_of(ctx, name, dtype, ...) tn_placeholder_args((ctx), (name), (dtype), TN_LIST(__VA_ARGS__))
+TN_API tn_tensor *tn_placeholder_args(tn_context *ctx, const char *name, tn_dtype dtype, int n, const tn_arg *extents);
 /* Declares an input constant from call to call, such as a network's weights: stages that depend on such inputs alone can
  * be computed once, before all calls (tn_prepack), in whatever layout suits the kernel. Returns TENSOR; NULL, with a
  * message, for one that is computed or passed by value. TVM: layout_free_placeholders. */
 TN_API tn_tensor *tn_layout_free(tn_tensor *tensor);
 
 /* A computed tensor: tn_compute(ctx, "C", expression, i, j): one data axis a dimension, outermost first; none: rank 0.
- * The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. */
+ * The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. Of several values (tn_tuple)
+ * NAME lists the names. */
 #define tn_compute(ctx, name, ...) tn_compute_array((ctx), (name), TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *expr_and_axes);
 
@@ -182,6 +198,23 @@ TN_API tn_combiner *tn_combiner_identity_array(tn_combiner *combiner, int n, con
  * holds for all of them; tn_init takes a tuple, too. */
 #define tn_reduce(combiner, ...) tn_reduce_array((combiner), TN_LIST(__VA_ARGS__))
 TN_API tn_expr *tn_reduce_array(tn_combiner *combiner, int n, const tn_arg *sources_and_axes);
+
+/* Recurrences (TVM: te.scan). A state is a tensor that its own definition reads at earlier times; the time is its
+ * first dimension. tn_state declares it, so that other computes can read it, and tn_scan defines it:
+ *
+ *     tn_tensor *S = tn_state(ctx, "S", TN_F32, T, N);
+ *     tn_scan(S, tn_select(tn_lt(t, 1), tn_at(X, t, i), tn_add(tn_at(S, tn_sub(t, 1), i), tn_at(X, t, i))), t, i);
+ *
+ * What lies between two times can be computes of their own, with the time as first dimension; they are computed step by
+ * step with the scan, and nothing else may read them. A state is read at t - c, c >= 1, such a compute at t - c, c >= 0;
+ * a read before time 0 is guarded like any other (select, where). The body is no reduction. "C, H": several states that
+ * are defined together, of one shape; the rest by tn_output, the body is a tn_tuple. */
+#define tn_state(ctx, names, ...)                                                          \
+  tn_state_array((ctx), (names), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
+                 (const int64_t[]){__VA_ARGS__})
+TN_API tn_tensor *tn_state_array(tn_context *ctx, const char *names, int n, const int64_t *dtype_and_shape);
+#define tn_scan(state, ...) tn_scan_array((state), TN_LIST(__VA_ARGS__))
+TN_API tn_tensor *tn_scan_array(tn_tensor *state, int n, const tn_arg *expr_and_axes);
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
@@ -275,8 +308,9 @@ typedef struct tn_param {
   int64_t value;
 } tn_param;
 
-/* Parses the text form (docs/language.md): statements `param`, `input`, `scalar`, `output` and definitions. PARAMS override
- * `param` statements by name; an unknown one is refused. A parse error's message shows the line, a caret and what was
+/* Parses the text form (docs/language.md): statements `param`, `input`, `scalar`, `symbol`, `output` and definitions.
+ * PARAMS override `param` statements by name, and give symbols a value, which makes them constants; an unknown one is
+ * refused. A parse error's message shows the line, a caret and what was
  * expected. */
 TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);
 
@@ -289,16 +323,21 @@ TN_API int tn_program_arg_count(const tn_program *program);
 TN_API int tn_program_input_count(const tn_program *program);
 TN_API tn_tensor *tn_program_arg(const tn_program *program, int index);
 TN_API tn_tensor *tn_program_find(const tn_program *program, const char *tensor_name); /* NULL: none, no message */
-/* Arithmetic operations of one run, counted as TVM's FlopEstimator does (reference: AS/compute_dag.cc). */
+/* Arithmetic operations of one run, counted as TVM's FlopEstimator does (reference: AS/compute_dag.cc); 0 where symbols
+ * decide. */
 TN_API double tn_program_flops(const tn_program *program);
 
 TN_API const char *tn_tensor_name(const tn_tensor *tensor);
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor *tensor);
 TN_API int tn_tensor_rank(const tn_tensor *tensor);
+/* An extent that depends on symbols: the most it can be. */
 TN_API const int64_t *tn_tensor_shape(const tn_tensor *tensor);
+/* The number of symbols that a program's extents depend on. */
+TN_API int tn_program_symbol_count(const tn_program *program);
 
 /* Runs the program by walking its graph, one element at a time: the reference. Shares no code with lowering. Floats are
- * computed in double and rounded when stored; integers exactly. ARGS as for the kernel (tn_program_arg). */
+ * computed in double and rounded when stored; integers exactly. ARGS as for the kernel (tn_program_arg); symbols get
+ * their values from the arguments' shapes. */
 TN_API tn_status tn_evaluate(tn_program *program, DLTensor *const *args, int n_args);
 /* One element of one tensor, computed on demand from the inputs (outputs in ARGS are not looked at and may be NULL). */
 TN_API tn_status tn_evaluate_at(tn_program *program, DLTensor *const *args, int n_args, const tn_tensor *tensor,

@@ -299,7 +299,7 @@ void tir_known_push(tir_known *known, const tir_expr *cond, bool holds) {
 static void push_env(tir_known *known, const tir_env *env) {
   if (env == NULL) return;
   push_env(known, env->outer);
-  if (env->var == NULL && env->cond != NULL) tir_known_push(known, env->cond, true);
+  if (env->cond != NULL) tir_known_push(known, env->cond, true);
 }
 
 void tir_known_init(tir_known *known, const tir_env *env) {

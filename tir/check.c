@@ -260,7 +260,8 @@ static bool check_operand(checker *c, const tir_stmt *s, const tir_operand *o) {
   if (o->access != TIR_READS && o->buffer->is_input) return broken(c, "inputs-are-not-stored-to", o->buffer->name);
   if (!check_access(c, o->buffer, o->n_index, o->index, 1, NULL)) return false;
   for (int i = 0; i < o->n_index; i++) {
-    if (o->span[i] < 1 || o->span[i] > o->buffer->shape[i]) return broken(c, "operand-span", o->buffer->name);
+    const bool is_symbolic = o->buffer->size[i] != NULL;
+    if (o->span[i] < 1 || (!is_symbolic && o->span[i] > o->buffer->shape[i])) return broken(c, "operand-span", o->buffer->name);
   }
   return true;
 }
@@ -293,7 +294,10 @@ static bool check_branch(checker *c, const tir_stmt *s) {
 static bool check_shape(checker *c, const tir_buffer *buffer) {
   if (buffer->ndim < 0 || buffer->ndim > TN_MAX_RANK) return broken(c, "buffer-rank", buffer->name);
   for (int i = 0; i < buffer->ndim; i++) {
-    if (buffer->shape[i] <= 0) return broken(c, "buffer-shape", buffer->name);
+    const tir_expr *size = buffer->size[i];
+    if (size != NULL ? buffer->shape[i] != -1 : buffer->shape[i] <= 0) return broken(c, "buffer-shape", buffer->name);
+    if (size != NULL && size->dtype != c->f->index_dtype) return broken(c, "buffer-size-dtype", buffer->name);
+    if (size != NULL && !check_root(c, size, buffer->name)) return false;
   }
   return true;
 }

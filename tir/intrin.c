@@ -21,6 +21,7 @@ typedef struct matcher {
   int n_loops;
   nest_loop loops[MAX_LOOPS];
   const tir_stmt *store;
+  bool resets;                  /* the nest is compared with the start of the reduction, not with its update */
   int loop_of[TIR_INTRIN_AXES]; /* by axis; -1: the axis has one iteration */
   tir_intrin_match *out;
   int progress, best; /* nodes that agreed before the difference; of the difference that is kept */
@@ -146,7 +147,7 @@ static bool read_place(matcher *m, const tir_expr *pattern, const tir_expr *acce
   return out->base != NULL;
 }
 
-static bool is_same_place(const tir_place *a, const tir_place *b) {
+bool tir_is_same_place(const tir_place *a, const tir_place *b) {
   return a->buffer == b->buffer && tir_equal(a->base, b->base) && memcmp(a->stride, b->stride, sizeof a->stride) == 0;
 }
 
@@ -160,6 +161,7 @@ static bool match_load(matcher *m, const tir_expr *p, const tir_expr *e) {
         m, p, e,
         runtime_format(m->arena, "%s is not %s", tn_dtype_name((tn_dtype)e->dtype), tn_dtype_name((tn_dtype)p->dtype)));
   if (e->has_predicate) return differ_at(m, p, e, "a read that could leave its tensor");
+  if (e->u.buffer == m->store->u.store.buffer) return differ_at(m, p, e, "it reads what the loops store");
   if (!read_place(m, p, e, e->u.buffer, e->arg[0], &place)) return false;
   for (int a = 0; a < m->intrin->n_axes; a++) {
     if (place.stride[a] != 0 && !tir_uses_var(p, m->intrin->axes[a].var))
@@ -167,7 +169,7 @@ static bool match_load(matcher *m, const tir_expr *p, const tir_expr *e) {
   }
   while (m->intrin->inputs[input] != p->u.buffer) input++;
   known = &m->out->inputs[input];
-  if (known->buffer != NULL && !is_same_place(known, &place))
+  if (known->buffer != NULL && !tir_is_same_place(known, &place))
     return differ_at(m, p, e, "another element than the pattern's first read of this input");
   *known = place;
   m->progress++;
@@ -275,6 +277,12 @@ static const tir_expr *combined(const matcher *m, const tir_expr *value) {
   return NULL;
 }
 
+static bool match_start(matcher *m) {
+  const tir_expr *value = m->store->u.store.value;
+  const tir_expr *start = tir_identity(m->arena, m->intrin->combiner, (tn_dtype)value->dtype);
+  return (start != NULL && tir_equal(start, value)) || differ_at(m, start, value, "another start of the reduction");
+}
+
 static bool match_value(matcher *m) {
   static const tir_op ops[TIR_COMBINER_COUNT] = {
       [TIR_REDUCE_SUM] = TIR_ADD, [TIR_REDUCE_PROD] = TIR_MUL, [TIR_REDUCE_MAX] = TIR_MAX,
@@ -297,10 +305,10 @@ static bool assign(matcher *m, int a, unsigned taken) {
     tir_intrin_match *out = m->out;
     *out = (tir_intrin_match){.why_not = out->why_not};
     m->progress = 0;
-    return match_output(m) && match_value(m);
+    return match_output(m) && (m->resets ? match_start(m) : match_value(m));
   }
   m->loop_of[a] = -1;
-  if (m->intrin->axes[a].extent == 1) return assign(m, a + 1, taken);
+  if (m->intrin->axes[a].extent == 1 || (m->resets && m->intrin->axes[a].is_reduce)) return assign(m, a + 1, taken);
   for (int i = 0; i < m->n_loops; i++) {
     if (taken >> i & 1 || m->loops[i].extent != m->intrin->axes[a].extent) continue;
     m->loop_of[a] = i;
@@ -309,14 +317,25 @@ static bool assign(matcher *m, int a, unsigned taken) {
   return false;
 }
 
+static bool match(matcher *m, const tir_stmt *nest) {
+  int n_axes = 0;
+  *m->out = (tir_intrin_match){0};
+  if (!read_nest(m, nest)) return false;
+  for (int i = 0; i < m->intrin->n_axes; i++)
+    n_axes += m->intrin->axes[i].extent > 1 && !(m->resets && m->intrin->axes[i].is_reduce);
+  if (n_axes == m->n_loops && assign(m, 0, 0)) return true;
+  if (m->out->why_not == NULL) differ(m, "the pattern's axes are %s, the loops are %s", axes_text(m), loops_text(m));
+  return false;
+}
+
 bool tir_match_intrin(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
                       tir_intrin_match *out) {
   matcher m = {.arena = arena, .env = env, .intrin = intrin, .out = out};
-  int n_axes = 0;
-  *out = (tir_intrin_match){0};
-  if (!read_nest(&m, nest)) return false;
-  for (int i = 0; i < intrin->n_axes; i++) n_axes += intrin->axes[i].extent > 1;
-  if (n_axes == m.n_loops && assign(&m, 0, 0)) return true;
-  if (out->why_not == NULL) differ(&m, "the pattern's axes are %s, the loops are %s", axes_text(&m), loops_text(&m));
-  return false;
+  return match(&m, nest);
+}
+
+bool tir_match_reset(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
+                     tir_intrin_match *out) {
+  matcher m = {.arena = arena, .env = env, .intrin = intrin, .out = out, .resets = true};
+  return match(&m, nest);
 }

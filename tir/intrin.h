@@ -7,8 +7,19 @@
 
 enum { TIR_INTRIN_AXES = 6, TIR_INTRIN_INPUTS = 6 };
 
-/* What an intrinsic becomes. DOT: output[l] += sum over k of input0[l, k] * input1[l, k], as the operator DOT. */
-typedef enum tir_intrin_form { TIR_INTRIN_DOT } tir_intrin_form;
+/* What an intrinsic becomes. DOT: output[l] += sum over k of input0[l, k] * input1[l, k], as the operator DOT. CALL: a
+ * C function, void f(T *output, const T *input0, ..., int64_t strides ...): the strides, in elements, of the output's
+ * dimensions, then of each input's. */
+typedef enum tir_intrin_form { TIR_INTRIN_DOT, TIR_INTRIN_CALL } tir_intrin_form;
+
+/* The functions of CALL. BODY writes the output; RESET, without inputs, writes what the reduction starts from; UPDATE
+ * combines the output with what BODY would have written. */
+typedef enum tir_intrin_role {
+  TIR_INTRIN_BODY,
+  TIR_INTRIN_RESET,
+  TIR_INTRIN_UPDATE,
+  TIR_INTRIN_ROLE_COUNT
+} tir_intrin_role;
 
 typedef struct tir_intrin_axis {
   const tir_var *var;
@@ -30,6 +41,8 @@ struct tir_intrin {
   bool is_reduction;
   tir_combiner combiner;
   const tir_expr *source;
+  int8_t input_axis[TIR_INTRIN_INPUTS][TN_MAX_RANK]; /* CALL: the axis that indexes a dimension */
+  const tir_callee *callees[TIR_INTRIN_ROLE_COUNT];  /* CALL; NULL: there is none */
 };
 
 /* Where an input or the output of a pattern lies: element (a, b, ..) of the axes is at base + sum of stride * axis. */
@@ -49,5 +62,9 @@ typedef struct tir_intrin_match {
  * commutative operands, accesses up to offsets and strides; an input that does not depend on an axis has stride 0. */
 bool tir_match_intrin(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
                       tir_intrin_match *out);
+/* Whether NEST stores what the pattern's reduction starts from to a place of the output's form (out->output). */
+bool tir_match_reset(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
+                     tir_intrin_match *out);
+bool tir_is_same_place(const tir_place *a, const tir_place *b);
 
 #endif

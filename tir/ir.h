@@ -147,11 +147,14 @@ typedef struct tir_var {
   tn_dtype dtype;
 } tir_var;
 
+typedef struct tir_expr tir_expr;
+
 typedef struct tir_buffer {
   const char *name;
   tn_dtype dtype;
   int ndim; /* 0..8; 1 after flattening */
-  int64_t shape[TN_MAX_RANK];
+  int64_t shape[TN_MAX_RANK];        /* -1 where symbols decide */
+  const tir_expr *size[TN_MAX_RANK]; /* such an extent, of symbols and constants, in the index dtype; else NULL */
   const char *scope; /* "global", "local" as given by the user */
   bool is_param;     /* a function argument, not an ALLOC */
   bool is_input;     /* a parameter that is only read */
@@ -328,6 +331,10 @@ typedef struct tir_operand {
 /* The loops inside become the intrinsic whose name follows, where they can (pass tensorize); the value is its stage's
  * position in the schedule. */
 #define TIR_TENSORIZE "tensorize."
+/* Around the init of such a reduction, and around init and update where nothing stands between them: for intrinsics
+ * with functions for these. */
+#define TIR_TENSORIZE_RESET "tensorize_reset."
+#define TIR_TENSORIZE_BODY "tensorize_body."
 
 typedef struct tir_stmt tir_stmt;
 struct tir_stmt {
@@ -470,9 +477,9 @@ typedef struct tir_interval {
  * A linked list on the caller's stack or in an arena: entering a scope is making a node. */
 struct tir_scope_env {
   const tir_env *outer;
-  const tir_var *var; /* var in [range.lo, range.hi] ... */
+  const tir_var *var; /* NULL, or var in [range.lo, range.hi] */
   tir_interval range;
-  const tir_expr *cond; /* ... or (var == NULL) a condition that holds */
+  const tir_expr *cond; /* NULL, or a condition that holds */
 };
 
 /* Bounds of an integer expression; unbounded where nothing is known or where it could wrap at its dtype. */

@@ -124,7 +124,27 @@ parser_param *parser_param_of(parser *p, const tir_buffer *buffer) {
   return NULL;
 }
 
-/* [64, 48]; the number of elements must be one that can be counted. */
+/* Whether a whole number stands here, and nothing else of an extent. */
+static bool is_number_alone(parser *p) {
+  const char *begin = parser_here(p), *at = begin;
+  if (isalpha((unsigned char)*at) || *at == '_' || *at == '(') return false;
+  while (isdigit((unsigned char)*at) || *at == '-') at++;
+  const char *end = at;
+  while (*at == ' ') at++;
+  return *at == ',' || *at == ']' || begin == end;
+}
+
+/* An extent that symbols decide. */
+static bool parse_size(parser *p, tir_buffer *buffer, int dim) {
+  const char *at = parser_here(p);
+  buffer->shape[dim] = -1;
+  buffer->size[dim] = parser_scalar(p, p->index_dtype, "an extent");
+  int64_t number;
+  if (buffer->size[dim] == NULL) return false;
+  return !tir_is_int(buffer->size[dim], &number) || parser_fail(p, at, "expected a number, or an extent with a symbol");
+}
+
+/* [64, M*48]; the number of elements must be one that can be counted. */
 static bool parse_shape(parser *p, tir_buffer *buffer) {
   int64_t total = 1;
   if (!parser_need(p, "[")) return false;
@@ -133,6 +153,10 @@ static bool parse_shape(parser *p, tir_buffer *buffer) {
     const char *at = parser_here(p);
     if (buffer->ndim == TN_MAX_RANK) return parser_fail(p, at, "a buffer has at most %d dimensions", TN_MAX_RANK);
     int64_t *extent = &buffer->shape[buffer->ndim];
+    if (!is_number_alone(p)) {
+      if (!parse_size(p, buffer, buffer->ndim)) return false;
+      continue;
+    }
     if (!parser_integer(p, extent)) return false;
     if (*extent < 1) return parser_fail(p, at, "expected an extent of 1 or more");
     if (__builtin_mul_overflow(total, *extent, &total)) return parser_fail(p, at, "the buffer is too large");
@@ -142,10 +166,17 @@ static bool parse_shape(parser *p, tir_buffer *buffer) {
 
 static void make_flat(parser_param *param) {
   tir_buffer *b = param->buffer;
+  const tir_expr *size = NULL;
   int64_t total = 1;
-  for (int i = 0; i < b->ndim; i++) total *= b->shape[i];
+  for (int i = 0; i < b->ndim; i++) {
+    if (b->size[i] == NULL) total *= b->shape[i];
+    else size = size != NULL ? tir_binary(param->arena, TIR_MUL, size, b->size[i]) : b->size[i];
+  }
+  if (size != NULL && total > 1) size = tir_binary(param->arena, TIR_MUL, size, tir_int(param->arena, size->dtype, total));
+  memset(b->size, 0, sizeof b->size);
   b->ndim = 1;
-  b->shape[0] = total;
+  b->size[0] = size;
+  b->shape[0] = size != NULL ? -1 : total;
   param->is_flat = true;
 }
 
@@ -435,17 +466,41 @@ static const tir_stmt *parse_block(parser *p) {
 
 /* ---- functions --------------------------------------------------------------------------------------------------- */
 
-/* Behind "name: Buffer": (dtype, [shape]) */
+/* From the bracket here to the one that closes it. */
+static bool skip_brackets(parser *p) {
+  int depth = 0;
+  do {
+    const char *at = parser_here(p);
+    if (*at == '\0') return parser_fail(p, at, "expected ']'");
+    depth += (*at == '[' || *at == '(') - (*at == ']' || *at == ')');
+    p->at = at + 1;
+  } while (depth > 0);
+  return true;
+}
+
+/* The shapes, in which symbols may stand that come after them. */
+static bool parse_param_shapes(parser *p) {
+  const char *end = p->at;
+  for (int i = 0; i < p->n_params; i++) {
+    p->at = p->params[i].shape_at;
+    if (!parse_shape(p, p->params[i].buffer)) return false;
+    p->params[i].declared = *p->params[i].buffer;
+  }
+  p->at = end;
+  return true;
+}
+
+/* Behind "name: Buffer": (dtype, [shape]); the shape is read later. */
 static bool parse_buffer_param(parser *p, const char *name) {
   tir_buffer *b = (tir_buffer *)parser_made(p, RUNTIME_NEW(p->arena, tir_buffer));
   p->params = parser_room(p, p->params, p->n_params, sizeof *p->params);
   if (b == NULL || p->params == NULL) return false;
   *b = (tir_buffer){.name = name, .scope = "global", .is_param = true};
-  if (!parser_need(p, "(") || !parser_dtype(p, &b->dtype) || !parser_need(p, ",") || !parse_shape(p, b) ||
-      !parser_need(p, ")"))
-    return false;
-  p->params[p->n_params++] = (parser_param){.buffer = b, .declared = *b};
-  return true;
+  if (!parser_need(p, "(") || !parser_dtype(p, &b->dtype) || !parser_need(p, ",")) return false;
+  const char *shape_at = parser_here(p);
+  if (*shape_at != '[') return parser_need(p, "[");
+  p->params[p->n_params++] = (parser_param){.arena = p->arena, .buffer = b, .shape_at = shape_at};
+  return skip_brackets(p) && parser_need(p, ")");
 }
 
 /* Behind "name:": a type; a symbol has a range behind it: in [1, 300] */
@@ -497,7 +552,7 @@ static bool parse_params(parser *p) {
     if (!first && !parser_need(p, ",")) return false;
     if (!parse_param(p)) return false;
   }
-  return true;
+  return parse_param_shapes(p);
 }
 
 /* -> int32 attr = {"global_symbol": "name", "tir.noalias": True}; gives the name. */

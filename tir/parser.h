@@ -16,7 +16,9 @@ typedef struct parser_name {
 /* A parameter. Its accesses tell whether it is flat: with one index where it was declared with another number of
  * dimensions. */
 typedef struct parser_param {
+  runtime_arena *arena;
   tir_buffer *buffer, declared;
+  const char *shape_at; /* the place of its shape */
   bool is_flat, is_stored;
   const char *whole_access; /* where its first access with an index a dimension stands, or NULL */
 } parser_param;

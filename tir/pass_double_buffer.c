@@ -133,7 +133,9 @@ static const tir_buffer *two_of(runtime_arena *arena, const tir_buffer *buffer) 
   tir_buffer *two = runtime_copy(arena, buffer, sizeof *two);
   if (two == NULL) return NULL;
   memmove(two->shape + 1, two->shape, sizeof *two->shape * (size_t)two->ndim);
+  memmove(two->size + 1, two->size, sizeof *two->size * (size_t)two->ndim);
   two->shape[0] = 2;
+  two->size[0] = NULL;
   two->ndim++;
   return two;
 }

@@ -6,7 +6,7 @@
 typedef struct state {
   tir_pass_context *p;
   tn_dtype index_dtype;
-  const tir_env *env;
+  const tir_env *env, *p_env; /* known here; in the whole function */
   tir_memo *flat; /* buffer -> its flat form */
 } state;
 
@@ -19,13 +19,44 @@ static bool count_elements(const tir_buffer *buffer, int64_t *n) {
   return true;
 }
 
+static const tir_expr *extent_of(state *at, const tir_buffer *buffer, int dim) {
+  const tir_expr *size = buffer->size[dim];
+  return size != NULL ? size : tir_int(at->p->arena, at->index_dtype, buffer->shape[dim]);
+}
+
+static bool is_symbolic(const tir_buffer *buffer) {
+  for (int i = 0; i < buffer->ndim; i++) {
+    if (buffer->size[i] != NULL) return true;
+  }
+  return false;
+}
+
+/* The number of elements as an expression of symbols. What is allocated here must not be able to be more than memory; an
+ * argument is there already. NULL: it could, or no memory. */
+static const tir_expr *symbolic_elements(state *at, const tir_buffer *buffer) {
+  const tir_expr *n = tir_int(at->p->arena, at->index_dtype, 1);
+  for (int i = 0; i < buffer->ndim; i++) n = tir_binary(at->p->arena, TIR_MUL, n, extent_of(at, buffer, i));
+  if (n == NULL || buffer->is_param) return n;
+  int64_t most = (INT64_MAX - 4096) / (int64_t)tn_dtype_bytes(buffer->dtype); /* rounded up, and with guards around */
+  if (tir_bounds(at->p_env, n).hi <= RUNTIME_MIN(most, tir_dtype_range(at->index_dtype).hi)) return n;
+  runtime_fail(at->p->ctx, TN_ERROR_LOWER,
+               "buffer \"%s\" could have more elements than can be counted: say how large the symbols of its extents can "
+               "be, as in symbol M<=4096",
+               buffer->name);
+  return NULL;
+}
+
 /* NULL: too large for the index type, or no memory; said in the context. */
 static const tir_buffer *flat_buffer(state *at, const tir_buffer *buffer) {
-  if (buffer->ndim == 1) return buffer;
+  bool symbols = is_symbolic(buffer);
+  if (buffer->ndim == 1 && (!symbols || buffer->is_param)) return buffer;
   const tir_buffer *done = tir_memo_get(at->flat, buffer);
   if (done != NULL) return done;
-  int64_t n;
-  if (!count_elements(buffer, &n) || n - 1 > tir_dtype_range(at->index_dtype).hi) {
+  int64_t n = -1;
+  const tir_expr *size = symbols ? symbolic_elements(at, buffer) : NULL;
+  if (symbols && size == NULL) return NULL;
+  if (symbols && buffer->ndim == 1) return buffer;
+  if (!symbols && (!count_elements(buffer, &n) || n - 1 > tir_dtype_range(at->index_dtype).hi)) {
     runtime_fail(at->p->ctx, TN_ERROR_LOWER, "buffer \"%s\" has more elements than %s can index", buffer->name,
                  tn_dtype_name(at->index_dtype));
     return NULL;
@@ -34,7 +65,9 @@ static const tir_buffer *flat_buffer(state *at, const tir_buffer *buffer) {
   if (flat == NULL) return NULL;
   flat->ndim = 1;
   memset(flat->shape, 0, sizeof flat->shape);
+  memset(flat->size, 0, sizeof flat->size);
   flat->shape[0] = n;
+  flat->size[0] = size;
   tir_memo_put(at->flat, buffer, flat);
   return flat;
 }
@@ -42,13 +75,12 @@ static const tir_buffer *flat_buffer(state *at, const tir_buffer *buffer) {
 /* The offset of an element. */
 static const tir_expr *flat_index(state *at, const tir_buffer *buffer, const tir_expr *const *index) {
   runtime_arena *arena = at->p->arena;
-  const tir_expr *offset = tir_int(arena, at->index_dtype, 0);
-  int64_t stride = 1;
+  const tir_expr *offset = tir_int(arena, at->index_dtype, 0), *stride = tir_int(arena, at->index_dtype, 1);
   for (int i = buffer->ndim - 1; i >= 0; i--) {
     const tir_expr *at_dim = tir_cast(arena, at->index_dtype, index[i]);
-    const tir_expr *term = tir_binary(arena, TIR_MUL, at_dim, tir_int(arena, at->index_dtype, stride));
+    const tir_expr *term = tir_binary(arena, TIR_MUL, at_dim, stride);
     offset = tir_binary(arena, TIR_ADD, term, offset); /* outer dimensions' terms first */
-    stride *= buffer->shape[i];
+    stride = tir_binary(arena, TIR_MUL, stride, extent_of(at, buffer, i));
   }
   return tir_simplify(arena, at->env, offset);
 }
@@ -75,7 +107,8 @@ static const tir_stmt *flatten_store(state *at, const tir_stmt *s) {
   return index == NULL ? NULL : tir_store(at->p->arena, flat, 1, &index, s->u.store.value, s->u.store.predicate);
 }
 
-/* The elements from a box's first to its last, rows of the buffer between them included. */
+/* The elements from a box's first to its last, rows of the buffer between them included. Known where no row within the box
+ * has a length that symbols decide. */
 static int64_t flat_span(const tir_operand *o) {
   int64_t span = 1, stride = 1;
   for (int i = o->n_index - 1; i >= 0; i--) {
@@ -87,6 +120,14 @@ static int64_t flat_span(const tir_operand *o) {
 
 static bool flatten_operand(state *at, tir_operand *o) {
   if (o->access == TIR_BY_VALUE || o->buffer->ndim == 1) return true;
+  bool has_rows = false;
+  for (int i = 1; i < o->n_index; i++) {
+    has_rows = has_rows || o->span[i - 1] > 1;
+    if (o->buffer->size[i] == NULL || !has_rows) continue;
+    runtime_fail(at->p->ctx, TN_ERROR_LOWER, "a call takes rows of buffer \"%s\" whose length symbols decide",
+                 o->buffer->name);
+    return false;
+  }
   const tir_buffer *flat = flat_buffer(at, o->buffer);
   const tir_expr *index = flat != NULL ? flat_index(at, o->buffer, o->index) : NULL;
   if (index == NULL) return false;
@@ -125,7 +166,7 @@ static const tir_stmt *flatten_around(state *at, const tir_stmt *s) {
   s = tir_map_exprs(at->p->arena, s, flatten_expr, at);
   if (s == NULL) return NULL;
   if (s->kind == TIR_FOR) {
-    env = tir_env_loop(at->env, s);
+    env = tir_env_loop(at->p->arena, at->env, s);
     inner.env = &env;
   } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
     env = tir_env_cond(at->env, s->u.branch.cond);
@@ -164,7 +205,7 @@ static tir_func *flatten_func(state *at, tir_func *f) {
 tir_func *tir_pass_flatten(tir_pass_context *p, tir_func *f) {
   tir_memo flat;
   tir_memo_init(&flat);
-  state at = {.p = p, .env = f->env, .index_dtype = f->index_dtype, .flat = &flat};
+  state at = {.p = p, .env = f->env, .p_env = f->env, .index_dtype = f->index_dtype, .flat = &flat};
   tir_func *result = flatten_func(&at, f);
   tir_memo_free(&flat);
   if (result == NULL && tn_context_status(p->ctx) == TN_OK) return tir_func_with_body(p, f, NULL);

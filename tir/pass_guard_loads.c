@@ -45,6 +45,13 @@ static const tir_expr *guard_junction(state *at, const tir_expr *e) {
   return args[1] == NULL ? NULL : tir_with_args(at->arena, e, args);
 }
 
+/* Proved, with an extent that symbols decide. */
+static bool is_below(state *at, const tir_expr *index, const tir_expr *size) {
+  index = tir_cast(at->arena, (tn_dtype)size->dtype, index);
+  const tir_expr *cond = index != NULL ? tir_binary(at->arena, TIR_LT, index, size) : NULL;
+  return cond != NULL && tir_prove(at->arena, at->env, cond);
+}
+
 /* Whether every index is provably within its dimension without the condition. */
 static bool stays_inside(state *at, const tir_expr *load) {
   const tir_buffer *buffer = load->u.buffer;
@@ -52,7 +59,8 @@ static bool stays_inside(state *at, const tir_expr *load) {
     const tir_expr *simple = tir_simplify(at->arena, at->env, load->arg[i]);
     if (simple == NULL) return false;
     tir_interval r = tir_bounds(at->env, simple);
-    if (r.lo < 0 || r.hi >= buffer->shape[i]) return false;
+    if (r.lo < 0) return false;
+    if (buffer->size[i] == NULL ? r.hi >= buffer->shape[i] : !is_below(at, simple, buffer->size[i])) return false;
   }
   return true;
 }
@@ -112,7 +120,7 @@ static const tir_stmt *guard_stmt(void *user, const tir_stmt *s) {
   s = tir_map_exprs(at->arena, s, guard_expr, at);
   if (s == NULL) return NULL;
   if (s->kind == TIR_FOR) {
-    env = tir_env_loop(at->env, s);
+    env = tir_env_loop(at->arena, at->env, s);
     inner.env = &env;
   } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
     env = tir_env_cond(at->env, s->u.branch.cond);

@@ -4,6 +4,7 @@
  * becomes
  *   for (o, 0, 51) { for (i, 0, 20) S }  and  for (i, 0, 4) S with o = 51
  * (after simplify and tighten_loops). */
+#include "tir/linear.h"
 #include "tir/passes.h"
 
 typedef struct state {
@@ -52,7 +53,7 @@ static bool holds_throughout(question *q, const tir_stmt *s) {
     case TIR_IF:
       return branch_holds(q, s);
     case TIR_FOR:
-      return holds_under(q, tir_env_loop(q->env, s), s->u.loop.body);
+      return holds_under(q, tir_env_loop(q->arena, q->env, s), s->u.loop.body);
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; i++) {
         if (!holds_throughout(q, s->u.seq.stmts[i])) return false;
@@ -119,6 +120,115 @@ static const tir_stmt *part_of(state *at, const tir_stmt *s, int64_t min, int64_
   return part;
 }
 
+/* ---- extents that symbols decide --------------------------------------------------------------------------------- */
+
+/* The search for a condition under which an iteration is a full block: see version_for. */
+typedef struct block {
+  runtime_arena *arena;
+  const tir_var *var;
+  const tir_env *env;
+  const tir_expr *full; /* NULL: no condition on the variable was found */
+} block;
+
+/* Adds COEF * ATOM to one side. */
+static const tir_expr *add_part(runtime_arena *arena, const tir_expr *sum, const tir_expr *atom, int64_t coef) {
+  const tir_expr *part = tir_binary(arena, TIR_MUL, atom, tir_int(arena, atom->dtype, coef));
+  return sum != NULL ? tir_binary(arena, TIR_ADD, sum, part) : part;
+}
+
+/* Whether a term is of the loops inside: then it is put at the end where the form is greatest. */
+static bool at_greatest(const block *b, const tir_term *t, tir_linear *form) {
+  for (const tir_env *at = b->env; at != NULL; at = at->outer) {
+    if (t->atom->op != TIR_VAR || at->var != t->atom->u.var) continue;
+    if (at->range.lo == INT64_MIN || at->range.hi == INT64_MAX) return false;
+    return tir_linear_add_const(form, t->coef * (t->coef > 0 ? at->range.hi : at->range.lo));
+  }
+  return false;
+}
+
+static bool uses_inner(const block *b, const tir_expr *e) {
+  for (const tir_env *at = b->env; at != NULL; at = at->outer) {
+    if (at->var != NULL && tir_uses_var(e, at->var)) return true;
+  }
+  return false;
+}
+
+/* left - right < 0 for the last of the iterations inside, or NULL. */
+static const tir_expr *for_last(const block *b, const tir_expr *less) {
+  tir_linear form, constant;
+  const tir_expr *left = NULL, *right = NULL;
+  tn_dtype dtype = less->arg[0]->dtype;
+  tir_linear_zero(&form);
+  tir_linear_zero(&constant);
+  if (!tir_linear_add_expr(&form, less->arg[0], 1) || !tir_linear_add_expr(&form, less->arg[1], -1)) return NULL;
+  tir_linear_add_const(&constant, form.constant);
+  for (int i = 0; i < form.n; i++) {
+    const tir_term *t = &form.terms[i];
+    if (at_greatest(b, t, &constant)) continue;
+    if (uses_inner(b, t->atom)) return NULL;
+    if (t->coef > 0) left = add_part(b->arena, left, t->atom, t->coef);
+    else right = add_part(b->arena, right, t->atom, -t->coef);
+  }
+  if (left == NULL || right == NULL) return NULL;
+  left = tir_binary(b->arena, TIR_ADD, left, tir_int(b->arena, dtype, constant.constant));
+  return tir_binary(b->arena, TIR_LT, left, right);
+}
+
+static void look_at_block(block *b, const tir_stmt *s);
+
+static void look_under(block *b, tir_env env, const tir_stmt *s) {
+  const tir_env *outer = b->env;
+  b->env = &env;
+  look_at_block(b, s);
+  b->env = outer;
+}
+
+static void look_at_conds(block *b, const tir_stmt *s) {
+  tir_conds conds = {0};
+  if (!tir_conds_add(&conds, s->u.branch.cond)) return;
+  for (int i = 0; i < conds.n; i++) {
+    const tir_expr *cond = conds.item[i], *full = NULL;
+    if (cond->op == TIR_LT && cond->lanes == 1 && tir_uses_var(cond, b->var)) full = for_last(b, cond);
+    if (full == NULL || (b->full != NULL && tir_equal(b->full, full))) continue;
+    b->full = b->full != NULL ? tir_binary(b->arena, TIR_AND, b->full, full) : full;
+  }
+}
+
+static void look_at_block(block *b, const tir_stmt *s) {
+  if (s->kind == TIR_FOR) {
+    look_under(b, tir_env_loop(b->arena, b->env, s), s->u.loop.body);
+  } else if (s->kind == TIR_IF) {
+    look_at_conds(b, s);
+    look_at_block(b, s->u.branch.then_body);
+  } else if (s->kind == TIR_SEQ) {
+    for (int i = 0; i < s->u.seq.n; i++) look_at_block(b, s->u.seq.stmts[i]);
+  } else if (tir_body(s) != NULL) {
+    look_at_block(b, tir_body(s));
+  }
+}
+
+/* Where the number of blocks is not known each iteration asks whether it is a full one:
+ *   for (o, 0, (M + 15)//16) { if (o*16 + 15 < M) S without checks, else S }
+ * Right whatever the condition says, since both sides are S; simplify finds what it proves. */
+static const tir_stmt *version_for(state *at, const tir_stmt *s) {
+  block b = {at->p->arena, s->u.loop.var, NULL, NULL};
+  tir_env env = tir_env_loop(at->p->arena, at->env, s);
+  const tir_stmt *body = s->u.loop.body;
+  int64_t growth = tir_count_stores(body);
+  look_at_block(&b, body);
+  if (b.full != NULL && at->stores + growth <= at->p->options.max_unrolled_body) {
+    at->stores += growth;
+    tir_env full = tir_env_cond(&env, b.full);
+    const tir_stmt *main_part = partition_under(at, full, body), *rest = partition_under(at, env, body);
+    body = main_part != NULL && rest != NULL ? tir_if(at->p->arena, b.full, main_part, rest) : NULL;
+  } else {
+    body = partition_under(at, env, body);
+  }
+  return body;
+}
+
+/* ---- the pass ----------------------------------------------------------------------------------------------------- */
+
 /* The loop in two parts, or whole where nothing is gained or the code would grow too much. */
 static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
   runtime_arena *arena = at->p->arena;
@@ -134,7 +244,9 @@ static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
       return tir_seq(arena, 2, parts);
     }
   }
-  const tir_stmt *body = partition_under(at, tir_env_loop(at->env, s), s->u.loop.body);
+  const tir_stmt *body = s->u.loop.kind != TIR_VECTORIZED && !tir_const_loop(s, &min, &extent)
+                             ? version_for(at, s)
+                             : partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body);
   tir_stmt *whole =
       (tir_stmt *)tir_for(arena, s->u.loop.var, s->u.loop.min, s->u.loop.extent, s->u.loop.kind, body);
   if (whole != NULL) whole->u.loop.strided = s->u.loop.strided;
@@ -145,7 +257,7 @@ static const tir_stmt *partition(void *user, const tir_stmt *s) {
   state *at = user;
   if (s->kind == TIR_FOR) {
     if (s->u.loop.peel) return partition_for(at, s);
-    const tir_stmt *body = partition_under(at, tir_env_loop(at->env, s), s->u.loop.body);
+    const tir_stmt *body = partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body);
     return tir_for_with(at->p->arena, s, s->u.loop.min, s->u.loop.extent, body);
   }
   if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {

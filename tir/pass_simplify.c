@@ -51,7 +51,7 @@ static const tir_stmt *simplify_for(state *at, const tir_stmt *s) {
     if (extent <= 0) return tir_nop(at->arena);
     if (extent == 1) return simplify_single(at, s);
   }
-  const tir_stmt *body = simplify_under(at, tir_env_loop(at->env, s), s->u.loop.body);
+  const tir_stmt *body = simplify_under(at, tir_env_loop(at->arena, at->env, s), s->u.loop.body);
   return tir_drop_empty(at->arena, tir_for_with(at->arena, s, s->u.loop.min, s->u.loop.extent, body));
 }
 

@@ -57,10 +57,66 @@ static const tir_stmt *make_dot(runtime_arena *arena, const tir_intrin *intrin, 
   return value != NULL ? tir_store(arena, to->buffer, 1, &index, value, NULL) : NULL;
 }
 
+/* ---- calls --------------------------------------------------------------------------------------------------------
+ */
+
+enum { MAX_OPERANDS = (1 + TIR_INTRIN_INPUTS) * (1 + TN_MAX_RANK) };
+
+/* From the first to the last element; 0: a stride is negative, and the first element is not the lowest. */
+static int64_t span_of(const tir_intrin *intrin, const tir_place *place) {
+  int64_t span = 1;
+  for (int a = 0; a < intrin->n_axes; a++) {
+    if (place->stride[a] < 0) return 0;
+    span += place->stride[a] * (intrin->axes[a].extent - 1);
+  }
+  return span;
+}
+
+static tir_operand address(const tir_intrin *intrin, const tir_place *place, tir_access access) {
+  return (tir_operand){.access = access,
+                       .buffer = place->buffer,
+                       .n_index = 1,
+                       .index = {place->base},
+                       .span = {span_of(intrin, place)}};
+}
+
+static tir_operand number(runtime_arena *arena, int64_t value) {
+  return (tir_operand){.access = TIR_BY_VALUE, .value = tir_int(arena, TN_I64, value)};
+}
+
+static const tir_stmt *make_call(runtime_arena *arena, const tir_intrin *intrin, tir_intrin_role role,
+                                 const tir_intrin_match *match) {
+  tir_operand operands[MAX_OPERANDS];
+  int n = 0, n_inputs = role == TIR_INTRIN_RESET ? 0 : intrin->n_inputs;
+  operands[n++] = address(intrin, &match->output, role == TIR_INTRIN_UPDATE ? TIR_UPDATES : TIR_WRITES);
+  for (int i = 0; i < n_inputs; i++) operands[n++] = address(intrin, &match->inputs[i], TIR_READS);
+  for (int d = 0; d < intrin->n_data; d++) operands[n++] = number(arena, match->output.stride[d]);
+  for (int i = 0; i < n_inputs; i++) {
+    for (int d = 0; d < intrin->inputs[i]->ndim; d++)
+      operands[n++] = number(arena, match->inputs[i].stride[intrin->input_axis[i][d]]);
+  }
+  return tir_call(arena, intrin->callees[role], n, operands);
+}
+
+/* What the loops' update, or a computation that is no reduction, becomes. */
+static tir_intrin_role role_of(const tir_intrin *intrin) {
+  return intrin->is_reduction ? TIR_INTRIN_UPDATE : TIR_INTRIN_BODY;
+}
+
+/* A reason why a match cannot be called, or NULL. */
+static const char *objection(const tir_intrin *intrin, const tir_intrin_match *match) {
+  if (intrin->form != TIR_INTRIN_CALL) return NULL;
+  bool negative = span_of(intrin, &match->output) == 0;
+  for (int i = 0; i < intrin->n_inputs; i++) negative |= span_of(intrin, &match->inputs[i]) == 0;
+  return negative ? "a stride is negative, and a C function gets the lowest address" : NULL;
+}
+
 static const tir_stmt *make(runtime_arena *arena, const tir_intrin *intrin, const tir_intrin_match *match) {
   switch (intrin->form) {
     case TIR_INTRIN_DOT:
       return make_dot(arena, intrin, match);
+    case TIR_INTRIN_CALL:
+      return make_call(arena, intrin, role_of(intrin), match);
   }
   return NULL;
 }
@@ -90,6 +146,7 @@ static tir_tensorized *entry(state *at, const char *name, int64_t stage) {
 static const tir_stmt *settle(state *at, const tir_intrin *intrin, int64_t stage, const tir_stmt *nest) {
   tir_intrin_match match = {.why_not = "it is unknown here"};
   bool matches = intrin != NULL && tir_match_intrin(at->p->arena, at->env, intrin, nest, &match);
+  if (matches && (match.why_not = objection(intrin, &match)) != NULL) matches = false;
   tir_tensorized *mark = entry(at, intrin != NULL ? intrin->name : "?", stage);
   if (mark != NULL && matches) mark->n_matched++;
   if (mark != NULL && !matches && mark->why_not == NULL) mark->why_not = match.why_not;
@@ -115,16 +172,55 @@ static const tir_stmt *settle_parts(void *user, const tir_stmt *s) {
   return s;
 }
 
+/* The intrinsic of a mark of that kind; NULL: S is none. */
+static const tir_intrin *intrin_of(const state *at, const tir_stmt *s, const char *kind) {
+  size_t n = strlen(kind);
+  bool is_mark = s->kind == TIR_ATTR && strncmp(s->u.attr.key, kind, n) == 0;
+  return is_mark ? find_intrin(at->f, s->u.attr.key + n) : NULL;
+}
+
+/* The init as one call, or as the loops it is. */
+static const tir_stmt *settle_reset(state *at, const tir_intrin *intrin, const tir_stmt *nest) {
+  tir_intrin_match match;
+  if (intrin->callees[TIR_INTRIN_RESET] == NULL) return nest;
+  bool matches = tir_match_reset(at->p->arena, at->env, intrin, nest, &match);
+  if (!matches || span_of(intrin, &match.output) == 0) return nest;
+  return make_call(at->p->arena, intrin, TIR_INTRIN_RESET, &match);
+}
+
+/* Init and update as one call; NULL: not here. */
+static const tir_stmt *settle_body(state *at, const tir_intrin *intrin, int64_t stage, const tir_stmt *both) {
+  tir_intrin_match first, match;
+  if (both->kind != TIR_SEQ || both->u.seq.n != 2) return NULL;
+  const tir_stmt *init = both->u.seq.stmts[0], *update = both->u.seq.stmts[1];
+  if (intrin_of(at, init, TIR_TENSORIZE_RESET) != intrin || intrin_of(at, update, TIR_TENSORIZE) != intrin) return NULL;
+  if (!tir_match_reset(at->p->arena, at->env, intrin, init->u.attr.body, &first)) return NULL;
+  if (!tir_match_intrin(at->p->arena, at->env, intrin, update->u.attr.body, &match)) return NULL;
+  if (objection(intrin, &match) != NULL || !tir_is_same_place(&first.output, &match.output)) return NULL;
+  tir_tensorized *mark = entry(at, intrin->name, stage);
+  if (mark != NULL) mark->n_matched++;
+  return make_call(at->p->arena, intrin, TIR_INTRIN_BODY, &match);
+}
+
+/* What a mark becomes; NULL: it is none, or its parts are looked at one by one. */
+static const tir_stmt *settle_mark(state *at, const tir_stmt *s) {
+  const tir_intrin *intrin;
+  if ((intrin = intrin_of(at, s, TIR_TENSORIZE_BODY)) != NULL)
+    return settle_body(at, intrin, s->u.attr.value, s->u.attr.body);
+  if ((intrin = intrin_of(at, s, TIR_TENSORIZE_RESET)) != NULL) return settle_reset(at, intrin, s->u.attr.body);
+  if (s->kind != TIR_ATTR || strncmp(s->u.attr.key, TIR_TENSORIZE, strlen(TIR_TENSORIZE)) != 0) return NULL;
+  marked m = {at, find_intrin(at->f, s->u.attr.key + strlen(TIR_TENSORIZE)), s->u.attr.value};
+  return settle_parts(&m, s->u.attr.body);
+}
+
 static const tir_stmt *tensorize(void *user, const tir_stmt *s) {
   state *at = user, inner = *at;
   tir_env env;
-  size_t n = strlen(TIR_TENSORIZE);
-  if (s->kind == TIR_ATTR && strncmp(s->u.attr.key, TIR_TENSORIZE, n) == 0) {
-    marked m = {at, find_intrin(at->f, s->u.attr.key + n), s->u.attr.value};
-    return settle_parts(&m, s->u.attr.body);
-  }
+  const tir_stmt *settled = settle_mark(at, s);
+  if (settled != NULL) return settled;
+  if (intrin_of(at, s, TIR_TENSORIZE_BODY) != NULL) return tensorize(at, s->u.attr.body);
   if (s->kind == TIR_FOR) {
-    env = tir_env_loop(at->env, s);
+    env = tir_env_loop(at->p->arena, at->env, s);
     inner.env = &env;
   } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
     env = tir_env_cond(at->env, s->u.branch.cond);

@@ -97,7 +97,7 @@ static bool unrolls_by_itself(const state *at, const tir_stmt *s, int64_t steps)
 /* Inner loops first: whether a loop is taken depends on what is left inside it. */
 static const tir_stmt *unroll_for(state *at, const tir_stmt *s) {
   const tir_env *outer = at->env;
-  tir_env env = tir_env_loop(outer, s);
+  tir_env env = tir_env_loop(at->p->arena, outer, s);
   int64_t extent = 0, steps = 0;
   at->env = &env;
   s = tir_with_body(at->p->arena, s, unroll(at, s->u.loop.body));

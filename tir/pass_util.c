@@ -12,7 +12,7 @@ tir_func *tir_func_with_body(tir_pass_context *p, tir_func *f, const tir_stmt *b
   return copy;
 }
 
-tir_env tir_env_loop(const tir_env *outer, const tir_stmt *loop) {
+tir_env tir_env_loop(runtime_arena *arena, const tir_env *outer, const tir_stmt *loop) {
   tir_env env = {.outer = outer, .var = loop->u.loop.var};
   int64_t min, extent;
   if (tir_const_loop(loop, &min, &extent)) {
@@ -24,6 +24,9 @@ tir_env tir_env_loop(const tir_env *outer, const tir_stmt *loop) {
   if (low.hi == INT64_MAX || n.hi == INT64_MAX || __builtin_add_overflow(low.hi, n.hi - 1, &env.range.hi)) {
     env.range.hi = INT64_MAX;
   }
+  const tir_expr *var = tir_var_expr(arena, loop->u.loop.var);
+  const tir_expr *end = tir_binary(arena, TIR_ADD, loop->u.loop.min, loop->u.loop.extent);
+  env.cond = tir_binary(arena, TIR_LT, var, end);
   return env;
 }
 

@@ -245,7 +245,7 @@ static const tir_stmt *widen_for(widener *w, const tir_stmt *s) {
   const tir_expr *min = widen(w, s->u.loop.min), *extent = widen(w, s->u.loop.extent);
   if (min == NULL || extent == NULL) return NULL;
   if (min->lanes > 1 || extent->lanes > 1) return refuse(w, "the bounds of a loop inside it depend on it");
-  tir_env env = tir_env_loop(w->env, s);
+  tir_env env = tir_env_loop(w->p->arena, w->env, s);
   return tir_for_with(w->p->arena, s, min, extent, widen_under_env(w, env, s->u.loop.body));
 }
 
@@ -254,7 +254,10 @@ static const tir_stmt *widen_alloc(widener *w, const tir_stmt *s) {
   if (w->n_widened == MAX_WIDENED) return refuse(w, "it has too many allocations inside");
   tir_buffer *copy = runtime_copy(w->p->arena, s->u.alloc.buffer, sizeof *copy);
   if (copy == NULL) return NULL;
-  copy->shape[0] *= w->lanes;
+  if (copy->size[0] != NULL)
+    copy->size[0] = tir_binary(w->p->arena, TIR_MUL, copy->size[0], tir_int(w->p->arena, copy->size[0]->dtype, w->lanes));
+  else
+    copy->shape[0] *= w->lanes;
   w->from[w->n_widened] = s->u.alloc.buffer;
   w->to[w->n_widened++] = copy;
   const tir_stmt *body = widen_stmt(w, s->u.alloc.body);
@@ -376,7 +379,7 @@ static const tir_stmt *vectorize(void *user, const tir_stmt *s) {
     return tir_for_kind(arena, s, TIR_SERIAL);
   }
   if (s->kind == TIR_FOR) {
-    env = tir_env_loop(at->env, s);
+    env = tir_env_loop(arena, at->env, s);
     inner.env = &env;
   } else if (s->kind == TIR_IF && s->u.branch.else_body == NULL) {
     env = tir_env_cond(at->env, s->u.branch.cond);

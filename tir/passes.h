@@ -28,7 +28,7 @@ TIR_PASSES(X)
 tir_func *tir_func_with_body(tir_pass_context *p, tir_func *f, const tir_stmt *body);
 
 /* The environment inside a loop, from its bounds. */
-tir_env tir_env_loop(const tir_env *outer, const tir_stmt *loop);
+tir_env tir_env_loop(runtime_arena *arena, const tir_env *outer, const tir_stmt *loop);
 static inline tir_env tir_env_cond(const tir_env *outer, const tir_expr *cond) {
   return (tir_env){.outer = outer, .cond = cond};
 }

@@ -173,7 +173,13 @@ static void start_line(runtime_str *out, int indent) {
 
 static void print_shape(runtime_str *out, const tir_buffer *buffer) {
   runtime_str_add(out, "[");
-  for (int i = 0; i < buffer->ndim; i++) runtime_str_addf(out, "%s%" PRId64, i > 0 ? ", " : "", buffer->shape[i]);
+  for (int i = 0; i < buffer->ndim; i++) {
+    if (i > 0) runtime_str_add(out, ", ");
+    if (buffer->size[i] != NULL)
+      print(out, buffer->size[i], BIND_ANY);
+    else
+      runtime_str_addf(out, "%" PRId64, buffer->shape[i]);
+  }
   runtime_str_add(out, "]");
 }
 

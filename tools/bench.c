@@ -11,9 +11,9 @@ static int run(const tools_args *args);
 static const tools_option options[] = {
     TOOLS_OPTION_LOG,
     TOOLS_OPTION_SCHEDULE,
-    TOOLS_OPTION("vs", 0, TEXT, versus, "LIBRARY",
-                 "also time this library: openblas, for programs that are a matrix product or one\n"
-                 "with something added"),
+    TOOLS_OPTION("vs", 0, TEXT, versus, "SIDE",
+                 "also time this in turns: openblas, for programs that are a matrix product or one\n"
+                 "with something added; or default, the program under its default schedule"),
     TOOLS_OPTION("seconds", 0, SECONDS, seconds, "S", "time for about this long (3)"),
     TOOLS_OPTION("threads", 'j', COUNT, threads, "N",
                  "threads of parallel loops and of the library (those of the target)"),
@@ -28,7 +28,8 @@ static const tools_option options[] = {
 
 const tools_verb tools_bench = {
     .name = "bench",
-    .operands = "PROGRAM [--log LOG | -s SCHEDULE] [--vs openblas] [--stages] [--seconds S] [--threads N] [--json]",
+    .operands =
+        "PROGRAM [--log LOG | -s SCHEDULE] [--vs openblas|default] [--stages] [--seconds S] [--threads N] [--json]",
     .summary = "check and time a program under a schedule",
     .details =
         "Compiles PROGRAM with the best record of LOG or with SCHEDULE, compares its outputs with those of the\n"
@@ -57,7 +58,8 @@ typedef struct bench {
   worker_program program; /* its data: arguments, reference outputs, tolerance */
   double flops, max_error;
   tn_kernel *kernel, *staged; /* staged: with times and counters of its stages, or NULL */
-  runtime_call call;
+  tn_kernel *unscheduled;     /* for --vs default, or NULL */
+  runtime_call call, unscheduled_call;
   tools_openblas blas;
   int n_sides;
   tools_side sides[SIDES];
@@ -77,11 +79,12 @@ static bool prepare(bench *b) {
   tools_session *s = &b->session;
   worker_answer answer = {.lap_ns = runtime_now_ns()};
   int n = tn_program_arg_count(s->program);
+  if (te_check_no_symbols(s->program, "measuring") != TN_OK) return false;
   b->flops = tn_program_flops(s->program);
   b->program = (worker_program){.ctx = s->ctx, .program = s->program, .target = s->target, .n_args = n};
   b->program.args = calloc((size_t)n + 1, sizeof *b->program.args);
   if (!b->program.args) return tools_fail(s, "out of memory"), false;
-  codegen_kernel_args(s->program, b->program.args);
+  if (codegen_kernel_args(s->program, &s->ctx->arena, b->program.args) < 0) return tools_fail(s, "out of memory"), false;
   s->is_muted = true;
   bool ready = worker_prepare_data(&b->program, b->args->seed, false, &answer);
   s->is_muted = false;
@@ -164,7 +167,18 @@ static bool time_default(bench *b) {
   return timed;
 }
 
-static int32_t call_ours(void *self) { return runtime_call_invoke(self); }
+static int32_t call_kernel(void *self) { return runtime_call_invoke(self); }
+
+static bool is_versus(const bench *b, const char *side) {
+  return b->args->versus && strcmp(b->args->versus, side) == 0;
+}
+
+static bool prepare_unscheduled(bench *b) {
+  const worker_data *data = b->program.data;
+  b->unscheduled = build(b, tn_schedule_new(b->session.program));
+  return b->unscheduled && runtime_call_prepare(b->session.ctx, "tenon bench", b->unscheduled, data->args, data->n_args,
+                                                &b->unscheduled_call) == TN_OK;
+}
 
 /* Ratios round by round: what slows both sides down at a time cancels. */
 static bool compare_rounds(bench *b) {
@@ -181,8 +195,12 @@ static bool time_sides(bench *b) {
   const worker_data *data = b->program.data;
   if (runtime_call_prepare(b->session.ctx, "tenon bench", b->kernel, data->args, data->n_args, &b->call) != TN_OK)
     return false;
-  b->sides[OURS] = (tools_side){.call = call_ours, .self = &b->call};
+  b->sides[OURS] = (tools_side){.call = call_kernel, .self = &b->call};
   b->sides[THEIRS] = (tools_side){.call = tools_openblas_call, .self = &b->blas};
+  if (is_versus(b, "default")) {
+    if (!prepare_unscheduled(b)) return false;
+    b->sides[THEIRS] = (tools_side){.call = call_kernel, .self = &b->unscheduled_call};
+  }
   b->n_sides = b->args->versus ? SIDES : 1;
   if (!tools_time_rounds(b->n_sides, b->sides, b->args->seconds > 0 ? b->args->seconds : usual_s))
     return tools_fail(&b->session, "the kernel failed, or memory ran out, while it was timed"), false;
@@ -213,15 +231,16 @@ static void print_time(const bench *b, const char *name, double seconds, double 
 }
 
 static int print_plain(const bench *b) {
-  bool is_scheduled = b->args->log || b->args->schedule;
+  bool is_scheduled = b->args->log || b->args->schedule || is_versus(b, "default");
   printf("%-10s  %10s  %10s  %10s\n", "", "time", "GFLOPS", "spread");
   print_time(b, "default", b->default_timing.median_s, b->default_timing.spread);
   if (is_scheduled) print_time(b, b->args->log ? "tuned" : "scheduled", b->times[OURS].median, b->times[OURS].spread);
-  if (b->args->versus) print_time(b, b->args->versus, b->times[THEIRS].median, b->times[THEIRS].spread);
+  if (is_versus(b, "openblas")) print_time(b, b->args->versus, b->times[THEIRS].median, b->times[THEIRS].spread);
   if (is_scheduled) printf("%.1f times as fast as the default schedule\n", speedup(b));
   if (b->args->versus)
-    printf("%.3f times as fast as %s (%d rounds, spread %.1f %%; %s)\n", b->ratio.median, b->args->versus,
-           b->sides[OURS].rounds.n, b->ratio.spread * 100, b->blas.config);
+    printf("%.3f times as fast as %s (%d rounds, spread %.1f %%%s%s)\n", b->ratio.median, b->args->versus,
+           b->sides[OURS].rounds.n, b->ratio.spread * 100, b->blas.config ? "; " : "",
+           b->blas.config ? b->blas.config : "");
   printf("checked: largest relative error %.2g; %d threads\n", b->max_error, tn_target_threads(b->session.target));
   char *stages = tn_kernel_stage_report(b->staged);
   if (stages) printf("\n%s", stages);
@@ -258,10 +277,11 @@ static int print_object(bench *b) {
   if (b->staged) json_object_set_new(object, "stages", stages_array(b));
   if (!b->args->versus) return tools_print_json(s, object);
   const tools_statistic *theirs = &b->times[THEIRS];
+  bool blas = is_versus(b, "openblas");
   json_object_set_new(object, b->args->versus,
-                      json_pack("{s:f, s:f, s:f, s:s}", "gflops", tools_gflops(b->flops, theirs->median), "seconds",
+                      json_pack("{s:f, s:f, s:f, s:s*}", "gflops", tools_gflops(b->flops, theirs->median), "seconds",
                                 theirs->median, "spread", theirs->spread, "config", b->blas.config));
-  json_object_set_new(object, "ratio_openblas", json_real(b->ratio.median));
+  json_object_set_new(object, blas ? "ratio_openblas" : "ratio_default", json_real(b->ratio.median));
   json_object_set_new(object, "ratio_spread", json_real(b->ratio.spread));
   json_object_set_new(object, "rounds", json_integer(b->sides[OURS].rounds.n));
   return tools_print_json(s, object);
@@ -276,8 +296,9 @@ static bool measure(bench *b) {
   b->kernel = build(b, schedule);
   if (!b->kernel || !prepare(b)) return false;
   int threads = tn_target_threads(s->target);
-  if (b->args->versus && !tools_openblas_open(s, b->program.data->args, threads, &b->blas)) return false;
-  return check(b) && check_points(b) && (!b->args->versus || check_openblas(b)) && time_default(b) && time_sides(b) &&
+  bool blas = is_versus(b, "openblas");
+  if (blas && !tools_openblas_open(s, b->program.data->args, threads, &b->blas)) return false;
+  return check(b) && check_points(b) && (!blas || check_openblas(b)) && time_default(b) && time_sides(b) &&
          time_stages(b, schedule);
 }
 
@@ -286,6 +307,7 @@ static void clean_up(bench *b) {
   tools_openblas_close(&b->blas);
   tn_kernel_free(b->kernel);
   tn_kernel_free(b->staged);
+  tn_kernel_free(b->unscheduled);
   worker_data_free(b->program.data);
   runtime_arena_free(&b->program.scratch);
   free(b->program.args);
@@ -294,8 +316,8 @@ static void clean_up(bench *b) {
 
 static int run(const tools_args *args) {
   if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
-  if (args->versus && strcmp(args->versus, "openblas") != 0)
-    return tools_usage(args->verb, "--vs knows openblas, not '%s'", args->versus);
+  if (args->versus && strcmp(args->versus, "openblas") != 0 && strcmp(args->versus, "default") != 0)
+    return tools_usage(args->verb, "--vs knows openblas and default, not '%s'", args->versus);
   bench b = {.args = args};
   int status = TOOLS_FAILED;
   if (measure(&b)) status = args->is_json ? print_object(&b) : print_plain(&b);

@@ -87,8 +87,9 @@ double bench_bandwidth_limit(double bytes);    /* GB/s that one core reads from 
 int bench_compile_time(void);
 int bench_memory(void);
 int bench_calls(void);
-int bench_launch(void); /* launch.c */
-int bench_lowering(void); /* lowering.c */
+int bench_launch(void);             /* launch.c */
+int bench_small(const char *slice); /* small.c */
+int bench_lowering(void);           /* lowering.c */
 
 /* ---- measure.c ---------------------------------------------------------------------------------------------------- */
 
@@ -99,8 +100,8 @@ typedef struct bench_side {
 } bench_side;
 
 /* Runs the sides in turn, in blocks of some milliseconds, for about SECONDS each. THREADS: of each side; between sides with
- * several there is a pause, since the vendors' idle threads spin for milliseconds on the cores that the next side needs. CPU: by the process's processor time
- * instead of the wall clock; for one thread on a machine that others use too. */
+ * several there is a pause, since the vendors' idle threads spin for milliseconds on the cores that the next side needs.
+ * CPU: by the process's processor time instead of the wall clock; for one thread on a machine that others use too. */
 void bench_measure(int n, bench_side *sides, int threads, double seconds, bool cpu);
 double bench_now(bool cpu);
 

@@ -1,10 +1,13 @@
 /* gemm.c: matrix products: gemm-MxNxK and bgemm-BxMxNxK. The program has a stage that copies B into panels 32 columns
- * wide, padded with zeros: the inner kernel, 12 x 32 accumulators in registers, reads them in order. */
+ * wide, padded with zeros: the inner kernel, 12 x 32 accumulators in registers, reads them in order. Where the caches
+ * can hold columns of B as they lie, nothing is copied. */
 #include <string.h>
 
 #include "bench.h"
 
 enum { ROWS = 12, COLUMNS = 32, SMALL = 64, FEW_ROWS = 16 * ROWS, BLOCK_BYTES = 400 << 10, PANELS_BYTES = 2 << 20 };
+/* Of a second level cache as processors have them: 1 MB. */
+enum { LONG_PART = 384, LINE_FLOATS = 16, SETS = 1024, WAYS = 16, CACHE_BYTES = SETS * WAYS * LINE_FLOATS * 4 };
 
 /* The sums of whole panels, so that the last panel's are vectors of 32 like the others': only the copy to C is short. */
 static const char panel_program[] =
@@ -17,6 +20,13 @@ static const char panel_program[] =
 static const char plain_program[] =
     "param M = %lld, N = %lld, K = %lld\n"
     "C[i<M, j<N] = sum[k<K](A[i,k] * B[k,j])\n";
+
+/* Sums over parts of k, which are then added up: a part of A and 32 columns of a part of B stay in the caches. */
+static const char parts_program[] =
+    "param M = %lld, N = %lld, K = %lld, S = %lld\n"
+    "input A: f32[M,K], B: f32[K,N]\n"
+    "T[p<K//S, i<M, j<N] = sum[k<S](A[i, p*S + k] * B[p*S + k, j])\n"
+    "C[i<M, j<N] = sum[p<K//S](T[p,i,j])\n";
 
 static const char batch_program[] =
     "param B = %lld, M = %lld, N = %lld, K = %lld\n"
@@ -63,6 +73,47 @@ static void flat_schedule(bench_case *c, int threads) {
            threads > 1 ? "parallel(C, j.outer)\n" : "");
 }
 
+/* How many rows of 32 columns of B stay in the cache: rows lie N apart, and a multiple of a power of two reaches only a part of
+ * the sets. */
+static int64_t rows_in_cache(int64_t n) {
+  int64_t lines = n / LINE_FLOATS, power = lines & -lines;
+  return WAYS * (SETS / clamp(power, 1, SETS));
+}
+
+/* Whether B is better read where it lies: for few rows of C, unless most of B's lines fall into the same sets; for more when
+ * A and the columns of B fit into the cache. */
+static bool is_in_place(int64_t m, int64_t n, int64_t k) {
+  if (n % COLUMNS != 0) return false;
+  return m <= FEW_ROWS ? rows_in_cache(n) >= SETS : k <= rows_in_cache(n) && 4 * m * k <= CACHE_BYTES;
+}
+
+/* 32 columns of B, as they lie, for all rows of A. */
+static void in_place_schedule(bench_case *c, int threads) {
+  snprintf(c->text.schedule, sizeof c->text.schedule,
+           "cache_write(C, local)\n"
+           "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel); reorder(C, j.outer, i.outer, i.inner, j.inner)\n"
+           "vectorize(C, j.inner)\n"
+           "compute_at(C.local, C, i.outer); reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)\n%s",
+           threads > 1 ? "parallel(C, j.outer)\n" : "");
+}
+
+/* The largest part of k, of at most 384, that divides it; 0 when all of them are short. */
+static int64_t part_of(int64_t k) {
+  for (int64_t part = LONG_PART; part >= LONG_PART / 2; --part) {
+    if (k % part == 0 && k > part) return part;
+  }
+  return 0;
+}
+
+static void parts_schedule(bench_case *c, int threads) {
+  snprintf(c->text.schedule, sizeof c->text.schedule,
+           "set_scope(T, local)\n"
+           "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel); reorder(C, p, j.outer, i.outer, i.inner, j.inner)\n"
+           "vectorize(C, j.inner)\n"
+           "compute_at(T, C, i.outer); reorder(T, p, k, i, j); vectorize(T, j)\n%s",
+           threads > 1 ? "parallel(C, j.outer)\n" : "");
+}
+
 /* Nothing is copied: B is small, or read once. */
 static void plain_schedule(bench_case *c, int64_t m, int64_t n, int threads) {
   bool is_vector = m == 1;
@@ -75,10 +126,13 @@ static void plain_schedule(bench_case *c, int64_t m, int64_t n, int threads) {
 }
 
 static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads) {
-  bool plain = m == 1 || (m <= SMALL && n <= SMALL && k <= SMALL);
-  snprintf(c->text.program, sizeof c->text.program, plain ? plain_program : panel_program, (long long)m, (long long)n,
-           (long long)k);
+  bool plain = m == 1 || (m <= SMALL && n <= SMALL && k <= SMALL), in_place = !plain && is_in_place(m, n, k);
+  int64_t part = in_place && m <= FEW_ROWS ? part_of(k) : 0;
+  const char *program = part > 0 ? parts_program : plain || in_place ? plain_program : panel_program;
+  snprintf(c->text.program, sizeof c->text.program, program, (long long)m, (long long)n, (long long)k, (long long)part);
   if (plain) plain_schedule(c, m, n, threads);
+  else if (part > 0) parts_schedule(c, threads);
+  else if (in_place) in_place_schedule(c, threads);
   else if (m <= FEW_ROWS) flat_schedule(c, threads);
   else block_schedule(c, m, k, threads);
   memcpy(c->dim, (int64_t[]){1, m, n, k}, 4 * sizeof(int64_t));

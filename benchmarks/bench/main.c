@@ -17,6 +17,8 @@ static const char usage[] =
     "  --clock CLOCK    cpu: the process's processor time, for one thread on a machine that others use too (wall)\n"
     "  --check          compare each result with the unscheduled program's\n"
     "  --schedule FILE  use this schedule text instead of the case's own\n"
+    "  --program FILE   use this program text instead of the case's own: the same arguments and results\n"
+    "  --small PART/OF  instead: check products of all m, n, k in 1 .. 33, every OF-th one\n"
     "  --compile-time   instead: how long 500 random schedules of three programs take from schedule to code\n"
     "  --memory         instead: the process's size over 10,000 compilations\n"
     "  --calls          instead: what tn_call and a direct call cost\n"
@@ -25,7 +27,7 @@ static const char usage[] =
     "  --list           print names, programs and schedules\n";
 
 typedef struct options {
-  const char *pattern, *vendors, *json, *schedule;
+  const char *pattern, *vendors, *json, *schedule, *program, *small;
   int n_threads, threads[8];
   double seconds;
   bool cpu, check, list;
@@ -135,9 +137,11 @@ static bool add_ours(run *r, ours *o, const char *name, tn_program *program, con
 static bool open_run(const bench *b, run *r) {
   tn_context_options context_options = {.on_message = say};
   r->ctx = tn_context_new(&context_options);
-  r->program = tn_program_parse(r->ctx, r->c->text.program, 0, NULL);
+  char *text = b->o->program != NULL ? read_text(b->o->program) : NULL;
+  r->program = tn_program_parse(r->ctx, text != NULL ? text : r->c->text.program, 0, NULL);
+  free(text);
   if (r->program == NULL || !make_data(r)) return false;
-  char *text = b->o->schedule != NULL ? read_text(b->o->schedule) : NULL;
+  text = b->o->schedule != NULL ? read_text(b->o->schedule) : NULL;
   bool good = add_ours(r, &r->own, "tenon", r->program, text != NULL ? text : r->c->text.schedule, b->threads_now);
   free(text);
   return good;
@@ -306,6 +310,7 @@ static bool read_options(int argc, char **argv, options *o) {
       {"vs", required_argument, NULL, 'v'},      {"json", required_argument, NULL, 'j'},
       {"seconds", required_argument, NULL, 's'}, {"clock", required_argument, NULL, 'k'},
       {"check", no_argument, NULL, 'x'},         {"schedule", required_argument, NULL, 'S'},
+      {"program", required_argument, NULL, 'P'}, {"small", required_argument, NULL, 'm'},
       {"compile-time", no_argument, NULL, 'C'},   {"memory", no_argument, NULL, 'M'},
       {"calls", no_argument, NULL, 'L'},         {"launch", no_argument, NULL, 'J'},
       {"lowering", no_argument, NULL, 'W'},
@@ -321,6 +326,8 @@ static bool read_options(int argc, char **argv, options *o) {
       case 'k': o->cpu = strcmp(optarg, "cpu") == 0; break;
       case 'x': o->check = true; break;
       case 'S': o->schedule = optarg; break;
+      case 'P': o->program = optarg; break;
+      case 'm': o->small = optarg; break;
       case 'C': o->other = bench_compile_time; break;
       case 'M': o->other = bench_memory; break;
       case 'L': o->other = bench_calls; break;
@@ -339,6 +346,7 @@ int main(int argc, char **argv) {
     fputs(usage, stderr);
     return 2;
   }
+  if (o.small != NULL) return bench_small(o.small);
   if (o.other != NULL) return o.other();
   bench b = {.o = &o, .json = o.json != NULL ? fopen(o.json, "w") : NULL};
   int found = 0;

@@ -23,7 +23,8 @@ void kit_begin(void) { K.n_params = K.n_inputs = 0; }
 
 static const tir_buffer *buffer(const char *name, tn_dtype dtype, int64_t n, bool param, bool input) {
   tir_buffer *b = RUNTIME_NEW(&K.arena, tir_buffer);
-  *b = (tir_buffer){name, dtype, 1, {n}, "global", param, input};
+  *b = (tir_buffer){.name = name, .dtype = dtype, .ndim = 1, .shape = {n}, .scope = "global", .is_param = param,
+                     .is_input = input};
   if (param) K.params[K.n_params++] = b;
   K.n_inputs += input;
   return b;

@@ -91,12 +91,15 @@ int test_loops(void);
 int test_tiles(void);
 int test_dots(void);
 int test_tensorize(void);
+int test_intrinsics(void);
 int test_math(void);
 int test_files(void);
 int test_targets(void);
 int test_build(void);
 int test_language(void);
 int test_calls(void);
+int test_symbolic(void);
 int test_prepack(void);
+int test_scan(void);
 
 #endif

@@ -53,6 +53,7 @@ static int any_loop(drawing *d, const schedule_stage *st) { return st->n_leaves 
 /* Mostly small factors, sometimes more than the extent. */
 static long long any_factor(drawing *d, const schedule_stage *st, int loop) {
   int64_t extent = st->n_leaves ? schedule_leaf(st, loop)->extent : 4;
+  if (st->n_leaves && schedule_leaf(st, loop)->size) extent = RUNTIME_MIN(extent, 40);
   return (long long)(chance(d, 70) ? 1 + below(d, RUNTIME_MIN(extent, 8)) : 1 + below(d, extent + 2));
 }
 
@@ -479,8 +480,9 @@ static const char *draw_sketch(drawing *d, runtime_str *out, fuzz_counts *counts
   return x.wrong;
 }
 
-/* Small caches and cheap threads, so that small programs are packed and run in parallel too. */
+/* Small caches and cheap threads, so that small programs are packed and run in parallel too. None with symbols. */
 const char *fuzz_generic_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out) {
+  if (s->program->n_symbols > 0) return NULL;
   tn_machine machine = {.threads = 1 + (int)runtime_random_below(rng, 4),
                         .vector_bytes = 16 << runtime_random_below(rng, 3),
                         .vector_registers = 16 << runtime_random_below(rng, 2),

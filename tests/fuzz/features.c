@@ -79,6 +79,7 @@ static void look_at_op(looking *x, const te_op *op) {
   for (int i = 0; op->axes && i < op->n_axes; i++) look_at_extent(x, op->axes[i]->extent);
   for (int i = 0; i < op->n_reduce; i++) look_at_extent(x, op->reduce_axes[i]->extent);
   x->has[FUZZ_HAS_VALUES] |= op->n_outputs > 1;
+  x->has[FUZZ_HAS_SCAN] |= op->kind == TE_SCAN;
   x->has[FUZZ_HAS_LEAVES] |= op->may_leave;
   x->has[FUZZ_HAS_SCALAR] |= op->outputs[0].by_value;
   for (int i = 0; i < op->n_outputs; i++) x->has[FUZZ_HAS_HALF] |= runtime_is_half(op->outputs[i].dtype);
@@ -94,6 +95,7 @@ static bool has_several_readers(const tn_program *p, const te_op *op) {
 
 void fuzz_count_features(const tn_program *p, fuzz_counts *counts) {
   looking x = {0};
+  x.has[FUZZ_HAS_SYMBOL] = p->n_symbols > 0;
   bool ranks[TN_MAX_RANK + 1] = {0}, dtypes[TN_DTYPE_COUNT] = {0};
   int stages = 0;
   for (int i = 0; i < p->n_ops; i++) {

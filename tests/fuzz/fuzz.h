@@ -13,13 +13,17 @@
 /* ---- counts ------------------------------------------------------------------------------------------------------ */
 
 /* X(NAME, "word") the primitives that are drawn */
-#define FUZZ_PRIMITIVES(X)                                                                                \
-  X(SPLIT, "split")                                                                                       \
-  X(NPARTS, "split nparts")                                                                               \
-  X(MANY, "split many")                                                                                   \
-  X(TILE, "tile") X(FUSE, "fuse") X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll")     \
-      X(PARALLEL, "parallel") X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(INLINE, "compute_inline") \
-          X(ROOT, "compute_root") X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout") X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize") X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer") X(PREDICATE, "set_store_predicate")
+#define FUZZ_PRIMITIVES(X)                                                                                          \
+  X(SPLIT, "split")                                                                                                 \
+  X(NPARTS, "split nparts")                                                                                         \
+  X(MANY, "split many")                                                                                             \
+  X(TILE, "tile")                                                                                                   \
+  X(FUSE, "fuse") X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll") X(PARALLEL, "parallel")       \
+      X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(INLINE, "compute_inline") X(ROOT, "compute_root")           \
+          X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") \
+              X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout")     \
+                  X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize")                       \
+                      X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer") X(PREDICATE, "set_store_predicate")
 
 typedef enum fuzz_primitive {
 #define X(name, word) FUZZ_##name,
@@ -29,29 +33,31 @@ typedef enum fuzz_primitive {
 } fuzz_primitive;
 
 /* X(NAME, "words") what a program has, besides stages, ranks and dtypes (features.c) */
-#define FUZZ_FEATURES(X)                                                                                             \
-  X(ODD, "an odd extent over 1")                                                                                      \
-  X(PRIME, "a prime extent over 3")                                                                                   \
-  X(REDUCTION, "sum, prod, max, min, any or all")                                                                     \
-  X(SEVERAL_AXES, "reduction over several axes")                                                                      \
-  X(WHERE, "reduction with a condition")                                                                              \
-  X(INIT, "reduction with an init")                                                                                   \
-  X(POSITION, "argmax or argmin")                                                                                     \
-  X(COMBINER, "a user's combiner")                                                                                    \
-  X(VALUES, "several values at once")                                                                                 \
-  X(GATHER, "index read from a tensor")                                                                               \
-  X(LEAVES, "read that may leave its tensor")                                                                         \
-  X(PADDING, "padding: a read in a select")                                                                           \
-  X(STRIDED, "strided access")                                                                                        \
-  X(DILATED, "access a*n + b, a window")                                                                              \
-  X(DIVIDED, "index with // or %")                                                                                    \
-  X(REVERSED, "index n - a")                                                                                          \
-  X(CONSTANT_INDEX, "constant index")                                                                                 \
-  X(SCALAR, "scalar argument by value")                                                                               \
-  X(MATH, "math function")                                                                                            \
-  X(BITS, "operation on bits")                                                                                        \
-  X(HALF, "f16 or bf16 storage")                                                                                      \
-  X(DOT, "sum of products of bytes or bf16")                                                                          \
+#define FUZZ_FEATURES(X)                          \
+  X(ODD, "an odd extent over 1")                  \
+  X(PRIME, "a prime extent over 3")               \
+  X(REDUCTION, "sum, prod, max, min, any or all") \
+  X(SEVERAL_AXES, "reduction over several axes")  \
+  X(WHERE, "reduction with a condition")          \
+  X(INIT, "reduction with an init")               \
+  X(POSITION, "argmax or argmin")                 \
+  X(COMBINER, "a user's combiner")                \
+  X(VALUES, "several values at once")             \
+  X(GATHER, "index read from a tensor")           \
+  X(LEAVES, "read that may leave its tensor")     \
+  X(PADDING, "padding: a read in a select")       \
+  X(STRIDED, "strided access")                    \
+  X(DILATED, "access a*n + b, a window")          \
+  X(DIVIDED, "index with // or %")                \
+  X(REVERSED, "index n - a")                      \
+  X(CONSTANT_INDEX, "constant index")             \
+  X(SCALAR, "scalar argument by value")           \
+  X(SYMBOL, "symbolic extents")                   \
+  X(SCAN, "scan")                                 \
+  X(MATH, "math function")                        \
+  X(BITS, "operation on bits")                    \
+  X(HALF, "f16 or bf16 storage")                  \
+  X(DOT, "sum of products of bytes or bf16")      \
   X(SHARED, "tensor with several readers")
 
 typedef enum fuzz_feature {
@@ -108,13 +114,19 @@ fuzz_status fuzz_run_pair(tn_program *program, tn_schedule *schedule, uint64_t d
 fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t data_seed, char *why, size_t n);
 
 /* The same without code generation, given the reference's arrays (interpret_pair.c). */
-fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const fuzz_bound *bounds, char *why, size_t n);
+fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const int64_t *symbols,
+                                const fuzz_bound *bounds, char *why, size_t n);
 
 /* Prints a C program that makes N random schedules by calls and compares their loop IR (api.c). Exit status. */
 int fuzz_print_api(int n, uint64_t seed);
 
 /* Loop IR's text at some place of the pipeline, to and fro (ir_text.c). */
 fuzz_status fuzz_check_ir_text(const tn_schedule *s, uint64_t seed, char *why, size_t n);
+
+/* Whether a message says that symbols without limits make an intermediate tensor too large: a refusal at lowering. */
+static inline bool fuzz_is_unbounded(const char *message) {
+  return strstr(message, "could have more elements than can be counted") != NULL;
+}
 
 double fuzz_count_stores(const tir_stmt *s); /* of one run, guards taken as true */
 double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i);

@@ -12,7 +12,8 @@ typedef struct tensor {
   tn_dtype dtype;
   int rank;
   int64_t shape[MAX_RANK];
-  bool is_rough; /* floats that may be rounded */
+  const char *size[MAX_RANK]; /* what an extent is made of, when symbols decide; shape then has a guess */
+  bool is_rough;              /* floats that may be rounded */
 } tensor;
 
 typedef struct generator {
@@ -25,8 +26,10 @@ typedef struct generator {
   struct {
     char name[4];
     int64_t extent;
-  } axes[MAX_AXES]; /* of the stage: data axes, then reduction axes */
-  int prefer;       /* a tensor that the stage should read, or -1 */
+    const char *size; /* as of a tensor */
+  } axes[MAX_AXES];   /* of the stage: data axes, then reduction axes */
+  bool has_symbols;
+  int prefer; /* a tensor that the stage should read, or -1 */
   bool defined[64]; /* combiners, by row and dtype */
 } generator;
 
@@ -56,12 +59,54 @@ static tn_dtype random_dtype(generator *g) {
 
 /* An index: its text, its range, and the condition under which it may be used ("": always). */
 typedef struct position {
-  char text[160], guard[64];
+  char text[160], guard[400];
   int64_t lo, hi;
+  const char *size; /* symbols have a part in it: the extent of its axis */
+  bool is_axis;     /* nothing but an axis */
 } position;
+
+static const char *const sizes[] = {"M", "N", "M", "N", "M + 1", "(N + 1)//2", "M*2", "max(M, N)", "M + N"};
+
+/* An index of an axis whose extent symbols decide. */
+static position symbolic_index(generator *g, int a) {
+  const char *na = g->axes[a].name, *nb = g->axes[below(g, g->n_axes)].name, *size = g->axes[a].size;
+  int c = 1 + (int)below(g, 3);
+  position x = {.lo = 0, .hi = g->axes[a].extent - 1, .size = size};
+  switch (below(g, 9)) {
+    case 0:
+      snprintf(x.text, sizeof x.text, "%s + %d", na, c);
+      break;
+    case 1:
+      snprintf(x.text, sizeof x.text, "%s - 1 - %s", size, na);
+      break;
+    case 2:
+      snprintf(x.text, sizeof x.text, "%s + %s", na, nb);
+      break;
+    case 3:
+      snprintf(x.text, sizeof x.text, "max(%s - %d, 0)", na, c);
+      break;
+    case 4:
+      snprintf(x.text, sizeof x.text, "(%s*%d + %s) // %d", na, c, nb, c + 1);
+      break;
+    default:
+      snprintf(x.text, sizeof x.text, "%s", na), x.is_axis = true;
+      break;
+  }
+  return x;
+}
+
+/* Where symbols decide, an index is known to be inside only when it is an axis of that very extent. */
+static void guard_symbols(position *x, const char *size, int64_t extent) {
+  char number[24];
+  if ((!x->size && !size) || (x->is_axis && x->size && size && strcmp(x->size, size) == 0)) return;
+  snprintf(number, sizeof number, "%lld", (long long)extent);
+  snprintf(x->guard, sizeof x->guard, "%s >= 0 && %s < %s", x->text, x->text, size ? size : number);
+}
 
 static position axis_index(generator *g) {
   int a = (int)below(g, g->n_axes), b = (int)below(g, g->n_axes);
+  if (g->axes[a].size) return symbolic_index(g, a);
+  if (g->axes[b].size) b = a;
   int64_t ea = g->axes[a].extent, eb = g->axes[b].extent, c = 1 + below(g, 3);
   const char *na = g->axes[a].name, *nb = g->axes[b].name;
   position x = {.lo = 0, .hi = ea - 1};
@@ -121,6 +166,7 @@ static position constant_index(generator *g, int64_t extent) {
 /* `a - c` or `a + c` under the condition that it is inside: padding. */
 static position guarded_index(generator *g, int64_t extent) {
   int a = (int)below(g, g->n_axes);
+  if (g->axes[a].size) return constant_index(g, extent);
   long long c = 1 + below(g, 3), last = extent - 1;
   const char *name = g->axes[a].name;
   position x = {.lo = 0, .hi = last};
@@ -143,10 +189,12 @@ static bool data_index(generator *g, int64_t extent, position *x) {
   char read[100];
   const tensor *t = &g->tensors[below(g, g->n_tensors)];
   if (is_float(t->dtype) || t->dtype == TN_BOOL || t->rank > 2) return false;
+  for (int i = 0; i < t->rank; i++)
+    if (t->size[i]) return false;
   int used = snprintf(read, sizeof read, "%s%s", t->name, t->rank ? "[" : "");
   for (int i = 0; i < t->rank; i++) {
     int a = (int)below(g, g->n_axes);
-    const char *format = g->axes[a].extent <= t->shape[i] ? "%s%s" : "%s%s %% %lld";
+    const char *format = g->axes[a].extent <= t->shape[i] && !g->axes[a].size ? "%s%s" : "%s%s %% %lld";
     used += snprintf(read + used, sizeof read - (size_t)used, format, i ? ", " : "", g->axes[a].name,
                      (long long)t->shape[i]);
   }
@@ -157,8 +205,8 @@ static bool data_index(generator *g, int64_t extent, position *x) {
   return true;
 }
 
-/* An index of a dimension that exists. */
-static position index_into(generator *g, int64_t extent) {
+/* An index of a dimension of constant extent. */
+static position index_into_constant(generator *g, int64_t extent) {
   position gathered;
   if (g->n_axes == 0) return constant_index(g, extent);
   if (g->n_tensors && chance(g, 12) && data_index(g, extent, &gathered)) return gathered;
@@ -172,6 +220,20 @@ static position index_into(generator *g, int64_t extent) {
   position wrapped = {.lo = 0, .hi = extent - 1};
   snprintf(wrapped.text, sizeof wrapped.text, "(%.40s) %% %lld", x.text, (long long)extent);
   return wrapped;
+}
+
+/* An index of a dimension that exists. */
+static position index_into(generator *g, int64_t extent, const char *size) {
+  position x;
+  if (size && g->n_axes == 0)
+    snprintf((x = (position){0}).text, 2, "0");
+  else if (size)
+    x = axis_index(g);
+  else
+    x = index_into_constant(g, extent);
+  if (g->n_axes == 0 && size) snprintf(x.text, sizeof x.text, "0");
+  if (g->n_axes > 0) guard_symbols(&x, size, extent);
+  return x;
 }
 
 /* ---- reads ------------------------------------------------------------------------------------------------------- */
@@ -190,7 +252,7 @@ static void constant(generator *g, tn_dtype dtype) {
 }
 
 static void put_read(generator *g, const tensor *t, const position *index) {
-  char guard[300] = "";
+  char guard[1700] = "";
   for (int i = 0; i < t->rank; i++)
     if (index[i].guard[0])
       snprintf(guard + strlen(guard), sizeof guard - strlen(guard), "%s%s", guard[0] ? " && " : "", index[i].guard);
@@ -206,7 +268,10 @@ static void put_read(generator *g, const tensor *t, const position *index) {
 
 static bool same_extents(const generator *g, const tensor *t) {
   bool same = t->rank <= g->n_axes;
-  for (int i = 0; same && i < t->rank; i++) same = g->axes[i].extent <= t->shape[i];
+  for (int i = 0; same && i < t->rank; i++) {
+    const char *a = g->axes[i].size, *b = t->size[i];
+    same = a || b ? a && b && strcmp(a, b) == 0 : g->axes[i].extent <= t->shape[i];
+  }
   return same;
 }
 
@@ -218,9 +283,16 @@ static void read_tensor(generator *g, const tensor *t) {
     if (plain)
       snprintf(index[i].text, sizeof index[i].text, "%s", g->axes[i].name);
     else
-      index[i] = index_into(g, t->shape[i]);
+      index[i] = index_into(g, t->shape[i], t->size[i]);
   }
   put_read(g, t, index);
+}
+
+static void put_extent(runtime_str *out, int64_t extent, const char *size) {
+  if (size)
+    runtime_str_add(out, size);
+  else
+    runtime_str_addf(out, "%lld", (long long)extent);
 }
 
 /* A new input whose shape is what the read needs. */
@@ -234,13 +306,18 @@ static void read_new_input(generator *g, tn_dtype dtype) {
   while (g->n_axes && t->rank < wanted) {
     index[t->rank] = axis_index(g);
     if (points * (index[t->rank].hi + 2) > MAX_POINTS) break;
-    t->shape[t->rank] = index[t->rank].hi + 1 + chance(g, 20);
+    t->shape[t->rank] = index[t->rank].hi + 1 + (!index[t->rank].size && chance(g, 20));
+    t->size[t->rank] = index[t->rank].size;
+    guard_symbols(&index[t->rank], t->size[t->rank], 0);
     points *= t->shape[t->rank++];
   }
   t->dtype = stored_dtype(g, dtype);
   bool by_value = t->rank == 0 && chance(g, 50);
   runtime_str_addf(&g->inputs, "%s %s: %s", by_value ? "scalar" : "input", t->name, tn_dtype_name(t->dtype));
-  for (int i = 0; i < t->rank; i++) runtime_str_addf(&g->inputs, "%s%lld", i ? "," : "[", (long long)t->shape[i]);
+  for (int i = 0; i < t->rank; i++) {
+    runtime_str_add(&g->inputs, i ? "," : "[");
+    put_extent(&g->inputs, t->shape[i], t->size[i]);
+  }
   runtime_str_add(&g->inputs, t->rank ? "]\n" : "\n");
   put_read(g, t, index);
 }
@@ -259,6 +336,10 @@ static const tensor *choose_tensor(generator *g, tn_dtype wanted, bool must_be_e
 /* Returns whether the value may be rounded. */
 static bool leaf(generator *g, tn_dtype dtype, bool must_be_exact) {
   if (chance(g, 8)) return constant(g, dtype), false;
+  if (g->has_symbols && dtype != TN_BOOL && chance(g, 5)) {
+    runtime_str_addf(g->out, "%s(%s)", tn_dtype_name(dtype), sizes[below(g, 2)]);
+    return false;
+  }
   if (g->n_axes && dtype != TN_BOOL && chance(g, 10)) {
     runtime_str_addf(g->out, "%s(%s)", tn_dtype_name(dtype), g->axes[below(g, g->n_axes)].name);
     return false;
@@ -403,9 +484,16 @@ static bool expression(generator *g, tn_dtype dtype, int depth, bool must_be_exa
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
-static void add_axis(generator *g, const char *name, int64_t extent) {
+static void add_axis(generator *g, const char *name, int64_t extent, const char *size) {
   snprintf(g->axes[g->n_axes].name, sizeof g->axes[0].name, "%s", name);
+  g->axes[g->n_axes].size = size;
   g->axes[g->n_axes++].extent = extent;
+}
+
+/* In a program with symbols, what now and then decides an extent. */
+static const char *random_size(generator *g) {
+  if (!g->has_symbols || !chance(g, 50)) return NULL;
+  return sizes[chance(g, 70) ? below(g, 2) : below(g, RUNTIME_COUNT(sizes))];
 }
 
 /* Extents like those of a tensor that exists, or new ones. Returns the number of points. */
@@ -417,8 +505,10 @@ static int64_t draw_data_axes(generator *g) {
   if (!like && rank == 0 && chance(g, 70)) rank = 2;
   for (int i = 0; i < rank; i++) {
     int64_t extent = like && chance(g, 85) ? like->shape[i] : random_extent(g);
-    if (points * extent > MAX_POINTS) extent = 1 + below(g, 2);
-    add_axis(g, names[i], extent);
+    const char *size = like && chance(g, 85) ? like->size[i] : random_size(g);
+    if (size) extent = 9;
+    if (points * extent > MAX_POINTS) extent = 1 + below(g, 2), size = NULL;
+    add_axis(g, names[i], extent, size);
     points *= extent;
   }
   return points;
@@ -429,15 +519,19 @@ static void draw_reduce_axes(generator *g, int64_t points, bool few) {
   int n = 1 + (int)below(g, 2) + chance(g, 10);
   for (int i = 0; i < n; i++) {
     int64_t extent = few ? 1 + below(g, 3) : random_extent(g);
-    if (points * extent > MAX_WORK) extent = 1 + below(g, 2);
-    add_axis(g, names[i], extent);
+    const char *size = few ? NULL : random_size(g);
+    if (size) extent = 9;
+    if (points * extent > MAX_WORK) extent = 1 + below(g, 2), size = NULL;
+    add_axis(g, names[i], extent, size);
     points *= extent;
   }
 }
 
 static void put_axes(generator *g, int first, int last) {
-  for (int i = first; i < last; i++)
-    runtime_str_addf(g->out, "%s%s<%lld", i > first ? ", " : "[", g->axes[i].name, (long long)g->axes[i].extent);
+  for (int i = first; i < last; i++) {
+    runtime_str_addf(g->out, "%s%s<", i > first ? ", " : "[", g->axes[i].name);
+    put_extent(g->out, g->axes[i].extent, g->axes[i].size);
+  }
   if (last > first) put(g, "]");
 }
 
@@ -452,8 +546,10 @@ static bool reduction(generator *g, tn_dtype dtype, const char *combiner, int ra
   bool has_where = chance(g, 20), is_extremum = combiner[0] == 'm', rough = false;
   bool has_init = chance(g, 15) || (has_where && is_extremum && is_float(dtype)); /* no infinities */
   runtime_str_addf(g->out, "%s[", combiner);
-  for (int i = rank; i < g->n_axes; i++)
-    runtime_str_addf(g->out, "%s%s<%lld", i > rank ? ", " : "", g->axes[i].name, (long long)g->axes[i].extent);
+  for (int i = rank; i < g->n_axes; i++) {
+    runtime_str_addf(g->out, "%s%s<", i > rank ? ", " : "", g->axes[i].name);
+    put_extent(g->out, g->axes[i].extent, g->axes[i].size);
+  }
   if (has_where) {
     put(g, " where ");
     expression(g, TN_BOOL, 1 + (int)below(g, 2), true);
@@ -501,10 +597,10 @@ static bool dot_stage(generator *g, tensor *t) {
   if (g->n_tensors + STAGES_ROOM >= MAX_TENSORS) return false;
   g->n_axes = 0;
   t->dtype = is_bf16 ? TN_F32 : TN_I32;
-  if (chance(g, 70)) add_axis(g, "i", 1 + below(g, 6));
-  add_axis(g, "j", lanes[below(g, RUNTIME_COUNT(lanes))]);
+  if (chance(g, 70)) add_axis(g, "i", 1 + below(g, 6), NULL);
+  add_axis(g, "j", lanes[below(g, RUNTIME_COUNT(lanes))], NULL);
   t->rank = g->n_axes;
-  add_axis(g, "r", terms[below(g, RUNTIME_COUNT(terms))]);
+  add_axis(g, "r", terms[below(g, RUNTIME_COUNT(terms))], NULL);
   put_axes(g, 0, t->rank);
   runtime_str_addf(g->out, " = sum[r<%lld](", (long long)g->axes[t->rank].extent);
   for (int i = 0; i < 2; i++) {
@@ -555,7 +651,7 @@ static const struct combiner_row {
 static tensor named_value(generator *g, int number, int v, int rank) {
   tensor t = {.rank = rank};
   snprintf(t.name, sizeof t.name, "S%d%s", number, v == 0 ? "" : v == 1 ? "b" : "c");
-  for (int i = 0; i < rank; i++) t.shape[i] = g->axes[i].extent;
+  for (int i = 0; i < rank; i++) t.shape[i] = g->axes[i].extent, t.size[i] = g->axes[i].size;
   return t;
 }
 
@@ -570,7 +666,10 @@ static void put_heading(generator *g, int n, const tensor *values, int rank) {
 static void put_reduce_axes(generator *g, int rank, bool has_where) {
   put(g, "[");
   for (int i = rank; i < g->n_axes; i++)
-    runtime_str_addf(g->out, "%s%s<%lld", i > rank ? ", " : "", g->axes[i].name, (long long)g->axes[i].extent);
+  {
+    runtime_str_addf(g->out, "%s%s<", i > rank ? ", " : "", g->axes[i].name);
+    put_extent(g->out, g->axes[i].extent, g->axes[i].size);
+  }
   if (!has_where) return;
   put(g, " where ");
   expression(g, TN_BOOL, 1 + (int)below(g, 2), true);
@@ -691,7 +790,7 @@ static void stage(generator *g, int number) {
   }
   int64_t points = draw_data_axes(g);
   t.rank = g->n_axes;
-  for (int i = 0; i < t.rank; i++) t.shape[i] = g->axes[i].extent;
+  for (int i = 0; i < t.rank; i++) t.shape[i] = g->axes[i].extent, t.size[i] = g->axes[i].size;
   put(g, t.name);
   put_axes(g, 0, t.rank);
   put(g, " = ");
@@ -710,10 +809,82 @@ static void stage(generator *g, int number) {
   g->tensors[g->n_tensors++] = t;
 }
 
+/* An index into the state at the time i - LAG: its own element, or another one of that time. */
+static void put_earlier(generator *g, const tensor *t, int lag, const char *last) {
+  runtime_str_addf(g->out, "%s[i - %d", t->name, lag);
+  for (int d = 1; d < t->rank; d++) runtime_str_addf(g->out, ", %s", d == t->rank - 1 ? last : g->axes[d].name);
+  put(g, "]");
+}
+
+/* The state's own earlier value combined with something else; floats are halved, so that they stay small. */
+static void put_recurrence(generator *g, const char *earlier, tn_dtype dtype, bool *is_rough) {
+  static const char *const forms[][2] = {{"(", " + "}, {"(", " - "}, {"min(", ", "}, {"max(", ", "}};
+  int at = (int)below(g, RUNTIME_COUNT(forms));
+  runtime_str_addf(g->out, "%s%s%s%s", forms[at][0], earlier, is_float(dtype) && at < 2 ? "*0.5" : "", forms[at][1]);
+  *is_rough |= expression(g, dtype, 1, false);
+  put(g, ")");
+}
+
+/* A scan over the first axis; half of them with a step of its own, be it element by element or a sum over the earlier
+ * time. The step's values are added up, so that integers wrap and floats stay small. */
+static void scan(generator *g, int number) {
+  tn_dtype dtype = random_dtype(g);
+  tensor t = {.is_rough = false};
+  char step[32] = "", earlier[96];
+  snprintf(t.name, sizeof t.name, "S%d", number);
+  while (dtype == TN_BOOL) dtype = random_dtype(g);
+  t.dtype = dtype;
+  g->n_axes = 0;
+  g->prefer = number ? g->n_tensors - 1 : -1;
+  g->out = &g->stages;
+  t.rank = 1 + (int)below(g, 3);
+  for (int d = 0; d < t.rank; d++) {
+    t.shape[d] = 1 + below(g, 9);
+    add_axis(g, (const char *[]){"i", "j", "k"}[d], t.shape[d], NULL);
+  }
+  int lag = 1 + chance(g, 20);
+  runtime_str_addf(g->out, "state %s: %s", t.name, tn_dtype_name(dtype));
+  for (int d = 0; d < t.rank; d++) runtime_str_addf(g->out, "%s%lld", d ? ", " : "[", (long long)t.shape[d]);
+  put(g, "]\n");
+  bool sums = t.rank > 1 && chance(g, 50);
+  if (chance(g, 60)) {
+    snprintf(step, sizeof step, "Z%d", number);
+    put(g, step);
+    put_axes(g, 0, t.rank);
+    put(g, sums ? " = sum[r<" : " = select(i >= ");
+    if (sums) runtime_str_addf(g->out, "%lld where i >= %d](", (long long)t.shape[t.rank - 1], lag);
+    else runtime_str_addf(g->out, "%d, ", lag);
+    put_earlier(g, &t, lag, sums ? "r" : g->axes[t.rank - 1].name);
+    if (is_float(dtype)) put(g, sums ? "*0.0625" : "*0.5");
+    put(g, sums ? ")\n" : ", 1)\n");
+    t.is_rough = sums && is_float(dtype);
+  }
+  runtime_str_addf(g->out, "scan %s", t.name);
+  put_axes(g, 0, t.rank);
+  if (*step) {
+    snprintf(earlier, sizeof earlier, "%s[i%s%s]", step, t.rank > 1 ? ", j" : "", t.rank > 2 ? ", k" : "");
+    put(g, " = ");
+    put_recurrence(g, earlier, dtype, &t.is_rough);
+  } else {
+    runtime_str_addf(g->out, " = select(i < %d, ", lag);
+    t.is_rough = expression(g, dtype, 1, false);
+    put(g, ", ");
+    snprintf(earlier, sizeof earlier, "%s[i - %d%s%s]", t.name, lag, t.rank > 1 ? ", j" : "", t.rank > 2 ? ", k" : "");
+    put_recurrence(g, earlier, dtype, &t.is_rough);
+    put(g, ")");
+  }
+  put(g, "\n");
+  g->tensors[g->n_tensors++] = t;
+}
+
 void fuzz_generate(runtime_rng *rng, runtime_str *out) {
+  static const char *const symbols[] = {"symbol M, N\n", "symbol M<=40, N<=40\n", "symbol 2<=M<=30, N\n",
+                                        "symbol M<=1000, N<=60\n"};
   generator g = {.rng = rng, .prefer = -1};
+  g.has_symbols = chance(&g, 25);
   int n = 1 + (int)below(&g, 4) + chance(&g, 20) + chance(&g, 10);
-  for (int i = 0; i < n; i++) stage(&g, i);
+  for (int i = 0; i < n; i++) (chance(&g, 12) ? scan : stage)(&g, i);
+  if (g.has_symbols) runtime_str_add(out, symbols[below(&g, RUNTIME_COUNT(symbols))]);
   runtime_str_add(out, g.inputs.data ? g.inputs.data : "");
   runtime_str_add(out, g.stages.data);
   runtime_str_free(&g.inputs);

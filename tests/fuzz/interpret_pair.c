@@ -77,10 +77,10 @@ static fuzz_status compare(machine *m, const tn_program *p, DLTensor *const *arr
   return FUZZ_AGREES;
 }
 
-static fuzz_status interpret(const tir_func *f, const tn_program *p, DLTensor *const *arrays, const fuzz_bound *bounds,
-                             char *why, size_t n) {
+static fuzz_status interpret(const tir_func *f, const tn_program *p, DLTensor *const *arrays, const int64_t *symbols,
+                             const fuzz_bound *bounds, char *why, size_t n) {
   machine *m = calloc(1, sizeof *m);
-  machine_start(m, f, 1);
+  machine_start_with(m, f, 1, symbols);
   fill(m, f, p, arrays);
   execute(m, f->body);
   fuzz_status status = m->fault ? FUZZ_DIFFERS : compare(m, p, arrays, bounds, why, n);
@@ -90,8 +90,8 @@ static fuzz_status interpret(const tir_func *f, const tn_program *p, DLTensor *c
   return status;
 }
 
-fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const fuzz_bound *bounds, char *why,
-                                size_t n) {
+fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const int64_t *symbols,
+                                const fuzz_bound *bounds, char *why, size_t n) {
   runtime_arena arena = {0};
   char reason[512];
   fuzz_status status = FUZZ_AGREES;
@@ -100,7 +100,7 @@ fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const f
   const tir_func *both[] = {before, after};
   for (int i = 0; i < 2 && status == FUZZ_AGREES; i++) {
     if (!both[i] || !fits(both[i])) continue;
-    status = interpret(both[i], s->program, arrays, bounds, reason, sizeof reason);
+    status = interpret(both[i], s->program, arrays, symbols, bounds, reason, sizeof reason);
     if (status != FUZZ_AGREES) snprintf(why, n, "loop IR %s the passes: %s", i ? "after" : "before", reason);
   }
   runtime_arena_free(&arena);

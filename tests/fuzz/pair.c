@@ -6,7 +6,7 @@
 #include "codegen/codegen.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { MAX_ARGS = 24, MAX_STORES = 3000000 };
+enum { MAX_ARGS = 24, MAX_STORES = 3000000, MAX_SCATTERED = 300, TE_MAX_SYMBOLS_DRAWN = 16, CALLS_WITH_SYMBOLS = 4 };
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
@@ -70,26 +70,40 @@ double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i) {
 /* The arguments of a run: inputs shared by both sides; outputs of the reference and of the kernel. */
 typedef struct arguments {
   int n, n_inputs;
+  int64_t symbols[TE_MAX_SYMBOLS_DRAWN];
   DLTensor arrays[MAX_ARGS];
   DLTensor *kernel[MAX_ARGS], *reference[MAX_ARGS];
 } arguments;
 
-static size_t bytes_of(const tn_tensor *t) {
+static size_t bytes_of(const tn_tensor *t, const int64_t *shape) {
   size_t bytes = tn_dtype_bytes(t->dtype);
-  for (int i = 0; i < t->ndim; i++) bytes *= (size_t)t->shape[i];
+  for (int i = 0; i < t->ndim; i++) bytes *= (size_t)shape[i];
   return bytes;
+}
+
+/* Values of the symbols, 1 to 40 as far as they may, small ones more often. */
+static void draw_symbols(runtime_rng *rng, const tn_program *p, int64_t *symbols) {
+  for (int i = 0; i < p->n_symbols; i++) {
+    const tn_axis *symbol = p->symbols[i];
+    int64_t most = runtime_random_below(rng, 2) ? 40 : 9, least = symbol->least;
+    most = RUNTIME_MAX(RUNTIME_MIN(most, symbol->extent), least);
+    symbols[i] = least + runtime_random_below(rng, most - least + 1);
+  }
 }
 
 static bool make_arguments(arguments *a, tn_program *p, fuzz_memory *memory, uint64_t seed) {
   runtime_rng rng = {seed};
+  draw_symbols(&rng, p, a->symbols);
   a->n = tn_program_arg_count(p);
   a->n_inputs = tn_program_input_count(p);
   if (a->n > MAX_ARGS) return false;
   for (int i = 0; i < a->n; i++) {
     const tn_tensor *t = tn_program_arg(p, i);
     bool at_end = runtime_random_below(&rng, 4) != 0;
-    void *guarded = fuzz_memory_at(memory, i, bytes_of(t), at_end);
-    a->reference[i] = guarded ? tn_array_new(p->ctx, t->dtype, t->ndim, t->shape) : NULL;
+    int64_t shape[TN_MAX_RANK];
+    for (int d = 0; d < t->ndim; d++) shape[d] = t->size[d] ? te_size_value(p, t->size[d], a->symbols) : t->shape[d];
+    void *guarded = fuzz_memory_at(memory, i, bytes_of(t, shape), at_end);
+    a->reference[i] = guarded ? tn_array_new(p->ctx, t->dtype, t->ndim, shape) : NULL;
     if (!a->reference[i]) return false;
     a->arrays[i] = *a->reference[i];
     a->kernel[i] = &a->arrays[i];
@@ -109,12 +123,12 @@ static void free_arguments(arguments *a) {
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
-static void say_where(const tn_tensor *t, int64_t at, char *out, size_t n) {
+static void say_where(const tn_tensor *t, const int64_t *shape, int64_t at, char *out, size_t n) {
   size_t used = (size_t)snprintf(out, n, "%s[", t->name);
   int64_t rest = at, stride = 1;
-  for (int i = 0; i < t->ndim; i++) stride *= t->shape[i];
+  for (int i = 0; i < t->ndim; i++) stride *= shape[i];
   for (int i = 0; i < t->ndim && used < n; i++) {
-    stride /= t->shape[i];
+    stride /= shape[i];
     used += (size_t)snprintf(out + used, n - used, "%s%lld", i ? ", " : "", (long long)(rest / stride));
     rest %= stride;
   }
@@ -137,7 +151,7 @@ static fuzz_status compare(const tn_program *p, const arguments *a, const fuzz_b
     for (int64_t k = 0; k < count; k++) {
       if (elements_agree(a->kernel[i], a->reference[i], t->dtype, k, error)) continue;
       char where[128];
-      say_where(t, k, where, sizeof where);
+      say_where(t, a->kernel[i]->shape, k, where, sizeof where);
       snprintf(why, n, "%s%s is %.17g, should be %.17g (allowed error %.3g)", i < a->n_inputs ? "input " : "", where,
                fuzz_element(a->kernel[i], t->dtype, k), fuzz_element(a->reference[i], t->dtype, k), error);
       return FUZZ_DIFFERS;
@@ -150,7 +164,7 @@ static fuzz_status compare(const tn_program *p, const arguments *a, const fuzz_b
 
 double fuzz_count_stores(const tir_stmt *s) {
   double total = 0;
-  int64_t extent = 1;
+  int64_t extent = 20; /* what symbols decide: about as they are drawn */
   switch (s->kind) {
     case TIR_STORE:
     case TIR_CALL:
@@ -174,12 +188,25 @@ double fuzz_count_stores(const tir_stmt *s) {
   return 0;
 }
 
+/* Lanes that are stored one by one. */
+static tir_walk count_scattered(void *user, const tir_stmt *s) {
+  int *scattered = user;
+  if (s->kind != TIR_STORE || s->u.store.value->lanes == 1) return TIR_WALK_ON;
+  const tir_expr *index = s->u.store.index[s->u.store.n_index - 1];
+  if (index->op != TIR_RAMP || index->u.i != 1) *scattered += s->u.store.value->lanes;
+  return TIR_WALK_ON;
+}
+
+/* To run; or to compile: LLVM takes a minute for 1,800 scattered stores in a row. */
 static bool is_too_slow(const tn_schedule *s) {
   runtime_arena arena = {0};
+  int scattered = 0;
   tir_func *f = schedule_lower(s, "kernel", &arena);
   double stores = f && f->body ? fuzz_count_stores(f->body) : 0;
+  f = stores > 0 && stores <= MAX_STORES ? schedule_lower_and_optimize(s, "kernel", &arena) : NULL;
+  if (f && f->body) tir_walk_stmt(f->body, &(tir_visitor){.stmt = count_scattered, .user = &scattered});
   runtime_arena_free(&arena);
-  return stores > MAX_STORES;
+  return stores > MAX_STORES || scattered > MAX_SCATTERED;
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -191,19 +218,40 @@ static fuzz_status failed(tn_context *ctx, const char *what, char *why, size_t n
 
 /* Where the evaluator finds that an index from data leaves its tensor, the kernel's values are not looked at, but the
  * guard pages are. */
-static fuzz_status run(tn_program *p, tn_schedule *s, arguments *a, const fuzz_bound *bounds, char *why, size_t n) {
+static fuzz_status run(tn_program *p, tn_schedule *s, const tn_kernel *kernel, arguments *a, const fuzz_bound *bounds,
+                       char *why, size_t n) {
   tn_context *ctx = p->ctx;
   bool leaves = tn_evaluate(p, a->reference, a->n) == TN_ERROR_PROGRAM && strstr(tn_context_message(ctx), " reads ");
   if (!leaves && tn_context_status(ctx) != TN_OK) return failed(ctx, "tn_evaluate", why, n);
   if (leaves) tn_context_clear(ctx);
-  if (!leaves && fuzz_interpret_pair(s, a->reference, bounds, why, n) != FUZZ_AGREES) return FUZZ_DIFFERS;
-  const char *compiler = getenv("TENON_FUZZ_CC");
-  tn_kernel *kernel = compiler ? fuzz_build_through_c(s, compiler) : tn_build(s, NULL);
-  if (!kernel) return failed(ctx, "tn_build", why, n);
+  if (!leaves && fuzz_interpret_pair(s, a->reference, a->symbols, bounds, why, n) != FUZZ_AGREES) return FUZZ_DIFFERS;
   tn_status status = tn_call(ctx, kernel, a->kernel, a->n);
-  tn_kernel_free(kernel);
   if (status != TN_OK) return failed(ctx, "tn_call", why, n);
   return leaves ? FUZZ_AGREES : compare(p, a, bounds, why, n);
+}
+
+static void say_symbols(const tn_program *p, const arguments *a, char *why, size_t n) {
+  for (int i = 0; i < p->n_symbols; i++)
+    snprintf(why + strlen(why), n - strlen(why), "; %s = %lld", p->symbols[i]->var.name, (long long)a->symbols[i]);
+}
+
+/* One call, or with symbols several, with other values each. */
+static fuzz_status run_kernel(tn_program *p, tn_schedule *s, fuzz_memory *memory, uint64_t seed,
+                              const fuzz_bound *bounds, char *why, size_t n) {
+  const char *compiler = getenv("TENON_FUZZ_CC");
+  tn_kernel *kernel = compiler ? fuzz_build_through_c(s, compiler) : tn_build(s, NULL);
+  bool unbounded = !kernel && fuzz_is_unbounded(tn_context_message(p->ctx));
+  if (unbounded) tn_context_clear(p->ctx);
+  if (!kernel) return unbounded ? FUZZ_SKIPPED : failed(p->ctx, "tn_build", why, n);
+  fuzz_status status = FUZZ_SKIPPED;
+  for (int call = 0; call < (p->n_symbols ? CALLS_WITH_SYMBOLS : 1) && status != FUZZ_DIFFERS; call++) {
+    arguments a = {0};
+    if (make_arguments(&a, p, memory, seed + (uint64_t)call)) status = run(p, s, kernel, &a, bounds, why, n);
+    if (status == FUZZ_DIFFERS) say_symbols(p, &a, why, n);
+    free_arguments(&a);
+  }
+  tn_kernel_free(kernel);
+  return status;
 }
 
 /* Printing and replaying must give the same schedule. */
@@ -235,17 +283,13 @@ static fuzz_status check_round_trip(tn_schedule *s, char *why, size_t n) {
 fuzz_status fuzz_run_pair(tn_program *p, tn_schedule *s, uint64_t data_seed, char *why, size_t n) {
   static fuzz_memory *memory; /* of the process; a worker runs one pair at a time */
   fuzz_bound bounds[FUZZ_MAX_BOUNDS];
-  arguments a = {0};
-  fuzz_status status = FUZZ_SKIPPED;
   if (!memory) memory = fuzz_memory_new();
   snprintf(why, n, "skipped");
   if (!memory || !fuzz_bounds(p, FUZZ_MAX_BOUNDS, bounds)) return FUZZ_SKIPPED;
   if (is_too_slow(s)) return FUZZ_SKIPPED;
   if (data_seed % 8 == 0 && check_round_trip(s, why, n) != FUZZ_AGREES) return FUZZ_DIFFERS;
   if (data_seed % 4 == 1 && fuzz_check_ir_text(s, data_seed, why, n) != FUZZ_AGREES) return FUZZ_DIFFERS;
-  if (make_arguments(&a, p, memory, data_seed)) status = run(p, s, &a, bounds, why, n);
-  free_arguments(&a);
-  return status;
+  return run_kernel(p, s, memory, data_seed, bounds, why, n);
 }
 
 fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t data_seed, char *why, size_t n) {

@@ -18,6 +18,14 @@ static const struct regression {
      "split(S, i, 2, tail=pad)"},
     {"rfactor of a reduction with a condition and an init",
      "S[i<3] = sum[k<19 where k != i * 3 init = B[i]](A[i, k])", "split(S, k, 4); rfactor(S, k.inner, 1)"},
+    {"a state before its scan, beside an inlined stage",
+     "state S: f32[4]; Z[i<4] = select(i >= 1, S[i - 1]*2, A[i]); scan S[i<4] = Z[i] + A[i]",
+     "cache_read(A, local); compute_inline(A.local)"},
+    /* S1 is dead once the final reduction's condition is false, and S0 is computed in it (schedule/buffering.c). */
+    {"a stage in a loop of a dead one",
+     "S0[i<4, j<4] = any[r<8](A0[j, r] > 0); S1[i<4, j<4] = sum[r<5 where S0[i, j]](A1[j, r]); S2[i<3, k<4] = S1[i, k]*2; "
+     "S3[i<3, k<4] = max[r<8 where (!true) init = cos(f32(k))](S2[i, k])",
+     "compute_at(S0, S1, j); rfactor(S3, r)"},
     {"a condition that reads memory, padded", "S = sum[r<13 where A[r*3] > 0](A[r])", "split(S, r, 3, tail=pad)"},
 };
 

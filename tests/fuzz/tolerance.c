@@ -208,9 +208,17 @@ static fuzz_bound cast(bounding *x, const tir_expr *e) {
   return (fuzz_bound){fmax(a.lo, all.lo), fmax(fmin(a.hi, all.hi), all.lo), 0, 0};
 }
 
-static double reduce_count(const tir_reduce *r) {
+/* At most, for symbols as they are drawn. */
+static double extent_of(const bounding *x, const tn_axis *axis) {
+  int64_t drawn[64];
+  for (int i = 0; i < x->program->n_symbols; i++) drawn[i] = RUNTIME_MIN(x->program->symbols[i]->extent, 40);
+  if (axis->is_symbol) return (double)RUNTIME_MIN(axis->extent, 40);
+  return (double)(axis->size ? te_size_value(x->program, axis->size, drawn) : axis->extent);
+}
+
+static double reduce_count(const bounding *x, const tir_reduce *r) {
   double n = 1;
-  for (int i = 0; i < r->n_axes; i++) n *= (double)r->axes[i]->extent;
+  for (int i = 0; i < r->n_axes; i++) n *= extent_of(x, r->axes[i]);
   return n;
 }
 
@@ -222,7 +230,7 @@ static fuzz_bound reduction(bounding *x, const tir_expr *e) {
   fuzz_bound a = bound_of(x, e->arg[0]), all, init = {one, one, 0, 0};
   if (r->has_where) exact(x, bound_of(x, tir_reduce_where(e)));
   if (r->has_init) init = bound_of(x, tir_reduce_init(e, 0));
-  double n = reduce_count(r), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype), first = fmax(largest(init), 1);
+  double n = reduce_count(x, r), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype), first = fmax(largest(init), 1);
   if (combiner == TIR_REDUCE_SUM)
     all = (fuzz_bound){fmin(a.lo * n, 0) + init.lo, fmax(a.hi * n, 0) + init.hi, n * a.error + init.error,
                        common_q(a, init)};
@@ -278,7 +286,7 @@ static fuzz_bound tuple_value(bounding *x, const tir_expr *e, int v) {
   const tir_tuple_combiner *c = e->u.reduce->tuple;
   tn_dtype dtype = tir_value_dtype(e, v);
   tuple_bounds t = {
-      .has_init = e->u.reduce->has_init, .has_where = e->u.reduce->has_where, .n = reduce_count(e->u.reduce)};
+      .has_init = e->u.reduce->has_init, .has_where = e->u.reduce->has_where, .n = reduce_count(x, e->u.reduce)};
   for (int i = 0; i < c->n_values; i++) {
     t.source[i] = bound_of(x, e->arg[i]);
     if (t.has_init) t.init[i] = bound_of(x, tir_reduce_init(e, i));
@@ -324,7 +332,7 @@ static fuzz_bound other(bounding *x, const tir_expr *e) {
     case TIR_FLOAT:
       return constant(e->u.f);
     case TIR_VAR:
-      return (fuzz_bound){0, (double)((const tn_axis *)(const void *)e->u.var)->extent - 1, 0, 0};
+      return (fuzz_bound){0, extent_of(x, te_var_axis(e->u.var)), 0, 0};
     case TIR_READ:
       return read(x, e);
     case TIR_REDUCE:
@@ -358,16 +366,42 @@ static fuzz_bound input_bound(tn_dtype dtype) {
   return (fuzz_bound){tn_dtype_is_signed(dtype) ? -8 : 0, 16, 0, 0};
 }
 
+/* Where the bounds of an op's outputs begin. */
+static int tensors_before(const tn_program *program, int op) {
+  int n = 0;
+  for (int i = 0; i < op; i++) n += program->ops[i]->n_outputs;
+  return n;
+}
+
+/* A scan and its steps, time after time: what a time reads of the state is bounded by all earlier ones. */
+static void bound_scan(bounding *x, int at, fuzz_bound *by_tensor) {
+  const te_op *scan = x->program->ops[at];
+  int own = tensors_before(x->program, at);
+  for (int v = 0; v < scan->n_outputs; v++) by_tensor[own + v] = (fuzz_bound){0};
+  for (int64_t t = 0; t < scan->axes[0]->extent; t++)
+    for (int i = 0; i <= at; i++) {
+      const te_op *op = x->program->ops[i];
+      int first = tensors_before(x->program, i);
+      for (int v = 0; op->scan == scan && v < op->n_outputs; v++) {
+        fuzz_bound now = value_bound(x, op->body, v);
+        by_tensor[first + v] = op == scan && t > 0 ? hull(by_tensor[first + v], now) : now;
+      }
+    }
+}
+
 bool fuzz_bounds(const tn_program *program, int max, fuzz_bound *by_tensor) {
   bounding x = {program, by_tensor, false};
   int n = 0;
   for (int i = 0; i < program->n_ops; i++) {
     const te_op *op = program->ops[i];
-    for (int v = 0; v < op->n_outputs; v++) {
-      if (n == max) return false;
-      fuzz_bound b = te_is_placeholder(op) ? input_bound(op->outputs[v].dtype) : value_bound(&x, op->body, v);
+    if (n + op->n_outputs > max) return false;
+    if (op->scan == op) bound_scan(&x, i, by_tensor);
+    for (int v = 0; v < op->n_outputs; v++, n++) {
+      if (op->scan && op->scan != op) continue; /* with its scan */
+      if (!op->scan)
+        by_tensor[n] = te_is_placeholder(op) ? input_bound(op->outputs[v].dtype) : value_bound(&x, op->body, v);
+      fuzz_bound b = by_tensor[n];
       x.unsafe |= !isfinite(b.error) || b.error > 0.02 * (1 + largest(b)) || largest(b) > 1e30;
-      by_tensor[n++] = b;
     }
   }
   return !x.unsafe;

@@ -32,11 +32,14 @@ static const shipped programs[] = {
     {"softmax", "N=6 D=75"},
     {"layer_norm", "N=5 D=70"},
     {"matmul", "N=19 M=41 K=23"},
+    {"symbolic_matmul", "M=19 N=41 K=23"},
     {"matmul_add", "N=33"},
     {"row_sum", "M=9 N=130"},
     {"vector_add", "N=1003"},
     {"argmax", "N=21 K=43"},
     {"welford", "N=19 K=37"},
+    {"cumsum", "T=9 N=37"},
+    {"rnn", "T=5 B=3 D=7 N=11"},
 };
 
 /* "N=1 H=5" into PARAMS, whose names point into TEXT. */

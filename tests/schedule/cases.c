@@ -20,13 +20,40 @@
   "M[i<8] = max[k<20](X[i,k])\nE[i<8, j<20] = exp(X[i,j] - M[i])\n" \
   "S[i<8] = sum[k<20](E[i,k])\nY[i<8, j<20] = E[i,j] / S[i]"
 
+#define SYMBOLIC "symbol M, N, K\nC[i<M, j<N] = sum[k<K](A[i,k] * B[k,j])"
 #define ARGMAX "(I, V)[i<64] = argmax[k<50](X[i,k])"
 #define COMPLEX                                                                                  \
   "combiner cprod(ar: i32, ai: i32; br, bi) = (ar*br - ai*bi, ar*bi + ai*br), identity (1, 0)\n" \
   "input R: i32[30,40], M: i32[30,40]\n(P, Q)[i<30] = cprod[k<40](R[i,k], M[i,k])"
 #define PAIR "(S, D)[i<32, j<32] = (A[i,j] + B[i,j], A[i,j] - B[i,j])\nC[i<32, j<32] = S[i,j] * D[j,i]"
 
+#define CUMSUM "input X: i32[20, 16]\nstate S: i32[20, 16]\nscan S[t<20, i<16] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])"
+#define RNN                                                                                                   \
+  "input X: f32[6, 3, 5], U: f32[5, 8], W: f32[8, 8]\nstate H: f32[6, 3, 8]\n"                                  \
+  "P[t<6, i<3, j<8] = sum[k<5](X[t,i,k] * U[k,j])\nZ[t<6, i<3, j<8] = sum[k<8 where t >= 1](H[t-1,i,k] * W[k,j])\n" \
+  "Y[t<6, i<3, j<8] = P[t,i,j] + Z[t,i,j]\nscan H[t<6, i<3, j<8] = tanh(Y[t,i,j])"
+#define LSTM                                                                                             \
+  "input X: f32[5, 4, 6], W: f32[4, 6, 6]\nstate C: f32[5, 6], H: f32[5, 6]\n"                             \
+  "G[t<5, g<4, j<6] = sum[k<6 where t >= 1](H[t-1,k] * W[g,k,j])\n"                                       \
+  "N[t<5, j<6] = sigmoid(X[t,0,j] + G[t,0,j]) * select(t >= 1, C[t-1,j], 0) + X[t,1,j] * tanh(G[t,2,j])\n" \
+  "scan (C, H)[t<5, j<6] = (N[t,j], sigmoid(X[t,3,j] + G[t,3,j]) * tanh(N[t,j]))"
+
 const schedule_case schedule_cases[] = {
+    /* scans */
+    {"scan", CUMSUM, ""},
+    {"scan_vectorized", CUMSUM, "vectorize(S, i)"},
+    {"scan_parallel", CUMSUM, "split(S, i, 8); reorder(S, i.outer, t, i.inner); parallel(S, i.outer); vectorize(S, i.inner)"},
+    {"scan_parallel_inside", CUMSUM, "parallel(S, i)"},
+    {"scan_unrolled", CUMSUM, "unroll(S, t); vectorize(S, i)"},
+    {"scan_split_time", CUMSUM, "split(S, t, 8)"},
+    {"scan_split_time_peel", CUMSUM, "split(S, t, 8, tail=peel)"},
+    {"scan_pad", "input X: i32[9, 7]\nstate S: i32[9, 7]\nscan S[t<9, i<7] = select(t < 2, X[t,i], S[t-2,i] + S[t-1,i])\nO[i<7] = S[8,i]", "split(S, i, 4, tail=pad); vectorize(S, i.inner)"},
+    {"scan_rnn", RNN, ""},
+    {"scan_rnn_inline", RNN, "compute_inline(Y); compute_at(P, H, t)"},
+    {"scan_rnn_batches", RNN, "reorder(H, i, t, j); parallel(H, i); vectorize(H, j); compute_at(Y, H, t); compute_at(Z, H, t); reorder(Z, t, i, k, j); vectorize(Z, j)"},
+    {"scan_rnn_deeper", RNN, "compute_at(Y, H, j); compute_at(Z, Y, j); compute_at(P, H, j)"},
+    {"scan_rnn_split_time", RNN, "split(H, t, 4); compute_at(P, H, t.outer)"},
+    {"scan_lstm", LSTM, "vectorize(C, j); reorder(G, t, g, k, j); vectorize(G, j)"},
     /* what the first page shows */
     {"default", ADD, ""},
     {"split_guard", ADD, "split(C, i, 20)"},
@@ -243,6 +270,35 @@ const schedule_case schedule_cases[] = {
      "split(P, i, 8, tail=mask); reorder(P, i.outer, k, i.inner); vectorize(P, i.inner)"},
     {"tuple_old_values_rfactor", COMPLEX, "split(P, k, 7); rfactor(P, k.inner)"},
     {"tuple_old_values_unrolled", COMPLEX, "split(Q, k, 4); unroll(Q, k.inner)"},
+    /* extents that symbols decide */
+    {"symbolic", SYMBOLIC, ""},
+    {"symbolic_tile", SYMBOLIC, "tile(C, i, j, 8, 16); reorder(C, i.outer, j.outer, k, i.inner, j.inner); "
+                                "vectorize(C, j.inner); parallel(C, i.outer)"},
+    {"symbolic_registers", "symbol M\nC[i<M, j<48] = sum[k<32](A[i,k] * B[k,j])",
+     "cache_write(C, local); tile(C, i, j, 4, 16); compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); "
+     "vectorize(C.local, j.c); unroll(C.local, i.c); vectorize(C, j.inner); parallel(C, i.outer)"},
+    {"symbolic_nparts", "symbol M\nC[i<M] = A[i] + 1", "split(C, i, nparts=4); parallel(C, i.outer)"},
+    {"symbolic_many", "symbol M\nC[i<M] = A[i] + 1", "split(C, i, 4, 8); vectorize(C, i.2)"},
+    {"symbolic_fuse", "symbol M, N\nC[i<M, j<N] = A[i,j] * A[i,j]", "fuse(C, i, j); split(C, i.j.fused, 64)"},
+    {"symbolic_mask", "symbol M\nC[i<M] = A[i] + 1", "split(C, i, 16, tail=mask); vectorize(C, i.inner)"},
+    {"symbolic_pad", "symbol M\nP[i<M] = A[i] * 2\nC[i<M] = P[i] + 1",
+     "split(P, i, 16, tail=pad); vectorize(P, i.inner)"},
+    {"symbolic_pad_reduction", "symbol K\nC = sum[k<K](A[k])", "split(C, k, 8, tail=pad)"},
+    {"symbolic_peel", "symbol M\nC[i<M] = A[i] + 1", "split(C, i, 16, tail=peel); vectorize(C, i.inner)"},
+    {"symbolic_panels", SYMBOLIC,
+     "tile(C, i, j, 8, 16); cache_read(B, global, C); split(B.global, ax1, 16); vectorize(B.global, ax1.inner); "
+     "transform_layout(B.global, [k, j] -> [j//16, k, j%16])"},
+    {"symbolic_cache_at", SYMBOLIC, "tile(C, i, j, 8, 16); cache_read(B, local, C); compute_at(B.local, C, j.outer)"},
+    {"symbolic_rfactor", "symbol M, K\nC[i<M] = sum[k<K](A[i,k])",
+     "split(C, k, 16); rfactor(C, k.inner, -1); vectorize(C.rf, k.inner)"},
+    {"symbolic_parallel_reduce", "symbol K<=4096\nC = sum[k<K](A[k])", "parallel_reduce(C, k, parts=3)"},
+    {"symbolic_argmax", "symbol M, K\n(I, V)[i<M] = argmax[k<K](A[i,k])", "split(I, i, 4); parallel(I, i.outer)"},
+    {"symbolic_blur", "symbol 3<=H<=1000, W<=1000\nP[y<H, x<W] = A[y,x] * 2\nQ[y<H - 2, x<W] = P[y,x] + P[y+1,x] + P[y+2,x]",
+     "split(Q, y, 4); compute_at(P, Q, y.outer)"},
+    {"symbolic_padding", "symbol N\ninput A: f32[N]\nP[i<N + 2] = select(i >= 1 && i < N + 1, A[i-1], 0)\nC[i<N] = P[i] + P[i+1] + P[i+2]",
+     "compute_inline(P); split(C, i, 8)"},
+    {"symbolic_small", "symbol M<=100, N<=100\nP[i<M, j<20] = A[i,j] * 2\nC[i<M, j<N, k<20] = P[M - 1 - i, k] + f32(N)",
+     "storage_align(P, i, 8, 4); parallel(C, i)"},
     {"tensorize", "input A: u8[8,32], B: i8[32,32]\nC[i<8, j<32] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))",
      "split(C, j, 16); split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
      "tensorize(C, j.inner, dot4_u8i8)"},
@@ -257,6 +313,8 @@ const schedule_case schedule_cases[] = {
      "cache_read(B, global, C); transform_layout(B.global, [k, j] -> [j//8, k//2, j%8, k%2]); "
      "split(C, j, 8); split(C, k, 2); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
      "tensorize(C, j.inner, dot2_bf16_x8)"},
+    {"tensorize_windows", "input I: u8[2,19], W: i8[4]\nC[n<2, x<16] = sum[k<4](i32(I[n, x + k]) * i32(W[k]))",
+     "tensorize(C, x, dot4_u8i8)"},
     {"tensorize_peeled", "input A: u8[3,6], B: i8[6,19]\nC[i<3, j<19] = sum[k<6](i32(A[i,k]) * i32(B[k,j]))",
      "split(C, j, 16, tail=peel); split(C, k, 4, tail=peel); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
      "tensorize(C, j.inner, dot4_u8i8)"},

@@ -37,6 +37,7 @@ static const generic_case cases[] = {
     {"row_sum", "B[i<1000] = sum[k<1000](A[i,k])", "B", "reduce"},
     {"column_sum", "B[j<1000] = sum[k<1000](A[k,j])", "B", "reduce"},
     {"full_sum", "S = sum[k<10000000](A[k])", "S", "reduce"},
+    {"argmax", "(I, V)[i<1000] = argmax[k<1000](A[i,k])", "I", "reduce"},
     {"max_pool", "input I: f32[1,56,56,64]\nO[n<1, h<28, w<28, c<64] = max[r<2, s<2](I[n, 2*h+r, 2*w+s, c])", "O",
      "pool"},
     {"softmax_rows",

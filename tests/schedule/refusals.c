@@ -10,12 +10,78 @@
 #define FORK "P[i<16] = A[i] * 2\nQ[i<16] = P[i] + 1\nR[i<16] = P[i] * Q[i]"
 #define PAIR "(S, D)[i<16, j<16] = (A[i,j] + B[i,j], A[i,j] - B[i,j])\nC[i<16, j<16] = S[i,j] * D[j,i]"
 #define LONG "P[i<16] = A[i] * 2\nQ[i<16] = P[i] + 1\nR[i<16] = Q[i] * 3\nS[i<16] = R[i] + 4"
+#define SUMS "state S: f32[64, 8]\nscan S[t<64, i<8] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])"
+#define CELL                                                                   \
+  "state H: f32[6, 8, 4]\nZ[t<6, j<8, b<4] = sum[k<8 where t >= 1](H[t-1,k,b])\n" \
+  "scan H[t<6, j<8, b<4] = Z[t,j,b] + X[t,j,b]\nO[j<8] = H[5,j,0]"
 #define PREDICATE "P[i<18] = A[i] * 2\nQ[i<16] = P[i+1] + 1"
 #define SCALAR "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2"
 
 static const struct refusal {
   const char *name, *program, *before, *call, *message;
 } refusals[] = {
+    {"vectorize: a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "", "vectorize(C, i)",
+     "vectorize(C, i): loop i of C has the extent M, which is known at a call only: vectorize needs a constant one: use "
+     "split(C, i, 16), then i.inner"},
+    {"unroll: a symbolic extent", "symbol M; C[i<M] = sum[k<M + 2](A[k])", "", "unroll(C, k)",
+     "unroll(C, k): loop k of C has the extent M + 2, which is known at a call only: unroll needs a constant one: use "
+     "split(C, k, 16), then k.inner"},
+    {"vectorize: the outer loop of a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "split(C, i, 8)",
+     "vectorize(C, i.outer)",
+     "vectorize(C, i.outer): loop i.outer of C has the extent (M + 7)//8, which is known at a call only: vectorize needs "
+     "a constant one: use split(C, i.outer, 16), then i.outer.inner"},
+    {"bind: a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "", "bind(C, i, threadIdx.x)",
+     "bind(C, i): loop i of C has the extent M, which is known at a call only: threadIdx.x needs a constant one: use "
+     "split(C, i, 16), then i.inner"},
+    {"overlap: a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "", "split(C, i, 8, tail=overlap)",
+     "split(C, i): tail overlap: loop i of C has the extent M, which can be smaller than a block at a call: there is "
+     "nothing to move the last block back to; take guard, peel, mask or pad"},
+    {"fuse: three symbolic extents", "symbol M, N, K; C[i<M, j<N, k<K] = A[i,j,k]", "", "fuse(C, i, j, k)",
+     "fuse(C, i, j, k): the fused extent does not fit 63 bits: fuse fewer loops"},
+    {"storage_align: a symbolic row", "symbol M; P[i<4, j<M] = A[i,j]; C[i<4, j<M] = P[i,j]", "",
+     "storage_align(P, i, 32, 8)",
+     "storage_align(P, i): the stride of axis i of P depends on the extent of axis j, which is known at a call only: "
+     "name an axis inside of which all extents are constant"},
+    {"parallel: the time of a scan", SUMS, "", "parallel(S, t)",
+     "parallel(S, t): loop t of S (extent 64) is the time of a scan: an iteration reads what earlier ones stored, so they cannot run in parallel; take one of the scan's other loops"},
+    {"vectorize: the time of a scan", SUMS, "", "vectorize(S, t)",
+     "vectorize(S, t): loop t of S (extent 64) is the time of a scan: an iteration reads what earlier ones stored, so they cannot run in lockstep; take one of the scan's other loops"},
+    {"bind: the time of a scan", SUMS, "", "bind(S, t, threadIdx.x)",
+     "bind(S, t): loop t of S (extent 64) is the time of a scan: an iteration reads what earlier ones stored, so they cannot run in parallel; take one of the scan's other loops"},
+    {"vectorize: a part of the time", SUMS, "split(S, t, 8)", "vectorize(S, t.inner)",
+     "vectorize(S, t.inner): loop t.inner of S (extent 8) is the time of a scan: an iteration reads what earlier ones stored, so they cannot run in lockstep; take one of the scan's other loops"},
+    {"fuse: the time of a scan", SUMS, "", "fuse(S, t, i)",
+     "fuse(S, t, i): loop t of S is the time of a scan: it stays a loop of its own, in which the steps stand; fuse other loops"},
+    {"fuse: parts of the time", SUMS, "split(S, t, 8)", "fuse(S, t.outer, t.inner)",
+     "fuse(S, t.outer, t.inner): loop t.outer of S is the time of a scan: it stays a loop of its own, in which the steps stand; fuse other loops"},
+    {"split: the time, overlapping", SUMS, "", "split(S, t, 7, tail=overlap)",
+     "split(S, t): loop t of S is the time of a scan: its rest is guarded or peeled off, so that no time runs twice; take tail guard or peel"},
+    {"split: the time, padded", SUMS, "", "split(S, t, 7, tail=pad)",
+     "split(S, t): loop t of S is the time of a scan: its rest is guarded or peeled off, so that no time runs twice; take tail guard or peel"},
+    {"reorder: parts of the time", SUMS, "split(S, t, 8)", "reorder(S, t.inner, t.outer)",
+     "reorder(S, t.inner, t.outer, i): loop t.outer of S would stand inside a later part of the time: the times would run out of order; leave t.outer outside of t.inner"},
+    {"reorder: an axis that a scan reads across", CELL, "", "reorder(H, j, t)",
+     "reorder(H, j, t, b): loop j of H would stand outside of the time t, but the scan reads across j: element j of a time needs other elements of earlier times; keep t outside of j"},
+    {"reorder: a part of such an axis", CELL, "split(H, j, 2)", "reorder(H, j.outer, t)",
+     "reorder(H, j.outer, t, j.inner, b): loop j.outer of H would stand outside of the time t, but the scan reads across j: element j of a time needs other elements of earlier times; keep t outside of j.outer"},
+    {"cache_write: a scan", SUMS, "", "cache_write(S, local)",
+     "cache_write(S): S is a scan, whose times are computed one after the other from one buffer: cache_write would put another stage between them; use set_scope or storage_align, which keep its buffer"},
+    {"cache_write: a step", CELL, "", "cache_write(Z, local)",
+     "cache_write(Z): Z is a step of the scan H, whose times are computed one after the other from one buffer: cache_write would put another stage between them; use set_scope or storage_align, which keep its buffer"},
+    {"rfactor: a step", CELL, "", "rfactor(Z, k)",
+     "rfactor(Z, k): Z is a step of the scan H, whose times are computed one after the other from one buffer: rfactor would put another stage between them; make loops over data axes of it parallel"},
+    {"cache_read: a step of the scan as reader", CELL, "", "cache_read(H, local, Z)",
+     "cache_read(H): Z reads earlier times of the scan H while it is computed, which no copy of it can hold; name readers outside of the scan, or leave the cache out"},
+    {"cache_read: a step", CELL, "", "cache_read(Z, local, H)",
+     "cache_read(Z): Z is a step of the scan H, whose times are computed one after the other from one buffer: cache_read would put another stage between them; use set_scope or storage_align, which keep its buffer"},
+    {"compute_root: a step", CELL, "", "compute_root(Z)",
+     "compute_root(Z): Z is a step of the scan H: it reads what the scan stored at earlier times, so it is computed inside the time t; use compute_at(Z, H, t) or a loop inside of that one"},
+    {"compute_inline: a scan", CELL, "", "compute_inline(H)",
+     "compute_inline(H): H is a scan: each of its times reads earlier ones, so it is computed as a whole, at root; compute what it reads at one of its loops (t) instead"},
+    {"compute_at: a scan", CELL, "", "compute_at(H, O, j)",
+     "compute_at(H, O, j): H is a scan: each of its times reads earlier ones, so it is computed as a whole, at root; compute what it reads at one of its loops (t) instead"},
+    {"compute_at: outside of a part of the time", CELL, "split(H, t, 2)", "compute_at(Z, H, t.outer)",
+     "compute_at(Z, H, t.outer): Z is a step of the scan H: it reads what the scan stored at earlier times, so it is computed inside the time t.inner; use compute_at(Z, H, t.inner) or a loop inside of that one"},
     {"cache_read: a scalar", "scalar a: f32; C[i<64] = A[i]*a", "", "cache_read(a, local, C)",
      "cache_read(a): a is a scalar: it is passed by value and lies in a register; name an input that is a tensor"},
     {"split: an unknown axis", MM, "", "split(C, x, 4)",

@@ -14,6 +14,17 @@ typedef struct value_row {
 
 static const value_row values[] = {
     {"add", "C[i<3] = A[i] + B[i]", {{1, 2, 3}, {10, 20, 30}}, {11, 22, 33}},
+    {"cumulative sum", "state S: f32[4]; scan S[t<4] = select(t < 1, X[t], S[t-1] + X[t])", {{1, 2, 3, 4}}, {1, 3, 6, 10}},
+    {"Fibonacci", "state F: i32[8]; scan F[t<8] = select(t < 2, 1, F[t-1] + F[t-2])", {{0}}, {1, 1, 2, 3, 5, 8, 13, 21}},
+    {"a step between two times",
+     "state S: f32[3, 2]; Z[t<3, i<2] = sum[k<2 where t >= 1](S[t-1, k]); scan S[t<3, i<2] = Z[t, i] + X[t, i]",
+     {{1, 2, 3, 4, 5, 6}},
+     {1, 2, 6, 7, 18, 19}},
+    {"a step that looks back", "state S: f32[4]; Z[t<4] = select(t >= 1, S[t-1], 1)*2; scan S[t<4] = Z[t] + select(t >= 1, Z[t-1], 0)",
+     {{0}}, {2, 6, 16, 44}},
+    {"two states", "state A: i32[5], B: i32[5]; scan (A, B)[t<5] = (select(t < 1, 1, B[t-1]), select(t < 1, 10, A[t-1] + B[t-1])); C[t<5] = A[t]*100 + B[t]",
+     {{0}}, {110, 1011, 1121, 2132, 3253}},
+    {"a reader of all times", "state S: f32[3]; scan S[t<3] = select(t < 1, X[t], S[t-1]*X[t]); M[t<3] = S[2-t]", {{2, 3, 4}}, {24, 6, 2}},
     {"subtract", "C[i<3] = A[i] - B[i]", {{1, 2, 3}, {10, 20, 30}}, {-9, -18, -27}},
     {"multiply", "C[i<3] = A[i] * B[i]", {{1, 2, 3}, {10, 20, 30}}, {10, 40, 90}},
     {"divide", "C[i<3] = A[i] / B[i]", {{1, 2, 3}, {4, 0.5, -2}}, {0.25, 4, -1.5}},

@@ -178,6 +178,12 @@ static const struct program_row {
     {"no input", "C[i<4] = i*2", "C[i<4] = i*2\n"},
     {"producers come before consumers", "X[i<4] = A[i]; Y[i<4] = B[i]; Z[i<4] = Y[i] + X[i]",
      "input A: f32[4], B: f32[4]\nY[i<4] = B[i]\nX[i<4] = A[i]\nZ[i<4] = Y[i] + X[i]\n"},
+    {"symbols in the order of the arguments", "symbol N<=40, 2<=M; C[i<M, j<N] = A[i,j]*M",
+     "symbol 2<=M, N<=40\ninput A: f32[M, N]\nC[i<M, j<N] = A[i, j]*f32(M)\n"},
+    {"inferred shapes of symbols", "symbol M; C[i<M] = A[i+2] + A[M-1-i] + B[i, 3]",
+     "symbol M\ninput A: f32[M + 2], B: f32[M, 4]\nC[i<M] = A[i + 2] + A[M - 1 - i] + B[i, 3]\n"},
+    {"extents made of symbols", "symbol M<=99, N<=99; input A: f32[M], B: f32[N]; C[i<(M+N)//2, j<max(M, N)*2] = A[0]+B[0]",
+     "symbol M<=99, N<=99\ninput A: f32[M], B: f32[N]\nC[i<(M + N)//2, j<max(M, N)*2] = A[0] + B[0]\n"},
     {"scalars and tensors in turn", "scalar a: f32; input A: f32[4]; scalar n: i8; scalar b: bool; C[i<4] = A[i]*a*n + b",
      "scalar a: f32\ninput A: f32[4]\nscalar n: i8, b: bool\nC[i<4] = A[i]*a*f32(n) + f32(b)\n"},
     {"declared order of inputs stays", "input B: f32[4], A: f32[4]; C[i<4] = A[i] + B[i]",
@@ -241,7 +247,7 @@ static void shipped(void **state) {
 
 static const char *const shipped_rows[] = {"vector_add",   "matmul",         "batch_matmul",     "conv2d",
                                            "conv2d_layer", "depthwise_conv", "conv2d_transpose", "softmax",
-                                           "layer_norm",   "argmax",         "welford"};
+                                           "layer_norm",   "argmax",         "welford",          "cumsum",           "rnn"};
 
 int test_print(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(overrides), cmocka_unit_test(keys)};

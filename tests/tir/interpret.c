@@ -235,6 +235,10 @@ static memory *find_memory(machine *m, const tir_buffer *buffer) {
   return NULL;
 }
 
+static int64_t extent_of(machine *m, const tir_buffer *buffer, int dim) {
+  return buffer->size[dim] != NULL ? evaluate(m, buffer->size[dim], 0).i : buffer->shape[dim];
+}
+
 /* Iterations of a parallel loop may run in any order and at the same time: none may write what another touches. */
 static void note_touch(machine *m, const memory *mem, touch *t, bool writes) {
   if (m->loop == 0 || mem - m->memories >= m->n_shared) return;
@@ -253,9 +257,9 @@ static value *element(machine *m, const tir_buffer *buffer, int n, const tir_exp
   memory *mem = find_memory(m, buffer);
   int64_t offset = 0;
   for (int i = 0; i < n; i++) {
-    int64_t at = evaluate(m, index[i], lane).i;
-    if (at < 0 || at >= buffer->shape[i]) fault(m, "access outside a buffer");
-    offset = offset * buffer->shape[i] + at;
+    int64_t at = evaluate(m, index[i], lane).i, extent = extent_of(m, buffer, i);
+    if (at < 0 || at >= extent) fault(m, "access outside a buffer");
+    offset = offset * extent + at;
   }
   if (mem == NULL || offset < 0 || offset >= mem->size) {
     fault(m, "access outside a buffer");
@@ -363,15 +367,16 @@ static void store(machine *m, const tir_stmt *s) {
   }
 }
 
-static int64_t elements(const tir_buffer *buffer) {
+static int64_t elements(machine *m, const tir_buffer *buffer) {
   int64_t n = 1;
-  for (int i = 0; i < buffer->ndim; i++) n *= buffer->shape[i];
+  for (int i = 0; i < buffer->ndim; i++)
+    n *= extent_of(m, buffer, i);
   return n;
 }
 
 static void add_memory(machine *m, const tir_buffer *buffer) {
   assert_true(m->n_memories < (int)(sizeof m->memories / sizeof *m->memories));
-  int64_t size = elements(buffer);
+  int64_t size = elements(m, buffer);
   m->memories[m->n_memories++] = (memory){
       buffer, calloc((size_t)size + 1, sizeof(value)), calloc((size_t)size + 1, sizeof(touch)), size, true};
 }
@@ -526,8 +531,12 @@ void execute(machine *m, const tir_stmt *s) {
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
-void machine_start(machine *m, const tir_func *f, uint64_t seed) {
+void machine_start(machine *m, const tir_func *f, uint64_t seed) { machine_start_with(m, f, seed, NULL); }
+
+void machine_start_with(machine *m, const tir_func *f, uint64_t seed, const int64_t *symbols) {
   memset(m, 0, sizeof *m);
+  for (int i = 0, k = 0; i < f->n_scalars; i++)
+    if (f->scalars[i].is_symbol) machine_set(m, f->scalars[i].var, symbols[k++]);
   runtime_rng rng = {seed};
   for (int i = 0; i < f->n_params; i++) {
     add_memory(m, f->params[i]);

@@ -112,9 +112,11 @@ static tir_func *random_func(nest *n) {
     int64_t covered = n->extents[2 * d] * n->extents[2 * d + 1], less = pick(n, 3) * pick(n, 5);
     n->size[d] = covered > less ? covered - less : covered;
   }
-  n->a = (tir_buffer){"A", TN_F32, 2, {n->size[0], n->size[1]}, "global", true, true};
-  n->c = (tir_buffer){"C", TN_F32, 2, {n->size[0], n->size[1]}, "global", true, false};
-  n->t = (tir_buffer){"T", TN_F32, 1, {1}, "local", false, false};
+  n->a = (tir_buffer){.name = "A", .dtype = TN_F32, .ndim = 2, .shape = {n->size[0], n->size[1]}, .scope = "global",
+                      .is_param = true, .is_input = true};
+  n->c = (tir_buffer){.name = "C", .dtype = TN_F32, .ndim = 2, .shape = {n->size[0], n->size[1]}, .scope = "global",
+                      .is_param = true};
+  n->t = (tir_buffer){.name = "T", .dtype = TN_F32, .ndim = 1, .shape = {1}, .scope = "local"};
   const tir_expr *i = axis(n, 0), *j = axis(n, 1);
   const tir_stmt *inside = innermost(n, i, j);
   if (pick(n, 3) == 0) inside = partly_guarded(n, i, j, inside);

@@ -87,8 +87,10 @@ void machine_set_scalar(machine *m, const tir_var *var, value v);
 /* One lane of an expression. */
 value evaluate(machine *m, const tir_expr *e, int lane);
 void execute(machine *m, const tir_stmt *s);
-/* Parameters get memory with reproducible contents; frees with machine_free. */
+/* Parameters get memory with reproducible contents; frees with machine_free. Symbols get the values, in order (NULL: there
+ * are none). */
 void machine_start(machine *m, const tir_func *f, uint64_t seed);
+void machine_start_with(machine *m, const tir_func *f, uint64_t seed, const int64_t *symbols);
 void machine_free(machine *m);
 /* Runs both functions on equal memory; NULL when they agree, else what differs. */
 const char *same_effect(const tir_func *a, const tir_func *b, uint64_t seed);

@@ -177,6 +177,11 @@ static const work_row work_rows[] = {
     {MATMUL, "split(C, i, 7); split(C, j, 9); split(C, k, 5)", "C", 48 * 40, 48 * 40, 2 * 48 * 40 * 24, 48 * 40, 0, 0},
     {MATMUL, "reorder(C, i, k, j); vectorize(C, j)", "C", 48 * 40, 48 * 40, 48 * 24, 0, 2 * 48 * 24, 48 * 25},
     {MATMUL, "cache_write(C, local)", "C", 48 * 40, 48 * 40, 48 * 40, 48 * 40, 0, 0},
+    /* tuples: a point has all tensors; each new value loads what it reads */
+    {"(S, D)[i<64] = (A[i] + B[i], A[i] - B[i])", "", "S", 64, 64, 256, 128, 0, 0},
+    {"(I, V)[i<64] = argmax[k<10](A[i,k])", "", "I", 64, 64, 2 * 640, 128, 0, 0},
+    {"(I, V)[i<64] = argmax[k<10](A[i,k])", "reorder(I, k, i)", "I", 64, 64, 4 * 640, 128 * 11, 0, 0},
+    {"P[i<64, k<10] = A[i,k] * 2; (I, V)[i<64] = argmax[k<10](P[i,k])", "compute_inline(P)", "P", 640, 640, 0, 0, 0, 0},
     /* the select makes the load on 62 of 64 elements */
     {"D[i<64] = select(i >= 1 && i < 63, A[i], 0.0)", "", "D", 64, 64, 62, 64, 0, 0},
 };

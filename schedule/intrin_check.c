@@ -1,0 +1,201 @@
+/* intrin_check.c: a declared intrinsic's functions against its pattern: each is called with random numbers, rows
+ * further apart than they are long, and its output compared with the reference evaluator's. TVM takes them as they
+ * come. */
+#include <math.h>
+
+#include "schedule/intrin.h"
+
+enum { ROOM = 3 }; /* elements between rows */
+
+/* An array of a pattern's tensor, compact for the evaluator, spread out for the function. */
+typedef struct sample {
+  const tn_tensor *tensor;
+  DLTensor *compact;
+  char *spread;
+  int64_t stride[TN_MAX_RANK], n;
+} sample;
+
+typedef struct checking {
+  tn_context *ctx;
+  tn_program *program;
+  const tir_intrin *intrin;
+  int n; /* the inputs, then the output */
+  sample samples[TIR_INTRIN_INPUTS + 1];
+} checking;
+
+static void set_strides(sample *x) {
+  x->n = 1;
+  for (int d = x->tensor->ndim - 1; d >= 0; d--) {
+    x->stride[d] = x->n;
+    x->n = x->n * x->tensor->shape[d] + ROOM;
+  }
+}
+
+/* Where element I of the compact array lies in the spread one. */
+static int64_t spread_index(const sample *x, int64_t i) {
+  int64_t at = 0;
+  for (int d = x->tensor->ndim - 1; d >= 0; d--) {
+    at += i % x->tensor->shape[d] * x->stride[d];
+    i /= x->tensor->shape[d];
+  }
+  return at;
+}
+
+static int64_t count(const sample *x) {
+  int64_t n = 1;
+  for (int d = 0; d < x->tensor->ndim; d++) n *= x->tensor->shape[d];
+  return n;
+}
+
+static void copy_out(const sample *x) {
+  size_t bytes = tn_dtype_bytes(x->tensor->dtype);
+  for (int64_t i = 0; i < count(x); i++)
+    memcpy(x->spread + spread_index(x, i) * (int64_t)bytes, (char *)x->compact->data + i * (int64_t)bytes, bytes);
+}
+
+static bool open_sample(checking *c, const tn_tensor *tensor) {
+  sample *x = &c->samples[c->n++];
+  x->tensor = tensor;
+  set_strides(x);
+  x->compact = tn_array_new(c->ctx, tensor->dtype, tensor->ndim, tensor->shape);
+  x->spread = calloc((size_t)x->n, tn_dtype_bytes(tensor->dtype));
+  return x->compact && x->spread && tn_array_fill(c->ctx, x->compact, (uint64_t)c->n) == TN_OK;
+}
+
+static tn_status call(checking *c, tir_intrin_role role) {
+  runtime_c_arg args[RUNTIME_MAX_C_ARGS];
+  int n = 0, n_inputs = role == TIR_INTRIN_RESET ? 0 : c->n - 1;
+  const sample *output = &c->samples[c->n - 1];
+  args[n++] = (runtime_c_arg){.is_pointer = true, .u.pointer = output->spread};
+  for (int i = 0; i < n_inputs; i++) args[n++] = (runtime_c_arg){.is_pointer = true, .u.pointer = c->samples[i].spread};
+  for (int i = -1; i < n_inputs; i++) {
+    const sample *x = i < 0 ? output : &c->samples[i];
+    for (int d = 0; d < x->tensor->ndim; d++) args[n++] = (runtime_c_arg){.dtype = TN_I64, .u.i = x->stride[d]};
+  }
+  return runtime_call_c(c->ctx, c->intrin->callees[role]->function, n, args);
+}
+
+/* Element I of an array as a number. */
+static double number(tn_dtype dtype, const void *data, int64_t i) {
+  if (runtime_is_half(dtype)) return runtime_half_value(dtype, ((const uint16_t *)data)[i]);
+  switch (dtype) {
+#define X(name, text, bytes, code, ctype) \
+  case TN_##name:                         \
+    return (double)((const ctype *)data)[i];
+    TN_DTYPES(X)
+#undef X
+    case TN_DTYPE_COUNT:
+      break;
+  }
+  return 0;
+}
+
+static bool wraps(tn_dtype dtype, double value) {
+  double limit = ldexp(1, 8 * (int)tn_dtype_bytes(dtype) - tn_dtype_is_signed(dtype));
+  return value >= limit || value < (tn_dtype_is_signed(dtype) ? -limit : 0);
+}
+
+static double combined(const tir_intrin *intrin, double a, double b) {
+  switch ((int)intrin->combiner) {
+    case TIR_REDUCE_SUM:
+      return a + b;
+    case TIR_REDUCE_PROD:
+      return a * b;
+    case TIR_REDUCE_MAX:
+      return fmax(a, b);
+    case TIR_REDUCE_MIN:
+      return fmin(a, b);
+    case TIR_REDUCE_ANY:
+      return a != 0 || b != 0;
+    case TIR_REDUCE_ALL:
+      return a != 0 && b != 0;
+    default:
+      return NAN;
+  }
+}
+
+/* The evaluator's element is BODY's; what the reduction starts from is RESET's; twice updated it is combined with
+ * itself. Integers that would wrap are not looked at. */
+static bool agrees(const checking *c, tir_intrin_role role, int64_t i) {
+  const sample *x = &c->samples[c->n - 1];
+  tn_dtype dtype = x->tensor->dtype;
+  double got = number(dtype, x->spread, spread_index(x, i)), wanted = number(dtype, x->compact->data, i);
+  runtime_arena arena = {0};
+  const tir_expr *start = tir_identity(&arena, c->intrin->combiner, dtype);
+  double first = !start ? 0 : start->op == TIR_FLOAT ? start->u.f : (double)start->u.i;
+  runtime_arena_free(&arena);
+  if (role == TIR_INTRIN_RESET) return got == first;
+  if (role == TIR_INTRIN_UPDATE) wanted = combined(c->intrin, wanted, wanted);
+  if (tn_dtype_is_float(dtype)) return fabs(got - wanted) <= 1e-2 * (1 + fabs(wanted)) || got == wanted;
+  return got == wanted || wraps(dtype, wanted);
+}
+
+static tn_status compare(checking *c, tir_intrin_role role) {
+  static const char *const words[] = {"body", "reset", "update"};
+  const sample *x = &c->samples[c->n - 1];
+  for (int64_t i = 0; i < count(x); i++) {
+    if (agrees(c, role, i)) continue;
+    return runtime_fail(
+        c->ctx, TN_ERROR_ARGUMENT,
+        "intrinsic %s: its %s, %s, does not do what the pattern says: element %lld is %g; the pattern is "
+        "%s",
+        c->intrin->name, words[role], c->intrin->callees[role]->name, (long long)i,
+        number(x->tensor->dtype, x->spread, spread_index(x, i)), c->intrin->text);
+  }
+  return TN_OK;
+}
+
+/* The spread output as the reduction starts. */
+static void start_output(checking *c) {
+  sample *x = &c->samples[c->n - 1];
+  runtime_arena arena = {0};
+  const tir_expr *start = tir_identity(&arena, c->intrin->combiner, x->tensor->dtype);
+  size_t bytes = tn_dtype_bytes(x->tensor->dtype);
+  for (int64_t i = 0; start && i < x->n; i++) {
+    float f = start->op == TIR_FLOAT ? (float)start->u.f : 0;
+    double g = start->op == TIR_FLOAT ? start->u.f : 0;
+    uint16_t half = start->op == TIR_FLOAT ? runtime_half_bits(x->tensor->dtype, start->u.f) : 0;
+    const void *from = start->op == TIR_INT         ? (const void *)&start->u.i
+                       : x->tensor->dtype == TN_F32 ? (const void *)&f
+                       : x->tensor->dtype == TN_F64 ? (const void *)&g
+                                                    : (const void *)&half;
+    memcpy(x->spread + i * (int64_t)bytes, from, bytes);
+  }
+  runtime_arena_free(&arena);
+}
+
+static tn_status check_role(checking *c, tir_intrin_role role) {
+  const tir_callee *callee = c->intrin->callees[role];
+  if (!callee || !callee->function) return TN_OK;
+  memset(c->samples[c->n - 1].spread, 0x55, (size_t)c->samples[c->n - 1].n * tn_dtype_bytes(c->intrin->output->dtype));
+  if (role == TIR_INTRIN_UPDATE) start_output(c);
+  tn_status status = call(c, role);
+  if (status == TN_OK && role == TIR_INTRIN_UPDATE) status = call(c, role);
+  return status == TN_OK ? compare(c, role) : status;
+}
+
+static tn_status check(checking *c) {
+  DLTensor *args[TIR_INTRIN_INPUTS + 1];
+  const te_op *op = c->program->ops[c->program->n_ops - 1];
+  for (int i = 0; i < op->n_inputs; i++)
+    if (!open_sample(c, op->inputs[i])) return TN_ERROR_MEMORY;
+  if (!open_sample(c, &op->outputs[0])) return TN_ERROR_MEMORY;
+  for (int i = 0; i < c->program->n_args; i++)
+    for (int k = 0; k < c->n; k++)
+      if (c->samples[k].tensor == c->program->args[i]) args[i] = c->samples[k].compact;
+  tn_status status = tn_evaluate(c->program, args, c->program->n_args);
+  for (int i = 0; i < c->n - 1; i++) copy_out(&c->samples[i]);
+  for (int role = 0; status == TN_OK && role < TIR_INTRIN_ROLE_COUNT; role++)
+    status = check_role(c, (tir_intrin_role)role);
+  return status;
+}
+
+tn_status schedule_check_functions(tn_program *program, const tir_intrin *intrin) {
+  checking c = {.ctx = program->ctx, .program = program, .intrin = intrin};
+  tn_status status = check(&c);
+  for (int i = 0; i < c.n; i++) {
+    tn_array_free(c.samples[i].compact);
+    free(c.samples[i].spread);
+  }
+  return status;
+}

@@ -1,0 +1,250 @@
+/* symbol.c: symbols, which get their values when a kernel is called, and the extents made of them. */
+#include "te/internal.h"
+
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
+
+tn_axis *te_symbol_new(const te_site *site, const char *name, int64_t least, int64_t most) {
+  if (!te_check_name(site, "a symbol", name)) return NULL;
+  if (least < 1 || most < least || most > TE_MAX_EXTENT) {
+    te_fail(site, TN_ERROR_PROGRAM, "symbol '%s' in %lld .. %lld: its values are in 1 .. %d, at least one of them",
+            name, (long long)least, (long long)most, (int)TE_MAX_EXTENT);
+    return NULL;
+  }
+  tn_axis *symbol = te_axis_make(site->ctx, name, most, NULL, false);
+  if (!symbol) return NULL;
+  symbol->is_symbol = true;
+  symbol->least = least;
+  return symbol;
+}
+
+tn_expr *te_symbol_value(const te_site *site, const tn_axis *symbol) {
+  tn_expr *e = RUNTIME_NEW(&site->ctx->arena, tn_expr);
+  const tir_expr *node = e ? te_axis_expr(&site->ctx->arena, symbol) : NULL;
+  if (!te_has_memory(site, node)) return NULL;
+  *e = (tn_expr){.ctx = site->ctx, .node = node, .depth = 1, .size = 1};
+  return e;
+}
+
+tn_expr *tn_symbol_in(tn_context *ctx, const char *name, int64_t least, int64_t most) {
+  te_site site = {.ctx = ctx};
+  tn_axis *symbol = ctx && name ? te_symbol_new(&site, name, least, most) : NULL;
+  return symbol ? te_symbol_value(&site, symbol) : NULL;
+}
+
+tn_expr *tn_symbol(tn_context *ctx, const char *name) { return tn_symbol_in(ctx, name, 1, TE_MAX_SYMBOL); }
+
+/* ---- extents ----------------------------------------------------------------------------------------------------- */
+
+enum { MAX_SIZE_NODES = 200 };
+
+/* An expression being looked at as an extent. */
+typedef struct sizing {
+  tir_env known[TE_MAX_SYMBOLS]; /* the ranges of its symbols */
+  int n, nodes;
+  bool ok;
+} sizing;
+
+static bool is_size_op(tir_op op) {
+  return op == TIR_INT || op == TIR_ADD || op == TIR_SUB || op == TIR_MUL || op == TIR_FLOORDIV || op == TIR_FLOORMOD ||
+         op == TIR_MIN || op == TIR_MAX;
+}
+
+static void know_symbol(sizing *s, const tn_axis *symbol) {
+  for (int i = 0; i < s->n; i++)
+    if (s->known[i].var == &symbol->var) return;
+  if (s->n == TE_MAX_SYMBOLS) {
+    s->ok = false;
+    return;
+  }
+  s->known[s->n] = (tir_env){
+      .outer = s->n > 0 ? &s->known[s->n - 1] : NULL, .var = &symbol->var, .range = {symbol->least, symbol->extent}};
+  s->n++;
+}
+
+static tir_walk look_at_node(void *user, const tir_expr *e) {
+  sizing *s = user;
+  bool is_symbol = e->op == TIR_VAR && te_var_axis(e->u.var)->is_symbol;
+  if (is_symbol) know_symbol(s, te_var_axis(e->u.var));
+  s->ok = s->ok && (is_symbol || is_size_op((tir_op)e->op)) && e->dtype == TN_I32 && ++s->nodes <= MAX_SIZE_NODES;
+  return s->ok ? TIR_WALK_ON : TIR_WALK_STOP;
+}
+
+/* Every value of the symbols gives an extent. */
+static bool check_range(const te_site *site, const char *what, const tir_expr *e, tir_interval range) {
+  char text[64];
+  if (range.lo == INT64_MIN)
+    te_fail(site, TN_ERROR_PROGRAM,
+            "%s, %s, can be more than an integer holds; say how large the symbols can be, as in "
+            "symbol M<=4096",
+            what, te_show(text, e));
+  else if (range.lo < 1)
+    te_fail(site, TN_ERROR_PROGRAM,
+            "%s, %s, can be %lld: it must be at least 1; say how small the symbols can be, as in "
+            "symbol 3<=M",
+            what, te_show(text, e), (long long)range.lo);
+  else if (range.hi > TE_MAX_EXTENT - 1)
+    te_fail(site, TN_ERROR_PROGRAM,
+            "%s, %s, can be %lld or more: it must be below %d; say how large the symbols can be, "
+            "as in symbol M<=4096",
+            what, te_show(text, e), (long long)range.hi, (int)TE_MAX_EXTENT);
+  else
+    return true;
+  return false;
+}
+
+bool te_extent_of(const te_site *site, const char *what, tn_arg value, te_extent *out) {
+  char text[64];
+  sizing s = {.ok = value.kind == TN_ARG_EXPR};
+  if (value.kind == TN_ARG_INT) return *out = (te_extent){value.u.i, NULL}, true;
+  const tir_expr *e = s.ok ? value.u.expr->node : NULL;
+  if (s.ok) tir_walk_expr(e, look_at_node, &s);
+  if (!s.ok) {
+    te_fail(site, TN_ERROR_PROGRAM, "%s, %s, is no number and not made of symbols with + - * // %% min max", what,
+            e ? te_show(text, e) : "a tensor, an axis or a float");
+    return false;
+  }
+  tir_interval range = tir_bounds(s.n > 0 ? &s.known[s.n - 1] : NULL, e); /* what could wrap can be anything */
+  if (!check_range(site, what, e, range)) return false;
+  *out = (te_extent){range.hi, e->op == TIR_INT ? NULL : e};
+  return true;
+}
+
+void te_print_extent(runtime_str *out, int64_t extent, const tir_expr *size) {
+  if (size)
+    te_print_expr(out, size);
+  else
+    runtime_str_addf(out, "%lld", (long long)extent);
+}
+
+bool te_is_symbolic(const te_op *op) {
+  for (int d = 0; d < op->outputs[0].ndim; d++)
+    if (op->outputs[0].size[d]) return true;
+  for (int i = 0; i < op->n_reduce; i++)
+    if (op->reduce_axes[i]->size) return true;
+  return false;
+}
+
+/* ---- values ------------------------------------------------------------------------------------------------------ */
+
+int te_symbol_number(const tn_program *program, const tir_var *var) {
+  for (int i = 0; i < program->n_symbols; i++)
+    if (&program->symbols[i]->var == var) return i;
+  return -1;
+}
+
+int64_t te_size_value(const tn_program *program, const tir_expr *size, const int64_t *symbols) {
+  if (size->op == TIR_INT) return size->u.i;
+  if (size->op == TIR_VAR) return symbols[te_symbol_number(program, size->u.var)];
+  int64_t a = te_size_value(program, size->arg[0], symbols), b = te_size_value(program, size->arg[1], symbols);
+  switch ((int)size->op) {
+    case TIR_ADD:
+      return a + b;
+    case TIR_SUB:
+      return a - b;
+    case TIR_MUL:
+      return a * b;
+    case TIR_FLOORDIV:
+      return b == 0 ? 0 : runtime_floordiv(a, b);
+    case TIR_FLOORMOD:
+      return b == 0 ? 0 : runtime_floormod(a, b);
+    case TIR_MIN:
+      return RUNTIME_MIN(a, b);
+    default:
+      return RUNTIME_MAX(a, b);
+  }
+}
+
+tn_status te_check_no_symbols(const tn_program *program, const char *what) {
+  if (program->n_symbols == 0) return TN_OK;
+  const char *name = program->symbols[0]->var.name;
+  return runtime_fail(
+      program->ctx, TN_ERROR_PROGRAM,
+      "%s needs numbers for all extents, and the program has symbol %s: give it a value, as in -p %s=64 "
+      "(tn_program_parse with a parameter %s)",
+      what, name, name, name);
+}
+
+int tn_program_symbol_count(const tn_program *program) { return program ? program->n_symbols : 0; }
+
+/* ---- of a program ------------------------------------------------------------------------------------------------ */
+
+typedef struct collection {
+  const te_site *site;
+  tn_program *program;
+  const char *where; /* an op that uses what is looked at */
+} collection;
+
+static bool add_symbol(tn_program *p, const tn_axis *symbol) {
+  if (te_symbol_number(p, &symbol->var) >= 0) return true;
+  if (p->n_symbols == TE_MAX_SYMBOLS) return false;
+  p->symbols[p->n_symbols++] = symbol;
+  return true;
+}
+
+/* Arguments' extents that are a symbol alone. */
+static bool add_from_arguments(const te_site *site, tn_program *p) {
+  for (int i = 0; i < p->n_args; i++)
+    for (int d = 0; d < p->args[i]->ndim; d++) {
+      const tir_expr *size = p->args[i]->size[d];
+      if (!size || size->op != TIR_VAR || add_symbol(p, te_var_axis(size->u.var))) continue;
+      te_fail(site, TN_ERROR_PROGRAM, "the program has more than %d symbols", (int)TE_MAX_SYMBOLS);
+      return false;
+    }
+  return true;
+}
+
+static tir_walk check_known(void *user, const tir_expr *e) {
+  const collection *c = user;
+  bool is_symbol = e->op == TIR_VAR && te_var_axis(e->u.var)->is_symbol;
+  if (!is_symbol || te_symbol_number(c->program, e->u.var) >= 0) return TIR_WALK_ON;
+  te_fail(c->site, TN_ERROR_PROGRAM,
+          "symbol '%s', which '%s' uses, is not the extent of a dimension of an input or output: nothing gives it a "
+          "value at a call; give an argument a dimension of extent %s",
+          e->u.var->name, c->where, e->u.var->name);
+  return TIR_WALK_STOP;
+}
+
+static bool check_op(collection *c, const te_op *op) {
+  c->where = op->name;
+  if (op->scan && te_is_symbolic(op)) {
+    te_fail(c->site, TN_ERROR_PROGRAM,
+            "'%s' is part of a scan, whose extents are numbers: give its symbols a value, or leave them out of the scan",
+            op->name);
+    return false;
+  }
+  for (int d = 0; d < op->outputs[0].ndim; d++)
+    if (op->outputs[0].size[d] && !tir_walk_expr(op->outputs[0].size[d], check_known, c)) return false;
+  for (int i = 0; i < op->n_reduce; i++)
+    if (op->reduce_axes[i]->size && !tir_walk_expr(op->reduce_axes[i]->size, check_known, c)) return false;
+  return !op->body || tir_walk_expr(op->body, check_known, c);
+}
+
+static bool is_name_of(const te_op *op, const char *name) {
+  bool same = strcmp(op->name, name) == 0;
+  for (int i = 0; op->axes && i < op->n_axes; i++) same = same || strcmp(op->axes[i]->var.name, name) == 0;
+  for (int i = 0; i < op->n_reduce; i++) same = same || strcmp(op->reduce_axes[i]->var.name, name) == 0;
+  return same;
+}
+
+/* A symbol's name is not that of another symbol, of a tensor or of an axis. */
+static bool check_names(const te_site *site, const tn_program *p) {
+  for (int i = 0; i < p->n_symbols; i++) {
+    const char *name = p->symbols[i]->var.name;
+    bool is_taken = false;
+    for (int k = 0; k < i; k++) is_taken = is_taken || strcmp(p->symbols[k]->var.name, name) == 0;
+    for (int k = 0; k < p->n_ops; k++) is_taken = is_taken || is_name_of(p->ops[k], name);
+    if (!is_taken) continue;
+    te_fail(site, TN_ERROR_PROGRAM, "symbol '%s' has the name of another symbol, a tensor or an axis", name);
+    return false;
+  }
+  return true;
+}
+
+bool te_collect_symbols(const te_site *site, tn_program *p) {
+  collection c = {site, p, NULL};
+  p->symbols = RUNTIME_NEW_ARRAY(&site->ctx->arena, const tn_axis *, TE_MAX_SYMBOLS);
+  if (!te_has_memory(site, p->symbols) || !add_from_arguments(site, p)) return false;
+  for (int i = 0; i < p->n_ops; i++)
+    if (!check_op(&c, p->ops[i])) return false;
+  return check_names(site, p);
+}
