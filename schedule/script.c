@@ -19,10 +19,6 @@ TN_PRINTF(2, 3) static void line(const script *s, const char *fmt, ...) {
   va_end(args);
 }
 
-static void number(const script *s, int64_t value) {
-  script_print_expr(s, tir_int(s->l->arena, s->l->index_dtype, value));
-}
-
 /* ---- annotations ---------------------------------------------------------------------------------------------------
  */
 
@@ -75,7 +71,7 @@ static const char *stage_notes(const script *s, const schedule_stage *st) {
 typedef struct block_axis {
   const tir_var *var; /* te's */
   const tir_expr *value;
-  int64_t extent;
+  const tir_expr *extent;
   bool is_reduce, is_time; /* of a scan */
 } block_axis;
 
@@ -88,22 +84,42 @@ static bool is_padded(const lower_stage *ls, int root) {
   return false;
 }
 
+/* How far the values of a padded axis go. EXTENT: that of the tensor. */
+static const tir_expr *padded_extent(const script *s, const lower_stage *ls, int root, const tir_expr *value,
+                                     const tir_expr *extent) {
+  lowering *l = s->l;
+  int64_t n;
+  if (tir_is_int(extent, &n))
+    return schedule_extent(l, RUNTIME_MAX(n, tir_bounds(ls->env[ls->st->n_leaves], value).hi + 1), NULL);
+  const schedule_relation *r = &ls->st->relations[ls->st->axes[root].used_by];
+  const tir_expr *product = schedule_extent(l, 1, NULL);
+  for (int i = 0; i < r->n; i++)
+    product = tir_binary(l->arena, TIR_MUL, product, schedule_axis_extent(l, ls, r->many[i]));
+  if (root >= ls->st->n_spatial_roots || ls->size[root]) return product; /* all of the axis */
+  return tir_binary(l->arena, TIR_ADD, extent, tir_binary(l->arena, TIR_SUB, product, schedule_extent(l, 1, NULL)));
+}
+
 static block_axis axis_of(const script *s, const lower_stage *ls, int root) {
   const te_op *op = ls->st->op;
-  const tir_env *env = ls->env[ls->st->n_leaves];
   bool is_reduce = root >= op->n_axes;
   const tn_axis *axis = is_reduce ? op->reduce_axes[root - op->n_axes] : op->axes[root];
   const tir_expr *value = ls->axis_value[root];
   if (!is_reduce) value = tir_binary(s->l->arena, TIR_ADD, ls->min[root], value);
-  block_axis out = {&axis->var, tir_simplify(s->l->arena, env, value), axis->extent, is_reduce,
-                    op->kind == TE_SCAN && root == 0};
-  if (is_padded(ls, root)) out.extent = RUNTIME_MAX(out.extent, tir_bounds(env, out.value).hi + 1);
+  block_axis out = {.var = &axis->var, .is_reduce = is_reduce, .is_time = op->kind == TE_SCAN && root == 0};
+  out.value = tir_simplify(s->l->arena, ls->env[ls->st->n_leaves], value);
+  out.extent = is_reduce ? schedule_axis_extent(s->l, ls, root) : schedule_tensor_extent(s->l, ls->st->tensors, root);
+  if (is_padded(ls, root)) out.extent = padded_extent(s, ls, root, out.value, out.extent);
   return out;
 }
 
+static const tir_expr *loop_extent(const script *s, const lower_var *v) {
+  return schedule_extent(s->l, v->extent, v->size);
+}
+
 /* Whether an axis is one loop over all of it. */
-static bool is_loop(const block_axis *a) {
-  return !a->is_time && a->value->op == TIR_VAR && ((const lower_var *)a->value->u.var)->extent == a->extent;
+static bool is_loop(const script *s, const block_axis *a) {
+  return !a->is_time && a->value->op == TIR_VAR &&
+         tir_equal(loop_extent(s, (const lower_var *)a->value->u.var), a->extent);
 }
 
 /* v_i, v_k = T.axis.remap("SR", [i, k]) for N axes that are loops. */
@@ -128,7 +144,7 @@ static void print_axis(script *s, const block_axis *a) {
        a->is_reduce ? "reduce"
        : a->is_time ? "scan"
                     : "spatial");
-  number(s, a->extent);
+  script_print_expr(s, a->extent);
   runtime_str_add(s->out, ", ");
   script_print_expr(s, a->value);
   runtime_str_add(s->out, ")\n");
@@ -138,7 +154,7 @@ static void print_axes(script *s, const lower_stage *ls) {
   block_axis *axes = RUNTIME_NEW_ARRAY(s->l->arena, block_axis, ls->st->n_roots + 1);
   for (int i = 0; i < ls->st->n_roots; i++) axes[i] = axis_of(s, ls, i);
   for (int i = 0, run; i < ls->st->n_roots; i += RUNTIME_MAX(run, 1)) {
-    for (run = 0; i + run < ls->st->n_roots && is_loop(&axes[i + run]);) run++;
+    for (run = 0; i + run < ls->st->n_roots && is_loop(s, &axes[i + run]);) run++;
     if (run > 1)
       print_remap(s, run, axes + i);
     else
@@ -364,7 +380,7 @@ static void print_plain(script *s, const lower_stage *ls, int first, int end) {
   for (int i = first; i < end; i++) {
     if (is_left_out(s, ls, i)) continue;
     if (n++) runtime_str_add(s->out, ", ");
-    number(s, ls->var[i]->extent);
+    script_print_expr(s, loop_extent(s, ls->var[i]));
   }
   runtime_str_add(s->out, "):\n");
   s->depth++;
@@ -376,7 +392,7 @@ static void print_marked(script *s, const lower_stage *ls, int leaf) {
   const char *notes = loop_notes(s, ls, leaf);
   line(s, "for %s in T.%s(", add_loop_name(s, ls, leaf),
        annotation < SCHEDULE_BIND ? kinds[annotation] : "thread_binding");
-  number(s, ls->var[leaf]->extent);
+  script_print_expr(s, loop_extent(s, ls->var[leaf]));
   if (annotation >= SCHEDULE_BIND) runtime_str_addf(s->out, ", thread=\"%s\"", schedule_annotation_words[annotation]);
   if (notes) runtime_str_addf(s->out, ", annotations={%s}", notes);
   runtime_str_add(s->out, "):\n");
@@ -414,41 +430,66 @@ static void print_stage(script *s, int stage) {
 /* ---- the function --------------------------------------------------------------------------------------------------
  */
 
-static void print_shape(const script *s, int n, const int64_t *shape) {
+/* Extents that depend on symbols stand in quotes where those are not known yet. */
+static void print_shape(const script *s, int n, const tir_expr *const *shape, bool quotes) {
+  int64_t value;
   runtime_str_add(s->out, "(");
   for (int i = 0; i < n; i++) {
-    if (i > 0) runtime_str_add(s->out, ", ");
-    number(s, shape[i]);
+    const char *quote = quotes && !tir_is_int(shape[i], &value) ? "\"" : "";
+    runtime_str_addf(s->out, "%s%s", i > 0 ? ", " : "", quote);
+    script_print_expr(s, shape[i]);
+    runtime_str_add(s->out, quote);
   }
   runtime_str_add(s->out, n == 1 ? ",)" : ")");
 }
 
-/* Tensors first, then what is passed by value, as in the kernel. */
+static void print_param(script *s, const tn_tensor *t) {
+  const tir_expr *shape[TN_MAX_RANK];
+  runtime_str_addf(s->out, "%s: ", script_add_name(s, t, t->name));
+  if (t->by_value) {
+    runtime_str_addf(s->out, "T.%s", tir_dtype_words[t->dtype]);
+    return;
+  }
+  for (int d = 0; d < t->ndim; d++) shape[d] = schedule_tensor_extent(s->l, t, d);
+  runtime_str_add(s->out, "T.Buffer(");
+  print_shape(s, t->ndim, shape, true);
+  runtime_str_addf(s->out, ", \"%s\")", tir_dtype_words[t->dtype]);
+}
+
+/* Symbols are variables of te and of loop IR. */
+static void name_symbols(script *s) {
+  const tn_program *p = s->l->s->program;
+  for (int i = 0; i < p->n_symbols; i++)
+    script_share_name(s, &p->symbols[i]->var, script_add_name(s, &s->l->symbols[i]->var, p->symbols[i]->var.name));
+}
+
+/* Tensors first, then what is passed by value, then symbols, as in the kernel. */
 static void print_params(script *s) {
   const tn_program *p = s->l->s->program;
   int n = 0;
   for (int by_value = 0; by_value < 2; by_value++) {
     for (int i = 0; i < p->n_args; i++) {
-      const tn_tensor *t = p->args[i];
-      if (t->by_value != (by_value == 1)) continue;
-      runtime_str_addf(s->out, "%s%s: ", n++ ? ", " : "", script_add_name(s, t, t->name));
-      if (t->by_value) {
-        runtime_str_addf(s->out, "T.%s", tir_dtype_words[t->dtype]);
-        continue;
-      }
-      runtime_str_add(s->out, "T.Buffer(");
-      print_shape(s, t->ndim, t->shape);
-      runtime_str_addf(s->out, ", \"%s\")", tir_dtype_words[t->dtype]);
+      if (p->args[i]->by_value != (by_value == 1)) continue;
+      if (n++) runtime_str_add(s->out, ", ");
+      print_param(s, p->args[i]);
     }
   }
+  for (int i = 0; i < p->n_symbols; i++)
+    runtime_str_addf(s->out, "%s%s: T.int64", n++ ? ", " : "", script_find_name(s, &p->symbols[i]->var));
 }
 
 /* What there really is of a tensor of this SHAPE: the buffer, and where it lives. */
-static void print_kept(const script *s, const lower_stage *ls, const tir_buffer *buffer, int n, const int64_t *shape) {
-  bool is_whole = buffer->ndim == n && memcmp(buffer->shape, shape, sizeof *shape * (size_t)n) == 0;
+static void print_kept(const script *s, const lower_stage *ls, const tir_buffer *buffer, int n,
+                       const tir_expr *const *shape) {
+  const tir_expr *kept[TN_MAX_RANK];
+  bool is_whole = buffer->ndim == n;
+  for (int i = 0; i < buffer->ndim; i++) {
+    kept[i] = schedule_extent(s->l, buffer->shape[i], buffer->size[i]);
+    is_whole = is_whole && tir_equal(kept[i], shape[i]);
+  }
   if (is_whole && ls->st->attach != SCHEDULE_AT) return;
   runtime_str_add(s->out, "  # kept as ");
-  print_shape(s, buffer->ndim, buffer->shape);
+  print_shape(s, buffer->ndim, kept, false);
   if (ls->st->attach != SCHEDULE_AT) return;
   const schedule_stage *at = &s->l->s->stages[ls->st->at_stage];
   runtime_str_addf(s->out, " in loop %s of %s", at->axes[ls->st->at_axis].name, schedule_stage_name(at));
@@ -456,10 +497,10 @@ static void print_kept(const script *s, const lower_stage *ls, const tir_buffer 
 
 static void print_allocation(script *s, const lower_stage *ls, int v) {
   const tn_tensor *t = &ls->st->tensors[v];
-  int64_t shape[TN_MAX_RANK];
+  const tir_expr *shape[TN_MAX_RANK];
   for (int d = 0; d < t->ndim; d++) shape[d] = axis_of(s, ls, d).extent;
   line(s, "%s = T.alloc_buffer(", script_add_name(s, t, t->name));
-  print_shape(s, t->ndim, shape);
+  print_shape(s, t->ndim, shape, false);
   runtime_str_addf(s->out, ", \"%s\"", tir_dtype_words[t->dtype]);
   if (strcmp(ls->st->scope, "global") != 0) runtime_str_addf(s->out, ", scope=\"%s\"", ls->st->scope);
   runtime_str_add(s->out, ")");
@@ -477,6 +518,7 @@ static void print_allocations(script *s) {
 
 static void print_function(script *s) {
   runtime_str_add(s->out, "# from tvm.script import tir as T\n\n@T.prim_func\ndef kernel(");
+  name_symbols(s);
   print_params(s);
   runtime_str_add(s->out, "):\n");
   s->depth = 1;

@@ -21,6 +21,8 @@ typedef struct script {
 /* Calls OF something like NAME: what is no letter or digit becomes '_', and a word that is taken, or Python's, gets a
  * number behind it. It is in scope until n_names is put back. */
 const char *script_add_name(script *s, const void *of, const char *name);
+/* Calls OF what something in scope is called. */
+void script_share_name(script *s, const void *of, const char *text);
 /* NULL: it has none. */
 const char *script_find_name(const script *s, const void *of);
 /* A te expression, or one of loop variables, as a Python expression. */

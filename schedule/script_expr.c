@@ -35,7 +35,7 @@ const char *script_find_name(const script *s, const void *of) {
   return NULL;
 }
 
-static void push_name(script *s, const void *of, const char *text) {
+void script_share_name(script *s, const void *of, const char *text) {
   if (s->n_names == s->cap_names) {
     int cap = s->cap_names ? 2 * s->cap_names : 32;
     script_name *grown = RUNTIME_NEW_ARRAY(s->l->arena, script_name, cap);
@@ -52,7 +52,7 @@ const char *script_add_name(script *s, const void *of, const char *name) {
     if (!isalnum((unsigned char)*c)) *c = '_';
   const char *text = plain;
   for (int i = 1; is_taken(s, text); i++) text = runtime_format(s->l->arena, "%s_%d", plain, i);
-  push_name(s, of, text);
+  script_share_name(s, of, text);
   return text;
 }
 
@@ -174,9 +174,13 @@ void script_print_read(const script *s, const tir_expr *read, bool is_region) {
   runtime_str_add(s->out, read->n_args ? "[" : "[()");
   for (int i = 0; i < read->n_args; i++) {
     if (i > 0) runtime_str_add(s->out, ", ");
-    if (is_region && !tir_walk_expr(read->arg[i], stop_at_read, NULL))
-      runtime_str_addf(s->out, "0:%lld", (long long)tensor->shape[i]);
-    else
+    if (is_region && !tir_walk_expr(read->arg[i], stop_at_read, NULL)) {
+      runtime_str_add(s->out, "0:");
+      if (tensor->size[i])
+        print(s, tensor->size[i], ANY);
+      else
+        runtime_str_addf(s->out, "%lld", (long long)tensor->shape[i]);
+    } else
       print(s, read->arg[i], ANY);
   }
   runtime_str_add(s->out, "]");

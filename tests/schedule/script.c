@@ -48,6 +48,8 @@ static const schedule_case cases[] = {
      "tensorize(C, j.inner, dot4_u8i8)"},
     {"scan", "input X: f32[6,4]\nstate S: f32[6,4]\nscan S[t<6, i<4] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])",
      "vectorize(S, i)"},
+    {"symbolic", "symbol M\nP[i<M] = A[i] * 2\nC[i<M] = P[i] + 1",
+     "split(P, i, 8, tail=pad); split(C, i, 4, tail=peel)"},
     {"names", "P[in<4, T<4] = A[in,T] + 1\nin_1[i<4, j<4] = P[i,j] * 2",
      "split(in_1, i, 2); compute_at(P, in_1, i.outer)"},
 };

@@ -162,16 +162,20 @@ def outputs(script):
     t = T()
     names = {"T": t}
     exec(compile(ast.fix_missing_locations(tree), "script", "exec"), names)
-    rng, args = random.Random(1), {}
-    for name, annotation in names["kernel"].__annotations__.items():
-        if isinstance(annotation, tuple) and math.prod(annotation[0]) > MOST_BLOCKS:
-            return None
+    rng, args, annotations = random.Random(1), {}, names["kernel"].__annotations__
+    words = " ".join(str(n) for a in annotations.values() if isinstance(a, tuple) for n in a[0])
+    symbols = {n: 3 + i % 3 for i, n in enumerate(sorted(set(re.findall(r"[A-Za-z_]\w*", words)) & set(annotations)))}
+    for name, annotation in annotations.items():
+        if name in symbols:
+            args[name] = symbols[name]
+            continue
         if not isinstance(annotation, tuple):
             args[name] = value("float" if annotation is float else "int", rng)
-        elif name in stored:
-            args[name] = Buffer(*annotation)
-        else:
-            args[name] = Buffer(*annotation, {p: value(annotation[1], rng) for p in points(annotation[0])})
+            continue
+        shape, dtype = tuple(eval(n, {"T": t}, symbols) if isinstance(n, str) else n for n in annotation[0]), annotation[1]
+        if math.prod(shape) > MOST_BLOCKS:
+            return None
+        args[name] = Buffer(shape, dtype, {} if name in stored else {p: value(dtype, rng) for p in points(shape)})
     try:
         names["kernel"](**args)
     except TooLong:
