@@ -62,9 +62,8 @@ static void guard_domain(guard *g, const lower_stage *ls, const tir_expr **value
   }
 }
 
-/* WITH_REDUCE: the init does not run over reduction axes, and their tails do not concern it. */
-static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
-                               bool with_reduce, const tir_stmt *stmt) {
+const tir_expr *schedule_condition(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
+                                   bool with_reduce) {
   guard g = {l, env, NULL, false};
   if (ls->st->predicate) g.cond = schedule_lower_expr(l, ls, values, ls->st->predicate);
   guard_splits(&g, ls, values, with_reduce);
@@ -73,12 +72,17 @@ static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env
     const tir_expr *is_new = schedule_is_new(l, ls, values);
     g.cond = g.cond ? tir_binary(l->arena, TIR_AND, g.cond, is_new) : is_new;
   }
-  return g.cond ? tir_if(l->arena, g.cond, stmt, NULL) : stmt;
+  return g.cond;
 }
 
-/* Where a stage with padding is inside of its axes; NULL: everywhere. */
-static const tir_expr *inside(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
-                              bool with_reduce) {
+static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
+                               bool with_reduce, const tir_stmt *stmt) {
+  const tir_expr *cond = schedule_condition(l, ls, env, values, with_reduce);
+  return cond ? tir_if(l->arena, cond, stmt, NULL) : stmt;
+}
+
+const tir_expr *schedule_unpadded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
+                                  bool with_reduce) {
   guard g = {l, env, NULL, true};
   guard_splits(&g, ls, values, with_reduce);
   guard_domain(&g, ls, values);
@@ -111,17 +115,16 @@ static tir_loop_kind loop_kind(const lower_stage *ls, int leaf) {
   return axis->annotation < SCHEDULE_BIND ? kinds[axis->annotation] : TIR_SERIAL;
 }
 
-/* Whether a loop counts the blocks of a split with tail PEEL that leaves a rest. */
-static bool wants_peel(const lower_stage *ls, int axis) {
+bool schedule_wants_peel(const lower_stage *ls, int axis) {
   int made_by = ls->st->axes[axis].made_by;
   if (made_by < 0) return false;
   const schedule_relation *r = &ls->st->relations[made_by];
   if (!r->is_fuse) {
     if (r->tail == TN_TAIL_PEEL && r->many[r->n - 1] != axis && !schedule_is_exact(ls, r)) return true;
-    return wants_peel(ls, r->one); /* parts of a loop that counts blocks */
+    return schedule_wants_peel(ls, r->one); /* parts of a loop that counts blocks */
   }
   for (int i = 0; i < r->n; i++)
-    if (wants_peel(ls, r->many[i])) return true;
+    if (schedule_wants_peel(ls, r->many[i])) return true;
   return false;
 }
 
@@ -145,7 +148,7 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = schedule_extent(l, v->extent, v->size);
   tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(ls, leaf), body);
   loop->u.loop.peel =
-      wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
+      schedule_wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
   loop->u.loop.strided =
       axis->annotation == SCHEDULE_PARALLEL && schedule_pragma_value(axis, SCHEDULE_PRAGMA_STRIDE) > 0;
   if (axis->annotation < SCHEDULE_BIND) return loop;
@@ -254,7 +257,7 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
     const tir_expr *init = tir_reduce_init(ls->body, v);
     first[v] = tir_reduce_identity(l->arena, ls->body, v);
     if (init) init = schedule_lower_expr(l, ls, values, init);
-    if (init) first[v] = fill_unless(l, inside(l, ls, env, values, false), init, first[v]);
+    if (init) first[v] = fill_unless(l, schedule_unpadded(l, ls, env, values, false), init, first[v]);
   }
   const tir_stmt *stmt = store_values(l, ls, values, first);
   stmt = guarded(l, ls, env, values, false, marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_POINT, ls, stmt));
@@ -278,7 +281,7 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
     source[v] = schedule_lower_expr(l, ls, values, ls->body->arg[v]);
     self[v] = schedule_load(l, ls, v, values, NULL);
   }
-  const tir_expr *counts = inside(l, ls, ls->env[ls->st->n_leaves], values, true);
+  const tir_expr *counts = schedule_unpadded(l, ls, ls->env[ls->st->n_leaves], values, true);
   if (cond) cond = schedule_lower_expr(l, ls, values, cond);
   bool branches = cond && tir_walk_expr(cond, stop_at_load, NULL);
   if (cond && !branches) counts = counts ? tir_binary(l->arena, TIR_AND, counts, cond) : cond;
@@ -325,7 +328,7 @@ static const tir_stmt *with_rolling(lowering *l, int stage, int axis, const tir_
 
 static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
   const tir_expr **values = ls->axis_value, *stored[TIR_MAX_VALUES];
-  const tir_expr *within = inside(l, ls, ls->env[ls->st->n_leaves], values, true);
+  const tir_expr *within = schedule_unpadded(l, ls, ls->env[ls->st->n_leaves], values, true);
   for (int v = 0; v < ls->st->n_tensors; v++) {
     const tir_expr *value = schedule_lower_expr(l, ls, values, tir_value(ls->body, v));
     stored[v] = fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0));
@@ -364,7 +367,8 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   if (te_is_extern(st->op)) return marked(l, SCHEDULE_MARKS_NESTS, TIR_STAGE, ls, schedule_lower_call(l, ls));
   bool is_reduction = ls->body->op == TIR_REDUCE;
   int tensor = schedule_tensor_position(st);
-  int begin = is_reduction ? RUNTIME_MIN(first_reduce_leaf(st), tensor) : st->n_leaves, run = is_reduction ? first_of_run(st) : begin;
+  int begin = is_reduction ? RUNTIME_MIN(first_reduce_leaf(st), tensor) : st->n_leaves,
+      run = is_reduction ? first_of_run(st) : begin;
   const tir_stmt *stmt = is_reduction ? emit_update(l, ls) : emit_element(l, ls);
   stmt = guarded(l, ls, ls->env[st->n_leaves], ls->axis_value, true, stmt);
   if (run != begin && run == st->n_leaves) stmt = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_RUN, ls, stmt);

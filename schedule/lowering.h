@@ -114,5 +114,15 @@ const tir_expr *schedule_load(lowering *l, const lower_stage *from, int v, const
                               const tir_expr *predicate);
 /* The same for one index of a read, in the index dtype. */
 const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);
+/* The condition under which a point is stored: tails of splits, points of the region outside of the tensor, a store
+ * predicate, what a rolling buffer has already; VALUES are the axes', ENV knows the loops. Without WITH_REDUCE, which is
+ * for an init, tails of reduction axes do not count. NULL: always. */
+const tir_expr *schedule_condition(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
+                                   bool with_reduce);
+/* Where a stage with padding is inside of its axes. NULL: everywhere. */
+const tir_expr *schedule_unpadded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
+                                  bool with_reduce);
+/* Whether a loop counts the blocks of a split with tail PEEL that leaves a rest. */
+bool schedule_wants_peel(const lower_stage *ls, int axis);
 
 #endif

@@ -225,13 +225,15 @@ static bool print_tree(const tn_schedule *s, runtime_str *out) {
   schedule_print_tree(s, out);
   return true;
 }
+static bool print_script(const tn_schedule *s, runtime_str *out) {
+  schedule_print_script(s, out);
+  return true;
+}
 
 char *tn_schedule_print(const tn_schedule *s, tn_form form) {
-  static bool (*const printers[])(const tn_schedule *, runtime_str *) = {[TN_FORM_TIR] = print_tir,
-                                                                         [TN_FORM_STEPS] = print_steps,
-                                                                         [TN_FORM_TEXT] = print_text,
-                                                                         [TN_FORM_API] = print_api,
-                                                                         [TN_FORM_TREE] = print_tree};
+  static bool (*const printers[])(const tn_schedule *, runtime_str *) = {
+      [TN_FORM_TIR] = print_tir, [TN_FORM_STEPS] = print_steps, [TN_FORM_TEXT] = print_text,
+      [TN_FORM_API] = print_api, [TN_FORM_TREE] = print_tree,   [TN_FORM_TVMSCRIPT] = print_script};
   if (!s) return NULL;
   if ((unsigned)form >= (unsigned)RUNTIME_COUNT(printers)) {
     runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "tn_schedule_print: form %d is unknown", (int)form);

@@ -338,7 +338,8 @@ typedef enum tn_form {
   TN_FORM_STEPS, /* JSON array of steps */
   TN_FORM_TEXT,  /* schedule text: what tn_schedule_apply takes */
   TN_FORM_API,   /* C calls that make this schedule */
-  TN_FORM_TREE   /* the loop tree on one screen */
+  TN_FORM_TREE,  /* the loop tree on one screen */
+  TN_FORM_TVMSCRIPT /* blocks, axes, reads and writes, in TVMScript's words; for reading */
 } tn_form;
 /* malloc'ed text, or NULL with a message. */
 TN_API char *tn_schedule_print(const tn_schedule *s, tn_form form);

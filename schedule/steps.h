@@ -20,5 +20,7 @@ tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number
 void schedule_step_call(const tn_schedule *s, const schedule_step *step, bool is_c, runtime_str *out);
 /* Writes the loop tree. */
 void schedule_print_tree(const tn_schedule *s, runtime_str *out);
+/* Writes the structured form (script.c). */
+void schedule_print_script(const tn_schedule *s, runtime_str *out);
 
 #endif

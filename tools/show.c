@@ -10,6 +10,7 @@ static const tools_option options[] = {
     TOOLS_OPTION("emit", 'e', TEXT, emit, "FORM",
                  "tir      loop IR after all passes, what will be compiled (the default)\n"
                  "tree     the loop tree on one screen\n"
+                 "tvmscript blocks with their axes, reads and writes, as TVMScript has them\n"
                  "text     the schedule as text, as --schedule takes it\n"
                  "steps    the schedule as the JSON array that records hold\n"
                  "api      the schedule as C calls\n"
@@ -29,7 +30,8 @@ static const tools_option options[] = {
 const tools_verb tools_show = {
     .name = "show",
     .operands =
-        "PROGRAM [-p N=64]... [-s SCHEDULE | --log LOG] [--emit=tir|tree|text|steps|api|program|llvm|asm|c|header]",
+        "PROGRAM [-p N=64]... [-s SCHEDULE | --log LOG] "
+        "[--emit=tir|tree|tvmscript|text|steps|api|program|llvm|asm|c|header]",
     .summary = "print what a program becomes under a schedule",
     .details =
         "Lowers PROGRAM under a schedule and prints it. Without --schedule or --log the default schedule is\n"
@@ -55,6 +57,7 @@ typedef struct form {
 static const form forms[] = {
     {.name = "tir", .form = TN_FORM_TIR},
     {.name = "tree", .form = TN_FORM_TREE},
+    {.name = "tvmscript", .form = TN_FORM_TVMSCRIPT},
     {.name = "text", .form = TN_FORM_TEXT},
     {.name = "steps", .form = TN_FORM_STEPS},
     {.name = "api", .form = TN_FORM_API},

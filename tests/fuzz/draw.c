@@ -33,6 +33,19 @@ static const schedule_stage *any_stage(drawing *d) {
   return st;
 }
 
+/* A stage that another one reads, mostly. */
+static const schedule_stage *any_producer(drawing *d) {
+  int readers[SCHEDULE_MAX_STAGES];
+  const schedule_stage *st = any_stage(d);
+  for (int tries = 0; tries < 8; tries++) {
+    if (!te_is_placeholder(st->op) && !te_is_output(d->s->program, st->op) &&
+        schedule_consumers(d->s, (int)(st - d->s->stages), true, RUNTIME_COUNT(readers), readers) > 0)
+      return st;
+    st = any_stage(d);
+  }
+  return st;
+}
+
 static const char *name_of(const schedule_stage *st) { return schedule_stage_name(st); }
 static const char *loop_of(const schedule_stage *st, int i) { return st->n_leaves ? schedule_leaf(st, i)->name : "i"; }
 static int any_loop(drawing *d, const schedule_stage *st) { return st->n_leaves ? (int)below(d, st->n_leaves) : 0; }
@@ -145,7 +158,7 @@ static void draw_compute_at(drawing *d, fuzz_primitive kind) {
 }
 
 static void draw_place(drawing *d, fuzz_primitive kind) {
-  const schedule_stage *st = &d->s->stages[below(d, d->s->n_stages)];
+  const schedule_stage *st = chance(d, 80) ? any_producer(d) : &d->s->stages[below(d, d->s->n_stages)];
   say(d, "%s(%s)", kind == FUZZ_INLINE ? "compute_inline" : "compute_root", name_of(st));
 }
 
@@ -153,6 +166,7 @@ static const char *any_scope(drawing *d) { return chance(d, 50) ? "local" : "glo
 
 static void draw_cache(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = &d->s->stages[below(d, d->s->n_stages)];
+  if (kind == FUZZ_SET_SCOPE && chance(d, 80)) st = any_producer(d);
   const char *words[] = {"cache_read", "cache_write", "set_scope"};
   const char *tensor = st->tensors[below(d, st->n_tensors)].name;
   say(d, "%s(%s", words[kind - FUZZ_CACHE_READ], kind == FUZZ_CACHE_WRITE ? name_of(st) : tensor);
@@ -221,11 +235,15 @@ static void draw_layout(drawing *d, fuzz_primitive kind) {
   say(d, "])");
 }
 
+/* A stage with rows, and mostly a dimension that is not the last. */
 static void draw_align(drawing *d, fuzz_primitive kind) {
-  const schedule_stage *st = any_stage(d);
-  int factor = 1 + (int)below(d, 20);
+  const schedule_stage *st = any_producer(d);
+  for (int tries = 0; tries < 6 && st->tensors[0].ndim < 2; tries++) st = any_producer(d);
+  int factor = 1 + (int)below(d, 20), loop = any_loop(d, st);
   (void)kind;
-  say(d, "storage_align(%s, %s, %d, %d)", name_of(st), loop_of(st, any_loop(d, st)), factor, (int)below(d, factor));
+  for (int tries = 0; tries < 6 && st->n_leaves && schedule_leaf(st, loop)->root + 1 >= st->tensors[0].ndim; tries++)
+    loop = any_loop(d, st);
+  say(d, "storage_align(%s, %s, %d, %d)", name_of(st), loop_of(st, loop), factor, (int)below(d, factor));
 }
 
 /* A stage that is computed in another's loop; when there is none, one that is moved there first. */
@@ -297,7 +315,10 @@ static void draw_tensorize(drawing *d, fuzz_primitive kind) {
       group, tensor_tail(d, false), name);
   for (int i = 0; i < st->n_leaves; i++) say(d, ", %s%s", loop_of(st, i), i == j || i == k ? ".outer" : "");
   say(d, ", %s.inner, %s.inner); tensorize(%s, %s.inner, %s%s)", data, reduce, name, data,
-      is_bf16 ? "dot2_bf16" : bytes, lanes == 16 ? "" : lanes == 8 ? "_x8" : "_x4");
+      is_bf16 ? "dot2_bf16" : bytes,
+      lanes == 16  ? ""
+      : lanes == 8 ? "_x8"
+                   : "_x4");
 }
 
 static const struct {
@@ -315,21 +336,21 @@ static const struct {
     [FUZZ_PARALLEL] = {draw_annotation, 5},
     [FUZZ_PRAGMA] = {draw_pragma, 5},
     [FUZZ_COMPUTE_AT] = {draw_compute_at, 14},
-    [FUZZ_INLINE] = {draw_place, 5},
-    [FUZZ_ROOT] = {draw_place, 1},
+    [FUZZ_INLINE] = {draw_place, 6},
+    [FUZZ_ROOT] = {draw_place, 2},
     [FUZZ_CACHE_READ] = {draw_cache, 5},
     [FUZZ_CACHE_WRITE] = {draw_cache, 4},
-    [FUZZ_SET_SCOPE] = {draw_cache, 2},
+    [FUZZ_SET_SCOPE] = {draw_cache, 4},
     [FUZZ_RFACTOR] = {draw_rfactor, 6},
-    [FUZZ_PARALLEL_REDUCE] = {draw_parallel_reduce, 3},
+    [FUZZ_PARALLEL_REDUCE] = {draw_parallel_reduce, 4},
     [FUZZ_AUTO_INLINE] = {draw_auto_inline, 1},
     [FUZZ_LAYOUT] = {draw_layout, 5},
-    [FUZZ_ALIGN] = {draw_align, 5},
+    [FUZZ_ALIGN] = {draw_align, 8},
     [FUZZ_PREFETCH] = {draw_prefetch, 5},
     [FUZZ_DOUBLE] = {draw_buffering, 5},
     [FUZZ_ROLLING] = {draw_buffering, 6},
     [FUZZ_PREDICATE] = {draw_predicate, 4},
-    [FUZZ_TENSORIZE] = {draw_tensorize, 8},
+    [FUZZ_TENSORIZE] = {draw_tensorize, 9},
 };
 
 static fuzz_primitive any_primitive(drawing *d) {

@@ -1,14 +1,15 @@
-/* The driver: starts workers, follows their messages, shrinks what is wrong, prints what happened. */
+/* The driver: starts workers, follows their messages, has what is wrong shrunk, prints what happened. */
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/fuzz/worker.h"
 
-enum { MAX_JOBS = 8, MAX_FINDINGS = 5 };
+enum { MAX_JOBS = 8, MAX_FINDINGS = 5, LONG_RUN = 20000 };
 
 typedef struct job {
   pid_t pid; /* 0: finished */
@@ -18,12 +19,18 @@ typedef struct job {
   fuzz_counts counts; /* of the current process */
 } job;
 
+typedef struct finding {
+  int64_t number;
+  char program[FUZZ_TEXT], schedule[FUZZ_TEXT];
+} finding;
+
 typedef struct drive {
   const char *self;
   uint64_t seed;
   bool stops; /* at the first finding, which is not shrunk */
   int n_jobs, n_findings;
   job *jobs;
+  finding *findings; /* MAX_FINDINGS + MAX_JOBS */
   fuzz_counts total;
 } drive;
 
@@ -35,8 +42,7 @@ void fuzz_add_counts(fuzz_counts *to, const fuzz_counts *from) {
 
 /* ---- processes --------------------------------------------------------------------------------------------------- */
 
-/* Executes this program again. PIPE: what becomes FUZZ_PIPE, or -1; QUIET: without output. */
-static pid_t start(const char *self, char *const *argv, int pipe_end, bool quiet) {
+pid_t fuzz_start(const char *self, char *const *argv, int pipe_end, bool quiet) {
   pid_t pid = fork();
   if (pid != 0) return pid;
   if (pipe_end >= 0) dup2(pipe_end, FUZZ_PIPE);
@@ -58,7 +64,7 @@ static bool start_worker(drive *d, job *j, int64_t first) {
   snprintf(numbers[2], sizeof numbers[2], "%d", d->n_jobs);
   snprintf(numbers[3], sizeof numbers[3], "%lld", (long long)j->left);
   char *argv[] = {"test_fuzz", "--worker", numbers[0], numbers[1], numbers[2], numbers[3], NULL};
-  j->pid = start(d->self, argv, ends[1], false);
+  j->pid = fuzz_start(d->self, argv, ends[1], false);
   j->pipe = ends[0];
   j->number = first;
   j->counts = (fuzz_counts){0};
@@ -66,64 +72,37 @@ static bool start_worker(drive *d, job *j, int64_t first) {
   return j->pid > 0;
 }
 
-/* ---- shrinking
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- what was found -----------------------------------------------------------------------------------------------
+ */
 
-/* Whether the texts still go wrong, in a process of their own. */
-static bool fails(const drive *d, const char *program, const char *schedule, int64_t number) {
-  char seed[32];
-  int status = 0;
-  snprintf(seed, sizeof seed, "%lld", (long long)number);
-  char *argv[] = {"test_fuzz", "--replay", (char *)program, (char *)schedule, seed, NULL};
-  pid_t pid = start(d->self, argv, -1, true);
-  return pid > 0 && waitpid(pid, &status, 0) == pid && status != 0;
+static void say_replay(const finding *f) {
+  printf("schedule: %s\nreplay: test_fuzz --replay '%s' '%s' %lld\n", f->schedule, f->program, f->schedule,
+         (long long)f->number);
+  fflush(stdout);
 }
 
-/* SCHEDULE without its WHICH-th primitive. False: it has fewer. */
-static bool without(const char *schedule, int which, char *out) {
-  const char *from = schedule;
-  for (int i = 0; i < which; i++) {
-    from = strstr(from, "; ");
-    if (!from) return false;
-    from += 2;
-  }
-  const char *end = strstr(from, "; ");
-  size_t before = (size_t)(from - schedule);
-  if (!*from) return false;
-  memcpy(out, schedule, before);
-  strcpy(out + before, end ? end + 2 : "");
-  if (!end && before >= 2) out[before - 2] = '\0';
-  return true;
-}
-
-/* Drops primitives as long as the pair still goes wrong. */
-static void shrink(const drive *d, job *j) {
-  static char shorter[FUZZ_TEXT];
-  if (!fails(d, j->program, j->schedule, j->number)) return;
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (int i = 0; without(j->schedule, i, shorter); i++) {
-      if (!fails(d, j->program, shorter, j->number)) continue;
-      strcpy(j->schedule, shorter);
-      changed = true;
-      i--;
-    }
-  }
-}
-
-static void report(drive *d, job *j, int status) {
-  d->n_findings++;
+static void report(drive *d, const job *j, int status) {
+  finding *f = &d->findings[d->n_findings++];
+  f->number = j->number;
+  strcpy(f->program, j->program);
+  strcpy(f->schedule, j->schedule);
   printf("\nWRONG: seed %llu, pair %lld: ", (unsigned long long)d->seed, (long long)j->number);
   if (WIFSIGNALED(status))
     printf("killed by signal %d (%s)\n", WTERMSIG(status), strsignal(WTERMSIG(status)));
   else
     printf("%s\n", j->why[0] ? j->why : "the worker stopped");
-  printf("%s", j->program);
-  fflush(stdout);
-  if (!d->stops) shrink(d, j);
-  printf("schedule: %s\nreplay: test_fuzz --replay '%s' '%s' %lld\n", j->schedule, j->program, j->schedule,
-         (long long)j->number);
-  fflush(stdout);
+  printf("%s", f->program);
+  say_replay(f);
+}
+
+/* When the workers have ended: one would wait for its pipe to be read, and be taken for hung. */
+static void shrink_all(drive *d) {
+  for (int i = 0; i < d->n_findings; i++) {
+    finding *f = &d->findings[i];
+    fuzz_shrink(d->self, f->number, f->program, f->schedule);
+    printf("\nsmaller: seed %llu, pair %lld:\n%s", (unsigned long long)d->seed, (long long)f->number, f->program);
+    say_replay(f);
+  }
 }
 
 /* ---- following
@@ -189,8 +168,10 @@ static void finish(drive *d, job *j) {
   j->left -= j->counts.pairs;
   if (status == 0) return;
   report(d, j, status);
-  if (d->stops) stop_workers(d);
-  else if (d->n_findings < MAX_FINDINGS && j->left > 0) start_worker(d, j, j->number + d->n_jobs);
+  if (d->stops)
+    stop_workers(d);
+  else if (d->n_findings < MAX_FINDINGS && j->left > 0)
+    start_worker(d, j, j->number + d->n_jobs);
 }
 
 static void follow_all(drive *d) {
@@ -207,34 +188,20 @@ static void follow_all(drive *d) {
   }
 }
 
-/* ---- telling
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-static void print_counts(const fuzz_counts *c) {
-  static const char *const words[] = {
-#define X(name, word) word,
-      FUZZ_PRIMITIVES(X)
-#undef X
-  };
-  static const char *const tails[] = {
-#define X(name, word) word,
-      TN_TAILS(X)
-#undef X
-  };
-  printf("  %-16s %9s %9s\n", "primitive", "accepted", "refused");
-  for (int i = 0; i < FUZZ_PRIMITIVE_COUNT; i++)
-    printf("  %-16s %9lld %9lld\n", words[i], (long long)c->accepted[i], (long long)c->refused[i]);
-  for (int i = 0; i < TN_TAIL_COUNT; i++) printf("  tail %-11s %9lld\n", tails[i], (long long)c->tails[i]);
-  printf("  pairs with a generic schedule: %lld\n", (long long)c->generic_pairs);
-  printf("  not run: %lld programs refused, %lld with unsafe roundings, %lld schedules too slow\n",
-         (long long)c->programs_refused, (long long)c->programs_unsafe, (long long)c->schedules_too_slow);
+static double cpu_seconds(void) {
+  struct rusage of;
+  getrusage(RUSAGE_CHILDREN, &of);
+  return (double)(of.ru_utime.tv_sec + of.ru_stime.tv_sec) + (double)(of.ru_utime.tv_usec + of.ru_stime.tv_usec) * 1e-6;
 }
 
 int fuzz_drive(const char *self, uint64_t seed, int64_t pairs, bool stops) {
   drive d = {.self = self, .seed = seed, .stops = stops, .n_jobs = RUNTIME_MIN(tn_thread_count(), MAX_JOBS)};
   uint64_t begin = runtime_now_ns();
   d.jobs = calloc((size_t)d.n_jobs, sizeof *d.jobs);
-  if (!d.jobs) return 1;
+  d.findings = calloc(MAX_FINDINGS + MAX_JOBS, sizeof *d.findings);
+  if (!d.jobs || !d.findings) return 1;
   printf("fuzz: seed %llu, %lld pairs, %d workers\n", (unsigned long long)seed, (long long)pairs, d.n_jobs);
   fflush(stdout);
   for (int i = 0; i < d.n_jobs; i++) {
@@ -243,9 +210,13 @@ int fuzz_drive(const char *self, uint64_t seed, int64_t pairs, bool stops) {
   }
   follow_all(&d);
   double seconds = (double)(runtime_now_ns() - begin) * 1e-9;
-  print_counts(&d.total);
-  printf("fuzz: %lld pairs compared in %.1f s, %.0f a second; %d wrong\n", (long long)d.total.pairs, seconds,
-         (double)d.total.pairs / seconds, d.n_findings);
+  /* In a long run nothing is used less than once in a hundred pairs. */
+  int rare = fuzz_print_counts(&d.total, pairs >= LONG_RUN ? pairs / 100 : 0);
+  double n = (double)d.total.pairs;
+  printf("fuzz: seed %llu: %.0f pairs compared in %.1f s, %.0f a second (%.1f ms of one core for a pair); %d wrong\n",
+         (unsigned long long)seed, n, seconds, n / seconds, cpu_seconds() / n * 1e3, d.n_findings);
+  if (!stops) shrink_all(&d);
   free(d.jobs);
-  return d.n_findings;
+  free(d.findings);
+  return d.n_findings + rare;
 }

@@ -13,13 +13,17 @@
 /* ---- counts ------------------------------------------------------------------------------------------------------ */
 
 /* X(NAME, "word") the primitives that are drawn */
-#define FUZZ_PRIMITIVES(X)                                                                                \
-  X(SPLIT, "split")                                                                                       \
-  X(NPARTS, "split nparts")                                                                               \
-  X(MANY, "split many")                                                                                   \
-  X(TILE, "tile") X(FUSE, "fuse") X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll")     \
-      X(PARALLEL, "parallel") X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(INLINE, "compute_inline") \
-          X(ROOT, "compute_root") X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout") X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize") X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer") X(PREDICATE, "set_store_predicate")
+#define FUZZ_PRIMITIVES(X)                                                                                          \
+  X(SPLIT, "split")                                                                                                 \
+  X(NPARTS, "split nparts")                                                                                         \
+  X(MANY, "split many")                                                                                             \
+  X(TILE, "tile")                                                                                                   \
+  X(FUSE, "fuse") X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll") X(PARALLEL, "parallel")       \
+      X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(INLINE, "compute_inline") X(ROOT, "compute_root")           \
+          X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") \
+              X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout")     \
+                  X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize")                       \
+                      X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer") X(PREDICATE, "set_store_predicate")
 
 typedef enum fuzz_primitive {
 #define X(name, word) FUZZ_##name,
@@ -28,13 +32,55 @@ typedef enum fuzz_primitive {
       FUZZ_PRIMITIVE_COUNT
 } fuzz_primitive;
 
-/* What a worker did; sent to the driver as it is. */
+/* X(NAME, "words") what a program has, besides stages, ranks and dtypes (features.c) */
+#define FUZZ_FEATURES(X)                          \
+  X(ODD, "an odd extent over 1")                  \
+  X(PRIME, "a prime extent over 3")               \
+  X(REDUCTION, "sum, prod, max, min, any or all") \
+  X(SEVERAL_AXES, "reduction over several axes")  \
+  X(WHERE, "reduction with a condition")          \
+  X(INIT, "reduction with an init")               \
+  X(POSITION, "argmax or argmin")                 \
+  X(COMBINER, "a user's combiner")                \
+  X(VALUES, "several values at once")             \
+  X(GATHER, "index read from a tensor")           \
+  X(LEAVES, "read that may leave its tensor")     \
+  X(PADDING, "padding: a read in a select")       \
+  X(STRIDED, "strided access")                    \
+  X(DILATED, "access a*n + b, a window")          \
+  X(DIVIDED, "index with // or %")                \
+  X(REVERSED, "index n - a")                      \
+  X(CONSTANT_INDEX, "constant index")             \
+  X(SCALAR, "scalar argument by value")           \
+  X(SYMBOL, "symbolic extents")                   \
+  X(SCAN, "scan")                                 \
+  X(MATH, "math function")                        \
+  X(BITS, "operation on bits")                    \
+  X(HALF, "f16 or bf16 storage")                  \
+  X(DOT, "sum of products of bytes or bf16")      \
+  X(SHARED, "tensor with several readers")
+
+typedef enum fuzz_feature {
+#define X(name, words) FUZZ_HAS_##name,
+  FUZZ_FEATURES(X)
+#undef X
+      FUZZ_FEATURE_COUNT
+} fuzz_feature;
+
+enum { FUZZ_MAX_STAGES = 8 };
+
+/* What a worker did; sent to the driver as it is. The last four: of the programs of the pairs that were compared. */
 typedef struct fuzz_counts {
   int64_t pairs, generic_pairs, programs_refused, programs_unsafe, schedules_too_slow;
   int64_t accepted[FUZZ_PRIMITIVE_COUNT], refused[FUZZ_PRIMITIVE_COUNT], tails[TN_TAIL_COUNT];
+  int64_t stages[FUZZ_MAX_STAGES + 1], ranks[TN_MAX_RANK + 1], dtypes[TN_DTYPE_COUNT], features[FUZZ_FEATURE_COUNT];
 } fuzz_counts;
 
 void fuzz_add_counts(fuzz_counts *to, const fuzz_counts *from);
+/* Adds what a program has (features.c). */
+void fuzz_count_features(const tn_program *program, fuzz_counts *counts);
+/* The tables of what was drawn. Returns how many primitives and tails were used less than LEAST times (tables.c). */
+int fuzz_print_counts(const fuzz_counts *counts, int64_t least);
 
 /* ---- one pair ---------------------------------------------------------------------------------------------------- */
 

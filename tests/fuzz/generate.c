@@ -1,11 +1,11 @@
-/* Random programs as text: one to five stages of rank 0 to 4 over small, often odd extents: element-wise, reductions of
+/* Random programs as text: one to six stages of rank 0 to 5 over small, often odd extents: element-wise, reductions of
  * each kind, several values at once, padding, strides, broadcasts, transposes, constants, indices from data. Reads are
  * in bounds by construction. Floats that are not exact never decide anything (see tolerance.c). */
 #include <stdio.h>
 
 #include "tests/fuzz/fuzz.h"
 
-enum { MAX_TENSORS = 26, MAX_RANK = 4, MAX_AXES = 8, MAX_POINTS = 4000, MAX_WORK = 12000 };
+enum { MAX_TENSORS = 40, MAX_RANK = 5, MAX_AXES = 8, MAX_POINTS = 4000, MAX_WORK = 12000, STAGES_ROOM = 20 };
 
 typedef struct tensor {
   char name[16];
@@ -345,7 +345,7 @@ static bool leaf(generator *g, tn_dtype dtype, bool must_be_exact) {
     return false;
   }
   const tensor *t = g->prefer >= 0 || chance(g, 75) || g->n_inputs >= 6 ? choose_tensor(g, dtype, must_be_exact) : NULL;
-  if (!t && g->n_tensors + 6 >= MAX_TENSORS) return constant(g, dtype), false;
+  if (!t && g->n_tensors + STAGES_ROOM >= MAX_TENSORS) return constant(g, dtype), false;
   if (!t) return read_new_input(g, dtype), false;
   bool needs_cast = t->dtype != dtype;
   if (needs_cast) runtime_str_addf(g->out, "%s(", tn_dtype_name(dtype));
@@ -498,7 +498,7 @@ static const char *random_size(generator *g) {
 
 /* Extents like those of a tensor that exists, or new ones. Returns the number of points. */
 static int64_t draw_data_axes(generator *g) {
-  static const char *const names[] = {"i", "j", "k", "l"};
+  static const char *const names[] = {"i", "j", "k", "l", "m"};
   const tensor *like = g->prefer >= 0 && chance(g, 70) ? &g->tensors[g->prefer] : NULL;
   int rank = like ? like->rank : (int)below(g, MAX_RANK + 1);
   int64_t points = 1;
@@ -594,7 +594,7 @@ static bool dot_stage(generator *g, tensor *t) {
   static const int64_t lanes[] = {4, 8, 8, 16, 16, 19, 20, 32}, terms[] = {2, 4, 4, 6, 8, 9, 12, 13};
   static const tn_dtype bytes[] = {TN_U8, TN_I8, TN_I8};
   bool is_bf16 = chance(g, 35);
-  if (g->n_tensors + 8 >= MAX_TENSORS) return false;
+  if (g->n_tensors + STAGES_ROOM >= MAX_TENSORS) return false;
   g->n_axes = 0;
   t->dtype = is_bf16 ? TN_F32 : TN_I32;
   if (chance(g, 70)) add_axis(g, "i", 1 + below(g, 6), NULL);
@@ -882,7 +882,7 @@ void fuzz_generate(runtime_rng *rng, runtime_str *out) {
                                         "symbol M<=1000, N<=60\n"};
   generator g = {.rng = rng, .prefer = -1};
   g.has_symbols = chance(&g, 25);
-  int n = 1 + (int)below(&g, 4) + chance(&g, 10);
+  int n = 1 + (int)below(&g, 4) + chance(&g, 20) + chance(&g, 10);
   for (int i = 0; i < n; i++) (chance(&g, 12) ? scan : stage)(&g, i);
   if (g.has_symbols) runtime_str_add(out, symbols[below(&g, RUNTIME_COUNT(symbols))]);
   runtime_str_add(out, g.inputs.data ? g.inputs.data : "");

@@ -15,6 +15,7 @@ int test_values(void);
 int test_generic(void);
 int test_warnings(void);
 int test_tensorize(void);
+int test_script(void);
 
 /* A program and a schedule in a context of their own. */
 typedef struct fixture {

@@ -24,6 +24,7 @@ refuses 1 "the pattern's axes are l 16, reduce k 4" show "$add" -s 'split(C, j, 
 # Every form; what the schedule text form prints can be given back.
 schedule='tile(C, i, j, 32, 32); vectorize(C, j.inner); parallel(C, i.outer)'
 shows 'i.outer' show "$add" -s "$schedule" --emit=tree
+shows 'with T.block("C"):' show "$add" -s "$schedule" --emit=tvmscript
 shows '[["SP",' show "$add" -s "$schedule" --emit=steps
 shows 'tn_vectorize(s, "C", "j.inner");' show "$add" -s "$schedule" --emit=api
 shows 'define' show "$add" -s "$schedule" --emit=llvm
