@@ -37,7 +37,7 @@ static int drive(void) {
   setenv("MALLOC_PERTURB_", "165", 1);
   /* The suite's run is the same every time; a longer one asked for goes where none was before. */
   uint64_t chosen = seed ? strtoull(seed, NULL, 10) : pairs ? (uint64_t)time(NULL) : 1;
-  int wrong = fuzz_regressions();
+  int wrong = fuzz_regressions(stops);
   if (!wrong || !stops) wrong += fuzz_tails();
   if (!wrong || !stops) wrong += fuzz_drive(self, chosen, pairs ? strtoll(pairs, NULL, 10) : DEFAULT_PAIRS, stops);
   return wrong ? 1 : 0;
