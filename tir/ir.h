@@ -18,7 +18,7 @@
  *    loads are only made when they matter.
  *  - A scalar argument is a variable bound around the whole body, of any dtype (f16 and bf16: to be cast only). Its value
  *    is data: what it takes part in wraps at its dtype. A symbol is the value of an extent: a variable of the index
- *    dtype that is at least 1.
+ *    dtype that is at least 1. A stride of an input is a symbol, too, of i64, and may be 0.
  *  - Index arithmetic is made of loop variables, symbols and constants in the loops' dtype (i32, or i64 when a buffer or extent
  *    needs it). Lowering makes sure by interval analysis that it never overflows; analysis relies on that for
  *    expressions whose interval fits, and treats all others (loads, wide products) as opaque wrapping values.
@@ -155,12 +155,15 @@ typedef struct tir_buffer {
   int ndim; /* 0..8; 1 after flattening */
   int64_t shape[TN_MAX_RANK];        /* -1 where symbols decide */
   const tir_expr *size[TN_MAX_RANK]; /* such an extent, of symbols and constants, in the index dtype; else NULL */
+  const tir_expr *stride[TN_MAX_RANK]; /* in elements, from a call: a variable; NULL: as row-major without gaps. Of inputs
+                                        * that are not flat, never in the last dimension */
   const char *scope; /* "global", "local" as given by the user */
   bool is_param;     /* a function argument, not an ALLOC */
   bool is_input;     /* a parameter that is only read */
 } tir_buffer;
 
-typedef struct tir_expr tir_expr;
+/* Whether a call gives strides of the buffer. */
+static inline bool tir_is_strided(const tir_buffer *buffer) { return buffer->ndim > 1 && buffer->stride[0] != NULL; }
 
 /* sum, prod, max, min, any, all. Identity: 0, 1, -inf (integers: lowest), +inf (integers: highest), false, true. */
 #define TIR_COMBINERS(X) X(SUM, "sum") X(PROD, "prod") X(MAX, "max") X(MIN, "min") X(ANY, "any") X(ALL, "all")
@@ -408,7 +411,7 @@ bool tir_call_touches(const tir_stmt *call, const tir_buffer *buffer);
 /* An argument that is passed by value, behind the buffers: its variable is bound in the whole body. */
 typedef struct tir_scalar {
   const tir_var *var; /* of any dtype */
-  bool is_symbol;     /* the value of an extent: an int64_t in the signature, whatever the variable's dtype is */
+  bool is_symbol;     /* the value of an extent or a stride: an int64_t in the signature, whatever the variable's dtype is */
 } tir_scalar;
 
 typedef struct tir_scope_env tir_env;
@@ -420,7 +423,7 @@ typedef struct tir_func {
   int n_params, n_inputs; /* params[0..n_inputs) are read only, the others written */
   const tir_buffer **params;
   int n_scalars;
-  const tir_scalar *scalars; /* the program's scalars, then its symbols */
+  const tir_scalar *scalars; /* the program's scalars, then its symbols, then strides */
   const tir_env *env;        /* the scalars' names and ranges: what is known where the body begins */
   tn_dtype index_dtype;      /* of loop variables: TN_I32, or TN_I64 */
   const tir_stmt *body;

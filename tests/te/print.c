@@ -184,6 +184,8 @@ static const struct program_row {
      "symbol M\ninput A: f32[M + 2], B: f32[M, 4]\nC[i<M] = A[i + 2] + A[M - 1 - i] + B[i, 3]\n"},
     {"extents made of symbols", "symbol M<=99, N<=99; input A: f32[M], B: f32[N]; C[i<(M+N)//2, j<max(M, N)*2] = A[0]+B[0]",
      "symbol M<=99, N<=99\ninput A: f32[M], B: f32[N]\nC[i<(M + N)//2, j<max(M, N)*2] = A[0] + B[0]\n"},
+    {"strided inputs", "input A: f32[4,6] strided, W: f32[6,2] layout_free strided; C[i<4, j<2] = sum[k<6](A[i,k]*W[k,j])",
+     "input A: f32[4, 6] strided, W: f32[6, 2] layout_free strided\nC[i<4, j<2] = sum[k<6](A[i, k]*W[k, j])\n"},
     {"scalars and tensors in turn", "scalar a: f32; input A: f32[4]; scalar n: i8; scalar b: bool; C[i<4] = A[i]*a*n + b",
      "scalar a: f32\ninput A: f32[4]\nscalar n: i8, b: bool\nC[i<4] = A[i]*a*f32(n) + f32(b)\n"},
     {"declared order of inputs stays", "input B: f32[4], A: f32[4]; C[i<4] = A[i] + B[i]",
