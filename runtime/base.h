@@ -136,7 +136,7 @@ typedef struct runtime_kernel_arg {
   const runtime_size *size[TN_MAX_RANK]; /* an extent that symbols decide; NULL: it is in SHAPE */
   bool by_value; /* an input of rank 0: its element stands behind all pointers in the function's parameters */
   bool is_strided; /* its strides, but the last, are values behind the symbols */
-  int n_symbols; /* of the kernel: the same in all its arguments. Their values stand behind all arguments */
+  int n_symbols;   /* of the kernel: the same in all its arguments. Their values stand behind all arguments */
   const runtime_symbol *symbols;
 } runtime_kernel_arg;
 

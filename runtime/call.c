@@ -75,7 +75,8 @@ static void explain_shape(runtime_str *out, const DLTensor *tensor, const runtim
   add_extents(out, arg);
 }
 
-/* Of a strided input. Rows that share elements are fine, as they are only read. Along an extent of 1 no step is made. */
+/* Of a strided input. Rows that share elements are fine, as they are only read. Along an extent of 1 no step is made.
+ */
 static bool is_usable_stride(const DLTensor *tensor, int dim) {
   int64_t stride = tensor->strides[dim];
   if (tensor->shape[dim] == 1) return true;
@@ -303,7 +304,8 @@ static void bind_strides(runtime_call *call, DLTensor *const *args) {
     }
     count_span(args[i], strides, tn_dtype_bytes(kernel->args[i].dtype), &call->bytes[i]);
   }
-  for (int k = 0; k < n; ++k) call->values[kernel->n_args + kernel->n_bound + kernel->n_symbols + k] = &call->strides[k];
+  for (int k = 0; k < n; ++k)
+    call->values[kernel->n_args + kernel->n_bound + kernel->n_symbols + k] = &call->strides[k];
 }
 
 tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel *kernel, DLTensor *const *args,

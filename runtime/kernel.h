@@ -42,7 +42,8 @@ typedef struct runtime_call {
   int64_t symbols[RUNTIME_MAX_SYMBOLS];
   int bound_by[RUNTIME_MAX_SYMBOLS]; /* the argument whose shape gave a symbol its value */
   int64_t strides[RUNTIME_MAX_KERNEL_STRIDES];
-  void *values[RUNTIME_MAX_KERNEL_ARGS + RUNTIME_MAX_SYMBOLS + RUNTIME_MAX_KERNEL_STRIDES]; /* by place; libffi wants pointers to the values */
+  void *values[RUNTIME_MAX_KERNEL_ARGS + RUNTIME_MAX_SYMBOLS +
+               RUNTIME_MAX_KERNEL_STRIDES]; /* by place; libffi wants pointers to the values */
 } runtime_call;
 
 /* Checks the tensors and fills CALL. WHO begins the message: "tn_call". CALL points into itself: do not copy it. */

@@ -177,7 +177,8 @@ static bool parse_strides(parser *p, tir_buffer *buffer) {
   }
   const char *at = parser_here(p);
   if (!parser_integer(p, &last)) return false;
-  if (last != 1 || buffer->ndim < 2) return parser_fail(p, at, "expected a stride a dimension, and 1 as the last of them");
+  if (last != 1 || buffer->ndim < 2)
+    return parser_fail(p, at, "expected a stride a dimension, and 1 as the last of them");
   return parser_need(p, "]");
 }
 
@@ -188,7 +189,8 @@ static const tir_expr *size_of_flat(const parser_param *param, int64_t *total) {
   *total = 1;
   if (tir_is_strided(b)) return tir_strided_elements(param->arena, (tn_dtype)b->stride[0]->dtype, b);
   for (int i = 0; i < b->ndim; i++) {
-    if (b->size[i] == NULL) *total *= b->shape[i];
+    if (b->size[i] == NULL)
+      *total *= b->shape[i];
     else size = size != NULL ? tir_binary(param->arena, TIR_MUL, size, b->size[i]) : b->size[i];
   }
   if (size == NULL || *total == 1) return size;

@@ -16,14 +16,17 @@ static const struct schedule_row {
      "parallel(C, i.outer)"},
     {"register tiles and a packed cache", MATMUL,
      "cache_write(C, local); tile(C, i, j, 4, 16, tail=peel); cache_read(B, global, C.local); "
-     "split(B.global, ax1, 16); vectorize(B.global, ax1.inner); transform_layout(B.global, [k, j] -> [j//16, k, j%16]); "
+     "split(B.global, ax1, 16); vectorize(B.global, ax1.inner); transform_layout(B.global, [k, j] -> [j//16, k, "
+     "j%16]); "
      "compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c); unroll(C.local, i.c); "
      "vectorize(C, j.inner); parallel(C, i.outer)"},
     {"lanes over rows", MATMUL, "vectorize(C, i)"},
-    {"lanes over masked rows", MATMUL, "split(C, i, 8, tail=mask); reorder(C, i.outer, j, k, i.inner); vectorize(C, i.inner)"},
+    {"lanes over masked rows", MATMUL,
+     "split(C, i, 8, tail=mask); reorder(C, i.outer, j, k, i.inner); vectorize(C, i.inner)"},
     {"partial sums and prefetch", MATMUL,
      "split(C, k, 8); rfactor(C, k.inner, 0); prefetch(C.rf, A, k.outer, 1); vectorize(C, j)"},
-    {"symbols too", SYMBOLS, "split(C, j, 16); reorder(C, i, j.outer, k, j.inner); vectorize(C, j.inner); parallel(C, i)"},
+    {"symbols too", SYMBOLS,
+     "split(C, j, 16); reorder(C, i, j.outer, k, j.inner); vectorize(C, j.inner); parallel(C, i)"},
 };
 
 /* ---- exact results ----------------------------------------------------------------------------------------------- */
@@ -114,7 +117,12 @@ static void planes(void **state) {
   int32_t *a = kit_guarded(bytes), c[3][9];
   for (int i = 0; i < 2 * PLANE + 7; i++) a[i] = i;
   int64_t shape[] = {3, 1, 7}, strides[] = {PLANE, -ROW, 1}, c_shape[] = {3, 9};
-  DLTensor x = {.data = a, .device = {kDLCPU, 0}, .ndim = 3, .dtype = tn_dtype_dlpack(TN_I32), .shape = shape, .strides = strides};
+  DLTensor x = {.data = a,
+                .device = {kDLCPU, 0},
+                .ndim = 3,
+                .dtype = tn_dtype_dlpack(TN_I32),
+                .shape = shape,
+                .strides = strides};
   DLTensor y = {.data = c, .device = {kDLCPU, 0}, .ndim = 2, .dtype = tn_dtype_dlpack(TN_I32), .shape = c_shape};
   tn_call(K.ctx, kernel, (DLTensor *[]){&x, &y}, 2);
   check_ok(K.ctx);
@@ -131,15 +139,25 @@ static const struct refused_row {
   int64_t a[2], b[2];
   const char *message, *of_evaluator;
 } refused_rows[] = {
-    {"the last stride is not 1", {60, 2}, {4, 1},
+    {"the last stride is not 1",
+     {60, 2},
+     {4, 1},
      "tn_call kernel: argument 0 (A): strides [60, 2], the kernel needs 1 as the last, and 0 to 1099511627776 as the "
      "others: copy the tensor first",
      "argument 'A' is not of last stride 1, and others that are not negative"},
-    {"a negative stride", {-8, 1}, {4, 1}, "argument 0 (A): strides [-8, 1], the kernel needs 1 as the last",
+    {"a negative stride",
+     {-8, 1},
+     {4, 1},
+     "argument 0 (A): strides [-8, 1], the kernel needs 1 as the last",
      "argument 'A' is not of last stride 1, and others that are not negative"},
-    {"a stride that is too large", {(INT64_C(1) << 40) + 1, 1}, {4, 1},
-     "argument 0 (A): strides [1099511627777, 1], the kernel needs 1 as the last, and 0 to 1099511627776", NULL},
-    {"an input that is not declared strided", {4, 1}, {5, 1},
+    {"a stride that is too large",
+     {(INT64_C(1) << 40) + 1, 1},
+     {4, 1},
+     "argument 0 (A): strides [1099511627777, 1], the kernel needs 1 as the last, and 0 to 1099511627776",
+     NULL},
+    {"an input that is not declared strided",
+     {4, 1},
+     {5, 1},
      "argument 1 (B): strides [5, 1], the kernel needs compact row-major strides [4, 1]: copy the tensor first",
      "argument 'B' is not compact row-major"},
     {"an output between the rows", {64, 1}, {4, 1}, "argument 2 (C): its memory overlaps argument 0 (A)", NULL},

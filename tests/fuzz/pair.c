@@ -181,7 +181,8 @@ static fuzz_status compare(const tn_program *p, const arguments *a, const fuzz_b
       char where[128];
       say_where(t, a->kernel[i]->shape, k, where, sizeof where);
       snprintf(why, n, "%s%s is %.17g, should be %.17g (allowed error %.3g)", i < a->n_inputs ? "input " : "", where,
-               fuzz_element(a->kernel[i], t->dtype, place_of(a->kernel[i], k)), fuzz_element(a->reference[i], t->dtype, k), error);
+               fuzz_element(a->kernel[i], t->dtype, place_of(a->kernel[i], k)),
+               fuzz_element(a->reference[i], t->dtype, k), error);
       return FUZZ_DIFFERS;
     }
   }

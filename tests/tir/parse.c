@@ -264,7 +264,8 @@ static void heads_are_refused(void **state) {
       {"primfn() -> float32", "expected 'int32'"},
       {"primfn(A: Buffer(int8, [4, 4], 7)", "expected '['"},
       {"primfn(A: Buffer(int8, [4, 4], [4, 1]), C: Buffer(int8, [4])) -> int32", "expected a variable"},
-      {"primfn(A: Buffer(int8, [4, 4], [s, 2]), C: Buffer(int8, [4]), s: int64 in [0, 9]) -> int32", "expected a stride a dimension"},
+      {"primfn(A: Buffer(int8, [4, 4], [s, 2]), C: Buffer(int8, [4]), s: int64 in [0, 9]) -> int32",
+       "expected a stride a dimension"},
       {"primfn() -> int32 attr = {\"name\": \"f\"} {}", "expected '\"global_symbol\"'"},
   };
   for (int i = 0; i < RUNTIME_COUNT(heads); i++) {
@@ -333,7 +334,8 @@ static void memory_may_run_out(void **state) {
 int test_parse(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bodies_parse_to_the_same_text),
-      cmocka_unit_test(strides_parse_to_the_same_text), cmocka_unit_test(flat_parameters_are_told_by_their_accesses),
+      cmocka_unit_test(strides_parse_to_the_same_text),
+      cmocka_unit_test(flat_parameters_are_told_by_their_accesses),
       cmocka_unit_test(blanks_and_comments_do_not_matter),
       cmocka_unit_test(heads_are_refused),
       cmocka_unit_test(depth_is_limited),
