@@ -160,6 +160,37 @@ const tir_intrin *schedule_find_intrin(tn_context *ctx, const char *name) {
   return k ? &k->intrin : NULL;
 }
 
+typedef struct marks {
+  tn_context *ctx;
+  tir_func *f;
+  const tir_intrin **intrins; /* NULL: they are counted, f->n_intrins at most */
+} marks;
+
+static tir_walk add_mark(void *user, const tir_stmt *s) {
+  static const char *const prefixes[] = {TIR_TENSORIZE, TIR_TENSORIZE_RESET, TIR_TENSORIZE_BODY};
+  marks *m = user;
+  for (int i = 0; s->kind == TIR_ATTR && i < RUNTIME_COUNT(prefixes); i++) {
+    size_t n = strlen(prefixes[i]);
+    const tir_intrin *intrin =
+        strncmp(s->u.attr.key, prefixes[i], n) == 0 ? schedule_find_intrin(m->ctx, s->u.attr.key + n) : NULL;
+    if (intrin && m->intrins) m->intrins[m->f->n_intrins] = intrin;
+    m->f->n_intrins += intrin != NULL;
+  }
+  return TIR_WALK_ON;
+}
+
+bool schedule_add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f) {
+  marks m = {.ctx = ctx, .f = f};
+  tir_visitor visitor = {.stmt = add_mark, .user = &m};
+  f->n_intrins = 0;
+  tir_walk_stmt(f->body, &visitor);
+  m.intrins = RUNTIME_NEW_ARRAY(arena, const tir_intrin *, f->n_intrins + 1);
+  f->intrins = m.intrins;
+  f->n_intrins = 0;
+  if (m.intrins) tir_walk_stmt(f->body, &visitor);
+  return m.intrins != NULL;
+}
+
 const char *schedule_intrin_record(tn_context *ctx, const char *name) {
   const known *k = find(ctx, name);
   return k ? k->record : name;

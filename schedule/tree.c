@@ -1,5 +1,5 @@
 /* tree.c: the loop tree on one screen: stages at root in order, loops with extents and annotations, attached stages
- * below the loop they are computed at, buffers with scope and size, inlined stages named at the top. Extents and sizes
+ * below the loop they are computed at, buffers with size and scope, inlined stages named at the top. Extents and sizes
  * are those that bound inference finds. */
 #include "schedule/lowering.h"
 #include "schedule/steps.h"
@@ -14,11 +14,27 @@ static void print_extent(runtime_str *out, int64_t extent, const tir_expr *size)
     runtime_str_addf(out, "%lld", (long long)extent);
 }
 
-static void print_shape(runtime_str *out, const tn_tensor *tensor, int ndim, const int64_t *shape,
-                        const tir_expr *const *size) {
-  runtime_str_addf(out, "%s: %s[", tensor->name, tn_dtype_name(tensor->dtype));
+/* " 256 B", " 12 KiB", " 15.5 MiB"; nothing where symbols decide. */
+static void print_bytes(runtime_str *out, tn_dtype dtype, int ndim, const int64_t *shape, const tir_expr *const *size) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double bytes = (double)tn_dtype_bytes(dtype);
+  int unit = 0;
+  for (int i = 0; i < ndim; i++) {
+    if (size[i]) return;
+    bytes *= (double)shape[i];
+  }
+  for (; bytes >= 1024 && unit + 1 < RUNTIME_COUNT(units); unit++) bytes /= 1024;
+  bool is_whole = bytes == (double)(int64_t)bytes;
+  runtime_str_addf(out, is_whole ? " %.0f %s" : " %.1f %s", bytes, units[unit]);
+}
+
+/* A: f32[64,48] 12 KiB; what takes no memory, has no bytes. */
+static void print_tensor(runtime_str *out, const tn_tensor *tensor, int ndim, const int64_t *shape,
+                         const tir_expr *const *size, bool is_stored) {
+  runtime_str_addf(out, "%s: %s%s", tensor->name, tn_dtype_name(tensor->dtype), tensor->by_value ? "" : "[");
   for (int i = 0; i < ndim; i++) runtime_str_add(out, i ? "," : ""), print_extent(out, shape[i], size[i]);
-  runtime_str_add(out, "]");
+  if (!tensor->by_value) runtime_str_add(out, "]");
+  if (is_stored) print_bytes(out, tensor->dtype, ndim, shape, size);
 }
 
 static void print_stage(const lowering *l, int stage, int depth, runtime_str *out);
@@ -30,38 +46,47 @@ static void print_attached(const lowering *l, int stage, int axis, int depth, ru
   }
 }
 
-static void print_stage(const lowering *l, int stage, int depth, runtime_str *out) {
-  const tn_schedule *s = l->s;
-  const schedule_stage *st = &s->stages[stage];
-  const lower_stage *ls = &l->stages[stage];
+/* The stage's buffers: size, scope, and what is special about them. */
+static void print_buffers(const lowering *l, int stage, int depth, runtime_str *out) {
+  const schedule_stage *st = &l->s->stages[stage];
   indent(out, depth);
   for (int v = 0; v < st->n_tensors; v++) {
+    const tir_buffer *buffer = l->stages[stage].buffers[v];
     if (v > 0) runtime_str_add(out, ", ");
-    print_shape(out, &st->tensors[v], ls->buffers[v]->ndim, ls->buffers[v]->shape, ls->buffers[v]->size);
+    print_tensor(out, &st->tensors[v], buffer->ndim, buffer->shape, buffer->size, true);
   }
-  runtime_str_addf(out, " %s", schedule_is_output(s, stage) ? "output" : st->scope);
+  runtime_str_addf(out, " %s%s", st->scope, schedule_is_output(l->s, stage) ? " output" : "");
   if (st->layout) runtime_str_addf(out, " %s", st->layout);
   if (st->buffering) runtime_str_addf(out, " %s", schedule_buffering_word((schedule_buffering)st->buffering));
   if (st->predicate) runtime_str_addf(out, " if %s", st->predicate_text);
   runtime_str_add(out, "\n");
+}
+
+/* parallel i.outer (16), and what else is said about the loop. */
+static void print_loop(const lower_stage *ls, const schedule_stage *st, int leaf, int depth, runtime_str *out) {
+  const schedule_axis *axis = schedule_leaf(st, leaf);
+  indent(out, depth);
+  runtime_str_addf(out, "%s %s (", axis->annotation ? schedule_annotation_words[axis->annotation] : "for", axis->name);
+  if (ls->is_live ? ls->axis_size[st->leaves[leaf]] : axis->size)
+    te_print_expr(out, axis->size);
+  else
+    runtime_str_addf(out, "%lld", (long long)(ls->is_live ? ls->axis_extent[st->leaves[leaf]] : axis->extent));
+  runtime_str_addf(out, ")%s", axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
+  if (leaf == schedule_tensor_position(st)) runtime_str_addf(out, " tensorize=%s", st->intrin->name);
+  for (int k = 0; k < SCHEDULE_PRAGMA_COUNT; k++)
+    if (schedule_pragma_value(axis, k) >= 0)
+      runtime_str_addf(out, " %s=%d", schedule_pragma_key(k), schedule_pragma_value(axis, k));
+  for (int k = 0; k < st->n_prefetches; k++)
+    if (st->prefetches[k].axis == st->leaves[leaf])
+      runtime_str_addf(out, " prefetch(%s, %d)", st->prefetches[k].tensor->name, st->prefetches[k].offset);
+  runtime_str_add(out, "\n");
+}
+
+static void print_stage(const lowering *l, int stage, int depth, runtime_str *out) {
+  const schedule_stage *st = &l->s->stages[stage];
+  print_buffers(l, stage, depth, out);
   for (int i = 0; i < st->n_leaves; i++) {
-    const schedule_axis *axis = schedule_leaf(st, i);
-    indent(out, ++depth);
-    runtime_str_addf(out, "%s %s (", axis->annotation ? schedule_annotation_words[axis->annotation] : "for",
-                     axis->name);
-    if (ls->is_live ? ls->axis_size[st->leaves[i]] : axis->size)
-      te_print_expr(out, axis->size);
-    else
-      runtime_str_addf(out, "%lld", (long long)(ls->is_live ? ls->axis_extent[st->leaves[i]] : axis->extent));
-    runtime_str_addf(out, ")%s", axis->kind == SCHEDULE_SPATIAL ? "" : " reduce");
-    if (i == schedule_tensor_position(st)) runtime_str_addf(out, " tensorize=%s", st->intrin->name);
-    for (int k = 0; k < SCHEDULE_PRAGMA_COUNT; k++)
-      if (schedule_pragma_value(axis, k) >= 0)
-        runtime_str_addf(out, " %s=%d", schedule_pragma_key(k), schedule_pragma_value(axis, k));
-    for (int k = 0; k < st->n_prefetches; k++)
-      if (st->prefetches[k].axis == st->leaves[i])
-        runtime_str_addf(out, " prefetch(%s, %d)", st->prefetches[k].tensor->name, st->prefetches[k].offset);
-    runtime_str_add(out, "\n");
+    print_loop(&l->stages[stage], st, i, ++depth, out);
     print_attached(l, stage, st->leaves[i], depth + 1, out);
   }
   indent(out, depth + 1);
@@ -78,7 +103,8 @@ static void print_list(const tn_schedule *s, bool inlined, const char *title, ru
     if (inlined ? st->attach != SCHEDULE_INLINED : !te_is_placeholder(st->op)) continue;
     for (int v = 0; v < st->n_tensors; v++, any = true) {
       runtime_str_add(out, any ? ", " : title);
-      print_shape(out, &st->tensors[v], st->tensors[v].ndim, st->tensors[v].shape, st->tensors[v].size);
+      print_tensor(out, &st->tensors[v], st->tensors[v].ndim, st->tensors[v].shape, st->tensors[v].size,
+                   !inlined && !st->tensors[v].by_value);
     }
   }
   if (any) runtime_str_add(out, "\n");

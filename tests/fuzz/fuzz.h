@@ -114,7 +114,8 @@ fuzz_status fuzz_run_pair(tn_program *program, tn_schedule *schedule, uint64_t d
 /* From texts; for replay, shrinking and the table of regressions. */
 fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t data_seed, char *why, size_t n);
 
-/* The same without code generation, given the reference's arrays (interpret_pair.c). */
+/* The same without code generation, given the reference's arrays (interpret_pair.c). BOUNDS NULL: only what is touched
+ * counts, not the values. */
 fuzz_status fuzz_interpret_pair(tn_schedule *s, DLTensor *const *arrays, const int64_t *symbols,
                                 const fuzz_bound *bounds, char *why, size_t n);
 

@@ -14,6 +14,7 @@ typedef struct tensor {
   int64_t shape[MAX_RANK];
   const char *size[MAX_RANK]; /* what an extent is made of, when symbols decide; shape then has a guess */
   bool is_rough;              /* floats that may be rounded */
+  bool is_read;
 } tensor;
 
 typedef struct generator {
@@ -29,7 +30,7 @@ typedef struct generator {
     const char *size; /* as of a tensor */
   } axes[MAX_AXES];   /* of the stage: data axes, then reduction axes */
   bool has_symbols;
-  int prefer; /* a tensor that the stage should read, or -1 */
+  int prefer;       /* a tensor that the stage should read, or -1 */
   bool defined[64]; /* combiners, by row and dtype */
 } generator;
 
@@ -111,7 +112,10 @@ static position axis_index(generator *g) {
   const char *na = g->axes[a].name, *nb = g->axes[b].name;
   position x = {.lo = 0, .hi = ea - 1};
 #define INDEX(...) snprintf(x.text, sizeof x.text, __VA_ARGS__)
-  switch (below(g, 17)) {
+  switch (below(g, 18)) {
+    case 12:
+      INDEX("%s*-%lld + %lld", na, (long long)c, (long long)(c * (ea - 1))), x.hi = c * (ea - 1);
+      break;
     case 0:
       INDEX("%s + %lld", na, (long long)c), x.hi += c;
       x.lo = c;
@@ -200,7 +204,7 @@ static bool data_index(generator *g, int64_t extent, position *x) {
   }
   if (t->rank) snprintf(read + used, sizeof read - (size_t)used, "]");
   *x = (position){.lo = 0, .hi = extent - 1};
-  const char *format = chance(g, 5) ? "%s" : chance(g, 50) ? "i32(%s) %% %lld" : "min(max(i64(%s), 0), %lld - 1)";
+  const char *format = chance(g, 10) ? "%s" : chance(g, 50) ? "i32(%s) %% %lld" : "min(max(i64(%s), 0), %lld - 1)";
   snprintf(x->text, sizeof x->text, format, read, (long long)extent);
   return true;
 }
@@ -256,6 +260,7 @@ static void put_read(generator *g, const tensor *t, const position *index) {
   for (int i = 0; i < t->rank; i++)
     if (index[i].guard[0])
       snprintf(guard + strlen(guard), sizeof guard - strlen(guard), "%s%s", guard[0] ? " && " : "", index[i].guard);
+  g->tensors[t - g->tensors].is_read = true;
   if (guard[0]) runtime_str_addf(g->out, "select(%s, ", guard);
   put(g, t->name);
   for (int i = 0; i < t->rank; i++) runtime_str_addf(g->out, "%s%s", i ? ", " : "[", index[i].text);
@@ -666,8 +671,7 @@ static void put_heading(generator *g, int n, const tensor *values, int rank) {
 
 static void put_reduce_axes(generator *g, int rank, bool has_where) {
   put(g, "[");
-  for (int i = rank; i < g->n_axes; i++)
-  {
+  for (int i = rank; i < g->n_axes; i++) {
     runtime_str_addf(g->out, "%s%s<", i > rank ? ", " : "", g->axes[i].name);
     put_extent(g->out, g->axes[i].extent, g->axes[i].size);
   }
@@ -853,8 +857,10 @@ static void scan(generator *g, int number) {
     put(g, step);
     put_axes(g, 0, t.rank);
     put(g, sums ? " = sum[r<" : " = select(i >= ");
-    if (sums) runtime_str_addf(g->out, "%lld where i >= %d](", (long long)t.shape[t.rank - 1], lag);
-    else runtime_str_addf(g->out, "%d, ", lag);
+    if (sums)
+      runtime_str_addf(g->out, "%lld where i >= %d](", (long long)t.shape[t.rank - 1], lag);
+    else
+      runtime_str_addf(g->out, "%d, ", lag);
     put_earlier(g, &t, lag, sums ? "r" : g->axes[t.rank - 1].name);
     if (is_float(dtype)) put(g, sums ? "*0.0625" : "*0.5");
     put(g, sums ? ")\n" : ", 1)\n");
@@ -878,6 +884,18 @@ static void scan(generator *g, int number) {
   g->tensors[g->n_tensors++] = t;
 }
 
+/* Says what the results are: what no stage reads, and some of what is read. Values that belong together stay so. */
+static void put_outputs(generator *g) {
+  const char *before = "output ";
+  for (int i = 0; i < g->n_tensors; i++) {
+    const tensor *t = &g->tensors[i];
+    if (t->name[0] != 'S' || (t->is_read && chance(g, 60))) continue;
+    runtime_str_addf(&g->stages, "%s%s", before, t->name);
+    before = ", ";
+  }
+  runtime_str_add(&g->stages, "\n");
+}
+
 void fuzz_generate(runtime_rng *rng, runtime_str *out) {
   static const char *const symbols[] = {"symbol M, N\n", "symbol M<=40, N<=40\n", "symbol 2<=M<=30, N\n",
                                         "symbol M<=1000, N<=60\n"};
@@ -885,6 +903,7 @@ void fuzz_generate(runtime_rng *rng, runtime_str *out) {
   g.has_symbols = chance(&g, 25);
   int n = 1 + (int)below(&g, 4) + chance(&g, 20) + chance(&g, 10);
   for (int i = 0; i < n; i++) (chance(&g, 12) ? scan : stage)(&g, i);
+  if (chance(&g, 15)) put_outputs(&g);
   if (g.has_symbols) runtime_str_add(out, symbols[below(&g, RUNTIME_COUNT(symbols))]);
   runtime_str_add(out, g.inputs.data ? g.inputs.data : "");
   runtime_str_add(out, g.stages.data);

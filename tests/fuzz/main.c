@@ -37,9 +37,10 @@ static int drive(void) {
   setenv("MALLOC_PERTURB_", "165", 1);
   /* The suite's run is the same every time; a longer one asked for goes where none was before. */
   uint64_t chosen = seed ? strtoull(seed, NULL, 10) : pairs ? (uint64_t)time(NULL) : 1;
-  int wrong = fuzz_regressions();
-  if (!wrong || !stops) wrong += fuzz_tails();
-  if (!wrong || !stops) wrong += fuzz_drive(self, chosen, pairs ? strtoll(pairs, NULL, 10) : DEFAULT_PAIRS, stops);
+  int64_t n = pairs ? strtoll(pairs, NULL, 10) : DEFAULT_PAIRS;
+  if (stops) return fuzz_regressions() || fuzz_drive(self, chosen, n, true) || fuzz_golden() || fuzz_tails();
+  int wrong = fuzz_regressions() + fuzz_golden() + fuzz_tails();
+  wrong += fuzz_drive(self, chosen, n, false);
   return wrong ? 1 : 0;
 }
 

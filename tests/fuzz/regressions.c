@@ -44,8 +44,9 @@ static void golden_agrees(void **state) {
   if (fuzz_run_texts(c->program, c->schedule, 1, why, sizeof why) == FUZZ_DIFFERS) fail_msg("%s", why);
 }
 
-int fuzz_regressions(void) {
-  return CHECK_TABLE("fuzz regressions", regressions, agrees) + check_table("golden schedules", schedule_cases,
-                                                                            sizeof *schedule_cases, n_schedule_cases,
-                                                                            golden_agrees, NULL, NULL);
+int fuzz_regressions(void) { return CHECK_TABLE("fuzz regressions", regressions, agrees); }
+
+int fuzz_golden(void) {
+  return check_table("golden schedules", schedule_cases, sizeof *schedule_cases, n_schedule_cases, golden_agrees, NULL,
+                     NULL);
 }

@@ -27,8 +27,9 @@ void fuzz_limit_time(void);
 pid_t fuzz_start(const char *self, char *const *argv, int pipe_end, bool quiet);
 /* Makes a wrong pair smaller, in place: texts of FUZZ_TEXT bytes (shrink.c). */
 void fuzz_shrink(const char *self, int64_t number, char *program, char *schedule);
-/* cmocka: every wrong result found so far (regressions.c). */
+/* cmocka: every wrong result found so far; the schedules of the golden texts (regressions.c). */
 int fuzz_regressions(void);
+int fuzz_golden(void);
 /* cmocka: every tail strategy on small extents (tails.c). */
 int fuzz_tails(void);
 

@@ -5,7 +5,7 @@
 #define MM "C[i<16, j<32] = sum[k<8](A[i,k] * B[k,j])"
 #define CHAIN "P[i<8, j<8] = A[i,j] * 2\nQ[i<8, j<8] = P[i,j] + 1\nR[i<8, j<8] = Q[i,j] * Q[j,i]"
 
-static const schedule_case cases[] = {
+const schedule_case script_cases[] = {
     {"matmul_tiled", MM,
      "cache_write(C, local); tile(C, i, j, 4, 16); vectorize(C, j.inner); parallel(C, i.outer); "
      "compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); unroll(C.local, i.c); vectorize(C.local, j.c)"},
@@ -54,6 +54,8 @@ static const schedule_case cases[] = {
      "split(in_1, i, 2); compute_at(P, in_1, i.outer)"},
 };
 
+const size_t n_script_cases = sizeof script_cases / sizeof *script_cases;
+
 static void golden(void **state) {
   const schedule_case *c = *state;
   fixture f = fixture_new(c->program, c->schedule);
@@ -67,4 +69,4 @@ static void golden(void **state) {
   fixture_free(&f);
 }
 
-int test_script(void) { return CHECK_TABLE("tvmscript", cases, golden); }
+int test_script(void) { return CHECK_TABLE("tvmscript", script_cases, golden); }

@@ -1,6 +1,8 @@
 /* tensorize: what is a built-in intrinsic and what is not, with the first difference; the dry run gives the same answer
  * and changes nothing. */
+#include "schedule/intrin.h"
 #include "tests/schedule/tests.h"
+#include "tests/tir/tests.h"
 
 #define U8I8 "input A: u8[8,32], B: i8[32,32]\nC[i<8, j<32] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))"
 #define LOOPS "split(C, j, 16); split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner)"
@@ -188,8 +190,17 @@ static void lost(void **state) {
   fixture_free(&f);
 }
 
+static void add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f) {
+  assert_true(schedule_add_intrins(ctx, arena, f));
+}
+
+static void the_pass(void **state) {
+  (void)state;
+  check_pass_cases("tensorize", add_intrins);
+}
+
 int test_tensorize(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(lost)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(lost), cmocka_unit_test(the_pass)};
   return CHECK_TABLE("tensorize", matches, answer) + CHECK_TABLE("after tensorize", laters, later) +
          CHECK_TESTS("tensorize without effect", tests);
 }

@@ -16,6 +16,7 @@ int test_generic(void);
 int test_warnings(void);
 int test_tensorize(void);
 int test_script(void);
+int test_subjects(void);
 
 /* A program and a schedule in a context of their own. */
 typedef struct fixture {
@@ -39,5 +40,8 @@ typedef struct schedule_case {
 } schedule_case;
 extern const schedule_case schedule_cases[];
 extern const size_t n_schedule_cases;
+/* Those of the structured form (script.c); golden files in schedule/tvmscript. */
+extern const schedule_case script_cases[];
+extern const size_t n_script_cases;
 
 #endif

@@ -18,6 +18,11 @@ int test_passes(void);
 int test_pipeline(void);
 int test_passes_random(void);
 
+/* Runs the cases of a pass, tests/golden/tir/passes/PASS.txt (pass_cases.c). PREPARE, which may be NULL, gives a function
+ * what its text does not say. */
+typedef void (*prepare_fn)(tn_context *ctx, runtime_arena *arena, tir_func *f);
+void check_pass_cases(const char *pass, prepare_fn prepare);
+
 /* C functions that the reader knows by name, ended by one without: axpy(reads x, updates y, float32 a, int64 n) adds
  * a*x to y; fill(writes y, int64 n, int32 value) (interpret.c). */
 extern const tir_callee test_callees[];
