@@ -72,6 +72,8 @@ tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, 
 /* Nothing that the stage reads is computed inside a loop: NEW_STAGE, at root, can read it too (stages.c). */
 tn_status schedule_check_inputs_at_root(tn_schedule *s, const char *call, int stage, const char *new_stage,
                                         const char *primitive);
+/* A stage by its tensor's name (named.c). The message of a wrong name lists the right ones. */
+tn_status schedule_find_named(tn_schedule *s, const char *primitive, const char *name, int *out);
 /* The names of a stage's current loops, "i.outer, i.inner", in a buffer of the caller. */
 const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_t n);
 /* How far out a loop of TARGET lies around STAGE: the position in TARGET's leaves of the loop that STAGE is attached

@@ -13,8 +13,7 @@ static const char *stage_names(const tn_schedule *s, char *buffer, size_t n) {
   return buffer;
 }
 
-/* A stage by its tensor's name. The message of a wrong name lists the right ones. */
-static tn_status find_stage(tn_schedule *s, const char *primitive, const char *name, int *out) {
+tn_status schedule_find_named(tn_schedule *s, const char *primitive, const char *name, int *out) {
   char names[512];
   *out = name ? schedule_find_stage(s, name) : -1;
   if (*out >= 0) return TN_OK;
@@ -57,7 +56,7 @@ static tn_status find_axis(tn_schedule *s, const char *primitive, const char *ar
 /* A stage and one of its loops. */
 static tn_status find(tn_schedule *s, const char *primitive, const char *stage, const char *axis, int *stage_at,
                       int *axis_at) {
-  SCHEDULE_TRY(find_stage(s, primitive, stage, stage_at));
+  SCHEDULE_TRY(schedule_find_named(s, primitive, stage, stage_at));
   return find_axis(s, primitive, stage, *stage_at, axis, axis_at);
 }
 
@@ -86,7 +85,7 @@ tn_status tn_split_nparts(tn_schedule *s, const char *stage, const char *axis, i
 /* N different loops of one stage, as positions in OUT. */
 static tn_status find_axes(tn_schedule *s, const char *primitive, const char *stage, int n, const char *const *axes,
                            int *st, int *out) {
-  SCHEDULE_TRY(find_stage(s, primitive, stage, st));
+  SCHEDULE_TRY(schedule_find_named(s, primitive, stage, st));
   if (n < 1 || n > SCHEDULE_MAX_AXES)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s(%s): %d axes: name 1 to %d", primitive, stage, n,
                         SCHEDULE_MAX_AXES);
@@ -213,8 +212,8 @@ tn_status tn_compute_at(tn_schedule *s, const char *stage, const char *target, c
   int st, at, it;
   char arguments[256];
   if (!s) return TN_ERROR_ARGUMENT;
-  SCHEDULE_TRY(find_stage(s, "compute_at", stage, &st));
-  SCHEDULE_TRY(find_stage(s, "compute_at", target, &at));
+  SCHEDULE_TRY(schedule_find_named(s, "compute_at", stage, &st));
+  SCHEDULE_TRY(schedule_find_named(s, "compute_at", target, &at));
   snprintf(arguments, sizeof arguments, "%s, %s", stage, target);
   SCHEDULE_TRY(find_axis(s, "compute_at", arguments, at, axis, &it));
   return schedule_compute_at(s, st, at, it);
@@ -225,7 +224,7 @@ static tn_status on_stage(tn_schedule *s, const char *primitive, const char *sta
                           tn_status (*apply)(tn_schedule *, int)) {
   int st;
   if (!s) return TN_ERROR_ARGUMENT;
-  SCHEDULE_TRY(find_stage(s, primitive, stage, &st));
+  SCHEDULE_TRY(schedule_find_named(s, primitive, stage, &st));
   return apply(s, st);
 }
 
@@ -241,7 +240,7 @@ static tn_status scoped(tn_schedule *s, const char *primitive, const char *stage
                         tn_status (*apply)(tn_schedule *, int, const char *)) {
   int st;
   if (!s) return TN_ERROR_ARGUMENT;
-  SCHEDULE_TRY(find_stage(s, primitive, stage, &st));
+  SCHEDULE_TRY(schedule_find_named(s, primitive, stage, &st));
   return apply(s, st, scope);
 }
 
@@ -279,7 +278,7 @@ tn_status tn_cache_write_names(tn_schedule *s, const char *scope, int n, const c
   if (!s || n < 1 || !tensors) return TN_ERROR_ARGUMENT;
   for (int i = 0; i < n; i++) {
     int found;
-    SCHEDULE_TRY(find_stage(s, "cache_write", tensors[i], &found));
+    SCHEDULE_TRY(schedule_find_named(s, "cache_write", tensors[i], &found));
     if (i == 0) st = found;
   }
   SCHEDULE_TRY(check_all_named(s, st, n, tensors));
@@ -297,8 +296,8 @@ tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const char *sc
                               const char *const *readers) {
   int st, found[SCHEDULE_MAX_STAGES];
   if (!s || n > SCHEDULE_MAX_STAGES || (n > 0 && !readers)) return TN_ERROR_ARGUMENT;
-  SCHEDULE_TRY(find_stage(s, "cache_read", tensor, &st));
-  for (int i = 0; i < n; i++) SCHEDULE_TRY(find_stage(s, "cache_read", readers[i], &found[i]));
+  SCHEDULE_TRY(schedule_find_named(s, "cache_read", tensor, &st));
+  for (int i = 0; i < n; i++) SCHEDULE_TRY(schedule_find_named(s, "cache_read", readers[i], &found[i]));
   int value = schedule_find_tensor(&s->stages[st], tensor), n_consumers;
   if (n == 0) {
     n_consumers = schedule_consumers(s, st, false, SCHEDULE_MAX_STAGES, found);
@@ -400,8 +399,8 @@ tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, con
   int st, of, it;
   char arguments[512];
   if (!s) return TN_ERROR_ARGUMENT;
-  SCHEDULE_TRY(find_stage(s, "prefetch", stage, &st));
-  SCHEDULE_TRY(find_stage(s, "prefetch", tensor, &of));
+  SCHEDULE_TRY(schedule_find_named(s, "prefetch", stage, &st));
+  SCHEDULE_TRY(schedule_find_named(s, "prefetch", tensor, &of));
   snprintf(arguments, sizeof arguments, "%s, %s", stage, tensor);
   SCHEDULE_TRY(find_axis(s, "prefetch", arguments, st, axis, &it));
   return schedule_prefetch(s, st, of, it, offset);

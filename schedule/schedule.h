@@ -182,6 +182,22 @@ TN_API tn_status tn_tensorize_try(tn_schedule *s, const char *stage, const char 
  * Elements may be computed more than once. Refused: an output; a stage that nothing inside TARGET reads, or that
  * something outside the loop reads; a vectorized loop or one inside of it. */
 TN_API tn_status tn_compute_at(tn_schedule *s, const char *stage, const char *target, const char *axis);
+/* tn_compute_at of STAGE and of all stages that it is made from, down to INPUTS, N stages or inputs of the program which
+ * stay where they are (none: down to the program's inputs). TVM: create_group(outputs, inputs), then compute_at.
+ *
+ *     for (i) M[i] = ...                         ->    for (i) {
+ *     for (i) for (j) E[i,j] = exp(X[i,j] - M[i])        M[0] = ...
+ *     for (i) S[i] = sum(E[i,..])                        for (j) E[0,j] = ...
+ *     for (i) for (j) Y[i,j] = E[i,j] / S[i]             S[0] = sum(E[0,..])
+ *                                                        for (j) Y[i,j] = E[0,j] / S[0]
+ *                                                      }
+ *
+ * Inlined stages stay inlined. Refused where tn_compute_at refuses one of them; an input that STAGE is made without. */
+TN_API tn_status tn_compute_group_at_names(tn_schedule *s, const char *stage, const char *target, const char *axis, int n,
+                                           const char *const *inputs);
+#define tn_compute_group_at(s, stage, target, axis, ...)                                              \
+  tn_compute_group_at_names((s), (stage), (target), (axis),                                           \
+                            (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *[]){__VA_ARGS__})
 /* STAGE's expression stands in its readers in place of the read. TVM: compute_inline. Refused: a reduction; an output;
  * a stage in which others are computed. */
 TN_API tn_status tn_compute_inline(tn_schedule *s, const char *stage);

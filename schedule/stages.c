@@ -84,7 +84,7 @@ tn_status schedule_compute_at(tn_schedule *s, int stage, int target, int iter) {
   call_text(call, sizeof call, "compute_at", s, stage);
   if (target >= 0 && target < s->n_stages && iter >= 0 && iter < s->stages[target].n_leaves && stage >= 0 &&
       stage < s->n_stages)
-    snprintf(call, sizeof call, "compute_at(%s, %s, %s)", schedule_stage_name(&s->stages[stage]),
+    snprintf(call, sizeof call, "%s%scompute_at(%s, %s, %s)", s->within ? s->within : "", s->within ? ": " : "", schedule_stage_name(&s->stages[stage]),
              schedule_stage_name(&s->stages[target]), schedule_leaf(&s->stages[target], iter)->name);
   SCHEDULE_TRY(check_compute_at(s, call, stage, target, iter));
   SCHEDULE_TRY(place(s, call, stage, SCHEDULE_AT, target, s->stages[target].leaves[iter]));

@@ -221,6 +221,11 @@ static tn_status apply_cache_read(reader *r, tn_tail tail) {
   (void)tail;
   return tn_cache_read_names(r->s, name_at(r, 0), name_at(r, 1), names_from(r, 2, names), names);
 }
+static tn_status apply_compute_group_at(reader *r, tn_tail tail) {
+  const char *names[MAX_ARGUMENTS];
+  (void)tail;
+  return tn_compute_group_at_names(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), names_from(r, 3, names), names);
+}
 /* The scope stands last. */
 static tn_status apply_cache_write(reader *r, tn_tail tail) {
   const char *names[MAX_ARGUMENTS];
@@ -285,6 +290,7 @@ static const primitive primitives[] = {
     {"pragma", "nnn#", "pragma(stage, axis, key, n)", "", apply_pragma},
     {"tensorize", "nnn", "tensorize(stage, axis, intrinsic)", "", apply_tensorize},
     {"compute_at", "nnn", "compute_at(stage, reader, axis)", "", apply_compute_at},
+    {"compute_group_at", "nnn*", "compute_group_at(stage, reader, axis [, input ...])", "", apply_compute_group_at},
     {"compute_inline", "n", "compute_inline(stage)", "", apply_compute_inline},
     {"compute_root", "n", "compute_root(stage)", "", apply_compute_root},
     {"cache_read", "nn*", "cache_read(tensor, scope, reader, ...)", "", apply_cache_read},

@@ -102,6 +102,8 @@ const schedule_case schedule_cases[] = {
     {"pragma_too_small", "C[i<4, j<8] = sum[k<4](A[i,j,k])", "pragma(C, i, auto_unroll_max_step, 2)"},
     /* where stages stand */
     {"root", BLUR, ""},
+    {"group_at", SOFTMAX, "compute_group_at(S, Y, i)"},
+    {"group_at_inputs", SOFTMAX, "compute_group_at(S, Y, i, M)"},
     {"at_row", BLUR, "compute_at(P, Q, y)"},
     {"at_pixel", BLUR, "compute_at(P, Q, x)"},
     {"at_tile", BLUR, "tile(Q, y, x, 8, 16); compute_at(P, Q, x.outer)"},

@@ -206,6 +206,11 @@ static const struct refusal {
      "fuse(O, k): axis \"k\" is not part of stage O: name one of its loops, i, j"},
     {"fuse: a parallel loop", MM, "parallel(C, i)", "fuse(C, i, j)",
      "fuse(C, i, j): loop i of C already has parallel, which would be lost: put this before parallel(C, i)"},
+    {"compute_group_at: inside a vectorized loop", CHAIN, "vectorize(R, j)", "compute_group_at(Q, R, j)",
+     "compute_group_at(Q, R, j): compute_at(Q, R, j): Q would be computed inside the vectorized loop j of R: attach it "
+     "further out, or vectorize a loop of Q itself"},
+    {"compute_group_at: an input that is none", CHAIN, "", "compute_group_at(P, Q, i, R)",
+     "compute_group_at(P, Q, i): P is made without R: name stages that P reads, or that what it reads reads"},
     {"fuse: a loop that carries a stage", CHAIN, "compute_at(Q, R, i)", "fuse(R, i, j)",
      "fuse(R, i, j): Q is computed at loop i of R: only the innermost of the fused loops may carry stages; call "
      "compute_at(Q, ...) after the fuse"},
@@ -474,7 +479,7 @@ static const struct refusal {
      "set_scope(P): scope \"cache\" is unknown: use \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
      "tensorise(C, i) is no primitive: use one of split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, "
-     "tensorize, compute_at, compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, "
+     "tensorize, compute_at, compute_group_at, compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, "
      "parallel_reduce, "
      "auto_inline, transform_layout, storage_align, double_buffer, rolling_buffer, set_store_predicate, prefetch, "
      "bind"},
