@@ -203,6 +203,40 @@ static const tir_expr *element(const script *s, const lower_stage *ls, int v) {
   return tir_read(s->l->arena, tensor, tensor->dtype, op->n_axes, index);
 }
 
+/* A[0:64, 0:32], S[()]. */
+static void print_whole(const script *s, const tn_tensor *t) {
+  runtime_str_addf(s->out, "%s%s", script_find_name(s, t), t->ndim ? "[" : "[()");
+  for (int d = 0; d < t->ndim; d++) {
+    runtime_str_add(s->out, d ? ", 0:" : "0:");
+    script_print_expr(s, schedule_tensor_extent(s->l, t, d));
+  }
+  runtime_str_add(s->out, "]");
+}
+
+/* The block of a stage that a C function computes, from all of its inputs. */
+static void print_opaque(script *s, const lower_stage *ls) {
+  const te_op *op = ls->st->op;
+  line(s, "with T.block(\"%s\"):\n", schedule_stage_name(ls->st));
+  s->depth++;
+  line(s, "T.reads(");
+  for (int i = 0, n = 0; i < op->n_inputs; i++)
+    if (!op->inputs[i]->by_value) runtime_str_add(s->out, n++ ? ", " : ""), print_whole(s, op->inputs[i]);
+  runtime_str_add(s->out, ")\n");
+  line(s, "T.writes(");
+  for (int v = 0; v < ls->st->n_tensors; v++)
+    runtime_str_add(s->out, v ? ", " : ""), print_whole(s, &ls->st->tensors[v]);
+  runtime_str_add(s->out, ")\n");
+  line(s, "T.evaluate(T.call_extern(\"void\", \"%s\"", schedule_stage_name(ls->st));
+  for (int i = 0; i < op->n_inputs; i++) {
+    const tn_tensor *t = op->inputs[i];
+    runtime_str_addf(s->out, ", %s%s", script_find_name(s, t), t->by_value ? "" : ".data");
+  }
+  for (int v = 0; v < ls->st->n_tensors; v++)
+    runtime_str_addf(s->out, ", %s.data", script_find_name(s, &ls->st->tensors[v]));
+  runtime_str_add(s->out, "))\n");
+  s->depth--;
+}
+
 static void print_accesses(const script *s, const lower_stage *ls) {
   reads r = {.s = s};
   tir_walk_expr(ls->body, add_read, &r);
@@ -422,7 +456,10 @@ static void print_stage(script *s, int stage) {
       print_plain(s, ls, i, end);
     print_attached(s, stage, end - 1);
   }
-  print_block(s, ls);
+  if (ls->body)
+    print_block(s, ls);
+  else
+    print_opaque(s, ls);
   s->depth = depth;
   s->n_names = known;
 }
@@ -498,7 +535,7 @@ static void print_kept(const script *s, const lower_stage *ls, const tir_buffer 
 static void print_allocation(script *s, const lower_stage *ls, int v) {
   const tn_tensor *t = &ls->st->tensors[v];
   const tir_expr *shape[TN_MAX_RANK];
-  for (int d = 0; d < t->ndim; d++) shape[d] = axis_of(s, ls, d).extent;
+  for (int d = 0; d < t->ndim; d++) shape[d] = ls->body ? axis_of(s, ls, d).extent : schedule_tensor_extent(s->l, t, d);
   line(s, "%s = T.alloc_buffer(", script_add_name(s, t, t->name));
   print_shape(s, t->ndim, shape, false);
   runtime_str_addf(s->out, ", \"%s\"", tir_dtype_words[t->dtype]);

@@ -204,6 +204,8 @@ for path, program, schedule in cases():
     script = show(program, schedule)
     ast.parse(script)
     parsed += 1
+    if "T.call_extern(" in script:
+        continue
     try:
         got = outputs(script)
         if got and program not in defaults:
