@@ -225,6 +225,14 @@ static bool check_pair(const te_site *site, const te_op *before, te_op *op) {
 static bool check_extents(const te_site *site, const te_op *op) {
   for (int i = 0; i < op->n_inputs; i++) {
     const tn_tensor *t = op->inputs[i];
+    if (t->is_strided) {
+      te_fail(
+          site, TN_ERROR_PROGRAM,
+          "'%s' calls %s with '%s', whose strides are known at a call only: a function takes compact arrays; give it a "
+          "copy, a tensor that reads '%s' element by element",
+          op->name, op->call->callee->name, t->name, t->name);
+      return false;
+    }
     for (int d = 0; d < t->ndim; d++) {
       if (!t->size[d]) continue;
       te_fail(site, TN_ERROR_PROGRAM,

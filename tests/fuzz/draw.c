@@ -148,13 +148,16 @@ static void draw_compute_at(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d), *reader = any_stage(d);
   int readers[SCHEDULE_MAX_STAGES];
   int n = 0;
-  (void)kind;
   for (int tries = 0; n == 0 && tries < 6; tries++) {
     st = any_stage(d);
     n = schedule_consumers(d->s, (int)(st - d->s->stages), true, RUNTIME_COUNT(readers), readers);
   }
   if (n && chance(d, 95)) reader = &d->s->stages[readers[below(d, n)]];
-  say(d, "compute_at(%s, %s, %s)", name_of(st), name_of(reader), loop_of(reader, any_loop(d, reader)));
+  const char *word = kind == FUZZ_GROUP ? "compute_group_at" : "compute_at";
+  say(d, "%s(%s, %s, %s", word, name_of(st), name_of(reader), loop_of(reader, any_loop(d, reader)));
+  if (kind == FUZZ_GROUP && st->op->n_inputs && chance(d, 30))
+    say(d, ", %s", st->op->inputs[below(d, st->op->n_inputs)]->name);
+  say(d, ")");
 }
 
 static void draw_place(drawing *d, fuzz_primitive kind) {
@@ -336,6 +339,7 @@ static const struct {
     [FUZZ_PARALLEL] = {draw_annotation, 5},
     [FUZZ_PRAGMA] = {draw_pragma, 5},
     [FUZZ_COMPUTE_AT] = {draw_compute_at, 14},
+    [FUZZ_GROUP] = {draw_compute_at, 6},
     [FUZZ_INLINE] = {draw_place, 6},
     [FUZZ_ROOT] = {draw_place, 2},
     [FUZZ_CACHE_READ] = {draw_cache, 5},

@@ -19,7 +19,7 @@
   X(MANY, "split many")                                                                                             \
   X(TILE, "tile")                                                                                                   \
   X(FUSE, "fuse") X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll") X(PARALLEL, "parallel")       \
-      X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(INLINE, "compute_inline") X(ROOT, "compute_root")           \
+      X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(GROUP, "compute_group_at") X(INLINE, "compute_inline") X(ROOT, "compute_root")           \
           X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") \
               X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout")     \
                   X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize")                       \
@@ -53,6 +53,7 @@ typedef enum fuzz_primitive {
   X(CONSTANT_INDEX, "constant index")             \
   X(SCALAR, "scalar argument by value")           \
   X(SYMBOL, "symbolic extents")                   \
+  X(STRIDED_INPUT, "strides from a call")         \
   X(SCAN, "scan")                                 \
   X(MATH, "math function")                        \
   X(BITS, "operation on bits")                    \
