@@ -83,6 +83,7 @@ int codegen_kernel_args(const tn_program *program, runtime_arena *arena, runtime
                                   .ndim = tensor->ndim,
                                   .is_output = i >= program->n_inputs,
                                   .by_value = tensor->by_value,
+                                  .is_strided = tensor->is_strided,
                                   .n_symbols = program->n_symbols,
                                   .symbols = symbols};
     memcpy(out[i].shape, tensor->shape, sizeof out[i].shape);

@@ -106,6 +106,13 @@ static void emit_kernel(codegen_c_emitter *m) {
   codegen_c_line(m, "}");
 }
 
+/* Whether some parameter has strides that a call gives. */
+static bool has_strides(const tir_func *f) {
+  bool any = false;
+  for (int i = 0; f->declared != NULL && i < f->n_params; i++) any = any || tir_is_strided(f->declared[i]);
+  return any;
+}
+
 static void add_title(codegen_c_emitter *m, runtime_str *out) {
   runtime_str_addf(out, "/* %s: a kernel made by Tenon %s for\n *   %s\n", m->func->name, TN_VERSION, m->target->text);
   runtime_str_add(
@@ -113,7 +120,9 @@ static void add_title(codegen_c_emitter *m, runtime_str *out) {
       " * C17 with GNU vector extensions, for gcc and clang. To be compiled for its processor and, where it "
       "has parallel\n * loops, with OpenMP: cc -O3 -march=native -ffp-contract=fast -fopenmp -c; to be linked "
       "with -lm.\n * Arrays are compact, row-major and do not overlap. Returns 0, or 1 when there was no memory "
-      "for scratch. */\n");
+      "for scratch.");
+  if (has_strides(m->func)) runtime_str_add(out, "\n * Those with strides need not be compact: these count elements.");
+  runtime_str_add(out, " */\n");
 }
 
 static tn_status assemble(codegen_c_emitter *m, codegen_bytes *out) {

@@ -69,7 +69,7 @@ static void add_argument_comment(runtime_str *out, const runtime_kernel_arg *arg
     runtime_str_add(out, i ? ", " : "");
     runtime_kernel_add_extent(out, arg, i);
   }
-  runtime_str_add(out, "]\n");
+  runtime_str_add(out, arg->is_strided ? "], with strides in elements, the last 1\n" : "]\n");
 }
 
 /* Pointers first, then what is passed by value. */
@@ -88,6 +88,13 @@ static void add_prototype(runtime_str *out, const char *name, int n_args, const 
   for (int i = 0; n_args > 0 && i < args[0].n_symbols; i++) {
     runtime_str_addf(out, "%sint64_t ", comma);
     add_identifier(out, args[0].symbols[i].name);
+  }
+  for (int i = 0; i < n_args; i++) {
+    for (int d = 0; args[i].is_strided && d < args[i].ndim - 1; d++) {
+      runtime_str_addf(out, "%sint64_t ", comma);
+      add_identifier(out, args[i].name);
+      runtime_str_addf(out, "_stride%d", d);
+    }
   }
   runtime_str_addf(out, "%s);\n", n_args == 0 ? "void" : "");
 }

@@ -124,6 +124,8 @@ typedef struct runtime_size {
   const char *text; /* for messages */
 } runtime_size;
 enum { RUNTIME_MAX_SIZE_OPS = 256, RUNTIME_MAX_SYMBOLS = 16 };
+/* Of a strided argument, in elements: an index of several such dimensions still fits i64. */
+#define RUNTIME_MAX_STRIDE (INT64_C(1) << 40)
 
 typedef struct runtime_kernel_arg {
   const char *name;
@@ -133,7 +135,8 @@ typedef struct runtime_kernel_arg {
   bool is_output;
   const runtime_size *size[TN_MAX_RANK]; /* an extent that symbols decide; NULL: it is in SHAPE */
   bool by_value; /* an input of rank 0: its element stands behind all pointers in the function's parameters */
-  int n_symbols; /* of the kernel: the same in all its arguments. Their values are the function's last parameters */
+  bool is_strided; /* its strides, but the last, are values behind the symbols */
+  int n_symbols;   /* of the kernel: the same in all its arguments. Their values stand behind all arguments */
   const runtime_symbol *symbols;
 } runtime_kernel_arg;
 

@@ -75,12 +75,41 @@ static void explain_shape(runtime_str *out, const DLTensor *tensor, const runtim
   add_extents(out, arg);
 }
 
+/* Of a strided input. Rows that share elements are fine, as they are only read. Along an extent of 1 no step is made.
+ */
+static bool is_usable_stride(const DLTensor *tensor, int dim) {
+  int64_t stride = tensor->strides[dim];
+  if (tensor->shape[dim] == 1) return true;
+  return dim == tensor->ndim - 1 ? stride == 1 : stride >= 0 && stride <= RUNTIME_MAX_STRIDE;
+}
+
+/* Bytes from the first element to behind the last; false: more than there can be. */
+static bool count_span(const DLTensor *tensor, const int64_t *strides, size_t element_bytes, size_t *bytes) {
+  int64_t span = 1, part;
+  for (int d = 0; d < tensor->ndim; ++d)
+    if (__builtin_mul_overflow(tensor->shape[d] - 1, strides[d], &part) || __builtin_add_overflow(span, part, &span))
+      return false;
+  if (span > INT64_MAX / (int64_t)element_bytes) return false;
+  *bytes = (size_t)span * element_bytes;
+  return true;
+}
+
 static bool strides_fit(const DLTensor *tensor, const runtime_kernel_arg *arg) {
-  (void)arg;
-  return runtime_array_is_compact(tensor);
+  size_t bytes;
+  if (!arg->is_strided || !tensor->strides) return runtime_array_is_compact(tensor);
+  for (int i = 0; i < arg->ndim; ++i)
+    if (!is_usable_stride(tensor, i)) return false;
+  return count_span(tensor, tensor->strides, tn_dtype_bytes(arg->dtype), &bytes);
 }
 static void explain_strides(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   int64_t compact[TN_MAX_RANK];
+  if (arg->is_strided) {
+    runtime_str_add(out, "strides ");
+    add_list(out, tensor->strides, tensor->ndim);
+    runtime_str_addf(out, ", the kernel needs 1 as the last, and 0 to %lld as the others: copy the tensor first",
+                     (long long)RUNTIME_MAX_STRIDE);
+    return;
+  }
   runtime_compact_strides(arg->ndim, tensor->shape, compact);
   runtime_str_add(out, "strides ");
   add_list(out, tensor->strides, tensor->ndim);
@@ -260,6 +289,25 @@ static tn_status bind_symbols(tn_context *ctx, const char *who, runtime_call *ca
   return TN_OK;
 }
 
+/* Of strided arguments, behind the symbols. Along an extent of 1 any number does. */
+static void bind_strides(runtime_call *call, DLTensor *const *args) {
+  const tn_kernel *kernel = call->kernel;
+  int n = 0;
+  for (int i = 0; i < kernel->n_args; ++i) {
+    int64_t strides[TN_MAX_RANK];
+    if (!kernel->args[i].is_strided) continue;
+    runtime_compact_strides(args[i]->ndim, args[i]->shape, strides);
+    for (int d = 0; d < args[i]->ndim - 1; ++d) {
+      if (args[i]->strides) strides[d] = args[i]->strides[d];
+      if (args[i]->shape[d] == 1) strides[d] = 0;
+      call->strides[n++] = strides[d];
+    }
+    count_span(args[i], strides, tn_dtype_bytes(kernel->args[i].dtype), &call->bytes[i]);
+  }
+  for (int k = 0; k < n; ++k)
+    call->values[kernel->n_args + kernel->n_bound + kernel->n_symbols + k] = &call->strides[k];
+}
+
 tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel *kernel, DLTensor *const *args,
                                int n_args, runtime_call *call) {
   if (!kernel) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: the kernel is NULL", who);
@@ -276,6 +324,7 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
     call->values[kernel->place[i]] = kernel->args[i].by_value ? call->data[i] : &call->data[i];
   }
   tn_status status = kernel->n_symbols > 0 ? bind_symbols(ctx, who, call, args) : TN_OK;
+  if (status == TN_OK && kernel->n_strides > 0) bind_strides(call, args);
   return status == TN_OK ? check_aliases(ctx, who, call) : status;
 }
 

@@ -13,7 +13,7 @@ static bool arg_is_sound(const runtime_kernel_arg *arg) {
   bool sound = arg->name && tn_dtype_bytes(arg->dtype) > 0 && arg->ndim >= 0 && arg->ndim <= TN_MAX_RANK;
   for (int i = 0; sound && i < arg->ndim; ++i)
     sound = arg->size[i] ? arg->size[i]->n <= RUNTIME_MAX_SIZE_OPS : arg->shape[i] >= 0;
-  sound = sound && arg->n_symbols <= RUNTIME_MAX_SYMBOLS;
+  sound = sound && arg->n_symbols <= RUNTIME_MAX_SYMBOLS && (!arg->is_strided || arg->ndim > 1);
   return sound;
 }
 
@@ -110,8 +110,9 @@ static bool describe(tn_kernel *kernel, const char *name, int n_args, const runt
   kernel->name = runtime_strdup(&kernel->arena, name);
   kernel->args = runtime_copy(&kernel->arena, args, sizeof *args * (size_t)n_args);
   kernel->bytes = RUNTIME_NEW_ARRAY(&kernel->arena, size_t, n_args);
-  int n_symbols = n_args > 0 ? args[0].n_symbols : 0;
-  kernel->types = RUNTIME_NEW_ARRAY(&kernel->arena, ffi_type *, n_args + n_symbols);
+  for (int i = 0; i < n_args; ++i) kernel->n_strides += args[i].is_strided ? args[i].ndim - 1 : 0;
+  int n_symbols = n_args > 0 ? args[0].n_symbols : 0, n_numbers = n_symbols + kernel->n_strides;
+  kernel->types = RUNTIME_NEW_ARRAY(&kernel->arena, ffi_type *, n_args + n_numbers);
   kernel->place = RUNTIME_NEW_ARRAY(&kernel->arena, int, n_args);
   if (!kernel->name || !kernel->args || !kernel->bytes || !kernel->types || !kernel->place) return false;
   for (int i = 0; i < n_args; ++i) {
@@ -122,9 +123,9 @@ static bool describe(tn_kernel *kernel, const char *name, int n_args, const runt
   kernel->n_args = n_args;
   if (n_symbols > 0 && !copy_symbols(kernel, &args[0])) return false;
   place_parameters(kernel);
-  for (int i = 0; i < n_symbols; ++i) kernel->types[n_args + i] = &ffi_type_sint64;
+  for (int i = 0; i < n_numbers; ++i) kernel->types[n_args + i] = &ffi_type_sint64;
   kernel->shapes = shapes_text(kernel);
-  return kernel->shapes && ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)(n_args + n_symbols), &ffi_type_sint32,
+  return kernel->shapes && ffi_prep_cif(&kernel->cif, FFI_DEFAULT_ABI, (unsigned)(n_args + n_numbers), &ffi_type_sint32,
                                         kernel->types) == FFI_OK;
 }
 

@@ -18,11 +18,12 @@ struct tn_kernel {
   size_t *bytes;      /* of each argument's data; unknown where symbols decide */
   int n_symbols;
   const runtime_symbol *symbols;
+  int n_strides;      /* that the function takes, of all strided arguments */
   int *place;         /* of each argument among the function's parameters: pointers first, then values */
   ffi_type **types;   /* by place */
   int n_bound;        /* arguments before these, which calls do not give */
   DLTensor **bound;   /* what they are; the kernel owns them */
-  ffi_cif cif;        /* prepared once: int32_t fn(pointer..., value..., int64_t symbol...) */
+  ffi_cif cif;        /* prepared once: int32_t fn(pointer..., value..., int64_t symbol or stride...) */
   void (*release)(void *owner);
   void *owner;
   const char *shapes; /* of all arguments, for recordings: "f32[8,8] f32[8]" */
@@ -31,6 +32,8 @@ struct tn_kernel {
   size_t scratch_bytes; /* that one call takes from the heap, outside of parallel loops */
 };
 
+enum { RUNTIME_MAX_KERNEL_STRIDES = RUNTIME_MAX_KERNEL_ARGS * (TN_MAX_RANK - 1) };
+
 /* Where the kernel's arguments are: what a call needs once the tensors were checked. */
 typedef struct runtime_call {
   const tn_kernel *kernel;
@@ -38,7 +41,9 @@ typedef struct runtime_call {
   size_t bytes[RUNTIME_MAX_KERNEL_ARGS]; /* of each argument's data */
   int64_t symbols[RUNTIME_MAX_SYMBOLS];
   int bound_by[RUNTIME_MAX_SYMBOLS]; /* the argument whose shape gave a symbol its value */
-  void *values[RUNTIME_MAX_KERNEL_ARGS + RUNTIME_MAX_SYMBOLS]; /* by place; libffi wants pointers to the values */
+  int64_t strides[RUNTIME_MAX_KERNEL_STRIDES];
+  void *values[RUNTIME_MAX_KERNEL_ARGS + RUNTIME_MAX_SYMBOLS +
+               RUNTIME_MAX_KERNEL_STRIDES]; /* by place; libffi wants pointers to the values */
 } runtime_call;
 
 /* Checks the tensors and fills CALL. WHO begins the message: "tn_call". CALL points into itself: do not copy it. */

@@ -137,8 +137,8 @@ TN_API tn_kernel_fn tn_kernel_function(const tn_kernel *kernel);
 TN_API const char *tn_kernel_name(const tn_kernel *kernel);
 TN_API int tn_kernel_arg_count(const tn_kernel *kernel);
 
-/* Calls the kernel through libffi after checking every argument's dtype, rank, shape, strides (compact row-major),
- * device and alignment (to the element). The message names the argument by its tensor's name. */
+/* Calls the kernel through libffi after checking every argument's dtype, rank, shape, strides (compact row-major, or
+ * as tn_strided allows), device and alignment (to the element). The message names the argument by its tensor's name. */
 TN_API tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args);
 TN_API void tn_kernel_free(tn_kernel *kernel);
 

@@ -480,6 +480,14 @@ static void print_shape(const script *s, int n, const tir_expr *const *shape, bo
   runtime_str_add(s->out, n == 1 ? ",)" : ")");
 }
 
+/* Quoted, as they are named behind: , strides=("A_stride0", 1) */
+static void print_strides(script *s, const tn_tensor *t) {
+  if (!t->is_strided) return;
+  runtime_str_add(s->out, ", strides=(");
+  for (int d = 0; d < t->ndim - 1; d++) runtime_str_addf(s->out, "\"%s_stride%d\", ", t->name, d);
+  runtime_str_add(s->out, "1)");
+}
+
 static void print_param(script *s, const tn_tensor *t) {
   const tir_expr *shape[TN_MAX_RANK];
   runtime_str_addf(s->out, "%s: ", script_add_name(s, t, t->name));
@@ -490,7 +498,9 @@ static void print_param(script *s, const tn_tensor *t) {
   for (int d = 0; d < t->ndim; d++) shape[d] = schedule_tensor_extent(s->l, t, d);
   runtime_str_add(s->out, "T.Buffer(");
   print_shape(s, t->ndim, shape, true);
-  runtime_str_addf(s->out, ", \"%s\")", tir_dtype_words[t->dtype]);
+  runtime_str_addf(s->out, ", \"%s\"", tir_dtype_words[t->dtype]);
+  print_strides(s, t);
+  runtime_str_add(s->out, ")");
 }
 
 /* Symbols are variables of te and of loop IR. */
@@ -500,7 +510,7 @@ static void name_symbols(script *s) {
     script_share_name(s, &p->symbols[i]->var, script_add_name(s, &s->l->symbols[i]->var, p->symbols[i]->var.name));
 }
 
-/* Tensors first, then what is passed by value, then symbols, as in the kernel. */
+/* Tensors first, then what is passed by value, then symbols and strides, as in the kernel. */
 static void print_params(script *s) {
   const tn_program *p = s->l->s->program;
   int n = 0;
@@ -513,6 +523,9 @@ static void print_params(script *s) {
   }
   for (int i = 0; i < p->n_symbols; i++)
     runtime_str_addf(s->out, "%s%s: T.int64", n++ ? ", " : "", script_find_name(s, &p->symbols[i]->var));
+  for (int i = 0; i < p->n_inputs; i++)
+    for (int d = 0; p->args[i]->is_strided && d < p->args[i]->ndim - 1; d++)
+      runtime_str_addf(s->out, "%s%s_stride%d: T.int64", n++ ? ", " : "", p->args[i]->name, d);
 }
 
 /* What there really is of a tensor of this SHAPE: the buffer, and where it lives. */

@@ -210,12 +210,12 @@ static bool fail_bounds(const te_node *n, te_run *run, int d, const int64_t *ind
 
 /* The element a read means; false: outside (reported). */
 static bool locate(const te_node *n, te_run *run, int64_t *index, int64_t *flat) {
-  const int64_t *shape = n->u.source->shape;
+  const int64_t *shape = n->u.source->shape, *stride = n->u.source->stride;
   *flat = 0;
   for (int d = 0; d < n->n_args; d++) {
     index[d] = I(d);
     if (index[d] < 0 || index[d] >= shape[d]) return fail_bounds(n, run, d, index);
-    *flat = *flat * shape[d] + index[d];
+    *flat += index[d] * stride[d];
   }
   return true;
 }

@@ -97,6 +97,31 @@ tn_tensor *tn_layout_free(tn_tensor *tensor) {
   return NULL;
 }
 
+bool te_make_strided(const te_site *site, tn_tensor *tensor) {
+  const char *what = tensor->by_value ? "a scalar" : !te_is_placeholder(tensor->op) ? "computed" : NULL;
+  if (what) {
+    te_fail(site, TN_ERROR_PROGRAM,
+            "'%s' is %s: only an input can be strided; what is computed can be copied to where it is wanted",
+            tensor->name, what);
+    return false;
+  }
+  if (tensor->ndim < 2) {
+    te_fail(
+        site, TN_ERROR_PROGRAM,
+        "'%s' has rank %d and no stride but the last, which is always 1: an input that is strided has rank 2 or more",
+        tensor->name, tensor->ndim);
+    return false;
+  }
+  tensor->is_strided = true;
+  return true;
+}
+
+tn_tensor *tn_strided(tn_tensor *tensor) {
+  if (!tensor) return NULL;
+  te_site site = {.ctx = tensor->ctx};
+  return te_make_strided(&site, tensor) ? tensor : NULL;
+}
+
 tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype) {
   tn_tensor *scalar = te_input(site, name, dtype, 0, NULL);
   if (scalar) scalar->by_value = true;

@@ -99,7 +99,7 @@ static tn_status check_place(const tn_program *p, const tn_tensor *t, const int6
 
 static te_cell element_at(te_run *run, te_source *source, const int64_t *index) {
   int64_t flat = 0;
-  for (int d = 0; d < source->tensor->ndim; d++) flat = flat * source->shape[d] + index[d];
+  for (int d = 0; d < source->tensor->ndim; d++) flat += index[d] * source->stride[d];
   if (source->data) return te_load(source->tensor->dtype, source->data, flat);
   return te_demand(run, source, index, flat);
 }

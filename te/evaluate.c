@@ -21,6 +21,17 @@ static bool same_dtype(DLDataType a, tn_dtype dtype) {
   return a.lanes == 1 && (is_bool || (a.code == b.code && a.bits == b.bits));
 }
 
+/* What TENSOR allows: a strided one is only asked for rows without gaps, and for no way back. */
+static bool strides_fit(const tn_tensor *t, const DLTensor *a) {
+  bool fits = true;
+  if (!t->is_strided || !a->strides) return is_compact(a);
+  for (int d = 0; d < a->ndim; d++) {
+    bool is_last = d == a->ndim - 1;
+    fits = fits && (a->shape[d] == 1 || (is_last ? a->strides[d] == 1 : a->strides[d] >= 0));
+  }
+  return fits;
+}
+
 /* Extents that symbols decide are left to check_sizes. */
 static tn_status check_array(tn_context *ctx, const tn_tensor *t, const DLTensor *a) {
   if (!a || !a->data) return runtime_fail(ctx, TN_ERROR_CALL, "argument '%s' is NULL", t->name);
@@ -32,7 +43,9 @@ static tn_status check_array(tn_context *ctx, const tn_tensor *t, const DLTensor
     if (!t->size[d] && a->shape[d] != t->shape[d])
       return runtime_fail(ctx, TN_ERROR_CALL, "dimension %d of argument '%s' is %lld, not %lld", d, t->name,
                           (long long)a->shape[d], (long long)t->shape[d]);
-  return is_compact(a) ? TN_OK : runtime_fail(ctx, TN_ERROR_CALL, "argument '%s' is not compact row-major", t->name);
+  if (strides_fit(t, a)) return TN_OK;
+  return runtime_fail(ctx, TN_ERROR_CALL, "argument '%s' is not %s", t->name,
+                      t->is_strided ? "of last stride 1, and others that are not negative" : "compact row-major");
 }
 
 /* Where symbols got their values. */
@@ -131,6 +144,8 @@ static int64_t extent_value(const te_run *run, int64_t extent, const tir_expr *s
 static void set_extents(const te_run *run, te_source *source) {
   const tn_tensor *t = source->tensor;
   for (int d = 0; d < t->ndim; d++) source->shape[d] = extent_value(run, t->shape[d], t->size[d]);
+  int64_t stride = 1;
+  for (int d = t->ndim - 1; d >= 0; stride *= source->shape[d--]) source->stride[d] = stride;
   for (int i = 0; i < t->op->n_reduce; i++)
     source->reduce[i] = extent_value(run, t->op->reduce_axes[i]->extent, t->op->reduce_axes[i]->size);
 }
@@ -154,8 +169,12 @@ bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_o
       run->sources[run->n_sources].tensor = &p->ops[i]->outputs[v];
       set_extents(run, &run->sources[run->n_sources++]);
     }
-  for (int i = 0; i < (need_outputs ? p->n_args : p->n_inputs); i++)
-    te_source_of(run, p->args[i])->data = (char *)args[i]->data + args[i]->byte_offset;
+  for (int i = 0; i < (need_outputs ? p->n_args : p->n_inputs); i++) {
+    te_source *source = te_source_of(run, p->args[i]);
+    source->data = (char *)args[i]->data + args[i]->byte_offset;
+    bool has_strides = p->args[i]->is_strided && args[i]->strides;
+    if (has_strides) memcpy(source->stride, args[i]->strides, sizeof *source->stride * (size_t)args[i]->ndim);
+  }
   return true;
 }
 

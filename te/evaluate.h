@@ -31,6 +31,7 @@ typedef struct te_source {
   const te_node *body; /* on demand: compiled once */
   int depth;           /* of body */
   int64_t shape[TN_MAX_RANK];        /* of the tensor, symbols put in */
+  int64_t stride[TN_MAX_RANK];       /* in elements: of the array that was given; else without gaps */
   int64_t reduce[TE_MAX_REDUCE_AXES]; /* extents of the reduction axes of its op */
   te_memo memo;
 } te_source;

@@ -140,6 +140,8 @@ void te_print_extent(runtime_str *out, int64_t extent, const tir_expr *size);
 
 tn_axis *te_axis(const te_site *site, const char *name, te_extent extent, bool is_reduce);
 tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const te_extent *shape);
+/* tn_strided, with a place for what is wrong. */
+bool te_make_strided(const te_site *site, tn_tensor *tensor);
 tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype);
 
 /* "A, B": the names between commas. Returns how many, one more than TIR_MAX_VALUES for all that are too many; -1: out

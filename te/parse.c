@@ -249,6 +249,7 @@ static bool parse_one_input(te_parser *p) {
   int rank = parse_shape(p, shape);
   tn_tensor *input = rank >= 0 ? te_input(te_parse_site(p, at), name, dtype, rank, shape) : NULL;
   if (input) input->is_layout_free = te_accept(p, "layout_free");
+  if (input && te_accept(p, "strided") && !te_make_strided(te_parse_site(p, at), input)) return false;
   return input && te_add_symbol(p, (te_symbol){input, at, false, false});
 }
 

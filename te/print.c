@@ -249,6 +249,7 @@ static void print_inputs(runtime_str *out, const tn_program *program) {
     }
     if (t->ndim > 0) runtime_str_add(out, "]");
     if (t->is_layout_free) runtime_str_add(out, " layout_free");
+    if (t->is_strided) runtime_str_add(out, " strided");
   }
   if (program->n_inputs > 0) runtime_str_add(out, "\n");
 }

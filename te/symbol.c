@@ -240,11 +240,33 @@ static bool check_names(const te_site *site, const tn_program *p) {
   return true;
 }
 
+/* Whether NAME is "A_stride0", a parameter of the kernel, for input A. */
+static bool names_a_stride(const tn_tensor *t, const char *name) {
+  size_t n = strlen(t->name);
+  bool begins = t->is_strided && strncmp(name, t->name, n) == 0 && strncmp(name + n, "_stride", 7) == 0;
+  const char *digit = name + n + 7;
+  return begins && digit[0] >= '0' && digit[0] < '0' + t->ndim - 1 && digit[1] == '\0';
+}
+
+/* What a kernel takes has not the name of a stride. */
+static bool check_strides(const te_site *site, const tn_program *p) {
+  for (int k = 0; k < p->n_args + p->n_symbols; k++) {
+    const char *name = k < p->n_args ? p->args[k]->name : p->symbols[k - p->n_args]->var.name;
+    for (int i = 0; i < p->n_inputs; i++) {
+      if (!names_a_stride(p->args[i], name)) continue;
+      te_fail(site, TN_ERROR_PROGRAM, "'%s' has the name of a stride of '%s', which is strided: give it another name",
+              name, p->args[i]->name);
+      return false;
+    }
+  }
+  return true;
+}
+
 bool te_collect_symbols(const te_site *site, tn_program *p) {
   collection c = {site, p, NULL};
   p->symbols = RUNTIME_NEW_ARRAY(&site->ctx->arena, const tn_axis *, TE_MAX_SYMBOLS);
   if (!te_has_memory(site, p->symbols) || !add_from_arguments(site, p)) return false;
   for (int i = 0; i < p->n_ops; i++)
     if (!check_op(&c, p->ops[i])) return false;
-  return check_names(site, p);
+  return check_names(site, p) && check_strides(site, p);
 }

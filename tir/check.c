@@ -291,6 +291,19 @@ static bool check_branch(checker *c, const tir_stmt *s) {
   return s->u.branch.else_body == NULL || check_stmt(c, s->u.branch.else_body);
 }
 
+/* A stride is an argument of the function, and all dimensions but the last have one. */
+static bool check_strides(checker *c, const tir_buffer *buffer) {
+  if (!tir_is_strided(buffer)) return true;
+  if (!buffer->is_input || buffer->stride[buffer->ndim - 1] != NULL) return broken(c, "buffer-strides", buffer->name);
+  for (int i = 0; i < buffer->ndim - 1; i++) {
+    const tir_expr *stride = buffer->stride[i];
+    if (stride == NULL || stride->op != TIR_VAR || stride->dtype != c->f->index_dtype)
+      return broken(c, "buffer-strides", buffer->name);
+    if (!check_root(c, stride, buffer->name)) return false;
+  }
+  return true;
+}
+
 static bool check_shape(checker *c, const tir_buffer *buffer) {
   if (buffer->ndim < 0 || buffer->ndim > TN_MAX_RANK) return broken(c, "buffer-rank", buffer->name);
   for (int i = 0; i < buffer->ndim; i++) {
@@ -299,7 +312,7 @@ static bool check_shape(checker *c, const tir_buffer *buffer) {
     if (size != NULL && size->dtype != c->f->index_dtype) return broken(c, "buffer-size-dtype", buffer->name);
     if (size != NULL && !check_root(c, size, buffer->name)) return false;
   }
-  return true;
+  return check_strides(c, buffer);
 }
 
 static bool check_alloc(checker *c, const tir_stmt *s) {

@@ -403,3 +403,14 @@ bool tir_is_data_var(const tir_func *f, const tir_var *var) {
 }
 
 bool tir_uses_var(const tir_expr *e, const tir_var *var) { return !tir_walk_expr(e, find_var, (void *)var); }
+
+const tir_expr *tir_strided_elements(runtime_arena *arena, tn_dtype index_dtype, const tir_buffer *buffer) {
+  const tir_expr *one = tir_int(arena, index_dtype, 1), *n = one, *stride = one;
+  for (int i = buffer->ndim - 1; i >= 0; i--) {
+    const tir_expr *extent = buffer->size[i] != NULL ? buffer->size[i] : tir_int(arena, index_dtype, buffer->shape[i]);
+    if (buffer->stride[i] != NULL) stride = buffer->stride[i];
+    n = tir_binary(arena, TIR_ADD, n, tir_binary(arena, TIR_MUL, tir_binary(arena, TIR_SUB, extent, one), stride));
+    stride = tir_binary(arena, TIR_MUL, stride, extent);
+  }
+  return n;
+}

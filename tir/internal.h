@@ -61,4 +61,7 @@ const tir_stmt *tir_body(const tir_stmt *s);
 /* True when S is a FOR whose min and extent are constants. */
 bool tir_const_loop(const tir_stmt *s, int64_t *min, int64_t *extent);
 
+/* Of a strided buffer: from its first element to its last, both counted, in the index dtype (expr.c). */
+const tir_expr *tir_strided_elements(runtime_arena *arena, tn_dtype index_dtype, const tir_buffer *buffer);
+
 #endif

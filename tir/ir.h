@@ -8,19 +8,19 @@
  *  - Integers wrap in two's complement at their dtype's width. FLOORDIV and FLOORMOD round towards minus infinity;
  *    x // 0 = 0, x % 0 = 0, INT_MIN // -1 = INT_MIN. DIV is for floats only. Float to integer casts saturate, NaN -> 0;
  *    other casts are C's; a cast to bool is "!= 0".
- *  - f16 and bf16 are for storage: LOAD, STORE, constants and casts from and to f32 (to nearest even) have them, nothing
- *    else has.
+ *  - f16 and bf16 are for storage: LOAD, STORE, constants and casts from and to f32 (to nearest even) have them,
+ * nothing else has.
  *  - MIN(a,b) = a < b ? a : b and MAX(a,b) = a > b ? a : b (so a NaN in a gives b). Floats are not reassociated; a
  *    multiply feeding an add may be fused (contraction). Comparisons give TN_BOOL; bool is stored as one byte 0/1.
  *  - isnan, isinf and isfinite hold for the values as they are: no fast-math flag lets the compiler assume otherwise.
  *  - SELECT(c, a, b) may evaluate both sides, but no memory is touched outside a buffer on the side not taken: a load
  *    that could be out of bounds gets a predicate (pass guard_loads). AND and OR behave likewise: the right operand's
  *    loads are only made when they matter.
- *  - A scalar argument is a variable bound around the whole body, of any dtype (f16 and bf16: to be cast only). Its value
- *    is data: what it takes part in wraps at its dtype. A symbol is the value of an extent: a variable of the index
- *    dtype that is at least 1.
- *  - Index arithmetic is made of loop variables, symbols and constants in the loops' dtype (i32, or i64 when a buffer or extent
- *    needs it). Lowering makes sure by interval analysis that it never overflows; analysis relies on that for
+ *  - A scalar argument is a variable bound around the whole body, of any dtype (f16 and bf16: to be cast only). Its
+ * value is data: what it takes part in wraps at its dtype. A symbol is the value of an extent: a variable of the index
+ *    dtype that is at least 1. A stride of an input is a symbol, too, of i64, and may be 0.
+ *  - Index arithmetic is made of loop variables, symbols and constants in the loops' dtype (i32, or i64 when a buffer
+ * or extent needs it). Lowering makes sure by interval analysis that it never overflows; analysis relies on that for
  *    expressions whose interval fits, and treats all others (loads, wide products) as opaque wrapping values.
  *  - Distinct buffers never overlap. A PARALLEL loop's iterations are independent; a VECTORIZED loop's iterations run
  *    in lockstep and do not depend on each other; UNROLLED is a request for expansion. Order between statements of a
@@ -28,9 +28,9 @@
  *  - A read that cannot be proved to be inside its tensor (its index comes from data, or its guard is loose) is lowered
  *    to a LOAD with a predicate. Outside, te's evaluator reports an error and a kernel gets 0; it never touches memory
  *    outside a buffer.
- *  - DOT(acc, a, b) stands only in loop IR. a and b have g times the lanes of acc, and lane l of the result is acc[l] plus
- *    the products of lanes g*l .. g*l + g-1 of a and b. acc is i32, a and b i8 or u8 each, g = 4: exact, and wraps. Or
- *    acc is f32, a and b bf16, g = 2: the products are exact, each of the two sums is rounded to f32, in either order,
+ *  - DOT(acc, a, b) stands only in loop IR. a and b have g times the lanes of acc, and lane l of the result is acc[l]
+ * plus the products of lanes g*l .. g*l + g-1 of a and b. acc is i32, a and b i8 or u8 each, g = 4: exact, and wraps.
+ * Or acc is f32, a and b bf16, g = 2: the products are exact, each of the two sums is rounded to f32, in either order,
  *    and a subnormal operand or sum may count as 0.
  *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there.
  *  - CALL runs a C function. It touches no memory of the kernel but the boxes that its operands name, in the ways they
@@ -155,12 +155,15 @@ typedef struct tir_buffer {
   int ndim; /* 0..8; 1 after flattening */
   int64_t shape[TN_MAX_RANK];        /* -1 where symbols decide */
   const tir_expr *size[TN_MAX_RANK]; /* such an extent, of symbols and constants, in the index dtype; else NULL */
+  const tir_expr *stride[TN_MAX_RANK]; /* in elements, from a call: a variable; NULL: as row-major without gaps. Of
+                                        * inputs that are not flat, never in the last dimension */
   const char *scope; /* "global", "local" as given by the user */
   bool is_param;     /* a function argument, not an ALLOC */
   bool is_input;     /* a parameter that is only read */
 } tir_buffer;
 
-typedef struct tir_expr tir_expr;
+/* Whether a call gives strides of the buffer. */
+static inline bool tir_is_strided(const tir_buffer *buffer) { return buffer->ndim > 1 && buffer->stride[0] != NULL; }
 
 /* sum, prod, max, min, any, all. Identity: 0, 1, -inf (integers: lowest), +inf (integers: highest), false, true. */
 #define TIR_COMBINERS(X) X(SUM, "sum") X(PROD, "prod") X(MAX, "max") X(MIN, "min") X(ANY, "any") X(ALL, "all")
@@ -408,7 +411,8 @@ bool tir_call_touches(const tir_stmt *call, const tir_buffer *buffer);
 /* An argument that is passed by value, behind the buffers: its variable is bound in the whole body. */
 typedef struct tir_scalar {
   const tir_var *var; /* of any dtype */
-  bool is_symbol;     /* the value of an extent: an int64_t in the signature, whatever the variable's dtype is */
+  bool
+      is_symbol; /* the value of an extent or a stride: an int64_t in the signature, whatever the variable's dtype is */
 } tir_scalar;
 
 typedef struct tir_scope_env tir_env;
@@ -420,7 +424,7 @@ typedef struct tir_func {
   int n_params, n_inputs; /* params[0..n_inputs) are read only, the others written */
   const tir_buffer **params;
   int n_scalars;
-  const tir_scalar *scalars; /* the program's scalars, then its symbols */
+  const tir_scalar *scalars; /* the program's scalars, then its symbols, then strides */
   const tir_env *env;        /* the scalars' names and ranges: what is known where the body begins */
   tn_dtype index_dtype;      /* of loop variables: TN_I32, or TN_I64 */
   const tir_stmt *body;

@@ -164,16 +164,45 @@ static bool parse_shape(parser *p, tir_buffer *buffer) {
   return true;
 }
 
-static void make_flat(parser_param *param) {
-  tir_buffer *b = param->buffer;
+/* [A.stride0, 1]: variables, and 1 for the last dimension. */
+static bool parse_strides(parser *p, tir_buffer *buffer) {
+  int64_t last = 0;
+  if (!parser_need(p, "[")) return false;
+  for (int i = 0; i < buffer->ndim - 1; i++) {
+    const char *at = parser_here(p);
+    buffer->stride[i] = parser_scalar(p, p->index_dtype, "a stride");
+    if (buffer->stride[i] == NULL) return false;
+    if (buffer->stride[i]->op != TIR_VAR) return parser_fail(p, at, "expected a variable that is passed by value");
+    if (!parser_need(p, ",")) return false;
+  }
+  const char *at = parser_here(p);
+  if (!parser_integer(p, &last)) return false;
+  if (last != 1 || buffer->ndim < 2)
+    return parser_fail(p, at, "expected a stride a dimension, and 1 as the last of them");
+  return parser_need(p, "]");
+}
+
+/* The number of elements, given that of all dimensions that are numbers; NULL: that is all. */
+static const tir_expr *size_of_flat(const parser_param *param, int64_t *total) {
+  const tir_buffer *b = param->buffer;
   const tir_expr *size = NULL;
-  int64_t total = 1;
+  *total = 1;
+  if (tir_is_strided(b)) return tir_strided_elements(param->arena, (tn_dtype)b->stride[0]->dtype, b);
   for (int i = 0; i < b->ndim; i++) {
-    if (b->size[i] == NULL) total *= b->shape[i];
+    if (b->size[i] == NULL)
+      *total *= b->shape[i];
     else size = size != NULL ? tir_binary(param->arena, TIR_MUL, size, b->size[i]) : b->size[i];
   }
-  if (size != NULL && total > 1) size = tir_binary(param->arena, TIR_MUL, size, tir_int(param->arena, size->dtype, total));
+  if (size == NULL || *total == 1) return size;
+  return tir_binary(param->arena, TIR_MUL, size, tir_int(param->arena, size->dtype, *total));
+}
+
+static void make_flat(parser_param *param) {
+  tir_buffer *b = param->buffer;
+  int64_t total;
+  const tir_expr *size = size_of_flat(param, &total);
   memset(b->size, 0, sizeof b->size);
+  memset(b->stride, 0, sizeof b->stride);
   b->ndim = 1;
   b->size[0] = size;
   b->shape[0] = size != NULL ? -1 : total;
@@ -484,13 +513,14 @@ static bool parse_param_shapes(parser *p) {
   for (int i = 0; i < p->n_params; i++) {
     p->at = p->params[i].shape_at;
     if (!parse_shape(p, p->params[i].buffer)) return false;
+    if (parser_accept(p, ",") && !parse_strides(p, p->params[i].buffer)) return false;
     p->params[i].declared = *p->params[i].buffer;
   }
   p->at = end;
   return true;
 }
 
-/* Behind "name: Buffer": (dtype, [shape]); the shape is read later. */
+/* Behind "name: Buffer": (dtype, [shape]) or (dtype, [shape], [strides]); what is in brackets is read later. */
 static bool parse_buffer_param(parser *p, const char *name) {
   tir_buffer *b = (tir_buffer *)parser_made(p, RUNTIME_NEW(p->arena, tir_buffer));
   p->params = parser_room(p, p->params, p->n_params, sizeof *p->params);
@@ -500,7 +530,9 @@ static bool parse_buffer_param(parser *p, const char *name) {
   const char *shape_at = parser_here(p);
   if (*shape_at != '[') return parser_need(p, "[");
   p->params[p->n_params++] = (parser_param){.arena = p->arena, .buffer = b, .shape_at = shape_at};
-  return skip_brackets(p) && parser_need(p, ")");
+  if (!skip_brackets(p)) return false;
+  if (parser_accept(p, ",") && (*parser_here(p) != '[' ? !parser_need(p, "[") : !skip_brackets(p))) return false;
+  return parser_need(p, ")");
 }
 
 /* Behind "name:": a type; a symbol has a range behind it: in [1, 300] */

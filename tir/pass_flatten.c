@@ -26,7 +26,7 @@ static const tir_expr *extent_of(state *at, const tir_buffer *buffer, int dim) {
 
 static bool is_symbolic(const tir_buffer *buffer) {
   for (int i = 0; i < buffer->ndim; i++) {
-    if (buffer->size[i] != NULL) return true;
+    if (buffer->size[i] != NULL || buffer->stride[i] != NULL) return true;
   }
   return false;
 }
@@ -35,6 +35,7 @@ static bool is_symbolic(const tir_buffer *buffer) {
  * argument is there already. NULL: it could, or no memory. */
 static const tir_expr *symbolic_elements(state *at, const tir_buffer *buffer) {
   const tir_expr *n = tir_int(at->p->arena, at->index_dtype, 1);
+  if (tir_is_strided(buffer)) return tir_strided_elements(at->p->arena, at->index_dtype, buffer);
   for (int i = 0; i < buffer->ndim; i++) n = tir_binary(at->p->arena, TIR_MUL, n, extent_of(at, buffer, i));
   if (n == NULL || buffer->is_param) return n;
   int64_t most = (INT64_MAX - 4096) / (int64_t)tn_dtype_bytes(buffer->dtype); /* rounded up, and with guards around */
@@ -66,6 +67,7 @@ static const tir_buffer *flat_buffer(state *at, const tir_buffer *buffer) {
   flat->ndim = 1;
   memset(flat->shape, 0, sizeof flat->shape);
   memset(flat->size, 0, sizeof flat->size);
+  memset(flat->stride, 0, sizeof flat->stride);
   flat->shape[0] = n;
   flat->size[0] = size;
   tir_memo_put(at->flat, buffer, flat);
@@ -78,6 +80,7 @@ static const tir_expr *flat_index(state *at, const tir_buffer *buffer, const tir
   const tir_expr *offset = tir_int(arena, at->index_dtype, 0), *stride = tir_int(arena, at->index_dtype, 1);
   for (int i = buffer->ndim - 1; i >= 0; i--) {
     const tir_expr *at_dim = tir_cast(arena, at->index_dtype, index[i]);
+    if (buffer->stride[i] != NULL) stride = buffer->stride[i];
     const tir_expr *term = tir_binary(arena, TIR_MUL, at_dim, stride);
     offset = tir_binary(arena, TIR_ADD, term, offset); /* outer dimensions' terms first */
     stride = tir_binary(arena, TIR_MUL, stride, extent_of(at, buffer, i));
@@ -123,9 +126,10 @@ static bool flatten_operand(state *at, tir_operand *o) {
   bool has_rows = false;
   for (int i = 1; i < o->n_index; i++) {
     has_rows = has_rows || o->span[i - 1] > 1;
-    if (o->buffer->size[i] == NULL || !has_rows) continue;
-    runtime_fail(at->p->ctx, TN_ERROR_LOWER, "a call takes rows of buffer \"%s\" whose length symbols decide",
-                 o->buffer->name);
+    const bool is_known = o->buffer->size[i] == NULL && !tir_is_strided(o->buffer);
+    if (is_known || !has_rows) continue;
+    runtime_fail(at->p->ctx, TN_ERROR_LOWER, "a call takes rows of buffer \"%s\" whose %s", o->buffer->name,
+                 tir_is_strided(o->buffer) ? "strides a call gives" : "length symbols decide");
     return false;
   }
   const tir_buffer *flat = flat_buffer(at, o->buffer);

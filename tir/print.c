@@ -183,6 +183,17 @@ static void print_shape(runtime_str *out, const tir_buffer *buffer) {
   runtime_str_add(out, "]");
 }
 
+/* Behind a strided buffer's shape. */
+static void print_strides(runtime_str *out, const tir_buffer *buffer) {
+  if (!tir_is_strided(buffer)) return;
+  runtime_str_add(out, ", [");
+  for (int i = 0; i < buffer->ndim - 1; i++) {
+    print(out, buffer->stride[i], BIND_ANY);
+    runtime_str_add(out, ", ");
+  }
+  runtime_str_add(out, "1]");
+}
+
 /* " {", the body one level deeper, "}". */
 static void print_block(runtime_str *out, const tir_stmt *body, int indent) {
   runtime_str_add(out, " {\n");
@@ -337,6 +348,7 @@ void tir_print_func(runtime_str *out, const tir_func *f) {
     const tir_buffer *b = f->declared != NULL ? f->declared[i] : f->params[i];
     runtime_str_addf(out, "%s%s: Buffer(%s, ", i > 0 ? ", " : "", b->name, tir_dtype_words[b->dtype]);
     print_shape(out, b);
+    print_strides(out, b);
     runtime_str_add(out, ")");
   }
   for (int i = 0; i < f->n_scalars; i++) print_scalar(out, f, i);

@@ -99,6 +99,7 @@ int test_build(void);
 int test_language(void);
 int test_calls(void);
 int test_symbolic(void);
+int test_strided(void);
 int test_prepack(void);
 int test_scan(void);
 

@@ -53,6 +53,7 @@ typedef enum fuzz_primitive {
   X(CONSTANT_INDEX, "constant index")             \
   X(SCALAR, "scalar argument by value")           \
   X(SYMBOL, "symbolic extents")                   \
+  X(STRIDED_INPUT, "strides from a call")         \
   X(SCAN, "scan")                                 \
   X(MATH, "math function")                        \
   X(BITS, "operation on bits")                    \

@@ -323,7 +323,8 @@ static void read_new_input(generator *g, tn_dtype dtype) {
     runtime_str_add(&g->inputs, i ? "," : "[");
     put_extent(&g->inputs, t->shape[i], t->size[i]);
   }
-  runtime_str_add(&g->inputs, t->rank ? "]\n" : "\n");
+  runtime_str_add(&g->inputs, t->rank ? "]" : "");
+  runtime_str_add(&g->inputs, t->rank > 1 && chance(g, 15) ? " strided\n" : "\n");
   put_read(g, t, index);
 }
 
@@ -590,7 +591,7 @@ static void dot_operand(generator *g, tn_dtype acc, tn_dtype dtype, bool has_lan
     runtime_str_addf(&g->inputs, "%s%lld", between, (long long)t->shape[t->rank++]);
     runtime_str_addf(g->out, "%s%s%s", between, g->axes[axis].name, step == 2 ? "*2" : "");
   }
-  runtime_str_add(&g->inputs, "]\n");
+  runtime_str_add(&g->inputs, t->rank > 1 && chance(g, 15) ? "] strided\n" : "]\n");
   put(g, "])");
 }
 

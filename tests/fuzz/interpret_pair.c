@@ -77,10 +77,20 @@ static fuzz_status compare(machine *m, const tn_program *p, DLTensor *const *arr
   return FUZZ_AGREES;
 }
 
+/* The symbols' values, then the strides of the reference's arrays. */
+static void collect_numbers(const tn_program *p, DLTensor *const *arrays, const int64_t *symbols, int64_t *numbers) {
+  int n = p->n_symbols;
+  memcpy(numbers, symbols, sizeof *numbers * (size_t)n);
+  for (int i = 0; i < p->n_inputs; i++)
+    for (int d = 0; p->args[i]->is_strided && d < p->args[i]->ndim - 1; d++) numbers[n++] = arrays[i]->strides[d];
+}
+
 static fuzz_status interpret(const tir_func *f, const tn_program *p, DLTensor *const *arrays, const int64_t *symbols,
                              const fuzz_bound *bounds, char *why, size_t n) {
   machine *m = calloc(1, sizeof *m);
-  machine_start_with(m, f, 1, symbols);
+  int64_t numbers[RUNTIME_MAX_SYMBOLS + RUNTIME_MAX_KERNEL_ARGS * TN_MAX_RANK];
+  collect_numbers(p, arrays, symbols, numbers);
+  machine_start_with(m, f, 1, numbers);
   fill(m, f, p, arrays);
   execute(m, f->body);
   fuzz_status status = m->fault ? FUZZ_DIFFERS : !bounds ? FUZZ_AGREES : compare(m, p, arrays, bounds, why, n);

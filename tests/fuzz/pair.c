@@ -73,12 +73,38 @@ typedef struct arguments {
   int64_t symbols[TE_MAX_SYMBOLS_DRAWN];
   DLTensor arrays[MAX_ARGS];
   DLTensor *kernel[MAX_ARGS], *reference[MAX_ARGS];
+  int64_t strides[MAX_ARGS][TN_MAX_RANK]; /* of the kernel's arrays */
 } arguments;
 
-static size_t bytes_of(const tn_tensor *t, const int64_t *shape) {
-  size_t bytes = tn_dtype_bytes(t->dtype);
-  for (int i = 0; i < t->ndim; i++) bytes *= (size_t)shape[i];
-  return bytes;
+/* Without gaps; or, of a strided tensor, with some room behind rows. */
+static void draw_strides(runtime_rng *rng, const tn_tensor *t, const int64_t *shape, int64_t *strides) {
+  int64_t stride = 1;
+  for (int d = t->ndim - 1; d >= 0; d--) {
+    if (t->is_strided && d < t->ndim - 1) stride += runtime_random_below(rng, 2) ? runtime_random_below(rng, 20) : 0;
+    strides[d] = stride;
+    stride *= shape[d];
+  }
+}
+
+/* Up to the last element. */
+static size_t bytes_of(const tn_tensor *t, const int64_t *shape, const int64_t *strides) {
+  int64_t elements = 1;
+  for (int i = 0; i < t->ndim; i++) elements += (shape[i] - 1) * strides[i];
+  return tn_dtype_bytes(t->dtype) * (size_t)elements;
+}
+
+/* Where element K, counted without gaps, is. */
+static int64_t place_of(const DLTensor *array, int64_t k) {
+  int64_t place = 0;
+  for (int d = array->ndim - 1; d >= 0; k /= array->shape[d--]) place += k % array->shape[d] * array->strides[d];
+  return place;
+}
+
+/* Without touching the rest. */
+static void copy_elements(const DLTensor *to, const DLTensor *from, size_t bytes) {
+  int64_t n = (int64_t)(tn_array_bytes(from) / bytes);
+  for (int64_t k = 0; k < n; k++)
+    memcpy((char *)to->data + place_of(to, k) * (int64_t)bytes, (char *)from->data + k * (int64_t)bytes, bytes);
 }
 
 /* Values of the symbols, 1 to 40 as far as they may, small ones more often. */
@@ -102,17 +128,18 @@ static bool make_arguments(arguments *a, tn_program *p, fuzz_memory *memory, uin
     bool at_end = runtime_random_below(&rng, 4) != 0;
     int64_t shape[TN_MAX_RANK];
     for (int d = 0; d < t->ndim; d++) shape[d] = t->size[d] ? te_size_value(p, t->size[d], a->symbols) : t->shape[d];
-    void *guarded = fuzz_memory_at(memory, i, bytes_of(t, shape), at_end);
+    draw_strides(&rng, t, shape, a->strides[i]);
+    size_t bytes = bytes_of(t, shape, a->strides[i]);
+    void *guarded = fuzz_memory_at(memory, i, bytes, at_end);
     a->reference[i] = guarded ? tn_array_new(p->ctx, t->dtype, t->ndim, shape) : NULL;
     if (!a->reference[i]) return false;
     a->arrays[i] = *a->reference[i];
     a->kernel[i] = &a->arrays[i];
     a->arrays[i].data = guarded;
+    a->arrays[i].strides = a->strides[i];
+    memset(guarded, 0xa5, bytes);
     if (i < a->n_inputs) fill(&rng, a->reference[i], t->dtype);
-    if (i < a->n_inputs)
-      memcpy(a->arrays[i].data, a->reference[i]->data, tn_array_bytes(a->reference[i]));
-    else
-      memset(a->arrays[i].data, 0xa5, tn_array_bytes(a->reference[i]));
+    if (i < a->n_inputs) copy_elements(&a->arrays[i], a->reference[i], tn_dtype_bytes(t->dtype));
   }
   return true;
 }
@@ -137,9 +164,10 @@ static void say_where(const tn_tensor *t, const int64_t *shape, int64_t at, char
 
 static bool elements_agree(const DLTensor *got, const DLTensor *want, tn_dtype dtype, int64_t i, double error) {
   size_t bytes = tn_dtype_bytes(dtype);
+  int64_t at = place_of(got, i);
   if (!tn_dtype_is_float(dtype))
-    return memcmp((char *)got->data + i * (int64_t)bytes, (char *)want->data + i * (int64_t)bytes, bytes) == 0;
-  double g = fuzz_element(got, dtype, i), w = fuzz_element(want, dtype, i);
+    return memcmp((char *)got->data + at * (int64_t)bytes, (char *)want->data + i * (int64_t)bytes, bytes) == 0;
+  double g = fuzz_element(got, dtype, at), w = fuzz_element(want, dtype, i);
   return fabs(g - w) <= error || g == w;
 }
 
@@ -153,7 +181,8 @@ static fuzz_status compare(const tn_program *p, const arguments *a, const fuzz_b
       char where[128];
       say_where(t, a->kernel[i]->shape, k, where, sizeof where);
       snprintf(why, n, "%s%s is %.17g, should be %.17g (allowed error %.3g)", i < a->n_inputs ? "input " : "", where,
-               fuzz_element(a->kernel[i], t->dtype, k), fuzz_element(a->reference[i], t->dtype, k), error);
+               fuzz_element(a->kernel[i], t->dtype, place_of(a->kernel[i], k)),
+               fuzz_element(a->reference[i], t->dtype, k), error);
       return FUZZ_DIFFERS;
     }
   }

@@ -91,6 +91,33 @@ static void bodies_parse_to_the_same_text(void **state) {
   }
 }
 
+/* Of strided inputs, before and after flattening. */
+static void strides_parse_to_the_same_text(void **state) {
+  (void)state;
+  static const char *const accesses[] = {"A[i, 1, 0]", "A[i*A.stride0 + A.stride1]"};
+  for (int i = 0; i < RUNTIME_COUNT(accesses); i++) {
+    runtime_arena arena = {0};
+    tn_context *ctx = check_context();
+    const char *text = runtime_format(
+        &arena,
+        HEAD("A: Buffer(float32, [8, 4, M], [A.stride0, A.stride1, 1]), C: Buffer(float32, [8]), M: int64 in [1, 9], "
+             "A.stride0: int64 in [0, 99], A.stride1: int64 in [0, 99]") "  for (i: int64, 0i64, 8i64) {\n    C[i] = %s\n"
+                                                                         "  }\n}\n",
+        accesses[i]);
+    tir_func *f = tir_parse_func(ctx, &arena, text);
+    check_ok(ctx);
+    check_text(print_whole(&arena, f), text);
+    assert_int_equal(tir_is_strided(f->params[0]), i == 0);
+    if (i == 1) assert_int_equal(f->params[0]->ndim, 1);
+    runtime_str size = {0};
+    if (i == 1) tir_print_expr(&size, f->params[0]->size[0]);
+    if (i == 1) check_text(size.data, "1i64 + (M - 1i64) + 3i64*A.stride1 + 7i64*A.stride0");
+    runtime_str_free(&size);
+    check_context_free(ctx);
+    runtime_arena_free(&arena);
+  }
+}
+
 static void flat_parameters_are_told_by_their_accesses(void **state) {
   (void)state;
   runtime_arena arena = {0};
@@ -235,6 +262,10 @@ static void heads_are_refused(void **state) {
       {"primfn(a: float32, a: float32)", "'a' stands there twice"},
       {"primfn(n: float32 in [1, 2])", "expected int32 as the type of all loops, or int64"},
       {"primfn() -> float32", "expected 'int32'"},
+      {"primfn(A: Buffer(int8, [4, 4], 7)", "expected '['"},
+      {"primfn(A: Buffer(int8, [4, 4], [4, 1]), C: Buffer(int8, [4])) -> int32", "expected a variable"},
+      {"primfn(A: Buffer(int8, [4, 4], [s, 2]), C: Buffer(int8, [4]), s: int64 in [0, 9]) -> int32",
+       "expected a stride a dimension"},
       {"primfn() -> int32 attr = {\"name\": \"f\"} {}", "expected '\"global_symbol\"'"},
   };
   for (int i = 0; i < RUNTIME_COUNT(heads); i++) {
@@ -303,6 +334,7 @@ static void memory_may_run_out(void **state) {
 int test_parse(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bodies_parse_to_the_same_text),
+      cmocka_unit_test(strides_parse_to_the_same_text),
       cmocka_unit_test(flat_parameters_are_told_by_their_accesses),
       cmocka_unit_test(blanks_and_comments_do_not_matter),
       cmocka_unit_test(heads_are_refused),
