@@ -192,8 +192,8 @@ static bool define_callees(codegen_jit *jit, LLVMOrcJITDylibRef library, const t
     if (callees[i]->module != NULL) continue;
     if (callees[i]->function == NULL) {
       runtime_fail(jit->ctx, TN_ERROR_CODEGEN,
-                   "%s calls %s, which has no code here: give its address (tn_extern_function) or its LLVM IR "
-                   "(tn_extern_llvm), or write an object and link it with the function",
+                   "%s calls %s, which has no code here: give its address (tn_program_bind) or its LLVM IR "
+                   "(tn_program_link), or write an object and link it with the function",
                    func->name, callees[i]->name);
       return false;
     }
