@@ -38,6 +38,9 @@ typedef struct worker {
   _Alignas(LINE) _Atomic uintptr_t mail;
   int number; /* counted from 1: the launcher is 0 */
   pthread_t thread;
+  _Atomic pid_t id;    /* the thread's, for the system; 0: it has not begun */
+  _Atomic bool moved;  /* its mask of processors is without one of HOME's */
+  cpu_set_t home;      /* the launcher's mask, which the worker takes back */
 } worker;
 
 /* What runtime_pool.state holds besides the process that the workers belong to. */
@@ -80,6 +83,26 @@ static const void *low_half(const worker *w) {
 
 static bool has_mail(uintptr_t mail) { return mail >= STOP; }
 
+/* ---- where a worker wakes up ------------------------------------------------------------------------------------- */
+
+/* A system that takes two processors for unrelated may wake a thread on the one that its waker is using, and leave both
+ * there for milliseconds. So a worker that sleeps may wake anywhere but here; it takes all processors back when it is
+ * up. */
+static void wake_elsewhere(worker *w) {
+  pid_t id = atomic_load(&w->id);
+  cpu_set_t others;
+  int here = sched_getcpu();
+  if (id == 0 || here < 0 || sched_getaffinity(0, sizeof w->home, &w->home) != 0) return;
+  others = w->home;
+  CPU_CLR(here, &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(id, sizeof others, &others) != 0) return;
+  atomic_store(&w->moved, true);
+}
+
+static void come_home(worker *w) {
+  if (atomic_exchange(&w->moved, false)) sched_setaffinity(0, sizeof w->home, &w->home);
+}
+
 /* Whether there was mail before the worker got tired. */
 static bool spin_for_mail(worker *w) {
   uint64_t end = runtime_now_ns() + SPIN_NS;
@@ -97,6 +120,7 @@ static uintptr_t wait_for_mail(worker *w) {
     uintptr_t mail = IDLE;
     if (!atomic_compare_exchange_strong(&w->mail, &mail, ASLEEP)) continue;
     while (atomic_load(&w->mail) == ASLEEP) futex_wait(low_half(w), ASLEEP);
+    come_home(w);
   }
   return atomic_load(&w->mail);
 }
@@ -132,6 +156,7 @@ static void leave(job *j) {
 /* The mailbox is free before the launcher goes on, so that its next loop finds this worker. */
 static void *worker_main(void *arg) {
   worker *w = arg;
+  atomic_store(&w->id, (pid_t)syscall(SYS_gettid));
   for (;;) {
     uintptr_t mail = wait_for_mail(w);
     if (mail == STOP) return NULL;
@@ -163,7 +188,9 @@ static int mail_to_workers(runtime_pool *pool, job *j, int wanted) {
     while (mail <= ASLEEP && !atomic_compare_exchange_weak(&w->mail, &mail, (uintptr_t)j)) continue;
     if (mail > ASLEEP) continue;
     ++mailed;
-    if (mail == ASLEEP) futex_wake(low_half(w));
+    if (mail != ASLEEP) continue;
+    wake_elsewhere(w);
+    futex_wake(low_half(w));
   }
   return mailed;
 }
@@ -218,6 +245,8 @@ static bool add_worker(runtime_pool *pool) {
   sigset_t all, old;
   w->number = n + 1;
   atomic_init(&w->mail, IDLE);
+  atomic_init(&w->id, 0);
+  atomic_init(&w->moved, false);
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &old);
   bool added = pthread_create(&w->thread, NULL, worker_main, w) == 0;
