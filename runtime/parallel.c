@@ -38,9 +38,10 @@ typedef struct worker {
   _Alignas(LINE) _Atomic uintptr_t mail;
   int number; /* counted from 1: the launcher is 0 */
   pthread_t thread;
-  _Atomic pid_t id;    /* the thread's, for the system; 0: it has not begun */
-  _Atomic bool moved;  /* its mask of processors is without one of HOME's */
-  cpu_set_t home;      /* the launcher's mask, which the worker takes back */
+  _Atomic pid_t id;   /* the thread's, for the system; 0: it has not begun */
+  _Atomic bool moves; /* held by who changes what follows and the thread's mask of processors; nobody waits for it */
+  bool moved;         /* the mask is without one of HOME's */
+  cpu_set_t home;     /* the launcher's mask, which the worker takes back */
 } worker;
 
 /* What runtime_pool.state holds besides the process that the workers belong to. */
@@ -88,19 +89,30 @@ static bool has_mail(uintptr_t mail) { return mail >= STOP; }
 /* A system that takes two processors for unrelated may wake a thread on the one that its waker is using, and leave both
  * there for milliseconds. So a worker that sleeps may wake anywhere but here; it takes all processors back when it is
  * up. */
-static void wake_elsewhere(worker *w) {
-  pid_t id = atomic_load(&w->id);
-  cpu_set_t others;
-  int here = sched_getcpu();
-  if (id == 0 || here < 0 || sched_getaffinity(0, sizeof w->home, &w->home) != 0) return;
-  others = w->home;
-  CPU_CLR(here, &others);
+static void move_away(worker *w, pid_t id, int from) {
+  cpu_set_t all, others;
+  if (sched_getaffinity(0, sizeof all, &all) != 0) return;
+  others = all;
+  CPU_CLR(from, &others);
   if (CPU_COUNT(&others) == 0 || sched_setaffinity(id, sizeof others, &others) != 0) return;
-  atomic_store(&w->moved, true);
+  w->home = all;
+  w->moved = true;
 }
 
+static void wake_elsewhere(worker *w) {
+  pid_t id = atomic_load(&w->id);
+  int here = sched_getcpu();
+  if (id == 0 || here < 0 || atomic_exchange(&w->moves, true)) return;
+  move_away(w, id, here);
+  atomic_store(&w->moves, false);
+}
+
+/* Where a launcher is at it, the next time. */
 static void come_home(worker *w) {
-  if (atomic_exchange(&w->moved, false)) sched_setaffinity(0, sizeof w->home, &w->home);
+  if (atomic_exchange(&w->moves, true)) return;
+  if (w->moved) sched_setaffinity(0, sizeof w->home, &w->home);
+  w->moved = false;
+  atomic_store(&w->moves, false);
 }
 
 /* Whether there was mail before the worker got tired. */
@@ -246,7 +258,8 @@ static bool add_worker(runtime_pool *pool) {
   w->number = n + 1;
   atomic_init(&w->mail, IDLE);
   atomic_init(&w->id, 0);
-  atomic_init(&w->moved, false);
+  atomic_init(&w->moves, false);
+  w->moved = false;
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &old);
   bool added = pthread_create(&w->thread, NULL, worker_main, w) == 0;

@@ -206,6 +206,36 @@ static int on_one_cpu(runtime_pool *pool) {
   return runtime_pool_workers(pool) == 0 ? 0 : 5;
 }
 
+/* The masks of the threads that ran iterations of a loop. */
+typedef struct masks {
+  _Atomic int n, narrow; /* how many looked, and how many of them have not the launcher's mask */
+  cpu_set_t launcher;
+} masks;
+
+static void look_at_mask(void *loop, int64_t begin, int64_t end) {
+  masks *m = loop;
+  cpu_set_t own;
+  (void)begin, (void)end;
+  nap(300000); /* so that others get some */
+  m->narrow += sched_getaffinity(0, sizeof own, &own) != 0 || !CPU_EQUAL(&own, &m->launcher);
+  ++m->n;
+}
+
+/* A worker that slept wakes elsewhere, and then may run everywhere again. */
+static void nothing_is_pinned(void **state) {
+  (void)state;
+  runtime_pool *pool = runtime_pool_new(4);
+  masks m = {0};
+  assert_int_equal(sched_getaffinity(0, sizeof m.launcher, &m.launcher), 0);
+  for (int i = 0; i < 5; ++i) {
+    assert_int_equal(runtime_pool_run(pool, look_at_mask, &m, 0, 8, 4), 0);
+    nap(2000000); /* workers fall asleep */
+  }
+  runtime_pool_free(pool);
+  assert_true(m.n >= 5);
+  assert_int_equal(m.narrow, 0);
+}
+
 static void an_affinity_mask(void **state) {
   (void)state;
   if (!CAN_FORK) skip();
@@ -401,6 +431,7 @@ int test_parallel(void) {
       cmocka_unit_test(a_context_owns_its_threads),
       cmocka_unit_test(a_fork),
       cmocka_unit_test(an_affinity_mask),
+      cmocka_unit_test(nothing_is_pinned),
       cmocka_unit_test(a_hook_needs_a_context),
       cmocka_unit_test(no_list_of_cgroups),
   };
