@@ -111,6 +111,20 @@ static void null_gives_null(void **state) {
   fixture_free(&f);
 }
 
+/* The schedules of a program share derived stages; other lengths of a split make others. */
+static void partial_results_differ_by_lengths(void **state) {
+  (void)state;
+  fixture f = fixture_new("S[i<4] = sum[k<24](A[i,k])", "");
+  tn_schedule *other = tn_schedule_copy(f.s);
+  assert_int_equal(tn_schedule_apply(f.s, "split(S, k, 4); rfactor(S, k.inner)"), TN_OK);
+  assert_int_equal(tn_schedule_apply(other, "split(S, k, 8); rfactor(S, k.inner)"), TN_OK);
+  int first = schedule_find_stage(f.s, "S.rf"), second = schedule_find_stage(other, "S.rf");
+  assert_int_equal(f.s->stages[first].tensors[0].shape[0], 4);
+  assert_int_equal(other->stages[second].tensors[0].shape[0], 8);
+  tn_schedule_free(other);
+  fixture_free(&f);
+}
+
 static void an_unknown_form_is_refused(void **state) {
   (void)state;
   fixture f = fixture_new(MM, "");
@@ -218,6 +232,7 @@ int test_values(void) {
       cmocka_unit_test(cache_names_are_unique),
       cmocka_unit_test(attachments_follow_inserted_stages),
       cmocka_unit_test(null_gives_null),
+      cmocka_unit_test(partial_results_differ_by_lengths),
       cmocka_unit_test(an_unknown_form_is_refused),
       cmocka_unit_test(names_that_grow_too_long_are_refused),
       cmocka_unit_test(too_many_axes_are_refused),

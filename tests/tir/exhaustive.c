@@ -14,6 +14,7 @@ typedef struct stream {
 static const stream streams[] = {
     {"i32, two variables from zero", TN_I32, 2, 3, 4000, {{0, 7}, {0, 5}}, false},
     {"i32, ranges of the size of factors", TN_I32, 2, 2, 8000, {{0, 4}, {0, 8}}, false},
+    {"i32, ranges from one on", TN_I32, 2, 2, 8000, {{0, 3}, {1, 8}}, false},
     {"i32, negative ranges", TN_I32, 2, 3, 4000, {{-9, 4}, {-5, 5}}, false},
     {"i32, deep", TN_I32, 2, 5, 2000, {{-3, 9}, {0, 6}}, false},
     {"i32, three variables", TN_I32, 3, 4, 1500, {{0, 4}, {-3, 3}, {0, 7}}, false},
