@@ -68,9 +68,8 @@ static bool columns(generic_plan *p, const tn_tensor *tensor, double ns) {
 }
 
 /* Rows: a group of its own. Neither: threads only. */
-static bool rows(generic_plan *p, const generic_group *g, const tn_tensor *tensor, double ns) {
+static bool rows(generic_plan *p, const tn_tensor *tensor, double ns) {
   generic_group alone = {.root = tensor, .ns = ns};
-  (void)g;
   for (int a = 0; a < tensor->ndim; a++) alone.is_common[a] = true;
   return generic_rows(p, &alone);
 }
@@ -81,8 +80,8 @@ static bool is_by_columns(const generic_plan *p, int stage) {
   return generic_is_contiguous(&r, r.n_data - 1);
 }
 
-static bool arrange(generic_plan *p, const generic_group *g, const tn_tensor *tensor, double ns) {
-  return is_by_columns(p, generic_stage(p, tensor)) ? columns(p, tensor, ns) : rows(p, g, tensor, ns);
+static bool arrange(generic_plan *p, const tn_tensor *tensor, double ns) {
+  return is_by_columns(p, generic_stage(p, tensor)) ? columns(p, tensor, ns) : rows(p, tensor, ns);
 }
 
 bool generic_reduce(generic_plan *p, const generic_group *g) {
@@ -92,6 +91,6 @@ bool generic_reduce(generic_plan *p, const generic_group *g) {
   if (is_long && independent(p, stage, is_by_columns(p, stage)) < p->machine.threads &&
       !cut_for_threads(p, g->root, &partial))
     return false;
-  if (!partial) return arrange(p, g, g->root, g->ns);
-  return arrange(p, g, partial, g->ns) && arrange(p, g, g->root, 0);
+  if (!partial) return arrange(p, g->root, g->ns);
+  return arrange(p, partial, g->ns) && arrange(p, g->root, 0);
 }

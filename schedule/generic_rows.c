@@ -8,13 +8,12 @@ enum { REGISTERS = 4, LAST_LANES = 4, LOCAL_BYTES = 16 << 10 };
 /* ---- a reduction in lanes ---------------------------------------------------------------------------------------- */
 
 /* Takes a new stage of partial results into OUT and gives it its loops: VECTOR, its last data axis, is innermost. */
-static bool take_part(generic_plan *p, int stage, int extra_outer, generic_parts *out) {
+static bool take_part(generic_plan *p, int stage, generic_parts *out) {
   const schedule_stage *st = &p->s->stages[stage];
   int order[SCHEDULE_MAX_AXES], n = 0, vector = st->op->n_axes - 1;
   for (int i = 0; i < st->n_leaves; i++)
     if (st->leaves[i] != vector) order[n++] = st->leaves[i];
   order[n++] = vector;
-  (void)extra_outer;
   out->tensors[out->n++] = st->tensors;
   return generic_order(p, stage, n, order) && generic_annotate(p, stage, vector, SCHEDULE_VECTORIZE) &&
          schedule_set_scope(p->s, stage, "local") == TN_OK;
@@ -33,7 +32,7 @@ static bool part_once(generic_plan *p, const tn_tensor *tensor, int axis, int64_
     if (i > n_data && schedule_leaf(part, i)->extent == (extent + width - 1) / width) outer = part->leaves[i];
   if (extent % width && blocks > 1 && outer >= 0 && !generic_split(p, stage, outer, blocks, &first, &second))
     return false;
-  return take_part(p, stage, outer, out);
+  return take_part(p, stage, out);
 }
 
 /* The reduction loop along which rows are read. -1: none. */

@@ -387,7 +387,6 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
 /* ---- functions
  * ---------------------------------------------------------------------------------------------------------- */
 
-/* Tensors first, in the order of the program's arguments, then what is passed by value. */
 /* The intrinsics of all stages, for the pass tensorize. */
 static void add_intrins(lowering *l, tir_func *f) {
   const tir_intrin **intrins = RUNTIME_NEW_ARRAY(l->arena, const tir_intrin *, l->s->n_stages + 1);
@@ -396,6 +395,7 @@ static void add_intrins(lowering *l, tir_func *f) {
   f->intrins = intrins;
 }
 
+/* Tensors first, in the order of the program's arguments, then what is passed by value. */
 static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) {
   const tn_program *p = l->s->program;
   tir_func *f = RUNTIME_NEW(l->arena, tir_func);

@@ -104,25 +104,18 @@ tn_status schedule_find_packed(lowering *l) {
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-typedef struct use {
-  const tir_buffer *buffer;
-} use;
-
 static tir_walk find_load(void *user, const tir_expr *e) {
-  const use *u = user;
-  return e->op == TIR_LOAD && e->u.buffer == u->buffer ? TIR_WALK_STOP : TIR_WALK_ON;
+  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
 static tir_walk find_touch(void *user, const tir_stmt *s) {
-  const use *u = user;
-  bool touches = (s->kind == TIR_PREFETCH && s->u.prefetch.buffer == u->buffer) ||
-                 (s->kind == TIR_CALL && tir_call_touches(s, u->buffer));
+  bool touches = (s->kind == TIR_PREFETCH && s->u.prefetch.buffer == user) ||
+                 (s->kind == TIR_CALL && tir_call_touches(s, user));
   return touches ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
 static bool is_used(const tir_stmt *body, const tir_buffer *buffer) {
-  use u = {buffer};
-  tir_visitor visitor = {.stmt = find_touch, .expr = find_load, .user = &u};
+  tir_visitor visitor = {.stmt = find_touch, .expr = find_load, .user = (void *)buffer};
   return !tir_walk_stmt(body, &visitor);
 }
 

@@ -161,17 +161,8 @@ static void links_ir(void **state) {
 /* The bitcode of the same text, as a kernel's own bitcode holds it: any module with the function serves. */
 static void links_bitcode(void **state) {
   (void)state;
-  char folder[64];
-  kit_folder(folder);
-  char path[128];
-  snprintf(path, sizeof path, "%s/m.ll", folder);
-  FILE *file = fopen(path, "w");
-  fputs(good_ir, file);
-  fclose(file);
   runtime_str bitcode = {0};
-  int status = kit_shell(&bitcode, "/usr/lib/llvm-19/bin/llvm-as %s -o - 2>/dev/null", path);
-  kit_folder_remove(folder);
-  if (status != 0) skip(); /* no assembler of LLVM's here */
+  kit_bitcode(good_ir, &bitcode);
   tir_callee callee = {.name = "row_sums", .module = bitcode.data, .module_bytes = bitcode.n};
   run_rows(rows(&callee, TIR_SERIAL));
   runtime_str_free(&bitcode);

@@ -23,8 +23,8 @@ void kit_begin(void) { K.n_params = K.n_inputs = 0; }
 
 static const tir_buffer *buffer(const char *name, tn_dtype dtype, int64_t n, bool param, bool input) {
   tir_buffer *b = RUNTIME_NEW(&K.arena, tir_buffer);
-  *b = (tir_buffer){.name = name, .dtype = dtype, .ndim = 1, .shape = {n}, .scope = "global", .is_param = param,
-                     .is_input = input};
+  *b = (tir_buffer){
+      .name = name, .dtype = dtype, .ndim = 1, .shape = {n}, .scope = "global", .is_param = param, .is_input = input};
   if (param) K.params[K.n_params++] = b;
   K.n_inputs += input;
   return b;
@@ -86,7 +86,8 @@ tn_kernel *kit_compile(const tir_func *func, const tn_target *target) {
   check_ok(K.ctx);
   for (int i = 0; i < func->n_params; ++i) {
     const tir_buffer *b = func->params[i];
-    args[i] = (runtime_kernel_arg){.name = b->name, .dtype = b->dtype, .ndim = 1, .shape = {b->shape[0]}, .is_output = !b->is_input};
+    args[i] = (runtime_kernel_arg){
+        .name = b->name, .dtype = b->dtype, .ndim = 1, .shape = {b->shape[0]}, .is_output = !b->is_input};
   }
   tn_kernel *kernel = codegen_load_calling(K.ctx, object.data, object.n, func->name, func->n_params, args, func);
   check_ok(K.ctx);
@@ -98,11 +99,17 @@ tn_kernel *kit_compile(const tir_func *func, const tn_target *target) {
 int32_t kit_call(const tn_kernel *kernel, void *const *p) {
   tn_kernel_fn fn = tn_kernel_function(kernel);
   switch (tn_kernel_arg_count(kernel)) {
-    case 1: return ((int32_t(*)(void *))fn)(p[0]);
-    case 2: return ((int32_t(*)(void *, void *))fn)(p[0], p[1]);
-    case 3: return ((int32_t(*)(void *, void *, void *))fn)(p[0], p[1], p[2]);
-    case 4: return ((int32_t(*)(void *, void *, void *, void *))fn)(p[0], p[1], p[2], p[3]);
-    default: fail_msg("kit_call takes 1 to 4 parameters"); return -1;
+    case 1:
+      return ((int32_t(*)(void *))fn)(p[0]);
+    case 2:
+      return ((int32_t(*)(void *, void *))fn)(p[0], p[1]);
+    case 3:
+      return ((int32_t(*)(void *, void *, void *))fn)(p[0], p[1], p[2]);
+    case 4:
+      return ((int32_t(*)(void *, void *, void *, void *))fn)(p[0], p[1], p[2], p[3]);
+    default:
+      fail_msg("kit_call takes 1 to 4 parameters");
+      return -1;
   }
 }
 
@@ -123,10 +130,13 @@ char *kit_text(const tir_func *func, const tn_target *target, codegen_form form)
 
 int64_t kit_get_int(tn_dtype dtype, const void *data, int64_t i) {
   switch (dtype) {
-#define X(name, text, bytes, code, ctype) case TN_##name: return (int64_t)((const ctype *)data)[i];
+#define X(name, text, bytes, code, ctype) \
+  case TN_##name:                         \
+    return (int64_t)((const ctype *)data)[i];
     TN_DTYPES(X)
 #undef X
-    case TN_DTYPE_COUNT: break;
+    case TN_DTYPE_COUNT:
+      break;
   }
   return 0;
 }
@@ -138,18 +148,24 @@ double kit_get(tn_dtype dtype, const void *data, int64_t i) {
 }
 
 void kit_set(tn_dtype dtype, void *data, int64_t i, int64_t integer, double real) {
-  if (dtype == TN_F32) ((float *)data)[i] = (float)real;
-  else if (runtime_is_half(dtype)) ((uint16_t *)data)[i] = runtime_half_bits(dtype, real);
-  else if (dtype == TN_F64) ((double *)data)[i] = real;
-  else if (dtype == TN_BOOL) ((uint8_t *)data)[i] = integer != 0;
-  else memcpy((char *)data + (size_t)i * tn_dtype_bytes(dtype), &integer, tn_dtype_bytes(dtype)); /* little endian */
+  if (dtype == TN_F32)
+    ((float *)data)[i] = (float)real;
+  else if (runtime_is_half(dtype))
+    ((uint16_t *)data)[i] = runtime_half_bits(dtype, real);
+  else if (dtype == TN_F64)
+    ((double *)data)[i] = real;
+  else if (dtype == TN_BOOL)
+    ((uint8_t *)data)[i] = integer != 0;
+  else
+    memcpy((char *)data + (size_t)i * tn_dtype_bytes(dtype), &integer, tn_dtype_bytes(dtype)); /* little endian */
 }
 
 void kit_fill(tn_dtype dtype, void *data, int64_t n, uint64_t seed) {
-  static const int64_t integers[] = {0, 1, -1, 2, -2, 3, 5, -7, 100, 127, -128, 255, 32767, -32768, 65535, INT32_MAX,
-                                     INT32_MIN, UINT32_MAX, INT64_MAX, INT64_MIN};
-  static const double reals[] = {0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 3.0, -7.25, 0.1, 1e-3, 100.7, -3e9, 5e9,
-                                 1e19, -1e19, INFINITY, -INFINITY, NAN};
+  static const int64_t integers[] = {0,     1,         -1,        2,          -2,        3,        5,
+                                     -7,    100,       127,       -128,       255,       32767,    -32768,
+                                     65535, INT32_MAX, INT32_MIN, UINT32_MAX, INT64_MAX, INT64_MIN};
+  static const double reals[] = {0.0, -0.0, 1.0,   -1.0, 0.5, -0.5, 2.5,   -2.5,     3.0,       -7.25,
+                                 0.1, 1e-3, 100.7, -3e9, 5e9, 1e19, -1e19, INFINITY, -INFINITY, NAN};
   runtime_rng rng = {seed};
   for (int64_t i = 0; i < n; ++i) {
     int at = (int)runtime_random_below(&rng, RUNTIME_COUNT(integers));
@@ -203,4 +219,27 @@ int kit_shell(runtime_str *out, const char *fmt, ...) {
   }
   int status = pclose(pipe);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void kit_bitcode(const char *ir, runtime_str *out) {
+  char folder[64], path[128];
+  kit_folder(folder);
+  snprintf(path, sizeof path, "%s/m.ll", folder);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(ir, file);
+  fclose(file);
+  int status = kit_shell(out, "/usr/lib/llvm-19/bin/llvm-as %s -o - 2>/dev/null", path);
+  kit_folder_remove(folder);
+  if (status != 0) skip();
+}
+
+void kit_export(const tn_schedule *s, const char *folder, const char *name) {
+  tn_build_options options = {.name = name};
+  static const char *const suffixes[] = {"o", "c", "h"};
+  for (int i = 0; i < RUNTIME_COUNT(suffixes); i++) {
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s.%s", folder, name, suffixes[i]);
+    assert_int_equal((i < 2 ? tn_build_file : tn_build_header)(s, &options, path), TN_OK);
+  }
 }

@@ -74,6 +74,11 @@ int kit_folder_count(const char *folder);
 /* Runs a shell command, returns its status; its output is appended to OUT unless NULL. */
 int kit_shell(runtime_str *out, const char *fmt, ...) TN_PRINTF(2, 3);
 
+/* The bitcode of LLVM IR text, in OUT; skips the test where LLVM's assembler is not installed. */
+void kit_bitcode(const char *ir, runtime_str *out);
+/* FOLDER/NAME.o, NAME.c and NAME.h of a schedule's kernel NAME. */
+void kit_export(const tn_schedule *s, const char *folder, const char *name);
+
 /* The groups. */
 int test_ops(void);
 int test_c_source(void);

@@ -220,20 +220,11 @@ static void parts_are_refused(void **state) {
 
 static void exported(void **state) {
   (void)state;
-  char folder[64], path[128];
+  char folder[64];
   tn_schedule *s = tn_schedule_new(tn_program_parse(
       K.ctx, "symbol M; scalar s: f32; input A: f32[2,M,2] strided; C[n<2, i<M, j<2] = A[n,i,j]*s", 0, NULL));
-  tn_build_options options = {.name = "scale"};
   kit_folder(folder);
-  static const char *const files[] = {"scale.o", "scale.c", "scale.h"};
-  for (int i = 0; i < 3; i++) {
-    snprintf(path, sizeof path, "%s/%s", folder, files[i]);
-    if (i < 2)
-      tn_build_file(s, &options, path);
-    else
-      tn_build_header(s, &options, path);
-    check_ok(K.ctx);
-  }
+  kit_export(s, folder, "scale");
   assert_int_equal(
       kit_shell(NULL,
                 "cd %s && grep -q 'int32_t scale(const float \\*A, float \\*C, float s, int64_t M, int64_t A_stride0, "

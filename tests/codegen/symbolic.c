@@ -201,20 +201,11 @@ static void too_many_elements(void **state) {
 
 static void exported(void **state) {
   (void)state;
-  char folder[64], path[128];
+  char folder[64];
   tn_schedule *s = tn_schedule_new(tn_program_parse(
       K.ctx, "symbol M<=1000, N; scalar s: f32; input A: f32[M,N]; C[i<M, j<N] = A[i,j]*s + f32(M)", 0, NULL));
-  tn_build_options options = {.name = "scale"};
   kit_folder(folder);
-  static const char *const files[] = {"scale.o", "scale.c", "scale.h"};
-  for (int i = 0; i < 3; i++) {
-    snprintf(path, sizeof path, "%s/%s", folder, files[i]);
-    if (i < 2)
-      tn_build_file(s, &options, path);
-    else
-      tn_build_header(s, &options, path);
-    check_ok(K.ctx);
-  }
+  kit_export(s, folder, "scale");
   assert_int_equal(
       kit_shell(
           NULL,
