@@ -511,7 +511,7 @@ tir_func *tir_parse_func(tn_context *ctx, runtime_arena *arena, const char *text
 
 typedef struct tir_pass_options {
   int auto_unroll_max_step;  /* for loops outside any pragma (0) */
-  int64_t max_unrolled_body; /* an unroll that would make more statements than this is left a loop (4096) */
+  int64_t max_unrolled_body; /* an unroll that would make more statements than this, or so much code, is left a loop (4096) */
   int vector_registers;      /* that accumulators may take (32) */
   int vector_bytes;          /* of one (64) */
   bool check;                /* run tir_check between passes */

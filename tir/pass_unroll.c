@@ -5,11 +5,12 @@
 
 #include "tir/passes.h"
 
-enum { MAX_AUTO_DEPTH = 8 };
+enum { MAX_AUTO_DEPTH = 8, ORDINARY_NODES = 32, MAX_COUNTED = 1 << 30 };
 
 /* What was found below a statement. */
 typedef struct tally {
-  int64_t steps;    /* stores and calls, after unrolling */
+  int64_t steps;    /* stores and calls, after unrolling; a store whose lanes do not lie in a row is one for each lane */
+  int64_t nodes;    /* of expressions */
   int depth;        /* levels of unrolled loops */
   int normal_loops; /* levels of loops that stay */
 } tally;
@@ -39,6 +40,7 @@ static const tir_stmt *unroll(void *user, const tir_stmt *s);
 /* A child's tally joins its siblings'. */
 static void join(tally *all, tally part) {
   all->steps += part.steps;
+  all->nodes += part.nodes;
   all->depth = RUNTIME_MAX(all->depth, part.depth);
   all->normal_loops = RUNTIME_MAX(all->normal_loops, part.normal_loops);
 }
@@ -78,12 +80,15 @@ static const tir_stmt *expand(state *at, const tir_stmt *loop, int64_t extent) {
 }
 
 /* Why a loop marked as unrolled stays one, or NULL. */
-static const char *objection(const state *at, const tir_stmt *s, int64_t *extent, int64_t *steps) {
+static const char *objection(const state *at, const tir_stmt *s, int64_t *extent) {
+  int64_t limit = at->p->options.max_unrolled_body;
   if (!tir_is_int(s->u.loop.extent, extent)) return "its extent is not a constant";
-  if (__builtin_mul_overflow(*extent, RUNTIME_MAX(at->below.steps, 1), steps) ||
-      *steps > at->p->options.max_unrolled_body) {
-    return runtime_format(at->p->arena, "it would make more than %" PRId64 " statements",
-                          at->p->options.max_unrolled_body);
+  if (*extent > limit / RUNTIME_MAX(at->below.steps, 1)) {
+    return runtime_format(at->p->arena, "it would make more than %" PRId64 " statements", limit);
+  }
+  if (*extent > limit * ORDINARY_NODES / RUNTIME_MAX(at->below.nodes, 1)) {
+    return runtime_format(at->p->arena, "it would make more code than %" PRId64 " statements of %d operations", limit,
+                          ORDINARY_NODES);
   }
   return NULL;
 }
@@ -98,14 +103,15 @@ static bool unrolls_by_itself(const state *at, const tir_stmt *s, int64_t steps)
 static const tir_stmt *unroll_for(state *at, const tir_stmt *s) {
   const tir_env *outer = at->env;
   tir_env env = tir_env_loop(at->p->arena, outer, s);
-  int64_t extent = 0, steps = 0;
+  int64_t extent = 0;
   at->env = &env;
   s = tir_with_body(at->p->arena, s, unroll(at, s->u.loop.body));
   at->env = outer;
   if (s == NULL) return NULL;
-  const char *why_not = objection(at, s, &extent, &steps);
-  if (s->u.loop.kind == TIR_UNROLLED ? why_not == NULL : why_not == NULL && unrolls_by_itself(at, s, steps)) {
-    at->below.steps = steps;
+  const char *why_not = objection(at, s, &extent);
+  if (why_not == NULL && (s->u.loop.kind == TIR_UNROLLED || unrolls_by_itself(at, s, extent * at->below.steps))) {
+    at->below.steps *= extent;
+    at->below.nodes *= extent;
     at->below.depth++;
     at->taken += s->u.loop.kind != TIR_UNROLLED;
     return at->leaves_loops ? tir_for_kind(at->p->arena, s, TIR_UNROLLED) : expand(at, s, extent);
@@ -153,6 +159,18 @@ static const tir_stmt *unroll_attr(state *at, const tir_stmt *s) {
   return is_bind || strcmp(s->u.attr.key, TIR_STAGE) == 0 ? tir_with_body(at->p->arena, s, body) : body;
 }
 
+static tir_walk count_node(void *user, const tir_expr *e) {
+  (void)e;
+  return ++*(int64_t *)user < MAX_COUNTED ? TIR_WALK_ON : TIR_WALK_STOP;
+}
+
+/* TVM counts a vector's store as one step; the lanes of one that scatters become instructions of their own. */
+static int64_t steps_of(const tir_stmt *s) {
+  if (s->kind != TIR_STORE || s->u.store.n_index == 0) return 1;
+  const tir_expr *last = s->u.store.index[s->u.store.n_index - 1];
+  return last->lanes == 1 || (last->op == TIR_RAMP && last->u.i == 1) ? 1 : last->lanes;
+}
+
 static const tir_stmt *unroll(void *user, const tir_stmt *s) {
   state *at = user;
   at->below = (tally){0};
@@ -164,7 +182,8 @@ static const tir_stmt *unroll(void *user, const tir_stmt *s) {
     case TIR_STORE:
     case TIR_CALL:
     case TIR_PREFETCH:
-      at->below.steps = 1;
+      at->below.steps = steps_of(s);
+      tir_walk_stmt(s, &(tir_visitor){.expr = count_node, .user = &at->below.nodes});
       return s;
     case TIR_IF:
     case TIR_ALLOC:

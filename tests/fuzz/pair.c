@@ -6,7 +6,7 @@
 #include "codegen/codegen.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { MAX_ARGS = 24, MAX_STORES = 3000000, MAX_SCATTERED = 300, TE_MAX_SYMBOLS_DRAWN = 16, CALLS_WITH_SYMBOLS = 4 };
+enum { MAX_ARGS = 24, MAX_STORES = 3000000, MAX_SCATTERED = 2000, TE_MAX_SYMBOLS_DRAWN = 16, CALLS_WITH_SYMBOLS = 4 };
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 

@@ -26,6 +26,13 @@ static const struct regression {
      "S0[i<4, j<4] = any[r<8](A0[j, r] > 0); S1[i<4, j<4] = sum[r<5 where S0[i, j]](A1[j, r]); S2[i<3, k<4] = S1[i, k]*2; "
      "S3[i<3, k<4] = max[r<8 where (!true) init = cos(f32(k))](S2[i, k])",
      "compute_at(S0, S1, j); rfactor(S3, r)"},
+    /* LLVM took minutes: a pass for mask registers was quadratic, and unrolling did not count how long a statement is. */
+    {"long statements, unrolled twice",
+     "input A0: i64[8,13,8] strided; S0[i<8, j<16] = abs(((A0[(i + j) % 8, max(j - 3, 0), (i + i) % 8] // A0[max(i - 3, 0), "
+     "i, 7 - i]) << (A0[i % 4, j // 4, i] // i64(i)))); S1[i<8, j<17] = max[r<2](u8(S0[i, i]) - u8(S0[r, min(r + 1, 1)])); "
+     "output S1",
+     "compute_at(S0, S1, r); double_buffer(S0); split(S1, r, 2, 3); unroll(S1, i); tile(S0, i, j, 4, 3, tail=pad); "
+     "prefetch(S0, A0, j.inner, 5); unroll(S1, j); pragma(S0, j.outer, auto_unroll_max_step, 32)"},
     {"a condition that reads memory, padded", "S = sum[r<13 where A[r*3] > 0](A[r])", "split(S, r, 3, tail=pad)"},
 };
 

@@ -3,6 +3,9 @@
 
 #define ADD "C[i<64, j<48] = A[i,j] + B[i,j]"
 #define MM "C[i<64, j<48] = sum[k<32](A[i,k] * B[k,j])"
+#define WIDE                                                                                                           \
+  "C[i<3000] = A[i]*A[i + 1] + A[i + 2]*A[i + 3] + A[i + 4]*A[i + 5] + A[i + 6]*A[i + 7] + A[i + 8]*A[i + 9] + "       \
+  "A[i + 10]*A[i + 11]"
 #define CHAIN "P[i<16, j<16] = A[i,j] * 2\nQ[i<16, j<16] = P[i,j] + 1\nR[i<16, j<16] = Q[i,j] * Q[i,j]"
 
 static const struct without_effect {
@@ -18,6 +21,8 @@ static const struct without_effect {
     {"vectorize: one iteration is needed", CHAIN, "vectorize(P, j); compute_at(P, Q, j)",
      "vectorize(P, j) has no effect: the loop has one iteration"},
     {"unroll: too large", "C[i<9000] = A[i] + 1", "unroll(C, i)", "the loop \"i\" is not unrolled: it would make more"},
+    {"unroll: too much code", WIDE, "unroll(C, i)",
+     "the loop \"i\" is not unrolled: it would make more code than 4096 statements of 32 operations"},
     {"mask: not vectorized", ADD, "split(C, i, 5, tail=mask)", "split(C, i): tail mask has no effect"},
     {"pragma: auto_unroll_max_step is too small", ADD, "pragma(C, i, auto_unroll_max_step, 16)",
      "pragma(C, i, auto_unroll_max_step, 16) has no effect: no innermost loop inside makes so few statements"},
