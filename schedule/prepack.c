@@ -68,11 +68,11 @@ static void cross_stage(crossing *c, const lower_stage *ls) {
 
 /* The buffers' sizes are part of the interface. */
 static tn_status check_sizes(const lowering *l) {
-  for (int i = 0; i < l->s->program->n_inputs; i++) {
+  for (int i = 0; i < l->s->program->n_args; i++) {
     const tn_tensor *t = l->s->program->args[i];
     if (!t->is_strided) continue;
     return runtime_fail(l->ctx, TN_ERROR_SCHEDULE,
-                        "prepack: input %s is strided: leave that out, or build the whole kernel", t->name);
+                        "prepack: %s is strided: leave that out, or build the whole kernel", t->name);
   }
   for (int i = 0; i < l->n_scalars; i++) {
     if (!l->scalars[i].is_symbol) continue;

@@ -294,7 +294,7 @@ static bool check_branch(checker *c, const tir_stmt *s) {
 /* A stride is an argument of the function, and all dimensions but the last have one. */
 static bool check_strides(checker *c, const tir_buffer *buffer) {
   if (!tir_is_strided(buffer)) return true;
-  if (!buffer->is_input || buffer->stride[buffer->ndim - 1] != NULL) return broken(c, "buffer-strides", buffer->name);
+  if (!buffer->is_param || buffer->stride[buffer->ndim - 1] != NULL) return broken(c, "buffer-strides", buffer->name);
   for (int i = 0; i < buffer->ndim - 1; i++) {
     const tir_expr *stride = buffer->stride[i];
     if (stride == NULL || stride->op != TIR_VAR || stride->dtype != c->f->index_dtype)

@@ -156,7 +156,7 @@ typedef struct tir_buffer {
   int64_t shape[TN_MAX_RANK];        /* -1 where symbols decide */
   const tir_expr *size[TN_MAX_RANK]; /* such an extent, of symbols and constants, in the index dtype; else NULL */
   const tir_expr *stride[TN_MAX_RANK]; /* in elements, from a call: a variable; NULL: as row-major without gaps. Of
-                                        * inputs that are not flat, never in the last dimension */
+                                        * parameters that are not flat, never in the last dimension */
   const char *scope; /* "global", "local" as given by the user */
   bool is_param;     /* a function argument, not an ALLOC */
   bool is_input;     /* a parameter that is only read */

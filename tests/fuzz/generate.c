@@ -884,13 +884,14 @@ static void scan(generator *g, int number) {
   g->tensors[g->n_tensors++] = t;
 }
 
-/* Says what the results are: what no stage reads, and some of what is read. Values that belong together stay so. */
+/* Says what the results are, what no stage reads and some of what is read, and that rows of some are apart. Values that
+ * belong together stay so. */
 static void put_outputs(generator *g) {
   const char *before = "output ";
   for (int i = 0; i < g->n_tensors; i++) {
     const tensor *t = &g->tensors[i];
     if (t->name[0] != 'S' || (t->is_read && chance(g, 60))) continue;
-    runtime_str_addf(&g->stages, "%s%s", before, t->name);
+    runtime_str_addf(&g->stages, "%s%s%s", before, t->name, t->rank > 1 && chance(g, 50) ? " strided" : "");
     before = ", ";
   }
   runtime_str_add(&g->stages, "\n");
@@ -903,7 +904,7 @@ void fuzz_generate(runtime_rng *rng, runtime_str *out) {
   g.has_symbols = chance(&g, 25);
   int n = 1 + (int)below(&g, 4) + chance(&g, 20) + chance(&g, 10);
   for (int i = 0; i < n; i++) (chance(&g, 12) ? scan : stage)(&g, i);
-  if (chance(&g, 15)) put_outputs(&g);
+  if (chance(&g, 20)) put_outputs(&g);
   if (g.has_symbols) runtime_str_add(out, symbols[below(&g, RUNTIME_COUNT(symbols))]);
   runtime_str_add(out, g.inputs.data ? g.inputs.data : "");
   runtime_str_add(out, g.stages.data);

@@ -91,7 +91,7 @@ static void bodies_parse_to_the_same_text(void **state) {
   }
 }
 
-/* Of strided inputs, before and after flattening. */
+/* Of strided parameters, before and after flattening. */
 static void strides_parse_to_the_same_text(void **state) {
   (void)state;
   static const char *const accesses[] = {"A[i, 1, 0]", "A[i*A.stride0 + A.stride1]"};
