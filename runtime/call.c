@@ -302,7 +302,8 @@ static tn_status bind_symbols(tn_context *ctx, const char *who, runtime_call *ca
                           kernel->name, i, kernel->args[i].name, d, (long long)args[i]->shape[d], size->text,
                           (long long)want);
     }
-  for (int k = 0; k < kernel->n_symbols; ++k) call->values[kernel->n_args + k] = &call->symbols[k];
+  for (int k = 0; k < kernel->n_symbols; ++k)
+    call->values[kernel->n_args + kernel->n_bound + k] = &call->symbols[k];
   return TN_OK;
 }
 

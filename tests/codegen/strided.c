@@ -364,16 +364,6 @@ static void in_c(void **state) {
               "leave that out");
 }
 
-static void parts_are_refused(void **state) {
-  (void)state;
-  tn_schedule *s = tn_schedule_new(tn_program_parse(
-      K.ctx, "input W: f32[8,8] layout_free strided, A: f32[8,8]\nC[i<8, j<8] = sum[k<8](A[i,k]*W[k,j])", 0, NULL));
-  tn_schedule_apply(s, "cache_read(W, global, C)");
-  check_ok(K.ctx);
-  assert_null(tn_build(s, &(tn_build_options){.part = TN_BUILD_PREPACK}));
-  check_fails(K.ctx, TN_ERROR_SCHEDULE, "prepack: W is strided: leave that out, or build the whole kernel");
-}
-
 static void exported(void **state) {
   (void)state;
   char folder[64];
@@ -400,7 +390,7 @@ static void exported(void **state) {
 int test_strided(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(planes),       cmocka_unit_test(transposed),
                                      cmocka_unit_test(side_by_side), cmocka_unit_test(a_scan),
-                                     cmocka_unit_test(in_c),         cmocka_unit_test(parts_are_refused),
+                                     cmocka_unit_test(in_c),
                                      cmocka_unit_test(exported)};
   return CHECK_TABLE("parts of larger arrays", schedule_rows, parts_of_larger_arrays) +
          CHECK_TABLE("calls with wrong strides", refused_rows, refused) +
