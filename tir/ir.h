@@ -307,7 +307,8 @@ typedef struct tn_callee {
 typedef enum tir_access { TIR_BY_VALUE, TIR_READS, TIR_WRITES, TIR_UPDATES } tir_access;
 
 /* An argument of a call: a scalar by value, or the address of an element of a buffer, from which the callee may touch
- * a box of `span` elements in each dimension (flat: as many in a row) and nothing else. */
+ * a box of `span` elements in each dimension (flat: as many in a row; 0: as many as symbols decide, within the buffer)
+ * and nothing else. */
 typedef struct tir_operand {
   tir_access access;
   const tir_expr *value; /* BY_VALUE: i32, i64, f32 or f64, one lane; else NULL */

@@ -585,14 +585,23 @@ static void dot_operand(generator *g, tn_dtype acc, tn_dtype dtype, bool has_lan
   runtime_str_addf(&g->inputs, "input %s: %s", t->name, tn_dtype_name(dtype));
   runtime_str_addf(g->out, "%s(%s", tn_dtype_name(acc), t->name);
   for (const char *between = "["; n > 0; between = ", ") {
-    int at = (int)below(g, n), axis = axes[at], step = chance(g, 10) ? 2 : 1;
+    int at = (int)below(g, n), axis = axes[at], step = !g->axes[axis].size && chance(g, 10) ? 2 : 1;
     axes[at] = axes[--n];
     t->shape[t->rank] = (g->axes[axis].extent - 1) * step + 1;
-    runtime_str_addf(&g->inputs, "%s%lld", between, (long long)t->shape[t->rank++]);
+    t->size[t->rank] = g->axes[axis].size;
+    runtime_str_add(&g->inputs, between);
+    put_extent(&g->inputs, t->shape[t->rank], t->size[t->rank]);
+    t->rank++;
     runtime_str_addf(g->out, "%s%s%s", between, g->axes[axis].name, step == 2 ? "*2" : "");
   }
   runtime_str_add(&g->inputs, t->rank > 1 && chance(g, 15) ? "] strided\n" : "]\n");
   put(g, "])");
+}
+
+/* With symbols, as long as one of them now and then. */
+static void add_dot_axis(generator *g, const char *name, int64_t extent) {
+  const char *size = random_size(g);
+  add_axis(g, name, size ? 20 : extent, size);
 }
 
 /* Sums of products of bytes or of bf16, which tensorize has intrinsics for. */
@@ -603,18 +612,20 @@ static bool dot_stage(generator *g, tensor *t) {
   if (g->n_tensors + STAGES_ROOM >= MAX_TENSORS) return false;
   g->n_axes = 0;
   t->dtype = is_bf16 ? TN_F32 : TN_I32;
-  if (chance(g, 70)) add_axis(g, "i", 1 + below(g, 6), NULL);
-  add_axis(g, "j", lanes[below(g, RUNTIME_COUNT(lanes))], NULL);
+  if (chance(g, 70)) add_dot_axis(g, "i", 1 + below(g, 6));
+  add_dot_axis(g, "j", lanes[below(g, RUNTIME_COUNT(lanes))]);
   t->rank = g->n_axes;
-  add_axis(g, "r", terms[below(g, RUNTIME_COUNT(terms))], NULL);
+  add_dot_axis(g, "r", terms[below(g, RUNTIME_COUNT(terms))]);
   put_axes(g, 0, t->rank);
-  runtime_str_addf(g->out, " = sum[r<%lld](", (long long)g->axes[t->rank].extent);
+  put(g, " = sum[r<");
+  put_extent(g->out, g->axes[t->rank].extent, g->axes[t->rank].size);
+  put(g, "](");
   for (int i = 0; i < 2; i++) {
     if (i) put(g, " * ");
     dot_operand(g, t->dtype, is_bf16 ? TN_BF16 : bytes[below(g, 3)], i == 1 || chance(g, 30), t->rank);
   }
   put(g, ")\n");
-  for (int i = 0; i < t->rank; i++) t->shape[i] = g->axes[i].extent;
+  for (int i = 0; i < t->rank; i++) t->shape[i] = g->axes[i].extent, t->size[i] = g->axes[i].size;
   t->is_rough = is_bf16;
   return true;
 }
