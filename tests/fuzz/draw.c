@@ -384,8 +384,8 @@ static const struct {
     [FUZZ_DOUBLE] = {draw_buffering, 5},
     [FUZZ_ROLLING] = {draw_buffering, 6},
     [FUZZ_PREDICATE] = {draw_predicate, 4},
-    [FUZZ_TENSORIZE] = {draw_tensorize, 9},
-    [FUZZ_GEMV] = {draw_gemv, 9},
+    [FUZZ_TENSORIZE] = {draw_tensorize, 13},
+    [FUZZ_GEMV] = {draw_gemv, 11},
 };
 
 static fuzz_primitive any_primitive(drawing *d) {

@@ -788,7 +788,7 @@ static void stage(generator *g, int number) {
     tuple_stage(g, number);
     return;
   }
-  if (chance(g, 12)) {
+  if (chance(g, 15)) {
     size_t before = g->out->n;
     put(g, t.name);
     if (dot_stage(g, &t)) {
