@@ -9,7 +9,14 @@
 
 enum { MAX_LOOPS = TIR_INTRIN_AXES };
 
+bool tir_intrin_has_body(const tir_intrin *intrin) {
+  return intrin->form == TIR_INTRIN_LANES || intrin->callees[TIR_INTRIN_BODY] != NULL;
+}
+
+bool tir_intrin_has_reset(const tir_intrin *intrin) { return intrin->callees[TIR_INTRIN_RESET] != NULL; }
+
 typedef struct nest_loop {
+  const tir_stmt *stmt;
   const tir_var *var;
   int64_t min, extent;
 } nest_loop;
@@ -92,7 +99,7 @@ static bool not_nested(matcher *m, const tir_stmt *s) {
 /* Takes the loops apart down to the store. */
 static bool read_nest(matcher *m, const tir_stmt *s) {
   for (s = without_marks(s); s->kind == TIR_FOR; s = without_marks(s->u.loop.body)) {
-    nest_loop loop = {.var = s->u.loop.var};
+    nest_loop loop = {.stmt = s, .var = s->u.loop.var};
     if (!tir_const_loop(s, &loop.min, &loop.extent) || s->u.loop.kind == TIR_PARALLEL)
       return differ(m, "the loop %s has no constant bounds, or is parallel", s->u.loop.var->name);
     if (m->n_loops == MAX_LOOPS) return differ(m, "there are more than %d loops", MAX_LOOPS);
@@ -323,6 +330,7 @@ static bool match_value(matcher *m) {
   if (source == NULL)
     return differ(m, "the pattern updates its output by %s, the loops store %s",
                   tir_op_table[ops[m->intrin->combiner]].text, printed(m, value));
+  m->out->source = source;
   return match_expr(m, m->intrin->source, source);
 }
 
@@ -333,7 +341,8 @@ static bool match_value(matcher *m) {
 static bool assign(matcher *m, int a, unsigned taken) {
   if (a == m->intrin->n_axes) {
     tir_intrin_match *out = m->out;
-    *out = (tir_intrin_match){.why_not = out->why_not};
+    *out = (tir_intrin_match){.store = m->store, .why_not = out->why_not};
+    for (int i = 0; i < a; i++) out->loops[i] = m->loop_of[i] >= 0 ? m->loops[m->loop_of[i]].stmt : NULL;
     m->progress = 0;
     return match_output(m) && (m->resets ? match_start(m) : match_value(m));
   }

@@ -336,7 +336,7 @@ typedef struct tir_operand {
  * position in the schedule. */
 #define TIR_TENSORIZE "tensorize."
 /* Around the init of such a reduction, and around init and update where nothing stands between them: for intrinsics
- * with functions for these. */
+ * that can stand for these. */
 #define TIR_TENSORIZE_RESET "tensorize_reset."
 #define TIR_TENSORIZE_BODY "tensorize_body."
 

@@ -125,6 +125,54 @@ static const tir_stmt *make_call(runtime_arena *arena, const tir_intrin *intrin,
   return tir_call(arena, intrin->callees[role], n, operands);
 }
 
+/* ---- lanes --------------------------------------------------------------------------------------------------------
+ */
+
+static const tir_stmt *around(runtime_arena *arena, const tir_stmt *loop, tir_loop_kind kind, const tir_stmt *body) {
+  if (loop == NULL || body == NULL) return body;
+  return tir_for(arena, loop->u.loop.var, loop->u.loop.min, loop->u.loop.extent, kind, body);
+}
+
+static const tir_buffer *make_accumulators(runtime_arena *arena, const tir_intrin *intrin, const tir_stmt *store) {
+  tir_buffer *buffer = RUNTIME_NEW(arena, tir_buffer);
+  if (buffer == NULL) return NULL;
+  *buffer = (tir_buffer){.name = runtime_format(arena, "%s.%s", store->u.store.buffer->name, intrin->name),
+                         .dtype = store->u.store.buffer->dtype,
+                         .ndim = 1,
+                         .shape = {intrin->axes[0].extent},
+                         .scope = "local"};
+  return buffer;
+}
+
+/* The index of an accumulator: the iteration of the data axis. */
+static const tir_expr *lane_of(runtime_arena *arena, const tir_intrin_match *match) {
+  const tir_stmt *loop = match->loops[0];
+  if (loop == NULL) return tir_int(arena, (tn_dtype)match->output.base->dtype, 0);
+  return tir_binary(arena, TIR_SUB, tir_var_expr(arena, loop->u.loop.var), loop->u.loop.min);
+}
+
+/* The nest of a match over again: accumulators start from the output (UPDATE) or from the identity (BODY), take a
+ * source from every iteration of the reduction loops, and are stored. Each adds up in the order of the loops. */
+static const tir_stmt *make_lanes(runtime_arena *arena, const tir_intrin *intrin, tir_intrin_role role,
+                                  const tir_intrin_match *match) {
+  const tir_buffer *to = match->store->u.store.buffer, *sums = make_accumulators(arena, intrin, match->store);
+  const tir_expr *const *index = match->store->u.store.index, *lane = lane_of(arena, match);
+  if (sums == NULL || lane == NULL) return NULL;
+  const tir_expr *sum = load(arena, sums, lane);
+  const tir_expr *start =
+      role == TIR_INTRIN_BODY ? tir_identity(arena, intrin->combiner, to->dtype) : load(arena, to, index[0]);
+  const tir_expr *next = tir_combine(arena, intrin->combiner, sum, match->source);
+  if (sum == NULL || start == NULL || next == NULL) return NULL;
+  const tir_stmt *parts[] = {tir_store(arena, sums, 1, &lane, start, NULL),
+                             tir_store(arena, sums, 1, &lane, next, NULL), tir_store(arena, to, 1, index, sum, NULL)};
+  for (int i = 0; i < RUNTIME_COUNT(parts); i++) parts[i] = around(arena, match->loops[0], TIR_VECTORIZED, parts[i]);
+  for (int a = intrin->n_axes - 1; a > 0; a--) parts[1] = around(arena, match->loops[a], TIR_SERIAL, parts[1]);
+  return tir_alloc(arena, sums, tir_seq(arena, RUNTIME_COUNT(parts), parts));
+}
+
+/* ---- forms --------------------------------------------------------------------------------------------------------
+ */
+
 /* What the loops' update, or a computation that is no reduction, becomes. */
 static tir_intrin_role role_of(const tir_intrin *intrin) {
   return intrin->is_reduction ? TIR_INTRIN_UPDATE : TIR_INTRIN_BODY;
@@ -138,12 +186,15 @@ static const char *objection(const tir_env *env, const tir_intrin *intrin, const
   return forward ? NULL : "a stride is negative, and a C function gets the lowest address";
 }
 
-static const tir_stmt *make(runtime_arena *arena, const tir_intrin *intrin, const tir_intrin_match *match) {
+static const tir_stmt *make(runtime_arena *arena, const tir_intrin *intrin, tir_intrin_role role,
+                            const tir_intrin_match *match) {
   switch (intrin->form) {
     case TIR_INTRIN_DOT:
       return make_dot(arena, intrin, match);
     case TIR_INTRIN_CALL:
-      return make_call(arena, intrin, role_of(intrin), match);
+      return make_call(arena, intrin, role, match);
+    case TIR_INTRIN_LANES:
+      return make_lanes(arena, intrin, role, match);
   }
   return NULL;
 }
@@ -177,7 +228,7 @@ static const tir_stmt *settle(state *at, const tir_intrin *intrin, int64_t stage
   tir_tensorized *mark = entry(at, intrin != NULL ? intrin->name : "?", stage);
   if (mark != NULL && matches) mark->n_matched++;
   if (mark != NULL && !matches && mark->why_not == NULL) mark->why_not = match.why_not;
-  return matches ? make(at->p->arena, intrin, &match) : nest;
+  return matches ? make(at->p->arena, intrin, role_of(intrin), &match) : nest;
 }
 
 typedef struct marked {
@@ -209,13 +260,13 @@ static const tir_intrin *intrin_of(const state *at, const tir_stmt *s, const cha
 /* The init as one call, or as the loops it is. */
 static const tir_stmt *settle_reset(state *at, const tir_intrin *intrin, const tir_stmt *nest) {
   tir_intrin_match match;
-  if (intrin->callees[TIR_INTRIN_RESET] == NULL) return nest;
+  if (!tir_intrin_has_reset(intrin)) return nest;
   bool matches = tir_match_reset(at->p->arena, at->env, intrin, nest, &match);
   if (!matches || !goes_forward(at->env, &match.output)) return nest;
   return make_call(at->p->arena, intrin, TIR_INTRIN_RESET, &match);
 }
 
-/* Init and update as one call; NULL: not here. */
+/* Init and update as one; NULL: not here. */
 static const tir_stmt *settle_body(state *at, const tir_intrin *intrin, int64_t stage, const tir_stmt *both) {
   tir_intrin_match first, match;
   if (both->kind != TIR_SEQ || both->u.seq.n != 2) return NULL;
@@ -226,7 +277,7 @@ static const tir_stmt *settle_body(state *at, const tir_intrin *intrin, int64_t 
   if (objection(at->env, intrin, &match) != NULL || !tir_is_same_place(&first.output, &match.output)) return NULL;
   tir_tensorized *mark = entry(at, intrin->name, stage);
   if (mark != NULL) mark->n_matched++;
-  return make_call(at->p->arena, intrin, TIR_INTRIN_BODY, &match);
+  return make(at->p->arena, intrin, TIR_INTRIN_BODY, &match);
 }
 
 /* What a mark becomes; NULL: it is none, or its parts are looked at one by one. */

@@ -43,6 +43,11 @@ static bool is_dot(const tir_expr *source) {
   return from == TN_I8 || from == TN_U8 || from == TN_BF16;
 }
 
+static bool is_gemv(const tir_expr *source) {
+  if (source->op != TIR_MUL || !tn_dtype_is_float((tn_dtype)source->dtype)) return false;
+  return source->arg[0]->op == TIR_READ && source->arg[1]->op == TIR_READ;
+}
+
 static void look_at_reduction(looking *x, const tir_expr *e) {
   const tir_reduce *r = e->u.reduce;
   x->has[FUZZ_HAS_REDUCTION] |= r->tuple == NULL;
@@ -52,6 +57,7 @@ static void look_at_reduction(looking *x, const tir_expr *e) {
   x->has[FUZZ_HAS_WHERE] |= r->has_where;
   x->has[FUZZ_HAS_INIT] |= r->has_init;
   x->has[FUZZ_HAS_DOT] |= is_dot(e->arg[0]);
+  x->has[FUZZ_HAS_GEMV] |= r->combiner == TIR_REDUCE_SUM && is_gemv(e->arg[0]);
 }
 
 static tir_walk look_at(void *user, const tir_expr *e) {

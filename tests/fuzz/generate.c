@@ -583,7 +583,10 @@ static void dot_operand(generator *g, tn_dtype acc, tn_dtype dtype, bool has_lan
   if (has_lanes) axes[n++] = rank - 1;
   if (rank > 1 && chance(g, 60)) axes[n++] = 0;
   runtime_str_addf(&g->inputs, "input %s: %s", t->name, tn_dtype_name(dtype));
-  runtime_str_addf(g->out, "%s(%s", tn_dtype_name(acc), t->name);
+  if (acc == dtype)
+    put(g, t->name);
+  else
+    runtime_str_addf(g->out, "%s(%s", tn_dtype_name(acc), t->name);
   for (const char *between = "["; n > 0; between = ", ") {
     int at = (int)below(g, n), axis = axes[at], step = !g->axes[axis].size && chance(g, 10) ? 2 : 1;
     axes[at] = axes[--n];
@@ -595,7 +598,7 @@ static void dot_operand(generator *g, tn_dtype acc, tn_dtype dtype, bool has_lan
     runtime_str_addf(g->out, "%s%s%s", between, g->axes[axis].name, step == 2 ? "*2" : "");
   }
   runtime_str_add(&g->inputs, t->rank > 1 && chance(g, 15) ? "] strided\n" : "]\n");
-  put(g, "])");
+  put(g, acc == dtype ? "]" : "])");
 }
 
 /* With symbols, as long as one of them now and then. */
@@ -604,14 +607,14 @@ static void add_dot_axis(generator *g, const char *name, int64_t extent) {
   add_axis(g, name, size ? 20 : extent, size);
 }
 
-/* Sums of products of bytes or of bf16, which tensorize has intrinsics for. */
+/* Sums of products of bytes, of bf16 or of floats, which tensorize has intrinsics for. */
 static bool dot_stage(generator *g, tensor *t) {
   static const int64_t lanes[] = {4, 8, 8, 16, 16, 19, 20, 32}, terms[] = {2, 4, 4, 6, 8, 9, 12, 13};
   static const tn_dtype bytes[] = {TN_U8, TN_I8, TN_I8};
-  bool is_bf16 = chance(g, 35);
+  bool is_gemv = chance(g, 45), is_bf16 = !is_gemv && chance(g, 35);
   if (g->n_tensors + STAGES_ROOM >= MAX_TENSORS) return false;
   g->n_axes = 0;
-  t->dtype = is_bf16 ? TN_F32 : TN_I32;
+  t->dtype = is_gemv ? (chance(g, 70) ? TN_F32 : TN_F64) : is_bf16 ? TN_F32 : TN_I32;
   if (chance(g, 70)) add_dot_axis(g, "i", 1 + below(g, 6));
   add_dot_axis(g, "j", lanes[below(g, RUNTIME_COUNT(lanes))]);
   t->rank = g->n_axes;
@@ -622,11 +625,12 @@ static bool dot_stage(generator *g, tensor *t) {
   put(g, "](");
   for (int i = 0; i < 2; i++) {
     if (i) put(g, " * ");
-    dot_operand(g, t->dtype, is_bf16 ? TN_BF16 : bytes[below(g, 3)], i == 1 || chance(g, 30), t->rank);
+    tn_dtype dtype = is_gemv ? t->dtype : is_bf16 ? TN_BF16 : bytes[below(g, 3)];
+    dot_operand(g, t->dtype, dtype, i == 1 || chance(g, is_gemv ? 5 : 30), t->rank);
   }
   put(g, ")\n");
   for (int i = 0; i < t->rank; i++) t->shape[i] = g->axes[i].extent, t->size[i] = g->axes[i].size;
-  t->is_rough = is_bf16;
+  t->is_rough = is_bf16 || is_gemv;
   return true;
 }
 
@@ -795,7 +799,7 @@ static void stage(generator *g, int number) {
     tuple_stage(g, number);
     return;
   }
-  if (chance(g, 12)) {
+  if (chance(g, 15)) {
     size_t before = g->out->n;
     put(g, t.name);
     if (dot_stage(g, &t)) {
