@@ -24,6 +24,17 @@ TN_API int64_t tn_target_cache_bytes(const tn_target *target, int level); /* dat
 /* What generic schedules are made for (schedule.h). TARGET NULL: all zeros, which they replace by usual values. */
 TN_API tn_machine tn_target_machine(const tn_target *target);
 
+/* ---- functions that a program calls ----------------------------------------------------------------------------- */
+
+/* Gives the C functions that PROGRAM calls (extern) their code from files of LLVM IR, text or bitcode, told by its content:
+ * it is linked into what is built from now on (tn_program_link), and compiled for this machine, so that the evaluator can
+ * call it (tn_program_bind; not where the IR is for another machine, or uses symbols that this process does not have). A
+ * file has to hold what its functions call, or leave it to the system. TN_ERROR_IO: a file cannot be read;
+ * TN_ERROR_CODEGEN: it holds no IR, or malformed IR, or a function of another type than it is called as;
+ * TN_ERROR_ARGUMENT: a file without any function that the program calls, a function that is in two files or in none. The
+ * files before the one that is refused stay linked. */
+TN_API tn_status tn_program_link_files(tn_program *program, int n, const char *const *paths);
+
 /* ---- kernels ---------------------------------------------------------------------------------------------------- */
 
 /* Of a program with layout_free inputs: the whole kernel, which takes them as they are; or its two parts: PREPACK computes

@@ -3,11 +3,10 @@
  * clashes with no other. Any other callee is a symbol that whoever links or loads the object gives. */
 #include <stdio.h>
 
-#include <llvm-c/Analysis.h>
-#include <llvm-c/IRReader.h>
 #include <llvm-c/Linker.h>
 
 #include "codegen/emit.h"
+#include "codegen/foreign.h"
 
 /* ---- signatures --------------------------------------------------------------------------------------------- */
 
@@ -54,86 +53,30 @@ static void declare(codegen_emitter *m, const tir_callee *callee) {
 
 /* ---- LLVM IR ------------------------------------------------------------------------------------------------ */
 
-static void fail_module(codegen_emitter *m, const tir_callee *callee, const char *what, const char *message) {
-  codegen_emit_fail(m, TN_ERROR_CODEGEN, "the LLVM IR of %s %s%s%.300s", callee->name, what, *message ? ": " : "",
-                    message);
+static void fail_module(codegen_emitter *m, const tir_callee *callee, const char *why) {
+  codegen_emit_fail(m, TN_ERROR_CODEGEN, "the LLVM IR of %s %s", callee->name, why);
 }
 
 static LLVMModuleRef parse(codegen_emitter *m, const tir_callee *callee) {
-  LLVMModuleRef module = NULL;
-  char *message = NULL;
-  LLVMMemoryBufferRef bytes =
-      LLVMCreateMemoryBufferWithMemoryRangeCopy(callee->module, callee->module_bytes, callee->name);
-  if (!LLVMParseIRInContext(m->llvm, bytes, &module, &message)) return module; /* it takes the bytes */
-  fail_module(m, callee, "cannot be read", message != NULL ? message : "");
-  LLVMDisposeMessage(message);
-  return NULL;
-}
-
-/* The N-th part of a triple, from 0, as (text, length). */
-static const char *part(const char *triple, int n, size_t *length) {
-  for (; n > 0 && triple != NULL; n--) {
-    triple = strchr(triple, '-');
-    if (triple != NULL) triple++;
-  }
-  *length = triple != NULL ? strcspn(triple, "-") : 0;
-  return triple;
-}
-
-/* Architecture and system; vendors are nobody's business. */
-static bool same_machine(const char *a, const char *b) {
-  static const int compared[] = {0, 2};
-  for (int i = 0; i < RUNTIME_COUNT(compared); i++) {
-    size_t n_a, n_b;
-    const char *part_a = part(a, compared[i], &n_a), *part_b = part(b, compared[i], &n_b);
-    if (n_a != n_b || (n_a > 0 && memcmp(part_a, part_b, n_a) != 0)) return false;
-  }
-  return true;
-}
-
-/* IR that says neither triple nor layout gets the kernel's. */
-static bool check_machine(codegen_emitter *m, const tir_callee *callee, LLVMModuleRef module) {
-  const char *layout = LLVMGetDataLayoutStr(module), *own_layout = LLVMGetDataLayoutStr(m->module);
-  char *triple = LLVMNormalizeTargetTriple(LLVMGetTarget(module)), text[256];
-  bool is_same = *LLVMGetTarget(module) == '\0' || same_machine(triple, m->target->triple);
-  snprintf(text, sizeof text, "%s, not %s", triple, m->target->triple);
-  LLVMDisposeMessage(triple);
-  if (!is_same) {
-    fail_module(m, callee, "is for another machine", text);
-    return false;
-  }
-  if (*layout != '\0' && strcmp(layout, own_layout) != 0) {
-    snprintf(text, sizeof text, "\"%s\", the target's is \"%s\"", layout, own_layout);
-    fail_module(m, callee, "has another data layout", text);
-    return false;
-  }
-  LLVMSetTarget(module, m->target->triple);
-  LLVMSetDataLayout(module, own_layout);
-  return true;
+  codegen_reason why;
+  LLVMModuleRef module = codegen_parse_ir(m->llvm, callee->module, callee->module_bytes, callee->name, &why);
+  if (module == NULL) fail_module(m, callee, why.text);
+  return module;
 }
 
 static bool check_function(codegen_emitter *m, const tir_callee *callee, LLVMModuleRef module) {
-  LLVMValueRef function = LLVMGetNamedFunction(module, callee->name);
-  if (function == NULL || LLVMIsDeclaration(function)) {
-    fail_module(m, callee, "does not define it", "");
-    return false;
-  }
-  LLVMTypeRef type = LLVMGlobalGetValueType(function), wanted = signature(m, callee);
-  if (type == wanted) return true;
-  char *has = LLVMPrintTypeToString(type), *wants = LLVMPrintTypeToString(wanted), text[400];
-  snprintf(text, sizeof text, "%.180s, but it is called as %.180s", has, wants);
-  fail_module(m, callee, "defines it as", text);
-  LLVMDisposeMessage(has);
-  LLVMDisposeMessage(wants);
+  codegen_reason why;
+  if (codegen_check_definition(module, callee->name, signature(m, callee), &why)) return true;
+  fail_module(m, callee, why.text);
   return false;
 }
 
 static bool check_module(codegen_emitter *m, const tir_callee *callee, LLVMModuleRef module) {
-  char *message = NULL;
-  bool broken = LLVMVerifyModule(module, LLVMReturnStatusAction, &message);
-  if (broken) fail_module(m, callee, "is malformed", message);
-  LLVMDisposeMessage(message);
-  return !broken && check_machine(m, callee, module) && check_function(m, callee, module);
+  codegen_reason why;
+  if (codegen_check_ir(module, m->target->triple, LLVMGetDataLayoutStr(m->module), &why))
+    return check_function(m, callee, module);
+  fail_module(m, callee, why.text);
+  return false;
 }
 
 typedef RUNTIME_VEC(const char *) name_list;
@@ -175,10 +118,11 @@ static void link_module(codegen_emitter *m, const tir_callee *first, LLVMModuleR
   collect_names(m, module, &names);
   for (int i = 0; i < names.n; i++) {
     if (strcmp(names.data[i], m->func->name) == 0)
-      fail_module(m, first, "defines the kernel's own name, too", m->func->name);
+      codegen_emit_fail(m, TN_ERROR_CODEGEN, "the LLVM IR of %s defines the kernel's own name, too: %s", first->name,
+                        m->func->name);
   }
   if (LLVMLinkModules2(m->module, module)) {
-    fail_module(m, first, "cannot be linked into the kernel: a name is defined twice", "");
+    fail_module(m, first, "cannot be linked into the kernel: a name is defined twice");
   } else {
     for (int i = 0; i < n; i++) {
       if (callees[i]->module == first->module) keep(m, callees[i], LLVMGetNamedFunction(m->module, callees[i]->name));

@@ -48,11 +48,12 @@ static LLVMValueRef symbolic_bytes(codegen_emitter *m, const tir_buffer *buffer)
   return LLVMBuildAnd(m->builder, bytes, codegen_i64(m, -SCRATCH_ALIGN), "");
 }
 
-/* Parallel loops make their own buffers, once a thread; a loop inside one is serial and makes none. */
+/* Parallel loops make their own buffers, once a thread; a loop inside one is serial and makes none. A buffer that
+ * stands on several paths side by side is made once. */
 static tir_walk make_buffer(void *user, const tir_stmt *s) {
   codegen_emitter *m = user;
   if (s->kind == TIR_FOR && s->u.loop.kind == TIR_PARALLEL && !m->frame->is_parallel) return TIR_WALK_PRUNE;
-  if (s->kind != TIR_ALLOC) return TIR_WALK_ON;
+  if (s->kind != TIR_ALLOC || codegen_find(m, s->u.alloc.buffer) != NULL) return TIR_WALK_ON;
   const tir_buffer *buffer = s->u.alloc.buffer;
   if (size_of(buffer) != NULL) {
     make_on_heap(m, buffer, symbolic_bytes(m, buffer));
@@ -106,13 +107,23 @@ void codegen_emit_return(codegen_emitter *m, LLVMValueRef value) {
 
 typedef struct scratch_sum {
   int64_t stack, heap;
+  RUNTIME_VEC(const tir_buffer *) seen; /* each of them once */
 } scratch_sum;
+
+static bool is_seen(const scratch_sum *sum, const tir_buffer *buffer) {
+  for (int i = 0; i < sum->seen.n; i++) {
+    if (sum->seen.data[i] == buffer) return true;
+  }
+  return false;
+}
 
 static tir_walk add_buffer(void *user, const tir_stmt *s) {
   scratch_sum *sum = user;
   if (s->kind == TIR_FOR && s->u.loop.kind == TIR_PARALLEL) return TIR_WALK_PRUNE;
-  bool counts = s->kind == TIR_ALLOC && size_of(s->u.alloc.buffer) == NULL; /* else unknown */
-  int64_t bytes = counts ? RUNTIME_MAX(buffer_bytes(s->u.alloc.buffer), 0) : 0;
+  if (s->kind != TIR_ALLOC || size_of(s->u.alloc.buffer) != NULL) return TIR_WALK_ON; /* a symbol's size is not known */
+  if (is_seen(sum, s->u.alloc.buffer)) return TIR_WALK_ON;
+  if (!RUNTIME_PUSH(&sum->seen, s->u.alloc.buffer)) return TIR_WALK_STOP;
+  int64_t bytes = RUNTIME_MAX(buffer_bytes(s->u.alloc.buffer), 0);
   if (sum->stack + bytes <= STACK_LIMIT)
     sum->stack += bytes;
   else
@@ -124,5 +135,6 @@ size_t codegen_scratch_bytes(const tir_func *func) {
   scratch_sum sum = {0};
   tir_visitor visitor = {.stmt = add_buffer, .user = &sum};
   tir_walk_stmt(func->body, &visitor);
+  RUNTIME_VEC_FREE(&sum.seen);
   return (size_t)sum.heap;
 }

@@ -69,6 +69,9 @@ void codegen_session_abandon(codegen_session *session, LLVMTargetMachineRef mach
 bool *codegen_session_tried(codegen_session *session, LLVMTargetMachineRef machine);
 codegen_jit **codegen_session_jit(codegen_session *session);
 void codegen_jit_free(codegen_jit *jit);
+/* Loads an object that stays until the context goes, and finds N of its functions. False with a message. */
+bool codegen_load_functions(tn_context *ctx, const void *object, size_t n_bytes, int n, const char *const *names,
+                            void (**out)(void));
 /* Registers LLVM's targets once in the process. */
 void codegen_init_llvm(void);
 /* The target, or the native one when NULL; NULL with a message. */

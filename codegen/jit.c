@@ -224,6 +224,21 @@ tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, size_t n, c
   return kernel;
 }
 
+bool codegen_load_functions(tn_context *ctx, const void *object, size_t n_bytes, int n, const char *const *names,
+                            void (**out)(void)) {
+  if (!is_object(ctx, object, n_bytes)) return false;
+  loaded code = {.jit = jit_of(ctx)};
+  if (code.jit == NULL || (code.library = take_library(code.jit)) == NULL) return false;
+  bool found = add_object(&code, object, n_bytes, names[0]);
+  for (int i = 0; found && i < n; i++) {
+    LLVMOrcExecutorAddress address = find_symbol(code.jit, code.library, names[i]);
+    out[i] = (void (*)(void))(uintptr_t)address;
+    found = address != 0;
+  }
+  if (!found) give_back(code.jit, code.library);
+  return found;
+}
+
 void *codegen_symbol(const tn_kernel *kernel, const char *name) {
   const loaded *code = kernel->owner;
   return (void *)(uintptr_t)find_symbol(code->jit, code->library, name);

@@ -8,21 +8,66 @@
 #include "schedule/edit.h"
 
 /* LANES results, of K products each. */
-#define DOT(name, lanes, k, a, b, acc)                                                                     \
-  {                                                                                                        \
-    name, "input a: " a "[" lanes "," k "], b: " b "[" lanes "," k "]\nc[l<" lanes "] = sum[k<" k "](" acc \
-          "(a[l,k]) * " acc "(b[l,k]))"                                                                    \
+#define DOT(name, lanes, k, a, b, acc)                                                                   \
+  {                                                                                                      \
+    name,                                                                                                \
+        "input a: " a "[" lanes "," k "], b: " b "[" lanes "," k "]\nc[l<" lanes "] = sum[k<" k "](" acc \
+        "(a[l,k]) * " acc "(b[l,k]))",                                                                   \
+        TIR_INTRIN_DOT                                                                                   \
   }
 #define DOTS(name, k, a, b, acc) \
   DOT(name, "16", k, a, b, acc), DOT(name "_x8", "8", k, a, b, acc), DOT(name "_x4", "4", k, a, b, acc)
 
+/* M results, of L products each; the letters stand for numbers, which a schedule's name of it has. */
+#define GEMV(name, dtype) \
+  { name "_MxL", "input a: " dtype "[L], b: " dtype "[M,L]\nc[m<M] = sum[l<L](a[l] * b[m,l])", TIR_INTRIN_LANES }
+
+enum { MAX_SIZE = 4096 }; /* that a name gives */
+
 static const struct builtin {
   const char *name, *pattern;
+  tir_intrin_form form;
 } builtins[] = {
     DOTS("dot4_u8i8", "4", "u8", "i8", "i32"),
     DOTS("dot4_i8i8", "4", "i8", "i8", "i32"),
     DOTS("dot2_bf16", "2", "bf16", "bf16", "f32"),
+    GEMV("gemv", "f32"),
+    GEMV("gemv_f64", "f64"),
 };
+
+/* What the letters M and L of a built-in stand for in one of its names. */
+typedef struct mat_size {
+  int m, l;
+} mat_size;
+
+/* A number from 1 to MAX_SIZE, without zeros before it. 0: none. */
+static int read_size(const char **at) {
+  int n = 0;
+  while (isdigit((unsigned char)**at) && n <= MAX_SIZE && !(n == 0 && **at == '0')) n = n * 10 + *(*at)++ - '0';
+  return n <= MAX_SIZE ? n : 0;
+}
+
+/* Whether NAME is FORM with numbers for its letters M and L. */
+static bool has_form(const char *name, const char *form, mat_size *out) {
+  *out = (mat_size){0};
+  for (; *form; form++) {
+    int *size = *form == 'M' ? &out->m : *form == 'L' ? &out->l : NULL;
+    if (size ? (*size = read_size(&name)) == 0 : *name++ != *form) return false;
+  }
+  return *name == '\0';
+}
+
+/* TEXT with the numbers in it. NULL: out of memory. */
+static const char *with_size(runtime_arena *arena, const char *text, const mat_size *size) {
+  runtime_str out = {0};
+  for (; *text; text++) {
+    if (*text == 'M' || *text == 'L')
+      runtime_str_addf(&out, "%d", *text == 'M' ? size->m : size->l);
+    else
+      runtime_str_addf(&out, "%c", *text);
+  }
+  return runtime_str_take(&out, arena);
+}
 
 /* ---- from a program to a pattern ----------------------------------------------------------------------------------
  */
@@ -74,8 +119,8 @@ static const char *objection(const tn_program *p) {
   if (op->kind != TE_COMPUTE || p->n_ops != op->n_inputs + 1 || op->n_outputs != 1)
     return "it has to compute one tensor";
   if (p->n_symbols > 0) return "its extents have to be numbers";
-  for (int i = 0; i < p->n_inputs; i++)
-    if (p->args[i]->is_strided) return "its inputs are not to be strided: every intrinsic is given strides";
+  for (int i = 0; i < p->n_args; i++)
+    if (p->args[i]->is_strided) return "its tensors are not to be strided: every intrinsic is given strides";
   if (op->n_axes + op->n_reduce > TIR_INTRIN_AXES) return "it has more than 6 axes";
   if (op->n_inputs > TIR_INTRIN_INPUTS) return "it has more than 6 inputs";
   if (op->body->op == TIR_REDUCE && (op->body->u.reduce->has_where || op->body->u.reduce->has_init))
@@ -138,11 +183,14 @@ static known *read_pattern(tn_context *ctx, const char *name, const char *patter
   return NULL;
 }
 
-static const known *read_builtin(tn_context *ctx, const struct builtin *builtin) {
+static const known *read_builtin(tn_context *ctx, const struct builtin *builtin, const char *name,
+                                 const mat_size *size) {
   tn_program *program;
-  known *k = read_pattern(ctx, builtin->name, builtin->pattern, &program);
+  const char *pattern = with_size(&ctx->arena, builtin->pattern, size);
+  known *k = pattern ? read_pattern(ctx, name, pattern, &program) : NULL;
   if (!k) return NULL;
-  k->intrin.text = strchr(builtin->pattern, '\n') + 1;
+  k->intrin.text = strchr(pattern, '\n') + 1;
+  k->intrin.form = builtin->form;
   k->record = k->intrin.name;
   ctx->intrins = k;
   return k;
@@ -150,8 +198,9 @@ static const known *read_builtin(tn_context *ctx, const struct builtin *builtin)
 
 static const known *find(tn_context *ctx, const char *name) {
   const known *found = find_known(ctx, name);
+  mat_size size;
   for (int i = 0; !found && i < RUNTIME_COUNT(builtins); i++)
-    if (strcmp(builtins[i].name, name) == 0) return read_builtin(ctx, &builtins[i]);
+    if (has_form(name, builtins[i].name, &size)) return read_builtin(ctx, &builtins[i], name, &size);
   return found;
 }
 
@@ -200,6 +249,8 @@ const char *schedule_intrin_names(tn_context *ctx, char *buffer, size_t n) {
   size_t used = 0;
   for (int i = 0; i < RUNTIME_COUNT(builtins) && used < n; i++)
     used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", builtins[i].name);
+  if (used < n)
+    used += (size_t)snprintf(buffer + used, n - used, " (M and L are numbers from 1 to %d: gemv_16x64)", MAX_SIZE);
   for (const known *k = ctx->intrins; k && used < n; k = k->next)
     if (k->intrin.form == TIR_INTRIN_CALL) used += (size_t)snprintf(buffer + used, n - used, ", %s", k->intrin.name);
   return buffer;

@@ -156,8 +156,8 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   return tir_attr(l->arena, key, v->extent, loop);
 }
 
-/* The loop over the time of a scan, in two parts: the first times, whose steps look back before time 0 (what guards them
- * there is decided when the passes simplify), and the rest. */
+/* The loop over the time of a scan, in two parts: the first times, whose steps look back before time 0 (what guards
+ * them there is decided when the passes simplify), and the rest. */
 static const tir_stmt *part_time(lowering *l, const lower_stage *ls, const tir_stmt *loop) {
   int64_t first = ls->st->op->first, extent;
   if (loop->kind != TIR_FOR || !tir_is_int(loop->u.loop.extent, &extent) || first < 1 || first >= extent) return loop;
@@ -348,12 +348,12 @@ static const tir_stmt *tensor_mark(lowering *l, const char *kind, const schedule
   return tir_attr(l->arena, runtime_format(l->arena, "%s%s", kind, st->intrin->name), st - l->s->stages, body);
 }
 
-/* A reduction's init, at its loop BEGIN, and UPDATE. An intrinsic may have functions for the init, and for both where
+/* A reduction's init, at its loop BEGIN, and UPDATE. An intrinsic may stand for the init, and for both where
  * no reduction loop stands outside of it. */
 static const tir_stmt *with_init(lowering *l, const lower_stage *ls, int begin, const tir_stmt *update) {
   const schedule_stage *st = ls->st;
-  bool is_whole = st->intrin && begin == schedule_tensor_position(st) && st->intrin->callees[TIR_INTRIN_BODY];
-  bool resets = is_whole || (st->intrin && st->intrin->callees[TIR_INTRIN_RESET]);
+  bool is_whole = st->intrin && begin == schedule_tensor_position(st) && tir_intrin_has_body(st->intrin);
+  bool resets = is_whole || (st->intrin && tir_intrin_has_reset(st->intrin));
   const tir_stmt *init = emit_init(l, ls, begin);
   const tir_stmt *both[] = {resets ? tensor_mark(l, TIR_TENSORIZE_RESET, st, init) : init, update};
   const tir_stmt *stmt = tir_seq(l->arena, 2, both);
@@ -405,12 +405,12 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
                   .env = l->root_env,
                   .index_dtype = l->index_dtype,
                   .body = body};
+  add_intrins(l, f);
   if (l->part != SCHEDULE_WHOLE) {
     schedule_part_params(l, body, f);
     return f;
   }
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
-  add_intrins(l, f);
   for (int i = 0; i < p->n_args; i++) {
     const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];
     if (ls->scalar) continue;

@@ -146,13 +146,16 @@ TN_API tn_status tn_prefetch_of(tn_schedule *s, const char *stage, const char *t
  *       for (ki, 0, 4)                       A[four bytes of row i, for each lane], P[ramp(.., 1, 64)])
  *         C.local[ji] += A[i, k*4 + ki] * P[ji, ki]
  *
- * The built-in ones, each with 16 lanes, or 8 or 4 as "dot4_u8i8_x8" and "_x4":
+ * The built-in dot products, each with 16 lanes, or 8 or 4 as "dot4_u8i8_x8" and "_x4":
  *     dot4_u8i8, dot4_i8i8    c[l<16] = sum[k<4](i32(a[l,k]) * i32(b[l,k])), exact: vpdpbusd
  *     dot2_bf16               c[l<16] = sum[k<2](f32(a[l,k]) * f32(b[l,k])): vdpbf16ps, which rounds twice and may
  *                             take subnormal numbers as 0 (tir/ir.h, DOT)
- * and plain vector code where the target lacks the instruction. The loops have to be those of the pattern, in any
- * order, with its extents; the expressions equal up to the order of commutative operands, offsets and strides (an
- * operand may be the same for all lanes, stride 0). Blocks that a tail leaves incomplete run as plain loops beside the
+ * and plain vector code where the target lacks the instruction. For any numbers M and L from 1 to 4096, the same on
+ * every target, summed up in the order of the loops:
+ *     gemv_MxL, gemv_f64_MxL  c[m<M] = sum[l<L](a[l] * b[m,l]), all f32, or all f64: M accumulators, which are stored
+ *                             once; they start from what is there, or from 0 where the whole reduction is inside
+ * The loops have to be those of the pattern, in any order, with its extents; the expressions equal up to the order of
+ * commutative operands, offsets and strides (an operand may be the same for all lanes, stride 0). Blocks that a tail leaves incomplete run as plain loops beside the
  * whole ones of tail=peel; a guard inside every block, loops that are annotated, or in which a stage is computed, are
  * refused, and what differs from the pattern is shown, both sides. */
 TN_API tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin);

@@ -18,10 +18,23 @@ static tn_status set_function(tn_context *ctx, tir_callee *callee, void (*functi
   return TN_OK;
 }
 
-static tn_status set_module(tn_context *ctx, tir_callee *callee, const void *module, size_t bytes) {
+/* What another function of the program was given, if that is the same: code generation links it once. */
+static const void *find_module(const tn_program *p, const void *module, size_t bytes) {
+  for (int i = 0; p && i < p->n_ops; i++) {
+    const tir_callee *callee = te_is_extern(p->ops[i]) ? p->ops[i]->call->callee : NULL;
+    if (callee && callee->module && callee->module_bytes == bytes && memcmp(callee->module, module, bytes) == 0)
+      return callee->module;
+  }
+  return NULL;
+}
+
+/* P: that calls it, or NULL. */
+static tn_status set_module(tn_context *ctx, const tn_program *p, tir_callee *callee, const void *module,
+                            size_t bytes) {
   if (!module || bytes == 0)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the LLVM IR given for '%s' is empty", callee->name);
-  const void *kept = runtime_copy(&ctx->arena, module, bytes);
+  const void *kept = find_module(p, module, bytes);
+  if (!kept) kept = runtime_copy(&ctx->arena, module, bytes);
   if (!kept) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
   callee->module = kept;
   callee->module_bytes = bytes;
@@ -40,7 +53,7 @@ tn_callee *tn_callee_function(tn_context *ctx, const char *name, void (*function
 
 tn_callee *tn_callee_llvm(tn_context *ctx, const char *name, const void *module, size_t bytes) {
   tn_callee *callee = tn_callee_symbol(ctx, name);
-  return callee && set_module(ctx, callee, module, bytes) == TN_OK ? callee : NULL;
+  return callee && set_module(ctx, NULL, callee, module, bytes) == TN_OK ? callee : NULL;
 }
 
 /* The first call of a function of that name; NULL, with a message: there is none. */
@@ -65,7 +78,7 @@ tn_status tn_program_bind(tn_program *program, const char *name, void (*function
 tn_status tn_program_link(tn_program *program, const char *name, const void *module, size_t bytes) {
   if (!program || !name) return TN_ERROR_ARGUMENT;
   tir_callee *callee = find_callee(program, name);
-  return callee ? set_module(program->ctx, callee, module, bytes) : TN_ERROR_ARGUMENT;
+  return callee ? set_module(program->ctx, program, callee, module, bytes) : TN_ERROR_ARGUMENT;
 }
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
@@ -222,6 +235,19 @@ static bool check_pair(const te_site *site, const te_op *before, te_op *op) {
   return true;
 }
 
+static bool check_results(const te_site *site, const te_op *op) {
+  for (int v = 0; v < op->n_outputs; v++) {
+    if (!op->outputs[v].is_strided) continue;
+    te_fail(
+        site, TN_ERROR_PROGRAM,
+        "'%s' is strided and written by a call of %s: a function takes compact arrays; make a copy of '%s', a tensor "
+        "that reads it element by element, the strided output",
+        op->outputs[v].name, op->call->callee->name, op->outputs[v].name);
+    return false;
+  }
+  return true;
+}
+
 static bool check_extents(const te_site *site, const te_op *op) {
   for (int i = 0; i < op->n_inputs; i++) {
     const tn_tensor *t = op->inputs[i];
@@ -248,11 +274,17 @@ static bool check_extents(const te_site *site, const te_op *op) {
 bool te_check_externs(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_ops; i++) {
     if (!te_is_extern(p->ops[i])) continue;
-    if (!check_extents(site, p->ops[i])) return false;
+    if (!check_extents(site, p->ops[i]) || !check_results(site, p->ops[i])) return false;
     for (int k = 0; k < i; k++)
       if (te_is_extern(p->ops[k]) && !check_pair(site, p->ops[k], p->ops[i])) return false;
   }
   return true;
+}
+
+bool te_has_externs(const tn_program *p) {
+  for (int i = 0; i < p->n_ops; i++)
+    if (te_is_extern(p->ops[i])) return true;
+  return false;
 }
 
 tn_status te_check_no_externs(const tn_program *p, const char *what) {

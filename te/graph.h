@@ -35,7 +35,7 @@ struct tn_tensor {
   const tir_expr *size[TN_MAX_RANK]; /* such an extent as an i32 of symbols; NULL: a constant */
   bool by_value; /* an input of rank 0 that the kernel takes by value: a scalar */
   bool is_layout_free; /* an input that is the same in every call */
-  bool is_strided;     /* an input of rank 2 or more whose strides, but the last, a call gives */
+  bool is_strided;     /* an argument of rank 2 or more whose strides, but the last, a call gives */
   tn_context *ctx;
 };
 
@@ -88,6 +88,7 @@ te_op *te_op_new(tn_context *ctx, const char *const *names, int n_axes, tn_axis 
 te_op *te_extern_reread(const te_op *op, const tn_tensor *from, const tn_tensor *to);
 /* Refuses a program that calls functions: WHAT ("tuning") has to know all that is computed. */
 tn_status te_check_no_externs(const tn_program *program, const char *what);
+bool te_has_externs(const tn_program *program);
 /* "f(A, x)": the call of an EXTERN. */
 void te_print_call(runtime_str *out, const te_op *op);
 /* An axis without checks. SIZE is NULL or what decides the extent, which then is the most it can be. */

@@ -9,11 +9,12 @@ enum { TIR_INTRIN_AXES = 6, TIR_INTRIN_INPUTS = 6 };
 
 /* What an intrinsic becomes. DOT: output[l] += sum over k of input0[l, k] * input1[l, k], as the operator DOT. CALL: a
  * C function, void f(T *output, const T *input0, ..., int64_t strides ...): the strides, in elements, of the output's
- * dimensions, then of each input's. */
-typedef enum tir_intrin_form { TIR_INTRIN_DOT, TIR_INTRIN_CALL } tir_intrin_form;
+ * dimensions, then of each input's. LANES: a reduction of one data axis in plain code, the same on every target: the
+ * elements of the output are accumulated side by side in a local buffer, inside loops over the reduction axes. */
+typedef enum tir_intrin_form { TIR_INTRIN_DOT, TIR_INTRIN_CALL, TIR_INTRIN_LANES } tir_intrin_form;
 
-/* The functions of CALL. BODY writes the output; RESET, without inputs, writes what the reduction starts from; UPDATE
- * combines the output with what BODY would have written. */
+/* What an intrinsic can do. BODY writes the output; RESET, without inputs, writes what the reduction starts from;
+ * UPDATE combines the output with what BODY would have written. */
 typedef enum tir_intrin_role {
   TIR_INTRIN_BODY,
   TIR_INTRIN_RESET,
@@ -45,16 +46,23 @@ struct tir_intrin {
   const tir_callee *callees[TIR_INTRIN_ROLE_COUNT];  /* CALL; NULL: there is none */
 };
 
+/* Whether it stands for init and update together; whether for an init. Else these are loops: vectors of a constant. */
+bool tir_intrin_has_body(const tir_intrin *intrin);
+bool tir_intrin_has_reset(const tir_intrin *intrin);
+
 /* Where an input or the output of a pattern lies: element (a, b, ..) of the axes is at base + sum of stride * axis. */
 typedef struct tir_place {
   const tir_buffer *buffer;
   const tir_expr *base;
-  int64_t stride[TIR_INTRIN_AXES];
+  const tir_expr *stride[TIR_INTRIN_AXES]; /* a constant, or of symbols and what stands outside; NULL: 0 */
 } tir_place;
 
 typedef struct tir_intrin_match {
   tir_place output, inputs[TIR_INTRIN_INPUTS];
-  const char *why_not; /* the first difference, with both sides; in the arena */
+  const tir_stmt *loops[TIR_INTRIN_AXES]; /* of the nest, by axis; NULL: the axis has one iteration */
+  const tir_stmt *store;                  /* inside them */
+  const tir_expr *source;                 /* what it stores, or combines with what is there */
+  const char *why_not;                    /* the first difference, with both sides; in the arena */
 } tir_intrin_match;
 
 /* Whether NEST, flat loop IR that stands in ENV, does what the pattern says: loops of constant extent around one store,

@@ -3,7 +3,8 @@
  *   for (o, 0, 52) { for (i, 0, 20) { if (o*20 + i < 1024) S } }
  * becomes
  *   for (o, 0, 51) { for (i, 0, 20) S }  and  for (i, 0, 4) S with o = 51
- * (after simplify and tighten_loops). */
+ * (after simplify and tighten_loops). A parallel loop stays one, since the rest alone would keep one thread busy while
+ * the others wait: for (o, 0, 52) "parallel" { if (o < 51) { for (i, 0, 20) S } else { for (i, 0, 4) S } }. */
 #include "tir/linear.h"
 #include "tir/passes.h"
 
@@ -109,15 +110,39 @@ static const tir_stmt *partition_under(state *at, tir_env env, const tir_stmt *s
   return s;
 }
 
+/* The body as N iterations from MIN have it. */
+static const tir_stmt *body_of(state *at, const tir_stmt *s, int64_t min, int64_t n) {
+  tir_env env = {.outer = at->env, .var = s->u.loop.var, .range = {min, min + n - 1}};
+  return partition_under(at, env, s->u.loop.body);
+}
+
+/* The loop with another body, no longer to be peeled. */
+static const tir_stmt *whole_of(state *at, const tir_stmt *s, const tir_stmt *body) {
+  tir_stmt *whole =
+      (tir_stmt *)tir_for(at->p->arena, s->u.loop.var, s->u.loop.min, s->u.loop.extent, s->u.loop.kind, body);
+  if (whole != NULL) whole->u.loop.strided = s->u.loop.strided;
+  return whole;
+}
+
 /* N iterations of the loop from MIN, no longer to be peeled. */
 static const tir_stmt *part_of(state *at, const tir_stmt *s, int64_t min, int64_t n, tir_loop_kind kind) {
-  runtime_arena *arena = at->p->arena;
   tn_dtype dtype = s->u.loop.var->dtype;
-  tir_env env = {.outer = at->env, .var = s->u.loop.var, .range = {min, min + n - 1}};
-  tir_stmt *part = (tir_stmt *)tir_for(arena, s->u.loop.var, tir_int(arena, dtype, min), tir_int(arena, dtype, n), kind,
-                                       partition_under(at, env, s->u.loop.body));
-  if (part != NULL) part->u.loop.strided = s->u.loop.strided;
-  return part;
+  return tir_for(at->p->arena, s->u.loop.var, tir_int(at->p->arena, dtype, min), tir_int(at->p->arena, dtype, n), kind,
+                 body_of(at, s, min, n));
+}
+
+/* The loop whose first N of EXTENT iterations have no checks. */
+static const tir_stmt *in_two_parts(state *at, const tir_stmt *s, int64_t min, int64_t extent, int64_t n) {
+  runtime_arena *arena = at->p->arena;
+  if (s->u.loop.kind != TIR_PARALLEL) {
+    tir_loop_kind rest_kind = extent - n == 1 ? TIR_SERIAL : s->u.loop.kind;
+    const tir_stmt *main_part = part_of(at, s, min, n, s->u.loop.kind);
+    const tir_stmt *parts[2] = {main_part, part_of(at, s, min + n, extent - n, rest_kind)};
+    return tir_seq(arena, 2, parts);
+  }
+  const tir_expr *var = tir_var_expr(arena, s->u.loop.var), *end = tir_int(arena, s->u.loop.var->dtype, min + n);
+  const tir_stmt *main_part = body_of(at, s, min, n), *rest = body_of(at, s, min + n, extent - n);
+  return whole_of(at, s, tir_if(arena, tir_binary(arena, TIR_LT, var, end), main_part, rest));
 }
 
 /* ---- extents that symbols decide --------------------------------------------------------------------------------- */
@@ -166,8 +191,10 @@ static const tir_expr *for_last(const block *b, const tir_expr *less) {
     const tir_term *t = &form.terms[i];
     if (at_greatest(b, t, &constant)) continue;
     if (uses_inner(b, t->atom)) return NULL;
-    if (t->coef > 0) left = add_part(b->arena, left, t->atom, t->coef);
-    else right = add_part(b->arena, right, t->atom, -t->coef);
+    if (t->coef > 0)
+      left = add_part(b->arena, left, t->atom, t->coef);
+    else
+      right = add_part(b->arena, right, t->atom, -t->coef);
   }
   if (left == NULL || right == NULL) return NULL;
   left = tir_binary(b->arena, TIR_ADD, left, tir_int(b->arena, dtype, constant.constant));
@@ -227,30 +254,24 @@ static const tir_stmt *version_for(state *at, const tir_stmt *s) {
   return body;
 }
 
-/* ---- the pass ----------------------------------------------------------------------------------------------------- */
+/* ---- the pass -----------------------------------------------------------------------------------------------------
+ */
 
 /* The loop in two parts, or whole where nothing is gained or the code would grow too much. */
 static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
-  runtime_arena *arena = at->p->arena;
   int64_t min, extent, n, growth;
   if (s->u.loop.kind != TIR_VECTORIZED && tir_const_loop(s, &min, &extent) && extent > 1) {
     n = longest_part(at, s, min, extent);
     growth = tir_count_stores(s->u.loop.body);
     if (n > 0 && n < extent && at->stores + growth <= at->p->options.max_unrolled_body) {
       at->stores += growth;
-      tir_loop_kind rest_kind = extent - n == 1 ? TIR_SERIAL : s->u.loop.kind;
-      const tir_stmt *main_part = part_of(at, s, min, n, s->u.loop.kind);
-      const tir_stmt *parts[2] = {main_part, part_of(at, s, min + n, extent - n, rest_kind)};
-      return tir_seq(arena, 2, parts);
+      return in_two_parts(at, s, min, extent, n);
     }
   }
   const tir_stmt *body = s->u.loop.kind != TIR_VECTORIZED && !tir_const_loop(s, &min, &extent)
                              ? version_for(at, s)
                              : partition_under(at, tir_env_loop(at->p->arena, at->env, s), s->u.loop.body);
-  tir_stmt *whole =
-      (tir_stmt *)tir_for(arena, s->u.loop.var, s->u.loop.min, s->u.loop.extent, s->u.loop.kind, body);
-  if (whole != NULL) whole->u.loop.strided = s->u.loop.strided;
-  return whole;
+  return whole_of(at, s, body);
 }
 
 static const tir_stmt *partition(void *user, const tir_stmt *s) {

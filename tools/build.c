@@ -16,6 +16,7 @@ static const tools_option options[] = {
     TOOLS_OPTION("strict", 0, FLAG, is_strict, NULL, "fail when LOG has no checked record of this program and target"),
     TOOLS_OPTION_LOG,
     TOOLS_OPTION_SCHEDULE,
+    TOOLS_OPTION_LINK,
     TOOLS_OPTION_PARAM,
     TOOLS_OPTION_TARGET,
     TOOLS_OPTION_END,
@@ -23,16 +24,19 @@ static const tools_option options[] = {
 
 const tools_verb tools_build = {
     .name = "build",
-    .operands = "PROGRAM --log LOG|-s SCHEDULE -o OUT.{o,so,s,ll,bc,c} [--header OUT.h] [--name F] [--strict]",
+    .operands =
+        "PROGRAM --log LOG|-s SCHEDULE -o OUT.{o,so,s,ll,bc,c} [--header OUT.h] [--name F] [--strict] [--link FILE]...",
     .summary = "compile a program to a file that C can link",
     .details =
         "Compiles PROGRAM with the schedule of the best checked record in LOG, or with SCHEDULE. The file\n"
         "defines one function, int32_t F(const T *input..., T *output...), which returns 0, or 1 when there\n"
-        "was no memory for scratch. It needs libc, and libgomp where it has parallel loops.\n"
+        "was no memory for scratch. It needs libc, and libgomp where it has parallel loops. C functions that\n"
+        "PROGRAM calls are symbols for the linker, unless --link gives them.\n"
         "\n"
         "When LOG has no record that fits this program and target, the default schedule is built after a\n"
         "warning; with --strict that is a failure. A failure leaves no file behind.",
     .examples =
+        "tenon build layer.te -s auto --link my_gemv.bc -o layer.o\n"
         "tenon build matmul.te --log matmul.json --strict -o matmul.o --header matmul.h --name matmul\n"
         "tenon build 'C[i<64] = A[i] * 2' -s 'vectorize(C, i)' -o twice.so",
     .options = options,

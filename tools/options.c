@@ -59,6 +59,14 @@ static bool parse_param(const char *text, void *field) {
   return true;
 }
 
+/* Like parse_param, for the files of --link. */
+static bool parse_link(const char *text, void *field) {
+  tools_args *args = (tools_args *)((char *)field - offsetof(tools_args, links));
+  if (args->n_links == TOOLS_MAX_LINKS) return false;
+  args->links[args->n_links++] = text;
+  return true;
+}
+
 static const char *const expected[] = {
 #define X(name, words) [TOOLS_##name] = words,
     TOOLS_KINDS(X)
@@ -67,7 +75,8 @@ static const char *const expected[] = {
 
 static bool (*const parsers[])(const char *text, void *field) = {
     [TOOLS_FLAG] = parse_flag, [TOOLS_TEXT] = parse_text,       [TOOLS_COUNT] = parse_count,
-    [TOOLS_SEED] = parse_seed, [TOOLS_SECONDS] = parse_seconds, [TOOLS_PARAM] = parse_param};
+    [TOOLS_SEED] = parse_seed, [TOOLS_SECONDS] = parse_seconds, [TOOLS_PARAM] = parse_param,
+    [TOOLS_LINK] = parse_link};
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 

@@ -102,7 +102,8 @@ bool tools_load(tools_session *session, const tools_args *args, const char *prog
   else if (text)
     session->program = tn_program_parse(session->ctx, text, args->n_params, args->params);
   done_reading(session, owned);
-  return session->program != NULL;
+  if (!session->program || args->n_links == 0) return session->program != NULL;
+  return tn_program_link_files(session->program, args->n_links, args->links) == TN_OK;
 }
 
 bool tools_open_program(tools_session *session, const tools_args *args) {

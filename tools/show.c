@@ -7,6 +7,7 @@ static const tools_option options[] = {
     TOOLS_OPTION_PARAM,
     TOOLS_OPTION_SCHEDULE,
     TOOLS_OPTION_LOG,
+    TOOLS_OPTION_LINK,
     TOOLS_OPTION("emit", 'e', TEXT, emit, "FORM",
                  "tir      loop IR after all passes, what will be compiled (the default)\n"
                  "tree     the loop tree on one screen\n"
@@ -30,7 +31,7 @@ static const tools_option options[] = {
 const tools_verb tools_show = {
     .name = "show",
     .operands =
-        "PROGRAM [-p N=64]... [-s SCHEDULE | --log LOG] "
+        "PROGRAM [-p N=64]... [-s SCHEDULE | --log LOG] [--link FILE]... "
         "[--emit=tir|tree|tvmscript|text|steps|api|program|llvm|asm|c|header]",
     .summary = "print what a program becomes under a schedule",
     .details =
@@ -99,7 +100,7 @@ static int run(const tools_args *args) {
   if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
   tools_session session;
   tn_schedule *schedule = tools_open_program(&session, args) ? tools_schedule(&session, args) : NULL;
-  int status = !schedule         ? TOOLS_FAILED
+  int status = !schedule        ? TOOLS_FAILED
                : args->try_text ? try(schedule, args->try_text)
                                 : tools_print_text(emit(&session, schedule, as, (tn_build_part)part));
   tools_close(&session);

@@ -14,7 +14,7 @@ enum { TOOLS_OK = 0, TOOLS_FAILED = 1, TOOLS_USAGE = 2 };
 
 /* ---- what a command line says (options.c) ---------------------------------------------------------------------- */
 
-enum { TOOLS_MAX_PARAMS = 32, TOOLS_MAX_OPERANDS = 64 };
+enum { TOOLS_MAX_PARAMS = 32, TOOLS_MAX_OPERANDS = 64, TOOLS_MAX_LINKS = 16 };
 
 typedef struct tools_verb tools_verb;
 
@@ -25,6 +25,8 @@ typedef struct tools_args {
   int n_operands;
   tn_param params[TOOLS_MAX_PARAMS];
   int n_params;
+  const char *links[TOOLS_MAX_LINKS];
+  int n_links;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin, *sort;
   int64_t trials, jobs, threads, limit, port, registers, register_bytes, unroll;
   uint64_t seed;
@@ -39,7 +41,8 @@ typedef struct tools_args {
   X(COUNT, "a whole number of 1 or more") /* int64_t */      \
   X(SEED, "a whole number of 0 or more")  /* uint64_t */     \
   X(SECONDS, "a number above 0")          /* double */       \
-  X(PARAM, "NAME=N with a whole number")  /* one more of params */
+  X(PARAM, "NAME=N with a whole number")  /* one more of params */ \
+  X(LINK, "a file's name, 16 times at most") /* one more of links */
 
 typedef enum tools_kind {
 #define X(name, words) TOOLS_##name,
@@ -75,6 +78,10 @@ typedef struct tools_option {
   TOOLS_OPTION("part", 0, TEXT, part, "PART",                                                \
                "of a program with layout_free inputs: whole (the default), prepack (computes\n" \
                "once what depends on them alone), packed (takes that in place of them)")
+#define TOOLS_OPTION_LINK                                                                      \
+  TOOLS_OPTION("link", 0, LINK, links, "FILE",                                                 \
+               "LLVM IR, text or bitcode, with C functions that the program calls (extern);\n" \
+               "may be repeated: each function has to be in one of the files")
 #define TOOLS_OPTION_JSON \
   TOOLS_OPTION("json", 0, FLAG, is_json, NULL, "print one JSON object on standard output, nothing else")
 #define TOOLS_OPTION_END \

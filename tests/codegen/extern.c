@@ -158,6 +158,117 @@ static void links_bitcode(void **state) {
   check_context_free(ctx);
 }
 
+/* ---- from files -------------------------------------------------------------------------------------------------- */
+
+static void write_file(const char *path, const char *text) {
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  fputs(text, file);
+  fclose(file);
+}
+
+/* What runs, and what the evaluator calls, come from one file. */
+static void links_file(void **state) {
+  (void)state;
+  char folder[64], path[128];
+  const char *paths[] = {path};
+  tn_context *ctx = check_context();
+  tn_program *program = gemv(ctx);
+  kit_folder(folder);
+  snprintf(path, sizeof path, "%s/m.ll", folder);
+  write_file(path, ir);
+  assert_int_equal(tn_program_link_files(program, 1, paths), TN_OK);
+  kit_folder_remove(folder);
+  tn_kernel *kernel = build(ctx, program, "vectorize(Q, j)");
+  check_run(ctx, run_kernel, kernel);
+  check_run(ctx, run_program, program);
+  tn_kernel_free(kernel);
+  check_context_free(ctx);
+}
+
+typedef struct file_row {
+  const char *name, *text; /* NULL: no file */
+  tn_status status;
+  const char *message;
+} file_row;
+
+#define DEFINES(type) "define void @my_gemv(" type ") {\n  ret void\n}\n"
+
+static const file_row file_rows[] = {
+    {"no file", NULL, TN_ERROR_IO, "m.ll: No such file or directory"},
+    {"an empty file", "", TN_ERROR_ARGUMENT, "m.ll defines no function that the program calls"},
+    {"no IR", "void my_gemv(void) {}\n", TN_ERROR_CODEGEN, "m.ll cannot be read: "},
+    {"bitcode cut short", "BC\xC0\xDE\x35\x14", TN_ERROR_CODEGEN, "m.ll cannot be read: "},
+    {"malformed",
+     "define void @my_gemv(ptr %a, ptr %b, float %c, ptr %d, ptr %e) {\n  br label %l\nl:\n"
+     "  %x = load float, ptr %y\n  %y = getelementptr float, ptr %a, i64 0\n  ret void\n}\n",
+     TN_ERROR_CODEGEN, "m.ll is malformed: "},
+    {"another function", "define void @f() {\n  ret void\n}\ndefine void @g() {\n  ret void\n}\n", TN_ERROR_ARGUMENT,
+     "m.ll defines no function that the program calls: the program calls my_gemv; the file defines f, g"},
+    {"a private function", "define internal void @my_gemv() {\n  ret void\n}\n", TN_ERROR_ARGUMENT,
+     "the program calls my_gemv; the file defines none"},
+    {"a declaration", "declare void @my_gemv(ptr, ptr, float, ptr, ptr)\n", TN_ERROR_ARGUMENT,
+     "the program calls my_gemv; the file defines none"},
+    {"another type", DEFINES("ptr %a, ptr %b, double %c, ptr %d, ptr %e"), TN_ERROR_CODEGEN,
+     "m.ll: my_gemv: it defines it as: void (ptr, ptr, double, ptr, ptr), but it is called as void (ptr, ptr, float, "
+     "ptr, ptr)"},
+    {"a result", "define i32 @my_gemv(ptr %a, ptr %b, float %c, ptr %d, ptr %e) {\n  ret i32 0\n}\n", TN_ERROR_CODEGEN,
+     "m.ll: my_gemv: it defines it as: i32 (ptr"},
+    {"another data layout", "target datalayout = \"E-p:32:32\"\n" DEFINES("ptr %a, ptr %b, float %c, ptr %d, ptr %e"),
+     TN_ERROR_CODEGEN, "m.ll has another data layout: "},
+};
+
+static void refused_file(void **state) {
+  const file_row *r = *state;
+  char folder[64], path[128];
+  const char *paths[] = {path};
+  tn_context *ctx = check_context();
+  tn_program *program = gemv(ctx);
+  kit_folder(folder);
+  snprintf(path, sizeof path, "%s/m.ll", folder);
+  if (r->text) write_file(path, r->text);
+  assert_int_equal(tn_program_link_files(program, 1, paths), r->status);
+  check_fails(ctx, r->status, r->message);
+  kit_folder_remove(folder);
+  check_context_free(ctx);
+}
+
+/* Two functions in one file, in two files, twice, and one that is missing. */
+static void several_files(void **state) {
+  (void)state;
+  static const char two[] =
+      "define void @f(ptr %a, ptr %b) {\n  %x = load i32, ptr %a\n  %y = add i32 %x, 1\n  store i32 %y, ptr %b\n"
+      "  ret void\n}\ndefine void @g(ptr %a, ptr %b) {\n  call void @f(ptr %a, ptr %b)\n  ret void\n}\n";
+  char folder[64], both[128], one[128];
+  tn_context *ctx = check_context();
+  static const char text[] = "input A: i32[1]\nextern y: i32[1] = f(A)\nextern z: i32[1] = g(y)\nC[i<1] = z[i] * 2";
+  kit_folder(folder);
+  snprintf(both, sizeof both, "%s/both.bc", folder);
+  snprintf(one, sizeof one, "%s/one.ll", folder);
+  write_file(both, two); /* what it is says its content, not its name */
+  write_file(one, "define void @f(ptr %a, ptr %b) {\n  ret void\n}\n");
+  tn_program *program = tn_program_parse(ctx, text, 0, NULL);
+  assert_int_equal(tn_program_link_files(program, 2, (const char *[]){one, both}), TN_ERROR_ARGUMENT);
+  check_fails(ctx, TN_ERROR_ARGUMENT, "both.bc defines f, which has LLVM IR already");
+  program = tn_program_parse(ctx, text, 0, NULL);
+  assert_int_equal(tn_program_link_files(program, 1, (const char *[]){one}), TN_ERROR_ARGUMENT);
+  check_fails(ctx, TN_ERROR_ARGUMENT, "'z' is computed by a call of g, which no file defines");
+  program = tn_program_parse(ctx, text, 0, NULL);
+  assert_int_equal(tn_program_link_files(program, 1, (const char *[]){both}), TN_OK);
+  kit_folder_remove(folder);
+  int32_t a = 3, c[2] = {0};
+  DLTensor in = {&a, {kDLCPU, 0}, 1, tn_dtype_dlpack(TN_I32), (int64_t[]){1}, NULL, 0}, out = in;
+  tn_kernel *kernel = build(ctx, program, "");
+  out.data = &c[0];
+  assert_int_equal(tn_call(ctx, kernel, (DLTensor *[]){&in, &out}, 2), TN_OK);
+  out.data = &c[1];
+  assert_int_equal(tn_evaluate(program, (DLTensor *[]){&in, &out}, 2), TN_OK);
+  assert_int_equal(c[0], 10);
+  assert_int_equal(c[1], 10);
+  tn_kernel_free(kernel);
+  check_context_free(ctx);
+}
+
 /* ---- made by calls from C ---------------------------------------------------------------------------------------- */
 
 static void by_calls(void **state) {
@@ -343,7 +454,8 @@ int test_extern(void) {
       cmocka_unit_test(no_function_here),   cmocka_unit_test(object_with_symbol),
       cmocka_unit_test(source_with_symbol), cmocka_unit_test(object_stands_alone),
       cmocka_unit_test(no_source_of_ir),    cmocka_unit_test(packs_constants_for_it),
-      cmocka_unit_test(tuning_is_refused)};
-  return CHECK_TABLE("externs", schedules, calls_the_function) +
+      cmocka_unit_test(tuning_is_refused),  cmocka_unit_test(links_file),
+      cmocka_unit_test(several_files)};
+  return CHECK_TABLE("externs", schedules, calls_the_function) + CHECK_TABLE("extern files", file_rows, refused_file) +
          cmocka_run_group_tests_name("externs elsewhere", tests, NULL, NULL);
 }

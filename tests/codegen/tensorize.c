@@ -73,6 +73,46 @@ static const tensor_row tensor_rows[] = {
      "split(C, k, 4); reorder(C, j, k.outer, i, k.inner); tensorize(C, i, dot4_u8i8)", "vpdpbusd", 0},
 };
 
+/* The same on every target; an element is summed up in the order of the loops. */
+static const tensor_row gemv_rows[] = {
+    {"gemv, update", "C[i<8, j<32] = sum[k<32](A[i,k] * B[k,j])", LOOPS("4") "tensorize(C, j.inner, gemv_16x4)",
+     "vfmadd", 0},
+    {"gemv, body", "C[i<8, j<32] = sum[k<32](A[i,k] * B[k,j])", "split(C, j, 16); tensorize(C, j.inner, gemv_16x32)",
+     "vfmadd", 0},
+    {"gemv, rows of a matrix", "C[i<8, j<32] = sum[k<32](A[i,k] * B[j,k])",
+     LOOPS("8") "tensorize(C, j.inner, gemv_16x8)", "vfmadd", 0},
+    {"gemv, strides and offsets", "C[i<4, j<16] = sum[k<8](A[i*2 + 1, k*3 + 2] * B[k*2 + 1, j*3 + 4])",
+     "tensorize(C, j, gemv_16x8)", "vfmadd", 0},
+    {"gemv, backwards", "C[i<4, j<16] = sum[k<8](A[i, 7 - k] * B[15 - j, k])", "tensorize(C, j, gemv_16x8)", "vfmadd",
+     0},
+    {"gemv, results with a stride", "C[i<16, j<3] = sum[k<8](A[i,k] * B[k,j])",
+     "reorder(C, j, i, k); tensorize(C, i, gemv_16x8)", "vfmadd", 0},
+    {"gemv, more rows than lanes", "C[i<3, j<101] = sum[k<7](A[i,k] * B[k,j])", "tensorize(C, j, gemv_101x7)", "vfmadd",
+     0},
+    {"gemv, an odd number of rows", "C[i<3, j<7] = sum[k<5](A[i,k] * B[j,k])", "tensorize(C, j, gemv_7x5)", "vfmadd",
+     0},
+    {"gemv, one row", "C[i<3] = sum[k<12](A[i,k] * B[k])", "split(C, k, 4); tensorize(C, k.inner, gemv_1x4)", "vfmadd",
+     0},
+    {"gemv, one column", "C[i<3, j<16] = sum[k<5](A[i,k] * B[k,j])", "reorder(C, i, k, j); tensorize(C, j, gemv_16x1)",
+     "vfmadd", 0},
+    {"gemv, one element", "C[i<3, j<4] = sum[k<5](A[i,k] * B[k,j])", "split(C, k, 1); tensorize(C, k.inner, gemv_1x1)",
+     "vfmadd", 0},
+    {"gemv, peeled", "C[i<7, j<39] = sum[k<35](A[i,k] * B[k,j])", PEELED("4") "tensorize(C, j.inner, gemv_16x4)",
+     "vfmadd", 0},
+    {"gemv, blocks that overlap", "C[i<7, j<39] = sum[k<8](A[i,k] * B[k,j])",
+     "split(C, j, 16, tail=overlap); tensorize(C, j.inner, gemv_16x8)", "vfmadd", 0},
+    {"gemv, an init of its own", "C[i<8, j<16] = sum[k<8 init = S[j] + i](A[i,k] * B[k,j])",
+     "tensorize(C, j, gemv_16x8)", "vfmadd", 0},
+    {"gemv, in a stage inside a parallel loop", "T[i<8, j<32] = sum[k<24](A[i,k] * B[j,k])\nC[i<8, j<32] = T[i,j] + 1",
+     "split(T, j, 16); split(T, k, 8); reorder(T, i, j.outer, k.outer, j.inner, k.inner); tensorize(T, j.inner, "
+     "gemv_16x8); compute_at(T, C, i); parallel(C, i)",
+     "vfmadd", 0},
+    {"gemv, windows", "input I: f32[2,19], W: f32[4]\nC[n<2, x<16] = sum[k<4](I[n, x + k] * W[k])",
+     "tensorize(C, x, gemv_16x4)", "vfmadd", 0},
+    {"gemv, f64", "input A: f64[8,32], B: f64[32,32]\nC[i<8, j<32] = sum[k<32](A[i,k] * B[k,j])",
+     LOOPS("4") "tensorize(C, j.inner, gemv_f64_16x4)", "vfmadd", 0},
+};
+
 /* The edges of the dtypes among random values; of bf16 numbers near 1. */
 static void fill(DLTensor *array, tn_dtype dtype, uint64_t seed) {
   size_t n = tn_array_bytes(array);
@@ -108,13 +148,15 @@ static void close_arrays(arrays *a) {
 
 static void compare(const arrays *a) {
   int out = a->n - 1;
-  size_t n = tn_array_bytes(a->got[out]) / 4;
-  for (size_t i = 0; i < n; ++i) {
-    if (tn_tensor_dtype(tn_program_arg(a->program, out)) == TN_I32) {
-      assert_int_equal(((int32_t *)a->got[out]->data)[i], ((int32_t *)a->expected[out]->data)[i]);
+  tn_dtype dtype = tn_tensor_dtype(tn_program_arg(a->program, out));
+  const void *got = a->got[out]->data, *expected = a->expected[out]->data;
+  int64_t n = (int64_t)(tn_array_bytes(a->got[out]) / tn_dtype_bytes(dtype));
+  for (int64_t i = 0; i < n; ++i) {
+    if (!tn_dtype_is_float(dtype)) {
+      assert_int_equal(kit_get_int(dtype, got, i), kit_get_int(dtype, expected, i));
     } else {
-      float x = ((float *)a->got[out]->data)[i], y = ((float *)a->expected[out]->data)[i];
-      assert_true(fabsf(x - y) <= 1e-4f * (1 + fabsf(y)));
+      double y = kit_get(dtype, expected, i);
+      assert_true(fabs(kit_get(dtype, got, i) - y) <= (dtype == TN_F64 ? 1e-13 : 1e-4) * (1 + fabs(y)));
     }
   }
 }
@@ -144,7 +186,7 @@ static void run_for(const tensor_row *r, const tn_target *target) {
 static void run(void **state) { run_for(*state, NULL); }
 
 static void run_without(void **state) {
-  const tn_target *target = tn_target_new(K.ctx, "features=-avx512vnni,-avx512bf16,-avxvnni");
+  const tn_target *target = tn_target_new(K.ctx, "features=-avx512vnni,-avx512bf16,-avxvnni,-avx512f");
   if (target == NULL) {
     tn_context_clear(K.ctx);
     skip();
@@ -200,5 +242,7 @@ int test_tensorize(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(inner_loop)};
   return CHECK_TABLE("tensorize", tensor_rows, run) +
          CHECK_TABLE("tensorize without instructions", tensor_rows, run_without) +
-         CHECK_TABLE("tensorize: assembly", tensor_rows, assembly) + CHECK_TESTS("tensorize: the inner loop", tests);
+         CHECK_TABLE("tensorize: assembly", tensor_rows, assembly) + CHECK_TABLE("gemv", gemv_rows, run) +
+         CHECK_TABLE("gemv without AVX-512", gemv_rows, run_without) +
+         CHECK_TABLE("gemv: assembly", gemv_rows, assembly) + CHECK_TESTS("tensorize: the inner loop", tests);
 }

@@ -310,24 +310,54 @@ static int any_lanes(drawing *d, int64_t extent) {
   return lanes;
 }
 
-/* Splits of a data and a reduction loop to the size of an intrinsic, both innermost, and the intrinsic. */
+/* Splits of a data and a reduction loop to the size of an intrinsic, both innermost, and the intrinsic, which the
+ * caller says. */
+static void draw_blocks(drawing *d, const schedule_stage *st, int lanes, int group) {
+  int j = last_loop(st, true), k = last_loop(st, false);
+  const char *name = name_of(st), *data = loop_of(st, j), *reduce = loop_of(st, k);
+  say(d, "split(%s, %s, %d%s); split(%s, %s, %d%s); reorder(%s", name, data, lanes, tensor_tail(d, true), name, reduce,
+      group, tensor_tail(d, false), name);
+  bool swaps = chance(d, 20);
+  for (int i = 0; i < st->n_leaves; i++) say(d, ", %s%s", loop_of(st, i), i == j || i == k ? ".outer" : "");
+  say(d, ", %s.inner, %s.inner); tensorize(%s, %s.inner, ", swaps ? reduce : data, swaps ? data : reduce, name,
+      swaps ? reduce : data);
+}
+
 static void draw_tensorize(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d);
   (void)kind;
   for (int i = 0; i < d->s->n_stages && factor_of(st, 0) == TN_DTYPE_COUNT; i++) st = &d->s->stages[i];
-  int j = last_loop(st, true), k = last_loop(st, false);
   bool is_bf16 = factor_of(st, 0) == TN_BF16;
-  int lanes = any_lanes(d, st->n_leaves ? schedule_leaf(st, j)->extent : 4), group = is_bf16 ? 2 : 4;
-  const char *name = name_of(st), *data = loop_of(st, j), *reduce = loop_of(st, k);
+  int lanes = any_lanes(d, st->n_leaves ? schedule_leaf(st, last_loop(st, true))->extent : 4);
   const char *bytes = factor_of(st, 0) == factor_of(st, 1) ? "dot4_i8i8" : "dot4_u8i8";
-  say(d, "split(%s, %s, %d%s); split(%s, %s, %d%s); reorder(%s", name, data, lanes, tensor_tail(d, true), name, reduce,
-      group, tensor_tail(d, false), name);
-  for (int i = 0; i < st->n_leaves; i++) say(d, ", %s%s", loop_of(st, i), i == j || i == k ? ".outer" : "");
-  say(d, ", %s.inner, %s.inner); tensorize(%s, %s.inner, %s%s)", data, reduce, name, data,
-      is_bf16 ? "dot2_bf16" : bytes,
-      lanes == 16  ? ""
-      : lanes == 8 ? "_x8"
-                   : "_x4");
+  draw_blocks(d, st, lanes, is_bf16 ? 2 : 4);
+  say(d, "%s%s)", is_bf16 ? "dot2_bf16" : bytes, lanes == 16 ? "" : lanes == 8 ? "_x8" : "_x4");
+}
+
+/* A sum of products of two reads of floats. */
+static bool is_gemv(const schedule_stage *st) {
+  const tir_expr *e = te_is_placeholder(st->op) || st->op->n_reduce == 0 ? NULL : st->op->body;
+  if (!e || e->op != TIR_REDUCE || e->u.reduce->combiner != TIR_REDUCE_SUM || e->arg[0]->op != TIR_MUL) return false;
+  const tir_expr *product = e->arg[0];
+  bool is_float = product->dtype == TN_F32 || product->dtype == TN_F64;
+  return is_float && product->arg[0]->op == TIR_READ && product->arg[1]->op == TIR_READ;
+}
+
+/* Rows and depth of any size, one of them now and then. */
+static void draw_gemv(drawing *d, fuzz_primitive kind) {
+  static const int sizes[] = {1, 2, 3, 4, 4, 5, 8, 8, 16, 16, 17, 19, 20, 32};
+  const schedule_stage *st = any_stage(d);
+  (void)kind;
+  for (int i = 0; i < d->s->n_stages && !is_gemv(st); i++) st = &d->s->stages[i];
+  int64_t extents[2] = {4, 4}, blocks[2];
+  for (int i = 0; i < 2; i++) {
+    if (st->n_leaves) extents[i] = schedule_leaf(st, last_loop(st, i == 0))->extent;
+    blocks[i] = chance(d, 30) ? extents[i] : sizes[below(d, RUNTIME_COUNT(sizes))];
+    if (blocks[i] > extents[i] && chance(d, 90)) blocks[i] = 1 + below(d, extents[i]);
+  }
+  draw_blocks(d, st, (int)blocks[0], (int)blocks[1]);
+  bool is_f64 = st->op->outputs[0].dtype == TN_F64;
+  say(d, "gemv%s_%dx%d)", is_f64 ? "_f64" : "", (int)blocks[0], (int)blocks[1]);
 }
 
 static const struct {
@@ -360,7 +390,8 @@ static const struct {
     [FUZZ_DOUBLE] = {draw_buffering, 5},
     [FUZZ_ROLLING] = {draw_buffering, 6},
     [FUZZ_PREDICATE] = {draw_predicate, 4},
-    [FUZZ_TENSORIZE] = {draw_tensorize, 9},
+    [FUZZ_TENSORIZE] = {draw_tensorize, 13},
+    [FUZZ_GEMV] = {draw_gemv, 11},
 };
 
 static fuzz_primitive any_primitive(drawing *d) {

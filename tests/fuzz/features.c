@@ -43,6 +43,11 @@ static bool is_dot(const tir_expr *source) {
   return from == TN_I8 || from == TN_U8 || from == TN_BF16;
 }
 
+static bool is_gemv(const tir_expr *source) {
+  if (source->op != TIR_MUL || !tn_dtype_is_float((tn_dtype)source->dtype)) return false;
+  return source->arg[0]->op == TIR_READ && source->arg[1]->op == TIR_READ;
+}
+
 static void look_at_reduction(looking *x, const tir_expr *e) {
   const tir_reduce *r = e->u.reduce;
   x->has[FUZZ_HAS_REDUCTION] |= r->tuple == NULL;
@@ -52,6 +57,7 @@ static void look_at_reduction(looking *x, const tir_expr *e) {
   x->has[FUZZ_HAS_WHERE] |= r->has_where;
   x->has[FUZZ_HAS_INIT] |= r->has_init;
   x->has[FUZZ_HAS_DOT] |= is_dot(e->arg[0]);
+  x->has[FUZZ_HAS_GEMV] |= r->combiner == TIR_REDUCE_SUM && is_gemv(e->arg[0]);
 }
 
 static tir_walk look_at(void *user, const tir_expr *e) {
@@ -82,8 +88,10 @@ static void look_at_op(looking *x, const te_op *op) {
   x->has[FUZZ_HAS_SCAN] |= op->kind == TE_SCAN;
   x->has[FUZZ_HAS_LEAVES] |= op->may_leave;
   x->has[FUZZ_HAS_SCALAR] |= op->outputs[0].by_value;
-  x->has[FUZZ_HAS_STRIDED_INPUT] |= op->outputs[0].is_strided;
-  for (int i = 0; i < op->n_outputs; i++) x->has[FUZZ_HAS_HALF] |= runtime_is_half(op->outputs[i].dtype);
+  for (int i = 0; i < op->n_outputs; i++) {
+    x->has[te_is_placeholder(op) ? FUZZ_HAS_STRIDED_INPUT : FUZZ_HAS_STRIDED_OUTPUT] |= op->outputs[i].is_strided;
+    x->has[FUZZ_HAS_HALF] |= runtime_is_half(op->outputs[i].dtype);
+  }
   if (op->body) tir_walk_expr(op->body, look_at, x);
 }
 

@@ -18,12 +18,14 @@
   X(NPARTS, "split nparts")                                                                                         \
   X(MANY, "split many")                                                                                             \
   X(TILE, "tile")                                                                                                   \
-  X(FUSE, "fuse") X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll") X(PARALLEL, "parallel")       \
-      X(PRAGMA, "pragma") X(COMPUTE_AT, "compute_at") X(GROUP, "compute_group_at") X(INLINE, "compute_inline") X(ROOT, "compute_root")           \
+  X(FUSE, "fuse")                                                                                                   \
+  X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll") X(PARALLEL, "parallel") X(PRAGMA, "pragma")   \
+      X(COMPUTE_AT, "compute_at") X(GROUP, "compute_group_at") X(INLINE, "compute_inline") X(ROOT, "compute_root")  \
           X(CACHE_READ, "cache_read") X(CACHE_WRITE, "cache_write") X(SET_SCOPE, "set_scope") X(RFACTOR, "rfactor") \
               X(PARALLEL_REDUCE, "parallel_reduce") X(AUTO_INLINE, "auto_inline") X(LAYOUT, "transform_layout")     \
                   X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize")                       \
-                      X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer") X(PREDICATE, "set_store_predicate")
+                      X(GEMV, "tensorize gemv") X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer")             \
+                          X(PREDICATE, "set_store_predicate")
 
 typedef enum fuzz_primitive {
 #define X(name, word) FUZZ_##name,
@@ -54,11 +56,13 @@ typedef enum fuzz_primitive {
   X(SCALAR, "scalar argument by value")           \
   X(SYMBOL, "symbolic extents")                   \
   X(STRIDED_INPUT, "strides from a call")         \
+  X(STRIDED_OUTPUT, "strides of an output")       \
   X(SCAN, "scan")                                 \
   X(MATH, "math function")                        \
   X(BITS, "operation on bits")                    \
   X(HALF, "f16 or bf16 storage")                  \
   X(DOT, "sum of products of bytes or bf16")      \
+  X(GEMV, "matrix-vector product of floats")      \
   X(SHARED, "tensor with several readers")
 
 typedef enum fuzz_feature {

@@ -291,7 +291,15 @@ const schedule_case schedule_cases[] = {
      "split(P, i, 8, tail=mask); reorder(P, i.outer, k, i.inner); vectorize(P, i.inner)"},
     {"tuple_old_values_rfactor", COMPLEX, "split(P, k, 7); rfactor(P, k.inner)"},
     {"tuple_old_values_unrolled", COMPLEX, "split(Q, k, 4); unroll(Q, k.inner)"},
-    /* extents that symbols decide */
+    /* extents and strides that a call decides */
+    {"strided", "input A: f32[16,30] strided\nP[i<16, j<30] = A[i,j] * 2\nC[i<16, j<30] = P[15 - i, j] + A[i,j]\n"
+                "output P, C strided",
+     "tile(C, i, j, 4, 8, tail=peel); vectorize(C, j.inner); fuse(P, i, j); vectorize(P, i.j.fused, 16)"},
+    {"strided_scan", "input X: f32[6,4]\nstate S: f32[6,4]\n"
+                     "scan S[t<6, i<4] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])\noutput S strided",
+     "vectorize(S, i)"},
+    {"strided_values", "(S, D)[n<2, i<8, j<10] = (A[n,i,j] + 1, A[n,i,j] * 2)\noutput D strided, S strided",
+     "vectorize(S, j, 8, tail=mask)"},
     {"symbolic", SYMBOLIC, ""},
     {"symbolic_tile", SYMBOLIC, "tile(C, i, j, 8, 16); reorder(C, i.outer, j.outer, k, i.inner, j.inner); "
                                 "vectorize(C, j.inner); parallel(C, i.outer)"},
@@ -339,6 +347,16 @@ const schedule_case schedule_cases[] = {
     {"tensorize_peeled", "input A: u8[3,6], B: i8[6,19]\nC[i<3, j<19] = sum[k<6](i32(A[i,k]) * i32(B[k,j]))",
      "split(C, j, 16, tail=peel); split(C, k, 4, tail=peel); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
      "tensorize(C, j.inner, dot4_u8i8)"},
+    {"tensorize_gemv", "C[i<4, j<32] = sum[k<24](A[i,k] * B[j,k])",
+     "split(C, j, 16); split(C, k, 8); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
+     "tensorize(C, j.inner, gemv_16x8)"},
+    {"tensorize_gemv_whole", "T[i<4, j<32] = sum[k<24](A[i,k] * B[k,j])\nC[i<4, j<32] = T[i,j] + 1",
+     "split(T, j, 16); tensorize(T, j.inner, gemv_16x24); compute_at(T, C, i)"},
+    {"tensorize_gemv_peeled", "C[i<2, j<21] = sum[k<19](A[i,k] * B[j,k])",
+     "split(C, j, 16, tail=peel); split(C, k, 8, tail=peel); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
+     "tensorize(C, j.inner, gemv_16x8)"},
+    {"tensorize_gemv_units", "C[i<4] = sum[k<24](A[i,k] * B[k])\nD[i<4, j<8] = sum[k<1](C[i + k] * B[j])",
+     "tensorize(C, k, gemv_1x24); tensorize(D, j, gemv_8x1)"},
     /* shapes and dtypes */
     {"rank_0", "T[i<16] = A[i] + 1\nS = sum[i<16](T[i])\nU = S * 2", "compute_at(T, S, i)"},
     {"two_outputs", "P[i<16] = A[i] + 1\nQ[i<16] = P[i] * 2\nR[i<8] = P[i] * 3", "parallel(Q, i)"},

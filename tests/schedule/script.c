@@ -47,10 +47,16 @@ const schedule_case script_cases[] = {
     {"tensorize", "input A: u8[2,8], B: i8[8,16]\nC[i<2, j<16] = sum[k<8](i32(A[i,k]) * i32(B[k,j]))",
      "split(C, j, 16); split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
      "tensorize(C, j.inner, dot4_u8i8)"},
+    {"tensorize_gemv", "C[i<4, j<32] = sum[k<24](A[i,k] * B[j,k])",
+     "split(C, j, 16); tensorize(C, j.inner, gemv_16x24)"},
     {"scan", "input X: f32[6,4]\nstate S: f32[6,4]\nscan S[t<6, i<4] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])",
      "vectorize(S, i)"},
     {"symbolic", "symbol M\nP[i<M] = A[i] * 2\nC[i<M] = P[i] + 1",
      "split(P, i, 8, tail=pad); split(C, i, 4, tail=peel)"},
+    {"strided",
+     "symbol M\ninput A: f32[M,6] strided, B: f32[2,M,6]\nP[i<M, j<6] = A[i,j] * B[0,i,j]\n"
+     "C[n<2, i<M, j<6] = P[i,j] + B[n,i,j]\noutput C strided, P",
+     "split(C, j, 4, tail=overlap); vectorize(C, j.inner); parallel(C, i)"},
     {"names", "P[in<4, T<4] = A[in,T] + 1\nin_1[i<4, j<4] = P[i,j] * 2",
      "split(in_1, i, 2); compute_at(P, in_1, i.outer)"},
 };

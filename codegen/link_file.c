@@ -1,0 +1,218 @@
+/* link_file.c: C functions that a program calls, from files of LLVM IR. A file's module is linked into what is built
+ * (emit_call.c); here it is looked at first, so that what is wrong with it is said with its file's name, and compiled
+ * for this machine, where the reference evaluator calls it. */
+#include <llvm-c/Support.h>
+#include <stdio.h>
+
+#include "codegen/fatal.h"
+#include "codegen/foreign.h"
+
+typedef struct file {
+  tn_program *program;
+  const char *path;
+  char *bytes;
+  size_t n_bytes;
+  LLVMContextRef llvm;
+  LLVMModuleRef module;
+  int n; /* of the program's functions that it defines */
+  const char *names[CODEGEN_MAX_CALLEES];
+  const te_op *calls[CODEGEN_MAX_CALLEES]; /* the first of each */
+} file;
+
+static tn_status refuse(const file *f, const codegen_reason *why) {
+  return runtime_fail(f->program->ctx, TN_ERROR_CODEGEN, "%s %s", f->path, why->text);
+}
+
+/* ---- what it defines ---------------------------------------------------------------------------------------- */
+
+/* The first call of a function; NULL: OP is no call, or another one before it is. */
+static const te_op *first_call(const tn_program *p, int op) {
+  if (!te_is_extern(p->ops[op])) return NULL;
+  for (int i = 0; i < op; i++)
+    if (te_is_extern(p->ops[i]) && p->ops[i]->call->callee == p->ops[op]->call->callee) return NULL;
+  return p->ops[op];
+}
+
+static LLVMTypeRef type_of(LLVMContextRef llvm, const tn_tensor *t) {
+  if (!t->by_value) return LLVMPointerTypeInContext(llvm, 0);
+  return t->dtype == TN_F32   ? LLVMFloatTypeInContext(llvm)
+         : t->dtype == TN_F64 ? LLVMDoubleTypeInContext(llvm)
+                              : LLVMIntTypeInContext(llvm, t->dtype == TN_I64 ? 64 : 32);
+}
+
+/* void(arguments..., results...) as te/te.h says that functions are called. */
+static LLVMTypeRef signature(LLVMContextRef llvm, const te_op *op) {
+  LLVMTypeRef types[RUNTIME_MAX_C_ARGS];
+  int n = op->call->n;
+  for (int i = 0; i < n; i++) types[i] = type_of(llvm, op->call->args[i]);
+  for (int v = 0; v < op->n_outputs; v++) types[n + v] = LLVMPointerTypeInContext(llvm, 0);
+  return LLVMFunctionType(LLVMVoidTypeInContext(llvm), types, (unsigned)(n + op->n_outputs), false);
+}
+
+static tn_status take_function(file *f, const te_op *op) {
+  const tir_callee *callee = op->call->callee;
+  codegen_reason why;
+  tn_context *ctx = f->program->ctx;
+  if (!codegen_is_defined(f->module, callee->name)) return TN_OK;
+  if (callee->module != NULL)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s defines %s, which has LLVM IR already: link one of both", f->path,
+                        callee->name);
+  if (!codegen_check_definition(f->module, callee->name, signature(f->llvm, op), &why))
+    return runtime_fail(ctx, TN_ERROR_CODEGEN, "%s: %s: it %s", f->path, callee->name, why.text);
+  if (f->n == CODEGEN_MAX_CALLEES)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s defines more than %d functions that the program calls", f->path,
+                        CODEGEN_MAX_CALLEES);
+  f->names[f->n] = callee->name;
+  f->calls[f->n++] = op;
+  return TN_OK;
+}
+
+static void list_names(const file *f, runtime_str *out) {
+  for (LLVMValueRef v = LLVMGetFirstFunction(f->module); v != NULL; v = LLVMGetNextFunction(v)) {
+    size_t n;
+    const char *name = LLVMGetValueName2(v, &n);
+    if (codegen_is_defined(f->module, name)) runtime_str_addf(out, "%s%s", out->n > 0 ? ", " : "", name);
+  }
+  if (out->n == 0) runtime_str_add(out, "none");
+}
+
+static tn_status take_functions(file *f) {
+  const tn_program *p = f->program;
+  runtime_str called = {0}, defined = {0};
+  for (int i = 0; i < p->n_ops; i++) {
+    const te_op *op = first_call(p, i);
+    if (op == NULL) continue;
+    tn_status status = take_function(f, op);
+    if (status != TN_OK) return runtime_str_free(&called), status;
+    runtime_str_addf(&called, "%s%s", called.n > 0 ? ", " : "", op->call->callee->name);
+  }
+  if (f->n > 0) return runtime_str_free(&called), TN_OK;
+  list_names(f, &defined);
+  tn_status status =
+      runtime_fail(p->ctx, TN_ERROR_ARGUMENT,
+                   "%s defines no function that the program calls: the program calls %.200s; the file defines %.200s",
+                   f->path, called.n > 0 ? called.data : "none", defined.failed ? "?" : defined.data);
+  runtime_str_free(&called);
+  runtime_str_free(&defined);
+  return status;
+}
+
+/* ---- code for this machine ---------------------------------------------------------------------------------- */
+
+static tn_status bind(const file *f, LLVMMemoryBufferRef object) {
+  void (*functions[CODEGEN_MAX_CALLEES])(void);
+  if (!codegen_load_functions(f->program->ctx, LLVMGetBufferStart(object), LLVMGetBufferSize(object), f->n, f->names,
+                              functions))
+    return tn_context_status(f->program->ctx);
+  for (int i = 0; i < f->n; i++) tn_program_bind(f->program, f->names[i], functions[i]);
+  return TN_OK;
+}
+
+/* Where the IR is for this machine, or says nothing about it, and needs nothing that is not here. */
+static tn_status compile(file *f, const tn_target *native, LLVMTargetMachineRef machine) {
+  codegen_reason why;
+  LLVMMemoryBufferRef object;
+  LLVMTargetDataRef data = LLVMCreateTargetDataLayout(machine);
+  char *layout = LLVMCopyStringRepOfTargetData(data), *message = NULL;
+  LLVMDisposeTargetData(data);
+  bool is_good = codegen_check_ir(f->module, native->triple, layout, &why);
+  LLVMDisposeMessage(layout);
+  if (!is_good) return refuse(f, &why);
+  if (LLVMTargetMachineEmitToMemoryBuffer(machine, f->module, LLVMObjectFile, &message, &object)) {
+    snprintf(why.text, sizeof why.text, "cannot be compiled: %.400s", message);
+    LLVMDisposeMessage(message);
+    return refuse(f, &why);
+  }
+  tn_status status = bind(f, object);
+  LLVMDisposeMemoryBuffer(object);
+  return status;
+}
+
+/* Whether it is for another machine. */
+static bool is_foreign(const file *f, const tn_target *native) {
+  char *triple = LLVMNormalizeTargetTriple(LLVMGetTarget(f->module));
+  bool is_other = *LLVMGetTarget(f->module) != '\0' && !codegen_is_same_machine(triple, native->triple);
+  LLVMDisposeMessage(triple);
+  return is_other;
+}
+
+/* Declared in the module, used, and nowhere in this process. */
+static bool is_missing(LLVMValueRef global) {
+  size_t n;
+  const char *name = LLVMGetValueName2(global, &n);
+  if (!LLVMIsDeclaration(global) || LLVMGetFirstUse(global) == NULL || strncmp(name, "llvm.", 5) == 0) return false;
+  return LLVMSearchForAddressOfSymbol(name) == NULL;
+}
+
+/* Whether it waits for what a linker will give it. */
+static bool is_incomplete(const file *f) {
+  bool misses = LLVMLoadLibraryPermanently(NULL); /* makes the search look at the process */
+  for (LLVMValueRef v = LLVMGetFirstFunction(f->module); v != NULL; v = LLVMGetNextFunction(v)) misses |= is_missing(v);
+  for (LLVMValueRef v = LLVMGetFirstGlobal(f->module); v != NULL; v = LLVMGetNextGlobal(v)) misses |= is_missing(v);
+  return misses;
+}
+
+/* ---- all together ------------------------------------------------------------------------------------------- */
+
+static tn_status link_module(file *f, const tn_target *native, LLVMTargetMachineRef machine) {
+  tn_status status = take_functions(f);
+  if (status == TN_OK && !is_foreign(f, native) && !is_incomplete(f)) status = compile(f, native, machine);
+  for (int i = 0; status == TN_OK && i < f->n; i++)
+    status = tn_program_link(f->program, f->names[i], f->bytes, f->n_bytes);
+  return status;
+}
+
+/* LLVM's own handler prints, and ends the process on errors. */
+static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) { (void)info, (void)user; }
+
+/* After a fatal error LLVM's objects are leaked, as in compile.c. */
+static tn_status link_guarded(file *f, codegen_session *session, const tn_target *native,
+                              LLVMTargetMachineRef machine) {
+  codegen_guard guard;
+  codegen_reason why;
+  if (setjmp(guard.back) != 0) {
+    codegen_session_abandon(session, machine);
+    return runtime_fail(f->program->ctx, TN_ERROR_CODEGEN, "%s: LLVM gave up: %s", f->path, guard.message);
+  }
+  codegen_guard_enter(&guard);
+  f->llvm = LLVMContextCreate();
+  LLVMContextSetDiagnosticHandler(f->llvm, on_diagnostic, NULL);
+  f->module = codegen_parse_ir(f->llvm, f->bytes, f->n_bytes, f->path, &why);
+  tn_status status = f->module != NULL ? link_module(f, native, machine) : refuse(f, &why);
+  if (f->module != NULL) LLVMDisposeModule(f->module);
+  LLVMContextDispose(f->llvm);
+  codegen_guard_leave(&guard);
+  return status;
+}
+
+static tn_status link_file(tn_program *program, const char *path) {
+  file f = {.program = program, .path = path};
+  codegen_session *session = codegen_session_of(program->ctx);
+  const tn_target *native = codegen_target_or_native(program->ctx, NULL);
+  LLVMTargetMachineRef machine = session != NULL && native != NULL ? codegen_machine(session, native) : NULL;
+  if (machine == NULL) return tn_context_status(program->ctx);
+  f.bytes = runtime_read_file(program->ctx, path, &f.n_bytes);
+  if (f.bytes == NULL) return tn_context_status(program->ctx);
+  tn_status status = link_guarded(&f, session, native, machine);
+  free(f.bytes);
+  return status;
+}
+
+/* A function that is left open would be noticed much later, by a linker. */
+static tn_status check_all_linked(const tn_program *p) {
+  for (int i = 0; i < p->n_ops; i++)
+    if (te_is_extern(p->ops[i]) && p->ops[i]->call->callee->module == NULL)
+      return runtime_fail(p->ctx, TN_ERROR_ARGUMENT,
+                          "'%s' is computed by a call of %s, which no file defines: link one that does",
+                          p->ops[i]->name, p->ops[i]->call->callee->name);
+  return TN_OK;
+}
+
+tn_status tn_program_link_files(tn_program *program, int n, const char *const *paths) {
+  if (program == NULL || n < 0 || (n > 0 && paths == NULL)) return TN_ERROR_ARGUMENT;
+  for (int i = 0; i < n; i++) {
+    tn_status status = paths[i] != NULL ? link_file(program, paths[i]) : TN_ERROR_ARGUMENT;
+    if (status != TN_OK) return status;
+  }
+  return check_all_linked(program);
+}
