@@ -105,14 +105,25 @@ static int64_t part_of(int64_t k) {
   return 0;
 }
 
+/* Rows of a tile, 12 to 14 with 32 columns in registers, that leave no rest or the largest: a short last tile waits for
+ * its own sums. */
+static int rows_of_tile(int64_t m) {
+  int best = ROWS;
+  for (int rows = ROWS; rows <= ROWS + 2; ++rows) {
+    if (m % best == 0) break;
+    if (m % rows == 0 || m % rows > m % best) best = rows;
+  }
+  return best;
+}
+
 /* While a tile is computed, the same rows of the next columns are fetched. */
-static void parts_schedule(bench_case *c, int threads) {
+static void parts_schedule(bench_case *c, int64_t m, int threads) {
   snprintf(c->text.schedule, sizeof c->text.schedule,
            "set_scope(T, local)\n"
-           "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel); reorder(C, p, j.outer, i.outer, i.inner, j.inner)\n"
+           "split(C, i, %d, tail=peel); split(C, j, 32, tail=peel); reorder(C, p, j.outer, i.outer, i.inner, j.inner)\n"
            "vectorize(C, j.inner)\n"
            "compute_at(T, C, i.outer); reorder(T, p, k, i, j); vectorize(T, j); prefetch(T, B, k, 1, C, j.outer)\n%s",
-           threads > 1 ? "parallel(C, j.outer)\n" : "");
+           rows_of_tile(m), threads > 1 ? "parallel(C, j.outer)\n" : "");
 }
 
 /* Nothing is copied: B is small, or read once. */
@@ -132,7 +143,7 @@ static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads
   const char *program = part > 0 ? parts_program : plain || in_place ? plain_program : panel_program;
   snprintf(c->text.program, sizeof c->text.program, program, (long long)m, (long long)n, (long long)k, (long long)part);
   if (plain) plain_schedule(c, m, n, threads);
-  else if (part > 0) parts_schedule(c, threads);
+  else if (part > 0) parts_schedule(c, m, threads);
   else if (in_place) in_place_schedule(c, threads);
   else if (m <= FEW_ROWS) flat_schedule(c, threads);
   else block_schedule(c, m, k, threads);
