@@ -7,9 +7,17 @@
 
 enum { ROWS = 12, COLUMNS = 32, SMALL = 64, FEW_ROWS = 16 * ROWS, BLOCK_BYTES = 400 << 10, PANELS_BYTES = 2 << 20 };
 /* Of a second level cache as processors have them: 1 MB. */
-enum { LONG_PART = 384, LINE_FLOATS = 16, SETS = 1024, WAYS = 16, CACHE_BYTES = SETS * WAYS * LINE_FLOATS * 4 };
+enum {
+  LONG_PART = 512,
+  SHORT_PART = 128,
+  LINE_FLOATS = 16,
+  SETS = 1024,
+  WAYS = 16,
+  CACHE_BYTES = SETS * WAYS * LINE_FLOATS * 4
+};
 
-/* The sums of whole panels, so that the last panel's are vectors of 32 like the others': only the copy to C is short. */
+/* The sums of whole panels, so that the last panel's are vectors of 32 like the others': only the copy to C is short.
+ */
 static const char panel_program[] =
     "param M = %lld, N = %lld, K = %lld\n"
     "input A: f32[M,K], B: f32[K,N]\n"
@@ -47,8 +55,8 @@ int64_t bench_tiles_in_block(int64_t m, int64_t row_bytes, int threads) {
 
 static const char in_parallel[] = "parallel(C, i.outer.outer); parallel(P, k)\n";
 
-/* All of k at once: the accumulators start at zero and are stored once. A block of panels of B stays in the caches while
- * all of A goes by, a block of rows of A while these panels go by. */
+/* All of k at once: the accumulators start at zero and are stored once. A block of panels of B stays in the caches
+ * while all of A goes by, a block of rows of A while these panels go by. */
 static void block_schedule(bench_case *c, int64_t m, int64_t k, int threads) {
   snprintf(c->text.schedule, sizeof c->text.schedule,
            "set_scope(T, local)\n"
@@ -58,8 +66,8 @@ static void block_schedule(bench_case *c, int64_t m, int64_t k, int threads) {
            "vectorize(C, j.inner)\n"
            "compute_at(T, C, i.outer.inner); reorder(T, k, i, j); vectorize(T, j)\n"
            "compute_at(P, C, j.outer.outer); reorder(P, k, jo, ji); vectorize(P, ji)\n%s",
-           (long long)bench_tiles_in_block(m, 4 * k, threads), (long long)clamp(PANELS_BYTES / (COLUMNS * 4 * k), 1, 32),
-           threads > 1 ? in_parallel : "");
+           (long long)bench_tiles_in_block(m, 4 * k, threads),
+           (long long)clamp(PANELS_BYTES / (COLUMNS * 4 * k), 1, 32), threads > 1 ? in_parallel : "");
 }
 
 /* Few rows: each panel is copied just before it is used by all of them. */
@@ -73,15 +81,15 @@ static void flat_schedule(bench_case *c, int threads) {
            threads > 1 ? "parallel(C, j.outer)\n" : "");
 }
 
-/* How many rows of 32 columns of B stay in the cache: rows lie N apart, and a multiple of a power of two reaches only a part of
- * the sets. */
+/* How many rows of 32 columns of B stay in the cache: rows lie N apart, and a multiple of a power of two reaches only a
+ * part of the sets. */
 static int64_t rows_in_cache(int64_t n) {
   int64_t lines = n / LINE_FLOATS, power = lines & -lines;
   return WAYS * (SETS / clamp(power, 1, SETS));
 }
 
-/* Whether B is better read where it lies: for few rows of C, unless most of B's lines fall into the same sets; for more when
- * A and the columns of B fit into the cache. */
+/* Whether B is better read where it lies, all of k at once: when A and the columns of B fit into the cache; for few
+ * rows of C as long as B's lines fall into all sets. */
 static bool is_in_place(int64_t m, int64_t n, int64_t k) {
   if (n % COLUMNS != 0) return false;
   return m <= FEW_ROWS ? rows_in_cache(n) >= SETS : k <= rows_in_cache(n) && 4 * m * k <= CACHE_BYTES;
@@ -97,10 +105,14 @@ static void in_place_schedule(bench_case *c, int threads) {
            threads > 1 ? "parallel(C, j.outer)\n" : "");
 }
 
-/* The largest part of k, of at most 384, that divides it; 0 when all of them are short. */
-static int64_t part_of(int64_t k) {
-  for (int64_t part = LONG_PART; part >= LONG_PART / 2; --part) {
-    if (k % part == 0 && k > part) return part;
+/* For few rows of C: how much of k to take at once, so that these rows of 32 columns of B stay in the cache where they
+ * lie: the largest that divides k. 0: k has no such part, or the rows are too few to be worth a pass over C. */
+static int64_t part_of(int64_t m, int64_t n, int64_t k) {
+  int64_t most = clamp(rows_in_cache(n), 0, LONG_PART);
+  if (m > FEW_ROWS || n % COLUMNS != 0 || most < SHORT_PART) return 0;
+  if (k <= most) return k;
+  for (int64_t part = most; part >= most / 2; --part) {
+    if (k % part == 0) return part;
   }
   return 0;
 }
@@ -139,20 +151,26 @@ static void plain_schedule(bench_case *c, int64_t m, int64_t n, int threads) {
 
 static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads) {
   bool plain = m == 1 || (m <= SMALL && n <= SMALL && k <= SMALL), in_place = !plain && is_in_place(m, n, k);
-  int64_t part = in_place && m <= FEW_ROWS ? part_of(k) : 0;
+  int64_t part = plain ? 0 : part_of(m, n, k);
   const char *program = part > 0 ? parts_program : plain || in_place ? plain_program : panel_program;
   snprintf(c->text.program, sizeof c->text.program, program, (long long)m, (long long)n, (long long)k, (long long)part);
-  if (plain) plain_schedule(c, m, n, threads);
-  else if (part > 0) parts_schedule(c, m, threads);
-  else if (in_place) in_place_schedule(c, threads);
-  else if (m <= FEW_ROWS) flat_schedule(c, threads);
-  else block_schedule(c, m, k, threads);
+  if (plain)
+    plain_schedule(c, m, n, threads);
+  else if (part > 0)
+    parts_schedule(c, m, threads);
+  else if (in_place)
+    in_place_schedule(c, threads);
+  else if (m <= FEW_ROWS)
+    flat_schedule(c, threads);
+  else
+    block_schedule(c, m, k, threads);
   memcpy(c->dim, (int64_t[]){1, m, n, k}, 4 * sizeof(int64_t));
   return true;
 }
 
 static bool batch_gemm(bench_case *c, int64_t b, int64_t m, int64_t n, int64_t k, int threads) {
-  snprintf(c->text.program, sizeof c->text.program, batch_program, (long long)b, (long long)m, (long long)n, (long long)k);
+  snprintf(c->text.program, sizeof c->text.program, batch_program, (long long)b, (long long)m, (long long)n,
+           (long long)k);
   snprintf(c->text.schedule, sizeof c->text.schedule,
            "cache_write(C, local)\n"
            "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel); reorder(C, b, j.outer, i.outer, i.inner, j.inner)\n"
@@ -173,7 +191,7 @@ bool bench_gemm(bench_case *c, const char *name, int threads) {
     known = batch_gemm(c, b, m, n, k, threads);
   }
   if (!known) return false;
-  c->operator = BENCH_GEMM;
+  c->operator= BENCH_GEMM;
   c->flops = 2.0 * (double)b * (double)m * (double)n * (double)k;
   c->bytes = 4.0 * (double)b * ((double)m * (double)k + (double)k * (double)n + (double)m * (double)n);
   return true;
