@@ -95,32 +95,42 @@ int codegen_kernel_args(const tn_program *program, runtime_arena *arena, runtime
   return program->n_args;
 }
 
-/* A part's arguments are the function's: buffers, then what is passed by value. */
-static runtime_kernel_arg *args_of_part(build *b, int *n) {
+/* What is packed has a size that is known. */
+static runtime_kernel_arg packed_arg(const tir_buffer *buffer) {
+  runtime_kernel_arg arg = {.name = buffer->name, .dtype = buffer->dtype, .ndim = buffer->ndim};
+  memcpy(arg.shape, buffer->shape, sizeof arg.shape);
+  return arg;
+}
+
+/* A part's arguments are the function's: buffers, of which ALL describes the program's, then what is passed by value.
+ * The packing has no symbols. */
+static int args_of_part(const build *b, const runtime_kernel_arg *all, runtime_kernel_arg *args) {
   const tir_func *f = b->func;
+  const tn_program *program = b->schedule->program;
   const tir_buffer **params = f->declared != NULL ? f->declared : f->params;
-  runtime_kernel_arg *args = RUNTIME_NEW_ARRAY(&b->arena, runtime_kernel_arg, f->n_params + f->n_scalars + 1);
-  *n = f->n_params + f->n_scalars;
-  for (int i = 0; args != NULL && i < f->n_params; i++) {
-    args[i] = (runtime_kernel_arg){
-        .name = params[i]->name, .dtype = params[i]->dtype, .ndim = params[i]->ndim, .is_output = i >= f->n_inputs};
-    memcpy(args[i].shape, params[i]->shape, sizeof args[i].shape);
+  int n = 0, n_symbols = b->part == SCHEDULE_PACKED ? program->n_symbols : 0;
+  for (int i = 0; i < f->n_params; i++) {
+    args[n] = packed_arg(params[i]);
+    for (int k = 0; k < program->n_args; k++)
+      if (strcmp(all[k].name, params[i]->name) == 0) args[n] = all[k];
+    args[n++].is_output = i >= f->n_inputs;
   }
-  for (int i = 0; args != NULL && i < f->n_scalars; i++)
-    args[f->n_params + i] =
-        (runtime_kernel_arg){.name = f->scalars[i].var->name, .dtype = f->scalars[i].var->dtype, .by_value = true};
-  if (args == NULL) runtime_fail(b->ctx, TN_ERROR_MEMORY, "out of memory for the arguments of %s", b->name);
-  return args;
+  for (int k = 0; b->part == SCHEDULE_PACKED && k < program->n_inputs; k++)
+    if (all[k].by_value) args[n++] = all[k];
+  for (int i = 0; i < n; i++) args[i].n_symbols = n_symbols, args[i].symbols = all[0].symbols;
+  return n;
 }
 
 static runtime_kernel_arg *args_of(build *b, int *n) {
-  if (b->part != SCHEDULE_WHOLE) return args_of_part(b, n);
   const tn_program *program = b->schedule->program;
-  runtime_kernel_arg *args = RUNTIME_NEW_ARRAY(&b->arena, runtime_kernel_arg, program->n_args + 1);
-  *n = args != NULL ? codegen_kernel_args(program, &b->arena, args) : -1;
-  if (*n >= 0) return args;
-  runtime_fail(b->ctx, TN_ERROR_MEMORY, "out of memory for the arguments of %s", b->name);
-  return NULL;
+  int most = b->part != SCHEDULE_WHOLE ? b->func->n_params + program->n_inputs + 1 : 0;
+  runtime_kernel_arg *all = RUNTIME_NEW_ARRAY(&b->arena, runtime_kernel_arg, program->n_args + 1);
+  runtime_kernel_arg *some = RUNTIME_NEW_ARRAY(&b->arena, runtime_kernel_arg, most + 1);
+  *n = all != NULL && some != NULL ? codegen_kernel_args(program, &b->arena, all) : -1;
+  if (*n < 0) return runtime_fail(b->ctx, TN_ERROR_MEMORY, "out of memory for the arguments of %s", b->name), NULL;
+  if (b->part == SCHEDULE_WHOLE) return all;
+  *n = args_of_part(b, all, some);
+  return some;
 }
 
 /* ---- in memory ---------------------------------------------------------------------------------------------- */

@@ -69,7 +69,8 @@ static void add_argument_comment(runtime_str *out, const runtime_kernel_arg *arg
     runtime_str_add(out, i ? ", " : "");
     runtime_kernel_add_extent(out, arg, i);
   }
-  runtime_str_add(out, arg->is_strided ? "], with strides in elements, the last 1\n" : "]\n");
+  runtime_str_add(out, arg->is_strided ? "], with strides in elements, the last 1" : "]");
+  runtime_str_add(out, arg->is_strided && arg->is_output ? ", that keep its elements apart\n" : "\n");
 }
 
 /* Pointers first, then what is passed by value. */

@@ -169,6 +169,10 @@ bool runtime_array_is_compact(const DLTensor *array);
 /* tn_array_fill; with BELOW > 0 by integers in [0, BELOW): what may be an index. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below);
 void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides);
+/* Whether no two elements of an array, whose strides are not negative, share memory; whether no element of A shares some
+ * with one of B. False, too, of strides that are so tangled that it would take long to say (overlap.c). */
+bool runtime_elements_are_apart(const DLTensor *array);
+bool runtime_arrays_are_apart(const DLTensor *a, const DLTensor *b);
 
 /* ---- small things ---------------------------------------------------------------------------------------------- */
 

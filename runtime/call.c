@@ -75,8 +75,7 @@ static void explain_shape(runtime_str *out, const DLTensor *tensor, const runtim
   add_extents(out, arg);
 }
 
-/* Of a strided input. Rows that share elements are fine, as they are only read. Along an extent of 1 no step is made.
- */
+/* Of a strided argument. Along an extent of 1 no step is made. */
 static bool is_usable_stride(const DLTensor *tensor, int dim) {
   int64_t stride = tensor->strides[dim];
   if (tensor->shape[dim] == 1) return true;
@@ -118,6 +117,22 @@ static void explain_strides(runtime_str *out, const DLTensor *tensor, const runt
   runtime_str_add(out, ": copy the tensor first");
 }
 
+/* Rows of an input may share elements, as they are only read. */
+static bool elements_fit(const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  return !arg->is_strided || !arg->is_output || !tensor->strides || runtime_elements_are_apart(tensor);
+}
+static void explain_elements(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  int64_t compact[TN_MAX_RANK];
+  runtime_compact_strides(arg->ndim, tensor->shape, compact);
+  runtime_str_add(out, "strides ");
+  add_list(out, tensor->strides, tensor->ndim);
+  runtime_str_add(out, " do not keep the elements of shape ");
+  add_list(out, tensor->shape, tensor->ndim);
+  runtime_str_add(out, " apart: an output needs a place of its own for each, as strides ");
+  add_list(out, compact, arg->ndim);
+  runtime_str_add(out, " give");
+}
+
 static bool has_data(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   (void)arg;
   return tensor->data || tn_array_bytes(tensor) == 0;
@@ -138,9 +153,9 @@ static void explain_alignment(runtime_str *out, const DLTensor *tensor, const ru
 
 /* In this order: a later check may rely on the earlier ones. */
 static const check checks[] = {
-    {device_fits, explain_device},       {dtype_fits, explain_dtype},    {rank_fits, explain_rank},
-    {shape_fits, explain_shape},         {strides_fit, explain_strides}, {has_data, explain_no_data},
-    {alignment_fits, explain_alignment},
+    {device_fits, explain_device}, {dtype_fits, explain_dtype},         {rank_fits, explain_rank},
+    {shape_fits, explain_shape},   {strides_fit, explain_strides},      {elements_fit, explain_elements},
+    {has_data, explain_no_data},   {alignment_fits, explain_alignment},
 };
 
 /* Fails with a built text, which it frees. */
@@ -181,21 +196,23 @@ static tn_status check_tensor(tn_context *ctx, const char *who, const tn_kernel 
   return TN_OK;
 }
 
-/* Whether the data of arguments I and J share a byte. */
-static bool overlap(const runtime_call *call, int i, int j) {
+/* Whether elements of arguments I and J share a byte. Those of a strided one may lie between the rows of another. */
+static bool overlap(const runtime_call *call, DLTensor *const *args, int i, int j) {
   const size_t *bytes = call->bytes;
+  const runtime_kernel_arg *arg = call->kernel->args;
   uintptr_t a = (uintptr_t)call->data[i], b = (uintptr_t)call->data[j];
-  bool is_shared = i != j && !call->kernel->args[j].by_value;
-  return is_shared && a < b + bytes[j] && b < a + bytes[i];
+  bool is_shared = i != j && !arg[j].by_value && a < b + bytes[j] && b < a + bytes[i];
+  bool has_gaps = arg[i].is_strided || arg[j].is_strided;
+  return is_shared && !(has_gaps && runtime_arrays_are_apart(args[i], args[j]));
 }
 
 /* Kernels are compiled with the promise that their outputs alias nothing. */
-static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_call *call) {
+static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_call *call, DLTensor *const *args) {
   const tn_kernel *kernel = call->kernel;
   for (int i = 0; i < kernel->n_args; ++i) {
     if (!kernel->args[i].is_output) continue;
     for (int j = 0; j < kernel->n_args; ++j) {
-      if (overlap(call, i, j))
+      if (overlap(call, args, i, j))
         return runtime_fail(ctx, TN_ERROR_CALL,
                             "%s %s: argument %d (%s): its memory overlaps argument %d (%s); "
                             "an output shares memory with no other argument",
@@ -285,7 +302,8 @@ static tn_status bind_symbols(tn_context *ctx, const char *who, runtime_call *ca
                           kernel->name, i, kernel->args[i].name, d, (long long)args[i]->shape[d], size->text,
                           (long long)want);
     }
-  for (int k = 0; k < kernel->n_symbols; ++k) call->values[kernel->n_args + k] = &call->symbols[k];
+  for (int k = 0; k < kernel->n_symbols; ++k)
+    call->values[kernel->n_args + kernel->n_bound + k] = &call->symbols[k];
   return TN_OK;
 }
 
@@ -325,7 +343,7 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
   }
   tn_status status = kernel->n_symbols > 0 ? bind_symbols(ctx, who, call, args) : TN_OK;
   if (status == TN_OK && kernel->n_strides > 0) bind_strides(call, args);
-  return status == TN_OK ? check_aliases(ctx, who, call) : status;
+  return status == TN_OK ? check_aliases(ctx, who, call, args) : status;
 }
 
 static const char *result_words(int32_t result) {

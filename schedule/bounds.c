@@ -487,8 +487,8 @@ static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, const t
       set_dimension(buffer, i, schedule_layout_extent(l, &ls->layout->digits[i], extent));
   } else {
     for (int i = 0; i < tensor->ndim; i++) set_dimension(buffer, i, extent[i]);
-    for (int i = 0; ls->stride && i < tensor->ndim - 1; i++)
-      buffer->stride[i] = tir_var_expr(l->arena, &ls->stride[i].var);
+    const lower_var *stride = ls->stride ? ls->stride[tensor->value_index] : NULL;
+    for (int i = 0; stride && i < tensor->ndim - 1; i++) buffer->stride[i] = tir_var_expr(l->arena, &stride[i].var);
     if (ls->st->align_factor && !schedule_align_shape(ls->st, buffer->shape) && tensor->value_index == 0)
       runtime_say(l->ctx, TN_SEVERITY_WARNING,
                   "storage_align(%s, %s): no room between rows gives a stride of %d modulo %d: it has no effect",
@@ -524,7 +524,7 @@ static double points_of(const tn_tensor *tensor) {
 
 /* i64 loops when a tensor or a fused loop does not fit i32, or strides may be anything. */
 static tn_dtype choose_index_dtype(const tn_schedule *s) {
-  for (int i = 0; i < s->program->n_inputs; i++)
+  for (int i = 0; i < s->program->n_args; i++)
     if (s->program->args[i]->is_strided) return TN_I64;
   for (int i = 0; i < s->n_stages; i++) {
     const schedule_stage *st = &s->stages[i];
@@ -548,25 +548,27 @@ static void bind_scalar(lowering *l, const lower_var *v, bool is_symbol, int64_t
   l->scalars[l->n_scalars++] = (tir_scalar){&v->var, is_symbol};
 }
 
-/* Of strided inputs, behind the symbols. */
+/* Of strided arguments, behind the symbols. */
 static void make_strides(lowering *l) {
   const tn_program *p = l->s->program;
-  for (int i = 0; i < p->n_inputs; i++) {
+  for (int i = 0; i < p->n_args; i++) {
     const tn_tensor *t = p->args[i];
     if (!t->is_strided) continue;
+    lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, t)];
     lower_var *v = RUNTIME_NEW_ARRAY(l->arena, lower_var, t->ndim);
     for (int d = 0; d < t->ndim - 1; d++) {
       v[d] = (lower_var){.var = {runtime_format(l->arena, "%s.stride%d", t->name, d), l->index_dtype}};
       bind_scalar(l, &v[d], true, 0, RUNTIME_MAX_STRIDE);
     }
-    l->stages[schedule_stage_of_tensor(l->s, t)].stride = v;
+    if (!ls->stride) ls->stride = RUNTIME_NEW_ARRAY(l->arena, const lower_var *, TIR_MAX_VALUES);
+    ls->stride[t->value_index] = v;
   }
 }
 
 /* Inputs that are passed by value, and symbols. */
 static void make_scalars(lowering *l) {
   const tn_program *p = l->s->program;
-  l->scalars = RUNTIME_NEW_ARRAY(l->arena, tir_scalar, p->n_inputs * TN_MAX_RANK + p->n_symbols + 1);
+  l->scalars = RUNTIME_NEW_ARRAY(l->arena, tir_scalar, p->n_args * TN_MAX_RANK + p->n_symbols + 1);
   l->symbols = RUNTIME_NEW_ARRAY(l->arena, lower_var *, p->n_symbols + 1);
   for (int i = 0; i < p->n_inputs; i++) {
     const tn_tensor *t = p->args[i];

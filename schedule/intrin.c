@@ -119,8 +119,8 @@ static const char *objection(const tn_program *p) {
   if (op->kind != TE_COMPUTE || p->n_ops != op->n_inputs + 1 || op->n_outputs != 1)
     return "it has to compute one tensor";
   if (p->n_symbols > 0) return "its extents have to be numbers";
-  for (int i = 0; i < p->n_inputs; i++)
-    if (p->args[i]->is_strided) return "its inputs are not to be strided: every intrinsic is given strides";
+  for (int i = 0; i < p->n_args; i++)
+    if (p->args[i]->is_strided) return "its tensors are not to be strided: every intrinsic is given strides";
   if (op->n_axes + op->n_reduce > TIR_INTRIN_AXES) return "it has more than 6 axes";
   if (op->n_inputs > TIR_INTRIN_INPUTS) return "it has more than 6 inputs";
   if (op->body->op == TIR_REDUCE && (op->body->u.reduce->has_where || op->body->u.reduce->has_init))

@@ -405,12 +405,12 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
                   .env = l->root_env,
                   .index_dtype = l->index_dtype,
                   .body = body};
+  add_intrins(l, f);
   if (l->part != SCHEDULE_WHOLE) {
     schedule_part_params(l, body, f);
     return f;
   }
   f->params = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, p->n_args + 1);
-  add_intrins(l, f);
   for (int i = 0; i < p->n_args; i++) {
     const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, p->args[i])];
     if (ls->scalar) continue;

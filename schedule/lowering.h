@@ -34,7 +34,7 @@ typedef struct lower_stage {
   bool may_leave;                   /* reads of the body need a check where they cannot be proved to be in bounds */
   const tir_buffer **buffers;       /* by tensor: the region, or a parameter; NULL: a scalar */
   const lower_var *scalar;          /* what a scalar is in loop IR, or NULL */
-  const lower_var *stride;          /* of a strided input: of its dimensions but the last; else NULL */
+  const lower_var **stride;         /* by tensor: of a strided argument's dimensions but the last; else NULL */
   const schedule_layout *layout;    /* how the buffers store the region; NULL: row-major */
   const tir_expr *min[TN_MAX_RANK]; /* the region's first point in each dimension, in loop variables around the stage */
   int64_t extent[TN_MAX_RANK];      /* and its size; where symbols decide: the most it can be, */

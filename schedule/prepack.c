@@ -66,30 +66,59 @@ static void cross_stage(crossing *c, const lower_stage *ls) {
   for (int i = 0; te_is_extern(op) && i < op->n_inputs; i++) cross_tensor(c, op->inputs[i]);
 }
 
-/* The buffers' sizes are part of the interface. */
-static tn_status check_sizes(const lowering *l) {
-  for (int i = 0; i < l->s->program->n_inputs; i++) {
-    const tn_tensor *t = l->s->program->args[i];
-    if (!t->is_strided) continue;
-    return runtime_fail(l->ctx, TN_ERROR_SCHEDULE,
-                        "prepack: input %s is strided: leave that out, or build the whole kernel", t->name);
+/* ---- symbols ------------------------------------------------------------------------------------------------------
+ */
+
+typedef struct symbol_search {
+  const lowering *l;
+  const char *found; /* a symbol's name, or NULL */
+} symbol_search;
+
+static tir_walk find_symbol(void *user, const tir_expr *e) {
+  symbol_search *search = user;
+  const tn_program *p = search->l->s->program;
+  for (int k = 0; k < p->n_symbols && e->op == TIR_VAR; k++)
+    if (e->u.var == &p->symbols[k]->var || e->u.var == &search->l->symbols[k]->var)
+      search->found = p->symbols[k]->var.name;
+  for (int d = 0; e->op == TIR_READ && d < e->u.tensor->ndim; d++)
+    if (e->u.tensor->size[d]) tir_walk_expr(e->u.tensor->size[d], find_symbol, search);
+  return search->found ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* A symbol that what a stage computes depends on: its values, its region, the rows of what it reads. NULL: none. */
+static const char *symbol_of(const lowering *l, const lower_stage *ls) {
+  symbol_search search = {.l = l};
+  if (ls->body) tir_walk_expr(ls->body, find_symbol, &search);
+  for (int d = 0; d < ls->st->tensors[0].ndim; d++) {
+    if (ls->min[d]) tir_walk_expr(ls->min[d], find_symbol, &search);
+    if (ls->size[d]) tir_walk_expr(ls->size[d], find_symbol, &search);
   }
-  for (int i = 0; i < l->n_scalars; i++) {
-    if (!l->scalars[i].is_symbol) continue;
+  for (int i = 0; i < ls->st->n_axes; i++)
+    if (ls->axis_size[i]) tir_walk_expr(ls->axis_size[i], find_symbol, &search);
+  return search.found;
+}
+
+/* What is packed is the same, and of the same size, in all calls. */
+static tn_status check_no_symbols(const lowering *l) {
+  for (int i = 0; i < l->s->n_stages; i++) {
+    const lower_stage *ls = &l->stages[i];
+    const char *symbol = ls->is_live && l->stages[root_of(l, i)].is_prepacked ? symbol_of(l, ls) : NULL;
+    if (!symbol) continue;
     return runtime_fail(l->ctx, TN_ERROR_SCHEDULE,
-                        "prepack: the extent %s is a symbol, and what is packed needs a size that is known: give it a "
-                        "value, or build the whole kernel",
-                        l->scalars[i].var->name);
+                        "prepack: stage %s depends on layout_free inputs alone, so it is to be packed, but symbol %s, "
+                        "which has another value in each call, has a part in it: give %s a value, leave layout_free "
+                        "out at what %s reads, or build the whole kernel",
+                        schedule_stage_name(ls->st), symbol, symbol, schedule_stage_name(ls->st));
   }
   return TN_OK;
 }
 
 tn_status schedule_find_packed(lowering *l) {
   crossing c = {l, 0};
-  tn_status status = check_sizes(l);
-  if (status != TN_OK) return status;
   mark_constants(l);
   mark_prepacked(l);
+  tn_status status = check_no_symbols(l);
+  if (status != TN_OK) return status;
   for (int i = 0; i < l->s->n_stages; i++) {
     const lower_stage *ls = &l->stages[i];
     if (ls->is_live && !l->stages[root_of(l, i)].is_prepacked) cross_stage(&c, ls);
@@ -109,8 +138,8 @@ static tir_walk find_load(void *user, const tir_expr *e) {
 }
 
 static tir_walk find_touch(void *user, const tir_stmt *s) {
-  bool touches = (s->kind == TIR_PREFETCH && s->u.prefetch.buffer == user) ||
-                 (s->kind == TIR_CALL && tir_call_touches(s, user));
+  bool touches =
+      (s->kind == TIR_PREFETCH && s->u.prefetch.buffer == user) || (s->kind == TIR_CALL && tir_call_touches(s, user));
   return touches ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
@@ -127,6 +156,40 @@ static void add_packed(const lowering *l, tir_func *f) {
   }
 }
 
+static bool is_param_of(const tir_func *f, const tir_buffer *buffer) {
+  bool is_param = false;
+  for (int i = 0; i < f->n_params; i++) is_param = is_param || f->params[i] == buffer;
+  return is_param;
+}
+
+static const tir_buffer *buffer_of(const lowering *l, const tn_tensor *t) {
+  const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, t)];
+  return ls->scalar ? NULL : ls->buffers[t->value_index];
+}
+
+/* The argument of which VAR is a stride; NULL: it is none. */
+static const tn_tensor *strided_by(const lowering *l, const tir_var *var) {
+  const tn_program *p = l->s->program;
+  for (int i = 0; i < p->n_args; i++) {
+    const tir_buffer *buffer = p->args[i]->is_strided ? buffer_of(l, p->args[i]) : NULL;
+    for (int d = 0; buffer && d < buffer->ndim - 1; d++)
+      if (buffer->stride[d]->u.var == var) return p->args[i];
+  }
+  return NULL;
+}
+
+/* Strides of what is not taken go; the packing, which no call gives anything else, has no other numbers. */
+static void choose_scalars(const lowering *l, tir_func *f) {
+  tir_scalar *scalars = RUNTIME_NEW_ARRAY(l->arena, tir_scalar, l->n_scalars + 1);
+  f->n_scalars = 0;
+  for (int i = 0; i < l->n_scalars; i++) {
+    const tn_tensor *strided = strided_by(l, l->scalars[i].var);
+    bool is_wanted = strided ? is_param_of(f, buffer_of(l, strided)) : l->part == SCHEDULE_PACKED;
+    if (is_wanted) scalars[f->n_scalars++] = l->scalars[i];
+  }
+  f->scalars = scalars;
+}
+
 void schedule_part_params(const lowering *l, const tir_stmt *body, tir_func *f) {
   const tn_program *p = l->s->program;
   bool packs = l->part == SCHEDULE_PREPACK;
@@ -141,8 +204,7 @@ void schedule_part_params(const lowering *l, const tir_stmt *body, tir_func *f) 
     if (buffer && (is_wanted || is_used(body, buffer))) f->params[f->n_params++] = buffer;
   }
   f->n_inputs = f->n_params;
-  if (packs) f->n_scalars = 0; /* no constant depends on them */
   if (packs) add_packed(l, f);
-  for (int i = p->n_inputs; !packs && i < p->n_args; i++)
-    f->params[f->n_params++] = l->stages[schedule_stage_of_tensor(l->s, p->args[i])].buffers[p->args[i]->value_index];
+  for (int i = p->n_inputs; !packs && i < p->n_args; i++) f->params[f->n_params++] = buffer_of(l, p->args[i]);
+  choose_scalars(l, f);
 }

@@ -11,7 +11,8 @@ tn_status schedule_find_packed(lowering *l);
 /* Whether a root stage is computed by the part that is being lowered. */
 bool schedule_in_part(const lowering *l, int stage);
 /* The parameters of the part whose body is BODY. Prepack: the layout_free inputs that it reads, then the packed
- * buffers, as outputs. Packed: these buffers, as inputs, the inputs that it reads, the outputs. */
+ * buffers, as outputs. Packed: these buffers, as inputs, the inputs that it reads, the outputs; scalars, and symbols, all of which are extents
+ * of these: what reads a tensor of symbolic extents is not packed. Both: strides of what they take. */
 void schedule_part_params(const lowering *l, const tir_stmt *body, tir_func *f);
 
 #endif

@@ -523,7 +523,7 @@ static void print_params(script *s) {
   }
   for (int i = 0; i < p->n_symbols; i++)
     runtime_str_addf(s->out, "%s%s: T.int64", n++ ? ", " : "", script_find_name(s, &p->symbols[i]->var));
-  for (int i = 0; i < p->n_inputs; i++)
+  for (int i = 0; i < p->n_args; i++)
     for (int d = 0; p->args[i]->is_strided && d < p->args[i]->ndim - 1; d++)
       runtime_str_addf(s->out, "%s%s_stride%d: T.int64", n++ ? ", " : "", p->args[i]->name, d);
 }

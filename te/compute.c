@@ -98,18 +98,15 @@ tn_tensor *tn_layout_free(tn_tensor *tensor) {
 }
 
 bool te_make_strided(const te_site *site, tn_tensor *tensor) {
-  const char *what = tensor->by_value ? "a scalar" : !te_is_placeholder(tensor->op) ? "computed" : NULL;
-  if (what) {
-    te_fail(site, TN_ERROR_PROGRAM,
-            "'%s' is %s: only an input can be strided; what is computed can be copied to where it is wanted",
-            tensor->name, what);
+  if (tensor->by_value) {
+    te_fail(site, TN_ERROR_PROGRAM, "'%s' is a scalar: only an input or an output that is an array can be strided",
+            tensor->name);
     return false;
   }
   if (tensor->ndim < 2) {
-    te_fail(
-        site, TN_ERROR_PROGRAM,
-        "'%s' has rank %d and no stride but the last, which is always 1: an input that is strided has rank 2 or more",
-        tensor->name, tensor->ndim);
+    te_fail(site, TN_ERROR_PROGRAM,
+            "'%s' has rank %d and no stride but the last, which is always 1: what is strided has rank 2 or more",
+            tensor->name, tensor->ndim);
     return false;
   }
   tensor->is_strided = true;

@@ -21,7 +21,8 @@ static bool same_dtype(DLDataType a, tn_dtype dtype) {
   return a.lanes == 1 && (is_bool || (a.code == b.code && a.bits == b.bits));
 }
 
-/* What TENSOR allows: a strided one is only asked for rows without gaps, and for no way back. */
+/* What TENSOR allows: a strided one is only asked for rows without gaps, and for no way back; no two elements of what
+ * is computed share memory. */
 static bool strides_fit(const tn_tensor *t, const DLTensor *a) {
   bool fits = true;
   if (!t->is_strided || !a->strides) return is_compact(a);
@@ -29,7 +30,7 @@ static bool strides_fit(const tn_tensor *t, const DLTensor *a) {
     bool is_last = d == a->ndim - 1;
     fits = fits && (a->shape[d] == 1 || (is_last ? a->strides[d] == 1 : a->strides[d] >= 0));
   }
-  return fits;
+  return fits && (te_is_placeholder(t->op) || runtime_elements_are_apart(a));
 }
 
 /* Extents that symbols decide are left to check_sizes. */
@@ -45,7 +46,10 @@ static tn_status check_array(tn_context *ctx, const tn_tensor *t, const DLTensor
                           (long long)a->shape[d], (long long)t->shape[d]);
   if (strides_fit(t, a)) return TN_OK;
   return runtime_fail(ctx, TN_ERROR_CALL, "argument '%s' is not %s", t->name,
-                      t->is_strided ? "of last stride 1, and others that are not negative" : "compact row-major");
+                      !t->is_strided             ? "compact row-major"
+                      : te_is_placeholder(t->op) ? "of last stride 1, and others that are not negative"
+                                                 : "of last stride 1, and others that are not negative and keep its "
+                                                   "elements apart");
 }
 
 /* Where symbols got their values. */
@@ -380,16 +384,23 @@ static bool allocate_op(te_run *run, te_source *source) {
   return true;
 }
 
+/* The elements at run->vars into the arrays of the op's outputs. */
+static void store_all(const te_run *run, const te_source *source, const te_cell *values) {
+  const te_op *op = source->tensor->op;
+  for (int v = 0; v < op->n_outputs; v++) {
+    int64_t at = 0;
+    for (int d = 0; d < op->n_axes; d++) at += run->vars[d] * source[v].stride[d];
+    store(op->outputs[v].dtype, source[v].data, at, values[v]);
+  }
+}
+
 /* Computes the elements of all outputs of an op from run->vars on; with FIRST_ONLY while the first axis stays. */
 static bool fill(te_run *run, te_source *source, const te_node *body, bool first_only) {
   const te_op *op = source->tensor->op;
   te_cell values[TIR_MAX_VALUES];
-  int64_t flat = 0;
-  for (int d = 0; d < op->n_axes; d++) flat = flat * source->shape[d] + run->vars[d];
   do {
     te_element(run, source, body, values);
-    for (int v = 0; v < op->n_outputs; v++) store(op->outputs[v].dtype, source[v].data, flat, values[v]);
-    flat++;
+    store_all(run, source, values);
   } while (!run->failed && next_index(op->n_axes - first_only, source->shape + first_only, run->vars + first_only));
   return !run->failed;
 }

@@ -235,6 +235,19 @@ static bool check_pair(const te_site *site, const te_op *before, te_op *op) {
   return true;
 }
 
+static bool check_results(const te_site *site, const te_op *op) {
+  for (int v = 0; v < op->n_outputs; v++) {
+    if (!op->outputs[v].is_strided) continue;
+    te_fail(
+        site, TN_ERROR_PROGRAM,
+        "'%s' is strided and written by a call of %s: a function takes compact arrays; make a copy of '%s', a tensor "
+        "that reads it element by element, the strided output",
+        op->outputs[v].name, op->call->callee->name, op->outputs[v].name);
+    return false;
+  }
+  return true;
+}
+
 static bool check_extents(const te_site *site, const te_op *op) {
   for (int i = 0; i < op->n_inputs; i++) {
     const tn_tensor *t = op->inputs[i];
@@ -261,7 +274,7 @@ static bool check_extents(const te_site *site, const te_op *op) {
 bool te_check_externs(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_ops; i++) {
     if (!te_is_extern(p->ops[i])) continue;
-    if (!check_extents(site, p->ops[i])) return false;
+    if (!check_extents(site, p->ops[i]) || !check_results(site, p->ops[i])) return false;
     for (int k = 0; k < i; k++)
       if (te_is_extern(p->ops[k]) && !check_pair(site, p->ops[k], p->ops[i])) return false;
   }

@@ -35,7 +35,7 @@ struct tn_tensor {
   const tir_expr *size[TN_MAX_RANK]; /* such an extent as an i32 of symbols; NULL: a constant */
   bool by_value; /* an input of rank 0 that the kernel takes by value: a scalar */
   bool is_layout_free; /* an input that is the same in every call */
-  bool is_strided;     /* an input of rank 2 or more whose strides, but the last, a call gives */
+  bool is_strided;     /* an argument of rank 2 or more whose strides, but the last, a call gives */
   tn_context *ctx;
 };
 

@@ -299,7 +299,7 @@ static bool parse_state(te_parser *p) {
 
 static bool is_computed(const te_symbol *symbol) { return symbol && !te_is_placeholder(symbol->tensor->op); }
 
-/* output name, name: results are named explicitly, in this order. */
+/* output name strided, name: results are named explicitly, in this order. */
 static bool parse_output(te_parser *p) {
   do {
     const char *at, *name = te_take_name(p, "an output's name", &at);
@@ -307,6 +307,7 @@ static bool parse_output(te_parser *p) {
     if (!name) return false;
     if (!is_computed(symbol)) return te_parse_fail(p, at, "'%s' is no tensor defined before this statement", name);
     if (!RUNTIME_PUSH(&p->outputs, symbol->tensor)) return te_has_memory(&p->lexer.site, NULL);
+    if (te_accept(p, "strided") && !te_make_strided(te_parse_site(p, at), symbol->tensor)) return false;
   } while (te_accept(p, ",") && (te_skip_newlines(p), true));
   return true;
 }

@@ -337,7 +337,7 @@ static bool is_read(const tn_program *program, const tn_tensor *tensor) {
   return false;
 }
 
-/* Outputs are what nobody reads, in order, unless an output statement says otherwise. */
+/* Outputs are what nobody reads, in order, and compact, unless an output statement says otherwise. */
 static void print_outputs(runtime_str *out, const tn_program *program) {
   int next = program->n_inputs;
   bool is_needed = false;
@@ -350,8 +350,10 @@ static void print_outputs(runtime_str *out, const tn_program *program) {
     }
   }
   is_needed |= next < program->n_args;
+  for (int i = program->n_inputs; i < program->n_args; i++) is_needed |= program->args[i]->is_strided;
   for (int i = program->n_inputs; is_needed && i < program->n_args; i++)
-    runtime_str_addf(out, "%s%s", i > program->n_inputs ? ", " : "output ", program->args[i]->name);
+    runtime_str_addf(out, "%s%s%s", i > program->n_inputs ? ", " : "output ", program->args[i]->name,
+                     program->args[i]->is_strided ? " strided" : "");
   if (is_needed) runtime_str_add(out, "\n");
 }
 

@@ -207,9 +207,10 @@ static tir_walk check_known(void *user, const tir_expr *e) {
 static bool check_op(collection *c, const te_op *op) {
   c->where = op->name;
   if (op->scan && te_is_symbolic(op)) {
-    te_fail(c->site, TN_ERROR_PROGRAM,
-            "'%s' is part of a scan, whose extents are numbers: give its symbols a value, or leave them out of the scan",
-            op->name);
+    te_fail(
+        c->site, TN_ERROR_PROGRAM,
+        "'%s' is part of a scan, whose extents are numbers: give its symbols a value, or leave them out of the scan",
+        op->name);
     return false;
   }
   for (int d = 0; d < op->outputs[0].ndim; d++)
@@ -240,7 +241,7 @@ static bool check_names(const te_site *site, const tn_program *p) {
   return true;
 }
 
-/* Whether NAME is "A_stride0", a parameter of the kernel, for input A. */
+/* Whether NAME is "A_stride0", a parameter of the kernel, for argument A. */
 static bool names_a_stride(const tn_tensor *t, const char *name) {
   size_t n = strlen(t->name);
   bool begins = t->is_strided && strncmp(name, t->name, n) == 0 && strncmp(name + n, "_stride", 7) == 0;
@@ -248,11 +249,29 @@ static bool names_a_stride(const tn_tensor *t, const char *name) {
   return begins && digit[0] >= '0' && digit[0] < '0' + t->ndim - 1 && digit[1] == '\0';
 }
 
+/* Nothing gives strides to what is no argument. */
+static bool check_strided_op(const te_site *site, const tn_program *p, const te_op *op) {
+  for (int v = 0; v < op->n_outputs; v++) {
+    const tn_tensor *t = &op->outputs[v];
+    bool is_argument = !t->is_strided;
+    for (int i = 0; i < p->n_args; i++) is_argument |= p->args[i] == t;
+    if (is_argument) continue;
+    te_fail(site, TN_ERROR_PROGRAM,
+            "'%s' is strided but no output of this program: nothing gives it strides at a call; make it an output, or "
+            "leave that out",
+            t->name);
+    return false;
+  }
+  return true;
+}
+
 /* What a kernel takes has not the name of a stride. */
 static bool check_strides(const te_site *site, const tn_program *p) {
+  for (int i = 0; i < p->n_ops; i++)
+    if (!check_strided_op(site, p, p->ops[i])) return false;
   for (int k = 0; k < p->n_args + p->n_symbols; k++) {
     const char *name = k < p->n_args ? p->args[k]->name : p->symbols[k - p->n_args]->var.name;
-    for (int i = 0; i < p->n_inputs; i++) {
+    for (int i = 0; i < p->n_args; i++) {
       if (!names_a_stride(p->args[i], name)) continue;
       te_fail(site, TN_ERROR_PROGRAM, "'%s' has the name of a stride of '%s', which is strided: give it another name",
               name, p->args[i]->name);

@@ -120,10 +120,11 @@ TN_API tn_tensor *tn_placeholder_args(tn_context *ctx, const char *name, tn_dtyp
  * be computed once, before all calls (tn_prepack), in whatever layout suits the kernel. Returns TENSOR; NULL, with a
  * message, for one that is computed or passed by value. TVM: layout_free_placeholders. */
 TN_API tn_tensor *tn_layout_free(tn_tensor *tensor);
-/* Declares an input whose rows need not be dense, such as a part of a larger array: its strides, but the last, which
- * stays 1, are found when a kernel is called. Without this inputs are compact. Returns TENSOR; NULL, with a message,
- * for one that is computed, passed by value, or of rank 0 or 1. To be called before the tensor is in a program. TVM:
- * decl_buffer(strides=[te.var("s"), 1]). */
+/* Declares an input or an output whose rows need not be dense, such as a part of a larger array: its strides, but the
+ * last, which stays 1, are found when a kernel is called. Without this arguments are compact. What is computed and
+ * strided has to be an output of each program that it is in. Returns TENSOR; NULL, with a message, for one that is passed
+ * by value, or of rank 0 or 1. To be called before the tensor is in a program. TVM: decl_buffer(strides=[te.var("s"),
+ * 1]). */
 TN_API tn_tensor *tn_strided(tn_tensor *tensor);
 
 /* A computed tensor: tn_compute(ctx, "C", expression, i, j): one data axis a dimension, outermost first; none: rank 0.

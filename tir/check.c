@@ -43,7 +43,8 @@ static bool broken_expr(checker *c, const char *invariant, const tir_expr *e) {
   runtime_str_addf(&text, "%s node ", tir_op_table[e->op].name);
   bool whole = e->n_args > 0;
   for (int i = 0; i < e->n_args; i++) whole = whole && e->arg[i] != NULL;
-  bool prints = whole && e->op != TIR_READ && e->op != TIR_REDUCE && e->op != TIR_TUPLE && e->n_args >= tir_op_table[e->op].n_args;
+  bool prints = whole && e->op != TIR_READ && e->op != TIR_REDUCE && e->op != TIR_TUPLE &&
+                e->n_args >= tir_op_table[e->op].n_args;
   if (prints) tir_print_expr(&text, e);
   broken(c, invariant, text.data != NULL ? text.data : "?");
   runtime_str_free(&text);
@@ -261,7 +262,8 @@ static bool check_operand(checker *c, const tir_stmt *s, const tir_operand *o) {
   if (!check_access(c, o->buffer, o->n_index, o->index, 1, NULL)) return false;
   for (int i = 0; i < o->n_index; i++) {
     const bool is_symbolic = o->buffer->size[i] != NULL;
-    if (o->span[i] < 1 || (!is_symbolic && o->span[i] > o->buffer->shape[i])) return broken(c, "operand-span", o->buffer->name);
+    if (is_symbolic ? o->span[i] < 0 : o->span[i] < 1 || o->span[i] > o->buffer->shape[i])
+      return broken(c, "operand-span", o->buffer->name);
   }
   return true;
 }
@@ -294,7 +296,7 @@ static bool check_branch(checker *c, const tir_stmt *s) {
 /* A stride is an argument of the function, and all dimensions but the last have one. */
 static bool check_strides(checker *c, const tir_buffer *buffer) {
   if (!tir_is_strided(buffer)) return true;
-  if (!buffer->is_input || buffer->stride[buffer->ndim - 1] != NULL) return broken(c, "buffer-strides", buffer->name);
+  if (!buffer->is_param || buffer->stride[buffer->ndim - 1] != NULL) return broken(c, "buffer-strides", buffer->name);
   for (int i = 0; i < buffer->ndim - 1; i++) {
     const tir_expr *stride = buffer->stride[i];
     if (stride == NULL || stride->op != TIR_VAR || stride->dtype != c->f->index_dtype)

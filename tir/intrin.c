@@ -136,26 +136,56 @@ static const tir_expr *base_of(matcher *m, const tir_expr *index) {
   return tir_simplify(m->arena, m->env, tir_substitute(m->arena, index, m->n_loops, bindings));
 }
 
+/* STRIDE += COEF * FACTOR, which may be NULL, 1. */
+static void add_stride(matcher *m, const tir_expr **stride, int64_t coef, const tir_expr *factor, tn_dtype dtype) {
+  const tir_expr *term = tir_int(m->arena, dtype, coef);
+  if (factor != NULL) term = tir_binary(m->arena, TIR_MUL, factor, term);
+  *stride = *stride != NULL ? tir_binary(m->arena, TIR_ADD, *stride, term) : term;
+}
+
+/* Adds what each axis adds to INDEX times COEF and FACTOR, which does not change in the loops. False: not a fixed
+ * stride. */
+static bool add_strides(matcher *m, const tir_expr *index, int64_t coef, const tir_expr *factor, tir_place *out) {
+  tir_linear form = {0};
+  if (!tir_linear_add_expr(&form, index, coef)) return false;
+  for (int i = 0; i < form.n; i++) {
+    const tir_term *t = &form.terms[i];
+    int axis = t->atom->op == TIR_VAR ? axis_of(m, t->atom->u.var) : -1;
+    if (axis >= 0) add_stride(m, &out->stride[axis], t->coef, factor, (tn_dtype)index->dtype);
+    if (axis >= 0 || !uses_loops(m, t->atom)) continue;
+    if (t->atom->op != TIR_MUL) return false;
+    int moving = uses_loops(m, t->atom->arg[0]) ? 0 : 1;
+    const tir_expr *fixed = t->atom->arg[1 - moving];
+    if (uses_loops(m, fixed)) return false;
+    if (factor != NULL) fixed = tir_binary(m->arena, TIR_MUL, factor, fixed);
+    if (!add_strides(m, t->atom->arg[moving], t->coef, fixed, out)) return false;
+  }
+  return true;
+}
+
 /* Takes an index apart: what each axis adds, and the rest. */
 static bool read_place(matcher *m, const tir_expr *pattern, const tir_expr *access, const tir_buffer *buffer,
                        const tir_expr *index, tir_place *out) {
-  tir_linear form = {0};
   *out = (tir_place){.buffer = buffer};
-  if (!tir_linear_add_expr(&form, index, 1)) return differ_at(m, pattern, access, "the index is too long");
-  for (int i = 0; i < form.n; i++) {
-    const tir_expr *atom = form.terms[i].atom;
-    int axis = atom->op == TIR_VAR ? axis_of(m, atom->u.var) : -1;
-    if (axis >= 0)
-      out->stride[axis] = form.terms[i].coef;
-    else if (uses_loops(m, atom))
-      return differ_at(m, pattern, access, "the index has no fixed stride in the loops");
+  if (!add_strides(m, index, 1, NULL, out))
+    return differ_at(m, pattern, access, "the index has no fixed stride in the loops");
+  for (int a = 0; a < m->intrin->n_axes; a++) {
+    int64_t value = 1;
+    if (out->stride[a] != NULL) out->stride[a] = tir_simplify(m->arena, m->env, out->stride[a]);
+    if (out->stride[a] != NULL && tir_is_int(out->stride[a], &value) && value == 0) out->stride[a] = NULL;
   }
   out->base = base_of(m, index);
   return out->base != NULL;
 }
 
+static bool is_same_stride(const tir_expr *a, const tir_expr *b) {
+  return a == b || (a != NULL && b != NULL && tir_equal(a, b));
+}
+
 bool tir_is_same_place(const tir_place *a, const tir_place *b) {
-  return a->buffer == b->buffer && tir_equal(a->base, b->base) && memcmp(a->stride, b->stride, sizeof a->stride) == 0;
+  bool same = a->buffer == b->buffer && tir_equal(a->base, b->base);
+  for (int i = 0; i < TIR_INTRIN_AXES; i++) same = same && is_same_stride(a->stride[i], b->stride[i]);
+  return same;
 }
 
 /* Axes that the pattern's access does not use must not matter; the same input lies in the same place every time. */
@@ -171,7 +201,7 @@ static bool match_load(matcher *m, const tir_expr *p, const tir_expr *e) {
   if (e->u.buffer == m->store->u.store.buffer) return differ_at(m, p, e, "it reads what the loops store");
   if (!read_place(m, p, e, e->u.buffer, e->arg[0], &place)) return false;
   for (int a = 0; a < m->intrin->n_axes; a++) {
-    if (place.stride[a] != 0 && !tir_uses_var(p, m->intrin->axes[a].var))
+    if (place.stride[a] != NULL && !tir_uses_var(p, m->intrin->axes[a].var))
       return differ_at(m, p, e, runtime_format(m->arena, "it depends on %s", m->loops[m->loop_of[a]].var->name));
   }
   while (m->intrin->inputs[input] != p->u.buffer) input++;
@@ -263,7 +293,7 @@ static bool match_output(matcher *m) {
   if (!read_place(m, index, index, s->u.store.buffer, index, &m->out->output)) return false;
   for (int a = 0; a < m->intrin->n_axes; a++) {
     const tir_intrin_axis *axis = &m->intrin->axes[a];
-    if (m->loop_of[a] < 0 || (m->out->output.stride[a] == 0) == axis->is_reduce) continue;
+    if (m->loop_of[a] < 0 || (m->out->output.stride[a] == NULL) == axis->is_reduce) continue;
     const char *loop = m->loops[m->loop_of[a]].var->name;
     return differ(m, "%s is a %s axis of the pattern, %s of the loops is none", axis->var->name,
                   axis->is_reduce ? "reduction" : "data", loop);

@@ -54,7 +54,7 @@ bool tir_intrin_has_reset(const tir_intrin *intrin);
 typedef struct tir_place {
   const tir_buffer *buffer;
   const tir_expr *base;
-  int64_t stride[TIR_INTRIN_AXES];
+  const tir_expr *stride[TIR_INTRIN_AXES]; /* a constant, or of symbols and what stands outside; NULL: 0 */
 } tir_place;
 
 typedef struct tir_intrin_match {

@@ -156,7 +156,7 @@ typedef struct tir_buffer {
   int64_t shape[TN_MAX_RANK];        /* -1 where symbols decide */
   const tir_expr *size[TN_MAX_RANK]; /* such an extent, of symbols and constants, in the index dtype; else NULL */
   const tir_expr *stride[TN_MAX_RANK]; /* in elements, from a call: a variable; NULL: as row-major without gaps. Of
-                                        * inputs that are not flat, never in the last dimension */
+                                        * parameters that are not flat, never in the last dimension */
   const char *scope; /* "global", "local" as given by the user */
   bool is_param;     /* a function argument, not an ALLOC */
   bool is_input;     /* a parameter that is only read */
@@ -307,7 +307,8 @@ typedef struct tn_callee {
 typedef enum tir_access { TIR_BY_VALUE, TIR_READS, TIR_WRITES, TIR_UPDATES } tir_access;
 
 /* An argument of a call: a scalar by value, or the address of an element of a buffer, from which the callee may touch
- * a box of `span` elements in each dimension (flat: as many in a row) and nothing else. */
+ * a box of `span` elements in each dimension (flat: as many in a row; 0: as many as symbols decide, within the buffer)
+ * and nothing else. */
 typedef struct tir_operand {
   tir_access access;
   const tir_expr *value; /* BY_VALUE: i32, i64, f32 or f64, one lane; else NULL */

@@ -22,6 +22,7 @@ static bool parse_span(parser *p, tir_operand *o) {
     if (i > 0 && !parser_need(p, ",")) return false;
     const char *at = parser_here(p);
     if (!parser_integer(p, &o->span[i])) return false;
+    if (o->buffer->size[i] != NULL && o->span[i] >= 0) continue;
     if (o->span[i] < 1 || o->span[i] > o->buffer->shape[i])
       return parser_fail(p, at, "expected 1 to %lld elements of '%s'", (long long)o->buffer->shape[i], o->buffer->name);
   }

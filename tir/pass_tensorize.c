@@ -17,14 +17,32 @@ typedef struct state {
 /* ---- vectors ------------------------------------------------------------------------------------------------------
  */
 
-static const tir_expr *times(runtime_arena *arena, const tir_expr *e, int64_t factor) {
-  return factor == 0 ? NULL : tir_binary(arena, TIR_MUL, e, tir_int(arena, (tn_dtype)e->dtype, factor));
+/* A stride that is a number. */
+static bool is_number(const tir_expr *stride, int64_t *value) {
+  *value = 0;
+  return stride == NULL || tir_is_int(stride, value);
+}
+
+/* FACTOR NULL: 0. */
+static const tir_expr *times(runtime_arena *arena, const tir_expr *lanes, const tir_expr *factor) {
+  if (factor == NULL || lanes == NULL) return NULL;
+  return tir_binary(arena, TIR_MUL, lanes, tir_broadcast(arena, factor, lanes->lanes));
+}
+
+/* base + stride * lane */
+static const tir_expr *strided(runtime_arena *arena, const tir_expr *base, const tir_expr *stride, int lanes) {
+  int64_t value;
+  if (is_number(stride, &value)) return tir_ramp(arena, base, value, lanes);
+  const tir_expr *lane = tir_ramp(arena, tir_int(arena, (tn_dtype)base->dtype, 0), 1, lanes);
+  return tir_binary(arena, TIR_ADD, tir_broadcast(arena, base, lanes), times(arena, lane, stride));
 }
 
 /* base + outer * (lane // group) + inner * (lane % group) */
-static const tir_expr *grouped(runtime_arena *arena, const tir_expr *base, int64_t outer, int64_t inner, int lanes,
-                               int group) {
-  if (outer == inner * group) return tir_ramp(arena, base, inner, lanes);
+static const tir_expr *grouped(runtime_arena *arena, const tir_expr *base, const tir_expr *outer, const tir_expr *inner,
+                               int lanes, int group) {
+  int64_t from_group, from_lane;
+  bool are_numbers = is_number(outer, &from_group) & is_number(inner, &from_lane);
+  if (are_numbers && from_group == from_lane * group) return tir_ramp(arena, base, from_lane, lanes);
   tn_dtype dtype = (tn_dtype)base->dtype;
   const tir_expr *lane = tir_ramp(arena, tir_int(arena, dtype, 0), 1, lanes), *size = tir_int(arena, dtype, group);
   if (lane == NULL || size == NULL) return NULL;
@@ -44,7 +62,7 @@ static const tir_expr *load(runtime_arena *arena, const tir_buffer *buffer, cons
 /* Axis 0 is the lane, axis 1 counts within a group. An operand that all lanes share goes first. */
 static const tir_stmt *make_dot(runtime_arena *arena, const tir_intrin *intrin, const tir_intrin_match *match) {
   int lanes = (int)intrin->axes[0].extent, group = (int)intrin->axes[1].extent;
-  bool swaps = match->inputs[1].stride[0] == 0 && match->inputs[0].stride[0] != 0;
+  bool swaps = match->inputs[1].stride[0] == NULL && match->inputs[0].stride[0] != NULL;
   const tir_expr *operand[2];
   for (int i = 0; i < 2; i++) {
     const tir_place *place = &match->inputs[swaps ? 1 - i : i];
@@ -52,7 +70,7 @@ static const tir_stmt *make_dot(runtime_arena *arena, const tir_intrin *intrin, 
     operand[i] = load(arena, place->buffer, index);
   }
   const tir_place *to = &match->output;
-  const tir_expr *index = tir_ramp(arena, to->base, to->stride[0], lanes);
+  const tir_expr *index = strided(arena, to->base, to->stride[0], lanes);
   const tir_expr *value = tir_dot(arena, load(arena, to->buffer, index), operand[0], operand[1]);
   return value != NULL ? tir_store(arena, to->buffer, 1, &index, value, NULL) : NULL;
 }
@@ -62,12 +80,20 @@ static const tir_stmt *make_dot(runtime_arena *arena, const tir_intrin *intrin, 
 
 enum { MAX_OPERANDS = (1 + TIR_INTRIN_INPUTS) * (1 + TN_MAX_RANK) };
 
-/* From the first to the last element; 0: a stride is negative, and the first element is not the lowest. */
+/* Whether the first element is the lowest. */
+static bool goes_forward(const tir_env *env, const tir_place *place) {
+  bool forward = true;
+  for (int a = 0; a < TIR_INTRIN_AXES; a++)
+    forward = forward && (place->stride[a] == NULL || tir_bounds(env, place->stride[a]).lo >= 0);
+  return forward;
+}
+
+/* From the first to the last element; 0: symbols decide. */
 static int64_t span_of(const tir_intrin *intrin, const tir_place *place) {
-  int64_t span = 1;
+  int64_t span = 1, stride;
   for (int a = 0; a < intrin->n_axes; a++) {
-    if (place->stride[a] < 0) return 0;
-    span += place->stride[a] * (intrin->axes[a].extent - 1);
+    if (!is_number(place->stride[a], &stride)) return 0;
+    span += stride * (intrin->axes[a].extent - 1);
   }
   return span;
 }
@@ -80,8 +106,9 @@ static tir_operand address(const tir_intrin *intrin, const tir_place *place, tir
                        .span = {span_of(intrin, place)}};
 }
 
-static tir_operand number(runtime_arena *arena, int64_t value) {
-  return (tir_operand){.access = TIR_BY_VALUE, .value = tir_int(arena, TN_I64, value)};
+static tir_operand number(runtime_arena *arena, const tir_expr *stride) {
+  const tir_expr *value = stride != NULL ? tir_cast(arena, TN_I64, stride) : tir_int(arena, TN_I64, 0);
+  return (tir_operand){.access = TIR_BY_VALUE, .value = value};
 }
 
 static const tir_stmt *make_call(runtime_arena *arena, const tir_intrin *intrin, tir_intrin_role role,
@@ -152,11 +179,11 @@ static tir_intrin_role role_of(const tir_intrin *intrin) {
 }
 
 /* A reason why a match cannot be called, or NULL. */
-static const char *objection(const tir_intrin *intrin, const tir_intrin_match *match) {
+static const char *objection(const tir_env *env, const tir_intrin *intrin, const tir_intrin_match *match) {
   if (intrin->form != TIR_INTRIN_CALL) return NULL;
-  bool negative = span_of(intrin, &match->output) == 0;
-  for (int i = 0; i < intrin->n_inputs; i++) negative |= span_of(intrin, &match->inputs[i]) == 0;
-  return negative ? "a stride is negative, and a C function gets the lowest address" : NULL;
+  bool forward = goes_forward(env, &match->output);
+  for (int i = 0; i < intrin->n_inputs; i++) forward = forward && goes_forward(env, &match->inputs[i]);
+  return forward ? NULL : "a stride is negative, and a C function gets the lowest address";
 }
 
 static const tir_stmt *make(runtime_arena *arena, const tir_intrin *intrin, tir_intrin_role role,
@@ -197,7 +224,7 @@ static tir_tensorized *entry(state *at, const char *name, int64_t stage) {
 static const tir_stmt *settle(state *at, const tir_intrin *intrin, int64_t stage, const tir_stmt *nest) {
   tir_intrin_match match = {.why_not = "it is unknown here"};
   bool matches = intrin != NULL && tir_match_intrin(at->p->arena, at->env, intrin, nest, &match);
-  if (matches && (match.why_not = objection(intrin, &match)) != NULL) matches = false;
+  if (matches && (match.why_not = objection(at->env, intrin, &match)) != NULL) matches = false;
   tir_tensorized *mark = entry(at, intrin != NULL ? intrin->name : "?", stage);
   if (mark != NULL && matches) mark->n_matched++;
   if (mark != NULL && !matches && mark->why_not == NULL) mark->why_not = match.why_not;
@@ -235,7 +262,7 @@ static const tir_stmt *settle_reset(state *at, const tir_intrin *intrin, const t
   tir_intrin_match match;
   if (!tir_intrin_has_reset(intrin)) return nest;
   bool matches = tir_match_reset(at->p->arena, at->env, intrin, nest, &match);
-  if (!matches || span_of(intrin, &match.output) == 0) return nest;
+  if (!matches || !goes_forward(at->env, &match.output)) return nest;
   return make_call(at->p->arena, intrin, TIR_INTRIN_RESET, &match);
 }
 
@@ -247,7 +274,7 @@ static const tir_stmt *settle_body(state *at, const tir_intrin *intrin, int64_t 
   if (intrin_of(at, init, TIR_TENSORIZE_RESET) != intrin || intrin_of(at, update, TIR_TENSORIZE) != intrin) return NULL;
   if (!tir_match_reset(at->p->arena, at->env, intrin, init->u.attr.body, &first)) return NULL;
   if (!tir_match_intrin(at->p->arena, at->env, intrin, update->u.attr.body, &match)) return NULL;
-  if (objection(intrin, &match) != NULL || !tir_is_same_place(&first.output, &match.output)) return NULL;
+  if (objection(at->env, intrin, &match) != NULL || !tir_is_same_place(&first.output, &match.output)) return NULL;
   tir_tensorized *mark = entry(at, intrin->name, stage);
   if (mark != NULL) mark->n_matched++;
   return make(at->p->arena, intrin, TIR_INTRIN_BODY, &match);

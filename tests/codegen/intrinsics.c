@@ -77,11 +77,32 @@ static const call_row call_rows[] = {
      "split(C, j, 16); tensorize(C, j.inner, gemv)", 0, 0, 8},
     {"no reduction", "input A: i32[4,32]; C[i<4, j<32] = A[i,j] * 2", "split(C, j, 8); tensorize(C, j.inner, double8)",
      0, 0, 0},
+    {"a symbolic number of rows", "symbol M; C[i<M, j<32] = sum[k<8](A[i,k] * B[j,k])",
+     "split(C, j, 16); tensorize(C, j.inner, gemv)", 48, 0, 0},
+    {"rows of symbolic length", "symbol K; C[i<4, j<32] = sum[k<K](A[i,k] * B[j,k])",
+     "split(C, j, 16); split(C, k, 8, tail=peel); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
+     "tensorize(C, j.inner, gemv)",
+     0, 8, 24},
+    {"a transposed operand and results in rows of symbolic length",
+     "symbol N; C[i<32, j<N] = sum[k<8](A[k,j] * B[k,i])",
+     "split(C, i, 16); reorder(C, i.outer, j, i.inner, k); tensorize(C, i.inner, gemv)", 48, 0, 0},
+    {"strides of a call", "input A: f32[4,8] strided, B: f32[32,8] strided; C[i<4, j<32] = sum[k<8](A[i,k] * B[j,k])",
+     "split(C, j, 16); tensorize(C, j.inner, gemv)", 8, 0, 0},
     {"in parallel, of a stage inside", "T[i<4, j<32] = sum[k<24](A[i,k] * B[j,k])\nC[i<4, j<32] = T[i,j] + 1",
      "split(T, j, 16); split(T, k, 8); reorder(T, i, j.outer, k.outer, j.inner, k.inner); tensorize(T, j.inner, gemv); "
      "compute_at(T, C, i)",
      0, 8, 24},
 };
+
+/* What symbols decide is 24. */
+static DLTensor *make_array(const tn_program *p, const tn_tensor *t, uint64_t seed) {
+  int64_t shape[TN_MAX_RANK];
+  for (int d = 0; d < t->ndim; d++)
+    shape[d] = t->size[d] ? te_size_value(p, t->size[d], (int64_t[]){24, 24}) : t->shape[d];
+  DLTensor *array = tn_array_new(K.ctx, t->dtype, t->ndim, shape);
+  tn_array_fill(K.ctx, array, seed);
+  return array;
+}
 
 static void runs(void **state) {
   const call_row *r = *state;
@@ -93,12 +114,8 @@ static void runs(void **state) {
   DLTensor *got[4], *wanted[4];
   int n = tn_program_arg_count(p);
   for (int i = 0; i < n; i++) {
-    tn_tensor *t = tn_program_arg(p, i);
-    DLTensor **both[] = {&got[i], &wanted[i]};
-    for (int k = 0; k < 2; k++) {
-      *both[k] = tn_array_new(K.ctx, tn_tensor_dtype(t), tn_tensor_rank(t), tn_tensor_shape(t));
-      tn_array_fill(K.ctx, *both[k], 3 + (uint64_t)i);
-    }
+    got[i] = make_array(p, tn_program_arg(p, i), 3 + (uint64_t)i);
+    wanted[i] = make_array(p, tn_program_arg(p, i), 3 + (uint64_t)i);
   }
   tn_kernel *k = tn_build(s, NULL);
   check_ok(K.ctx);
@@ -265,6 +282,19 @@ static void refused(void **state) {
   check_fails(K.ctx, r->status, r->message, "");
 }
 
+/* What symbols decide may go backwards, too. */
+static void backwards_by_symbols(void **state) {
+  (void)state;
+  declare();
+  tn_schedule *s = tn_schedule_new(
+      tn_program_parse(K.ctx, "symbol M; C[i<4, j<16, m<M] = sum[k<8](A[i,k] * B[m, 15 - j, k, m])", 0, NULL));
+  tn_schedule_apply(s, "reorder(C, i, m, j, k)");
+  check_ok(K.ctx);
+  assert_int_equal(tn_tensorize(s, "C", "j", "gemv"), TN_ERROR_SCHEDULE);
+  check_fails(K.ctx, TN_ERROR_SCHEDULE, "a stride is negative, and a C function gets the lowest address", "");
+  tn_schedule_free(s);
+}
+
 static void backwards(void **state) {
   (void)state;
   declare();
@@ -276,7 +306,7 @@ static void backwards(void **state) {
 
 int test_intrinsics(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(exported), cmocka_unit_test(recorded),
-                                            cmocka_unit_test(backwards)};
+                                            cmocka_unit_test(backwards), cmocka_unit_test(backwards_by_symbols)};
   return CHECK_TABLE("declared intrinsics", call_rows, runs) +
          CHECK_TABLE("intrinsics refused", refused_rows, refused) + CHECK_TESTS("declared intrinsics, the rest", tests);
 }

@@ -28,6 +28,26 @@ static const prepack_row rows[] = {
      "input X: f32[8], W: f32[9] layout_free, Z: f32[8] layout_free\nV[j<9] = sqrt(W[j]*W[j])\nU[i<8] = max(Z[i], 0)\n"
      "Y[i<8, j<9] = X[i] * V[j] + U[i]\nQ[i<8] = U[i] - V[i]",
      "parallel(Y, i)", 2},
+    {"panels for a symbolic number of rows",
+     "symbol M; input A: f32[M,30], B: f32[30,40] layout_free\nC[i<M, j<40] = sum[k<30](A[i,k] * B[k,j])",
+     "cache_read(B, global, C); transform_layout(B.global, [k, j] -> [j//16, k, j%16]); split(C, i, 4, tail=peel); "
+     "parallel(C, i.outer)",
+     1},
+    {"panels of bytes for a symbolic number of rows",
+     "symbol M; input A: u8[M,32], B: i8[32,48] layout_free; scalar z: i32\n"
+     "C[i<M, j<48] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))\nD[i<M, j<48] = max(C[i,j] + z, 0)",
+     "cache_read(B, global, C); transform_layout(B.global, [k, j] -> [j//16, k//4, j%16, k%4]); split(C, j, 16); "
+     "split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner); tensorize(C, j.inner, dot4_u8i8); "
+     "compute_at(C, D, i); parallel(D, i)",
+     1},
+    {"two symbols, one of them in the shape of the constant",
+     "symbol M, N<=64; input W: f32[4,N] layout_free, A: f32[M,8], U: f32[8] layout_free\n"
+     "V[k<8] = exp(U[k])\nC[i<M, j<N] = sum[k<8](A[i,k] * V[k] + W[1,j])",
+     "", 2},
+    {"strides of constants and of others",
+     "symbol M; input A: f32[M,30] strided, B: f32[30,40] layout_free strided\n"
+     "C[i<M, j<40] = sum[k<30](A[i,k] * B[k,j])\noutput C strided",
+     "cache_read(B, global, C); vectorize(C, j, 8)", 1},
 };
 
 enum { MAX_ARGS = 8 };
@@ -35,17 +55,30 @@ enum { MAX_ARGS = 8 };
 typedef struct arguments {
   int n, n_constants, n_others;
   DLTensor *all[MAX_ARGS], *constants[MAX_ARGS], *others[MAX_ARGS];
+  size_t bytes[MAX_ARGS]; /* of all, with what is between rows */
 } arguments;
 
+/* What symbols decide is SYMBOL; rows of what is strided are longer. */
+static DLTensor *make_argument(const tn_program *p, const tn_tensor *t, int64_t symbol, uint64_t seed, size_t *bytes) {
+  int64_t shape[TN_MAX_RANK], symbols[RUNTIME_MAX_SYMBOLS];
+  for (int k = 0; k < RUNTIME_MAX_SYMBOLS; k++) symbols[k] = symbol;
+  for (int d = 0; d < t->ndim; d++) shape[d] = t->size[d] ? te_size_value(p, t->size[d], symbols) : t->shape[d];
+  if (t->is_strided) shape[t->ndim - 1] += 3;
+  DLTensor *array = tn_array_new(K.ctx, t->dtype, t->ndim, shape);
+  *bytes = tn_array_bytes(array);
+  tn_array_fill(K.ctx, array, seed);
+  if (t->is_strided) array->shape[t->ndim - 1] -= 3;
+  return array;
+}
+
 /* Every argument of the program, and among them those of a kernel. */
-static arguments make_arguments(const tn_program *p, const tn_kernel *kernel) {
+static arguments make_arguments(const tn_program *p, const tn_kernel *kernel, int64_t symbol) {
   arguments a = {.n = tn_program_arg_count(p)};
   int n_taken;
   const runtime_kernel_arg *taken = runtime_kernel_args(kernel, &n_taken);
   for (int i = 0; i < a.n; i++) {
     const tn_tensor *t = tn_program_arg(p, i);
-    a.all[i] = tn_array_new(K.ctx, tn_tensor_dtype(t), tn_tensor_rank(t), tn_tensor_shape(t));
-    tn_array_fill(K.ctx, a.all[i], 1 + (uint64_t)i);
+    a.all[i] = make_argument(p, t, symbol, 1 + (uint64_t)i, &a.bytes[i]);
     if (t->is_layout_free) a.constants[a.n_constants++] = a.all[i];
   }
   for (int k = 0; k < n_taken; k++)
@@ -66,7 +99,7 @@ static tn_schedule *schedule_of(const char *program, const char *schedule) {
 
 /* Packs, with arrays that are gone before the first call. */
 static tn_kernel *prepacked(const tn_schedule *s, const tn_kernel *whole, int n_constants) {
-  arguments a = make_arguments(tn_schedule_program(s), whole);
+  arguments a = make_arguments(tn_schedule_program(s), whole, 5);
   assert_int_equal(a.n_constants, n_constants);
   tn_kernel *packed = tn_prepack(s, NULL, a.constants, a.n_constants);
   if (packed == NULL) fail_msg("%s", tn_context_message(K.ctx));
@@ -75,21 +108,27 @@ static tn_kernel *prepacked(const tn_schedule *s, const tn_kernel *whole, int n_
 }
 
 /* The second call finds what the first one found. */
+static void call_both(const tn_program *p, const tn_kernel *whole, const tn_kernel *packed, int64_t symbol) {
+  arguments expected = make_arguments(p, whole, symbol), a = make_arguments(p, packed, symbol);
+  int first = tn_program_input_count(p);
+  for (int i = first; i < a.n; i++) memset(expected.all[i]->data, 0x7f, a.bytes[i]);
+  assert_int_equal(tn_call(K.ctx, whole, expected.all, expected.n), TN_OK);
+  for (int round = 0; round < 2; round++) {
+    for (int i = first; i < a.n; i++) memset(a.all[i]->data, 0x7f, a.bytes[i]);
+    if (tn_call(K.ctx, packed, a.others, a.n_others) != TN_OK) fail_msg("%s", tn_context_message(K.ctx));
+    for (int i = first; i < a.n; i++) assert_memory_equal(a.all[i]->data, expected.all[i]->data, a.bytes[i]);
+  }
+  free_arguments(&expected), free_arguments(&a);
+}
+
+/* One symbol has the value that its constant had when it was packed; another has any. */
 static void gives_the_same(void **state) {
   const prepack_row *r = *state;
   tn_schedule *s = schedule_of(r->program, r->schedule);
+  const tn_program *p = tn_schedule_program(s);
   tn_kernel *whole = tn_build(s, NULL), *packed = prepacked(s, whole, r->n_constants);
-  arguments expected = make_arguments(tn_schedule_program(s), whole),
-            a = make_arguments(tn_schedule_program(s), packed);
-  assert_int_equal(tn_call(K.ctx, whole, expected.all, expected.n), TN_OK);
-  for (int round = 0; round < 2; round++) {
-    int first = tn_program_input_count(tn_schedule_program(s));
-    for (int i = first; i < a.n; i++) memset(a.all[i]->data, 0x7f, tn_array_bytes(a.all[i]));
-    if (tn_call(K.ctx, packed, a.others, a.n_others) != TN_OK) fail_msg("%s", tn_context_message(K.ctx));
-    for (int i = first; i < a.n; i++)
-      assert_memory_equal(a.all[i]->data, expected.all[i]->data, tn_array_bytes(a.all[i]));
-  }
-  free_arguments(&expected), free_arguments(&a);
+  for (int64_t symbol = 1; symbol <= (tn_program_symbol_count(p) ? 40 : 1); symbol++)
+    call_both(p, whole, packed, symbol);
   tn_kernel_free(packed), tn_kernel_free(whole);
   tn_schedule_free(s);
 }
@@ -104,6 +143,32 @@ static void parts_have_headers(void **state) {
   check_has(packed, "int32_t mm(const float *B_global, const float *A, float *C);");
   free(prepack), free(packed);
   tn_schedule_free(s);
+  s = schedule_of(
+      "symbol M; input A: f32[M,30] strided, B: f32[30,40] layout_free strided; scalar s: f32\n"
+      "C[i<M, j<40] = sum[k<30](A[i,k] * B[k,j] * s)\noutput C strided",
+      "cache_read(B, global, C)");
+  prepack = tn_build_text(s, &(tn_build_options){.part = TN_BUILD_PREPACK}, ".h");
+  packed = tn_build_text(s, &(tn_build_options){.part = TN_BUILD_PACKED}, ".h");
+  check_has(prepack, "int32_t kernel(const float *B, float *B_global, int64_t B_stride0);");
+  check_has(packed,
+            "int32_t kernel(const float *B_global, const float *A, float *C, float s, int64_t M, int64_t A_stride0, "
+            "int64_t C_stride0);");
+  free(prepack), free(packed);
+  tn_schedule_free(s);
+}
+
+/* Intrinsics are for both parts. */
+static void packed_parts_have_intrinsics(void **state) {
+  (void)state;
+  tn_schedule *s = schedule_of(
+      "symbol M; input A: u8[M,32], B: i8[32,32] layout_free\nC[i<M, j<32] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))",
+      "cache_read(B, global, C); transform_layout(B.global, [k, j] -> [j//16, k//4, j%16, k%4]); split(C, j, 16); "
+      "split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner); tensorize(C, j.inner, dot4_u8i8)");
+  tn_target *vnni = tn_target_new(K.ctx, "triple=x86_64-linux-gnu cpu=znver4");
+  char *packed = tn_build_text(s, &(tn_build_options){.part = TN_BUILD_PACKED, .target = vnni}, ".s");
+  check_has(packed, "vpdpbusd");
+  free(packed);
+  tn_schedule_free(s);
 }
 
 static const struct refusal {
@@ -114,6 +179,21 @@ static const struct refusal {
     {"nothing is constant", "C[i<8] = A[i] * 2", "", 0, "no stage at root depends on layout_free inputs alone"},
     {"the packing is inside the kernel's loops", "input A: f32[8], W: f32[8] layout_free\nC[i<8] = A[i] * W[i]",
      "cache_read(W, global, C); compute_at(W.global, C, i)", 1, "a stage at root"},
+    {"a constant of a size that symbols decide",
+     "symbol N; input A: f32[8], W: f32[8,N] layout_free\nC[i<8, j<N] = A[i] * W[i,j]", "cache_read(W, global, C)", 1,
+     "stage W.global depends on layout_free inputs alone, so it is to be packed, but symbol N, which has another value "
+     "in "
+     "each call, has a part in it: give N a value, leave layout_free out at what W.global reads, or build the whole "
+     "kernel"},
+    {"a constant with a symbol's value in it",
+     "symbol M; input A: f32[M], W: f32[8] layout_free\nV[k<8] = W[k] * f32(M)\nC[i<M] = sum[k<8](A[i] * V[k])", "", 1,
+     "stage V depends on layout_free inputs alone, so it is to be packed, but symbol M"},
+    {"rows whose length a symbol decides",
+     "symbol N; input A: f32[N], W: f32[8,N] layout_free\nV[k<8] = W[k,0] * 2\nC[i<N] = sum[k<8](A[i] * V[k])", "", 1,
+     "stage V depends on layout_free inputs alone, so it is to be packed, but symbol N"},
+    {"a place that a symbol decides",
+     "symbol 8<=M<=40; input A: f32[M], W: f32[40] layout_free\nV[k<40] = W[k] * 2\nC[i<8] = V[M - 8 + i] + A[i]", "",
+     1, "stage V depends on layout_free inputs alone, so it is to be packed, but symbol M"},
     {"too few constants", "input A: f32[8], W: f32[8] layout_free\nV[i<8] = W[i]*2\nC[i<8] = A[i] * V[i]", "", 0,
      "0 constants, the program declares 1 inputs as layout_free"},
 };
@@ -121,11 +201,11 @@ static const struct refusal {
 static void refuses(void **state) {
   const struct refusal *r = *state;
   tn_schedule *s = schedule_of(r->program, r->schedule);
-  DLTensor *arrays[1] = {tn_array_new(K.ctx, TN_F32, 1, (int64_t[]){8})};
-  assert_null(tn_prepack(s, NULL, arrays, r->n));
+  DLTensor *array = tn_array_new(K.ctx, TN_F32, 1, (int64_t[]){8});
+  assert_null(tn_prepack(s, NULL, (DLTensor *[]){array, array}, r->n));
   check_has(tn_context_message(K.ctx), r->message);
   tn_context_clear(K.ctx);
-  tn_array_free(arrays[0]);
+  tn_array_free(array);
   tn_schedule_free(s);
 }
 
@@ -137,12 +217,12 @@ static void only_inputs_are_layout_free(void **state) {
   assert_null(tn_layout_free(C));
   check_has(tn_context_message(K.ctx), "'C' is computed");
   tn_context_clear(K.ctx);
-  assert_string_equal(tn_program_text(tn_program_new(K.ctx, A, C)),
-                      "input A: f32[4] layout_free\nC[i<4] = A[i]*2.0\n");
+  assert_string_equal(tn_program_text(tn_program_new(K.ctx, A, C)), "input A: f32[4] layout_free\nC[i<4] = A[i]*2.0\n");
 }
 
 int test_prepack(void) {
   static const struct CMUnitTest others[] = {cmocka_unit_test(parts_have_headers),
+                                             cmocka_unit_test(packed_parts_have_intrinsics),
                                              cmocka_unit_test(only_inputs_are_layout_free)};
   return CHECK_TABLE("prepack", rows, gives_the_same) + CHECK_TABLE("prepack refusals", refusals, refuses) +
          cmocka_run_group_tests_name("prepack parts", others, NULL, NULL);

@@ -1,11 +1,15 @@
-/* Inputs whose strides are bound at a call: parts of larger arrays under real schedules, with a guard page behind the
- * last element; what a call refuses; the exported function. */
+/* Arguments whose strides are bound at a call: parts of larger arrays under real schedules, with a guard page behind
+ * the last element, and memory between an output's rows that stays as it is; what a call refuses; the exported
+ * function. */
 #include "tests/codegen/kit.h"
 
 enum { ROWS = 20, DEPTH = 30, COLUMNS = 40 };
 
-#define MATMUL "input A: f32[20,30] strided, B: f32[30,40] strided\nC[i<20, j<40] = sum[k<30](A[i,k] * B[k,j])"
-#define SYMBOLS "symbol M, K\ninput A: f32[M,K] strided, B: f32[K,40] strided\nC[i<M, j<40] = sum[k<K](A[i,k] * B[k,j])"
+#define MATMUL \
+  "input A: f32[20,30] strided, B: f32[30,40] strided\nC[i<20, j<40] = sum[k<30](A[i,k] * B[k,j])\noutput C strided"
+#define SYMBOLS                                                                                                       \
+  "symbol M, K\ninput A: f32[M,K] strided, B: f32[K,40] strided\nC[i<M, j<40] = sum[k<K](A[i,k] * B[k,j])\noutput C " \
+  "strided"
 
 static const struct schedule_row {
   const char *name, *program, *schedule;
@@ -21,6 +25,10 @@ static const struct schedule_row {
      "compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c); unroll(C.local, i.c); "
      "vectorize(C, j.inner); parallel(C, i.outer)"},
     {"lanes over rows", MATMUL, "vectorize(C, i)"},
+    {"a fused loop", MATMUL, "fuse(C, i, j); split(C, i.j.fused, 16); vectorize(C, i.j.fused.inner)"},
+    {"lanes of a fused loop that overlap", MATMUL,
+     "cache_write(C, local); fuse(C, i, j); split(C, i.j.fused, 48, tail=overlap); vectorize(C, i.j.fused.inner); "
+     "compute_at(C.local, C, i.j.fused.outer)"},
     {"lanes over masked rows", MATMUL,
      "split(C, i, 8, tail=mask); reorder(C, i.outer, j, k, i.inner); vectorize(C, i.inner)"},
     {"partial sums and prefetch", MATMUL,
@@ -59,27 +67,39 @@ static void check_product(const matrix *m) {
     for (int64_t j = 0; j < COLUMNS; j++) {
       float sum = 0;
       for (int64_t k = 0; k < DEPTH; k++) sum += a[i * m[0].strides[0] + k] * b[k * m[1].strides[0] + j];
-      if (c[i * COLUMNS + j] != sum)
-        fail_msg("C[%d, %d] is %g, should be %g", (int)i, (int)j, (double)c[i * COLUMNS + j], (double)sum);
+      if (c[i * m[2].strides[0] + j] != sum)
+        fail_msg("C[%d, %d] is %g, should be %g", (int)i, (int)j, (double)c[i * m[2].strides[0] + j], (double)sum);
     }
 }
 
+/* Whether all but the elements still has every byte UNTOUCHED. */
+enum { UNTOUCHED = 0x7f };
+static void check_gaps(const matrix *m) {
+  const uint8_t *bytes = m->tensor.data;
+  for (size_t i = 0; i < m->bytes; i++) {
+    bool is_gap = (int64_t)(i / sizeof(float)) % m->strides[0] >= m->shape[1];
+    if (is_gap && bytes[i] != UNTOUCHED) fail_msg("byte %zu, between two rows, was written to", i);
+  }
+}
+
 /* By the kernel, then by the evaluator. */
-static void multiply(tn_program *program, const tn_kernel *kernel, int64_t a_stride, int64_t b_stride) {
+static void multiply(tn_program *program, const tn_kernel *kernel, int64_t a_stride, int64_t b_stride,
+                     int64_t c_stride) {
   matrix m[3];
   make(&m[0], ROWS, DEPTH, a_stride);
   make(&m[1], DEPTH, COLUMNS, b_stride);
-  float *c = make(&m[2], ROWS, COLUMNS, COLUMNS);
+  float *c = make(&m[2], ROWS, COLUMNS, c_stride);
   DLTensor *args[] = {&m[0].tensor, &m[1].tensor, &m[2].tensor};
   double element;
   for (int evaluates = 0; evaluates < 2; evaluates++) {
-    memset(c, 0x7f, m[2].bytes);
+    memset(c, UNTOUCHED, m[2].bytes);
     if (evaluates)
       tn_evaluate(program, args, 3);
     else
       tn_call(K.ctx, kernel, args, 3);
     check_ok(K.ctx);
     check_product(m);
+    check_gaps(&m[2]);
   }
   tn_evaluate_at(program, args, 3, tn_program_arg(program, 0), (int64_t[]){ROWS - 1, 2}, &element);
   check_ok(K.ctx);
@@ -89,7 +109,8 @@ static void multiply(tn_program *program, const tn_kernel *kernel, int64_t a_str
 
 static void parts_of_larger_arrays(void **state) {
   const struct schedule_row *row = *state;
-  static const int64_t strides[][2] = {{DEPTH, COLUMNS}, {DEPTH + 1, COLUMNS + 7}, {100, 64}, {0, 1}, {3, 5000}};
+  static const int64_t strides[][3] = {
+      {DEPTH, COLUMNS, COLUMNS}, {DEPTH + 1, COLUMNS + 7, COLUMNS + 1}, {100, 64, 100}, {0, 1, 64}, {3, 5000, 3000}};
   tn_program *program = tn_program_parse(K.ctx, row->program, 0, NULL);
   tn_schedule *s = tn_schedule_new(program);
   check_ok(K.ctx);
@@ -97,7 +118,8 @@ static void parts_of_larger_arrays(void **state) {
   check_ok(K.ctx);
   tn_kernel *kernel = tn_build(s, NULL);
   check_ok(K.ctx);
-  for (int i = 0; i < RUNTIME_COUNT(strides); i++) multiply(program, kernel, strides[i][0], strides[i][1]);
+  for (int i = 0; i < RUNTIME_COUNT(strides); i++)
+    multiply(program, kernel, strides[i][0], strides[i][1], strides[i][2]);
   tn_kernel_free(kernel);
 }
 
@@ -132,45 +154,175 @@ static void planes(void **state) {
   tn_kernel_free(kernel);
 }
 
+/* An image whose channels come last, written to a place where rows and columns are exchanged. */
+static void transposed(void **state) {
+  (void)state;
+  enum { H = 5, W = 7, C = 6, ROOM = 8 };
+  tn_program *program = tn_program_parse(
+      K.ctx, "input A: i32[5,7,6]; O[y<5, x<7, c<6] = A[y, x, c] + y*100 + x*10; output O strided", 0, NULL);
+  tn_schedule *s = tn_schedule_new(program);
+  tn_schedule_apply(s, "split(O, x, 4, tail=overlap); vectorize(O, c); parallel(O, y)");
+  tn_kernel *kernel = tn_build(s, NULL);
+  check_ok(K.ctx);
+  DLTensor *a = tn_array_new(K.ctx, TN_I32, 3, (int64_t[]){H, W, C});
+  tn_array_fill(K.ctx, a, 1);
+  int32_t out[W][H][ROOM];
+  int64_t shape[] = {H, W, C}, strides[] = {ROOM, H * ROOM, 1};
+  DLTensor o = *a;
+  o.data = out, o.shape = shape, o.strides = strides;
+  for (int evaluates = 0; evaluates < 2; evaluates++) {
+    for (int i = 0; i < W * H * ROOM; i++) ((int32_t *)out)[i] = -1;
+    assert_int_equal(
+        evaluates ? tn_evaluate(program, (DLTensor *[]){a, &o}, 2) : tn_call(K.ctx, kernel, (DLTensor *[]){a, &o}, 2),
+        TN_OK);
+    for (int x = 0; x < W; x++)
+      for (int y = 0; y < H; y++)
+        for (int c = 0; c < ROOM; c++) {
+          int32_t want = c < C ? ((int32_t *)a->data)[(y * W + x) * C + c] + y * 100 + x * 10 : -1;
+          assert_int_equal(out[x][y][c], want);
+        }
+  }
+  tn_array_free(a);
+  tn_kernel_free(kernel);
+}
+
+/* Two outputs, several values of one stage, and an input lie beside each other in the rows of one array. */
+static void side_by_side(void **state) {
+  (void)state;
+  enum { N = 11, PART = 9, ROW = 4 * PART };
+  tn_program *program = tn_program_parse(K.ctx,
+                                         "input A: i32[11,9] strided; (P, Q)[i<11, j<9] = (A[i,j] * 2, A[i,j] + 1); "
+                                         "R[i<11, j<9] = P[i,j] + Q[i, 8 - j]; output R strided, P strided, Q strided",
+                                         0, NULL);
+  tn_schedule *s = tn_schedule_new(program);
+  tn_schedule_apply(s, "vectorize(P, j); vectorize(R, j); parallel(R, i)");
+  tn_kernel *kernel = tn_build(s, NULL);
+  check_ok(K.ctx);
+  int32_t data[N][ROW];
+  int64_t shape[] = {N, PART}, strides[] = {ROW, 1};
+  DLTensor t[4], *args[4];
+  for (int i = 0; i < 4; i++) {
+    t[i] = (DLTensor){.data = &data[0][i * PART],
+                      .device = {kDLCPU, 0},
+                      .ndim = 2,
+                      .dtype = tn_dtype_dlpack(TN_I32),
+                      .shape = shape,
+                      .strides = strides};
+    args[i] = &t[i];
+  }
+  for (int i = 0; i < N * ROW; i++) ((int32_t *)data)[i] = i;
+  assert_int_equal(tn_call(K.ctx, kernel, args, 4), TN_OK);
+  for (int i = 0; i < N; i++)
+    for (int j = 0; j < PART; j++) {
+      int a = i * ROW + j, mirrored = i * ROW + PART - 1 - j;
+      assert_int_equal(data[i][j], a);
+      assert_int_equal(data[i][2 * PART + j], a * 2);
+      assert_int_equal(data[i][3 * PART + j], a + 1);
+      assert_int_equal(data[i][PART + j], a * 2 + mirrored + 1);
+    }
+  t[2].data = &data[0][2 * PART + 1];
+  assert_int_equal(tn_call(K.ctx, kernel, args, 4), TN_ERROR_CALL);
+  check_fails(K.ctx, TN_ERROR_CALL, "argument 2 (P): its memory overlaps argument 3 (Q)");
+  tn_kernel_free(kernel);
+}
+
+/* A scan writes, and reads again, a part of a larger array. */
+static void a_scan(void **state) {
+  (void)state;
+  enum { TIMES = 6, N = 5, ROOM = 7 };
+  tn_program *program = tn_program_parse(
+      K.ctx,
+      "input X: i32[6,5]; state S: i32[6,5]; scan S[t<6, i<5] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])\n"
+      "output S strided",
+      0, NULL);
+  tn_schedule *s = tn_schedule_new(program);
+  tn_schedule_apply(s, "vectorize(S, i)");
+  tn_kernel *kernel = tn_build(s, NULL);
+  check_ok(K.ctx);
+  DLTensor *x = tn_array_new(K.ctx, TN_I32, 2, (int64_t[]){TIMES, N});
+  tn_array_fill(K.ctx, x, 3);
+  int32_t out[TIMES][ROOM], sum;
+  int64_t strides[] = {ROOM, 1};
+  DLTensor o = *x;
+  o.data = out, o.strides = strides;
+  for (int evaluates = 0; evaluates < 2; evaluates++) {
+    memset(out, 0, sizeof out);
+    assert_int_equal(
+        evaluates ? tn_evaluate(program, (DLTensor *[]){x, &o}, 2) : tn_call(K.ctx, kernel, (DLTensor *[]){x, &o}, 2),
+        TN_OK);
+    for (int i = 0; i < ROOM; i++)
+      for (int t = sum = 0; t < TIMES; t++)
+        assert_int_equal(out[t][i], i < N ? (sum += ((int32_t *)x->data)[t * N + i]) : 0);
+  }
+  tn_array_free(x);
+  tn_kernel_free(kernel);
+}
+
 /* ---- what a call refuses ----------------------------------------------------------------------------------------- */
 
 static const struct refused_row {
   const char *name;
-  int64_t a[2], b[2];
+  int64_t a[2], b[2], c[2]; /* c {0}: none are given */
   const char *message, *of_evaluator;
 } refused_rows[] = {
     {"the last stride is not 1",
      {60, 2},
      {4, 1},
+     {0},
      "tn_call kernel: argument 0 (A): strides [60, 2], the kernel needs 1 as the last, and 0 to 1099511627776 as the "
      "others: copy the tensor first",
      "argument 'A' is not of last stride 1, and others that are not negative"},
     {"a negative stride",
      {-8, 1},
      {4, 1},
+     {0},
      "argument 0 (A): strides [-8, 1], the kernel needs 1 as the last",
      "argument 'A' is not of last stride 1, and others that are not negative"},
     {"a stride that is too large",
      {(INT64_C(1) << 40) + 1, 1},
      {4, 1},
+     {0},
      "argument 0 (A): strides [1099511627777, 1], the kernel needs 1 as the last, and 0 to 1099511627776",
      NULL},
     {"an input that is not declared strided",
      {4, 1},
      {5, 1},
+     {0},
      "argument 1 (B): strides [5, 1], the kernel needs compact row-major strides [4, 1]: copy the tensor first",
      "argument 'B' is not compact row-major"},
-    {"an output between the rows", {64, 1}, {4, 1}, "argument 2 (C): its memory overlaps argument 0 (A)", NULL},
+    {"an output in a row", {29, 1}, {4, 1}, {0}, "argument 2 (C): its memory overlaps argument 0 (A)", NULL},
+    {"an output whose rows cross those of an input",
+     {29, 1},
+     {4, 1},
+     {28, 1},
+     "argument 2 (C): its memory overlaps argument 0 (A); an output shares memory with no other argument",
+     NULL},
+    {"rows of an output that share elements",
+     {4, 1},
+     {4, 1},
+     {3, 1},
+     "argument 2 (C): strides [3, 1] do not keep the elements of shape [3, 4] apart: an output needs a place of its "
+     "own "
+     "for each, as strides [4, 1] give",
+     "argument 'C' is not of last stride 1, and others that are not negative and keep its elements apart"},
+    {"one row for all of an output", {4, 1}, {4, 1}, {0, 1}, "strides [0, 1] do not keep the elements", "apart"},
+    {"an output whose last stride is not 1",
+     {4, 1},
+     {4, 1},
+     {1, 3},
+     "argument 2 (C): strides [1, 3], the kernel needs 1 as the last",
+     "apart"},
 };
 
 static void refused(void **state) {
   const struct refused_row *row = *state;
   static float data[3][256];
-  tn_program *program =
-      tn_program_parse(K.ctx, "input A: f32[3,4] strided, B: f32[3,4]\nC[i<3, j<4] = A[i,j] + B[i,j]", 0, NULL);
+  tn_program *program = tn_program_parse(
+      K.ctx, "input A: f32[3,4] strided, B: f32[3,4]\nC[i<3, j<4] = A[i,j] + B[i,j]\noutput C strided", 0, NULL);
   tn_kernel *kernel = tn_build(tn_schedule_new(program), NULL);
   check_ok(K.ctx);
-  int64_t shape[] = {3, 4}, strides[2][2] = {{row->a[0], row->a[1]}, {row->b[0], row->b[1]}};
+  const int64_t *strides[] = {row->a, row->b, row->c[1] ? row->c : NULL};
+  int64_t shape[] = {3, 4};
   DLTensor t[3], *args[] = {&t[0], &t[1], &t[2]};
   for (int i = 0; i < 3; i++)
     t[i] = (DLTensor){.data = i == 2 ? data[0] + 30 : data[i],
@@ -178,7 +330,7 @@ static void refused(void **state) {
                       .ndim = 2,
                       .dtype = tn_dtype_dlpack(TN_F32),
                       .shape = shape,
-                      .strides = i < 2 ? strides[i] : NULL};
+                      .strides = (int64_t *)strides[i]};
   assert_int_equal(tn_call(K.ctx, kernel, args, 3), TN_ERROR_CALL);
   check_fails(K.ctx, TN_ERROR_CALL, row->message);
   if (row->of_evaluator) {
@@ -197,49 +349,49 @@ static void in_c(void **state) {
   tn_tensor *s = tn_scalar(K.ctx, "s", TN_F32);
   assert_ptr_equal(tn_strided(a), a);
   tn_tensor *c = tn_compute(K.ctx, "C", tn_mul(tn_at(a, i, j), s), i, j);
-  assert_null(tn_strided(c));
-  check_fails(K.ctx, TN_ERROR_PROGRAM, "'C' is computed: only an input can be strided");
+  assert_ptr_equal(tn_strided(c), c);
   assert_null(tn_strided(s));
-  check_fails(K.ctx, TN_ERROR_PROGRAM, "'s' is a scalar: only an input can be strided");
+  check_fails(K.ctx, TN_ERROR_PROGRAM, "'s' is a scalar: only an input or an output that is an array can be strided");
   assert_null(tn_strided(v));
   check_fails(K.ctx, TN_ERROR_PROGRAM, "'V' has rank 1 and no stride but the last, which is always 1");
   assert_null(tn_strided(NULL));
   assert_string_equal(tn_program_text(tn_program_new(K.ctx, a, s, c)),
-                      "input A: f32[3, 4] strided\nscalar s: f32\nC[i<3, j<4] = A[i, j]*s\n");
-}
-
-static void parts_are_refused(void **state) {
-  (void)state;
-  tn_schedule *s = tn_schedule_new(tn_program_parse(
-      K.ctx, "input W: f32[8,8] layout_free strided, A: f32[8,8]\nC[i<8, j<8] = sum[k<8](A[i,k]*W[k,j])", 0, NULL));
-  tn_schedule_apply(s, "cache_read(W, global, C)");
-  check_ok(K.ctx);
-  assert_null(tn_build(s, &(tn_build_options){.part = TN_BUILD_PREPACK}));
-  check_fails(K.ctx, TN_ERROR_SCHEDULE, "prepack: input W is strided: leave that out, or build the whole kernel");
+                      "input A: f32[3, 4] strided\nscalar s: f32\nC[i<3, j<4] = A[i, j]*s\noutput C strided\n");
+  tn_tensor *d = tn_compute(K.ctx, "D", tn_neg(tn_at(c, i, j)), i, j);
+  assert_null(tn_program_new(K.ctx, a, s, d));
+  check_fails(K.ctx, TN_ERROR_PROGRAM,
+              "'C' is strided but no output of this program: nothing gives it strides at a call; make it an output, or "
+              "leave that out");
 }
 
 static void exported(void **state) {
   (void)state;
   char folder[64];
   tn_schedule *s = tn_schedule_new(tn_program_parse(
-      K.ctx, "symbol M; scalar s: f32; input A: f32[2,M,2] strided; C[n<2, i<M, j<2] = A[n,i,j]*s", 0, NULL));
+      K.ctx, "symbol M; scalar s: f32; input A: f32[2,M,2] strided; C[n<2, i<M, j<2] = A[n,i,j]*s; output C strided", 0,
+      NULL));
   kit_folder(folder);
   kit_export(s, folder, "scale");
   assert_int_equal(
-      kit_shell(NULL,
-                "cd %s && grep -q 'int32_t scale(const float \\*A, float \\*C, float s, int64_t M, int64_t A_stride0, "
-                "int64_t A_stride1);' scale.h && printf '#include \"scale.h\"\\nint main(void) { float a[20], c[8]; "
-                "for (int i = 0; i < 20; i++) a[i] = i; return scale(a, c, 2, 2, 10, 3) != 0 || c[1] != 2 || c[2] != 6 "
-                "|| c[4] != 20 || c[7] != 28; }' > use.c && cc -Wall -Werror use.c scale.o -o use -lm && ./use && "
-                "cc -Wall -Wextra -Werror use.c scale.c -o use -lm && ./use",
-                folder),
+      kit_shell(
+          NULL,
+          "cd %s && grep -q 'int32_t scale(const float \\*A, float \\*C, float s, int64_t M, int64_t A_stride0, "
+          "int64_t A_stride1, int64_t C_stride0, int64_t C_stride1);' scale.h && printf '#include \"scale.h\"\\nint "
+          "main(void) { float a[20], c[12] = {0}; "
+          "for (int i = 0; i < 20; i++) a[i] = i; return scale(a, c, 2, 2, 10, 3, 7, 2) != 0 || c[1] != 2 || c[2] "
+          "!= 6 || c[4] != 0 || c[7] != 20 || c[10] != 28; }' > use.c && cc -Wall -Werror use.c scale.o -o use -lm && "
+          "./use && "
+          "cc -Wall -Wextra -Werror use.c scale.c -o use -lm && ./use",
+          folder),
       0);
   kit_folder_remove(folder);
 }
 
 int test_strided(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(planes), cmocka_unit_test(in_c),
-                                     cmocka_unit_test(parts_are_refused), cmocka_unit_test(exported)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(planes),       cmocka_unit_test(transposed),
+                                     cmocka_unit_test(side_by_side), cmocka_unit_test(a_scan),
+                                     cmocka_unit_test(in_c),
+                                     cmocka_unit_test(exported)};
   return CHECK_TABLE("parts of larger arrays", schedule_rows, parts_of_larger_arrays) +
          CHECK_TABLE("calls with wrong strides", refused_rows, refused) +
          cmocka_run_group_tests_name("strides", tests, NULL, NULL);

@@ -87,6 +87,74 @@ static void every_number_of_rows(void **state) {
   tn_kernel_free(kernel);
 }
 
+/* ---- products of bytes by an intrinsic ----------------------------------------------------------------------------
+ */
+
+#define PEELED \
+  "split(C, j, 16, tail=peel); split(C, k, 4, tail=peel); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "
+
+static const struct bytes_row {
+  const char *name, *program, *schedule;
+  bool by_rows;             /* B is [columns, depth] */
+  int rows, columns, depth; /* at most; 0: any up to 70 */
+} bytes_rows[] = {
+    {"panels and a block of registers",
+     "symbol M; input A: i8[M,32], B: i8[32,48]\nC[i<M, j<48] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))",
+     "cache_write(C, local); split(C, i, 4); split(C, j, 16); reorder(C, i.outer, j.outer, i.inner, j.inner); "
+     "vectorize(C, j.inner); compute_at(C.local, C, j.outer); cache_read(B, global, C.local); "
+     "transform_layout(B.global, [k, j] -> [j//16, k//4, j%16, k%4]); split(C.local, k, 4); "
+     "reorder(C.local, k.outer, i.c, j.c, k.inner); tensorize(C.local, j.c, dot4_i8i8); parallel(C, i.outer)",
+     false, ROWS, 48, 32},
+    {"lanes over rows",
+     "symbol M; input A: i8[M,32], B: i8[32,48]\nC[i<M, j<48] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))",
+     "split(C, i, 16, tail=peel); split(C, k, 4); reorder(C, j, i.outer, k.outer, i.inner, k.inner); "
+     "tensorize(C, i.inner, dot4_i8i8)",
+     false, ROWS, 48, 32},
+    {"all extents", "symbol M, N, K; input A: i8[M,K], B: i8[K,N]\nC[i<M, j<N] = sum[k<K](i32(A[i,k]) * i32(B[k,j]))",
+     PEELED "tensorize(C, j.inner, dot4_i8i8)", false, 5, 0, 0},
+    {"all extents, B by rows",
+     "symbol M, N, K; input A: i8[M,K], B: i8[N,K]\nC[i<M, j<N] = sum[k<K](i32(A[i,k]) * i32(B[j,k]))",
+     PEELED "tensorize(C, j.inner, dot4_i8i8)", true, 5, 0, 0},
+    {"blocks of rows, B by rows",
+     "symbol M, 16<=N; input A: i8[M,32], B: i8[N,32]\nC[i<M, j<N] = sum[k<32](i32(A[i,k]) * i32(B[j,k]))",
+     "split(C, i, 3); split(C, j, 16, tail=peel); split(C, k, 4); reorder(C, i.outer, j.outer, i.inner, k.outer, "
+     "j.inner, "
+     "k.inner); tensorize(C, j.inner, dot4_i8i8)",
+     true, 7, 0, 32},
+};
+
+static void call_bytes(const tn_kernel *kernel, bool by_rows, int64_t m, int64_t n, int64_t depth) {
+  int64_t shapes[3][2] = {{m, depth}, {by_rows ? n : depth, by_rows ? depth : n}, {m, n}};
+  int8_t *a = (int8_t *)guarded(0, 0) - m * depth, *b = (int8_t *)guarded(1, 0) - depth * n;
+  int32_t *c = (int32_t *)guarded(2, m * n);
+  DLTensor args[3] = {matrix((float *)a, shapes[0]), matrix((float *)b, shapes[1]), matrix((float *)c, shapes[2])};
+  for (int i = 0; i < 3; i++) args[i].dtype = tn_dtype_dlpack(i < 2 ? TN_I8 : TN_I32);
+  for (int64_t i = 0; i < m * depth; i++) a[i] = (int8_t)(i * 37 % 251);
+  for (int64_t i = 0; i < depth * n; i++) b[i] = (int8_t)(i * 53 % 241);
+  memset(c, 0x7f, (size_t)(m * n) * sizeof *c);
+  tn_call(K.ctx, kernel, (DLTensor *[]){&args[0], &args[1], &args[2]}, 3);
+  check_ok(K.ctx);
+  for (int64_t i = 0; i < m; i++)
+    for (int64_t j = 0; j < n; j++) {
+      int32_t sum = 0;
+      for (int64_t k = 0; k < depth; k++) sum += a[i * depth + k] * b[by_rows ? j * depth + k : k * n + j];
+      if (c[i * n + j] != sum)
+        fail_msg("with %d x %d x %d, C[%d, %d] is %d, should be %d", (int)m, (int)n, (int)depth, (int)i, (int)j,
+                 (int)c[i * n + j], (int)sum);
+    }
+}
+
+static void bytes(void **state) {
+  const struct bytes_row *row = *state;
+  tn_kernel *kernel = built(row->program, row->schedule, NULL);
+  for (int64_t m = 1; row->columns > 0 && m <= row->rows; m++)
+    call_bytes(kernel, row->by_rows, m, row->columns, row->depth);
+  for (int64_t n = 16; row->columns == 0 && n <= 70; n += 3)
+    for (int64_t depth = row->depth ? row->depth : 1; depth <= (row->depth ? row->depth : 70); depth++)
+      call_bytes(kernel, row->by_rows, row->rows, n, depth);
+  tn_kernel_free(kernel);
+}
+
 /* Steps that were found for one number of rows serve all. */
 static void steps_of_one_size(void **state) {
   (void)state;
@@ -223,6 +291,7 @@ int test_symbolic(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(steps_of_one_size), cmocka_unit_test(in_c),
                                      cmocka_unit_test(too_many_elements), cmocka_unit_test(exported)};
   return CHECK_TABLE("every number of rows", matmul_rows, every_number_of_rows) +
+         CHECK_TABLE("bytes by an intrinsic", bytes_rows, bytes) +
          CHECK_TABLE("calls with wrong shapes", refused_rows, refused) +
          cmocka_run_group_tests_name("symbols", tests, NULL, NULL);
 }

@@ -89,8 +89,10 @@ static void look_at_op(looking *x, const te_op *op) {
   x->has[FUZZ_HAS_EXTERN] |= te_is_extern(op);
   x->has[FUZZ_HAS_LEAVES] |= op->may_leave;
   x->has[FUZZ_HAS_SCALAR] |= op->outputs[0].by_value;
-  x->has[FUZZ_HAS_STRIDED_INPUT] |= op->outputs[0].is_strided;
-  for (int i = 0; i < op->n_outputs; i++) x->has[FUZZ_HAS_HALF] |= runtime_is_half(op->outputs[i].dtype);
+  for (int i = 0; i < op->n_outputs; i++) {
+    x->has[te_is_placeholder(op) ? FUZZ_HAS_STRIDED_INPUT : FUZZ_HAS_STRIDED_OUTPUT] |= op->outputs[i].is_strided;
+    x->has[FUZZ_HAS_HALF] |= runtime_is_half(op->outputs[i].dtype);
+  }
   if (op->body) tir_walk_expr(op->body, look_at, x);
 }
 

@@ -56,6 +56,7 @@ typedef enum fuzz_primitive {
   X(SCALAR, "scalar argument by value")           \
   X(SYMBOL, "symbolic extents")                   \
   X(STRIDED_INPUT, "strides from a call")         \
+  X(STRIDED_OUTPUT, "strides of an output")       \
   X(SCAN, "scan")                                 \
   X(MATH, "math function")                        \
   X(BITS, "operation on bits")                    \

@@ -553,14 +553,23 @@ static void dot_operand(generator *g, tn_dtype acc, tn_dtype dtype, bool has_lan
   else
     runtime_str_addf(g->out, "%s(%s", tn_dtype_name(acc), t->name);
   for (const char *between = "["; n > 0; between = ", ") {
-    int at = (int)below(g, n), axis = axes[at], step = chance(g, 10) ? 2 : 1;
+    int at = (int)below(g, n), axis = axes[at], step = !g->axes[axis].size && chance(g, 10) ? 2 : 1;
     axes[at] = axes[--n];
     t->shape[t->rank] = (g->axes[axis].extent - 1) * step + 1;
-    runtime_str_addf(&g->inputs, "%s%lld", between, (long long)t->shape[t->rank++]);
+    t->size[t->rank] = g->axes[axis].size;
+    runtime_str_add(&g->inputs, between);
+    put_extent(&g->inputs, t->shape[t->rank], t->size[t->rank]);
+    t->rank++;
     runtime_str_addf(g->out, "%s%s%s", between, g->axes[axis].name, step == 2 ? "*2" : "");
   }
   runtime_str_add(&g->inputs, t->rank > 1 && chance(g, 15) ? "] strided\n" : "]\n");
   put(g, acc == dtype ? "]" : "])");
+}
+
+/* With symbols, as long as one of them now and then. */
+static void add_dot_axis(generator *g, const char *name, int64_t extent) {
+  const char *size = random_size(g);
+  fuzz_add_axis(g, name, size ? 20 : extent, size);
 }
 
 /* Sums of products of bytes, of bf16 or of floats, which tensorize has intrinsics for. */
@@ -571,19 +580,21 @@ static bool dot_stage(generator *g, tensor *t) {
   if (g->n_tensors + STAGES_ROOM >= MAX_TENSORS) return false;
   g->n_axes = 0;
   t->dtype = is_gemv ? (chance(g, 70) ? TN_F32 : TN_F64) : is_bf16 ? TN_F32 : TN_I32;
-  if (chance(g, 70)) fuzz_add_axis(g, "i", 1 + below(g, 6), NULL);
-  fuzz_add_axis(g, "j", lanes[below(g, RUNTIME_COUNT(lanes))], NULL);
+  if (chance(g, 70)) add_dot_axis(g, "i", 1 + below(g, 6));
+  add_dot_axis(g, "j", lanes[below(g, RUNTIME_COUNT(lanes))]);
   t->rank = g->n_axes;
-  fuzz_add_axis(g, "r", terms[below(g, RUNTIME_COUNT(terms))], NULL);
+  add_dot_axis(g, "r", terms[below(g, RUNTIME_COUNT(terms))]);
   fuzz_put_axes(g, 0, t->rank);
-  runtime_str_addf(g->out, " = sum[r<%lld](", (long long)g->axes[t->rank].extent);
+  put(g, " = sum[r<");
+  put_extent(g->out, g->axes[t->rank].extent, g->axes[t->rank].size);
+  put(g, "](");
   for (int i = 0; i < 2; i++) {
     if (i) put(g, " * ");
     tn_dtype dtype = is_gemv ? t->dtype : is_bf16 ? TN_BF16 : bytes[below(g, 3)];
     dot_operand(g, t->dtype, dtype, i == 1 || chance(g, is_gemv ? 5 : 30), t->rank);
   }
   put(g, ")\n");
-  for (int i = 0; i < t->rank; i++) t->shape[i] = g->axes[i].extent;
+  for (int i = 0; i < t->rank; i++) t->shape[i] = g->axes[i].extent, t->size[i] = g->axes[i].size;
   t->is_rough = is_bf16 || is_gemv;
   return true;
 }
@@ -857,13 +868,14 @@ static void scan(generator *g, int number) {
   g->tensors[g->n_tensors++] = t;
 }
 
-/* Says what the results are: what no stage reads, and some of what is read. Values that belong together stay so. */
+/* Says what the results are, what no stage reads and some of what is read, and that rows of some are apart. Values that
+ * belong together stay so. */
 static void put_outputs(generator *g) {
   const char *before = "output ";
   for (int i = 0; i < g->n_tensors; i++) {
     const tensor *t = &g->tensors[i];
     if (t->name[0] != 'S' || (t->is_read && chance(g, 60))) continue;
-    runtime_str_addf(&g->stages, "%s%s", before, t->name);
+    runtime_str_addf(&g->stages, "%s%s%s", before, t->name, t->rank > 1 && chance(g, 50) ? " strided" : "");
     before = ", ";
   }
   runtime_str_add(&g->stages, "\n");
@@ -876,7 +888,7 @@ void fuzz_generate(runtime_rng *rng, runtime_str *out) {
   g.has_symbols = chance(&g, 25);
   int n = 1 + (int)below(&g, 4) + chance(&g, 20) + chance(&g, 10);
   for (int i = 0; i < n; i++) (chance(&g, 12) ? scan : stage)(&g, i);
-  if (chance(&g, 15)) put_outputs(&g);
+  if (chance(&g, 20)) put_outputs(&g);
   if (g.has_symbols) runtime_str_add(out, symbols[below(&g, RUNTIME_COUNT(symbols))]);
   runtime_str_add(out, g.inputs.data ? g.inputs.data : "");
   runtime_str_add(out, g.stages.data);

@@ -81,7 +81,7 @@ static fuzz_status compare(machine *m, const tn_program *p, DLTensor *const *arr
 static void collect_numbers(const tn_program *p, DLTensor *const *arrays, const int64_t *symbols, int64_t *numbers) {
   int n = p->n_symbols;
   memcpy(numbers, symbols, sizeof *numbers * (size_t)n);
-  for (int i = 0; i < p->n_inputs; i++)
+  for (int i = 0; i < p->n_args; i++)
     for (int d = 0; p->args[i]->is_strided && d < p->args[i]->ndim - 1; d++) numbers[n++] = arrays[i]->strides[d];
 }
 

@@ -7,7 +7,7 @@
 #include "tests/fuzz/externs.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { MAX_ARGS = 24, MAX_STORES = 3000000, MAX_SCATTERED = 2000, TE_MAX_SYMBOLS_DRAWN = 16, CALLS_WITH_SYMBOLS = 4 };
+enum { MAX_ARGS = 24, MAX_STORES = 3000000, MAX_SCATTERED = 2000, TE_MAX_SYMBOLS_DRAWN = 16, CALLS_WITH_SYMBOLS = 4, POISON = 0xa5 };
 
 /* ---- data -------------------------------------------------------------------------------------------------------- */
 
@@ -77,13 +77,20 @@ typedef struct arguments {
   int64_t strides[MAX_ARGS][TN_MAX_RANK]; /* of the kernel's arrays */
 } arguments;
 
-/* Without gaps; or, of a strided tensor, with some room behind rows. */
+/* Without gaps; or, of a strided tensor, with some room behind rows, and with the dimensions in any order but for the last.
+ */
 static void draw_strides(runtime_rng *rng, const tn_tensor *t, const int64_t *shape, int64_t *strides) {
   int64_t stride = 1;
+  int order[TN_MAX_RANK];
+  for (int d = 0; d < t->ndim; d++) order[d] = d;
+  for (int d = t->ndim - 2; d > 0 && t->is_strided && runtime_random_below(rng, 2); d--) {
+    int other = (int)runtime_random_below(rng, d + 1), kept = order[d];
+    order[d] = order[other], order[other] = kept;
+  }
   for (int d = t->ndim - 1; d >= 0; d--) {
     if (t->is_strided && d < t->ndim - 1) stride += runtime_random_below(rng, 2) ? runtime_random_below(rng, 20) : 0;
-    strides[d] = stride;
-    stride *= shape[d];
+    strides[order[d]] = stride;
+    stride *= shape[order[d]];
   }
 }
 
@@ -138,7 +145,7 @@ static bool make_arguments(arguments *a, tn_program *p, fuzz_memory *memory, uin
     a->kernel[i] = &a->arrays[i];
     a->arrays[i].data = guarded;
     a->arrays[i].strides = a->strides[i];
-    memset(guarded, 0xa5, bytes);
+    memset(guarded, POISON, bytes);
     if (i < a->n_inputs) fill(&rng, a->reference[i], t->dtype);
     if (i < a->n_inputs) copy_elements(&a->arrays[i], a->reference[i], tn_dtype_bytes(t->dtype));
   }
@@ -170,6 +177,25 @@ static bool elements_agree(const DLTensor *got, const DLTensor *want, tn_dtype d
     return memcmp((char *)got->data + at * (int64_t)bytes, (char *)want->data + i * (int64_t)bytes, bytes) == 0;
   double g = fuzz_element(got, dtype, at), w = fuzz_element(want, dtype, i);
   return fabs(g - w) <= error || g == w;
+}
+
+/* Poisons the elements of a strided output, too: then nothing else may be there. */
+static bool gaps_are_untouched(const tn_tensor *t, DLTensor *array) {
+  const size_t bytes = tn_dtype_bytes(t->dtype), size = bytes_of(t, array->shape, array->strides);
+  int64_t count = (int64_t)(tn_array_bytes(array) / bytes);
+  bool untouched = true;
+  for (int64_t k = 0; k < count; k++) memset((char *)array->data + place_of(array, k) * (int64_t)bytes, POISON, bytes);
+  for (size_t i = 0; i < size; i++) untouched &= ((uint8_t *)array->data)[i] == POISON;
+  return untouched;
+}
+
+static fuzz_status check_gaps(const tn_program *p, arguments *a, char *why, size_t n) {
+  for (int i = a->n_inputs; i < a->n; i++) {
+    if (!p->args[i]->is_strided || gaps_are_untouched(p->args[i], a->kernel[i])) continue;
+    snprintf(why, n, "output %s: memory between its rows was written to", p->args[i]->name);
+    return FUZZ_DIFFERS;
+  }
+  return FUZZ_AGREES;
 }
 
 static fuzz_status compare(const tn_program *p, const arguments *a, const fuzz_bound *bounds, char *why, size_t n) {
@@ -263,7 +289,8 @@ static fuzz_status run(tn_program *p, tn_schedule *s, const tn_kernel *kernel, a
     snprintf(why, n, "the kernel calls functions %d times, not %d", fuzz_count_calls(), fuzz_extern_calls(p));
     return FUZZ_DIFFERS;
   }
-  return leaves ? FUZZ_AGREES : compare(p, a, bounds, why, n);
+  if (!leaves && compare(p, a, bounds, why, n) == FUZZ_DIFFERS) return FUZZ_DIFFERS;
+  return check_gaps(p, a, why, n);
 }
 
 static void say_symbols(const tn_program *p, const arguments *a, char *why, size_t n) {

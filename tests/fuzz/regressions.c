@@ -33,6 +33,10 @@ static const struct regression {
      "output S1",
      "compute_at(S0, S1, r); double_buffer(S0); split(S1, r, 2, 3); unroll(S1, i); tile(S0, i, j, 4, 3, tail=pad); "
      "prefetch(S0, A0, j.inner, 5); unroll(S1, j); pragma(S0, j.outer, auto_unroll_max_step, 32)"},
+    /* Not found by fuzzing: the mutation check's. Lanes of a result that are not neighbours. */
+    {"an intrinsic over the rows of its result",
+     "input A: u8[5, 8], B: i8[16, 8]; C[j<16, i<5] = sum[k<8](i32(A[i, k]) * i32(B[j, k]))",
+     "split(C, k, 4); reorder(C, i, k.outer, j, k.inner); tensorize(C, j, dot4_u8i8)"},
     {"a condition that reads memory, padded", "S = sum[r<13 where A[r*3] > 0](A[r])", "split(S, r, 3, tail=pad)"},
 };
 

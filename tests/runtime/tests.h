@@ -7,6 +7,7 @@ int test_containers(void);
 int test_context(void);
 int test_dtype(void);
 int test_array(void);
+int test_overlap(void);
 int test_call(void);
 int test_timing(void);
 int test_support(void);

@@ -283,7 +283,15 @@ const schedule_case schedule_cases[] = {
      "split(P, i, 8, tail=mask); reorder(P, i.outer, k, i.inner); vectorize(P, i.inner)"},
     {"tuple_old_values_rfactor", COMPLEX, "split(P, k, 7); rfactor(P, k.inner)"},
     {"tuple_old_values_unrolled", COMPLEX, "split(Q, k, 4); unroll(Q, k.inner)"},
-    /* extents that symbols decide */
+    /* extents and strides that a call decides */
+    {"strided", "input A: f32[16,30] strided\nP[i<16, j<30] = A[i,j] * 2\nC[i<16, j<30] = P[15 - i, j] + A[i,j]\n"
+                "output P, C strided",
+     "tile(C, i, j, 4, 8, tail=peel); vectorize(C, j.inner); fuse(P, i, j); vectorize(P, i.j.fused, 16)"},
+    {"strided_scan", "input X: f32[6,4]\nstate S: f32[6,4]\n"
+                     "scan S[t<6, i<4] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])\noutput S strided",
+     "vectorize(S, i)"},
+    {"strided_values", "(S, D)[n<2, i<8, j<10] = (A[n,i,j] + 1, A[n,i,j] * 2)\noutput D strided, S strided",
+     "vectorize(S, j, 8, tail=mask)"},
     {"symbolic", SYMBOLIC, ""},
     {"symbolic_tile", SYMBOLIC, "tile(C, i, j, 8, 16); reorder(C, i.outer, j.outer, k, i.inner, j.inner); "
                                 "vectorize(C, j.inner); parallel(C, i.outer)"},

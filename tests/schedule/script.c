@@ -52,6 +52,10 @@ const schedule_case script_cases[] = {
      "vectorize(S, i)"},
     {"symbolic", "symbol M\nP[i<M] = A[i] * 2\nC[i<M] = P[i] + 1",
      "split(P, i, 8, tail=pad); split(C, i, 4, tail=peel)"},
+    {"strided",
+     "symbol M\ninput A: f32[M,6] strided, B: f32[2,M,6]\nP[i<M, j<6] = A[i,j] * B[0,i,j]\n"
+     "C[n<2, i<M, j<6] = P[i,j] + B[n,i,j]\noutput C strided, P",
+     "split(C, j, 4, tail=overlap); vectorize(C, j.inner); parallel(C, i)"},
     {"names", "P[in<4, T<4] = A[in,T] + 1\nin_1[i<4, j<4] = P[i,j] * 2",
      "split(in_1, i, 2); compute_at(P, in_1, i.outer)"},
 };

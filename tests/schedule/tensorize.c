@@ -7,6 +7,8 @@
 #define U8I8 "input A: u8[8,32], B: i8[32,32]\nC[i<8, j<32] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))"
 #define LOOPS "split(C, j, 16); split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner)"
 #define OTHER(body) "input A: u8[8,32], B: i8[32,32]\nC[i<8, j<32] = " body
+#define SYMBOLIC(inputs, axes, terms, a, b) \
+  "symbol M\ninput " inputs "\nC[" axes "] = sum[" terms "](i32(" a ") * i32(" b "))"
 #define BF16 "input A: bf16[8,32], B: bf16[32,32]\nC[i<8, j<32] = sum[k<32](f32(A[i,k]) * f32(B[k,j]))"
 #define BF16_LOOPS "split(C, j, 16); split(C, k, 2); reorder(C, i, j.outer, k.outer, j.inner, k.inner)"
 #define GEMV "C[i<8, j<32] = sum[k<32](A[i,k] * B[j,k])"
@@ -67,6 +69,26 @@ static const struct match {
     {"gemv with a zero before a number", GEMV, LOOPS, "j.inner", "gemv_16x04", ""},
     {"gemv of no columns", GEMV, LOOPS, "j.inner", "gemv_16x", ""},
 
+    {"a symbolic number of rows", SYMBOLIC("A: u8[M,32], B: i8[32,32]", "i<M, j<32", "k<32", "A[i,k]", "B[k,j]"), LOOPS,
+     "j.inner", "dot4_u8i8", NULL},
+    {"lanes over a symbolic number of rows",
+     SYMBOLIC("A: i8[M,32], B: i8[32,32]", "i<M, j<32", "k<32", "A[i,k]", "B[k,j]"),
+     "split(C, i, 16, tail=peel); split(C, k, 4); reorder(C, j, i.outer, k.outer, i.inner, k.inner)", "i.inner", "dot4_i8i8",
+     NULL},
+    {"rows of symbolic length", SYMBOLIC("A: u8[9,M], B: i8[32,M]", "i<9, j<32", "k<M", "A[i,k]", "B[j,k]"),
+     "split(C, j, 16); split(C, k, 4, tail=peel); reorder(C, i, j.outer, k.outer, j.inner, k.inner)", "j.inner",
+     "dot4_u8i8", NULL},
+    {"terms and results in rows of symbolic length",
+     SYMBOLIC("A: i8[32,M], B: u8[32,32]", "j<32, i<M", "k<32", "A[k,i]", "B[k,j]"),
+     "split(C, j, 16); split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner)", "j.inner", "dot4_u8i8", NULL},
+    {"strides of a call",
+     "input A: u8[9,32] strided, B: i8[32,32] strided\nC[j<32, i<9] = sum[k<32](i32(A[i,k]) * i32(B[k,j]))\noutput C strided",
+     "split(C, j, 16); split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner)", "j.inner", "dot4_u8i8", NULL},
+    {"symbolic blocks that are not whole", SYMBOLIC("A: u8[9,M], B: i8[M,32]", "i<9, j<32", "k<M", "A[i,k]", "B[k,j]"),
+     "split(C, j, 16); split(C, k, 4); reorder(C, i, j.outer, k.outer, j.inner, k.inner)", "j.inner", "dot4_u8i8", ""},
+    {"an index that is a product of loops in rows of symbolic length",
+     "symbol 1000<=M\ninput A: u8[8,32], B: i8[1024,M]\nC[i<8, j<32] = sum[k<32](i32(A[i,k]) * i32(B[k*j, j]))", LOOPS,
+     "j.inner", "dot4_u8i8", ""},
     {"an unknown intrinsic", U8I8, LOOPS, "j.inner", "dot4_vnni",
      "tensorize(C, j.inner, dot4_vnni): no intrinsic is called \"dot4_vnni\": take one of dot4_u8i8, dot4_u8i8_x8, "
      "dot4_u8i8_x4, dot4_i8i8, dot4_i8i8_x8, dot4_i8i8_x4, dot2_bf16, dot2_bf16_x8, dot2_bf16_x4, gemv_MxL, "

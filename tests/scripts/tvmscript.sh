@@ -95,8 +95,8 @@ class T:
     def grid(self, *extents):
         return itertools.product(*map(range, extents))
 
-    def Buffer(self, shape, dtype):
-        return shape, dtype
+    def Buffer(self, shape, dtype, strides=()):
+        return shape, dtype, strides
 
     def alloc_buffer(self, shape, dtype, scope="global"):
         return Buffer(shape, dtype)
@@ -172,6 +172,9 @@ def outputs(script):
         if not isinstance(annotation, tuple):
             args[name] = value("float" if annotation is float else "int", rng)
             continue
+        strides = annotation[2]
+        assert not strides or (strides[-1] == 1 and len(strides) == len(annotation[0])), strides
+        assert all(annotations.get(s) is int for s in strides[:-1]), strides  # Buffers here have indices, no memory
         shape, dtype = tuple(eval(n, {"T": t}, symbols) if isinstance(n, str) else n for n in annotation[0]), annotation[1]
         if math.prod(shape) > MOST_BLOCKS:
             return None

@@ -455,7 +455,8 @@ static void *address(machine *m, const tir_operand *o, memory **mem) {
   *mem = find_memory(m, o->buffer);
   for (int i = 0; i < o->n_index; i++) {
     int64_t at = evaluate(m, o->index[i], 0).i;
-    if (at < 0 || at + o->span[i] > o->buffer->shape[i]) fault(m, "a call's box outside a buffer");
+    int64_t room = o->buffer->size[i] != NULL ? evaluate(m, o->buffer->size[i], 0).i : o->buffer->shape[i];
+    if (at < 0 || at + o->span[i] > room) fault(m, "a call's box outside a buffer");
     offset = offset * o->buffer->shape[i] + at;
   }
   if (*mem == NULL || m->fault != NULL) return NULL;
@@ -552,12 +553,21 @@ void execute(machine *m, const tir_stmt *s) {
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
+/* A value of a symbol for which none is given: 20, or what it may be that is next to that. */
+static int64_t some_value(const tir_func *f, const tir_var *symbol) {
+  const tir_env *env = f->env;
+  while (env != NULL && env->var != symbol) env = env->outer;
+  return env == NULL ? 20 : RUNTIME_MIN(RUNTIME_MAX(env->range.lo, 20), env->range.hi);
+}
+
 void machine_start(machine *m, const tir_func *f, uint64_t seed) { machine_start_with(m, f, seed, NULL); }
 
 void machine_start_with(machine *m, const tir_func *f, uint64_t seed, const int64_t *symbols) {
   memset(m, 0, sizeof *m);
-  for (int i = 0, k = 0; i < f->n_scalars; i++)
-    if (f->scalars[i].is_symbol) machine_set(m, f->scalars[i].var, symbols[k++]);
+  for (int i = 0, k = 0; i < f->n_scalars; i++) {
+    const tir_var *var = f->scalars[i].var;
+    if (f->scalars[i].is_symbol) machine_set(m, var, symbols != NULL ? symbols[k++] : some_value(f, var));
+  }
   runtime_rng rng = {seed};
   for (int i = 0; i < f->n_params; i++) {
     add_memory(m, f->params[i]);

@@ -91,7 +91,23 @@ static void bodies_parse_to_the_same_text(void **state) {
   }
 }
 
-/* Of strided inputs, before and after flattening. */
+/* Of buffers whose length symbols decide: a box has any length, 0: symbols decide that, too. */
+static void calls_on_symbolic_buffers_parse_to_the_same_text(void **state) {
+  (void)state;
+  runtime_arena arena = {0};
+  tn_context *ctx = check_context();
+  const char *text = HEAD("A: Buffer(float32, [M]), C: Buffer(float32, [8]), M: int64 in [1, 9]")
+      "  call gemv(reads(A[M - 1i64], [0]), updates(A[0i64], [100]), writes(C[0i64], [8]), M)\n}\n";
+  tir_func *f = tir_parse_func(ctx, &arena, text);
+  check_ok(ctx);
+  check_text(print_whole(&arena, f), text);
+  assert_null(tir_parse_func(ctx, &arena, HEAD("A: Buffer(float32, [8])") "  call gemv(reads(A[0], [0]))\n}\n"));
+  check_fails(ctx, TN_ERROR_PARSE, "expected 1 to 8 elements of 'A'");
+  check_context_free(ctx);
+  runtime_arena_free(&arena);
+}
+
+/* Of strided parameters, before and after flattening. */
 static void strides_parse_to_the_same_text(void **state) {
   (void)state;
   static const char *const accesses[] = {"A[i, 1, 0]", "A[i*A.stride0 + A.stride1]"};
@@ -335,6 +351,7 @@ int test_parse(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(bodies_parse_to_the_same_text),
       cmocka_unit_test(strides_parse_to_the_same_text),
+      cmocka_unit_test(calls_on_symbolic_buffers_parse_to_the_same_text),
       cmocka_unit_test(flat_parameters_are_told_by_their_accesses),
       cmocka_unit_test(blanks_and_comments_do_not_matter),
       cmocka_unit_test(heads_are_refused),

@@ -92,8 +92,8 @@ void machine_set_scalar(machine *m, const tir_var *var, value v);
 /* One lane of an expression. */
 value evaluate(machine *m, const tir_expr *e, int lane);
 void execute(machine *m, const tir_stmt *s);
-/* Parameters get memory with reproducible contents; frees with machine_free. Symbols get the values, in order (NULL: there
- * are none). */
+/* Parameters get memory with reproducible contents; frees with machine_free. Symbols get the values, in order (NULL:
+ * any that they may have). */
 void machine_start(machine *m, const tir_func *f, uint64_t seed);
 void machine_start_with(machine *m, const tir_func *f, uint64_t seed, const int64_t *symbols);
 void machine_free(machine *m);
