@@ -27,6 +27,15 @@ static const struct regression {
      "k]*2; "
      "S3[i<3, k<4] = max[r<8 where (!true) init = cos(f32(k))](S2[i, k])",
      "compute_at(S0, S1, j); rfactor(S3, r)"},
+    /* Vectors of three registers are done in pieces (codegen/slice.c). */
+    {"48 lanes, a mask at the end", "C[i<3, j<100] = sum[k<5](A[i,k] * B[k,j])",
+     "cache_write(C, local); tile(C, i, j, 3, 48, tail=mask); vectorize(C, j.inner); compute_at(C.local, C, j.outer); "
+     "reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)"},
+    {"48 lanes of several types, reversed and scattered",
+     "input A: i64[96], B: f64[96], D: bool[96]; C[j<96] = select(D[95 - j], f64(A[j]) + B[j*5 % 96], B[95 - j]); "
+     "E[i<2, j<96] = C[j] > f64(i); output C, E",
+     "split(C, j, 48); vectorize(C, j.inner); reorder(E, j, i); split(E, j, 24); reorder(E, j.outer, i, j.inner); "
+     "vectorize(E, j.inner)"},
     /* LLVM took minutes: a pass for mask registers was quadratic, and unrolling did not count how long a statement is.
      */
     {"long statements, unrolled twice",
