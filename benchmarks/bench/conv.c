@@ -104,8 +104,10 @@ static const char *pad_schedule(const shape *s) {
  * level cache that it does not stay there between two rows of the filter. With a stride an input counts for too few
  * outputs to be worth copying. */
 static bool is_copied(const shape *s) {
-  int lines = s->ci / LINE_FLOATS, power = lines & -lines, sets = power < SETS ? SETS / power : 1;
-  return is_depthwise(s) && s->stride == 1 && lines % 4 == 0 && s->k * (s->rows + s->k - 1) > WAYS * sets;
+  int lines = s->ci / LINE_FLOATS, power = lines & -lines;
+  if (!is_depthwise(s) || s->stride != 1 || lines == 0 || s->ci % 64 != 0) return false;
+  int sets = power < SETS ? SETS / power : 1;
+  return s->k * (s->rows + s->k - 1) > WAYS * sets;
 }
 
 /* 128 channels where a whole image of them fits into most of that cache, otherwise 64, and as many rows as fit. */

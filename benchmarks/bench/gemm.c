@@ -88,11 +88,15 @@ static int64_t rows_in_cache(int64_t n) {
   return WAYS * (SETS / clamp(power, 1, SETS));
 }
 
+/* How much of k is taken at once so that these rows of 32 columns of B stay in the cache where they lie. */
+static int64_t longest_part(int64_t n) { return clamp(rows_in_cache(n), 0, LONG_PART); }
+
 /* Whether B is better read where it lies, all of k at once: when A and the columns of B fit into the cache; for few
- * rows of C as long as B's lines fall into all sets. */
+ * rows of C when k is short, or B's lines fall into all sets. */
 static bool is_in_place(int64_t m, int64_t n, int64_t k) {
   if (n % COLUMNS != 0) return false;
-  return m <= FEW_ROWS ? rows_in_cache(n) >= SETS : k <= rows_in_cache(n) && 4 * m * k <= CACHE_BYTES;
+  return m <= FEW_ROWS ? k <= longest_part(n) || rows_in_cache(n) >= SETS
+                       : k <= rows_in_cache(n) && 4 * m * k <= CACHE_BYTES;
 }
 
 /* 32 columns of B, as they lie, for all rows of A. */
@@ -105,12 +109,11 @@ static void in_place_schedule(bench_case *c, int threads) {
            threads > 1 ? "parallel(C, j.outer)\n" : "");
 }
 
-/* For few rows of C: how much of k to take at once, so that these rows of 32 columns of B stay in the cache where they
- * lie: the largest that divides k. 0: k has no such part, or the rows are too few to be worth a pass over C. */
+/* For few rows of C and a longer k: the largest part that divides it. 0: there is none, or so few rows of B stay in the
+ * cache that they are not worth a pass over C. */
 static int64_t part_of(int64_t m, int64_t n, int64_t k) {
-  int64_t most = clamp(rows_in_cache(n), 0, LONG_PART);
-  if (m > FEW_ROWS || n % COLUMNS != 0 || most < SHORT_PART) return 0;
-  if (k <= most) return k;
+  int64_t most = longest_part(n);
+  if (m > FEW_ROWS || n % COLUMNS != 0 || most < SHORT_PART || k <= most) return 0;
   for (int64_t part = most; part >= most / 2; --part) {
     if (k % part == 0) return part;
   }
