@@ -427,7 +427,8 @@ static void infer_region(lowering *l, int stage) {
   for (int i = 0; !is_whole && i < ls->st->tensors[0].ndim; i++) set_region(l, ls, i, r.dim[i]);
 }
 
-bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor, schedule_box *out) {
+bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, const tn_tensor *tensor,
+                       schedule_box *out) {
   const lower_stage *ls = &l->stages[stage];
   schedule_stage inside = l->s->stages[schedule_stage_of_tensor(l->s, tensor)]; /* as if it were computed there */
   inside.attach = SCHEDULE_AT;
@@ -446,7 +447,7 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor
   for (int i = 0; r.is_read && i < tensor->ndim; i++) {
     set_region(l, &box, i, r.dim[i]);
     if (box.size[i]) return false;
-    moves |= tir_uses_var(box.min[i], &ls->var[leaf]->var);
+    moves |= tir_uses_var(box.min[i], &of->var);
     out->min[i] = box.min[i];
     out->extent[i] = box.extent[i];
   }

@@ -81,8 +81,9 @@ typedef struct schedule_box {
   int64_t extent[TN_MAX_RANK];
 } schedule_box;
 /* The part of TENSOR that one iteration of loop LEAF reads, over that loop's variable and those outside of it. False:
- * it does not depend on the iteration, as far as is known. After schedule_infer_bounds. */
-bool schedule_read_box(lowering *l, int stage, int leaf, const tn_tensor *tensor, schedule_box *out);
+ * it does not depend on OF, one of them, as far as is known. After schedule_infer_bounds. */
+bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, const tn_tensor *tensor,
+                       schedule_box *out);
 /* BODY of loop LEAF behind the prefetches that were asked for there (prefetch.c). */
 const tir_stmt *schedule_with_prefetches(lowering *l, const lower_stage *ls, int leaf, const tir_stmt *body);
 /* The call that is a stage of kind EXTERN (extern.c). */

@@ -395,15 +395,33 @@ tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const char *
   return scoped(s, "set_store_predicate", stage, condition, schedule_set_store_predicate);
 }
 
+/* The stage, the tensor's stage and the loop of a prefetch. */
+static tn_status find_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int *st,
+                               int *read, int *it) {
+  char arguments[512];
+  SCHEDULE_TRY(schedule_find_named(s, "prefetch", stage, st));
+  SCHEDULE_TRY(schedule_find_named(s, "prefetch", tensor, read));
+  snprintf(arguments, sizeof arguments, "%s, %s", stage, tensor);
+  return find_axis(s, "prefetch", arguments, *st, axis, it);
+}
+
 tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset) {
-  int st, of, it;
+  int st, read, it;
+  if (!s) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(find_prefetch(s, stage, tensor, axis, &st, &read, &it));
+  return schedule_prefetch(s, st, read, it, offset, st, it);
+}
+
+tn_status tn_prefetch_of(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset,
+                         const char *reader, const char *loop) {
+  int st, read, it, of, of_it;
   char arguments[512];
   if (!s) return TN_ERROR_ARGUMENT;
-  SCHEDULE_TRY(schedule_find_named(s, "prefetch", stage, &st));
-  SCHEDULE_TRY(schedule_find_named(s, "prefetch", tensor, &of));
-  snprintf(arguments, sizeof arguments, "%s, %s", stage, tensor);
-  SCHEDULE_TRY(find_axis(s, "prefetch", arguments, st, axis, &it));
-  return schedule_prefetch(s, st, of, it, offset);
+  SCHEDULE_TRY(find_prefetch(s, stage, tensor, axis, &st, &read, &it));
+  SCHEDULE_TRY(schedule_find_named(s, "prefetch", reader, &of));
+  snprintf(arguments, sizeof arguments, "%s, %s, %s, %lld, %s", stage, tensor, axis, (long long)offset, reader);
+  SCHEDULE_TRY(find_axis(s, "prefetch", arguments, of, loop, &of_it));
+  return schedule_prefetch(s, st, read, it, offset, of, of_it);
 }
 
 tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin) {

@@ -1,10 +1,11 @@
-/* prefetch.c: the primitive prefetch: at a loop, the region of a tensor that a later iteration reads is asked for, a
- * cache line at a time, before the loop's body (TVM: Stage::prefetch, InjectPrefetch). */
+/* prefetch.c: the primitive prefetch: at a loop, the region of a tensor that a later iteration reads, of this loop or
+ * of one around it, is asked for, a cache line at a time, before the loop's body (TVM: Stage::prefetch, InjectPrefetch;
+ * Halide: Func::prefetch with `at` and `from`). */
 #include <stdio.h>
 
 #include "schedule/lowering.h"
 
-enum { MAX_OFFSET = 1 << 20, LINE_BYTES = 64 };
+enum { MAX_OFFSET = 1 << 20, LINE_BYTES = 64, FEW_LINES = 8 };
 
 static tn_status no_memory(tn_schedule *s) {
   return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
@@ -20,12 +21,13 @@ static bool is_read_inside(const tn_schedule *s, int stage, int iter, int tensor
   return false;
 }
 
-static tn_status check_tensor(tn_schedule *s, const char *call, int stage, int iter, int tensor) {
+/* The iteration is one of loop OF_ITER of stage OF. */
+static tn_status check_tensor(tn_schedule *s, const char *call, int of_stage, int of_iter, int tensor) {
   if (tensor < 0 || tensor >= s->n_stages)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: there is no stage %d: take 0 to %d", call, tensor,
                         s->n_stages - 1);
-  const schedule_stage *st = &s->stages[stage], *of = &s->stages[tensor];
-  const char *name = schedule_stage_name(of), *axis = schedule_leaf(st, iter)->name;
+  const schedule_stage *of = &s->stages[tensor];
+  const char *name = schedule_stage_name(of), *axis = schedule_leaf(&s->stages[of_stage], of_iter)->name;
   if (of->tensors->by_value)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is a scalar: it is passed by value and lies in a register; name a tensor", call, name);
@@ -33,7 +35,7 @@ static tn_status check_tensor(tn_schedule *s, const char *call, int stage, int i
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is inlined and lies nowhere in memory: name what it reads, or call compute_root(%s)",
                         call, name, name);
-  if (of->attach == SCHEDULE_AT && schedule_inside(s, tensor, stage) >= iter)
+  if (of->attach == SCHEDULE_AT && schedule_inside(s, tensor, of_stage) >= of_iter)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s is computed inside loop %s, so that a later iteration's part is not in memory: name "
                         "what it reads, or call compute_root(%s)",
@@ -43,26 +45,51 @@ static tn_status check_tensor(tn_schedule *s, const char *call, int stage, int i
                         "%s: the layout of %s is %s, in which a region is no rows of memory: use one of prefetch and "
                         "transform_layout",
                         call, name, of->layout);
-  if (is_read_inside(s, stage, iter, tensor)) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: nothing inside loop %s of %s reads %s: name a tensor that is read there", call, axis,
-                      schedule_stage_name(st), name);
+  return TN_OK;
 }
 
-static tn_status check_prefetch(tn_schedule *s, const char *call, int stage, int iter, int tensor, int64_t offset) {
+/* Whether loop OF_ITER of stage OF is loop ITER of STAGE or one around it. */
+static bool is_around(const tn_schedule *s, int of, int of_iter, int stage, int iter) {
+  return of == stage ? of_iter <= iter : schedule_inside(s, stage, of) >= of_iter;
+}
+
+static tn_status check_of(tn_schedule *s, const char *call, int of, int of_iter, int stage, int iter) {
+  SCHEDULE_TRY(schedule_check_iter(s, call, of, of_iter));
+  if (is_around(s, of, of_iter, stage, iter)) return TN_OK;
+  const schedule_stage *st = &s->stages[stage];
+  return runtime_fail(
+      s->ctx, TN_ERROR_SCHEDULE,
+      "%s: loop %s of %s is not around loop %s of %s: name a loop of %s outside of it, or one that %s is "
+      "computed in",
+      call, schedule_leaf(&s->stages[of], of_iter)->name, schedule_stage_name(&s->stages[of]),
+      schedule_leaf(st, iter)->name, schedule_stage_name(st), schedule_stage_name(st), schedule_stage_name(st));
+}
+
+static tn_status check_offset(tn_schedule *s, const char *call, int64_t offset) {
+  if (offset >= 1 && offset <= MAX_OFFSET) return TN_OK;
+  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
+                      "%s: offset %lld: a prefetch is for a later iteration; give 1 to %d iterations", call,
+                      (long long)offset, MAX_OFFSET);
+}
+
+static tn_status check_prefetch(tn_schedule *s, const char *call, int stage, int iter, int tensor, int64_t offset,
+                                int of, int of_iter) {
   SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
   SCHEDULE_TRY(schedule_check_outside(s, call, stage, iter));
-  SCHEDULE_TRY(check_tensor(s, call, stage, iter, tensor));
+  SCHEDULE_TRY(check_of(s, call, of, of_iter, stage, iter));
+  SCHEDULE_TRY(check_tensor(s, call, of, of_iter, tensor));
   const schedule_stage *st = &s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
-  if (offset < 1 || offset > MAX_OFFSET)
+  const char *name = schedule_stage_name(&s->stages[tensor]);
+  if (!is_read_inside(s, stage, iter, tensor))
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: offset %lld: a prefetch is for a later iteration; give 1 to %d iterations", call,
-                        (long long)offset, MAX_OFFSET);
+                        "%s: nothing inside loop %s of %s reads %s: name a tensor that is read there", call, axis->name,
+                        schedule_stage_name(st), name);
+  SCHEDULE_TRY(check_offset(s, call, offset));
   for (int i = 0; i < st->n_prefetches; i++)
     if (st->prefetches[i].axis == st->leaves[iter] && st->prefetches[i].tensor == s->stages[tensor].tensors)
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s already prefetches %s (offset %d): give one offset",
-                          call, axis->name, schedule_stage_name(&s->stages[tensor]), st->prefetches[i].offset);
+                          call, axis->name, name, st->prefetches[i].offset);
   return TN_OK;
 }
 
@@ -72,27 +99,44 @@ bool schedule_has_prefetch(const schedule_stage *st, int axis) {
   return false;
 }
 
+bool schedule_is_of_own(const schedule_stage *st, const schedule_prefetch_request *p) {
+  return p->of == st->tensors && p->of_axis == p->axis;
+}
+
+const char *schedule_of_name(const tn_schedule *s, const schedule_prefetch_request *p) {
+  const schedule_stage *of = &s->stages[schedule_stage_of_tensor(s, p->of)];
+  return p->of_axis < of->n_axes ? of->axes[p->of_axis].name : "?";
+}
+
 /* ---- the primitive ----------------------------------------------------------------------------------------------- */
 
 /* Invariant: a prefetch changes no value, and names elements of the tensor only. */
-tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset) {
+tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset, int of, int of_iter) {
   char call[1024];
   bool exists = stage >= 0 && stage < s->n_stages, has_tensor = tensor >= 0 && tensor < s->n_stages;
   snprintf(
       call, sizeof call, "prefetch(%s, %s, %s)", exists ? schedule_stage_name(&s->stages[stage]) : "?",
       has_tensor ? schedule_stage_name(&s->stages[tensor]) : "?",
       exists && iter >= 0 && iter < s->stages[stage].n_leaves ? schedule_leaf(&s->stages[stage], iter)->name : "?");
-  SCHEDULE_TRY(check_prefetch(s, call, stage, iter, tensor, offset));
+  SCHEDULE_TRY(check_prefetch(s, call, stage, iter, tensor, offset, of, of_iter));
   schedule_stage *st = &s->stages[stage];
+  bool is_own = of == stage && of_iter == iter;
+  int64_t *list = is_own ? NULL : runtime_copy(&s->arena, (int64_t[]){of, of_iter}, 2 * sizeof(int64_t));
   schedule_step step = {.kind = SCHEDULE_STEP_PF,
                         .stage = (int16_t)stage,
                         .iter = (int16_t)iter,
                         .target_stage = (int16_t)tensor,
-                        .value = offset};
+                        .value = offset,
+                        .n = is_own ? 0 : 2,
+                        .list = list};
   schedule_prefetch_request *grown = RUNTIME_NEW_ARRAY(&s->arena, schedule_prefetch_request, st->n_prefetches + 1);
-  if (!grown || !schedule_push_step(s, &step)) return no_memory(s);
+  if (!grown || (!is_own && !list) || !schedule_push_step(s, &step)) return no_memory(s);
   if (st->n_prefetches) memcpy(grown, st->prefetches, sizeof *grown * (size_t)st->n_prefetches);
-  grown[st->n_prefetches++] = (schedule_prefetch_request){s->stages[tensor].tensors, st->leaves[iter], (int32_t)offset};
+  grown[st->n_prefetches++] = (schedule_prefetch_request){.tensor = s->stages[tensor].tensors,
+                                                          .axis = st->leaves[iter],
+                                                          .offset = (int32_t)offset,
+                                                          .of = s->stages[of].tensors,
+                                                          .of_axis = s->stages[of].leaves[of_iter]};
   st->prefetches = grown;
   return TN_OK;
 }
@@ -104,35 +148,76 @@ static void warn(lowering *l, const lower_stage *ls, const schedule_prefetch_req
               p->tensor->name, ls->st->axes[p->axis].name, why);
 }
 
-/* Why there is nothing to prefetch, or NULL. */
-static const char *objection(lowering *l, const lower_stage *ls, int leaf, const lower_stage *from) {
-  int stage = (int)(ls - l->stages), of = (int)(from - l->stages);
-  if (ls->var[leaf]->extent == 1) return "the loop has one iteration";
+/* The variable of the loop whose iterations a request counts. NULL: that loop is not around loop LEAF any more. */
+static const lower_var *counted(const lowering *l, const lower_stage *ls, int leaf, const schedule_prefetch_request *p,
+                                int *of, int *of_iter) {
+  *of = schedule_stage_of_tensor(l->s, p->of);
+  *of_iter = schedule_leaf_position(&l->s->stages[*of], p->of_axis);
+  if (*of_iter < 0 || !is_around(l->s, *of, *of_iter, (int)(ls - l->stages), leaf)) return NULL;
+  return l->stages[*of].var[*of_iter];
+}
+
+/* Why there is nothing to prefetch, or NULL: then OUT is what is read, and OF the variable that it is read later in. */
+static const char *objection(lowering *l, const lower_stage *ls, int leaf, const schedule_prefetch_request *p,
+                             const lower_stage *from, const lower_var **var, schedule_box *out) {
+  int stage = (int)(ls - l->stages), of = (int)(from - l->stages), counts, counts_iter;
+  *var = counted(l, ls, leaf, p, &counts, &counts_iter);
+  if (!*var) return "the loop whose later iteration it is for is not around it any more";
+  if ((*var)->extent == 1) return "the loop has one iteration";
   if (from->st->attach == SCHEDULE_INLINED) return "the tensor is inlined";
   if (from->st->layout) return "the tensor's layout does not keep regions together";
-  if (from->st->attach == SCHEDULE_AT && schedule_inside(l->s, of, stage) >= leaf)
+  if (from->st->attach == SCHEDULE_AT && schedule_inside(l->s, of, counts) >= counts_iter)
     return "the tensor is computed inside the loop";
-  return is_read_inside(l->s, stage, leaf, of) ? NULL : "nothing inside the loop reads the tensor any more";
+  if (!is_read_inside(l->s, stage, leaf, of)) return "nothing inside the loop reads the tensor any more";
+  return schedule_read_box(l, stage, leaf, *var, p->tensor, out)
+             ? NULL
+             : "what an iteration reads is not known, or is the whole tensor";
 }
 
 static const tir_expr *number(lowering *l, int64_t value) { return tir_int(l->arena, l->index_dtype, value); }
 
-/* min(max(e, 0), extent - 1) as far as that cannot be proved. */
-static const tir_expr *clamped(lowering *l, const tir_env *env, const tir_expr *e, const tir_expr *extent) {
+/* min(max(e, 0), extent - length) as far as that cannot be proved. */
+static const tir_expr *clamped(lowering *l, const tir_env *env, const tir_expr *e, const tir_expr *extent,
+                               int64_t length) {
   e = tir_binary(l->arena, TIR_MAX, e, number(l, 0));
-  const tir_expr *last = tir_binary(l->arena, TIR_SUB, extent, number(l, 1));
+  const tir_expr *last = tir_binary(l->arena, TIR_SUB, extent, number(l, length));
   return tir_simplify(l->arena, env, tir_binary(l->arena, TIR_MIN, e, last));
 }
 
-/* Loops over the region of tensor V, its last dimension a cache line a step. */
-static const tir_stmt *over_region(lowering *l, const lower_stage *ls, int leaf, int32_t offset,
+/* FIRST + VAR * STEP, COUNT of them from 0 on, within dimension DIM: all of them move together where they fit, so that
+ * what is within is the same for all. */
+static const tir_expr *within(lowering *l, const tir_env *env, const tir_buffer *buffer, int dim, const tir_expr *first,
+                              const lower_var *var, int64_t step, int64_t count) {
+  int64_t length = (count - 1) * step + 1;
+  bool fits = !buffer->size[dim] && length <= buffer->shape[dim];
+  const tir_expr *extent = schedule_extent(l, buffer->shape[dim], buffer->size[dim]);
+  const tir_expr *at = tir_binary(l->arena, TIR_MUL, tir_var_expr(l->arena, &var->var), number(l, step));
+  if (count == 1) return clamped(l, env, first, extent, 1);
+  if (!fits) return clamped(l, env, tir_binary(l->arena, TIR_ADD, first, at), extent, 1);
+  return tir_simplify(l->arena, env, tir_binary(l->arena, TIR_ADD, clamped(l, env, first, extent, length), at));
+}
+
+/* BODY in loops over COUNT, which are written out where they are short. */
+static const tir_stmt *in_loops(lowering *l, int n, lower_var *const *var, const int64_t *count, const tir_stmt *body) {
+  int64_t lines = 1;
+  for (int i = n - 1; i >= 0; i--) {
+    if (count[i] == 1) continue;
+    lines = RUNTIME_MIN(lines, FEW_LINES) * RUNTIME_MIN(count[i], FEW_LINES + 1);
+    tir_loop_kind kind = lines <= FEW_LINES ? TIR_UNROLLED : TIR_SERIAL;
+    body = tir_for(l->arena, &var[i]->var, number(l, 0), number(l, count[i]), kind, body);
+  }
+  return body;
+}
+
+/* Loops over the region of tensor V that is read OFFSET iterations of OF later, its last dimension a cache line a step.
+ */
+static const tir_stmt *over_region(lowering *l, const tir_env *env, const lower_var *of, int32_t offset,
                                    const lower_stage *from, int v, const schedule_box *box) {
   const tir_buffer *buffer = from->buffers[v];
-  const tir_expr *index[TN_MAX_RANK], *later = tir_var_expr(l->arena, &ls->var[leaf]->var);
-  tir_binding binding = {&ls->var[leaf]->var, tir_binary(l->arena, TIR_ADD, later, number(l, offset))};
+  const tir_expr *index[TN_MAX_RANK], *later = tir_var_expr(l->arena, &of->var);
+  tir_binding binding = {&of->var, tir_binary(l->arena, TIR_ADD, later, number(l, offset))};
   int64_t line = RUNTIME_MAX(LINE_BYTES / (int64_t)tn_dtype_bytes(buffer->dtype), 1), count[TN_MAX_RANK];
   lower_var *var[TN_MAX_RANK];
-  const tir_env *env = ls->env[leaf];
   for (int i = 0; i < buffer->ndim; i++) {
     int64_t step = i == buffer->ndim - 1 ? line : 1;
     count[i] = (box->extent[i] + step - 1) / step;
@@ -143,29 +228,23 @@ static const tir_stmt *over_region(lowering *l, const lower_stage *ls, int leaf,
       tir_env *inner = RUNTIME_NEW(l->arena, tir_env);
       *inner = (tir_env){.outer = env, .var = &var[i]->var, .range = {0, count[i] - 1}};
       env = inner;
-      const tir_expr *at = tir_binary(l->arena, TIR_MUL, tir_var_expr(l->arena, &var[i]->var), number(l, step));
-      first = tir_binary(l->arena, TIR_ADD, first, at);
     }
-    index[i] = clamped(l, env, first, schedule_extent(l, buffer->shape[i], buffer->size[i]));
+    index[i] = within(l, env, buffer, i, first, var[i], step, count[i]);
   }
-  const tir_stmt *stmt = tir_prefetch(l->arena, buffer, buffer->ndim, index);
-  for (int i = buffer->ndim - 1; i >= 0; i--)
-    if (count[i] > 1) stmt = tir_for(l->arena, &var[i]->var, number(l, 0), number(l, count[i]), TIR_SERIAL, stmt);
-  return stmt;
+  return in_loops(l, buffer->ndim, var, count, tir_prefetch(l->arena, buffer, buffer->ndim, index));
 }
 
 static const tir_stmt *one_prefetch(lowering *l, const lower_stage *ls, int leaf, const schedule_prefetch_request *p) {
   const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, p->tensor)];
-  const char *why_not = objection(l, ls, leaf, from);
+  const lower_var *of;
   schedule_box box;
-  if (!why_not && !schedule_read_box(l, (int)(ls - l->stages), leaf, p->tensor, &box))
-    why_not = "what an iteration reads is not known, or is the whole tensor";
+  const char *why_not = objection(l, ls, leaf, p, from, &of, &box);
   const tir_stmt *stmts[TIR_MAX_VALUES];
   if (why_not) {
     warn(l, ls, p, why_not);
     return tir_nop(l->arena);
   }
-  for (int v = 0; v < from->st->n_tensors; v++) stmts[v] = over_region(l, ls, leaf, p->offset, from, v, &box);
+  for (int v = 0; v < from->st->n_tensors; v++) stmts[v] = over_region(l, ls->env[leaf], of, p->offset, from, v, &box);
   return tir_seq(l->arena, from->st->n_tensors, stmts);
 }
 

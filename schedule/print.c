@@ -157,10 +157,15 @@ static void call_align(const call_input *in) {
 }
 
 static void call_prefetch(const call_input *in) {
-  call c = call_begin(in->out, in->is_c, "prefetch", in->stage);
+  call c = call_begin(in->out, in->is_c, in->is_c && in->step->n == 2 ? "prefetch_of" : "prefetch", in->stage);
   call_name(c, schedule_stage_name(&in->s->stages[in->step->target_stage]));
   call_name(c, in->axis);
   call_number(c, in->step->value);
+  if (in->step->n == 2) {
+    const schedule_stage *of = &in->s->stages[in->step->list[0]];
+    call_name(c, schedule_stage_name(of));
+    call_name(c, schedule_leaf(of, (int)in->step->list[1])->name);
+  }
   call_end(c);
 }
 

@@ -128,6 +128,18 @@ TN_API tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, 
  * Refused: a tensor that nothing inside the loop reads, that is inlined or computed inside the loop, or that has a
  * layout of its own. Warns while lowering when what is read does not depend on the iteration. */
 TN_API tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset);
+/* At loop AXIS of STAGE, asks for what it reads of TENSOR in the iteration OFFSET later of LOOP, a loop of READER around
+ * it: a large part comes a little at a time. Halide: prefetch with `at` and `from`.
+ *
+ *     for (j.outer, 0, 24)            ->    for (j.outer, 0, 24)
+ *       for (k, 0, 384)                       for (k, 0, 384) {
+ *         C.local[..] += .. B[k, j.outer*32 ..]   for (b, 0, 2) prefetch(B[k, min(j.outer*32 + b*16 + 32, 767)])
+ *                                               C.local[..] += .. B[k, j.outer*32 ..]
+ *                                             }
+ *
+ * Refused: as tn_prefetch; a LOOP that is not around AXIS. */
+TN_API tn_status tn_prefetch_of(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset,
+                                const char *reader, const char *loop);
 /* Everything from AXIS inward becomes the intrinsic INTRIN. TVM: tensorize.
  *
  *     for (ji, 0, 16)                ->    C.local[ramp(0, 1, 16)] = dot(C.local[ramp(0, 1, 16)],

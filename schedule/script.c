@@ -48,7 +48,11 @@ static const char *loop_notes(const script *s, const lower_stage *ls, int leaf) 
   for (int k = 0; k < st->n_prefetches; k++) {
     const schedule_prefetch_request *p = &st->prefetches[k];
     if (p->axis == st->leaves[leaf])
-      note_number(s, &notes, runtime_format(s->l->arena, "prefetch(%s)", p->tensor->name), p->offset);
+      note_number(s, &notes,
+                  schedule_is_of_own(st, p) ? runtime_format(s->l->arena, "prefetch(%s)", p->tensor->name)
+                                            : runtime_format(s->l->arena, "prefetch(%s, %s, %s)", p->tensor->name,
+                                                             p->of->name, schedule_of_name(s->l->s, p)),
+                  p->offset);
   }
   if (leaf == schedule_tensor_position(st)) note_text(s, &notes, "tensorize", st->intrin->name);
   return notes;

@@ -67,11 +67,14 @@ typedef struct schedule_relation {
   int16_t one;   /* the parent of a split, the child of a fuse */
 } schedule_relation;
 
-/* prefetch: at loop AXIS (an index into the axis table), what the iteration OFFSET later reads of a tensor. */
+/* prefetch: at loop AXIS (an index into the axis table), what AXIS there reads of a tensor in the iteration OFFSET later
+ * of loop OF_AXIS of stage OF. */
 typedef struct schedule_prefetch_request {
   const tn_tensor *tensor; /* the first of its stage */
   int16_t axis;
   int32_t offset;
+  const tn_tensor *of; /* the first of that stage */
+  int16_t of_axis;
 } schedule_prefetch_request;
 
 /* What becomes of a stage's buffer from one iteration of the loop that it is computed in to the next. */
@@ -128,7 +131,7 @@ extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
   X(ST, "set_store_predicate") /* stage, text = condition */ \
   X(DB, "double_buffer")    /* stage */                                                             \
   X(RB, "rolling_buffer")   /* stage */                                                             \
-  X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset */ \
+  X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset, list = of: stage, iter */ \
   X(TZ, "tensorize")        /* stage, iter, text = intrinsic */
 
 typedef enum schedule_step_kind {
@@ -191,13 +194,17 @@ tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis)
 tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
 /* The stride of the data axis at ITER becomes OFFSET modulo FACTOR. */
 tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int64_t offset);
-/* At loop ITER, what the iteration OFFSET later reads of the tensor of stage TENSOR is fetched into the cache. */
-tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset);
+/* At loop ITER, what it reads of the tensor of stage TENSOR in the iteration OFFSET later of loop OF_ITER of stage OF,
+ * itself or one around it, is fetched into the cache. */
+tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset, int of, int of_iter);
 /* CONDITION: over the stage's data axes, "i >= 1 && i < 15". */
 tn_status schedule_set_store_predicate(tn_schedule *s, int stage, const char *condition);
 tn_status schedule_set_buffering(tn_schedule *s, int stage, schedule_buffering buffering);
 const char *schedule_buffering_word(schedule_buffering buffering);
 bool schedule_has_prefetch(const schedule_stage *st, int axis);
+/* Whether a request of ST counts iterations of the loop that it stands at, and the name of the loop that it counts. */
+bool schedule_is_of_own(const schedule_stage *st, const schedule_prefetch_request *p);
+const char *schedule_of_name(const tn_schedule *s, const schedule_prefetch_request *p);
 tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
 /* The same answer; the schedule stays as it is. */
 tn_status schedule_try_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);

@@ -7,7 +7,8 @@
 #include "schedule/intrin.h"
 #include "schedule/tail.h"
 
-/* Fields: s stage, i iter, S target stage, I target iter, v value, l list, o inner_to_outer, t tail, x text. */
+/* Fields: s stage, i iter, S target stage, I target iter, v value, l list, o inner_to_outer, t tail, x text. In
+ * capitals V and L: last, and left out where 0 and empty. */
 typedef struct step_row {
   const char *mnemonic, *fields;
   tn_status (*apply)(tn_schedule *s, const schedule_step *step);
@@ -96,7 +97,10 @@ static tn_status apply_sa(tn_schedule *s, const schedule_step *t) {
 }
 
 static tn_status apply_pf(tn_schedule *s, const schedule_step *t) {
-  return schedule_prefetch(s, t->stage, t->target_stage, t->iter, t->value);
+  if (t->n != 0 && t->n != 2)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "prefetch: a list of %d numbers: write [stage, loop]", t->n);
+  int of = t->n == 2 ? (int)t->list[0] : t->stage, of_iter = t->n == 2 ? (int)t->list[1] : t->iter;
+  return schedule_prefetch(s, t->stage, t->target_stage, t->iter, t->value, of, of_iter);
 }
 
 static tn_status apply_st(tn_schedule *s, const schedule_step *t) {
@@ -123,17 +127,15 @@ static tn_status apply_tz(tn_schedule *s, const schedule_step *t) {
 }
 
 static const step_row rows[SCHEDULE_STEP_COUNT] = {
-    [SCHEDULE_STEP_AN] = {"AN", "siv", apply_an},    [SCHEDULE_STEP_FU] = {"FU", "sl", apply_fu},
-    [SCHEDULE_STEP_PR] = {"PR", "six", apply_pr},    [SCHEDULE_STEP_RE] = {"RE", "sl", apply_re},
-    [SCHEDULE_STEP_SP] = {"SP", "sivlot", apply_sp}, [SCHEDULE_STEP_CA] = {"CA", "sSI", apply_ca},
-    [SCHEDULE_STEP_CI] = {"CI", "s", apply_ci},      [SCHEDULE_STEP_CR] = {"CR", "s", apply_cr},
+    [SCHEDULE_STEP_AN] = {"AN", "siv", apply_an},     [SCHEDULE_STEP_FU] = {"FU", "sl", apply_fu},
+    [SCHEDULE_STEP_PR] = {"PR", "six", apply_pr},     [SCHEDULE_STEP_RE] = {"RE", "sl", apply_re},
+    [SCHEDULE_STEP_SP] = {"SP", "sivlot", apply_sp},  [SCHEDULE_STEP_CA] = {"CA", "sSI", apply_ca},
+    [SCHEDULE_STEP_CI] = {"CI", "s", apply_ci},       [SCHEDULE_STEP_CR] = {"CR", "s", apply_cr},
     [SCHEDULE_STEP_CHR] = {"CHR", "sxlV", apply_chr}, [SCHEDULE_STEP_CHW] = {"CHW", "sx", apply_chw},
-    [SCHEDULE_STEP_SS] = {"SS", "sx", apply_ss},     [SCHEDULE_STEP_RF] = {"RF", "siv", apply_rf},
-    [SCHEDULE_STEP_TL] = {"TL", "sx", apply_tl},     [SCHEDULE_STEP_SA] = {"SA", "sivI", apply_sa},
-    [SCHEDULE_STEP_DB] = {"DB", "s", apply_db},
-    [SCHEDULE_STEP_RB] = {"RB", "s", apply_rb},
-    [SCHEDULE_STEP_ST] = {"ST", "sx", apply_st},
-    [SCHEDULE_STEP_PF] = {"PF", "sSiv", apply_pf},
+    [SCHEDULE_STEP_SS] = {"SS", "sx", apply_ss},      [SCHEDULE_STEP_RF] = {"RF", "siv", apply_rf},
+    [SCHEDULE_STEP_TL] = {"TL", "sx", apply_tl},      [SCHEDULE_STEP_SA] = {"SA", "sivI", apply_sa},
+    [SCHEDULE_STEP_DB] = {"DB", "s", apply_db},       [SCHEDULE_STEP_RB] = {"RB", "s", apply_rb},
+    [SCHEDULE_STEP_ST] = {"ST", "sx", apply_st},      [SCHEDULE_STEP_PF] = {"PF", "sSivL", apply_pf},
     [SCHEDULE_STEP_TZ] = {"TZ", "six", apply_tz},
 };
 
@@ -167,6 +169,7 @@ static json_t *encode_field(const schedule_step *step, char field) {
     case 'V':
       return json_integer(step->value);
     case 'l':
+    case 'L':
       return encode_list(step);
     case 'o':
       return json_integer(step->inner_to_outer);
@@ -179,6 +182,10 @@ static json_t *encode_field(const schedule_step *step, char field) {
   }
 }
 
+static bool is_left_out(const schedule_step *step, char field) {
+  return (field == 'V' && step->value == 0) || (field == 'L' && step->n == 0);
+}
+
 json_t *schedule_steps_json(const tn_schedule *s) {
   json_t *steps = json_array();
   for (int i = 0; i < s->n_steps; i++) {
@@ -186,7 +193,7 @@ json_t *schedule_steps_json(const tn_schedule *s) {
     json_t *json = json_array();
     json_array_append_new(json, json_string(row->mnemonic));
     for (const char *f = row->fields; *f; f++)
-      if (*f != 'V' || s->steps[i].value != 0) json_array_append_new(json, encode_field(&s->steps[i], *f));
+      if (!is_left_out(&s->steps[i], *f)) json_array_append_new(json, encode_field(&s->steps[i], *f));
     json_array_append_new(steps, json);
   }
   return steps;
@@ -246,6 +253,7 @@ static bool decode_field(runtime_arena *arena, const json_t *json, char field, s
       out->value = json_integer_value(json);
       return json_is_integer(json) && out->value >= 0;
     case 'l':
+    case 'L':
       return decode_list(arena, json, out);
     case 'o':
       out->inner_to_outer = json_integer_value(json) == 1;
@@ -260,8 +268,9 @@ static bool decode_field(runtime_arena *arena, const json_t *json, char field, s
 }
 
 static const char *field_words(char field) {
-  static const char *const words[] = {"sstage number", "iloop number",     "Starget stage", "Itarget loop", "vvalue",
-                                      "Vvalue",        "llist of numbers", "oflag 0 or 1",  "ttail word",   "xtext"};
+  static const char *const words[] = {
+      "sstage number",    "iloop number",     "Starget stage", "Itarget loop", "vvalue", "Vvalue",
+      "llist of numbers", "Llist of numbers", "oflag 0 or 1",  "ttail word",   "xtext"};
   for (int i = 0; i < RUNTIME_COUNT(words); i++)
     if (words[i][0] == field) return words[i] + 1;
   return "field";
@@ -290,7 +299,7 @@ tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number
                         mnemonics(known, sizeof known));
   *out = (schedule_step){.kind = (uint8_t)kind, .stage = -1, .iter = -1};
   const char *fields = rows[kind].fields;
-  size_t n = json_array_size(json) - 1, least = strcspn(fields, "V");
+  size_t n = json_array_size(json) - 1, least = strcspn(fields, "VL");
   if (n < least || n > strlen(fields))
     return runtime_fail(ctx, TN_ERROR_RECORD, "step %d: %s has %zu arguments, takes %zu", number, mnemonic, n, least);
   for (size_t i = 0; i < n; i++)

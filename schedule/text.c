@@ -255,6 +255,18 @@ static tn_status apply_parallel_reduce(reader *r, tn_tail tail) {
   (void)tail;
   return tn_parallel_reduce(r->s, name_at(r, 0), name_at(r, 1), parts ? parts->number : 0);
 }
+/* prefetch(C, B, k, 4) prefetch(C.local, B, k, 1, C, j.outer) */
+static tn_status apply_prefetch(reader *r, tn_tail tail) {
+  const char *stage = name_at(r, 0), *tensor = name_at(r, 1), *axis = name_at(r, 2);
+  (void)tail;
+  if (r->n == 4) return tn_prefetch(r->s, stage, tensor, axis, r->args[3].number);
+  if (r->n == 6) return tn_prefetch_of(r->s, stage, tensor, axis, r->args[3].number, name_at(r, 4), name_at(r, 5));
+  return runtime_fail(
+      r->s->ctx, TN_ERROR_SCHEDULE,
+      "prefetch(%s, %s, %s): an offset counts iterations of this loop, or of one loop of one stage: write "
+      "prefetch(%s, %s, %s, 1, reader, loop)",
+      stage, tensor, axis, stage, tensor, axis);
+}
 #define APPLY(name, call)                                  \
   static tn_status apply_##name(reader *r, tn_tail tail) { \
     (void)tail;                                            \
@@ -273,7 +285,6 @@ APPLY(bind, tn_bind(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
 APPLY(double_buffer, tn_double_buffer(r->s, name_at(r, 0)))
 APPLY(rolling_buffer, tn_rolling_buffer(r->s, name_at(r, 0)))
 APPLY(set_store_predicate, tn_set_store_predicate(r->s, name_at(r, 0), name_at(r, 1)))
-APPLY(prefetch, tn_prefetch(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2), r->args[3].number))
 APPLY(tensorize, tn_tensorize(r->s, name_at(r, 0), name_at(r, 1), name_at(r, 2)))
 APPLY(auto_inline, tn_auto_inline(r->s))
 #undef APPLY
@@ -304,7 +315,7 @@ static const primitive primitives[] = {
     {"double_buffer", "n", "double_buffer(stage)", "", apply_double_buffer},
     {"rolling_buffer", "n", "rolling_buffer(stage)", "", apply_rolling_buffer},
     {"set_store_predicate", "nc", "set_store_predicate(stage, condition)", "", apply_set_store_predicate},
-    {"prefetch", "nnn#", "prefetch(stage, tensor, axis, offset)", "", apply_prefetch},
+    {"prefetch", "nnn#*", "prefetch(stage, tensor, axis, offset [, reader, loop])", "", apply_prefetch},
     {"bind", "nnn", "bind(stage, axis, threadIdx.x)", "", apply_bind},
 };
 

@@ -62,8 +62,17 @@ static void print_buffers(const lowering *l, int stage, int depth, runtime_str *
   runtime_str_add(out, "\n");
 }
 
+static void print_prefetch(const lowering *l, const schedule_stage *st, const schedule_prefetch_request *p,
+                           runtime_str *out) {
+  runtime_str_addf(out, " prefetch(%s, %d", p->tensor->name, p->offset);
+  if (!schedule_is_of_own(st, p)) runtime_str_addf(out, ", %s, %s", p->of->name, schedule_of_name(l->s, p));
+  runtime_str_add(out, ")");
+}
+
 /* parallel i.outer (16), and what else is said about the loop. */
-static void print_loop(const lower_stage *ls, const schedule_stage *st, int leaf, int depth, runtime_str *out) {
+static void print_loop(const lowering *l, int stage, int leaf, int depth, runtime_str *out) {
+  const lower_stage *ls = &l->stages[stage];
+  const schedule_stage *st = &l->s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, leaf);
   indent(out, depth);
   runtime_str_addf(out, "%s %s (", axis->annotation ? schedule_annotation_words[axis->annotation] : "for", axis->name);
@@ -77,8 +86,7 @@ static void print_loop(const lower_stage *ls, const schedule_stage *st, int leaf
     if (schedule_pragma_value(axis, k) >= 0)
       runtime_str_addf(out, " %s=%d", schedule_pragma_key(k), schedule_pragma_value(axis, k));
   for (int k = 0; k < st->n_prefetches; k++)
-    if (st->prefetches[k].axis == st->leaves[leaf])
-      runtime_str_addf(out, " prefetch(%s, %d)", st->prefetches[k].tensor->name, st->prefetches[k].offset);
+    if (st->prefetches[k].axis == st->leaves[leaf]) print_prefetch(l, st, &st->prefetches[k], out);
   runtime_str_add(out, "\n");
 }
 
@@ -86,7 +94,7 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   const schedule_stage *st = &l->s->stages[stage];
   print_buffers(l, stage, depth, out);
   for (int i = 0; i < st->n_leaves; i++) {
-    print_loop(&l->stages[stage], st, i, ++depth, out);
+    print_loop(l, stage, i, ++depth, out);
     print_attached(l, stage, st->leaves[i], depth + 1, out);
   }
   indent(out, depth + 1);

@@ -4,6 +4,9 @@
 
 #include "bench.h"
 
+/* Of a first level cache as processors have them: 48 KB, of which a block of copied input takes most. */
+enum { LINE_FLOATS = 16, SETS = 64, WAYS = 12, COPY_BYTES = SETS * WAYS * LINE_FLOATS * 4 / 8 * 7 };
+
 typedef struct shape {
   const char *name;
   int h, ci, co, k, stride, pad, dil;
@@ -65,6 +68,18 @@ static const char depthwise_schedule[] =
     "s)\n"
     "%s%s%s";
 
+/* Channels and rows in blocks, whose input is copied, zeros and all, to where its pixels lie close to each other. */
+static const char copied_schedule[] =
+    "cache_write(Out, local)\n"
+    "split(Out, w, %d, tail=peel); split(Out, h, %d, tail=peel); split(Out, f, %d); split(Out, f.inner, 32)\n"
+    "reorder(Out, n, f.outer, h.outer, h.inner, f.inner.outer, w.outer, w.inner, f.inner.inner)\n"
+    "vectorize(Out, f.inner.inner)\n"
+    "compute_at(Out.local, Out, w.outer)\n"
+    "reorder(Out.local, n.c, h.c, r, s, w.c, f.c); vectorize(Out.local, f.c); unroll(Out.local, r); unroll(Out.local, "
+    "s)\n"
+    "compute_at(Pad, Out, h.outer); split(Pad, c, 32); vectorize(Pad, c.inner)\n"
+    "%s";
+
 typedef struct form {
   const char *program, *schedule;
   const char *linear; /* where a row of the filter is one piece of the input: its loops as one */
@@ -85,10 +100,31 @@ static const char *pad_schedule(const shape *s) {
                          : "fuse(Pad, x, c); split(Pad, x.c.fused, 16); vectorize(Pad, x.c.fused.inner)\n";
 }
 
+/* Whether the input of a tile, whose pixels lie a multiple of a power of two apart, falls into so few sets of the first
+ * level cache that it does not stay there between two rows of the filter. With a stride an input counts for too few
+ * outputs to be worth copying. */
+static bool is_copied(const shape *s) {
+  int lines = s->ci / LINE_FLOATS, power = lines & -lines, sets = power < SETS ? SETS / power : 1;
+  return is_depthwise(s) && s->stride == 1 && lines % 4 == 0 && s->k * (s->rows + s->k - 1) > WAYS * sets;
+}
+
+/* 128 channels where a whole image of them fits into most of that cache, otherwise 64, and as many rows as fit. */
+static void write_copied(const shape *s, int threads, bench_text *out) {
+  int padded = s->h + 2 * s->pad, fits = (COPY_BYTES / 4) / padded, o = outputs(s);
+  int channels = fits / 128 >= padded && s->ci % 128 == 0 ? 128 : 64, most = fits / channels - (s->k - 1) * s->dil;
+  int blocks = most < 1 ? o : (o + most - 1) / most;
+  snprintf(out->schedule, sizeof out->schedule, copied_schedule, s->rows, (o + blocks - 1) / blocks, channels,
+           threads > 1 ? "parallel(Out, f.outer)\n" : "");
+}
+
 static void write_form(const form *f, const shape *s, int threads, bench_text *out) {
   bool is_linear = s->dil == 1 && s->ci < 16;
   snprintf(out->program, sizeof out->program, f->program, s->h, s->ci, filters(s), s->k, s->stride, s->pad, s->dil,
            outputs(s));
+  if (is_copied(s)) {
+    write_copied(s, threads, out);
+    return;
+  }
   snprintf(out->schedule, sizeof out->schedule, f->schedule, s->rows, s->columns, pad_schedule(s),
            is_linear ? f->linear : "", threads > 1 ? f->parallel : "");
 }

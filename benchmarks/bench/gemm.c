@@ -105,12 +105,13 @@ static int64_t part_of(int64_t k) {
   return 0;
 }
 
+/* While a tile is computed, the same rows of the next columns are fetched. */
 static void parts_schedule(bench_case *c, int threads) {
   snprintf(c->text.schedule, sizeof c->text.schedule,
            "set_scope(T, local)\n"
            "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel); reorder(C, p, j.outer, i.outer, i.inner, j.inner)\n"
            "vectorize(C, j.inner)\n"
-           "compute_at(T, C, i.outer); reorder(T, p, k, i, j); vectorize(T, j)\n%s",
+           "compute_at(T, C, i.outer); reorder(T, p, k, i, j); vectorize(T, j); prefetch(T, B, k, 1, C, j.outer)\n%s",
            threads > 1 ? "parallel(C, j.outer)\n" : "");
 }
 

@@ -140,7 +140,13 @@ static void draw_prefetch(drawing *d, fuzz_primitive kind) {
   (void)kind;
   const char *tensor = name_of(st);
   if (st->op->n_inputs > 0 && chance(d, 90)) tensor = st->op->inputs[below(d, st->op->n_inputs)]->name;
-  say(d, "prefetch(%s, %s, %s, %d)", name_of(st), tensor, loop_of(st, any_loop(d, st)), 1 + (int)below(d, 6));
+  int loop = any_loop(d, st);
+  say(d, "prefetch(%s, %s, %s, %d", name_of(st), tensor, loop_of(st, loop), 1 + (int)below(d, 6));
+  if (chance(d, 40)) { /* for a loop around it, mostly */
+    const schedule_stage *of = st->attach == SCHEDULE_AT && chance(d, 70) ? &d->s->stages[st->at_stage] : st;
+    say(d, ", %s, %s", name_of(of), loop_of(of, of == st && chance(d, 80) ? (int)below(d, loop + 1) : any_loop(d, of)));
+  }
+  say(d, ")");
 }
 
 /* A stage and one of its readers, when it has one. */

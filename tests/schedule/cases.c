@@ -219,6 +219,14 @@ const schedule_case schedule_cases[] = {
     {"prefetch_stage", BLUR, "tile(Q, y, x, 8, 16); prefetch(Q, P, x.outer, 1); parallel(Q, y.outer)"},
     {"prefetch_at", CHAIN, "compute_at(Q, R, i); compute_at(P, Q, i); prefetch(R, A, i, 3); prefetch(P, A, i, 1)"},
     {"prefetch_vectorized", CHAIN, "prefetch(Q, P, i, 1); prefetch(Q, P, j, 16); vectorize(Q, j)"},
+    {"prefetch_of", MM,
+     "cache_write(C, local); split(C, j, 32, tail=peel); reorder(C, j.outer, i, j.inner); compute_at(C.local, C, i); "
+     "reorder(C.local, i.c, k, j.c); prefetch(C.local, B, k, 1, C, j.outer); vectorize(C.local, j.c); "
+     "vectorize(C, j.inner)"},
+    {"prefetch_of_same_stage", MM, "split(C, k, 8); reorder(C, k.outer, j, i, k.inner); prefetch(C, A, i, 2, C, k.outer)"},
+    {"prefetch_of_stage", BLUR,
+     "tile(Q, y, x, 8, 16); reorder(Q, x.outer, y.outer, x.inner, y.inner); compute_at(P, Q, x.outer); "
+     "prefetch(P, A, y, 1, Q, x.outer); parallel(Q, x.outer)"},
     {"unroll_not_explicit", MM, "split(C, j, 4); unroll(C, j.inner); pragma(C, i, unroll_explicit, 0)"},
     {"unroll_not_explicit_auto", MM,
      "split(C, j, 4); reorder(C, i, j.outer, k, j.inner); pragma(C, i, auto_unroll_max_step, 8); "

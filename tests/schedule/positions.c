@@ -32,8 +32,10 @@ static tn_status annotate_none(tn_schedule *s) { return schedule_annotate(s, 1, 
 static tn_status annotate_unknown(tn_schedule *s) { return schedule_annotate(s, 1, 0, (schedule_annotation)99); }
 static tn_status annotate_input(tn_schedule *s) { return schedule_annotate(s, 0, 0, SCHEDULE_UNROLL); }
 static tn_status pragma_iter(tn_schedule *s) { return schedule_pragma_unroll(s, 2, 9, 16); }
-static tn_status prefetch_tensor(tn_schedule *s) { return schedule_prefetch(s, 2, 5, 0, 1); }
-static tn_status prefetch_iter(tn_schedule *s) { return schedule_prefetch(s, 2, 1, 3, 1); }
+static tn_status prefetch_tensor(tn_schedule *s) { return schedule_prefetch(s, 2, 5, 0, 1, 2, 0); }
+static tn_status prefetch_iter(tn_schedule *s) { return schedule_prefetch(s, 2, 1, 3, 1, 2, 3); }
+static tn_status prefetch_of(tn_schedule *s) { return schedule_prefetch(s, 2, 1, 0, 1, 9, 0); }
+static tn_status prefetch_of_iter(tn_schedule *s) { return schedule_prefetch(s, 2, 1, 0, 1, 2, -1); }
 static tn_status double_stage(tn_schedule *s) { return schedule_set_buffering(s, 9, SCHEDULE_BUFFER_DOUBLE); }
 static tn_status predicate_stage(tn_schedule *s) { return schedule_set_store_predicate(s, -1, "i < 4"); }
 static tn_status at_stage(tn_schedule *s) { return schedule_compute_at(s, 9, 2, 0); }
@@ -102,6 +104,9 @@ static const struct position {
     {"prefetch: a tensor that is not there", prefetch_tensor, "prefetch(Q, ?, i): there is no stage 5: take 0 to 2"},
     {"prefetch: a loop that is not there", prefetch_iter,
      "prefetch(Q, P, ?): stage Q has no loop number 3: take one of its 2 loops, counted from 0 (i, k)"},
+    {"prefetch: a reader that is not there", prefetch_of, "prefetch(Q, P, i): there is no stage 9: take 0 to 2"},
+    {"prefetch: a reader's loop below 0", prefetch_of_iter,
+     "prefetch(Q, P, i): stage Q has no loop number -1: take one of its 2 loops, counted from 0 (i, k)"},
     {"double_buffer: a stage that is not there", double_stage, "double_buffer(?): there is no stage 9: take 0 to 2"},
     {"set_store_predicate: a stage below 0", predicate_stage,
      "set_store_predicate(?): there is no stage -1: take 0 to 2"},

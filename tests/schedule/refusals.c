@@ -615,8 +615,31 @@ static const struct refusal {
      "prefetch and transform_layout"},
     {"prefetch: a scalar", "scalar a: f32; C[i<64] = A[i]*a", "", "prefetch(C, a, i, 1)",
      "prefetch(C, a, i): a is a scalar: it is passed by value and lies in a register; name a tensor"},
+    {"prefetch: for a loop inside", MM, "reorder(C, i, k, j)", "prefetch(C, B, k, 1, C, j)",
+     "prefetch(C, B, k): loop j of C is not around loop k of C: name a loop of C outside of it, or one that C is computed "
+     "in"},
+    {"prefetch: for a loop elsewhere", CHAIN, "", "prefetch(Q, P, j, 1, R, i)",
+     "prefetch(Q, P, j): loop i of R is not around loop j of Q: name a loop of Q outside of it, or one that Q is computed "
+     "in"},
+    {"prefetch: for a loop inside of that where it is computed", CHAIN, "compute_at(Q, R, i)",
+     "prefetch(Q, A, j, 1, R, j)",
+     "prefetch(Q, A, j): loop j of R is not around loop j of Q: name a loop of Q outside of it, or one that Q is computed "
+     "in"},
+    {"prefetch: computed inside the loop that counts", CHAIN, "compute_at(P, Q, i)", "prefetch(Q, P, j, 1, Q, i)",
+     "prefetch(Q, P, j): P is computed inside loop i, so that a later iteration's part is not in memory: name what it "
+     "reads, or call compute_root(P)"},
+    {"prefetch: a reader without its loop", MM, "", "prefetch(C, A, j, 1, C)",
+     "prefetch(C, A, j): an offset counts iterations of this loop, or of one loop of one stage: write prefetch(C, A, j, "
+     "1, reader, loop)"},
+    {"prefetch: an unknown reader", MM, "", "prefetch(C, A, j, 1, D, i)",
+     "prefetch(D): no stage is called \"D\": name one of A, B, C"},
+    {"prefetch: an unknown loop of a reader", MM, "", "prefetch(C, A, j, 1, C, x)",
+     "prefetch(C, A, j, 1, C, x): axis \"x\" is not part of stage C: name one of its loops, i, j, k"},
+    {"prefetch: an input as reader", MM, "", "prefetch(C, A, j, 1, B, i)",
+     "prefetch(C, A, j, 1, B, i): B is an input and has no loops: take a computed stage, or copy it first with cache_read(B, local, "
+     "reader)"},
     {"prefetch: no offset", MM, "", "prefetch(C, A, i)",
-     "prefetch(C, A, i): wrong arguments: write prefetch(stage, tensor, axis, offset)"},
+     "prefetch(C, A, i): wrong arguments: write prefetch(stage, tensor, axis, offset [, reader, loop])"},
     {"split: a loop with a prefetch", MM, "prefetch(C, A, i, 1)", "split(C, i, 4)",
      "split(C, i): loop i of C already has prefetch, which would be lost: put this before prefetch(C, i)"},
     {"fuse: a loop with a prefetch", MM, "prefetch(C, A, j, 1)", "fuse(C, i, j)",

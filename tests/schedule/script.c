@@ -32,6 +32,7 @@ const schedule_case script_cases[] = {
      "split(C, j, 8); reorder(C, j.outer, i, k, j.inner)"},
     {"storage_align", CHAIN, "storage_align(Q, i, 16, 3); compute_at(P, Q, i); set_scope(P, local)"},
     {"double_buffer", CHAIN, "compute_at(P, Q, i); double_buffer(P); prefetch(Q, A, i, 2)"},
+    {"prefetch_of", CHAIN, "compute_at(P, Q, i); prefetch(P, A, j, 2, Q, i); prefetch(Q, A, i, 1)"},
     {"rolling_buffer", "P[y<10] = A[y] * 2\nQ[y<8] = P[y] + P[y+1] + P[y+2]", "compute_at(P, Q, y); rolling_buffer(P)"},
     {"store_predicate", "P[i<18] = A[i] * 2\nQ[i<16] = P[i+1] + 1", "set_store_predicate(P, i >= 1 && i < 17)"},
     {"where_and_init", "B[i<6] = sum[k<6 where k <= i init = C[i]](A[i,k])", "split(B, k, 4); unroll(B, k.inner)"},
