@@ -1,6 +1,8 @@
 /* pass_hoist_guards.c: moves conditions out of loops whose variable they do not use, as far as they guard everything
  * there:
- *   for j { if (i < 10 && j < 5) S }   becomes   if (i < 10) { for j { if (j < 5) S } } */
+ *   for j { if (i < 10 && j < 5) S }   becomes   if (i < 10) { for j { if (j < 5) S } }
+ * and out of the scratch that only what they guard reads:
+ *   allocate T { T = ...  if (i < 10) C = T }   becomes   if (i < 10) { allocate T { T = ...  C = T } } */
 #include "tir/passes.h"
 
 /* A statement taken apart into the conditions that guard all of it and the rest. */
@@ -79,9 +81,35 @@ static const tir_stmt *without(runtime_arena *arena, const guarded *g, const tir
   return put_together(arena, &left);
 }
 
-/* The conditions that guard every statement of the sequence. */
-static guarded hoist_seq(runtime_arena *arena, const tir_stmt *s) {
-  int n = s->u.seq.n;
+/* Which buffers a statement may write to without anyone outside noticing. */
+typedef struct private_writes {
+  const tir_buffer *own;
+  const tir_stmt *s;
+} private_writes;
+
+static tir_walk find_alloc_of(void *user, const tir_stmt *s) {
+  return s->kind == TIR_ALLOC && s->u.alloc.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static tir_walk find_effect(void *user, const tir_stmt *s) {
+  const private_writes *w = user;
+  if (s->kind == TIR_CALL) return TIR_WALK_STOP;
+  if (s->kind != TIR_STORE || s->u.store.buffer == w->own) return TIR_WALK_ON;
+  tir_visitor visitor = {.stmt = find_alloc_of, .user = (void *)s->u.store.buffer};
+  return tir_walk_stmt(w->s, &visitor) ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* Whether S only fills OWN and scratch of its own, for what stands beside it. */
+static bool only_fills(const tir_stmt *s, const tir_buffer *own) {
+  private_writes writes = {own, s};
+  tir_visitor visitor = {.stmt = find_effect, .user = &writes};
+  return own != NULL && tir_walk_stmt(s, &visitor);
+}
+
+/* The conditions that guard every statement of the sequence, but those that only fill OWN, the buffer allocated around
+ * the sequence or NULL: what nobody reads need not be computed. */
+static guarded hoist_seq(runtime_arena *arena, const tir_stmt *s, const tir_buffer *own) {
+  int n = s->u.seq.n, reader = 0;
   guarded *parts = RUNTIME_NEW_ARRAY(arena, guarded, n), g = {.rest = NULL};
   const tir_stmt **stmts = RUNTIME_NEW_ARRAY(arena, const tir_stmt *, n);
   if (parts == NULL || stmts == NULL) return g;
@@ -89,10 +117,13 @@ static guarded hoist_seq(runtime_arena *arena, const tir_stmt *s) {
     parts[i] = hoist(arena, s->u.seq.stmts[i]);
     if (parts[i].rest == NULL) return g;
   }
-  for (int c = 0; c < parts[0].conds.n; c++) {
+  while (reader < n - 1 && only_fills(s->u.seq.stmts[reader], own)) reader++;
+  for (int c = 0; c < parts[reader].conds.n; c++) {
+    const tir_expr *cond = parts[reader].conds.item[c];
     int holders = 0;
-    while (holders < n && has_cond(&parts[holders].conds, parts[0].conds.item[c])) holders++;
-    if (holders == n) tir_conds_add(&g.conds, parts[0].conds.item[c]);
+    while (holders < n && (has_cond(&parts[holders].conds, cond) || only_fills(s->u.seq.stmts[holders], own)))
+      holders++;
+    if (holders == n) tir_conds_add(&g.conds, cond);
   }
   bool same = g.conds.n == 0;
   for (int i = 0; i < n; i++) {
@@ -106,7 +137,9 @@ static guarded hoist_seq(runtime_arena *arena, const tir_stmt *s) {
 
 /* Allocations and attributes do not matter to a condition. */
 static guarded hoist_around(runtime_arena *arena, const tir_stmt *s) {
-  guarded g = hoist(arena, tir_body(s));
+  const tir_stmt *body = tir_body(s);
+  const tir_buffer *own = s->kind == TIR_ALLOC ? s->u.alloc.buffer : NULL;
+  guarded g = body->kind == TIR_SEQ ? hoist_seq(arena, body, own) : hoist(arena, body);
   if (g.rest == NULL) return g;
   g.rest = tir_with_body(arena, s, g.rest);
   g.whole = g.conds.n == 0 ? g.rest : NULL;
@@ -120,7 +153,7 @@ static guarded hoist(runtime_arena *arena, const tir_stmt *s) {
     case TIR_FOR:
       return hoist_for(arena, s);
     case TIR_SEQ:
-      return hoist_seq(arena, s);
+      return hoist_seq(arena, s, NULL);
     case TIR_ALLOC:
     case TIR_ATTR:
       return hoist_around(arena, s);
@@ -134,7 +167,8 @@ static guarded hoist(runtime_arena *arena, const tir_stmt *s) {
 }
 
 /* Requires: nothing; finds more after simplify. Establishes: a condition without loads stands outside every loop that
- * it guards entirely and whose variable it does not use. Breaks: nothing. */
+ * it guards entirely and whose variable it does not use, and outside what is computed for nothing where it is false.
+ * Breaks: nothing. */
 tir_func *tir_pass_hoist_guards(tir_pass_context *p, tir_func *f) {
   return tir_func_with_body(p, f, hoist_inside(p->arena, f->body));
 }
