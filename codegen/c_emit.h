@@ -59,8 +59,7 @@ typedef enum codegen_c_helper {
 
 enum {
   CODEGEN_C_MAX_LANES = 64,
-  CODEGEN_C_MAX_DEPTH = 4000, /* of nesting: deeper expressions end in an error instead of a stack overflow */
-  CODEGEN_C_LANE_ROWS = 7,    /* 1, 2, 4 .. 64 */
+  CODEGEN_C_LANE_ROWS = 7, /* 1, 2, 4 .. 64 */
   /* What of a vector type is used. */
   CODEGEN_C_VECTOR = 1,
   CODEGEN_C_UNALIGNED = 2,
@@ -185,9 +184,6 @@ codegen_c_text codegen_c_call_lanes(codegen_c_emitter *m, const char *name, cons
  */
 codegen_c_text codegen_c_lane_by_lane(codegen_c_emitter *m, const tir_expr *e, codegen_c_text scalar,
                                       const codegen_c_text *guard);
-
-/* Lanes FIRST to FIRST + N - 1 of a vector (c_slice.c); scalars as they are. */
-const tir_expr *codegen_c_slice(codegen_c_emitter *m, const tir_expr *e, int first, int n);
 
 /* ---- c_memory.c, c_stmt.c, c_call.c
  * ---------------------------------------------------------------------------------------- */

@@ -265,8 +265,8 @@ static const codegen_c_handler handlers[TIR_OP_COUNT] = {
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {
   const codegen_c_text *known = codegen_map_get(&m->values, e);
   if (known != NULL) return *known;
-  if (m->depth >= CODEGEN_C_MAX_DEPTH) {
-    codegen_c_fail(m, TN_ERROR_CODEGEN, "an expression is nested deeper than %d", CODEGEN_C_MAX_DEPTH);
+  if (m->depth >= CODEGEN_MAX_DEPTH) {
+    codegen_c_fail(m, TN_ERROR_CODEGEN, "an expression is nested deeper than %d", CODEGEN_MAX_DEPTH);
     return (codegen_c_text){"0", CODEGEN_C_ATOM, 0};
   }
   m->depth++;

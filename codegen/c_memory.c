@@ -136,17 +136,9 @@ static void store_in_lane_mode(codegen_c_emitter *m, const tir_stmt *s, int lane
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
 
-static tir_walk find_widest(void *user, const tir_expr *e) {
-  int *bytes = user, here = (int)tn_dtype_bytes((tn_dtype)e->dtype);
-  if (e->lanes == 1) return TIR_WALK_PRUNE;
-  if (e->op != TIR_RAMP && here > *bytes) *bytes = here;
-  return TIR_WALK_ON;
-}
-
 /* The largest power of two that divides LANES and whose vectors, of the widest type in VALUE, the target has. */
 static int piece_lanes(const codegen_c_emitter *m, const tir_buffer *buffer, const tir_expr *value, int lanes) {
-  int bytes = (int)tn_dtype_bytes(buffer->dtype), n = lanes & -lanes;
-  tir_walk_expr(value, find_widest, &bytes);
+  int bytes = codegen_widest_bytes(buffer, value), n = lanes & -lanes;
   while (n > CODEGEN_C_MAX_LANES || (n > 2 && n * bytes > m->target->vector_bytes)) n /= 2;
   return n;
 }
@@ -157,6 +149,14 @@ static void store_piece(codegen_c_emitter *m, const tir_buffer *buffer, const ti
     store_contiguous(m, &a, value);
   else
     store_lanes(m, &a, value);
+}
+
+static const tir_expr *piece(codegen_c_emitter *m, const tir_expr *e, int first, int n) {
+  const tir_expr *part = NULL;
+  tn_status status = codegen_slice(&m->arena, &m->slices, e, first, n, &part);
+  if (status == TN_OK) return part;
+  codegen_c_fail(m, status, "a vector cannot be cut: no memory, or nested deeper than %d", CODEGEN_MAX_DEPTH);
+  return e;
 }
 
 /* A predicate, or a number of lanes that is odd, has no vector form. */
@@ -170,8 +170,8 @@ static void store_vector(codegen_c_emitter *m, const tir_stmt *s, int lanes) {
   }
   const tir_expr **parts = RUNTIME_NEW_ARRAY(&m->arena, const tir_expr *, 2 * n_pieces);
   for (int i = 0; i < n_pieces; i++) {
-    parts[2 * i] = n_pieces == 1 ? index : codegen_c_slice(m, index, i * n, n);
-    parts[2 * i + 1] = n_pieces == 1 ? value : codegen_c_slice(m, value, i * n, n);
+    parts[2 * i] = n_pieces == 1 ? index : piece(m, index, i * n, n);
+    parts[2 * i + 1] = n_pieces == 1 ? value : piece(m, value, i * n, n);
   }
   for (int i = 0; i < 2 * n_pieces; i++) codegen_c_count_uses(m, parts[i]);
   for (int i = 0; i < n_pieces && !m->failed; i++) {

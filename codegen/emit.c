@@ -207,6 +207,7 @@ static void release(codegen_emitter *m) {
   codegen_map_free(&m->values);
   codegen_map_free(&m->indices);
   codegen_map_free(&m->ranges);
+  codegen_map_free(&m->slices);
   codegen_map_free(&m->callees);
   runtime_arena_free(&m->arena);
 }

@@ -32,24 +32,36 @@ bool codegen_map_put(codegen_map *map, const void *key, void *value); /* false: 
 void codegen_map_clear(codegen_map *map);
 void codegen_map_free(codegen_map *map);
 
+/* ---- slice.c: vectors in pieces --------------------------------------------------------------------------------- */
+
+/* Of nesting: deeper expressions end in an error instead of a stack overflow. */
+enum { CODEGEN_MAX_DEPTH = 4000 };
+
+/* Lanes FIRST to FIRST + N - 1 of a vector; scalars as they are. PARTS is emptied first, and keeps what is cut.
+ * TN_ERROR_CODEGEN: nested deeper than CODEGEN_MAX_DEPTH; TN_ERROR_MEMORY. */
+tn_status codegen_slice(runtime_arena *arena, codegen_map *parts, const tir_expr *e, int first, int n,
+                        const tir_expr **out);
+/* Bytes of the widest element among BUFFER's and those of the vectors in VALUE. */
+int codegen_widest_bytes(const tir_buffer *buffer, const tir_expr *value);
+
 /* ---- the emitter ------------------------------------------------------------------------------------------- */
 
 /* What a loop variable or a buffer is in the function being filled. */
 typedef struct codegen_binding {
-  LLVMValueRef value;  /* variable: i64, but f32 and f64 scalars as they are; buffer: pointer */
-  tir_interval range;  /* variable */
-  unsigned align;      /* buffer: known alignment of its first element */
+  LLVMValueRef value; /* variable: i64, but f32 and f64 scalars as they are; buffer: pointer */
+  tir_interval range; /* variable */
+  unsigned align;     /* buffer: known alignment of its first element */
 } codegen_binding;
 
 /* One LLVM function being filled: the kernel, or the body of a parallel loop. */
 typedef struct codegen_frame {
   LLVMValueRef function;
-  LLVMBasicBlockRef entry;    /* scratch is made here */
-  codegen_map bindings;       /* tir_var or tir_buffer -> codegen_binding */
-  int64_t stack_bytes;        /* taken by allocas so far */
+  LLVMBasicBlockRef entry;        /* scratch is made here */
+  codegen_map bindings;           /* tir_var or tir_buffer -> codegen_binding */
+  int64_t stack_bytes;            /* taken by allocas so far */
   RUNTIME_VEC(LLVMValueRef) heap; /* to be freed before returning */
-  bool is_parallel;           /* the body of a parallel loop: loops inside stay serial */
-  LLVMValueRef failed;        /* kernel: an i32 alloca set by failing parallel bodies, or NULL */
+  bool is_parallel;               /* the body of a parallel loop: loops inside stay serial */
+  LLVMValueRef failed;            /* kernel: an i32 alloca set by failing parallel bodies, or NULL */
 } codegen_frame;
 
 typedef struct codegen_emitter {
@@ -63,10 +75,11 @@ typedef struct codegen_emitter {
   LLVMTypeRef i1, i8, i32, i64, ptr;
   runtime_arena arena;
   codegen_frame *frame;
-  codegen_map values;  /* tir_expr -> its value in this statement */
-  codegen_map indices; /* tir_expr -> its i64 value in this statement */
-  codegen_map ranges;  /* tir_expr -> its interval, or codegen_no_range */
-  codegen_map callees; /* tir_callee -> the LLVM function */
+  codegen_map values;       /* tir_expr -> its value in this statement */
+  codegen_map indices;      /* tir_expr -> its i64 value in this statement */
+  codegen_map ranges;       /* tir_expr -> its interval, or codegen_no_range */
+  codegen_map slices;       /* tir_expr -> some of its lanes, while it is cut */
+  codegen_map callees;      /* tir_callee -> the LLVM function */
   LLVMValueRef stage_place; /* the global that holds the number of the stage at work, or NULL */
   int64_t stage;            /* the stage being emitted, counting from 1; 0: none */
   bool hints_unroll;        /* inside of unroll_explicit 0: unrolled loops say so to LLVM */

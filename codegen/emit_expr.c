@@ -3,7 +3,6 @@
 
 #include "codegen/emit.h"
 
-enum { MAX_DEPTH = 4000 }; /* of nesting; deeper expressions end in an error instead of a stack overflow */
 
 static bool is_unsigned(const tir_expr *e) { return !tn_dtype_is_signed(e->dtype); }
 
@@ -250,8 +249,8 @@ static const codegen_handler handlers[TIR_OP_COUNT] = {
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef known = codegen_map_get(&m->values, e);
   if (known != NULL) return known;
-  if (m->depth >= MAX_DEPTH) {
-    codegen_emit_fail(m, TN_ERROR_CODEGEN, "an expression is nested deeper than %d", MAX_DEPTH);
+  if (m->depth >= CODEGEN_MAX_DEPTH) {
+    codegen_emit_fail(m, TN_ERROR_CODEGEN, "an expression is nested deeper than %d", CODEGEN_MAX_DEPTH);
     return LLVMGetPoison(codegen_type(m, e->dtype, e->lanes));
   }
   m->depth++;

@@ -15,12 +15,12 @@ enum { MAX_SHUFFLED_STRIDE = 4 };
 typedef struct access {
   const tir_buffer *buffer;
   LLVMValueRef pointer;
-  unsigned align;            /* of an element */
+  unsigned align; /* of an element */
   int lanes;
   const tir_expr *index;     /* NULL: element 0 of a scalar buffer */
   const tir_expr *predicate; /* or NULL */
   bool linear;
-  int64_t stride;            /* linear vectors */
+  int64_t stride; /* linear vectors */
 } access;
 
 /* align stays 0 when the access is wrong: the message is out then. */
@@ -133,8 +133,8 @@ static LLVMValueRef load_linear(codegen_emitter *m, const access *a) {
 
 /* One lane of a vector of indices, in i64. */
 static LLVMValueRef widen_lane(codegen_emitter *m, const access *a, LLVMValueRef indices, int lane) {
-  return LLVMBuildIntCast2(m->builder, lane_of(m, indices, lane), m->i64,
-                           tn_dtype_is_signed((tn_dtype)a->index->dtype), "");
+  return LLVMBuildIntCast2(m->builder, lane_of(m, indices, lane), m->i64, tn_dtype_is_signed((tn_dtype)a->index->dtype),
+                           "");
 }
 
 /* INDICES: a vector of integers, valid on every lane. */
@@ -200,10 +200,14 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   access a = take_apart(m, e->u.buffer, tir_n_index(e), e->arg, tir_predicate(e));
   LLVMValueRef value;
   if (a.align == 0) return LLVMGetPoison(codegen_type(m, (tn_dtype)e->dtype, e->lanes));
-  if (a.predicate != NULL && a.linear && a.stride == 1 && is_all_or_none(&a)) value = load_all_or_none(m, &a);
-  else if (a.predicate != NULL) value = load_guarded(m, &a, codegen_value(m, a.predicate));
-  else if (a.lanes == 1) value = load_at(m, &a, scalar_index(m, &a), 1);
-  else value = a.linear ? load_linear(m, &a) : load_unlinear(m, &a);
+  if (a.predicate != NULL && a.linear && a.stride == 1 && is_all_or_none(&a))
+    value = load_all_or_none(m, &a);
+  else if (a.predicate != NULL)
+    value = load_guarded(m, &a, codegen_value(m, a.predicate));
+  else if (a.lanes == 1)
+    value = load_at(m, &a, scalar_index(m, &a), 1);
+  else
+    value = a.linear ? load_linear(m, &a) : load_unlinear(m, &a);
   if (e->dtype != TN_BOOL) return value;
   return LLVMBuildICmp(m->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
 }
@@ -240,8 +244,10 @@ static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef val
 static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value) {
   if (a->predicate != NULL) {
     LLVMValueRef mask = codegen_value(m, a->predicate);
-    if (a->linear && a->stride == 1) store_masked(m, a, value, mask);
-    else scatter_masked(m, a, value, mask);
+    if (a->linear && a->stride == 1)
+      store_masked(m, a, value, mask);
+    else
+      scatter_masked(m, a, value, mask);
   } else if (a->linear && a->stride == 1) {
     store_at(m, a, codegen_linear_base(m, a->index), value);
   } else if (a->linear && a->stride == -1) {
@@ -274,14 +280,63 @@ void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s) {
   codegen_intrinsic(m, "llvm.prefetch", 1, &type, 4, args);
 }
 
-void codegen_emit_store(codegen_emitter *m, const tir_stmt *s) {
+static LLVMValueRef value_in_memory(codegen_emitter *m, const tir_stmt *s, int lanes) {
+  LLVMValueRef value = codegen_value(m, s->u.store.value);
+  if (s->u.store.value->lanes == 1) value = codegen_splat(m, value, lanes);
+  if (s->u.store.buffer->dtype != TN_BOOL) return value;
+  return LLVMBuildZExt(m->builder, value, codegen_memory_type(m, TN_BOOL, lanes), "");
+}
+
+static void store_whole(codegen_emitter *m, const tir_stmt *s) {
   access a = take_apart(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
   if (a.align == 0) return;
-  LLVMValueRef value = codegen_value(m, s->u.store.value);
-  if (s->u.store.value->lanes == 1) value = codegen_splat(m, value, a.lanes);
-  if (a.buffer->dtype == TN_BOOL) {
-    value = LLVMBuildZExt(m->builder, value, codegen_memory_type(m, TN_BOOL, a.lanes), "");
+  LLVMValueRef value = value_in_memory(m, s, a.lanes);
+  if (a.lanes == 1)
+    store_scalar(m, &a, value);
+  else
+    store_vector(m, &a, value);
+}
+
+/* Lanes in a piece where a store is done in pieces, or all of them: several of the target's vectors, but not a power of
+ * two of them. */
+static int piece_lanes(const codegen_emitter *m, const tir_stmt *s, int lanes) {
+  int native = m->target->vector_bytes / codegen_widest_bytes(s->u.store.buffer, s->u.store.value);
+  bool is_power = (lanes & (lanes - 1)) == 0;
+  return is_power || native < 2 || lanes < native || lanes % native != 0 ? lanes : native;
+}
+
+static const tir_expr *piece(codegen_emitter *m, const tir_expr *e, int first, int n) {
+  const tir_expr *part = NULL;
+  tn_status status = e != NULL ? codegen_slice(&m->arena, &m->slices, e, first, n, &part) : TN_OK;
+  if (status == TN_OK) return part;
+  codegen_emit_fail(m, status, "a vector cannot be cut: no memory, or nested deeper than %d", CODEGEN_MAX_DEPTH);
+  return e;
+}
+
+/* All values, then all stores, as a vector's lanes are computed before any is stored. */
+static void store_pieces(codegen_emitter *m, const tir_stmt *s, int lanes, int n) {
+  int n_pieces = lanes / n;
+  tir_stmt *part = RUNTIME_NEW_ARRAY(&m->arena, tir_stmt, n_pieces);
+  const tir_expr **index = RUNTIME_NEW_ARRAY(&m->arena, const tir_expr *, n_pieces);
+  if (part == NULL || index == NULL) {
+    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    return;
   }
-  if (a.lanes == 1) store_scalar(m, &a, value);
-  else store_vector(m, &a, value);
+  for (int i = 0; i < n_pieces && !m->failed; i++) {
+    index[i] = piece(m, s->u.store.index[0], i * n, n);
+    part[i] = *s;
+    part[i].u.store.index = &index[i];
+    part[i].u.store.value = piece(m, s->u.store.value, i * n, n);
+    part[i].u.store.predicate = piece(m, s->u.store.predicate, i * n, n);
+    codegen_value(m, part[i].u.store.value);
+  }
+  for (int i = 0; i < n_pieces && !m->failed; i++) store_whole(m, &part[i]);
+}
+
+void codegen_emit_store(codegen_emitter *m, const tir_stmt *s) {
+  int lanes = s->u.store.n_index == 1 ? s->u.store.index[0]->lanes : 1, n = piece_lanes(m, s, lanes);
+  if (n == lanes)
+    store_whole(m, s);
+  else
+    store_pieces(m, s, lanes, n);
 }

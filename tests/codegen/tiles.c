@@ -5,7 +5,7 @@
 
 #include "tests/codegen/kit.h"
 
-enum { M = 48, N = 128, DEPTH = 64 };
+enum { M = 48, N = 192, DEPTH = 64 };
 
 typedef struct tile_row {
   const char *name;
@@ -18,9 +18,11 @@ static const tile_row tile_rows[] = {
     {"8x32 of 32 lanes, znver4", "znver4", 8, 32, 32},
     {"12x32 of 16 lanes, znver4", "znver4", 12, 32, 16},
     {"6x64 of 64 lanes, znver4", "znver4", 6, 64, 64},
+    {"8x48 of 48 lanes, znver4", "znver4", 8, 48, 48},
     {"6x64 of 16 lanes, skylake-avx512", "skylake-avx512", 6, 64, 16},
     {"6x16 of 8 lanes, haswell", "haswell", 6, 16, 8},
     {"6x16 of 16 lanes, znver3", "znver3", 6, 16, 16},
+    {"4x24 of 24 lanes, znver3", "znver3", 4, 24, 24},
 };
 
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */
@@ -85,8 +87,10 @@ static counts hottest_block(const char *assembly) {
   for (const char *line = assembly; *line != '\0';) {
     size_t n = strcspn(line, "\n");
     bool is_label = n > 0 && line[0] == '.' && memchr(line, ':', n) != NULL;
-    if (is_label) block = (counts){0};
-    else count_line(line, n, &block);
+    if (is_label)
+      block = (counts){0};
+    else
+      count_line(line, n, &block);
     if (block.fma > best.fma || (block.fma == best.fma && block.fma > 0)) best = block;
     line += n + (line[n] == '\n');
   }
@@ -138,8 +142,9 @@ typedef struct schedule_row {
 
 #define MATMUL "C[i<48, j<192] = sum[k<64](A[i,k] * B[k,j])"
 #define MATMUL_ADD "M[i<48, j<192] = sum[k<64](A[i,k] * B[k,j]); O[i<48, j<192] = M[i,j] + D[i,j]"
-#define TILE(rows, columns)                                                                                   \
-  "cache_write(C, local); tile(C, i, j, " rows ", " columns "); vectorize(C, j.inner); "                      \
+#define TILE(rows, columns)                                 \
+  "cache_write(C, local); tile(C, i, j, " rows ", " columns \
+  "); vectorize(C, j.inner); "                              \
   "compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)"
 
 /* No loop is marked unrolled here: the pass register_tiles does that. */
@@ -228,6 +233,5 @@ static void other_architectures(void **state) {
 int test_tiles(void) {
   static const struct CMUnitTest tests[] = {cmocka_unit_test(same_bytes), cmocka_unit_test(other_architectures)};
   return CHECK_TABLE("register tiles", tile_rows, in_registers) + CHECK_TABLE("tiles compute", tile_rows, computes) +
-         CHECK_TABLE("scheduled tiles", schedule_rows, scheduled_in_registers) +
-         CHECK_TESTS("compiling", tests);
+         CHECK_TABLE("scheduled tiles", schedule_rows, scheduled_in_registers) + CHECK_TESTS("compiling", tests);
 }

@@ -16,20 +16,33 @@ static const struct regression {
      "input A: f32[3, 8]; input B: f32[5]; S[i<3] = sum[r<5 where B[r] > A[i, r] init = A[i, 7]](A[i, r] * B[r]); "
      "T[i<3] = S[i] + 1",
      "split(S, i, 2, tail=pad)"},
-    {"rfactor of a reduction with a condition and an init",
-     "S[i<3] = sum[k<19 where k != i * 3 init = B[i]](A[i, k])", "split(S, k, 4); rfactor(S, k.inner, 1)"},
+    {"rfactor of a reduction with a condition and an init", "S[i<3] = sum[k<19 where k != i * 3 init = B[i]](A[i, k])",
+     "split(S, k, 4); rfactor(S, k.inner, 1)"},
     {"a state before its scan, beside an inlined stage",
      "state S: f32[4]; Z[i<4] = select(i >= 1, S[i - 1]*2, A[i]); scan S[i<4] = Z[i] + A[i]",
      "cache_read(A, local); compute_inline(A.local)"},
     /* S1 is dead once the final reduction's condition is false, and S0 is computed in it (schedule/buffering.c). */
     {"a stage in a loop of a dead one",
-     "S0[i<4, j<4] = any[r<8](A0[j, r] > 0); S1[i<4, j<4] = sum[r<5 where S0[i, j]](A1[j, r]); S2[i<3, k<4] = S1[i, k]*2; "
+     "S0[i<4, j<4] = any[r<8](A0[j, r] > 0); S1[i<4, j<4] = sum[r<5 where S0[i, j]](A1[j, r]); S2[i<3, k<4] = S1[i, "
+     "k]*2; "
      "S3[i<3, k<4] = max[r<8 where (!true) init = cos(f32(k))](S2[i, k])",
      "compute_at(S0, S1, j); rfactor(S3, r)"},
-    /* LLVM took minutes: a pass for mask registers was quadratic, and unrolling did not count how long a statement is. */
+    /* Vectors of three registers are done in pieces (codegen/slice.c). */
+    {"48 lanes, a mask at the end", "C[i<3, j<100] = sum[k<5](A[i,k] * B[k,j])",
+     "cache_write(C, local); tile(C, i, j, 3, 48, tail=mask); vectorize(C, j.inner); compute_at(C.local, C, j.outer); "
+     "reorder(C.local, k, i.c, j.c); vectorize(C.local, j.c)"},
+    {"48 lanes of several types, reversed and scattered",
+     "input A: i64[96], B: f64[96], D: bool[96]; C[j<96] = select(D[95 - j], f64(A[j]) + B[j*5 % 96], B[95 - j]); "
+     "E[i<2, j<96] = C[j] > f64(i); output C, E",
+     "split(C, j, 48); vectorize(C, j.inner); reorder(E, j, i); split(E, j, 24); reorder(E, j.outer, i, j.inner); "
+     "vectorize(E, j.inner)"},
+    /* LLVM took minutes: a pass for mask registers was quadratic, and unrolling did not count how long a statement is.
+     */
     {"long statements, unrolled twice",
-     "input A0: i64[8,13,8] strided; S0[i<8, j<16] = abs(((A0[(i + j) % 8, max(j - 3, 0), (i + i) % 8] // A0[max(i - 3, 0), "
-     "i, 7 - i]) << (A0[i % 4, j // 4, i] // i64(i)))); S1[i<8, j<17] = max[r<2](u8(S0[i, i]) - u8(S0[r, min(r + 1, 1)])); "
+     "input A0: i64[8,13,8] strided; S0[i<8, j<16] = abs(((A0[(i + j) % 8, max(j - 3, 0), (i + i) % 8] // A0[max(i - "
+     "3, 0), "
+     "i, 7 - i]) << (A0[i % 4, j // 4, i] // i64(i)))); S1[i<8, j<17] = max[r<2](u8(S0[i, i]) - u8(S0[r, min(r + 1, "
+     "1)])); "
      "output S1",
      "compute_at(S0, S1, r); double_buffer(S0); split(S1, r, 2, 3); unroll(S1, i); tile(S0, i, j, 4, 3, tail=pad); "
      "prefetch(S0, A0, j.inner, 5); unroll(S1, j); pragma(S0, j.outer, auto_unroll_max_step, 32)"},
@@ -57,8 +70,8 @@ static void agrees(void **state) {
     if (fuzz_run_texts(r->program, r->schedule, data, why, sizeof why) != FUZZ_AGREES) fail_msg("%s", why);
 }
 
-/* What is too large here is skipped, what is bound to a GPU's threads, which no target here has, and what calls a function
- * that is only a name. */
+/* What is too large here is skipped, what is bound to a GPU's threads, which no target here has, and what calls a
+ * function that is only a name. */
 static void golden_agrees(void **state) {
   const schedule_case *c = *state;
   char why[4096];
