@@ -86,6 +86,7 @@ static void look_at_op(looking *x, const te_op *op) {
   for (int i = 0; i < op->n_reduce; i++) look_at_extent(x, op->reduce_axes[i]->extent);
   x->has[FUZZ_HAS_VALUES] |= op->n_outputs > 1;
   x->has[FUZZ_HAS_SCAN] |= op->kind == TE_SCAN;
+  x->has[FUZZ_HAS_EXTERN] |= te_is_extern(op);
   x->has[FUZZ_HAS_LEAVES] |= op->may_leave;
   x->has[FUZZ_HAS_SCALAR] |= op->outputs[0].by_value;
   for (int i = 0; i < op->n_outputs; i++) {
@@ -112,8 +113,7 @@ void fuzz_count_features(const tn_program *p, fuzz_counts *counts) {
     look_at_op(&x, op);
     x.has[FUZZ_HAS_SHARED] |= has_several_readers(p, op);
     stages += !te_is_placeholder(op);
-    ranks[op->n_axes] = true;
-    for (int v = 0; v < op->n_outputs; v++) dtypes[op->outputs[v].dtype] = true;
+    for (int v = 0; v < op->n_outputs; v++) ranks[op->outputs[v].ndim] = dtypes[op->outputs[v].dtype] = true;
   }
   counts->stages[RUNTIME_MIN(stages, FUZZ_MAX_STAGES)]++;
   for (int i = 0; i <= TN_MAX_RANK; i++) counts->ranks[i] += ranks[i];

@@ -63,6 +63,7 @@ typedef enum fuzz_primitive {
   X(HALF, "f16 or bf16 storage")                  \
   X(DOT, "sum of products of bytes or bf16")      \
   X(GEMV, "matrix-vector product of floats")      \
+  X(EXTERN, "call of a C function")              \
   X(SHARED, "tensor with several readers")
 
 typedef enum fuzz_feature {

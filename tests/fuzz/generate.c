@@ -3,40 +3,8 @@
  * in bounds by construction. Floats that are not exact never decide anything (see tolerance.c). */
 #include <stdio.h>
 
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/generator.h"
 
-enum { MAX_TENSORS = 40, MAX_RANK = 5, MAX_AXES = 8, MAX_POINTS = 4000, MAX_WORK = 12000, STAGES_ROOM = 20 };
-
-typedef struct tensor {
-  char name[16];
-  tn_dtype dtype;
-  int rank;
-  int64_t shape[MAX_RANK];
-  const char *size[MAX_RANK]; /* what an extent is made of, when symbols decide; shape then has a guess */
-  bool is_rough;              /* floats that may be rounded */
-  bool is_read;
-} tensor;
-
-typedef struct generator {
-  runtime_rng *rng;
-  runtime_str inputs, stages; /* the text in two parts */
-  runtime_str *out;           /* where an expression is being written */
-  int n_tensors, n_inputs;
-  tensor tensors[MAX_TENSORS];
-  int n_axes;
-  struct {
-    char name[4];
-    int64_t extent;
-    const char *size; /* as of a tensor */
-  } axes[MAX_AXES];   /* of the stage: data axes, then reduction axes */
-  bool has_symbols;
-  int prefer;       /* a tensor that the stage should read, or -1 */
-  bool defined[64]; /* combiners, by row and dtype */
-} generator;
-
-static int64_t below(generator *g, int64_t n) { return runtime_random_below(g->rng, n); }
-static bool chance(generator *g, int percent) { return below(g, 100) < percent; }
-static void put(generator *g, const char *text) { runtime_str_add(g->out, text); }
 static bool is_float(tn_dtype dtype) { return tn_dtype_is_float(dtype); }
 
 static int64_t random_extent(generator *g) {
@@ -242,8 +210,6 @@ static position index_into(generator *g, int64_t extent, const char *size) {
 
 /* ---- reads ------------------------------------------------------------------------------------------------------- */
 
-static bool expression(generator *g, tn_dtype dtype, int depth, bool must_be_exact);
-
 static void constant(generator *g, tn_dtype dtype) {
   static const char *const floats[] = {"0.5", "1", "2", "-1", "0.25", "-1.5", "3"};
   if (dtype == TN_BOOL)
@@ -365,27 +331,27 @@ static bool leaf(generator *g, tn_dtype dtype, bool must_be_exact) {
 
 static bool two(generator *g, tn_dtype dtype, int depth, bool exact, const char *before, const char *between) {
   put(g, before);
-  bool a = expression(g, dtype, depth - 1, exact);
+  bool a = fuzz_expression(g, dtype, depth - 1, exact);
   put(g, between);
-  bool b = expression(g, dtype, depth - 1, exact);
+  bool b = fuzz_expression(g, dtype, depth - 1, exact);
   put(g, ")");
   return a || b;
 }
 
 static bool wrap(generator *g, tn_dtype dtype, int depth, bool exact, const char *before, const char *after) {
   put(g, before);
-  bool rough = expression(g, dtype, depth - 1, exact);
+  bool rough = fuzz_expression(g, dtype, depth - 1, exact);
   put(g, after);
   return rough;
 }
 
 static bool choice(generator *g, tn_dtype dtype, int depth, bool exact) {
   put(g, "select(");
-  expression(g, TN_BOOL, depth - 1, true);
+  fuzz_expression(g, TN_BOOL, depth - 1, true);
   put(g, ", ");
-  bool a = expression(g, dtype, depth - 1, exact);
+  bool a = fuzz_expression(g, dtype, depth - 1, exact);
   put(g, ", ");
-  bool b = expression(g, dtype, depth - 1, exact);
+  bool b = fuzz_expression(g, dtype, depth - 1, exact);
   put(g, ")");
   return a || b;
 }
@@ -455,7 +421,7 @@ static bool integer_expression(generator *g, tn_dtype dtype, int depth) {
   if (kind < 22) {
     tn_dtype from = random_dtype(g);
     runtime_str_addf(g->out, "%s(", tn_dtype_name(dtype));
-    expression(g, from, depth - 1, true);
+    fuzz_expression(g, from, depth - 1, true);
     return put(g, ")"), false;
   }
   return put_form(g, &forms[below(g, RUNTIME_COUNT(forms))], dtype, depth, true);
@@ -481,8 +447,7 @@ static bool bool_expression(generator *g, int depth) {
   return two(g, dtype == TN_BOOL ? TN_F32 : dtype, depth, true, "(", relations[below(g, 6)]);
 }
 
-/* Writes an expression of a dtype. Returns whether its value may be rounded; with MUST_BE_EXACT it may not. */
-static bool expression(generator *g, tn_dtype dtype, int depth, bool must_be_exact) {
+bool fuzz_expression(generator *g, tn_dtype dtype, int depth, bool must_be_exact) {
   if (depth <= 0 || chance(g, 20)) return leaf(g, dtype, must_be_exact);
   if (dtype == TN_BOOL) return bool_expression(g, depth);
   return is_float(dtype) ? float_expression(g, dtype, depth, must_be_exact) : integer_expression(g, dtype, depth);
@@ -490,7 +455,7 @@ static bool expression(generator *g, tn_dtype dtype, int depth, bool must_be_exa
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
-static void add_axis(generator *g, const char *name, int64_t extent, const char *size) {
+void fuzz_add_axis(generator *g, const char *name, int64_t extent, const char *size) {
   snprintf(g->axes[g->n_axes].name, sizeof g->axes[0].name, "%s", name);
   g->axes[g->n_axes].size = size;
   g->axes[g->n_axes++].extent = extent;
@@ -514,7 +479,7 @@ static int64_t draw_data_axes(generator *g) {
     const char *size = like && chance(g, 85) ? like->size[i] : random_size(g);
     if (size) extent = 9;
     if (points * extent > MAX_POINTS) extent = 1 + below(g, 2), size = NULL;
-    add_axis(g, names[i], extent, size);
+    fuzz_add_axis(g, names[i], extent, size);
     points *= extent;
   }
   return points;
@@ -528,12 +493,12 @@ static void draw_reduce_axes(generator *g, int64_t points, bool few) {
     const char *size = few ? NULL : random_size(g);
     if (size) extent = 9;
     if (points * extent > MAX_WORK) extent = 1 + below(g, 2), size = NULL;
-    add_axis(g, names[i], extent, size);
+    fuzz_add_axis(g, names[i], extent, size);
     points *= extent;
   }
 }
 
-static void put_axes(generator *g, int first, int last) {
+void fuzz_put_axes(generator *g, int first, int last) {
   for (int i = first; i < last; i++) {
     runtime_str_addf(g->out, "%s%s<", i > first ? ", " : "[", g->axes[i].name);
     put_extent(g->out, g->axes[i].extent, g->axes[i].size);
@@ -558,17 +523,17 @@ static bool reduction(generator *g, tn_dtype dtype, const char *combiner, int ra
   }
   if (has_where) {
     put(g, " where ");
-    expression(g, TN_BOOL, 1 + (int)below(g, 2), true);
+    fuzz_expression(g, TN_BOOL, 1 + (int)below(g, 2), true);
   }
   if (has_init) {
     int n_axes = g->n_axes;
     g->n_axes = rank;
     put(g, " init = ");
-    rough = expression(g, dtype, 1, false);
+    rough = fuzz_expression(g, dtype, 1, false);
     g->n_axes = n_axes;
   }
   put(g, "](");
-  rough |= expression(g, dtype, 1 + (int)below(g, 2), false);
+  rough |= fuzz_expression(g, dtype, 1 + (int)below(g, 2), false);
   put(g, ")");
   return rough;
 }
@@ -604,7 +569,7 @@ static void dot_operand(generator *g, tn_dtype acc, tn_dtype dtype, bool has_lan
 /* With symbols, as long as one of them now and then. */
 static void add_dot_axis(generator *g, const char *name, int64_t extent) {
   const char *size = random_size(g);
-  add_axis(g, name, size ? 20 : extent, size);
+  fuzz_add_axis(g, name, size ? 20 : extent, size);
 }
 
 /* Sums of products of bytes, of bf16 or of floats, which tensorize has intrinsics for. */
@@ -619,7 +584,7 @@ static bool dot_stage(generator *g, tensor *t) {
   add_dot_axis(g, "j", lanes[below(g, RUNTIME_COUNT(lanes))]);
   t->rank = g->n_axes;
   add_dot_axis(g, "r", terms[below(g, RUNTIME_COUNT(terms))]);
-  put_axes(g, 0, t->rank);
+  fuzz_put_axes(g, 0, t->rank);
   put(g, " = sum[r<");
   put_extent(g->out, g->axes[t->rank].extent, g->axes[t->rank].size);
   put(g, "](");
@@ -680,7 +645,7 @@ static tensor named_value(generator *g, int number, int v, int rank) {
 static void put_heading(generator *g, int n, const tensor *values, int rank) {
   for (int v = 0; v < n; v++) runtime_str_addf(g->out, "%s%s", v > 0 ? ", " : n > 1 ? "(" : "", values[v].name);
   if (n > 1) put(g, ")");
-  put_axes(g, 0, rank);
+  fuzz_put_axes(g, 0, rank);
   put(g, " = ");
 }
 
@@ -692,7 +657,7 @@ static void put_reduce_axes(generator *g, int rank, bool has_where) {
   }
   if (!has_where) return;
   put(g, " where ");
-  expression(g, TN_BOOL, 1 + (int)below(g, 2), true);
+  fuzz_expression(g, TN_BOOL, 1 + (int)below(g, 2), true);
 }
 
 /* Values of these dtypes over the first RANK axes. */
@@ -701,7 +666,7 @@ static void put_init(generator *g, int n, const tensor *values, int rank) {
   g->n_axes = rank;
   for (int v = 0; v < n; v++) {
     put(g, v > 0 ? ", " : " init = (");
-    expression(g, values[v].dtype, 1, true);
+    fuzz_expression(g, values[v].dtype, 1, true);
   }
   put(g, ")");
   g->n_axes = n_axes;
@@ -716,7 +681,7 @@ static int plain_tuple(generator *g, int number, int rank, tensor *values) {
   put_heading(g, n, values, rank);
   for (int v = 0; v < n; v++) {
     put(g, v > 0 ? ", " : "(");
-    values[v].is_rough = expression(g, values[v].dtype, 1 + (int)below(g, 2), false);
+    values[v].is_rough = fuzz_expression(g, values[v].dtype, 1 + (int)below(g, 2), false);
   }
   put(g, ")");
   return n;
@@ -735,8 +700,8 @@ static int position_tuple(generator *g, int number, int rank, tensor *values) {
   put_reduce_axes(g, rank, has_where);
   if (chance(g, 15) || (has_where && is_float(values[1].dtype))) put_init(g, 2, values, rank); /* no infinities */
   put(g, "](");
-  if (has_index) expression(g, values[0].dtype, 1, true), put(g, ", ");
-  expression(g, values[1].dtype, 1 + (int)below(g, 2), true);
+  if (has_index) fuzz_expression(g, values[0].dtype, 1, true), put(g, ", ");
+  fuzz_expression(g, values[1].dtype, 1 + (int)below(g, 2), true);
   put(g, ")");
   return n;
 }
@@ -762,7 +727,7 @@ static int combiner_tuple(generator *g, int number, int rank, tensor *values) {
   for (int v = 0; v < row->n_values; v++) {
     if (v > 0) put(g, ", ");
     if (row->sources[v] == 'x')
-      values[v].is_rough = expression(g, values[v].dtype, 1 + (int)below(g, 2), is_welford);
+      values[v].is_rough = fuzz_expression(g, values[v].dtype, 1 + (int)below(g, 2), is_welford);
     else
       runtime_str_addf(g->out, "%c", row->sources[v]);
     values[v].is_rough |= is_welford;
@@ -795,6 +760,10 @@ static void stage(generator *g, int number) {
   if (runtime_is_half(dtype)) dtype = TN_F32;
   t.dtype = dtype;
   g->out = &g->stages;
+  if (chance(g, 8) && g->n_tensors + STAGES_ROOM < MAX_TENSORS) {
+    fuzz_extern_stage(g, number);
+    return;
+  }
   if (chance(g, 18)) {
     tuple_stage(g, number);
     return;
@@ -812,12 +781,12 @@ static void stage(generator *g, int number) {
   t.rank = g->n_axes;
   for (int i = 0; i < t.rank; i++) t.shape[i] = g->axes[i].extent, t.size[i] = g->axes[i].size;
   put(g, t.name);
-  put_axes(g, 0, t.rank);
+  fuzz_put_axes(g, 0, t.rank);
   put(g, " = ");
   if (chance(g, 50)) {
     t.dtype = stored_dtype(g, dtype);
     if (t.dtype != dtype) runtime_str_addf(g->out, "%s(", tn_dtype_name(t.dtype));
-    t.is_rough = expression(g, dtype, 1 + (int)below(g, 3), false);
+    t.is_rough = fuzz_expression(g, dtype, 1 + (int)below(g, 3), false);
     if (t.dtype != dtype) put(g, ")");
     t.is_rough |= t.dtype != dtype;
   } else {
@@ -841,7 +810,7 @@ static void put_recurrence(generator *g, const char *earlier, tn_dtype dtype, bo
   static const char *const forms[][2] = {{"(", " + "}, {"(", " - "}, {"min(", ", "}, {"max(", ", "}};
   int at = (int)below(g, RUNTIME_COUNT(forms));
   runtime_str_addf(g->out, "%s%s%s%s", forms[at][0], earlier, is_float(dtype) && at < 2 ? "*0.5" : "", forms[at][1]);
-  *is_rough |= expression(g, dtype, 1, false);
+  *is_rough |= fuzz_expression(g, dtype, 1, false);
   put(g, ")");
 }
 
@@ -860,7 +829,7 @@ static void scan(generator *g, int number) {
   t.rank = 1 + (int)below(g, 3);
   for (int d = 0; d < t.rank; d++) {
     t.shape[d] = 1 + below(g, 9);
-    add_axis(g, (const char *[]){"i", "j", "k"}[d], t.shape[d], NULL);
+    fuzz_add_axis(g, (const char *[]){"i", "j", "k"}[d], t.shape[d], NULL);
   }
   int lag = 1 + chance(g, 20);
   runtime_str_addf(g->out, "state %s: %s", t.name, tn_dtype_name(dtype));
@@ -870,7 +839,7 @@ static void scan(generator *g, int number) {
   if (chance(g, 60)) {
     snprintf(step, sizeof step, "Z%d", number);
     put(g, step);
-    put_axes(g, 0, t.rank);
+    fuzz_put_axes(g, 0, t.rank);
     put(g, sums ? " = sum[r<" : " = select(i >= ");
     if (sums)
       runtime_str_addf(g->out, "%lld where i >= %d](", (long long)t.shape[t.rank - 1], lag);
@@ -882,14 +851,14 @@ static void scan(generator *g, int number) {
     t.is_rough = sums && is_float(dtype);
   }
   runtime_str_addf(g->out, "scan %s", t.name);
-  put_axes(g, 0, t.rank);
+  fuzz_put_axes(g, 0, t.rank);
   if (*step) {
     snprintf(earlier, sizeof earlier, "%s[i%s%s]", step, t.rank > 1 ? ", j" : "", t.rank > 2 ? ", k" : "");
     put(g, " = ");
     put_recurrence(g, earlier, dtype, &t.is_rough);
   } else {
     runtime_str_addf(g->out, " = select(i < %d, ", lag);
-    t.is_rough = expression(g, dtype, 1, false);
+    t.is_rough = fuzz_expression(g, dtype, 1, false);
     put(g, ", ");
     snprintf(earlier, sizeof earlier, "%s[i - %d%s%s]", t.name, lag, t.rank > 1 ? ", j" : "", t.rank > 2 ? ", k" : "");
     put_recurrence(g, earlier, dtype, &t.is_rough);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "codegen/codegen.h"
+#include "tests/fuzz/externs.h"
 #include "tests/fuzz/fuzz.h"
 
 enum { MAX_ARGS = 24, MAX_STORES = 3000000, MAX_SCATTERED = 2000, TE_MAX_SYMBOLS_DRAWN = 16, CALLS_WITH_SYMBOLS = 4, POISON = 0xa5 };
@@ -281,8 +282,13 @@ static fuzz_status run(tn_program *p, tn_schedule *s, const tn_kernel *kernel, a
   if (leaves) tn_context_clear(ctx);
   if (fuzz_interpret_pair(s, a->reference, a->symbols, leaves ? NULL : bounds, why, n) != FUZZ_AGREES)
     return FUZZ_DIFFERS;
+  fuzz_forget_calls();
   tn_status status = tn_call(ctx, kernel, a->kernel, a->n);
   if (status != TN_OK) return failed(ctx, "tn_call", why, n);
+  if (fuzz_count_calls() != fuzz_extern_calls(p)) {
+    snprintf(why, n, "the kernel calls functions %d times, not %d", fuzz_count_calls(), fuzz_extern_calls(p));
+    return FUZZ_DIFFERS;
+  }
   if (!leaves && compare(p, a, bounds, why, n) == FUZZ_DIFFERS) return FUZZ_DIFFERS;
   return check_gaps(p, a, why, n);
 }
@@ -354,6 +360,7 @@ fuzz_status fuzz_run_texts(const char *program, const char *schedule, uint64_t d
   tn_program *p = tn_program_parse(ctx, program, 0, NULL);
   tn_schedule *s = tn_schedule_new(p);
   fuzz_status status = FUZZ_SKIPPED;
+  fuzz_bind_externs(p, fuzz_links_ir(data_seed));
   if (!s || tn_schedule_apply(s, schedule) != TN_OK)
     snprintf(why, n, "refused: %s", tn_context_message(ctx));
   else

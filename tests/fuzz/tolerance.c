@@ -4,7 +4,7 @@
  * use here. */
 #include <math.h>
 
-#include "tests/fuzz/fuzz.h"
+#include "tests/fuzz/externs.h"
 
 typedef struct bounding {
   const tn_program *program;
@@ -230,7 +230,8 @@ static fuzz_bound reduction(bounding *x, const tir_expr *e) {
   fuzz_bound a = bound_of(x, e->arg[0]), all, init = {one, one, 0, 0};
   if (r->has_where) exact(x, bound_of(x, tir_reduce_where(e)));
   if (r->has_init) init = bound_of(x, tir_reduce_init(e, 0));
-  double n = reduce_count(x, r), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype), first = fmax(largest(init), 1);
+  double n = reduce_count(x, r), m = fmax(largest(a), 1), eps = unit((tn_dtype)e->dtype),
+         first = fmax(largest(init), 1);
   if (combiner == TIR_REDUCE_SUM)
     all = (fuzz_bound){fmin(a.lo * n, 0) + init.lo, fmax(a.hi * n, 0) + init.hi, n * a.error + init.error,
                        common_q(a, init)};
@@ -359,6 +360,14 @@ static fuzz_bound bound_of(bounding *x, const tir_expr *e) {
   return held((tn_dtype)e->dtype, b);
 }
 
+/* Value V of a call: floats as the function's row says. */
+static fuzz_bound extern_bound(bounding *x, const te_op *op, int v) {
+  fuzz_bound in[RUNTIME_MAX_C_ARGS];
+  tn_dtype dtype = op->outputs[v].dtype;
+  for (int i = 0; i < op->call->n; i++) in[i] = x->by_tensor[fuzz_tensor_number(x->program, op->call->args[i])];
+  return tn_dtype_is_float(dtype) ? held(dtype, fuzz_extern_bound(op->call->callee->name, in)) : integer_range(dtype);
+}
+
 /* As fuzz_run_pair fills them. */
 static fuzz_bound input_bound(tn_dtype dtype) {
   if (tn_dtype_is_float(dtype)) return (fuzz_bound){-2, 2, 0, 2};
@@ -399,7 +408,9 @@ bool fuzz_bounds(const tn_program *program, int max, fuzz_bound *by_tensor) {
     for (int v = 0; v < op->n_outputs; v++, n++) {
       if (op->scan && op->scan != op) continue; /* with its scan */
       if (!op->scan)
-        by_tensor[n] = te_is_placeholder(op) ? input_bound(op->outputs[v].dtype) : value_bound(&x, op->body, v);
+        by_tensor[n] = te_is_placeholder(op) ? input_bound(op->outputs[v].dtype)
+                       : te_is_extern(op)    ? extern_bound(&x, op, v)
+                                             : value_bound(&x, op->body, v);
       fuzz_bound b = by_tensor[n];
       x.unsafe |= !isfinite(b.error) || b.error > 0.02 * (1 + largest(b)) || largest(b) > 1e30;
     }

@@ -3,6 +3,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "tests/fuzz/externs.h"
 #include "tests/fuzz/worker.h"
 
 static void tell(char kind, const void *data, size_t n) {
@@ -34,6 +35,7 @@ static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
   tell_text('p', x->program.data);
   tn_program *p = tn_program_parse(x->ctx, x->program.data, 0, NULL);
   if (!p) return counts->programs_refused++, tn_context_clear(x->ctx), FUZZ_SKIPPED;
+  fuzz_bind_externs(p, fuzz_links_ir(number));
   if (!fuzz_bounds(p, FUZZ_MAX_BOUNDS, bounds)) return counts->programs_unsafe++, FUZZ_SKIPPED;
   tn_schedule *s = tn_schedule_new(p);
   if (!s) return wrong(tn_context_message(x->ctx));

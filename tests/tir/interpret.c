@@ -369,16 +369,15 @@ static void store(machine *m, const tir_stmt *s) {
 
 static int64_t elements(machine *m, const tir_buffer *buffer) {
   int64_t n = 1;
-  for (int i = 0; i < buffer->ndim; i++)
-    n *= extent_of(m, buffer, i);
+  for (int i = 0; i < buffer->ndim; i++) n *= extent_of(m, buffer, i);
   return n;
 }
 
 static void add_memory(machine *m, const tir_buffer *buffer) {
   assert_true(m->n_memories < (int)(sizeof m->memories / sizeof *m->memories));
   int64_t size = elements(m, buffer);
-  m->memories[m->n_memories++] = (memory){
-      buffer, calloc((size_t)size + 1, sizeof(value)), calloc((size_t)size + 1, sizeof(touch)), size, true};
+  m->memories[m->n_memories++] =
+      (memory){buffer, calloc((size_t)size + 1, sizeof(value)), calloc((size_t)size + 1, sizeof(touch)), size, true};
 }
 
 static void allocate(machine *m, const tir_stmt *s) {
@@ -405,18 +404,40 @@ static void fill(int32_t *y, int64_t n, int32_t v) {
 const tir_callee test_callees[] = {
     {.name = "axpy", .function = (void (*)(void))axpy}, {.name = "fill", .function = (void (*)(void))fill}, {0}};
 
-/* Copies a buffer between its values and an array of f32 or i32. */
+static void store_native(tn_dtype dtype, void *at, value v) {
+  uint16_t half = runtime_is_half(dtype) ? runtime_half_bits(dtype, v.f) : 0;
+  float single = (float)v.f;
+  const void *from = runtime_is_half(dtype)     ? (const void *)&half
+                     : dtype == TN_F32          ? (const void *)&single
+                     : tn_dtype_is_float(dtype) ? (const void *)&v.f
+                                                : (const void *)&v.i; /* its low bytes */
+  memcpy(at, from, tn_dtype_bytes(dtype));
+}
+
+static value load_native(tn_dtype dtype, const void *at) {
+  if (runtime_is_half(dtype)) return (value){.f = runtime_half_value(dtype, *(const uint16_t *)at)};
+  switch (dtype) {
+#define X(name, text, bytes, code, ctype)                                      \
+  case TN_##name:                                                              \
+    return tn_dtype_is_float(dtype) ? (value){.f = (double)*(const ctype *)at} \
+                                    : (value){.i = (int64_t) * (const ctype *)at};
+    TN_DTYPES(X)
+#undef X
+    case TN_DTYPE_COUNT:
+      break;
+  }
+  return (value){.i = 0};
+}
+
+/* Copies a buffer between its values and an array. */
 static void copy_native(memory *mem, void *native, bool to_native) {
-  bool is_float = mem->buffer->dtype == TN_F32;
-  assert_true(is_float || mem->buffer->dtype == TN_I32);
+  tn_dtype dtype = mem->buffer->dtype;
   for (int64_t i = 0; i < mem->size; i++) {
-    float *f = (float *)native + i;
-    int32_t *n = (int32_t *)native + i;
-    value *v = &mem->data[i];
-    if (to_native && is_float) *f = (float)v->f;
-    if (to_native && !is_float) *n = (int32_t)v->i;
-    if (!to_native && is_float) v->f = *f;
-    if (!to_native && !is_float) v->i = *n;
+    char *at = (char *)native + i * (int64_t)tn_dtype_bytes(dtype);
+    if (to_native)
+      store_native(dtype, at, mem->data[i]);
+    else
+      mem->data[i] = load_native(dtype, at);
   }
 }
 
@@ -439,9 +460,9 @@ static void *address(machine *m, const tir_operand *o, memory **mem) {
     offset = offset * o->buffer->shape[i] + at;
   }
   if (*mem == NULL || m->fault != NULL) return NULL;
-  void *native = calloc((size_t)(*mem)->size + 1, 4);
+  void *native = calloc((size_t)(*mem)->size + 1, tn_dtype_bytes(o->buffer->dtype));
   copy_native(*mem, native, true);
-  return (char *)native + 4 * offset;
+  return (char *)native + (int64_t)tn_dtype_bytes(o->buffer->dtype) * offset;
 }
 
 static void call(machine *m, const tir_stmt *s) {
@@ -468,7 +489,7 @@ static void call(machine *m, const tir_stmt *s) {
     if (memories[i] == NULL) continue;
     int64_t offset = 0;
     for (int d = 0; d < o->n_index; d++) offset = offset * o->buffer->shape[d] + evaluate(m, o->index[d], 0).i;
-    void *native = (char *)args[i].u.pointer - 4 * offset;
+    void *native = (char *)args[i].u.pointer - (int64_t)tn_dtype_bytes(o->buffer->dtype) * offset;
     if (o->access != TIR_READS) copy_native(memories[i], native, false);
     free(native);
   }
