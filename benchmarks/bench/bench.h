@@ -48,8 +48,8 @@ int bench_find(const char *pattern, int threads, void (*visit)(void *user, const
 
 /* Fill C from a name of their form: false when NAME is none. */
 bool bench_gemm(bench_case *c, const char *name, int threads);
-/* Tiles of 12 rows, of ROW_BYTES each, that a block of A has (gemm.c). */
-int64_t bench_tiles_in_block(int64_t m, int64_t row_bytes, int threads);
+/* Tiles of ROWS rows, of ROW_BYTES each, that a block of A has; a number that THREADS can share (gemm.c). */
+int64_t bench_tiles_in_block(int64_t m, int64_t rows, int64_t row_bytes, int threads);
 bool bench_gemm_low(bench_case *c, const char *name, int threads);
 bool bench_rows(bench_case *c, const char *name, int threads);
 bool bench_conv(bench_case *c, const char *name, int threads);

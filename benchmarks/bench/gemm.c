@@ -1,20 +1,21 @@
-/* gemm.c: matrix products: gemm-MxNxK and bgemm-BxMxNxK. The program has a stage that copies B into panels 32 columns
- * wide, padded with zeros: the inner kernel, 12 x 32 accumulators in registers, reads them in order. Where the caches
- * can hold columns of B as they lie, nothing is copied. */
+/* gemm.c: matrix products: gemm-MxNxK and bgemm-BxMxNxK. The program has a stage that copies B into panels 64 columns
+ * wide, padded with zeros: the inner kernel, 6 x 64 accumulators in registers, reads them in order. Six rows of A,
+ * unlike twelve, leave ways of the first level cache to the panel where rows lie a multiple of 4 KB apart. Where the
+ * caches can hold columns of B as they lie, nothing is copied. */
 #include <string.h>
 
 #include "bench.h"
 
-enum { ROWS = 12, COLUMNS = 32, SMALL = 64, FEW_ROWS = 16 * ROWS, BLOCK_BYTES = 400 << 10, PANELS_BYTES = 2 << 20 };
+enum { COLUMNS = 32, SMALL = 64, FEW_ROWS = 192, WIDE = 64, LOW = 6, BLOCK_BYTES = 400 << 10, PANELS_BYTES = 1 << 20 };
 /* Of a second level cache as processors have them: 1 MB. */
 enum { LONG_PART = 384, LINE_FLOATS = 16, SETS = 1024, WAYS = 16, CACHE_BYTES = SETS * WAYS * LINE_FLOATS * 4 };
 
-/* The sums of whole panels, so that the last panel's are vectors of 32 like the others': only the copy to C is short. */
+/* The sums of whole panels, so that the last panel's are vectors of W like the others': only the copy to C is short. */
 static const char panel_program[] =
-    "param M = %lld, N = %lld, K = %lld\n"
+    "param M = %lld, N = %lld, K = %lld, W = %lld\n"
     "input A: f32[M,K], B: f32[K,N]\n"
-    "P[jo<(N+31)//32, k<K, ji<32] = select(jo*32 + ji < N, B[k, jo*32 + ji], 0)\n"
-    "T[i<M, j<(N+31)//32*32] = sum[k<K](A[i,k] * P[j//32, k, j%%32])\n"
+    "P[jo<(N+W-1)//W, k<K, ji<W] = select(jo*W + ji < N, B[k, jo*W + ji], 0)\n"
+    "T[i<M, j<(N+W-1)//W*W] = sum[k<K](A[i,k] * P[j//W, k, j%%W])\n"
     "C[i<M, j<N] = T[i,j]\n";
 
 static const char plain_program[] =
@@ -34,32 +35,43 @@ static const char batch_program[] =
 
 static int64_t clamp(int64_t x, int64_t least, int64_t most) { return x < least ? least : x > most ? most : x; }
 
-/* Tiles in a block of rows: about two fifths of the second level cache, or what the threads share evenly. */
-int64_t bench_tiles_in_block(int64_t m, int64_t row_bytes, int threads) {
-  int64_t tiles = m / ROWS, usual = clamp(BLOCK_BYTES / (ROWS * row_bytes), 1, 16), best = usual, least = INT64_MAX;
+/* Into blocks of how many N tiles are put: about USUAL, and so that the threads get the same number of tiles. A block
+ * of few costs something, too: what goes by it is read once for each. */
+static int64_t shared_block(int64_t n, int64_t usual, int threads) {
+  int64_t best = usual, least = INT64_MAX;
   if (threads == 1) return usual;
   for (int64_t block = 1; block <= 2 * usual; ++block) {
-    int64_t blocks = tiles / block, turns = (blocks + threads - 1) / threads, cost = turns * block + tiles % block;
+    int64_t blocks = (n + block - 1) / block, turns = (blocks + threads - 1) / threads,
+            cost = 4 * turns * block + turns;
     if (cost < least || (cost == least && block <= usual)) least = cost, best = block;
   }
   return best;
 }
 
-static const char in_parallel[] = "parallel(C, i.outer.outer); parallel(P, k)\n";
+/* About two fifths of the second level cache. */
+int64_t bench_tiles_in_block(int64_t m, int64_t rows, int64_t row_bytes, int threads) {
+  return shared_block((m + rows - 1) / rows, clamp(BLOCK_BYTES / (rows * row_bytes), 1, 32), threads);
+}
 
-/* All of k at once: the accumulators start at zero and are stored once. A block of panels of B stays in the caches while
- * all of A goes by, a block of rows of A while these panels go by. */
-static void block_schedule(bench_case *c, int64_t m, int64_t k, int threads) {
+/* All of k at once: the accumulators start at zero and are stored once. A block of panels of B stays in the caches
+ * while all of A goes by, a block of rows of A while these panels go by. Each thread copies and uses panels of its own,
+ * or where there are few of them has rows of its own. */
+static void block_schedule(bench_case *c, int64_t m, int64_t n, int64_t k, int threads) {
+  int64_t panels = (n + WIDE - 1) / WIDE, usual = clamp(PANELS_BYTES / (WIDE * 4 * k), 1, 16);
+  bool by_rows = panels < 4 * threads;
   snprintf(c->text.schedule, sizeof c->text.schedule,
            "set_scope(T, local)\n"
-           "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel)\n"
+           "split(C, i, %d, tail=peel); split(C, j, %d, tail=peel)\n"
            "split(C, i.outer, %lld, tail=peel); split(C, j.outer, %lld, tail=peel)\n"
            "reorder(C, j.outer.outer, i.outer.outer, j.outer.inner, i.outer.inner, i.inner, j.inner)\n"
            "vectorize(C, j.inner)\n"
            "compute_at(T, C, i.outer.inner); reorder(T, k, i, j); vectorize(T, j)\n"
            "compute_at(P, C, j.outer.outer); reorder(P, k, jo, ji); vectorize(P, ji)\n%s",
-           (long long)bench_tiles_in_block(m, 4 * k, threads), (long long)clamp(PANELS_BYTES / (COLUMNS * 4 * k), 1, 32),
-           threads > 1 ? in_parallel : "");
+           LOW, WIDE, (long long)bench_tiles_in_block(m, LOW, 4 * k, by_rows ? threads : 1),
+           (long long)(by_rows ? usual : shared_block(panels, usual, threads)),
+           threads == 1 ? ""
+           : by_rows    ? "parallel(C, i.outer.outer); parallel(P, k)\n"
+                        : "parallel(C, j.outer.outer)\n");
 }
 
 /* Few rows: each panel is copied just before it is used by all of them. */
@@ -73,15 +85,15 @@ static void flat_schedule(bench_case *c, int threads) {
            threads > 1 ? "parallel(C, j.outer)\n" : "");
 }
 
-/* How many rows of 32 columns of B stay in the cache: rows lie N apart, and a multiple of a power of two reaches only a part of
- * the sets. */
+/* How many rows of 32 columns of B stay in the cache: rows lie N apart, and a multiple of a power of two reaches only a
+ * part of the sets. */
 static int64_t rows_in_cache(int64_t n) {
   int64_t lines = n / LINE_FLOATS, power = lines & -lines;
   return WAYS * (SETS / clamp(power, 1, SETS));
 }
 
-/* Whether B is better read where it lies: for few rows of C, unless most of B's lines fall into the same sets; for more when
- * A and the columns of B fit into the cache. */
+/* Whether B is better read where it lies: for few rows of C, unless most of B's lines fall into the same sets; for more
+ * when A and the columns of B fit into the cache. */
 static bool is_in_place(int64_t m, int64_t n, int64_t k) {
   if (n % COLUMNS != 0) return false;
   return m <= FEW_ROWS ? rows_in_cache(n) >= SETS : k <= rows_in_cache(n) && 4 * m * k <= CACHE_BYTES;
@@ -129,19 +141,29 @@ static void plain_schedule(bench_case *c, int64_t m, int64_t n, int threads) {
 static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads) {
   bool plain = m == 1 || (m <= SMALL && n <= SMALL && k <= SMALL), in_place = !plain && is_in_place(m, n, k);
   int64_t part = in_place && m <= FEW_ROWS ? part_of(k) : 0;
+  bool is_flat = m <= FEW_ROWS;
   const char *program = part > 0 ? parts_program : plain || in_place ? plain_program : panel_program;
-  snprintf(c->text.program, sizeof c->text.program, program, (long long)m, (long long)n, (long long)k, (long long)part);
-  if (plain) plain_schedule(c, m, n, threads);
-  else if (part > 0) parts_schedule(c, threads);
-  else if (in_place) in_place_schedule(c, threads);
-  else if (m <= FEW_ROWS) flat_schedule(c, threads);
-  else block_schedule(c, m, k, threads);
+  snprintf(c->text.program, sizeof c->text.program, program, (long long)m, (long long)n, (long long)k,
+           (long long)(part > 0  ? part
+                       : is_flat ? COLUMNS
+                                 : WIDE));
+  if (plain)
+    plain_schedule(c, m, n, threads);
+  else if (part > 0)
+    parts_schedule(c, threads);
+  else if (in_place)
+    in_place_schedule(c, threads);
+  else if (is_flat)
+    flat_schedule(c, threads);
+  else
+    block_schedule(c, m, n, k, threads);
   memcpy(c->dim, (int64_t[]){1, m, n, k}, 4 * sizeof(int64_t));
   return true;
 }
 
 static bool batch_gemm(bench_case *c, int64_t b, int64_t m, int64_t n, int64_t k, int threads) {
-  snprintf(c->text.program, sizeof c->text.program, batch_program, (long long)b, (long long)m, (long long)n, (long long)k);
+  snprintf(c->text.program, sizeof c->text.program, batch_program, (long long)b, (long long)m, (long long)n,
+           (long long)k);
   snprintf(c->text.schedule, sizeof c->text.schedule,
            "cache_write(C, local)\n"
            "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel); reorder(C, b, j.outer, i.outer, i.inner, j.inner)\n"
