@@ -1,15 +1,30 @@
 /* emit_lane_table.c: vector loads whose index is base + a table of constants: groups of neighbours, as operands of DOT
  * are, and a few rows side by side, as packing reads them. The table comes from // and % of ramps; what is loaded are
- * words or rows, and a shuffle puts the lanes in order. */
+ * words or rows, and a shuffle puts the lanes in order. Groups and rows may be apart by multiples of one number that is
+ * not known here, a row's length that symbols decide. */
 #include "codegen/emit.h"
 
 enum { MAX_LANES = 64, MAX_DEPTH = 16, MAX_ROWS = 8, LEAST_ROW = 4 };
 
-/* What a vector of indices is: lane i is lane 0 + offset[i]. */
+/* What a vector of indices is: lane i is lane 0 + offset[i]. With a factor, offset[i] is rest + multiple * UNKNOWN,
+ * where UNKNOWN stands for the factor's value, and |rest| < UNKNOWN / 4: so neighbours are neighbours, and nothing else
+ * is. */
 typedef struct table {
   int lanes;
+  const tir_expr *factor; /* one lane; or NULL */
   int64_t offset[MAX_LANES];
 } table;
+
+#define UNKNOWN (INT64_C(1) << 20)
+
+static int64_t multiple_of(int64_t offset) { return runtime_floordiv(offset + UNKNOWN / 2, UNKNOWN); }
+
+static bool has_small_rests(const table *t) {
+  bool small = true;
+  for (int i = 0; i < t->lanes; i++)
+    small = small && llabs(t->offset[i] - multiple_of(t->offset[i]) * UNKNOWN) < UNKNOWN / 4;
+  return small;
+}
 
 const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e) {
   if (e->lanes == 1) return e;
@@ -38,7 +53,8 @@ static bool remainder_of(const tir_expr *e, int64_t d, int64_t *out) {
 
 static bool divide_table(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
   int64_t d, rest;
-  if (!tir_is_int(e->arg[1], &d) || d <= 0 || !read_table(m, e->arg[0], out, depth)) return false;
+  if (!tir_is_int(e->arg[1], &d) || d <= 0 || !read_table(m, e->arg[0], out, depth) || out->factor != NULL)
+    return false;
   const tir_expr *first = codegen_first_lane(&m->arena, e->arg[0]);
   if (first == NULL || !remainder_of(first, d, &rest)) return false;
   for (int i = 0; i < out->lanes; i++) {
@@ -48,10 +64,24 @@ static bool divide_table(codegen_emitter *m, const tir_expr *e, table *out, int 
   return true;
 }
 
+/* Small numbers times a number that is not known. */
+static bool scale_by_unknown(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
+  int uniform = e->arg[1]->op == TIR_BROADCAST ? 1 : 0;
+  if (e->arg[uniform]->op != TIR_BROADCAST || !read_table(m, e->arg[1 - uniform], out, depth)) return false;
+  if (out->factor != NULL) return false;
+  for (int i = 0; i < out->lanes; i++) {
+    if (llabs(out->offset[i]) >= UNKNOWN) return false;
+    out->offset[i] *= UNKNOWN;
+  }
+  out->factor = e->arg[uniform]->arg[0];
+  return true;
+}
+
 static bool scale_table(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
   int64_t factor;
   int constant = tir_is_int(e->arg[1], &factor) ? 1 : 0;
-  if (!tir_is_int(e->arg[constant], &factor) || !read_table(m, e->arg[1 - constant], out, depth)) return false;
+  if (!tir_is_int(e->arg[constant], &factor)) return scale_by_unknown(m, e, out, depth);
+  if (!read_table(m, e->arg[1 - constant], out, depth) || out->factor != NULL) return false;
   for (int i = 0; i < out->lanes; i++) {
     if (__builtin_mul_overflow(out->offset[i], factor, &out->offset[i])) return false;
   }
@@ -61,6 +91,9 @@ static bool scale_table(codegen_emitter *m, const tir_expr *e, table *out, int d
 static bool add_tables(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
   table other;
   if (!read_table(m, e->arg[0], out, depth) || !read_table(m, e->arg[1], &other, depth)) return false;
+  if (out->factor != NULL && other.factor != NULL && !tir_equal(out->factor, other.factor)) return false;
+  if (out->factor == NULL) out->factor = other.factor;
+  if (out->factor != NULL && !(has_small_rests(out) && has_small_rests(&other))) return false;
   for (int i = 0; i < out->lanes; i++) out->offset[i] += e->op == TIR_ADD ? other.offset[i] : -other.offset[i];
   return true;
 }
@@ -95,11 +128,20 @@ static bool read_table(codegen_emitter *m, const tir_expr *e, table *out, int de
 typedef struct source {
   const tir_buffer *buffer;
   LLVMValueRef pointer, base; /* base: of lane 0, in elements */
+  LLVMValueRef factor;        /* the table's; or NULL */
 } source;
+
+static LLVMValueRef element_at(codegen_emitter *m, const source *s, int64_t offset) {
+  int64_t multiple = s->factor != NULL ? multiple_of(offset) : 0, rest = offset - multiple * UNKNOWN;
+  LLVMValueRef at = s->base;
+  if (multiple != 0)
+    at = LLVMBuildNSWAdd(m->builder, at, LLVMBuildNSWMul(m->builder, s->factor, codegen_i64(m, multiple), ""), "");
+  return rest == 0 ? at : LLVMBuildNSWAdd(m->builder, at, codegen_i64(m, rest), "");
+}
 
 static LLVMValueRef load(codegen_emitter *m, const source *s, int64_t offset, LLVMTypeRef type) {
   LLVMTypeRef element = codegen_memory_type(m, s->buffer->dtype, 1);
-  LLVMValueRef at = offset == 0 ? s->base : LLVMBuildNSWAdd(m->builder, s->base, codegen_i64(m, offset), "");
+  LLVMValueRef at = element_at(m, s, offset);
   LLVMValueRef address = LLVMBuildInBoundsGEP2(m->builder, element, s->pointer, &at, 1, "");
   LLVMValueRef value = LLVMBuildLoad2(m->builder, type, address, "");
   LLVMSetAlignment(value, codegen_element_bytes(s->buffer));
@@ -195,10 +237,12 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
   tir_interval range;
   int length;
   if (!codegen_index_range(m, index, &range) || !read_table(m, index, &t, 0)) return NULL;
+  if (t.factor != NULL && !has_small_rests(&t)) return NULL;
   int group = group_of(&t, (int)codegen_element_bytes(buffer)), n_rows = find_rows(&t, start, &length);
   if (group == 0 && n_rows == 0) return NULL;
   const tir_expr *first = codegen_first_lane(&m->arena, index);
-  source s = {buffer, pointer, first != NULL ? codegen_index(m, first) : codegen_i64(m, 0)};
+  source s = {buffer, pointer, first != NULL ? codegen_index(m, first) : codegen_i64(m, 0),
+              t.factor != NULL ? codegen_index(m, t.factor) : NULL};
   if (group > 0 && (n_rows == 0 || length == group)) return load_words(m, &s, &t, group);
   return load_rows(m, &s, &t, n_rows, start, length);
 }

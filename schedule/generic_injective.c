@@ -14,8 +14,18 @@ static bool rows_join(const generic_reads *r, int row, int column) {
   return true;
 }
 
+/* Whether rows of what is written or read are apart, as far as a call says. */
+static bool has_strides(const generic_plan *p, int stage, const generic_reads *r) {
+  const schedule_stage *st = &p->s->stages[stage];
+  bool any = false;
+  for (int v = 0; v < st->n_tensors; v++) any = any || st->tensors[v].is_strided;
+  for (int i = 0; i < r->n; i++) any = any || r->reads[i].tensor->is_strided;
+  return any;
+}
+
 /* Fuses the last of N loops while they are shorter than some vectors. LOOPS: axes in order; shortened. */
 static bool join_rows(generic_plan *p, int stage, generic_reads *r, int *n, int *loops) {
+  if (has_strides(p, stage, r)) return true;
   int64_t wanted = REGISTERS * generic_lanes(p, stage), extent = *n > 0 ? r->extent[*n - 1] : wanted;
   int first = *n - 1;
   while (first > 0 && extent < wanted && rows_join(r, first - 1, first)) {

@@ -238,8 +238,24 @@ static void inner_loop(void **state) {
   tn_schedule_free(s);
 }
 
+/* Rows as far apart as a call says: a word a lane, no bytes one by one. */
+static void words_of_rows(void **state) {
+  (void)state;
+  tn_schedule *s = tn_schedule_new(tn_program_parse(
+      K.ctx, "input A: u8[8,32], B: i8[32,32] strided\nC[i<8, j<32] = sum[k<32](i32(A[i,k]) * i32(B[j,k]))", 0, NULL));
+  tn_schedule_apply(s, PEELED("4") "tensorize(C, j.inner, dot4_u8i8)");
+  tn_build_options options = {.target = tn_target_new(K.ctx, "triple=x86_64-linux-gnu cpu=znver4")};
+  char *text = tn_build_text(s, &options, ".s");
+  check_ok(K.ctx);
+  check_has(text, "vpdpbusd");
+  check_has(text, "vpinsrd");
+  check_has_not(text, "vpinsrb");
+  free(text);
+  tn_schedule_free(s);
+}
+
 int test_tensorize(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(inner_loop)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(inner_loop), cmocka_unit_test(words_of_rows)};
   return CHECK_TABLE("tensorize", tensor_rows, run) +
          CHECK_TABLE("tensorize without instructions", tensor_rows, run_without) +
          CHECK_TABLE("tensorize: assembly", tensor_rows, assembly) + CHECK_TABLE("gemv", gemv_rows, run) +

@@ -50,6 +50,16 @@ static const struct regression {
     {"an intrinsic over the rows of its result",
      "input A: u8[5, 8], B: i8[16, 8]; C[j<16, i<5] = sum[k<8](i32(A[i, k]) * i32(B[j, k]))",
      "split(C, k, 4); reorder(C, i, k.outer, j, k.inner); tensorize(C, j, dot4_u8i8)"},
+    /* Likewise: lanes apart by a stride that a call gives, and by two. */
+    {"an intrinsic on rows that a call puts apart",
+     "input A: u8[5, 8], B: i8[16, 8] strided; C[i<5, j<16] = sum[k<8](i32(A[i, k]) * i32(B[j, k])); output C strided",
+     "split(C, k, 4); reorder(C, i, k.outer, j, k.inner); tensorize(C, j, dot4_u8i8)"},
+    {"lanes over rows that a call puts apart",
+     "input A: i32[8, 4] strided; C[i<8, j<4] = A[7 - i, j] + 1",
+     "fuse(C, i, j); vectorize(C, i.j.fused, 16)"},
+    {"lanes over planes and rows that a call puts apart",
+     "input A: i32[4, 2, 4] strided; C[i<4, j<2, k<4] = A[i, j, k] + 1; output C strided",
+     "fuse(C, i, j); fuse(C, i.j.fused, k); vectorize(C, i.j.fused.k.fused, 16)"},
     /* The fuzzer printed loop IR that is small as a graph and endless as text. */
     {"an expression inlined into its own index",
      "symbol M<=1000, N<=60\n"

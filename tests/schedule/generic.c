@@ -29,6 +29,10 @@ typedef struct generic_case {
 } generic_case;
 
 static const generic_case cases[] = {
+    {"strided",
+     "input A: f32[4096,3], B: f32[4096,3]\nP[i<4096, j<3] = A[i,j] * 2\nC[i<4096, j<3] = P[i,j] + B[i,j]\n"
+     "D[i<4096, j<3] = A[i,j] + B[i,j]\noutput D, C strided",
+     "C", "injective"},
     {"add", "C[i<1000, j<1000] = A[i,j] + B[i,j]", "C", "injective"},
     {"small_add", "C[i<30] = A[i] + B[i]", "C", "injective"},
     {"narrow_rows", "C[i<9999, j<3] = A[i,j] * 2", "C", "injective"},
