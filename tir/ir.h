@@ -502,6 +502,8 @@ void tir_print_expr(runtime_str *out, const tir_expr *e);
 /* `for (x.outer: int32, 0, 52) "parallel" {` ... two spaces a level. */
 void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent);
 void tir_print_func(runtime_str *out, const tir_func *f);
+/* Bytes. What is small as a graph can be endless as text: printing stops here, and says so. */
+enum { TIR_LONGEST_TEXT = 16 << 20 };
 
 /* The function that tir_print_func printed: printing it gives the same text (docs/ir.md). All nodes in ARENA. Parameters
  * before the first that is stored to are inputs; with one index where another number of dimensions was declared, buffers

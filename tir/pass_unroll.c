@@ -5,7 +5,7 @@
 
 #include "tir/passes.h"
 
-enum { MAX_AUTO_DEPTH = 8, ORDINARY_NODES = 32, MAX_COUNTED = 1 << 30 };
+enum { MAX_AUTO_DEPTH = 8, ORDINARY_NODES = 32, MAX_COUNTED = 1 << 20 };
 
 /* What was found below a statement. */
 typedef struct tally {

@@ -76,7 +76,27 @@ static void printed_statements_read_back(void **state) {
   runtime_arena_free(&arena);
 }
 
+/* A value that is squared forty times is a graph of forty nodes. */
+static void endless_text_is_cut(void **state) {
+  (void)state;
+  runtime_arena arena = {0};
+  reader read = {.arena = &arena};
+  tir_func f = *read_func(&read, "in A: float32[4]; out B: float32[4] { for (i: int32, 0, 4) { B[i] = A[i] } }");
+  tir_stmt store = *f.body->u.loop.body, loop = *f.body;
+  for (int i = 0; i < 40; i++)
+    store.u.store.value = tir_binary(&arena, TIR_MUL, store.u.store.value, store.u.store.value);
+  loop.u.loop.body = &store;
+  f.body = &loop;
+  runtime_str out = {0};
+  tir_print_func(&out, &f);
+  assert_true(out.n < 2 * TIR_LONGEST_TEXT);
+  assert_non_null(strstr(out.data + out.n - 100, "(cut: expressions that share parts"));
+  runtime_str_free(&out);
+  runtime_arena_free(&arena);
+}
+
 int test_print(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(whole_functions), cmocka_unit_test(printed_statements_read_back)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(whole_functions), cmocka_unit_test(printed_statements_read_back),
+                                     cmocka_unit_test(endless_text_is_cut)};
   return CHECK_TABLE("tir print", exprs, print_row) + CHECK_TESTS("tir print functions", tests);
 }
