@@ -42,9 +42,7 @@ LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, in
   return op == TIR_FLOORMOD ? LLVMBuildURem(m->builder, a, by, "") : LLVMBuildUDiv(m->builder, a, by, "");
 }
 
-/* B, but 1 on lanes where it is 0. Not a select: LLVM 19's InstSimplify divides by the arms of a select one by one, and
- * takes an arm that is a constant vector with one zero lane for undefined as a whole, though that lane is not chosen.
- */
+/* B, but 1 where it is 0. */
 static LLVMValueRef never_zero(codegen_emitter *m, LLVMValueRef b, LLVMValueRef is_zero) {
   return LLVMBuildOr(m->builder, b, LLVMBuildZExt(m->builder, is_zero, LLVMTypeOf(b), ""), "");
 }
@@ -76,6 +74,24 @@ static LLVMValueRef divide_unsigned(codegen_emitter *m, tir_op op, LLVMValueRef 
   return op == TIR_FLOORMOD ? value : LLVMBuildSelect(m->builder, is_zero, zero, value, "");
 }
 
+static LLVMValueRef divide(codegen_emitter *m, const tir_expr *e, LLVMValueRef a, LLVMValueRef b) {
+  return tn_dtype_is_signed(e->dtype) ? divide_signed(m, e->op, a, b) : divide_unsigned(m, e->op, a, b);
+}
+
+/* Lane by lane, as the processors do it anyway. LLVM 19 takes a vector of divisors with one lane that is a constant
+ * zero for undefined as a whole, also where that lane is one arm of a select and not chosen, and sees through what
+ * keeps it from zero. */
+static LLVMValueRef divide_lanes(codegen_emitter *m, const tir_expr *e, LLVMValueRef a, LLVMValueRef b) {
+  LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(a));
+  for (int lane = 0; lane < e->lanes; lane++) {
+    LLVMValueRef at = LLVMConstInt(m->i32, (unsigned)lane, false);
+    LLVMValueRef value =
+        divide(m, e, LLVMBuildExtractElement(m->builder, a, at, ""), LLVMBuildExtractElement(m->builder, b, at, ""));
+    result = LLVMBuildInsertElement(m->builder, result, value, at, "");
+  }
+  return result;
+}
+
 /* bool: b is 1 (the quotient is a, the remainder 0) or 0 (both are 0). */
 static LLVMValueRef divide_bool(codegen_emitter *m, tir_op op, LLVMValueRef a, LLVMValueRef b) {
   return op == TIR_FLOORMOD ? LLVMConstNull(LLVMTypeOf(a)) : LLVMBuildAnd(m->builder, a, b, "");
@@ -92,7 +108,7 @@ LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e) {
   }
   LLVMValueRef b = codegen_value(m, e->arg[1]);
   if (e->dtype == TN_BOOL) return divide_bool(m, e->op, a, b);
-  return is_signed ? divide_signed(m, e->op, a, b) : divide_unsigned(m, e->op, a, b);
+  return e->lanes == 1 ? divide(m, e, a, b) : divide_lanes(m, e, a, b);
 }
 
 /* ---- absolute value ----------------------------------------------------------------------------------------- */

@@ -129,7 +129,29 @@ static tn_status check_place(tn_schedule *s, const char *call, int scan) {
                       call, name, schedule_leaf(st, 0)->name);
 }
 
-/* Loops over the time: none in lockstep or parallel, and as they were made. */
+/* The place of a loop among those under AXIS in the order of the times, added to *place. False: it is not there. */
+static bool find_place(const schedule_stage *st, int axis, int loop, int *place) {
+  if (axis == loop) return true;
+  if (st->axes[axis].used_by < 0) {
+    ++*place;
+    return false;
+  }
+  const schedule_relation *r = &st->relations[st->axes[axis].used_by];
+  for (int i = 0; i < r->n; i++) {
+    if (find_place(st, r->many[i], loop, place)) return true;
+  }
+  return false;
+}
+
+/* Earlier loops step over what later ones count: time is the first axis, and only split. */
+static int place_in_time(const schedule_stage *st, int loop) {
+  int place = 0, time = 0;
+  while (!schedule_is_time(st, time)) time++;
+  find_place(st, time, loop, &place);
+  return place;
+}
+
+/* Loops over the time: none in lockstep or parallel, and in the order of the times. */
 static tn_status check_time(tn_schedule *s, const char *call, int scan) {
   const schedule_stage *st = &s->stages[scan];
   int before = -1;
@@ -142,7 +164,7 @@ static tn_status check_time(tn_schedule *s, const char *call, int scan) {
                           "stored, so they cannot run %s; take one of the scan's other loops",
                           call, axis->name, schedule_stage_name(st), (long long)axis->extent,
                           axis->annotation == SCHEDULE_VECTORIZE ? "in lockstep" : "in parallel");
-    if (st->leaves[i] < before)
+    if (before >= 0 && place_in_time(st, st->leaves[i]) < place_in_time(st, before))
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                           "%s: loop %s of %s would stand inside a later part of the time: the times would run out of "
                           "order; leave %s outside of %s",

@@ -9,8 +9,11 @@ static const struct regression {
 } regressions[] = {
     {"matmul, tiled and vectorized", "C[i<13, j<17] = sum[k<7](A[i,k] * B[k,j])",
      "tile(C, i, j, 4, 8); reorder(C, i.outer, j.outer, k, i.inner, j.inner); vectorize(C, j.inner)"},
-    /* LLVM's InstSimplify divides by a constant lane that is zero and not chosen (codegen/emit_arith.c). */
+    /* LLVM divides by a constant lane that is zero and not chosen (codegen/emit_arith.c). */
     {"division by lanes of a quotient", "input A: bool\nS[j<13] = i16(A) % (i16(j) // i16(A))", "vectorize(S, j)"},
+    {"division by an arm with a zero lane that is not chosen",
+     "input A: bool[16]; S[j<16] = u32(2) // select(A[j // 3], u32(A[j]), u32(j))",
+     "split(S, j, 8); vectorize(S, j.inner); unroll(S, j.outer)"},
     /* An init and a condition that read memory were evaluated in the padding of a stage too. */
     {"padding of a reduction with an init",
      "input A: f32[3, 8]; input B: f32[5]; S[i<3] = sum[r<5 where B[r] > A[i, r] init = A[i, 7]](A[i, r] * B[r]); "
@@ -21,6 +24,9 @@ static const struct regression {
     {"a state before its scan, beside an inlined stage",
      "state S: f32[4]; Z[i<4] = select(i >= 1, S[i - 1]*2, A[i]); scan S[i<4] = Z[i] + A[i]",
      "cache_read(A, local); compute_inline(A.local)"},
+    {"the time of a scan, in parts of parts",
+     "input A: i32[8, 8]; state S: i32[8, 8]; scan S[i<8, j<8] = select(i < 2, A[i, j], S[i - 2, j] + A[j, i])",
+     "split(S, i, 2, 3); split(S, i.1, 2); reorder(S, i.0, i.1.outer, j, i.1.inner, i.2)"},
     /* S1 is dead once the final reduction's condition is false, and S0 is computed in it (schedule/buffering.c). */
     {"a stage in a loop of a dead one",
      "S0[i<4, j<4] = any[r<8](A0[j, r] > 0); S1[i<4, j<4] = sum[r<5 where S0[i, j]](A1[j, r]); S2[i<3, k<4] = S1[i, "
@@ -54,8 +60,7 @@ static const struct regression {
     {"an intrinsic on rows that a call puts apart",
      "input A: u8[5, 8], B: i8[16, 8] strided; C[i<5, j<16] = sum[k<8](i32(A[i, k]) * i32(B[j, k])); output C strided",
      "split(C, k, 4); reorder(C, i, k.outer, j, k.inner); tensorize(C, j, dot4_u8i8)"},
-    {"lanes over rows that a call puts apart",
-     "input A: i32[8, 4] strided; C[i<8, j<4] = A[7 - i, j] + 1",
+    {"lanes over rows that a call puts apart", "input A: i32[8, 4] strided; C[i<8, j<4] = A[7 - i, j] + 1",
      "fuse(C, i, j); vectorize(C, i.j.fused, 16)"},
     {"lanes over planes and rows that a call puts apart",
      "input A: i32[4, 2, 4] strided; C[i<4, j<2, k<4] = A[i, j, k] + 1; output C strided",

@@ -97,6 +97,8 @@ static const struct refusal {
      "split(S, t): loop t of S is the time of a scan: its rest is guarded or peeled off, so that no time runs twice; take tail guard or peel"},
     {"reorder: parts of the time", SUMS, "split(S, t, 8)", "reorder(S, t.inner, t.outer)",
      "reorder(S, t.inner, t.outer, i): loop t.outer of S would stand inside a later part of the time: the times would run out of order; leave t.outer outside of t.inner"},
+    {"reorder: parts of a part of the time", SUMS, "split(S, t, 2, 3); split(S, t.1, 2)", "reorder(S, t.2, t.1.outer)",
+     "reorder(S, t.0, t.2, t.1.inner, t.1.outer, i): loop t.1.inner of S would stand inside a later part of the time: the times would run out of order; leave t.1.inner outside of t.2"},
     {"reorder: an axis that a scan reads across", CELL, "", "reorder(H, j, t)",
      "reorder(H, j, t, b): loop j of H would stand outside of the time t, but the scan reads across j: element j of a time needs other elements of earlier times; keep t outside of j"},
     {"reorder: a part of such an axis", CELL, "split(H, j, 2)", "reorder(H, j.outer, t)",

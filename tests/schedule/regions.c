@@ -102,4 +102,36 @@ static void region(void **state) {
   fixture_free(&f);
 }
 
-int test_regions(void) { return CHECK_TABLE("regions", regions, region); }
+/* ---- inlining ---------------------------------------------------------------------------------------------------- */
+
+static tir_walk count_expr(void *user, const tir_expr *e) {
+  (void)e;
+  return ++*(int *)user < 10000 ? TIR_WALK_ON : TIR_WALK_STOP;
+}
+
+/* Each of forty stages reads its producer twice; all of them inlined are one expression of shared parts, not 2^40. */
+static void inlined_reads_are_shared(void **state) {
+  (void)state;
+  runtime_str program = {0}, schedule = {0};
+  runtime_str_add(&program, "S0[i<19] = A[i] + 1\n");
+  for (int i = 1; i <= 40; i++) {
+    runtime_str_addf(&program, "S%d[i<19] = S%d[i]*S%d[i] + S%d[i]\n", i, i - 1, i - 1, i - 1);
+    runtime_str_addf(&schedule, "compute_inline(S%d); ", i - 1);
+  }
+  fixture f = fixture_new(program.data, schedule.data);
+  runtime_arena arena = {0};
+  tir_func *func = schedule_lower_and_optimize(f.s, "kernel", &arena);
+  check_ok(f.ctx);
+  int nodes = 0;
+  tir_walk_stmt(func->body, &(tir_visitor){.expr = count_expr, .user = &nodes});
+  assert_in_range(nodes, 40, 9999);
+  runtime_str_free(&program);
+  runtime_str_free(&schedule);
+  runtime_arena_free(&arena);
+  fixture_free(&f);
+}
+
+int test_regions(void) {
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(inlined_reads_are_shared)};
+  return CHECK_TABLE("regions", regions, region) + CHECK_TESTS("inlining", tests);
+}
