@@ -24,8 +24,9 @@ struct codegen_session {
 
 /* LLVM's machine scheduler moves all loads of a large unrolled body to its front and then spills them (528 stack
  * accesses for 22 without it, in an 8x32 tile unrolled 64 times: half the speed). The IR's own order, loads beside
- * their uses, is what out-of-order machines want. What moves scalar work into mask registers of AVX-512 finds none in our code, and its time grows with the square of a
- * long body (15 of 17 s for 1,300 statements). The options are the process's; there are none for a target machine. */
+ * their uses, is what out-of-order machines want. The pass that moves scalar work into mask registers of AVX-512 takes
+ * time that grows with the square of a long body (docs/performance.md). The options are the process's; there are none
+ * for a target machine. */
 static void set_backend_options(void) {
   static const char *const options[] = {"tenon", "-enable-misched=0", "-disable-post-ra",
                                         "-disable-x86-domain-reassignment"};
@@ -33,8 +34,8 @@ static void set_backend_options(void) {
 }
 
 static void init_once(void) {
-#define INIT(arch)                     \
-  do {                                 \
+#define INIT(arch)                      \
+  do {                                  \
     LLVMInitialize##arch##TargetInfo(); \
     LLVMInitialize##arch##Target();     \
     LLVMInitialize##arch##TargetMC();   \
@@ -105,9 +106,8 @@ LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *
   for (int i = 0; i < session->machines.n; i++) {
     if (strcmp(session->machines.data[i].key, target->text) == 0) return session->machines.data[i].machine;
   }
-  LLVMTargetMachineRef machine =
-      LLVMCreateTargetMachine(target->llvm, target->triple, target->cpu, target->features, LLVMCodeGenLevelDefault,
-                              LLVMRelocPIC, LLVMCodeModelDefault);
+  LLVMTargetMachineRef machine = LLVMCreateTargetMachine(target->llvm, target->triple, target->cpu, target->features,
+                                                         LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelDefault);
   machine_entry entry = {runtime_strdup(&session->ctx->arena, target->text), machine, false};
   if (machine != NULL && entry.key != NULL && RUNTIME_PUSH(&session->machines, entry)) return machine;
   if (machine != NULL) LLVMDisposeTargetMachine(machine);

@@ -123,6 +123,11 @@ static void parts_of_larger_arrays(void **state) {
   tn_kernel_free(kernel);
 }
 
+/* Integers of somebody else's memory. STRIDES count elements; NULL: compact. */
+static DLTensor view(void *data, int ndim, int64_t *shape, int64_t *strides) {
+  return (DLTensor){data, {kDLCPU, 0}, ndim, tn_dtype_dlpack(TN_I32), shape, strides, 0};
+}
+
 /* Rank 3, padding that reads nothing outside, a dimension of extent 1 whose stride means nothing. */
 static void planes(void **state) {
   (void)state;
@@ -139,13 +144,7 @@ static void planes(void **state) {
   int32_t *a = kit_guarded(bytes), c[3][9];
   for (int i = 0; i < 2 * PLANE + 7; i++) a[i] = i;
   int64_t shape[] = {3, 1, 7}, strides[] = {PLANE, -ROW, 1}, c_shape[] = {3, 9};
-  DLTensor x = {.data = a,
-                .device = {kDLCPU, 0},
-                .ndim = 3,
-                .dtype = tn_dtype_dlpack(TN_I32),
-                .shape = shape,
-                .strides = strides};
-  DLTensor y = {.data = c, .device = {kDLCPU, 0}, .ndim = 2, .dtype = tn_dtype_dlpack(TN_I32), .shape = c_shape};
+  DLTensor x = view(a, 3, shape, strides), y = view(c, 2, c_shape, NULL);
   tn_call(K.ctx, kernel, (DLTensor *[]){&x, &y}, 2);
   check_ok(K.ctx);
   for (int n = 0; n < 3; n++)
@@ -202,12 +201,7 @@ static void side_by_side(void **state) {
   int64_t shape[] = {N, PART}, strides[] = {ROW, 1};
   DLTensor t[4], *args[4];
   for (int i = 0; i < 4; i++) {
-    t[i] = (DLTensor){.data = &data[0][i * PART],
-                      .device = {kDLCPU, 0},
-                      .ndim = 2,
-                      .dtype = tn_dtype_dlpack(TN_I32),
-                      .shape = shape,
-                      .strides = strides};
+    t[i] = view(&data[0][i * PART], 2, shape, strides);
     args[i] = &t[i];
   }
   for (int i = 0; i < N * ROW; i++) ((int32_t *)data)[i] = i;
