@@ -9,20 +9,20 @@
 extern "C" {
 #endif
 
-/* ---- measuring: interfaces a user can supply for a board or a simulator --------------------------------------------------- */
+/* ---- measuring: interfaces a user can supply for a board or a simulator ------------------------------------------ */
 
 /* Classes of failure, TVM's numbers (MeasureErrorNo) where the meaning is the same. X(NAME, number, "word in records") */
-#define TN_MEASURE_ERRORS(X)                                                     \
-  X(NONE, 0, "none")                                                             \
-  X(INSTANTIATION, 1, "instantiation") /* the steps could not be applied */      \
-  X(COMPILE, 2, "compile")                                                       \
-  X(LOAD, 3, "load")                                                             \
-  X(RUNTIME, 4, "runtime")             /* crashed or returned an error */        \
-  X(WRONG_ANSWER, 5, "wrong_answer")                                             \
-  X(BUILD_TIMEOUT, 6, "build_timeout")                                           \
-  X(RUN_TIMEOUT, 7, "run_timeout")                                               \
-  X(UNKNOWN, 8, "unknown")                                                       \
-  X(MEMORY, 9, "memory")               /* over the memory limit */
+#define TN_MEASURE_ERRORS(X)                                                \
+  X(NONE, 0, "none")                                                        \
+  X(INSTANTIATION, 1, "instantiation") /* the steps could not be applied */ \
+  X(COMPILE, 2, "compile")                                                  \
+  X(LOAD, 3, "load")                                                        \
+  X(RUNTIME, 4, "runtime") /* crashed or returned an error */               \
+  X(WRONG_ANSWER, 5, "wrong_answer")                                        \
+  X(BUILD_TIMEOUT, 6, "build_timeout")                                      \
+  X(RUN_TIMEOUT, 7, "run_timeout")                                          \
+  X(UNKNOWN, 8, "unknown")                                                  \
+  X(MEMORY, 9, "memory") /* over the memory limit */
 
 typedef enum tn_measure_error {
 #define X(name, number, word) TN_MEASURE_##name = number,
@@ -32,12 +32,12 @@ typedef enum tn_measure_error {
 
 /* All a builder or runner needs. */
 typedef struct tn_candidate {
-  const char *program;   /* text form */
-  const char *steps;     /* JSON array */
-  const char *target;    /* tn_target_text */
-  uint64_t seed;         /* of the input data */
-  double best_s;         /* fastest so far, or 0: a candidate clearly slower may stop after its first run */
-  uint32_t sequence;     /* joins the candidate's events in a recording; 0: none records */
+  const char *program; /* text form */
+  const char *steps;   /* JSON array */
+  const char *target;  /* tn_target_text */
+  uint64_t seed;       /* of the input data */
+  double best_s;       /* fastest so far, or 0: a candidate clearly slower may stop after its first run */
+  uint32_t sequence;   /* joins the candidate's events in a recording; 0: none records */
 } tn_candidate;
 
 enum { TN_MAX_COSTS = 16 };
@@ -45,15 +45,15 @@ enum { TN_MAX_COSTS = 16 };
 /* Filled by the builder, then by the runner; the caller frees message and object with free(). */
 typedef struct tn_measurement {
   tn_measure_error error;
-  char *message;           /* why it failed, or NULL */
-  void *object;            /* the builder's product, opaque to the tuner */
+  char *message; /* why it failed, or NULL */
+  void *object;  /* the builder's product, opaque to the tuner */
   size_t object_bytes;
   int n_costs;
   double costs[TN_MAX_COSTS]; /* seconds for one call, one a sample */
-  bool checked;            /* the output was compared with the unscheduled reference */
-  double max_error;        /* largest relative error found */
-  double build_s, run_s;   /* wall time spent */
-  double phase_s[8];       /* a worker's phases: tn_measure_phases names them */
+  bool checked;               /* the output was compared with the unscheduled reference */
+  double max_error;           /* largest relative error found */
+  double build_s, run_s;      /* wall time spent */
+  double phase_s[8];          /* a worker's phases: tn_measure_phases names them */
 } tn_measurement;
 
 /* Names of phase_s: "parse", "lower", "compile", "load", "arguments", "run", "check"; NULL at the end. */
@@ -66,7 +66,8 @@ typedef struct tn_builder {
 } tn_builder;
 typedef struct tn_runner {
   void *self;
-  tn_status (*run)(void *self, int n, const tn_candidate *candidates, tn_measurement *inout); /* skips those with an error */
+  tn_status (*run)(void *self, int n, const tn_candidate *candidates,
+                   tn_measurement *inout); /* skips those with an error */
   void (*free)(void *self);
 } tn_runner;
 
@@ -85,7 +86,7 @@ TN_API bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn
  * printed to standard output goes to standard error. Returns the exit status: 0 end of file, 1 not the protocol, 2 wrong option. */
 TN_API int tn_worker_main(int in_fd, int out_fd, int argc, char **argv);
 
-/* ---- tuning ------------------------------------------------------------------------------------------------------------------ */
+/* ---- tuning ------------------------------------------------------------------------------------------------------ */
 
 typedef struct tn_progress {
   int trials, failed, trials_wanted;
@@ -96,12 +97,13 @@ typedef struct tn_progress {
 } tn_progress;
 
 typedef struct tn_tune_options {
-  const char *log;          /* JSON lines file, appended to; existing records of the task are used and not measured again. Required */
-  int trials;               /* records of this task the log shall hold at the end (64) */
-  double seconds;           /* stop after this long (0: no limit) */
-  uint64_t seed;            /* (0 is a seed as any other) */
-  int per_round;            /* candidates measured a round (24, at most trials) */
-  const tn_target *target;  /* NULL: native */
+  const char
+      *log;   /* JSON lines file, appended to; existing records of the task are used and not measured again. Required */
+  int trials; /* records of this task the log shall hold at the end (64) */
+  double seconds;          /* stop after this long (0: no limit) */
+  uint64_t seed;           /* (0 is a seed as any other) */
+  int per_round;           /* candidates measured a round (24, at most trials) */
+  const tn_target *target; /* NULL: native */
   tn_worker_options workers;
   const tn_builder *builder; /* NULL: worker processes */
   const tn_runner *runner;   /* NULL: worker processes */
@@ -118,7 +120,7 @@ typedef struct tn_tune_result {
 /* Searches; every measurement is one line of the log at once. Phases are timed into the current profiler. */
 TN_API tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out);
 
-/* ---- records ----------------------------------------------------------------------------------------------------------------- */
+/* ---- records ----------------------------------------------------------------------------------------------------- */
 
 /* The schedule of the log's best checked record of this program on this target: same program key and target triple and CPU. NULL with
  * TN_ERROR_RECORD when there is none, naming what the log does hold. *seconds (may be NULL) gets its recorded time. Broken lines are reported
@@ -135,7 +137,7 @@ typedef struct tn_log_row {
   double cost_s;       /* median; INFINITY: failed */
   tn_measure_error error;
   bool checked;
-  int64_t time_s;      /* unix */
+  int64_t time_s; /* unix */
 } tn_log_row;
 
 /* Zero-initialise; free with tn_log_table_free. */

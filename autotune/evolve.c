@@ -39,8 +39,7 @@ static int add_genome(pool *p, const autotune_genome *genome) {
   return p->all.n - 1;
 }
 
-/* ---- scores --------------------------------------------------------------------------------------------------------
- */
+/* ---- scores ------------------------------------------------------------------------------------------------------ */
 
 int autotune_schedule_rows(const autotune_task *task, const tn_schedule *s, runtime_arena *arena, float *rows) {
   autotune_quiet quiet = autotune_quiet_begin(task->ctx);
@@ -100,8 +99,7 @@ static tn_status score_new(pool *p) {
   return status;
 }
 
-/* ---- generations ---------------------------------------------------------------------------------------------------
- */
+/* ---- generations ------------------------------------------------------------------------------------------------- */
 
 typedef struct population {
   int n, *members; /* places in the pool */
@@ -183,8 +181,7 @@ static tn_status run_generations(pool *p, population *pop, int n_seeds, const au
   return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a population of %d", pop->n);
 }
 
-/* ---- the best ------------------------------------------------------------------------------------------------------
- */
+/* ---- the best ---------------------------------------------------------------------------------------------------- */
 
 /* Better scores first; equal ones by hash, so that the order does not depend on the sort. */
 static int by_score(const void *a, const void *b) {

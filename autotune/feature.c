@@ -51,21 +51,15 @@ static math_class class_of_sum(const tir_expr *e, double *math) {
 static math_class class_of(const tir_expr *e, double *math) {
   switch (e->op) {
     case TIR_ADD:
-    case TIR_SUB:
-      return class_of_sum(e, math);
-    case TIR_MUL:
-      return MUL;
+    case TIR_SUB: return class_of_sum(e, math);
+    case TIR_MUL: return MUL;
     case TIR_DIV:
     case TIR_FLOORDIV:
-    case TIR_FLOORMOD:
-      return DIVMOD;
+    case TIR_FLOORMOD: return DIVMOD;
     case TIR_MIN:
-    case TIR_MAX:
-      return CMP;
-    case TIR_ABS:
-      return OTHERFUNC;
-    default:
-      break;
+    case TIR_MAX: return CMP;
+    case TIR_ABS: return OTHERFUNC;
+    default: break;
   }
   char op_class = tir_op_table[e->op].op_class;
   return op_class == 'C' ? CMP : op_class == 'M' ? MATHFUNC : strchr("IT", op_class) ? OTHERFUNC : MATH_CLASSES;
@@ -246,30 +240,17 @@ static void visit_attr(walk_state *w, const tir_stmt *s) {
 
 static void visit(walk_state *w, const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_FOR:
-      visit_for(w, s);
-      break;
-    case TIR_STORE:
-      visit_store(w, s);
-      break;
-    case TIR_CALL:
-      visit_call(w, s);
-      break;
-    case TIR_IF:
-      visit_if(w, s);
-      break;
-    case TIR_ALLOC:
-      visit_alloc(w, s);
-      break;
-    case TIR_ATTR:
-      visit_attr(w, s);
-      break;
+    case TIR_FOR: visit_for(w, s); break;
+    case TIR_STORE: visit_store(w, s); break;
+    case TIR_CALL: visit_call(w, s); break;
+    case TIR_IF: visit_if(w, s); break;
+    case TIR_ALLOC: visit_alloc(w, s); break;
+    case TIR_ATTR: visit_attr(w, s); break;
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; ++i) visit(w, s->u.seq.stmts[i]);
       break;
     case TIR_PREFETCH:
-    case TIR_NOP:
-      break;
+    case TIR_NOP: break;
   }
 }
 

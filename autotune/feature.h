@@ -7,8 +7,9 @@
 
 #include "autotune/internal.h"
 
-/* ---- layout ---------------------------------------------------------------------------------------------------- */
+/* ---- layout ------------------------------------------------------------------------------------------------------ */
 
+/* clang-format off */
 #define FEATURE_MATH(X, type) \
   X(type##_mad) X(type##_addsub) X(type##_mul) X(type##_divmod) X(type##_cmp) X(type##_mathfunc) X(type##_otherfunc)
 /* Loops of one kind around the store: how many, product of extents, extent of the innermost, and which loops they
@@ -40,6 +41,7 @@
   X(body_read)    /* elements of the other buffers in it: the loads */                                             \
   X(reduce_prod)  /* product of the reduction loops' extents */                                                    \
   X(vec_bytes)    /* bytes the innermost vectorized loop writes at once */
+/* clang-format on */
 
 typedef enum feature_index {
 #define X(name) feature_##name,
@@ -59,7 +61,7 @@ _Static_assert(feature_auto_unroll_max_step == 163, "TVM's 164 come first");
 
 extern const char *const autotune_feature_names[FEATURE_COUNT];
 
-/* ---- what one store does ---------------------------------------------------------------------------------------- */
+/* ---- what one store does ----------------------------------------------------------------------------------------- */
 
 /* Loops deeper than this count as iterations but are not looked at one by one; stores and buffers beyond are left
  * out. */
@@ -78,20 +80,20 @@ typedef struct feature_loop {
 typedef struct feature_touched {
   const tir_buffer *buffer;
   bool is_read, is_written;
-  int alloc_depth;                     /* loops around its ALLOC; 0 for parameters */
-  uint64_t used;                       /* bit i: loop i stands in an index */
-  double elements[FEATURE_MAX_LOOPS];  /* touched, by level; without loops [0] is one iteration's */
-  double stride[FEATURE_MAX_LOOPS];    /* elements one step of loop i moves by, the least over all accesses */
-  double contiguous;                   /* elements in a row of what is touched in all */
+  int alloc_depth;                    /* loops around its ALLOC; 0 for parameters */
+  uint64_t used;                      /* bit i: loop i stands in an index */
+  double elements[FEATURE_MAX_LOOPS]; /* touched, by level; without loops [0] is one iteration's */
+  double stride[FEATURE_MAX_LOOPS];   /* elements one step of loop i moves by, the least over all accesses */
+  double contiguous;                  /* elements in a row of what is touched in all */
 } feature_touched;
 
 typedef struct feature_store {
   const tir_buffer *buffer;
-  bool is_constant;  /* the value reads nothing: a reduction's init */
-  int depth;         /* loops: at most FEATURE_MAX_LOOPS */
+  bool is_constant;                      /* the value reads nothing: a reduction's init */
+  int depth;                             /* loops: at most FEATURE_MAX_LOOPS */
   feature_loop loops[FEATURE_MAX_LOOPS]; /* outermost first */
-  double outer_prod; /* iterations of all loops around */
-  double math[FEATURE_N_MATH]; /* of one evaluation */
+  double outer_prod;                     /* iterations of all loops around */
+  double math[FEATURE_N_MATH];           /* of one evaluation */
   int n_touched;
   feature_touched *touched; /* [0] is the written buffer */
   double alloc_outer_prod;  /* iterations of the loops around the buffer's ALLOC; 1 for parameters */

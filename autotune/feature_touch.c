@@ -79,7 +79,7 @@ static void decompose(const feature_store *store, const tir_expr *e, double scal
   }
 }
 
-/* ---- hulls ------------------------------------------------------------------------------------------------------ */
+/* ---- hulls ------------------------------------------------------------------------------------------------------- */
 
 static void set_range(const feature_loop *loop, bool runs) {
   int64_t min = (int64_t)loop->min;
@@ -122,7 +122,7 @@ static void widen_opaque(const access *a, const tir_expr *index, int dim, featur
   if (store->depth == 0) widen(hulls, dim, first, 0, (double)extent - 1, extent);
 }
 
-/* ---- accesses --------------------------------------------------------------------------------------------------- */
+/* ---- accesses ---------------------------------------------------------------------------------------------------- */
 
 /* The store's entry for a buffer; NULL when there are too many. */
 static feature_touched *find_touched(feature_program *p, const tir_buffer *buffer, bool *is_new) {

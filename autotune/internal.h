@@ -13,7 +13,7 @@ typedef struct autotune_task {
   tn_context *ctx;
   tn_program *program;
   const tn_target *target;
-  int threads;          /* cores a parallel loop gets */
+  int threads; /* cores a parallel loop gets */
   int vector_bytes;
   int cache_line_bytes; /* 64 */
 } autotune_task;
@@ -23,14 +23,14 @@ typedef struct autotune_task {
 extern const tn_site autotune_flow_site;
 #define AUTOTUNE_FLOW "candidate"
 
-/* ---- features (feature.c): one row a written buffer, from lowered loop IR before the passes ---------------------------------- */
+/* ---- features (feature.c): one row a written buffer, from lowered loop IR before the passes ---------------------- */
 
 enum { AUTOTUNE_FEATURES = 172, AUTOTUNE_MAX_ROWS = 32 };
 /* Fills at most AUTOTUNE_MAX_ROWS rows of AUTOTUNE_FEATURES floats; returns how many (0: nothing is written, or no memory).
  * The first 164 are Ansor's per-store features in TVM's order, then 8 of our own; autotune/feature.h lists all by name. */
 int autotune_features(const tir_func *lowered, int cache_line_bytes, float *rows);
 
-/* ---- cost model (model.c): XGBoost with the pack-sum objective --------------------------------------------------------------- */
+/* ---- cost model (model.c): XGBoost with the pack-sum objective --------------------------------------------------- */
 
 typedef struct autotune_model autotune_model;
 autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads);
@@ -49,7 +49,7 @@ double autotune_rank_accuracy(int n, const float *scores, const double *costs_s)
 /* The fastest cost among the K programs with the highest scores, as best/cost: 1 when the fastest is among them. */
 double autotune_peak_at(int n, const float *scores, const double *costs_s, int k);
 
-/* ---- search (sketch.c, sample.c, evolve.c, search.c) ---------------------------------------------------------------------------- */
+/* ---- search (sketch.c, sample.c, evolve.c, search.c) ------------------------------------------------------------- */
 
 typedef struct autotune_search autotune_search;
 autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed);
@@ -64,11 +64,11 @@ tn_status autotune_search_observe(autotune_search *search, const tn_schedule *sc
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);
 
-/* ---- records (record.c) --------------------------------------------------------------------------------------------------------- */
+/* ---- records (record.c) ------------------------------------------------------------------------------------------ */
 
 /* One line of a log (docs/records.md). Strings and json belong to the record. */
 typedef struct autotune_record {
-  json_t *json; /* the whole line: fields not known here survive a rewrite */
+  json_t *json;                                 /* the whole line: fields not known here survive a rewrite */
   const char *program, *key, *target, *message; /* borrowed from json */
   json_t *steps;                                /* borrowed */
   tn_measure_error error;

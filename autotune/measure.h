@@ -72,8 +72,7 @@ void measure_profile_take(measure_profile *p, protocol_message *message);
 /* When the worker has ended: gives all that it recorded to the session. */
 void measure_profile_end(measure_profile *p);
 
-/* ---- the pool (measure_pool.c)
- * --------------------------------------------------------------------------------------- */
+/* ---- the pool (measure_pool.c) ----------------------------------------------------------------------------------- */
 
 typedef enum measure_state { MEASURE_NONE, MEASURE_STARTING, MEASURE_IDLE, MEASURE_BUSY } measure_state;
 

@@ -45,8 +45,7 @@ typedef struct measure_task {
   int *which;
 } measure_task;
 
-/* ---- measurements --------------------------------------------------------------------------------------------------
- */
+/* ---- measurements ------------------------------------------------------------------------------------------------ */
 
 static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt, ...) TN_PRINTF(3, 4);
 static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt, ...) {
@@ -87,8 +86,7 @@ static bool take_error(tn_measurement *m, const json_t *header) {
   return false;
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------------
- */
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 static json_t *candidate_header(const char *type, const tn_candidate *c, double timeout_s) {
   return json_pack("{s:s, s:s, s:s, s:I, s:f, s:I}", "type", type, "program", c->program, "target", c->target, "seed",
@@ -105,8 +103,7 @@ static bool is_complete(const tn_candidate *c) { return c->program && c->steps &
 
 static const char not_text[] = "the candidate's program, steps or target is missing or not valid UTF-8";
 
-/* ---- building ------------------------------------------------------------------------------------------------------
- */
+/* ---- building ---------------------------------------------------------------------------------------------------- */
 
 static measure_request build_request(void *user, int job, const measure_worker *worker) {
   (void)worker;
@@ -143,8 +140,7 @@ static void build_failed(void *user, int job, const measure_worker *worker, meas
   set_failure(&task->out[task->which[job]], &build_stage, kind, task->pool->options.build_timeout_s, why);
 }
 
-/* ---- running -------------------------------------------------------------------------------------------------------
- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static double prepare_limit(const measure_pool *pool) { return PREPARE_FACTOR * pool->options.run_timeout_s; }
 
@@ -227,8 +223,7 @@ static void run_failed(void *user, int job, const measure_worker *worker, measur
   }
 }
 
-/* ---- the interfaces ------------------------------------------------------------------------------------------------
- */
+/* ---- the interfaces ---------------------------------------------------------------------------------------------- */
 
 /* Runs the jobs task->which[0 .. n). JOB_SECONDS has n zeros. */
 static tn_status run_batch(measure_task *task, int n, bool is_build, double *job_seconds) {

@@ -23,8 +23,7 @@ static uint64_t deadline_after(double seconds) {
   return runtime_now_ns() + (uint64_t)(fmin(fmax(seconds, 0), 1e9) * 1e9);
 }
 
-/* ---- sending -------------------------------------------------------------------------------------------------------
- */
+/* ---- sending ----------------------------------------------------------------------------------------------------- */
 
 static bool has_output(const measure_worker *w) { return w->out_sent < w->out.n; }
 
@@ -57,8 +56,7 @@ static bool send_request(measure_pool *pool, measure_worker *w, const measure_re
   return encoded;
 }
 
-/* ---- a worker's life -----------------------------------------------------------------------------------------------
- */
+/* ---- a worker's life --------------------------------------------------------------------------------------------- */
 
 static bool is_alive(const measure_worker *w) { return w->state != MEASURE_NONE; }
 
@@ -121,8 +119,7 @@ static void lose_late(measure_loop *loop, measure_worker *w) {
        w->state == MEASURE_STARTING ? "the worker did not greet in time" : "over the time limit");
 }
 
-/* ---- jobs ----------------------------------------------------------------------------------------------------------
- */
+/* ---- jobs -------------------------------------------------------------------------------------------------------- */
 
 static void finish_job(measure_loop *loop, measure_worker *w) {
   loop->batch->job_seconds[w->job] += (double)(runtime_now_ns() - w->started_ns) * 1e-9;
@@ -156,8 +153,7 @@ static void give_jobs(measure_loop *loop, measure_worker *w) {
   }
 }
 
-/* ---- receiving -----------------------------------------------------------------------------------------------------
- */
+/* ---- receiving --------------------------------------------------------------------------------------------------- */
 
 static void take_greeting(measure_loop *loop, measure_worker *w, const protocol_message *message) {
   int64_t version = protocol_int(message->header, "protocol", -1);
@@ -220,8 +216,7 @@ static void receive(measure_loop *loop, measure_worker *w) {
   }
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------------------
- */
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 /* An idle worker that has something to say has died or lost its head since. */
 static void drop_if_not_quiet(measure_loop *loop, measure_worker *w) {
@@ -316,8 +311,7 @@ tn_status measure_pool_run(measure_pool *pool, const measure_batch *batch) {
   return cannot_start(pool);
 }
 
-/* ---- making and freeing --------------------------------------------------------------------------------------------
- */
+/* ---- making and freeing ------------------------------------------------------------------------------------------ */
 
 static void pool_free(measure_pool *pool) {
   for (int i = 0; pool->workers && i < pool->n_workers; ++i) {

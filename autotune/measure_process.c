@@ -17,8 +17,7 @@ extern char **environ;
 
 enum { FIRST_FREE_FD = 3, AUTOPSY_MS = 2000, END_MS = 500 };
 
-/* ---- starting ------------------------------------------------------------------------------------------------------
- */
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
 
 static void close_fd(int *fd) {
   if (*fd >= 0) close(*fd);
@@ -102,8 +101,7 @@ int measure_process_start(measure_process *p, const char *const *argv) {
   return 0;
 }
 
-/* ---- last words ----------------------------------------------------------------------------------------------------
- */
+/* ---- last words -------------------------------------------------------------------------------------------------- */
 
 static void keep_tail(measure_process *p, const char *data, size_t n) {
   if (n > MEASURE_TAIL) {
@@ -130,8 +128,7 @@ void measure_process_read_tail(measure_process *p) {
   }
 }
 
-/* ---- ends ----------------------------------------------------------------------------------------------------------
- */
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
 
 /* Whether it has died within the time; it is not reaped yet, so that its process group cannot be another's. */
 static bool has_died(const measure_process *p, int ms) {

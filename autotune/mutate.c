@@ -30,8 +30,7 @@ static int64_t product_of(const autotune_tile *tile) {
   return (int64_t)tile->length[0] * tile->length[1] * tile->length[2];
 }
 
-/* ---- tiles ---------------------------------------------------------------------------------------------------------
- */
+/* ---- tiles ------------------------------------------------------------------------------------------------------- */
 
 /* Moves a factor from one level to another; level -1 is the outermost, whose length is what the others leave. */
 static bool move_factor(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {
@@ -97,8 +96,7 @@ static bool change_tail(const autotune_space *space, runtime_rng *rng, autotune_
   return true;
 }
 
-/* ---- choices -------------------------------------------------------------------------------------------------------
- */
+/* ---- choices ----------------------------------------------------------------------------------------------------- */
 
 /* Gives one choice of a random computed stage a new value. */
 static bool change_choice(const autotune_space *space, runtime_rng *rng, autotune_genome *genome, size_t offset,
@@ -122,8 +120,7 @@ static bool change_choice(const autotune_space *space, runtime_rng *rng, autotun
 AUTOTUNE_CHOICES(X)
 #undef X
 
-/* ---- all kinds -----------------------------------------------------------------------------------------------------
- */
+/* ---- all kinds --------------------------------------------------------------------------------------------------- */
 
 static const mutation mutations[] = {
     {"move_factor", 40, move_factor},

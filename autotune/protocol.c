@@ -134,12 +134,9 @@ protocol_result protocol_decode(protocol_decoder *d, const void *data, size_t n,
   d->have += n;
   if (protocol_wanted(d) > 0) return PROTOCOL_MORE;
   switch (d->part) {
-    case PROTOCOL_LENGTH:
-      return take_length(d);
-    case PROTOCOL_HEADER:
-      return take_header(d, out);
-    case PROTOCOL_PAYLOAD:
-      return finish(d, out);
+    case PROTOCOL_LENGTH: return take_length(d);
+    case PROTOCOL_HEADER: return take_header(d, out);
+    case PROTOCOL_PAYLOAD: return finish(d, out);
   }
   return PROTOCOL_BROKEN;
 }

@@ -163,18 +163,12 @@ static const char *const kind_words[] = {"a string", "an array",   "true or fals
 
 static bool is_of_kind(const json_t *value, field_kind kind) {
   switch (kind) {
-    case TEXT:
-      return json_is_string(value);
-    case ARRAY:
-      return json_is_array(value);
-    case TRUTH:
-      return json_is_boolean(value);
-    case NUMBER:
-      return json_is_number(value);
-    case INTEGER:
-      return json_is_integer(value);
-    case OBJECT:
-      return json_is_object(value);
+    case TEXT: return json_is_string(value);
+    case ARRAY: return json_is_array(value);
+    case TRUTH: return json_is_boolean(value);
+    case NUMBER: return json_is_number(value);
+    case INTEGER: return json_is_integer(value);
+    case OBJECT: return json_is_object(value);
   }
   return false;
 }

@@ -11,8 +11,7 @@ enum { PLAIN_FACTORS = 8, TAIL = 20, TAIL_WHEN_POOR = 65, PEELED = 90, UNIT_S2 =
 
 static bool chance(runtime_rng *rng, int percent) { return runtime_random_below(rng, 100) < percent; }
 
-/* ---- lengths -------------------------------------------------------------------------------------------------------
- */
+/* ---- lengths ----------------------------------------------------------------------------------------------------- */
 
 /* Writes the divisors of N up to LIMIT, in order; returns how many (at most MAX). */
 static int divisors_of(int64_t n, int64_t limit, int max, int64_t *out) {

@@ -33,10 +33,11 @@ static bool is_tunable(const autotune_task *task) {
   for (int i = 0; i < task->program->n_ops; i++) {
     const te_op *op = task->program->ops[i];
     if (op->kind != TE_SCAN) continue;
-    runtime_fail(task->ctx, TN_ERROR_PROGRAM,
-                 "%s is a scan, whose loops the tuner does not know how to order: schedule the program by hand, or tune "
-                 "the parts before and behind the scan as programs of their own",
-                 op->name);
+    runtime_fail(
+        task->ctx, TN_ERROR_PROGRAM,
+        "%s is a scan, whose loops the tuner does not know how to order: schedule the program by hand, or tune "
+        "the parts before and behind the scan as programs of their own",
+        op->name);
     return false;
   }
   return true;

@@ -21,8 +21,7 @@ enum {
   AUTOTUNE_VECTOR_REGISTERS = 32
 };
 
-/* ---- sketches (sketch.c) -------------------------------------------------------------------------------------------
- */
+/* ---- sketches (sketch.c) ----------------------------------------------------------------------------------------- */
 
 /* A split whose lengths are open. */
 typedef struct autotune_hole {
@@ -54,8 +53,7 @@ typedef struct autotune_sketch {
  * memory. The caller frees each base. */
 int autotune_sketches(tn_program *program, int threads, int max, autotune_sketch *out);
 
-/* ---- genomes (genome.c) --------------------------------------------------------------------------------------------
- */
+/* ---- genomes (genome.c) ------------------------------------------------------------------------------------------ */
 
 typedef struct autotune_tile {
   int32_t length[AUTOTUNE_LENGTHS]; /* outer to inner; unused: 1 */
@@ -127,7 +125,7 @@ typedef struct autotune_set {
   struct autotune_set_entry {
     uint64_t hash;
     double value;
-  } * entries;
+  } *entries;
   int n, cap;
 } autotune_set;
 /* The value's place, NULL when the hash is not in. */

@@ -36,8 +36,7 @@ typedef struct rule {
   bool (*apply)(work *w, const state *st); /* false: out of memory or refused */
 } rule;
 
-/* ---- states --------------------------------------------------------------------------------------------------------
- */
+/* ---- states ------------------------------------------------------------------------------------------------------ */
 
 static const schedule_stage *stage_of(const state *st) { return &st->sketch.base->stages[st->stage]; }
 
@@ -75,8 +74,7 @@ static void shift_stages(state *st, int at) {
   st->stage += st->stage >= at;
 }
 
-/* ---- inline --------------------------------------------------------------------------------------------------------
- */
+/* ---- inline ------------------------------------------------------------------------------------------------------ */
 
 static answer wants_inline(const state *st) {
   if (schedule_is_output_stage(st->sketch.base, st->stage)) return PASS;
@@ -90,8 +88,7 @@ static bool apply_inline(work *w, const state *st) {
   return add_state(w, &to, ok);
 }
 
-/* ---- rfactor --------------------------------------------------------------------------------------------------------
- */
+/* ---- rfactor ----------------------------------------------------------------------------------------------------- */
 
 static double product_of(int n, tn_axis *const *axes) {
   double product = 1;
@@ -170,8 +167,7 @@ static bool apply_rfactor(work *w, const state *st) {
   return ok;
 }
 
-/* ---- cache write ---------------------------------------------------------------------------------------------------
- */
+/* ---- cache write ------------------------------------------------------------------------------------------------- */
 
 static answer wants_cache_write(const state *st) {
   const tn_schedule *s = st->sketch.base;
@@ -188,8 +184,7 @@ static bool apply_cache_write(work *w, const state *st) {
   return add_state(w, &to, ok);
 }
 
-/* ---- tiling --------------------------------------------------------------------------------------------------------
- */
+/* ---- tiling ------------------------------------------------------------------------------------------------------ */
 
 static answer wants_tiling(const state *st) {
   const te_op *op = stage_of(st)->op;
@@ -242,8 +237,7 @@ static bool apply_tiling(work *w, const state *st) {
   return add_state(w, &to, ok);
 }
 
-/* ---- tiling with a fused consumer ----------------------------------------------------------------------------------
- */
+/* ---- tiling with a fused consumer -------------------------------------------------------------------------------- */
 
 static answer wants_fusion(const state *st) {
   const tn_schedule *s = st->sketch.base;
@@ -325,8 +319,7 @@ static bool apply_fusion(work *w, const state *st) {
   return ok;
 }
 
-/* ---- skip ----------------------------------------------------------------------------------------------------------
- */
+/* ---- skip -------------------------------------------------------------------------------------------------------- */
 
 static answer wants_skip(const state *st) {
   (void)st;
@@ -339,8 +332,7 @@ static bool apply_skip(work *w, const state *st) {
   return add_state(w, &to, to.sketch.base != NULL);
 }
 
-/* ---- all rules -----------------------------------------------------------------------------------------------------
- */
+/* ---- all rules --------------------------------------------------------------------------------------------------- */
 
 static const rule rules[] = {
     {"always_inline", wants_inline, apply_inline},

@@ -279,9 +279,12 @@ static bool make_chunk(tuner *t, int n, tn_schedule *const *schedules, int first
   for (c->n = 0; c->n < n; c->n++) {
     char *steps = tn_schedule_print(schedules[c->n], TN_FORM_STEPS);
     if (!steps) return false;
-    c->candidates[c->n] =
-        (tn_candidate){tn_program_text(t->program), steps, t->target, t->options.seed, t->result.best_s,
-                       autotune_search_sequence(t->search, first + c->n)};
+    c->candidates[c->n] = (tn_candidate){tn_program_text(t->program),
+                                         steps,
+                                         t->target,
+                                         t->options.seed,
+                                         t->result.best_s,
+                                         autotune_search_sequence(t->search, first + c->n)};
   }
   return true;
 }

@@ -8,8 +8,7 @@
 #include "codegen/compile.h"
 #include "runtime/profiler/profiler.h"
 
-/* ---- answers
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 /* In the order of tn_measure_phases. */
 typedef enum worker_phase {
@@ -43,8 +42,7 @@ bool worker_fail_context(worker_answer *answer, tn_measure_error error, tn_conte
 /* The time since the last lap goes to PHASE. */
 void worker_lap(worker_answer *answer, worker_phase phase);
 
-/* ---- faults (worker_fault.c)
- * ------------------------------------------------------------------------------------------- */
+/* ---- faults (worker_fault.c) ------------------------------------------------------------------------------------- */
 
 /* --inject=REQUEST-FAULT@N: at the N-th request of that kind. X(NAME, "text") */
 #define WORKER_FAULTS(X)                                                                   \
@@ -82,8 +80,7 @@ worker_fault_kind worker_fault_next(worker_fault *fault, const char *request);
 /* Those faults that end or hang the process, or spoil its output, happen here; the others are left to the handlers. */
 void worker_fault_strike(worker_fault_kind kind, int out_fd);
 
-/* ---- programs and references (worker_program.c, worker_reference.c)
- * ------------------------------------------------------ */
+/* ---- programs and references (worker_program.c, worker_reference.c) ---------------------------------------------- */
 
 /* Inputs and reference outputs of a program, for one seed. Arguments in the kernel's order. */
 typedef struct worker_data {
@@ -116,7 +113,7 @@ typedef struct worker {
   int64_t memory_bytes, idle_bytes; /* the limit; address space at the greeting */
   worker_program programs[4];
   uint64_t clock;
-  bool is_remote;    /* --remote: the tuner's files and clock are not ours, even if it looks so */
+  bool is_remote; /* --remote: the tuner's files and clock are not ours, even if it looks so */
   bool is_recording, sends_profile;
   tn_scope event; /* of the request being served */
   tn_profile_options profile;
@@ -146,8 +143,7 @@ void worker_profile_stop(worker *w);
 /* Gives a request's event the program's key, shapes and operations as arguments. */
 void worker_profile_describe(tn_scope *scope, const worker_program *p);
 
-/* ---- checking (worker_check.c)
- * ---------------------------------------------------------------------------------------- */
+/* ---- checking (worker_check.c) ----------------------------------------------------------------------------------- */
 
 int64_t worker_elements(const DLTensor *t);
 /* Bytes that no kernel computes: NaN for floats, 0xA5 for others. */
@@ -164,8 +160,7 @@ uint64_t worker_hash_inputs(const worker_data *data);
 /* " C[3, 4]" */
 void worker_print_element(runtime_str *out, const char *name, const DLTensor *t, int64_t i);
 
-/* ---- requests (worker_build.c, worker_run.c)
- * ----------------------------------------------------------------------------- */
+/* ---- requests (worker_build.c, worker_run.c) --------------------------------------------------------------------- */
 
 void worker_build(worker *w, const protocol_message *request, worker_answer *answer);
 void worker_prepare(worker *w, const protocol_message *request, worker_answer *answer);

@@ -23,12 +23,10 @@ double worker_element(const DLTensor *t, tn_dtype dtype, int64_t i) {
   if (runtime_is_half(dtype)) return runtime_half_value(dtype, ((const uint16_t *)(const void *)data)[i]);
   switch (dtype) {
 #define X(NAME, text, bytes, code, ctype) \
-  case TN_##NAME:                         \
-    return (double)((const ctype *)data)[i];
+  case TN_##NAME: return (double)((const ctype *)data)[i];
     TN_DTYPES(X)
 #undef X
-    case TN_DTYPE_COUNT:
-      break;
+    case TN_DTYPE_COUNT: break;
   }
   return NAN;
 }
@@ -40,8 +38,7 @@ double worker_error(tn_dtype dtype, double x, double r, double scale) {
   return size > 0 ? fabs(x - r) / size : INFINITY;
 }
 
-/* ---- the size of a typical element ---------------------------------------------------------------------------------
- */
+/* ---- the size of a typical element ------------------------------------------------------------------------------- */
 
 static int compare_doubles(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -61,8 +58,7 @@ double worker_typical(const DLTensor *t, tn_dtype dtype) {
   return sizes[count / 2];
 }
 
-/* ---- comparing -----------------------------------------------------------------------------------------------------
- */
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 typedef struct difference {
   double max_error;

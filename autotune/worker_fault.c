@@ -38,8 +38,7 @@ worker_fault_kind worker_fault_next(worker_fault *fault, const char *request) {
   return ++fault->seen == fault->at ? fault->kind : WORKER_NO_FAULT;
 }
 
-/* ---- striking ------------------------------------------------------------------------------------------------------
- */
+/* ---- striking ---------------------------------------------------------------------------------------------------- */
 
 static void crash(int out_fd) {
   (void)out_fd;

@@ -25,8 +25,7 @@ enum {
   EXIT_PROTOCOL = 1
 };
 
-/* ---- answers -------------------------------------------------------------------------------------------------------
- */
+/* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 bool worker_fail(worker_answer *answer, tn_measure_error error, const char *fmt, ...) {
   if (answer->error != TN_MEASURE_NONE) return false;
@@ -54,8 +53,7 @@ void worker_lap(worker_answer *answer, worker_phase phase) {
 static const char *error_word(tn_measure_error error) {
   switch (error) {
 #define X(name, number, word) \
-  case TN_MEASURE_##name:     \
-    return word;
+  case TN_MEASURE_##name: return word;
     TN_MEASURE_ERRORS(X)
 #undef X
   }
@@ -97,8 +95,7 @@ static bool send_header(worker *w, json_t *header, int64_t id, const codegen_byt
   return sent;
 }
 
-/* ---- limits --------------------------------------------------------------------------------------------------------
- */
+/* ---- limits ------------------------------------------------------------------------------------------------------ */
 
 /* Lowers a soft limit; the hard one stays. */
 static void limit(int resource, int64_t value) {
@@ -146,8 +143,7 @@ static bool has_grown(const worker *w) {
   return w->memory_bytes > 0 && memory_in_use("VmData") - w->idle_bytes - kept > w->memory_bytes / 2;
 }
 
-/* ---- dying in time -------------------------------------------------------------------------------------------------
- */
+/* ---- dying in time ----------------------------------------------------------------------------------------------- */
 
 /* Waits until the other end of the socket is closed; the main thread, if it is idle, has then a moment to end by
  * itself. */
@@ -178,8 +174,7 @@ static void die_with_starter(int in_fd) {
   start_watch(in_fd);
 }
 
-/* ---- serving -------------------------------------------------------------------------------------------------------
- */
+/* ---- serving ----------------------------------------------------------------------------------------------------- */
 
 /* SITE, EVENT: what a request is called in recordings. */
 typedef struct handler {
@@ -270,8 +265,7 @@ static int serve_all(worker *w) {
   return read == PROTOCOL_END ? 0 : EXIT_PROTOCOL;
 }
 
-/* ---- starting ------------------------------------------------------------------------------------------------------
- */
+/* ---- starting ---------------------------------------------------------------------------------------------------- */
 
 /* Standard error is where a worker talks to people: its starter keeps the last words. */
 static bool read_options(worker *w, int argc, char **argv) {

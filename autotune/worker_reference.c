@@ -21,8 +21,7 @@ void worker_data_free(worker_data *data) {
   free(data);
 }
 
-/* ---- arrays --------------------------------------------------------------------------------------------------------
- */
+/* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
 /* The distance of 1 to the next value. */
 static double unit_of(tn_dtype dtype) {
@@ -91,8 +90,7 @@ static worker_data *data_new(worker_program *p, uint64_t seed, worker_answer *an
   return NULL;
 }
 
-/* ---- the unscheduled kernel ----------------------------------------------------------------------------------------
- */
+/* ---- the unscheduled kernel -------------------------------------------------------------------------------------- */
 
 static tn_kernel *unscheduled_kernel(worker_program *p, worker_answer *answer) {
   codegen_bytes object = {0};
@@ -124,8 +122,7 @@ static bool run_unscheduled(worker_program *p, worker_data *data, const tn_kerne
   return true;
 }
 
-/* ---- the evaluator's word ------------------------------------------------------------------------------------------
- */
+/* ---- the evaluator's word ---------------------------------------------------------------------------------------- */
 
 static void unravel(const DLTensor *t, int64_t flat, int64_t *index) {
   for (int d = t->ndim - 1; d >= 0; --d) {

@@ -17,8 +17,7 @@
 static const tn_timing_options timing = {
     .min_batch_s = 0.001, .max_total_s = 0.015, .min_samples = 5, .max_samples = 20, .tight = 0.03};
 
-/* ---- plausibility --------------------------------------------------------------------------------------------------
- */
+/* ---- plausibility ------------------------------------------------------------------------------------------------ */
 
 /* Operations a second that no machine like the target reaches: two multiply-adds a cycle of full vectors on every core.
  */
@@ -40,8 +39,7 @@ static bool is_plausible(const worker_program *p, double seconds, worker_answer 
                      least);
 }
 
-/* ---- calling -------------------------------------------------------------------------------------------------------
- */
+/* ---- calling ----------------------------------------------------------------------------------------------------- */
 
 static void poison_outputs(worker_program *p) {
   for (int i = p->data->n_inputs; i < p->n_args; ++i) worker_poison(p->data->args[i], p->args[i].dtype);
@@ -122,8 +120,7 @@ static void measure(const worker *w, worker_program *p, const tn_kernel *kernel,
   answer->checked = time_calls(p, kernel, best_s, answer) && check(p, answer);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------------
- */
+/* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 static worker_program *prepared_program(worker *w, const protocol_message *request, worker_answer *answer) {
   worker_program *p = worker_program_get(w, request->header, answer);

@@ -37,7 +37,7 @@ static bool build_open(build *b, const tn_schedule *schedule, const tn_build_opt
 
 static void build_close(build *b) { runtime_arena_free(&b->arena); }
 
-/* ---- arguments ---------------------------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 /* Appends a size in postfix; false: too long. */
 static bool add_size(const tn_program *program, const tir_expr *e, runtime_size_op *ops, int *n) {
@@ -133,7 +133,7 @@ static runtime_kernel_arg *args_of(build *b, int *n) {
   return some;
 }
 
-/* ---- in memory ---------------------------------------------------------------------------------------------- */
+/* ---- in memory --------------------------------------------------------------------------------------------------- */
 
 static tn_kernel *load(build *b) {
   codegen_bytes object;
@@ -156,7 +156,7 @@ tn_kernel *tn_build(const tn_schedule *schedule, const tn_build_options *options
   return kernel;
 }
 
-/* ---- packed constants --------------------------------------------------------------------------------------- */
+/* ---- packed constants -------------------------------------------------------------------------------------------- */
 
 /* Arrays for what PACKS computes, which is called to fill them. False with a message; the arrays are in OUT all the
  * same. */
@@ -219,7 +219,7 @@ tn_kernel *tn_prepack(const tn_schedule *schedule, const tn_build_options *optio
   return kernel;
 }
 
-/* ---- files and texts ---------------------------------------------------------------------------------------- */
+/* ---- files and texts --------------------------------------------------------------------------------------------- */
 
 static tn_status status_of(const build *b) { return b->ctx != NULL ? tn_context_status(b->ctx) : TN_ERROR_ARGUMENT; }
 

@@ -149,18 +149,12 @@ codegen_c_text codegen_c_division(codegen_c_emitter *m, const tir_expr *e) {
 /* Of booleans: a < b is !a & b, and so on. */
 static codegen_c_text compare_bool(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a, codegen_c_text b) {
   switch ((int)e->op) {
-    case TIR_EQ:
-      return binary_mask(m, e, negate(m, a), "^", b);
-    case TIR_NE:
-      return binary_mask(m, e, a, "^", b);
-    case TIR_LT:
-      return binary_mask(m, e, negate(m, a), "&", b);
-    case TIR_LE:
-      return binary_mask(m, e, negate(m, a), "|", b);
-    case TIR_GT:
-      return binary_mask(m, e, a, "&", negate(m, b));
-    default:
-      return binary_mask(m, e, a, "|", negate(m, b));
+    case TIR_EQ: return binary_mask(m, e, negate(m, a), "^", b);
+    case TIR_NE: return binary_mask(m, e, a, "^", b);
+    case TIR_LT: return binary_mask(m, e, negate(m, a), "&", b);
+    case TIR_LE: return binary_mask(m, e, negate(m, a), "|", b);
+    case TIR_GT: return binary_mask(m, e, a, "&", negate(m, b));
+    default: return binary_mask(m, e, a, "|", negate(m, b));
   }
 }
 

@@ -185,8 +185,7 @@ codegen_c_text codegen_c_call_lanes(codegen_c_emitter *m, const char *name, cons
 codegen_c_text codegen_c_lane_by_lane(codegen_c_emitter *m, const tir_expr *e, codegen_c_text scalar,
                                       const codegen_c_text *guard);
 
-/* ---- c_memory.c, c_stmt.c, c_call.c
- * ---------------------------------------------------------------------------------------- */
+/* ---- c_memory.c, c_stmt.c, c_call.c ------------------------------------------------------------------------------ */
 
 codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e);
 void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s);

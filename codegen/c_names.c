@@ -10,9 +10,9 @@ static const char *const reserved[] = {
     "int16_t", "uint16_t", "int32_t", "uint32_t",  "int64_t",   "uint64_t",
 };
 
-static const char *const reserved_prefixes[] = {"__",   "floordiv_", "floormod_", "min_",      "max_",    "abs_",
-                                                "shl_", "shr_",      "popcount_", "clz_",      "f32_of_", "f16_of_",
-                                                "bf16_of_"};
+static const char *const reserved_prefixes[] = {"__",      "floordiv_", "floormod_", "min_",      "max_",
+                                                "abs_",    "shl_",      "shr_",      "popcount_", "clz_",
+                                                "f32_of_", "f16_of_",   "bf16_of_"};
 
 static const char *skip_digits(const char *at) {
   while (isdigit((unsigned char)*at)) at++;

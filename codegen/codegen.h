@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* ---- targets --------------------------------------------------------------------------------------------------- */
+/* ---- targets ----------------------------------------------------------------------------------------------------- */
 
 /* A machine to compile for. Owned by the context. */
 typedef struct tn_target tn_target;
@@ -17,14 +17,14 @@ typedef struct tn_target tn_target;
  * words: "triple=x86_64-linux-gnu cpu=znver4 features=+avx2,-avx512f threads=2"; keys not given come from this machine
  * when the triple is its own. Unknown keys, CPUs and features are refused. */
 TN_API tn_target *tn_target_new(tn_context *ctx, const char *spec);
-TN_API const char *tn_target_text(const tn_target *target);     /* canonical: same words, parses back */
+TN_API const char *tn_target_text(const tn_target *target); /* canonical: same words, parses back */
 TN_API int tn_target_threads(const tn_target *target);
-TN_API int tn_target_vector_bytes(const tn_target *target);     /* 64 with AVX-512, 32 AVX, 16 else */
+TN_API int tn_target_vector_bytes(const tn_target *target);               /* 64 with AVX-512, 32 AVX, 16 else */
 TN_API int64_t tn_target_cache_bytes(const tn_target *target, int level); /* data cache 1, 2, 3; 0 when unknown */
 /* What generic schedules are made for (schedule.h). TARGET NULL: all zeros, which they replace by usual values. */
 TN_API tn_machine tn_target_machine(const tn_target *target);
 
-/* ---- functions that a program calls ----------------------------------------------------------------------------- */
+/* ---- functions that a program calls ------------------------------------------------------------------------------ */
 
 /* Gives the C functions that PROGRAM calls (extern) their code from files of LLVM IR, text or bitcode, told by its content:
  * it is linked into what is built from now on (tn_program_link), and compiled for this machine, so that the evaluator can
@@ -35,7 +35,7 @@ TN_API tn_machine tn_target_machine(const tn_target *target);
  * files before the one that is refused stay linked. */
 TN_API tn_status tn_program_link_files(tn_program *program, int n, const char *const *paths);
 
-/* ---- kernels ---------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 /* Of a program with layout_free inputs: the whole kernel, which takes them as they are; or its two parts: PREPACK computes
  * what depends on them alone (the stages at root that read nothing else) into buffers of its caller, PACKED takes those

@@ -39,7 +39,7 @@ typedef struct compilation {
   char diagnostic[512]; /* the first error that LLVM reported */
 } compilation;
 
-/* ---- LLVM's errors ------------------------------------------------------------------------------------------ */
+/* ---- LLVM's errors ----------------------------------------------------------------------------------------------- */
 
 static tn_status fail(compilation *c, const char *stage, const char *message) {
   return runtime_fail(c->ctx, TN_ERROR_CODEGEN, "%s: %s: %s", c->func->name, stage, message);
@@ -58,7 +58,7 @@ static tn_status check_diagnostic(compilation *c) {
   return c->diagnostic[0] == '\0' ? TN_OK : fail(c, "LLVM", c->diagnostic);
 }
 
-/* ---- the stations ------------------------------------------------------------------------------------------- */
+/* ---- the stations ------------------------------------------------------------------------------------------------ */
 
 /* LLVM wants layout and triple before passes look at sizes. */
 static void open_module(compilation *c) {
@@ -111,7 +111,7 @@ static tn_status run_passes(compilation *c) {
   return status;
 }
 
-/* ---- bytes -------------------------------------------------------------------------------------------------- */
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
 /* Everything ends in malloc memory with a NUL behind it. */
 static tn_status copy_out(compilation *c, const char *data, size_t n) {
@@ -164,7 +164,7 @@ static tn_status emit_form(compilation *c) {
   return TN_ERROR_INTERNAL;
 }
 
-/* ---- all together ------------------------------------------------------------------------------------------- */
+/* ---- all together ------------------------------------------------------------------------------------------------ */
 
 static tn_status emit_module(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/emit");

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-/* ---- failing ------------------------------------------------------------------------------------------------ */
+/* ---- failing ----------------------------------------------------------------------------------------------------- */
 
 void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) {
   char text[512];
@@ -16,7 +16,7 @@ void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ..
   m->failed = true;
 }
 
-/* ---- types and constants ------------------------------------------------------------------------------------ */
+/* ---- types and constants ----------------------------------------------------------------------------------------- */
 
 LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes) {
   return lanes == 1 ? m->dtypes[dtype] : LLVMVectorType(m->dtypes[dtype], (unsigned)lanes);
@@ -53,7 +53,7 @@ static void init_types(codegen_emitter *m) {
   m->dtypes[TN_F64] = LLVMDoubleTypeInContext(m->llvm);
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 LLVMValueRef codegen_intrinsic(codegen_emitter *m, const char *name, int n_types, LLVMTypeRef *types, int n_args,
                                LLVMValueRef *args) {
@@ -74,7 +74,7 @@ LLVMValueRef codegen_call_extern(codegen_emitter *m, const char *name, LLVMTypeR
   return LLVMBuildCall2(m->builder, type, function, args, (unsigned)n, "");
 }
 
-/* ---- functions and attributes ------------------------------------------------------------------------------- */
+/* ---- functions and attributes ------------------------------------------------------------------------------------ */
 
 void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned index, const char *name,
                            uint64_t value) {
@@ -122,7 +122,7 @@ LLVMBasicBlockRef codegen_new_block(codegen_emitter *m, const char *name) {
   return LLVMAppendBasicBlockInContext(m->llvm, m->frame->function, name);
 }
 
-/* ---- bindings ----------------------------------------------------------------------------------------------- */
+/* ---- bindings ---------------------------------------------------------------------------------------------------- */
 
 codegen_binding *codegen_bind(codegen_emitter *m, const void *what, LLVMValueRef value) {
   codegen_binding *binding = RUNTIME_NEW(&m->arena, codegen_binding);
@@ -140,7 +140,7 @@ codegen_binding *codegen_find(codegen_emitter *m, const void *what) {
   return codegen_map_get(&m->frame->bindings, what);
 }
 
-/* ---- the kernel --------------------------------------------------------------------------------------------- */
+/* ---- the kernel -------------------------------------------------------------------------------------------------- */
 
 /* The declaration with its parameters' attributes; users' arrays are aligned to their elements only. */
 static LLVMValueRef add_kernel(codegen_emitter *m) {

@@ -12,7 +12,7 @@
 
 #include "codegen/internal.h"
 
-/* ---- a map from addresses to addresses that is emptied in O(1) --------------------------------------------- */
+/* ---- a map from addresses to addresses that is emptied in O(1) --------------------------------------------------- */
 
 typedef struct codegen_slot {
   const void *key;
@@ -32,7 +32,7 @@ bool codegen_map_put(codegen_map *map, const void *key, void *value); /* false: 
 void codegen_map_clear(codegen_map *map);
 void codegen_map_free(codegen_map *map);
 
-/* ---- slice.c: vectors in pieces --------------------------------------------------------------------------------- */
+/* ---- slice.c: vectors in pieces ---------------------------------------------------------------------------------- */
 
 /* Of nesting: deeper expressions end in an error instead of a stack overflow. */
 enum { CODEGEN_MAX_DEPTH = 4000 };
@@ -44,7 +44,7 @@ tn_status codegen_slice(runtime_arena *arena, codegen_map *parts, const tir_expr
 /* Bytes of the widest element among BUFFER's and those of the vectors in VALUE. */
 int codegen_widest_bytes(const tir_buffer *buffer, const tir_expr *value);
 
-/* ---- the emitter ------------------------------------------------------------------------------------------- */
+/* ---- the emitter ------------------------------------------------------------------------------------------------- */
 
 /* What a loop variable or a buffer is in the function being filled. */
 typedef struct codegen_binding {
@@ -88,7 +88,7 @@ typedef struct codegen_emitter {
   bool failed;
 } codegen_emitter;
 
-/* ---- emit.c: types, constants, calls, functions ------------------------------------------------------------ */
+/* ---- emit.c: types, constants, calls, functions ------------------------------------------------------------------ */
 
 void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes);
@@ -118,7 +118,7 @@ void codegen_pointer_attributes(codegen_emitter *m, LLVMValueRef function, int p
                                 unsigned align);
 unsigned codegen_element_bytes(const tir_buffer *buffer);
 
-/* ---- emit_expr.c, emit_arith.c, emit_math.c, emit_dot.c, emit_lanes.c ------------------------------------------ */
+/* ---- emit_expr.c, emit_arith.c, emit_math.c, emit_dot.c, emit_lanes.c -------------------------------------------- */
 
 typedef LLVMValueRef (*codegen_handler)(codegen_emitter *m, const tir_expr *e);
 
@@ -137,7 +137,7 @@ LLVMValueRef codegen_put_piece(codegen_emitter *m, LLVMValueRef result, LLVMValu
 /* A // B or A % B in a signed type, by a positive constant; NONNEGATIVE: A is known to be. */
 LLVMValueRef codegen_divide_by(codegen_emitter *m, tir_op op, LLVMValueRef a, int64_t b, bool nonnegative);
 
-/* ---- emit_index.c ----------------------------------------------------------------------------------------------- */
+/* ---- emit_index.c ------------------------------------------------------------------------------------------------ */
 
 /* Whether E is an index expression, and its interval. */
 bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *range);
@@ -149,7 +149,7 @@ bool codegen_linear_stride(const tir_expr *e, int64_t *stride);
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride);
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);
 
-/* ---- emit_lane_table.c ----------------------------------------------------------------------------------------- */
+/* ---- emit_lane_table.c ------------------------------------------------------------------------------------------- */
 
 /* Lane 0 of an expression over ramps and broadcasts. */
 const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e);
@@ -158,13 +158,13 @@ const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e);
 LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                 const tir_expr *index);
 
-/* ---- emit_memory.c ---------------------------------------------------------------------------------------------- */
+/* ---- emit_memory.c ----------------------------------------------------------------------------------------------- */
 
 LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e);
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);
 void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s);
 
-/* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c --------------------------------------------------------------- */
+/* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c ---------------------------------------------------------------- */
 
 void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s);
 /* for (i = begin; i < end; i += step) body, known to run at least once; RANGE is what i may be. STEP: NULL for 1. */

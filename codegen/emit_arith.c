@@ -5,7 +5,7 @@ static LLVMValueRef splat_int(codegen_emitter *m, LLVMTypeRef type, int64_t valu
   return codegen_splat(m, LLVMConstInt(type, (uint64_t)value, true), lanes);
 }
 
-/* ---- division ----------------------------------------------------------------------------------------------- */
+/* ---- division ---------------------------------------------------------------------------------------------------- */
 
 /* The quotient or remainder that C gives, moved to the floor: one less, or b more, when the remainder is not zero and
  * has not the sign of b. b is neither 0 nor -1. */
@@ -111,7 +111,7 @@ LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e) {
   return e->lanes == 1 ? divide(m, e, a, b) : divide_lanes(m, e, a, b);
 }
 
-/* ---- absolute value ----------------------------------------------------------------------------------------- */
+/* ---- absolute value ---------------------------------------------------------------------------------------------- */
 
 LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e) {
   LLVMTypeRef type = codegen_type(m, e->dtype, e->lanes);
@@ -120,7 +120,7 @@ LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e) {
   return tn_dtype_is_signed(e->dtype) ? codegen_intrinsic(m, "llvm.abs", 1, &type, 2, args) : args[0];
 }
 
-/* ---- casts -------------------------------------------------------------------------------------------------- */
+/* ---- casts ------------------------------------------------------------------------------------------------------- */
 
 /* Saturating; NaN gives 0. */
 static LLVMValueRef float_to_int(codegen_emitter *m, LLVMValueRef value, LLVMTypeRef type, bool is_signed) {

@@ -8,7 +8,7 @@
 #include "codegen/emit.h"
 #include "codegen/foreign.h"
 
-/* ---- signatures --------------------------------------------------------------------------------------------- */
+/* ---- signatures -------------------------------------------------------------------------------------------------- */
 
 static tir_walk find_call(void *user, const tir_stmt *s) {
   const void **wanted = user; /* [0] the callee, [1] its first call */
@@ -51,7 +51,7 @@ static void declare(codegen_emitter *m, const tir_callee *callee) {
   keep(m, callee, function);
 }
 
-/* ---- LLVM IR ------------------------------------------------------------------------------------------------ */
+/* ---- LLVM IR ----------------------------------------------------------------------------------------------------- */
 
 static void fail_module(codegen_emitter *m, const tir_callee *callee, const char *why) {
   codegen_emit_fail(m, TN_ERROR_CODEGEN, "the LLVM IR of %s %s", callee->name, why);
@@ -162,7 +162,7 @@ void codegen_link_callees(codegen_emitter *m) {
   }
 }
 
-/* ---- calls -------------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef address(codegen_emitter *m, const tir_operand *o) {
   codegen_binding *binding = codegen_find(m, o->buffer);

@@ -13,7 +13,7 @@ static int instruction_lanes(const codegen_emitter *m, const tir_expr *e) {
   return 0;
 }
 
-/* ---- with the instructions ----------------------------------------------------------------------------------- */
+/* ---- with the instructions --------------------------------------------------------------------------------------- */
 
 static LLVMValueRef bits_as(codegen_emitter *m, LLVMValueRef vector, LLVMTypeRef lane, int lanes) {
   return LLVMBuildBitCast(m->builder, vector, LLVMVectorType(lane, (unsigned)lanes), "");
@@ -65,7 +65,7 @@ static LLVMValueRef dot_registers(codegen_emitter *m, const tir_expr *e, const L
   return result;
 }
 
-/* ---- without ------------------------------------------------------------------------------------------------- */
+/* ---- without ----------------------------------------------------------------------------------------------------- */
 
 /* The lanes OFFSET, OFFSET + STEP ... of a vector. */
 static LLVMValueRef every(codegen_emitter *m, LLVMValueRef vector, int offset, int step, int lanes) {

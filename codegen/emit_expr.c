@@ -3,12 +3,11 @@
 
 #include "codegen/emit.h"
 
-
 static bool is_unsigned(const tir_expr *e) { return !tn_dtype_is_signed(e->dtype); }
 
 static bool is_float(const tir_expr *e) { return tn_dtype_is_float(e->dtype); }
 
-/* ---- leaves ------------------------------------------------------------------------------------------------- */
+/* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
 static LLVMValueRef emit_int(codegen_emitter *m, const tir_expr *e) {
   return LLVMConstInt(m->dtypes[e->dtype], (uint64_t)e->u.i, true);
@@ -35,7 +34,7 @@ static LLVMValueRef emit_unexpected(codegen_emitter *m, const tir_expr *e) {
   return LLVMGetPoison(codegen_type(m, e->dtype, e->lanes));
 }
 
-/* ---- arithmetic --------------------------------------------------------------------------------------------- */
+/* ---- arithmetic -------------------------------------------------------------------------------------------------- */
 
 /* A multiply that feeds an add may become one instruction. */
 static LLVMValueRef contract(LLVMValueRef value) {
@@ -49,7 +48,7 @@ static LLVMValueRef emit_arithmetic(codegen_emitter *m, const tir_expr *e) {
   static const struct {
     LLVMOpcode of_int, of_float, of_bool;
   } opcodes[] = {
-      [TIR_ADD] = {LLVMAdd, LLVMFAdd, LLVMOr},   /* bool: the sum, wrapped by "!= 0" */
+      [TIR_ADD] = {LLVMAdd, LLVMFAdd, LLVMOr}, /* bool: the sum, wrapped by "!= 0" */
       [TIR_SUB] = {LLVMSub, LLVMFSub, LLVMXor},
       [TIR_MUL] = {LLVMMul, LLVMFMul, LLVMAnd},
       [TIR_DIV] = {LLVMSDiv, LLVMFDiv, LLVMAnd}, /* floats only */
@@ -89,7 +88,7 @@ static LLVMValueRef emit_min_max(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildSelect(m->builder, first, a, b, "");
 }
 
-/* ---- comparisons and booleans ------------------------------------------------------------------------------- */
+/* ---- comparisons and booleans ------------------------------------------------------------------------------------ */
 
 /* Scalar index expressions are compared in i64, so that a guard uses the loop's own variable. */
 static LLVMValueRef emit_comparison(codegen_emitter *m, const tir_expr *e) {
@@ -116,7 +115,7 @@ static LLVMValueRef emit_select(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildSelect(m->builder, c, a, b, "");
 }
 
-/* ---- bits and tests ----------------------------------------------------------------------------------------- */
+/* ---- bits and tests ---------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef emit_bits(codegen_emitter *m, const tir_expr *e) {
   LLVMOpcode opcode = e->op == TIR_BITAND ? LLVMAnd : e->op == TIR_BITOR ? LLVMOr : LLVMXor;
@@ -153,7 +152,7 @@ static LLVMValueRef emit_float_test(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildFCmp(m->builder, predicate, size, codegen_splat(m, infinity, e->lanes), "");
 }
 
-/* ---- vectors ------------------------------------------------------------------------------------------------ */
+/* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef emit_broadcast(codegen_emitter *m, const tir_expr *e) {
   return codegen_splat(m, codegen_value(m, e->arg[0]), e->lanes);
@@ -167,7 +166,7 @@ static LLVMValueRef emit_ramp(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildAdd(m->builder, base, LLVMConstVector(steps, e->lanes), "");
 }
 
-/* ---- the table ---------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static const codegen_handler handlers[TIR_OP_COUNT] = {
     [TIR_INT] = emit_int,

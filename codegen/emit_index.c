@@ -2,7 +2,7 @@
  * addresses need no sign extensions; right because every part's interval fits the expression's own dtype. */
 #include "codegen/emit.h"
 
-/* ---- intervals ---------------------------------------------------------------------------------------------- */
+/* ---- intervals --------------------------------------------------------------------------------------------------- */
 
 static const tir_interval no_range = {1, 0};
 
@@ -90,7 +90,7 @@ bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *ra
   return known != &no_range;
 }
 
-/* ---- emission in i64 ---------------------------------------------------------------------------------------- */
+/* ---- emission in i64 --------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef emit_index(codegen_emitter *m, const tir_expr *e);
 
@@ -137,7 +137,7 @@ LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e) {
                                       : LLVMBuildZExtOrBitCast(m->builder, value, m->i64, "");
 }
 
-/* ---- vectors of indices ------------------------------------------------------------------------------------- */
+/* ---- vectors of indices ------------------------------------------------------------------------------------------ */
 
 /* Structure only; that nothing overflows is codegen_index_range's business. */
 bool codegen_linear_stride(const tir_expr *e, int64_t *stride) {

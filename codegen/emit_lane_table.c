@@ -32,8 +32,7 @@ const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e) {
   return tir_binary(arena, (tir_op)e->op, codegen_first_lane(arena, e->arg[0]), codegen_first_lane(arena, e->arg[1]));
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------------
- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static bool read_table(codegen_emitter *m, const tir_expr *e, table *out, int depth);
 
@@ -103,26 +102,20 @@ static bool read_table(codegen_emitter *m, const tir_expr *e, table *out, int de
   if (depth > MAX_DEPTH || e->lanes > MAX_LANES) return false;
   *out = (table){.lanes = e->lanes};
   switch ((int)e->op) {
-    case TIR_BROADCAST:
-      return true;
+    case TIR_BROADCAST: return true;
     case TIR_RAMP:
       for (int i = 0; i < e->lanes; i++) out->offset[i] = i * e->u.i;
       return true;
     case TIR_ADD:
-    case TIR_SUB:
-      return add_tables(m, e, out, depth + 1);
-    case TIR_MUL:
-      return scale_table(m, e, out, depth + 1);
+    case TIR_SUB: return add_tables(m, e, out, depth + 1);
+    case TIR_MUL: return scale_table(m, e, out, depth + 1);
     case TIR_FLOORDIV:
-    case TIR_FLOORMOD:
-      return divide_table(m, e, out, depth + 1);
-    default:
-      return false;
+    case TIR_FLOORMOD: return divide_table(m, e, out, depth + 1);
+    default: return false;
   }
 }
 
-/* ---- loading ------------------------------------------------------------------------------------------------------
- */
+/* ---- loading ----------------------------------------------------------------------------------------------------- */
 
 /* Where the load stands. */
 typedef struct source {

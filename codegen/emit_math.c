@@ -12,18 +12,39 @@ typedef struct math_row {
 } math_row;
 
 static const math_row rows[TIR_OP_COUNT] = {
-    [TIR_POW] = {"llvm.pow", "pow"},     [TIR_EXP] = {"llvm.exp", "exp"},       [TIR_LOG] = {"llvm.log", "log"},
-    [TIR_SQRT] = {"llvm.sqrt", NULL},    [TIR_RSQRT] = {"llvm.sqrt", NULL},     [TIR_SIGMOID] = {"llvm.exp", "exp"},
-    [TIR_SIN] = {"llvm.sin", "sin"},     [TIR_COS] = {"llvm.cos", "cos"},       [TIR_FLOOR] = {"llvm.floor", NULL},
-    [TIR_CEIL] = {"llvm.ceil", NULL},    [TIR_ROUND] = {"llvm.round", NULL},    [TIR_TANH] = {NULL, "tanh"},
-    [TIR_ERF] = {NULL, "erf"},           [TIR_EXP2] = {"llvm.exp2", "exp2"},    [TIR_EXP10] = {NULL, "exp10"},
-    [TIR_LOG2] = {"llvm.log2", "log2"},  [TIR_LOG10] = {"llvm.log10", "log10"}, [TIR_LOG1P] = {NULL, "log1p"},
-    [TIR_TRUNC] = {"llvm.trunc", NULL},  [TIR_NEARBYINT] = {"llvm.roundeven", NULL},
+    [TIR_POW] = {"llvm.pow", "pow"},
+    [TIR_EXP] = {"llvm.exp", "exp"},
+    [TIR_LOG] = {"llvm.log", "log"},
+    [TIR_SQRT] = {"llvm.sqrt", NULL},
+    [TIR_RSQRT] = {"llvm.sqrt", NULL},
+    [TIR_SIGMOID] = {"llvm.exp", "exp"},
+    [TIR_SIN] = {"llvm.sin", "sin"},
+    [TIR_COS] = {"llvm.cos", "cos"},
+    [TIR_FLOOR] = {"llvm.floor", NULL},
+    [TIR_CEIL] = {"llvm.ceil", NULL},
+    [TIR_ROUND] = {"llvm.round", NULL},
+    [TIR_TANH] = {NULL, "tanh"},
+    [TIR_ERF] = {NULL, "erf"},
+    [TIR_EXP2] = {"llvm.exp2", "exp2"},
+    [TIR_EXP10] = {NULL, "exp10"},
+    [TIR_LOG2] = {"llvm.log2", "log2"},
+    [TIR_LOG10] = {"llvm.log10", "log10"},
+    [TIR_LOG1P] = {NULL, "log1p"},
+    [TIR_TRUNC] = {"llvm.trunc", NULL},
+    [TIR_NEARBYINT] = {"llvm.roundeven", NULL},
     [TIR_COPYSIGN] = {"llvm.copysign", NULL},
-    [TIR_TAN] = {NULL, "tan"},           [TIR_SINH] = {NULL, "sinh"},           [TIR_COSH] = {NULL, "cosh"},
-    [TIR_ASIN] = {NULL, "asin"},         [TIR_ACOS] = {NULL, "acos"},           [TIR_ATAN] = {NULL, "atan"},
-    [TIR_ASINH] = {NULL, "asinh"},       [TIR_ACOSH] = {NULL, "acosh"},         [TIR_ATANH] = {NULL, "atanh"},
-    [TIR_ATAN2] = {NULL, "atan2"},       [TIR_HYPOT] = {NULL, "hypot"},         [TIR_FMOD] = {NULL, "fmod", true},
+    [TIR_TAN] = {NULL, "tan"},
+    [TIR_SINH] = {NULL, "sinh"},
+    [TIR_COSH] = {NULL, "cosh"},
+    [TIR_ASIN] = {NULL, "asin"},
+    [TIR_ACOS] = {NULL, "acos"},
+    [TIR_ATAN] = {NULL, "atan"},
+    [TIR_ASINH] = {NULL, "asinh"},
+    [TIR_ACOSH] = {NULL, "acosh"},
+    [TIR_ATANH] = {NULL, "atanh"},
+    [TIR_ATAN2] = {NULL, "atan2"},
+    [TIR_HYPOT] = {NULL, "hypot"},
+    [TIR_FMOD] = {NULL, "fmod", true},
 };
 
 /* ---- glibc's vector functions ------------------------------------------------------------------------------------ */
@@ -50,7 +71,8 @@ static LLVMValueRef call_vector(codegen_emitter *m, const tir_expr *e, char isa,
     LLVMValueRef part = codegen_call_extern(m, name, type, n, types, parts);
     result = codegen_put_piece(m, result, part, e->lanes, first, width);
   }
-  codegen_add_attribute(m, LLVMGetNamedFunction(m->module, name), (unsigned)LLVMAttributeFunctionIndex, "willreturn", 0);
+  codegen_add_attribute(m, LLVMGetNamedFunction(m->module, name), (unsigned)LLVMAttributeFunctionIndex, "willreturn",
+                        0);
   return result;
 }
 

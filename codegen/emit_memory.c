@@ -42,7 +42,7 @@ static access take_apart(codegen_emitter *m, const tir_buffer *buffer, int n_ind
   return a;
 }
 
-/* ---- addresses ---------------------------------------------------------------------------------------------- */
+/* ---- addresses --------------------------------------------------------------------------------------------------- */
 
 /* INBOUNDS must not be claimed for an access that a mask may switch off. */
 static LLVMValueRef element(codegen_emitter *m, const access *a, LLVMValueRef index, bool inbounds) {
@@ -59,7 +59,7 @@ static LLVMValueRef offset(codegen_emitter *m, LLVMValueRef base, int64_t by) {
   return by == 0 ? base : LLVMBuildNSWAdd(m->builder, base, codegen_i64(m, by), "");
 }
 
-/* ---- plain accesses ----------------------------------------------------------------------------------------- */
+/* ---- plain accesses ---------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef load_at(codegen_emitter *m, const access *a, LLVMValueRef index, int lanes) {
   LLVMTypeRef type = codegen_memory_type(m, a->buffer->dtype, lanes);
@@ -147,7 +147,7 @@ static LLVMValueRef load_lanes(codegen_emitter *m, const access *a, LLVMValueRef
   return result;
 }
 
-/* ---- masked accesses ---------------------------------------------------------------------------------------- */
+/* ---- masked accesses --------------------------------------------------------------------------------------------- */
 
 /* value where the condition (a scalar or a mask) holds, zero elsewhere. */
 static LLVMValueRef or_zero(codegen_emitter *m, LLVMValueRef condition, LLVMValueRef value) {
@@ -212,7 +212,7 @@ LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildICmp(m->builder, LLVMIntNE, value, LLVMConstNull(LLVMTypeOf(value)), "");
 }
 
-/* ---- stores ------------------------------------------------------------------------------------------------- */
+/* ---- stores ------------------------------------------------------------------------------------------------------ */
 
 /* In the order of the lanes: where two lanes meet, the last one wins. */
 static void store_lanes(codegen_emitter *m, const access *a, LLVMValueRef value) {

@@ -29,7 +29,7 @@ typedef struct outline {
 
 static int n_params(const outline *o) { return o->captures.n + 2; }
 
-/* ---- finding captures --------------------------------------------------------------------------------------- */
+/* ---- finding captures -------------------------------------------------------------------------------------------- */
 
 static void add_capture(outline *o, const void *what, const tir_buffer *buffer) {
   const codegen_binding *binding = codegen_find(o->m, what);
@@ -73,7 +73,7 @@ static bool find_captures(outline *o) {
   return true;
 }
 
-/* ---- the body ----------------------------------------------------------------------------------------------- */
+/* ---- the body ---------------------------------------------------------------------------------------------------- */
 
 /* In the body a capture is a parameter, with the range or alignment it has outside. */
 static void bind_captures(outline *o) {
@@ -123,7 +123,7 @@ static void fill_body(outline *o, int number) {
   codegen_forget(m);
 }
 
-/* ---- the trampoline ----------------------------------------------------------------------------------------- */
+/* ---- the trampoline ---------------------------------------------------------------------------------------------- */
 
 static LLVMValueRef field(outline *o, LLVMValueRef closure, int index) {
   return LLVMBuildStructGEP2(o->m->builder, o->closure, closure, (unsigned)index, "");
@@ -233,7 +233,7 @@ static void fill_trampoline(outline *o, int number) {
   m->frame = outer;
 }
 
-/* ---- the call ----------------------------------------------------------------------------------------------- */
+/* ---- the call ---------------------------------------------------------------------------------------------------- */
 
 /* An alloca in the function's entry block, before whatever stands there. */
 static LLVMValueRef entry_alloca(codegen_emitter *m, LLVMTypeRef type, const char *name) {

@@ -6,7 +6,7 @@
 
 enum { MAX_NESTING = 1000 };
 
-/* ---- branches ----------------------------------------------------------------------------------------------- */
+/* ---- branches ---------------------------------------------------------------------------------------------------- */
 
 LLVMBasicBlockRef codegen_begin_if(codegen_emitter *m, LLVMValueRef condition) {
   LLVMBasicBlockRef then = codegen_new_block(m, "then"), after = codegen_new_block(m, "after");
@@ -37,13 +37,15 @@ static void emit_if(codegen_emitter *m, const tir_stmt *s) {
   codegen_end_if(m, after);
 }
 
-/* ---- loops -------------------------------------------------------------------------------------------------- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 tir_interval codegen_loop_range(codegen_emitter *m, const tir_stmt *s, tir_interval *extent) {
   tir_interval min, range = {INT64_MIN, INT64_MAX};
   bool known = codegen_index_range(m, s->u.loop.min, &min);
-  if (!codegen_index_range(m, s->u.loop.extent, extent)) *extent = range;
-  else if (known && extent->hi > 0) range = (tir_interval){min.lo, min.hi + extent->hi - 1};
+  if (!codegen_index_range(m, s->u.loop.extent, extent))
+    *extent = range;
+  else if (known && extent->hi > 0)
+    range = (tir_interval){min.lo, min.hi + extent->hi - 1};
   return range;
 }
 
@@ -109,11 +111,13 @@ static void emit_serial(codegen_emitter *m, const tir_stmt *s) {
 
 /* A parallel loop inside a parallel loop is serial: the threads are taken. */
 static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
-  if (s->u.loop.kind == TIR_PARALLEL && !m->frame->is_parallel) codegen_emit_parallel(m, s);
-  else emit_serial(m, s);
+  if (s->u.loop.kind == TIR_PARALLEL && !m->frame->is_parallel)
+    codegen_emit_parallel(m, s);
+  else
+    emit_serial(m, s);
 }
 
-/* ---- the rest ----------------------------------------------------------------------------------------------- */
+/* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
 static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) codegen_emit_stmt(m, s->u.seq.stmts[i]);
@@ -164,20 +168,26 @@ static void emit_attr(codegen_emitter *m, const tir_stmt *s) {
   }
   size_t n = strlen(TIR_THREAD_EXTENT);
   if (strncmp(s->u.attr.key, TIR_THREAD_EXTENT, n) == 0)
-    codegen_emit_fail(m, TN_ERROR_CODEGEN,
-       "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel or vectorize "
-       "instead of bind",
-       (long long)s->u.attr.value, s->u.attr.key + n);
+    codegen_emit_fail(
+        m, TN_ERROR_CODEGEN,
+        "bind: a loop of extent %lld is bound to %s, and CPU targets have no such threads: take parallel or vectorize "
+        "instead of bind",
+        (long long)s->u.attr.value, s->u.attr.key + n);
   codegen_emit_stmt(m, s->u.attr.body);
 }
 
 static void emit_nop(codegen_emitter *m, const tir_stmt *s) { (void)m, (void)s; }
 
 void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s) {
-  static void (*const handlers[])(codegen_emitter *, const tir_stmt *) = {
-      [TIR_FOR] = emit_loop, [TIR_STORE] = codegen_emit_store, [TIR_IF] = emit_if,  [TIR_ALLOC] = emit_alloc,
-      [TIR_SEQ] = emit_seq,  [TIR_ATTR] = emit_attr,      [TIR_PREFETCH] = codegen_emit_prefetch, [TIR_NOP] = emit_nop,
-      [TIR_CALL] = codegen_emit_call};
+  static void (*const handlers[])(codegen_emitter *, const tir_stmt *) = {[TIR_FOR] = emit_loop,
+                                                                          [TIR_STORE] = codegen_emit_store,
+                                                                          [TIR_IF] = emit_if,
+                                                                          [TIR_ALLOC] = emit_alloc,
+                                                                          [TIR_SEQ] = emit_seq,
+                                                                          [TIR_ATTR] = emit_attr,
+                                                                          [TIR_PREFETCH] = codegen_emit_prefetch,
+                                                                          [TIR_NOP] = emit_nop,
+                                                                          [TIR_CALL] = codegen_emit_call};
   if (m->failed) return;
   if (m->depth >= MAX_NESTING) {
     codegen_emit_fail(m, TN_ERROR_CODEGEN, "statements are nested deeper than %d", MAX_NESTING);

@@ -12,7 +12,7 @@
 
 extern char **environ;
 
-/* ---- writing ------------------------------------------------------------------------------------------------ */
+/* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 /* False with errno set. */
 static bool write_all(int file, const char *data, size_t n) {
@@ -32,8 +32,10 @@ static int open_temporary(tn_context *ctx, const char *path, char name[PATH_MAX]
   errno = EEXIST;
   for (int i = 0; file < 0 && errno == EEXIST && i < 1000; i++) {
     int n = snprintf(name, PATH_MAX, "%s.%ld-%d.tmp", path, (long)getpid(), i);
-    if (n >= PATH_MAX) errno = ENAMETOOLONG;
-    else file = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    if (n >= PATH_MAX)
+      errno = ENAMETOOLONG;
+    else
+      file = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
   }
   if (file < 0) runtime_fail(ctx, TN_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
   return file;
@@ -63,7 +65,7 @@ tn_status codegen_write_file(tn_context *ctx, const char *path, const void *data
   return status == TN_OK ? move_into_place(ctx, name, path) : status;
 }
 
-/* ---- linking ------------------------------------------------------------------------------------------------ */
+/* ---- linking ----------------------------------------------------------------------------------------------------- */
 
 /* Runs `cc -shared -o OUT OBJECT -lgomp -lm`; its messages go to the file descriptor SAYS. A kernel without parallel
  * loops does not come to need libgomp. Returns the exit status, or -errno when cc could not be started. */
@@ -78,7 +80,8 @@ static int run_linker(const char *out, const char *object, int says) {
   int error = posix_spawnp(&child, args[0], &actions, NULL, (char *const *)args, environ);
   posix_spawn_file_actions_destroy(&actions);
   if (error != 0) return -error;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
 }
 
@@ -109,8 +112,10 @@ tn_status codegen_link_shared(tn_context *ctx, const codegen_bytes *object, cons
   status = reserve(ctx, path, out_name);
   if (status == TN_OK) {
     status = link_objects(ctx, out_name, object_name, path);
-    if (status != TN_OK) unlink(out_name);
-    else status = move_into_place(ctx, out_name, path);
+    if (status != TN_OK)
+      unlink(out_name);
+    else
+      status = move_into_place(ctx, out_name, path);
   }
   unlink(object_name);
   return status;

@@ -21,7 +21,7 @@ LLVMModuleRef codegen_parse_ir(LLVMContextRef llvm, const void *bytes, size_t n,
   return NULL;
 }
 
-/* ---- machines ----------------------------------------------------------------------------------------------- */
+/* ---- machines ---------------------------------------------------------------------------------------------------- */
 
 /* The N-th part of a triple, from 0, as (text, length). */
 static const char *part(const char *triple, int n, size_t *length) {
@@ -65,7 +65,7 @@ bool codegen_check_ir(LLVMModuleRef module, const char *triple, const char *layo
   return !is_broken && check_machine(module, triple, layout, why);
 }
 
-/* ---- functions ---------------------------------------------------------------------------------------------- */
+/* ---- functions --------------------------------------------------------------------------------------------------- */
 
 bool codegen_is_defined(LLVMModuleRef module, const char *name) {
   LLVMValueRef function = LLVMGetNamedFunction(module, name);

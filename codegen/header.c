@@ -3,7 +3,7 @@
 
 #include "codegen/internal.h"
 
-/* ---- names -------------------------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static const char *const keywords[] = {
     "auto",   "break",  "case",     "char",   "const",    "continue", "default",  "do",     "double",
@@ -34,7 +34,7 @@ tn_status codegen_check_name(tn_context *ctx, const char *name) {
                       name, MAX_NAME);
 }
 
-/* ---- the header --------------------------------------------------------------------------------------------- */
+/* ---- the header -------------------------------------------------------------------------------------------------- */
 
 static const char *c_type(tn_dtype dtype) {
   static const char *const names[TN_DTYPE_COUNT] = {

@@ -18,7 +18,7 @@ void codegen_host_free(codegen_host *host) {
   LLVMDisposeMessage(host->features);
 }
 
-/* ---- caches ------------------------------------------------------------------------------------------------- */
+/* ---- caches ------------------------------------------------------------------------------------------------------ */
 
 void codegen_usual_caches(int64_t bytes[4]) {
   static const int64_t usual[4] = {0, 32 << 10, 512 << 10, 8 << 20};

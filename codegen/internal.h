@@ -8,7 +8,7 @@
 
 #include "codegen/compile.h"
 
-/* ---- what LLVM knows (target_table.c) ----------------------------------------------------------------------- */
+/* ---- what LLVM knows (target_table.c) ---------------------------------------------------------------------------- */
 
 enum { CODEGEN_FEATURE_WORDS = 5 };
 
@@ -26,20 +26,20 @@ typedef struct codegen_arch {
 
 extern const codegen_arch codegen_arches[]; /* ended by a NULL name */
 
-/* ---- targets (target.c) ------------------------------------------------------------------------------------- */
+/* ---- targets (target.c) ------------------------------------------------------------------------------------------ */
 
 struct tn_target {
   tn_context *ctx;
   const codegen_arch *arch;
-  const char *triple;   /* normalised */
+  const char *triple; /* normalised */
   const char *cpu;
   const char *features; /* as LLVM takes them: differences from the cpu, "+a,-b"; "" when there are none */
   const char *text;     /* canonical */
   int threads, vector_bytes;
   bool has_avx2;
   int dot_i8_lanes, dot_bf16_lanes; /* i32 or f32 of the widest instruction for dot products (tir/ir.h); 0: none */
-  bool is_own; /* this machine's architecture and system */
-  int64_t cache_bytes[4]; /* by level, [0] unused */
+  bool is_own;                      /* this machine's architecture and system */
+  int64_t cache_bytes[4];           /* by level, [0] unused */
   LLVMTargetRef llvm;
 };
 
@@ -55,7 +55,7 @@ void codegen_usual_caches(int64_t bytes[4]);
 
 enum { CODEGEN_MAX_CALLEES = 64 }; /* functions that one kernel calls */
 
-/* ---- state on a context (session.c) ------------------------------------------------------------------------- */
+/* ---- state on a context (session.c) ------------------------------------------------------------------------------ */
 
 /* Made on demand, freed with its context: target machines (making one costs milliseconds), the JIT. */
 typedef struct codegen_session codegen_session;
@@ -77,7 +77,7 @@ void codegen_init_llvm(void);
 /* The target, or the native one when NULL; NULL with a message. */
 const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *target);
 
-/* ---- stations ----------------------------------------------------------------------------------------------- */
+/* ---- stations ---------------------------------------------------------------------------------------------------- */
 
 /* Emits FUNC into MODULE (emit.c). STAYS_HOME: for codegen_load, which gives addresses to the two symbols below. Fails with
  * a message in ctx. */

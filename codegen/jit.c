@@ -23,7 +23,7 @@ typedef struct loaded {
   LLVMOrcJITDylibRef library;
 } loaded;
 
-/* ---- errors ------------------------------------------------------------------------------------------------- */
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
 
 /* Consumes ERROR; true when there was one. */
 static bool failed(tn_context *ctx, const char *what, LLVMErrorRef error) {
@@ -40,7 +40,7 @@ static void on_report(void *user, LLVMErrorRef error) {
   failed(jit->ctx, "linking a kernel", error);
 }
 
-/* ---- the JIT of a context ----------------------------------------------------------------------------------- */
+/* ---- the JIT of a context ---------------------------------------------------------------------------------------- */
 
 static LLVMOrcLLJITBuilderRef make_builder(tn_context *ctx) {
   LLVMOrcJITTargetMachineBuilderRef machine;
@@ -75,7 +75,7 @@ static codegen_jit *jit_of(tn_context *ctx) {
   return *jit;
 }
 
-/* ---- libraries ---------------------------------------------------------------------------------------------- */
+/* ---- libraries --------------------------------------------------------------------------------------------------- */
 
 /* A fresh library that finds libm and libc in the process. */
 static LLVMOrcJITDylibRef make_library(codegen_jit *jit) {
@@ -116,7 +116,7 @@ static bool define_runtime(codegen_jit *jit, LLVMOrcJITDylibRef library) {
   return !failed(jit->ctx, "giving a kernel the runtime's addresses", error);
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------------------ */
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
 typedef struct lookup {
   codegen_jit *jit;
@@ -143,7 +143,7 @@ static LLVMOrcExecutorAddress find_symbol(codegen_jit *jit, LLVMOrcJITDylibRef l
   return l.address;
 }
 
-/* ---- kernels ------------------------------------------------------------------------------------------------ */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 static void unload(void *owner) {
   loaded *code = owner;

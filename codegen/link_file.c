@@ -23,7 +23,7 @@ static tn_status refuse(const file *f, const codegen_reason *why) {
   return runtime_fail(f->program->ctx, TN_ERROR_CODEGEN, "%s %s", f->path, why->text);
 }
 
-/* ---- what it defines ---------------------------------------------------------------------------------------- */
+/* ---- what it defines --------------------------------------------------------------------------------------------- */
 
 /* The first call of a function; NULL: OP is no call, or another one before it is. */
 static const te_op *first_call(const tn_program *p, int op) {
@@ -97,7 +97,7 @@ static tn_status take_functions(file *f) {
   return status;
 }
 
-/* ---- code for this machine ---------------------------------------------------------------------------------- */
+/* ---- code for this machine --------------------------------------------------------------------------------------- */
 
 static tn_status bind(const file *f, LLVMMemoryBufferRef object) {
   void (*functions[CODEGEN_MAX_CALLEES])(void);
@@ -152,7 +152,7 @@ static bool is_incomplete(const file *f) {
   return misses;
 }
 
-/* ---- all together ------------------------------------------------------------------------------------------- */
+/* ---- all together ------------------------------------------------------------------------------------------------ */
 
 static tn_status link_module(file *f, const tn_target *native, LLVMTargetMachineRef machine) {
   tn_status status = take_functions(f);

@@ -20,7 +20,7 @@ struct codegen_session {
   codegen_jit *jit;
 };
 
-/* ---- once in a process -------------------------------------------------------------------------------------- */
+/* ---- once in a process ------------------------------------------------------------------------------------------- */
 
 /* LLVM's machine scheduler moves all loads of a large unrolled body to its front and then spills them (528 stack
  * accesses for 22 without it, in an 8x32 tile unrolled 64 times: half the speed). The IR's own order, loads beside
@@ -54,7 +54,7 @@ void codegen_init_llvm(void) {
   pthread_once(&once, init_once);
 }
 
-/* ---- one for a context -------------------------------------------------------------------------------------- */
+/* ---- one for a context ------------------------------------------------------------------------------------------- */
 
 static void session_free(void *data) {
   codegen_session *session = data;
@@ -100,7 +100,7 @@ const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *targ
   return session != NULL ? session->native : NULL;
 }
 
-/* ---- target machines ---------------------------------------------------------------------------------------- */
+/* ---- target machines --------------------------------------------------------------------------------------------- */
 
 LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *target) {
   for (int i = 0; i < session->machines.n; i++) {

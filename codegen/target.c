@@ -18,7 +18,7 @@ typedef struct feature_set {
   uint64_t on[CODEGEN_FEATURE_WORDS];
 } feature_set;
 
-/* ---- looking up --------------------------------------------------------------------------------------------- */
+/* ---- looking up -------------------------------------------------------------------------------------------------- */
 
 /* NULL: none of ours. */
 static const codegen_arch *find_arch(const char *triple) {
@@ -49,7 +49,7 @@ static bool has(const feature_set *set, const char *name) {
   return i >= 0 && (set->on[i / 64] >> (i % 64) & 1) != 0;
 }
 
-/* ---- reading the words -------------------------------------------------------------------------------------- */
+/* ---- reading the words ------------------------------------------------------------------------------------------- */
 
 static bool set_triple(spec *s, const char *value) {
   char *normal = LLVMNormalizeTargetTriple(value);
@@ -112,7 +112,7 @@ static bool read_spec(spec *s, const char *text) {
   return true;
 }
 
-/* ---- what was not said -------------------------------------------------------------------------------------- */
+/* ---- what was not said ------------------------------------------------------------------------------------------- */
 
 /* Whether a triple means this machine: the same architecture, system and ABI; the vendor does not matter. */
 static bool is_own(const char *triple, const char *host) {
@@ -153,7 +153,7 @@ static void complete(spec *s, const codegen_host *host, bool own) {
   if (s->threads == 0) s->threads = own ? tn_thread_count() : 1;
 }
 
-/* ---- features ----------------------------------------------------------------------------------------------- */
+/* ---- features ---------------------------------------------------------------------------------------------------- */
 
 /* Features of RISC-V's partial and vendor vector units end LLVM 19's back end in a segmentation fault on ordinary
  * vector code. Named by their prefixes. */
@@ -234,7 +234,7 @@ static int dot_lanes(const feature_set *set, int bytes, const char *name, const 
   return (has(set, name) && has(set, "avx512vl")) || (also != NULL && has(set, also)) ? 8 : 0;
 }
 
-/* ---- making one --------------------------------------------------------------------------------------------- */
+/* ---- making one -------------------------------------------------------------------------------------------------- */
 
 /* Looks everything up, checks it, and brings the features into canonical form. */
 static bool resolve(tn_target *t, const spec *s) {
@@ -292,7 +292,7 @@ tn_target *tn_target_new(tn_context *ctx, const char *text) {
   return target;
 }
 
-/* ---- looking at one ----------------------------------------------------------------------------------------- */
+/* ---- looking at one ---------------------------------------------------------------------------------------------- */
 
 const char *tn_target_text(const tn_target *target) { return target != NULL ? target->text : NULL; }
 

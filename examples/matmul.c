@@ -28,7 +28,7 @@ typedef struct job {
 
 static bool is_ok(const job *j) { return tn_context_status(j->ctx) == TN_OK; }
 
-/* ---- the program ----------------------------------------------------------------------------------------------- */
+/* ---- the program ------------------------------------------------------------------------------------------------- */
 
 static tn_program *define_matmul(tn_context *ctx) {
   tn_axis *i = tn_axis_new(ctx, "i", N), *j = tn_axis_new(ctx, "j", N), *k = tn_reduce_axis(ctx, "k", N);
@@ -51,7 +51,7 @@ static void print_loops(const tn_schedule *schedule, const char *title) {
   free(text);
 }
 
-/* ---- tuning ---------------------------------------------------------------------------------------------------- */
+/* ---- tuning ------------------------------------------------------------------------------------------------------ */
 
 /* One live line on a terminal, every 32nd trial elsewhere. */
 static void show_progress(void *user, const tn_progress *p) {
@@ -90,7 +90,7 @@ static void tune(job *j) {
          result.trials, result.failed, result.reused);
 }
 
-/* ---- checking -------------------------------------------------------------------------------------------------- */
+/* ---- checking ---------------------------------------------------------------------------------------------------- */
 
 static double root_mean_square(const float *values) {
   double sum = 0;
@@ -125,7 +125,7 @@ static bool check(job *j) {
   return right;
 }
 
-/* ---- timing ---------------------------------------------------------------------------------------------------- */
+/* ---- timing ------------------------------------------------------------------------------------------------------ */
 
 typedef void (*sgemm_fn)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a,
                          int lda, const float *b, int ldb, float beta, float *c, int ldc);
@@ -207,7 +207,7 @@ static void compare_speeds(job *j) {
   printf(sgemm ? "\n\n" : "; OpenBLAS is not installed\n\n");
 }
 
-/* ---- the job --------------------------------------------------------------------------------------------------- */
+/* ---- the job ----------------------------------------------------------------------------------------------------- */
 
 /* build/examples/matmul keeps its log beside itself. */
 static void read_arguments(job *j, int argc, char **argv) {

@@ -113,10 +113,10 @@ size_t tn_array_bytes(const DLTensor *array) {
   return bytes;
 }
 
-/* ---- test data ----------------------------------------------------------------------------------------------- */
+/* ---- test data --------------------------------------------------------------------------------------------------- */
 
 #define X(NAME, text, bytes, code, ctype)                                                                        \
-  static void store_##NAME(void *data, int64_t i, double value) {                                              \
+  static void store_##NAME(void *data, int64_t i, double value) {                                                \
     ((ctype *)data)[i] = runtime_is_half(TN_##NAME) ? (ctype)runtime_half_bits(TN_##NAME, value) : (ctype)value; \
   }
 TN_DTYPES(X)

@@ -10,7 +10,7 @@
 
 #include "runtime/runtime.h"
 
-/* ---- arena: many small allocations with one lifetime --------------------------------------------------------- */
+/* ---- arena: many small allocations with one lifetime ------------------------------------------------------------- */
 
 typedef struct runtime_chunk runtime_chunk;
 
@@ -18,9 +18,9 @@ typedef struct runtime_chunk runtime_chunk;
  * on_oom: where to longjmp when memory runs out (value 1); with NULL an allocation then returns NULL. */
 typedef struct runtime_arena {
   runtime_chunk *head;
-  size_t used;       /* bytes used in head */
-  size_t total;      /* bytes reserved over all chunks */
-  size_t limit;      /* most bytes it may reserve; 0: no limit. Tests use it to make memory run out */
+  size_t used;  /* bytes used in head */
+  size_t total; /* bytes reserved over all chunks */
+  size_t limit; /* most bytes it may reserve; 0: no limit. Tests use it to make memory run out */
   jmp_buf *on_oom;
 } runtime_arena;
 
@@ -35,19 +35,23 @@ void runtime_arena_reset(runtime_arena *arena); /* forgets all, keeps the larges
 #define RUNTIME_NEW(arena, type) ((type *)runtime_alloc((arena), sizeof(type)))
 #define RUNTIME_NEW_ARRAY(arena, type, n) ((type *)runtime_alloc((arena), sizeof(type) * (size_t)(n)))
 
-/* ---- growable arrays: typed pointer + count + capacity, in malloc memory -------------------------------------- */
+/* ---- growable arrays: typed pointer + count + capacity, in malloc memory ----------------------------------------- */
 
 /* Use: struct { T *data; int n, cap; } v = {0};  RUNTIME_PUSH(&v, value);  RUNTIME_VEC_FREE(&v);
  * PUSH is false when memory ran out (the vector is unchanged then). */
-#define RUNTIME_VEC(type) struct { type *data; int n, cap; }
-#define RUNTIME_PUSH(v, value)                                                                              \
-  (((v)->n < (v)->cap || runtime_vec_grow((void **)&(v)->data, &(v)->cap, sizeof *(v)->data))                \
-       ? ((v)->data[(v)->n++] = (value), true)                                                              \
+#define RUNTIME_VEC(type) \
+  struct {                \
+    type *data;           \
+    int n, cap;           \
+  }
+#define RUNTIME_PUSH(v, value)                                                                \
+  (((v)->n < (v)->cap || runtime_vec_grow((void **)&(v)->data, &(v)->cap, sizeof *(v)->data)) \
+       ? ((v)->data[(v)->n++] = (value), true)                                                \
        : false)
 #define RUNTIME_VEC_FREE(v) (free((v)->data), (v)->data = NULL, (v)->n = (v)->cap = 0)
 bool runtime_vec_grow(void **data, int *cap, size_t item_bytes);
 
-/* ---- string builder -------------------------------------------------------------------------------------------- */
+/* ---- string builder ---------------------------------------------------------------------------------------------- */
 
 /* Zero-initialise. data is always NUL-terminated once something was added; out of memory sets failed and is then
  * sticky. Release with runtime_str_free, or move the text into an arena with runtime_str_take. */
@@ -64,7 +68,7 @@ void runtime_str_addv(runtime_str *s, const char *fmt, va_list args);
 void runtime_str_free(runtime_str *s);
 char *runtime_str_take(runtime_str *s, runtime_arena *arena); /* copies into arena, frees s; NULL when failed */
 
-/* ---- contexts from inside -------------------------------------------------------------------------------------- */
+/* ---- contexts from inside ---------------------------------------------------------------------------------------- */
 
 struct tn_context {
   runtime_arena arena; /* lifetime: the context */
@@ -74,7 +78,7 @@ struct tn_context {
   void (*on_free[8])(void *); /* run in reverse order by tn_context_free: folders above hang their state here */
   void *on_free_data[8];
   int n_on_free;
-  void *intrins; /* schedule/: declared intrinsics, in the arena */
+  void *intrins;      /* schedule/: declared intrinsics, in the arena */
   tn_kernel *kernels; /* the context's kernels that were not freed yet */
 };
 
@@ -87,7 +91,7 @@ bool runtime_on_free(tn_context *ctx, void (*fn)(void *), void *data);
 /* Whether the context's debug option names this pass; *level gets the number after ':' (1 if absent). */
 bool runtime_debug_wants(const tn_context *ctx, const char *pass, int *level);
 
-/* ---- C functions by address (c_call.c) -------------------------------------------------------------------------- */
+/* ---- C functions by address (c_call.c) --------------------------------------------------------------------------- */
 
 enum { RUNTIME_MAX_C_ARGS = 64 };
 /* An argument: a pointer, or (TN_I32, TN_I64, TN_F32, TN_F64) a number. */
@@ -103,7 +107,7 @@ typedef struct runtime_c_arg {
 /* Calls `void function(...)`. */
 tn_status runtime_call_c(tn_context *ctx, void (*function)(void), int n, const runtime_c_arg *args);
 
-/* ---- kernels from inside --------------------------------------------------------------------------------------- */
+/* ---- kernels from inside ----------------------------------------------------------------------------------------- */
 
 /* A number that a kernel's arguments give by their shapes: it is the extent of some dimension. */
 typedef struct runtime_symbol {
@@ -134,7 +138,7 @@ typedef struct runtime_kernel_arg {
   int64_t shape[TN_MAX_RANK];
   bool is_output;
   const runtime_size *size[TN_MAX_RANK]; /* an extent that symbols decide; NULL: it is in SHAPE */
-  bool by_value; /* an input of rank 0: its element stands behind all pointers in the function's parameters */
+  bool by_value;   /* an input of rank 0: its element stands behind all pointers in the function's parameters */
   bool is_strided; /* its strides, but the last, are values behind the symbols */
   int n_symbols;   /* of the kernel: the same in all its arguments. Their values stand behind all arguments */
   const runtime_symbol *symbols;
@@ -153,7 +157,7 @@ bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays);
 /* What recordings say of one call: operations, and heap memory outside of parallel loops. */
 void runtime_kernel_describe(tn_kernel *kernel, double flops, size_t scratch_bytes);
 
-/* ---- arrays from inside ---------------------------------------------------------------------------------------- */
+/* ---- arrays from inside ------------------------------------------------------------------------------------------ */
 
 enum { RUNTIME_DLTYPE_TEXT = 40 };
 /* A DLPack dtype in words ("f32", "u8", "f16x4", "(code 5)64"), written into TEXT. */
@@ -174,17 +178,19 @@ void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides);
 bool runtime_elements_are_apart(const DLTensor *array);
 bool runtime_arrays_are_apart(const DLTensor *a, const DLTensor *b);
 
-/* ---- small things ---------------------------------------------------------------------------------------------- */
+/* ---- small things ------------------------------------------------------------------------------------------------ */
 
 enum { RUNTIME_NO_QUOTA = 1 << 20 };
 /* Threads that a cgroup's CPU quota allows, rounded up, from the numbers as text; RUNTIME_NO_QUOTA when there is none. */
 int runtime_quota_threads(const char *quota, const char *period);
-uint64_t runtime_now_ns(void);                                        /* CLOCK_MONOTONIC */
-uint64_t runtime_hash(const void *data, size_t n, uint64_t seed);     /* 64-bit, good mixing, stable over versions */
-typedef struct runtime_rng { uint64_t state; } runtime_rng;           /* splitmix64 */
+uint64_t runtime_now_ns(void);                                    /* CLOCK_MONOTONIC */
+uint64_t runtime_hash(const void *data, size_t n, uint64_t seed); /* 64-bit, good mixing, stable over versions */
+typedef struct runtime_rng {
+  uint64_t state;
+} runtime_rng; /* splitmix64 */
 uint64_t runtime_random(runtime_rng *rng);
-int64_t runtime_random_below(runtime_rng *rng, int64_t n);            /* 0 .. n-1 */
-double runtime_random_unit(runtime_rng *rng);                         /* [0, 1) */
+int64_t runtime_random_below(runtime_rng *rng, int64_t n);             /* 0 .. n-1 */
+double runtime_random_unit(runtime_rng *rng);                          /* [0, 1) */
 char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc, NUL-terminated; NULL + message */
 
 /* TN_ERROR_PARSE: the message, with line and column of AT, which points into TEXT, that line and a caret below it. */

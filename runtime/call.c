@@ -222,25 +222,17 @@ static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_c
   return TN_OK;
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------------------------
- */
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
 static int64_t apply(char op, int64_t a, int64_t b) {
   switch (op) {
-    case '+':
-      return a + b;
-    case '-':
-      return a - b;
-    case '*':
-      return a * b;
-    case '/':
-      return b ? runtime_floordiv(a, b) : 0;
-    case '%':
-      return b ? runtime_floormod(a, b) : 0;
-    case '<':
-      return RUNTIME_MIN(a, b);
-    default:
-      return RUNTIME_MAX(a, b);
+    case '+': return a + b;
+    case '-': return a - b;
+    case '*': return a * b;
+    case '/': return b ? runtime_floordiv(a, b) : 0;
+    case '%': return b ? runtime_floormod(a, b) : 0;
+    case '<': return RUNTIME_MIN(a, b);
+    default: return RUNTIME_MAX(a, b);
   }
 }
 
@@ -302,8 +294,7 @@ static tn_status bind_symbols(tn_context *ctx, const char *who, runtime_call *ca
                           kernel->name, i, kernel->args[i].name, d, (long long)args[i]->shape[d], size->text,
                           (long long)want);
     }
-  for (int k = 0; k < kernel->n_symbols; ++k)
-    call->values[kernel->n_args + kernel->n_bound + k] = &call->symbols[k];
+  for (int k = 0; k < kernel->n_symbols; ++k) call->values[kernel->n_args + kernel->n_bound + k] = &call->symbols[k];
   return TN_OK;
 }
 

@@ -17,7 +17,7 @@ static float float_of_bits(uint32_t bits) {
   return value;
 }
 
-/* ---- f16: 5 bits of exponent, 10 of fraction -------------------------------------------------------------------- */
+/* ---- f16: 5 bits of exponent, 10 of fraction --------------------------------------------------------------------- */
 
 static double f16_value(uint16_t bits) {
   int exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -35,7 +35,7 @@ static uint16_t f16_bits(float value) {
   if (isnan(value)) return sign | 0x7E00;
   if (size >= 65520) return sign | 0x7C00;
   frexp(size, &exponent);
-  if (size < 0x1p-14) exponent = -13; /* denormal, or 0 */
+  if (size < 0x1p-14) exponent = -13;                             /* denormal, or 0 */
   int64_t units = (int64_t)nearbyint(ldexp(size, 11 - exponent)); /* 1024 .. 2048 of them, fewer when denormal */
   return (uint16_t)(sign + (((exponent + 13) << 10) + units));
 }

@@ -170,7 +170,8 @@ void tn_kernel_free(tn_kernel *kernel) {
 
 bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays) {
   kernel->bound = runtime_copy(&kernel->arena, arrays, sizeof *arrays * (size_t)n);
-  if (!kernel->bound) return runtime_fail(kernel->ctx, TN_ERROR_MEMORY, "kernel %s: out of memory", kernel->name), false;
+  if (!kernel->bound)
+    return runtime_fail(kernel->ctx, TN_ERROR_MEMORY, "kernel %s: out of memory", kernel->name), false;
   kernel->n_bound = n;
   kernel->n_args -= n;
   kernel->args += n;

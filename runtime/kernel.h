@@ -15,21 +15,21 @@ struct tn_kernel {
   tn_kernel_fn fn;
   int n_args;
   runtime_kernel_arg *args;
-  size_t *bytes;      /* of each argument's data; unknown where symbols decide */
+  size_t *bytes; /* of each argument's data; unknown where symbols decide */
   int n_symbols;
   const runtime_symbol *symbols;
-  int n_strides;      /* that the function takes, of all strided arguments */
-  int *place;         /* of each argument among the function's parameters: pointers first, then values */
-  ffi_type **types;   /* by place */
-  int n_bound;        /* arguments before these, which calls do not give */
-  DLTensor **bound;   /* what they are; the kernel owns them */
-  ffi_cif cif;        /* prepared once: int32_t fn(pointer..., value..., int64_t symbol or stride...) */
+  int n_strides;    /* that the function takes, of all strided arguments */
+  int *place;       /* of each argument among the function's parameters: pointers first, then values */
+  ffi_type **types; /* by place */
+  int n_bound;      /* arguments before these, which calls do not give */
+  DLTensor **bound; /* what they are; the kernel owns them */
+  ffi_cif cif;      /* prepared once: int32_t fn(pointer..., value..., int64_t symbol or stride...) */
   void (*release)(void *owner);
   void *owner;
-  const char *shapes; /* of all arguments, for recordings: "f32[8,8] f32[8]" */
-  double flops;       /* of one call; 0: unknown */
+  const char *shapes;     /* of all arguments, for recordings: "f32[8,8] f32[8]" */
+  double flops;           /* of one call; 0: unknown */
   runtime_stages *stages; /* NULL: built without */
-  size_t scratch_bytes; /* that one call takes from the heap, outside of parallel loops */
+  size_t scratch_bytes;   /* that one call takes from the heap, outside of parallel loops */
 };
 
 enum { RUNTIME_MAX_KERNEL_STRIDES = RUNTIME_MAX_KERNEL_ARGS * (TN_MAX_RANK - 1) };

@@ -61,7 +61,7 @@ struct runtime_pool {
   bool is_wiped;
 };
 
-/* ---- waiting --------------------------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
 static inline void pause_briefly(void) {
 #if defined(__x86_64__)
@@ -137,7 +137,7 @@ static uintptr_t wait_for_mail(worker *w) {
   return atomic_load(&w->mail);
 }
 
-/* ---- working --------------------------------------------------------------------------------------------------- */
+/* ---- working ----------------------------------------------------------------------------------------------------- */
 
 /* Half of what is left, at least one iteration; false when nothing is. */
 static bool take(share *s, int64_t *begin, int64_t *end) {
@@ -180,7 +180,7 @@ static void *worker_main(void *arg) {
   }
 }
 
-/* ---- launching ------------------------------------------------------------------------------------------------- */
+/* ---- launching --------------------------------------------------------------------------------------------------- */
 
 static void divide(job *j, int64_t begin, int64_t end, int n) {
   int64_t each = (end - begin) / n, rest = (end - begin) % n;
@@ -248,7 +248,7 @@ static void run_together(runtime_pool *pool, tn_parallel_body body, void *loop, 
   wait_for_workers(&j, (uint32_t)(threads - 1 - here));
 }
 
-/* ---- starting and ending ---------------------------------------------------------------------------------------- */
+/* ---- starting and ending ----------------------------------------------------------------------------------------- */
 
 /* Signals are for the program's own threads. */
 static bool add_worker(runtime_pool *pool) {
@@ -342,7 +342,7 @@ int runtime_pool_workers(const runtime_pool *pool) {
   return is_ready(pool) ? atomic_load_explicit(&pool->n_workers, memory_order_acquire) : 0;
 }
 
-/* ---- the user's own --------------------------------------------------------------------------------------------- */
+/* ---- the user's own ---------------------------------------------------------------------------------------------- */
 
 /* What a user's parallel-for gets as its loop: every range is checked, every iteration counted. */
 typedef struct watched {

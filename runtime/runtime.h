@@ -27,22 +27,22 @@ extern "C" {
 #define TN_PRINTF(fmt, args)
 #endif
 
-/* ---- statuses ------------------------------------------------------------------------------------------------ */
+/* ---- statuses ---------------------------------------------------------------------------------------------------- */
 
 /* X(name, words) */
-#define TN_STATUSES(X)                                                  \
-  X(OK, "ok")                                                           \
-  X(ERROR_ARGUMENT, "wrong argument") /* a caller's mistake in C */     \
-  X(ERROR_PARSE, "parse error")       /* text form, schedule text, IR */ \
-  X(ERROR_PROGRAM, "wrong program")   /* tensor expressions */          \
-  X(ERROR_SCHEDULE, "illegal schedule")                                 \
-  X(ERROR_LOWER, "lowering failed")                                     \
-  X(ERROR_CODEGEN, "code generation failed")                            \
-  X(ERROR_CALL, "wrong call")         /* tensors that do not fit a kernel, or a kernel that failed */ \
-  X(ERROR_RECORD, "wrong record")     /* logs: broken, stale, missing */ \
-  X(ERROR_WORKER, "worker failed")                                      \
-  X(ERROR_IO, "input or output failed")                                 \
-  X(ERROR_MEMORY, "out of memory")                                      \
+#define TN_STATUSES(X)                                                                            \
+  X(OK, "ok")                                                                                     \
+  X(ERROR_ARGUMENT, "wrong argument") /* a caller's mistake in C */                               \
+  X(ERROR_PARSE, "parse error")       /* text form, schedule text, IR */                          \
+  X(ERROR_PROGRAM, "wrong program")   /* tensor expressions */                                    \
+  X(ERROR_SCHEDULE, "illegal schedule")                                                           \
+  X(ERROR_LOWER, "lowering failed")                                                               \
+  X(ERROR_CODEGEN, "code generation failed")                                                      \
+  X(ERROR_CALL, "wrong call")     /* tensors that do not fit a kernel, or a kernel that failed */ \
+  X(ERROR_RECORD, "wrong record") /* logs: broken, stale, missing */                              \
+  X(ERROR_WORKER, "worker failed")                                                                \
+  X(ERROR_IO, "input or output failed")                                                           \
+  X(ERROR_MEMORY, "out of memory")                                                                \
   X(ERROR_INTERNAL, "internal error")
 
 typedef enum tn_status {
@@ -54,7 +54,7 @@ typedef enum tn_status {
 /* The status in words, for instance "illegal schedule". Never NULL. */
 TN_API const char *tn_status_text(tn_status status);
 
-/* ---- contexts ------------------------------------------------------------------------------------------------ */
+/* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 typedef struct tn_context tn_context;
 
@@ -78,22 +78,22 @@ TN_API tn_status tn_context_status(const tn_context *ctx);
 TN_API const char *tn_context_message(const tn_context *ctx);
 TN_API void tn_context_clear(tn_context *ctx);
 
-/* ---- data types ---------------------------------------------------------------------------------------------- */
+/* ---- data types -------------------------------------------------------------------------------------------------- */
 
 /* X(NAME, "text name", bytes, DLPack type code, C type). f16 (IEEE) and bf16 are for storage: their C type holds the bits,
  * and arithmetic is in f32. */
-#define TN_DTYPES(X)                     \
-  X(BOOL, "bool", 1, kDLUInt, uint8_t)   \
-  X(I8, "i8", 1, kDLInt, int8_t)         \
-  X(U8, "u8", 1, kDLUInt, uint8_t)       \
-  X(I16, "i16", 2, kDLInt, int16_t)      \
-  X(U16, "u16", 2, kDLUInt, uint16_t)    \
-  X(I32, "i32", 4, kDLInt, int32_t)      \
-  X(U32, "u32", 4, kDLUInt, uint32_t)    \
-  X(I64, "i64", 8, kDLInt, int64_t)      \
-  X(F16, "f16", 2, kDLFloat, uint16_t)   \
+#define TN_DTYPES(X)                      \
+  X(BOOL, "bool", 1, kDLUInt, uint8_t)    \
+  X(I8, "i8", 1, kDLInt, int8_t)          \
+  X(U8, "u8", 1, kDLUInt, uint8_t)        \
+  X(I16, "i16", 2, kDLInt, int16_t)       \
+  X(U16, "u16", 2, kDLUInt, uint16_t)     \
+  X(I32, "i32", 4, kDLInt, int32_t)       \
+  X(U32, "u32", 4, kDLUInt, uint32_t)     \
+  X(I64, "i64", 8, kDLInt, int64_t)       \
+  X(F16, "f16", 2, kDLFloat, uint16_t)    \
   X(BF16, "bf16", 2, kDLBfloat, uint16_t) \
-  X(F32, "f32", 4, kDLFloat, float)      \
+  X(F32, "f32", 4, kDLFloat, float)       \
   X(F64, "f64", 8, kDLFloat, double)
 
 typedef enum tn_dtype {
@@ -114,7 +114,7 @@ TN_API bool tn_dtype_parse(const char *name, tn_dtype *out);
 /* DLPack's form. Booleans are uint8 with one bit of meaning: {kDLUInt, 8, 1} is accepted for both TN_BOOL and TN_U8. */
 TN_API DLDataType tn_dtype_dlpack(tn_dtype dtype);
 
-/* ---- arrays -------------------------------------------------------------------------------------------------- */
+/* ---- arrays ------------------------------------------------------------------------------------------------------ */
 
 /* A compact row-major array on the CPU, 64-byte aligned, zero-filled. Free with tn_array_free (a context does not own
  * arrays, so that they can outlive it). Returns NULL with a message for a bad dtype, rank or extent, or no memory. */
@@ -124,7 +124,7 @@ TN_API size_t tn_array_bytes(const DLTensor *array);
 /* Fills with reproducible test data: floats uniform in [-1, 1), integers in [-4, 4] (unsigned: [0, 8]), booleans 0/1. */
 TN_API tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed);
 
-/* ---- kernels ------------------------------------------------------------------------------------------------- */
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
 /* A compiled function with the description of its arguments: inputs in the program's order, then outputs. */
 typedef struct tn_kernel tn_kernel;
@@ -166,11 +166,11 @@ TN_API void tn_kernel_mark_stages(const tn_kernel *kernel);
 
 /* How to time; zero fields mean the default in parentheses. */
 typedef struct tn_timing_options {
-  double min_batch_s;   /* a sample calls the kernel until this much time has passed (0.001) */
-  double max_total_s;   /* stop after this much (0.5) */
-  int min_samples;      /* (5) */
-  int max_samples;      /* (50) */
-  double tight;         /* stop early when (p75-p25)/median falls below this (0.02) */
+  double min_batch_s;     /* a sample calls the kernel until this much time has passed (0.001) */
+  double max_total_s;     /* stop after this much (0.5) */
+  int min_samples;        /* (5) */
+  int max_samples;        /* (50) */
+  double tight;           /* stop early when (p75-p25)/median falls below this (0.02) */
   double give_up_above_s; /* a first call slower than this is the only one; 0: never */
 } tn_timing_options;
 
@@ -184,7 +184,7 @@ typedef struct tn_timing {
 TN_API tn_status tn_time(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args,
                          const tn_timing_options *options, tn_timing *out);
 
-/* ---- parallel loops ------------------------------------------------------------------------------------------- */
+/* ---- parallel loops ---------------------------------------------------------------------------------------------- */
 
 /* Threads a parallel loop may use here: the least of the affinity mask, the cgroup quota and OMP_NUM_THREADS. >= 1.
  * What a target has by default. */
@@ -198,7 +198,8 @@ TN_API int tn_thread_count(void);
 typedef void (*tn_parallel_body)(void *loop, int64_t begin, int64_t end);
 /* A parallel-for of the user's: calls BODY(LOOP, ...) with ranges that together are BEGIN .. END-1, each iteration once, in
  * any order, on any threads (THREADS is how many the kernel asks for), and returns when all calls have. */
-typedef void (*tn_parallel_for_fn)(void *user, int threads, int64_t begin, int64_t end, tn_parallel_body body, void *loop);
+typedef void (*tn_parallel_for_fn)(void *user, int threads, int64_t begin, int64_t end, tn_parallel_body body,
+                                   void *loop);
 /* From now on parallel loops of all kernels of this context run by PARALLEL_FOR; NULL: by the context's own threads
  * again. No kernel of the context may be running. A kernel whose loop was not run as above returns 2. */
 TN_API tn_status tn_set_parallel_for(tn_context *ctx, tn_parallel_for_fn parallel_for, void *user);

@@ -2,8 +2,7 @@
  * whether they may be inlined, whether tiling pays, which consumer may take a producer's tile as it is. */
 #include "schedule/analysis.h"
 
-/* ---- reads ---------------------------------------------------------------------------------------------------------
- */
+/* ---- reads ------------------------------------------------------------------------------------------------------- */
 
 /* Calls visit for every READ in an expression (each shared node once); false when visit returned false. */
 typedef struct read_walk {
@@ -46,8 +45,7 @@ static bool read_is_simple(void *user, const tir_expr *read) {
 
 bool schedule_is_simple_access(const te_op *op) { return !te_is_extern(op) && for_each_read(op, read_is_simple, NULL); }
 
-/* ---- inlining ------------------------------------------------------------------------------------------------------
- */
+/* ---- inlining ---------------------------------------------------------------------------------------------------- */
 
 static int data_axis_of(const te_op *op, const tir_var *var) {
   for (int a = 0; a < op->n_axes; a++) {
@@ -99,8 +97,7 @@ bool schedule_is_strictly_inlineable(const te_op *op) {
   return for_each_read(op, read_is_ordered, (void *)op) && tir_walk_expr(op->body, stop_at_costly, NULL);
 }
 
-/* ---- tiling --------------------------------------------------------------------------------------------------------
- */
+/* ---- tiling ------------------------------------------------------------------------------------------------------ */
 
 typedef struct axis_query {
   const tn_tensor *tensor;
@@ -149,8 +146,7 @@ bool schedule_reads_along_reduction(const te_op *op) {
   return op->n_reduce > 0 && !for_each_read(op, read_ends_elsewhere, &op->reduce_axes[op->n_reduce - 1]->var);
 }
 
-/* ---- consumers -----------------------------------------------------------------------------------------------------
- */
+/* ---- consumers --------------------------------------------------------------------------------------------------- */
 
 typedef struct elementwise_query {
   const te_op *op;

@@ -28,7 +28,7 @@ static const tir_expr *index_binary(lowering *l, tir_op op, const tir_expr *a, c
   return tir_binary(l->arena, op, a, b);
 }
 
-/* ---- extents that symbols decide -------------------------------------------------------------------------------- */
+/* ---- extents that symbols decide --------------------------------------------------------------------------------- */
 
 const tir_expr *schedule_extent(lowering *l, int64_t extent, const tir_expr *size) {
   return size ? size : index_int(l, extent);
@@ -53,8 +53,7 @@ const tir_expr *schedule_tensor_extent(lowering *l, const tn_tensor *tensor, int
   return schedule_extent(l, tensor->shape[dim], tensor_size(l, tensor, dim));
 }
 
-/* ---- inlining
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- inlining ---------------------------------------------------------------------------------------------------- */
 
 enum { MAX_KNOWN_READS = 32 };
 
@@ -125,8 +124,7 @@ static void inline_bodies(lowering *l) {
   }
 }
 
-/* ---- axes of a stage
- * -------------------------------------------------------------------------------------------------- */
+/* ---- axes of a stage --------------------------------------------------------------------------------------------- */
 
 static void infer_fused(lowering *l, lower_stage *ls, const schedule_relation *r) {
   int64_t product = 1;
@@ -232,8 +230,7 @@ static void make_loops(lowering *l, lower_stage *ls) {
   schedule_axis_values(l, ls, ls->axis_value);
 }
 
-/* ---- te expressions as loop IR
- * ------------------------------------------------------------------------------------------ */
+/* ---- te expressions as loop IR ----------------------------------------------------------------------------------- */
 
 /* An integer te expression in the index dtype. With i32 indices it is the expression; with i64 the casts that value
  * lowering put around loop variables come off again. */
@@ -351,8 +348,7 @@ const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const t
   return to_index(l, schedule_lower_expr(l, ls, values, e));
 }
 
-/* ---- regions
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- regions ----------------------------------------------------------------------------------------------------- */
 
 static void mark_loops(const lower_stage *ls, int first, int last, bool relaxed) {
   for (int i = first; i <= last; i++) ls->var[i]->relaxed = relaxed;
@@ -484,8 +480,7 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, co
   return moves;
 }
 
-/* ---- buffers
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- buffers ----------------------------------------------------------------------------------------------------- */
 
 /* A stage's map was checked when it was given. */
 static const schedule_layout *read_layout(lowering *l, const schedule_stage *st) {

@@ -35,8 +35,7 @@ bool schedule_push_step(tn_schedule *s, const schedule_step *step);
 /* Exchanges two schedules of one program: how a change made on a copy is taken over. */
 void schedule_swap_contents(tn_schedule *a, tn_schedule *b);
 
-/* ---- checking (legality.c): TN_OK, or the refusal with a message that begins with `CALL: `
- * ------------------------------ */
+/* ---- checking (legality.c): TN_OK, or the refusal with a message that begins with `CALL: ` ----------------------- */
 
 /* The stage exists, is computed (no input) and has loops of its own (not inlined). */
 tn_status schedule_check_stage(tn_schedule *s, const char *call, int stage);

@@ -191,7 +191,8 @@ static bool turns_reads(const generic_plan *p, int stage) {
 static bool wants_inline(const generic_plan *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   generic_reads r;
-  if (!is_computed(st) || st->op->n_outputs > 1 || st->op->n_reduce > 0 || schedule_is_output(p->s, stage)) return false;
+  if (!is_computed(st) || st->op->n_outputs > 1 || st->op->n_reduce > 0 || schedule_is_output(p->s, stage))
+    return false;
   if (!generic_read_all(p, stage, &r) || r.ops > MAX_INLINED_OPS) return false;
   reuse u = reuse_of(p, stage);
   const tir_expr *body = generic_body(p, stage);

@@ -57,8 +57,7 @@ double generic_cost_ns(const generic_plan *p, const generic_reads *r);
 /* Lanes of a full vector of the stage's dtype. */
 int64_t generic_lanes(const generic_plan *p, int stage);
 
-/* ---- loops by axis (generic_loops.c). Axes are indices in the stage's axis table. False: refused or no memory ------
- */
+/* ---- loops by axis (generic_loops.c). Axes are indices in the stage's axis table. False: refused or no memory ---- */
 
 bool generic_split(generic_plan *p, int stage, int axis, int64_t factor, int *outer, int *inner);
 bool generic_fuse(generic_plan *p, int stage, int n, const int *axes, int *fused);

@@ -68,8 +68,7 @@ static bool coefficient(const tir_expr *e, const tir_var *var, int64_t *block, i
   if (e->op == TIR_VAR) return *out = e->u.var == var, true;
   if (!tir_uses_var(e, var)) return true;
   switch ((int)e->op) {
-    case TIR_CAST:
-      return coefficient(e->arg[0], var, block, out);
+    case TIR_CAST: return coefficient(e->arg[0], var, block, out);
     case TIR_ADD:
     case TIR_SUB:
       if (!coefficient(e->arg[0], var, block, &a) || !coefficient(e->arg[1], var, block, &b)) return false;
@@ -83,8 +82,7 @@ static bool coefficient(const tir_expr *e, const tir_var *var, int64_t *block, i
       if (e->arg[0]->op != TIR_VAR || !tir_is_int(e->arg[1], &c) || c < 2 || (*block && *block != c)) return false;
       *block = c;
       return true;
-    default:
-      return false;
+    default: return false;
   }
 }
 

@@ -8,19 +8,17 @@
 #include "schedule/edit.h"
 
 /* LANES results, of K products each. */
-#define DOT(name, lanes, k, a, b, acc)                                                                   \
-  {                                                                                                      \
-    name,                                                                                                \
-        "input a: " a "[" lanes "," k "], b: " b "[" lanes "," k "]\nc[l<" lanes "] = sum[k<" k "](" acc \
-        "(a[l,k]) * " acc "(b[l,k]))",                                                                   \
-        TIR_INTRIN_DOT                                                                                   \
-  }
+#define DOT(name, lanes, k, a, b, acc)                                                                                \
+  {name,                                                                                                              \
+   "input a: " a "[" lanes "," k "], b: " b "[" lanes "," k "]\nc[l<" lanes "] = sum[k<" k "](" acc "(a[l,k]) * " acc \
+   "(b[l,k]))",                                                                                                       \
+   TIR_INTRIN_DOT}
 #define DOTS(name, k, a, b, acc) \
   DOT(name, "16", k, a, b, acc), DOT(name "_x8", "8", k, a, b, acc), DOT(name "_x4", "4", k, a, b, acc)
 
 /* M results, of L products each; the letters stand for numbers, which a schedule's name of it has. */
 #define GEMV(name, dtype) \
-  { name "_MxL", "input a: " dtype "[L], b: " dtype "[M,L]\nc[m<M] = sum[l<L](a[l] * b[m,l])", TIR_INTRIN_LANES }
+  {name "_MxL", "input a: " dtype "[L], b: " dtype "[M,L]\nc[m<M] = sum[l<L](a[l] * b[m,l])", TIR_INTRIN_LANES}
 
 enum { MAX_SIZE = 4096 }; /* that a name gives */
 
@@ -69,8 +67,7 @@ static const char *with_size(runtime_arena *arena, const char *text, const mat_s
   return runtime_str_take(&out, arena);
 }
 
-/* ---- from a program to a pattern ----------------------------------------------------------------------------------
- */
+/* ---- from a program to a pattern --------------------------------------------------------------------------------- */
 
 typedef struct reading {
   runtime_arena *arena;
@@ -151,8 +148,7 @@ static const char *from_program(runtime_arena *arena, const tn_program *p, tir_i
   return intrin->source && intrin->output ? NULL : "out of memory";
 }
 
-/* ---- the list of a context ----------------------------------------------------------------------------------------
- */
+/* ---- the list of a context --------------------------------------------------------------------------------------- */
 
 typedef struct known {
   tir_intrin intrin;
@@ -256,8 +252,7 @@ const char *schedule_intrin_names(tn_context *ctx, char *buffer, size_t n) {
   return buffer;
 }
 
-/* ---- declaring -----------------------------------------------------------------------------------------------------
- */
+/* ---- declaring --------------------------------------------------------------------------------------------------- */
 
 static bool is_identifier(const char *name) {
   if (!name || !(isalpha((unsigned char)*name) || *name == '_') || strlen(name) > 60) return false;

@@ -80,12 +80,10 @@ static double number(tn_dtype dtype, const void *data, int64_t i) {
   if (runtime_is_half(dtype)) return runtime_half_value(dtype, ((const uint16_t *)data)[i]);
   switch (dtype) {
 #define X(name, text, bytes, code, ctype) \
-  case TN_##name:                         \
-    return (double)((const ctype *)data)[i];
+  case TN_##name: return (double)((const ctype *)data)[i];
     TN_DTYPES(X)
 #undef X
-    case TN_DTYPE_COUNT:
-      break;
+    case TN_DTYPE_COUNT: break;
   }
   return 0;
 }
@@ -97,20 +95,13 @@ static bool wraps(tn_dtype dtype, double value) {
 
 static double combined(const tir_intrin *intrin, double a, double b) {
   switch ((int)intrin->combiner) {
-    case TIR_REDUCE_SUM:
-      return a + b;
-    case TIR_REDUCE_PROD:
-      return a * b;
-    case TIR_REDUCE_MAX:
-      return fmax(a, b);
-    case TIR_REDUCE_MIN:
-      return fmin(a, b);
-    case TIR_REDUCE_ANY:
-      return a != 0 || b != 0;
-    case TIR_REDUCE_ALL:
-      return a != 0 && b != 0;
-    default:
-      return NAN;
+    case TIR_REDUCE_SUM: return a + b;
+    case TIR_REDUCE_PROD: return a * b;
+    case TIR_REDUCE_MAX: return fmax(a, b);
+    case TIR_REDUCE_MIN: return fmin(a, b);
+    case TIR_REDUCE_ANY: return a != 0 || b != 0;
+    case TIR_REDUCE_ALL: return a != 0 && b != 0;
+    default: return NAN;
   }
 }
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "schedule/edit.h"
-#include "tir/intrin.h"
 #include "schedule/tail.h"
+#include "tir/intrin.h"
 
 const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_t n) {
   size_t used = 0;
@@ -189,10 +189,11 @@ static tn_status walk_path(tn_schedule *s, const char *call, int stage, int last
   }
   for (int i = 0; i <= last; i++) {
     if (i == schedule_tensor_position(st) && path->vector_axis)
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                          "%s: the intrinsic %s of %s would stand inside the vectorized loop %s: an intrinsic has its own "
-                          "vectors; leave that loop serial, or unroll it",
-                          call, st->intrin->name, schedule_stage_name(st), path->vector_axis);
+      return runtime_fail(
+          s->ctx, TN_ERROR_SCHEDULE,
+          "%s: the intrinsic %s of %s would stand inside the vectorized loop %s: an intrinsic has its own "
+          "vectors; leave that loop serial, or unroll it",
+          call, st->intrin->name, schedule_stage_name(st), path->vector_axis);
     SCHEDULE_TRY(step_into(s, call, st, i, path));
   }
   return TN_OK;

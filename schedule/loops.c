@@ -55,8 +55,7 @@ static tn_status check_name(tn_schedule *s, const char *call, const char *suffix
       call, SCHEDULE_MAX_NAME, suffix);
 }
 
-/* ---- split
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- split ------------------------------------------------------------------------------------------------------- */
 
 /* Invariant: the children, outer to inner, count through [0, product of extents); the part below the parent's extent is
  * the parent, the rest is the tail. */
@@ -98,7 +97,8 @@ static tn_status check_split(tn_schedule *s, const char *call, int stage, int it
                         "%s: tail strategy %d is unknown: take 0 guard, 1 peel, 2 mask, 3 pad, 4 overlap", call,
                         (int)tail);
   if (tail != TN_TAIL_GUARD && tail != TN_TAIL_PEEL)
-    SCHEDULE_TRY(schedule_check_no_time(s, call, stage, iter, "its rest is guarded or peeled off, so that no time runs twice",
+    SCHEDULE_TRY(schedule_check_no_time(s, call, stage, iter,
+                                        "its rest is guarded or peeled off, so that no time runs twice",
                                         "take tail guard or peel"));
   SCHEDULE_TRY(schedule_check_tail(s, call, stage, iter, tail));
   if (st->n_axes + n + 1 > SCHEDULE_MAX_AXES)
@@ -206,8 +206,7 @@ tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* ---- fuse
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- fuse -------------------------------------------------------------------------------------------------------- */
 
 /* Invariant: the fused loop counts through the product of its parts' extents, the last part fastest. */
 
@@ -252,8 +251,8 @@ static tn_status check_fuse(tn_schedule *s, const char *call, int stage, int n, 
   size_t length = strlen("fused");
   for (int i = 0; i < n; i++) {
     SCHEDULE_TRY(schedule_check_iter(s, call, stage, iters[i]));
-    SCHEDULE_TRY(schedule_check_no_time(s, call, stage, iters[i], "it stays a loop of its own, in which the steps stand",
-                                        "fuse other loops"));
+    SCHEDULE_TRY(schedule_check_no_time(s, call, stage, iters[i],
+                                        "it stays a loop of its own, in which the steps stand", "fuse other loops"));
     length += strlen(schedule_leaf(st, iters[i])->name) + 1;
     SCHEDULE_TRY(check_plain(s, call, st, iters[i]));
     if (__builtin_mul_overflow(extent, schedule_leaf(st, iters[i])->extent, &extent))
@@ -323,8 +322,7 @@ tn_status schedule_fuse(tn_schedule *s, int stage, int n, const int *iters) {
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* ---- reorder
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- reorder ----------------------------------------------------------------------------------------------------- */
 
 /* Invariant: the same loops, another nesting. Legal for all loops: iterations of data axes are independent, and every
  * combiner is commutative and associative (floats up to rounding). */
@@ -370,8 +368,7 @@ tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order) {
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* ---- annotate: unroll, vectorize, parallel
- * ----------------------------------------------------------------------------- */
+/* ---- annotate: unroll, vectorize, parallel ----------------------------------------------------------------------- */
 
 /* Invariant: the loop's iterations may run in lockstep or at the same time only when none reads what another writes:
  * data axes. A reduction axis carries the accumulator from one iteration to the next. */

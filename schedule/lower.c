@@ -11,8 +11,7 @@
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
 
-/* ---- guards
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- guards ------------------------------------------------------------------------------------------------------ */
 
 typedef struct guard {
   lowering *l;
@@ -94,8 +93,7 @@ static const tir_expr *fill_unless(lowering *l, const tir_expr *cond, const tir_
   return cond ? tir_select(l->arena, cond, value, fill) : value;
 }
 
-/* ---- loops
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 /* Of the loops that an intrinsic replaces where it can, the innermost data loop: in the init, and where the intrinsic
  * does not fit, it is vectorized. */
@@ -234,8 +232,7 @@ static const tir_stmt *marked(lowering *l, schedule_marks kind, const char *key,
   return l->marks >= kind ? tir_attr(l->arena, key, schedule_computed_number(l->s, (int)(ls - l->stages)), stmt) : stmt;
 }
 
-/* ---- reductions
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- reductions -------------------------------------------------------------------------------------------------- */
 
 /* The init nest: fresh copies "<axis>.init" of the loops from BEGIN inward that touch data axes. */
 static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) {
@@ -292,8 +289,7 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   return branches ? tir_if(l->arena, cond, store, NULL) : store;
 }
 
-/* ---- stages
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 /* allocate(buffer) { produce; rest } for each tensor of a stage that is not an argument. */
 static const tir_stmt *produce_then(lowering *l, int stage, const tir_stmt *rest) {
@@ -384,8 +380,7 @@ static const tir_stmt *emit_stage(lowering *l, int stage) {
   return marked(l, SCHEDULE_MARKS_NESTS, TIR_STAGE, ls, stmt);
 }
 
-/* ---- functions
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- functions --------------------------------------------------------------------------------------------------- */
 
 /* The intrinsics of all stages, for the pass tensorize. */
 static void add_intrins(lowering *l, tir_func *f) {

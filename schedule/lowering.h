@@ -9,11 +9,11 @@
 
 /* A loop variable; the VAR nodes of a lowering all point to one of these. */
 typedef struct lower_var {
-  tir_var var;    /* first member, so the two convert */
-  int64_t extent; /* it runs over [0, extent); where symbols decide: at most */
+  tir_var var;          /* first member, so the two convert */
+  int64_t extent;       /* it runs over [0, extent); where symbols decide: at most */
   const tir_expr *size; /* then: the extent, in the index dtype; else NULL */
-  bool is_data;   /* a scalar argument: no part of index arithmetic */
-  bool relaxed;   /* during region inference: takes its whole range, is not fixed to one iteration */
+  bool is_data;         /* a scalar argument: no part of index arithmetic */
+  bool relaxed;         /* during region inference: takes its whole range, is not fixed to one iteration */
 } lower_var;
 
 typedef struct schedule_layout schedule_layout; /* layout.h */
@@ -40,11 +40,11 @@ typedef struct lower_stage {
   int64_t extent[TN_MAX_RANK];      /* and its size; where symbols decide: the most it can be, */
   const tir_expr *size[TN_MAX_RANK]; /* and what it is, in the index dtype; else NULL */
   lower_roll roll;
-  bool is_doubled;                  /* double_buffer, and the loop has more than one iteration */
-  int64_t *axis_extent;             /* by axis index: extents for this region */
-  const tir_expr **axis_size;       /* likewise, where symbols decide; else NULL */
-  const tir_expr **axis_value;      /* by axis index: counting from 0 within the region */
-  lower_var **var;                  /* by leaf position */
+  bool is_doubled;             /* double_buffer, and the loop has more than one iteration */
+  int64_t *axis_extent;        /* by axis index: extents for this region */
+  const tir_expr **axis_size;  /* likewise, where symbols decide; else NULL */
+  const tir_expr **axis_value; /* by axis index: counting from 0 within the region */
+  lower_var **var;             /* by leaf position */
   const tir_env **env; /* by leaf position: variable ranges known inside that loop; env[n_leaves] is inside all */
 } lower_stage;
 

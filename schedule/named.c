@@ -60,8 +60,7 @@ static tn_status find(tn_schedule *s, const char *primitive, const char *stage, 
   return find_axis(s, primitive, stage, *stage_at, axis, axis_at);
 }
 
-/* ---- loops
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 tn_status tn_split_many(tn_schedule *s, const char *stage, const char *axis, int n, const int64_t *lengths,
                         tn_tail tail) {
@@ -205,8 +204,7 @@ tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const c
   return schedule_pragma(s, st, it, key ? key : "", value);
 }
 
-/* ---- stages
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 tn_status tn_compute_at(tn_schedule *s, const char *stage, const char *target, const char *axis) {
   int st, at, it;

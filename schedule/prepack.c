@@ -66,8 +66,7 @@ static void cross_stage(crossing *c, const lower_stage *ls) {
   for (int i = 0; te_is_extern(op) && i < op->n_inputs; i++) cross_tensor(c, op->inputs[i]);
 }
 
-/* ---- symbols ------------------------------------------------------------------------------------------------------
- */
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
 typedef struct symbol_search {
   const lowering *l;

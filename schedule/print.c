@@ -3,8 +3,7 @@
 
 #include "schedule/steps.h"
 
-/* ---- calls
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 /* A call under construction: C quotes names, schedule text does not. */
 typedef struct call {
@@ -204,8 +203,7 @@ static bool print_calls(const tn_schedule *s, bool is_c, runtime_str *out) {
   return ok;
 }
 
-/* ---- forms
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- forms ------------------------------------------------------------------------------------------------------- */
 
 static bool print_tir(const tn_schedule *s, runtime_str *out) {
   runtime_arena arena = {0};

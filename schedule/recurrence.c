@@ -53,8 +53,7 @@ static int scan_of(const tn_schedule *s, int stage) {
   return -1;
 }
 
-/* ---- axes that a scan never reads across --------------------------------------------------------------------------
- */
+/* ---- axes that a scan never reads across ------------------------------------------------------------------------- */
 
 typedef struct across {
   const tn_schedule *s;

@@ -120,9 +120,8 @@ static schedule_range range_binary(lowering *l, const tir_expr *e) {
 schedule_range schedule_range_of(lowering *l, const tir_expr *e) {
   if (e->dtype != l->index_dtype) return unknown;
   if (e->op == TIR_VAR && ((const lower_var *)e->u.var)->relaxed)
-    return ((const lower_var *)e->u.var)->size
-               ? unknown
-               : (schedule_range){number(l, 0), ((const lower_var *)e->u.var)->extent};
+    return ((const lower_var *)e->u.var)->size ? unknown
+                                               : (schedule_range){number(l, 0), ((const lower_var *)e->u.var)->extent};
   if (is_fixed(e)) return (schedule_range){e, 1};
   return e->n_args == 2 ? range_binary(l, e) : unknown;
 }

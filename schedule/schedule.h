@@ -208,11 +208,12 @@ TN_API tn_status tn_compute_at(tn_schedule *s, const char *stage, const char *ta
  *                                                      }
  *
  * Inlined stages stay inlined. Refused where tn_compute_at refuses one of them; an input that STAGE is made without. */
-TN_API tn_status tn_compute_group_at_names(tn_schedule *s, const char *stage, const char *target, const char *axis, int n,
-                                           const char *const *inputs);
-#define tn_compute_group_at(s, stage, target, axis, ...)                                              \
-  tn_compute_group_at_names((s), (stage), (target), (axis),                                           \
-                            (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), (const char *[]){__VA_ARGS__})
+TN_API tn_status tn_compute_group_at_names(tn_schedule *s, const char *stage, const char *target, const char *axis,
+                                           int n, const char *const *inputs);
+#define tn_compute_group_at(s, stage, target, axis, ...)                                   \
+  tn_compute_group_at_names((s), (stage), (target), (axis),                                \
+                            (int)(sizeof((const char *[]){__VA_ARGS__}) / sizeof(char *)), \
+                            (const char *[]){__VA_ARGS__})
 /* STAGE's expression stands in its readers in place of the read. TVM: compute_inline. Refused: a reduction; an output;
  * a stage in which others are computed. */
 TN_API tn_status tn_compute_inline(tn_schedule *s, const char *stage);
@@ -305,8 +306,7 @@ TN_API tn_status tn_rolling_buffer(tn_schedule *s, const char *stage);
  * its selects and reductions; for an output, one that does not hold everywhere. TN_ERROR_PARSE when it is no condition. */
 TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const char *condition);
 
-/* ---- generic schedules ---------------------------------------------------------------------------------------------
- */
+/* ---- generic schedules ------------------------------------------------------------------------------------------- */
 
 /* What a generic schedule has to know of a machine. tn_target_machine (codegen.h) fills it; zeros are replaced by usual
  * values. */
@@ -365,11 +365,11 @@ TN_API tn_status tn_schedule_apply(tn_schedule *s, const char *text);
 TN_API tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json);
 
 typedef enum tn_form {
-  TN_FORM_TIR,   /* lowered loop IR after all passes, TVM's textual style */
-  TN_FORM_STEPS, /* JSON array of steps */
-  TN_FORM_TEXT,  /* schedule text: what tn_schedule_apply takes */
-  TN_FORM_API,   /* C calls that make this schedule */
-  TN_FORM_TREE,  /* the loop tree on one screen */
+  TN_FORM_TIR,      /* lowered loop IR after all passes, TVM's textual style */
+  TN_FORM_STEPS,    /* JSON array of steps */
+  TN_FORM_TEXT,     /* schedule text: what tn_schedule_apply takes */
+  TN_FORM_API,      /* C calls that make this schedule */
+  TN_FORM_TREE,     /* the loop tree on one screen */
   TN_FORM_TVMSCRIPT /* blocks, axes, reads and writes, in TVMScript's words; for reading */
 } tn_form;
 /* malloc'ed text, or NULL with a message. */

@@ -19,8 +19,7 @@ TN_PRINTF(2, 3) static void line(const script *s, const char *fmt, ...) {
   va_end(args);
 }
 
-/* ---- annotations ---------------------------------------------------------------------------------------------------
- */
+/* ---- annotations ------------------------------------------------------------------------------------------------- */
 
 /* Adds an entry to a dictionary's text (NULL: it has none). */
 static void note(const script *s, const char **notes, const char *key, const char *value) {
@@ -69,8 +68,7 @@ static const char *stage_notes(const script *s, const schedule_stage *st) {
   return notes;
 }
 
-/* ---- axes ----------------------------------------------------------------------------------------------------------
- */
+/* ---- axes -------------------------------------------------------------------------------------------------------- */
 
 typedef struct block_axis {
   const tir_var *var; /* te's */
@@ -166,8 +164,7 @@ static void print_axes(script *s, const lower_stage *ls) {
   }
 }
 
-/* ---- what a block does ---------------------------------------------------------------------------------------------
- */
+/* ---- what a block does ------------------------------------------------------------------------------------------- */
 
 typedef struct reads {
   const script *s;
@@ -367,8 +364,7 @@ static void print_block(script *s, const lower_stage *ls) {
   s->depth--;
 }
 
-/* ---- loops ---------------------------------------------------------------------------------------------------------
- */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 static void print_stage(script *s, int stage);
 
@@ -468,8 +464,7 @@ static void print_stage(script *s, int stage) {
   s->n_names = known;
 }
 
-/* ---- the function --------------------------------------------------------------------------------------------------
- */
+/* ---- the function ------------------------------------------------------------------------------------------------ */
 
 /* Extents that depend on symbols stand in quotes where those are not known yet. */
 static void print_shape(const script *s, int n, const tir_expr *const *shape, bool quotes) {

@@ -9,8 +9,7 @@
 #include "te/graph.h"
 #include "tir/text.h"
 
-/* ---- names ---------------------------------------------------------------------------------------------------------
- */
+/* ---- names ------------------------------------------------------------------------------------------------------- */
 
 static bool is_reserved(const char *name) {
   static const char *const words[] = {"T",       "False",    "None",  "True",   "and",  "as",     "assert", "async",
@@ -56,30 +55,23 @@ const char *script_add_name(script *s, const void *of, const char *name) {
   return text;
 }
 
-/* ---- expressions ---------------------------------------------------------------------------------------------------
- */
+/* ---- expressions ------------------------------------------------------------------------------------------------- */
 
 /* How strongly Python's operators bind. */
 enum { ANY, OR, AND, NOT, COMPARE, ADD, MUL, ATOM };
 
 static int binding_of(const tir_expr *e) {
   switch ((int)e->op) {
-    case TIR_OR:
-      return OR;
-    case TIR_AND:
-      return AND;
-    case TIR_NOT:
-      return NOT;
+    case TIR_OR: return OR;
+    case TIR_AND: return AND;
+    case TIR_NOT: return NOT;
     case TIR_ADD:
-    case TIR_SUB:
-      return ADD;
+    case TIR_SUB: return ADD;
     case TIR_MUL:
     case TIR_DIV:
     case TIR_FLOORDIV:
-    case TIR_FLOORMOD:
-      return MUL;
-    default:
-      return tir_op_table[e->op].op_class == 'C' ? COMPARE : ATOM;
+    case TIR_FLOORMOD: return MUL;
+    default: return tir_op_table[e->op].op_class == 'C' ? COMPARE : ATOM;
   }
 }
 
@@ -127,24 +119,15 @@ static void print_infix(const script *s, const tir_expr *e, int own) {
 
 static const char *function_of(const tir_expr *e) {
   switch ((int)e->op) {
-    case TIR_SELECT:
-      return "if_then_else"; /* neither touches memory on the side not taken */
-    case TIR_BITAND:
-      return "bitwise_and";
-    case TIR_BITOR:
-      return "bitwise_or";
-    case TIR_BITXOR:
-      return "bitwise_xor";
-    case TIR_BITNOT:
-      return "bitwise_not";
-    case TIR_SHL:
-      return "shift_left";
-    case TIR_SHR:
-      return "shift_right";
-    case TIR_CAST:
-      return "Cast";
-    default:
-      return tir_op_table[e->op].text;
+    case TIR_SELECT: return "if_then_else"; /* neither touches memory on the side not taken */
+    case TIR_BITAND: return "bitwise_and";
+    case TIR_BITOR: return "bitwise_or";
+    case TIR_BITXOR: return "bitwise_xor";
+    case TIR_BITNOT: return "bitwise_not";
+    case TIR_SHL: return "shift_left";
+    case TIR_SHR: return "shift_right";
+    case TIR_CAST: return "Cast";
+    default: return tir_op_table[e->op].text;
   }
 }
 

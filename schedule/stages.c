@@ -30,8 +30,7 @@ static tn_status check_computed(tn_schedule *s, const char *call, int stage) {
       schedule_stage_name(st), schedule_stage_name(st));
 }
 
-/* ---- placing
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- placing ----------------------------------------------------------------------------------------------------- */
 
 /* Places a stage and keeps that only when the whole schedule is still legal. */
 static tn_status place(tn_schedule *s, const char *call, int stage, schedule_attach attach, int at_stage, int at_axis) {
@@ -58,7 +57,8 @@ static tn_status record(tn_schedule *s, schedule_step_kind kind, int stage, int 
  * it reads just before. Stages are pure, so computing an element twice is allowed. */
 static tn_status check_compute_at(tn_schedule *s, const char *call, int stage, int target, int iter) {
   SCHEDULE_TRY(check_computed(s, call, stage));
-  SCHEDULE_TRY(schedule_check_no_extern(s, call, stage, "it is called once, at root; compute other stages at their readers"));
+  SCHEDULE_TRY(
+      schedule_check_no_extern(s, call, stage, "it is called once, at root; compute other stages at their readers"));
   SCHEDULE_TRY(schedule_check_no_extern_reader(s, call, stage, "whole tensors, and an iteration makes a part of one",
                                                "leave it at root"));
   SCHEDULE_TRY(schedule_check_iter(s, call, target, iter));
@@ -87,8 +87,9 @@ tn_status schedule_compute_at(tn_schedule *s, int stage, int target, int iter) {
   call_text(call, sizeof call, "compute_at", s, stage);
   if (target >= 0 && target < s->n_stages && iter >= 0 && iter < s->stages[target].n_leaves && stage >= 0 &&
       stage < s->n_stages)
-    snprintf(call, sizeof call, "%s%scompute_at(%s, %s, %s)", s->within ? s->within : "", s->within ? ": " : "", schedule_stage_name(&s->stages[stage]),
-             schedule_stage_name(&s->stages[target]), schedule_leaf(&s->stages[target], iter)->name);
+    snprintf(call, sizeof call, "%s%scompute_at(%s, %s, %s)", s->within ? s->within : "", s->within ? ": " : "",
+             schedule_stage_name(&s->stages[stage]), schedule_stage_name(&s->stages[target]),
+             schedule_leaf(&s->stages[target], iter)->name);
   SCHEDULE_TRY(check_compute_at(s, call, stage, target, iter));
   SCHEDULE_TRY(place(s, call, stage, SCHEDULE_AT, target, s->stages[target].leaves[iter]));
   return record(s, SCHEDULE_STEP_CA, stage, target, iter);
@@ -131,8 +132,7 @@ tn_status schedule_compute_root(tn_schedule *s, int stage) {
   return record(s, SCHEDULE_STEP_CR, stage, -1, -1);
 }
 
-/* ---- scopes
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
 static tn_status check_scope(tn_schedule *s, const char *call, const char *scope) {
   if (scope && (strcmp(scope, "global") == 0 || strcmp(scope, "local") == 0)) return TN_OK;
@@ -159,8 +159,7 @@ tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
   return schedule_push_step(s, &step) ? TN_OK : no_memory(s);
 }
 
-/* ---- caches
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- caches ------------------------------------------------------------------------------------------------------ */
 
 /* "A.local", or "A.local_1" when the schedule has one already. */
 const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const char *scope) {
@@ -199,10 +198,11 @@ static tn_status check_readers(tn_schedule *s, const char *call, int stage, cons
     SCHEDULE_TRY(check_computed(s, call, readers[i]));
     const char *reader = schedule_stage_name(&s->stages[readers[i]]);
     if (readers[i] <= stage && s->stages[stage].op->kind == TE_SCAN)
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                          "%s: %s reads earlier times of the scan %s while it is computed, which no copy of it can hold; "
-                          "name readers outside of the scan, or leave the cache out",
-                          call, reader, tensor->name);
+      return runtime_fail(
+          s->ctx, TN_ERROR_SCHEDULE,
+          "%s: %s reads earlier times of the scan %s while it is computed, which no copy of it can hold; "
+          "name readers outside of the scan, or leave the cache out",
+          call, reader, tensor->name);
     if (!schedule_reads(&s->stages[readers[i]], tensor))
       return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s does not read %s: name one of its readers, %s", call,
                           reader, tensor->name, names);
@@ -227,7 +227,8 @@ static tn_status check_cache_read(tn_schedule *s, const char *call, int stage, i
                         "tensor",
                         call, schedule_stage_name(st));
   if (st->op->kind != TE_SCAN)
-    SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, "cache_read", "use set_scope or storage_align, which keep its buffer"));
+    SCHEDULE_TRY(
+        schedule_check_no_scan(s, call, stage, "cache_read", "use set_scope or storage_align, which keep its buffer"));
   if (st->predicate)
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
                         "%s: the stores of %s have a predicate (%s), and a copy reads all elements: call cache_read "
@@ -325,7 +326,8 @@ static tn_status check_cache_write(tn_schedule *s, const char *call, int stage, 
     return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s is inlined and writes nothing: call compute_root(%s) first",
                         call, name, name);
   char names[512];
-  SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, "cache_write", "use set_scope or storage_align, which keep its buffer"));
+  SCHEDULE_TRY(
+      schedule_check_no_scan(s, call, stage, "cache_write", "use set_scope or storage_align, which keep its buffer"));
   if (schedule_has_own_loops(st))
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,

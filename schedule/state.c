@@ -143,8 +143,7 @@ void tn_schedule_free(tn_schedule *s) {
 
 tn_program *tn_schedule_program(const tn_schedule *s) { return s ? s->program : NULL; }
 
-/* ---- growing
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- growing ----------------------------------------------------------------------------------------------------- */
 
 /* Makes room for N items in an arena array; the old array is left to the arena. */
 static bool reserve(runtime_arena *arena, void **data, int *cap, int n, size_t item_bytes) {
@@ -211,8 +210,7 @@ bool schedule_push_step(tn_schedule *s, const schedule_step *step) {
   return true;
 }
 
-/* ---- looking
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------------------------------------- */
 
 const char *schedule_stage_name(const schedule_stage *stage) { return stage->tensors[0].name; }
 

@@ -37,13 +37,13 @@ typedef struct schedule_axis {
   const char *name;
   int64_t extent;       /* where symbols decide: the most it can be */
   const tir_expr *size; /* such an extent as an i32 of te's symbols (exact where EXTENT fits); NULL: a constant */
-  uint8_t kind;        /* schedule_kind */
-  uint8_t annotation;  /* schedule_annotation; leaves only */
-  bool in_intrin;      /* a loop that tensorize replaces */
-  int16_t root;        /* index among the op's axes then reduce axes, or -1 when derived */
-  int16_t made_by;     /* relation that made it, or -1 */
-  int16_t used_by;     /* relation that consumed it, or -1: a leaf */
-  int32_t unroll_step; /* pragma auto_unroll_max_step at this loop, or -1 */
+  uint8_t kind;         /* schedule_kind */
+  uint8_t annotation;   /* schedule_annotation; leaves only */
+  bool in_intrin;       /* a loop that tensorize replaces */
+  int16_t root;         /* index among the op's axes then reduce axes, or -1 when derived */
+  int16_t made_by;      /* relation that made it, or -1 */
+  int16_t used_by;      /* relation that consumed it, or -1: a leaf */
+  int32_t unroll_step;  /* pragma auto_unroll_max_step at this loop, or -1 */
   uint8_t pragma[SCHEDULE_PRAGMA_COUNT]; /* the others: 0 none, else the value + 1 */
 } schedule_axis;
 
@@ -78,7 +78,11 @@ typedef struct schedule_prefetch_request {
 } schedule_prefetch_request;
 
 /* What becomes of a stage's buffer from one iteration of the loop that it is computed in to the next. */
-typedef enum schedule_buffering { SCHEDULE_BUFFER_ONCE, SCHEDULE_BUFFER_DOUBLE, SCHEDULE_BUFFER_ROLLING } schedule_buffering;
+typedef enum schedule_buffering {
+  SCHEDULE_BUFFER_ONCE,
+  SCHEDULE_BUFFER_DOUBLE,
+  SCHEDULE_BUFFER_ROLLING
+} schedule_buffering;
 
 typedef struct schedule_stage {
   const te_op *op; /* what is computed now: cache_read and cache_write replace it */
@@ -113,26 +117,26 @@ extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
 
 /* Steps: the mnemonics and argument order of TVM's logs (reference: auto-scheduler.md section 3), and SS for set_scope.
  * X(mnemonic, words) */
-#define SCHEDULE_STEPS(X)                                                                           \
-  X(AN, "annotate")         /* stage, iter, value = annotation */                                   \
-  X(FU, "fuse")             /* stage, list = iters */                                               \
-  X(PR, "pragma")           /* stage, iter, text = "auto_unroll_max_step$64" */                     \
-  X(RE, "reorder")          /* stage, list = all old iters in their new order */                    \
-  X(SP, "split")            /* stage, iter, value = extent, list = lengths, inner_to_outer, tail */ \
-  X(CA, "compute_at")       /* stage, target stage, target iter */                                  \
-  X(CI, "compute_inline")   /* stage */                                                             \
-  X(CR, "compute_root")     /* stage */                                                             \
-  X(CHR, "cache_read")      /* stage, text = scope, list = reader stages, value = which tensor */   \
-  X(CHW, "cache_write")     /* stage, text = scope */                                               \
-  X(SS, "set_scope")        /* stage, text = scope */                                               \
-  X(RF, "rfactor")          /* stage, iter, value = factor axis */                                  \
-  X(TL, "transform_layout") /* stage, text = map */                                                 \
-  X(SA, "storage_align")    /* stage, iter, value = factor, target iter = offset */ \
-  X(ST, "set_store_predicate") /* stage, text = condition */ \
-  X(DB, "double_buffer")    /* stage */                                                             \
-  X(RB, "rolling_buffer")   /* stage */                                                             \
-  X(PF, "prefetch")         /* stage, target stage = tensor, iter, value = offset, list = of: stage, iter */ \
-  X(TZ, "tensorize")        /* stage, iter, text = intrinsic */
+#define SCHEDULE_STEPS(X)                                                                                       \
+  X(AN, "annotate")            /* stage, iter, value = annotation */                                            \
+  X(FU, "fuse")                /* stage, list = iters */                                                        \
+  X(PR, "pragma")              /* stage, iter, text = "auto_unroll_max_step$64" */                              \
+  X(RE, "reorder")             /* stage, list = all old iters in their new order */                             \
+  X(SP, "split")               /* stage, iter, value = extent, list = lengths, inner_to_outer, tail */          \
+  X(CA, "compute_at")          /* stage, target stage, target iter */                                           \
+  X(CI, "compute_inline")      /* stage */                                                                      \
+  X(CR, "compute_root")        /* stage */                                                                      \
+  X(CHR, "cache_read")         /* stage, text = scope, list = reader stages, value = which tensor */            \
+  X(CHW, "cache_write")        /* stage, text = scope */                                                        \
+  X(SS, "set_scope")           /* stage, text = scope */                                                        \
+  X(RF, "rfactor")             /* stage, iter, value = factor axis */                                           \
+  X(TL, "transform_layout")    /* stage, text = map */                                                          \
+  X(SA, "storage_align")       /* stage, iter, value = factor, target iter = offset */                          \
+  X(ST, "set_store_predicate") /* stage, text = condition */                                                    \
+  X(DB, "double_buffer")       /* stage */                                                                      \
+  X(RB, "rolling_buffer")      /* stage */                                                                      \
+  X(PF, "prefetch")            /* stage, target stage = tensor, iter, value = offset, list = of: stage, iter */ \
+  X(TZ, "tensorize")           /* stage, iter, text = intrinsic */
 
 typedef enum schedule_step_kind {
 #define X(mnemonic, words) SCHEDULE_STEP_##mnemonic,
@@ -166,8 +170,7 @@ struct tn_schedule {
   struct tn_schedule *previous, *next; /* all schedules of a program, freed with it */
 };
 
-/* ---- primitives by position: check, apply, append the step. TN_ERROR_SCHEDULE leaves the schedule as it was.
- * ----------- */
+/* ---- primitives by position: check, apply, append the step. TN_ERROR_SCHEDULE leaves the schedule as it was. ----- */
 
 tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer,
                          tn_tail tail);
@@ -211,8 +214,7 @@ tn_status schedule_try_tensorize(tn_schedule *s, int stage, int iter, const char
 /* Applies one recorded step with the same checks. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 
-/* ---- looking
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- looking ----------------------------------------------------------------------------------------------------- */
 
 static inline const schedule_axis *schedule_leaf(const schedule_stage *stage, int iter) {
   return &stage->axes[stage->leaves[iter]];
@@ -241,8 +243,7 @@ static inline bool schedule_has_tensor(const schedule_stage *stage, const tn_ten
   return tensor >= stage->tensors && tensor < stage->tensors + stage->n_tensors;
 }
 
-/* ---- lowering
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- lowering ---------------------------------------------------------------------------------------------------- */
 
 /* Bound inference and loop nests: loop IR with multi-dimensional accesses, loop kinds and pragmas, reductions as init
  * and update, guards around stores; before any pass. All nodes in ARENA. NULL with a message. */

@@ -145,8 +145,7 @@ tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {
   return rows[step->kind].apply(s, step);
 }
 
-/* ---- to JSON
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- to JSON ----------------------------------------------------------------------------------------------------- */
 
 static json_t *encode_list(const schedule_step *step) {
   json_t *list = json_array();
@@ -157,28 +156,18 @@ static json_t *encode_list(const schedule_step *step) {
 /* One letter of a row's fields, see step_row. */
 static json_t *encode_field(const schedule_step *step, char field) {
   switch (field) {
-    case 's':
-      return json_integer(step->stage);
-    case 'i':
-      return json_integer(step->iter);
-    case 'S':
-      return json_integer(step->target_stage);
-    case 'I':
-      return json_integer(step->target_iter);
+    case 's': return json_integer(step->stage);
+    case 'i': return json_integer(step->iter);
+    case 'S': return json_integer(step->target_stage);
+    case 'I': return json_integer(step->target_iter);
     case 'v':
-    case 'V':
-      return json_integer(step->value);
+    case 'V': return json_integer(step->value);
     case 'l':
-    case 'L':
-      return encode_list(step);
-    case 'o':
-      return json_integer(step->inner_to_outer);
-    case 't':
-      return json_string(schedule_tail_words[step->tail]);
-    case 'x':
-      return json_string(step->text);
-    default:
-      return NULL;
+    case 'L': return encode_list(step);
+    case 'o': return json_integer(step->inner_to_outer);
+    case 't': return json_string(schedule_tail_words[step->tail]);
+    case 'x': return json_string(step->text);
+    default: return NULL;
   }
 }
 
@@ -199,8 +188,7 @@ json_t *schedule_steps_json(const tn_schedule *s) {
   return steps;
 }
 
-/* ---- from JSON
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- from JSON --------------------------------------------------------------------------------------------------- */
 
 /* Stages and loops: 16 bits, not below 0. Whether there is such a stage is the primitive's check. */
 static bool decode_small(const json_t *json, int16_t *out) {
@@ -240,30 +228,20 @@ static bool decode_text(runtime_arena *arena, const json_t *json, schedule_step 
 /* False: the JSON value is not of that kind. */
 static bool decode_field(runtime_arena *arena, const json_t *json, char field, schedule_step *out) {
   switch (field) {
-    case 's':
-      return decode_small(json, &out->stage);
-    case 'i':
-      return decode_small(json, &out->iter);
-    case 'S':
-      return decode_small(json, &out->target_stage);
-    case 'I':
-      return decode_small(json, &out->target_iter);
+    case 's': return decode_small(json, &out->stage);
+    case 'i': return decode_small(json, &out->iter);
+    case 'S': return decode_small(json, &out->target_stage);
+    case 'I': return decode_small(json, &out->target_iter);
     case 'v':
-    case 'V':
-      out->value = json_integer_value(json);
-      return json_is_integer(json) && out->value >= 0;
+    case 'V': out->value = json_integer_value(json); return json_is_integer(json) && out->value >= 0;
     case 'l':
-    case 'L':
-      return decode_list(arena, json, out);
+    case 'L': return decode_list(arena, json, out);
     case 'o':
       out->inner_to_outer = json_integer_value(json) == 1;
       return json_is_integer(json) && json_integer_value(json) >> 1 == 0;
-    case 't':
-      return decode_tail(json, out);
-    case 'x':
-      return decode_text(arena, json, out);
-    default:
-      return false;
+    case 't': return decode_tail(json, out);
+    case 'x': return decode_text(arena, json, out);
+    default: return false;
   }
 }
 

@@ -22,10 +22,11 @@ static tn_status check_overlap(tn_schedule *s, const char *call, int stage, int 
   const schedule_axis *axis = schedule_leaf(st, iter);
   char extent[64];
   if (axis->size)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: tail overlap: loop %s of %s has the extent %s, which can be smaller than a block at a call: "
-                        "there is nothing to move the last block back to; take guard, peel, mask or pad",
-                        call, axis->name, schedule_stage_name(st), schedule_extent_text(axis, extent, sizeof extent));
+    return runtime_fail(
+        s->ctx, TN_ERROR_SCHEDULE,
+        "%s: tail overlap: loop %s of %s has the extent %s, which can be smaller than a block at a call: "
+        "there is nothing to move the last block back to; take guard, peel, mask or pad",
+        call, axis->name, schedule_stage_name(st), schedule_extent_text(axis, extent, sizeof extent));
   if (axis->kind != SCHEDULE_SPATIAL)
     return runtime_fail(
         s->ctx, TN_ERROR_SCHEDULE,

@@ -10,8 +10,7 @@ int schedule_tensor_position(const schedule_stage *st) {
   return st->intrin ? schedule_leaf_position(st, st->tensor_axis) : st->n_leaves;
 }
 
-/* ---- legality ------------------------------------------------------------------------------------------------------
- */
+/* ---- legality ---------------------------------------------------------------------------------------------------- */
 
 tn_status schedule_check_outside(tn_schedule *s, const char *call, int stage, int iter) {
   const schedule_stage *st = &s->stages[stage];
@@ -74,8 +73,7 @@ static tn_status find_intrin(tn_schedule *s, const char *call, const char *name,
                       schedule_intrin_names(s->ctx, names, sizeof names));
 }
 
-/* ---- the trial -----------------------------------------------------------------------------------------------------
- */
+/* ---- the trial --------------------------------------------------------------------------------------------------- */
 
 static tn_status say_why(tn_schedule *s, const char *call, const tir_intrin *intrin, const tir_tensorized *found) {
   if (found->n_matched > 0) return TN_OK;
@@ -100,8 +98,7 @@ static tn_status try_lowering(tn_schedule *s, const char *call, int stage) {
   return status == TN_OK && !f ? TN_ERROR_MEMORY : status;
 }
 
-/* ---- the primitive -------------------------------------------------------------------------------------------------
- */
+/* ---- the primitive ----------------------------------------------------------------------------------------------- */
 
 static void mark(schedule_stage *st, int iter, const tir_intrin *intrin) {
   st->intrin = intrin;

@@ -26,8 +26,7 @@ typedef struct reader {
   argument args[MAX_ARGUMENTS];
 } reader;
 
-/* ---- reading
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* The line, its number and a caret below the place. */
 static tn_status refuse_at(reader *r, const char *at, const char *expected) {
@@ -140,8 +139,7 @@ static tn_status read_call(reader *r) {
   return accept(r, ')') ? TN_OK : refuse(r, "',' or ')'");
 }
 
-/* ---- primitives
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- primitives -------------------------------------------------------------------------------------------------- */
 
 /* A row: the arguments by position (n name, # number, * more names, + numbers), how to write it, the keys, what to
  * call. */

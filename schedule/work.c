@@ -116,56 +116,34 @@ static int64_t variable_value(const counter *c, const tir_var *var) {
 
 static int64_t binary_value(tir_op op, int64_t a, int64_t b) {
   switch ((int)op) {
-    case TIR_ADD:
-      return a + b;
-    case TIR_SUB:
-      return a - b;
-    case TIR_MUL:
-      return a * b;
-    case TIR_FLOORDIV:
-      return runtime_floordiv(a, b);
-    case TIR_FLOORMOD:
-      return runtime_floormod(a, b);
-    case TIR_MIN:
-      return RUNTIME_MIN(a, b);
-    case TIR_MAX:
-      return RUNTIME_MAX(a, b);
-    case TIR_EQ:
-      return a == b;
-    case TIR_NE:
-      return a != b;
-    case TIR_LT:
-      return a < b;
-    case TIR_LE:
-      return a <= b;
-    case TIR_GT:
-      return a > b;
-    case TIR_GE:
-      return a >= b;
-    case TIR_AND:
-      return a && b;
-    case TIR_OR:
-      return a || b;
-    default:
-      return 0;
+    case TIR_ADD: return a + b;
+    case TIR_SUB: return a - b;
+    case TIR_MUL: return a * b;
+    case TIR_FLOORDIV: return runtime_floordiv(a, b);
+    case TIR_FLOORMOD: return runtime_floormod(a, b);
+    case TIR_MIN: return RUNTIME_MIN(a, b);
+    case TIR_MAX: return RUNTIME_MAX(a, b);
+    case TIR_EQ: return a == b;
+    case TIR_NE: return a != b;
+    case TIR_LT: return a < b;
+    case TIR_LE: return a <= b;
+    case TIR_GT: return a > b;
+    case TIR_GE: return a >= b;
+    case TIR_AND: return a && b;
+    case TIR_OR: return a || b;
+    default: return 0;
   }
 }
 
 /* Lowering makes indices that do not overflow. */
 static int64_t value_of(const counter *c, const tir_expr *e) {
   switch ((int)e->op) {
-    case TIR_INT:
-      return e->u.i;
-    case TIR_VAR:
-      return variable_value(c, e->u.var);
-    case TIR_NOT:
-      return !value_of(c, e->arg[0]);
-    case TIR_CAST:
-      return value_of(c, e->arg[0]);
-    case TIR_SELECT:
-      return value_of(c, e->arg[value_of(c, e->arg[0]) ? 1 : 2]);
-    default:
-      return e->n_args == 2 ? binary_value((tir_op)e->op, value_of(c, e->arg[0]), value_of(c, e->arg[1])) : 0;
+    case TIR_INT: return e->u.i;
+    case TIR_VAR: return variable_value(c, e->u.var);
+    case TIR_NOT: return !value_of(c, e->arg[0]);
+    case TIR_CAST: return value_of(c, e->arg[0]);
+    case TIR_SELECT: return value_of(c, e->arg[value_of(c, e->arg[0]) ? 1 : 2]);
+    default: return e->n_args == 2 ? binary_value((tir_op)e->op, value_of(c, e->arg[0]), value_of(c, e->arg[1])) : 0;
   }
 }
 
@@ -371,21 +349,11 @@ static void visit_mark(counter *c, walk w, const tir_stmt *s) {
 
 static void visit(counter *c, walk w, const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_FOR:
-      visit_loop(c, w, s);
-      break;
-    case TIR_STORE:
-      visit_store(c, w, s);
-      break;
-    case TIR_CALL:
-      visit_call(c, w, s);
-      break;
-    case TIR_ATTR:
-      visit_mark(c, w, s);
-      break;
-    case TIR_ALLOC:
-      visit(c, w, s->u.alloc.body);
-      break;
+    case TIR_FOR: visit_loop(c, w, s); break;
+    case TIR_STORE: visit_store(c, w, s); break;
+    case TIR_CALL: visit_call(c, w, s); break;
+    case TIR_ATTR: visit_mark(c, w, s); break;
+    case TIR_ALLOC: visit(c, w, s->u.alloc.body); break;
     case TIR_IF:
       if (may_hold(c, s->u.branch.cond))
         visit(c, w, s->u.branch.then_body);
@@ -396,8 +364,7 @@ static void visit(counter *c, walk w, const tir_stmt *s) {
       for (int i = 0; i < s->u.seq.n; i++) visit(c, w, s->u.seq.stmts[i]);
       break;
     case TIR_PREFETCH:
-    case TIR_NOP:
-      break;
+    case TIR_NOP: break;
   }
 }
 

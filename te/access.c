@@ -199,31 +199,19 @@ static te_interval node_bound(place at, const tir_expr *e) {
   te_interval a = has_parts ? bound(at, e->arg[0]) : everything;
   te_interval b = has_parts && e->n_args == 2 ? bound(at, e->arg[1]) : everything;
   switch ((int)e->op) {
-    case TIR_MUL:
-      return product_bound(a, b);
-    case TIR_FLOORDIV:
-      return floor_div_bound(a, b);
-    case TIR_FLOORMOD:
-      return floor_mod_bound(a, b);
-    case TIR_MIN:
-      return (te_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
-    case TIR_MAX:
-      return (te_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
-    case TIR_ABS:
-      return abs_bound(a);
-    case TIR_CAST:
-      return a;
-    case TIR_BITAND:
-      return masked_bound(a, b);
-    case TIR_SHR:
-      return b.lo >= 0 && b.hi < 64 ? shifted_bound(a, b) : everything;
+    case TIR_MUL: return product_bound(a, b);
+    case TIR_FLOORDIV: return floor_div_bound(a, b);
+    case TIR_FLOORMOD: return floor_mod_bound(a, b);
+    case TIR_MIN: return (te_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
+    case TIR_MAX: return (te_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
+    case TIR_ABS: return abs_bound(a);
+    case TIR_CAST: return a;
+    case TIR_BITAND: return masked_bound(a, b);
+    case TIR_SHR: return b.lo >= 0 && b.hi < 64 ? shifted_bound(a, b) : everything;
     case TIR_POPCOUNT:
-    case TIR_CLZ:
-      return (te_interval){0, 8 * (int64_t)tn_dtype_bytes((tn_dtype)e->dtype)};
-    case TIR_SELECT:
-      return select_bound(at, e);
-    default:
-      return everything;
+    case TIR_CLZ: return (te_interval){0, 8 * (int64_t)tn_dtype_bytes((tn_dtype)e->dtype)};
+    case TIR_SELECT: return select_bound(at, e);
+    default: return everything;
   }
 }
 
@@ -343,8 +331,7 @@ static place assume(place at, fact storage[], int *n, const tir_expr *cond, bool
   return tir_op_table[cond->op].op_class == 'C' ? assume_comparison(at, storage, n, cond, holds) : at;
 }
 
-/* ---- symbols -------------------------------------------------------------------------------------------------------
- */
+/* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
 static const tn_axis *axis_of(const tir_expr *atom) {
   return atom->op == TIR_VAR && !te_var_axis(atom->u.var)->is_symbol ? te_var_axis(atom->u.var) : NULL;

@@ -6,7 +6,7 @@
 
 #define I(k) n->arg[k]->eval.i(n->arg[k], run)
 #define F(k) n->arg[k]->eval.f(n->arg[k], run)
-#define U(k) (uint64_t) I(k)
+#define U(k) (uint64_t)I(k)
 #define INTEGER(name, value) \
   static int64_t name(const te_node *n, te_run *run) { return (value); }
 #define FLOAT(name, value) \
@@ -16,27 +16,19 @@
 
 int64_t te_wrap(tn_dtype dtype, uint64_t value) {
   switch (dtype) {
-    case TN_BOOL:
-      return value != 0;
-    case TN_I8:
-      return (int8_t)value;
-    case TN_U8:
-      return (uint8_t)value;
-    case TN_I16:
-      return (int16_t)value;
-    case TN_U16:
-      return (uint16_t)value;
-    case TN_I32:
-      return (int32_t)value;
-    case TN_U32:
-      return (uint32_t)value;
+    case TN_BOOL: return value != 0;
+    case TN_I8: return (int8_t)value;
+    case TN_U8: return (uint8_t)value;
+    case TN_I16: return (int16_t)value;
+    case TN_U16: return (uint16_t)value;
+    case TN_I32: return (int32_t)value;
+    case TN_U32: return (uint32_t)value;
     case TN_I64:
     case TN_F16:
     case TN_BF16:
     case TN_F32:
     case TN_F64:
-    case TN_DTYPE_COUNT:
-      return (int64_t)value;
+    case TN_DTYPE_COUNT: return (int64_t)value;
   }
   return (int64_t)value;
 }
@@ -258,8 +250,7 @@ te_cell te_load(tn_dtype dtype, const void *data, int64_t flat) {
                             : (te_cell){.i = (int64_t)((const ctype *)data)[flat]};
     TN_DTYPES(X)
 #undef X
-    case TN_DTYPE_COUNT:
-      break;
+    case TN_DTYPE_COUNT: break;
   }
   return (te_cell){0};
 }
@@ -272,37 +263,68 @@ static const struct {
   double (*floats)(const te_node *, te_run *);
   int64_t (*float_test)(const te_node *, te_run *); /* floats in, bool out */
 } handlers[TIR_OP_COUNT] = {
-    [TIR_ADD] = {add_int, add_float, NULL},      [TIR_SUB] = {sub_int, sub_float, NULL},
-    [TIR_MUL] = {mul_int, mul_float, NULL},      [TIR_DIV] = {NULL, div_float, NULL},
-    [TIR_FLOORDIV] = {floordiv_int, NULL, NULL}, [TIR_FLOORMOD] = {floormod_int, NULL, NULL},
-    [TIR_MIN] = {min_int, min_float, NULL},      [TIR_MAX] = {max_int, max_float, NULL},
-    [TIR_EQ] = {eq_int, NULL, eq_float},         [TIR_NE] = {ne_int, NULL, ne_float},
-    [TIR_LT] = {lt_int, NULL, lt_float},         [TIR_LE] = {le_int, NULL, le_float},
-    [TIR_GT] = {gt_int, NULL, gt_float},         [TIR_GE] = {ge_int, NULL, ge_float},
-    [TIR_AND] = {and_bool, NULL, NULL},          [TIR_OR] = {or_bool, NULL, NULL},
-    [TIR_NOT] = {not_bool, NULL, NULL},          [TIR_SELECT] = {select_int, select_float, NULL},
-    [TIR_POW] = {NULL, pow_float, NULL},         [TIR_EXP] = {NULL, exp_float, NULL},
-    [TIR_LOG] = {NULL, log_float, NULL},         [TIR_SQRT] = {NULL, sqrt_float, NULL},
-    [TIR_RSQRT] = {NULL, rsqrt_float, NULL},     [TIR_TANH] = {NULL, tanh_float, NULL},
-    [TIR_SIGMOID] = {NULL, sigmoid_float, NULL}, [TIR_ERF] = {NULL, erf_float, NULL},
-    [TIR_SIN] = {NULL, sin_float, NULL},         [TIR_COS] = {NULL, cos_float, NULL},
-    [TIR_FLOOR] = {NULL, floor_float, NULL},     [TIR_CEIL] = {NULL, ceil_float, NULL},
-    [TIR_ROUND] = {NULL, round_float, NULL},     [TIR_ABS] = {abs_int, abs_float, NULL},
-    [TIR_BITAND] = {bitand_int, NULL, NULL},     [TIR_BITOR] = {bitor_int, NULL, NULL},
-    [TIR_BITXOR] = {bitxor_int, NULL, NULL},     [TIR_SHL] = {shl_int, NULL, NULL},
-    [TIR_SHR] = {shr_int, NULL, NULL},           [TIR_BITNOT] = {bitnot_int, NULL, NULL},
-    [TIR_POPCOUNT] = {popcount_int, NULL, NULL}, [TIR_CLZ] = {clz_int, NULL, NULL},
-    [TIR_EXP2] = {NULL, exp2_float, NULL},       [TIR_EXP10] = {NULL, exp10_float, NULL},
-    [TIR_LOG2] = {NULL, log2_float, NULL},       [TIR_LOG10] = {NULL, log10_float, NULL},
-    [TIR_LOG1P] = {NULL, log1p_float, NULL},     [TIR_TAN] = {NULL, tan_float, NULL},
-    [TIR_SINH] = {NULL, sinh_float, NULL},       [TIR_COSH] = {NULL, cosh_float, NULL},
-    [TIR_ASIN] = {NULL, asin_float, NULL},       [TIR_ACOS] = {NULL, acos_float, NULL},
-    [TIR_ATAN] = {NULL, atan_float, NULL},       [TIR_ASINH] = {NULL, asinh_float, NULL},
-    [TIR_ACOSH] = {NULL, acosh_float, NULL},     [TIR_ATANH] = {NULL, atanh_float, NULL},
-    [TIR_TRUNC] = {NULL, trunc_float, NULL},     [TIR_NEARBYINT] = {NULL, nearbyint_float, NULL},
-    [TIR_ATAN2] = {NULL, atan2_float, NULL},     [TIR_HYPOT] = {NULL, hypot_float, NULL},
-    [TIR_FMOD] = {NULL, fmod_float, NULL},       [TIR_COPYSIGN] = {NULL, copysign_float, NULL},
-    [TIR_ISNAN] = {NULL, NULL, isnan_float},     [TIR_ISINF] = {NULL, NULL, isinf_float},
+    [TIR_ADD] = {add_int, add_float, NULL},
+    [TIR_SUB] = {sub_int, sub_float, NULL},
+    [TIR_MUL] = {mul_int, mul_float, NULL},
+    [TIR_DIV] = {NULL, div_float, NULL},
+    [TIR_FLOORDIV] = {floordiv_int, NULL, NULL},
+    [TIR_FLOORMOD] = {floormod_int, NULL, NULL},
+    [TIR_MIN] = {min_int, min_float, NULL},
+    [TIR_MAX] = {max_int, max_float, NULL},
+    [TIR_EQ] = {eq_int, NULL, eq_float},
+    [TIR_NE] = {ne_int, NULL, ne_float},
+    [TIR_LT] = {lt_int, NULL, lt_float},
+    [TIR_LE] = {le_int, NULL, le_float},
+    [TIR_GT] = {gt_int, NULL, gt_float},
+    [TIR_GE] = {ge_int, NULL, ge_float},
+    [TIR_AND] = {and_bool, NULL, NULL},
+    [TIR_OR] = {or_bool, NULL, NULL},
+    [TIR_NOT] = {not_bool, NULL, NULL},
+    [TIR_SELECT] = {select_int, select_float, NULL},
+    [TIR_POW] = {NULL, pow_float, NULL},
+    [TIR_EXP] = {NULL, exp_float, NULL},
+    [TIR_LOG] = {NULL, log_float, NULL},
+    [TIR_SQRT] = {NULL, sqrt_float, NULL},
+    [TIR_RSQRT] = {NULL, rsqrt_float, NULL},
+    [TIR_TANH] = {NULL, tanh_float, NULL},
+    [TIR_SIGMOID] = {NULL, sigmoid_float, NULL},
+    [TIR_ERF] = {NULL, erf_float, NULL},
+    [TIR_SIN] = {NULL, sin_float, NULL},
+    [TIR_COS] = {NULL, cos_float, NULL},
+    [TIR_FLOOR] = {NULL, floor_float, NULL},
+    [TIR_CEIL] = {NULL, ceil_float, NULL},
+    [TIR_ROUND] = {NULL, round_float, NULL},
+    [TIR_ABS] = {abs_int, abs_float, NULL},
+    [TIR_BITAND] = {bitand_int, NULL, NULL},
+    [TIR_BITOR] = {bitor_int, NULL, NULL},
+    [TIR_BITXOR] = {bitxor_int, NULL, NULL},
+    [TIR_SHL] = {shl_int, NULL, NULL},
+    [TIR_SHR] = {shr_int, NULL, NULL},
+    [TIR_BITNOT] = {bitnot_int, NULL, NULL},
+    [TIR_POPCOUNT] = {popcount_int, NULL, NULL},
+    [TIR_CLZ] = {clz_int, NULL, NULL},
+    [TIR_EXP2] = {NULL, exp2_float, NULL},
+    [TIR_EXP10] = {NULL, exp10_float, NULL},
+    [TIR_LOG2] = {NULL, log2_float, NULL},
+    [TIR_LOG10] = {NULL, log10_float, NULL},
+    [TIR_LOG1P] = {NULL, log1p_float, NULL},
+    [TIR_TAN] = {NULL, tan_float, NULL},
+    [TIR_SINH] = {NULL, sinh_float, NULL},
+    [TIR_COSH] = {NULL, cosh_float, NULL},
+    [TIR_ASIN] = {NULL, asin_float, NULL},
+    [TIR_ACOS] = {NULL, acos_float, NULL},
+    [TIR_ATAN] = {NULL, atan_float, NULL},
+    [TIR_ASINH] = {NULL, asinh_float, NULL},
+    [TIR_ACOSH] = {NULL, acosh_float, NULL},
+    [TIR_ATANH] = {NULL, atanh_float, NULL},
+    [TIR_TRUNC] = {NULL, trunc_float, NULL},
+    [TIR_NEARBYINT] = {NULL, nearbyint_float, NULL},
+    [TIR_ATAN2] = {NULL, atan2_float, NULL},
+    [TIR_HYPOT] = {NULL, hypot_float, NULL},
+    [TIR_FMOD] = {NULL, fmod_float, NULL},
+    [TIR_COPYSIGN] = {NULL, copysign_float, NULL},
+    [TIR_ISNAN] = {NULL, NULL, isnan_float},
+    [TIR_ISINF] = {NULL, NULL, isinf_float},
     [TIR_ISFINITE] = {NULL, NULL, isfinite_float},
 };
 

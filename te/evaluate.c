@@ -198,38 +198,26 @@ te_cell te_node_value(const te_node *body, te_run *run) {
 
 static te_cell combine_floats(tir_combiner combiner, te_cell a, te_cell b) {
   switch (combiner) {
-    case TIR_REDUCE_SUM:
-      return (te_cell){.f = a.f + b.f};
-    case TIR_REDUCE_PROD:
-      return (te_cell){.f = a.f * b.f};
-    case TIR_REDUCE_MAX:
-      return (te_cell){.f = a.f > b.f ? a.f : b.f};
-    case TIR_REDUCE_MIN:
-      return (te_cell){.f = a.f < b.f ? a.f : b.f};
+    case TIR_REDUCE_SUM: return (te_cell){.f = a.f + b.f};
+    case TIR_REDUCE_PROD: return (te_cell){.f = a.f * b.f};
+    case TIR_REDUCE_MAX: return (te_cell){.f = a.f > b.f ? a.f : b.f};
+    case TIR_REDUCE_MIN: return (te_cell){.f = a.f < b.f ? a.f : b.f};
     case TIR_REDUCE_ANY:
     case TIR_REDUCE_ALL:
-    case TIR_COMBINER_COUNT:
-      break;
+    case TIR_COMBINER_COUNT: break;
   }
   return a;
 }
 
 static te_cell combine_integers(tir_combiner combiner, tn_dtype dtype, te_cell a, te_cell b) {
   switch (combiner) {
-    case TIR_REDUCE_SUM:
-      return (te_cell){.i = te_wrap(dtype, (uint64_t)a.i + (uint64_t)b.i)};
-    case TIR_REDUCE_PROD:
-      return (te_cell){.i = te_wrap(dtype, (uint64_t)a.i * (uint64_t)b.i)};
-    case TIR_REDUCE_MAX:
-      return (te_cell){.i = a.i > b.i ? a.i : b.i};
-    case TIR_REDUCE_MIN:
-      return (te_cell){.i = a.i < b.i ? a.i : b.i};
-    case TIR_REDUCE_ANY:
-      return (te_cell){.i = a.i || b.i};
-    case TIR_REDUCE_ALL:
-      return (te_cell){.i = a.i && b.i};
-    case TIR_COMBINER_COUNT:
-      break;
+    case TIR_REDUCE_SUM: return (te_cell){.i = te_wrap(dtype, (uint64_t)a.i + (uint64_t)b.i)};
+    case TIR_REDUCE_PROD: return (te_cell){.i = te_wrap(dtype, (uint64_t)a.i * (uint64_t)b.i)};
+    case TIR_REDUCE_MAX: return (te_cell){.i = a.i > b.i ? a.i : b.i};
+    case TIR_REDUCE_MIN: return (te_cell){.i = a.i < b.i ? a.i : b.i};
+    case TIR_REDUCE_ANY: return (te_cell){.i = a.i || b.i};
+    case TIR_REDUCE_ALL: return (te_cell){.i = a.i && b.i};
+    case TIR_COMBINER_COUNT: break;
   }
   return a;
 }
@@ -330,42 +318,19 @@ void te_element(te_run *run, const te_source *source, const te_node *body, te_ce
 /* Writes an element in the tensor's dtype. */
 static void store(tn_dtype dtype, void *data, int64_t flat, te_cell value) {
   switch (dtype) {
-    case TN_BOOL:
-      ((uint8_t *)data)[flat] = value.i != 0;
-      return;
-    case TN_I8:
-      ((int8_t *)data)[flat] = (int8_t)value.i;
-      return;
-    case TN_U8:
-      ((uint8_t *)data)[flat] = (uint8_t)value.i;
-      return;
-    case TN_I16:
-      ((int16_t *)data)[flat] = (int16_t)value.i;
-      return;
-    case TN_U16:
-      ((uint16_t *)data)[flat] = (uint16_t)value.i;
-      return;
-    case TN_I32:
-      ((int32_t *)data)[flat] = (int32_t)value.i;
-      return;
-    case TN_U32:
-      ((uint32_t *)data)[flat] = (uint32_t)value.i;
-      return;
-    case TN_I64:
-      ((int64_t *)data)[flat] = value.i;
-      return;
+    case TN_BOOL: ((uint8_t *)data)[flat] = value.i != 0; return;
+    case TN_I8: ((int8_t *)data)[flat] = (int8_t)value.i; return;
+    case TN_U8: ((uint8_t *)data)[flat] = (uint8_t)value.i; return;
+    case TN_I16: ((int16_t *)data)[flat] = (int16_t)value.i; return;
+    case TN_U16: ((uint16_t *)data)[flat] = (uint16_t)value.i; return;
+    case TN_I32: ((int32_t *)data)[flat] = (int32_t)value.i; return;
+    case TN_U32: ((uint32_t *)data)[flat] = (uint32_t)value.i; return;
+    case TN_I64: ((int64_t *)data)[flat] = value.i; return;
     case TN_F16:
-    case TN_BF16:
-      ((uint16_t *)data)[flat] = runtime_half_bits(dtype, value.f);
-      return;
-    case TN_F32:
-      ((float *)data)[flat] = (float)value.f;
-      return;
-    case TN_F64:
-      ((double *)data)[flat] = value.f;
-      return;
-    case TN_DTYPE_COUNT:
-      return;
+    case TN_BF16: ((uint16_t *)data)[flat] = runtime_half_bits(dtype, value.f); return;
+    case TN_F32: ((float *)data)[flat] = (float)value.f; return;
+    case TN_F64: ((double *)data)[flat] = value.f; return;
+    case TN_DTYPE_COUNT: return;
   }
 }
 

@@ -19,7 +19,7 @@ typedef struct te_memo {
   struct te_memo_slot {
     int64_t key; /* flat index + 1; 0: free */
     te_cell value;
-  } * slots;
+  } *slots;
   int64_t n, cap; /* cap is 0 or a power of two */
 } te_memo;
 
@@ -27,11 +27,11 @@ typedef struct te_memo {
 typedef struct te_source {
   const tn_tensor *tensor;
   void *data;
-  bool is_own;         /* data is freed with the run */
-  const te_node *body; /* on demand: compiled once */
-  int depth;           /* of body */
-  int64_t shape[TN_MAX_RANK];        /* of the tensor, symbols put in */
-  int64_t stride[TN_MAX_RANK];       /* in elements: of the array that was given; else without gaps */
+  bool is_own;                        /* data is freed with the run */
+  const te_node *body;                /* on demand: compiled once */
+  int depth;                          /* of body */
+  int64_t shape[TN_MAX_RANK];         /* of the tensor, symbols put in */
+  int64_t stride[TN_MAX_RANK];        /* in elements: of the array that was given; else without gaps */
   int64_t reduce[TE_MAX_REDUCE_AXES]; /* extents of the reduction axes of its op */
   te_memo memo;
 } te_source;

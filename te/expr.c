@@ -39,16 +39,12 @@ const tir_expr *te_stored_node(const te_site *site, tn_arg a) {
 /* Where an argument lives; NULL for numbers and for what an earlier failure left NULL. */
 static tn_context *arg_context(tn_arg a) {
   switch (a.kind) {
-    case TN_ARG_EXPR:
-      return a.u.expr ? a.u.expr->ctx : NULL;
-    case TN_ARG_AXIS:
-      return a.u.axis ? a.u.axis->ctx : NULL;
-    case TN_ARG_TENSOR:
-      return a.u.tensor ? a.u.tensor->ctx : NULL;
+    case TN_ARG_EXPR: return a.u.expr ? a.u.expr->ctx : NULL;
+    case TN_ARG_AXIS: return a.u.axis ? a.u.axis->ctx : NULL;
+    case TN_ARG_TENSOR: return a.u.tensor ? a.u.tensor->ctx : NULL;
     case TN_ARG_NONE:
     case TN_ARG_INT:
-    case TN_ARG_FLOAT:
-      return NULL;
+    case TN_ARG_FLOAT: return NULL;
   }
   return NULL;
 }
@@ -177,19 +173,13 @@ static bool check_function(const te_site *site, tir_op op, int n, const tn_arg *
 static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n, const tn_arg *args) {
   const char *text = tir_op_table[op].text;
   switch (tir_op_table[op].op_class) {
-    case 'A':
-      return check_arithmetic(site, op, dtype, args[0]);
-    case 'I':
-      return check_bits(site, op, dtype, n, args);
+    case 'A': return check_arithmetic(site, op, dtype, args[0]);
+    case 'I': return check_bits(site, op, dtype, n, args);
     case 'M':
-    case 'T':
-      return check_function(site, op, n, args);
-    case 'B':
-      return te_check_bool(site, text, args[0]) && (n == 1 || te_check_bool(site, text, args[1]));
-    case 'O':
-      return te_check_bool(site, text, args[0]);
-    default:
-      return true;
+    case 'T': return check_function(site, op, n, args);
+    case 'B': return te_check_bool(site, text, args[0]) && (n == 1 || te_check_bool(site, text, args[1]));
+    case 'O': return te_check_bool(site, text, args[0]);
+    default: return true;
   }
 }
 

@@ -7,8 +7,8 @@
 
 /* An axis, or a symbol. */
 struct tn_axis {
-  tir_var var; /* name and dtype (TN_I32); a VAR node's u.var is &axis->var: first member, so the two convert */
-  int64_t extent;       /* where it depends on symbols, and of a symbol itself: the most it can be */
+  tir_var var;    /* name and dtype (TN_I32); a VAR node's u.var is &axis->var: first member, so the two convert */
+  int64_t extent; /* where it depends on symbols, and of a symbol itself: the most it can be */
   const tir_expr *size; /* the extent as an i32 of symbols; NULL: a constant */
   bool is_reduce;
   bool is_symbol; /* the value of an extent, LEAST .. EXTENT */
@@ -31,11 +31,11 @@ struct tn_tensor {
   const char *name; /* the first output's is op->name */
   tn_dtype dtype;
   int ndim;
-  int64_t shape[TN_MAX_RANK];         /* where it depends on symbols: the most it can be */
+  int64_t shape[TN_MAX_RANK];        /* where it depends on symbols: the most it can be */
   const tir_expr *size[TN_MAX_RANK]; /* such an extent as an i32 of symbols; NULL: a constant */
-  bool by_value; /* an input of rank 0 that the kernel takes by value: a scalar */
-  bool is_layout_free; /* an input that is the same in every call */
-  bool is_strided;     /* an argument of rank 2 or more whose strides, but the last, a call gives */
+  bool by_value;                     /* an input of rank 0 that the kernel takes by value: a scalar */
+  bool is_layout_free;               /* an input that is the same in every call */
+  bool is_strided;                   /* an argument of rank 2 or more whose strides, but the last, a call gives */
   tn_context *ctx;
 };
 
@@ -66,9 +66,10 @@ struct te_op {
   bool may_leave; /* some read may be outside its tensor for all that is known: an index from data, a loose condition */
   int n_outputs;
   tn_tensor *outputs;
-  const te_op *scan; /* the scan that this op is a step of (it reads the state, and the scan reads it): set when a program
+  const te_op
+      *scan;     /* the scan that this op is a step of (it reads the state, and the scan reads it): set when a program
                       * is made; a scan's own is itself */
-  int64_t first;     /* of a scan: from this time on no step reads before time 0 */
+  int64_t first; /* of a scan: from this time on no step reads before time 0 */
 };
 
 /* Whether users cannot name a tensor of a program: the greatest value where argmax was given one name. */
@@ -102,8 +103,8 @@ struct tn_program {
   tn_tensor **args;
   int n_symbols;
   const tn_axis **symbols; /* what extents depend on, in the order in which arguments' shapes name them */
-  const char *text, *key; /* made on demand */
-  void *derived;          /* schedule/: interned ops made by cache_read, cache_write */
+  const char *text, *key;  /* made on demand */
+  void *derived;           /* schedule/: interned ops made by cache_read, cache_write */
 };
 
 /* The least extent that is indexed by an expression which reads TENSOR; 0: none is, or TENSOR holds no integers. */

@@ -6,17 +6,17 @@
 #include "te/graph.h"
 
 enum {
-  TE_MAX_NAME = 127,         /* characters of a name */
-  TE_MAX_REDUCE_AXES = 16,   /* of one compute */
-  TE_MAX_DEPTH = 512,        /* of an expression tree */
-  TE_MAX_SIZE = 100000,      /* nodes of an expression when sharing is expanded */
-  TE_MAX_TENSORS = 4096,     /* of a program */
-  TE_MAX_EXTENT = INT32_MAX, /* an axis is an i32 as a value */
+  TE_MAX_NAME = 127,             /* characters of a name */
+  TE_MAX_REDUCE_AXES = 16,       /* of one compute */
+  TE_MAX_DEPTH = 512,            /* of an expression tree */
+  TE_MAX_SIZE = 100000,          /* nodes of an expression when sharing is expanded */
+  TE_MAX_TENSORS = 4096,         /* of a program */
+  TE_MAX_EXTENT = INT32_MAX,     /* an axis is an i32 as a value */
   TE_MAX_SYMBOL = INT32_MAX / 4, /* a symbol's greatest value, unless it says another */
   TE_MAX_SYMBOLS = 16,           /* of a program */
 };
 
-/* ---- site.c: where something goes wrong ------------------------------------------------------------------------ */
+/* ---- site.c: where something goes wrong -------------------------------------------------------------------------- */
 
 /* A C call (text NULL) or a place in a program's text: then a failure is a parse error with line, column and caret. */
 typedef struct te_site {
@@ -179,12 +179,12 @@ typedef struct te_interval {
 
 typedef struct te_access {
   const tir_expr *read;
-  te_interval range[TN_MAX_RANK]; /* of each index, narrowed by the conditions around the read */
-  bool is_data[TN_MAX_RANK];      /* the index depends on a tensor's values */
-  bool is_below[TN_MAX_RANK];     /* the index is below the tensor's extent, symbols or not */
-  bool is_symbolic[TN_MAX_RANK];  /* symbols or axes of symbolic extent decide the index */
+  te_interval range[TN_MAX_RANK];   /* of each index, narrowed by the conditions around the read */
+  bool is_data[TN_MAX_RANK];        /* the index depends on a tensor's values */
+  bool is_below[TN_MAX_RANK];       /* the index is below the tensor's extent, symbols or not */
+  bool is_symbolic[TN_MAX_RANK];    /* symbols or axes of symbolic extent decide the index */
   const tir_expr *end[TN_MAX_RANK]; /* then: one more than its greatest value, as an i32 of symbols; NULL: unknown */
-  bool is_guarded;                /* inside a select's branch or behind && or || */
+  bool is_guarded;                  /* inside a select's branch or behind && or || */
 } te_access;
 
 /* Called for each read of an expression; false stops the walk. */

@@ -2,12 +2,12 @@
 #include "te/language.h"
 
 static const te_infix infixes[] = {
-    {TIR_OR, "||", 1, true, false},      {TIR_AND, "&&", 2, true, false},    {TIR_EQ, "==", 3, false, false},
-    {TIR_NE, "!=", 3, false, false},     {TIR_LT, "<", 3, false, false},     {TIR_LE, "<=", 3, false, false},
-    {TIR_GT, ">", 3, false, false},      {TIR_GE, ">=", 3, false, false},    {TIR_BITOR, "|", 4, true, false},
-    {TIR_BITXOR, "^", 5, true, false},   {TIR_BITAND, "&", 6, true, false},  {TIR_SHL, "<<", 7, true, false},
-    {TIR_SHR, ">>", 7, true, false},     {TIR_ADD, "+", 8, true, false},     {TIR_SUB, "-", 8, true, false},
-    {TIR_MUL, "*", 9, true, true},       {TIR_DIV, "/", 9, true, true},      {TIR_FLOORDIV, "//", 9, true, true},
+    {TIR_OR, "||", 1, true, false},     {TIR_AND, "&&", 2, true, false},   {TIR_EQ, "==", 3, false, false},
+    {TIR_NE, "!=", 3, false, false},    {TIR_LT, "<", 3, false, false},    {TIR_LE, "<=", 3, false, false},
+    {TIR_GT, ">", 3, false, false},     {TIR_GE, ">=", 3, false, false},   {TIR_BITOR, "|", 4, true, false},
+    {TIR_BITXOR, "^", 5, true, false},  {TIR_BITAND, "&", 6, true, false}, {TIR_SHL, "<<", 7, true, false},
+    {TIR_SHR, ">>", 7, true, false},    {TIR_ADD, "+", 8, true, false},    {TIR_SUB, "-", 8, true, false},
+    {TIR_MUL, "*", 9, true, true},      {TIR_DIV, "/", 9, true, true},     {TIR_FLOORDIV, "//", 9, true, true},
     {TIR_FLOORMOD, "%", 9, true, true},
 };
 

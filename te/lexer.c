@@ -4,9 +4,8 @@
 #include <ctype.h>
 #include <stdio.h>
 
-static const char *const symbols[] = {"//", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "[", "]", "(", ")",
-                                      ",",  "=",  "<",  ">",  "+",  "-",  "*",  "/",  "%",  "!", ":", "&", "|",
-                                      "^",  "~"};
+static const char *const symbols[] = {"//", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "[", "]", "(", ")", ",",
+                                      "=",  "<",  ">",  "+",  "-",  "*",  "/",  "%",  "!",  ":", "&", "|", "^", "~"};
 
 static te_token broken(te_lexer *l, const char *at, const char *what) {
   l->site.at = at;

@@ -277,8 +277,7 @@ static bool parse_state(te_parser *p) {
   int64_t shape[TN_MAX_RANK], other[TN_MAX_RANK];
   int n = 0, rank = 0;
   do {
-    if (n == TIR_MAX_VALUES)
-      return te_parse_fail(p, p->token.at, "a scan has at most %d states", (int)TIR_MAX_VALUES);
+    if (n == TIR_MAX_VALUES) return te_parse_fail(p, p->token.at, "a scan has at most %d states", (int)TIR_MAX_VALUES);
     if (!te_parse_typed_name(p, "a state's name", &names[n], &at[n], &dtypes[n])) return false;
     for (int k = 0; k < n; k++)
       if (strcmp(names[k], names[n]) == 0) return te_parse_fail(p, at[n], "'%s' names two states", names[n]);
@@ -443,8 +442,10 @@ static bool check_states(te_parser *p, const heading *h) {
   for (int v = 0; v < RUNTIME_MAX(h->n, op->n_outputs); v++) {
     if (v < h->n && v < op->n_outputs && strcmp(h->name[v], op->outputs[v].name) == 0) continue;
     if (v < op->n_outputs)
-      return te_parse_fail(p, h->at[RUNTIME_MIN(v, h->n - 1)], "the scan of '%s' defines all states of its statement: "
-                           "'%s' is number %d of them", op->name, op->outputs[v].name, v + 1);
+      return te_parse_fail(p, h->at[RUNTIME_MIN(v, h->n - 1)],
+                           "the scan of '%s' defines all states of its statement: "
+                           "'%s' is number %d of them",
+                           op->name, op->outputs[v].name, v + 1);
     return te_parse_fail(p, h->at[v], "'%s' was not declared together with '%s'", h->name[v], op->name);
   }
   return true;

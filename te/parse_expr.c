@@ -16,51 +16,26 @@ static bool is_failed(te_operand o) { return o.value.kind == TN_ARG_NONE; }
 /* A op b on integers; false: overflow, or no arithmetic of integers. */
 static bool fold_integers(tir_op op, int64_t a, int64_t b, int64_t *out) {
   switch ((int)op) {
-    case TIR_ADD:
-      return !__builtin_add_overflow(a, b, out);
-    case TIR_SUB:
-      return !__builtin_sub_overflow(a, b, out);
-    case TIR_MUL:
-      return !__builtin_mul_overflow(a, b, out);
-    case TIR_FLOORDIV:
-      *out = runtime_floordiv(a, b);
-      return !(a == INT64_MIN && b == -1);
-    case TIR_FLOORMOD:
-      *out = runtime_floormod(a, b);
-      return true;
-    case TIR_MIN:
-      *out = a < b ? a : b;
-      return true;
-    case TIR_MAX:
-      *out = a > b ? a : b;
-      return true;
-    default:
-      return false;
+    case TIR_ADD: return !__builtin_add_overflow(a, b, out);
+    case TIR_SUB: return !__builtin_sub_overflow(a, b, out);
+    case TIR_MUL: return !__builtin_mul_overflow(a, b, out);
+    case TIR_FLOORDIV: *out = runtime_floordiv(a, b); return !(a == INT64_MIN && b == -1);
+    case TIR_FLOORMOD: *out = runtime_floormod(a, b); return true;
+    case TIR_MIN: *out = a < b ? a : b; return true;
+    case TIR_MAX: *out = a > b ? a : b; return true;
+    default: return false;
   }
 }
 
 static bool fold_floats(tir_op op, double a, double b, double *out) {
   switch ((int)op) {
-    case TIR_ADD:
-      *out = a + b;
-      return true;
-    case TIR_SUB:
-      *out = a - b;
-      return true;
-    case TIR_MUL:
-      *out = a * b;
-      return true;
-    case TIR_DIV:
-      *out = a / b;
-      return true;
-    case TIR_MIN:
-      *out = a < b ? a : b;
-      return true;
-    case TIR_MAX:
-      *out = a > b ? a : b;
-      return true;
-    default:
-      return false;
+    case TIR_ADD: *out = a + b; return true;
+    case TIR_SUB: *out = a - b; return true;
+    case TIR_MUL: *out = a * b; return true;
+    case TIR_DIV: *out = a / b; return true;
+    case TIR_MIN: *out = a < b ? a : b; return true;
+    case TIR_MAX: *out = a > b ? a : b; return true;
+    default: return false;
   }
 }
 

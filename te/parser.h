@@ -32,7 +32,7 @@ typedef struct te_parser {
   int nesting;
   RUNTIME_VEC(te_symbol) symbols;
   RUNTIME_VEC(tn_param) params;
-  RUNTIME_VEC(tn_axis *) sizes; /* of symbol statements */
+  RUNTIME_VEC(tn_axis *) sizes;     /* of symbol statements */
   RUNTIME_VEC(te_read_place) reads; /* of the statement being parsed */
   RUNTIME_VEC(tn_tensor *) outputs; /* of an output statement */
   RUNTIME_VEC(te_named_combiner) combiners;

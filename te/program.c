@@ -32,7 +32,8 @@ static bool is_listed(const ordering *o, const te_op *op) {
 }
 
 static void push_op(ordering *o, te_op *op) {
-  if (!is_listed(o, op) && !(o->has_scans && is_open(o, op)) && !RUNTIME_PUSH(&o->stack, ((frame){op, 0}))) o->failed = true;
+  if (!is_listed(o, op) && !(o->has_scans && is_open(o, op)) && !RUNTIME_PUSH(&o->stack, ((frame){op, 0})))
+    o->failed = true;
 }
 
 /* Adds op behind everything it reads. */
@@ -182,8 +183,8 @@ tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor 
   p->args = runtime_copy(&site->ctx->arena, args, sizeof *args * (size_t)n_args);
   if (!te_has_memory(site, p->args) || !check_args_distinct(site, p) || !set_ops(site, p)) return NULL;
   for (int i = 0; i < p->n_ops; i++) te_set_may_leave(p->ops[i]); /* inferred inputs have their shapes only now */
-  return check_inputs(site, p) && check_names(site, p) && te_check_scans(site, p) &&
-                 te_check_externs(site, p) && te_collect_symbols(site, p)
+  return check_inputs(site, p) && check_names(site, p) && te_check_scans(site, p) && te_check_externs(site, p) &&
+                 te_collect_symbols(site, p)
              ? p
              : NULL;
 }

@@ -182,10 +182,11 @@ static bool check_step(const te_site *site, te_op *scan, const te_op *op) {
     return false;
   }
   if (te_is_extern(op)) {
-    te_fail(site, TN_ERROR_PROGRAM,
-            "'%s' is a step of the scan of '%s', and is computed by a call of %s, which takes tensors as a whole: call it "
-            "before or behind the scan",
-            op->name, scan->name, op->call->callee->name);
+    te_fail(
+        site, TN_ERROR_PROGRAM,
+        "'%s' is a step of the scan of '%s', and is computed by a call of %s, which takes tensors as a whole: call it "
+        "before or behind the scan",
+        op->name, scan->name, op->call->callee->name);
     return false;
   }
   if (op->n_axes == 0) {

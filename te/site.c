@@ -25,8 +25,8 @@ bool te_has_memory(const te_site *site, const void *pointer) {
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
 /* Words that are neither functions nor dtypes; "symbol" is kept for what the language may get. */
-static const char *const keywords[] = {"input", "output", "param", "scalar", "symbol", "combiner", "state", "scan", "extern",
-                                       "true",  "false",  "inf",   "nan",    "argmin", "argmax"};
+static const char *const keywords[] = {"input",  "output", "param", "scalar", "symbol", "combiner", "state", "scan",
+                                       "extern", "true",   "false", "inf",    "nan",    "argmin",   "argmax"};
 #define X(name, text) text,
 static const char *const combiners[] = {TIR_COMBINERS(X)};
 #undef X

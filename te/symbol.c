@@ -137,20 +137,13 @@ int64_t te_size_value(const tn_program *program, const tir_expr *size, const int
   if (size->op == TIR_VAR) return symbols[te_symbol_number(program, size->u.var)];
   int64_t a = te_size_value(program, size->arg[0], symbols), b = te_size_value(program, size->arg[1], symbols);
   switch ((int)size->op) {
-    case TIR_ADD:
-      return a + b;
-    case TIR_SUB:
-      return a - b;
-    case TIR_MUL:
-      return a * b;
-    case TIR_FLOORDIV:
-      return b == 0 ? 0 : runtime_floordiv(a, b);
-    case TIR_FLOORMOD:
-      return b == 0 ? 0 : runtime_floormod(a, b);
-    case TIR_MIN:
-      return RUNTIME_MIN(a, b);
-    default:
-      return RUNTIME_MAX(a, b);
+    case TIR_ADD: return a + b;
+    case TIR_SUB: return a - b;
+    case TIR_MUL: return a * b;
+    case TIR_FLOORDIV: return b == 0 ? 0 : runtime_floordiv(a, b);
+    case TIR_FLOORMOD: return b == 0 ? 0 : runtime_floormod(a, b);
+    case TIR_MIN: return RUNTIME_MIN(a, b);
+    default: return RUNTIME_MAX(a, b);
   }
 }
 

@@ -216,7 +216,7 @@ TN_API tn_expr *tn_reduce_array(tn_combiner *combiner, int n, const tn_arg *sour
  * step with the scan, and nothing else may read them. A state is read at t - c, c >= 1, such a compute at t - c, c >= 0;
  * a read before time 0 is guarded like any other (select, where). The body is no reduction. "C, H": several states that
  * are defined together, of one shape; the rest by tn_output, the body is a tn_tuple. */
-#define tn_state(ctx, names, ...)                                                          \
+#define tn_state(ctx, names, ...)                                                           \
   tn_state_array((ctx), (names), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), \
                  (const int64_t[]){__VA_ARGS__})
 TN_API tn_tensor *tn_state_array(tn_context *ctx, const char *names, int n, const int64_t *dtype_and_shape);
@@ -254,8 +254,10 @@ typedef struct tn_result {
  *
  * Such a stage has no loops to schedule; what it reads and writes is whole, contiguous and in memory. Without inputs:
  * tn_extern_array(ctx, callee, TN_RESULTS(two), 0, NULL). Extents are numbers. */
-#define TN_RESULT(name, dtype, ...) \
-  1, &(const tn_result) { (name), (dtype), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), {__VA_ARGS__} }
+#define TN_RESULT(name, dtype, ...)                                                             \
+  1, &(const tn_result) {                                                                       \
+    (name), (dtype), (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)), { __VA_ARGS__ } \
+  }
 #define TN_RESULTS(array) (int)(sizeof(array) / sizeof *(array)), (array)
 #define tn_extern(ctx, callee, results, ...) tn_extern_array((ctx), (callee), results, TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_extern_array(tn_context *ctx, tn_callee *callee, int n_results, const tn_result *results, int n,

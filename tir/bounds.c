@@ -78,18 +78,12 @@ static tir_interval sum_bounds(tir_known *known, const tir_expr *e) {
 static tir_interval binary_bounds(tir_known *known, const tir_expr *e) {
   tir_interval a = tir_known_bounds(known, e->arg[0]), b = tir_known_bounds(known, e->arg[1]);
   switch ((int)e->op) {
-    case TIR_MUL:
-      return interval_mul(a, b);
-    case TIR_FLOORDIV:
-      return interval_floordiv(a, b);
-    case TIR_FLOORMOD:
-      return interval_floormod(a, b);
-    case TIR_MIN:
-      return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
-    case TIR_MAX:
-      return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
-    default:
-      return TIR_UNBOUNDED;
+    case TIR_MUL: return interval_mul(a, b);
+    case TIR_FLOORDIV: return interval_floordiv(a, b);
+    case TIR_FLOORMOD: return interval_floormod(a, b);
+    case TIR_MIN: return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
+    case TIR_MAX: return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
+    default: return TIR_UNBOUNDED;
   }
 }
 
@@ -110,39 +104,28 @@ static tir_interval masked_bounds(tir_interval a, tir_interval b) {
 static tir_interval raw_bounds(tir_known *known, const tir_expr *e) {
   int64_t value;
   switch ((int)e->op) {
-    case TIR_INT:
-      return (tir_interval){e->u.i, e->u.i};
-    case TIR_VAR:
-      return tir_interval_meet(var_range(known, e->u.var), tir_dtype_range(e->dtype));
+    case TIR_INT: return (tir_interval){e->u.i, e->u.i};
+    case TIR_VAR: return tir_interval_meet(var_range(known, e->u.var), tir_dtype_range(e->dtype));
     case TIR_ADD:
-    case TIR_SUB:
-      return sum_bounds(known, e);
+    case TIR_SUB: return sum_bounds(known, e);
     case TIR_MUL:
       if (tir_is_int(e->arg[0], &value) || tir_is_int(e->arg[1], &value)) return sum_bounds(known, e);
       return binary_bounds(known, e);
     case TIR_FLOORDIV:
     case TIR_FLOORMOD:
     case TIR_MIN:
-    case TIR_MAX:
-      return binary_bounds(known, e);
-    case TIR_ABS:
-      return interval_abs(tir_known_bounds(known, e->arg[0]));
-    case TIR_BITAND:
-      return masked_bounds(tir_known_bounds(known, e->arg[0]), tir_known_bounds(known, e->arg[1]));
+    case TIR_MAX: return binary_bounds(known, e);
+    case TIR_ABS: return interval_abs(tir_known_bounds(known, e->arg[0]));
+    case TIR_BITAND: return masked_bounds(tir_known_bounds(known, e->arg[0]), tir_known_bounds(known, e->arg[1]));
     case TIR_POPCOUNT:
-    case TIR_CLZ:
-      return (tir_interval){0, 8 * (int64_t)tn_dtype_bytes(e->dtype)};
-    case TIR_SELECT:
-      return hull(tir_known_bounds(known, e->arg[1]), tir_known_bounds(known, e->arg[2]));
+    case TIR_CLZ: return (tir_interval){0, 8 * (int64_t)tn_dtype_bytes(e->dtype)};
+    case TIR_SELECT: return hull(tir_known_bounds(known, e->arg[1]), tir_known_bounds(known, e->arg[2]));
     case TIR_CAST:
       return tn_dtype_is_float(e->arg[0]->dtype) || e->dtype == TN_BOOL ? TIR_UNBOUNDED
                                                                         : tir_known_bounds(known, e->arg[0]);
-    case TIR_BROADCAST:
-      return tir_known_bounds(known, e->arg[0]);
-    case TIR_RAMP:
-      return ramp_bounds(known, e);
-    default:
-      return TIR_UNBOUNDED;
+    case TIR_BROADCAST: return tir_known_bounds(known, e->arg[0]);
+    case TIR_RAMP: return ramp_bounds(known, e);
+    default: return TIR_UNBOUNDED;
   }
 }
 
@@ -240,18 +223,12 @@ static bool comparison_form(tir_known *known, const tir_expr *cond, tir_linear *
 /* The values allowed for a form when (form OP 0). */
 static tir_interval range_of_sign(tir_op op) {
   switch ((int)op) {
-    case TIR_LT:
-      return (tir_interval){INT64_MIN, -1};
-    case TIR_LE:
-      return (tir_interval){INT64_MIN, 0};
-    case TIR_GT:
-      return (tir_interval){1, INT64_MAX};
-    case TIR_GE:
-      return (tir_interval){0, INT64_MAX};
-    case TIR_EQ:
-      return (tir_interval){0, 0};
-    default:
-      return TIR_UNBOUNDED;
+    case TIR_LT: return (tir_interval){INT64_MIN, -1};
+    case TIR_LE: return (tir_interval){INT64_MIN, 0};
+    case TIR_GT: return (tir_interval){1, INT64_MAX};
+    case TIR_GE: return (tir_interval){0, INT64_MAX};
+    case TIR_EQ: return (tir_interval){0, 0};
+    default: return TIR_UNBOUNDED;
   }
 }
 
@@ -314,20 +291,13 @@ void tir_known_init(tir_known *known, const tir_env *env) {
 
 int tir_decide_sign(tir_op op, tir_interval r) {
   switch ((int)op) {
-    case TIR_LT:
-      return r.hi < 0 ? 1 : r.lo >= 0 ? 0 : -1;
-    case TIR_LE:
-      return r.hi <= 0 ? 1 : r.lo > 0 ? 0 : -1;
-    case TIR_GT:
-      return r.lo > 0 ? 1 : r.hi <= 0 ? 0 : -1;
-    case TIR_GE:
-      return r.lo >= 0 ? 1 : r.hi < 0 ? 0 : -1;
-    case TIR_EQ:
-      return r.lo == 0 && r.hi == 0 ? 1 : r.lo > 0 || r.hi < 0 ? 0 : -1;
-    case TIR_NE:
-      return r.lo > 0 || r.hi < 0 ? 1 : r.lo == 0 && r.hi == 0 ? 0 : -1;
-    default:
-      return -1;
+    case TIR_LT: return r.hi < 0 ? 1 : r.lo >= 0 ? 0 : -1;
+    case TIR_LE: return r.hi <= 0 ? 1 : r.lo > 0 ? 0 : -1;
+    case TIR_GT: return r.lo > 0 ? 1 : r.hi <= 0 ? 0 : -1;
+    case TIR_GE: return r.lo >= 0 ? 1 : r.hi < 0 ? 0 : -1;
+    case TIR_EQ: return r.lo == 0 && r.hi == 0 ? 1 : r.lo > 0 || r.hi < 0 ? 0 : -1;
+    case TIR_NE: return r.lo > 0 || r.hi < 0 ? 1 : r.lo == 0 && r.hi == 0 ? 0 : -1;
+    default: return -1;
   }
 }
 
@@ -361,21 +331,12 @@ int tir_known_decide(tir_known *known, const tir_expr *cond) {
   int answer = -1;
   if (tir_op_table[cond->op].op_class == 'C') answer = decide_comparison(known, cond);
   switch ((int)cond->op) {
-    case TIR_INT:
-      return cond->u.i != 0;
-    case TIR_BROADCAST:
-      return tir_known_decide(known, cond->arg[0]);
-    case TIR_AND:
-      answer = decide_pair(known, cond, 0);
-      break;
-    case TIR_OR:
-      answer = decide_pair(known, cond, 1);
-      break;
-    case TIR_NOT:
-      answer = tir_known_decide(known, cond->arg[0]);
-      return answer < 0 ? -1 : !answer;
-    default:
-      break;
+    case TIR_INT: return cond->u.i != 0;
+    case TIR_BROADCAST: return tir_known_decide(known, cond->arg[0]);
+    case TIR_AND: answer = decide_pair(known, cond, 0); break;
+    case TIR_OR: answer = decide_pair(known, cond, 1); break;
+    case TIR_NOT: answer = tir_known_decide(known, cond->arg[0]); return answer < 0 ? -1 : !answer;
+    default: break;
   }
   return answer >= 0 ? answer : decide_structurally(known, cond);
 }

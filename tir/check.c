@@ -143,18 +143,14 @@ static bool check_node(checker *c, const tir_expr *e) {
   switch ((int)e->op) {
     case TIR_READ:
     case TIR_REDUCE:
-    case TIR_TUPLE:
-      return broken_expr(c, "no-te-nodes", e);
+    case TIR_TUPLE: return broken_expr(c, "no-te-nodes", e);
     case TIR_LOAD:
       if (e->dtype != e->u.buffer->dtype) return broken(c, "load-dtype", e->u.buffer->name);
       return check_access(c, e->u.buffer, tir_n_index(e), e->arg, e->lanes, tir_predicate(e));
     case TIR_RAMP:
-    case TIR_BROADCAST:
-      return check_vector_node(c, e);
-    case TIR_DOT:
-      return check_dot(c, e);
-    default:
-      break;
+    case TIR_BROADCAST: return check_vector_node(c, e);
+    case TIR_DOT: return check_dot(c, e);
+    default: break;
   }
   for (int i = 0; i < e->n_args; i++) {
     if (e->arg[i]->lanes != e->lanes) return broken_expr(c, "operand-lanes", e);
@@ -343,24 +339,15 @@ static bool check_seq(checker *c, const tir_stmt *s) {
 static bool check_stmt(checker *c, const tir_stmt *s) {
   if (s == NULL) return broken(c, "statement-present", "a body is missing");
   switch (s->kind) {
-    case TIR_FOR:
-      return check_for(c, s);
-    case TIR_STORE:
-      return check_store(c, s);
-    case TIR_CALL:
-      return check_call(c, s);
-    case TIR_PREFETCH:
-      return check_prefetch(c, s);
-    case TIR_IF:
-      return check_branch(c, s);
-    case TIR_ALLOC:
-      return check_alloc(c, s);
-    case TIR_SEQ:
-      return check_seq(c, s);
-    case TIR_ATTR:
-      return s->u.attr.key != NULL ? check_stmt(c, s->u.attr.body) : broken(c, "attribute-key", "none");
-    case TIR_NOP:
-      return true;
+    case TIR_FOR: return check_for(c, s);
+    case TIR_STORE: return check_store(c, s);
+    case TIR_CALL: return check_call(c, s);
+    case TIR_PREFETCH: return check_prefetch(c, s);
+    case TIR_IF: return check_branch(c, s);
+    case TIR_ALLOC: return check_alloc(c, s);
+    case TIR_SEQ: return check_seq(c, s);
+    case TIR_ATTR: return s->u.attr.key != NULL ? check_stmt(c, s->u.attr.body) : broken(c, "attribute-key", "none");
+    case TIR_NOP: return true;
   }
   return broken(c, "known-statement", "a number outside the enum");
 }

@@ -69,21 +69,15 @@ static bool is_int_value(const tir_expr *e, int64_t value) {
 /* What a OP b is without computing, or NULL. */
 static const tir_expr *trivial_arithmetic(tir_op op, const tir_expr *a, const tir_expr *b) {
   switch ((int)op) {
-    case TIR_ADD:
-      return is_additive_zero(b) ? a : is_additive_zero(a) ? b : NULL;
-    case TIR_SUB:
-      return is_value(b, 0.0) ? a : NULL;
+    case TIR_ADD: return is_additive_zero(b) ? a : is_additive_zero(a) ? b : NULL;
+    case TIR_SUB: return is_value(b, 0.0) ? a : NULL;
     case TIR_MUL:
       if (is_int_value(a, 0) || is_value(b, 1)) return a;
       return is_int_value(b, 0) || is_value(a, 1) ? b : NULL;
-    case TIR_DIV:
-      return is_value(b, 1) ? a : NULL;
-    case TIR_FLOORDIV:
-      return is_int_value(a, 0) || is_int_value(b, 1) ? a : is_int_value(b, 0) ? b : NULL;
-    case TIR_FLOORMOD:
-      return is_int_value(a, 0) ? a : is_int_value(b, 0) ? b : NULL;
-    default:
-      return NULL;
+    case TIR_DIV: return is_value(b, 1) ? a : NULL;
+    case TIR_FLOORDIV: return is_int_value(a, 0) || is_int_value(b, 1) ? a : is_int_value(b, 0) ? b : NULL;
+    case TIR_FLOORMOD: return is_int_value(a, 0) ? a : is_int_value(b, 0) ? b : NULL;
+    default: return NULL;
   }
 }
 
@@ -239,17 +233,12 @@ const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dty
   tir_interval range = tir_dtype_range(dtype);
   switch (combiner) {
     case TIR_REDUCE_SUM:
-    case TIR_REDUCE_ANY:
-      return tir_const(arena, dtype, 0);
+    case TIR_REDUCE_ANY: return tir_const(arena, dtype, 0);
     case TIR_REDUCE_PROD:
-    case TIR_REDUCE_ALL:
-      return tir_const(arena, dtype, 1);
-    case TIR_REDUCE_MAX:
-      return is_float ? tir_float(arena, dtype, -INFINITY) : tir_int(arena, dtype, range.lo);
-    case TIR_REDUCE_MIN:
-      return is_float ? tir_float(arena, dtype, INFINITY) : tir_int(arena, dtype, range.hi);
-    case TIR_COMBINER_COUNT:
-      break;
+    case TIR_REDUCE_ALL: return tir_const(arena, dtype, 1);
+    case TIR_REDUCE_MAX: return is_float ? tir_float(arena, dtype, -INFINITY) : tir_int(arena, dtype, range.lo);
+    case TIR_REDUCE_MIN: return is_float ? tir_float(arena, dtype, INFINITY) : tir_int(arena, dtype, range.hi);
+    case TIR_COMBINER_COUNT: break;
   }
   return NULL;
 }
@@ -293,30 +282,21 @@ static bool same_args(const tir_expr *e, const tir_expr *const *args) {
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args) {
   if (e == NULL || same_args(e, args)) return e;
   switch ((int)e->op) {
-    case TIR_READ:
-      return tir_read(arena, e->u.tensor, e->dtype, e->n_args, args);
-    case TIR_REDUCE:
-      return tir_reduce_args(arena, e->u.reduce, args);
-    case TIR_TUPLE:
-      return tir_tuple(arena, e->n_args, args);
+    case TIR_READ: return tir_read(arena, e->u.tensor, e->dtype, e->n_args, args);
+    case TIR_REDUCE: return tir_reduce_args(arena, e->u.reduce, args);
+    case TIR_TUPLE: return tir_tuple(arena, e->n_args, args);
     case TIR_LOAD: {
       int n = tir_n_index(e);
       return e->has_predicate && args[n] == NULL
                  ? NULL
                  : tir_load(arena, e->u.buffer, n, args, e->has_predicate ? args[n] : NULL);
     }
-    case TIR_SELECT:
-      return tir_select(arena, args[0], args[1], args[2]);
-    case TIR_DOT:
-      return tir_dot(arena, args[0], args[1], args[2]);
-    case TIR_CAST:
-      return tir_cast(arena, e->dtype, args[0]);
-    case TIR_RAMP:
-      return tir_ramp(arena, args[0], e->u.i, e->lanes);
-    case TIR_BROADCAST:
-      return tir_broadcast(arena, args[0], e->lanes);
-    default:
-      break;
+    case TIR_SELECT: return tir_select(arena, args[0], args[1], args[2]);
+    case TIR_DOT: return tir_dot(arena, args[0], args[1], args[2]);
+    case TIR_CAST: return tir_cast(arena, e->dtype, args[0]);
+    case TIR_RAMP: return tir_ramp(arena, args[0], e->u.i, e->lanes);
+    case TIR_BROADCAST: return tir_broadcast(arena, args[0], e->lanes);
+    default: break;
   }
   return e->n_args == 1 ? tir_unary(arena, e->op, args[0]) : tir_binary(arena, e->op, args[0], args[1]);
 }
@@ -346,20 +326,13 @@ typedef struct pair_cache {
 static bool leaves_equal(const tir_expr *a, const tir_expr *b) {
   switch ((int)a->op) {
     case TIR_INT:
-    case TIR_RAMP:
-      return a->u.i == b->u.i;
-    case TIR_FLOAT:
-      return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
-    case TIR_VAR:
-      return a->u.var == b->u.var;
-    case TIR_READ:
-      return a->u.tensor == b->u.tensor;
-    case TIR_REDUCE:
-      return a->u.reduce == b->u.reduce;
-    case TIR_LOAD:
-      return a->u.buffer == b->u.buffer && a->has_predicate == b->has_predicate;
-    default:
-      return true;
+    case TIR_RAMP: return a->u.i == b->u.i;
+    case TIR_FLOAT: return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
+    case TIR_VAR: return a->u.var == b->u.var;
+    case TIR_READ: return a->u.tensor == b->u.tensor;
+    case TIR_REDUCE: return a->u.reduce == b->u.reduce;
+    case TIR_LOAD: return a->u.buffer == b->u.buffer && a->has_predicate == b->has_predicate;
+    default: return true;
   }
 }
 

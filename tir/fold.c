@@ -39,32 +39,15 @@ static bool fold_bits(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *
   uint64_t low = (uint64_t)a & (UINT64_MAX >> (64 - bits));
   bool all_out = b < 0 || b >= bits;
   switch ((int)op) {
-    case TIR_BITAND:
-      *out = a & b;
-      return true;
-    case TIR_BITOR:
-      *out = a | b;
-      return true;
-    case TIR_BITXOR:
-      *out = a ^ b;
-      return true;
-    case TIR_BITNOT:
-      *out = ~a;
-      return true;
-    case TIR_SHL:
-      *out = all_out ? 0 : (int64_t)((uint64_t)a << b);
-      return true;
-    case TIR_SHR:
-      *out = a >> (all_out ? 63 : b);
-      return true;
-    case TIR_POPCOUNT:
-      *out = __builtin_popcountll(low);
-      return true;
-    case TIR_CLZ:
-      *out = low == 0 ? bits : __builtin_clzll(low) - (64 - bits);
-      return true;
-    default:
-      return false;
+    case TIR_BITAND: *out = a & b; return true;
+    case TIR_BITOR: *out = a | b; return true;
+    case TIR_BITXOR: *out = a ^ b; return true;
+    case TIR_BITNOT: *out = ~a; return true;
+    case TIR_SHL: *out = all_out ? 0 : (int64_t)((uint64_t)a << b); return true;
+    case TIR_SHR: *out = a >> (all_out ? 63 : b); return true;
+    case TIR_POPCOUNT: *out = __builtin_popcountll(low); return true;
+    case TIR_CLZ: *out = low == 0 ? bits : __builtin_clzll(low) - (64 - bits); return true;
+    default: return false;
   }
 }
 
@@ -72,59 +55,24 @@ static bool fold_bits(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *
 static bool fold_ints(tir_op op, int64_t a, int64_t b, int64_t *out) {
   uint64_t x = (uint64_t)a, y = (uint64_t)b;
   switch ((int)op) {
-    case TIR_ADD:
-      *out = (int64_t)(x + y);
-      return true;
-    case TIR_SUB:
-      *out = (int64_t)(x - y);
-      return true;
-    case TIR_MUL:
-      *out = (int64_t)(x * y);
-      return true;
-    case TIR_FLOORDIV:
-      *out = runtime_floordiv(a, b);
-      return true;
-    case TIR_FLOORMOD:
-      *out = runtime_floormod(a, b);
-      return true;
-    case TIR_MIN:
-      *out = a < b ? a : b;
-      return true;
-    case TIR_MAX:
-      *out = a > b ? a : b;
-      return true;
-    case TIR_EQ:
-      *out = a == b;
-      return true;
-    case TIR_NE:
-      *out = a != b;
-      return true;
-    case TIR_LT:
-      *out = a < b;
-      return true;
-    case TIR_LE:
-      *out = a <= b;
-      return true;
-    case TIR_GT:
-      *out = a > b;
-      return true;
-    case TIR_GE:
-      *out = a >= b;
-      return true;
-    case TIR_AND:
-      *out = a && b;
-      return true;
-    case TIR_OR:
-      *out = a || b;
-      return true;
-    case TIR_NOT:
-      *out = !a;
-      return true;
-    case TIR_ABS:
-      *out = a < 0 ? (int64_t)(0 - x) : a;
-      return true;
-    default:
-      return false;
+    case TIR_ADD: *out = (int64_t)(x + y); return true;
+    case TIR_SUB: *out = (int64_t)(x - y); return true;
+    case TIR_MUL: *out = (int64_t)(x * y); return true;
+    case TIR_FLOORDIV: *out = runtime_floordiv(a, b); return true;
+    case TIR_FLOORMOD: *out = runtime_floormod(a, b); return true;
+    case TIR_MIN: *out = a < b ? a : b; return true;
+    case TIR_MAX: *out = a > b ? a : b; return true;
+    case TIR_EQ: *out = a == b; return true;
+    case TIR_NE: *out = a != b; return true;
+    case TIR_LT: *out = a < b; return true;
+    case TIR_LE: *out = a <= b; return true;
+    case TIR_GT: *out = a > b; return true;
+    case TIR_GE: *out = a >= b; return true;
+    case TIR_AND: *out = a && b; return true;
+    case TIR_OR: *out = a || b; return true;
+    case TIR_NOT: *out = !a; return true;
+    case TIR_ABS: *out = a < 0 ? (int64_t)(0 - x) : a; return true;
+    default: return false;
   }
 }
 
@@ -132,88 +80,38 @@ static bool fold_ints(tir_op op, int64_t a, int64_t b, int64_t *out) {
  * correctly rounded for these. */
 static bool fold_floats(tir_op op, double a, double b, double *out) {
   switch ((int)op) {
-    case TIR_ADD:
-      *out = a + b;
-      return true;
-    case TIR_SUB:
-      *out = a - b;
-      return true;
-    case TIR_MUL:
-      *out = a * b;
-      return true;
-    case TIR_DIV:
-      *out = a / b;
-      return true;
-    case TIR_MIN:
-      *out = a < b ? a : b;
-      return true;
-    case TIR_MAX:
-      *out = a > b ? a : b;
-      return true;
-    case TIR_SQRT:
-      *out = sqrt(a);
-      return true;
-    case TIR_FLOOR:
-      *out = floor(a);
-      return true;
-    case TIR_CEIL:
-      *out = ceil(a);
-      return true;
-    case TIR_ROUND:
-      *out = round(a);
-      return true;
-    case TIR_ABS:
-      *out = fabs(a);
-      return true;
-    case TIR_TRUNC:
-      *out = trunc(a);
-      return true;
-    case TIR_NEARBYINT:
-      *out = nearbyint(a);
-      return true;
-    case TIR_FMOD:
-      *out = fmod(a, b);
-      return true;
-    case TIR_COPYSIGN:
-      *out = copysign(a, b);
-      return true;
-    default:
-      return false;
+    case TIR_ADD: *out = a + b; return true;
+    case TIR_SUB: *out = a - b; return true;
+    case TIR_MUL: *out = a * b; return true;
+    case TIR_DIV: *out = a / b; return true;
+    case TIR_MIN: *out = a < b ? a : b; return true;
+    case TIR_MAX: *out = a > b ? a : b; return true;
+    case TIR_SQRT: *out = sqrt(a); return true;
+    case TIR_FLOOR: *out = floor(a); return true;
+    case TIR_CEIL: *out = ceil(a); return true;
+    case TIR_ROUND: *out = round(a); return true;
+    case TIR_ABS: *out = fabs(a); return true;
+    case TIR_TRUNC: *out = trunc(a); return true;
+    case TIR_NEARBYINT: *out = nearbyint(a); return true;
+    case TIR_FMOD: *out = fmod(a, b); return true;
+    case TIR_COPYSIGN: *out = copysign(a, b); return true;
+    default: return false;
   }
 }
 
 /* Comparisons and tests of floats are exact; false: neither. */
 static bool fold_float_comparison(tir_op op, double a, double b, int64_t *out) {
   switch ((int)op) {
-    case TIR_EQ:
-      *out = a == b;
-      return true;
-    case TIR_NE:
-      *out = a != b;
-      return true;
-    case TIR_LT:
-      *out = a < b;
-      return true;
-    case TIR_LE:
-      *out = a <= b;
-      return true;
-    case TIR_GT:
-      *out = a > b;
-      return true;
-    case TIR_GE:
-      *out = a >= b;
-      return true;
-    case TIR_ISNAN:
-      *out = isnan(a);
-      return true;
-    case TIR_ISINF:
-      *out = isinf(a) != 0;
-      return true;
-    case TIR_ISFINITE:
-      *out = isfinite(a);
-      return true;
-    default:
-      return false;
+    case TIR_EQ: *out = a == b; return true;
+    case TIR_NE: *out = a != b; return true;
+    case TIR_LT: *out = a < b; return true;
+    case TIR_LE: *out = a <= b; return true;
+    case TIR_GT: *out = a > b; return true;
+    case TIR_GE: *out = a >= b; return true;
+    case TIR_ISNAN: *out = isnan(a); return true;
+    case TIR_ISINF: *out = isinf(a) != 0; return true;
+    case TIR_ISFINITE: *out = isfinite(a); return true;
+    default: return false;
   }
 }
 
@@ -230,8 +128,7 @@ const tir_expr *tir_fold(runtime_arena *arena, tir_op op, const tir_expr *a, con
     return folds ? tir_int(arena, dtype, i) : NULL;
   }
   double y = b != NULL ? b->u.f : 0;
-  if (is_exact_test(op))
-    return fold_float_comparison(op, a->u.f, y, &i) ? tir_int(arena, dtype, i) : NULL;
+  if (is_exact_test(op)) return fold_float_comparison(op, a->u.f, y, &i) ? tir_int(arena, dtype, i) : NULL;
   return fold_floats(op, a->u.f, y, &f) ? tir_float(arena, dtype, f) : NULL;
 }
 

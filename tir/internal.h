@@ -22,7 +22,7 @@ static inline bool tir_is_const(const tir_expr *e) { return e->op == TIR_INT || 
 /* The scalar under a broadcast, or E. */
 static inline const tir_expr *tir_unbroadcast(const tir_expr *e) { return e->op == TIR_BROADCAST ? e->arg[0] : e; }
 
-/* ---- a map from node to node with a small table on the stack (memo.c) ------------------------------------------- */
+/* ---- a map from node to node with a small table on the stack (memo.c) -------------------------------------------- */
 
 enum { TIR_MEMO_INLINE = 64 };
 /* Zero-initialise count and capacity with tir_memo_init. When memory runs out entries are lost, which costs time only.
@@ -40,7 +40,7 @@ void tir_memo_put(tir_memo *memo, const void *key, const void *value);
 /* True when KEY was not there yet. */
 bool tir_memo_add(tir_memo *memo, const void *key);
 
-/* ---- statements with other parts (stmt.c): the same pointer when nothing differs -------------------------------- */
+/* ---- statements with other parts (stmt.c): the same pointer when nothing differs --------------------------------- */
 
 typedef const tir_stmt *(*tir_stmt_fn)(void *user, const tir_stmt *s);
 typedef const tir_expr *(*tir_expr_fn)(void *user, const tir_expr *e);

@@ -59,8 +59,7 @@ static bool differ_at(matcher *m, const tir_expr *pattern, const tir_expr *e, co
   return differ(m, "the pattern has %s where the loops have %s: %s", printed(m, pattern), printed(m, e), what);
 }
 
-/* ---- the nest -----------------------------------------------------------------------------------------------------
- */
+/* ---- the nest ---------------------------------------------------------------------------------------------------- */
 
 static const char *axes_text(matcher *m) {
   runtime_str text = {0};
@@ -111,8 +110,7 @@ static bool read_nest(matcher *m, const tir_stmt *s) {
   return differ(m, "the store has a predicate, %s", printed(m, s->u.store.predicate));
 }
 
-/* ---- places -------------------------------------------------------------------------------------------------------
- */
+/* ---- places ------------------------------------------------------------------------------------------------------ */
 
 static int axis_of(const matcher *m, const tir_var *var) {
   for (int i = 0; i < m->intrin->n_axes; i++) {
@@ -213,8 +211,7 @@ static bool match_load(matcher *m, const tir_expr *p, const tir_expr *e) {
   return true;
 }
 
-/* ---- expressions --------------------------------------------------------------------------------------------------
- */
+/* ---- expressions ------------------------------------------------------------------------------------------------- */
 
 /* Floats' min and max are not: see tir/ir.h about NaN. */
 static bool commutes(const tir_expr *e) {
@@ -225,13 +222,10 @@ static bool commutes(const tir_expr *e) {
     case TIR_NE:
     case TIR_BITAND:
     case TIR_BITOR:
-    case TIR_BITXOR:
-      return true;
+    case TIR_BITXOR: return true;
     case TIR_MIN:
-    case TIR_MAX:
-      return !tn_dtype_is_float((tn_dtype)e->dtype);
-    default:
-      return false;
+    case TIR_MAX: return !tn_dtype_is_float((tn_dtype)e->dtype);
+    default: return false;
   }
 }
 
@@ -280,8 +274,7 @@ static bool match_expr(matcher *m, const tir_expr *p, const tir_expr *e) {
   return match_node(m, p, e);
 }
 
-/* ---- the store ----------------------------------------------------------------------------------------------------
- */
+/* ---- the store --------------------------------------------------------------------------------------------------- */
 
 /* Each data axis leads to other elements, no reduction axis does. */
 static bool match_output(matcher *m) {
@@ -334,8 +327,7 @@ static bool match_value(matcher *m) {
   return match_expr(m, m->intrin->source, source);
 }
 
-/* ---- loops and axes -----------------------------------------------------------------------------------------------
- */
+/* ---- loops and axes ---------------------------------------------------------------------------------------------- */
 
 /* Assigns the axes from A on to loops that are not TAKEN. */
 static bool assign(matcher *m, int a, unsigned taken) {

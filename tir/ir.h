@@ -45,85 +45,85 @@
 struct tn_tensor;
 struct tn_axis;
 
-/* ---- expressions ----------------------------------------------------------------------------------------------- */
+/* ---- expressions ------------------------------------------------------------------------------------------------- */
 
 /* X(NAME, text, n_args or -1, class)   class: L leaf, A arithmetic (same dtype in and out), C comparison, B boolean,
  * I bits of integers (no bool; same dtype in and out), M math function of floats, T test of a float (gives a bool),
  * O other. text is the operator or function name of the text form. */
-#define TIR_OPS(X)                                                                                     \
-  X(INT, "int", 0, L)       /* u.i; every integer dtype and bool */                                    \
-  X(FLOAT, "float", 0, L)   /* u.f */                                                                  \
-  X(VAR, "var", 0, L)       /* u.var */                                                                \
-  X(READ, "read", -1, O)    /* te: u.tensor at arg[0..n) */                                            \
-  X(REDUCE, "reduce", -1, O) /* te: u.reduce of arg[0] ... */                                          \
-  X(TUPLE, "tuple", -1, O)  /* te: several values, as what a definition computes; dtype of the first */ \
-  X(LOAD, "load", -1, O)    /* u.buffer at arg[0..n_index), then the predicate if has_predicate */     \
-  X(ADD, "+", 2, A)                                                                                    \
-  X(SUB, "-", 2, A)                                                                                    \
-  X(MUL, "*", 2, A)                                                                                    \
-  X(DIV, "/", 2, A)                                                                                    \
-  X(FLOORDIV, "//", 2, A)                                                                              \
-  X(FLOORMOD, "%", 2, A)                                                                               \
-  X(MIN, "min", 2, A)                                                                                  \
-  X(MAX, "max", 2, A)                                                                                  \
-  X(EQ, "==", 2, C)                                                                                    \
-  X(NE, "!=", 2, C)                                                                                    \
-  X(LT, "<", 2, C)                                                                                     \
-  X(LE, "<=", 2, C)                                                                                    \
-  X(GT, ">", 2, C)                                                                                     \
-  X(GE, ">=", 2, C)                                                                                    \
-  X(AND, "&&", 2, B)                                                                                   \
-  X(OR, "||", 2, B)                                                                                    \
-  X(NOT, "!", 1, B)                                                                                    \
-  X(SELECT, "select", 3, O)                                                                            \
-  X(CAST, "cast", 1, O) /* to the node's dtype */                                                      \
-  X(RAMP, "ramp", 1, O) /* arg[0] + u.i * (0 .. lanes-1); u.i is the constant stride */                \
-  X(BROADCAST, "broadcast", 1, O)                                                                      \
-  X(POW, "pow", 2, M)                                                                                  \
-  X(EXP, "exp", 1, M)                                                                                  \
-  X(LOG, "log", 1, M)                                                                                  \
-  X(SQRT, "sqrt", 1, M)                                                                                \
-  X(RSQRT, "rsqrt", 1, M)                                                                              \
-  X(TANH, "tanh", 1, M)                                                                                \
-  X(SIGMOID, "sigmoid", 1, M)                                                                          \
-  X(ERF, "erf", 1, M)                                                                                  \
-  X(SIN, "sin", 1, M)                                                                                  \
-  X(COS, "cos", 1, M)                                                                                  \
-  X(FLOOR, "floor", 1, M)                                                                              \
-  X(CEIL, "ceil", 1, M)                                                                                \
-  X(ROUND, "round", 1, M) /* half away from zero */                                                    \
-  X(ABS, "abs", 1, A)     /* integers (wraps) and floats */                                            \
-  X(BITAND, "&", 2, I)                                                                                 \
-  X(BITOR, "|", 2, I)                                                                                  \
-  X(BITXOR, "^", 2, I)                                                                                 \
-  X(SHL, "<<", 2, I) /* a shift by less than 0, or by the width or more, shifts everything out: 0 */   \
-  X(SHR, ">>", 2, I) /* copies the sign; likewise 0, or -1 for a negative value */                     \
-  X(BITNOT, "~", 1, I)                                                                                 \
-  X(POPCOUNT, "popcount", 1, I) /* ones of the dtype's bits */                                         \
-  X(CLZ, "clz", 1, I)           /* leading zeros of the dtype's bits; all of them for 0 */             \
-  X(EXP2, "exp2", 1, M)                                                                                \
-  X(EXP10, "exp10", 1, M)                                                                              \
-  X(LOG2, "log2", 1, M)                                                                                \
-  X(LOG10, "log10", 1, M)                                                                              \
-  X(LOG1P, "log1p", 1, M)                                                                              \
-  X(TAN, "tan", 1, M)                                                                                  \
-  X(SINH, "sinh", 1, M)                                                                                \
-  X(COSH, "cosh", 1, M)                                                                                \
-  X(ASIN, "asin", 1, M)                                                                                \
-  X(ACOS, "acos", 1, M)                                                                                \
-  X(ATAN, "atan", 1, M)                                                                                \
-  X(ASINH, "asinh", 1, M)                                                                              \
-  X(ACOSH, "acosh", 1, M)                                                                              \
-  X(ATANH, "atanh", 1, M)                                                                              \
-  X(TRUNC, "trunc", 1, M)                                                                              \
-  X(NEARBYINT, "nearbyint", 1, M) /* half to even */                                                   \
-  X(ATAN2, "atan2", 2, M)                                                                              \
-  X(HYPOT, "hypot", 2, M)                                                                              \
-  X(FMOD, "fmod", 2, M) /* C's: the sign of the first operand */                                       \
-  X(COPYSIGN, "copysign", 2, M)                                                                        \
-  X(ISNAN, "isnan", 1, T)                                                                              \
-  X(ISINF, "isinf", 1, T)                                                                              \
-  X(ISFINITE, "isfinite", 1, T)                                                                        \
+#define TIR_OPS(X)                                                                                       \
+  X(INT, "int", 0, L)        /* u.i; every integer dtype and bool */                                     \
+  X(FLOAT, "float", 0, L)    /* u.f */                                                                   \
+  X(VAR, "var", 0, L)        /* u.var */                                                                 \
+  X(READ, "read", -1, O)     /* te: u.tensor at arg[0..n) */                                             \
+  X(REDUCE, "reduce", -1, O) /* te: u.reduce of arg[0] ... */                                            \
+  X(TUPLE, "tuple", -1, O)   /* te: several values, as what a definition computes; dtype of the first */ \
+  X(LOAD, "load", -1, O)     /* u.buffer at arg[0..n_index), then the predicate if has_predicate */      \
+  X(ADD, "+", 2, A)                                                                                      \
+  X(SUB, "-", 2, A)                                                                                      \
+  X(MUL, "*", 2, A)                                                                                      \
+  X(DIV, "/", 2, A)                                                                                      \
+  X(FLOORDIV, "//", 2, A)                                                                                \
+  X(FLOORMOD, "%", 2, A)                                                                                 \
+  X(MIN, "min", 2, A)                                                                                    \
+  X(MAX, "max", 2, A)                                                                                    \
+  X(EQ, "==", 2, C)                                                                                      \
+  X(NE, "!=", 2, C)                                                                                      \
+  X(LT, "<", 2, C)                                                                                       \
+  X(LE, "<=", 2, C)                                                                                      \
+  X(GT, ">", 2, C)                                                                                       \
+  X(GE, ">=", 2, C)                                                                                      \
+  X(AND, "&&", 2, B)                                                                                     \
+  X(OR, "||", 2, B)                                                                                      \
+  X(NOT, "!", 1, B)                                                                                      \
+  X(SELECT, "select", 3, O)                                                                              \
+  X(CAST, "cast", 1, O) /* to the node's dtype */                                                        \
+  X(RAMP, "ramp", 1, O) /* arg[0] + u.i * (0 .. lanes-1); u.i is the constant stride */                  \
+  X(BROADCAST, "broadcast", 1, O)                                                                        \
+  X(POW, "pow", 2, M)                                                                                    \
+  X(EXP, "exp", 1, M)                                                                                    \
+  X(LOG, "log", 1, M)                                                                                    \
+  X(SQRT, "sqrt", 1, M)                                                                                  \
+  X(RSQRT, "rsqrt", 1, M)                                                                                \
+  X(TANH, "tanh", 1, M)                                                                                  \
+  X(SIGMOID, "sigmoid", 1, M)                                                                            \
+  X(ERF, "erf", 1, M)                                                                                    \
+  X(SIN, "sin", 1, M)                                                                                    \
+  X(COS, "cos", 1, M)                                                                                    \
+  X(FLOOR, "floor", 1, M)                                                                                \
+  X(CEIL, "ceil", 1, M)                                                                                  \
+  X(ROUND, "round", 1, M) /* half away from zero */                                                      \
+  X(ABS, "abs", 1, A)     /* integers (wraps) and floats */                                              \
+  X(BITAND, "&", 2, I)                                                                                   \
+  X(BITOR, "|", 2, I)                                                                                    \
+  X(BITXOR, "^", 2, I)                                                                                   \
+  X(SHL, "<<", 2, I) /* a shift by less than 0, or by the width or more, shifts everything out: 0 */     \
+  X(SHR, ">>", 2, I) /* copies the sign; likewise 0, or -1 for a negative value */                       \
+  X(BITNOT, "~", 1, I)                                                                                   \
+  X(POPCOUNT, "popcount", 1, I) /* ones of the dtype's bits */                                           \
+  X(CLZ, "clz", 1, I)           /* leading zeros of the dtype's bits; all of them for 0 */               \
+  X(EXP2, "exp2", 1, M)                                                                                  \
+  X(EXP10, "exp10", 1, M)                                                                                \
+  X(LOG2, "log2", 1, M)                                                                                  \
+  X(LOG10, "log10", 1, M)                                                                                \
+  X(LOG1P, "log1p", 1, M)                                                                                \
+  X(TAN, "tan", 1, M)                                                                                    \
+  X(SINH, "sinh", 1, M)                                                                                  \
+  X(COSH, "cosh", 1, M)                                                                                  \
+  X(ASIN, "asin", 1, M)                                                                                  \
+  X(ACOS, "acos", 1, M)                                                                                  \
+  X(ATAN, "atan", 1, M)                                                                                  \
+  X(ASINH, "asinh", 1, M)                                                                                \
+  X(ACOSH, "acosh", 1, M)                                                                                \
+  X(ATANH, "atanh", 1, M)                                                                                \
+  X(TRUNC, "trunc", 1, M)                                                                                \
+  X(NEARBYINT, "nearbyint", 1, M) /* half to even */                                                     \
+  X(ATAN2, "atan2", 2, M)                                                                                \
+  X(HYPOT, "hypot", 2, M)                                                                                \
+  X(FMOD, "fmod", 2, M) /* C's: the sign of the first operand */                                         \
+  X(COPYSIGN, "copysign", 2, M)                                                                          \
+  X(ISNAN, "isnan", 1, T)                                                                                \
+  X(ISINF, "isinf", 1, T)                                                                                \
+  X(ISFINITE, "isfinite", 1, T)                                                                          \
   X(DOT, "dot", 3, O) /* acc, a, b: dot products of groups of lanes, see above */
 
 typedef enum tir_op {
@@ -152,14 +152,14 @@ typedef struct tir_expr tir_expr;
 typedef struct tir_buffer {
   const char *name;
   tn_dtype dtype;
-  int ndim; /* 0..8; 1 after flattening */
-  int64_t shape[TN_MAX_RANK];        /* -1 where symbols decide */
-  const tir_expr *size[TN_MAX_RANK]; /* such an extent, of symbols and constants, in the index dtype; else NULL */
+  int ndim;                            /* 0..8; 1 after flattening */
+  int64_t shape[TN_MAX_RANK];          /* -1 where symbols decide */
+  const tir_expr *size[TN_MAX_RANK];   /* such an extent, of symbols and constants, in the index dtype; else NULL */
   const tir_expr *stride[TN_MAX_RANK]; /* in elements, from a call: a variable; NULL: as row-major without gaps. Of
                                         * parameters that are not flat, never in the last dimension */
-  const char *scope; /* "global", "local" as given by the user */
-  bool is_param;     /* a function argument, not an ALLOC */
-  bool is_input;     /* a parameter that is only read */
+  const char *scope;                   /* "global", "local" as given by the user */
+  bool is_param;                       /* a function argument, not an ALLOC */
+  bool is_input;                       /* a parameter that is only read */
 } tir_buffer;
 
 /* Whether a call gives strides of the buffer. */
@@ -278,7 +278,7 @@ bool tir_uses_var(const tir_expr *e, const tir_var *var);
 int tir_n_index(const tir_expr *load);               /* arguments without the predicate */
 const tir_expr *tir_predicate(const tir_expr *load); /* or NULL */
 
-/* ---- statements ------------------------------------------------------------------------------------------------ */
+/* ---- statements -------------------------------------------------------------------------------------------------- */
 
 typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL } tir_loop_kind;
 typedef enum tir_stmt_kind {
@@ -348,7 +348,7 @@ struct tir_stmt {
       const tir_var *var;
       const tir_expr *min, *extent;
       tir_loop_kind kind;
-      bool peel; /* partition this loop so that its last, partial iterations stand apart (pass partition) */
+      bool peel;    /* partition this loop so that its last, partial iterations stand apart (pass partition) */
       bool strided; /* a parallel loop: thread t of n runs iterations t, t + n, t + 2n ..., not one run of them */
       const tir_stmt *body;
     } loop;
@@ -401,8 +401,7 @@ const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stm
 const tir_stmt *tir_alloc(runtime_arena *arena, const tir_buffer *buffer, const tir_stmt *body);
 const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmts); /* flattens nested SEQ, drops NOP */
 const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, const tir_stmt *body);
-const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int n_index,
-                             const tir_expr *const *index);
+const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int n_index, const tir_expr *const *index);
 const tir_stmt *tir_nop(runtime_arena *arena);
 /* Copies the operands. */
 const tir_stmt *tir_call(runtime_arena *arena, const tir_callee *callee, int n, const tir_operand *operands);
@@ -439,7 +438,7 @@ bool tir_is_data_var(const tir_func *f, const tir_var *var);
 /* The functions that F calls, each once; returns their number, of which at most MAX are in OUT. */
 int tir_callees(const tir_func *f, int max, const tir_callee **out);
 
-/* ---- walking and rewriting ------------------------------------------------------------------------------------- */
+/* ---- walking and rewriting --------------------------------------------------------------------------------------- */
 
 typedef enum tir_walk { TIR_WALK_ON, TIR_WALK_PRUNE, TIR_WALK_STOP } tir_walk;
 
@@ -472,7 +471,7 @@ typedef struct tir_binding {
 const tir_expr *tir_substitute(runtime_arena *arena, const tir_expr *e, int n, const tir_binding *bindings);
 const tir_stmt *tir_substitute_stmt(runtime_arena *arena, const tir_stmt *s, int n, const tir_binding *bindings);
 
-/* ---- analysis -------------------------------------------------------------------------------------------------- */
+/* ---- analysis ---------------------------------------------------------------------------------------------------- */
 
 typedef struct tir_interval {
   int64_t lo, hi; /* inclusive; INT64_MIN / INT64_MAX: unbounded */
@@ -495,7 +494,7 @@ bool tir_prove(runtime_arena *arena, const tir_env *env, const tir_expr *cond);
  * expression's value for every assignment allowed by env. Idempotent. */
 const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir_expr *e);
 
-/* ---- printing (TVM's textual style, minimal parentheses) -------------------------------------------------------- */
+/* ---- printing (TVM's textual style, minimal parentheses) --------------------------------------------------------- */
 
 /* `i.outer*20 + i.inner < 1024`; loads as A[i*1024 + j], vector accesses A[ramp(i*1024, 1, 32)]; f32 constants 0f32. */
 void tir_print_expr(runtime_str *out, const tir_expr *e);
@@ -510,15 +509,16 @@ enum { TIR_LONGEST_TEXT = 16 << 20 };
  * are flat. NULL: TN_ERROR_PARSE with line and caret, or what tir_check says. */
 tir_func *tir_parse_func(tn_context *ctx, runtime_arena *arena, const char *text);
 
-/* ---- passes ---------------------------------------------------------------------------------------------------- */
+/* ---- passes ------------------------------------------------------------------------------------------------------ */
 
 typedef struct tir_pass_options {
-  int auto_unroll_max_step;  /* for loops outside any pragma (0) */
-  int64_t max_unrolled_body; /* an unroll that would make more statements than this, or so much code, is left a loop (4096) */
-  int vector_registers;      /* that accumulators may take (32) */
-  int vector_bytes;          /* of one (64) */
-  bool check;                /* run tir_check between passes */
-  bool marks_stages;         /* lower with TIR_STAGE around loop nests, and keep it */
+  int auto_unroll_max_step; /* for loops outside any pragma (0) */
+  int64_t
+      max_unrolled_body; /* an unroll that would make more statements than this, or so much code, is left a loop (4096) */
+  int vector_registers; /* that accumulators may take (32) */
+  int vector_bytes;     /* of one (64) */
+  bool check;           /* run tir_check between passes */
+  bool marks_stages;    /* lower with TIR_STAGE around loop nests, and keep it */
 } tir_pass_options;
 
 /* What the pass tensorize found under the marks of one stage. */

@@ -191,7 +191,8 @@ static const tir_expr *size_of_flat(const parser_param *param, int64_t *total) {
   for (int i = 0; i < b->ndim; i++) {
     if (b->size[i] == NULL)
       *total *= b->shape[i];
-    else size = size != NULL ? tir_binary(param->arena, TIR_MUL, size, b->size[i]) : b->size[i];
+    else
+      size = size != NULL ? tir_binary(param->arena, TIR_MUL, size, b->size[i]) : b->size[i];
   }
   if (size == NULL || *total == 1) return size;
   return tir_binary(param->arena, TIR_MUL, size, tir_int(param->arena, size->dtype, *total));

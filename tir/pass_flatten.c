@@ -7,7 +7,7 @@ typedef struct state {
   tir_pass_context *p;
   tn_dtype index_dtype;
   const tir_env *env, *p_env; /* known here; in the whole function */
-  tir_memo *flat; /* buffer -> its flat form */
+  tir_memo *flat;             /* buffer -> its flat form */
 } state;
 
 /* Number of elements; false when int64 does not hold it. */
@@ -40,10 +40,11 @@ static const tir_expr *symbolic_elements(state *at, const tir_buffer *buffer) {
   if (n == NULL || buffer->is_param) return n;
   int64_t most = (INT64_MAX - 4096) / (int64_t)tn_dtype_bytes(buffer->dtype); /* rounded up, and with guards around */
   if (tir_bounds(at->p_env, n).hi <= RUNTIME_MIN(most, tir_dtype_range(at->index_dtype).hi)) return n;
-  runtime_fail(at->p->ctx, TN_ERROR_LOWER,
-               "buffer \"%s\" could have more elements than can be counted: say how large the symbols of its extents can "
-               "be, as in symbol M<=4096",
-               buffer->name);
+  runtime_fail(
+      at->p->ctx, TN_ERROR_LOWER,
+      "buffer \"%s\" could have more elements than can be counted: say how large the symbols of its extents can "
+      "be, as in symbol M<=4096",
+      buffer->name);
   return NULL;
 }
 

@@ -148,20 +148,15 @@ static guarded hoist_around(runtime_arena *arena, const tir_stmt *s) {
 
 static guarded hoist(runtime_arena *arena, const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_IF:
-      return hoist_if(arena, s);
-    case TIR_FOR:
-      return hoist_for(arena, s);
-    case TIR_SEQ:
-      return hoist_seq(arena, s, NULL);
+    case TIR_IF: return hoist_if(arena, s);
+    case TIR_FOR: return hoist_for(arena, s);
+    case TIR_SEQ: return hoist_seq(arena, s, NULL);
     case TIR_ALLOC:
-    case TIR_ATTR:
-      return hoist_around(arena, s);
+    case TIR_ATTR: return hoist_around(arena, s);
     case TIR_STORE:
     case TIR_CALL:
     case TIR_PREFETCH:
-    case TIR_NOP:
-      break;
+    case TIR_NOP: break;
   }
   return unguarded(s);
 }

@@ -14,7 +14,7 @@ typedef struct state {
   int64_t stores; /* in the function now; growth is capped */
 } state;
 
-/* ---- how far the conditions hold -------------------------------------------------------------------------------- */
+/* ---- how far the conditions hold --------------------------------------------------------------------------------- */
 
 typedef struct question {
   runtime_arena *arena;
@@ -51,23 +51,19 @@ static bool branch_holds(question *q, const tir_stmt *s) {
 
 static bool holds_throughout(question *q, const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_IF:
-      return branch_holds(q, s);
-    case TIR_FOR:
-      return holds_under(q, tir_env_loop(q->arena, q->env, s), s->u.loop.body);
+    case TIR_IF: return branch_holds(q, s);
+    case TIR_FOR: return holds_under(q, tir_env_loop(q->arena, q->env, s), s->u.loop.body);
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; i++) {
         if (!holds_throughout(q, s->u.seq.stmts[i])) return false;
       }
       return true;
     case TIR_ALLOC:
-    case TIR_ATTR:
-      return holds_throughout(q, tir_body(s));
+    case TIR_ATTR: return holds_throughout(q, tir_body(s));
     case TIR_STORE:
     case TIR_CALL:
     case TIR_PREFETCH:
-    case TIR_NOP:
-      break;
+    case TIR_NOP: break;
   }
   return true;
 }
@@ -98,7 +94,7 @@ static int64_t longest_part(state *at, const tir_stmt *s, int64_t min, int64_t e
   return good;
 }
 
-/* ---- splitting -------------------------------------------------------------------------------------------------- */
+/* ---- splitting --------------------------------------------------------------------------------------------------- */
 
 static const tir_stmt *partition(void *user, const tir_stmt *s);
 
@@ -254,8 +250,7 @@ static const tir_stmt *version_for(state *at, const tir_stmt *s) {
   return body;
 }
 
-/* ---- the pass -----------------------------------------------------------------------------------------------------
- */
+/* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
 /* The loop in two parts, or whole where nothing is gained or the code would grow too much. */
 static const tir_stmt *partition_for(state *at, const tir_stmt *s) {

@@ -15,9 +15,9 @@ typedef struct tile {
   const tir_stmt *open[MAX_LOOPS];
   int n_needed; /* the variables that index the buffer */
   const tir_var *needed[MAX_LOOPS];
-  bool possible;    /* all indices can become constants */
-  bool accumulates; /* a store's value reads the buffer */
-  int lanes;        /* of all accesses; -1: they differ; 0: none yet */
+  bool possible;     /* all indices can become constants */
+  bool accumulates;  /* a store's value reads the buffer */
+  int lanes;         /* of all accesses; -1: they differ; 0: none yet */
   int64_t registers; /* that one store, in all its loops, writes; 0: none yet */
 } tile;
 
@@ -26,7 +26,7 @@ typedef struct state {
   tir_memo *marked; /* variables of loops to expand */
 } state;
 
-/* ---- what indexes the buffer -------------------------------------------------------------------------------------- */
+/* ---- what indexes the buffer ------------------------------------------------------------------------------------- */
 
 static bool needs(const tile *t, const tir_var *var) {
   for (int i = 0; i < t->n_needed; i++) {
@@ -127,8 +127,10 @@ static const tir_stmt *add_size(void *user, const tir_stmt *s) {
   if (s->kind == TIR_STORE || s->kind == TIR_CALL) z->statements += copies;
   bool expands = s->kind == TIR_FOR && (s->u.loop.kind == TIR_UNROLLED || needs(z->t, s->u.loop.var));
   if (expands && tir_const_loop(s, &min, &extent)) z->copies *= RUNTIME_MIN(extent, MAX_STATEMENTS + 1);
-  if (z->copies <= MAX_STATEMENTS && z->statements <= MAX_STATEMENTS) tir_map_children(NULL, s, add_size, z);
-  else z->statements = MAX_STATEMENTS + 1;
+  if (z->copies <= MAX_STATEMENTS && z->statements <= MAX_STATEMENTS)
+    tir_map_children(NULL, s, add_size, z);
+  else
+    z->statements = MAX_STATEMENTS + 1;
   z->copies = copies;
   return s;
 }
@@ -139,7 +141,8 @@ static void warn(state *at, const tile *t) {
   const tir_pass_options *o = &at->p->options;
   if (!t->accumulates) return;
   runtime_say(at->p->ctx, TN_SEVERITY_WARNING,
-              "the block \"%s\" takes %" PRId64 " registers and one more is needed, of %d with %d bytes: it is kept in "
+              "the block \"%s\" takes %" PRId64
+              " registers and one more is needed, of %d with %d bytes: it is kept in "
               "memory; a smaller tile is faster",
               t->buffer->name, t->registers, o->vector_registers, o->vector_bytes);
 }

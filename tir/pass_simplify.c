@@ -79,19 +79,15 @@ static const tir_stmt *simplify(void *user, const tir_stmt *s) {
   state *at = user;
   if (s == NULL) return NULL;
   switch (s->kind) {
-    case TIR_FOR:
-      return simplify_for(at, s);
-    case TIR_IF:
-      return simplify_branch(at, s);
+    case TIR_FOR: return simplify_for(at, s);
+    case TIR_IF: return simplify_branch(at, s);
     case TIR_STORE:
     case TIR_CALL:
-    case TIR_PREFETCH:
-      return tir_map_exprs(at->arena, s, simplify_expr, at);
+    case TIR_PREFETCH: return tir_map_exprs(at->arena, s, simplify_expr, at);
     case TIR_ALLOC:
     case TIR_ATTR:
     case TIR_SEQ:
-    case TIR_NOP:
-      break;
+    case TIR_NOP: break;
   }
   return tir_drop_empty(at->arena, tir_map_children(at->arena, s, simplify, at));
 }

@@ -14,8 +14,7 @@ typedef struct state {
   tir_tensorized *marks; /* what became of each mark, MAX_MARKS */
 } state;
 
-/* ---- vectors ------------------------------------------------------------------------------------------------------
- */
+/* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
 /* A stride that is a number. */
 static bool is_number(const tir_expr *stride, int64_t *value) {
@@ -75,8 +74,7 @@ static const tir_stmt *make_dot(runtime_arena *arena, const tir_intrin *intrin, 
   return value != NULL ? tir_store(arena, to->buffer, 1, &index, value, NULL) : NULL;
 }
 
-/* ---- calls --------------------------------------------------------------------------------------------------------
- */
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
 
 enum { MAX_OPERANDS = (1 + TIR_INTRIN_INPUTS) * (1 + TN_MAX_RANK) };
 
@@ -125,8 +123,7 @@ static const tir_stmt *make_call(runtime_arena *arena, const tir_intrin *intrin,
   return tir_call(arena, intrin->callees[role], n, operands);
 }
 
-/* ---- lanes --------------------------------------------------------------------------------------------------------
- */
+/* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
 static const tir_stmt *around(runtime_arena *arena, const tir_stmt *loop, tir_loop_kind kind, const tir_stmt *body) {
   if (loop == NULL || body == NULL) return body;
@@ -170,8 +167,7 @@ static const tir_stmt *make_lanes(runtime_arena *arena, const tir_intrin *intrin
   return tir_alloc(arena, sums, tir_seq(arena, RUNTIME_COUNT(parts), parts));
 }
 
-/* ---- forms --------------------------------------------------------------------------------------------------------
- */
+/* ---- forms ------------------------------------------------------------------------------------------------------- */
 
 /* What the loops' update, or a computation that is no reduction, becomes. */
 static tir_intrin_role role_of(const tir_intrin *intrin) {
@@ -189,18 +185,14 @@ static const char *objection(const tir_env *env, const tir_intrin *intrin, const
 static const tir_stmt *make(runtime_arena *arena, const tir_intrin *intrin, tir_intrin_role role,
                             const tir_intrin_match *match) {
   switch (intrin->form) {
-    case TIR_INTRIN_DOT:
-      return make_dot(arena, intrin, match);
-    case TIR_INTRIN_CALL:
-      return make_call(arena, intrin, role, match);
-    case TIR_INTRIN_LANES:
-      return make_lanes(arena, intrin, role, match);
+    case TIR_INTRIN_DOT: return make_dot(arena, intrin, match);
+    case TIR_INTRIN_CALL: return make_call(arena, intrin, role, match);
+    case TIR_INTRIN_LANES: return make_lanes(arena, intrin, role, match);
   }
   return NULL;
 }
 
-/* ---- marked loops -------------------------------------------------------------------------------------------------
- */
+/* ---- marked loops ------------------------------------------------------------------------------------------------ */
 
 static const tir_stmt *tensorize(void *user, const tir_stmt *s);
 

@@ -9,23 +9,12 @@ static bool narrows(const tir_expr *cond, const tir_var *var, tir_interval *rang
   if (cond->arg[0]->op != TIR_VAR || cond->arg[0]->u.var != var || !tir_is_int(cond->arg[1], &bound)) return false;
   tir_interval allowed = {INT64_MIN, INT64_MAX};
   switch ((int)cond->op) {
-    case TIR_LT:
-      allowed.hi = bound - 1;
-      break;
-    case TIR_LE:
-      allowed.hi = bound;
-      break;
-    case TIR_GT:
-      allowed.lo = bound + 1;
-      break;
-    case TIR_GE:
-      allowed.lo = bound;
-      break;
-    case TIR_EQ:
-      allowed.lo = allowed.hi = bound;
-      break;
-    default:
-      return false;
+    case TIR_LT: allowed.hi = bound - 1; break;
+    case TIR_LE: allowed.hi = bound; break;
+    case TIR_GT: allowed.lo = bound + 1; break;
+    case TIR_GE: allowed.lo = bound; break;
+    case TIR_EQ: allowed.lo = allowed.hi = bound; break;
+    default: return false;
   }
   range->lo = RUNTIME_MAX(range->lo, allowed.lo);
   range->hi = RUNTIME_MIN(range->hi, allowed.hi);

@@ -9,9 +9,9 @@ enum { MAX_AUTO_DEPTH = 8, ORDINARY_NODES = 32, MAX_COUNTED = 1 << 20 };
 
 /* What was found below a statement. */
 typedef struct tally {
-  int64_t steps;    /* stores and calls, after unrolling; a store whose lanes do not lie in a row is one for each lane */
-  int64_t nodes;    /* of expressions */
-  int depth;        /* levels of unrolled loops */
+  int64_t steps; /* stores and calls, after unrolling; a store whose lanes do not lie in a row is one for each lane */
+  int64_t nodes; /* of expressions */
+  int depth;     /* levels of unrolled loops */
   int normal_loops; /* levels of loops that stay */
 } tally;
 
@@ -175,10 +175,8 @@ static const tir_stmt *unroll(void *user, const tir_stmt *s) {
   state *at = user;
   at->below = (tally){0};
   switch (s->kind) {
-    case TIR_FOR:
-      return unroll_for(at, s);
-    case TIR_ATTR:
-      return unroll_attr(at, s);
+    case TIR_FOR: return unroll_for(at, s);
+    case TIR_ATTR: return unroll_attr(at, s);
     case TIR_STORE:
     case TIR_CALL:
     case TIR_PREFETCH:
@@ -188,8 +186,7 @@ static const tir_stmt *unroll(void *user, const tir_stmt *s) {
     case TIR_IF:
     case TIR_ALLOC:
     case TIR_SEQ:
-    case TIR_NOP:
-      break;
+    case TIR_NOP: break;
   }
   return unroll_children(at, s);
 }

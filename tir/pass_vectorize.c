@@ -125,14 +125,10 @@ static const tir_expr *widen_node(widener *w, const tir_expr *e) {
   switch ((int)e->op) {
     case TIR_ADD:
     case TIR_SUB:
-    case TIR_MUL:
-      return widen_sum(w, e, args);
-    case TIR_CAST:
-      return widen_cast(w, e, args[0]);
-    case TIR_LOAD:
-      return widen_load(w, e, args);
-    default:
-      return tir_with_args(w->p->arena, e, args);
+    case TIR_MUL: return widen_sum(w, e, args);
+    case TIR_CAST: return widen_cast(w, e, args[0]);
+    case TIR_LOAD: return widen_load(w, e, args);
+    default: return tir_with_args(w->p->arena, e, args);
   }
 }
 
@@ -255,7 +251,8 @@ static const tir_stmt *widen_alloc(widener *w, const tir_stmt *s) {
   tir_buffer *copy = runtime_copy(w->p->arena, s->u.alloc.buffer, sizeof *copy);
   if (copy == NULL) return NULL;
   if (copy->size[0] != NULL)
-    copy->size[0] = tir_binary(w->p->arena, TIR_MUL, copy->size[0], tir_int(w->p->arena, copy->size[0]->dtype, w->lanes));
+    copy->size[0] =
+        tir_binary(w->p->arena, TIR_MUL, copy->size[0], tir_int(w->p->arena, copy->size[0]->dtype, w->lanes));
   else
     copy->shape[0] *= w->lanes;
   w->from[w->n_widened] = s->u.alloc.buffer;
@@ -285,22 +282,15 @@ static const tir_stmt *widen_prefetch(widener *w, const tir_stmt *s) {
 static const tir_stmt *widen_stmt(void *user, const tir_stmt *s) {
   widener *w = user;
   switch (s->kind) {
-    case TIR_STORE:
-      return widen_store(w, s);
-    case TIR_IF:
-      return widen_branch(w, s);
-    case TIR_FOR:
-      return widen_for(w, s);
-    case TIR_ALLOC:
-      return widen_alloc(w, s);
-    case TIR_CALL:
-      return refuse(w, "it calls a function");
-    case TIR_PREFETCH:
-      return widen_prefetch(w, s);
+    case TIR_STORE: return widen_store(w, s);
+    case TIR_IF: return widen_branch(w, s);
+    case TIR_FOR: return widen_for(w, s);
+    case TIR_ALLOC: return widen_alloc(w, s);
+    case TIR_CALL: return refuse(w, "it calls a function");
+    case TIR_PREFETCH: return widen_prefetch(w, s);
     case TIR_SEQ:
     case TIR_ATTR:
-    case TIR_NOP:
-      break;
+    case TIR_NOP: break;
   }
   return tir_map_children(w->p->arena, s, widen_stmt, w);
 }

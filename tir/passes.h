@@ -5,19 +5,19 @@
 #include "tir/internal.h"
 
 /* X(name, "what it does"); the order of the pipeline is in pipeline.c. */
-#define TIR_PASSES(X)                                                                                             \
-  X(double_buffer, "a marked allocation in a loop gets two halves that alternate, filled one iteration ahead")     \
-  X(loop_kinds, "parallel and vectorized loops nest in ways that later passes can keep; others become serial")    \
-  X(guard_loads, "a load on one side of a select that could leave its buffer gets the condition as a predicate")  \
-  X(simplify, "every expression in canonical form by what is known where it stands; loops of one iteration go")   \
-  X(hoist_guards, "a condition moves out of loops whose variable it does not use")                                \
-  X(partition, "a loop marked \"peel\" becomes a main part without a check, and the rest")                        \
-  X(tighten_loops, "a loop that its own guard cuts short runs only that far")                                     \
-  X(flatten, "buffers of one dimension, row-major offsets")                                                       \
-  X(tensorize, "loops that are marked become the intrinsic whose pattern they are")                               \
-  X(vectorize, "vectorized loops become ramps and broadcasts; conditions on lanes become predicates")             \
-  X(register_tiles, "loops over small local buffers are marked for unrolling: accumulators become registers")     \
-  X(unroll, "unrolled loops are written out, and those that auto_unroll_max_step names")                          \
+#define TIR_PASSES(X)                                                                                            \
+  X(double_buffer, "a marked allocation in a loop gets two halves that alternate, filled one iteration ahead")   \
+  X(loop_kinds, "parallel and vectorized loops nest in ways that later passes can keep; others become serial")   \
+  X(guard_loads, "a load on one side of a select that could leave its buffer gets the condition as a predicate") \
+  X(simplify, "every expression in canonical form by what is known where it stands; loops of one iteration go")  \
+  X(hoist_guards, "a condition moves out of loops whose variable it does not use")                               \
+  X(partition, "a loop marked \"peel\" becomes a main part without a check, and the rest")                       \
+  X(tighten_loops, "a loop that its own guard cuts short runs only that far")                                    \
+  X(flatten, "buffers of one dimension, row-major offsets")                                                      \
+  X(tensorize, "loops that are marked become the intrinsic whose pattern they are")                              \
+  X(vectorize, "vectorized loops become ramps and broadcasts; conditions on lanes become predicates")            \
+  X(register_tiles, "loops over small local buffers are marked for unrolling: accumulators become registers")    \
+  X(unroll, "unrolled loops are written out, and those that auto_unroll_max_step names")                         \
   X(remove_noops, "what has no effect goes")
 
 #define X(name, summary) tir_func *tir_pass_##name(tir_pass_context *p, tir_func *f);

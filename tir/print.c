@@ -19,34 +19,23 @@ const char *const tir_loop_words[TIR_LOOP_KIND_COUNT] = {
 
 static int bits_binding(tir_op op) {
   switch ((int)op) {
-    case TIR_BITOR:
-      return BIND_BITOR;
-    case TIR_BITXOR:
-      return BIND_BITXOR;
-    case TIR_BITAND:
-      return BIND_BITAND;
+    case TIR_BITOR: return BIND_BITOR;
+    case TIR_BITXOR: return BIND_BITXOR;
+    case TIR_BITAND: return BIND_BITAND;
     case TIR_SHL:
-    case TIR_SHR:
-      return BIND_SHIFT;
-    case TIR_BITNOT:
-      return BIND_UNARY;
-    default:
-      return BIND_ATOM;
+    case TIR_SHR: return BIND_SHIFT;
+    case TIR_BITNOT: return BIND_UNARY;
+    default: return BIND_ATOM;
   }
 }
 
 int tir_text_binding(tir_op op) {
   switch (tir_op_table[op].op_class) {
-    case 'C':
-      return BIND_COMPARE;
-    case 'B':
-      return op == TIR_OR ? BIND_OR : op == TIR_AND ? BIND_AND : BIND_UNARY;
-    case 'I':
-      return bits_binding(op);
-    case 'A':
-      break;
-    default:
-      return BIND_ATOM;
+    case 'C': return BIND_COMPARE;
+    case 'B': return op == TIR_OR ? BIND_OR : op == TIR_AND ? BIND_AND : BIND_UNARY;
+    case 'I': return bits_binding(op);
+    case 'A': break;
+    default: return BIND_ATOM;
   }
   if (op == TIR_ADD || op == TIR_SUB) return BIND_ADD;
   return op == TIR_MUL || op == TIR_DIV ? BIND_MUL : BIND_ATOM;
@@ -137,25 +126,16 @@ static void print(runtime_str *out, const tir_expr *e, int context) {
   int own = binding(e);
   if (out->n >= TIR_LONGEST_TEXT) return;
   switch ((int)e->op) {
-    case TIR_INT:
-      print_int(out, e->dtype, e->u.i);
-      return;
-    case TIR_FLOAT:
-      print_float(out, e->dtype, e->u.f);
-      return;
-    case TIR_VAR:
-      runtime_str_add(out, e->u.var->name);
-      return;
-    case TIR_LOAD:
-      print_access(out, e->u.buffer->name, tir_n_index(e), e->arg, tir_predicate(e));
-      return;
+    case TIR_INT: print_int(out, e->dtype, e->u.i); return;
+    case TIR_FLOAT: print_float(out, e->dtype, e->u.f); return;
+    case TIR_VAR: runtime_str_add(out, e->u.var->name); return;
+    case TIR_LOAD: print_access(out, e->u.buffer->name, tir_n_index(e), e->arg, tir_predicate(e)); return;
     case TIR_NOT:
     case TIR_BITNOT:
       runtime_str_add(out, tir_op_table[e->op].text);
       print(out, e->arg[0], BIND_UNARY);
       return;
-    default:
-      break;
+    default: break;
   }
   if (own < BIND_UNARY) {
     print_infix(out, e, context);
@@ -298,36 +278,23 @@ void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
   }
   start_line(out, indent);
   switch (s->kind) {
-    case TIR_FOR:
-      print_for(out, s, indent);
-      break;
-    case TIR_STORE:
-      print_store(out, s);
-      break;
-    case TIR_CALL:
-      print_call_stmt(out, s);
-      break;
+    case TIR_FOR: print_for(out, s, indent); break;
+    case TIR_STORE: print_store(out, s); break;
+    case TIR_CALL: print_call_stmt(out, s); break;
     case TIR_PREFETCH:
       runtime_str_add(out, "prefetch(");
       print_access(out, s->u.prefetch.buffer->name, s->u.prefetch.n_index, s->u.prefetch.index, NULL);
       runtime_str_add(out, ")");
       break;
-    case TIR_IF:
-      print_branch(out, s, indent);
-      break;
-    case TIR_ALLOC:
-      print_alloc(out, s, indent);
-      break;
+    case TIR_IF: print_branch(out, s, indent); break;
+    case TIR_ALLOC: print_alloc(out, s, indent); break;
     case TIR_ATTR:
       print_key(out, s->u.attr.key);
       runtime_str_addf(out, " = %" PRId64, s->u.attr.value);
       print_block(out, s->u.attr.body, indent);
       break;
-    case TIR_NOP:
-      runtime_str_add(out, "nop");
-      break;
-    case TIR_SEQ:
-      break;
+    case TIR_NOP: runtime_str_add(out, "nop"); break;
+    case TIR_SEQ: break;
   }
   runtime_str_add(out, "\n");
 }

@@ -180,16 +180,12 @@ static const tir_expr *dispatch(tir_simplifier *s, const tir_expr *e) {
   switch ((int)e->op) {
     case TIR_ADD:
     case TIR_SUB:
-    case TIR_MUL:
-      return simplify_sum(s, e);
+    case TIR_MUL: return simplify_sum(s, e);
     case TIR_FLOORDIV:
-    case TIR_FLOORMOD:
-      return simplify_division(s, e);
+    case TIR_FLOORMOD: return simplify_division(s, e);
     case TIR_MIN:
-    case TIR_MAX:
-      return simplify_extremum(s, e);
-    default:
-      return simplify_args(s, e);
+    case TIR_MAX: return simplify_extremum(s, e);
+    default: return simplify_args(s, e);
   }
 }
 

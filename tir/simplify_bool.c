@@ -144,7 +144,7 @@ static const tir_expr *simplify_comparison(tir_simplifier *s, const tir_expr *e)
   return tir_binary(s->arena, e->op, tir_emit_form(s->arena, &a, dtype), tir_emit_form(s->arena, &b, dtype));
 }
 
-/* ---- conjunctions and disjunctions ------------------------------------------------------------------------------ */
+/* ---- conjunctions and disjunctions ------------------------------------------------------------------------------- */
 
 typedef struct parts {
   int n;

@@ -203,7 +203,7 @@ bool tir_form_floormod(tir_simplifier *s, tir_linear *form, int64_t divisor, tn_
   return true;
 }
 
-/* ---- quotient and remainder together ---------------------------------------------------------------------------- */
+/* ---- quotient and remainder together ----------------------------------------------------------------------------- */
 
 /* Whether ATOM is x // divisor. */
 static bool is_quotient(const tir_expr *atom, const tir_expr *x, int64_t divisor) {

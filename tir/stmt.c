@@ -194,19 +194,15 @@ const tir_stmt *tir_if_with(runtime_arena *arena, const tir_stmt *s, const tir_e
 
 const tir_stmt *tir_body(const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_FOR:
-      return s->u.loop.body;
-    case TIR_ALLOC:
-      return s->u.alloc.body;
-    case TIR_ATTR:
-      return s->u.attr.body;
+    case TIR_FOR: return s->u.loop.body;
+    case TIR_ALLOC: return s->u.alloc.body;
+    case TIR_ATTR: return s->u.attr.body;
     case TIR_STORE:
     case TIR_CALL:
     case TIR_IF:
     case TIR_SEQ:
     case TIR_PREFETCH:
-    case TIR_NOP:
-      break;
+    case TIR_NOP: break;
   }
   return NULL;
 }
@@ -252,16 +248,12 @@ const tir_stmt *tir_map_children(runtime_arena *arena, const tir_stmt *s, tir_st
     case TIR_STORE:
     case TIR_CALL:
     case TIR_PREFETCH:
-    case TIR_NOP:
-      return s;
-    case TIR_SEQ:
-      return map_seq(arena, s, fn, user);
-    case TIR_IF:
-      return map_branch(arena, s, fn, user);
+    case TIR_NOP: return s;
+    case TIR_SEQ: return map_seq(arena, s, fn, user);
+    case TIR_IF: return map_branch(arena, s, fn, user);
     case TIR_FOR:
     case TIR_ALLOC:
-    case TIR_ATTR:
-      break;
+    case TIR_ATTR: break;
   }
   return tir_with_body(arena, s, fn(user, tir_body(s)));
 }
@@ -317,21 +309,15 @@ static const tir_stmt *map_prefetch(runtime_arena *arena, const tir_stmt *s, tir
 
 const tir_stmt *tir_map_exprs(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
   switch (s->kind) {
-    case TIR_STORE:
-      return map_store(arena, s, fn, user);
-    case TIR_CALL:
-      return map_call(arena, s, fn, user);
-    case TIR_PREFETCH:
-      return map_prefetch(arena, s, fn, user);
-    case TIR_FOR:
-      return tir_for_with(arena, s, fn(user, s->u.loop.min), fn(user, s->u.loop.extent), s->u.loop.body);
-    case TIR_IF:
-      return tir_if_with(arena, s, fn(user, s->u.branch.cond), s->u.branch.then_body, s->u.branch.else_body);
+    case TIR_STORE: return map_store(arena, s, fn, user);
+    case TIR_CALL: return map_call(arena, s, fn, user);
+    case TIR_PREFETCH: return map_prefetch(arena, s, fn, user);
+    case TIR_FOR: return tir_for_with(arena, s, fn(user, s->u.loop.min), fn(user, s->u.loop.extent), s->u.loop.body);
+    case TIR_IF: return tir_if_with(arena, s, fn(user, s->u.branch.cond), s->u.branch.then_body, s->u.branch.else_body);
     case TIR_ALLOC:
     case TIR_SEQ:
     case TIR_ATTR:
-    case TIR_NOP:
-      break;
+    case TIR_NOP: break;
   }
   return s;
 }

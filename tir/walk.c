@@ -76,29 +76,21 @@ bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *v) {
   if (next == TIR_WALK_STOP) return false;
   if (next == TIR_WALK_PRUNE) return true;
   switch (s->kind) {
-    case TIR_NOP:
-      return true;
-    case TIR_STORE:
-      return walk_store(v, s);
-    case TIR_CALL:
-      return walk_call(v, s);
-    case TIR_PREFETCH:
-      return walk_prefetch(v, s);
-    case TIR_SEQ:
-      return walk_seq(v, s);
-    case TIR_IF:
-      return walk_branch(v, s);
+    case TIR_NOP: return true;
+    case TIR_STORE: return walk_store(v, s);
+    case TIR_CALL: return walk_call(v, s);
+    case TIR_PREFETCH: return walk_prefetch(v, s);
+    case TIR_SEQ: return walk_seq(v, s);
+    case TIR_IF: return walk_branch(v, s);
     case TIR_FOR:
       return walk_part(v, s->u.loop.min) && walk_part(v, s->u.loop.extent) && tir_walk_stmt(s->u.loop.body, v);
     case TIR_ALLOC:
-    case TIR_ATTR:
-      break;
+    case TIR_ATTR: break;
   }
   return tir_walk_stmt(tir_body(s), v);
 }
 
-/* ---- functions that are called ------------------------------------------------------------------------------------
- */
+/* ---- functions that are called ----------------------------------------------------------------------------------- */
 
 typedef struct callee_list {
   int n, max;

@@ -70,7 +70,7 @@ typedef struct bench {
   tools_statistic times[SIDES], ratio; /* ratio: OpenBLAS's time / ours */
 } bench;
 
-/* ---- kernels and data ------------------------------------------------------------------------------------------ */
+/* ---- kernels and data -------------------------------------------------------------------------------------------- */
 
 static tn_kernel *build(bench *b, tn_schedule *schedule) {
   return schedule ? tn_build(schedule, &(tn_build_options){.target = b->session.target}) : NULL;
@@ -87,7 +87,8 @@ static bool prepare(bench *b) {
   b->program = (worker_program){.ctx = s->ctx, .program = s->program, .target = s->target, .n_args = n};
   b->program.args = calloc((size_t)n + 1, sizeof *b->program.args);
   if (!b->program.args) return tools_fail(s, "out of memory"), false;
-  if (codegen_kernel_args(s->program, &s->ctx->arena, b->program.args) < 0) return tools_fail(s, "out of memory"), false;
+  if (codegen_kernel_args(s->program, &s->ctx->arena, b->program.args) < 0)
+    return tools_fail(s, "out of memory"), false;
   s->is_muted = true;
   bool ready = worker_prepare_data(&b->program, b->args->seed, false, &answer);
   s->is_muted = false;
@@ -159,7 +160,7 @@ static bool check_openblas(bench *b) {
   return true;
 }
 
-/* ---- timing ---------------------------------------------------------------------------------------------------- */
+/* ---- timing ------------------------------------------------------------------------------------------------------ */
 
 /* The default schedule may be hundreds of times slower: few calls will do. */
 static bool time_default(bench *b) {
@@ -226,7 +227,7 @@ static bool time_stages(bench *b, const tn_schedule *schedule) {
   return called;
 }
 
-/* ---- output ---------------------------------------------------------------------------------------------------- */
+/* ---- output ------------------------------------------------------------------------------------------------------ */
 
 static double speedup(const bench *b) { return b->default_timing.median_s / b->times[OURS].median; }
 
@@ -292,7 +293,7 @@ static int print_object(bench *b) {
   return tools_print_json(s, object);
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------------- */
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
 
 static bool measure(bench *b) {
   tools_session *s = &b->session;

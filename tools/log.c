@@ -33,7 +33,7 @@ const tools_verb tools_log = {
     .run = run,
 };
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 typedef tn_status (*table_reader)(tools_session *session, const tools_args *args, const char *key, tn_log_table *out);
 
@@ -57,7 +57,7 @@ static table_reader find_reader(const char *name) {
   return NULL;
 }
 
-/* ---- printing -------------------------------------------------------------------------------------------------- */
+/* ---- printing ---------------------------------------------------------------------------------------------------- */
 
 /* GFLOPS of a record; 0 when its program cannot be read any more. */
 static double row_gflops(tools_session *session, const tn_log_row *row) {

@@ -11,7 +11,7 @@ typedef void (*sgemm_fn)(int order, int transpose_a, int transpose_b, int m, int
 typedef void (*dgemm_fn)(int order, int transpose_a, int transpose_b, int m, int n, int k, double alpha,
                          const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
 
-/* ---- finding --------------------------------------------------------------------------------------------------- */
+/* ---- finding ----------------------------------------------------------------------------------------------------- */
 
 static bool find_library(tools_session *session, tools_openblas *out) {
   static const char *const names[] = {"libopenblas.so.0", "libopenblas.so",
@@ -42,7 +42,7 @@ static bool find_functions(tools_session *session, int threads, tools_openblas *
   return out->config != NULL;
 }
 
-/* ---- the product ----------------------------------------------------------------------------------------------- */
+/* ---- the product ------------------------------------------------------------------------------------------------- */
 
 static bool match(tools_session *session, tools_openblas *out) {
   if (!te_match_matmul(session->program, &out->matmul)) {

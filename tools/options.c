@@ -8,7 +8,7 @@
 
 enum { MAX_OPTIONS = 16, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h' };
 
-/* ---- values ---------------------------------------------------------------------------------------------------- */
+/* ---- values ------------------------------------------------------------------------------------------------------ */
 
 static bool parse_flag(const char *text, void *field) {
   (void)text;
@@ -78,7 +78,7 @@ static bool (*const parsers[])(const char *text, void *field) = {
     [TOOLS_SEED] = parse_seed, [TOOLS_SECONDS] = parse_seconds, [TOOLS_PARAM] = parse_param,
     [TOOLS_LINK] = parse_link};
 
-/* ---- reading --------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* A verb's table in getopt_long's two forms. What getopt_long returns is the option's letter, or LONG_ONLY + its row.
  */
@@ -148,7 +148,7 @@ int tools_parse(const tools_verb *verb, int argc, char **argv, tools_args *out, 
   return take_operands(verb, argc, argv, out);
 }
 
-/* ---- usage and help -------------------------------------------------------------------------------------------- */
+/* ---- usage and help ---------------------------------------------------------------------------------------------- */
 
 int tools_usage(const tools_verb *verb, const char *fmt, ...) {
   va_list args;

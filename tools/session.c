@@ -3,7 +3,7 @@
 
 #include "tools/tools.h"
 
-/* ---- messages -------------------------------------------------------------------------------------------------- */
+/* ---- messages ---------------------------------------------------------------------------------------------------- */
 
 static void wipe_live_line(tools_session *session) {
   if (session->has_live_line) fputs("\r\033[K", stderr);
@@ -40,7 +40,7 @@ int tools_fail(tools_session *session, const char *fmt, ...) {
   return TOOLS_FAILED;
 }
 
-/* ---- contexts and targets -------------------------------------------------------------------------------------- */
+/* ---- contexts and targets ---------------------------------------------------------------------------------------- */
 
 /* --threads N is a word of the target. */
 static tn_target *make_target(tn_context *ctx, const tools_args *args) {
@@ -65,7 +65,7 @@ void tools_close(tools_session *session) {
   *session = (tools_session){0};
 }
 
-/* ---- texts and files ------------------------------------------------------------------------------------------- */
+/* ---- texts and files --------------------------------------------------------------------------------------------- */
 
 static bool is_file(const char *argument) {
   struct stat info;

@@ -12,7 +12,7 @@
 /* Exit statuses. */
 enum { TOOLS_OK = 0, TOOLS_FAILED = 1, TOOLS_USAGE = 2 };
 
-/* ---- what a command line says (options.c) ---------------------------------------------------------------------- */
+/* ---- what a command line says (options.c) ------------------------------------------------------------------------ */
 
 enum { TOOLS_MAX_PARAMS = 32, TOOLS_MAX_OPERANDS = 64, TOOLS_MAX_LINKS = 16 };
 
@@ -27,7 +27,8 @@ typedef struct tools_args {
   int n_params;
   const char *links[TOOLS_MAX_LINKS];
   int n_links;
-  const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin, *sort;
+  const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
+      *sort;
   int64_t trials, jobs, threads, limit, port, registers, register_bytes, unroll;
   uint64_t seed;
   double seconds;
@@ -35,13 +36,13 @@ typedef struct tools_args {
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
-#define TOOLS_KINDS(X)                                       \
-  X(FLAG, "nothing")                      /* bool */         \
-  X(TEXT, "a text")                       /* const char * */ \
-  X(COUNT, "a whole number of 1 or more") /* int64_t */      \
-  X(SEED, "a whole number of 0 or more")  /* uint64_t */     \
-  X(SECONDS, "a number above 0")          /* double */       \
-  X(PARAM, "NAME=N with a whole number")  /* one more of params */ \
+#define TOOLS_KINDS(X)                                                \
+  X(FLAG, "nothing")                         /* bool */               \
+  X(TEXT, "a text")                          /* const char * */       \
+  X(COUNT, "a whole number of 1 or more")    /* int64_t */            \
+  X(SEED, "a whole number of 0 or more")     /* uint64_t */           \
+  X(SECONDS, "a number above 0")             /* double */             \
+  X(PARAM, "NAME=N with a whole number")     /* one more of params */ \
   X(LINK, "a file's name, 16 times at most") /* one more of links */
 
 typedef enum tools_kind {
@@ -60,7 +61,7 @@ typedef struct tools_option {
 } tools_option;
 
 #define TOOLS_OPTION(name, letter, kind, field, argument, help) \
-  { name, letter, TOOLS_##kind, offsetof(tools_args, field), argument, help }
+  {name, letter, TOOLS_##kind, offsetof(tools_args, field), argument, help}
 /* Options that several verbs take. */
 #define TOOLS_OPTION_PARAM \
   TOOLS_OPTION("param", 'p', PARAM, params, "NAME=N", "the value of one of the program's `param`s; may be repeated")
@@ -74,8 +75,8 @@ typedef struct tools_option {
   TOOLS_OPTION("target", 't', TEXT, target, "TARGET",                                         \
                "the machine to compile for, in words like 'cpu=haswell threads=2'; what is\n" \
                "not given comes from this machine (`tenon target` shows it)")
-#define TOOLS_OPTION_PART                                                                    \
-  TOOLS_OPTION("part", 0, TEXT, part, "PART",                                                \
+#define TOOLS_OPTION_PART                                                                       \
+  TOOLS_OPTION("part", 0, TEXT, part, "PART",                                                   \
                "of a program with layout_free inputs: whole (the default), prepack (computes\n" \
                "once what depends on them alone), packed (takes that in place of them)")
 #define TOOLS_OPTION_LINK                                                                      \
@@ -84,8 +85,7 @@ typedef struct tools_option {
                "may be repeated: each function has to be in one of the files")
 #define TOOLS_OPTION_JSON \
   TOOLS_OPTION("json", 0, FLAG, is_json, NULL, "print one JSON object on standard output, nothing else")
-#define TOOLS_OPTION_END \
-  { 0 }
+#define TOOLS_OPTION_END {0}
 
 struct tools_verb {
   const char *name;
@@ -111,7 +111,7 @@ int tools_usage(const tools_verb *verb, const char *fmt, ...) TN_PRINTF(2, 3);
 int tools_find_part(const tools_args *args);
 void tools_print_help(const tools_verb *verb);
 
-/* ---- a context with a program (session.c) ---------------------------------------------------------------------- */
+/* ---- a context with a program (session.c) ------------------------------------------------------------------------ */
 
 typedef struct tools_session {
   tn_context *ctx;
@@ -140,7 +140,7 @@ void tools_warn(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);
 /* Prints `tenon: ...` on standard error; returns TOOLS_FAILED. */
 int tools_fail(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);
 
-/* ---- output (output.c) ----------------------------------------------------------------------------------------- */
+/* ---- output (output.c) ------------------------------------------------------------------------------------------- */
 
 /* Prints the object on standard output and releases it. NULL: out of memory. Returns the exit status. */
 int tools_print_json(tools_session *session, json_t *object);

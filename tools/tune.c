@@ -25,7 +25,8 @@ static const tools_option options[] = {
 
 const tools_verb tools_tune = {
     .name = "tune",
-    .operands = "PROGRAM --log LOG [--trials N] [--seconds S] [--target T] [--seed X] [--jobs J] [--json] [--profile FILE]",
+    .operands =
+        "PROGRAM --log LOG [--trials N] [--seconds S] [--target T] [--seed X] [--jobs J] [--json] [--profile FILE]",
     .summary = "search for the fastest schedule of a program by measuring",
     .details =
         "Measures candidate schedules in worker processes, checks each one's output against the unscheduled\n"
@@ -42,7 +43,7 @@ const tools_verb tools_tune = {
     .run = run,
 };
 
-/* ---- what was found -------------------------------------------------------------------------------------------- */
+/* ---- what was found ---------------------------------------------------------------------------------------------- */
 
 /* A finished run. */
 typedef struct tuned {
@@ -98,7 +99,7 @@ static int print_object(tools_session *session, const tools_args *args, const tu
   return tools_print_json(session, object);
 }
 
-/* ---- the run --------------------------------------------------------------------------------------------------- */
+/* ---- the run ----------------------------------------------------------------------------------------------------- */
 
 static tn_status tune(tools_session *session, const tools_args *args, tn_profiler *profiler, tuned *out) {
   tools_progress show = tools_progress_begin(session, args->is_json);

@@ -13,12 +13,12 @@ enum { BENCH_MAX_ARGS = 8, BENCH_MAX_DIMS = 12, BENCH_MAX_VENDORS = 3 };
 
 /* What a vendor has to compute; its arguments are those of the case's program, in order. */
 typedef enum bench_operator {
-  BENCH_NONE, /* no vendor has it */
-  BENCH_GEMM, /* dim: batch, m, n, k */
-  BENCH_GEMM_BF16, /* the same: bf16, bf16 -> f32 */
-  BENCH_GEMM_U8,   /* u8, i8 -> i32 */
-  BENCH_GEMM_I8,   /* i8, i8 -> i32 */
-  BENCH_CONV, /* dim: batch, height, width, channels, filters, kernel, stride, padding, dilation, groups */
+  BENCH_NONE,       /* no vendor has it */
+  BENCH_GEMM,       /* dim: batch, m, n, k */
+  BENCH_GEMM_BF16,  /* the same: bf16, bf16 -> f32 */
+  BENCH_GEMM_U8,    /* u8, i8 -> i32 */
+  BENCH_GEMM_I8,    /* i8, i8 -> i32 */
+  BENCH_CONV,       /* dim: batch, height, width, channels, filters, kernel, stride, padding, dilation, groups */
   BENCH_TRANSPOSED, /* dim: batch, height, width, channels, filters, kernel, stride, padding */
   BENCH_SOFTMAX,
   BENCH_LAYERNORM /* dim: rows, columns */
@@ -34,13 +34,13 @@ typedef struct bench_case {
   const char *other_name; /* the same operator in another form of ours, run as one more side; NULL: none */
   bench_text other;       /* its arguments are the case's by name */
   bool other_differs;     /* computes something else: not checked */
-  bench_operator operator;
+  bench_operator op;
   int64_t dim[BENCH_MAX_DIMS];
   double flops, bytes; /* one of them may be 0: no such figure */
   int products;        /* that one lane of 32 bits adds up at once; 0: a multiply-add's one */
 } bench_case;
 
-/* ---- cases.c: names and their programs -------------------------------------------------------------------------- */
+/* ---- cases.c: names and their programs --------------------------------------------------------------------------- */
 
 /* Calls VISIT for every case whose name matches PATTERN (a shell pattern, or any name of a known form). Returns the
  * number of cases. */
@@ -55,7 +55,7 @@ bool bench_rows(bench_case *c, const char *name, int threads);
 bool bench_conv(bench_case *c, const char *name, int threads);
 bool bench_transposed(bench_case *c, const char *name, int threads);
 
-/* ---- vendors.c, onednn.c ------------------------------------------------------------------------------------------ */
+/* ---- vendors.c, onednn.c ----------------------------------------------------------------------------------------- */
 
 /* A vendor's kernel, ready to be called. */
 typedef struct bench_kernel {
@@ -77,12 +77,12 @@ bool bench_onednn_prepare(const bench_case *c, void *const *data, int threads, b
 /* dlopen, and the address of each name; false with a message on standard error. */
 bool bench_library(const char *file, int n, const char *const *names, void **addresses);
 
-/* ---- limits.c ----------------------------------------------------------------------------------------------------- */
+/* ---- limits.c ---------------------------------------------------------------------------------------------------- */
 
-double bench_fma_limit(void);                  /* GFLOPS of one core in f32 */
-double bench_bandwidth_limit(double bytes);    /* GB/s that one core reads from an array of this size */
+double bench_fma_limit(void);               /* GFLOPS of one core in f32 */
+double bench_bandwidth_limit(double bytes); /* GB/s that one core reads from an array of this size */
 
-/* ---- compile.c: each prints its figures; 0 when all went well ------------------------------------------------------ */
+/* ---- compile.c: each prints its figures; 0 when all went well ---------------------------------------------------- */
 
 int bench_compile_time(void);
 int bench_memory(void);
@@ -91,7 +91,7 @@ int bench_launch(void);             /* launch.c */
 int bench_small(const char *slice); /* small.c */
 int bench_lowering(void);           /* lowering.c */
 
-/* ---- measure.c ---------------------------------------------------------------------------------------------------- */
+/* ---- measure.c --------------------------------------------------------------------------------------------------- */
 
 typedef struct bench_side {
   void (*run)(void *state);

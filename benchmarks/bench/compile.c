@@ -57,7 +57,8 @@ static const subject subjects[] = {
     {"matmul", "C[i<512, j<512] = sum[k<512](A[i,k] * B[k,j])", draw_matmul},
     {"conv2d",
      "input I: f32[1, 14, 14, 256], W: f32[3, 3, 256, 256]; Pad[n<1, y<16, x<16, c<256] = select(y >= 1 && y < 15 && "
-     "x >= 1 && x < 15, I[n, y-1, x-1, c], 0); Out[n<1, h<14, w<14, f<256] = sum[r<3, s<3, c<256](Pad[n, h+r, w+s, c] * "
+     "x >= 1 && x < 15, I[n, y-1, x-1, c], 0); Out[n<1, h<14, w<14, f<256] = sum[r<3, s<3, c<256](Pad[n, h+r, w+s, c] "
+     "* "
      "W[r,s,c,f])",
      draw_conv},
     {"softmax",
@@ -105,8 +106,8 @@ int bench_compile_time(void) {
     if (n == 0) fprintf(stderr, "tenon-bench: %s: %s\n", subjects[i].name, tn_context_message(ctx));
     qsort(times, (size_t)n, sizeof *times, ascending);
     if (n > 0) {
-      printf("compile-time-%-8s %d candidates: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, most %.1f ms\n", subjects[i].name, n,
-             1e3 * times[n / 2], 1e3 * times[n * 9 / 10], 1e3 * times[n * 99 / 100], 1e3 * times[n - 1]);
+      printf("compile-time-%-8s %d candidates: p50 %.1f ms, p90 %.1f ms, p99 %.1f ms, most %.1f ms\n", subjects[i].name,
+             n, 1e3 * times[n / 2], 1e3 * times[n * 9 / 10], 1e3 * times[n * 99 / 100], 1e3 * times[n - 1]);
     }
     tn_context_free(ctx);
   }
@@ -148,7 +149,7 @@ static void call_checked(void *state) {
 
 static void call_direct(void *state) {
   call_state *c = state;
-  ((int32_t(*)(void *, void *, void *))tn_kernel_function(c->kernel))(c->args[0]->data, c->args[1]->data,
+  ((int32_t (*)(void *, void *, void *))tn_kernel_function(c->kernel))(c->args[0]->data, c->args[1]->data,
                                                                        c->args[2]->data);
 }
 

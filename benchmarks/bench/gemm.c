@@ -8,13 +8,7 @@
 
 enum { COLUMNS = 32, SMALL = 64, FEW_ROWS = 192, WIDE = 64, LOW = 6, BLOCK_BYTES = 400 << 10, PANELS_BYTES = 1 << 20 };
 /* Of a second level cache as processors have them: 1 MB. */
-enum {
-  LONG_PART = 512,
-  SHORT_PART = 128,
-  LINE_FLOATS = 16,
-  SETS = 1024,
-  WAYS = 16
-};
+enum { LONG_PART = 512, SHORT_PART = 128, LINE_FLOATS = 16, SETS = 1024, WAYS = 16 };
 
 /* The sums of whole panels, so that the last panel's are vectors of W like the others': only the copy to C is short. */
 static const char panel_program[] =
@@ -206,7 +200,7 @@ bool bench_gemm(bench_case *c, const char *name, int threads) {
     known = batch_gemm(c, b, m, n, k, threads);
   }
   if (!known) return false;
-  c->operator= BENCH_GEMM;
+  c->op = BENCH_GEMM;
   c->flops = 2.0 * (double)b * (double)m * (double)n * (double)k;
   c->bytes = 4.0 * (double)b * ((double)m * (double)k + (double)k * (double)n + (double)m * (double)n);
   return true;

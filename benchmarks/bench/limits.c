@@ -8,15 +8,15 @@
 enum { CHAINS = 16, STEPS = 20000 };
 
 /* Sixteen independent chains, two vectors of constants: nothing but multiply-adds and the loop. */
-#define DEFINE_FMA(name, isa, vector, set, fma)                                   \
-  __attribute__((target(isa), noinline)) static void name(float *out) {           \
-    vector x = set(0.999f), y = set(0.001f), a[CHAINS];                           \
-    for (int c = 0; c < CHAINS; ++c) a[c] = set((float)c);                        \
-    for (int i = 0; i < STEPS; ++i) {                                             \
+#define DEFINE_FMA(name, isa, vector, set, fma)                                         \
+  __attribute__((target(isa), noinline)) static void name(float *out) {                 \
+    vector x = set(0.999f), y = set(0.001f), a[CHAINS];                                 \
+    for (int c = 0; c < CHAINS; ++c) a[c] = set((float)c);                              \
+    for (int i = 0; i < STEPS; ++i) {                                                   \
       _Pragma("GCC unroll 16") for (int c = 0; c < CHAINS; ++c) a[c] = fma(a[c], x, y); \
-    }                                                                             \
-    for (int c = 1; c < CHAINS; ++c) a[0] = fma(a[c], x, a[0]);                   \
-    memcpy(out, &a[0], sizeof a[0]);                                              \
+    }                                                                                   \
+    for (int c = 1; c < CHAINS; ++c) a[0] = fma(a[c], x, a[0]);                         \
+    memcpy(out, &a[0], sizeof a[0]);                                                    \
   }
 
 DEFINE_FMA(fma_512, "avx512f", __m512, _mm512_set1_ps, _mm512_fmadd_ps)
@@ -29,8 +29,10 @@ double bench_fma_limit(void) {
   if (!wide && !narrow) return 0;
   for (int i = 0; i < 400; ++i) {
     double begin = bench_now(true);
-    if (wide) fma_512(out);
-    else fma_256(out);
+    if (wide)
+      fma_512(out);
+    else
+      fma_256(out);
     double took = bench_now(true) - begin;
     if (took < best) best = took;
   }
@@ -43,7 +45,8 @@ __attribute__((target("avx2"), noinline)) static float read_all(const float *dat
   float lanes[8], total = 0;
   for (int c = 0; c < 8; ++c) sum[c] = _mm256_setzero_ps();
   for (size_t i = 0; i + 64 <= n; i += 64) {
-    _Pragma("GCC unroll 8") for (int c = 0; c < 8; ++c) sum[c] = _mm256_add_ps(sum[c], _mm256_loadu_ps(data + i + 8 * c));
+    _Pragma("GCC unroll 8") for (int c = 0; c < 8; ++c) sum[c] =
+        _mm256_add_ps(sum[c], _mm256_loadu_ps(data + i + 8 * c));
   }
   for (int c = 0; c < 8; ++c) {
     _mm256_storeu_ps(lanes, sum[c]);

@@ -42,7 +42,7 @@ typedef struct bench {
   FILE *json;
 } bench;
 
-/* ---- one case ----------------------------------------------------------------------------------------------------- */
+/* ---- one case ---------------------------------------------------------------------------------------------------- */
 
 /* A kernel of ours and the data that it is called with. */
 typedef struct ours {
@@ -167,7 +167,7 @@ static void add_vendors(bench *b, run *r) {
   for (int i = 0; i < BENCH_MAX_VENDORS; ++i) {
     const bench_vendor *v = &bench_vendors[i];
     if (b->o->vendors == NULL || strstr(b->o->vendors, v->name) == NULL) continue;
-    if (r->c->operator == BENCH_NONE || (!b->opened[i] && !(b->opened[i] = v->open()))) continue;
+    if (r->c->op == BENCH_NONE || (!b->opened[i] && !(b->opened[i] = v->open()))) continue;
     if (!v->prepare(r->c, r->data, b->threads_now, &r->kernels[r->n_sides])) continue;
     r->sides[r->n_sides] = (bench_side){.run = r->kernels[r->n_sides].run, .state = r->kernels[r->n_sides].state};
     r->side_names[r->n_sides++] = v->name;
@@ -214,7 +214,7 @@ static bool check(run *r) {
   return good;
 }
 
-/* ---- figures ------------------------------------------------------------------------------------------------------ */
+/* ---- figures ----------------------------------------------------------------------------------------------------- */
 
 static bool is_vendor(const run *r, int side) { return side > 0 && r->sides[side].state != &r->other; }
 
@@ -251,9 +251,12 @@ static void write_json(const bench *b, const run *r, double of_limit) {
     fprintf(f, "%s\"%s\": %.2f", i > 1 ? ", " : "", r->side_names[i], rate / r->sides[i].low * 1e-9);
   }
   fprintf(f, "}, \"ratio_best\": ");
-  if (best > 0) fprintf(f, "%.3f", best / r->sides[0].low);
-  else fprintf(f, "null");
-  if (r->other.kernel != NULL) fprintf(f, ", \"ratio_%s\": %.3f", r->c->other_name, r->sides[last].low / r->sides[0].low);
+  if (best > 0)
+    fprintf(f, "%.3f", best / r->sides[0].low);
+  else
+    fprintf(f, "null");
+  if (r->other.kernel != NULL)
+    fprintf(f, ", \"ratio_%s\": %.3f", r->c->other_name, r->sides[last].low / r->sides[0].low);
   fprintf(f, "}");
 }
 
@@ -263,8 +266,7 @@ static void print(const bench *b, const run *r, double of_limit) {
          r->c->flops > 0 ? "GFLOPS" : "GB/s  ", of_limit, 100 * r->sides[0].spread);
   for (int i = 1; i < r->n_sides; ++i) printf("  %s %.1f", r->side_names[i], rate / r->sides[i].low * 1e-9);
   if (best > 0) printf("  ratio %.3f", best / r->sides[0].low);
-  if (r->other.kernel != NULL)
-    printf("  to %s %.3f", r->c->other_name, r->sides[r->n_sides - 1].low / r->sides[0].low);
+  if (r->other.kernel != NULL) printf("  to %s %.3f", r->c->other_name, r->sides[r->n_sides - 1].low / r->sides[0].low);
   printf("\n");
   fflush(stdout);
 }
@@ -295,7 +297,7 @@ static void visit(void *user, const bench_case *c) {
   close_run(&r);
 }
 
-/* ---- the command line --------------------------------------------------------------------------------------------- */
+/* ---- the command line -------------------------------------------------------------------------------------------- */
 
 static void read_threads(options *o, const char *list) {
   o->n_threads = 0;
@@ -311,11 +313,10 @@ static bool read_options(int argc, char **argv, options *o) {
       {"seconds", required_argument, NULL, 's'}, {"clock", required_argument, NULL, 'k'},
       {"check", no_argument, NULL, 'x'},         {"schedule", required_argument, NULL, 'S'},
       {"program", required_argument, NULL, 'P'}, {"small", required_argument, NULL, 'm'},
-      {"compile-time", no_argument, NULL, 'C'},   {"memory", no_argument, NULL, 'M'},
+      {"compile-time", no_argument, NULL, 'C'},  {"memory", no_argument, NULL, 'M'},
       {"calls", no_argument, NULL, 'L'},         {"launch", no_argument, NULL, 'J'},
-      {"lowering", no_argument, NULL, 'W'},
-      {"list", no_argument, NULL, 'l'},          {"help", no_argument, NULL, 'h'},
-      {NULL, 0, NULL, 0}};
+      {"lowering", no_argument, NULL, 'W'},      {"list", no_argument, NULL, 'l'},
+      {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0}};
   for (int c; (c = getopt_long(argc, argv, "h", longs, NULL)) != -1;) {
     switch (c) {
       case 'c': o->pattern = optarg; break;

@@ -5,12 +5,14 @@
 
 #include "bench.h"
 
+/* clang-format off */
 #define FUNCTIONS(X)                                                                                              \
   X(dnnl_sgemm) X(dnnl_engine_create) X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_memory_desc_init_by_strides) \
   X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_destroy)       \
   X(dnnl_primitive_create) X(dnnl_primitive_destroy) X(dnnl_primitive_execute)                                    \
   X(dnnl_dilated_convolution_forward_desc_init) X(dnnl_softmax_forward_desc_init) X(dnnl_matmul_desc_init)        \
   X(dnnl_layer_normalization_forward_desc_init) X(dnnl_deconvolution_forward_desc_init) X(dnnl_primitive_desc_query_md) X(dnnl_reorder_primitive_desc_create)
+/* clang-format on */
 
 static struct {
 #define X(name) __typeof__(name) *name;
@@ -41,7 +43,7 @@ bool bench_onednn_open(void) {
          d.dnnl_stream_create(&d.stream, d.engine, dnnl_stream_default_flags) == dnnl_success;
 }
 
-/* ---- one primitive ------------------------------------------------------------------------------------------------ */
+/* ---- one primitive ----------------------------------------------------------------------------------------------- */
 
 enum { MAX_ARGS = 5 };
 
@@ -119,7 +121,8 @@ static bool make(call *x, const void *op, dnnl_memory_desc_t *weights) {
 /* Weights come at DATA in layout PLAIN and are copied into layout WANTED before each call. */
 static bool add_reordered(call *x, const dnnl_memory_desc_t *plain, const dnnl_memory_desc_t *wanted, void *data) {
   dnnl_primitive_desc_t desc;
-  if (d.dnnl_reorder_primitive_desc_create(&desc, plain, d.engine, wanted, d.engine, NULL) != dnnl_success) return false;
+  if (d.dnnl_reorder_primitive_desc_create(&desc, plain, d.engine, wanted, d.engine, NULL) != dnnl_success)
+    return false;
   bool made = d.dnnl_primitive_create(&x->reorder, desc) == dnnl_success;
   d.dnnl_primitive_desc_destroy(desc);
   add(x, DNNL_ARG_WEIGHTS, wanted, DNNL_MEMORY_ALLOCATE);
@@ -129,7 +132,7 @@ static bool add_reordered(call *x, const dnnl_memory_desc_t *plain, const dnnl_m
   return made;
 }
 
-/* ---- the operators ------------------------------------------------------------------------------------------------ */
+/* ---- the operators ----------------------------------------------------------------------------------------------- */
 
 static bool gemm(call *x, const bench_case *c, void *const *data) {
   int64_t b = c->dim[0], m = c->dim[1], n = c->dim[2], k = c->dim[3];
@@ -149,8 +152,8 @@ static bool gemm(call *x, const bench_case *c, void *const *data) {
 
 static bool low_with(call *x, const bench_case *c, void *const *data, bool any_weights) {
   int64_t m = c->dim[1], n = c->dim[2], k = c->dim[3];
-  bool is_bf16 = c->operator == BENCH_GEMM_BF16;
-  dnnl_data_type_t a = is_bf16 ? dnnl_bf16 : c->operator == BENCH_GEMM_U8 ? dnnl_u8 : dnnl_s8;
+  bool is_bf16 = c->op == BENCH_GEMM_BF16;
+  dnnl_data_type_t a = is_bf16 ? dnnl_bf16 : c->op == BENCH_GEMM_U8 ? dnnl_u8 : dnnl_s8;
   dnnl_memory_desc_t left = array_of(a, 2, (int64_t[]){m, k}, NULL);
   dnnl_memory_desc_t plain = array_of(is_bf16 ? dnnl_bf16 : dnnl_s8, 2, (int64_t[]){k, n}, NULL), right = plain, wanted;
   dnnl_memory_desc_t out = array_of(is_bf16 ? dnnl_f32 : dnnl_s32, 2, (int64_t[]){m, n}, NULL);
@@ -181,7 +184,8 @@ static bool layernorm(call *x, const bench_case *c, void *const *data) {
   dnnl_memory_desc_t in = array(2, c->dim, NULL), row = array(1, c->dim + 1, NULL), stat = array(1, c->dim, NULL);
   unsigned flags = dnnl_use_scale | dnnl_use_shift;
   if (d.dnnl_layer_normalization_forward_desc_init(&op, dnnl_forward_inference, &in, &stat, 1e-5f, flags) !=
-          dnnl_success || !make(x, &op, NULL)) {
+          dnnl_success ||
+      !make(x, &op, NULL)) {
     return false;
   }
   add(x, DNNL_ARG_SRC, &in, data[0]);
@@ -198,10 +202,9 @@ static bool conv_with(call *x, const bench_case *c, void *const *data, bool any_
   int64_t oh = (h + 2 * pad - reach) / stride + 1, ow = (w + 2 * pad - reach) / stride + 1, gi = ci / groups;
   dnnl_memory_desc_t src = array(4, (int64_t[]){n, ci, h, w}, (int64_t[]){h * w * ci, 1, w * ci, ci});
   dnnl_memory_desc_t dst = array(4, (int64_t[]){n, co, oh, ow}, (int64_t[]){oh * ow * co, 1, ow * co, co});
-  dnnl_memory_desc_t plain =
-      groups == 1 ? array(4, (int64_t[]){co, ci, k, k}, (int64_t[]){1, co, k * ci * co, ci * co})
-                  : array(5, (int64_t[]){groups, co / groups, gi, k, k},
-                          (int64_t[]){co / groups, 1, co, k * gi * co, gi * co});
+  dnnl_memory_desc_t plain = groups == 1 ? array(4, (int64_t[]){co, ci, k, k}, (int64_t[]){1, co, k * ci * co, ci * co})
+                                         : array(5, (int64_t[]){groups, co / groups, gi, k, k},
+                                                 (int64_t[]){co / groups, 1, co, k * gi * co, gi * co});
   dnnl_memory_desc_t weights = plain, wanted;
   if (any_weights) weights.format_kind = dnnl_format_kind_any;
   dnnl_dims_t strides = {stride, stride}, dilates = {dil - 1, dil - 1}, pads = {pad, pad};
@@ -229,8 +232,8 @@ static bool transposed_with(call *x, const bench_case *c, void *const *data, boo
   if (any_weights) weights.format_kind = dnnl_format_kind_any;
   dnnl_dims_t strides = {stride, stride}, pads = {pad, pad};
   dnnl_deconvolution_desc_t op;
-  if (d.dnnl_deconvolution_forward_desc_init(&op, dnnl_forward_inference, dnnl_deconvolution_direct, &src, &weights, NULL,
-                                             &dst, strides, pads, pads) != dnnl_success ||
+  if (d.dnnl_deconvolution_forward_desc_init(&op, dnnl_forward_inference, dnnl_deconvolution_direct, &src, &weights,
+                                             NULL, &dst, strides, pads, pads) != dnnl_success ||
       !make(x, &op, &wanted)) {
     return false;
   }
@@ -269,14 +272,14 @@ static bool transposed(call *x, const bench_case *c, void *const *data) { return
 
 bool bench_onednn_prepare(const bench_case *c, void *const *data, int threads, bench_kernel *out) {
   static bool (*const operators[])(call *, const bench_case *, void *const *) = {
-      [BENCH_GEMM] = gemm, [BENCH_GEMM_BF16] = gemm_low, [BENCH_GEMM_U8] = gemm_low, [BENCH_GEMM_I8] = gemm_low,
-      [BENCH_CONV] = conv, [BENCH_TRANSPOSED] = transposed, [BENCH_SOFTMAX] = softmax, [BENCH_LAYERNORM] = layernorm};
+      [BENCH_GEMM] = gemm, [BENCH_GEMM_BF16] = gemm_low,    [BENCH_GEMM_U8] = gemm_low, [BENCH_GEMM_I8] = gemm_low,
+      [BENCH_CONV] = conv, [BENCH_TRANSPOSED] = transposed, [BENCH_SOFTMAX] = softmax,  [BENCH_LAYERNORM] = layernorm};
   call *x = calloc(1, sizeof *x);
   if (x == NULL) return false;
   x->threads = threads;
   d.set_threads(threads);
   *out = (bench_kernel){run, release, x};
-  if (operators[c->operator] != NULL && operators[c->operator](x, c, data)) return true;
+  if (operators[c->op] != NULL && operators[c->op](x, c, data)) return true;
   release(x);
   return false;
 }

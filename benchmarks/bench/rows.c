@@ -79,11 +79,11 @@ bool bench_rows(bench_case *c, const char *name, int threads) {
   long long r, n;
   int end = 0;
   if (sscanf(name, "softmax-%lldx%lld%n", &r, &n, &end) == 2 && name[end] == '\0') {
-    c->operator = BENCH_SOFTMAX;
+    c->op = BENCH_SOFTMAX;
     return one_rows(c, softmax_program, softmax_schedule, r, n, threads);
   }
   if (sscanf(name, "layernorm-%lldx%lld%n", &r, &n, &end) == 2 && name[end] == '\0') {
-    c->operator = BENCH_LAYERNORM;
+    c->op = BENCH_LAYERNORM;
     return one_rows(c, layernorm_program, layernorm_schedule, r, n, threads);
   }
   if (sscanf(name, "sum-%lld%n", &n, &end) == 1 && name[end] == '\0') return sum(c, n, threads);

@@ -15,8 +15,7 @@ typedef struct shape {
 static const shape shapes[] = {
     {"T2D-0", 4, 512, 256}, {"T2D-1", 8, 256, 128}, {"T2D-2", 16, 128, 64}, {"T2D-3", 32, 64, 3}};
 
-/* ---- many filters: vectors over them ------------------------------------------------------------------------------
- */
+/* ---- many filters: vectors over them ----------------------------------------------------------------------------- */
 
 static const char program[] =
     "param H = %d, C = %d, F = %d\n"
@@ -52,8 +51,7 @@ static const char zeros_schedule[] =
     "split(D, c, 16); vectorize(D, c.inner)\n"
     "%s";
 
-/* ---- few filters: vectors over columns ----------------------------------------------------------------------------
- */
+/* ---- few filters: vectors over columns --------------------------------------------------------------------------- */
 
 static const char few_program[] =
     "param H = %d, C = %d, F = %d\n"
@@ -89,8 +87,7 @@ static const char few_zeros_schedule[] =
     "reorder(D, y, x, c); split(D, c, 16); vectorize(D, c.inner)\n"
     "%s";
 
-/* ---- the cases ----------------------------------------------------------------------------------------------------
- */
+/* ---- the cases --------------------------------------------------------------------------------------------------- */
 
 typedef struct form {
   const char *program, *schedule, *parallel;
@@ -114,7 +111,7 @@ bool bench_transposed(bench_case *c, const char *name, int threads) {
     write_form(&forms[0], s, threads, &c->text);
     write_form(&forms[1], s, threads, &c->other);
     c->other_name = "zeros";
-    c->operator= BENCH_TRANSPOSED;
+    c->op = BENCH_TRANSPOSED;
     memcpy(c->dim, (int64_t[]){1, s->h, s->h, s->ci, s->co, 4, 2, 1}, 8 * sizeof(int64_t));
     c->flops = 2.0 * 4 * s->h * s->h * s->co * 16 * s->ci; /* as the paper counts: zeros included */
     c->bytes = 4.0 * ((double)s->h * s->h * s->ci + 16.0 * s->ci * s->co + 4.0 * s->h * s->h * s->co);

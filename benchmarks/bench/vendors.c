@@ -18,7 +18,7 @@ bool bench_library(const char *file, int n, const char *const *names, void **add
   return true;
 }
 
-/* ---- the C interface of the BLAS ---------------------------------------------------------------------------------- */
+/* ---- the C interface of the BLAS --------------------------------------------------------------------------------- */
 
 enum { ROW_MAJOR = 101, PLAIN = 111 };
 
@@ -48,7 +48,7 @@ static void run_blas(void *state) {
 
 static bool prepare_blas(const blas *b, const bench_case *c, void *const *data, int threads, bench_kernel *out) {
   blas_call *call = calloc(1, sizeof *call);
-  if (c->operator != BENCH_GEMM || call == NULL) {
+  if (c->op != BENCH_GEMM || call == NULL) {
     free(call);
     return false;
   }
@@ -67,7 +67,7 @@ static bool open_blas(const char *file, const char *set_threads, blas *b) {
   return true;
 }
 
-/* ---- the two libraries -------------------------------------------------------------------------------------------- */
+/* ---- the two libraries ------------------------------------------------------------------------------------------- */
 
 static blas openblas, blis;
 

@@ -29,8 +29,7 @@ static bool refuse(const query *q, const char *fmt, ...) {
   return false;
 }
 
-/* ---- cells against values
- * ------------------------------------------------------------------------------------------------ */
+/* ---- cells against values ---------------------------------------------------------------------------------------- */
 
 static double cell_number(const tn_column *column, const tn_cell *cell) {
   return column->type == TN_CELL_INT ? (double)cell->i64 : cell->f64;
@@ -62,8 +61,7 @@ static bool any_matches(match_fn match, const tn_column *column, const tn_cell *
   return false;
 }
 
-/* ---- filter
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- filter ------------------------------------------------------------------------------------------------------ */
 
 static void keep_matching(query *q, int column, const struct filter_operator *op, const json_t *values) {
   int n = 0;
@@ -113,8 +111,7 @@ static bool filter(query *q) {
   return true;
 }
 
-/* ---- sort
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- sort -------------------------------------------------------------------------------------------------------- */
 
 typedef struct sorting {
   const tn_rows *rows;
@@ -156,8 +153,7 @@ static bool sort(query *q) {
   return true;
 }
 
-/* ---- page
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- page -------------------------------------------------------------------------------------------------------- */
 
 static bool read_number(const query *q, const json_t *group, const char *name, int least, int most, int usual,
                         int *out) {
@@ -179,21 +175,14 @@ static bool page(query *q) {
          read_number(q, group, "offset", 0, MOST_OFFSET, 0, &q->offset);
 }
 
-/* ---- answer
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- answer ------------------------------------------------------------------------------------------------------ */
 
 static void write_cell(profiler_out *out, const tn_column *column, const tn_cell *cell) {
   if (cell->is_missing) return PROFILER_OUT_LITERAL(out, "null");
   switch (column->type) {
-    case TN_CELL_TEXT:
-      profiler_out_json(out, cell->text);
-      break;
-    case TN_CELL_INT:
-      profiler_out_i64(out, cell->i64);
-      break;
-    case TN_CELL_REAL:
-      profiler_out_f64(out, cell->f64);
-      break;
+    case TN_CELL_TEXT: profiler_out_json(out, cell->text); break;
+    case TN_CELL_INT: profiler_out_i64(out, cell->i64); break;
+    case TN_CELL_REAL: profiler_out_f64(out, cell->f64); break;
   }
 }
 
@@ -239,8 +228,7 @@ static char *run(query *q) {
   return text;
 }
 
-/* ---- analysers
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- analysers --------------------------------------------------------------------------------------------------- */
 
 tn_rows *analysis_load(tn_context *ctx, const tn_analysis *a, const tn_analyser *analyser) {
   const tn_rows *tables[RUNTIME_COUNT(analyser->tables)] = {NULL};

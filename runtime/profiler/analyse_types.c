@@ -3,8 +3,7 @@
 
 #include "runtime/profiler/analysis.h"
 
-/* ---- step_trace: rounds, and their mean as round 0
- * ---------------------------------------------------------------------- */
+/* ---- step_trace: rounds, and their mean as round 0 --------------------------------------------------------------- */
 
 /* The mean of a column over all rounds but the first (of the first, if there is no other). */
 static double mean_of(const tn_rows *rounds, int column) {
@@ -24,8 +23,7 @@ static bool load_step_trace(const tn_rows *const *tables, tn_rows *out) {
   return done;
 }
 
-/* ---- category: self times
- * ------------------------------------------------------------------------------------------------- */
+/* ---- category: self times ---------------------------------------------------------------------------------------- */
 
 static const tn_column category_columns[] = {{"category", TN_CELL_TEXT},
                                              {"names", TN_CELL_INT},
@@ -61,8 +59,7 @@ static bool load_category(const tn_rows *const *tables, tn_rows *out) {
   return done;
 }
 
-/* ---- facts of the run
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- facts of the run -------------------------------------------------------------------------------------------- */
 
 static double fact(const tn_rows *run, const char *key) {
   for (int i = 0; i < run->n; ++i) {
@@ -71,8 +68,7 @@ static double fact(const tn_rows *run, const char *key) {
   return NAN;
 }
 
-/* ---- utilisation
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- utilisation ------------------------------------------------------------------------------------------------- */
 
 static const tn_column utilisation_columns[] = {{"what", TN_CELL_TEXT},
                                                 {"used", TN_CELL_REAL},
@@ -96,8 +92,7 @@ static bool load_utilisation(const tn_rows *const *tables, tn_rows *out) {
   return done;
 }
 
-/* ---- roofline
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- roofline ---------------------------------------------------------------------------------------------------- */
 
 static const tn_column roofline_columns[] = {{"name", TN_CELL_TEXT},           {"gflops", TN_CELL_REAL},
                                              {"flops_per_byte", TN_CELL_REAL}, {"peak_gflops", TN_CELL_REAL},
@@ -125,8 +120,7 @@ static bool load_roofline(const tn_rows *const *tables, tn_rows *out) {
   return done;
 }
 
-/* ---- all of them
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
 
 #define COLUMNS(array) array, RUNTIME_COUNT(array)
 

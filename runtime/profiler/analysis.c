@@ -20,8 +20,7 @@ int analysis_table_find(const char *name) {
   return -1;
 }
 
-/* ---- life
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- life -------------------------------------------------------------------------------------------------------- */
 
 tn_analysis *analysis_new(void) { return calloc(1, sizeof(tn_analysis)); }
 
@@ -52,8 +51,7 @@ tn_analysis *tn_analysis_of(tn_context *ctx, const tn_recording *recording) {
   return runtime_fail(ctx, TN_ERROR_MEMORY, "analyse: out of memory"), NULL;
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- files ------------------------------------------------------------------------------------------------------- */
 
 static char *path_of(const char *directory, const char *table) {
   runtime_str path = {0};

@@ -39,10 +39,10 @@ typedef struct analysis_table {
 } analysis_table;
 
 /* All tables, X(name); each is columns_NAME and parse_NAME in a parse_*.c. */
-#define ANALYSIS_TABLES(X)                                                                                          \
-  X(run)                                                                                                            \
-  X(op) X(event) X(round) X(phase) X(queue) X(stage) X(worker) X(task) X(candidate) X(counter) X(memory) X(process) \
-      X(kernel)
+#define ANALYSIS_TABLES(X) \
+  X(run)                   \
+  X(op)                    \
+  X(event) X(round) X(phase) X(queue) X(stage) X(worker) X(task) X(candidate) X(counter) X(memory) X(process) X(kernel)
 typedef enum analysis_table_id {
 #define X(name) ANALYSIS_##name,
   ANALYSIS_TABLES(X)
@@ -70,8 +70,7 @@ extern const tn_analyser analysis_analysers[]; /* ends with a NULL type */
 /* The rows of an analyser, to be freed; NULL with a message. */
 tn_rows *analysis_load(tn_context *ctx, const tn_analysis *a, const tn_analyser *analyser);
 
-/* ---- proposers
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- proposers --------------------------------------------------------------------------------------------------- */
 
 struct tn_advices {
   runtime_arena arena;

@@ -4,8 +4,7 @@
 
 #include "runtime/profiler/analysis.h"
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 tn_rows *analysis_rows_new(const tn_column *columns, int n_columns) {
   tn_rows *rows = calloc(1, sizeof *rows);
@@ -59,15 +58,9 @@ bool tn_rows_add(tn_rows *rows, ...) {
   va_start(args, rows);
   for (int c = 0; c < rows->n_columns && c < MOST_COLUMNS; ++c) {
     switch (rows->columns[c].type) {
-      case TN_CELL_TEXT:
-        cells[c].text = va_arg(args, const char *);
-        break;
-      case TN_CELL_INT:
-        cells[c].i64 = va_arg(args, int64_t), cells[c].is_missing = cells[c].i64 == INT64_MIN;
-        break;
-      case TN_CELL_REAL:
-        cells[c].f64 = va_arg(args, double), cells[c].is_missing = !isfinite(cells[c].f64);
-        break;
+      case TN_CELL_TEXT: cells[c].text = va_arg(args, const char *); break;
+      case TN_CELL_INT: cells[c].i64 = va_arg(args, int64_t), cells[c].is_missing = cells[c].i64 == INT64_MIN; break;
+      case TN_CELL_REAL: cells[c].f64 = va_arg(args, double), cells[c].is_missing = !isfinite(cells[c].f64); break;
     }
   }
   va_end(args);
@@ -106,21 +99,14 @@ bool analysis_is_missing(const tn_rows *rows, int row, const char *column) {
   return !find_cell(rows, row, column, &type);
 }
 
-/* ---- CSV out
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- CSV out ----------------------------------------------------------------------------------------------------- */
 
 static void write_cell(profiler_out *out, tn_cell_type type, const tn_cell *cell) {
   if (cell->is_missing) return;
   switch (type) {
-    case TN_CELL_TEXT:
-      profiler_out_csv(out, cell->text);
-      break;
-    case TN_CELL_INT:
-      profiler_out_i64(out, cell->i64);
-      break;
-    case TN_CELL_REAL:
-      profiler_out_f64(out, cell->f64);
-      break;
+    case TN_CELL_TEXT: profiler_out_csv(out, cell->text); break;
+    case TN_CELL_INT: profiler_out_i64(out, cell->i64); break;
+    case TN_CELL_REAL: profiler_out_f64(out, cell->f64); break;
   }
 }
 
@@ -139,8 +125,7 @@ void analysis_write_csv(profiler_out *out, const tn_rows *rows) {
   }
 }
 
-/* ---- CSV in
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- CSV in ------------------------------------------------------------------------------------------------------ */
 
 typedef struct csv {
   const char *at;
@@ -179,12 +164,9 @@ static bool parse_cell(tn_rows *rows, const char *text, tn_cell_type type, tn_ce
   if (cell->is_missing) return true;
   errno = 0;
   switch (type) {
-    case TN_CELL_TEXT:
-      return (cell->text = profiler_intern(&rows->strings, text, strlen(text))) != NULL;
-    case TN_CELL_INT:
-      return cell->i64 = strtoll(text, &end, 10), !*end && errno == 0;
-    case TN_CELL_REAL:
-      return cell->f64 = strtod(text, &end), !*end && isfinite(cell->f64);
+    case TN_CELL_TEXT: return (cell->text = profiler_intern(&rows->strings, text, strlen(text))) != NULL;
+    case TN_CELL_INT: return cell->i64 = strtoll(text, &end, 10), !*end && errno == 0;
+    case TN_CELL_REAL: return cell->f64 = strtod(text, &end), !*end && isfinite(cell->f64);
   }
   return false;
 }

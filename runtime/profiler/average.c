@@ -7,8 +7,7 @@
 #include "runtime/profiler/files.h"
 #include "runtime/profiler/reports.h"
 
-/* ---- arguments -----------------------------------------------------------------------------------------------------
- */
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 const tn_event_arg *profiler_find_arg(const tn_recording *r, const tn_event *e, const char *key) {
   for (int i = 0; i < e->n_args; ++i) {
@@ -19,14 +18,10 @@ const tn_event_arg *profiler_find_arg(const tn_recording *r, const tn_event *e, 
 
 static double number_of(const tn_event_arg *arg, double otherwise) {
   switch (arg->type) {
-    case TN_EVENT_ARG_I64:
-      return (double)arg->i64;
-    case TN_EVENT_ARG_U64:
-      return (double)arg->u64;
-    case TN_EVENT_ARG_F64:
-      return arg->f64;
-    case TN_EVENT_ARG_TEXT:
-      return otherwise;
+    case TN_EVENT_ARG_I64: return (double)arg->i64;
+    case TN_EVENT_ARG_U64: return (double)arg->u64;
+    case TN_EVENT_ARG_F64: return arg->f64;
+    case TN_EVENT_ARG_TEXT: return otherwise;
   }
   return otherwise;
 }
@@ -41,8 +36,7 @@ const char *profiler_arg_text(const tn_recording *r, const tn_event *e, const ch
   return arg && arg->type == TN_EVENT_ARG_TEXT ? arg->text : otherwise;
 }
 
-/* ---- keys
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 /* What rows are told apart by; compared as bytes, so zeroed before it is filled. */
 typedef struct key {
@@ -157,8 +151,7 @@ static int row_of(grouping *g, const tn_event *e) {
   return (int)*index;
 }
 
-/* ---- adding up
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- adding up --------------------------------------------------------------------------------------------------- */
 
 /* Whether a scope of the same row is around it on its lane. Events of a lane come in the order of their beginnings. */
 static bool is_inside_itself(reach *outer, const tn_event *e) {
@@ -200,8 +193,7 @@ static bool group(grouping *g) {
   return true;
 }
 
-/* ---- distributions
- * --------------------------------------------------------------------------------------------------- */
+/* ---- distributions ----------------------------------------------------------------------------------------------- */
 
 static int by_value(const void *left, const void *right) {
   int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
@@ -242,8 +234,7 @@ static bool distribute(grouping *g) {
   return done;
 }
 
-/* ---- the calls
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the calls --------------------------------------------------------------------------------------------------- */
 
 static bool average(tn_averages *a, const tn_recording *r) {
   grouping g = {.a = a, .r = r};

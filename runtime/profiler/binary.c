@@ -65,8 +65,7 @@ typedef struct section {
   const field *fields;
   int n_fields;
 } section;
-#define SECTION(fields) \
-  { fields, RUNTIME_COUNT(fields) }
+#define SECTION(fields) {fields, RUNTIME_COUNT(fields)}
 static const section once_section = SECTION(once_fields), process_section = SECTION(process_fields),
                      lane_section = SECTION(lane_fields), source_section = SECTION(source_fields),
                      event_section = SECTION(event_fields), arg_section = SECTION(arg_fields);
@@ -103,23 +102,15 @@ static int64_t text_number(writer *w, const char *text) {
 static int64_t load_field(writer *w, const field *f, const void *item) {
   const char *at = (const char *)item + f->at;
   switch ((field_type)f->type) {
-    case I8:
-      return *(const int8_t *)at;
-    case U8:
-      return *(const uint8_t *)at;
-    case U16:
-      return *(const uint16_t *)at;
-    case I32:
-      return *(const int32_t *)at;
-    case U32:
-      return *(const uint32_t *)at;
+    case I8: return *(const int8_t *)at;
+    case U8: return *(const uint8_t *)at;
+    case U16: return *(const uint16_t *)at;
+    case I32: return *(const int32_t *)at;
+    case U32: return *(const uint32_t *)at;
     case I64:
-    case F64:
-      return *(const int64_t *)at;
-    case TEXT:
-      return text_number(w, *(const char *const *)at);
-    case TYPE_COUNT:
-      break;
+    case F64: return *(const int64_t *)at;
+    case TEXT: return text_number(w, *(const char *const *)at);
+    case TYPE_COUNT: break;
   }
   return 0;
 }
@@ -284,33 +275,20 @@ static bool read_layout(reader *x, const section *s, layout *out) {
 static void store_field(reader *x, const field *f, void *item, int64_t value) {
   char *at = (char *)item + f->at;
   switch ((field_type)f->type) {
-    case I8:
-      *(int8_t *)at = (int8_t)value;
-      return;
-    case U8:
-      *(uint8_t *)at = (uint8_t)value;
-      return;
-    case U16:
-      *(uint16_t *)at = (uint16_t)value;
-      return;
-    case I32:
-      *(int32_t *)at = (int32_t)value;
-      return;
-    case U32:
-      *(uint32_t *)at = (uint32_t)value;
-      return;
+    case I8: *(int8_t *)at = (int8_t)value; return;
+    case U8: *(uint8_t *)at = (uint8_t)value; return;
+    case U16: *(uint16_t *)at = (uint16_t)value; return;
+    case I32: *(int32_t *)at = (int32_t)value; return;
+    case U32: *(uint32_t *)at = (uint32_t)value; return;
     case I64:
-    case F64:
-      *(int64_t *)at = value;
-      return;
+    case F64: *(int64_t *)at = value; return;
     case TEXT:
       if (value < 0 || value >= x->texts.n)
         refuse(x, "there is no such text");
       else
         *(const char **)at = x->texts.data[value];
       return;
-    case TYPE_COUNT:
-      break;
+    case TYPE_COUNT: break;
   }
 }
 

@@ -147,6 +147,7 @@ static inline int64_t profiler_clip(int64_t value, int64_t most) {
 tn_recording *profiler_finish_reading(tn_context *ctx, tn_recording *r, const char *name);
 
 /* The numbers of tn_recording_info that every form keeps: X(member, "key in a file"), all of 64 bits. */
+/* clang-format off */
 #define PROFILER_INFO_NUMBERS(X)                                                                                    \
   X(start_ns, "start_ns") X(duration_ns, "duration_ns") X(start_unix_ns, "start_unix_ns") X(stats.events, "events") \
   X(stats.dropped, "dropped") X(stats.lanes, "threads") X(stats.bytes, "bytes")                                     \
@@ -154,11 +155,14 @@ tn_recording *profiler_finish_reading(tn_context *ctx, tn_recording *r, const ch
   X(stats.unknown_frees, "unknown_frees") X(stats.lost_names, "lost_names") X(stats.start_ns, "start_cost_ns")      \
   X(stats.stop_ns, "stop_cost_ns") X(stats.collect_ns, "collect_cost_ns")       \
   X(cpu_ns, "cpu_ns") X(peak_rss_bytes, "peak_rss_bytes")
+/* clang-format on */
 
 /* Flags of events by name, as files have them. */
+/* clang-format off */
 #define PROFILER_FLAGS(X)                                                                            \
   X(UNFINISHED, "unfinished") X(KILLED, "killed") X(OVERLAP, "overlap") X(FAILED, "failed") \
   X(UNKNOWN, "unknown") X(ADDED, "added")
+/* clang-format on */
 
 /* Ids as files need them: processes and lanes that no two share, below 2^32. */
 typedef struct profiler_ids {

@@ -27,8 +27,7 @@ bool profiler_guests_recover(tn_recording *r, const char *path);
 /* Forgets what was adopted (reset, and the child after a fork). */
 void profiler_guests_drop(void);
 
-/* ---- for guests.c: the plug-ins' part (plugin.c)
- * --------------------------------------------------------------------- */
+/* ---- for guests.c: the plug-ins' part (plugin.c) ----------------------------------------------------------------- */
 
 void profiler_plugins_start(void);
 void profiler_plugins_stop(void);

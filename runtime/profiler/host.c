@@ -9,8 +9,7 @@
 
 enum { MOST_THREADS = 256, REPEATS = 3 };
 
-/* ---- what the system says
- * ------------------------------------------------------------------------------------------------ */
+/* ---- what the system says ---------------------------------------------------------------------------------------- */
 
 static void read_model(char *model, size_t n) {
   FILE *file = fopen("/proc/cpuinfo", "re");
@@ -41,8 +40,7 @@ static int vector_bits(void) {
 #endif
 }
 
-/* ---- arithmetic
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- arithmetic -------------------------------------------------------------------------------------------------- */
 
 /* Twelve independent chains of multiply-adds of LANES floats; values stay near 1. */
 enum { CHAINS = 12, STEPS = 400000 };
@@ -79,8 +77,7 @@ static arithmetic best_arithmetic(void) {
   return (arithmetic){chains_128, 4};
 }
 
-/* ---- on all cores
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- on all cores ------------------------------------------------------------------------------------------------ */
 
 typedef struct load {
   arithmetic math;
@@ -136,8 +133,7 @@ static double measure_gbps(int cores) {
   return (double)(words * sizeof *memory * (size_t)cores) / seconds * 1e-9;
 }
 
-/* ---- the calls
- * ---------------------------------------------------------------------------------------------------------------- */
+/* ---- the calls --------------------------------------------------------------------------------------------------- */
 
 void tn_host_get(tn_host *out, bool measure) {
   *out = (tn_host){.cores = count_cores(), .vector_bits = vector_bits()};

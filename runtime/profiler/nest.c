@@ -136,7 +136,7 @@ typedef struct byte_map {
     uint64_t key;
     int64_t bytes;
     uint64_t process; /* plus one; 0 is empty */
-  } * slots;
+  } *slots;
   int64_t n, n_slots;
 } byte_map;
 

@@ -9,8 +9,7 @@
 /* The table event ends after so many: it is for looking at, the other tables count all events. */
 enum { MOST_EVENTS = 1000000 };
 
-/* ---- run: facts about the recording and the machine
- * -------------------------------------------------------------------- */
+/* ---- run: facts about the recording and the machine -------------------------------------------------------------- */
 
 static const tn_column columns_run[] = {{"key", TN_CELL_TEXT}, {"value", TN_CELL_TEXT}};
 
@@ -68,8 +67,7 @@ static bool parse_run(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(run);
 
-/* ---- op: averages by name
- * ---------------------------------------------------------------------------------------------- */
+/* ---- op: averages by name ---------------------------------------------------------------------------------------- */
 
 static const tn_column columns_op[] = {
     {"name", TN_CELL_TEXT},         {"category", TN_CELL_TEXT},   {"node_id", TN_CELL_INT},    {"calls", TN_CELL_INT},
@@ -105,8 +103,7 @@ static bool parse_op(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(op);
 
-/* ---- event: every scope and range
- * -------------------------------------------------------------------------------------- */
+/* ---- event: every scope and range -------------------------------------------------------------------------------- */
 
 static const tn_column columns_event[] = {
     {"name", TN_CELL_TEXT},    {"kind", TN_CELL_TEXT},    {"category", TN_CELL_TEXT},   {"process", TN_CELL_TEXT},
@@ -140,8 +137,7 @@ static bool parse_event(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(event);
 
-/* ---- counter: samples by name and process
- * ------------------------------------------------------------------------------- */
+/* ---- counter: samples by name and process ------------------------------------------------------------------------ */
 
 static const tn_column columns_counter[] = {
     {"name", TN_CELL_TEXT},   {"category", TN_CELL_TEXT}, {"process", TN_CELL_TEXT},
@@ -186,8 +182,7 @@ static bool parse_counter(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(counter);
 
-/* ---- memory: pools of processes
- * ----------------------------------------------------------------------------------------- */
+/* ---- memory: pools of processes ---------------------------------------------------------------------------------- */
 
 static const tn_column columns_memory[] = {
     {"process", TN_CELL_TEXT},        {"pool", TN_CELL_TEXT},         {"allocs", TN_CELL_INT},
@@ -235,8 +230,7 @@ static bool parse_memory(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(memory);
 
-/* ---- process
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- process ----------------------------------------------------------------------------------------------------- */
 
 static const tn_column columns_process[] = {
     {"process", TN_CELL_TEXT}, {"host", TN_CELL_TEXT},  {"pid", TN_CELL_INT},     {"node_id", TN_CELL_INT},

@@ -14,8 +14,7 @@
 #include "runtime/profiler/phases.h"
 #include "runtime/profiler/reports.h"
 
-/* ---- round, phase
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- round, phase ------------------------------------------------------------------------------------------------ */
 
 #define X(NAME, text, categories) {text "_ns", TN_CELL_INT},
 static const tn_column columns_round[] = {
@@ -53,8 +52,7 @@ static bool parse_phase(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(phase);
 
-/* ---- queue
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- queue ------------------------------------------------------------------------------------------------------- */
 
 static const tn_column columns_queue[] = {
     {"queue", TN_CELL_TEXT},       {"polls", TN_CELL_INT},       {"empty", TN_CELL_INT},
@@ -136,8 +134,7 @@ static bool parse_queue(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(queue);
 
-/* ---- stage: builder -> runner
- * -------------------------------------------------------------------------------------------- */
+/* ---- stage: builder -> runner ------------------------------------------------------------------------------------ */
 
 static const tn_column columns_stage[] = {
     {"stage", TN_CELL_TEXT},       {"workers", TN_CELL_INT},       {"calls", TN_CELL_INT},
@@ -243,8 +240,7 @@ static bool parse_stage(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(stage);
 
-/* ---- trials: workers, tasks
- * ----------------------------------------------------------------------------------------------- */
+/* ---- trials: workers, tasks -------------------------------------------------------------------------------------- */
 
 static bool is_trial(const tn_event *e) {
   return e->kind == TN_EVENT_SCOPE && strcmp(e->name, "measure") == 0 &&
@@ -353,8 +349,7 @@ static bool parse_task(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(task);
 
-/* ---- candidate: what has one sequence number
- * ------------------------------------------------------------------------------ */
+/* ---- candidate: what has one sequence number --------------------------------------------------------------------- */
 
 #define X(NAME, text, categories) {text "_ns", TN_CELL_INT},
 static const tn_column columns_candidate[] = {{"candidate", TN_CELL_INT},
@@ -400,17 +395,21 @@ static bool parse_candidate(const tn_recording *r, tn_rows *out) {
 }
 ANALYSIS_TABLE(candidate);
 
-/* ---- kernel: counters of stages
- * --------------------------------------------------------------------------------------------- */
+/* ---- kernel: counters of stages ---------------------------------------------------------------------------------- */
 
 /* Arguments of the marks "stage"; X(name). share and active are fractions: of the kernel's time, of the threads in use.
  */
-#define KERNEL_COUNTERS(X)                                                                                         \
-  X(points)                                                                                                        \
-  X(required)                                                                                                      \
-  X(loads)                                                                                                         \
-  X(vector_loads) X(gathers) X(stores) X(vector_stores) X(scatters) X(store_bits) X(native_bits) X(loops) X(tasks) \
-      X(threads) X(active) X(share) X(allocations) X(is_root) X(is_parallel) X(samples)
+#define KERNEL_COUNTERS(X) \
+  X(points)                \
+  X(required)              \
+  X(loads)                 \
+  X(vector_loads)          \
+  X(gathers)               \
+  X(stores)                \
+  X(vector_stores)         \
+  X(scatters)              \
+  X(store_bits)            \
+  X(native_bits) X(loops) X(tasks) X(threads) X(active) X(share) X(allocations) X(is_root) X(is_parallel) X(samples)
 
 #define X(name) \
   , { #name, TN_CELL_REAL }

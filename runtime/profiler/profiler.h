@@ -155,10 +155,8 @@ static inline tn_event_arg tn_event_arg_text(const char *key, const char *value)
  *   TN_TIMED(name);                              category app, level 1; NAME may be any string */
 #define TN_SCOPE_JOIN2(a, b) a##b
 #define TN_SCOPE_JOIN(a, b) TN_SCOPE_JOIN2(a, b)
-#define TN_SITE(category, level) \
-  { __FILE__, __func__, __LINE__, TN_CATEGORY_##category, (level) }
-#define TN_NO_SCOPE \
-  { NULL, 0, 0, 0, 0, 0, 0 }
+#define TN_SITE(category, level) {__FILE__, __func__, __LINE__, TN_CATEGORY_##category, (level)}
+#define TN_NO_SCOPE {NULL, 0, 0, 0, 0, 0, 0}
 #ifndef TN_PROFILE_OFF
 #define TN_SCOPE_AS(scope, category, level, name)                              \
   static const tn_site TN_SCOPE_JOIN(scope, _site) = TN_SITE(category, level); \

@@ -15,8 +15,7 @@
 extern "C" {
 #endif
 
-/* ---- tables
- * ---------------------------------------------------------------------------------------------------------- */
+/* ---- tables ------------------------------------------------------------------------------------------------------ */
 
 typedef enum tn_cell_type { TN_CELL_TEXT, TN_CELL_INT, TN_CELL_REAL } tn_cell_type;
 
@@ -44,8 +43,7 @@ TN_API const tn_cell *tn_rows_at(const tn_rows *rows, int row);
  * and NaN are missing values. Texts are copied. False without memory. */
 TN_API bool tn_rows_add(tn_rows *rows, ...);
 
-/* ---- analyses
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- analyses ---------------------------------------------------------------------------------------------------- */
 
 typedef struct tn_analysis tn_analysis;
 
@@ -90,8 +88,7 @@ TN_API char *tn_analysis_query(tn_context *ctx, const tn_analysis *analysis, con
 /* The same of a recording, for tn_server_options.query: no context; *message is malloc'ed. */
 TN_API char *tn_recording_query(const tn_recording *recording, const char *query, char **message);
 
-/* ---- suggestions
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- suggestions ------------------------------------------------------------------------------------------------- */
 
 typedef struct tn_advice {
   const char *rule;    /* its id: "worker_outlier" */
@@ -112,15 +109,13 @@ TN_API char *tn_advices_text(const tn_advices *advices, bool is_json);
 /* The K-th rule's id and usual threshold; NULL: there are no more. */
 TN_API const char *tn_advise_rule(int k, double *threshold);
 
-/* ---- tuning table
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- tuning table ------------------------------------------------------------------------------------------------ */
 
 /* TVM's table of tasks: ID, Name, FLOP, Weight, Speed (GFLOPS), Latency (us), Weighted Latency (us), Trials, Done; then
  * the sums. N/A without a valid trial. malloc'ed; NULL with a message. */
 TN_API char *tn_analysis_task_table(tn_context *ctx, const tn_analysis *analysis);
 
-/* ---- the machine
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- the machine ------------------------------------------------------------------------------------------------- */
 
 typedef struct tn_host {
   char cpu_model[64];

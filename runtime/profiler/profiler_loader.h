@@ -25,8 +25,7 @@ TN_API tn_plugin *tn_plugin_load(tn_context *ctx, const char *path);
 TN_API tn_status tn_plugin_unload(tn_context *ctx, tn_plugin *plugin);
 TN_API const char *tn_plugin_device_type(const tn_plugin *plugin);
 
-/* ---- options of device profiling: TensorFlow's message ProfileOptions
- * ------------------------------------------------ */
+/* ---- options of device profiling: TensorFlow's message ProfileOptions -------------------------------------------- */
 
 typedef enum tn_device_type {
   TN_DEVICE_UNSPECIFIED = 0,

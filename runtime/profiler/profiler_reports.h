@@ -15,8 +15,7 @@
 extern "C" {
 #endif
 
-/* ---- averages: PyTorch's key_averages, total_average, table ---------------------------------------------------------
- */
+/* ---- averages: PyTorch's key_averages, total_average, table ------------------------------------------------------ */
 
 /* What makes two events one row. All zero: equal names of the same node (and lanes of devices apart from threads). */
 typedef struct tn_average_options {
@@ -84,8 +83,7 @@ static inline tn_status tn_export_chrome_trace(tn_context *ctx, tn_recording *re
   return tn_recording_save(ctx, recording, path); /* PATH ends in .json or .json.gz */
 }
 
-/* ---- Paddle's sorted report
- * ------------------------------------------------------------------------------------------ */
+/* ---- Paddle's sorted report -------------------------------------------------------------------------------------- */
 
 /* Columns Event, Calls, Total, Min., Max., Ave., Ratio. in ms; rows "threadN::name"; with more than one thread a second
  * report of all of them merged. SORTED_KEY: NULL or "none" (in the order in which names first ended), "calls", "total",

@@ -22,8 +22,7 @@ const char *tn_advise_rule(int k, double *threshold) {
   return rule ? rule->id : NULL;
 }
 
-/* ---- what rules call
- * ------------------------------------------------------------------------------------------------- */
+/* ---- what rules call --------------------------------------------------------------------------------------------- */
 
 void analysis_say(proposer *p, const char *subject, double value, const char *fmt, ...) {
   tn_advices *all = p->advices;
@@ -49,8 +48,7 @@ const tn_rows *analysis_rows_of(const proposer *p, const char *table) {
   return p->analysis->tables[analysis_table_find(table)];
 }
 
-/* ---- running
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static bool check_options(tn_context *ctx, const json_t *options) {
   const char *name;
@@ -116,8 +114,7 @@ void tn_advices_free(tn_advices *advices) {
   free(advices);
 }
 
-/* ---- printing
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- printing ---------------------------------------------------------------------------------------------------- */
 
 /* The row of the largest phase; -1: unknown. */
 static int largest_phase(const tn_rows *phases) {

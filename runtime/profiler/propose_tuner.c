@@ -9,8 +9,7 @@ enum { LEAST_TRIALS = 5 };
 
 static double percent(double share) { return share * 100; }
 
-/* ---- phases
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- phases ------------------------------------------------------------------------------------------------------ */
 
 static double share_of(const tn_rows *phases, const char *phase) {
   for (int i = 0; i < phases->n; ++i) {
@@ -62,8 +61,7 @@ static void check_wait(proposer *p, const tn_rows *rounds) {
                  "%.0f %% of a round is 'wait': the tuner stands still for a queue; see what fills it", percent(share));
 }
 
-/* ---- queues and stages
- * --------------------------------------------------------------------------------------------------- */
+/* ---- queues and stages ------------------------------------------------------------------------------------------- */
 
 /* Who fills and who empties a queue, by the stages. */
 static const char *stage_with(const tn_rows *stages, const char *column, const char *queue) {
@@ -104,8 +102,7 @@ static void check_bottleneck(proposer *p, const tn_rows *stages) {
   }
 }
 
-/* ---- processor
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- processor --------------------------------------------------------------------------------------------------- */
 
 static double fact(const tn_rows *run, const char *key) {
   for (int i = 0; i < run->n; ++i) {
@@ -121,8 +118,7 @@ static void check_cpu(proposer *p, const tn_rows *run) {
                  percent(share));
 }
 
-/* ---- workers and tasks
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- workers and tasks ------------------------------------------------------------------------------------------- */
 
 /* Workers with a few trials are not compared: candidates differ more than workers. */
 static bool is_compared(const tn_rows *workers, int i) { return analysis_number(workers, i, "trials") >= LEAST_TRIALS; }
@@ -162,8 +158,7 @@ static void check_failed(proposer *p, const tn_rows *tasks) {
   }
 }
 
-/* ---- memory and the recording
- * ------------------------------------------------------------------------------------------------- */
+/* ---- memory and the recording ------------------------------------------------------------------------------------ */
 
 static void check_memory_failed(proposer *p, const tn_rows *pools) {
   for (int i = 0; i < pools->n; ++i) {

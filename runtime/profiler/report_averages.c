@@ -6,8 +6,7 @@
 
 enum { ROW_LIMIT = 100, NAME_WIDTH = 55, SHAPES_WIDTH = 80, SOURCE_WIDTH = 75, COLUMN_WIDTH = 12 };
 
-/* ---- keys
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 static double host_total(const tn_average *a) { return a->is_device ? 0 : (double)a->total_ns; }
 static double device_total(const tn_average *a) { return a->is_device ? (double)a->total_ns : 0; }
@@ -25,12 +24,14 @@ static double by_p99(const tn_average *a) { return (double)a->p99_ns; }
 static double by_deviation(const tn_average *a) { return a->deviation_ns; }
 
 /* X("key", the value rows are sorted by, descending) */
+/* clang-format off */
 #define SORT_KEYS(X)                                                                                               \
   X("count", by_count)                                                                                             \
   X("cpu_time", host_average) X("cpu_time_total", host_total) X("self_cpu_time_total", by_self)                    \
       X("cpu_memory_usage", by_bytes) X("self_cpu_memory_usage", by_self_bytes) X("flops", by_flops)               \
           X("device_time_total", device_total) X("min", by_min) X("max", by_max) X("p50", by_p50) X("p90", by_p90) \
               X("p99", by_p99) X("deviation", by_deviation)
+/* clang-format on */
 
 typedef double (*value_fn)(const tn_average *row);
 static const struct sort_key {
@@ -74,8 +75,7 @@ static int *order_rows(const tn_averages *a, value_fn value) {
   return order;
 }
 
-/* ---- columns
- * --------------------------------------------------------------------------------------------------------- */
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
 
 /* What cells are made from. */
 typedef struct report {
@@ -119,6 +119,7 @@ CELL(cell_flops, text_of("%.3f", row->flops / p->flops_unit->ns))
 CELL(cell_rate, row->total_ns > 0 ? text_of("%.3f", row->flops / (double)row->total_ns) : text_of("--", 0))
 
 /* X(title, its condition in report, the cell) */
+/* clang-format off */
 #define COLUMNS(X)                                                                                           \
   X("Self CPU %", always, cell_self_percent)                                                                 \
   X("Self CPU", always, cell_self) X("CPU total %", always, cell_percent) X("CPU total", always, cell_total) \
@@ -128,6 +129,7 @@ CELL(cell_rate, row->total_ns > 0 ? text_of("%.3f", row->flops / (double)row->to
                   X("Deviation", has_distribution, cell_deviation) X("DEV total", has_device, cell_device)   \
                       X("CPU Mem", has_memory, cell_bytes) X("Self CPU Mem", has_memory, cell_self_bytes)    \
                           X("# of Calls", always, cell_calls) X("Node ID", has_node, cell_node)
+/* clang-format on */
 
 static const struct column {
   const char *title;
@@ -165,8 +167,7 @@ static void look_at_rows(report *p) {
   }
 }
 
-/* ---- the table
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static int width_or(int given, int usual) { return given < 0 ? 0 : given > 0 ? given : usual; }
 
@@ -234,8 +235,7 @@ char *tn_averages_table(tn_context *ctx, const tn_averages *averages, const tn_t
   return text;
 }
 
-/* ---- two recordings compared
- * ----------------------------------------------------------------------------------------- */
+/* ---- two recordings compared ------------------------------------------------------------------------------------- */
 
 typedef struct difference {
   const char *name;

@@ -21,8 +21,7 @@ typedef struct sheet {
   int *order;
 } sheet;
 
-/* ---- keys
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 static double average_of(const tn_average *a) { return a->calls ? (double)a->total_ns / (double)a->calls : 0; }
 static double key_none(const tn_average *a) { return -(double)a->first_end_ns; }
@@ -48,8 +47,7 @@ static const struct sort_key *find_key(tn_context *ctx, const char *name) {
   return NULL;
 }
 
-/* ---- rows
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
 
 /* The row of the same thread that NAME extends by exactly one segment. */
 static int parent_of(const sheet *s, int first, int end, const char *name) {
@@ -87,8 +85,7 @@ static bool add_rows(sheet *s, const tn_averages *a, int lane, int thread) {
   return true;
 }
 
-/* ---- order
- * ----------------------------------------------------------------------------------------------------------- */
+/* ---- order ------------------------------------------------------------------------------------------------------- */
 
 typedef struct sorting {
   const sheet *s;
@@ -127,8 +124,7 @@ static bool sort_rows(sheet *s, const struct sort_key *key) {
   return s->order != NULL;
 }
 
-/* ---- text
- * ------------------------------------------------------------------------------------------------------------ */
+/* ---- text -------------------------------------------------------------------------------------------------------- */
 
 static void name_of(const row *r, runtime_str *out) {
   for (int i = 0; i < r->level; ++i) runtime_str_add(out, "  ");
@@ -184,8 +180,7 @@ static void add_overhead(const tn_recording *r, runtime_str *out) {
   runtime_str_addf(out, "  tuner overhead: %.6g  Ratio: %.4f\n\n", (total - kernel) / 1e6, 1 - kernel / total);
 }
 
-/* ---- the report
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- the report -------------------------------------------------------------------------------------------------- */
 
 /* Adds the rows of every lane; *n_threads gets how many lanes have some. */
 static bool add_threads(sheet *s, const tn_recording *r, const tn_averages *a, int *n_threads) {

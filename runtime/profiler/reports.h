@@ -22,8 +22,7 @@ const tn_event_arg *profiler_find_arg(const tn_recording *r, const tn_event *e, 
 double profiler_arg_number(const tn_recording *r, const tn_event *e, const char *key, double otherwise);
 const char *profiler_arg_text(const tn_recording *r, const tn_event *e, const char *key, const char *otherwise);
 
-/* ---- units ---------------------------------------------------------------------------------------------------------
- */
+/* ---- units ------------------------------------------------------------------------------------------------------- */
 
 typedef struct profiler_unit {
   const char *name;
@@ -39,8 +38,7 @@ profiler_text profiler_time_text(double ns, const profiler_unit *unit);
 profiler_text profiler_bytes_text(int64_t bytes);               /* B, KB, MB, GB at 1024 */
 profiler_text profiler_percent_text(double part, double whole); /* two decimals; NaN when WHOLE is 0 */
 
-/* ---- tables of text (report_layout.c)
- * -------------------------------------------------------------------------------- */
+/* ---- tables of text (report_layout.c) ---------------------------------------------------------------------------- */
 
 /* Cells row by row, the first row is the header. Zero-initialise. */
 typedef struct profiler_layout {

@@ -19,9 +19,9 @@ struct profiler_sampler {
   pthread_cond_t wake;
   pthread_t thread;
   bool is_started, stops;
-  int active;            /* calls that run */
-  uint64_t since_ns;     /* while active: unbilled from here on */
-  uint64_t unbilled_ns;  /* of calls that ended since the last look */
+  int active;           /* calls that run */
+  uint64_t since_ns;    /* while active: unbilled from here on */
+  uint64_t unbilled_ns; /* of calls that ended since the last look */
   runtime_rng rng;
 };
 
@@ -91,8 +91,10 @@ void profiler_sampler_read(profiler_sampler *s, int stage, double *ns, int64_t *
   pthread_mutex_lock(&s->lock);
   for (int i = 0; i < s->n; ++i) billed += (double)s->bills[i].ns;
   *ns = (double)s->bills[stage].ns;
-  if (billed > 0) *ns *= 1 + (double)s->unbilled_ns / billed;
-  else if (stage == 0) *ns = (double)s->unbilled_ns;
+  if (billed > 0)
+    *ns *= 1 + (double)s->unbilled_ns / billed;
+  else if (stage == 0)
+    *ns = (double)s->unbilled_ns;
   *samples = s->bills[stage].samples;
   pthread_mutex_unlock(&s->lock);
 }

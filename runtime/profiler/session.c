@@ -4,8 +4,8 @@
 #include <linux/membarrier.h>
 #include <math.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/profiler/guests.h"

@@ -60,7 +60,7 @@ typedef struct profiler_index {
   struct profiler_slot {
     uint64_t hash;
     uint32_t value; /* plus one; 0 is empty */
-  } * slots;
+  } *slots;
   uint32_t n, n_slots;
 } profiler_index;
 

@@ -63,14 +63,10 @@ static uint64_t id_of(writer *w, const tn_event *e) {
 
 static void write_arg_value(writer *w, const tn_event_arg *arg) {
   switch (arg->type) {
-    case TN_EVENT_ARG_I64:
-      return profiler_out_i64(w->out, arg->i64);
-    case TN_EVENT_ARG_U64:
-      return profiler_out_u64(w->out, arg->u64);
-    case TN_EVENT_ARG_F64:
-      return profiler_out_f64(w->out, arg->f64);
-    case TN_EVENT_ARG_TEXT:
-      return profiler_out_json(w->out, arg->text);
+    case TN_EVENT_ARG_I64: return profiler_out_i64(w->out, arg->i64);
+    case TN_EVENT_ARG_U64: return profiler_out_u64(w->out, arg->u64);
+    case TN_EVENT_ARG_F64: return profiler_out_f64(w->out, arg->f64);
+    case TN_EVENT_ARG_TEXT: return profiler_out_json(w->out, arg->text);
   }
 }
 

@@ -159,48 +159,29 @@ enum { KNOWN_FLAGS = 255 };
 /* What our writer knows of an event; false for an argument. */
 static bool read_own_stat(reader *x, plane *p, tn_event *e, xspace_stat_name name, const xspace_stat *stat) {
   switch (name) {
-    case XSPACE_STAT_KIND:
-      return set_kind(e, stat_text(x, p, stat)), true;
-    case XSPACE_STAT_CATEGORY:
-      return set_category(e, stat_text(x, p, stat)), true;
-    case XSPACE_STAT_LEVEL:
-      e->level = (uint8_t)(stat_i64(stat) & TN_LEVEL_MAX);
-      return true;
-    case XSPACE_STAT_SOURCE:
-      return set_source(x, e, stat_text(x, p, stat)), true;
-    case XSPACE_STAT_SEQUENCE:
-      e->sequence = (uint32_t)stat_i64(stat);
-      return true;
-    case XSPACE_STAT_FLAGS:
-      e->flags = (uint16_t)(stat_i64(stat) & KNOWN_FLAGS);
-      return true;
-    case XSPACE_STAT_PRODUCER:
-      return set_flow(e, (uint64_t)stat_i64(stat), false), true;
-    case XSPACE_STAT_CONSUMER:
-      return set_flow(e, (uint64_t)stat_i64(stat), true), true;
-    case XSPACE_STAT_ASYNC:
-      e->kind = TN_EVENT_ASYNC;
-      return true;
+    case XSPACE_STAT_KIND: return set_kind(e, stat_text(x, p, stat)), true;
+    case XSPACE_STAT_CATEGORY: return set_category(e, stat_text(x, p, stat)), true;
+    case XSPACE_STAT_LEVEL: e->level = (uint8_t)(stat_i64(stat) & TN_LEVEL_MAX); return true;
+    case XSPACE_STAT_SOURCE: return set_source(x, e, stat_text(x, p, stat)), true;
+    case XSPACE_STAT_SEQUENCE: e->sequence = (uint32_t)stat_i64(stat); return true;
+    case XSPACE_STAT_FLAGS: e->flags = (uint16_t)(stat_i64(stat) & KNOWN_FLAGS); return true;
+    case XSPACE_STAT_PRODUCER: return set_flow(e, (uint64_t)stat_i64(stat), false), true;
+    case XSPACE_STAT_CONSUMER: return set_flow(e, (uint64_t)stat_i64(stat), true), true;
+    case XSPACE_STAT_ASYNC: e->kind = TN_EVENT_ASYNC; return true;
     case XSPACE_STAT_ID:
-    case XSPACE_STAT_ADDRESS:
-      e->id = (uint64_t)stat_i64(stat);
-      return true;
+    case XSPACE_STAT_ADDRESS: e->id = (uint64_t)stat_i64(stat); return true;
     case XSPACE_STAT_POOL: {
       const char *text = stat_text(x, p, stat), *pool = profiler_intern(&x->r->strings, text, strlen(text));
       if (pool) e->name = pool;
       return true;
     }
-    case XSPACE_STAT_BYTES:
-      e->bytes = profiler_clip(stat_i64(stat), PROFILER_MAX_BYTES);
-      return true;
+    case XSPACE_STAT_BYTES: e->bytes = profiler_clip(stat_i64(stat), PROFILER_MAX_BYTES); return true;
     case XSPACE_STAT_TID:
     case XSPACE_STAT_PRODUCER_TYPE:
     case XSPACE_STAT_CONSUMER_TYPE:
     case XSPACE_STAT_SELF:
-    case XSPACE_STAT_CURRENT:
-      return true;
-    case XSPACE_STAT_COUNT:
-      break;
+    case XSPACE_STAT_CURRENT: return true;
+    case XSPACE_STAT_COUNT: break;
   }
   return false;
 }

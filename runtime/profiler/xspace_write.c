@@ -178,14 +178,10 @@ static const char *arg_name(writer *w, const char *key) {
 static void add_arg(writer *w, const tn_event_arg *arg) {
   const char *name = arg_name(w, arg->key);
   switch (arg->type) {
-    case TN_EVENT_ARG_I64:
-      return add_i64(w, name, arg->i64);
-    case TN_EVENT_ARG_U64:
-      return add_u64(w, name, arg->u64);
-    case TN_EVENT_ARG_F64:
-      return add_f64(w, name, arg->f64);
-    case TN_EVENT_ARG_TEXT:
-      return add_text(w, name, arg->text);
+    case TN_EVENT_ARG_I64: return add_i64(w, name, arg->i64);
+    case TN_EVENT_ARG_U64: return add_u64(w, name, arg->u64);
+    case TN_EVENT_ARG_F64: return add_f64(w, name, arg->f64);
+    case TN_EVENT_ARG_TEXT: return add_text(w, name, arg->text);
   }
 }
 

@@ -114,7 +114,8 @@ static void links_with_the_function(const char *form) {
   tn_kernel *kernel = runtime_kernel_new(
       K.ctx, "kernel", (tn_kernel_fn)(uintptr_t)dlsym(library, "kernel"), 2,
       (runtime_kernel_arg[]){{.name = "A", .dtype = TN_F32, .ndim = 1, .shape = {ROWS * COLUMNS}},
-                             {.name = "C", .dtype = TN_F32, .ndim = 1, .shape = {ROWS}, .is_output = true}}, NULL, NULL);
+                             {.name = "C", .dtype = TN_F32, .ndim = 1, .shape = {ROWS}, .is_output = true}},
+      NULL, NULL);
   check_rows(kernel);
   tn_kernel_free(kernel);
   dlclose(library);

@@ -6,8 +6,7 @@
 
 enum { LANES = 20, MOST = 4 * LANES };
 
-/* ---- loads from a table of offsets --------------------------------------------------------------------------------
- */
+/* ---- loads from a table of offsets ------------------------------------------------------------------------------- */
 
 typedef struct table_row {
   const char *name;
@@ -83,8 +82,7 @@ static void load_table_at_a_base(void **state) {
   for (int k = 0; k < 128; ++k) assert_int_equal(c[k], a[k % 4 * 64 + k / 4]);
 }
 
-/* ---- dot products -------------------------------------------------------------------------------------------------
- */
+/* ---- dot products ------------------------------------------------------------------------------------------------ */
 
 typedef struct dot_row {
   const char *name;
@@ -157,8 +155,7 @@ static void dots_without(void **state) {
   run_dots(*state, target);
 }
 
-/* ---- instructions -------------------------------------------------------------------------------------------------
- */
+/* ---- instructions ------------------------------------------------------------------------------------------------ */
 
 typedef struct code_row {
   const char *name, *features; /* of the target */

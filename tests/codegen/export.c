@@ -119,7 +119,9 @@ static void symbols(void **state) {
 
 /* ---- the same bytes ---------------------------------------------------------------------------------------------- */
 
-static const struct form_row { const char *name; } form_rows[] = {{"o"}, {"s"}, {"c"}, {"ll"}, {"bc"}};
+static const struct form_row {
+  const char *name;
+} form_rows[] = {{"o"}, {"s"}, {"c"}, {"ll"}, {"bc"}};
 
 /* From two contexts, the second one not fresh. */
 static void same_bytes(void **state) {

@@ -19,7 +19,9 @@ static tir_func *everything(void) {
 
 static const tn_target *two_threads(void) { return tn_target_new(K.ctx, "threads=2"); }
 
-static const runtime_kernel_arg expand_args[] = {{.name = "A", .dtype = TN_F32, .ndim = 2, .shape = {8, 8}, .is_output = false}, {.name = "C", .dtype = TN_F32, .ndim = 2, .shape = {8, 8}, .is_output = true}};
+static const runtime_kernel_arg expand_args[] = {
+    {.name = "A", .dtype = TN_F32, .ndim = 2, .shape = {8, 8}, .is_output = false},
+    {.name = "C", .dtype = TN_F32, .ndim = 2, .shape = {8, 8}, .is_output = true}};
 
 static const char use_expand[] =
     "#include \"expand.h\"\n"
@@ -56,12 +58,9 @@ typedef struct form_row {
   size_t n;
 } form_row;
 
-static const form_row form_rows[] = {{"expand.o", "\177ELF", 4},
-                                     {"expand.so", "\177ELF", 4},
-                                     {"expand.s", "\t.text", 6},
-                                     {"expand.ll", "; ModuleID", 10},
-                                     {"expand.bc", "BC\xc0\xde", 4},
-                                     {"expand.c", "/* expand: a kernel", 19}};
+static const form_row form_rows[] = {{"expand.o", "\177ELF", 4},     {"expand.so", "\177ELF", 4},
+                                     {"expand.s", "\t.text", 6},     {"expand.ll", "; ModuleID", 10},
+                                     {"expand.bc", "BC\xc0\xde", 4}, {"expand.c", "/* expand: a kernel", 19}};
 
 static void form(void **state) {
   const form_row *r = *state;
@@ -120,7 +119,7 @@ static void shared_object(void **state) {
   snprintf(path, sizeof path, "%s/expand.so", folder);
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) fail_msg("%s", dlerror());
-  int32_t (*expand)(const float *, float *) = (int32_t(*)(const float *, float *))(uintptr_t)dlsym(library, "expand");
+  int32_t (*expand)(const float *, float *) = (int32_t (*)(const float *, float *))(uintptr_t)dlsym(library, "expand");
   assert_non_null(expand);
   assert_int_equal(expand(a, c), 0);
   assert_true(c[63] == 1.0f);
@@ -164,8 +163,10 @@ static void header_in_cpp(void **state) {
 
 static void header_text(void **state) {
   (void)state;
-  static const runtime_kernel_arg args[] = {{.name = "A.local", .dtype = TN_I8, .ndim = 0, .shape = {0}, .is_output = false}, {.name = "int", .dtype = TN_BOOL, .ndim = 1, .shape = {3}, .is_output = false},
-                                            {.name = "C", .dtype = TN_F64, .ndim = 3, .shape = {1, 2, 3}, .is_output = true}};
+  static const runtime_kernel_arg args[] = {
+      {.name = "A.local", .dtype = TN_I8, .ndim = 0, .shape = {0}, .is_output = false},
+      {.name = "int", .dtype = TN_BOOL, .ndim = 1, .shape = {3}, .is_output = false},
+      {.name = "C", .dtype = TN_F64, .ndim = 3, .shape = {1, 2, 3}, .is_output = true}};
   char *text = codegen_header(K.ctx, "odd_names", 3, args);
   check_ok(K.ctx);
   check_has(text, "int32_t odd_names(const int8_t *A_local, const uint8_t *_int, double *C);");

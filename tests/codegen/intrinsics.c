@@ -6,8 +6,7 @@ enum { ROWS = 16, DEPTH = 8 };
 
 #define GEMV "c[m<16] = sum[l<8](a[l] * b[m,l])"
 
-/* ---- the functions ------------------------------------------------------------------------------------------------
- */
+/* ---- the functions ----------------------------------------------------------------------------------------------- */
 
 static int n_calls[3];
 
@@ -33,8 +32,7 @@ static void doubled(int32_t *c, const int32_t *a, int64_t ci, int64_t ai) {
   for (int i = 0; i < 8; i++) c[i * ci] = 2 * a[i * ai];
 }
 
-#define FUNCTION(f) \
-  { #f, (void (*)(void))f }
+#define FUNCTION(f) {#f, (void (*)(void))f}
 
 static const tn_intrin_functions all_three = {FUNCTION(gemv_body), FUNCTION(gemv_reset), FUNCTION(gemv_update)};
 static const tn_intrin_functions update_only = {.update = FUNCTION(gemv_update)};
@@ -51,8 +49,7 @@ static void declare(void) {
   check_ok(K.ctx);
 }
 
-/* ---- running ------------------------------------------------------------------------------------------------------
- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 typedef struct call_row {
   const char *name, *program, *schedule;
@@ -137,8 +134,7 @@ static void runs(void **state) {
   tn_schedule_free(s);
 }
 
-/* ---- exported, recorded -------------------------------------------------------------------------------------------
- */
+/* ---- exported, recorded ------------------------------------------------------------------------------------------ */
 
 static tn_schedule *scheduled(const char *program, const char *schedule) {
   declare();
@@ -184,8 +180,7 @@ static void recorded(void **state) {
   tn_schedule_free(s);
 }
 
-/* ---- refused ------------------------------------------------------------------------------------------------------
- */
+/* ---- refused ----------------------------------------------------------------------------------------------------- */
 
 static void wrong_update(float *c, const float *a, const float *b, int64_t cm, int64_t al, int64_t bm, int64_t bl) {
   gemv_body(c, a, b, cm, al, bm, bl); /* overwrites */

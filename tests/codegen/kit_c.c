@@ -35,7 +35,8 @@ tn_kernel *kit_compile_c(const tir_func *func, const tn_target *target, const ch
   kit_folder_remove(folder);
   for (int i = 0; i < func->n_params; ++i) {
     const tir_buffer *b = func->params[i];
-    args[i] = (runtime_kernel_arg){.name = b->name, .dtype = b->dtype, .ndim = 1, .shape = {b->shape[0]}, .is_output = !b->is_input};
+    args[i] = (runtime_kernel_arg){
+        .name = b->name, .dtype = b->dtype, .ndim = 1, .shape = {b->shape[0]}, .is_output = !b->is_input};
   }
   tn_kernel_fn fn = (tn_kernel_fn)(uintptr_t)dlsym(library, func->name);
   assert_non_null(fn);

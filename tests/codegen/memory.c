@@ -12,13 +12,13 @@ typedef struct stride_row {
 } stride_row;
 
 static const stride_row stride_rows[] = {
-    {"f32 x16 stride 0", TN_F32, 16, 0},  {"f32 x16 stride 1", TN_F32, 16, 1},   {"f32 x16 stride 2", TN_F32, 16, 2},
-    {"f32 x16 stride 3", TN_F32, 16, 3},  {"f32 x16 stride 4", TN_F32, 16, 4},   {"f32 x16 stride 5", TN_F32, 16, 5},
-    {"f32 x16 stride -1", TN_F32, 16, -1}, {"f32 x8 stride -2", TN_F32, 8, -2},  {"f32 x13 stride 1", TN_F32, 13, 1},
-    {"f32 x13 stride 3", TN_F32, 13, 3},  {"f64 x8 stride 2", TN_F64, 8, 2},     {"f64 x4 stride 100", TN_F64, 4, 100},
-    {"i8 x64 stride 2", TN_I8, 64, 2},    {"i8 x13 stride 1", TN_I8, 13, 1},     {"u16 x32 stride 3", TN_U16, 32, 3},
-    {"i64 x4 stride 4", TN_I64, 4, 4},    {"bool x16 stride 1", TN_BOOL, 16, 1}, {"bool x8 stride 3", TN_BOOL, 8, 3},
-    {"f32 x3 stride 2", TN_F32, 3, 2},    {"f32 x2 stride 4", TN_F32, 2, 4},
+    {"f32 x16 stride 0", TN_F32, 16, 0},   {"f32 x16 stride 1", TN_F32, 16, 1},   {"f32 x16 stride 2", TN_F32, 16, 2},
+    {"f32 x16 stride 3", TN_F32, 16, 3},   {"f32 x16 stride 4", TN_F32, 16, 4},   {"f32 x16 stride 5", TN_F32, 16, 5},
+    {"f32 x16 stride -1", TN_F32, 16, -1}, {"f32 x8 stride -2", TN_F32, 8, -2},   {"f32 x13 stride 1", TN_F32, 13, 1},
+    {"f32 x13 stride 3", TN_F32, 13, 3},   {"f64 x8 stride 2", TN_F64, 8, 2},     {"f64 x4 stride 100", TN_F64, 4, 100},
+    {"i8 x64 stride 2", TN_I8, 64, 2},     {"i8 x13 stride 1", TN_I8, 13, 1},     {"u16 x32 stride 3", TN_U16, 32, 3},
+    {"i64 x4 stride 4", TN_I64, 4, 4},     {"bool x16 stride 1", TN_BOOL, 16, 1}, {"bool x8 stride 3", TN_BOOL, 8, 3},
+    {"f32 x3 stride 2", TN_F32, 3, 2},     {"f32 x2 stride 4", TN_F32, 2, 4},
 };
 
 static int64_t span(const stride_row *r) { return (int64_t)(r->lanes - 1) * abs(r->stride) + 1; }
@@ -73,15 +73,24 @@ typedef struct mask_row {
 } mask_row;
 
 static const mask_row mask_rows[] = {
-    {"f32 x16, 5 on", TN_F32, 16, 1, 5},         {"f32 x16, all on", TN_F32, 16, 1, 16},
-    {"f32 x16, none on", TN_F32, 16, 1, 0},      {"f32 x13, 7 on", TN_F32, 13, 1, 7},
-    {"f32 x64, 33 on", TN_F32, 64, 1, 33},       {"f64 x8, 3 on", TN_F64, 8, 1, 3},
-    {"i8 x64, 17 on", TN_I8, 64, 1, 17},         {"u16 x8, 1 on", TN_U16, 8, 1, 1},
-    {"i64 x4, 3 on", TN_I64, 4, 1, 3},           {"bool x16, 9 on", TN_BOOL, 16, 1, 9},
-    {"f32 x16 stride 2, 5 on", TN_F32, 16, 2, 5}, {"f32 x16 stride -1, 4 on", TN_F32, 16, -1, 4},
-    {"f64 x4 stride 7, 2 on", TN_F64, 4, 7, 2},  {"i8 x8 stride 3, 6 on", TN_I8, 8, 3, 6},
-    {"f32 x8 stride 0, 3 on", TN_F32, 8, 0, 3},  {"f32 x8 stride 0, none on", TN_F32, 8, 0, 0},
-    {"f32 scalar on", TN_F32, 1, 1, 1},          {"f32 scalar off", TN_F32, 1, 1, 0},
+    {"f32 x16, 5 on", TN_F32, 16, 1, 5},
+    {"f32 x16, all on", TN_F32, 16, 1, 16},
+    {"f32 x16, none on", TN_F32, 16, 1, 0},
+    {"f32 x13, 7 on", TN_F32, 13, 1, 7},
+    {"f32 x64, 33 on", TN_F32, 64, 1, 33},
+    {"f64 x8, 3 on", TN_F64, 8, 1, 3},
+    {"i8 x64, 17 on", TN_I8, 64, 1, 17},
+    {"u16 x8, 1 on", TN_U16, 8, 1, 1},
+    {"i64 x4, 3 on", TN_I64, 4, 1, 3},
+    {"bool x16, 9 on", TN_BOOL, 16, 1, 9},
+    {"f32 x16 stride 2, 5 on", TN_F32, 16, 2, 5},
+    {"f32 x16 stride -1, 4 on", TN_F32, 16, -1, 4},
+    {"f64 x4 stride 7, 2 on", TN_F64, 4, 7, 2},
+    {"i8 x8 stride 3, 6 on", TN_I8, 8, 3, 6},
+    {"f32 x8 stride 0, 3 on", TN_F32, 8, 0, 3},
+    {"f32 x8 stride 0, none on", TN_F32, 8, 0, 0},
+    {"f32 scalar on", TN_F32, 1, 1, 1},
+    {"f32 scalar off", TN_F32, 1, 1, 0},
 };
 
 /* Elements that exist: as many as the lanes that are on need, but at least one. */
@@ -259,9 +268,9 @@ static void refuse_out_of_scope(void **state) {
 }
 
 int test_memory_run(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(gather),        cmocka_unit_test(gather_masked),
-                                            cmocka_unit_test(scatter),       cmocka_unit_test(gather_affine),
-                                            cmocka_unit_test(bool_bytes),    cmocka_unit_test(unaligned)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(gather),     cmocka_unit_test(gather_masked),
+                                            cmocka_unit_test(scatter),    cmocka_unit_test(gather_affine),
+                                            cmocka_unit_test(bool_bytes), cmocka_unit_test(unaligned)};
   return CHECK_TABLE("strided loads", stride_rows, load_strided) +
          CHECK_TABLE("strided stores", stride_rows, store_strided) +
          CHECK_TABLE("masked loads", mask_rows, load_masked) + CHECK_TABLE("masked stores", mask_rows, store_masked) +

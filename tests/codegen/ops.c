@@ -256,8 +256,9 @@ static int op_rows(row *rows) {
 static int64_t saturate(tn_dtype to, double value) {
   static const double lowest[TN_DTYPE_COUNT] = {
       [TN_I8] = -0x1p7, [TN_I16] = -0x1p15, [TN_I32] = -0x1p31, [TN_I64] = -0x1p63};
-  static const double highest[TN_DTYPE_COUNT] = {[TN_I8] = 0x1p7, [TN_U8] = 0x1p8, [TN_I16] = 0x1p15, [TN_U16] = 0x1p16,
-                                                 [TN_I32] = 0x1p31, [TN_U32] = 0x1p32, [TN_I64] = 0x1p63};
+  static const double highest[TN_DTYPE_COUNT] = {
+      [TN_I8] = 0x1p7,   [TN_U8] = 0x1p8,   [TN_I16] = 0x1p15, [TN_U16] = 0x1p16,
+      [TN_I32] = 0x1p31, [TN_U32] = 0x1p32, [TN_I64] = 0x1p63};
   if (isnan(value)) return 0;
   if (value <= lowest[to]) return (int64_t)lowest[to];
   if (trunc(value) >= highest[to]) return to == TN_I64 ? INT64_MAX : (int64_t)(highest[to] - 1);
@@ -306,13 +307,13 @@ typedef struct divide_row {
 } divide_row;
 
 static const divide_row divide_rows[] = {
-    {"i32 // 8", TIR_FLOORDIV, TN_I32, 8},      {"i32 % 8", TIR_FLOORMOD, TN_I32, 8},
-    {"i32 // 7", TIR_FLOORDIV, TN_I32, 7},      {"i32 % 7", TIR_FLOORMOD, TN_I32, 7},
-    {"i32 // -3", TIR_FLOORDIV, TN_I32, -3},    {"i32 % -3", TIR_FLOORMOD, TN_I32, -3},
-    {"i32 // -1", TIR_FLOORDIV, TN_I32, -1},    {"i64 // 10", TIR_FLOORDIV, TN_I64, 10},
-    {"i64 % 16", TIR_FLOORMOD, TN_I64, 16},     {"i8 // 5", TIR_FLOORDIV, TN_I8, 5},
-    {"u8 // 200", TIR_FLOORDIV, TN_U8, 200},    {"u8 % 200", TIR_FLOORMOD, TN_U8, 200},
-    {"u32 // 4", TIR_FLOORDIV, TN_U32, 4},      {"u16 % 1000", TIR_FLOORMOD, TN_U16, 1000},
+    {"i32 // 8", TIR_FLOORDIV, TN_I32, 8},   {"i32 % 8", TIR_FLOORMOD, TN_I32, 8},
+    {"i32 // 7", TIR_FLOORDIV, TN_I32, 7},   {"i32 % 7", TIR_FLOORMOD, TN_I32, 7},
+    {"i32 // -3", TIR_FLOORDIV, TN_I32, -3}, {"i32 % -3", TIR_FLOORMOD, TN_I32, -3},
+    {"i32 // -1", TIR_FLOORDIV, TN_I32, -1}, {"i64 // 10", TIR_FLOORDIV, TN_I64, 10},
+    {"i64 % 16", TIR_FLOORMOD, TN_I64, 16},  {"i8 // 5", TIR_FLOORDIV, TN_I8, 5},
+    {"u8 // 200", TIR_FLOORDIV, TN_U8, 200}, {"u8 % 200", TIR_FLOORMOD, TN_U8, 200},
+    {"u32 // 4", TIR_FLOORDIV, TN_U32, 4},   {"u16 % 1000", TIR_FLOORMOD, TN_U16, 1000},
 };
 
 static void test_divide(void **state) {
@@ -404,8 +405,8 @@ int test_ops_run(void) {
 }
 
 int test_ops(void) {
-  static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(refuse_reduce), cmocka_unit_test(refuse_integer_slash), cmocka_unit_test(refuse_unbound),
-      cmocka_unit_test(refuse_deep), cmocka_unit_test(shared_nodes)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(refuse_reduce), cmocka_unit_test(refuse_integer_slash),
+                                            cmocka_unit_test(refuse_unbound), cmocka_unit_test(refuse_deep),
+                                            cmocka_unit_test(shared_nodes)};
   return test_ops_run() + CHECK_TESTS("operators, the rest", tests);
 }

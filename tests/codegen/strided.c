@@ -384,8 +384,7 @@ static void exported(void **state) {
 int test_strided(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(planes),       cmocka_unit_test(transposed),
                                      cmocka_unit_test(side_by_side), cmocka_unit_test(a_scan),
-                                     cmocka_unit_test(in_c),
-                                     cmocka_unit_test(exported)};
+                                     cmocka_unit_test(in_c),         cmocka_unit_test(exported)};
   return CHECK_TABLE("parts of larger arrays", schedule_rows, parts_of_larger_arrays) +
          CHECK_TABLE("calls with wrong strides", refused_rows, refused) +
          cmocka_run_group_tests_name("strides", tests, NULL, NULL);

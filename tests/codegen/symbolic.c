@@ -87,8 +87,7 @@ static void every_number_of_rows(void **state) {
   tn_kernel_free(kernel);
 }
 
-/* ---- products of bytes by an intrinsic ----------------------------------------------------------------------------
- */
+/* ---- products of bytes by an intrinsic --------------------------------------------------------------------------- */
 
 #define PEELED \
   "split(C, j, 16, tail=peel); split(C, k, 4, tail=peel); reorder(C, i, j.outer, k.outer, j.inner, k.inner); "

@@ -97,8 +97,7 @@ static void null_in_null_out(void **state) {
   assert_int_equal(tn_target_threads(NULL), 0);
 }
 
-/* ---- compiling ----------------------------------------------------------------------------------------------------
- */
+/* ---- compiling --------------------------------------------------------------------------------------------------- */
 
 static tir_func *small_kernel(void) {
   kit_begin();
@@ -184,9 +183,9 @@ static void refuse(void **state) {
 }
 
 int test_targets(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(native), cmocka_unit_test(native_caches),
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(native),         cmocka_unit_test(native_caches),
                                             cmocka_unit_test(native_vectors), cmocka_unit_test(null_in_null_out),
-                                            cmocka_unit_test(fatal_error), cmocka_unit_test(diagnosed_error)};
+                                            cmocka_unit_test(fatal_error),    cmocka_unit_test(diagnosed_error)};
   return CHECK_TABLE("targets", text_rows, canonical) + CHECK_TABLE("targets parse back", text_rows, parses_back) +
          CHECK_TESTS("this machine", tests) + CHECK_TABLE("processors", cpu_rows, compiles_for) +
          CHECK_TABLE("targets refused", wrong_rows, refuse);

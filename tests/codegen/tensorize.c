@@ -213,8 +213,7 @@ static void assembly(void **state) {
   tn_schedule_free(s);
 }
 
-/* ---- the inner loop of the blocked product ------------------------------------------------------------------------
- */
+/* ---- the inner loop of the blocked product ----------------------------------------------------------------------- */
 
 /* Between the first and the last dot product stand loads, broadcasts and dot products only: 24 of 12 x 32 accumulators,
  * 12 broadcasts of four bytes, no access to the stack. */

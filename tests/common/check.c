@@ -10,7 +10,7 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1:d
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void) { return "allocator_may_return_null=1"; }
 
-/* ---- contexts -------------------------------------------------------------------------------------------------- */
+/* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 static void record(void *user, tn_severity severity, const char *text) {
   static const char *const words[] = {"info", "warning", "error"};
@@ -57,7 +57,7 @@ void check_ok_at(tn_context *ctx, const char *file, int line) {
   _fail(file, line);
 }
 
-/* ---- texts ----------------------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 void check_has_at(const char *text, const char *part, bool wanted, const char *file, int line) {
   if (text && (strstr(text, part) != NULL) == wanted) return;
@@ -134,7 +134,7 @@ void check_golden_at(const char *name, const char *text, const char *file, int l
   if (!same) _fail(file, line);
 }
 
-/* ---- tables of tests ------------------------------------------------------------------------------------------- */
+/* ---- tables of tests --------------------------------------------------------------------------------------------- */
 
 int check_table(const char *group, const void *rows, size_t row_bytes, size_t n, CMUnitTestFunction fn,
                 CMFixtureFunction group_setup, CMFixtureFunction group_teardown) {

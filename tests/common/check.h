@@ -15,7 +15,7 @@
 
 #include "runtime/base.h"
 
-/* ---- contexts -------------------------------------------------------------------------------------------------- */
+/* ---- contexts ---------------------------------------------------------------------------------------------------- */
 
 /* A context whose messages of all severities are appended, a line each, to a record. Free with check_context_free. */
 tn_context *check_context(void);
@@ -35,7 +35,7 @@ void check_fails_at(tn_context *ctx, tn_status status, const char *const *parts,
 #define check_ok(ctx) check_ok_at((ctx), __FILE__, __LINE__)
 void check_ok_at(tn_context *ctx, const char *file, int line);
 
-/* ---- texts ----------------------------------------------------------------------------------------------------- */
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
 
 /* Compares with tests/golden/NAME and shows the lines that differ. With TENON_UPDATE_GOLDEN=1 in the environment it
  * writes the file instead (also for names with a folder: "tir/matmul.txt"). */
@@ -49,7 +49,7 @@ void check_text_at(const char *got, const char *expected, const char *file, int 
 #define check_has_not(text, part) check_has_at((text), (part), false, __FILE__, __LINE__)
 void check_has_at(const char *text, const char *part, bool wanted, const char *file, int line);
 
-/* ---- tables of tests ------------------------------------------------------------------------------------------- */
+/* ---- tables of tests --------------------------------------------------------------------------------------------- */
 
 /* Runs one named cmocka test for every row of a table; each row begins with its name (const char *), and FN gets the
  * row as *state. Returns the number of failed tests.

@@ -72,8 +72,7 @@ static bool start_worker(drive *d, job *j, int64_t first) {
   return j->pid > 0;
 }
 
-/* ---- what was found -----------------------------------------------------------------------------------------------
- */
+/* ---- what was found ---------------------------------------------------------------------------------------------- */
 
 static void say_replay(const finding *f) {
   printf("schedule: %s\nreplay: test_fuzz --replay '%s' '%s' %lld\n", f->schedule, f->program, f->schedule,
@@ -105,8 +104,7 @@ static void shrink_all(drive *d) {
   }
 }
 
-/* ---- following
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- following --------------------------------------------------------------------------------------------------- */
 
 static bool read_all(int fd, void *to, size_t n) {
   for (size_t done = 0; done < n;) {
@@ -133,16 +131,11 @@ static bool follow(job *j) {
   fuzz_header h;
   if (!read_all(j->pipe, &h, sizeof h)) return false;
   switch (h.kind) {
-    case 'n':
-      return take_number(j);
-    case 'p':
-      return take_text(j, j->program, &h);
-    case 's':
-      return take_text(j, j->schedule, &h);
-    case 'w':
-      return take_text(j, j->why, &h);
-    default:
-      return read_all(j->pipe, &j->counts, sizeof j->counts);
+    case 'n': return take_number(j);
+    case 'p': return take_text(j, j->program, &h);
+    case 's': return take_text(j, j->schedule, &h);
+    case 'w': return take_text(j, j->why, &h);
+    default: return read_all(j->pipe, &j->counts, sizeof j->counts);
   }
 }
 

@@ -13,6 +13,7 @@
 /* ---- counts ------------------------------------------------------------------------------------------------------ */
 
 /* X(NAME, "word") the primitives that are drawn */
+/* clang-format off */
 #define FUZZ_PRIMITIVES(X)                                                                                          \
   X(SPLIT, "split")                                                                                                 \
   X(NPARTS, "split nparts")                                                                                         \
@@ -26,6 +27,7 @@
                   X(ALIGN, "storage_align") X(PREFETCH, "prefetch") X(TENSORIZE, "tensorize")                       \
                       X(GEMV, "tensorize gemv") X(DOUBLE, "double_buffer") X(ROLLING, "rolling_buffer")             \
                           X(PREDICATE, "set_store_predicate")
+/* clang-format on */
 
 typedef enum fuzz_primitive {
 #define X(name, word) FUZZ_##name,
@@ -35,6 +37,7 @@ typedef enum fuzz_primitive {
 } fuzz_primitive;
 
 /* X(NAME, "words") what a program has, besides stages, ranks and dtypes (features.c) */
+/* clang-format off */
 #define FUZZ_FEATURES(X)                          \
   X(ODD, "an odd extent over 1")                  \
   X(PRIME, "a prime extent over 3")               \
@@ -65,6 +68,7 @@ typedef enum fuzz_primitive {
   X(GEMV, "matrix-vector product of floats")      \
   X(EXTERN, "call of a C function")              \
   X(SHARED, "tensor with several readers")
+/* clang-format on */
 
 typedef enum fuzz_feature {
 #define X(name, words) FUZZ_HAS_##name,

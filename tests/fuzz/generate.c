@@ -42,24 +42,12 @@ static position symbolic_index(generator *g, int a) {
   int c = 1 + (int)below(g, 3);
   position x = {.lo = 0, .hi = g->axes[a].extent - 1, .size = size};
   switch (below(g, 9)) {
-    case 0:
-      snprintf(x.text, sizeof x.text, "%s + %d", na, c);
-      break;
-    case 1:
-      snprintf(x.text, sizeof x.text, "%s - 1 - %s", size, na);
-      break;
-    case 2:
-      snprintf(x.text, sizeof x.text, "%s + %s", na, nb);
-      break;
-    case 3:
-      snprintf(x.text, sizeof x.text, "max(%s - %d, 0)", na, c);
-      break;
-    case 4:
-      snprintf(x.text, sizeof x.text, "(%s*%d + %s) // %d", na, c, nb, c + 1);
-      break;
-    default:
-      snprintf(x.text, sizeof x.text, "%s", na), x.is_axis = true;
-      break;
+    case 0: snprintf(x.text, sizeof x.text, "%s + %d", na, c); break;
+    case 1: snprintf(x.text, sizeof x.text, "%s - 1 - %s", size, na); break;
+    case 2: snprintf(x.text, sizeof x.text, "%s + %s", na, nb); break;
+    case 3: snprintf(x.text, sizeof x.text, "max(%s - %d, 0)", na, c); break;
+    case 4: snprintf(x.text, sizeof x.text, "(%s*%d + %s) // %d", na, c, nb, c + 1); break;
+    default: snprintf(x.text, sizeof x.text, "%s", na), x.is_axis = true; break;
   }
   return x;
 }
@@ -81,49 +69,23 @@ static position axis_index(generator *g) {
   position x = {.lo = 0, .hi = ea - 1};
 #define INDEX(...) snprintf(x.text, sizeof x.text, __VA_ARGS__)
   switch (below(g, 18)) {
-    case 12:
-      INDEX("%s*-%lld + %lld", na, (long long)c, (long long)(c * (ea - 1))), x.hi = c * (ea - 1);
-      break;
+    case 12: INDEX("%s*-%lld + %lld", na, (long long)c, (long long)(c * (ea - 1))), x.hi = c * (ea - 1); break;
     case 0:
       INDEX("%s + %lld", na, (long long)c), x.hi += c;
       x.lo = c;
       break;
-    case 1:
-      INDEX("%lld - %s", (long long)(ea - 1), na);
-      break;
-    case 2:
-      INDEX("%s*%lld + %s", na, (long long)c + 1, nb), x.hi = (ea - 1) * (c + 1) + eb - 1;
-      break;
-    case 3:
-      INDEX("%s*%lld", na, (long long)c + 1), x.hi = (ea - 1) * (c + 1);
-      break;
-    case 4:
-      INDEX("%s // %lld", na, (long long)c + 1), x.hi = (ea - 1) / (c + 1);
-      break;
-    case 5:
-      INDEX("%s %% %lld", na, (long long)c + 1), x.hi = RUNTIME_MIN(c, ea - 1);
-      break;
-    case 6:
-      INDEX("%s + %s", na, nb), x.hi = ea + eb - 2;
-      break;
-    case 7:
-      INDEX("max(%s - %lld, 0)", na, (long long)c), x.hi = RUNTIME_MAX(ea - 1 - c, 0);
-      break;
-    case 8:
-      INDEX("min(%s + %lld, %lld)", na, (long long)c, (long long)(ea - 1));
-      break;
-    case 9:
-      INDEX("(%s + %lld) // %lld", na, (long long)c, (long long)c + 1), x.hi = (ea - 1 + c) / (c + 1);
-      break;
-    case 10:
-      INDEX("(%s*2 + %s) // 3", na, nb), x.hi = (2 * (ea - 1) + eb - 1) / 3;
-      break;
-    case 11:
-      INDEX("(%s + %s) %% %lld", na, nb, (long long)ea), x.hi = ea - 1;
-      break;
-    default:
-      INDEX("%s", na);
-      break;
+    case 1: INDEX("%lld - %s", (long long)(ea - 1), na); break;
+    case 2: INDEX("%s*%lld + %s", na, (long long)c + 1, nb), x.hi = (ea - 1) * (c + 1) + eb - 1; break;
+    case 3: INDEX("%s*%lld", na, (long long)c + 1), x.hi = (ea - 1) * (c + 1); break;
+    case 4: INDEX("%s // %lld", na, (long long)c + 1), x.hi = (ea - 1) / (c + 1); break;
+    case 5: INDEX("%s %% %lld", na, (long long)c + 1), x.hi = RUNTIME_MIN(c, ea - 1); break;
+    case 6: INDEX("%s + %s", na, nb), x.hi = ea + eb - 2; break;
+    case 7: INDEX("max(%s - %lld, 0)", na, (long long)c), x.hi = RUNTIME_MAX(ea - 1 - c, 0); break;
+    case 8: INDEX("min(%s + %lld, %lld)", na, (long long)c, (long long)(ea - 1)); break;
+    case 9: INDEX("(%s + %lld) // %lld", na, (long long)c, (long long)c + 1), x.hi = (ea - 1 + c) / (c + 1); break;
+    case 10: INDEX("(%s*2 + %s) // 3", na, nb), x.hi = (2 * (ea - 1) + eb - 1) / 3; break;
+    case 11: INDEX("(%s + %s) %% %lld", na, nb, (long long)ea), x.hi = ea - 1; break;
+    default: INDEX("%s", na); break;
   }
   return x;
 }

@@ -30,17 +30,10 @@ static char *mutated(runtime_arena *arena, runtime_rng *rng, const char *text) {
   for (int64_t left = 1 + runtime_random_below(rng, 3); left > 0 && n > 1; left--) {
     size_t at = (size_t)runtime_random_below(rng, (int64_t)n), from = (size_t)runtime_random_below(rng, (int64_t)n);
     switch (runtime_random_below(rng, 4)) {
-      case 0:
-        out[at] = out[from];
-        break;
-      case 1:
-        memmove(out + at, out + at + 1, --n - at);
-        break;
-      case 2:
-        memmove(out + at + 1, out + at, n++ - at);
-        break;
-      default:
-        out[at] = " (){}[],=\"<>+-*/%0123456789.#eifx"[runtime_random_below(rng, 33)];
+      case 0: out[at] = out[from]; break;
+      case 1: memmove(out + at, out + at + 1, --n - at); break;
+      case 2: memmove(out + at + 1, out + at, n++ - at); break;
+      default: out[at] = " (){}[],=\"<>+-*/%0123456789.#eifx"[runtime_random_below(rng, 33)];
     }
     out[n] = 0;
   }

@@ -18,36 +18,19 @@ static void fill(runtime_rng *rng, DLTensor *array, tn_dtype dtype) {
     uint64_t r = runtime_random(rng);
     int64_t small = (int64_t)(r % 17) - (tn_dtype_is_signed(dtype) ? 8 : 0);
     switch (dtype) {
-      case TN_BOOL:
-        ((uint8_t *)array->data)[i] = r & 1;
-        break;
+      case TN_BOOL: ((uint8_t *)array->data)[i] = r & 1; break;
       case TN_I8:
-      case TN_U8:
-        ((uint8_t *)array->data)[i] = (uint8_t)r;
-        break;
+      case TN_U8: ((uint8_t *)array->data)[i] = (uint8_t)r; break;
       case TN_I16:
-      case TN_U16:
-        ((int16_t *)array->data)[i] = (int16_t)small;
-        break;
+      case TN_U16: ((int16_t *)array->data)[i] = (int16_t)small; break;
       case TN_I32:
-      case TN_U32:
-        ((int32_t *)array->data)[i] = (int32_t)small;
-        break;
-      case TN_I64:
-        ((int64_t *)array->data)[i] = small;
-        break;
+      case TN_U32: ((int32_t *)array->data)[i] = (int32_t)small; break;
+      case TN_I64: ((int64_t *)array->data)[i] = small; break;
       case TN_F16:
-      case TN_BF16:
-        ((uint16_t *)array->data)[i] = runtime_half_bits(dtype, (double)small / 4);
-        break;
-      case TN_F32:
-        ((float *)array->data)[i] = (float)small / 4;
-        break;
-      case TN_F64:
-        ((double *)array->data)[i] = (double)small / 4;
-        break;
-      case TN_DTYPE_COUNT:
-        break;
+      case TN_BF16: ((uint16_t *)array->data)[i] = runtime_half_bits(dtype, (double)small / 4); break;
+      case TN_F32: ((float *)array->data)[i] = (float)small / 4; break;
+      case TN_F64: ((double *)array->data)[i] = (double)small / 4; break;
+      case TN_DTYPE_COUNT: break;
     }
   }
 }
@@ -56,12 +39,10 @@ double fuzz_element(const DLTensor *array, tn_dtype dtype, int64_t i) {
   if (runtime_is_half(dtype)) return runtime_half_value(dtype, ((const uint16_t *)array->data)[i]);
   switch (dtype) {
 #define X(name, text, bytes, code, ctype) \
-  case TN_##name:                         \
-    return (double)((const ctype *)array->data)[i];
+  case TN_##name: return (double)((const ctype *)array->data)[i];
     TN_DTYPES(X)
 #undef X
-    case TN_DTYPE_COUNT:
-      break;
+    case TN_DTYPE_COUNT: break;
   }
   return 0;
 }
@@ -225,22 +206,15 @@ double fuzz_count_stores(const tir_stmt *s) {
   switch (s->kind) {
     case TIR_STORE:
     case TIR_CALL:
-    case TIR_PREFETCH:
-      return 1;
-    case TIR_ALLOC:
-      return fuzz_count_stores(s->u.alloc.body);
-    case TIR_ATTR:
-      return fuzz_count_stores(s->u.attr.body);
-    case TIR_IF:
-      return fuzz_count_stores(s->u.branch.then_body);
+    case TIR_PREFETCH: return 1;
+    case TIR_ALLOC: return fuzz_count_stores(s->u.alloc.body);
+    case TIR_ATTR: return fuzz_count_stores(s->u.attr.body);
+    case TIR_IF: return fuzz_count_stores(s->u.branch.then_body);
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; i++) total += fuzz_count_stores(s->u.seq.stmts[i]);
       return total;
-    case TIR_FOR:
-      tir_is_int(s->u.loop.extent, &extent);
-      return (double)extent * fuzz_count_stores(s->u.loop.body);
-    case TIR_NOP:
-      return 0;
+    case TIR_FOR: tir_is_int(s->u.loop.extent, &extent); return (double)extent * fuzz_count_stores(s->u.loop.body);
+    case TIR_NOP: return 0;
   }
   return 0;
 }

@@ -34,7 +34,8 @@ static tn_kernel *load(const tn_schedule *s, const char *folder) {
     return NULL;
   }
   tn_kernel_fn fn = (tn_kernel_fn)(uintptr_t)dlsym(library, "kernel");
-  return runtime_kernel_new(s->ctx, "kernel", fn, codegen_kernel_args(s->program, &s->ctx->arena, args), args, unload, library);
+  return runtime_kernel_new(s->ctx, "kernel", fn, codegen_kernel_args(s->program, &s->ctx->arena, args), args, unload,
+                            library);
 }
 
 static tn_kernel *build(const tn_schedule *s, const char *folder, const char *command) {

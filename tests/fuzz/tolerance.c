@@ -92,20 +92,12 @@ static fuzz_bound through(fuzz_bound a, double lo, double hi, double slope) {
 static fuzz_bound steep(bounding *x, tir_op op, fuzz_bound a) {
   double most = largest(a) + a.error;
   switch ((int)op) {
-    case TIR_TAN:
-      x->unsafe |= most > 1.1;
-      return through(a, -2, 2, 5);
+    case TIR_TAN: x->unsafe |= most > 1.1; return through(a, -2, 2, 5);
     case TIR_ASIN:
     case TIR_ACOS:
-    case TIR_ATANH:
-      x->unsafe |= most > 0.6;
-      return through(a, -1, 3, 2);
-    case TIR_EXP10:
-      x->unsafe |= most > 1.1;
-      return through(a, 0, 13, 30);
-    default: /* exp2, sinh, cosh */
-      x->unsafe |= most > 2.1;
-      return through(a, -5, 5, 5);
+    case TIR_ATANH: x->unsafe |= most > 0.6; return through(a, -1, 3, 2);
+    case TIR_EXP10: x->unsafe |= most > 1.1; return through(a, 0, 13, 30);
+    default: /* exp2, sinh, cosh */ x->unsafe |= most > 2.1; return through(a, -5, 5, 5);
   }
 }
 
@@ -115,34 +107,21 @@ static fuzz_bound math(bounding *x, tir_op op, fuzz_bound a) {
   x->unsafe |= needs_positive && a.lo - a.error < 0.25;
   x->unsafe |= op == TIR_EXP && hi > 8;
   switch ((int)op) {
-    case TIR_EXP:
-      return through(a, 0, exp(fmin(hi, 8)), exp(fmin(hi, 8)));
-    case TIR_LOG:
-      return through(a, log(lo), log(hi), 1 / lo);
-    case TIR_SQRT:
-      return through(a, 0, sqrt(hi), 0.5 / sqrt(lo));
-    case TIR_RSQRT:
-      return through(a, 0, 1 / sqrt(lo), 0.5 / (lo * sqrt(lo)));
-    case TIR_SIGMOID:
-      return through(a, 0, 1, 0.25);
-    case TIR_ERF:
-      return through(a, -1, 1, 1.2);
+    case TIR_EXP: return through(a, 0, exp(fmin(hi, 8)), exp(fmin(hi, 8)));
+    case TIR_LOG: return through(a, log(lo), log(hi), 1 / lo);
+    case TIR_SQRT: return through(a, 0, sqrt(hi), 0.5 / sqrt(lo));
+    case TIR_RSQRT: return through(a, 0, 1 / sqrt(lo), 0.5 / (lo * sqrt(lo)));
+    case TIR_SIGMOID: return through(a, 0, 1, 0.25);
+    case TIR_ERF: return through(a, -1, 1, 1.2);
     case TIR_TANH:
     case TIR_SIN:
-    case TIR_COS:
-      return through(a, -1, 1, 1);
+    case TIR_COS: return through(a, -1, 1, 1);
     case TIR_LOG2:
-    case TIR_LOG10:
-      return through(a, log2(lo), log2(fmax(hi, 1)), 1.5 / lo);
-    case TIR_LOG1P:
-      x->unsafe |= a.lo < 0;
-      return through(a, 0, log1p(hi), 1);
-    case TIR_ACOSH:
-      x->unsafe |= a.lo - a.error < 1.25;
-      return through(a, 0, acosh(fmax(hi, 1)), 2);
+    case TIR_LOG10: return through(a, log2(lo), log2(fmax(hi, 1)), 1.5 / lo);
+    case TIR_LOG1P: x->unsafe |= a.lo < 0; return through(a, 0, log1p(hi), 1);
+    case TIR_ACOSH: x->unsafe |= a.lo - a.error < 1.25; return through(a, 0, acosh(fmax(hi, 1)), 2);
     case TIR_ATAN:
-    case TIR_ASINH:
-      return through(a, -asinh(largest(a)) - 1, asinh(largest(a)) + 1, 1);
+    case TIR_ASINH: return through(a, -asinh(largest(a)) - 1, asinh(largest(a)) + 1, 1);
     case TIR_TAN:
     case TIR_SINH:
     case TIR_COSH:
@@ -150,11 +129,8 @@ static fuzz_bound math(bounding *x, tir_op op, fuzz_bound a) {
     case TIR_ACOS:
     case TIR_ATANH:
     case TIR_EXP2:
-    case TIR_EXP10:
-      return steep(x, op, a);
-    default:
-      exact(x, a);
-      return (fuzz_bound){a.lo - 1, a.hi + 1, 0, 0}; /* floor, ceil, round */
+    case TIR_EXP10: return steep(x, op, a);
+    default: exact(x, a); return (fuzz_bound){a.lo - 1, a.hi + 1, 0, 0}; /* floor, ceil, round */
   }
 }
 
@@ -179,23 +155,15 @@ static fuzz_bound of_two(bounding *x, const tir_expr *e) {
 static fuzz_bound arithmetic(bounding *x, const tir_expr *e) {
   fuzz_bound a = bound_of(x, e->arg[0]), b = e->n_args > 1 ? bound_of(x, e->arg[1]) : a;
   switch ((int)e->op) {
-    case TIR_ADD:
-      return (fuzz_bound){a.lo + b.lo, a.hi + b.hi, a.error + b.error, common_q(a, b)};
-    case TIR_SUB:
-      return (fuzz_bound){a.lo - b.hi, a.hi - b.lo, a.error + b.error, common_q(a, b)};
-    case TIR_MUL:
-      return multiply(a, b);
-    case TIR_DIV:
-      return divide(x, a, b);
+    case TIR_ADD: return (fuzz_bound){a.lo + b.lo, a.hi + b.hi, a.error + b.error, common_q(a, b)};
+    case TIR_SUB: return (fuzz_bound){a.lo - b.hi, a.hi - b.lo, a.error + b.error, common_q(a, b)};
+    case TIR_MUL: return multiply(a, b);
+    case TIR_DIV: return divide(x, a, b);
     case TIR_MIN:
-    case TIR_MAX:
-      return hull(a, b);
-    case TIR_FLOORDIV:
-      return (fuzz_bound){-largest(a) - 1, largest(a) + 1, 0, 0};
-    case TIR_FLOORMOD:
-      return (fuzz_bound){-largest(b), largest(b), 0, 0};
-    default:
-      return absolute(a);
+    case TIR_MAX: return hull(a, b);
+    case TIR_FLOORDIV: return (fuzz_bound){-largest(a) - 1, largest(a) + 1, 0, 0};
+    case TIR_FLOORMOD: return (fuzz_bound){-largest(b), largest(b), 0, 0};
+    default: return absolute(a);
   }
 }
 
@@ -328,23 +296,14 @@ static fuzz_bound read(bounding *x, const tir_expr *e) {
 
 static fuzz_bound other(bounding *x, const tir_expr *e) {
   switch ((int)e->op) {
-    case TIR_INT:
-      return (fuzz_bound){(double)e->u.i, (double)e->u.i, 0, 0};
-    case TIR_FLOAT:
-      return constant(e->u.f);
-    case TIR_VAR:
-      return (fuzz_bound){0, extent_of(x, te_var_axis(e->u.var)), 0, 0};
-    case TIR_READ:
-      return read(x, e);
-    case TIR_REDUCE:
-      return reduction(x, e);
-    case TIR_CAST:
-      return cast(x, e);
-    case TIR_SELECT:
-      bound_of(x, e->arg[0]);
-      return hull(bound_of(x, e->arg[1]), bound_of(x, e->arg[2]));
-    default:
-      break;
+    case TIR_INT: return (fuzz_bound){(double)e->u.i, (double)e->u.i, 0, 0};
+    case TIR_FLOAT: return constant(e->u.f);
+    case TIR_VAR: return (fuzz_bound){0, extent_of(x, te_var_axis(e->u.var)), 0, 0};
+    case TIR_READ: return read(x, e);
+    case TIR_REDUCE: return reduction(x, e);
+    case TIR_CAST: return cast(x, e);
+    case TIR_SELECT: bound_of(x, e->arg[0]); return hull(bound_of(x, e->arg[1]), bound_of(x, e->arg[2]));
+    default: break;
   }
   for (int i = 0; i < e->n_args; i++) exact(x, bound_of(x, e->arg[i])); /* comparisons, booleans, bits */
   if (tir_op_table[e->op].op_class == 'I') return integer_range((tn_dtype)e->dtype);

@@ -69,8 +69,7 @@ static void strike_run(void **state) {
   fixture_close(&f);
 }
 
-/* ---- the reference -------------------------------------------------------------------------------------------------
- */
+/* ---- the reference ----------------------------------------------------------------------------------------------- */
 
 static void disagreement_fails_everything(void **state) {
   (void)state;
@@ -94,8 +93,7 @@ static void reference_that_crashes_is_given_up(void **state) {
   fixture_close(&f);
 }
 
-/* ---- workers that do not start --------------------------------------------------------------------------------------
- */
+/* ---- workers that do not start ----------------------------------------------------------------------------------- */
 
 static const struct start_row {
   const char *name, *option, *message;
@@ -166,8 +164,7 @@ static void signals_are_left_alone(void **state) {
   assert_memory_equal(&mask_before, &mask_after, sizeof mask_before);
 }
 
-/* ---- the tuner dies ------------------------------------------------------------------------------------------------
- */
+/* ---- the tuner dies ---------------------------------------------------------------------------------------------- */
 
 static bool is_gone(int pid) {
   char state;

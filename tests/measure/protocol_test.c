@@ -82,8 +82,7 @@ static void fields_have_defaults(void **state) {
   json_decref(header);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------
- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static const struct broken_row {
   const char *name, *bytes;
@@ -171,8 +170,7 @@ static void fuzzed(void **state) {
   runtime_str_free(&good);
 }
 
-/* ---- descriptors ---------------------------------------------------------------------------------------------------
- */
+/* ---- descriptors ------------------------------------------------------------------------------------------------- */
 
 static void reads_from_a_pipe(void **state) {
   (void)state;
@@ -217,8 +215,7 @@ static void writing_to_nobody_fails(void **state) {
   signal(SIGPIPE, before);
 }
 
-/* ---- the fault switch ----------------------------------------------------------------------------------------------
- */
+/* ---- the fault switch -------------------------------------------------------------------------------------------- */
 
 static const struct fault_row {
   const char *name;

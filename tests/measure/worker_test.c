@@ -154,8 +154,7 @@ static void nothing_to_do(void **state) {
   fixture_close(&f);
 }
 
-/* ---- wrong answers -------------------------------------------------------------------------------------------------
- */
+/* ---- wrong answers ----------------------------------------------------------------------------------------------- */
 
 /* The kernel of another program with the same arguments: built well, but not what was asked for. */
 static void another_programs_kernel(void **state) {
@@ -197,8 +196,7 @@ static void object_that_is_none(void **state) {
   fixture_close(&f);
 }
 
-/* ---- refusals ------------------------------------------------------------------------------------------------------
- */
+/* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void run_without_program(void **state) {
   (void)state;
@@ -243,8 +241,7 @@ static void refused(void **state) {
   fixture_close(&f);
 }
 
-/* ---- interfaces ----------------------------------------------------------------------------------------------------
- */
+/* ---- interfaces -------------------------------------------------------------------------------------------------- */
 
 /* A board's runner, say: it times nothing, and says so. */
 static tn_status pretend_to_run(void *self, int n, const tn_candidate *candidates, tn_measurement *inout) {

@@ -191,24 +191,15 @@ static size_t mutate(unsigned char *data, size_t n, size_t cap, runtime_rng *rng
   size_t at = (size_t)runtime_random_below(rng, (int64_t)n), length = (size_t)runtime_random_below(rng, 16) + 1;
   length = RUNTIME_MIN(length, n - at);
   switch (runtime_random_below(rng, 6)) {
-    case 0:
-      data[at] ^= (unsigned char)(1 << runtime_random_below(rng, 8));
-      return n;
-    case 1:
-      data[at] = (unsigned char)runtime_random(rng);
-      return n;
-    case 2:
-      memset(data + at, (int)(runtime_random(rng) & 0xff), length);
-      return n;
-    case 3:
-      memmove(data + at, data + at + length, n - at - length);
-      return n - length;
+    case 0: data[at] ^= (unsigned char)(1 << runtime_random_below(rng, 8)); return n;
+    case 1: data[at] = (unsigned char)runtime_random(rng); return n;
+    case 2: memset(data + at, (int)(runtime_random(rng) & 0xff), length); return n;
+    case 3: memmove(data + at, data + at + length, n - at - length); return n - length;
     case 4:
       if (n + length > cap) return n;
       memmove(data + at + length, data + at, n - at);
       return n + length;
-    default:
-      return runtime_random_below(rng, 8) ? n : at + 1;
+    default: return runtime_random_below(rng, 8) ? n : at + 1;
   }
 }
 

@@ -63,10 +63,14 @@ static void check_nested(bool is_exclusive, int64_t outer_calls_of_x) {
   tn_profiler_enter(outer);
   tn_profiler_enter(inner);
   assert_ptr_equal(tn_profiler_current(), inner);
-  { TN_TIMED("x"); }
+  {
+    TN_TIMED("x");
+  }
   tn_profiler_exit(inner);
   assert_ptr_equal(tn_profiler_current(), outer);
-  { TN_TIMED("y"); }
+  {
+    TN_TIMED("y");
+  }
   tn_profiler_exit(outer);
   assert_null(tn_profiler_current());
   assert_int_equal(tn_profiler_calls(inner, "x"), 1);
@@ -240,7 +244,7 @@ static void threads_have_their_own_stacks(void **state) {
   tn_profiler_free(p);
 }
 
-/* ---- the table ----------------------------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------------------------------------- */
 
 static void no_table_before_a_total(void **state) {
   (void)state;

@@ -52,7 +52,7 @@ const tn_event_arg *rows_arg(const tn_recording *r, const tn_event *e, const cha
 
 int64_t rows_resident_bytes(void); /* RSS of this process */
 
-/* ---- what else the machine does: some limits of time hold on a quiet one only ------------------------------------- */
+/* ---- what else the machine does: some limits of time hold on a quiet one only ------------------------------------ */
 
 typedef struct rows_load {
   double busy_s, total_s, own_s;

@@ -145,10 +145,18 @@ ROW(a9_async) {
 /* ---- A10 --------------------------------------------------------------------------------------------------------- */
 
 static void record_some(void) {
-  { TN_SCOPE(APP, 0, "always"); }
-  { TN_SCOPE(SEARCH, 1, "search"); }
-  { TN_SCOPE(MEASURE, 2, "measure"); }
-  { TN_SCOPE(MODEL, 5, "model"); }
+  {
+    TN_SCOPE(APP, 0, "always");
+  }
+  {
+    TN_SCOPE(SEARCH, 1, "search");
+  }
+  {
+    TN_SCOPE(MEASURE, 2, "measure");
+  }
+  {
+    TN_SCOPE(MODEL, 5, "model");
+  }
   tn_mark(&app_3, "mark", NULL, 0);
   tn_counter(&measure_2, "counter", 1);
   tn_flow(&search_1, "flow", TN_FLOW_START, 1);
@@ -210,7 +218,9 @@ static void scope_with_arguments(void) {
   TN_EVENT_ARG(scope, tn_event_arg_i64("minus one", evaluate(-1)));
   TN_EVENT_ARG(scope, tn_event_arg_i64("most", INT64_MAX));
   TN_EVENT_ARG(scope, tn_event_arg_u64("all", UINT64_MAX));
-  { TN_SCOPE(MEASURE, 2, "inner"); }
+  {
+    TN_SCOPE(MEASURE, 2, "inner");
+  }
   TN_EVENT_ARG(scope, tn_event_arg_f64("small", 1e-300));
   TN_EVENT_ARG(scope, tn_event_arg_text("text", "a\"b\\c\n"));
   TN_EVENT_ARG(scope, tn_event_arg_text("utf-8", "k\xc3\xb6nnen \xe2\x88\x91"));
@@ -294,7 +304,9 @@ ROW(a13_sequence_numbers) {
 static void check_stack_argument(bool wanted) {
   const tn_profile_options options = {.stacks = wanted};
   start_with(&options);
-  { TN_TIMED("here"); }
+  {
+    TN_TIMED("here");
+  }
   tn_recording *r = rows_collect();
   const tn_event_arg *stack = rows_arg(r, rows_find(r, "here", 0), "stack");
   assert_int_equal(stack != NULL, wanted);
@@ -340,7 +352,9 @@ ROW(a14_places_and_stacks) {
   (void)state;
   start_with(NULL);
   int line = __LINE__ + 1;
-  { TN_TIMED("here"); }
+  {
+    TN_TIMED("here");
+  }
   tn_recording *r = rows_collect();
   const tn_source *source = &r->sources.data[rows_find(r, "here", 0)->site];
   assert_string_equal(source->file, "rows_a_events.c");

@@ -116,7 +116,9 @@ ROW(a2_names) {
     TN_TIMED(name);
     strcpy(name, "after");
   }
-  { TN_TIMED("a literal of two units"); }
+  {
+    TN_TIMED("a literal of two units");
+  }
   rows_other_unit();
   record_literals(10);
   size_t before = allocated_bytes();
@@ -161,7 +163,8 @@ static void check_deep(void) {
   pthread_attr_setstacksize(&small, 256 << 10);
   pthread_t thread;
   tn_recording *r = NULL;
-  const tn_profile_options options = {.categories = 1 << TN_CATEGORY_APP}; /* not the memory of nest_deeply's profiler */
+  const tn_profile_options options = {.categories = 1
+                                                    << TN_CATEGORY_APP}; /* not the memory of nest_deeply's profiler */
   assert_int_equal(tn_profile_start(NULL, &options), TN_OK);
   assert_int_equal(pthread_create(&thread, &small, nest_deeply, &r), 0);
   pthread_join(thread, NULL);

@@ -13,7 +13,9 @@ static void start(void) { assert_int_equal(tn_profile_start(NULL, NULL), TN_OK);
 
 static void *named_thread(void *name) {
   pthread_setname_np(pthread_self(), name);
-  { TN_TIMED("work"); }
+  {
+    TN_TIMED("work");
+  }
   return (void *)(intptr_t)gettid();
 }
 

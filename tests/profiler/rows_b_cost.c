@@ -50,7 +50,9 @@ ROW(b9_cost_when_disabled) {
 static double measure_enabled(int64_t n) {
   const tn_profile_options options = {.max_bytes = 64 << 20, .drop = TN_KEEP_LAST};
   assert_int_equal(tn_profile_start(NULL, &options), TN_OK);
-  { TN_TIMED("the first event of a thread"); }
+  {
+    TN_TIMED("the first event of a thread");
+  }
   double ns = measure(n);
   tn_recording_free(rows_collect());
   return ns;

@@ -42,9 +42,13 @@ static void check_bounded(tn_drop drop) {
 static void check_which(tn_drop drop, bool has_first, bool has_last) {
   const tn_profile_options options = {.max_bytes = 1 << 20, .drop = drop};
   assert_int_equal(tn_profile_start(NULL, &options), TN_OK);
-  { TN_TIMED("first"); }
+  {
+    TN_TIMED("first");
+  }
   record(100000);
-  { TN_TIMED("last"); }
+  {
+    TN_TIMED("last");
+  }
   tn_recording *r = rows_collect();
   assert_int_equal(rows_count(r, "first"), has_first);
   assert_int_equal(rows_count(r, "last"), has_last);
@@ -244,7 +248,9 @@ static void forked(tn_scope *open, int n) {
   if (profiler_live_events() != 0) _exit(10);
   if (profiler_open_scopes() != 0) _exit(11);
   for (int i = n; i-- > 0;) tn_scope_end(&open[i]); /* of the parent's session: nothing happens */
-  { TN_TIMED("in the child"); }
+  {
+    TN_TIMED("in the child");
+  }
   if (profiler_live_events() != 1) _exit(12);
   if (tn_profile_stop(NULL) != TN_OK) _exit(13);
   tn_recording *r = tn_profile_collect(NULL);

@@ -64,8 +64,12 @@ static void check_reset(void) {
   start();
   for (int i = 0; i < 10; ++i) {
     if (i == 2) assert_int_equal(tn_profile_reset(NULL), TN_OK);
-    { TN_TIMED("first"); }
-    { TN_TIMED("second"); }
+    {
+      TN_TIMED("first");
+    }
+    {
+      TN_TIMED("second");
+    }
   }
   tn_recording *r = rows_collect();
   assert_int_equal(rows_count(r, "first"), 8);
@@ -265,7 +269,9 @@ ROW(b4_windows_without_callback) {
   const tn_profile_options options = {.closed = 1, .record = 1};
   assert_int_equal(tn_profile_start(NULL, &options), TN_OK);
   for (int i = 0; i < 10; ++i) {
-    { TN_TIMED("work"); }
+    {
+      TN_TIMED("work");
+    }
     tn_profile_step(NULL);
   }
   tn_recording *r = rows_collect();
@@ -280,9 +286,13 @@ ROW(b5_rounds) {
   (void)state;
   start();
   for (int i = 0; i < 10; ++i) {
-    { TN_TIMED("work"); }
+    {
+      TN_TIMED("work");
+    }
     usleep(100);
-    { TN_TIMED("more work"); }
+    {
+      TN_TIMED("more work");
+    }
     tn_profile_step(NULL);
   }
   tn_recording *r = rows_collect();
@@ -398,16 +408,22 @@ static pthread_key_t late_key;
 /* Runs while its thread ends. */
 static void late_session(void *unused) {
   (void)unused;
-  { TN_TIMED("late"); }
+  {
+    TN_TIMED("late");
+  }
   tn_profile_stop(NULL);
   tn_recording_free(tn_profile_collect(NULL));
   start();
-  { TN_TIMED("later"); }
+  {
+    TN_TIMED("later");
+  }
 }
 
 static void *end_with_session(void *unused) {
   pthread_setspecific(late_key, &late_key);
-  { TN_TIMED("before the end"); }
+  {
+    TN_TIMED("before the end");
+  }
   return unused;
 }
 

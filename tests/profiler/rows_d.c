@@ -35,7 +35,9 @@ static void refuse(tn_context *ctx, const char *path, const char *why) {
 
 static tn_recording *record_once(void) {
   assert_int_equal(tn_profile_start(NULL, NULL), TN_OK);
-  { TN_TIMED("work"); }
+  {
+    TN_TIMED("work");
+  }
   return rows_collect();
 }
 

@@ -59,7 +59,9 @@ ROW(e1_no_table) {
   assert_null(tn_profiler_table(p));
   check_has(tn_profiler_table_error(p), "empty");
   tn_profiler_enter(p);
-  { TN_TIMED("work"); }
+  {
+    TN_TIMED("work");
+  }
   assert_null(tn_profiler_table(p));
   check_has(tn_profiler_table_error(p), "not left yet");
   tn_profiler_exit(p);

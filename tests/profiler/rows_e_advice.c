@@ -7,8 +7,7 @@
 #include "tests/profiler/rows.h"
 #include "tests/profiler/scripted.h"
 
-/* ---- fixtures: a table with the named columns, the others empty
- * ----------------------------------------------------------- */
+/* ---- fixtures: a table with the named columns, the others empty -------------------------------------------------- */
 
 /* VALUES are "column=value" joined by blanks, rows by '\n'; a value has no blanks. */
 static char *csv_of(const char *table, const char *values) {
@@ -70,9 +69,7 @@ static void check_rules(const rule_fixture *rules, int n) {
   }
 }
 
-/* ---- E12
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- E12 --------------------------------------------------------------------------------------------------------- */
 
 #define MEASURES "phase=measure share=0.3\n"
 #define OTHERS "worker=a trials=9 mean_ns=1\nworker=b trials=9 mean_ns=1\nworker=c trials=9 mean_ns=1\n"
@@ -181,9 +178,7 @@ ROW(e12_suggestions) {
   check_refused("[1]", "a JSON object of thresholds");
 }
 
-/* ---- E13
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- E13 --------------------------------------------------------------------------------------------------------- */
 
 static const rule_fixture kernel_rules[] = {
     {"few_samples", "kernel", "stage=a samples=99", "stage=a samples=500"},
@@ -232,9 +227,7 @@ ROW(e13_schedule_rules) {
   tn_recording_free(r);
 }
 
-/* ---- E14
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- E14 --------------------------------------------------------------------------------------------------------- */
 
 static double now_s(clockid_t clock) {
   struct timespec t;

@@ -50,8 +50,7 @@ static json_t *cell(const json_t *answer, int row, const char *column) {
 
 static size_t rows_in(const json_t *answer) { return json_array_size(json_object_get(answer, "object")); }
 
-/* ---- E8
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- E8 ---------------------------------------------------------------------------------------------------------- */
 
 static const char *const every_query[] = {"{\"type\": \"op_type\", \"sort_condition\": {\"name\": \"total_ns\"}}",
                                           "{\"type\": \"op_instance\"}",
@@ -129,8 +128,7 @@ ROW(e8_parser_layer) {
   shell("rm -r %s %s", first, second);
 }
 
-/* ---- E9
- * -------------------------------------------------------------------------------------------------------------- */
+/* ---- E9 ---------------------------------------------------------------------------------------------------------- */
 
 /* 25 names of two categories; durations 1 to 25 us. */
 static tn_recording *twenty_five(void) {
@@ -238,8 +236,7 @@ ROW(e9_queries) {
   tn_analysis_free(a);
 }
 
-/* ---- E10
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- E10 --------------------------------------------------------------------------------------------------------- */
 
 ROW(e10_round_trace) {
   static const char *const phases[] = {"wait_ns", "generate_ns", "build_ns", "measure_ns", "update_ns", "tail_ns"};
@@ -262,8 +259,7 @@ ROW(e10_round_trace) {
   tn_analysis_free(a);
 }
 
-/* ---- E11
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- E11 --------------------------------------------------------------------------------------------------------- */
 
 /* A builder and a runner beside each other, candidates taking BUILD and MEASURE units; the queue between them holds 4.
  */
@@ -316,8 +312,7 @@ ROW(e11_pipeline) {
   check_bottleneck(1, 3, "measure", 0, 0.2);
 }
 
-/* ---- E15
- * ------------------------------------------------------------------------------------------------------------- */
+/* ---- E15 --------------------------------------------------------------------------------------------------------- */
 
 static void put_task(tn_recording *r, const char *workload, const char *program, double flops, double weight) {
   scripted_mark(r, 0, TN_CATEGORY_TASK, "task", 0);

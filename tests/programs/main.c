@@ -66,8 +66,7 @@ static tn_program *load(tn_context *ctx, const shipped *row) {
   return p;
 }
 
-/* ---- programs whose rounding the fuzzer has no bound for: square roots, exp, division by what was computed ---------
- */
+/* ---- programs whose rounding the fuzzer has no bound for: square roots, exp, division by what was computed ------- */
 
 static const char *compare_outputs(const tn_program *p, DLTensor *const *got, DLTensor *const *want) {
   for (int i = p->n_inputs; i < p->n_args; i++) {

@@ -71,28 +71,26 @@ static void a_null_shape_is_refused(void **state) {
   check_context_free(ctx);
 }
 
-/* ---- test data ----------------------------------------------------------------------------------------------- */
+/* ---- test data --------------------------------------------------------------------------------------------------- */
 
 static const struct fill_row {
   const char *name;
   tn_dtype dtype;
   double low, high; /* closed */
 } fill_rows[] = {
-    {"bool", TN_BOOL, 0, 1},        {"i8", TN_I8, -4, 4},           {"u8", TN_U8, 0, 8},   {"i16", TN_I16, -4, 4},
-    {"u16", TN_U16, 0, 8},          {"i32", TN_I32, -4, 4},         {"u32", TN_U32, 0, 8}, {"i64", TN_I64, -4, 4},
-    {"f16", TN_F16, -1, 1},         {"bf16", TN_BF16, -1, 1},       {"f32", TN_F32, -1, 0.9999999},
-    {"f64", TN_F64, -1, 0.9999999},
+    {"bool", TN_BOOL, 0, 1},  {"i8", TN_I8, -4, 4},           {"u8", TN_U8, 0, 8},
+    {"i16", TN_I16, -4, 4},   {"u16", TN_U16, 0, 8},          {"i32", TN_I32, -4, 4},
+    {"u32", TN_U32, 0, 8},    {"i64", TN_I64, -4, 4},         {"f16", TN_F16, -1, 1},
+    {"bf16", TN_BF16, -1, 1}, {"f32", TN_F32, -1, 0.9999999}, {"f64", TN_F64, -1, 0.9999999},
 };
 
 #define X(NAME, text, bytes, code, ctype) \
-  case TN_##NAME:                         \
-    return (double)((const ctype *)data)[i];
+  case TN_##NAME: return (double)((const ctype *)data)[i];
 static double value_at(const void *data, tn_dtype dtype, int i) {
   if (runtime_is_half(dtype)) return runtime_half_value(dtype, ((const uint16_t *)data)[i]);
   switch (dtype) {
     TN_DTYPES(X)
-    case TN_DTYPE_COUNT:
-      break;
+    case TN_DTYPE_COUNT: break;
   }
   return 0;
 }

@@ -17,7 +17,9 @@ static int32_t strange(const float *a, const float *b, float *c) {
 }
 
 static const runtime_kernel_arg add_args[] = {
-    {.name = "A", .dtype = TN_F32, .ndim = 2, .shape = {3, 4}, .is_output = false}, {.name = "B", .dtype = TN_F32, .ndim = 2, .shape = {3, 4}, .is_output = false}, {.name = "C", .dtype = TN_F32, .ndim = 2, .shape = {3, 4}, .is_output = true}};
+    {.name = "A", .dtype = TN_F32, .ndim = 2, .shape = {3, 4}, .is_output = false},
+    {.name = "B", .dtype = TN_F32, .ndim = 2, .shape = {3, 4}, .is_output = false},
+    {.name = "C", .dtype = TN_F32, .ndim = 2, .shape = {3, 4}, .is_output = true}};
 
 typedef int32_t (*add_fn)(const float *, const float *, float *);
 static tn_kernel *make(tn_context *ctx, add_fn fn) {
@@ -102,7 +104,7 @@ static void a_kernel_describes_itself(void **state) {
   tn_kernel_free(NULL);
 }
 
-/* ---- tensors that do not fit --------------------------------------------------------------------------------- */
+/* ---- tensors that do not fit ------------------------------------------------------------------------------------- */
 
 static void spoil_null(fixture *f) { f->args[0] = NULL; }
 static void spoil_device(fixture *f) { f->tensor[2].device.device_type = kDLCUDA; }
@@ -193,7 +195,7 @@ static void a_kernel_with_a_strange_result(void **state) {
   check_fails(f->ctx, TN_ERROR_CALL, "the kernel returned -7");
 }
 
-/* ---- ranks, extents of one, ownership ------------------------------------------------------------------------- */
+/* ---- ranks, extents of one, ownership ---------------------------------------------------------------------------- */
 
 static int32_t set_one(double *out) { return *out = 42, 0; }
 
@@ -257,13 +259,48 @@ static const struct bad_kernel {
   runtime_kernel_arg arg;
   const char *message;
 } bad_kernels[] = {
-    {"no name", NULL, true, 1, {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true}, "a kernel needs a name and a function"},
-    {"no function", "k", false, 1, {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true}, "a kernel needs a name and a function"},
-    {"65 arguments", "k", true, 65, {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true}, "65 arguments, the most is 64"},
-    {"an argument without a name", "k", true, 1, {.dtype = TN_F32, .is_output = true}, "kernel k: argument 0 needs a name"},
-    {"an argument of no dtype", "k", true, 1, {.name = "A", .dtype = TN_DTYPE_COUNT, .ndim = 0, .shape = {0}, .is_output = true}, "kernel k: argument 0 needs"},
-    {"an argument of rank 9", "k", true, 1, {.name = "A", .dtype = TN_F32, .ndim = 9, .shape = {0}, .is_output = true}, "a rank from 0 to 8"},
-    {"a negative extent", "k", true, 1, {.name = "A", .dtype = TN_F32, .ndim = 1, .shape = {-1}, .is_output = true}, "extents that are not negative"},
+    {"no name",
+     NULL,
+     true,
+     1,
+     {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true},
+     "a kernel needs a name and a function"},
+    {"no function",
+     "k",
+     false,
+     1,
+     {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true},
+     "a kernel needs a name and a function"},
+    {"65 arguments",
+     "k",
+     true,
+     65,
+     {.name = "A", .dtype = TN_F32, .ndim = 0, .shape = {0}, .is_output = true},
+     "65 arguments, the most is 64"},
+    {"an argument without a name",
+     "k",
+     true,
+     1,
+     {.dtype = TN_F32, .is_output = true},
+     "kernel k: argument 0 needs a name"},
+    {"an argument of no dtype",
+     "k",
+     true,
+     1,
+     {.name = "A", .dtype = TN_DTYPE_COUNT, .ndim = 0, .shape = {0}, .is_output = true},
+     "kernel k: argument 0 needs"},
+    {"an argument of rank 9",
+     "k",
+     true,
+     1,
+     {.name = "A", .dtype = TN_F32, .ndim = 9, .shape = {0}, .is_output = true},
+     "a rank from 0 to 8"},
+    {"a negative extent",
+     "k",
+     true,
+     1,
+     {.name = "A", .dtype = TN_F32, .ndim = 1, .shape = {-1}, .is_output = true},
+     "extents that are not negative"},
 };
 static void a_description_that_is_refused(void **state) {
   const struct bad_kernel *row = *state;

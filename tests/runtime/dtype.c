@@ -30,7 +30,9 @@ static void a_dtype(void **state) {
   assert_memory_equal(&form, &row->form, sizeof form);
 }
 
-static const struct { const char *name; } unknown_names[] = {{"f8"}, {"float32"}, {"F32"}, {"f32 "}, {""}, {"f"}};
+static const struct {
+  const char *name;
+} unknown_names[] = {{"f8"}, {"float32"}, {"F32"}, {"f32 "}, {""}, {"f"}};
 static void an_unknown_name(void **state) {
   tn_dtype dtype = TN_I8;
   assert_false(tn_dtype_parse(*(const char **)*state, &dtype));

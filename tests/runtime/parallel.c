@@ -39,7 +39,7 @@ static void check_once(const counted *c, int64_t n) {
 
 static void nap(long ns) { nanosleep(&(struct timespec){.tv_nsec = ns}, NULL); }
 
-/* ---- loops ------------------------------------------------------------------------------------------------------ */
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 static const struct row {
   const char *name;
@@ -152,7 +152,7 @@ static void a_context_owns_its_threads(void **state) {
   check_context_free(ctx);
 }
 
-/* ---- processes -------------------------------------------------------------------------------------------------- */
+/* ---- processes --------------------------------------------------------------------------------------------------- */
 
 static bool runs_well(runtime_pool *pool) {
   counted c = {0};
@@ -352,8 +352,7 @@ static void a_hook_needs_a_context(void **state) {
   assert_int_equal(tn_set_parallel_for(NULL, serially, NULL), TN_ERROR_ARGUMENT);
 }
 
-/* ---- cgroups ------------------------------------------------------------------------------------------------------
- */
+/* ---- cgroups ----------------------------------------------------------------------------------------------------- */
 
 typedef struct cgroup_file {
   const char *path, *text;

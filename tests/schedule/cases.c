@@ -27,18 +27,19 @@
   "input R: i32[30,40], M: i32[30,40]\n(P, Q)[i<30] = cprod[k<40](R[i,k], M[i,k])"
 #define PAIR "(S, D)[i<32, j<32] = (A[i,j] + B[i,j], A[i,j] - B[i,j])\nC[i<32, j<32] = S[i,j] * D[j,i]"
 
-#define CALL                                                                                              \
-  "input A: f32[20, 12], x: f32[12]\nscalar s: f32\nP[i<20, j<12] = A[i,j] * 2\nU[j<12] = x[j] + 1\n"      \
+#define CALL                                                                                          \
+  "input A: f32[20, 12], x: f32[12]\nscalar s: f32\nP[i<20, j<12] = A[i,j] * 2\nU[j<12] = x[j] + 1\n" \
   "extern (y: f32[20], z: i32[2, 3, 4]) = my_gemv(P, U, s)\nQ[i<20, j<12] = y[i] * P[i,j] + f32(z[1,2,3])"
 
-#define CUMSUM "input X: i32[20, 16]\nstate S: i32[20, 16]\nscan S[t<20, i<16] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])"
-#define RNN                                                                                                   \
-  "input X: f32[6, 3, 5], U: f32[5, 8], W: f32[8, 8]\nstate H: f32[6, 3, 8]\n"                                  \
+#define CUMSUM \
+  "input X: i32[20, 16]\nstate S: i32[20, 16]\nscan S[t<20, i<16] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])"
+#define RNN                                                                                                         \
+  "input X: f32[6, 3, 5], U: f32[5, 8], W: f32[8, 8]\nstate H: f32[6, 3, 8]\n"                                      \
   "P[t<6, i<3, j<8] = sum[k<5](X[t,i,k] * U[k,j])\nZ[t<6, i<3, j<8] = sum[k<8 where t >= 1](H[t-1,i,k] * W[k,j])\n" \
   "Y[t<6, i<3, j<8] = P[t,i,j] + Z[t,i,j]\nscan H[t<6, i<3, j<8] = tanh(Y[t,i,j])"
-#define LSTM                                                                                             \
+#define LSTM                                                                                               \
   "input X: f32[5, 4, 6], W: f32[4, 6, 6]\nstate C: f32[5, 6], H: f32[5, 6]\n"                             \
-  "G[t<5, g<4, j<6] = sum[k<6 where t >= 1](H[t-1,k] * W[g,k,j])\n"                                       \
+  "G[t<5, g<4, j<6] = sum[k<6 where t >= 1](H[t-1,k] * W[g,k,j])\n"                                        \
   "N[t<5, j<6] = sigmoid(X[t,0,j] + G[t,0,j]) * select(t >= 1, C[t-1,j], 0) + X[t,1,j] * tanh(G[t,2,j])\n" \
   "scan (C, H)[t<5, j<6] = (N[t,j], sigmoid(X[t,3,j] + G[t,3,j]) * tanh(N[t,j]))"
 
@@ -46,22 +47,35 @@ const schedule_case schedule_cases[] = {
     /* scans */
     {"scan", CUMSUM, ""},
     {"extern", CALL, ""},
-    {"extern_stages_around", CALL, "vectorize(P, j); parallel(P, i); split(Q, i, 8, tail=peel); vectorize(Q, j); parallel(Q, i.outer); set_scope(U, local)"},
-    {"extern_caches", CALL, "cache_read(A, local, P); cache_read(x, local, U); cache_read(y, local, Q); compute_at(y.local, Q, i); cache_write(U, local)"},
+    {"extern_stages_around", CALL,
+     "vectorize(P, j); parallel(P, i); split(Q, i, 8, tail=peel); vectorize(Q, j); parallel(Q, i.outer); set_scope(U, "
+     "local)"},
+    {"extern_caches", CALL,
+     "cache_read(A, local, P); cache_read(x, local, U); cache_read(y, local, Q); compute_at(y.local, Q, i); "
+     "cache_write(U, local)"},
     {"extern_reads_caches", CALL, "cache_read(U, global, y); cache_read(P, global, y); parallel(P.global, ax0)"},
-    {"extern_layout_of_a_copy", CALL, "cache_read(P, global, Q); transform_layout(P.global, [i, j] -> [j//4, i, j%4]); split(P, i, 8); compute_inline(P.global)"},
+    {"extern_layout_of_a_copy", CALL,
+     "cache_read(P, global, Q); transform_layout(P.global, [i, j] -> [j//4, i, j%4]); split(P, i, 8); "
+     "compute_inline(P.global)"},
     {"extern_auto_inline", CALL "\nR[i<20] = Q[i,0] + 1", "auto_inline()"},
-    {"extern_is_output", "input A: f32[4]; extern (y: f32[4], z: i8) = f(A, A); w[i<4] = y[i]; output w, z", "vectorize(w, i)"},
+    {"extern_is_output", "input A: f32[4]; extern (y: f32[4], z: i8) = f(A, A); w[i<4] = y[i]; output w, z",
+     "vectorize(w, i)"},
     {"scan_vectorized", CUMSUM, "vectorize(S, i)"},
-    {"scan_parallel", CUMSUM, "split(S, i, 8); reorder(S, i.outer, t, i.inner); parallel(S, i.outer); vectorize(S, i.inner)"},
+    {"scan_parallel", CUMSUM,
+     "split(S, i, 8); reorder(S, i.outer, t, i.inner); parallel(S, i.outer); vectorize(S, i.inner)"},
     {"scan_parallel_inside", CUMSUM, "parallel(S, i)"},
     {"scan_unrolled", CUMSUM, "unroll(S, t); vectorize(S, i)"},
     {"scan_split_time", CUMSUM, "split(S, t, 8)"},
     {"scan_split_time_peel", CUMSUM, "split(S, t, 8, tail=peel)"},
-    {"scan_pad", "input X: i32[9, 7]\nstate S: i32[9, 7]\nscan S[t<9, i<7] = select(t < 2, X[t,i], S[t-2,i] + S[t-1,i])\nO[i<7] = S[8,i]", "split(S, i, 4, tail=pad); vectorize(S, i.inner)"},
+    {"scan_pad",
+     "input X: i32[9, 7]\nstate S: i32[9, 7]\nscan S[t<9, i<7] = select(t < 2, X[t,i], S[t-2,i] + S[t-1,i])\nO[i<7] = "
+     "S[8,i]",
+     "split(S, i, 4, tail=pad); vectorize(S, i.inner)"},
     {"scan_rnn", RNN, ""},
     {"scan_rnn_inline", RNN, "compute_inline(Y); compute_at(P, H, t)"},
-    {"scan_rnn_batches", RNN, "reorder(H, i, t, j); parallel(H, i); vectorize(H, j); compute_at(Y, H, t); compute_at(Z, H, t); reorder(Z, t, i, k, j); vectorize(Z, j)"},
+    {"scan_rnn_batches", RNN,
+     "reorder(H, i, t, j); parallel(H, i); vectorize(H, j); compute_at(Y, H, t); compute_at(Z, H, t); reorder(Z, t, i, "
+     "k, j); vectorize(Z, j)"},
     {"scan_rnn_deeper", RNN, "compute_at(Y, H, j); compute_at(Z, Y, j); compute_at(P, H, j)"},
     {"scan_rnn_split_time", RNN, "split(H, t, 4); compute_at(P, H, t.outer)"},
     {"scan_lstm", LSTM, "vectorize(C, j); reorder(G, t, g, k, j); vectorize(G, j)"},
@@ -223,7 +237,8 @@ const schedule_case schedule_cases[] = {
      "cache_write(C, local); split(C, j, 32, tail=peel); reorder(C, j.outer, i, j.inner); compute_at(C.local, C, i); "
      "reorder(C.local, i.c, k, j.c); prefetch(C.local, B, k, 1, C, j.outer); vectorize(C.local, j.c); "
      "vectorize(C, j.inner)"},
-    {"prefetch_of_same_stage", MM, "split(C, k, 8); reorder(C, k.outer, j, i, k.inner); prefetch(C, A, i, 2, C, k.outer)"},
+    {"prefetch_of_same_stage", MM,
+     "split(C, k, 8); reorder(C, k.outer, j, i, k.inner); prefetch(C, A, i, 2, C, k.outer)"},
     {"prefetch_of_stage", BLUR,
      "tile(Q, y, x, 8, 16); reorder(Q, x.outer, y.outer, x.inner, y.inner); compute_at(P, Q, x.outer); "
      "prefetch(P, A, y, 1, Q, x.outer); parallel(Q, x.outer)"},
@@ -292,17 +307,20 @@ const schedule_case schedule_cases[] = {
     {"tuple_old_values_rfactor", COMPLEX, "split(P, k, 7); rfactor(P, k.inner)"},
     {"tuple_old_values_unrolled", COMPLEX, "split(Q, k, 4); unroll(Q, k.inner)"},
     /* extents and strides that a call decides */
-    {"strided", "input A: f32[16,30] strided\nP[i<16, j<30] = A[i,j] * 2\nC[i<16, j<30] = P[15 - i, j] + A[i,j]\n"
-                "output P, C strided",
+    {"strided",
+     "input A: f32[16,30] strided\nP[i<16, j<30] = A[i,j] * 2\nC[i<16, j<30] = P[15 - i, j] + A[i,j]\n"
+     "output P, C strided",
      "tile(C, i, j, 4, 8, tail=peel); vectorize(C, j.inner); fuse(P, i, j); vectorize(P, i.j.fused, 16)"},
-    {"strided_scan", "input X: f32[6,4]\nstate S: f32[6,4]\n"
-                     "scan S[t<6, i<4] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])\noutput S strided",
+    {"strided_scan",
+     "input X: f32[6,4]\nstate S: f32[6,4]\n"
+     "scan S[t<6, i<4] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])\noutput S strided",
      "vectorize(S, i)"},
     {"strided_values", "(S, D)[n<2, i<8, j<10] = (A[n,i,j] + 1, A[n,i,j] * 2)\noutput D strided, S strided",
      "vectorize(S, j, 8, tail=mask)"},
     {"symbolic", SYMBOLIC, ""},
-    {"symbolic_tile", SYMBOLIC, "tile(C, i, j, 8, 16); reorder(C, i.outer, j.outer, k, i.inner, j.inner); "
-                                "vectorize(C, j.inner); parallel(C, i.outer)"},
+    {"symbolic_tile", SYMBOLIC,
+     "tile(C, i, j, 8, 16); reorder(C, i.outer, j.outer, k, i.inner, j.inner); "
+     "vectorize(C, j.inner); parallel(C, i.outer)"},
     {"symbolic_registers", "symbol M\nC[i<M, j<48] = sum[k<32](A[i,k] * B[k,j])",
      "cache_write(C, local); tile(C, i, j, 4, 16); compute_at(C.local, C, j.outer); reorder(C.local, k, i.c, j.c); "
      "vectorize(C.local, j.c); unroll(C.local, i.c); vectorize(C, j.inner); parallel(C, i.outer)"},
@@ -322,9 +340,11 @@ const schedule_case schedule_cases[] = {
      "split(C, k, 16); rfactor(C, k.inner, -1); vectorize(C.rf, k.inner)"},
     {"symbolic_parallel_reduce", "symbol K<=4096\nC = sum[k<K](A[k])", "parallel_reduce(C, k, parts=3)"},
     {"symbolic_argmax", "symbol M, K\n(I, V)[i<M] = argmax[k<K](A[i,k])", "split(I, i, 4); parallel(I, i.outer)"},
-    {"symbolic_blur", "symbol 3<=H<=1000, W<=1000\nP[y<H, x<W] = A[y,x] * 2\nQ[y<H - 2, x<W] = P[y,x] + P[y+1,x] + P[y+2,x]",
+    {"symbolic_blur",
+     "symbol 3<=H<=1000, W<=1000\nP[y<H, x<W] = A[y,x] * 2\nQ[y<H - 2, x<W] = P[y,x] + P[y+1,x] + P[y+2,x]",
      "split(Q, y, 4); compute_at(P, Q, y.outer)"},
-    {"symbolic_padding", "symbol N\ninput A: f32[N]\nP[i<N + 2] = select(i >= 1 && i < N + 1, A[i-1], 0)\nC[i<N] = P[i] + P[i+1] + P[i+2]",
+    {"symbolic_padding",
+     "symbol N\ninput A: f32[N]\nP[i<N + 2] = select(i >= 1 && i < N + 1, A[i-1], 0)\nC[i<N] = P[i] + P[i+1] + P[i+2]",
      "compute_inline(P); split(C, i, 8)"},
     {"symbolic_small", "symbol M<=100, N<=100\nP[i<M, j<20] = A[i,j] * 2\nC[i<M, j<N, k<20] = P[M - 1 - i, k] + f32(N)",
      "storage_align(P, i, 8, 4); parallel(C, i)"},

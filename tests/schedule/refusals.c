@@ -11,7 +11,7 @@
 #define PAIR "(S, D)[i<16, j<16] = (A[i,j] + B[i,j], A[i,j] - B[i,j])\nC[i<16, j<16] = S[i,j] * D[j,i]"
 #define LONG "P[i<16] = A[i] * 2\nQ[i<16] = P[i] + 1\nR[i<16] = Q[i] * 3\nS[i<16] = R[i] + 4"
 #define SUMS "state S: f32[64, 8]\nscan S[t<64, i<8] = select(t < 1, X[t,i], S[t-1,i] + X[t,i])"
-#define CELL                                                                   \
+#define CELL                                                                      \
   "state H: f32[6, 8, 4]\nZ[t<6, j<8, b<4] = sum[k<8 where t >= 1](H[t-1,k,b])\n" \
   "scan H[t<6, j<8, b<4] = Z[t,j,b] + X[t,j,b]\nO[j<8] = H[5,j,0]"
 #define CALL "P[i<18, j<20] = A[i,j] * 2\nextern y: f32[18] = my_gemv(P)\nQ[i<18] = y[i] + P[i,0]"
@@ -22,14 +22,16 @@ static const struct refusal {
   const char *name, *program, *before, *call, *message;
 } refusals[] = {
     {"vectorize: a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "", "vectorize(C, i)",
-     "vectorize(C, i): loop i of C has the extent M, which is known at a call only: vectorize needs a constant one: use "
+     "vectorize(C, i): loop i of C has the extent M, which is known at a call only: vectorize needs a constant one: "
+     "use "
      "split(C, i, 16), then i.inner"},
     {"unroll: a symbolic extent", "symbol M; C[i<M] = sum[k<M + 2](A[k])", "", "unroll(C, k)",
      "unroll(C, k): loop k of C has the extent M + 2, which is known at a call only: unroll needs a constant one: use "
      "split(C, k, 16), then k.inner"},
     {"vectorize: the outer loop of a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "split(C, i, 8)",
      "vectorize(C, i.outer)",
-     "vectorize(C, i.outer): loop i.outer of C has the extent (M + 7)//8, which is known at a call only: vectorize needs "
+     "vectorize(C, i.outer): loop i.outer of C has the extent (M + 7)//8, which is known at a call only: vectorize "
+     "needs "
      "a constant one: use split(C, i.outer, 16), then i.outer.inner"},
     {"bind: a symbolic extent", "symbol M; C[i<M] = A[i] + 1", "", "bind(C, i, threadIdx.x)",
      "bind(C, i): loop i of C has the extent M, which is known at a call only: threadIdx.x needs a constant one: use "
@@ -44,83 +46,119 @@ static const struct refusal {
      "storage_align(P, i): the stride of axis i of P depends on the extent of axis j, which is known at a call only: "
      "name an axis inside of which all extents are constant"},
     {"split: an extern", CALL, "", "split(y, i, 4)",
-     "split(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+     "split(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, "
+     "or one that reads it"},
     {"vectorize: an extern", CALL, "", "vectorize(y, i)",
-     "vectorize(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+     "vectorize(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it "
+     "reads, or one that reads it"},
     {"parallel: an extern", CALL, "", "parallel(y, i)",
-     "parallel(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+     "parallel(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it "
+     "reads, or one that reads it"},
     {"rfactor: an extern", CALL, "", "rfactor(y, i)",
-     "rfactor(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+     "rfactor(y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it "
+     "reads, or one that reads it"},
     {"set_store_predicate: an extern", CALL, "", "set_store_predicate(y, i < 4)",
-     "set_store_predicate(y): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+     "set_store_predicate(y): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that "
+     "it reads, or one that reads it"},
     {"double_buffer: an extern", CALL, "", "double_buffer(y)",
-     "double_buffer(y): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+     "double_buffer(y): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it "
+     "reads, or one that reads it"},
     {"transform_layout: an extern", CALL, "", "transform_layout(y, [i] -> [i//2, i%2])",
-     "transform_layout(y): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+     "transform_layout(y): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it "
+     "reads, or one that reads it"},
     {"compute_inline: an extern", CALL, "", "compute_inline(y)",
      "compute_inline(y): y is computed by a call of my_gemv, as a whole, and has no loops here: leave it at root"},
     {"compute_at: an extern", CALL, "", "compute_at(y, Q, i)",
-     "compute_at(y, Q, i): y is computed by a call of my_gemv, as a whole, and has no loops here: it is called once, at root; compute other stages at their readers"},
+     "compute_at(y, Q, i): y is computed by a call of my_gemv, as a whole, and has no loops here: it is called once, "
+     "at root; compute other stages at their readers"},
     {"compute_at: at an extern", CALL, "", "compute_at(P, y, i)",
-     "compute_at(P, y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it reads, or one that reads it"},
+     "compute_at(P, y, i): y is computed by a call of my_gemv, as a whole, and has no loops here: name a stage that it "
+     "reads, or one that reads it"},
     {"cache_write: an extern", CALL, "", "cache_write(y, local)",
-     "cache_write(y): y is computed by a call of my_gemv, as a whole, and has no loops here: give its tensor the scope by set_scope"},
+     "cache_write(y): y is computed by a call of my_gemv, as a whole, and has no loops here: give its tensor the scope "
+     "by set_scope"},
     {"compute_inline: what an extern reads", CALL, "", "compute_inline(P)",
-     "compute_inline(P): y, which my_gemv computes, reads P: a C function takes tensors in memory, and one that is inlined is nowhere; leave it at root"},
+     "compute_inline(P): y, which my_gemv computes, reads P: a C function takes tensors in memory, and one that is "
+     "inlined is nowhere; leave it at root"},
     {"compute_at: what an extern reads", CALL, "", "compute_at(P, Q, i)",
-     "compute_at(P, Q, i): y, which my_gemv computes, reads P: a C function takes whole tensors, and an iteration makes a part of one; leave it at root"},
+     "compute_at(P, Q, i): y, which my_gemv computes, reads P: a C function takes whole tensors, and an iteration "
+     "makes a part of one; leave it at root"},
     {"transform_layout: what an extern reads", CALL, "", "transform_layout(P, [i, j] -> [j, i])",
-     "transform_layout(P): y, which my_gemv computes, reads P: a C function takes row-major arrays; give the layout to a copy for the other readers, by cache_read"},
+     "transform_layout(P): y, which my_gemv computes, reads P: a C function takes row-major arrays; give the layout to "
+     "a copy for the other readers, by cache_read"},
     {"storage_align: what an extern reads", CALL, "", "storage_align(P, i, 32, 8)",
-     "storage_align(P, i): y, which my_gemv computes, reads P: a C function takes arrays without gaps; make a copy for the other readers by cache_read, and align that"},
+     "storage_align(P, i): y, which my_gemv computes, reads P: a C function takes arrays without gaps; make a copy for "
+     "the other readers by cache_read, and align that"},
     {"split: tail pad of what an extern reads", CALL, "", "split(P, j, 8, tail=pad)",
      "split(P, j): y, which my_gemv computes, reads P: a C function takes arrays without padding; take guard or peel"},
     {"set_store_predicate: what an extern reads", CALL, "", "set_store_predicate(P, i < 4)",
-     "set_store_predicate(P): y, which my_gemv computes, reads P: a C function takes whole tensors; use select(condition, value, other) in the program"},
+     "set_store_predicate(P): y, which my_gemv computes, reads P: a C function takes whole tensors; use "
+     "select(condition, value, other) in the program"},
     {"double_buffer: what an extern reads", CALL, "", "double_buffer(P)",
      "double_buffer(P): P is at root, where its buffer is filled once: call compute_at(P, reader, axis) first"},
     {"parallel: the time of a scan", SUMS, "", "parallel(S, t)",
-     "parallel(S, t): loop t of S (extent 64) is the time of a scan: an iteration reads what earlier ones stored, so they cannot run in parallel; take one of the scan's other loops"},
+     "parallel(S, t): loop t of S (extent 64) is the time of a scan: an iteration reads what earlier ones stored, so "
+     "they cannot run in parallel; take one of the scan's other loops"},
     {"vectorize: the time of a scan", SUMS, "", "vectorize(S, t)",
-     "vectorize(S, t): loop t of S (extent 64) is the time of a scan: an iteration reads what earlier ones stored, so they cannot run in lockstep; take one of the scan's other loops"},
+     "vectorize(S, t): loop t of S (extent 64) is the time of a scan: an iteration reads what earlier ones stored, so "
+     "they cannot run in lockstep; take one of the scan's other loops"},
     {"bind: the time of a scan", SUMS, "", "bind(S, t, threadIdx.x)",
-     "bind(S, t): loop t of S (extent 64) is the time of a scan: an iteration reads what earlier ones stored, so they cannot run in parallel; take one of the scan's other loops"},
+     "bind(S, t): loop t of S (extent 64) is the time of a scan: an iteration reads what earlier ones stored, so they "
+     "cannot run in parallel; take one of the scan's other loops"},
     {"vectorize: a part of the time", SUMS, "split(S, t, 8)", "vectorize(S, t.inner)",
-     "vectorize(S, t.inner): loop t.inner of S (extent 8) is the time of a scan: an iteration reads what earlier ones stored, so they cannot run in lockstep; take one of the scan's other loops"},
+     "vectorize(S, t.inner): loop t.inner of S (extent 8) is the time of a scan: an iteration reads what earlier ones "
+     "stored, so they cannot run in lockstep; take one of the scan's other loops"},
     {"fuse: the time of a scan", SUMS, "", "fuse(S, t, i)",
-     "fuse(S, t, i): loop t of S is the time of a scan: it stays a loop of its own, in which the steps stand; fuse other loops"},
+     "fuse(S, t, i): loop t of S is the time of a scan: it stays a loop of its own, in which the steps stand; fuse "
+     "other loops"},
     {"fuse: parts of the time", SUMS, "split(S, t, 8)", "fuse(S, t.outer, t.inner)",
-     "fuse(S, t.outer, t.inner): loop t.outer of S is the time of a scan: it stays a loop of its own, in which the steps stand; fuse other loops"},
+     "fuse(S, t.outer, t.inner): loop t.outer of S is the time of a scan: it stays a loop of its own, in which the "
+     "steps stand; fuse other loops"},
     {"split: the time, overlapping", SUMS, "", "split(S, t, 7, tail=overlap)",
-     "split(S, t): loop t of S is the time of a scan: its rest is guarded or peeled off, so that no time runs twice; take tail guard or peel"},
+     "split(S, t): loop t of S is the time of a scan: its rest is guarded or peeled off, so that no time runs twice; "
+     "take tail guard or peel"},
     {"split: the time, padded", SUMS, "", "split(S, t, 7, tail=pad)",
-     "split(S, t): loop t of S is the time of a scan: its rest is guarded or peeled off, so that no time runs twice; take tail guard or peel"},
+     "split(S, t): loop t of S is the time of a scan: its rest is guarded or peeled off, so that no time runs twice; "
+     "take tail guard or peel"},
     {"reorder: parts of the time", SUMS, "split(S, t, 8)", "reorder(S, t.inner, t.outer)",
-     "reorder(S, t.inner, t.outer, i): loop t.outer of S would stand inside a later part of the time: the times would run out of order; leave t.outer outside of t.inner"},
+     "reorder(S, t.inner, t.outer, i): loop t.outer of S would stand inside a later part of the time: the times would "
+     "run out of order; leave t.outer outside of t.inner"},
     {"reorder: parts of a part of the time", SUMS, "split(S, t, 2, 3); split(S, t.1, 2)", "reorder(S, t.2, t.1.outer)",
-     "reorder(S, t.0, t.2, t.1.inner, t.1.outer, i): loop t.1.inner of S would stand inside a later part of the time: the times would run out of order; leave t.1.inner outside of t.2"},
+     "reorder(S, t.0, t.2, t.1.inner, t.1.outer, i): loop t.1.inner of S would stand inside a later part of the time: "
+     "the times would run out of order; leave t.1.inner outside of t.2"},
     {"reorder: an axis that a scan reads across", CELL, "", "reorder(H, j, t)",
-     "reorder(H, j, t, b): loop j of H would stand outside of the time t, but the scan reads across j: element j of a time needs other elements of earlier times; keep t outside of j"},
+     "reorder(H, j, t, b): loop j of H would stand outside of the time t, but the scan reads across j: element j of a "
+     "time needs other elements of earlier times; keep t outside of j"},
     {"reorder: a part of such an axis", CELL, "split(H, j, 2)", "reorder(H, j.outer, t)",
-     "reorder(H, j.outer, t, j.inner, b): loop j.outer of H would stand outside of the time t, but the scan reads across j: element j of a time needs other elements of earlier times; keep t outside of j.outer"},
+     "reorder(H, j.outer, t, j.inner, b): loop j.outer of H would stand outside of the time t, but the scan reads "
+     "across j: element j of a time needs other elements of earlier times; keep t outside of j.outer"},
     {"cache_write: a scan", SUMS, "", "cache_write(S, local)",
-     "cache_write(S): S is a scan, whose times are computed one after the other from one buffer: cache_write would put another stage between them; use set_scope or storage_align, which keep its buffer"},
+     "cache_write(S): S is a scan, whose times are computed one after the other from one buffer: cache_write would put "
+     "another stage between them; use set_scope or storage_align, which keep its buffer"},
     {"cache_write: a step", CELL, "", "cache_write(Z, local)",
-     "cache_write(Z): Z is a step of the scan H, whose times are computed one after the other from one buffer: cache_write would put another stage between them; use set_scope or storage_align, which keep its buffer"},
+     "cache_write(Z): Z is a step of the scan H, whose times are computed one after the other from one buffer: "
+     "cache_write would put another stage between them; use set_scope or storage_align, which keep its buffer"},
     {"rfactor: a step", CELL, "", "rfactor(Z, k)",
-     "rfactor(Z, k): Z is a step of the scan H, whose times are computed one after the other from one buffer: rfactor would put another stage between them; make loops over data axes of it parallel"},
+     "rfactor(Z, k): Z is a step of the scan H, whose times are computed one after the other from one buffer: rfactor "
+     "would put another stage between them; make loops over data axes of it parallel"},
     {"cache_read: a step of the scan as reader", CELL, "", "cache_read(H, local, Z)",
-     "cache_read(H): Z reads earlier times of the scan H while it is computed, which no copy of it can hold; name readers outside of the scan, or leave the cache out"},
+     "cache_read(H): Z reads earlier times of the scan H while it is computed, which no copy of it can hold; name "
+     "readers outside of the scan, or leave the cache out"},
     {"cache_read: a step", CELL, "", "cache_read(Z, local, H)",
-     "cache_read(Z): Z is a step of the scan H, whose times are computed one after the other from one buffer: cache_read would put another stage between them; use set_scope or storage_align, which keep its buffer"},
+     "cache_read(Z): Z is a step of the scan H, whose times are computed one after the other from one buffer: "
+     "cache_read would put another stage between them; use set_scope or storage_align, which keep its buffer"},
     {"compute_root: a step", CELL, "", "compute_root(Z)",
-     "compute_root(Z): Z is a step of the scan H: it reads what the scan stored at earlier times, so it is computed inside the time t; use compute_at(Z, H, t) or a loop inside of that one"},
+     "compute_root(Z): Z is a step of the scan H: it reads what the scan stored at earlier times, so it is computed "
+     "inside the time t; use compute_at(Z, H, t) or a loop inside of that one"},
     {"compute_inline: a scan", CELL, "", "compute_inline(H)",
-     "compute_inline(H): H is a scan: each of its times reads earlier ones, so it is computed as a whole, at root; compute what it reads at one of its loops (t) instead"},
+     "compute_inline(H): H is a scan: each of its times reads earlier ones, so it is computed as a whole, at root; "
+     "compute what it reads at one of its loops (t) instead"},
     {"compute_at: a scan", CELL, "", "compute_at(H, O, j)",
-     "compute_at(H, O, j): H is a scan: each of its times reads earlier ones, so it is computed as a whole, at root; compute what it reads at one of its loops (t) instead"},
+     "compute_at(H, O, j): H is a scan: each of its times reads earlier ones, so it is computed as a whole, at root; "
+     "compute what it reads at one of its loops (t) instead"},
     {"compute_at: outside of a part of the time", CELL, "split(H, t, 2)", "compute_at(Z, H, t.outer)",
-     "compute_at(Z, H, t.outer): Z is a step of the scan H: it reads what the scan stored at earlier times, so it is computed inside the time t.inner; use compute_at(Z, H, t.inner) or a loop inside of that one"},
+     "compute_at(Z, H, t.outer): Z is a step of the scan H: it reads what the scan stored at earlier times, so it is "
+     "computed inside the time t.inner; use compute_at(Z, H, t.inner) or a loop inside of that one"},
     {"cache_read: a scalar", "scalar a: f32; C[i<64] = A[i]*a", "", "cache_read(a, local, C)",
      "cache_read(a): a is a scalar: it is passed by value and lies in a register; name an input that is a tensor"},
     {"split: an unknown axis", MM, "", "split(C, x, 4)",
@@ -518,7 +556,8 @@ static const struct refusal {
      "set_scope(P): scope \"cache\" is unknown: use \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
      "tensorise(C, i) is no primitive: use one of split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, "
-     "tensorize, compute_at, compute_group_at, compute_inline, compute_root, cache_read, cache_write, set_scope, rfactor, "
+     "tensorize, compute_at, compute_group_at, compute_inline, compute_root, cache_read, cache_write, set_scope, "
+     "rfactor, "
      "parallel_reduce, "
      "auto_inline, transform_layout, storage_align, double_buffer, rolling_buffer, set_store_predicate, prefetch, "
      "bind"},
@@ -618,27 +657,32 @@ static const struct refusal {
     {"prefetch: a scalar", "scalar a: f32; C[i<64] = A[i]*a", "", "prefetch(C, a, i, 1)",
      "prefetch(C, a, i): a is a scalar: it is passed by value and lies in a register; name a tensor"},
     {"prefetch: for a loop inside", MM, "reorder(C, i, k, j)", "prefetch(C, B, k, 1, C, j)",
-     "prefetch(C, B, k): loop j of C is not around loop k of C: name a loop of C outside of it, or one that C is computed "
+     "prefetch(C, B, k): loop j of C is not around loop k of C: name a loop of C outside of it, or one that C is "
+     "computed "
      "in"},
     {"prefetch: for a loop elsewhere", CHAIN, "", "prefetch(Q, P, j, 1, R, i)",
-     "prefetch(Q, P, j): loop i of R is not around loop j of Q: name a loop of Q outside of it, or one that Q is computed "
+     "prefetch(Q, P, j): loop i of R is not around loop j of Q: name a loop of Q outside of it, or one that Q is "
+     "computed "
      "in"},
     {"prefetch: for a loop inside of that where it is computed", CHAIN, "compute_at(Q, R, i)",
      "prefetch(Q, A, j, 1, R, j)",
-     "prefetch(Q, A, j): loop j of R is not around loop j of Q: name a loop of Q outside of it, or one that Q is computed "
+     "prefetch(Q, A, j): loop j of R is not around loop j of Q: name a loop of Q outside of it, or one that Q is "
+     "computed "
      "in"},
     {"prefetch: computed inside the loop that counts", CHAIN, "compute_at(P, Q, i)", "prefetch(Q, P, j, 1, Q, i)",
      "prefetch(Q, P, j): P is computed inside loop i, so that a later iteration's part is not in memory: name what it "
      "reads, or call compute_root(P)"},
     {"prefetch: a reader without its loop", MM, "", "prefetch(C, A, j, 1, C)",
-     "prefetch(C, A, j): an offset counts iterations of this loop, or of one loop of one stage: write prefetch(C, A, j, "
+     "prefetch(C, A, j): an offset counts iterations of this loop, or of one loop of one stage: write prefetch(C, A, "
+     "j, "
      "1, reader, loop)"},
     {"prefetch: an unknown reader", MM, "", "prefetch(C, A, j, 1, D, i)",
      "prefetch(D): no stage is called \"D\": name one of A, B, C"},
     {"prefetch: an unknown loop of a reader", MM, "", "prefetch(C, A, j, 1, C, x)",
      "prefetch(C, A, j, 1, C, x): axis \"x\" is not part of stage C: name one of its loops, i, j, k"},
     {"prefetch: an input as reader", MM, "", "prefetch(C, A, j, 1, B, i)",
-     "prefetch(C, A, j, 1, B, i): B is an input and has no loops: take a computed stage, or copy it first with cache_read(B, local, "
+     "prefetch(C, A, j, 1, B, i): B is an input and has no loops: take a computed stage, or copy it first with "
+     "cache_read(B, local, "
      "reader)"},
     {"prefetch: no offset", MM, "", "prefetch(C, A, i)",
      "prefetch(C, A, i): wrong arguments: write prefetch(stage, tensor, axis, offset [, reader, loop])"},

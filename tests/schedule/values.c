@@ -170,8 +170,7 @@ static void too_many_axes_are_refused(void **state) {
   fixture_free(&f);
 }
 
-/* ---- memory --------------------------------------------------------------------------------------------------------
- */
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 #define TILED                                                                                             \
   "cache_write(C, local); tile(C, i, j, 4, 16); vectorize(C, j.inner); compute_at(C.local, C, j.outer); " \

@@ -3,8 +3,8 @@
 
 #define ADD "C[i<64, j<48] = A[i,j] + B[i,j]"
 #define MM "C[i<64, j<48] = sum[k<32](A[i,k] * B[k,j])"
-#define WIDE                                                                                                           \
-  "C[i<3000] = A[i]*A[i + 1] + A[i + 2]*A[i + 3] + A[i + 4]*A[i + 5] + A[i + 6]*A[i + 7] + A[i + 8]*A[i + 9] + "       \
+#define WIDE                                                                                                     \
+  "C[i<3000] = A[i]*A[i + 1] + A[i + 2]*A[i + 3] + A[i + 4]*A[i + 5] + A[i + 6]*A[i + 7] + A[i + 8]*A[i + 9] + " \
   "A[i + 10]*A[i + 11]"
 #define CHAIN "P[i<16, j<16] = A[i,j] * 2\nQ[i<16, j<16] = P[i,j] + 1\nR[i<16, j<16] = Q[i,j] * Q[i,j]"
 
@@ -39,9 +39,11 @@ static const struct without_effect {
      "prefetch(C, B, i) has no effect: what an iteration reads is not known, or is the whole tensor"},
     {"prefetch: one iteration", ADD, "split(C, i, 64); prefetch(C, A, i.outer, 1)",
      "prefetch(C, A, i.outer) has no effect: the loop has one iteration"},
-    {"prefetch: for a loop that is split afterwards", CHAIN, "compute_at(Q, R, j); prefetch(Q, P, j, 1, R, i); split(R, i, 4)",
+    {"prefetch: for a loop that is split afterwards", CHAIN,
+     "compute_at(Q, R, j); prefetch(Q, P, j, 1, R, i); split(R, i, 4)",
      "prefetch(Q, P, j) has no effect: the loop whose later iteration it is for is not around it any more"},
-    {"prefetch: computed elsewhere afterwards", CHAIN, "compute_at(Q, R, i); prefetch(Q, P, j, 1, R, i); compute_root(Q)",
+    {"prefetch: computed elsewhere afterwards", CHAIN,
+     "compute_at(Q, R, i); prefetch(Q, P, j, 1, R, i); compute_root(Q)",
      "prefetch(Q, P, j) has no effect: the loop whose later iteration it is for is not around it any more"},
     {"prefetch: for a loop that does not matter", MM, "prefetch(C, B, j, 1, C, i)",
      "prefetch(C, B, j) has no effect: what an iteration reads is not known, or is the whole tensor"},

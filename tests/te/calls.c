@@ -259,9 +259,7 @@ static void one_name_for_two(parts *p) { tn_compute(p->ctx, "C", tn_tuple(tn_at(
 static void two_names_for_one(parts *p) { tn_compute(p->ctx, "C, D", tn_at(p->A, p->i), p->i); }
 static void ten_names(parts *p) { tn_compute(p->ctx, "a,b,c,d,e,f,g,h,j,k", tn_at(p->A, p->i), p->i); }
 static void no_such_output(parts *p) { tn_output(tn_compute(p->ctx, "C", tn_at(p->A, p->i), p->i), 1); }
-static void output_without_name(parts *p) {
-  tn_output(tn_compute(p->ctx, "C", tn_argmax(tn_at(p->A, p->k), p->k)), 1);
-}
+static void output_without_name(parts *p) { tn_output(tn_compute(p->ctx, "C", tn_argmax(tn_at(p->A, p->k), p->k)), 1); }
 static void combiner_without_results(parts *p) {
   tn_reduce(tn_combiner_new(p->ctx, "c", TN_F32), tn_at(p->A, p->k), p->k);
 }
@@ -284,9 +282,7 @@ static void combiners_of_one_name(parts *p) {
   tn_tensor *B = tn_compute(p->ctx, "B", reduced(p, "+", 0)), *C = tn_compute(p->ctx, "C", reduced(p, "*", 1));
   tn_program_new(p->ctx, p->A, B, C);
 }
-static void combiner_and_tensor(parts *p) {
-  tn_program_new(p->ctx, p->A, tn_compute(p->ctx, "c", reduced(p, "+", 0)));
-}
+static void combiner_and_tensor(parts *p) { tn_program_new(p->ctx, p->A, tn_compute(p->ctx, "c", reduced(p, "+", 0))); }
 static void two_contexts(parts *p) {
   tn_context *other = check_context();
   assert_null(tn_at(p->A, tn_axis_new(other, "i", 4)));

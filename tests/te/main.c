@@ -44,12 +44,10 @@ double get_element(const DLTensor *a, int64_t flat) {
   if (runtime_is_half(dtype)) return runtime_half_value(dtype, ((const uint16_t *)a->data)[flat]);
   switch ((int)dtype_of(a)) {
 #define X(name, text, bytes, code, ctype) \
-  case TN_##name:                         \
-    return (double)((const ctype *)a->data)[flat];
+  case TN_##name: return (double)((const ctype *)a->data)[flat];
     TN_DTYPES(X)
 #undef X
-    default:
-      return 0;
+    default: return 0;
   }
 }
 
@@ -60,14 +58,11 @@ void set_element(DLTensor *a, int64_t flat, double value) {
     return;
   }
   switch ((int)dtype_of(a)) {
-#define X(name, text, bytes, code, ctype)    \
-  case TN_##name:                            \
-    ((ctype *)a->data)[flat] = (ctype)value; \
-    return;
+#define X(name, text, bytes, code, ctype) \
+  case TN_##name: ((ctype *)a->data)[flat] = (ctype)value; return;
     TN_DTYPES(X)
 #undef X
-    default:
-      return;
+    default: return;
   }
 }
 

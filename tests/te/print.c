@@ -262,9 +262,9 @@ static void shipped(void **state) {
   check_context_free(ctx);
 }
 
-static const char *const shipped_rows[] = {"vector_add",   "matmul",         "batch_matmul",     "conv2d",
-                                           "conv2d_layer", "depthwise_conv", "conv2d_transpose", "softmax",
-                                           "layer_norm",   "argmax",         "welford",          "cumsum",           "rnn"};
+static const char *const shipped_rows[] = {
+    "vector_add", "matmul", "batch_matmul", "conv2d", "conv2d_layer", "depthwise_conv", "conv2d_transpose", "softmax",
+    "layer_norm", "argmax", "welford",      "cumsum", "rnn"};
 
 int test_print(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(overrides), cmocka_unit_test(keys)};

@@ -274,8 +274,7 @@ typedef struct row {
   void (*spoil)(sample *s);
 } row;
 
-#define ROW(fn, invariant) \
-  { #fn, invariant, fn }
+#define ROW(fn, invariant) {#fn, invariant, fn}
 
 static const row rows[] = {
     ROW(as_it_is, NULL),

@@ -29,26 +29,18 @@ static value variable(machine *m, const tir_var *var) {
   return fault(m, "unbound variable");
 }
 
-/* ---- integers --------------------------------------------------------------------------------------------------- */
+/* ---- integers ---------------------------------------------------------------------------------------------------- */
 
 static int64_t wrap(int dtype, int64_t v) {
   switch (dtype) {
-    case TN_BOOL:
-      return v != 0;
-    case TN_I8:
-      return (int8_t)v;
-    case TN_U8:
-      return (uint8_t)v;
-    case TN_I16:
-      return (int16_t)v;
-    case TN_U16:
-      return (uint16_t)v;
-    case TN_I32:
-      return (int32_t)v;
-    case TN_U32:
-      return (uint32_t)v;
-    default:
-      return v;
+    case TN_BOOL: return v != 0;
+    case TN_I8: return (int8_t)v;
+    case TN_U8: return (uint8_t)v;
+    case TN_I16: return (int16_t)v;
+    case TN_U16: return (uint16_t)v;
+    case TN_I32: return (int32_t)v;
+    case TN_U32: return (uint32_t)v;
+    default: return v;
   }
 }
 
@@ -62,166 +54,92 @@ static int64_t integer(const tir_expr *e, int64_t a, int64_t b) {
   int width = 8 * (int)tn_dtype_bytes(e->dtype);
   uint64_t low = (uint64_t)a & (UINT64_MAX >> (64 - width));
   switch ((int)e->op) {
-    case TIR_ADD:
-      return wrap(e->dtype, (int64_t)((uint64_t)a + (uint64_t)b));
-    case TIR_SUB:
-      return wrap(e->dtype, (int64_t)((uint64_t)a - (uint64_t)b));
-    case TIR_MUL:
-      return wrap(e->dtype, (int64_t)((uint64_t)a * (uint64_t)b));
-    case TIR_FLOORDIV:
-      return wrap(e->dtype, floor_divide(a, b));
-    case TIR_FLOORMOD:
-      return b == 0 ? 0 : (int64_t)((__int128)a - (__int128)floor_divide(a, b) * b);
-    case TIR_MIN:
-      return a < b ? a : b;
-    case TIR_MAX:
-      return a > b ? a : b;
-    case TIR_EQ:
-      return a == b;
-    case TIR_NE:
-      return a != b;
-    case TIR_LT:
-      return a < b;
-    case TIR_LE:
-      return a <= b;
-    case TIR_GT:
-      return a > b;
-    case TIR_GE:
-      return a >= b;
-    case TIR_ABS:
-      return wrap(e->dtype, a < 0 ? (int64_t)(0 - (uint64_t)a) : a);
-    case TIR_BITAND:
-      return a & b;
-    case TIR_BITOR:
-      return a | b;
-    case TIR_BITXOR:
-      return a ^ b;
-    case TIR_BITNOT:
-      return wrap(e->dtype, ~a);
-    case TIR_SHL:
-      return b < 0 || b >= width ? 0 : wrap(e->dtype, (int64_t)((uint64_t)a << b));
-    case TIR_SHR:
-      return a >> (b < 0 || b >= width ? 63 : b);
-    case TIR_POPCOUNT:
-      return wrap(e->dtype, __builtin_popcountll(low));
-    case TIR_CLZ:
-      return wrap(e->dtype, low ? __builtin_clzll(low) - 64 + width : width);
-    default:
-      fail_msg("the interpreter knows no integer %s", tir_op_table[e->op].name);
+    case TIR_ADD: return wrap(e->dtype, (int64_t)((uint64_t)a + (uint64_t)b));
+    case TIR_SUB: return wrap(e->dtype, (int64_t)((uint64_t)a - (uint64_t)b));
+    case TIR_MUL: return wrap(e->dtype, (int64_t)((uint64_t)a * (uint64_t)b));
+    case TIR_FLOORDIV: return wrap(e->dtype, floor_divide(a, b));
+    case TIR_FLOORMOD: return b == 0 ? 0 : (int64_t)((__int128)a - (__int128)floor_divide(a, b) * b);
+    case TIR_MIN: return a < b ? a : b;
+    case TIR_MAX: return a > b ? a : b;
+    case TIR_EQ: return a == b;
+    case TIR_NE: return a != b;
+    case TIR_LT: return a < b;
+    case TIR_LE: return a <= b;
+    case TIR_GT: return a > b;
+    case TIR_GE: return a >= b;
+    case TIR_ABS: return wrap(e->dtype, a < 0 ? (int64_t)(0 - (uint64_t)a) : a);
+    case TIR_BITAND: return a & b;
+    case TIR_BITOR: return a | b;
+    case TIR_BITXOR: return a ^ b;
+    case TIR_BITNOT: return wrap(e->dtype, ~a);
+    case TIR_SHL: return b < 0 || b >= width ? 0 : wrap(e->dtype, (int64_t)((uint64_t)a << b));
+    case TIR_SHR: return a >> (b < 0 || b >= width ? 63 : b);
+    case TIR_POPCOUNT: return wrap(e->dtype, __builtin_popcountll(low));
+    case TIR_CLZ: return wrap(e->dtype, low ? __builtin_clzll(low) - 64 + width : width);
+    default: fail_msg("the interpreter knows no integer %s", tir_op_table[e->op].name);
   }
   return 0;
 }
 
 static double math(const tir_expr *e, double a, double b) {
   switch ((int)e->op) {
-    case TIR_POW:
-      return pow(a, b);
-    case TIR_EXP:
-      return exp(a);
-    case TIR_LOG:
-      return log(a);
-    case TIR_SQRT:
-      return sqrt(a);
-    case TIR_RSQRT:
-      return 1 / sqrt(a);
-    case TIR_TANH:
-      return tanh(a);
-    case TIR_SIGMOID:
-      return 1 / (1 + exp(-a));
-    case TIR_ERF:
-      return erf(a);
-    case TIR_SIN:
-      return sin(a);
-    case TIR_COS:
-      return cos(a);
-    case TIR_FLOOR:
-      return floor(a);
-    case TIR_CEIL:
-      return ceil(a);
-    case TIR_ROUND:
-      return round(a);
-    case TIR_EXP2:
-      return exp2(a);
-    case TIR_EXP10:
-      return exp10(a);
-    case TIR_LOG2:
-      return log2(a);
-    case TIR_LOG10:
-      return log10(a);
-    case TIR_LOG1P:
-      return log1p(a);
-    case TIR_TAN:
-      return tan(a);
-    case TIR_SINH:
-      return sinh(a);
-    case TIR_COSH:
-      return cosh(a);
-    case TIR_ASIN:
-      return asin(a);
-    case TIR_ACOS:
-      return acos(a);
-    case TIR_ATAN:
-      return atan(a);
-    case TIR_ASINH:
-      return asinh(a);
-    case TIR_ACOSH:
-      return acosh(a);
-    case TIR_ATANH:
-      return atanh(a);
-    case TIR_TRUNC:
-      return trunc(a);
-    case TIR_NEARBYINT:
-      return nearbyint(a);
-    case TIR_ATAN2:
-      return atan2(a, b);
-    case TIR_HYPOT:
-      return hypot(a, b);
-    case TIR_FMOD:
-      return fmod(a, b);
-    case TIR_COPYSIGN:
-      return copysign(a, b);
-    default:
-      fail_msg("the interpreter knows no float %s", tir_op_table[e->op].name);
+    case TIR_POW: return pow(a, b);
+    case TIR_EXP: return exp(a);
+    case TIR_LOG: return log(a);
+    case TIR_SQRT: return sqrt(a);
+    case TIR_RSQRT: return 1 / sqrt(a);
+    case TIR_TANH: return tanh(a);
+    case TIR_SIGMOID: return 1 / (1 + exp(-a));
+    case TIR_ERF: return erf(a);
+    case TIR_SIN: return sin(a);
+    case TIR_COS: return cos(a);
+    case TIR_FLOOR: return floor(a);
+    case TIR_CEIL: return ceil(a);
+    case TIR_ROUND: return round(a);
+    case TIR_EXP2: return exp2(a);
+    case TIR_EXP10: return exp10(a);
+    case TIR_LOG2: return log2(a);
+    case TIR_LOG10: return log10(a);
+    case TIR_LOG1P: return log1p(a);
+    case TIR_TAN: return tan(a);
+    case TIR_SINH: return sinh(a);
+    case TIR_COSH: return cosh(a);
+    case TIR_ASIN: return asin(a);
+    case TIR_ACOS: return acos(a);
+    case TIR_ATAN: return atan(a);
+    case TIR_ASINH: return asinh(a);
+    case TIR_ACOSH: return acosh(a);
+    case TIR_ATANH: return atanh(a);
+    case TIR_TRUNC: return trunc(a);
+    case TIR_NEARBYINT: return nearbyint(a);
+    case TIR_ATAN2: return atan2(a, b);
+    case TIR_HYPOT: return hypot(a, b);
+    case TIR_FMOD: return fmod(a, b);
+    case TIR_COPYSIGN: return copysign(a, b);
+    default: fail_msg("the interpreter knows no float %s", tir_op_table[e->op].name);
   }
   return 0;
 }
 
 static value real(const tir_expr *e, double a, double b) {
   switch ((int)e->op) {
-    case TIR_ADD:
-      return (value){.f = a + b};
-    case TIR_SUB:
-      return (value){.f = a - b};
-    case TIR_MUL:
-      return (value){.f = a * b};
-    case TIR_DIV:
-      return (value){.f = a / b};
-    case TIR_MIN:
-      return (value){.f = a < b ? a : b};
-    case TIR_MAX:
-      return (value){.f = a > b ? a : b};
-    case TIR_EQ:
-      return (value){.i = a == b};
-    case TIR_NE:
-      return (value){.i = a != b};
-    case TIR_LT:
-      return (value){.i = a < b};
-    case TIR_LE:
-      return (value){.i = a <= b};
-    case TIR_GT:
-      return (value){.i = a > b};
-    case TIR_GE:
-      return (value){.i = a >= b};
-    case TIR_ABS:
-      return (value){.f = fabs(a)};
-    case TIR_ISNAN:
-      return (value){.i = isnan(a)};
-    case TIR_ISINF:
-      return (value){.i = isinf(a) != 0};
-    case TIR_ISFINITE:
-      return (value){.i = isfinite(a)};
-    default:
-      return (value){.f = math(e, a, b)};
+    case TIR_ADD: return (value){.f = a + b};
+    case TIR_SUB: return (value){.f = a - b};
+    case TIR_MUL: return (value){.f = a * b};
+    case TIR_DIV: return (value){.f = a / b};
+    case TIR_MIN: return (value){.f = a < b ? a : b};
+    case TIR_MAX: return (value){.f = a > b ? a : b};
+    case TIR_EQ: return (value){.i = a == b};
+    case TIR_NE: return (value){.i = a != b};
+    case TIR_LT: return (value){.i = a < b};
+    case TIR_LE: return (value){.i = a <= b};
+    case TIR_GT: return (value){.i = a > b};
+    case TIR_GE: return (value){.i = a >= b};
+    case TIR_ABS: return (value){.f = fabs(a)};
+    case TIR_ISNAN: return (value){.i = isnan(a)};
+    case TIR_ISINF: return (value){.i = isinf(a) != 0};
+    case TIR_ISFINITE: return (value){.i = isfinite(a)};
+    default: return (value){.f = math(e, a, b)};
   }
 }
 
@@ -310,32 +228,19 @@ static value dot(machine *m, const tir_expr *e, int lane) {
 
 static value special(machine *m, const tir_expr *e, int lane) {
   switch ((int)e->op) {
-    case TIR_INT:
-      return (value){.i = e->u.i};
-    case TIR_FLOAT:
-      return (value){.f = e->u.f};
-    case TIR_VAR:
-      return variable(m, e->u.var);
-    case TIR_LOAD:
-      return load(m, e, lane);
-    case TIR_RAMP:
-      return (value){.i = wrap(e->dtype, evaluate(m, e->arg[0], 0).i + e->u.i * lane)};
-    case TIR_BROADCAST:
-      return evaluate(m, e->arg[0], 0);
-    case TIR_CAST:
-      return convert(e, evaluate(m, e->arg[0], lane));
-    case TIR_SELECT:
-      return evaluate(m, e->arg[evaluate(m, e->arg[0], lane).i ? 1 : 2], lane);
-    case TIR_AND:
-      return (value){.i = evaluate(m, e->arg[0], lane).i && evaluate(m, e->arg[1], lane).i};
-    case TIR_OR:
-      return (value){.i = evaluate(m, e->arg[0], lane).i || evaluate(m, e->arg[1], lane).i};
-    case TIR_NOT:
-      return (value){.i = !evaluate(m, e->arg[0], lane).i};
-    case TIR_DOT:
-      return dot(m, e, lane);
-    default:
-      fail_msg("the interpreter knows no %s", tir_op_table[e->op].name);
+    case TIR_INT: return (value){.i = e->u.i};
+    case TIR_FLOAT: return (value){.f = e->u.f};
+    case TIR_VAR: return variable(m, e->u.var);
+    case TIR_LOAD: return load(m, e, lane);
+    case TIR_RAMP: return (value){.i = wrap(e->dtype, evaluate(m, e->arg[0], 0).i + e->u.i * lane)};
+    case TIR_BROADCAST: return evaluate(m, e->arg[0], 0);
+    case TIR_CAST: return convert(e, evaluate(m, e->arg[0], lane));
+    case TIR_SELECT: return evaluate(m, e->arg[evaluate(m, e->arg[0], lane).i ? 1 : 2], lane);
+    case TIR_AND: return (value){.i = evaluate(m, e->arg[0], lane).i && evaluate(m, e->arg[1], lane).i};
+    case TIR_OR: return (value){.i = evaluate(m, e->arg[0], lane).i || evaluate(m, e->arg[1], lane).i};
+    case TIR_NOT: return (value){.i = !evaluate(m, e->arg[0], lane).i};
+    case TIR_DOT: return dot(m, e, lane);
+    default: fail_msg("the interpreter knows no %s", tir_op_table[e->op].name);
   }
   return (value){0};
 }
@@ -420,11 +325,10 @@ static value load_native(tn_dtype dtype, const void *at) {
 #define X(name, text, bytes, code, ctype)                                      \
   case TN_##name:                                                              \
     return tn_dtype_is_float(dtype) ? (value){.f = (double)*(const ctype *)at} \
-                                    : (value){.i = (int64_t) * (const ctype *)at};
+                                    : (value){.i = (int64_t)*(const ctype *)at};
     TN_DTYPES(X)
 #undef X
-    case TN_DTYPE_COUNT:
-      break;
+    case TN_DTYPE_COUNT: break;
   }
   return (value){.i = 0};
 }
@@ -518,23 +422,12 @@ static void run_loop(machine *m, const tir_stmt *s) {
 
 void execute(machine *m, const tir_stmt *s) {
   switch (s->kind) {
-    case TIR_CALL:
-      call(m, s);
-      return;
-    case TIR_NOP:
-      return;
-    case TIR_STORE:
-      store(m, s);
-      return;
-    case TIR_PREFETCH:
-      prefetch(m, s);
-      return;
-    case TIR_ALLOC:
-      allocate(m, s);
-      return;
-    case TIR_ATTR:
-      execute(m, s->u.attr.body);
-      return;
+    case TIR_CALL: call(m, s); return;
+    case TIR_NOP: return;
+    case TIR_STORE: store(m, s); return;
+    case TIR_PREFETCH: prefetch(m, s); return;
+    case TIR_ALLOC: allocate(m, s); return;
+    case TIR_ATTR: execute(m, s->u.attr.body); return;
     case TIR_IF:
       if (evaluate(m, s->u.branch.cond, 0).i) {
         execute(m, s->u.branch.then_body);
@@ -545,9 +438,7 @@ void execute(machine *m, const tir_stmt *s) {
     case TIR_SEQ:
       for (int i = 0; i < s->u.seq.n; i++) execute(m, s->u.seq.stmts[i]);
       return;
-    case TIR_FOR:
-      run_loop(m, s);
-      return;
+    case TIR_FOR: run_loop(m, s); return;
   }
 }
 

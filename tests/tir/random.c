@@ -33,18 +33,14 @@ static const tir_expr *load_a(nest *n, const tir_expr *i, const tir_expr *j) {
 static const tir_expr *value_of(nest *n, const tir_expr *i, const tir_expr *j) {
   const tir_expr *plain = load_a(n, i, j), *two = tir_float(n->arena, TN_F32, 2), *edge;
   switch (pick(n, 5)) {
-    case 0:
-      return tir_binary(n->arena, TIR_MUL, plain, two);
-    case 1:
-      return tir_cast(n->arena, TN_F32, tir_binary(n->arena, TIR_FLOORMOD, i, number(n, 3)));
+    case 0: return tir_binary(n->arena, TIR_MUL, plain, two);
+    case 1: return tir_cast(n->arena, TN_F32, tir_binary(n->arena, TIR_FLOORMOD, i, number(n, 3)));
     case 2: /* a shifted, padded load */
       edge = tir_binary(n->arena, TIR_SUB, j, number(n, 1));
       return tir_select(n->arena, tir_binary(n->arena, TIR_GE, j, number(n, 1)), load_a(n, i, edge),
                         tir_float(n->arena, TN_F32, (double)pick(n, 2)));
-    case 3:
-      return tir_binary(n->arena, TIR_ADD, plain, load_a(n, i, number(n, 0)));
-    default:
-      return plain;
+    case 3: return tir_binary(n->arena, TIR_ADD, plain, load_a(n, i, number(n, 0)));
+    default: return plain;
   }
 }
 
@@ -58,8 +54,7 @@ static const tir_stmt *innermost(nest *n, const tir_expr *i, const tir_expr *j) 
   const tir_expr *index[2] = {i, j}, *zero[1] = {number(n, 0)}, *stored = value_of(n, i, j);
   const tir_stmt *parts[2];
   switch (pick(n, 3)) {
-    case 0:
-      return store_c(n, i, j, stored);
+    case 0: return store_c(n, i, j, stored);
     case 1:
       stored = tir_binary(n->arena, TIR_ADD, tir_load(n->arena, &n->c, 2, index, NULL), stored);
       return store_c(n, i, j, stored);
@@ -112,10 +107,15 @@ static tir_func *random_func(nest *n) {
     int64_t covered = n->extents[2 * d] * n->extents[2 * d + 1], less = pick(n, 3) * pick(n, 5);
     n->size[d] = covered > less ? covered - less : covered;
   }
-  n->a = (tir_buffer){.name = "A", .dtype = TN_F32, .ndim = 2, .shape = {n->size[0], n->size[1]}, .scope = "global",
-                      .is_param = true, .is_input = true};
-  n->c = (tir_buffer){.name = "C", .dtype = TN_F32, .ndim = 2, .shape = {n->size[0], n->size[1]}, .scope = "global",
-                      .is_param = true};
+  n->a = (tir_buffer){.name = "A",
+                      .dtype = TN_F32,
+                      .ndim = 2,
+                      .shape = {n->size[0], n->size[1]},
+                      .scope = "global",
+                      .is_param = true,
+                      .is_input = true};
+  n->c = (tir_buffer){
+      .name = "C", .dtype = TN_F32, .ndim = 2, .shape = {n->size[0], n->size[1]}, .scope = "global", .is_param = true};
   n->t = (tir_buffer){.name = "T", .dtype = TN_F32, .ndim = 1, .shape = {1}, .scope = "local"};
   const tir_expr *i = axis(n, 0), *j = axis(n, 1);
   const tir_stmt *inside = innermost(n, i, j);

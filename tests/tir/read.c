@@ -37,9 +37,8 @@ static int64_t number(reader *r) {
 }
 
 static tn_dtype dtype_word(reader *r) {
-  static const char *const words[TN_DTYPE_COUNT] = {"bool",  "int8",   "uint8", "int16",   "uint16",
-                                                    "int32", "uint32", "int64", "float16", "bfloat16", "float32",
-                                                    "float64"};
+  static const char *const words[TN_DTYPE_COUNT] = {"bool",   "int8",  "uint8",   "int16",    "uint16",  "int32",
+                                                    "uint32", "int64", "float16", "bfloat16", "float32", "float64"};
   const char *w = word(r);
   for (int i = 0; i < TN_DTYPE_COUNT; i++) {
     if (strcmp(w, words[i]) == 0) return (tn_dtype)i;

@@ -27,7 +27,7 @@ void check_pass_cases(const char *pass, prepare_fn prepare);
  * a*x to y; fill(writes y, int64 n, int32 value) (interpret.c). */
 extern const tir_callee test_callees[];
 
-/* ---- reading IR (read.c) ---------------------------------------------------------------------------------------- */
+/* ---- reading IR (read.c) ----------------------------------------------------------------------------------------- */
 
 enum { READ_NAMES = 32 };
 
@@ -52,7 +52,7 @@ const tir_var *reader_var(const reader *r, const char *name);
 char *print_expr(runtime_arena *arena, const tir_expr *e);
 char *print_func(runtime_arena *arena, const tir_func *f);
 
-/* ---- interpreting IR (interpret.c) ------------------------------------------------------------------------------ */
+/* ---- interpreting IR (interpret.c) ------------------------------------------------------------------------------- */
 
 typedef union value {
   int64_t i;

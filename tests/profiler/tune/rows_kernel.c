@@ -52,7 +52,7 @@ static tn_kernel_stage stage_of(const staged *t, const char *name) {
 
 /* ---- A21 --------------------------------------------------------------------------------------------------------- */
 
-#define TWO_TO_ONE                                         \
+#define TWO_TO_ONE                                    \
   "B[i<128, j<128] = sum[k<256](X[i, k] * Y[k, j])\n" \
   "C[i<128, j<128] = sum[l<128](B[i, l] * Z[l, j])"
 enum { ENOUGH_SAMPLES = 1500, TRIES = 8 }; /* a busy machine may take the processor away at a bad moment */
@@ -149,8 +149,8 @@ ROW(a21_stages_computed_inside) {
 
 /* ---- A22 --------------------------------------------------------------------------------------------------------- */
 
-#define STENCIL                                                                                              \
-  "P[y<66, x<66] = A[y, x] * 2\n"                                                                     \
+#define STENCIL                                                                                  \
+  "P[y<66, x<66] = A[y, x] * 2\n"                                                                \
   "S[y<64, x<64] = P[y,x] + P[y,x+1] + P[y,x+2] + P[y+1,x] + P[y+1,x+1] + P[y+1,x+2] + P[y+2,x]" \
   " + P[y+2,x+1] + P[y+2,x+2]"
 #define STENCIL_SUM "P[y<66, x<66] = A[y, x] * 2\nS[y<64, x<64] = sum[r<3, s<3](P[y + r, x + s])"
@@ -203,7 +203,12 @@ ROW(a22_work_counters) {
     tn_kernel_stage stage = stage_of(&t, row->stage);
     assert_true(stage.is_counted);
 #define X(name) check_count(row, #name, stage.name, row->name);
-    X(points) X(required) X(loads) X(stores) X(vector_loads) X(vector_stores)
+    X(points)
+    X(required)
+    X(loads)
+    X(stores)
+    X(vector_loads)
+    X(vector_stores)
 #undef X
     close_staged(&t);
   }
