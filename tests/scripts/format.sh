@@ -2,5 +2,5 @@
 # Every C file reads as clang-format writes it. "clang-format-19 -i FILE" mends one.
 set -euo pipefail
 cd "$TENON_SOURCE"
-find runtime tir te schedule codegen autotune profile tools tests benchmarks examples -name '*.[ch]' 2>/dev/null |
+find . -path "./build*" -prune -o -path ./.git -prune -o -name "*.[ch]" -print |
   xargs clang-format-19 --dry-run --Werror
