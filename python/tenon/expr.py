@@ -93,6 +93,10 @@ class Op(Expr):
 
     def __init__(self, name, *args):
         self.name, self.args = name, args
+        self._type = self._find_dtype()  # once: shared parts are not walked again
+
+    def _dtype(self):
+        return self._type
 
     def __bool__(self):
         """Of == and !=, as lists and dicts ask: whether the operands are the same object."""
@@ -100,7 +104,7 @@ class Op(Expr):
             return (self.args[0] is self.args[1]) == (self.name == "==")
         return super().__bool__()
 
-    def _dtype(self):
+    def _find_dtype(self):
         if self.name in _TESTS:
             return "bool"
         values = self.args[1:] if self.name == "select" else self.args
