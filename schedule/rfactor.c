@@ -66,8 +66,8 @@ static tn_status check_new_tensor(const schedule_call *c, int stage, int iter, i
   for (int i = 0; i < st->tensors[0].ndim; i++)
     if (!st->tensors[0].size[i]) elements *= (double)st->tensors[0].shape[i];
   if (factor_axis < 0 || factor_axis > st->op->n_axes)
-    return schedule_refuse(c, "factor axis %d: give a place from 0 to %d among the data axes of %s", factor_axis,
-                           st->op->n_axes, schedule_stage_name(st));
+    return schedule_refuse(c, "factor axis %lld: give a place from 0 to %d among the data axes of %s",
+                           (long long)factor_axis, st->op->n_axes, schedule_stage_name(st));
   if (st->op->n_axes == TN_MAX_RANK)
     return schedule_refuse(
         c,
