@@ -32,6 +32,8 @@
   COMPOSED(vectorize_by, "vectorize", "siN", " tail=", NULL, NULL)                                                    \
   WORD(AN, unroll, annotate, SCHEDULE_UNROLL, SCHEDULE_UNROLL, "si", "", "unroll(stage, axis)",                       \
        "a loop's body is written out")                                                                                \
+  COMPOSED(unroll_jam, "unroll_jam", "siN", " tail=", "unroll_jam(stage, axis, factor [, tail=peel])",                \
+           "iterations of an outer loop run together, side by side in the loops inside")                              \
   WORD(AN, parallel, annotate, SCHEDULE_PARALLEL, SCHEDULE_PARALLEL, "si", "", "parallel(stage, axis)",               \
        "a loop's iterations are shared among threads")                                                                \
   STEP(PR, pragma, pragma, "six", "sik", "", "pragma(stage, axis, key, n)", "a remark about a loop")                  \
