@@ -83,7 +83,9 @@ static own_schedules *own_of(tn_context *ctx, bool make) {
 tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const char *cpu, tn_generic_fn fn,
                               void *user) {
   char names[256];
-  if (!ctx || !fn) return TN_ERROR_ARGUMENT;
+  if (!ctx) return TN_ERROR_ARGUMENT;
+  if (!fn)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_generic_register: the function is NULL: give the one to call");
   int kind = find_operator(operator_name);
   if (kind < 0)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_generic_register: \"%s\" is no operator: %s",

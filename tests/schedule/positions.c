@@ -177,6 +177,7 @@ static tn_status pattern_null(tn_schedule *s) {
   return tn_intrin_new(s->ctx, "f", NULL, &(tn_intrin_functions){.body = {.name = "f"}});
 }
 static tn_status functions_null(tn_schedule *s) { return tn_intrin_new(s->ctx, "f", "c[i<4] = a[i]", NULL); }
+static tn_status generic_null(tn_schedule *s) { return tn_generic_register(s->ctx, "dense", NULL, NULL, NULL); }
 
 static const struct position nulls[] = {
     {"apply", apply_null, "tn_schedule_apply: the text is NULL: give \"\" for no step"},
@@ -187,6 +188,7 @@ static const struct position nulls[] = {
     {"cache_read", read_null, "tn_cache_read: a list of 1 is NULL"},
     {"cache_write", write_null, "tn_cache_write: a list of 1 is NULL"},
     {"compute_group_at", group_null, "tn_compute_group_at: a list of 1 is NULL"},
+    {"tn_generic_register", generic_null, "tn_generic_register: the function is NULL: give the one to call"},
     {"tn_intrin_new: the pattern", pattern_null, "intrinsic f: the pattern is NULL: give one, \"c[i<16] = a[i]\""},
     {"tn_intrin_new: the functions", functions_null, "intrinsic f: the functions are NULL: name a body or an update"},
 };
