@@ -29,6 +29,7 @@ struct schedule_registry {
   schedule_registry *next; /* of the same context */
 };
 
+/* With the context: ops and axes are in its arena, schedules that nobody freed go here. */
 static void registry_free(schedule_registry *r) {
   while (r->first) tn_schedule_free(r->first);
   runtime_names_free(&r->names);
@@ -44,6 +45,7 @@ static void registries_free(void *data) {
   }
 }
 
+/* The head of the context's list, made on first use. NULL: out of memory, or the context has no slot left. */
 static schedule_registry **registries_of(tn_context *ctx) {
   schedule_registry **head = runtime_slot_get(ctx, RUNTIME_SLOT_REGISTRIES);
   if (head) return head;
