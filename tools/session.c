@@ -5,12 +5,31 @@
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
+/* What main asks at the end. The command is one run of one thread, so this may be static. */
+static struct {
+  bool has_spoken;   /* a failure or a warning was said */
+  bool lacks_memory; /* JSON was built without some of its parts */
+} told;
+
 /* Prints and frees a message: it may quote a log, a recording or a worker. */
 static void say(const tools_session *session, const char *word, runtime_str *message) {
+  told.has_spoken = true;
   if (session->has_live_line) fputs("\r\033[K", stderr);
   fprintf(stderr, "tenon: %s%s\n", word, message->failed ? "out of memory for a message" : tools_plain(message->data));
   runtime_str_free(message);
 }
+
+bool tools_has_spoken(void) { return told.has_spoken; }
+bool tools_lacks_memory(void) { return told.lacks_memory; }
+
+/* jansson leaves out what it has no memory for, and few callers could say so. */
+static void *json_memory(size_t bytes) {
+  void *data = malloc(bytes);
+  if (!data) told.lacks_memory = true;
+  return data;
+}
+
+void tools_watch_json(void) { json_set_alloc_funcs(json_memory, free); }
 
 static void print_message(void *user, tn_severity severity, const char *text) {
   static const char *const words[] = {
