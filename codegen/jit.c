@@ -77,16 +77,38 @@ static codegen_jit *jit_of(tn_context *ctx) {
 
 /* ---- libraries --------------------------------------------------------------------------------------------------- */
 
-/* A fresh library that finds libm and libc in the process. */
+/* Where kernels find the functions that their code calls. NULL: what the process shows, in which a user's own libm comes
+ * first. A host that loads Tenon for itself alone (RTLD_LOCAL), or links it statically, does not show the C libraries that
+ * Tenon needs, so they are named. */
+static const struct {
+  const char *file;
+  bool is_needed; /* libmvec: on x86-64 and aarch64 only; nothing calls libgcc_s where the processor has half floats */
+} sources[] = {{NULL, true}, {"libm.so.6", true}, {"libmvec.so.1", false}, {"libgcc_s.so.1", false}};
+
+/* Lets LIBRARY look for symbols in one of the sources. */
+static bool add_source(codegen_jit *jit, LLVMOrcJITDylibRef library, int source) {
+  LLVMOrcDefinitionGeneratorRef generator;
+  const char *file = sources[source].file, prefix = LLVMOrcLLJITGetGlobalPrefix(jit->lljit);
+  LLVMErrorRef error = file == NULL
+                           ? LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&generator, prefix, NULL, NULL)
+                           : LLVMOrcCreateDynamicLibrarySearchGeneratorForPath(&generator, file, prefix, NULL, NULL);
+  if (error != NULL && !sources[source].is_needed) {
+    LLVMConsumeError(error);
+    return true;
+  }
+  if (failed(jit->ctx, "finding the functions that kernels call", error)) return false;
+  LLVMOrcJITDylibAddGenerator(library, generator);
+  return true;
+}
+
+/* A fresh library that finds libm and libc. */
 static LLVMOrcJITDylibRef make_library(codegen_jit *jit) {
   char name[32];
-  LLVMOrcDefinitionGeneratorRef process;
   snprintf(name, sizeof name, "kernel.%d", jit->n_libraries++);
-  LLVMErrorRef error = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
-      &process, LLVMOrcLLJITGetGlobalPrefix(jit->lljit), NULL, NULL);
-  if (failed(jit->ctx, "finding the process's symbols", error)) return NULL;
   LLVMOrcJITDylibRef library = LLVMOrcExecutionSessionCreateBareJITDylib(jit->session, name);
-  LLVMOrcJITDylibAddGenerator(library, process);
+  for (int i = 0; i < RUNTIME_COUNT(sources); i++) {
+    if (!add_source(jit, library, i)) return NULL;
+  }
   return library;
 }
 
