@@ -192,6 +192,8 @@ uint64_t runtime_random(runtime_rng *rng);
 int64_t runtime_random_below(runtime_rng *rng, int64_t n);             /* 0 .. n-1 */
 double runtime_random_unit(runtime_rng *rng);                          /* [0, 1) */
 char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc, NUL-terminated; NULL + message */
+/* The same for a file that has to be text: a NUL byte, which would cut it short, is refused by its line and column. */
+char *runtime_read_text(tn_context *ctx, const char *path);
 
 /* TN_ERROR_PARSE: the message, with line and column of AT, which points into TEXT, that line and a caret below it. */
 tn_status runtime_fail_at(tn_context *ctx, const char *text, const char *at, const char *fmt, ...) TN_PRINTF(4, 5);

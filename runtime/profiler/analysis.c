@@ -102,7 +102,7 @@ static bool read_table(tn_analysis *a, const char *directory, int id) {
   runtime_str message = {0};
   bool done = path && ctx;
   if (done) {
-    char *text = runtime_read_file(ctx, path, NULL);
+    char *text = runtime_read_text(ctx, path);
     if (!text)
       runtime_str_addf(&message, "%s", tn_context_message(ctx));
     else if (!analysis_set(a, tables[id]->name, text, &why))
