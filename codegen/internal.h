@@ -79,6 +79,9 @@ const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *targ
 
 /* ---- stations ---------------------------------------------------------------------------------------------------- */
 
+/* Stack that LLVM gets at least: a host's thread may have less. */
+enum { CODEGEN_STACK_BYTES = 1 << 20 };
+
 /* Emits FUNC into MODULE (emit.c). STAYS_HOME: for codegen_load, which gives addresses to the two symbols below. Fails with
  * a message in ctx. */
 tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_target *target, bool stays_home,
