@@ -225,7 +225,7 @@ static tn_status status_of(const build *b) { return b->ctx != NULL ? tn_context_
 
 tn_status tn_build_file(const tn_schedule *schedule, const tn_build_options *options, const char *path) {
   build b = {0};
-  if (path == NULL) return TN_ERROR_ARGUMENT;
+  if (schedule == NULL || !RUNTIME_GIVEN(schedule->ctx, path)) return TN_ERROR_ARGUMENT;
   bool opened = build_open(&b, schedule, options);
   tn_status status = opened ? codegen_write(b.ctx, b.func, b.target, path) : status_of(&b);
   build_close(&b);
@@ -243,7 +243,7 @@ static char *header_text(const tn_schedule *schedule, const tn_build_options *op
 
 tn_status tn_build_header(const tn_schedule *schedule, const tn_build_options *options, const char *path) {
   build b = {0};
-  if (path == NULL) return TN_ERROR_ARGUMENT;
+  if (schedule == NULL || !RUNTIME_GIVEN(schedule->ctx, path)) return TN_ERROR_ARGUMENT;
   char *text = header_text(schedule, options, &b);
   tn_status status = text != NULL ? codegen_write_file(b.ctx, path, text, strlen(text)) : status_of(&b);
   free(text);
@@ -260,7 +260,7 @@ static char *code_text(const tn_schedule *schedule, const tn_build_options *opti
 char *tn_build_text(const tn_schedule *schedule, const tn_build_options *options, const char *form) {
   build b = {0};
   char *text = NULL;
-  if (schedule == NULL || form == NULL) return NULL;
+  if (schedule == NULL || !RUNTIME_GIVEN(schedule->ctx, form)) return NULL;
   if (strcmp(form, ".h") == 0)
     text = header_text(schedule, options, &b);
   else if (strcmp(form, ".ll") == 0)

@@ -195,6 +195,15 @@ char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc
 /* The same for a file that has to be text: a NUL byte, which would cut it short, is refused by its line and column. */
 char *runtime_read_text(tn_context *ctx, const char *path);
 
+/* Runs RUN(DATA) with BYTES of stack at least: here, or in a thread of its own, whose end is waited for. False: there is no
+ * such thread to be had, and nothing was run. */
+bool runtime_with_stack(size_t bytes, void (*run)(void *data), void *data);
+
+/* Whether the caller gave POINTER, an argument of the public function CALL; the message says which is NULL, unless something
+ * failed before: then that is why. RUNTIME_GIVEN in the public function itself. */
+bool runtime_is_given(tn_context *ctx, const char *call, const char *argument, const void *pointer);
+#define RUNTIME_GIVEN(ctx, argument) runtime_is_given(ctx, __func__, #argument, argument)
+
 /* TN_ERROR_PARSE: the message, with line and column of AT, which points into TEXT, that line and a caret below it. */
 tn_status runtime_fail_at(tn_context *ctx, const char *text, const char *at, const char *fmt, ...) TN_PRINTF(4, 5);
 /* Levenshtein's distance of two words; 16 when one is longer than that. */
