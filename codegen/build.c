@@ -24,15 +24,21 @@ static bool build_names(build *b, const tn_schedule *schedule, const tn_build_op
   return codegen_check_name(b->ctx, b->name) == TN_OK;
 }
 
+static void lower_here(void *data) {
+  build *b = data;
+  tir_pass_options options = codegen_pass_options(b->target);
+  options.marks_stages = b->samples;
+  b->func = schedule_lower_part(b->schedule, b->name, &b->arena, &options, b->part);
+}
+
 /* False with a message; build_close in either case. */
 static bool build_open(build *b, const tn_schedule *schedule, const tn_build_options *options) {
   if (!build_names(b, schedule, options)) return false;
   b->target = codegen_target_or_native(b->ctx, options != NULL ? options->target : NULL);
   if (b->target == NULL) return false;
-  tir_pass_options options_of_target = codegen_pass_options(b->target);
-  options_of_target.marks_stages = b->samples;
-  b->func = schedule_lower_part(schedule, b->name, &b->arena, &options_of_target, b->part);
-  return b->func != NULL;
+  if (runtime_with_stack(CODEGEN_STACK_BYTES, lower_here, b)) return b->func != NULL;
+  runtime_fail(b->ctx, TN_ERROR_MEMORY, "no thread with the stack that lowering %s needs", b->name);
+  return false;
 }
 
 static void build_close(build *b) { runtime_arena_free(&b->arena); }

@@ -284,7 +284,7 @@ static tn_status check_roles(tn_context *ctx, const tir_intrin *intrin) {
 }
 
 tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern, const tn_intrin_functions *functions) {
-  if (!ctx || !pattern || !functions) return TN_ERROR_ARGUMENT;
+  if (!ctx || !RUNTIME_GIVEN(ctx, pattern) || !RUNTIME_GIVEN(ctx, functions)) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(check_declaration(ctx, name, functions));
   const tn_intrin_function *all[TIR_INTRIN_ROLE_COUNT] = {&functions->body, &functions->reset, &functions->update};
   tn_program *program;
