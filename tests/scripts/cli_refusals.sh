@@ -26,7 +26,7 @@ refuses 2 "--seed takes a whole number of 0 or more" tune "$add" --log x.json --
 refuses 2 '-o is missing' build "$add" -s ''
 refuses 2 'either --log or --schedule' build "$add" -o x.o
 refuses 2 '--strict is about the records' build "$add" -s '' --strict -o x.o
-refuses 2 "--vs knows openblas and default, not 'mkl'" bench "$add" --vs mkl
+refuses 2 "--vs knows onednn, openblas, blis and default, not 'mkl'" bench "$add" --vs onednn,mkl
 refuses 2 "there is no 'worst'" log worst x.json
 [ ! -e x.json ] || complain "a refused tune left a log"
 
