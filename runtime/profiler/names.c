@@ -33,7 +33,9 @@ static struct profiler_slot *index_find(profiler_index *index, uint64_t hash,
 static bool is_name(uint32_t value, const void *key) { return strcmp(THE->storage.names + value, key) == 0; }
 
 static bool is_label(uint32_t value, const void *key) {
-  return memcmp(&THE->storage.labels[value], key, sizeof(storage_label)) == 0;
+  const storage_label *a = &THE->storage.labels[value], *b = key;
+  return a->name == b->name && a->file == b->file && a->function == b->function && a->line == b->line &&
+         a->category == b->category && a->level == b->level;
 }
 
 uint32_t profiler_name(const char *text) {
