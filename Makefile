@@ -12,11 +12,10 @@
 MAKEFLAGS += --no-print-directory
 CTEST = ctest --output-on-failure --no-tests=error --test-dir
 
-# Settings for the vendors, for a fair comparison on a busy machine: tools/environment.c says why. What is set already stands.
+# For a fair comparison on a busy machine: tools/environment.c says why. What is set already stands.
 GOMP_SPINCOUNT ?= 10000
-OPENBLAS_CORETYPE ?= $(if $(shell grep -m1 -o avx512bw /proc/cpuinfo),SkylakeX)
 run: build
-	GOMP_SPINCOUNT=$(GOMP_SPINCOUNT) $(if $(OPENBLAS_CORETYPE),OPENBLAS_CORETYPE=$(OPENBLAS_CORETYPE)) build/examples/matmul
+	GOMP_SPINCOUNT=$(GOMP_SPINCOUNT) build/examples/matmul
 
 test: build
 	$(CTEST) build

@@ -24,15 +24,21 @@ static bool build_names(build *b, const tn_schedule *schedule, const tn_build_op
   return codegen_check_name(b->ctx, b->name) == TN_OK;
 }
 
+static void lower_here(void *data) {
+  build *b = data;
+  tir_pass_options options = codegen_pass_options(b->target);
+  options.marks_stages = b->samples;
+  b->func = schedule_lower_part(b->schedule, b->name, &b->arena, &options, b->part);
+}
+
 /* False with a message; build_close in either case. */
 static bool build_open(build *b, const tn_schedule *schedule, const tn_build_options *options) {
   if (!build_names(b, schedule, options)) return false;
   b->target = codegen_target_or_native(b->ctx, options != NULL ? options->target : NULL);
   if (b->target == NULL) return false;
-  tir_pass_options options_of_target = codegen_pass_options(b->target);
-  options_of_target.marks_stages = b->samples;
-  b->func = schedule_lower_part(schedule, b->name, &b->arena, &options_of_target, b->part);
-  return b->func != NULL;
+  if (runtime_with_stack(CODEGEN_STACK_BYTES, lower_here, b)) return b->func != NULL;
+  runtime_fail(b->ctx, TN_ERROR_MEMORY, "no thread with the stack that lowering %s needs", b->name);
+  return false;
 }
 
 static void build_close(build *b) { runtime_arena_free(&b->arena); }
@@ -225,7 +231,7 @@ static tn_status status_of(const build *b) { return b->ctx != NULL ? tn_context_
 
 tn_status tn_build_file(const tn_schedule *schedule, const tn_build_options *options, const char *path) {
   build b = {0};
-  if (path == NULL) return TN_ERROR_ARGUMENT;
+  if (schedule == NULL || !RUNTIME_GIVEN(schedule->ctx, path)) return TN_ERROR_ARGUMENT;
   bool opened = build_open(&b, schedule, options);
   tn_status status = opened ? codegen_write(b.ctx, b.func, b.target, path) : status_of(&b);
   build_close(&b);
@@ -243,7 +249,7 @@ static char *header_text(const tn_schedule *schedule, const tn_build_options *op
 
 tn_status tn_build_header(const tn_schedule *schedule, const tn_build_options *options, const char *path) {
   build b = {0};
-  if (path == NULL) return TN_ERROR_ARGUMENT;
+  if (schedule == NULL || !RUNTIME_GIVEN(schedule->ctx, path)) return TN_ERROR_ARGUMENT;
   char *text = header_text(schedule, options, &b);
   tn_status status = text != NULL ? codegen_write_file(b.ctx, path, text, strlen(text)) : status_of(&b);
   free(text);
@@ -260,7 +266,7 @@ static char *code_text(const tn_schedule *schedule, const tn_build_options *opti
 char *tn_build_text(const tn_schedule *schedule, const tn_build_options *options, const char *form) {
   build b = {0};
   char *text = NULL;
-  if (schedule == NULL || form == NULL) return NULL;
+  if (schedule == NULL || !RUNTIME_GIVEN(schedule->ctx, form)) return NULL;
   if (strcmp(form, ".h") == 0)
     text = header_text(schedule, options, &b);
   else if (strcmp(form, ".ll") == 0)

@@ -3,12 +3,8 @@
 
 #include "codegen/c_emit.h"
 
-/* Names that a generated file takes from C's library or defines, and macros that gnu17 has in plain words. */
-static const char *const reserved[] = {
-    "NULL",    "INFINITY", "NAN",     "INT32_MIN", "INT64_MIN", "free",     "aligned_alloc",
-    "failed",  "asm",      "typeof",  "linux",     "unix",      "int8_t",   "uint8_t",
-    "int16_t", "uint16_t", "int32_t", "uint32_t",  "int64_t",   "uint64_t",
-};
+/* Names that a generated file takes from C's library or defines. */
+static const char *const reserved[] = {"free", "aligned_alloc", "failed"};
 
 static const char *const reserved_prefixes[] = {"__",      "floordiv_", "floormod_", "min_",      "max_",
                                                 "abs_",    "shl_",      "shr_",      "popcount_", "clz_",
@@ -35,7 +31,7 @@ bool codegen_c_is_reserved(const char *name) {
   for (int i = 0; i < RUNTIME_COUNT(reserved_prefixes); i++) {
     if (strncmp(name, reserved_prefixes[i], strlen(reserved_prefixes[i])) == 0) return true;
   }
-  return codegen_is_keyword(name) || codegen_c_is_function(name) || is_generated(name);
+  return codegen_is_word_of_c(name) || codegen_c_is_function(name) || is_generated(name);
 }
 
 static bool is_taken(const codegen_c_emitter *m, const char *name) {
@@ -45,11 +41,9 @@ static bool is_taken(const codegen_c_emitter *m, const char *name) {
   return strcmp(name, m->func->name) == 0;
 }
 
-/* "A.local" as A_local; what is no name, or not free, gets a letter before it or a number after it. */
+/* What is taken gets a number after it. */
 static const char *fit(codegen_c_emitter *m, const char *name) {
-  bool fits = isalpha((unsigned char)*name) && !codegen_c_is_reserved(name);
-  char *plain = runtime_format(&m->arena, "%s%s", fits ? "" : "v_", name), *chosen = plain;
-  for (char *at = plain; *at != '\0'; at++) *at = isalnum((unsigned char)*at) ? *at : '_';
+  const char *plain = codegen_plain_name(&m->arena, name, codegen_c_is_reserved(name)), *chosen = plain;
   for (int i = 1; is_taken(m, chosen); i++) chosen = runtime_format(&m->arena, "%s_%d", plain, i);
   return chosen;
 }

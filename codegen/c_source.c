@@ -166,9 +166,7 @@ static void release(codegen_c_emitter *m) {
 tn_status codegen_c_source(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out) {
   if (codegen_c_is_reserved(func->name)) {
     return runtime_fail(ctx, TN_ERROR_ARGUMENT,
-                        "the function name \"%s\" cannot be used in C source: it is a name of C's "
-                        "library or one that generated code uses",
-                        func->name);
+                        "the function name \"%s\" cannot be used in C source: generated code uses it", func->name);
   }
   codegen_c_emitter *m = calloc(1, sizeof *m); /* in memory of its own: longjmp leaves it as it is */
   if (m == NULL) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the C source of %s", func->name);

@@ -45,7 +45,7 @@ typedef enum tn_build_part { TN_BUILD_WHOLE, TN_BUILD_PREPACK, TN_BUILD_PACKED }
 
 typedef struct tn_build_options {
   const tn_target *target; /* NULL: native */
-  const char *name;        /* the function's name, a C identifier; NULL: "kernel" */
+  const char *name;        /* a C identifier without a meaning in C, C++ or libc; NULL: "kernel" */
   /* For profiling; both off gives the same code as without these fields. */
   bool sample; /* the kernel writes the number of the stage it is in to the symbol NAME_stage, an int32_t; a kernel in
                 * memory is sampled while it is called (tn_kernel_stages). Not as C source. */

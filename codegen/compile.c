@@ -36,6 +36,7 @@ typedef struct compilation {
   LLVMTargetMachineRef machine;
   LLVMContextRef llvm;
   LLVMModuleRef module;
+  tn_status status;
   char diagnostic[512]; /* the first error that LLVM reported */
 } compilation;
 
@@ -221,6 +222,12 @@ static tn_status compile_guarded(compilation *c) {
   return status;
 }
 
+/* LLVM and the writer of C source go down into expressions and blocks. */
+static void compile_here(void *data) {
+  compilation *c = data;
+  c->status = c->form == CODEGEN_C ? codegen_c_source(c->ctx, c->func, c->target, c->out) : compile_guarded(c);
+}
+
 tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_form form,
                            codegen_bytes *out) {
   if (ctx == NULL || func == NULL || out == NULL) return TN_ERROR_ARGUMENT;
@@ -230,10 +237,11 @@ tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_targe
   if (session == NULL || target == NULL) return tn_context_status(ctx);
   tn_status status = codegen_check_name(ctx, func->name);
   if (status != TN_OK) return status;
-  if (form == CODEGEN_C) return codegen_c_source(ctx, func, target, out);
   compilation c = {.ctx = ctx, .func = func, .target = target, .form = form, .out = out};
-  c.machine = codegen_machine(session, target);
-  return c.machine != NULL ? compile_guarded(&c) : tn_context_status(ctx);
+  c.machine = form == CODEGEN_C ? NULL : codegen_machine(session, target);
+  if (form != CODEGEN_C && c.machine == NULL) return tn_context_status(ctx);
+  if (runtime_with_stack(CODEGEN_STACK_BYTES, compile_here, &c)) return c.status;
+  return runtime_fail(ctx, TN_ERROR_MEMORY, "no thread with the stack that compiling %s needs", func->name);
 }
 
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out) {

@@ -91,8 +91,7 @@ static tn_status link_objects(tn_context *ctx, const char *out, const char *obje
   FILE *says = tmpfile();
   if (says == NULL) return runtime_fail(ctx, TN_ERROR_IO, "cannot link %s: %s", path, strerror(errno));
   int result = run_linker(out, object, fileno(says));
-  rewind(says);
-  words[fread(words, 1, sizeof words - 1, says)] = '\0';
+  if (fseek(says, 0, SEEK_SET) == 0) words[fread(words, 1, sizeof words - 1, says)] = '\0';
   fclose(says);
   if (result == 0) return TN_OK;
   if (result < 0)

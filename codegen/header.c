@@ -1,40 +1,7 @@
-/* header.c: the C header that declares a kernel, and the names a kernel may have. */
+/* header.c: the C header that declares a kernel. */
 #include <ctype.h>
 
 #include "codegen/internal.h"
-
-/* ---- names ------------------------------------------------------------------------------------------------------- */
-
-static const char *const keywords[] = {
-    "auto",   "break",  "case",     "char",   "const",    "continue", "default",  "do",     "double",
-    "else",   "enum",   "extern",   "float",  "for",      "goto",     "if",       "inline", "int",
-    "long",   "main",   "register", "return", "restrict", "short",    "signed",   "sizeof", "static",
-    "struct", "switch", "typedef",  "union",  "unsigned", "void",     "volatile", "while",
-};
-
-/* Names that C, C++ or the linker give another meaning; main among them. */
-bool codegen_is_keyword(const char *name) {
-  for (int i = 0; i < RUNTIME_COUNT(keywords); i++) {
-    if (strcmp(keywords[i], name) == 0) return true;
-  }
-  return false;
-}
-
-tn_status codegen_check_name(tn_context *ctx, const char *name) {
-  enum { MAX_NAME = 200 };
-  size_t n = 0;
-  if (isdigit((unsigned char)*name))
-    n = 1;
-  else
-    while (isalnum((unsigned char)name[n]) || name[n] == '_') n++;
-  if (n > 0 && name[n] == '\0' && n <= MAX_NAME && !codegen_is_keyword(name)) return TN_OK;
-  return runtime_fail(ctx, TN_ERROR_ARGUMENT,
-                      "the function name \"%s\" cannot be used: it must be a C identifier of at most %d characters, no "
-                      "keyword",
-                      name, MAX_NAME);
-}
-
-/* ---- the header -------------------------------------------------------------------------------------------------- */
 
 static const char *c_type(tn_dtype dtype) {
   static const char *const names[TN_DTYPE_COUNT] = {
@@ -45,59 +12,91 @@ static const char *c_type(tn_dtype dtype) {
   return names[dtype];
 }
 
-/* "A.local" cannot be a parameter's name: what C does not take becomes '_'. */
-static void add_identifier(runtime_str *out, const char *name) {
-  if (isdigit((unsigned char)*name) || codegen_is_keyword(name)) runtime_str_add(out, "_");
-  for (; *name != '\0'; name++) runtime_str_addf(out, "%c", isalnum((unsigned char)*name) ? *name : '_');
+/* A header being written, and what its parameters are called: arguments, then symbols, then strides. */
+typedef struct header {
+  runtime_str out;
+  const char *name;
+  int n_args;
+  const runtime_kernel_arg *args;
+  runtime_arena arena;
+  RUNTIME_VEC(const char *) names;
+  bool failed; /* no memory for names */
+} header;
+
+/* ---- names of parameters ----------------------------------------------------------------------------------------- */
+
+static bool is_taken(const header *h, const char *name) {
+  for (int i = 0; i < h->names.n; i++)
+    if (strcmp(h->names.data[i], name) == 0) return true;
+  return false;
 }
+
+/* What is taken already gets a number after it. */
+static void add_name(header *h, const char *name) {
+  const char *plain = codegen_plain_name(&h->arena, name, codegen_is_word_of_c(name)), *chosen = plain;
+  for (int i = 1; chosen != NULL && is_taken(h, chosen); i++) chosen = runtime_format(&h->arena, "%s_%d", plain, i);
+  h->failed = h->failed || chosen == NULL || !RUNTIME_PUSH(&h->names, chosen);
+}
+
+static int symbol_count(const header *h) { return h->n_args > 0 ? h->args[0].n_symbols : 0; }
+
+static int stride_count(const runtime_kernel_arg *arg) { return arg->is_strided && arg->ndim > 1 ? arg->ndim - 1 : 0; }
+
+static void add_stride_names(header *h, const char *array, int n) {
+  for (int d = 0; d < n && !h->failed; d++) {
+    const char *name = runtime_format(&h->arena, "%s_stride%d", array, d);
+    if (name == NULL)
+      h->failed = true;
+    else
+      add_name(h, name);
+  }
+}
+
+static bool choose_names(header *h) {
+  for (int i = 0; i < h->n_args; i++) add_name(h, h->args[i].name);
+  for (int i = 0; i < symbol_count(h); i++) add_name(h, h->args[0].symbols[i].name);
+  for (int i = 0; i < h->n_args && !h->failed; i++) add_stride_names(h, h->names.data[i], stride_count(&h->args[i]));
+  return !h->failed;
+}
+
+/* ---- the header -------------------------------------------------------------------------------------------------- */
 
 /* " *   A  in  f32[64, 64]" */
-static void add_argument_comment(runtime_str *out, const runtime_kernel_arg *arg) {
-  runtime_str_add(out, " *   ");
-  add_identifier(out, arg->name);
-  runtime_str_addf(out, "  %s  %s",
-                   arg->by_value    ? "by value"
-                   : arg->is_output ? "out"
-                                    : "in",
-                   tn_dtype_name(arg->dtype));
+static void add_argument_comment(header *h, int i) {
+  const runtime_kernel_arg *arg = &h->args[i];
+  const char *role = arg->by_value ? "by value" : arg->is_output ? "out" : "in";
+  runtime_str_addf(&h->out, " *   %s  %s  %s", h->names.data[i], role, tn_dtype_name(arg->dtype));
   if (arg->by_value) {
-    runtime_str_add(out, "\n");
+    runtime_str_add(&h->out, "\n");
     return;
   }
-  runtime_str_add(out, "[");
-  for (int i = 0; i < arg->ndim; i++) {
-    runtime_str_add(out, i ? ", " : "");
-    runtime_kernel_add_extent(out, arg, i);
+  runtime_str_add(&h->out, "[");
+  for (int d = 0; d < arg->ndim; d++) {
+    runtime_str_add(&h->out, d ? ", " : "");
+    runtime_kernel_add_extent(&h->out, arg, d);
   }
-  runtime_str_add(out, arg->is_strided ? "], with strides in elements, the last 1" : "]");
-  runtime_str_add(out, arg->is_strided && arg->is_output ? ", that keep its elements apart\n" : "\n");
+  runtime_str_add(&h->out, arg->is_strided ? "], with strides in elements, the last 1" : "]");
+  runtime_str_add(&h->out, arg->is_strided && arg->is_output ? ", that keep its elements apart\n" : "\n");
 }
 
-/* Pointers first, then what is passed by value. */
-static void add_prototype(runtime_str *out, const char *name, int n_args, const runtime_kernel_arg *args) {
-  runtime_str_addf(out, "int32_t %s(", name);
+/* Pointers first, then what is passed by value, then extents and strides. */
+static void add_prototype(header *h) {
   const char *comma = "";
+  runtime_str_addf(&h->out, "int32_t %s(", h->name);
   for (int by_value = 0; by_value < 2; by_value++) {
-    for (int i = 0; i < n_args; i++) {
-      if (args[i].by_value != (by_value == 1)) continue;
-      runtime_str_addf(out, "%s%s%s %s", comma, by_value || args[i].is_output ? "" : "const ", c_type(args[i].dtype),
-                       by_value ? "" : "*");
-      add_identifier(out, args[i].name);
+    for (int i = 0; i < h->n_args; i++) {
+      const runtime_kernel_arg *arg = &h->args[i];
+      if (arg->by_value != (by_value == 1)) continue;
+      runtime_str_addf(&h->out, "%s%s%s %s%s", comma, by_value || arg->is_output ? "" : "const ", c_type(arg->dtype),
+                       by_value ? "" : "*", h->names.data[i]);
       comma = ", ";
     }
   }
-  for (int i = 0; n_args > 0 && i < args[0].n_symbols; i++) {
-    runtime_str_addf(out, "%sint64_t ", comma);
-    add_identifier(out, args[0].symbols[i].name);
+  for (int i = h->n_args; i < h->names.n; i++) {
+    runtime_str_addf(&h->out, "%sint64_t %s", comma, h->names.data[i]);
+    comma = ", ";
   }
-  for (int i = 0; i < n_args; i++) {
-    for (int d = 0; args[i].is_strided && d < args[i].ndim - 1; d++) {
-      runtime_str_addf(out, "%sint64_t ", comma);
-      add_identifier(out, args[i].name);
-      runtime_str_addf(out, "_stride%d", d);
-    }
-  }
-  runtime_str_addf(out, "%s);\n", n_args == 0 ? "void" : "");
+  runtime_str_addf(&h->out, "%s);\n", h->n_args == 0 ? "void" : "");
 }
 
 static void add_guard(runtime_str *out, const char *before, const char *name) {
@@ -106,23 +105,30 @@ static void add_guard(runtime_str *out, const char *before, const char *name) {
   runtime_str_add(out, "_H\n");
 }
 
+static void write_header(header *h) {
+  runtime_str_addf(&h->out, "/* %s: a kernel made by Tenon %s. */\n", h->name, TN_VERSION);
+  add_guard(&h->out, "#ifndef ", h->name);
+  add_guard(&h->out, "#define ", h->name);
+  runtime_str_add(&h->out, "\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+  runtime_str_add(&h->out, "/* Arrays are compact, row-major and do not overlap.\n");
+  for (int i = 0; i < h->n_args; i++) add_argument_comment(h, i);
+  for (int i = 0; i < symbol_count(h); i++)
+    runtime_str_addf(&h->out, " *   %s  an extent, %lld .. %lld\n", h->names.data[h->n_args + i],
+                     (long long)h->args[0].symbols[i].least, (long long)h->args[0].symbols[i].most);
+  runtime_str_add(&h->out, " * Returns 0, or 1 when there was no memory for scratch. */\n");
+  add_prototype(h);
+  runtime_str_add(&h->out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
+}
+
 char *codegen_header(tn_context *ctx, const char *name, int n_args, const runtime_kernel_arg *args) {
   if (codegen_check_name(ctx, name) != TN_OK) return NULL;
-  runtime_str out = {0};
-  runtime_str_addf(&out, "/* %s: a kernel made by Tenon %s. */\n", name, TN_VERSION);
-  add_guard(&out, "#ifndef ", name);
-  add_guard(&out, "#define ", name);
-  runtime_str_add(&out, "\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-  runtime_str_add(&out, "/* Arrays are compact, row-major and do not overlap.\n");
-  for (int i = 0; i < n_args; i++) add_argument_comment(&out, &args[i]);
-  for (int i = 0; n_args > 0 && i < args[0].n_symbols; i++)
-    runtime_str_addf(&out, " *   %s  an extent, %lld .. %lld\n", args[0].symbols[i].name,
-                     (long long)args[0].symbols[i].least, (long long)args[0].symbols[i].most);
-  runtime_str_add(&out, " * Returns 0, or 1 when there was no memory for scratch. */\n");
-  add_prototype(&out, name, n_args, args);
-  runtime_str_add(&out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
-  if (!out.failed) return out.data;
-  runtime_str_free(&out);
+  header h = {.name = name, .n_args = n_args, .args = args};
+  if (choose_names(&h)) write_header(&h);
+  bool done = !h.failed && !h.out.failed;
+  RUNTIME_VEC_FREE(&h.names);
+  runtime_arena_free(&h.arena);
+  if (done) return h.out.data;
+  runtime_str_free(&h.out);
   runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the header of %s", name);
   return NULL;
 }

@@ -77,16 +77,38 @@ static codegen_jit *jit_of(tn_context *ctx) {
 
 /* ---- libraries --------------------------------------------------------------------------------------------------- */
 
-/* A fresh library that finds libm and libc in the process. */
+/* Where kernels find the functions that their code calls. NULL: what the process shows, in which a user's own libm comes
+ * first. A host that loads Tenon for itself alone (RTLD_LOCAL), or links it statically, does not show the C libraries that
+ * Tenon needs, so they are named. */
+static const struct {
+  const char *file;
+  bool is_needed; /* libmvec: on x86-64 and aarch64 only; nothing calls libgcc_s where the processor has half floats */
+} sources[] = {{NULL, true}, {"libm.so.6", true}, {"libmvec.so.1", false}, {"libgcc_s.so.1", false}};
+
+/* Lets LIBRARY look for symbols in one of the sources. */
+static bool add_source(codegen_jit *jit, LLVMOrcJITDylibRef library, int source) {
+  LLVMOrcDefinitionGeneratorRef generator;
+  const char *file = sources[source].file, prefix = LLVMOrcLLJITGetGlobalPrefix(jit->lljit);
+  LLVMErrorRef error = file == NULL
+                           ? LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(&generator, prefix, NULL, NULL)
+                           : LLVMOrcCreateDynamicLibrarySearchGeneratorForPath(&generator, file, prefix, NULL, NULL);
+  if (error != NULL && !sources[source].is_needed) {
+    LLVMConsumeError(error);
+    return true;
+  }
+  if (failed(jit->ctx, "finding the functions that kernels call", error)) return false;
+  LLVMOrcJITDylibAddGenerator(library, generator);
+  return true;
+}
+
+/* A fresh library that finds libm and libc. */
 static LLVMOrcJITDylibRef make_library(codegen_jit *jit) {
   char name[32];
-  LLVMOrcDefinitionGeneratorRef process;
   snprintf(name, sizeof name, "kernel.%d", jit->n_libraries++);
-  LLVMErrorRef error = LLVMOrcCreateDynamicLibrarySearchGeneratorForProcess(
-      &process, LLVMOrcLLJITGetGlobalPrefix(jit->lljit), NULL, NULL);
-  if (failed(jit->ctx, "finding the process's symbols", error)) return NULL;
   LLVMOrcJITDylibRef library = LLVMOrcExecutionSessionCreateBareJITDylib(jit->session, name);
-  LLVMOrcJITDylibAddGenerator(library, process);
+  for (int i = 0; i < RUNTIME_COUNT(sources); i++) {
+    if (!add_source(jit, library, i)) return NULL;
+  }
   return library;
 }
 
@@ -211,17 +233,36 @@ tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const cha
   return codegen_load_calling(ctx, object, n, name, n_args, args, NULL);
 }
 
+/* A kernel to be loaded, and what came of it. */
+typedef struct loading {
+  tn_context *ctx;
+  const void *object;
+  size_t n_bytes;
+  const char *name;
+  int n_args;
+  const runtime_kernel_arg *args;
+  const tir_func *func;
+  tn_kernel *kernel;
+} loading;
+
+static void load_here(void *data) {
+  loading *l = data;
+  loaded code = {.jit = jit_of(l->ctx)};
+  if (code.jit == NULL || (code.library = take_library(code.jit)) == NULL) return;
+  bool added = define_runtime(code.jit, code.library) && define_callees(code.jit, code.library, l->func) &&
+               add_object(&code, l->object, l->n_bytes, l->name);
+  LLVMOrcExecutorAddress address = added ? find_symbol(code.jit, code.library, l->name) : 0;
+  if (address != 0) l->kernel = wrap(l->ctx, code, l->name, address, l->n_args, l->args);
+  if (l->kernel == NULL) give_back(code.jit, code.library);
+}
+
 tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
                                 const runtime_kernel_arg *args, const tir_func *func) {
   if (ctx == NULL || object == NULL || name == NULL || !is_object(ctx, object, n)) return NULL;
-  loaded code = {.jit = jit_of(ctx)};
-  if (code.jit == NULL || (code.library = take_library(code.jit)) == NULL) return NULL;
-  bool added = define_runtime(code.jit, code.library) && define_callees(code.jit, code.library, func) &&
-               add_object(&code, object, n, name);
-  LLVMOrcExecutorAddress address = added ? find_symbol(code.jit, code.library, name) : 0;
-  tn_kernel *kernel = address != 0 ? wrap(ctx, code, name, address, n_args, args) : NULL;
-  if (kernel == NULL) give_back(code.jit, code.library);
-  return kernel;
+  loading l = {ctx, object, n, name, n_args, args, func, NULL};
+  if (!runtime_with_stack(CODEGEN_STACK_BYTES, load_here, &l))
+    runtime_fail(ctx, TN_ERROR_MEMORY, "no thread with the stack that loading %s needs", name);
+  return l.kernel;
 }
 
 bool codegen_load_functions(tn_context *ctx, const void *object, size_t n_bytes, int n, const char *const *names,

@@ -1,7 +1,6 @@
 /* matmul.c: the whole job on one matrix product: define it, look at its loops, tune it into a log, apply the best
  * record, look at the loops again, check the result, time it beside the untuned kernel and OpenBLAS, and say where the
  * tuning time went. Usage: matmul [LOG [TRIALS [SECONDS]]]. A second run goes on from the log of the first. */
-#include <dlfcn.h>
 #include <libgen.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,6 +9,8 @@
 #include <tenon/tenon.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "benchmarks/vendors/vendors.h"
 
 enum { N = 512, ARGS = 3, TRIALS = 320, SECONDS = 40, SHOWN_LINES = 48, ROUNDS = 9, POINTS = 64 };
 
@@ -127,22 +128,18 @@ static bool check(job *j) {
 
 /* ---- timing ------------------------------------------------------------------------------------------------------ */
 
-typedef void (*sgemm_fn)(int order, int transpose_a, int transpose_b, int m, int n, int k, float alpha, const float *a,
-                         int lda, const float *b, int ldb, float beta, float *c, int ldc);
-enum { ROW_MAJOR = 101, NOT_TRANSPOSED = 111 };
 #define WARM_UP_S 0.02
 #define BLOCK_S 0.02
 
-/* OpenBLAS with as many threads as our kernels have; NULL when it is not installed. */
-static sgemm_fn find_openblas(void) {
-  void *library = dlopen("libopenblas.so.0", RTLD_NOW);
-  sgemm_fn sgemm = NULL;
-  void (*set_threads)(int) = NULL;
-  if (!library) return NULL;
-  *(void **)&sgemm = dlsym(library, "cblas_sgemm");
-  *(void **)&set_threads = dlsym(library, "openblas_set_num_threads");
-  if (set_threads) set_threads(tn_thread_count());
-  return sgemm;
+/* OpenBLAS with as many threads as our kernels have, and with the fastest of its kernels for this processor; without a call
+ * when it is not installed. */
+static vendor_kernel find_openblas(job *j) {
+  const vendor_problem problem = {.op = VENDOR_GEMM, .dim = {1, N, N, N}};
+  void *const data[] = {j->args[0]->data, j->args[1]->data, j->expected->data};
+  vendor_kernel openblas;
+  char why[VENDOR_TEXT];
+  if (!vendor_prepare("openblas", &problem, data, tn_thread_count(), &openblas, why)) printf("OpenBLAS: %s\n", why);
+  return openblas;
 }
 
 static double now_s(void) {
@@ -151,22 +148,21 @@ static double now_s(void) {
   return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* One call; SGEMM NULL: ours. */
-static void call_once(job *j, sgemm_fn sgemm) {
-  if (sgemm)
-    sgemm(ROW_MAJOR, NOT_TRANSPOSED, NOT_TRANSPOSED, N, N, N, 1, j->args[0]->data, N, j->args[1]->data, N, 0,
-          j->expected->data, N);
+/* One call; VENDOR NULL: ours. */
+static void call_once(job *j, const vendor_kernel *vendor) {
+  if (vendor)
+    vendor->call(vendor->self);
   else
     tn_call(j->ctx, j->tuned, j->args, ARGS);
 }
 
 /* Seconds of one call, the least of a block. Threads of the call before spin for up to 0.1 s: they get time to sleep. A core
  * that has slept wants some milliseconds to be at its speed: calls until then do not count. */
-static double time_block(job *j, sgemm_fn sgemm) {
+static double time_block(job *j, const vendor_kernel *vendor) {
   double best = INFINITY;
   nanosleep(&(struct timespec){.tv_nsec = 150000000}, NULL);
   for (double begin = now_s(), start = begin; start - begin < WARM_UP_S + BLOCK_S;) {
-    call_once(j, sgemm);
+    call_once(j, vendor);
     double end = now_s();
     if (start - begin >= WARM_UP_S) best = fmin(best, end - start);
     start = end;
@@ -191,20 +187,22 @@ static void print_speed(const job *j, const char *name, double seconds) {
 static void compare_speeds(job *j) {
   double ours[ROUNDS], theirs[ROUNDS], ratios[ROUNDS];
   tn_timing untuned = {0};
-  sgemm_fn sgemm = find_openblas();
+  vendor_kernel openblas = find_openblas(j);
+  bool has_openblas = openblas.call != NULL;
   tn_time(j->ctx, j->untuned, j->args, ARGS, &(tn_timing_options){.give_up_above_s = 0.2}, &untuned);
   for (int n = 0; n < ROUNDS; ++n) {
     ours[n] = time_block(j, NULL);
-    theirs[n] = sgemm ? time_block(j, sgemm) : INFINITY;
+    theirs[n] = has_openblas ? time_block(j, &openblas) : INFINITY;
     ratios[n] = theirs[n] / ours[n];
   }
   printf("---- speed, %d threads, medians of %d alternating rounds\n", tn_thread_count(), ROUNDS);
   print_speed(j, "untuned", untuned.median_s);
   print_speed(j, "tuned", median(ours));
-  if (sgemm) print_speed(j, "OpenBLAS", median(theirs));
+  if (has_openblas) print_speed(j, "OpenBLAS", median(theirs));
   printf("tuned is %.1f times as fast as untuned", untuned.median_s / median(ours));
-  if (sgemm) printf(" and %.2f times as fast as OpenBLAS", median(ratios));
-  printf(sgemm ? "\n\n" : "; OpenBLAS is not installed\n\n");
+  if (has_openblas) printf(" and %.2f times as fast as OpenBLAS\n%s", median(ratios), openblas.note);
+  printf("\n\n");
+  vendor_kernel_free(&openblas);
 }
 
 /* ---- the job ----------------------------------------------------------------------------------------------------- */

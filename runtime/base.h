@@ -300,6 +300,17 @@ uint64_t runtime_random(runtime_rng *rng);
 int64_t runtime_random_below(runtime_rng *rng, int64_t n);             /* 0 .. n-1 */
 double runtime_random_unit(runtime_rng *rng);                          /* [0, 1) */
 char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc, NUL-terminated; NULL + message */
+/* The same for a file that has to be text: a NUL byte, which would cut it short, is refused by its line and column. */
+char *runtime_read_text(tn_context *ctx, const char *path);
+
+/* Runs RUN(DATA) with BYTES of stack at least: here, or in a thread of its own, whose end is waited for. False: there is no
+ * such thread to be had, and nothing was run. */
+bool runtime_with_stack(size_t bytes, void (*run)(void *data), void *data);
+
+/* Whether the caller gave POINTER, an argument of the public function CALL; the message says which is NULL, unless something
+ * failed before: then that is why. RUNTIME_GIVEN in the public function itself. */
+bool runtime_is_given(tn_context *ctx, const char *call, const char *argument, const void *pointer);
+#define RUNTIME_GIVEN(ctx, argument) runtime_is_given(ctx, __func__, #argument, argument)
 
 /* TN_ERROR_PARSE: "WHAT line 1, column 5: message", that line of TEXT and a caret below AT, which points into TEXT. WHAT
  * is "parse error at", or says which of the user's texts it is. */

@@ -65,6 +65,12 @@ tn_status runtime_fail(tn_context *ctx, tn_status status, const char *fmt, ...) 
   return status;
 }
 
+bool runtime_is_given(tn_context *ctx, const char *call, const char *argument, const void *pointer) {
+  if (!pointer && tn_context_status(ctx) == TN_OK)
+    runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: %s is NULL", call, argument);
+  return pointer != NULL;
+}
+
 void runtime_say(tn_context *ctx, tn_severity severity, const char *fmt, ...) {
   if (!ctx || !ctx->options.on_message) return;
   va_list args;

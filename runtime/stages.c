@@ -74,7 +74,7 @@ int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out) {
 }
 
 double tn_kernel_stage_recompute(const tn_kernel_stage *stage) {
-  return stage->required > 0 ? (double)stage->points / (double)stage->required : 0;
+  return stage && stage->required > 0 ? (double)stage->points / (double)stage->required : 0;
 }
 
 /* All stages, malloc'ed; *n is 0 when there are none or no memory, and sums over them. */

@@ -84,3 +84,18 @@ char *runtime_read_file(tn_context *ctx, const char *path, size_t *n) {
     runtime_fail(ctx, TN_ERROR_IO, "cannot read %s: %s", path, strerror(error));
   return NULL;
 }
+
+char *runtime_read_text(tn_context *ctx, const char *path) {
+  size_t n;
+  char *text = runtime_read_file(ctx, path, &n);
+  const char *nul = text ? memchr(text, '\0', n) : NULL;
+  if (!nul) return text;
+  int line = 1, column = 1;
+  for (const char *at = text; at < nul; ++at) {
+    column = *at == '\n' ? 1 : column + 1;
+    line += *at == '\n';
+  }
+  free(text);
+  runtime_fail(ctx, TN_ERROR_PARSE, "%s: line %d, column %d: a NUL byte, which no text has", path, line, column);
+  return NULL;
+}

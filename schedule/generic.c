@@ -498,6 +498,28 @@ static tn_status schedule_all(generic_plan *p) {
   return ok ? TN_OK : runtime_fail(p->s->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
 }
 
+/* A generic schedule to be made. */
+typedef struct automatic {
+  tn_schedule *schedule;
+  const tn_machine *machine;
+  tn_status status;
+} automatic;
+
+enum { AUTO_STACK_BYTES = 512 << 10 }; /* a host's thread may have less */
+
+static void schedule_here(void *data) {
+  automatic *a = data;
+  runtime_arena arena = {0};
+  generic_plan p = {.s = tn_schedule_copy(a->schedule), .machine = fill_machine(a->machine), .arena = &arena};
+  bool was_ok = tn_context_status(p.s ? p.s->ctx : NULL) == TN_OK;
+  a->status = p.s ? schedule_all(&p) : TN_ERROR_MEMORY;
+  /* Out of memory in a trial is no refusal: another schedule would come out. */
+  if (a->status == TN_OK && was_ok) a->status = tn_context_status(p.s->ctx);
+  if (a->status == TN_OK) schedule_swap_contents(a->schedule, p.s);
+  tn_schedule_free(p.s);
+  runtime_arena_free(&arena);
+}
+
 tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(te_check_no_symbols(s->program, "auto"));
@@ -507,16 +529,9 @@ tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
         "auto: the schedule has %d steps already: make a generic schedule from a new one, and go on from "
         "there",
         s->n_steps);
-  runtime_arena arena = {0};
-  generic_plan p = {.s = tn_schedule_copy(s), .machine = fill_machine(machine), .arena = &arena};
-  bool was_ok = tn_context_status(s->ctx) == TN_OK;
-  tn_status status = p.s ? schedule_all(&p) : TN_ERROR_MEMORY;
-  /* Out of memory in a trial is no refusal: another schedule would come out. */
-  if (status == TN_OK && was_ok) status = tn_context_status(s->ctx);
-  if (status == TN_OK) schedule_swap_contents(s, p.s);
-  tn_schedule_free(p.s);
-  runtime_arena_free(&arena);
-  return status;
+  automatic a = {.schedule = s, .machine = machine};
+  if (runtime_with_stack(AUTO_STACK_BYTES, schedule_here, &a)) return a.status;
+  return runtime_fail(s->ctx, TN_ERROR_MEMORY, "auto: no thread with the stack that it needs");
 }
 
 /* ---- one stage --------------------------------------------------------------------------------------------------- */

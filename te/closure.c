@@ -458,7 +458,8 @@ static const te_node *compile(compiler *c, const tir_expr *e) {
   n->dtype = (tn_dtype)e->dtype;
   n->is_float = tn_dtype_is_float(n->dtype);
   n->n_args = e->n_args;
-  c->deepest = RUNTIME_MAX(c->deepest, ++c->depth);
+  ++c->depth;
+  c->deepest = RUNTIME_MAX(c->deepest, c->depth);
   for (int i = 0; i < e->n_args; i++)
     if (!(n->arg[i] = compile(c, e->arg[i]))) return NULL;
   if (tuple && !compile_combiner(c, tuple, n)) return NULL;

@@ -38,11 +38,13 @@ tn_axis *tn_reduce_axis_arg(tn_context *ctx, const char *name, tn_arg extent) {
 }
 
 tn_axis *tn_axis_new(tn_context *ctx, const char *name, int64_t extent) {
-  return ctx && name ? te_axis(&(te_site){.ctx = ctx}, name, (te_extent){extent, NULL}, false) : NULL;
+  if (!ctx || !RUNTIME_GIVEN(ctx, name)) return NULL;
+  return te_axis(&(te_site){.ctx = ctx}, name, (te_extent){extent, NULL}, false);
 }
 
 tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent) {
-  return ctx && name ? te_axis(&(te_site){.ctx = ctx}, name, (te_extent){extent, NULL}, true) : NULL;
+  if (!ctx || !RUNTIME_GIVEN(ctx, name)) return NULL;
+  return te_axis(&(te_site){.ctx = ctx}, name, (te_extent){extent, NULL}, true);
 }
 
 /* ---- placeholders ------------------------------------------------------------------------------------------------ */
@@ -127,14 +129,14 @@ tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype) {
 
 tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype) {
   te_site site = {.ctx = ctx};
-  if (!ctx || !name) return NULL;
+  if (!ctx || !RUNTIME_GIVEN(ctx, name)) return NULL;
   if ((unsigned)dtype < TN_DTYPE_COUNT) return te_scalar(&site, name, dtype);
   te_fail(&site, TN_ERROR_ARGUMENT, "tn_scalar: '%s': %d is no dtype", name, (int)dtype);
   return NULL;
 }
 
 tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const int64_t *dtype_and_shape) {
-  if (!ctx || !name || !dtype_and_shape || n < 1) return NULL;
+  if (!ctx || !RUNTIME_GIVEN(ctx, name) || !RUNTIME_GIVEN(ctx, dtype_and_shape) || n < 1) return NULL;
   te_site site = {.ctx = ctx};
   int64_t dtype = dtype_and_shape[0];
   te_extent shape[TN_MAX_RANK] = {{0, NULL}};
@@ -148,7 +150,8 @@ tn_tensor *tn_placeholder_args(tn_context *ctx, const char *name, tn_dtype dtype
   te_site site = {.ctx = ctx};
   te_extent shape[TN_MAX_RANK];
   char what[TE_MAX_NAME + 40];
-  if (!ctx || !name || n < 1 || !te_check_context(&site, n, extents)) return NULL;
+  if (!ctx || !RUNTIME_GIVEN(ctx, name) || !RUNTIME_GIVEN(ctx, extents)) return NULL;
+  if (n < 1 || !te_check_context(&site, n, extents)) return NULL;
   for (int d = 0; d < n && d < TN_MAX_RANK; d++) {
     snprintf(what, sizeof what, "extent %d of '%.127s'", d, name);
     if (!te_extent_of(&site, what, extents[d], &shape[d])) return NULL;

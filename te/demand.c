@@ -88,7 +88,10 @@ static te_cell element_at(te_run *run, te_source *source, const int64_t *index) 
 
 tn_status tn_evaluate_at(tn_program *program, DLTensor *const *args, int n_args, const tn_tensor *tensor,
                          const int64_t *index, double *value) {
-  if (!program || !args || !tensor || !value || (!index && tensor->ndim > 0)) return TN_ERROR_ARGUMENT;
+  tn_context *ctx = program ? program->ctx : NULL;
+  if (!program || !RUNTIME_GIVEN(ctx, args) || !RUNTIME_GIVEN(ctx, tensor) || !RUNTIME_GIVEN(ctx, value) ||
+      (tensor->ndim > 0 && !RUNTIME_GIVEN(ctx, index)))
+    return TN_ERROR_ARGUMENT;
   int64_t symbols[TE_MAX_SYMBOLS] = {0};
   tn_status status = te_check_args(program, args, n_args, false, symbols);
   if (status == TN_OK) status = check_place(program, tensor, index, symbols);

@@ -431,7 +431,7 @@ static bool evaluate_next(te_run *run, te_source *source) {
 }
 
 tn_status tn_evaluate(tn_program *program, DLTensor *const *args, int n_args) {
-  if (!program || !args) return TN_ERROR_ARGUMENT;
+  if (!program || !RUNTIME_GIVEN(program->ctx, args)) return TN_ERROR_ARGUMENT;
   int64_t symbols[TE_MAX_SYMBOLS] = {0};
   tn_status status = te_check_args(program, args, n_args, true, symbols);
   if (status != TN_OK) return status;

@@ -43,7 +43,7 @@ static tn_status set_module(tn_context *ctx, const tn_program *p, tir_callee *ca
 
 tn_callee *tn_callee_symbol(tn_context *ctx, const char *name) {
   te_site site = {.ctx = ctx};
-  return ctx && name ? te_callee(&site, name) : NULL;
+  return ctx && RUNTIME_GIVEN(ctx, name) ? te_callee(&site, name) : NULL;
 }
 
 tn_callee *tn_callee_function(tn_context *ctx, const char *name, void (*function)(void)) {
@@ -70,13 +70,13 @@ static tir_callee *find_callee(const tn_program *p, const char *name) {
 }
 
 tn_status tn_program_bind(tn_program *program, const char *name, void (*function)(void)) {
-  if (!program || !name) return TN_ERROR_ARGUMENT;
+  if (!program || !RUNTIME_GIVEN(program->ctx, name)) return TN_ERROR_ARGUMENT;
   tir_callee *callee = find_callee(program, name);
   return callee ? set_function(program->ctx, callee, function) : TN_ERROR_ARGUMENT;
 }
 
 tn_status tn_program_link(tn_program *program, const char *name, const void *module, size_t bytes) {
-  if (!program || !name) return TN_ERROR_ARGUMENT;
+  if (!program || !RUNTIME_GIVEN(program->ctx, name)) return TN_ERROR_ARGUMENT;
   tir_callee *callee = find_callee(program, name);
   return callee ? set_module(program->ctx, program, callee, module, bytes) : TN_ERROR_ARGUMENT;
 }

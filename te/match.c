@@ -95,3 +95,28 @@ bool te_match_matmul(const tn_program *program, te_matmul *out) {
   }
   return false;
 }
+
+/* The factor that is read at b, i and k, and the one that is read at b, k and j. */
+static bool match_batch_factors(const te_op *op, const tir_expr *a, const tir_expr *b) {
+  const tn_axis *n = op->axes[0], *i = op->axes[1], *j = op->axes[2], *k = op->reduce_axes[0];
+  return reads_at(a, 3, (const tn_axis *const[]){n, i, k}) && reads_at(b, 3, (const tn_axis *const[]){n, k, j});
+}
+
+bool te_match_batch_matmul(const tn_program *program, te_batch_matmul *out) {
+  const te_op *op = program->ops[program->n_ops - 1];
+  if (program->n_args != 3 || program->n_ops != 3 || !op->body || op->body->op != TIR_REDUCE) return false;
+  if (op->n_axes != 3 || op->n_reduce != 1 || op->body->n_args > 1) return false;
+  const tir_expr *source = op->body->arg[0];
+  if (op->body->u.reduce->combiner != TIR_REDUCE_SUM || source->op != TIR_MUL) return false;
+  if (source->dtype != TN_F32 && source->dtype != TN_F64) return false;
+  int first = match_batch_factors(op, source->arg[0], source->arg[1]) ? 0 : 1;
+  if (first == 1 && !match_batch_factors(op, source->arg[1], source->arg[0])) return false;
+  *out = (te_batch_matmul){.dtype = (tn_dtype)source->dtype,
+                           .batch = op->axes[0]->extent,
+                           .m = op->axes[1]->extent,
+                           .n = op->axes[2]->extent,
+                           .k = op->reduce_axes[0]->extent,
+                           .a = input_index(program, source->arg[first]->u.tensor),
+                           .b = input_index(program, source->arg[1 - first]->u.tensor)};
+  return out->a >= 0 && out->b >= 0;
+}

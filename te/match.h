@@ -19,4 +19,31 @@ typedef struct te_matmul {
 /* Whether one stage of the program is such a product of two of its inputs. */
 bool te_match_matmul(const tn_program *program, te_matmul *out);
 
+/* C[b,i,j] = sum[k](A[b,i,k] * B[b,k,j]), f32 or f64, factors in either order; the whole program. */
+typedef struct te_batch_matmul {
+  tn_dtype dtype;
+  int64_t batch, m, n, k;
+  int a, b;
+} te_batch_matmul;
+bool te_match_batch_matmul(const tn_program *program, te_batch_matmul *out);
+
+/* A convolution of images NHWC with weights HWIO (or, of each channel with its own, HWC), f32, square in kernel, stride,
+ * padding and dilation; the zeros around the image come from a stage of their own, or there are none. The whole program. */
+typedef struct te_conv {
+  int64_t batch, height, width, channels, filters, kernel, stride, padding, dilation;
+  bool is_depthwise;
+  int image, weights;
+} te_conv;
+bool te_match_conv(const tn_program *program, te_conv *out);
+
+/* Softmax of the rows of a matrix, or layer normalization of rows with a scale and a shift for each column, f32. By the
+ * operators that the program has and the shapes of its arguments: who uses this compares results. */
+typedef struct te_row_operator {
+  bool is_softmax;
+  int64_t rows, columns;
+  int x, scale, shift; /* the last two: layer normalization's */
+  double epsilon;      /* what it adds to the variance */
+} te_row_operator;
+bool te_match_rows(const tn_program *program, te_row_operator *out);
+
 #endif

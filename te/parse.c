@@ -628,7 +628,7 @@ static tn_program *finish(te_parser *p, const overrides *o) {
 }
 
 tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params) {
-  if (!ctx || !text || (n_params > 0 && !params)) return NULL;
+  if (!ctx || !RUNTIME_GIVEN(ctx, text) || (n_params > 0 && !RUNTIME_GIVEN(ctx, params))) return NULL;
   te_parser p = {.lexer = {.site = {ctx, text, text}, .next = text}};
   overrides o = {n_params, params};
   tn_program *program = parse_statements(&p, &o) ? finish(&p, &o) : NULL;

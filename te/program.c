@@ -238,7 +238,8 @@ tn_tensor *tn_program_arg(const tn_program *program, int index) {
 }
 
 tn_tensor *tn_program_find(const tn_program *program, const char *tensor_name) {
-  return program && tensor_name ? find_tensor(program, program->n_ops, tensor_name) : NULL;
+  if (!program || !RUNTIME_GIVEN(program->ctx, tensor_name)) return NULL;
+  return find_tensor(program, program->n_ops, tensor_name);
 }
 
 bool te_is_output(const tn_program *program, const te_op *op) {

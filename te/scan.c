@@ -99,7 +99,7 @@ tn_tensor *tn_state_array(tn_context *ctx, const char *names, int n, const int64
   const char *list[TIR_MAX_VALUES + 1];
   tn_dtype dtypes[TIR_MAX_VALUES];
   te_site site = {.ctx = ctx};
-  if (!ctx || !names || !dtype_and_shape || n < 1) return NULL;
+  if (!ctx || !RUNTIME_GIVEN(ctx, names) || !RUNTIME_GIVEN(ctx, dtype_and_shape) || n < 1) return NULL;
   int64_t dtype = dtype_and_shape[0];
   if (dtype < 0 || dtype >= TN_DTYPE_COUNT)
     return te_fail(&site, TN_ERROR_ARGUMENT, "tn_state: '%s': %lld is no dtype", names, (long long)dtype), NULL;

@@ -27,7 +27,7 @@ tn_expr *te_symbol_value(const te_site *site, const tn_axis *symbol) {
 
 tn_expr *tn_symbol_in(tn_context *ctx, const char *name, int64_t least, int64_t most) {
   te_site site = {.ctx = ctx};
-  tn_axis *symbol = ctx && name ? te_symbol_new(&site, name, least, most) : NULL;
+  tn_axis *symbol = ctx && RUNTIME_GIVEN(ctx, name) ? te_symbol_new(&site, name, least, most) : NULL;
   return symbol ? te_symbol_value(&site, symbol) : NULL;
 }
 

@@ -60,7 +60,8 @@ tn_combiner *te_combiner(const te_site *site, const char *name, int n, const tn_
 
 tn_combiner *tn_combiner_array(tn_context *ctx, const char *name, int n, const tn_dtype *dtypes) {
   te_site site = {.ctx = ctx};
-  if (!ctx || !name || !dtypes || !te_check_name(&site, "a combiner", name)) return NULL;
+  if (!ctx || !RUNTIME_GIVEN(ctx, name) || !RUNTIME_GIVEN(ctx, dtypes) || !te_check_name(&site, "a combiner", name))
+    return NULL;
   for (int v = 0; v < n; v++)
     if ((unsigned)dtypes[v] >= TN_DTYPE_COUNT)
       return te_fail(&site, TN_ERROR_ARGUMENT, "tn_combiner_new: '%s': %d is no dtype", name, (int)dtypes[v]), NULL;

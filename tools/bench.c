@@ -1,19 +1,18 @@
-/* bench.c: `tenon bench`: how fast a scheduled program is: checked, beside the default schedule and OpenBLAS. */
+/* bench.c: `tenon bench`: how fast a scheduled program is: checked, beside the default schedule and vendors' libraries. */
 #include <math.h>
 
 #include "autotune/worker.h"
 #include "runtime/kernel.h"
-#include "tools/openblas.h"
-#include "tools/rounds.h"
+#include "tools/vendor.h"
 
 static int run(const tools_args *args);
 
 static const tools_option options[] = {
     TOOLS_OPTION_LOG,
     TOOLS_OPTION_SCHEDULE,
-    TOOLS_OPTION("vs", 0, TEXT, versus, "SIDE",
-                 "also time this in turns: openblas, for programs that are a matrix product or one\n"
-                 "with something added; or default, the program under its default schedule"),
+    TOOLS_OPTION("vs", 0, TEXT, versus, "SIDES",
+                 "also time these in turns, separated by commas: onednn, openblas, blis, where they\n"
+                 "have what the program computes; default, the program under its default schedule"),
     TOOLS_OPTION("seconds", 0, SECONDS, seconds, "S", "time for about this long (3)"),
     TOOLS_OPTION("threads", 'j', COUNT, threads, "N",
                  "threads of parallel loops and of the library (those of the target)"),
@@ -30,7 +29,8 @@ static const tools_option options[] = {
 const tools_verb tools_bench = {
     .name = "bench",
     .operands =
-        "PROGRAM [--log LOG | -s SCHEDULE] [--link FILE]... [--vs openblas|default] [--stages] [--seconds S] "
+        "PROGRAM [--log LOG | -s SCHEDULE] [--link FILE]... [--vs onednn,openblas,blis,default] [--stages] [--seconds "
+        "S] "
         "[--threads N] [--json]",
     .summary = "check and time a program under a schedule",
     .details =
@@ -39,10 +39,15 @@ const tools_verb tools_bench = {
         "times it beside the unscheduled one. A program that calls C functions is evaluated as a whole instead,\n"
         "which takes its time; --link gives the functions.\n"
         "\n"
-        "--vs openblas finds libopenblas.so.0 when it runs. Both sides work on the same data in one process, in\n"
-        "rounds of alternating blocks; the ratio is the median over the rounds of OpenBLAS's time divided by\n"
-        "ours: above 1 is faster than OpenBLAS. Where the program adds an input to the product, OpenBLAS gets a\n"
-        "copy of that input to add to, and the copying counts. Spreads are (p75 - p25) / median.",
+        "--vs finds a vendor's library when it runs. Products of matrices (openblas, blis: f32 and f64, onednn: f32;\n"
+        "in batches, transposed, with a matrix or a row added), and with onednn convolutions of images NHWC (also of\n"
+        "each channel on its own), softmax and layer normalization of rows are recognised by their structure, and\n"
+        "the vendor's result is compared with ours. A vendor that lacks the operator is left out with a warning.\n"
+        "All sides work on the same data in one process, in rounds of alternating blocks; a ratio is the median\n"
+        "over the rounds of the other's time divided by ours: above 1 is faster than the other. Where the program\n"
+        "adds an input to the product, the vendor gets a copy of that input to add to, and the copying counts.\n"
+        "OpenBLAS and BLIS are tried with the kernels of each kind of processor that they have and this one can\n"
+        "run, and timed with the fastest. Spreads are (p75 - p25) / median.",
     .examples = "tenon bench matmul.te --log matmul.json --vs openblas --json",
     .options = options,
     .min_operands = 1,
@@ -50,10 +55,17 @@ const tools_verb tools_bench = {
     .run = run,
 };
 
-enum { OURS, THEIRS, SIDES };
+enum { OURS, SIDES = 6 };
 enum { NS_FOR_POINTS = 1000000000, NS_FOR_STAGES = 1000000000 };
 
 static const double usual_s = 3, slow_s = 0.5;
+
+typedef struct side {
+  char name[16];
+  tools_vendor vendor;
+  vendor_side timed;
+  double ratio, ratio_spread; /* its time / ours */
+} side;
 
 typedef struct bench {
   tools_session session;
@@ -63,11 +75,9 @@ typedef struct bench {
   tn_kernel *kernel, *staged; /* staged: with times and counters of its stages, or NULL */
   tn_kernel *unscheduled;     /* for --vs default, or NULL */
   runtime_call call, unscheduled_call;
-  tools_openblas blas;
   int n_sides;
-  tools_side sides[SIDES];
+  side sides[SIDES]; /* ours, then those of --vs */
   tn_timing default_timing;
-  tools_statistic times[SIDES], ratio; /* ratio: OpenBLAS's time / ours */
 } bench;
 
 /* ---- kernels and data -------------------------------------------------------------------------------------------- */
@@ -143,18 +153,17 @@ static bool check_points(bench *b) {
   return true;
 }
 
-/* OpenBLAS computes the same: otherwise its time would say nothing. */
-static bool check_openblas(bench *b) {
-  const te_matmul *m = &b->blas.matmul;
-  if (tools_openblas_call(&b->blas) != 0) return false;
-  if (m->output < 0) return true;
+/* The vendor computes the same: otherwise its time would say nothing. */
+static bool check_vendor(bench *b, const tools_vendor *v) {
   const worker_data *data = b->program.data;
-  int output = m->output - data->n_inputs;
-  for (int64_t i = 0, n = worker_elements(b->blas.result); i < n; ++i) {
-    double theirs = worker_element(b->blas.result, m->dtype, i),
-           ours = worker_element(data->reference[output], m->dtype, i);
-    if (worker_error(m->dtype, theirs, ours, data->scale[output]) <= data->tolerance) continue;
-    tools_fail(&b->session, "OpenBLAS computes something else: %.9g instead of %.9g", theirs, ours);
+  if (v->kernel.call(v->kernel.self) != 0) return tools_fail(&b->session, "%s failed", v->name), false;
+  if (v->output < 0) return true;
+  int output = v->output - data->n_inputs;
+  tn_dtype dtype = b->program.args[v->output].dtype;
+  for (int64_t i = 0, n = worker_elements(v->result); i < n; ++i) {
+    double theirs = worker_element(v->result, dtype, i), ours = worker_element(data->reference[output], dtype, i);
+    if (worker_error(dtype, theirs, ours, data->scale[output]) <= data->tolerance) continue;
+    tools_fail(&b->session, "%s computes something else: %.9g instead of %.9g", v->name, theirs, ours);
     return false;
   }
   return true;
@@ -175,10 +184,6 @@ static bool time_default(bench *b) {
 
 static int32_t call_kernel(void *self) { return runtime_call_invoke(self); }
 
-static bool is_versus(const bench *b, const char *side) {
-  return b->args->versus && strcmp(b->args->versus, side) == 0;
-}
-
 static bool prepare_unscheduled(bench *b) {
   const worker_data *data = b->program.data;
   b->unscheduled = build(b, tn_schedule_new(b->session.program));
@@ -186,33 +191,54 @@ static bool prepare_unscheduled(bench *b) {
                                                 &b->unscheduled_call) == TN_OK;
 }
 
-/* Ratios round by round: what slows both sides down at a time cancels. */
-static bool compare_rounds(bench *b) {
-  int n = RUNTIME_MIN(b->sides[OURS].rounds.n, b->sides[THEIRS].rounds.n);
-  double *ratios = calloc((size_t)n + 1, sizeof *ratios);
-  if (!ratios) return false;
-  for (int i = 0; i < n; ++i) ratios[i] = b->sides[THEIRS].rounds.data[i] / b->sides[OURS].rounds.data[i];
-  b->ratio = tools_statistic_of(n, ratios);
-  free(ratios);
+/* A vendor that cannot do it is left out; the message was printed. */
+static bool add_vendor(bench *b, side *s) {
+  if (!tools_vendor_open(&b->session, s->name, b->program.data->args, tn_target_threads(b->session.target),
+                         &s->vendor)) {
+    tools_vendor_close(&s->vendor);
+    return true;
+  }
+  s->timed = (vendor_side){.call = s->vendor.kernel.call, .self = s->vendor.kernel.self};
+  ++b->n_sides;
+  return check_vendor(b, &s->vendor);
+}
+
+static bool add_side(bench *b, const char *name, int length) {
+  side *s = &b->sides[b->n_sides];
+  snprintf(s->name, sizeof s->name, "%.*s", length, name);
+  if (strcmp(s->name, "default") != 0) return add_vendor(b, s);
+  if (!prepare_unscheduled(b)) return false;
+  s->timed = (vendor_side){.call = call_kernel, .self = &b->unscheduled_call};
+  ++b->n_sides;
   return true;
 }
 
-static bool time_sides(bench *b) {
+static bool add_sides(bench *b) {
   const worker_data *data = b->program.data;
   if (runtime_call_prepare(b->session.ctx, "tenon bench", b->kernel, data->args, data->n_args, &b->call) != TN_OK)
     return false;
-  b->sides[OURS] = (tools_side){.call = call_kernel, .self = &b->call};
-  b->sides[THEIRS] = (tools_side){.call = tools_openblas_call, .self = &b->blas};
-  if (is_versus(b, "default")) {
-    if (!prepare_unscheduled(b)) return false;
-    b->sides[THEIRS] = (tools_side){.call = call_kernel, .self = &b->unscheduled_call};
+  b->sides[OURS].timed = (vendor_side){.call = call_kernel, .self = &b->call};
+  b->n_sides = 1;
+  for (const char *at = b->args->versus ? b->args->versus : ""; *at; at += *at == ',') {
+    int n = (int)strcspn(at, ",");
+    if (!add_side(b, at, n)) return false;
+    at += n;
   }
-  b->n_sides = b->args->versus ? SIDES : 1;
-  if (!tools_time_rounds(b->n_sides, b->sides, b->args->seconds > 0 ? b->args->seconds : usual_s))
-    return tools_fail(&b->session, "the kernel failed, or memory ran out, while it was timed"), false;
-  bool compared = b->n_sides == 1 || compare_rounds(b);
-  for (int i = 0; i < b->n_sides; ++i) b->times[i] = tools_statistic_of(b->sides[i].calls.n, b->sides[i].calls.data);
-  return compared;
+  if (b->n_sides > 1 || !b->args->versus) return true;
+  return tools_fail(&b->session, "--vs %s: there is nothing to compare with", b->args->versus), false;
+}
+
+/* Sides are added before: the fastest of a vendor's kernels are looked for in processes of their own. */
+static bool time_sides(bench *b) {
+  vendor_side timed[SIDES];
+  double seconds = b->args->seconds > 0 ? b->args->seconds : usual_s;
+  for (int i = 0; i < b->n_sides; ++i) timed[i] = b->sides[i].timed;
+  bool went = vendor_time_rounds(b->n_sides, timed, &(vendor_timing){.seconds = seconds, .is_paused = true});
+  for (int i = 0; i < b->n_sides; ++i) b->sides[i].timed = timed[i];
+  for (int i = 1; i < b->n_sides && went; ++i)
+    went = vendor_ratio(&timed[OURS], &timed[i], &b->sides[i].ratio, &b->sides[i].ratio_spread);
+  if (!went) tools_fail(&b->session, "the kernel failed, or memory ran out, while it was timed");
+  return went;
 }
 
 /* Builds once more with what stages need, and calls that for a while. */
@@ -229,24 +255,32 @@ static bool time_stages(bench *b, const tn_schedule *schedule) {
 
 /* ---- output ------------------------------------------------------------------------------------------------------ */
 
-static double speedup(const bench *b) { return b->default_timing.median_s / b->times[OURS].median; }
+static double speedup(const bench *b) { return b->default_timing.median_s / b->sides[OURS].timed.median; }
 
 static void print_time(const bench *b, const char *name, double seconds, double spread) {
   printf("%-10s  %10s  %10.2f  %8.1f %%\n", name, tools_time(seconds).text, tools_gflops(b->flops, seconds),
          spread * 100);
 }
 
+static void print_side_time(const bench *b, const char *name, const side *s) {
+  print_time(b, name, s->timed.median, s->timed.spread);
+}
+
+static void print_ratio(const bench *b, const side *s) {
+  printf("%.3f times as fast as %s (%d rounds, spread %.1f %%)\n", s->ratio, s->name, b->sides[OURS].timed.n_rounds,
+         s->ratio_spread * 100);
+  if (s->vendor.kernel.note[0]) printf("  %s\n", s->vendor.kernel.note);
+}
+
 static int print_plain(const bench *b) {
-  bool is_scheduled = b->args->log || b->args->schedule || is_versus(b, "default");
+  bool is_scheduled = b->args->log || b->args->schedule || b->args->versus;
   printf("%-10s  %10s  %10s  %10s\n", "", "time", "GFLOPS", "spread");
   print_time(b, "default", b->default_timing.median_s, b->default_timing.spread);
-  if (is_scheduled) print_time(b, b->args->log ? "tuned" : "scheduled", b->times[OURS].median, b->times[OURS].spread);
-  if (is_versus(b, "openblas")) print_time(b, b->args->versus, b->times[THEIRS].median, b->times[THEIRS].spread);
+  if (is_scheduled) print_side_time(b, b->args->log ? "tuned" : "scheduled", &b->sides[OURS]);
+  for (int i = 1; i < b->n_sides; ++i)
+    if (strcmp(b->sides[i].name, "default") != 0) print_side_time(b, b->sides[i].name, &b->sides[i]);
   if (is_scheduled) printf("%.1f times as fast as the default schedule\n", speedup(b));
-  if (b->args->versus)
-    printf("%.3f times as fast as %s (%d rounds, spread %.1f %%%s%s)\n", b->ratio.median, b->args->versus,
-           b->sides[OURS].rounds.n, b->ratio.spread * 100, b->blas.config ? "; " : "",
-           b->blas.config ? b->blas.config : "");
+  for (int i = 1; i < b->n_sides; ++i) print_ratio(b, &b->sides[i]);
   printf("checked: largest relative error %.2g; %d threads\n", b->max_error, tn_target_threads(b->session.target));
   char *stages = tn_kernel_stage_report(b->staged);
   if (stages) printf("\n%s", stages);
@@ -271,25 +305,30 @@ static json_t *stages_array(const bench *b) {
   return array;
 }
 
+static void add_side_object(const bench *b, json_t *object, const side *s) {
+  const char *note = s->vendor.kernel.note[0] ? s->vendor.kernel.note : NULL;
+  char ratio[32];
+  snprintf(ratio, sizeof ratio, "ratio_%s", s->name);
+  json_object_set_new(object, s->name,
+                      json_pack("{s:f, s:f, s:f, s:f, s:f, s:s*}", "gflops", tools_gflops(b->flops, s->timed.median),
+                                "seconds", s->timed.median, "spread", s->timed.spread, "ratio", s->ratio,
+                                "ratio_spread", s->ratio_spread, "config", note));
+  json_object_set_new(object, ratio, json_real(s->ratio));
+  json_object_set_new(object, "ratio_spread", json_real(s->ratio_spread)); /* of the last */
+  json_object_set_new(object, "rounds", json_integer(b->sides[OURS].timed.n_rounds));
+}
+
 static int print_object(bench *b) {
   tools_session *s = &b->session;
   json_t *object = json_pack(
       "{s:s, s:s, s:s, s:i, s:b, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "program", tn_program_text(s->program),
       "key", tn_program_key(s->program), "target", tn_target_text(s->target), "threads", tn_target_threads(s->target),
-      "checked", 1, "max_error", b->max_error, "gflops", tools_gflops(b->flops, b->times[OURS].median), "seconds",
-      b->times[OURS].median, "spread", b->times[OURS].spread, "gflops_default",
+      "checked", 1, "max_error", b->max_error, "gflops", tools_gflops(b->flops, b->sides[OURS].timed.median), "seconds",
+      b->sides[OURS].timed.median, "spread", b->sides[OURS].timed.spread, "gflops_default",
       tools_gflops(b->flops, b->default_timing.median_s), "seconds_default", b->default_timing.median_s,
       "spread_default", b->default_timing.spread, "speedup_default", speedup(b));
   if (b->staged) json_object_set_new(object, "stages", stages_array(b));
-  if (!b->args->versus) return tools_print_json(s, object);
-  const tools_statistic *theirs = &b->times[THEIRS];
-  bool blas = is_versus(b, "openblas");
-  json_object_set_new(object, b->args->versus,
-                      json_pack("{s:f, s:f, s:f, s:s*}", "gflops", tools_gflops(b->flops, theirs->median), "seconds",
-                                theirs->median, "spread", theirs->spread, "config", b->blas.config));
-  json_object_set_new(object, blas ? "ratio_openblas" : "ratio_default", json_real(b->ratio.median));
-  json_object_set_new(object, "ratio_spread", json_real(b->ratio.spread));
-  json_object_set_new(object, "rounds", json_integer(b->sides[OURS].rounds.n));
+  for (int i = 1; i < b->n_sides; ++i) add_side_object(b, object, &b->sides[i]);
   return tools_print_json(s, object);
 }
 
@@ -301,16 +340,14 @@ static bool measure(bench *b) {
   tn_schedule *schedule = tools_schedule(s, b->args);
   b->kernel = build(b, schedule);
   if (!b->kernel || !prepare(b)) return false;
-  int threads = tn_target_threads(s->target);
-  bool blas = is_versus(b, "openblas");
-  if (blas && !tools_openblas_open(s, b->program.data->args, threads, &b->blas)) return false;
-  return check(b) && check_points(b) && (!blas || check_openblas(b)) && time_default(b) && time_sides(b) &&
-         time_stages(b, schedule);
+  return add_sides(b) && check(b) && check_points(b) && time_default(b) && time_sides(b) && time_stages(b, schedule);
 }
 
 static void clean_up(bench *b) {
-  for (int i = 0; i < SIDES; ++i) tools_side_free(&b->sides[i]);
-  tools_openblas_close(&b->blas);
+  for (int i = 0; i < b->n_sides; ++i) {
+    vendor_side_free(&b->sides[i].timed);
+    tools_vendor_close(&b->sides[i].vendor);
+  }
   tn_kernel_free(b->kernel);
   tn_kernel_free(b->staged);
   tn_kernel_free(b->unscheduled);
@@ -320,10 +357,24 @@ static void clean_up(bench *b) {
   tools_close(&b->session);
 }
 
+/* False after a message. */
+static bool knows_sides(const tools_args *args) {
+  int n_sides = 1;
+  for (const char *at = args->versus ? args->versus : ""; *at; at += *at == ',') {
+    char name[32];
+    size_t n = strcspn(at, ",");
+    snprintf(name, sizeof name, "%.*s", (int)n, at);
+    if (strcmp(name, "default") != 0 && !vendor_is_known(name))
+      return tools_usage(args->verb, "--vs knows %s and default, not '%s'", vendor_names(), name), false;
+    if (++n_sides > SIDES) return tools_usage(args->verb, "--vs takes %d sides at most", SIDES - 1), false;
+    at += n;
+  }
+  return true;
+}
+
 static int run(const tools_args *args) {
   if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
-  if (args->versus && strcmp(args->versus, "openblas") != 0 && strcmp(args->versus, "default") != 0)
-    return tools_usage(args->verb, "--vs knows openblas and default, not '%s'", args->versus);
+  if (!knows_sides(args)) return TOOLS_USAGE;
   bench b = {.args = args};
   int status = TOOLS_FAILED;
   if (measure(&b)) status = args->is_json ? print_object(&b) : print_plain(&b);

@@ -99,8 +99,7 @@ static bool is_file(const char *argument) {
 static const char *read_text(tools_session *session, const char *argument, char **owned) {
   *owned = NULL;
   if (!is_file(argument)) return argument;
-  size_t n;
-  *owned = runtime_read_file(session->ctx, argument, &n);
+  *owned = runtime_read_text(session->ctx, argument);
   session->file = *owned ? argument : NULL;
   return *owned;
 }
@@ -111,8 +110,7 @@ static void done_reading(tools_session *session, char *owned) {
 }
 
 char *tools_read(tools_session *session, const char *path) {
-  size_t n;
-  return runtime_read_file(session->ctx, strcmp(path, "-") == 0 ? "/dev/stdin" : path, &n);
+  return runtime_read_text(session->ctx, strcmp(path, "-") == 0 ? "/dev/stdin" : path);
 }
 
 bool tools_load(tools_session *session, const tools_args *args, const char *program) {

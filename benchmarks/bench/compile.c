@@ -74,9 +74,9 @@ static double build_once(const subject *s, tn_program *program, unsigned *seed) 
   tn_schedule *schedule = tn_schedule_new(program);
   double took = -1;
   if (schedule != NULL && tn_schedule_apply(schedule, text) == TN_OK) {
-    double begin = bench_now(true);
+    double begin = vendor_now(true);
     tn_kernel *kernel = tn_build(schedule, NULL);
-    took = bench_now(true) - begin;
+    took = vendor_now(true) - begin;
     if (kernel == NULL) took = -1;
     tn_kernel_free(kernel);
   }
@@ -142,15 +142,15 @@ typedef struct call_state {
   DLTensor *args[3];
 } call_state;
 
-static void call_checked(void *state) {
+static int32_t call_checked(void *state) {
   call_state *c = state;
-  tn_call(c->ctx, c->kernel, c->args, 3);
+  return tn_call(c->ctx, c->kernel, c->args, 3) != TN_OK;
 }
 
-static void call_direct(void *state) {
+static int32_t call_direct(void *state) {
   call_state *c = state;
-  ((int32_t (*)(void *, void *, void *))tn_kernel_function(c->kernel))(c->args[0]->data, c->args[1]->data,
-                                                                       c->args[2]->data);
+  return ((int32_t (*)(void *, void *, void *))tn_kernel_function(c->kernel))(c->args[0]->data, c->args[1]->data,
+                                                                              c->args[2]->data);
 }
 
 int bench_calls(void) {
@@ -159,10 +159,11 @@ int bench_calls(void) {
   c.kernel = tn_build(tn_schedule_new(tn_program_parse(c.ctx, "C[i<1] = A[i] + B[i]", 0, NULL)), NULL);
   if (c.kernel == NULL) return 1;
   for (int i = 0; i < 3; ++i) c.args[i] = tn_array_new(c.ctx, TN_F32, 1, &one);
-  bench_side sides[] = {{.run = call_checked, .state = &c}, {.run = call_direct, .state = &c}};
-  bench_measure(2, sides, 1, 0.5, true);
+  vendor_side sides[] = {{.call = call_checked, .self = &c}, {.call = call_direct, .self = &c}};
+  if (!vendor_time_rounds(2, sides, &(vendor_timing){.seconds = 1, .block_s = 4e-3, .by_cpu = true})) return 1;
   printf("tn_call of three tensors %.0f ns, direct call %.1f ns (each with the loop around it)\n", 1e9 * sides[0].low,
          1e9 * sides[1].low);
+  for (int i = 0; i < 2; ++i) vendor_side_free(&sides[i]);
   for (int i = 0; i < 3; ++i) tn_array_free(c.args[i]);
   tn_kernel_free(c.kernel);
   tn_context_free(c.ctx);

@@ -139,9 +139,10 @@ static void fill(bench_case *c, const shape *s, bool with_relu, int threads) {
     c->other_name = "plain";
     c->other_differs = true;
   } else {
-    c->op = BENCH_CONV;
+    c->problem.op = VENDOR_CONV;
   }
-  memcpy(c->dim, (int64_t[]){1, s->h, s->h, s->ci, co, s->k, s->stride, s->pad, s->dil, groups}, 10 * sizeof(int64_t));
+  memcpy(c->problem.dim, (int64_t[]){1, s->h, s->h, s->ci, co, s->k, s->stride, s->pad, s->dil, groups},
+         10 * sizeof(int64_t));
   c->flops = 2.0 * o * o * co * s->k * s->k * s->ci / groups;
   c->bytes = 4.0 * ((double)s->h * s->h * s->ci + (double)s->k * s->k * co * s->ci / groups + (double)o * o * co);
 }

@@ -173,7 +173,7 @@ static bool one_gemm(bench_case *c, int64_t m, int64_t n, int64_t k, int threads
     flat_schedule(c, threads);
   else
     block_schedule(c, m, n, k, threads);
-  memcpy(c->dim, (int64_t[]){1, m, n, k}, 4 * sizeof(int64_t));
+  memcpy(c->problem.dim, (int64_t[]){1, m, n, k}, 4 * sizeof(int64_t));
   return true;
 }
 
@@ -186,7 +186,7 @@ static bool batch_gemm(bench_case *c, int64_t b, int64_t m, int64_t n, int64_t k
            "vectorize(C, j.inner)\n"
            "compute_at(C.local, C, i.outer); reorder(C.local, b.c, k, i.c, j.c); vectorize(C.local, j.c)\n%s",
            threads > 1 ? "parallel(C, b)\n" : "");
-  memcpy(c->dim, (int64_t[]){b, m, n, k}, 4 * sizeof(int64_t));
+  memcpy(c->problem.dim, (int64_t[]){b, m, n, k}, 4 * sizeof(int64_t));
   return true;
 }
 
@@ -200,7 +200,7 @@ bool bench_gemm(bench_case *c, const char *name, int threads) {
     known = batch_gemm(c, b, m, n, k, threads);
   }
   if (!known) return false;
-  c->op = BENCH_GEMM;
+  c->problem.op = VENDOR_GEMM;
   c->flops = 2.0 * (double)b * (double)m * (double)n * (double)k;
   c->bytes = 4.0 * (double)b * ((double)m * (double)k + (double)k * (double)n + (double)m * (double)n);
   return true;

@@ -10,15 +10,15 @@ enum { ROWS = 12, COLUMNS = 32, PANELS_BYTES = 1 << 20 };
 
 typedef struct precision {
   const char *name;
-  bench_operator op;
+  vendor_operator op;
   const char *left, *right, *sum, *intrin;
   int group, bytes;
 } precision;
 
 static const precision precisions[] = {
-    {"bf16", BENCH_GEMM_BF16, "bf16", "bf16", "f32", "dot2_bf16", 2, 2},
-    {"i8", BENCH_GEMM_U8, "u8", "i8", "i32", "dot4_u8i8", 4, 1},
-    {"s8", BENCH_GEMM_I8, "i8", "i8", "i32", "dot4_u8i8", 4, 1},
+    {"bf16", VENDOR_GEMM_BF16, "bf16", "bf16", "f32", "dot2_bf16", 2, 2},
+    {"i8", VENDOR_GEMM_U8, "u8", "i8", "i32", "dot4_u8i8", 4, 1},
+    {"s8", VENDOR_GEMM_I8, "i8", "i8", "i32", "dot4_u8i8", 4, 1},
 };
 
 /* Signed bytes become unsigned by adding 128, and 128 times the sum of a column is taken away at the end. */
@@ -46,7 +46,7 @@ static void write_panels(bench_case *c, const precision *p, bool is_padded) {
 }
 
 static void write_program(bench_case *c, const precision *p, long long m, long long n, long long k) {
-  bool is_shifted = p->op == BENCH_GEMM_I8;
+  bool is_shifted = p->op == VENDOR_GEMM_I8;
   int g = p->group;
   snprintf(c->text.program, sizeof c->text.program,
            "param M = %lld, N = %lld, K = %lld\ninput A: %s[M,K], B: %s[K,N]\n%s", m, n, k, p->left, p->right,
@@ -66,7 +66,7 @@ static const char in_parallel[] = "parallel(C, i.outer.outer); parallel(P, ko)\n
 /* As for f32 (gemm.c): a block of panels of B, and a block of rows of A that goes by them, stay in the caches; sums are
  * in registers for all of k. */
 static void write_schedule(bench_case *c, const precision *p, int64_t m, int64_t k, int threads) {
-  bool is_shifted = p->op == BENCH_GEMM_I8;
+  bool is_shifted = p->op == VENDOR_GEMM_I8;
   snprintf(c->text.schedule, sizeof c->text.schedule,
            "set_scope(T, local)\n"
            "split(C, i, 12, tail=peel); split(C, j, 32, tail=peel); split(C, j.inner, 16)\n"
@@ -94,8 +94,8 @@ bool bench_gemm_low(bench_case *c, const char *name, int threads) {
     if (strcmp(p->name, kind) != 0) continue;
     write_program(c, p, m, n, k);
     write_schedule(c, p, m, k, threads);
-    c->op = p->op;
-    memcpy(c->dim, (int64_t[]){1, m, n, k}, 4 * sizeof(int64_t));
+    c->problem.op = p->op;
+    memcpy(c->problem.dim, (int64_t[]){1, m, n, k}, 4 * sizeof(int64_t));
     c->flops = 2.0 * (double)m * (double)n * (double)k;
     c->bytes = p->bytes * ((double)m * (double)k + (double)k * (double)n) + 4.0 * (double)m * (double)n;
     c->products = p->group;

@@ -37,7 +37,7 @@ typedef struct options {
 typedef struct bench {
   const options *o;
   int threads_now, n_done, failed;
-  bool opened[BENCH_MAX_VENDORS];
+  bool is_noted[BENCH_MAX_VENDORS + 1]; /* which kernels a vendor has was said */
   double fma_limit;
   FILE *json;
 } bench;
@@ -61,9 +61,9 @@ typedef struct run {
   DLTensor *args[BENCH_MAX_ARGS];
   void *data[BENCH_MAX_ARGS];
   int n_sides;
-  const char *side_names[BENCH_MAX_VENDORS + 2]; /* ours, the vendors, our other form */
-  bench_side sides[BENCH_MAX_VENDORS + 2];
-  bench_kernel kernels[BENCH_MAX_VENDORS + 2];
+  char side_names[BENCH_MAX_VENDORS + 2][16]; /* ours, the vendors, our other form */
+  vendor_side sides[BENCH_MAX_VENDORS + 2];
+  vendor_kernel kernels[BENCH_MAX_VENDORS + 2];
 } run;
 
 static void say(void *user, tn_severity severity, const char *text) {
@@ -77,14 +77,14 @@ typedef int32_t kernel4(void *, void *, void *, void *);
 typedef int32_t kernel5(void *, void *, void *, void *, void *);
 
 /* The kernel by its address, as a C program calls it. */
-static void run_ours(void *state) {
+static int32_t run_ours(void *state) {
   const ours *o = state;
   void *const *d = o->data;
   switch (o->n_args) {
-    case 2: ((kernel2 *)o->function)(d[0], d[1]); break;
-    case 3: ((kernel3 *)o->function)(d[0], d[1], d[2]); break;
-    case 4: ((kernel4 *)o->function)(d[0], d[1], d[2], d[3]); break;
-    default: ((kernel5 *)o->function)(d[0], d[1], d[2], d[3], d[4]); break;
+    case 2: return ((kernel2 *)o->function)(d[0], d[1]);
+    case 3: return ((kernel3 *)o->function)(d[0], d[1], d[2]);
+    case 4: return ((kernel4 *)o->function)(d[0], d[1], d[2], d[3]);
+    default: return ((kernel5 *)o->function)(d[0], d[1], d[2], d[3], d[4]);
   }
 }
 
@@ -129,8 +129,8 @@ static bool add_ours(run *r, ours *o, const char *name, tn_program *program, con
   if (o->kernel == NULL) return false;
   for (int i = 0; i < o->n_args; ++i) o->data[i] = data_of(r, tn_tensor_name(tn_program_arg(program, i)));
   o->function = tn_kernel_function(o->kernel);
-  r->sides[r->n_sides] = (bench_side){.run = run_ours, .state = o};
-  r->side_names[r->n_sides++] = name;
+  r->sides[r->n_sides] = (vendor_side){.call = run_ours, .self = o};
+  snprintf(r->side_names[r->n_sides++], sizeof *r->side_names, "%s", name);
   return true;
 }
 
@@ -155,22 +155,38 @@ static bool add_other(const bench *b, run *r) {
 }
 
 static void close_run(run *r) {
-  for (int i = 1; i < r->n_sides; ++i)
-    if (r->kernels[i].free != NULL) r->kernels[i].free(r->kernels[i].state);
+  for (int i = 0; i < r->n_sides; ++i) {
+    vendor_kernel_free(&r->kernels[i]);
+    vendor_side_free(&r->sides[i]);
+  }
   for (int i = 0; i < r->n_args; ++i) tn_array_free(r->args[i]);
   tn_kernel_free(r->own.kernel);
   tn_kernel_free(r->other.kernel);
   tn_context_free(r->ctx);
 }
 
+/* A side for the vendor; a word on standard error when it has no such operator or is not here. */
+static void add_vendor(bench *b, run *r, const char *name) {
+  char why[VENDOR_TEXT];
+  vendor_kernel *kernel = &r->kernels[r->n_sides];
+  if (!vendor_prepare(name, &r->c->problem, r->data, b->threads_now, kernel, why)) {
+    fprintf(stderr, "tenon-bench: %s: without %s: %s\n", r->c->name, name, why);
+    return;
+  }
+  if (!b->is_noted[r->n_sides] && kernel->note[0] != '\0') fprintf(stderr, "tenon-bench: %s: %s\n", name, kernel->note);
+  b->is_noted[r->n_sides] = true;
+  r->sides[r->n_sides] = (vendor_side){.call = kernel->call, .self = kernel->self};
+  snprintf(r->side_names[r->n_sides++], sizeof *r->side_names, "%s", name);
+}
+
 static void add_vendors(bench *b, run *r) {
-  for (int i = 0; i < BENCH_MAX_VENDORS; ++i) {
-    const bench_vendor *v = &bench_vendors[i];
-    if (b->o->vendors == NULL || strstr(b->o->vendors, v->name) == NULL) continue;
-    if (r->c->op == BENCH_NONE || (!b->opened[i] && !(b->opened[i] = v->open()))) continue;
-    if (!v->prepare(r->c, r->data, b->threads_now, &r->kernels[r->n_sides])) continue;
-    r->sides[r->n_sides] = (bench_side){.run = r->kernels[r->n_sides].run, .state = r->kernels[r->n_sides].state};
-    r->side_names[r->n_sides++] = v->name;
+  char name[16];
+  if (b->o->vendors == NULL || r->c->problem.op == VENDOR_NONE) return;
+  for (const char *at = b->o->vendors; *at != '\0' && r->n_sides <= BENCH_MAX_VENDORS; at += *at == ',') {
+    size_t n = strcspn(at, ",");
+    snprintf(name, sizeof name, "%.*s", (int)n, at);
+    add_vendor(b, r, name);
+    at += n;
   }
 }
 
@@ -201,9 +217,9 @@ static bool check(run *r) {
   tn_call(r->ctx, plain, r->args, r->n_args);
   memcpy(expected, out->data, bytes);
   for (int i = 0; i < r->n_sides; ++i) {
-    if (r->c->other_differs && r->sides[i].state == &r->other) continue;
+    if (r->c->other_differs && r->sides[i].self == &r->other) continue;
     memset(out->data, 0x7f, bytes);
-    r->sides[i].run(r->sides[i].state);
+    good &= r->sides[i].call(r->sides[i].self) == 0;
     double worst = difference(out, expected);
     if (worst < (out->dtype.code == kDLInt ? 1e-12 : 1e-3)) continue;
     fprintf(stderr, "tenon-bench: %s: %s is wrong: largest relative error %g\n", r->c->name, r->side_names[i], worst);
@@ -216,7 +232,7 @@ static bool check(run *r) {
 
 /* ---- figures ----------------------------------------------------------------------------------------------------- */
 
-static bool is_vendor(const run *r, int side) { return side > 0 && r->sides[side].state != &r->other; }
+static bool is_vendor(const run *r, int side) { return side > 0 && r->sides[side].self != &r->other; }
 
 static double fastest_vendor(const run *r) {
   double best = 0;
@@ -271,6 +287,17 @@ static void print(const bench *b, const run *r, double of_limit) {
   fflush(stdout);
 }
 
+/* With several threads most of the time is pauses. */
+static bool measure(const bench *b, run *r) {
+  bool is_paused = b->threads_now > 1 && r->n_sides > 1;
+  return vendor_time_rounds(r->n_sides, r->sides,
+                            &(vendor_timing){.seconds = b->o->seconds * r->n_sides * (is_paused ? 5 : 1),
+                                             .block_s = 4e-3,
+                                             .min_rounds = 7,
+                                             .is_paused = is_paused,
+                                             .by_cpu = b->o->cpu});
+}
+
 static void visit(void *user, const bench_case *c) {
   bench *b = user;
   run r = {.c = c};
@@ -285,7 +312,7 @@ static void visit(void *user, const bench_case *c) {
       b->failed = 1;
     }
     if (b->o->check) b->failed |= !check(&r);
-    bench_measure(r.n_sides, r.sides, b->threads_now, b->o->seconds, b->o->cpu);
+    b->failed |= !measure(b, &r);
     double of_limit = percent(b, &r);
     print(b, &r, of_limit);
     write_json(b, &r, of_limit);

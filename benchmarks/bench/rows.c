@@ -62,7 +62,7 @@ static bool one_rows(bench_case *c, const char *program, const char *schedule, i
   if (columns % 64 != 0) return false;
   snprintf(c->text.program, sizeof c->text.program, program, (long long)rows, (long long)columns);
   snprintf(c->text.schedule, sizeof c->text.schedule, "%s%s", schedule, threads > 1 ? "parallel(Y, i)\n" : "");
-  c->dim[0] = rows, c->dim[1] = columns;
+  c->problem.dim[0] = rows, c->problem.dim[1] = columns;
   c->bytes = 8.0 * (double)rows * (double)columns;
   return true;
 }
@@ -79,11 +79,11 @@ bool bench_rows(bench_case *c, const char *name, int threads) {
   long long r, n;
   int end = 0;
   if (sscanf(name, "softmax-%lldx%lld%n", &r, &n, &end) == 2 && name[end] == '\0') {
-    c->op = BENCH_SOFTMAX;
+    c->problem.op = VENDOR_SOFTMAX;
     return one_rows(c, softmax_program, softmax_schedule, r, n, threads);
   }
   if (sscanf(name, "layernorm-%lldx%lld%n", &r, &n, &end) == 2 && name[end] == '\0') {
-    c->op = BENCH_LAYERNORM;
+    c->problem.op = VENDOR_LAYERNORM;
     return one_rows(c, layernorm_program, layernorm_schedule, r, n, threads);
   }
   if (sscanf(name, "sum-%lld%n", &n, &end) == 1 && name[end] == '\0') return sum(c, n, threads);

@@ -111,8 +111,8 @@ bool bench_transposed(bench_case *c, const char *name, int threads) {
     write_form(&forms[0], s, threads, &c->text);
     write_form(&forms[1], s, threads, &c->other);
     c->other_name = "zeros";
-    c->op = BENCH_TRANSPOSED;
-    memcpy(c->dim, (int64_t[]){1, s->h, s->h, s->ci, s->co, 4, 2, 1}, 8 * sizeof(int64_t));
+    c->problem.op = VENDOR_TRANSPOSED;
+    memcpy(c->problem.dim, (int64_t[]){1, s->h, s->h, s->ci, s->co, 4, 2, 1}, 8 * sizeof(int64_t));
     c->flops = 2.0 * 4 * s->h * s->h * s->co * 16 * s->ci; /* as the paper counts: zeros included */
     c->bytes = 4.0 * ((double)s->h * s->h * s->ci + 16.0 * s->ci * s->co + 4.0 * s->h * s->h * s->co);
     return true;

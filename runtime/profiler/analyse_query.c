@@ -312,7 +312,7 @@ char *tn_recording_query(const tn_recording *recording, const char *text, char *
   tn_context *ctx = tn_context_new(NULL);
   tn_analysis *a = ctx ? tn_analysis_of(ctx, recording) : NULL;
   char *result = a ? tn_analysis_query(ctx, a, text) : NULL;
-  *message = result ? NULL : strdup(ctx ? tn_context_message(ctx) : "out of memory");
+  if (message) *message = result ? NULL : strdup(ctx ? tn_context_message(ctx) : "out of memory");
   tn_analysis_free(a);
   tn_context_free(ctx);
   return result;

@@ -151,12 +151,20 @@ const tn_analyser analysis_analysers[] = {
 enum { BUILT_IN = RUNTIME_COUNT(analysis_analysers) - 1 };
 
 const tn_analyser *tn_analysis_type(const tn_analysis *analysis, int k) {
-  if (k < 0 || k >= BUILT_IN + analysis->added.n) return NULL;
+  if (!analysis || k < 0 || k >= BUILT_IN + analysis->added.n) return NULL;
   return k < BUILT_IN ? &analysis_analysers[k] : analysis->added.data[k - BUILT_IN];
+}
+
+static bool is_whole(tn_context *ctx, const tn_analyser *analyser) {
+  if (analyser->type && analyser->what) return true;
+  runtime_fail(ctx, TN_ERROR_ARGUMENT, "analyse: an analyser needs a type and a line on what it is");
+  return false;
 }
 
 tn_status tn_analysis_add(tn_context *ctx, tn_analysis *analysis, const tn_analyser *analyser) {
   const tn_analyser *other;
+  if (!RUNTIME_GIVEN(ctx, analysis) || !RUNTIME_GIVEN(ctx, analyser) || !is_whole(ctx, analyser))
+    return TN_ERROR_ARGUMENT;
   for (int k = 0; (other = tn_analysis_type(analysis, k)); ++k) {
     if (strcmp(other->type, analyser->type) == 0)
       return runtime_fail(ctx, TN_ERROR_ARGUMENT, "analyse: there is a type '%s' already", analyser->type);

@@ -102,7 +102,7 @@ static bool read_table(tn_analysis *a, const char *directory, int id) {
   runtime_str message = {0};
   bool done = path && ctx;
   if (done) {
-    char *text = runtime_read_file(ctx, path, NULL);
+    char *text = runtime_read_text(ctx, path);
     if (!text)
       runtime_str_addf(&message, "%s", tn_context_message(ctx));
     else if (!analysis_set(a, tables[id]->name, text, &why))
@@ -131,6 +131,7 @@ tn_analysis *tn_analysis_open(tn_context *ctx, const char *directory) {
 }
 
 const tn_rows *tn_analysis_table(tn_context *ctx, const tn_analysis *analysis, const char *name) {
+  if (!RUNTIME_GIVEN(ctx, analysis) || !RUNTIME_GIVEN(ctx, name)) return NULL;
   int id = analysis_table_find(name);
   if (id < 0) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "analyse: there is no table '%s'", name), NULL;
   if (!analysis->tables[id]) {

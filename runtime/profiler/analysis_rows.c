@@ -26,7 +26,7 @@ void analysis_rows_free(tn_rows *rows) {
 int tn_rows_count(const tn_rows *rows) { return rows ? rows->n : 0; }
 
 const tn_column *tn_rows_columns(const tn_rows *rows, int *n) {
-  *n = rows ? rows->n_columns : 0;
+  if (n) *n = rows ? rows->n_columns : 0;
   return rows ? rows->columns : NULL;
 }
 

@@ -277,7 +277,7 @@ void tn_averages_free(tn_averages *averages) {
 }
 
 const tn_average *tn_averages_rows(const tn_averages *averages, int *n) {
-  *n = averages ? averages->rows.n : 0;
+  if (n) *n = averages ? averages->rows.n : 0;
   return averages ? averages->rows.data : NULL;
 }
 

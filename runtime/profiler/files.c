@@ -151,6 +151,7 @@ tn_recording *tn_recording_load(tn_context *ctx, const char *path) {
 
 tn_recording *tn_recording_read(tn_context *ctx, const void *data, size_t n) {
   profiler_in in;
+  if (!RUNTIME_GIVEN(ctx, data)) return NULL;
   profiler_in_memory(&in, data, n);
   return read_any(ctx, &in, "the recording");
 }

@@ -136,6 +136,7 @@ static double measure_gbps(int cores) {
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
 void tn_host_get(tn_host *out, bool measure) {
+  if (!out) return;
   *out = (tn_host){.cores = count_cores(), .vector_bits = vector_bits()};
   read_model(out->cpu_model, sizeof out->cpu_model);
   out->memory_bytes = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
@@ -147,6 +148,7 @@ void tn_host_get(tn_host *out, bool measure) {
 
 void tn_host_record(const tn_host *host) {
   static const tn_site site = TN_SITE(DEVICE, 0);
+  if (!host) return;
   tn_event_arg args[] = {
       tn_event_arg_text("cpu_model", host->cpu_model),    tn_event_arg_i64("cores", host->cores),
       tn_event_arg_i64("vector_bits", host->vector_bits), tn_event_arg_i64("memory_bytes", host->memory_bytes),

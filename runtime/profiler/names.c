@@ -10,7 +10,9 @@ static bool is_name(const void *text, runtime_map_value place) {
 }
 
 static bool is_label(const void *label, runtime_map_value place) {
-  return memcmp(&THE->storage.labels[place.i - 1], label, sizeof(storage_label)) == 0;
+  const storage_label *a = &THE->storage.labels[place.i - 1], *b = label;
+  return a->name == b->name && a->file == b->file && a->function == b->function && a->line == b->line &&
+         a->category == b->category && a->level == b->level;
 }
 
 uint32_t profiler_name(const char *text) {

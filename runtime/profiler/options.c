@@ -23,6 +23,7 @@ static int find_category(const char *name, size_t n) {
 
 bool tn_categories_parse(const char *names, uint32_t *out) {
   uint32_t bits = 0;
+  if (!out) return false;
   if (!names || !*names || strcmp(names, "all") == 0) {
     *out = (1u << TN_CATEGORY_COUNT) - 1;
     return true;

@@ -23,6 +23,7 @@ void tn_device_options_set(const tn_device_options *options) {
 
 void *tn_device_options_encode(const tn_device_options *o, size_t *n) {
   options_message m = TENSORFLOW__PROFILER__PROFILE_OPTIONS__INIT;
+  if (!o || !n) return NULL;
   m.include_dataset_ops = o->include_dataset_ops;
   m.host_tracer_level = o->host_tracer_level;
   m.device_tracer_level = o->device_tracer_level;
@@ -42,6 +43,7 @@ void *tn_device_options_encode(const tn_device_options *o, size_t *n) {
 static bool is_device_type(int32_t value) { return value >= TN_DEVICE_UNSPECIFIED && value <= TN_DEVICE_PLUGGABLE; }
 
 tn_status tn_device_options_decode(tn_context *ctx, const void *data, size_t n, tn_device_options *out, char **path) {
+  if (!RUNTIME_GIVEN(ctx, data) || !RUNTIME_GIVEN(ctx, out) || !RUNTIME_GIVEN(ctx, path)) return TN_ERROR_ARGUMENT;
   options_message *m = tensorflow__profiler__profile_options__unpack(NULL, n, data);
   *path = m ? strdup(m->repository_path) : NULL;
   bool ok = m && *path && is_device_type(m->device_type);

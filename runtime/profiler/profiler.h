@@ -101,7 +101,7 @@ typedef struct tn_scope {
 TN_API tn_scope tn_scope_open(const tn_site *site, const char *name, bool is_literal);
 TN_API void tn_scope_close(tn_scope *scope);
 static inline void tn_scope_end(tn_scope *scope) {
-  if (__builtin_expect(scope->state != 0, 0)) tn_scope_close(scope);
+  if (__builtin_expect(scope && scope->state != 0, 0)) tn_scope_close(scope);
 }
 /* Joins the phases of one thing (a candidate) over scopes, threads and processes. */
 TN_API void tn_scope_sequence(tn_scope *scope, uint32_t sequence);

@@ -69,7 +69,7 @@ typedef struct tn_plugin_status {
 static inline void tn_plugin_set_status(tn_plugin_status *status, tn_plugin_code code, const char *message) {
   if (!status) return;
   status->code = (int32_t)code;
-  strncpy(status->message, message, sizeof status->message - 1);
+  strncpy(status->message, message ? message : "", sizeof status->message - 1);
   status->message[sizeof status->message - 1] = '\0';
 }
 

@@ -81,6 +81,7 @@ static void run_rules(tn_advices *all, const tn_analysis *analysis, const json_t
 
 tn_advices *tn_advise(tn_context *ctx, const tn_analysis *analysis, const char *options) {
   json_error_t error;
+  if (!RUNTIME_GIVEN(ctx, analysis)) return NULL;
   json_t *root = json_loads(options && *options ? options : "{}", 0, &error);
   if (!json_is_object(root)) {
     json_decref(root);
@@ -103,7 +104,7 @@ tn_advices *tn_advise(tn_context *ctx, const tn_analysis *analysis, const char *
 }
 
 const tn_advice *tn_advices_at(const tn_advices *advices, int *n) {
-  *n = advices ? advices->items.n : 0;
+  if (n) *n = advices ? advices->items.n : 0;
   return advices ? advices->items.data : NULL;
 }
 
@@ -171,5 +172,6 @@ static char *print_json(const tn_advices *all) {
 }
 
 char *tn_advices_text(const tn_advices *advices, bool is_json) {
+  if (!advices) return NULL;
   return is_json ? print_json(advices) : print_text(advices);
 }

@@ -473,8 +473,8 @@ static __attribute__((noinline)) void end_again(const tn_scope *scope) {
 
 void tn_scope_close(tn_scope *scope) {
   uint64_t now = profiler_ticks();
-  if (__builtin_expect(scope->state != 1, 0)) {
-    if (scope->state == 2) end_again(scope);
+  if (__builtin_expect(!scope || scope->state != 1, 0)) {
+    if (scope && scope->state == 2) end_again(scope);
     return;
   }
   scope->state = 2;

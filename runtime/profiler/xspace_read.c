@@ -485,6 +485,7 @@ tn_status tn_xspace_merge(tn_context *ctx, const tn_bytes *parts, int n_parts, v
   runtime_arena arena = {0};
   xspace_space hosts = TENSORFLOW__PROFILER__XSPACE__INIT;
   const char *why = NULL;
+  if (!RUNTIME_GIVEN(ctx, parts) || !RUNTIME_GIVEN(ctx, out) || !RUNTIME_GIVEN(ctx, out_n)) return TN_ERROR_ARGUMENT;
   profiler_out_memory(&all);
   for (int i = 0; i < n_parts && !why; ++i) {
     if (!append_part(&all, &hosts, &arena, &parts[i], &why)) runtime_fail(ctx, TN_ERROR_PARSE, "XSpace %d: %s", i, why);

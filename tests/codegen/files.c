@@ -169,7 +169,7 @@ static void header_text(void **state) {
       {.name = "C", .dtype = TN_F64, .ndim = 3, .shape = {1, 2, 3}, .is_output = true}};
   char *text = codegen_header(K.ctx, "odd_names", 3, args);
   check_ok(K.ctx);
-  check_has(text, "int32_t odd_names(const int8_t *A_local, const uint8_t *_int, double *C);");
+  check_has(text, "int32_t odd_names(const int8_t *A_local, const uint8_t *v_int, double *C);");
   check_has(text, " *   A_local  in  i8[]");
   check_has(text, " *   C  out  f64[1, 2, 3]");
   check_has(text, "#ifndef TENON_KERNEL_ODD_NAMES_H");
@@ -244,8 +244,25 @@ static void old_file_stays(void **state) {
 }
 
 static const struct name_row {
-  const char *name;
-} name_rows[] = {{""}, {"9lives"}, {"mat mul"}, {"mat-mul"}, {"for"}, {"a.b"}, {"\303\244"}, {"x;y"}};
+  const char *name, *why;
+} name_rows[] = {{"", "C identifier"},
+                 {"9lives", "C identifier"},
+                 {"mat mul", "C identifier"},
+                 {"mat-mul", "C identifier"},
+                 {"a.b", "C identifier"},
+                 {"\303\244", "C identifier"},
+                 {"x;y", "C identifier"},
+                 {"for", "a meaning of its own"},
+                 {"class", "a meaning of its own"},
+                 {"typeof", "a meaning of its own"},
+                 {"linux", "a meaning of its own"},
+                 {"size_t", "a meaning of its own"},
+                 {"INT8_MAX", "a meaning of its own"},
+                 {"_Bool", "a meaning of its own"},
+                 {"__matmul", "a meaning of its own"},
+                 {"malloc", "the C library has something of that name"},
+                 {"expf", "the C library has something of that name"},
+                 {"stpcpy", "the C library has something of that name"}};
 
 static void refuse_name(void **state) {
   const struct name_row *r = *state;
@@ -253,16 +270,49 @@ static void refuse_name(void **state) {
   const tir_buffer *C = kit_out("C", TN_I32, 1);
   codegen_bytes object;
   codegen_object(K.ctx, kit_func(r->name, kit_store(C, kit_int(0), kit_int(1))), NULL, &object);
-  check_fails(K.ctx, TN_ERROR_ARGUMENT, r->name, "C identifier");
+  check_fails(K.ctx, TN_ERROR_ARGUMENT, r->name, r->why);
   assert_null(codegen_header(K.ctx, r->name, 0, NULL));
-  check_fails(K.ctx, TN_ERROR_ARGUMENT, "C identifier");
+  check_fails(K.ctx, TN_ERROR_ARGUMENT, r->name, r->why);
+}
+
+/* Parameters of every name that a program allows, and of names that fall together in C: the header compiles, as C of each
+ * age and as C++, after headers that take names as macros. */
+static void header_of_any_names(void **state) {
+  (void)state;
+  static const char *const names[] = {"asm",      "typeof",   "linux",   "_Bool",    "class",  "new",     "this",
+                                      "template", "v_new",    "v_new_1", "A.b",      "A_b",    "int64_t", "INT8_MIN",
+                                      "size_t",   "NULL",     "errno",   "stdin",    "I",      "complex", "bool",
+                                      "__LINE__", "_Generic", "and",     "kernel",   "malloc", "wchar_t", "nullptr",
+                                      "unix",     "main",     "X",       "X_stride0"};
+  runtime_kernel_arg args[RUNTIME_COUNT(names)];
+  for (int i = 0; i < RUNTIME_COUNT(names); ++i)
+    args[i] = (runtime_kernel_arg){.name = names[i], .dtype = TN_F32, .ndim = 2, .shape = {2, 2}};
+  args[30].is_strided = true;
+  char *header = codegen_header(K.ctx, "kernel", RUNTIME_COUNT(names), args), folder[64];
+  check_ok(K.ctx);
+  kit_folder(folder);
+  write_text(folder, "kernel.h", header);
+  write_text(folder, "use.c",
+             "#include <complex.h>\n#include <errno.h>\n#include <iso646.h>\n#include <stdbool.h>\n#include <stdio.h>\n"
+             "#include <stdlib.h>\n#include \"kernel.h\"\nint main(void) { return 0; }\n");
+  write_text(folder, "use.cc", "#include <cerrno>\n#include <cstdio>\n#include \"kernel.h\"\nint main() {}\n");
+  assert_int_equal(
+      kit_shell(NULL,
+                "cd %s && for s in c99 gnu99 c17 gnu2x; do cc -std=$s -Werror -c use.c -o use.o || exit 1; done && "
+                "{ ! c++ --version >/dev/null 2>&1 || c++ -std=gnu++20 -Werror -c use.cc -o use.o; }",
+                folder),
+      0);
+  free(header);
+  kit_folder_remove(folder);
 }
 
 int test_files(void) {
   static const struct CMUnitTest tests[] = {
-      cmocka_unit_test(object_in_program), cmocka_unit_test(assembly_in_program), cmocka_unit_test(shared_object),
-      cmocka_unit_test(symbols),           cmocka_unit_test(header_in_cpp),       cmocka_unit_test(header_text),
-      cmocka_unit_test(refuse_folder),     cmocka_unit_test(refuse_read_only),    cmocka_unit_test(old_file_stays)};
+      cmocka_unit_test(object_in_program),   cmocka_unit_test(assembly_in_program),
+      cmocka_unit_test(shared_object),       cmocka_unit_test(symbols),
+      cmocka_unit_test(header_in_cpp),       cmocka_unit_test(header_text),
+      cmocka_unit_test(header_of_any_names), cmocka_unit_test(refuse_folder),
+      cmocka_unit_test(refuse_read_only),    cmocka_unit_test(old_file_stays)};
   return CHECK_TABLE("forms", form_rows, form) + CHECK_TESTS("files", tests) +
          CHECK_TABLE("paths refused", refusal_rows, refuse_path) + CHECK_TABLE("names refused", name_rows, refuse_name);
 }

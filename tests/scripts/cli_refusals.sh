@@ -26,7 +26,7 @@ refuses 2 "--seed takes a whole number of 0 or more" tune "$add" --log x.json --
 refuses 2 '-o is missing' build "$add" -s ''
 refuses 2 'either --log or --schedule' build "$add" -o x.o
 refuses 2 '--strict is about the records' build "$add" -s '' --strict -o x.o
-refuses 2 "--vs knows openblas and default, not 'mkl'" bench "$add" --vs mkl
+refuses 2 "--vs knows onednn, openblas, blis and default, not 'mkl'" bench "$add" --vs onednn,mkl
 refuses 2 "there is no 'worst'" log worst x.json
 [ ! -e x.json ] || complain "a refused tune left a log"
 
@@ -37,6 +37,12 @@ refuses 1 'f33' show 'input A: f33[64]; C[i<64] = A[i]'
 refuses 1 '//' show 'input A: i32[8]; C[i<8] = A[i] / A[i]'
 refuses 1 'line 1' show 'C[i<64 = A[i]'
 refuses 1 'M' show "$add" -p M=3
+printf 'C[i<8] = A[i]\n# fine\n\0 + 1\n' >cut.te
+refuses 1 'cut.te: line 3, column 1: a NUL byte' show cut.te --emit=program
+printf 'split(C, i, 8)\0; vectorize(C, i.inner)' >cut.txt
+refuses 1 'cut.txt: line 1, column 15: a NUL byte' show "$add" -s cut.txt
+"$TENON" show "$add" | sed '1s/$/\x00/' >cut.ir
+refuses 1 'a NUL byte' pass all cut.ir
 printf 'C[i<8] = A[i] +\n' >broken.te
 refuses 1 'broken.te: ' show broken.te
 

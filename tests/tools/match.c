@@ -67,4 +67,74 @@ static void test_match(void **state) {
   check_context_free(ctx);
 }
 
-int main(void) { return CHECK_TABLE("match", rows, test_match); }
+/* ---- other operators --------------------------------------------------------------------------------------------- */
+
+#define PAD "Pad[n<1, y<12, x<12, c<8] = select(y >= 1 && y < 11 && x >= 1 && x < 11, I[n, y-1, x-1, c], 0); "
+#define CONV(h) "O[n<1, h<" h ", w<" h ", f<16] = sum[r<3, s<3, c<8]"
+#define IMAGE "input I: f32[1,10,10,8], W: f32[3,3,8,16]; "
+
+static const row others[] = {
+    {"batch", "C[b<2, i<4, j<5] = sum[k<6](A[b,i,k] * B[b,k,j])", "batch 2 4x5x6 A*B"},
+    {"batch, factors swapped", "C[b<2, i<4, j<5] = sum[k<6](B[b,k,j] * A[b,i,k])", "batch 2 4x5x6 A*B"},
+    {"batch, transposed", "C[b<2, i<4, j<5] = sum[k<6](A[b,i,k] * B[b,j,k])", "none"},
+    {"batch and more", "C[b<2, i<4, j<5] = sum[k<6](A[b,i,k] * B[b,k,j]); D[b<2, i<4, j<5] = C[b,i,j] * 2", "none"},
+    {"convolution", IMAGE CONV("8") "(I[n, h+r, w+s, c] * W[r,s,c,f])", "conv 1x10x10x8 16 k3 s1 p0 d1"},
+    {"padded", IMAGE PAD CONV("10") "(Pad[n, h+r, w+s, c] * W[r,s,c,f])", "conv 1x10x10x8 16 k3 s1 p1 d1"},
+    {"strided", IMAGE PAD CONV("5") "(Pad[n, h*2+r, w*2+s, c] * W[r,s,c,f])", "conv 1x10x10x8 16 k3 s2 p1 d1"},
+    {"dilated", IMAGE PAD CONV("8") "(Pad[n, h+r*2, w+s*2, c] * W[r,s,c,f])", "conv 1x10x10x8 16 k3 s1 p1 d2"},
+    {"two strides", IMAGE CONV("4") "(I[n, h*2+r, w+s, c] * W[r,s,c,f])", "none"},
+    {"part of the image", IMAGE CONV("7") "(I[n, h+r, w+s, c] * W[r,s,c,f])", "none"},
+    {"turned weights", IMAGE CONV("8") "(I[n, h+r, w+s, c] * W[s,r,c,f])", "none"},
+    {"depthwise",
+     "input I: f32[1,10,10,8], W: f32[3,3,8]; O[n<1, h<8, w<8, f<8] = sum[r<3, s<3](I[n, h+r, w+s, f] * W[r,s,f])",
+     "depthwise 1x10x10x8 8 k3 s1 p0 d1"},
+    {"softmax",
+     "M[i<4] = max[k<8](X[i,k]); E[i<4, j<8] = exp(X[i,j] - M[i]); S[i<4] = sum[k<8](E[i,k]); Y[i<4, j<8] = E[i,j] / "
+     "S[i]",
+     "softmax 4x8"},
+    {"exponentials", "Y[i<4, j<8] = exp(X[i,j])", "none"},
+    {"normalization",
+     "input X: f32[4,8], g: f32[8], b: f32[8]; S[i<4] = sum[k<8](X[i,k]); V[i<4] = sum[k<8]((X[i,k] - S[i]/8.0) * "
+     "(X[i,k] - "
+     "S[i]/8.0)); Y[i<4, j<8] = (X[i,j] - S[i]/8.0) * rsqrt(V[i]/8.0 + 0.001) * g[j] + b[j]",
+     "normalization 4x8 0.001"},
+    {"normalization without shift",
+     "input X: f32[4,8], g: f32[8]; V[i<4] = sum[k<8](X[i,k] * X[i,k]); Y[i<4, j<8] = X[i,j] * rsqrt(V[i] + 0.001) * "
+     "g[j]",
+     "none"},
+};
+
+static void describe_other(const tn_program *program, runtime_str *out) {
+  te_batch_matmul m;
+  te_conv c;
+  te_row_operator r;
+  if (te_match_batch_matmul(program, &m))
+    runtime_str_addf(out, "batch %d %dx%dx%d %s*%s", (int)m.batch, (int)m.m, (int)m.n, (int)m.k,
+                     tn_tensor_name(tn_program_arg(program, m.a)), tn_tensor_name(tn_program_arg(program, m.b)));
+  else if (te_match_conv(program, &c))
+    runtime_str_addf(out, "%s %dx%dx%dx%d %d k%d s%d p%d d%d", c.is_depthwise ? "depthwise" : "conv", (int)c.batch,
+                     (int)c.height, (int)c.width, (int)c.channels, (int)c.filters, (int)c.kernel, (int)c.stride,
+                     (int)c.padding, (int)c.dilation);
+  else if (te_match_rows(program, &r))
+    runtime_str_addf(out, r.is_softmax ? "softmax %dx%d" : "normalization %dx%d %g", (int)r.rows, (int)r.columns,
+                     r.epsilon);
+  else
+    runtime_str_add(out, "none");
+}
+
+static void test_other(void **state) {
+  const row *r = *state;
+  tn_context *ctx = check_context();
+  tn_program *program = tn_program_parse(ctx, r->program, 0, NULL);
+  check_ok(ctx);
+  runtime_str text = {0};
+  describe_other(program, &text);
+  check_text(text.data, r->expected);
+  runtime_str_free(&text);
+  check_context_free(ctx);
+}
+
+int main(void) {
+  int failed = CHECK_TABLE("match", rows, test_match);
+  return failed + CHECK_TABLE("other operators", others, test_other);
+}

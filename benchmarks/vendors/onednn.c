@@ -1,13 +1,17 @@
 /* onednn.c: oneDNN's matrix product, convolution, softmax and layer normalization on plain row-major layouts (NHWC,
  * weights HWIO), opened at run time; its header gives the types only. */
-#include <oneapi/dnnl/dnnl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "bench.h"
+#include "benchmarks/vendors/internal.h"
+
+#ifdef TENON_HAS_ONEDNN
+#include <oneapi/dnnl/dnnl.h>
 
 /* clang-format off */
 #define FUNCTIONS(X)                                                                                              \
-  X(dnnl_sgemm) X(dnnl_engine_create) X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_memory_desc_init_by_strides) \
+  X(dnnl_version) X(dnnl_sgemm) X(dnnl_engine_create) X(dnnl_stream_create) X(dnnl_stream_wait) X(dnnl_memory_desc_init_by_strides) \
   X(dnnl_memory_create) X(dnnl_memory_destroy) X(dnnl_primitive_desc_create) X(dnnl_primitive_desc_destroy)       \
   X(dnnl_primitive_create) X(dnnl_primitive_destroy) X(dnnl_primitive_execute)                                    \
   X(dnnl_dilated_convolution_forward_desc_init) X(dnnl_softmax_forward_desc_init) X(dnnl_matmul_desc_init)        \
@@ -23,7 +27,8 @@ static struct {
   void (*set_threads)(int n);
 } d;
 
-bool bench_onednn_open(void) {
+static bool open_onednn(char why[VENDOR_TEXT]) {
+  if (d.stream) return true;
   static const char *const names[] = {
 #define X(name) #name,
       FUNCTIONS(X)
@@ -33,14 +38,16 @@ bool bench_onednn_open(void) {
   static const char *const threads[] = {"omp_set_num_threads"};
   void *addresses[N], *set_threads;
   int at = 0;
-  if (!bench_library("libdnnl.so.2", N, names, addresses)) return false;
-  if (!bench_library("libgomp.so.1", 1, threads, &set_threads)) return false;
+  if (!vendor_open_library("libdnnl.so.2", N, names, addresses, why)) return false;
+  if (!vendor_open_library("libgomp.so.1", 1, threads, &set_threads, why)) return false;
 #define X(name) d.name = (__typeof__(name) *)addresses[at++];
   FUNCTIONS(X)
 #undef X
   d.set_threads = (void (*)(int))set_threads;
-  return d.dnnl_engine_create(&d.engine, dnnl_cpu, 0) == dnnl_success &&
-         d.dnnl_stream_create(&d.stream, d.engine, dnnl_stream_default_flags) == dnnl_success;
+  if (d.dnnl_engine_create(&d.engine, dnnl_cpu, 0) == dnnl_success &&
+      d.dnnl_stream_create(&d.stream, d.engine, dnnl_stream_default_flags) == dnnl_success)
+    return true;
+  return snprintf(why, VENDOR_TEXT, "oneDNN makes no engine for this processor"), false;
 }
 
 /* ---- one primitive ----------------------------------------------------------------------------------------------- */
@@ -49,9 +56,8 @@ enum { MAX_ARGS = 5 };
 
 typedef struct call {
   int threads;
-  dnnl_dim_t m, n, k; /* of a plain product */
-  const float *a, *b;
-  float *c;
+  vendor_problem product; /* a plain one */
+  void *data[4];
   dnnl_primitive_t primitive; /* NULL: the plain product */
   int n_args;
   dnnl_exec_arg_t args[MAX_ARGS];
@@ -59,16 +65,28 @@ typedef struct call {
   dnnl_exec_arg_t reorder_args[2];
 } call;
 
-static void run(void *state) {
+static void copy_addend(const call *x) {
+  size_t bytes = (size_t)x->product.addend_elements * sizeof(float);
+  size_t all = (size_t)(x->product.dim[1] * x->product.dim[2]) * sizeof(float);
+  for (size_t at = 0; at < all; at += bytes) memcpy((char *)x->data[2] + at, x->data[3], bytes);
+}
+
+static int32_t run_product(const call *x) {
+  const vendor_problem *p = &x->product;
+  dnnl_dim_t m = p->dim[1], n = p->dim[2], k = p->dim[3];
+  bool ta = p->is_a_transposed, tb = p->is_b_transposed, adds = p->addend_elements > 0;
+  if (adds) copy_addend(x);
+  return d.dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', m, n, k, 1, x->data[0], ta ? m : k, x->data[1], tb ? k : n, adds,
+                      x->data[2], n) != dnnl_success;
+}
+
+static int32_t run(void *state) {
   const call *x = state;
   d.set_threads(x->threads);
-  if (x->primitive == NULL) {
-    d.dnnl_sgemm('N', 'N', x->m, x->n, x->k, 1, x->a, x->k, x->b, x->n, 0, x->c, x->n);
-    return;
-  }
+  if (x->primitive == NULL) return run_product(x);
   if (x->reorder != NULL) d.dnnl_primitive_execute(x->reorder, d.stream, 2, x->reorder_args);
-  d.dnnl_primitive_execute(x->primitive, d.stream, x->n_args, x->args);
-  d.dnnl_stream_wait(d.stream);
+  bool went = d.dnnl_primitive_execute(x->primitive, d.stream, x->n_args, x->args) == dnnl_success;
+  return !(d.dnnl_stream_wait(d.stream) == dnnl_success && went);
 }
 
 static void clear(call *x) {
@@ -134,11 +152,12 @@ static bool add_reordered(call *x, const dnnl_memory_desc_t *plain, const dnnl_m
 
 /* ---- the operators ----------------------------------------------------------------------------------------------- */
 
-static bool gemm(call *x, const bench_case *c, void *const *data) {
+static bool gemm(call *x, const vendor_problem *c, void *const *data) {
   int64_t b = c->dim[0], m = c->dim[1], n = c->dim[2], k = c->dim[3];
   dnnl_matmul_desc_t op;
   if (b == 1) {
-    x->m = m, x->n = n, x->k = k, x->a = data[0], x->b = data[1], x->c = data[2];
+    x->product = *c;
+    memcpy(x->data, data, (c->addend_elements > 0 ? 4 : 3) * sizeof *data);
     return true;
   }
   dnnl_memory_desc_t left = array(3, (int64_t[]){b, m, k}, NULL), right = array(3, (int64_t[]){b, k, n}, NULL);
@@ -150,10 +169,10 @@ static bool gemm(call *x, const bench_case *c, void *const *data) {
   return true;
 }
 
-static bool low_with(call *x, const bench_case *c, void *const *data, bool any_weights) {
+static bool low_with(call *x, const vendor_problem *c, void *const *data, bool any_weights) {
   int64_t m = c->dim[1], n = c->dim[2], k = c->dim[3];
-  bool is_bf16 = c->op == BENCH_GEMM_BF16;
-  dnnl_data_type_t a = is_bf16 ? dnnl_bf16 : c->op == BENCH_GEMM_U8 ? dnnl_u8 : dnnl_s8;
+  bool is_bf16 = c->op == VENDOR_GEMM_BF16;
+  dnnl_data_type_t a = is_bf16 ? dnnl_bf16 : c->op == VENDOR_GEMM_U8 ? dnnl_u8 : dnnl_s8;
   dnnl_memory_desc_t left = array_of(a, 2, (int64_t[]){m, k}, NULL);
   dnnl_memory_desc_t plain = array_of(is_bf16 ? dnnl_bf16 : dnnl_s8, 2, (int64_t[]){k, n}, NULL), right = plain, wanted;
   dnnl_memory_desc_t out = array_of(is_bf16 ? dnnl_f32 : dnnl_s32, 2, (int64_t[]){m, n}, NULL);
@@ -167,7 +186,7 @@ static bool low_with(call *x, const bench_case *c, void *const *data, bool any_w
   return true;
 }
 
-static bool softmax(call *x, const bench_case *c, void *const *data) {
+static bool softmax(call *x, const vendor_problem *c, void *const *data) {
   dnnl_softmax_desc_t op;
   dnnl_memory_desc_t in = array(2, c->dim, NULL);
   if (d.dnnl_softmax_forward_desc_init(&op, dnnl_forward_inference, &in, 1) != dnnl_success || !make(x, &op, NULL)) {
@@ -179,11 +198,12 @@ static bool softmax(call *x, const bench_case *c, void *const *data) {
 }
 
 /* data: X, gamma, beta, Y. */
-static bool layernorm(call *x, const bench_case *c, void *const *data) {
+static bool layernorm(call *x, const vendor_problem *c, void *const *data) {
   dnnl_layer_normalization_desc_t op;
   dnnl_memory_desc_t in = array(2, c->dim, NULL), row = array(1, c->dim + 1, NULL), stat = array(1, c->dim, NULL);
   unsigned flags = dnnl_use_scale | dnnl_use_shift;
-  if (d.dnnl_layer_normalization_forward_desc_init(&op, dnnl_forward_inference, &in, &stat, 1e-5f, flags) !=
+  float epsilon = c->epsilon > 0 ? (float)c->epsilon : 1e-5f;
+  if (d.dnnl_layer_normalization_forward_desc_init(&op, dnnl_forward_inference, &in, &stat, epsilon, flags) !=
           dnnl_success ||
       !make(x, &op, NULL)) {
     return false;
@@ -196,7 +216,7 @@ static bool layernorm(call *x, const bench_case *c, void *const *data) {
 }
 
 /* The logical order of extents is n c h w and (g) o i h w; the strides say that memory is NHWC and HWIO. */
-static bool conv_with(call *x, const bench_case *c, void *const *data, bool any_weights) {
+static bool conv_with(call *x, const vendor_problem *c, void *const *data, bool any_weights) {
   int64_t n = c->dim[0], h = c->dim[1], w = c->dim[2], ci = c->dim[3], co = c->dim[4], k = c->dim[5];
   int64_t stride = c->dim[6], pad = c->dim[7], dil = c->dim[8], groups = c->dim[9], reach = (k - 1) * dil + 1;
   int64_t oh = (h + 2 * pad - reach) / stride + 1, ow = (w + 2 * pad - reach) / stride + 1, gi = ci / groups;
@@ -222,7 +242,7 @@ static bool conv_with(call *x, const bench_case *c, void *const *data, bool any_
 }
 
 /* Weights as for a convolution: (filters, channels, height, width) in memory as HWIO. */
-static bool transposed_with(call *x, const bench_case *c, void *const *data, bool any_weights) {
+static bool transposed_with(call *x, const vendor_problem *c, void *const *data, bool any_weights) {
   int64_t n = c->dim[0], h = c->dim[1], w = c->dim[2], ci = c->dim[3], co = c->dim[4], k = c->dim[5];
   int64_t stride = c->dim[6], pad = c->dim[7], oh = (h - 1) * stride + k - 2 * pad, ow = (w - 1) * stride + k - 2 * pad;
   dnnl_memory_desc_t src = array(4, (int64_t[]){n, ci, h, w}, (int64_t[]){h * w * ci, 1, w * ci, ci});
@@ -247,17 +267,17 @@ static bool transposed_with(call *x, const bench_case *c, void *const *data, boo
 static double least_time(call *x) {
   double best = 1e9;
   for (int i = 0; i < 12; ++i) {
-    double begin = bench_now(true);
+    double begin = vendor_now(true);
     run(x);
-    double took = bench_now(true) - begin;
+    double took = vendor_now(true) - begin;
     if (took < best) best = took;
   }
   return best;
 }
 
 /* The faster of two ways: weights as they are, or copied each time into the layout that oneDNN likes best. */
-static bool faster(call *x, const bench_case *c, void *const *data,
-                   bool (*with)(call *, const bench_case *, void *const *, bool)) {
+static bool faster(call *x, const vendor_problem *c, void *const *data,
+                   bool (*with)(call *, const vendor_problem *, void *const *, bool)) {
   bool good = with(x, c, data, true);
   double copied = good ? least_time(x) : 1e9;
   clear(x);
@@ -266,20 +286,49 @@ static bool faster(call *x, const bench_case *c, void *const *data,
   return good && with(x, c, data, true);
 }
 
-static bool conv(call *x, const bench_case *c, void *const *data) { return faster(x, c, data, conv_with); }
-static bool gemm_low(call *x, const bench_case *c, void *const *data) { return faster(x, c, data, low_with); }
-static bool transposed(call *x, const bench_case *c, void *const *data) { return faster(x, c, data, transposed_with); }
+static bool conv(call *x, const vendor_problem *c, void *const *data) { return faster(x, c, data, conv_with); }
+static bool gemm_low(call *x, const vendor_problem *c, void *const *data) { return faster(x, c, data, low_with); }
+static bool transposed(call *x, const vendor_problem *c, void *const *data) {
+  return faster(x, c, data, transposed_with);
+}
 
-bool bench_onednn_prepare(const bench_case *c, void *const *data, int threads, bench_kernel *out) {
-  static bool (*const operators[])(call *, const bench_case *, void *const *) = {
-      [BENCH_GEMM] = gemm, [BENCH_GEMM_BF16] = gemm_low,    [BENCH_GEMM_U8] = gemm_low, [BENCH_GEMM_I8] = gemm_low,
-      [BENCH_CONV] = conv, [BENCH_TRANSPOSED] = transposed, [BENCH_SOFTMAX] = softmax,  [BENCH_LAYERNORM] = layernorm};
+/* What oneDNN has not; NULL: nothing that the problem needs. */
+static const char *what_lacks(const vendor_problem *p) {
+  if (p->op == VENDOR_GEMM_F64) return "it has no products in f64";
+  if (p->op == VENDOR_GEMM && p->dim[0] > 1 && (p->is_a_transposed || p->is_b_transposed || p->addend_elements > 0))
+    return "its batches of products are compared plain only: nothing transposed, nothing added";
+  return p->op == VENDOR_NONE ? "it has no such operator" : NULL;
+}
+
+bool vendor_onednn_prepare(const vendor_problem *problem, void *const *data, int threads, vendor_kernel *out,
+                           char why[VENDOR_TEXT]) {
+  static bool (*const operators[])(call *, const vendor_problem *, void *const *) = {
+      [VENDOR_GEMM] = gemm,        [VENDOR_GEMM_BF16] = gemm_low, [VENDOR_GEMM_U8] = gemm_low,
+      [VENDOR_GEMM_I8] = gemm_low, [VENDOR_CONV] = conv,          [VENDOR_TRANSPOSED] = transposed,
+      [VENDOR_SOFTMAX] = softmax,  [VENDOR_LAYERNORM] = layernorm};
+  const char *lack = what_lacks(problem);
+  if (lack) return snprintf(why, VENDOR_TEXT, "%s", lack), false;
+  if (!open_onednn(why)) return false;
   call *x = calloc(1, sizeof *x);
-  if (x == NULL) return false;
+  if (x == NULL) return snprintf(why, VENDOR_TEXT, "out of memory"), false;
   x->threads = threads;
   d.set_threads(threads);
-  *out = (bench_kernel){run, release, x};
-  if (operators[c->op] != NULL && operators[c->op](x, c, data)) return true;
-  release(x);
-  return false;
+  if (!operators[problem->op](x, problem, data)) {
+    release(x);
+    return snprintf(why, VENDOR_TEXT, "oneDNN makes no primitive for these shapes"), false;
+  }
+  *out = (vendor_kernel){.call = run, .free = release, .self = x};
+  const dnnl_version_t *version = d.dnnl_version();
+  snprintf(out->note, sizeof out->note, "oneDNN %d.%d.%d", version->major, version->minor, version->patch);
+  return true;
 }
+
+#else
+
+bool vendor_onednn_prepare(const vendor_problem *problem, void *const *data, int threads, vendor_kernel *out,
+                           char why[VENDOR_TEXT]) {
+  (void)problem, (void)data, (void)threads, (void)out;
+  return snprintf(why, VENDOR_TEXT, "it was not built in: oneDNN's header was missing (libdnnl-dev)"), false;
+}
+
+#endif

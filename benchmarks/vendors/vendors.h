@@ -1,0 +1,82 @@
+/* vendors.h: the libraries of others that benchmarks compare with, one table of them, and the one loop of rounds that times
+ * several routines against each other. Used by `tenon bench`, tenon-bench and examples/matmul; the library knows nothing of
+ * it, and it knows nothing of the library. Everything is found when a program runs: nothing has to be installed. */
+#ifndef TENON_VENDORS_H
+#define TENON_VENDORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { VENDOR_MAX_DIMS = 12, VENDOR_TEXT = 512 };
+
+/* What a vendor is asked for, and what dim holds. Arrays are compact and row-major. */
+typedef enum vendor_operator {
+  VENDOR_NONE,      /* no vendor has it */
+  VENDOR_GEMM,      /* f32: batch, m, n, k; data: A, B, C and the addend */
+  VENDOR_GEMM_F64,  /* the same in f64 */
+  VENDOR_GEMM_BF16, /* bf16, bf16 -> f32 */
+  VENDOR_GEMM_U8,   /* u8, i8 -> i32 */
+  VENDOR_GEMM_I8,   /* i8, i8 -> i32 */
+  VENDOR_CONV,      /* batch, height, width, channels, filters, kernel, stride, padding, dilation, groups; NHWC, HWIO */
+  VENDOR_TRANSPOSED, /* batch, height, width, channels, filters, kernel, stride, padding */
+  VENDOR_SOFTMAX,    /* rows, columns; data: X, Y */
+  VENDOR_LAYERNORM   /* rows, columns; data: X, gamma, beta, Y */
+} vendor_operator;
+
+typedef struct vendor_problem {
+  vendor_operator op;
+  int64_t dim[VENDOR_MAX_DIMS];
+  bool is_a_transposed, is_b_transposed; /* products: A is k by m, B is n by k */
+  int64_t addend_elements;               /* products: m*n, or n (one row for all); 0: nothing is added */
+  double epsilon;                        /* layer normalization's; 0: 1e-5 */
+} vendor_problem;
+
+/* A vendor's routine, ready to be called. Zero-initialised: none. */
+typedef struct vendor_kernel {
+  int32_t (*call)(void *self); /* 0: it went well */
+  void (*free)(void *self);
+  void *self;
+  char note[VENDOR_TEXT]; /* which build and which kernels of the vendor's these are; may be empty */
+} vendor_kernel;
+
+/* "onednn, openblas, blis": what vendor_prepare knows. */
+const char *vendor_names(void);
+/* Whether there is a vendor of this name. */
+bool vendor_is_known(const char *name);
+/* The routine of the vendor NAME for the problem on these arrays, with so many threads; its library is opened on the first
+ * use. False: WHY says what is missing or what the vendor has not. The arrays stay the caller's and have to live as long. */
+bool vendor_prepare(const char *name, const vendor_problem *problem, void *const *data, int threads, vendor_kernel *out,
+                    char why[VENDOR_TEXT]);
+void vendor_kernel_free(vendor_kernel *kernel);
+
+/* ---- rounds.c ---------------------------------------------------------------------------------------------------- */
+
+/* One routine, and what was measured of it: seconds of one call. Zero-initialise, set call and self; free with
+ * vendor_side_free. */
+typedef struct vendor_side {
+  int32_t (*call)(void *self);
+  void *self;
+  double *samples; /* of all rounds; several short calls are one sample */
+  double *rounds;  /* the median of each round */
+  int n_samples, n_rounds, room;
+  double low, median, spread; /* of the rounds: the lower quartile; the median; (p75 - p25) / median */
+} vendor_side;
+
+typedef struct vendor_timing {
+  double seconds; /* for all sides together */
+  double block_s; /* of calls that count, of one side in one round; 0: 0.05 */
+  int min_rounds; /* 0: 3 */
+  bool is_paused; /* between sides: threads of the one before spin for milliseconds on the cores that the next needs */
+  bool by_cpu;    /* the process's processor time instead of the wall clock: for one thread on a busy machine */
+} vendor_timing;
+
+/* Runs rounds until the seconds have passed. In each round every side gets one block: a pause, calls to warm up, calls that
+ * count; the order of the sides alternates. False: a call failed or memory ran out. */
+bool vendor_time_rounds(int n_sides, vendor_side *sides, const vendor_timing *timing);
+void vendor_side_free(vendor_side *side);
+/* Of the ratios theirs / ours, round by round: what slows both down at a time cancels. */
+bool vendor_ratio(const vendor_side *ours, const vendor_side *theirs, double *median, double *spread);
+double vendor_now(bool by_cpu);
+
+#endif

@@ -1,0 +1,55 @@
+/* stack.c: work that needs more stack than a host's thread may have. */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "runtime/base.h"
+
+enum { THREAD_BYTES = 8 << 20 };
+
+typedef struct errand {
+  void (*run)(void *data);
+  void *data;
+} errand;
+
+/* What the calling thread has left. The first thread's stack grows to its limit. */
+static size_t bytes_left(void) {
+  pthread_attr_t attributes;
+  void *lowest = NULL;
+  size_t bytes = 0;
+  struct rlimit limit;
+  if (gettid() == getpid()) return getrlimit(RLIMIT_STACK, &limit) == 0 ? (size_t)limit.rlim_cur : SIZE_MAX;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return SIZE_MAX;
+  pthread_attr_getstack(&attributes, &lowest, &bytes);
+  pthread_attr_destroy(&attributes);
+  return (size_t)((const char *)__builtin_frame_address(0) - (const char *)lowest);
+}
+
+static void *do_errand(void *data) {
+  const errand *e = data;
+  e->run(e->data);
+  return NULL;
+}
+
+/* The host's signals are none of the thread's business. */
+static bool run_elsewhere(errand *e) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  sigset_t all, before;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  bool made = pthread_attr_setstacksize(&attributes, THREAD_BYTES) == 0 &&
+              pthread_create(&thread, &attributes, do_errand, e) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  if (made) pthread_join(thread, NULL);
+  return made;
+}
+
+bool runtime_with_stack(size_t bytes, void (*run)(void *data), void *data) {
+  if (bytes_left() < bytes) return run_elsewhere(&(errand){run, data});
+  run(data);
+  return true;
+}

@@ -1,0 +1,115 @@
+/* match_conv.c: finds that a program is a convolution, and which one. */
+#include "te/match.h"
+
+/* An index as sum(coefficient * axis) + constant. */
+typedef struct affine {
+  int n;
+  const tir_var *vars[4];
+  int64_t coefs[4], constant;
+} affine;
+
+static bool add_term(affine *a, const tir_var *var, int64_t coef) {
+  if (a->n == 4) return false;
+  a->vars[a->n] = var;
+  a->coefs[a->n++] = coef;
+  return true;
+}
+
+static bool add_index(affine *a, const tir_expr *e, int64_t scale) {
+  if (e->op == TIR_INT) return a->constant += scale * e->u.i, true;
+  if (e->op == TIR_VAR) return add_term(a, e->u.var, scale);
+  if (e->op == TIR_ADD) return add_index(a, e->arg[0], scale) && add_index(a, e->arg[1], scale);
+  if (e->op == TIR_SUB) return add_index(a, e->arg[0], scale) && add_index(a, e->arg[1], -scale);
+  if (e->op == TIR_MUL && e->arg[1]->op == TIR_INT) return add_index(a, e->arg[0], scale * e->arg[1]->u.i);
+  if (e->op == TIR_MUL && e->arg[0]->op == TIR_INT) return add_index(a, e->arg[1], scale * e->arg[0]->u.i);
+  return false;
+}
+
+static int64_t coefficient(const affine *a, const tn_axis *axis) {
+  for (int i = 0; i < a->n; i++)
+    if (a->vars[i] == &axis->var) return a->coefs[i];
+  return 0;
+}
+
+static bool is_axis(const tir_expr *e, const tn_axis *axis) { return e->op == TIR_VAR && e->u.var == &axis->var; }
+
+static int input_number(const tn_program *program, const tn_tensor *tensor) {
+  for (int i = 0; i < program->n_inputs; i++)
+    if (program->args[i] == tensor) return i;
+  return -1;
+}
+
+/* P[n,y,x,c] = select(..., I[n, y - p, x - p, c], 0): the image and p. */
+static bool match_padding(const tn_program *program, const te_op *op, te_conv *out) {
+  if (te_is_placeholder(op) || !op->body || op->body->op != TIR_SELECT || op->n_axes != 4) return false;
+  const tir_expr *read = op->body->arg[1];
+  if (read->op != TIR_READ || read->n_args != 4) return false;
+  affine y = {0}, x = {0};
+  if (!is_axis(read->arg[0], op->axes[0]) || !is_axis(read->arg[3], op->axes[3])) return false;
+  if (!add_index(&y, read->arg[1], 1) || !add_index(&x, read->arg[2], 1)) return false;
+  if (y.constant != x.constant || coefficient(&y, op->axes[1]) != 1 || coefficient(&x, op->axes[2]) != 1) return false;
+  out->image = input_number(program, read->u.tensor);
+  out->padding = -y.constant;
+  return out->image >= 0 && out->padding >= 0;
+}
+
+/* The image, or the stage that pads it. */
+static bool match_image(const tn_program *program, const tn_tensor *tensor, te_conv *out) {
+  out->padding = 0;
+  out->image = input_number(program, tensor);
+  if (out->image < 0 && !match_padding(program, tensor->op, out)) return false;
+  const tn_tensor *image = program->args[out->image];
+  if (image->ndim != 4) return false;
+  out->batch = image->shape[0];
+  out->height = image->shape[1];
+  out->width = image->shape[2];
+  out->channels = image->shape[3];
+  return true;
+}
+
+/* W[r, s, c, f], or W[r, s, f] where each channel has its own. */
+static bool match_weights(const tn_program *program, const te_op *op, const tir_expr *w, te_conv *out) {
+  out->is_depthwise = op->n_reduce == 2;
+  out->weights = input_number(program, w->u.tensor);
+  if (out->weights < 0 || w->n_args != (out->is_depthwise ? 3 : 4)) return false;
+  if (!is_axis(w->arg[0], op->reduce_axes[0]) || !is_axis(w->arg[1], op->reduce_axes[1])) return false;
+  if (!out->is_depthwise && !is_axis(w->arg[2], op->reduce_axes[2])) return false;
+  return is_axis(w->arg[w->n_args - 1], op->axes[3]);
+}
+
+/* The read of the image at [n, h*S + r*D, w*S + s*D, c]. */
+static bool match_window(const te_op *op, const tir_expr *read, te_conv *out) {
+  affine y = {0}, x = {0};
+  const tn_axis *channel = out->is_depthwise ? op->axes[3] : op->reduce_axes[2];
+  if (read->n_args != 4 || !is_axis(read->arg[0], op->axes[0]) || !is_axis(read->arg[3], channel)) return false;
+  if (!add_index(&y, read->arg[1], 1) || !add_index(&x, read->arg[2], 1) || y.constant || x.constant) return false;
+  out->stride = coefficient(&y, op->axes[1]);
+  out->dilation = coefficient(&y, op->reduce_axes[0]);
+  return out->stride > 0 && out->dilation > 0 && coefficient(&x, op->axes[2]) == out->stride &&
+         coefficient(&x, op->reduce_axes[1]) == out->dilation && y.n == 2 && x.n == 2;
+}
+
+static bool match_sum(const tn_program *program, const te_op *op, te_conv *out) {
+  if (!op->body || op->body->op != TIR_REDUCE || op->n_axes != 4 || op->n_reduce < 2 || op->n_reduce > 3) return false;
+  const tir_expr *product = op->body->arg[0];
+  if (op->body->u.reduce->combiner != TIR_REDUCE_SUM || op->body->n_args > 1 || product->op != TIR_MUL) return false;
+  const tir_expr *image = product->arg[0], *weights = product->arg[1];
+  if (image->op != TIR_READ || weights->op != TIR_READ || product->dtype != TN_F32) return false;
+  if (!match_weights(program, op, weights, out)) return false;
+  if (!match_window(op, image, out) || !match_image(program, image->u.tensor, out)) return false;
+  out->filters = op->axes[3]->extent;
+  out->kernel = op->reduce_axes[0]->extent;
+  return op->reduce_axes[1]->extent == out->kernel;
+}
+
+bool te_match_conv(const tn_program *program, te_conv *out) {
+  const te_op *last = program->ops[program->n_ops - 1];
+  *out = (te_conv){0};
+  if (program->n_args != program->n_inputs + 1 || program->n_inputs != 2) return false;
+  if (te_is_placeholder(last) || program->args[program->n_inputs] != &last->outputs[0]) return false;
+  int64_t reach = 0;
+  if (!match_sum(program, last, out)) return false;
+  reach = (out->kernel - 1) * out->dilation + 1;
+  return last->axes[1]->extent == (out->height + 2 * out->padding - reach) / out->stride + 1 &&
+         last->axes[2]->extent == (out->width + 2 * out->padding - reach) / out->stride + 1;
+}

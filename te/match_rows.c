@@ -1,0 +1,53 @@
+/* match_rows.c: finds softmax and layer normalization, which programs write in many ways: by the operators that they are
+ * made of and the shapes of their arguments. */
+#include "te/match.h"
+
+/* What the definitions of a program are made of. */
+typedef struct ingredients {
+  bool has_exp, has_max, has_sum, has_root;
+  double epsilon; /* a constant below 0.1 that is added under a root */
+} ingredients;
+
+static double constant_in(const tir_expr *sum) {
+  for (int i = 0; i < 2 && sum->op == TIR_ADD; i++)
+    if (sum->arg[i]->op == TIR_FLOAT && sum->arg[i]->u.f > 0 && sum->arg[i]->u.f < 0.1) return sum->arg[i]->u.f;
+  return 0;
+}
+
+static void look(ingredients *in, const tir_expr *e) {
+  in->has_exp |= e->op == TIR_EXP;
+  if (e->op == TIR_RSQRT || e->op == TIR_SQRT) {
+    in->has_root = true;
+    in->epsilon = constant_in(e->arg[0]);
+  }
+  if (e->op == TIR_REDUCE) {
+    in->has_max |= e->u.reduce->combiner == TIR_REDUCE_MAX;
+    in->has_sum |= e->u.reduce->combiner == TIR_REDUCE_SUM;
+  }
+  for (int i = 0; i < e->n_args; i++) look(in, e->arg[i]);
+}
+
+static bool is_vector_of(const tn_tensor *t, int64_t n) { return t->ndim == 1 && t->shape[0] == n; }
+
+/* X[rows, columns] -> Y of the same shape, perhaps with two vectors of columns. */
+static bool have_shapes(const tn_program *program, te_row_operator *out) {
+  if (program->n_args != program->n_inputs + 1) return false;
+  const tn_tensor *x = program->args[0], *y = program->args[program->n_inputs];
+  if (x->ndim != 2 || y->ndim != 2 || x->dtype != TN_F32 || y->dtype != TN_F32) return false;
+  out->rows = x->shape[0];
+  out->columns = x->shape[1];
+  return y->shape[0] == out->rows && y->shape[1] == out->columns;
+}
+
+bool te_match_rows(const tn_program *program, te_row_operator *out) {
+  ingredients in = {0};
+  *out = (te_row_operator){.scale = 1, .shift = 2};
+  if (!have_shapes(program, out)) return false;
+  for (int i = 0; i < program->n_ops; i++)
+    if (program->ops[i]->body) look(&in, program->ops[i]->body);
+  out->epsilon = in.epsilon;
+  out->is_softmax = program->n_inputs == 1 && in.has_exp && in.has_max && in.has_sum && !in.has_root;
+  bool is_normalization = program->n_inputs == 3 && in.has_root && in.has_sum && !in.has_exp && in.epsilon > 0 &&
+                          is_vector_of(program->args[1], out->columns) && is_vector_of(program->args[2], out->columns);
+  return out->is_softmax || is_normalization;
+}

@@ -1,0 +1,31 @@
+/* fork.c: a process forks with kernels, a context and its threads at hand; both sides go on with all of them. */
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "embed.h"
+
+/* The kernel of before, another in the same context, another in a context of the child's own. */
+static void go_on(embed_kernel *k) {
+  embed_check(k);
+  tn_kernel_free(k->kernel);
+  embed_build(k);
+  REQUIRE(k->kernel, "%s", tn_context_message(k->ctx));
+  embed_check(k);
+  embed_kernel own = embed_new();
+  embed_check(&own);
+  embed_free(&own);
+  embed_free(k);
+}
+
+int main(void) {
+  embed_kernel k = embed_new();
+  embed_check(&k);
+  pid_t child = fork();
+  REQUIRE(child >= 0, "no process");
+  alarm(60); /* a child that waits for threads it has not got */
+  go_on(&k);
+  if (child == 0) _exit(0);
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child && status == 0, "the child ended with %d", status);
+  return 0;
+}

@@ -1,0 +1,106 @@
+/* vendor.c: from a program to what a vendor is asked for. */
+#include "tools/vendor.h"
+
+#include "te/match.h"
+
+static vendor_operator product_of(tn_dtype dtype) { return dtype == TN_F64 ? VENDOR_GEMM_F64 : VENDOR_GEMM; }
+
+static void set_dims(vendor_problem *p, int n, const int64_t *dims) { memcpy(p->dim, dims, (size_t)n * sizeof *dims); }
+
+static void set_inputs(tools_vendor *v, int n, const int *inputs) {
+  v->n_inputs = n;
+  memcpy(v->inputs, inputs, (size_t)n * sizeof *inputs);
+}
+
+/* ---- what a program computes -------------------------------------------------------------------------------------- */
+
+static bool find_product(tools_session *session, tools_vendor *v) {
+  te_matmul m;
+  if (!te_match_matmul(session->program, &m)) return false;
+  v->problem = (vendor_problem){.op = product_of(m.dtype),
+                                .is_a_transposed = m.is_a_transposed,
+                                .is_b_transposed = m.is_b_transposed,
+                                .addend_elements = m.addend < 0      ? 0
+                                                   : m.is_addend_row ? m.n
+                                                                     : m.m * m.n};
+  set_dims(&v->problem, 4, (const int64_t[]){1, m.m, m.n, m.k});
+  set_inputs(v, 2, (const int[]){m.a, m.b});
+  v->addend = m.addend;
+  v->output = m.output;
+  v->result = tn_array_new(session->ctx, m.dtype, 2, (const int64_t[]){m.m, m.n});
+  if (m.output < 0)
+    tools_warn(session, "%s does the program's matrix product only: its other stages are not counted", v->name);
+  return true;
+}
+
+static bool find_batch(tools_session *session, tools_vendor *v) {
+  te_batch_matmul m;
+  if (!te_match_batch_matmul(session->program, &m)) return false;
+  v->problem = (vendor_problem){.op = product_of(m.dtype)};
+  set_dims(&v->problem, 4, (const int64_t[]){m.batch, m.m, m.n, m.k});
+  set_inputs(v, 2, (const int[]){m.a, m.b});
+  return true;
+}
+
+static bool find_conv(tools_session *session, tools_vendor *v) {
+  te_conv c;
+  if (!te_match_conv(session->program, &c)) return false;
+  v->problem = (vendor_problem){.op = VENDOR_CONV};
+  set_dims(&v->problem, 10,
+           (const int64_t[]){c.batch, c.height, c.width, c.channels, c.filters, c.kernel, c.stride, c.padding,
+                             c.dilation, c.is_depthwise ? c.channels : 1});
+  set_inputs(v, 2, (const int[]){c.image, c.weights});
+  return true;
+}
+
+static bool find_rows(tools_session *session, tools_vendor *v) {
+  te_row_operator r;
+  if (!te_match_rows(session->program, &r)) return false;
+  v->problem = (vendor_problem){.op = r.is_softmax ? VENDOR_SOFTMAX : VENDOR_LAYERNORM, .epsilon = r.epsilon};
+  set_dims(&v->problem, 2, (const int64_t[]){r.rows, r.columns});
+  set_inputs(v, r.is_softmax ? 1 : 3, (const int[]){r.x, r.scale, r.shift});
+  return true;
+}
+
+/* The whole program is one operator: its result is like the program's. */
+static bool find_whole(tools_session *session, tools_vendor *v) {
+  if (!find_batch(session, v) && !find_conv(session, v) && !find_rows(session, v)) return false;
+  v->output = tn_program_input_count(session->program);
+  const tn_tensor *tensor = tn_program_arg(session->program, v->output);
+  v->result = tn_array_new(session->ctx, tn_tensor_dtype(tensor), tn_tensor_rank(tensor), tn_tensor_shape(tensor));
+  return true;
+}
+
+/* ---- the vendor -------------------------------------------------------------------------------------------------- */
+
+static bool prepare(tools_session *session, DLTensor *const *args, int threads, tools_vendor *v) {
+  void *data[VENDOR_MAX_DIMS];
+  char why[VENDOR_TEXT];
+  int n = 0;
+  for (int i = 0; i < v->n_inputs; ++i) data[n++] = args[v->inputs[i]]->data;
+  data[n++] = v->result->data;
+  if (v->addend >= 0) data[n++] = args[v->addend]->data;
+  if (vendor_prepare(v->name, &v->problem, data, threads, &v->kernel, why)) return true;
+  tools_warn(session, "--vs %s: %s", v->name, why);
+  return false;
+}
+
+bool tools_vendor_open(tools_session *session, const char *name, DLTensor *const *args, int threads,
+                       tools_vendor *out) {
+  *out = (tools_vendor){.addend = -1, .output = -1};
+  snprintf(out->name, sizeof out->name, "%s", name);
+  if (find_whole(session, out) || find_product(session, out))
+    return out->result != NULL && prepare(session, args, threads, out);
+  tools_warn(
+      session,
+      "--vs %s: the program is none of a matrix product C[i,j] = sum[k](A[i,k] * B[k,j]) of inputs in f32 or f64 "
+      "(also in batches), a convolution of images NHWC, softmax or layer normalization of rows",
+      name);
+  return false;
+}
+
+void tools_vendor_close(tools_vendor *vendor) {
+  vendor_kernel_free(&vendor->kernel);
+  tn_array_free(vendor->result);
+  vendor->result = NULL;
+}

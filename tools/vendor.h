@@ -1,0 +1,23 @@
+/* vendor.h: a library of others (benchmarks/vendors) doing what a program does. */
+#ifndef TENON_TOOLS_VENDOR_H
+#define TENON_TOOLS_VENDOR_H
+
+#include "benchmarks/vendors/vendors.h"
+#include "tools/tools.h"
+
+typedef struct tools_vendor {
+  char name[16];
+  vendor_problem problem;
+  int inputs[3], n_inputs; /* the program's arguments that it reads, in the vendor's order; then the addend: */
+  int addend;              /* or -1 */
+  int output;              /* the argument that it computes; -1: a part of the program, whose result nobody else has */
+  DLTensor *result;
+  vendor_kernel kernel;
+} tools_vendor;
+
+/* Recognises what the session's program computes and makes the vendor NAME ready to do it on the program's inputs, which
+ * stand in ARGS. False after a message; close in either case. */
+bool tools_vendor_open(tools_session *session, const char *name, DLTensor *const *args, int threads, tools_vendor *out);
+void tools_vendor_close(tools_vendor *vendor);
+
+#endif
