@@ -18,9 +18,11 @@ tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number
                                schedule_step *out);
 /* The step as a call, with the names that hold in S just before it is applied. */
 void schedule_step_call(const tn_schedule *s, const schedule_step *step, bool is_c, runtime_str *out);
+/* Refuses a schedule of N steps, when that is over the limit. */
+tn_status schedule_check_steps(const tn_schedule *s, size_t n);
 /* Writes the loop tree. */
-void schedule_print_tree(const tn_schedule *s, runtime_str *out);
+bool schedule_print_tree(const tn_schedule *s, runtime_str *out);
 /* Writes the structured form (script.c). */
-void schedule_print_script(const tn_schedule *s, runtime_str *out);
+bool schedule_print_script(const tn_schedule *s, runtime_str *out);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "schedule/edit.h"
+#include "schedule/steps.h"
 #include "schedule/tail.h"
 
 enum { MAX_ARGUMENTS = 64 };
@@ -402,6 +403,7 @@ static tn_status apply_all(reader *r) {
     while (accept(r, ';')) {
     }
     if (!*r->at) return TN_OK;
+    SCHEDULE_TRY(schedule_check_steps(r->s, r->s->n_steps + 1));
     SCHEDULE_TRY(read_call(r));
     SCHEDULE_TRY(apply_call(r));
     const char *before = r->at;
@@ -413,6 +415,7 @@ static tn_status apply_all(reader *r) {
 
 tn_status tn_schedule_apply(tn_schedule *s, const char *text) {
   if (!s || !text) return TN_ERROR_ARGUMENT;
+  if (!runtime_check_text(s->ctx, "the schedule", text)) return TN_ERROR_PARSE;
   reader *r = calloc(1, sizeof *r);
   tn_schedule *copy = r ? tn_schedule_copy(s) : NULL;
   tn_status status = TN_ERROR_MEMORY;

@@ -643,6 +643,7 @@ static tir_func *make_func(parser *p, const char *name, const tir_stmt *body, bo
 tir_func *tir_parse_func(tn_context *ctx, runtime_arena *arena, const char *text) {
   parser p = {.ctx = ctx, .arena = arena, .text = text, .at = text, .index_dtype = TN_I32};
   bool flat;
+  if (!runtime_check_text(ctx, "the loop IR", text)) return NULL;
   const char *name = parse_params(&p) ? parse_attributes(&p) : NULL;
   const tir_stmt *body = name != NULL ? parse_block(&p) : NULL;
   if (body == NULL) return NULL;
