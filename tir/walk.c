@@ -44,7 +44,7 @@ int tir_depth(const tir_expr *e) {
   tir_memo depths;
   tir_memo_init(&depths);
   int depth = depth_of(&depths, e);
-  tir_memo_free(&depths);
+  tir_memo_end(&depths); /* without memory shared nodes are walked again */
   return depth;
 }
 
