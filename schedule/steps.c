@@ -179,6 +179,11 @@ tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number
   return TN_OK;
 }
 
+tn_status schedule_check_steps(const tn_schedule *s, size_t n) {
+  if ((int64_t)n <= runtime_limits(s->ctx)->steps) return TN_OK;
+  return RUNTIME_FAIL_LIMIT(s->ctx, TN_ERROR_SCHEDULE, steps, "the schedule would have %zu steps or more", n);
+}
+
 /* On a copy; stops at the first step that is refused. */
 static tn_status replay(tn_schedule *s, const json_t *steps) {
   jmp_buf oom;
@@ -201,6 +206,7 @@ tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json) {
   if (!s) return TN_ERROR_ARGUMENT;
   if (!steps_json)
     return runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "tn_schedule_replay: the steps are NULL: give \"[]\" for none");
+  if (!runtime_check_text(s->ctx, "the list of steps", steps_json)) return TN_ERROR_RECORD;
   json_error_t error;
   json_t *steps = json_loads(steps_json, 0, &error);
   if (!json_is_array(steps)) {
@@ -209,7 +215,8 @@ tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json) {
                         steps ? "another value" : error.text);
   }
   tn_schedule *copy = tn_schedule_copy(s);
-  tn_status status = copy ? replay(copy, steps) : TN_ERROR_MEMORY;
+  tn_status status = copy ? schedule_check_steps(s, (size_t)s->n_steps + json_array_size(steps)) : TN_ERROR_MEMORY;
+  if (status == TN_OK) status = replay(copy, steps);
   if (status == TN_OK) copy->is_replayed = true;
   if (status == TN_OK) schedule_swap_contents(s, copy);
   tn_schedule_free(copy);

@@ -124,7 +124,7 @@ static void print_call(runtime_str *out, const tir_expr *e) {
 
 static void print(runtime_str *out, const tir_expr *e, int context) {
   int own = binding(e);
-  if (out->n >= TIR_LONGEST_TEXT) return;
+  if (out->failed) return;
   switch ((int)e->op) {
     case TIR_INT: print_int(out, e->dtype, e->u.i); return;
     case TIR_FLOAT: print_float(out, e->dtype, e->u.f); return;
@@ -323,7 +323,4 @@ void tir_print_func(runtime_str *out, const tir_func *f) {
   runtime_str_addf(out, ") -> int32\n  attr = {\"global_symbol\": \"%s\", \"tir.noalias\": True}", f->name);
   print_block(out, f->body, 0);
   runtime_str_add(out, "\n");
-  if (out->n >= TIR_LONGEST_TEXT)
-    runtime_str_addf(out, "(cut: expressions that share parts are longer than %d MiB as text)\n",
-                     TIR_LONGEST_TEXT >> 20);
 }
