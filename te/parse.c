@@ -353,7 +353,7 @@ static bool cover_symbolic(const definition *def, const char *at, const te_acces
 /* Grows dimension d of an input to cover a read. */
 static bool cover(const definition *def, const char *at, const te_access *access, int d) {
   tn_tensor *tensor = access->read->u.tensor;
-  te_interval range = access->range[d];
+  tir_interval range = access->range[d];
   if (access->is_symbolic[d]) return cover_symbolic(def, at, access, d);
   if (tensor->size[d]) return access->is_below[d] || fail_unknown_shape(def, at, tensor, d);
   if (access->is_guarded) range.lo = RUNTIME_MAX(range.lo, 0);

@@ -13,43 +13,22 @@ static bool is_failed(te_operand o) { return o.value.kind == TN_ARG_NONE; }
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* A op b on integers; false: overflow, or no arithmetic of integers. */
-static bool fold_integers(tir_op op, int64_t a, int64_t b, int64_t *out) {
-  switch ((int)op) {
-    case TIR_ADD: return !__builtin_add_overflow(a, b, out);
-    case TIR_SUB: return !__builtin_sub_overflow(a, b, out);
-    case TIR_MUL: return !__builtin_mul_overflow(a, b, out);
-    case TIR_FLOORDIV: *out = runtime_floordiv(a, b); return !(a == INT64_MIN && b == -1);
-    case TIR_FLOORMOD: *out = runtime_floormod(a, b); return true;
-    case TIR_MIN: *out = a < b ? a : b; return true;
-    case TIR_MAX: *out = a > b ? a : b; return true;
-    default: return false;
-  }
-}
-
-static bool fold_floats(tir_op op, double a, double b, double *out) {
-  switch ((int)op) {
-    case TIR_ADD: *out = a + b; return true;
-    case TIR_SUB: *out = a - b; return true;
-    case TIR_MUL: *out = a * b; return true;
-    case TIR_DIV: *out = a / b; return true;
-    case TIR_MIN: *out = a < b ? a : b; return true;
-    case TIR_MAX: *out = a > b ? a : b; return true;
-    default: return false;
-  }
-}
-
 static double as_double(tn_arg number) { return number.kind == TN_ARG_INT ? (double)number.u.i : number.u.f; }
 
-static bool is_integer_arithmetic(tir_op op) { return tir_op_table[op].op_class == 'A' && op != TIR_DIV; }
+/* + - * // % min max: what gives a number of the same kind. */
+static bool is_integer_arithmetic(tir_op op) { return tir_op_table[op].rule == TIR_RULE_ARITHMETIC && op != TIR_DIV; }
 
 /* Arithmetic of two numbers is a number; kind TN_ARG_NONE: it is an expression (a comparison), or an overflow. */
 static tn_arg fold_numbers(tir_op op, tn_arg a, tn_arg b) {
   int64_t i;
   double f;
-  if (a.kind == TN_ARG_INT && b.kind == TN_ARG_INT)
-    return fold_integers(op, a.u.i, b.u.i, &i) ? tn_arg_int(i) : (tn_arg){.kind = TN_ARG_NONE};
-  return fold_floats(op, as_double(a), as_double(b), &f) ? tn_arg_float(f) : (tn_arg){.kind = TN_ARG_NONE};
+  bool folds = false;
+  if (tir_op_table[op].rule != TIR_RULE_ARITHMETIC) return (tn_arg){.kind = TN_ARG_NONE};
+  if (a.kind == TN_ARG_INT && b.kind == TN_ARG_INT) {
+    folds = is_integer_arithmetic(op) && tir_op_table[op].on_integers(a.u.i, b.u.i, 64, &i);
+    return folds ? tn_arg_int(i) : (tn_arg){.kind = TN_ARG_NONE};
+  }
+  return tir_float_value(op, as_double(a), as_double(b), &f) ? tn_arg_float(f) : (tn_arg){.kind = TN_ARG_NONE};
 }
 
 static bool are_integers(const te_operand *args) {
