@@ -160,7 +160,7 @@ static te_operand unknown_function(te_parser *p, const char *at, const char *nam
   const char *near = te_nearest_function(name);
   if (te_find_combiner(name) >= 0 || te_find_position_reduction(name) >= 0 || te_find_named_combiner(p, name))
     te_parse_fail(p, at, "the reduction '%s' needs its axes: %s[k<10](...)", name, name);
-  else if (te_find_symbol(p, name))
+  else if (te_find_named(p, name))
     te_parse_fail(p, at, "'%s' is a tensor: read it with [ ]", name);
   else if (near)
     te_parse_fail(p, at, "unknown function '%s'; did you mean '%s'?", name, near);
@@ -288,11 +288,11 @@ static bool looks_like_axes(te_parser *p) {
 /* The tensor that is read; one not seen before is an input whose shape is found from its reads. */
 static tn_tensor *tensor_to_read(te_parser *p, const char *at, const char *name, int rank) {
   static const te_extent ones[TN_MAX_RANK] = {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}};
-  te_symbol *known = te_find_symbol(p, name);
+  te_named *known = te_find_named(p, name);
   if (known) known->is_read = true;
   if (known) return known->tensor;
   tn_tensor *input = te_input(te_parse_site(p, at), name, TN_F32, rank, ones);
-  return input && te_add_symbol(p, (te_symbol){input, at, true, true}) ? input : NULL;
+  return input && te_add_named(p, (te_named){input, at, true, true}) ? input : NULL;
 }
 
 /* Builds a read and remembers where it stands, for the check of its bounds. */
@@ -312,7 +312,7 @@ static te_operand read_at(te_parser *p, const char *at, tn_tensor *tensor, int n
 static te_operand parse_read(te_parser *p, const char *at, const char *name) {
   te_operand index[TN_MAX_RANK];
   te_advance(p);
-  if (!te_find_symbol(p, name) && looks_like_axes(p))
+  if (!te_find_named(p, name) && looks_like_axes(p))
     return te_parse_fail(p, at,
                          "unknown reduction '%s': they are sum, prod, max, min, any, all, argmax, argmin and this "
                          "program's combiners",
@@ -344,7 +344,7 @@ static te_operand parse_plain_name(te_parser *p, const char *at, const char *nam
   tn_axis *axis = find_axis(p, name);
   te_operand side = find_side(p, at, name);
   const tn_param *param = te_find_param(p, name);
-  te_symbol *symbol = te_find_symbol(p, name);
+  te_named *symbol = te_find_named(p, name);
   if (axis) return make(at, tn_arg_axis(axis));
   if (!is_failed(side)) return side;
   if (param) return make(at, tn_arg_int(param->value));
