@@ -233,14 +233,25 @@ static void make_loops(lowering *l, lower_stage *ls) {
 
 /* ---- te expressions as loop IR ----------------------------------------------------------------------------------- */
 
+static tir_walk stop_at_cast(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_CAST ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* A cast that value lowering put around an axis or a symbol, which are i32 by definition; one of the program's has such a
+ * cast inside. */
+static bool is_of_axis(const tir_expr *cast) { return tir_walk_expr(cast->arg[0], stop_at_cast, NULL); }
+
 /* Whether E has the same value in the index dtype: no part of it wraps in its own dtype, nor would in the other one. What a
  * program computes in an index wraps as te says, so arithmetic that could is left as it is. */
 static bool keeps_value(const lowering *l, const tir_env *env, const tir_expr *e) {
-  bool is_cast = e->op == TIR_CAST, is_arithmetic = tir_is_index_op((tir_op)e->op) && e->n_args == 2;
+  bool is_cast = e->op == TIR_CAST && e->arg[0]->dtype == l->index_dtype;
+  if (is_cast && is_of_axis(e)) return true;
+  bool is_arithmetic = tir_is_index_op((tir_op)e->op) && e->n_args == 2;
   tir_interval own = tir_dtype_range((tn_dtype)e->dtype), r = tir_bounds(env, is_cast ? e->arg[0] : e);
   if (!tir_interval_within(r, own) || !tir_interval_within(r, tir_dtype_range(l->index_dtype))) return false;
   if (e->op == TIR_INT) return true;
-  if (is_cast) return e->arg[0]->dtype == l->index_dtype;
+  if (is_cast) return true;
   bool can_wrap = r.lo == own.lo && r.hi == own.hi; /* or has all values of a narrow dtype */
   return is_arithmetic && !can_wrap && keeps_value(l, env, e->arg[0]) && keeps_value(l, env, e->arg[1]);
 }
