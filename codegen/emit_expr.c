@@ -196,7 +196,7 @@ static LLVMValueRef emit(codegen_emitter *m, const tir_expr *e) {
 }
 
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {
-  LLVMValueRef known = codegen_map_get(&m->values, e);
+  LLVMValueRef known = runtime_map_get(&m->values, e);
   if (known != NULL) return known;
   if (m->depth >= CODEGEN_MAX_DEPTH) {
     codegen_emit_fail(m, TN_ERROR_CODEGEN, "an expression is nested deeper than %d", CODEGEN_MAX_DEPTH);
@@ -205,12 +205,12 @@ LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {
   m->depth++;
   LLVMValueRef value = emit(m, e);
   m->depth--;
-  codegen_map_put(&m->values, e, value);
+  runtime_map_put(&m->values, e, value);
   return value;
 }
 
 void codegen_forget(codegen_emitter *m) {
-  codegen_map_clear(&m->values);
-  codegen_map_clear(&m->indices);
-  codegen_map_clear(&m->ranges);
+  runtime_map_clear(&m->values);
+  runtime_map_clear(&m->indices);
+  runtime_map_clear(&m->ranges);
 }
