@@ -25,13 +25,18 @@ static inline int64_t runtime_floormod(int64_t a, int64_t b) {
  * to which the caller wraps *OUT where these are fewer. Operators of one operand ignore B. */
 typedef bool (*runtime_integer_fn)(int64_t a, int64_t b, int bits, int64_t *out);
 
-#define RUNTIME_INTEGER_FNS(X)                                                                                \
-  X(add)                                                                                                      \
-  X(sub)                                                                                                      \
-  X(mul)                                                                                                      \
-  X(floordiv)                                                                                                 \
-  X(floormod) X(min) X(max) X(abs) X(eq) X(ne) X(lt) X(le) X(gt) X(ge) X(and) X(or) X(not) X(bitand) X(bitor) \
-      X(bitxor) X(bitnot) X(shl) X(shr) X(popcount) X(clz)
+#define RUNTIME_INTEGER_FNS(X) \
+  X(add)                       \
+  X(sub)                       \
+  X(mul)                       \
+  X(floordiv)                  \
+  X(floormod)                  \
+  X(min)                       \
+  X(max)                       \
+  X(abs)                       \
+  X(eq)                        \
+  X(ne)                        \
+  X(lt) X(le) X(gt) X(ge) X(and) X(or) X(not) X(bitand) X(bitor) X(bitxor) X(bitnot) X(shl) X(shr) X(popcount) X(clz)
 #define X(name) bool runtime_integer_##name(int64_t a, int64_t b, int bits, int64_t *out);
 RUNTIME_INTEGER_FNS(X)
 #undef X
