@@ -184,20 +184,26 @@ tn_status schedule_check_steps(const tn_schedule *s, size_t n) {
   return RUNTIME_FAIL_LIMIT(s->ctx, TN_ERROR_SCHEDULE, steps, "the schedule would have %zu steps or more", n);
 }
 
-/* On a copy; stops at the first step that is refused. */
+/* Stops at the first step that is refused. */
+static tn_status apply_all(tn_schedule *s, runtime_arena *arena, const json_t *steps) {
+  tn_status status = TN_OK;
+  for (size_t i = 0; status == TN_OK && i < json_array_size(steps); i++) {
+    schedule_step step;
+    status = schedule_step_decode(s->ctx, arena, (int)i + 1, json_array_get(steps, i), &step);
+    if (status == TN_OK) status = schedule_apply_step(s, &step);
+  }
+  return status;
+}
+
+/* On a copy. */
 static tn_status replay(tn_schedule *s, const json_t *steps) {
   jmp_buf oom;
   runtime_arena arena = {.on_oom = &oom};
-  tn_status status = TN_OK;
   if (setjmp(oom)) {
     runtime_arena_free(&arena);
     return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for steps");
   }
-  for (size_t i = 0; status == TN_OK && i < json_array_size(steps); i++) {
-    schedule_step step;
-    status = schedule_step_decode(s->ctx, &arena, (int)i + 1, json_array_get(steps, i), &step);
-    if (status == TN_OK) status = schedule_apply_step(s, &step);
-  }
+  tn_status status = apply_all(s, &arena, steps);
   runtime_arena_free(&arena);
   return status;
 }
