@@ -316,5 +316,7 @@ tn_machine tn_target_machine(const tn_target *target) {
                       .threads = target->threads,
                       .vector_bytes = target->vector_bytes,
                       .vector_registers = codegen_pass_options(target).vector_registers,
+                      .dot_i8_lanes = target->dot_i8_lanes,
+                      .dot_bf16_lanes = target->dot_bf16_lanes,
                       .cache_bytes = {0, target->cache_bytes[1], target->cache_bytes[2], target->cache_bytes[3]}};
 }

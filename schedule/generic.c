@@ -2,7 +2,8 @@
  * stage and what is best computed inside its loops. The operator of a group is recognised by its structure, and its
  * family's file schedules it; a context may have schedules of its own for an operator (TVM: topi's schedules and their
  * registry). */
-#include "schedule/generic.h"
+#include "schedule/cost.h"
+#include "schedule/plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,10 +17,6 @@ typedef enum operator_kind {
       OPERATOR_COUNT
 } operator_kind;
 
-static bool injective(generic_plan *p, const generic_group *g) {
-  return g->n > 0 ? generic_rows(p, g) : generic_injective(p, g);
-}
-
 static const struct {
   const char *name, *what;
 } operators[OPERATOR_COUNT] = {
@@ -28,13 +25,23 @@ static const struct {
 #undef X
 };
 
-static bool (*const families[OPERATOR_COUNT])(generic_plan *p, const generic_group *g) = {
-    [OPERATOR_INJECTIVE] = injective,   [OPERATOR_BROADCAST] = injective,
-    [OPERATOR_REDUCE] = generic_reduce, [OPERATOR_POOL] = generic_reduce,
-    [OPERATOR_SOFTMAX] = generic_rows,  [OPERATOR_NORMALIZATION] = generic_rows,
-    [OPERATOR_DENSE] = generic_tile,    [OPERATOR_BATCH_MATMUL] = generic_tile,
-    [OPERATOR_CONV] = generic_tile,     [OPERATOR_DEPTHWISE] = generic_tile,
-};
+/* The family that a schedule asked for by an operator's name is of. */
+static const schedule_family *family_of(operator_kind kind, const generic_group *g) {
+  switch (kind) {
+    case OPERATOR_INJECTIVE:
+    case OPERATOR_BROADCAST: return g->n > 0 ? &schedule_family_rows : &schedule_family_points;
+    case OPERATOR_REDUCE:
+    case OPERATOR_POOL: return &schedule_family_reduce;
+    case OPERATOR_SOFTMAX:
+    case OPERATOR_NORMALIZATION: return &schedule_family_rows;
+    case OPERATOR_DENSE:
+    case OPERATOR_BATCH_MATMUL:
+    case OPERATOR_CONV:
+    case OPERATOR_DEPTHWISE: return &schedule_family_tile;
+    case OPERATOR_COUNT: break;
+  }
+  return NULL;
+}
 
 static int find_operator(const char *name) {
   for (int i = 0; name && i < OPERATOR_COUNT; i++)
@@ -97,7 +104,7 @@ tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const 
   return TN_OK;
 }
 
-static const own_schedule *find_own(const generic_plan *p, int operator) {
+static const own_schedule *find_own(const generic_draft *p, int operator) {
   const own_schedules *own = own_of(p->s->ctx, false);
   for (const own_schedule *o = own ? own->last : NULL; o; o = o->next) {
     bool fits = !o->cpu || (p->machine.cpu && strcmp(o->cpu, p->machine.cpu) == 0);
@@ -153,7 +160,7 @@ typedef struct reuse {
   int n_readers;
 } reuse;
 
-static reuse reuse_of(const generic_plan *p, int stage) {
+static reuse reuse_of(const generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   int readers[SCHEDULE_MAX_STAGES];
   reuse u = {.n_readers = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers)};
@@ -172,8 +179,8 @@ static reuse reuse_of(const generic_plan *p, int stage) {
 }
 
 /* Whether a tile that reads the stage would read vectors with a stride if it were inlined. */
-static bool turns_reads(const generic_plan *p, int stage) {
-  generic_plan draft = *p;
+static bool turns_reads(const generic_draft *p, int stage) {
+  generic_draft draft = *p;
   int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
   draft.s = tn_schedule_copy(p->s);
   bool turns = !draft.s || schedule_compute_inline(draft.s, stage) != TN_OK;
@@ -188,7 +195,7 @@ static bool turns_reads(const generic_plan *p, int stage) {
 
 /* Copies nearly always; what is cheap, unless a tile would compute it again and again; what is costly, when it is read
  * once. A filter's padding is inlined where each value is used a few times only. */
-static bool wants_inline(const generic_plan *p, int stage) {
+static bool wants_inline(const generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   generic_reads r;
   if (!is_computed(st) || st->op->n_outputs > 1 || st->op->n_reduce > 0 || schedule_is_output(p->s, stage))
@@ -205,7 +212,7 @@ static bool wants_inline(const generic_plan *p, int stage) {
   return u.reads < REUSED;
 }
 
-static void inline_stages(generic_plan *p) {
+static void inline_stages(generic_draft *p) {
   quiet q = begin_quiet(p->s->ctx);
   for (int i = 0; i < p->s->n_stages; i++)
     if (wants_inline(p, i)) (void)schedule_compute_inline(p->s, i);
@@ -224,7 +231,7 @@ static bool has(const generic_group *g, const tn_tensor *tensor) {
   return tensor == g->root || tensor == g->anchor || tensor == g->padding || generic_map_of(g, tensor);
 }
 
-static bool is_read_only_by(const generic_plan *p, const generic_group *g, int stage, const tn_tensor *only) {
+static bool is_read_only_by(const generic_draft *p, const generic_group *g, int stage, const tn_tensor *only) {
   int readers[SCHEDULE_MAX_STAGES];
   int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
   bool inside = n > 0 && n <= RUNTIME_COUNT(readers);
@@ -237,7 +244,7 @@ static bool is_read_only_by(const generic_plan *p, const generic_group *g, int s
 
 /* Follows the reads of one stage of the group: an axis of TENSOR goes along with an axis of the root when every read
  * has it there as it is. MAP: -2: not read yet. */
-static void follow_reads(const generic_plan *p, const generic_group *g, const tn_tensor *reader,
+static void follow_reads(const generic_draft *p, const generic_group *g, const tn_tensor *reader,
                          const tn_tensor *tensor, int8_t *map) {
   const int8_t *of_reader = generic_map_of(g, reader);
   generic_reads r;
@@ -256,7 +263,7 @@ static void follow_reads(const generic_plan *p, const generic_group *g, const tn
   }
 }
 
-static void map_axes(const generic_plan *p, const generic_group *g, const tn_tensor *tensor, int8_t *map) {
+static void map_axes(const generic_draft *p, const generic_group *g, const tn_tensor *tensor, int8_t *map) {
   memset(map, -2, TN_MAX_RANK);
   follow_reads(p, g, g->root, tensor, map);
   for (int i = 0; i < g->n; i++) follow_reads(p, g, g->members[i], tensor, map);
@@ -264,7 +271,7 @@ static void map_axes(const generic_plan *p, const generic_group *g, const tn_ten
 }
 
 /* Computes TENSOR inside the root's loops over the axes that all share, if those are enough for the threads. */
-static bool join_rows(const generic_plan *p, generic_group *g, int stage, double ns) {
+static bool join_rows(const generic_draft *p, generic_group *g, int stage, double ns) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
   bool common[TN_MAX_RANK];
   int8_t map[TN_MAX_RANK];
@@ -285,7 +292,7 @@ static bool join_rows(const generic_plan *p, generic_group *g, int stage, double
 }
 
 /* Whether STAGE, which only stages of the group read, is computed with them. */
-static bool join(const generic_plan *p, generic_group *g, int stage) {
+static bool join(const generic_draft *p, generic_group *g, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   bool window, channel, tileable = generic_is_tileable(p, stage, &window, &channel);
   generic_reads r;
@@ -308,7 +315,7 @@ static bool join(const generic_plan *p, generic_group *g, int stage) {
 }
 
 /* Nothing was done to the stage. */
-static bool is_untouched(const generic_plan *p, int stage) {
+static bool is_untouched(const generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   bool same = st->attach == SCHEDULE_ROOT && st->n_relations == 0 && !st->layout && st->align_factor == 0;
   for (int i = 0; same && i < st->n_leaves; i++) {
@@ -318,7 +325,7 @@ static bool is_untouched(const generic_plan *p, int stage) {
   return same;
 }
 
-static void form_group(const generic_plan *p, int stage, generic_group *g) {
+static void form_group(const generic_draft *p, int stage, generic_group *g) {
   bool window, channel;
   generic_reads r;
   *g = (generic_group){.root = p->s->stages[stage].tensors};
@@ -340,7 +347,7 @@ static tir_walk stop_at_exp(void *user, const tir_expr *e) {
   return e->op == TIR_EXP ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-static void look_at(const generic_plan *p, const tn_tensor *tensor, int *n_reductions, bool *has_exp) {
+static void look_at(const generic_draft *p, const tn_tensor *tensor, int *n_reductions, bool *has_exp) {
   const te_op *op = p->s->stages[generic_stage(p, tensor)].op;
   *n_reductions += op->n_reduce > 0;
   *has_exp |= op->body && !tir_walk_expr(op->body, stop_at_exp, NULL);
@@ -356,7 +363,7 @@ static bool is_batched(const generic_reads *r) {
   return false;
 }
 
-static operator_kind kind_of_single(const generic_plan *p, int stage) {
+static operator_kind kind_of_single(const generic_draft *p, int stage) {
   const te_op *op = p->s->stages[stage].op;
   generic_reads r;
   bool window = false, broadcast = false;
@@ -370,7 +377,7 @@ static operator_kind kind_of_single(const generic_plan *p, int stage) {
   return broadcast ? OPERATOR_BROADCAST : OPERATOR_INJECTIVE;
 }
 
-static operator_kind kind_of(const generic_plan *p, const generic_group *g) {
+static operator_kind kind_of(const generic_draft *p, const generic_group *g) {
   int n_reductions = 0;
   bool has_exp = false, window, channel;
   generic_reads r;
@@ -389,35 +396,62 @@ static operator_kind kind_of(const generic_plan *p, const generic_group *g) {
 /* ---- scheduling a group ------------------------------------------------------------------------------------------ */
 
 /* On a copy, which is taken over when all goes well. WHY: what was refused. */
-static bool try_family(generic_plan *p, const generic_group *g, bool (*family)(generic_plan *, const generic_group *),
-                       const own_schedule *own, char *why, size_t n) {
-  generic_plan draft = *p;
+typedef bool (*attempt_fn)(generic_draft *draft, const generic_group *g, const void *data);
+
+static bool attempt(generic_draft *p, const generic_group *g, attempt_fn fn, const void *data, char *why, size_t n) {
+  generic_draft draft = *p;
   quiet q = begin_quiet(p->s->ctx);
   draft.s = tn_schedule_copy(p->s);
-  bool ok = draft.s != NULL;
-  if (ok && own) {
-    const char *stage = schedule_stage_name(&draft.s->stages[generic_stage(&draft, g->root)]);
-    ok = own->fn(draft.s, stage, &p->machine, own->user) == TN_OK;
-  } else if (ok) {
-    ok = family(&draft, g);
-  }
+  bool ok = draft.s && fn(&draft, g, data);
   end_quiet(&q, why, n);
   if (ok) schedule_swap_contents(p->s, draft.s);
   tn_schedule_free(draft.s);
   return ok;
 }
 
-static void try_single(generic_plan *p, const tn_tensor *tensor) {
+static bool apply_own(generic_draft *draft, const generic_group *g, const void *data) {
+  const own_schedule *own = data;
+  const char *stage = schedule_stage_name(&draft->s->stages[generic_stage(draft, g->root)]);
+  return own->fn(draft->s, stage, &draft->machine, own->user) == TN_OK;
+}
+
+static bool apply_injective(generic_draft *draft, const generic_group *g, const void *data) {
+  (void)data;
+  return generic_injective(draft, g);
+}
+
+typedef struct planned {
+  const plan_choices *choices;
+  const schedule_plan *plan;
+} planned;
+
+static bool apply_plan(generic_draft *draft, const generic_group *g, const void *data) {
+  const planned *by = data;
+  return schedule_plan_realize(draft, g, by->choices, by->plan);
+}
+
+/* The best-ranked plan that no primitive refuses. */
+static bool realize_best(generic_draft *p, const generic_group *g, const schedule_family *only, char *why, size_t n) {
+  plan_choices choices;
+  schedule_plan plans[PLAN_MAX_RANKED];
+  schedule_plan_choices(p, g, only, &choices);
+  int n_plans = schedule_plan_rank(&choices, PLAN_MAX_RANKED, plans);
+  bool ok = false;
+  for (int i = 0; !ok && i < n_plans; i++) ok = attempt(p, g, apply_plan, &(planned){&choices, &plans[i]}, why, n);
+  return ok;
+}
+
+static void try_single(generic_draft *p, const tn_tensor *tensor) {
   generic_group alone = {.root = tensor};
   int stage = generic_stage(p, tensor);
   generic_reads r;
   if (p->s->stages[stage].op->n_reduce > 0 || !is_untouched(p, stage)) return;
   if (generic_read_all(p, stage, &r)) alone.ns = generic_cost_ns(p, &r);
-  (void)try_family(p, &alone, generic_injective, NULL, NULL, 0);
+  (void)attempt(p, &alone, apply_injective, NULL, NULL, 0);
 }
 
 /* What a refused group's stages get instead. */
-static void fall_back(generic_plan *p, const generic_group *g, operator_kind kind, const char *why) {
+static void fall_back(generic_draft *p, const generic_group *g, operator_kind kind, const char *why) {
   const char *name = schedule_stage_name(&p->s->stages[generic_stage(p, g->root)]);
   runtime_say(p->s->ctx, TN_SEVERITY_INFO,
               "auto: %s is scheduled as injective, or not at all where it is a reduction, since the schedule of %s was "
@@ -429,30 +463,19 @@ static void fall_back(generic_plan *p, const generic_group *g, operator_kind kin
   if (g->padding) try_single(p, g->padding);
 }
 
-static void schedule_group(generic_plan *p, const generic_group *g, operator_kind kind) {
+/* ONLY: the family to take; NULL: the best of all. */
+static void schedule_group(generic_draft *p, const generic_group *g, operator_kind kind, const schedule_family *only) {
   char why[512] = "";
   const own_schedule *own = find_own(p, kind);
-  if (own && try_family(p, g, NULL, own, why, sizeof why)) return;
+  if (own && attempt(p, g, apply_own, own, why, sizeof why)) return;
   if (own)
     runtime_say(p->s->ctx, TN_SEVERITY_INFO,
                 "auto: the registered schedule of %s refused %s: %s; the generic one is taken", operators[kind].name,
                 g->root->name, why);
-  if (!try_family(p, g, families[kind], NULL, why, sizeof why)) fall_back(p, g, kind, why);
+  if (!realize_best(p, g, only, why, sizeof why)) fall_back(p, g, kind, why);
 }
 
 /* ---- the whole program ------------------------------------------------------------------------------------------- */
-
-static tn_machine fill_machine(const tn_machine *given) {
-  static const int64_t usual_cache[] = {0, 32 << 10, 512 << 10, 8 << 20};
-  tn_machine m = given ? *given : (tn_machine){0};
-  if (m.threads < 1) m.threads = tn_thread_count();
-  if (m.vector_bytes < 1) m.vector_bytes = 32;
-  if (m.vector_registers < 1) m.vector_registers = 16;
-  if (m.fork_ns < 1) m.fork_ns = 20000;
-  for (int i = 1; i < 4; i++)
-    if (m.cache_bytes[i] < 1) m.cache_bytes[i] = usual_cache[i];
-  return m;
-}
 
 typedef struct taken {
   RUNTIME_VEC(const tn_tensor *) tensors; /* that stand in a group */
@@ -473,7 +496,7 @@ static bool take_group(taken *t, const generic_group *g) {
 }
 
 /* Elements of one time do not depend on each other. Reductions stay as they are. */
-static void vectorize_step(generic_plan *p, int stage) {
+static void vectorize_step(generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   int last = st->op->n_axes - 1, outer, inner;
   if (last < 1 || st->op->n_reduce > 0 || st->attach == SCHEDULE_INLINED || st->axes[last].used_by >= 0) return;
@@ -482,7 +505,7 @@ static void vectorize_step(generic_plan *p, int stage) {
 }
 
 /* A scan and its steps keep their loops and places, with vectors along the last axis where that is not the time. */
-static bool take_scans(generic_plan *p, taken *t) {
+static bool take_scans(generic_draft *p, taken *t) {
   bool steps[SCHEDULE_MAX_STAGES], ok = true;
   for (int i = 0; ok && i < p->s->n_stages; i++) {
     const schedule_stage *st = &p->s->stages[i];
@@ -500,7 +523,7 @@ static bool take_scans(generic_plan *p, taken *t) {
 }
 
 /* Groups are formed before any is scheduled, from the last stage to the first. */
-static tn_status schedule_all(generic_plan *p) {
+static tn_status schedule_all(generic_draft *p) {
   taken t = {0};
   RUNTIME_VEC(const tn_tensor *) stages = {0};
   bool ok = true;
@@ -513,7 +536,7 @@ static tn_status schedule_all(generic_plan *p) {
     if (is_taken(&t, stages.data[i])) continue;
     form_group(p, generic_stage(p, stages.data[i]), &g);
     ok = take_group(&t, &g);
-    if (ok) schedule_group(p, &g, kind_of(p, &g));
+    if (ok) schedule_group(p, &g, kind_of(p, &g), NULL);
   }
   RUNTIME_VEC_FREE(&stages);
   RUNTIME_VEC_FREE(&t.tensors);
@@ -530,7 +553,7 @@ tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
         "there",
         s->n_steps);
   runtime_arena arena = {0};
-  generic_plan p = {.s = tn_schedule_copy(s), .machine = fill_machine(machine), .arena = &arena};
+  generic_draft p = {.s = tn_schedule_copy(s), .machine = cost_fill_machine(machine), .arena = &arena};
   tn_status status = p.s ? schedule_all(&p) : TN_ERROR_MEMORY;
   if (status == TN_OK) schedule_swap_contents(s, p.s);
   tn_schedule_free(p.s);
@@ -541,24 +564,24 @@ tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
 /* ---- one stage --------------------------------------------------------------------------------------------------- */
 
 /* Whether the group has what an operator's schedule works on. */
-static bool suits(const generic_plan *p, const generic_group *g, operator_kind kind) {
-  bool (*family)(generic_plan *, const generic_group *) = families[kind];
+static bool suits(const generic_draft *p, const generic_group *g, operator_kind kind) {
+  const schedule_family *family = family_of(kind, g);
   bool reduces = p->s->stages[generic_stage(p, g->root)].op->n_reduce > 0;
-  if (family == generic_tile) return g->anchor != NULL;
-  if (family == generic_rows) return g->n > 0;
-  return family == generic_reduce ? reduces : !reduces;
+  if (family == &schedule_family_tile) return g->anchor != NULL;
+  if (kind == OPERATOR_SOFTMAX || kind == OPERATOR_NORMALIZATION) return g->n > 0;
+  return family == &schedule_family_reduce ? reduces : !reduces;
 }
 
 /* Elementwise and simple reductions are schedules of one stage. */
-static void leave_alone(const generic_plan *p, generic_group *g, operator_kind kind) {
-  if (families[kind] != generic_reduce && families[kind] != injective) return;
+static void leave_alone(const generic_draft *p, generic_group *g, operator_kind kind) {
+  if (kind == OPERATOR_SOFTMAX || kind == OPERATOR_NORMALIZATION || family_of(kind, g) == &schedule_family_tile) return;
   form_group(p, generic_stage(p, g->root), g);
   g->n = 0;
   g->anchor = g->padding = NULL;
   for (int f = 0; f < TN_MAX_RANK; f++) g->is_common[f] = f < g->root->ndim;
 }
 
-static tn_status schedule_stage_as(generic_plan *p, int stage, const char *call, const char *name) {
+static tn_status schedule_stage_as(generic_draft *p, int stage, const char *call, const char *name) {
   generic_group g;
   char names[256];
   int kind = find_operator(name);
@@ -576,8 +599,9 @@ static tn_status schedule_stage_as(generic_plan *p, int stage, const char *call,
     return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE, "%s: %s is %s, not %s: %s; leave the operator out, or name that",
                         call, schedule_stage_name(&p->s->stages[stage]), operators[found].name, operators[kind].name,
                         operators[kind].what);
-  if (kind >= 0 && families[kind] != families[found]) leave_alone(p, &g, (operator_kind)kind);
-  schedule_group(p, &g, kind >= 0 ? (operator_kind)kind : found);
+  if (kind >= 0 && family_of((operator_kind)kind, &g) != family_of(found, &g)) leave_alone(p, &g, (operator_kind)kind);
+  bool is_named = kind >= 0 && (operator_kind)kind != found;
+  schedule_group(p, &g, kind >= 0 ? (operator_kind)kind : found, is_named ? family_of((operator_kind)kind, &g) : NULL);
   return TN_OK;
 }
 
@@ -597,7 +621,7 @@ tn_status tn_schedule_generic(tn_schedule *s, const char *stage, const char *ope
            operator_name ? operator_name : "");
   SCHEDULE_TRY(find_computed(s, call, stage, &at));
   runtime_arena arena = {0};
-  generic_plan p = {.s = s, .machine = fill_machine(machine), .arena = &arena};
+  generic_draft p = {.s = s, .machine = cost_fill_machine(machine), .arena = &arena};
   tn_status status = schedule_stage_as(&p, at, call, operator_name);
   runtime_arena_free(&arena);
   return status;
@@ -608,7 +632,7 @@ const char *tn_schedule_operator(tn_schedule *s, const char *stage) {
   generic_group g;
   runtime_arena arena = {0};
   if (!s || find_computed(s, "operator", stage, &at) != TN_OK) return NULL;
-  generic_plan p = {.s = s, .machine = fill_machine(NULL), .arena = &arena};
+  generic_draft p = {.s = s, .machine = cost_fill_machine(NULL), .arena = &arena};
   form_group(&p, at, &g);
   operator_kind kind = kind_of(&p, &g);
   runtime_arena_free(&arena);
