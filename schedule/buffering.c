@@ -1,8 +1,6 @@
 /* buffering.c: the primitives that keep a stage's buffer from one iteration of the loop it is computed in to the next:
  * double_buffer, where two halves alternate and the next iteration's part is computed ahead, and rolling_buffer, where
  * only what the iteration before did not compute is computed. */
-#include <stdio.h>
-
 #include "schedule/lowering.h"
 #include "schedule/tail.h"
 
@@ -27,89 +25,94 @@ static int read_neighbour(const tn_schedule *s, int stage) {
   return -1;
 }
 
-static tn_status check_loop(tn_schedule *s, const char *call, int stage) {
-  const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
+static tn_status check_loop(const schedule_call *c, int stage) {
+  const schedule_stage *st = &c->s->stages[stage], *target = &c->s->stages[st->at_stage];
   const schedule_axis *axis = &target->axes[st->at_axis];
   const char *name = schedule_stage_name(st);
   if (axis->annotation == SCHEDULE_NONE || axis->annotation == SCHEDULE_UNROLL) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: %s has %s in loop %s of %s, which would have %s: its iterations hand the buffer on, so that "
-                      "they must follow each other; keep that loop serial, or split it and use the outer part",
-                      call, name, words[st->buffering], axis->name, schedule_stage_name(target),
-                      schedule_annotation_words[axis->annotation]);
+  return schedule_refuse(c,
+                         "%s has %s in loop %s of %s, which would have %s: its iterations hand the buffer on, so that "
+                         "they must follow each other; keep that loop serial, or split it and use the outer part",
+                         name, words[st->buffering], axis->name, schedule_stage_name(target),
+                         schedule_annotation_words[axis->annotation]);
 }
 
 /* The first times of a scan are a loop of their own. */
-static tn_status check_time(tn_schedule *s, const char *call, int stage) {
-  const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
+static tn_status check_time(const schedule_call *c, int stage) {
+  const schedule_stage *st = &c->s->stages[stage], *target = &c->s->stages[st->at_stage];
   if (!schedule_is_time(target, st->at_axis)) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: %s has %s in loop %s of %s, the time of a scan, whose first times are a loop of their own: "
-                      "compute %s at another loop, or leave its buffer as it is",
-                      call, schedule_stage_name(st), words[st->buffering], target->axes[st->at_axis].name,
-                      schedule_stage_name(target), schedule_stage_name(st));
+  return schedule_refuse(c,
+                         "%s has %s in loop %s of %s, the time of a scan, whose first times are a loop of their own: "
+                         "compute %s at another loop, or leave its buffer as it is",
+                         schedule_stage_name(st), words[st->buffering], target->axes[st->at_axis].name,
+                         schedule_stage_name(target), schedule_stage_name(st));
 }
 
-tn_status schedule_check_buffering(tn_schedule *s, const char *call, int stage) {
+tn_status schedule_check_buffering(const schedule_call *c, int stage) {
+  tn_schedule *s = c->s;
   const schedule_stage *st = &s->stages[stage];
   if (st->buffering == SCHEDULE_BUFFER_ONCE || st->attach != SCHEDULE_AT) return TN_OK;
-  SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, words[st->buffering], "leave its buffer as it is"));
-  SCHEDULE_TRY(check_time(s, call, stage));
-  SCHEDULE_TRY(check_loop(s, call, stage));
+  SCHEDULE_TRY(schedule_check_no_scan(c, stage, words[st->buffering], "leave its buffer as it is"));
+  SCHEDULE_TRY(check_time(c, stage));
+  SCHEDULE_TRY(check_loop(c, stage));
   int other = st->buffering == SCHEDULE_BUFFER_DOUBLE ? read_neighbour(s, stage) : -1;
   if (other < 0) return TN_OK;
   const char *name = schedule_stage_name(st), *input = schedule_stage_name(&s->stages[other]);
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: %s has double_buffer and would read %s, which is computed in the same iteration of loop %s, "
-                      "one iteration ahead of it: call compute_at(%s, %s, ...), or compute_root(%s)",
-                      call, name, input, s->stages[st->at_stage].axes[st->at_axis].name, input, name, input);
+  return schedule_refuse(c,
+                         "%s has double_buffer and would read %s, which is computed in the same iteration of loop %s, "
+                         "one iteration ahead of it: call compute_at(%s, %s, ...), or compute_root(%s)",
+                         name, input, s->stages[st->at_stage].axes[st->at_axis].name, input, name, input);
 }
 
-static tn_status check_stage(tn_schedule *s, const char *call, int stage, schedule_buffering buffering) {
-  SCHEDULE_TRY(schedule_check_stage(s, call, stage));
-  const schedule_stage *st = &s->stages[stage];
+static tn_status check_stage(const schedule_call *c, int stage, schedule_buffering buffering) {
+  SCHEDULE_TRY(schedule_check_stage(c, stage));
+  const schedule_stage *st = &c->s->stages[stage];
   const char *name = schedule_stage_name(st);
-  if (schedule_is_output(s, stage))
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is an output: its memory is the caller's; use cache_write(%s, local), which makes a "
-                        "stage with a buffer of its own",
-                        call, name, name);
+  if (schedule_is_output(c->s, stage))
+    return schedule_refuse(c,
+                           "%s is an output: its memory is the caller's; use cache_write(%s, local), which makes a "
+                           "stage with a buffer of its own",
+                           name, name);
   if (st->attach != SCHEDULE_AT)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is at root, where its buffer is filled once: call compute_at(%s, reader, axis) first",
-                        call, name, name);
+    return schedule_refuse(c, "%s is at root, where its buffer is filled once: call compute_at(%s, reader, axis) first",
+                           name, name);
   if (st->buffering != SCHEDULE_BUFFER_ONCE)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s has %s already: keep one of the two", call, name,
-                        words[st->buffering]);
+    return schedule_refuse(c, "%s has %s already: keep one of the two", name, words[st->buffering]);
   if (st->n_tensors > 1)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s has %d outputs and a buffer for each: use %s on stages with one", call, name,
-                        st->n_tensors, words[buffering]);
+    return schedule_refuse(c, "%s has %d outputs and a buffer for each: use %s on stages with one", name, st->n_tensors,
+                           words[buffering]);
   if (buffering == SCHEDULE_BUFFER_DOUBLE && (st->tensors->ndim == TN_MAX_RANK || st->layout))
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: two halves are one dimension more than %s, which %s: keep one buffer", call, name,
-                        st->layout ? "has a layout of its own" : "has as many as there can be");
+    return schedule_refuse(c, "two halves are one dimension more than %s, which %s: keep one buffer", name,
+                           st->layout ? "has a layout of its own" : "has as many as there can be");
   return TN_OK;
 }
 
 /* ---- the primitives ---------------------------------------------------------------------------------------------- */
 
 /* Invariant: an iteration reads what it read before; iterations run one after the other. */
-tn_status schedule_set_buffering(tn_schedule *s, int stage, schedule_buffering buffering) {
-  char call[1024];
-  bool exists = stage >= 0 && stage < s->n_stages;
-  snprintf(call, sizeof call, "%s(%s)", words[buffering], exists ? schedule_stage_name(&s->stages[stage]) : "?");
-  SCHEDULE_TRY(check_stage(s, call, stage, buffering));
-  schedule_stage *st = &s->stages[stage];
-  st->buffering = (uint8_t)buffering;
-  tn_status status = schedule_check_buffering(s, call, stage);
-  schedule_step step = {.kind = buffering == SCHEDULE_BUFFER_DOUBLE ? SCHEDULE_STEP_DB : SCHEDULE_STEP_RB,
-                        .stage = (int16_t)stage,
-                        .iter = -1};
-  if (status == TN_OK && !schedule_push_step(s, &step))
-    status = runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
-  if (status != TN_OK) st->buffering = SCHEDULE_BUFFER_ONCE;
+static schedule_buffering buffering_of(const schedule_call *c) {
+  return c->step.kind == SCHEDULE_STEP_DB ? SCHEDULE_BUFFER_DOUBLE : SCHEDULE_BUFFER_ROLLING;
+}
+
+/* Tried on the stage, and taken back. */
+tn_status schedule_check_set_buffering(schedule_call *c) {
+  SCHEDULE_TRY(check_stage(c, c->step.stage, buffering_of(c)));
+  schedule_rewrite_set_buffering(c);
+  tn_status status = schedule_check_buffering(c, c->step.stage);
+  c->s->stages[c->step.stage].buffering = SCHEDULE_BUFFER_ONCE;
   return status;
+}
+
+bool schedule_rewrite_set_buffering(schedule_call *c) {
+  c->s->stages[c->step.stage].buffering = (uint8_t)buffering_of(c);
+  return true;
+}
+
+tn_status tn_double_buffer(tn_schedule *s, const char *stage) {
+  return SCHEDULE_CALL(s, double_buffer, schedule_name(stage));
+}
+tn_status tn_rolling_buffer(tn_schedule *s, const char *stage) {
+  return SCHEDULE_CALL(s, rolling_buffer, schedule_name(stage));
 }
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */

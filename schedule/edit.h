@@ -3,6 +3,7 @@
 #ifndef TENON_SCHEDULE_EDIT_H
 #define TENON_SCHEDULE_EDIT_H
 
+#include "schedule/call.h"
 #include "schedule/registry.h"
 #include "schedule/state.h"
 
@@ -38,48 +39,45 @@ void schedule_swap_contents(tn_schedule *a, tn_schedule *b);
 /* ---- checking (legality.c): TN_OK, or the refusal with a message that begins with `CALL: ` ----------------------- */
 
 /* The stage exists, is computed (no input) and has loops of its own (not inlined). */
-tn_status schedule_check_stage(tn_schedule *s, const char *call, int stage);
-tn_status schedule_check_iter(tn_schedule *s, const char *call, int stage, int iter);
+tn_status schedule_check_stage(const schedule_call *c, int stage);
+tn_status schedule_check_iter(const schedule_call *c, int stage, int iter);
 /* Every stage under compute_at has all its readers inside the loop it is attached to, and outputs are at root. */
-tn_status schedule_check_attachments(tn_schedule *s, const char *call);
+tn_status schedule_check_attachments(const schedule_call *c);
 /* On every path of loops: at most one parallel loop, none inside a vectorized one; nothing is computed inside a
  * vectorized loop. */
-tn_status schedule_check_paths(tn_schedule *s, const char *call);
+tn_status schedule_check_paths(const schedule_call *c);
 /* The loop that a stage with double_buffer or rolling_buffer is computed in is serial, and what runs ahead reads nothing
  * that is computed there (buffering.c). */
-tn_status schedule_check_buffering(tn_schedule *s, const char *call, int stage);
+tn_status schedule_check_buffering(const schedule_call *c, int stage);
 /* Whether anything was done to the stage's loops (stages.c). */
 bool schedule_has_own_loops(const schedule_stage *st);
 /* The loop is not part of an intrinsic; and the loops of one still stand together, innermost (tensorize.c). */
-tn_status schedule_check_outside(tn_schedule *s, const char *call, int stage, int iter);
-tn_status schedule_check_intrin(tn_schedule *s, const char *call, int stage);
+tn_status schedule_check_outside(const schedule_call *c, int stage, int iter);
+tn_status schedule_check_intrin(const schedule_call *c, int stage);
 /* Scans (recurrence.c): they and their steps run in the order of time, and loops outside of the time have data of their
  * own. */
-tn_status schedule_check_scans(tn_schedule *s, const char *call);
+tn_status schedule_check_scans(const schedule_call *c);
 /* Refuses what PRIMITIVE would do to a scan or to one of its steps; INSTEAD: a legal alternative. */
-tn_status schedule_check_no_scan(tn_schedule *s, const char *call, int stage, const char *primitive,
-                                 const char *instead);
+tn_status schedule_check_no_scan(const schedule_call *c, int stage, const char *primitive, const char *instead);
 /* Refuses to split, fuse, vectorize ... the loop over the time of a scan. */
-tn_status schedule_check_no_time(tn_schedule *s, const char *call, int stage, int iter, const char *why,
-                                 const char *instead);
+tn_status schedule_check_no_time(const schedule_call *c, int stage, int iter, const char *why, const char *instead);
 /* Whether an axis is the time of a scan stage, or was made from it. */
 bool schedule_is_time(const schedule_stage *st, int axis);
 /* STEPS[i]: whether stage i is a step of the scan stage SCAN. */
 void schedule_find_steps(const tn_schedule *s, int scan, bool *steps);
 /* Externs (extern.c): stages that a C function computes, as a whole, from whole tensors in memory. Refuses what
  * PRIMITIVE would do to such a stage, or to the buffer of a stage that one reads; INSTEAD: a legal alternative. */
-tn_status schedule_check_no_extern(tn_schedule *s, const char *call, int stage, const char *instead);
-tn_status schedule_check_no_extern_reader(tn_schedule *s, const char *call, int stage, const char *why,
-                                          const char *instead);
+tn_status schedule_check_no_extern(const schedule_call *c, int stage, const char *instead);
+tn_status schedule_check_no_extern_reader(const schedule_call *c, int stage, const char *why, const char *instead);
 /* The first extern that reads a tensor of a stage; -1: none. */
 int schedule_extern_reader(const tn_schedule *s, int stage);
 /* No stage is computed inside the loops of this one, which PRIMITIVE would lose (stages.c). */
-tn_status schedule_check_no_guests(tn_schedule *s, const char *call, int stage, const char *primitive);
+tn_status schedule_check_no_guests(const schedule_call *c, int stage, const char *primitive);
 /* Nothing that the stage reads is computed inside a loop: NEW_STAGE, at root, can read it too (stages.c). */
-tn_status schedule_check_inputs_at_root(tn_schedule *s, const char *call, int stage, const char *new_stage,
+tn_status schedule_check_inputs_at_root(const schedule_call *c, int stage, const char *new_stage,
                                         const char *primitive);
-/* A stage by its tensor's name (named.c). The message of a wrong name lists the right ones. */
-tn_status schedule_find_named(tn_schedule *s, const char *primitive, const char *name, int *out);
+/* N tensors by name are all that one stage makes, but for those without a name of their own, once each (stages.c). */
+tn_status schedule_check_together(const schedule_call *c, int n, const char *const *tensors);
 /* The names of a stage's current loops, "i.outer, i.inner", in a buffer of the caller. */
 const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_t n);
 /* How far out a loop of TARGET lies around STAGE: the position in TARGET's leaves of the loop that STAGE is attached

@@ -10,22 +10,20 @@ int schedule_extern_reader(const tn_schedule *s, int stage) {
   return -1;
 }
 
-tn_status schedule_check_no_extern(tn_schedule *s, const char *call, int stage, const char *instead) {
-  const schedule_stage *st = &s->stages[stage];
+tn_status schedule_check_no_extern(const schedule_call *c, int stage, const char *instead) {
+  const schedule_stage *st = &c->s->stages[stage];
   if (!te_is_extern(st->op)) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: %s is computed by a call of %s, as a whole, and has no loops here: %s", call,
-                      schedule_stage_name(st), st->op->call->callee->name, instead);
+  return schedule_refuse(c, "%s is computed by a call of %s, as a whole, and has no loops here: %s",
+                         schedule_stage_name(st), st->op->call->callee->name, instead);
 }
 
-tn_status schedule_check_no_extern_reader(tn_schedule *s, const char *call, int stage, const char *why,
-                                          const char *instead) {
+tn_status schedule_check_no_extern_reader(const schedule_call *c, int stage, const char *why, const char *instead) {
+  tn_schedule *s = c->s;
   int reader = schedule_extern_reader(s, stage);
   if (reader < 0) return TN_OK;
   const schedule_stage *st = &s->stages[reader];
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s, which %s computes, reads %s: a C function takes %s; %s", call,
-                      schedule_stage_name(st), st->op->call->callee->name, schedule_stage_name(&s->stages[stage]), why,
-                      instead);
+  return schedule_refuse(c, "%s, which %s computes, reads %s: a C function takes %s; %s", schedule_stage_name(st),
+                         st->op->call->callee->name, schedule_stage_name(&s->stages[stage]), why, instead);
 }
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */

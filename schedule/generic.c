@@ -588,7 +588,7 @@ static tn_status schedule_stage_as(generic_draft *p, int stage, const char *call
   if (name && kind < 0)
     return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE, "%s: there is no such operator: %s", call,
                         operator_names(names, sizeof names));
-  SCHEDULE_TRY(schedule_check_stage(p->s, call, stage));
+  SCHEDULE_TRY(schedule_check_stage(&(schedule_call){.s = p->s, .words = call}, stage));
   if (!is_untouched(p, stage))
     return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s already has a schedule, which would be lost: call it before other primitives on %s",

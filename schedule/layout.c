@@ -4,7 +4,6 @@
 #include "schedule/layout.h"
 
 #include <ctype.h>
-#include <stdio.h>
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
@@ -126,52 +125,45 @@ static bool covers(const schedule_layout *m, int dim) {
   }
 }
 
-static tn_status check_map(tn_schedule *s, const char *call, int stage, const char *text, schedule_layout *out) {
+static tn_status check_map(const schedule_call *c, int stage, const char *text, schedule_layout *out) {
+  tn_schedule *s = c->s;
   const char *where, *wrong = schedule_layout_read(text ? text : "", out, &where);
   const char *name = schedule_stage_name(&s->stages[stage]);
   if (wrong)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: expected %s at \"%s\": write a map like [k, j] -> [j//64, k, j%%64]", call, wrong,
-                        text ? where : "");
+    return schedule_refuse(c, "expected %s at \"%s\": write a map like [k, j] -> [j//64, k, j%%64]", wrong,
+                           text ? where : "");
   if (out->n_in != s->stages[stage].tensors[0].ndim)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: the map has %d dimensions on the left, %s has %d: name each dimension once", call,
-                        out->n_in, name, s->stages[stage].tensors[0].ndim);
+    return schedule_refuse(c, "the map has %d dimensions on the left, %s has %d: name each dimension once", out->n_in,
+                           name, s->stages[stage].tensors[0].ndim);
   for (int i = 0; i < out->n_in; i++) {
     if (covers(out, i)) continue;
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "%s: elements of %s that differ in %.*s could share a place: write %.*s on the right once as it "
-        "is, or in parts that make it up, as %.*s//64 and %.*s%%64 do",
-        call, name, out->names[i].length, out->names[i].at, out->names[i].length, out->names[i].at,
-        out->names[i].length, out->names[i].at, out->names[i].length, out->names[i].at);
+    return schedule_refuse(c,
+                           "elements of %s that differ in %.*s could share a place: write %.*s on the right once as it "
+                           "is, or in parts that make it up, as %.*s//64 and %.*s%%64 do",
+                           name, out->names[i].length, out->names[i].at, out->names[i].length, out->names[i].at,
+                           out->names[i].length, out->names[i].at, out->names[i].length, out->names[i].at);
   }
   return TN_OK;
 }
 
-static tn_status check_own_buffer(tn_schedule *s, const char *call, int stage) {
-  SCHEDULE_TRY(schedule_check_stage(s, call, stage));
-  const schedule_stage *st = &s->stages[stage];
+static tn_status check_own_buffer(const schedule_call *c, int stage) {
+  SCHEDULE_TRY(schedule_check_stage(c, stage));
+  const schedule_stage *st = &c->s->stages[stage];
   const char *name = schedule_stage_name(st);
-  if (schedule_is_output(s, stage))
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "%s: %s is an output: its memory is the caller's; use cache_write(%s, global), which makes a stage "
-        "whose layout can change",
-        call, name, name);
-  SCHEDULE_TRY(schedule_check_no_extern_reader(s, call, stage, "row-major arrays",
+  if (schedule_is_output(c->s, stage))
+    return schedule_refuse(c,
+                           "%s is an output: its memory is the caller's; use cache_write(%s, global), which makes a "
+                           "stage whose layout can change",
+                           name, name);
+  SCHEDULE_TRY(schedule_check_no_extern_reader(c, stage, "row-major arrays",
                                                "give the layout to a copy for the other readers, by cache_read"));
   if (st->align_factor)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: the strides of %s are aligned: use one of storage_align and transform_layout", call, name);
+    return schedule_refuse(c, "the strides of %s are aligned: use one of storage_align and transform_layout", name);
   if (st->buffering == SCHEDULE_BUFFER_DOUBLE)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s has double_buffer, two halves in row-major order: use one of double_buffer and "
-                        "transform_layout",
-                        call, name);
+    return schedule_refuse(
+        c, "%s has double_buffer, two halves in row-major order: use one of double_buffer and transform_layout", name);
   if (!st->layout) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the layout of %s is already %s: give one map", call, name,
-                      st->layout);
+  return schedule_refuse(c, "the layout of %s is already %s: give one map", name, st->layout);
 }
 
 /* ---- the rewrite ------------------------------------------------------------------------------------------------- */
@@ -207,25 +199,33 @@ static bool is_row_major(const schedule_layout *m) {
 
 /* Invariant: stores and loads of the stage's buffer both go through the map, which takes distinct elements to distinct
  * places. */
-tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map) {
-  char call[1024];
+tn_status schedule_check_transform_layout(schedule_call *c) {
   schedule_layout layout;
-  snprintf(call, sizeof call, "transform_layout(%s)",
-           stage >= 0 && stage < s->n_stages ? schedule_stage_name(&s->stages[stage]) : "?");
-  SCHEDULE_TRY(check_own_buffer(s, call, stage));
-  SCHEDULE_TRY(check_map(s, call, stage, map, &layout));
-  const char *text = canonical_text(s->program, &layout);
-  if (text && strlen(text) > SCHEDULE_MAX_NAME)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the map has %zu characters, at most %d: take shorter names",
-                        call, strlen(text), SCHEDULE_MAX_NAME);
-  schedule_step step = {.kind = SCHEDULE_STEP_TL, .stage = (int16_t)stage, .iter = -1, .text = text};
-  if (!text || !schedule_push_step(s, &step))
-    return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+  SCHEDULE_TRY(check_own_buffer(c, c->step.stage));
+  SCHEDULE_TRY(check_map(c, c->step.stage, c->step.text, &layout));
+  const char *text = canonical_text(c->s->program, &layout);
+  if (!text) return schedule_no_memory(c->s);
+  if (strlen(text) > SCHEDULE_MAX_NAME)
+    return schedule_refuse(c, "the map has %zu characters, at most %d: take shorter names", strlen(text),
+                           SCHEDULE_MAX_NAME);
   if (is_row_major(&layout))
-    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: %s is how %s is stored without it", call, text,
-                schedule_stage_name(&s->stages[stage]));
-  s->stages[stage].layout = text;
+    schedule_warn(c, " has no effect: %s is how %s is stored without it", text,
+                  schedule_stage_name(&c->s->stages[c->step.stage]));
+  c->step.text = text;
   return TN_OK;
+}
+
+bool schedule_rewrite_transform_layout(schedule_call *c) {
+  c->s->stages[c->step.stage].layout = c->step.text;
+  return true;
+}
+
+tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map) {
+  schedule_step step = {.kind = SCHEDULE_STEP_TL, .stage = (int16_t)stage, .iter = -1, .text = map};
+  return schedule_apply_step(s, &step);
+}
+tn_status tn_transform_layout(tn_schedule *s, const char *stage, const char *map) {
+  return SCHEDULE_CALL(s, transform_layout, schedule_name(stage), schedule_name(map));
 }
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */

@@ -14,32 +14,30 @@ const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_
   return stage->n_leaves ? buffer : "none (it has rank 0)";
 }
 
-tn_status schedule_check_stage(tn_schedule *s, const char *call, int stage) {
+tn_status schedule_check_stage(const schedule_call *c, int stage) {
+  tn_schedule *s = c->s;
   if (stage < 0 || stage >= s->n_stages)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: there is no stage %d: take 0 to %d", call, stage,
-                        s->n_stages - 1);
+    return schedule_refuse(c, "there is no stage %d: take 0 to %d", stage, s->n_stages - 1);
   const schedule_stage *st = &s->stages[stage];
   if (te_is_placeholder(st->op))
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is an input and has no loops: take a computed stage, or copy it first with "
-                        "cache_read(%s, local, reader)",
-                        call, schedule_stage_name(st), schedule_stage_name(st));
-  SCHEDULE_TRY(schedule_check_no_extern(s, call, stage, "name a stage that it reads, or one that reads it"));
+    return schedule_refuse(
+        c,
+        "%s is an input and has no loops: take a computed stage, or copy it first with cache_read(%s, local, reader)",
+        schedule_stage_name(st), schedule_stage_name(st));
+  SCHEDULE_TRY(schedule_check_no_extern(c, stage, "name a stage that it reads, or one that reads it"));
   if (st->attach == SCHEDULE_INLINED)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is inlined and has no loops of its own: call compute_root(%s) first", call,
-                        schedule_stage_name(st), schedule_stage_name(st));
+    return schedule_refuse(c, "%s is inlined and has no loops of its own: call compute_root(%s) first",
+                           schedule_stage_name(st), schedule_stage_name(st));
   return TN_OK;
 }
 
-tn_status schedule_check_iter(tn_schedule *s, const char *call, int stage, int iter) {
-  SCHEDULE_TRY(schedule_check_stage(s, call, stage));
-  const schedule_stage *st = &s->stages[stage];
+tn_status schedule_check_iter(const schedule_call *c, int stage, int iter) {
+  SCHEDULE_TRY(schedule_check_stage(c, stage));
+  const schedule_stage *st = &c->s->stages[stage];
   if (iter >= 0 && iter < st->n_leaves) return TN_OK;
   char names[512];
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: stage %s has no loop number %d: take one of its %d loops, counted from 0 (%s)", call,
-                      schedule_stage_name(st), iter, st->n_leaves, schedule_loop_names(st, names, sizeof names));
+  return schedule_refuse(c, "stage %s has no loop number %d: take one of its %d loops, counted from 0 (%s)",
+                         schedule_stage_name(st), iter, st->n_leaves, schedule_loop_names(st, names, sizeof names));
 }
 
 /* Follows the attachments outwards; cycles cannot arise, since compute_at refuses them. */
@@ -55,7 +53,8 @@ int schedule_inside(const tn_schedule *s, int stage, int target) {
 
 /* A stage under compute_at exists only while an iteration of that loop runs: who reads it must run inside too. Inlined
  * readers are looked through, since their readers read it then. */
-static tn_status check_readers(tn_schedule *s, const char *call, int stage) {
+static tn_status check_readers(const schedule_call *c, int stage) {
+  tn_schedule *s = c->s;
   const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
   const char *name = schedule_stage_name(st), *target_name = schedule_stage_name(target);
   const char *axis = target->axes[st->at_axis].name;
@@ -64,11 +63,11 @@ static tn_status check_readers(tn_schedule *s, const char *call, int stage) {
   for (int i = 0; i < n; i++) {
     if (schedule_inside(s, readers[i], st->at_stage) >= position) continue;
     const char *reader = schedule_stage_name(&s->stages[readers[i]]);
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "%s: %s is computed inside loop %s of %s, but %s reads it outside of that loop: a stage under "
-        "compute_at must have all its readers inside; call compute_root(%s), or compute %s at %s as well",
-        call, name, axis, target_name, reader, name, reader, target_name);
+    return schedule_refuse(
+        c,
+        "%s is computed inside loop %s of %s, but %s reads it outside of that loop: a stage under compute_at must have "
+        "all its readers inside; call compute_root(%s), or compute %s at %s as well",
+        name, axis, target_name, reader, name, reader, target_name);
   }
   return TN_OK;
 }
@@ -87,7 +86,8 @@ static bool init_reads(const tn_schedule *s, const tir_expr *e, const schedule_s
 }
 
 /* A reduction's init is computed before its first reduction loop; what it reads must be there by then. */
-static tn_status check_init(tn_schedule *s, const char *call, int stage) {
+static tn_status check_init(const schedule_call *c, int stage) {
+  tn_schedule *s = c->s;
   const schedule_stage *st = &s->stages[stage], *target = &s->stages[st->at_stage];
   const tir_expr *body = target->op->body;
   int position = schedule_leaf_position(target, st->at_axis), first = 0;
@@ -97,39 +97,38 @@ static tn_status check_init(tn_schedule *s, const char *call, int stage) {
     reads |= init_reads(s, tir_reduce_init(body, v), st);
   if (position < first || !reads) return TN_OK;
   const char *name = schedule_stage_name(st), *target_name = schedule_stage_name(target);
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: %s is computed inside loop %s of %s, but %s's init reads it before the reduction loop %s "
-                      "begins: compute it at a loop outside of %s, or call compute_root(%s)",
-                      call, name, target->axes[st->at_axis].name, target_name, target_name,
-                      schedule_leaf(target, first)->name, schedule_leaf(target, first)->name, name);
+  return schedule_refuse(c,
+                         "%s is computed inside loop %s of %s, but %s's init reads it before the reduction loop %s "
+                         "begins: compute it at a loop outside of %s, or call compute_root(%s)",
+                         name, target->axes[st->at_axis].name, target_name, target_name,
+                         schedule_leaf(target, first)->name, schedule_leaf(target, first)->name, name);
 }
 
 /* One stage's place: outputs lie in the caller's memory and must be complete, so they stay at root; a loop that another
  * stage is computed in must exist. */
-static tn_status check_attachment(tn_schedule *s, const char *call, int stage) {
+static tn_status check_attachment(const schedule_call *c, int stage) {
+  tn_schedule *s = c->s;
   const schedule_stage *st = &s->stages[stage];
   if (st->attach == SCHEDULE_ROOT) return TN_OK;
   const char *name = schedule_stage_name(st);
   if (schedule_is_output(s, stage))
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is an output: outputs are computed at root; compute its producers at %s instead", call,
-                        name, name);
+    return schedule_refuse(c, "%s is an output: outputs are computed at root; compute its producers at %s instead",
+                           name, name);
   if (st->attach == SCHEDULE_INLINED) return TN_OK;
   const schedule_stage *target = &s->stages[st->at_stage];
   if (target->attach == SCHEDULE_INLINED)
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "%s: %s is computed at loop %s of %s: a stage that others are computed in cannot be inlined; call "
-        "compute_root(%s) first",
-        call, name, target->axes[st->at_axis].name, schedule_stage_name(target), name);
-  SCHEDULE_TRY(check_init(s, call, stage));
-  return check_readers(s, call, stage);
+    return schedule_refuse(c,
+                           "%s is computed at loop %s of %s: a stage that others are computed in cannot be inlined; "
+                           "call compute_root(%s) first",
+                           name, target->axes[st->at_axis].name, schedule_stage_name(target), name);
+  SCHEDULE_TRY(check_init(c, stage));
+  return check_readers(c, stage);
 }
 
 /* Linear in stages times readers; called after every primitive that moves a stage or changes an order of loops. */
-tn_status schedule_check_attachments(tn_schedule *s, const char *call) {
-  SCHEDULE_TRY(schedule_check_scans(s, call));
-  for (int i = 0; i < s->n_stages; i++) SCHEDULE_TRY(check_attachment(s, call, i));
+tn_status schedule_check_attachments(const schedule_call *c) {
+  SCHEDULE_TRY(schedule_check_scans(c));
+  for (int i = 0; i < c->s->n_stages; i++) SCHEDULE_TRY(check_attachment(c, i));
   return TN_OK;
 }
 
@@ -141,33 +140,29 @@ typedef struct path_state {
 } path_state;
 
 /* The rules of one path: OpenMP regions do not nest, and a vector lane cannot start threads. */
-static tn_status step_into(tn_schedule *s, const char *call, const schedule_stage *st, int iter, path_state *path) {
+static tn_status step_into(const schedule_call *c, const schedule_stage *st, int iter, path_state *path) {
   const schedule_axis *axis = schedule_leaf(st, iter);
   const char *name = schedule_stage_name(st);
   if (axis->annotation == SCHEDULE_PARALLEL && path->parallel_axis && path->parallel_stage != name)
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "%s: loop %s of %s would be a parallel loop inside the parallel loop %s of %s: make one of the two "
-        "parallel",
-        call, axis->name, name, path->parallel_axis, path->parallel_stage);
+    return schedule_refuse(
+        c, "loop %s of %s would be a parallel loop inside the parallel loop %s of %s: make one of the two parallel",
+        axis->name, name, path->parallel_axis, path->parallel_stage);
   if (axis->annotation == SCHEDULE_PARALLEL && path->parallel_axis)
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "%s: loop %s of %s would be a parallel loop inside the parallel loop %s of %s: fuse the two and "
-        "make the fused loop parallel, or keep one",
-        call, axis->name, name, path->parallel_axis, path->parallel_stage);
+    return schedule_refuse(c,
+                           "loop %s of %s would be a parallel loop inside the parallel loop %s of %s: fuse the two and "
+                           "make the fused loop parallel, or keep one",
+                           axis->name, name, path->parallel_axis, path->parallel_stage);
   if (axis->annotation == SCHEDULE_PARALLEL && path->vector_axis)
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "%s: the parallel loop %s of %s would stand inside the vectorized loop %s: put the parallel loop "
-        "outermost, for example reorder(%s, %s, %s)",
-        call, axis->name, name, path->vector_axis, name, axis->name, path->vector_axis);
+    return schedule_refuse(c,
+                           "the parallel loop %s of %s would stand inside the vectorized loop %s: put the parallel "
+                           "loop outermost, for example reorder(%s, %s, %s)",
+                           axis->name, name, path->vector_axis, name, axis->name, path->vector_axis);
   if (axis->annotation >= SCHEDULE_BIND && path->bound_axis[axis->annotation])
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: loop %s of %s would be bound to %s inside loop %s, which is bound to it, too: bind it to "
-                        "another index, or fuse the two loops",
-                        call, axis->name, name, schedule_annotation_words[axis->annotation],
-                        path->bound_axis[axis->annotation]);
+    return schedule_refuse(c,
+                           "loop %s of %s would be bound to %s inside loop %s, which is bound to it, too: bind it to "
+                           "another index, or fuse the two loops",
+                           axis->name, name, schedule_annotation_words[axis->annotation],
+                           path->bound_axis[axis->annotation]);
   if (axis->annotation >= SCHEDULE_BIND) path->bound_axis[axis->annotation] = axis->name;
   if (axis->annotation == SCHEDULE_PARALLEL) path->parallel_axis = axis->name, path->parallel_stage = name;
   if (axis->annotation == SCHEDULE_VECTORIZE) path->vector_axis = axis->name;
@@ -175,40 +170,39 @@ static tn_status step_into(tn_schedule *s, const char *call, const schedule_stag
 }
 
 /* Walks the loops around and of a stage, outermost first. LAST: leaves 0..last of the stage. */
-static tn_status walk_path(tn_schedule *s, const char *call, int stage, int last, path_state *path) {
-  const schedule_stage *st = &s->stages[stage];
+static tn_status walk_path(const schedule_call *c, int stage, int last, path_state *path) {
+  const schedule_stage *st = &c->s->stages[stage];
   if (st->attach == SCHEDULE_AT) {
-    const schedule_stage *target = &s->stages[st->at_stage];
-    SCHEDULE_TRY(walk_path(s, call, st->at_stage, schedule_leaf_position(target, st->at_axis), path));
+    const schedule_stage *target = &c->s->stages[st->at_stage];
+    SCHEDULE_TRY(walk_path(c, st->at_stage, schedule_leaf_position(target, st->at_axis), path));
     if (path->vector_axis)
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                          "%s: %s would be computed inside the vectorized loop %s of %s: attach it further out, or "
-                          "vectorize a loop of %s itself",
-                          call, schedule_stage_name(st), path->vector_axis, schedule_stage_name(target),
-                          schedule_stage_name(st));
+      return schedule_refuse(c,
+                             "%s would be computed inside the vectorized loop %s of %s: attach it further out, or "
+                             "vectorize a loop of %s itself",
+                             schedule_stage_name(st), path->vector_axis, schedule_stage_name(target),
+                             schedule_stage_name(st));
   }
   for (int i = 0; i <= last; i++) {
     if (i == schedule_tensor_position(st) && path->vector_axis)
-      return runtime_fail(
-          s->ctx, TN_ERROR_SCHEDULE,
-          "%s: the intrinsic %s of %s would stand inside the vectorized loop %s: an intrinsic has its own "
-          "vectors; leave that loop serial, or unroll it",
-          call, st->intrin->name, schedule_stage_name(st), path->vector_axis);
-    SCHEDULE_TRY(step_into(s, call, st, i, path));
+      return schedule_refuse(c,
+                             "the intrinsic %s of %s would stand inside the vectorized loop %s: an intrinsic has its "
+                             "own vectors; leave that loop serial, or unroll it",
+                             st->intrin->name, schedule_stage_name(st), path->vector_axis);
+    SCHEDULE_TRY(step_into(c, st, i, path));
   }
   return TN_OK;
 }
 
 /* Every stage's path from the root, so also those of stages computed inside of others. */
-tn_status schedule_check_paths(tn_schedule *s, const char *call) {
-  for (int i = 0; i < s->n_stages; i++) {
-    const schedule_stage *st = &s->stages[i];
+tn_status schedule_check_paths(const schedule_call *c) {
+  for (int i = 0; i < c->s->n_stages; i++) {
+    const schedule_stage *st = &c->s->stages[i];
     if (te_is_placeholder(st->op) || st->attach == SCHEDULE_INLINED) continue;
     path_state path = {0};
-    SCHEDULE_TRY(schedule_check_intrin(s, call, i));
-    SCHEDULE_TRY(walk_path(s, call, i, st->n_leaves - 1, &path));
-    SCHEDULE_TRY(schedule_check_overlaps(s, call, i));
-    SCHEDULE_TRY(schedule_check_buffering(s, call, i));
+    SCHEDULE_TRY(schedule_check_intrin(c, i));
+    SCHEDULE_TRY(walk_path(c, i, st->n_leaves - 1, &path));
+    SCHEDULE_TRY(schedule_check_overlaps(c, i));
+    SCHEDULE_TRY(schedule_check_buffering(c, i));
   }
-  return schedule_check_scans(s, call);
+  return schedule_check_scans(c);
 }

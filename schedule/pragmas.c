@@ -79,52 +79,67 @@ static const char *keys_by_distance(const char *key, char *buffer, size_t n) {
 
 /* ---- the primitive ----------------------------------------------------------------------------------------------- */
 
-static tn_status check_key(tn_schedule *s, const char *call, const char *key) {
+static tn_status check_key(const schedule_call *c, const char *key) {
   char names[256];
   const char *reason = reason_against(key);
-  if (reason) return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: key \"%s\": %s", call, key, reason);
+  if (reason) return schedule_refuse(c, "key \"%s\": %s", key, reason);
   if (find_key(key) >= 0) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: key \"%s\" is unknown: use %s", call, key,
-                      keys_by_distance(key, names, sizeof names));
+  return schedule_refuse(c, "key \"%s\" is unknown: use %s", key, keys_by_distance(key, names, sizeof names));
 }
 
-static tn_status check_value(tn_schedule *s, const char *call, const schedule_axis *axis, int pragma, int64_t value) {
+static tn_status check_value(const schedule_call *c, const schedule_axis *axis, int pragma, int64_t value) {
   const struct pragma_row *row = &rows[pragma];
   if (value < row->least || value > row->most)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: %s %lld: give %s", call, row->key, (long long)value,
-                        row->values);
+    return schedule_refuse(c, "%s %lld: give %s", row->key, (long long)value, row->values);
   if (schedule_pragma_value(axis, pragma) < 0) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s already has %s %d: give it once", call, axis->name,
-                      row->key, schedule_pragma_value(axis, pragma));
+  return schedule_refuse(c, "loop %s already has %s %d: give it once", axis->name, row->key,
+                         schedule_pragma_value(axis, pragma));
+}
+
+/* Parts "auto_unroll_max_step$64". A key of which KEY holds the beginning only is none that there is. */
+static tn_status read_pragma(schedule_call *c, char *key, size_t n) {
+  const char *text = c->step.text, *dollar = strrchr(text, '$'), *example = rows[SCHEDULE_PRAGMA_UNROLL].key;
+  char *end;
+  if (!dollar) return schedule_refuse(c, "pragma \"%s\" is no key and value: write \"%s$64\"", text, example);
+  c->step.value = strtoll(dollar + 1, &end, 10);
+  if (*end || end == dollar + 1)
+    return schedule_refuse(c, "pragma \"%s\" has no number behind the $: write \"%s$64\"", text, example);
+  snprintf(key, n, "%.*s", (int)(dollar - text), text);
+  return TN_OK;
 }
 
 /* Invariant: no pragma changes what is computed. Unrolling and parting a loop keep the order of its iterations; the
  * iterations of a parallel loop are independent, so they may be shared out in any way. */
-tn_status schedule_pragma(tn_schedule *s, int stage, int iter, const char *key, int64_t value) {
-  char call[1024], text[64];
-  bool exists = stage >= 0 && stage < s->n_stages;
-  bool has_iter = exists && iter >= 0 && iter < s->stages[stage].n_leaves;
-  snprintf(call, sizeof call, "pragma(%s%s%s)", exists ? schedule_stage_name(&s->stages[stage]) : "?",
-           has_iter ? ", " : "", has_iter ? schedule_leaf(&s->stages[stage], iter)->name : "");
-  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
-  SCHEDULE_TRY(schedule_check_outside(s, call, stage, iter));
-  SCHEDULE_TRY(check_key(s, call, key));
-  schedule_axis *axis = &s->stages[stage].axes[s->stages[stage].leaves[iter]];
-  int pragma = find_key(key);
-  SCHEDULE_TRY(check_value(s, call, axis, pragma, value));
-  snprintf(text, sizeof text, "%s$%lld", key, (long long)value);
-  schedule_step step = {
-      .kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = value, .text = text};
-  if (!schedule_push_step(s, &step)) return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+tn_status schedule_check_pragma(schedule_call *c) {
+  char key[256];
+  SCHEDULE_TRY(schedule_check_iter(c, c->step.stage, c->step.iter));
+  SCHEDULE_TRY(schedule_check_outside(c, c->step.stage, c->step.iter));
+  SCHEDULE_TRY(read_pragma(c, key, sizeof key));
+  SCHEDULE_TRY(check_key(c, key));
+  c->found = &rows[find_key(key)];
+  return check_value(c, schedule_leaf(&c->s->stages[c->step.stage], c->step.iter), find_key(key), c->step.value);
+}
+
+bool schedule_rewrite_pragma(schedule_call *c) {
+  schedule_stage *st = &c->s->stages[c->step.stage];
+  schedule_axis *axis = &st->axes[st->leaves[c->step.iter]];
+  ptrdiff_t pragma = (const struct pragma_row *)c->found - rows;
   if (pragma == SCHEDULE_PRAGMA_UNROLL)
-    axis->unroll_step = (int32_t)value;
+    axis->unroll_step = (int32_t)c->step.value;
   else
-    axis->pragma[pragma] = (uint8_t)(value + 1);
-  return TN_OK;
+    axis->pragma[pragma] = (uint8_t)(c->step.value + 1);
+  return true;
 }
 
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step) {
-  return schedule_pragma(s, stage, iter, rows[SCHEDULE_PRAGMA_UNROLL].key, max_step);
+  char text[64];
+  snprintf(text, sizeof text, "%s$%lld", rows[SCHEDULE_PRAGMA_UNROLL].key, (long long)max_step);
+  schedule_step step = {.kind = SCHEDULE_STEP_PR, .stage = (int16_t)stage, .iter = (int16_t)iter, .text = text};
+  return schedule_apply_step(s, &step);
+}
+tn_status tn_pragma(tn_schedule *s, const char *stage, const char *axis, const char *key, int64_t value) {
+  return SCHEDULE_CALL(s, pragma, schedule_name(stage), schedule_name(axis), schedule_name(key),
+                       schedule_number(value));
 }
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */

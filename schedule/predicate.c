@@ -1,7 +1,5 @@
 /* predicate.c: the primitive set_store_predicate: every store of a stage stands in `if (condition)`. In TVM that can
  * change what is read later; here it is accepted only where every reader is proved to read nothing that is left out. */
-#include <stdio.h>
-
 #include "schedule/edit.h"
 #include "schedule/lowering.h"
 
@@ -9,7 +7,7 @@
 
 /* Looking for a read of a tensor of STAGE at a place where CONDITION need not hold. */
 typedef struct proof {
-  tn_schedule *s;
+  const schedule_call *c;
   runtime_arena *arena;
   const schedule_stage *stage;
   const tir_expr *condition; /* over the stage's axes */
@@ -83,40 +81,41 @@ static bool holds_everywhere(proof *p) {
   return envs && tir_prove(p->arena, op->n_axes ? &envs[op->n_axes - 1] : NULL, p->condition);
 }
 
-static tn_status check_output(proof *p, const char *call, const char *text) {
+static tn_status check_output(proof *p, const char *text) {
   const char *name = schedule_stage_name(p->stage);
   if (holds_everywhere(p)) return TN_OK;
-  return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: %s is an output, which is needed whole, and %s does not hold for all of it; use "
-                      "select(%s, value, other) in the program",
-                      call, name, text, text);
+  return schedule_refuse(p->c,
+                         "%s is an output, which is needed whole, and %s does not hold for all of it; use select(%s, "
+                         "value, other) in the program",
+                         name, text, text);
 }
 
-static tn_status check_readers(proof *p, const char *call, int stage, const char *text) {
-  int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(p->s, stage, false, RUNTIME_COUNT(readers), readers);
+static tn_status check_readers(proof *p, const char *text) {
+  const tn_schedule *s = p->c->s;
+  int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(s, p->c->step.stage, false, RUNTIME_COUNT(readers), readers);
   for (int i = 0; i < n; i++) {
-    look_through(p, p->s->stages[readers[i]].op);
+    look_through(p, s->stages[readers[i]].op);
     if (!p->open) continue;
     runtime_str read = {0};
     te_print_expr(&read, p->open);
-    tn_status status = runtime_fail(
-        p->s->ctx, TN_ERROR_SCHEDULE,
-        "%s: %s reads %s, where %s is not known to hold: what is not stored would be read; use select(%s, value, "
-        "other) in the program, or a condition that holds wherever %s is read",
-        call, schedule_stage_name(&p->s->stages[readers[i]]), read.failed ? "it" : read.data, text, text,
-        schedule_stage_name(p->stage));
+    tn_status status =
+        schedule_refuse(p->c,
+                        "%s reads %s, where %s is not known to hold: what is not stored would be read; use select(%s, "
+                        "value, other) in the program, or a condition that holds wherever %s is read",
+                        schedule_stage_name(&s->stages[readers[i]]), read.failed ? "it" : read.data, text, text,
+                        schedule_stage_name(p->stage));
     runtime_str_free(&read);
     return status;
   }
   return TN_OK;
 }
 
-static tn_status check_stage(tn_schedule *s, const char *call, int stage) {
-  SCHEDULE_TRY(schedule_check_stage(s, call, stage));
-  const schedule_stage *st = &s->stages[stage];
+static tn_status check_stage(const schedule_call *c, int stage) {
+  SCHEDULE_TRY(schedule_check_stage(c, stage));
+  const schedule_stage *st = &c->s->stages[stage];
   if (!st->predicate) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: the stores of %s have a predicate already (%s): give one", call,
-                      schedule_stage_name(st), st->predicate_text);
+  return schedule_refuse(c, "the stores of %s have a predicate already (%s): give one", schedule_stage_name(st),
+                         st->predicate_text);
 }
 
 /* ---- the primitive ----------------------------------------------------------------------------------------------- */
@@ -132,39 +131,42 @@ static const char *canonical_text(tn_schedule *s, const tir_expr *condition) {
 
 /* Invariant: an element that is not stored is not read. Primitives that come later keep what a stage reads, but for
  * cache_read of this one, which is refused then. */
-static tn_status set_predicate(tn_schedule *s, const char *call, int stage, const tir_expr *condition, const char *text,
-                               runtime_arena *arena) {
-  proof p = {s, arena, &s->stages[stage], condition, NULL};
+static tn_status check_condition(const schedule_call *c, const tir_expr *condition, const char *text,
+                                 runtime_arena *arena) {
+  proof p = {c, arena, &c->s->stages[c->step.stage], condition, NULL};
   if (strlen(text) > SCHEDULE_MAX_NAME)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: the condition has %zu characters, at most %d: use a shorter one", call, strlen(text),
-                        SCHEDULE_MAX_NAME);
-  SCHEDULE_TRY(schedule_is_output(s, stage) ? check_output(&p, call, text) : check_readers(&p, call, stage, text));
-  if (holds_everywhere(&p))
-    runtime_say(s->ctx, TN_SEVERITY_WARNING, "%s has no effect: %s holds everywhere", call, text);
-  schedule_step step = {.kind = SCHEDULE_STEP_ST, .stage = (int16_t)stage, .iter = -1, .text = text};
-  if (!schedule_push_step(s, &step)) return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
-  s->stages[stage].predicate = condition;
-  s->stages[stage].predicate_text = text;
+    return schedule_refuse(c, "the condition has %zu characters, at most %d: use a shorter one", strlen(text),
+                           SCHEDULE_MAX_NAME);
+  SCHEDULE_TRY(schedule_is_output(c->s, c->step.stage) ? check_output(&p, text) : check_readers(&p, text));
+  if (holds_everywhere(&p)) schedule_warn(c, " has no effect: %s holds everywhere", text);
   return TN_OK;
 }
 
-tn_status schedule_set_store_predicate(tn_schedule *s, int stage, const char *condition) {
-  char call[1024];
-  snprintf(call, sizeof call, "set_store_predicate(%s)",
-           stage >= 0 && stage < s->n_stages ? schedule_stage_name(&s->stages[stage]) : "?");
-  SCHEDULE_TRY(check_stage(s, call, stage));
-  SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, "set_store_predicate",
+tn_status schedule_check_set_store_predicate(schedule_call *c) {
+  SCHEDULE_TRY(check_stage(c, c->step.stage));
+  SCHEDULE_TRY(schedule_check_no_scan(c, c->step.stage, "set_store_predicate",
                                       "leave elements out where a reader of the whole scan stores"));
-  SCHEDULE_TRY(schedule_check_no_extern_reader(s, call, stage, "whole tensors",
+  SCHEDULE_TRY(schedule_check_no_extern_reader(c, c->step.stage, "whole tensors",
                                                "use select(condition, value, other) in the program"));
-  const te_op *op = s->stages[stage].op;
-  const tir_expr *e = te_parse_condition(s->ctx, op->n_axes, op->axes, condition ? condition : "");
-  const char *text = e ? canonical_text(s, e) : NULL;
-  if (!e) return tn_context_status(s->ctx);
-  if (!text) return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+  const te_op *op = c->s->stages[c->step.stage].op;
+  const tir_expr *condition = te_parse_condition(c->s->ctx, op->n_axes, op->axes, c->step.text);
+  const char *text = condition ? canonical_text(c->s, condition) : NULL;
+  if (!condition) return tn_context_status(c->s->ctx);
+  if (!text) return schedule_no_memory(c->s);
   runtime_arena arena = {0};
-  tn_status status = set_predicate(s, call, stage, e, text, &arena);
+  tn_status status = check_condition(c, condition, text, &arena);
   runtime_arena_free(&arena);
+  c->found = condition;
+  c->step.text = text;
   return status;
+}
+
+bool schedule_rewrite_set_store_predicate(schedule_call *c) {
+  c->s->stages[c->step.stage].predicate = c->found;
+  c->s->stages[c->step.stage].predicate_text = c->step.text;
+  return true;
+}
+
+tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const char *condition) {
+  return SCHEDULE_CALL(s, set_store_predicate, schedule_name(stage), schedule_name(condition));
 }

@@ -1,15 +1,9 @@
 /* prefetch.c: the primitive prefetch: at a loop, the region of a tensor that a later iteration reads, of this loop or
  * of one around it, is asked for, a cache line at a time, before the loop's body (TVM: Stage::prefetch, InjectPrefetch;
  * Halide: Func::prefetch with `at` and `from`). */
-#include <stdio.h>
-
 #include "schedule/lowering.h"
 
 enum { MAX_OFFSET = 1 << 20, LINE_BYTES = 64, FEW_LINES = 8 };
-
-static tn_status no_memory(tn_schedule *s) {
-  return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
-}
 
 /* ---- legality ---------------------------------------------------------------------------------------------------- */
 
@@ -22,29 +16,26 @@ static bool is_read_inside(const tn_schedule *s, int stage, int iter, int tensor
 }
 
 /* The iteration is one of loop OF_ITER of stage OF. */
-static tn_status check_tensor(tn_schedule *s, const char *call, int of_stage, int of_iter, int tensor) {
+static tn_status check_tensor(const schedule_call *c, int of_stage, int of_iter, int tensor) {
+  tn_schedule *s = c->s;
   if (tensor < 0 || tensor >= s->n_stages)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: there is no stage %d: take 0 to %d", call, tensor,
-                        s->n_stages - 1);
+    return schedule_refuse(c, "there is no stage %d: take 0 to %d", tensor, s->n_stages - 1);
   const schedule_stage *of = &s->stages[tensor];
   const char *name = schedule_stage_name(of), *axis = schedule_leaf(&s->stages[of_stage], of_iter)->name;
   if (of->tensors->by_value)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is a scalar: it is passed by value and lies in a register; name a tensor", call, name);
+    return schedule_refuse(c, "%s is a scalar: it is passed by value and lies in a register; name a tensor", name);
   if (of->attach == SCHEDULE_INLINED)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is inlined and lies nowhere in memory: name what it reads, or call compute_root(%s)",
-                        call, name, name);
+    return schedule_refuse(c, "%s is inlined and lies nowhere in memory: name what it reads, or call compute_root(%s)",
+                           name, name);
   if (of->attach == SCHEDULE_AT && schedule_inside(s, tensor, of_stage) >= of_iter)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is computed inside loop %s, so that a later iteration's part is not in memory: name "
-                        "what it reads, or call compute_root(%s)",
-                        call, name, axis, name);
+    return schedule_refuse(c,
+                           "%s is computed inside loop %s, so that a later iteration's part is not in memory: name "
+                           "what it reads, or call compute_root(%s)",
+                           name, axis, name);
   if (of->layout)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: the layout of %s is %s, in which a region is no rows of memory: use one of prefetch and "
-                        "transform_layout",
-                        call, name, of->layout);
+    return schedule_refuse(
+        c, "the layout of %s is %s, in which a region is no rows of memory: use one of prefetch and transform_layout",
+        name, of->layout);
   return TN_OK;
 }
 
@@ -53,43 +44,45 @@ static bool is_around(const tn_schedule *s, int of, int of_iter, int stage, int 
   return of == stage ? of_iter <= iter : schedule_inside(s, stage, of) >= of_iter;
 }
 
-static tn_status check_of(tn_schedule *s, const char *call, int of, int of_iter, int stage, int iter) {
-  SCHEDULE_TRY(schedule_check_iter(s, call, of, of_iter));
+static tn_status check_of(const schedule_call *c, int of, int of_iter, int stage, int iter) {
+  tn_schedule *s = c->s;
+  SCHEDULE_TRY(schedule_check_iter(c, of, of_iter));
   if (is_around(s, of, of_iter, stage, iter)) return TN_OK;
   const schedule_stage *st = &s->stages[stage];
-  return runtime_fail(
-      s->ctx, TN_ERROR_SCHEDULE,
-      "%s: loop %s of %s is not around loop %s of %s: name a loop of %s outside of it, or one that %s is "
-      "computed in",
-      call, schedule_leaf(&s->stages[of], of_iter)->name, schedule_stage_name(&s->stages[of]),
-      schedule_leaf(st, iter)->name, schedule_stage_name(st), schedule_stage_name(st), schedule_stage_name(st));
+  return schedule_refuse(
+      c, "loop %s of %s is not around loop %s of %s: name a loop of %s outside of it, or one that %s is computed in",
+      schedule_leaf(&s->stages[of], of_iter)->name, schedule_stage_name(&s->stages[of]), schedule_leaf(st, iter)->name,
+      schedule_stage_name(st), schedule_stage_name(st), schedule_stage_name(st));
 }
 
-static tn_status check_offset(tn_schedule *s, const char *call, int64_t offset) {
+static tn_status check_offset(const schedule_call *c, int64_t offset) {
   if (offset >= 1 && offset <= MAX_OFFSET) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: offset %lld: a prefetch is for a later iteration; give 1 to %d iterations", call,
-                      (long long)offset, MAX_OFFSET);
+  return schedule_refuse(c, "offset %lld: a prefetch is for a later iteration; give 1 to %d iterations",
+                         (long long)offset, MAX_OFFSET);
 }
 
-static tn_status check_prefetch(tn_schedule *s, const char *call, int stage, int iter, int tensor, int64_t offset,
-                                int of, int of_iter) {
-  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
-  SCHEDULE_TRY(schedule_check_outside(s, call, stage, iter));
-  SCHEDULE_TRY(check_of(s, call, of, of_iter, stage, iter));
-  SCHEDULE_TRY(check_tensor(s, call, of, of_iter, tensor));
+tn_status schedule_check_prefetch(schedule_call *c) {
+  int stage = c->step.stage, iter = c->step.iter, tensor = c->step.target_stage;
+  if (c->step.n != 0 && c->step.n != 2)
+    return schedule_refuse(c, "a list of %d numbers: write [stage, loop]", c->step.n);
+  int of = c->step.n ? (int)c->step.list[0] : stage, of_iter = c->step.n ? (int)c->step.list[1] : iter;
+  if (of == stage && of_iter == iter) c->step.n = 0;
+  tn_schedule *s = c->s;
+  SCHEDULE_TRY(schedule_check_iter(c, stage, iter));
+  SCHEDULE_TRY(schedule_check_outside(c, stage, iter));
+  SCHEDULE_TRY(check_of(c, of, of_iter, stage, iter));
+  SCHEDULE_TRY(check_tensor(c, of, of_iter, tensor));
   const schedule_stage *st = &s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
   const char *name = schedule_stage_name(&s->stages[tensor]);
   if (!is_read_inside(s, stage, iter, tensor))
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: nothing inside loop %s of %s reads %s: name a tensor that is read there", call, axis->name,
-                        schedule_stage_name(st), name);
-  SCHEDULE_TRY(check_offset(s, call, offset));
+    return schedule_refuse(c, "nothing inside loop %s of %s reads %s: name a tensor that is read there", axis->name,
+                           schedule_stage_name(st), name);
+  SCHEDULE_TRY(check_offset(c, c->step.value));
   for (int i = 0; i < st->n_prefetches; i++)
     if (st->prefetches[i].axis == st->leaves[iter] && st->prefetches[i].tensor == s->stages[tensor].tensors)
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s already prefetches %s (offset %d): give one offset",
-                          call, axis->name, name, st->prefetches[i].offset);
+      return schedule_refuse(c, "loop %s already prefetches %s (offset %d): give one offset", axis->name, name,
+                             st->prefetches[i].offset);
   return TN_OK;
 }
 
@@ -111,34 +104,30 @@ const char *schedule_of_name(const tn_schedule *s, const schedule_prefetch_reque
 /* ---- the primitive ----------------------------------------------------------------------------------------------- */
 
 /* Invariant: a prefetch changes no value, and names elements of the tensor only. */
-tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset, int of, int of_iter) {
-  char call[1024];
-  bool exists = stage >= 0 && stage < s->n_stages, has_tensor = tensor >= 0 && tensor < s->n_stages;
-  snprintf(
-      call, sizeof call, "prefetch(%s, %s, %s)", exists ? schedule_stage_name(&s->stages[stage]) : "?",
-      has_tensor ? schedule_stage_name(&s->stages[tensor]) : "?",
-      exists && iter >= 0 && iter < s->stages[stage].n_leaves ? schedule_leaf(&s->stages[stage], iter)->name : "?");
-  SCHEDULE_TRY(check_prefetch(s, call, stage, iter, tensor, offset, of, of_iter));
-  schedule_stage *st = &s->stages[stage];
-  bool is_own = of == stage && of_iter == iter;
-  int64_t *list = is_own ? NULL : runtime_copy(&s->arena, (int64_t[]){of, of_iter}, 2 * sizeof(int64_t));
-  schedule_step step = {.kind = SCHEDULE_STEP_PF,
-                        .stage = (int16_t)stage,
-                        .iter = (int16_t)iter,
-                        .target_stage = (int16_t)tensor,
-                        .value = offset,
-                        .n = is_own ? 0 : 2,
-                        .list = list};
-  schedule_prefetch_request *grown = RUNTIME_NEW_ARRAY(&s->arena, schedule_prefetch_request, st->n_prefetches + 1);
-  if (!grown || (!is_own && !list) || !schedule_push_step(s, &step)) return no_memory(s);
+bool schedule_rewrite_prefetch(schedule_call *c) {
+  schedule_stage *st = &c->s->stages[c->step.stage];
+  const schedule_stage *of = c->step.n ? &c->s->stages[c->step.list[0]] : st;
+  schedule_prefetch_request *grown = RUNTIME_NEW_ARRAY(&c->s->arena, schedule_prefetch_request, st->n_prefetches + 1);
+  if (!grown) return false;
   if (st->n_prefetches) memcpy(grown, st->prefetches, sizeof *grown * (size_t)st->n_prefetches);
-  grown[st->n_prefetches++] = (schedule_prefetch_request){.tensor = s->stages[tensor].tensors,
-                                                          .axis = st->leaves[iter],
-                                                          .offset = (int32_t)offset,
-                                                          .of = s->stages[of].tensors,
-                                                          .of_axis = s->stages[of].leaves[of_iter]};
+  grown[st->n_prefetches++] =
+      (schedule_prefetch_request){.tensor = c->s->stages[c->step.target_stage].tensors,
+                                  .axis = st->leaves[c->step.iter],
+                                  .offset = (int32_t)c->step.value,
+                                  .of = of->tensors,
+                                  .of_axis = of->leaves[c->step.n ? c->step.list[1] : c->step.iter]};
   st->prefetches = grown;
-  return TN_OK;
+  return true;
+}
+
+tn_status tn_prefetch(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset) {
+  return SCHEDULE_CALL(s, prefetch, schedule_name(stage), schedule_name(tensor), schedule_name(axis),
+                       schedule_number(offset));
+}
+tn_status tn_prefetch_of(tn_schedule *s, const char *stage, const char *tensor, const char *axis, int64_t offset,
+                         const char *reader, const char *loop) {
+  return SCHEDULE_CALL(s, prefetch, schedule_name(stage), schedule_name(tensor), schedule_name(axis),
+                       schedule_number(offset), schedule_name(reader), schedule_name(loop));
 }
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */

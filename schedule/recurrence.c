@@ -118,14 +118,14 @@ static const schedule_axis *read_across(const tn_schedule *s, int scan, int axis
 
 /* ---- the checks -------------------------------------------------------------------------------------------------- */
 
-static tn_status check_place(tn_schedule *s, const char *call, int scan) {
-  const schedule_stage *st = &s->stages[scan];
+static tn_status check_place(const schedule_call *c, int scan) {
+  const schedule_stage *st = &c->s->stages[scan];
   const char *name = schedule_stage_name(st);
   if (st->attach == SCHEDULE_ROOT) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: %s is a scan: each of its times reads earlier ones, so it is computed as a whole, at root; "
-                      "compute what it reads at one of its loops (%s) instead",
-                      call, name, schedule_leaf(st, 0)->name);
+  return schedule_refuse(c,
+                         "%s is a scan: each of its times reads earlier ones, so it is computed as a whole, at root; "
+                         "compute what it reads at one of its loops (%s) instead",
+                         name, schedule_leaf(st, 0)->name);
 }
 
 /* The place of a loop among those under AXIS in the order of the times, added to *place. False: it is not there. */
@@ -151,47 +151,47 @@ static int place_in_time(const schedule_stage *st, int loop) {
 }
 
 /* Loops over the time: none in lockstep or parallel, and in the order of the times. */
-static tn_status check_time(tn_schedule *s, const char *call, int scan) {
-  const schedule_stage *st = &s->stages[scan];
+static tn_status check_time(const schedule_call *c, int scan) {
+  const schedule_stage *st = &c->s->stages[scan];
   int before = -1;
   for (int i = 0; i < st->n_leaves; i++) {
     if (!schedule_is_time(st, st->leaves[i])) continue;
     const schedule_axis *axis = schedule_leaf(st, i);
     if (axis->annotation > SCHEDULE_UNROLL)
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                          "%s: loop %s of %s (extent %lld) is the time of a scan: an iteration reads what earlier ones "
-                          "stored, so they cannot run %s; take one of the scan's other loops",
-                          call, axis->name, schedule_stage_name(st), (long long)axis->extent,
-                          axis->annotation == SCHEDULE_VECTORIZE ? "in lockstep" : "in parallel");
+      return schedule_refuse(c,
+                             "loop %s of %s (extent %lld) is the time of a scan: an iteration reads what earlier ones "
+                             "stored, so they cannot run %s; take one of the scan's other loops",
+                             axis->name, schedule_stage_name(st), (long long)axis->extent,
+                             axis->annotation == SCHEDULE_VECTORIZE ? "in lockstep" : "in parallel");
     if (before >= 0 && place_in_time(st, st->leaves[i]) < place_in_time(st, before))
-      return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                          "%s: loop %s of %s would stand inside a later part of the time: the times would run out of "
-                          "order; leave %s outside of %s",
-                          call, axis->name, schedule_stage_name(st), axis->name, st->axes[before].name);
+      return schedule_refuse(c,
+                             "loop %s of %s would stand inside a later part of the time: the times would run out of "
+                             "order; leave %s outside of %s",
+                             axis->name, schedule_stage_name(st), axis->name, st->axes[before].name);
     before = st->leaves[i];
   }
   return TN_OK;
 }
 
 /* What stands outside of a loop over the time takes all times of its part before the next part begins. */
-static tn_status check_outer(tn_schedule *s, const char *call, int scan) {
-  const schedule_stage *st = &s->stages[scan];
+static tn_status check_outer(const schedule_call *c, int scan) {
+  const schedule_stage *st = &c->s->stages[scan];
   int last = last_time(st);
   for (int i = 0; i < last; i++) {
     if (schedule_is_time(st, st->leaves[i])) continue;
-    const schedule_axis *root = read_across(s, scan, st->leaves[i]);
+    const schedule_axis *root = read_across(c->s, scan, st->leaves[i]);
     if (!root) continue;
     const char *name = schedule_leaf(st, i)->name, *time = schedule_leaf(st, last)->name;
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "%s: loop %s of %s would stand outside of the time %s, but the scan reads across %s: element %s "
-        "of a time needs other elements of earlier times; keep %s outside of %s",
-        call, name, schedule_stage_name(st), time, root->name, root->name, time, name);
+    return schedule_refuse(c,
+                           "loop %s of %s would stand outside of the time %s, but the scan reads across %s: element %s "
+                           "of a time needs other elements of earlier times; keep %s outside of %s",
+                           name, schedule_stage_name(st), time, root->name, root->name, time, name);
   }
   return TN_OK;
 }
 
-static tn_status check_steps(tn_schedule *s, const char *call, int scan) {
+static tn_status check_steps(const schedule_call *c, int scan) {
+  tn_schedule *s = c->s;
   const schedule_stage *target = &s->stages[scan];
   bool steps[SCHEDULE_MAX_STAGES];
   int last = last_time(target);
@@ -200,42 +200,40 @@ static tn_status check_steps(tn_schedule *s, const char *call, int scan) {
   for (int i = 0; i < scan; i++) {
     const schedule_stage *st = &s->stages[i];
     if (!steps[i] || st->attach == SCHEDULE_INLINED || schedule_inside(s, i, scan) >= last) continue;
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is a step of the scan %s: it reads what the scan stored at earlier times, so it is "
-                        "computed inside the time %s; use compute_at(%s, %s, %s) or a loop inside of that one",
-                        call, schedule_stage_name(st), name, time, schedule_stage_name(st), name, time);
+    return schedule_refuse(c,
+                           "%s is a step of the scan %s: it reads what the scan stored at earlier times, so it is "
+                           "computed inside the time %s; use compute_at(%s, %s, %s) or a loop inside of that one",
+                           schedule_stage_name(st), name, time, schedule_stage_name(st), name, time);
   }
   return TN_OK;
 }
 
-tn_status schedule_check_scans(tn_schedule *s, const char *call) {
-  for (int i = 0; i < s->n_stages; i++) {
-    if (!is_scan(&s->stages[i])) continue;
-    SCHEDULE_TRY(check_place(s, call, i));
-    SCHEDULE_TRY(check_time(s, call, i));
-    SCHEDULE_TRY(check_outer(s, call, i));
-    SCHEDULE_TRY(check_steps(s, call, i));
+tn_status schedule_check_scans(const schedule_call *c) {
+  for (int i = 0; i < c->s->n_stages; i++) {
+    if (!is_scan(&c->s->stages[i])) continue;
+    SCHEDULE_TRY(check_place(c, i));
+    SCHEDULE_TRY(check_time(c, i));
+    SCHEDULE_TRY(check_outer(c, i));
+    SCHEDULE_TRY(check_steps(c, i));
   }
   return TN_OK;
 }
 
-tn_status schedule_check_no_scan(tn_schedule *s, const char *call, int stage, const char *primitive,
-                                 const char *instead) {
+tn_status schedule_check_no_scan(const schedule_call *c, int stage, const char *primitive, const char *instead) {
+  tn_schedule *s = c->s;
   const schedule_stage *st = &s->stages[stage];
   int scan = is_scan(st) ? stage : scan_of(s, stage);
   if (scan < 0) return TN_OK;
-  return runtime_fail(
-      s->ctx, TN_ERROR_SCHEDULE,
-      "%s: %s is %s%s, whose times are computed one after the other from one buffer: %s would put another "
-      "stage between them; %s",
-      call, schedule_stage_name(st), scan == stage ? "a scan" : "a step of the scan ",
-      scan == stage ? "" : schedule_stage_name(&s->stages[scan]), primitive, instead);
+  return schedule_refuse(c,
+                         "%s is %s%s, whose times are computed one after the other from one buffer: %s would put "
+                         "another stage between them; %s",
+                         schedule_stage_name(st), scan == stage ? "a scan" : "a step of the scan ",
+                         scan == stage ? "" : schedule_stage_name(&s->stages[scan]), primitive, instead);
 }
 
-tn_status schedule_check_no_time(tn_schedule *s, const char *call, int stage, int iter, const char *why,
-                                 const char *instead) {
-  const schedule_stage *st = &s->stages[stage];
+tn_status schedule_check_no_time(const schedule_call *c, int stage, int iter, const char *why, const char *instead) {
+  const schedule_stage *st = &c->s->stages[stage];
   if (!schedule_is_time(st, st->leaves[iter])) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "%s: loop %s of %s is the time of a scan: %s; %s", call,
-                      schedule_leaf(st, iter)->name, schedule_stage_name(st), why, instead);
+  return schedule_refuse(c, "loop %s of %s is the time of a scan: %s; %s", schedule_leaf(st, iter)->name,
+                         schedule_stage_name(st), why, instead);
 }

@@ -18,37 +18,32 @@ static const char *reduction_loops(const schedule_stage *st, char *buffer, size_
   return buffer;
 }
 
-static tn_status check_reduction_loop(tn_schedule *s, const char *call, int stage, int iter) {
-  SCHEDULE_TRY(schedule_check_iter(s, call, stage, iter));
-  const schedule_stage *st = &s->stages[stage];
+static tn_status check_reduction_loop(const schedule_call *c, int stage, int iter) {
+  SCHEDULE_TRY(schedule_check_iter(c, stage, iter));
+  const schedule_stage *st = &c->s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
   const char *name = schedule_stage_name(st);
   char names[256];
   if (st->op->body->op != TIR_REDUCE)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s is no reduction: it has no partial results; use parallel on its loops as they are",
-                        call, name);
+    return schedule_refuse(c, "%s is no reduction: it has no partial results; use parallel on its loops as they are",
+                           name);
   if (axis->kind == SCHEDULE_SPATIAL)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: loop %s of %s runs over a data axis: name a loop over a reduction axis (%s)", call,
-                        axis->name, name, reduction_loops(st, names, sizeof names));
+    return schedule_refuse(c, "loop %s of %s runs over a data axis: name a loop over a reduction axis (%s)", axis->name,
+                           name, reduction_loops(st, names, sizeof names));
   if (axis->kind == SCHEDULE_MIXED)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: loop %s of %s runs over data and reduction axes: call rfactor before fuse", call,
-                        axis->name, name);
+    return schedule_refuse(c, "loop %s of %s runs over data and reduction axes: call rfactor before fuse", axis->name,
+                           name);
   if (strlen(axis->name) + strlen(".v") > SCHEDULE_MAX_NAME)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: the new axis %s.v would have a name of over %d characters: split into all parts at once",
-                        call, axis->name, SCHEDULE_MAX_NAME);
+    return schedule_refuse(c, "the new axis %s.v would have a name of over %d characters: split into all parts at once",
+                           axis->name, SCHEDULE_MAX_NAME);
   if (axis->extent <= INT32_MAX) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: loop %s has extent %lld: a data axis has at most %d; split it first", call, axis->name,
-                      (long long)axis->extent, INT32_MAX);
+  return schedule_refuse(c, "loop %s has extent %lld: a data axis has at most %d; split it first", axis->name,
+                         (long long)axis->extent, INT32_MAX);
 }
 
 /* The stage's loops are made anew: loops over data axes must be as they came, and nothing may be annotated. */
-static tn_status check_loops_untouched(tn_schedule *s, const char *call, int stage) {
-  const schedule_stage *st = &s->stages[stage];
+static tn_status check_loops_untouched(const schedule_call *c, int stage) {
+  const schedule_stage *st = &c->s->stages[stage];
   char names[512];
   bool kept = st->n_prefetches == 0 && !st->predicate && !st->buffering;
   for (int i = 0; i < st->n_leaves; i++) {
@@ -58,60 +53,58 @@ static tn_status check_loops_untouched(tn_schedule *s, const char *call, int sta
     kept = kept && (i >= st->n_spatial_roots || st->leaves[i] == i);
   }
   if (kept) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: %s already has a schedule besides that of its reduction axes (loops: %s), which would be "
-                      "lost: call rfactor before it, and after split and fuse of reduction axes only",
-                      call, schedule_stage_name(st), schedule_loop_names(st, names, sizeof names));
+  return schedule_refuse(c,
+                         "%s already has a schedule besides that of its reduction axes (loops: %s), which would be "
+                         "lost: call rfactor before it, and after split and fuse of reduction axes only",
+                         schedule_stage_name(st), schedule_loop_names(st, names, sizeof names));
 }
 
 /* The new stage's tensor has one more dimension. */
-static tn_status check_new_tensor(tn_schedule *s, const char *call, int stage, int iter, int factor_axis) {
-  const schedule_stage *st = &s->stages[stage];
+static tn_status check_new_tensor(const schedule_call *c, int stage, int iter, int64_t factor_axis) {
+  const schedule_stage *st = &c->s->stages[stage];
   double elements = (double)schedule_leaf(st, iter)->extent;
   for (int i = 0; i < st->tensors[0].ndim; i++)
     if (!st->tensors[0].size[i]) elements *= (double)st->tensors[0].shape[i];
   if (factor_axis < 0 || factor_axis > st->op->n_axes)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: factor axis %d: give a place from 0 to %d among the data axes of %s", call, factor_axis,
-                        st->op->n_axes, schedule_stage_name(st));
+    return schedule_refuse(c, "factor axis %d: give a place from 0 to %d among the data axes of %s", factor_axis,
+                           st->op->n_axes, schedule_stage_name(st));
   if (st->op->n_axes == TN_MAX_RANK)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: %s has rank %d, and the partial results would have one more than there can be: fuse "
-                        "dimensions in the program",
-                        call, schedule_stage_name(st), TN_MAX_RANK);
+    return schedule_refuse(
+        c,
+        "%s has rank %d, and the partial results would have one more than there can be: fuse dimensions in the program",
+        schedule_stage_name(st), TN_MAX_RANK);
   if (elements <= 0x1p40) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: the partial results would have %.0f elements, more than 2^40: split the loop, and factor "
-                      "the shorter part",
-                      call, elements);
+  return schedule_refuse(
+      c, "the partial results would have %.0f elements, more than 2^40: split the loop, and factor the shorter part",
+      elements);
 }
 
 /* Values of the reduction axes are computed with 32 bits. */
-static tn_status check_index_range(tn_schedule *s, const char *call, int stage) {
-  const schedule_stage *st = &s->stages[stage];
+static tn_status check_index_range(const schedule_call *c, int stage) {
+  const schedule_stage *st = &c->s->stages[stage];
   for (int i = 0; i < st->n_relations; i++) {
     const schedule_relation *r = &st->relations[i];
     double product = 1;
     for (int k = 0; k < r->n; k++) product *= (double)st->axes[r->many[k]].extent;
     if (product <= INT32_MAX) continue;
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: the loops made from %s run over %.0f values, more than an index holds (%d): factor one of "
-                        "the axes alone",
-                        call, st->axes[r->is_fuse ? r->many[0] : r->one].name, product, INT32_MAX);
+    return schedule_refuse(
+        c, "the loops made from %s run over %.0f values, more than an index holds (%d): factor one of the axes alone",
+        st->axes[r->is_fuse ? r->many[0] : r->one].name, product, INT32_MAX);
   }
   return TN_OK;
 }
 
-static tn_status check_rfactor(tn_schedule *s, const char *call, int stage, int iter, int factor_axis) {
-  SCHEDULE_TRY(check_reduction_loop(s, call, stage, iter));
-  SCHEDULE_TRY(schedule_check_no_scan(s, call, stage, "rfactor", "make loops over data axes of it parallel"));
-  SCHEDULE_TRY(check_loops_untouched(s, call, stage));
-  SCHEDULE_TRY(check_new_tensor(s, call, stage, iter, factor_axis));
-  SCHEDULE_TRY(check_index_range(s, call, stage));
+tn_status schedule_check_rfactor(schedule_call *c) {
+  int stage = c->step.stage, iter = c->step.iter;
+  SCHEDULE_TRY(check_reduction_loop(c, stage, iter));
+  SCHEDULE_TRY(schedule_check_no_scan(c, stage, "rfactor", "make loops over data axes of it parallel"));
+  SCHEDULE_TRY(check_loops_untouched(c, stage));
+  SCHEDULE_TRY(check_new_tensor(c, stage, iter, c->step.value));
+  SCHEDULE_TRY(check_index_range(c, stage));
   char part[SCHEDULE_MAX_NAME + 8];
-  snprintf(part, sizeof part, "%s.rf", schedule_stage_name(&s->stages[stage]));
-  SCHEDULE_TRY(schedule_check_no_guests(s, call, stage, "rfactor"));
-  return schedule_check_inputs_at_root(s, call, stage, part, "rfactor");
+  snprintf(part, sizeof part, "%s.rf", schedule_stage_name(&c->s->stages[stage]));
+  SCHEDULE_TRY(schedule_check_no_guests(c, stage, "rfactor"));
+  return schedule_check_inputs_at_root(c, stage, part, "rfactor");
 }
 
 /* ---- the two ops ------------------------------------------------------------------------------------------------- */
@@ -262,25 +255,43 @@ static const te_op *final_op(tn_program *program, const factoring *f, const te_o
 
 /* Invariant: combining the partial results combines every element once, in another order, which combiners allow (floats
  * up to rounding); what an inexact split adds is the identity. */
-tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis) {
-  char call[1024];
-  snprintf(call, sizeof call, "%s%srfactor(%s, %s)", s->within ? s->within : "", s->within ? ": " : "",
-           stage >= 0 && stage < s->n_stages ? schedule_stage_name(&s->stages[stage]) : "?",
-           stage >= 0 && stage < s->n_stages && iter >= 0 && iter < s->stages[stage].n_leaves
-               ? schedule_leaf(&s->stages[stage], iter)->name
-               : "?");
-  SCHEDULE_TRY(check_rfactor(s, call, stage, iter, factor_axis));
+bool schedule_rewrite_rfactor(schedule_call *c) {
+  tn_schedule *s = c->s;
+  int stage = c->step.stage;
   const schedule_stage *st = &s->stages[stage];
-  factoring f = {.ctx = s->ctx, .arena = &s->ctx->arena, .st = st, .iter = iter, .factor_axis = factor_axis};
+  factoring f = {
+      .ctx = s->ctx, .arena = &s->ctx->arena, .st = st, .iter = c->step.iter, .factor_axis = (int)c->step.value};
   const char *names[TIR_MAX_VALUES];
   bool named = schedule_derived_names(s, st, "rf", names);
   const te_op *partial = named ? partial_op(s->program, &f, names) : NULL;
   const te_op *final = partial ? final_op(s->program, &f, partial) : NULL;
-  if (!final || !schedule_insert_stage(s, stage, partial, "global"))
-    return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+  if (!final || !schedule_insert_stage(s, stage, partial, "global")) return false;
   s->stages[stage + 1].op = final;
+  return schedule_reset_loops(s, &s->stages[stage + 1]);
+}
+
+tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis) {
   schedule_step step = {.kind = SCHEDULE_STEP_RF, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = factor_axis};
-  if (!schedule_reset_loops(s, &s->stages[stage + 1]) || !schedule_push_step(s, &step))
-    return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
-  return TN_OK;
+  return schedule_apply_step(s, &step);
+}
+tn_status tn_rfactor(tn_schedule *s, const char *stage, const char *axis, int factor_axis) {
+  return SCHEDULE_CALL(s, rfactor, schedule_name(stage), schedule_name(axis), schedule_number(factor_axis));
+}
+
+/* ---- parallel_reduce --------------------------------------------------------------------------------------------- */
+
+/* The outer loop of a split by its number of parts becomes the first axis of the partial results. */
+tn_status schedule_compose_parallel_reduce(tn_schedule *s, const schedule_call *c) {
+  int64_t parts = c->step.value;
+  if (parts < 0)
+    return schedule_refuse(c, "%lld parts: give at least 1, or 0 for one for each thread (%d)", (long long)parts,
+                           tn_thread_count());
+  if (parts == 0) parts = tn_thread_count();
+  SCHEDULE_TRY(schedule_split(s, c->step.stage, c->step.iter, 1, &parts, false, TN_TAIL_GUARD));
+  SCHEDULE_TRY(schedule_rfactor(s, c->step.stage, c->step.iter, 0));
+  return schedule_annotate(s, c->step.stage, 0, SCHEDULE_PARALLEL);
+}
+tn_status tn_parallel_reduce(tn_schedule *s, const char *stage, const char *axis, int64_t parts) {
+  return SCHEDULE_CALL(s, parallel_reduce, schedule_name(stage), schedule_name(axis),
+                       {.key = "parts", .number = parts});
 }

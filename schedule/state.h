@@ -6,6 +6,7 @@
 #ifndef TENON_SCHEDULE_STATE_H
 #define TENON_SCHEDULE_STATE_H
 
+#include "schedule/primitives.h"
 #include "schedule/schedule.h"
 #include "te/graph.h"
 #include "tir/ir.h"
@@ -115,33 +116,15 @@ typedef struct schedule_stage {
 const char *schedule_pragma_key(int pragma);
 extern const char *const schedule_annotation_words[SCHEDULE_ANNOTATION_COUNT];
 
-/* Steps: the mnemonics and argument order of TVM's logs (reference: auto-scheduler.md section 3), and SS for set_scope.
- * X(mnemonic, words) */
-#define SCHEDULE_STEPS(X)                                                                                       \
-  X(AN, "annotate")            /* stage, iter, value = annotation */                                            \
-  X(FU, "fuse")                /* stage, list = iters */                                                        \
-  X(PR, "pragma")              /* stage, iter, text = "auto_unroll_max_step$64" */                              \
-  X(RE, "reorder")             /* stage, list = all old iters in their new order */                             \
-  X(SP, "split")               /* stage, iter, value = extent, list = lengths, inner_to_outer, tail */          \
-  X(CA, "compute_at")          /* stage, target stage, target iter */                                           \
-  X(CI, "compute_inline")      /* stage */                                                                      \
-  X(CR, "compute_root")        /* stage */                                                                      \
-  X(CHR, "cache_read")         /* stage, text = scope, list = reader stages, value = which tensor */            \
-  X(CHW, "cache_write")        /* stage, text = scope */                                                        \
-  X(SS, "set_scope")           /* stage, text = scope */                                                        \
-  X(RF, "rfactor")             /* stage, iter, value = factor axis */                                           \
-  X(TL, "transform_layout")    /* stage, text = map */                                                          \
-  X(SA, "storage_align")       /* stage, iter, value = factor, target iter = offset */                          \
-  X(ST, "set_store_predicate") /* stage, text = condition */                                                    \
-  X(DB, "double_buffer")       /* stage */                                                                      \
-  X(RB, "rolling_buffer")      /* stage */                                                                      \
-  X(PF, "prefetch")            /* stage, target stage = tensor, iter, value = offset, list = of: stage, iter */ \
-  X(TZ, "tensorize")           /* stage, iter, text = intrinsic */
-
+/* Kinds of steps, with the mnemonics of TVM's logs (reference: auto-scheduler.md section 3) and some of Tenon's. */
 typedef enum schedule_step_kind {
-#define X(mnemonic, words) SCHEDULE_STEP_##mnemonic,
-  SCHEDULE_STEPS(X)
-#undef X
+#define STEP(mnemonic, name, how, fields, arguments, keys, usage, about) SCHEDULE_STEP_##mnemonic,
+#define WORD(mnemonic, name, how, least, most, arguments, keys, usage, about)
+#define COMPOSED(name, word, arguments, keys, usage, about)
+  SCHEDULE_PRIMITIVES(STEP, WORD, COMPOSED)
+#undef STEP
+#undef WORD
+#undef COMPOSED
       SCHEDULE_STEP_COUNT
 } schedule_step_kind;
 
@@ -150,7 +133,8 @@ typedef struct schedule_step {
   bool inner_to_outer; /* SP: lengths are loops 1..n (true) or 0..n-1 (false) */
   uint8_t tail;        /* SP: tn_tail */
   int16_t stage, iter; /* -1 where the kind has none */
-  int16_t target_stage, target_iter;
+  int16_t target_stage;
+  int32_t target_iter;
   int64_t value;
   int n;
   const int64_t *list;
@@ -165,54 +149,38 @@ struct tn_schedule {
   schedule_stage *stages;
   int n_steps, cap_steps;
   schedule_step *steps;
-  bool is_replayed;   /* from a record: nobody wrote its pragmas, who could be told that one does nothing */
-  const char *within; /* the composed primitive that is being applied, "tile(C, i, j)", for messages; or NULL */
+  bool is_replayed; /* from a record: nobody wrote its pragmas, who could be told that one does nothing */
+  const struct schedule_call *within;  /* the composed primitive that is being applied, for messages; or NULL */
   struct tn_schedule *previous, *next; /* all schedules of a program, freed with it */
 };
 
-/* ---- primitives by position: check, apply, append the step. TN_ERROR_SCHEDULE leaves the schedule as it was. ----- */
+/* ---- primitives by position, for generic schedules and the tuner: schedule_apply_step of such a step -------------- */
 
 tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer,
                          tn_tail tail);
 tn_status schedule_fuse(tn_schedule *s, int stage, int n, const int *iters);
-tn_status schedule_reorder(tn_schedule *s, int stage, int n,
-                           const int *order); /* complete: order[new] = old position */
+/* ORDER is complete: order[new] = old position. */
+tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order);
 tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation);
-tn_status schedule_pragma(tn_schedule *s, int stage, int iter, const char *key, int64_t value);
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step);
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target_stage, int target_iter);
 tn_status schedule_compute_inline(tn_schedule *s, int stage);
-tn_status schedule_compute_root(tn_schedule *s, int stage);
-/* The new stage stands at stage+1 (later positions shift by one). */
+/* Of the stage's first tensor. The new stage stands at stage+1 (later positions shift by one). */
 tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int n_readers, const int *readers);
-/* The same of a stage's tensor VALUE. */
-tn_status schedule_cache_read_value(tn_schedule *s, int stage, int64_t value, const char *scope, int n_readers,
-                                    const int *readers);
 /* The new compute stage takes `stage`, the copy becomes stage+1 with fresh loops. */
 tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope);
 tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
 /* The partial results' stage takes `stage`, the final reduction becomes stage+1 with fresh loops. */
 tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis);
-/* MAP: "[i, j] -> [j//64, i, j%64]", from the tensor's dimensions to those of its buffer. */
 tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
-/* The stride of the data axis at ITER becomes OFFSET modulo FACTOR. */
-tn_status schedule_storage_align(tn_schedule *s, int stage, int iter, int64_t factor, int64_t offset);
-/* At loop ITER, what it reads of the tensor of stage TENSOR in the iteration OFFSET later of loop OF_ITER of stage OF,
- * itself or one around it, is fetched into the cache. */
-tn_status schedule_prefetch(tn_schedule *s, int stage, int tensor, int iter, int64_t offset, int of, int of_iter);
-/* CONDITION: over the stage's data axes, "i >= 1 && i < 15". */
-tn_status schedule_set_store_predicate(tn_schedule *s, int stage, const char *condition);
-tn_status schedule_set_buffering(tn_schedule *s, int stage, schedule_buffering buffering);
+/* Checks, applies and appends one step. TN_ERROR_SCHEDULE leaves the schedule as it was. */
+tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
+
 const char *schedule_buffering_word(schedule_buffering buffering);
 bool schedule_has_prefetch(const schedule_stage *st, int axis);
 /* Whether a request of ST counts iterations of the loop that it stands at, and the name of the loop that it counts. */
 bool schedule_is_of_own(const schedule_stage *st, const schedule_prefetch_request *p);
 const char *schedule_of_name(const tn_schedule *s, const schedule_prefetch_request *p);
-tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
-/* The same answer; the schedule stays as it is. */
-tn_status schedule_try_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
-/* Applies one recorded step with the same checks. */
-tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 

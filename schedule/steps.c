@@ -1,151 +1,20 @@
-/* steps.c: steps as data: one table row a kind gives its fields, in the order of the JSON array (TVM's logs), and how
- * it is applied. Decoding checks types and ranges; applying checks legality as for a user's call. */
+/* steps.c: steps as JSON: the fields of a row of primitives.h, in the order of TVM's logs. Decoding checks types and
+ * ranges; applying checks legality as for a user's call. */
 #include "schedule/steps.h"
 
 #include <stdio.h>
 
-#include "schedule/intrin.h"
+#include "schedule/call.h"
 #include "schedule/tail.h"
 
-/* Fields: s stage, i iter, S target stage, I target iter, v value, l list, o inner_to_outer, t tail, x text. In
- * capitals V and L: last, and left out where 0 and empty. */
-typedef struct step_row {
-  const char *mnemonic, *fields;
-  tn_status (*apply)(tn_schedule *s, const schedule_step *step);
-} step_row;
-
-typedef struct small_ints {
-  int n, data[SCHEDULE_MAX_AXES];
-} small_ints;
-
-static bool to_ints(const schedule_step *step, small_ints *out) {
-  if (step->n > SCHEDULE_MAX_AXES) return false;
-  out->n = step->n;
-  for (int i = 0; i < step->n; i++) out->data[i] = (int)step->list[i];
-  return true;
-}
-
-static tn_status too_long(tn_schedule *s) {
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "a step's list has over %d entries", SCHEDULE_MAX_AXES);
-}
-
-static tn_status apply_an(tn_schedule *s, const schedule_step *t) {
-  bool is_known = t->value >= SCHEDULE_NONE && t->value < SCHEDULE_ANNOTATION_COUNT;
-  return schedule_annotate(s, t->stage, t->iter, is_known ? (schedule_annotation)t->value : SCHEDULE_ANNOTATION_COUNT);
-}
-static tn_status apply_fu(tn_schedule *s, const schedule_step *t) {
-  small_ints list;
-  return to_ints(t, &list) ? schedule_fuse(s, t->stage, list.n, list.data) : too_long(s);
-}
-static tn_status apply_re(tn_schedule *s, const schedule_step *t) {
-  small_ints list;
-  return to_ints(t, &list) ? schedule_reorder(s, t->stage, list.n, list.data) : too_long(s);
-}
-static tn_status apply_chr(tn_schedule *s, const schedule_step *t) {
-  small_ints list;
-  return to_ints(t, &list) ? schedule_cache_read_value(s, t->stage, t->value, t->text, list.n, list.data) : too_long(s);
-}
-/* "auto_unroll_max_step$64" */
-static tn_status apply_pr(tn_schedule *s, const schedule_step *t) {
-  const char *dollar = strchr(t->text, '$');
-  char key[64], *end;
-  if (!dollar || dollar - t->text >= (ptrdiff_t)sizeof key)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma \"%s\" is no key and value: write \"%s$64\"", t->text,
-                        schedule_pragma_key(SCHEDULE_PRAGMA_UNROLL));
-  long value = strtol(dollar + 1, &end, 10);
-  if (*end || end == dollar + 1 || value > INT32_MAX || value < 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "pragma \"%s\" has no number behind the $: write \"%s$64\"", t->text,
-                        schedule_pragma_key(SCHEDULE_PRAGMA_UNROLL));
-  snprintf(key, sizeof key, "%.*s", (int)(dollar - t->text), t->text);
-  return schedule_pragma(s, t->stage, t->iter, key, value);
-}
-
-/* The recorded extent says which axis was meant: a record that does not fit its program is stale. */
-static tn_status apply_sp(tn_schedule *s, const schedule_step *t) {
-  bool exists = t->stage >= 0 && t->stage < s->n_stages && t->iter >= 0 && t->iter < s->stages[t->stage].n_leaves;
-  const schedule_axis *split = exists ? schedule_leaf(&s->stages[t->stage], t->iter) : NULL;
-  if (exists && t->value && !split->size && split->extent != t->value) {
-    const schedule_axis *axis = schedule_leaf(&s->stages[t->stage], t->iter);
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "split(%s, %s): the step was recorded for extent %lld, the loop has %lld: use it with the "
-                        "program that it was recorded for",
-                        schedule_stage_name(&s->stages[t->stage]), axis->name, (long long)t->value,
-                        (long long)axis->extent);
-  }
-  return schedule_split(s, t->stage, t->iter, t->n, t->list, t->inner_to_outer, (tn_tail)t->tail);
-}
-static tn_status apply_ca(tn_schedule *s, const schedule_step *t) {
-  return schedule_compute_at(s, t->stage, t->target_stage, t->target_iter);
-}
-static tn_status apply_ci(tn_schedule *s, const schedule_step *t) { return schedule_compute_inline(s, t->stage); }
-static tn_status apply_cr(tn_schedule *s, const schedule_step *t) { return schedule_compute_root(s, t->stage); }
-static tn_status apply_chw(tn_schedule *s, const schedule_step *t) {
-  return schedule_cache_write(s, t->stage, t->text);
-}
-static tn_status apply_ss(tn_schedule *s, const schedule_step *t) { return schedule_set_scope(s, t->stage, t->text); }
-
-static tn_status apply_rf(tn_schedule *s, const schedule_step *t) {
-  return schedule_rfactor(s, t->stage, t->iter, (int)RUNTIME_MIN(t->value, TN_MAX_RANK + 1));
-}
-
-static tn_status apply_tl(tn_schedule *s, const schedule_step *t) {
-  return schedule_transform_layout(s, t->stage, t->text);
-}
-
-static tn_status apply_sa(tn_schedule *s, const schedule_step *t) {
-  return schedule_storage_align(s, t->stage, t->iter, t->value, t->target_iter);
-}
-
-static tn_status apply_pf(tn_schedule *s, const schedule_step *t) {
-  if (t->n != 0 && t->n != 2)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "prefetch: a list of %d numbers: write [stage, loop]", t->n);
-  int of = t->n == 2 ? (int)t->list[0] : t->stage, of_iter = t->n == 2 ? (int)t->list[1] : t->iter;
-  return schedule_prefetch(s, t->stage, t->target_stage, t->iter, t->value, of, of_iter);
-}
-
-static tn_status apply_st(tn_schedule *s, const schedule_step *t) {
-  return schedule_set_store_predicate(s, t->stage, t->text);
-}
-
-static tn_status apply_db(tn_schedule *s, const schedule_step *t) {
-  return schedule_set_buffering(s, t->stage, SCHEDULE_BUFFER_DOUBLE);
-}
-static tn_status apply_rb(tn_schedule *s, const schedule_step *t) {
-  return schedule_set_buffering(s, t->stage, SCHEDULE_BUFFER_ROLLING);
-}
-
-/* "name", or "name: pattern" of a declared intrinsic, which must have that pattern here. */
-static tn_status apply_tz(tn_schedule *s, const schedule_step *t) {
-  char name[64];
-  snprintf(name, sizeof name, "%.*s", (int)strcspn(t->text, ":"), t->text);
-  const char *here = schedule_intrin_record(s->ctx, name);
-  if (strcmp(here, name) != 0 && strchr(t->text, ':') && strcmp(here, t->text) != 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "tensorize: the step was recorded with another intrinsic, %s; here it is %s: declare that one",
-                        t->text, here);
-  return schedule_tensorize(s, t->stage, t->iter, name);
-}
-
-static const step_row rows[SCHEDULE_STEP_COUNT] = {
-    [SCHEDULE_STEP_AN] = {"AN", "siv", apply_an},     [SCHEDULE_STEP_FU] = {"FU", "sl", apply_fu},
-    [SCHEDULE_STEP_PR] = {"PR", "six", apply_pr},     [SCHEDULE_STEP_RE] = {"RE", "sl", apply_re},
-    [SCHEDULE_STEP_SP] = {"SP", "sivlot", apply_sp},  [SCHEDULE_STEP_CA] = {"CA", "sSI", apply_ca},
-    [SCHEDULE_STEP_CI] = {"CI", "s", apply_ci},       [SCHEDULE_STEP_CR] = {"CR", "s", apply_cr},
-    [SCHEDULE_STEP_CHR] = {"CHR", "sxlV", apply_chr}, [SCHEDULE_STEP_CHW] = {"CHW", "sx", apply_chw},
-    [SCHEDULE_STEP_SS] = {"SS", "sx", apply_ss},      [SCHEDULE_STEP_RF] = {"RF", "siv", apply_rf},
-    [SCHEDULE_STEP_TL] = {"TL", "sx", apply_tl},      [SCHEDULE_STEP_SA] = {"SA", "sivI", apply_sa},
-    [SCHEDULE_STEP_DB] = {"DB", "s", apply_db},       [SCHEDULE_STEP_RB] = {"RB", "s", apply_rb},
-    [SCHEDULE_STEP_ST] = {"ST", "sx", apply_st},      [SCHEDULE_STEP_PF] = {"PF", "sSivL", apply_pf},
-    [SCHEDULE_STEP_TZ] = {"TZ", "six", apply_tz},
-};
-
-tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {
-  if (step->kind >= SCHEDULE_STEP_COUNT)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "step kind %d is unknown", step->kind);
-  return rows[step->kind].apply(s, step);
-}
-
 /* ---- to JSON ----------------------------------------------------------------------------------------------------- */
+
+/* The row that has a kind's mnemonic and fields. */
+static const schedule_primitive *row_of_kind(int kind) {
+  const schedule_primitive *row = schedule_rows;
+  while (row->kind != kind || !row->mnemonic) row++;
+  return row;
+}
 
 static json_t *encode_list(const schedule_step *step) {
   json_t *list = json_array();
@@ -153,7 +22,7 @@ static json_t *encode_list(const schedule_step *step) {
   return list;
 }
 
-/* One letter of a row's fields, see step_row. */
+/* One letter of a row's fields. */
 static json_t *encode_field(const schedule_step *step, char field) {
   switch (field) {
     case 's': return json_integer(step->stage);
@@ -178,7 +47,7 @@ static bool is_left_out(const schedule_step *step, char field) {
 json_t *schedule_steps_json(const tn_schedule *s) {
   json_t *steps = json_array();
   for (int i = 0; i < s->n_steps; i++) {
-    const step_row *row = &rows[s->steps[i].kind];
+    const schedule_primitive *row = row_of_kind(s->steps[i].kind);
     json_t *json = json_array();
     json_array_append_new(json, json_string(row->mnemonic));
     for (const char *f = row->fields; *f; f++)
@@ -191,11 +60,10 @@ json_t *schedule_steps_json(const tn_schedule *s) {
 /* ---- from JSON --------------------------------------------------------------------------------------------------- */
 
 /* Stages and loops: 16 bits, not below 0. Whether there is such a stage is the primitive's check. */
-static bool decode_small(const json_t *json, int16_t *out) {
+static bool decode_small(const json_t *json, int *out) {
   json_int_t value = json_integer_value(json);
-  if (!json_is_integer(json) || value < 0 || value > INT16_MAX) return false;
-  *out = (int16_t)value;
-  return true;
+  *out = (int)RUNTIME_MIN(value, INT32_MAX);
+  return json_is_integer(json) && value >= 0 && value <= INT16_MAX;
 }
 
 static bool decode_list(runtime_arena *arena, const json_t *json, schedule_step *out) {
@@ -227,10 +95,11 @@ static bool decode_text(runtime_arena *arena, const json_t *json, schedule_step 
 
 /* False: the JSON value is not of that kind. */
 static bool decode_field(runtime_arena *arena, const json_t *json, char field, schedule_step *out) {
+  int small;
   switch (field) {
-    case 's': return decode_small(json, &out->stage);
-    case 'i': return decode_small(json, &out->iter);
-    case 'S': return decode_small(json, &out->target_stage);
+    case 's': return decode_small(json, &small) && (out->stage = (int16_t)small, true);
+    case 'i': return decode_small(json, &small) && (out->iter = (int16_t)small, true);
+    case 'S': return decode_small(json, &small) && (out->target_stage = (int16_t)small, true);
     case 'I': return decode_small(json, &out->target_iter);
     case 'v':
     case 'V': out->value = json_integer_value(json); return json_is_integer(json) && out->value >= 0;
@@ -254,29 +123,33 @@ static const char *field_words(char field) {
   return "field";
 }
 
-/* "AN, FU, ... or SS": the mnemonics, in a buffer of the caller. */
-static const char *mnemonics(char *buffer, size_t n) {
-  size_t used = 0;
-  for (int i = 0; i < SCHEDULE_STEP_COUNT && used < n; i++)
-    used += (size_t)snprintf(buffer + used, n - used, "%s%s",
-                             i == 0                        ? ""
-                             : i + 1 < SCHEDULE_STEP_COUNT ? ", "
-                                                           : " or ",
-                             rows[i].mnemonic);
-  return buffer;
+/* "SP, FU, ... or PF": the mnemonics. */
+static void add_mnemonics(runtime_str *out) {
+  for (int kind = 0; kind < SCHEDULE_STEP_COUNT; kind++)
+    runtime_str_addf(out, "%s%s",
+                     kind == 0                        ? ""
+                     : kind + 1 < SCHEDULE_STEP_COUNT ? ", "
+                                                      : " or ",
+                     row_of_kind(kind)->mnemonic);
+}
+
+static tn_status refuse_mnemonic(tn_context *ctx, int number, const char *mnemonic) {
+  runtime_str known = {0};
+  add_mnemonics(&known);
+  tn_status status = runtime_fail(ctx, TN_ERROR_RECORD, "step %d: \"%s\" is no step: %s", number,
+                                  mnemonic ? mnemonic : "", known.failed ? "" : known.data);
+  runtime_str_free(&known);
+  return status;
 }
 
 tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number, const json_t *json,
                                schedule_step *out) {
   const char *mnemonic = json_string_value(json_array_get(json, 0));
-  char known[128];
   int kind = 0;
-  while (mnemonic && kind < SCHEDULE_STEP_COUNT && strcmp(rows[kind].mnemonic, mnemonic) != 0) kind++;
-  if (!mnemonic || kind == SCHEDULE_STEP_COUNT)
-    return runtime_fail(ctx, TN_ERROR_RECORD, "step %d: \"%s\" is no step: %s", number, mnemonic ? mnemonic : "",
-                        mnemonics(known, sizeof known));
+  while (mnemonic && kind < SCHEDULE_STEP_COUNT && strcmp(row_of_kind(kind)->mnemonic, mnemonic) != 0) kind++;
+  if (!mnemonic || kind == SCHEDULE_STEP_COUNT) return refuse_mnemonic(ctx, number, mnemonic);
   *out = (schedule_step){.kind = (uint8_t)kind, .stage = -1, .iter = -1};
-  const char *fields = rows[kind].fields;
+  const char *fields = row_of_kind(kind)->fields;
   size_t n = json_array_size(json) - 1, least = strcspn(fields, "VL");
   if (n < least || n > strlen(fields))
     return runtime_fail(ctx, TN_ERROR_RECORD, "step %d: %s has %zu arguments, takes %zu", number, mnemonic, n, least);
@@ -301,7 +174,9 @@ static tn_status replay(tn_schedule *s, const json_t *steps) {
 }
 
 tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json) {
-  if (!s || !steps_json) return TN_ERROR_ARGUMENT;
+  if (!s) return TN_ERROR_ARGUMENT;
+  if (!steps_json)
+    return runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "tn_schedule_replay: the steps are NULL: give \"[]\" for none");
   json_error_t error;
   json_t *steps = json_loads(steps_json, 0, &error);
   if (!json_is_array(steps)) {

@@ -8,10 +8,10 @@ extern const char *const schedule_tail_words[TN_TAIL_COUNT];
 
 /* Whether loop ITER may be split with this tail. overlap: a data axis, outside of all reduction loops; pad: a
  * reduction axis, or a whole data axis of a stage that is no output. */
-tn_status schedule_check_tail(tn_schedule *s, const char *call, int stage, int iter, tn_tail tail);
+tn_status schedule_check_tail(const schedule_call *c, int stage, int iter, tn_tail tail);
 /* Blocks that overlap run one after the other, each with its whole reduction. */
-tn_status schedule_check_overlaps(tn_schedule *s, const char *call, int stage);
-tn_status schedule_check_fuse_overlap(tn_schedule *s, const char *call, int stage, int n, const int *iters);
+tn_status schedule_check_overlaps(const schedule_call *c, int stage);
+tn_status schedule_check_fuse_overlap(const schedule_call *c, int stage, int n, const int64_t *iters);
 /* Whether an axis counts, alone or among others, the blocks of an overlapped split. */
 bool schedule_counts_overlaps(const schedule_stage *st, int axis);
 

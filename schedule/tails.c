@@ -17,55 +17,54 @@ const char *const schedule_tail_words[TN_TAIL_COUNT] = {
 
 /* ---- which splits ------------------------------------------------------------------------------------------------ */
 
-static tn_status check_overlap(tn_schedule *s, const char *call, int stage, int iter) {
-  const schedule_stage *st = &s->stages[stage];
+static tn_status check_overlap(const schedule_call *c, int stage, int iter) {
+  const schedule_stage *st = &c->s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
   char extent[64];
   if (axis->size)
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "%s: tail overlap: loop %s of %s has the extent %s, which can be smaller than a block at a call: "
-        "there is nothing to move the last block back to; take guard, peel, mask or pad",
-        call, axis->name, schedule_stage_name(st), schedule_extent_text(axis, extent, sizeof extent));
+    return schedule_refuse(c,
+                           "tail overlap: loop %s of %s has the extent %s, which can be smaller than a block at a "
+                           "call: there is nothing to move the last block back to; take guard, peel, mask or pad",
+                           axis->name, schedule_stage_name(st), schedule_extent_text(axis, extent, sizeof extent));
   if (axis->kind != SCHEDULE_SPATIAL)
-    return runtime_fail(
-        s->ctx, TN_ERROR_SCHEDULE,
-        "%s: tail overlap: loop %s of %s runs over a reduction axis (extent %lld): the blocks overlap, and "
-        "elements would be combined twice; take guard, peel or pad",
-        call, axis->name, schedule_stage_name(st), (long long)axis->extent);
+    return schedule_refuse(c,
+                           "tail overlap: loop %s of %s runs over a reduction axis (extent %lld): the blocks overlap, "
+                           "and elements would be combined twice; take guard, peel or pad",
+                           axis->name, schedule_stage_name(st), (long long)axis->extent);
   for (int i = 0; i < iter; i++)
     if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL)
-      return runtime_fail(
-          s->ctx, TN_ERROR_SCHEDULE,
-          "%s: tail overlap: loop %s of %s stands inside the reduction loop %s: an element that two "
-          "blocks hold would be combined twice; call reorder(%s, %s, %s) first, or take guard, peel or pad",
-          call, axis->name, schedule_stage_name(st), schedule_leaf(st, i)->name, schedule_stage_name(st), axis->name,
+      return schedule_refuse(
+          c,
+          "tail overlap: loop %s of %s stands inside the reduction loop %s: an element that two blocks hold would be "
+          "combined twice; call reorder(%s, %s, %s) first, or take guard, peel or pad",
+          axis->name, schedule_stage_name(st), schedule_leaf(st, i)->name, schedule_stage_name(st), axis->name,
           schedule_leaf(st, i)->name);
   return TN_OK;
 }
 
-static tn_status check_pad(tn_schedule *s, const char *call, int stage, int iter) {
-  const schedule_stage *st = &s->stages[stage];
+static tn_status check_pad(const schedule_call *c, int stage, int iter) {
+  const schedule_stage *st = &c->s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
   const char *name = schedule_stage_name(st);
   if (axis->kind == SCHEDULE_REDUCE) return TN_OK;
   if (axis->kind == SCHEDULE_MIXED || axis->root < 0)
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: tail pad: loop %s of %s is no axis of the stage but made from others, and only a whole "
-                        "dimension of its buffer can be padded: pad the first split of an axis, or take guard or peel",
-                        call, axis->name, name);
-  SCHEDULE_TRY(schedule_check_no_extern_reader(s, call, stage, "arrays without padding", "take guard or peel"));
-  if (!schedule_is_output(s, stage)) return TN_OK;
-  return runtime_fail(
-      s->ctx, TN_ERROR_SCHEDULE,
-      "%s: tail pad: %s is an output: its memory is the caller's and has no padding; "
-      "use cache_write(%s, local), which makes a stage whose buffer can be padded, or take guard or peel",
-      call, name, name);
+    return schedule_refuse(
+        c,
+        "tail pad: loop %s of %s is no axis of the stage but made from others, and only a whole dimension of its "
+        "buffer can be padded: pad the first split of an axis, or take guard or peel",
+        axis->name, name);
+  SCHEDULE_TRY(schedule_check_no_extern_reader(c, stage, "arrays without padding", "take guard or peel"));
+  if (!schedule_is_output(c->s, stage)) return TN_OK;
+  return schedule_refuse(
+      c,
+      "tail pad: %s is an output: its memory is the caller's and has no padding; use cache_write(%s, local), which "
+      "makes a stage whose buffer can be padded, or take guard or peel",
+      name, name);
 }
 
-tn_status schedule_check_tail(tn_schedule *s, const char *call, int stage, int iter, tn_tail tail) {
-  if (tail == TN_TAIL_OVERLAP) return check_overlap(s, call, stage, iter);
-  return tail == TN_TAIL_PAD ? check_pad(s, call, stage, iter) : TN_OK;
+tn_status schedule_check_tail(const schedule_call *c, int stage, int iter, tn_tail tail) {
+  if (tail == TN_TAIL_OVERLAP) return check_overlap(c, stage, iter);
+  return tail == TN_TAIL_PAD ? check_pad(c, stage, iter) : TN_OK;
 }
 
 /* ---- overlapped splits stay legal -------------------------------------------------------------------------------- */
@@ -107,48 +106,47 @@ static int last_block_leaf(const schedule_stage *st) {
   return -1;
 }
 
-static tn_status check_overlap_loop(tn_schedule *s, const char *call, const schedule_stage *st, int iter, int last) {
+static tn_status check_overlap_loop(const schedule_call *c, const schedule_stage *st, int iter, int last) {
   const schedule_axis *axis = schedule_leaf(st, iter);
   bool is_block = false;
   bool is_part = overlap_above(st, st->leaves[iter], &is_block) >= 0;
   bool races = axis->annotation >= SCHEDULE_PARALLEL && is_part && iter <= last;
   if (races || (axis->annotation == SCHEDULE_VECTORIZE && is_block))
-    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                        "%s: loop %s of %s would run blocks of a split with tail overlap %s: they write the same "
-                        "elements; take tail guard or peel there, or another loop",
-                        call, axis->name, schedule_stage_name(st),
-                        axis->annotation == SCHEDULE_VECTORIZE ? "in lockstep" : "in parallel");
+    return schedule_refuse(c,
+                           "loop %s of %s would run blocks of a split with tail overlap %s: they write the same "
+                           "elements; take tail guard or peel there, or another loop",
+                           axis->name, schedule_stage_name(st),
+                           axis->annotation == SCHEDULE_VECTORIZE ? "in lockstep" : "in parallel");
   if (axis->kind == SCHEDULE_SPATIAL || iter > last) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_SCHEDULE,
-                      "%s: loop %s of %s, which counts the blocks of a split with tail overlap, would stand inside the "
-                      "reduction loop %s: elements that two blocks hold would be combined twice; keep it outside",
-                      call, schedule_leaf(st, last)->name, schedule_stage_name(st), axis->name);
+  return schedule_refuse(c,
+                         "loop %s of %s, which counts the blocks of a split with tail overlap, would stand inside the "
+                         "reduction loop %s: elements that two blocks hold would be combined twice; keep it outside",
+                         schedule_leaf(st, last)->name, schedule_stage_name(st), axis->name);
 }
 
-tn_status schedule_check_overlaps(tn_schedule *s, const char *call, int stage) {
-  const schedule_stage *st = &s->stages[stage];
+tn_status schedule_check_overlaps(const schedule_call *c, int stage) {
+  const schedule_stage *st = &c->s->stages[stage];
   bool any = false;
   for (int i = 0; i < st->n_relations && !any; i++)
     any = !st->relations[i].is_fuse && st->relations[i].tail == TN_TAIL_OVERLAP;
   int last = any ? last_block_leaf(st) : -1;
-  for (int i = 0; any && i < st->n_leaves; i++) SCHEDULE_TRY(check_overlap_loop(s, call, st, i, last));
+  for (int i = 0; any && i < st->n_leaves; i++) SCHEDULE_TRY(check_overlap_loop(c, st, i, last));
   return TN_OK;
 }
 
-tn_status schedule_check_fuse_overlap(tn_schedule *s, const char *call, int stage, int n, const int *iters) {
-  const schedule_stage *st = &s->stages[stage];
+tn_status schedule_check_fuse_overlap(const schedule_call *c, int stage, int n, const int64_t *iters) {
+  const schedule_stage *st = &c->s->stages[stage];
   int block = -1, reduce = -1;
   for (int i = 0; i < n; i++) {
-    if (schedule_counts_overlaps(st, st->leaves[iters[i]])) block = iters[i];
-    if (schedule_leaf(st, iters[i])->kind != SCHEDULE_SPATIAL) reduce = iters[i];
+    if (schedule_counts_overlaps(st, st->leaves[iters[i]])) block = (int)iters[i];
+    if (schedule_leaf(st, (int)iters[i])->kind != SCHEDULE_SPATIAL) reduce = (int)iters[i];
   }
   if (block < 0 || reduce < 0) return TN_OK;
-  return runtime_fail(
-      s->ctx, TN_ERROR_SCHEDULE,
-      "%s: loop %s of %s counts the blocks of a split with tail overlap and cannot be fused with the "
-      "reduction loop %s: elements that two blocks hold would be combined twice; take tail guard, or keep the "
-      "loops apart",
-      call, schedule_leaf(st, block)->name, schedule_stage_name(st), schedule_leaf(st, reduce)->name);
+  return schedule_refuse(
+      c,
+      "loop %s of %s counts the blocks of a split with tail overlap and cannot be fused with the reduction loop %s: "
+      "elements that two blocks hold would be combined twice; take tail guard, or keep the loops apart",
+      schedule_leaf(st, block)->name, schedule_stage_name(st), schedule_leaf(st, reduce)->name);
 }
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */

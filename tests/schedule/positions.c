@@ -4,6 +4,21 @@
 /* Stages A 0, P 1, Q 2; loops of P: i, j; of Q: i, k. */
 #define PROGRAM "P[i<16, j<8] = A[i,j] * 2\nQ[i<16] = sum[k<8](P[i,k])"
 
+static tn_status apply_prefetch(tn_schedule *s, int tensor, int iter, int of, int of_iter) {
+  schedule_step step = {.kind = SCHEDULE_STEP_PF,
+                        .stage = 2,
+                        .iter = (int16_t)iter,
+                        .target_stage = (int16_t)tensor,
+                        .value = 1,
+                        .n = 2,
+                        .list = (int64_t[]){of, of_iter}};
+  return schedule_apply_step(s, &step);
+}
+static tn_status apply_to(tn_schedule *s, schedule_step_kind kind, int stage, const char *text) {
+  schedule_step step = {.kind = (uint8_t)kind, .stage = (int16_t)stage, .iter = -1, .text = text};
+  return schedule_apply_step(s, &step);
+}
+
 static tn_status split_stage_below(tn_schedule *s) {
   return schedule_split(s, -1, 0, 1, (int64_t[]){4}, true, TN_TAIL_GUARD);
 }
@@ -32,17 +47,17 @@ static tn_status annotate_none(tn_schedule *s) { return schedule_annotate(s, 1, 
 static tn_status annotate_unknown(tn_schedule *s) { return schedule_annotate(s, 1, 0, (schedule_annotation)99); }
 static tn_status annotate_input(tn_schedule *s) { return schedule_annotate(s, 0, 0, SCHEDULE_UNROLL); }
 static tn_status pragma_iter(tn_schedule *s) { return schedule_pragma_unroll(s, 2, 9, 16); }
-static tn_status prefetch_tensor(tn_schedule *s) { return schedule_prefetch(s, 2, 5, 0, 1, 2, 0); }
-static tn_status prefetch_iter(tn_schedule *s) { return schedule_prefetch(s, 2, 1, 3, 1, 2, 3); }
-static tn_status prefetch_of(tn_schedule *s) { return schedule_prefetch(s, 2, 1, 0, 1, 9, 0); }
-static tn_status prefetch_of_iter(tn_schedule *s) { return schedule_prefetch(s, 2, 1, 0, 1, 2, -1); }
-static tn_status double_stage(tn_schedule *s) { return schedule_set_buffering(s, 9, SCHEDULE_BUFFER_DOUBLE); }
-static tn_status predicate_stage(tn_schedule *s) { return schedule_set_store_predicate(s, -1, "i < 4"); }
+static tn_status prefetch_tensor(tn_schedule *s) { return apply_prefetch(s, 5, 0, 2, 0); }
+static tn_status prefetch_iter(tn_schedule *s) { return apply_prefetch(s, 1, 3, 2, 3); }
+static tn_status prefetch_of(tn_schedule *s) { return apply_prefetch(s, 1, 0, 9, 0); }
+static tn_status prefetch_of_iter(tn_schedule *s) { return apply_prefetch(s, 1, 0, 2, -1); }
+static tn_status double_stage(tn_schedule *s) { return apply_to(s, SCHEDULE_STEP_DB, 9, NULL); }
+static tn_status predicate_stage(tn_schedule *s) { return apply_to(s, SCHEDULE_STEP_ST, -1, "i < 4"); }
 static tn_status at_stage(tn_schedule *s) { return schedule_compute_at(s, 9, 2, 0); }
 static tn_status at_target(tn_schedule *s) { return schedule_compute_at(s, 1, -4, 0); }
 static tn_status at_iter(tn_schedule *s) { return schedule_compute_at(s, 1, 2, 5); }
 static tn_status inline_stage(tn_schedule *s) { return schedule_compute_inline(s, 12); }
-static tn_status root_stage(tn_schedule *s) { return schedule_compute_root(s, -1); }
+static tn_status root_stage(tn_schedule *s) { return apply_to(s, SCHEDULE_STEP_CR, -1, NULL); }
 static tn_status read_stage(tn_schedule *s) { return schedule_cache_read(s, 4, "local", 1, (int[]){2}); }
 static tn_status read_no_readers(tn_schedule *s) { return schedule_cache_read(s, 1, "local", 0, NULL); }
 static tn_status read_reader(tn_schedule *s) { return schedule_cache_read(s, 1, "local", 1, (int[]){7}); }
@@ -93,7 +108,7 @@ static const struct position {
     {"reorder: a loop that is not there", reorder_above,
      "reorder(P, i): stage P has no loop number 5: take one of its 2 loops, counted from 0 (i, j)"},
     {"annotate: none", annotate_none,
-     "none(P, i): annotation 0 is unknown: take 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind"},
+     "annotate(P, i): annotation 0 is unknown: take 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind"},
     {"annotate: unknown", annotate_unknown,
      "annotate(P, i): annotation 99 is unknown: take 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind"},
     {"annotate: an input", annotate_input,
@@ -103,7 +118,7 @@ static const struct position {
      "pragma(Q): stage Q has no loop number 9: take one of its 2 loops, counted from 0 (i, k)"},
     {"prefetch: a tensor that is not there", prefetch_tensor, "prefetch(Q, ?, i): there is no stage 5: take 0 to 2"},
     {"prefetch: a loop that is not there", prefetch_iter,
-     "prefetch(Q, P, ?): stage Q has no loop number 3: take one of its 2 loops, counted from 0 (i, k)"},
+     "prefetch(Q, P): stage Q has no loop number 3: take one of its 2 loops, counted from 0 (i, k)"},
     {"prefetch: a reader that is not there", prefetch_of, "prefetch(Q, P, i): there is no stage 9: take 0 to 2"},
     {"prefetch: a reader's loop below 0", prefetch_of_iter,
      "prefetch(Q, P, i): stage Q has no loop number -1: take one of its 2 loops, counted from 0 (i, k)"},
@@ -125,7 +140,7 @@ static const struct position {
     {"step: an unknown kind", step_kind, "step kind 99 is unknown"},
     {"step: too long a list", step_long, "a step's list has over 512 entries"},
     {"step: an annotation beyond 32 bits", step_annotation,
-     "annotate(P, i): annotation 11 is unknown: take 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind"},
+     "annotate(P, i): annotation 4294967297 is unknown: take 1 unroll, 2 vectorize, 3 parallel, 4 to 10 bind"},
     {"NULL for a stage", name_none, "split(): no stage is called \"\": name one of A, P, Q"},
     {"NULL for an axis", axis_none, "unroll(P, ): axis \"\" is not part of stage P: name one of its loops, i, j"},
     {"NULL for a key", key_none,

@@ -254,9 +254,9 @@ static const struct refusal {
      "tile(M, i, k): split(M, k): tail overlap: loop k of M runs over a reduction axis (extent 32): the blocks "
      "overlap, and elements would be combined twice; take guard, peel or pad"},
     {"vectorize: a tail without a factor", ADD, "", "vectorize(C, j, tail=mask)",
-     "vectorize(C, j): a tail needs a factor: write vectorize(C, j, 16, tail=mask)"},
+     "vectorize(C, j, tail=mask): it takes no tail=: write vectorize(stage, axis [, factor [, tail=peel]])"},
     {"vectorize: two factors", ADD, "", "vectorize(C, j, 8, 4)",
-     "vectorize(C, j): one factor is enough: write vectorize(C, j, 16, tail=mask)"},
+     "vectorize(C, j, 8, 4): wrong arguments: write vectorize(stage, axis [, factor [, tail=peel]])"},
     {"vectorize: a factor of zero", ADD, "", "vectorize(C, j, 0)",
      "vectorize(C, j, 0): split(C, j): length 0: a factor must be at least 1 (loop j has extent 48); for example "
      "split(C, j, 8)"},

@@ -1,0 +1,147 @@
+/* call.c: the table of primitives, and what all of them have in common: a call is checked, done and recorded, or refused
+ * in words that begin with the call. */
+#include "schedule/call.h"
+
+#include <stdarg.h>
+
+#include "schedule/edit.h"
+
+const schedule_primitive schedule_rows[SCHEDULE_WORD_COUNT] = {
+#define STEP(mnemonic_, name_, how_, fields_, arguments_, keys_, usage_, about_) \
+  [SCHEDULE_WORD_##name_] = {.name = #name_,                                     \
+                             .word = #name_,                                     \
+                             .kind = SCHEDULE_STEP_##mnemonic_,                  \
+                             .most = -1,                                         \
+                             .mnemonic = #mnemonic_,                             \
+                             .fields = fields_,                                  \
+                             .arguments = arguments_,                            \
+                             .keys = keys_,                                      \
+                             .usage = usage_,                                    \
+                             .about = about_,                                    \
+                             .check = schedule_check_##how_,                     \
+                             .rewrite = schedule_rewrite_##how_},
+#define WORD(mnemonic_, name_, how_, least_, most_, arguments_, keys_, usage_, about_) \
+  [SCHEDULE_WORD_##name_] = {.name = #name_,                                           \
+                             .word = #name_,                                           \
+                             .kind = SCHEDULE_STEP_##mnemonic_,                        \
+                             .least = least_,                                          \
+                             .most = most_,                                            \
+                             .arguments = arguments_,                                  \
+                             .keys = keys_,                                            \
+                             .usage = usage_,                                          \
+                             .about = about_,                                          \
+                             .check = schedule_check_##how_,                           \
+                             .rewrite = schedule_rewrite_##how_},
+#define COMPOSED(name_, word_, arguments_, keys_, usage_, about_) \
+  [SCHEDULE_WORD_##name_] = {.name = #name_,                      \
+                             .word = word_,                       \
+                             .kind = SCHEDULE_STEP_COUNT,         \
+                             .arguments = arguments_,             \
+                             .keys = keys_,                       \
+                             .usage = usage_,                     \
+                             .about = about_,                     \
+                             .compose = schedule_compose_##name_},
+    SCHEDULE_PRIMITIVES(STEP, WORD, COMPOSED)
+#undef STEP
+#undef WORD
+#undef COMPOSED
+};
+
+const schedule_primitive *schedule_row_of(const schedule_step *step) {
+  const schedule_primitive *own = NULL;
+  for (int i = 0; i < SCHEDULE_WORD_COUNT; i++) {
+    const schedule_primitive *row = &schedule_rows[i];
+    if (row->kind != step->kind || row->kind == SCHEDULE_STEP_COUNT) continue;
+    if (row->least <= step->value && step->value <= row->most) return row;
+    if (row->mnemonic) own = row;
+  }
+  return own;
+}
+
+/* ---- what was called --------------------------------------------------------------------------------------------- */
+
+static void add_written(const schedule_call *c, runtime_str *out) {
+  runtime_str_addf(out, "%s(", c->row->word);
+  for (int i = 0; i < c->n_written; i++) {
+    runtime_str_add(out, i ? ", " : "");
+    if (c->written[i].name)
+      runtime_str_add(out, c->written[i].name);
+    else
+      runtime_str_addf(out, "%lld", (long long)c->written[i].number);
+  }
+  runtime_str_add(out, ")");
+}
+
+void schedule_add_call(const schedule_call *c, runtime_str *out) {
+  if (c->s->within) {
+    schedule_add_call(c->s->within, out);
+    runtime_str_add(out, ": ");
+  }
+  if (!c->row)
+    runtime_str_add(out, c->words);
+  else if (c->n_written)
+    add_written(c, out);
+  else
+    schedule_add_step(c->s, c->row, &c->step, SCHEDULE_IN_MESSAGE, out);
+}
+
+/* Text is only made when there is something to say: most calls succeed. */
+static void add_message(const schedule_call *c, const char *between, const char *fmt, va_list args, runtime_str *out) {
+  schedule_add_call(c, out);
+  runtime_str_add(out, between);
+  runtime_str_addv(out, fmt, args);
+}
+
+tn_status schedule_refuse(const schedule_call *c, const char *fmt, ...) {
+  runtime_str text = {0};
+  va_list args;
+  va_start(args, fmt);
+  add_message(c, ": ", fmt, args, &text);
+  va_end(args);
+  tn_status status =
+      text.failed ? schedule_no_memory(c->s) : runtime_fail(c->s->ctx, TN_ERROR_SCHEDULE, "%s", text.data);
+  runtime_str_free(&text);
+  return status;
+}
+
+void schedule_warn(const schedule_call *c, const char *fmt, ...) {
+  runtime_str text = {0};
+  va_list args;
+  va_start(args, fmt);
+  add_message(c, "", fmt, args, &text);
+  va_end(args);
+  if (!text.failed) runtime_say(c->s->ctx, TN_SEVERITY_WARNING, "%s", text.data);
+  runtime_str_free(&text);
+}
+
+tn_status schedule_no_memory(const tn_schedule *s) {
+  return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+/* On a copy, so that a refused second step leaves no first one behind. */
+static tn_status run_composed(const schedule_call *c) {
+  tn_schedule *copy = tn_schedule_copy(c->s);
+  if (!copy) return TN_ERROR_MEMORY;
+  copy->within = c;
+  tn_status status = c->row->compose(copy, c);
+  copy->within = c->s->within;
+  if (status == TN_OK) schedule_swap_contents(c->s, copy);
+  tn_schedule_free(copy);
+  return status;
+}
+
+tn_status schedule_run(schedule_call *c) {
+  if (c->row->compose) return run_composed(c);
+  SCHEDULE_TRY(c->row->check(c));
+  return c->row->rewrite(c) && schedule_push_step(c->s, &c->step) ? TN_OK : schedule_no_memory(c->s);
+}
+
+tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {
+  schedule_call c = {.s = s, .row = schedule_row_of(step), .step = *step};
+  if (!c.row) return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "step kind %d is unknown", step->kind);
+  if (step->n > SCHEDULE_MAX_AXES)
+    return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "a step's list has over %d entries", SCHEDULE_MAX_AXES);
+  return schedule_run(&c);
+}
