@@ -16,6 +16,7 @@ static const tn_machine_costs plain_costs = {.fma16 = 0.125,
                                              .line3 = 2,
                                              .line4 = 4,
                                              .shared4 = 5,
+                                             .fresh = 8,
                                              .page = 2,
                                              .fork = 4000};
 

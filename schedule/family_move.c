@@ -35,7 +35,7 @@ static int turned_read(const generic_reads *r, int *u) {
 static const void *describe(const generic_draft *d, const generic_group *g) {
   int stage = generic_stage(d, g->root);
   const te_op *op = d->s->stages[stage].op;
-  bool fits = g->n == 0 && !g->anchor && op->n_reduce == 0 && op->n_outputs == 1;
+  bool fits = g->n == 0 && g->n_windows == 0 && !g->anchor && op->n_reduce == 0 && op->n_outputs == 1;
   move_facts *f = fits ? RUNTIME_NEW(d->arena, move_facts) : NULL;
   if (!f || !generic_read_all(d, stage, &f->reads) || f->reads.n_data < 2) return NULL;
   int turned = turned_read(&f->reads, &f->u);
@@ -70,31 +70,28 @@ static void space(const void *facts, plan_space *s) {
 /* Bytes of LENGTH neighbours, in whole lines. */
 static double in_lines(double length, double bytes) { return ceil(length * bytes / COST_LINE) * COST_LINE; }
 
-/* What a block of both arrays takes in the first cache, as far as rows so far apart can be there together. */
-static bool stays(const move_facts *f, double columns, double rows) {
-  const tn_machine *m = &f->machine;
-  double in = columns * in_lines(rows, f->bytes), out = rows * in_lines(columns, f->out_bytes);
-  return in <= 0.75 * cost_reached(m, 1, in_lines(rows, f->bytes), f->stride) &&
-         out <= 0.75 * cost_reached(m, 1, in_lines(columns, f->out_bytes), f->row) &&
-         in + out <= 0.75 * (double)m->cache_bytes[1];
+/* Whether the lines of N rows, each of BYTES and STRIDE from the next, are in the first cache together. */
+static bool stay(const tn_machine *m, double n, double bytes, double stride) {
+  double usable = fmin(cost_reached(m, 1, bytes, stride), (double)m->cache_bytes[1] / 2);
+  return n * bytes <= 0.75 * usable;
 }
 
+/* Lines that are read anew by each element where they do not stay come from the second cache. */
 static double cost(const void *facts, const int32_t *c) {
   const move_facts *f = facts;
   const tn_machine *m = &f->machine;
   double columns = fmin((double)c[MOVE_COLUMNS] * c[MOVE_BLOCK_COLUMNS], (double)f->reads.extent[f->v]);
   double rows = fmin((double)c[MOVE_ROWS] * c[MOVE_BLOCK_ROWS], (double)f->reads.extent[f->u]);
+  double in = in_lines(rows, f->bytes), out = in_lines(columns, f->out_bytes);
   double all = f->points * (f->bytes + f->out_bytes), line = cost_line(m, cost_level(m, all), c[MOVE_THREADS] != 0);
-  double in = f->points / rows * in_lines(rows, f->bytes) / COST_LINE * (stays(f, columns, rows) ? 1 : 4);
-  double out = f->points / columns * in_lines(columns, f->out_bytes) / COST_LINE * 2;
-  double pages =
-      f->points * ((f->stride >= COST_PAGE / 2 ? 1 / rows : 0) + (f->row >= COST_PAGE / 2 ? 1 / columns : 0));
+  double read = f->points / rows * in / COST_LINE * line, written = 2 * f->points / columns * out / COST_LINE * line;
+  if (!stay(m, columns, in, f->stride)) read += f->points * m->costs.line2;
+  if (!stay(m, rows, out, f->row)) written += f->points / c[MOVE_COLUMNS] * m->costs.line2 * 2;
   /* Elements are loaded one by one, but neighbours of a line at once where rows fill vectors. */
-  double turning = f->points * m->costs.gather * (1 + 1.0 / c[MOVE_ROWS] + 2.0 / c[MOVE_COLUMNS]);
-  double ns = cost_overlap((in + out) * line + pages * m->costs.page, turning) +
-              f->points / (double)(c[MOVE_COLUMNS] * c[MOVE_ROWS]) * m->costs.chain;
-  double parts = f->points / columns / rows;
-  return c[MOVE_THREADS] ? cost_threads(m, ns, parts) : ns;
+  double turning = f->points * m->costs.gather * (0.5 + 1.0 / c[MOVE_ROWS] + 2.0 / c[MOVE_COLUMNS]);
+  double unrolled = (double)(c[MOVE_COLUMNS] * c[MOVE_ROWS]), spills = unrolled > 256 ? 1.5 : 1;
+  double ns = cost_overlap(read + written, turning * spills) + f->points / unrolled * m->costs.chain;
+  return c[MOVE_THREADS] ? cost_threads(m, ns, f->points / columns / rows) : ns;
 }
 
 /* Splits an axis into tiles, and these into blocks. *BLOCK: -1: there is one only. */

@@ -89,7 +89,7 @@ static double far_ns(const tn_machine *m, double row, double stride) {
 static const void *describe(const generic_draft *d, const generic_group *g) {
   int stage = generic_stage(d, g->root);
   generic_reads r;
-  bool fits = g->n == 0 && !g->anchor && d->s->stages[stage].op->n_reduce == 0;
+  bool fits = g->n == 0 && g->n_windows == 0 && !g->anchor && d->s->stages[stage].op->n_reduce == 0;
   points_facts *f = fits ? RUNTIME_NEW(d->arena, points_facts) : NULL;
   if (!f) return NULL;
   *f = (points_facts){.machine = d->machine, .ns = g->ns, .parts = 1};

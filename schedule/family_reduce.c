@@ -98,7 +98,8 @@ typedef struct reduce_facts {
 static const void *describe(const generic_draft *d, const generic_group *g) {
   int stage = generic_stage(d, g->root);
   const te_op *op = d->s->stages[stage].op;
-  reduce_facts *f = g->n == 0 && !g->anchor && op->n_reduce > 0 ? RUNTIME_NEW(d->arena, reduce_facts) : NULL;
+  reduce_facts *f =
+      g->n == 0 && g->n_windows == 0 && !g->anchor && op->n_reduce > 0 ? RUNTIME_NEW(d->arena, reduce_facts) : NULL;
   if (!f) return NULL;
   *f = (reduce_facts){.machine = d->machine, .ns = g->ns, .can_have_parts = op->n_axes < TN_MAX_RANK};
   f->results = (double)independent(d, stage, is_by_columns(d, stage));

@@ -226,7 +226,7 @@ typedef struct rows_facts {
 } rows_facts;
 
 static const void *describe(const generic_draft *d, const generic_group *g) {
-  rows_facts *f = g->n > 0 && !g->anchor ? RUNTIME_NEW(d->arena, rows_facts) : NULL;
+  rows_facts *f = g->n > 0 && !g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, rows_facts) : NULL;
   if (!f) return NULL;
   *f = (rows_facts){.machine = d->machine, .ns = g->ns, .parts = 1};
   for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;

@@ -133,7 +133,7 @@ static void describe_dot(tile_facts *f) {
 }
 
 static const void *describe(const generic_draft *d, const generic_group *g) {
-  tile_facts *f = g->anchor ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
+  tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
   if (!f || !describe_stage(d, generic_stage(d, g->anchor), f)) return NULL;
   f->u = row_axis(&f->reads, f->v);
   f->u2 = f->u < 0 ? -1 : row_axis(&f->reads, f->u);

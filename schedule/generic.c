@@ -227,8 +227,15 @@ const int8_t *generic_map_of(const generic_group *g, const tn_tensor *member) {
   return NULL;
 }
 
+static bool is_window_of(const generic_group *g, const tn_tensor *tensor) {
+  for (int i = 0; i < g->n_windows; i++)
+    if (g->windows[i] == tensor) return true;
+  return false;
+}
+
 static bool has(const generic_group *g, const tn_tensor *tensor) {
-  return tensor == g->root || tensor == g->anchor || tensor == g->padding || generic_map_of(g, tensor);
+  return is_window_of(g, tensor) || tensor == g->root || tensor == g->anchor || tensor == g->padding ||
+         generic_map_of(g, tensor);
 }
 
 static bool is_read_only_by(const generic_draft *p, const generic_group *g, int stage, const tn_tensor *only) {
@@ -325,7 +332,33 @@ static bool is_untouched(const generic_draft *p, int stage) {
   return same;
 }
 
-static void form_group(const generic_draft *p, int stage, generic_group *g) {
+typedef struct taken {
+  RUNTIME_VEC(const tn_tensor *) tensors; /* that stand in a group */
+} taken;
+
+static bool is_taken(const taken *t, const tn_tensor *tensor) {
+  for (int i = 0; i < t->tensors.n; i++)
+    if (t->tensors.data[i] == tensor) return true;
+  return false;
+}
+
+static bool take_group(taken *t, const generic_group *g) {
+  bool ok = RUNTIME_PUSH(&t->tensors, g->root);
+  for (int i = 0; ok && i < g->n; i++) ok = RUNTIME_PUSH(&t->tensors, g->members[i]);
+  if (ok && g->anchor) ok = RUNTIME_PUSH(&t->tensors, g->anchor);
+  if (ok && g->padding) ok = RUNTIME_PUSH(&t->tensors, g->padding);
+  for (int i = 0; ok && i < g->n_windows; i++) ok = RUNTIME_PUSH(&t->tensors, g->windows[i]);
+  return ok;
+}
+
+/* May join a group: computed, no output, not in another group, nothing done to it. T: NULL: there are no other groups. */
+static bool is_free(const generic_draft *p, int stage, const taken *t) {
+  const schedule_stage *st = &p->s->stages[stage];
+  if (!is_computed(st) || schedule_is_output(p->s, stage) || !is_untouched(p, stage)) return false;
+  return !t || !is_taken(t, st->tensors);
+}
+
+static void form_group(const generic_draft *p, int stage, const taken *t, generic_group *g) {
   bool window, channel;
   generic_reads r;
   *g = (generic_group){.root = p->s->stages[stage].tensors};
@@ -334,10 +367,104 @@ static void form_group(const generic_draft *p, int stage, generic_group *g) {
   g->ns = generic_cost_ns(p, &r);
   if (generic_is_tileable(p, stage, &window, &channel)) g->anchor = g->root;
   for (int i = stage - 1; i >= 0; i--) {
-    const schedule_stage *st = &p->s->stages[i];
-    if (!is_computed(st) || schedule_is_output(p->s, i) || !is_untouched(p, i)) continue;
+    if (!is_free(p, i, t)) continue;
     if (is_read_only_by(p, g, i, NULL)) (void)join(p, g, i);
   }
+}
+
+/* ---- strips ------------------------------------------------------------------------------------------------------ */
+
+enum { MAX_TAPS = 49 };
+
+/* A stage of rows and columns that reduces no more than a filter's taps. */
+static bool is_stencil(const generic_draft *p, int stage) {
+  const te_op *op = p->s->stages[stage].op;
+  int64_t steps = 1;
+  for (int a = 0; a < op->n_reduce; a++) steps *= op->reduce_axes[a]->extent;
+  return op->kind == TE_COMPUTE && op->n_outputs == 1 && op->n_axes >= 2 && steps <= MAX_TAPS;
+}
+
+/* READER's rows and columns go along those of TENSOR, moved by taps; its other axes are those of TENSOR as they are. */
+static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
+  generic_reads r;
+  if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data != tensor->ndim || r.n_data < 2) return false;
+  for (int i = 0; i < r.n; i++) {
+    const generic_read *read = &r.reads[i];
+    int column = r.n_data - 1, row = column - 1;
+    if (read->tensor != tensor) continue;
+    for (int a = 0; a < r.n_axes; a++)
+      if (!read->is_known[a] || read->block[a]) return false;
+    if (read->dim[column] != column || read->stride[column] != 1) return false;
+    if (read->dim[row] != row || read->stride[row] != tensor->shape[column]) return false;
+    for (int a = 0; a < row; a++)
+      if (read->plain[a] != a) return false;
+  }
+  return true;
+}
+
+static bool all_read_by_taps(const generic_draft *p, const generic_group *g, int stage) {
+  const tn_tensor *tensor = p->s->stages[stage].tensors;
+  int readers[SCHEDULE_MAX_STAGES];
+  int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  bool taps = n > 0 && n <= RUNTIME_COUNT(readers);
+  for (int i = 0; taps && i < n; i++) {
+    const tn_tensor *reader = p->s->stages[readers[i]].tensors;
+    taps = has(g, reader) && reads_by_taps(p, reader, tensor);
+  }
+  return taps;
+}
+
+/* All that read TENSOR are the root or members, at their own point. */
+static bool is_point_member(const generic_draft *p, const generic_group *g, const tn_tensor *tensor, int8_t *map) {
+  int readers[SCHEDULE_MAX_STAGES], stage = generic_stage(p, tensor);
+  int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  for (int i = 0; i < n && i < RUNTIME_COUNT(readers); i++)
+    if (is_window_of(g, p->s->stages[readers[i]].tensors)) return false;
+  map_axes(p, g, tensor, map);
+  for (int f = 0; f < g->root->ndim; f++)
+    if (map[f] != f || tensor->shape[f] != g->root->shape[f]) return false;
+  return tensor->ndim == g->root->ndim;
+}
+
+static void join_strip(const generic_draft *p, generic_group *g, int stage) {
+  const tn_tensor *tensor = p->s->stages[stage].tensors;
+  int8_t map[TN_MAX_RANK];
+  generic_reads r;
+  if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r) || !all_read_by_taps(p, g, stage)) return;
+  if (g->n == GENERIC_MAX_STAGES || g->n_windows == GENERIC_MAX_STAGES) return;
+  if (is_point_member(p, g, tensor, map)) {
+    memcpy(g->maps[g->n], map, sizeof map);
+    g->members[g->n++] = tensor;
+    g->ns += generic_cost_ns(p, &r);
+  } else {
+    g->windows[g->n_windows++] = tensor;
+  }
+}
+
+/* A filter that uses its input again is better a tile of registers, unless there are more of its kind in the chain. */
+static bool is_chain(const generic_draft *p, const generic_group *g) {
+  int n_tileable = 0, n_reductions = 0;
+  bool window, channel;
+  for (int i = -1; i < g->n + g->n_windows; i++) {
+    int stage = generic_stage(p, i < 0 ? g->root : i < g->n ? g->members[i] : g->windows[i - g->n]);
+    n_tileable += generic_is_tileable(p, stage, &window, &channel);
+    n_reductions += p->s->stages[stage].op->n_reduce > 0;
+  }
+  return g->n_windows > 0 && (n_tileable == 0 || n_reductions > 1);
+}
+
+/* The stages that STAGE is made from through windows and point by point. False: there is no such chain. */
+static bool form_strip(const generic_draft *p, int stage, const taken *t, generic_group *g) {
+  generic_reads r;
+  *g = (generic_group){.root = p->s->stages[stage].tensors};
+  if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r)) return false;
+  for (int f = 0; f < g->root->ndim; f++) g->is_common[f] = true;
+  g->ns = generic_cost_ns(p, &r);
+  for (int i = stage - 1; i >= 0; i--) {
+    if (!is_free(p, i, t)) continue;
+    if (is_read_only_by(p, g, i, NULL)) join_strip(p, g, i);
+  }
+  return is_chain(p, g);
 }
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
@@ -430,15 +557,29 @@ static bool apply_plan(generic_draft *draft, const generic_group *g, const void 
   return schedule_plan_realize(draft, g, by->choices, by->plan);
 }
 
-/* The best-ranked plan that no primitive refuses. */
-static bool realize_best(generic_draft *p, const generic_group *g, const schedule_family *only, char *why, size_t n) {
+/* A group, what can be chosen for it, and its plans in order. */
+typedef struct planned_group {
+  generic_group group;
+  operator_kind kind;
   plan_choices choices;
+  int n;
   schedule_plan plans[PLAN_MAX_RANKED];
-  schedule_plan_choices(p, g, only, &choices);
-  int n_plans = schedule_plan_rank(&choices, PLAN_MAX_RANKED, plans);
-  bool ok = false;
-  for (int i = 0; !ok && i < n_plans; i++) ok = attempt(p, g, apply_plan, &(planned){&choices, &plans[i]}, why, n);
-  return ok;
+} planned_group;
+
+static void rank_plans(const generic_draft *p, planned_group *pg, const schedule_family *only) {
+  schedule_plan_choices(p, &pg->group, only, &pg->choices);
+  pg->n = schedule_plan_rank(&pg->choices, PLAN_MAX_RANKED, pg->plans);
+}
+
+static bool realize_plan(generic_draft *p, const planned_group *pg, const schedule_plan *plan, char *why, size_t n) {
+  return attempt(p, &pg->group, apply_plan, &(planned){&pg->choices, plan}, why, n);
+}
+
+/* The best-ranked plan that no primitive refuses: its place; -1: there is none. */
+static int realize_best(generic_draft *p, const planned_group *pg, char *why, size_t n) {
+  for (int i = 0; i < pg->n; i++)
+    if (realize_plan(p, pg, &pg->plans[i], why, n)) return i;
+  return -1;
 }
 
 static void try_single(generic_draft *p, const tn_tensor *tensor) {
@@ -463,37 +604,18 @@ static void fall_back(generic_draft *p, const generic_group *g, operator_kind ki
   if (g->padding) try_single(p, g->padding);
 }
 
-/* ONLY: the family to take; NULL: the best of all. */
-static void schedule_group(generic_draft *p, const generic_group *g, operator_kind kind, const schedule_family *only) {
+static void schedule_group(generic_draft *p, const planned_group *pg) {
   char why[512] = "";
-  const own_schedule *own = find_own(p, kind);
-  if (own && attempt(p, g, apply_own, own, why, sizeof why)) return;
+  const own_schedule *own = find_own(p, pg->kind);
+  if (own && attempt(p, &pg->group, apply_own, own, why, sizeof why)) return;
   if (own)
     runtime_say(p->s->ctx, TN_SEVERITY_INFO,
-                "auto: the registered schedule of %s refused %s: %s; the generic one is taken", operators[kind].name,
-                g->root->name, why);
-  if (!realize_best(p, g, only, why, sizeof why)) fall_back(p, g, kind, why);
+                "auto: the registered schedule of %s refused %s: %s; the generic one is taken",
+                operators[pg->kind].name, pg->group.root->name, why);
+  if (realize_best(p, pg, why, sizeof why) < 0) fall_back(p, &pg->group, pg->kind, why);
 }
 
 /* ---- the whole program ------------------------------------------------------------------------------------------- */
-
-typedef struct taken {
-  RUNTIME_VEC(const tn_tensor *) tensors; /* that stand in a group */
-} taken;
-
-static bool is_taken(const taken *t, const tn_tensor *tensor) {
-  for (int i = 0; i < t->tensors.n; i++)
-    if (t->tensors.data[i] == tensor) return true;
-  return false;
-}
-
-static bool take_group(taken *t, const generic_group *g) {
-  bool ok = RUNTIME_PUSH(&t->tensors, g->root);
-  for (int i = 0; ok && i < g->n; i++) ok = RUNTIME_PUSH(&t->tensors, g->members[i]);
-  if (ok && g->anchor) ok = RUNTIME_PUSH(&t->tensors, g->anchor);
-  if (ok && g->padding) ok = RUNTIME_PUSH(&t->tensors, g->padding);
-  return ok;
-}
 
 /* Elements of one time do not depend on each other. Reductions stay as they are. */
 static void vectorize_step(generic_draft *p, int stage) {
@@ -522,25 +644,116 @@ static bool take_scans(generic_draft *p, taken *t) {
   return ok;
 }
 
+struct schedule_plans {
+  generic_draft draft; /* its schedule: what is inlined and scans; no group is scheduled */
+  runtime_arena arena;
+  RUNTIME_VEC(planned_group *) groups;
+};
+
+/* A chain of stencils, if a primitive does not refuse its strips. */
+static bool plan_strip(const generic_draft *p, int stage, const taken *t, planned_group *pg) {
+  generic_draft draft = *p;
+  if (!form_strip(p, stage, t, &pg->group)) return false;
+  pg->kind = kind_of(p, &pg->group);
+  rank_plans(p, pg, &schedule_family_strip);
+  draft.s = tn_schedule_copy(p->s);
+  bool ok = draft.s && realize_best(&draft, pg, NULL, 0) >= 0;
+  tn_schedule_free(draft.s);
+  return ok;
+}
+
+static bool plan_group(schedule_plans *plans, const tn_tensor *root, taken *t) {
+  const generic_draft *p = &plans->draft;
+  int stage = generic_stage(p, root);
+  planned_group *pg = RUNTIME_NEW(&plans->arena, planned_group);
+  if (!pg || !RUNTIME_PUSH(&plans->groups, pg)) return false;
+  if (!plan_strip(p, stage, t, pg)) {
+    form_group(p, stage, t, &pg->group);
+    pg->kind = kind_of(p, &pg->group);
+    rank_plans(p, pg, NULL);
+  }
+  return take_group(t, &pg->group);
+}
+
 /* Groups are formed before any is scheduled, from the last stage to the first. */
-static tn_status schedule_all(generic_draft *p) {
+static bool plan_all(schedule_plans *plans) {
   taken t = {0};
   RUNTIME_VEC(const tn_tensor *) stages = {0};
-  bool ok = true;
+  generic_draft *p = &plans->draft;
   inline_stages(p);
-  ok = take_scans(p, &t);
+  bool ok = take_scans(p, &t);
   for (int i = 0; ok && i < p->s->n_stages; i++)
     if (is_computed(&p->s->stages[i])) ok = RUNTIME_PUSH(&stages, p->s->stages[i].tensors);
-  for (int i = stages.n - 1; ok && i >= 0; i--) {
-    generic_group g;
-    if (is_taken(&t, stages.data[i])) continue;
-    form_group(p, generic_stage(p, stages.data[i]), &g);
-    ok = take_group(&t, &g);
-    if (ok) schedule_group(p, &g, kind_of(p, &g), NULL);
-  }
+  for (int i = stages.n - 1; ok && i >= 0; i--)
+    if (!is_taken(&t, stages.data[i])) ok = plan_group(plans, stages.data[i], &t);
   RUNTIME_VEC_FREE(&stages);
   RUNTIME_VEC_FREE(&t.tensors);
-  return ok ? TN_OK : runtime_fail(p->s->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
+  return ok;
+}
+
+schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machine) {
+  if (te_check_no_symbols(program, "auto") != TN_OK) return NULL;
+  schedule_plans *plans = calloc(1, sizeof *plans);
+  if (plans) {
+    plans->draft = (generic_draft){.s = tn_schedule_new(program), .machine = cost_fill_machine(machine)};
+    plans->draft.arena = &plans->arena;
+  }
+  if (plans && plans->draft.s && plan_all(plans)) return plans;
+  schedule_plans_free(plans);
+  runtime_fail(program->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
+  return NULL;
+}
+
+void schedule_plans_free(schedule_plans *plans) {
+  if (!plans) return;
+  tn_schedule_free(plans->draft.s);
+  RUNTIME_VEC_FREE(&plans->groups);
+  runtime_arena_free(&plans->arena);
+  free(plans);
+}
+
+int schedule_plans_count(const schedule_plans *plans) { return plans->groups.n; }
+
+const char *schedule_plans_stage(const schedule_plans *plans, int group) {
+  return plans->groups.data[group]->group.root->name;
+}
+
+const plan_choices *schedule_plans_choices(const schedule_plans *plans, int group) {
+  return &plans->groups.data[group]->choices;
+}
+
+int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule_plan **out) {
+  *out = plans->groups.data[group]->plans;
+  return plans->groups.data[group]->n;
+}
+
+tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *by_group) {
+  generic_draft draft = plans->draft;
+  draft.s = tn_schedule_copy(plans->draft.s);
+  quiet q = begin_quiet(plans->draft.s->ctx);
+  bool ok = draft.s != NULL;
+  for (int i = 0; ok && i < plans->groups.n; i++) {
+    const planned_group *pg = plans->groups.data[i];
+    if (by_group[i].family >= 0)
+      ok = schedule_plan_realize(&draft, &pg->group, &pg->choices, &by_group[i]);
+    else
+      fall_back(&draft, &pg->group, pg->kind, "");
+  }
+  end_quiet(&q, NULL, 0);
+  if (ok) return draft.s;
+  tn_schedule_free(draft.s);
+  return NULL;
+}
+
+void schedule_plans_best(schedule_plans *plans, schedule_plan *by_group) {
+  generic_draft draft = plans->draft;
+  draft.s = tn_schedule_copy(plans->draft.s);
+  for (int i = 0; i < plans->groups.n; i++) {
+    const planned_group *pg = plans->groups.data[i];
+    int best = draft.s ? realize_best(&draft, pg, NULL, 0) : -1;
+    by_group[i] = best < 0 ? (schedule_plan){.family = -1} : pg->plans[best];
+  }
+  tn_schedule_free(draft.s);
 }
 
 tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
@@ -552,13 +765,12 @@ tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
         "auto: the schedule has %d steps already: make a generic schedule from a new one, and go on from "
         "there",
         s->n_steps);
-  runtime_arena arena = {0};
-  generic_draft p = {.s = tn_schedule_copy(s), .machine = cost_fill_machine(machine), .arena = &arena};
-  tn_status status = p.s ? schedule_all(&p) : TN_ERROR_MEMORY;
-  if (status == TN_OK) schedule_swap_contents(s, p.s);
-  tn_schedule_free(p.s);
-  runtime_arena_free(&arena);
-  return status;
+  schedule_plans *plans = schedule_plans_new(s->program, machine);
+  if (!plans) return tn_context_status(s->ctx);
+  for (int i = 0; i < plans->groups.n; i++) schedule_group(&plans->draft, plans->groups.data[i]);
+  schedule_swap_contents(s, plans->draft.s);
+  schedule_plans_free(plans);
+  return TN_OK;
 }
 
 /* ---- one stage --------------------------------------------------------------------------------------------------- */
@@ -575,14 +787,19 @@ static bool suits(const generic_draft *p, const generic_group *g, operator_kind 
 /* Elementwise and simple reductions are schedules of one stage. */
 static void leave_alone(const generic_draft *p, generic_group *g, operator_kind kind) {
   if (kind == OPERATOR_SOFTMAX || kind == OPERATOR_NORMALIZATION || family_of(kind, g) == &schedule_family_tile) return;
-  form_group(p, generic_stage(p, g->root), g);
+  form_group(p, generic_stage(p, g->root), NULL, g);
   g->n = 0;
   g->anchor = g->padding = NULL;
   for (int f = 0; f < TN_MAX_RANK; f++) g->is_common[f] = f < g->root->ndim;
 }
 
+static tn_status refuse_operator(generic_draft *p, int stage, const char *call, operator_kind found, int kind) {
+  return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE, "%s: %s is %s, not %s: %s; leave the operator out, or name that",
+                      call, schedule_stage_name(&p->s->stages[stage]), operators[found].name, operators[kind].name,
+                      operators[kind].what);
+}
+
 static tn_status schedule_stage_as(generic_draft *p, int stage, const char *call, const char *name) {
-  generic_group g;
   char names[256];
   int kind = find_operator(name);
   if (name && kind < 0)
@@ -593,15 +810,16 @@ static tn_status schedule_stage_as(generic_draft *p, int stage, const char *call
     return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s already has a schedule, which would be lost: call it before other primitives on %s",
                         call, schedule_stage_name(&p->s->stages[stage]), schedule_stage_name(&p->s->stages[stage]));
-  form_group(p, stage, &g);
-  operator_kind found = kind_of(p, &g);
-  if (kind >= 0 && !suits(p, &g, (operator_kind)kind))
-    return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE, "%s: %s is %s, not %s: %s; leave the operator out, or name that",
-                        call, schedule_stage_name(&p->s->stages[stage]), operators[found].name, operators[kind].name,
-                        operators[kind].what);
-  if (kind >= 0 && family_of((operator_kind)kind, &g) != family_of(found, &g)) leave_alone(p, &g, (operator_kind)kind);
+  planned_group *pg = RUNTIME_NEW(p->arena, planned_group);
+  if (!pg) return runtime_fail(p->s->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
+  form_group(p, stage, NULL, &pg->group);
+  operator_kind found = kind_of(p, &pg->group);
   bool is_named = kind >= 0 && (operator_kind)kind != found;
-  schedule_group(p, &g, kind >= 0 ? (operator_kind)kind : found, is_named ? family_of((operator_kind)kind, &g) : NULL);
+  pg->kind = kind >= 0 ? (operator_kind)kind : found;
+  if (kind >= 0 && !suits(p, &pg->group, pg->kind)) return refuse_operator(p, stage, call, found, kind);
+  if (is_named && family_of(pg->kind, &pg->group) != family_of(found, &pg->group)) leave_alone(p, &pg->group, pg->kind);
+  rank_plans(p, pg, is_named ? family_of(pg->kind, &pg->group) : NULL);
+  schedule_group(p, pg);
   return TN_OK;
 }
 
@@ -633,7 +851,7 @@ const char *tn_schedule_operator(tn_schedule *s, const char *stage) {
   runtime_arena arena = {0};
   if (!s || find_computed(s, "operator", stage, &at) != TN_OK) return NULL;
   generic_draft p = {.s = s, .machine = cost_fill_machine(NULL), .arena = &arena};
-  form_group(&p, at, &g);
+  form_group(&p, at, NULL, &g);
   operator_kind kind = kind_of(&p, &g);
   runtime_arena_free(&arena);
   return operators[kind].name;

@@ -94,7 +94,9 @@ typedef struct generic_group {
   int8_t maps[GENERIC_MAX_STAGES][TN_MAX_RANK]; /* by member and axis of the root: the member's axis; -1: none */
   const tn_tensor *anchor;                      /* a reduction that reuses data (dense, convolution), or NULL */
   const tn_tensor *padding; /* what only the anchor reads, computed inside when that is cheap, or NULL */
-  double ns;                /* of one thread */
+  int n_windows; /* strips: what windows read, computed for some rows of the root at a time; the members then are */
+  const tn_tensor *windows[GENERIC_MAX_STAGES]; /* read point by point. Consumers first */
+  double ns;                                    /* of one thread, without the windows */
 } generic_group;
 
 /* Positions of a tensor's stage now. */

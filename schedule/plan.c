@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-static const schedule_family *const families[PLAN_FAMILIES] = {&schedule_family_tile, &schedule_family_rows,
-                                                               &schedule_family_reduce, &schedule_family_move,
-                                                               &schedule_family_points};
+static const schedule_family *const families[PLAN_FAMILIES] = {&schedule_family_tile, &schedule_family_strip,
+                                                               &schedule_family_rows, &schedule_family_reduce,
+                                                               &schedule_family_move, &schedule_family_points};
 
 const schedule_family *schedule_family_at(int family) {
   return family >= 0 && family < PLAN_FAMILIES ? families[family] : NULL;

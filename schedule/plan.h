@@ -48,7 +48,7 @@ typedef struct schedule_family {
 } schedule_family;
 
 extern const schedule_family schedule_family_points, schedule_family_move, schedule_family_reduce, schedule_family_rows,
-    schedule_family_tile;
+    schedule_family_strip, schedule_family_tile;
 
 /* The families that a group may be scheduled by, their facts and spaces. */
 typedef struct plan_choice {
@@ -57,7 +57,7 @@ typedef struct plan_choice {
   plan_space space;
 } plan_choice;
 
-enum { PLAN_FAMILIES = 5 };
+enum { PLAN_FAMILIES = 6 };
 
 typedef struct plan_choices {
   int n;
@@ -73,6 +73,27 @@ void schedule_plan_choices(const generic_draft *d, const generic_group *g, const
 int schedule_plan_rank(const plan_choices *choices, int max, schedule_plan *out);
 bool schedule_plan_realize(generic_draft *d, const generic_group *g, const plan_choices *choices,
                            const schedule_plan *plan);
+
+/* ---- plans of a whole program (generic.c) ------------------------------------------------------------------------ */
+
+/* The groups of a program for a machine, each with what can be chosen and its plans in order. Belongs to who made it, and
+ * has to be freed before the program's context. */
+typedef struct schedule_plans schedule_plans;
+
+/* NULL with a message. Refused: a program with symbols. */
+schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machine);
+void schedule_plans_free(schedule_plans *plans);
+int schedule_plans_count(const schedule_plans *plans);
+/* The name of the stage that a group ends in. */
+const char *schedule_plans_stage(const schedule_plans *plans, int group);
+const plan_choices *schedule_plans_choices(const schedule_plans *plans, int group);
+/* The plans of a group, the least cost first. Returns how many. */
+int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule_plan **out);
+/* One plan for each group; family -1: a group that has none. NULL: a primitive refused one of them, or no memory; the
+ * context has no message. The caller frees the schedule. */
+tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *by_group);
+/* The plans that `auto` takes: of each group the best-ranked one that no primitive refuses. */
+void schedule_plans_best(schedule_plans *plans, schedule_plan *by_group);
 
 /* Adds a value to a field's values, once; false when there is no room. */
 bool plan_add(plan_space *space, int field, int64_t value);

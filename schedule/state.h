@@ -173,6 +173,7 @@ tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
 /* The partial results' stage takes `stage`, the final reduction becomes stage+1 with fresh loops. */
 tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis);
 tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
+tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
 /* Checks, applies and appends one step. TN_ERROR_SCHEDULE leaves the schedule as it was. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 
