@@ -727,6 +727,23 @@ int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule
   return plans->groups.data[group]->n;
 }
 
+/* An array of the groups' plans. NULL: no memory. */
+static char *plans_text(const schedule_plans *plans, const schedule_plan *by_group) {
+  json_t *all = json_array();
+  for (int i = 0; all && i < plans->groups.n; i++)
+    if (by_group[i].family >= 0)
+      json_array_append_new(all, schedule_plan_json(schedule_plans_stage(plans, i), &by_group[i]));
+  char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+  json_decref(all);
+  return text;
+}
+
+static void keep_plan(const schedule_plans *plans, const schedule_plan *by_group, tn_schedule *s) {
+  char *text = plans_text(plans, by_group);
+  if (text) (void)schedule_set_plan(s, text);
+  free(text);
+}
+
 tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *by_group) {
   generic_draft draft = plans->draft;
   draft.s = tn_schedule_copy(plans->draft.s);
@@ -740,9 +757,59 @@ tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *
       fall_back(&draft, &pg->group, pg->kind, "");
   }
   end_quiet(&q, NULL, 0);
+  if (ok) keep_plan(plans, by_group, draft.s);
   if (ok) return draft.s;
   tn_schedule_free(draft.s);
   return NULL;
+}
+
+const char *schedule_plan_text(const tn_schedule *s) { return s->plan_steps == s->n_steps ? s->plan : NULL; }
+
+tn_status schedule_set_plan(tn_schedule *s, const char *text) {
+  s->plan = runtime_strdup(&s->arena, text);
+  s->plan_steps = s->n_steps;
+  return s->plan ? TN_OK : runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for a plan");
+}
+
+static int find_group(const schedule_plans *plans, const char *stage) {
+  for (int i = 0; stage && i < plans->groups.n; i++)
+    if (strcmp(schedule_plans_stage(plans, i), stage) == 0) return i;
+  return -1;
+}
+
+/* The group may be scheduled by the family of PLAN. */
+static bool may_choose(const planned_group *pg, const schedule_plan *plan) {
+  for (int i = 0; i < pg->choices.n; i++)
+    if (pg->choices.choices[i].family == plan->family) return true;
+  return false;
+}
+
+static tn_status decode_group(const schedule_plans *plans, const json_t *json, schedule_plan *by_group) {
+  tn_context *ctx = plans->draft.s->ctx;
+  const char *stage = json_string_value(json_object_get(json, "stage"));
+  schedule_plan plan;
+  int group = find_group(plans, stage);
+  if (group < 0)
+    return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"stage\" names no group of the program: %s",
+                        stage ? stage : "it is missing");
+  SCHEDULE_TRY(schedule_plan_decode(ctx, json, &plan));
+  if (!may_choose(plans->groups.data[group], &plan))
+    return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"family\" of %s is %s, which cannot schedule it", stage,
+                        schedule_family_at(plan.family)->name);
+  by_group[group] = plan;
+  return TN_OK;
+}
+
+tn_status schedule_plans_decode(const schedule_plans *plans, const char *text, schedule_plan *by_group) {
+  json_t *all = json_loads(text, 0, NULL);
+  tn_status status = json_is_array(all)
+                         ? TN_OK
+                         : runtime_fail(plans->draft.s->ctx, TN_ERROR_RECORD, "plan: an array of objects is needed");
+  for (int i = 0; i < plans->groups.n; i++) by_group[i] = (schedule_plan){.family = -1};
+  for (size_t i = 0; status == TN_OK && i < json_array_size(all); i++)
+    status = decode_group(plans, json_array_get(all, i), by_group);
+  json_decref(all);
+  return status;
 }
 
 void schedule_plans_best(schedule_plans *plans, schedule_plan *by_group) {

@@ -92,6 +92,13 @@ int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule
 /* One plan for each group; family -1: a group that has none. NULL: a primitive refused one of them, or no memory; the
  * context has no message. The caller frees the schedule. */
 tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *by_group);
+/* The plans that a schedule was made from, as JSON text: an array of one object for each group; NULL: it was made
+ * otherwise, or changed since. */
+const char *schedule_plan_text(const tn_schedule *s);
+/* Says so of a schedule whose steps were replayed. TN_ERROR_MEMORY. */
+tn_status schedule_set_plan(tn_schedule *s, const char *text);
+/* The plans of a text, one for each group. TN_ERROR_RECORD: it does not fit the program; the message names the field. */
+tn_status schedule_plans_decode(const schedule_plans *plans, const char *text, schedule_plan *by_group);
 /* The plans that `auto` takes: of each group the best-ranked one that no primitive refuses. */
 void schedule_plans_best(schedule_plans *plans, schedule_plan *by_group);
 

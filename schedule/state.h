@@ -150,6 +150,8 @@ struct tn_schedule {
   int n_steps, cap_steps;
   schedule_step *steps;
   bool is_replayed; /* from a record: nobody wrote its pragmas, who could be told that one does nothing */
+  const char *plan; /* the plans that made the first PLAN_STEPS steps, as JSON; NULL: not made from plans */
+  int plan_steps;
   const struct schedule_call *within;  /* the composed primitive that is being applied, for messages; or NULL */
   struct tn_schedule *previous, *next; /* all schedules of a program, freed with it */
 };
