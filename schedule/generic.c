@@ -64,7 +64,7 @@ static const char *operator_names(char *buffer, size_t n) {
 /* ---- schedules of a context's own -------------------------------------------------------------------------------- */
 
 typedef struct own_schedule {
-  int operator;
+  int kind; /* operator_kind */
   const char *cpu;
   tn_generic_fn fn;
   void *user;
@@ -90,25 +90,31 @@ static own_schedules *own_of(tn_context *ctx, bool make) {
 tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const char *cpu, tn_generic_fn fn,
                               void *user) {
   char names[256];
-  if (!ctx || !fn) return TN_ERROR_ARGUMENT;
-  int operator= find_operator(operator_name);
-  if (operator<0)
+  if (!ctx) return TN_ERROR_ARGUMENT;
+  if (!fn)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_generic_register: the function is NULL: give the one to call");
+  int kind = find_operator(operator_name);
+  if (kind < 0)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_generic_register: \"%s\" is no operator: %s",
                         operator_name ? operator_name : "", operator_names(names, sizeof names));
   own_schedules *own = own_of(ctx, true);
   own_schedule *entry = own ? RUNTIME_NEW(&ctx->arena, own_schedule) : NULL;
   const char *kept = cpu && own ? runtime_strdup(&ctx->arena, cpu) : NULL;
   if (!entry || (cpu && !kept)) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
-  *entry = (own_schedule){operator, kept, fn, user, own->last};
+  *entry = (own_schedule){kind, kept, fn, user, own->last};
   own->last = entry;
   return TN_OK;
 }
 
+<<<<<<< HEAD
 static const own_schedule *find_own(const generic_draft *p, int operator) {
+=======
+static const own_schedule *find_own(const generic_plan *p, int kind) {
+>>>>>>> main
   const own_schedules *own = own_of(p->s->ctx, false);
   for (const own_schedule *o = own ? own->last : NULL; o; o = o->next) {
     bool fits = !o->cpu || (p->machine.cpu && strcmp(o->cpu, p->machine.cpu) == 0);
-    if (o->operator== operator&& fits) return o;
+    if (o->kind == kind && fits) return o;
   }
   return NULL;
 }

@@ -260,12 +260,18 @@ static bool is_identifier(const char *name) {
   return *name == '\0';
 }
 
-static tn_status check_declaration(tn_context *ctx, const char *name, const tn_intrin_functions *f) {
-  const tn_intrin_function *all[] = {&f->body, &f->reset, &f->update};
+static tn_status check_declaration(tn_context *ctx, const char *name, const char *pattern,
+                                   const tn_intrin_functions *f) {
   if (!is_identifier(name))
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic \"%s\": the name has to be an identifier", name ? name : "");
   if (find(ctx, name))
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: there is one of this name: take another", name);
+  if (!pattern)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: the pattern is NULL: give one, \"c[i<16] = a[i]\"",
+                        name);
+  if (!f)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: the functions are NULL: name a body or an update", name);
+  const tn_intrin_function *all[] = {&f->body, &f->reset, &f->update};
   for (int i = 0; i < RUNTIME_COUNT(all); i++)
     if (all[i]->function && !is_identifier(all[i]->name))
       return runtime_fail(ctx, TN_ERROR_ARGUMENT,
@@ -284,8 +290,8 @@ static tn_status check_roles(tn_context *ctx, const tir_intrin *intrin) {
 }
 
 tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern, const tn_intrin_functions *functions) {
-  if (!ctx || !pattern || !functions) return TN_ERROR_ARGUMENT;
-  SCHEDULE_TRY(check_declaration(ctx, name, functions));
+  if (!ctx) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(check_declaration(ctx, name, pattern, functions));
   const tn_intrin_function *all[TIR_INTRIN_ROLE_COUNT] = {&functions->body, &functions->reset, &functions->update};
   tn_program *program;
   known *k = read_pattern(ctx, name, pattern, &program);

@@ -30,6 +30,7 @@ struct schedule_registry {
   schedule_registry *next; /* of the same context */
 };
 
+/* With the context: ops and axes are in its arena, schedules that nobody freed go here. */
 static void registry_free(schedule_registry *r) {
   while (r->first) tn_schedule_free(r->first);
   free(r->names);
@@ -46,6 +47,7 @@ static void registries_free(void *data) {
   }
 }
 
+/* The head of the context's list, made on first use. NULL: out of memory, or the context has no slot left. */
 static schedule_registry **registries_of(tn_context *ctx) {
   for (int i = 0; i < ctx->n_on_free; ++i) {
     if (ctx->on_free[i] == registries_free) return ctx->on_free_data[i];

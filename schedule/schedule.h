@@ -100,6 +100,21 @@ TN_API tn_status tn_vectorize(tn_schedule *s, const char *stage, const char *axi
 TN_API tn_status tn_vectorize_by(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail);
 /* The loop's body is written out; one that would become too large stays a loop. Any axis. TVM: unroll. */
 TN_API tn_status tn_unroll(tn_schedule *s, const char *stage, const char *axis);
+/* FACTOR iterations of the loop run together, side by side in the loops that stand in it: what they read in common is
+ * read once, and a sum gets FACTOR accumulators.
+ *
+ *     for (i, 0, 64) {                         ->    for (i.outer, 0, 32) {
+ *       C[i] = 0                                       C[i.outer*2] = 0; C[i.outer*2 + 1] = 0
+ *       for (k, 0, 32) C[i] += A[i, k] * B[k]          for (k, 0, 32) {
+ *     }                                                  C[i.outer*2] += A[i.outer*2, k] * B[k]
+ *                                                        C[i.outer*2 + 1] += A[i.outer*2 + 1, k] * B[k]
+ *                                                      }
+ *                                                    }
+ *
+ * The same as tn_split by FACTOR with TAIL, tn_reorder, axis.inner innermost but outside of lanes and of an intrinsic,
+ * and tn_unroll. Any axis. Refused: FACTOR < 2; a loop that no other stands in; one that a stage is computed at; what
+ * these three refuse. */
+TN_API tn_status tn_unroll_jam(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail);
 /* The loop's iterations are shared among threads (tn_thread_count). TVM: parallel, which accepts a reduction axis and
  * races. Refused: a reduction axis; a loop inside a parallel or a vectorized one. */
 TN_API tn_status tn_parallel(tn_schedule *s, const char *stage, const char *axis);
@@ -379,6 +394,24 @@ typedef tn_status (*tn_generic_fn)(tn_schedule *s, const char *stage, const tn_m
  * one that fits is taken. TVM: register_schedule. TN_ERROR_ARGUMENT: there is no such operator. */
 TN_API tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const char *cpu, tn_generic_fn fn,
                                      void *user);
+
+/* ---- looking ----------------------------------------------------------------------------------------------------- */
+
+/* The stages now, producers first; an index outside of them gives NULL. Names live as long as the program. */
+TN_API int tn_schedule_stage_count(const tn_schedule *s);
+TN_API const char *tn_schedule_stage_name(const tn_schedule *s, int index);
+
+/* A loop of a stage. Its strings live as long as the program. */
+typedef struct tn_loop {
+  const char *name;       /* "i.outer" */
+  int64_t extent;         /* of a symbolic one: the most it can be */
+  bool is_symbolic;       /* the extent is known when the kernel is called */
+  bool is_reduction;      /* it is, or comes of, a reduction axis */
+  const char *annotation; /* "none", "unroll", "vectorize", "parallel", "tensorize", "threadIdx.x", ... */
+} tn_loop;
+/* The loops of STAGE, outermost first, before bound inference: writes at most MAX and returns how many there are; -1 with
+ * a message when there is no such stage. TVM: s[C].leaf_iter_vars. */
+TN_API int tn_schedule_loops(const tn_schedule *s, const char *stage, int max, tn_loop *out);
 
 /* ---- text in and out --------------------------------------------------------------------------------------------- */
 

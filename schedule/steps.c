@@ -40,6 +40,7 @@ static json_t *encode_field(const schedule_step *step, char field) {
   }
 }
 
+/* So that logs of programs with one output are those of TVM. */
 static bool is_left_out(const schedule_step *step, char field) {
   return (field == 'V' && step->value == 0) || (field == 'L' && step->n == 0);
 }
@@ -66,6 +67,7 @@ static bool decode_small(const json_t *json, int *out) {
   return json_is_integer(json) && value >= 0 && value <= INT16_MAX;
 }
 
+/* Numbers that an index holds, not below 0; in memory of ARENA. */
 static bool decode_list(runtime_arena *arena, const json_t *json, schedule_step *out) {
   if (!json_is_array(json) || json_array_size(json) > SCHEDULE_MAX_AXES) return false;
   int64_t *list = RUNTIME_NEW_ARRAY(arena, int64_t, json_array_size(json) + 1);
@@ -89,6 +91,7 @@ static bool decode_tail(const json_t *json, schedule_step *out) {
   return false;
 }
 
+/* A copy in ARENA: the JSON value goes before the step is applied. */
 static bool decode_text(runtime_arena *arena, const json_t *json, schedule_step *out) {
   return json_is_string(json) && (out->text = runtime_strdup(arena, json_string_value(json)));
 }
@@ -114,6 +117,7 @@ static bool decode_field(runtime_arena *arena, const json_t *json, char field, s
   }
 }
 
+/* For messages. */
 static const char *field_words(char field) {
   static const char *const words[] = {
       "sstage number",    "iloop number",     "Starget stage", "Itarget loop", "vvalue", "Vvalue",
@@ -133,6 +137,7 @@ static void add_mnemonics(runtime_str *out) {
                      row_of_kind(kind)->mnemonic);
 }
 
+/* With those that there are. */
 static tn_status refuse_mnemonic(tn_context *ctx, int number, const char *mnemonic) {
   runtime_str known = {0};
   add_mnemonics(&known);

@@ -65,6 +65,7 @@ static const char *read_name(reader *r) {
   return runtime_strndup(&r->arena, start, (size_t)(end - start));
 }
 
+/* A number that a word follows at once (8x) is none. */
 static bool read_number(reader *r, int64_t *out) {
   skip_space(r);
   const char *digits = r->at + (*r->at == '-');
@@ -199,6 +200,7 @@ static tn_status check_keys(reader *r, const schedule_primitive *row, const char
   return read_tail(r);
 }
 
+/* With the words that there are. */
 static tn_status no_such_primitive(reader *r) {
   runtime_str names = {0};
   for (int i = 0; i < SCHEDULE_WORD_COUNT; i++)

@@ -16,14 +16,14 @@ static const program_row programs[] = {
     {"convolution", CONV},
     {"max pool", MAX_POOL},
     {"softmax", SOFTMAX(12, 40)},
-    {"row sum", ROW_SUM(40, 24)},
+    {"row sum", ROW_SUM(40, 240)},
     {"elementwise", ELEMENTWISE(20, 70)},
     {"full sum", "B[] = sum[k<128](A[k])"},
     {"transpose", "B[i<40, j<70] = A[j,i]"},
     {"bytes", "input A: u8[32,64], B: i8[64,48]\nC[i<32, j<48] = sum[k<64](i32(A[i,k]) * i32(B[k,j]))"},
     {"stencils",
      "input I: f32[66,70]\nP[y<64, x<68] = sum[r<3, s<3](I[y+r, x+s])\n"
-     "Q[y<62, x<66] = sum[r<3, s<3](P[y+r, x+s]) * 0.1 + I[y+2, x+2]"},
+     "S[y<62, x<66] = sum[r<3, s<3](P[y+r, x+s])\nQ[y<62, x<66] = S[y,x] * 0.1 + I[y+2, x+2]"},
 };
 
 static space_fixture make(const char *program) {
