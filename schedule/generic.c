@@ -106,11 +106,7 @@ tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const 
   return TN_OK;
 }
 
-<<<<<<< HEAD
-static const own_schedule *find_own(const generic_draft *p, int operator) {
-=======
-static const own_schedule *find_own(const generic_plan *p, int kind) {
->>>>>>> main
+static const own_schedule *find_own(const generic_draft *p, int kind) {
   const own_schedules *own = own_of(p->s->ctx, false);
   for (const own_schedule *o = own ? own->last : NULL; o; o = o->next) {
     bool fits = !o->cpu || (p->machine.cpu && strcmp(o->cpu, p->machine.cpu) == 0);
