@@ -27,7 +27,7 @@ typedef struct tuner {
   uint64_t default_hash;
   tn_status visit_status;
   autotune_log_place read; /* how far the log was read */
-  autotune_set measured;   /* hashes of the schedules that it has records of, this run's too */
+  runtime_map measured;    /* hashes of the schedules that it has records of, this run's too */
   autotune_claims claims;
   bool is_patient; /* the workers have the time limit of a first candidate */
 } tuner;
@@ -65,15 +65,15 @@ static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
   tn_context *ctx = t->ctx;
   tn_schedule *s = tn_schedule_new(t->program);
   char *steps = json_dumps(record->steps, JSON_COMPACT);
-  tn_message_fn on_message = ctx->options.on_message;
-  ctx->options.on_message = NULL;
+  char why[sizeof ctx->message];
+  runtime_quiet quiet = runtime_quiet_begin(ctx);
   bool ok = s && steps && tn_schedule_replay(s, steps) == TN_OK;
-  ctx->options.on_message = on_message;
+  memcpy(why, ctx->message, sizeof why);
+  runtime_quiet_end(&quiet);
   free(steps);
   if (ok) return s;
   runtime_say(ctx, TN_SEVERITY_WARNING, "%s:%d: the record's steps are refused now and teach nothing: %s",
-              t->options.log, line, tn_context_message(ctx));
-  tn_context_clear(ctx);
+              t->options.log, line, why);
   tn_schedule_free(s);
   return NULL;
 }
@@ -100,9 +100,9 @@ static void take_plan(tuner *t, int line, const autotune_record *record, tn_sche
 /* Learns from a record of the log that this run did not write. */
 static tn_status learn_from_log(tuner *t, const tn_schedule *s, const autotune_record *record) {
   uint64_t hash = autotune_schedule_hash(s);
-  if (t->result.trials > 0 && autotune_set_find(&t->measured, hash)) return TN_OK;
+  if (t->result.trials > 0 && runtime_map_find(&t->measured, hash)) return TN_OK;
   t->result.reused++;
-  if (!autotune_set_put(&t->measured, hash, 0)) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a log");
+  if (!runtime_map_at(&t->measured, hash)) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a log");
   return learn(t, s, record);
 }
 
@@ -210,7 +210,7 @@ static tn_status start_workers(tuner *t, int patience) {
 static void tear_down(tuner *t) {
   stop_workers(t);
   autotune_claims_free(&t->claims);
-  autotune_set_free(&t->measured);
+  runtime_map_free(&t->measured);
   autotune_search_free(t->search);
   autotune_model_free(t->model);
 }
@@ -287,7 +287,7 @@ static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedu
   if (!record) return status;
   add_worker_phases(m);
   t->result.trials++;
-  if (!autotune_set_put(&t->measured, autotune_schedule_hash(s), 0)) return TN_ERROR_MEMORY;
+  if (!runtime_map_at(&t->measured, autotune_schedule_hash(s))) return TN_ERROR_MEMORY;
   t->result.failed += !isfinite(autotune_record_cost(record));
   status = learn(t, s, record);
   tell_found(t, &scope, record);
@@ -340,7 +340,7 @@ static tn_status add_candidate(tuner *t, const tn_schedule *s, int i, chunk *c) 
   uint64_t hash = autotune_schedule_hash(s), claim = claim_of(t, hash);
   if (!autotune_claim(&t->claims, t->options.log, claim)) return TN_OK;
   tn_status status = catch_up(t);
-  bool is_wanted = status == TN_OK && !autotune_set_find(&t->measured, hash);
+  bool is_wanted = status == TN_OK && !runtime_map_find(&t->measured, hash);
   char *steps = is_wanted ? tn_schedule_print(s, TN_FORM_STEPS) : NULL;
   if (!steps) autotune_unclaim(&t->claims, claim);
   if (is_wanted && !steps) status = TN_ERROR_MEMORY;

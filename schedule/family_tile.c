@@ -391,7 +391,9 @@ static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   double lines = elements * bytes / COST_LINE;
   double line = cost_line(m, cost_level(m, elements * bytes), c[TILE_THREADS]) + m->costs.line2;
   bool is_turned = read->stride[f->v] != 1;
-  double moved = elements * (is_turned || c[TILE_DOT] ? m->costs.gather : bytes / c[TILE_WIDTH] * m->costs.load * 2);
+  double turned = is_turned && !c[TILE_DOT] ? 0.4 : 1; /* a line at a time */
+  double moved =
+      elements * (is_turned || c[TILE_DOT] ? m->costs.gather * turned : bytes / c[TILE_WIDTH] * m->costs.load * 2);
   if (is_turned) line += m->costs.page;
   return times * (lines * line + moved);
 }

@@ -75,16 +75,13 @@ typedef struct own_schedules {
   own_schedule *last;
 } own_schedules;
 
-/* They lie in the context's arena and go with it; the entry in its table is how they are found. */
-static void forget(void *data) { (void)data; }
-
+/* They lie in the context's arena and go with it. */
 static own_schedules *own_of(tn_context *ctx, bool make) {
-  for (int i = 0; i < ctx->n_on_free; i++)
-    if (ctx->on_free[i] == forget) return ctx->on_free_data[i];
-  own_schedules *own = make ? RUNTIME_NEW(&ctx->arena, own_schedules) : NULL;
-  if (!own) return NULL;
-  *own = (own_schedules){0};
-  return runtime_on_free(ctx, forget, own) ? own : NULL;
+  own_schedules *own = runtime_slot_get(ctx, RUNTIME_SLOT_GENERICS);
+  if (own || !make) return own;
+  own = RUNTIME_NEW(&ctx->arena, own_schedules);
+  if (own) runtime_slot_set(ctx, RUNTIME_SLOT_GENERICS, own, NULL);
+  return own;
 }
 
 tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const char *cpu, tn_generic_fn fn,
@@ -113,28 +110,6 @@ static const own_schedule *find_own(const generic_draft *p, int kind) {
     if (o->kind == kind && fits) return o;
   }
   return NULL;
-}
-
-/* ---- stretches in which refusals are normal ---------------------------------------------------------------------- */
-
-typedef struct quiet {
-  tn_context *ctx;
-  tn_message_fn on_message;
-  bool was_ok;
-} quiet;
-
-static quiet begin_quiet(tn_context *ctx) {
-  quiet q = {ctx, ctx->options.on_message, tn_context_status(ctx) == TN_OK};
-  ctx->options.on_message = NULL;
-  return q;
-}
-
-/* What was refused goes to WHY, when there is something new to say. */
-static void end_quiet(const quiet *q, char *why, size_t n) {
-  q->ctx->options.on_message = q->on_message;
-  if (!q->was_ok) return;
-  if (why) snprintf(why, n, "%s", tn_context_message(q->ctx));
-  tn_context_clear(q->ctx);
 }
 
 /* ---- inlining ---------------------------------------------------------------------------------------------------- */
@@ -215,10 +190,10 @@ static bool wants_inline(const generic_draft *p, int stage) {
 }
 
 static void inline_stages(generic_draft *p) {
-  quiet q = begin_quiet(p->s->ctx);
+  runtime_quiet quiet = runtime_quiet_begin(p->s->ctx);
   for (int i = 0; i < p->s->n_stages; i++)
     if (wants_inline(p, i)) (void)schedule_compute_inline(p->s, i);
-  end_quiet(&q, NULL, 0);
+  runtime_quiet_end(&quiet);
 }
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
@@ -529,10 +504,11 @@ typedef bool (*attempt_fn)(generic_draft *draft, const generic_group *g, const v
 
 static bool attempt(generic_draft *p, const generic_group *g, attempt_fn fn, const void *data, char *why, size_t n) {
   generic_draft draft = *p;
-  quiet q = begin_quiet(p->s->ctx);
+  runtime_quiet quiet = runtime_quiet_begin(p->s->ctx);
   draft.s = tn_schedule_copy(p->s);
   bool ok = draft.s && fn(&draft, g, data);
-  end_quiet(&q, why, n);
+  if (why) snprintf(why, n, "%s", tn_context_message(p->s->ctx));
+  runtime_quiet_end(&quiet);
   if (ok) schedule_swap_contents(p->s, draft.s);
   tn_schedule_free(draft.s);
   return ok;
@@ -749,7 +725,7 @@ static void keep_plan(const schedule_plans *plans, const schedule_plan *by_group
 tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *by_group) {
   generic_draft draft = plans->draft;
   draft.s = tn_schedule_copy(plans->draft.s);
-  quiet q = begin_quiet(plans->draft.s->ctx);
+  runtime_quiet quiet = runtime_quiet_begin(plans->draft.s->ctx);
   bool ok = draft.s != NULL;
   for (int i = 0; ok && i < plans->groups.n; i++) {
     const planned_group *pg = plans->groups.data[i];
@@ -758,7 +734,7 @@ tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *
     else
       fall_back(&draft, &pg->group, pg->kind, "");
   }
-  end_quiet(&q, NULL, 0);
+  runtime_quiet_end(&quiet);
   if (ok) keep_plan(plans, by_group, draft.s);
   if (ok) return draft.s;
   tn_schedule_free(draft.s);
@@ -834,12 +810,15 @@ tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
         "auto: the schedule has %d steps already: make a generic schedule from a new one, and go on from "
         "there",
         s->n_steps);
+  bool was_ok = tn_context_status(s->ctx) == TN_OK;
   schedule_plans *plans = schedule_plans_new(s->program, machine);
   if (!plans) return tn_context_status(s->ctx);
   for (int i = 0; i < plans->groups.n; i++) schedule_group(&plans->draft, plans->groups.data[i]);
-  schedule_swap_contents(s, plans->draft.s);
+  /* Out of memory in a trial is no refusal: another schedule would come out. */
+  tn_status status = was_ok ? tn_context_status(s->ctx) : TN_OK;
+  if (status == TN_OK) schedule_swap_contents(s, plans->draft.s);
   schedule_plans_free(plans);
-  return TN_OK;
+  return status;
 }
 
 /* ---- one stage --------------------------------------------------------------------------------------------------- */

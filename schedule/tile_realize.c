@@ -57,6 +57,22 @@ static bool panel_map(const tiling *t, char *out, size_t n) {
   return ok;
 }
 
+/* An operand that lies across the panels is turned in small tiles, whose lines are used whole. */
+static bool turn_copy(const tiling *t, int stage, int outer, int inner, int along) {
+  enum { TURNED_ROWS = 16, TURNED_COLUMNS = 8 };
+  int k_outer, k_inner, block = -1, order[2 * TN_MAX_RANK + 4], n = 0, dim = packed_read(t)->dim[t->f->v];
+  if (!generic_split(t->d, stage, along, TURNED_ROWS, &k_outer, &k_inner)) return false;
+  if (t->columns % TURNED_COLUMNS == 0 && !generic_split(t->d, stage, inner, TURNED_COLUMNS, &block, &inner))
+    return false;
+  order[n++] = outer;
+  for (int k = 0; k < packed_read(t)->tensor->ndim; k++)
+    if (k != dim) order[n++] = k == along ? k_outer : k;
+  put(&n, order, block);
+  order[n++] = k_inner, order[n++] = inner;
+  return generic_order(t->d, stage, n, order) && generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE) &&
+         generic_annotate(t->d, stage, k_inner, SCHEDULE_UNROLL);
+}
+
 /* The copy's loops: panels outermost where threads share them, else as the operand lies; a row of a panel is a vector. */
 static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
   const generic_read *read = packed_read(t);
@@ -64,6 +80,8 @@ static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
       n = 0;
   int group_outer = -1;
   if (!generic_split(t->d, stage, dim, t->columns, &outer, &inner)) return false;
+  int along = read->tensor->ndim - 1;
+  if (along != dim && grouped < 0) return turn_copy(t, stage, outer, inner, along);
   if (grouped >= 0 && !generic_split(t->d, stage, grouped, t->f->dot_group, &group_outer, &group_inner)) return false;
   if (panels_first) order[n++] = outer;
   for (int k = 0; k < read->tensor->ndim; k++)

@@ -51,9 +51,9 @@ static void auto_is_a_parent(void **state) {
 }
 
 static tn_schedule *schedule_of(space_fixture *f, const autotune_genome *genome) {
-  autotune_quiet quiet = autotune_quiet_begin(f->ctx);
+  runtime_quiet quiet = runtime_quiet_begin(f->ctx);
   tn_schedule *s = autotune_genome_schedule(f->space, genome);
-  autotune_quiet_end(&quiet);
+  runtime_quiet_end(&quiet);
   return s;
 }
 
