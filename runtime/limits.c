@@ -69,6 +69,8 @@ static int64_t parse_number(const char **at) {
 }
 
 bool tn_limits_parse(const char *text, tn_limits *limits, const char **at) {
+  if (at) *at = text;
+  if (!text || !limits || !at) return false;
   tn_limits read = *limits;
   for (*at = text; **at;) {
     size_t n = strcspn(*at, "=,");

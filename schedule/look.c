@@ -15,7 +15,7 @@ static const char *annotation_word(const schedule_stage *st, int axis) {
 }
 
 int tn_schedule_loops(const tn_schedule *s, const char *stage, int max, tn_loop *out) {
-  if (!s || !stage) return -1;
+  if (!s || !stage || (max > 0 && !out)) return -1;
   int at = schedule_find_stage(s, stage);
   if (at < 0) {
     runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "loops: there is no stage \"%s\"", stage);
