@@ -183,11 +183,11 @@ tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number
 static tn_status replay(tn_schedule *s, const json_t *steps) {
   jmp_buf oom;
   runtime_arena arena = {.on_oom = &oom};
-  tn_status status = TN_OK;
   if (setjmp(oom)) {
     runtime_arena_free(&arena);
     return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for steps");
   }
+  tn_status status = TN_OK;
   for (size_t i = 0; status == TN_OK && i < json_array_size(steps); i++) {
     schedule_step step;
     status = schedule_step_decode(s->ctx, &arena, (int)i + 1, json_array_get(steps, i), &step);
