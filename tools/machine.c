@@ -32,7 +32,7 @@ static char *find_costs(char *text, const char *of, const char **why) {
   char *costs = strtok_r(NULL, "\n", &rest), *end = strtok_r(NULL, "\n", &rest);
   *why = !first || strcmp(first, head) != 0     ? "is of another version, or torn"
          : !about || strcmp(about, of) != 0     ? "is of another machine"
-         : !costs || !end || strcmp(end, "end") ? "is torn"
+         : !costs || !end || strcmp(end, "end") != 0 ? "is torn"
                                                 : NULL;
   return *why ? NULL : costs;
 }
