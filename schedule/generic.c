@@ -511,7 +511,7 @@ static void schedule_here(void *data) {
   automatic *a = data;
   runtime_arena arena = {0};
   generic_plan p = {.s = tn_schedule_copy(a->schedule), .machine = fill_machine(a->machine), .arena = &arena};
-  bool was_ok = tn_context_status(p.s ? p.s->ctx : NULL) == TN_OK;
+  bool was_ok = tn_context_status(a->schedule->ctx) == TN_OK;
   a->status = p.s ? schedule_all(&p) : TN_ERROR_MEMORY;
   /* Out of memory in a trial is no refusal: another schedule would come out. */
   if (a->status == TN_OK && was_ok) a->status = tn_context_status(p.s->ctx);
