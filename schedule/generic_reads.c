@@ -7,7 +7,7 @@ enum { COSTLY_OP = 12, MAX_DEPTH = 600 };
 /* ---- bodies with inlined stages in place ------------------------------------------------------------------------- */
 
 static const tir_expr *inline_read(void *user, const tir_expr *e) {
-  const generic_plan *p = user;
+  const generic_draft *p = user;
   int stage = e->op == TIR_READ ? schedule_stage_of_tensor(p->s, e->u.tensor) : -1;
   if (stage < 0 || p->s->stages[stage].attach != SCHEDULE_INLINED) return e;
   const te_op *op = p->s->stages[stage].op;
@@ -32,7 +32,7 @@ static const tir_expr *choose(void *user, const tir_expr *e) {
 }
 
 /* Zeros around an input of which there are none leave a copy. */
-static const tir_expr *without_idle_selects(const generic_plan *p, const te_op *op, const tir_expr *body) {
+static const tir_expr *without_idle_selects(const generic_draft *p, const te_op *op, const tir_expr *body) {
   tir_env ranges[GENERIC_MAX_AXES];
   selects s = {p->arena, NULL};
   tir_rewriter rewriter = {p->arena, NULL, choose, &s};
@@ -46,7 +46,7 @@ static const tir_expr *without_idle_selects(const generic_plan *p, const te_op *
 }
 
 /* One level of inlining a turn; a chain of inlined stages takes as many as it is long. NULL: no memory, or too long. */
-static const tir_expr *whole_body(const generic_plan *p, const te_op *op) {
+static const tir_expr *whole_body(const generic_draft *p, const te_op *op) {
   tir_rewriter rewriter = {p->arena, NULL, inline_read, (void *)p};
   const tir_expr *body = op->body;
   for (int turn = 0; body && turn < MAX_DEPTH; turn++) {
@@ -57,7 +57,7 @@ static const tir_expr *whole_body(const generic_plan *p, const te_op *op) {
   return NULL;
 }
 
-const tir_expr *generic_body(const generic_plan *p, int stage) { return whole_body(p, p->s->stages[stage].op); }
+const tir_expr *generic_body(const generic_draft *p, int stage) { return whole_body(p, p->s->stages[stage].op); }
 
 /* ---- strides ----------------------------------------------------------------------------------------------------- */
 
@@ -140,7 +140,7 @@ static tir_walk collect(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
-bool generic_read_all(const generic_plan *p, int stage, generic_reads *out) {
+bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
   const te_op *op = p->s->stages[stage].op;
   *out = (generic_reads){.op = op};
   if (op->kind != TE_COMPUTE || op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return false;
@@ -164,12 +164,12 @@ bool generic_is_contiguous(const generic_reads *r, int axis) {
 
 /* ---- costs ------------------------------------------------------------------------------------------------------- */
 
-int64_t generic_lanes(const generic_plan *p, int stage) {
+int64_t generic_lanes(const generic_draft *p, int stage) {
   return RUNTIME_MAX(p->machine.vector_bytes / (int)tn_dtype_bytes(p->s->stages[stage].tensors[0].dtype), 1);
 }
 
 /* Eight vector operations a nanosecond, or ten bytes of what it writes and reads anew a nanosecond. */
-double generic_cost_ns(const generic_plan *p, const generic_reads *r) {
+double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
   double points = 1, bytes = 0, lanes = p->machine.vector_bytes / 4.0;
   for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
   for (int i = 0; i < r->n; i++) {
