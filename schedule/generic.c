@@ -808,19 +808,19 @@ typedef struct automatic {
   tn_status status;
 } automatic;
 
-enum { AUTO_STACK_BYTES = 512 << 10 }; /* a host's thread may have less */
+enum { AUTO_STACK_BYTES = 1 << 20 }; /* a host's thread may have less */
 
 static void schedule_here(void *data) {
   automatic *a = data;
-  tn_context *ctx = a->schedule->ctx;
-  bool was_ok = tn_context_status(ctx) == TN_OK;
-  schedule_plans *plans = schedule_plans_new(a->schedule->program, a->machine);
-  a->status = tn_context_status(ctx);
+  tn_schedule *s = a->schedule;
+  bool was_ok = tn_context_status(s->ctx) == TN_OK;
+  schedule_plans *plans = schedule_plans_new(s->program, a->machine);
+  a->status = plans ? TN_OK : tn_context_status(s->ctx);
   if (!plans) return;
   for (int i = 0; i < plans->groups.n; i++) schedule_group(&plans->draft, plans->groups.data[i]);
   /* Out of memory in a trial is no refusal: another schedule would come out. */
-  a->status = was_ok ? tn_context_status(ctx) : TN_OK;
-  if (a->status == TN_OK) schedule_swap_contents(a->schedule, plans->draft.s);
+  if (was_ok) a->status = tn_context_status(s->ctx);
+  if (a->status == TN_OK) schedule_swap_contents(s, plans->draft.s);
   schedule_plans_free(plans);
 }
 
