@@ -151,6 +151,7 @@ tn_schedule *tools_schedule(tools_session *session, const tools_args *args) {
   tn_schedule *schedule = tn_schedule_new(session->program);
   if (!schedule || !args->schedule) return schedule;
   if (strcmp(args->schedule, "auto") == 0) {
+    if (!tools_know_machine(session, false)) return NULL;
     const tn_machine machine = tn_target_machine(session->target);
     return tn_schedule_auto(schedule, &machine) == TN_OK ? schedule : NULL;
   }

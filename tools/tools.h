@@ -32,7 +32,7 @@ typedef struct tools_args {
   int64_t trials, jobs, threads, limit, port, registers, register_bytes, unroll;
   uint64_t seed;
   double seconds;
-  bool is_json, is_strict, shows_stages, lists;
+  bool is_json, is_strict, shows_stages, lists, measures;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
@@ -126,6 +126,9 @@ typedef struct tools_session {
  * False after a message; close in either case. */
 bool tools_open(tools_session *session, const tools_args *args);
 void tools_close(tools_session *session);
+/* Gives the session's target what operations take on this machine, from the user's cache directory or measured, unless
+ * the target has costs or is another processor. ANEW: measured in any case. False after a message. */
+bool tools_know_machine(tools_session *session, bool anew);
 /* Parses PROGRAM: a file's name, when there is such a file or it ends in .te, or the text itself. */
 bool tools_load(tools_session *session, const tools_args *args, const char *program);
 /* tools_open and tools_load with the first operand. */
