@@ -68,22 +68,15 @@ const char *te_take_name(te_parser *p, const char *what, const char **at) {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
-<<<<<<< HEAD
 static int line_of(const te_parser *p, const char *at) {
   int line = 1;
   for (const char *c = p->lexer.site.text; c < at; c++) line += *c == '\n';
   return line;
 }
 
-te_symbol *te_find_symbol(te_parser *p, const char *name) {
+te_named *te_find_named(te_parser *p, const char *name) {
   int i = te_names_find(&p->symbol_names, name);
   return i < 0 ? NULL : &p->symbols.data[i];
-=======
-te_named *te_find_named(te_parser *p, const char *name) {
-  for (int i = 0; i < p->symbols.n; i++)
-    if (strcmp(p->symbols.data[i].tensor->name, name) == 0) return &p->symbols.data[i];
-  return NULL;
->>>>>>> main
 }
 
 bool te_add_named(te_parser *p, te_named symbol) {

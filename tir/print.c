@@ -115,24 +115,7 @@ static void print_prefix(runtime_str *out, const tir_expr *e) {
 }
 
 static void print(runtime_str *out, const tir_expr *e, int context) {
-<<<<<<< HEAD
-  int own = binding(e);
   if (out->failed) return;
-  switch ((int)e->op) {
-    case TIR_INT: print_int(out, e->dtype, e->u.i); return;
-    case TIR_FLOAT: print_float(out, e->dtype, e->u.f); return;
-    case TIR_VAR: runtime_str_add(out, e->u.var->name); return;
-    case TIR_LOAD: print_access(out, e->u.buffer->name, tir_n_index(e), e->arg, tir_predicate(e)); return;
-    case TIR_NOT:
-    case TIR_BITNOT:
-      runtime_str_add(out, tir_op_table[e->op].text);
-      print(out, e->arg[0], BIND_UNARY);
-      return;
-    default: break;
-  }
-  if (own < BIND_UNARY) {
-=======
-  if (out->n >= TIR_LONGEST_TEXT) return;
   if (e->op == TIR_INT)
     print_int(out, e->dtype, e->u.i);
   else if (e->op == TIR_FLOAT)
@@ -144,7 +127,6 @@ static void print(runtime_str *out, const tir_expr *e, int context) {
   else if (binding(e) == BIND_UNARY)
     print_prefix(out, e);
   else if (binding(e) < BIND_UNARY)
->>>>>>> main
     print_infix(out, e, context);
   else
     print_call(out, e);
