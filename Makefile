@@ -2,8 +2,8 @@
 #   make run    install what is missing, build, do the main job      make test   the whole suite
 #   make build  configure and build into build/                      make asan, tsan   instrumented suites
 #   make fuzz PAIRS=100000 SEED=1   the differential fuzzer      make mutation   whether the tests notice breakages
-#   make torture  200 kills, 72 full disks, limits: a quarter of an hour; needs root for its disks
 #   make fuzz-inputs SECONDS=120   mutated programs, logs, recordings, requests
+#   make torture  200 kills, 72 full disks, limits: a quarter of an hour; needs root for its disks
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
 #   make bench-auto  generic schedules beside default ones
