@@ -67,23 +67,20 @@ static bool coefficient(const tir_expr *e, const tir_var *var, int64_t *block, i
   *out = 0;
   if (e->op == TIR_VAR) return *out = e->u.var == var, true;
   if (!tir_uses_var(e, var)) return true;
-  switch ((int)e->op) {
-    case TIR_CAST: return coefficient(e->arg[0], var, block, out);
-    case TIR_ADD:
-    case TIR_SUB:
-      if (!coefficient(e->arg[0], var, block, &a) || !coefficient(e->arg[1], var, block, &b)) return false;
-      *out = e->op == TIR_ADD ? a + b : a - b;
-      return true;
-    case TIR_MUL:
-      if (tir_is_int(e->arg[1], &c) && coefficient(e->arg[0], var, block, &a)) return *out = a * c, true;
-      if (tir_is_int(e->arg[0], &c) && coefficient(e->arg[1], var, block, &a)) return *out = a * c, true;
-      return false;
-    case TIR_FLOORDIV: /* constant inside of blocks */
-      if (e->arg[0]->op != TIR_VAR || !tir_is_int(e->arg[1], &c) || c < 2 || (*block && *block != c)) return false;
-      *block = c;
-      return true;
-    default: return false;
+  if (e->op == TIR_CAST) return coefficient(e->arg[0], var, block, out);
+  if (e->op == TIR_ADD || e->op == TIR_SUB) {
+    if (!coefficient(e->arg[0], var, block, &a) || !coefficient(e->arg[1], var, block, &b)) return false;
+    *out = e->op == TIR_ADD ? a + b : a - b;
+    return true;
   }
+  if (e->op == TIR_MUL) {
+    if (tir_is_int(e->arg[1], &c) && coefficient(e->arg[0], var, block, &a)) return *out = a * c, true;
+    return tir_is_int(e->arg[0], &c) && coefficient(e->arg[1], var, block, &a) && (*out = a * c, true);
+  }
+  if (e->op != TIR_FLOORDIV || e->arg[0]->op != TIR_VAR || !tir_is_int(e->arg[1], &c) || c < 2) return false;
+  if (*block && *block != c) return false;
+  *block = c; /* constant inside of blocks */
+  return true;
 }
 
 static const tir_var *axis_var(const te_op *op, int axis) {
@@ -127,10 +124,11 @@ static void describe_read(const generic_reads *r, const tir_expr *e, generic_rea
 
 static tir_walk collect(void *user, const tir_expr *e) {
   generic_reads *r = user;
-  char kind = tir_op_table[e->op].op_class;
-  if (kind == 'M')
+  tir_rule rule = tir_rule_of(e);
+  if (rule == TIR_RULE_FLOAT)
     r->ops += COSTLY_OP;
-  else if (kind == 'A' || kind == 'C' || kind == 'B' || e->op == TIR_SELECT || e->op == TIR_READ)
+  else if (rule == TIR_RULE_ARITHMETIC || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN ||
+           e->op == TIR_SELECT || e->op == TIR_READ)
     r->ops += 1;
   if (e->op != TIR_READ) return TIR_WALK_ON;
   for (int i = 0; i < r->n; i++)
