@@ -197,6 +197,15 @@ char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc
 tn_status runtime_fail_at(tn_context *ctx, const char *text, const char *at, const char *fmt, ...) TN_PRINTF(4, 5);
 /* Levenshtein's distance of two words; 16 when one is longer than that. */
 int runtime_edit_distance(const char *a, const char *b);
+/* Finds the word that a misspelt NAME most likely meant: show it all words there are, then look at `word`. Only slips
+ * of up to two letters count, fewer in short names; without one word stays NULL. `word` is the caller's. */
+typedef struct runtime_nearest {
+  const char *name, *word;
+  int distance;
+} runtime_nearest;
+
+runtime_nearest runtime_nearest_to(const char *name);
+void runtime_consider(runtime_nearest *nearest, const char *word);
 /* The text of floats, for whatever a program reads again: C, JSON, loop IR, records. printf and strtod follow the locale of the
  * program around the library, where 0.5 can be "0,5"; these never do. Reading a number as strtod does; the shortest text
  * (returned) that gives the same value back in the dtype: "0.1", "-0", "inf", "nan"; snprintf. */

@@ -82,6 +82,17 @@ int runtime_edit_distance(const char *a, const char *b) {
   return row[nb];
 }
 
+runtime_nearest runtime_nearest_to(const char *name) {
+  return (runtime_nearest){.name = name, .distance = RUNTIME_MIN(3, (int)strlen(name) / 2 + 1)};
+}
+
+void runtime_consider(runtime_nearest *nearest, const char *word) {
+  int distance = runtime_edit_distance(nearest->name, word);
+  if (distance >= nearest->distance) return;
+  nearest->word = word;
+  nearest->distance = distance;
+}
+
 /* ---- floats ------------------------------------------------------------------------------------------------------ */
 
 /* The calling thread's locale, put aside for C's, in which the decimal point is a point. */
