@@ -362,6 +362,7 @@ static bool run(walk *w) {
 }
 
 tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome) {
+  if (genome->sketch == AUTOTUNE_PLANNED) return autotune_planned_schedule(space, genome);
   autotune_genome copy = *genome;
   walk w = {.task = space->task, .sketch = &space->sketches[genome->sketch], .genome = &copy};
   w.s = tn_schedule_new(space->task->program);
@@ -385,17 +386,4 @@ bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autot
     if (explains(space, sketch, s, out)) return true;
   }
   return false;
-}
-
-/* ---- quiet stretches --------------------------------------------------------------------------------------------- */
-
-autotune_quiet autotune_quiet_begin(tn_context *ctx) {
-  autotune_quiet quiet = {ctx, ctx->options.on_message, tn_context_status(ctx) == TN_OK};
-  ctx->options.on_message = NULL;
-  return quiet;
-}
-
-void autotune_quiet_end(autotune_quiet *quiet) {
-  quiet->ctx->options.on_message = quiet->on_message;
-  if (quiet->was_ok) tn_context_clear(quiet->ctx);
 }

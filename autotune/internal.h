@@ -19,6 +19,9 @@ typedef struct autotune_task {
   int cache_line_bytes; /* 64 */
 } autotune_task;
 
+/* The machine of a task as generic schedules take it. */
+tn_machine autotune_machine(const autotune_task *task);
+
 /* Recordings: the arrow of a candidate, from submitting it to measuring it (in the worker) to learning from it; its id is
  * the candidate's sequence number. */
 extern const tn_site autotune_flow_site;
@@ -62,6 +65,8 @@ int autotune_search_next(autotune_search *search, int n, tn_schedule **out);
 uint32_t autotune_search_sequence(const autotune_search *search, int i);
 /* Tells a result: from measuring, or from the log. cost INFINITY: failed. Keeps what it needs, not the schedule. */
 tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s);
+/* Whether a record's plans, as JSON, fit the program: TN_OK, or TN_ERROR_RECORD with a message that names the field. */
+tn_status autotune_search_check_plan(const autotune_search *search, const char *text);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);
 

@@ -11,12 +11,15 @@
 
 #include "autotune/internal.h"
 #include "schedule/analysis.h"
+#include "schedule/plan.h"
 
 enum {
   AUTOTUNE_MAX_HOLES = 48,    /* open splits of a sketch; a stage that would need more is left untiled */
   AUTOTUNE_MAX_STAGES = 48,   /* stages with choices of their own, cache stages included */
   AUTOTUNE_MAX_SKETCHES = 96, /* structures beyond this many are not looked at */
   AUTOTUNE_LENGTHS = 3,       /* open lengths of a spatial split: SSRSRS has four spatial levels */
+  AUTOTUNE_MAX_GROUPS = 32,   /* of a program that is searched by plans */
+  AUTOTUNE_PLANNED = -1,      /* instead of a sketch: the genome is plans */
   AUTOTUNE_MAX_VECTOR = 64,   /* longest vectorized loop */
   AUTOTUNE_VECTOR_REGISTERS = 32
 };
@@ -76,11 +79,23 @@ typedef struct autotune_choice {
 
 extern const int autotune_vector_lanes[5], autotune_parallel_goals[6], autotune_unroll_steps[4];
 
-/* Compared and hashed as bytes: made by zeroing first. */
+/* A group's plan (schedule/plan.h) without its cost. */
+typedef struct autotune_plan {
+  int32_t family; /* -1: the group has none */
+  int32_t value[PLAN_MAX_FIELDS];
+} autotune_plan;
+
+/* What is changed and crossed: the open choices of a sketch, or plans. Compared and hashed as bytes: made by zeroing
+ * first. */
 typedef struct autotune_genome {
-  int32_t sketch;
-  autotune_tile tiles[AUTOTUNE_MAX_HOLES];
-  autotune_choice choices[AUTOTUNE_MAX_STAGES];
+  int32_t sketch; /* or AUTOTUNE_PLANNED */
+  union {
+    struct {
+      autotune_tile tiles[AUTOTUNE_MAX_HOLES];
+      autotune_choice choices[AUTOTUNE_MAX_STAGES];
+    };
+    autotune_plan plans[AUTOTUNE_MAX_GROUPS]; /* by group */
+  };
 } autotune_genome;
 
 /* The space of one task. */
@@ -88,22 +103,30 @@ typedef struct autotune_space {
   const autotune_task *task;
   int n_sketches;
   autotune_sketch sketches[AUTOTUNE_MAX_SKETCHES];
+  schedule_plans *plans; /* the same plans that `auto` ranks; NULL: none */
+  int n_groups;          /* 0 without plans, or with more groups than a genome has room for */
+  autotune_genome best;  /* the plans that `auto` takes */
 } autotune_space;
+
+/* ---- plans (planned.c) ------------------------------------------------------------------------------------------- */
+
+/* Fills the space's plans for the task's machine. */
+void autotune_plan_space(autotune_space *space);
+tn_schedule *autotune_planned_schedule(const autotune_space *space, const autotune_genome *genome);
+/* The genome of a schedule that says which plans it was made from. False: it does not, or, with a message, they do not
+ * fit. */
+bool autotune_planned_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out);
+/* Plans near the best-ranked. */
+void autotune_sample_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *out);
+/* One field of one group, or another plan for it, of any family. False: nothing else can be chosen. */
+bool autotune_mutate_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *genome);
+void autotune_cross_plans(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out);
 
 /* The schedule of a genome; NULL where a primitive refuses (the message stays in the context). The caller frees it. */
 tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome);
 /* Finds the genome that makes just this schedule. False when no sketch does: a schedule made by hand, or by another
  * version. */
 bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out);
-
-/* A stretch in which refusals are normal: no message reaches the user, and the context is as before afterwards. */
-typedef struct autotune_quiet {
-  tn_context *ctx;
-  tn_message_fn on_message;
-  bool was_ok;
-} autotune_quiet;
-autotune_quiet autotune_quiet_begin(tn_context *ctx);
-void autotune_quiet_end(autotune_quiet *quiet);
 
 /* ---- random genomes (sample.c) and changes to them (mutate.c) ---------------------------------------------------- */
 
@@ -118,22 +141,6 @@ bool autotune_mutate(const autotune_space *space, runtime_rng *rng, autotune_gen
 /* Each tile and choice from one of two genomes of the same sketch. */
 void autotune_crossover(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out);
 
-/* ---- sets of hashes (set.c) -------------------------------------------------------------------------------------- */
-
-/* Zero-initialise. Maps nonzero 64-bit hashes to a number. */
-typedef struct autotune_set {
-  struct autotune_set_entry {
-    uint64_t hash;
-    double value;
-  } *entries;
-  int n, cap;
-} autotune_set;
-/* The value's place, NULL when the hash is not in. */
-double *autotune_set_find(const autotune_set *set, uint64_t hash);
-/* False when memory ran out. An entry that is there gets the new value. */
-bool autotune_set_put(autotune_set *set, uint64_t hash, double value);
-void autotune_set_free(autotune_set *set);
-
 /* ---- evolution (evolve.c) ---------------------------------------------------------------------------------------- */
 
 /* A genome that was looked at. */
@@ -147,7 +154,7 @@ typedef struct autotune_evolution {
   const autotune_space *space;
   autotune_model *model;
   runtime_rng *rng;
-  const autotune_set *seen; /* hashes not wanted again */
+  const runtime_map *seen; /* hashes not wanted again */
   int population, generations;
 } autotune_evolution;
 

@@ -27,7 +27,7 @@ typedef struct tuner {
   uint64_t default_hash;
   tn_status visit_status;
   autotune_log_place read; /* how far the log was read */
-  autotune_set measured;   /* hashes of the schedules that it has records of, this run's too */
+  runtime_map measured;    /* hashes of the schedules that it has records of, this run's too */
   autotune_claims claims;
   bool is_patient; /* the workers have the time limit of a first candidate */
 } tuner;
@@ -65,25 +65,44 @@ static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
   tn_context *ctx = t->ctx;
   tn_schedule *s = tn_schedule_new(t->program);
   char *steps = json_dumps(record->steps, JSON_COMPACT);
-  tn_message_fn on_message = ctx->options.on_message;
-  ctx->options.on_message = NULL;
+  char why[sizeof ctx->message];
+  runtime_quiet quiet = runtime_quiet_begin(ctx);
   bool ok = s && steps && tn_schedule_replay(s, steps) == TN_OK;
-  ctx->options.on_message = on_message;
+  memcpy(why, ctx->message, sizeof why);
+  runtime_quiet_end(&quiet);
   free(steps);
   if (ok) return s;
   runtime_say(ctx, TN_SEVERITY_WARNING, "%s:%d: the record's steps are refused now and teach nothing: %s",
-              t->options.log, line, tn_context_message(ctx));
-  tn_context_clear(ctx);
+              t->options.log, line, why);
   tn_schedule_free(s);
   return NULL;
+}
+
+/* Plans that do not fit are said; the steps are used all the same. */
+static void take_plan(tuner *t, int line, const autotune_record *record, tn_schedule *s) {
+  json_t *plan = json_object_get(record->json, "plan");
+  char *text = plan ? json_dumps(plan, JSON_COMPACT) : NULL;
+  tn_message_fn on_message = t->ctx->options.on_message;
+  if (!text) return;
+  t->ctx->options.on_message = NULL;
+  tn_status status = autotune_search_check_plan(t->search, text);
+  t->ctx->options.on_message = on_message;
+  if (status == TN_OK) {
+    (void)schedule_set_plan(s, text);
+  } else {
+    runtime_say(t->ctx, TN_SEVERITY_WARNING, "%s:%d: the record's plan is refused, its steps are used: %s",
+                t->options.log, line, tn_context_message(t->ctx));
+    tn_context_clear(t->ctx);
+  }
+  free(text);
 }
 
 /* Learns from a record of the log that this run did not write. */
 static tn_status learn_from_log(tuner *t, const tn_schedule *s, const autotune_record *record) {
   uint64_t hash = autotune_schedule_hash(s);
-  if (t->result.trials > 0 && autotune_set_find(&t->measured, hash)) return TN_OK;
+  if (t->result.trials > 0 && runtime_map_find(&t->measured, hash)) return TN_OK;
   t->result.reused++;
-  if (!autotune_set_put(&t->measured, hash, 0)) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a log");
+  if (!runtime_map_at(&t->measured, hash)) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a log");
   return learn(t, s, record);
 }
 
@@ -97,6 +116,7 @@ static bool take_record(void *user, int line, autotune_record *record) {
     t->held++;
     return true;
   }
+  take_plan(t, line, record, s);
   t->visit_status = learn_from_log(t, s, record);
   tn_schedule_free(s);
   return t->visit_status == TN_OK;
@@ -190,7 +210,7 @@ static tn_status start_workers(tuner *t, int patience) {
 static void tear_down(tuner *t) {
   stop_workers(t);
   autotune_claims_free(&t->claims);
-  autotune_set_free(&t->measured);
+  runtime_map_free(&t->measured);
   autotune_search_free(t->search);
   autotune_model_free(t->model);
 }
@@ -223,11 +243,19 @@ static void add_worker_phases(const tn_measurement *m) {
   }
 }
 
-static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_measurement *m,
+/* Beside the steps, which are what counts, the plans that they were made from: a search can go on from them. */
+static void add_plan(autotune_record *record, const tn_schedule *s) {
+  const char *text = schedule_plan_text(s);
+  json_t *plan = text ? json_loads(text, 0, NULL) : NULL;
+  if (plan) json_object_set_new(record->json, "plan", plan);
+}
+
+static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_schedule *s, const tn_measurement *m,
                                autotune_record *record) {
   TN_SCOPE_AS(scope, RECORD, 2, "MeasureCallback/AddToDatabase");
   tn_scope_sequence(&scope, candidate->sequence);
   tn_status status = autotune_record_make(t->ctx, candidate, t->program, t->options.target, m, record);
+  if (status == TN_OK) add_plan(record, s);
   return status == TN_OK ? autotune_record_append(t->ctx, t->options.log, record) : status;
 }
 
@@ -259,7 +287,7 @@ static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedu
   if (!record) return status;
   add_worker_phases(m);
   t->result.trials++;
-  if (!autotune_set_put(&t->measured, autotune_schedule_hash(s), 0)) return TN_ERROR_MEMORY;
+  if (!runtime_map_at(&t->measured, autotune_schedule_hash(s))) return TN_ERROR_MEMORY;
   t->result.failed += !isfinite(autotune_record_cost(record));
   status = learn(t, s, record);
   tell_found(t, &scope, record);
@@ -272,7 +300,7 @@ static tn_status measure_one(tuner *t, tn_candidate *candidate, const tn_schedul
   autotune_record record = {0};
   candidate->best_s = t->result.best_s;
   tn_status status = run_one(t, candidate, m);
-  if (status == TN_OK) status = append_record(t, candidate, m, &record);
+  if (status == TN_OK) status = append_record(t, candidate, s, m, &record);
   status = update(t, candidate, s, m, status == TN_OK ? &record : NULL, status);
   autotune_record_free(&record);
   return status;
@@ -312,7 +340,7 @@ static tn_status add_candidate(tuner *t, const tn_schedule *s, int i, chunk *c) 
   uint64_t hash = autotune_schedule_hash(s), claim = claim_of(t, hash);
   if (!autotune_claim(&t->claims, t->options.log, claim)) return TN_OK;
   tn_status status = catch_up(t);
-  bool is_wanted = status == TN_OK && !autotune_set_find(&t->measured, hash);
+  bool is_wanted = status == TN_OK && !runtime_map_find(&t->measured, hash);
   char *steps = is_wanted ? tn_schedule_print(s, TN_FORM_STEPS) : NULL;
   if (!steps) autotune_unclaim(&t->claims, claim);
   if (is_wanted && !steps) status = TN_ERROR_MEMORY;

@@ -1,6 +1,7 @@
 /* target.c: targets: a specification's words become triple, processor, features and threads, each checked against what
  * LLVM knows (it would only print a warning and go on), and are written back in one canonical form. */
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "codegen/internal.h"
@@ -9,7 +10,7 @@
 typedef struct spec {
   tn_context *ctx;
   const char *whole; /* for messages */
-  const char *triple, *cpu, *features;
+  const char *triple, *cpu, *features, *costs;
   int threads;
 } spec;
 
@@ -68,6 +69,11 @@ static bool set_features(spec *s, const char *value) {
   return true;
 }
 
+static bool set_costs(spec *s, const char *value) {
+  s->costs = value;
+  return true;
+}
+
 static bool set_threads(spec *s, const char *value) {
   char *end;
   long threads = strtol(value, &end, 10);
@@ -83,7 +89,11 @@ static bool set_threads(spec *s, const char *value) {
 static const struct spec_key {
   const char *name;
   bool (*set)(spec *s, const char *value);
-} spec_keys[] = {{"triple", set_triple}, {"cpu", set_cpu}, {"features", set_features}, {"threads", set_threads}};
+} spec_keys[] = {{"triple", set_triple},
+                 {"cpu", set_cpu},
+                 {"features", set_features},
+                 {"threads", set_threads},
+                 {"costs", set_costs}};
 
 /* key=value, or the word native, which says nothing that is not the default. */
 static bool read_word(spec *s, const char *word) {
@@ -97,7 +107,7 @@ static bool read_word(spec *s, const char *word) {
   }
   if (strcmp(word, "native") == 0) return true;
   runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
-               "unknown %s \"%.*s\" in the target \"%s\": the keys are triple=, cpu=, features=, threads=%s%s",
+               "unknown %s \"%.*s\" in the target \"%s\": the keys are triple=, cpu=, features=, threads=, costs=%s%s",
                equals != NULL ? "key" : "word", (int)n, word, s->whole,
                equals != NULL ? "" : "; for a processor write cpu=", equals != NULL ? "" : word);
   return false;
@@ -174,7 +184,7 @@ static bool check_usable(const spec *s, const codegen_arch *arch, const char *it
 static void refuse_feature(const spec *s, const feature_set *set, const char *item, size_t n) {
   const char *name = runtime_strndup(&s->ctx->arena, item + 1, n - 1);
   runtime_nearest nearest = runtime_nearest_to(name != NULL ? name : "");
-  for (int i = 0; set->arch->features[i] != NULL; i++) runtime_consider(&nearest, set->arch->features[i]);
+  for (int i = 0; set->arch->features[i] != NULL; i++) runtime_nearest_offer(&nearest, set->arch->features[i]);
   runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
                "unknown feature \"%.*s\" in the target \"%s\": LLVM knows no such feature of this architecture%s%s%s",
                (int)n, item, s->whole, nearest.word ? "; did you mean '" : "", nearest.word ? nearest.word : "",
@@ -249,16 +259,13 @@ static int dot_lanes(const feature_set *set, int bytes, const char *name, const 
 
 /* ---- making one -------------------------------------------------------------------------------------------------- */
 
-/* The closest name among those that begin with the same letter, or among all when none does. */
+/* The closest name, however far, among those that begin with the same letter, or among all when none does. */
 static const char *nearest_cpu(const codegen_arch *arch, const char *name) {
-  const char *best = NULL;
-  for (int any = 0; any < 2 && best == NULL; any++) {
-    for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++) {
-      if (!any && cpu->name[0] != name[0]) continue;
-      if (best == NULL || runtime_edit_distance(name, cpu->name) < runtime_edit_distance(name, best)) best = cpu->name;
-    }
-  }
-  return best;
+  runtime_nearest nearest = {.typed = name, .distance = INT_MAX};
+  for (int any = 0; any < 2 && nearest.word == NULL; any++)
+    for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++)
+      if (any || cpu->name[0] == name[0]) runtime_nearest_offer(&nearest, cpu->name);
+  return nearest.word;
 }
 
 static void refuse_cpu(const spec *s, const codegen_arch *arch) {
@@ -297,6 +304,17 @@ static bool resolve(tn_target *t, const spec *s) {
   return t->features != NULL;
 }
 
+/* The costs, and their text in canonical form. */
+static bool take_costs(tn_target *t, const char *value, const char *whole) {
+  tn_machine_costs costs = {0};
+  if (!codegen_costs_read(t->ctx, value, whole, &costs)) return false;
+  const char *text = codegen_costs_text(t->ctx, &costs);
+  if (text == NULL) return false;
+  t->costs = costs;
+  t->costs_text = text;
+  return true;
+}
+
 static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
   tn_target *t = RUNTIME_NEW(&ctx->arena, tn_target);
   if (t == NULL || !read_spec(s, s->whole)) return NULL;
@@ -310,6 +328,9 @@ static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
   t->threads = s->threads;
   t->is_own = own;
   (own ? codegen_host_caches : codegen_usual_caches)(t->cache_bytes);
+  if (own) codegen_host_ways(t->cache_ways);
+  t->costs_text = "";
+  if (s->costs != NULL && !take_costs(t, s->costs, s->whole)) return NULL;
   t->text = runtime_format(&ctx->arena, "triple=%s cpu=%s%s%s threads=%d", t->triple, t->cpu,
                            *t->features ? " features=" : "", t->features, t->threads);
   return t->text != NULL ? t : NULL;
@@ -320,7 +341,7 @@ tn_target *tn_target_new(tn_context *ctx, const char *text) {
   codegen_init_llvm();
   codegen_host host = codegen_host_detect();
   spec s = {.ctx = ctx, .whole = text != NULL ? text : "native"};
-  tn_target *target = make(ctx, &s, &host);
+  tn_target *target = codegen_host_is_known(&host) ? make(ctx, &s, &host) : NULL;
   codegen_host_free(&host);
   if (target == NULL && tn_context_status(ctx) == TN_OK)
     runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a target");
@@ -330,6 +351,17 @@ tn_target *tn_target_new(tn_context *ctx, const char *text) {
 /* ---- looking at one ---------------------------------------------------------------------------------------------- */
 
 const char *tn_target_text(const tn_target *target) { return target != NULL ? target->text : NULL; }
+
+const char *tn_target_costs(const tn_target *target) { return target != NULL ? target->costs_text : NULL; }
+
+tn_status tn_target_set_costs(tn_target *target, const char *word) {
+  static const char key[] = "costs=";
+  if (target == NULL || word == NULL) return TN_ERROR_ARGUMENT;
+  if (strncmp(word, key, strlen(key)) != 0)
+    return runtime_fail(target->ctx, TN_ERROR_ARGUMENT, "\"%s\" are no costs: costs=fma16:0.1,... is needed", word);
+  if (take_costs(target, word + strlen(key), word)) return TN_OK;
+  return tn_context_status(target->ctx) == TN_OK ? TN_ERROR_MEMORY : tn_context_status(target->ctx);
+}
 
 int tn_target_threads(const tn_target *target) { return target != NULL ? target->threads : 0; }
 
@@ -351,5 +383,9 @@ tn_machine tn_target_machine(const tn_target *target) {
                       .threads = target->threads,
                       .vector_bytes = target->vector_bytes,
                       .vector_registers = codegen_pass_options(target).vector_registers,
-                      .cache_bytes = {0, target->cache_bytes[1], target->cache_bytes[2], target->cache_bytes[3]}};
+                      .dot_i8_lanes = target->dot_i8_lanes,
+                      .dot_bf16_lanes = target->dot_bf16_lanes,
+                      .cache_bytes = {0, target->cache_bytes[1], target->cache_bytes[2], target->cache_bytes[3]},
+                      .cache_ways = {0, target->cache_ways[1], target->cache_ways[2]},
+                      .costs = target->costs};
 }

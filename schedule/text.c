@@ -22,15 +22,8 @@ typedef struct reader {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* The line, its number and a caret below the place. */
 static tn_status refuse_at(reader *r, const char *at, const char *expected) {
-  const char *line = at, *end = at;
-  while (line > r->text && line[-1] != '\n') line--;
-  while (*end && *end != '\n') end++;
-  int number = 1;
-  for (const char *c = r->text; c < line; c++) number += *c == '\n';
-  return runtime_fail(r->s->ctx, TN_ERROR_PARSE, "schedule text, line %d, column %d: expected %s\n%.*s\n%*s^", number,
-                      (int)(at - line) + 1, expected, (int)(end - line), line, (int)(at - line), "");
+  return runtime_fail_at(r->s->ctx, "schedule text,", r->text, at, "expected %s", expected);
 }
 
 static tn_status refuse(reader *r, const char *expected) { return refuse_at(r, r->at, expected); }
@@ -220,7 +213,7 @@ static tn_status no_such_primitive(reader *r) {
   for (int i = 0; i < SCHEDULE_WORD_COUNT; i++) {
     if (!schedule_rows[i].usage) continue;
     runtime_str_addf(&names, "%s%s", names.n ? ", " : "", schedule_rows[i].word);
-    runtime_consider(&nearest, schedule_rows[i].word);
+    runtime_nearest_offer(&nearest, schedule_rows[i].word);
   }
   const char *text = runtime_str_take(&names, &r->arena);
   return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s is no primitive%s%s%s: use one of %s", call_text(r),
@@ -262,7 +255,9 @@ tn_status tn_schedule_apply(tn_schedule *s, const char *text) {
   reader *r = calloc(1, sizeof *r);
   tn_schedule *copy = r ? tn_schedule_copy(s) : NULL;
   tn_status status = TN_ERROR_MEMORY;
-  if (copy) {
+  if (!copy) {
+    runtime_fail(s->ctx, status, "out of memory for a schedule as text");
+  } else {
     r->s = copy;
     r->text = r->at = text;
     status = apply_all(r);

@@ -14,7 +14,7 @@ tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) {
   vsnprintf(text, sizeof text, fmt, args);
   va_end(args);
   if (!site->text) return runtime_fail(site->ctx, status, "%s", text);
-  return runtime_fail_at(site->ctx, site->text, site->at, "%s", text);
+  return runtime_fail_at(site->ctx, "parse error at", site->text, site->at, "%s", text);
 }
 
 bool te_has_memory(const te_site *site, const void *pointer) {
@@ -39,7 +39,7 @@ static int find_word(const char *word, int n, const char *const *words) {
 
 /* Operators that a program can contain; the other rows of TIR_OPS have their own syntax or are of loop IR. */
 static bool is_written(const tir_op_info *op) {
-  return strchr("ACBIMT", op->op_class) != NULL || strcmp(op->text, "select") == 0;
+  return (op->rule != TIR_RULE_LEAF && op->rule != TIR_RULE_OWN) || op->op_class == TIR_CLASS_SELECT;
 }
 
 int te_find_op(const char *text) {
@@ -78,16 +78,16 @@ bool te_check_name(const te_site *site, const char *what, const char *name) {
   return false;
 }
 
-/* ---- words that were meant --------------------------------------------------------------------------------------- */
+/* ---- the nearest word -------------------------------------------------------------------------------------------- */
 
 const char *te_nearest_function(const char *name) {
-  runtime_nearest best = runtime_nearest_to(name);
+  runtime_nearest near = runtime_nearest_to(name);
   for (int i = 0; i < TIR_OP_COUNT; i++)
     if (is_written(&tir_op_table[i]) && isalpha((unsigned char)tir_op_table[i].text[0]))
-      runtime_consider(&best, tir_op_table[i].text);
-  for (int i = 0; i < TIR_COMBINER_COUNT; i++) runtime_consider(&best, combiners[i]);
-  for (int i = 0; i < TN_DTYPE_COUNT; i++) runtime_consider(&best, tn_dtype_name((tn_dtype)i));
-  return best.word;
+      runtime_nearest_offer(&near, tir_op_table[i].text);
+  for (int i = 0; i < TIR_COMBINER_COUNT; i++) runtime_nearest_offer(&near, combiners[i]);
+  for (int i = 0; i < TN_DTYPE_COUNT; i++) runtime_nearest_offer(&near, tn_dtype_name((tn_dtype)i));
+  return near.word;
 }
 
 const char *te_other_spelling(const char *name) {

@@ -86,16 +86,16 @@ static const char *dtype_word(const tir_expr *e) { return tir_dtype_words[e->dty
 
 static bool check_class(parser *p, const char *at, tir_op op, const tir_expr *a) {
   const char *text = tir_op_table[op].text;
-  char kind = tir_op_table[op].op_class;
+  tir_rule rule = tir_op_table[op].rule;
   tn_dtype dtype = (tn_dtype)a->dtype;
   bool is_float = tn_dtype_is_float(dtype), is_bool = dtype == TN_BOOL;
-  bool floors = op == TIR_FLOORDIV || op == TIR_FLOORMOD;
+  bool floors = tir_op_table[op].op_class == TIR_CLASS_DIVISION;
   if (runtime_is_half(dtype)) return parser_fail(p, at, "expected a cast: '%s' takes no %s", text, dtype_word(a));
-  if ((kind == 'M' || kind == 'T' || op == TIR_DIV) && !is_float)
+  if ((rule == TIR_RULE_FLOAT || rule == TIR_RULE_TEST || op == TIR_DIV) && !is_float)
     return parser_fail(p, at, "expected floats as operands of '%s', not %s", text, dtype_word(a));
-  if ((kind == 'I' || floors) && (is_float || is_bool))
+  if ((rule == TIR_RULE_INTEGER || floors) && (is_float || is_bool))
     return parser_fail(p, at, "expected integers as operands of '%s', not %s", text, dtype_word(a));
-  if (kind == 'B' && !is_bool)
+  if (rule == TIR_RULE_BOOLEAN && !is_bool)
     return parser_fail(p, at, "expected bools as operands of '%s', not %s", text, dtype_word(a));
   return true;
 }
@@ -199,16 +199,11 @@ static int find_call(const char *name) {
 }
 
 static bool unknown_call(parser *p, const char *at, const char *name) {
-  const char *best = NULL;
-  int least = 3;
-  for (int op = 0; op < TIR_OP_COUNT; op++) {
-    int distance = runtime_edit_distance(name, tir_op_table[op].text);
-    if (distance >= least || find_call(tir_op_table[op].text) == TIR_OP_COUNT) continue;
-    least = distance;
-    best = tir_op_table[op].text;
-  }
-  return parser_fail(p, at, "expected a function, not '%s'%s%s%s", name, best ? ": is '" : "", best ? best : "",
-                     best ? "' meant?" : "");
+  runtime_nearest near = runtime_nearest_to(name);
+  for (int op = 0; op < TIR_OP_COUNT; op++)
+    if (find_call(tir_op_table[op].text) != TIR_OP_COUNT) runtime_nearest_offer(&near, tir_op_table[op].text);
+  return parser_fail(p, at, "expected a function, not '%s'%s%s%s", name, near.word ? ": is '" : "",
+                     near.word ? near.word : "", near.word ? "' meant?" : "");
 }
 
 /* Behind "name(". */

@@ -78,7 +78,7 @@ static const form *find_form(const char *name) {
 
 static int unknown_form(const tools_args *args) {
   runtime_nearest nearest = runtime_nearest_to(args->emit);
-  for (int i = 0; i < RUNTIME_COUNT(forms); ++i) runtime_consider(&nearest, forms[i].name);
+  for (int i = 0; i < RUNTIME_COUNT(forms); ++i) runtime_nearest_offer(&nearest, forms[i].name);
   if (nearest.word)
     return tools_usage(args->verb, "there is no form '%s'; did you mean '%s'?", args->emit, nearest.word);
   return tools_usage(args->verb, "there is no form '%s': --emit takes one of those below", args->emit);

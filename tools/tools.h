@@ -32,7 +32,7 @@ typedef struct tools_args {
   int64_t trials, jobs, threads, limit, port, registers, register_bytes, unroll;
   uint64_t seed;
   double seconds;
-  bool is_json, is_strict, shows_stages, lists;
+  bool is_json, is_strict, shows_stages, lists, measures;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
@@ -127,6 +127,9 @@ typedef struct tools_session {
  * False after a message; close in either case. */
 bool tools_open(tools_session *session, const tools_args *args);
 void tools_close(tools_session *session);
+/* Gives the session's target what operations take on this machine, from the user's cache directory or measured, unless
+ * the target has costs or is another processor. ANEW: measured in any case. False after a message. */
+bool tools_know_machine(tools_session *session, bool anew);
 /* Parses PROGRAM: a file's name, when there is such a file or it ends in .te, or the text itself. */
 bool tools_load(tools_session *session, const tools_args *args, const char *program);
 /* tools_open and tools_load with the first operand. */
@@ -136,6 +139,11 @@ char *tools_read(tools_session *session, const char *path);
 /* The schedule that --schedule (auto: the generic one for the target) or --log names, else the default one. NULL after
  * a message. */
 tn_schedule *tools_schedule(tools_session *session, const tools_args *args);
+/* Whether anything was said on standard error by the functions below or by a context. */
+bool tools_has_spoken(void);
+/* From here on jansson's allocations are watched: whether one failed, so that JSON may lack parts. */
+void tools_watch_json(void);
+bool tools_lacks_memory(void);
 /* Prints `tenon: warning: ...` on standard error. */
 void tools_warn(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);
 /* Prints `tenon: ...` on standard error; returns TOOLS_FAILED. */
@@ -145,7 +153,10 @@ int tools_fail(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);
 
 /* Prints the object on standard output and releases it. NULL: out of memory. Returns the exit status. */
 int tools_print_json(tools_session *session, json_t *object);
-/* Prints malloc'ed text, ended by a newline, and frees it; NULL is a failure that was said. Returns the exit status. */
+/* Puts a ? in the place of each character that a terminal would obey; TEXT itself. What comes from a log or a recording may
+ * hold such. */
+char *tools_plain(char *text);
+/* Prints malloc'ed text without such characters, ended by a newline, and frees it; NULL is a failure that was said. Returns the exit status. */
 int tools_print_text(char *text);
 /* "1.23 ms" with three digits. */
 typedef struct tools_number {

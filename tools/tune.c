@@ -135,7 +135,7 @@ static int run(const tools_args *args) {
   if (!args->log) return tools_usage(args->verb, "--log is missing: the file that records go to");
   tools_session session;
   int status = TOOLS_FAILED;
-  if (tools_open_program(&session, args)) {
+  if (tools_open_program(&session, args) && tools_know_machine(&session, false)) {
     tn_profiler *profiler = tn_profiler_new();
     tools_recording recording = tools_record(&session, args->profile, args->plugin);
     status = tune_and_print(&session, args, profiler);
