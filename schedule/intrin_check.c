@@ -130,12 +130,12 @@ static tn_status compare(checking *c, tir_intrin_role role) {
   for (int64_t i = 0; i < count(x); i++) {
     double wanted;
     if (agrees(c, role, i, &wanted)) continue;
-    return runtime_fail(
-        c->ctx, TN_ERROR_ARGUMENT,
-        "intrinsic %s: its %s, %s, does not do what the pattern says: element %lld is %g and should be %g; the pattern is "
-        "%s",
-        c->intrin->name, words[role], c->intrin->callees[role]->name, (long long)i,
-        number(x->tensor->dtype, x->spread, spread_index(x, i)), wanted, c->intrin->text);
+    return runtime_fail(c->ctx, TN_ERROR_ARGUMENT,
+                        "intrinsic %s: its %s, %s, does not do what the pattern says: element %lld is %g and should be "
+                        "%g; the pattern is "
+                        "%s",
+                        c->intrin->name, words[role], c->intrin->callees[role]->name, (long long)i,
+                        number(x->tensor->dtype, x->spread, spread_index(x, i)), wanted, c->intrin->text);
   }
   return TN_OK;
 }

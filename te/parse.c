@@ -499,8 +499,12 @@ static bool parse_definition(te_parser *p, bool is_scan) {
   p->n_axes = p->reads.n = 0;
   if (!parse_heading(p, &h, is_scan)) return false;
   int rank = te_token_is(&p->token, "[") ? te_parse_axes(p, false, TN_MAX_RANK) : 0;
-  if (rank < 0 || !te_expect(p, "=", rank > 0 ? "'='" : "'=' or '[', as in C[i<8] = A[i] (other statements begin with input, output, param, scalar, symbol, combiner, "
-                                                        "state, scan or extern)")) return false;
+  if (rank < 0 || !te_expect(p, "=",
+                             rank > 0 ? "'='"
+                                      : "'=' or '[', as in C[i<8] = A[i] (other statements begin with input, output, "
+                                        "param, scalar, symbol, combiner, "
+                                        "state, scan or extern)"))
+    return false;
   te_skip_newlines(p);
   te_operand body = parse_body(p, &h);
   if (body.value.kind == TN_ARG_NONE) return false;

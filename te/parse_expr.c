@@ -110,7 +110,8 @@ bool te_parse_integer(te_parser *p, const char *what, int64_t *value) {
   te_operand o = te_parse_expr(p, te_find_infix(TIR_ADD)->precedence);
   if (is_failed(o)) return false;
   if (o.value.kind != TN_ARG_INT)
-    return te_parse_fail(p, o.at, "%s must be a constant integer made of literals and parameters, such as 8 or 2*N", what);
+    return te_parse_fail(p, o.at, "%s must be a constant integer made of literals and parameters, such as 8 or 2*N",
+                         what);
   *value = o.value.u.i;
   return true;
 }
@@ -120,8 +121,9 @@ bool te_parse_extent(te_parser *p, const char *what, te_extent *extent) {
   if (is_failed(o)) return false;
   if (o.value.kind == TN_ARG_INT || (o.value.kind == TN_ARG_EXPR && p->sizes.n > 0))
     return te_extent_of(te_parse_site(p, o.at), what, o.value, extent);
-  return te_parse_fail(p, o.at, "%s must be a constant integer made of literals and parameters, such as 8 or 2*N, or made of symbols",
-                       what);
+  return te_parse_fail(
+      p, o.at, "%s must be a constant integer made of literals and parameters, such as 8 or 2*N, or made of symbols",
+      what);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
@@ -335,8 +337,11 @@ static te_operand parse_read(te_parser *p, const char *at, const char *name) {
 }
 
 static te_operand unknown_name(te_parser *p, const char *at, const char *name) {
-  te_parse_fail(p, at, "unknown name '%s': no axis of this statement, no parameter, no tensor before it; declare a size, as in "
-                "param %s=64", name, name);
+  te_parse_fail(
+      p, at,
+      "unknown name '%s': no axis of this statement, no parameter, no tensor before it; declare a size, as in "
+      "param %s=64",
+      name, name);
   return failed;
 }
 

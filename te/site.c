@@ -72,7 +72,8 @@ bool te_check_name(const te_site *site, const char *what, const char *name) {
     te_fail(site, TN_ERROR_PROGRAM, "'%s' is no name for %s: a name is letters, digits and _, no digit first", name,
             what);
   else if (te_is_reserved(name))
-    te_fail(site, TN_ERROR_PROGRAM, "'%s' is a word of the language and cannot name %s: write another name, such as %s_", name, what, name);
+    te_fail(site, TN_ERROR_PROGRAM,
+            "'%s' is a word of the language and cannot name %s: write another name, such as %s_", name, what, name);
   else
     return true;
   return false;

@@ -232,8 +232,8 @@ static bool time_stages(bench *b, const tn_schedule *schedule) {
 static double speedup(const bench *b) { return b->default_timing.median_s / b->times[OURS].median; }
 
 static void print_time(const bench *b, const char *name, double seconds, double spread) {
-  printf("%-10s  %10s  %10s  %8.1f %%\n", name, tools_time(seconds).text,
-         tools_rate(b->session.program, seconds).text, spread * 100);
+  printf("%-10s  %10s  %10s  %8.1f %%\n", name, tools_time(seconds).text, tools_rate(b->session.program, seconds).text,
+         spread * 100);
 }
 
 static int print_plain(const bench *b) {
@@ -280,7 +280,8 @@ static int print_object(bench *b) {
       b->times[OURS].median, "spread", b->times[OURS].spread, "gflops_default",
       tools_gflops(b->flops, b->default_timing.median_s), "seconds_default", b->default_timing.median_s,
       "spread_default", b->default_timing.spread, "speedup_default", speedup(b));
-  json_object_set_new(object, "gbytes_per_s", json_real(tools_gflops(tn_program_bytes(s->program), b->times[OURS].median)));
+  json_object_set_new(object, "gbytes_per_s",
+                      json_real(tools_gflops(tn_program_bytes(s->program), b->times[OURS].median)));
   if (b->staged) json_object_set_new(object, "stages", stages_array(b));
   if (!b->args->versus) return tools_print_json(s, object);
   const tools_statistic *theirs = &b->times[THEIRS];

@@ -113,7 +113,8 @@ static json_t *row_object(tools_session *session, const tn_log_row *row) {
   return json_pack("{s:i, s:s, s:s, s:s, s:o, s:f, s:f, s:f, s:b, s:I}", "line", row->line, "key", row->key, "program",
                    row->program, "target", row->target, "steps", steps ? steps : json_array(), "seconds", row->cost_s,
                    "gflops", tools_gflops(tn_program_flops(program), row->cost_s), "gbytes_per_s",
-                   tools_gflops(tn_program_bytes(program), row->cost_s), "checked", row->checked, "time", (json_int_t)row->time_s);
+                   tools_gflops(tn_program_bytes(program), row->cost_s), "checked", row->checked, "time",
+                   (json_int_t)row->time_s);
 }
 
 static int print_object(tools_session *session, const tools_args *args, const tn_log_table *table) {

@@ -119,7 +119,8 @@ static int unknown_option(const tools_verb *verb, const char *word) {
   const char *given = word + strspn(word, "-");
   snprintf(name, sizeof name, "%.*s", (int)RUNTIME_MIN(strcspn(given, "="), sizeof name - 1), given);
   runtime_nearest nearest = runtime_nearest_to(name);
-  for (const tools_option *option = verb->options; option->name; ++option) runtime_nearest_offer(&nearest, option->name);
+  for (const tools_option *option = verb->options; option->name; ++option)
+    runtime_nearest_offer(&nearest, option->name);
   if (nearest.word) return tools_usage(verb, "there is no option %s; did you mean --%s?", word, nearest.word);
   return tools_usage(verb, "there is no option %s", word);
 }
@@ -146,11 +147,13 @@ static int refuse_option(const tools_verb *verb, int code, const char *word) {
 
 static int take_operands(const tools_verb *verb, int argc, char **argv, tools_args *out) {
   int n = argc - optind;
-  if (n < verb->min_operands) return tools_usage(verb, "%s is missing: %.*s", n == 0 ? "the first operand" : "an operand",
+  if (n < verb->min_operands)
+    return tools_usage(verb, "%s is missing: %.*s", n == 0 ? "the first operand" : "an operand",
                        (int)strcspn(verb->operands, n == 0 ? " " : "["), verb->operands);
   if (n > verb->max_operands)
     return tools_usage(verb, "'%s' is one operand too many: it takes %d%s; quote what has blanks",
-                       argv[optind + verb->max_operands], verb->max_operands, verb->max_operands == 1 ? "" : " at most");
+                       argv[optind + verb->max_operands], verb->max_operands,
+                       verb->max_operands == 1 ? "" : " at most");
   out->n_operands = n;
   for (int i = 0; i < n; ++i) out->operands[i] = argv[optind + i];
   return TOOLS_OK;

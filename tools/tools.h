@@ -116,11 +116,11 @@ void tools_print_help(const tools_verb *verb);
 typedef struct tools_session {
   tn_context *ctx;
   tn_target *target;
-  tn_program *program; /* NULL until loaded */
-  const char *file;    /* put before messages while a file is read; NULL: none */
-  bool is_muted;       /* messages are only kept in the context */
+  tn_program *program;          /* NULL until loaded */
+  const char *file;             /* put before messages while a file is read; NULL: none */
+  bool is_muted;                /* messages are only kept in the context */
   RUNTIME_VEC(uint64_t) warned; /* hashes of the warnings that were printed: equal ones are printed once */
-  bool has_live_line;  /* a line on the terminal is to be wiped before a message is printed */
+  bool has_live_line;           /* a line on the terminal is to be wiped before a message is printed */
 } tools_session;
 
 /* Makes the context, whose messages go to standard error, and the target that the options --target and --threads name.

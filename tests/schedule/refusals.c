@@ -583,7 +583,8 @@ static const struct refusal {
     {"set_scope: an unknown scope", CHAIN, "", "set_scope(P, cache)",
      "set_scope(P): scope \"cache\" is unknown: use \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
-     "tensorise(C, i) is no primitive (did you mean 'tensorize'?): use one of split, tile, fuse, reorder, vectorize, unroll, unroll_jam, parallel, "
+     "tensorise(C, i) is no primitive (did you mean 'tensorize'?): use one of split, tile, fuse, reorder, vectorize, "
+     "unroll, unroll_jam, parallel, "
      "pragma, "
      "tensorize, compute_at, compute_group_at, compute_inline, compute_root, cache_read, cache_write, set_scope, "
      "rfactor, "
@@ -859,7 +860,8 @@ static const struct refusal {
      "schedule text, line 1, column 20: expected a name or a number after '='\nsplit(C, i, nparts=)\n              "
      "     ^"},
     {"text: a number too long", MM, "", "split(C, i, 99999999999999999999)",
-     "schedule text, line 1, column 13: expected a whole number, for example 8, not 99999999999999999999\nsplit(C, i, 99999999999999999999)\n           "
+     "schedule text, line 1, column 13: expected a whole number, for example 8, not 99999999999999999999\nsplit(C, i, "
+     "99999999999999999999)\n           "
      " ^"},
     {"text: the second line", MM, "", "unroll(C, k)\nsplit(C i)",
      "schedule text, line 2, column 9: expected ',' or ')'\nsplit(C i)\n        ^"},
