@@ -301,8 +301,7 @@ static void print_ratio(const bench *b, const side *s) {
 
 static int print_plain(const bench *b) {
   bool is_scheduled = b->args->log || b->args->schedule || b->args->versus;
-  printf("%-10s  %10s  %10s  %10s
-", "", "time", b->flops > 0 ? "GFLOPS" : "moved", "spread");
+  printf("%-10s  %10s  %10s  %10s\n", "", "time", b->flops > 0 ? "GFLOPS" : "moved", "spread");
   print_time(b, "default", b->default_timing.median_s, b->default_timing.spread);
   if (is_scheduled) print_side_time(b, b->args->log ? "tuned" : "scheduled", &b->sides[OURS]);
   for (int i = 1; i < b->n_sides; ++i)
