@@ -3,6 +3,7 @@
 #define TENON_AUTOTUNE_INTERNAL_H
 
 #include <jansson.h>
+#include <sys/types.h>
 
 #include "autotune/autotune.h"
 #include "runtime/profiler/profiler.h"
@@ -86,7 +87,8 @@ tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, c
 void autotune_record_free(autotune_record *record);
 double autotune_record_cost(const autotune_record *record); /* median of costs; INFINITY when failed */
 
-/* Whether records could be appended there; makes nothing. TN_ERROR_IO with the reason otherwise. */
+/* Whether records could be appended there; makes nothing. TN_ERROR_IO with the reason otherwise: also when it is no
+ * regular file, or another process keeps it locked. */
 tn_status autotune_log_check(tn_context *ctx, const char *path);
 /* Appends one complete line with one write under a lock. A last line that a kill cut short gets its newline first; when the disk is
  * full, what was written of the line is taken back. */
@@ -98,6 +100,32 @@ tn_status autotune_log_read(tn_context *ctx, const char *path, bool missing_ok,
 /* Like autotune_log_read; *n_skipped gets the number of lines that were skipped. */
 tn_status autotune_log_scan(tn_context *ctx, const char *path, bool missing_ok, int *n_skipped,
                             bool (*visit)(void *user, int line, autotune_record *record), void *user);
+/* How far a log was read; zero-initialise. */
+typedef struct autotune_log_place {
+  dev_t device;
+  ino_t file; /* a log that was replaced is read from its beginning */
+  off_t offset;
+  int line; /* lines before OFFSET */
+} autotune_log_place;
+/* Like autotune_log_scan, from PLACE on, which moves to the end. */
+tn_status autotune_log_read_on(tn_context *ctx, const char *path, bool missing_ok, autotune_log_place *place,
+                               int *n_skipped, bool (*visit)(void *user, int line, autotune_record *record),
+                               void *user);
+
+/* ---- several tuners on one log (log_claim.c) --------------------------------------------------------------------- */
+
+/* The candidates that this tuner is measuring now. A claim is a lock on one byte far behind the end of the log, so it ends with
+ * the process, however that ends. Initialise with AUTOTUNE_NO_CLAIMS. */
+typedef struct autotune_claims {
+  int fd; /* the log; -1: not open */
+} autotune_claims;
+#define AUTOTUNE_NO_CLAIMS ((autotune_claims){-1})
+/* False: another tuner on the log at PATH is measuring the candidate with this hash. Makes the log. Where files cannot be
+ * locked everything can be claimed. */
+bool autotune_claim(autotune_claims *claims, const char *path, uint64_t hash);
+void autotune_unclaim(autotune_claims *claims, uint64_t hash);
+void autotune_claims_free(autotune_claims *claims);
+
 /* The error class of a word in records. False: there is none. */
 bool autotune_parse_error(const char *word, tn_measure_error *out);
 /* Takes a record out of one parsed line, whose reference it steals. False: *why says what is wrong, JSON is freed. */

@@ -5,43 +5,100 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "autotune/internal.h"
 
-enum { MAX_WARNINGS = 20 };
+enum { MAX_WARNINGS = 20, LOCK_SAY_S = 1, LOCK_MOST_S = 10, LOCK_STEP_MS = 20 };
 
 static tn_status fail_io(tn_context *ctx, const char *doing, const char *path) {
   return runtime_fail(ctx, TN_ERROR_IO, "cannot %s %s: %s", doing, path, strerror(errno));
 }
 
-/* Waits for the lock, through signals. */
-static bool lock(int fd, int how) {
-  int result;
-  do result = flock(fd, how);
-  while (result != 0 && errno == EINTR);
-  return result == 0;
+/* ---- opening and locking ----------------------------------------------------------------------------------------- */
+
+static const char *kind_of(mode_t mode) {
+  return S_ISDIR(mode)    ? "a folder"
+         : S_ISFIFO(mode) ? "a FIFO"
+         : S_ISSOCK(mode) ? "a socket"
+         : S_ISCHR(mode)  ? "a character device"
+         : S_ISBLK(mode)  ? "a block device"
+                          : "something else";
+}
+
+static tn_status refuse_kind(tn_context *ctx, const char *path, mode_t mode) {
+  return runtime_fail(ctx, TN_ERROR_IO,
+                      "log %s is %s: a log is a regular file, which can be locked and read again; copy what is to be "
+                      "read into one",
+                      path, kind_of(mode));
+}
+
+/* Opens a log; *FD is -1 when that fails, and also, with TN_OK, when there is no such file. What is no regular file is
+ * not even opened: a FIFO would block, a device may act. */
+static tn_status open_log(tn_context *ctx, const char *doing, const char *path, int flags, int *fd) {
+  struct stat file;
+  *fd = -1;
+  if (stat(path, &file) == 0 && !S_ISREG(file.st_mode)) return refuse_kind(ctx, path, file.st_mode);
+  *fd = open(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+  if (*fd < 0) return errno == ENOENT && !(flags & O_CREAT) ? TN_OK : fail_io(ctx, doing, path);
+  if (fstat(*fd, &file) == 0 && S_ISREG(file.st_mode)) return TN_OK;
+  close(*fd);
+  *fd = -1;
+  return refuse_kind(ctx, path, file.st_mode);
+}
+
+/* Waits for the lock, says so after a moment, and gives up in the end: whoever can read a log can hold its lock. */
+static tn_status lock_log(tn_context *ctx, const char *path, int fd, int how) {
+  uint64_t start_ns = runtime_now_ns();
+  bool said = false;
+  while (flock(fd, how | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK && errno != EINTR) return fail_io(ctx, "lock log", path);
+    double waited_s = (double)(runtime_now_ns() - start_ns) * 1e-9;
+    if (waited_s > LOCK_MOST_S)
+      return runtime_fail(ctx, TN_ERROR_IO,
+                          "cannot lock log %s: another process has held its lock for %d s (`fuser %s` shows which)",
+                          path, LOCK_MOST_S, path);
+    if (waited_s > LOCK_SAY_S && !said)
+      runtime_say(ctx, TN_SEVERITY_INFO, "waiting for log %s, which another process has locked", path);
+    said |= waited_s > LOCK_SAY_S;
+    nanosleep(&(struct timespec){.tv_nsec = (waited_s < 0.02 ? 1 : LOCK_STEP_MS) * 1000000L}, NULL);
+  }
+  return TN_OK;
 }
 
 /* ---- appending --------------------------------------------------------------------------------------------------- */
 
-tn_status autotune_log_check(tn_context *ctx, const char *path) {
-  if (!path || !*path) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the log has no name");
-  int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
-  if (fd >= 0) {
-    close(fd);
-    return TN_OK;
-  }
-  if (errno != ENOENT) return fail_io(ctx, "append to log", path);
+/* Whether a log could be made where there is none. */
+static tn_status check_folder(tn_context *ctx, const char *path) {
   const char *slash = strrchr(path, '/');
   char folder[4096];
   snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1, slash ? path : ".");
   return access(folder, W_OK | X_OK) == 0 ? TN_OK : fail_io(ctx, "make log", path);
 }
 
+tn_status autotune_log_check(tn_context *ctx, const char *path) {
+  if (!path || !*path) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the log has no name");
+  int fd;
+  tn_status status = open_log(ctx, "append to log", path, O_RDWR | O_APPEND, &fd);
+  if (status == TN_OK) status = fd >= 0 ? lock_log(ctx, path, fd, LOCK_EX) : check_folder(ctx, path);
+  if (fd >= 0) close(fd);
+  return status;
+}
+
+/* Whether the process may make the file so long. The kernel's answer would be a signal, after half a line. */
+static bool is_within_limit(off_t size, size_t n) {
+  struct rlimit most;
+  if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY) return true;
+  errno = EFBIG;
+  return (rlim_t)size <= most.rlim_cur && n <= most.rlim_cur - (rlim_t)size;
+}
+
 /* Writes all or, when it fails, takes back what it wrote. The file is locked and SIZE bytes long. */
 static bool write_whole(int fd, const char *line, size_t n, off_t size) {
+  if (!is_within_limit(size, n)) return false;
   for (size_t done = 0; done < n;) {
     ssize_t written = write(fd, line + done, n - done);
     if (written > 0) done += (size_t)written;
@@ -54,13 +111,14 @@ static bool write_whole(int fd, const char *line, size_t n, off_t size) {
   return true;
 }
 
+/* The file is locked. */
 static bool append_line(int fd, const char *line, size_t n) {
-  struct stat status;
-  if (!lock(fd, LOCK_EX) || fstat(fd, &status) != 0) return false;
+  struct stat file;
+  if (fstat(fd, &file) != 0) return false;
   char last = '\n';
-  if (S_ISREG(status.st_mode) && status.st_size > 0 && pread(fd, &last, 1, status.st_size - 1) != 1) return false;
+  if (file.st_size > 0 && pread(fd, &last, 1, file.st_size - 1) != 1) return false;
   bool torn = last != '\n'; /* a writer was killed in the middle: LINE begins with a newline for that */
-  return write_whole(fd, line + !torn, n - !torn, status.st_size);
+  return write_whole(fd, line + !torn, n - !torn, file.st_size);
 }
 
 tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record) {
@@ -73,12 +131,10 @@ tn_status autotune_record_append(tn_context *ctx, const char *path, const autotu
     runtime_str_free(&line);
     return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while writing a record");
   }
-  tn_status status = TN_OK;
-  int fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-  if (fd < 0)
-    status = fail_io(ctx, "open log", path);
-  else if (!append_line(fd, line.data, line.n))
-    status = fail_io(ctx, "append to log", path);
+  int fd;
+  tn_status status = open_log(ctx, "open log", path, O_RDWR | O_APPEND | O_CREAT, &fd);
+  if (status == TN_OK) status = lock_log(ctx, path, fd, LOCK_EX);
+  if (status == TN_OK && !append_line(fd, line.data, line.n)) status = fail_io(ctx, "append to log", path);
   if (fd >= 0) close(fd);
   runtime_str_free(&line);
   return status;
@@ -122,46 +178,83 @@ static bool read_line(reader *r, int number, const char *text, size_t n, bool wh
   return true;
 }
 
-/* The file's text under a shared lock, so that no line is seen half. NULL with *status; TN_OK: there is nothing. */
-static char *load(tn_context *ctx, const char *path, bool missing_ok, size_t *n, tn_status *status) {
-  *status = TN_OK;
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  struct stat file;
-  if (fd < 0 || fstat(fd, &file) != 0 || !lock(fd, LOCK_SH)) {
-    if (fd >= 0 || errno != ENOENT || !missing_ok) *status = fail_io(ctx, "open log", path);
-    if (fd >= 0) close(fd);
-    return NULL;
+/* The bytes of a file from FROM to TO; NULL after a message. */
+static char *load_bytes(tn_context *ctx, const char *path, int fd, off_t from, off_t to) {
+  size_t n = (size_t)(to - from), done = 0;
+  char *text = malloc(n + 1);
+  if (!text) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading log %s", path), NULL;
+  while (done < n) {
+    ssize_t got = pread(fd, text + done, n - done, from + (off_t)done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got > 0) done += (size_t)got;
+    if (got > 0) continue;
+    if (got == 0) errno = EIO; /* it became shorter */
+    fail_io(ctx, "read log", path);
+    return free(text), NULL;
   }
-  bool empty = fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size == 0;
-  char *text = empty ? NULL : runtime_read_file(ctx, path, n);
-  if (!text && !empty) *status = tn_context_status(ctx) == TN_OK ? TN_ERROR_IO : tn_context_status(ctx);
-  close(fd);
+  text[n] = '\0';
   return text;
 }
 
-tn_status autotune_log_scan(tn_context *ctx, const char *path, bool missing_ok, int *n_skipped,
-                            bool (*visit)(void *user, int line, autotune_record *record), void *user) {
+/* What stands behind PLACE, under a shared lock, so that no line is seen half. A file that is another one now, or shorter,
+ * is read from its beginning. *TEXT is NULL when there is nothing. */
+static tn_status load(tn_context *ctx, const char *path, bool missing_ok, autotune_log_place *place, char **text,
+                      size_t *n) {
+  struct stat file;
+  int fd;
+  *text = NULL;
+  tn_status status = open_log(ctx, "open log", path, O_RDONLY, &fd);
+  if (status != TN_OK) return status;
+  if (fd < 0) return missing_ok ? TN_OK : fail_io(ctx, "open log", path);
+  status = lock_log(ctx, path, fd, LOCK_SH);
+  if (status == TN_OK && fstat(fd, &file) != 0) status = fail_io(ctx, "read log", path);
+  if (status == TN_OK) {
+    bool is_same = place->file == file.st_ino && place->device == file.st_dev && place->offset <= file.st_size;
+    if (!is_same) *place = (autotune_log_place){.device = file.st_dev, .file = file.st_ino};
+    *n = (size_t)(file.st_size - place->offset);
+    if (*n > 0 && !(*text = load_bytes(ctx, path, fd, place->offset, file.st_size))) status = tn_context_status(ctx);
+  }
+  close(fd);
+  return status;
+}
+
+/* Reads the lines of a text that begins at PLACE, which moves behind what was read. False: the visitor stops. */
+static bool read_lines(reader *r, const char *text, size_t n, autotune_log_place *place) {
+  bool goes_on = true;
+  for (const char *at = text, *end = text + n; at < end && goes_on;) {
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    const char *stop = newline ? newline : end, *next = newline ? newline + 1 : end;
+    goes_on = read_line(r, place->line + 1, at, (size_t)(stop - at), newline != NULL);
+    place->offset += next - at;
+    place->line += newline != NULL;
+    at = next;
+  }
+  return goes_on;
+}
+
+tn_status autotune_log_read_on(tn_context *ctx, const char *path, bool missing_ok, autotune_log_place *place,
+                               int *n_skipped, bool (*visit)(void *user, int line, autotune_record *record),
+                               void *user) {
   if (n_skipped) *n_skipped = 0;
   if (!path || !*path) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the log has no name");
-  tn_status status;
+  char *text;
   size_t n = 0;
-  char *text = load(ctx, path, missing_ok, &n, &status);
+  tn_status status = load(ctx, path, missing_ok, place, &text, &n);
   if (!text) return status;
   reader r = {ctx, path, 0, visit, user};
-  bool goes_on = true;
-  int number = 1;
-  for (const char *at = text, *end = text + n; at < end && goes_on; ++number) {
-    const char *newline = memchr(at, '\n', (size_t)(end - at));
-    const char *stop = newline ? newline : end;
-    goes_on = read_line(&r, number, at, (size_t)(stop - at), newline != NULL);
-    at = stop + 1;
-  }
+  read_lines(&r, text, n, place);
   free(text);
   if (r.n_skipped > MAX_WARNINGS) {
     runtime_say(ctx, TN_SEVERITY_WARNING, "%s: %d more lines skipped", path, r.n_skipped - MAX_WARNINGS);
   }
   if (n_skipped) *n_skipped = r.n_skipped;
   return TN_OK;
+}
+
+tn_status autotune_log_scan(tn_context *ctx, const char *path, bool missing_ok, int *n_skipped,
+                            bool (*visit)(void *user, int line, autotune_record *record), void *user) {
+  autotune_log_place start = {0};
+  return autotune_log_read_on(ctx, path, missing_ok, &start, n_skipped, visit, user);
 }
 
 tn_status autotune_log_read(tn_context *ctx, const char *path, bool missing_ok,

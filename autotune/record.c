@@ -65,8 +65,8 @@ static json_t *hardware_of(const tn_target *target) {
 /* Seven digits: what a clock gives, and short in the file. */
 static json_t *number(double value) {
   char text[32];
-  snprintf(text, sizeof text, "%.7g", isfinite(value) ? value : 0);
-  return json_real(strtod(text, NULL));
+  runtime_snprintf(text, sizeof text, "%.7g", isfinite(value) ? value : 0);
+  return json_real(runtime_parse_float(text, NULL));
 }
 
 /* Text from a worker may be long and need not be UTF-8. */

@@ -1,8 +1,9 @@
 /* tune.c: tn_tune: rounds of proposing, building, running, recording and learning. A record is appended as soon as it
- * is measured; what the log held before is told to the search first and not measured again. */
+ * is measured; what the log held before, and what other tuners append to it meanwhile, is told to the search and not
+ * measured again. */
 #include <math.h>
 
-#include "autotune/internal.h"
+#include "autotune/search.h"
 #include "runtime/profiler/profiler.h"
 
 enum { TRIALS = 64, PER_ROUND = 24, BUILDS_PER_JOB = 2, LEAST_CHUNK = 4, RUN_TIMEOUT_S = 10, PATIENCE = 3 };
@@ -25,6 +26,10 @@ typedef struct tuner {
   uint64_t start_ns;
   uint64_t default_hash;
   tn_status visit_status;
+  autotune_log_place read; /* how far the log was read */
+  autotune_set measured;   /* hashes of the schedules that it has records of, this run's too */
+  autotune_claims claims;
+  bool is_patient; /* the workers have the time limit of a first candidate */
 } tuner;
 
 static double elapsed_s(const tuner *t) { return (double)(runtime_now_ns() - t->start_ns) * 1e-9; }
@@ -73,25 +78,39 @@ static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
   return NULL;
 }
 
+/* Learns from a record of the log that this run did not write. */
+static tn_status learn_from_log(tuner *t, const tn_schedule *s, const autotune_record *record) {
+  uint64_t hash = autotune_schedule_hash(s);
+  if (t->result.trials > 0 && autotune_set_find(&t->measured, hash)) return TN_OK;
+  t->result.reused++;
+  if (!autotune_set_put(&t->measured, hash, 0)) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a log");
+  return learn(t, s, record);
+}
+
 static bool take_record(void *user, int line, autotune_record *record) {
   tuner *t = user;
   if (strcmp(record->key, tn_program_key(t->program)) != 0 || !autotune_same_target(record->target, t->target))
     return true;
-  t->result.reused++;
   tn_schedule *s = replay(t, line, record);
   if (!s) {
+    t->result.reused++;
     t->held++;
     return true;
   }
-  t->visit_status = learn(t, s, record);
+  t->visit_status = learn_from_log(t, s, record);
   tn_schedule_free(s);
   return t->visit_status == TN_OK;
 }
 
+/* Reads what was appended to the log since the last time. */
+static tn_status catch_up(tuner *t) {
+  tn_status status = autotune_log_read_on(t->ctx, t->options.log, true, &t->read, NULL, take_record, t);
+  return status == TN_OK ? t->visit_status : status;
+}
+
 static tn_status resume(tuner *t) {
   TN_SCOPE(RECORD, 1, "InitializeTask/ReadLog");
-  tn_status status = autotune_log_read(t->ctx, t->options.log, true, take_record, t);
-  if (status == TN_OK) status = t->visit_status;
+  tn_status status = catch_up(t);
   if (status == TN_OK && t->held > 0) status = autotune_model_train(t->model);
   return status;
 }
@@ -156,6 +175,7 @@ static void stop_workers(tuner *t) {
 static tn_status start_workers(tuner *t, int patience) {
   TN_SCOPE(QUEUE, 1, "InitializeTask/StartWorkers");
   stop_workers(t);
+  t->is_patient = patience > 1;
   if (t->options.builder) {
     t->builder = *t->options.builder;
     t->runner = *t->options.runner;
@@ -169,6 +189,8 @@ static tn_status start_workers(tuner *t, int patience) {
 
 static void tear_down(tuner *t) {
   stop_workers(t);
+  autotune_claims_free(&t->claims);
+  autotune_set_free(&t->measured);
   autotune_search_free(t->search);
   autotune_model_free(t->model);
 }
@@ -237,6 +259,7 @@ static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedu
   if (!record) return status;
   add_worker_phases(m);
   t->result.trials++;
+  if (!autotune_set_put(&t->measured, autotune_schedule_hash(s), 0)) return TN_ERROR_MEMORY;
   t->result.failed += !isfinite(autotune_record_cost(record));
   status = learn(t, s, record);
   tell_found(t, &scope, record);
@@ -255,54 +278,81 @@ static tn_status measure_one(tuner *t, tn_candidate *candidate, const tn_schedul
   return status;
 }
 
+/* Candidates that are built together. */
 typedef struct chunk {
   int n;
   tn_candidate *candidates;
   tn_measurement *measurements;
+  const tn_schedule **schedules; /* the round's */
+  uint64_t *claimed;             /* as other tuners on the log see the candidates */
 } chunk;
 
-static void free_chunk(chunk *c) {
+static void free_chunk(tuner *t, chunk *c) {
   for (int i = 0; i < c->n; i++) {
+    autotune_unclaim(&t->claims, c->claimed[i]);
     free((char *)c->candidates[i].steps);
     free(c->measurements[i].message);
     free(c->measurements[i].object);
   }
   free(c->candidates);
   free(c->measurements);
+  free(c->schedules);
+  free(c->claimed);
+}
+
+/* A log may hold several programs; a claim is of one. */
+static uint64_t claim_of(const tuner *t, uint64_t hash) {
+  const char *key = tn_program_key(t->program);
+  return runtime_hash(key, strlen(key), hash);
+}
+
+/* Adds the I-th candidate of the round unless another tuner on the log is measuring it, or has. That tuner appends its record
+ * before it gives the claim up: who gets the claim and then reads the log knows. */
+static tn_status add_candidate(tuner *t, const tn_schedule *s, int i, chunk *c) {
+  uint64_t hash = autotune_schedule_hash(s), claim = claim_of(t, hash);
+  if (!autotune_claim(&t->claims, t->options.log, claim)) return TN_OK;
+  tn_status status = catch_up(t);
+  bool is_wanted = status == TN_OK && !autotune_set_find(&t->measured, hash);
+  char *steps = is_wanted ? tn_schedule_print(s, TN_FORM_STEPS) : NULL;
+  if (!steps) autotune_unclaim(&t->claims, claim);
+  if (is_wanted && !steps) status = TN_ERROR_MEMORY;
+  if (!steps) return status;
+  c->candidates[c->n] =
+      (tn_candidate){tn_program_text(t->program),           steps, t->target, t->options.seed, t->result.best_s,
+                     autotune_search_sequence(t->search, i)};
+  c->schedules[c->n] = s;
+  c->claimed[c->n++] = claim;
+  return TN_OK;
 }
 
 /* FIRST: the place of schedules[0] in its round. */
-static bool make_chunk(tuner *t, int n, tn_schedule *const *schedules, int first, chunk *c) {
+static tn_status make_chunk(tuner *t, int n, tn_schedule *const *schedules, int first, chunk *c) {
   c->candidates = calloc((size_t)n, sizeof *c->candidates);
   c->measurements = calloc((size_t)n, sizeof *c->measurements);
-  if (!c->candidates || !c->measurements) return false;
-  for (c->n = 0; c->n < n; c->n++) {
-    char *steps = tn_schedule_print(schedules[c->n], TN_FORM_STEPS);
-    if (!steps) return false;
-    c->candidates[c->n] = (tn_candidate){tn_program_text(t->program),
-                                         steps,
-                                         t->target,
-                                         t->options.seed,
-                                         t->result.best_s,
-                                         autotune_search_sequence(t->search, first + c->n)};
-  }
-  return true;
+  c->schedules = calloc((size_t)n, sizeof *c->schedules);
+  c->claimed = calloc((size_t)n, sizeof *c->claimed);
+  tn_status status = c->candidates && c->measurements && c->schedules && c->claimed ? TN_OK : TN_ERROR_MEMORY;
+  for (int i = 0; status == TN_OK && i < n; i++) status = add_candidate(t, schedules[i], first + i, c);
+  return status == TN_ERROR_MEMORY ? runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for %d candidates", n)
+                                   : status;
 }
+
+static bool is_enough(const tuner *t) { return t->held >= t->options.trials; }
 
 /* Builds some candidates together, then runs one after the other, so that each is recorded when it is measured. */
 static tn_status measure_chunk(tuner *t, int n, tn_schedule *const *schedules, int first) {
   chunk c = {0};
-  tn_status status = make_chunk(t, n, schedules, first, &c)
-                         ? TN_OK
-                         : runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for %d candidates", n);
-  if (status == TN_OK) {
+  tn_status status = make_chunk(t, n, schedules, first, &c);
+  if (status == TN_OK && c.n > 0 && !is_enough(t)) {
     TN_SCOPE(BUILD, 1, "SendToBuilder");
-    status = t->builder.build(t->builder.self, n, c.candidates, c.measurements);
+    status = t->builder.build(t->builder.self, c.n, c.candidates, c.measurements);
   }
-  for (int i = 0; status == TN_OK && i < n && (i == 0 || !is_time_over(t)); i++) {
-    status = measure_one(t, &c.candidates[i], schedules[i], &c.measurements[i]);
+  for (int i = 0; status == TN_OK && i < c.n && (i == 0 || !is_time_over(t)) && !is_enough(t); i++) {
+    status = measure_one(t, &c.candidates[i], c.schedules[i], &c.measurements[i]);
+    autotune_unclaim(&t->claims, c.claimed[i]);
+    if (status == TN_OK) status = catch_up(t); /* what is wanted may be there by now */
   }
-  free_chunk(&c);
+  free_chunk(t, &c);
   return status;
 }
 
@@ -311,11 +361,10 @@ static tn_status measure_round(tuner *t, int n, tn_schedule *const *schedules) {
   int jobs = t->options.workers.jobs > 0 ? t->options.workers.jobs : tn_thread_count();
   int most = RUNTIME_MAX(BUILDS_PER_JOB * jobs, LEAST_CHUNK);
   tn_status status = TN_OK;
-  for (int i = 0; status == TN_OK && i < n && !is_time_over(t);) {
-    bool is_first = t->held == 0;
-    int chunk_n = is_first ? 1 : RUNTIME_MIN(most, n - i);
+  for (int i = 0; status == TN_OK && i < n && !is_time_over(t) && !is_enough(t);) {
+    int chunk_n = t->held == 0 ? 1 : RUNTIME_MIN(most, n - i);
     status = measure_chunk(t, chunk_n, schedules + i, i);
-    if (status == TN_OK && is_first) status = start_workers(t, 1);
+    if (status == TN_OK && t->is_patient && t->held > 0) status = start_workers(t, 1);
     i += chunk_n;
   }
   return status;
@@ -368,7 +417,7 @@ static tn_status run_rounds(tuner *t) {
 tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out) {
   if (out) *out = (tn_tune_result){0};
   if (!program) return TN_ERROR_ARGUMENT;
-  tuner t = {.ctx = program->ctx, .program = program, .start_ns = runtime_now_ns()};
+  tuner t = {.ctx = program->ctx, .program = program, .start_ns = runtime_now_ns(), .claims = AUTOTUNE_NO_CLAIMS};
   tn_status status = te_check_no_symbols(program, "tuning");
   if (status == TN_OK) status = te_check_no_externs(program, "tuning");
   if (status == TN_OK) status = check_options(t.ctx, options);

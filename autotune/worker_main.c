@@ -210,11 +210,14 @@ static const handler *find_handler(const char *type) {
   return h->type ? h : NULL;
 }
 
+/* More than any machine has; sums with it do not overflow. */
+enum { MOST_MEMORY_BITS = 50 };
+
 static bool greet(worker *w, const protocol_message *request) {
   int version = w->fault_now == WORKER_VERSION ? PROTOCOL_VERSION + 1 : PROTOCOL_VERSION;
   int64_t bytes = protocol_int(request->header, "memory_bytes", 0);
   worker_profile_start(w, request->header);
-  if (bytes > 0) limit_memory(w, bytes);
+  if (bytes > 0) limit_memory(w, RUNTIME_MIN(bytes, INT64_C(1) << MOST_MEMORY_BITS));
   json_t *header =
       json_pack("{s:i, s:s, s:i}", "protocol", version, "version", TN_VERSION, "threads", tn_thread_count());
   const char *mode = worker_profile_mode(w);

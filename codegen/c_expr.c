@@ -1,7 +1,6 @@
 /* c_expr.c: values of expressions in C: leaves, vectors made of scalars, what gets a name, and the table of handlers.
  */
 #include <math.h>
-#include <stdio.h>
 
 #include "codegen/c_emit.h"
 
@@ -57,14 +56,11 @@ static codegen_c_text emit_float(codegen_c_emitter *m, const tir_expr *e) {
     return codegen_c_format(m, CODEGEN_C_ATOM, "0x%04x", runtime_half_bits((tn_dtype)e->dtype, e->u.f));
   bool is_f32 = e->dtype == TN_F32;
   double value = is_f32 ? (double)(float)e->u.f : e->u.f;
-  char digits[40];
+  char digits[RUNTIME_FLOAT_TEXT];
   codegen_c_prec prec = signbit(value) ? CODEGEN_C_UNARY : CODEGEN_C_ATOM;
   if (isnan(value)) return codegen_c_format(m, CODEGEN_C_ATOM, is_f32 ? "NAN" : "(double)NAN");
   if (isinf(value)) return codegen_c_format(m, prec, "%sINFINITY", value < 0 ? "-" : "");
-  for (int n = 1; n <= 17; n++) {
-    snprintf(digits, sizeof digits, "%.*g", n, value);
-    if ((is_f32 ? (double)strtof(digits, NULL) : strtod(digits, NULL)) == value) break;
-  }
+  runtime_float_text(digits, value, (tn_dtype)e->dtype);
   bool is_plain = strpbrk(digits, ".e") == NULL;
   return codegen_c_format(m, prec, "%s%s%s", digits, is_plain ? ".0" : "", is_f32 ? "f" : "");
 }

@@ -2,6 +2,8 @@
 #include "codegen/foreign.h"
 
 #include <llvm-c/Analysis.h>
+#include <llvm-c/BitReader.h>
+#include <llvm-c/BitWriter.h>
 #include <llvm-c/IRReader.h>
 #include <stdio.h>
 
@@ -10,12 +12,26 @@ static bool object_to(codegen_reason *why, const char *what, const char *message
   return false;
 }
 
+/* Older LLVMs write other data layouts for the same machine. LLVM's reader of bitcode brings them up to date, its reader of
+ * text does not, so text goes through bitcode once. Takes MODULE and returns it, or the one to use instead. */
+static LLVMModuleRef upgrade_layout(LLVMContextRef llvm, LLVMModuleRef module) {
+  LLVMModuleRef upgraded = NULL;
+  if (*LLVMGetDataLayoutStr(module) == '\0' || LLVMVerifyModule(module, LLVMReturnStatusAction, NULL)) return module;
+  LLVMMemoryBufferRef bitcode = LLVMWriteBitcodeToMemoryBuffer(module);
+  bool is_read = bitcode != NULL && !LLVMParseBitcodeInContext2(llvm, bitcode, &upgraded);
+  if (bitcode != NULL) LLVMDisposeMemoryBuffer(bitcode);
+  if (!is_read) return module;
+  LLVMDisposeModule(module);
+  return upgraded;
+}
+
 LLVMModuleRef codegen_parse_ir(LLVMContextRef llvm, const void *bytes, size_t n, const char *name,
                                codegen_reason *why) {
   LLVMModuleRef module = NULL;
   char *message = NULL;
   LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(bytes, n, name);
-  if (!LLVMParseIRInContext(llvm, buffer, &module, &message)) return module; /* it takes the buffer */
+  if (!LLVMParseIRInContext(llvm, buffer, &module, &message)) /* it takes the buffer */
+    return upgrade_layout(llvm, module);
   object_to(why, "cannot be read", message != NULL ? message : "");
   LLVMDisposeMessage(message);
   return NULL;

@@ -9,7 +9,8 @@ typedef struct codegen_reason {
   char text[512];
 } codegen_reason;
 
-/* Text or bitcode, told by its content. NULL with a reason. */
+/* Text or bitcode, told by its content, also of older LLVMs: typed pointers and data layouts are brought up to date as
+ * LLVM's own tools do. The caller disposes of it. NULL with a reason. */
 LLVMModuleRef codegen_parse_ir(LLVMContextRef llvm, const void *bytes, size_t n, const char *name, codegen_reason *why);
 /* Whether it is well-formed and for this machine. IR that says neither triple nor data layout gets these. */
 bool codegen_check_ir(LLVMModuleRef module, const char *triple, const char *layout, codegen_reason *why);

@@ -197,11 +197,13 @@ char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc
 tn_status runtime_fail_at(tn_context *ctx, const char *text, const char *at, const char *fmt, ...) TN_PRINTF(4, 5);
 /* Levenshtein's distance of two words; 16 when one is longer than that. */
 int runtime_edit_distance(const char *a, const char *b);
-/* Independent of the locale: reading a number as strtod does; the shortest text (returned) that gives the same value
- * back in the dtype: "0.1", "-0", "inf", "nan". */
+/* The text of floats, for whatever a program reads again: C, JSON, loop IR, records. printf and strtod follow the locale of the
+ * program around the library, where 0.5 can be "0,5"; these never do. Reading a number as strtod does; the shortest text
+ * (returned) that gives the same value back in the dtype: "0.1", "-0", "inf", "nan"; snprintf. */
 double runtime_parse_float(const char *text, char **end);
 enum { RUNTIME_FLOAT_TEXT = 40 };
 const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype);
+int runtime_snprintf(char *text, size_t size, const char *fmt, ...) TN_PRINTF(3, 4);
 
 /* Floor division and modulo on int64_t, total: x // 0 = 0, x % 0 = 0, INT64_MIN // -1 wraps (tir/ir.h, semantics). */
 static inline int64_t runtime_floordiv(int64_t a, int64_t b) {

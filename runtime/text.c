@@ -84,6 +84,23 @@ int runtime_edit_distance(const char *a, const char *b) {
 
 /* ---- floats ------------------------------------------------------------------------------------------------------ */
 
+/* The calling thread's locale, put aside for C's, in which the decimal point is a point. */
+typedef struct c_locale {
+  locale_t c, old;
+} c_locale;
+
+static c_locale enter_c_locale(void) {
+  c_locale at = {.c = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
+  if (at.c) at.old = uselocale(at.c);
+  return at;
+}
+
+static void leave_c_locale(c_locale at) {
+  if (!at.c) return;
+  uselocale(at.old);
+  freelocale(at.c);
+}
+
 double runtime_parse_float(const char *text, char **end) {
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   double value = c ? strtod_l(text, end, c) : strtod(text, end);
@@ -91,23 +108,36 @@ double runtime_parse_float(const char *text, char **end) {
   return value;
 }
 
-/* In the program's locale. */
+/* Whether TEXT is VALUE, for readers that round it to f32 at once (C) and for those that round twice (te). */
+static bool reads_back(const char *text, double value, tn_dtype dtype) {
+  if (dtype == TN_F32 && strtof(text, NULL) != (float)value) return false;
+  return runtime_rounded(dtype, strtod(text, NULL)) == runtime_rounded(dtype, value);
+}
+
+/* In the thread's locale. */
 static void shortest(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype) {
   for (int digits = 1; digits <= 17; digits++) {
     snprintf(text, RUNTIME_FLOAT_TEXT, "%.*g", digits, value);
-    if (runtime_rounded(dtype, strtod(text, NULL)) == runtime_rounded(dtype, value)) return;
+    if (reads_back(text, value, dtype)) return;
   }
 }
 
 const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype) {
-  locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0), old = c ? uselocale(c) : (locale_t)0;
+  c_locale c = enter_c_locale();
   if (value != value)
     snprintf(text, RUNTIME_FLOAT_TEXT, "nan");
   else
     shortest(text, value, dtype);
-  if (c) {
-    uselocale(old);
-    freelocale(c);
-  }
+  leave_c_locale(c);
   return text;
+}
+
+int runtime_snprintf(char *text, size_t size, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  c_locale c = enter_c_locale();
+  int n = vsnprintf(text, size, fmt, args);
+  leave_c_locale(c);
+  va_end(args);
+  return n;
 }

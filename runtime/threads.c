@@ -20,7 +20,7 @@ static int affinity_threads(void) {
 }
 
 int runtime_quota_threads(const char *quota, const char *period) {
-  double q = strtod(quota, NULL), p = strtod(period, NULL);
+  double q = runtime_parse_float(quota, NULL), p = runtime_parse_float(period, NULL);
   if (q <= 0 || p <= 0) return RUNTIME_NO_QUOTA; /* "max" (v2) and -1 (v1) are no quota */
   double threads = q / p;
   return threads >= RUNTIME_NO_QUOTA ? RUNTIME_NO_QUOTA : RUNTIME_MAX((int)(threads + 0.999), 1);

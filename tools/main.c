@@ -1,5 +1,6 @@
 /* main.c: the `tenon` command: the table of its verbs, help, and the exit status. */
 #include <errno.h>
+#include <signal.h>
 
 #include "tools/tools.h"
 
@@ -74,6 +75,7 @@ static int run(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
+  signal(SIGXFSZ, SIG_IGN); /* a file that gets too long for ulimit -f is an error with a message */
   if (argc > 1 && strcmp(argv[1], tools_bench.name) == 0) tools_settle_environment(argv);
   int status = run(argc, argv);
   if (fflush(stdout) == 0 && !ferror(stdout)) return status;

@@ -84,7 +84,7 @@ static const tn_cell *find_cell(const tn_rows *rows, int row, const char *column
 double analysis_number(const tn_rows *rows, int row, const char *column) {
   tn_cell_type type;
   const tn_cell *cell = find_cell(rows, row, column, &type);
-  if (!cell || type == TN_CELL_TEXT) return cell ? strtod(cell->text, NULL) : 0;
+  if (!cell || type == TN_CELL_TEXT) return cell ? runtime_parse_float(cell->text, NULL) : 0;
   return type == TN_CELL_INT ? (double)cell->i64 : cell->f64;
 }
 
@@ -166,7 +166,7 @@ static bool parse_cell(tn_rows *rows, const char *text, tn_cell_type type, tn_ce
   switch (type) {
     case TN_CELL_TEXT: return (cell->text = profiler_intern(&rows->strings, text, strlen(text))) != NULL;
     case TN_CELL_INT: return cell->i64 = strtoll(text, &end, 10), !*end && errno == 0;
-    case TN_CELL_REAL: return cell->f64 = strtod(text, &end), !*end && isfinite(cell->f64);
+    case TN_CELL_REAL: return cell->f64 = runtime_parse_float(text, &end), !*end && isfinite(cell->f64);
   }
   return false;
 }

@@ -63,7 +63,7 @@ static void put_block(page *p, char *text, const char *otherwise) {
 
 static void put_ms(page *p, int64_t ns) {
   char text[40];
-  snprintf(text, sizeof text, "%.3f", (double)ns * 1e-6);
+  runtime_snprintf(text, sizeof text, "%.3f", (double)ns * 1e-6);
   profiler_out_text(p->out, text);
 }
 
@@ -73,7 +73,7 @@ static void put_fact(page *p, const char *name, double value, const char *fmt) {
   char text[64];
   LITERAL(p, "<tr><td>");
   put_text(p, name);
-  snprintf(text, sizeof text, fmt, value);
+  runtime_snprintf(text, sizeof text, fmt, value);
   LITERAL(p, "</td><td>");
   profiler_out_text(p->out, text);
   LITERAL(p, "</td></tr>\n");
@@ -127,8 +127,8 @@ static void put_round(page *p, int index, const profiler_phases *round) {
   for (int i = 0; i < PROFILER_PHASE_COUNT; ++i) {
     char bar[128];
     double part = round->wall_ns > 0 ? (double)round->ns[i] / (double)round->wall_ns : 0;
-    snprintf(bar, sizeof bar, "<span class=\"bar\" style=\"width:%.0fpx;background:%s\"></span>", part * 300,
-             colors[i]);
+    runtime_snprintf(bar, sizeof bar, "<span class=\"bar\" style=\"width:%.0fpx;background:%s\"></span>", part * 300,
+                     colors[i]);
     profiler_out_text(p->out, bar);
   }
   LITERAL(p, "</td></tr>\n");
@@ -187,7 +187,7 @@ static void put_point(page *p, const chart *c, const sample *s) {
   char point[64];
   double x = c->width_ns > 0 ? (double)s->at_ns / c->width_ns : 0,
          y = (s->value - c->low) / (c->high > c->low ? c->high - c->low : 1);
-  snprintf(point, sizeof point, "%.1f,%.1f ", x * CHART_WIDTH, (1 - y) * (CHART_HEIGHT - 4) + 2);
+  runtime_snprintf(point, sizeof point, "%.1f,%.1f ", x * CHART_WIDTH, (1 - y) * (CHART_HEIGHT - 4) + 2);
   profiler_out_text(p->out, point);
 }
 
@@ -206,8 +206,8 @@ static void put_counter(page *p, const sample *samples, int n) {
   chart c = chart_of(p, samples, n);
   LITERAL(p, "<p><b>");
   put_text(p, samples[0].name);
-  snprintf(text, sizeof text, "</b>: %d samples, %g to %g, at last %g</p>\n<svg width=\"%d\" height=\"%d\">", n, c.low,
-           c.high, samples[n - 1].value, CHART_WIDTH, CHART_HEIGHT);
+  runtime_snprintf(text, sizeof text, "</b>: %d samples, %g to %g, at last %g</p>\n<svg width=\"%d\" height=\"%d\">", n,
+                   c.low, c.high, samples[n - 1].value, CHART_WIDTH, CHART_HEIGHT);
   profiler_out_text(p->out, text);
   LITERAL(p, "<polyline fill=\"none\" stroke=\"#2a6\" points=\"");
   for (int i = 0; i < n - 1; i += n / MOST_POINTS + 1) put_point(p, &c, &samples[i]);

@@ -233,7 +233,7 @@ int64_t profiler_json_i64(const profiler_json *object, const char *key, int64_t 
 bool profiler_json_us(const profiler_json *value, int64_t *ns) {
   if (!value || value->kind != PROFILER_JSON_NUMBER) return false;
   const char *at = value->text + (*value->text == '-');
-  double rough = strtod(value->text, NULL) * 1e3;
+  double rough = runtime_parse_float(value->text, NULL) * 1e3;
   if (!(rough > -9e18 && rough < 9e18)) return false;
   *ns = (int64_t)(rough + (rough < 0 ? -0.5 : 0.5));
   if (strpbrk(at, "eE")) return true;

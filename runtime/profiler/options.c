@@ -42,7 +42,7 @@ bool tn_categories_parse(const char *names, uint32_t *out) {
 
 static bool parse_number(const char *text, double least, double most, double *out) {
   char *end;
-  *out = strtod(text, &end);
+  *out = runtime_parse_float(text, &end);
   return end != text && *end == '\0' && *out >= least && *out <= most;
 }
 

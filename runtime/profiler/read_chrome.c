@@ -81,7 +81,7 @@ static tn_event_arg number_arg(const char *key, const char *text) {
   errno = 0;
   uint64_t u64 = strtoull(text, NULL, 10);
   fits = !strpbrk(text, ".eE") && *text != '-' && errno == 0;
-  return fits ? tn_event_arg_u64(key, u64) : tn_event_arg_f64(key, strtod(text, NULL));
+  return fits ? tn_event_arg_u64(key, u64) : tn_event_arg_f64(key, runtime_parse_float(text, NULL));
 }
 
 static bool read_source(reader *x, tn_event *e, const profiler_json *value) {
@@ -279,7 +279,7 @@ static bool read_counter(reader *x, const profiler_json *event) {
     if (item->kind != PROFILER_JSON_NUMBER && item->kind != PROFILER_JSON_NULL) continue;
     tn_event *e = full ? add_bare(x, event, TN_EVENT_COUNTER, full) : NULL;
     if (!e) return out_of_memory(x);
-    e->value = item->kind == PROFILER_JSON_NUMBER ? strtod(item->text, NULL) : (double)NAN;
+    e->value = item->kind == PROFILER_JSON_NUMBER ? runtime_parse_float(item->text, NULL) : (double)NAN;
   }
   return true;
 }
@@ -351,7 +351,7 @@ static void read_other(reader *x) {
 #undef X
   info->n_rounds = (int)profiler_json_i64(x->other, "rounds", 0);
   const profiler_json *cost = profiler_json_member(x->other, "event_cost_ns");
-  if (cost && cost->kind == PROFILER_JSON_NUMBER) info->stats.event_cost_ns = strtod(cost->text, NULL);
+  if (cost && cost->kind == PROFILER_JSON_NUMBER) info->stats.event_cost_ns = runtime_parse_float(cost->text, NULL);
   runtime_str_add(&x->r->errors, profiler_json_text(x->other, "errors", ""));
   runtime_str_add(&x->r->warnings, profiler_json_text(x->other, "warnings", ""));
   for (int i = 0; i < RUNTIME_COUNT(lists); ++i) {

@@ -124,10 +124,8 @@ void profiler_out_f64(profiler_out *out, double value) {
   }
   char text[40];
   int digits = 15;
-  do snprintf(text, sizeof text, "%.*g", digits, value);
-  while (digits++ < 17 && strtod(text, NULL) != value);
-  char *comma = strchr(text, ','); /* the locale's */
-  if (comma) *comma = '.';
+  do runtime_snprintf(text, sizeof text, "%.*g", digits, value);
+  while (digits++ < 17 && runtime_parse_float(text, NULL) != value);
   profiler_out_text(out, text);
   if (!strpbrk(text, ".e")) PROFILER_OUT_LITERAL(out, ".0");
 }

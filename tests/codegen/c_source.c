@@ -1,4 +1,5 @@
 /* C source: what it looks like, names, and that it needs no more than it says; everything that runs, through C. */
+#include <locale.h>
 #include <math.h>
 
 #include "tests/codegen/kit.h"
@@ -238,10 +239,54 @@ static void literals(void **state) {
   tn_kernel_free(kernel);
 }
 
+/* A locale with a decimal comma, for this thread; made here, since machines seldom have one. */
+static locale_t enter_comma_locale(const char *folder) {
+  if (kit_shell(NULL, "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8", folder) != 0) return (locale_t)0;
+  setenv("LOCPATH", folder, 1);
+  locale_t comma = newlocale(LC_NUMERIC_MASK, "de_DE.UTF-8", (locale_t)0);
+  unsetenv("LOCPATH");
+  if (comma) uselocale(comma);
+  return comma;
+}
+
+static void every_text(char *texts[3]) {
+  static const char program[] = "C[i<8] = A[i] * 0.5 + f32(0.1)";
+  tn_program *p = tn_program_parse(K.ctx, program, 0, NULL);
+  tn_schedule *s = tn_schedule_new(p);
+  check_ok(K.ctx);
+  tn_build_options options = {.target = tn_target_new(K.ctx, x86_64)};
+  texts[0] = tn_build_text(s, &options, ".c");
+  texts[1] = tn_build_text(s, &options, ".ll");
+  texts[2] = strdup(tn_program_text(p));
+  check_ok(K.ctx);
+  tn_schedule_free(s);
+}
+
+/* Where the program around the library writes 0,5, all texts that are read again say 0.5. */
+static void decimal_comma(void **state) {
+  (void)state;
+  char folder[64], *plain[3], *texts[3], half[8];
+  every_text(plain);
+  kit_folder(folder);
+  locale_t comma = enter_comma_locale(folder);
+  if (!comma) skip(); /* no localedef, or no sources of locales */
+  snprintf(half, sizeof half, "%g", 0.5);
+  every_text(texts);
+  uselocale(LC_GLOBAL_LOCALE);
+  freelocale(comma);
+  kit_folder_remove(folder);
+  assert_string_equal(half, "0,5");
+  check_has(texts[0], "* 0.5f + 0.1f");
+  for (int i = 0; i < 3; ++i) {
+    assert_string_equal(texts[i], plain[i]);
+    free(texts[i]), free(plain[i]);
+  }
+}
+
 int test_c_source(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(golden), cmocka_unit_test(one_thread),
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(golden),    cmocka_unit_test(one_thread),
                                             cmocka_unit_test(odd_names), cmocka_unit_test(shared_and_deep),
-                                            cmocka_unit_test(literals)};
+                                            cmocka_unit_test(literals),  cmocka_unit_test(decimal_comma)};
   return CHECK_TABLE("C source", look_rows, looks) + CHECK_TESTS("C source, the rest", tests) +
          CHECK_TABLE("names refused in C", name_rows, refuse_name) + CHECK_TABLE("refused in C", wrong_rows, refuse);
 }

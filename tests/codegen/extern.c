@@ -167,16 +167,40 @@ static void write_file(const char *path, const char *text) {
   fclose(file);
 }
 
+/* As Debian's clang 14 writes it: typed pointers, and a data layout that says nothing of i128. */
+static const char typed_ir[] =
+    "target datalayout = \"e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-f80:128-n8:16:32:64-S128\"\n"
+    "target triple = \"x86_64-pc-linux-gnu\"\n"
+    "define void @my_gemv(float* %a, float* %x, float %s, float* %y, i32* %z) {\nentry:\n  br label %rows\n"
+    "rows:\n  %i = phi i64 [ 0, %entry ], [ %i1, %done ]\n  %base = mul i64 %i, 12\n  br label %sum\n"
+    "sum:\n  %j = phi i64 [ 0, %rows ], [ %j1, %sum ]\n  %t = phi float [ 0.0, %rows ], [ %t1, %sum ]\n"
+    "  %at = add i64 %base, %j\n  %pa = getelementptr float, float* %a, i64 %at\n  %va = load float, float* %pa\n"
+    "  %px = getelementptr float, float* %x, i64 %j\n  %vx = load float, float* %px\n  %m = fmul float %va, %vx\n"
+    "  %t1 = fadd float %t, %m\n  %j1 = add i64 %j, 1\n  %more = icmp ult i64 %j1, 12\n"
+    "  br i1 %more, label %sum, label %done\n"
+    "done:\n  %v = fmul float %s, %t1\n  %py = getelementptr float, float* %y, i64 %i\n"
+    "  store float %v, float* %py\n  %c = fcmp ogt float %t1, 0.0\n  %b = zext i1 %c to i32\n"
+    "  %pz = getelementptr i32, i32* %z, i64 %i\n  store i32 %b, i32* %pz\n  %i1 = add i64 %i, 1\n"
+    "  %again = icmp ult i64 %i1, 20\n  br i1 %again, label %rows, label %out\nout:\n  ret void\n}\n";
+
+typedef struct good_file_row {
+  const char *name, *text;
+} good_file_row;
+static const good_file_row good_file_rows[] = {{"of today", ir}, {"of clang 14", typed_ir}};
+
 /* What runs, and what the evaluator calls, come from one file. */
 static void links_file(void **state) {
-  (void)state;
+  const good_file_row *r = *state;
+#ifndef __x86_64__
+  if (r->text == typed_ir) skip();
+#endif
   char folder[64], path[128];
   const char *paths[] = {path};
   tn_context *ctx = check_context();
   tn_program *program = gemv(ctx);
   kit_folder(folder);
   snprintf(path, sizeof path, "%s/m.ll", folder);
-  write_file(path, ir);
+  write_file(path, r->text);
   assert_int_equal(tn_program_link_files(program, 1, paths), TN_OK);
   kit_folder_remove(folder);
   tn_kernel *kernel = build(ctx, program, "vectorize(Q, j)");
@@ -454,8 +478,8 @@ int test_extern(void) {
       cmocka_unit_test(no_function_here),   cmocka_unit_test(object_with_symbol),
       cmocka_unit_test(source_with_symbol), cmocka_unit_test(object_stands_alone),
       cmocka_unit_test(no_source_of_ir),    cmocka_unit_test(packs_constants_for_it),
-      cmocka_unit_test(tuning_is_refused),  cmocka_unit_test(links_file),
-      cmocka_unit_test(several_files)};
-  return CHECK_TABLE("externs", schedules, calls_the_function) + CHECK_TABLE("extern files", file_rows, refused_file) +
+      cmocka_unit_test(tuning_is_refused),  cmocka_unit_test(several_files)};
+  return CHECK_TABLE("externs", schedules, calls_the_function) +
+         CHECK_TABLE("files of IR", good_file_rows, links_file) + CHECK_TABLE("extern files", file_rows, refused_file) +
          cmocka_run_group_tests_name("externs elsewhere", tests, NULL, NULL);
 }

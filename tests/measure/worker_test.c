@@ -51,6 +51,18 @@ static void several_jobs(void **state) {
   fixture_close(&f);
 }
 
+/* Sums with the limit must not overflow (UBSan sees it in `make asan`). */
+static void as_much_memory_as_can_be_said(void **state) {
+  (void)state;
+  pool_fixture f;
+  const char *command[] = {TENON_TEST_WORKER, NULL};
+  fixture_open_options(&f, &(tn_worker_options){.command = command, .jobs = 1, .memory_bytes = INT64_MAX});
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  assert_measured(&f.out[0]);
+  fixture_close(&f);
+}
+
 static void workers_are_reused(void **state) {
   (void)state;
   pool_fixture f;
@@ -300,6 +312,7 @@ int worker_tests(void) {
       cmocka_unit_test(one_candidate),
       cmocka_unit_test(phases_are_told),
       cmocka_unit_test(several_jobs),
+      cmocka_unit_test(as_much_memory_as_can_be_said),
       cmocka_unit_test(workers_are_reused),
       cmocka_unit_test(two_programs_take_turns),
       cmocka_unit_test(clearly_slower_is_dropped),

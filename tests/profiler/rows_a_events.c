@@ -351,8 +351,9 @@ static void check_folded(void) {
 ROW(a14_places_and_stacks) {
   (void)state;
   start_with(NULL);
-  int line = __LINE__ + 1;
+  int line;
   {
+    line = __LINE__ + 1;
     TN_TIMED("here");
   }
   tn_recording *r = rows_collect();

@@ -1,7 +1,9 @@
 /* Logs as files: whole lines whatever happens, what a reader skips, tables. */
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -163,6 +165,13 @@ static void unknown_fields_survive_a_rewrite(void **state) {
   autotune_record_free(&kept);
 }
 
+static bool count_records(void *user, int line, autotune_record *record) {
+  (void)line;
+  (void)record;
+  ++*(int *)user;
+  return true;
+}
+
 /* ---- several writers --------------------------------------------------------------------------------------------- */
 
 enum { WRITERS = 4, LINES = 60 };
@@ -215,15 +224,13 @@ static void a_killed_writer_loses_at_most_its_line(void **state) {
   assert_true(lines > 20 && visited == 1 && skipped == 0);
 }
 
-static void a_full_disk_takes_the_line_back(void **state) {
-  fixture *f = *state;
-  append(f, NULL, 1, true);
+/* Appends where the log may have MORE bytes only; nothing of the line stays, and no signal comes. */
+static void append_beyond_limit(fixture *f, rlim_t more) {
   struct stat before, after;
   assert_int_equal(stat(f->log, &before), 0);
-  signal(SIGXFSZ, SIG_IGN);
-  struct rlimit old, small;
+  struct rlimit old;
   getrlimit(RLIMIT_FSIZE, &old);
-  small = (struct rlimit){(rlim_t)before.st_size + 40, old.rlim_max};
+  struct rlimit small = {(rlim_t)before.st_size + more, old.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
   autotune_record r = make_record(f, NULL, 2, true);
   tn_status status = autotune_record_append(f->ctx, f->log, &r);
@@ -233,6 +240,112 @@ static void a_full_disk_takes_the_line_back(void **state) {
   check_message_has(f->ctx, "cannot append to log", "File too large");
   assert_int_equal(stat(f->log, &after), 0);
   assert_int_equal(before.st_size, after.st_size);
+}
+
+static void a_limit_on_files_is_an_error(void **state) {
+  fixture *f = *state;
+  append(f, NULL, 1, true);
+  append_beyond_limit(f, 40);
+  append_beyond_limit(f, 0);
+  append(f, NULL, 2, true);
+  assert_int_equal(read_all(f), TN_OK);
+  assert_int_equal(f->n_visited, 2);
+}
+
+/* ---- locks ------------------------------------------------------------------------------------------------------- */
+
+static int lock_log(const fixture *f) {
+  int fd = open(f->log, O_RDONLY | O_CLOEXEC);
+  assert_true(fd >= 0);
+  assert_int_equal(flock(fd, LOCK_EX), 0);
+  return fd;
+}
+
+static void a_lock_for_ever_is_an_error(void **state) {
+  fixture *f = *state;
+  append(f, NULL, 1, true);
+  int fd = lock_log(f);
+  uint64_t start_ns = runtime_now_ns();
+  assert_int_equal(autotune_log_check(f->ctx, f->log), TN_ERROR_IO);
+  double waited_s = (double)(runtime_now_ns() - start_ns) * 1e-9;
+  close(fd);
+  check_has(check_messages(f->ctx), "waiting for log");
+  check_message_has(f->ctx, "cannot lock log", "log.json", "for 10 s");
+  assert_true(waited_s > 9 && waited_s < 60);
+}
+
+static void a_short_lock_is_waited_for(void **state) {
+  fixture *f = *state;
+  append(f, NULL, 1, true);
+  int go[2];
+  assert_int_equal(pipe(go), 0);
+  pid_t child = fork();
+  assert_true(child >= 0);
+  if (child == 0) {
+    lock_log(f);
+    if (write(go[1], "x", 1) == 1) usleep(1500000);
+    _exit(0);
+  }
+  char byte;
+  assert_int_equal(read(go[0], &byte, 1), 1);
+  append(f, NULL, 2, true);
+  waitpid(child, NULL, 0);
+  close(go[0]);
+  close(go[1]);
+  check_has(check_messages(f->ctx), "waiting for log");
+  assert_int_equal(read_all(f), TN_OK);
+  assert_int_equal(f->n_visited, 2);
+}
+
+/* ---- reading on -------------------------------------------------------------------------------------------------- */
+
+static int read_on(fixture *f, autotune_log_place *place) {
+  int n = 0;
+  assert_int_equal(autotune_log_read_on(f->ctx, f->log, true, place, NULL, count_records, &n), TN_OK);
+  return n;
+}
+
+static void reading_goes_on_where_it_stopped(void **state) {
+  fixture *f = *state;
+  autotune_log_place place = {0};
+  assert_int_equal(read_on(f, &place), 0);
+  append(f, NULL, 1, true);
+  append(f, NULL, 2, true);
+  assert_int_equal(read_on(f, &place), 2);
+  assert_int_equal(read_on(f, &place), 0);
+  append_text(f, "torn");
+  assert_int_equal(read_on(f, &place), 0);
+  check_has(check_messages(f->ctx), "log.json:3: the last line was cut short");
+  append(f, NULL, 3, true);
+  append_text(f, "x\n");
+  assert_int_equal(read_on(f, &place), 1);
+  check_has(check_messages(f->ctx), "log.json:5: no whole JSON object");
+}
+
+static void another_file_is_read_from_its_beginning(void **state) {
+  fixture *f = *state;
+  autotune_log_place place = {0};
+  append(f, NULL, 1, true);
+  append(f, NULL, 2, true);
+  assert_int_equal(read_on(f, &place), 2);
+  assert_int_equal(truncate(f->log, 0), 0);
+  append(f, NULL, 3, true);
+  assert_int_equal(read_on(f, &place), 1);
+}
+
+static void a_claim_is_one_tuners(void **state) {
+  fixture *f = *state;
+  autotune_claims one = AUTOTUNE_NO_CLAIMS, two = AUTOTUNE_NO_CLAIMS;
+  assert_true(autotune_claim(&one, f->log, 7) && autotune_claim(&one, f->log, UINT64_MAX));
+  assert_false(autotune_claim(&two, f->log, 7));
+  assert_false(autotune_claim(&two, f->log, UINT64_MAX));
+  assert_true(autotune_claim(&two, f->log, 70));
+  append(f, NULL, 1, true); /* claims are no lock on the log */
+  autotune_unclaim(&one, 7);
+  assert_true(autotune_claim(&two, f->log, 7));
+  autotune_claims_free(&two);
+  assert_true(autotune_claim(&one, f->log, 7));
+  autotune_claims_free(&one);
 }
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
@@ -249,8 +362,10 @@ static const struct path_row {
   const char *name, *path, *message;
 } paths[] = {
     {"a folder that is not there", "/nonexistent/folder/log.json", "No such file or directory"},
-    {"a folder as log", "/tmp", "Is a directory"},
-    {"a full device", "/dev/full", "No space left on device"},
+    {"a folder as log", "/tmp", "is a folder: a log is a regular file"},
+    {"a full device", "/dev/full", "is a character device: a log is a regular file"},
+    {"an endless device", "/dev/zero", "is a character device"},
+    {"a device that forgets", "/dev/null", "is a character device"},
     {"a file used as folder", "/etc/passwd/log.json", "Not a directory"},
 };
 
@@ -262,10 +377,12 @@ static void refuses_to_append(void **state) {
   autotune_record r = make_record(f, NULL, 1, true);
   assert_int_equal(autotune_record_append(f->ctx, row->path, &r), TN_ERROR_IO);
   check_message_has(f->ctx, row->path, row->message);
-  if (strcmp(row->path, "/dev/full") != 0) {
-    assert_int_equal(autotune_log_check(f->ctx, row->path), TN_ERROR_IO);
-    check_message_has(f->ctx, row->path, row->message);
-  }
+  tn_context_clear(f->ctx);
+  assert_int_equal(autotune_log_check(f->ctx, row->path), TN_ERROR_IO);
+  check_message_has(f->ctx, row->path, row->message);
+  tn_context_clear(f->ctx);
+  assert_int_equal(autotune_log_read(f->ctx, row->path, false, stop, NULL), TN_ERROR_IO);
+  check_message_has(f->ctx, row->path, row->message);
   autotune_record_free(&r);
   fixture_teardown(&fixture_state);
 }
@@ -281,10 +398,18 @@ static void checking_makes_nothing(void **state) {
   assert_int_equal(autotune_log_check(f->ctx, NULL), TN_ERROR_ARGUMENT);
 }
 
-static void reading_a_folder_fails(void **state) {
+/* Opening one would wait for a process at its other end. */
+static void a_fifo_is_refused(void **state) {
   fixture *f = *state;
-  assert_int_equal(autotune_log_read(f->ctx, f->folder, false, stop, NULL), TN_ERROR_IO);
-  check_message_has(f->ctx, "cannot read", "Is a directory");
+  assert_int_equal(mkfifo(f->log, 0600), 0);
+  alarm(60);
+  assert_int_equal(autotune_log_check(f->ctx, f->log), TN_ERROR_IO);
+  check_message_has(f->ctx, "log.json is a FIFO", "regular file");
+  autotune_record r = make_record(f, NULL, 1, true);
+  assert_int_equal(autotune_record_append(f->ctx, f->log, &r), TN_ERROR_IO);
+  autotune_record_free(&r);
+  assert_int_equal(read_all(f), TN_ERROR_IO);
+  alarm(0);
 }
 
 /* ---- tables ------------------------------------------------------------------------------------------------------ */
@@ -370,10 +495,15 @@ int run_log(void) {
       WITH_LOG(unknown_fields_survive_a_rewrite),
       WITH_LOG(concurrent_writers_break_no_line),
       WITH_LOG(a_killed_writer_loses_at_most_its_line),
-      WITH_LOG(a_full_disk_takes_the_line_back),
+      WITH_LOG(a_limit_on_files_is_an_error),
+      WITH_LOG(a_lock_for_ever_is_an_error),
+      WITH_LOG(a_short_lock_is_waited_for),
+      WITH_LOG(reading_goes_on_where_it_stopped),
+      WITH_LOG(another_file_is_read_from_its_beginning),
+      WITH_LOG(a_claim_is_one_tuners),
       WITH_LOG(a_missing_log_is_an_error_or_empty),
       WITH_LOG(checking_makes_nothing),
-      WITH_LOG(reading_a_folder_fails),
+      WITH_LOG(a_fifo_is_refused),
       WITH_LOG(top_is_sorted),
       WITH_LOG(best_is_one_row_a_program),
       WITH_LOG(best_keeps_targets_apart),

@@ -15,7 +15,7 @@ typedef struct machine {
   int built, run;
   int fail_every;      /* every so many-th run fails; 0: none */
   int die_at, stop_at; /* the run that kills the process, that returns an error; 0: none */
-  bool build_stops, unchecked;
+  bool build_stops, unchecked, is_slow;
   int n_seen;
   uint64_t seen[512]; /* hashes of the steps that were run */
 } machine;
@@ -52,6 +52,7 @@ static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_
   machine *m = self;
   for (int i = 0; i < n; i++) {
     m->run++;
+    if (m->is_slow) usleep(1000);
     if (m->die_at == m->run) raise(SIGKILL);
     if (m->stop_at == m->run) return TN_ERROR_WORKER;
     m->seen[m->n_seen++ % 512] = runtime_hash(candidates[i].steps, strlen(candidates[i].steps), 0);
@@ -224,6 +225,36 @@ static void test_killed(void **state) {
   assert_int_equal(f->result.reused, 17);
   assert_int_equal(f->result.trials, 23);
   assert_int_equal(count_lines(f), 40);
+}
+
+/* Tuners with one seed would measure the same candidates in the same order. */
+static void test_several_tuners_on_one_log(void **state) {
+  enum { TUNERS = 4, TRIALS = 120 };
+  fixture *f = *state;
+  pid_t tuners[TUNERS];
+  f->options.trials = TRIALS;
+  f->machine.is_slow = true;
+  for (int i = 0; i < TUNERS; i++) {
+    tuners[i] = fork();
+    assert_true(tuners[i] >= 0);
+    if (tuners[i] == 0) _exit(tune(f) == TN_OK && f->result.trials > 0 && f->result.default_s > 0 ? 0 : 1);
+  }
+  for (int i = 0; i < TUNERS; i++) {
+    int status;
+    assert_int_equal(waitpid(tuners[i], &status, 0), tuners[i]);
+    assert_int_equal(status, 0);
+  }
+  assert_in_range(count_lines(f), TRIALS, TRIALS + TUNERS);
+  char *text = runtime_read_file(f->ctx, f->log, NULL);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    json_t *record = json_loads(line, 0, NULL);
+    char *steps = json_dumps(json_object_get(record, "steps"), 0);
+    f->machine.seen[f->machine.n_seen++] = runtime_hash(steps, strlen(steps), 0);
+    free(steps);
+    json_decref(record);
+  }
+  free(text);
+  assert_nothing_twice(&f->machine);
 }
 
 static void test_same_seed_same_candidates(void **state) {
@@ -403,7 +434,7 @@ static const refusal refusals[] = {
     {"a builder that cannot build", builder_empty, TN_ERROR_ARGUMENT, "options.builder", "build function"},
     {"a runner that cannot run", runner_empty, TN_ERROR_ARGUMENT, "options.runner", "run function"},
     {"a log in a folder that is not there", no_folder, TN_ERROR_IO, "/nonexistent/folder/log.json", "No such file"},
-    {"a log that is a folder", log_is_folder, TN_ERROR_IO, "/tmp", "directory"},
+    {"a log that is a folder", log_is_folder, TN_ERROR_IO, "/tmp", "is a folder"},
 };
 
 static void refused(void **state) {
@@ -440,11 +471,27 @@ static void test_runner_stops(void **state) {
 int run_tune_tests(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, set_up, tear_down)
   const struct CMUnitTest tests[] = {
-      TEST(counts),       TEST(default_and_best), TEST(trials_default), TEST(unchecked_is_never_best),
-      TEST(failing_runs), TEST(all_runs_fail),    TEST(resume),         TEST(nothing_left_to_do),
-      TEST(killed),       TEST(exhausted),        TEST(time_limit),     TEST(same_seed_same_candidates),
-      TEST(progress),     TEST(broken_lines),     TEST(other_program),  TEST(better_than_random),
-      TEST(stale_steps),  TEST(null_program),     TEST(null_options),   TEST(builder_stops),
+      TEST(counts),
+      TEST(default_and_best),
+      TEST(trials_default),
+      TEST(unchecked_is_never_best),
+      TEST(failing_runs),
+      TEST(all_runs_fail),
+      TEST(resume),
+      TEST(nothing_left_to_do),
+      TEST(killed),
+      TEST(several_tuners_on_one_log),
+      TEST(exhausted),
+      TEST(time_limit),
+      TEST(same_seed_same_candidates),
+      TEST(progress),
+      TEST(broken_lines),
+      TEST(other_program),
+      TEST(better_than_random),
+      TEST(stale_steps),
+      TEST(null_program),
+      TEST(null_options),
+      TEST(builder_stops),
       TEST(runner_stops),
   };
 #undef TEST
