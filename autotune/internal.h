@@ -62,6 +62,8 @@ int autotune_search_next(autotune_search *search, int n, tn_schedule **out);
 uint32_t autotune_search_sequence(const autotune_search *search, int i);
 /* Tells a result: from measuring, or from the log. cost INFINITY: failed. Keeps what it needs, not the schedule. */
 tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s);
+/* The generic schedule of the task's program for its machine; NULL when it refuses. The caller frees it. */
+tn_schedule *autotune_generic_schedule(const autotune_task *task);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);
 
@@ -76,6 +78,8 @@ typedef struct autotune_record {
   int n_costs;
   double costs[TN_MAX_COSTS];
   bool checked;
+  bool is_final; /* a finalist's: no trial */
+  int rank;      /* of a finalist: 1 is the winner */
   double max_error, build_s, run_s;
   uint64_t seed;
   int64_t time_s; /* unix */

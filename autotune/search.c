@@ -116,7 +116,7 @@ static bool propose_genome(autotune_search *search, const autotune_genome *genom
   return is_new;
 }
 
-static tn_schedule *new_generic(const autotune_task *task) {
+tn_schedule *autotune_generic_schedule(const autotune_task *task) {
   tn_machine machine = tn_target_machine(task->target);
   machine.threads = task->threads;
   machine.vector_bytes = task->vector_bytes;
@@ -133,7 +133,7 @@ static tn_schedule *new_generic(const autotune_task *task) {
  * have no features. */
 static int propose_fixed(autotune_search *search, bool generic, tn_schedule **out) {
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
-  tn_schedule *s = generic ? new_generic(&search->task) : tn_schedule_new(search->task.program);
+  tn_schedule *s = generic ? autotune_generic_schedule(&search->task) : tn_schedule_new(search->task.program);
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
   if (s && !autotune_set_find(&search->seen, hash) && autotune_set_put(&search->seen, hash, 0)) {
     *out = s;

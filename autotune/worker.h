@@ -34,6 +34,8 @@ typedef struct worker_answer {
   double min_s;    /* the fastest of them */
   double noise;    /* half the 95 % interval of their median, relative to it */
   double waited_s; /* that threads waited for a processor while they were taken */
+  double steal_s;  /* that the host took from the machine meanwhile */
+  double load;     /* of the machine */
   bool checked;
   double share;     /* of the outputs that was compared */
   bool ended_early; /* the cost is where a run was ended, a lower bound */
@@ -170,8 +172,14 @@ int worker_guard_written(void);
  * allocated is lost, outputs are anything. */
 bool worker_guard_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args, double limit_s,
                        tn_status *status);
-/* Nanoseconds that the threads of this process have waited for a processor so far; 0 where the system does not tell. */
+/* ---- what else the machine does (worker_noise.c); 0 where the system does not tell ------------------------------- */
+
+/* Nanoseconds that the threads of this process have waited for a processor so far. */
 uint64_t worker_waited_ns(void);
+/* Seconds that the host has taken from this machine so far, all processors together. */
+double worker_stolen_s(void);
+/* Processes ready to run, averaged over the last minute. */
+double worker_load(void);
 
 /* ---- recording (worker_profile.c) -------------------------------------------------------------------------------- */
 

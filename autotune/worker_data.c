@@ -31,15 +31,19 @@ static DLTensor *map_array(const runtime_kernel_arg *arg) {
                          .shape = a->shape,
                          .strides = a->strides};
   void *pages = mmap(NULL, worker_mapped_bytes(&a->tensor), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  size_t bytes = worker_mapped_bytes(&a->tensor);
   if (pages == MAP_FAILED) {
+    tn_memory_failed("array", bytes);
     free(a);
     return NULL;
   }
+  if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_alloc("array", pages, bytes);
   a->tensor.data = pages;
   return &a->tensor;
 }
 
 static void unmap_array(DLTensor *t) {
+  if (t && tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_free("array", t->data, 0);
   if (t) munmap(t->data, worker_mapped_bytes(t));
   free(t);
 }

@@ -9,7 +9,6 @@
  *
  * Signal handlers have no argument of ours, so there is one guard a process: a worker owns its process. */
 #include <dirent.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -109,24 +108,6 @@ static void strike_all(void) {
     if (id > 0 && id != guard.thread) syscall(SYS_tgkill, getpid(), id, STRIKE);
   }
   if (tasks) closedir(tasks);
-}
-
-/* Nanoseconds that the threads of this process have waited for a processor. */
-uint64_t worker_waited_ns(void) {
-  uint64_t sum = 0;
-  DIR *tasks = opendir("/proc/self/task");
-  for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
-    char path[64], text[96];
-    unsigned long long ran, waited;
-    snprintf(path, sizeof path, "/proc/self/task/%.20s/schedstat", entry->d_name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
-    if (fd >= 0) close(fd);
-    text[n > 0 ? n : 0] = '\0';
-    if (sscanf(text, "%llu %llu", &ran, &waited) == 2) sum += waited;
-  }
-  if (tasks) closedir(tasks);
-  return sum;
 }
 
 static void wait_until(uint64_t ns) {

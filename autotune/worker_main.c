@@ -74,6 +74,7 @@ static void add_samples(json_t *header, const worker_answer *a) {
     double value;
   } fields[] = {{"samples", a->n_samples},   {"min_s", a->min_s},
                 {"noise", a->noise},         {"waited_s", a->waited_s},
+                {"steal_s", a->steal_s},     {"load", a->load},
                 {"share", a->share},         {"ended_early", a->ended_early},
                 {"default_s", a->default_s}, {"is_estimate", a->is_estimate}};
   for (int i = 0; i < RUNTIME_COUNT(fields); ++i)
@@ -190,7 +191,7 @@ static void die_with_starter(int in_fd) {
 
 /* ---- serving ----------------------------------------------------------------------------------------------------- */
 
-/* SITE, EVENT: what a request is called in recordings. */
+/* SITE, EVENT: what a request is called in recordings; a finalist's run is a "final". */
 typedef struct handler {
   const char *type;
   void (*serve)(worker *w, const protocol_message *request, worker_answer *answer);
@@ -230,7 +231,8 @@ static tn_scope open_event(const handler *h, const protocol_message *request) {
   tn_scope scope = TN_NO_SCOPE;
   if (!h || !tn_profile_wants(h->site.category, h->site.level)) return scope;
   uint32_t sequence = (uint32_t)protocol_int(request->header, "sequence", 0);
-  scope = tn_scope_open(&h->site, h->event, true);
+  bool is_final = json_is_true(json_object_get(request->header, "final"));
+  scope = tn_scope_open(&h->site, is_final ? "final" : h->event, true);
   tn_scope_sequence(&scope, sequence);
   if (sequence && h->serve == worker_run) tn_flow(&autotune_flow_site, AUTOTUNE_FLOW, TN_FLOW_STEP, sequence);
   return scope;

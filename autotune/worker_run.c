@@ -25,7 +25,7 @@ static const tn_timing_options timing = {.min_batch_s = 0.001,
                                          .median_within = 0.01};
 /* A finalist is timed in several turns: each is short. */
 static const tn_timing_options final_timing = {
-    .min_batch_s = 0.001, .max_total_s = 0.01, .min_samples = 3, .max_samples = 10, .tight = 0.001};
+    .min_batch_s = 0.001, .max_total_s = 0.004, .min_samples = 3, .max_samples = 5, .tight = 0.001};
 
 /* What a request asks for. */
 typedef struct run_request {
@@ -127,11 +127,14 @@ static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_req
   tn_timing_options options = r->is_final ? final_timing : timing;
   tn_timing t;
   uint64_t waited_ns = worker_waited_ns();
+  double stolen_s = worker_stolen_s();
   if (r->best_s > 0 && !r->is_final) options.give_up_above_s = NEAR * r->best_s + SLACK_S / 10;
   tn_status status = tn_time(p->ctx, kernel, p->data->args, p->n_args, &options, &t);
   worker_lap(answer, WORKER_RUN);
   if (status != TN_OK) return worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
   answer->waited_s = (double)(worker_waited_ns() - waited_ns) * 1e-9;
+  answer->steal_s = worker_stolen_s() - stolen_s;
+  answer->load = worker_load();
   take_timing(answer, &t);
   return is_plausible(p, t.median_s, answer);
 }

@@ -41,6 +41,7 @@ extern "C" {
   X(ERROR_CALL, "wrong call")     /* tensors that do not fit a kernel, or a kernel that failed */ \
   X(ERROR_RECORD, "wrong record") /* logs: broken, stale, missing */                              \
   X(ERROR_WORKER, "worker failed")                                                                \
+  X(ERROR_TUNE, "tuning found nothing valid")                                                     \
   X(ERROR_IO, "input or output failed")                                                           \
   X(ERROR_MEMORY, "out of memory")                                                                \
   X(ERROR_INTERNAL, "internal error")
