@@ -355,6 +355,24 @@ typedef tn_status (*tn_generic_fn)(tn_schedule *s, const char *stage, const tn_m
 TN_API tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const char *cpu, tn_generic_fn fn,
                                      void *user);
 
+/* ---- looking ----------------------------------------------------------------------------------------------------- */
+
+/* The stages now, producers first; an index outside of them gives NULL. Names live as long as the program. */
+TN_API int tn_schedule_stage_count(const tn_schedule *s);
+TN_API const char *tn_schedule_stage_name(const tn_schedule *s, int index);
+
+/* A loop of a stage. Its strings live as long as the program. */
+typedef struct tn_loop {
+  const char *name;       /* "i.outer" */
+  int64_t extent;         /* of a symbolic one: the most it can be */
+  bool is_symbolic;       /* the extent is known when the kernel is called */
+  bool is_reduction;      /* it is, or comes of, a reduction axis */
+  const char *annotation; /* "none", "unroll", "vectorize", "parallel", "tensorize", "threadIdx.x", ... */
+} tn_loop;
+/* The loops of STAGE, outermost first, before bound inference: writes at most MAX and returns how many there are; -1 with
+ * a message when there is no such stage. TVM: s[C].leaf_iter_vars. */
+TN_API int tn_schedule_loops(const tn_schedule *s, const char *stage, int max, tn_loop *out);
+
 /* ---- text in and out --------------------------------------------------------------------------------------------- */
 
 /* Applies `primitive(arguments); ...` (docs/schedule.md). All or nothing: on failure the schedule is as before.
