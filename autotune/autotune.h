@@ -140,7 +140,7 @@ typedef struct tn_tune_options {
   const tn_builder *builder; /* NULL: worker processes */
   const tn_runner *runner;   /* NULL: worker processes */
   /* Called after every trial, at every phase, and some ten times a second while workers are waited for. Returns whether
-   * the run goes on: false ends it within a moment, what is under way being given up. */
+   * the run shall stop: true ends it within a moment, what is under way being given up. */
   bool (*on_progress)(void *user, const tn_progress *progress);
   /* Called for every measured candidate, after its record was written. TVM: measure_callbacks */
   void (*on_measured)(void *user, const tn_candidate *candidate, const tn_measurement *measurement);

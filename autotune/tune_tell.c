@@ -36,7 +36,7 @@ void tuner_tell(tuner *t, const char *phase) {
                           .elapsed_s = elapsed,
                           .left_s = left_s(t, elapsed),
                           .phase = phase};
-  t->is_stopped |= !t->options.on_progress(t->options.user, &progress);
+  t->is_stopped |= t->options.on_progress(t->options.user, &progress);
 }
 
 /* ---- when it ends ------------------------------------------------------------------------------------------------ */

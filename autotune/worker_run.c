@@ -149,7 +149,8 @@ static void make_arguments(worker_program *p, const worker_sample *sample, worke
 static bool check_whole(worker_program *p, const tn_kernel *kernel, worker_answer *answer) {
   static const worker_sample whole = {.whole = true};
   double seconds;
-  make_arguments(p, &whole, answer);
+  worker_poison_outputs(p, &whole);
+  worker_lap(answer, WORKER_ARGUMENTS);
   return call_once(p, kernel, 0, answer, &seconds) && check(p, &whole, answer);
 }
 
@@ -162,10 +163,10 @@ static double time_limit(const run_request *r) {
   return r->best_s > 0 && !r->is_final ? fmax(END * r->best_s, END_S) : 0;
 }
 
+/* What will be compared of the outputs is poisoned. */
 static void measure(const worker *w, worker_program *p, const tn_kernel *kernel, const run_request *r,
                     worker_answer *answer) {
   double first_s;
-  make_arguments(p, &r->sample, answer);
   bool finished = call_once(p, kernel, time_limit(r), answer, &first_s);
   if (answer->ended_early && !wrote_input(p, answer)) take_one(answer, first_s);
   if (!finished) return;
@@ -191,9 +192,13 @@ static worker_program *prepared_program(worker *w, const protocol_message *reque
 
 /* The unscheduled program's time, when the reference is what it computed: measured as a candidate's is. */
 static void measure_default(const worker *w, worker_program *p, worker_answer *answer) {
+  static const run_request whole = {.sample = {.whole = true}};
   tn_schedule *schedule = tn_schedule_new(p->program);
   tn_kernel *kernel = schedule ? worker_kernel(p, schedule, NULL, answer) : NULL;
-  if (kernel) measure(w, p, kernel, &(run_request){.sample = {.whole = true}}, answer);
+  if (kernel) {
+    worker_poison_outputs(p, &whole.sample);
+    measure(w, p, kernel, &whole, answer);
+  }
   tn_kernel_free(kernel);
   tn_schedule_free(schedule);
 }
@@ -218,6 +223,7 @@ static tn_kernel *load(worker_program *p, const protocol_message *request, worke
 static void evaluate(const worker *w, worker_program *p, const tn_kernel *kernel, const run_request *r,
                      worker_answer *answer) {
   TN_SCOPE(WORKER, 2, "Runner/run_evaluator");
+  make_arguments(p, &r->sample, answer);
   measure(w, p, kernel, r, answer);
 }
 

@@ -57,7 +57,7 @@ static void print_loops(const tn_schedule *schedule, const char *title) {
 static bool show_progress(void *user, const tn_progress *p) {
   int *shown = user; /* trials, at the last line */
   bool is_live = isatty(STDOUT_FILENO);
-  if (p->best_s <= 0 || (!is_live && (p->trials % 32 != 0 || p->trials == *shown))) return true;
+  if (p->best_s <= 0 || (!is_live && (p->trials % 32 != 0 || p->trials == *shown))) return false;
   *shown = p->trials;
   printf("%sbest %.1f GFLOPS (%.2f ms)", is_live ? "\r" : "", p->flops / p->best_s * 1e-9, p->best_s * 1e3);
   if (p->default_s > 0) printf(", %.1f times the default", p->default_s / p->best_s);
@@ -65,7 +65,7 @@ static bool show_progress(void *user, const tn_progress *p) {
   if (p->left_s >= 0) printf(", %.0f s left", p->left_s);
   printf(is_live ? "\033[K" : "\n");
   fflush(stdout);
-  return true;
+  return false;
 }
 
 /* Records of this program in the log; a log that is not there yet has none. */

@@ -208,7 +208,7 @@ typedef struct watcher {
 static bool on_progress(void *user, const tn_progress *progress) {
   watcher *w = user;
   if (w->args->verbosity != 1) tools_progress_show(&w->show, progress);
-  return stopped_by == 0;
+  return stopped_by != 0;
 }
 
 static void on_measured(void *user, const tn_candidate *candidate, const tn_measurement *m) {

@@ -201,7 +201,7 @@ static void test_all_runs_fail(void **state) {
 
 static bool stop_at_ten(void *user, const tn_progress *progress) {
   (void)user;
-  return progress->trials < 10;
+  return progress->trials >= 10;
 }
 
 static void test_stopped(void **state) {
@@ -443,7 +443,7 @@ static bool count_call(void *user, const tn_progress *progress) {
   assert_true(progress->flops > 0 && progress->elapsed_s >= 0 && progress->phase);
   if (progress->trials > *calls) ++*calls;
   assert_int_equal(progress->trials, *calls);
-  return true;
+  return false;
 }
 
 static void test_progress(void **state) {
