@@ -55,17 +55,17 @@ typedef struct tn_measurement {
   bool checked;               /* the output was compared with the reference */
   double share;               /* of the output that was compared: 0 (not told), or up to 1 */
   double max_error;           /* largest relative error found */
-  bool ended_early;           /* the run was ended, as slower than the best: the cost is a lower bound, nothing was checked */
-  bool is_estimate;           /* of a part of the program: tn_runner.prepare */
-  bool abandoned;             /* given up because the run was stopped: as if it had not been asked for */
-  int n_samples;              /* behind the costs; 0: not told */
-  double min_s;               /* the fastest of them */
-  double noise;               /* half the 95 % interval of their median, relative to it */
-  double waited_s;            /* that the kernel's threads waited for a processor while they were taken */
-  double steal_s;             /* that the host took from this machine meanwhile */
-  double load;                /* processes that were ready to run, on the machine's average of the last minute */
-  double build_s, run_s;      /* wall time spent */
-  double phase_s[8];          /* a worker's phases: tn_measure_phases names them */
+  bool ended_early; /* the run was ended, as slower than the best: the cost is a lower bound, nothing was checked */
+  bool is_estimate; /* of a part of the program: tn_runner.prepare */
+  bool abandoned;   /* given up because the run was stopped: as if it had not been asked for */
+  int n_samples;    /* behind the costs; 0: not told */
+  double min_s;     /* the fastest of them */
+  double noise;     /* half the 95 % interval of their median, relative to it */
+  double waited_s;  /* that the kernel's threads waited for a processor while they were taken */
+  double steal_s;   /* that the host took from this machine meanwhile */
+  double load;      /* processes that were ready to run, on the machine's average of the last minute */
+  double build_s, run_s; /* wall time spent */
+  double phase_s[8];     /* a worker's phases: tn_measure_phases names them */
 } tn_measurement;
 
 /* Names of phase_s: "parse", "lower", "compile", "load", "arguments", "run", "check"; NULL at the end. */
@@ -126,14 +126,14 @@ typedef enum tn_effort {
 
 typedef struct tn_tune_options {
   const char
-      *log;   /* JSON lines file, appended to; existing records of the task are used and not measured again. Required */
+      *log; /* JSON lines file, appended to; existing records of the task are used and not measured again. Required */
   int trials; /* records of this task the log shall hold at the end (64; no limit when SECONDS is given; or as EFFORT says) */
-  double seconds;          /* a promise: the run takes this long at most, finals included (0: no limit) */
-  int early_stop;          /* stop after so many trials in a row without a new best (0: never). TVM: early_stopping */
+  double seconds; /* a promise: the run takes this long at most, finals included (0: no limit) */
+  int early_stop; /* stop after so many trials in a row without a new best (0: never). TVM: early_stopping */
   tn_effort effort;
-  uint64_t seed;           /* (0 is a seed as any other) */
-  int per_round;           /* candidates measured a round (24, at most trials) */
-  int finalists;           /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
+  uint64_t seed; /* (0 is a seed as any other) */
+  int per_round; /* candidates measured a round (24, at most trials) */
+  int finalists; /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
                             * none; at most 15); -1: none */
   const tn_target *target; /* NULL: native */
   tn_worker_options workers;
@@ -148,13 +148,13 @@ typedef struct tn_tune_options {
 } tn_tune_options;
 
 /* Why a run ended. X(NAME, "word in records") */
-#define TN_TUNE_ENDS(X)                                                      \
-  X(RUNNING, "running")         /* it has not */                             \
-  X(TRIALS, "trials")           /* the log holds as many as were wanted */   \
-  X(TIME, "time")                                                            \
-  X(EXHAUSTED, "exhausted")     /* the search space ended before */          \
-  X(NO_PROGRESS, "no_progress") /* early_stop */                             \
-  X(STOPPED, "stopped")         /* on_progress said so */                    \
+#define TN_TUNE_ENDS(X)                                             \
+  X(RUNNING, "running") /* it has not */                            \
+  X(TRIALS, "trials")   /* the log holds as many as were wanted */  \
+  X(TIME, "time")                                                   \
+  X(EXHAUSTED, "exhausted")     /* the search space ended before */ \
+  X(NO_PROGRESS, "no_progress") /* early_stop */                    \
+  X(STOPPED, "stopped")         /* on_progress said so */           \
   X(FAILED, "failed")           /* the first candidates failed for one reason */
 
 typedef enum tn_tune_end {
@@ -172,13 +172,13 @@ typedef struct tn_failure {
 } tn_failure;
 
 typedef struct tn_tune_result {
-  int trials, failed, reused; /* measured now; of these failed; taken from the log */
-  double best_s, default_s;   /* seconds; 0: none valid */
-  bool default_is_estimate;   /* default_s was worked out from a part of the program */
-  bool exhausted;             /* the search space ended before the trials did */
-  tn_tune_end end;            /* why it ended; RUNNING: an error ended it */
-  int finalists;              /* that were timed again; 0: no finals */
-  bool is_tie;                /* several of them were as good: the simplest is the winner */
+  int trials, failed, reused;              /* measured now; of these failed; taken from the log */
+  double best_s, default_s;                /* seconds; 0: none valid */
+  bool default_is_estimate;                /* default_s was worked out from a part of the program */
+  bool exhausted;                          /* the search space ended before the trials did */
+  tn_tune_end end;                         /* why it ended; RUNNING: an error ended it */
+  int finalists;                           /* that were timed again; 0: no finals */
+  bool is_tie;                             /* several of them were as good: the simplest is the winner */
   tn_failure failures[TN_MEASURE_CLASSES]; /* by tn_measure_error */
 } tn_tune_result;
 

@@ -33,7 +33,7 @@ typedef struct worker_answer {
   int n_samples;   /* behind the costs; 0: nothing was timed */
   double min_s;    /* the fastest of them */
   double noise;    /* half the 95 % interval of their median, relative to it */
-  double waited_s; /* that threads waited for a processor while they were taken */
+  double waited_s; /* that a thread waited for a processor while they were taken */
   double steal_s;  /* that the host took from the machine meanwhile */
   double load;     /* of the machine */
   bool checked;
@@ -174,8 +174,18 @@ bool worker_guard_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const
                        tn_status *status);
 /* ---- what else the machine does (worker_noise.c); 0 where the system does not tell ------------------------------- */
 
-/* Nanoseconds that the threads of this process have waited for a processor so far. */
-uint64_t worker_waited_ns(void);
+enum { WORKER_MAX_WAITS = 64 };
+/* How long each thread of this process has waited for a processor so far. */
+typedef struct worker_waits {
+  int n;
+  struct {
+    long id;
+    uint64_t waited_ns;
+  } threads[WORKER_MAX_WAITS];
+} worker_waits;
+void worker_take_waits(worker_waits *out);
+/* Nanoseconds that the thread which waited longest has waited since then. */
+uint64_t worker_waited_ns(const worker_waits *since);
 /* Seconds that the host has taken from this machine so far, all processors together. */
 double worker_stolen_s(void);
 /* Processes ready to run, averaged over the last minute. */

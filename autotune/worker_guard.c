@@ -39,8 +39,9 @@ static struct worker_guard {
   pthread_mutex_t lock; /* of what follows */
   pthread_cond_t changed;
   bool is_armed;
-  uint64_t start_ns, deadline_ns, limit_ns, waited_ns;
-  pid_t thread; /* of the guard itself */
+  uint64_t start_ns, deadline_ns, limit_ns;
+  worker_waits waits; /* at the start */
+  pid_t thread;       /* of the guard itself */
 
   atomic_bool is_over; /* the call shall end */
   uintptr_t code, code_bytes;
@@ -117,7 +118,7 @@ static void wait_until(uint64_t ns) {
 
 /* Time is over: but what other processes took of the processors is not the candidate's. */
 static void end_or_extend(void) {
-  uint64_t robbed = worker_waited_ns() - guard.waited_ns, end = guard.start_ns + guard.limit_ns + robbed;
+  uint64_t robbed = worker_waited_ns(&guard.waits), end = guard.start_ns + guard.limit_ns + robbed;
   if (end > guard.deadline_ns) {
     guard.deadline_ns = end;
     return;
@@ -199,7 +200,7 @@ static bool find_code(const tn_kernel *kernel) {
 static void arm(double limit_s) {
   pthread_mutex_lock(&guard.lock);
   atomic_store(&guard.is_over, false);
-  guard.waited_ns = worker_waited_ns();
+  worker_take_waits(&guard.waits);
   guard.start_ns = runtime_now_ns();
   guard.limit_ns = (uint64_t)(limit_s * 1e9);
   guard.deadline_ns = guard.start_ns + guard.limit_ns;

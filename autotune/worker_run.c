@@ -126,13 +126,14 @@ static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_req
   TN_SCOPE(KERNEL, 3, "Runner/time");
   tn_timing_options options = r->is_final ? final_timing : timing;
   tn_timing t;
-  uint64_t waited_ns = worker_waited_ns();
+  worker_waits waits;
   double stolen_s = worker_stolen_s();
+  worker_take_waits(&waits);
   if (r->best_s > 0 && !r->is_final) options.give_up_above_s = NEAR * r->best_s + SLACK_S / 10;
   tn_status status = tn_time(p->ctx, kernel, p->data->args, p->n_args, &options, &t);
   worker_lap(answer, WORKER_RUN);
   if (status != TN_OK) return worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
-  answer->waited_s = (double)(worker_waited_ns() - waited_ns) * 1e-9;
+  answer->waited_s = (double)worker_waited_ns(&waits) * 1e-9;
   answer->steal_s = worker_stolen_s() - stolen_s;
   answer->load = worker_load();
   take_timing(answer, &t);

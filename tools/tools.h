@@ -29,7 +29,8 @@ typedef struct tools_args {
   int n_links;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
       *sort, *effort;
-  int64_t trials, early_stop, finalists, per_round, verbosity, jobs, threads, limit, port, registers, register_bytes, unroll;
+  int64_t trials, early_stop, finalists, per_round, verbosity, jobs, threads, limit, port, registers, register_bytes,
+      unroll;
   uint64_t seed;
   double seconds;
   bool is_json, is_strict, shows_stages, lists;
