@@ -6,6 +6,7 @@
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
 #   make bench-auto  generic schedules beside default ones
 #   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
+#   make step-allocations  whole commands with one allocation failing after another, all of them
 #   make profiler-table  run the profiler's rows and rewrite their table in docs/profiler.md
 MAKEFLAGS += --no-print-directory
 CTEST = ctest --output-on-failure --no-tests=error --test-dir
@@ -68,6 +69,10 @@ install: build
 golden: build
 	TENON_UPDATE_GOLDEN=1 $(CTEST) build
 
+# tests/allocations/run.sh has the commands; the suite fails every 13th allocation of those that have no known fault.
+step-allocations: build
+	tests/allocations/run.sh build/tests/libtest_step.so 1 $(CURDIR)/build/tenon $(CURDIR)/build/examples
+
 # Whether a row failed is in the table; the exit status says it too.
 profiler-table: build
 	scripts/profiler_rows build
@@ -75,4 +80,4 @@ profiler-table: build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation
 
-.PHONY: run test setup build asan tsan coverage fuzz mutation bench bench-auto gemm-small install golden profiler-table clean
+.PHONY: run test setup build asan tsan coverage fuzz mutation bench bench-auto gemm-small install golden profiler-table step-allocations clean

@@ -19,8 +19,8 @@ typedef struct survey {
   RUNTIME_VEC(choice) choices;
   int best_line; /* of the best record so far: the winner of the last finals, or a faster one after them */
   double best_s;
-  autotune_set programs; /* hashes of keys */
-  bool failed;           /* no memory */
+  runtime_map programs; /* hashes of keys */
+  bool failed;          /* no memory */
 } survey;
 
 static bool add_choice(survey *s, int line, const autotune_record *record, double cost_s) {
@@ -48,7 +48,7 @@ static bool visit(void *user, int line, autotune_record *record) {
   survey *s = user;
   double cost_s = autotune_record_cost(record);
   s->n_records += !record->is_final;
-  if (!autotune_set_put(&s->programs, runtime_hash(record->key, strlen(record->key), 0) | 1, 0)) s->failed = true;
+  if (!runtime_map_at(&s->programs, runtime_hash(record->key, strlen(record->key), 0) | 1)) s->failed = true;
   if (!is_this_program(s, line, record)) {
     ++s->n_other_programs;
   } else if (!autotune_same_target(record->target, s->target)) {
@@ -79,16 +79,16 @@ static tn_schedule *replay(survey *s, tn_program *program, const choice *c) {
   tn_context *ctx = s->ctx;
   tn_schedule *schedule = tn_schedule_new(program);
   if (!schedule) return NULL;
-  tn_status before = ctx->status;
-  tn_message_fn on_message = ctx->options.on_message;
-  ctx->options.on_message = NULL;
+  char why[sizeof ctx->message];
+  runtime_quiet quiet = runtime_quiet_begin(ctx);
   tn_status status = tn_schedule_replay(schedule, c->steps);
-  ctx->options.on_message = on_message;
+  memcpy(why, ctx->message, sizeof why);
+  runtime_quiet_end(&quiet);
   if (status == TN_OK) return schedule;
   tn_schedule_free(schedule);
+  if (status == TN_ERROR_MEMORY) return NULL;
   runtime_say(ctx, TN_SEVERITY_WARNING, "%s:%d: the record's steps do not fit the program: %s: record not used", s->log,
-              c->line, before == TN_OK ? ctx->message : tn_status_text(status));
-  if (before == TN_OK) tn_context_clear(ctx);
+              c->line, why);
   ++s->n_stale;
   return NULL;
 }
@@ -143,18 +143,18 @@ static void sort_choices(survey *s) {
 static tn_schedule *first_that_replays(survey *s, tn_program *program, double *seconds) {
   sort_choices(s);
   tn_schedule *schedule = NULL;
-  for (int i = 0; i < s->choices.n && !schedule; ++i) {
+  for (int i = 0; i < s->choices.n && !schedule && s->ctx->status != TN_ERROR_MEMORY; ++i) {
     schedule = replay(s, program, &s->choices.data[i]);
     if (schedule && seconds) *seconds = s->choices.data[i].cost_s;
   }
-  if (!schedule) say_none(s);
+  if (!schedule && s->ctx->status != TN_ERROR_MEMORY) say_none(s);
   return schedule;
 }
 
 static void free_survey(survey *s) {
   for (int i = 0; i < s->choices.n; ++i) free(s->choices.data[i].steps);
   RUNTIME_VEC_FREE(&s->choices);
-  autotune_set_free(&s->programs);
+  runtime_map_free(&s->programs);
   free(s->other_target);
 }
 

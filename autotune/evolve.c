@@ -14,7 +14,7 @@ enum { FAMILIES = 6 };
 typedef struct pool {
   const autotune_evolution *e;
   RUNTIME_VEC(autotune_individual) all;
-  autotune_set index; /* hash of the genome's bytes -> place in all */
+  runtime_map index; /* hash of the genome's bytes -> place in all */
   int n_scored;
   RUNTIME_VEC(float) rows;
   RUNTIME_VEC(int) first_row;
@@ -25,27 +25,29 @@ static void free_pool(pool *p) {
   RUNTIME_VEC_FREE(&p->all);
   RUNTIME_VEC_FREE(&p->rows);
   RUNTIME_VEC_FREE(&p->first_row);
-  autotune_set_free(&p->index);
+  runtime_map_free(&p->index);
   runtime_arena_free(&p->arena);
 }
 
 /* The genome's place in the pool, put there if it is new; -1 without memory. */
 static int add_genome(pool *p, const autotune_genome *genome) {
   uint64_t hash = runtime_hash(genome, sizeof *genome, 0) | 1;
-  const double *place = autotune_set_find(&p->index, hash);
-  if (place) return (int)*place;
+  const runtime_map_value *known = runtime_map_find(&p->index, hash);
+  if (known) return (int)known->i;
   autotune_individual individual = {.genome = *genome, .score = -INFINITY};
-  if (!autotune_set_put(&p->index, hash, p->all.n) || !RUNTIME_PUSH(&p->all, individual)) return -1;
+  runtime_map_value *place = runtime_map_at(&p->index, hash);
+  if (!place || !RUNTIME_PUSH(&p->all, individual)) return -1;
+  place->i = p->all.n - 1;
   return p->all.n - 1;
 }
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
 int autotune_schedule_rows(const autotune_task *task, const tn_schedule *s, runtime_arena *arena, float *rows) {
-  autotune_quiet quiet = autotune_quiet_begin(task->ctx);
+  runtime_quiet quiet = runtime_quiet_begin(task->ctx);
   tir_func *f = schedule_lower(s, "kernel", arena);
   int n = f ? autotune_features(f, task->cache_line_bytes, rows) : 0;
-  autotune_quiet_end(&quiet);
+  runtime_quiet_end(&quiet);
   runtime_arena_reset(arena);
   return n;
 }
@@ -64,9 +66,9 @@ static bool append_rows(pool *p, int n_rows, const float *rows) {
 static bool lower_individual(pool *p, autotune_individual *individual) {
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   const autotune_space *space = p->e->space;
-  autotune_quiet quiet = autotune_quiet_begin(space->task->ctx);
+  runtime_quiet quiet = runtime_quiet_begin(space->task->ctx);
   tn_schedule *s = autotune_genome_schedule(space, &individual->genome);
-  autotune_quiet_end(&quiet);
+  runtime_quiet_end(&quiet);
   int n = s ? autotune_schedule_rows(space->task, s, &p->arena, rows) : 0;
   individual->hash = n > 0 ? autotune_schedule_hash(s) : 0;
   tn_schedule_free(s);
@@ -202,8 +204,8 @@ static uint64_t family_of(const autotune_space *space, const autotune_genome *ge
 
 typedef struct choosing {
   const pool *p;
-  autotune_set taken;    /* hashes of schedules */
-  autotune_set families; /* how many of each */
+  runtime_map taken;    /* hashes of schedules */
+  runtime_map families; /* how many of each */
   int n, n_out;
   autotune_individual *out;
 } choosing;
@@ -212,12 +214,12 @@ typedef struct choosing {
 static bool take(choosing *c, const autotune_individual **order, int most) {
   for (int i = 0; i < c->p->all.n && c->n_out < c->n; i++) {
     uint64_t hash = order[i]->hash;
-    if (!hash || autotune_set_find(c->p->e->seen, hash) || autotune_set_find(&c->taken, hash)) continue;
-    uint64_t family = family_of(c->p->e->space, &order[i]->genome);
-    const double *known = autotune_set_find(&c->families, family);
-    double members = known ? *known : 0;
-    if (members >= most) continue;
-    if (!autotune_set_put(&c->taken, hash, 0) || !autotune_set_put(&c->families, family, members + 1)) return false;
+    if (!hash || runtime_map_find(c->p->e->seen, hash) || runtime_map_find(&c->taken, hash)) continue;
+    runtime_map_value *members = runtime_map_at(&c->families, family_of(c->p->e->space, &order[i]->genome));
+    if (!members) return false;
+    if (members->i >= most) continue;
+    if (!runtime_map_at(&c->taken, hash)) return false;
+    members->i++;
     c->out[c->n_out++] = *order[i];
   }
   return true;
@@ -233,8 +235,8 @@ static bool take_best(const pool *p, int n, autotune_individual *out, int *n_out
   }
   bool ok = order && take(&c, order, RUNTIME_MAX(n / FAMILIES, 1)) && take(&c, order, n);
   *n_out = c.n_out;
-  autotune_set_free(&c.taken);
-  autotune_set_free(&c.families);
+  runtime_map_free(&c.taken);
+  runtime_map_free(&c.families);
   free(order);
   return ok;
 }

@@ -24,19 +24,13 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-static double quantile(const double *sorted, int n, double q) {
-  double at = q * (n - 1);
-  int below = (int)at, above = RUNTIME_MIN(below + 1, n - 1);
-  return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
-}
-
 static void work_out(finals_entry *e) {
   double sorted[RUNTIME_COUNT(e->turns)];
   memcpy(sorted, e->turns, sizeof *sorted * (size_t)e->n);
   qsort(sorted, (size_t)e->n, sizeof *sorted, by_value);
-  e->p25_s = quantile(sorted, e->n, 0.25);
-  e->median_s = quantile(sorted, e->n, 0.5);
-  e->p75_s = quantile(sorted, e->n, 0.75);
+  e->p25_s = runtime_quantile(sorted, e->n, 0.25);
+  e->median_s = runtime_quantile(sorted, e->n, 0.5);
+  e->p75_s = runtime_quantile(sorted, e->n, 0.75);
 }
 
 /* The fastest by its median of those not out; -1: there is none. */

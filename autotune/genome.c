@@ -386,16 +386,3 @@ bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autot
   }
   return false;
 }
-
-/* ---- quiet stretches --------------------------------------------------------------------------------------------- */
-
-autotune_quiet autotune_quiet_begin(tn_context *ctx) {
-  autotune_quiet quiet = {ctx, ctx->options.on_message, tn_context_status(ctx) == TN_OK};
-  ctx->options.on_message = NULL;
-  return quiet;
-}
-
-void autotune_quiet_end(autotune_quiet *quiet) {
-  quiet->ctx->options.on_message = quiet->on_message;
-  if (quiet->was_ok) tn_context_clear(quiet->ctx);
-}

@@ -10,8 +10,8 @@ typedef struct collector {
   const char *key; /* NULL: all programs */
   bool best_only;  /* one row a program and target; checked records only */
   int cap;
-  autotune_set programs; /* hashes of keys */
-  bool failed;           /* no memory */
+  runtime_map programs; /* hashes of keys */
+  bool failed;          /* no memory */
 } collector;
 
 static bool fill_row(collector *c, int line, const autotune_record *record, double cost_s, tn_log_row *row) {
@@ -53,7 +53,7 @@ static bool visit(void *user, int line, autotune_record *record) {
   if (c->key && strcmp(c->key, record->key) != 0) return true;
   if (record->is_final && !c->best_only) return true; /* its trial is there */
   c->table->n_records += !record->is_final;
-  if (!autotune_set_put(&c->programs, runtime_hash(record->key, strlen(record->key), 0) | 1, 0)) c->failed = true;
+  if (!runtime_map_at(&c->programs, runtime_hash(record->key, strlen(record->key), 0) | 1)) c->failed = true;
   double cost_s = autotune_record_cost(record);
   c->table->n_failed += isinf(cost_s);
   if (isinf(cost_s) || (c->best_only && !record->checked)) return !c->failed;
@@ -72,7 +72,7 @@ static tn_status collect(tn_context *ctx, const char *log, collector *c) {
   tn_status status = TN_OK;
   if (!c->failed) status = autotune_log_scan(ctx, log, false, &c->table->n_skipped, visit, c);
   c->table->n_programs = c->programs.n;
-  autotune_set_free(&c->programs);
+  runtime_map_free(&c->programs);
   if (c->failed && status == TN_OK) status = runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while reading %s", log);
   if (status != TN_OK) tn_log_table_free(c->table);
   return status;

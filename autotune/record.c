@@ -281,16 +281,11 @@ void autotune_record_free(autotune_record *record) {
   *record = (autotune_record){0};
 }
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 double autotune_record_cost(const autotune_record *record) {
   int n = record->n_costs;
   if (record->error != TN_MEASURE_NONE || n == 0) return INFINITY;
   double sorted[TN_MAX_COSTS];
   memcpy(sorted, record->costs, sizeof *sorted * (size_t)n);
-  qsort(sorted, (size_t)n, sizeof *sorted, by_value);
-  return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
+  runtime_sort(sorted, n);
+  return runtime_quantile(sorted, n, 0.5);
 }

@@ -20,7 +20,7 @@ struct autotune_search {
   autotune_model *model;
   runtime_rng rng;
   autotune_space space;
-  autotune_set seen; /* schedules proposed or observed */
+  runtime_map seen; /* schedules proposed or observed */
   int n_best;
   measured best[MAX_SEEDS]; /* the fastest, in order */
   runtime_arena arena;
@@ -59,10 +59,10 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
     search->model = model;
     search->rng.state = seed;
     search->space.task = &search->task;
-    autotune_quiet quiet = autotune_quiet_begin(task->ctx);
+    runtime_quiet quiet = runtime_quiet_begin(task->ctx);
     search->space.n_sketches =
         autotune_sketches(task->program, task->threads, AUTOTUNE_MAX_SKETCHES, search->space.sketches);
-    autotune_quiet_end(&quiet);
+    runtime_quiet_end(&quiet);
   }
   if (search && search->space.n_sketches > 0) return search;
   runtime_fail(task->ctx, TN_ERROR_MEMORY, "out of memory for the search");
@@ -73,7 +73,7 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
 void autotune_search_free(autotune_search *search) {
   if (!search) return;
   for (int i = 0; i < search->space.n_sketches; i++) tn_schedule_free(search->space.sketches[i].base);
-  autotune_set_free(&search->seen);
+  runtime_map_free(&search->seen);
   RUNTIME_VEC_FREE(&search->sequences);
   runtime_arena_free(&search->arena);
   free(search);
@@ -96,8 +96,8 @@ uint32_t autotune_search_sequence(const autotune_search *search, int i) {
 static bool propose(autotune_search *search, tn_schedule *s, tn_schedule **out) {
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
-  bool is_new = s && !autotune_set_find(&search->seen, hash);
-  if (is_new) is_new = autotune_set_put(&search->seen, hash, 0);
+  bool is_new = s && !runtime_map_find(&search->seen, hash);
+  if (is_new) is_new = runtime_map_at(&search->seen, hash) != NULL;
   if (is_new) is_new = autotune_schedule_rows(&search->task, s, &search->arena, rows) > 0;
   if (is_new)
     *out = s;
@@ -108,9 +108,9 @@ static bool propose(autotune_search *search, tn_schedule *s, tn_schedule **out) 
 
 static bool propose_genome(autotune_search *search, const autotune_genome *genome, tn_schedule **out) {
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
-  autotune_quiet quiet = autotune_quiet_begin(search->task.ctx);
+  runtime_quiet quiet = runtime_quiet_begin(search->task.ctx);
   tn_schedule *s = autotune_genome_schedule(&search->space, genome);
-  autotune_quiet_end(&quiet);
+  runtime_quiet_end(&quiet);
   bool is_new = propose(search, s, out);
   if (is_new) number(search, &scope);
   return is_new;
@@ -121,9 +121,9 @@ tn_schedule *autotune_generic_schedule(const autotune_task *task) {
   machine.threads = task->threads;
   machine.vector_bytes = task->vector_bytes;
   tn_schedule *s = tn_schedule_new(task->program);
-  autotune_quiet quiet = autotune_quiet_begin(task->ctx);
+  runtime_quiet quiet = runtime_quiet_begin(task->ctx);
   bool made = s && tn_schedule_auto(s, &machine) == TN_OK;
-  autotune_quiet_end(&quiet);
+  runtime_quiet_end(&quiet);
   if (made) return s;
   tn_schedule_free(s);
   return NULL;
@@ -135,7 +135,7 @@ static int propose_fixed(autotune_search *search, bool generic, tn_schedule **ou
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
   tn_schedule *s = generic ? autotune_generic_schedule(&search->task) : tn_schedule_new(search->task.program);
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
-  if (s && !autotune_set_find(&search->seen, hash) && autotune_set_put(&search->seen, hash, 0)) {
+  if (s && !runtime_map_find(&search->seen, hash) && runtime_map_at(&search->seen, hash)) {
     *out = s;
     number(search, &scope);
     return 1;
@@ -201,12 +201,12 @@ tn_status autotune_search_observe(autotune_search *search, const tn_schedule *sc
   if (!search || !schedule) return TN_ERROR_ARGUMENT;
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   autotune_genome genome;
-  if (!autotune_set_put(&search->seen, autotune_schedule_hash(schedule), cost_s)) {
+  if (!runtime_map_at(&search->seen, autotune_schedule_hash(schedule))) {
     return runtime_fail(search->task.ctx, TN_ERROR_MEMORY, "out of memory for observed schedules");
   }
-  autotune_quiet quiet = autotune_quiet_begin(search->task.ctx);
+  runtime_quiet quiet = runtime_quiet_begin(search->task.ctx);
   bool is_seed = isfinite(cost_s) && autotune_genome_of(&search->space, schedule, &genome);
-  autotune_quiet_end(&quiet);
+  runtime_quiet_end(&quiet);
   if (is_seed) insert_best(search, cost_s, &genome);
   int n_rows = autotune_schedule_rows(&search->task, schedule, &search->arena, rows);
   return n_rows > 0 ? autotune_model_add(search->model, rows, n_rows, cost_s) : TN_OK;

@@ -96,15 +96,6 @@ tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotun
  * version. */
 bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out);
 
-/* A stretch in which refusals are normal: no message reaches the user, and the context is as before afterwards. */
-typedef struct autotune_quiet {
-  tn_context *ctx;
-  tn_message_fn on_message;
-  bool was_ok;
-} autotune_quiet;
-autotune_quiet autotune_quiet_begin(tn_context *ctx);
-void autotune_quiet_end(autotune_quiet *quiet);
-
 /* ---- random genomes (sample.c) and changes to them (mutate.c) ---------------------------------------------------- */
 
 void autotune_sample(const autotune_space *space, runtime_rng *rng, autotune_genome *out);
@@ -117,22 +108,6 @@ int64_t autotune_random_divisor(runtime_rng *rng, int64_t n, int64_t limit); /* 
 bool autotune_mutate(const autotune_space *space, runtime_rng *rng, autotune_genome *genome);
 /* Each tile and choice from one of two genomes of the same sketch. */
 void autotune_crossover(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out);
-
-/* ---- sets of hashes (set.c) -------------------------------------------------------------------------------------- */
-
-/* Zero-initialise. Maps nonzero 64-bit hashes to a number. */
-typedef struct autotune_set {
-  struct autotune_set_entry {
-    uint64_t hash;
-    double value;
-  } *entries;
-  int n, cap;
-} autotune_set;
-/* The value's place, NULL when the hash is not in. */
-double *autotune_set_find(const autotune_set *set, uint64_t hash);
-/* False when memory ran out. An entry that is there gets the new value. */
-bool autotune_set_put(autotune_set *set, uint64_t hash, double value);
-void autotune_set_free(autotune_set *set);
 
 /* ---- evolution (evolve.c) ---------------------------------------------------------------------------------------- */
 
@@ -147,7 +122,7 @@ typedef struct autotune_evolution {
   const autotune_space *space;
   autotune_model *model;
   runtime_rng *rng;
-  const autotune_set *seen; /* hashes not wanted again */
+  const runtime_map *seen; /* hashes not wanted again */
   int population, generations;
 } autotune_evolution;
 

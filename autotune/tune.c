@@ -130,7 +130,7 @@ static void tear_down(tuner *t) {
   free(t->generic.steps);
   free(t->first_failure);
   autotune_claims_free(&t->claims);
-  autotune_set_free(&t->measured);
+  runtime_map_free(&t->measured);
   autotune_search_free(t->search);
   autotune_model_free(t->model);
 }

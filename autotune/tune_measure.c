@@ -79,15 +79,15 @@ static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
   tn_context *ctx = t->ctx;
   tn_schedule *s = tn_schedule_new(t->program);
   char *steps = json_dumps(record->steps, JSON_COMPACT);
-  tn_message_fn on_message = ctx->options.on_message;
-  ctx->options.on_message = NULL;
+  char why[sizeof ctx->message];
+  runtime_quiet quiet = runtime_quiet_begin(ctx);
   bool ok = s && steps && tn_schedule_replay(s, steps) == TN_OK;
-  ctx->options.on_message = on_message;
+  memcpy(why, ctx->message, sizeof why);
+  runtime_quiet_end(&quiet);
   free(steps);
   if (ok) return s;
   runtime_say(ctx, TN_SEVERITY_WARNING, "%s:%d: the record's steps are refused now and teach nothing: %s",
-              t->options.log, line, tn_context_message(ctx));
-  tn_context_clear(ctx);
+              t->options.log, line, why);
   tn_schedule_free(s);
   return NULL;
 }
@@ -95,9 +95,9 @@ static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
 /* Learns from a record of the log that this run did not write. */
 static tn_status learn_from_log(tuner *t, const tn_schedule *s, const autotune_record *record) {
   uint64_t hash = autotune_schedule_hash(s);
-  if (t->result.trials > 0 && autotune_set_find(&t->measured, hash)) return TN_OK;
+  if (t->result.trials > 0 && runtime_map_find(&t->measured, hash)) return TN_OK;
   t->result.reused++;
-  if (!autotune_set_put(&t->measured, hash, 0)) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a log");
+  if (!runtime_map_at(&t->measured, hash)) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a log");
   return tuner_learn(t, s, record);
 }
 
@@ -169,7 +169,7 @@ static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedu
   if (!record) return status;
   add_worker_phases(m);
   t->result.trials++;
-  if (!autotune_set_put(&t->measured, autotune_schedule_hash(s), 0)) return TN_ERROR_MEMORY;
+  if (!runtime_map_at(&t->measured, autotune_schedule_hash(s))) return TN_ERROR_MEMORY;
   if (record->error != TN_MEASURE_NONE) {
     t->result.failed++;
     tuner_count_failure(t, record->error, record->message);
@@ -215,7 +215,7 @@ static tn_status measure_one(tuner *t, tn_candidate *candidate, const tn_schedul
 static tn_status take_default(tuner *t, const tn_candidate *candidate, const tn_measurement *m) {
   tn_schedule *s = tn_schedule_new(t->program);
   tn_status status = s ? TN_OK : TN_ERROR_MEMORY;
-  bool is_known = autotune_set_find(&t->measured, t->default_hash) != NULL;
+  bool is_known = runtime_map_find(&t->measured, t->default_hash) != NULL;
   if (s && m->is_estimate && m->error == TN_MEASURE_NONE) {
     t->result.default_s = m->costs[0];
     t->result.default_is_estimate = true;
@@ -292,7 +292,7 @@ static tn_status add_candidate(tuner *t, const tn_schedule *s, int i, chunk *c) 
   uint64_t hash = autotune_schedule_hash(s), claim = claim_of(t, hash);
   if (!autotune_claim(&t->claims, t->options.log, claim)) return TN_OK;
   tn_status status = tuner_catch_up(t);
-  bool is_wanted = status == TN_OK && !autotune_set_find(&t->measured, hash);
+  bool is_wanted = status == TN_OK && !runtime_map_find(&t->measured, hash);
   char *steps = is_wanted ? tn_schedule_print(s, TN_FORM_STEPS) : NULL;
   if (!steps) autotune_unclaim(&t->claims, claim);
   if (is_wanted && !steps) status = TN_ERROR_MEMORY;

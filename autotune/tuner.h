@@ -36,7 +36,7 @@ typedef struct tuner {
   uint64_t default_hash, generic_hash;
   tn_status visit_status;
   autotune_log_place read; /* how far the log was read */
-  autotune_set measured;   /* hashes of the schedules that it has records of, this run's too */
+  runtime_map measured;    /* hashes of the schedules that it has records of, this run's too */
   autotune_claims claims;
   int n_top;
   tuner_top top[TUNER_MAX_FINALISTS + 1]; /* fastest first; room for one that is about to leave */

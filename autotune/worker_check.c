@@ -44,11 +44,6 @@ double worker_error(tn_dtype dtype, double x, double r, double scale) {
 
 /* ---- the size of a typical element ------------------------------------------------------------------------------- */
 
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 double worker_typical(const DLTensor *t, tn_dtype dtype) {
   double sizes[TYPICAL_SAMPLES];
   int64_t n = worker_elements(t), step = n / TYPICAL_SAMPLES + 1;
@@ -58,7 +53,7 @@ double worker_typical(const DLTensor *t, tn_dtype dtype) {
     if (size > 0 && isfinite(size)) sizes[count++] = size;
   }
   if (count == 0) return 0;
-  qsort(sizes, (size_t)count, sizeof *sizes, compare_doubles);
+  runtime_sort(sizes, count);
   return sizes[count / 2];
 }
 

@@ -26,14 +26,14 @@ void codegen_c_take_callees(codegen_c_emitter *m) {
 typedef struct declaring {
   codegen_c_emitter *m;
   runtime_str *out;
-  codegen_map seen; /* callees */
+  runtime_map seen; /* callees */
 } declaring;
 
 static const char *const_word(const tir_operand *o) { return o->access == TIR_READS ? "const " : ""; }
 
 static tir_walk declare(void *user, const tir_stmt *s) {
   declaring *d = user;
-  if (s->kind != TIR_CALL || codegen_map_get(&d->seen, s->u.call.callee) != NULL) return TIR_WALK_ON;
+  if (s->kind != TIR_CALL || runtime_map_get(&d->seen, s->u.call.callee) != NULL) return TIR_WALK_ON;
   codegen_c_put(d->m, &d->seen, s->u.call.callee, s);
   runtime_str_addf(d->out, "void %s(", s->u.call.callee->name);
   for (int i = 0; i < s->u.call.n; i++) {
@@ -53,7 +53,7 @@ void codegen_c_declare_callees(codegen_c_emitter *m, runtime_str *out) {
   tir_visitor visitor = {.stmt = declare, .user = &d};
   tir_walk_stmt(m->func->body, &visitor);
   if (d.seen.n > 0) runtime_str_add(out, "\n");
-  codegen_map_free(&d.seen);
+  runtime_map_free(&d.seen);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */

@@ -77,12 +77,12 @@ typedef struct codegen_c_emitter {
   runtime_str head;                /* what stands before them while the body is written apart */
   int indent;                      /* levels */
   const tir_env *env;              /* ranges of the loop variables in scope */
-  codegen_map names;               /* tir_var or tir_buffer -> const char * */
+  runtime_map names;               /* tir_var or tir_buffer -> const char * */
   RUNTIME_VEC(const char *) taken; /* names in scope */
-  codegen_map values;              /* tir_expr -> its codegen_c_text in this statement */
-  codegen_map indices;             /* tir_expr -> whether it is an index expression */
-  codegen_map uses;                /* tir_expr -> how often this statement uses it */
-  codegen_map slices;              /* tir_expr -> some of its lanes, while it is cut */
+  runtime_map values;              /* tir_expr -> its codegen_c_text in this statement */
+  runtime_map indices;             /* tir_expr -> whether it is an index expression */
+  runtime_map uses;                /* tir_expr -> how often this statement uses it */
+  runtime_map slices;              /* tir_expr -> some of its lanes, while it is cut */
   const tir_expr *stored;          /* the value of the store that is being written, whose name is where it is stored */
   const char *lane;                /* the lane variable in lane mode, else NULL */
   bool is_parallel;                /* inside a parallel loop */
@@ -105,8 +105,8 @@ codegen_c_text codegen_c_format(codegen_c_emitter *m, codegen_c_prec prec, const
 const char *codegen_c_wrap(codegen_c_emitter *m, codegen_c_text a, codegen_c_prec at_least);
 /* What C calls a dtype. */
 const char *codegen_c_type(tn_dtype dtype);
-/* codegen_map_put that jumps when there is no memory. */
-void codegen_c_put(codegen_c_emitter *m, codegen_map *map, const void *key, const void *value);
+/* runtime_map_put that jumps when there is no memory. */
+void codegen_c_put(codegen_c_emitter *m, runtime_map *map, const void *key, const void *value);
 /* Gives a variable or buffer a name that is like the one it has. */
 const char *codegen_c_bind(codegen_c_emitter *m, const void *what, const char *name);
 /* It goes out of scope; forget_name: and nothing else in the function gets its name. */

@@ -29,7 +29,7 @@ static bool decide_index(codegen_c_emitter *m, const tir_expr *e) {
 
 bool codegen_c_is_index(codegen_c_emitter *m, const tir_expr *e) {
   static const char yes = 'y', no = 'n';
-  const char *known = codegen_map_get(&m->indices, e);
+  const char *known = runtime_map_get(&m->indices, e);
   if (known != NULL) return *known == yes;
   known = decide_index(m, e) ? &yes : &no;
   codegen_c_put(m, &m->indices, e, known);
@@ -143,7 +143,7 @@ codegen_c_text codegen_c_named(codegen_c_emitter *m, const tir_expr *e, codegen_
 static tir_walk count_args(void *user, const tir_expr *e) {
   codegen_c_emitter *m = user;
   for (int i = 0; i < e->n_args; i++) {
-    const char *n = codegen_map_get(&m->uses, e->arg[i]);
+    const char *n = runtime_map_get(&m->uses, e->arg[i]);
     codegen_c_put(m, &m->uses, e->arg[i], n == NULL ? (const char *)1 : n + 1);
   }
   return TIR_WALK_ON;
@@ -155,7 +155,7 @@ void codegen_c_count_uses(codegen_c_emitter *m, const tir_expr *e) {
 
 /* Names are given to what would otherwise be computed twice, but not to what costs nothing, and to keep lines short. */
 static bool wants_name(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
-  bool is_shared = (uintptr_t)codegen_map_get(&m->uses, e) > 1;
+  bool is_shared = (uintptr_t)runtime_map_get(&m->uses, e) > 1;
   bool is_cheap = tir_op_table[e->op].op_class == 'L' || e->op == TIR_RAMP || e->op == TIR_BROADCAST ||
                   (codegen_c_lanes(m, e) == 1 && codegen_c_is_index(m, e));
   size_t most = e == m->stored ? MAX_STORED : MAX_TEXT;
@@ -259,7 +259,7 @@ static const codegen_c_handler handlers[TIR_OP_COUNT] = {
 };
 
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {
-  const codegen_c_text *known = codegen_map_get(&m->values, e);
+  const codegen_c_text *known = runtime_map_get(&m->values, e);
   if (known != NULL) return *known;
   if (m->depth >= CODEGEN_MAX_DEPTH) {
     codegen_c_fail(m, TN_ERROR_CODEGEN, "an expression is nested deeper than %d", CODEGEN_MAX_DEPTH);
@@ -275,7 +275,7 @@ codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {
 }
 
 void codegen_c_forget(codegen_c_emitter *m) {
-  codegen_map_clear(&m->values);
-  codegen_map_clear(&m->indices);
-  codegen_map_clear(&m->uses);
+  runtime_map_clear(&m->values);
+  runtime_map_clear(&m->indices);
+  runtime_map_clear(&m->uses);
 }

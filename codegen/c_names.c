@@ -71,6 +71,6 @@ void codegen_c_unbind(codegen_c_emitter *m, const void *what) {
 
 void codegen_c_forget_name(codegen_c_emitter *m, const void *what) { codegen_c_put(m, &m->names, what, NULL); }
 
-const char *codegen_c_name(codegen_c_emitter *m, const void *what) { return codegen_map_get(&m->names, what); }
+const char *codegen_c_name(codegen_c_emitter *m, const void *what) { return runtime_map_get(&m->names, what); }
 
 const char *codegen_c_new_name(codegen_c_emitter *m) { return runtime_format(&m->arena, "t%d", m->n_names++); }

@@ -45,8 +45,8 @@ const char *codegen_c_wrap(codegen_c_emitter *m, codegen_c_text a, codegen_c_pre
   return a.prec >= at_least ? a.text : codegen_c_format(m, CODEGEN_C_ATOM, "(%s)", a.text).text;
 }
 
-void codegen_c_put(codegen_c_emitter *m, codegen_map *map, const void *key, const void *value) {
-  if (!codegen_map_put(map, key, (void *)value)) longjmp(*m->arena.on_oom, 1);
+void codegen_c_put(codegen_c_emitter *m, runtime_map *map, const void *key, const void *value) {
+  if (!runtime_map_put(map, key, (void *)value)) longjmp(*m->arena.on_oom, 1);
 }
 
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */
@@ -155,11 +155,11 @@ static void release(codegen_c_emitter *m) {
   runtime_str_free(&m->out);
   runtime_str_free(&m->head);
   RUNTIME_VEC_FREE(&m->taken);
-  codegen_map_free(&m->names);
-  codegen_map_free(&m->values);
-  codegen_map_free(&m->indices);
-  codegen_map_free(&m->uses);
-  codegen_map_free(&m->slices);
+  runtime_map_free(&m->names);
+  runtime_map_free(&m->values);
+  runtime_map_free(&m->indices);
+  runtime_map_free(&m->uses);
+  runtime_map_free(&m->slices);
   runtime_arena_free(&m->arena);
 }
 

@@ -147,6 +147,7 @@ static tn_status emit_machine_code(compilation *c) {
 
 static tn_status emit_ir(compilation *c) {
   char *text = LLVMPrintModuleToString(c->module);
+  if (text == NULL) return runtime_fail(c->ctx, TN_ERROR_MEMORY, "out of memory for the text of LLVM IR");
   tn_status status = copy_out(c, text, strlen(text));
   LLVMDisposeMessage(text);
   return status;

@@ -126,7 +126,7 @@ LLVMBasicBlockRef codegen_new_block(codegen_emitter *m, const char *name) {
 
 codegen_binding *codegen_bind(codegen_emitter *m, const void *what, LLVMValueRef value) {
   codegen_binding *binding = RUNTIME_NEW(&m->arena, codegen_binding);
-  if (binding == NULL || !codegen_map_put(&m->frame->bindings, what, binding)) {
+  if (binding == NULL || !runtime_map_put(&m->frame->bindings, what, binding)) {
     codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
     return NULL;
   }
@@ -134,10 +134,10 @@ codegen_binding *codegen_bind(codegen_emitter *m, const void *what, LLVMValueRef
   return binding;
 }
 
-void codegen_unbind(codegen_emitter *m, const void *what) { codegen_map_put(&m->frame->bindings, what, NULL); }
+void codegen_unbind(codegen_emitter *m, const void *what) { runtime_map_put(&m->frame->bindings, what, NULL); }
 
 codegen_binding *codegen_find(codegen_emitter *m, const void *what) {
-  return codegen_map_get(&m->frame->bindings, what);
+  return runtime_map_get(&m->frame->bindings, what);
 }
 
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */
@@ -198,17 +198,17 @@ static void fill_kernel(codegen_emitter *m) {
   codegen_emit_stmt(m, m->func->body);
   LLVMValueRef zero = LLVMConstInt(m->i32, 0, false);
   codegen_emit_return(m, frame.failed != NULL ? LLVMBuildLoad2(m->builder, m->i32, frame.failed, "failed") : zero);
-  codegen_map_free(&frame.bindings);
+  runtime_map_free(&frame.bindings);
   RUNTIME_VEC_FREE(&frame.heap);
 }
 
 static void release(codegen_emitter *m) {
   LLVMDisposeBuilder(m->builder);
-  codegen_map_free(&m->values);
-  codegen_map_free(&m->indices);
-  codegen_map_free(&m->ranges);
-  codegen_map_free(&m->slices);
-  codegen_map_free(&m->callees);
+  runtime_map_free(&m->values);
+  runtime_map_free(&m->indices);
+  runtime_map_free(&m->ranges);
+  runtime_map_free(&m->slices);
+  runtime_map_free(&m->callees);
   runtime_arena_free(&m->arena);
 }
 

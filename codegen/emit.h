@@ -12,26 +12,6 @@
 
 #include "codegen/internal.h"
 
-/* ---- a map from addresses to addresses that is emptied in O(1) --------------------------------------------------- */
-
-typedef struct codegen_slot {
-  const void *key;
-  void *value;
-  unsigned generation;
-} codegen_slot;
-
-/* Zero-initialise. */
-typedef struct codegen_map {
-  codegen_slot *slots;
-  size_t n, capacity;
-  unsigned generation;
-} codegen_map;
-
-void *codegen_map_get(const codegen_map *map, const void *key);
-bool codegen_map_put(codegen_map *map, const void *key, void *value); /* false: no memory */
-void codegen_map_clear(codegen_map *map);
-void codegen_map_free(codegen_map *map);
-
 /* ---- slice.c: vectors in pieces ---------------------------------------------------------------------------------- */
 
 /* Of nesting: deeper expressions end in an error instead of a stack overflow. */
@@ -39,7 +19,7 @@ enum { CODEGEN_MAX_DEPTH = 4000 };
 
 /* Lanes FIRST to FIRST + N - 1 of a vector; scalars as they are. PARTS is emptied first, and keeps what is cut.
  * TN_ERROR_CODEGEN: nested deeper than CODEGEN_MAX_DEPTH; TN_ERROR_MEMORY. */
-tn_status codegen_slice(runtime_arena *arena, codegen_map *parts, const tir_expr *e, int first, int n,
+tn_status codegen_slice(runtime_arena *arena, runtime_map *parts, const tir_expr *e, int first, int n,
                         const tir_expr **out);
 /* Bytes of the widest element among BUFFER's and those of the vectors in VALUE. */
 int codegen_widest_bytes(const tir_buffer *buffer, const tir_expr *value);
@@ -57,7 +37,7 @@ typedef struct codegen_binding {
 typedef struct codegen_frame {
   LLVMValueRef function;
   LLVMBasicBlockRef entry;        /* scratch is made here */
-  codegen_map bindings;           /* tir_var or tir_buffer -> codegen_binding */
+  runtime_map bindings;           /* tir_var or tir_buffer -> codegen_binding */
   int64_t stack_bytes;            /* taken by allocas so far */
   RUNTIME_VEC(LLVMValueRef) heap; /* to be freed before returning */
   bool is_parallel;               /* the body of a parallel loop: loops inside stay serial */
@@ -75,11 +55,11 @@ typedef struct codegen_emitter {
   LLVMTypeRef i1, i8, i32, i64, ptr;
   runtime_arena arena;
   codegen_frame *frame;
-  codegen_map values;       /* tir_expr -> its value in this statement */
-  codegen_map indices;      /* tir_expr -> its i64 value in this statement */
-  codegen_map ranges;       /* tir_expr -> its interval, or codegen_no_range */
-  codegen_map slices;       /* tir_expr -> some of its lanes, while it is cut */
-  codegen_map callees;      /* tir_callee -> the LLVM function */
+  runtime_map values;       /* tir_expr -> its value in this statement */
+  runtime_map indices;      /* tir_expr -> its i64 value in this statement */
+  runtime_map ranges;       /* tir_expr -> its interval, or codegen_no_range */
+  runtime_map slices;       /* tir_expr -> some of its lanes, while it is cut */
+  runtime_map callees;      /* tir_callee -> the LLVM function */
   LLVMValueRef stage_place; /* the global that holds the number of the stage at work, or NULL */
   int64_t stage;            /* the stage being emitted, counting from 1; 0: none */
   bool hints_unroll;        /* inside of unroll_explicit 0: unrolled loops say so to LLVM */

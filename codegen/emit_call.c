@@ -33,7 +33,7 @@ static LLVMTypeRef signature(codegen_emitter *m, const tir_callee *callee) {
 }
 
 static bool keep(codegen_emitter *m, const tir_callee *callee, LLVMValueRef function) {
-  if (codegen_map_put(&m->callees, callee, function)) return true;
+  if (runtime_map_put(&m->callees, callee, function)) return true;
   codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
   return false;
 }
@@ -154,7 +154,7 @@ void codegen_link_callees(codegen_emitter *m) {
   }
   tir_callees(m->func, n, callees);
   for (int i = 0; i < n && !m->failed; i++) {
-    if (codegen_map_get(&m->callees, callees[i]) != NULL) continue;
+    if (runtime_map_get(&m->callees, callees[i]) != NULL) continue;
     if (callees[i]->module != NULL)
       add_module(m, callees[i], n, callees);
     else
@@ -193,7 +193,7 @@ static void describe_operand(codegen_emitter *m, LLVMValueRef call, int i, const
 }
 
 void codegen_emit_call(codegen_emitter *m, const tir_stmt *s) {
-  LLVMValueRef function = codegen_map_get(&m->callees, s->u.call.callee);
+  LLVMValueRef function = runtime_map_get(&m->callees, s->u.call.callee);
   LLVMValueRef *args = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, s->u.call.n + 1);
   if (function == NULL || args == NULL) {
     codegen_emit_fail(m, TN_ERROR_INTERNAL, "%s was not declared", s->u.call.callee->name);

@@ -246,7 +246,7 @@ static const codegen_handler handlers[TIR_OP_COUNT] = {
 };
 
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {
-  LLVMValueRef known = codegen_map_get(&m->values, e);
+  LLVMValueRef known = runtime_map_get(&m->values, e);
   if (known != NULL) return known;
   if (m->depth >= CODEGEN_MAX_DEPTH) {
     codegen_emit_fail(m, TN_ERROR_CODEGEN, "an expression is nested deeper than %d", CODEGEN_MAX_DEPTH);
@@ -255,12 +255,12 @@ LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {
   m->depth++;
   LLVMValueRef value = handlers[e->op](m, e);
   m->depth--;
-  codegen_map_put(&m->values, e, value);
+  runtime_map_put(&m->values, e, value);
   return value;
 }
 
 void codegen_forget(codegen_emitter *m) {
-  codegen_map_clear(&m->values);
-  codegen_map_clear(&m->indices);
-  codegen_map_clear(&m->ranges);
+  runtime_map_clear(&m->values);
+  runtime_map_clear(&m->indices);
+  runtime_map_clear(&m->ranges);
 }

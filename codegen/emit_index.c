@@ -77,14 +77,14 @@ static bool compute_range(codegen_emitter *m, const tir_expr *e, tir_interval *o
 }
 
 bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *range) {
-  const tir_interval *known = codegen_map_get(&m->ranges, e);
+  const tir_interval *known = runtime_map_get(&m->ranges, e);
   if (known == NULL) {
     tir_interval computed;
     tir_interval *kept = RUNTIME_NEW(&m->arena, tir_interval);
     bool is_index = kept != NULL && compute_range(m, e, &computed) && fits(e->dtype, computed);
     if (is_index) *kept = computed;
     known = is_index ? kept : &no_range;
-    codegen_map_put(&m->ranges, e, (void *)known);
+    runtime_map_put(&m->ranges, e, (void *)known);
   }
   *range = *known;
   return known != &no_range;
@@ -96,10 +96,10 @@ static LLVMValueRef emit_index(codegen_emitter *m, const tir_expr *e);
 
 /* E is known to be an index expression. */
 static LLVMValueRef index_part(codegen_emitter *m, const tir_expr *e) {
-  LLVMValueRef known = codegen_map_get(&m->indices, e);
+  LLVMValueRef known = runtime_map_get(&m->indices, e);
   if (known != NULL) return known;
   LLVMValueRef value = emit_index(m, e);
-  codegen_map_put(&m->indices, e, value);
+  runtime_map_put(&m->indices, e, value);
   return value;
 }
 

@@ -18,7 +18,7 @@ typedef struct capture {
 typedef struct outline {
   codegen_emitter *m;
   const tir_stmt *loop;
-  codegen_map seen;
+  runtime_map seen;
   RUNTIME_VEC(capture) captures;
   LLVMTypeRef *types;  /* of the body's parameters: captures, begin, end */
   LLVMTypeRef closure; /* {captures..., begin, end, i32 failed} */
@@ -33,9 +33,9 @@ static int n_params(const outline *o) { return o->captures.n + 2; }
 
 static void add_capture(outline *o, const void *what, const tir_buffer *buffer) {
   const codegen_binding *binding = codegen_find(o->m, what);
-  if (binding == NULL || codegen_map_get(&o->seen, what) != NULL) return;
+  if (binding == NULL || runtime_map_get(&o->seen, what) != NULL) return;
   capture c = {what, buffer, *binding};
-  if (!codegen_map_put(&o->seen, what, o) || !RUNTIME_PUSH(&o->captures, c)) {
+  if (!runtime_map_put(&o->seen, what, o) || !RUNTIME_PUSH(&o->captures, c)) {
     codegen_emit_fail(o->m, TN_ERROR_MEMORY, "out of memory while generating code");
   }
 }
@@ -62,7 +62,7 @@ static tir_walk capture_stmt(void *user, const tir_stmt *s) {
 static bool find_captures(outline *o) {
   tir_visitor visitor = {capture_stmt, capture_expr, o};
   tir_walk_stmt(o->loop->u.loop.body, &visitor);
-  codegen_map_free(&o->seen);
+  runtime_map_free(&o->seen);
   o->types = RUNTIME_NEW_ARRAY(&o->m->arena, LLVMTypeRef, o->captures.n + 3);
   if (o->types == NULL) return false;
   for (int i = 0; i < o->captures.n; i++) o->types[i] = LLVMTypeOf(o->captures.data[i].outer.value);
@@ -117,7 +117,7 @@ static void fill_body(outline *o, int number) {
   LLVMValueRef end = LLVMGetParam(o->body, (unsigned)o->captures.n + 1);
   codegen_emit_do_while(m, o->loop, begin, end, step_of(o), o->range); /* a share is never empty */
   codegen_emit_return(m, LLVMConstInt(m->i32, 0, false));
-  codegen_map_free(&frame.bindings);
+  runtime_map_free(&frame.bindings);
   RUNTIME_VEC_FREE(&frame.heap);
   m->frame = outer;
   codegen_forget(m);

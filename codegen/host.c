@@ -1,5 +1,6 @@
 /* host.c: what this machine is: LLVM's name for its processor, the features that are there and that the operating
  * system enables (LLVM looks at XGETBV for the wide registers), and the sizes of its data caches. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -7,10 +8,12 @@
 
 codegen_host codegen_host_detect(void) {
   char *raw = LLVMGetDefaultTargetTriple();
-  codegen_host host = {LLVMNormalizeTargetTriple(raw), LLVMGetHostCPUName(), LLVMGetHostCPUFeatures()};
+  codegen_host host = {raw ? LLVMNormalizeTargetTriple(raw) : NULL, LLVMGetHostCPUName(), LLVMGetHostCPUFeatures()};
   LLVMDisposeMessage(raw);
   return host;
 }
+
+bool codegen_host_is_known(const codegen_host *host) { return host->triple && host->cpu && host->features; }
 
 void codegen_host_free(codegen_host *host) {
   LLVMDisposeMessage(host->triple);
@@ -29,11 +32,13 @@ void codegen_usual_caches(int64_t bytes[4]) {
 static bool cache_property(int index, const char *name, char word[32]) {
   char path[128];
   snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, name);
-  FILE *file = fopen(path, "re");
-  if (file == NULL) return false;
-  bool found = fscanf(file, "%31s", word) == 1;
-  fclose(file);
-  return found;
+  int file = open(path, O_RDONLY | O_CLOEXEC); /* a FILE needs memory, and a target without it would be another one */
+  ssize_t n = file >= 0 ? read(file, word, 31) : -1;
+  if (file >= 0) close(file);
+  if (n < 0) return false;
+  word[n] = '\0';
+  word[strcspn(word, " \t\n")] = '\0';
+  return *word != '\0';
 }
 
 /* "48K" or "1M" in bytes. */

@@ -48,6 +48,7 @@ typedef struct codegen_host {
   char *triple, *cpu, *features;
 } codegen_host;
 codegen_host codegen_host_detect(void);
+bool codegen_host_is_known(const codegen_host *host); /* false: there was no memory for what it is */
 void codegen_host_free(codegen_host *host);
 /* Data cache sizes of this machine by level, or usual sizes where the system does not say. */
 void codegen_host_caches(int64_t bytes[4]);

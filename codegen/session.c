@@ -64,16 +64,16 @@ static void session_free(void *data) {
 }
 
 codegen_session *codegen_session_of(tn_context *ctx) {
-  for (int i = 0; i < ctx->n_on_free; i++) {
-    if (ctx->on_free[i] == session_free) return ctx->on_free_data[i];
-  }
+  codegen_session *session = runtime_slot_get(ctx, RUNTIME_SLOT_SESSION);
+  if (session != NULL) return session;
   codegen_init_llvm();
-  codegen_session *session = RUNTIME_NEW(&ctx->arena, codegen_session);
-  if (session == NULL || !runtime_on_free(ctx, session_free, session)) {
+  session = RUNTIME_NEW(&ctx->arena, codegen_session);
+  if (session == NULL) {
     runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for code generation's state");
     return NULL;
   }
   session->ctx = ctx;
+  runtime_slot_set(ctx, RUNTIME_SLOT_SESSION, session, session_free);
   return session;
 }
 

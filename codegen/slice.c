@@ -5,7 +5,7 @@
 
 typedef struct slicer {
   runtime_arena *arena;
-  codegen_map *parts;
+  runtime_map *parts;
   int first, n, whole; /* lanes, and how many there are; of a part of DOT with more of them: in proportion */
   int depth;
 } slicer;
@@ -41,16 +41,16 @@ static const tir_expr *cut_vector(slicer *s, const tir_expr *e) {
 
 static const tir_expr *cut(slicer *s, const tir_expr *e) {
   if (e->lanes == 1) return e;
-  const tir_expr *known = codegen_map_get(s->parts, e);
+  const tir_expr *known = runtime_map_get(s->parts, e);
   if (known != NULL) return known;
   const tir_expr *part = cut_vector(s, e);
-  return part != NULL && codegen_map_put(s->parts, e, (void *)part) ? part : NULL;
+  return part != NULL && runtime_map_put(s->parts, e, (void *)part) ? part : NULL;
 }
 
-tn_status codegen_slice(runtime_arena *arena, codegen_map *parts, const tir_expr *e, int first, int n,
+tn_status codegen_slice(runtime_arena *arena, runtime_map *parts, const tir_expr *e, int first, int n,
                         const tir_expr **out) {
   slicer s = {arena, parts, first, n, e->lanes, 0};
-  codegen_map_clear(parts);
+  runtime_map_clear(parts);
   *out = cut(&s, e);
   return *out != NULL ? TN_OK : s.depth > CODEGEN_MAX_DEPTH ? TN_ERROR_CODEGEN : TN_ERROR_MEMORY;
 }

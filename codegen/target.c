@@ -285,7 +285,7 @@ tn_target *tn_target_new(tn_context *ctx, const char *text) {
   codegen_init_llvm();
   codegen_host host = codegen_host_detect();
   spec s = {.ctx = ctx, .whole = text != NULL ? text : "native"};
-  tn_target *target = make(ctx, &s, &host);
+  tn_target *target = codegen_host_is_known(&host) ? make(ctx, &s, &host) : NULL;
   codegen_host_free(&host);
   if (target == NULL && tn_context_status(ctx) == TN_OK)
     runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a target");

@@ -20,11 +20,12 @@ int main(void) {
 
   /* One check is enough: whatever failed first is what the context says. */
   int wrong = 0;
-  const float *a = args[0]->data, *b = args[1]->data, *c = args[2]->data;
-  if (tn_context_status(ctx) == TN_OK)
+  if (tn_context_status(ctx) == TN_OK) {
+    const float *a = args[0]->data, *b = args[1]->data, *c = args[2]->data;
     for (int n = 0; n < N; ++n) wrong += c[n] != a[n] + b[n];
-  else
+  } else {
     fprintf(stderr, "vector_add: %s\n", tn_context_message(ctx));
+  }
   bool ok = tn_context_status(ctx) == TN_OK && wrong == 0;
   if (ok) printf("C = A + B: %d elements, all as they should be\n", N);
 

@@ -18,7 +18,7 @@ enum { GAP = 16 };
 enum { GAP = 0 };
 #endif
 
-enum { ALIGNMENT = 16, FIRST_CHUNK = 4096, LARGEST_SHARED_CHUNK = 1 << 20 };
+enum { ALIGNMENT = 16, FIRST_CHUNK = RUNTIME_SMALL(4096, 128), LARGEST_SHARED_CHUNK = RUNTIME_SMALL(1 << 20, 1024) };
 
 struct runtime_chunk {
   runtime_chunk *next;

@@ -10,6 +10,14 @@
 
 #include "runtime/runtime.h"
 
+/* A size of tables, chunks and buffers: instrumented builds (TENON_INSTRUMENT) take the small one, so that growing, which
+ * is rare otherwise, happens every day. */
+#ifdef TENON_INSTRUMENT
+#define RUNTIME_SMALL(usual, small) (small)
+#else
+#define RUNTIME_SMALL(usual, small) (usual)
+#endif
+
 /* ---- arena: many small allocations with one lifetime ------------------------------------------------------------- */
 
 typedef struct runtime_chunk runtime_chunk;
@@ -51,6 +59,69 @@ void runtime_arena_reset(runtime_arena *arena); /* forgets all, keeps the larges
 #define RUNTIME_VEC_FREE(v) (free((v)->data), (v)->data = NULL, (v)->n = (v)->cap = 0)
 bool runtime_vec_grow(void **data, int *cap, size_t item_bytes);
 
+/* ---- map: from 64-bit keys to 64-bit values, in malloc memory ----------------------------------------------------- */
+
+typedef union runtime_map_value {
+  void *p;
+  int64_t i;
+  double f;
+} runtime_map_value;
+
+typedef struct runtime_map_slot {
+  uint64_t key; /* 0: free */
+  runtime_map_value value;
+} runtime_map_slot;
+
+/* Zero-initialise. Keys are addresses, numbers or hashes, never 0. Out of memory sets failed and is then sticky: whoever
+ * only remembers what he could compute again may go on, everybody else asks at the end. Release with runtime_map_free. */
+typedef struct runtime_map {
+  runtime_map_slot *slots;
+  runtime_map_slot *lent; /* the first slots, the caller's */
+  int n, capacity;
+  bool failed;
+} runtime_map;
+
+/* Starts a map in N slots of the caller's (a power of two), on his stack for instance: small ones never allocate. */
+void runtime_map_lend(runtime_map *map, runtime_map_slot *slots, int n);
+/* The value's place, valid until the next entry is made. find: NULL when there is none. at: made when it is new, all zero
+ * then; NULL without memory. */
+runtime_map_value *runtime_map_find(const runtime_map *map, uint64_t key);
+runtime_map_value *runtime_map_at(runtime_map *map, uint64_t key);
+/* The same where KEY is the hash of something larger: entries of one hash are told apart by IS_IT, which compares what a
+ * value stands for (never asked about 0, which means "new": the caller puts something else there). */
+typedef bool (*runtime_map_match)(const void *user, runtime_map_value value);
+runtime_map_value *runtime_map_find_match(const runtime_map *map, uint64_t key, runtime_map_match is_it,
+                                          const void *user);
+runtime_map_value *runtime_map_match_at(runtime_map *map, uint64_t key, runtime_map_match is_it, const void *user);
+void runtime_map_clear(runtime_map *map); /* keeps the memory and failed */
+void runtime_map_free(runtime_map *map);
+
+/* By address. get: NULL when KEY is not in. put: false without memory. add, for sets: true when KEY was not in yet (without memory it is not in after that either). */
+static inline void *runtime_map_get(const runtime_map *map, const void *key) {
+  const runtime_map_value *value = runtime_map_find(map, (uint64_t)(uintptr_t)key);
+  return value ? value->p : NULL;
+}
+static inline bool runtime_map_put(runtime_map *map, const void *key, const void *value) {
+  runtime_map_value *place = runtime_map_at(map, (uint64_t)(uintptr_t)key);
+  if (place) place->p = (void *)value;
+  return place != NULL;
+}
+static inline bool runtime_map_add(runtime_map *map, const void *key) {
+  if (runtime_map_get(map, key)) return false;
+  runtime_map_put(map, key, key);
+  return true;
+}
+
+/* A set of texts: equal texts have one address. Set ARENA, where they are kept. */
+typedef struct runtime_names {
+  runtime_arena *arena;
+  runtime_map map;
+} runtime_names;
+
+/* The one copy of the first N bytes of TEXT (up to a NUL); NULL without memory. */
+const char *runtime_intern(runtime_names *names, const char *text, size_t n);
+void runtime_names_free(runtime_names *names); /* the texts stay in the arena */
+
 /* ---- string builder ---------------------------------------------------------------------------------------------- */
 
 /* Zero-initialise. data is always NUL-terminated once something was added; out of memory sets failed and is then
@@ -70,15 +141,31 @@ char *runtime_str_take(runtime_str *s, runtime_arena *arena); /* copies into are
 
 /* ---- contexts from inside ---------------------------------------------------------------------------------------- */
 
+/* What folders hang on a context, one slot each: X(NAME). tn_context_free releases them from the last to the first, after
+ * the kernels. */
+#define RUNTIME_SLOTS(X)                                                 \
+  X(POOL)       /* runtime/parallel.c: threads of parallel loops */      \
+  X(INTRINS)    /* schedule/intrin.c: declared intrinsics */             \
+  X(GENERICS)   /* schedule/generic.c: the context's own schedules */    \
+  X(REGISTRIES) /* schedule/registry.c: names and ops of the programs */ \
+  X(SESSION)    /* codegen/session.c: LLVM's machines and the JIT */
+
+typedef enum runtime_slot {
+#define X(name) RUNTIME_SLOT_##name,
+  RUNTIME_SLOTS(X)
+#undef X
+      RUNTIME_SLOT_COUNT
+} runtime_slot;
+
 struct tn_context {
   runtime_arena arena; /* lifetime: the context */
   tn_context_options options;
   tn_status status;
   char message[4096];
-  void (*on_free[8])(void *); /* run in reverse order by tn_context_free: folders above hang their state here */
-  void *on_free_data[8];
-  int n_on_free;
-  void *intrins;      /* schedule/: declared intrinsics, in the arena */
+  struct {
+    void *data;
+    void (*release)(void *data); /* NULL: nothing to do, the data lies in the arena */
+  } slots[RUNTIME_SLOT_COUNT];
   tn_kernel *kernels; /* the context's kernels that were not freed yet */
 };
 
@@ -86,8 +173,24 @@ struct tn_context {
 tn_status runtime_fail(tn_context *ctx, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 /* A warning or information: only to the callback. */
 void runtime_say(tn_context *ctx, tn_severity severity, const char *fmt, ...) TN_PRINTF(3, 4);
-/* False when the table is full. */
-bool runtime_on_free(tn_context *ctx, void (*fn)(void *), void *data);
+/* NULL when nothing was put there yet. */
+static inline void *runtime_slot_get(const tn_context *ctx, runtime_slot slot) { return ctx->slots[slot].data; }
+/* Once for a slot, unless RELEASE is NULL. */
+void runtime_slot_set(tn_context *ctx, runtime_slot slot, void *data, void (*release)(void *data));
+
+/* A stretch in which refusals are normal, a trial for instance: nothing reaches the user, and afterwards the context is as
+ * it was before, earlier failures included. In between its status and message are those of the stretch alone. That memory
+ * ran out is no refusal: the end hands it on, for otherwise a trial would fail for no reason that the user can see. */
+typedef struct runtime_quiet {
+  tn_context *ctx;
+  tn_message_fn on_message;
+  tn_status status;
+  char message[sizeof((tn_context *)NULL)->message]; /* when status is a failure */
+} runtime_quiet;
+runtime_quiet runtime_quiet_begin(tn_context *ctx);
+void runtime_quiet_end(const runtime_quiet *quiet);
+/* Ends it and hands any failure on, as if it came now. Returns its status. */
+tn_status runtime_quiet_end_loud(const runtime_quiet *quiet);
 /* Whether the context's debug option names this pass; *level gets the number after ':' (1 if absent). */
 bool runtime_debug_wants(const tn_context *ctx, const char *pass, int *level);
 
@@ -162,16 +265,18 @@ void runtime_kernel_describe(tn_kernel *kernel, double flops, size_t scratch_byt
 enum { RUNTIME_DLTYPE_TEXT = 40 };
 /* A DLPack dtype in words ("f32", "u8", "f16x4", "(code 5)64"), written into TEXT. */
 const char *runtime_dltype_text(DLDataType dtype, char text[RUNTIME_DLTYPE_TEXT]);
-/* Row-major with no gaps; strides of dimensions of extent 1 do not matter. */
-/* f16 and bf16: the value of the bits; the bits of the nearest value (ties to even) of VALUE rounded to f32. */
+/* Whether a dtype is f16 or bf16. For these: the value of the bits; the bits of VALUE rounded to f32 and then to the
+ * nearest value of the dtype, ties to even. */
 static inline bool runtime_is_half(tn_dtype dtype) { return dtype == TN_F16 || dtype == TN_BF16; }
 double runtime_half_value(tn_dtype dtype, uint16_t bits);
 uint16_t runtime_half_bits(tn_dtype dtype, double value);
 /* VALUE as a float dtype holds it. */
 double runtime_rounded(tn_dtype dtype, double value);
+/* Row-major with no gaps; strides of dimensions of extent 1 do not matter. */
 bool runtime_array_is_compact(const DLTensor *array);
 /* tn_array_fill; with BELOW > 0 by integers in [0, BELOW): what may be an index. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below);
+/* Strides, in elements, of a compact row-major array of that shape. */
 void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides);
 /* Whether no two elements of an array, whose strides are not negative, share memory; whether no element of A shares some
  * with one of B. False, too, of strides that are so tangled that it would take long to say (overlap.c). */
@@ -185,6 +290,9 @@ enum { RUNTIME_NO_QUOTA = 1 << 20 };
 int runtime_quota_threads(const char *quota, const char *period);
 uint64_t runtime_now_ns(void);                                    /* CLOCK_MONOTONIC */
 uint64_t runtime_hash(const void *data, size_t n, uint64_t seed); /* 64-bit, good mixing, stable over versions */
+void runtime_sort(double *values, int n);                         /* ascending */
+/* The quantile Q in [0, 1] of N >= 1 sorted values, between the two nearest: 0.5 is the median. */
+double runtime_quantile(const double *sorted, int n, double q);
 typedef struct runtime_rng {
   uint64_t state;
 } runtime_rng; /* splitmix64 */
@@ -193,10 +301,18 @@ int64_t runtime_random_below(runtime_rng *rng, int64_t n);             /* 0 .. n
 double runtime_random_unit(runtime_rng *rng);                          /* [0, 1) */
 char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc, NUL-terminated; NULL + message */
 
-/* TN_ERROR_PARSE: the message, with line and column of AT, which points into TEXT, that line and a caret below it. */
-tn_status runtime_fail_at(tn_context *ctx, const char *text, const char *at, const char *fmt, ...) TN_PRINTF(4, 5);
-/* Levenshtein's distance of two words; 16 when one is longer than that. */
-int runtime_edit_distance(const char *a, const char *b);
+/* TN_ERROR_PARSE: "WHAT line 1, column 5: message", that line of TEXT and a caret below AT, which points into TEXT. WHAT
+ * is "parse error at", or says which of the user's texts it is. */
+tn_status runtime_fail_at(tn_context *ctx, const char *what, const char *text, const char *at, const char *fmt, ...)
+    TN_PRINTF(5, 6);
+/* The known word that is meant by a mistyped one: offer all of them, then read WORD, NULL when none is near. A word is
+ * near below DISTANCE changes of a character (Levenshtein). */
+typedef struct runtime_nearest {
+  const char *typed, *word;
+  int distance;
+} runtime_nearest;
+runtime_nearest runtime_nearest_to(const char *typed);
+void runtime_nearest_offer(runtime_nearest *nearest, const char *word);
 /* The text of floats, for whatever a program reads again: C, JSON, loop IR, records. printf and strtod follow the locale of the
  * program around the library, where 0.5 can be "0,5"; these never do. Reading a number as strtod does; the shortest text
  * (returned) that gives the same value back in the dtype: "0.1", "-0", "inf", "nan"; snprintf. */

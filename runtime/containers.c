@@ -8,7 +8,7 @@
 
 bool runtime_vec_grow(void **data, int *cap, size_t item_bytes) {
   if (*cap > INT_MAX / 2) return false;
-  int larger = *cap ? *cap * 2 : 8;
+  int larger = *cap ? *cap * 2 : RUNTIME_SMALL(8, 1);
   if ((size_t)larger > SIZE_MAX / 2 / item_bytes) return false;
   void *grown = realloc(*data, (size_t)larger * item_bytes);
   if (!grown) return false;
@@ -21,7 +21,7 @@ bool runtime_vec_grow(void **data, int *cap, size_t item_bytes) {
 static bool reserve(runtime_str *s, size_t n) {
   if (s->failed) return false;
   if (n < s->cap && s->n < s->cap - n) return true;
-  size_t cap = RUNTIME_MAX((s->n + n + 1) * 2, (size_t)64);
+  size_t cap = RUNTIME_MAX((s->n + n + 1) * RUNTIME_SMALL(2, 1), (size_t)RUNTIME_SMALL(64, 1));
   char *grown = n < SIZE_MAX / 4 && s->n < SIZE_MAX / 4 ? realloc(s->data, cap) : NULL;
   if (!grown) {
     s->failed = true;

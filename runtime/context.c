@@ -1,4 +1,5 @@
 /* Contexts: the first failure and its message, the message callback, the list of what is to be freed at the end. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "runtime/base.h"
@@ -28,10 +29,8 @@ tn_context *tn_context_new(const tn_context_options *options) {
 void tn_context_free(tn_context *ctx) {
   if (!ctx) return;
   while (ctx->kernels) tn_kernel_free(ctx->kernels);
-  while (ctx->n_on_free > 0) {
-    int i = --ctx->n_on_free;
-    ctx->on_free[i](ctx->on_free_data[i]);
-  }
+  for (int i = RUNTIME_SLOT_COUNT - 1; i >= 0; --i)
+    if (ctx->slots[i].release) ctx->slots[i].release(ctx->slots[i].data);
   runtime_arena_free(&ctx->arena);
   free(ctx);
 }
@@ -77,11 +76,45 @@ void runtime_say(tn_context *ctx, tn_severity severity, const char *fmt, ...) {
   runtime_str_free(&text);
 }
 
-bool runtime_on_free(tn_context *ctx, void (*fn)(void *), void *data) {
-  if (ctx->n_on_free == RUNTIME_COUNT(ctx->on_free)) return false;
-  ctx->on_free[ctx->n_on_free] = fn;
-  ctx->on_free_data[ctx->n_on_free++] = data;
-  return true;
+void runtime_slot_set(tn_context *ctx, runtime_slot slot, void *data, void (*release)(void *data)) {
+  assert(!ctx->slots[slot].data || !release);
+  ctx->slots[slot].data = data;
+  ctx->slots[slot].release = release;
+}
+
+/* ---- quiet stretches --------------------------------------------------------------------------------------------- */
+
+runtime_quiet runtime_quiet_begin(tn_context *ctx) {
+  runtime_quiet quiet = {.ctx = ctx, .on_message = ctx->options.on_message, .status = ctx->status};
+  if (quiet.status != TN_OK) memcpy(quiet.message, ctx->message, sizeof quiet.message);
+  ctx->options.on_message = NULL;
+  tn_context_clear(ctx);
+  return quiet;
+}
+
+/* Puts the context back. */
+static void restore(const runtime_quiet *quiet) {
+  tn_context *ctx = quiet->ctx;
+  ctx->options.on_message = quiet->on_message;
+  tn_context_clear(ctx);
+  if (quiet->status == TN_OK) return;
+  ctx->status = quiet->status;
+  memcpy(ctx->message, quiet->message, sizeof ctx->message);
+}
+
+tn_status runtime_quiet_end_loud(const runtime_quiet *quiet) {
+  char message[sizeof quiet->message];
+  tn_status status = quiet->ctx->status;
+  memcpy(message, quiet->ctx->message, sizeof message);
+  restore(quiet);
+  return status == TN_OK ? TN_OK : runtime_fail(quiet->ctx, status, "%s", message);
+}
+
+void runtime_quiet_end(const runtime_quiet *quiet) {
+  if (quiet->ctx->status == TN_ERROR_MEMORY)
+    runtime_quiet_end_loud(quiet);
+  else
+    restore(quiet);
 }
 
 bool runtime_debug_wants(const tn_context *ctx, const char *pass, int *level) {

@@ -107,7 +107,7 @@ static void wake_elsewhere(worker *w) {
   atomic_store(&w->moves, false);
 }
 
-/* Where a launcher is at it, the next time. */
+/* If a launcher is changing the mask, try again after the next loop. */
 static void come_home(worker *w) {
   if (atomic_exchange(&w->moves, true)) return;
   if (w->moved) sched_setaffinity(0, sizeof w->home, &w->home);
@@ -416,14 +416,14 @@ int32_t runtime_pool_run(runtime_pool *pool, tn_parallel_body body, void *loop, 
 static void free_pool(void *pool) { runtime_pool_free(pool); }
 
 runtime_pool *runtime_pool_of(tn_context *ctx) {
-  for (int i = 0; i < ctx->n_on_free; ++i) {
-    if (ctx->on_free[i] == free_pool) return ctx->on_free_data[i];
-  }
-  runtime_pool *pool = runtime_pool_new(0);
-  if (pool && runtime_on_free(ctx, free_pool, pool)) return pool;
-  runtime_pool_free(pool);
-  runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the threads of parallel loops");
-  return NULL;
+  runtime_pool *pool = runtime_slot_get(ctx, RUNTIME_SLOT_POOL);
+  if (pool) return pool;
+  pool = runtime_pool_new(0);
+  if (pool)
+    runtime_slot_set(ctx, RUNTIME_SLOT_POOL, pool, free_pool);
+  else
+    runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the threads of parallel loops");
+  return pool;
 }
 
 tn_status tn_set_parallel_for(tn_context *ctx, tn_parallel_for_fn parallel_for, void *user) {

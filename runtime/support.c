@@ -42,6 +42,19 @@ int64_t runtime_random_below(runtime_rng *rng, int64_t n) {
 
 double runtime_random_unit(runtime_rng *rng) { return (double)(runtime_random(rng) >> 11) * 0x1p-53; }
 
+static int by_value(const void *left, const void *right) {
+  double a = *(const double *)left, b = *(const double *)right;
+  return (a > b) - (a < b);
+}
+
+void runtime_sort(double *values, int n) { qsort(values, (size_t)n, sizeof *values, by_value); }
+
+double runtime_quantile(const double *sorted, int n, double q) {
+  double at = q * (n - 1);
+  int below = (int)at, above = RUNTIME_MIN(below + 1, n - 1);
+  return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
+}
+
 /* Appends the rest of FILE; false when reading failed (errno says why). */
 static bool read_all(FILE *file, runtime_str *text) {
   char block[16384];

@@ -51,22 +51,23 @@ static excerpt excerpt_of(const char *text, const char *place) {
   return e;
 }
 
-tn_status runtime_fail_at(tn_context *ctx, const char *text, const char *at, const char *fmt, ...) {
-  char what[2048];
+tn_status runtime_fail_at(tn_context *ctx, const char *what, const char *text, const char *at, const char *fmt, ...) {
+  char why[2048];
   va_list args;
   va_start(args, fmt);
-  vsnprintf(what, sizeof what, fmt, args);
+  vsnprintf(why, sizeof why, fmt, args);
   va_end(args);
   excerpt e = excerpt_of(text, at);
-  return runtime_fail(ctx, TN_ERROR_PARSE, "parse error at line %d, column %d: %s\n%s\n%s^", e.line, e.column, what,
-                      e.text, e.blanks);
+  return runtime_fail(ctx, TN_ERROR_PARSE, "%s line %d, column %d: %s\n%s\n%s^", what, e.line, e.column, why, e.text,
+                      e.blanks);
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
 enum { NEAR_LENGTH = 16 };
 
-int runtime_edit_distance(const char *a, const char *b) {
+/* Levenshtein's distance; NEAR_LENGTH when one of the words is longer than that. */
+static int edit_distance(const char *a, const char *b) {
   int row[NEAR_LENGTH + 1], na = (int)strlen(a), nb = (int)strlen(b);
   if (na > NEAR_LENGTH || nb > NEAR_LENGTH) return NEAR_LENGTH;
   for (int j = 0; j <= nb; j++) row[j] = j;
@@ -80,6 +81,17 @@ int runtime_edit_distance(const char *a, const char *b) {
     }
   }
   return row[nb];
+}
+
+runtime_nearest runtime_nearest_to(const char *typed) {
+  return (runtime_nearest){.typed = typed, .distance = RUNTIME_MIN(3, (int)strlen(typed))};
+}
+
+void runtime_nearest_offer(runtime_nearest *nearest, const char *word) {
+  int distance = edit_distance(nearest->typed, word);
+  if (distance >= nearest->distance) return;
+  nearest->word = word;
+  nearest->distance = distance;
 }
 
 /* ---- floats ------------------------------------------------------------------------------------------------------ */

@@ -30,20 +30,13 @@ static void insert_sorted(double *sorted, int n, double value) {
   sorted[i] = value;
 }
 
-/* The quantile Q of N sorted values, between the two nearest. */
-static double quantile(const double *sorted, int n, double q) {
-  double at = q * (n - 1);
-  int below = (int)at, above = RUNTIME_MIN(below + 1, n - 1);
-  return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
-}
-
 /* The statistics of N >= 1 sorted samples. */
 static tn_timing summary(const double *sorted, int n) {
   tn_timing t = {.n_samples = n,
                  .min_s = sorted[0],
-                 .median_s = quantile(sorted, n, 0.5),
-                 .p25_s = quantile(sorted, n, 0.25),
-                 .p75_s = quantile(sorted, n, 0.75)};
+                 .median_s = runtime_quantile(sorted, n, 0.5),
+                 .p25_s = runtime_quantile(sorted, n, 0.25),
+                 .p75_s = runtime_quantile(sorted, n, 0.75)};
   t.spread = t.median_s > 0 ? (t.p75_s - t.p25_s) / t.median_s : 0;
   return t;
 }

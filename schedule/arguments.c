@@ -61,6 +61,7 @@ static void add_use(runtime_str *out, const schedule_stage *st, int axis) {
   runtime_str_add(out, ": name one of these");
 }
 
+/* The right names, or what became of the axis. */
 static tn_status refuse_axis(const schedule_call *c, const schedule_stage *st, const char *name) {
   char loops[512];
   for (int i = 0; i < st->n_axes; i++) {
@@ -104,6 +105,7 @@ static int64_t names_left(const reader *r) {
   return is_list ? r->args[r->at].number : r->n - r->at;
 }
 
+/* The I-th of those; a NULL in a list is a name that nothing has. */
 static const char *name_left(const reader *r, int i) {
   bool is_list = r->args[r->at].is_list;
   const char *name = is_list ? r->args[r->at].names[i] : r->args[r->at + i].name;
@@ -154,6 +156,7 @@ static tn_status read_order(reader *r) {
   return TN_OK;
 }
 
+/* Any stages, each as often as it is named. */
 static tn_status read_stages(reader *r) {
   SCHEDULE_TRY(check_names_left(r, 0, "stages"));
   int n = (int)names_left(r);
@@ -182,6 +185,7 @@ static tn_status read_readers(reader *r) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* NULL: it was not given. The text reader makes sure that keys are known and stand once. */
 static const schedule_argument *find_key(const reader *r, const char *key) {
   for (int i = r->n; i < r->n_all; i++)
     if (strcmp(r->args[i].key, key) == 0) return &r->args[i];
@@ -192,6 +196,7 @@ static tn_status read_stage(reader *r) { return find_stage(r, r->args[r->at++].n
 static tn_status read_target(reader *r) { return find_stage(r, r->args[r->at++].name, &r->c->step.target_stage); }
 static tn_status read_loop(reader *r) { return next_loop(r, r->c->step.stage, &r->c->step.iter); }
 
+/* The stage, and which of its tensors; one of several outputs has no stage of its own. */
 static tn_status read_tensor(reader *r) {
   const char *name = r->args[r->at].name;
   SCHEDULE_TRY(read_stage(r));
@@ -221,6 +226,7 @@ static tn_status read_value(reader *r) {
   return TN_OK;
 }
 
+/* What does not fit is out of every range that is checked later. */
 static tn_status read_offset(reader *r) {
   int64_t value = r->args[r->at++].number;
   r->c->step.target_iter = (int32_t)RUNTIME_MAX(RUNTIME_MIN(value, INT32_MAX), -INT32_MAX);
@@ -233,6 +239,7 @@ static tn_status read_parts(reader *r) {
   return TN_OK;
 }
 
+/* Of a text or of C they are there: its form, its prototype say so. */
 static tn_status read_two(reader *r) {
   r->list[0] = r->args[r->at].number;
   r->list[1] = r->args[r->at + 1].number;
@@ -273,6 +280,7 @@ static tn_status read_factor_axis(reader *r) {
   return TN_OK;
 }
 
+/* The caller's memory, for as long as the call runs; a step that is kept interns it. */
 static tn_status read_text(reader *r) {
   r->c->step.text = r->args[r->at++].name;
   return TN_OK;
@@ -286,6 +294,7 @@ static tn_status read_pragma(reader *r) {
   return r->text.failed ? schedule_no_memory(r->c->s) : TN_OK;
 }
 
+/* threadIdx.x and the like are annotations from SCHEDULE_BIND on. */
 static tn_status read_thread(reader *r) {
   const char *word = r->args[r->at++].name;
   int annotation = SCHEDULE_BIND;
@@ -352,6 +361,7 @@ static void write_number(writer *w, int64_t number) {
 static void write_leaf(writer *w, const schedule_stage *st, int64_t iter) {
   if (st && iter >= 0 && iter < st->n_leaves) write_name(w, schedule_leaf(st, (int)iter)->name);
 }
+/* NULL: out of range, in a message about just that. */
 static const schedule_stage *stage_at(const writer *w, int stage) {
   return stage >= 0 && stage < w->s->n_stages ? &w->s->stages[stage] : NULL;
 }
@@ -377,6 +387,7 @@ static void write_target(writer *w) {
 static void write_target_loop(writer *w) {
   if (w->st) write_leaf(w, stage_at(w, w->step->target_stage), w->step->target_iter);
 }
+/* A stage that is named for its tensor; it need not be computed. */
 static void write_buffer(writer *w) {
   const schedule_stage *target = stage_at(w, w->step->target_stage);
   write_name(w, target ? schedule_stage_name(target) : "?");
@@ -399,6 +410,7 @@ static void write_lengths(writer *w) {
   if (is_array) runtime_str_add(w->out, "}");
 }
 
+/* In text 0 is what none means. */
 static void write_factor_axis(writer *w) {
   if (w->style == SCHEDULE_AS_C || w->step->value) write_number(w, w->step->value);
 }
@@ -410,6 +422,7 @@ static void write_intrinsic(writer *w) {
   runtime_str_add(w->out, w->style == SCHEDULE_AS_C ? "\"" : "");
 }
 
+/* Parts "key$value" again. */
 static void write_pragma(writer *w) {
   const char *quote = w->style == SCHEDULE_AS_C ? "\"" : "", *dollar = strrchr(w->step->text, '$');
   runtime_str_addf(w->out, ", %s%.*s%s", quote, (int)(dollar - w->step->text), w->step->text, quote);
@@ -443,6 +456,7 @@ static void write_counted_loop(writer *w) {
   write_leaf(w, of, w->step->list[1]);
 }
 
+/* tn_split, tn_split_many, tn_split_nparts. */
 static const char *lengths_suffix(const writer *w) {
   return w->step->n > 1 ? "_many" : w->step->inner_to_outer ? "" : "_nparts";
 }
@@ -518,6 +532,7 @@ bool schedule_fits(const schedule_primitive *row, int n, const schedule_argument
   return at == n;
 }
 
+/* Arguments in the order of the letters: later ones are looked up in what earlier ones named. */
 static tn_status read_all(reader *r) {
   const schedule_argument *tail = find_key(r, "tail");
   r->c->step.tail = (uint8_t)(tail ? RUNTIME_MIN((uint64_t)tail->number, UINT8_MAX) : TN_TAIL_GUARD);
@@ -532,6 +547,7 @@ static tn_status read_all(reader *r) {
   return TN_OK;
 }
 
+/* RUN gets the call with all names looked up; what it points to lives until RUN returns. */
 static tn_status call_words(tn_schedule *s, const schedule_primitive *row, int n, const schedule_argument *args,
                             tn_status (*run)(schedule_call *c)) {
   if (!s) return TN_ERROR_ARGUMENT;

@@ -1,5 +1,5 @@
-/* call.c: the table of primitives, and what all of them have in common: a call is checked, done and recorded, or refused
- * in words that begin with the call. */
+/* call.c: the table of primitives, and what all of them have in common: a call is checked, done and recorded, or
+ * refused in words that begin with the call. */
 #include "schedule/call.h"
 
 #include <stdarg.h>
@@ -60,6 +60,7 @@ const schedule_primitive *schedule_row_of(const schedule_step *step) {
 
 /* ---- what was called --------------------------------------------------------------------------------------------- */
 
+/* While names are looked up there are no positions yet: the arguments as they were given. */
 static void add_written(const schedule_call *c, runtime_str *out) {
   runtime_str_addf(out, "%s(", c->row->word);
   for (int i = 0; i < c->n_written; i++) {
@@ -72,6 +73,7 @@ static void add_written(const schedule_call *c, runtime_str *out) {
   runtime_str_add(out, ")");
 }
 
+/* Composed primitives first. Their own schedule stays as it is while they run, and so does what they are called. */
 void schedule_add_call(const schedule_call *c, runtime_str *out) {
   if (c->s->within) {
     schedule_add_call(c->s->within, out);
@@ -138,6 +140,7 @@ tn_status schedule_run(schedule_call *c) {
   return c->row->rewrite(c) && schedule_push_step(c->s, &c->step) ? TN_OK : schedule_no_memory(c->s);
 }
 
+/* Steps come from records and from the tuner, so nothing about them is taken for granted. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step) {
   schedule_call c = {.s = s, .row = schedule_row_of(step), .step = *step};
   if (!c.row) return runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "step kind %d is unknown", step->kind);

@@ -57,7 +57,7 @@ static const char *operator_names(char *buffer, size_t n) {
 /* ---- schedules of a context's own -------------------------------------------------------------------------------- */
 
 typedef struct own_schedule {
-  int operator;
+  int kind; /* operator_kind */
   const char *cpu;
   tn_generic_fn fn;
   void *user;
@@ -68,64 +68,41 @@ typedef struct own_schedules {
   own_schedule *last;
 } own_schedules;
 
-/* They lie in the context's arena and go with it; the entry in its table is how they are found. */
-static void forget(void *data) { (void)data; }
-
+/* They lie in the context's arena and go with it. */
 static own_schedules *own_of(tn_context *ctx, bool make) {
-  for (int i = 0; i < ctx->n_on_free; i++)
-    if (ctx->on_free[i] == forget) return ctx->on_free_data[i];
-  own_schedules *own = make ? RUNTIME_NEW(&ctx->arena, own_schedules) : NULL;
-  if (!own) return NULL;
-  *own = (own_schedules){0};
-  return runtime_on_free(ctx, forget, own) ? own : NULL;
+  own_schedules *own = runtime_slot_get(ctx, RUNTIME_SLOT_GENERICS);
+  if (own || !make) return own;
+  own = RUNTIME_NEW(&ctx->arena, own_schedules);
+  if (own) runtime_slot_set(ctx, RUNTIME_SLOT_GENERICS, own, NULL);
+  return own;
 }
 
 tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const char *cpu, tn_generic_fn fn,
                               void *user) {
   char names[256];
-  if (!ctx || !fn) return TN_ERROR_ARGUMENT;
-  int operator= find_operator(operator_name);
-  if (operator<0)
+  if (!ctx) return TN_ERROR_ARGUMENT;
+  if (!fn)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_generic_register: the function is NULL: give the one to call");
+  int kind = find_operator(operator_name);
+  if (kind < 0)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_generic_register: \"%s\" is no operator: %s",
                         operator_name ? operator_name : "", operator_names(names, sizeof names));
   own_schedules *own = own_of(ctx, true);
   own_schedule *entry = own ? RUNTIME_NEW(&ctx->arena, own_schedule) : NULL;
   const char *kept = cpu && own ? runtime_strdup(&ctx->arena, cpu) : NULL;
   if (!entry || (cpu && !kept)) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
-  *entry = (own_schedule){operator, kept, fn, user, own->last};
+  *entry = (own_schedule){kind, kept, fn, user, own->last};
   own->last = entry;
   return TN_OK;
 }
 
-static const own_schedule *find_own(const generic_plan *p, int operator) {
+static const own_schedule *find_own(const generic_plan *p, int kind) {
   const own_schedules *own = own_of(p->s->ctx, false);
   for (const own_schedule *o = own ? own->last : NULL; o; o = o->next) {
     bool fits = !o->cpu || (p->machine.cpu && strcmp(o->cpu, p->machine.cpu) == 0);
-    if (o->operator== operator&& fits) return o;
+    if (o->kind == kind && fits) return o;
   }
   return NULL;
-}
-
-/* ---- stretches in which refusals are normal ---------------------------------------------------------------------- */
-
-typedef struct quiet {
-  tn_context *ctx;
-  tn_message_fn on_message;
-  bool was_ok;
-} quiet;
-
-static quiet begin_quiet(tn_context *ctx) {
-  quiet q = {ctx, ctx->options.on_message, tn_context_status(ctx) == TN_OK};
-  ctx->options.on_message = NULL;
-  return q;
-}
-
-/* What was refused goes to WHY, when there is something new to say. */
-static void end_quiet(const quiet *q, char *why, size_t n) {
-  q->ctx->options.on_message = q->on_message;
-  if (!q->was_ok) return;
-  if (why) snprintf(why, n, "%s", tn_context_message(q->ctx));
-  tn_context_clear(q->ctx);
 }
 
 /* ---- inlining ---------------------------------------------------------------------------------------------------- */
@@ -206,10 +183,10 @@ static bool wants_inline(const generic_plan *p, int stage) {
 }
 
 static void inline_stages(generic_plan *p) {
-  quiet q = begin_quiet(p->s->ctx);
+  runtime_quiet quiet = runtime_quiet_begin(p->s->ctx);
   for (int i = 0; i < p->s->n_stages; i++)
     if (wants_inline(p, i)) (void)schedule_compute_inline(p->s, i);
-  end_quiet(&q, NULL, 0);
+  runtime_quiet_end(&quiet);
 }
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
@@ -392,7 +369,7 @@ static operator_kind kind_of(const generic_plan *p, const generic_group *g) {
 static bool try_family(generic_plan *p, const generic_group *g, bool (*family)(generic_plan *, const generic_group *),
                        const own_schedule *own, char *why, size_t n) {
   generic_plan draft = *p;
-  quiet q = begin_quiet(p->s->ctx);
+  runtime_quiet quiet = runtime_quiet_begin(p->s->ctx);
   draft.s = tn_schedule_copy(p->s);
   bool ok = draft.s != NULL;
   if (ok && own) {
@@ -401,7 +378,8 @@ static bool try_family(generic_plan *p, const generic_group *g, bool (*family)(g
   } else if (ok) {
     ok = family(&draft, g);
   }
-  end_quiet(&q, why, n);
+  snprintf(why, n, "%s", tn_context_message(p->s->ctx));
+  runtime_quiet_end(&quiet);
   if (ok) schedule_swap_contents(p->s, draft.s);
   tn_schedule_free(draft.s);
   return ok;
@@ -531,7 +509,10 @@ tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
         s->n_steps);
   runtime_arena arena = {0};
   generic_plan p = {.s = tn_schedule_copy(s), .machine = fill_machine(machine), .arena = &arena};
+  bool was_ok = tn_context_status(s->ctx) == TN_OK;
   tn_status status = p.s ? schedule_all(&p) : TN_ERROR_MEMORY;
+  /* Out of memory in a trial is no refusal: another schedule would come out. */
+  if (status == TN_OK && was_ok) status = tn_context_status(s->ctx);
   if (status == TN_OK) schedule_swap_contents(s, p.s);
   tn_schedule_free(p.s);
   runtime_arena_free(&arena);

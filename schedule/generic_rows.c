@@ -172,7 +172,8 @@ typedef struct row_list {
   } rows[GENERIC_MAX_STAGES * 2];
 } row_list;
 
-/* TENSOR's parts follow it; without the root itself. */
+/* Adds to LIST the stage of TENSOR, then those of the parts that its lanes are reduced in. The root is left out: it has
+ * loops of its own. False: it has no such parts, or the list is full. */
 static bool part_member(generic_plan *p, const generic_group *g, const tn_tensor *tensor, row_list *list) {
   generic_parts parts;
   if (list->n + 8 >= RUNTIME_COUNT(list->rows)) return false;

@@ -157,7 +157,7 @@ typedef struct known {
 } known;
 
 static const known *find_known(const tn_context *ctx, const char *name) {
-  for (const known *k = ctx->intrins; k; k = k->next)
+  for (const known *k = runtime_slot_get(ctx, RUNTIME_SLOT_INTRINS); k; k = k->next)
     if (strcmp(k->intrin.name, name) == 0) return k;
   return NULL;
 }
@@ -167,7 +167,8 @@ static known *read_pattern(tn_context *ctx, const char *name, const char *patter
   tn_program *p = *program = tn_program_parse(ctx, pattern, 0, NULL);
   known *k = p ? RUNTIME_NEW(&ctx->arena, known) : NULL;
   if (!k) return NULL;
-  *k = (known){.intrin = {.name = runtime_strdup(&ctx->arena, name)}, .next = ctx->intrins};
+  *k = (known){.intrin = {.name = runtime_strdup(&ctx->arena, name)},
+               .next = runtime_slot_get(ctx, RUNTIME_SLOT_INTRINS)};
   const char *wrong = from_program(&ctx->arena, p, &k->intrin), *text = tn_program_text(p);
   if (!wrong && text && k->intrin.name) {
     k->intrin.text = runtime_strdup(&ctx->arena, text);
@@ -188,7 +189,7 @@ static const known *read_builtin(tn_context *ctx, const struct builtin *builtin,
   k->intrin.text = strchr(pattern, '\n') + 1;
   k->intrin.form = builtin->form;
   k->record = k->intrin.name;
-  ctx->intrins = k;
+  runtime_slot_set(ctx, RUNTIME_SLOT_INTRINS, k, NULL);
   return k;
 }
 
@@ -247,7 +248,7 @@ const char *schedule_intrin_names(tn_context *ctx, char *buffer, size_t n) {
     used += (size_t)snprintf(buffer + used, n - used, "%s%s", i ? ", " : "", builtins[i].name);
   if (used < n)
     used += (size_t)snprintf(buffer + used, n - used, " (M and L are numbers from 1 to %d: gemv_16x64)", MAX_SIZE);
-  for (const known *k = ctx->intrins; k && used < n; k = k->next)
+  for (const known *k = runtime_slot_get(ctx, RUNTIME_SLOT_INTRINS); k && used < n; k = k->next)
     if (k->intrin.form == TIR_INTRIN_CALL) used += (size_t)snprintf(buffer + used, n - used, ", %s", k->intrin.name);
   return buffer;
 }
@@ -260,12 +261,18 @@ static bool is_identifier(const char *name) {
   return *name == '\0';
 }
 
-static tn_status check_declaration(tn_context *ctx, const char *name, const tn_intrin_functions *f) {
-  const tn_intrin_function *all[] = {&f->body, &f->reset, &f->update};
+static tn_status check_declaration(tn_context *ctx, const char *name, const char *pattern,
+                                   const tn_intrin_functions *f) {
   if (!is_identifier(name))
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic \"%s\": the name has to be an identifier", name ? name : "");
   if (find(ctx, name))
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: there is one of this name: take another", name);
+  if (!pattern)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: the pattern is NULL: give one, \"c[i<16] = a[i]\"",
+                        name);
+  if (!f)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "intrinsic %s: the functions are NULL: name a body or an update", name);
+  const tn_intrin_function *all[] = {&f->body, &f->reset, &f->update};
   for (int i = 0; i < RUNTIME_COUNT(all); i++)
     if (all[i]->function && !is_identifier(all[i]->name))
       return runtime_fail(ctx, TN_ERROR_ARGUMENT,
@@ -284,8 +291,8 @@ static tn_status check_roles(tn_context *ctx, const tir_intrin *intrin) {
 }
 
 tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern, const tn_intrin_functions *functions) {
-  if (!ctx || !pattern || !functions) return TN_ERROR_ARGUMENT;
-  SCHEDULE_TRY(check_declaration(ctx, name, functions));
+  if (!ctx) return TN_ERROR_ARGUMENT;
+  SCHEDULE_TRY(check_declaration(ctx, name, pattern, functions));
   const tn_intrin_function *all[TIR_INTRIN_ROLE_COUNT] = {&functions->body, &functions->reset, &functions->update};
   tn_program *program;
   known *k = read_pattern(ctx, name, pattern, &program);
@@ -299,6 +306,6 @@ tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern, 
   }
   SCHEDULE_TRY(check_roles(ctx, &k->intrin));
   SCHEDULE_TRY(schedule_check_functions(program, &k->intrin));
-  ctx->intrins = k;
+  runtime_slot_set(ctx, RUNTIME_SLOT_INTRINS, k, NULL);
   return TN_OK;
 }

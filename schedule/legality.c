@@ -6,6 +6,7 @@
 #include "schedule/tail.h"
 #include "tir/intrin.h"
 
+/* Cut where BUFFER ends: it is for messages. */
 const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_t n) {
   size_t used = 0;
   buffer[0] = '\0';

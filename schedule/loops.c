@@ -38,6 +38,7 @@ static tn_status check_name(const schedule_call *c, const char *suffix, size_t l
 /* Invariant: the children, outer to inner, count through [0, product of extents); the part below the parent's extent is
  * the parent, the rest is the tail. */
 
+/* Each at least 1, and an index holds their product. */
 static tn_status check_lengths(const schedule_call *c, const schedule_axis *axis) {
   const char *stage = schedule_stage_name(&c->s->stages[c->step.stage]);
   int64_t product = 1;
@@ -64,6 +65,7 @@ static tn_status check_recorded(const schedule_call *c, const schedule_axis *axi
       (long long)c->step.value, (long long)axis->extent);
 }
 
+/* The strategy is known and suits the axis. */
 static tn_status check_split_tail(const schedule_call *c) {
   tn_tail tail = (tn_tail)c->step.tail;
   if (tail >= TN_TAIL_COUNT)
@@ -129,6 +131,7 @@ const char *schedule_extent_text(const schedule_axis *axis, char *buffer, size_t
   return buffer;
 }
 
+/* Interned; NULL: out of memory. */
 static const char *child_name(tn_schedule *s, const char *parent, int i, int n_children) {
   if (n_children == 2) return schedule_internf(s->program, "%s.%s", parent, i ? "inner" : "outer");
   return schedule_internf(s->program, "%s.%d", parent, i);
@@ -161,6 +164,7 @@ static void move_attachments(tn_schedule *s, int stage, int from, int to) {
   }
 }
 
+/* Stages computed at the loop are computed at its innermost part from now on, so that their regions stay. */
 bool schedule_rewrite_split(schedule_call *c) {
   schedule_stage *st = &c->s->stages[c->step.stage];
   int parent = st->leaves[c->step.iter], n = c->step.n;
@@ -278,6 +282,7 @@ static const tir_expr *fused_size(tn_schedule *s, const schedule_stage *st, int 
   return is_symbolic ? product : NULL;
 }
 
+/* Fills OUT; it belongs to no stage yet. False: out of memory. */
 static bool fused_axis(tn_schedule *s, const schedule_stage *st, int n, const int64_t *iters, schedule_axis *out) {
   runtime_str name = {0};
   *out = (schedule_axis){.extent = 1,
@@ -338,6 +343,7 @@ tn_status tn_fuse_names(tn_schedule *s, const char *stage, int n, const char *co
 /* Invariant: the same loops, another nesting. Legal for all loops: iterations of data axes are independent, and every
  * combiner is commutative and associative (floats up to rounding). */
 
+/* All loops of the stage, once each. */
 static tn_status check_order(const schedule_call *c) {
   int n = c->step.n, stage = c->step.stage;
   SCHEDULE_TRY(schedule_check_stage(c, stage));
@@ -460,6 +466,7 @@ static tn_status check_constant_extent(const schedule_call *c, const schedule_st
                          axis->name);
 }
 
+/* What can be said of the loop alone; its neighbours are asked when it is tried. */
 static tn_status check_loop(const schedule_call *c, schedule_annotation annotation) {
   int stage = c->step.stage, iter = c->step.iter;
   SCHEDULE_TRY(schedule_check_iter(c, stage, iter));

@@ -44,6 +44,7 @@ static bool is_around(const tn_schedule *s, int of, int of_iter, int stage, int 
   return of == stage ? of_iter <= iter : schedule_inside(s, stage, of) >= of_iter;
 }
 
+/* Iterations of a loop further out can be counted; those of one further in have no later one here. */
 static tn_status check_of(const schedule_call *c, int of, int of_iter, int stage, int iter) {
   tn_schedule *s = c->s;
   SCHEDULE_TRY(schedule_check_iter(c, of, of_iter));
@@ -55,6 +56,7 @@ static tn_status check_of(const schedule_call *c, int of, int of_iter, int stage
       schedule_stage_name(st), schedule_stage_name(st), schedule_stage_name(st));
 }
 
+/* 0 would ask for what is read at once. */
 static tn_status check_offset(const schedule_call *c, int64_t offset) {
   if (offset >= 1 && offset <= MAX_OFFSET) return TN_OK;
   return schedule_refuse(c, "offset %lld: a prefetch is for a later iteration; give 1 to %d iterations",
@@ -132,6 +134,7 @@ tn_status tn_prefetch_of(tn_schedule *s, const char *stage, const char *tensor, 
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */
 
+/* While lowering: what a request counts on may have been rescheduled since. */
 static void warn(lowering *l, const lower_stage *ls, const schedule_prefetch_request *p, const char *why) {
   runtime_say(l->ctx, TN_SEVERITY_WARNING, "prefetch(%s, %s, %s) has no effect: %s", schedule_stage_name(ls->st),
               p->tensor->name, ls->st->axes[p->axis].name, why);

@@ -84,7 +84,8 @@ static tir_walk find_symbol(void *user, const tir_expr *e) {
   return search->found ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-/* A symbol that what a stage computes depends on: its values, its region, the rows of what it reads. NULL: none. */
+/* The name of a symbol that decides a stage's values, its region, or the rows of a tensor that it reads. NULL: none
+ * does, so that the stage can be packed before the symbols are known. */
 static const char *symbol_of(const lowering *l, const lower_stage *ls) {
   symbol_search search = {.l = l};
   if (ls->body) tir_walk_expr(ls->body, find_symbol, &search);

@@ -32,6 +32,8 @@
   COMPOSED(vectorize_by, "vectorize", "siN", " tail=", NULL, NULL)                                                    \
   WORD(AN, unroll, annotate, SCHEDULE_UNROLL, SCHEDULE_UNROLL, "si", "", "unroll(stage, axis)",                       \
        "a loop's body is written out")                                                                                \
+  COMPOSED(unroll_jam, "unroll_jam", "siN", " tail=", "unroll_jam(stage, axis, factor [, tail=peel])",                \
+           "iterations of an outer loop run together, side by side in the loops inside")                              \
   WORD(AN, parallel, annotate, SCHEDULE_PARALLEL, SCHEDULE_PARALLEL, "si", "", "parallel(stage, axis)",               \
        "a loop's iterations are shared among threads")                                                                \
   STEP(PR, pragma, pragma, "six", "sik", "", "pragma(stage, axis, key, n)", "a remark about a loop")                  \
@@ -50,7 +52,7 @@
        "a stage becomes a copy of a new one that computes it")                                                        \
   STEP(SS, set_scope, set_scope, "sx", "sx", "", "set_scope(stage, scope)", "where a stage's buffer lies")            \
   STEP(RF, rfactor, rfactor, "siv", "sif", "", "rfactor(stage, axis [, factor_axis])",                                \
-       "a reduction in two: partial results, and their sum")                                                          \
+       "a reduction in two: partial results, and what combines them")                                                 \
   COMPOSED(parallel_reduce, "parallel_reduce", "siP", " parts=", "parallel_reduce(stage, axis [, parts=n])",          \
            "a reduction's loop is shared among threads")                                                              \
   COMPOSED(auto_inline, "auto_inline", "", "", "auto_inline()", "every stage that can be is inlined")                 \

@@ -1,5 +1,5 @@
-/* registry.c: names and derived ops shared by the schedules of a program. Two hash tables with open addressing; entries
- * live in the context's arena, so pointers stay valid as long as any schedule can. */
+/* registry.c: names and derived ops shared by the schedules of a program. What they point to lives in the context's
+ * arena, so pointers stay valid as long as any schedule can. */
 #include "schedule/registry.h"
 
 #include <stdio.h>
@@ -23,22 +23,21 @@ typedef struct derived_entry {
 } derived_entry;
 
 struct schedule_registry {
-  const char **names; /* NULL: free slot; capacity is a power of two */
-  int n_names, cap_names;
+  runtime_names names;
   RUNTIME_VEC(derived_entry) derived;
   tn_schedule *first;
   schedule_registry *next; /* of the same context */
 };
 
+/* With the context: ops and axes are in its arena, schedules that nobody freed go here. */
 static void registry_free(schedule_registry *r) {
   while (r->first) tn_schedule_free(r->first);
-  free(r->names);
+  runtime_names_free(&r->names);
   RUNTIME_VEC_FREE(&r->derived);
   free(r);
 }
 
-/* DATA: the head of a context's list. The context has room for few functions to call at its end, and any number of
- * programs, so one call frees all their registries. */
+/* DATA: the head of a context's list, one registry a program. */
 static void registries_free(void *data) {
   for (schedule_registry *r = *(schedule_registry **)data, *next; r; r = next) {
     next = r->next;
@@ -46,18 +45,20 @@ static void registries_free(void *data) {
   }
 }
 
+/* The head of the context's list, made on first use. NULL: out of memory, or the context has no slot left. */
 static schedule_registry **registries_of(tn_context *ctx) {
-  for (int i = 0; i < ctx->n_on_free; ++i) {
-    if (ctx->on_free[i] == registries_free) return ctx->on_free_data[i];
-  }
-  schedule_registry **head = RUNTIME_NEW(&ctx->arena, schedule_registry *);
-  return head && runtime_on_free(ctx, registries_free, head) ? head : NULL;
+  schedule_registry **head = runtime_slot_get(ctx, RUNTIME_SLOT_REGISTRIES);
+  if (head) return head;
+  head = RUNTIME_NEW(&ctx->arena, schedule_registry *);
+  if (head) runtime_slot_set(ctx, RUNTIME_SLOT_REGISTRIES, head, registries_free);
+  return head;
 }
 
 schedule_registry *schedule_registry_of(tn_program *program) {
   if (program->derived) return program->derived;
   schedule_registry **head = registries_of(program->ctx), *r = head ? calloc(1, sizeof *r) : NULL;
   if (!r) return NULL;
+  r->names.arena = &program->ctx->arena;
   r->next = *head;
   *head = r;
   return program->derived = r;
@@ -80,35 +81,9 @@ void schedule_registry_unlink(tn_schedule *s) {
   if (s->next) s->next->previous = s->previous;
 }
 
-/* The slot that holds TEXT, or the free one where it belongs. */
-static const char **name_slot(const char **names, int cap, const char *text) {
-  unsigned at = (unsigned)runtime_hash(text, strlen(text), 0) & (unsigned)(cap - 1);
-  while (names[at] && strcmp(names[at], text) != 0) at = (at + 1) & (unsigned)(cap - 1);
-  return &names[at];
-}
-
-/* Doubles at half full. */
-static bool grow_names(schedule_registry *r) {
-  int cap = r->cap_names ? 2 * r->cap_names : 256;
-  const char **names = calloc((size_t)cap, sizeof *names);
-  if (!names) return false;
-  for (int i = 0; i < r->cap_names; i++)
-    if (r->names[i]) *name_slot(names, cap, r->names[i]) = r->names[i];
-  free(r->names);
-  r->names = names;
-  r->cap_names = cap;
-  return true;
-}
-
 const char *schedule_intern(tn_program *program, const char *text) {
   schedule_registry *r = schedule_registry_of(program);
-  if (!r || (2 * r->n_names >= r->cap_names && !grow_names(r))) return NULL;
-  const char **slot = name_slot(r->names, r->cap_names, text);
-  if (!*slot) {
-    *slot = runtime_strdup(&program->ctx->arena, text);
-    r->n_names += *slot != NULL;
-  }
-  return *slot;
+  return r ? runtime_intern(&r->names, text, strlen(text)) : NULL;
 }
 
 const char *schedule_internf(tn_program *program, const char *fmt, ...) {

@@ -22,9 +22,9 @@ const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, cons
 const te_op *schedule_reread_op(tn_program *program, const te_op *op, const tn_tensor *from, const tn_tensor *to);
 /* OP under other names, one for each output, with fresh data axes "<axis>.c". */
 const te_op *schedule_renamed_op(tn_program *program, const te_op *op, const char *const *names);
-/* OP's axes and names, body = the outputs of FROM, as many, at them. */
+/* An op with OP's axes and names whose body reads FROM's outputs, one for each of OP's, at these axes. */
 const te_op *schedule_forward_op(tn_program *program, const te_op *op, const te_op *from);
-/* An op with the names of LIKE. */
+/* An op that computes BODY over AXES, with the outputs' names of LIKE. BODY NULL: NULL. */
 const te_op *schedule_op_like(tn_program *program, const te_op *like, int n_axes, tn_axis **axes, const tir_expr *body);
 
 /* Ops that a primitive makes elsewhere: under a word and two pointers that decide them. NULL: none yet; and, of

@@ -18,6 +18,7 @@ static const char *reduction_loops(const schedule_stage *st, char *buffer, size_
   return buffer;
 }
 
+/* A loop over reduction axes only, which can become a data axis. */
 static tn_status check_reduction_loop(const schedule_call *c, int stage, int iter) {
   SCHEDULE_TRY(schedule_check_iter(c, stage, iter));
   const schedule_stage *st = &c->s->stages[stage];
@@ -66,8 +67,8 @@ static tn_status check_new_tensor(const schedule_call *c, int stage, int iter, i
   for (int i = 0; i < st->tensors[0].ndim; i++)
     if (!st->tensors[0].size[i]) elements *= (double)st->tensors[0].shape[i];
   if (factor_axis < 0 || factor_axis > st->op->n_axes)
-    return schedule_refuse(c, "factor axis %d: give a place from 0 to %d among the data axes of %s", factor_axis,
-                           st->op->n_axes, schedule_stage_name(st));
+    return schedule_refuse(c, "factor axis %lld: give a place from 0 to %d among the data axes of %s",
+                           (long long)factor_axis, st->op->n_axes, schedule_stage_name(st));
   if (st->op->n_axes == TN_MAX_RANK)
     return schedule_refuse(
         c,
@@ -121,6 +122,7 @@ typedef struct factoring {
   const tir_expr **values; /* by axis index of the stage: over the new op's axes */
 } factoring;
 
+/* The new op's axes: one for each loop over data and for the factored one, and its reduce axes. False: out of memory. */
 static bool make_axes(factoring *f) {
   const schedule_stage *st = f->st;
   f->reduce = RUNTIME_NEW_ARRAY(f->arena, tn_axis *, st->n_leaves);

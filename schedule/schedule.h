@@ -100,6 +100,21 @@ TN_API tn_status tn_vectorize(tn_schedule *s, const char *stage, const char *axi
 TN_API tn_status tn_vectorize_by(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail);
 /* The loop's body is written out; one that would become too large stays a loop. Any axis. TVM: unroll. */
 TN_API tn_status tn_unroll(tn_schedule *s, const char *stage, const char *axis);
+/* FACTOR iterations of the loop run together, side by side in the loops that stand in it: what they read in common is
+ * read once, and a sum gets FACTOR accumulators.
+ *
+ *     for (i, 0, 64) {                         ->    for (i.outer, 0, 32) {
+ *       C[i] = 0                                       C[i.outer*2] = 0; C[i.outer*2 + 1] = 0
+ *       for (k, 0, 32) C[i] += A[i, k] * B[k]          for (k, 0, 32) {
+ *     }                                                  C[i.outer*2] += A[i.outer*2, k] * B[k]
+ *                                                        C[i.outer*2 + 1] += A[i.outer*2 + 1, k] * B[k]
+ *                                                      }
+ *                                                    }
+ *
+ * The same as tn_split by FACTOR with TAIL, tn_reorder, axis.inner innermost but outside of lanes and of an intrinsic,
+ * and tn_unroll. Any axis. Refused: FACTOR < 2; a loop that no other stands in; one that a stage is computed at; what
+ * these three refuse. */
+TN_API tn_status tn_unroll_jam(tn_schedule *s, const char *stage, const char *axis, int64_t factor, tn_tail tail);
 /* The loop's iterations are shared among threads (tn_thread_count). TVM: parallel, which accepts a reduction axis and
  * races. Refused: a reduction axis; a loop inside a parallel or a vectorized one. */
 TN_API tn_status tn_parallel(tn_schedule *s, const char *stage, const char *axis);

@@ -4,11 +4,13 @@
 
 #include "schedule/edit.h"
 
+/* Of any stage, inputs too. */
 static tn_status check_index(const schedule_call *c, int stage) {
   if (stage >= 0 && stage < c->s->n_stages) return TN_OK;
   return schedule_refuse(c, "there is no stage %d: take 0 to %d", stage, c->s->n_stages - 1);
 }
 
+/* Inputs are given: they have no place to move to. */
 static tn_status check_computed(const schedule_call *c, int stage) {
   SCHEDULE_TRY(check_index(c, stage));
   const schedule_stage *st = &c->s->stages[stage];
@@ -20,6 +22,7 @@ static tn_status check_computed(const schedule_call *c, int stage) {
 
 /* ---- placing ----------------------------------------------------------------------------------------------------- */
 
+/* AT_STAGE and AT_AXIS are -1 but for SCHEDULE_AT; AT_AXIS is an index into that stage's axis table. */
 static void place(schedule_stage *st, schedule_attach attach, int at_stage, int at_axis) {
   st->attach = attach;
   st->at_stage = (int16_t)at_stage;
@@ -159,6 +162,7 @@ static bool is_injective(const tn_schedule *s, int stage) {
   return is_plain && schedule_extern_reader(s, stage) < 0 && st->n_relations == 0 && !schedule_is_output(s, stage);
 }
 
+/* Stage order is producers first, so that chains collapse from their beginning. */
 tn_status schedule_compose_auto_inline(tn_schedule *s, const schedule_call *c) {
   int n = 0;
   for (int i = 0; i < s->n_stages; i++) {
@@ -175,6 +179,7 @@ tn_status tn_auto_inline(tn_schedule *s) {
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
+/* The scopes that a CPU's buffers can have. */
 static tn_status check_scope(const schedule_call *c, const char *scope) {
   if (scope && (strcmp(scope, "global") == 0 || strcmp(scope, "local") == 0)) return TN_OK;
   return schedule_refuse(c, "scope \"%s\" is unknown: use \"global\" or \"local\"", scope ? scope : "");
@@ -234,6 +239,7 @@ static void reader_names(const tn_schedule *s, int stage, const tn_tensor *tenso
                                schedule_stage_name(&s->stages[readers[i]]));
 }
 
+/* Each reads the tensor, once named, and none of them while a scan makes it. */
 static tn_status check_readers(const schedule_call *c, const tn_tensor *tensor) {
   const tn_schedule *s = c->s;
   const int64_t *readers = c->step.list;
@@ -258,6 +264,7 @@ static tn_status check_readers(const schedule_call *c, const tn_tensor *tensor) 
   return TN_OK;
 }
 
+/* The tensor lies whole in memory when its copy is made. */
 tn_status schedule_check_cache_read(schedule_call *c) {
   int stage = c->step.stage;
   int64_t value = c->step.value;
@@ -359,6 +366,7 @@ tn_status schedule_check_no_guests(const schedule_call *c, int stage, const char
   return TN_OK;
 }
 
+/* The stage's loops are made anew, so that nothing may have been done to them. */
 tn_status schedule_check_cache_write(schedule_call *c) {
   int stage = c->step.stage;
   const char *scope = c->step.text;
@@ -381,6 +389,7 @@ tn_status schedule_check_cache_write(schedule_call *c) {
   return schedule_check_inputs_at_root(c, stage, names, "cache_write");
 }
 
+/* Tensors of one op move together: half of them would leave the others without a computation. */
 tn_status schedule_check_together(const schedule_call *c, int n, const char *const *tensors) {
   const schedule_stage *st = &c->s->stages[c->step.stage];
   char all[512];

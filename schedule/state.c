@@ -9,6 +9,7 @@ static bool init_stage(tn_schedule *s, schedule_stage *stage, const te_op *op) {
   return schedule_reset_loops(s, stage);
 }
 
+/* Axes and relations stay in the arena until the schedule is freed; only their counts go. */
 bool schedule_reset_loops(tn_schedule *s, schedule_stage *stage) {
   const te_op *op = stage->op;
   stage->n_axes = stage->n_relations = stage->n_leaves = stage->n_prefetches = 0;
@@ -49,6 +50,7 @@ static tn_schedule *new_schedule(tn_program *program, int n_stages) {
   return NULL;
 }
 
+/* Frees S, which may be NULL, and returns NULL. */
 static tn_schedule *no_memory(tn_context *ctx, tn_schedule *s) {
   tn_schedule_free(s);
   runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a schedule");
@@ -105,6 +107,7 @@ static bool copy_stage(runtime_arena *arena, schedule_stage *to, const schedule_
   return true;
 }
 
+/* Texts are interned in the program's registry, lists are copied. */
 static bool copy_steps(tn_schedule *to, const tn_schedule *from) {
   to->n_steps = to->cap_steps = from->n_steps;
   to->steps = runtime_copy(&to->arena, from->steps, sizeof *from->steps * (size_t)from->n_steps);
@@ -163,6 +166,7 @@ int schedule_add_axis(tn_schedule *s, schedule_stage *stage, const schedule_axis
   return stage->n_axes++;
 }
 
+/* The pointer holds until the next relation is added. */
 schedule_relation *schedule_add_relation(tn_schedule *s, schedule_stage *stage, int n) {
   if (!reserve(&s->arena, (void **)&stage->relations, &stage->cap_relations, stage->n_relations + 1,
                sizeof *stage->relations))
@@ -244,6 +248,7 @@ int schedule_stage_of_tensor(const tn_schedule *s, const tn_tensor *tensor) {
   return -1;
 }
 
+/* Outputs are the arguments behind the inputs. */
 bool schedule_is_output(const tn_schedule *s, int stage) {
   const tn_program *p = s->program;
   for (int i = p->n_inputs; i < p->n_args; i++)
@@ -251,6 +256,7 @@ bool schedule_is_output(const tn_schedule *s, int stage) {
   return false;
 }
 
+/* As the op reads it now; inlined stages are not looked through. */
 bool schedule_reads(const schedule_stage *stage, const tn_tensor *tensor) {
   for (int i = 0; i < stage->op->n_inputs; i++)
     if (stage->op->inputs[i] == tensor) return true;

@@ -16,10 +16,21 @@ static const schedule_primitive *row_of_kind(int kind) {
   return row;
 }
 
+/* Takes ITEM, which may be NULL. False without memory: jansson would only leave the item out. */
+static bool append(json_t *array, json_t *item) { return json_array_append_new(array, item) == 0; }
+
+/* ARRAY; NULL, and it is freed, when an item is missing. */
+static json_t *if_whole(json_t *array, bool is_whole) {
+  if (array && is_whole) return array;
+  json_decref(array);
+  return NULL;
+}
+
 static json_t *encode_list(const schedule_step *step) {
   json_t *list = json_array();
-  for (int i = 0; i < step->n; i++) json_array_append_new(list, json_integer(step->list[i]));
-  return list;
+  bool ok = true;
+  for (int i = 0; i < step->n; i++) ok &= append(list, json_integer(step->list[i]));
+  return if_whole(list, ok);
 }
 
 /* One letter of a row's fields. */
@@ -40,21 +51,25 @@ static json_t *encode_field(const schedule_step *step, char field) {
   }
 }
 
+/* So that logs of programs with one output are those of TVM. */
 static bool is_left_out(const schedule_step *step, char field) {
   return (field == 'V' && step->value == 0) || (field == 'L' && step->n == 0);
 }
 
+static json_t *encode_step(const schedule_step *step) {
+  const schedule_primitive *row = row_of_kind(step->kind);
+  json_t *json = json_array();
+  bool ok = append(json, json_string(row->mnemonic));
+  for (const char *f = row->fields; *f; f++)
+    if (!is_left_out(step, *f)) ok &= append(json, encode_field(step, *f));
+  return if_whole(json, ok);
+}
+
 json_t *schedule_steps_json(const tn_schedule *s) {
   json_t *steps = json_array();
-  for (int i = 0; i < s->n_steps; i++) {
-    const schedule_primitive *row = row_of_kind(s->steps[i].kind);
-    json_t *json = json_array();
-    json_array_append_new(json, json_string(row->mnemonic));
-    for (const char *f = row->fields; *f; f++)
-      if (!is_left_out(&s->steps[i], *f)) json_array_append_new(json, encode_field(&s->steps[i], *f));
-    json_array_append_new(steps, json);
-  }
-  return steps;
+  bool ok = true;
+  for (int i = 0; i < s->n_steps; i++) ok &= append(steps, encode_step(&s->steps[i]));
+  return if_whole(steps, ok);
 }
 
 /* ---- from JSON --------------------------------------------------------------------------------------------------- */
@@ -66,6 +81,7 @@ static bool decode_small(const json_t *json, int *out) {
   return json_is_integer(json) && value >= 0 && value <= INT16_MAX;
 }
 
+/* Numbers that an index holds, not below 0; in memory of ARENA. */
 static bool decode_list(runtime_arena *arena, const json_t *json, schedule_step *out) {
   if (!json_is_array(json) || json_array_size(json) > SCHEDULE_MAX_AXES) return false;
   int64_t *list = RUNTIME_NEW_ARRAY(arena, int64_t, json_array_size(json) + 1);
@@ -89,6 +105,7 @@ static bool decode_tail(const json_t *json, schedule_step *out) {
   return false;
 }
 
+/* A copy in ARENA: the JSON value goes before the step is applied. */
 static bool decode_text(runtime_arena *arena, const json_t *json, schedule_step *out) {
   return json_is_string(json) && (out->text = runtime_strdup(arena, json_string_value(json)));
 }
@@ -114,6 +131,7 @@ static bool decode_field(runtime_arena *arena, const json_t *json, char field, s
   }
 }
 
+/* For messages. */
 static const char *field_words(char field) {
   static const char *const words[] = {
       "sstage number",    "iloop number",     "Starget stage", "Itarget loop", "vvalue", "Vvalue",
@@ -133,6 +151,7 @@ static void add_mnemonics(runtime_str *out) {
                      row_of_kind(kind)->mnemonic);
 }
 
+/* With those that there are. */
 static tn_status refuse_mnemonic(tn_context *ctx, int number, const char *mnemonic) {
   runtime_str known = {0};
   add_mnemonics(&known);

@@ -6,6 +6,7 @@
 
 enum { MAX_FACTOR = 512 };
 
+/* A dimension of the stage's own buffer with others inside of it, whose extents are numbers. */
 static tn_status check_dimension(const schedule_call *c, int stage, int iter) {
   SCHEDULE_TRY(schedule_check_iter(c, stage, iter));
   const schedule_stage *st = &c->s->stages[stage];

@@ -83,13 +83,12 @@ static tn_status try_lowering(const schedule_call *c, int stage) {
   tn_schedule *s = c->s;
   runtime_arena arena = {0};
   tir_tensorized found = {.stage = stage};
-  tn_context_options options = s->ctx->options;
-  s->ctx->options.on_message = NULL; /* warnings are said when code is made */
+  runtime_quiet quiet = runtime_quiet_begin(s->ctx); /* warnings are said when code is made */
   tir_func *f = schedule_lower(s, "trial", &arena);
   tir_pass_context p = {.ctx = s->ctx, .arena = &arena, .tensorized = &found};
   if (f) f = tir_run_through(&p, f, "tensorize");
-  s->ctx->options = options;
-  tn_status status = f ? say_why(c, s->stages[stage].intrin, &found) : tn_context_status(s->ctx);
+  tn_status status = runtime_quiet_end_loud(&quiet);
+  if (f) status = say_why(c, s->stages[stage].intrin, &found);
   runtime_arena_free(&arena);
   return status == TN_OK && !f ? TN_ERROR_MEMORY : status;
 }

@@ -22,15 +22,8 @@ typedef struct reader {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* The line, its number and a caret below the place. */
 static tn_status refuse_at(reader *r, const char *at, const char *expected) {
-  const char *line = at, *end = at;
-  while (line > r->text && line[-1] != '\n') line--;
-  while (*end && *end != '\n') end++;
-  int number = 1;
-  for (const char *c = r->text; c < line; c++) number += *c == '\n';
-  return runtime_fail(r->s->ctx, TN_ERROR_PARSE, "schedule text, line %d, column %d: expected %s\n%.*s\n%*s^", number,
-                      (int)(at - line) + 1, expected, (int)(end - line), line, (int)(at - line), "");
+  return runtime_fail_at(r->s->ctx, "schedule text,", r->text, at, "expected %s", expected);
 }
 
 static tn_status refuse(reader *r, const char *expected) { return refuse_at(r, r->at, expected); }
@@ -65,6 +58,7 @@ static const char *read_name(reader *r) {
   return runtime_strndup(&r->arena, start, (size_t)(end - start));
 }
 
+/* A number that a word follows at once (8x) is none. */
 static bool read_number(reader *r, int64_t *out) {
   skip_space(r);
   const char *digits = r->at + (*r->at == '-');
@@ -199,6 +193,7 @@ static tn_status check_keys(reader *r, const schedule_primitive *row, const char
   return read_tail(r);
 }
 
+/* With the words that there are. */
 static tn_status no_such_primitive(reader *r) {
   runtime_str names = {0};
   for (int i = 0; i < SCHEDULE_WORD_COUNT; i++)
@@ -242,7 +237,9 @@ tn_status tn_schedule_apply(tn_schedule *s, const char *text) {
   reader *r = calloc(1, sizeof *r);
   tn_schedule *copy = r ? tn_schedule_copy(s) : NULL;
   tn_status status = TN_ERROR_MEMORY;
-  if (copy) {
+  if (!copy) {
+    runtime_fail(s->ctx, status, "out of memory for a schedule as text");
+  } else {
     r->s = copy;
     r->text = r->at = text;
     status = apply_all(r);

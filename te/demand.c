@@ -8,39 +8,16 @@ enum {
 
 /* ---- remembered elements ----------------------------------------------------------------------------------------- */
 
-static struct te_memo_slot *memo_slot(const te_memo *memo, int64_t key) {
-  uint64_t at = (uint64_t)key * UINT64_C(0x9E3779B97F4A7C15) >> 20;
-  for (;; at++) {
-    struct te_memo_slot *slot = &memo->slots[at & (uint64_t)(memo->cap - 1)];
-    if (slot->key == key || slot->key == 0) return slot;
-  }
+static bool memo_find(const runtime_map *memo, int64_t flat, te_cell *value) {
+  const runtime_map_value *known = runtime_map_find(memo, (uint64_t)flat + 1);
+  if (known) value->i = known->i;
+  return known != NULL;
 }
 
-/* Doubles the table. */
-static bool memo_grow(te_memo *memo) {
-  te_memo larger = {.cap = memo->cap ? 2 * memo->cap : 64};
-  larger.slots = calloc((size_t)larger.cap, sizeof *larger.slots);
-  if (!larger.slots) return false;
-  for (int64_t i = 0; i < memo->cap; i++)
-    if (memo->slots[i].key != 0) *memo_slot(&larger, memo->slots[i].key) = memo->slots[i];
-  larger.n = memo->n;
-  free(memo->slots);
-  *memo = larger;
-  return true;
-}
-
-static bool memo_find(const te_memo *memo, int64_t flat, te_cell *value) {
-  const struct te_memo_slot *slot = memo->cap ? memo_slot(memo, flat + 1) : NULL;
-  if (!slot || slot->key == 0) return false;
-  *value = slot->value;
-  return true;
-}
-
-static bool memo_add(te_memo *memo, int64_t flat, te_cell value) {
-  if (2 * (memo->n + 1) > memo->cap && !memo_grow(memo)) return false;
-  *memo_slot(memo, flat + 1) = (struct te_memo_slot){flat + 1, value};
-  memo->n++;
-  return true;
+static bool memo_add(runtime_map *memo, int64_t flat, te_cell value) {
+  runtime_map_value *place = runtime_map_at(memo, (uint64_t)flat + 1);
+  if (place) place->i = value.i;
+  return place != NULL;
 }
 
 /* ---- computing --------------------------------------------------------------------------------------------------- */

@@ -185,7 +185,7 @@ bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_o
 void te_run_end(te_run *run) {
   for (int i = 0; i < run->n_sources && run->sources; i++) {
     if (run->sources[i].is_own) free(run->sources[i].data);
-    free(run->sources[i].memo.slots);
+    runtime_map_free(&run->sources[i].memo);
   }
   runtime_arena_free(&run->arena);
 }

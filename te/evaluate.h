@@ -14,15 +14,6 @@ typedef union te_cell {
 typedef struct te_run te_run;
 typedef struct te_node te_node;
 
-/* Elements already computed, by flat index: open addressing. */
-typedef struct te_memo {
-  struct te_memo_slot {
-    int64_t key; /* flat index + 1; 0: free */
-    te_cell value;
-  } *slots;
-  int64_t n, cap; /* cap is 0 or a power of two */
-} te_memo;
-
 /* Where a tensor's elements come from: its array, or (data NULL) its definition. */
 typedef struct te_source {
   const tn_tensor *tensor;
@@ -33,7 +24,7 @@ typedef struct te_source {
   int64_t shape[TN_MAX_RANK];         /* of the tensor, symbols put in */
   int64_t stride[TN_MAX_RANK];        /* in elements: of the array that was given; else without gaps */
   int64_t reduce[TE_MAX_REDUCE_AXES]; /* extents of the reduction axes of its op */
-  te_memo memo;
+  runtime_map memo;                   /* elements already computed: flat index + 1 -> the bits of a te_cell */
 } te_source;
 
 enum { TE_MAX_VARS = TN_MAX_RANK + TE_MAX_REDUCE_AXES };

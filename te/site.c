@@ -14,7 +14,7 @@ tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) {
   vsnprintf(text, sizeof text, fmt, args);
   va_end(args);
   if (!site->text) return runtime_fail(site->ctx, status, "%s", text);
-  return runtime_fail_at(site->ctx, site->text, site->at, "%s", text);
+  return runtime_fail_at(site->ctx, "parse error at", site->text, site->at, "%s", text);
 }
 
 bool te_has_memory(const te_site *site, const void *pointer) {
@@ -80,24 +80,14 @@ bool te_check_name(const te_site *site, const char *what, const char *name) {
 
 /* ---- the nearest word -------------------------------------------------------------------------------------------- */
 
-typedef struct nearest {
-  const char *word;
-  int distance;
-} nearest;
-
-static void consider(nearest *best, const char *name, const char *word) {
-  int distance = runtime_edit_distance(name, word);
-  if (distance < best->distance) *best = (nearest){word, distance};
-}
-
 const char *te_nearest_function(const char *name) {
-  nearest best = {NULL, RUNTIME_MIN(3, (int)strlen(name))};
+  runtime_nearest near = runtime_nearest_to(name);
   for (int i = 0; i < TIR_OP_COUNT; i++)
     if (is_written(&tir_op_table[i]) && isalpha((unsigned char)tir_op_table[i].text[0]))
-      consider(&best, name, tir_op_table[i].text);
-  for (int i = 0; i < TIR_COMBINER_COUNT; i++) consider(&best, name, combiners[i]);
-  for (int i = 0; i < TN_DTYPE_COUNT; i++) consider(&best, name, tn_dtype_name((tn_dtype)i));
-  return best.word;
+      runtime_nearest_offer(&near, tir_op_table[i].text);
+  for (int i = 0; i < TIR_COMBINER_COUNT; i++) runtime_nearest_offer(&near, combiners[i]);
+  for (int i = 0; i < TN_DTYPE_COUNT; i++) runtime_nearest_offer(&near, tn_dtype_name((tn_dtype)i));
+  return near.word;
 }
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */

@@ -188,7 +188,7 @@ static bool check_root(checker *c, const tir_expr *e, const char *place) {
   c->seen = &seen;
   c->depth = 0;
   bool good = check_expr(c, e);
-  tir_memo_free(&seen);
+  tir_memo_end(&seen);
   return good;
 }
 
@@ -389,7 +389,7 @@ tn_status tir_check(tn_context *ctx, const tir_func *f) {
   } else if (!c.failed && check_params(&c, params)) {
     check_stmt(&c, f->body);
   }
-  tir_memo_free(&calls);
+  tir_memo_end(&calls);
   free(params);
   return c.failed ? TN_ERROR_INTERNAL : TN_OK;
 }

@@ -22,23 +22,31 @@ static inline bool tir_is_const(const tir_expr *e) { return e->op == TIR_INT || 
 /* The scalar under a broadcast, or E. */
 static inline const tir_expr *tir_unbroadcast(const tir_expr *e) { return e->op == TIR_BROADCAST ? e->arg[0] : e; }
 
-/* ---- a map from node to node with a small table on the stack (memo.c) -------------------------------------------- */
+/* ---- a map from node to node with a small table on the stack ----------------------------------------------------- */
 
-enum { TIR_MEMO_INLINE = 64 };
-/* Zero-initialise count and capacity with tir_memo_init. When memory runs out entries are lost, which costs time only.
- */
+enum { TIR_MEMO_SLOTS = RUNTIME_SMALL(64, 2) };
+/* Starts with tir_memo_init, ends with runtime_map_free(&memo.map). When memory runs out entries are lost and
+ * map.failed is set. */
 typedef struct tir_memo {
-  const void **slots; /* key, value pairs */
-  int n, capacity;
-  const void *small[2 * TIR_MEMO_INLINE];
+  runtime_map map;
+  runtime_map_slot small[TIR_MEMO_SLOTS];
 } tir_memo;
 
-void tir_memo_init(tir_memo *memo);
-void tir_memo_free(tir_memo *memo);
-const void *tir_memo_get(const tir_memo *memo, const void *key); /* NULL: not there */
-void tir_memo_put(tir_memo *memo, const void *key, const void *value);
+static inline void tir_memo_init(tir_memo *memo) { runtime_map_lend(&memo->map, memo->small, TIR_MEMO_SLOTS); }
+/* Whether all that was put in stands there. Releases the map. */
+static inline bool tir_memo_end(tir_memo *memo) {
+  bool is_whole = !memo->map.failed;
+  runtime_map_free(&memo->map);
+  return is_whole;
+}
+static inline const void *tir_memo_get(const tir_memo *memo, const void *key) {
+  return runtime_map_get(&memo->map, key);
+}
+static inline void tir_memo_put(tir_memo *memo, const void *key, const void *value) {
+  runtime_map_put(&memo->map, key, value);
+}
 /* True when KEY was not there yet. */
-bool tir_memo_add(tir_memo *memo, const void *key);
+static inline bool tir_memo_add(tir_memo *memo, const void *key) { return runtime_map_add(&memo->map, key); }
 
 /* ---- statements with other parts (stmt.c): the same pointer when nothing differs --------------------------------- */
 

@@ -16,7 +16,7 @@ bool parser_fail(parser *p, const char *at, const char *fmt, ...) {
   va_start(args, fmt);
   vsnprintf(what, sizeof what, fmt, args);
   va_end(args);
-  if (!p->failed) runtime_fail_at(p->ctx, p->text, at, "%s", what);
+  if (!p->failed) runtime_fail_at(p->ctx, "parse error at", p->text, at, "%s", what);
   p->failed = true;
   return false;
 }

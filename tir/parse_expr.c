@@ -199,16 +199,11 @@ static int find_call(const char *name) {
 }
 
 static bool unknown_call(parser *p, const char *at, const char *name) {
-  const char *best = NULL;
-  int least = 3;
-  for (int op = 0; op < TIR_OP_COUNT; op++) {
-    int distance = runtime_edit_distance(name, tir_op_table[op].text);
-    if (distance >= least || find_call(tir_op_table[op].text) == TIR_OP_COUNT) continue;
-    least = distance;
-    best = tir_op_table[op].text;
-  }
-  return parser_fail(p, at, "expected a function, not '%s'%s%s%s", name, best ? ": is '" : "", best ? best : "",
-                     best ? "' meant?" : "");
+  runtime_nearest near = runtime_nearest_to(name);
+  for (int op = 0; op < TIR_OP_COUNT; op++)
+    if (find_call(tir_op_table[op].text) != TIR_OP_COUNT) runtime_nearest_offer(&near, tir_op_table[op].text);
+  return parser_fail(p, at, "expected a function, not '%s'%s%s%s", name, near.word ? ": is '" : "",
+                     near.word ? near.word : "", near.word ? "' meant?" : "");
 }
 
 /* Behind "name(". */

@@ -72,9 +72,8 @@ static bool may_run_ahead(const tir_stmt *loop, const tir_stmt *alloc) {
   tir_walk_stmt(loop->u.loop.body, &writes);
   x.reaches_out |= tir_memo_get(&written, x.own) != NULL;
   tir_walk_stmt(x.fill->u.attr.body, &filling);
-  tir_memo_free(&written);
-  tir_memo_free(&made);
-  return !x.reaches_out;
+  bool is_known = tir_memo_end(&written);
+  return tir_memo_end(&made) && is_known && !x.reaches_out;
 }
 
 static const char *objection(const tir_stmt *loop, const tir_stmt *alloc) {

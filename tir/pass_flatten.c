@@ -212,7 +212,7 @@ tir_func *tir_pass_flatten(tir_pass_context *p, tir_func *f) {
   tir_memo_init(&flat);
   state at = {.p = p, .env = f->env, .p_env = f->env, .index_dtype = f->index_dtype, .flat = &flat};
   tir_func *result = flatten_func(&at, f);
-  tir_memo_free(&flat);
+  if (!tir_memo_end(&flat)) result = NULL;
   if (result == NULL && tn_context_status(p->ctx) == TN_OK) return tir_func_with_body(p, f, NULL);
   return result != NULL && result->body == f->body &&
                  memcmp(result->params, f->params, sizeof *f->params * (size_t)f->n_params) == 0

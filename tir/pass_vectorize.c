@@ -172,10 +172,9 @@ static const tir_stmt *widen_under_env(widener *w, tir_env env, const tir_stmt *
   w->env = &env;
   w->memo = &memo;
   s = widen_stmt(w, s);
-  tir_memo_free(&memo);
   w->memo = outer_memo;
   w->env = outer;
-  return s;
+  return tir_memo_end(&memo) ? s : NULL;
 }
 
 /* The statement where MASK holds, too. */
@@ -186,10 +185,9 @@ static const tir_stmt *widen_under_mask(widener *w, const tir_expr *mask, const 
   w->mask = both(w->p->arena, outer_mask, mask);
   w->memo = &memo;
   s = mask != NULL && w->mask != NULL ? widen_stmt(w, s) : NULL;
-  tir_memo_free(&memo);
   w->memo = outer_memo;
   w->mask = outer_mask;
-  return s;
+  return tir_memo_end(&memo) ? s : NULL;
 }
 
 /* Splits the condition into the part that is the same for all lanes and the mask; either may be NULL. */
@@ -310,7 +308,7 @@ static const tir_stmt *widen_chunk(state *at, const tir_env *env, const tir_stmt
   widener w = {.p = at->p, .env = env, .var = loop->u.loop.var, .lanes = lanes, .memo = &memo};
   w.lane_values = tir_ramp(at->p->arena, base, 1, lanes);
   const tir_stmt *body = w.lane_values != NULL ? widen_stmt(&w, loop->u.loop.body) : NULL;
-  tir_memo_free(&memo);
+  if (!tir_memo_end(&memo)) body = NULL;
   *why_not = w.why_not;
   return body != NULL ? tir_simplify_stmt(at->p->arena, env, NULL, body) : NULL;
 }

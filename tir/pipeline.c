@@ -1,7 +1,9 @@
 /* pipeline.c: the passes in their order, with dumps, times and checks between them; passes by name. */
 #include <stdio.h>
 
+#include <limits.h>
 #include "runtime/profiler/profiler.h"
+
 #include "tir/passes.h"
 
 /* Guards are made movable and moved (simplify, hoist), peeled loops parted, what became constant removed; then indices
@@ -106,12 +108,9 @@ tir_func *tir_run_through(tir_pass_context *p, tir_func *f, const char *last) {
 enum { MAX_NAME = 16 };
 
 static tir_func *no_such_pass(tir_pass_context *p, const char *name) {
-  const char *best = tir_pass_lines[0].name;
-  for (int i = 1; i < TIR_PASS_COUNT; i++) {
-    bool is_nearer = runtime_edit_distance(name, tir_pass_lines[i].name) < runtime_edit_distance(name, best);
-    if (is_nearer) best = tir_pass_lines[i].name;
-  }
-  runtime_fail(p->ctx, TN_ERROR_ARGUMENT, "there is no pass '%s'; the nearest name is '%s'", name, best);
+  runtime_nearest near = {.typed = name, .distance = INT_MAX};
+  for (int i = 0; i < TIR_PASS_COUNT; i++) runtime_nearest_offer(&near, tir_pass_lines[i].name);
+  runtime_fail(p->ctx, TN_ERROR_ARGUMENT, "there is no pass '%s'; the nearest name is '%s'", name, near.word);
   return NULL;
 }
 

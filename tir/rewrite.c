@@ -38,8 +38,7 @@ const tir_expr *tir_rewrite_expr(const tir_rewriter *rewriter, const tir_expr *e
   tir_memo_init(&memo);
   rewriting r = {rewriter, &memo};
   const tir_expr *result = rewrite_node(&r, e);
-  tir_memo_free(&memo);
-  return result;
+  return tir_memo_end(&memo) ? result : NULL;
 }
 
 static const tir_expr *rewrite_part(void *user, const tir_expr *e) {
@@ -61,8 +60,7 @@ const tir_stmt *tir_rewrite_stmt(const tir_rewriter *rewriter, const tir_stmt *s
   tir_memo_init(&memo);
   rewriting r = {rewriter, &memo};
   const tir_stmt *result = rewrite_stmt(&r, s);
-  tir_memo_free(&memo);
-  return result;
+  return tir_memo_end(&memo) ? result : NULL;
 }
 
 /* ---- substitution ------------------------------------------------------------------------------------------------ */

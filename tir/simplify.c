@@ -219,11 +219,10 @@ const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir
     const tir_expr *before = result;
     result = tir_simplify_node(&s, before);
     if (result == before) break;
-    tir_memo_free(&s.memo);
+    if (!tir_memo_end(&s.memo)) result = NULL;
     tir_memo_init(&s.memo);
   }
-  tir_memo_free(&s.memo);
-  return result;
+  return tir_memo_end(&s.memo) ? result : NULL;
 }
 
 bool tir_prove(runtime_arena *arena, const tir_env *env, const tir_expr *cond) {
@@ -234,6 +233,6 @@ bool tir_prove(runtime_arena *arena, const tir_env *env, const tir_expr *cond) {
     const tir_expr *result = tir_simplify_node(&s, cond);
     if (result == NULL || !tir_is_int(result, &value)) value = 0;
   }
-  tir_memo_free(&s.memo);
+  tir_memo_end(&s.memo);
   return value == 1;
 }

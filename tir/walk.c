@@ -25,7 +25,7 @@ bool tir_walk_expr(const tir_expr *e, tir_walk (*visit)(void *user, const tir_ex
   tir_memo_init(&seen);
   walker w = {visit, user, &seen};
   bool finished = walk(&w, e);
-  tir_memo_free(&seen);
+  tir_memo_end(&seen); /* without memory shared nodes are seen more than once */
   return finished;
 }
 
@@ -107,10 +107,10 @@ static tir_walk note_callee(void *user, const tir_stmt *s) {
 }
 
 int tir_callees(const tir_func *f, int max, const tir_callee **out) {
-  callee_list list = {0, max, out, {0}};
+  callee_list list = {.max = max, .out = out};
   tir_memo_init(&list.seen);
   tir_visitor visitor = {.stmt = note_callee, .user = &list};
   tir_walk_stmt(f->body, &visitor);
-  tir_memo_free(&list.seen);
+  tir_memo_end(&list.seen);
   return list.n;
 }

@@ -59,12 +59,11 @@ static table_reader find_reader(const char *name) {
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-/* GFLOPS of a record; 0 when its program cannot be read any more. */
+/* GFLOPS of a record; 0 when its program cannot be read any more, or there was no memory, which is said. */
 static double row_gflops(tools_session *session, const tn_log_row *row) {
-  session->is_muted = true;
+  runtime_quiet quiet = runtime_quiet_begin(session->ctx);
   tn_program *program = tn_program_parse(session->ctx, row->program, 0, NULL);
-  tn_context_clear(session->ctx);
-  session->is_muted = false;
+  runtime_quiet_end(&quiet);
   return program ? tools_gflops(tn_program_flops(program), row->cost_s) : 0;
 }
 
@@ -102,7 +101,7 @@ static int print_plain(tools_session *session, const tools_args *args, const tn_
          table->n_programs);
   if (table->n_skipped) printf("; %d lines skipped", table->n_skipped);
   printf("\n");
-  return TOOLS_OK;
+  return tn_context_status(session->ctx) == TN_OK ? TOOLS_OK : TOOLS_FAILED;
 }
 
 static json_t *row_object(tools_session *session, const tn_log_row *row) {
@@ -118,6 +117,7 @@ static int print_object(tools_session *session, const tools_args *args, const tn
   json_t *object =
       json_pack("{s:s, s:o, s:i, s:i, s:i, s:i}", "log", args->operands[1], "rows", rows, "records", table->n_records,
                 "failed", table->n_failed, "programs", table->n_programs, "skipped", table->n_skipped);
+  if (tn_context_status(session->ctx) != TN_OK) return json_decref(object), TOOLS_FAILED;
   return tools_print_json(session, object);
 }
 

@@ -77,7 +77,13 @@ static int run(int argc, char **argv) {
 int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a file that gets too long for ulimit -f is an error with a message */
   if (argc > 1 && strcmp(argv[1], tools_bench.name) == 0) tools_settle_environment(argv);
+  tools_watch_json();
   int status = run(argc, argv);
+  if (status == TOOLS_OK && tools_lacks_memory()) {
+    fprintf(stderr, "tenon: out of memory: JSON that was written lacks parts\n");
+    status = TOOLS_FAILED;
+  }
+  if (status == TOOLS_FAILED && !tools_has_spoken()) fprintf(stderr, "tenon: out of memory\n");
   if (fflush(stdout) == 0 && !ferror(stdout)) return status;
   fprintf(stderr, "tenon: standard output cannot be written: %s\n", strerror(errno));
   return TOOLS_FAILED;

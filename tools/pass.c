@@ -48,6 +48,7 @@ static char *transform(tools_session *session, const tools_args *args, const cha
   if (f && schedule_add_intrins(session->ctx, &arena, f) && (f = tir_run_passes(&p, f, args->operands[0])))
     tir_print_func(&out, f);
   runtime_arena_free(&arena);
+  if (out.failed) tools_fail(session, "out of memory for the text of loop IR"), runtime_str_free(&out);
   return out.data;
 }
 

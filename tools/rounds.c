@@ -11,21 +11,10 @@ static const double sample_s = 20e-6; /* shorter calls are timed several at once
 
 static double seconds_since(uint64_t start_ns) { return (double)(runtime_now_ns() - start_ns) * 1e-9; }
 
-static int compare_doubles(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double quantile(const double *sorted, int n, double q) {
-  double at = q * (n - 1);
-  int below = (int)at, above = RUNTIME_MIN(below + 1, n - 1);
-  return sorted[below] + (at - below) * (sorted[above] - sorted[below]);
-}
-
 tools_statistic tools_statistic_of(int n, double *values) {
-  qsort(values, (size_t)n, sizeof *values, compare_doubles);
-  double median = quantile(values, n, 0.5);
-  double spread = median > 0 ? (quantile(values, n, 0.75) - quantile(values, n, 0.25)) / median : 0;
+  runtime_sort(values, n);
+  double median = runtime_quantile(values, n, 0.5);
+  double spread = median > 0 ? (runtime_quantile(values, n, 0.75) - runtime_quantile(values, n, 0.25)) / median : 0;
   return (tools_statistic){median, spread};
 }
 

@@ -9,11 +9,30 @@ static void wipe_live_line(tools_session *session) {
   if (session->has_live_line) fputs("\r\033[K", stderr);
 }
 
+/* What main asks at the end. The command is one run of one thread, so this may be static. */
+static struct {
+  bool has_spoken;   /* a failure or a warning was said */
+  bool lacks_memory; /* JSON was built without some of its parts */
+} told;
+
+bool tools_has_spoken(void) { return told.has_spoken; }
+bool tools_lacks_memory(void) { return told.lacks_memory; }
+
+/* jansson leaves out what it has no memory for, and few callers could say so. */
+static void *json_memory(size_t bytes) {
+  void *data = malloc(bytes);
+  if (!data) told.lacks_memory = true;
+  return data;
+}
+
+void tools_watch_json(void) { json_set_alloc_funcs(json_memory, free); }
+
 static void print_message(void *user, tn_severity severity, const char *text) {
   static const char *const words[] = {
       [TN_SEVERITY_INFO] = "note: ", [TN_SEVERITY_WARNING] = "warning: ", [TN_SEVERITY_ERROR] = ""};
   tools_session *session = user;
   if (session->is_muted) return;
+  told.has_spoken = true;
   wipe_live_line(session);
   fprintf(stderr, "tenon: %s%s%s%s\n", words[severity], session->file ? session->file : "", session->file ? ": " : "",
           text);
@@ -22,6 +41,7 @@ static void print_message(void *user, tn_severity severity, const char *text) {
 void tools_warn(tools_session *session, const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
+  told.has_spoken = true;
   wipe_live_line(session);
   fputs("tenon: warning: ", stderr);
   vfprintf(stderr, fmt, args);
@@ -32,6 +52,7 @@ void tools_warn(tools_session *session, const char *fmt, ...) {
 int tools_fail(tools_session *session, const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
+  told.has_spoken = true;
   wipe_live_line(session);
   fputs("tenon: ", stderr);
   vfprintf(stderr, fmt, args);

@@ -137,6 +137,11 @@ char *tools_read(tools_session *session, const char *path);
 /* The schedule that --schedule (auto: the generic one for the target) or --log names, else the default one. NULL after
  * a message. */
 tn_schedule *tools_schedule(tools_session *session, const tools_args *args);
+/* Whether anything was said on standard error by the functions below or by a context. */
+bool tools_has_spoken(void);
+/* From here on jansson's allocations are watched: whether one failed, so that JSON may lack parts. */
+void tools_watch_json(void);
+bool tools_lacks_memory(void);
 /* Prints `tenon: warning: ...` on standard error. */
 void tools_warn(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);
 /* Prints `tenon: ...` on standard error; returns TOOLS_FAILED. */

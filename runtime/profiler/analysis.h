@@ -8,7 +8,7 @@
 
 struct tn_rows {
   runtime_arena arena; /* texts */
-  profiler_strings strings;
+  runtime_names strings;
   const tn_column *columns;
   int n_columns;
   RUNTIME_VEC(tn_cell) cells; /* row by row */

@@ -18,7 +18,7 @@ tn_rows *analysis_rows_new(const tn_column *columns, int n_columns) {
 void analysis_rows_free(tn_rows *rows) {
   if (!rows) return;
   RUNTIME_VEC_FREE(&rows->cells);
-  free(rows->strings.slots);
+  runtime_names_free(&rows->strings);
   runtime_arena_free(&rows->arena);
   free(rows);
 }
@@ -38,7 +38,7 @@ static bool add_cell(tn_rows *rows, int column, tn_cell cell) {
   if (rows->columns[column].type == TN_CELL_TEXT) {
     if (cell.is_missing || !cell.text) cell.text = "";
     cell.is_missing = false;
-    cell.text = profiler_intern(&rows->strings, cell.text, strlen(cell.text));
+    cell.text = runtime_intern(&rows->strings, cell.text, strlen(cell.text));
     if (!cell.text) return false;
   }
   return RUNTIME_PUSH(&rows->cells, cell);
@@ -164,7 +164,7 @@ static bool parse_cell(tn_rows *rows, const char *text, tn_cell_type type, tn_ce
   if (cell->is_missing) return true;
   errno = 0;
   switch (type) {
-    case TN_CELL_TEXT: return (cell->text = profiler_intern(&rows->strings, text, strlen(text))) != NULL;
+    case TN_CELL_TEXT: return (cell->text = runtime_intern(&rows->strings, text, strlen(text))) != NULL;
     case TN_CELL_INT: return cell->i64 = strtoll(text, &end, 10), !*end && errno == 0;
     case TN_CELL_REAL: return cell->f64 = runtime_parse_float(text, &end), !*end && isfinite(cell->f64);
   }

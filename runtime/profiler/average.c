@@ -65,7 +65,7 @@ static const char *folded_name(tn_averages *a, const tn_event *e) {
   if (!sharp || sharp[1] == '\0' || sharp[1 + strspn(sharp + 1, "0123456789")] != '\0') return e->name;
   char text[128];
   int n = snprintf(text, sizeof text, "%.*s*", (int)RUNTIME_MIN(sharp - e->name, 120), e->name);
-  return profiler_intern(&a->strings, text, (size_t)n);
+  return runtime_intern(&a->strings, text, (size_t)n);
 }
 
 /* The innermost N frames of a recorded call stack ("main;f;g"), innermost first. */
@@ -93,7 +93,7 @@ static const char *source_of(grouping *g, const tn_event *e, int n) {
   if (stack) add_frames(&text, stack, n - 1);
   for (int32_t at = e->parent; !stack && at >= 0 && --n > 0; at = g->r->events[at].parent)
     add_site(&text, g->r, &g->r->events[at]);
-  const char *source = text.failed ? NULL : profiler_intern(&g->a->strings, text.n ? text.data : "", text.n);
+  const char *source = text.failed ? NULL : runtime_intern(&g->a->strings, text.n ? text.data : "", text.n);
   runtime_str_free(&text);
   return source;
 }
@@ -106,9 +106,9 @@ static key key_of(grouping *g, const tn_event *e) {
   const tn_average_options *o = &g->a->options;
   key k;
   memset(&k, 0, sizeof k);
-  k.name = e->kind == TN_EVENT_MEMORY ? profiler_intern(&g->a->strings, "[memory]", 8) : folded_name(g->a, e);
+  k.name = e->kind == TN_EVENT_MEMORY ? runtime_intern(&g->a->strings, "[memory]", 8) : folded_name(g->a, e);
   k.shapes = o->by_shapes ? profiler_arg_text(g->r, e, "shapes", "") : "";
-  k.shapes = profiler_intern(&g->a->strings, k.shapes, strlen(k.shapes));
+  k.shapes = runtime_intern(&g->a->strings, k.shapes, strlen(k.shapes));
   if (o->stack_n > 0) k.source = source_of(g, e, o->stack_n);
   k.node = o->merge_nodes ? -1 : profiler_process_of(g->r, e)->node_id;
   k.process = o->by_process ? g->r->lanes.data[e->lane].process : -1;
@@ -271,7 +271,7 @@ tn_averages *tn_key_averages(tn_context *ctx, const tn_recording *recording, con
 void tn_averages_free(tn_averages *averages) {
   if (!averages) return;
   RUNTIME_VEC_FREE(&averages->rows);
-  free(averages->strings.slots);
+  runtime_names_free(&averages->strings);
   runtime_arena_free(&averages->arena);
   free(averages);
 }

@@ -238,7 +238,7 @@ static const char *read_text(reader *x, runtime_str *buffer) {
     char c = (char)byte;
     runtime_str_addn(buffer, &c, 1);
   }
-  const char *text = buffer->failed ? NULL : profiler_intern(&x->r->strings, buffer->n ? buffer->data : "", buffer->n);
+  const char *text = buffer->failed ? NULL : runtime_intern(&x->r->strings, buffer->n ? buffer->data : "", buffer->n);
   if (!text) refuse(x, "out of memory");
   return text;
 }

@@ -31,7 +31,7 @@ static uint32_t load32(const _Atomic uint32_t *value) { return atomic_load((_Ato
 
 static const char *name_at(reader *x, uint64_t offset) {
   if (offset == 0 || offset >= x->names_used) return "";
-  const char *name = profiler_intern(&x->r->strings, x->from->names + offset, x->names_used - offset);
+  const char *name = runtime_intern(&x->r->strings, x->from->names + offset, x->names_used - offset);
   if (!name) x->r->failed = true;
   return name ? name : "";
 }

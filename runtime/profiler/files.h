@@ -28,6 +28,8 @@ bool profiler_out_close(tn_context *ctx, profiler_out *out, const char *path);
 /* What was written to memory, NUL-terminated; NULL when it failed. */
 char *profiler_out_take(profiler_out *out, size_t *n);
 
+/* What was to be written could not be made: the output has failed. */
+void profiler_out_no_memory(profiler_out *out);
 void profiler_out_bytes(profiler_out *out, const void *data, size_t n);
 void profiler_out_text(profiler_out *out, const char *text);
 void profiler_out_i64(profiler_out *out, int64_t value);
@@ -106,13 +108,13 @@ bool profiler_json_us(const profiler_json *value, int64_t *ns);
 /* ---- maps of ids (stream.c) -------------------------------------------------------------------------------------- */
 
 /* From a pair of numbers to an int64_t. Zero-initialise. */
+typedef struct profiler_map_entry {
+  uint64_t a, b;
+  int64_t value;
+} profiler_map_entry;
 typedef struct profiler_map {
-  struct {
-    uint64_t a, b;
-    int64_t value;
-    bool is_used;
-  } *slots;
-  size_t n, n_slots;
+  runtime_map index; /* hash of a pair -> its place in entries, plus one */
+  RUNTIME_VEC(profiler_map_entry) entries;
 } profiler_map;
 /* The value's place; a new one holds OTHERWISE. NULL without memory. Valid until the next call. */
 int64_t *profiler_map_at(profiler_map *map, uint64_t a, uint64_t b, int64_t otherwise);

@@ -14,6 +14,7 @@ enum { MOST_SPANS = 50000, MOST_ROUNDS = 500, MOST_POINTS = 1000, CHART_WIDTH = 
 typedef struct page {
   profiler_out *out;
   const tn_recording *r;
+  tn_context *ctx; /* of the page's own: whether there is nothing to say or no memory for it */
   bool failed;
 } page;
 
@@ -95,20 +96,24 @@ static void put_summary(page *p) {
     LITERAL(p, "<p>Warnings</p>\n"), put_block(p, strdup(tn_recording_warnings(p->r)), "");
 }
 
-static void put_table(page *p) { put_block(p, tn_recording_table(p->r), "nothing was timed"); }
+static void put_table(page *p) {
+  char *table = tn_recording_table(p->r);
+  if (!table) p->failed = true;
+  put_block(p, table, "");
+}
 
-static void put_report(page *p) { put_block(p, tn_recording_report(NULL, p->r, "total"), "nothing was timed"); }
+static void put_report(page *p) { put_block(p, tn_recording_report(p->ctx, p->r, "total"), "nothing was timed"); }
 
 static void put_averages(page *p) {
   const tn_table_options options = {.sort_by = "self_cpu_time_total", .has_distribution = true};
-  tn_averages *averages = tn_key_averages(NULL, p->r, NULL);
-  put_block(p, averages ? tn_averages_table(NULL, averages, &options) : NULL, "nothing was timed");
+  tn_averages *averages = tn_key_averages(p->ctx, p->r, NULL);
+  put_block(p, averages ? tn_averages_table(p->ctx, averages, &options) : NULL, "nothing was timed");
   tn_averages_free(averages);
 }
 
 static void put_advice(page *p) {
-  tn_analysis *analysis = tn_analysis_of(NULL, p->r);
-  tn_advices *advices = analysis ? tn_advise(NULL, analysis, NULL) : NULL;
+  tn_analysis *analysis = tn_analysis_of(p->ctx, p->r);
+  tn_advices *advices = analysis ? tn_advise(p->ctx, analysis, NULL) : NULL;
   put_block(p, advices ? tn_advices_text(advices, false) : NULL, "none");
   tn_advices_free(advices);
   tn_analysis_free(analysis);
@@ -251,7 +256,7 @@ static int64_t shortest_shown(page *p, int64_t *n) {
 
 /* Number of a name in the page's list; 0 without memory. */
 static int64_t number_name(page *p, profiler_map *names, const char *name) {
-  int64_t *number = profiler_map_at(names, (uint64_t)(uintptr_t)name, 0, (int64_t)names->n);
+  int64_t *number = profiler_map_at(names, (uint64_t)(uintptr_t)name, 0, names->entries.n);
   p->failed |= !number;
   return number ? *number : 0;
 }
@@ -263,6 +268,7 @@ static void put_names(page *p, profiler_map *names, int64_t shortest) {
     const tn_event *e = &p->r->events[i];
     bool is_shown = profiler_has_time(e) && e->duration_ns >= shortest;
     int64_t *is_seen = is_shown ? profiler_map_at(&seen, (uint64_t)(uintptr_t)e->name, 0, 0) : NULL;
+    p->failed |= is_shown && !is_seen;
     if (!is_seen || *is_seen) continue;
     if (number_name(p, names, e->name) > 0) LITERAL(p, ",");
     *is_seen = 1;
@@ -340,7 +346,8 @@ static const struct view {
 };
 
 bool profiler_write_html(profiler_out *out, const tn_recording *r) {
-  page p = {.out = out, .r = r};
+  page p = {.out = out, .r = r, .ctx = tn_context_new(NULL)};
+  if (!p.ctx) return false;
   profiler_out_text(out, profiler_html_head);
   LITERAL(&p, "<h1>Tenon profile</h1>\n<nav>");
   for (int i = 0; i < RUNTIME_COUNT(views); ++i) {
@@ -360,5 +367,7 @@ bool profiler_write_html(profiler_out *out, const tn_recording *r) {
     views[i].put(&p);
   }
   LITERAL(&p, "</body>\n</html>\n");
+  p.failed |= tn_context_status(p.ctx) == TN_ERROR_MEMORY;
+  tn_context_free(p.ctx);
   return !p.failed;
 }

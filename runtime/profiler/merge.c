@@ -15,7 +15,7 @@ static void name_processes(tn_recording *into, int first, const char *name) {
   for (int i = first; name && i < into->processes.n; ++i) {
     tn_process *p = &into->processes.data[i];
     const char *text = n == 1 ? name : runtime_format(&into->arena, "%s/%s", name, p->name);
-    p->name = text ? profiler_intern(&into->strings, text, strlen(text)) : NULL;
+    p->name = text ? runtime_intern(&into->strings, text, strlen(text)) : NULL;
     if (!p->name) p->name = "", into->failed = true;
   }
 }

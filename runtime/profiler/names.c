@@ -4,51 +4,26 @@
 
 #define THE (&profiler_the_recorder)
 
-static bool index_grow(profiler_index *index) {
-  uint32_t n = index->n_slots ? index->n_slots * 2 : 256;
-  struct profiler_slot *slots = calloc(n, sizeof *slots), *old = index->slots;
-  if (!slots) return false;
-  for (uint32_t i = 0; i < index->n_slots; ++i) {
-    if (!old[i].value) continue;
-    uint32_t at = (uint32_t)old[i].hash & (n - 1);
-    while (slots[at].value) at = (at + 1) & (n - 1);
-    slots[at] = old[i];
-  }
-  free(old);
-  index->slots = slots;
-  index->n_slots = n;
-  return true;
+/* In the maps of the recorder a value is a place in the storage plus one. */
+static bool is_name(const void *text, runtime_map_value place) {
+  return strcmp(THE->storage.names + place.i - 1, text) == 0;
 }
 
-/* The slot of a hash for which IS_IT says yes, or the empty one where it belongs; NULL without memory. */
-static struct profiler_slot *index_find(profiler_index *index, uint64_t hash,
-                                        bool (*is_it)(uint32_t value, const void *key), const void *key) {
-  if (2 * (index->n + 1) > index->n_slots && !index_grow(index)) return NULL;
-  for (uint32_t at = (uint32_t)hash;; ++at) {
-    struct profiler_slot *slot = &index->slots[at & (index->n_slots - 1)];
-    if (!slot->value || (slot->hash == hash && is_it(slot->value - 1, key))) return slot;
-  }
-}
-
-static bool is_name(uint32_t value, const void *key) { return strcmp(THE->storage.names + value, key) == 0; }
-
-static bool is_label(uint32_t value, const void *key) {
-  return memcmp(&THE->storage.labels[value], key, sizeof(storage_label)) == 0;
+static bool is_label(const void *label, runtime_map_value place) {
+  return memcmp(&THE->storage.labels[place.i - 1], label, sizeof(storage_label)) == 0;
 }
 
 uint32_t profiler_name(const char *text) {
   size_t n = text ? strlen(text) : 0;
   if (n == 0) return 0;
-  uint64_t hash = runtime_hash(text, n, 0);
-  struct profiler_slot *slot = index_find(&THE->names, hash, is_name, text);
-  if (!slot || slot->value) return slot ? slot->value - 1 : 0;
+  runtime_map_value *place = runtime_map_match_at(&THE->names, runtime_hash(text, n, 0) | 1, is_name, text);
+  if (!place || place->i) return place ? (uint32_t)place->i - 1 : 0;
   uint32_t at = storage_add_name(&THE->storage, text, n);
   if (!at) {
     atomic_fetch_add(&THE->storage.header->lost_names, 1);
     return 0;
   }
-  *slot = (struct profiler_slot){hash, at + 1};
-  ++THE->names.n;
+  place->i = (int64_t)at + 1;
   return at;
 }
 
@@ -67,9 +42,9 @@ uint32_t profiler_make_label(const tn_site *site, const char *name) {
   label.line = site->line;
   label.category = site->category;
   label.level = site->level;
-  uint64_t hash = runtime_hash(&label, sizeof label, 1);
-  struct profiler_slot *slot = index_find(&THE->labels, hash, is_label, &label);
-  if (!slot || slot->value) return slot ? slot->value - 1 : 0;
+  uint64_t hash = runtime_hash(&label, sizeof label, 1) | 1;
+  runtime_map_value *place = runtime_map_match_at(&THE->labels, hash, is_label, &label);
+  if (!place || place->i) return place ? (uint32_t)place->i - 1 : 0;
   storage_header *h = THE->storage.header;
   uint32_t n = atomic_load(&h->n_labels);
   if (n >= STORAGE_MAX_LABELS) {
@@ -78,7 +53,6 @@ uint32_t profiler_make_label(const tn_site *site, const char *name) {
   }
   THE->storage.labels[n] = label;
   atomic_store_explicit(&h->n_labels, n + 1, memory_order_release);
-  *slot = (struct profiler_slot){hash, n + 1};
-  ++THE->labels.n;
+  place->i = (int64_t)n + 1;
   return n;
 }

@@ -1,6 +1,7 @@
 /* Finishing a recording: the order of events, parents, self times, sums of memory. */
 #include <stdio.h>
 
+#include "runtime/profiler/files.h"
 #include "runtime/profiler/recorder.h"
 
 /* ---- order ------------------------------------------------------------------------------------------------------- */
@@ -130,62 +131,25 @@ static void compute_self(tn_recording *r) {
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Bytes of live allocations by address, and bytes in use by pool. Keys: the address or the pool's interned name. */
-typedef struct byte_map {
-  struct byte_slot {
-    uint64_t key;
-    int64_t bytes;
-    uint64_t process; /* plus one; 0 is empty */
-  } *slots;
-  int64_t n, n_slots;
-} byte_map;
-
-static struct byte_slot *find_slot(struct byte_slot *slots, int64_t n_slots, uint64_t key, uint64_t process) {
-  uint64_t at = (key ^ process << 48) * 0x9e3779b97f4a7c15u;
-  for (at ^= at >> 32;; ++at) {
-    struct byte_slot *slot = &slots[at & (uint64_t)(n_slots - 1)];
-    if (!slot->process || (slot->key == key && slot->process == process)) return slot;
-  }
-}
-
-/* The slot of a key, made when it is new; NULL without memory. */
-static struct byte_slot *map_at(byte_map *map, uint64_t key, uint64_t process) {
-  if (2 * (map->n + 1) > map->n_slots) {
-    int64_t n = map->n_slots ? map->n_slots * 2 : 64;
-    struct byte_slot *slots = calloc((size_t)n, sizeof *slots);
-    if (!slots) return NULL;
-    for (int64_t i = 0; i < map->n_slots; ++i) {
-      const struct byte_slot *old = &map->slots[i];
-      if (old->process) *find_slot(slots, n, old->key, old->process) = *old;
-    }
-    free(map->slots);
-    map->slots = slots;
-    map->n_slots = n;
-  }
-  struct byte_slot *slot = find_slot(map->slots, map->n_slots, key, process);
-  if (!slot->process) {
-    *slot = (struct byte_slot){.key = key, .process = process};
-    ++map->n;
-  }
-  return slot;
-}
-
-/* The change that an event makes; a free without a size takes that of its allocation. */
-static void settle_bytes(tn_recording *r, tn_event *e, byte_map *live, uint64_t process) {
-  struct byte_slot *slot = e->id ? map_at(live, e->id, process) : NULL;
+/* The change that an event makes; a free without a size takes that of its allocation. LIVE: address, process -> bytes.
+ * False without memory. */
+static bool settle_bytes(tn_recording *r, tn_event *e, profiler_map *live, uint64_t process) {
+  int64_t *bytes = e->id ? profiler_map_at(live, e->id, process, 0) : NULL;
+  if (e->id && !bytes) return false;
   if (!(e->flags & TN_EVENT_FREE)) {
-    if (slot) slot->bytes += e->bytes;
-    return;
+    if (bytes) *bytes += e->bytes;
+    return true;
   }
-  bool is_known = slot ? slot->bytes > 0 : e->bytes != 0;
+  bool is_known = bytes ? *bytes > 0 : e->bytes != 0;
   if (!is_known) {
     e->flags |= TN_EVENT_UNKNOWN;
     e->bytes = 0;
     ++r->info.stats.unknown_frees;
-    return;
+    return true;
   }
-  e->bytes = slot ? -slot->bytes : -RUNTIME_MAX(e->bytes, -e->bytes);
-  if (slot) slot->bytes = 0;
+  e->bytes = bytes ? -*bytes : -RUNTIME_MAX(e->bytes, -e->bytes);
+  if (bytes) *bytes = 0;
+  return true;
 }
 
 static int by_time(const void *left, const void *right, void *events) {
@@ -213,22 +177,21 @@ static bool run_memory(tn_recording *r) {
   int64_t n;
   int32_t *order = memory_events(r, &n);
   if (!order) return n == 0;
-  byte_map live = {0}, pools = {0};
+  profiler_map live = {0}, pools = {0}; /* pools: name, process -> bytes in use */
   bool done = true;
   r->info.stats.unknown_frees = 0;
   for (int64_t i = 0; i < n && done; ++i) {
     tn_event *e = &r->events[order[i]];
-    uint64_t process = (uint64_t)r->lanes.data[e->lane].process + 1;
-    struct byte_slot *pool = map_at(&pools, (uint64_t)(uintptr_t)e->name, process);
-    if (!(done = pool != NULL)) break;
-    if (!(e->flags & TN_EVENT_FAILED)) {
-      settle_bytes(r, e, &live, process);
-      pool->bytes += e->bytes;
-    }
-    e->current = pool->bytes;
+    uint64_t process = (uint64_t)r->lanes.data[e->lane].process;
+    int64_t *pool = profiler_map_at(&pools, (uint64_t)(uintptr_t)e->name, process, 0);
+    bool counts = !(e->flags & TN_EVENT_FAILED);
+    done = pool != NULL && (!counts || settle_bytes(r, e, &live, process));
+    if (!done) break;
+    if (counts) *pool += e->bytes;
+    e->current = *pool;
   }
-  free(live.slots);
-  free(pools.slots);
+  profiler_map_free(&live);
+  profiler_map_free(&pools);
   free(order);
   return done;
 }

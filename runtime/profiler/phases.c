@@ -38,15 +38,12 @@ int32_t profiler_main_lane(const tn_recording *r) {
   return measure >= 0 ? measure : longest;
 }
 
-/* The phase of every event, given that parents stand before children; tail where there is none. */
-static uint8_t *find_phases(const tn_recording *r) {
-  uint8_t *of = malloc((size_t)r->n_events + 1);
-  for (int64_t i = 0; of && i < r->n_events; ++i) {
-    const tn_event *e = &r->events[i];
-    of[i] = (uint8_t)profiler_phase_of_category(e->category);
-    if (of[i] == PROFILER_PHASE_TAIL && e->parent >= 0) of[i] = of[e->parent];
-  }
-  return of;
+/* The phase of an event: its own, or that of the nearest event around it that has one. */
+static int phase_of(const tn_recording *r, const tn_event *e) {
+  int phase = (int)profiler_phase_of_category(e->category);
+  for (; phase == PROFILER_PHASE_TAIL && e->parent >= 0; phase = (int)profiler_phase_of_category(e->category))
+    e = &r->events[e->parent];
+  return phase;
 }
 
 static void settle_tail(profiler_phases *p) {
@@ -57,14 +54,12 @@ static void settle_tail(profiler_phases *p) {
 
 bool profiler_phases_of(const tn_recording *r, profiler_phases *out) {
   int32_t lane = profiler_main_lane(r);
-  uint8_t *of = lane >= 0 ? find_phases(r) : NULL;
   *out = (profiler_phases){.wall_ns = r->info.duration_ns};
-  if (!of) return false;
+  if (lane < 0) return false;
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
-    if (e->lane == lane && e->kind == TN_EVENT_SCOPE) out->ns[of[i]] += e->self_ns;
+    if (e->lane == lane && e->kind == TN_EVENT_SCOPE) out->ns[phase_of(r, e)] += e->self_ns;
   }
-  free(of);
   settle_tail(out);
   return true;
 }
@@ -80,13 +75,12 @@ static int32_t *number_rounds(const tn_recording *r, int *n) {
   return number_of;
 }
 
-static void fill_rounds(const tn_recording *r, const int32_t *number_of, const uint8_t *phase_of, profiler_phases *out,
-                        int64_t *starts) {
+static void fill_rounds(const tn_recording *r, const int32_t *number_of, profiler_phases *out, int64_t *starts) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
     int round = number_of[i];
     if (round < 0 || e->kind != TN_EVENT_SCOPE) continue;
-    out[round].ns[phase_of[i]] += e->self_ns;
+    out[round].ns[phase_of(r, e)] += e->self_ns;
     if (!profiler_is_round(e)) continue;
     out[round].wall_ns = e->duration_ns;
     starts[round] = e->start_ns;
@@ -95,14 +89,12 @@ static void fill_rounds(const tn_recording *r, const int32_t *number_of, const u
 
 profiler_phases *profiler_phases_of_rounds(const tn_recording *r, int *n, int64_t **starts) {
   int32_t *number_of = number_rounds(r, n);
-  uint8_t *phase_of = find_phases(r);
   profiler_phases *out = calloc((size_t)*n + 1, sizeof *out);
   *starts = calloc((size_t)*n + 1, sizeof **starts);
-  bool done = number_of && phase_of && out && *starts;
-  if (done) fill_rounds(r, number_of, phase_of, out, *starts);
+  bool done = number_of && out && *starts;
+  if (done) fill_rounds(r, number_of, out, *starts);
   for (int i = 0; done && i < *n; ++i) settle_tail(&out[i]);
   free(number_of);
-  free(phase_of);
   if (done) return out;
   free(out);
   free(*starts);

@@ -7,7 +7,6 @@
 /* One row of the table: what was accumulated under a name. */
 typedef struct entry {
   char *name;
-  uint64_t hash;
   double seconds;
   int64_t calls;
   int64_t open; /* scopes of this name that run now: only the outermost one's time counts */
@@ -16,13 +15,12 @@ typedef struct entry {
 struct tn_profiler {
   tn_profiler *outer; /* the one below on the stack */
   bool is_entered, is_exclusive;
+  bool lost;           /* there was no memory for a name: a table would lack it */
   uint32_t serial;     /* of its last entering on the thread, from 1 */
   uint64_t start_ns;   /* of the running Total */
   runtime_arena arena; /* names */
   RUNTIME_VEC(entry) entries;
-  int *
-      slots; /* hash table of indices into entries plus one; 0 is empty. n_slots is a power of two, at most half full */
-  int n_slots;
+  runtime_map index; /* hash of a name -> its place in entries, plus one */
 };
 
 /* This thread's list. */
@@ -35,51 +33,43 @@ static const char total_name[] = "Total";
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
-/* The slot that holds NAME (NULL: whatever has the hash), or the empty one where it belongs. Needs n_slots > 0. */
-static int *find_slot(const tn_profiler *p, const char *name, uint64_t hash) {
-  for (uint64_t i = hash;; ++i) {
-    int *slot = &p->slots[i & (uint64_t)(p->n_slots - 1)];
-    if (*slot == 0) return slot;
-    const entry *e = &p->entries.data[*slot - 1];
-    if (e->hash == hash && (!name || strcmp(e->name, name) == 0)) return slot;
-  }
+typedef struct wanted_name {
+  const tn_profiler *in;
+  const char *name;
+} wanted_name;
+
+static bool is_named(const void *user, runtime_map_value place) {
+  const wanted_name *wanted = user;
+  return strcmp(wanted->in->entries.data[place.i - 1].name, wanted->name) == 0;
 }
 
-static uint64_t hash_name(const char *name) { return runtime_hash(name, strlen(name), 0); }
+static uint64_t hash_name(const char *name) { return runtime_hash(name, strlen(name), 0) | 1; }
 
-static entry *find_hash(const tn_profiler *p, const char *name, uint64_t hash) {
-  int slot = p->n_slots ? *find_slot(p, name, hash) : 0;
-  return slot ? &p->entries.data[slot - 1] : NULL;
+/* The entry of whatever name has the hash. */
+static entry *find_hash(const tn_profiler *p, uint64_t hash) {
+  const runtime_map_value *place = runtime_map_find(&p->index, hash);
+  return place && place->i ? &p->entries.data[place->i - 1] : NULL;
 }
 
 /* The entry of NAME, NULL when there is none. */
 static entry *find(const tn_profiler *p, const char *name) {
-  return p && name ? find_hash(p, name, hash_name(name)) : NULL;
-}
-
-/* Doubles the hash table; false without memory, the old table stands then. */
-static bool grow_slots(tn_profiler *p) {
-  int n = p->n_slots ? p->n_slots * 2 : 32;
-  int *slots = calloc((size_t)n, sizeof *slots);
-  if (!slots) return false;
-  free(p->slots);
-  p->slots = slots;
-  p->n_slots = n;
-  for (int i = 0; i < p->entries.n; ++i) *find_slot(p, p->entries.data[i].name, p->entries.data[i].hash) = i + 1;
-  return true;
+  if (!p || !name) return NULL;
+  const runtime_map_value *place =
+      runtime_map_find_match(&p->index, hash_name(name), is_named, &(wanted_name){p, name});
+  return place ? &p->entries.data[place->i - 1] : NULL;
 }
 
 /* The entry of NAME, made when it is new; NULL without memory. */
 static entry *find_or_add(tn_profiler *p, const char *name) {
-  if (2 * (p->entries.n + 1) > p->n_slots && !grow_slots(p)) return NULL;
   uint64_t hash = hash_name(name);
-  int *slot = find_slot(p, name, hash);
-  if (*slot == 0) {
-    char *copy = runtime_strdup(&p->arena, name);
-    if (!copy || !RUNTIME_PUSH(&p->entries, ((entry){.name = copy, .hash = hash}))) return NULL;
-    *slot = p->entries.n;
+  runtime_map_value *place = runtime_map_match_at(&p->index, hash, is_named, &(wanted_name){p, name});
+  char *copy = place && place->i == 0 ? runtime_strdup(&p->arena, name) : NULL;
+  if (copy && RUNTIME_PUSH(&p->entries, ((entry){.name = copy}))) place->i = p->entries.n;
+  if (!place || place->i == 0) {
+    p->lost = true;
+    return NULL;
   }
-  return &p->entries.data[*slot - 1];
+  return &p->entries.data[place->i - 1];
 }
 
 /* ---- life and stack ---------------------------------------------------------------------------------------------- */
@@ -108,7 +98,7 @@ void tn_profiler_free(tn_profiler *profiler) {
   }
   runtime_arena_free(&profiler->arena);
   RUNTIME_VEC_FREE(&profiler->entries);
-  free(profiler->slots);
+  runtime_map_free(&profiler->index);
   free(profiler);
 }
 
@@ -156,7 +146,7 @@ void profiler_tables_begin(tn_scope *scope, const char *name) {
 }
 
 static void end_in(tn_profiler *p, const tn_scope *scope, double seconds) {
-  entry *e = find_hash(p, NULL, scope->table_hash);
+  entry *e = find_hash(p, scope->table_hash);
   if (!e || e->open == 0) return;
   ++e->calls;
   if (--e->open == 0) e->seconds += seconds;
@@ -172,6 +162,8 @@ void profiler_tables_end(const tn_scope *scope, uint64_t end_ticks) {
     is_seen = !p->is_exclusive;
   }
 }
+
+bool profiler_table_lost(const tn_profiler *profiler) { return profiler->lost; }
 
 /* ---- times ------------------------------------------------------------------------------------------------------- */
 

@@ -66,9 +66,7 @@ static int find_lane(reader *x, const profiler_json *event) {
   return (int)*index;
 }
 
-static const char *keep_text(reader *x, const char *text) {
-  return profiler_intern(&x->r->strings, text, strlen(text));
-}
+static const char *keep_text(reader *x, const char *text) { return runtime_intern(&x->r->strings, text, strlen(text)); }
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
 

@@ -11,18 +11,9 @@
 #include "runtime/base.h"
 #include "runtime/profiler/profiler.h"
 
-/* A set of strings: equal texts have one address. */
-typedef struct profiler_strings {
-  runtime_arena *arena;
-  const char **slots; /* open addressing, a power of two; at most half full */
-  int n, n_slots;
-} profiler_strings;
-/* The one copy of N bytes of TEXT; NULL without memory. */
-const char *profiler_intern(profiler_strings *strings, const char *text, size_t n);
-
 struct tn_recording {
   runtime_arena arena; /* names, argument texts, messages */
-  profiler_strings strings;
+  runtime_names strings;
   tn_event *events;
   int64_t n_events, cap_events;
   tn_event_arg *args;

@@ -3,41 +3,9 @@
 
 #include "runtime/profiler/recorder.h"
 
-/* ---- strings ----------------------------------------------------------------------------------------------------- */
-
-static bool strings_grow(profiler_strings *s) {
-  int n = s->n_slots ? s->n_slots * 2 : 256;
-  const char **slots = calloc((size_t)n, sizeof *slots);
-  if (!slots) return false;
-  for (int i = 0; i < s->n_slots; ++i) {
-    if (!s->slots[i]) continue;
-    uint64_t at = runtime_hash(s->slots[i], strlen(s->slots[i]), 0);
-    while (slots[at & (uint64_t)(n - 1)]) ++at;
-    slots[at & (uint64_t)(n - 1)] = s->slots[i];
-  }
-  free(s->slots);
-  s->slots = slots;
-  s->n_slots = n;
-  return true;
-}
-
-const char *profiler_intern(profiler_strings *s, const char *text, size_t n) {
-  n = strnlen(text, n);
-  if (2 * (s->n + 1) > s->n_slots && !strings_grow(s)) return NULL;
-  const char **slot;
-  for (uint64_t at = runtime_hash(text, n, 0);; ++at) {
-    slot = &s->slots[at & (uint64_t)(s->n_slots - 1)];
-    if (!*slot) break;
-    if (strncmp(*slot, text, n) == 0 && (*slot)[n] == '\0') return *slot;
-  }
-  *slot = runtime_strndup(s->arena, text, n);
-  if (*slot) ++s->n;
-  return *slot;
-}
-
 /* The interned text, "" for NULL or without memory. */
 static const char *keep(tn_recording *r, const char *text) {
-  const char *kept = text ? profiler_intern(&r->strings, text, strlen(text)) : "";
+  const char *kept = text ? runtime_intern(&r->strings, text, strlen(text)) : "";
   if (!kept) r->failed = true;
   return kept ? kept : "";
 }
@@ -56,7 +24,7 @@ tn_recording *profiler_recording_new(void) {
 void tn_recording_free(tn_recording *r) {
   if (!r) return;
   runtime_arena_free(&r->arena);
-  free(r->strings.slots);
+  runtime_names_free(&r->strings);
   free(r->events);
   free(r->args);
   RUNTIME_VEC_FREE(&r->lanes);

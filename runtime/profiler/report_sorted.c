@@ -126,20 +126,17 @@ static bool sort_rows(sheet *s, const struct sort_key *key) {
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-static void name_of(const row *r, runtime_str *out) {
-  for (int i = 0; i < r->level; ++i) runtime_str_add(out, "  ");
-  if (r->thread >= 0) runtime_str_addf(out, "thread%d::", r->thread);
-  runtime_str_add(out, r->sum.name);
+/* "    thread0::name"; returns how many characters that is. */
+static int add_name(const row *r, runtime_str *out) {
+  char thread[32] = "";
+  if (r->thread >= 0) snprintf(thread, sizeof thread, "thread%d::", r->thread);
+  if (out) runtime_str_addf(out, "%*s%s%s", 2 * r->level, "", thread, r->sum.name);
+  return 2 * r->level + (int)strlen(thread) + (int)strlen(r->sum.name);
 }
 
 static int name_width(const sheet *s) {
   int width = (int)strlen("Event");
-  for (int i = 0; i < s->rows.n; ++i) {
-    runtime_str name = {0};
-    name_of(&s->rows.data[i], &name);
-    width = RUNTIME_MAX(width, (int)name.n);
-    runtime_str_free(&name);
-  }
+  for (int i = 0; i < s->rows.n; ++i) width = RUNTIME_MAX(width, add_name(&s->rows.data[i], NULL));
   return width + NAME_EXTRA;
 }
 
@@ -152,12 +149,10 @@ static void add_number(runtime_str *out, double value, bool is_last) {
 static void add_row(const row *r, int width, runtime_str *out) {
   const tn_average *a = &r->sum;
   const double ms[] = {(double)a->total_ns, (double)a->min_ns, (double)a->max_ns, average_of(a)};
-  runtime_str name = {0};
-  name_of(r, &name);
-  runtime_str_addf(out, "%-*s%-*lld", width, name.failed ? "" : name.data, CELL_WIDTH, (long long)a->calls);
+  int n = add_name(r, out);
+  runtime_str_addf(out, "%*s%-*lld", width - n, "", CELL_WIDTH, (long long)a->calls);
   for (int i = 0; i < RUNTIME_COUNT(ms); ++i) add_number(out, ms[i] / 1e6, false);
   add_number(out, r->base_ns > 0 ? (double)a->total_ns / r->base_ns : 0, true);
-  runtime_str_free(&name);
 }
 
 static void add_sheet(const sheet *s, const struct sort_key *key, const char *where, runtime_str *out) {

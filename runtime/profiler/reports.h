@@ -8,7 +8,7 @@
 struct tn_averages {
   const tn_recording *recording;
   runtime_arena arena;
-  profiler_strings strings; /* folded names, sources */
+  runtime_names strings; /* folded names, sources */
   tn_average_options options;
   RUNTIME_VEC(tn_average) rows;
 };

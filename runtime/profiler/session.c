@@ -30,16 +30,11 @@ static uint64_t filter_of(const tn_profile_options *o) {
 
 /* ---- storage ----------------------------------------------------------------------------------------------------- */
 
-static void clear_index(profiler_index *index) {
-  free(index->slots);
-  *index = (profiler_index){0};
-}
-
 /* Unmaps what is there. Under lock, nobody writing. */
 static void drop_storage(void) {
   storage_close(&THE->storage);
-  clear_index(&THE->names);
-  clear_index(&THE->labels);
+  runtime_map_free(&THE->names);
+  runtime_map_free(&THE->labels);
   THE->n_devices = 0;
 }
 

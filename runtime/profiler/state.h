@@ -55,15 +55,6 @@ typedef struct profiler_thread {
   profiler_cached cache[PROFILER_CACHE];
 } profiler_thread;
 
-/* Hash index of texts or labels of the storage, in malloc memory. */
-typedef struct profiler_index {
-  struct profiler_slot {
-    uint64_t hash;
-    uint32_t value; /* plus one; 0 is empty */
-  } *slots;
-  uint32_t n, n_slots;
-} profiler_index;
-
 typedef struct profiler_device {
   uint64_t (*now)(void *user);
   void *user;
@@ -83,7 +74,7 @@ typedef struct profiler_recorder {
   pthread_key_t exit_key;               /* its destructor runs when a thread ends */
   storage storage;
   profiler_thread *threads;
-  profiler_index names, labels;
+  runtime_map names, labels; /* hash -> place in the storage plus one */
   profiler_device devices[PROFILER_MAX_DEVICES];
   int n_devices;
   tn_tracer tracer_functions; /* what tracer points to */
@@ -108,6 +99,9 @@ typedef struct profiler_recorder {
 } profiler_recorder;
 
 extern profiler_recorder profiler_the_recorder;
+
+/* Whether a name of the profiler was lost for want of memory (profiler.c). */
+bool profiler_table_lost(const tn_profiler *profiler);
 
 #define PROFILER_SESSION_BITS (~(1ull << 63))
 #define PROFILER_TABLE_BIT (1ull << 63)

@@ -17,6 +17,8 @@ static void fail(profiler_out *out, int error) {
   out->failed = true;
 }
 
+void profiler_out_no_memory(profiler_out *out) { fail(out, 0); }
+
 static bool reserve(profiler_out *out, size_t cap) {
   char *data = realloc(out->data, cap);
   if (!data) return fail(out, 0), false;
@@ -244,39 +246,28 @@ char *profiler_in_rest(profiler_in *in, size_t most, size_t *n) {
 
 /* ---- maps -------------------------------------------------------------------------------------------------------- */
 
-static size_t slot_of(const profiler_map *map, uint64_t a, uint64_t b) {
-  uint64_t pair[2] = {a, b};
-  size_t at = runtime_hash(pair, sizeof pair, 0) & (map->n_slots - 1);
-  while (map->slots[at].is_used && (map->slots[at].a != a || map->slots[at].b != b)) at = (at + 1) & (map->n_slots - 1);
-  return at;
-}
+typedef struct pair {
+  const profiler_map *map;
+  uint64_t of[2];
+} pair;
 
-static bool grow(profiler_map *map) {
-  profiler_map larger = {.n_slots = map->n_slots ? 2 * map->n_slots : 64, .n = map->n};
-  larger.slots = calloc(larger.n_slots, sizeof *larger.slots);
-  if (!larger.slots) return false;
-  for (size_t i = 0; i < map->n_slots; ++i) {
-    if (map->slots[i].is_used) larger.slots[slot_of(&larger, map->slots[i].a, map->slots[i].b)] = map->slots[i];
-  }
-  free(map->slots);
-  *map = larger;
-  return true;
+static bool is_pair(const void *user, runtime_map_value place) {
+  const pair *wanted = user;
+  const profiler_map_entry *e = &wanted->map->entries.data[place.i - 1];
+  return e->a == wanted->of[0] && e->b == wanted->of[1];
 }
 
 int64_t *profiler_map_at(profiler_map *map, uint64_t a, uint64_t b, int64_t otherwise) {
-  if (2 * map->n >= map->n_slots && !grow(map)) return NULL;
-  size_t at = slot_of(map, a, b);
-  if (!map->slots[at].is_used) {
-    map->slots[at].a = a;
-    map->slots[at].b = b;
-    map->slots[at].value = otherwise;
-    map->slots[at].is_used = true;
-    ++map->n;
-  }
-  return &map->slots[at].value;
+  pair wanted = {map, {a, b}};
+  uint64_t hash = runtime_hash(wanted.of, sizeof wanted.of, 0) | 1;
+  runtime_map_value *place = runtime_map_match_at(&map->index, hash, is_pair, &wanted);
+  profiler_map_entry entry = {a, b, otherwise};
+  if (!place || (place->i == 0 && !RUNTIME_PUSH(&map->entries, entry))) return NULL;
+  if (place->i == 0) place->i = map->entries.n;
+  return &map->entries.data[place->i - 1].value;
 }
 
 void profiler_map_free(profiler_map *map) {
-  free(map->slots);
-  *map = (profiler_map){0};
+  runtime_map_free(&map->index);
+  RUNTIME_VEC_FREE(&map->entries);
 }

@@ -4,6 +4,7 @@
 
 #include "runtime/base.h"
 #include "runtime/profiler/profiler.h"
+#include "runtime/profiler/state.h"
 
 enum { COLUMNS = 4, CELL = 40 };
 
@@ -73,13 +74,14 @@ static char *layout(const row *rows, int n) {
 }
 
 const char *tn_profiler_table_error(const tn_profiler *profiler) {
+  if (profiler && profiler_table_lost(profiler)) return "there was no memory for all names";
   if (tn_profiler_calls(profiler, "Total") > 0) return NULL;
   return tn_profiler_count(profiler) > 0 ? "the profiler was not left yet: it has no Total"
                                          : "the profiler is empty: nothing was timed";
 }
 
 char *tn_profiler_table(const tn_profiler *profiler) {
-  if (tn_profiler_calls(profiler, "Total") == 0) return NULL;
+  if (tn_profiler_calls(profiler, "Total") == 0 || profiler_table_lost(profiler)) return NULL;
   int n = tn_profiler_count(profiler);
   row *rows = calloc((size_t)n, sizeof *rows);
   if (!rows) return NULL;

@@ -81,6 +81,7 @@ static void write_source(writer *w, const tn_source *source, bool *is_first) {
   runtime_str text = {0};
   if (!*source->file) return;
   runtime_str_addf(&text, "%s:%d:%s", source->file, source->line, source->function);
+  if (text.failed) profiler_out_no_memory(w->out);
   write_arg_key(w, "source", is_first);
   profiler_out_json(w->out, text.data ? text.data : "");
   runtime_str_free(&text);

@@ -83,7 +83,7 @@ static const char *stat_text(reader *x, plane *p, const xspace_stat *stat) {
   if (stat->value_case == TENSORFLOW__PROFILER__XSTAT__VALUE_STR_VALUE) return stat->str_value;
   if (stat->value_case == TENSORFLOW__PROFILER__XSTAT__VALUE_REF_VALUE) return stat_name(p, stat->ref_value);
   if (stat->value_case != TENSORFLOW__PROFILER__XSTAT__VALUE_BYTES_VALUE || !stat->bytes_value.len) return "";
-  const char *text = profiler_intern(&x->r->strings, (const char *)stat->bytes_value.data, stat->bytes_value.len);
+  const char *text = runtime_intern(&x->r->strings, (const char *)stat->bytes_value.data, stat->bytes_value.len);
   return text ? text : "";
 }
 
@@ -141,7 +141,7 @@ static void set_category(tn_event *e, const char *text) {
 
 static void set_source(reader *x, tn_event *e, const char *text) {
   const char *line = strchr(text, ':'), *function = line ? strchr(line + 1, ':') : NULL;
-  const char *file = line ? profiler_intern(&x->r->strings, text, (size_t)(line - text)) : NULL;
+  const char *file = line ? runtime_intern(&x->r->strings, text, (size_t)(line - text)) : NULL;
   tn_source source = {file ? file : text, function ? function + 1 : "", line ? atoi(line + 1) : 0};
   int site = profiler_add_source(x->r, &source);
   e->site = site < 0 ? 0 : site;
@@ -171,7 +171,7 @@ static bool read_own_stat(reader *x, plane *p, tn_event *e, xspace_stat_name nam
     case XSPACE_STAT_ID:
     case XSPACE_STAT_ADDRESS: e->id = (uint64_t)stat_i64(stat); return true;
     case XSPACE_STAT_POOL: {
-      const char *text = stat_text(x, p, stat), *pool = profiler_intern(&x->r->strings, text, strlen(text));
+      const char *text = stat_text(x, p, stat), *pool = runtime_intern(&x->r->strings, text, strlen(text));
       if (pool) e->name = pool;
       return true;
     }

@@ -28,7 +28,7 @@ typedef struct writer {
   profiler_ids ids;
   int64_t *first; /* index of the first event of each lane, and the end */
   runtime_arena arena;
-  profiler_strings strings;
+  runtime_names strings;
   names events, stats; /* of the plane */
   profiler_out lines;  /* of the plane */
   profiler_out counters;
@@ -93,7 +93,7 @@ static const char *clean(writer *w, const char *text) {
 /* ---- names and stats --------------------------------------------------------------------------------------------- */
 
 static int64_t name_id(writer *w, names *table, const char *text) {
-  const char *kept = profiler_intern(&w->strings, text, strlen(text));
+  const char *kept = runtime_intern(&w->strings, text, strlen(text));
   int64_t *id = kept ? profiler_map_at(&table->ids, (uint64_t)(uintptr_t)kept, 0, 0) : NULL;
   if (id && *id) return *id;
   w->failed |= !id || !RUNTIME_PUSH(&table->list, kept);
@@ -169,7 +169,8 @@ static bool has_stat(const writer *w, int64_t id) {
 static const char *arg_name(writer *w, const char *key) {
   bool is_taken = xspace_stat_find(key) >= 0 || strncmp(key, XSPACE_ARG_PREFIX, strlen(XSPACE_ARG_PREFIX)) == 0;
   const char *base = is_taken ? runtime_format(&w->arena, XSPACE_ARG_PREFIX "%s", key) : key, *name = base;
-  for (int i = 2; name && has_stat(w, name_id(w, &w->stats, clean(w, name))); ++i)
+  /* without memory every name has the id 0, and no other would be free */
+  for (int i = 2; name && !w->failed && has_stat(w, name_id(w, &w->stats, clean(w, name))); ++i)
     name = runtime_format(&w->arena, "%s#%d", base, i);
   w->failed |= !name;
   return name ? clean(w, name) : "";
@@ -190,6 +191,7 @@ static void add_arg(writer *w, const tn_event_arg *arg) {
 static void add_source(writer *w, const tn_source *source) {
   if (!*source->file) return;
   const char *text = runtime_format(&w->arena, "%s:%d:%s", source->file, source->line, source->function);
+  w->failed |= !text;
   add_ref(w, STAT(SOURCE), text ? text : "");
 }
 
@@ -480,7 +482,7 @@ bool profiler_write_xspace(profiler_out *out, const tn_recording *r) {
   RUNTIME_VEC_FREE(&w.item_pointers);
   runtime_arena_free(&w.arena);
   runtime_arena_free(&texts);
-  free(w.strings.slots);
+  runtime_names_free(&w.strings);
   free(w.first);
   profiler_ids_free(&w.ids);
   return !w.failed;

@@ -76,6 +76,17 @@ static void draw_split(drawing *d, fuzz_primitive kind) {
   any_tail(d);
 }
 
+/* Mostly a loop that others stand in. */
+static void draw_jam(drawing *d, fuzz_primitive kind) {
+  const schedule_stage *st = any_stage(d);
+  for (int tries = 0; tries < 6 && st->n_leaves < 2; tries++) st = any_stage(d);
+  int loop = st->n_leaves > 1 && chance(d, 80) ? (int)below(d, st->n_leaves - 1) : any_loop(d, st);
+  (void)kind;
+  say(d, "unroll_jam(%s, %s, %lld", name_of(st), loop_of(st, loop),
+      chance(d, 80) ? 2 + (long long)below(d, 4) : any_factor(d, st, loop));
+  any_tail(d);
+}
+
 static void draw_tile(drawing *d, fuzz_primitive kind) {
   const schedule_stage *st = any_stage(d);
   int a = any_loop(d, st), b = chance(d, 70) ? RUNTIME_MIN(a + 1, RUNTIME_MAX(st->n_leaves - 1, 0)) : any_loop(d, st);
@@ -367,6 +378,7 @@ static const struct {
     [FUZZ_SPLIT] = {draw_split, 14},
     [FUZZ_NPARTS] = {draw_split, 4},
     [FUZZ_MANY] = {draw_split, 4},
+    [FUZZ_JAM] = {draw_jam, 6},
     [FUZZ_TILE] = {draw_tile, 6},
     [FUZZ_FUSE] = {draw_fuse, 10},
     [FUZZ_REORDER] = {draw_reorder, 10},

@@ -18,6 +18,7 @@
   X(SPLIT, "split")                                                                                                 \
   X(NPARTS, "split nparts")                                                                                         \
   X(MANY, "split many")                                                                                             \
+  X(JAM, "unroll_jam")                                                                                              \
   X(TILE, "tile")                                                                                                   \
   X(FUSE, "fuse")                                                                                                   \
   X(REORDER, "reorder") X(VECTORIZE, "vectorize") X(UNROLL, "unroll") X(PARALLEL, "parallel") X(PRAGMA, "pragma")   \

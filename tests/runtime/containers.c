@@ -1,5 +1,6 @@
 /* Growable arrays and the string builder. */
 #include <limits.h>
+#include <stdio.h>
 
 #include "tests/common/check.h"
 #include "tests/runtime/tests.h"
@@ -83,6 +84,102 @@ static void taking_without_memory_frees_and_jumps(void **state) {
   runtime_arena_free(&arena);
 }
 
+/* ---- the map ------------------------------------------------------------------------------------------------------ */
+
+static void a_map_keeps_what_is_put_in(void **state) {
+  (void)state;
+  runtime_map map = {0};
+  assert_null(runtime_map_find(&map, 1));
+  for (uint64_t key = 1; key <= 10000; key++) runtime_map_at(&map, key * 64)->i = (int64_t)key;
+  assert_int_equal(map.n, 10000);
+  assert_int_equal(runtime_map_at(&map, 64)->i, 1);
+  assert_int_equal(map.n, 10000);
+  for (uint64_t key = 1; key <= 10000; key++) assert_int_equal(runtime_map_find(&map, key * 64)->i, key);
+  assert_null(runtime_map_find(&map, 65));
+  runtime_map_free(&map);
+  assert_null(map.slots);
+}
+
+static void a_lent_table_is_left_when_it_is_full(void **state) {
+  (void)state;
+  runtime_map map;
+  runtime_map_slot slots[8];
+  int things[100];
+  runtime_map_lend(&map, slots, RUNTIME_COUNT(slots));
+  for (int i = 0; i < 4; i++) assert_true(runtime_map_add(&map, &things[i]));
+  assert_ptr_equal(map.slots, slots);
+  for (int i = 4; i < 100; i++) assert_true(runtime_map_add(&map, &things[i]));
+  assert_ptr_not_equal(map.slots, slots);
+  for (int i = 0; i < 100; i++) assert_false(runtime_map_add(&map, &things[i]));
+  assert_ptr_equal(runtime_map_get(&map, &things[50]), &things[50]);
+  runtime_map_free(&map);
+}
+
+static void a_cleared_map_is_empty_and_small_in_the_end(void **state) {
+  (void)state;
+  runtime_map map = {0};
+  for (uint64_t key = 1; key <= 5000; key++) runtime_map_at(&map, key);
+  int capacity = map.capacity;
+  for (int i = 0; i < 20; i++) {
+    runtime_map_clear(&map);
+    assert_null(runtime_map_find(&map, 7));
+    runtime_map_at(&map, 7)->i = i;
+    assert_int_equal(runtime_map_find(&map, 7)->i, i);
+    assert_int_equal(map.n, 1);
+  }
+  assert_true(map.capacity < capacity / 16);
+  for (uint64_t key = 1; key <= 5000; key++) runtime_map_at(&map, key)->i = (int64_t)key;
+  for (uint64_t key = 1; key <= 5000; key++) assert_int_equal(runtime_map_find(&map, key)->i, key);
+  runtime_map_free(&map);
+}
+
+static bool is_number(const void *user, runtime_map_value value) { return value.i == *(const int64_t *)user; }
+
+static void entries_of_one_hash_are_told_apart(void **state) {
+  (void)state;
+  runtime_map map = {0};
+  for (int64_t i = 1; i <= 100; i++) {
+    assert_null(runtime_map_find_match(&map, 42, is_number, &i));
+    runtime_map_match_at(&map, 42, is_number, &i)->i = i;
+  }
+  for (int64_t i = 1; i <= 100; i++) assert_int_equal(runtime_map_match_at(&map, 42, is_number, &i)->i, i);
+  assert_int_equal(map.n, 100);
+  runtime_map_free(&map);
+}
+
+static void equal_texts_have_one_address(void **state) {
+  (void)state;
+  runtime_arena arena = {0};
+  runtime_names names = {.arena = &arena};
+  const char *kept[300];
+  char text[16];
+  for (int i = 0; i < 300; i++) {
+    snprintf(text, sizeof text, "name%d", i);
+    kept[i] = runtime_intern(&names, text, strlen(text));
+    assert_string_equal(kept[i], text);
+  }
+  for (int i = 0; i < 300; i++) {
+    snprintf(text, sizeof text, "name%dxyz", i);
+    assert_ptr_equal(runtime_intern(&names, text, strlen(text) - 3), kept[i]);
+  }
+  assert_string_equal(runtime_intern(&names, "", 0), "");
+  runtime_names_free(&names);
+  runtime_arena_free(&arena);
+}
+
+static void a_text_without_memory_is_asked_for_again(void **state) {
+  (void)state;
+  runtime_arena arena = {.limit = 1};
+  runtime_names names = {.arena = &arena};
+  assert_null(runtime_intern(&names, "text", 4));
+  arena.limit = 0;
+  const char *kept = runtime_intern(&names, "text", 4);
+  assert_string_equal(kept, "text");
+  assert_ptr_equal(runtime_intern(&names, "text", 4), kept);
+  runtime_names_free(&names);
+  runtime_arena_free(&arena);
+}
+
 int test_containers(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_array_grows),
@@ -92,6 +189,12 @@ int test_containers(void) {
       cmocka_unit_test(a_text_moves_into_an_arena),
       cmocka_unit_test(a_failed_text_gives_null),
       cmocka_unit_test(taking_without_memory_frees_and_jumps),
+      cmocka_unit_test(a_map_keeps_what_is_put_in),
+      cmocka_unit_test(a_lent_table_is_left_when_it_is_full),
+      cmocka_unit_test(a_cleared_map_is_empty_and_small_in_the_end),
+      cmocka_unit_test(entries_of_one_hash_are_told_apart),
+      cmocka_unit_test(equal_texts_have_one_address),
+      cmocka_unit_test(a_text_without_memory_is_asked_for_again),
   };
   return CHECK_TESTS("containers", tests);
 }

@@ -62,29 +62,75 @@ static void a_null_context_is_an_error_not_a_crash(void **state) {
   assert_false(runtime_debug_wants(NULL, "lower", NULL));
 }
 
-static int freed_in[3], n_freed;
+static int freed_in[RUNTIME_SLOT_COUNT], n_freed;
 static void note_free(void *data) { freed_in[n_freed++] = *(int *)data; }
 
-static void what_hangs_on_it_is_freed_in_reverse(void **state) {
+static void slots_are_released_from_the_last_to_the_first(void **state) {
   (void)state;
-  int numbers[] = {1, 2, 3};
+  int numbers[RUNTIME_SLOT_COUNT];
   n_freed = 0;
   tn_context *ctx = tn_context_new(NULL);
-  for (int i = 0; i < 3; ++i) assert_true(runtime_on_free(ctx, note_free, &numbers[i]));
+  for (int i = 0; i < RUNTIME_SLOT_COUNT; ++i) {
+    numbers[i] = i;
+    assert_null(runtime_slot_get(ctx, (runtime_slot)i));
+    runtime_slot_set(ctx, (runtime_slot)i, &numbers[i], note_free);
+    assert_ptr_equal(runtime_slot_get(ctx, (runtime_slot)i), &numbers[i]);
+  }
   tn_context_free(ctx);
-  assert_int_equal(n_freed, 3);
-  for (int i = 0; i < 3; ++i) assert_int_equal(freed_in[i], 3 - i);
+  assert_int_equal(n_freed, RUNTIME_SLOT_COUNT);
+  for (int i = 0; i < RUNTIME_SLOT_COUNT; ++i) assert_int_equal(freed_in[i], RUNTIME_SLOT_COUNT - 1 - i);
 }
 
-static void a_full_table_of_hooks_is_refused(void **state) {
+static void a_quiet_stretch_leaves_no_trace(void **state) {
   (void)state;
-  int number = 0;
-  n_freed = 0;
+  tn_context *ctx = check_context();
+  runtime_quiet quiet = runtime_quiet_begin(ctx);
+  runtime_fail(ctx, TN_ERROR_LOWER, "a trial");
+  assert_string_equal(tn_context_message(ctx), "a trial");
+  runtime_quiet_end(&quiet);
+  assert_int_equal(tn_context_status(ctx), TN_OK);
+  assert_string_equal(tn_context_message(ctx), "");
+  assert_string_equal(check_messages(ctx), "");
+  check_context_free(ctx);
+}
+
+static void a_quiet_stretch_keeps_an_earlier_failure(void **state) {
+  (void)state;
   tn_context *ctx = tn_context_new(NULL);
-  while (ctx->n_on_free < RUNTIME_COUNT(ctx->on_free)) assert_true(runtime_on_free(ctx, note_free, &number));
-  assert_false(runtime_on_free(ctx, note_free, &number));
-  ctx->n_on_free = 0;
+  runtime_fail(ctx, TN_ERROR_PARSE, "the first");
+  runtime_quiet quiet = runtime_quiet_begin(ctx);
+  assert_int_equal(tn_context_status(ctx), TN_OK);
+  runtime_fail(ctx, TN_ERROR_LOWER, "a trial");
+  assert_string_equal(tn_context_message(ctx), "a trial");
+  runtime_quiet_end(&quiet);
+  assert_int_equal(tn_context_status(ctx), TN_ERROR_PARSE);
+  assert_string_equal(tn_context_message(ctx), "the first");
   tn_context_free(ctx);
+}
+
+static void memory_that_ran_out_in_a_quiet_stretch_is_said(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  runtime_quiet quiet = runtime_quiet_begin(ctx);
+  runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for a trial");
+  runtime_quiet_end(&quiet);
+  assert_int_equal(tn_context_status(ctx), TN_ERROR_MEMORY);
+  assert_string_equal(check_messages(ctx), "error: out of memory for a trial\n");
+  check_context_free(ctx);
+}
+
+static void a_quiet_stretch_may_hand_its_failure_on(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  runtime_quiet quiet = runtime_quiet_begin(ctx);
+  runtime_say(ctx, TN_SEVERITY_WARNING, "nobody hears");
+  assert_int_equal(runtime_quiet_end_loud(&quiet), TN_OK);
+  quiet = runtime_quiet_begin(ctx);
+  runtime_fail(ctx, TN_ERROR_LOWER, "a trial");
+  assert_int_equal(runtime_quiet_end_loud(&quiet), TN_ERROR_LOWER);
+  assert_string_equal(tn_context_message(ctx), "a trial");
+  assert_string_equal(check_messages(ctx), "error: a trial\n");
+  check_context_free(ctx);
 }
 
 static const struct status_row {
@@ -128,8 +174,11 @@ int test_context(void) {
       cmocka_unit_test(a_warning_is_no_failure),
       cmocka_unit_test(a_very_long_message_is_cut_not_overrun),
       cmocka_unit_test(a_null_context_is_an_error_not_a_crash),
-      cmocka_unit_test(what_hangs_on_it_is_freed_in_reverse),
-      cmocka_unit_test(a_full_table_of_hooks_is_refused),
+      cmocka_unit_test(slots_are_released_from_the_last_to_the_first),
+      cmocka_unit_test(a_quiet_stretch_leaves_no_trace),
+      cmocka_unit_test(a_quiet_stretch_keeps_an_earlier_failure),
+      cmocka_unit_test(memory_that_ran_out_in_a_quiet_stretch_is_said),
+      cmocka_unit_test(a_quiet_stretch_may_hand_its_failure_on),
   };
   return CHECK_TESTS("context", tests) + CHECK_TABLE("statuses", status_rows, a_status_has_words) +
          CHECK_TABLE("debug names", debug_rows, debug_names_passes);

@@ -217,6 +217,7 @@ static void registering_refused(void **state) {
   fixture f = fixture_new(MM, "");
   assert_int_equal(tn_generic_register(NULL, "dense", NULL, refuse, NULL), TN_ERROR_ARGUMENT);
   assert_int_equal(tn_generic_register(f.ctx, "dense", NULL, NULL, NULL), TN_ERROR_ARGUMENT);
+  tn_context_clear(f.ctx);
   assert_int_equal(tn_generic_register(f.ctx, "gemm", NULL, refuse, NULL), TN_ERROR_ARGUMENT);
   assert_string_equal(tn_context_message(f.ctx), "tn_generic_register: \"gemm\" is no operator: " OPERATOR_NAMES);
   tn_context_clear(f.ctx);

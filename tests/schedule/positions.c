@@ -163,4 +163,57 @@ static void position(void **state) {
   fixture_free(&f);
 }
 
-int test_positions(void) { return CHECK_TABLE("by position", positions, position); }
+/* ---- NULL where there is a context to say so --------------------------------------------------------------------- */
+
+static tn_status apply_null(tn_schedule *s) { return tn_schedule_apply(s, NULL); }
+static tn_status replay_null(tn_schedule *s) { return tn_schedule_replay(s, NULL); }
+static tn_status split_null(tn_schedule *s) { return tn_split_many(s, "P", "i", 2, NULL, TN_TAIL_GUARD); }
+static tn_status fuse_null(tn_schedule *s) { return tn_fuse_names(s, "P", 2, NULL); }
+static tn_status reorder_null(tn_schedule *s) { return tn_reorder_names(s, "P", 2, NULL); }
+static tn_status read_null(tn_schedule *s) { return tn_cache_read_names(s, "P", "local", 1, NULL); }
+static tn_status write_null(tn_schedule *s) { return tn_cache_write_names(s, "local", 1, NULL); }
+static tn_status group_null(tn_schedule *s) { return tn_compute_group_at_names(s, "P", "Q", "i", 1, NULL); }
+static tn_status pattern_null(tn_schedule *s) {
+  return tn_intrin_new(s->ctx, "f", NULL, &(tn_intrin_functions){.body = {.name = "f"}});
+}
+static tn_status functions_null(tn_schedule *s) { return tn_intrin_new(s->ctx, "f", "c[i<4] = a[i]", NULL); }
+static tn_status generic_null(tn_schedule *s) { return tn_generic_register(s->ctx, "dense", NULL, NULL, NULL); }
+
+static const struct position nulls[] = {
+    {"apply", apply_null, "tn_schedule_apply: the text is NULL: give \"\" for no step"},
+    {"replay", replay_null, "tn_schedule_replay: the steps are NULL: give \"[]\" for none"},
+    {"split", split_null, "tn_split: a list of 2 is NULL"},
+    {"fuse", fuse_null, "tn_fuse: a list of 2 is NULL"},
+    {"reorder", reorder_null, "tn_reorder: a list of 2 is NULL"},
+    {"cache_read", read_null, "tn_cache_read: a list of 1 is NULL"},
+    {"cache_write", write_null, "tn_cache_write: a list of 1 is NULL"},
+    {"compute_group_at", group_null, "tn_compute_group_at: a list of 1 is NULL"},
+    {"tn_generic_register", generic_null, "tn_generic_register: the function is NULL: give the one to call"},
+    {"tn_intrin_new: the pattern", pattern_null, "intrinsic f: the pattern is NULL: give one, \"c[i<16] = a[i]\""},
+    {"tn_intrin_new: the functions", functions_null, "intrinsic f: the functions are NULL: name a body or an update"},
+};
+
+static void null_argument(void **state) {
+  const struct position *p = *state;
+  fixture f = fixture_new(PROGRAM, "");
+  assert_int_equal(p->call(f.s), TN_ERROR_ARGUMENT);
+  check_text(tn_context_message(f.ctx), p->message);
+  assert_int_equal(f.s->n_steps, 0);
+  fixture_free(&f);
+}
+
+/* Without one only the status says it. */
+static void null_schedule(void **state) {
+  (void)state;
+  assert_int_equal(tn_split(NULL, "P", "i", 4, TN_TAIL_GUARD), TN_ERROR_ARGUMENT);
+  assert_int_equal(tn_auto_inline(NULL), TN_ERROR_ARGUMENT);
+  assert_int_equal(tn_schedule_apply(NULL, ""), TN_ERROR_ARGUMENT);
+  assert_int_equal(tn_schedule_replay(NULL, "[]"), TN_ERROR_ARGUMENT);
+  assert_null(tn_schedule_print(NULL, TN_FORM_TEXT));
+}
+
+int test_positions(void) {
+  const struct CMUnitTest none[] = {cmocka_unit_test(null_schedule)};
+  return CHECK_TABLE("by position", positions, position) + CHECK_TABLE("NULL", nulls, null_argument) +
+         cmocka_run_group_tests_name("no schedule", none, NULL, NULL);
+}

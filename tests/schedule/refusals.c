@@ -399,6 +399,34 @@ static const struct refusal {
      "unroll(C, kk): axis \"kk\" is not part of stage C: name one of its loops, i, j, k"},
     {"unroll: a parallel loop", MM, "parallel(C, i)", "unroll(C, i)",
      "unroll(C, i): loop i of C already has parallel: a loop takes one annotation; split it first"},
+    {"unroll_jam: one iteration", MM, "", "unroll_jam(C, i, 1)",
+     "unroll_jam(C, i, 1): factor 1: at least 2 iterations run together; for example unroll_jam(C, i, 4)"},
+    {"unroll_jam: a negative factor", MM, "", "unroll_jam(C, i, -3)",
+     "unroll_jam(C, i, -3): factor -3: at least 2 iterations run together; for example unroll_jam(C, i, 4)"},
+    {"unroll_jam: the innermost loop", MM, "", "unroll_jam(C, k, 4)",
+     "unroll_jam(C, k, 4): no loop stands inside loop k of C but lanes or an intrinsic, so that there is nothing to "
+     "jam: "
+     "call split(C, k, 4) and unroll(C, k.inner)"},
+    {"unroll_jam: only lanes inside", MM, "reorder(C, k, i, j); vectorize(C, j)", "unroll_jam(C, i, 4)",
+     "unroll_jam(C, i, 4): no loop stands inside loop i of C but lanes or an intrinsic, so that there is nothing to "
+     "jam: "
+     "call split(C, i, 4) and unroll(C, i.inner)"},
+    {"unroll_jam: an annotated loop", MM, "parallel(C, i)", "unroll_jam(C, i, 4)",
+     "unroll_jam(C, i, 4): split(C, i): loop i of C already has parallel, which would be lost: put this before "
+     "parallel(C, i)"},
+    {"unroll_jam: a loop that a stage is computed at", "P[i<8, k<6] = A[i,k] * 2\nC[i<8] = sum[k<6](P[i,k] * B[k])",
+     "compute_at(P, C, i)", "unroll_jam(C, i, 4)",
+     "unroll_jam(C, i, 4): P is computed at loop i of C, and would be computed for each of the copies: call "
+     "compute_at(P, C, i.outer) behind it instead"},
+    {"unroll_jam: a tail that the axis does not take", MM, "", "unroll_jam(C, i, 4, tail=pad)",
+     "unroll_jam(C, i, 4): split(C, i): tail pad: C is an output: its memory is the caller's and has no padding; use "
+     "cache_write(C, local), which makes a stage whose buffer can be padded, or take guard or peel"},
+    {"unroll_jam: no factor", MM, "", "unroll_jam(C, i)",
+     "unroll_jam(C, i): wrong arguments: write unroll_jam(stage, axis, factor [, tail=peel])"},
+    {"unroll_jam: an input", MM, "", "unroll_jam(A, i, 4)",
+     "unroll_jam(A, i): A is an input and has no loops: take a computed stage, or copy it first with cache_read(A, "
+     "local, "
+     "reader)"},
     {"pragma: an unknown key", MM, "", "pragma(C, i, unroll_implicit, 1)",
      "pragma(C, i): key \"unroll_implicit\" is unknown: use unroll_explicit, auto_unroll_max_step, loop_partition_hint "
      "or parallel_stride_pattern"},
@@ -555,7 +583,8 @@ static const struct refusal {
     {"set_scope: an unknown scope", CHAIN, "", "set_scope(P, cache)",
      "set_scope(P): scope \"cache\" is unknown: use \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
-     "tensorise(C, i) is no primitive: use one of split, tile, fuse, reorder, vectorize, unroll, parallel, pragma, "
+     "tensorise(C, i) is no primitive: use one of split, tile, fuse, reorder, vectorize, unroll, unroll_jam, parallel, "
+     "pragma, "
      "tensorize, compute_at, compute_group_at, compute_inline, compute_root, cache_read, cache_write, set_scope, "
      "rfactor, "
      "parallel_reduce, "

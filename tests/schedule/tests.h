@@ -8,6 +8,7 @@
 int test_golden(void);
 int test_refusals(void);
 int test_positions(void);
+int test_reference(void);
 int test_replay(void);
 int test_round_trip(void);
 int test_regions(void);

@@ -37,9 +37,9 @@ static space_fixture make(const char *program) {
 
 /* The schedule of a genome, or NULL; the context stays clear. */
 static tn_schedule *schedule_of(space_fixture *f, const autotune_genome *genome) {
-  autotune_quiet quiet = autotune_quiet_begin(f->ctx);
+  runtime_quiet quiet = runtime_quiet_begin(f->ctx);
   tn_schedule *s = autotune_genome_schedule(f->space, genome);
-  autotune_quiet_end(&quiet);
+  runtime_quiet_end(&quiet);
   return s;
 }
 
@@ -233,9 +233,9 @@ static void test_foreign_schedule(void **state) {
   autotune_genome genome;
   assert_int_equal(tn_split(s, "C", "k", 4, TN_TAIL_GUARD), TN_OK);
   assert_int_equal(tn_reorder(s, "C", "k.outer", "i"), TN_OK);
-  autotune_quiet quiet = autotune_quiet_begin(f.ctx);
+  runtime_quiet quiet = runtime_quiet_begin(f.ctx);
   assert_false(autotune_genome_of(f.space, s, &genome));
-  autotune_quiet_end(&quiet);
+  runtime_quiet_end(&quiet);
   tn_schedule_free(s);
   space_free(&f);
 }
@@ -256,15 +256,15 @@ static void test_illegal_genome_is_refused(void **state) {
 static void test_quiet(void **state) {
   (void)state;
   tn_context *ctx = check_context();
-  autotune_quiet quiet = autotune_quiet_begin(ctx);
+  runtime_quiet quiet = runtime_quiet_begin(ctx);
   runtime_fail(ctx, TN_ERROR_SCHEDULE, "hidden");
-  autotune_quiet_end(&quiet);
+  runtime_quiet_end(&quiet);
   check_ok(ctx);
   check_has_not(check_messages(ctx), "hidden");
   runtime_fail(ctx, TN_ERROR_IO, "first");
-  quiet = autotune_quiet_begin(ctx);
+  quiet = runtime_quiet_begin(ctx);
   runtime_fail(ctx, TN_ERROR_SCHEDULE, "hidden");
-  autotune_quiet_end(&quiet);
+  runtime_quiet_end(&quiet);
   check_fails(ctx, TN_ERROR_IO, "first");
   check_context_free(ctx);
 }
@@ -302,19 +302,6 @@ static void test_hash(void **state) {
   space_free(&f);
 }
 
-static void test_set(void **state) {
-  (void)state;
-  autotune_set set = {0};
-  assert_null(autotune_set_find(&set, 1));
-  for (uint64_t i = 1; i <= 1000; i++) assert_true(autotune_set_put(&set, i * 64, (double)i));
-  assert_true(autotune_set_put(&set, 64, -1));
-  assert_int_equal(set.n, 1000);
-  assert_true(*autotune_set_find(&set, 64) == -1);
-  assert_true(*autotune_set_find(&set, 64000) == 1000);
-  assert_null(autotune_set_find(&set, 65));
-  autotune_set_free(&set);
-}
-
 int run_genome_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_divisors),
@@ -324,7 +311,6 @@ int run_genome_tests(void) {
       cmocka_unit_test(test_quiet),
       cmocka_unit_test(test_illegal_genome_is_refused),
       cmocka_unit_test(test_hash),
-      cmocka_unit_test(test_set),
   };
   return CHECK_TABLE("samples lower", programs, samples_lower) +
          CHECK_TABLE("genomes come back", programs, genomes_come_back) +

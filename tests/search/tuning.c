@@ -463,10 +463,10 @@ static double best_of_random(fixture *f, uint64_t seed) {
   double best = INFINITY;
   for (int i = 0; i < f->options.trials; i++) {
     autotune_genome genome;
-    autotune_quiet quiet = autotune_quiet_begin(space.ctx);
+    runtime_quiet quiet = runtime_quiet_begin(space.ctx);
     autotune_sample(space.space, &rng, &genome);
     tn_schedule *s = autotune_genome_schedule(space.space, &genome);
-    autotune_quiet_end(&quiet);
+    runtime_quiet_end(&quiet);
     char *steps = s ? tn_schedule_print(s, TN_FORM_STEPS) : NULL;
     if (steps) best = fmin(best, cost_of(steps));
     free(steps);

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# run.sh LIBRARY EVERY TENON EXAMPLES [NAME...|--without NAME...]: whole commands with one allocation failing after another
+# (step.c), every EVERYth; all, those named, or all but the kinds named. Prints the table of docs/testing.md behind the
+# faults; fails when there is one.
+set -euo pipefail
+library=$(realpath "$1") every=$2 tenon=$3 examples=$4
+shift 4
+without=""
+if [ "${1:-}" = --without ]; then
+  shift
+  without=" $* "
+  set --
+fi
+only=" $* "
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+status=0
+
+# step NAME COMPARE FILES COMMAND...: COMPARE is `exact` where every run prints the same, `lines` where it prints times,
+# `present` where it writes packed times.
+step() {
+  local name=$1 compare=$2 files=$3
+  shift 3
+  [[ "$without" != *" ${name%%-*} "* ]] || return 0
+  [ "$only" = "  " ] || [[ "$only" == *" $name "* ]] || return 0
+  [ -z "$files" ] || mkdir -p kept
+  STEP_NAME=$name STEP_COMPARE=$compare STEP_FILES=$files STEP_EVERY=$every STEP_FIRST=$((1 + offset % every)) \
+    LD_PRELOAD=$library "$@" </dev/null >rows || status=1
+  cat rows
+  grep -qE "^\\| $name \\| [1-9]" rows || { echo "$name was not stepped"; status=1; }
+  offset=$((offset + 5))
+}
+offset=0
+
+matmul='C[i<64, j<64] = sum[k<64](A[i,k] * B[k,j])'
+softmax='M[i<16] = max[k<40](X[i,k]); E[i<16, j<40] = exp(X[i,j] - M[i]); S[i<16] = sum[k<40](E[i,k]); Y[i<16, j<40] = E[i,j] / S[i]'
+twice='C[i<64] = A[i] * 2'
+"$tenon" tune "$matmul" --log log.json --trials 4 --seed 1 --profile run.tnprof >/dev/null
+"$tenon" profile convert run.tnprof run.json
+"$tenon" profile convert run.tnprof run.xplane.pb
+"$tenon" show "$softmax" --emit=tir >softmax.tir
+
+echo "| command | allocations | failed | same result | refused with a message | faults |"
+echo "| --- | --- | --- | --- | --- | --- |"
+step show exact '' "$tenon" show "$twice"
+for form in tree tvmscript text steps api program llvm asm c header; do
+  step "show-$form" exact '' "$tenon" show "$matmul" -s 'tile(C, i, j, 8, 16)' --emit=$form
+done
+step show-auto-matmul exact '' "$tenon" show "$matmul" -s auto
+step show-auto-softmax exact '' "$tenon" show "$softmax" -s auto
+step show-log exact '' "$tenon" show "$matmul" --log log.json
+for form in o so s ll bc c; do
+  step "build-$form" exact "out.$form out.h" "$tenon" build "$twice" -s 'vectorize(C, i)' -o "out.$form" --header out.h
+done
+step build-log exact out.o "$tenon" build "$matmul" --log log.json -o out.o
+# bench starts itself again where these are not set.
+export OMP_WAIT_POLICY=passive OPENBLAS_CORETYPE=Haswell
+step bench lines '' "$tenon" bench "$twice" --seconds 0.02
+step log-best exact '' "$tenon" log best log.json
+step log-top exact '' "$tenon" log top log.json
+step log-top-json exact '' "$tenon" log top log.json --json
+step pass-all exact '' "$tenon" pass all softmax.tir
+step tune lines new.json "$tenon" tune "$twice" --log new.json --trials 4 --seed 1 --json
+step tune-profile lines "new.json new.tnprof" "$tenon" tune "$twice" --log new.json --trials 4 --seed 1 --json --profile new.tnprof
+step profile-table exact '' "$tenon" profile table run.tnprof
+step profile-report exact '' "$tenon" profile report run.tnprof
+step profile-averages exact '' "$tenon" profile averages run.tnprof
+step profile-averages-json exact '' "$tenon" profile averages run.tnprof --json
+step profile-analyse exact '' "$tenon" profile analyse run.tnprof '{"type": "op_type"}'
+step profile-advise exact '' "$tenon" profile advise run.tnprof
+step profile-tasks exact '' "$tenon" profile tasks run.tnprof
+step profile-parse exact '' "$tenon" profile parse run.tnprof parsed
+step profile-compare exact '' "$tenon" profile compare run.tnprof run.json
+step profile-merge present merged.tnprof "$tenon" profile merge merged.tnprof a=run.tnprof b=run.xplane.pb
+step profile-convert-tnprof present to.tnprof "$tenon" profile convert run.tnprof to.tnprof # packed, holds times
+for form in json json.gz xplane.pb html csv folded report.json; do
+  step "profile-convert-$form" exact "to.$form" "$tenon" profile convert run.tnprof "to.$form"
+done
+step target exact '' "$tenon" target
+step version exact '' "$tenon" version
+step example-vector-add exact '' "$examples/vector_add"
+exit $status
