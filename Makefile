@@ -2,6 +2,7 @@
 #   make run    install what is missing, build, do the main job      make test   the whole suite
 #   make build  configure and build into build/                      make asan, tsan   instrumented suites
 #   make fuzz PAIRS=100000 SEED=1   the differential fuzzer      make mutation   whether the tests notice breakages
+#   make torture  200 kills, 72 full disks, limits: a quarter of an hour; needs root for its disks
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
 #   make bench-auto  generic schedules beside default ones
@@ -51,6 +52,10 @@ fuzz: setup
 mutation: setup
 	scripts/mutation --page docs/testing.md
 
+# Writes its rows into the table "Hardening" of docs/testing.md. The suite has a short version.
+torture: build
+	TENON=build/tenon tests/torture/torture.py --long --page docs/testing.md
+
 bench: build
 	@set -e; for program in build/benchmarks/*; do if [ -x "$$program" ]; then "$$program"; fi; done
 
@@ -80,4 +85,4 @@ profiler-table: build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation
 
-.PHONY: run test setup build asan tsan coverage fuzz mutation bench bench-auto gemm-small install golden profiler-table step-allocations clean
+.PHONY: run test setup build asan tsan coverage fuzz mutation torture bench bench-auto gemm-small install golden profiler-table step-allocations clean

@@ -194,6 +194,15 @@ static int by_score(const void *a, const void *b) {
 
 /* A hash of the sketch and the innermost tile: genomes of one family are variations of one kernel. */
 static uint64_t family_of(const autotune_space *space, const autotune_genome *genome) {
+  enum { KERNEL_FIELDS = 4 }; /* the first fields of a plan say what its innermost loops are */
+  if (genome->sketch == AUTOTUNE_PLANNED) {
+    int32_t kernel[AUTOTUNE_MAX_GROUPS][KERNEL_FIELDS + 1] = {{0}};
+    for (int g = 0; g < space->n_groups; g++) {
+      kernel[g][0] = genome->plans[g].family;
+      memcpy(&kernel[g][1], genome->plans[g].value, KERNEL_FIELDS * sizeof(int32_t));
+    }
+    return runtime_hash(kernel, sizeof kernel, 2) | 1;
+  }
   const autotune_sketch *sketch = &space->sketches[genome->sketch];
   int32_t key[AUTOTUNE_MAX_HOLES + 1] = {genome->sketch};
   for (int h = 0; h < sketch->n_holes; h++) {

@@ -49,20 +49,30 @@ static math_class class_of_sum(const tir_expr *e, double *math) {
 }
 
 static math_class class_of(const tir_expr *e, double *math) {
-  switch (e->op) {
-    case TIR_ADD:
-    case TIR_SUB: return class_of_sum(e, math);
-    case TIR_MUL: return MUL;
-    case TIR_DIV:
-    case TIR_FLOORDIV:
-    case TIR_FLOORMOD: return DIVMOD;
-    case TIR_MIN:
-    case TIR_MAX: return CMP;
-    case TIR_ABS: return OTHERFUNC;
-    default: break;
+  switch (tir_class_of(e)) {
+    case TIR_CLASS_SUM: return e->op == TIR_MUL ? MUL : class_of_sum(e, math);
+    case TIR_CLASS_RATIO:
+    case TIR_CLASS_DIVISION: return DIVMOD;
+    case TIR_CLASS_EXTREMUM:
+    case TIR_CLASS_COMPARISON: return CMP;
+    case TIR_CLASS_MATH: return MATHFUNC;
+    case TIR_CLASS_MAGNITUDE:
+    case TIR_CLASS_BITS:
+    case TIR_CLASS_SHIFT:
+    case TIR_CLASS_COUNT:
+    case TIR_CLASS_TEST: return OTHERFUNC;
+    case TIR_CLASS_CONSTANT:
+    case TIR_CLASS_VARIABLE:
+    case TIR_CLASS_TENSOR:
+    case TIR_CLASS_LOAD:
+    case TIR_CLASS_LOGIC:
+    case TIR_CLASS_SELECT:
+    case TIR_CLASS_CAST:
+    case TIR_CLASS_RAMP:
+    case TIR_CLASS_BROADCAST:
+    case TIR_CLASS_DOT: break;
   }
-  char op_class = tir_op_table[e->op].op_class;
-  return op_class == 'C' ? CMP : op_class == 'M' ? MATHFUNC : strchr("IT", op_class) ? OTHERFUNC : MATH_CLASSES;
+  return MATH_CLASSES;
 }
 
 /* A multiply-add for each product. */
@@ -73,7 +83,7 @@ static void count_dot(feature_store *store, const tir_expr *e) {
 static void count_operation(feature_store *store, const tir_expr *e) {
   if (e->op == TIR_DOT) count_dot(store, e);
   if (e->op == TIR_SELECT) store->math[feature_select_op] += e->lanes;
-  if (tir_op_table[e->op].op_class == 'B') store->math[feature_bool_op] += e->lanes;
+  if (tir_class_of(e) == TIR_CLASS_LOGIC) store->math[feature_bool_op] += e->lanes;
   if (e->n_args == 0) return;
   double *math = store->math + (tn_dtype_is_float(e->arg[0]->dtype) ? feature_float_mad : feature_int_mad);
   math_class class = class_of(e, math);

@@ -362,6 +362,7 @@ static bool run(walk *w) {
 }
 
 tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome) {
+  if (genome->sketch == AUTOTUNE_PLANNED) return autotune_planned_schedule(space, genome);
   autotune_genome copy = *genome;
   walk w = {.task = space->task, .sketch = &space->sketches[genome->sketch], .genome = &copy};
   w.s = tn_schedule_new(space->task->program);

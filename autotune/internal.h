@@ -19,6 +19,9 @@ typedef struct autotune_task {
   int cache_line_bytes; /* 64 */
 } autotune_task;
 
+/* The machine of a task as generic schedules take it. */
+tn_machine autotune_machine(const autotune_task *task);
+
 /* Recordings: the arrow of a candidate, from submitting it to measuring it (in the worker) to learning from it; its id is
  * the candidate's sequence number. */
 extern const tn_site autotune_flow_site;
@@ -64,6 +67,8 @@ uint32_t autotune_search_sequence(const autotune_search *search, int i);
 tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s);
 /* The generic schedule of the task's program for its machine; NULL when it refuses. The caller frees it. */
 tn_schedule *autotune_generic_schedule(const autotune_task *task);
+/* Whether a record's plans, as JSON, fit the program: TN_OK, or TN_ERROR_RECORD with a message that names the field. */
+tn_status autotune_search_check_plan(const autotune_search *search, const char *text);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);
 

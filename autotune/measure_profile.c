@@ -61,7 +61,7 @@ void measure_profile_greeted(measure_profile *p, const json_t *greeting) {
 
 static void bound_offset(measure_profile *p, const json_t *header) {
   int64_t received = protocol_int(header, "received_ns", -1), sent = protocol_int(header, "sent_ns", -1);
-  if (received < 0 || sent < received) return;
+  if (received < 0 || sent < received || sent > INT64_MAX / 4) return;
   int64_t low = (int64_t)p->asked_ns - received, high = (int64_t)profiler_now_ns() - sent;
   p->offset_low = RUNTIME_MAX(p->offset_low, low);
   p->offset_high = RUNTIME_MIN(p->offset_high, high);

@@ -137,6 +137,7 @@ static const mutation mutations[] = {
 
 bool autotune_mutate(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {
   int total = 0, kind = 0;
+  if (genome->sketch == AUTOTUNE_PLANNED) return autotune_mutate_plans(space, rng, genome);
   for (int i = 0; i < RUNTIME_COUNT(mutations); i++) total += mutations[i].weight;
   int64_t draw = runtime_random_below(rng, total);
   while (draw >= mutations[kind].weight) draw -= mutations[kind++].weight;
@@ -145,6 +146,10 @@ bool autotune_mutate(const autotune_space *space, runtime_rng *rng, autotune_gen
 
 void autotune_crossover(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out) {
   *out = *a;
+  if (a->sketch == AUTOTUNE_PLANNED) {
+    autotune_cross_plans(a, b, rng, out);
+    return;
+  }
   for (int h = 0; h < AUTOTUNE_MAX_HOLES; h++) {
     if (runtime_random_below(rng, 2)) out->tiles[h] = b->tiles[h];
   }

@@ -7,7 +7,7 @@
 
 enum { MAX_TILE = 64, FREE_REGISTERS = 4, TRIES = 2 };
 /* Chances in percent. */
-enum { PLAIN_FACTORS = 8, TAIL = 20, TAIL_WHEN_POOR = 65, PEELED = 90, UNIT_S2 = 65, REDUCE_TAIL = 8 };
+enum { PLAIN_FACTORS = 8, PLANNED = 50, TAIL = 20, TAIL_WHEN_POOR = 65, PEELED = 90, UNIT_S2 = 65, REDUCE_TAIL = 8 };
 
 static bool chance(runtime_rng *rng, int percent) { return runtime_random_below(rng, 100) < percent; }
 
@@ -176,6 +176,10 @@ static autotune_choice sample_choice(runtime_rng *rng) {
 
 void autotune_sample(const autotune_space *space, runtime_rng *rng, autotune_genome *out) {
   memset(out, 0, sizeof *out);
+  if (space->n_groups > 0 && chance(rng, PLANNED)) {
+    autotune_sample_plans(space, rng, out);
+    return;
+  }
   out->sketch = (int32_t)runtime_random_below(rng, space->n_sketches);
   const autotune_sketch *sketch = &space->sketches[out->sketch];
   for (int h = 0; h < sketch->n_holes; h++) {

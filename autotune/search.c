@@ -62,6 +62,7 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
     runtime_quiet quiet = runtime_quiet_begin(task->ctx);
     search->space.n_sketches =
         autotune_sketches(task->program, task->threads, AUTOTUNE_MAX_SKETCHES, search->space.sketches);
+    autotune_plan_space(&search->space);
     runtime_quiet_end(&quiet);
   }
   if (search && search->space.n_sketches > 0) return search;
@@ -73,6 +74,7 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
 void autotune_search_free(autotune_search *search) {
   if (!search) return;
   for (int i = 0; i < search->space.n_sketches; i++) tn_schedule_free(search->space.sketches[i].base);
+  schedule_plans_free(search->space.plans);
   runtime_map_free(&search->seen);
   RUNTIME_VEC_FREE(&search->sequences);
   runtime_arena_free(&search->arena);
@@ -117,9 +119,7 @@ static bool propose_genome(autotune_search *search, const autotune_genome *genom
 }
 
 tn_schedule *autotune_generic_schedule(const autotune_task *task) {
-  tn_machine machine = tn_target_machine(task->target);
-  machine.threads = task->threads;
-  machine.vector_bytes = task->vector_bytes;
+  const tn_machine machine = autotune_machine(task);
   tn_schedule *s = tn_schedule_new(task->program);
   runtime_quiet quiet = runtime_quiet_begin(task->ctx);
   bool made = s && tn_schedule_auto(s, &machine) == TN_OK;
@@ -129,11 +129,21 @@ tn_schedule *autotune_generic_schedule(const autotune_task *task) {
   return NULL;
 }
 
+/* The generic schedule is made from the best-ranked plans, unless a context's own schedule took their place. */
+static void say_plans(autotune_search *search, tn_schedule *s) {
+  if (search->space.n_groups == 0) return;
+  tn_schedule *planned = autotune_planned_schedule(&search->space, &search->space.best);
+  const char *text = planned ? schedule_plan_text(planned) : NULL;
+  if (text && autotune_schedule_hash(planned) == autotune_schedule_hash(s)) (void)schedule_set_plan(s, text);
+  tn_schedule_free(planned);
+}
+
 /* The default schedule or the generic one, while it was neither proposed nor observed: they are measured even when they
  * have no features. */
 static int propose_fixed(autotune_search *search, bool generic, tn_schedule **out) {
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
   tn_schedule *s = generic ? autotune_generic_schedule(&search->task) : tn_schedule_new(search->task.program);
+  if (generic && s) say_plans(search, s);
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
   if (s && !runtime_map_find(&search->seen, hash) && runtime_map_at(&search->seen, hash)) {
     *out = s;
@@ -160,13 +170,14 @@ static int propose_random(autotune_search *search, int n, tn_schedule **out) {
 
 static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   autotune_evolution evolution = {&search->space, search->model, &search->rng, &search->seen, POPULATION, GENERATIONS};
-  autotune_genome seeds[MAX_SEEDS];
-  int found = 0, n_individuals = 0;
-  for (int i = 0; i < search->n_best; i++) seeds[i] = search->best[i].genome;
+  autotune_genome seeds[MAX_SEEDS + 1];
+  int found = 0, n_individuals = 0, n_seeds = 0;
+  if (search->space.n_groups > 0) seeds[n_seeds++] = search->space.best;
+  for (int i = 0; i < search->n_best; i++) seeds[n_seeds++] = search->best[i].genome;
   autotune_individual *individuals = malloc(sizeof *individuals * (size_t)RUNTIME_MAX(n, 1));
   if (!individuals) return 0;
   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve");
-  autotune_evolve(&evolution, search->n_best, seeds, n, individuals, &n_individuals);
+  autotune_evolve(&evolution, n_seeds, seeds, n, individuals, &n_individuals);
   for (int i = 0; i < n_individuals; i++) found += propose_genome(search, &individuals[i].genome, &out[found]);
   free(individuals);
   return found;
@@ -205,9 +216,17 @@ tn_status autotune_search_observe(autotune_search *search, const tn_schedule *sc
     return runtime_fail(search->task.ctx, TN_ERROR_MEMORY, "out of memory for observed schedules");
   }
   runtime_quiet quiet = runtime_quiet_begin(search->task.ctx);
-  bool is_seed = isfinite(cost_s) && autotune_genome_of(&search->space, schedule, &genome);
+  bool is_seed = isfinite(cost_s) && (autotune_planned_of(&search->space, schedule, &genome) ||
+                                      autotune_genome_of(&search->space, schedule, &genome));
   runtime_quiet_end(&quiet);
   if (is_seed) insert_best(search, cost_s, &genome);
   int n_rows = autotune_schedule_rows(&search->task, schedule, &search->arena, rows);
   return n_rows > 0 ? autotune_model_add(search->model, rows, n_rows, cost_s) : TN_OK;
+}
+
+tn_status autotune_search_check_plan(const autotune_search *search, const char *text) {
+  schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
+  if (search->space.n_groups == 0)
+    return runtime_fail(search->task.ctx, TN_ERROR_RECORD, "plan: the program is not searched by plans");
+  return schedule_plans_decode(search->space.plans, text, by_group);
 }

@@ -11,12 +11,15 @@
 
 #include "autotune/internal.h"
 #include "schedule/analysis.h"
+#include "schedule/plan.h"
 
 enum {
   AUTOTUNE_MAX_HOLES = 48,    /* open splits of a sketch; a stage that would need more is left untiled */
   AUTOTUNE_MAX_STAGES = 48,   /* stages with choices of their own, cache stages included */
   AUTOTUNE_MAX_SKETCHES = 96, /* structures beyond this many are not looked at */
   AUTOTUNE_LENGTHS = 3,       /* open lengths of a spatial split: SSRSRS has four spatial levels */
+  AUTOTUNE_MAX_GROUPS = 32,   /* of a program that is searched by plans */
+  AUTOTUNE_PLANNED = -1,      /* instead of a sketch: the genome is plans */
   AUTOTUNE_MAX_VECTOR = 64,   /* longest vectorized loop */
   AUTOTUNE_VECTOR_REGISTERS = 32
 };
@@ -76,11 +79,23 @@ typedef struct autotune_choice {
 
 extern const int autotune_vector_lanes[5], autotune_parallel_goals[6], autotune_unroll_steps[4];
 
-/* Compared and hashed as bytes: made by zeroing first. */
+/* A group's plan (schedule/plan.h) without its cost. */
+typedef struct autotune_plan {
+  int32_t family; /* -1: the group has none */
+  int32_t value[PLAN_MAX_FIELDS];
+} autotune_plan;
+
+/* What is changed and crossed: the open choices of a sketch, or plans. Compared and hashed as bytes: made by zeroing
+ * first. */
 typedef struct autotune_genome {
-  int32_t sketch;
-  autotune_tile tiles[AUTOTUNE_MAX_HOLES];
-  autotune_choice choices[AUTOTUNE_MAX_STAGES];
+  int32_t sketch; /* or AUTOTUNE_PLANNED */
+  union {
+    struct {
+      autotune_tile tiles[AUTOTUNE_MAX_HOLES];
+      autotune_choice choices[AUTOTUNE_MAX_STAGES];
+    };
+    autotune_plan plans[AUTOTUNE_MAX_GROUPS]; /* by group */
+  };
 } autotune_genome;
 
 /* The space of one task. */
@@ -88,7 +103,24 @@ typedef struct autotune_space {
   const autotune_task *task;
   int n_sketches;
   autotune_sketch sketches[AUTOTUNE_MAX_SKETCHES];
+  schedule_plans *plans; /* the same plans that `auto` ranks; NULL: none */
+  int n_groups;          /* 0 without plans, or with more groups than a genome has room for */
+  autotune_genome best;  /* the plans that `auto` takes */
 } autotune_space;
+
+/* ---- plans (planned.c) ------------------------------------------------------------------------------------------- */
+
+/* Fills the space's plans for the task's machine. */
+void autotune_plan_space(autotune_space *space);
+tn_schedule *autotune_planned_schedule(const autotune_space *space, const autotune_genome *genome);
+/* The genome of a schedule that says which plans it was made from. False: it does not, or, with a message, they do not
+ * fit. */
+bool autotune_planned_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out);
+/* Plans near the best-ranked. */
+void autotune_sample_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *out);
+/* One field of one group, or another plan for it, of any family. False: nothing else can be chosen. */
+bool autotune_mutate_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *genome);
+void autotune_cross_plans(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out);
 
 /* The schedule of a genome; NULL where a primitive refuses (the message stays in the context). The caller frees it. */
 tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome);

@@ -92,6 +92,25 @@ static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
   return NULL;
 }
 
+/* Plans that do not fit are said; the steps are used all the same. */
+static void take_plan(tuner *t, int line, const autotune_record *record, tn_schedule *s) {
+  json_t *plan = json_object_get(record->json, "plan");
+  char *text = plan ? json_dumps(plan, JSON_COMPACT) : NULL;
+  tn_message_fn on_message = t->ctx->options.on_message;
+  if (!text) return;
+  t->ctx->options.on_message = NULL;
+  tn_status status = autotune_search_check_plan(t->search, text);
+  t->ctx->options.on_message = on_message;
+  if (status == TN_OK) {
+    (void)schedule_set_plan(s, text);
+  } else {
+    runtime_say(t->ctx, TN_SEVERITY_WARNING, "%s:%d: the record's plan is refused, its steps are used: %s",
+                t->options.log, line, tn_context_message(t->ctx));
+    tn_context_clear(t->ctx);
+  }
+  free(text);
+}
+
 /* Learns from a record of the log that this run did not write. */
 static tn_status learn_from_log(tuner *t, const tn_schedule *s, const autotune_record *record) {
   uint64_t hash = autotune_schedule_hash(s);
@@ -112,6 +131,7 @@ static bool take_record(void *user, int line, autotune_record *record) {
     t->held++;
     return true;
   }
+  take_plan(t, line, record, s);
   t->visit_status = learn_from_log(t, s, record);
   tn_schedule_free(s);
   return t->visit_status == TN_OK;
@@ -133,11 +153,19 @@ static void add_worker_phases(const tn_measurement *m) {
   }
 }
 
-static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_measurement *m,
+/* Beside the steps, which are what counts, the plans that they were made from: a search can go on from them. */
+static void add_plan(autotune_record *record, const tn_schedule *s) {
+  const char *text = schedule_plan_text(s);
+  json_t *plan = text ? json_loads(text, 0, NULL) : NULL;
+  if (plan) json_object_set_new(record->json, "plan", plan);
+}
+
+static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_schedule *s, const tn_measurement *m,
                                autotune_record *record) {
   TN_SCOPE_AS(scope, RECORD, 2, "MeasureCallback/AddToDatabase");
   tn_scope_sequence(&scope, candidate->sequence);
   tn_status status = autotune_record_make(t->ctx, candidate, t->program, t->options.target, m, record);
+  if (status == TN_OK) add_plan(record, s);
   return status == TN_OK ? autotune_record_append(t->ctx, t->options.log, record) : status;
 }
 
@@ -187,7 +215,7 @@ static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedu
 static tn_status take(tuner *t, const tn_candidate *candidate, const tn_schedule *s, const tn_measurement *m,
                       tn_status status) {
   autotune_record record = {0};
-  if (status == TN_OK && !m->abandoned) status = append_record(t, candidate, m, &record);
+  if (status == TN_OK && !m->abandoned) status = append_record(t, candidate, s, m, &record);
   status = update(t, candidate, s, m, status == TN_OK && !m->abandoned ? &record : NULL, status);
   autotune_record_free(&record);
   return status;

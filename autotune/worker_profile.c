@@ -24,9 +24,9 @@ void worker_profile_start(worker *w, const json_t *hello) {
                                     .process_name = "worker",
                                     .keep_file = true};
   w->profile.file = !w->is_remote && file && access(file, W_OK) == 0 ? file : NULL;
-  w->sends_profile = !w->profile.file;
-  start(w);
-  w->profile.file = NULL; /* the message's */
+  w->sends_profile = !w->profile.file || !start(w); /* where the disk is full, too */
+  w->profile.file = NULL;                           /* the message's */
+  if (w->sends_profile) start(w);
 }
 
 const char *worker_profile_mode(const worker *w) {

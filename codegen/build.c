@@ -41,14 +41,11 @@ static void build_close(build *b) { runtime_arena_free(&b->arena); }
 
 /* Appends a size in postfix; false: too long. */
 static bool add_size(const tn_program *program, const tir_expr *e, runtime_size_op *ops, int *n) {
-  static const char letters[TIR_OP_COUNT] = {
-      [TIR_INT] = 'c',      [TIR_VAR] = 's',      [TIR_ADD] = '+', [TIR_SUB] = '-', [TIR_MUL] = '*',
-      [TIR_FLOORDIV] = '/', [TIR_FLOORMOD] = '%', [TIR_MIN] = '<', [TIR_MAX] = '>'};
   for (int i = 0; i < e->n_args; i++)
     if (!add_size(program, e->arg[i], ops, n)) return false;
   if (*n == RUNTIME_MAX_SIZE_OPS) return false;
   int64_t value = e->op == TIR_VAR ? te_symbol_number(program, e->u.var) : e->op == TIR_INT ? e->u.i : 0;
-  ops[(*n)++] = (runtime_size_op){letters[e->op], value};
+  ops[(*n)++] = (runtime_size_op){tir_op_table[e->op].on_integers, e->op == TIR_VAR, value};
   return true;
 }
 

@@ -146,16 +146,16 @@ codegen_c_text codegen_c_division(codegen_c_emitter *m, const tir_expr *e) {
 
 /* ---- comparisons ------------------------------------------------------------------------------------------------- */
 
-/* Of booleans: a < b is !a & b, and so on. */
+/* Of booleans: one of them negated, and joined: a < b is !a & b. */
 static codegen_c_text compare_bool(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a, codegen_c_text b) {
-  switch ((int)e->op) {
-    case TIR_EQ: return binary_mask(m, e, negate(m, a), "^", b);
-    case TIR_NE: return binary_mask(m, e, a, "^", b);
-    case TIR_LT: return binary_mask(m, e, negate(m, a), "&", b);
-    case TIR_LE: return binary_mask(m, e, negate(m, a), "|", b);
-    case TIR_GT: return binary_mask(m, e, a, "&", negate(m, b));
-    default: return binary_mask(m, e, a, "|", negate(m, b));
-  }
+  static const struct {
+    bool negates_a, negates_b;
+    const char *op;
+  } rows[TIR_OP_COUNT] = {[TIR_EQ] = {true, false, "^"}, [TIR_NE] = {false, false, "^"}, [TIR_LT] = {true, false, "&"},
+                          [TIR_LE] = {true, false, "|"}, [TIR_GT] = {false, true, "&"},  [TIR_GE] = {false, true, "|"}};
+  if (rows[e->op].negates_a) a = negate(m, a);
+  if (rows[e->op].negates_b) b = negate(m, b);
+  return binary_mask(m, e, a, rows[e->op].op, b);
 }
 
 codegen_c_text codegen_c_compare(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a, codegen_c_text b) {

@@ -155,7 +155,6 @@ void codegen_c_forget(codegen_c_emitter *m);
 
 /* ---- c_arith.c, c_math.c ----------------------------------------------------------------------------------------- */
 
-typedef codegen_c_text (*codegen_c_handler)(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_arithmetic(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_division(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_min_max(codegen_c_emitter *m, const tir_expr *e);

@@ -11,11 +11,7 @@ int codegen_c_lanes(const codegen_c_emitter *m, const tir_expr *e) { return m->l
 /* ---- index expressions ------------------------------------------------------------------------------------------- */
 
 static bool has_index_op(const tir_expr *e) {
-  static const bool ops[TIR_OP_COUNT] = {
-      [TIR_INT] = true, [TIR_VAR] = true,      [TIR_ADD] = true,      [TIR_SUB] = true,
-      [TIR_MUL] = true, [TIR_FLOORDIV] = true, [TIR_FLOORMOD] = true, [TIR_MIN] = true,
-      [TIR_MAX] = true, [TIR_RAMP] = true,     [TIR_BROADCAST] = true};
-  return ops[e->op] && (e->dtype == TN_I32 || e->dtype == TN_I64);
+  return tir_is_index_op((tir_op)e->op) && (e->dtype == TN_I32 || e->dtype == TN_I64);
 }
 
 static bool decide_index(codegen_c_emitter *m, const tir_expr *e) {
@@ -156,7 +152,7 @@ void codegen_c_count_uses(codegen_c_emitter *m, const tir_expr *e) {
 /* Names are given to what would otherwise be computed twice, but not to what costs nothing, and to keep lines short. */
 static bool wants_name(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
   bool is_shared = (uintptr_t)runtime_map_get(&m->uses, e) > 1;
-  bool is_cheap = tir_op_table[e->op].op_class == 'L' || e->op == TIR_RAMP || e->op == TIR_BROADCAST ||
+  bool is_cheap = tir_rule_of(e) == TIR_RULE_LEAF || e->op == TIR_RAMP || e->op == TIR_BROADCAST ||
                   (codegen_c_lanes(m, e) == 1 && codegen_c_is_index(m, e));
   size_t most = e == m->stored ? MAX_STORED : MAX_TEXT;
   return a.prec != CODEGEN_C_ATOM && ((is_shared && !is_cheap) || strlen(a.text) > most);
@@ -168,7 +164,7 @@ codegen_c_text codegen_c_at_lane(codegen_c_emitter *m, const tir_expr *e, const 
   if (e->lanes == 1) return codegen_c_value(m, e);
   if (e->op == TIR_BROADCAST) return codegen_c_value(m, e->arg[0]);
   if (e->op == TIR_RAMP) return ramp_lane(m, e, lane);
-  bool is_comparison = tir_op_table[e->op].op_class == 'C' && e->arg[0]->dtype != TN_BOOL;
+  bool is_comparison = tir_class_of(e) == TIR_CLASS_COMPARISON && e->arg[0]->dtype != TN_BOOL;
   if (is_comparison) {
     codegen_c_text a = codegen_c_at_lane(m, e->arg[0], lane), b = codegen_c_at_lane(m, e->arg[1], lane);
     return codegen_c_compare(m, e, a, b);
@@ -179,84 +175,34 @@ codegen_c_text codegen_c_at_lane(codegen_c_emitter *m, const tir_expr *e, const 
   return codegen_c_format(m, CODEGEN_C_CALL, "%s[%s]", vector.text, lane);
 }
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
 
-static const codegen_c_handler handlers[TIR_OP_COUNT] = {
-    [TIR_INT] = emit_int,
-    [TIR_FLOAT] = emit_float,
-    [TIR_VAR] = emit_var,
-    [TIR_READ] = emit_unexpected,
-    [TIR_REDUCE] = emit_unexpected,
-    [TIR_TUPLE] = emit_unexpected,
-    [TIR_LOAD] = codegen_c_load,
-    [TIR_ADD] = codegen_c_arithmetic,
-    [TIR_SUB] = codegen_c_arithmetic,
-    [TIR_MUL] = codegen_c_arithmetic,
-    [TIR_DIV] = codegen_c_arithmetic,
-    [TIR_FLOORDIV] = codegen_c_division,
-    [TIR_FLOORMOD] = codegen_c_division,
-    [TIR_MIN] = codegen_c_min_max,
-    [TIR_MAX] = codegen_c_min_max,
-    [TIR_EQ] = codegen_c_comparison,
-    [TIR_NE] = codegen_c_comparison,
-    [TIR_LT] = codegen_c_comparison,
-    [TIR_LE] = codegen_c_comparison,
-    [TIR_GT] = codegen_c_comparison,
-    [TIR_GE] = codegen_c_comparison,
-    [TIR_AND] = codegen_c_logic,
-    [TIR_OR] = codegen_c_logic,
-    [TIR_NOT] = codegen_c_logic,
-    [TIR_SELECT] = codegen_c_select,
-    [TIR_CAST] = codegen_c_cast,
-    [TIR_RAMP] = emit_ramp,
-    [TIR_BROADCAST] = emit_broadcast,
-    [TIR_POW] = codegen_c_math,
-    [TIR_EXP] = codegen_c_math,
-    [TIR_LOG] = codegen_c_math,
-    [TIR_SQRT] = codegen_c_math,
-    [TIR_RSQRT] = codegen_c_math,
-    [TIR_TANH] = codegen_c_math,
-    [TIR_SIGMOID] = codegen_c_math,
-    [TIR_ERF] = codegen_c_math,
-    [TIR_SIN] = codegen_c_math,
-    [TIR_COS] = codegen_c_math,
-    [TIR_FLOOR] = codegen_c_math,
-    [TIR_CEIL] = codegen_c_math,
-    [TIR_ROUND] = codegen_c_math,
-    [TIR_ABS] = codegen_c_abs,
-    [TIR_BITAND] = codegen_c_bits,
-    [TIR_BITOR] = codegen_c_bits,
-    [TIR_BITXOR] = codegen_c_bits,
-    [TIR_BITNOT] = codegen_c_bits,
-    [TIR_SHL] = codegen_c_shift,
-    [TIR_SHR] = codegen_c_shift,
-    [TIR_POPCOUNT] = codegen_c_count,
-    [TIR_CLZ] = codegen_c_count,
-    [TIR_EXP2] = codegen_c_math,
-    [TIR_EXP10] = codegen_c_math,
-    [TIR_LOG2] = codegen_c_math,
-    [TIR_LOG10] = codegen_c_math,
-    [TIR_LOG1P] = codegen_c_math,
-    [TIR_TAN] = codegen_c_math,
-    [TIR_SINH] = codegen_c_math,
-    [TIR_COSH] = codegen_c_math,
-    [TIR_ASIN] = codegen_c_math,
-    [TIR_ACOS] = codegen_c_math,
-    [TIR_ATAN] = codegen_c_math,
-    [TIR_ASINH] = codegen_c_math,
-    [TIR_ACOSH] = codegen_c_math,
-    [TIR_ATANH] = codegen_c_math,
-    [TIR_TRUNC] = codegen_c_math,
-    [TIR_NEARBYINT] = codegen_c_math,
-    [TIR_ATAN2] = codegen_c_math,
-    [TIR_HYPOT] = codegen_c_math,
-    [TIR_FMOD] = codegen_c_math,
-    [TIR_COPYSIGN] = codegen_c_math,
-    [TIR_ISNAN] = codegen_c_float_test,
-    [TIR_ISINF] = codegen_c_float_test,
-    [TIR_ISFINITE] = codegen_c_float_test,
-    [TIR_DOT] = codegen_c_dot,
-};
+static codegen_c_text emit(codegen_c_emitter *m, const tir_expr *e) {
+  switch (tir_class_of(e)) {
+    case TIR_CLASS_CONSTANT: return e->op == TIR_INT ? emit_int(m, e) : emit_float(m, e);
+    case TIR_CLASS_VARIABLE: return emit_var(m, e);
+    case TIR_CLASS_TENSOR: return emit_unexpected(m, e);
+    case TIR_CLASS_LOAD: return codegen_c_load(m, e);
+    case TIR_CLASS_SUM:
+    case TIR_CLASS_RATIO: return codegen_c_arithmetic(m, e);
+    case TIR_CLASS_DIVISION: return codegen_c_division(m, e);
+    case TIR_CLASS_EXTREMUM: return codegen_c_min_max(m, e);
+    case TIR_CLASS_MAGNITUDE: return codegen_c_abs(m, e);
+    case TIR_CLASS_COMPARISON: return codegen_c_comparison(m, e);
+    case TIR_CLASS_LOGIC: return codegen_c_logic(m, e);
+    case TIR_CLASS_SELECT: return codegen_c_select(m, e);
+    case TIR_CLASS_CAST: return codegen_c_cast(m, e);
+    case TIR_CLASS_RAMP: return emit_ramp(m, e);
+    case TIR_CLASS_BROADCAST: return emit_broadcast(m, e);
+    case TIR_CLASS_BITS: return codegen_c_bits(m, e);
+    case TIR_CLASS_SHIFT: return codegen_c_shift(m, e);
+    case TIR_CLASS_COUNT: return codegen_c_count(m, e);
+    case TIR_CLASS_MATH: return codegen_c_math(m, e);
+    case TIR_CLASS_TEST: return codegen_c_float_test(m, e);
+    case TIR_CLASS_DOT: return codegen_c_dot(m, e);
+  }
+  return emit_unexpected(m, e);
+}
 
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {
   const codegen_c_text *known = runtime_map_get(&m->values, e);
@@ -266,8 +212,7 @@ codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {
     return (codegen_c_text){"0", CODEGEN_C_ATOM, 0};
   }
   m->depth++;
-  codegen_c_handler handler = handlers[e->op] != NULL ? handlers[e->op] : emit_unexpected;
-  codegen_c_text value = handler(m, e);
+  codegen_c_text value = emit(m, e);
   m->depth--;
   if (wants_name(m, e, value)) value = codegen_c_named(m, e, value);
   codegen_c_put(m, &m->values, e, runtime_copy(&m->arena, &value, sizeof value));

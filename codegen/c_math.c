@@ -35,54 +35,31 @@ static codegen_c_text call(codegen_c_emitter *m, const char *name, const tir_exp
 
 /* ---- functions --------------------------------------------------------------------------------------------------- */
 
-static const char *const functions[TIR_OP_COUNT] = {
-    [TIR_POW] = "pow",
-    [TIR_EXP] = "exp",
-    [TIR_LOG] = "log",
-    [TIR_SQRT] = "sqrt",
-    [TIR_TANH] = "tanh",
-    [TIR_ERF] = "erf",
-    [TIR_SIN] = "sin",
-    [TIR_COS] = "cos",
-    [TIR_FLOOR] = "floor",
-    [TIR_CEIL] = "ceil",
-    [TIR_ROUND] = "round",
-    [TIR_ABS] = "fabs",
-    [TIR_EXP2] = "exp2",
-    [TIR_LOG2] = "log2",
-    [TIR_LOG10] = "log10",
-    [TIR_LOG1P] = "log1p",
-    [TIR_TAN] = "tan",
-    [TIR_SINH] = "sinh",
-    [TIR_COSH] = "cosh",
-    [TIR_ASIN] = "asin",
-    [TIR_ACOS] = "acos",
-    [TIR_ATAN] = "atan",
-    [TIR_ASINH] = "asinh",
-    [TIR_ACOSH] = "acosh",
-    [TIR_ATANH] = "atanh",
-    [TIR_TRUNC] = "trunc",
-    [TIR_NEARBYINT] = "nearbyint",
-    [TIR_ATAN2] = "atan2",
-    [TIR_HYPOT] = "hypot",
-    [TIR_FMOD] = "fmod",
-    [TIR_COPYSIGN] = "copysign",
-    [TIR_EXP10] = "__builtin_exp10", /* math.h's needs _GNU_SOURCE */
-    [TIR_ISNAN] = "isnan",
-    [TIR_ISINF] = "isinf",
-    [TIR_ISFINITE] = "isfinite", /* macros for every type */
-};
+/* Whether C has it: others are operators, or are expanded. */
+static bool is_function(tir_op op) {
+  tir_class class = tir_op_table[op].op_class;
+  bool is_expanded = op == TIR_SIGMOID || op == TIR_RSQRT;
+  return !is_expanded && (class == TIR_CLASS_MATH || class == TIR_CLASS_TEST || class == TIR_CLASS_MAGNITUDE);
+}
+
+/* C's name of a function, of f64; of a test, a macro for every type. */
+static const char *c_name(tir_op op) {
+  if (op == TIR_EXP10) return "__builtin_exp10"; /* math.h's needs _GNU_SOURCE */
+  return op == TIR_ABS ? "fabs" : tir_op_table[op].text;
+}
 
 bool codegen_c_is_function(const char *name) {
   for (int op = 0; op < TIR_OP_COUNT; op++) {
-    size_t n = functions[op] != NULL ? strlen(functions[op]) : 0;
-    if (n > 0 && strncmp(name, functions[op], n) == 0 && (name[n] == '\0' || strcmp(name + n, "f") == 0)) return true;
+    const char *function = c_name((tir_op)op);
+    size_t n = strlen(function);
+    if (is_function((tir_op)op) && strncmp(name, function, n) == 0 && (name[n] == '\0' || strcmp(name + n, "f") == 0))
+      return true;
   }
   return false;
 }
 
 static const char *function_of(codegen_c_emitter *m, const tir_expr *e) {
-  return runtime_format(&m->arena, "%s%s", functions[e->op], e->dtype == TN_F32 ? "f" : "");
+  return runtime_format(&m->arena, "%s%s", c_name((tir_op)e->op), e->dtype == TN_F32 ? "f" : "");
 }
 
 static const tir_expr *one_over(codegen_c_emitter *m, const tir_expr *e) {
@@ -111,7 +88,7 @@ codegen_c_text codegen_c_math(codegen_c_emitter *m, const tir_expr *e) {
 codegen_c_text codegen_c_float_test(codegen_c_emitter *m, const tir_expr *e) {
   bool is_vector = codegen_c_lanes(m, e) > 1;
   codegen_c_text a = is_vector ? codegen_c_at_lane(m, e->arg[0], "lane") : codegen_c_value(m, e->arg[0]);
-  codegen_c_text test = codegen_c_format(m, CODEGEN_C_RELATION, "%s(%s) != 0", functions[e->op], a.text);
+  codegen_c_text test = codegen_c_format(m, CODEGEN_C_RELATION, "%s(%s) != 0", c_name((tir_op)e->op), a.text);
   return is_vector ? codegen_c_lane_by_lane(m, e, test, NULL) : test;
 }
 

@@ -17,6 +17,13 @@ typedef struct tn_target tn_target;
  * words: "triple=x86_64-linux-gnu cpu=znver4 features=+avx2,-avx512f threads=2"; keys not given come from this machine
  * when the triple is its own. Unknown keys, CPUs and features are refused. */
 TN_API tn_target *tn_target_new(tn_context *ctx, const char *spec);
+/* A further word, "costs=fma16:0.125,...", says what operations take on the machine (tn_machine_costs), so that generic
+ * schedules made elsewhere are those that the machine would make. It is no part of tn_target_text, which names records. */
+TN_API const char *tn_target_costs(const tn_target *target); /* "" when nobody measured */
+/* WORD: "costs=...". TN_ERROR_ARGUMENT: no such costs; the target is as it was. */
+TN_API tn_status tn_target_set_costs(tn_target *target, const char *word);
+/* Measures this machine in about 0.2 s, best while nothing else runs. The word belongs to the context. NULL with a message. */
+TN_API const char *tn_measure_costs(tn_context *ctx);
 TN_API const char *tn_target_text(const tn_target *target); /* canonical: same words, parses back */
 TN_API int tn_target_threads(const tn_target *target);
 TN_API int tn_target_vector_bytes(const tn_target *target);               /* 64 with AVX-512, 32 AVX, 16 else */

@@ -100,8 +100,6 @@ unsigned codegen_element_bytes(const tir_buffer *buffer);
 
 /* ---- emit_expr.c, emit_arith.c, emit_math.c, emit_dot.c, emit_lanes.c -------------------------------------------- */
 
-typedef LLVMValueRef (*codegen_handler)(codegen_emitter *m, const tir_expr *e);
-
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_cast(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e);

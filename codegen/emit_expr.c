@@ -166,84 +166,34 @@ static LLVMValueRef emit_ramp(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildAdd(m->builder, base, LLVMConstVector(steps, e->lanes), "");
 }
 
-/* ---- the table --------------------------------------------------------------------------------------------------- */
+/* ---- all of them ------------------------------------------------------------------------------------------------- */
 
-static const codegen_handler handlers[TIR_OP_COUNT] = {
-    [TIR_INT] = emit_int,
-    [TIR_FLOAT] = emit_float,
-    [TIR_VAR] = emit_var,
-    [TIR_READ] = emit_unexpected,
-    [TIR_REDUCE] = emit_unexpected,
-    [TIR_TUPLE] = emit_unexpected,
-    [TIR_LOAD] = codegen_emit_load,
-    [TIR_ADD] = emit_arithmetic,
-    [TIR_SUB] = emit_arithmetic,
-    [TIR_MUL] = emit_arithmetic,
-    [TIR_DIV] = emit_float_division,
-    [TIR_FLOORDIV] = codegen_division,
-    [TIR_FLOORMOD] = codegen_division,
-    [TIR_MIN] = emit_min_max,
-    [TIR_MAX] = emit_min_max,
-    [TIR_EQ] = emit_comparison,
-    [TIR_NE] = emit_comparison,
-    [TIR_LT] = emit_comparison,
-    [TIR_LE] = emit_comparison,
-    [TIR_GT] = emit_comparison,
-    [TIR_GE] = emit_comparison,
-    [TIR_AND] = emit_boolean,
-    [TIR_OR] = emit_boolean,
-    [TIR_NOT] = emit_not,
-    [TIR_SELECT] = emit_select,
-    [TIR_CAST] = codegen_cast,
-    [TIR_RAMP] = emit_ramp,
-    [TIR_BROADCAST] = emit_broadcast,
-    [TIR_POW] = codegen_math,
-    [TIR_EXP] = codegen_math,
-    [TIR_LOG] = codegen_math,
-    [TIR_SQRT] = codegen_math,
-    [TIR_RSQRT] = codegen_math,
-    [TIR_TANH] = codegen_math,
-    [TIR_SIGMOID] = codegen_math,
-    [TIR_ERF] = codegen_math,
-    [TIR_SIN] = codegen_math,
-    [TIR_COS] = codegen_math,
-    [TIR_FLOOR] = codegen_math,
-    [TIR_CEIL] = codegen_math,
-    [TIR_ROUND] = codegen_math,
-    [TIR_ABS] = codegen_abs,
-    [TIR_BITAND] = emit_bits,
-    [TIR_BITOR] = emit_bits,
-    [TIR_BITXOR] = emit_bits,
-    [TIR_SHL] = emit_shift,
-    [TIR_SHR] = emit_shift,
-    [TIR_BITNOT] = emit_not,
-    [TIR_POPCOUNT] = emit_count,
-    [TIR_CLZ] = emit_count,
-    [TIR_EXP2] = codegen_math,
-    [TIR_EXP10] = codegen_math,
-    [TIR_LOG2] = codegen_math,
-    [TIR_LOG10] = codegen_math,
-    [TIR_LOG1P] = codegen_math,
-    [TIR_TAN] = codegen_math,
-    [TIR_SINH] = codegen_math,
-    [TIR_COSH] = codegen_math,
-    [TIR_ASIN] = codegen_math,
-    [TIR_ACOS] = codegen_math,
-    [TIR_ATAN] = codegen_math,
-    [TIR_ASINH] = codegen_math,
-    [TIR_ACOSH] = codegen_math,
-    [TIR_ATANH] = codegen_math,
-    [TIR_TRUNC] = codegen_math,
-    [TIR_NEARBYINT] = codegen_math,
-    [TIR_ATAN2] = codegen_math,
-    [TIR_HYPOT] = codegen_math,
-    [TIR_FMOD] = codegen_math,
-    [TIR_COPYSIGN] = codegen_math,
-    [TIR_ISNAN] = emit_float_test,
-    [TIR_ISINF] = emit_float_test,
-    [TIR_ISFINITE] = emit_float_test,
-    [TIR_DOT] = codegen_dot,
-};
+static LLVMValueRef emit(codegen_emitter *m, const tir_expr *e) {
+  switch (tir_class_of(e)) {
+    case TIR_CLASS_CONSTANT: return e->op == TIR_INT ? emit_int(m, e) : emit_float(m, e);
+    case TIR_CLASS_VARIABLE: return emit_var(m, e);
+    case TIR_CLASS_TENSOR: return emit_unexpected(m, e);
+    case TIR_CLASS_LOAD: return codegen_emit_load(m, e);
+    case TIR_CLASS_SUM: return emit_arithmetic(m, e);
+    case TIR_CLASS_RATIO: return emit_float_division(m, e);
+    case TIR_CLASS_DIVISION: return codegen_division(m, e);
+    case TIR_CLASS_EXTREMUM: return emit_min_max(m, e);
+    case TIR_CLASS_MAGNITUDE: return codegen_abs(m, e);
+    case TIR_CLASS_COMPARISON: return emit_comparison(m, e);
+    case TIR_CLASS_LOGIC: return e->op == TIR_NOT ? emit_not(m, e) : emit_boolean(m, e);
+    case TIR_CLASS_SELECT: return emit_select(m, e);
+    case TIR_CLASS_CAST: return codegen_cast(m, e);
+    case TIR_CLASS_RAMP: return emit_ramp(m, e);
+    case TIR_CLASS_BROADCAST: return emit_broadcast(m, e);
+    case TIR_CLASS_BITS: return e->op == TIR_BITNOT ? emit_not(m, e) : emit_bits(m, e);
+    case TIR_CLASS_SHIFT: return emit_shift(m, e);
+    case TIR_CLASS_COUNT: return emit_count(m, e);
+    case TIR_CLASS_MATH: return codegen_math(m, e);
+    case TIR_CLASS_TEST: return emit_float_test(m, e);
+    case TIR_CLASS_DOT: return codegen_dot(m, e);
+  }
+  return emit_unexpected(m, e);
+}
 
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef known = runtime_map_get(&m->values, e);
@@ -253,7 +203,7 @@ LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {
     return LLVMGetPoison(codegen_type(m, e->dtype, e->lanes));
   }
   m->depth++;
-  LLVMValueRef value = handlers[e->op](m, e);
+  LLVMValueRef value = emit(m, e);
   m->depth--;
   runtime_map_put(&m->values, e, value);
   return value;

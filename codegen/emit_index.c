@@ -1,6 +1,7 @@
 /* emit_index.c: index expressions: loop variables, constants and + - * // % min max over them. Emitted in i64, so that
  * addresses need no sign extensions; right because every part's interval fits the expression's own dtype. */
 #include "codegen/emit.h"
+#include "tir/linear.h"
 
 /* ---- intervals --------------------------------------------------------------------------------------------------- */
 
@@ -12,68 +13,31 @@ static bool fits(tn_dtype dtype, tir_interval r) {
   return dtype == TN_I32 && r.lo >= INT32_MIN && r.hi <= INT32_MAX;
 }
 
-/* The least and the greatest of four products; false when one overflows. */
-static bool range_mul(tir_interval a, tir_interval b, tir_interval *out) {
-  int64_t p[4];
-  if (__builtin_mul_overflow(a.lo, b.lo, &p[0]) || __builtin_mul_overflow(a.lo, b.hi, &p[1]) ||
-      __builtin_mul_overflow(a.hi, b.lo, &p[2]) || __builtin_mul_overflow(a.hi, b.hi, &p[3])) {
-    return false;
-  }
-  *out = (tir_interval){p[0], p[0]};
-  for (int i = 1; i < 4; i++) {
-    out->lo = RUNTIME_MIN(out->lo, p[i]);
-    out->hi = RUNTIME_MAX(out->hi, p[i]);
-  }
+/* Division and modulo are by a positive constant only. */
+static bool operator_range(codegen_emitter *m, const tir_expr *e, tir_interval *out) {
+  tir_interval a, b;
+  bool is_division = tir_class_of(e) == TIR_CLASS_DIVISION;
+  if (!codegen_index_range(m, e->arg[0], &a) || !codegen_index_range(m, e->arg[1], &b)) return false;
+  *out = tir_interval_apply((tir_op)e->op, a, b);
+  return !is_division || (b.lo > 0 && b.lo == b.hi);
+}
+
+static bool ramp_range(codegen_emitter *m, const tir_expr *e, tir_interval *out) {
+  tir_interval base, steps = {0, e->lanes - 1};
+  if (!codegen_index_range(m, e->arg[0], &base)) return false;
+  *out = tir_interval_add(base, tir_interval_scale(steps, e->u.i));
   return true;
 }
 
-/* Division and modulo: by a positive constant only. */
-static bool range_binary(tir_op op, tir_interval a, tir_interval b, tir_interval *out) {
-  switch ((int)op) {
-    case TIR_ADD: return !__builtin_add_overflow(a.lo, b.lo, &out->lo) && !__builtin_add_overflow(a.hi, b.hi, &out->hi);
-    case TIR_SUB: return !__builtin_sub_overflow(a.lo, b.hi, &out->lo) && !__builtin_sub_overflow(a.hi, b.lo, &out->hi);
-    case TIR_MUL: return range_mul(a, b, out);
-    case TIR_FLOORDIV:
-      *out = (tir_interval){runtime_floordiv(a.lo, b.lo), runtime_floordiv(a.hi, b.lo)};
-      return b.lo > 0 && b.lo == b.hi;
-    case TIR_FLOORMOD:
-      *out = a.lo >= 0 && a.hi < b.lo ? a : (tir_interval){0, b.lo - 1};
-      return b.lo > 0 && b.lo == b.hi;
-    case TIR_MIN: *out = (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)}; return true;
-    case TIR_MAX: *out = (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)}; return true;
-    default: return false;
-  }
-}
-
-static bool range_ramp(codegen_emitter *m, const tir_expr *e, tir_interval *out) {
-  tir_interval base, steps = {0, e->lanes - 1}, offset;
-  return codegen_index_range(m, e->arg[0], &base) && range_mul(steps, (tir_interval){e->u.i, e->u.i}, &offset) &&
-         range_binary(TIR_ADD, base, offset, out);
-}
-
-/* False: not an index expression, or its interval is not known. */
+/* False: its interval is not known. E is made of index operators. */
 static bool compute_range(codegen_emitter *m, const tir_expr *e, tir_interval *out) {
-  tir_interval a, b;
-  codegen_binding *binding;
-  switch ((int)e->op) {
-    case TIR_INT: *out = (tir_interval){e->u.i, e->u.i}; return true;
-    case TIR_VAR:
-      if ((binding = codegen_find(m, e->u.var)) == NULL) return false;
-      *out = binding->range;
-      return true;
-    case TIR_BROADCAST: return codegen_index_range(m, e->arg[0], out);
-    case TIR_RAMP: return range_ramp(m, e, out);
-    case TIR_ADD:
-    case TIR_SUB:
-    case TIR_MUL:
-    case TIR_FLOORDIV:
-    case TIR_FLOORMOD:
-    case TIR_MIN:
-    case TIR_MAX:
-      return codegen_index_range(m, e->arg[0], &a) && codegen_index_range(m, e->arg[1], &b) &&
-             range_binary(e->op, a, b, out);
-    default: return false;
-  }
+  if (e->op == TIR_INT) return *out = (tir_interval){e->u.i, e->u.i}, true;
+  if (e->op == TIR_BROADCAST) return codegen_index_range(m, e->arg[0], out);
+  if (e->op == TIR_RAMP) return ramp_range(m, e, out);
+  if (e->op != TIR_VAR) return operator_range(m, e, out);
+  const codegen_binding *binding = codegen_find(m, e->u.var);
+  if (binding != NULL) *out = binding->range;
+  return binding != NULL;
 }
 
 bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *range) {
@@ -81,7 +45,8 @@ bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *ra
   if (known == NULL) {
     tir_interval computed;
     tir_interval *kept = RUNTIME_NEW(&m->arena, tir_interval);
-    bool is_index = kept != NULL && compute_range(m, e, &computed) && fits(e->dtype, computed);
+    bool is_index =
+        kept != NULL && tir_is_index_op((tir_op)e->op) && compute_range(m, e, &computed) && fits(e->dtype, computed);
     if (is_index) *kept = computed;
     known = is_index ? kept : &no_range;
     runtime_map_put(&m->ranges, e, (void *)known);
@@ -116,17 +81,18 @@ static LLVMValueRef emit_index_division(codegen_emitter *m, const tir_expr *e) {
   return codegen_divide_by(m, e->op, index_part(m, e->arg[0]), b.lo, a.lo >= 0);
 }
 
+/* + - or *, of what is known not to overflow. */
+static LLVMValueRef build_sum(codegen_emitter *m, const tir_expr *e, LLVMValueRef a, LLVMValueRef b) {
+  if (e->op == TIR_ADD) return LLVMBuildNSWAdd(m->builder, a, b, "");
+  return e->op == TIR_SUB ? LLVMBuildNSWSub(m->builder, a, b, "") : LLVMBuildNSWMul(m->builder, a, b, "");
+}
+
 static LLVMValueRef emit_index(codegen_emitter *m, const tir_expr *e) {
-  switch ((int)e->op) {
-    case TIR_INT: return codegen_i64(m, e->u.i);
-    case TIR_VAR: return codegen_find(m, e->u.var)->value;
-    case TIR_ADD: return LLVMBuildNSWAdd(m->builder, index_part(m, e->arg[0]), index_part(m, e->arg[1]), "");
-    case TIR_SUB: return LLVMBuildNSWSub(m->builder, index_part(m, e->arg[0]), index_part(m, e->arg[1]), "");
-    case TIR_MUL: return LLVMBuildNSWMul(m->builder, index_part(m, e->arg[0]), index_part(m, e->arg[1]), "");
-    case TIR_FLOORDIV:
-    case TIR_FLOORMOD: return emit_index_division(m, e);
-    default: return emit_min_max(m, e);
-  }
+  if (e->op == TIR_INT) return codegen_i64(m, e->u.i);
+  if (e->op == TIR_VAR) return codegen_find(m, e->u.var)->value;
+  if (tir_class_of(e) == TIR_CLASS_DIVISION) return emit_index_division(m, e);
+  if (tir_class_of(e) == TIR_CLASS_EXTREMUM) return emit_min_max(m, e);
+  return build_sum(m, e, index_part(m, e->arg[0]), index_part(m, e->arg[1]));
 }
 
 LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e) {
@@ -142,20 +108,13 @@ LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e) {
 /* Structure only; that nothing overflows is codegen_index_range's business. */
 bool codegen_linear_stride(const tir_expr *e, int64_t *stride) {
   int64_t a, b, factor;
-  switch ((int)e->op) {
-    case TIR_RAMP: *stride = e->u.i; return true;
-    case TIR_BROADCAST: *stride = 0; return true;
-    case TIR_ADD:
-    case TIR_SUB:
-      if (!codegen_linear_stride(e->arg[0], &a) || !codegen_linear_stride(e->arg[1], &b)) return false;
-      *stride = e->op == TIR_ADD ? a + b : a - b;
-      return true;
-    case TIR_MUL:
-      if (!codegen_linear_stride(e->arg[0], &a) || !tir_is_int(e->arg[1], &factor)) return false;
-      *stride = a * factor;
-      return true;
-    default: return false;
-  }
+  if (e->op == TIR_RAMP) return *stride = e->u.i, true;
+  if (e->op == TIR_BROADCAST) return *stride = 0, true;
+  if (tir_class_of(e) != TIR_CLASS_SUM || !codegen_linear_stride(e->arg[0], &a)) return false;
+  if (e->op == TIR_MUL) return tir_is_int(e->arg[1], &factor) && (*stride = a * factor, true);
+  if (!codegen_linear_stride(e->arg[1], &b)) return false;
+  *stride = e->op == TIR_ADD ? a + b : a - b;
+  return true;
 }
 
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride) {
@@ -164,14 +123,6 @@ bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride) {
 }
 
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e) {
-  switch ((int)e->op) {
-    case TIR_RAMP:
-    case TIR_BROADCAST: return index_part(m, e->arg[0]);
-    case TIR_ADD:
-      return LLVMBuildNSWAdd(m->builder, codegen_linear_base(m, e->arg[0]), codegen_linear_base(m, e->arg[1]), "");
-    case TIR_SUB:
-      return LLVMBuildNSWSub(m->builder, codegen_linear_base(m, e->arg[0]), codegen_linear_base(m, e->arg[1]), "");
-    default:
-      return LLVMBuildNSWMul(m->builder, codegen_linear_base(m, e->arg[0]), codegen_linear_base(m, e->arg[1]), "");
-  }
+  if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return index_part(m, e->arg[0]);
+  return build_sum(m, e, codegen_linear_base(m, e->arg[0]), codegen_linear_base(m, e->arg[1]));
 }

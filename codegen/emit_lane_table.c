@@ -101,18 +101,12 @@ static bool add_tables(codegen_emitter *m, const tir_expr *e, table *out, int de
 static bool read_table(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
   if (depth > MAX_DEPTH || e->lanes > MAX_LANES) return false;
   *out = (table){.lanes = e->lanes};
-  switch ((int)e->op) {
-    case TIR_BROADCAST: return true;
-    case TIR_RAMP:
-      for (int i = 0; i < e->lanes; i++) out->offset[i] = i * e->u.i;
-      return true;
-    case TIR_ADD:
-    case TIR_SUB: return add_tables(m, e, out, depth + 1);
-    case TIR_MUL: return scale_table(m, e, out, depth + 1);
-    case TIR_FLOORDIV:
-    case TIR_FLOORMOD: return divide_table(m, e, out, depth + 1);
-    default: return false;
-  }
+  if (e->op == TIR_BROADCAST) return true;
+  for (int i = 0; e->op == TIR_RAMP && i < e->lanes; i++) out->offset[i] = i * e->u.i;
+  if (e->op == TIR_RAMP) return true;
+  if (e->op == TIR_MUL) return scale_table(m, e, out, depth + 1);
+  if (tir_class_of(e) == TIR_CLASS_SUM) return add_tables(m, e, out, depth + 1);
+  return tir_class_of(e) == TIR_CLASS_DIVISION && divide_table(m, e, out, depth + 1);
 }
 
 /* ---- loading ----------------------------------------------------------------------------------------------------- */

@@ -5,47 +5,37 @@
 
 #include <stdio.h>
 
+/* What LLVM has for functions of floats; the others, and those that a processor has no instruction for, are libm's by the
+ * operator's own name; f32 has an f behind it. */
 typedef struct math_row {
   const char *intrinsic; /* llvm.*, overloaded on the type, or NULL */
-  const char *name;      /* libm's for f64; f32 has an f behind it. NULL: an instruction does it */
+  bool is_instruction;   /* no function of libm is called */
   bool is_scalar_only;   /* libmvec has it not */
 } math_row;
 
 static const math_row rows[TIR_OP_COUNT] = {
-    [TIR_POW] = {"llvm.pow", "pow"},
-    [TIR_EXP] = {"llvm.exp", "exp"},
-    [TIR_LOG] = {"llvm.log", "log"},
-    [TIR_SQRT] = {"llvm.sqrt", NULL},
-    [TIR_RSQRT] = {"llvm.sqrt", NULL},
-    [TIR_SIGMOID] = {"llvm.exp", "exp"},
-    [TIR_SIN] = {"llvm.sin", "sin"},
-    [TIR_COS] = {"llvm.cos", "cos"},
-    [TIR_FLOOR] = {"llvm.floor", NULL},
-    [TIR_CEIL] = {"llvm.ceil", NULL},
-    [TIR_ROUND] = {"llvm.round", NULL},
-    [TIR_TANH] = {NULL, "tanh"},
-    [TIR_ERF] = {NULL, "erf"},
-    [TIR_EXP2] = {"llvm.exp2", "exp2"},
-    [TIR_EXP10] = {NULL, "exp10"},
-    [TIR_LOG2] = {"llvm.log2", "log2"},
-    [TIR_LOG10] = {"llvm.log10", "log10"},
-    [TIR_LOG1P] = {NULL, "log1p"},
-    [TIR_TRUNC] = {"llvm.trunc", NULL},
-    [TIR_NEARBYINT] = {"llvm.roundeven", NULL},
-    [TIR_COPYSIGN] = {"llvm.copysign", NULL},
-    [TIR_TAN] = {NULL, "tan"},
-    [TIR_SINH] = {NULL, "sinh"},
-    [TIR_COSH] = {NULL, "cosh"},
-    [TIR_ASIN] = {NULL, "asin"},
-    [TIR_ACOS] = {NULL, "acos"},
-    [TIR_ATAN] = {NULL, "atan"},
-    [TIR_ASINH] = {NULL, "asinh"},
-    [TIR_ACOSH] = {NULL, "acosh"},
-    [TIR_ATANH] = {NULL, "atanh"},
-    [TIR_ATAN2] = {NULL, "atan2"},
-    [TIR_HYPOT] = {NULL, "hypot"},
-    [TIR_FMOD] = {NULL, "fmod", true},
+    [TIR_POW] = {"llvm.pow"},
+    [TIR_EXP] = {"llvm.exp"},
+    [TIR_LOG] = {"llvm.log"},
+    [TIR_SQRT] = {"llvm.sqrt", true},
+    [TIR_RSQRT] = {"llvm.sqrt", true},
+    [TIR_SIGMOID] = {"llvm.exp"},
+    [TIR_SIN] = {"llvm.sin"},
+    [TIR_COS] = {"llvm.cos"},
+    [TIR_FLOOR] = {"llvm.floor", true},
+    [TIR_CEIL] = {"llvm.ceil", true},
+    [TIR_ROUND] = {"llvm.round", true},
+    [TIR_EXP2] = {"llvm.exp2"},
+    [TIR_LOG2] = {"llvm.log2"},
+    [TIR_LOG10] = {"llvm.log10"},
+    [TIR_TRUNC] = {"llvm.trunc", true},
+    [TIR_NEARBYINT] = {"llvm.roundeven", true},
+    [TIR_COPYSIGN] = {"llvm.copysign", true},
+    [TIR_FMOD] = {NULL, false, true},
 };
+
+/* libm's name for f64. */
+static const char *libm_name(const tir_expr *e) { return tir_op_table[e->op == TIR_SIGMOID ? TIR_EXP : e->op].text; }
 
 /* ---- glibc's vector functions ------------------------------------------------------------------------------------ */
 
@@ -63,7 +53,7 @@ static LLVMValueRef call_vector(codegen_emitter *m, const tir_expr *e, char isa,
   LLVMTypeRef type = codegen_type(m, (tn_dtype)e->dtype, width), types[2] = {type, type};
   LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(args[0]));
   char name[48];
-  snprintf(name, sizeof name, "_ZGV%cN%dv%s_%s%s", isa, width, n == 2 ? "v" : "", rows[e->op].name,
+  snprintf(name, sizeof name, "_ZGV%cN%dv%s_%s%s", isa, width, n == 2 ? "v" : "", libm_name(e),
            e->dtype == TN_F32 ? "f" : "");
   for (int first = 0; first < e->lanes; first += width) {
     LLVMValueRef parts[2] = {NULL};
@@ -81,7 +71,7 @@ static LLVMValueRef call_vector(codegen_emitter *m, const tir_expr *e, char isa,
 /* One call a lane. */
 static LLVMValueRef call_libm(codegen_emitter *m, const tir_expr *e, LLVMValueRef *args) {
   char name[16];
-  snprintf(name, sizeof name, "%s%s", rows[e->op].name, e->dtype == TN_F32 ? "f" : "");
+  snprintf(name, sizeof name, "%s%s", libm_name(e), e->dtype == TN_F32 ? "f" : "");
   LLVMTypeRef types[] = {m->dtypes[e->dtype], m->dtypes[e->dtype]};
   if (e->lanes == 1) return codegen_call_extern(m, name, types[0], e->n_args, types, args);
   LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(args[0]));
@@ -96,7 +86,7 @@ static LLVMValueRef call_libm(codegen_emitter *m, const tir_expr *e, LLVMValueRe
 
 /* The function itself, by whatever computes it. */
 static LLVMValueRef call(codegen_emitter *m, const tir_expr *e, LLVMValueRef *args) {
-  bool is_vector = e->lanes > 1 && rows[e->op].name != NULL && !rows[e->op].is_scalar_only;
+  bool is_vector = e->lanes > 1 && !rows[e->op].is_instruction && !rows[e->op].is_scalar_only;
   char isa = is_vector ? vector_isa(m->target) : 0;
   if (isa != 0) return call_vector(m, e, isa, args);
   if (rows[e->op].intrinsic == NULL) return call_libm(m, e, args);

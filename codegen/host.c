@@ -66,3 +66,12 @@ void codegen_host_caches(int64_t bytes[4]) {
   }
   read_sysfs(bytes);
 }
+
+void codegen_host_ways(int ways[3]) {
+  static const int names[3] = {0, _SC_LEVEL1_DCACHE_ASSOC, _SC_LEVEL2_CACHE_ASSOC};
+  ways[0] = 0;
+  for (int level = 1; level <= 2; level++) {
+    long n = sysconf(names[level]);
+    ways[level] = n > 0 && n <= 64 ? (int)n : 0;
+  }
+}

@@ -40,6 +40,9 @@ struct tn_target {
   int dot_i8_lanes, dot_bf16_lanes; /* i32 or f32 of the widest instruction for dot products (tir/ir.h); 0: none */
   bool is_own;                      /* this machine's architecture and system */
   int64_t cache_bytes[4];           /* by level, [0] unused */
+  int cache_ways[3];
+  tn_machine_costs costs; /* zeros: nobody measured */
+  const char *costs_text; /* "costs=..."; "" without */
   LLVMTargetRef llvm;
 };
 
@@ -53,6 +56,12 @@ void codegen_host_free(codegen_host *host);
 /* Data cache sizes of this machine by level, or usual sizes where the system does not say. */
 void codegen_host_caches(int64_t bytes[4]);
 void codegen_usual_caches(int64_t bytes[4]);
+/* Ways of the first two levels; zeros where the system does not say. */
+void codegen_host_ways(int ways[3]);
+/* "costs=fma16:0.125,..." in the context's memory; NULL: no memory. */
+const char *codegen_costs_text(tn_context *ctx, const tn_machine_costs *costs);
+/* VALUE: what stands behind "costs="; WHOLE: the target, for messages. False with a message. */
+bool codegen_costs_read(tn_context *ctx, const char *value, const char *whole, tn_machine_costs *out);
 
 enum { CODEGEN_MAX_CALLEES = 64 }; /* functions that one kernel calls */
 

@@ -9,7 +9,7 @@
 typedef struct spec {
   tn_context *ctx;
   const char *whole; /* for messages */
-  const char *triple, *cpu, *features;
+  const char *triple, *cpu, *features, *costs;
   int threads;
 } spec;
 
@@ -68,6 +68,11 @@ static bool set_features(spec *s, const char *value) {
   return true;
 }
 
+static bool set_costs(spec *s, const char *value) {
+  s->costs = value;
+  return true;
+}
+
 static bool set_threads(spec *s, const char *value) {
   char *end;
   long threads = strtol(value, &end, 10);
@@ -83,7 +88,11 @@ static bool set_threads(spec *s, const char *value) {
 static const struct spec_key {
   const char *name;
   bool (*set)(spec *s, const char *value);
-} spec_keys[] = {{"triple", set_triple}, {"cpu", set_cpu}, {"features", set_features}, {"threads", set_threads}};
+} spec_keys[] = {{"triple", set_triple},
+                 {"cpu", set_cpu},
+                 {"features", set_features},
+                 {"threads", set_threads},
+                 {"costs", set_costs}};
 
 /* key=value, or the word native, which says nothing that is not the default. */
 static bool read_word(spec *s, const char *word) {
@@ -97,8 +106,8 @@ static bool read_word(spec *s, const char *word) {
   }
   if (strcmp(word, "native") == 0) return true;
   runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
-               "unknown key \"%.*s\" in the target \"%s\": the keys are triple=, cpu=, features=, threads=", (int)n,
-               word, s->whole);
+               "unknown key \"%.*s\" in the target \"%s\": the keys are triple=, cpu=, features=, threads=, costs=",
+               (int)n, word, s->whole);
   return false;
 }
 
@@ -262,6 +271,17 @@ static bool resolve(tn_target *t, const spec *s) {
   return t->features != NULL;
 }
 
+/* The costs, and their text in canonical form. */
+static bool take_costs(tn_target *t, const char *value, const char *whole) {
+  tn_machine_costs costs = {0};
+  if (!codegen_costs_read(t->ctx, value, whole, &costs)) return false;
+  const char *text = codegen_costs_text(t->ctx, &costs);
+  if (text == NULL) return false;
+  t->costs = costs;
+  t->costs_text = text;
+  return true;
+}
+
 static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
   tn_target *t = RUNTIME_NEW(&ctx->arena, tn_target);
   if (t == NULL || !read_spec(s, s->whole)) return NULL;
@@ -275,6 +295,9 @@ static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
   t->threads = s->threads;
   t->is_own = own;
   (own ? codegen_host_caches : codegen_usual_caches)(t->cache_bytes);
+  if (own) codegen_host_ways(t->cache_ways);
+  t->costs_text = "";
+  if (s->costs != NULL && !take_costs(t, s->costs, s->whole)) return NULL;
   t->text = runtime_format(&ctx->arena, "triple=%s cpu=%s%s%s threads=%d", t->triple, t->cpu,
                            *t->features ? " features=" : "", t->features, t->threads);
   return t->text != NULL ? t : NULL;
@@ -296,6 +319,17 @@ tn_target *tn_target_new(tn_context *ctx, const char *text) {
 
 const char *tn_target_text(const tn_target *target) { return target != NULL ? target->text : NULL; }
 
+const char *tn_target_costs(const tn_target *target) { return target != NULL ? target->costs_text : NULL; }
+
+tn_status tn_target_set_costs(tn_target *target, const char *word) {
+  static const char key[] = "costs=";
+  if (target == NULL || word == NULL) return TN_ERROR_ARGUMENT;
+  if (strncmp(word, key, strlen(key)) != 0)
+    return runtime_fail(target->ctx, TN_ERROR_ARGUMENT, "\"%s\" are no costs: costs=fma16:0.1,... is needed", word);
+  if (take_costs(target, word + strlen(key), word)) return TN_OK;
+  return tn_context_status(target->ctx) == TN_OK ? TN_ERROR_MEMORY : tn_context_status(target->ctx);
+}
+
 int tn_target_threads(const tn_target *target) { return target != NULL ? target->threads : 0; }
 
 int tn_target_vector_bytes(const tn_target *target) { return target != NULL ? target->vector_bytes : 0; }
@@ -316,5 +350,9 @@ tn_machine tn_target_machine(const tn_target *target) {
                       .threads = target->threads,
                       .vector_bytes = target->vector_bytes,
                       .vector_registers = codegen_pass_options(target).vector_registers,
-                      .cache_bytes = {0, target->cache_bytes[1], target->cache_bytes[2], target->cache_bytes[3]}};
+                      .dot_i8_lanes = target->dot_i8_lanes,
+                      .dot_bf16_lanes = target->dot_bf16_lanes,
+                      .cache_bytes = {0, target->cache_bytes[1], target->cache_bytes[2], target->cache_bytes[3]},
+                      .cache_ways = {0, target->cache_ways[1], target->cache_ways[2]},
+                      .costs = target->costs};
 }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/integer.h"
 #include "runtime/runtime.h"
 
 /* A size of tables, chunks and buffers: instrumented builds (TENON_INSTRUMENT) take the small one, so that growing, which
@@ -218,10 +219,11 @@ typedef struct runtime_symbol {
   int64_t least, most;
 } runtime_symbol;
 
-/* An extent made of symbols: a program for a stack, in postfix: 'c' and 's' push a constant and a symbol, by number; + - * /
- * and % (floor division and modulo), '<' and '>' (min and max) work on the two on top. */
+/* An extent made of symbols: a program for a stack, in postfix. A step applies an operator to the two on top, or (APPLY NULL)
+ * pushes a constant or the value of a symbol, by its number. */
 typedef struct runtime_size_op {
-  char op;
+  runtime_integer_fn apply;
+  bool is_symbol;
   int64_t value;
 } runtime_size_op;
 
@@ -320,19 +322,6 @@ double runtime_parse_float(const char *text, char **end);
 enum { RUNTIME_FLOAT_TEXT = 40 };
 const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype);
 int runtime_snprintf(char *text, size_t size, const char *fmt, ...) TN_PRINTF(3, 4);
-
-/* Floor division and modulo on int64_t, total: x // 0 = 0, x % 0 = 0, INT64_MIN // -1 wraps (tir/ir.h, semantics). */
-static inline int64_t runtime_floordiv(int64_t a, int64_t b) {
-  if (b == 0) return 0;
-  if (b == -1) return (int64_t)(0 - (uint64_t)a);
-  int64_t q = a / b;
-  return q - (a % b != 0 && (a % b < 0) != (b < 0));
-}
-static inline int64_t runtime_floormod(int64_t a, int64_t b) {
-  if (b == 0 || b == -1) return 0;
-  int64_t r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
 
 #define RUNTIME_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 #define RUNTIME_MIN(a, b) ((a) < (b) ? (a) : (b))

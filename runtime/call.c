@@ -224,29 +224,17 @@ static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_c
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
-static int64_t apply(char op, int64_t a, int64_t b) {
-  switch (op) {
-    case '+': return a + b;
-    case '-': return a - b;
-    case '*': return a * b;
-    case '/': return b ? runtime_floordiv(a, b) : 0;
-    case '%': return b ? runtime_floormod(a, b) : 0;
-    case '<': return RUNTIME_MIN(a, b);
-    default: return RUNTIME_MAX(a, b);
-  }
-}
-
 static int64_t size_value(const runtime_size *size, const int64_t *symbols) {
   int64_t stack[RUNTIME_MAX_SIZE_OPS];
   int n = 0;
   for (int i = 0; i < size->n; ++i) {
     const runtime_size_op *at = &size->ops[i];
-    if (at->op == 'c' || at->op == 's') {
-      stack[n++] = at->op == 'c' ? at->value : symbols[at->value];
-      continue;
+    if (at->apply) {
+      --n;
+      at->apply(stack[n - 1], stack[n], 64, &stack[n - 1]);
+    } else {
+      stack[n++] = at->is_symbol ? symbols[at->value] : at->value;
     }
-    --n;
-    stack[n - 1] = apply(at->op, stack[n - 1], stack[n]);
   }
   return stack[0];
 }
@@ -281,7 +269,7 @@ static tn_status bind_symbols(tn_context *ctx, const char *who, runtime_call *ca
   for (int i = 0; i < kernel->n_args; ++i)
     for (int d = 0; d < kernel->args[i].ndim; ++d) {
       const runtime_size *size = kernel->args[i].size[d];
-      if (!size || size->n != 1 || size->ops[0].op != 's') continue;
+      if (!size || size->n != 1 || !size->ops[0].is_symbol) continue;
       tn_status status = bind_symbol(ctx, who, call, i, d, (int)size->ops[0].value, args[i]->shape[d]);
       if (status != TN_OK) return status;
     }

@@ -72,7 +72,7 @@ static bool read_is_ordered(void *user, const tir_expr *read) {
 static bool is_costly(tir_op op) {
   static const tir_op cheap[] = {TIR_FLOOR, TIR_CEIL,  TIR_ROUND,     TIR_SQRT,
                                  TIR_RSQRT, TIR_TRUNC, TIR_NEARBYINT, TIR_COPYSIGN};
-  if (tir_op_table[op].op_class != 'M') return false;
+  if (tir_op_table[op].op_class != TIR_CLASS_MATH) return false;
   for (int i = 0; i < RUNTIME_COUNT(cheap); i++) {
     if (op == cheap[i]) return false;
   }

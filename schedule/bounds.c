@@ -5,6 +5,7 @@
 #include "schedule/layout.h"
 #include "schedule/region.h"
 #include "schedule/tail.h"
+#include "tir/linear.h"
 
 static bool is_taken(const tir_env *env, const char *name) {
   for (; env; env = env->outer)
@@ -232,15 +233,40 @@ static void make_loops(lowering *l, lower_stage *ls) {
 
 /* ---- te expressions as loop IR ----------------------------------------------------------------------------------- */
 
-/* An integer te expression in the index dtype. With i32 indices it is the expression; with i64 the casts that value
- * lowering put around loop variables come off again. */
-static const tir_expr *to_index(lowering *l, const tir_expr *e) {
-  if (e->dtype == l->index_dtype) return e;
+static tir_walk stop_at_cast(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_CAST ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* A cast that value lowering put around an axis or a symbol, which are i32 by definition; one of the program's has such a
+ * cast inside. */
+static bool is_of_axis(const tir_expr *cast) { return tir_walk_expr(cast->arg[0], stop_at_cast, NULL); }
+
+/* Whether E has the same value in the index dtype: no part of it wraps in its own dtype, nor would in the other one. What a
+ * program computes in an index wraps as te says, so arithmetic that could is left as it is. */
+static bool keeps_value(const lowering *l, const tir_env *env, const tir_expr *e) {
+  bool is_cast = e->op == TIR_CAST && e->arg[0]->dtype == l->index_dtype;
+  if (is_cast && is_of_axis(e)) return true;
+  bool is_arithmetic = tir_is_index_op((tir_op)e->op) && e->n_args == 2;
+  tir_interval own = tir_dtype_range((tn_dtype)e->dtype), r = tir_bounds(env, is_cast ? e->arg[0] : e);
+  if (!tir_interval_within(r, own) || !tir_interval_within(r, tir_dtype_range(l->index_dtype))) return false;
+  if (e->op == TIR_INT) return true;
+  if (is_cast) return true;
+  bool can_wrap = r.lo == own.lo && r.hi == own.hi; /* or has all values of a narrow dtype */
+  return is_arithmetic && !can_wrap && keeps_value(l, env, e->arg[0]) && keeps_value(l, env, e->arg[1]);
+}
+
+static const tir_expr *retyped(lowering *l, const tir_expr *e) {
   if (e->op == TIR_INT) return index_int(l, e->u.i);
-  if (e->op == TIR_CAST && e->arg[0]->dtype == l->index_dtype) return e->arg[0];
-  if ((e->op >= TIR_ADD && e->op <= TIR_MUL) || (e->op >= TIR_FLOORDIV && e->op <= TIR_MAX))
-    return tir_binary(l->arena, (tir_op)e->op, to_index(l, e->arg[0]), to_index(l, e->arg[1]));
-  return tir_cast(l->arena, l->index_dtype, e);
+  if (e->op == TIR_CAST) return e->arg[0];
+  return index_binary(l, (tir_op)e->op, retyped(l, e->arg[0]), retyped(l, e->arg[1]));
+}
+
+/* An integer te expression in the index dtype. With i32 indices it is mostly the expression; with i64 the casts that value
+ * lowering put around loop variables come off again. */
+static const tir_expr *to_index(lowering *l, const tir_env *env, const tir_expr *e) {
+  if (e->dtype == l->index_dtype) return e;
+  return keeps_value(l, env, e) ? retyped(l, e) : tir_cast(l->arena, l->index_dtype, e);
 }
 
 typedef struct expr_lowering {
@@ -321,7 +347,8 @@ static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
   if (from->scalar) return tir_var_expr(l->arena, &from->scalar->var);
   for (int i = 0; i < e->n_args; i++) {
     bool is_data = !schedule_is_of_indices(e->arg[i]);
-    index[i] = is_data ? tir_cast(l->arena, l->index_dtype, e->arg[i]) : to_index(l, e->arg[i]);
+    index[i] = is_data ? tir_cast(l->arena, l->index_dtype, e->arg[i])
+                       : to_index(l, x->ls->env[x->ls->st->n_leaves], e->arg[i]);
     if (x->ls->may_leave) inside = and_inside(x, inside, e->arg[i], e->u.tensor, i);
     int64_t min = 0;
     if (!from->is_live || (tir_is_int(from->min[i], &min) && min == 0)) continue;
@@ -345,7 +372,7 @@ const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const ti
 }
 
 const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e) {
-  return to_index(l, schedule_lower_expr(l, ls, values, e));
+  return to_index(l, ls->env[ls->st->n_leaves], schedule_lower_expr(l, ls, values, e));
 }
 
 /* ---- regions ----------------------------------------------------------------------------------------------------- */
@@ -548,7 +575,8 @@ static double points_of(const tn_tensor *tensor) {
   return points;
 }
 
-/* i64 loops when a tensor or a fused loop does not fit i32, or strides may be anything. */
+/* i64 loops when a tensor or a loop might not fit i32, or strides may be anything. An estimate, not a proof (tir/ir.h says what is
+ * proved): the most elements of a stage's tensors or of one of its axes, with room for what lowering adds, must fit i32. */
 static tn_dtype choose_index_dtype(const tn_schedule *s) {
   for (int i = 0; i < s->program->n_args; i++)
     if (s->program->args[i]->is_strided) return TN_I64;

@@ -2,7 +2,8 @@
  * stage and what is best computed inside its loops. The operator of a group is recognised by its structure, and its
  * family's file schedules it; a context may have schedules of its own for an operator (TVM: topi's schedules and their
  * registry). */
-#include "schedule/generic.h"
+#include "schedule/cost.h"
+#include "schedule/plan.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,10 +17,6 @@ typedef enum operator_kind {
       OPERATOR_COUNT
 } operator_kind;
 
-static bool injective(generic_plan *p, const generic_group *g) {
-  return g->n > 0 ? generic_rows(p, g) : generic_injective(p, g);
-}
-
 static const struct {
   const char *name, *what;
 } operators[OPERATOR_COUNT] = {
@@ -28,13 +25,23 @@ static const struct {
 #undef X
 };
 
-static bool (*const families[OPERATOR_COUNT])(generic_plan *p, const generic_group *g) = {
-    [OPERATOR_INJECTIVE] = injective,   [OPERATOR_BROADCAST] = injective,
-    [OPERATOR_REDUCE] = generic_reduce, [OPERATOR_POOL] = generic_reduce,
-    [OPERATOR_SOFTMAX] = generic_rows,  [OPERATOR_NORMALIZATION] = generic_rows,
-    [OPERATOR_DENSE] = generic_tile,    [OPERATOR_BATCH_MATMUL] = generic_tile,
-    [OPERATOR_CONV] = generic_tile,     [OPERATOR_DEPTHWISE] = generic_tile,
-};
+/* The family that a schedule asked for by an operator's name is of. */
+static const schedule_family *family_of(operator_kind kind, const generic_group *g) {
+  switch (kind) {
+    case OPERATOR_INJECTIVE:
+    case OPERATOR_BROADCAST: return g->n > 0 ? &schedule_family_rows : &schedule_family_points;
+    case OPERATOR_REDUCE:
+    case OPERATOR_POOL: return &schedule_family_reduce;
+    case OPERATOR_SOFTMAX:
+    case OPERATOR_NORMALIZATION: return &schedule_family_rows;
+    case OPERATOR_DENSE:
+    case OPERATOR_BATCH_MATMUL:
+    case OPERATOR_CONV:
+    case OPERATOR_DEPTHWISE: return &schedule_family_tile;
+    case OPERATOR_COUNT: break;
+  }
+  return NULL;
+}
 
 static int find_operator(const char *name) {
   for (int i = 0; name && i < OPERATOR_COUNT; i++)
@@ -96,7 +103,7 @@ tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const 
   return TN_OK;
 }
 
-static const own_schedule *find_own(const generic_plan *p, int kind) {
+static const own_schedule *find_own(const generic_draft *p, int kind) {
   const own_schedules *own = own_of(p->s->ctx, false);
   for (const own_schedule *o = own ? own->last : NULL; o; o = o->next) {
     bool fits = !o->cpu || (p->machine.cpu && strcmp(o->cpu, p->machine.cpu) == 0);
@@ -130,7 +137,7 @@ typedef struct reuse {
   int n_readers;
 } reuse;
 
-static reuse reuse_of(const generic_plan *p, int stage) {
+static reuse reuse_of(const generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   int readers[SCHEDULE_MAX_STAGES];
   reuse u = {.n_readers = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers)};
@@ -149,8 +156,8 @@ static reuse reuse_of(const generic_plan *p, int stage) {
 }
 
 /* Whether a tile that reads the stage would read vectors with a stride if it were inlined. */
-static bool turns_reads(const generic_plan *p, int stage) {
-  generic_plan draft = *p;
+static bool turns_reads(const generic_draft *p, int stage) {
+  generic_draft draft = *p;
   int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
   draft.s = tn_schedule_copy(p->s);
   bool turns = !draft.s || schedule_compute_inline(draft.s, stage) != TN_OK;
@@ -165,7 +172,7 @@ static bool turns_reads(const generic_plan *p, int stage) {
 
 /* Copies nearly always; what is cheap, unless a tile would compute it again and again; what is costly, when it is read
  * once. A filter's padding is inlined where each value is used a few times only. */
-static bool wants_inline(const generic_plan *p, int stage) {
+static bool wants_inline(const generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   generic_reads r;
   if (!is_computed(st) || st->op->n_outputs > 1 || st->op->n_reduce > 0 || schedule_is_output(p->s, stage))
@@ -182,7 +189,7 @@ static bool wants_inline(const generic_plan *p, int stage) {
   return u.reads < REUSED;
 }
 
-static void inline_stages(generic_plan *p) {
+static void inline_stages(generic_draft *p) {
   runtime_quiet quiet = runtime_quiet_begin(p->s->ctx);
   for (int i = 0; i < p->s->n_stages; i++)
     if (wants_inline(p, i)) (void)schedule_compute_inline(p->s, i);
@@ -197,11 +204,18 @@ const int8_t *generic_map_of(const generic_group *g, const tn_tensor *member) {
   return NULL;
 }
 
-static bool has(const generic_group *g, const tn_tensor *tensor) {
-  return tensor == g->root || tensor == g->anchor || tensor == g->padding || generic_map_of(g, tensor);
+static bool is_window_of(const generic_group *g, const tn_tensor *tensor) {
+  for (int i = 0; i < g->n_windows; i++)
+    if (g->windows[i] == tensor) return true;
+  return false;
 }
 
-static bool is_read_only_by(const generic_plan *p, const generic_group *g, int stage, const tn_tensor *only) {
+static bool has(const generic_group *g, const tn_tensor *tensor) {
+  return is_window_of(g, tensor) || tensor == g->root || tensor == g->anchor || tensor == g->padding ||
+         generic_map_of(g, tensor);
+}
+
+static bool is_read_only_by(const generic_draft *p, const generic_group *g, int stage, const tn_tensor *only) {
   int readers[SCHEDULE_MAX_STAGES];
   int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
   bool inside = n > 0 && n <= RUNTIME_COUNT(readers);
@@ -214,7 +228,7 @@ static bool is_read_only_by(const generic_plan *p, const generic_group *g, int s
 
 /* Follows the reads of one stage of the group: an axis of TENSOR goes along with an axis of the root when every read
  * has it there as it is. MAP: -2: not read yet. */
-static void follow_reads(const generic_plan *p, const generic_group *g, const tn_tensor *reader,
+static void follow_reads(const generic_draft *p, const generic_group *g, const tn_tensor *reader,
                          const tn_tensor *tensor, int8_t *map) {
   const int8_t *of_reader = generic_map_of(g, reader);
   generic_reads r;
@@ -233,7 +247,7 @@ static void follow_reads(const generic_plan *p, const generic_group *g, const tn
   }
 }
 
-static void map_axes(const generic_plan *p, const generic_group *g, const tn_tensor *tensor, int8_t *map) {
+static void map_axes(const generic_draft *p, const generic_group *g, const tn_tensor *tensor, int8_t *map) {
   memset(map, -2, TN_MAX_RANK);
   follow_reads(p, g, g->root, tensor, map);
   for (int i = 0; i < g->n; i++) follow_reads(p, g, g->members[i], tensor, map);
@@ -241,7 +255,7 @@ static void map_axes(const generic_plan *p, const generic_group *g, const tn_ten
 }
 
 /* Computes TENSOR inside the root's loops over the axes that all share, if those are enough for the threads. */
-static bool join_rows(const generic_plan *p, generic_group *g, int stage, double ns) {
+static bool join_rows(const generic_draft *p, generic_group *g, int stage, double ns) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
   bool common[TN_MAX_RANK];
   int8_t map[TN_MAX_RANK];
@@ -262,7 +276,7 @@ static bool join_rows(const generic_plan *p, generic_group *g, int stage, double
 }
 
 /* Whether STAGE, which only stages of the group read, is computed with them. */
-static bool join(const generic_plan *p, generic_group *g, int stage) {
+static bool join(const generic_draft *p, generic_group *g, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   bool window, channel, tileable = generic_is_tileable(p, stage, &window, &channel);
   generic_reads r;
@@ -285,7 +299,7 @@ static bool join(const generic_plan *p, generic_group *g, int stage) {
 }
 
 /* Nothing was done to the stage. */
-static bool is_untouched(const generic_plan *p, int stage) {
+static bool is_untouched(const generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   bool same = st->attach == SCHEDULE_ROOT && st->n_relations == 0 && !st->layout && st->align_factor == 0;
   for (int i = 0; same && i < st->n_leaves; i++) {
@@ -295,7 +309,33 @@ static bool is_untouched(const generic_plan *p, int stage) {
   return same;
 }
 
-static void form_group(const generic_plan *p, int stage, generic_group *g) {
+typedef struct taken {
+  RUNTIME_VEC(const tn_tensor *) tensors; /* that stand in a group */
+} taken;
+
+static bool is_taken(const taken *t, const tn_tensor *tensor) {
+  for (int i = 0; i < t->tensors.n; i++)
+    if (t->tensors.data[i] == tensor) return true;
+  return false;
+}
+
+static bool take_group(taken *t, const generic_group *g) {
+  bool ok = RUNTIME_PUSH(&t->tensors, g->root);
+  for (int i = 0; ok && i < g->n; i++) ok = RUNTIME_PUSH(&t->tensors, g->members[i]);
+  if (ok && g->anchor) ok = RUNTIME_PUSH(&t->tensors, g->anchor);
+  if (ok && g->padding) ok = RUNTIME_PUSH(&t->tensors, g->padding);
+  for (int i = 0; ok && i < g->n_windows; i++) ok = RUNTIME_PUSH(&t->tensors, g->windows[i]);
+  return ok;
+}
+
+/* May join a group: computed, no output, not in another group, nothing done to it. T: NULL: there are no other groups. */
+static bool is_free(const generic_draft *p, int stage, const taken *t) {
+  const schedule_stage *st = &p->s->stages[stage];
+  if (!is_computed(st) || schedule_is_output(p->s, stage) || !is_untouched(p, stage)) return false;
+  return !t || !is_taken(t, st->tensors);
+}
+
+static void form_group(const generic_draft *p, int stage, const taken *t, generic_group *g) {
   bool window, channel;
   generic_reads r;
   *g = (generic_group){.root = p->s->stages[stage].tensors};
@@ -304,10 +344,104 @@ static void form_group(const generic_plan *p, int stage, generic_group *g) {
   g->ns = generic_cost_ns(p, &r);
   if (generic_is_tileable(p, stage, &window, &channel)) g->anchor = g->root;
   for (int i = stage - 1; i >= 0; i--) {
-    const schedule_stage *st = &p->s->stages[i];
-    if (!is_computed(st) || schedule_is_output(p->s, i) || !is_untouched(p, i)) continue;
+    if (!is_free(p, i, t)) continue;
     if (is_read_only_by(p, g, i, NULL)) (void)join(p, g, i);
   }
+}
+
+/* ---- strips ------------------------------------------------------------------------------------------------------ */
+
+enum { MAX_TAPS = 49 };
+
+/* A stage of rows and columns that reduces no more than a filter's taps. */
+static bool is_stencil(const generic_draft *p, int stage) {
+  const te_op *op = p->s->stages[stage].op;
+  int64_t steps = 1;
+  for (int a = 0; a < op->n_reduce; a++) steps *= op->reduce_axes[a]->extent;
+  return op->kind == TE_COMPUTE && op->n_outputs == 1 && op->n_axes >= 2 && steps <= MAX_TAPS;
+}
+
+/* READER's rows and columns go along those of TENSOR, moved by taps; its other axes are those of TENSOR as they are. */
+static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
+  generic_reads r;
+  if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data != tensor->ndim || r.n_data < 2) return false;
+  for (int i = 0; i < r.n; i++) {
+    const generic_read *read = &r.reads[i];
+    int column = r.n_data - 1, row = column - 1;
+    if (read->tensor != tensor) continue;
+    for (int a = 0; a < r.n_axes; a++)
+      if (!read->is_known[a] || read->block[a]) return false;
+    if (read->dim[column] != column || read->stride[column] != 1) return false;
+    if (read->dim[row] != row || read->stride[row] != tensor->shape[column]) return false;
+    for (int a = 0; a < row; a++)
+      if (read->plain[a] != a) return false;
+  }
+  return true;
+}
+
+static bool all_read_by_taps(const generic_draft *p, const generic_group *g, int stage) {
+  const tn_tensor *tensor = p->s->stages[stage].tensors;
+  int readers[SCHEDULE_MAX_STAGES];
+  int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  bool taps = n > 0 && n <= RUNTIME_COUNT(readers);
+  for (int i = 0; taps && i < n; i++) {
+    const tn_tensor *reader = p->s->stages[readers[i]].tensors;
+    taps = has(g, reader) && reads_by_taps(p, reader, tensor);
+  }
+  return taps;
+}
+
+/* All that read TENSOR are the root or members, at their own point. */
+static bool is_point_member(const generic_draft *p, const generic_group *g, const tn_tensor *tensor, int8_t *map) {
+  int readers[SCHEDULE_MAX_STAGES], stage = generic_stage(p, tensor);
+  int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  for (int i = 0; i < n && i < RUNTIME_COUNT(readers); i++)
+    if (is_window_of(g, p->s->stages[readers[i]].tensors)) return false;
+  map_axes(p, g, tensor, map);
+  for (int f = 0; f < g->root->ndim; f++)
+    if (map[f] != f || tensor->shape[f] != g->root->shape[f]) return false;
+  return tensor->ndim == g->root->ndim;
+}
+
+static void join_strip(const generic_draft *p, generic_group *g, int stage) {
+  const tn_tensor *tensor = p->s->stages[stage].tensors;
+  int8_t map[TN_MAX_RANK];
+  generic_reads r;
+  if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r) || !all_read_by_taps(p, g, stage)) return;
+  if (g->n == GENERIC_MAX_STAGES || g->n_windows == GENERIC_MAX_STAGES) return;
+  if (is_point_member(p, g, tensor, map)) {
+    memcpy(g->maps[g->n], map, sizeof map);
+    g->members[g->n++] = tensor;
+    g->ns += generic_cost_ns(p, &r);
+  } else {
+    g->windows[g->n_windows++] = tensor;
+  }
+}
+
+/* A filter that uses its input again is better a tile of registers, unless there are more of its kind in the chain. */
+static bool is_chain(const generic_draft *p, const generic_group *g) {
+  int n_tileable = 0, n_reductions = 0;
+  bool window, channel;
+  for (int i = -1; i < g->n + g->n_windows; i++) {
+    int stage = generic_stage(p, i < 0 ? g->root : i < g->n ? g->members[i] : g->windows[i - g->n]);
+    n_tileable += generic_is_tileable(p, stage, &window, &channel);
+    n_reductions += p->s->stages[stage].op->n_reduce > 0;
+  }
+  return g->n_windows > 0 && (n_tileable == 0 || n_reductions > 1);
+}
+
+/* The stages that STAGE is made from through windows and point by point. False: there is no such chain. */
+static bool form_strip(const generic_draft *p, int stage, const taken *t, generic_group *g) {
+  generic_reads r;
+  *g = (generic_group){.root = p->s->stages[stage].tensors};
+  if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r)) return false;
+  for (int f = 0; f < g->root->ndim; f++) g->is_common[f] = true;
+  g->ns = generic_cost_ns(p, &r);
+  for (int i = stage - 1; i >= 0; i--) {
+    if (!is_free(p, i, t)) continue;
+    if (is_read_only_by(p, g, i, NULL)) join_strip(p, g, i);
+  }
+  return is_chain(p, g);
 }
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
@@ -317,7 +451,7 @@ static tir_walk stop_at_exp(void *user, const tir_expr *e) {
   return e->op == TIR_EXP ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-static void look_at(const generic_plan *p, const tn_tensor *tensor, int *n_reductions, bool *has_exp) {
+static void look_at(const generic_draft *p, const tn_tensor *tensor, int *n_reductions, bool *has_exp) {
   const te_op *op = p->s->stages[generic_stage(p, tensor)].op;
   *n_reductions += op->n_reduce > 0;
   *has_exp |= op->body && !tir_walk_expr(op->body, stop_at_exp, NULL);
@@ -333,7 +467,7 @@ static bool is_batched(const generic_reads *r) {
   return false;
 }
 
-static operator_kind kind_of_single(const generic_plan *p, int stage) {
+static operator_kind kind_of_single(const generic_draft *p, int stage) {
   const te_op *op = p->s->stages[stage].op;
   generic_reads r;
   bool window = false, broadcast = false;
@@ -347,7 +481,7 @@ static operator_kind kind_of_single(const generic_plan *p, int stage) {
   return broadcast ? OPERATOR_BROADCAST : OPERATOR_INJECTIVE;
 }
 
-static operator_kind kind_of(const generic_plan *p, const generic_group *g) {
+static operator_kind kind_of(const generic_draft *p, const generic_group *g) {
   int n_reductions = 0;
   bool has_exp = false, window, channel;
   generic_reads r;
@@ -366,36 +500,77 @@ static operator_kind kind_of(const generic_plan *p, const generic_group *g) {
 /* ---- scheduling a group ------------------------------------------------------------------------------------------ */
 
 /* On a copy, which is taken over when all goes well. WHY: what was refused. */
-static bool try_family(generic_plan *p, const generic_group *g, bool (*family)(generic_plan *, const generic_group *),
-                       const own_schedule *own, char *why, size_t n) {
-  generic_plan draft = *p;
+typedef bool (*attempt_fn)(generic_draft *draft, const generic_group *g, const void *data);
+
+static bool attempt(generic_draft *p, const generic_group *g, attempt_fn fn, const void *data, char *why, size_t n) {
+  generic_draft draft = *p;
   runtime_quiet quiet = runtime_quiet_begin(p->s->ctx);
   draft.s = tn_schedule_copy(p->s);
-  bool ok = draft.s != NULL;
-  if (ok && own) {
-    const char *stage = schedule_stage_name(&draft.s->stages[generic_stage(&draft, g->root)]);
-    ok = own->fn(draft.s, stage, &p->machine, own->user) == TN_OK;
-  } else if (ok) {
-    ok = family(&draft, g);
-  }
-  snprintf(why, n, "%s", tn_context_message(p->s->ctx));
+  bool ok = draft.s && fn(&draft, g, data);
+  if (why) snprintf(why, n, "%s", tn_context_message(p->s->ctx));
   runtime_quiet_end(&quiet);
   if (ok) schedule_swap_contents(p->s, draft.s);
   tn_schedule_free(draft.s);
   return ok;
 }
 
-static void try_single(generic_plan *p, const tn_tensor *tensor) {
+static bool apply_own(generic_draft *draft, const generic_group *g, const void *data) {
+  const own_schedule *own = data;
+  const char *stage = schedule_stage_name(&draft->s->stages[generic_stage(draft, g->root)]);
+  return own->fn(draft->s, stage, &draft->machine, own->user) == TN_OK;
+}
+
+static bool apply_injective(generic_draft *draft, const generic_group *g, const void *data) {
+  (void)data;
+  return generic_injective(draft, g);
+}
+
+typedef struct planned {
+  const plan_choices *choices;
+  const schedule_plan *plan;
+} planned;
+
+static bool apply_plan(generic_draft *draft, const generic_group *g, const void *data) {
+  const planned *by = data;
+  return schedule_plan_realize(draft, g, by->choices, by->plan);
+}
+
+/* A group, what can be chosen for it, and its plans in order. */
+typedef struct planned_group {
+  generic_group group;
+  operator_kind kind;
+  plan_choices choices;
+  int n;
+  schedule_plan plans[PLAN_MAX_RANKED];
+} planned_group;
+
+static void rank_plans(const generic_draft *p, planned_group *pg, const schedule_family *only) {
+  schedule_plan_choices(p, &pg->group, only, &pg->choices);
+  pg->n = schedule_plan_rank(&pg->choices, PLAN_MAX_RANKED, pg->plans);
+}
+
+static bool realize_plan(generic_draft *p, const planned_group *pg, const schedule_plan *plan, char *why, size_t n) {
+  return attempt(p, &pg->group, apply_plan, &(planned){&pg->choices, plan}, why, n);
+}
+
+/* The best-ranked plan that no primitive refuses: its place; -1: there is none. */
+static int realize_best(generic_draft *p, const planned_group *pg, char *why, size_t n) {
+  for (int i = 0; i < pg->n; i++)
+    if (realize_plan(p, pg, &pg->plans[i], why, n)) return i;
+  return -1;
+}
+
+static void try_single(generic_draft *p, const tn_tensor *tensor) {
   generic_group alone = {.root = tensor};
   int stage = generic_stage(p, tensor);
   generic_reads r;
   if (p->s->stages[stage].op->n_reduce > 0 || !is_untouched(p, stage)) return;
   if (generic_read_all(p, stage, &r)) alone.ns = generic_cost_ns(p, &r);
-  (void)try_family(p, &alone, generic_injective, NULL, NULL, 0);
+  (void)attempt(p, &alone, apply_injective, NULL, NULL, 0);
 }
 
 /* What a refused group's stages get instead. */
-static void fall_back(generic_plan *p, const generic_group *g, operator_kind kind, const char *why) {
+static void fall_back(generic_draft *p, const generic_group *g, operator_kind kind, const char *why) {
   const char *name = schedule_stage_name(&p->s->stages[generic_stage(p, g->root)]);
   runtime_say(p->s->ctx, TN_SEVERITY_INFO,
               "auto: %s is scheduled as injective, or not at all where it is a reduction, since the schedule of %s was "
@@ -407,51 +582,21 @@ static void fall_back(generic_plan *p, const generic_group *g, operator_kind kin
   if (g->padding) try_single(p, g->padding);
 }
 
-static void schedule_group(generic_plan *p, const generic_group *g, operator_kind kind) {
+static void schedule_group(generic_draft *p, const planned_group *pg) {
   char why[512] = "";
-  const own_schedule *own = find_own(p, kind);
-  if (own && try_family(p, g, NULL, own, why, sizeof why)) return;
+  const own_schedule *own = find_own(p, pg->kind);
+  if (own && attempt(p, &pg->group, apply_own, own, why, sizeof why)) return;
   if (own)
     runtime_say(p->s->ctx, TN_SEVERITY_INFO,
-                "auto: the registered schedule of %s refused %s: %s; the generic one is taken", operators[kind].name,
-                g->root->name, why);
-  if (!try_family(p, g, families[kind], NULL, why, sizeof why)) fall_back(p, g, kind, why);
+                "auto: the registered schedule of %s refused %s: %s; the generic one is taken",
+                operators[pg->kind].name, pg->group.root->name, why);
+  if (realize_best(p, pg, why, sizeof why) < 0) fall_back(p, &pg->group, pg->kind, why);
 }
 
 /* ---- the whole program ------------------------------------------------------------------------------------------- */
 
-static tn_machine fill_machine(const tn_machine *given) {
-  static const int64_t usual_cache[] = {0, 32 << 10, 512 << 10, 8 << 20};
-  tn_machine m = given ? *given : (tn_machine){0};
-  if (m.threads < 1) m.threads = tn_thread_count();
-  if (m.vector_bytes < 1) m.vector_bytes = 32;
-  if (m.vector_registers < 1) m.vector_registers = 16;
-  if (m.fork_ns < 1) m.fork_ns = 20000;
-  for (int i = 1; i < 4; i++)
-    if (m.cache_bytes[i] < 1) m.cache_bytes[i] = usual_cache[i];
-  return m;
-}
-
-typedef struct taken {
-  RUNTIME_VEC(const tn_tensor *) tensors; /* that stand in a group */
-} taken;
-
-static bool is_taken(const taken *t, const tn_tensor *tensor) {
-  for (int i = 0; i < t->tensors.n; i++)
-    if (t->tensors.data[i] == tensor) return true;
-  return false;
-}
-
-static bool take_group(taken *t, const generic_group *g) {
-  bool ok = RUNTIME_PUSH(&t->tensors, g->root);
-  for (int i = 0; ok && i < g->n; i++) ok = RUNTIME_PUSH(&t->tensors, g->members[i]);
-  if (ok && g->anchor) ok = RUNTIME_PUSH(&t->tensors, g->anchor);
-  if (ok && g->padding) ok = RUNTIME_PUSH(&t->tensors, g->padding);
-  return ok;
-}
-
 /* Elements of one time do not depend on each other. Reductions stay as they are. */
-static void vectorize_step(generic_plan *p, int stage) {
+static void vectorize_step(generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   int last = st->op->n_axes - 1, outer, inner;
   if (last < 1 || st->op->n_reduce > 0 || st->attach == SCHEDULE_INLINED || st->axes[last].used_by >= 0) return;
@@ -460,7 +605,7 @@ static void vectorize_step(generic_plan *p, int stage) {
 }
 
 /* A scan and its steps keep their loops and places, with vectors along the last axis where that is not the time. */
-static bool take_scans(generic_plan *p, taken *t) {
+static bool take_scans(generic_draft *p, taken *t) {
   bool steps[SCHEDULE_MAX_STAGES], ok = true;
   for (int i = 0; ok && i < p->s->n_stages; i++) {
     const schedule_stage *st = &p->s->stages[i];
@@ -477,25 +622,183 @@ static bool take_scans(generic_plan *p, taken *t) {
   return ok;
 }
 
+struct schedule_plans {
+  generic_draft draft; /* its schedule: what is inlined and scans; no group is scheduled */
+  runtime_arena arena;
+  RUNTIME_VEC(planned_group *) groups;
+};
+
+/* A chain of stencils, if a primitive does not refuse its strips. */
+static bool plan_strip(const generic_draft *p, int stage, const taken *t, planned_group *pg) {
+  generic_draft draft = *p;
+  if (!form_strip(p, stage, t, &pg->group)) return false;
+  pg->kind = kind_of(p, &pg->group);
+  rank_plans(p, pg, &schedule_family_strip);
+  draft.s = tn_schedule_copy(p->s);
+  bool ok = draft.s && realize_best(&draft, pg, NULL, 0) >= 0;
+  tn_schedule_free(draft.s);
+  return ok;
+}
+
+static bool plan_group(schedule_plans *plans, const tn_tensor *root, taken *t) {
+  const generic_draft *p = &plans->draft;
+  int stage = generic_stage(p, root);
+  planned_group *pg = RUNTIME_NEW(&plans->arena, planned_group);
+  if (!pg || !RUNTIME_PUSH(&plans->groups, pg)) return false;
+  if (!plan_strip(p, stage, t, pg)) {
+    form_group(p, stage, t, &pg->group);
+    pg->kind = kind_of(p, &pg->group);
+    rank_plans(p, pg, NULL);
+  }
+  return take_group(t, &pg->group);
+}
+
 /* Groups are formed before any is scheduled, from the last stage to the first. */
-static tn_status schedule_all(generic_plan *p) {
+static bool plan_all(schedule_plans *plans) {
   taken t = {0};
   RUNTIME_VEC(const tn_tensor *) stages = {0};
-  bool ok = true;
+  generic_draft *p = &plans->draft;
   inline_stages(p);
-  ok = take_scans(p, &t);
+  bool ok = take_scans(p, &t);
   for (int i = 0; ok && i < p->s->n_stages; i++)
     if (is_computed(&p->s->stages[i])) ok = RUNTIME_PUSH(&stages, p->s->stages[i].tensors);
-  for (int i = stages.n - 1; ok && i >= 0; i--) {
-    generic_group g;
-    if (is_taken(&t, stages.data[i])) continue;
-    form_group(p, generic_stage(p, stages.data[i]), &g);
-    ok = take_group(&t, &g);
-    if (ok) schedule_group(p, &g, kind_of(p, &g));
-  }
+  for (int i = stages.n - 1; ok && i >= 0; i--)
+    if (!is_taken(&t, stages.data[i])) ok = plan_group(plans, stages.data[i], &t);
   RUNTIME_VEC_FREE(&stages);
   RUNTIME_VEC_FREE(&t.tensors);
-  return ok ? TN_OK : runtime_fail(p->s->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
+  return ok;
+}
+
+schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machine) {
+  if (te_check_no_symbols(program, "auto") != TN_OK) return NULL;
+  schedule_plans *plans = calloc(1, sizeof *plans);
+  if (plans) {
+    plans->draft = (generic_draft){.s = tn_schedule_new(program), .machine = cost_fill_machine(machine)};
+    plans->draft.arena = &plans->arena;
+  }
+  if (plans && plans->draft.s && plan_all(plans)) return plans;
+  schedule_plans_free(plans);
+  runtime_fail(program->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
+  return NULL;
+}
+
+void schedule_plans_free(schedule_plans *plans) {
+  if (!plans) return;
+  tn_schedule_free(plans->draft.s);
+  RUNTIME_VEC_FREE(&plans->groups);
+  runtime_arena_free(&plans->arena);
+  free(plans);
+}
+
+int schedule_plans_count(const schedule_plans *plans) { return plans->groups.n; }
+
+const char *schedule_plans_stage(const schedule_plans *plans, int group) {
+  return plans->groups.data[group]->group.root->name;
+}
+
+const plan_choices *schedule_plans_choices(const schedule_plans *plans, int group) {
+  return &plans->groups.data[group]->choices;
+}
+
+int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule_plan **out) {
+  *out = plans->groups.data[group]->plans;
+  return plans->groups.data[group]->n;
+}
+
+/* An array of the groups' plans. NULL: no memory. */
+static char *plans_text(const schedule_plans *plans, const schedule_plan *by_group) {
+  json_t *all = json_array();
+  for (int i = 0; all && i < plans->groups.n; i++)
+    if (by_group[i].family >= 0)
+      json_array_append_new(all, schedule_plan_json(schedule_plans_stage(plans, i), &by_group[i]));
+  char *text = all ? json_dumps(all, JSON_COMPACT) : NULL;
+  json_decref(all);
+  return text;
+}
+
+static void keep_plan(const schedule_plans *plans, const schedule_plan *by_group, tn_schedule *s) {
+  char *text = plans_text(plans, by_group);
+  if (text) (void)schedule_set_plan(s, text);
+  free(text);
+}
+
+tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *by_group) {
+  generic_draft draft = plans->draft;
+  draft.s = tn_schedule_copy(plans->draft.s);
+  runtime_quiet quiet = runtime_quiet_begin(plans->draft.s->ctx);
+  bool ok = draft.s != NULL;
+  for (int i = 0; ok && i < plans->groups.n; i++) {
+    const planned_group *pg = plans->groups.data[i];
+    if (by_group[i].family >= 0)
+      ok = schedule_plan_realize(&draft, &pg->group, &pg->choices, &by_group[i]);
+    else
+      fall_back(&draft, &pg->group, pg->kind, "");
+  }
+  runtime_quiet_end(&quiet);
+  if (ok) keep_plan(plans, by_group, draft.s);
+  if (ok) return draft.s;
+  tn_schedule_free(draft.s);
+  return NULL;
+}
+
+const char *schedule_plan_text(const tn_schedule *s) { return s->plan_steps == s->n_steps ? s->plan : NULL; }
+
+tn_status schedule_set_plan(tn_schedule *s, const char *text) {
+  s->plan = runtime_strdup(&s->arena, text);
+  s->plan_steps = s->n_steps;
+  return s->plan ? TN_OK : runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for a plan");
+}
+
+static int find_group(const schedule_plans *plans, const char *stage) {
+  for (int i = 0; stage && i < plans->groups.n; i++)
+    if (strcmp(schedule_plans_stage(plans, i), stage) == 0) return i;
+  return -1;
+}
+
+/* The group may be scheduled by the family of PLAN. */
+static bool may_choose(const planned_group *pg, const schedule_plan *plan) {
+  for (int i = 0; i < pg->choices.n; i++)
+    if (pg->choices.choices[i].family == plan->family) return true;
+  return false;
+}
+
+static tn_status decode_group(const schedule_plans *plans, const json_t *json, schedule_plan *by_group) {
+  tn_context *ctx = plans->draft.s->ctx;
+  const char *stage = json_string_value(json_object_get(json, "stage"));
+  schedule_plan plan;
+  int group = find_group(plans, stage);
+  if (group < 0)
+    return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"stage\" names no group of the program: %s",
+                        stage ? stage : "it is missing");
+  SCHEDULE_TRY(schedule_plan_decode(ctx, json, &plan));
+  if (!may_choose(plans->groups.data[group], &plan))
+    return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"family\" of %s is %s, which cannot schedule it", stage,
+                        schedule_family_at(plan.family)->name);
+  by_group[group] = plan;
+  return TN_OK;
+}
+
+tn_status schedule_plans_decode(const schedule_plans *plans, const char *text, schedule_plan *by_group) {
+  json_t *all = json_loads(text, 0, NULL);
+  tn_status status = json_is_array(all)
+                         ? TN_OK
+                         : runtime_fail(plans->draft.s->ctx, TN_ERROR_RECORD, "plan: an array of objects is needed");
+  for (int i = 0; i < plans->groups.n; i++) by_group[i] = (schedule_plan){.family = -1};
+  for (size_t i = 0; status == TN_OK && i < json_array_size(all); i++)
+    status = decode_group(plans, json_array_get(all, i), by_group);
+  json_decref(all);
+  return status;
+}
+
+void schedule_plans_best(schedule_plans *plans, schedule_plan *by_group) {
+  generic_draft draft = plans->draft;
+  draft.s = tn_schedule_copy(plans->draft.s);
+  for (int i = 0; i < plans->groups.n; i++) {
+    const planned_group *pg = plans->groups.data[i];
+    int best = draft.s ? realize_best(&draft, pg, NULL, 0) : -1;
+    by_group[i] = best < 0 ? (schedule_plan){.family = -1} : pg->plans[best];
+  }
+  tn_schedule_free(draft.s);
 }
 
 tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
@@ -507,40 +810,44 @@ tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
         "auto: the schedule has %d steps already: make a generic schedule from a new one, and go on from "
         "there",
         s->n_steps);
-  runtime_arena arena = {0};
-  generic_plan p = {.s = tn_schedule_copy(s), .machine = fill_machine(machine), .arena = &arena};
   bool was_ok = tn_context_status(s->ctx) == TN_OK;
-  tn_status status = p.s ? schedule_all(&p) : TN_ERROR_MEMORY;
+  schedule_plans *plans = schedule_plans_new(s->program, machine);
+  if (!plans) return tn_context_status(s->ctx);
+  for (int i = 0; i < plans->groups.n; i++) schedule_group(&plans->draft, plans->groups.data[i]);
   /* Out of memory in a trial is no refusal: another schedule would come out. */
-  if (status == TN_OK && was_ok) status = tn_context_status(s->ctx);
-  if (status == TN_OK) schedule_swap_contents(s, p.s);
-  tn_schedule_free(p.s);
-  runtime_arena_free(&arena);
+  tn_status status = was_ok ? tn_context_status(s->ctx) : TN_OK;
+  if (status == TN_OK) schedule_swap_contents(s, plans->draft.s);
+  schedule_plans_free(plans);
   return status;
 }
 
 /* ---- one stage --------------------------------------------------------------------------------------------------- */
 
 /* Whether the group has what an operator's schedule works on. */
-static bool suits(const generic_plan *p, const generic_group *g, operator_kind kind) {
-  bool (*family)(generic_plan *, const generic_group *) = families[kind];
+static bool suits(const generic_draft *p, const generic_group *g, operator_kind kind) {
+  const schedule_family *family = family_of(kind, g);
   bool reduces = p->s->stages[generic_stage(p, g->root)].op->n_reduce > 0;
-  if (family == generic_tile) return g->anchor != NULL;
-  if (family == generic_rows) return g->n > 0;
-  return family == generic_reduce ? reduces : !reduces;
+  if (family == &schedule_family_tile) return g->anchor != NULL;
+  if (kind == OPERATOR_SOFTMAX || kind == OPERATOR_NORMALIZATION) return g->n > 0;
+  return family == &schedule_family_reduce ? reduces : !reduces;
 }
 
 /* Elementwise and simple reductions are schedules of one stage. */
-static void leave_alone(const generic_plan *p, generic_group *g, operator_kind kind) {
-  if (families[kind] != generic_reduce && families[kind] != injective) return;
-  form_group(p, generic_stage(p, g->root), g);
+static void leave_alone(const generic_draft *p, generic_group *g, operator_kind kind) {
+  if (kind == OPERATOR_SOFTMAX || kind == OPERATOR_NORMALIZATION || family_of(kind, g) == &schedule_family_tile) return;
+  form_group(p, generic_stage(p, g->root), NULL, g);
   g->n = 0;
   g->anchor = g->padding = NULL;
   for (int f = 0; f < TN_MAX_RANK; f++) g->is_common[f] = f < g->root->ndim;
 }
 
-static tn_status schedule_stage_as(generic_plan *p, int stage, const char *call, const char *name) {
-  generic_group g;
+static tn_status refuse_operator(generic_draft *p, int stage, const char *call, operator_kind found, int kind) {
+  return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE, "%s: %s is %s, not %s: %s; leave the operator out, or name that",
+                      call, schedule_stage_name(&p->s->stages[stage]), operators[found].name, operators[kind].name,
+                      operators[kind].what);
+}
+
+static tn_status schedule_stage_as(generic_draft *p, int stage, const char *call, const char *name) {
   char names[256];
   int kind = find_operator(name);
   if (name && kind < 0)
@@ -551,14 +858,16 @@ static tn_status schedule_stage_as(generic_plan *p, int stage, const char *call,
     return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE,
                         "%s: %s already has a schedule, which would be lost: call it before other primitives on %s",
                         call, schedule_stage_name(&p->s->stages[stage]), schedule_stage_name(&p->s->stages[stage]));
-  form_group(p, stage, &g);
-  operator_kind found = kind_of(p, &g);
-  if (kind >= 0 && !suits(p, &g, (operator_kind)kind))
-    return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE, "%s: %s is %s, not %s: %s; leave the operator out, or name that",
-                        call, schedule_stage_name(&p->s->stages[stage]), operators[found].name, operators[kind].name,
-                        operators[kind].what);
-  if (kind >= 0 && families[kind] != families[found]) leave_alone(p, &g, (operator_kind)kind);
-  schedule_group(p, &g, kind >= 0 ? (operator_kind)kind : found);
+  planned_group *pg = RUNTIME_NEW(p->arena, planned_group);
+  if (!pg) return runtime_fail(p->s->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
+  form_group(p, stage, NULL, &pg->group);
+  operator_kind found = kind_of(p, &pg->group);
+  bool is_named = kind >= 0 && (operator_kind)kind != found;
+  pg->kind = kind >= 0 ? (operator_kind)kind : found;
+  if (kind >= 0 && !suits(p, &pg->group, pg->kind)) return refuse_operator(p, stage, call, found, kind);
+  if (is_named && family_of(pg->kind, &pg->group) != family_of(found, &pg->group)) leave_alone(p, &pg->group, pg->kind);
+  rank_plans(p, pg, is_named ? family_of(pg->kind, &pg->group) : NULL);
+  schedule_group(p, pg);
   return TN_OK;
 }
 
@@ -578,7 +887,7 @@ tn_status tn_schedule_generic(tn_schedule *s, const char *stage, const char *ope
            operator_name ? operator_name : "");
   SCHEDULE_TRY(find_computed(s, call, stage, &at));
   runtime_arena arena = {0};
-  generic_plan p = {.s = s, .machine = fill_machine(machine), .arena = &arena};
+  generic_draft p = {.s = s, .machine = cost_fill_machine(machine), .arena = &arena};
   tn_status status = schedule_stage_as(&p, at, call, operator_name);
   runtime_arena_free(&arena);
   return status;
@@ -589,8 +898,8 @@ const char *tn_schedule_operator(tn_schedule *s, const char *stage) {
   generic_group g;
   runtime_arena arena = {0};
   if (!s || find_computed(s, "operator", stage, &at) != TN_OK) return NULL;
-  generic_plan p = {.s = s, .machine = fill_machine(NULL), .arena = &arena};
-  form_group(&p, at, &g);
+  generic_draft p = {.s = s, .machine = cost_fill_machine(NULL), .arena = &arena};
+  form_group(&p, at, NULL, &g);
   operator_kind kind = kind_of(&p, &g);
   runtime_arena_free(&arena);
   return operators[kind].name;

@@ -1,4 +1,4 @@
-/* generic.h: how generic schedules are made, shared by their files: a plan (a schedule in the making and the machine it
+/* generic.h: how generic schedules are made, shared by their files: a draft (a schedule in the making and the machine it
  * is for), what the stages read with what strides, changes of loops by axis, the families of operators. */
 #ifndef TENON_SCHEDULE_GENERIC_H
 #define TENON_SCHEDULE_GENERIC_H
@@ -7,9 +7,10 @@
 #include "schedule/edit.h"
 
 enum {
-  GENERIC_MAX_READS = 24, /* of one stage; one with more is scheduled as injective without vectors */
-  GENERIC_MAX_AXES = 24,  /* data and reduction axes of one stage */
-  GENERIC_MAX_STAGES = 64 /* of one group */
+  GENERIC_MAX_READS = 24,  /* of one stage; one with more is scheduled as injective without vectors */
+  GENERIC_MAX_AXES = 24,   /* data and reduction axes of one stage */
+  GENERIC_MAX_STAGES = 64, /* of one group */
+  GENERIC_REGISTERS = 4
 };
 
 /* One read of a stage, inlined stages looked through. */
@@ -33,18 +34,19 @@ typedef struct generic_reads {
   double ops; /* of one point: one a cheap operation, more a costly one */
 } generic_reads;
 
-typedef struct generic_plan {
+typedef struct generic_draft {
   tn_schedule *s;
   tn_machine machine;
   runtime_arena *arena;
-} generic_plan;
+  int registers; /* of a vector loop: how many registers long it should be; 0: GENERIC_REGISTERS */
+} generic_draft;
 
 /* ---- what stages read (generic_reads.c) -------------------------------------------------------------------------- */
 
 /* False: the stage is none that can be analysed (an input, or too much of something). */
-bool generic_read_all(const generic_plan *p, int stage, generic_reads *out);
+bool generic_read_all(const generic_draft *p, int stage, generic_reads *out);
 /* The stage's expression, inlined stages in place, without selects whose condition always holds. NULL: no memory. */
-const tir_expr *generic_body(const generic_plan *p, int stage);
+const tir_expr *generic_body(const generic_draft *p, int stage);
 /* The stride of READ along an axis; false: it is not linear in it. */
 static inline bool generic_stride(const generic_read *read, int axis, int64_t *stride) {
   *stride = read->stride[axis];
@@ -53,27 +55,33 @@ static inline bool generic_stride(const generic_read *read, int axis, int64_t *s
 /* Every read goes along AXIS with stride 0 or 1, and some with 1: it can be vectorized. */
 bool generic_is_contiguous(const generic_reads *r, int axis);
 /* Nanoseconds that one thread takes for POINTS points, vectorized. */
-double generic_cost_ns(const generic_plan *p, const generic_reads *r);
+double generic_cost_ns(const generic_draft *p, const generic_reads *r);
+static inline int generic_registers(const generic_draft *p) { return p->registers ? p->registers : GENERIC_REGISTERS; }
 /* Lanes of a full vector of the stage's dtype. */
-int64_t generic_lanes(const generic_plan *p, int stage);
+int64_t generic_lanes(const generic_draft *p, int stage);
 
 /* ---- loops by axis (generic_loops.c). Axes are indices in the stage's axis table. False: refused or no memory ---- */
 
-bool generic_split(generic_plan *p, int stage, int axis, int64_t factor, int *outer, int *inner);
-bool generic_fuse(generic_plan *p, int stage, int n, const int *axes, int *fused);
+bool generic_split(generic_draft *p, int stage, int axis, int64_t factor, int *outer, int *inner);
+/* The same with a TAIL for where FACTOR does not divide. */
+bool generic_split_as(generic_draft *p, int stage, int axis, int64_t factor, tn_tail tail, int *outer, int *inner);
+bool generic_fuse(generic_draft *p, int stage, int n, const int *axes, int *fused);
 /* ORDER: every loop, outermost first. */
-bool generic_order(generic_plan *p, int stage, int n, const int *order);
-bool generic_annotate(generic_plan *p, int stage, int axis, schedule_annotation annotation);
+bool generic_order(generic_draft *p, int stage, int n, const int *order);
+bool generic_annotate(generic_draft *p, int stage, int axis, schedule_annotation annotation);
 /* Fuses the first of N loops, which are outermost in this order, until there are enough iterations for the threads, and
  * makes that loop parallel if NS, the time of all of it, is worth it. *LOOP: the loop then outermost; -1: N is 0.
  * *N_FUSED: how many of the loops it is made of. */
-bool generic_parallel(generic_plan *p, int stage, int n, const int *axes, double ns, int *loop, int *n_fused);
+bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, double ns, int *loop, int *n_fused);
 /* How long vectors of an axis should be: lanes times a few, dividing the extent if that is possible without shorter
  * ones; the extent itself when it is short. */
 int64_t generic_vector_length(int64_t extent, int64_t lanes, int registers);
 /* Splits the axis for vectors where it is longer. *OUTER: -1: nothing was split. */
-bool generic_split_vector(generic_plan *p, int stage, int axis, int registers, int *outer, int *inner);
-bool generic_is_worth_threads(const generic_plan *p, double ns);
+bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, int *outer, int *inner);
+bool generic_is_worth_threads_on(const tn_machine *m, double ns);
+static inline bool generic_is_worth_threads(const generic_draft *p, double ns) {
+  return generic_is_worth_threads_on(&p->machine, ns);
+}
 
 /* ---- families: each schedules a group of stages ------------------------------------------------------------------ */
 
@@ -86,31 +94,29 @@ typedef struct generic_group {
   int8_t maps[GENERIC_MAX_STAGES][TN_MAX_RANK]; /* by member and axis of the root: the member's axis; -1: none */
   const tn_tensor *anchor;                      /* a reduction that reuses data (dense, convolution), or NULL */
   const tn_tensor *padding; /* what only the anchor reads, computed inside when that is cheap, or NULL */
-  double ns;                /* of one thread */
+  int n_windows; /* strips: what windows read, computed for some rows of the root at a time; the members then are */
+  const tn_tensor *windows[GENERIC_MAX_STAGES]; /* read point by point. Consumers first */
+  double ns;                                    /* of one thread, without the windows */
 } generic_group;
 
 /* Positions of a tensor's stage now. */
-static inline int generic_stage(const generic_plan *p, const tn_tensor *tensor) {
+static inline int generic_stage(const generic_draft *p, const tn_tensor *tensor) {
   return schedule_stage_of_tensor(p->s, tensor);
 }
 /* For each data axis of a group's root, the axis of a member that goes along with it; NULL: it is no member. */
 const int8_t *generic_map_of(const generic_group *g, const tn_tensor *member);
 
-/* The group's only stage, no reduction (generic_injective.c). */
-bool generic_injective(generic_plan *p, const generic_group *g);
+/* The group's only stage, no reduction (family_points.c). */
+bool generic_injective(generic_draft *p, const generic_group *g);
 /* Arranges a stage without a reduction that is computed inside others' loops: VECTOR is its axis to vectorize. */
-bool generic_inner_injective(generic_plan *p, int stage);
-/* The group's only stage, a reduction without reuse (generic_reduce.c). */
-bool generic_reduce(generic_plan *p, const generic_group *g);
-/* Stages with common outer loops: softmax, normalization (generic_rows.c). */
-bool generic_rows(generic_plan *p, const generic_group *g);
-/* A register tile: dense, batch_matmul, conv, depthwise (generic_tile.c). */
-bool generic_tile(generic_plan *p, const generic_group *g);
-/* Whether generic_tile can take the stage; *IS_WINDOW, *IS_DEPTHWISE: what it is. */
-bool generic_is_tileable(const generic_plan *p, int stage, bool *is_window, bool *is_depthwise);
+bool generic_inner_injective(generic_draft *p, int stage);
+/* Stages with common outer loops: softmax, normalization (family_rows.c). */
+bool generic_rows(generic_draft *p, const generic_group *g);
+/* Whether the family `tile` can take the stage (family_tile.c); *IS_WINDOW, *IS_DEPTHWISE: what it is. */
+bool generic_is_tileable(const generic_draft *p, int stage, bool *is_window, bool *is_depthwise);
 
 /* Whether it would have to be packed because vectors would be read with a stride. */
-bool generic_is_against_the_grain(const generic_plan *p, int stage);
+bool generic_is_against_the_grain(const generic_draft *p, int stage);
 
 /* A reduction's stages after it was parted for vectors: consumers first. */
 typedef struct generic_parts {
@@ -119,6 +125,6 @@ typedef struct generic_parts {
 } generic_parts;
 /* Parts the reduction of TENSOR, whose stage is untouched, into a vector's lanes and their combination. N 0: it stays
  * whole. */
-bool generic_part_lanes(generic_plan *p, const tn_tensor *tensor, generic_parts *out);
+bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, generic_parts *out);
 
 #endif

@@ -5,19 +5,23 @@
 /* Iterations that each thread should have, so that they end at about the same time. */
 enum { ITERATIONS_PER_THREAD = 4 };
 
-static schedule_stage *stage_at(generic_plan *p, int stage) { return &p->s->stages[stage]; }
+static schedule_stage *stage_at(generic_draft *p, int stage) { return &p->s->stages[stage]; }
 
-bool generic_split(generic_plan *p, int stage, int axis, int64_t factor, int *outer, int *inner) {
+bool generic_split(generic_draft *p, int stage, int axis, int64_t factor, int *outer, int *inner) {
+  return generic_split_as(p, stage, axis, factor, TN_TAIL_PEEL, outer, inner);
+}
+
+bool generic_split_as(generic_draft *p, int stage, int axis, int64_t factor, tn_tail tail, int *outer, int *inner) {
   const schedule_stage *st = stage_at(p, stage);
   int at = schedule_leaf_position(st, axis);
-  tn_tail tail = at >= 0 && st->axes[axis].extent % factor ? TN_TAIL_PEEL : TN_TAIL_GUARD;
+  if (at >= 0 && st->axes[axis].extent % factor == 0) tail = TN_TAIL_GUARD;
   if (at < 0 || schedule_split(p->s, stage, at, 1, &factor, true, tail) != TN_OK) return false;
   *outer = stage_at(p, stage)->leaves[at];
   *inner = stage_at(p, stage)->leaves[at + 1];
   return true;
 }
 
-bool generic_fuse(generic_plan *p, int stage, int n, const int *axes, int *fused) {
+bool generic_fuse(generic_draft *p, int stage, int n, const int *axes, int *fused) {
   int iters[SCHEDULE_MAX_AXES];
   *fused = axes[0];
   if (n == 1) return true;
@@ -27,7 +31,7 @@ bool generic_fuse(generic_plan *p, int stage, int n, const int *axes, int *fused
   return true;
 }
 
-bool generic_order(generic_plan *p, int stage, int n, const int *order) {
+bool generic_order(generic_draft *p, int stage, int n, const int *order) {
   const schedule_stage *st = stage_at(p, stage);
   int positions[SCHEDULE_MAX_AXES];
   bool changed = false;
@@ -39,18 +43,16 @@ bool generic_order(generic_plan *p, int stage, int n, const int *order) {
   return !changed || schedule_reorder(p->s, stage, n, positions) == TN_OK;
 }
 
-bool generic_annotate(generic_plan *p, int stage, int axis, schedule_annotation annotation) {
+bool generic_annotate(generic_draft *p, int stage, int axis, schedule_annotation annotation) {
   int at = schedule_leaf_position(stage_at(p, stage), axis);
   if (at < 0 || stage_at(p, stage)->axes[axis].extent < 2) return at >= 0;
   return schedule_annotate(p->s, stage, at, annotation) == TN_OK;
 }
 
-bool generic_is_worth_threads(const generic_plan *p, double ns) {
-  return p->machine.threads > 1 && ns >= (double)p->machine.fork_ns;
-}
+bool generic_is_worth_threads_on(const tn_machine *m, double ns) { return m->threads > 1 && ns >= (double)m->fork_ns; }
 
 /* How many loops make enough iterations: many for each thread, or as many for each. */
-static int loops_needed(generic_plan *p, int stage, int n, const int *axes) {
+static int loops_needed(generic_draft *p, int stage, int n, const int *axes) {
   int64_t product = 1, threads = p->machine.threads;
   for (int i = 0; i < n; i++) {
     product *= stage_at(p, stage)->axes[axes[i]].extent;
@@ -59,7 +61,7 @@ static int loops_needed(generic_plan *p, int stage, int n, const int *axes) {
   return n;
 }
 
-bool generic_parallel(generic_plan *p, int stage, int n, const int *axes, double ns, int *loop, int *n_fused) {
+bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, double ns, int *loop, int *n_fused) {
   *loop = n > 0 ? axes[0] : -1;
   *n_fused = RUNTIME_MIN(n, 1);
   if (n == 0 || !generic_is_worth_threads(p, ns)) return true;
@@ -82,7 +84,7 @@ int64_t generic_vector_length(int64_t extent, int64_t lanes, int registers) {
   return lanes;
 }
 
-bool generic_split_vector(generic_plan *p, int stage, int axis, int registers, int *outer, int *inner) {
+bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, int *outer, int *inner) {
   int64_t extent = stage_at(p, stage)->axes[axis].extent;
   int64_t length = generic_vector_length(extent, generic_lanes(p, stage), registers);
   *outer = -1, *inner = axis;

@@ -7,7 +7,7 @@ enum { COSTLY_OP = 12, MAX_DEPTH = 600 };
 /* ---- bodies with inlined stages in place ------------------------------------------------------------------------- */
 
 static const tir_expr *inline_read(void *user, const tir_expr *e) {
-  const generic_plan *p = user;
+  const generic_draft *p = user;
   int stage = e->op == TIR_READ ? schedule_stage_of_tensor(p->s, e->u.tensor) : -1;
   if (stage < 0 || p->s->stages[stage].attach != SCHEDULE_INLINED) return e;
   const te_op *op = p->s->stages[stage].op;
@@ -32,7 +32,7 @@ static const tir_expr *choose(void *user, const tir_expr *e) {
 }
 
 /* Zeros around an input of which there are none leave a copy. */
-static const tir_expr *without_idle_selects(const generic_plan *p, const te_op *op, const tir_expr *body) {
+static const tir_expr *without_idle_selects(const generic_draft *p, const te_op *op, const tir_expr *body) {
   tir_env ranges[GENERIC_MAX_AXES];
   selects s = {p->arena, NULL};
   tir_rewriter rewriter = {p->arena, NULL, choose, &s};
@@ -46,7 +46,7 @@ static const tir_expr *without_idle_selects(const generic_plan *p, const te_op *
 }
 
 /* One level of inlining a turn; a chain of inlined stages takes as many as it is long. NULL: no memory, or too long. */
-static const tir_expr *whole_body(const generic_plan *p, const te_op *op) {
+static const tir_expr *whole_body(const generic_draft *p, const te_op *op) {
   tir_rewriter rewriter = {p->arena, NULL, inline_read, (void *)p};
   const tir_expr *body = op->body;
   for (int turn = 0; body && turn < MAX_DEPTH; turn++) {
@@ -57,7 +57,7 @@ static const tir_expr *whole_body(const generic_plan *p, const te_op *op) {
   return NULL;
 }
 
-const tir_expr *generic_body(const generic_plan *p, int stage) { return whole_body(p, p->s->stages[stage].op); }
+const tir_expr *generic_body(const generic_draft *p, int stage) { return whole_body(p, p->s->stages[stage].op); }
 
 /* ---- strides ----------------------------------------------------------------------------------------------------- */
 
@@ -67,23 +67,20 @@ static bool coefficient(const tir_expr *e, const tir_var *var, int64_t *block, i
   *out = 0;
   if (e->op == TIR_VAR) return *out = e->u.var == var, true;
   if (!tir_uses_var(e, var)) return true;
-  switch ((int)e->op) {
-    case TIR_CAST: return coefficient(e->arg[0], var, block, out);
-    case TIR_ADD:
-    case TIR_SUB:
-      if (!coefficient(e->arg[0], var, block, &a) || !coefficient(e->arg[1], var, block, &b)) return false;
-      *out = e->op == TIR_ADD ? a + b : a - b;
-      return true;
-    case TIR_MUL:
-      if (tir_is_int(e->arg[1], &c) && coefficient(e->arg[0], var, block, &a)) return *out = a * c, true;
-      if (tir_is_int(e->arg[0], &c) && coefficient(e->arg[1], var, block, &a)) return *out = a * c, true;
-      return false;
-    case TIR_FLOORDIV: /* constant inside of blocks */
-      if (e->arg[0]->op != TIR_VAR || !tir_is_int(e->arg[1], &c) || c < 2 || (*block && *block != c)) return false;
-      *block = c;
-      return true;
-    default: return false;
+  if (e->op == TIR_CAST) return coefficient(e->arg[0], var, block, out);
+  if (e->op == TIR_ADD || e->op == TIR_SUB) {
+    if (!coefficient(e->arg[0], var, block, &a) || !coefficient(e->arg[1], var, block, &b)) return false;
+    *out = e->op == TIR_ADD ? a + b : a - b;
+    return true;
   }
+  if (e->op == TIR_MUL) {
+    if (tir_is_int(e->arg[1], &c) && coefficient(e->arg[0], var, block, &a)) return *out = a * c, true;
+    return tir_is_int(e->arg[0], &c) && coefficient(e->arg[1], var, block, &a) && (*out = a * c, true);
+  }
+  if (e->op != TIR_FLOORDIV || e->arg[0]->op != TIR_VAR || !tir_is_int(e->arg[1], &c) || c < 2) return false;
+  if (*block && *block != c) return false;
+  *block = c; /* constant inside of blocks */
+  return true;
 }
 
 static const tir_var *axis_var(const te_op *op, int axis) {
@@ -127,10 +124,11 @@ static void describe_read(const generic_reads *r, const tir_expr *e, generic_rea
 
 static tir_walk collect(void *user, const tir_expr *e) {
   generic_reads *r = user;
-  char kind = tir_op_table[e->op].op_class;
-  if (kind == 'M')
+  tir_rule rule = tir_rule_of(e);
+  if (rule == TIR_RULE_FLOAT)
     r->ops += COSTLY_OP;
-  else if (kind == 'A' || kind == 'C' || kind == 'B' || e->op == TIR_SELECT || e->op == TIR_READ)
+  else if (rule == TIR_RULE_ARITHMETIC || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN ||
+           e->op == TIR_SELECT || e->op == TIR_READ)
     r->ops += 1;
   if (e->op != TIR_READ) return TIR_WALK_ON;
   for (int i = 0; i < r->n; i++)
@@ -140,7 +138,7 @@ static tir_walk collect(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
-bool generic_read_all(const generic_plan *p, int stage, generic_reads *out) {
+bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
   const te_op *op = p->s->stages[stage].op;
   *out = (generic_reads){.op = op};
   if (op->kind != TE_COMPUTE || op->n_axes + op->n_reduce > GENERIC_MAX_AXES) return false;
@@ -164,12 +162,12 @@ bool generic_is_contiguous(const generic_reads *r, int axis) {
 
 /* ---- costs ------------------------------------------------------------------------------------------------------- */
 
-int64_t generic_lanes(const generic_plan *p, int stage) {
+int64_t generic_lanes(const generic_draft *p, int stage) {
   return RUNTIME_MAX(p->machine.vector_bytes / (int)tn_dtype_bytes(p->s->stages[stage].tensors[0].dtype), 1);
 }
 
 /* Eight vector operations a nanosecond, or ten bytes of what it writes and reads anew a nanosecond. */
-double generic_cost_ns(const generic_plan *p, const generic_reads *r) {
+double generic_cost_ns(const generic_draft *p, const generic_reads *r) {
   double points = 1, bytes = 0, lanes = p->machine.vector_bytes / 4.0;
   for (int a = 0; a < r->n_axes; a++) points *= (double)r->extent[a];
   for (int i = 0; i < r->n; i++) {

@@ -94,15 +94,16 @@ static bool wraps(tn_dtype dtype, double value) {
 }
 
 static double combined(const tir_intrin *intrin, double a, double b) {
-  switch ((int)intrin->combiner) {
+  switch (intrin->combiner) {
     case TIR_REDUCE_SUM: return a + b;
     case TIR_REDUCE_PROD: return a * b;
     case TIR_REDUCE_MAX: return fmax(a, b);
     case TIR_REDUCE_MIN: return fmin(a, b);
     case TIR_REDUCE_ANY: return a != 0 || b != 0;
     case TIR_REDUCE_ALL: return a != 0 && b != 0;
-    default: return NAN;
+    case TIR_REDUCE_TUPLE: break;
   }
+  return NAN;
 }
 
 /* The evaluator's element is BODY's; what the reduction starts from is RESET's; twice updated it is combined with

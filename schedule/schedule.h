@@ -323,15 +323,40 @@ TN_API tn_status tn_set_store_predicate(tn_schedule *s, const char *stage, const
 
 /* ---- generic schedules ------------------------------------------------------------------------------------------- */
 
+/* What operations take on a machine, in nanoseconds of one thread. X(name, "what it is") */
+#define TN_MACHINE_COSTS(X)                                                       \
+  X(fma16, "a multiply-add of f32 vectors of 16 bytes, many in flight")           \
+  X(fma32, "the same of 32 bytes")                                                \
+  X(fma64, "the same of 64 bytes")                                                \
+  X(chain, "a multiply-add that waits for the one before")                        \
+  X(load, "the load of a widest vector from the first cache")                     \
+  X(gather, "the load of an element that lies apart, first cache")                \
+  X(line2, "64 bytes from the second cache, in a stream")                         \
+  X(line3, "64 bytes from the third cache, in a stream")                          \
+  X(line4, "64 bytes from memory, in a stream")                                   \
+  X(shared4, "64 bytes from memory while all threads stream, of each of them")    \
+  X(fresh, "64 bytes that are written first to memory just allocated")            \
+  X(page, "what an access to a page costs more when many others were used since") \
+  X(fork, "starting and ending a parallel loop")
+
+typedef struct tn_machine_costs {
+#define X(name, what) double name;
+  TN_MACHINE_COSTS(X)
+#undef X
+} tn_machine_costs;
+
 /* What a generic schedule has to know of a machine. tn_target_machine (codegen.h) fills it; zeros are replaced by usual
  * values. */
 typedef struct tn_machine {
-  const char *cpu;        /* its name, as tn_generic_register takes it; may be NULL */
-  int threads;            /* of a parallel loop */
-  int vector_bytes;       /* of a vector register ... */
-  int vector_registers;   /* ... and how many there are */
-  int64_t cache_bytes[4]; /* of the data caches by level; [0] is unused */
-  int64_t fork_ns;        /* work that is worth starting threads for, by one thread's estimated time */
+  const char *cpu;                  /* its name, as tn_generic_register takes it; may be NULL */
+  int threads;                      /* of a parallel loop */
+  int vector_bytes;                 /* of a vector register ... */
+  int vector_registers;             /* ... and how many there are */
+  int64_t cache_bytes[4];           /* of the data caches by level; [0] is unused */
+  int cache_ways[3];                /* of the first two levels; [0] is unused */
+  int64_t fork_ns;                  /* work that is worth starting threads for, by one thread's estimated time */
+  int dot_i8_lanes, dot_bf16_lanes; /* 32-bit lanes of dot product instructions; 0: there are none */
+  tn_machine_costs costs;
 } tn_machine;
 
 /* The operators that generic schedules tell apart, by the structure of a stage and of those computed with it.

@@ -61,18 +61,11 @@ const char *script_add_name(script *s, const void *of, const char *name) {
 enum { ANY, OR, AND, NOT, COMPARE, ADD, MUL, ATOM };
 
 static int binding_of(const tir_expr *e) {
-  switch ((int)e->op) {
-    case TIR_OR: return OR;
-    case TIR_AND: return AND;
-    case TIR_NOT: return NOT;
-    case TIR_ADD:
-    case TIR_SUB: return ADD;
-    case TIR_MUL:
-    case TIR_DIV:
-    case TIR_FLOORDIV:
-    case TIR_FLOORMOD: return MUL;
-    default: return tir_op_table[e->op].op_class == 'C' ? COMPARE : ATOM;
-  }
+  static const uint8_t bindings[TIR_OP_COUNT] = {
+      [TIR_OR] = OR,   [TIR_AND] = AND, [TIR_NOT] = NOT,      [TIR_ADD] = ADD,     [TIR_SUB] = ADD,
+      [TIR_MUL] = MUL, [TIR_DIV] = MUL, [TIR_FLOORDIV] = MUL, [TIR_FLOORMOD] = MUL};
+  if (tir_class_of(e) == TIR_CLASS_COMPARISON) return COMPARE;
+  return bindings[e->op] ? bindings[e->op] : ATOM;
 }
 
 static void print(const script *s, const tir_expr *e, int context);
@@ -118,17 +111,16 @@ static void print_infix(const script *s, const tir_expr *e, int own) {
 }
 
 static const char *function_of(const tir_expr *e) {
-  switch ((int)e->op) {
-    case TIR_SELECT: return "if_then_else"; /* neither touches memory on the side not taken */
-    case TIR_BITAND: return "bitwise_and";
-    case TIR_BITOR: return "bitwise_or";
-    case TIR_BITXOR: return "bitwise_xor";
-    case TIR_BITNOT: return "bitwise_not";
-    case TIR_SHL: return "shift_left";
-    case TIR_SHR: return "shift_right";
-    case TIR_CAST: return "Cast";
-    default: return tir_op_table[e->op].text;
-  }
+  static const char *const names[TIR_OP_COUNT] = {
+      [TIR_SELECT] = "if_then_else", /* neither touches memory on the side not taken */
+      [TIR_BITAND] = "bitwise_and",
+      [TIR_BITOR] = "bitwise_or",
+      [TIR_BITXOR] = "bitwise_xor",
+      [TIR_BITNOT] = "bitwise_not",
+      [TIR_SHL] = "shift_left",
+      [TIR_SHR] = "shift_right",
+      [TIR_CAST] = "Cast"};
+  return names[e->op] ? names[e->op] : tir_op_table[e->op].text;
 }
 
 static void print_call(const script *s, const tir_expr *e) {

@@ -150,6 +150,8 @@ struct tn_schedule {
   int n_steps, cap_steps;
   schedule_step *steps;
   bool is_replayed; /* from a record: nobody wrote its pragmas, who could be told that one does nothing */
+  const char *plan; /* the plans that made the first PLAN_STEPS steps, as JSON; NULL: not made from plans */
+  int plan_steps;
   const struct schedule_call *within;  /* the composed primitive that is being applied, for messages; or NULL */
   struct tn_schedule *previous, *next; /* all schedules of a program, freed with it */
 };
@@ -173,6 +175,7 @@ tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
 /* The partial results' stage takes `stage`, the final reduction becomes stage+1 with fresh loops. */
 tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis);
 tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
+tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
 /* Checks, applies and appends one step. TN_ERROR_SCHEDULE leaves the schedule as it was. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 

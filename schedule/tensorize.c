@@ -135,6 +135,10 @@ bool schedule_rewrite_tensorize(schedule_call *c) {
   return true;
 }
 
+tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin) {
+  schedule_step step = {.kind = SCHEDULE_STEP_TZ, .stage = (int16_t)stage, .iter = (int16_t)iter, .text = intrin};
+  return schedule_apply_step(s, &step);
+}
 tn_status tn_tensorize(tn_schedule *s, const char *stage, const char *axis, const char *intrin) {
   return SCHEDULE_CALL(s, tensorize, schedule_name(stage), schedule_name(axis), schedule_name(intrin));
 }

@@ -108,44 +108,15 @@ static tir_walk note_in_stmt(void *user, const tir_stmt *s) {
 
 /* ---- values of index expressions --------------------------------------------------------------------------------- */
 
-static int64_t variable_value(const counter *c, const tir_var *var) {
+/* Of a loop that is iterated; others decide nothing. */
+static int64_t variable_value(const void *user, const tir_var *var) {
+  const counter *c = user;
   for (int i = c->values.n - 1; i >= 0; i--)
     if (c->values.data[i].var == var) return c->values.data[i].value;
   return 0;
 }
 
-static int64_t binary_value(tir_op op, int64_t a, int64_t b) {
-  switch ((int)op) {
-    case TIR_ADD: return a + b;
-    case TIR_SUB: return a - b;
-    case TIR_MUL: return a * b;
-    case TIR_FLOORDIV: return runtime_floordiv(a, b);
-    case TIR_FLOORMOD: return runtime_floormod(a, b);
-    case TIR_MIN: return RUNTIME_MIN(a, b);
-    case TIR_MAX: return RUNTIME_MAX(a, b);
-    case TIR_EQ: return a == b;
-    case TIR_NE: return a != b;
-    case TIR_LT: return a < b;
-    case TIR_LE: return a <= b;
-    case TIR_GT: return a > b;
-    case TIR_GE: return a >= b;
-    case TIR_AND: return a && b;
-    case TIR_OR: return a || b;
-    default: return 0;
-  }
-}
-
-/* Lowering makes indices that do not overflow. */
-static int64_t value_of(const counter *c, const tir_expr *e) {
-  switch ((int)e->op) {
-    case TIR_INT: return e->u.i;
-    case TIR_VAR: return variable_value(c, e->u.var);
-    case TIR_NOT: return !value_of(c, e->arg[0]);
-    case TIR_CAST: return value_of(c, e->arg[0]);
-    case TIR_SELECT: return value_of(c, e->arg[value_of(c, e->arg[0]) ? 1 : 2]);
-    default: return e->n_args == 2 ? binary_value((tir_op)e->op, value_of(c, e->arg[0]), value_of(c, e->arg[1])) : 0;
-  }
-}
+static int64_t value_of(const counter *c, const tir_expr *e) { return tir_evaluate(e, variable_value, c); }
 
 /* A condition on data may hold. */
 static bool may_hold(const counter *c, const tir_expr *cond) {

@@ -172,22 +172,24 @@ static bool check_function(const te_site *site, tir_op op, int n, const tn_arg *
 
 static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n, const tn_arg *args) {
   const char *text = tir_op_table[op].text;
-  switch (tir_op_table[op].op_class) {
-    case 'A': return check_arithmetic(site, op, dtype, args[0]);
-    case 'I': return check_bits(site, op, dtype, n, args);
-    case 'M':
-    case 'T': return check_function(site, op, n, args);
-    case 'B': return te_check_bool(site, text, args[0]) && (n == 1 || te_check_bool(site, text, args[1]));
-    case 'O': return te_check_bool(site, text, args[0]);
-    default: return true;
+  switch (tir_op_table[op].rule) {
+    case TIR_RULE_ARITHMETIC: return check_arithmetic(site, op, dtype, args[0]);
+    case TIR_RULE_INTEGER: return check_bits(site, op, dtype, n, args);
+    case TIR_RULE_FLOAT:
+    case TIR_RULE_TEST: return check_function(site, op, n, args);
+    case TIR_RULE_BOOLEAN: return te_check_bool(site, text, args[0]) && (n == 1 || te_check_bool(site, text, args[1]));
+    case TIR_RULE_OWN: return te_check_bool(site, text, args[0]); /* select */
+    case TIR_RULE_COMPARISON:
+    case TIR_RULE_LEAF: break;
   }
+  return true;
 }
 
 /* The dtype the operands are brought to; a select's condition stands apart. */
 static tn_dtype operand_dtype(tir_op op, int n, const tn_arg *args) {
   if (op == TIR_SELECT) return te_common_dtype(2, args + 1);
   tn_dtype dtype = te_common_dtype(n, args);
-  bool is_function = strchr("MT", tir_op_table[op].op_class) != NULL;
+  bool is_function = tir_op_table[op].rule == TIR_RULE_FLOAT || tir_op_table[op].rule == TIR_RULE_TEST;
   return is_function && !tn_dtype_is_float(dtype) ? TN_F32 : dtype;
 }
 

@@ -27,8 +27,8 @@ static double count_reduce(const tir_expr *e, int output_class) {
 
 /* Operators that count as one operation: binary arithmetic, comparisons, && || and !. */
 static bool is_counted(const tir_expr *e) {
-  char op_class = tir_op_table[e->op].op_class;
-  return (op_class == 'A' && e->n_args == 2) || op_class == 'C' || op_class == 'B';
+  tir_rule rule = tir_rule_of(e);
+  return (rule == TIR_RULE_ARITHMETIC && e->n_args == 2) || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN;
 }
 
 static double count(const tir_expr *e, int output_class) {

@@ -173,13 +173,9 @@ bool te_check_externs(const te_site *site, const tn_program *p);
 
 /* ---- access.c: what a read can touch ----------------------------------------------------------------------------- */
 
-typedef struct te_interval {
-  int64_t lo, hi; /* inclusive */
-} te_interval;
-
 typedef struct te_access {
   const tir_expr *read;
-  te_interval range[TN_MAX_RANK];   /* of each index, narrowed by the conditions around the read */
+  tir_interval range[TN_MAX_RANK];  /* of each index, narrowed by the conditions around the read */
   bool is_data[TN_MAX_RANK];        /* the index depends on a tensor's values */
   bool is_below[TN_MAX_RANK];       /* the index is below the tensor's extent, symbols or not */
   bool is_symbolic[TN_MAX_RANK];    /* symbols or axes of symbolic extent decide the index */

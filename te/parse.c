@@ -68,13 +68,13 @@ const char *te_take_name(te_parser *p, const char *what, const char **at) {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
-te_symbol *te_find_symbol(te_parser *p, const char *name) {
+te_named *te_find_named(te_parser *p, const char *name) {
   for (int i = 0; i < p->symbols.n; i++)
     if (strcmp(p->symbols.data[i].tensor->name, name) == 0) return &p->symbols.data[i];
   return NULL;
 }
 
-bool te_add_symbol(te_parser *p, te_symbol symbol) {
+bool te_add_named(te_parser *p, te_named symbol) {
   if (p->symbols.n >= TE_MAX_TENSORS)
     return te_parse_fail(p, symbol.at, "the program has more than %d tensors", (int)TE_MAX_TENSORS);
   return RUNTIME_PUSH(&p->symbols, symbol) || te_has_memory(&p->lexer.site, NULL);
@@ -106,7 +106,7 @@ static int line_of(const te_parser *p, const char *at) {
 
 bool te_check_free(te_parser *p, const char *what, const char *name, const char *at) {
   if (!te_check_name(te_parse_site(p, at), what, name)) return false;
-  const te_symbol *symbol = te_find_symbol(p, name);
+  const te_named *symbol = te_find_named(p, name);
   if (te_find_param(p, name)) return te_parse_fail(p, at, "'%s' is already a parameter", name);
   if (te_find_size(p, name)) return te_parse_fail(p, at, "'%s' is already a symbol", name);
   if (te_find_named_combiner(p, name)) return te_parse_fail(p, at, "'%s' is already a combiner", name);
@@ -234,7 +234,7 @@ static bool parse_scalar(te_parser *p) {
     if (te_token_is(&p->token, "["))
       return te_parse_fail(p, p->token.at, "a scalar has no extents: it is passed by value; a tensor is an input");
     tn_tensor *scalar = te_scalar(te_parse_site(p, at), name, dtype);
-    if (!scalar || !te_add_symbol(p, (te_symbol){scalar, at, false, false})) return false;
+    if (!scalar || !te_add_named(p, (te_named){scalar, at, false, false})) return false;
   } while (te_accept(p, ",") && (te_skip_newlines(p), true));
   return true;
 }
@@ -249,7 +249,7 @@ static bool parse_one_input(te_parser *p) {
   tn_tensor *input = rank >= 0 ? te_input(te_parse_site(p, at), name, dtype, rank, shape) : NULL;
   if (input) input->is_layout_free = te_accept(p, "layout_free");
   if (input && te_accept(p, "strided") && !te_make_strided(te_parse_site(p, at), input)) return false;
-  return input && te_add_symbol(p, (te_symbol){input, at, false, false});
+  return input && te_add_named(p, (te_named){input, at, false, false});
 }
 
 static bool parse_input(te_parser *p) {
@@ -292,17 +292,17 @@ static bool parse_state(te_parser *p) {
   } while (te_accept(p, ",") && (te_skip_newlines(p), true));
   tn_tensor *first = te_state(te_parse_site(p, at[0]), n, names, dtypes, rank, shape);
   for (int v = 0; first && v < n; v++)
-    if (!te_add_symbol(p, (te_symbol){&first->op->outputs[v], at[v], false, false})) return false;
+    if (!te_add_named(p, (te_named){&first->op->outputs[v], at[v], false, false})) return false;
   return first != NULL;
 }
 
-static bool is_computed(const te_symbol *symbol) { return symbol && !te_is_placeholder(symbol->tensor->op); }
+static bool is_computed(const te_named *symbol) { return symbol && !te_is_placeholder(symbol->tensor->op); }
 
 /* output name strided, name: results are named explicitly, in this order. */
 static bool parse_output(te_parser *p) {
   do {
     const char *at, *name = te_take_name(p, "an output's name", &at);
-    const te_symbol *symbol = name ? te_find_symbol(p, name) : NULL;
+    const te_named *symbol = name ? te_find_named(p, name) : NULL;
     if (!name) return false;
     if (!is_computed(symbol)) return te_parse_fail(p, at, "'%s' is no tensor defined before this statement", name);
     if (!RUNTIME_PUSH(&p->outputs, symbol->tensor)) return te_has_memory(&p->lexer.site, NULL);
@@ -353,7 +353,7 @@ static bool cover_symbolic(const definition *def, const char *at, const te_acces
 /* Grows dimension d of an input to cover a read. */
 static bool cover(const definition *def, const char *at, const te_access *access, int d) {
   tn_tensor *tensor = access->read->u.tensor;
-  te_interval range = access->range[d];
+  tir_interval range = access->range[d];
   if (access->is_symbolic[d]) return cover_symbolic(def, at, access, d);
   if (tensor->size[d]) return access->is_below[d] || fail_unknown_shape(def, at, tensor, d);
   if (access->is_guarded) range.lo = RUNTIME_MAX(range.lo, 0);
@@ -371,7 +371,7 @@ static bool visit_access(void *user, const te_access *access) {
   const definition *def = user;
   const tn_tensor *tensor = access->read->u.tensor;
   const char *at = place_of(def->p, access->read);
-  if (!te_find_symbol(def->p, tensor->name)->is_inferred)
+  if (!te_find_named(def->p, tensor->name)->is_inferred)
     return te_check_access(te_parse_site(def->p, at), def->name, access);
   for (int d = 0; d < tensor->ndim; d++)
     if (!cover(def, at, access, d)) return false;
@@ -434,7 +434,7 @@ static bool check_heading(te_parser *p, const heading *h) {
 
 /* The names are all the states of one state statement, in order. */
 static bool check_states(te_parser *p, const heading *h) {
-  const te_symbol *first = te_find_symbol(p, h->name[0]);
+  const te_named *first = te_find_named(p, h->name[0]);
   if (!first || first->tensor->op->kind != TE_SCAN)
     return te_parse_fail(p, h->at[0], "'%s' is no state: declare it above, as in state %s: f32[8, 4]", h->name[0],
                          h->name[0]);
@@ -483,9 +483,9 @@ static te_operand parse_body(te_parser *p, const heading *h) {
 
 /* What its own steps read does not make a state less of an output. */
 static bool define_states(te_parser *p, const heading *h, tn_arg body, int rank, definition *def) {
-  te_op *state = te_find_symbol(p, h->name[0])->tensor->op;
+  te_op *state = te_find_named(p, h->name[0])->tensor->op;
   if (!te_scan(te_parse_site(p, h->at[0]), state, body, rank, p->axes, visit_access, def)) return false;
-  for (int v = 0; v < h->n; v++) te_find_symbol(p, h->name[v])->is_read = false;
+  for (int v = 0; v < h->n; v++) te_find_named(p, h->name[v])->is_read = false;
   return true;
 }
 
@@ -505,7 +505,7 @@ static bool parse_definition(te_parser *p, bool is_scan) {
   if (!check_heading(p, &h)) return false;
   tn_tensor *first = te_compute(te_parse_site(p, h.at[0]), h.n, h.name, body.value, rank, p->axes, visit_access, &def);
   for (int v = 0; first && v < h.n; v++)
-    if (!te_add_symbol(p, (te_symbol){&first->op->outputs[v], h.at[v], false, false})) return false;
+    if (!te_add_named(p, (te_named){&first->op->outputs[v], h.at[v], false, false})) return false;
   return first != NULL;
 }
 
@@ -550,18 +550,18 @@ static bool parse_statements(te_parser *p, const overrides *o) {
 /* Without an output statement: what no later statement reads, in order of definition. */
 static bool find_outputs(te_parser *p) {
   for (int i = 0; i < p->symbols.n; i++) {
-    const te_symbol *s = &p->symbols.data[i];
+    const te_named *s = &p->symbols.data[i];
     if (is_computed(s) && !s->is_read && !RUNTIME_PUSH(&p->outputs, s->tensor))
       return te_has_memory(&p->lexer.site, NULL);
   }
   return true;
 }
 
-static te_symbol *symbol_of(te_parser *p, const tn_tensor *tensor) { return te_find_symbol(p, tensor->name); }
+static te_named *symbol_of(te_parser *p, const tn_tensor *tensor) { return te_find_named(p, tensor->name); }
 
 /* Whether that is news. */
 static bool mark(te_parser *p, const tn_tensor *tensor) {
-  te_symbol *symbol = symbol_of(p, tensor);
+  te_named *symbol = symbol_of(p, tensor);
   bool was_read = symbol->is_read;
   symbol->is_read = true;
   return !was_read;
@@ -587,7 +587,7 @@ static void mark_needed(te_parser *p) {
 /* The sizes of inferred inputs are known only now. */
 static bool check_shapes(te_parser *p) {
   for (int i = 0; i < p->symbols.n; i++) {
-    const te_symbol *s = &p->symbols.data[i];
+    const te_named *s = &p->symbols.data[i];
     const tn_tensor *t = s->tensor;
     if (s->is_inferred && !te_check_shape(te_parse_site(p, s->at), t)) return false;
   }
@@ -597,7 +597,7 @@ static bool check_shapes(te_parser *p) {
 /* Declared inputs and, with an output statement, definitions must serve an output. */
 static bool check_needed(te_parser *p, bool has_output_statement) {
   for (int i = 0; i < p->symbols.n; i++) {
-    const te_symbol *s = &p->symbols.data[i];
+    const te_named *s = &p->symbols.data[i];
     bool must = !s->is_inferred && (has_output_statement || !is_computed(s));
     if (must && !s->is_read) return te_parse_fail(p, s->at, "'%s' is not needed by any output", s->tensor->name);
   }
@@ -611,7 +611,7 @@ static tn_program *make_program(te_parser *p) {
   if (!te_has_memory(&p->lexer.site, args)) return NULL;
   for (int inferred = 0; inferred < 2; inferred++)
     for (int i = 0; i < p->symbols.n; i++) {
-      const te_symbol *s = &p->symbols.data[i];
+      const te_named *s = &p->symbols.data[i];
       if (!is_computed(s) && s->is_read && s->is_inferred == (inferred == 1)) args[n++] = s->tensor;
     }
   int n_inputs = n;

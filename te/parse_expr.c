@@ -13,43 +13,22 @@ static bool is_failed(te_operand o) { return o.value.kind == TN_ARG_NONE; }
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-/* A op b on integers; false: overflow, or no arithmetic of integers. */
-static bool fold_integers(tir_op op, int64_t a, int64_t b, int64_t *out) {
-  switch ((int)op) {
-    case TIR_ADD: return !__builtin_add_overflow(a, b, out);
-    case TIR_SUB: return !__builtin_sub_overflow(a, b, out);
-    case TIR_MUL: return !__builtin_mul_overflow(a, b, out);
-    case TIR_FLOORDIV: *out = runtime_floordiv(a, b); return !(a == INT64_MIN && b == -1);
-    case TIR_FLOORMOD: *out = runtime_floormod(a, b); return true;
-    case TIR_MIN: *out = a < b ? a : b; return true;
-    case TIR_MAX: *out = a > b ? a : b; return true;
-    default: return false;
-  }
-}
-
-static bool fold_floats(tir_op op, double a, double b, double *out) {
-  switch ((int)op) {
-    case TIR_ADD: *out = a + b; return true;
-    case TIR_SUB: *out = a - b; return true;
-    case TIR_MUL: *out = a * b; return true;
-    case TIR_DIV: *out = a / b; return true;
-    case TIR_MIN: *out = a < b ? a : b; return true;
-    case TIR_MAX: *out = a > b ? a : b; return true;
-    default: return false;
-  }
-}
-
 static double as_double(tn_arg number) { return number.kind == TN_ARG_INT ? (double)number.u.i : number.u.f; }
 
-static bool is_integer_arithmetic(tir_op op) { return tir_op_table[op].op_class == 'A' && op != TIR_DIV; }
+/* + - * // % min max: what gives a number of the same kind. */
+static bool is_integer_arithmetic(tir_op op) { return tir_op_table[op].rule == TIR_RULE_ARITHMETIC && op != TIR_DIV; }
 
 /* Arithmetic of two numbers is a number; kind TN_ARG_NONE: it is an expression (a comparison), or an overflow. */
 static tn_arg fold_numbers(tir_op op, tn_arg a, tn_arg b) {
   int64_t i;
   double f;
-  if (a.kind == TN_ARG_INT && b.kind == TN_ARG_INT)
-    return fold_integers(op, a.u.i, b.u.i, &i) ? tn_arg_int(i) : (tn_arg){.kind = TN_ARG_NONE};
-  return fold_floats(op, as_double(a), as_double(b), &f) ? tn_arg_float(f) : (tn_arg){.kind = TN_ARG_NONE};
+  bool folds = false;
+  if (tir_op_table[op].rule != TIR_RULE_ARITHMETIC) return (tn_arg){.kind = TN_ARG_NONE};
+  if (a.kind == TN_ARG_INT && b.kind == TN_ARG_INT) {
+    folds = is_integer_arithmetic(op) && tir_op_table[op].on_integers(a.u.i, b.u.i, 64, &i);
+    return folds ? tn_arg_int(i) : (tn_arg){.kind = TN_ARG_NONE};
+  }
+  return tir_float_value(op, as_double(a), as_double(b), &f) ? tn_arg_float(f) : (tn_arg){.kind = TN_ARG_NONE};
 }
 
 static bool are_integers(const te_operand *args) {
@@ -181,7 +160,7 @@ static te_operand unknown_function(te_parser *p, const char *at, const char *nam
   const char *near = te_nearest_function(name);
   if (te_find_combiner(name) >= 0 || te_find_position_reduction(name) >= 0 || te_find_named_combiner(p, name))
     te_parse_fail(p, at, "the reduction '%s' needs its axes: %s[k<10](...)", name, name);
-  else if (te_find_symbol(p, name))
+  else if (te_find_named(p, name))
     te_parse_fail(p, at, "'%s' is a tensor: read it with [ ]", name);
   else if (near)
     te_parse_fail(p, at, "unknown function '%s'; did you mean '%s'?", name, near);
@@ -309,11 +288,11 @@ static bool looks_like_axes(te_parser *p) {
 /* The tensor that is read; one not seen before is an input whose shape is found from its reads. */
 static tn_tensor *tensor_to_read(te_parser *p, const char *at, const char *name, int rank) {
   static const te_extent ones[TN_MAX_RANK] = {{1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}, {1, 0}};
-  te_symbol *known = te_find_symbol(p, name);
+  te_named *known = te_find_named(p, name);
   if (known) known->is_read = true;
   if (known) return known->tensor;
   tn_tensor *input = te_input(te_parse_site(p, at), name, TN_F32, rank, ones);
-  return input && te_add_symbol(p, (te_symbol){input, at, true, true}) ? input : NULL;
+  return input && te_add_named(p, (te_named){input, at, true, true}) ? input : NULL;
 }
 
 /* Builds a read and remembers where it stands, for the check of its bounds. */
@@ -333,7 +312,7 @@ static te_operand read_at(te_parser *p, const char *at, tn_tensor *tensor, int n
 static te_operand parse_read(te_parser *p, const char *at, const char *name) {
   te_operand index[TN_MAX_RANK];
   te_advance(p);
-  if (!te_find_symbol(p, name) && looks_like_axes(p))
+  if (!te_find_named(p, name) && looks_like_axes(p))
     return te_parse_fail(p, at,
                          "unknown reduction '%s': they are sum, prod, max, min, any, all, argmax, argmin and this "
                          "program's combiners",
@@ -365,7 +344,7 @@ static te_operand parse_plain_name(te_parser *p, const char *at, const char *nam
   tn_axis *axis = find_axis(p, name);
   te_operand side = find_side(p, at, name);
   const tn_param *param = te_find_param(p, name);
-  te_symbol *symbol = te_find_symbol(p, name);
+  te_named *symbol = te_find_named(p, name);
   if (axis) return make(at, tn_arg_axis(axis));
   if (!is_failed(side)) return side;
   if (param) return make(at, tn_arg_int(param->value));

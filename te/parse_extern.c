@@ -35,7 +35,7 @@ static bool parse_results(te_parser *p, results *r) {
 /* A tensor that stands before this statement. */
 static bool parse_input(te_parser *p, tn_tensor **input) {
   const char *at, *name = te_take_name(p, "a tensor", &at);
-  te_symbol *symbol = name ? te_find_symbol(p, name) : NULL;
+  te_named *symbol = name ? te_find_named(p, name) : NULL;
   if (!name) return false;
   if (!symbol)
     return te_parse_fail(p, at, "'%s' is not given before this statement: declare it, as in input %s: f32[8]", name,
@@ -69,6 +69,6 @@ bool te_parse_extern(te_parser *p) {
   if (n < 0) return false;
   tn_tensor *first = te_extern(te_parse_site(p, at), callee, r.n, r.result, n, inputs);
   for (int v = 0; first && v < r.n; v++)
-    if (!te_add_symbol(p, (te_symbol){&first->op->outputs[v], r.at[v], false, false})) return false;
+    if (!te_add_named(p, (te_named){&first->op->outputs[v], r.at[v], false, false})) return false;
   return first != NULL;
 }

@@ -8,12 +8,12 @@
 enum { TE_MAX_NESTING = 256 }; /* of parentheses, indices and prefix operators */
 
 /* A tensor of the program, in order of appearance. */
-typedef struct te_symbol {
+typedef struct te_named {
   tn_tensor *tensor;
   const char *at;   /* where it was declared, defined or first read */
   bool is_inferred; /* an input that was only read so far: its shape still grows */
   bool is_read;
-} te_symbol;
+} te_named;
 
 /* A combiner that a statement defined. */
 typedef struct te_named_combiner {
@@ -30,7 +30,7 @@ typedef struct te_parser {
   te_lexer lexer;
   te_token token; /* the one to look at */
   int nesting;
-  RUNTIME_VEC(te_symbol) symbols;
+  RUNTIME_VEC(te_named) symbols;
   RUNTIME_VEC(tn_param) params;
   RUNTIME_VEC(tn_axis *) sizes;     /* of symbol statements */
   RUNTIME_VEC(te_read_place) reads; /* of the statement being parsed */
@@ -61,8 +61,8 @@ bool te_fail_expected(te_parser *p, const char *expected);
 bool te_accept(te_parser *p, const char *symbol);
 /* The token's text in the context's arena; NULL and a message without memory. */
 const char *te_token_text(te_parser *p, const te_token *token);
-te_symbol *te_find_symbol(te_parser *p, const char *name);
-bool te_add_symbol(te_parser *p, te_symbol symbol);
+te_named *te_find_named(te_parser *p, const char *name);
+bool te_add_named(te_parser *p, te_named symbol);
 const tn_param *te_find_param(te_parser *p, const char *name);
 tn_axis *te_find_size(te_parser *p, const char *name);
 const te_named_combiner *te_find_named_combiner(te_parser *p, const char *name);

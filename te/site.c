@@ -39,7 +39,7 @@ static int find_word(const char *word, int n, const char *const *words) {
 
 /* Operators that a program can contain; the other rows of TIR_OPS have their own syntax or are of loop IR. */
 static bool is_written(const tir_op_info *op) {
-  return strchr("ACBIMT", op->op_class) != NULL || strcmp(op->text, "select") == 0;
+  return (op->rule != TIR_RULE_LEAF && op->rule != TIR_RULE_OWN) || op->op_class == TIR_CLASS_SELECT;
 }
 
 int te_find_op(const char *text) {

@@ -44,9 +44,10 @@ typedef struct sizing {
   bool ok;
 } sizing;
 
-static bool is_size_op(tir_op op) {
-  return op == TIR_INT || op == TIR_ADD || op == TIR_SUB || op == TIR_MUL || op == TIR_FLOORDIV || op == TIR_FLOORMOD ||
-         op == TIR_MIN || op == TIR_MAX;
+/* Constants and + - * // % min max. */
+static bool is_size_op(const tir_expr *e) {
+  tir_class class = tir_class_of(e);
+  return e->op == TIR_INT || class == TIR_CLASS_SUM || class == TIR_CLASS_DIVISION || class == TIR_CLASS_EXTREMUM;
 }
 
 static void know_symbol(sizing *s, const tn_axis *symbol) {
@@ -65,7 +66,7 @@ static tir_walk look_at_node(void *user, const tir_expr *e) {
   sizing *s = user;
   bool is_symbol = e->op == TIR_VAR && te_var_axis(e->u.var)->is_symbol;
   if (is_symbol) know_symbol(s, te_var_axis(e->u.var));
-  s->ok = s->ok && (is_symbol || is_size_op((tir_op)e->op)) && e->dtype == TN_I32 && ++s->nodes <= MAX_SIZE_NODES;
+  s->ok = s->ok && (is_symbol || is_size_op(e)) && e->dtype == TN_I32 && ++s->nodes <= MAX_SIZE_NODES;
   return s->ok ? TIR_WALK_ON : TIR_WALK_STOP;
 }
 
@@ -132,19 +133,18 @@ int te_symbol_number(const tn_program *program, const tir_var *var) {
   return -1;
 }
 
+typedef struct symbol_values {
+  const tn_program *program;
+  const int64_t *values;
+} symbol_values;
+
+static int64_t value_of_symbol(const void *user, const tir_var *var) {
+  const symbol_values *s = user;
+  return s->values[te_symbol_number(s->program, var)];
+}
+
 int64_t te_size_value(const tn_program *program, const tir_expr *size, const int64_t *symbols) {
-  if (size->op == TIR_INT) return size->u.i;
-  if (size->op == TIR_VAR) return symbols[te_symbol_number(program, size->u.var)];
-  int64_t a = te_size_value(program, size->arg[0], symbols), b = te_size_value(program, size->arg[1], symbols);
-  switch ((int)size->op) {
-    case TIR_ADD: return a + b;
-    case TIR_SUB: return a - b;
-    case TIR_MUL: return a * b;
-    case TIR_FLOORDIV: return b == 0 ? 0 : runtime_floordiv(a, b);
-    case TIR_FLOORMOD: return b == 0 ? 0 : runtime_floormod(a, b);
-    case TIR_MIN: return RUNTIME_MIN(a, b);
-    default: return RUNTIME_MAX(a, b);
-  }
+  return tir_evaluate(size, value_of_symbol, &(symbol_values){program, symbols});
 }
 
 tn_status te_check_no_symbols(const tn_program *program, const char *what) {

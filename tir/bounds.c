@@ -2,64 +2,11 @@
  * Sums are bounded as linear forms, so that i*8 + j - i*8 is j; everything else by the intervals of its arguments. */
 #include "tir/linear.h"
 
-/* ---- intervals of operators -------------------------------------------------------------------------------------- */
-
-/* The smallest interval around two. */
-static tir_interval hull(tir_interval a, tir_interval b) {
-  return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
-}
-
-/* Bounded on both sides. */
-static bool is_closed(tir_interval a) { return a.lo != INT64_MIN && a.hi != INT64_MAX; }
-
-/* The extremes of a product lie at the corners. */
-static tir_interval interval_mul(tir_interval a, tir_interval b) {
-  int64_t ends[2][2] = {{a.lo, a.hi}, {b.lo, b.hi}}, product;
-  if (!is_closed(a) || !is_closed(b)) return TIR_UNBOUNDED;
-  tir_interval r = {INT64_MAX, INT64_MIN};
-  for (int i = 0; i < 4; i++) {
-    if (__builtin_mul_overflow(ends[0][i & 1], ends[1][i >> 1], &product)) return TIR_UNBOUNDED;
-    r = hull(r, (tir_interval){product, product});
-  }
-  return r;
-}
-
-/* |x // d| <= |x| for every d, zero included. */
-static tir_interval interval_floordiv(tir_interval x, tir_interval d) {
-  if (x.lo > x.hi || d.lo > d.hi || !is_closed(x)) return TIR_UNBOUNDED;
-  if (d.lo > 0) {
-    tir_interval low = {runtime_floordiv(x.lo, d.lo), runtime_floordiv(x.lo, d.hi)};
-    tir_interval high = {runtime_floordiv(x.hi, d.lo), runtime_floordiv(x.hi, d.hi)};
-    return (tir_interval){RUNTIME_MIN(low.lo, low.hi), RUNTIME_MAX(high.lo, high.hi)};
-  }
-  int64_t most = RUNTIME_MAX(x.hi, -x.lo);
-  most = RUNTIME_MAX(most, 0);
-  return (tir_interval){-most, most};
-}
-
-/* The result has the divisor's sign and is smaller than it; 0 for a zero divisor. */
-static tir_interval interval_floormod(tir_interval x, tir_interval d) {
-  if (x.lo > x.hi || d.lo > d.hi) return TIR_UNBOUNDED;
-  if (d.lo == d.hi && d.lo > 0 && is_closed(x)) {
-    int64_t block = runtime_floordiv(x.lo, d.lo);
-    if (block == runtime_floordiv(x.hi, d.lo)) return (tir_interval){x.lo - block * d.lo, x.hi - block * d.lo};
-  }
-  tir_interval r = {d.lo >= 0 ? 0 : d.lo == INT64_MIN ? d.lo : d.lo + 1, d.hi <= 0 ? 0 : d.hi - 1};
-  if (d.lo > 0 && x.lo >= 0) r.hi = RUNTIME_MIN(r.hi, x.hi);
-  return r;
-}
-
-static tir_interval interval_abs(tir_interval a) {
-  if (!is_closed(a) || a.lo > a.hi) return TIR_UNBOUNDED;
-  if (a.lo >= 0) return a;
-  return a.hi <= 0 ? (tir_interval){-a.hi, -a.lo} : (tir_interval){0, RUNTIME_MAX(-a.lo, a.hi)};
-}
-
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
 /* What the environment says about a variable, all its nodes together. */
 static tir_interval var_range(const tir_known *known, const tir_var *var) {
-  tir_interval r = TIR_UNBOUNDED;
+  tir_interval r = known->range_of != NULL ? known->range_of(var) : TIR_UNBOUNDED;
   for (const tir_env *at = known->env; at != NULL; at = at->outer) {
     if (at->var == var) r = tir_interval_meet(r, at->range);
   }
@@ -70,21 +17,22 @@ static tir_interval var_range(const tir_known *known, const tir_var *var) {
 static tir_interval sum_bounds(tir_known *known, const tir_expr *e) {
   tir_linear form;
   tir_linear_zero(&form);
-  if (!tir_linear_add_expr(&form, e, 1)) return TIR_UNBOUNDED;
+  if (known->is_thorough)
+    tir_exact_form(known, e, &form);
+  else if (!tir_linear_add_expr(&form, e, 1))
+    return TIR_UNBOUNDED;
   if (form.n == 1 && form.terms[0].atom == e) return TIR_UNBOUNDED; /* too deep to take apart */
   return tir_linear_bounds(known, &form);
 }
 
-static tir_interval binary_bounds(tir_known *known, const tir_expr *e) {
-  tir_interval a = tir_known_bounds(known, e->arg[0]), b = tir_known_bounds(known, e->arg[1]);
-  switch ((int)e->op) {
-    case TIR_MUL: return interval_mul(a, b);
-    case TIR_FLOORDIV: return interval_floordiv(a, b);
-    case TIR_FLOORMOD: return interval_floormod(a, b);
-    case TIR_MIN: return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
-    case TIR_MAX: return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
-    default: return TIR_UNBOUNDED;
-  }
+/* By the intervals of the arguments alone. Conditions that contradict each other leave an argument no value: then the
+ * node has none, too. */
+static tir_interval operator_bounds(tir_known *known, const tir_expr *e) {
+  tir_interval a = tir_known_bounds(known, e->arg[0]);
+  tir_interval b = e->n_args > 1 ? tir_known_bounds(known, e->arg[1]) : (tir_interval){0, 0};
+  if (known->is_thorough && tir_interval_is_empty(a)) return a;
+  if (known->is_thorough && tir_interval_is_empty(b)) return b;
+  return tir_interval_apply((tir_op)e->op, a, b);
 }
 
 /* Over all lanes. */
@@ -94,39 +42,54 @@ static tir_interval ramp_bounds(tir_known *known, const tir_expr *e) {
   return tir_interval_add(base, steps);
 }
 
-/* a & b is at most what is not negative of the two. */
-static tir_interval masked_bounds(tir_interval a, tir_interval b) {
-  if (a.lo < 0 && b.lo < 0) return TIR_UNBOUNDED;
-  return (tir_interval){0, a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : RUNTIME_MIN(a.hi, b.hi)};
+/* Each side is looked at where its side of the condition holds; a side that cannot be taken has no say. */
+static tir_interval select_bounds(tir_known *known, const tir_expr *e) {
+  tir_interval side[2];
+  for (int i = 0; i < 2; i++) {
+    int n_facts = known->n_facts, n_conds = known->n_conds;
+    if (known->is_thorough) tir_known_push(known, e->arg[0], i == 0);
+    side[i] = tir_known_bounds(known, e->arg[1 + i]);
+    known->n_facts = n_facts, known->n_conds = n_conds;
+  }
+  if (tir_interval_is_empty(side[0])) return side[1];
+  return tir_interval_is_empty(side[1]) ? side[0] : tir_interval_hull(side[0], side[1]);
+}
+
+static tir_interval cast_bounds(tir_known *known, const tir_expr *e) {
+  bool is_opaque = tn_dtype_is_float(e->arg[0]->dtype) || e->dtype == TN_BOOL;
+  return is_opaque ? TIR_UNBOUNDED : tir_known_bounds(known, e->arg[0]);
 }
 
 /* Bounds over the integers; what leaves the dtype is cut off by the caller. */
 static tir_interval raw_bounds(tir_known *known, const tir_expr *e) {
   int64_t value;
-  switch ((int)e->op) {
-    case TIR_INT: return (tir_interval){e->u.i, e->u.i};
-    case TIR_VAR: return tir_interval_meet(var_range(known, e->u.var), tir_dtype_range(e->dtype));
-    case TIR_ADD:
-    case TIR_SUB: return sum_bounds(known, e);
-    case TIR_MUL:
-      if (tir_is_int(e->arg[0], &value) || tir_is_int(e->arg[1], &value)) return sum_bounds(known, e);
-      return binary_bounds(known, e);
-    case TIR_FLOORDIV:
-    case TIR_FLOORMOD:
-    case TIR_MIN:
-    case TIR_MAX: return binary_bounds(known, e);
-    case TIR_ABS: return interval_abs(tir_known_bounds(known, e->arg[0]));
-    case TIR_BITAND: return masked_bounds(tir_known_bounds(known, e->arg[0]), tir_known_bounds(known, e->arg[1]));
-    case TIR_POPCOUNT:
-    case TIR_CLZ: return (tir_interval){0, 8 * (int64_t)tn_dtype_bytes(e->dtype)};
-    case TIR_SELECT: return hull(tir_known_bounds(known, e->arg[1]), tir_known_bounds(known, e->arg[2]));
-    case TIR_CAST:
-      return tn_dtype_is_float(e->arg[0]->dtype) || e->dtype == TN_BOOL ? TIR_UNBOUNDED
-                                                                        : tir_known_bounds(known, e->arg[0]);
-    case TIR_BROADCAST: return tir_known_bounds(known, e->arg[0]);
-    case TIR_RAMP: return ramp_bounds(known, e);
-    default: return TIR_UNBOUNDED;
+  switch (tir_class_of(e)) {
+    case TIR_CLASS_CONSTANT: return (tir_interval){e->u.i, e->u.i};
+    case TIR_CLASS_VARIABLE: return tir_interval_meet(var_range(known, e->u.var), tir_dtype_range(e->dtype));
+    case TIR_CLASS_SUM:
+      if (e->op != TIR_MUL || tir_is_int(e->arg[0], &value) || tir_is_int(e->arg[1], &value))
+        return sum_bounds(known, e);
+      return operator_bounds(known, e);
+    case TIR_CLASS_DIVISION:
+    case TIR_CLASS_EXTREMUM:
+    case TIR_CLASS_MAGNITUDE:
+    case TIR_CLASS_BITS:
+    case TIR_CLASS_SHIFT: return operator_bounds(known, e);
+    case TIR_CLASS_COUNT: return (tir_interval){0, 8 * (int64_t)tn_dtype_bytes(e->dtype)};
+    case TIR_CLASS_SELECT: return select_bounds(known, e);
+    case TIR_CLASS_CAST: return cast_bounds(known, e);
+    case TIR_CLASS_BROADCAST: return tir_known_bounds(known, e->arg[0]);
+    case TIR_CLASS_RAMP: return ramp_bounds(known, e);
+    case TIR_CLASS_TENSOR:
+    case TIR_CLASS_LOAD:
+    case TIR_CLASS_RATIO:
+    case TIR_CLASS_COMPARISON:
+    case TIR_CLASS_LOGIC:
+    case TIR_CLASS_MATH:
+    case TIR_CLASS_TEST:
+    case TIR_CLASS_DOT: break;
   }
+  return TIR_UNBOUNDED;
 }
 
 /* Narrows by facts about this very expression. */
@@ -188,24 +151,68 @@ tir_interval tir_linear_bounds(tir_known *known, const tir_linear *form) {
   return r;
 }
 
+/* False: E is no sum, or too long a one. */
+static bool add_exact_parts(tir_known *known, const tir_expr *e, tir_linear *form) {
+  int64_t factor;
+  tir_linear part;
+  if (e->op == TIR_INT) return tir_linear_add_const(form, e->u.i);
+  if (e->op == TIR_ADD || e->op == TIR_SUB) {
+    tir_exact_form(known, e->arg[0], form);
+    tir_exact_form(known, e->arg[1], &part);
+    return tir_linear_add(form, &part, e->op == TIR_ADD ? 1 : -1);
+  }
+  if (e->op == TIR_MUL && (tir_is_int(e->arg[1], &factor) || tir_is_int(e->arg[0], &factor))) {
+    tir_exact_form(known, e->arg[tir_is_int(e->arg[1], &factor) ? 0 : 1], &part);
+    return factor != 0 && tir_linear_add(form, &part, factor);
+  }
+  if (e->op != TIR_CAST || tn_dtype_is_float(e->arg[0]->dtype)) return false;
+  tir_exact_form(known, e->arg[0], form);
+  return true;
+}
+
+void tir_exact_form(tir_known *known, const tir_expr *e, tir_linear *form) {
+  tir_linear_zero(form);
+  if (!tn_dtype_is_float(e->dtype) && add_exact_parts(known, e, form)) {
+    tir_interval r = tir_linear_bounds(known, form);
+    if (tir_interval_is_closed(r) && tir_interval_within(r, tir_dtype_range(e->dtype))) return;
+  }
+  tir_linear_zero(form);
+  tir_linear_add_atom(form, e, 1);
+}
+
 bool tir_linear_exact(tir_known *known, const tir_linear *form, tn_dtype dtype) {
   if (form->n == 1 && form->terms[0].coef == 1 && form->constant == 0) return true;
   tir_interval r = tir_linear_bounds(known, form);
-  return is_closed(r) && tir_interval_within(r, tir_dtype_range(dtype));
+  return tir_interval_is_closed(r) && tir_interval_within(r, tir_dtype_range(dtype));
 }
 
 /* ---- facts ------------------------------------------------------------------------------------------------------- */
 
+/* All six comparisons of integers are a set of signs. */
+static const tir_op of_signs[] = {[TIR_LESS] = TIR_LT, [TIR_EQUAL] = TIR_EQ,           [TIR_LESS | TIR_EQUAL] = TIR_LE,
+                                  [TIR_MORE] = TIR_GT, [TIR_LESS | TIR_MORE] = TIR_NE, [TIR_MORE | TIR_EQUAL] = TIR_GE};
+
+int tir_comparison_signs(tir_op op) {
+  for (int signs = 1; signs < RUNTIME_COUNT(of_signs); signs++)
+    if (of_signs[signs] == op) return signs;
+  return 0;
+}
+
 tir_op tir_negated_comparison(tir_op op) {
-  static const uint8_t negated[TIR_OP_COUNT] = {
-      [TIR_LT] = TIR_GE, [TIR_GE] = TIR_LT, [TIR_LE] = TIR_GT, [TIR_GT] = TIR_LE, [TIR_EQ] = TIR_NE, [TIR_NE] = TIR_EQ};
-  return negated[op];
+  return of_signs[(TIR_LESS | TIR_EQUAL | TIR_MORE) & ~tir_comparison_signs(op)];
 }
 
 tir_op tir_swapped_comparison(tir_op op) {
-  static const uint8_t swapped[TIR_OP_COUNT] = {
-      [TIR_LT] = TIR_GT, [TIR_GT] = TIR_LT, [TIR_LE] = TIR_GE, [TIR_GE] = TIR_LE, [TIR_EQ] = TIR_EQ, [TIR_NE] = TIR_NE};
-  return swapped[op];
+  int signs = tir_comparison_signs(op), swapped = signs & TIR_EQUAL;
+  if (signs & TIR_LESS) swapped |= TIR_MORE;
+  if (signs & TIR_MORE) swapped |= TIR_LESS;
+  return of_signs[swapped];
+}
+
+tir_interval tir_comparison_range(tir_op op) {
+  int signs = tir_comparison_signs(op);
+  int64_t middle = signs & TIR_EQUAL ? 0 : signs & TIR_LESS ? -1 : 1;
+  return (tir_interval){signs & TIR_LESS ? INT64_MIN : middle, signs & TIR_MORE ? INT64_MAX : middle};
 }
 
 /* The difference of a comparison's sides as a form; false unless both sides are exact. */
@@ -215,34 +222,36 @@ static bool comparison_form(tir_known *known, const tir_expr *cond, tir_linear *
   tir_linear right;
   tir_linear_zero(form);
   tir_linear_zero(&right);
+  if (known->is_thorough) {
+    tir_exact_form(known, a, form);
+    tir_exact_form(known, b, &right);
+    return tir_linear_add(form, &right, -1);
+  }
   return tir_linear_add_expr(form, a, 1) && tir_linear_exact(known, form, a->dtype) &&
          tir_linear_add_expr(&right, b, 1) && tir_linear_exact(known, &right, b->dtype) &&
          tir_linear_add(form, &right, -1);
 }
 
-/* The values allowed for a form when (form OP 0). */
-static tir_interval range_of_sign(tir_op op) {
-  switch ((int)op) {
-    case TIR_LT: return (tir_interval){INT64_MIN, -1};
-    case TIR_LE: return (tir_interval){INT64_MIN, 0};
-    case TIR_GT: return (tir_interval){1, INT64_MAX};
-    case TIR_GE: return (tir_interval){0, INT64_MAX};
-    case TIR_EQ: return (tir_interval){0, 0};
-    default: return TIR_UNBOUNDED;
+static int64_t common_divisor(int64_t a, int64_t b) {
+  while (b != 0) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
   }
+  return a < 0 ? -a : a;
 }
 
-/* c*x in [lo, hi] as x in [ceil(lo/c), floor(hi/c)]. */
+/* c*(x + ...) in [lo, hi] as x + ... in [ceil(lo/c), floor(hi/c)]; a single term loses its sign, too. */
 static void divide_fact(tir_fact *fact) {
-  int64_t c = fact->form.terms[0].coef, low = fact->range.lo, high = fact->range.hi;
-  if (c == INT64_MIN) return;
-  if (c < 0) {
-    tir_interval flipped = tir_interval_scale(fact->range, -1);
-    low = flipped.lo, high = flipped.hi, c = -c;
-  }
+  tir_linear *form = &fact->form;
+  int64_t c = 0;
+  for (int i = 0; i < form->n; i++) c = common_divisor(form->terms[i].coef, c);
+  if (form->n == 1 && form->terms[0].coef < 0) c = -c;
+  for (int i = 0; i < form->n; i++) form->terms[i].coef /= c;
+  if (c < 0) fact->range = tir_interval_scale(fact->range, -1), c = -c;
+  int64_t low = fact->range.lo, high = fact->range.hi;
   fact->range.lo = low == INT64_MIN ? low : -runtime_floordiv(-low, c);
   fact->range.hi = high == INT64_MAX ? high : runtime_floordiv(high, c);
-  fact->form.terms[0].coef = 1;
 }
 
 /* Makes a fact of (left OP right). */
@@ -252,9 +261,9 @@ static void push_comparison(tir_known *known, const tir_expr *cond, tir_op op) {
   if (!comparison_form(known, cond, &fact->form) || fact->form.n == 0) return;
   int64_t offset;
   if (__builtin_sub_overflow((int64_t)0, fact->form.constant, &offset)) return;
-  fact->range = tir_interval_add(range_of_sign(op), (tir_interval){offset, offset});
+  fact->range = tir_interval_add(tir_comparison_range(op), (tir_interval){offset, offset});
   fact->form.constant = 0;
-  if (fact->form.n == 1) divide_fact(fact);
+  divide_fact(fact);
   known->n_facts++;
 }
 
@@ -265,7 +274,7 @@ void tir_known_push(tir_known *known, const tir_expr *cond, bool holds) {
     tir_known_push(known, cond->arg[0], holds);
     tir_known_push(known, cond->arg[1], holds);
   } else {
-    if (tir_op_table[cond->op].op_class == 'C') {
+    if (tir_class_of(cond) == TIR_CLASS_COMPARISON) {
       push_comparison(known, cond, holds ? (tir_op)cond->op : tir_negated_comparison(cond->op));
     }
     if (holds && known->n_conds < TIR_KNOWN_FACTS) known->conds[known->n_conds++] = cond;
@@ -282,6 +291,8 @@ static void push_env(tir_known *known, const tir_env *env) {
 void tir_known_init(tir_known *known, const tir_env *env) {
   known->env = env;
   known->budget = TIR_ANALYSIS_BUDGET;
+  known->is_thorough = false;
+  known->range_of = NULL;
   known->n_facts = known->n_conds = 0;
   known->n_usable = TIR_KNOWN_FACTS;
   push_env(known, env);
@@ -290,15 +301,9 @@ void tir_known_init(tir_known *known, const tir_env *env) {
 /* ---- deciding ---------------------------------------------------------------------------------------------------- */
 
 int tir_decide_sign(tir_op op, tir_interval r) {
-  switch ((int)op) {
-    case TIR_LT: return r.hi < 0 ? 1 : r.lo >= 0 ? 0 : -1;
-    case TIR_LE: return r.hi <= 0 ? 1 : r.lo > 0 ? 0 : -1;
-    case TIR_GT: return r.lo > 0 ? 1 : r.hi <= 0 ? 0 : -1;
-    case TIR_GE: return r.lo >= 0 ? 1 : r.hi < 0 ? 0 : -1;
-    case TIR_EQ: return r.lo == 0 && r.hi == 0 ? 1 : r.lo > 0 || r.hi < 0 ? 0 : -1;
-    case TIR_NE: return r.lo > 0 || r.hi < 0 ? 1 : r.lo == 0 && r.hi == 0 ? 0 : -1;
-    default: return -1;
-  }
+  int possible = (r.lo < 0 ? TIR_LESS : 0) | (r.lo <= 0 && r.hi >= 0 ? TIR_EQUAL : 0) | (r.hi > 0 ? TIR_MORE : 0);
+  int allowed = tir_comparison_signs(op);
+  return (possible & ~allowed) == 0 ? 1 : (possible & allowed) == 0 ? 0 : -1;
 }
 
 /* By the form of the difference where both sides are exact, else by the intervals of the sides. */
@@ -328,16 +333,13 @@ static int decide_pair(tir_known *known, const tir_expr *cond, int absorbing) {
 
 int tir_known_decide(tir_known *known, const tir_expr *cond) {
   if (--known->budget < 0) return -1;
+  if (cond->op == TIR_INT) return cond->u.i != 0;
+  if (cond->op == TIR_BROADCAST) return tir_known_decide(known, cond->arg[0]);
   int answer = -1;
-  if (tir_op_table[cond->op].op_class == 'C') answer = decide_comparison(known, cond);
-  switch ((int)cond->op) {
-    case TIR_INT: return cond->u.i != 0;
-    case TIR_BROADCAST: return tir_known_decide(known, cond->arg[0]);
-    case TIR_AND: answer = decide_pair(known, cond, 0); break;
-    case TIR_OR: answer = decide_pair(known, cond, 1); break;
-    case TIR_NOT: answer = tir_known_decide(known, cond->arg[0]); return answer < 0 ? -1 : !answer;
-    default: break;
-  }
+  if (tir_class_of(cond) == TIR_CLASS_COMPARISON) answer = decide_comparison(known, cond);
+  if (cond->op == TIR_AND) answer = decide_pair(known, cond, 0);
+  if (cond->op == TIR_OR) answer = decide_pair(known, cond, 1);
+  if (cond->op == TIR_NOT) return (answer = tir_known_decide(known, cond->arg[0])) < 0 ? -1 : !answer;
   return answer >= 0 ? answer : decide_structurally(known, cond);
 }
 

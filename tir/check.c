@@ -113,23 +113,21 @@ static bool check_dot(checker *c, const tir_expr *e) {
 
 /* Arithmetic, comparisons, booleans and math functions. */
 static bool check_operands(checker *c, const tir_expr *e) {
-  char kind = tir_op_table[e->op].op_class;
+  tir_rule rule = tir_rule_of(e);
   const tir_expr *a = e->arg[0], *b = e->n_args > 1 ? e->arg[1] : a;
+  bool is_float = tn_dtype_is_float(a->dtype), is_division = tir_class_of(e) == TIR_CLASS_DIVISION;
   if (a->dtype != b->dtype) return broken_expr(c, "operand-dtypes", e);
   if (runtime_is_half((tn_dtype)a->dtype)) return broken_expr(c, "half-operand", e);
-  if (kind == 'C' || kind == 'B') {
+  if (rule == TIR_RULE_TEST && !is_float) return broken_expr(c, "float-function", e);
+  if (rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN || rule == TIR_RULE_TEST) {
     if (e->dtype != TN_BOOL) return broken_expr(c, "boolean-result", e);
-    return kind == 'C' || a->dtype == TN_BOOL || broken_expr(c, "boolean-operands", e);
+    return rule != TIR_RULE_BOOLEAN || a->dtype == TN_BOOL || broken_expr(c, "boolean-operands", e);
   }
-  if (kind == 'T' && !tn_dtype_is_float(a->dtype)) return broken_expr(c, "float-function", e);
-  if (kind == 'T') return e->dtype == TN_BOOL || broken_expr(c, "boolean-result", e);
   if (a->dtype != e->dtype) return broken_expr(c, "operand-dtypes", e);
-  bool is_float = tn_dtype_is_float(e->dtype);
-  if (kind == 'I' && (is_float || e->dtype == TN_BOOL)) return broken_expr(c, "integer-bits", e);
-  if (kind == 'M' && !is_float) return broken_expr(c, "float-function", e);
+  if (rule == TIR_RULE_INTEGER && (is_float || e->dtype == TN_BOOL)) return broken_expr(c, "integer-bits", e);
+  if (rule == TIR_RULE_FLOAT && !is_float) return broken_expr(c, "float-function", e);
   if (e->op == TIR_DIV && !is_float) return broken_expr(c, "float-division", e);
-  bool floors = e->op == TIR_FLOORDIV || e->op == TIR_FLOORMOD;
-  return !floors || !is_float || broken_expr(c, "integer-division", e);
+  return !is_division || !is_float || broken_expr(c, "integer-division", e);
 }
 
 /* f16 and bf16 are converted from and to f32 only. */
@@ -138,25 +136,44 @@ static bool check_half_cast(const tir_expr *e) {
   return (!runtime_is_half(to) || from == TN_F32) && (!runtime_is_half(from) || to == TN_F32);
 }
 
-/* A node whose arguments are well-formed. */
-static bool check_node(checker *c, const tir_expr *e) {
-  switch ((int)e->op) {
-    case TIR_READ:
-    case TIR_REDUCE:
-    case TIR_TUPLE: return broken_expr(c, "no-te-nodes", e);
-    case TIR_LOAD:
-      if (e->dtype != e->u.buffer->dtype) return broken(c, "load-dtype", e->u.buffer->name);
-      return check_access(c, e->u.buffer, tir_n_index(e), e->arg, e->lanes, tir_predicate(e));
-    case TIR_RAMP:
-    case TIR_BROADCAST: return check_vector_node(c, e);
-    case TIR_DOT: return check_dot(c, e);
-    default: break;
-  }
+static bool check_load(checker *c, const tir_expr *e) {
+  if (e->dtype != e->u.buffer->dtype) return broken(c, "load-dtype", e->u.buffer->name);
+  return check_access(c, e->u.buffer, tir_n_index(e), e->arg, e->lanes, tir_predicate(e));
+}
+
+static bool check_lanes(checker *c, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) {
     if (e->arg[i]->lanes != e->lanes) return broken_expr(c, "operand-lanes", e);
   }
-  if (e->op == TIR_CAST) return check_half_cast(e) || broken_expr(c, "half-cast", e);
-  return e->op == TIR_SELECT ? check_select(c, e) : check_operands(c, e);
+  return true;
+}
+
+/* A node whose arguments are well-formed. */
+static bool check_node(checker *c, const tir_expr *e) {
+  switch (tir_class_of(e)) {
+    case TIR_CLASS_CONSTANT:
+    case TIR_CLASS_VARIABLE: return check_leaf(c, e);
+    case TIR_CLASS_TENSOR: return broken_expr(c, "no-te-nodes", e);
+    case TIR_CLASS_LOAD: return check_load(c, e);
+    case TIR_CLASS_RAMP:
+    case TIR_CLASS_BROADCAST: return check_vector_node(c, e);
+    case TIR_CLASS_DOT: return check_dot(c, e);
+    case TIR_CLASS_CAST: return check_lanes(c, e) && (check_half_cast(e) || broken_expr(c, "half-cast", e));
+    case TIR_CLASS_SELECT: return check_lanes(c, e) && check_select(c, e);
+    case TIR_CLASS_SUM:
+    case TIR_CLASS_RATIO:
+    case TIR_CLASS_DIVISION:
+    case TIR_CLASS_EXTREMUM:
+    case TIR_CLASS_MAGNITUDE:
+    case TIR_CLASS_COMPARISON:
+    case TIR_CLASS_LOGIC:
+    case TIR_CLASS_BITS:
+    case TIR_CLASS_SHIFT:
+    case TIR_CLASS_COUNT:
+    case TIR_CLASS_MATH:
+    case TIR_CLASS_TEST: break;
+  }
+  return check_lanes(c, e) && check_operands(c, e);
 }
 
 static bool check_args(checker *c, const tir_expr *e) {
@@ -175,7 +192,7 @@ static bool check_expr(checker *c, const tir_expr *e) {
   if (e->op >= TIR_OP_COUNT) return broken(c, "known-operator", "a number outside the table");
   if (e->dtype >= TN_DTYPE_COUNT) return broken_expr(c, "known-dtype", e);
   if (c->depth > MAX_DEPTH) return broken(c, "expression-depth", tir_op_table[e->op].name);
-  if (tir_op_table[e->op].op_class == 'L') return check_leaf(c, e);
+  if (tir_rule_of(e) == TIR_RULE_LEAF) return check_leaf(c, e);
   if (!tir_memo_add(c->seen, e)) return true;
   return check_args(c, e) && check_node(c, e);
 }

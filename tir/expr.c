@@ -4,8 +4,15 @@
 
 #include "tir/internal.h"
 
+enum {
+#define X(class, rule) rule_of_##class = TIR_RULE_##rule,
+  TIR_CLASSES(X)
+#undef X
+};
+
 const tir_op_info tir_op_table[TIR_OP_COUNT] = {
-#define X(name, text, n_args, op_class) [TIR_##name] = {#name, text, n_args, (#op_class)[0]},
+#define X(name, text, n_args, class, integer) \
+  [TIR_##name] = {#name, text, n_args, TIR_CLASS_##class, (tir_rule)rule_of_##class, runtime_integer_##integer},
     TIR_OPS(X)
 #undef X
 };
@@ -66,19 +73,20 @@ static bool is_int_value(const tir_expr *e, int64_t value) {
   return tir_is_int(e, &v) && v == value;
 }
 
+static const tir_expr *trivial_product(const tir_expr *a, const tir_expr *b) {
+  if (is_int_value(a, 0) || is_value(b, 1)) return a;
+  return is_int_value(b, 0) || is_value(a, 1) ? b : NULL;
+}
+
 /* What a OP b is without computing, or NULL. */
 static const tir_expr *trivial_arithmetic(tir_op op, const tir_expr *a, const tir_expr *b) {
-  switch ((int)op) {
-    case TIR_ADD: return is_additive_zero(b) ? a : is_additive_zero(a) ? b : NULL;
-    case TIR_SUB: return is_value(b, 0.0) ? a : NULL;
-    case TIR_MUL:
-      if (is_int_value(a, 0) || is_value(b, 1)) return a;
-      return is_int_value(b, 0) || is_value(a, 1) ? b : NULL;
-    case TIR_DIV: return is_value(b, 1) ? a : NULL;
-    case TIR_FLOORDIV: return is_int_value(a, 0) || is_int_value(b, 1) ? a : is_int_value(b, 0) ? b : NULL;
-    case TIR_FLOORMOD: return is_int_value(a, 0) ? a : is_int_value(b, 0) ? b : NULL;
-    default: return NULL;
-  }
+  bool is_division = tir_op_table[op].op_class == TIR_CLASS_DIVISION;
+  if (op == TIR_ADD) return is_additive_zero(b) ? a : is_additive_zero(a) ? b : NULL;
+  if (op == TIR_SUB) return is_value(b, 0.0) ? a : NULL;
+  if (op == TIR_MUL) return trivial_product(a, b);
+  if (op == TIR_DIV) return is_value(b, 1) ? a : NULL;
+  if (is_division && (is_int_value(a, 0) || (op == TIR_FLOORDIV && is_int_value(b, 1)))) return a;
+  return is_division && is_int_value(b, 0) ? b : NULL;
 }
 
 /* && and || with a constant or with itself on one side; NULL: not such a case. */
@@ -100,7 +108,7 @@ const tir_expr *tir_unary(runtime_arena *arena, tir_op op, const tir_expr *a) {
   const tir_expr *folded = tir_fold(arena, op, tir_unbroadcast(a), NULL);
   if (folded != NULL) return a->lanes > 1 ? tir_broadcast(arena, folded, a->lanes) : folded;
   if (op == TIR_NOT && a->op == TIR_NOT) return a->arg[0];
-  return new_node(arena, op, tir_op_table[op].op_class == 'T' ? TN_BOOL : (tn_dtype)a->dtype, a->lanes, 1, &a);
+  return new_node(arena, op, tir_op_table[op].rule == TIR_RULE_TEST ? TN_BOOL : (tn_dtype)a->dtype, a->lanes, 1, &a);
 }
 
 /* Brings two operands to the same number of lanes. False: no memory. */
@@ -122,7 +130,7 @@ const tir_expr *tir_binary(runtime_arena *arena, tir_op op, const tir_expr *a, c
   if (trivial == NULL) trivial = trivial_boolean(op, a, b);
   if (trivial != NULL) return trivial;
   if (op == TIR_FLOORMOD && is_int_value(b, 1)) return tir_binary(arena, TIR_SUB, b, b);
-  tn_dtype dtype = tir_op_table[op].op_class == 'C' ? TN_BOOL : (tn_dtype)a->dtype;
+  tn_dtype dtype = tir_op_table[op].rule == TIR_RULE_COMPARISON ? TN_BOOL : (tn_dtype)a->dtype;
   const tir_expr *args[] = {a, b};
   return new_node(arena, op, dtype, a->lanes, 2, args);
 }
@@ -279,24 +287,42 @@ static bool same_args(const tir_expr *e, const tir_expr *const *args) {
   return true;
 }
 
+static const tir_expr *tensor_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args) {
+  if (e->op == TIR_READ) return tir_read(arena, e->u.tensor, e->dtype, e->n_args, args);
+  if (e->op == TIR_REDUCE) return tir_reduce_args(arena, e->u.reduce, args);
+  return tir_tuple(arena, e->n_args, args);
+}
+
+static const tir_expr *load_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args) {
+  int n = tir_n_index(e);
+  if (e->has_predicate && args[n] == NULL) return NULL;
+  return tir_load(arena, e->u.buffer, n, args, e->has_predicate ? args[n] : NULL);
+}
+
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args) {
   if (e == NULL || same_args(e, args)) return e;
-  switch ((int)e->op) {
-    case TIR_READ: return tir_read(arena, e->u.tensor, e->dtype, e->n_args, args);
-    case TIR_REDUCE: return tir_reduce_args(arena, e->u.reduce, args);
-    case TIR_TUPLE: return tir_tuple(arena, e->n_args, args);
-    case TIR_LOAD: {
-      int n = tir_n_index(e);
-      return e->has_predicate && args[n] == NULL
-                 ? NULL
-                 : tir_load(arena, e->u.buffer, n, args, e->has_predicate ? args[n] : NULL);
-    }
-    case TIR_SELECT: return tir_select(arena, args[0], args[1], args[2]);
-    case TIR_DOT: return tir_dot(arena, args[0], args[1], args[2]);
-    case TIR_CAST: return tir_cast(arena, e->dtype, args[0]);
-    case TIR_RAMP: return tir_ramp(arena, args[0], e->u.i, e->lanes);
-    case TIR_BROADCAST: return tir_broadcast(arena, args[0], e->lanes);
-    default: break;
+  switch (tir_class_of(e)) {
+    case TIR_CLASS_CONSTANT:
+    case TIR_CLASS_VARIABLE: return e;
+    case TIR_CLASS_TENSOR: return tensor_with_args(arena, e, args);
+    case TIR_CLASS_LOAD: return load_with_args(arena, e, args);
+    case TIR_CLASS_SELECT: return tir_select(arena, args[0], args[1], args[2]);
+    case TIR_CLASS_DOT: return tir_dot(arena, args[0], args[1], args[2]);
+    case TIR_CLASS_CAST: return tir_cast(arena, e->dtype, args[0]);
+    case TIR_CLASS_RAMP: return tir_ramp(arena, args[0], e->u.i, e->lanes);
+    case TIR_CLASS_BROADCAST: return tir_broadcast(arena, args[0], e->lanes);
+    case TIR_CLASS_SUM:
+    case TIR_CLASS_RATIO:
+    case TIR_CLASS_DIVISION:
+    case TIR_CLASS_EXTREMUM:
+    case TIR_CLASS_MAGNITUDE:
+    case TIR_CLASS_COMPARISON:
+    case TIR_CLASS_LOGIC:
+    case TIR_CLASS_BITS:
+    case TIR_CLASS_SHIFT:
+    case TIR_CLASS_COUNT:
+    case TIR_CLASS_MATH:
+    case TIR_CLASS_TEST: break;
   }
   return e->n_args == 1 ? tir_unary(arena, e->op, args[0]) : tir_binary(arena, e->op, args[0], args[1]);
 }
@@ -322,18 +348,19 @@ typedef struct pair_cache {
   const tir_expr *(*pairs)[2];
 } pair_cache;
 
+static bool tensors_equal(const tir_expr *a, const tir_expr *b) {
+  if (a->op == TIR_TUPLE) return true;
+  return a->op == TIR_READ ? a->u.tensor == b->u.tensor : a->u.reduce == b->u.reduce;
+}
+
 /* Whether two nodes of one operator agree in what they hold besides arguments. */
 static bool leaves_equal(const tir_expr *a, const tir_expr *b) {
-  switch ((int)a->op) {
-    case TIR_INT:
-    case TIR_RAMP: return a->u.i == b->u.i;
-    case TIR_FLOAT: return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
-    case TIR_VAR: return a->u.var == b->u.var;
-    case TIR_READ: return a->u.tensor == b->u.tensor;
-    case TIR_REDUCE: return a->u.reduce == b->u.reduce;
-    case TIR_LOAD: return a->u.buffer == b->u.buffer && a->has_predicate == b->has_predicate;
-    default: return true;
-  }
+  tir_class class = tir_class_of(a);
+  if (a->op == TIR_FLOAT) return memcmp(&a->u.f, &b->u.f, sizeof a->u.f) == 0;
+  if (class == TIR_CLASS_CONSTANT || class == TIR_CLASS_RAMP) return a->u.i == b->u.i;
+  if (class == TIR_CLASS_VARIABLE) return a->u.var == b->u.var;
+  if (class == TIR_CLASS_LOAD) return a->u.buffer == b->u.buffer && a->has_predicate == b->has_predicate;
+  return class != TIR_CLASS_TENSOR || tensors_equal(a, b);
 }
 
 /* Without a table of pairs it gives up, false, after PAIR_CACHE_AFTER interior nodes. */

@@ -1,8 +1,8 @@
 /* fold.c: constant folding, exactly by the semantics of tir/ir.h: integers wrap at their dtype, floor division is
  * total, f32 arithmetic rounds to f32. Functions whose last bit depends on the math library (exp, log, ...) are not
  * folded, so that a folded and a computed value never differ. */
+#include <assert.h>
 #include <math.h>
-#include <string.h>
 
 #include "tir/internal.h"
 
@@ -33,103 +33,77 @@ int64_t tir_wrap(tn_dtype dtype, int64_t value) {
   return negative ? (int64_t)low - ((int64_t)1 << bits) : (int64_t)low;
 }
 
-/* Operators on the bits of integers of a dtype; the caller wraps. */
-static bool fold_bits(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *out) {
-  int bits = 8 * (int)tn_dtype_bytes(dtype);
-  uint64_t low = (uint64_t)a & (UINT64_MAX >> (64 - bits));
-  bool all_out = b < 0 || b >= bits;
-  switch ((int)op) {
-    case TIR_BITAND: *out = a & b; return true;
-    case TIR_BITOR: *out = a | b; return true;
-    case TIR_BITXOR: *out = a ^ b; return true;
-    case TIR_BITNOT: *out = ~a; return true;
-    case TIR_SHL: *out = all_out ? 0 : (int64_t)((uint64_t)a << b); return true;
-    case TIR_SHR: *out = a >> (all_out ? 63 : b); return true;
-    case TIR_POPCOUNT: *out = __builtin_popcountll(low); return true;
-    case TIR_CLZ: *out = low == 0 ? bits : __builtin_clzll(low) - (64 - bits); return true;
-    default: return false;
-  }
+/* ---- integers ---------------------------------------------------------------------------------------------------- */
+
+bool tir_integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *value) {
+  runtime_integer_fn fn = tir_op_table[op].on_integers;
+  if (fn == NULL) return false;
+  fn(a, b, 8 * (int)tn_dtype_bytes(dtype), value);
+  *value = tir_wrap(tir_op_table[op].rule == TIR_RULE_COMPARISON ? TN_BOOL : dtype, *value);
+  return true;
 }
 
-/* Integer operators on values that fit int64; the caller wraps. False: not an integer operator. */
-static bool fold_ints(tir_op op, int64_t a, int64_t b, int64_t *out) {
-  uint64_t x = (uint64_t)a, y = (uint64_t)b;
-  switch ((int)op) {
-    case TIR_ADD: *out = (int64_t)(x + y); return true;
-    case TIR_SUB: *out = (int64_t)(x - y); return true;
-    case TIR_MUL: *out = (int64_t)(x * y); return true;
-    case TIR_FLOORDIV: *out = runtime_floordiv(a, b); return true;
-    case TIR_FLOORMOD: *out = runtime_floormod(a, b); return true;
-    case TIR_MIN: *out = a < b ? a : b; return true;
-    case TIR_MAX: *out = a > b ? a : b; return true;
-    case TIR_EQ: *out = a == b; return true;
-    case TIR_NE: *out = a != b; return true;
-    case TIR_LT: *out = a < b; return true;
-    case TIR_LE: *out = a <= b; return true;
-    case TIR_GT: *out = a > b; return true;
-    case TIR_GE: *out = a >= b; return true;
-    case TIR_AND: *out = a && b; return true;
-    case TIR_OR: *out = a || b; return true;
-    case TIR_NOT: *out = !a; return true;
-    case TIR_ABS: *out = a < 0 ? (int64_t)(0 - x) : a; return true;
-    default: return false;
-  }
+int64_t tir_evaluate(const tir_expr *e, int64_t (*value_of)(const void *user, const tir_var *var), const void *user) {
+  int64_t value = 0;
+  if (e->op == TIR_INT) return e->u.i;
+  if (e->op == TIR_VAR) return value_of(user, e->u.var);
+  int64_t a = tir_evaluate(e->arg[0], value_of, user);
+  if (e->op == TIR_SELECT) return tir_evaluate(e->arg[a ? 1 : 2], value_of, user);
+  if (e->op == TIR_CAST) return tir_wrap((tn_dtype)e->dtype, a);
+  int64_t b = e->n_args > 1 ? tir_evaluate(e->arg[1], value_of, user) : 0;
+  bool is_known = tir_integer_value((tir_op)e->op, (tn_dtype)e->arg[0]->dtype, a, b, &value);
+  assert(is_known && "an expression of integers over variables");
+  (void)is_known;
+  return value;
 }
 
-/* Float operators whose result is exact or correctly rounded; double arithmetic followed by rounding to f32 is
- * correctly rounded for these. */
-static bool fold_floats(tir_op op, double a, double b, double *out) {
-  switch ((int)op) {
-    case TIR_ADD: *out = a + b; return true;
-    case TIR_SUB: *out = a - b; return true;
-    case TIR_MUL: *out = a * b; return true;
-    case TIR_DIV: *out = a / b; return true;
-    case TIR_MIN: *out = a < b ? a : b; return true;
-    case TIR_MAX: *out = a > b ? a : b; return true;
-    case TIR_SQRT: *out = sqrt(a); return true;
-    case TIR_FLOOR: *out = floor(a); return true;
-    case TIR_CEIL: *out = ceil(a); return true;
-    case TIR_ROUND: *out = round(a); return true;
-    case TIR_ABS: *out = fabs(a); return true;
-    case TIR_TRUNC: *out = trunc(a); return true;
-    case TIR_NEARBYINT: *out = nearbyint(a); return true;
-    case TIR_FMOD: *out = fmod(a, b); return true;
-    case TIR_COPYSIGN: *out = copysign(a, b); return true;
-    default: return false;
-  }
+/* ---- floats ------------------------------------------------------------------------------------------------------ */
+
+static double add(double a, double b) { return a + b; }
+static double subtract(double a, double b) { return a - b; }
+static double multiply(double a, double b) { return a * b; }
+static double divide(double a, double b) { return a / b; }
+static double lesser(double a, double b) { return a < b ? a : b; }
+static double greater(double a, double b) { return a > b ? a : b; }
+
+/* Double arithmetic followed by rounding to f32 is correctly rounded for these, too. */
+bool tir_float_value(tir_op op, double a, double b, double *value) {
+  static double (*const of_two[TIR_OP_COUNT])(double, double) = {
+      [TIR_ADD] = add,    [TIR_SUB] = subtract, [TIR_MUL] = multiply, [TIR_DIV] = divide,
+      [TIR_MIN] = lesser, [TIR_MAX] = greater,  [TIR_FMOD] = fmod,    [TIR_COPYSIGN] = copysign};
+  static double (*const of_one[TIR_OP_COUNT])(double) = {
+      [TIR_SQRT] = sqrt, [TIR_FLOOR] = floor, [TIR_CEIL] = ceil,          [TIR_ROUND] = round,
+      [TIR_ABS] = fabs,  [TIR_TRUNC] = trunc, [TIR_NEARBYINT] = nearbyint};
+  if (of_two[op] == NULL && of_one[op] == NULL) return false;
+  *value = of_two[op] != NULL ? of_two[op](a, b) : of_one[op](a);
+  return true;
 }
 
-/* Comparisons and tests of floats are exact; false: neither. */
-static bool fold_float_comparison(tir_op op, double a, double b, int64_t *out) {
-  switch ((int)op) {
-    case TIR_EQ: *out = a == b; return true;
-    case TIR_NE: *out = a != b; return true;
-    case TIR_LT: *out = a < b; return true;
-    case TIR_LE: *out = a <= b; return true;
-    case TIR_GT: *out = a > b; return true;
-    case TIR_GE: *out = a >= b; return true;
-    case TIR_ISNAN: *out = isnan(a); return true;
-    case TIR_ISINF: *out = isinf(a) != 0; return true;
-    case TIR_ISFINITE: *out = isfinite(a); return true;
-    default: return false;
-  }
+/* Comparisons and tests of floats are exact. A NaN is neither less nor equal nor more. */
+static bool float_holds(tir_op op, double a, double b) {
+  if (op == TIR_ISNAN) return isnan(a);
+  if (op == TIR_ISINF) return isinf(a);
+  if (op == TIR_ISFINITE) return isfinite(a);
+  int sign = a < b ? TIR_LESS : a > b ? TIR_MORE : a == b ? TIR_EQUAL : 0;
+  return sign != 0 ? (tir_comparison_signs(op) & sign) != 0 : op == TIR_NE;
 }
 
-static bool is_exact_test(tir_op op) { return strchr("CT", tir_op_table[op].op_class) != NULL; }
+/* ---- constants --------------------------------------------------------------------------------------------------- */
 
 const tir_expr *tir_fold(runtime_arena *arena, tir_op op, const tir_expr *a, const tir_expr *b) {
   if (!tir_is_const(a) || (b != NULL && !tir_is_const(b))) return NULL;
-  tn_dtype dtype = is_exact_test(op) ? TN_BOOL : (tn_dtype)a->dtype;
+  tir_rule rule = tir_op_table[op].rule;
+  bool is_truth = rule == TIR_RULE_COMPARISON || rule == TIR_RULE_TEST;
+  tn_dtype dtype = is_truth ? TN_BOOL : (tn_dtype)a->dtype;
   int64_t i;
   double f;
   if (a->op == TIR_INT) {
-    int64_t z = b != NULL ? b->u.i : 0;
-    bool folds = tir_op_table[op].op_class == 'I' ? fold_bits(op, dtype, a->u.i, z, &i) : fold_ints(op, a->u.i, z, &i);
+    bool folds = tir_integer_value(op, (tn_dtype)a->dtype, a->u.i, b != NULL ? b->u.i : 0, &i);
     return folds ? tir_int(arena, dtype, i) : NULL;
   }
   double y = b != NULL ? b->u.f : 0;
-  if (is_exact_test(op)) return fold_float_comparison(op, a->u.f, y, &i) ? tir_int(arena, dtype, i) : NULL;
-  return fold_floats(op, a->u.f, y, &f) ? tir_float(arena, dtype, f) : NULL;
+  if (is_truth) return tir_int(arena, dtype, float_holds(op, a->u.f, y));
+  return tir_float_value(op, a->u.f, y, &f) ? tir_float(arena, dtype, f) : NULL;
 }
 
 /* Saturating conversion; NaN gives 0. */

@@ -15,6 +15,9 @@ int64_t tir_wrap(tn_dtype dtype, int64_t value);
 
 /* The scalar constant OP makes of scalar constants a and b (b NULL for unary), or NULL when it is not folded. */
 const tir_expr *tir_fold(runtime_arena *arena, tir_op op, const tir_expr *a, const tir_expr *b);
+/* What a comparison of a and b allows the sign of a - b to be; 0: OP is no comparison. */
+enum { TIR_LESS = 1, TIR_EQUAL = 2, TIR_MORE = 4 };
+int tir_comparison_signs(tir_op op);
 /* A scalar constant cast to a dtype. */
 const tir_expr *tir_fold_cast(runtime_arena *arena, tn_dtype dtype, const tir_expr *a);
 

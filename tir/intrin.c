@@ -215,18 +215,10 @@ static bool match_load(matcher *m, const tir_expr *p, const tir_expr *e) {
 
 /* Floats' min and max are not: see tir/ir.h about NaN. */
 static bool commutes(const tir_expr *e) {
-  switch ((int)e->op) {
-    case TIR_ADD:
-    case TIR_MUL:
-    case TIR_EQ:
-    case TIR_NE:
-    case TIR_BITAND:
-    case TIR_BITOR:
-    case TIR_BITXOR: return true;
-    case TIR_MIN:
-    case TIR_MAX: return !tn_dtype_is_float((tn_dtype)e->dtype);
-    default: return false;
-  }
+  tir_class class = tir_class_of(e);
+  if (class == TIR_CLASS_EXTREMUM) return !tn_dtype_is_float((tn_dtype)e->dtype);
+  if (class == TIR_CLASS_BITS) return e->n_args == 2;
+  return e->op == TIR_ADD || e->op == TIR_MUL || e->op == TIR_EQ || e->op == TIR_NE;
 }
 
 static bool match_expr(matcher *m, const tir_expr *p, const tir_expr *e);

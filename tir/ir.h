@@ -19,9 +19,11 @@
  *  - A scalar argument is a variable bound around the whole body, of any dtype (f16 and bf16: to be cast only). Its
  * value is data: what it takes part in wraps at its dtype. A symbol is the value of an extent: a variable of the index
  *    dtype that is at least 1. A stride of an input is a symbol, too, of i64, and may be 0.
- *  - Index arithmetic is made of loop variables, symbols and constants in the loops' dtype (i32, or i64 when a buffer
- * or extent needs it). Lowering makes sure by interval analysis that it never overflows; analysis relies on that for
- *    expressions whose interval fits, and treats all others (loads, wide products) as opaque wrapping values.
+ *  - Index arithmetic is made of loop variables, symbols and constants in the loops' dtype. That is i32, or i64 when
+ *    an estimate from the extents says that a buffer, a loop or an offset might not fit i32 (schedule/bounds.c). The
+ *    estimate is not a proof. What is proved, by intervals and for each part of an expression: that it does not wrap, before
+ *    the simplifier treats it as an integer, before code generation computes it in i64, and before lowering takes arithmetic
+ *    of a program into another dtype. What is not shown to fit (loads, wide products) stays a value that wraps at its dtype.
  *  - Distinct buffers never overlap. A PARALLEL loop's iterations are independent; a VECTORIZED loop's iterations run
  *    in lockstep and do not depend on each other; UNROLLED is a request for expansion. Order between statements of a
  *    SEQ holds.
@@ -40,6 +42,7 @@
 #define TENON_TIR_IR_H
 
 #include "runtime/base.h"
+#include "runtime/integer.h"
 #include "tir/tir.h"
 
 struct tn_tensor;
@@ -47,87 +50,131 @@ struct tn_axis;
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
-/* X(NAME, text, n_args or -1, class)   class: L leaf, A arithmetic (same dtype in and out), C comparison, B boolean,
- * I bits of integers (no bool; same dtype in and out), M math function of floats, T test of a float (gives a bool),
- * O other. text is the operator or function name of the text form. */
-#define TIR_OPS(X)                                                                                       \
-  X(INT, "int", 0, L)        /* u.i; every integer dtype and bool */                                     \
-  X(FLOAT, "float", 0, L)    /* u.f */                                                                   \
-  X(VAR, "var", 0, L)        /* u.var */                                                                 \
-  X(READ, "read", -1, O)     /* te: u.tensor at arg[0..n) */                                             \
-  X(REDUCE, "reduce", -1, O) /* te: u.reduce of arg[0] ... */                                            \
-  X(TUPLE, "tuple", -1, O)   /* te: several values, as what a definition computes; dtype of the first */ \
-  X(LOAD, "load", -1, O)     /* u.buffer at arg[0..n_index), then the predicate if has_predicate */      \
-  X(ADD, "+", 2, A)                                                                                      \
-  X(SUB, "-", 2, A)                                                                                      \
-  X(MUL, "*", 2, A)                                                                                      \
-  X(DIV, "/", 2, A)                                                                                      \
-  X(FLOORDIV, "//", 2, A)                                                                                \
-  X(FLOORMOD, "%", 2, A)                                                                                 \
-  X(MIN, "min", 2, A)                                                                                    \
-  X(MAX, "max", 2, A)                                                                                    \
-  X(EQ, "==", 2, C)                                                                                      \
-  X(NE, "!=", 2, C)                                                                                      \
-  X(LT, "<", 2, C)                                                                                       \
-  X(LE, "<=", 2, C)                                                                                      \
-  X(GT, ">", 2, C)                                                                                       \
-  X(GE, ">=", 2, C)                                                                                      \
-  X(AND, "&&", 2, B)                                                                                     \
-  X(OR, "||", 2, B)                                                                                      \
-  X(NOT, "!", 1, B)                                                                                      \
-  X(SELECT, "select", 3, O)                                                                              \
-  X(CAST, "cast", 1, O) /* to the node's dtype */                                                        \
-  X(RAMP, "ramp", 1, O) /* arg[0] + u.i * (0 .. lanes-1); u.i is the constant stride */                  \
-  X(BROADCAST, "broadcast", 1, O)                                                                        \
-  X(POW, "pow", 2, M)                                                                                    \
-  X(EXP, "exp", 1, M)                                                                                    \
-  X(LOG, "log", 1, M)                                                                                    \
-  X(SQRT, "sqrt", 1, M)                                                                                  \
-  X(RSQRT, "rsqrt", 1, M)                                                                                \
-  X(TANH, "tanh", 1, M)                                                                                  \
-  X(SIGMOID, "sigmoid", 1, M)                                                                            \
-  X(ERF, "erf", 1, M)                                                                                    \
-  X(SIN, "sin", 1, M)                                                                                    \
-  X(COS, "cos", 1, M)                                                                                    \
-  X(FLOOR, "floor", 1, M)                                                                                \
-  X(CEIL, "ceil", 1, M)                                                                                  \
-  X(ROUND, "round", 1, M) /* half away from zero */                                                      \
-  X(ABS, "abs", 1, A)     /* integers (wraps) and floats */                                              \
-  X(BITAND, "&", 2, I)                                                                                   \
-  X(BITOR, "|", 2, I)                                                                                    \
-  X(BITXOR, "^", 2, I)                                                                                   \
-  X(SHL, "<<", 2, I) /* a shift by less than 0, or by the width or more, shifts everything out: 0 */     \
-  X(SHR, ">>", 2, I) /* copies the sign; likewise 0, or -1 for a negative value */                       \
-  X(BITNOT, "~", 1, I)                                                                                   \
-  X(POPCOUNT, "popcount", 1, I) /* ones of the dtype's bits */                                           \
-  X(CLZ, "clz", 1, I)           /* leading zeros of the dtype's bits; all of them for 0 */               \
-  X(EXP2, "exp2", 1, M)                                                                                  \
-  X(EXP10, "exp10", 1, M)                                                                                \
-  X(LOG2, "log2", 1, M)                                                                                  \
-  X(LOG10, "log10", 1, M)                                                                                \
-  X(LOG1P, "log1p", 1, M)                                                                                \
-  X(TAN, "tan", 1, M)                                                                                    \
-  X(SINH, "sinh", 1, M)                                                                                  \
-  X(COSH, "cosh", 1, M)                                                                                  \
-  X(ASIN, "asin", 1, M)                                                                                  \
-  X(ACOS, "acos", 1, M)                                                                                  \
-  X(ATAN, "atan", 1, M)                                                                                  \
-  X(ASINH, "asinh", 1, M)                                                                                \
-  X(ACOSH, "acosh", 1, M)                                                                                \
-  X(ATANH, "atanh", 1, M)                                                                                \
-  X(TRUNC, "trunc", 1, M)                                                                                \
-  X(NEARBYINT, "nearbyint", 1, M) /* half to even */                                                     \
-  X(ATAN2, "atan2", 2, M)                                                                                \
-  X(HYPOT, "hypot", 2, M)                                                                                \
-  X(FMOD, "fmod", 2, M) /* C's: the sign of the first operand */                                         \
-  X(COPYSIGN, "copysign", 2, M)                                                                          \
-  X(ISNAN, "isnan", 1, T)                                                                                \
-  X(ISINF, "isinf", 1, T)                                                                                \
-  X(ISFINITE, "isfinite", 1, T)                                                                          \
-  X(DOT, "dot", 3, O) /* acc, a, b: dot products of groups of lanes, see above */
+/* Operators of one class are handled alike; code that has to know all operators switches over the classes, without a
+ * default, so that the compiler names the places that a new class is missing in.
+ * X(CLASS, rule)   rule: how the dtypes of operands and result go together:
+ *   LEAF no operands; ARITHMETIC all of one dtype; INTEGER likewise, of integers but not bool; FLOAT likewise, of floats;
+ *   COMPARISON operands of one dtype, result bool; BOOLEAN all bool; TEST a float, result bool; OWN as said at the class */
+#define TIR_CLASSES(X)                                                \
+  X(CONSTANT, LEAF)                                                   \
+  X(VARIABLE, LEAF)                                                   \
+  X(TENSOR, OWN)          /* in te only */                            \
+  X(LOAD, OWN)            /* indices, perhaps a bool; the buffer's */ \
+  X(SUM, ARITHMETIC)      /* + - * */                                 \
+  X(RATIO, ARITHMETIC)    /* / of floats */                           \
+  X(DIVISION, ARITHMETIC) /* // % of integers and bool */             \
+  X(EXTREMUM, ARITHMETIC) /* min max */                               \
+  X(MAGNITUDE, ARITHMETIC)                                            \
+  X(COMPARISON, COMPARISON)                                           \
+  X(LOGIC, BOOLEAN)                                                   \
+  X(SELECT, OWN) /* a bool and two of the result's */                 \
+  X(CAST, OWN)   /* any */                                            \
+  X(RAMP, OWN)   /* one lane of the result's */                       \
+  X(BROADCAST, OWN)                                                   \
+  X(BITS, INTEGER)  /* & | ^ ~ */                                     \
+  X(SHIFT, INTEGER) /* << >> */                                       \
+  X(COUNT, INTEGER) /* of bits */                                     \
+  X(MATH, FLOAT)                                                      \
+  X(TEST, TEST)                                                       \
+  X(DOT, OWN) /* see above */
+
+typedef enum tir_class {
+#define X(name, rule) TIR_CLASS_##name,
+  TIR_CLASSES(X)
+#undef X
+} tir_class;
+
+typedef enum tir_rule {
+  TIR_RULE_LEAF,
+  TIR_RULE_ARITHMETIC,
+  TIR_RULE_INTEGER,
+  TIR_RULE_FLOAT,
+  TIR_RULE_COMPARISON,
+  TIR_RULE_BOOLEAN,
+  TIR_RULE_TEST,
+  TIR_RULE_OWN
+} tir_rule;
+
+/* X(NAME, text, n_args or -1, class, integer)   text: the operator or function name of the text form, of math functions
+ * and tests libm's name, too. integer: the function of runtime/integer.h that computes it on integers, or none. */
+#define TIR_OPS(X)                                                                                                  \
+  X(INT, "int", 0, CONSTANT, none)      /* u.i; every integer dtype and bool */                                     \
+  X(FLOAT, "float", 0, CONSTANT, none)  /* u.f */                                                                   \
+  X(VAR, "var", 0, VARIABLE, none)      /* u.var */                                                                 \
+  X(READ, "read", -1, TENSOR, none)     /* te: u.tensor at arg[0..n) */                                             \
+  X(REDUCE, "reduce", -1, TENSOR, none) /* te: u.reduce of arg[0] ... */                                            \
+  X(TUPLE, "tuple", -1, TENSOR, none)   /* te: several values, as what a definition computes; dtype of the first */ \
+  X(LOAD, "load", -1, LOAD, none)       /* u.buffer at arg[0..n_index), then the predicate if has_predicate */      \
+  X(ADD, "+", 2, SUM, add)                                                                                          \
+  X(SUB, "-", 2, SUM, sub)                                                                                          \
+  X(MUL, "*", 2, SUM, mul)                                                                                          \
+  X(DIV, "/", 2, RATIO, none)                                                                                       \
+  X(FLOORDIV, "//", 2, DIVISION, floordiv)                                                                          \
+  X(FLOORMOD, "%", 2, DIVISION, floormod)                                                                           \
+  X(MIN, "min", 2, EXTREMUM, min)                                                                                   \
+  X(MAX, "max", 2, EXTREMUM, max)                                                                                   \
+  X(EQ, "==", 2, COMPARISON, eq)                                                                                    \
+  X(NE, "!=", 2, COMPARISON, ne)                                                                                    \
+  X(LT, "<", 2, COMPARISON, lt)                                                                                     \
+  X(LE, "<=", 2, COMPARISON, le)                                                                                    \
+  X(GT, ">", 2, COMPARISON, gt)                                                                                     \
+  X(GE, ">=", 2, COMPARISON, ge)                                                                                    \
+  X(AND, "&&", 2, LOGIC, and)                                                                                       \
+  X(OR, "||", 2, LOGIC, or)                                                                                         \
+  X(NOT, "!", 1, LOGIC, not)                                                                                        \
+  X(SELECT, "select", 3, SELECT, none)                                                                              \
+  X(CAST, "cast", 1, CAST, none) /* to the node's dtype */                                                          \
+  X(RAMP, "ramp", 1, RAMP, none) /* arg[0] + u.i * (0 .. lanes-1); u.i is the constant stride */                    \
+  X(BROADCAST, "broadcast", 1, BROADCAST, none)                                                                     \
+  X(POW, "pow", 2, MATH, none)                                                                                      \
+  X(EXP, "exp", 1, MATH, none)                                                                                      \
+  X(LOG, "log", 1, MATH, none)                                                                                      \
+  X(SQRT, "sqrt", 1, MATH, none)                                                                                    \
+  X(RSQRT, "rsqrt", 1, MATH, none)                                                                                  \
+  X(TANH, "tanh", 1, MATH, none)                                                                                    \
+  X(SIGMOID, "sigmoid", 1, MATH, none)                                                                              \
+  X(ERF, "erf", 1, MATH, none)                                                                                      \
+  X(SIN, "sin", 1, MATH, none)                                                                                      \
+  X(COS, "cos", 1, MATH, none)                                                                                      \
+  X(FLOOR, "floor", 1, MATH, none)                                                                                  \
+  X(CEIL, "ceil", 1, MATH, none)                                                                                    \
+  X(ROUND, "round", 1, MATH, none) /* half away from zero */                                                        \
+  X(ABS, "abs", 1, MAGNITUDE, abs) /* integers (wraps) and floats */                                                \
+  X(BITAND, "&", 2, BITS, bitand)                                                                                   \
+  X(BITOR, "|", 2, BITS, bitor)                                                                                     \
+  X(BITXOR, "^", 2, BITS, bitxor)                                                                                   \
+  X(SHL, "<<", 2, SHIFT, shl) /* a shift by less than 0, or by the width or more, shifts everything out: 0 */       \
+  X(SHR, ">>", 2, SHIFT, shr) /* copies the sign; likewise 0, or -1 for a negative value */                         \
+  X(BITNOT, "~", 1, BITS, bitnot)                                                                                   \
+  X(POPCOUNT, "popcount", 1, COUNT, popcount) /* ones of the dtype's bits */                                        \
+  X(CLZ, "clz", 1, COUNT, clz)                /* leading zeros of the dtype's bits; all of them for 0 */            \
+  X(EXP2, "exp2", 1, MATH, none)                                                                                    \
+  X(EXP10, "exp10", 1, MATH, none)                                                                                  \
+  X(LOG2, "log2", 1, MATH, none)                                                                                    \
+  X(LOG10, "log10", 1, MATH, none)                                                                                  \
+  X(LOG1P, "log1p", 1, MATH, none)                                                                                  \
+  X(TAN, "tan", 1, MATH, none)                                                                                      \
+  X(SINH, "sinh", 1, MATH, none)                                                                                    \
+  X(COSH, "cosh", 1, MATH, none)                                                                                    \
+  X(ASIN, "asin", 1, MATH, none)                                                                                    \
+  X(ACOS, "acos", 1, MATH, none)                                                                                    \
+  X(ATAN, "atan", 1, MATH, none)                                                                                    \
+  X(ASINH, "asinh", 1, MATH, none)                                                                                  \
+  X(ACOSH, "acosh", 1, MATH, none)                                                                                  \
+  X(ATANH, "atanh", 1, MATH, none)                                                                                  \
+  X(TRUNC, "trunc", 1, MATH, none)                                                                                  \
+  X(NEARBYINT, "nearbyint", 1, MATH, none) /* half to even */                                                       \
+  X(ATAN2, "atan2", 2, MATH, none)                                                                                  \
+  X(HYPOT, "hypot", 2, MATH, none)                                                                                  \
+  X(FMOD, "fmod", 2, MATH, none) /* C's: the sign of the first operand */                                           \
+  X(COPYSIGN, "copysign", 2, MATH, none)                                                                            \
+  X(ISNAN, "isnan", 1, TEST, none)                                                                                  \
+  X(ISINF, "isinf", 1, TEST, none)                                                                                  \
+  X(ISFINITE, "isfinite", 1, TEST, none)                                                                            \
+  X(DOT, "dot", 3, DOT, none) /* acc, a, b: dot products of groups of lanes, see above */
 
 typedef enum tir_op {
-#define X(name, text, n, class) TIR_##name,
+#define X(name, text, n, class, integer) TIR_##name,
   TIR_OPS(X)
 #undef X
       TIR_OP_COUNT
@@ -137,7 +184,9 @@ typedef struct tir_op_info {
   const char *name; /* "ADD" */
   const char *text; /* "+" */
   int8_t n_args;
-  char op_class; /* 'L' 'A' 'C' 'B' 'I' 'M' 'T' 'O' */
+  tir_class op_class;
+  tir_rule rule;
+  runtime_integer_fn on_integers; /* NULL: none */
 } tir_op_info;
 extern const tir_op_info tir_op_table[TIR_OP_COUNT];
 
@@ -215,6 +264,15 @@ struct tir_expr {
   const tir_expr *arg[];
 };
 
+/* Whether index expressions are made of it: constants, variables, + - * // % min max, and lanes of these. */
+static inline bool tir_is_index_op(tir_op op) {
+  tir_class class = tir_op_table[op].op_class;
+  return op == TIR_INT || class == TIR_CLASS_VARIABLE || class == TIR_CLASS_SUM || class == TIR_CLASS_DIVISION ||
+         class == TIR_CLASS_EXTREMUM || class == TIR_CLASS_RAMP || class == TIR_CLASS_BROADCAST;
+}
+static inline tir_class tir_class_of(const tir_expr *e) { return tir_op_table[e->op].op_class; }
+static inline tir_rule tir_rule_of(const tir_expr *e) { return tir_op_table[e->op].rule; }
+
 /* Constructors. They return NULL when an argument is NULL or memory ran out. They fold constants and drop trivial
  * operations (x+0, x*1, select(true,..)), nothing more; operands must agree in dtype and lanes (asserted), except that
  * a scalar operand next to a vector one is broadcast. Type conversion rules belong to te/. */
@@ -251,15 +309,15 @@ const tir_expr *tir_tuple(runtime_arena *arena, int n, const tir_expr *const *va
 /* The same node with other arguments (E itself when all are the same pointers). Folds like the constructors. */
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args);
 
-/* Whether what a definition computes is a reduction by a combiner of tuples, if of one value. */
+/* Whether a body reduces by a combiner of tuples; that may be tuples of one value. */
 static inline bool tir_reduces_tuples(const tir_expr *e) { return e->op == TIR_REDUCE && e->u.reduce->tuple; }
-/* How many values what a definition computes has, and one of those of a TUPLE or of a plain expression. */
+/* Number of values that a body computes; value V of a TUPLE, or of an expression that is its own only value. */
 static inline int tir_n_values(const tir_expr *e) {
   if (e->op == TIR_TUPLE) return e->n_args;
   return e->op == TIR_REDUCE && e->u.reduce->tuple ? e->u.reduce->tuple->n_values : 1;
 }
 static inline const tir_expr *tir_value(const tir_expr *e, int v) { return e->op == TIR_TUPLE ? e->arg[v] : e; }
-/* The dtype of value V of what a definition computes: a reduction's is that of its source. */
+/* The dtype of value V of a body. A reduction's is that of its source. */
 static inline tn_dtype tir_value_dtype(const tir_expr *e, int v) {
   return (tn_dtype)(e->op == TIR_TUPLE || e->op == TIR_REDUCE ? e->arg[v] : e)->dtype;
 }
@@ -272,6 +330,13 @@ static inline const tir_expr *tir_reduce_init(const tir_expr *e, int v) {
   return e->op == TIR_REDUCE && e->u.reduce->has_init ? e->arg[e->n_args - tir_n_values(e) + v] : NULL;
 }
 
+/* A OP b of integers of DTYPE, wrapped to the dtype of the result; B is ignored by operators of one operand. False: OP is no
+ * operator of integers. */
+bool tir_integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *value);
+/* A OP b of doubles, where it is exact or correctly rounded; false: no such operator. */
+bool tir_float_value(tir_op op, double a, double b, double *value);
+/* The value of an expression of integers over variables alone (no load, no read, one lane): those are what VALUE_OF says. */
+int64_t tir_evaluate(const tir_expr *e, int64_t (*value_of)(const void *user, const tir_var *var), const void *user);
 bool tir_is_int(const tir_expr *e, int64_t *value);   /* a scalar or broadcast integer constant */
 bool tir_equal(const tir_expr *a, const tir_expr *b); /* structural; variables, buffers by address */
 bool tir_uses_var(const tir_expr *e, const tir_var *var);

@@ -91,10 +91,98 @@ tir_interval tir_interval_scale(tir_interval a, int64_t factor) {
   return (tir_interval){scale_end(low, factor, INT64_MIN), scale_end(high, factor, INT64_MAX)};
 }
 
+tir_interval tir_interval_hull(tir_interval a, tir_interval b) {
+  return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
+}
+
+bool tir_interval_is_closed(tir_interval a) { return a.lo != INT64_MIN && a.hi != INT64_MAX; }
+
+bool tir_interval_is_empty(tir_interval a) { return a.lo > a.hi; }
+
 tir_interval tir_interval_meet(tir_interval a, tir_interval b) {
   return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
 }
 
 bool tir_interval_within(tir_interval inner, tir_interval outer) {
   return inner.lo >= outer.lo && inner.hi <= outer.hi;
+}
+
+/* ---- intervals of operators -------------------------------------------------------------------------------------- */
+
+static tir_interval interval_sub(tir_interval a, tir_interval b) {
+  return tir_interval_add(a, tir_interval_scale(b, -1));
+}
+
+/* The extremes of a product lie at the corners. */
+static tir_interval interval_mul(tir_interval a, tir_interval b) {
+  int64_t ends[2][2] = {{a.lo, a.hi}, {b.lo, b.hi}}, product;
+  if (!tir_interval_is_closed(a) || !tir_interval_is_closed(b)) return TIR_UNBOUNDED;
+  tir_interval r = {INT64_MAX, INT64_MIN};
+  for (int i = 0; i < 4; i++) {
+    if (__builtin_mul_overflow(ends[0][i & 1], ends[1][i >> 1], &product)) return TIR_UNBOUNDED;
+    r = tir_interval_hull(r, (tir_interval){product, product});
+  }
+  return r;
+}
+
+/* |x // d| <= |x| for every d, zero included. */
+static tir_interval interval_floordiv(tir_interval x, tir_interval d) {
+  if (tir_interval_is_empty(x) || tir_interval_is_empty(d) || !tir_interval_is_closed(x)) return TIR_UNBOUNDED;
+  if (d.lo > 0) {
+    tir_interval low = {runtime_floordiv(x.lo, d.lo), runtime_floordiv(x.lo, d.hi)};
+    tir_interval high = {runtime_floordiv(x.hi, d.lo), runtime_floordiv(x.hi, d.hi)};
+    return (tir_interval){RUNTIME_MIN(low.lo, low.hi), RUNTIME_MAX(high.lo, high.hi)};
+  }
+  int64_t most = RUNTIME_MAX(x.hi, -x.lo);
+  most = RUNTIME_MAX(most, 0);
+  return (tir_interval){-most, most};
+}
+
+/* The result has the divisor's sign and is smaller than it; 0 for a zero divisor. */
+static tir_interval interval_floormod(tir_interval x, tir_interval d) {
+  if (tir_interval_is_empty(x) || tir_interval_is_empty(d)) return TIR_UNBOUNDED;
+  if (d.lo == d.hi && d.lo > 0 && tir_interval_is_closed(x)) {
+    int64_t block = runtime_floordiv(x.lo, d.lo);
+    if (block == runtime_floordiv(x.hi, d.lo)) return (tir_interval){x.lo - block * d.lo, x.hi - block * d.lo};
+  }
+  tir_interval r = {d.lo >= 0 ? 0 : d.lo == INT64_MIN ? d.lo : d.lo + 1, d.hi <= 0 ? 0 : d.hi - 1};
+  if (d.lo > 0 && x.lo >= 0) r.hi = RUNTIME_MIN(r.hi, x.hi);
+  return r;
+}
+
+static tir_interval interval_min(tir_interval a, tir_interval b) {
+  return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
+}
+
+static tir_interval interval_max(tir_interval a, tir_interval b) {
+  return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
+}
+
+static tir_interval interval_abs(tir_interval a, tir_interval none) {
+  (void)none;
+  if (!tir_interval_is_closed(a) || tir_interval_is_empty(a)) return TIR_UNBOUNDED;
+  if (a.lo >= 0) return a;
+  return a.hi <= 0 ? (tir_interval){-a.hi, -a.lo} : (tir_interval){0, RUNTIME_MAX(-a.lo, a.hi)};
+}
+
+/* a & b is at most what is not negative of the two. */
+static tir_interval interval_and(tir_interval a, tir_interval b) {
+  if (a.lo < 0 && b.lo < 0) return TIR_UNBOUNDED;
+  return (tir_interval){0, a.lo < 0 ? b.hi : b.lo < 0 ? a.hi : RUNTIME_MIN(a.hi, b.hi)};
+}
+
+/* A floor division by a power of two, for shifts that leave something. */
+static tir_interval interval_shr(tir_interval a, tir_interval b) {
+  if (b.lo < 0 || b.hi > 63 || tir_interval_is_empty(b) || !tir_interval_is_closed(a)) return TIR_UNBOUNDED;
+  return (tir_interval){RUNTIME_MIN(a.lo >> b.lo, a.lo >> b.hi), RUNTIME_MAX(a.hi >> b.lo, a.hi >> b.hi)};
+}
+
+tir_interval tir_interval_apply(tir_op op, tir_interval a, tir_interval b) {
+  static tir_interval (*const rows[TIR_OP_COUNT])(tir_interval, tir_interval) = {
+      [TIR_ADD] = tir_interval_add,       [TIR_SUB] = interval_sub,
+      [TIR_MUL] = interval_mul,           [TIR_FLOORDIV] = interval_floordiv,
+      [TIR_FLOORMOD] = interval_floormod, [TIR_MIN] = interval_min,
+      [TIR_MAX] = interval_max,           [TIR_ABS] = interval_abs,
+      [TIR_BITAND] = interval_and,        [TIR_SHR] = interval_shr};
+  return rows[op] != NULL ? rows[op](a, b) : TIR_UNBOUNDED;
 }

@@ -9,7 +9,7 @@
 
 #include "tir/internal.h"
 
-enum { TIR_LINEAR_TERMS = 16, TIR_KNOWN_FACTS = 12, TIR_ANALYSIS_BUDGET = 100000 };
+enum { TIR_LINEAR_TERMS = 16, TIR_KNOWN_FACTS = 32, TIR_ANALYSIS_BUDGET = 100000 };
 
 typedef struct tir_term {
   const tir_expr *atom; /* not an integer constant, sum or product with a constant */
@@ -39,6 +39,12 @@ bool tir_linear_add_expr(tir_linear *form, const tir_expr *e, int64_t scale);
 tir_interval tir_interval_add(tir_interval a, tir_interval b);
 tir_interval tir_interval_scale(tir_interval a, int64_t factor);
 tir_interval tir_interval_meet(tir_interval a, tir_interval b);
+tir_interval tir_interval_hull(tir_interval a, tir_interval b);
+/* Bounded on both sides. */
+bool tir_interval_is_closed(tir_interval a);
+bool tir_interval_is_empty(tir_interval a);
+/* What OP makes of all values of A (and B, ignored by operators of one operand), over the integers: nothing wraps. */
+tir_interval tir_interval_apply(tir_op op, tir_interval a, tir_interval b);
 bool tir_interval_within(tir_interval inner, tir_interval outer);
 
 /* ---- what is known ----------------------------------------------------------------------------------------------- */
@@ -53,7 +59,10 @@ typedef struct tir_fact {
  * Both are stacks: a caller may push conditions, ask, and restore the counts. */
 typedef struct tir_known {
   const tir_env *env;
-  int budget; /* nodes that may still be visited; afterwards answers are "nothing known" */
+  int budget;       /* nodes that may still be visited; afterwards answers are "nothing known" */
+  bool is_thorough; /* sharper and slower, for te: forms are exact part by part, look through casts that keep the value,
+                     * and each side of a select is looked at where its side of the condition holds */
+  tir_interval (*range_of)(const tir_var *var); /* of variables that ENV does not bind; NULL: of none */
   int n_facts, n_conds;
   int n_usable; /* facts of several terms that may be used: fewer while one is used, so that they do not chase each
                    other */
@@ -68,10 +77,15 @@ void tir_known_push(tir_known *known, const tir_expr *cond, bool holds);
 /* Interval of an expression within its dtype's range; of a form over the integers. */
 tir_interval tir_known_bounds(tir_known *known, const tir_expr *e);
 tir_interval tir_linear_bounds(tir_known *known, const tir_linear *form);
+/* The form that equals E as an integer: sums, products with a constant and casts are taken apart as far as each part is shown
+ * to be exact; what is not is an atom. */
+void tir_exact_form(tir_known *known, const tir_expr *e, tir_linear *form);
 /* Whether the form's interval fits the dtype. */
 bool tir_linear_exact(tir_known *known, const tir_linear *form, tn_dtype dtype);
 /* 1: COND holds, 0: its opposite holds, -1: unknown. Allocates nothing. */
 int tir_known_decide(tir_known *known, const tir_expr *cond);
+/* The values of a form for which (form OP 0) holds; of != all. */
+tir_interval tir_comparison_range(tir_op op);
 /* Decides (form OP 0) from an interval of the form. */
 int tir_decide_sign(tir_op op, tir_interval interval);
 

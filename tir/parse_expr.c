@@ -86,16 +86,16 @@ static const char *dtype_word(const tir_expr *e) { return tir_dtype_words[e->dty
 
 static bool check_class(parser *p, const char *at, tir_op op, const tir_expr *a) {
   const char *text = tir_op_table[op].text;
-  char kind = tir_op_table[op].op_class;
+  tir_rule rule = tir_op_table[op].rule;
   tn_dtype dtype = (tn_dtype)a->dtype;
   bool is_float = tn_dtype_is_float(dtype), is_bool = dtype == TN_BOOL;
-  bool floors = op == TIR_FLOORDIV || op == TIR_FLOORMOD;
+  bool floors = tir_op_table[op].op_class == TIR_CLASS_DIVISION;
   if (runtime_is_half(dtype)) return parser_fail(p, at, "expected a cast: '%s' takes no %s", text, dtype_word(a));
-  if ((kind == 'M' || kind == 'T' || op == TIR_DIV) && !is_float)
+  if ((rule == TIR_RULE_FLOAT || rule == TIR_RULE_TEST || op == TIR_DIV) && !is_float)
     return parser_fail(p, at, "expected floats as operands of '%s', not %s", text, dtype_word(a));
-  if ((kind == 'I' || floors) && (is_float || is_bool))
+  if ((rule == TIR_RULE_INTEGER || floors) && (is_float || is_bool))
     return parser_fail(p, at, "expected integers as operands of '%s', not %s", text, dtype_word(a));
-  if (kind == 'B' && !is_bool)
+  if (rule == TIR_RULE_BOOLEAN && !is_bool)
     return parser_fail(p, at, "expected bools as operands of '%s', not %s", text, dtype_word(a));
   return true;
 }

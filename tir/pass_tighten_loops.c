@@ -1,21 +1,15 @@
 /* pass_tighten_loops.c: a loop whose whole body is guarded by its own variable against a constant runs only that far:
  *   for (i, 0, 20) { if (i < 4) S }   becomes   for (i, 0, 4) S */
+#include "tir/linear.h"
 #include "tir/passes.h"
 
 /* Narrows RANGE by COND when COND compares VAR itself with a constant. */
 static bool narrows(const tir_expr *cond, const tir_var *var, tir_interval *range) {
   int64_t bound;
-  if (tir_op_table[cond->op].op_class != 'C' || cond->lanes != 1) return false;
+  if (tir_class_of(cond) != TIR_CLASS_COMPARISON || cond->lanes != 1) return false;
   if (cond->arg[0]->op != TIR_VAR || cond->arg[0]->u.var != var || !tir_is_int(cond->arg[1], &bound)) return false;
-  tir_interval allowed = {INT64_MIN, INT64_MAX};
-  switch ((int)cond->op) {
-    case TIR_LT: allowed.hi = bound - 1; break;
-    case TIR_LE: allowed.hi = bound; break;
-    case TIR_GT: allowed.lo = bound + 1; break;
-    case TIR_GE: allowed.lo = bound; break;
-    case TIR_EQ: allowed.lo = allowed.hi = bound; break;
-    default: return false;
-  }
+  if (cond->op == TIR_NE) return false;
+  tir_interval allowed = tir_interval_add(tir_comparison_range((tir_op)cond->op), (tir_interval){bound, bound});
   range->lo = RUNTIME_MAX(range->lo, allowed.lo);
   range->hi = RUNTIME_MIN(range->hi, allowed.hi);
   return true;

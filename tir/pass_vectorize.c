@@ -122,14 +122,10 @@ static const tir_expr *widen_node(widener *w, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) {
     if ((args[i] = widen(w, e->arg[i])) == NULL) return NULL;
   }
-  switch ((int)e->op) {
-    case TIR_ADD:
-    case TIR_SUB:
-    case TIR_MUL: return widen_sum(w, e, args);
-    case TIR_CAST: return widen_cast(w, e, args[0]);
-    case TIR_LOAD: return widen_load(w, e, args);
-    default: return tir_with_args(w->p->arena, e, args);
-  }
+  tir_class class = tir_class_of(e);
+  if (class == TIR_CLASS_SUM) return widen_sum(w, e, args);
+  if (class == TIR_CLASS_CAST) return widen_cast(w, e, args[0]);
+  return class == TIR_CLASS_LOAD ? widen_load(w, e, args) : tir_with_args(w->p->arena, e, args);
 }
 
 /* A vector where E depends on the loop variable, else E, a scalar. */

@@ -17,28 +17,15 @@ const char *const tir_loop_words[TIR_LOOP_KIND_COUNT] = {
     [TIR_PARALLEL] = "parallel",
 };
 
-static int bits_binding(tir_op op) {
-  switch ((int)op) {
-    case TIR_BITOR: return BIND_BITOR;
-    case TIR_BITXOR: return BIND_BITXOR;
-    case TIR_BITAND: return BIND_BITAND;
-    case TIR_SHL:
-    case TIR_SHR: return BIND_SHIFT;
-    case TIR_BITNOT: return BIND_UNARY;
-    default: return BIND_ATOM;
-  }
-}
-
+/* What prints as a call, or stands alone, is an atom. */
 int tir_text_binding(tir_op op) {
-  switch (tir_op_table[op].op_class) {
-    case 'C': return BIND_COMPARE;
-    case 'B': return op == TIR_OR ? BIND_OR : op == TIR_AND ? BIND_AND : BIND_UNARY;
-    case 'I': return bits_binding(op);
-    case 'A': break;
-    default: return BIND_ATOM;
-  }
-  if (op == TIR_ADD || op == TIR_SUB) return BIND_ADD;
-  return op == TIR_MUL || op == TIR_DIV ? BIND_MUL : BIND_ATOM;
+  static const uint8_t bindings[TIR_OP_COUNT] = {
+      [TIR_OR] = BIND_OR,     [TIR_AND] = BIND_AND,       [TIR_NOT] = BIND_UNARY,     [TIR_ADD] = BIND_ADD,
+      [TIR_SUB] = BIND_ADD,   [TIR_MUL] = BIND_MUL,       [TIR_DIV] = BIND_MUL,       [TIR_BITOR] = BIND_BITOR,
+      [TIR_SHL] = BIND_SHIFT, [TIR_BITXOR] = BIND_BITXOR, [TIR_BITAND] = BIND_BITAND, [TIR_BITNOT] = BIND_UNARY,
+      [TIR_SHR] = BIND_SHIFT};
+  if (tir_op_table[op].op_class == TIR_CLASS_COMPARISON) return BIND_COMPARE;
+  return bindings[op] != 0 ? bindings[op] : BIND_ATOM;
 }
 
 static int binding(const tir_expr *e) { return tir_text_binding((tir_op)e->op); }
@@ -122,26 +109,27 @@ static void print_call(runtime_str *out, const tir_expr *e) {
   runtime_str_add(out, ")");
 }
 
+static void print_prefix(runtime_str *out, const tir_expr *e) {
+  runtime_str_add(out, tir_op_table[e->op].text);
+  print(out, e->arg[0], BIND_UNARY);
+}
+
 static void print(runtime_str *out, const tir_expr *e, int context) {
-  int own = binding(e);
   if (out->n >= TIR_LONGEST_TEXT) return;
-  switch ((int)e->op) {
-    case TIR_INT: print_int(out, e->dtype, e->u.i); return;
-    case TIR_FLOAT: print_float(out, e->dtype, e->u.f); return;
-    case TIR_VAR: runtime_str_add(out, e->u.var->name); return;
-    case TIR_LOAD: print_access(out, e->u.buffer->name, tir_n_index(e), e->arg, tir_predicate(e)); return;
-    case TIR_NOT:
-    case TIR_BITNOT:
-      runtime_str_add(out, tir_op_table[e->op].text);
-      print(out, e->arg[0], BIND_UNARY);
-      return;
-    default: break;
-  }
-  if (own < BIND_UNARY) {
+  if (e->op == TIR_INT)
+    print_int(out, e->dtype, e->u.i);
+  else if (e->op == TIR_FLOAT)
+    print_float(out, e->dtype, e->u.f);
+  else if (e->op == TIR_VAR)
+    runtime_str_add(out, e->u.var->name);
+  else if (e->op == TIR_LOAD)
+    print_access(out, e->u.buffer->name, tir_n_index(e), e->arg, tir_predicate(e));
+  else if (binding(e) == BIND_UNARY)
+    print_prefix(out, e);
+  else if (binding(e) < BIND_UNARY)
     print_infix(out, e, context);
-  } else {
+  else
     print_call(out, e);
-  }
 }
 
 void tir_print_expr(runtime_str *out, const tir_expr *e) { print(out, e, BIND_ANY); }

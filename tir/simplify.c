@@ -177,16 +177,10 @@ static const tir_expr *simplify_var(tir_simplifier *s, const tir_expr *e) {
 static const tir_expr *dispatch(tir_simplifier *s, const tir_expr *e) {
   if (e->dtype == TN_BOOL) return tir_simplify_bool(s, e);
   if (tn_dtype_is_float(e->dtype) || e->lanes > 1) return simplify_args(s, e);
-  switch ((int)e->op) {
-    case TIR_ADD:
-    case TIR_SUB:
-    case TIR_MUL: return simplify_sum(s, e);
-    case TIR_FLOORDIV:
-    case TIR_FLOORMOD: return simplify_division(s, e);
-    case TIR_MIN:
-    case TIR_MAX: return simplify_extremum(s, e);
-    default: return simplify_args(s, e);
-  }
+  tir_class class = tir_class_of(e);
+  if (class == TIR_CLASS_SUM) return simplify_sum(s, e);
+  if (class == TIR_CLASS_DIVISION) return simplify_division(s, e);
+  return class == TIR_CLASS_EXTREMUM ? simplify_extremum(s, e) : simplify_args(s, e);
 }
 
 const tir_expr *tir_simplify_node(tir_simplifier *s, const tir_expr *e) {

@@ -227,7 +227,7 @@ static const tir_expr *simplify_args(tir_simplifier *s, const tir_expr *e) {
 static const tir_expr *simplify_not(tir_simplifier *s, const tir_expr *e) {
   const tir_expr *a = tir_simplify_node(s, e->arg[0]);
   if (a == NULL) return NULL;
-  if (tir_op_table[a->op].op_class == 'C') {
+  if (tir_class_of(a) == TIR_CLASS_COMPARISON) {
     bool total = !tn_dtype_is_float(a->arg[0]->dtype) || a->op == TIR_EQ || a->op == TIR_NE;
     if (total) return tir_binary(s->arena, tir_negated_comparison(a->op), a->arg[0], a->arg[1]);
   }
@@ -235,7 +235,7 @@ static const tir_expr *simplify_not(tir_simplifier *s, const tir_expr *e) {
 }
 
 const tir_expr *tir_simplify_bool(tir_simplifier *s, const tir_expr *e) {
-  bool is_comparison = tir_op_table[e->op].op_class == 'C';
+  bool is_comparison = tir_class_of(e) == TIR_CLASS_COMPARISON;
   const tir_expr *result;
   if (e->lanes == 1 && is_comparison && !tn_dtype_is_float(e->arg[0]->dtype)) {
     result = simplify_comparison(s, e);

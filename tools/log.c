@@ -67,41 +67,43 @@ static double row_gflops(tools_session *session, const tn_log_row *row) {
   return program ? tools_gflops(tn_program_flops(program), row->cost_s) : 0;
 }
 
-/* The program on one line, without what it declares. */
-static void print_program(const char *text) {
+/* Adds the program on one line, without what it declares. */
+static void add_program(runtime_str *line, const char *text) {
   enum { SHOWN = 60 };
   if (strncmp(text, "input ", 6) == 0) text += strcspn(text, "\n");
   text += *text == '\n';
-  int printed = 0;
-  for (; *text && printed < SHOWN; ++text) {
-    bool is_last = text[1] == '\0';
-    if (*text != '\n')
-      printed += printf("%c", *text);
-    else if (!is_last)
-      printed += printf("; ");
+  for (size_t end = line->n + SHOWN; *text && line->n < end; ++text) {
+    if (*text != '\n') runtime_str_addn(line, text, 1);
+    if (*text == '\n' && text[1]) runtime_str_add(line, "; ");
+    if (line->failed) return;
   }
-  printf("%s\n", *text ? "..." : "");
+  runtime_str_add(line, *text ? "..." : "");
 }
 
-static void print_row(tools_session *session, const tn_log_row *row) {
+static int print_row(tools_session *session, const tn_log_row *row) {
   char day[32] = "";
   time_t time_s = (time_t)row->time_s;
   struct tm when;
   if (localtime_r(&time_s, &when)) strftime(day, sizeof day, "%Y-%m-%d %H:%M", &when);
-  printf("%6d  %-16s  %10s  %10.2f  %-7s  %-16s  ", row->line, row->key, tools_time(row->cost_s).text,
-         row_gflops(session, row), row->checked ? "yes" : "no", day);
-  print_program(row->program);
+  runtime_str line = {0};
+  runtime_str_addf(&line, "%6d  %-16s  %10s  %10.2f  %-7s  %-16s  ", row->line, row->key, tools_time(row->cost_s).text,
+                   row_gflops(session, row), row->checked ? "yes" : "no", day);
+  add_program(&line, row->program);
+  if (!line.failed) return tools_print_text(line.data);
+  runtime_str_free(&line);
+  return tools_fail(session, "out of memory for a row of the table");
 }
 
 static int print_plain(tools_session *session, const tools_args *args, const tn_log_table *table) {
   printf("%6s  %-16s  %10s  %10s  %-7s  %-16s  %s\n", "line", "program", "time", "GFLOPS", "checked", "measured",
          "text");
-  for (int i = 0; i < table->n_rows; ++i) print_row(session, &table->rows[i]);
+  int status = TOOLS_OK;
+  for (int i = 0; i < table->n_rows && status == TOOLS_OK; ++i) status = print_row(session, &table->rows[i]);
   printf("%s: %d records, %d of them failed, of %d programs", args->operands[1], table->n_records, table->n_failed,
          table->n_programs);
   if (table->n_skipped) printf("; %d lines skipped", table->n_skipped);
   printf("\n");
-  return tn_context_status(session->ctx) == TN_OK ? TOOLS_OK : TOOLS_FAILED;
+  return tn_context_status(session->ctx) == TN_OK ? status : TOOLS_FAILED;
 }
 
 static json_t *row_object(tools_session *session, const tn_log_row *row) {

@@ -3,8 +3,26 @@
 
 #include "tools/tools.h"
 
+/* Bytes of the control character at TEXT, beside newlines and tabs; 0: it is none. */
+static size_t control_bytes(const unsigned char *text) {
+  if (*text == '\n' || *text == '\t') return 0;
+  if (*text < 0x20 || *text == 0x7f) return 1;
+  return text[0] == 0xc2 && text[1] >= 0x80 && text[1] < 0xa0 ? 2 : 0;
+}
+
+char *tools_plain(char *text) {
+  char *to = text;
+  for (const char *at = text; at && *at;) {
+    size_t n = control_bytes((const unsigned char *)at);
+    *to++ = n ? '?' : *at;
+    at += n ? n : 1;
+  }
+  if (to) *to = '\0';
+  return text;
+}
+
 int tools_print_json(tools_session *session, json_t *object) {
-  char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) : NULL;
+  char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9)) : NULL;
   json_decref(object);
   if (!text) return tools_fail(session, "out of memory for the JSON object");
   return tools_print_text(text);
@@ -12,8 +30,8 @@ int tools_print_json(tools_session *session, json_t *object) {
 
 int tools_print_text(char *text) {
   if (!text) return TOOLS_FAILED;
+  fputs(tools_plain(text), stdout);
   size_t n = strlen(text);
-  fputs(text, stdout);
   if (n == 0 || text[n - 1] != '\n') fputc('\n', stdout);
   free(text);
   return TOOLS_OK;

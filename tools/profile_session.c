@@ -48,11 +48,21 @@ tools_recording tools_record(tools_session *session, const char *option, const c
   return recording;
 }
 
+/* What is missing in a recording, because there was no room for it. */
+static void warn_of_losses(tools_session *session, const char *output, const tn_recording *r) {
+  const tn_profile_stats *lost = &tn_recording_get_info(r)->stats;
+  if (lost->dropped || lost->lost_names)
+    tools_warn(session,
+               "%s is not whole: %llu events and %llu names are missing; the disk, or the memory for it, was full",
+               output, (unsigned long long)lost->dropped, (unsigned long long)lost->lost_names);
+}
+
 static bool save(tools_session *session, const tools_recording *recording) {
   tn_context_clear(recording->ctx);
   tn_recording *r = tn_profile_stop(recording->ctx) == TN_OK ? tn_profile_collect(recording->ctx) : NULL;
   bool saved = r && tn_recording_save(recording->ctx, r, recording->output) == TN_OK;
   if (!saved) tools_warn(session, "%s", tn_context_message(recording->ctx));
+  if (saved) warn_of_losses(session, recording->output, r);
   tn_recording_free(r);
   return saved;
 }

@@ -5,15 +5,19 @@
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-static void wipe_live_line(tools_session *session) {
-  if (session->has_live_line) fputs("\r\033[K", stderr);
-}
-
 /* What main asks at the end. The command is one run of one thread, so this may be static. */
 static struct {
   bool has_spoken;   /* a failure or a warning was said */
   bool lacks_memory; /* JSON was built without some of its parts */
 } told;
+
+/* Prints and frees a message: it may quote a log, a recording or a worker. */
+static void say(const tools_session *session, const char *word, runtime_str *message) {
+  told.has_spoken = true;
+  if (session->has_live_line) fputs("\r\033[K", stderr);
+  fprintf(stderr, "tenon: %s%s\n", word, message->failed ? "out of memory for a message" : tools_plain(message->data));
+  runtime_str_free(message);
+}
 
 bool tools_has_spoken(void) { return told.has_spoken; }
 bool tools_lacks_memory(void) { return told.lacks_memory; }
@@ -32,32 +36,28 @@ static void print_message(void *user, tn_severity severity, const char *text) {
       [TN_SEVERITY_INFO] = "note: ", [TN_SEVERITY_WARNING] = "warning: ", [TN_SEVERITY_ERROR] = ""};
   tools_session *session = user;
   if (session->is_muted) return;
-  told.has_spoken = true;
-  wipe_live_line(session);
-  fprintf(stderr, "tenon: %s%s%s%s\n", words[severity], session->file ? session->file : "", session->file ? ": " : "",
-          text);
+  runtime_str message = {0};
+  if (session->file) runtime_str_addf(&message, "%s: ", session->file);
+  runtime_str_add(&message, text);
+  say(session, words[severity], &message);
 }
 
 void tools_warn(tools_session *session, const char *fmt, ...) {
+  runtime_str message = {0};
   va_list args;
   va_start(args, fmt);
-  told.has_spoken = true;
-  wipe_live_line(session);
-  fputs("tenon: warning: ", stderr);
-  vfprintf(stderr, fmt, args);
-  fputs("\n", stderr);
+  runtime_str_addv(&message, fmt, args);
   va_end(args);
+  say(session, "warning: ", &message);
 }
 
 int tools_fail(tools_session *session, const char *fmt, ...) {
+  runtime_str message = {0};
   va_list args;
   va_start(args, fmt);
-  told.has_spoken = true;
-  wipe_live_line(session);
-  fputs("tenon: ", stderr);
-  vfprintf(stderr, fmt, args);
-  fputs("\n", stderr);
+  runtime_str_addv(&message, fmt, args);
   va_end(args);
+  say(session, "", &message);
   return TOOLS_FAILED;
 }
 
@@ -136,6 +136,7 @@ tn_schedule *tools_schedule(tools_session *session, const tools_args *args) {
   tn_schedule *schedule = tn_schedule_new(session->program);
   if (!schedule || !args->schedule) return schedule;
   if (strcmp(args->schedule, "auto") == 0) {
+    if (!tools_know_machine(session, false)) return NULL;
     const tn_machine machine = tn_target_machine(session->target);
     return tn_schedule_auto(schedule, &machine) == TN_OK ? schedule : NULL;
   }

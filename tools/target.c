@@ -3,16 +3,23 @@
 
 static int run(const tools_args *args);
 
-static const tools_option options[] = {TOOLS_OPTION_JSON, TOOLS_OPTION_END};
+static const tools_option options[] = {
+    TOOLS_OPTION("measure", 0, FLAG, measures, NULL,
+                 "measure what operations take on this machine, keep it in the cache directory, print it"),
+    TOOLS_OPTION_JSON, TOOLS_OPTION_END};
 
 const tools_verb tools_target = {
     .name = "target",
-    .operands = "[TARGET] [--json]",
+    .operands = "[TARGET] [--measure] [--json]",
     .summary = "print the machine that kernels are compiled for",
     .details =
         "Without TARGET: this machine, with the features that its operating system enables. TARGET is in\n"
         "words: 'triple=x86_64-linux-gnu cpu=znver4 features=-avx512f threads=2'; what is not given comes\n"
-        "from this machine. The first line of the answer can be given to --target.",
+        "from this machine. The first line of the answer can be given to --target.\n"
+        "\n"
+        "Generic schedules (-s auto) and the tuner choose by what operations take on the machine: measured\n"
+        "once, in a fraction of a second, and kept in $XDG_CACHE_HOME/tenon or ~/.cache/tenon. --measure renews\n"
+        "that, best while nothing else runs, and prints it: nanoseconds, and one word for --target elsewhere.",
     .examples =
         "tenon target\n"
         "tenon target 'cpu=haswell threads=4' --json",
@@ -34,14 +41,24 @@ static int print_plain(const tn_target *target) {
   return TOOLS_OK;
 }
 
+/* One line a cost, and the word that carries them all. */
+static void print_costs(const tn_target *target) {
+  const tn_machine_costs costs = tn_target_machine(target).costs;
+  if (*tn_target_costs(target) == '\0') return;
+#define X(name, what) printf("%-8s %10.4g ns  %s\n", #name, costs.name, what);
+  TN_MACHINE_COSTS(X)
+#undef X
+  printf("%s\n", tn_target_costs(target));
+}
+
 static int print_object(tools_session *session) {
   const tn_target *target = session->target;
   json_t *caches = json_array();
   for (int level = 1; level <= CACHES; ++level)
     json_array_append_new(caches, json_integer(tn_target_cache_bytes(target, level)));
-  return tools_print_json(
-      session, json_pack("{s:s, s:i, s:i, s:o}", "target", tn_target_text(target), "threads", tn_target_threads(target),
-                         "vector_bytes", tn_target_vector_bytes(target), "cache_bytes", caches));
+  return tools_print_json(session, json_pack("{s:s, s:i, s:i, s:o, s:s}", "target", tn_target_text(target), "threads",
+                                             tn_target_threads(target), "vector_bytes", tn_target_vector_bytes(target),
+                                             "cache_bytes", caches, "costs", tn_target_costs(target)));
 }
 
 static int run(const tools_args *args) {
@@ -49,7 +66,9 @@ static int run(const tools_args *args) {
   with_target.target = args->operands[0];
   tools_session session;
   int status = TOOLS_FAILED;
-  if (tools_open(&session, &with_target)) status = args->is_json ? print_object(&session) : print_plain(session.target);
+  bool ready = tools_open(&session, &with_target) && (!args->measures || tools_know_machine(&session, true));
+  if (ready) status = args->is_json ? print_object(&session) : print_plain(session.target);
+  if (ready && !args->is_json) print_costs(session.target);
   tools_close(&session);
   return status;
 }

@@ -33,7 +33,7 @@ typedef struct tools_args {
       unroll;
   uint64_t seed;
   double seconds;
-  bool is_json, is_strict, shows_stages, lists;
+  bool is_json, is_strict, shows_stages, lists, measures;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
@@ -128,6 +128,9 @@ typedef struct tools_session {
  * False after a message; close in either case. */
 bool tools_open(tools_session *session, const tools_args *args);
 void tools_close(tools_session *session);
+/* Gives the session's target what operations take on this machine, from the user's cache directory or measured, unless
+ * the target has costs or is another processor. ANEW: measured in any case. False after a message. */
+bool tools_know_machine(tools_session *session, bool anew);
 /* Parses PROGRAM: a file's name, when there is such a file or it ends in .te, or the text itself. */
 bool tools_load(tools_session *session, const tools_args *args, const char *program);
 /* tools_open and tools_load with the first operand. */
@@ -151,7 +154,10 @@ int tools_fail(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);
 
 /* Prints the object on standard output and releases it. NULL: out of memory. Returns the exit status. */
 int tools_print_json(tools_session *session, json_t *object);
-/* Prints malloc'ed text, ended by a newline, and frees it; NULL is a failure that was said. Returns the exit status. */
+/* Puts a ? in the place of each character that a terminal would obey; TEXT itself. What comes from a log or a recording may
+ * hold such. */
+char *tools_plain(char *text);
+/* Prints malloc'ed text without such characters, ended by a newline, and frees it; NULL is a failure that was said. Returns the exit status. */
 int tools_print_text(char *text);
 /* "1.23 ms" with three digits. */
 typedef struct tools_number {

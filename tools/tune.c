@@ -277,7 +277,7 @@ static int run(const tools_args *args) {
     return tools_usage(args->verb, "--effort is quick, normal or thorough, not '%s'", args->effort);
   tools_session session;
   int status = TOOLS_FAILED;
-  if (tools_open_program(&session, args)) {
+  if (tools_open_program(&session, args) && tools_know_machine(&session, false)) {
     tn_profiler *profiler = tn_profiler_new();
     tools_recording recording = tools_record(&session, args->profile, args->plugin);
     status = tune_and_print(&session, args, profiler);

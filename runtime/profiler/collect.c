@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <sys/syscall.h>
 
+#include "runtime/profiler/files.h"
 #include "runtime/profiler/guests.h"
 #include "runtime/profiler/storage.h"
 
@@ -351,11 +352,12 @@ static void set_rate(reader *x) {
 static void set_info(reader *x, uint64_t end_ticks) {
   const storage_header *h = x->from->header;
   tn_recording_info *info = &x->r->info;
-  info->start_ns = (int64_t)h->ns[0];
-  info->start_unix_ns = (int64_t)h->unix_ns;
+  info->start_ns = (int64_t)RUNTIME_MIN(h->ns[0], (uint64_t)PROFILER_MAX_NS);
+  info->start_unix_ns = (int64_t)RUNTIME_MIN(h->unix_ns, (uint64_t)PROFILER_MAX_NS);
   info->duration_ns = RUNTIME_MAX(from_ticks(x, end_ticks), 0);
   info->n_rounds = h->n_rounds;
-  info->cpu_ns = RUNTIME_MAX(h->cpu_ns[1] - h->cpu_ns[0], 0);
+  info->cpu_ns =
+      RUNTIME_MAX(profiler_clip(h->cpu_ns[1], PROFILER_MAX_NS) - profiler_clip(h->cpu_ns[0], PROFILER_MAX_NS), 0);
   info->peak_rss_bytes = h->peak_rss_bytes;
   info->stats.dropped = load64(&h->dropped);
   info->stats.double_ends = load64(&h->double_ends);
@@ -388,8 +390,13 @@ static void close_reader(reader *x) {
 
 static void warn_of_losses(tn_recording *r, const storage_header *h) {
   const tn_profile_stats *s = &r->info.stats;
-  if (s->dropped) profiler_warn(r, "%llu events were dropped: the buffers were full", (unsigned long long)s->dropped);
-  if (s->lost_names) profiler_warn(r, "%llu names were lost: their memory was full", (unsigned long long)s->lost_names);
+  bool is_disk_full = load32(&h->is_disk_full) != 0;
+  if (s->dropped)
+    profiler_warn(r, "%llu events were dropped: the %s full", (unsigned long long)s->dropped,
+                  is_disk_full ? "disk was" : "buffers were");
+  if (s->lost_names)
+    profiler_warn(r, "%llu names were lost: %s was full", (unsigned long long)s->lost_names,
+                  is_disk_full ? "the disk" : "their memory");
   if (!h->is_stopped) profiler_warn(r, "process %lld ended before its session was stopped", (long long)h->pid);
 }
 

@@ -3,6 +3,8 @@
 #include "runtime/profiler/guests.h"
 
 #include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "runtime/profiler/state.h"
 
@@ -104,30 +106,55 @@ static void append_file(tn_recording *r, const char *folder, const char *name) {
   runtime_str_free(&path);
 }
 
-static int append_files(tn_recording *r, const char *folder, const char *prefix) {
+static void remove_file(tn_recording *r, const char *folder, const char *name) {
+  (void)r;
+  runtime_str path = {0};
+  struct stat info;
+  runtime_str_addf(&path, "%s/%s", folder, name);
+  if (!path.failed && lstat(path.data, &info) == 0 && S_ISREG(info.st_mode)) unlink(path.data);
+  runtime_str_free(&path);
+}
+
+/* The names that mkostemp makes. */
+static bool is_workers(const char *name, const char *prefix) {
+  size_t n = strlen(prefix);
+  return strncmp(name, prefix, n) == 0 && strlen(name) == n + strlen("XXXXXX");
+}
+
+static int visit_folder(const char *folder, const char *prefix, tn_recording *r,
+                        void (*visit)(tn_recording *r, const char *folder, const char *name)) {
   int n = 0;
   DIR *entries = opendir(folder);
   for (struct dirent *entry; entries && (entry = readdir(entries));) {
-    if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0) continue;
-    append_file(r, folder, entry->d_name);
+    if (!is_workers(entry->d_name, prefix)) continue;
+    visit(r, folder, entry->d_name);
     ++n;
   }
   if (entries) closedir(entries);
   return n;
 }
 
-bool profiler_guests_recover(tn_recording *r, const char *path) {
+/* Visits what workers left beside the tuner's file at PATH; the number of files, -1 without memory. */
+static int visit_workers_files(const char *path, tn_recording *r,
+                               void (*visit)(tn_recording *r, const char *folder, const char *name)) {
   char *folder = strdup(path);
   runtime_str prefix = {0};
-  if (!folder) return false;
+  if (!folder) return -1;
   char *slash = strrchr(folder, '/');
   runtime_str_addf(&prefix, "%s" PROFILER_WORKER_FILE, slash ? slash + 1 : path);
   if (slash) slash[slash == folder] = '\0'; /* "/" stays */
-  int n = prefix.failed ? 0 : append_files(r, slash ? folder : ".", prefix.data);
+  int n = prefix.failed ? -1 : visit_folder(slash ? folder : ".", prefix.data, r, visit);
   runtime_str_free(&prefix);
   free(folder);
-  return n == 0 || (unite(r) && profiler_recording_finish(r));
+  return n;
 }
+
+bool profiler_guests_recover(tn_recording *r, const char *path) {
+  int n = visit_workers_files(path, r, append_file);
+  return n == 0 || (n > 0 && unite(r) && profiler_recording_finish(r));
+}
+
+void profiler_guests_clean(const char *path) { visit_workers_files(path, NULL, remove_file); }
 
 /* ---- with the session -------------------------------------------------------------------------------------------- */
 

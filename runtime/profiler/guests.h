@@ -24,6 +24,8 @@ bool profiler_guests_collect(tn_recording *r);
 /* Adds what workers left in files beside the one that R was recovered from: PATH.worker-*. */
 bool profiler_guests_recover(tn_recording *r, const char *path);
 #define PROFILER_WORKER_FILE ".worker-"
+/* Removes such files, left behind by a killed run of the same name. */
+void profiler_guests_clean(const char *path);
 /* Forgets what was adopted (reset, and the child after a fork). */
 void profiler_guests_drop(void);
 

@@ -47,7 +47,7 @@ uint32_t profiler_make_label(const tn_site *site, const char *name) {
   if (!place || place->i) return place ? (uint32_t)place->i - 1 : 0;
   storage_header *h = THE->storage.header;
   uint32_t n = atomic_load(&h->n_labels);
-  if (n >= STORAGE_MAX_LABELS) {
+  if (n >= STORAGE_MAX_LABELS || !storage_take_label(&THE->storage, n)) {
     atomic_fetch_add(&h->lost_names, 1);
     return 0;
   }

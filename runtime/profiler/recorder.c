@@ -86,7 +86,7 @@ static void name_lane(storage_lane *lane, const char *own_name) {
 static uint32_t new_lane(void) {
   storage_header *h = THE->storage.header;
   uint32_t link = atomic_load(&h->n_lanes) + 1;
-  if (link > STORAGE_MAX_LANES) return 0;
+  if (link > STORAGE_MAX_LANES || !storage_take_lane(&THE->storage, link - 1)) return 0;
   atomic_store(&h->n_lanes, link);
   return link;
 }

@@ -7,7 +7,9 @@
 
 #include "runtime/profiler/files.h"
 
-enum { MOST_BODY = 64 << 10, MOST_CONNECTIONS = 256, TIMEOUT_S = 30 };
+/* A connection on which nothing moves for IDLE_S is closed: a browser opens another one. What waits because MOST_CONNECTIONS
+ * are open waits no longer than that. */
+enum { MOST_BODY = 64 << 10, MOST_CONNECTIONS = 256, IDLE_S = 3 };
 
 /* X(NAME, "path", form, "content type") */
 /* clang-format off */
@@ -205,7 +207,7 @@ static bool start(tn_server *server, const any_address *address) {
   server->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, server,                 //
                                     MHD_OPTION_SOCK_ADDR, &address->generic,                  //
                                     MHD_OPTION_CONNECTION_LIMIT, (unsigned)MOST_CONNECTIONS,  //
-                                    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,       //
+                                    MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,          //
                                     MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
   const union MHD_DaemonInfo *info =
       server->daemon ? MHD_get_daemon_info(server->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;

@@ -364,6 +364,13 @@ static void measure_cost(void) {
   THE->options = kept;
 }
 
+/* Why there are no buffers. */
+static const char *why_not(int error) {
+  return error == ELOOP    ? "it is a symbolic link; remove it, or give the recording another name"
+         : error == EEXIST ? "there is a file of that name that no recorder wrote"
+                           : strerror(error);
+}
+
 static tn_status start(tn_context *ctx, const tn_profile_options *options) {
   if (THE->storage.header) drop_recorded();
   profiler_guests_drop();
@@ -372,6 +379,7 @@ static tn_status start(tn_context *ctx, const tn_profile_options *options) {
   if (!THE->is_prepared || !keep_options(options)) return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory");
   THE->pid = getpid();
   THE->round = 0;
+  if (THE->options.file) profiler_guests_clean(THE->options.file);
   load_tracer(ctx, THE->options.pass_through);
   atomic_store(&THE->from_ticks, 0);
   atomic_store(&THE->n_ticks, UINT64_MAX);
@@ -384,9 +392,10 @@ static tn_status start(tn_context *ctx, const tn_profile_options *options) {
     profiler_guests_start();
     return TN_OK;
   }
+  int error = errno;
   atomic_store(&THE->state, TN_PROFILE_IDLE);
   const char *path = THE->options.file ? THE->options.file : "buffers";
-  return runtime_fail(ctx, TN_ERROR_IO, "profile: cannot make %s: %s", path, strerror(errno));
+  return runtime_fail(ctx, TN_ERROR_IO, "profile: cannot make %s: %s", path, why_not(error));
 }
 
 tn_status tn_profile_start(tn_context *ctx, const tn_profile_options *options) {

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -31,38 +33,118 @@ static void set_pointers(storage *s, char *base) {
   s->chunks = base + s->header->chunks_at;
 }
 
-/* A file of its own, empty and of the right length. */
-static int create_file(const char *path, size_t bytes) {
-  int file = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0) return -1;
-  if (ftruncate(file, (off_t)bytes) == 0) return file;
-  int error = errno;
-  close(file);
-  errno = error;
-  return -1;
+/* ---- the file ---------------------------------------------------------------------------------------------------- */
+
+/* Nobody else's: empty, as a tuner makes it for its worker. */
+static bool is_empty(int file) {
+  struct stat info;
+  return fstat(file, &info) == 0 && S_ISREG(info.st_mode) && info.st_size == 0 && info.st_nlink == 1;
 }
 
-/* Takes disk space now: a full disk is an error here and a signal later. File systems that cannot are trusted. */
-static bool take_space(const storage *s, size_t at, size_t bytes) {
-  return s->file < 0 || fallocate(s->file, 0, (off_t)at, (off_t)bytes) == 0 || errno != ENOSPC;
+static bool is_recorders(int file) {
+  struct stat info;
+  char magic[sizeof STORAGE_MAGIC];
+  return fstat(file, &info) == 0 && S_ISREG(info.st_mode) &&
+         pread(file, magic, sizeof magic, 0) == (ssize_t)sizeof magic &&
+         memcmp(magic, STORAGE_MAGIC, sizeof magic) == 0;
+}
+
+/* Opens an empty file. What a killed run left is replaced, not emptied: another process may have it mapped. A link that
+ * somebody laid here, or a file that is no recorder's, is not touched. */
+static int open_empty(const char *path) {
+  enum { NEW = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC };
+  int file = open(path, NEW, 0666);
+  if (file >= 0 || errno != EEXIST) return file;
+  file = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file < 0 || is_empty(file)) return file;
+  bool is_ours = is_recorders(file);
+  close(file);
+  errno = EEXIST;
+  return is_ours && unlink(path) == 0 ? open(path, NEW, 0666) : -1;
+}
+
+/* A longer file than the process may make would be a signal. */
+static bool is_within_limit(size_t bytes) {
+  struct rlimit most;
+  if (getrlimit(RLIMIT_FSIZE, &most) != 0 || most.rlim_cur == RLIM_INFINITY || bytes <= most.rlim_cur) return true;
+  errno = EFBIG;
+  return false;
+}
+
+/* ---- its place on the disk --------------------------------------------------------------------------------------- */
+
+/* For file systems without fallocate; nothing was written there yet. */
+static bool write_zeros(int file, size_t at, size_t bytes) {
+  static const char zeros[4096];
+  for (size_t done = 0; done < bytes;) {
+    ssize_t n = pwrite(file, zeros, RUNTIME_MIN(bytes - done, sizeof zeros), (off_t)(at + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += (size_t)n;
+  }
+  return true;
+}
+
+static bool take_space(storage *s, size_t at, size_t bytes) {
+  if (s->file < 0) return true;
+  int result;
+  do result = fallocate(s->file, 0, (off_t)at, (off_t)bytes);
+  while (result != 0 && errno == EINTR);
+  if (result == 0 || ((errno == EOPNOTSUPP || errno == ENOSYS) && write_zeros(s->file, at, bytes))) return true;
+  if (s->header) atomic_store(&s->header->is_disk_full, 1);
+  return false;
+}
+
+/* Takes the pages of the part at AT up to its first USED bytes. */
+static bool take_part(storage *s, size_t at, size_t *taken, size_t used) {
+  size_t to = round_up(used, 4096);
+  if (used <= *taken) return true;
+  if (!take_space(s, at + *taken, to - *taken)) return false;
+  *taken = to;
+  return true;
+}
+
+bool storage_take_label(storage *s, uint32_t i) {
+  return take_part(s, s->header->labels_at, &s->labels_taken, ((size_t)i + 1) * sizeof(storage_label));
+}
+
+bool storage_take_lane(storage *s, uint32_t i) {
+  return take_part(s, s->header->lanes_at, &s->lanes_taken, ((size_t)i + 1) * sizeof(storage_lane));
+}
+
+/* What one thread needs to record at all: a page of each part, a chunk for its stack and one for its records. */
+static bool take_least(storage *s, const storage_header *h) {
+  return take_space(s, 0, h->labels_at) && take_part(s, h->labels_at, &s->labels_taken, 1) &&
+         take_part(s, h->names_at, &s->names_taken, 1) && take_part(s, h->lanes_at, &s->lanes_taken, 1) &&
+         take_space(s, h->chunks_at, (size_t)2 * STORAGE_CHUNK_BYTES);
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+/* Gives the file its length and its first pages. */
+static bool prepare_file(storage *s, const storage_header *h) {
+  return is_within_limit(h->total_bytes) && ftruncate(s->file, (off_t)h->total_bytes) == 0 && take_least(s, h);
+}
+
+static bool give_up(storage *s, const char *path) {
+  int error = errno;
+  if (s->file >= 0) {
+    close(s->file);
+    unlink(path);
+  }
+  *s = (storage){.file = -1};
+  errno = error;
+  return false;
 }
 
 bool storage_create(storage *s, size_t max_bytes, const char *path) {
   storage_header layout = {.magic = STORAGE_MAGIC, .version = STORAGE_VERSION, .header_bytes = sizeof layout};
   lay_out(&layout, RUNTIME_MAX(max_bytes, (size_t)4 * STORAGE_CHUNK_BYTES));
-  *s = (storage){.file = -1, .mapped_bytes = layout.total_bytes};
-  if (path && (s->file = create_file(path, layout.total_bytes)) < 0) return false;
+  *s = (storage){.file = path ? open_empty(path) : -1, .mapped_bytes = layout.total_bytes};
+  if (path && (s->file < 0 || !prepare_file(s, &layout))) return give_up(s, path);
   int flags = path ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-  char *base = MAP_FAILED;
-  if (take_space(s, 0, layout.labels_at + 4096))
-    base = mmap(NULL, s->mapped_bytes, PROT_READ | PROT_WRITE, flags, s->file, 0);
-  if (base == MAP_FAILED) {
-    int error = errno;
-    if (s->file >= 0) close(s->file);
-    s->file = -1;
-    errno = error;
-    return false;
-  }
+  char *base = mmap(NULL, s->mapped_bytes, PROT_READ | PROT_WRITE, flags, s->file, 0);
+  if (base == MAP_FAILED) return give_up(s, path);
   memcpy(base, &layout, sizeof layout);
   set_pointers(s, base);
   atomic_store(&s->header->names_used, 1); /* offset 0 is "" */
@@ -75,15 +157,22 @@ void storage_close(storage *s) {
   *s = (storage){.file = -1};
 }
 
-uint32_t storage_new_chunk(storage *s, uint32_t lane, bool is_stack) {
+/* The number of a chunk that has its place; h->max_chunks when there is none. What a full disk refused once is not asked
+ * for again: that would cost every event a system call. */
+static uint32_t grow(storage *s) {
   storage_header *h = s->header;
-  if (atomic_load_explicit(&h->n_chunks, memory_order_relaxed) >= h->max_chunks) return 0;
-  uint32_t index = atomic_fetch_add(&h->n_chunks, 1);
-  if (index >= h->max_chunks ||
-      !take_space(s, h->chunks_at + (size_t)index * STORAGE_CHUNK_BYTES, STORAGE_CHUNK_BYTES)) {
-    atomic_fetch_sub(&h->n_chunks, 1);
-    return 0;
-  }
+  uint32_t index = atomic_load_explicit(&h->n_chunks, memory_order_relaxed);
+  if (index >= h->max_chunks || atomic_load_explicit(&h->is_disk_full, memory_order_relaxed)) return h->max_chunks;
+  if (!take_space(s, h->chunks_at + (size_t)index * STORAGE_CHUNK_BYTES, STORAGE_CHUNK_BYTES)) return h->max_chunks;
+  atomic_store(&h->n_chunks, index + 1);
+  return index;
+}
+
+uint32_t storage_new_chunk(storage *s, uint32_t lane, bool is_stack) {
+  while (atomic_exchange_explicit(&s->is_growing, true, memory_order_acquire)) sched_yield();
+  uint32_t index = grow(s);
+  atomic_store_explicit(&s->is_growing, false, memory_order_release);
+  if (index >= s->header->max_chunks) return 0;
   storage_chunk *chunk = storage_chunk_at(s, index + 1);
   chunk->lane = lane;
   chunk->is_stack = is_stack;
@@ -92,8 +181,8 @@ uint32_t storage_new_chunk(storage *s, uint32_t lane, bool is_stack) {
 
 uint32_t storage_add_name(storage *s, const char *text, size_t n) {
   uint64_t at = atomic_load(&s->header->names_used);
-  if (n == 0) return 0;
-  if (n + 1 > s->header->names_bytes - at || !take_space(s, s->header->names_at + at, n + 1)) return 0;
+  if (n == 0 || n + 1 > s->header->names_bytes - at) return 0;
+  if (!take_part(s, s->header->names_at, &s->names_taken, at + n + 1)) return 0;
   memcpy(s->names + at, text, n);
   s->names[at + n] = '\0';
   atomic_store(&s->header->names_used, at + n + 1);

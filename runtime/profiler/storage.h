@@ -12,7 +12,7 @@
 #include "runtime/profiler/recorder.h"
 
 enum {
-  STORAGE_VERSION = 1,
+  STORAGE_VERSION = 2,
   STORAGE_CHUNK_BYTES = 16 << 10,
   STORAGE_MAX_LABELS = 1 << 16,
   STORAGE_MAX_LANES = 1 << 14,
@@ -90,6 +90,7 @@ typedef struct storage_header {
   double ns_per_tick; /* a first estimate; the two moments below say it better once they lie far apart */
   uint64_t ticks[2], ns[2], unix_ns;
   _Atomic uint32_t n_labels, n_lanes, n_chunks, last_sequence;
+  _Atomic uint32_t is_disk_full, spare;
   _Atomic uint64_t names_used, last_async;
   _Atomic uint64_t dropped, double_ends, overlaps, lost_names; /* dropped: of threads that got no lane */
   uint64_t start_cost_ns, stop_cost_ns;
@@ -97,7 +98,8 @@ typedef struct storage_header {
   double event_cost_ns;
 } storage_header;
 
-/* A mapping of either kind. */
+/* A mapping of either kind. The pages of a file are taken from the disk before they are touched: a page that a full disk
+ * cannot give is a signal. */
 typedef struct storage {
   storage_header *header; /* NULL: none */
   storage_label *labels;
@@ -105,7 +107,9 @@ typedef struct storage {
   storage_lane *lanes;
   char *chunks;
   size_t mapped_bytes;
-  int file; /* -1: anonymous */
+  size_t labels_taken, names_taken, lanes_taken; /* bytes of these parts that have their place on the disk */
+  _Atomic bool is_growing;                       /* a thread is taking a chunk */
+  int file;                                      /* -1: anonymous */
 } storage;
 
 static inline storage_chunk *storage_chunk_at(const storage *s, uint32_t link) {
@@ -114,11 +118,15 @@ static inline storage_chunk *storage_chunk_at(const storage *s, uint32_t link) {
 static inline storage_record *storage_records(storage_chunk *chunk) { return (storage_record *)(chunk + 1); }
 static inline storage_open *storage_opens(storage_chunk *chunk) { return (storage_open *)(chunk + 1); }
 
-/* Makes an empty mapping for MAX_BYTES of chunks; PATH NULL: anonymous. False with errno. */
+/* Makes an empty mapping for MAX_BYTES of chunks; PATH NULL: anonymous. False with errno: ENOSPC when not even one thread
+ * could record, ELOOP for a symbolic link, EEXIST for a file that no recorder wrote; neither is touched. */
 bool storage_create(storage *s, size_t max_bytes, const char *path);
 /* Maps the file of another process to read; false with a message in CTX. */
 bool storage_open_file(tn_context *ctx, storage *s, const char *path);
 void storage_close(storage *s);
+/* Makes sure that label or lane number I can be written; false when the disk is full. Under the recorder's lock. */
+bool storage_take_label(storage *s, uint32_t i);
+bool storage_take_lane(storage *s, uint32_t i);
 /* A new chunk's link for a lane, 0 when there is none left. Any thread. */
 uint32_t storage_new_chunk(storage *s, uint32_t lane, bool is_stack);
 /* Appends a text; its offset, 0 ("") when there is no room. Under the recorder's lock. */

@@ -8,7 +8,7 @@
 
 #include "runtime/profiler/files.h"
 
-enum { OUT_BYTES = 64 << 10, IN_BYTES = 64 << 10, NO_FILE = -1 };
+enum { OUT_BYTES = 64 << 10, IN_BYTES = 64 << 10, NO_FILE = -1, UNPACKED_MIB = 384 };
 
 /* ---- out: opening, flushing, closing ----------------------------------------------------------------------------- */
 
@@ -210,6 +210,11 @@ void profiler_in_close(profiler_in *in) {
   *in = (profiler_in){0};
 }
 
+/* A small file may unpack to any length. */
+static bool is_bomb(const profiler_in *in) {
+  return in->before + in->n > (uint64_t)UNPACKED_MIB << 20 && !gzdirect(in->gz);
+}
+
 bool profiler_in_fill(profiler_in *in) {
   if (!in->gz || in->failed) return false;
   in->before += in->n;
@@ -218,6 +223,11 @@ bool profiler_in_fill(profiler_in *in) {
   if (n < 0 || error != Z_OK) in->failed = error == Z_ERRNO ? "it cannot be read" : "its compressed data are broken";
   in->at = 0;
   in->n = n > 0 ? (size_t)n : 0;
+  if (is_bomb(in)) {
+    in->failed =
+        "it unpacks to more than 384 MiB (the limit unpacked_bytes); what gunzip made of it is read at any length";
+    in->n = 0;
+  }
   return in->n > 0;
 }
 

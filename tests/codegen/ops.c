@@ -126,7 +126,7 @@ static double real_result(tir_op op, double a, double b) {
 }
 
 static number result(tir_op op, tn_dtype dtype, number a, number b) {
-  if (tir_op_table[op].op_class == 'C') return (number){compare(op, dtype, a, b), 0};
+  if (tir_op_table[op].rule == TIR_RULE_COMPARISON) return (number){compare(op, dtype, a, b), 0};
   if (op == TIR_SELECT) return a;
   if (op == TIR_ISNAN) return (number){isnan(a.f), 0};
   if (op == TIR_ISINF) return (number){isinf(a.f) != 0, 0};
@@ -140,7 +140,7 @@ static bool is_exact(tir_op op) {
                                  TIR_TRUNC, TIR_NEARBYINT, TIR_FMOD, TIR_COPYSIGN};
   for (int i = 0; i < RUNTIME_COUNT(exact); ++i)
     if (op == exact[i]) return true;
-  return tir_op_table[op].op_class != 'M';
+  return tir_op_table[op].rule != TIR_RULE_FLOAT;
 }
 
 static void check_number(tir_op op, tn_dtype dtype, const void *got, int64_t i, number expected, int lanes) {
@@ -228,13 +228,13 @@ static bool has_dtype(tir_op op, tn_dtype dtype) {
   bool is_float = tn_dtype_is_float(dtype);
   if (runtime_is_half(dtype)) return false;
   if (op == TIR_AND || op == TIR_OR || op == TIR_NOT) return dtype == TN_BOOL;
-  if (op == TIR_DIV || tir_op_table[op].op_class == 'M') return is_float;
+  if (op == TIR_DIV || tir_op_table[op].rule == TIR_RULE_FLOAT) return is_float;
   if (op == TIR_FLOORDIV || op == TIR_FLOORMOD) return !is_float && dtype != TN_BOOL;
   if (op == TIR_ABS) return dtype != TN_BOOL;
-  char c = tir_op_table[op].op_class;
-  if (c == 'I') return !is_float && dtype != TN_BOOL;
-  if (c == 'T') return is_float;
-  return c == 'C' || op == TIR_SELECT || (c == 'A' && dtype != TN_BOOL);
+  tir_rule rule = tir_op_table[op].rule;
+  if (rule == TIR_RULE_INTEGER) return !is_float && dtype != TN_BOOL;
+  if (rule == TIR_RULE_TEST) return is_float;
+  return rule == TIR_RULE_COMPARISON || op == TIR_SELECT || (rule == TIR_RULE_ARITHMETIC && dtype != TN_BOOL);
 }
 
 static int op_rows(row *rows) {
@@ -245,7 +245,8 @@ static int op_rows(row *rows) {
       row *r = &rows[n++];
       *r = (row){.op = (tir_op)op, .from = (tn_dtype)dtype, .to = (tn_dtype)dtype};
       snprintf(r->text, sizeof r->text, "%s %s", tir_op_table[op].text, tn_dtype_name((tn_dtype)dtype));
-      if (strchr("CT", tir_op_table[op].op_class)) r->to = TN_BOOL;
+      tir_rule rule = tir_op_table[op].rule;
+      if (rule == TIR_RULE_COMPARISON || rule == TIR_RULE_TEST) r->to = TN_BOOL;
     }
   }
   return n;

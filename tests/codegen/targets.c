@@ -1,4 +1,6 @@
 /* Targets: this machine, canonical texts, and every wrong specification. */
+#include <time.h>
+
 #include "tests/codegen/kit.h"
 
 /* What LLVM held at a fatal error is given up. */
@@ -155,7 +157,7 @@ typedef struct wrong_row {
 
 static const wrong_row wrong_rows[] = {
     {"cpus=znver4",
-     "unknown key \"cpus\" in the target \"cpus=znver4\": the keys are triple=, cpu=, features=, threads="},
+     "unknown key \"cpus\" in the target \"cpus=znver4\": the keys are triple=, cpu=, features=, threads=, costs="},
     {"llvm", "unknown key \"llvm\""},
     {"cpu=znver99", "unknown cpu \"znver99\""},
     {"cpu=", "cpu= in the target \"cpu=\" has no value"},
@@ -166,6 +168,11 @@ static const wrong_row wrong_rows[] = {
     {"threads=two", "threads=two"},
     {"threads=-1", "threads=-1"},
     {"threads=4x", "threads=4x"},
+    {"costs=fma99:1", "\"fma99:1\" is none of a machine's costs"},
+    {"costs=fma16", "\"fma16\" is none of a machine's costs"},
+    {"costs=fma16:0.1,line2:-1", "\"line2:-1\" is none of a machine's costs"},
+    {"costs=fma16:0", "\"fma16:0\" is none of a machine's costs"},
+    {"costs=fma16:1x", "\"fma16:1x\" is none of a machine's costs"},
     {"triple=pdp11-dec-bsd", "x86_64, aarch64 and riscv64"},
     {"triple=i686-linux-gnu", "x86_64, aarch64 and riscv64"},
     {"triple=x86_64-linux-gnu cpu=i386", "cpu=i386 with these features lacks 64bit"},
@@ -182,10 +189,68 @@ static void refuse(void **state) {
   check_fails(K.ctx, TN_ERROR_ARGUMENT, r->message);
 }
 
+/* ---- costs ------------------------------------------------------------------------------------------------------- */
+
+/* They are kept, come back as text, and are no part of what names records. */
+static void carries_costs(void **state) {
+  (void)state;
+  tn_target *t = tn_target_new(K.ctx, "cpu=znver4 triple=x86_64-linux-gnu costs=fma16:0.25,line2:1.5 threads=1");
+  assert_non_null(t);
+  assert_true(tn_target_machine(t).costs.fma16 == 0.25 && tn_target_machine(t).costs.line2 == 1.5);
+  assert_null(strstr(tn_target_text(t), "costs"));
+  tn_target *again = tn_target_new(K.ctx, tn_target_costs(t));
+  assert_non_null(again);
+  assert_string_equal(tn_target_costs(again), tn_target_costs(t));
+  assert_int_equal(tn_target_set_costs(t, "fma16:1"), TN_ERROR_ARGUMENT);
+  check_fails(K.ctx, TN_ERROR_ARGUMENT, "costs=fma16:0.1,... is needed");
+  assert_true(tn_target_machine(t).costs.fma16 == 0.25);
+}
+
+static double seconds_of(const struct timespec *from, const struct timespec *to) {
+  return (double)(to->tv_sec - from->tv_sec) + 1e-9 * (double)(to->tv_nsec - from->tv_nsec);
+}
+
+/* Every cost is measured, nearer memory is no slower, and it does not take long. */
+static void measures(void **state) {
+  (void)state;
+  struct timespec begin, end;
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  const char *word = tn_measure_costs(K.ctx);
+  clock_gettime(CLOCK_MONOTONIC, &end);
+  assert_non_null(word);
+  tn_target *t = tn_target_new(K.ctx, word);
+  assert_non_null(t);
+  tn_machine_costs c = tn_target_machine(t).costs;
+#define X(name, what) assert_true(c.name > 0);
+  TN_MACHINE_COSTS(X)
+#undef X
+  assert_true(c.chain >= c.fma16);
+  assert_true(c.line2 <= c.line3 && c.line3 <= c.line4 && c.line4 <= c.shared4);
+  assert_true(seconds_of(&begin, &end) < 20);
+}
+
+/* The schedule is decided by the target's text alone. */
+static void same_text_same_auto(void **state) {
+  (void)state;
+  static const char spec[] = "triple=x86_64-linux-gnu cpu=znver4 threads=2 costs=fma64:0.3,line2:0.7,line3:3";
+  char *texts[2];
+  tn_program *p = tn_program_parse(K.ctx, "C[i<333, j<500] = sum[k<700](A[i,k] * B[k,j])", 0, NULL);
+  for (int i = 0; i < 2; i++) {
+    tn_machine machine = tn_target_machine(tn_target_new(K.ctx, spec));
+    tn_schedule *s = tn_schedule_new(p);
+    assert_int_equal(tn_schedule_auto(s, &machine), TN_OK);
+    texts[i] = tn_schedule_print(s, TN_FORM_TEXT);
+  }
+  assert_string_equal(texts[0], texts[1]);
+  free(texts[0]);
+  free(texts[1]);
+}
+
 int test_targets(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(native),         cmocka_unit_test(native_caches),
-                                            cmocka_unit_test(native_vectors), cmocka_unit_test(null_in_null_out),
-                                            cmocka_unit_test(fatal_error),    cmocka_unit_test(diagnosed_error)};
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(native),           cmocka_unit_test(native_caches), cmocka_unit_test(native_vectors),
+      cmocka_unit_test(null_in_null_out), cmocka_unit_test(fatal_error),   cmocka_unit_test(diagnosed_error),
+      cmocka_unit_test(carries_costs),    cmocka_unit_test(measures),      cmocka_unit_test(same_text_same_auto)};
   return CHECK_TABLE("targets", text_rows, canonical) + CHECK_TABLE("targets parse back", text_rows, parses_back) +
          CHECK_TESTS("this machine", tests) + CHECK_TABLE("processors", cpu_rows, compiles_for) +
          CHECK_TABLE("targets refused", wrong_rows, refuse);

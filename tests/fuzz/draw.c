@@ -2,6 +2,7 @@
  * is counted; it must leave the schedule as it was. */
 #include <stdio.h>
 
+#include "schedule/plan.h"
 #include "schedule/tail.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -533,6 +534,43 @@ static const char *draw_sketch(drawing *d, runtime_str *out, fuzz_counts *counts
   return x.wrong;
 }
 
+/* ---- plans ------------------------------------------------------------------------------------------------------- */
+
+/* A plan of a group: a ranked one, with some values drawn anew, or with all of them. */
+static schedule_plan draw_plan(runtime_rng *rng, const schedule_plans *plans, int group) {
+  const schedule_plan *ranked;
+  const plan_choices *choices = schedule_plans_choices(plans, group);
+  int n = schedule_plans_ranked(plans, group, &ranked);
+  if (n == 0) return (schedule_plan){.family = -1};
+  schedule_plan plan = ranked[runtime_random_below(rng, n)];
+  for (int i = 0; i < choices->n; i++) {
+    const plan_choice *c = &choices->choices[i];
+    if (c->family != plan.family) continue;
+    int changes = (int)runtime_random_below(rng, 3);
+    for (int k = 0; k < changes; k++) {
+      int f = (int)runtime_random_below(rng, schedule_family_at(c->family)->n_fields);
+      plan.value[f] = c->space.value[f][runtime_random_below(rng, c->space.n[f])];
+    }
+  }
+  return plan;
+}
+
+enum { MAX_GROUPS = 64 };
+
+/* Takes over a schedule of drawn plans; false: a primitive refused one of them. */
+static bool draw_plans(runtime_rng *rng, tn_schedule *s, const tn_machine *machine) {
+  schedule_plan by_group[MAX_GROUPS];
+  schedule_plans *plans = schedule_plans_new(s->program, machine);
+  tn_schedule *made = NULL;
+  int n = plans ? schedule_plans_count(plans) : 0;
+  for (int i = 0; i < n && n <= MAX_GROUPS; i++) by_group[i] = draw_plan(rng, plans, i);
+  if (plans && n <= MAX_GROUPS) made = schedule_plans_realize(plans, by_group);
+  if (made) schedule_swap_contents(s, made);
+  tn_schedule_free(made);
+  schedule_plans_free(plans);
+  return made != NULL;
+}
+
 /* Small caches and cheap threads, so that small programs are packed and run in parallel too. None with symbols. */
 const char *fuzz_generic_schedule(runtime_rng *rng, tn_schedule *s, runtime_str *out) {
   if (s->program->n_symbols > 0) return NULL;
@@ -540,8 +578,12 @@ const char *fuzz_generic_schedule(runtime_rng *rng, tn_schedule *s, runtime_str 
                         .vector_bytes = 16 << runtime_random_below(rng, 3),
                         .vector_registers = 16 << runtime_random_below(rng, 2),
                         .cache_bytes = {0, 1 << runtime_random_below(rng, 16), 1 << runtime_random_below(rng, 20), 0},
+                        .dot_i8_lanes = 8 << runtime_random_below(rng, 2),
+                        .dot_bf16_lanes = 8 << runtime_random_below(rng, 2),
                         .fork_ns = 1 << runtime_random_below(rng, 16)};
-  if (tn_schedule_auto(s, &machine) != TN_OK || tn_context_status(s->ctx) != TN_OK) return tn_context_message(s->ctx);
+  bool by_plans = runtime_random_below(rng, 3) > 0 && draw_plans(rng, s, &machine);
+  if (!by_plans && tn_schedule_auto(s, &machine) != TN_OK) return tn_context_message(s->ctx);
+  if (tn_context_status(s->ctx) != TN_OK) return tn_context_message(s->ctx);
   char *text = tn_schedule_print(s, TN_FORM_TEXT);
   if (text) runtime_str_addf(out, "%s", text);
   free(text);

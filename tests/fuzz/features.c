@@ -65,8 +65,8 @@ static tir_walk look_at(void *user, const tir_expr *e) {
   if (e->op == TIR_READ) look_at_read(x, e);
   if (e->op == TIR_REDUCE) look_at_reduction(x, e);
   x->has[FUZZ_HAS_PADDING] |= e->op == TIR_SELECT && has_read(e);
-  x->has[FUZZ_HAS_MATH] |= tir_op_table[e->op].op_class == 'M';
-  x->has[FUZZ_HAS_BITS] |= tir_op_table[e->op].op_class == 'I';
+  x->has[FUZZ_HAS_MATH] |= tir_rule_of(e) == TIR_RULE_FLOAT;
+  x->has[FUZZ_HAS_BITS] |= tir_rule_of(e) == TIR_RULE_INTEGER;
   return TIR_WALK_ON;
 }
 

@@ -306,16 +306,16 @@ static fuzz_bound other(bounding *x, const tir_expr *e) {
     default: break;
   }
   for (int i = 0; i < e->n_args; i++) exact(x, bound_of(x, e->arg[i])); /* comparisons, booleans, bits */
-  if (tir_op_table[e->op].op_class == 'I') return integer_range((tn_dtype)e->dtype);
+  if (tir_rule_of(e) == TIR_RULE_INTEGER) return integer_range((tn_dtype)e->dtype);
   return (fuzz_bound){0, 1, 0, 0};
 }
 
 static fuzz_bound bound_of(bounding *x, const tir_expr *e) {
-  char kind = tir_op_table[e->op].op_class;
-  fuzz_bound b = kind == 'A'                     ? arithmetic(x, e)
-                 : kind == 'M' && e->n_args == 2 ? of_two(x, e)
-                 : kind == 'M'                   ? math(x, (tir_op)e->op, bound_of(x, e->arg[0]))
-                                                 : other(x, e);
+  tir_rule rule = tir_rule_of(e);
+  fuzz_bound b = rule == TIR_RULE_ARITHMETIC                ? arithmetic(x, e)
+                 : rule == TIR_RULE_FLOAT && e->n_args == 2 ? of_two(x, e)
+                 : rule == TIR_RULE_FLOAT                   ? math(x, (tir_op)e->op, bound_of(x, e->arg[0]))
+                                                            : other(x, e);
   return held((tn_dtype)e->dtype, b);
 }
 

@@ -5,11 +5,13 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "runtime/profiler/storage.h"
 #include "tests/profiler/rows.h"
 
 /* ---- B11 --------------------------------------------------------------------------------------------------------- */
@@ -87,6 +89,63 @@ ROW(b11_bounded_memory) {
   assert_true(s->bytes > 0 && s->start_ns > 0 && s->stop_ns > 0 && s->collect_ns >= s->parse_ns && s->parse_ns > 0);
   assert_true(s->event_cost_ns > 1 && s->event_cost_ns < 100000);
   tn_recording_free(r);
+}
+
+/* More labels, names, lanes and records than a small disk has room for. */
+static void *record_much(void *user) {
+  char name[64];
+  for (int i = 0; i < 400; ++i) {
+    snprintf(name, sizeof name, "a name of %s that takes its room, number %d", (const char *)user, i);
+    tn_timed scope = tn_timed_begin(name);
+    tn_timed_end(&scope);
+  }
+  return NULL;
+}
+
+static void record_in_threads(void) {
+  static char *const names[] = {"one", "two", "three", "four", "five", "six"};
+  pthread_t threads[RUNTIME_COUNT(names)];
+  for (int i = 0; i < RUNTIME_COUNT(names); ++i)
+    assert_int_equal(pthread_create(&threads[i], NULL, record_much, names[i]), 0);
+  for (int i = 0; i < RUNTIME_COUNT(names); ++i) pthread_join(threads[i], NULL);
+}
+
+/* A session whose buffers lie on a disk of KIB: it does not begin, or it ends with a recording that says what is missing.
+ * True: the disk had room for all. */
+static bool check_small_disk(tn_context *ctx, const char *folder, int kib) {
+  char size[32], path[128];
+  snprintf(size, sizeof size, "size=%dk", kib);
+  snprintf(path, sizeof path, "%s/session", folder);
+  if (mount("none", folder, "tmpfs", 0, size) != 0) ROW_SKIP("no tmpfs can be mounted here: %s", strerror(errno));
+  const tn_profile_options options = {.file = path};
+  bool began = tn_profile_start(ctx, &options) == TN_OK, had_room = false;
+  if (began) {
+    record_in_threads();
+    tn_recording *r = rows_collect();
+    int64_t n = r->n_events;
+    had_room = n == 2400 && r->info.stats.dropped == 0 && r->info.stats.lost_names == 0;
+    assert_int_equal(n + (int64_t)r->info.stats.dropped, 2400);
+    if (!had_room) check_has(tn_recording_warnings(r), "the disk was full");
+    tn_recording_free(r);
+  } else {
+    check_fails(ctx, TN_ERROR_IO, "session", "No space left on device");
+  }
+  assert_int_equal(access(path, F_OK), -1);
+  assert_int_equal(umount(folder), 0);
+  return had_room;
+}
+
+ROW(b11_full_disk) {
+  (void)state;
+  char folder[] = "/tmp/tenon-disk-XXXXXX";
+  assert_non_null(mkdtemp(folder));
+  tn_context *ctx = check_context();
+  int n_room = 0;
+  for (int kib = 4; kib <= 128; kib += 4) n_room += check_small_disk(ctx, folder, kib);
+  assert_int_equal(n_room, 0);
+  assert_true(check_small_disk(ctx, folder, 4096));
+  check_context_free(ctx);
+  rmdir(folder);
 }
 
 /* ---- B12 --------------------------------------------------------------------------------------------------------- */
@@ -219,6 +278,22 @@ static void fuzz(const char *path, const char *bytes, size_t n, int rounds) {
   close(file);
 }
 
+/* Numbers that a sum or a difference would overflow. */
+static void check_far_numbers(const char *path, const char *bytes, size_t n) {
+  const int64_t cpu_ns[2] = {INT64_MIN, INT64_MAX};
+  const uint64_t ns[2] = {UINT64_MAX, 0};
+  write_bytes(path, bytes, n);
+  int file = open(path, O_WRONLY);
+  assert_int_equal(pwrite(file, cpu_ns, sizeof cpu_ns, offsetof(storage_header, cpu_ns)), sizeof cpu_ns);
+  assert_int_equal(pwrite(file, ns, sizeof ns, offsetof(storage_header, ns)), sizeof ns);
+  close(file);
+  tn_recording *r = tn_recording_recover(NULL, path);
+  assert_non_null(r);
+  assert_true(r->info.cpu_ns > 0 && r->info.start_ns > 0);
+  tn_recording_free(r);
+  write_bytes(path, bytes, n);
+}
+
 ROW(b12_damaged_files) {
   (void)state;
   char path[64];
@@ -226,6 +301,7 @@ ROW(b12_damaged_files) {
   check_no_recording(temporary(path), "empty");
   write_bytes(path, "not a profile, but long enough to be read as one", 48);
   check_no_recording(path, "not a recorder's file");
+  unlink(path);
   make_file(path);
   size_t n;
   char *bytes = read_bytes(path, &n);
@@ -236,9 +312,80 @@ ROW(b12_damaged_files) {
   assert_int_equal(rows_count(r, "one of many"), 400);
   assert_int_equal(rows_find(r, "open", 0)->flags, TN_EVENT_UNFINISHED);
   tn_recording_free(r);
+  check_far_numbers(path, bytes, n);
   fuzz(path, bytes, n, 10000);
   unlink(path);
   free(bytes);
+}
+
+static void start_refused(const char *path, const char *why) {
+  tn_context *ctx = check_context();
+  const tn_profile_options options = {.file = path};
+  assert_int_equal(tn_profile_start(ctx, &options), TN_ERROR_IO);
+  check_message_has(ctx, path, why);
+  check_context_free(ctx);
+}
+
+static void check_victim(const char *victim) {
+  size_t n;
+  char *bytes = read_bytes(victim, &n);
+  assert_string_equal(bytes, "precious");
+  free(bytes);
+}
+
+/* What is no recorder's file is not touched, whatever its name leads to. */
+static void check_not_touched(const char *path, const char *victim) {
+  write_bytes(victim, "precious", 8);
+  assert_int_equal(symlink(victim, path), 0);
+  start_refused(path, "it is a symbolic link");
+  check_victim(victim);
+  unlink(path);
+  assert_int_equal(link(victim, path), 0);
+  start_refused(path, "a file of that name that no recorder wrote");
+  check_victim(victim);
+  unlink(path);
+  assert_int_equal(truncate(victim, 0), 0);
+  assert_int_equal(link(victim, path), 0);
+  start_refused(path, "a file of that name that no recorder wrote");
+  unlink(path);
+  assert_int_equal(mkfifo(path, 0600), 0);
+  start_refused(path, "a file of that name that no recorder wrote");
+  unlink(path);
+}
+
+/* What a killed run left is replaced, its workers' files too; whoever has it open keeps it. */
+static void check_replaced(const char *path) {
+  char worker[96], other[96];
+  snprintf(worker, sizeof worker, "%s.worker-a1B2c3", path);
+  snprintf(other, sizeof other, "%s.worker-notes.txt", path);
+  make_file(path);
+  write_bytes(worker, "", 0);
+  write_bytes(other, "precious", 8);
+  int kept = open(path, O_RDONLY);
+  struct stat before, after;
+  assert_int_equal(fstat(kept, &before), 0);
+  const tn_profile_options options = {.file = path};
+  assert_int_equal(tn_profile_start(NULL, &options), TN_OK);
+  assert_int_equal(fstat(kept, &after), 0);
+  assert_int_equal(before.st_size, after.st_size);
+  assert_int_equal(access(worker, F_OK), -1);
+  tn_recording_free(rows_collect());
+  check_victim(other);
+  assert_int_equal(access(path, F_OK), -1);
+  close(kept);
+  unlink(other);
+}
+
+ROW(b12_files_of_others) {
+  (void)state;
+  char folder[] = "/tmp/tenon-files-XXXXXX", path[64], victim[64];
+  assert_non_null(mkdtemp(folder));
+  snprintf(path, sizeof path, "%s/session", folder);
+  snprintf(victim, sizeof victim, "%s/victim", folder);
+  check_not_touched(path, victim);
+  check_replaced(path);
+  unlink(victim);
+  rmdir(folder);
 }
 
 /* ---- B13 --------------------------------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 static int64_t count_kind(const tn_recording *r, tn_event_kind kind, int with, int without) {
   int64_t n = 0;
@@ -283,6 +284,42 @@ ROW(f4_older_versions_load) {
   check_ok(ctx);
   files_same(r, old);
   tn_recording_free(old);
+  tn_recording_free(r);
+  check_context_free(ctx);
+}
+
+/* N bytes of blanks between the head and the tail of a trace. */
+static void write_blanks(const char *path, const char *mode, size_t n) {
+  static char blanks[1 << 20];
+  memset(blanks, ' ', sizeof blanks);
+  gzFile file = gzopen(path, mode);
+  assert_non_null(file);
+  assert_true(gzputs(file, "{\"traceEvents\": [") > 0);
+  for (; n > sizeof blanks; n -= sizeof blanks) assert_int_equal(gzwrite(file, blanks, sizeof blanks), sizeof blanks);
+  assert_true(gzputs(file, "]}") > 0);
+  assert_int_equal(gzclose(file), Z_OK);
+}
+
+/* Small files that unpack to a lot are refused; the same bytes as they are, or a little less of them, are read. */
+ROW(f1_unpacks_to_too_much) {
+  (void)state;
+  static const size_t much = (size_t)390 << 20, some = (size_t)370 << 20;
+  char path[256];
+  tn_context *ctx = check_context();
+  write_blanks(files_path(path, "bomb.json.gz"), "wb1", much);
+  assert_null(tn_recording_load(ctx, path));
+  check_fails(ctx, TN_ERROR_PARSE, "bomb.json.gz", "more than 384 MiB (the limit unpacked_bytes)");
+  write_blanks(path, "wb1", some);
+  tn_recording *r = tn_recording_load(ctx, path);
+  check_ok(ctx);
+  assert_non_null(r);
+  tn_recording_free(r);
+  unlink(path);
+  write_blanks(files_path(path, "plain.json"), "wbT", much);
+  r = tn_recording_load(ctx, path);
+  unlink(path);
+  check_ok(ctx);
+  assert_non_null(r);
   tn_recording_free(r);
   check_context_free(ctx);
 }

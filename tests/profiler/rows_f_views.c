@@ -75,6 +75,47 @@ ROW(f6_only_this_machine) {
   check_context_free(ctx);
 }
 
+static int connect_to(int port) {
+  int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  struct sockaddr_in address = {
+      .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  assert_true(fd >= 0);
+  assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+  return fd;
+}
+
+/* Seconds until a request is answered. */
+static double seconds_of_request(int port) {
+  static const char request[] = "GET /report HTTP/1.0\r\nHost: localhost\r\n\r\n";
+  char answer[16] = "";
+  uint64_t start_ns = runtime_now_ns();
+  int fd = connect_to(port);
+  assert_int_equal(write(fd, request, sizeof request - 1), sizeof request - 1);
+  ssize_t n = read(fd, answer, sizeof answer - 1);
+  close(fd);
+  assert_true(n > 0);
+  check_has(answer, " 200 ");
+  return (double)(runtime_now_ns() - start_ns) * 1e-9;
+}
+
+/* Connections that send nothing, or half a header, do not keep others out. */
+ROW(f6_idle_connections) {
+  (void)state;
+  enum { IDLE = 700 };
+  tn_recording *r = files_rich();
+  tn_server *server = tn_server_new(NULL, r, NULL);
+  int idle[IDLE], port = tn_server_port(server);
+  for (int i = 0; i < IDLE; ++i) {
+    idle[i] = connect_to(port);
+    if (i % 2) assert_int_equal(write(idle[i], "GET / HT", 8), 8);
+  }
+  double seconds = seconds_of_request(port);
+  if (seconds > 15) fail_msg("%d idle connections: an answer after %.1f s", IDLE, seconds);
+  for (int i = 0; i < IDLE; ++i) close(idle[i]);
+  tn_server_free(server);
+  tn_recording_free(r);
+}
+
 /* A recording listens to nothing unless it is told to. */
 ROW(f6_off_by_default) {
   (void)state;

@@ -14,6 +14,7 @@ int test_round_trip(void);
 int test_regions(void);
 int test_values(void);
 int test_generic(void);
+int test_plans(void);
 int test_warnings(void);
 int test_tensorize(void);
 int test_script(void);

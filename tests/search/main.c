@@ -17,6 +17,7 @@ space_fixture space_make(const char *program) {
 
 void space_free(space_fixture *f) {
   for (int i = 0; i < f->space->n_sketches; i++) tn_schedule_free(f->space->sketches[i].base);
+  schedule_plans_free(f->space->plans);
   free(f->space);
   free(f->task);
   autotune_model_free(f->model);
@@ -30,5 +31,6 @@ int stage_named(const tn_schedule *s, const char *name) {
 }
 
 int main(void) {
-  return run_analysis_tests() + run_sketch_tests() + run_genome_tests() + run_proposal_tests() + run_tune_tests();
+  return run_analysis_tests() + run_sketch_tests() + run_genome_tests() + run_planned_tests() + run_proposal_tests() +
+         run_tune_tests();
 }

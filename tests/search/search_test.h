@@ -41,6 +41,7 @@ int stage_named(const tn_schedule *s, const char *name);
 int run_analysis_tests(void);
 int run_sketch_tests(void);
 int run_genome_tests(void);
+int run_planned_tests(void);
 int run_proposal_tests(void);
 int run_tune_tests(void);
 

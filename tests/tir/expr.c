@@ -84,7 +84,9 @@ static void the_table_is_whole(void **state) {
   (void)state;
   for (int op = 0; op < TIR_OP_COUNT; op++) {
     assert_non_null(tir_op_table[op].name);
-    assert_non_null(strchr("LACBIMTO", tir_op_table[op].op_class));
+    assert_non_null(tir_op_table[op].text);
+    assert_in_range(tir_op_table[op].op_class, TIR_CLASS_CONSTANT, TIR_CLASS_DOT);
+    assert_in_range(tir_op_table[op].rule, TIR_RULE_LEAF, TIR_RULE_OWN);
   }
 }
 

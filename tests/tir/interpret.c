@@ -246,8 +246,8 @@ static value special(machine *m, const tir_expr *e, int lane) {
 }
 
 value evaluate(machine *m, const tir_expr *e, int lane) {
-  char kind = tir_op_table[e->op].op_class;
-  if (!strchr("ACIMT", kind)) return special(m, e, lane);
+  tir_rule rule = tir_rule_of(e);
+  if (rule == TIR_RULE_LEAF || rule == TIR_RULE_BOOLEAN || rule == TIR_RULE_OWN) return special(m, e, lane);
   value a = evaluate(m, e->arg[0], lane), b = e->n_args > 1 ? evaluate(m, e->arg[1], lane) : (value){0};
   if (tn_dtype_is_float(e->arg[0]->dtype)) return real(e, a.f, b.f);
   return (value){.i = integer(e, a.i, b.i)};

@@ -1,14 +1,17 @@
-/* generic_rows.c: stages with common outer loops: softmax, normalization, a row's reduction. All are computed inside
+/* family_rows.c: stages with common outer loops: softmax, normalization, a row's reduction. All are computed inside
  * the loops over the axes that they share, which run in parallel; inside, each is vectorized: reductions along a row
  * through rfactor into the lanes of some vectors, which are then combined. */
-#include "schedule/generic.h"
+#include <math.h>
 
-enum { REGISTERS = 4, LAST_LANES = 4, LOCAL_BYTES = 16 << 10 };
+#include "schedule/cost.h"
+#include "schedule/plan.h"
+
+enum { LAST_LANES = 4, LOCAL_BYTES = 16 << 10 };
 
 /* ---- a reduction in lanes ---------------------------------------------------------------------------------------- */
 
 /* Takes a new stage of partial results into OUT and gives it its loops: VECTOR, its last data axis, is innermost. */
-static bool take_part(generic_plan *p, int stage, generic_parts *out) {
+static bool take_part(generic_draft *p, int stage, generic_parts *out) {
   const schedule_stage *st = &p->s->stages[stage];
   int order[SCHEDULE_MAX_AXES], n = 0, vector = st->op->n_axes - 1;
   for (int i = 0; i < st->n_leaves; i++)
@@ -20,7 +23,7 @@ static bool take_part(generic_plan *p, int stage, generic_parts *out) {
 }
 
 /* The partial sums of a vector of WIDTH; the loop over what is left of them runs in full blocks, then over the rest. */
-static bool part_once(generic_plan *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out) {
+static bool part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out) {
   int stage = generic_stage(p, tensor), at = schedule_leaf_position(&p->s->stages[stage], axis), first, second;
   int64_t extent = p->s->stages[stage].axes[axis].extent, blocks = extent / width;
   int n_data = p->s->stages[stage].op->n_axes;
@@ -36,7 +39,7 @@ static bool part_once(generic_plan *p, const tn_tensor *tensor, int axis, int64_
 }
 
 /* The reduction loop along which rows are read. -1: none. */
-static int row_axis(const generic_plan *p, int stage) {
+static int row_axis(const generic_draft *p, int stage) {
   generic_reads r;
   if (!generic_read_all(p, stage, &r) || r.n_axes == r.n_data || r.op->body->op != TIR_REDUCE) return -1;
   if (r.n_data > 0 && r.extent[r.n_data - 1] > 1 && generic_is_contiguous(&r, r.n_data - 1)) return -1;
@@ -44,7 +47,7 @@ static int row_axis(const generic_plan *p, int stage) {
 }
 
 /* Fuses reduction axes that run through every read as one; *AXIS is then the last of them. */
-static bool join_reduction(generic_plan *p, int stage, int *axis) {
+static bool join_reduction(generic_draft *p, int stage, int *axis) {
   generic_reads r;
   int n = 1, axes[GENERIC_MAX_AXES];
   if (!generic_read_all(p, stage, &r)) return true;
@@ -60,7 +63,7 @@ static bool join_reduction(generic_plan *p, int stage, int *axis) {
   return generic_fuse(p, stage, n, axes, axis);
 }
 
-bool generic_part_lanes(generic_plan *p, const tn_tensor *tensor, generic_parts *out) {
+bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, generic_parts *out) {
   int stage = generic_stage(p, tensor), axis = row_axis(p, stage);
   int64_t lanes = generic_lanes(p, stage);
   *out = (generic_parts){0};
@@ -68,7 +71,7 @@ bool generic_part_lanes(generic_plan *p, const tn_tensor *tensor, generic_parts 
   if (!join_reduction(p, stage, &axis)) return false;
   int64_t extent = p->s->stages[stage].axes[axis].extent;
   if (extent < 2 * lanes || lanes < 2) return true;
-  int64_t width = generic_vector_length(extent, lanes, (int)RUNTIME_MIN(REGISTERS, extent / lanes / 2));
+  int64_t width = generic_vector_length(extent, lanes, (int)RUNTIME_MIN(generic_registers(p), extent / lanes / 2));
   if (width == extent) width = lanes;
   if (!part_once(p, tensor, axis, width, out)) return false;
   while (width > LAST_LANES && out->n < RUNTIME_COUNT(out->tensors)) {
@@ -89,7 +92,7 @@ bool generic_part_lanes(generic_plan *p, const tn_tensor *tensor, generic_parts 
 
 /* ---- members inside the common loops ----------------------------------------------------------------------------- */
 
-static bool make_local(generic_plan *p, const generic_group *g, const tn_tensor *tensor, bool column) {
+static bool make_local(generic_draft *p, const generic_group *g, const tn_tensor *tensor, bool column) {
   const int8_t *map = generic_map_of(g, tensor);
   double bytes = (double)tn_dtype_bytes(tensor->dtype);
   int stage = generic_stage(p, tensor);
@@ -104,14 +107,14 @@ static bool make_local(generic_plan *p, const generic_group *g, const tn_tensor 
 }
 
 /* The data axis that a vector of a member runs along: the one that goes along with the root's vectors, or the last. */
-static bool arrange_member(generic_plan *p, const tn_tensor *tensor, int vector) {
+static bool arrange_member(generic_draft *p, const tn_tensor *tensor, int vector) {
   int stage = generic_stage(p, tensor), order[SCHEDULE_MAX_AXES], n = 0, outer = -1, inner;
   const schedule_stage *st = &p->s->stages[stage];
   generic_reads r;
   if (vector < 0) {
     if (st->op->n_reduce == 0) return generic_inner_injective(p, stage);
     if (!generic_read_all(p, stage, &r) || r.n_data == 0 || !generic_is_contiguous(&r, r.n_data - 1)) return true;
-    if (!generic_split_vector(p, stage, r.n_data - 1, REGISTERS, &outer, &inner)) return false;
+    if (!generic_split_vector(p, stage, r.n_data - 1, generic_registers(p), &outer, &inner)) return false;
     vector = inner;
   }
   st = &p->s->stages[stage];
@@ -121,7 +124,7 @@ static bool arrange_member(generic_plan *p, const tn_tensor *tensor, int vector)
   return generic_order(p, stage, n, order) && generic_annotate(p, stage, vector, SCHEDULE_VECTORIZE);
 }
 
-static bool attach(generic_plan *p, const tn_tensor *tensor, const tn_tensor *root, int axis) {
+static bool attach(generic_draft *p, const tn_tensor *tensor, const tn_tensor *root, int axis) {
   int at = generic_stage(p, root);
   return schedule_compute_at(p->s, generic_stage(p, tensor), at, schedule_leaf_position(&p->s->stages[at], axis)) ==
          TN_OK;
@@ -131,7 +134,7 @@ static bool attach(generic_plan *p, const tn_tensor *tensor, const tn_tensor *ro
 
 /* The common loops, then the others, vectors innermost. *LOOP: the last common one; *COLUMN: the vectorized axis is
  * common, and all members have it. */
-static bool arrange_root(generic_plan *p, const generic_group *g, int *loop, bool *column) {
+static bool arrange_root(generic_draft *p, const generic_group *g, int *loop, bool *column) {
   int stage = generic_stage(p, g->root), n = 0, common[TN_MAX_RANK + 1], order[SCHEDULE_MAX_AXES], outer = -1,
       inner = -1;
   const schedule_stage *st = &p->s->stages[stage];
@@ -141,7 +144,8 @@ static bool arrange_root(generic_plan *p, const generic_group *g, int *loop, boo
   for (int a = 0; *column && a < g->n; a++) {
     *column = g->maps[a][last] >= 0 && row_axis(p, generic_stage(p, g->members[a])) < 0;
   }
-  if ((*column || in_row) && !reduces && !generic_split_vector(p, stage, last, REGISTERS, &outer, &inner)) return false;
+  if ((*column || in_row) && !reduces && !generic_split_vector(p, stage, last, generic_registers(p), &outer, &inner))
+    return false;
   if (*column && outer < 0 && !reduces) *column = false;
   for (int a = 0; a < n_data; a++)
     if (g->is_common[a] && (a != last || !*column)) common[n++] = a;
@@ -174,7 +178,7 @@ typedef struct row_list {
 
 /* Adds to LIST the stage of TENSOR, then those of the parts that its lanes are reduced in. The root is left out: it has
  * loops of its own. False: it has no such parts, or the list is full. */
-static bool part_member(generic_plan *p, const generic_group *g, const tn_tensor *tensor, row_list *list) {
+static bool part_member(generic_draft *p, const generic_group *g, const tn_tensor *tensor, row_list *list) {
   generic_parts parts;
   if (list->n + 8 >= RUNTIME_COUNT(list->rows)) return false;
   if (!generic_part_lanes(p, tensor, &parts)) return false;
@@ -190,7 +194,7 @@ static bool part_member(generic_plan *p, const generic_group *g, const tn_tensor
   return true;
 }
 
-bool generic_rows(generic_plan *p, const generic_group *g) {
+bool generic_rows(generic_draft *p, const generic_group *g) {
   row_list list = {0};
   int loop;
   bool column;
@@ -212,3 +216,58 @@ bool generic_rows(generic_plan *p, const generic_group *g) {
   }
   return true;
 }
+
+/* ---- the family -------------------------------------------------------------------------------------------------- */
+
+enum { ROWS_VECTORS, ROWS_THREADS, ROWS_FIELD_COUNT };
+
+typedef struct rows_facts {
+  tn_machine machine;
+  double ns, parts; /* of one thread; rows that threads can share */
+} rows_facts;
+
+static const void *describe(const generic_draft *d, const generic_group *g) {
+  rows_facts *f = g->n > 0 && !g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, rows_facts) : NULL;
+  if (!f) return NULL;
+  *f = (rows_facts){.machine = d->machine, .ns = g->ns, .parts = 1};
+  for (int a = 0; a < g->root->ndim; a++) f->parts *= g->is_common[a] ? (double)g->root->shape[a] : 1;
+  return f;
+}
+
+static void space(const void *facts, plan_space *s) {
+  const rows_facts *f = facts;
+  for (int n = 4; n >= 1; n /= 2) plan_add(s, ROWS_VECTORS, n);
+  plan_add(s, ROWS_VECTORS, 8);
+  plan_add(s, ROWS_THREADS, 0);
+  if (generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, ROWS_THREADS, 1);
+}
+
+/* Short chains of sums wait for each other, long ones leave a longer rest. */
+static double cost(const void *facts, const int32_t *c) {
+  const rows_facts *f = facts;
+  double waiting = f->machine.costs.chain / (c[ROWS_VECTORS] * cost_fma(&f->machine, f->machine.vector_bytes));
+  double ns = f->ns * (1 + 0.05 * waiting + 0.02 * c[ROWS_VECTORS]);
+  return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
+}
+
+static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
+  (void)facts;
+  generic_draft with = *d;
+  generic_group group = *g;
+  with.registers = c[ROWS_VECTORS];
+  group.ns = c[ROWS_THREADS] ? INFINITY : 0;
+  return generic_rows(&with, &group);
+}
+
+static const plan_field fields[ROWS_FIELD_COUNT] = {
+    [ROWS_VECTORS] = {"vectors", "registers that a vector loop is long"},
+    [ROWS_THREADS] = {"threads", "1: rows are shared among threads"},
+};
+
+const schedule_family schedule_family_rows = {.name = "rows",
+                                              .n_fields = ROWS_FIELD_COUNT,
+                                              .fields = fields,
+                                              .describe = describe,
+                                              .space = space,
+                                              .cost = cost,
+                                              .realize = realize};

@@ -1,0 +1,141 @@
+/* planned.c: the part of the search that works on plans (schedule/plan.h): the space that `auto` ranks. Candidates are
+ * drawn near the best-ranked plans; a mutation changes a field to a value near it, or takes another plan; plans are
+ * crossed group by group and field by field. */
+#include <math.h>
+
+#include "autotune/search.h"
+
+/* In percent. */
+enum { ANOTHER_PLAN = 12, ANY_VALUE = 30, FROM_OTHER = 50, NEAR = 6, CHANGED = 60, TRIES = 16 };
+
+static bool chance(runtime_rng *rng, int percent) { return runtime_random_below(rng, 100) < percent; }
+
+tn_machine autotune_machine(const autotune_task *task) {
+  tn_machine machine = tn_target_machine(task->target);
+  machine.threads = task->threads;
+  machine.vector_bytes = task->vector_bytes;
+  return machine;
+}
+
+static autotune_plan plan_of(const schedule_plan *plan) {
+  autotune_plan out = {.family = plan->family};
+  memcpy(out.value, plan->value, sizeof out.value);
+  return out;
+}
+
+static void set_plans(const autotune_space *space, const schedule_plan *by_group, autotune_genome *out) {
+  memset(out, 0, sizeof *out);
+  out->sketch = AUTOTUNE_PLANNED;
+  for (int g = 0; g < space->n_groups; g++) out->plans[g] = plan_of(&by_group[g]);
+}
+
+void autotune_plan_space(autotune_space *space) {
+  const tn_machine machine = autotune_machine(space->task);
+  schedule_plan best[AUTOTUNE_MAX_GROUPS];
+  space->plans = schedule_plans_new(space->task->program, &machine);
+  int n = space->plans ? schedule_plans_count(space->plans) : 0;
+  if (n > AUTOTUNE_MAX_GROUPS) return;
+  space->n_groups = n;
+  if (n == 0) return;
+  schedule_plans_best(space->plans, best);
+  set_plans(space, best, &space->best);
+}
+
+tn_schedule *autotune_planned_schedule(const autotune_space *space, const autotune_genome *genome) {
+  schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
+  for (int g = 0; g < space->n_groups; g++) {
+    by_group[g] = (schedule_plan){.family = genome->plans[g].family};
+    memcpy(by_group[g].value, genome->plans[g].value, sizeof by_group[g].value);
+  }
+  return schedule_plans_realize(space->plans, by_group);
+}
+
+bool autotune_planned_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out) {
+  schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
+  const char *text = schedule_plan_text(s);
+  if (!text || space->n_groups == 0 || schedule_plans_decode(space->plans, text, by_group) != TN_OK) return false;
+  set_plans(space, by_group, out);
+  tn_schedule *same = autotune_planned_schedule(space, out);
+  bool is_same = same && autotune_schedule_hash(same) == autotune_schedule_hash(s);
+  tn_schedule_free(same);
+  return is_same;
+}
+
+/* ---- drawing ----------------------------------------------------------------------------------------------------- */
+
+/* Each rank half as often as one NEAR places before it. */
+static void draw_ranked(const autotune_space *space, runtime_rng *rng, int group, autotune_plan *out) {
+  const schedule_plan *ranked;
+  int n = schedule_plans_ranked(space->plans, group, &ranked);
+  if (n == 0) return;
+  int place = (int)(-log2(1 - runtime_random_unit(rng)) * NEAR);
+  *out = plan_of(&ranked[RUNTIME_MIN(place, n - 1)]);
+}
+
+void autotune_sample_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *out) {
+  *out = space->best;
+  for (int g = 0; g < space->n_groups; g++) draw_ranked(space, rng, g, &out->plans[g]);
+  while (chance(rng, CHANGED) && autotune_mutate_plans(space, rng, out)) continue;
+}
+
+static const plan_choice *choice_of(const autotune_space *space, int group, int family) {
+  const plan_choices *choices = schedule_plans_choices(space->plans, group);
+  for (int i = 0; i < choices->n; i++)
+    if (choices->choices[i].family == family) return &choices->choices[i];
+  return NULL;
+}
+
+/* The place of the value nearest to VALUE. */
+static int place_of(const plan_space *space, int field, int32_t value) {
+  int best = 0;
+  for (int i = 1; i < space->n[field]; i++)
+    if (llabs((int64_t)space->value[field][i] - value) < llabs((int64_t)space->value[field][best] - value)) best = i;
+  return best;
+}
+
+/* The next larger or smaller value, or any. */
+static int32_t another_value(const plan_space *space, runtime_rng *rng, int field, int32_t value) {
+  int n = space->n[field], at = place_of(space, field, value), next = -1;
+  bool up = chance(rng, 50);
+  if (n < 3 || chance(rng, ANY_VALUE)) return space->value[field][(at + 1 + runtime_random_below(rng, n - 1)) % n];
+  for (int i = 0; i < n; i++) {
+    int32_t candidate = space->value[field][i];
+    bool is_beyond = up ? candidate > value : candidate < value;
+    bool is_nearer = next < 0 || llabs((int64_t)candidate - value) < llabs((int64_t)space->value[field][next] - value);
+    if (is_beyond && is_nearer) next = i;
+  }
+  return space->value[field][next < 0 ? (at + 1) % n : next];
+}
+
+static bool change_field(const autotune_space *space, runtime_rng *rng, int group, autotune_plan *plan) {
+  const plan_choice *choice = choice_of(space, group, plan->family);
+  if (!choice) return false;
+  int field = (int)runtime_random_below(rng, schedule_family_at(plan->family)->n_fields);
+  if (choice->space.n[field] < 2) return false;
+  plan->value[field] = another_value(&choice->space, rng, field, plan->value[field]);
+  return true;
+}
+
+bool autotune_mutate_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {
+  for (int i = 0; i < TRIES; i++) {
+    int g = (int)runtime_random_below(rng, space->n_groups);
+    if (chance(rng, ANOTHER_PLAN)) {
+      draw_ranked(space, rng, g, &genome->plans[g]);
+      return true;
+    }
+    if (change_field(space, rng, g, &genome->plans[g])) return true;
+  }
+  return false;
+}
+
+void autotune_cross_plans(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out) {
+  *out = *a;
+  for (int g = 0; g < AUTOTUNE_MAX_GROUPS; g++) {
+    if (a->plans[g].family != b->plans[g].family) {
+      if (chance(rng, FROM_OTHER)) out->plans[g] = b->plans[g];
+      continue;
+    }
+    for (int f = 0; f < PLAN_MAX_FIELDS; f++)
+      if (chance(rng, FROM_OTHER)) out->plans[g].value[f] = b->plans[g].value[f];
+  }
+}

@@ -1,0 +1,261 @@
+/* constants.c: what operations take on this machine (tn_machine_costs), measured by short loops: the least of some runs,
+ * so that a busy machine does no more than lengthen it. Nothing here depends on which processor it is; the loops are
+ * compiled for each width of vectors, and those that the processor lacks take their cost from narrower ones. */
+#include <math.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "codegen/internal.h"
+#include "runtime/parallel.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum { RUNS = 7, STEPS = 4000, CHAINS = 12, LINE = 64, PAGE = 4096, LOOPS = 30 };
+
+typedef void (*loop_fn)(void *data, size_t n);
+
+/* Nanoseconds of one call, the least of some. */
+static double least_ns(loop_fn loop, void *data, size_t n) {
+  double best = INFINITY;
+  for (int i = 0; i < RUNS; i++) {
+    uint64_t begin = runtime_now_ns();
+    loop(data, n);
+    best = fmin(best, (double)(runtime_now_ns() - begin));
+  }
+  return best;
+}
+
+/* ---- multiply-adds and loads ------------------------------------------------------------------------------------- */
+
+/* Twelve chains that do not wait for each other, one that waits for itself, and sums of vectors that lie in a row. */
+#define LOOPS_OF(isa, bits, vector, set, fma, add, load, store)                                            \
+  isa static void fma_##bits(void *data, size_t n) {                                                       \
+    vector x = set(0.999f), y = set(0.001f), a[CHAINS];                                                    \
+    for (int c = 0; c < CHAINS; c++) a[c] = set((float)c);                                                 \
+    for (size_t i = 0; i < n; i++) {                                                                       \
+      _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; c++) a[c] = fma(a[c], x, y);                    \
+    }                                                                                                      \
+    for (int c = 1; c < CHAINS; c++) a[0] = add(a[0], a[c]);                                               \
+    store(data, a[0]);                                                                                     \
+  }                                                                                                        \
+  isa static void chain_##bits(void *data, size_t n) {                                                     \
+    vector x = set(0.999f), y = set(0.001f), a = y;                                                        \
+    for (size_t i = 0; i < n; i++) a = fma(a, x, y);                                                       \
+    store(data, a);                                                                                        \
+  }                                                                                                        \
+  isa static void sum_##bits(void *data, size_t n) {                                                       \
+    enum { LANES = (bits) / 32, SUMS = 8 };                                                                \
+    float *from = data;                                                                                    \
+    vector a[SUMS];                                                                                        \
+    for (int c = 0; c < SUMS; c++) a[c] = set(0);                                                          \
+    for (size_t i = 0; i + SUMS * LANES <= n; i += SUMS * LANES) {                                         \
+      _Pragma("GCC unroll 8") for (int c = 0; c < SUMS; c++) a[c] = add(a[c], load(from + i + c * LANES)); \
+    }                                                                                                      \
+    for (int c = 1; c < SUMS; c++) a[0] = add(a[0], a[c]);                                                 \
+    store(data, a[0]);                                                                                     \
+  }
+
+#if defined(__x86_64__)
+#define ISA(name) __attribute__((target(name), noinline))
+#define FMA_128(a, x, y) _mm_add_ps(_mm_mul_ps(a, x), y)
+LOOPS_OF(ISA("sse2"), 128, __m128, _mm_set1_ps, FMA_128, _mm_add_ps, _mm_loadu_ps, _mm_storeu_ps)
+LOOPS_OF(ISA("avx2,fma"), 256, __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_loadu_ps,
+         _mm256_storeu_ps)
+LOOPS_OF(ISA("avx512f"), 512, __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_loadu_ps, _mm512_storeu_ps)
+ISA("avx2,fma") static void fma_xmm(void *data, size_t n) {
+  __m128 x = _mm_set1_ps(0.999f), y = _mm_set1_ps(0.001f), a[CHAINS];
+  for (int c = 0; c < CHAINS; c++) a[c] = _mm_set1_ps((float)c);
+  for (size_t i = 0; i < n; i++) {
+    _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; c++) a[c] = _mm_fmadd_ps(a[c], x, y);
+  }
+  for (int c = 1; c < CHAINS; c++) a[0] = _mm_add_ps(a[0], a[c]);
+  _mm_storeu_ps(data, a[0]);
+}
+#else
+typedef float wide __attribute__((vector_size(16), aligned(4)));
+#define SET_128(f) ((wide){f, f, f, f})
+#define FMA_128(a, x, y) ((a) * (x) + (y))
+#define ADD_128(a, b) ((a) + (b))
+#define LOAD_128(p) (*(const wide *)(p))
+#define STORE_128(p, a) (*(wide *)(p) = (a))
+LOOPS_OF(__attribute__((noinline)), 128, wide, SET_128, FMA_128, ADD_128, LOAD_128, STORE_128)
+#endif
+
+typedef struct loops {
+  loop_fn fma[3]; /* of 16, 32, 64 bytes; NULL: the processor lacks them */
+  loop_fn chain, sum;
+} loops;
+
+static loops find_loops(void) {
+  loops l = {{fma_128}, chain_128, sum_128};
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"))
+    l = (loops){{fma_xmm, fma_256}, chain_256, sum_256};
+  if (__builtin_cpu_supports("avx512f")) l = (loops){{fma_xmm, fma_256, fma_512}, chain_512, sum_512};
+#endif
+  return l;
+}
+
+static double fma_ns(loop_fn loop, void *data) { return least_ns(loop, data, STEPS) / STEPS / CHAINS; }
+
+/* A width that the processor lacks takes as long as the narrower vectors that it is made of. */
+static void measure_arithmetic(const loops *l, void *data, tn_machine_costs *c) {
+  c->fma16 = fma_ns(l->fma[0], data);
+  c->fma32 = l->fma[1] ? fma_ns(l->fma[1], data) : 2 * c->fma16;
+  c->fma64 = l->fma[2] ? fma_ns(l->fma[2], data) : 2 * c->fma32;
+  c->chain = least_ns(l->chain, data, STEPS) / STEPS;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* Nanoseconds for each 64 bytes of a sum over BYTES. */
+static double line_ns(const loops *l, float *data, size_t bytes) {
+  l->sum(data, bytes / sizeof *data);
+  return least_ns(l->sum, data, bytes / sizeof *data) / (double)(bytes / LINE);
+}
+
+/* Turns a square of floats, element by element: a load and a store each. */
+__attribute__((noinline)) static void turn(void *data, size_t n) {
+  enum { SIDE = 32 };
+  const float *from = data;
+  float *to = (float *)data + (ptrdiff_t)SIDE * (SIDE + 1);
+  for (size_t k = 0; k < n; k++) {
+    for (int i = 0; i < SIDE; i++)
+      for (int j = 0; j < SIDE; j++) to[i * SIDE + j] = from[j * (SIDE + 1) + i];
+    __asm__ volatile("" : : "r"(to) : "memory");
+  }
+}
+
+typedef struct pages {
+  char *data;
+  size_t step;
+  volatile char last;
+} pages;
+
+/* Each access waits for the one before. */
+__attribute__((noinline)) static void touch(void *data, size_t n) {
+  pages *p = data;
+  size_t at = 0;
+  char sum = 0;
+  for (size_t i = 0; i < n; i++) {
+    sum = (char)(sum + p->data[at + (size_t)(sum & 0)]);
+    at += p->step;
+  }
+  p->last = sum;
+}
+
+/* The same number of lines, a page and a line apart, and side by side. */
+static double page_ns(char *data) {
+  enum { PAGES = 1024 };
+  pages apart = {data, PAGE + LINE, 0}, near = {data, LINE, 0};
+  memset(data, 0, (size_t)PAGES * (PAGE + LINE));
+  double far_ns = least_ns(touch, &apart, PAGES);
+  return fmax(far_ns - least_ns(touch, &near, PAGES), 0) / PAGES;
+}
+
+/* The system gives pages when they are touched first. */
+static double fresh_ns(void) {
+  enum { FRESH_BYTES = 4 << 20 };
+  double best = INFINITY;
+  for (int i = 0; i < 3; i++) {
+    char *data = mmap(NULL, FRESH_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) break;
+    uint64_t begin = runtime_now_ns();
+    memset(data, 1, FRESH_BYTES);
+    best = fmin(best, (double)(runtime_now_ns() - begin));
+    munmap(data, FRESH_BYTES);
+  }
+  return isfinite(best) ? best / ((double)FRESH_BYTES / LINE) : 1;
+}
+
+static size_t level_bytes(const int64_t caches[4], int level) {
+  static const size_t most = (size_t)8 << 20; /* others use the last level, too */
+  size_t below = (size_t)caches[level - 1], whole = (size_t)caches[level];
+  return RUNTIME_MIN(RUNTIME_MAX(whole / 2, RUNTIME_MIN(2 * below, whole)), most);
+}
+
+/* ---- threads ----------------------------------------------------------------------------------------------------- */
+
+typedef struct shared_sum {
+  const loops *l;
+  float *data;
+  size_t part; /* floats of a thread */
+} shared_sum;
+
+static void sum_part(void *loop, int64_t begin, int64_t end) {
+  const shared_sum *s = loop;
+  for (int64_t i = begin; i < end; i++) s->l->sum(s->data + (size_t)i * s->part, s->part);
+}
+
+/* What a loop of some microseconds takes longer than its share of the work. */
+static double fork_ns(runtime_pool *pool, const loops *l, float *data, int threads) {
+  enum { PARTS = 8, FLOATS = 4096, LEAST_NS = 200 };
+  shared_sum s = {l, data, FLOATS};
+  double alone = INFINITY, shared = INFINITY;
+  for (int i = 0; i < LOOPS; i++) {
+    uint64_t begin = runtime_now_ns();
+    sum_part(&s, 0, (int64_t)PARTS * threads);
+    alone = fmin(alone, (double)(runtime_now_ns() - begin));
+    begin = runtime_now_ns();
+    runtime_pool_run(pool, sum_part, &s, 0, (int64_t)PARTS * threads, threads);
+    shared = fmin(shared, (double)(runtime_now_ns() - begin));
+  }
+  return fmax(shared - alone / threads, LEAST_NS);
+}
+
+/* Of each thread's lines while all stream. */
+static double shared_ns(runtime_pool *pool, const loops *l, float *data, size_t bytes, int threads) {
+  shared_sum s = {l, data, bytes / sizeof *data / (size_t)threads};
+  double best = INFINITY;
+  for (int i = 0; i < 3; i++) {
+    uint64_t begin = runtime_now_ns();
+    runtime_pool_run(pool, sum_part, &s, 0, threads, threads);
+    best = fmin(best, (double)(runtime_now_ns() - begin));
+  }
+  return best / ((double)bytes / LINE / threads);
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t caches[4], tn_machine_costs *c) {
+  enum { TURNS = 20, TURNED = 32 * 32 };
+  loops l = find_loops();
+  float *floats = (float *)data;
+  int threads = tn_thread_count();
+  memset(data, 0, bytes);
+  measure_arithmetic(&l, data, c);
+  double widest = l.fma[2] ? 64 : l.fma[1] ? 32 : 16;
+  c->load = line_ns(&l, floats, (size_t)caches[1] / 2) * widest / LINE;
+  c->gather = least_ns(turn, data, TURNS) / TURNS / TURNED;
+  c->line2 = line_ns(&l, floats, level_bytes(caches, 2));
+  c->line3 = line_ns(&l, floats, level_bytes(caches, 3));
+  c->line4 = line_ns(&l, floats, bytes);
+  c->shared4 = threads > 1 ? shared_ns(pool, &l, floats, bytes, threads) : c->line4;
+  c->fresh = fresh_ns();
+  c->page = fmax(page_ns(data), 0.01);
+  c->fork = fork_ns(pool, &l, floats, threads);
+  /* A level that is measured faster than a nearer one was disturbed: order is what the cost model relies on. */
+  c->line3 = fmax(c->line3, c->line2);
+  c->line4 = fmax(c->line4, c->line3);
+  c->shared4 = fmax(c->shared4, c->line4);
+}
+
+const char *tn_measure_costs(tn_context *ctx) {
+  enum { MOST_BYTES = 96 << 20, LEAST_BYTES = 16 << 20 };
+  int64_t caches[4];
+  tn_machine_costs costs;
+  if (ctx == NULL) return NULL;
+  codegen_host_caches(caches);
+  size_t bytes = (size_t)RUNTIME_MIN(RUNTIME_MAX(2 * caches[3], (int64_t)LEAST_BYTES), (int64_t)MOST_BYTES);
+  runtime_pool *pool = runtime_pool_of(ctx);
+  char *data = pool != NULL ? aligned_alloc(PAGE, bytes) : NULL;
+  if (data != NULL) measure(pool, data, bytes, caches, &costs);
+  free(data);
+  const char *text = data != NULL ? codegen_costs_text(ctx, &costs) : NULL;
+  if (text == NULL && tn_context_status(ctx) == TN_OK)
+    runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for measuring the machine");
+  return text;
+}

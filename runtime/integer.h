@@ -1,0 +1,45 @@
+/* integer.h: integer arithmetic of programs, loop IR and extents: one function an operator, the same for whoever needs a value
+ * (constants in text, folding, extents at a call, work counters). What the operators mean stands in tir/ir.h; TIR_OPS says
+ * which function belongs to which operator. */
+#ifndef TENON_RUNTIME_INTEGER_H
+#define TENON_RUNTIME_INTEGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Floor division and modulo on int64_t, total: x // 0 = 0, x % 0 = 0, INT64_MIN // -1 wraps. */
+static inline int64_t runtime_floordiv(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  if (b == -1) return (int64_t)(0 - (uint64_t)a);
+  int64_t q = a / b;
+  return q - (a % b != 0 && (a % b < 0) != (b < 0));
+}
+static inline int64_t runtime_floormod(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) return 0;
+  int64_t r = a % b;
+  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* *OUT = A op B as an int64_t that wraps; false: the exact value does not fit. A and B are values of integers of BITS bits,
+ * to which the caller wraps *OUT where these are fewer. Operators of one operand ignore B. */
+typedef bool (*runtime_integer_fn)(int64_t a, int64_t b, int bits, int64_t *out);
+
+#define RUNTIME_INTEGER_FNS(X) \
+  X(add)                       \
+  X(sub)                       \
+  X(mul)                       \
+  X(floordiv)                  \
+  X(floormod)                  \
+  X(min)                       \
+  X(max)                       \
+  X(abs)                       \
+  X(eq)                        \
+  X(ne)                        \
+  X(lt) X(le) X(gt) X(ge) X(and) X(or) X(not) X(bitand) X(bitor) X(bitxor) X(bitnot) X(shl) X(shr) X(popcount) X(clz)
+#define X(name) bool runtime_integer_##name(int64_t a, int64_t b, int bits, int64_t *out);
+RUNTIME_INTEGER_FNS(X)
+#undef X
+#define runtime_integer_none ((runtime_integer_fn)NULL)
+
+#endif

@@ -1,0 +1,101 @@
+/* cost.c: what pieces of work take on a machine, from its constants. */
+#include "schedule/cost.h"
+
+#include <math.h>
+
+#include "runtime/base.h"
+
+/* A plain machine: what is assumed where nobody measured. */
+static const tn_machine_costs plain_costs = {.fma16 = 0.125,
+                                             .fma32 = 0.125,
+                                             .fma64 = 0.125,
+                                             .chain = 1,
+                                             .load = 0.125,
+                                             .gather = 0.25,
+                                             .line2 = 0.6,
+                                             .line3 = 2,
+                                             .line4 = 4,
+                                             .shared4 = 5,
+                                             .fresh = 8,
+                                             .page = 2,
+                                             .fork = 4000};
+
+static void fill_costs(tn_machine_costs *c){
+#define X(name, what) \
+  if (!(c->name > 0)) c->name = plain_costs.name;
+    TN_MACHINE_COSTS(X)
+#undef X
+}
+
+tn_machine cost_fill_machine(const tn_machine *given) {
+  static const int64_t usual_cache[] = {0, 32 << 10, 512 << 10, 8 << 20};
+  static const int usual_ways[] = {0, 8, 8};
+  tn_machine m = given ? *given : (tn_machine){0};
+  if (m.threads < 1) m.threads = tn_thread_count();
+  if (m.vector_bytes < 1) m.vector_bytes = 32;
+  if (m.vector_registers < 1) m.vector_registers = 16;
+  for (int i = 1; i < 4; i++)
+    if (m.cache_bytes[i] < 1) m.cache_bytes[i] = usual_cache[i];
+  for (int i = 1; i < 3; i++)
+    if (m.cache_ways[i] < 1) m.cache_ways[i] = usual_ways[i];
+  if (m.fork_ns < 1) m.fork_ns = 20000;
+  fill_costs(&m.costs);
+  return m;
+}
+
+double cost_fma(const tn_machine *m, int bytes) {
+  return bytes >= 64 ? m->costs.fma64 : bytes >= 32 ? m->costs.fma32 : m->costs.fma16;
+}
+
+int cost_level(const tn_machine *m, double bytes) {
+  static const double usable = 0.75;
+  for (int level = 1; level < 4; level++)
+    if (bytes <= usable * (double)m->cache_bytes[level]) return level;
+  return 4;
+}
+
+double cost_line(const tn_machine *m, int level, bool is_shared) {
+  switch (level) {
+    case 1: return 0;
+    case 2: return m->costs.line2;
+    case 3: return m->costs.line3;
+    default: return is_shared ? m->costs.shared4 : m->costs.line4;
+  }
+}
+
+static double greatest_divisor(double a, double b) {
+  while (b >= 1) {
+    double rest = fmod(a, b);
+    a = b, b = rest;
+  }
+  return a;
+}
+
+/* Of the sets of a level, those that rows STRIDE bytes apart begin in. */
+static double sets_reached(const tn_machine *m, int level, double stride) {
+  double sets = (double)m->cache_bytes[level] / COST_LINE / m->cache_ways[level];
+  double lines = fmax(floor(stride / COST_LINE), 1);
+  return fmod(stride, COST_LINE) != 0 ? sets : sets / greatest_divisor(sets, fmod(lines, sets) == 0 ? sets : lines);
+}
+
+double cost_reached(const tn_machine *m, int level, double row_bytes, double stride) {
+  double sets = (double)m->cache_bytes[level] / COST_LINE / m->cache_ways[level];
+  double reached = fmin(sets_reached(m, level, stride) * fmax(row_bytes / COST_LINE, 1), sets);
+  return reached * m->cache_ways[level] * COST_LINE;
+}
+
+double cost_conflict(const tn_machine *m, double rows, double stride) {
+  enum { OTHERS = 3 }; /* ways that what else streams by takes */
+  double room = sets_reached(m, 1, stride) * fmax(m->cache_ways[1] - OTHERS, 1);
+  return rows <= room ? 0 : 1 - room / rows;
+}
+
+double cost_threads(const tn_machine *m, double ns, double parts) {
+  double turns = ceil(parts / m->threads);
+  return parts < 2 ? ns : ns * turns / parts + m->costs.fork;
+}
+
+double cost_overlap(double a, double b) {
+  static const double exposed = 0.2;
+  return fmax(a, b) + exposed * fmin(a, b);
+}

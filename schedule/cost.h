@@ -1,0 +1,29 @@
+/* cost.h: what pieces of work take on a machine, in nanoseconds of one thread, from the machine's constants (tn_machine).
+ * Families add such pieces up to the cost of a plan. Nothing here knows a processor. */
+#ifndef TENON_SCHEDULE_COST_H
+#define TENON_SCHEDULE_COST_H
+
+#include "schedule/schedule.h"
+
+enum { COST_LINE = 64, COST_PAGE = 4096 };
+
+/* Zeros of GIVEN (NULL: all) replaced: sizes by usual ones, costs by those of a plain machine that has two multiply-adds
+ * and two loads in each cycle. */
+tn_machine cost_fill_machine(const tn_machine *given);
+/* One multiply-add of vectors of BYTES. */
+double cost_fma(const tn_machine *m, int bytes);
+/* The smallest level, 1 to 4, that holds BYTES beside other things. */
+int cost_level(const tn_machine *m, double bytes);
+/* 64 bytes in a stream from LEVEL, as one of so many threads. 0 for the first level: its loads are counted as such. */
+double cost_line(const tn_machine *m, int level, bool is_shared);
+/* How many bytes of cache LEVEL (1 or 2) rows of ROW_BYTES can use that lie STRIDE bytes apart: those a power of two
+ * apart fall into a few sets. */
+double cost_reached(const tn_machine *m, int level, double row_bytes, double stride);
+/* Of ROWS streams that go side by side, STRIDE bytes apart, the part that the first cache cannot keep, 0 to 1. */
+double cost_conflict(const tn_machine *m, double rows, double stride);
+/* NS of one thread, cut into PARTS that are equal, on THREADS. */
+double cost_threads(const tn_machine *m, double ns, double parts);
+/* Two kinds of work that partly hide each other. */
+double cost_overlap(double a, double b);
+
+#endif

@@ -1,0 +1,145 @@
+/* family_points.c: stages without a reduction: vectors along the axis in which memory is contiguous, threads over
+ * the outer loops (TVM: schedule_injective, schedule_broadcast). */
+#include <math.h>
+
+#include "schedule/cost.h"
+#include "schedule/plan.h"
+
+/* Whether the last two loops walk through every read as one: then a row may be shorter than a vector. */
+static bool rows_join(const generic_reads *r, int row, int column) {
+  for (int i = 0; i < r->n; i++) {
+    int64_t a, b;
+    if (!generic_stride(&r->reads[i], row, &a) || !generic_stride(&r->reads[i], column, &b)) return false;
+    if (a != b * r->extent[column]) return false;
+  }
+  return true;
+}
+
+/* Whether rows of what is written or read are apart, as far as a call says. */
+static bool has_strides(const generic_draft *p, int stage, const generic_reads *r) {
+  const schedule_stage *st = &p->s->stages[stage];
+  bool any = false;
+  for (int v = 0; v < st->n_tensors; v++) any = any || st->tensors[v].is_strided;
+  for (int i = 0; i < r->n; i++) any = any || r->reads[i].tensor->is_strided;
+  return any;
+}
+
+/* Fuses the last of N loops while they are shorter than some vectors. LOOPS: axes in order; shortened. */
+static bool join_rows(generic_draft *p, int stage, generic_reads *r, int *n, int *loops) {
+  if (has_strides(p, stage, r)) return true;
+  int64_t wanted = generic_registers(p) * generic_lanes(p, stage), extent = *n > 0 ? r->extent[*n - 1] : wanted;
+  int first = *n - 1;
+  while (first > 0 && extent < wanted && rows_join(r, first - 1, first)) {
+    extent *= r->extent[--first];
+    r->extent[first] = extent;
+  }
+  int n_joined = *n - first;
+  if (*n == 0 || n_joined == 1) return true;
+  *n = first + 1;
+  return generic_fuse(p, stage, n_joined, loops + first, &loops[first]);
+}
+
+/* Splits and vectorizes the last loop and puts its parts into LOOPS. */
+static bool vectorize_last(generic_draft *p, int stage, int *n, int *loops) {
+  int outer, inner;
+  if (*n == 0) return true;
+  if (!generic_split_vector(p, stage, loops[*n - 1], generic_registers(p), &outer, &inner)) return false;
+  if (outer >= 0) loops[*n - 1] = outer, (*n)++;
+  loops[*n - 1] = inner;
+  return generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE);
+}
+
+static bool arrange(generic_draft *p, int stage, int *n, int *loops) {
+  generic_reads r;
+  *n = p->s->stages[stage].op->n_axes;
+  for (int a = 0; a < *n; a++) loops[a] = a;
+  if (!generic_read_all(p, stage, &r)) return true;
+  return join_rows(p, stage, &r, n, loops) && vectorize_last(p, stage, n, loops);
+}
+
+bool generic_inner_injective(generic_draft *p, int stage) {
+  int n, loops[TN_MAX_RANK + 1];
+  return arrange(p, stage, &n, loops);
+}
+
+bool generic_injective(generic_draft *p, const generic_group *g) {
+  int n, loops[TN_MAX_RANK + 1], loop, n_fused, stage = generic_stage(p, g->root);
+  if (!arrange(p, stage, &n, loops)) return false;
+  bool ends_in_vector = n > 0 && p->s->stages[stage].axes[loops[n - 1]].annotation == SCHEDULE_VECTORIZE;
+  return generic_parallel(p, stage, n - ends_in_vector, loops, g->ns, &loop, &n_fused);
+}
+
+/* ---- the family -------------------------------------------------------------------------------------------------- */
+
+enum { POINTS_VECTORS, POINTS_THREADS, POINTS_FIELD_COUNT };
+
+typedef struct points_facts {
+  tn_machine machine;
+  double ns, far_ns, parts; /* of one thread; of reads against the grain; what threads can share */
+} points_facts;
+
+/* A read whose next element lies STRIDE bytes on: its lines are used again by the next row if a row's lines stay in a
+ * cache. */
+static double far_ns(const tn_machine *m, double row, double stride) {
+  double lines = row * COST_LINE * fmax((double)m->cache_bytes[2] / cost_reached(m, 2, COST_LINE, stride), 1);
+  double line = cost_line(m, RUNTIME_MAX(cost_level(m, lines), 2), false);
+  return m->costs.gather + line + (stride >= COST_PAGE && row > COST_LINE ? m->costs.page : 0);
+}
+
+static const void *describe(const generic_draft *d, const generic_group *g) {
+  int stage = generic_stage(d, g->root);
+  generic_reads r;
+  bool fits = g->n == 0 && g->n_windows == 0 && !g->anchor && d->s->stages[stage].op->n_reduce == 0;
+  points_facts *f = fits ? RUNTIME_NEW(d->arena, points_facts) : NULL;
+  if (!f) return NULL;
+  *f = (points_facts){.machine = d->machine, .ns = g->ns, .parts = 1};
+  if (!generic_read_all(d, stage, &r) || r.n_data == 0) return f;
+  double points = 1;
+  for (int a = 0; a < r.n_data; a++) points *= (double)r.extent[a];
+  f->parts = points / (double)RUNTIME_MAX(r.extent[r.n_data - 1], 1);
+  if (r.n_data == 1) f->parts = points / COST_LINE;
+  for (int i = 0; i < r.n; i++) {
+    const generic_read *read = &r.reads[i];
+    int v = r.n_data - 1;
+    double bytes = (double)tn_dtype_bytes(read->tensor->dtype), stride = fabs((double)read->stride[v]) * bytes;
+    if (!read->is_known[v] || llabs(read->stride[v]) > 1)
+      f->far_ns += points * far_ns(&f->machine, (double)r.extent[v], stride);
+  }
+  return f;
+}
+
+static void space(const void *facts, plan_space *s) {
+  const points_facts *f = facts;
+  for (int n = 4; n >= 1; n /= 2) plan_add(s, POINTS_VECTORS, n);
+  plan_add(s, POINTS_VECTORS, 8);
+  plan_add(s, POINTS_THREADS, 0);
+  if (generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, POINTS_THREADS, 1);
+}
+
+static double cost(const void *facts, const int32_t *c) {
+  const points_facts *f = facts;
+  double ns = (f->ns + f->far_ns) * (1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS));
+  return c[POINTS_THREADS] ? cost_threads(&f->machine, ns, fmax(f->parts, 1)) : ns;
+}
+
+static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
+  (void)facts;
+  generic_draft with = *d;
+  generic_group group = *g;
+  with.registers = c[POINTS_VECTORS];
+  group.ns = c[POINTS_THREADS] ? INFINITY : 0;
+  return generic_injective(&with, &group);
+}
+
+static const plan_field fields[POINTS_FIELD_COUNT] = {
+    [POINTS_VECTORS] = {"vectors", "registers that a vector loop is long"},
+    [POINTS_THREADS] = {"threads", "1: outer loops are shared among threads"},
+};
+
+const schedule_family schedule_family_points = {.name = "points",
+                                                .n_fields = POINTS_FIELD_COUNT,
+                                                .fields = fields,
+                                                .describe = describe,
+                                                .space = space,
+                                                .cost = cost,
+                                                .realize = realize};

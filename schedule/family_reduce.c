@@ -1,0 +1,154 @@
+/* family_reduce.c: a reduction that uses each element once. Along columns: accumulators in vector registers, the
+ * reduction loops outside of them. Along rows: family_rows.c. Where there are fewer results than threads, the
+ * reduction is cut into a part for each (TVM: schedule_reduce, which does neither). */
+#include <math.h>
+
+#include "schedule/cost.h"
+#include "schedule/plan.h"
+
+/* ---- parts for threads ------------------------------------------------------------------------------------------- */
+
+/* Results that can be computed at the same time. */
+static int64_t independent(const generic_draft *p, int stage, bool columns) {
+  const te_op *op = p->s->stages[stage].op;
+  int64_t n = 1;
+  for (int a = 0; a < op->n_axes; a++) {
+    int64_t extent = op->axes[a]->extent, lanes = generic_lanes(p, stage) * generic_registers(p);
+    n *= columns && a == op->n_axes - 1 ? (extent + lanes - 1) / lanes : extent;
+  }
+  return n;
+}
+
+static int longest_reduction(const generic_draft *p, int stage) {
+  const schedule_stage *st = &p->s->stages[stage];
+  int best = st->n_spatial_roots;
+  for (int a = best; a < st->n_roots; a++)
+    if (st->axes[a].extent > st->axes[best].extent) best = a;
+  return best;
+}
+
+/* Cuts the longest reduction loop into PARTS; the partial results become *PARTIAL. */
+static bool cut_for_threads(generic_draft *p, const tn_tensor *tensor, int64_t parts, const tn_tensor **partial) {
+  int stage = generic_stage(p, tensor), axis = longest_reduction(p, stage);
+  const schedule_stage *st = &p->s->stages[stage];
+  int at = schedule_leaf_position(st, axis);
+  if (schedule_split(p->s, stage, at, 1, &parts, false, TN_TAIL_GUARD) != TN_OK) return false;
+  if (schedule_rfactor(p->s, stage, at, 0) != TN_OK) return false;
+  *partial = p->s->stages[stage].tensors;
+  return true;
+}
+
+/* ---- columns ----------------------------------------------------------------------------------------------------- */
+
+/* Loops but VECTOR, data before reduction, VECTOR innermost. */
+static bool put_innermost(generic_draft *p, int stage, int vector) {
+  const schedule_stage *st = &p->s->stages[stage];
+  int order[SCHEDULE_MAX_AXES], n = 0;
+  for (int i = 0; i < st->n_leaves; i++)
+    if (st->leaves[i] != vector) order[n++] = st->leaves[i];
+  order[n++] = vector;
+  return generic_order(p, stage, n, order) && generic_annotate(p, stage, vector, SCHEDULE_VECTORIZE);
+}
+
+/* TENSOR[.., v] copies a block of accumulators, which is computed inside its loop over vectors. */
+static bool columns(generic_draft *p, const tn_tensor *tensor, double ns) {
+  int stage = generic_stage(p, tensor), outer, inner, loop, n_fused, last = tensor->ndim - 1;
+  if (schedule_cache_write(p->s, stage, "local") != TN_OK) return false;
+  if (!generic_split_vector(p, stage + 1, last, generic_registers(p), &outer, &inner)) return false;
+  if (!generic_annotate(p, stage + 1, inner, SCHEDULE_VECTORIZE)) return false;
+  int loops[TN_MAX_RANK + 1], n = 0;
+  for (int a = 0; a < last; a++) loops[n++] = a;
+  if (outer >= 0) loops[n++] = outer;
+  if (!generic_parallel(p, stage + 1, n, loops, ns, &loop, &n_fused)) return false;
+  if (n_fused < n) loop = loops[n - 1];
+  if (!put_innermost(p, stage, last)) return false;
+  int at = loop < 0 ? -1 : schedule_leaf_position(&p->s->stages[stage + 1], loop);
+  return at < 0 || schedule_compute_at(p->s, stage, stage + 1, at) == TN_OK;
+}
+
+/* Rows: a group of its own. Neither: threads only. */
+static bool rows(generic_draft *p, const tn_tensor *tensor, double ns) {
+  generic_group alone = {.root = tensor, .ns = ns};
+  for (int a = 0; a < tensor->ndim; a++) alone.is_common[a] = true;
+  return generic_rows(p, &alone);
+}
+
+static bool is_by_columns(const generic_draft *p, int stage) {
+  generic_reads r;
+  if (!generic_read_all(p, stage, &r) || r.n_data == 0 || r.extent[r.n_data - 1] < 2) return false;
+  return generic_is_contiguous(&r, r.n_data - 1);
+}
+
+static bool arrange(generic_draft *p, const tn_tensor *tensor, double ns) {
+  return is_by_columns(p, generic_stage(p, tensor)) ? columns(p, tensor, ns) : rows(p, tensor, ns);
+}
+
+/* ---- the family -------------------------------------------------------------------------------------------------- */
+
+enum { REDUCE_VECTORS, REDUCE_PARTS, REDUCE_THREADS, REDUCE_FIELD_COUNT };
+
+typedef struct reduce_facts {
+  tn_machine machine;
+  double ns;           /* of one thread */
+  double results;      /* that can be computed at the same time */
+  int64_t longest;     /* steps of the longest reduction loop */
+  bool can_have_parts; /* there is room for a data axis more */
+} reduce_facts;
+
+static const void *describe(const generic_draft *d, const generic_group *g) {
+  int stage = generic_stage(d, g->root);
+  const te_op *op = d->s->stages[stage].op;
+  reduce_facts *f =
+      g->n == 0 && g->n_windows == 0 && !g->anchor && op->n_reduce > 0 ? RUNTIME_NEW(d->arena, reduce_facts) : NULL;
+  if (!f) return NULL;
+  *f = (reduce_facts){.machine = d->machine, .ns = g->ns, .can_have_parts = op->n_axes < TN_MAX_RANK};
+  f->results = (double)independent(d, stage, is_by_columns(d, stage));
+  for (int a = 0; a < op->n_reduce; a++) f->longest = RUNTIME_MAX(f->longest, op->reduce_axes[a]->extent);
+  return f;
+}
+
+static void space(const void *facts, plan_space *s) {
+  const reduce_facts *f = facts;
+  bool worth = generic_is_worth_threads_on(&f->machine, f->ns);
+  for (int n = 4; n >= 1; n /= 2) plan_add(s, REDUCE_VECTORS, n);
+  plan_add(s, REDUCE_VECTORS, 8);
+  plan_add(s, REDUCE_PARTS, 1);
+  plan_add(s, REDUCE_THREADS, 0);
+  if (!worth) return;
+  plan_add(s, REDUCE_THREADS, 1);
+  for (int n = 1; f->can_have_parts && n <= 4; n *= 2)
+    if (f->longest >= 2 * n * f->machine.threads) plan_add(s, REDUCE_PARTS, n * f->machine.threads);
+}
+
+static double cost(const void *facts, const int32_t *c) {
+  const reduce_facts *f = facts;
+  double waiting = f->machine.costs.chain / (c[REDUCE_VECTORS] * cost_fma(&f->machine, f->machine.vector_bytes));
+  double ns = f->ns * (1 + 0.05 * waiting + 0.02 * c[REDUCE_VECTORS] + (c[REDUCE_PARTS] > 1 ? 0.05 : 0));
+  if (c[REDUCE_PARTS] > 1 && !c[REDUCE_THREADS]) return INFINITY;
+  return c[REDUCE_THREADS] ? cost_threads(&f->machine, ns, c[REDUCE_PARTS] > 1 ? c[REDUCE_PARTS] : f->results) : ns;
+}
+
+static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
+  (void)facts;
+  const tn_tensor *partial = NULL;
+  generic_draft with = *d;
+  double ns = c[REDUCE_THREADS] ? INFINITY : 0;
+  with.registers = c[REDUCE_VECTORS];
+  if (c[REDUCE_PARTS] > 1 && !cut_for_threads(&with, g->root, c[REDUCE_PARTS], &partial)) return false;
+  if (!partial) return arrange(&with, g->root, ns);
+  return arrange(&with, partial, ns) && arrange(&with, g->root, 0);
+}
+
+static const plan_field fields[REDUCE_FIELD_COUNT] = {
+    [REDUCE_VECTORS] = {"vectors", "registers that a vector loop is long"},
+    [REDUCE_PARTS] = {"parts", "into which the longest reduction is cut, summed up afterwards"},
+    [REDUCE_THREADS] = {"threads", "1: results, or parts, are shared among threads"},
+};
+
+const schedule_family schedule_family_reduce = {.name = "reduce",
+                                                .n_fields = REDUCE_FIELD_COUNT,
+                                                .fields = fields,
+                                                .describe = describe,
+                                                .space = space,
+                                                .cost = cost,
+                                                .realize = realize};

@@ -1,0 +1,446 @@
+/* family_tile.c: reductions that use data again: products, convolutions, contractions. A tile of accumulators is kept in
+ * vector registers: some vectors along the last data axis by some rows of other axes that share what is loaded. Here:
+ * what a group is, which tiles and blocks there are, and what they cost. tile_realize.c makes the schedules. */
+#include <math.h>
+
+#include "schedule/cost.h"
+#include "schedule/tile.h"
+
+enum {
+  MAX_VECTORS = 8,
+  MAX_ROWS = 30,
+  LEAST_REUSE = 8, /* rows that make a packed copy possible */
+};
+
+/* ---- what the group is ------------------------------------------------------------------------------------------- */
+
+static bool is_reused_along(const generic_read *read, const generic_reads *r, int axis) {
+  return r->extent[axis] > 1 && read->is_known[axis] && read->stride[axis] == 0 && read->block[axis] == 0;
+}
+
+static double reuse(const generic_read *read, const generic_reads *r) {
+  double n = 1;
+  for (int a = 0; a < r->n_data; a++) n *= is_reused_along(read, r, a) ? (double)r->extent[a] : 1;
+  return n;
+}
+
+/* A copy in panels is possible, and each element of it is used some times. */
+static bool can_be_packed(const generic_draft *d, const generic_reads *r, const generic_read *read) {
+  int v = r->n_data - 1, reads_of_it = 0;
+  for (int i = 0; i < r->n; i++) reads_of_it += r->reads[i].tensor == read->tensor;
+  if (generic_stage(d, read->tensor) < 0 || reads_of_it != 1) return false;
+  return !read->is_window && read->dim[v] >= 0 && read->tensor->ndim < TN_MAX_RANK && reuse(read, r) >= LEAST_REUSE;
+}
+
+/* The axis of rows: along it some of what is loaded as vectors stays the same. The last before BEFORE; -1: none. */
+static int row_axis(const generic_reads *r, int before) {
+  int v = r->n_data - 1;
+  for (int a = before - 1; a >= 0; a--) {
+    for (int i = 0; i < r->n; i++)
+      if ((!r->reads[i].is_known[v] || r->reads[i].stride[v]) && is_reused_along(&r->reads[i], r, a)) return a;
+  }
+  return -1;
+}
+
+/* The operand that all rows share. -1: none. */
+static int shared_read(const tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  for (int i = 0; i < r->n && f->u >= 0; i++)
+    if (r->reads[i].stride[f->v] && is_reused_along(&r->reads[i], r, f->u)) return i;
+  return -1;
+}
+
+/* Reads along the vectors: with stride 0 or 1, or one that can be packed. */
+static bool describe_reads(const generic_draft *d, tile_facts *f, bool *all_along) {
+  const generic_reads *r = &f->reads;
+  bool along = false, reused = false;
+  *all_along = true;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (!read->is_known[f->v] || (read->block[f->v] && read->stride[f->v])) return false;
+    bool is_far = read->stride[f->v] != 0 && read->stride[f->v] != 1;
+    if (is_far && (f->far >= 0 || !can_be_packed(d, r, read))) return false;
+    if (is_far) f->far = i;
+    f->block = RUNTIME_MAX(f->block, read->block[f->v]);
+    along |= read->stride[f->v] != 0;
+    *all_along &= read->stride[f->v] != 0;
+    reused |= reuse(read, r) > 1;
+    f->is_window |= read->is_window;
+  }
+  return along && reused && r->extent[f->v] > 1;
+}
+
+static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
+  generic_reads *r = &f->reads;
+  bool all_along;
+  *f = (tile_facts){.machine = d->machine, .far = -1, .shared = -1, .u = -1, .u2 = -1, .reduced = 1};
+  if (!generic_read_all(d, stage, r) || r->n_data == 0 || r->op->n_outputs > 1 || r->op->body->op != TIR_REDUCE ||
+      r->n < 2)
+    return false;
+  f->v = r->n_data - 1;
+  if (!describe_reads(d, f, &all_along)) return false;
+  f->is_depthwise = all_along && f->is_window;
+  f->bytes = (int64_t)tn_dtype_bytes(d->s->stages[stage].tensors->dtype);
+  for (int a = r->n_data; a < r->n_axes; a++) f->reduced *= (double)r->extent[a];
+  return true;
+}
+
+bool generic_is_tileable(const generic_draft *d, int stage, bool *is_window, bool *is_depthwise) {
+  tile_facts f;
+  bool can = describe_stage(d, stage, &f);
+  *is_window = can && f.is_window;
+  *is_depthwise = can && f.is_depthwise;
+  return can;
+}
+
+bool generic_is_against_the_grain(const generic_draft *d, int stage) {
+  tile_facts f;
+  return describe_stage(d, stage, &f) && f.far >= 0;
+}
+
+/* ---- dot products ------------------------------------------------------------------------------------------------ */
+
+typedef struct dot_kind {
+  tn_dtype left, right, sum;
+  const char *intrin[2]; /* of 16 lanes, of 8 */
+  int group;
+  double work; /* signed bytes have to be shifted */
+} dot_kind;
+
+static const dot_kind dot_kinds[] = {
+    {TN_U8, TN_I8, TN_I32, {"dot4_u8i8", "dot4_u8i8_x8"}, 4, 1},
+    {TN_I8, TN_I8, TN_I32, {"dot4_i8i8", "dot4_i8i8_x8"}, 4, 1.6},
+    {TN_BF16, TN_BF16, TN_F32, {"dot2_bf16", "dot2_bf16_x8"}, 2, 1},
+};
+
+/* Two operands, one shared by all rows and one by all lanes, whose last reduction axis goes along one dimension. */
+static void describe_dot(tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  int k = r->n_axes - 1;
+  if (r->n != 2 || f->shared < 0 || f->block || k < r->n_data || !f->can_pack) return;
+  const generic_read *right = &r->reads[f->shared], *left = &r->reads[1 - f->shared];
+  if (left->stride[f->v] != 0 || left->stride[k] != 1 || right->dim[k] < 0) return;
+  for (int i = 0; i < RUNTIME_COUNT(dot_kinds); i++) {
+    const dot_kind *kind = &dot_kinds[i];
+    int lanes = kind->group == 2 ? f->machine.dot_bf16_lanes : f->machine.dot_i8_lanes;
+    bool fits = left->tensor->dtype == kind->left && right->tensor->dtype == kind->right &&
+                r->op->outputs[0].dtype == kind->sum && right->plain[right->dim[k]] == k;
+    if (!fits || lanes < 8 || r->extent[k] < kind->group || r->extent[f->v] < lanes) continue;
+    f->dot = kind->intrin[lanes < 16];
+    f->dot_group = kind->group;
+    f->dot_work = kind->work;
+  }
+}
+
+static const void *describe(const generic_draft *d, const generic_group *g) {
+  tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
+  if (!f || !describe_stage(d, generic_stage(d, g->anchor), f)) return NULL;
+  f->u = row_axis(&f->reads, f->v);
+  f->u2 = f->u < 0 ? -1 : row_axis(&f->reads, f->u);
+  f->shared = f->far >= 0 ? f->far : shared_read(f);
+  f->can_pack = f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared]);
+  f->has_padding = g->padding != NULL;
+  f->ns = g->ns;
+  describe_dot(f);
+  return f;
+}
+
+/* ---- which plans there are --------------------------------------------------------------------------------------- */
+
+static int64_t extent_of(const tile_facts *f, int axis) { return axis < 0 ? 1 : f->reads.extent[axis]; }
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* 1, 2, 3, 4, 6, 8, 12 ... up to MOST, and those that cut COUNT into equal parts. */
+static void add_counts(plan_space *s, int field, int64_t count, int64_t most) {
+  for (int64_t n = 1; n <= RUNTIME_MIN(count, most); n = n < 4 ? n + 1 : n * 3 / 2) plan_add(s, field, n);
+  for (int64_t parts = 1; parts <= 16 && parts <= count; parts++)
+    if (ceil_div(count, parts) <= most) plan_add(s, field, ceil_div(count, parts));
+}
+
+static void space(const void *facts, plan_space *s) {
+  const tile_facts *f = facts;
+  int64_t rows = extent_of(f, f->u), rows2 = extent_of(f, f->u2), lanes = f->machine.vector_bytes / f->bytes;
+  for (int64_t width = f->machine.vector_bytes; width >= 16 && width >= 2 * f->bytes; width /= 2)
+    plan_add(s, TILE_WIDTH, width);
+  for (int64_t n = 1; n <= MAX_VECTORS; n++) plan_add(s, TILE_VECTORS, n);
+  for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++) plan_add(s, TILE_ROWS, n);
+  for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
+  if (f->far < 0) plan_add(s, TILE_PACK, 0);
+  if (f->can_pack) plan_add(s, TILE_PACK, 1), plan_add(s, TILE_PACK, 2);
+  add_counts(s, TILE_PANELS, ceil_div(extent_of(f, f->v), lanes), 64);
+  plan_add(s, TILE_BLOCK, 0);
+  add_counts(s, TILE_BLOCK, rows, 64);
+  for (int i = 0; i < 2; i++) {
+    plan_add(s, TILE_ORDER, i);
+    plan_add(s, TILE_INNER, i);
+    if (i == 0 || f->dot) plan_add(s, TILE_DOT, i);
+    if (i == 0 || generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, TILE_THREADS, i);
+    if (i == 0 || f->has_padding) plan_add(s, TILE_PADDING, i);
+  }
+}
+
+/* ---- what a plan costs ------------------------------------------------------------------------------------------- */
+
+/* The loops around a tile, from the outermost to the innermost: their axis and how often they run. */
+typedef struct nest {
+  int n;
+  struct {
+    int axis;
+    double count;
+  } loops[GENERIC_MAX_AXES + 5];
+  double v_blocks, u_blocks, outer, panels;
+} nest;
+
+static void push(nest *n, int axis, double count) {
+  if (axis < 0 || count <= 1) return;
+  n->loops[n->n].axis = axis;
+  n->loops[n->n++].count = count;
+}
+
+static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
+  double panels = (double)ceil_div(extent_of(f, f->v), c[TILE_VECTORS] * tile_lanes(f, c));
+  double tiles = (double)ceil_div(extent_of(f, f->u), c[TILE_ROWS]);
+  double tiles2 = (double)ceil_div(extent_of(f, f->u2), c[TILE_ROWS2]);
+  double in_block = fmin(c[TILE_PANELS], panels), rows_in_block = c[TILE_BLOCK] ? fmin(c[TILE_BLOCK], tiles) : tiles;
+  *n = (nest){
+      .v_blocks = ceil(panels / in_block), .u_blocks = ceil(tiles / rows_in_block), .outer = 1, .panels = panels};
+  if (c[TILE_ORDER]) push(n, f->v, n->v_blocks);
+  for (int a = 0; a < f->v; a++) {
+    bool is_tiled = a == f->u || (a == f->u2 && c[TILE_ROWS2] > 1);
+    if (is_tiled) continue;
+    push(n, a, (double)f->reads.extent[a]);
+    n->outer *= (double)f->reads.extent[a];
+  }
+  if (!c[TILE_ORDER]) push(n, f->v, n->v_blocks);
+  push(n, f->u, n->u_blocks);
+  if (c[TILE_ROWS2] > 1) push(n, f->u2, tiles2);
+  if (c[TILE_INNER]) push(n, f->v, panels / n->v_blocks);
+  push(n, f->u, tiles / n->u_blocks);
+  if (!c[TILE_INNER]) push(n, f->v, panels / n->v_blocks);
+}
+
+static bool moves(const generic_read *read, int axis) {
+  return axis >= 0 && (!read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0);
+}
+
+/* Distinct elements that loops of these lengths read: axes that move an index alike, as a window's do, overlap. */
+static double elements_read(const tile_facts *f, const generic_read *read, const double *extent) {
+  const generic_reads *r = &f->reads;
+  double n = 1, all = 1;
+  for (int a = 0; a < r->n_axes; a++) {
+    if (!moves(read, a)) continue;
+    double length = extent[a];
+    bool is_first = true;
+    for (int b = 0; b < r->n_axes; b++) {
+      if (b == a || !moves(read, b) || !read->is_window || read->stride[b] != read->stride[a]) continue;
+      is_first &= b > a;
+      length += extent[b] - 1;
+    }
+    n *= is_first ? length : 1;
+  }
+  for (int k = 0; k < read->tensor->ndim; k++) all *= (double)read->tensor->shape[k];
+  return fmin(n, all);
+}
+
+typedef struct stream {
+  const generic_read *read;
+  bool is_packed;
+  double bytes;  /* of an element */
+  double row;    /* bytes that lie side by side, of a tile */
+  double stride; /* bytes between such rows */
+} stream;
+
+static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
+  const generic_read *read = &f->reads.reads[i];
+  stream s = {.read = read, .bytes = (double)tn_dtype_bytes(read->tensor->dtype), .row = 0, .stride = 0};
+  s.is_packed = c[TILE_PACK] && i == f->shared;
+  double width = (double)(c[TILE_VECTORS] * tile_lanes(f, c));
+  int last = f->reads.n_axes - 1;
+  bool is_row = read->stride[f->v] == 1;
+  s.row = s.bytes * (is_row                                               ? fmin(width, (double)extent_of(f, f->v))
+                     : last >= f->reads.n_data && read->stride[last] == 1 ? (double)f->reads.extent[last]
+                                                                          : 1);
+  if (s.is_packed) s.row = 1e9;
+  for (int a = 0; a < f->reads.n_axes; a++) {
+    double stride = fabs((double)read->stride[a]) * s.bytes;
+    bool is_outer = a < f->v && a != f->u;
+    if (!is_outer && !s.is_packed && stride >= s.row && f->reads.extent[a] > 1 && (s.stride == 0 || stride < s.stride))
+      s.stride = stride;
+  }
+  return s;
+}
+
+/* Bytes that what loops of these lengths read takes in a level, where some rows fall into the same sets. */
+static double footprint(const tile_facts *f, const stream *s, const double *extent, int level) {
+  double bytes = elements_read(f, s->read, extent) * s->bytes;
+  double lines = ceil(s->row / COST_LINE) * COST_LINE;
+  if (s->row < COST_LINE && s->stride > 0) bytes *= fmin(lines, s->stride) / s->row;
+  if (level > 2 || s->stride == 0 || s->is_packed) return bytes;
+  return bytes * fmax((double)f->machine.cache_bytes[level] / cost_reached(&f->machine, level, s->row, s->stride), 1);
+}
+
+static int level_of(const tile_facts *f, int n, const stream *streams, const double *extent) {
+  for (int level = 1; level < 4; level++) {
+    double sum = 0;
+    for (int i = 0; i < n; i++) sum += footprint(f, &streams[i], extent, level);
+    if (cost_level(&f->machine, sum) <= level) return level;
+  }
+  return 4;
+}
+
+/* Lines that a tile reads of a stream: each row of it begins anew. */
+static double lines_of(const tile_facts *f, const stream *s, const double *extent) {
+  double bytes = elements_read(f, s->read, extent) * s->bytes;
+  return s->row >= bytes ? bytes / COST_LINE : bytes / s->row * fmax(s->row / COST_LINE, 1);
+}
+
+/* What all tiles read, from the level where it was since it was used last. */
+static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
+  stream streams[GENERIC_MAX_READS];
+  double extent[GENERIC_MAX_AXES], tiles = 1, ns = 0, lines[GENERIC_MAX_READS];
+  int level[GENERIC_MAX_AXES + 6], n_reads = f->reads.n;
+  for (int i = 0; i < n_reads; i++) streams[i] = stream_of(f, c, i);
+  for (int a = 0; a < f->reads.n_axes; a++) extent[a] = a < f->reads.n_data ? 1 : (double)f->reads.extent[a];
+  extent[f->v] = fmin((double)(c[TILE_VECTORS] * tile_lanes(f, c)), (double)f->reads.extent[f->v]);
+  if (f->u >= 0) extent[f->u] = c[TILE_ROWS];
+  if (f->u2 >= 0) extent[f->u2] = c[TILE_ROWS2];
+  for (int i = 0; i < n_reads; i++) lines[i] = lines_of(f, &streams[i], extent);
+  for (int l = n->n - 1; l >= 0; l--) {
+    level[l] = level_of(f, n_reads, streams, extent);
+    extent[n->loops[l].axis] *= n->loops[l].count;
+    tiles *= n->loops[l].count;
+  }
+  int whole = level_of(f, n_reads, streams, extent);
+  bool is_shared = c[TILE_THREADS] != 0;
+  for (int i = 0; i < n_reads; i++) {
+    double left = 1, line_ns = 0;
+    for (int l = n->n - 1; l >= 0; l--) {
+      if (moves(streams[i].read, n->loops[l].axis)) continue;
+      double count = n->loops[l].count;
+      line_ns += left * (count - 1) / count * cost_line(&f->machine, level[l], is_shared);
+      left /= count;
+    }
+    line_ns += left * cost_line(&f->machine, whole, is_shared);
+    bool is_paged = !streams[i].is_packed && streams[i].stride >= COST_PAGE / 2 && lines[i] > COST_LINE;
+    if (is_paged && streams[i].row < COST_PAGE)
+      line_ns += f->machine.costs.page / fmax(streams[i].row / COST_LINE, 1) * fmin(streams[i].stride / COST_PAGE, 1);
+    ns += tiles * lines[i] * line_ns;
+  }
+  return ns;
+}
+
+/* One step of the reduction for a tile of V vectors, R rows and R2 rows. */
+static double step_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2) {
+  const tn_machine *m = &f->machine;
+  double fma = cost_fma(m, c[TILE_WIDTH]), loads = 0, converted = 0, sums = v * r * r2;
+  bool dot = c[TILE_DOT] != 0;
+  double work = dot ? f->dot_work : RUNTIME_MAX(f->reads.n - 1, 1);
+  for (int i = 0; i < f->reads.n; i++) {
+    const generic_read *read = &f->reads.reads[i];
+    double n = (moves(read, f->v) ? v : 1) * (moves(read, f->u) ? r : 1) * (moves(read, f->u2) ? r2 : 1);
+    loads += n;
+    bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes;
+    converted += is_other ? n : 0;
+  }
+  if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
+  double arithmetic = (sums * work + converted) * fma, chain = m->costs.chain * (dot ? 1 : 1);
+  double conflict = 0;
+  for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
+    const generic_read *read = &f->reads.reads[i];
+    double stride = fabs((double)read->stride[f->u]) * (double)tn_dtype_bytes(read->tensor->dtype);
+    if (read->stride[f->u] && !read->is_window && stride >= COST_LINE)
+      conflict += r * r2 * cost_conflict(m, r * r2, stride) * m->costs.line2;
+  }
+  return cost_overlap(cost_overlap(fmax(arithmetic, chain), loads * m->costs.load), conflict);
+}
+
+/* A row of tiles for R rows: whole panels, and the rest, whose last vector may be short. */
+static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2) {
+  int64_t lanes = tile_lanes(f, c), width = c[TILE_VECTORS] * lanes, extent = f->reads.extent[f->v];
+  double steps = f->reduced / (c[TILE_DOT] ? f->dot_group : 1), v = c[TILE_VECTORS];
+  double ends = 4 * f->machine.costs.chain, store = 2 * f->machine.costs.load;
+  double ns = (double)(extent / width) * (steps * step_ns(f, c, v, r, r2) + ends + v * r * r2 * store);
+  double rest = (double)ceil_div(extent % width, lanes);
+  return rest == 0 ? ns : ns + steps * step_ns(f, c, rest, r, r2) + ends + rest * r * r2 * store;
+}
+
+static double rows_ns(const tile_facts *f, const int32_t *c, double r2) {
+  int64_t rows = extent_of(f, f->u), r = c[TILE_ROWS];
+  double ns = (double)(rows / r) * row_ns(f, c, (double)r, r2);
+  return rows % r ? ns + row_ns(f, c, (double)(rows % r), r2) : ns;
+}
+
+static double compute_ns(const tile_facts *f, const int32_t *c, const nest *n) {
+  int64_t rows = extent_of(f, f->u2), r = c[TILE_ROWS2];
+  if (r == 1) return n->outer * rows_ns(f, c, 1);
+  double ns = (double)(rows / r) * rows_ns(f, c, (double)r);
+  return n->outer * (rows % r ? ns + rows_ns(f, c, (double)(rows % r)) : ns);
+}
+
+/* Copying the packed operand as often as the loops around the copy run. */
+static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
+  if (!c[TILE_PACK]) return 0;
+  const generic_read *read = &f->reads.reads[f->shared];
+  const tn_machine *m = &f->machine;
+  double elements = 1, bytes = (double)tn_dtype_bytes(read->tensor->dtype), times = 1;
+  for (int k = 0; k < read->tensor->ndim; k++) elements *= (double)read->tensor->shape[k];
+  for (int a = 0; a < f->v && c[TILE_PACK] == 1; a++)
+    if (a != f->u && a != f->u2 && !moves(read, a)) times *= (double)f->reads.extent[a];
+  if (c[TILE_PACK] == 1) times *= n->u_blocks;
+  double lines = elements * bytes / COST_LINE;
+  double line = cost_line(m, cost_level(m, elements * bytes), c[TILE_THREADS]) + m->costs.line2;
+  bool is_turned = read->stride[f->v] != 1;
+  double turned = is_turned && !c[TILE_DOT] ? 0.4 : 1; /* a line at a time */
+  double moved =
+      elements * (is_turned || c[TILE_DOT] ? m->costs.gather * turned : bytes / c[TILE_WIDTH] * m->costs.load * 2);
+  if (is_turned) line += m->costs.page;
+  return times * (lines * line + moved);
+}
+
+static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
+  if (!f->has_padding) return 0;
+  double repeats = c[TILE_PADDING] ? n->v_blocks * (c[TILE_ORDER] ? 1.5 : 1) : 1;
+  for (int i = 0; i < f->reads.n; i++) {
+    const generic_read *read = &f->reads.reads[i];
+    if (!read->is_window) continue;
+    double bytes = (double)tn_dtype_bytes(read->tensor->dtype);
+    for (int k = 0; k < read->tensor->ndim; k++) bytes *= (double)read->tensor->shape[k];
+    double line = cost_line(&f->machine, cost_level(&f->machine, bytes * (c[TILE_PADDING] ? 0.1 : 2)), false);
+    return repeats * bytes / COST_LINE * (line + 2 * f->machine.costs.load);
+  }
+  return 0;
+}
+
+static bool goes_together(const tile_facts *f, const int32_t *c) {
+  int64_t lanes = tile_lanes(f, c), sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
+  if (sums + c[TILE_VECTORS] + 1 > f->machine.vector_registers) return false;
+  if ((c[TILE_VECTORS] - 1) * lanes >= f->reads.extent[f->v]) return false;
+  if (c[TILE_ROWS2] > 1 && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
+  if (f->block && c[TILE_VECTORS] > 1 && f->block % (c[TILE_VECTORS] * lanes)) return false;
+  if (c[TILE_DOT] && (!c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
+  return true;
+}
+
+static double cost(const void *facts, const int32_t *c) {
+  const tile_facts *f = facts;
+  nest n;
+  if (!goes_together(f, c)) return INFINITY;
+  make_nest(f, c, &n);
+  double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n)) + pack_ns(f, c, &n) + padding_ns(f, c, &n);
+  return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.outer * n.v_blocks * n.u_blocks) : ns;
+}
+
+static const plan_field fields[TILE_FIELD_COUNT] = {
+#define X(name, text, what) {text, what},
+    TILE_FIELDS(X)
+#undef X
+};
+
+const schedule_family schedule_family_tile = {.name = "tile",
+                                              .n_fields = TILE_FIELD_COUNT,
+                                              .fields = fields,
+                                              .describe = describe,
+                                              .space = space,
+                                              .cost = cost,
+                                              .realize = tile_realize};

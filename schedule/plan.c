@@ -1,0 +1,163 @@
+/* plan.c: the table of families, the ranking of a group's plans, and plans as JSON. */
+#include "schedule/plan.h"
+
+#include <math.h>
+
+static const schedule_family *const families[PLAN_FAMILIES] = {&schedule_family_tile, &schedule_family_strip,
+                                                               &schedule_family_rows, &schedule_family_reduce,
+                                                               &schedule_family_move, &schedule_family_points};
+
+const schedule_family *schedule_family_at(int family) {
+  return family >= 0 && family < PLAN_FAMILIES ? families[family] : NULL;
+}
+
+void schedule_plan_choices(const generic_draft *d, const generic_group *g, const schedule_family *only,
+                           plan_choices *out) {
+  out->n = 0;
+  for (int f = 0; f < PLAN_FAMILIES; f++) {
+    if (only && families[f] != only) continue;
+    plan_choice *c = &out->choices[out->n];
+    *c = (plan_choice){.family = f, .facts = families[f]->describe(d, g)};
+    if (!c->facts) continue;
+    families[f]->space(c->facts, &c->space);
+    out->n++;
+  }
+}
+
+bool plan_add(plan_space *space, int field, int64_t value) {
+  for (int i = 0; i < space->n[field]; i++)
+    if (space->value[field][i] == value) return true;
+  if (space->n[field] == PLAN_MAX_VALUES) return false;
+  space->value[field][space->n[field]++] = (int32_t)value;
+  return true;
+}
+
+/* ---- ranking ----------------------------------------------------------------------------------------------------- */
+
+typedef struct ranking {
+  int n, max;
+  schedule_plan *best; /* in order of their costs */
+} ranking;
+
+static bool same_values(const schedule_plan *a, const schedule_plan *b) {
+  return a->family == b->family && memcmp(a->value, b->value, sizeof a->value) == 0;
+}
+
+/* Of plans that cost the same, the one that was found first stays first. */
+static void rank(ranking *r, const schedule_plan *plan) {
+  if (!isfinite(plan->ns)) return;
+  int at = r->n;
+  while (at > 0 && r->best[at - 1].ns > plan->ns) at--;
+  for (int i = at - 1; i >= 0 && r->best[i].ns == plan->ns; i--)
+    if (same_values(&r->best[i], plan)) return;
+  if (at == r->max) return;
+  int n_moved = RUNTIME_MIN(r->n, r->max - 1) - at;
+  memmove(&r->best[at + 1], &r->best[at], sizeof *r->best * (size_t)n_moved);
+  r->best[at] = *plan;
+  r->n = RUNTIME_MIN(r->n + 1, r->max);
+}
+
+typedef struct descent {
+  const plan_choice *choice;
+  ranking *ranking;
+  schedule_plan at; /* the best found from one start */
+} descent;
+
+static bool try_values(descent *d, const schedule_plan *plan) {
+  schedule_plan next = *plan;
+  next.ns = families[plan->family]->cost(d->choice->facts, next.value);
+  rank(d->ranking, &next);
+  bool is_better = next.ns < d->at.ns;
+  if (is_better) d->at = next;
+  return is_better;
+}
+
+/* Every pair of values of two fields, the others as they are. */
+static bool sweep_pair(descent *d, int a, int b) {
+  const plan_space *space = &d->choice->space;
+  schedule_plan plan = d->at;
+  bool is_better = false;
+  for (int i = 0; i < space->n[a]; i++) {
+    plan.value[a] = space->value[a][i];
+    for (int j = 0; j < space->n[b]; j++) {
+      plan.value[b] = space->value[b][j];
+      is_better |= try_values(d, &plan);
+    }
+  }
+  return is_better;
+}
+
+/* Changes two fields at a time until no pair is better. */
+static void descend(descent *d) {
+  enum { MAX_TURNS = 4 };
+  const plan_space *space = &d->choice->space;
+  int n = families[d->choice->family]->n_fields;
+  bool is_better = true;
+  for (int turn = 0; is_better && turn < MAX_TURNS; turn++) {
+    is_better = false;
+    for (int a = 0; a < n; a++)
+      for (int b = a + 1; b < n; b++)
+        if (space->n[a] > 1 || space->n[b] > 1) is_better |= sweep_pair(d, a, b);
+  }
+}
+
+static void rank_choice(const plan_choice *choice, ranking *r) {
+  descent d = {.choice = choice, .ranking = r, .at = {.family = choice->family, .ns = INFINITY}};
+  schedule_plan start = d.at;
+  for (int f = 0; f < families[choice->family]->n_fields; f++) start.value[f] = choice->space.value[f][0];
+  d.at.ns = INFINITY;
+  memcpy(d.at.value, start.value, sizeof start.value);
+  (void)try_values(&d, &start);
+  descend(&d);
+}
+
+int schedule_plan_rank(const plan_choices *choices, int max, schedule_plan *out) {
+  ranking r = {.max = max, .best = out};
+  for (int i = 0; i < choices->n; i++) rank_choice(&choices->choices[i], &r);
+  return r.n;
+}
+
+bool schedule_plan_realize(generic_draft *d, const generic_group *g, const plan_choices *choices,
+                           const schedule_plan *plan) {
+  for (int i = 0; i < choices->n; i++) {
+    const plan_choice *c = &choices->choices[i];
+    if (c->family == plan->family) return families[c->family]->realize(d, g, c->facts, plan->value);
+  }
+  return false;
+}
+
+/* ---- as JSON ----------------------------------------------------------------------------------------------------- */
+
+json_t *schedule_plan_json(const char *stage, const schedule_plan *plan) {
+  const schedule_family *family = families[plan->family];
+  json_t *json = json_pack("{s:s, s:s}", "stage", stage, "family", family->name);
+  for (int f = 0; json && f < family->n_fields; f++)
+    if (json_object_set_new(json, family->fields[f].name, json_integer(plan->value[f])) != 0) {
+      json_decref(json);
+      json = NULL;
+    }
+  return json;
+}
+
+static tn_status decode_field(tn_context *ctx, const json_t *json, const char *family, const char *field,
+                              int32_t *out) {
+  const json_t *value = json_object_get(json, field);
+  json_int_t n = json_integer_value(value);
+  if (!json_is_integer(value) || n < INT32_MIN || n > INT32_MAX)
+    return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"%s\" of family %s has to be a whole number", field, family);
+  *out = (int32_t)n;
+  return TN_OK;
+}
+
+tn_status schedule_plan_decode(tn_context *ctx, const json_t *json, schedule_plan *out) {
+  const char *name = json_string_value(json_object_get(json, "family"));
+  *out = (schedule_plan){.family = -1, .ns = INFINITY};
+  for (int f = 0; name && f < PLAN_FAMILIES; f++)
+    if (strcmp(families[f]->name, name) == 0) out->family = f;
+  if (out->family < 0)
+    return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"family\" names none: %s", name ? name : "it is missing");
+  const schedule_family *family = families[out->family];
+  for (int f = 0; f < family->n_fields; f++)
+    SCHEDULE_TRY(decode_field(ctx, json, name, family->fields[f].name, &out->value[f]));
+  return TN_OK;
+}

@@ -1,0 +1,53 @@
+/* tile.h: the family `tile`: what it knows of a group and the fields of its plans, for its two files. */
+#ifndef TENON_SCHEDULE_TILE_H
+#define TENON_SCHEDULE_TILE_H
+
+#include "schedule/plan.h"
+
+/* X(NAME, "name", "what it says") */
+#define TILE_FIELDS(X)                                                                          \
+  X(WIDTH, "width", "bytes of a vector")                                                        \
+  X(VECTORS, "vectors", "of accumulators along the last data axis")                             \
+  X(ROWS, "rows", "of accumulators along the axis that shares what is loaded")                  \
+  X(ROWS2, "rows2", "and along a second such axis")                                             \
+  X(PACK, "pack",                                                                               \
+    "the operand that all rows share: 0 read where it lies, 1 copied for a block, "             \
+    "2 copied before all")                                                                      \
+  X(PANELS, "panels", "tiles of columns in a block")                                            \
+  X(BLOCK, "block", "tiles of rows in a block, 0: all")                                         \
+  X(ORDER, "order", "1: blocks of columns outside of all other loops")                          \
+  X(INNER, "inner", "inside a block: 0 columns go by a tile of rows, 1 rows by one of columns") \
+  X(DOT, "dot", "1: by the dot product instruction")                                            \
+  X(THREADS, "threads", "1: blocks are shared among threads")                                   \
+  X(PADDING, "padding", "1: zeros around an input are computed for a block, 0: before all")
+
+enum tile_field {
+#define X(name, text, what) TILE_##name,
+  TILE_FIELDS(X)
+#undef X
+      TILE_FIELD_COUNT
+};
+
+typedef struct tile_facts {
+  tn_machine machine;
+  generic_reads reads;          /* of the reduction */
+  int v, u, u2;                 /* data axes: of vectors, of rows, of more rows; -1: none */
+  int far;                      /* the read that goes along v with a stride and has to be packed; -1: none */
+  int shared;                   /* the operand that all rows share; -1: none */
+  bool can_pack;                /* it can be copied into panels */
+  int64_t block;                /* columns inside of which an index is constant; 0: any */
+  int64_t bytes;                /* of an accumulator */
+  double reduced;               /* steps of the reduction */
+  double ns;                    /* of all as generic_cost_ns says: whether threads are worth it */
+  bool is_window, is_depthwise; /* reads are windows; and every read goes along v */
+  bool has_padding;
+  const char *dot; /* the intrinsic's name; NULL: none fits */
+  int dot_group;   /* elements of k in a lane */
+  double dot_work; /* instructions for one */
+} tile_facts;
+
+bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);
+/* Lanes of a vector of accumulators. */
+static inline int64_t tile_lanes(const tile_facts *f, const int32_t *value) { return value[TILE_WIDTH] / f->bytes; }
+
+#endif

@@ -1,0 +1,273 @@
+/* tile_realize.c: from a plan of the family `tile` to primitives: the loops of the group's last stage around tiles, the
+ * accumulators inside, the packed operand, the zeros around an input (TVM: dense_pack, conv2d_NCHWc and the like, without
+ * changed layouts at the border). */
+#include <math.h>
+
+#include "schedule/tile.h"
+
+enum { MAX_UNROLLED = 25 /* steps of a filter */, FEW_CHANNELS = 16 };
+
+typedef struct tiling {
+  generic_draft *d;
+  const generic_group *g;
+  const tile_facts *f;
+  const int32_t *c;       /* the plan's values */
+  int64_t lanes, columns; /* of a vector, of a tile */
+  bool by_lanes;          /* vectors are loops of their own, since the last is short or they are not the widest */
+  int n_outer, outer[TN_MAX_RANK];
+  int v_block, v_panel, v_sub, v_in, u_block, u_tile, u_in, u2_tile, u2_in; /* the root's loops; -1: there is none */
+  int order[SCHEDULE_MAX_AXES], n_order, n_shared;
+  int fused, n_fused; /* the first shared loop, and of how many it is made */
+} tiling;
+
+static void put(int *n, int *order, int axis) {
+  if (axis >= 0) order[(*n)++] = axis;
+}
+
+static bool attach(generic_draft *d, const tn_tensor *tensor, const tn_tensor *root, int axis) {
+  int to = generic_stage(d, root), at = schedule_leaf_position(&d->s->stages[to], axis);
+  return at >= 0 && schedule_compute_at(d->s, generic_stage(d, tensor), to, at) == TN_OK;
+}
+
+/* ---- the packed operand ------------------------------------------------------------------------------------------ */
+
+static const generic_read *packed_read(const tiling *t) { return &t->f->reads.reads[t->f->shared]; }
+
+/* The dimension of the packed operand that groups of k lie along; -1: no dot product. */
+static int group_dim(const tiling *t) { return t->c[TILE_DOT] ? packed_read(t)->dim[t->f->reads.n_axes - 1] : -1; }
+
+/* "[d0, d1] -> [d1//32, d0, d1%32]"; in groups "[d0, d1] -> [d1//32, d0//4, d1%32, d0%4]" */
+static bool panel_map(const tiling *t, char *out, size_t n) {
+  const generic_read *read = packed_read(t);
+  int dim = read->dim[t->f->v], ndim = read->tensor->ndim, grouped = group_dim(t);
+  runtime_str map = {0};
+  for (int d = 0; d < ndim; d++) runtime_str_addf(&map, "%sd%d", d ? ", " : "[", d);
+  runtime_str_addf(&map, "] -> [d%d//%lld", dim, (long long)t->columns);
+  for (int d = 0; d < ndim; d++)
+    if (d == grouped)
+      runtime_str_addf(&map, ", d%d//%d", d, t->f->dot_group);
+    else if (d != dim)
+      runtime_str_addf(&map, ", d%d", d);
+  runtime_str_addf(&map, ", d%d%%%lld", dim, (long long)t->columns);
+  if (grouped >= 0) runtime_str_addf(&map, ", d%d%%%d", grouped, t->f->dot_group);
+  runtime_str_addf(&map, "]");
+  bool ok = !map.failed && map.n < n;
+  if (ok) memcpy(out, map.data, map.n + 1);
+  runtime_str_free(&map);
+  return ok;
+}
+
+/* An operand that lies across the panels is turned in small tiles, whose lines are used whole. */
+static bool turn_copy(const tiling *t, int stage, int outer, int inner, int along) {
+  enum { TURNED_ROWS = 16, TURNED_COLUMNS = 8 };
+  int k_outer, k_inner, block = -1, order[2 * TN_MAX_RANK + 4], n = 0, dim = packed_read(t)->dim[t->f->v];
+  if (!generic_split(t->d, stage, along, TURNED_ROWS, &k_outer, &k_inner)) return false;
+  if (t->columns % TURNED_COLUMNS == 0 && !generic_split(t->d, stage, inner, TURNED_COLUMNS, &block, &inner))
+    return false;
+  order[n++] = outer;
+  for (int k = 0; k < packed_read(t)->tensor->ndim; k++)
+    if (k != dim) order[n++] = k == along ? k_outer : k;
+  put(&n, order, block);
+  order[n++] = k_inner, order[n++] = inner;
+  return generic_order(t->d, stage, n, order) && generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE) &&
+         generic_annotate(t->d, stage, k_inner, SCHEDULE_UNROLL);
+}
+
+/* The copy's loops: panels outermost where threads share them, else as the operand lies; a row of a panel is a vector. */
+static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
+  const generic_read *read = packed_read(t);
+  int dim = read->dim[t->f->v], grouped = group_dim(t), outer, inner, group_inner = -1, order[2 * TN_MAX_RANK + 2],
+      n = 0;
+  int group_outer = -1;
+  if (!generic_split(t->d, stage, dim, t->columns, &outer, &inner)) return false;
+  int along = read->tensor->ndim - 1;
+  if (along != dim && grouped < 0) return turn_copy(t, stage, outer, inner, along);
+  if (grouped >= 0 && !generic_split(t->d, stage, grouped, t->f->dot_group, &group_outer, &group_inner)) return false;
+  if (panels_first) order[n++] = outer;
+  for (int k = 0; k < read->tensor->ndim; k++)
+    if (k != dim) order[n++] = k == grouped ? group_outer : k;
+  if (!panels_first) order[n++] = outer;
+  order[n++] = inner;
+  put(&n, order, group_inner);
+  if (!generic_order(t->d, stage, n, order)) return false;
+  if (group_inner >= 0 && !generic_fuse(t->d, stage, 2, (int[]){inner, group_inner}, &inner)) return false;
+  return generic_annotate(t->d, stage, inner, SCHEDULE_VECTORIZE);
+}
+
+/* Copies the packed operand for READER into panels. */
+static bool pack(const tiling *t, const tn_tensor *reader, const tn_tensor **copy) {
+  const generic_read *read = packed_read(t);
+  int from = generic_stage(t->d, read->tensor), by = generic_stage(t->d, reader);
+  char map[256];
+  if (!panel_map(t, map, sizeof map) || schedule_cache_read(t->d->s, from, "global", 1, &by) != TN_OK) return false;
+  *copy = t->d->s->stages[from + 1].tensors;
+  return schedule_transform_layout(t->d->s, from + 1, map) == TN_OK;
+}
+
+static bool moves(const generic_read *read, int axis) {
+  return !read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0;
+}
+
+/* The innermost shared loop along which the packed operand changes; -1: none. */
+static int copy_loop(const tiling *t) {
+  int found = -1;
+  for (int i = 0; i < t->n_shared; i++) {
+    bool changes = t->order[i] == t->v_block;
+    for (int k = 0; k < t->n_outer; k++) changes |= t->order[i] == t->outer[k] && moves(packed_read(t), t->outer[k]);
+    if (changes) found = i < t->n_fused ? t->fused : t->order[i];
+  }
+  return found;
+}
+
+static bool place_copy(const tiling *t, const tn_tensor *copy) {
+  int loop = t->c[TILE_PACK] == 1 ? copy_loop(t) : -1, stage = generic_stage(t->d, copy);
+  bool alone = loop < 0 && t->c[TILE_THREADS];
+  if (!arrange_copy(t, stage, alone)) return false;
+  if (loop >= 0) return attach(t->d, copy, t->g->root, loop);
+  return !alone || generic_annotate(t->d, stage, t->d->s->stages[stage].leaves[0], SCHEDULE_PARALLEL);
+}
+
+/* ---- loops around tiles ------------------------------------------------------------------------------------------ */
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+static bool split_rows(tiling *t, int stage) {
+  const tile_facts *f = t->f;
+  const int32_t *c = t->c;
+  t->u_block = t->u_tile = t->u_in = t->u2_tile = t->u2_in = -1;
+  if (c[TILE_ROWS2] > 1 && !generic_split(t->d, stage, f->u2, c[TILE_ROWS2], &t->u2_tile, &t->u2_in)) return false;
+  if (f->u < 0) return true;
+  if (!generic_split(t->d, stage, f->u, c[TILE_ROWS], &t->u_tile, &t->u_in)) return false;
+  int64_t tiles = ceil_div(f->reads.extent[f->u], c[TILE_ROWS]);
+  if (c[TILE_BLOCK] == 0 || c[TILE_BLOCK] >= tiles) return true;
+  return generic_split(t->d, stage, t->u_tile, c[TILE_BLOCK], &t->u_block, &t->u_tile);
+}
+
+static bool split_columns(tiling *t, int stage) {
+  int64_t panels = ceil_div(t->f->reads.extent[t->f->v], t->columns), in_block = RUNTIME_MIN(t->c[TILE_PANELS], panels);
+  t->v_block = t->v_sub = -1;
+  if (!generic_split(t->d, stage, t->f->v, t->columns, &t->v_panel, &t->v_in)) return false;
+  if (in_block < panels && !generic_split(t->d, stage, t->v_panel, in_block, &t->v_block, &t->v_panel)) return false;
+  return !t->by_lanes || generic_split_as(t->d, stage, t->v_in, t->lanes, TN_TAIL_MASK, &t->v_sub, &t->v_in);
+}
+
+static void list_loops(tiling *t) {
+  int n = 0, *order = t->order;
+  if (t->c[TILE_ORDER]) put(&n, order, t->v_block);
+  for (int i = 0; i < t->n_outer; i++) put(&n, order, t->outer[i]);
+  if (!t->c[TILE_ORDER]) put(&n, order, t->v_block);
+  put(&n, order, t->u_block);
+  t->n_shared = n;
+  put(&n, order, t->u2_tile);
+  if (t->c[TILE_INNER]) put(&n, order, t->v_panel);
+  put(&n, order, t->u_tile);
+  if (!t->c[TILE_INNER]) put(&n, order, t->v_panel);
+  put(&n, order, t->u2_in), put(&n, order, t->u_in), put(&n, order, t->v_sub), put(&n, order, t->v_in);
+  t->n_order = n;
+}
+
+static bool arrange_root(tiling *t) {
+  int stage = generic_stage(t->d, t->g->root);
+  for (int a = 0; a < t->f->v; a++)
+    if (a != t->f->u && (a != t->f->u2 || t->c[TILE_ROWS2] == 1)) t->outer[t->n_outer++] = a;
+  if (!split_columns(t, stage) || !split_rows(t, stage)) return false;
+  list_loops(t);
+  if (!generic_order(t->d, stage, t->n_order, t->order)) return false;
+  if (!generic_annotate(t->d, stage, t->v_in, SCHEDULE_VECTORIZE)) return false;
+  return generic_parallel(t->d, stage, t->n_shared, t->order, t->c[TILE_THREADS] ? INFINITY : 0, &t->fused,
+                          &t->n_fused);
+}
+
+/* ---- inside of a tile -------------------------------------------------------------------------------------------- */
+
+/* The last two reduction axes as one, where the reads walk on: rows of a filter with few channels. */
+static bool join_channels(const tiling *t, int stage) {
+  const generic_reads *r = &t->f->reads;
+  int last = r->n_axes - 1, fused;
+  if (r->n_axes - r->n_data < 2 || r->extent[last] > FEW_CHANNELS) return true;
+  for (int i = 0; i < r->n; i++)
+    if (r->reads[i].stride[last - 1] != r->reads[i].stride[last] * r->extent[last]) return true;
+  return generic_fuse(t->d, stage, 2, (int[]){last - 1, last}, &fused);
+}
+
+/* Reduction loops around the accumulators' loops; the loops that a dot product stands for innermost. */
+static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int group) {
+  const tile_facts *f = t->f;
+  int order[SCHEDULE_MAX_AXES], n = 0;
+  const schedule_stage *st = &t->d->s->stages[stage];
+  for (int a = 0; a < f->v; a++)
+    if (a != f->u && a != f->u2) order[n++] = a;
+  for (int i = 0; i < st->n_leaves; i++)
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL && st->leaves[i] != group) order[n++] = st->leaves[i];
+  put(&n, order, f->u2), put(&n, order, f->u), put(&n, order, v_sub), put(&n, order, v_in), put(&n, order, group);
+  return generic_order(t->d, stage, n, order);
+}
+
+static bool arrange_tile(const tiling *t, int stage) {
+  const tile_facts *f = t->f;
+  int v_sub = -1, v_in = f->v, k, group = -1;
+  if (f->is_window && !f->is_depthwise && !t->c[TILE_DOT] && !join_channels(t, stage)) return false;
+  if ((t->by_lanes || t->c[TILE_DOT]) && !generic_split_as(t->d, stage, f->v, t->lanes, TN_TAIL_PAD, &v_sub, &v_in))
+    return false;
+  if (t->c[TILE_DOT] && !generic_split(t->d, stage, f->reads.n_axes - 1, f->dot_group, &k, &group)) return false;
+  if (!order_tile(t, stage, v_sub, v_in, group)) return false;
+  if (t->c[TILE_DOT])
+    return schedule_tensorize(t->d->s, stage, schedule_leaf_position(&t->d->s->stages[stage], v_in), f->dot) == TN_OK;
+  if (!generic_annotate(t->d, stage, v_in, SCHEDULE_VECTORIZE)) return false;
+  for (int a = f->reads.n_data; f->is_depthwise && f->reduced <= MAX_UNROLLED && a < f->reads.n_axes; a++)
+    if (!generic_annotate(t->d, stage, a, SCHEDULE_UNROLL)) return false;
+  return true;
+}
+
+/* The stage with the sums: what the root copies or reads point by point. */
+static bool make_sums(const tiling *t, const tn_tensor **sums) {
+  int stage = generic_stage(t->d, t->g->anchor);
+  *sums = t->g->anchor;
+  if (t->g->anchor != t->g->root) return schedule_set_scope(t->d->s, stage, "local") == TN_OK;
+  if (schedule_cache_write(t->d->s, stage, "local") != TN_OK) return false;
+  *sums = t->d->s->stages[stage].tensors;
+  return true;
+}
+
+/* ---- zeros around an input --------------------------------------------------------------------------------------- */
+
+/* The innermost of the outer loops along which the padded input is read at other places. -1: there is none. */
+static int padding_loop(const tiling *t) {
+  const generic_read *read = NULL;
+  for (int i = 0; i < t->f->reads.n; i++)
+    if (t->f->reads.reads[i].tensor == t->g->padding) read = &t->f->reads.reads[i];
+  for (int i = t->n_outer - 1; read && i >= 0; i--) {
+    bool changes = moves(read, t->outer[i]);
+    if (!changes || t->f->reads.extent[t->outer[i]] == 1) continue;
+    for (int k = 0; k < t->n_fused; k++)
+      if (t->order[k] == t->outer[i]) return t->fused;
+    return t->outer[i];
+  }
+  return -1;
+}
+
+static bool place_padding(const tiling *t) {
+  int stage = generic_stage(t->d, t->g->padding), loop = t->c[TILE_PADDING] ? padding_loop(t) : -1;
+  generic_reads r;
+  if (loop >= 0) return generic_inner_injective(t->d, stage) && attach(t->d, t->g->padding, t->g->root, loop);
+  generic_group alone = {.root = t->g->padding};
+  if (generic_read_all(t->d, stage, &r)) alone.ns = generic_cost_ns(t->d, &r);
+  return generic_injective(t->d, &alone);
+}
+
+bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value) {
+  const tile_facts *f = facts;
+  tiling t = {.d = d, .g = g, .f = f, .c = value, .lanes = tile_lanes(f, value)};
+  const tn_tensor *sums, *copy = NULL;
+  int64_t extent = f->reads.extent[f->v];
+  t.columns = RUNTIME_MIN(value[TILE_VECTORS] * t.lanes, extent);
+  if (f->block && f->block < t.columns) t.columns = f->block;
+  bool is_narrow = value[TILE_WIDTH] < f->machine.vector_bytes && t.columns > t.lanes;
+  t.by_lanes = is_narrow || value[TILE_DOT] || (t.columns > t.lanes && extent % t.columns % t.lanes) ||
+               (t.columns % t.lanes && t.columns > t.lanes);
+  if (!make_sums(&t, &sums) || (value[TILE_PACK] && !pack(&t, sums, &copy)) || !arrange_root(&t)) return false;
+  int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
+  if (!attach(d, sums, g->root, innermost) || !arrange_tile(&t, generic_stage(d, sums))) return false;
+  if (copy && !place_copy(&t, copy)) return false;
+  return !g->padding || place_padding(&t);
+}

@@ -1,0 +1,158 @@
+/* The search by plans: `auto` is always a parent, drawn and changed plans lower, come back from their schedules, and
+ * what a record says of its plans is checked. */
+#include "tests/search/search_test.h"
+
+enum { SAMPLES = 40, CHANGES = 100 };
+
+typedef struct program_row {
+  const char *name, *program;
+} program_row;
+
+static const program_row programs[] = {
+    {"matmul", MATMUL(32, 48, 24)},
+    {"matmul of odd sizes", MATMUL(13, 37, 11)},
+    {"matmul and addition", MATMUL_ADD(24, 32, 16)},
+    {"two matmuls", TWO_MATMULS(16)},
+    {"convolution", CONV},
+    {"max pool", MAX_POOL},
+    {"softmax", SOFTMAX(12, 40)},
+    {"row sum", ROW_SUM(40, 240)},
+    {"elementwise", ELEMENTWISE(20, 70)},
+    {"full sum", "B[] = sum[k<128](A[k])"},
+    {"transpose", "B[i<40, j<70] = A[j,i]"},
+    {"bytes", "input A: u8[32,64], B: i8[64,48]\nC[i<32, j<48] = sum[k<64](i32(A[i,k]) * i32(B[k,j]))"},
+    {"stencils",
+     "input I: f32[66,70]\nP[y<64, x<68] = sum[r<3, s<3](I[y+r, x+s])\n"
+     "S[y<62, x<66] = sum[r<3, s<3](P[y+r, x+s])\nQ[y<62, x<66] = S[y,x] * 0.1 + I[y+2, x+2]"},
+};
+
+static space_fixture make(const char *program) {
+  space_fixture f = space_make(program);
+  autotune_plan_space(f.space);
+  check_ok(f.ctx);
+  assert_true(f.space->n_groups > 0);
+  return f;
+}
+
+/* The generic schedule that a new search proposes second says its plans, and they make it again. */
+static void auto_is_a_parent(void **state) {
+  const program_row *row = *state;
+  space_fixture f = make(row->program);
+  autotune_search *search = autotune_search_new(f.task, f.model, 1);
+  tn_schedule *first[2];
+  autotune_genome genome;
+  assert_int_equal(autotune_search_next(search, 2, first), 2);
+  assert_non_null(schedule_plan_text(first[1]));
+  assert_true(autotune_planned_of(f.space, first[1], &genome));
+  assert_memory_equal(&genome, &f.space->best, sizeof genome);
+  for (int i = 0; i < 2; i++) tn_schedule_free(first[i]);
+  autotune_search_free(search);
+  space_free(&f);
+}
+
+static tn_schedule *schedule_of(space_fixture *f, const autotune_genome *genome) {
+  runtime_quiet quiet = runtime_quiet_begin(f->ctx);
+  tn_schedule *s = autotune_genome_schedule(f->space, genome);
+  runtime_quiet_end(&quiet);
+  return s;
+}
+
+static void assert_lowers_and_comes_back(space_fixture *f, const autotune_genome *genome, const tn_schedule *s) {
+  runtime_arena arena = {0};
+  autotune_genome back;
+  assert_non_null(schedule_lower(s, "kernel", &arena));
+  assert_true(autotune_planned_of(f->space, s, &back));
+  assert_memory_equal(&back, genome, sizeof back);
+  runtime_arena_free(&arena);
+}
+
+static void samples_come_back(void **state) {
+  const program_row *row = *state;
+  space_fixture f = make(row->program);
+  runtime_rng rng = {7};
+  int legal = 0;
+  for (int i = 0; i < SAMPLES; i++) {
+    autotune_genome genome;
+    autotune_sample_plans(f.space, &rng, &genome);
+    tn_schedule *s = schedule_of(&f, &genome);
+    if (!s) continue;
+    assert_lowers_and_comes_back(&f, &genome, s);
+    tn_schedule_free(s);
+    legal++;
+  }
+  assert_in_range(legal, SAMPLES / 2, SAMPLES);
+  space_free(&f);
+}
+
+/* Mutations and crossings of legal plans are mostly legal. */
+static void changes_stay_legal(void **state) {
+  const program_row *row = *state;
+  space_fixture f = make(row->program);
+  runtime_rng rng = {13};
+  autotune_genome genome = f.space->best;
+  int legal = 0;
+  for (int i = 0; i < CHANGES; i++) {
+    autotune_genome changed = genome, child;
+    assert_true(autotune_mutate(f.space, &rng, &changed));
+    autotune_crossover(&changed, &f.space->best, &rng, &child);
+    tn_schedule *s = schedule_of(&f, i % 2 ? &changed : &child);
+    if (!s) continue;
+    assert_lowers_and_comes_back(&f, i % 2 ? &changed : &child, s);
+    tn_schedule_free(s);
+    legal++;
+  }
+  assert_in_range(legal, CHANGES / 2, CHANGES);
+  space_free(&f);
+}
+
+/* ---- plans of records -------------------------------------------------------------------------------------------- */
+
+typedef struct wrong_row {
+  const char *name, *text, *message;
+} wrong_row;
+
+static const wrong_row wrongs[] = {
+    {"no JSON", "{", "plan: an array of objects is needed"},
+    {"no array", "{}", "plan: an array of objects is needed"},
+    {"no stage", "[{\"family\":\"points\"}]", "plan: \"stage\" names no group of the program: it is missing"},
+    {"another stage", "[{\"stage\":\"X\"}]", "plan: \"stage\" names no group of the program: X"},
+    {"a family that cannot", "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":0}]",
+     "plan: \"family\" of C is points, which cannot schedule it"},
+    {"a field is missing", "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64}]",
+     "plan: \"vectors\" of family tile has to be a whole number"},
+};
+
+static void plan_refused(void **state) {
+  const wrong_row *row = *state;
+  space_fixture f = space_make(MATMUL(32, 48, 24));
+  autotune_search *search = autotune_search_new(f.task, f.model, 1);
+  assert_int_equal(autotune_search_check_plan(search, row->text), TN_ERROR_RECORD);
+  check_fails(f.ctx, TN_ERROR_RECORD, row->message);
+  autotune_search_free(search);
+  space_free(&f);
+}
+
+/* A plan whose schedule is another one is no parent, however well it reads. */
+static void other_plan_is_no_parent(void **state) {
+  (void)state;
+  space_fixture f = make(MATMUL(64, 64, 64));
+  autotune_genome genome;
+  tn_schedule *planned = schedule_of(&f, &f.space->best), *s = tn_schedule_new(f.task->program);
+  assert_int_equal(tn_vectorize_by(s, "C", "j", 16, TN_TAIL_GUARD), TN_OK);
+  assert_false(autotune_planned_of(f.space, s, &genome));
+  assert_int_equal(schedule_set_plan(s, schedule_plan_text(planned)), TN_OK);
+  assert_false(autotune_planned_of(f.space, s, &genome));
+  assert_int_equal(tn_unroll(planned, "C", "i.inner"), TN_OK);
+  assert_null(schedule_plan_text(planned));
+  tn_schedule_free(planned);
+  tn_schedule_free(s);
+  space_free(&f);
+}
+
+int run_planned_tests(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(other_plan_is_no_parent)};
+  return CHECK_TABLE("auto is a parent", programs, auto_is_a_parent) +
+         CHECK_TABLE("drawn plans come back", programs, samples_come_back) +
+         CHECK_TABLE("changed plans stay legal", programs, changes_stay_legal) +
+         CHECK_TABLE("plans of records refused", wrongs, plan_refused) + CHECK_TESTS("plans", tests);
+}

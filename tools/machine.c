@@ -1,0 +1,108 @@
+/* machine.c: what operations take on this machine, measured once and kept in the user's cache directory: the generic
+ * schedules and the tuner choose by it. A file that is torn, of another version or of another machine is measured anew,
+ * with a note; nothing is renewed silently. */
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/tools.h"
+
+static const char head[] = "tenon machine 1";
+
+/* $XDG_CACHE_HOME/tenon/machine, or the same in ~/.cache. False: there is no such directory. */
+static bool cache_path(runtime_str *out) {
+  const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+  if (cache && *cache == '/')
+    runtime_str_addf(out, "%s/tenon/machine", cache);
+  else if (home && *home == '/')
+    runtime_str_addf(out, "%s/.cache/tenon/machine", home);
+  return !out->failed && out->n > 0;
+}
+
+/* What the file has to be about: processor, features, threads and caches. */
+static void identity(const tn_target *native, runtime_str *out) {
+  runtime_str_addf(out, "%s", tn_target_text(native));
+  for (int level = 1; level <= 3; level++)
+    runtime_str_addf(out, " cache%d=%lld", level, (long long)tn_target_cache_bytes(native, level));
+}
+
+/* The word of costs in a file, in TEXT; NULL, and *WHY: it is not usable. */
+static char *find_costs(char *text, const char *of, const char **why) {
+  char *rest = NULL, *first = strtok_r(text, "\n", &rest), *about = strtok_r(NULL, "\n", &rest);
+  char *costs = strtok_r(NULL, "\n", &rest), *end = strtok_r(NULL, "\n", &rest);
+  *why = !first || strcmp(first, head) != 0     ? "is of another version, or torn"
+         : !about || strcmp(about, of) != 0     ? "is of another machine"
+         : !costs || !end || strcmp(end, "end") ? "is torn"
+                                                : NULL;
+  return *why ? NULL : costs;
+}
+
+/* Gives the target what the file holds. False: nothing usable; a note says why, unless there is no file. */
+static bool load_costs(tools_session *session, const char *path, const char *of) {
+  const char *why = NULL;
+  if (access(path, R_OK) != 0) return false;
+  char *text = tools_read(session, path), *costs = text ? find_costs(text, of, &why) : NULL;
+  bool ok = costs && tn_target_set_costs(session->target, costs) == TN_OK;
+  if (!ok && !session->is_muted)
+    fprintf(stderr, "tenon: note: %s %s: the machine is measured anew\n", path, why ? why : "cannot be read");
+  free(text);
+  tn_context_clear(session->ctx);
+  return ok;
+}
+
+/* The directories above PATH, as far as they are missing. */
+static void make_directories(const char *path) {
+  runtime_str part = {0};
+  for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+    part.n = 0;
+    runtime_str_addf(&part, "%.*s", (int)(slash - path), path);
+    if (!part.failed) (void)mkdir(part.data, 0777);
+  }
+  runtime_str_free(&part);
+}
+
+/* Whole or not at all: written beside it, then renamed. */
+static bool save_costs(const char *path, const char *of, const char *costs) {
+  runtime_str temporary = {0};
+  make_directories(path);
+  runtime_str_addf(&temporary, "%s.%ld", path, (long)getpid());
+  FILE *file = temporary.failed ? NULL : fopen(temporary.data, "we");
+  bool ok = file && fprintf(file, "%s\n%s\n%s\nend\n", head, of, costs) > 0;
+  if (file && fclose(file) != 0) ok = false;
+  ok = ok && rename(temporary.data, path) == 0;
+  if (file && !ok) (void)unlink(temporary.data);
+  runtime_str_free(&temporary);
+  return ok;
+}
+
+static bool measure_costs(tools_session *session, const char *path, const char *of) {
+  uint64_t begin = runtime_now_ns();
+  const char *costs = tn_measure_costs(session->ctx);
+  if (!costs || tn_target_set_costs(session->target, costs) != TN_OK) return false;
+  double seconds = (double)(runtime_now_ns() - begin) * 1e-9;
+  bool kept = path && save_costs(path, of, costs);
+  if (!session->is_muted)
+    fprintf(
+        stderr, "tenon: note: this machine was measured in %.1f s%s%s\n", seconds,
+        kept ? ", and its costs are kept in " : ", and its costs are not kept: there is no cache directory to write to",
+        kept ? path : "");
+  return true;
+}
+
+bool tools_know_machine(tools_session *session, bool anew) {
+  runtime_str path = {0}, of = {0};
+  tn_target *native = tn_target_new(session->ctx, NULL);
+  if (!native) return false;
+  const char *costs = tn_target_costs(session->target);
+  const char *own = tn_target_text(native), *text = tn_target_text(session->target);
+  size_t n = (size_t)(strstr(own, " threads=") - own);
+  bool is_own = strncmp(own, text, n) == 0 && strncmp(text + n, " threads=", strlen(" threads=")) == 0;
+  if (!is_own || (*costs && !anew)) return true;
+  identity(native, &of);
+  bool has_path = cache_path(&path), ok = !of.failed;
+  if (ok && (anew || !has_path || !load_costs(session, path.data, of.data)))
+    ok = measure_costs(session, has_path ? path.data : NULL, of.data);
+  runtime_str_free(&path);
+  runtime_str_free(&of);
+  return ok;
+}
