@@ -135,6 +135,9 @@ typedef struct tn_tune_options {
   int per_round; /* candidates measured a round (24, at most trials) */
   int finalists; /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
                             * none; at most 15); -1: none */
+  const char
+      *cost_model; /* "xgboost" (NULL: that), loaded when it is first needed, a warning where it is absent; "none";
+                            * or a file, which a model is taken from if it is there and saved to at the end */
   const tn_target *target; /* NULL: native */
   tn_worker_options workers;
   const tn_builder *builder; /* NULL: worker processes */

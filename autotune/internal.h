@@ -44,6 +44,15 @@ tn_status autotune_model_add(autotune_model *model, const float *rows, int n_row
 /* Trains from all that was added. Before the first training, predict gives random scores. */
 tn_status autotune_model_train(autotune_model *model);
 bool autotune_model_is_trained(const autotune_model *model);
+/* XGBoost is loaded by the first training. When it is absent, too old or fails, a warning says so and there is no model from
+ * then on: training does nothing, scores are random. LIBRARY, which the caller keeps, in place of its usual names; or no
+ * model at all. */
+void autotune_model_set_library(autotune_model *model, const char *library);
+void autotune_model_turn_off(autotune_model *model);
+/* Saves what was trained, and takes it in place of a first training. False: there is nothing to save, the file cannot be
+ * written or read, or it is of other features (a warning). */
+bool autotune_model_save(autotune_model *model, const char *path);
+bool autotune_model_load(autotune_model *model, const char *path);
 /* Program c has rows [first_row[c], first_row[c+1]) of ROWS. Scores: higher is faster, about best/cost. No rows: -INFINITY. */
 tn_status autotune_model_predict(autotune_model *model, int n, const int *first_row, const float *rows, float *scores);
 

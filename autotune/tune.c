@@ -1,6 +1,7 @@
 /* tune.c: tn_tune: rounds of proposing, measuring and learning, then the finals. What the log held before, and what
  * other tuners append to it meanwhile, is told to the search and not measured again. */
 #include <math.h>
+#include <unistd.h>
 
 #include "autotune/tuner.h"
 
@@ -85,6 +86,12 @@ static void set_deadline(tuner *t) {
   t->deadline_ns = t->start_ns + (uint64_t)(fmax(seconds - finals_s - LAST_S, 0) * 1e9);
 }
 
+/* The file that the cost model is kept in; NULL: none. */
+static const char *model_file(const tuner *t) {
+  const char *model = t->options.cost_model;
+  return model && *model && strcmp(model, "none") != 0 && strcmp(model, "xgboost") != 0 ? model : NULL;
+}
+
 static tn_status set_up(tuner *t) {
   TN_SCOPE(TASK, 1, "InitializeTask");
   if (!fill_options(t)) return tn_context_status(t->ctx);
@@ -93,6 +100,10 @@ static tn_status set_up(tuner *t) {
   t->target = tn_target_text(target);
   t->task = (autotune_task){t->ctx, t->program, target, tn_target_threads(target), tn_target_vector_bytes(target), 64};
   t->model = autotune_model_new(t->ctx, t->options.seed, t->task.threads);
+  const char *file = model_file(t);
+  if (t->model && t->options.cost_model && strcmp(t->options.cost_model, "none") == 0)
+    autotune_model_turn_off(t->model);
+  if (t->model && file && access(file, F_OK) == 0) autotune_model_load(t->model, file);
   t->search = autotune_search_new(&t->task, t->model, t->options.seed);
   t->default_hash = hash_and_free(tn_schedule_new(t->program));
   t->generic_hash = hash_and_free(autotune_generic_schedule(&t->task));
@@ -178,6 +189,7 @@ static tn_status run_rounds(tuner *t) {
     status = round_of(t, RUNTIME_MIN(t->options.per_round, t->options.trials - t->held));
     end_round();
   }
+  if (status == TN_OK && model_file(t)) autotune_model_save(t->model, model_file(t));
   return status == TN_OK ? tuner_finals(t) : status;
 }
 

@@ -28,6 +28,8 @@ static const tools_option options[] = {
                  "trace), .xplane.pb, .tnprof, .html; FILE:level=2:categories=search+measure narrows it;\n"
                  "the environment variable TENON_PROFILE does the same"),
     TOOLS_OPTION("profile-plugin", 0, TEXT, plugin, "PATH", "a profiler plug-in whose planes join the recording"),
+    TOOLS_OPTION("model", 0, TEXT, cost_model, "MODEL",
+                 "the cost model: xgboost, none, or a file that it is loaded from and saved to"),
     TOOLS_OPTION("verbose", 'v', LEVEL, verbosity, "0|1|2",
                  "0: only what was found; 1: progress, and where the time went (the default); 2: a line\n"
                  "for each candidate"),
@@ -240,6 +242,7 @@ static tn_status tune(tools_session *session, const tools_args *args, tn_profile
                             .finalists = (int)args->finalists,
                             .per_round = (int)args->per_round,
                             .seed = args->seed,
+                            .cost_model = args->cost_model,
                             .target = session->target,
                             .workers = {.jobs = (int)args->jobs},
                             .on_progress = on_progress,
