@@ -150,8 +150,6 @@ bool worker_prepare_data(worker_program *p, uint64_t seed, double default_s, boo
 /* Arrays for the program's arguments, inputs filled; they can be written to until worker_guard_inputs. */
 worker_data *worker_data_new(worker_program *p, uint64_t seed, worker_answer *answer);
 void worker_data_free(worker_data *data);
-/* Of an input's pages. */
-size_t worker_mapped_bytes(const DLTensor *t);
 
 /* ---- the unscheduled program's time (worker_estimate.c) ---------------------------------------------------------- */
 

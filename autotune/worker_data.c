@@ -2,57 +2,13 @@
  * outputs; and for each output what it shall be. */
 #include <float.h>
 #include <math.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "autotune/worker.h"
-
-/* ---- inputs ------------------------------------------------------------------------------------------------------ */
-
-/* A tensor whose data is mapped. */
-typedef struct mapped_array {
-  DLTensor tensor; /* first: users hold a pointer to it */
-  int64_t shape[TN_MAX_RANK], strides[TN_MAX_RANK];
-} mapped_array;
-
-size_t worker_mapped_bytes(const DLTensor *t) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = tn_array_bytes(t);
-  return (RUNTIME_MAX(bytes, 1) + page - 1) / page * page;
-}
-
-static DLTensor *map_array(const runtime_kernel_arg *arg) {
-  mapped_array *a = calloc(1, sizeof *a);
-  if (!a) return NULL;
-  runtime_compact_strides(arg->ndim, arg->shape, a->strides);
-  memcpy(a->shape, arg->shape, sizeof *a->shape * (size_t)arg->ndim);
-  a->tensor = (DLTensor){.device = {kDLCPU, 0},
-                         .ndim = arg->ndim,
-                         .dtype = tn_dtype_dlpack(arg->dtype),
-                         .shape = a->shape,
-                         .strides = a->strides};
-  void *pages = mmap(NULL, worker_mapped_bytes(&a->tensor), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  size_t bytes = worker_mapped_bytes(&a->tensor);
-  if (pages == MAP_FAILED) {
-    tn_memory_failed("array", bytes);
-    free(a);
-    return NULL;
-  }
-  if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_alloc("array", pages, bytes);
-  a->tensor.data = pages;
-  return &a->tensor;
-}
-
-static void unmap_array(DLTensor *t) {
-  if (t && tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_free("array", t->data, 0);
-  if (t) munmap(t->data, worker_mapped_bytes(t));
-  free(t);
-}
 
 void worker_data_free(worker_data *data) {
   if (!data) return;
   worker_guard_inputs(NULL);
-  for (int i = 0; data->args && i < data->n_inputs; ++i) unmap_array(data->args[i]);
-  for (int i = data->n_inputs; data->args && i < data->n_args; ++i) tn_array_free(data->args[i]);
+  for (int i = 0; data->args && i < data->n_args; ++i) tn_array_free(data->args[i]);
   for (int i = 0; data->reference && i < data->n_args - data->n_inputs; ++i) tn_array_free(data->reference[i]);
   free(data->args);
   free(data->reference);
@@ -103,11 +59,11 @@ static bool allocate_arrays(worker_program *p, worker_data *data, worker_answer 
       if (!allocate_output(p, data, i, answer)) return false;
       continue;
     }
-    data->args[i] = map_array(arg);
-    double bytes = (double)tn_dtype_bytes(arg->dtype);
-    for (int d = 0; d < arg->ndim; ++d) bytes *= (double)arg->shape[d];
-    if (!data->args[i])
-      return worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for %.0f bytes of %s", bytes, arg->name);
+    data->args[i] = runtime_array_map(p->ctx, arg->dtype, arg->ndim, arg->shape);
+    if (data->args[i]) continue;
+    worker_fail(answer, TN_MEASURE_MEMORY, "%s of %s", tn_context_message(p->ctx), arg->name);
+    tn_context_clear(p->ctx);
+    return false;
   }
   return true;
 }

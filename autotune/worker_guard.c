@@ -55,7 +55,7 @@ static int input_at(const void *address) {
   const worker_data *d = guard.data;
   for (int i = 0; d && i < d->n_inputs; ++i) {
     size_t offset = (size_t)((const char *)address - (const char *)d->args[i]->data);
-    if (offset < worker_mapped_bytes(d->args[i])) return i + 1;
+    if (offset < runtime_array_mapped_bytes(d->args[i])) return i + 1;
   }
   return 0;
 }
@@ -66,7 +66,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
   if (input) {
     DLTensor *t = guard.data->args[input - 1];
     atomic_store(&guard.written, input);
-    if (mprotect(t->data, worker_mapped_bytes(t), PROT_READ | PROT_WRITE) == 0) return;
+    if (mprotect(t->data, runtime_array_mapped_bytes(t), PROT_READ | PROT_WRITE) == 0) return;
   }
   if (guard.before.sa_flags & SA_SIGINFO)
     guard.before.sa_sigaction(number, info, context);
@@ -78,7 +78,7 @@ void worker_guard_inputs(const worker_data *data) {
   guard.data = data;
   atomic_store(&guard.written, 0);
   for (int i = 0; data && i < data->n_inputs; ++i)
-    mprotect(data->args[i]->data, worker_mapped_bytes(data->args[i]), PROT_READ);
+    mprotect(data->args[i]->data, runtime_array_mapped_bytes(data->args[i]), PROT_READ);
 }
 
 int worker_guard_written(void) { return atomic_load(&guard.written) - 1; }

@@ -113,7 +113,9 @@ def records(group, path, what, may_be_torn=False):
     broken += last != b""
     for line in filter(None, lines):
         try:
-            found.append(json.loads(line))
+            o = json.loads(line)
+            if "steps" in o and not o.get("final"):  # a trial: no run's beginning or end, no final
+                found.append(o)
         except ValueError:
             broken += 1
     group.check(broken == 0 or may_be_torn, f"{what}: {broken} lines of the log are not whole")
