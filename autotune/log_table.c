@@ -50,8 +50,11 @@ static bool beats(const autotune_record *record, double cost_s, const tn_log_row
 
 static bool visit(void *user, int line, autotune_record *record) {
   collector *c = user;
-  if (c->key && strcmp(c->key, record->key) != 0) return true;
   if (record->is_final && !c->best_only) return true; /* its trial is there */
+  if (c->key && strcmp(c->key, record->key) != 0) {
+    c->table->n_others += !record->is_final;
+    return true;
+  }
   c->table->n_records += !record->is_final;
   if (!runtime_map_at(&c->programs, runtime_hash(record->key, strlen(record->key), 0) | 1)) c->failed = true;
   double cost_s = autotune_record_cost(record);

@@ -239,17 +239,33 @@ static tn_status measure_one(tuner *t, tn_candidate *candidate, const tn_schedul
 
 /* ---- the default schedule ---------------------------------------------------------------------------------------- */
 
-/* Records what was measured of the default schedule, or remembers the estimate. */
+/* A log may hold several programs; a claim is of one. */
+static uint64_t claim_of(const tuner *t, uint64_t hash) {
+  const char *key = tn_program_key(t->program);
+  return runtime_hash(key, strlen(key), hash);
+}
+
+/* Records what was measured of the default schedule, unless another tuner on the log does so now, or has. */
+static tn_status record_default(tuner *t, const tn_schedule *s, const tn_candidate *candidate,
+                                const tn_measurement *m) {
+  uint64_t claim = claim_of(t, t->default_hash);
+  bool is_ours = autotune_claim(&t->claims, t->options.log, claim);
+  tn_status status = tuner_catch_up(t);
+  bool is_known = runtime_map_find(&t->measured, t->default_hash) != NULL;
+  if (status == TN_OK && is_ours && !is_known) status = take(t, candidate, s, m, TN_OK);
+  if (is_ours) autotune_unclaim(&t->claims, claim);
+  return status;
+}
+
+/* Remembers an estimate, and what another tuner records for us. */
 static tn_status take_default(tuner *t, const tn_candidate *candidate, const tn_measurement *m) {
   tn_schedule *s = tn_schedule_new(t->program);
   tn_status status = s ? TN_OK : TN_ERROR_MEMORY;
-  bool is_known = runtime_map_find(&t->measured, t->default_hash) != NULL;
-  if (s && m->is_estimate && m->error == TN_MEASURE_NONE) {
-    t->result.default_s = m->costs[0];
-    t->result.default_is_estimate = true;
-    status = autotune_search_observe(t->search, s, m->costs[0]);
-  } else if (s && !is_known) {
-    status = take(t, candidate, s, m, TN_OK);
+  if (s && !m->is_estimate) status = record_default(t, s, candidate, m);
+  if (s && status == TN_OK && t->result.default_s == 0 && m->error == TN_MEASURE_NONE && m->n_costs > 0) {
+    t->result.default_s = m->costs[m->n_costs / 2];
+    t->result.default_is_estimate = m->is_estimate;
+    status = autotune_search_observe(t->search, s, t->result.default_s);
   }
   tn_schedule_free(s);
   return status;
@@ -300,12 +316,6 @@ static void free_chunk(tuner *t, chunk *c) {
   free(c->measurements);
   free(c->schedules);
   free(c->claimed);
-}
-
-/* A log may hold several programs; a claim is of one. */
-static uint64_t claim_of(const tuner *t, uint64_t hash) {
-  const char *key = tn_program_key(t->program);
-  return runtime_hash(key, strlen(key), hash);
 }
 
 static double build_limit(const tuner *t) {
