@@ -17,6 +17,8 @@ typedef struct survey {
   int n_records, n_other_programs, n_other_targets, n_failed, n_unchecked, n_stale;
   char *other_target; /* one of them, for the message */
   RUNTIME_VEC(choice) choices;
+  int best_line; /* of the best record so far: the winner of the last finals, or a faster one after them */
+  double best_s;
   runtime_map programs; /* hashes of keys */
   bool failed;          /* no memory */
 } survey;
@@ -27,6 +29,11 @@ static bool add_choice(survey *s, int line, const autotune_record *record, doubl
   free(steps);
   s->failed = true;
   return false;
+}
+
+/* Finals outweigh what came before them: of those they timed, only the winner counts. */
+static bool is_best(const survey *s, const autotune_record *record, double cost_s) {
+  return record->is_final ? record->rank == 1 : s->best_line == 0 || cost_s < s->best_s;
 }
 
 static bool is_this_program(survey *s, int line, const autotune_record *record) {
@@ -40,7 +47,7 @@ static bool is_this_program(survey *s, int line, const autotune_record *record) 
 static bool visit(void *user, int line, autotune_record *record) {
   survey *s = user;
   double cost_s = autotune_record_cost(record);
-  ++s->n_records;
+  s->n_records += !record->is_final;
   if (!runtime_map_at(&s->programs, runtime_hash(record->key, strlen(record->key), 0) | 1)) s->failed = true;
   if (!is_this_program(s, line, record)) {
     ++s->n_other_programs;
@@ -52,6 +59,10 @@ static bool visit(void *user, int line, autotune_record *record) {
   } else if (!record->checked) {
     ++s->n_unchecked;
   } else {
+    if (is_best(s, record, cost_s)) {
+      s->best_line = line;
+      s->best_s = cost_s;
+    }
     return add_choice(s, line, record, cost_s);
   }
   return !s->failed;
@@ -117,8 +128,20 @@ static void say_none(survey *s) {
   runtime_str_free(&text);
 }
 
+/* The best one first, whatever its time. */
+static void sort_choices(survey *s) {
+  choice *all = s->choices.data;
+  int n = s->choices.n, best = 0;
+  while (best < n && all[best].line != s->best_line) ++best;
+  if (best == n) return;
+  choice first = all[best];
+  all[best] = all[0];
+  all[0] = first;
+  if (n > 2) qsort(all + 1, (size_t)n - 1, sizeof *all, by_cost);
+}
+
 static tn_schedule *first_that_replays(survey *s, tn_program *program, double *seconds) {
-  if (s->choices.n > 1) qsort(s->choices.data, (size_t)s->choices.n, sizeof *s->choices.data, by_cost);
+  sort_choices(s);
   tn_schedule *schedule = NULL;
   for (int i = 0; i < s->choices.n && !schedule && s->ctx->status != TN_ERROR_MEMORY; ++i) {
     schedule = replay(s, program, &s->choices.data[i]);

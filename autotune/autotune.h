@@ -38,9 +38,11 @@ typedef struct tn_candidate {
   uint64_t seed;       /* of the input data */
   double best_s;       /* fastest so far, or 0: a candidate clearly slower may stop after its first run */
   uint32_t sequence;   /* joins the candidate's events in a recording; 0: none records */
+  double timeout_s;    /* for what is asked now; 0: what the worker options say */
+  bool is_final;       /* one of the finalists, which are timed in turns: never dropped, compared whole */
 } tn_candidate;
 
-enum { TN_MAX_COSTS = 16 };
+enum { TN_MAX_COSTS = 16, TN_MEASURE_CLASSES = 10 };
 
 /* Filled by the builder, then by the runner; the caller frees message and object with free(). */
 typedef struct tn_measurement {
@@ -50,10 +52,20 @@ typedef struct tn_measurement {
   size_t object_bytes;
   int n_costs;
   double costs[TN_MAX_COSTS]; /* seconds for one call, one a sample */
-  bool checked;               /* the output was compared with the unscheduled reference */
+  bool checked;               /* the output was compared with the reference */
+  double share;               /* of the output that was compared: 0 (not told), or up to 1 */
   double max_error;           /* largest relative error found */
-  double build_s, run_s;      /* wall time spent */
-  double phase_s[8];          /* a worker's phases: tn_measure_phases names them */
+  bool ended_early; /* the run was ended, as slower than the best: the cost is a lower bound, nothing was checked */
+  bool is_estimate; /* of a part of the program: tn_runner.prepare */
+  bool abandoned;   /* given up because the run was stopped: as if it had not been asked for */
+  int n_samples;    /* behind the costs; 0: not told */
+  double min_s;     /* the fastest of them */
+  double noise;     /* half the 95 % interval of their median, relative to it */
+  double waited_s;  /* that the kernel's threads waited for a processor while they were taken */
+  double steal_s;   /* that the host took from this machine meanwhile */
+  double load;      /* processes that were ready to run, on the machine's average of the last minute */
+  double build_s, run_s; /* wall time spent */
+  double phase_s[8];     /* a worker's phases: tn_measure_phases names them */
 } tn_measurement;
 
 /* Names of phase_s: "parse", "lower", "compile", "load", "arguments", "run", "check"; NULL at the end. */
@@ -69,6 +81,10 @@ typedef struct tn_runner {
   tn_status (*run)(void *self, int n, const tn_candidate *candidates,
                    tn_measurement *inout); /* skips those with an error */
   void (*free)(void *self);
+  /* May be NULL. Makes what candidates of this program are compared with, before the first is run, and measures the
+   * default schedule: costs and checked as of a run, or is_estimate when it takes too long to be run. CANDIDATE's steps
+   * are NULL when the default's time is not wanted. */
+  tn_status (*prepare)(void *self, const tn_candidate *candidate, tn_measurement *out);
 } tn_runner;
 
 /* Worker processes; zero fields mean the default in parentheses. */
@@ -78,6 +94,9 @@ typedef struct tn_worker_options {
   double build_timeout_s;     /* a candidate (15) */
   double run_timeout_s;       /* a candidate (10) */
   int64_t memory_bytes;       /* address space beyond what an idle worker has (4 GiB) */
+  bool (*should_stop)(void *user); /* asked some 20 times a second while workers are waited for; true: those at work are
+                                    * killed, and their measurements abandoned. May be NULL */
+  void *user;
 } tn_worker_options;
 /* Builder and runner over one pool of worker processes. false with a message when the first worker cannot be started. */
 TN_API bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builder *builder, tn_runner *runner);
@@ -89,35 +108,85 @@ TN_API int tn_worker_main(int in_fd, int out_fd, int argc, char **argv);
 /* ---- tuning ------------------------------------------------------------------------------------------------------ */
 
 typedef struct tn_progress {
-  int trials, failed, trials_wanted;
-  double best_s, default_s; /* 0 before the first valid one */
-  double flops;             /* of one run */
-  double elapsed_s, left_s; /* left: estimate, or < 0 when unknown */
-  const char *phase;
+  int trials, failed, trials_wanted; /* wanted: 0 when there is no such limit */
+  double best_s, default_s;          /* 0 before the first valid one */
+  bool default_is_estimate;          /* default_s was worked out from a part: the program takes too long to be run */
+  double flops;                      /* of one run */
+  double elapsed_s, left_s;          /* left: estimate, or < 0 when unknown */
+  const char *phase;                 /* "preparing", "searching", "measuring", "finals" */
 } tn_progress;
+
+/* How long a run goes on where trials, seconds and early_stop do not say it. */
+typedef enum tn_effort {
+  TN_EFFORT_NONE,    /* 64 trials */
+  TN_EFFORT_QUICK,   /* 10 seconds */
+  TN_EFFORT_NORMAL,  /* 60 seconds */
+  TN_EFFORT_THOROUGH /* until 300 trials in a row bring nothing */
+} tn_effort;
 
 typedef struct tn_tune_options {
   const char
-      *log;   /* JSON lines file, appended to; existing records of the task are used and not measured again. Required */
-  int trials; /* records of this task the log shall hold at the end (64) */
-  double seconds;          /* stop after this long (0: no limit) */
-  uint64_t seed;           /* (0 is a seed as any other) */
-  int per_round;           /* candidates measured a round (24, at most trials) */
+      *log; /* JSON lines file, appended to; existing records of the task are used and not measured again. Required */
+  int trials; /* records of this task the log shall hold at the end (64; no limit when SECONDS is given; or as EFFORT says) */
+  double seconds; /* a promise: the run takes this long at most, finals included (0: no limit) */
+  int early_stop; /* stop after so many trials in a row without a new best (0: never). TVM: early_stopping */
+  tn_effort effort;
+  uint64_t seed; /* (0 is a seed as any other) */
+  int per_round; /* candidates measured a round (24, at most trials) */
+  int finalists; /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
+                            * none; at most 15); -1: none */
+  const char
+      *cost_model; /* "xgboost" (NULL: that), loaded when it is first needed, a warning where it is absent; "none";
+                            * or a file, which a model is taken from if it is there and saved to at the end */
   const tn_target *target; /* NULL: native */
   tn_worker_options workers;
   const tn_builder *builder; /* NULL: worker processes */
   const tn_runner *runner;   /* NULL: worker processes */
-  void (*on_progress)(void *user, const tn_progress *progress);
+  /* Called after every trial, at every phase, and some ten times a second while workers are waited for. Returns whether
+   * the run shall stop: true ends it within a moment, what is under way being given up. */
+  bool (*on_progress)(void *user, const tn_progress *progress);
+  /* Called for every measured candidate, after its record was written. TVM: measure_callbacks */
+  void (*on_measured)(void *user, const tn_candidate *candidate, const tn_measurement *measurement);
   void *user;
 } tn_tune_options;
 
+/* Why a run ended. X(NAME, "word in records") */
+#define TN_TUNE_ENDS(X)                                             \
+  X(RUNNING, "running") /* it has not */                            \
+  X(TRIALS, "trials")   /* the log holds as many as were wanted */  \
+  X(TIME, "time")                                                   \
+  X(EXHAUSTED, "exhausted")     /* the search space ended before */ \
+  X(NO_PROGRESS, "no_progress") /* early_stop */                    \
+  X(STOPPED, "stopped")         /* on_progress said so */           \
+  X(FAILED, "failed")           /* the first candidates failed for one reason */
+
+typedef enum tn_tune_end {
+#define X(name, word) TN_TUNE_##name,
+  TN_TUNE_ENDS(X)
+#undef X
+} tn_tune_end;
+/* "trials", "time", ...; "unknown" outside the enum. */
+TN_API const char *tn_tune_end_word(tn_tune_end end);
+
+/* Failures of one class in a run. */
+typedef struct tn_failure {
+  int n;
+  char sample[200]; /* the first one's message */
+} tn_failure;
+
 typedef struct tn_tune_result {
-  int trials, failed, reused; /* measured now; of these failed; taken from the log */
-  double best_s, default_s;   /* seconds; 0: none valid */
-  bool exhausted;             /* the search space ended before the trials did */
+  int trials, failed, reused;              /* measured now; of these failed; taken from the log */
+  double best_s, default_s;                /* seconds; 0: none valid */
+  bool default_is_estimate;                /* default_s was worked out from a part of the program */
+  bool exhausted;                          /* the search space ended before the trials did */
+  tn_tune_end end;                         /* why it ended; RUNNING: an error ended it */
+  int finalists;                           /* that were timed again; 0: no finals */
+  bool is_tie;                             /* several of them were as good: the simplest is the winner */
+  tn_failure failures[TN_MEASURE_CLASSES]; /* by tn_measure_error */
 } tn_tune_result;
 
-/* Searches; every measurement is one line of the log at once. Phases are timed into the current profiler. */
+/* Searches; every measurement is one line of the log at once. Phases are timed into the current profiler. TN_ERROR_TUNE,
+ * naming the classes of failure, when nothing valid was measured. */
 TN_API tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out);
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */

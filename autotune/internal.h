@@ -44,6 +44,15 @@ tn_status autotune_model_add(autotune_model *model, const float *rows, int n_row
 /* Trains from all that was added. Before the first training, predict gives random scores. */
 tn_status autotune_model_train(autotune_model *model);
 bool autotune_model_is_trained(const autotune_model *model);
+/* XGBoost is loaded by the first training. When it is absent, too old or fails, a warning says so and there is no model from
+ * then on: training does nothing, scores are random. LIBRARY, which the caller keeps, in place of its usual names; or no
+ * model at all. */
+void autotune_model_set_library(autotune_model *model, const char *library);
+void autotune_model_turn_off(autotune_model *model);
+/* Saves what was trained, and takes it in place of a first training. False: there is nothing to save, the file cannot be
+ * written or read, or it is of other features (a warning). */
+bool autotune_model_save(autotune_model *model, const char *path);
+bool autotune_model_load(autotune_model *model, const char *path);
 /* Program c has rows [first_row[c], first_row[c+1]) of ROWS. Scores: higher is faster, about best/cost. No rows: -INFINITY. */
 tn_status autotune_model_predict(autotune_model *model, int n, const int *first_row, const float *rows, float *scores);
 
@@ -65,6 +74,8 @@ int autotune_search_next(autotune_search *search, int n, tn_schedule **out);
 uint32_t autotune_search_sequence(const autotune_search *search, int i);
 /* Tells a result: from measuring, or from the log. cost INFINITY: failed. Keeps what it needs, not the schedule. */
 tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s);
+/* The generic schedule of the task's program for its machine; NULL when it refuses. The caller frees it. */
+tn_schedule *autotune_generic_schedule(const autotune_task *task);
 /* Whether a record's plans, as JSON, fit the program: TN_OK, or TN_ERROR_RECORD with a message that names the field. */
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
@@ -81,6 +92,8 @@ typedef struct autotune_record {
   int n_costs;
   double costs[TN_MAX_COSTS];
   bool checked;
+  bool is_final; /* a finalist's: no trial */
+  int rank;      /* of a finalist: 1 is the winner */
   double max_error, build_s, run_s;
   uint64_t seed;
   int64_t time_s; /* unix */

@@ -168,6 +168,8 @@ static bool read_line(reader *r, int number, const char *text, size_t n, bool wh
   } else if (!json) {
     snprintf(why, sizeof why, "no whole JSON object (column %d: %s)", error.column, error.text);
     skip(r, number, why);
+  } else if (json_is_string(json_object_get(json, "event"))) {
+    json_decref(json); /* that a run began or ended */
   } else if (!autotune_record_parse(json, &record, why, sizeof why)) {
     skip(r, number, why);
   } else {

@@ -43,19 +43,25 @@ static tn_log_row *find_row(const collector *c, const autotune_record *record) {
   return NULL;
 }
 
+/* Finals outweigh what came before them: of those they timed, only the winner counts. */
+static bool beats(const autotune_record *record, double cost_s, const tn_log_row *row) {
+  return record->is_final ? record->rank == 1 : cost_s < row->cost_s;
+}
+
 static bool visit(void *user, int line, autotune_record *record) {
   collector *c = user;
+  if (record->is_final && !c->best_only) return true; /* its trial is there */
   if (c->key && strcmp(c->key, record->key) != 0) {
-    ++c->table->n_others;
+    c->table->n_others += !record->is_final;
     return true;
   }
-  ++c->table->n_records;
+  c->table->n_records += !record->is_final;
   if (!runtime_map_at(&c->programs, runtime_hash(record->key, strlen(record->key), 0) | 1)) c->failed = true;
   double cost_s = autotune_record_cost(record);
   c->table->n_failed += isinf(cost_s);
   if (isinf(cost_s) || (c->best_only && !record->checked)) return !c->failed;
   tn_log_row *row = c->best_only ? find_row(c, record) : NULL;
-  if (row && row->cost_s <= cost_s) return !c->failed;
+  if (row && !beats(record, cost_s, row)) return !c->failed;
   if (!row) row = new_row(c->table, &c->cap);
   if (!row || !fill_row(c, line, record, cost_s, row)) c->failed = true;
   return !c->failed;

@@ -37,6 +37,8 @@ typedef struct measure_death {
   char text[256 + MEASURE_TAIL];
 } measure_death;
 void measure_process_autopsy(measure_process *process, measure_death *death);
+/* Closes its input, at which it ends by itself. */
+void measure_process_dismiss(measure_process *process);
 /* Closes its input, gives it a moment to end by itself, then kills. */
 void measure_process_end(measure_process *process);
 
@@ -105,15 +107,18 @@ typedef struct measure_pool {
   int unprepared_times; /* how often that was tried, */
   tn_measure_error unprepared_error;
   char *unprepared_why; /* and why */
+  double default_s; /* of the unscheduled program of the last reference, so that the next worker need not estimate it */
+  uint64_t default_of; /* hash of its (program, target, seed) */
 } measure_pool;
 
-/* NOT_SENT: the request could not be made, or no worker can be started any more. */
+/* NOT_SENT: the request could not be made, or no worker can be started any more. GIVEN_UP: should_stop said so. */
 typedef enum measure_failure {
   MEASURE_DIED,
   MEASURE_TIMEOUT,
   MEASURE_GARBAGE,
   MEASURE_NO_MEMORY,
-  MEASURE_NOT_SENT
+  MEASURE_NOT_SENT,
+  MEASURE_GIVEN_UP
 } measure_failure;
 
 /* What is asked next for a job. header NULL: nothing, the job is over. payload is borrowed until the answer. */
@@ -139,7 +144,7 @@ typedef struct measure_batch {
 /* NULL with a message when there is no memory or the first worker does not start. It has two users. */
 measure_pool *measure_pool_new(tn_context *ctx, const tn_worker_options *options);
 void measure_pool_release(measure_pool *pool); /* the last user's release frees */
-/* TN_ERROR_WORKER when workers cannot be started any more: jobs not served yet have then FAILED with MEASURE_NOT_SENT.
+/* What is not done when should_stop says so has FAILED with MEASURE_GIVEN_UP. TN_ERROR_WORKER when workers cannot be started any more: jobs not served yet have then FAILED with MEASURE_NOT_SENT.
  */
 tn_status measure_pool_run(measure_pool *pool, const measure_batch *batch);
 

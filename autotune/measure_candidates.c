@@ -23,7 +23,7 @@ static tn_measure_error error_of_word(const char *word) {
 /* What a build or a run is doing, in the words of messages, and the class of each way to fail. */
 typedef struct measure_stage {
   const char *doing;
-  tn_measure_error classes[5]; /* by measure_failure */
+  tn_measure_error classes[MEASURE_GIVEN_UP]; /* by measure_failure */
 } measure_stage;
 
 #define STAGE(words, died, timeout)                                                               \
@@ -63,7 +63,10 @@ static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt
 
 static void set_failure(tn_measurement *m, const measure_stage *stage, measure_failure kind, double limit_s,
                         const char *why) {
-  if (kind == MEASURE_TIMEOUT)
+  m->abandoned = kind == MEASURE_GIVEN_UP;
+  if (m->abandoned)
+    set_error(m, TN_MEASURE_UNKNOWN, "%s was given up: %s", stage->doing, why);
+  else if (kind == MEASURE_TIMEOUT)
     set_error(m, stage->classes[kind], "%s took longer than the limit of %g s (%s)", stage->doing, limit_s, why);
   else
     set_error(m, stage->classes[kind], "%s failed: %s", stage->doing, why);
@@ -103,13 +106,18 @@ static bool is_complete(const tn_candidate *c) { return c->program && c->steps &
 
 static const char not_text[] = "the candidate's program, steps or target is missing or not valid UTF-8";
 
+/* The candidate's own limit, but not more than the pool's. */
+static double limit_of(const tn_candidate *c, double most_s) {
+  return c->timeout_s > 0 ? fmin(c->timeout_s, most_s) : most_s;
+}
+
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
 static measure_request build_request(void *user, int job, const measure_worker *worker) {
   (void)worker;
   measure_task *task = user;
   const tn_candidate *c = &task->candidates[task->which[job]];
-  measure_request request = {.timeout_s = task->pool->options.build_timeout_s};
+  measure_request request = {.timeout_s = limit_of(c, task->pool->options.build_timeout_s)};
   if (is_complete(c)) request.header = candidate_header("build", c, request.timeout_s);
   if (request.header && json_object_set_new(request.header, "steps", json_string(c->steps)) != 0) {
     json_decref(request.header);
@@ -137,7 +145,8 @@ static bool build_reply(void *user, int job, measure_worker *worker, protocol_me
 static void build_failed(void *user, int job, const measure_worker *worker, measure_failure kind, const char *why) {
   (void)worker;
   measure_task *task = user;
-  set_failure(&task->out[task->which[job]], &build_stage, kind, task->pool->options.build_timeout_s, why);
+  double limit_s = limit_of(&task->candidates[task->which[job]], task->pool->options.build_timeout_s);
+  set_failure(&task->out[task->which[job]], &build_stage, kind, limit_s, why);
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -158,10 +167,22 @@ static bool is_hopeless(const measure_pool *pool, uint64_t key) {
 }
 
 static void fill_run_request(measure_request *request, const tn_candidate *c, const tn_measurement *m) {
+  request->timeout_s = limit_of(c, request->timeout_s);
   request->header = candidate_header("run", c, request->timeout_s);
   if (request->header) json_object_set_new(request->header, "best_s", json_real(isfinite(c->best_s) ? c->best_s : 0));
+  if (request->header && c->is_final) json_object_set_new(request->header, "final", json_true());
   request->payload = m->object;
   request->payload_bytes = m->object_bytes;
+}
+
+/* Of the reference of KEY. */
+static void fill_prepare_request(const measure_pool *pool, measure_request *request, const tn_candidate *c,
+                                 uint64_t key, bool wants_default) {
+  request->timeout_s = prepare_limit(pool);
+  request->header = candidate_header("prepare", c, request->timeout_s);
+  if (!request->header) return;
+  if (pool->default_of == key) json_object_set_new(request->header, "default_s", json_real(pool->default_s));
+  if (wants_default) json_object_set_new(request->header, "wants_default", json_true());
 }
 
 static measure_request run_request(void *user, int job, const measure_worker *worker) {
@@ -178,14 +199,25 @@ static measure_request run_request(void *user, int job, const measure_worker *wo
   if (key && worker->prepared == key) {
     fill_run_request(&request, c, m);
   } else if (key) {
-    request.timeout_s = prepare_limit(task->pool);
-    request.header = candidate_header("prepare", c, request.timeout_s);
+    fill_prepare_request(task->pool, &request, c, key, false);
   }
   if (!request.header) set_error(m, TN_MEASURE_INSTANTIATION, "%s", not_text);
   return request;
 }
 
+static void take_numbers(tn_measurement *m, const json_t *header) {
+  m->n_samples = (int)protocol_number(header, "samples", 0);
+  m->min_s = protocol_number(header, "min_s", 0);
+  m->noise = protocol_number(header, "noise", 0);
+  m->waited_s = protocol_number(header, "waited_s", 0);
+  m->steal_s = protocol_number(header, "steal_s", 0);
+  m->load = protocol_number(header, "load", 0);
+  m->share = protocol_number(header, "share", 0);
+  m->ended_early = protocol_number(header, "ended_early", 0) > 0;
+}
+
 static void take_costs(tn_measurement *m, const json_t *header) {
+  take_numbers(m, header);
   const json_t *costs = json_object_get(header, "costs");
   m->n_costs = (int)RUNTIME_MIN(json_array_size(costs), (size_t)TN_MAX_COSTS);
   for (int i = 0; i < m->n_costs; ++i) m->costs[i] = json_number_value(json_array_get(costs, (size_t)i));
@@ -194,6 +226,11 @@ static void take_costs(tn_measurement *m, const json_t *header) {
   for (int i = 0; i < m->n_costs; ++i) is_positive = is_positive && m->costs[i] > 0;
   if (!is_positive)
     set_error(m, TN_MEASURE_UNKNOWN, "running failed: the worker sent no time, or one that is not positive");
+}
+
+static void remember_default(measure_pool *pool, uint64_t key, const json_t *header) {
+  pool->default_s = protocol_number(header, "default_s", 0);
+  pool->default_of = pool->default_s > 0 ? key : 0;
 }
 
 static bool run_reply(void *user, int job, measure_worker *worker, protocol_message *message) {
@@ -206,7 +243,10 @@ static bool run_reply(void *user, int job, measure_worker *worker, protocol_mess
     if (!was_prepared) remember_unprepared(task->pool, key, m, true);
     return false;
   }
-  if (was_prepared) take_costs(m, message->header);
+  if (was_prepared)
+    take_costs(m, message->header);
+  else
+    remember_default(task->pool, key, message->header);
   worker->prepared = key;
   return !was_prepared;
 }
@@ -216,11 +256,79 @@ static void run_failed(void *user, int job, const measure_worker *worker, measur
   tn_measurement *m = &task->out[task->which[job]];
   uint64_t key = worker ? reference_key(&task->candidates[task->which[job]]) : 0; /* NULL: none could be started */
   if (!worker || worker->prepared == key) {
-    set_failure(m, &run_stage, kind, task->pool->options.run_timeout_s, why);
+    set_failure(m, &run_stage, kind, limit_of(&task->candidates[task->which[job]], task->pool->options.run_timeout_s),
+                why);
   } else {
     set_failure(m, &prepare_stage, kind, prepare_limit(task->pool), why);
-    remember_unprepared(task->pool, key, m, false);
+    if (!m->abandoned) remember_unprepared(task->pool, key, m, false);
   }
+}
+
+/* ---- the reference beforehand ------------------------------------------------------------------------------------ */
+
+static measure_request prepare_request(void *user, int job, const measure_worker *worker) {
+  measure_task *task = user;
+  (void)job, (void)worker;
+  const tn_candidate *c = task->candidates;
+  measure_request request = {0};
+  bool is_whole = c->program && c->target;
+  if (is_whole) fill_prepare_request(task->pool, &request, c, reference_key(c), c->steps != NULL);
+  if (!request.header) set_error(task->out, TN_MEASURE_INSTANTIATION, "%s", not_text);
+  return request;
+}
+
+static bool prepare_reply(void *user, int job, measure_worker *worker, protocol_message *message) {
+  measure_task *task = user;
+  tn_measurement *m = task->out;
+  uint64_t key = reference_key(task->candidates);
+  (void)job;
+  m->max_error = protocol_number(message->header, "max_error", 0);
+  if (!take_error(m, message->header)) {
+    remember_unprepared(task->pool, key, m, true);
+    return false;
+  }
+  remember_default(task->pool, key, message->header);
+  worker->prepared = key;
+  m->is_estimate = protocol_number(message->header, "is_estimate", 0) > 0;
+  if (json_array_size(json_object_get(message->header, "costs")) > 0) {
+    take_costs(m, message->header);
+  } else {
+    m->costs[0] = task->pool->default_s;
+    m->n_costs = m->costs[0] > 0;
+  }
+  return false;
+}
+
+static void prepare_failed(void *user, int job, const measure_worker *worker, measure_failure kind, const char *why) {
+  measure_task *task = user;
+  (void)job, (void)worker;
+  set_failure(task->out, &prepare_stage, kind, prepare_limit(task->pool), why);
+  if (!task->out->abandoned) remember_unprepared(task->pool, reference_key(task->candidates), task->out, false);
+}
+
+/* A worker that dies over it may have had bad luck: another one tries again. */
+static tn_status prepare(void *self, const tn_candidate *candidate, tn_measurement *out) {
+  measure_task task = {.pool = self, .candidates = candidate, .out = out};
+  tn_status status = TN_OK;
+  *out = (tn_measurement){0};
+  for (int tries = 0; status == TN_OK && tries < MAX_PREPARATIONS; ++tries) {
+    double seconds = 0;
+    measure_batch batch = {.n_jobs = 1,
+                           .width = 1,
+                           .exclusive = true,
+                           .job_seconds = &seconds,
+                           .request = prepare_request,
+                           .reply = prepare_reply,
+                           .failed = prepare_failed,
+                           .user = &task};
+    free(out->message);
+    *out = (tn_measurement){0};
+    status = measure_pool_run(self, &batch);
+    out->run_s = seconds;
+    bool is_final = out->error == TN_MEASURE_NONE || out->abandoned || !candidate->program || !candidate->target;
+    if (is_final || is_hopeless(self, reference_key(candidate))) break;
+  }
+  return status;
 }
 
 /* ---- the interfaces ---------------------------------------------------------------------------------------------- */
@@ -279,6 +387,6 @@ bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builde
   }
   measure_pool *pool = measure_pool_new(ctx, options);
   *builder = (tn_builder){.self = pool, .build = build, .free = release};
-  *runner = (tn_runner){.self = pool, .run = run, .free = release};
+  *runner = (tn_runner){.self = pool, .run = run, .free = release, .prepare = prepare};
   return pool != NULL;
 }

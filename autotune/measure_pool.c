@@ -11,6 +11,7 @@
 enum { MAX_WORKERS = 256, MAX_FAILED_STARTS = 3, BLOCK_BYTES = 64 << 10 };
 
 #define GREETING_S 60.0
+#define STOP_ASKED_MS 50
 
 /* A batch under way. */
 typedef struct measure_loop {
@@ -255,8 +256,9 @@ static int time_to_wait(const measure_pool *pool) {
     const measure_worker *w = &pool->workers[i];
     if (w->state == MEASURE_STARTING || w->state == MEASURE_BUSY) first = RUNTIME_MIN(first, w->deadline_ns);
   }
-  if (first == UINT64_MAX) return 1000;
-  return first <= now ? 0 : (int)RUNTIME_MIN((first - now) / 1000000u + 1, (uint64_t)60000);
+  uint64_t most = pool->options.should_stop ? STOP_ASKED_MS : 60000;
+  if (first == UINT64_MAX) return STOP_ASKED_MS;
+  return first <= now ? 0 : (int)RUNTIME_MIN((first - now) / 1000000u + 1, most);
 }
 
 /* Two entries a worker: the socket, and standard error. */
@@ -293,12 +295,32 @@ static tn_status cannot_start(measure_pool *pool) {
                       pool->places ? "; a tenon command was looked for at " : "", pool->places ? pool->places : "");
 }
 
+static bool should_stop(const measure_pool *pool) {
+  return pool->options.should_stop && pool->options.should_stop(pool->options.user);
+}
+
+/* Kills who is at work; the jobs that are left fail. */
+static void give_up(measure_loop *loop) {
+  const measure_batch *batch = loop->batch;
+  for (int i = 0; i < loop->pool->n_workers; ++i) {
+    measure_worker *w = &loop->pool->workers[i];
+    if (w->state == MEASURE_BUSY || w->state == MEASURE_STARTING)
+      lose(loop, w, MEASURE_GIVEN_UP, "the run was stopped");
+  }
+  for (; loop->next < batch->n_jobs; ++loop->next)
+    batch->failed(batch->user, loop->next, NULL, MEASURE_GIVEN_UP, "the run was stopped");
+}
+
 tn_status measure_pool_run(measure_pool *pool, const measure_batch *batch) {
   measure_batch mine = *batch;
   mine.width = RUNTIME_MIN(RUNTIME_MAX(batch->width, 1), pool->n_workers);
   measure_loop loop = {.pool = pool, .batch = &mine};
   pool->failed_starts = 0;
   for (;;) {
+    if (loop.done < mine.n_jobs && should_stop(pool)) {
+      give_up(&loop);
+      return TN_OK;
+    }
     assign(&loop);
     if (loop.done == mine.n_jobs) return TN_OK;
     if (!has_state(pool, MEASURE_STARTING) && !has_state(pool, MEASURE_BUSY) &&
@@ -313,7 +335,9 @@ tn_status measure_pool_run(measure_pool *pool, const measure_batch *batch) {
 
 /* ---- making and freeing ------------------------------------------------------------------------------------------ */
 
+/* All are told to end before the first is waited for. */
 static void pool_free(measure_pool *pool) {
+  for (int i = 0; pool->workers && i < pool->n_workers; ++i) measure_process_dismiss(&pool->workers[i].process);
   for (int i = 0; pool->workers && i < pool->n_workers; ++i) {
     measure_process_end(&pool->workers[i].process);
     clear_worker(&pool->workers[i]);

@@ -159,6 +159,10 @@ void measure_process_kill(measure_process *p) {
   if (p->pid > 0) finish(p);
 }
 
+void measure_process_dismiss(measure_process *p) {
+  if (p->pid > 0) close_fd(&p->fd);
+}
+
 void measure_process_end(measure_process *p) {
   if (p->pid <= 0) return;
   close_fd(&p->fd);

@@ -8,9 +8,9 @@
  *  - the weight has a floor, so that slow and failed programs teach what to avoid instead of counting for nothing. */
 #include <math.h>
 #include <stdio.h>
-#include <xgboost/c_api.h>
 
 #include "autotune/internal.h"
+#include "autotune/xgboost.h"
 
 /* Fewer rows a thread are quicker on one: the barriers cost more, above all on a busy machine. */
 enum { ROUNDS = 150, ROWS_PER_THREAD = 20000 };
@@ -41,7 +41,10 @@ struct autotune_model {
   tn_context *ctx;
   uint64_t seed;
   int threads;
-  runtime_rng random;      /* scores before the first training */
+  runtime_rng random;     /* scores before the first training */
+  bool is_loaded, is_off; /* XGBoost is there; it is not wanted, or does not work */
+  const char *library;    /* NULL: by its usual names */
+  autotune_xgboost xg;
   BoosterHandle booster;   /* NULL before the first training */
   RUNTIME_VEC(float) rows; /* of all programs */
   RUNTIME_VEC(program) programs;
@@ -49,9 +52,31 @@ struct autotune_model {
 
 static void ignore_log(const char *text) { (void)text; }
 
-static tn_status check(const autotune_model *model, int result, const char *doing) {
-  if (result == 0) return TN_OK;
-  return runtime_fail(model->ctx, TN_ERROR_INTERNAL, "XGBoost failed while %s: %s", doing, XGBGetLastError());
+/* From here on there is no model: candidates are drawn, as before the first training. */
+static void give_up(autotune_model *model, const char *doing, const char *why) {
+  runtime_say(model->ctx, TN_SEVERITY_WARNING, "no cost model: XGBoost %s: %s; candidates are drawn at random", doing,
+              why);
+  if (model->booster) model->xg.BoosterFree(model->booster);
+  model->booster = NULL;
+  model->is_off = true;
+}
+
+static bool works(autotune_model *model, int result, const char *doing) {
+  if (result == 0) return true;
+  give_up(model, doing, model->xg.BGetLastError());
+  return false;
+}
+
+/* Loads the library at its first use. */
+static bool is_ready(autotune_model *model) {
+  char why[300];
+  if (model->is_off || model->is_loaded) return !model->is_off;
+  model->is_loaded = autotune_xgboost_load(model->library, &model->xg, why, sizeof why);
+  if (model->is_loaded)
+    model->xg.BRegisterLogCallback(ignore_log);
+  else
+    give_up(model, "cannot be used", why);
+  return model->is_loaded;
 }
 
 static tn_status no_memory(tn_context *ctx) {
@@ -69,17 +94,20 @@ autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads) 
   model->seed = seed;
   model->threads = RUNTIME_MAX(threads, 1);
   model->random.state = seed;
-  XGBRegisterLogCallback(ignore_log);
   return model;
 }
 
 void autotune_model_free(autotune_model *model) {
   if (!model) return;
-  if (model->booster) XGBoosterFree(model->booster);
+  if (model->booster) model->xg.BoosterFree(model->booster);
   RUNTIME_VEC_FREE(&model->rows);
   RUNTIME_VEC_FREE(&model->programs);
   free(model);
 }
+
+void autotune_model_set_library(autotune_model *model, const char *library) { model->library = library; }
+
+void autotune_model_turn_off(autotune_model *model) { model->is_off = true; }
 
 bool autotune_model_is_trained(const autotune_model *model) { return model && model->booster; }
 
@@ -139,60 +167,111 @@ static void pack_gradient(training *t, int pack, const float *outputs) {
   }
 }
 
-static tn_status boost_once(training *t) {
+static bool boost_once(training *t) {
   static const char config[] =
       "{\"type\": 1, \"training\": true, \"iteration_begin\": 0, \"iteration_end\": 0, \"strict_shape\": false}";
   const bst_ulong *shape;
   bst_ulong dim;
   const float *outputs;
-  int result = XGBoosterPredictFromDMatrix(t->booster, t->data, config, &shape, &dim, &outputs);
-  if (result != 0) return check(t->model, result, "predicting its training data");
-  for (int i = 0; i < t->model->programs.n; ++i) pack_gradient(t, i, outputs);
-  result = XGBoosterBoostOneIter(t->booster, t->data, t->gradient, t->hessian, (bst_ulong)t->n_rows);
-  return check(t->model, result, "training");
+  autotune_model *m = t->model;
+  int result = m->xg.BoosterPredictFromDMatrix(t->booster, t->data, config, &shape, &dim, &outputs);
+  if (!works(m, result, "failed while predicting its training data")) return false;
+  for (int i = 0; i < m->programs.n; ++i) pack_gradient(t, i, outputs);
+  result = m->xg.BoosterBoostOneIter(t->booster, t->data, t->gradient, t->hessian, (bst_ulong)t->n_rows);
+  return works(m, result, "failed while training");
 }
 
-static tn_status set_parameters(const training *t) {
+static bool set_parameters(const training *t) {
   char threads[16], seed[24];
+  const autotune_xgboost *xg = &t->model->xg;
   snprintf(threads, sizeof threads, "%d", t->threads);
   snprintf(seed, sizeof seed, "%d", (int)(t->model->seed & INT32_MAX));
-  int result = XGBoosterSetParam(t->booster, "nthread", threads) | XGBoosterSetParam(t->booster, "seed", seed);
+  int result = xg->BoosterSetParam(t->booster, "nthread", threads) | xg->BoosterSetParam(t->booster, "seed", seed);
   for (int i = 0; i < RUNTIME_COUNT(parameters) && result == 0; ++i) {
-    result = XGBoosterSetParam(t->booster, parameters[i][0], parameters[i][1]);
+    result = xg->BoosterSetParam(t->booster, parameters[i][0], parameters[i][1]);
   }
-  return check(t->model, result, "setting parameters");
+  return works(t->model, result, "failed while setting parameters");
 }
 
-static tn_status start(training *t) {
-  autotune_model *model = t->model;
+static bool start(training *t) {
+  autotune_model *m = t->model;
   int result =
-      XGDMatrixCreateFromMat_omp(model->rows.data, (bst_ulong)t->n_rows, AUTOTUNE_FEATURES, NAN, &t->data, t->threads);
-  if (result == 0) result = XGBoosterCreate(&t->data, 1, &t->booster);
-  if (result != 0) return check(model, result, "preparing");
-  t->gradient = malloc(sizeof(float) * (size_t)t->n_rows);
-  t->hessian = malloc(sizeof(float) * (size_t)t->n_rows);
-  return t->gradient && t->hessian ? set_parameters(t) : no_memory(model->ctx);
+      m->xg.DMatrixCreateFromMat_omp(m->rows.data, (bst_ulong)t->n_rows, AUTOTUNE_FEATURES, NAN, &t->data, t->threads);
+  if (result == 0) result = m->xg.BoosterCreate(&t->data, 1, &t->booster);
+  return works(m, result, "failed while preparing") && set_parameters(t);
+}
+
+/* The new booster takes the old one's place when it is whole. */
+static void boost(training *t) {
+  autotune_model *m = t->model;
+  bool is_whole = start(t);
+  for (int round = 0; round < ROUNDS && is_whole; ++round) is_whole = boost_once(t);
+  if (t->data) m->xg.DMatrixFree(t->data);
+  BoosterHandle unused = is_whole ? m->booster : t->booster;
+  if (is_whole) m->booster = t->booster;
+  if (unused) m->xg.BoosterFree(unused);
 }
 
 tn_status autotune_model_train(autotune_model *model) {
   if (!model) return TN_ERROR_ARGUMENT;
   training t = {.model = model, .best_s = best_cost(model), .n_rows = model->rows.n / AUTOTUNE_FEATURES};
-  if (t.n_rows == 0 || isinf(t.best_s)) return TN_OK; /* nothing to learn from yet */
+  if (t.n_rows == 0 || isinf(t.best_s) || !is_ready(model)) return TN_OK; /* nothing to learn from yet, or by */
   t.threads = RUNTIME_MIN(model->threads, 1 + t.n_rows / ROWS_PER_THREAD);
-  tn_status status = start(&t);
-  for (int round = 0; round < ROUNDS && status == TN_OK; ++round) status = boost_once(&t);
+  t.gradient = malloc(sizeof(float) * (size_t)t.n_rows);
+  t.hessian = malloc(sizeof(float) * (size_t)t.n_rows);
+  bool has_memory = t.gradient && t.hessian;
+  if (has_memory) boost(&t);
   free(t.gradient);
   free(t.hessian);
-  if (t.data) XGDMatrixFree(t.data);
-  BoosterHandle unused = status == TN_OK ? model->booster : t.booster;
-  if (status == TN_OK) model->booster = t.booster;
-  if (unused) XGBoosterFree(unused);
-  return status;
+  return has_memory ? TN_OK : no_memory(model->ctx);
+}
+
+/* ---- keeping ----------------------------------------------------------------------------------------------------- */
+
+/* What a saved model was trained on: other features mean other numbers. */
+#define FEATURES_KEY "tenon_features"
+static void features_version(char text[16]) { snprintf(text, 16, "%d.1", AUTOTUNE_FEATURES); }
+
+bool autotune_model_save(autotune_model *model, const char *path) {
+  char version[16];
+  if (!model || !model->booster) return false;
+  features_version(version);
+  int result = model->xg.BoosterSetAttr(model->booster, FEATURES_KEY, version);
+  if (result == 0) result = model->xg.BoosterSaveModel(model->booster, path);
+  if (result != 0)
+    runtime_say(model->ctx, TN_SEVERITY_WARNING, "the cost model cannot be saved to %s: %s", path,
+                model->xg.BGetLastError());
+  return result == 0;
+}
+
+static bool has_our_features(autotune_model *model, BoosterHandle booster) {
+  char wanted[16];
+  const char *version = NULL;
+  int found = 0;
+  features_version(wanted);
+  return model->xg.BoosterGetAttr(booster, FEATURES_KEY, &version, &found) == 0 && found && version &&
+         strcmp(version, wanted) == 0;
+}
+
+bool autotune_model_load(autotune_model *model, const char *path) {
+  BoosterHandle booster = NULL;
+  if (!model || !is_ready(model) || !works(model, model->xg.BoosterCreate(NULL, 0, &booster), "failed while loading"))
+    return false;
+  bool is_read = model->xg.BoosterLoadModel(booster, path) == 0, fits = is_read && has_our_features(model, booster);
+  if (!fits) {
+    runtime_say(model->ctx, TN_SEVERITY_WARNING, "the cost model %s is not used: %s; a new one is trained", path,
+                is_read ? "it was trained on other features" : "it cannot be read");
+    model->xg.BoosterFree(booster);
+    return false;
+  }
+  if (model->booster) model->xg.BoosterFree(model->booster);
+  model->booster = booster;
+  return true;
 }
 
 /* ---- predicting -------------------------------------------------------------------------------------------------- */
 
-static tn_status sum_outputs(autotune_model *model, int n, const int *first_row, const float *rows, float *scores) {
+static bool sum_outputs(autotune_model *model, int n, const int *first_row, const float *rows, float *scores) {
   char array[200];
   static const char config[] =
       "{\"type\": 1, \"training\": false, \"iteration_begin\": 0, \"iteration_end\": 0, \"strict_shape\": false, "
@@ -203,27 +282,25 @@ static tn_status sum_outputs(autotune_model *model, int n, const int *first_row,
   const bst_ulong *shape;
   bst_ulong dim;
   const float *outputs;
-  int result = XGBoosterPredictFromDense(model->booster, array, config, NULL, &shape, &dim, &outputs);
-  if (result != 0) return check(model, result, "predicting");
+  int result = model->xg.BoosterPredictFromDense(model->booster, array, config, NULL, &shape, &dim, &outputs);
+  if (!works(model, result, "failed while predicting")) return false;
   for (int i = 0; i < n; ++i) {
     float sum = 0;
     for (int row = first_row[i]; row < first_row[i + 1]; ++row) sum += outputs[row - first_row[0]];
     scores[i] = sum;
   }
-  return TN_OK;
+  return true;
 }
 
 tn_status autotune_model_predict(autotune_model *model, int n, const int *first_row, const float *rows, float *scores) {
   if (!model || n < 0 || (n > 0 && (!first_row || !scores))) return TN_ERROR_ARGUMENT;
-  tn_status status = TN_OK;
-  if (n > 0 && model->booster && first_row[n] > first_row[0])
-    status = sum_outputs(model, n, first_row, rows, scores);
-  else
+  bool asks = n > 0 && model->booster && first_row[n] > first_row[0];
+  if (!asks || !sum_outputs(model, n, first_row, rows, scores))
     for (int i = 0; i < n; ++i) scores[i] = (float)runtime_random_unit(&model->random);
   for (int i = 0; i < n; ++i) {
     if (first_row[i] == first_row[i + 1]) scores[i] = -INFINITY;
   }
-  return status;
+  return TN_OK;
 }
 
 /* ---- quality ----------------------------------------------------------------------------------------------------- */

@@ -98,6 +98,23 @@ static json_t *phases_of(const tn_measurement *measured) {
   return phases;
 }
 
+/* How the costs were come by; what was not told is left out. */
+static void add_samples(json_t *json, const tn_measurement *m) {
+  const struct {
+    const char *name;
+    double value;
+  } fields[] = {{"share", m->share < 1 ? m->share : 0},
+                {"min_s", m->min_s},
+                {"noise", m->noise},
+                {"waited_s", m->waited_s},
+                {"steal_s", m->steal_s},
+                {"load", m->load}};
+  if (m->n_samples > 0) json_object_set_new(json, "samples", json_integer(m->n_samples));
+  for (int i = 0; i < RUNTIME_COUNT(fields); ++i)
+    if (fields[i].value > 0) json_object_set_new(json, fields[i].name, number(fields[i].value));
+  if (m->ended_early) json_object_set_new(json, "ended_early", json_true());
+}
+
 static json_t *steps_of(tn_context *ctx, const char *steps) {
   json_error_t error;
   json_t *json = json_loads(steps ? steps : "", 0, &error);
@@ -122,6 +139,7 @@ static json_t *record_json(const tn_candidate *candidate, const tn_program *prog
   if (message) json_object_set_new(json, "message", message_text(message));
   json_object_set_new(json, "checked", json_boolean(measured->checked));
   json_object_set_new(json, "max_error", number(measured->max_error));
+  add_samples(json, measured);
   json_object_set_new(json, "build_s", number(measured->build_s));
   json_object_set_new(json, "run_s", number(measured->run_s));
   json_object_set_new(json, "phases", phases_of(measured));
@@ -157,6 +175,7 @@ static const struct field {
     {"costs", ARRAY, true},      {"error", TEXT, true},        {"checked", TRUTH, true},   {"message", TEXT, false},
     {"hardware", OBJECT, false}, {"max_error", NUMBER, false}, {"build_s", NUMBER, false}, {"run_s", NUMBER, false},
     {"phases", OBJECT, false},   {"seed", INTEGER, false},     {"tenon", TEXT, false},     {"time", INTEGER, false},
+    {"final", TRUTH, false},     {"rank", INTEGER, false},
 };
 static const char *const kind_words[] = {"a string", "an array",   "true or false",
                                          "a number", "an integer", "an object"};
@@ -246,6 +265,8 @@ bool autotune_record_parse(json_t *json, autotune_record *out, char *why, size_t
   out->message = json_string_value(json_object_get(json, "message"));
   out->steps = json_object_get(json, "steps");
   out->checked = json_is_true(json_object_get(json, "checked"));
+  out->is_final = json_is_true(json_object_get(json, "final"));
+  out->rank = (int)json_integer_value(json_object_get(json, "rank"));
   out->max_error = json_number_value(json_object_get(json, "max_error"));
   out->build_s = json_number_value(json_object_get(json, "build_s"));
   out->run_s = json_number_value(json_object_get(json, "run_s"));

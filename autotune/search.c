@@ -118,7 +118,7 @@ static bool propose_genome(autotune_search *search, const autotune_genome *genom
   return is_new;
 }
 
-static tn_schedule *new_generic(const autotune_task *task) {
+tn_schedule *autotune_generic_schedule(const autotune_task *task) {
   const tn_machine machine = autotune_machine(task);
   tn_schedule *s = tn_schedule_new(task->program);
   runtime_quiet quiet = runtime_quiet_begin(task->ctx);
@@ -142,7 +142,7 @@ static void say_plans(autotune_search *search, tn_schedule *s) {
  * have no features. */
 static int propose_fixed(autotune_search *search, bool generic, tn_schedule **out) {
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
-  tn_schedule *s = generic ? new_generic(&search->task) : tn_schedule_new(search->task.program);
+  tn_schedule *s = generic ? autotune_generic_schedule(&search->task) : tn_schedule_new(search->task.program);
   if (generic && s) say_plans(search, s);
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
   if (s && !runtime_map_find(&search->seen, hash) && runtime_map_at(&search->seen, hash)) {

@@ -30,8 +30,18 @@ typedef struct worker_answer {
   double phase_s[WORKER_PHASES];
   int n_costs;
   double costs[TN_MAX_COSTS];
+  int n_samples;   /* behind the costs; 0: nothing was timed */
+  double min_s;    /* the fastest of them */
+  double noise;    /* half the 95 % interval of their median, relative to it */
+  double waited_s; /* that a thread waited for a processor while they were taken */
+  double steal_s;  /* that the host took from the machine meanwhile */
+  double load;     /* of the machine */
   bool checked;
+  double share;     /* of the outputs that was compared */
+  bool ended_early; /* the cost is where a run was ended, a lower bound */
   double max_error;
+  double default_s; /* prepare: of the unscheduled program; 0: not known */
+  bool is_estimate; /* of a part of it */
   codegen_bytes object;
 } worker_answer;
 
@@ -90,7 +100,9 @@ typedef struct worker_data {
   DLTensor **reference; /* outputs only: reference[a - n_inputs] belongs to args[a] */
   double *scale;        /* the size of a typical element of each reference */
   double tolerance;     /* of the relative error of floats */
-  uint64_t input_hash;
+  double default_s;     /* what the unscheduled program takes; 0: not known yet */
+  bool default_was_run; /* otherwise it is estimated from a part */
+  bool is_generic;      /* the reference is the generic schedule's kernel, not the unscheduled one's */
 } worker_data;
 
 typedef struct worker_program {
@@ -123,12 +135,59 @@ typedef struct worker {
 /* The program and target that a request names, parsed or from the cache. NULL: the answer has the error. */
 worker_program *worker_program_get(worker *w, const json_t *request, worker_answer *answer);
 void worker_program_free(worker_program *p);
+/* Lowers and compiles. SHARE not NULL: the unscheduled program's loops are cut short, and it gets the share of the work
+ * that is left (worker_estimate.c). */
+bool worker_compile(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer,
+                    codegen_bytes *object);
+/* Compiles and loads. NULL: the answer has the error. */
+tn_kernel *worker_kernel(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer);
+/* Makes p->data for the seed, if it is not there: inputs, and a reference that was proved (worker_reference.c).
+ * DEFAULT_S: what the unscheduled program is known to take, or 0. SPOIL: the fault WORKER_DISAGREE. */
+bool worker_prepare_data(worker_program *p, uint64_t seed, double default_s, bool spoil, worker_answer *answer);
+
+/* ---- arguments (worker_data.c) ----------------------------------------------------------------------------------- */
+
+/* Arrays for the program's arguments, inputs filled; they can be written to until worker_guard_inputs. */
+worker_data *worker_data_new(worker_program *p, uint64_t seed, worker_answer *answer);
 void worker_data_free(worker_data *data);
-/* Lowers and compiles. */
-bool worker_compile(worker_program *p, const tn_schedule *schedule, worker_answer *answer, codegen_bytes *object);
-/* Makes p->data for the seed, if it is not there: inputs, outputs of the unscheduled kernel, verified at sampled points
- * by tn_evaluate_at. SPOIL: the fault WORKER_DISAGREE. */
-bool worker_prepare_data(worker_program *p, uint64_t seed, bool spoil, worker_answer *answer);
+
+/* ---- the unscheduled program's time (worker_estimate.c) ---------------------------------------------------------- */
+
+/* The unscheduled loop nests cut to SHARE of their work, through all passes; small programs are not cut. In p->scratch. */
+tir_func *worker_lower_part(worker_program *p, const tn_schedule *schedule, double *share);
+/* Times such a part and extrapolates. */
+bool worker_estimate(worker_program *p, worker_data *data, worker_answer *answer, double *seconds);
+
+/* ---- what a candidate must not do (worker_guard.c) --------------------------------------------------------------- */
+
+/* Installs the handlers and starts the thread, once. */
+bool worker_guard_start(void);
+/* Makes the inputs read-only and watches them; NULL: watches none. A write is noted, and then goes through. */
+void worker_guard_inputs(const worker_data *data);
+/* The first input that was written to since; -1: none. */
+int worker_guard_written(void);
+/* A call that is ended after LIMIT_S (0: never), not counting what other processes take. False: it was ended; what it has
+ * allocated is lost, outputs are anything. */
+bool worker_guard_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args, double limit_s,
+                       tn_status *status);
+/* ---- what else the machine does (worker_noise.c); 0 where the system does not tell ------------------------------- */
+
+enum { WORKER_MAX_WAITS = 64 };
+/* How long each thread of this process has waited for a processor so far. */
+typedef struct worker_waits {
+  int n;
+  struct {
+    long id;
+    uint64_t waited_ns;
+  } threads[WORKER_MAX_WAITS];
+} worker_waits;
+void worker_take_waits(worker_waits *out);
+/* Nanoseconds that the thread which waited longest has waited since then. */
+uint64_t worker_waited_ns(const worker_waits *since);
+/* Seconds that the host has taken from this machine so far, all processors together. */
+double worker_stolen_s(void);
+/* Processes ready to run, averaged over the last minute. */
+double worker_load(void);
 
 /* ---- recording (worker_profile.c) -------------------------------------------------------------------------------- */
 
@@ -154,9 +213,15 @@ double worker_element(const DLTensor *t, tn_dtype dtype, int64_t i);
 double worker_error(tn_dtype dtype, double x, double r, double scale);
 /* The size of a typical element: the median of what is not zero. */
 double worker_typical(const DLTensor *t, tn_dtype dtype);
-/* Compares all outputs with the reference: WRONG_ANSWER names the worst element. Raises answer->max_error. */
-bool worker_check_outputs(const worker_program *p, worker_answer *answer);
-uint64_t worker_hash_inputs(const worker_data *data);
+/* Which blocks of an output are compared: all, or some in every part of it, which the seed chooses. */
+typedef struct worker_sample {
+  bool whole;
+  uint64_t seed;
+} worker_sample;
+/* Poisons the outputs, or what of them will be compared. */
+void worker_poison_outputs(const worker_program *p, const worker_sample *sample);
+/* Compares outputs with the reference: WRONG_ANSWER names the worst element. Raises answer->max_error and sets share. */
+bool worker_check_outputs(const worker_program *p, const worker_sample *sample, worker_answer *answer);
 /* " C[3, 4]" */
 void worker_print_element(runtime_str *out, const char *name, const DLTensor *t, int64_t i);
 

@@ -4,7 +4,8 @@
 
 #include "autotune/worker.h"
 
-enum { BLOCK = 1024, TYPICAL_SAMPLES = 4096 };
+/* In elements. An output of up to WHOLE elements is always compared whole; of larger ones STRATA blocks, and the ends. */
+enum { BLOCK = 1024, TYPICAL_SAMPLES = 4096, WHOLE = 1 << 17, STRATA = 64 };
 
 static char *bytes_of(const DLTensor *t) { return (char *)t->data + t->byte_offset; }
 
@@ -14,9 +15,12 @@ int64_t worker_elements(const DLTensor *t) {
   return n;
 }
 
-void worker_poison(DLTensor *t, tn_dtype dtype) {
-  memset(bytes_of(t), tn_dtype_is_float(dtype) ? 0xFF : 0xA5, tn_array_bytes(t));
+static void poison(DLTensor *t, tn_dtype dtype, int64_t begin, int64_t end) {
+  size_t bytes = tn_dtype_bytes(dtype);
+  memset(bytes_of(t) + (size_t)begin * bytes, tn_dtype_is_float(dtype) ? 0xFF : 0xA5, (size_t)(end - begin) * bytes);
 }
+
+void worker_poison(DLTensor *t, tn_dtype dtype) { poison(t, dtype, 0, worker_elements(t)); }
 
 double worker_element(const DLTensor *t, tn_dtype dtype, int64_t i) {
   const char *data = bytes_of(t);
@@ -57,7 +61,7 @@ double worker_typical(const DLTensor *t, tn_dtype dtype) {
 
 typedef struct difference {
   double max_error;
-  int64_t worst, n_wrong;
+  int64_t worst, n_wrong, n_compared;
 } difference;
 
 static void compare_block(const DLTensor *x, const DLTensor *r, tn_dtype dtype, double scale, double tolerance,
@@ -73,18 +77,55 @@ static void compare_block(const DLTensor *x, const DLTensor *r, tn_dtype dtype, 
 }
 
 /* Blocks of equal bytes need no look at their elements. Integers beyond a double's 53 bits differ in their bytes. */
-static difference compare(const DLTensor *x, const DLTensor *r, tn_dtype dtype, double scale, double tolerance) {
+static void compare_bytes(const DLTensor *x, const DLTensor *r, tn_dtype dtype, double scale, double tolerance,
+                          int64_t begin, int64_t end, difference *out) {
+  size_t bytes = tn_dtype_bytes(dtype), at = (size_t)begin * bytes;
+  out->n_compared += end - begin;
+  if (memcmp(bytes_of(x) + at, bytes_of(r) + at, (size_t)(end - begin) * bytes) == 0) return;
+  int64_t wrong_before = out->n_wrong;
+  compare_block(x, r, dtype, scale, tolerance, begin, end, out);
+  if (tn_dtype_is_float(dtype) || out->n_wrong > wrong_before) return;
+  out->max_error = INFINITY;
+  out->worst = begin;
+  out->n_wrong++;
+}
+
+/* ---- which blocks ------------------------------------------------------------------------------------------------ */
+
+static int64_t count_blocks(const worker_sample *sample, int64_t n) {
+  int64_t all = (n + BLOCK - 1) / BLOCK;
+  return sample->whole || n <= WHOLE ? all : RUNTIME_MIN(all, (int64_t)STRATA + 2);
+}
+
+/* The K-th of those compared: the first, the last, and one at random in each of STRATA equal parts. */
+static int64_t block_at(const worker_sample *sample, int64_t n, int64_t k) {
+  int64_t all = (n + BLOCK - 1) / BLOCK;
+  if (count_blocks(sample, n) == all) return k;
+  if (k < 2) return k == 0 ? 0 : all - 1;
+  int64_t begin = all * (k - 2) / STRATA, end = all * (k - 1) / STRATA;
+  runtime_rng rng = {.state = sample->seed + (uint64_t)k};
+  return begin + runtime_random_below(&rng, RUNTIME_MAX(end - begin, 1));
+}
+
+void worker_poison_outputs(const worker_program *p, const worker_sample *sample) {
+  for (int i = p->data->n_inputs; i < p->n_args; ++i) {
+    DLTensor *t = p->data->args[i];
+    tn_dtype dtype = p->args[i].dtype;
+    int64_t n = worker_elements(t);
+    for (int64_t k = 0; k < count_blocks(sample, n); ++k) {
+      int64_t begin = block_at(sample, n, k) * BLOCK, end = RUNTIME_MIN(begin + BLOCK, n);
+      poison(t, dtype, begin, end);
+    }
+  }
+}
+
+static difference compare(const DLTensor *x, const DLTensor *r, tn_dtype dtype, double scale, double tolerance,
+                          const worker_sample *sample) {
   difference out = {0};
   int64_t n = worker_elements(r);
-  size_t bytes = tn_dtype_bytes(dtype);
-  for (int64_t i = 0; i < n; i += BLOCK) {
-    int64_t end = RUNTIME_MIN(i + BLOCK, n);
-    if (memcmp(bytes_of(x) + (size_t)i * bytes, bytes_of(r) + (size_t)i * bytes, (size_t)(end - i) * bytes) == 0)
-      continue;
-    int64_t wrong_before = out.n_wrong;
-    compare_block(x, r, dtype, scale, tolerance, i, end, &out);
-    if (tn_dtype_is_float(dtype) || out.n_wrong > wrong_before) continue;
-    out = (difference){.max_error = INFINITY, .worst = i, .n_wrong = out.n_wrong + 1};
+  for (int64_t k = 0; k < count_blocks(sample, n); ++k) {
+    int64_t begin = block_at(sample, n, k) * BLOCK;
+    compare_bytes(x, r, dtype, scale, tolerance, begin, RUNTIME_MIN(begin + BLOCK, n), &out);
   }
   return out;
 }
@@ -109,17 +150,28 @@ static void explain(const worker_program *p, int arg, const difference *d, worke
               "%" PRId64 " of %" PRId64
               " elements are wrong; the worst: %s is %.9g, the reference %.9g (relative error %.3g, "
               "allowed %.3g)",
-              d->n_wrong, worker_elements(r), at.failed ? "an element" : at.data, worker_element(x, dtype, d->worst),
+              d->n_wrong, d->n_compared, at.failed ? "an element" : at.data, worker_element(x, dtype, d->worst),
               worker_element(r, dtype, d->worst), d->max_error, tn_dtype_is_float(dtype) ? data->tolerance : 0);
   runtime_str_free(&at);
 }
 
-bool worker_check_outputs(const worker_program *p, worker_answer *answer) {
+static double share_compared(const worker_data *data, const worker_sample *sample) {
+  double compared = 0, all = 0;
+  for (int i = data->n_inputs; i < data->n_args; ++i) {
+    int64_t n = worker_elements(data->args[i]), blocks = (n + BLOCK - 1) / BLOCK;
+    compared += (double)count_blocks(sample, n);
+    all += (double)blocks;
+  }
+  return all > 0 ? compared / all : 1;
+}
+
+bool worker_check_outputs(const worker_program *p, const worker_sample *sample, worker_answer *answer) {
   const worker_data *data = p->data;
+  answer->share = share_compared(data, sample);
   for (int i = data->n_inputs; i < data->n_args; ++i) {
     int output = i - data->n_inputs;
     difference d =
-        compare(data->args[i], data->reference[output], p->args[i].dtype, data->scale[output], data->tolerance);
+        compare(data->args[i], data->reference[output], p->args[i].dtype, data->scale[output], data->tolerance, sample);
     answer->max_error = fmax(answer->max_error, d.max_error);
     if (d.n_wrong > 0) {
       explain(p, i, &d, answer);
@@ -127,10 +179,4 @@ bool worker_check_outputs(const worker_program *p, worker_answer *answer) {
     }
   }
   return true;
-}
-
-uint64_t worker_hash_inputs(const worker_data *data) {
-  uint64_t h = 0;
-  for (int i = 0; i < data->n_inputs; ++i) h = runtime_hash(bytes_of(data->args[i]), tn_array_bytes(data->args[i]), h);
-  return h;
 }

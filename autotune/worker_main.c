@@ -67,10 +67,25 @@ static json_t *json_numbers(const double *values, int n) {
   return list;
 }
 
+/* How the costs were come by; what is zero is left out. */
+static void add_samples(json_t *header, const worker_answer *a) {
+  const struct {
+    const char *name;
+    double value;
+  } fields[] = {{"samples", a->n_samples},   {"min_s", a->min_s},
+                {"noise", a->noise},         {"waited_s", a->waited_s},
+                {"steal_s", a->steal_s},     {"load", a->load},
+                {"share", a->share},         {"ended_early", a->ended_early},
+                {"default_s", a->default_s}, {"is_estimate", a->is_estimate}};
+  for (int i = 0; i < RUNTIME_COUNT(fields); ++i)
+    if (fields[i].value > 0) json_object_set_new(header, fields[i].name, json_real(fmin(fields[i].value, DBL_MAX)));
+}
+
 static json_t *answer_header(const worker_answer *a) {
   json_t *header = json_pack("{s:s, s:b, s:f, s:o, s:o}", "error", error_word(a->error), "checked", (int)a->checked,
                              "max_error", fmin(a->max_error, DBL_MAX), "phase_s",
                              json_numbers(a->phase_s, WORKER_PHASES), "costs", json_numbers(a->costs, a->n_costs));
+  add_samples(header, a);
   if (a->error == TN_MEASURE_NONE) return header;
   json_t *message = json_string(a->message.data ? a->message.data : "");
   json_object_set_new(header, "message", message ? message : json_string("(a message that is not UTF-8)"));
@@ -176,7 +191,7 @@ static void die_with_starter(int in_fd) {
 
 /* ---- serving ----------------------------------------------------------------------------------------------------- */
 
-/* SITE, EVENT: what a request is called in recordings. */
+/* SITE, EVENT: what a request is called in recordings; a finalist's run is a "final". */
 typedef struct handler {
   const char *type;
   void (*serve)(worker *w, const protocol_message *request, worker_answer *answer);
@@ -216,7 +231,8 @@ static tn_scope open_event(const handler *h, const protocol_message *request) {
   tn_scope scope = TN_NO_SCOPE;
   if (!h || !tn_profile_wants(h->site.category, h->site.level)) return scope;
   uint32_t sequence = (uint32_t)protocol_int(request->header, "sequence", 0);
-  scope = tn_scope_open(&h->site, h->event, true);
+  bool is_final = json_is_true(json_object_get(request->header, "final"));
+  scope = tn_scope_open(&h->site, is_final ? "final" : h->event, true);
   tn_scope_sequence(&scope, sequence);
   if (sequence && h->serve == worker_run) tn_flow(&autotune_flow_site, AUTOTUNE_FLOW, TN_FLOW_STEP, sequence);
   return scope;

@@ -79,10 +79,11 @@ worker_program *worker_program_get(worker *w, const json_t *request, worker_answ
   return p;
 }
 
-static bool lower_and_compile(worker_program *p, const tn_schedule *schedule, worker_answer *answer,
+static bool lower_and_compile(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer,
                               codegen_bytes *object) {
   tir_pass_options options = codegen_pass_options(p->target);
-  tir_func *func = schedule_lower_with(schedule, WORKER_SYMBOL, &p->scratch, &options);
+  tir_func *func = share ? worker_lower_part(p, schedule, share)
+                         : schedule_lower_with(schedule, WORKER_SYMBOL, &p->scratch, &options);
   worker_lap(answer, WORKER_LOWER);
   if (!func) return worker_fail_context(answer, TN_MEASURE_INSTANTIATION, p->ctx);
   tn_status status = codegen_object(p->ctx, func, p->target, object);
@@ -90,13 +91,26 @@ static bool lower_and_compile(worker_program *p, const tn_schedule *schedule, wo
   return status == TN_OK || worker_fail_context(answer, TN_MEASURE_COMPILE, p->ctx);
 }
 
-bool worker_compile(worker_program *p, const tn_schedule *schedule, worker_answer *answer, codegen_bytes *object) {
+bool worker_compile(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer,
+                    codegen_bytes *object) {
   jmp_buf out_of_memory;
   p->scratch.on_oom = &out_of_memory;
   bool compiled = setjmp(out_of_memory) == 0
-                      ? lower_and_compile(p, schedule, answer, object)
+                      ? lower_and_compile(p, schedule, share, answer, object)
                       : worker_fail(answer, TN_MEASURE_MEMORY, "out of memory while the schedule was lowered");
   p->scratch.on_oom = NULL;
   runtime_arena_reset(&p->scratch);
   return compiled;
+}
+
+tn_kernel *worker_kernel(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer) {
+  codegen_bytes object = {0};
+  tn_kernel *kernel = NULL;
+  if (worker_compile(p, schedule, share, answer, &object)) {
+    kernel = codegen_load(p->ctx, object.data, object.n, WORKER_SYMBOL, p->n_args, p->args);
+    if (!kernel) worker_fail_context(answer, TN_MEASURE_LOAD, p->ctx);
+    worker_lap(answer, WORKER_LOAD);
+  }
+  free(object.data);
+  return kernel;
 }

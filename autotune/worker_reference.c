@@ -1,125 +1,50 @@
-/* What a candidate is compared with. The outputs of the unscheduled kernel: the default schedule, compiled and run
- * serially. That kernel itself is held against the evaluator, which walks the graph and shares no code with lowering,
- * at sampled points of every output: full evaluation would take longer than the tuning. Only a program that calls C
- * functions is evaluated in full, since a call computes a whole tensor; such a program is not tuned. */
-#include <float.h>
+/* What a candidate is compared with, and the proof of it.
+ *
+ * Where the unscheduled program is quick it is the reference: the default schedule, compiled and run. Where it is not,
+ * the generic schedule's kernel is, held against a second kernel whose loops have another shape: the generic schedule
+ * for a machine with other vectors and caches. Either is held against the evaluator, which walks the graph and shares no
+ * code with lowering, at sampled points of every output. When a generic reference cannot be proved, the unscheduled
+ * program is run after all. Only a program that calls C functions is evaluated in full, since a call computes a whole
+ * tensor; such a program is not tuned. */
 #include <math.h>
 
+#include "autotune/internal.h"
 #include "autotune/worker.h"
+#include "runtime/kernel.h"
 
-enum { SAMPLES = 64, MIN_SAMPLES = 4 };
+enum { SAMPLES = 64, MIN_SAMPLES = 2 };
 
-static const double sampling_s = 2.0; /* sampling stops when it has taken this long */
+static const double sampling_s = 0.1;      /* of the evaluator, all outputs together */
+static const double short_default_s = 0.2; /* an unscheduled program that takes less is run */
 
-void worker_data_free(worker_data *data) {
-  if (!data) return;
-  for (int i = 0; data->args && i < data->n_args; ++i) tn_array_free(data->args[i]);
-  for (int i = 0; data->reference && i < data->n_args - data->n_inputs; ++i) tn_array_free(data->reference[i]);
-  free(data->args);
-  free(data->reference);
-  free(data->scale);
-  free(data);
+/* ---- kernels ----------------------------------------------------------------------------------------------------- */
+
+/* Runs the kernel on the candidates' arrays, every byte of the outputs poisoned before. */
+static bool run_kernel(worker_program *p, worker_data *data, const tn_kernel *kernel, double *seconds,
+                       worker_answer *answer) {
+  for (int i = data->n_inputs; i < data->n_args; ++i) worker_poison(data->args[i], p->args[i].dtype);
+  uint64_t start = runtime_now_ns();
+  tn_status status = runtime_call_quiet(p->ctx, kernel, data->args, data->n_args);
+  *seconds = (double)(runtime_now_ns() - start) * 1e-9;
+  return status == TN_OK || worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
 }
 
-/* ---- arrays ------------------------------------------------------------------------------------------------------ */
-
-/* The distance of 1 to the next value. */
-static double unit_of(tn_dtype dtype) {
-  static const double units[TN_DTYPE_COUNT] = {
-      [TN_F16] = 0x1p-10, [TN_BF16] = 0x1p-7, [TN_F32] = FLT_EPSILON, [TN_F64] = DBL_EPSILON};
-  return units[dtype];
-}
-
-/* Rounding errors of N terms add up like a random walk; the constant leaves room for the functions' last bits.
- * What is stored as f16 or bf16 may fall on either side of a tie. */
-static double float_tolerance(const tn_program *program) {
-  double terms = 0, epsilon = 0, half = 0;
-  for (int i = 0; i < program->n_ops; ++i) {
-    const te_op *op = program->ops[i];
-    double here = 1;
-    for (int r = 0; r < op->n_reduce; ++r) here *= (double)op->reduce_axes[r]->extent;
-    terms += here;
-    for (int v = 0; v < op->n_outputs; ++v) {
-      double unit = unit_of(op->outputs[v].dtype);
-      bool is_half = runtime_is_half(op->outputs[v].dtype);
-      epsilon = fmax(epsilon, is_half ? (double)FLT_EPSILON : unit);
-      half = fmax(half, is_half ? unit : 0);
-    }
+static void keep_outputs(worker_program *p, worker_data *data) {
+  for (int i = data->n_inputs; i < data->n_args; ++i) {
+    const DLTensor *output = data->args[i];
+    memcpy(data->reference[i - data->n_inputs]->data, output->data, tn_array_bytes(output));
+    data->scale[i - data->n_inputs] = worker_typical(output, p->args[i].dtype);
   }
-  return epsilon * (256 + 8 * sqrt(terms)) + 4 * half;
 }
 
-static bool allocate_arrays(worker_program *p, worker_data *data, worker_answer *answer) {
-  for (int i = 0; i < data->n_args; ++i) {
-    const runtime_kernel_arg *arg = &p->args[i];
-    data->args[i] = tn_array_new(p->ctx, arg->dtype, arg->ndim, arg->shape);
-    if (!data->args[i]) return worker_fail_context(answer, TN_MEASURE_MEMORY, p->ctx);
-    if (i < data->n_inputs) continue;
-    DLTensor **reference = &data->reference[i - data->n_inputs];
-    *reference = tn_array_new(p->ctx, arg->dtype, arg->ndim, arg->shape);
-    if (!*reference) return worker_fail_context(answer, TN_MEASURE_MEMORY, p->ctx);
-  }
-  return true;
-}
-
-/* Every input gets a seed of its own, so that equal shapes do not hold equal data; what is used as an index gets
- * indices. */
-static bool fill_inputs(worker_program *p, worker_data *data, worker_answer *answer) {
-  for (int i = 0; i < data->n_inputs; ++i)
-    if (runtime_array_fill(p->ctx, data->args[i], data->seed + (uint64_t)i,
-                           te_index_limit(p->program, tn_program_arg(p->program, i))) != TN_OK)
-      return worker_fail_context(answer, TN_MEASURE_UNKNOWN, p->ctx);
-  data->input_hash = worker_hash_inputs(data);
-  return true;
-}
-
-static worker_data *data_new(worker_program *p, uint64_t seed, worker_answer *answer) {
-  worker_data *data = calloc(1, sizeof *data);
-  int n = p->n_args, n_inputs = tn_program_input_count(p->program);
-  if (data) {
-    *data = (worker_data){.seed = seed, .n_args = n, .n_inputs = n_inputs, .tolerance = float_tolerance(p->program)};
-    data->args = calloc((size_t)n + 1, sizeof *data->args);
-    data->reference = calloc((size_t)(n - n_inputs) + 1, sizeof *data->reference);
-    data->scale = calloc((size_t)(n - n_inputs) + 1, sizeof *data->scale);
-  }
-  if (!data || !data->args || !data->reference || !data->scale)
-    worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for the arguments");
-  else if (allocate_arrays(p, data, answer) && fill_inputs(p, data, answer))
-    return data;
-  worker_data_free(data);
-  return NULL;
-}
-
-/* ---- the unscheduled kernel -------------------------------------------------------------------------------------- */
-
-static tn_kernel *unscheduled_kernel(worker_program *p, worker_answer *answer) {
-  codegen_bytes object = {0};
-  tn_kernel *kernel = NULL;
-  tn_schedule *schedule = tn_schedule_new(p->program);
-  if (!schedule) {
-    worker_fail_context(answer, TN_MEASURE_MEMORY, p->ctx);
-  } else if (worker_compile(p, schedule, answer, &object)) {
-    kernel = codegen_load(p->ctx, object.data, object.n, WORKER_SYMBOL, p->n_args, p->args);
-    if (!kernel) worker_fail_context(answer, TN_MEASURE_LOAD, p->ctx);
-    worker_lap(answer, WORKER_LOAD);
-  }
-  free(object.data);
-  tn_schedule_free(schedule);
-  return kernel;
-}
-
-/* Runs the kernel on the candidates' arrays and keeps the outputs. */
-static bool run_unscheduled(worker_program *p, worker_data *data, const tn_kernel *kernel, worker_answer *answer) {
-  int n_outputs = data->n_args - data->n_inputs;
-  for (int i = 0; i < n_outputs; ++i) worker_poison(data->args[data->n_inputs + i], p->args[data->n_inputs + i].dtype);
-  if (tn_call(p->ctx, kernel, data->args, data->n_args) != TN_OK)
-    return worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
-  for (int i = 0; i < n_outputs; ++i) {
-    const DLTensor *output = data->args[data->n_inputs + i];
-    memcpy(data->reference[i]->data, output->data, tn_array_bytes(output));
-    data->scale[i] = worker_typical(output, p->args[data->n_inputs + i].dtype);
-  }
-  return true;
+/* What the kernel of SCHEDULE computes becomes the reference. */
+static bool compute_reference(worker_program *p, worker_data *data, const tn_schedule *schedule, double *seconds,
+                              worker_answer *answer) {
+  tn_kernel *kernel = schedule ? worker_kernel(p, schedule, NULL, answer) : NULL;
+  bool ran = kernel && run_kernel(p, data, kernel, seconds, answer);
+  if (ran) keep_outputs(p, data);
+  tn_kernel_free(kernel);
+  return ran || worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for the reference's schedule");
 }
 
 /* ---- the evaluator's word ---------------------------------------------------------------------------------------- */
@@ -142,8 +67,8 @@ static bool agrees_with(worker_program *p, worker_data *data, int output, int64_
   runtime_str at = {0};
   worker_print_element(&at, tn_tensor_name(tensor), reference, flat);
   worker_fail(answer, TN_MEASURE_WRONG_ANSWER,
-              "the unscheduled kernel disagrees with the evaluator: %s is %.9g, the evaluator says %.9g",
-              at.failed ? "an element" : at.data, got, value);
+              "the %s kernel disagrees with the evaluator: %s is %.9g, the evaluator says %.9g",
+              data->is_generic ? "generic schedule's" : "unscheduled", at.failed ? "an element" : at.data, got, value);
   runtime_str_free(&at);
   return false;
 }
@@ -162,7 +87,7 @@ static bool agrees_at(worker_program *p, worker_data *data, int output, int64_t 
 static bool verify_output(worker_program *p, worker_data *data, int output, worker_answer *answer) {
   int64_t n = worker_elements(data->reference[output]);
   runtime_rng rng = {.state = data->seed};
-  uint64_t end_ns = runtime_now_ns() + (uint64_t)(sampling_s * 1e9);
+  uint64_t end_ns = runtime_now_ns() + (uint64_t)(sampling_s / (data->n_args - data->n_inputs) * 1e9);
   for (int i = 0; i < SAMPLES && n > 0; ++i) {
     int64_t flat = i == 0 ? 0 : i == 1 ? n - 1 : runtime_random_below(&rng, n);
     if (!agrees_at(p, data, output, flat, answer)) return false;
@@ -195,17 +120,88 @@ static void spoil_reference(worker_data *data) {
   for (size_t i = 0; i < tn_array_bytes(data->reference[0]); ++i) bytes[i] ^= 0x15;
 }
 
-bool worker_prepare_data(worker_program *p, uint64_t seed, bool spoil, worker_answer *answer) {
+static bool verify(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
+  if (spoil) spoil_reference(data);
+  return te_has_externs(p->program) ? verify_whole(p, data, answer) : verify_samples(p, data, answer);
+}
+
+/* ---- which reference --------------------------------------------------------------------------------------------- */
+
+static bool prove_unscheduled(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
+  double seconds = 0;
+  data->is_generic = false;
+  tn_schedule *schedule = tn_schedule_new(p->program);
+  bool proved = compute_reference(p, data, schedule, &seconds, answer) && verify(p, data, spoil, answer);
+  if (proved) data->default_s = seconds;
+  data->default_was_run = proved;
+  tn_schedule_free(schedule);
+  return proved;
+}
+
+/* The generic schedule for this machine or, OTHER, for one that makes other loops. NULL: it refuses. */
+static tn_schedule *generic_schedule(worker_program *p, bool other) {
+  tn_machine machine = tn_target_machine(p->target);
+  if (other) {
+    machine.vector_bytes = machine.vector_bytes > 16 ? machine.vector_bytes / 2 : 2 * machine.vector_bytes;
+    machine.vector_registers = RUNTIME_MAX(machine.vector_registers / 2, 8);
+    for (int level = 1; level < RUNTIME_COUNT(machine.cache_bytes); ++level) machine.cache_bytes[level] /= 4;
+  }
+  tn_schedule *s = tn_schedule_new(p->program);
+  if (s && tn_schedule_auto(s, &machine) == TN_OK) return s;
+  tn_context_clear(p->ctx);
+  tn_schedule_free(s);
+  return NULL;
+}
+
+/* The second kernel computes every element of what the first one did. */
+static bool agree(worker_program *p, worker_data *data, const tn_schedule *second, worker_answer *answer) {
+  double seconds;
+  tn_kernel *kernel = worker_kernel(p, second, NULL, answer);
+  bool same = kernel && run_kernel(p, data, kernel, &seconds, answer);
+  p->data = data; /* what outputs are compared in */
+  same = same && worker_check_outputs(p, &(worker_sample){.whole = true}, answer);
+  p->data = NULL;
+  tn_kernel_free(kernel);
+  return same;
+}
+
+static bool prove_generic(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
+  double seconds;
+  tn_schedule *first = generic_schedule(p, false), *second = generic_schedule(p, true);
+  data->is_generic = true;
+  bool proved = first && second && autotune_schedule_hash(first) != autotune_schedule_hash(second) &&
+                compute_reference(p, data, first, &seconds, answer) && verify(p, data, spoil, answer) &&
+                agree(p, data, second, answer);
+  tn_schedule_free(first);
+  tn_schedule_free(second);
+  return proved;
+}
+
+static void forget_error(worker_answer *answer) {
+  answer->error = TN_MEASURE_NONE;
+  answer->max_error = 0;
+  runtime_str_free(&answer->message);
+}
+
+static bool make_reference(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
+  if (te_has_externs(p->program)) return prove_unscheduled(p, data, spoil, answer);
+  if (data->default_s == 0 && !worker_estimate(p, data, answer, &data->default_s)) return false;
+  if (data->default_s >= short_default_s && prove_generic(p, data, spoil, answer)) return true;
+  forget_error(answer);
+  return prove_unscheduled(p, data, spoil, answer);
+}
+
+bool worker_prepare_data(worker_program *p, uint64_t seed, double default_s, bool spoil, worker_answer *answer) {
   if (p->data && p->data->seed == seed) return true;
   worker_data_free(p->data);
   p->data = NULL;
-  worker_data *data = data_new(p, seed, answer);
+  worker_data *data = worker_data_new(p, seed, answer);
   worker_lap(answer, WORKER_ARGUMENTS);
-  tn_kernel *kernel = data ? unscheduled_kernel(p, answer) : NULL;
-  bool ready = kernel && run_unscheduled(p, data, kernel, answer);
-  tn_kernel_free(kernel);
-  if (ready && spoil) spoil_reference(data);
-  if (ready) ready = te_has_externs(p->program) ? verify_whole(p, data, answer) : verify_samples(p, data, answer);
+  if (!data) return false;
+  data->default_s = default_s;
+  bool ready = worker_guard_start() || worker_fail(answer, TN_MEASURE_UNKNOWN, "no thread to watch candidates");
+  worker_guard_inputs(data);
+  ready = ready && make_reference(p, data, spoil, answer);
   worker_lap(answer, WORKER_ARGUMENTS);
   if (ready)
     p->data = data;

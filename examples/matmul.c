@@ -55,16 +55,18 @@ static void print_loops(const tn_schedule *schedule, const char *title) {
 /* ---- tuning ------------------------------------------------------------------------------------------------------ */
 
 /* One live line on a terminal, every 32nd trial elsewhere. */
-static void show_progress(void *user, const tn_progress *p) {
-  (void)user;
+static bool show_progress(void *user, const tn_progress *p) {
+  int *shown = user; /* trials, at the last line */
   bool is_live = isatty(STDOUT_FILENO);
-  if (p->best_s <= 0 || (!is_live && (p->trials % 32 != 0 || strcmp(p->phase, "measuring") != 0))) return;
+  if (p->best_s <= 0 || (!is_live && (p->trials % 32 != 0 || p->trials == *shown))) return false;
+  *shown = p->trials;
   printf("%sbest %.1f GFLOPS (%.2f ms)", is_live ? "\r" : "", p->flops / p->best_s * 1e-9, p->best_s * 1e3);
   if (p->default_s > 0) printf(", %.1f times the default", p->default_s / p->best_s);
   printf(" | %d/%d trials, %d failed | %.0f s", p->trials, p->trials_wanted, p->failed, p->elapsed_s);
   if (p->left_s >= 0) printf(", %.0f s left", p->left_s);
   printf(is_live ? "\033[K" : "\n");
   fflush(stdout);
+  return false;
 }
 
 /* Records of this program in the log; a log that is not there yet has none. */
@@ -78,8 +80,9 @@ static int held_records(job *j) {
 
 static void tune(job *j) {
   int held = held_records(j);
+  int shown = 0;
   tn_tune_options options = {
-      .log = j->log, .trials = held + j->trials, .seconds = j->seconds, .on_progress = show_progress};
+      .log = j->log, .trials = held + j->trials, .seconds = j->seconds, .on_progress = show_progress, .user = &shown};
   tn_tune_result result = {0};
   printf("---- tuning: at most %d candidates or %.0f s; records go to %s", j->trials, j->seconds, j->log);
   if (held) printf(", which holds %d already", held);

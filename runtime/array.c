@@ -1,6 +1,8 @@
 /* Arrays: DLPack tensors on the CPU, compact and aligned. tn_array_new keeps the tensor, its shape and its strides in
  * one block; the dtype is kept beside them because DLPack's form does not tell booleans from bytes. */
 #include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "runtime/base.h"
 #include "runtime/profiler/profiler.h"
@@ -11,6 +13,7 @@ typedef struct owned_array {
   DLTensor tensor; /* first: users hold a pointer to it */
   int64_t shape[TN_MAX_RANK], strides[TN_MAX_RANK];
   tn_dtype dtype;
+  size_t mapped_bytes; /* of the pages that hold the data; 0: it is from the heap */
 } owned_array;
 
 void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides) {
@@ -73,6 +76,39 @@ static tn_status check_request(tn_context *ctx, tn_dtype dtype, int ndim, const 
   return TN_OK;
 }
 
+/* Fills in what is the same for both kinds of memory. */
+static DLTensor *settle(owned_array *array, tn_dtype dtype, int ndim, const int64_t *shape, void *data, size_t bytes) {
+  if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_alloc("array", data, bytes);
+  for (int i = 0; i < ndim; ++i) array->shape[i] = shape[i];
+  runtime_compact_strides(ndim, shape, array->strides);
+  array->dtype = dtype;
+  array->tensor = (DLTensor){.data = data,
+                             .device = {kDLCPU, 0},
+                             .ndim = ndim,
+                             .dtype = tn_dtype_dlpack(dtype),
+                             .shape = array->shape,
+                             .strides = array->strides};
+  return &array->tensor;
+}
+
+DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape) {
+  size_t bytes = 0, page = (size_t)sysconf(_SC_PAGESIZE);
+  if (check_request(ctx, dtype, ndim, shape, &bytes) != TN_OK) return NULL;
+  size_t mapped = (RUNTIME_MAX(bytes, (size_t)1) + page - 1) / page * page;
+  owned_array *array = calloc(1, sizeof *array);
+  void *pages = array ? mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+  if (pages == MAP_FAILED) {
+    free(array);
+    tn_memory_failed("array", mapped);
+    runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for %zu bytes", bytes);
+    return NULL;
+  }
+  array->mapped_bytes = mapped;
+  return settle(array, dtype, ndim, shape, pages, mapped);
+}
+
+size_t runtime_array_mapped_bytes(const DLTensor *array) { return ((const owned_array *)array)->mapped_bytes; }
+
 DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape) {
   size_t bytes = 0;
   if (check_request(ctx, dtype, ndim, shape, &bytes) != TN_OK) return NULL;
@@ -87,23 +123,17 @@ DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t 
     return NULL;
   }
   memset(data, 0, rounded);
-  if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_alloc("array", data, rounded);
-  for (int i = 0; i < ndim; ++i) array->shape[i] = shape[i];
-  runtime_compact_strides(ndim, shape, array->strides);
-  array->dtype = dtype;
-  array->tensor = (DLTensor){.data = data,
-                             .device = {kDLCPU, 0},
-                             .ndim = ndim,
-                             .dtype = tn_dtype_dlpack(dtype),
-                             .shape = array->shape,
-                             .strides = array->strides};
-  return &array->tensor;
+  return settle(array, dtype, ndim, shape, data, rounded);
 }
 
 void tn_array_free(DLTensor *array) {
   if (!array) return;
   if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_free("array", array->data, 0);
-  free(array->data);
+  size_t mapped = ((owned_array *)array)->mapped_bytes;
+  if (mapped > 0)
+    munmap(array->data, mapped);
+  else
+    free(array->data);
   free((owned_array *)array);
 }
 

@@ -293,6 +293,10 @@ uint16_t runtime_half_bits(tn_dtype dtype, double value);
 double runtime_rounded(tn_dtype dtype, double value);
 /* Row-major with no gaps; strides of dimensions of extent 1 do not matter. */
 bool runtime_array_is_compact(const DLTensor *array);
+/* tn_array_new in pages of its own, which can be made read-only; tn_array_free takes it. */
+DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape);
+/* Of those pages. */
+size_t runtime_array_mapped_bytes(const DLTensor *array);
 /* tn_array_fill; with BELOW > 0 by integers in [0, BELOW): what may be an index. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below);
 /* Strides, in elements, of a compact row-major array of that shape. */

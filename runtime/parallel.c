@@ -250,8 +250,10 @@ static void run_together(runtime_pool *pool, tn_parallel_body body, void *loop, 
 
 /* ---- starting and ending ----------------------------------------------------------------------------------------- */
 
-/* Signals are for the program's own threads. */
+/* Signals are for the program's own threads; those that an instruction raises come to the thread that runs it, and a
+ * blocked one would end the process past any handler. */
 static bool add_worker(runtime_pool *pool) {
+  static const int raised[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
   int n = atomic_load(&pool->n_workers);
   worker *w = &pool->workers[n];
   sigset_t all, old;
@@ -261,6 +263,7 @@ static bool add_worker(runtime_pool *pool) {
   atomic_init(&w->moves, false);
   w->moved = false;
   sigfillset(&all);
+  for (int i = 0; i < RUNTIME_COUNT(raised); ++i) sigdelset(&all, raised[i]);
   pthread_sigmask(SIG_BLOCK, &all, &old);
   bool added = pthread_create(&w->thread, NULL, worker_main, w) == 0;
   pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -378,20 +381,35 @@ void runtime_pool_set(runtime_pool *pool, tn_parallel_for_fn parallel_for, void 
 
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
-int32_t runtime_pool_run(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
-                         int32_t threads) {
-  if (begin >= end) return 0;
+/* How many of THREADS a loop of N iterations can use. */
+static int32_t usable_threads(runtime_pool *pool, int64_t n, int32_t threads) {
   bool started = is_ready(pool) || start(pool);
   int most = started ? pool->most + 1 : 1;
-  if (threads > most) threads = most;
-  if (threads > end - begin) threads = (int32_t)(end - begin);
-  if (pool->parallel_for) return run_by_user(pool, body, loop, begin, end, RUNTIME_MAX(threads, 1));
+  threads = RUNTIME_MIN(threads, most);
+  return threads > n ? (int32_t)n : threads;
+}
+
+static void run_by_workers(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
+                           int32_t threads) {
   if (threads <= 1) {
     body(loop, begin, end);
-    return 0;
+    return;
   }
   grow(pool, threads - 1);
   run_together(pool, body, loop, begin, end, threads);
+}
+
+void runtime_pool_share(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
+                        int32_t threads) {
+  if (begin < end) run_by_workers(pool, body, loop, begin, end, usable_threads(pool, end - begin, threads));
+}
+
+int32_t runtime_pool_run(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
+                         int32_t threads) {
+  if (begin >= end) return 0;
+  threads = usable_threads(pool, end - begin, threads);
+  if (pool->parallel_for) return run_by_user(pool, body, loop, begin, end, RUNTIME_MAX(threads, 1));
+  run_by_workers(pool, body, loop, begin, end, threads);
   return 0;
 }
 

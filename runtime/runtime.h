@@ -41,6 +41,7 @@ extern "C" {
   X(ERROR_CALL, "wrong call")     /* tensors that do not fit a kernel, or a kernel that failed */ \
   X(ERROR_RECORD, "wrong record") /* logs: broken, stale, missing */                              \
   X(ERROR_WORKER, "worker failed")                                                                \
+  X(ERROR_TUNE, "tuning found nothing valid")                                                     \
   X(ERROR_IO, "input or output failed")                                                           \
   X(ERROR_MEMORY, "out of memory")                                                                \
   X(ERROR_INTERNAL, "internal error")
@@ -192,6 +193,8 @@ typedef struct tn_timing_options {
   int min_samples;        /* (5) */
   int max_samples;        /* (50) */
   double tight;           /* stop early when (p75-p25)/median falls below this (0.02) */
+  double median_within;   /* stop early when the median is known to this share of it (0: not asked): half its 95 %
+                           * interval, 1.57 (p75-p25) / sqrt(n) (McGill, Tukey, Larsen: Variations of box plots, 1978) */
   double give_up_above_s; /* a first call slower than this is the only one; 0: never */
 } tn_timing_options;
 

@@ -1,5 +1,7 @@
 /* Timing a kernel: one call to warm up and to learn how long it takes, then samples of as many calls as fill a batch,
  * until the quartiles are close to each other or the limits are reached. */
+#include <math.h>
+
 #include "runtime/kernel.h"
 
 /* The options with every zero replaced by the default that runtime.h names. */
@@ -45,6 +47,10 @@ static int64_t batch_calls(const tn_timing_options *o, double one_s) {
   return calls <= 1 ? 1 : (int64_t)(calls + 0.999);
 }
 
+static bool is_tight(const tn_timing_options *o, const tn_timing *t) {
+  return t->spread < o->tight || 1.57 * t->spread < o->median_within * sqrt((double)t->n_samples);
+}
+
 /* Samples after the first call, which paid for page faults and for waking threads and does not count. The second call
  * tells how many calls make a batch; when one is enough, it is the first sample. SAMPLES has room for max_samples. */
 static int32_t sample(runtime_call *call, const tn_timing_options *o, double *samples, tn_timing *out) {
@@ -55,8 +61,7 @@ static int32_t sample(runtime_call *call, const tn_timing_options *o, double *sa
   for (int n = 0; n < o->max_samples && result == 0;) {
     insert_sorted(samples, n, n == 0 && n_calls == 1 ? second_s : time_calls(call, n_calls, &result));
     *out = summary(samples, ++n);
-    bool tight = n >= o->min_samples && out->spread < o->tight;
-    if (tight || (double)(runtime_now_ns() - start) * 1e-9 > o->max_total_s) break;
+    if ((n >= o->min_samples && is_tight(o, out)) || (double)(runtime_now_ns() - start) * 1e-9 > o->max_total_s) break;
   }
   return result;
 }

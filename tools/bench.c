@@ -127,7 +127,7 @@ static bool prepare(bench *b) {
   if (codegen_kernel_args(s->program, &s->ctx->arena, b->program.args) < 0)
     return tools_fail(s, "out of memory"), false;
   s->is_muted = true;
-  bool ready = worker_prepare_data(&b->program, b->args->seed, false, &answer);
+  bool ready = worker_prepare_data(&b->program, b->args->seed, 0, false, &answer);
   s->is_muted = false;
   if (!ready) tools_fail(s, "%s", answer.message.data ? answer.message.data : "out of memory");
   runtime_str_free(&answer.message);
@@ -140,7 +140,7 @@ static bool check(bench *b) {
   for (int i = data->n_inputs; i < data->n_args; ++i) worker_poison(data->args[i], b->program.args[i].dtype);
   if (tn_call(b->session.ctx, b->kernel, data->args, data->n_args) != TN_OK) return false;
   worker_answer answer = {0};
-  bool right = worker_check_outputs(&b->program, &answer);
+  bool right = worker_check_outputs(&b->program, &(worker_sample){.whole = true}, &answer);
   b->max_error = answer.max_error;
   if (!right) tools_fail(&b->session, "wrong result: %s", answer.message.data ? answer.message.data : "out of memory");
   runtime_str_free(&answer.message);

@@ -6,7 +6,7 @@
 
 #include "tools/tools.h"
 
-enum { MAX_OPTIONS = 16, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h' };
+enum { MAX_OPTIONS = 24, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h' };
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
@@ -31,6 +31,12 @@ static bool parse_int(const char *text, int64_t least, int64_t most, int64_t *ou
 }
 
 static bool parse_count(const char *text, void *field) { return parse_int(text, 1, INT32_MAX, field); }
+
+static bool parse_level(const char *text, void *field) {
+  if (!parse_int(text, 0, 2, field)) return false;
+  ++*(int64_t *)field;
+  return true;
+}
 
 static bool parse_seed(const char *text, void *field) {
   int64_t value;
@@ -74,9 +80,9 @@ static const char *const expected[] = {
 };
 
 static bool (*const parsers[])(const char *text, void *field) = {
-    [TOOLS_FLAG] = parse_flag, [TOOLS_TEXT] = parse_text,       [TOOLS_COUNT] = parse_count,
-    [TOOLS_SEED] = parse_seed, [TOOLS_SECONDS] = parse_seconds, [TOOLS_PARAM] = parse_param,
-    [TOOLS_LINK] = parse_link};
+    [TOOLS_FLAG] = parse_flag,   [TOOLS_TEXT] = parse_text, [TOOLS_COUNT] = parse_count,
+    [TOOLS_LEVEL] = parse_level, [TOOLS_SEED] = parse_seed, [TOOLS_SECONDS] = parse_seconds,
+    [TOOLS_PARAM] = parse_param, [TOOLS_LINK] = parse_link};
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* progress.c: the live line, and the plain lines where there is no terminal. */
 #include "tools/progress.h"
 
+#include <math.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -12,8 +13,12 @@ static void describe(const tn_progress *p, runtime_str *out) {
     runtime_str_addf(out, "best %.2f GFLOPS (%s)", tools_gflops(p->flops, p->best_s), tools_time(p->best_s).text);
   else
     runtime_str_add(out, "no valid candidate yet");
-  if (p->best_s > 0 && p->default_s > 0) runtime_str_addf(out, ", %.1fx the default", p->default_s / p->best_s);
-  runtime_str_addf(out, " | %d/%d trials, %d failed | %.0f s", p->trials, p->trials_wanted, p->failed, p->elapsed_s);
+  if (p->best_s > 0 && p->default_s > 0)
+    runtime_str_addf(out, ", %s%.1fx the default%s", p->default_is_estimate ? "about " : "", p->default_s / p->best_s,
+                     p->default_is_estimate ? " (estimated)" : "");
+  runtime_str_addf(out, " | %d", p->trials);
+  if (p->trials_wanted > 0) runtime_str_addf(out, "/%d", p->trials_wanted);
+  runtime_str_addf(out, " trials, %d failed | %.0f s", p->failed, p->elapsed_s);
   if (p->left_s >= 0) runtime_str_addf(out, ", %.0f s left", p->left_s);
 }
 
@@ -31,10 +36,16 @@ static void draw(tools_progress *show, const char *text, bool is_last) {
   fflush(show->stream);
 }
 
-/* A line when another share of the trials is done. */
+/* How much of the run is done: by trials or, when they have no limit, by time. */
+static double share_done(const tn_progress *p) {
+  if (p->trials_wanted > 0) return (double)p->trials / p->trials_wanted;
+  return p->left_s >= 0 ? p->elapsed_s / fmax(p->elapsed_s + p->left_s, 1e-9) : 0;
+}
+
+/* A line when another share of the run is done. */
 static void print_line(tools_progress *show, const char *text, const tn_progress *p) {
-  if (p->trials < show->next_trials || show->lines_printed == PLAIN_LINES) return;
-  while (show->next_trials <= p->trials) show->next_trials += (p->trials_wanted + PLAIN_LINES - 2) / (PLAIN_LINES - 1);
+  if (p->trials == 0 || show->lines_printed == PLAIN_LINES) return;
+  if (show->lines_printed > 0 && share_done(p) * (PLAIN_LINES - 1) < show->lines_printed) return;
   ++show->lines_printed;
   fprintf(show->stream, "%s\n", text);
   fflush(show->stream);
@@ -43,11 +54,10 @@ static void print_line(tools_progress *show, const char *text, const tn_progress
 tools_progress tools_progress_begin(tools_session *session, bool json_out) {
   FILE *stream = json_out ? stderr : stdout;
   bool is_live = isatty(fileno(stream));
-  return (tools_progress){session, json_out && !is_live ? NULL : stream, is_live, 0, 1, 0};
+  return (tools_progress){session, json_out && !is_live ? NULL : stream, is_live, 0, 0};
 }
 
-void tools_progress_show(void *user, const tn_progress *progress) {
-  tools_progress *show = user;
+void tools_progress_show(tools_progress *show, const tn_progress *progress) {
   runtime_str text = {0};
   if (!show->stream) return;
   describe(progress, &text);

@@ -10,14 +10,12 @@ typedef struct tools_progress {
   FILE *stream;      /* NULL: say nothing */
   bool is_live;      /* stream is a terminal */
   int lines_printed; /* plain lines so far */
-  int next_trials;   /* a plain line is due at this many trials */
   uint64_t shown_ns; /* when the live line was last drawn */
 } tools_progress;
 
 /* Standard output, or with JSON_OUT standard error and only when it is a terminal. */
 tools_progress tools_progress_begin(tools_session *session, bool json_out);
-/* A tn_tune_options.on_progress; USER is the tools_progress. */
-void tools_progress_show(void *user, const tn_progress *progress);
+void tools_progress_show(tools_progress *show, const tn_progress *progress);
 /* Wipes the live line. */
 void tools_progress_end(tools_progress *show);
 

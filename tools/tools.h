@@ -10,7 +10,7 @@
 #include "runtime/base.h"
 
 /* Exit statuses. */
-enum { TOOLS_OK = 0, TOOLS_FAILED = 1, TOOLS_USAGE = 2 };
+enum { TOOLS_OK = 0, TOOLS_FAILED = 1, TOOLS_USAGE = 2, TOOLS_SIGNALLED = 128 /* plus the signal's number */ };
 
 /* ---- what a command line says (options.c) ------------------------------------------------------------------------ */
 
@@ -28,8 +28,9 @@ typedef struct tools_args {
   const char *links[TOOLS_MAX_LINKS];
   int n_links;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
-      *sort;
-  int64_t trials, jobs, threads, limit, port, registers, register_bytes, unroll;
+      *sort, *effort, *cost_model;
+  int64_t trials, early_stop, finalists, per_round, verbosity, jobs, threads, limit, port, registers, register_bytes,
+      unroll;
   uint64_t seed;
   double seconds;
   bool is_json, is_strict, shows_stages, lists, measures;
@@ -40,6 +41,7 @@ typedef struct tools_args {
   X(FLAG, "nothing")                         /* bool */               \
   X(TEXT, "a text")                          /* const char * */       \
   X(COUNT, "a whole number of 1 or more")    /* int64_t */            \
+  X(LEVEL, "0, 1 or 2")                      /* int64_t, plus 1 */    \
   X(SEED, "a whole number of 0 or more")     /* uint64_t */           \
   X(SECONDS, "a number above 0")             /* double */             \
   X(PARAM, "NAME=N with a whole number")     /* one more of params */ \

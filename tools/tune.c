@@ -1,4 +1,7 @@
 /* tune.c: `tenon tune`: searches for the fastest schedule of a program and appends what it measures to a log. */
+#include <signal.h>
+#include <unistd.h>
+
 #include "tools/profile_session.h"
 #include "tools/progress.h"
 
@@ -8,8 +11,16 @@ static const tools_option options[] = {
     TOOLS_OPTION("log", 'l', TEXT, log, "LOG",
                  "where records are appended, one JSON line a measurement (docs/records.md); what\n"
                  "it holds of this program is used and not measured again"),
-    TOOLS_OPTION("trials", 'n', COUNT, trials, "N", "records of this program that LOG shall hold at the end (64)"),
-    TOOLS_OPTION("seconds", 0, SECONDS, seconds, "S", "stop after this long, whatever was measured by then"),
+    TOOLS_OPTION("trials", 'n', COUNT, trials, "N",
+                 "records of this program that LOG shall hold at the end\n(64; without --trials, --seconds and "
+                 "--effort have their own limits)"),
+    TOOLS_OPTION("seconds", 0, SECONDS, seconds, "S",
+                 "end after this long, finals included, whatever was measured by then"),
+    TOOLS_OPTION("effort", 'e', TEXT, effort, "EFFORT",
+                 "quick: 10 s; normal: 60 s; thorough: until 300 trials in a row bring nothing"),
+    TOOLS_OPTION("early-stop", 0, COUNT, early_stop, "N", "end after N trials in a row without a new best"),
+    TOOLS_OPTION("finalists", 0, COUNT, finalists, "N", "how many of the fastest are timed again at the end (8)"),
+    TOOLS_OPTION("round", 0, COUNT, per_round, "N", "candidates between two trainings of the cost model (24)"),
     TOOLS_OPTION("seed", 0, SEED, seed, "X", "of the search and of the input data (0)"),
     TOOLS_OPTION("jobs", 'j', COUNT, jobs, "J", "candidates compiled at once (the threads of this machine)"),
     TOOLS_OPTION("profile", 0, TEXT, profile, "FILE",
@@ -17,6 +28,11 @@ static const tools_option options[] = {
                  "trace), .xplane.pb, .tnprof, .html; FILE:level=2:categories=search+measure narrows it;\n"
                  "the environment variable TENON_PROFILE does the same"),
     TOOLS_OPTION("profile-plugin", 0, TEXT, plugin, "PATH", "a profiler plug-in whose planes join the recording"),
+    TOOLS_OPTION("model", 0, TEXT, cost_model, "MODEL",
+                 "the cost model: xgboost, none, or a file that it is loaded from and saved to"),
+    TOOLS_OPTION("verbose", 'v', LEVEL, verbosity, "0|1|2",
+                 "0: only what was found; 1: progress, and where the time went (the default); 2: a line\n"
+                 "for each candidate"),
     TOOLS_OPTION_PARAM,
     TOOLS_OPTION_TARGET,
     TOOLS_OPTION_JSON,
@@ -25,13 +41,13 @@ static const tools_option options[] = {
 
 const tools_verb tools_tune = {
     .name = "tune",
-    .operands =
-        "PROGRAM --log LOG [--trials N] [--seconds S] [--target T] [--seed X] [--jobs J] [--json] [--profile FILE]",
+    .operands = "PROGRAM --log LOG [--trials N] [--seconds S] [--effort E] [--target T] [--seed X] [--jobs J] [--json]",
     .summary = "search for the fastest schedule of a program by measuring",
     .details =
-        "Measures candidate schedules in worker processes, checks each one's output against the unscheduled\n"
-        "program, and appends a record of each to LOG. Stopped at any moment, even by kill -9, the run goes\n"
-        "on from LOG when it is started again. At the end it says what was found and where the time went.\n"
+        "Measures candidate schedules in worker processes, checks each one's output, and appends a record of\n"
+        "each to LOG. Stopped at any moment, even by kill -9, the run goes on from LOG when it is started\n"
+        "again. Before the winner is named the fastest are timed again, in turns. At the end it says what\n"
+        "was found, what failed, and where the time went; after Ctrl-C also how to go on.\n"
         "On a terminal one live line shows the best so far, its speed-up over the default schedule, the\n"
         "trials done and failed, the time spent and left.",
     .examples =
@@ -52,22 +68,79 @@ typedef struct tuned {
   const tn_profiler *profiler;
 } tuned;
 
-static void print_found(const tuned *t, const char *log) {
+static void print_best(const tuned *t) {
   const tn_tune_result *r = &t->result;
+  const char *about = r->default_is_estimate ? "about " : "";
   printf("best     %s, %.2f GFLOPS", tools_time(r->best_s).text, tools_gflops(t->flops, r->best_s));
   if (r->default_s > 0)
-    printf(", %.1f times as fast as the default schedule (%s, %.2f GFLOPS)", r->default_s / r->best_s,
-           tools_time(r->default_s).text, tools_gflops(t->flops, r->default_s));
-  printf("\ntrials   %d measured, %d of them failed, %d taken from %s%s\n", r->trials, r->failed, r->reused, log,
-         r->exhausted ? "; the search space is exhausted" : "");
+    printf(", %s%.1f times as fast as the default schedule (%s%s, %.2f GFLOPS%s)", about, r->default_s / r->best_s,
+           about, tools_time(r->default_s).text, tools_gflops(t->flops, r->default_s),
+           r->default_is_estimate ? "; estimated from a part of it" : "");
+  printf("\n");
+  if (r->finalists > 0)
+    printf("finals   %d timed again in turns%s\n", r->finalists,
+           r->is_tie ? "; several are as good, the simplest of them was taken" : "");
+}
+
+/* Classes of failure, the most frequent last, one sample each. */
+static void print_failures(const tn_tune_result *r, FILE *out) {
+  for (int i = 1; i < TN_MEASURE_CLASSES; ++i)
+    if (r->failures[i].n > 0)
+      fprintf(out, "failed   %d x %s: %s\n", r->failures[i].n, tn_measure_error_word((tn_measure_error)i),
+              r->failures[i].sample);
+}
+
+static const char *const end_words[] = {[TN_TUNE_EXHAUSTED] = "; the search space is exhausted",
+                                        [TN_TUNE_NO_PROGRESS] = "; the last ones brought nothing",
+                                        [TN_TUNE_STOPPED] = "; stopped",
+                                        [TN_TUNE_FAILED] = "; they all fail alike"};
+
+static void print_found(const tuned *t, const char *log) {
+  const tn_tune_result *r = &t->result;
+  const char *why = (size_t)r->end < RUNTIME_COUNT(end_words) ? end_words[r->end] : NULL;
+  if (r->best_s > 0) print_best(t);
+  printf("trials   %d measured, %d of them failed, %d taken from %s%s\n", r->trials, r->failed, r->reused, log,
+         why ? why : "");
+  print_failures(r, stdout);
   if (r->trials > 0 && t->elapsed_s > 0)
     printf("time     %.1f s, %.1f trials a second\n", t->elapsed_s, r->trials / t->elapsed_s);
 }
 
-static int print_plain(const tuned *t, const char *log) {
-  if (t->result.best_s > 0) print_found(t, log);
-  char *table = tn_profiler_table(t->profiler);
-  if (table) printf("\n%s\n", table);
+static void print_quoted(const char *text) {
+  bool is_plain =
+      *text && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=-") == strlen(text);
+  if (is_plain) {
+    printf(" %s", text);
+    return;
+  }
+  printf(" '");
+  for (const char *c = text; *c; ++c) printf(*c == '\'' ? "'\\''" : "%c", *c);
+  printf("'");
+}
+
+/* The command that goes on from the log. Limits of time begin anew. */
+static void print_going_on(const tools_args *args) {
+  printf("go on with: tenon tune");
+  print_quoted(args->operands[0]);
+  for (int i = 0; i < args->n_params; ++i)
+    printf(" -p %s=%lld", args->params[i].name, (long long)args->params[i].value);
+  printf(" --log");
+  print_quoted(args->log);
+  if (args->trials) printf(" --trials %lld", (long long)args->trials);
+  if (args->seconds > 0) printf(" --seconds %g", args->seconds);
+  if (args->effort) printf(" --effort %s", args->effort);
+  if (args->early_stop) printf(" --early-stop %lld", (long long)args->early_stop);
+  if (args->seed) printf(" --seed %llu", (unsigned long long)args->seed);
+  if (args->jobs) printf(" --jobs %lld", (long long)args->jobs);
+  if (args->target) printf(" --target"), print_quoted(args->target);
+  printf("\n");
+}
+
+static int print_plain(const tuned *t, const tools_args *args) {
+  print_found(t, args->log);
+  char *table = args->verbosity == 1 ? NULL : tn_profiler_table(t->profiler);
+  if (table && t->result.end != TN_TUNE_STOPPED) printf("\n%s\n", table);
+  if (t->result.end == TN_TUNE_STOPPED) print_going_on(args);
   free(table);
   return TOOLS_OK;
 }
@@ -88,6 +161,10 @@ static json_t *time_or_null(double seconds) { return seconds > 0 ? json_real(sec
 static int print_object(tools_session *session, const tools_args *args, const tuned *t) {
   const tn_tune_result *r = &t->result;
   double speedup = r->best_s > 0 && r->default_s > 0 ? r->default_s / r->best_s : 0;
+  json_t *failures = json_object();
+  for (int i = 1; i < TN_MEASURE_CLASSES; ++i)
+    if (r->failures[i].n > 0)
+      json_object_set_new(failures, tn_measure_error_word((tn_measure_error)i), json_integer(r->failures[i].n));
   json_t *object =
       json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:b, s:o, s:o, s:f, s:f, s:o, s:f, s:o}", "program",
                 tn_program_text(session->program), "key", tn_program_key(session->program), "target",
@@ -96,43 +173,111 @@ static int print_object(tools_session *session, const tools_args *args, const tu
                 time_or_null(r->default_s), "gflops", tools_gflops(t->flops, r->best_s), "gflops_default",
                 tools_gflops(t->flops, r->default_s), "speedup_default", speedup > 0 ? json_real(speedup) : json_null(),
                 "elapsed", t->elapsed_s, "profile", profile_object(t->profiler));
+  json_object_set_new(object, "default_is_estimate", json_boolean(r->default_is_estimate));
+  json_object_set_new(object, "end", json_string(tn_tune_end_word(r->end)));
+  json_object_set_new(object, "finalists", json_integer(r->finalists));
+  json_object_set_new(object, "tie", json_boolean(r->is_tie));
+  json_object_set_new(object, "failures", failures);
   return tools_print_json(session, object);
 }
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
+/* The first of SIGINT and SIGTERM asks the run to end, the second ends the process; its workers end with it. */
+static volatile sig_atomic_t stopped_by;
+
+static void on_signal(int number) {
+  if (stopped_by) _exit(TOOLS_SIGNALLED + number);
+  stopped_by = number;
+}
+
+/* A signal that was ignored when the command was started stays so (nohup). */
+static void watch_signals(bool on) {
+  static const int numbers[] = {SIGINT, SIGTERM};
+  for (int i = 0; i < RUNTIME_COUNT(numbers); ++i) {
+    struct sigaction before, action = {.sa_handler = on ? on_signal : SIG_DFL};
+    sigemptyset(&action.sa_mask);
+    if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) sigaction(numbers[i], &action, NULL);
+  }
+}
+
+typedef struct watcher {
+  tools_progress show;
+  const tools_args *args;
+  double flops;
+} watcher;
+
+static bool on_progress(void *user, const tn_progress *progress) {
+  watcher *w = user;
+  if (w->args->verbosity != 1) tools_progress_show(&w->show, progress);
+  return stopped_by != 0;
+}
+
+static void on_measured(void *user, const tn_candidate *candidate, const tn_measurement *m) {
+  watcher *w = user;
+  if (w->args->verbosity != 3 || w->args->is_json) return;
+  double cost_s = m->n_costs > 0 ? m->costs[m->n_costs / 2] : 0;
+  if (w->show.session->has_live_line) printf("\r\033[K");
+  if (m->error != TN_MEASURE_NONE)
+    printf("%s: %s\n", tn_measure_error_word(m->error), m->message ? m->message : "");
+  else
+    printf("%s%s, %.2f GFLOPS, %s\n", m->ended_early ? "over " : "", tools_time(cost_s).text,
+           tools_gflops(w->flops, cost_s), candidate->steps);
+}
+
+static int find_effort(const tools_args *args) {
+  static const char *const words[] = {"", "quick", "normal", "thorough"};
+  for (int i = 0; i < RUNTIME_COUNT(words); ++i)
+    if (strcmp(args->effort ? args->effort : "", words[i]) == 0) return i;
+  return -1;
+}
+
 static tn_status tune(tools_session *session, const tools_args *args, tn_profiler *profiler, tuned *out) {
-  tools_progress show = tools_progress_begin(session, args->is_json);
+  watcher w = {tools_progress_begin(session, args->is_json), args, tn_program_flops(session->program)};
   tn_tune_options tuning = {.log = args->log,
                             .trials = (int)args->trials,
                             .seconds = args->seconds,
+                            .effort = (tn_effort)find_effort(args),
+                            .early_stop = (int)args->early_stop,
+                            .finalists = (int)args->finalists,
+                            .per_round = (int)args->per_round,
                             .seed = args->seed,
+                            .cost_model = args->cost_model,
                             .target = session->target,
                             .workers = {.jobs = (int)args->jobs},
-                            .on_progress = tools_progress_show,
-                            .user = &show};
+                            .on_progress = on_progress,
+                            .on_measured = on_measured,
+                            .user = &w};
   uint64_t start_ns = runtime_now_ns();
+  watch_signals(true);
   tn_profiler_enter(profiler);
   tn_status status = tn_tune(session->program, &tuning, &out->result);
   tn_profiler_exit(profiler);
+  watch_signals(false);
   out->elapsed_s = (double)(runtime_now_ns() - start_ns) * 1e-9;
-  out->flops = tn_program_flops(session->program);
+  out->flops = w.flops;
   out->profiler = profiler;
-  tools_progress_end(&show);
+  tools_progress_end(&w.show);
   return status;
 }
 
 static int tune_and_print(tools_session *session, const tools_args *args, tn_profiler *profiler) {
   tuned t = {0};
   if (!profiler) return tools_fail(session, "out of memory");
-  if (tune(session, args, profiler, &t) != TN_OK) return TOOLS_FAILED;
-  int status = args->is_json ? print_object(session, args, &t) : print_plain(&t, args->log);
+  tn_status done = tune(session, args, profiler, &t);
+  bool was_signalled = t.result.end == TN_TUNE_STOPPED && stopped_by;
+  if (done == TN_ERROR_TUNE && !args->is_json) print_failures(&t.result, stderr);
+  if (done != TN_OK && !was_signalled) return TOOLS_FAILED;
+  int status = args->is_json ? print_object(session, args, &t) : print_plain(&t, args);
+  if (was_signalled) return TOOLS_SIGNALLED + stopped_by;
   if (t.result.best_s > 0) return status;
-  return tools_fail(session, "no candidate was valid: %s has the reasons", args->log);
+  return tools_fail(session, "nothing valid was measured in the time that was given");
 }
 
 static int run(const tools_args *args) {
   if (!args->log) return tools_usage(args->verb, "--log is missing: the file that records go to");
+  if (find_effort(args) < 0)
+    return tools_usage(args->verb, "--effort is quick, normal or thorough, not '%s'", args->effort);
   tools_session session;
   int status = TOOLS_FAILED;
   if (tools_open_program(&session, args) && tools_know_machine(&session, false)) {

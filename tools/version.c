@@ -1,7 +1,7 @@
 /* version.c: `tenon version`: this version, and those of the libraries that decide what it makes. */
 #include <llvm-c/Core.h>
-#include <xgboost/c_api.h>
 
+#include "autotune/xgboost.h"
 #include "tools/tools.h"
 
 static int run(const tools_args *args);
@@ -20,11 +20,14 @@ const tools_verb tools_version = {
 static int run(const tools_args *args) {
   unsigned llvm[3];
   int xgboost[3];
-  char llvm_text[32], xgboost_text[48];
+  char llvm_text[32], xgboost_text[48] = "absent", why[200];
+  autotune_xgboost functions;
   LLVMGetVersion(&llvm[0], &llvm[1], &llvm[2]);
-  XGBoostVersion(&xgboost[0], &xgboost[1], &xgboost[2]);
   snprintf(llvm_text, sizeof llvm_text, "%u.%u.%u", llvm[0], llvm[1], llvm[2]);
-  snprintf(xgboost_text, sizeof xgboost_text, "%d.%d.%d", xgboost[0], xgboost[1], xgboost[2]);
+  if (autotune_xgboost_load(NULL, &functions, why, sizeof why)) {
+    functions.BoostVersion(&xgboost[0], &xgboost[1], &xgboost[2]);
+    snprintf(xgboost_text, sizeof xgboost_text, "%d.%d.%d", xgboost[0], xgboost[1], xgboost[2]);
+  }
   if (args->is_json) {
     tools_session none = {0};
     return tools_print_json(

@@ -80,12 +80,14 @@ static void tear_down(fixture *f, worker_answer *answer) {
   check_context_free(f->ctx);
 }
 
+static const worker_sample whole = {.whole = true};
+
 static void equal_outputs(void **state) {
   (void)state;
   fixture f;
   worker_answer answer = {0};
   set_up(&f, TN_F32);
-  assert_true(worker_check_outputs(&f.program, &answer));
+  assert_true(worker_check_outputs(&f.program, &whole, &answer));
   assert_true(answer.max_error == 0);
   tear_down(&f, &answer);
 }
@@ -96,7 +98,7 @@ static void close_outputs(void **state) {
   worker_answer answer = {0};
   set_up(&f, TN_F32);
   ((float *)f.args[0]->data)[2499] += 1e-6f;
-  assert_true(worker_check_outputs(&f.program, &answer));
+  assert_true(worker_check_outputs(&f.program, &whole, &answer));
   assert_true(answer.max_error > 0 && answer.max_error < 1e-5);
   tear_down(&f, &answer);
 }
@@ -107,7 +109,7 @@ static void one_wrong_float(void **state) {
   worker_answer answer = {0};
   set_up(&f, TN_F32);
   ((float *)f.args[0]->data)[1234] += 1.0f;
-  assert_false(worker_check_outputs(&f.program, &answer));
+  assert_false(worker_check_outputs(&f.program, &whole, &answer));
   assert_int_equal(answer.error, TN_MEASURE_WRONG_ANSWER);
   check_has(answer.message.data, "1 of 2500 elements are wrong; the worst: C[24, 34] is");
   check_has(answer.message.data, "allowed 1e-05");
@@ -120,7 +122,7 @@ static void one_wrong_integer(void **state) {
   worker_answer answer = {0};
   set_up(&f, TN_I32);
   ((int32_t *)f.args[0]->data)[0] += 1;
-  assert_false(worker_check_outputs(&f.program, &answer));
+  assert_false(worker_check_outputs(&f.program, &whole, &answer));
   check_has(answer.message.data, "1 of 2500 elements are wrong; the worst: C[0, 0] is");
   tear_down(&f, &answer);
 }
@@ -132,7 +134,7 @@ static void wrong_beyond_a_double(void **state) {
   set_up(&f, TN_I64);
   ((int64_t *)f.reference[0]->data)[9] = ((int64_t)1 << 60);
   ((int64_t *)f.args[0]->data)[9] = ((int64_t)1 << 60) + 1;
-  assert_false(worker_check_outputs(&f.program, &answer));
+  assert_false(worker_check_outputs(&f.program, &whole, &answer));
   tear_down(&f, &answer);
 }
 
@@ -144,7 +146,7 @@ static void poison_is_seen(void **state) {
     worker_answer answer = {0};
     set_up(&f, dtypes[i]);
     worker_poison(f.args[0], dtypes[i]);
-    assert_false(worker_check_outputs(&f.program, &answer));
+    assert_false(worker_check_outputs(&f.program, &whole, &answer));
     check_has(answer.message.data, "2500 of 2500 elements are wrong");
     tear_down(&f, &answer);
   }

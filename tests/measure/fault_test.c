@@ -82,6 +82,21 @@ static void disagreement_fails_everything(void **state) {
   fixture_close(&f);
 }
 
+/* The generic reference does not pass; the unscheduled one, made in its place, is spoilt as well. */
+static void disagreement_of_a_generic_reference(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open_options(
+      &f, &(tn_worker_options){.command = (const char *[]){TENON_TEST_WORKER, "--inject=prepare-disagree@1", NULL}});
+  f.candidates[0].program = "C[i<700, j<700] = sum[k<700](A[i, k] * B[k, j])";
+  tn_measurement m;
+  assert_int_equal(f.runner.prepare(f.runner.self, &f.candidates[0], &m), TN_OK);
+  assert_int_equal(m.error, TN_MEASURE_WRONG_ANSWER);
+  check_has(m.message, "kernel disagrees with the evaluator: C[0, 0] is");
+  free(m.message);
+  fixture_close(&f);
+}
+
 static void reference_that_crashes_is_given_up(void **state) {
   (void)state;
   pool_fixture f;
@@ -223,6 +238,7 @@ static void tuner_killed_behind_a_shell(void **state) {
 int fault_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(disagreement_fails_everything),
+      cmocka_unit_test(disagreement_of_a_generic_reference),
       cmocka_unit_test(reference_that_crashes_is_given_up),
       cmocka_unit_test(command_that_is_not_there),
       cmocka_unit_test(killed_while_idle),

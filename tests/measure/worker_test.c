@@ -99,7 +99,104 @@ static void clearly_slower_is_dropped(void **state) {
   fixture_run(&f, 1);
   fixture_expect(&f, 0, TN_MEASURE_NONE, NULL);
   assert_int_equal(f.out[0].n_costs, 1);
-  assert_true(f.out[0].checked);
+  assert_true(f.out[0].checked || f.out[0].ended_early);
+  fixture_close(&f);
+}
+
+/* A run that is much slower than the best is ended where it is: the worker lives, and with it the reference. */
+static void ended_early(const char *program, const char *steps) {
+  pool_fixture f;
+  int before[2], after[2];
+  fixture_open(&f, NULL);
+  f.candidates[1].program = program;
+  f.candidates[1].steps = steps;
+  f.candidates[1].best_s = 1e-4;
+  f.candidates[2].program = program;
+  fixture_build(&f, 3);
+  fixture_run(&f, 1);
+  assert_int_equal(children_of(getpid(), before, 2), 1);
+  fixture_run(&f, 3);
+  fixture_expect(&f, 1, TN_MEASURE_NONE, NULL);
+  assert_true(f.out[1].ended_early && !f.out[1].checked);
+  assert_int_equal(f.out[1].n_costs, 1);
+  assert_true(f.out[1].costs[0] > 4e-3);
+  fixture_expect(&f, 2, TN_MEASURE_NONE, NULL);
+  assert_true(f.out[2].checked && !f.out[2].ended_early);
+  assert_int_equal(children_of(getpid(), after, 2), 1);
+  assert_int_equal(before[0], after[0]);
+  fixture_close(&f);
+}
+
+#define SLOW_PROGRAM "C[i<250, j<250] = sum[k<250](exp(A[i, k]) * B[k, j])"
+
+static void slow_runs_are_ended(void **state) {
+  (void)state;
+  ended_early(SLOW_PROGRAM, "[]");
+}
+
+static void slow_parallel_runs_are_ended(void **state) {
+  (void)state;
+  ended_early(SLOW_PROGRAM, "[[\"AN\", 2, 0, 3]]");
+}
+
+/* What takes long unscheduled is compared with the generic schedule's kernel, and its own time is an estimate. */
+static void long_default_is_estimated(void **state) {
+  (void)state;
+  pool_fixture f;
+  tn_measurement m;
+  fixture_open(&f, NULL);
+  f.candidates[0].program = "C[i<1000, j<1000] = sum[k<1000](A[i, k] * B[k, j])";
+  assert_int_equal(f.runner.prepare(f.runner.self, &f.candidates[0], &m), TN_OK);
+  assert_int_equal(m.error, TN_MEASURE_NONE);
+  assert_true(m.is_estimate && !m.checked);
+  assert_true(m.n_costs == 1 && m.costs[0] > 0.2 && m.costs[0] < 100);
+  assert_true(m.run_s < 0.9 * m.costs[0] || m.run_s < 1);
+  fixture_close(&f);
+}
+
+static void short_default_is_run(void **state) {
+  (void)state;
+  pool_fixture f;
+  tn_measurement m;
+  fixture_open(&f, NULL);
+  assert_int_equal(f.runner.prepare(f.runner.self, &f.candidates[0], &m), TN_OK);
+  assert_measured(&m);
+  assert_true(!m.is_estimate && m.n_samples >= 1 && m.min_s > 0);
+  fixture_close(&f);
+}
+
+/* What would be the new best is compared whole, others in parts. */
+static void losers_are_compared_in_parts(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  for (int i = 0; i < 3; ++i) f.candidates[i].program = "C[i<1024, j<1024] = A[i, j] + 1";
+  f.candidates[1].best_s = 1e-9;
+  f.candidates[2].best_s = 1e-9;
+  f.candidates[2].is_final = true;
+  fixture_build(&f, 3);
+  fixture_run(&f, 3);
+  for (int i = 0; i < 3; ++i) assert_true(f.out[i].checked);
+  assert_true(f.out[0].share == 1 && f.out[2].share == 1);
+  assert_true(f.out[1].share > 0.01 && f.out[1].share < 0.2);
+  fixture_close(&f);
+}
+
+static bool stop_at_once(void *user) {
+  ++*(int *)user;
+  return true;
+}
+
+static void stopped_batches_are_abandoned(void **state) {
+  (void)state;
+  pool_fixture f;
+  int asked = 0;
+  const char *command[] = {TENON_TEST_WORKER, "--inject=build-hang@1", NULL};
+  fixture_open_options(
+      &f, &(tn_worker_options){.command = command, .jobs = 2, .should_stop = stop_at_once, .user = &asked});
+  fixture_build(&f, 4);
+  assert_true(asked > 0);
+  for (int i = 0; i < 4; ++i) assert_true(f.out[i].abandoned && f.out[i].error != TN_MEASURE_NONE);
   fixture_close(&f);
 }
 
@@ -316,6 +413,12 @@ int worker_tests(void) {
       cmocka_unit_test(workers_are_reused),
       cmocka_unit_test(two_programs_take_turns),
       cmocka_unit_test(clearly_slower_is_dropped),
+      cmocka_unit_test(slow_runs_are_ended),
+      cmocka_unit_test(slow_parallel_runs_are_ended),
+      cmocka_unit_test(long_default_is_estimated),
+      cmocka_unit_test(short_default_is_run),
+      cmocka_unit_test(losers_are_compared_in_parts),
+      cmocka_unit_test(stopped_batches_are_abandoned),
       cmocka_unit_test(failed_builds_are_not_run),
       cmocka_unit_test(nothing_to_do),
       cmocka_unit_test(memory_stays_flat),

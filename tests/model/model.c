@@ -1,5 +1,6 @@
 /* The cost model: learning to rank programs of synthetic features, the same with the same seed, refusals. */
 #include <math.h>
+#include <unistd.h>
 
 #include "autotune/feature.h"
 #include "tests/common/check.h"
@@ -275,12 +276,14 @@ static void refuses_null(void **state) {
   autotune_model_free(NULL);
 }
 
-static void xgboost_errors_become_statuses(void **state) {
+static void xgboost_errors_become_warnings(void **state) {
   fixture *f = *state;
   f->row[3] = INFINITY;
   assert_int_equal(autotune_model_add(f->model, f->row, 1, 1), TN_OK);
-  assert_int_equal(autotune_model_train(f->model), TN_ERROR_INTERNAL);
-  check_message_has(f->ctx, "XGBoost failed while preparing", "inf");
+  assert_int_equal(autotune_model_train(f->model), TN_OK);
+  check_has(check_messages(f->ctx), "no cost model: XGBoost failed while preparing");
+  assert_int_equal(autotune_model_add(f->model, f->row, 1, 1), TN_OK);
+  assert_int_equal(autotune_model_train(f->model), TN_OK);
   assert_false(autotune_model_is_trained(f->model));
 }
 
@@ -352,12 +355,120 @@ static void measures_quality(void **state) {
   assert_float_equal(autotune_peak_at(row->n, row->scores, row->costs, row->k), row->peak, 1e-9);
 }
 
+/* ---- XGBoost that is not there, or not as it should be ----------------------------------------------------------- */
+
+static const struct library_row {
+  const char *name, *library, *why;
+} library_rows[] = {
+    {"absent", "libnowhere-to-be-found.so", "cannot be used: libnowhere-to-be-found.so"},
+    {"too old", "libm.so.6", "it is too old: it has no function XGBoostVersion"},
+};
+
+static void library_that_does_not_do(void **state) {
+  const struct library_row *row = *state;
+  static const float rows[AUTOTUNE_FEATURES];
+  const int first_row[2] = {0, 1};
+  float score = -1;
+  tn_context *ctx = check_context();
+  autotune_model *model = autotune_model_new(ctx, 1, 1);
+  autotune_model_set_library(model, row->library);
+  assert_int_equal(autotune_model_add(model, rows, 1, 0.5), TN_OK);
+  for (int i = 0; i < 2; ++i) assert_int_equal(autotune_model_train(model), TN_OK);
+  assert_false(autotune_model_is_trained(model));
+  assert_int_equal(autotune_model_predict(model, 1, first_row, rows, &score), TN_OK);
+  assert_true(score >= 0 && score <= 1);
+  check_has(check_messages(ctx), row->why);
+  assert_false(autotune_model_save(model, "/tmp/never-written"));
+  autotune_model_free(model);
+  check_ok(ctx);
+  check_context_free(ctx);
+}
+
+static autotune_model *small_model(tn_context *ctx, bool train) {
+  autotune_model *model = autotune_model_new(ctx, 1, 1);
+  float row[AUTOTUNE_FEATURES] = {0};
+  for (int i = 1; train && i <= 40; ++i) {
+    row[3] = (float)i;
+    assert_int_equal(autotune_model_add(model, row, 1, i * 1e-3), TN_OK);
+  }
+  assert_int_equal(autotune_model_train(model), TN_OK);
+  return model;
+}
+
+static void kept_in_a_file(void **state) {
+  (void)state;
+  char path[] = "/tmp/tenon-model-XXXXXX.json";
+  const int first_row[3] = {0, 1, 2};
+  float rows[2 * AUTOTUNE_FEATURES] = {0}, before[2], after[2];
+  tn_context *ctx = check_context();
+  close(mkstemps(path, 5));
+  rows[3] = 2;
+  rows[AUTOTUNE_FEATURES + 3] = 30;
+  autotune_model *trained = small_model(ctx, true), *fresh = small_model(ctx, false);
+  assert_true(autotune_model_save(trained, path));
+  assert_false(autotune_model_is_trained(fresh));
+  assert_true(autotune_model_load(fresh, path));
+  assert_true(autotune_model_is_trained(fresh));
+  autotune_model_predict(trained, 2, first_row, rows, before);
+  autotune_model_predict(fresh, 2, first_row, rows, after);
+  assert_memory_equal(before, after, sizeof before);
+  assert_true(before[0] > before[1]);
+  autotune_model_free(trained);
+  autotune_model_free(fresh);
+  unlink(path);
+  check_ok(ctx);
+  check_context_free(ctx);
+}
+
+/* A file that is no model, and a model of other features. */
+static void file_that_does_not_fit(void **state) {
+  (void)state;
+  char path[] = "/tmp/tenon-model-XXXXXX.json";
+  tn_context *ctx = check_context();
+  close(mkstemps(path, 5));
+  autotune_model *trained = small_model(ctx, true), *fresh = small_model(ctx, false);
+  assert_false(autotune_model_load(fresh, path));
+  check_has(check_messages(ctx), "it cannot be read");
+  assert_true(autotune_model_save(trained, path));
+  char *text = runtime_read_file(ctx, path, NULL), *version = text ? strstr(text, "tenon_features") : NULL;
+  assert_non_null(version);
+  version = strstr(version, "172.1");
+  assert_non_null(version);
+  memcpy(version, "171.1", 5);
+  FILE *file = fopen(path, "w");
+  fputs(text, file);
+  fclose(file);
+  free(text);
+  assert_false(autotune_model_load(fresh, path));
+  assert_false(autotune_model_is_trained(fresh));
+  check_has(check_messages(ctx), "it was trained on other features");
+  autotune_model_free(trained);
+  autotune_model_free(fresh);
+  unlink(path);
+  check_context_free(ctx);
+}
+
+static void turned_off(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  autotune_model *model = autotune_model_new(ctx, 1, 1);
+  static const float rows[AUTOTUNE_FEATURES];
+  autotune_model_turn_off(model);
+  assert_int_equal(autotune_model_add(model, rows, 1, 0.5), TN_OK);
+  assert_int_equal(autotune_model_train(model), TN_OK);
+  assert_false(autotune_model_is_trained(model));
+  assert_string_equal(check_messages(ctx), "");
+  autotune_model_free(model);
+  check_context_free(ctx);
+}
+
 int run_model(void) {
   const struct CMUnitTest learned[] = {
       cmocka_unit_test(failures_score_low),       cmocka_unit_test(same_seed_same_scores),
       cmocka_unit_test(other_seed_other_guesses), cmocka_unit_test(training_can_be_repeated),
       cmocka_unit_test(scores_are_sums_of_rows),  cmocka_unit_test(rows_may_begin_in_the_middle),
-      cmocka_unit_test(training_is_quick),
+      cmocka_unit_test(training_is_quick),        cmocka_unit_test(kept_in_a_file),
+      cmocka_unit_test(file_that_does_not_fit),   cmocka_unit_test(turned_off),
   };
 #define WITH_MODEL(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
   const struct CMUnitTest refusals[] = {
@@ -367,13 +478,14 @@ int run_model(void) {
       WITH_MODEL(refuses_too_many_rows),
       WITH_MODEL(refuses_missing_rows),
       WITH_MODEL(refuses_null),
-      WITH_MODEL(xgboost_errors_become_statuses),
+      WITH_MODEL(xgboost_errors_become_warnings),
       WITH_MODEL(nothing_to_learn_is_no_error),
       WITH_MODEL(failures_alone_teach_nothing),
       WITH_MODEL(programs_without_rows_score_lowest),
       WITH_MODEL(no_programs_no_scores),
       WITH_MODEL(guesses_lie_between_0_and_1),
   };
-  return CHECK_TABLE("learning", learning, learns) + CHECK_TESTS("learned", learned) +
+  return CHECK_TABLE("learning", learning, learns) +
+         CHECK_TABLE("other libraries", library_rows, library_that_does_not_do) + CHECK_TESTS("learned", learned) +
          CHECK_TESTS("model refusals", refusals) + CHECK_TABLE("quality", qualities, measures_quality);
 }

@@ -15,6 +15,21 @@ static void an_array_is_compact_aligned_and_zero(void **state) {
   tn_array_free(a);
 }
 
+/* An array in pages of its own is filled as any other, of every dtype. */
+static void mapped_arrays_are_filled_alike(void **state) {
+  (void)state;
+  for (int dtype = 0; dtype < TN_DTYPE_COUNT; ++dtype) {
+    DLTensor *a = tn_array_new(NULL, (tn_dtype)dtype, 2, (int64_t[]){70, 90});
+    DLTensor *b = runtime_array_map(NULL, (tn_dtype)dtype, 2, (int64_t[]){70, 90});
+    assert_int_equal(tn_array_fill(NULL, a, 5), TN_OK);
+    assert_int_equal(tn_array_fill(NULL, b, 5), TN_OK);
+    assert_memory_equal(a->data, b->data, tn_array_bytes(a));
+    assert_true(runtime_array_mapped_bytes(b) >= tn_array_bytes(b) && runtime_array_mapped_bytes(a) == 0);
+    tn_array_free(a);
+    tn_array_free(b);
+  }
+}
+
 static void rank_zero_is_one_number(void **state) {
   (void)state;
   DLTensor *a = tn_array_new(NULL, TN_I64, 0, NULL);
@@ -174,6 +189,7 @@ int test_array(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_array_is_compact_aligned_and_zero),
       cmocka_unit_test(indices_are_below_their_limit),
+      cmocka_unit_test(mapped_arrays_are_filled_alike),
       cmocka_unit_test(rank_zero_is_one_number),
       cmocka_unit_test(an_empty_array_has_no_bytes),
       cmocka_unit_test(it_outlives_its_context),

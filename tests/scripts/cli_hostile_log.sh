@@ -13,6 +13,8 @@ import json, sys
 with open(sys.argv[1], "w") as out:
     for line in open("good.json"):
         r = json.loads(line)
+        if "event" in r:  # that a run began or ended
+            continue
         exec(sys.argv[2])
         out.write(json.dumps(r) + "\n")
 PYTHON

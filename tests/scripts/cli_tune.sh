@@ -6,11 +6,17 @@ matmul='C[i<64, j<64] = sum[k<64](A[i,k] * B[k,j])'
 
 run tune "$matmul" --log t.json --trials 12 --seed 3
 [ "$got" -eq 0 ] || { cat out err; exit 1; }
-[ "$(wc -l <t.json)" -eq 12 ] || complain "the log has $(wc -l <t.json) lines, not 12"
+records() { grep '"steps"' "$1" | grep -vc '"final":true' || true; } # the trials
+[ "$(records t.json)" -eq 12 ] || complain "the log has $(records t.json) records, not 12"
+[ "$(grep -c '"event":"start"' t.json)" -eq 1 ] && grep -q '"event":"end".*"reason":"trials"' t.json ||
+  complain "the log does not say that the run began and ended: $(grep event t.json)"
 [ "$(wc -l <out)" -le 40 ] || complain "tune printed $(wc -l <out) lines"
 grep -q 'GFLOPS' out || complain "tune does not say how fast the best is"
 grep -q 'Total' out || complain "tune does not say where the time went"
+grep -q 'finals   .* timed again' out || complain "no finals: $(cat out)"
+grep '"final":true' t.json | grep -q '"rank":1' || complain "the log has no winner of the finals"
 while read -r line; do
+  case $line in *'"event"'*) continue ;; esac
   echo "$line" >record
   is_json record
   [ "$(json record '"program" in o and "steps" in o and "costs" in o and "error" in o and "v" in o')" = True ] ||
@@ -67,6 +73,19 @@ for program in "$matmul" 'M[i<64,j<64] = sum[k<64](B[k,j]*A[k,i]); O[i<64,j<64] 
 done
 refuses 1 'the program is none of a matrix product' bench 'C[i<64] = A[i] + B[i]' --vs openblas
 refuses 1 'there is nothing to compare with' bench 'C[i<64] = A[i] + B[i]' --vs onednn,openblas
+
+# Failures are on the screen, and a run that finds nothing fails.
+run tune 'C[i<60000, j<60000] = A[i,j] + B[j,i]' --log big.json --trials 3
+[ "$got" -eq 1 ] || complain "a run that finds nothing ends with status $got"
+grep -q '^tenon: no candidate can be checked: memory: out of memory for 14400000000 bytes of' err ||
+  complain "tune does not say that nothing can be checked: $(cat err)"
+grep -q '"reason":"failed"' big.json || complain "the log does not say how the run ended: $(cat big.json)"
+refuses 2 "--effort is quick, normal or thorough, not 'much'" tune "$matmul" --log t.json --effort much
+
+# Time is kept: finals included.
+run tune "$matmul" --log time.json --seconds 4 --json
+[ "$got" -eq 0 ] || complain "tune --seconds: $(cat err)"
+[ "$(json out 'o["end"] == "time" and 3 < o["elapsed"] < 4.5')" = True ] || complain "4 seconds: $(json out 'o["elapsed"]')"
 
 # Without a record: a warning and the default schedule, or with --strict a failure.
 other='C[i<32, j<32] = sum[k<32](A[i,k] * B[k,j])'

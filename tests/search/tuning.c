@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "autotune/tuner.h"
 #include "tests/search/search_test.h"
 
 /* What the made-up machine does and what it saw. */
@@ -15,6 +16,9 @@ typedef struct machine {
   int built, run;
   int fail_every;      /* every so many-th run fails; 0: none */
   int die_at, stop_at; /* the run that kills the process, that returns an error; 0: none */
+  int unimproving;     /* from this run on nothing is faster; 0: never */
+  int lucky;           /* the run that seems faster than all before; 0: none */
+  double best;
   bool build_stops, unchecked, is_slow;
   int n_seen;
   uint64_t seen[512]; /* hashes of the steps that were run */
@@ -23,7 +27,7 @@ typedef struct machine {
 static tn_status fake_build(void *self, int n, const tn_candidate *candidates, tn_measurement *out) {
   machine *m = self;
   (void)candidates;
-  for (int i = 0; i < n; i++) out[i].build_s = 0.001;
+  for (int i = 0; i < n; i++) out[i] = (tn_measurement){.build_s = 0.001, .object = strdup("object")};
   m->built += n;
   return m->build_stops ? TN_ERROR_WORKER : TN_OK;
 }
@@ -61,6 +65,9 @@ static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_
     if (fails) inout[i].message = strdup("made up");
     inout[i].n_costs = fails ? 0 : 1;
     inout[i].costs[0] = fails ? 0 : cost_of(candidates[i].steps);
+    if (m->unimproving) inout[i].costs[0] = m->run <= m->unimproving ? 1.0 / m->run : 1;
+    if (m->lucky == m->run) inout[i].costs[0] = 0.9 * m->best;
+    if (!fails && (m->best == 0 || inout[i].costs[0] < m->best)) m->best = inout[i].costs[0];
     inout[i].checked = !fails && !m->unchecked;
   }
   return TN_OK;
@@ -87,7 +94,7 @@ static int set_up(void **state) {
   assert_non_null(mkdtemp(f->folder));
   snprintf(f->log, sizeof f->log, "%s/log.json", f->folder);
   f->builder = (tn_builder){&f->machine, fake_build, NULL};
-  f->runner = (tn_runner){&f->machine, fake_run, NULL};
+  f->runner = (tn_runner){.self = &f->machine, .run = fake_run};
   f->options = (tn_tune_options){.log = f->log, .trials = 40, .seed = 1, .builder = &f->builder, .runner = &f->runner};
   *state = f;
   return 0;
@@ -105,14 +112,15 @@ static int tear_down(void **state) {
 
 static tn_status tune(fixture *f) { return tn_tune(f->program, &f->options, &f->result); }
 
-/* Lines of the log, each of which must be a JSON object. */
+/* Trials of the log; each line must be a JSON object. */
 static int count_lines(const fixture *f) {
   char *text = runtime_read_file(f->ctx, f->log, NULL);
   int n = 0;
   assert_non_null(text);
-  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), n++) {
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
     json_t *json = json_loads(line, 0, NULL);
     assert_true(json_is_object(json));
+    n += !json_object_get(json, "event") && !json_object_get(json, "final");
     json_decref(json);
   }
   free(text);
@@ -163,7 +171,8 @@ static void test_trials_default(void **state) {
 static void test_unchecked_is_never_best(void **state) {
   fixture *f = *state;
   f->machine.unchecked = true;
-  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(tune(f), TN_ERROR_TUNE);
+  check_fails(f->ctx, TN_ERROR_TUNE, "no candidate was valid, of 40 measured", "no output was checked");
   assert_true(f->result.best_s == 0 && f->result.default_s == 0);
 }
 
@@ -179,9 +188,154 @@ static void test_failing_runs(void **state) {
 static void test_all_runs_fail(void **state) {
   fixture *f = *state;
   f->machine.fail_every = 1;
-  assert_int_equal(tune(f), TN_OK);
-  assert_int_equal(f->result.failed, 40);
+  assert_int_equal(tune(f), TN_ERROR_TUNE);
+  check_fails(f->ctx, TN_ERROR_TUNE, "no candidate was valid", "4 runtime (made up)");
+  assert_int_equal(f->result.end, TN_TUNE_FAILED);
+  assert_int_equal(f->result.failed, 4);
+  assert_int_equal(f->result.failures[TN_MEASURE_RUNTIME].n, 4);
+  assert_string_equal(f->result.failures[TN_MEASURE_RUNTIME].sample, "made up");
   assert_true(f->result.best_s == 0);
+}
+
+/* ---- ends -------------------------------------------------------------------------------------------------------- */
+
+static bool stop_at_ten(void *user, const tn_progress *progress) {
+  (void)user;
+  return progress->trials >= 10;
+}
+
+static void test_stopped(void **state) {
+  fixture *f = *state;
+  f->options.on_progress = stop_at_ten;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.end, TN_TUNE_STOPPED);
+  assert_int_equal(f->result.trials, 10);
+  assert_int_equal(count_lines(f), 10);
+}
+
+static void test_early_stop(void **state) {
+  fixture *f = *state;
+  f->options.trials = 1000;
+  f->options.early_stop = 7;
+  f->machine.unimproving = 5;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.end, TN_TUNE_NO_PROGRESS);
+  assert_int_equal(f->result.trials, 5 + 7);
+}
+
+/* The last line of the log that is an event. */
+static json_t *last_event(const fixture *f, const char *kind, int *n) {
+  char *text = runtime_read_file(f->ctx, f->log, NULL);
+  json_t *found = NULL;
+  *n = 0;
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    json_t *json = json_loads(line, 0, NULL);
+    const char *event = json_string_value(json_object_get(json, "event"));
+    bool is_it = event && strcmp(event, kind) == 0;
+    *n += is_it;
+    if (is_it) json_decref(found), found = json_incref(json);
+    json_decref(json);
+  }
+  free(text);
+  return found;
+}
+
+static void test_begins_and_ends_in_log(void **state) {
+  fixture *f = *state;
+  int n_starts, n_ends;
+  f->options.on_progress = stop_at_ten;
+  assert_int_equal(tune(f), TN_OK);
+  f->options.on_progress = NULL;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(tune(f), TN_OK); /* nothing was left to do: no line */
+  json_t *start = last_event(f, "start", &n_starts), *end = last_event(f, "end", &n_ends);
+  assert_true(n_starts == 2 && n_ends == 2);
+  assert_string_equal(json_string_value(json_object_get(end, "reason")), "trials");
+  assert_int_equal(json_integer_value(json_object_get(end, "trials")), 30);
+  assert_true(json_integer_value(json_object_get(start, "run")) == json_integer_value(json_object_get(end, "run")));
+  assert_string_equal(json_string_value(json_object_get(start, "key")), tn_program_key(f->program));
+  json_decref(start);
+  json_decref(end);
+  assert_null(strstr(check_messages(f->ctx), "skipped"));
+}
+
+static void count_measured(void *user, const tn_candidate *candidate, const tn_measurement *m) {
+  assert_true(candidate->steps[0] == '[' && (m->n_costs == 1 || m->error != TN_MEASURE_NONE));
+  ++*(int *)user;
+}
+
+static void test_measured_is_called(void **state) {
+  fixture *f = *state;
+  int calls = 0;
+  f->options.on_measured = count_measured;
+  f->options.user = &calls;
+  f->machine.fail_every = 3;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(calls, 40);
+}
+
+/* ---- finals ------------------------------------------------------------------------------------------------------ */
+
+/* The winner's record is what is applied, although a beaten finalist was faster in its trial. */
+static void test_finals(void **state) {
+  fixture *f = *state;
+  double seconds;
+  f->options.finalists = 4;
+  f->machine.lucky = 20;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.trials, 40);
+  assert_in_range(f->result.finalists, 2, 5);
+  assert_int_equal(count_lines(f), 40);
+  tn_schedule *s = tn_apply_best(f->program, NULL, f->log, &seconds);
+  char *steps = s ? tn_schedule_print(s, TN_FORM_STEPS) : NULL;
+  assert_non_null(steps);
+  assert_true(fabs(cost_of(steps) - seconds) < 1e-6 * seconds);
+  assert_true(fabs(f->result.best_s - seconds) < 1e-6 * seconds);
+  free(steps);
+  tn_schedule_free(s);
+  f->options.trials = 45; /* finals are no trials */
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.reused, 40);
+  assert_int_equal(f->result.trials, 5);
+}
+
+static finals_entry entry(int n_steps, int n, double low, double step) {
+  finals_entry e = {.n_steps = n_steps, .n = n};
+  for (int i = 0; i < n; ++i) e.turns[i] = low + step * i;
+  return e;
+}
+
+static void test_finals_judged(void **state) {
+  (void)state;
+  bool is_tie;
+  finals_entry apart[] = {entry(9, 7, 1.0, 0.01), entry(3, 7, 1.2, 0.01), entry(3, 0, 0, 0)};
+  assert_int_equal(finals_judge(apart, 3), 1);
+  assert_int_equal(finals_winner(apart, 3, &is_tie), 0);
+  assert_false(is_tie);
+  finals_entry tied[] = {entry(9, 7, 1.0, 0.01), entry(3, 7, 1.001, 0.01), entry(1, 7, 1.02, 0.01)};
+  assert_int_equal(finals_judge(tied, 3), 3);
+  assert_int_equal(finals_winner(tied, 3, &is_tie), 1); /* the simplest of those as good; the third is slower */
+  assert_true(is_tie);
+  finals_entry none[] = {entry(1, 0, 0, 0)};
+  assert_int_equal(finals_judge(none, 1), 0);
+  assert_int_equal(finals_winner(none, 1, &is_tie), -1);
+}
+
+/* The same kernel twice, with the noise of a busy machine: a tie nearly always. */
+static void test_finals_of_equals(void **state) {
+  (void)state;
+  runtime_rng rng = {.state = 5};
+  int ties = 0;
+  for (int round = 0; round < 1000; ++round) {
+    finals_entry e[2] = {{.n = 9, .n_steps = 1}, {.n = 9, .n_steps = 2}};
+    for (int i = 0; i < 2; ++i)
+      for (int k = 0; k < 9; ++k) {
+        double noise = (double)runtime_random_below(&rng, 1000) * 1e-5; /* 1 % */
+        e[i].turns[k] = 1 + noise + (runtime_random_below(&rng, 10) == 0 ? 0.3 : 0);
+      }
+    ties += finals_judge(e, 2) == 2;
+  }
+  if (ties < 950) fail_msg("%d ties of 1000", ties);
 }
 
 static void test_resume(void **state) {
@@ -249,7 +403,7 @@ static void test_several_tuners_on_one_log(void **state) {
   for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
     json_t *record = json_loads(line, 0, NULL);
     char *steps = json_dumps(json_object_get(record, "steps"), 0);
-    f->machine.seen[f->machine.n_seen++] = runtime_hash(steps, strlen(steps), 0);
+    if (steps) f->machine.seen[f->machine.n_seen++] = runtime_hash(steps, strlen(steps), 0);
     free(steps);
     json_decref(record);
   }
@@ -283,12 +437,13 @@ static void test_time_limit(void **state) {
   assert_int_equal(f->result.trials, 0);
 }
 
-static void count_call(void *user, const tn_progress *progress) {
+static bool count_call(void *user, const tn_progress *progress) {
   int *calls = user;
   assert_int_equal(progress->trials_wanted, 40);
   assert_true(progress->flops > 0 && progress->elapsed_s >= 0 && progress->phase);
   if (progress->trials > *calls) ++*calls;
   assert_int_equal(progress->trials, *calls);
+  return false;
 }
 
 static void test_progress(void **state) {
@@ -347,7 +502,7 @@ static void test_broken_lines(void **state) {
   assert_int_equal(tune(f), TN_OK);
   assert_int_equal(f->result.reused, 10);
   check_has(check_messages(f->ctx), "warning: ");
-  check_has(check_messages(f->ctx), "11");
+  check_has(check_messages(f->ctx), "13");
 }
 
 /* Changes TEXT in the log's lines, so that its records are another task's. */
@@ -414,6 +569,9 @@ static void empty_log(fixture *f) { f->options.log = ""; }
 static void negative_trials(fixture *f) { f->options.trials = -3; }
 static void negative_round(fixture *f) { f->options.per_round = -1; }
 static void negative_seconds(fixture *f) { f->options.seconds = -2; }
+static void negative_early_stop(fixture *f) { f->options.early_stop = -1; }
+static void too_many_finalists(fixture *f) { f->options.finalists = 16; }
+static void no_effort(fixture *f) { f->options.effort = (tn_effort)9; }
 static void nan_seconds(fixture *f) { f->options.seconds = NAN; }
 static void runner_alone(fixture *f) { f->options.builder = NULL; }
 static void builder_alone(fixture *f) { f->options.runner = NULL; }
@@ -428,6 +586,9 @@ static const refusal refusals[] = {
     {"negative trials", negative_trials, TN_ERROR_ARGUMENT, "options.trials", "-3"},
     {"negative per_round", negative_round, TN_ERROR_ARGUMENT, "options.per_round", "-1"},
     {"negative seconds", negative_seconds, TN_ERROR_ARGUMENT, "options.seconds", "-2"},
+    {"negative early_stop", negative_early_stop, TN_ERROR_ARGUMENT, "options.early_stop", "-1"},
+    {"too many finalists", too_many_finalists, TN_ERROR_ARGUMENT, "options.finalists", "16"},
+    {"an effort that is none", no_effort, TN_ERROR_ARGUMENT, "options.effort", "9"},
     {"seconds that are no number", nan_seconds, TN_ERROR_ARGUMENT, "options.seconds", "nan"},
     {"a runner without a builder", runner_alone, TN_ERROR_ARGUMENT, "options.runner", "without options.builder"},
     {"a builder without a runner", builder_alone, TN_ERROR_ARGUMENT, "options.builder", "without options.runner"},
@@ -493,6 +654,13 @@ int run_tune_tests(void) {
       TEST(null_options),
       TEST(builder_stops),
       TEST(runner_stops),
+      TEST(stopped),
+      TEST(early_stop),
+      TEST(begins_and_ends_in_log),
+      TEST(finals),
+      TEST(finals_judged),
+      TEST(finals_of_equals),
+      TEST(measured_is_called),
   };
 #undef TEST
   return CHECK_TABLE("tuning refuses", refusals, refused) + CHECK_TESTS("tuning", tests);

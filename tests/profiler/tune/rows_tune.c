@@ -133,7 +133,7 @@ ROW(a13_sequence_of_candidates) {
     assert_true(count_with(run.r, "measure", e->sequence) <= 1);
     assert_int_equal(count_with(run.r, "MeasureCallback/UpdateCostModel", e->sequence), 1);
   }
-  assert_int_equal(n, TUNE_TRIALS);
+  assert_int_equal(n, TUNE_TRIALS - 1); /* the default schedule is measured with the reference */
   tune_free(&run);
 }
 

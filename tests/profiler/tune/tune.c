@@ -14,6 +14,7 @@ void tune_only(tune_run *run, const char *program, int trials, const char *const
                              .trials = trials,
                              .per_round = TUNE_PER_ROUND,
                              .seed = 3,
+                             .finalists = -1,
                              .workers = {.command = command ? command : built, .jobs = 2}};
   assert_int_equal(tn_tune(run->program, &options, &run->result), TN_OK);
   check_ok(run->ctx);

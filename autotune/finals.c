@@ -1,0 +1,216 @@
+/* finals.c: before a winner is named, the fastest and the generic schedule are timed again, in turns, so that whatever
+ * else the machine does meets all of them alike. A turn is a few samples of each; it counts by its median. Turns go on
+ * until the quartiles of the others lie behind the leader's, or a tie is declared: ties go to the simpler schedule.
+ * Each finalist gets a record of its own kind, which is no trial. */
+#include <math.h>
+
+#include "autotune/tuner.h"
+
+enum { LEAST_TURNS = 3, SURE_TURNS = 5, MOST_TURNS = 15 };
+
+/* What is slower than this many times the best in its trial does not take part. */
+#define TAKES_PART 1.3
+/* Finalists whose medians differ by less are as good as each other. */
+#define AS_GOOD 1.01
+/* Seconds, where the run has no limit of its own. */
+#define SHARE_OF_RUN 0.1
+#define LEAST_S 2.0
+#define MOST_S 5.0
+
+/* ---- judging ----------------------------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static void work_out(finals_entry *e) {
+  double sorted[RUNTIME_COUNT(e->turns)];
+  memcpy(sorted, e->turns, sizeof *sorted * (size_t)e->n);
+  qsort(sorted, (size_t)e->n, sizeof *sorted, by_value);
+  e->p25_s = runtime_quantile(sorted, e->n, 0.25);
+  e->median_s = runtime_quantile(sorted, e->n, 0.5);
+  e->p75_s = runtime_quantile(sorted, e->n, 0.75);
+}
+
+/* The fastest by its median of those not out; -1: there is none. */
+static int leader_of(const finals_entry *entries, int n) {
+  int leader = -1;
+  for (int i = 0; i < n; ++i)
+    if (!entries[i].is_out && entries[i].n > 0 && (leader < 0 || entries[i].median_s < entries[leader].median_s))
+      leader = i;
+  return leader;
+}
+
+/* Whether E is surely slower, by more than what counts as as good. */
+static bool is_beaten(const finals_entry *e, const finals_entry *leader) {
+  return e->n >= SURE_TURNS && e->p25_s > leader->p75_s && e->median_s > AS_GOOD * leader->median_s;
+}
+
+int finals_judge(finals_entry *entries, int n) {
+  int left = 0;
+  for (int i = 0; i < n; ++i)
+    if (entries[i].n > 0) work_out(&entries[i]);
+  int leader = leader_of(entries, n);
+  for (int i = 0; i < n; ++i) {
+    finals_entry *e = &entries[i];
+    e->is_out |= e->n == 0 || (i != leader && leader >= 0 && is_beaten(e, &entries[leader]));
+    left += !e->is_out;
+  }
+  return left;
+}
+
+int finals_winner(const finals_entry *entries, int n, bool *is_tie) {
+  int winner = leader_of(entries, n);
+  double as_good_s = winner >= 0 ? AS_GOOD * entries[winner].median_s : 0;
+  *is_tie = false;
+  for (int i = 0, leader = winner; winner >= 0 && i < n; ++i) {
+    const finals_entry *e = &entries[i];
+    if (i == leader || e->is_out || e->median_s > as_good_s) continue;
+    *is_tie = true;
+    bool is_simpler = e->n_steps < entries[winner].n_steps;
+    if (is_simpler || (e->n_steps == entries[winner].n_steps && e->median_s < entries[winner].median_s)) winner = i;
+  }
+  return winner;
+}
+
+/* ---- who takes part ---------------------------------------------------------------------------------------------- */
+
+typedef struct finals {
+  tuner *t;
+  int n;
+  tn_candidate candidates[TUNER_MAX_FINALISTS];
+  tn_measurement measurements[TUNER_MAX_FINALISTS]; /* of the last turn; the objects stay */
+  finals_entry entries[TUNER_MAX_FINALISTS];
+} finals;
+
+static void enter(finals *f, const tuner_top *top) {
+  const tuner *t = f->t;
+  f->entries[f->n].n_steps = top->n_steps;
+  f->candidates[f->n++] = (tn_candidate){.program = tn_program_text(t->program),
+                                         .steps = top->steps,
+                                         .target = t->target,
+                                         .seed = t->options.seed,
+                                         .best_s = t->result.best_s,
+                                         .is_final = true};
+}
+
+static void choose(finals *f) {
+  tuner *t = f->t;
+  bool has_generic = t->generic.steps == NULL;
+  int most = RUNTIME_MIN(t->options.finalists, TUNER_MAX_FINALISTS - 1);
+  for (int i = 0; i < t->n_top && f->n < most && t->top[i].cost_s <= TAKES_PART * t->top[0].cost_s; ++i) {
+    enter(f, &t->top[i]);
+    has_generic |= t->top[i].hash == t->generic_hash;
+  }
+  if (!has_generic && t->generic.cost_s <= TAKES_PART * t->top[0].cost_s) enter(f, &t->generic);
+}
+
+/* ---- turns ------------------------------------------------------------------------------------------------------- */
+
+/* Keeps the object for the next turn. */
+static void forget(tn_measurement *m) {
+  free(m->message);
+  *m = (tn_measurement){.object = m->object, .object_bytes = m->object_bytes};
+}
+
+static tn_status take_turn(finals *f, int i) {
+  finals_entry *e = &f->entries[i];
+  tn_measurement *m = &f->measurements[i];
+  if (m->error != TN_MEASURE_NONE || !m->object) {
+    e->is_out = true;
+    return TN_OK;
+  }
+  TN_SCOPE(MEASURE, 2, "Finals/turn");
+  forget(m);
+  tn_status status = f->t->runner.run(f->t->runner.self, 1, &f->candidates[i], m);
+  if (m->abandoned) return status;
+  bool is_right = status == TN_OK && m->error == TN_MEASURE_NONE && m->checked && m->n_costs > 0;
+  if (is_right && e->n < RUNTIME_COUNT(e->turns)) e->turns[e->n++] = m->costs[m->n_costs / 2];
+  e->is_out |= !is_right;
+  return status;
+}
+
+static tn_status take_turns(finals *f) {
+  tn_status status = TN_OK;
+  int left = f->n;
+  for (int turn = 0; status == TN_OK && turn < MOST_TURNS && left > 1 && !tuner_gives_up(f->t); ++turn) {
+    for (int i = 0; status == TN_OK && i < f->n && !tuner_gives_up(f->t); ++i)
+      if (!f->entries[i].is_out) status = take_turn(f, i);
+    left = finals_judge(f->entries, f->n);
+  }
+  return status;
+}
+
+/* ---- the winner -------------------------------------------------------------------------------------------------- */
+
+static tn_status record(finals *f, int i, int rank, bool is_tie) {
+  tuner *t = f->t;
+  const finals_entry *e = &f->entries[i];
+  tn_measurement *m = &f->measurements[i];
+  m->n_costs = 3;
+  m->costs[0] = e->p25_s;
+  m->costs[1] = e->median_s;
+  m->costs[2] = e->p75_s;
+  m->n_samples = e->n;
+  autotune_record made = {0};
+  tn_status status = autotune_record_make(t->ctx, &f->candidates[i], t->program, t->options.target, m, &made);
+  if (status == TN_OK) {
+    json_object_set_new(made.json, "final", json_true());
+    json_object_set_new(made.json, "rank", json_integer(rank));
+    if (is_tie) json_object_set_new(made.json, "tie", json_true());
+    status = autotune_record_append(t->ctx, t->options.log, &made);
+  }
+  autotune_record_free(&made);
+  return status;
+}
+
+/* Records for all that were timed often enough, the winner's last: whoever reads the log's end has it. */
+static tn_status record_all(finals *f, int winner, bool is_tie) {
+  tn_status status = TN_OK;
+  for (int i = 0; status == TN_OK && i < f->n; ++i) {
+    int rank = 2;
+    for (int k = 0; k < f->n; ++k) rank += k != i && k != winner && f->entries[k].median_s < f->entries[i].median_s;
+    bool is_measured = f->entries[i].n > 0 && f->measurements[i].error == TN_MEASURE_NONE;
+    if (i != winner && is_measured) status = record(f, i, rank, is_tie);
+  }
+  return status == TN_OK ? record(f, winner, 1, is_tie) : status;
+}
+
+static tn_status name_winner(finals *f) {
+  bool is_tie;
+  finals_judge(f->entries, f->n);
+  int winner = finals_winner(f->entries, f->n, &is_tie);
+  if (winner < 0 || f->entries[winner].n < LEAST_TURNS || f->measurements[winner].abandoned) return TN_OK;
+  tn_tune_result *r = &f->t->result;
+  r->best_s = f->entries[winner].median_s;
+  r->finalists = f->n;
+  r->is_tie = is_tie;
+  return record_all(f, winner, is_tie);
+}
+
+static void set_deadline(tuner *t) {
+  double run_s = tuner_elapsed_s(t), more_s = fmin(fmax(SHARE_OF_RUN * run_s, LEAST_S), MOST_S);
+  double end_s = t->options.seconds > 0 ? fmin(t->options.seconds, run_s + MOST_S) : run_s + more_s;
+  t->deadline_ns = t->start_ns + (uint64_t)(end_s * 1e9);
+}
+
+tn_status tuner_finals(tuner *t) {
+  if (t->options.finalists <= 0 || t->result.trials == 0 || t->is_stopped) return TN_OK;
+  TN_SCOPE(MEASURE, 1, "Finals");
+  finals *f = calloc(1, sizeof *f);
+  if (!f) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for the finals");
+  f->t = t;
+  set_deadline(t);
+  choose(f);
+  tuner_tell(t, "finals");
+  tn_status status = f->n > 1 ? t->builder.build(t->builder.self, f->n, f->candidates, f->measurements) : TN_OK;
+  if (status == TN_OK && f->n > 1) status = take_turns(f);
+  if (status == TN_OK && f->n > 1 && !t->is_stopped) status = name_winner(f);
+  for (int i = 0; i < f->n; ++i) {
+    free(f->measurements[i].message);
+    free(f->measurements[i].object);
+  }
+  free(f);
+  return status;
+}

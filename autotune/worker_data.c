@@ -1,0 +1,96 @@
+/* The arguments that candidates get: inputs in pages of their own, which are made read-only once they are filled, and
+ * outputs; and for each output what it shall be. */
+#include <float.h>
+#include <math.h>
+
+#include "autotune/worker.h"
+
+void worker_data_free(worker_data *data) {
+  if (!data) return;
+  worker_guard_inputs(NULL);
+  for (int i = 0; data->args && i < data->n_args; ++i) tn_array_free(data->args[i]);
+  for (int i = 0; data->reference && i < data->n_args - data->n_inputs; ++i) tn_array_free(data->reference[i]);
+  free(data->args);
+  free(data->reference);
+  free(data->scale);
+  free(data);
+}
+
+/* ---- making ------------------------------------------------------------------------------------------------------ */
+
+/* The distance of 1 to the next value. */
+static double unit_of(tn_dtype dtype) {
+  static const double units[TN_DTYPE_COUNT] = {
+      [TN_F16] = 0x1p-10, [TN_BF16] = 0x1p-7, [TN_F32] = FLT_EPSILON, [TN_F64] = DBL_EPSILON};
+  return units[dtype];
+}
+
+/* Rounding errors of N terms add up like a random walk; the constant leaves room for the functions' last bits.
+ * What is stored as f16 or bf16 may fall on either side of a tie. */
+static double float_tolerance(const tn_program *program) {
+  double terms = 0, epsilon = 0, half = 0;
+  for (int i = 0; i < program->n_ops; ++i) {
+    const te_op *op = program->ops[i];
+    double here = 1;
+    for (int r = 0; r < op->n_reduce; ++r) here *= (double)op->reduce_axes[r]->extent;
+    terms += here;
+    for (int v = 0; v < op->n_outputs; ++v) {
+      double unit = unit_of(op->outputs[v].dtype);
+      bool is_half = runtime_is_half(op->outputs[v].dtype);
+      epsilon = fmax(epsilon, is_half ? (double)FLT_EPSILON : unit);
+      half = fmax(half, is_half ? unit : 0);
+    }
+  }
+  return epsilon * (256 + 8 * sqrt(terms)) + 4 * half;
+}
+
+static bool allocate_output(worker_program *p, worker_data *data, int i, worker_answer *answer) {
+  const runtime_kernel_arg *arg = &p->args[i];
+  DLTensor **reference = &data->reference[i - data->n_inputs];
+  data->args[i] = tn_array_new(p->ctx, arg->dtype, arg->ndim, arg->shape);
+  if (data->args[i]) *reference = tn_array_new(p->ctx, arg->dtype, arg->ndim, arg->shape);
+  return *reference || worker_fail_context(answer, TN_MEASURE_MEMORY, p->ctx);
+}
+
+static bool allocate_arrays(worker_program *p, worker_data *data, worker_answer *answer) {
+  for (int i = 0; i < data->n_args; ++i) {
+    const runtime_kernel_arg *arg = &p->args[i];
+    if (i >= data->n_inputs) {
+      if (!allocate_output(p, data, i, answer)) return false;
+      continue;
+    }
+    data->args[i] = runtime_array_map(p->ctx, arg->dtype, arg->ndim, arg->shape);
+    if (data->args[i]) continue;
+    worker_fail(answer, TN_MEASURE_MEMORY, "%s of %s", tn_context_message(p->ctx), arg->name);
+    tn_context_clear(p->ctx);
+    return false;
+  }
+  return true;
+}
+
+/* Every input gets a seed of its own, so that equal shapes do not hold equal data; what is used as an index gets
+ * indices. */
+static bool fill_inputs(worker_program *p, worker_data *data, worker_answer *answer) {
+  for (int i = 0; i < data->n_inputs; ++i)
+    if (runtime_array_fill(p->ctx, data->args[i], data->seed + (uint64_t)i,
+                           te_index_limit(p->program, tn_program_arg(p->program, i))) != TN_OK)
+      return worker_fail_context(answer, TN_MEASURE_UNKNOWN, p->ctx);
+  return true;
+}
+
+worker_data *worker_data_new(worker_program *p, uint64_t seed, worker_answer *answer) {
+  worker_data *data = calloc(1, sizeof *data);
+  int n = p->n_args, n_inputs = tn_program_input_count(p->program);
+  if (data) {
+    *data = (worker_data){.seed = seed, .n_args = n, .n_inputs = n_inputs, .tolerance = float_tolerance(p->program)};
+    data->args = calloc((size_t)n + 1, sizeof *data->args);
+    data->reference = calloc((size_t)(n - n_inputs) + 1, sizeof *data->reference);
+    data->scale = calloc((size_t)(n - n_inputs) + 1, sizeof *data->scale);
+  }
+  if (!data || !data->args || !data->reference || !data->scale)
+    worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for the arguments");
+  else if (allocate_arrays(p, data, answer) && fill_inputs(p, data, answer))
+    return data;
+  worker_data_free(data);
+  return NULL;
+}

@@ -1,0 +1,37 @@
+/* xgboost.h: XGBoost's C functions, found when the first model is trained: Tenon works without the library. */
+#ifndef TENON_AUTOTUNE_XGBOOST_H
+#define TENON_AUTOTUNE_XGBOOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <xgboost/c_api.h>
+
+/* Those that the cost model calls; the newest is of XGBoost 1.5. X(name without XG) */
+#define XGBOOST_FUNCTIONS(X)   \
+  X(BoostVersion)              \
+  X(BRegisterLogCallback)      \
+  X(BGetLastError)             \
+  X(DMatrixCreateFromMat_omp)  \
+  X(DMatrixFree)               \
+  X(BoosterCreate)             \
+  X(BoosterFree)               \
+  X(BoosterSetParam)           \
+  X(BoosterSetAttr)            \
+  X(BoosterGetAttr)            \
+  X(BoosterBoostOneIter)       \
+  X(BoosterPredictFromDMatrix) \
+  X(BoosterPredictFromDense)   \
+  X(BoosterSaveModel)          \
+  X(BoosterLoadModel)
+
+typedef struct autotune_xgboost {
+#define X(name) __typeof__(XG##name) *name;
+  XGBOOST_FUNCTIONS(X)
+#undef X
+} autotune_xgboost;
+
+/* Loads the library (LIBRARY NULL: by its usual names) and finds the functions. False: WHY says what is missing. The library
+ * stays loaded: its threads outlive their work. */
+bool autotune_xgboost_load(const char *library, autotune_xgboost *out, char *why, size_t n_why);
+
+#endif
