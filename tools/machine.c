@@ -30,10 +30,10 @@ static void identity(const tn_target *native, runtime_str *out) {
 static char *find_costs(char *text, const char *of, const char **why) {
   char *rest = NULL, *first = strtok_r(text, "\n", &rest), *about = strtok_r(NULL, "\n", &rest);
   char *costs = strtok_r(NULL, "\n", &rest), *end = strtok_r(NULL, "\n", &rest);
-  *why = !first || strcmp(first, head) != 0     ? "is of another version, or torn"
-         : !about || strcmp(about, of) != 0     ? "is of another machine"
-         : !costs || !end || strcmp(end, "end") ? "is torn"
-                                                : NULL;
+  *why = !first || strcmp(first, head) != 0          ? "is of another version, or torn"
+         : !about || strcmp(about, of) != 0          ? "is of another machine"
+         : !costs || !end || strcmp(end, "end") != 0 ? "is torn"
+                                                     : NULL;
   return *why ? NULL : costs;
 }
 
