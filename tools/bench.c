@@ -258,7 +258,7 @@ static bool time_stages(bench *b, const tn_schedule *schedule) {
 static double speedup(const bench *b) { return b->default_timing.median_s / b->sides[OURS].timed.median; }
 
 static void print_time(const bench *b, const char *name, double seconds, double spread) {
-  printf("%-10s  %10s  %10.2f  %8.1f %%\n", name, tools_time(seconds).text, tools_gflops(b->flops, seconds),
+  printf("%-10s  %10s  %10s  %8.1f %%\n", name, tools_time(seconds).text, tools_rate(b->session.program, seconds).text,
          spread * 100);
 }
 
@@ -274,7 +274,7 @@ static void print_ratio(const bench *b, const side *s) {
 
 static int print_plain(const bench *b) {
   bool is_scheduled = b->args->log || b->args->schedule || b->args->versus;
-  printf("%-10s  %10s  %10s  %10s\n", "", "time", "GFLOPS", "spread");
+  printf("%-10s  %10s  %10s  %10s\n", "", "time", b->flops > 0 ? "GFLOPS" : "moved", "spread");
   print_time(b, "default", b->default_timing.median_s, b->default_timing.spread);
   if (is_scheduled) print_side_time(b, b->args->log ? "tuned" : "scheduled", &b->sides[OURS]);
   for (int i = 1; i < b->n_sides; ++i)
@@ -327,6 +327,8 @@ static int print_object(bench *b) {
       b->sides[OURS].timed.median, "spread", b->sides[OURS].timed.spread, "gflops_default",
       tools_gflops(b->flops, b->default_timing.median_s), "seconds_default", b->default_timing.median_s,
       "spread_default", b->default_timing.spread, "speedup_default", speedup(b));
+  json_object_set_new(object, "gbytes_per_s",
+                      json_real(tools_gflops(tn_program_bytes(s->program), b->sides[OURS].timed.median)));
   if (b->staged) json_object_set_new(object, "stages", stages_array(b));
   for (int i = 1; i < b->n_sides; ++i) add_side_object(b, object, &b->sides[i]);
   return tools_print_json(s, object);
