@@ -14,17 +14,23 @@ CTEST = ctest --output-on-failure --no-tests=error --test-dir
 
 # For a fair comparison on a busy machine: tools/environment.c says why. What is set already stands.
 GOMP_SPINCOUNT ?= 10000
-run: build
+run:
+	@scripts/setup run
+	@$(MAKE) build
 	GOMP_SPINCOUNT=$(GOMP_SPINCOUNT) build/examples/matmul
 
-test: build
+# What was configured without the tests' packages finds them now.
+test: setup
+	cmake --preset release
+	cmake --build build
 	$(CTEST) build
 
 setup:
-	scripts/setup
+	@scripts/setup all
 
 # Ninja configures again by itself when a CMake file or the list of sources changed.
-build: setup
+build:
+	@scripts/setup build
 	@test -f build/build.ninja || cmake --preset release
 	cmake --build build
 
@@ -55,22 +61,23 @@ mutation: setup
 torture: build
 	TENON=build/tenon tests/torture/torture.py --long --page docs/testing.md
 
-bench: build
+bench: setup build
 	@set -e; for program in build/benchmarks/*; do if [ -x "$$program" ]; then "$$program"; fi; done
 
 # 35,937 kernels; the suite checks every 97th.
-gemm-small: build
+gemm-small: setup build
 	build/tenon-bench --small 0/2 & build/tenon-bench --small 1/2; status=$$?; wait $$! && exit $$status
 
 # The generic schedules of the Ansor paper's operators beside the default ones; some minutes.
-bench-auto: build
+bench-auto: setup build
 	scripts/bench_auto build
 
 PREFIX ?= /usr/local
 install: build
 	cmake --install build --prefix $(PREFIX)
+	@test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ldconfig
 
-golden: build
+golden: setup build
 	TENON_UPDATE_GOLDEN=1 $(CTEST) build
 
 # tests/allocations/run.sh has the commands; the suite fails every 13th allocation of those that have no known fault.
@@ -78,7 +85,7 @@ step-allocations: build
 	tests/allocations/run.sh build/tests/libtest_step.so 1 $(CURDIR)/build/tenon $(CURDIR)/build/examples
 
 # Whether a row failed is in the table; the exit status says it too.
-profiler-table: build
+profiler-table: setup build
 	scripts/profiler_rows build
 
 clean:

@@ -38,11 +38,37 @@ typedef struct tn_arg {
   } u;
 } tn_arg;
 
-static inline tn_arg tn_arg_expr(tn_expr *e) { return (tn_arg){TN_ARG_EXPR, {.expr = e}}; }
-static inline tn_arg tn_arg_axis(tn_axis *a) { return (tn_arg){TN_ARG_AXIS, {.axis = a}}; }
-static inline tn_arg tn_arg_tensor(tn_tensor *t) { return (tn_arg){TN_ARG_TENSOR, {.tensor = t}}; }
-static inline tn_arg tn_arg_int(int64_t i) { return (tn_arg){TN_ARG_INT, {.i = i}}; }
-static inline tn_arg tn_arg_float(double f) { return (tn_arg){TN_ARG_FLOAT, {.f = f}}; }
+/* In words that C++ has, too. */
+static inline tn_arg tn_arg_expr(tn_expr *e) {
+  tn_arg arg;
+  arg.kind = TN_ARG_EXPR;
+  arg.u.expr = e;
+  return arg;
+}
+static inline tn_arg tn_arg_axis(tn_axis *a) {
+  tn_arg arg;
+  arg.kind = TN_ARG_AXIS;
+  arg.u.axis = a;
+  return arg;
+}
+static inline tn_arg tn_arg_tensor(tn_tensor *t) {
+  tn_arg arg;
+  arg.kind = TN_ARG_TENSOR;
+  arg.u.tensor = t;
+  return arg;
+}
+static inline tn_arg tn_arg_int(int64_t i) {
+  tn_arg arg;
+  arg.kind = TN_ARG_INT;
+  arg.u.i = i;
+  return arg;
+}
+static inline tn_arg tn_arg_float(double f) {
+  tn_arg arg;
+  arg.kind = TN_ARG_FLOAT;
+  arg.u.f = f;
+  return arg;
+}
 
 /* clang-format off */
 #define TN_ARG(x)                                                                                                  \
