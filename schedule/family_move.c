@@ -70,23 +70,30 @@ static void space(const void *facts, plan_space *s) {
 /* Bytes of LENGTH neighbours, in whole lines. */
 static double in_lines(double length, double bytes) { return ceil(length * bytes / COST_LINE) * COST_LINE; }
 
-/* Whether the lines of N rows, each of BYTES and STRIDE from the next, are in the first cache together. */
-static bool stay(const tn_machine *m, double n, double bytes, double stride) {
-  double usable = fmin(cost_reached(m, 1, bytes, stride), (double)m->cache_bytes[1] / 2);
-  return n * bytes <= 0.75 * usable;
+/* The nearest level, 1 to 3, in which the lines of N rows are together, each of BYTES and STRIDE from the next. */
+static int stay(const tn_machine *m, double n, double bytes, double stride) {
+  for (int level = 1; level <= 2; level++) {
+    double usable = fmin(cost_reached(m, level, bytes, stride), (double)m->cache_bytes[level] / 2);
+    if (n * bytes <= 0.75 * usable) return level;
+  }
+  return 3;
 }
 
-/* Lines that are read anew by each element where they do not stay come from the second cache. */
+/* Tiles go by along the result's rows: lines that they fill in parts are written once if they stay in the second cache.
+ * What does not stay in the first is fetched again for each vector, and waited for. */
 static double cost(const void *facts, const int32_t *c) {
   const move_facts *f = facts;
   const tn_machine *m = &f->machine;
   double columns = fmin((double)c[MOVE_COLUMNS] * c[MOVE_BLOCK_COLUMNS], (double)f->reads.extent[f->v]);
   double rows = fmin((double)c[MOVE_ROWS] * c[MOVE_BLOCK_ROWS], (double)f->reads.extent[f->u]);
-  double in = in_lines(rows, f->bytes), out = in_lines(columns, f->out_bytes);
   double all = f->points * (f->bytes + f->out_bytes), line = cost_line(m, cost_level(m, all), c[MOVE_THREADS] != 0);
-  double read = f->points / rows * in / COST_LINE * line, written = 2 * f->points / columns * out / COST_LINE * line;
-  if (!stay(m, columns, in, f->stride)) read += f->points * m->costs.line2;
-  if (!stay(m, rows, out, f->row)) written += f->points / c[MOVE_COLUMNS] * m->costs.line2 * 2;
+  int in = stay(m, columns, in_lines(rows, f->bytes), f->stride);
+  int out = stay(m, rows, in_lines(columns, f->out_bytes), f->row);
+  double out_lines = out <= 2 ? f->points * f->out_bytes : f->points / columns * in_lines(columns, f->out_bytes);
+  double read = f->points / rows * in_lines(rows, f->bytes) / COST_LINE * line,
+         written = 2 * out_lines / COST_LINE * line;
+  read += f->points * 2 * cost_line(m, in, false);
+  written += f->points / c[MOVE_COLUMNS] * 2 * cost_line(m, out, false);
   /* Elements are loaded one by one, but neighbours of a line at once where rows fill vectors. */
   double turning = f->points * m->costs.gather * (0.5 + 1.0 / c[MOVE_ROWS] + 2.0 / c[MOVE_COLUMNS]);
   double unrolled = (double)(c[MOVE_COLUMNS] * c[MOVE_ROWS]), spills = unrolled > 256 ? 1.5 : 1;

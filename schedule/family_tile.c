@@ -7,7 +7,8 @@
 #include "schedule/tile.h"
 
 enum {
-  MAX_VECTORS = 8,
+  MAX_VECTORS = 4,
+  MAX_ROW_VECTORS = 8, /* where there are no rows */
   MAX_ROWS = 30,
   LEAST_REUSE = 8, /* rows that make a packed copy possible */
 };
@@ -139,7 +140,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->u2 = f->u < 0 ? -1 : row_axis(&f->reads, f->u);
   f->shared = f->far >= 0 ? f->far : shared_read(f);
   f->can_pack = f->shared >= 0 && can_be_packed(d, &f->reads, &f->reads.reads[f->shared]);
-  f->has_padding = g->padding != NULL;
+  f->padding = g->padding;
   f->ns = g->ns;
   describe_dot(f);
   return f;
@@ -163,7 +164,7 @@ static void space(const void *facts, plan_space *s) {
   int64_t rows = extent_of(f, f->u), rows2 = extent_of(f, f->u2), lanes = f->machine.vector_bytes / f->bytes;
   for (int64_t width = f->machine.vector_bytes; width >= 16 && width >= 2 * f->bytes; width /= 2)
     plan_add(s, TILE_WIDTH, width);
-  for (int64_t n = 1; n <= MAX_VECTORS; n++) plan_add(s, TILE_VECTORS, n);
+  for (int64_t n = 1; n <= (rows > 1 ? MAX_VECTORS : MAX_ROW_VECTORS); n++) plan_add(s, TILE_VECTORS, n);
   for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++) plan_add(s, TILE_ROWS, n);
   for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
   if (f->far < 0) plan_add(s, TILE_PACK, 0);
@@ -176,7 +177,7 @@ static void space(const void *facts, plan_space *s) {
     plan_add(s, TILE_INNER, i);
     if (i == 0 || f->dot) plan_add(s, TILE_DOT, i);
     if (i == 0 || generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, TILE_THREADS, i);
-    if (i == 0 || f->has_padding) plan_add(s, TILE_PADDING, i);
+    if (i == 0 || f->padding) plan_add(s, TILE_PADDING, i);
   }
 }
 
@@ -314,18 +315,19 @@ static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   int whole = level_of(f, n_reads, streams, extent);
   bool is_shared = c[TILE_THREADS] != 0;
   for (int i = 0; i < n_reads; i++) {
-    double left = 1, line_ns = 0;
+    double left = 1, ns_of_line = 0;
     for (int l = n->n - 1; l >= 0; l--) {
       if (moves(streams[i].read, n->loops[l].axis)) continue;
       double count = n->loops[l].count;
-      line_ns += left * (count - 1) / count * cost_line(&f->machine, level[l], is_shared);
+      ns_of_line += left * (count - 1) / count * cost_line(&f->machine, level[l], is_shared);
       left /= count;
     }
-    line_ns += left * cost_line(&f->machine, whole, is_shared);
+    ns_of_line += left * cost_line(&f->machine, whole, is_shared);
     bool is_paged = !streams[i].is_packed && streams[i].stride >= COST_PAGE / 2 && lines[i] > COST_LINE;
     if (is_paged && streams[i].row < COST_PAGE)
-      line_ns += f->machine.costs.page / fmax(streams[i].row / COST_LINE, 1) * fmin(streams[i].stride / COST_PAGE, 1);
-    ns += tiles * lines[i] * line_ns;
+      ns_of_line +=
+          f->machine.costs.page / fmax(streams[i].row / COST_LINE, 1) * fmin(streams[i].stride / COST_PAGE, 1);
+    ns += tiles * lines[i] * ns_of_line;
   }
   return ns;
 }
@@ -399,11 +401,11 @@ static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
 }
 
 static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
-  if (!f->has_padding) return 0;
+  if (!f->padding) return 0;
   double repeats = c[TILE_PADDING] ? n->v_blocks * (c[TILE_ORDER] ? 1.5 : 1) : 1;
   for (int i = 0; i < f->reads.n; i++) {
     const generic_read *read = &f->reads.reads[i];
-    if (!read->is_window) continue;
+    if (read->tensor != f->padding) continue;
     double bytes = (double)tn_dtype_bytes(read->tensor->dtype);
     for (int k = 0; k < read->tensor->ndim; k++) bytes *= (double)read->tensor->shape[k];
     double line = cost_line(&f->machine, cost_level(&f->machine, bytes * (c[TILE_PADDING] ? 0.1 : 2)), false);

@@ -40,10 +40,10 @@ typedef struct tile_facts {
   double reduced;               /* steps of the reduction */
   double ns;                    /* of all as generic_cost_ns says: whether threads are worth it */
   bool is_window, is_depthwise; /* reads are windows; and every read goes along v */
-  bool has_padding;
-  const char *dot; /* the intrinsic's name; NULL: none fits */
-  int dot_group;   /* elements of k in a lane */
-  double dot_work; /* instructions for one */
+  const tn_tensor *padding;     /* what only the reduction reads, zeros around an input for instance; NULL: nothing */
+  const char *dot;              /* the intrinsic's name; NULL: none fits */
+  int dot_group;                /* elements of k in a lane */
+  double dot_work;              /* instructions for one */
 } tile_facts;
 
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);

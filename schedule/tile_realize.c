@@ -5,7 +5,8 @@
 
 #include "schedule/tile.h"
 
-enum { MAX_UNROLLED = 25 /* steps of a filter */, FEW_CHANNELS = 16 };
+/* Steps of a filter; and registers of a vector loop that stay registers when it is one vector. */
+enum { MAX_UNROLLED = 25, FEW_CHANNELS = 16, LONGEST_VECTOR = 4 };
 
 typedef struct tiling {
   generic_draft *d;
@@ -263,8 +264,8 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   t.columns = RUNTIME_MIN(value[TILE_VECTORS] * t.lanes, extent);
   if (f->block && f->block < t.columns) t.columns = f->block;
   bool is_narrow = value[TILE_WIDTH] < f->machine.vector_bytes && t.columns > t.lanes;
-  t.by_lanes = is_narrow || value[TILE_DOT] || (t.columns > t.lanes && extent % t.columns % t.lanes) ||
-               (t.columns % t.lanes && t.columns > t.lanes);
+  t.by_lanes = is_narrow || value[TILE_VECTORS] > LONGEST_VECTOR || value[TILE_DOT] ||
+               (t.columns > t.lanes && extent % t.columns % t.lanes) || (t.columns % t.lanes && t.columns > t.lanes);
   if (!make_sums(&t, &sums) || (value[TILE_PACK] && !pack(&t, sums, &copy)) || !arrange_root(&t)) return false;
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
   if (!attach(d, sums, g->root, innermost) || !arrange_tile(&t, generic_stage(d, sums))) return false;
