@@ -145,6 +145,7 @@ typedef struct tn_log_table {
   int n_rows;
   tn_log_row *rows;
   int n_records, n_failed; /* whole records of the file that were looked at, those that failed */
+  int n_others;            /* whole records of other programs, which were not: with a KEY only */
   int n_programs;          /* distinct keys among them */
   int n_skipped;           /* lines that are no records of this version */
   void *owner;             /* holds the strings */

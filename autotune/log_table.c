@@ -45,7 +45,10 @@ static tn_log_row *find_row(const collector *c, const autotune_record *record) {
 
 static bool visit(void *user, int line, autotune_record *record) {
   collector *c = user;
-  if (c->key && strcmp(c->key, record->key) != 0) return true;
+  if (c->key && strcmp(c->key, record->key) != 0) {
+    ++c->table->n_others;
+    return true;
+  }
   ++c->table->n_records;
   if (!runtime_map_at(&c->programs, runtime_hash(record->key, strlen(record->key), 0) | 1)) c->failed = true;
   double cost_s = autotune_record_cost(record);

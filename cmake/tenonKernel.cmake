@@ -2,7 +2,8 @@
 #
 #   tenon_add_kernel(TARGET
 #                    PROGRAM text-or-file        the tensor expressions
-#                    [LOG log | SCHEDULE s]      the best checked record of a tuning log, or a schedule's text or file;
+#                    [LOG log | SCHEDULE s]      the best checked record of a tuning log, which must be there or made
+#                                                by a command of the project, or a schedule's text or file;
 #                                                neither: the default schedule
 #                    [STRICT]                    fail when LOG has no record of this program and target, instead of
 #                                                warning and building the default schedule
@@ -59,6 +60,11 @@ function(tenon_add_kernel target)
   set(options "")
   if(KERNEL_LOG)
     cmake_path(ABSOLUTE_PATH KERNEL_LOG BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+    get_source_file_property(is_made ${KERNEL_LOG} GENERATED)
+    if(NOT EXISTS ${KERNEL_LOG} AND NOT is_made)
+      message(FATAL_ERROR "tenon_add_kernel(${target}): there is no log ${KERNEL_LOG}: make it with "
+        "`tenon tune PROGRAM --log ${KERNEL_LOG}`, or leave LOG out for the default schedule")
+    endif()
     list(APPEND depends ${KERNEL_LOG})
     list(APPEND options --log ${KERNEL_LOG})
   else()

@@ -66,7 +66,9 @@ static bool check_machine(LLVMModuleRef module, const char *triple, const char *
   snprintf(text, sizeof text, "%s, not %s", own, triple);
   LLVMDisposeMessage(own);
   if (!is_same) return object_to(why, "is for another machine", text);
-  snprintf(text, sizeof text, "\"%s\", the target's is \"%s\"", own_layout, layout);
+  snprintf(text, sizeof text,
+           "\"%.120s\", the target's is \"%.120s\"; compile it with clang 19 or older for --target=%s", own_layout,
+           layout, triple);
   if (*own_layout != '\0' && strcmp(own_layout, layout) != 0) return object_to(why, "has another data layout", text);
   LLVMSetTarget(module, triple);
   LLVMSetDataLayout(module, layout);

@@ -1,6 +1,7 @@
 /* target.c: targets: a specification's words become triple, processor, features and threads, each checked against what
  * LLVM knows (it would only print a warning and go on), and are written back in one canonical form. */
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 
 #include "codegen/internal.h"
@@ -106,8 +107,9 @@ static bool read_word(spec *s, const char *word) {
   }
   if (strcmp(word, "native") == 0) return true;
   runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
-               "unknown key \"%.*s\" in the target \"%s\": the keys are triple=, cpu=, features=, threads=, costs=",
-               (int)n, word, s->whole);
+               "unknown %s \"%.*s\" in the target \"%s\": the keys are triple=, cpu=, features=, threads=, costs=%s%s",
+               equals != NULL ? "key" : "word", (int)n, word, s->whole,
+               equals != NULL ? "" : "; for a processor write cpu=", equals != NULL ? "" : word);
   return false;
 }
 
@@ -179,14 +181,26 @@ static bool check_usable(const spec *s, const codegen_arch *arch, const char *it
   return true;
 }
 
+static void refuse_feature(const spec *s, const feature_set *set, const char *item, size_t n) {
+  const char *name = runtime_strndup(&s->ctx->arena, item + 1, n - 1);
+  runtime_nearest nearest = runtime_nearest_to(name != NULL ? name : "");
+  for (int i = 0; set->arch->features[i] != NULL; i++) runtime_nearest_offer(&nearest, set->arch->features[i]);
+  runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
+               "unknown feature \"%.*s\" in the target \"%s\": LLVM knows no such feature of this architecture%s%s%s",
+               (int)n, item, s->whole, nearest.word ? "; did you mean '" : "", nearest.word ? nearest.word : "",
+               nearest.word ? "'?" : "");
+}
+
 /* One "+name" or "-name" of a list; false with a message. */
 static bool apply_feature(const spec *s, feature_set *set, const char *item, size_t n) {
   bool signed_item = n > 1 && (*item == '+' || *item == '-');
   int i = signed_item ? find_feature(set->arch, item + 1, n - 1) : -1;
   if (i < 0) {
-    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "%s \"%.*s\" in the target \"%s\": %s",
-                 signed_item ? "unknown feature" : "malformed feature", (int)n, item, s->whole,
-                 signed_item ? "LLVM knows no such feature of this architecture" : "write +name or -name");
+    if (signed_item)
+      refuse_feature(s, set, item, n);
+    else
+      runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "malformed feature \"%.*s\" in the target \"%s\": write +name or -name",
+                   (int)n, item, s->whole);
     return false;
   }
   if (!check_usable(s, set->arch, item, n)) return false;
@@ -245,6 +259,26 @@ static int dot_lanes(const feature_set *set, int bytes, const char *name, const 
 
 /* ---- making one -------------------------------------------------------------------------------------------------- */
 
+/* The closest name, however far, among those that begin with the same letter, or among all when none does. */
+static const char *nearest_cpu(const codegen_arch *arch, const char *name) {
+  runtime_nearest nearest = {.typed = name, .distance = INT_MAX};
+  for (int any = 0; any < 2 && nearest.word == NULL; any++)
+    for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++)
+      if (any || cpu->name[0] == name[0]) runtime_nearest_offer(&nearest, cpu->name);
+  return nearest.word;
+}
+
+static void refuse_cpu(const spec *s, const codegen_arch *arch) {
+  runtime_str names = {0};
+  for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++)
+    runtime_str_addf(&names, "%s%s", names.n > 0 ? " " : "", cpu->name);
+  runtime_fail(s->ctx, TN_ERROR_ARGUMENT,
+               "unknown cpu \"%s\" in the target \"%s\": LLVM knows no such %s processor; the nearest name is \"%s\"; "
+               "there are %s",
+               s->cpu, s->whole, arch->name, nearest_cpu(arch, s->cpu), names.failed ? "others" : names.data);
+  runtime_str_free(&names);
+}
+
 /* Looks everything up, checks it, and brings the features into canonical form. */
 static bool resolve(tn_target *t, const spec *s) {
   feature_set set = {.arch = t->arch = find_arch(s->triple)};
@@ -257,8 +291,7 @@ static bool resolve(tn_target *t, const spec *s) {
   }
   const codegen_cpu *cpu = find_cpu(t->arch, s->cpu);
   if (cpu == NULL) {
-    runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "unknown cpu \"%s\" in the target \"%s\": LLVM knows no such %s processor",
-                 s->cpu, s->whole, t->arch->name);
+    refuse_cpu(s, t->arch);
     return false;
   }
   memcpy(set.on, cpu->features, sizeof set.on);

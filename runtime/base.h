@@ -325,7 +325,7 @@ char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc
 tn_status runtime_fail_at(tn_context *ctx, const char *what, const char *text, const char *at, const char *fmt, ...)
     TN_PRINTF(5, 6);
 /* The known word that is meant by a mistyped one: offer all of them, then read WORD, NULL when none is near. A word is
- * near below DISTANCE changes of a character (Levenshtein). */
+ * near below DISTANCE changes of a character (Levenshtein): 3, fewer for words of up to three letters. */
 typedef struct runtime_nearest {
   const char *typed, *word;
   int distance;

@@ -84,7 +84,7 @@ static int edit_distance(const char *a, const char *b) {
 }
 
 runtime_nearest runtime_nearest_to(const char *typed) {
-  return (runtime_nearest){.typed = typed, .distance = RUNTIME_MIN(3, (int)strlen(typed))};
+  return (runtime_nearest){.typed = typed, .distance = RUNTIME_MIN(3, (int)strlen(typed) / 2 + 1)};
 }
 
 void runtime_nearest_offer(runtime_nearest *nearest, const char *word) {

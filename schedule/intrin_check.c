@@ -107,8 +107,8 @@ static double combined(const tir_intrin *intrin, double a, double b) {
 }
 
 /* The evaluator's element is BODY's; what the reduction starts from is RESET's; twice updated it is combined with
- * itself. Integers that would wrap are not looked at. */
-static bool agrees(const checking *c, tir_intrin_role role, int64_t i) {
+ * itself. Integers that would wrap are not looked at. *WANTED_VALUE: what it should be. */
+static bool agrees(const checking *c, tir_intrin_role role, int64_t i, double *wanted_value) {
   const sample *x = &c->samples[c->n - 1];
   tn_dtype dtype = x->tensor->dtype;
   double got = number(dtype, x->spread, spread_index(x, i)), wanted = number(dtype, x->compact->data, i);
@@ -116,8 +116,10 @@ static bool agrees(const checking *c, tir_intrin_role role, int64_t i) {
   const tir_expr *start = tir_identity(&arena, c->intrin->combiner, dtype);
   double first = !start ? 0 : start->op == TIR_FLOAT ? start->u.f : (double)start->u.i;
   runtime_arena_free(&arena);
-  if (role == TIR_INTRIN_RESET) return got == first;
+  if (role == TIR_INTRIN_RESET) wanted = first;
   if (role == TIR_INTRIN_UPDATE) wanted = combined(c->intrin, wanted, wanted);
+  *wanted_value = wanted;
+  if (role == TIR_INTRIN_RESET) return got == wanted;
   if (tn_dtype_is_float(dtype)) return fabs(got - wanted) <= 1e-2 * (1 + fabs(wanted)) || got == wanted;
   return got == wanted || wraps(dtype, wanted);
 }
@@ -126,13 +128,14 @@ static tn_status compare(checking *c, tir_intrin_role role) {
   static const char *const words[] = {"body", "reset", "update"};
   const sample *x = &c->samples[c->n - 1];
   for (int64_t i = 0; i < count(x); i++) {
-    if (agrees(c, role, i)) continue;
-    return runtime_fail(
-        c->ctx, TN_ERROR_ARGUMENT,
-        "intrinsic %s: its %s, %s, does not do what the pattern says: element %lld is %g; the pattern is "
-        "%s",
-        c->intrin->name, words[role], c->intrin->callees[role]->name, (long long)i,
-        number(x->tensor->dtype, x->spread, spread_index(x, i)), c->intrin->text);
+    double wanted;
+    if (agrees(c, role, i, &wanted)) continue;
+    return runtime_fail(c->ctx, TN_ERROR_ARGUMENT,
+                        "intrinsic %s: its %s, %s, does not do what the pattern says: element %lld is %g and should be "
+                        "%g; the pattern is "
+                        "%s",
+                        c->intrin->name, words[role], c->intrin->callees[role]->name, (long long)i,
+                        number(x->tensor->dtype, x->spread, spread_index(x, i)), wanted, c->intrin->text);
   }
   return TN_OK;
 }

@@ -101,6 +101,19 @@ static const schedule_primitive *find_word(const char *word) {
   return NULL;
 }
 
+/* What stands where an argument should: up to the next comma, parenthesis or blank, 40 characters of it. */
+static const char *found_text(reader *r, const char *at) {
+  size_t n = strcspn(at, ",);\n \t");
+  return n == 0 ? "nothing" : runtime_strndup(&r->arena, at, RUNTIME_MIN(n, 40));
+}
+
+static tn_status refuse_argument(reader *r, const char *at) {
+  bool is_number = isdigit((unsigned char)at[*at == '-']);
+  const char *format = is_number ? "a whole number, for example 8, not %s" : "a name or a number, not %s";
+  const char *expected = runtime_format(&r->arena, format, found_text(r, at));
+  return refuse_at(r, at, expected ? expected : "a name or a number");
+}
+
 /* number | name | map | condition | key = number | key = name */
 static tn_status read_argument(reader *r) {
   if (r->n == MAX_ARGUMENTS) return refuse(r, "')': a primitive takes at most 64 arguments");
@@ -114,7 +127,7 @@ static tn_status read_argument(reader *r) {
   a->name = read_map(r);
   if (a->name) return TN_OK;
   a->name = read_name(r);
-  if (!a->name) return refuse_at(r, start, "a name or a number");
+  if (!a->name) return refuse_argument(r, start);
   if (!accept(r, '=')) return TN_OK;
   a->key = a->name;
   a->name = NULL;
@@ -128,11 +141,11 @@ static tn_status read_call(reader *r) {
   r->n = 0;
   r->primitive = read_name(r);
   if (!r->primitive) return refuse(r, "a primitive, for example split(C, i, 32)");
-  if (!accept(r, '(')) return refuse(r, "'('");
+  if (!accept(r, '(')) return refuse(r, "'(', for example split(C, i, 32)");
   if (accept(r, ')')) return TN_OK;
   do SCHEDULE_TRY(read_argument(r));
   while (accept(r, ','));
-  return accept(r, ')') ? TN_OK : refuse(r, "',' or ')'");
+  return accept(r, ')') ? TN_OK : refuse(r, *r->at ? "',' or ')'" : "',' or ')', and the text ends");
 }
 
 /* ---- primitives -------------------------------------------------------------------------------------------------- */
@@ -197,11 +210,16 @@ static tn_status check_keys(reader *r, const schedule_primitive *row, const char
 /* With the words that there are. */
 static tn_status no_such_primitive(reader *r) {
   runtime_str names = {0};
-  for (int i = 0; i < SCHEDULE_WORD_COUNT; i++)
-    if (schedule_rows[i].usage) runtime_str_addf(&names, "%s%s", names.n ? ", " : "", schedule_rows[i].word);
+  runtime_nearest nearest = runtime_nearest_to(r->primitive);
+  for (int i = 0; i < SCHEDULE_WORD_COUNT; i++) {
+    if (!schedule_rows[i].usage) continue;
+    runtime_str_addf(&names, "%s%s", names.n ? ", " : "", schedule_rows[i].word);
+    runtime_nearest_offer(&nearest, schedule_rows[i].word);
+  }
   const char *text = runtime_str_take(&names, &r->arena);
-  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s is no primitive: use one of %s", call_text(r),
-                      text ? text : "those in docs/schedule.md");
+  return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s is no primitive%s%s%s: use one of %s", call_text(r),
+                      nearest.word ? " (did you mean '" : "", nearest.word ? nearest.word : "",
+                      nearest.word ? "'?)" : "", text ? text : "those in docs/schedule.md");
 }
 
 /* The first row of the word whose form the arguments have. */

@@ -56,3 +56,47 @@ double tn_program_flops(const tn_program *program) {
   }
   return sum;
 }
+
+/* ---- bytes ------------------------------------------------------------------------------------------------------- */
+
+/* How often one evaluation of E reads TENSOR. */
+static double count_reads(const tir_expr *e, const tn_tensor *tensor) {
+  double sum = e->op == TIR_READ && e->u.tensor == tensor;
+  for (int i = 0; i < e->n_args; i++) sum += count_reads(e->arg[i], tensor);
+  for (int i = 0; e->op == TIR_REDUCE && i < e->u.reduce->n_axes; i++) sum *= (double)e->u.reduce->axes[i]->extent;
+  return sum;
+}
+
+static double elements_of(const tn_tensor *tensor) {
+  double n = 1;
+  for (int d = 0; d < tensor->ndim; d++) n *= (double)tensor->shape[d];
+  return n;
+}
+
+/* Of a C function's inputs nothing is known: all is read. */
+static bool is_given_to_function(const te_op *op, const tn_tensor *tensor) {
+  for (int i = 0; !op->body && i < op->n_inputs; i++)
+    if (op->inputs[i] == tensor) return true;
+  return false;
+}
+
+static double elements_read(const tn_program *program, const tn_tensor *input) {
+  double reads = 0, elements = elements_of(input);
+  for (int i = 0; i < program->n_ops; i++) {
+    const te_op *op = program->ops[i];
+    if (op->body) reads += elements_of(&op->outputs[0]) * count_reads(op->body, input);
+    if (is_given_to_function(op, input)) reads += elements;
+  }
+  return RUNTIME_MIN(reads, elements);
+}
+
+double tn_program_bytes(const tn_program *program) {
+  double sum = 0;
+  if (!program || program->n_symbols > 0) return 0;
+  for (int i = 0; i < program->n_args; i++) {
+    const tn_tensor *arg = program->args[i];
+    double elements = i < program->n_inputs ? elements_read(program, arg) : elements_of(arg);
+    sum += elements * (double)tn_dtype_bytes(arg->dtype);
+  }
+  return sum;
+}

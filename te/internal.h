@@ -33,6 +33,11 @@ bool te_check_name(const te_site *site, const char *what, const char *name);
 bool te_is_reserved(const char *name);
 /* The function or cast of the language whose name is closest to NAME, or NULL when none is near. */
 const char *te_nearest_function(const char *name);
+/* What the language writes for a function or dtype that NAME is in NumPy, TVM or C ("max(x, 0)" for relu); NULL: NAME
+ * is none of these. */
+const char *te_other_spelling(const char *name);
+/* Adds the names of all functions, separated by blanks. */
+void te_add_functions(runtime_str *out);
 /* Finds an operator or function of the language by its text, and by its arity when several share a text; -1: none. */
 int te_find_op(const char *text);
 int te_find_combiner(const char *text);

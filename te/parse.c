@@ -192,7 +192,8 @@ static bool check_overrides(te_parser *p, const overrides *o) {
     const char *name = o->params[i].name;
     if (name && te_find_param(p, name)) continue;
     runtime_fail(p->lexer.site.ctx, TN_ERROR_ARGUMENT, "the program has no parameter '%s'%s%s", name ? name : "(null)",
-                 p->params.n > 0 ? "; its first one is " : "", p->params.n > 0 ? p->params.data[0].name : "");
+                 p->params.n > 0 ? "; its first one is " : ": it has none; declare it, as in param N=64",
+                 p->params.n > 0 ? p->params.data[0].name : "");
     return false;
   }
   return true;
@@ -201,6 +202,9 @@ static bool check_overrides(te_parser *p, const overrides *o) {
 /* ---- input and output -------------------------------------------------------------------------------------------- */
 
 static bool fail_dtype(te_parser *p, const char *at, const char *name) {
+  const char *other = te_other_spelling(name);
+  tn_dtype dtype;
+  if (other && tn_dtype_parse(other, &dtype)) return te_parse_fail(p, at, "unknown dtype '%s': write %s", name, other);
   char list[256] = "";
   for (int i = 0; i < TN_DTYPE_COUNT; i++)
     snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i > 0 ? " " : "", tn_dtype_name((tn_dtype)i));
@@ -401,7 +405,7 @@ static bool parse_axis(te_parser *p, bool is_reduce) {
   const char *at, *name = te_take_name(p, "an axis, as in i<10", &at), *extent_at;
   te_extent extent;
   if (p->n_axes == RUNTIME_COUNT(p->axes)) return te_parse_fail(p, p->token.at, "too many axes");
-  if (!name || !check_new_axis(p, name, at) || !te_expect(p, "<", "'<' and the axis' extent")) return false;
+  if (!name || !check_new_axis(p, name, at) || !te_expect(p, "<", "'<' and the axis' extent, as in i<8")) return false;
   extent_at = p->token.at;
   if (!te_parse_extent(p, "an extent", &extent)) return false;
   bool is_name_wrong = te_is_reserved(name);
@@ -503,7 +507,12 @@ static bool parse_definition(te_parser *p, bool is_scan) {
   p->n_axes = p->reads.n = 0;
   if (!parse_heading(p, &h, is_scan)) return false;
   int rank = te_token_is(&p->token, "[") ? te_parse_axes(p, false, TN_MAX_RANK) : 0;
-  if (rank < 0 || !te_expect(p, "=", rank > 0 ? "'='" : "'=' or '['")) return false;
+  if (rank < 0 || !te_expect(p, "=",
+                             rank > 0 ? "'='"
+                                      : "'=' or '[', as in C[i<8] = A[i] (other statements begin with input, output, "
+                                        "param, scalar, symbol, combiner, "
+                                        "state, scan or extern)"))
+    return false;
   te_skip_newlines(p);
   te_operand body = parse_body(p, &h);
   if (body.value.kind == TN_ARG_NONE) return false;

@@ -110,7 +110,8 @@ bool te_parse_integer(te_parser *p, const char *what, int64_t *value) {
   te_operand o = te_parse_expr(p, te_find_infix(TIR_ADD)->precedence);
   if (is_failed(o)) return false;
   if (o.value.kind != TN_ARG_INT)
-    return te_parse_fail(p, o.at, "%s must be a constant integer made of literals and parameters", what);
+    return te_parse_fail(p, o.at, "%s must be a constant integer made of literals and parameters, such as 8 or 2*N",
+                         what);
   *value = o.value.u.i;
   return true;
 }
@@ -120,8 +121,9 @@ bool te_parse_extent(te_parser *p, const char *what, te_extent *extent) {
   if (is_failed(o)) return false;
   if (o.value.kind == TN_ARG_INT || (o.value.kind == TN_ARG_EXPR && p->sizes.n > 0))
     return te_extent_of(te_parse_site(p, o.at), what, o.value, extent);
-  return te_parse_fail(p, o.at, "%s must be a constant integer made of literals and parameters, or made of symbols",
-                       what);
+  return te_parse_fail(
+      p, o.at, "%s must be a constant integer made of literals and parameters, such as 8 or 2*N, or made of symbols",
+      what);
 }
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
@@ -156,16 +158,26 @@ static te_operand parse_cast(te_parser *p, const char *at, tn_dtype dtype) {
   return n == 1 ? made(at, te_cast(te_parse_site(p, arg.at), dtype, arg.value)) : failed;
 }
 
+static void list_functions(te_parser *p, const char *at, const char *name) {
+  runtime_str functions = {0};
+  te_add_functions(&functions);
+  te_parse_fail(p, at, "unknown function '%s': there are %s; a tensor is read with [ ]", name,
+                functions.failed ? "others" : functions.data);
+  runtime_str_free(&functions);
+}
+
 static te_operand unknown_function(te_parser *p, const char *at, const char *name) {
-  const char *near = te_nearest_function(name);
+  const char *near = te_nearest_function(name), *other = te_other_spelling(name);
   if (te_find_combiner(name) >= 0 || te_find_position_reduction(name) >= 0 || te_find_named_combiner(p, name))
     te_parse_fail(p, at, "the reduction '%s' needs its axes: %s[k<10](...)", name, name);
   else if (te_find_named(p, name))
     te_parse_fail(p, at, "'%s' is a tensor: read it with [ ]", name);
+  else if (other)
+    te_parse_fail(p, at, "unknown function '%s': write %s", name, other);
   else if (near)
     te_parse_fail(p, at, "unknown function '%s'; did you mean '%s'?", name, near);
   else
-    te_parse_fail(p, at, "unknown function '%s'", name);
+    list_functions(p, at, name);
   return failed;
 }
 
@@ -325,7 +337,11 @@ static te_operand parse_read(te_parser *p, const char *at, const char *name) {
 }
 
 static te_operand unknown_name(te_parser *p, const char *at, const char *name) {
-  te_parse_fail(p, at, "unknown name '%s': no axis of this statement, no parameter, no tensor before it", name);
+  te_parse_fail(
+      p, at,
+      "unknown name '%s': no axis of this statement, no parameter, no tensor before it; declare a size, as in "
+      "param %s=64",
+      name, name);
   return failed;
 }
 

@@ -72,7 +72,8 @@ bool te_check_name(const te_site *site, const char *what, const char *name) {
     te_fail(site, TN_ERROR_PROGRAM, "'%s' is no name for %s: a name is letters, digits and _, no digit first", name,
             what);
   else if (te_is_reserved(name))
-    te_fail(site, TN_ERROR_PROGRAM, "'%s' is a word of the language and cannot name %s", name, what);
+    te_fail(site, TN_ERROR_PROGRAM,
+            "'%s' is a word of the language and cannot name %s: write another name, such as %s_", name, what, name);
   else
     return true;
   return false;
@@ -88,6 +89,54 @@ const char *te_nearest_function(const char *name) {
   for (int i = 0; i < TIR_COMBINER_COUNT; i++) runtime_nearest_offer(&near, combiners[i]);
   for (int i = 0; i < TN_DTYPE_COUNT; i++) runtime_nearest_offer(&near, tn_dtype_name((tn_dtype)i));
   return near.word;
+}
+
+const char *te_other_spelling(const char *name) {
+  static const struct {
+    const char *name, *write;
+  } spellings[] = {
+      {"float32", "f32"},
+      {"float", "f32"},
+      {"float64", "f64"},
+      {"double", "f64"},
+      {"float16", "f16"},
+      {"half", "f16"},
+      {"bfloat16", "bf16"},
+      {"int8", "i8"},
+      {"int16", "i16"},
+      {"int32", "i32"},
+      {"int", "i32"},
+      {"int64", "i64"},
+      {"uint8", "u8"},
+      {"uint16", "u16"},
+      {"uint32", "u32"},
+      {"uint64", "u64"},
+      {"boolean", "bool"},
+      {"relu", "max(x, 0)"},
+      {"clip", "min(max(x, low), high)"},
+      {"clamp", "min(max(x, low), high)"},
+      {"maximum", "max(x, y)"},
+      {"minimum", "min(x, y)"},
+      {"square", "x * x"},
+      {"silu", "x * sigmoid(x)"},
+      {"where", "select(condition, x, y)"},
+      {"power", "pow(x, y)"},
+      {"mod", "x % y"},
+      {"matmul", "sum[k<64](A[i,k] * B[k,j])"},
+      {"dot", "sum[k<64](A[k] * B[k])"},
+      {"mean", "sum[k<64](A[k]) / 64"},
+      {"average", "sum[k<64](A[k]) / 64"},
+  };
+  for (int i = 0; i < RUNTIME_COUNT(spellings); i++)
+    if (strcmp(spellings[i].name, name) == 0) return spellings[i].write;
+  return NULL;
+}
+
+void te_add_functions(runtime_str *out) {
+  int n = 0;
+  for (int i = 0; i < TIR_OP_COUNT; i++)
+    if (is_written(&tir_op_table[i]) && isalpha((unsigned char)tir_op_table[i].text[0]))
+      runtime_str_addf(out, "%s%s", n++ ? " " : "", tir_op_table[i].text);
 }
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */

@@ -379,6 +379,9 @@ TN_API tn_tensor *tn_program_find(const tn_program *program, const char *tensor_
 /* Arithmetic operations of one run, counted as TVM's FlopEstimator does (reference: AS/compute_dag.cc); 0 where symbols
  * decide. */
 TN_API double tn_program_flops(const tn_program *program);
+/* Bytes of inputs and outputs that one run moves at least: each element once, of an input that is read fewer times than
+ * it has elements (a gather) as many as are read. What intermediate tensors hold does not count. 0 where symbols decide. */
+TN_API double tn_program_bytes(const tn_program *program);
 
 TN_API const char *tn_tensor_name(const tn_tensor *tensor);
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor *tensor);

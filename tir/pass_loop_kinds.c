@@ -38,8 +38,9 @@ static const tir_stmt *settle(void *user, const tir_stmt *s) {
                                         [TIR_PARALLEL] = "parallel"};
     const char *why = objection(at, s);
     if (why != NULL) {
-      runtime_say(at->p->ctx, TN_SEVERITY_WARNING, "the %s loop \"%s\" runs serially: %s", words[s->u.loop.kind],
-                  s->u.loop.var->name, why);
+      if (!tir_is_init_loop(s))
+        runtime_say(at->p->ctx, TN_SEVERITY_WARNING, "the %s loop \"%s\" runs serially: %s", words[s->u.loop.kind],
+                    s->u.loop.var->name, why);
       s = tir_for_kind(at->p->arena, s, TIR_SERIAL);
       if (s == NULL) return NULL;
     }

@@ -116,7 +116,7 @@ static const tir_stmt *unroll_for(state *at, const tir_stmt *s) {
     at->taken += s->u.loop.kind != TIR_UNROLLED;
     return at->leaves_loops ? tir_for_kind(at->p->arena, s, TIR_UNROLLED) : expand(at, s, extent);
   }
-  if (s->u.loop.kind == TIR_UNROLLED) {
+  if (s->u.loop.kind == TIR_UNROLLED && !tir_is_init_loop(s)) {
     runtime_say(at->p->ctx, TN_SEVERITY_WARNING, "the loop \"%s\" is not unrolled: %s", s->u.loop.var->name, why_not);
   }
   at->below.normal_loops++;

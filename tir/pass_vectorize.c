@@ -358,8 +358,9 @@ static const tir_stmt *vectorize(void *user, const tir_stmt *s) {
     const char *why_not = NULL;
     const tir_stmt *result = vectorize_loop(at, s, extent, &why_not);
     if (result != NULL || why_not == NULL) return result;
-    runtime_say(at->p->ctx, TN_SEVERITY_WARNING, "the vectorized loop \"%s\" runs serially: %s", s->u.loop.var->name,
-                why_not);
+    if (!tir_is_init_loop(s))
+      runtime_say(at->p->ctx, TN_SEVERITY_WARNING, "the vectorized loop \"%s\" runs serially: %s", s->u.loop.var->name,
+                  why_not);
     return tir_for_kind(arena, s, TIR_SERIAL);
   }
   if (s->kind == TIR_FOR) {

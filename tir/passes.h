@@ -24,6 +24,9 @@
 TIR_PASSES(X)
 #undef X
 
+/* Whether lowering added the loop, to set a reduction's results to their first values: its name ends in ".init". The
+ * loop that it is a copy of, which the user knows, is warned about. */
+bool tir_is_init_loop(const tir_stmt *loop);
 /* F with another body (F itself when it is the same); NULL body: out of memory, said in the context. */
 tir_func *tir_func_with_body(tir_pass_context *p, tir_func *f, const tir_stmt *body);
 

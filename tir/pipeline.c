@@ -104,6 +104,11 @@ tir_func *tir_run_through(tir_pass_context *p, tir_func *f, const char *last) {
   return f;
 }
 
+bool tir_is_init_loop(const tir_stmt *loop) {
+  size_t n = strlen(loop->u.loop.var->name);
+  return n > 5 && strcmp(loop->u.loop.var->name + n - 5, ".init") == 0;
+}
+
 /* ---- passes by name ---------------------------------------------------------------------------------------------- */
 
 enum { MAX_NAME = 16 };

@@ -259,13 +259,13 @@ static bool time_stages(bench *b, const tn_schedule *schedule) {
 static double speedup(const bench *b) { return b->default_timing.median_s / b->times[OURS].median; }
 
 static void print_time(const bench *b, const char *name, double seconds, double spread) {
-  printf("%-10s  %10s  %10.2f  %8.1f %%\n", name, tools_time(seconds).text, tools_gflops(b->flops, seconds),
+  printf("%-10s  %10s  %10s  %8.1f %%\n", name, tools_time(seconds).text, tools_rate(b->session.program, seconds).text,
          spread * 100);
 }
 
 static int print_plain(const bench *b) {
   bool is_scheduled = b->args->log || b->args->schedule || is_versus(b, "default");
-  printf("%-10s  %10s  %10s  %10s\n", "", "time", "GFLOPS", "spread");
+  printf("%-10s  %10s  %10s  %10s\n", "", "time", b->flops > 0 ? "GFLOPS" : "moved", "spread");
   print_time(b, "default", b->default_timing.median_s, b->default_timing.spread);
   if (is_scheduled) print_time(b, b->args->log ? "tuned" : "scheduled", b->times[OURS].median, b->times[OURS].spread);
   if (is_versus(b, "openblas")) print_time(b, b->args->versus, b->times[THEIRS].median, b->times[THEIRS].spread);
@@ -307,6 +307,8 @@ static int print_object(bench *b) {
       b->times[OURS].median, "spread", b->times[OURS].spread, "gflops_default",
       tools_gflops(b->flops, b->default_timing.median_s), "seconds_default", b->default_timing.median_s,
       "spread_default", b->default_timing.spread, "speedup_default", speedup(b));
+  json_object_set_new(object, "gbytes_per_s",
+                      json_real(tools_gflops(tn_program_bytes(s->program), b->times[OURS].median)));
   if (b->staged) json_object_set_new(object, "stages", stages_array(b));
   if (!b->args->versus) return tools_print_json(s, object);
   const tools_statistic *theirs = &b->times[THEIRS];

@@ -59,12 +59,13 @@ static table_reader find_reader(const char *name) {
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */
 
-/* GFLOPS of a record; 0 when its program cannot be read any more, or there was no memory, which is said. */
-static double row_gflops(tools_session *session, const tn_log_row *row) {
+/* The program of a record; NULL when it cannot be read any more, or there was no memory, which is said: all its counts
+ * are 0. */
+static const tn_program *row_program(tools_session *session, const tn_log_row *row) {
   runtime_quiet quiet = runtime_quiet_begin(session->ctx);
-  tn_program *program = tn_program_parse(session->ctx, row->program, 0, NULL);
+  const tn_program *program = tn_program_parse(session->ctx, row->program, 0, NULL);
   runtime_quiet_end(&quiet);
-  return program ? tools_gflops(tn_program_flops(program), row->cost_s) : 0;
+  return program;
 }
 
 /* Adds the program on one line, without what it declares. */
@@ -86,8 +87,8 @@ static int print_row(tools_session *session, const tn_log_row *row) {
   struct tm when;
   if (localtime_r(&time_s, &when)) strftime(day, sizeof day, "%Y-%m-%d %H:%M", &when);
   runtime_str line = {0};
-  runtime_str_addf(&line, "%6d  %-16s  %10s  %10.2f  %-7s  %-16s  ", row->line, row->key, tools_time(row->cost_s).text,
-                   row_gflops(session, row), row->checked ? "yes" : "no", day);
+  runtime_str_addf(&line, "%6d  %-16s  %10s  %10s  %-7s  %-16s  ", row->line, row->key, tools_time(row->cost_s).text,
+                   tools_rate(row_program(session, row), row->cost_s).text, row->checked ? "yes" : "no", day);
   add_program(&line, row->program);
   if (!line.failed) return tools_print_text(line.data);
   runtime_str_free(&line);
@@ -108,9 +109,12 @@ static int print_plain(tools_session *session, const tools_args *args, const tn_
 
 static json_t *row_object(tools_session *session, const tn_log_row *row) {
   json_t *steps = json_loads(row->steps, JSON_DECODE_ANY, NULL);
-  return json_pack("{s:i, s:s, s:s, s:s, s:o, s:f, s:f, s:b, s:I}", "line", row->line, "key", row->key, "program",
+  const tn_program *program = row_program(session, row);
+  return json_pack("{s:i, s:s, s:s, s:s, s:o, s:f, s:f, s:f, s:b, s:I}", "line", row->line, "key", row->key, "program",
                    row->program, "target", row->target, "steps", steps ? steps : json_array(), "seconds", row->cost_s,
-                   "gflops", row_gflops(session, row), "checked", row->checked, "time", (json_int_t)row->time_s);
+                   "gflops", tools_gflops(tn_program_flops(program), row->cost_s), "gbytes_per_s",
+                   tools_gflops(tn_program_bytes(program), row->cost_s), "checked", row->checked, "time",
+                   (json_int_t)row->time_s);
 }
 
 static int print_object(tools_session *session, const tools_args *args, const tn_log_table *table) {
@@ -125,16 +129,18 @@ static int print_object(tools_session *session, const tools_args *args, const tn
 
 static int print_table(tools_session *session, const tools_args *args, const tn_log_table *table) {
   if (table->n_rows == 0)
-    return tools_fail(session, "%s holds no %s record%s (%d records, %d of them failed, %d lines skipped)",
-                      args->operands[1], strcmp(args->operands[0], "best") == 0 ? "valid and checked" : "valid",
-                      args->n_operands > 2 ? " of this program" : "", table->n_records, table->n_failed,
-                      table->n_skipped);
+    return tools_fail(
+        session, "%s holds no %s record%s (%d records, %d of them failed%s, %d lines skipped)", args->operands[1],
+        strcmp(args->operands[0], "best") == 0 ? "valid and checked" : "valid",
+        args->n_operands > 2 ? " of this program" : "", table->n_records + table->n_others, table->n_failed,
+        table->n_others == 0 ? "" : runtime_format(&session->ctx->arena, ", %d of other programs", table->n_others),
+        table->n_skipped);
   return args->is_json ? print_object(session, args, table) : print_plain(session, args, table);
 }
 
 static int run(const tools_args *args) {
   table_reader read = find_reader(args->operands[0]);
-  if (!read) return tools_usage(args->verb, "there is no '%s': best or top", args->operands[0]);
+  if (!read) return tools_usage(args->verb, "there is no '%s': write best or top", args->operands[0]);
   tools_session session;
   tn_log_table table = {0};
   int status = TOOLS_FAILED;

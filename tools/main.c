@@ -43,7 +43,11 @@ static void print_overview(FILE *out) {
 }
 
 static int unknown_verb(const char *name) {
-  fprintf(stderr, "tenon: there is no verb '%s'\nusage: tenon", name);
+  runtime_nearest nearest = runtime_nearest_to(name);
+  for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) runtime_nearest_offer(&nearest, verbs[i]->name);
+  fprintf(stderr, "tenon: there is no verb '%s'", name);
+  if (nearest.word) fprintf(stderr, "; did you mean '%s'?", nearest.word);
+  fprintf(stderr, "\nusage: tenon");
   for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) fprintf(stderr, "%s%s", i ? "|" : " ", verbs[i]->name);
   fprintf(stderr, " ...   (more: tenon help)\n");
   return TOOLS_USAGE;

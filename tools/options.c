@@ -114,19 +114,46 @@ static int take_option(const tools_option *option, const char *value, tools_args
   return tools_usage(out->verb, "--%s takes %s, not '%s'", option->name, expected[option->kind], value);
 }
 
+static int unknown_option(const tools_verb *verb, const char *word) {
+  char name[32] = "";
+  const char *given = word + strspn(word, "-");
+  snprintf(name, sizeof name, "%.*s", (int)RUNTIME_MIN(strcspn(given, "="), sizeof name - 1), given);
+  runtime_nearest nearest = runtime_nearest_to(name);
+  for (const tools_option *option = verb->options; option->name; ++option)
+    runtime_nearest_offer(&nearest, option->name);
+  if (nearest.word) return tools_usage(verb, "there is no option %s; did you mean --%s?", word, nearest.word);
+  return tools_usage(verb, "there is no option %s", word);
+}
+
+/* A long option with one dash, which getopt_long takes for a letter with an argument: "-log". */
+static int refuse_one_dash(const tools_verb *verb, int argc, char **argv) {
+  for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; ++i) {
+    if (argv[i][0] != '-' || argv[i][1] == '-') continue;
+    size_t n = strcspn(argv[i] + 1, "=");
+    for (const tools_option *option = verb->options; n > 1 && option->name; ++option)
+      if (strlen(option->name) == n && strncmp(option->name, argv[i] + 1, n) == 0)
+        return tools_usage(verb, "'%s' has one dash: write --%s", argv[i], option->name);
+  }
+  return TOOLS_OK;
+}
+
 /* getopt_long returned '?' or ':'; WORD is the argument it stopped at. */
 static int refuse_option(const tools_verb *verb, int code, const char *word) {
   if (code == ':') return tools_usage(verb, "%s needs an argument", word);
   if (optopt && optopt < LONG_ONLY) return tools_usage(verb, "there is no option -%c", optopt);
   if (optopt) return tools_usage(verb, "%s takes no argument", word);
-  return tools_usage(verb, "there is no option %s", word);
+  return unknown_option(verb, word);
 }
 
 static int take_operands(const tools_verb *verb, int argc, char **argv, tools_args *out) {
   int n = argc - optind;
-  if (n < verb->min_operands) return tools_usage(verb, "%s is missing", n == 0 ? "the first operand" : "an operand");
+  if (n < verb->min_operands)
+    return tools_usage(verb, "%s is missing: %.*s", n == 0 ? "the first operand" : "an operand",
+                       (int)strcspn(verb->operands, n == 0 ? " " : "["), verb->operands);
   if (n > verb->max_operands)
-    return tools_usage(verb, "'%s' is one operand too many", argv[optind + verb->max_operands]);
+    return tools_usage(verb, "'%s' is one operand too many: it takes %d%s; quote what has blanks",
+                       argv[optind + verb->max_operands], verb->max_operands,
+                       verb->max_operands == 1 ? "" : " at most");
   out->n_operands = n;
   for (int i = 0; i < n; ++i) out->operands[i] = argv[optind + i];
   return TOOLS_OK;
@@ -137,6 +164,7 @@ int tools_parse(const tools_verb *verb, int argc, char **argv, tools_args *out, 
   fill_tables(verb->options, &tables);
   *out = (tools_args){.verb = verb};
   *wants_help = false;
+  if (refuse_one_dash(verb, argc, argv) != TOOLS_OK) return TOOLS_USAGE;
   opterr = optind = 0;
   for (int code; (code = getopt_long(argc, argv, tables.letters, tables.names, NULL)) != -1;) {
     *wants_help = code == HELP;

@@ -52,3 +52,12 @@ tools_number tools_time(double seconds) {
 }
 
 double tools_gflops(double flops, double seconds) { return seconds > 0 ? flops / seconds * 1e-9 : 0; }
+
+tools_number tools_rate(const tn_program *program, double seconds) {
+  tools_number out;
+  double flops = tn_program_flops(program), bytes = tn_program_bytes(program);
+  bool computes = flops > 0 || bytes == 0;
+  snprintf(out.text, sizeof out.text, "%.2f%s", tools_gflops(computes ? flops : bytes, seconds),
+           computes ? "" : " GB/s");
+  return out;
+}

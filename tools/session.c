@@ -19,6 +19,15 @@ static void say(const tools_session *session, const char *word, runtime_str *mes
   runtime_str_free(message);
 }
 
+/* Every build of a schedule warns anew. Without memory nothing is kept back. */
+static bool is_warned(tools_session *session, const char *text) {
+  uint64_t hash = runtime_hash(text, strlen(text), 0);
+  for (int i = 0; i < session->warned.n; i++)
+    if (session->warned.data[i] == hash) return true;
+  (void)RUNTIME_PUSH(&session->warned, hash);
+  return false;
+}
+
 bool tools_has_spoken(void) { return told.has_spoken; }
 bool tools_lacks_memory(void) { return told.lacks_memory; }
 
@@ -35,7 +44,7 @@ static void print_message(void *user, tn_severity severity, const char *text) {
   static const char *const words[] = {
       [TN_SEVERITY_INFO] = "note: ", [TN_SEVERITY_WARNING] = "warning: ", [TN_SEVERITY_ERROR] = ""};
   tools_session *session = user;
-  if (session->is_muted) return;
+  if (session->is_muted || (severity == TN_SEVERITY_WARNING && is_warned(session, text))) return;
   runtime_str message = {0};
   if (session->file) runtime_str_addf(&message, "%s: ", session->file);
   runtime_str_add(&message, text);
@@ -98,6 +107,7 @@ bool tools_open(tools_session *session, const tools_args *args) {
 
 void tools_close(tools_session *session) {
   tn_context_free(session->ctx);
+  RUNTIME_VEC_FREE(&session->warned);
   *session = (tools_session){0};
 }
 
@@ -157,6 +167,10 @@ tn_schedule *tools_schedule(tools_session *session, const tools_args *args) {
   }
   char *owned;
   const char *text = read_text(session, args->schedule, &owned);
+  if (text && !owned && *text && !strchr(text, '(')) {
+    tools_fail(session, "'%s' is neither a file nor a schedule such as 'split(C, i, 8)', nor auto", text);
+    return NULL;
+  }
   bool applied = text && tn_schedule_apply(schedule, text) == TN_OK;
   done_reading(session, owned);
   return applied ? schedule : NULL;

@@ -76,6 +76,14 @@ static const form *find_form(const char *name) {
   return NULL;
 }
 
+static int unknown_form(const tools_args *args) {
+  runtime_nearest nearest = runtime_nearest_to(args->emit);
+  for (int i = 0; i < RUNTIME_COUNT(forms); ++i) runtime_nearest_offer(&nearest, forms[i].name);
+  if (nearest.word)
+    return tools_usage(args->verb, "there is no form '%s'; did you mean '%s'?", args->emit, nearest.word);
+  return tools_usage(args->verb, "there is no form '%s': --emit takes one of those below", args->emit);
+}
+
 static char *emit(const tools_session *session, const tn_schedule *schedule, const form *as, tn_build_part part) {
   if (as->is_program) {
     const char *text = tn_program_text(session->program);
@@ -96,7 +104,7 @@ static int run(const tools_args *args) {
   const form *as = find_form(args->emit ? args->emit : "tir");
   int part = tools_find_part(args);
   if (part < 0) return TOOLS_USAGE;
-  if (!as) return tools_usage(args->verb, "there is no form '%s'", args->emit);
+  if (!as) return unknown_form(args);
   if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
   tools_session session;
   tn_schedule *schedule = tools_open_program(&session, args) ? tools_schedule(&session, args) : NULL;

@@ -116,10 +116,11 @@ void tools_print_help(const tools_verb *verb);
 typedef struct tools_session {
   tn_context *ctx;
   tn_target *target;
-  tn_program *program; /* NULL until loaded */
-  const char *file;    /* put before messages while a file is read; NULL: none */
-  bool is_muted;       /* messages are only kept in the context */
-  bool has_live_line;  /* a line on the terminal is to be wiped before a message is printed */
+  tn_program *program;          /* NULL until loaded */
+  const char *file;             /* put before messages while a file is read; NULL: none */
+  bool is_muted;                /* messages are only kept in the context */
+  RUNTIME_VEC(uint64_t) warned; /* hashes of the warnings that were printed: equal ones are printed once */
+  bool has_live_line;           /* a line on the terminal is to be wiped before a message is printed */
 } tools_session;
 
 /* Makes the context, whose messages go to standard error, and the target that the options --target and --threads name.
@@ -164,6 +165,8 @@ typedef struct tools_number {
 tools_number tools_time(double seconds);
 /* GFLOPS of FLOPS operations done in SECONDS; 0 when seconds is. */
 double tools_gflops(double flops, double seconds);
+/* How fast one run of SECONDS is: "12.34" GFLOPS, or "12.34 GB/s" of the program's bytes where nothing is computed. */
+tools_number tools_rate(const tn_program *program, double seconds);
 
 /* Sets what the libraries of a comparison read when they are loaded, and starts the command anew if it had to. */
 void tools_settle_environment(char **argv);

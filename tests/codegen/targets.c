@@ -158,8 +158,8 @@ typedef struct wrong_row {
 static const wrong_row wrong_rows[] = {
     {"cpus=znver4",
      "unknown key \"cpus\" in the target \"cpus=znver4\": the keys are triple=, cpu=, features=, threads=, costs="},
-    {"llvm", "unknown key \"llvm\""},
-    {"cpu=znver99", "unknown cpu \"znver99\""},
+    {"llvm", "unknown word \"llvm\""},
+    {"cpu=znver99", "the nearest name is \"znver1\"; there are "},
     {"cpu=", "cpu= in the target \"cpu=\" has no value"},
     {"features=+avx99", "unknown feature \"+avx99\""},
     {"features=avx2", "malformed feature \"avx2\""},

@@ -583,7 +583,8 @@ static const struct refusal {
     {"set_scope: an unknown scope", CHAIN, "", "set_scope(P, cache)",
      "set_scope(P): scope \"cache\" is unknown: use \"global\" or \"local\""},
     {"text: an unknown primitive", MM, "", "tensorise(C, i)",
-     "tensorise(C, i) is no primitive: use one of split, tile, fuse, reorder, vectorize, unroll, unroll_jam, parallel, "
+     "tensorise(C, i) is no primitive (did you mean 'tensorize'?): use one of split, tile, fuse, reorder, vectorize, "
+     "unroll, unroll_jam, parallel, "
      "pragma, "
      "tensorize, compute_at, compute_group_at, compute_inline, compute_root, cache_read, cache_write, set_scope, "
      "rfactor, "
@@ -847,19 +848,20 @@ static const struct refusal {
      "rfactor(P, k): P already has a schedule besides that of its reduction axes (loops: i, k), which would be lost: "
      "call rfactor before it, and after split and fuse of reduction axes only"},
     {"text: no parenthesis", MM, "", "split C, i, 4",
-     "schedule text, line 1, column 7: expected '('\nsplit C, i, 4\n      ^"},
+     "schedule text, line 1, column 7: expected '(', for example split(C, i, 32)\nsplit C, i, 4\n      ^"},
     {"text: a parenthesis is open", MM, "", "split(C, i, 4",
-     "schedule text, line 1, column 14: expected ',' or ')'\nsplit(C, i, 4\n             ^"},
+     "schedule text, line 1, column 14: expected ',' or ')', and the text ends\nsplit(C, i, 4\n             ^"},
     {"text: nothing between two primitives", MM, "", "unroll(C, k) unroll(C, j)",
      "schedule text, line 1, column 14: expected ';' between two primitives\nunroll(C, k) unroll(C, j)\n           "
      "  ^"},
     {"text: neither name nor number", MM, "", "split(C, i, +4)",
-     "schedule text, line 1, column 13: expected a name or a number\nsplit(C, i, +4)\n            ^"},
+     "schedule text, line 1, column 13: expected a name or a number, not +4\nsplit(C, i, +4)\n            ^"},
     {"text: no value after the key", MM, "", "split(C, i, nparts=)",
      "schedule text, line 1, column 20: expected a name or a number after '='\nsplit(C, i, nparts=)\n              "
      "     ^"},
     {"text: a number too long", MM, "", "split(C, i, 99999999999999999999)",
-     "schedule text, line 1, column 13: expected a name or a number\nsplit(C, i, 99999999999999999999)\n           "
+     "schedule text, line 1, column 13: expected a whole number, for example 8, not 99999999999999999999\nsplit(C, i, "
+     "99999999999999999999)\n           "
      " ^"},
     {"text: the second line", MM, "", "unroll(C, k)\nsplit(C i)",
      "schedule text, line 2, column 9: expected ',' or ')'\nsplit(C i)\n        ^"},

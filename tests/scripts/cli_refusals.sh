@@ -89,6 +89,23 @@ grep -q 'warning: .*1' err || complain "a broken line is not warned about by num
 refuses 1 'broken.json' show "$add" --log broken.json
 refuses 1 'broken.json' build "$add" --log broken.json --strict -o k.o
 nothing_left
+
+# ---- what is not an error is said once, and about what the user wrote
+run tune "$add" --log add.json --trials 3
+[ "$got" -eq 0 ] || complain "tune fails: $(cat err)"
+refuses 1 "add.json holds no valid and checked record of this program ($(grep -c . add.json) records, 0 of them failed, $(grep -c . add.json) of other programs" log best add.json "$sum"
+unrolled='C[i<64, j<6400] = sum[k<64](A[i,k] * B[k,j])'
+run show "$unrolled" -s 'reorder(C, i, k, j); unroll(C, j)' --emit=llvm
+[ "$(grep -c 'the loop "j" is not unrolled' err)" -eq 1 ] || complain "a loop is not warned about once: $(cat err)"
+! grep -q '\.init' err || complain "a loop that nobody wrote is warned about: $(cat err)"
+run bench "$unrolled" -s 'reorder(C, i, k, j); unroll(C, j)' --stages --seconds 0.1
+[ "$(grep -c 'warning: ' err)" -eq 1 ] || complain "a warning stands twice: $(cat err)"
+
+# ---- what computes nothing is as fast as it moves bytes
+shows 'GB/s' bench 'C[i<4096] = A[i]' --seconds 0.1
+run tune 'C[i<4096] = A[i]' --log copy.json --trials 2
+shows 'GB/s' log best copy.json
+
 # tenon pass
 shows 'remove_noops    what has no effect goes' pass --list
 refuses 2 'NAME and FILE are missing' pass

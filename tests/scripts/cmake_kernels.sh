@@ -67,6 +67,8 @@ says 'PROGRAM is missing' STRICT LOG x.json
 says 'either LOG or SCHEDULE' 'PROGRAM "C[i<8] = A[i]" LOG x.json SCHEDULE x'
 says 'STRICT is about the records of LOG' 'PROGRAM "C[i<8] = A[i]" STRICT'
 says 'there is no file missing.te' 'PROGRAM missing.te'
+says 'there is no log' 'PROGRAM "C[i<8] = A[i]" LOG missing.json'
+says 'tenon tune PROGRAM --log' 'PROGRAM "C[i<8] = A[i]" LOG missing.json STRICT'
 says 'unknown argument FAST' 'PROGRAM "C[i<8] = A[i]" FAST'
 
 # pkg-config names the command.

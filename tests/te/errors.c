@@ -16,9 +16,9 @@ static const struct exact_row {
      "parse error at line 1, column 13: expected ',' or ']', found the end of the text\n"
      "C[i<4] = A[i\n"
      "            ^"},
-    {"tabs stay under tabs", "C[i<4]\t=\tA(i)",
-     "parse error at line 1, column 10: unknown function 'A'\n"
-     "C[i<4]\t=\tA(i)\n"
+    {"tabs stay under tabs", "C[i<4]\t=\trelu(i)",
+     "parse error at line 1, column 10: unknown function 'relu': write max(x, 0)\n"
+     "C[i<4]\t=\trelu(i)\n"
      "      \t \t^"},
     {"columns are characters", "C[i<4] = \xc3\xa4",
      "parse error at line 1, column 10: unexpected byte 0xc3\n"
@@ -199,7 +199,9 @@ static const struct error_row {
     {"rank differs between reads", "C[i<4] = A[i] + A[i,i]", {"'A' has rank 1, but 2"}},
     {"tensor by name alone", "input A: f32[4]; C[i<4] = A", {"'A' has rank 1: read an element, A[...]"}},
     {"unknown function", "C[i<4] = exq(A[i])", {"unknown function 'exq'; did you mean 'exp'?"}},
-    {"unknown function far from all", "C[i<4] = frobnicate(A[i])", {"unknown function 'frobnicate'\n"}},
+    {"unknown function far from all",
+     "C[i<4] = frobnicate(A[i])",
+     {"unknown function 'frobnicate': there are ", "select pow exp", "a tensor is read with [ ]"}},
     {"tensor called", "input A: f32[4]; C[i<4] = A(i)", {"'A' is a tensor: read it with [ ]"}},
     {"reduction without axes", "C = sum(A[0])", {"the reduction 'sum' needs its axes: sum[k<10](...)"}},
     {"reduction with empty axes", "C = sum[](A[0])", {"a reduction needs an axis"}},
@@ -268,7 +270,7 @@ static const struct error_row {
     {"extent of an input", "input A: f32[4,0]; C[i<4] = A[i,0]", {"extent 0 is not in 1"}},
     {"extent not constant", "C[i<A[0]] = 1", {"an extent must be a constant integer"}},
     {"extent a float", "C[i<2.5] = 1", {"an extent must be a constant integer"}},
-    {"extent missing", "C[i] = A[i]", {"expected '<' and the axis' extent, found ']'"}},
+    {"extent missing", "C[i] = A[i]", {"expected '<' and the axis' extent, as in i<8, found ']'"}},
     {"size overflows", "C[a<2000000000, b<2000000000, c<2000000000] = 1", {"'C' is too large"}},
     {"input size overflows", "input A: f64[2000000000,2000000000,9]; C[i<4] = A[i,i,i]", {"'A' is too large"}},
     {"nested reduction", "C = sum[k<4](max[l<4](A[k,l]))", {"column 14", "only allowed at the top level"}},

@@ -27,6 +27,26 @@ static const struct flops_row {
      160},
 };
 
+static const struct flops_row bytes_rows[] = {
+    {"copy", "C[i<100] = A[i]", 800},
+    {"matmul reads each element once", "C[i<8, j<8] = sum[k<8](A[i,k]*B[k,j])", 3 * 256},
+    {"a gather reads what it takes", "input T: f32[1000], I: i32[10]; C[i<10] = T[I[i]]", 40 + 40 + 40},
+    {"dtypes have their sizes", "input A: i8[100]; C[i<100] = f64(A[i])", 900},
+    {"a strided read", "input A: f32[100]; C[i<50] = A[2*i]", 400},
+    {"intermediate tensors are not moved", "B[i<10] = A[i]; C[i<10] = B[i]", 80},
+    {"reductions repeat a read", "input A: f32[10]; C[i<4] = sum[k<10](A[k])", 40 + 16},
+    {"symbols decide", "symbol N; C[i<N] = A[i]", 0},
+};
+
+static void bytes(void **state) {
+  const struct flops_row *row = *state;
+  tn_context *ctx = check_context();
+  tn_program *program = tn_program_parse(ctx, row->text, 0, NULL);
+  if (!program) fail_msg("%s: %s", row->name, tn_context_message(ctx));
+  if (tn_program_bytes(program) != row->flops) fail_msg("%s: %g", row->name, tn_program_bytes(program));
+  check_context_free(ctx);
+}
+
 static void flops(void **state) {
   const struct flops_row *row = *state;
   tn_context *ctx = check_context();
@@ -35,4 +55,4 @@ static void flops(void **state) {
   check_context_free(ctx);
 }
 
-int test_flops(void) { return CHECK_TABLE("flops", rows, flops); }
+int test_flops(void) { return CHECK_TABLE("flops", rows, flops) + CHECK_TABLE("bytes", bytes_rows, bytes); }
