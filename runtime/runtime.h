@@ -65,11 +65,11 @@ typedef enum tn_severity { TN_SEVERITY_INFO, TN_SEVERITY_WARNING, TN_SEVERITY_ER
 typedef void (*tn_message_fn)(void *user, tn_severity severity, const char *text);
 
 /* What a context takes from outside, or makes of it, at most: X(name, usual, words). docs/limits.md has the whole table. */
-#define TN_LIMITS(X)                                                                                              \
-  X(text_bytes, INT64_C(16) << 20, "bytes of a text that is read or printed")                                     \
-  X(params, 4096, "parameters of a program")                                                                      \
-  X(expr_nodes, 32768, "operations of one expression; once all inlined stages are in it, shared ones count once") \
-  X(steps, 16384, "steps of a schedule that is applied or replayed")                                              \
+#define TN_LIMITS(X)                                                                                               \
+  X(text_bytes, INT64_C(16) << 20, "bytes of a text that is read or printed")                                      \
+  X(params, 4096, "parameters of a program")                                                                       \
+  X(expr_nodes, 32768, "operations of a stage's expression with all inlined stages in it; shared ones count once") \
+  X(steps, 16384, "steps of a schedule that is applied or replayed")                                               \
   X(data_bytes, INT64_C(2) << 30, "bytes of all arrays that a program is checked and timed with")
 
 /* Zero fields: the usual numbers. What is more is refused, and the message names the limit. A higher limit costs time and

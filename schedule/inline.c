@@ -41,10 +41,14 @@ static const tir_expr *refuse(inlining *x, const char *what) {
     if (x->l->s->stages[from].attach == SCHEDULE_INLINED) near = op->inputs[i]->name;
   }
   x->failed = true;
-  runtime_fail(x->l->ctx, TN_ERROR_LOWER,
-               "%s: with all inlined stages in place its expression is %s: call compute_root(%s), or of another stage "
-               "on the way to it",
-               op->name, what, near ? near : op->name);
+  if (near)
+    runtime_fail(
+        x->l->ctx, TN_ERROR_LOWER,
+        "%s: with all inlined stages in place its expression is %s: call compute_root(%s), or of another stage "
+        "on the way to it",
+        op->name, what, near);
+  else
+    runtime_fail(x->l->ctx, TN_ERROR_LOWER, "%s: its expression is %s: split it into several tensors", op->name, what);
   return NULL;
 }
 
@@ -155,8 +159,13 @@ static bool reads_inlined(const lowering *l, const te_op *op) {
 }
 
 static bool inline_into(lowering *l, lower_stage *ls) {
-  inlining x = {.l = l, .reader = ls, .env = axis_ranges(l, ls->st->op), .depth = tir_depth(ls->body)};
-  const tir_expr *body = put_together(&x, ls->body);
+  inlining x = {.l = l, .reader = ls};
+  const tir_expr *body = ls->body;
+  if (reads_inlined(l, ls->st->op)) {
+    x.env = axis_ranges(l, ls->st->op);
+    x.depth = tir_depth(body);
+    body = put_together(&x, body);
+  }
   x.visits = 0;
   if (body && !tir_walk_expr(body, count_node, &x)) body = refuse_size(&x);
   if (body) ls->body = body;
@@ -178,7 +187,7 @@ bool schedule_inline_bodies(lowering *l) {
     ls->st = &l->s->stages[i];
     ls->body = ls->st->op->body;
     ls->may_leave = ls->st->op->may_leave || inlines_unsafe_read(l, ls->st->op);
-    if (!ls->body || ls->st->attach == SCHEDULE_INLINED || !reads_inlined(l, ls->st->op)) continue;
+    if (!ls->body || ls->st->attach == SCHEDULE_INLINED) continue;
     if (!inline_into(l, ls)) return false;
   }
   return true;
