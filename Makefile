@@ -2,6 +2,7 @@
 #   make run    install what is missing, build, do the main job      make test   the whole suite
 #   make build  configure and build into build/                      make asan, tsan   instrumented suites
 #   make fuzz PAIRS=100000 SEED=1   the differential fuzzer      make mutation   whether the tests notice breakages
+#   make fuzz-inputs SECONDS=120   mutated programs, logs, recordings, requests
 #   make torture  200 kills, 72 full disks, limits: a quarter of an hour; needs root for its disks
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
@@ -53,6 +54,14 @@ fuzz: setup
 	TENON_FUZZ_PAIRS=$(PAIRS) TENON_FUZZ_SEED=$(SEED) build/tests/test_fuzz
 	TENON_FUZZ_PAIRS=$(shell expr \( $(PAIRS) + 19 \) / 20) TENON_FUZZ_SEED=$(SEED) build-fuzz/tests/test_fuzz
 
+# Mutated inputs of every kind that comes from outside, under ASan and UBSan, for SECONDS over all targets; what fails is kept in
+# build-fuzz.
+SECONDS ?= 120
+fuzz-inputs: setup
+	@test -f build-fuzz/build.ninja || cmake --preset fuzz
+	cmake --build build-fuzz --target test_inputs
+	TENON_INPUTS_SECONDS=$(SECONDS) TENON_INPUTS_SEED=$(SEED) TENON_INPUTS_KEEP=build-fuzz build-fuzz/tests/test_inputs
+
 # The mutation check: breaks the compiler in every way that tests/mutation lists, and writes the table of docs/testing.md.
 mutation: setup
 	scripts/mutation --page docs/testing.md
@@ -91,4 +100,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation
 
-.PHONY: run test setup build asan tsan coverage fuzz mutation torture bench bench-auto gemm-small install golden profiler-table step-allocations clean
+.PHONY: run test setup build asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-auto gemm-small install golden profiler-table step-allocations clean

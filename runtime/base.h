@@ -125,12 +125,14 @@ void runtime_names_free(runtime_names *names); /* the texts stay in the arena */
 
 /* ---- string builder ---------------------------------------------------------------------------------------------- */
 
-/* Zero-initialise. data is always NUL-terminated once something was added; out of memory sets failed and is then
- * sticky. Release with runtime_str_free, or move the text into an arena with runtime_str_take. */
+/* Zero-initialise, but for LIMIT. data is always NUL-terminated once something was added; out of memory sets failed and is
+ * then sticky, and so does text beyond LIMIT. Printers of expressions ask for `failed` at every node: what is small as a
+ * graph can be endless as text. Release with runtime_str_free, or move the text out with runtime_str_take or _finish. */
 typedef struct runtime_str {
   char *data;
   size_t n, cap;
-  bool failed;
+  size_t limit;         /* bytes; 0: none */
+  bool failed, is_full; /* is_full: failed by the limit */
 } runtime_str;
 
 void runtime_str_add(runtime_str *s, const char *text);
@@ -139,6 +141,10 @@ void runtime_str_addf(runtime_str *s, const char *fmt, ...) TN_PRINTF(2, 3);
 void runtime_str_addv(runtime_str *s, const char *fmt, va_list args);
 void runtime_str_free(runtime_str *s);
 char *runtime_str_take(runtime_str *s, runtime_arena *arena); /* copies into arena, frees s; NULL when failed */
+/* An empty text that ends at the context's limit on text. */
+runtime_str runtime_str_limited(const tn_context *ctx);
+/* The text in malloc memory, "" for nothing; NULL after a message that says why there is none. WHAT is "the loop IR". */
+char *runtime_str_finish(runtime_str *s, tn_context *ctx, const char *what);
 
 /* ---- contexts from inside ---------------------------------------------------------------------------------------- */
 
@@ -172,6 +178,17 @@ struct tn_context {
 
 /* Keeps status and message if they are the first, passes them to the callback, returns status. CTX may be NULL. */
 tn_status runtime_fail(tn_context *ctx, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
+/* False after a message: WHAT, "the program", is longer than the limit on text. */
+bool runtime_check_text(tn_context *ctx, const char *what, const char *text);
+/* Puts the usual numbers where there is 0. */
+void runtime_limits_fill(tn_limits *limits);
+/* The limits that hold in a context, none of them 0; of CTX NULL the usual ones. */
+const tn_limits *runtime_limits(const tn_context *ctx);
+tn_status runtime_fail_limit(tn_context *ctx, tn_status status, const char *name, int64_t most, const char *fmt, ...)
+    TN_PRINTF(5, 6);
+/* Refuses with a message that says WHAT there is too much of, which limit that breaks, and how it is raised. */
+#define RUNTIME_FAIL_LIMIT(ctx, status, name, ...) \
+  runtime_fail_limit((ctx), (status), #name, runtime_limits(ctx)->name, __VA_ARGS__)
 /* A warning or information: only to the callback. */
 void runtime_say(tn_context *ctx, tn_severity severity, const char *fmt, ...) TN_PRINTF(3, 4);
 /* NULL when nothing was put there yet. */

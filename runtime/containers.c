@@ -20,6 +20,10 @@ bool runtime_vec_grow(void **data, int *cap, size_t item_bytes) {
 /* Makes room for N more characters and the NUL. */
 static bool reserve(runtime_str *s, size_t n) {
   if (s->failed) return false;
+  if (s->limit != 0 && (n > s->limit || s->n > s->limit - n)) {
+    s->failed = s->is_full = true;
+    return false;
+  }
   if (n < s->cap && s->n < s->cap - n) return true;
   size_t cap = RUNTIME_MAX((s->n + n + 1) * RUNTIME_SMALL(2, 1), (size_t)RUNTIME_SMALL(64, 1));
   char *grown = n < SIZE_MAX / 4 && s->n < SIZE_MAX / 4 ? realloc(s->data, cap) : NULL;
@@ -77,5 +81,24 @@ char *runtime_str_take(runtime_str *s, runtime_arena *arena) {
   arena->on_oom = landing;
   free(data);
   if (!text && landing) longjmp(*landing, 1);
+  return text;
+}
+
+runtime_str runtime_str_limited(const tn_context *ctx) {
+  return (runtime_str){.limit = (size_t)runtime_limits(ctx)->text_bytes};
+}
+
+char *runtime_str_finish(runtime_str *s, tn_context *ctx, const char *what) {
+  runtime_str_add(s, "");
+  char *text = s->data;
+  if (s->failed) {
+    if (s->is_full)
+      RUNTIME_FAIL_LIMIT(ctx, TN_ERROR_ARGUMENT, text_bytes, "%s is longer than %zu bytes as text", what, s->limit);
+    else
+      runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory while printing %s", what);
+    runtime_str_free(s);
+    return NULL;
+  }
+  *s = (runtime_str){0};
   return text;
 }

@@ -18,6 +18,7 @@ tn_context *tn_context_new(const tn_context_options *options) {
   tn_context *ctx = calloc(1, sizeof *ctx);
   if (!ctx) return NULL;
   if (options) ctx->options = *options;
+  runtime_limits_fill(&ctx->options.limits);
   if (ctx->options.debug) ctx->options.debug = runtime_strdup(&ctx->arena, ctx->options.debug);
   if (options && options->debug && !ctx->options.debug) {
     tn_context_free(ctx);

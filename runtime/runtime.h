@@ -63,11 +63,32 @@ typedef enum tn_severity { TN_SEVERITY_INFO, TN_SEVERITY_WARNING, TN_SEVERITY_ER
 /* Receives every message of a context: one call a message, no newline at its end. */
 typedef void (*tn_message_fn)(void *user, tn_severity severity, const char *text);
 
+/* What a context takes from outside, or makes of it, at most: X(name, usual, words). docs/limits.md has the whole table. */
+#define TN_LIMITS(X)                                                                                              \
+  X(text_bytes, INT64_C(16) << 20, "bytes of a text that is read or printed")                                     \
+  X(params, 4096, "parameters of a program")                                                                      \
+  X(expr_nodes, 32768, "operations of one expression; once all inlined stages are in it, shared ones count once") \
+  X(steps, 16384, "steps of a schedule that is applied or replayed")                                              \
+  X(data_bytes, INT64_C(2) << 30, "bytes of all arrays that a program is checked and timed with")
+
+/* Zero fields: the usual numbers. What is more is refused, and the message names the limit. A higher limit costs time and
+ * memory. */
+typedef struct tn_limits {
+#define X(name, usual, words) int64_t name;
+  TN_LIMITS(X)
+#undef X
+} tn_limits;
+
 typedef struct tn_context_options {
   tn_message_fn on_message; /* NULL: messages are only kept */
   void *user;               /* handed to on_message */
   const char *debug;        /* "lower:2,simplify": dump after the named passes; NULL or "": nothing */
+  tn_limits limits;
 } tn_context_options;
+
+/* Reads "text_bytes=64M,params=10000" (K, M and G are powers of 1024) into LIMITS. False: that is no such list; *AT
+ * points at the word that is none. */
+TN_API bool tn_limits_parse(const char *text, tn_limits *limits, const char **at);
 
 /* Returns NULL only when there is no memory. OPTIONS may be NULL. */
 TN_API tn_context *tn_context_new(const tn_context_options *options);

@@ -54,77 +54,6 @@ const tir_expr *schedule_tensor_extent(lowering *l, const tn_tensor *tensor, int
   return schedule_extent(l, tensor->shape[dim], tensor_size(l, tensor, dim));
 }
 
-/* ---- inlining ---------------------------------------------------------------------------------------------------- */
-
-enum { MAX_KNOWN_READS = 32 };
-
-/* The reads of a body that were inlined: the same element again is the same expression, so that a chain of stages that
- * each read their producer twice does not double with each of them. */
-typedef struct inlining {
-  lowering *l;
-  int n;
-  struct {
-    const tir_expr *read, *value;
-  } known[MAX_KNOWN_READS];
-} inlining;
-
-static const tir_expr *find_known(const inlining *x, const tir_expr *read) {
-  for (int i = 0; i < x->n; i++) {
-    if (tir_equal(x->known[i].read, read)) return x->known[i].value;
-  }
-  return NULL;
-}
-
-static const tir_expr *inline_read(void *user, const tir_expr *e) {
-  inlining *x = user;
-  lowering *l = x->l;
-  if (e->op != TIR_READ) return e;
-  int stage = schedule_stage_of_tensor(l->s, e->u.tensor);
-  const lower_stage *ls = &l->stages[stage];
-  if (l->s->stages[stage].attach != SCHEDULE_INLINED) return e; /* a scan, behind its steps, never is */
-  const tir_expr *known = find_known(x, e);
-  if (known != NULL) return known;
-  tir_binding bindings[TN_MAX_RANK];
-  for (int i = 0; i < e->n_args; i++) {
-    const tir_var *var = &ls->st->op->axes[i]->var;
-    bindings[i] = (tir_binding){var, tir_cast(l->arena, var->dtype, e->arg[i])};
-  }
-  const tir_expr *body = tir_value(ls->body, e->u.tensor->value_index);
-  const tir_expr *value = tir_substitute(l->arena, body, e->n_args, bindings);
-  if (x->n < MAX_KNOWN_READS) {
-    x->known[x->n].read = e;
-    x->known[x->n++].value = value;
-  }
-  return value;
-}
-
-/* Whether a stage that is inlined into OP's may read outside. */
-static bool inlines_unsafe_read(const lowering *l, const te_op *op) {
-  for (int i = 0; i < op->n_inputs; i++) {
-    int from = schedule_stage_of_tensor(l->s, op->inputs[i]);
-    if (l->s->stages[from].attach == SCHEDULE_INLINED && l->stages[from].may_leave) return true;
-  }
-  return false;
-}
-
-static void inline_bodies(lowering *l) {
-  inlining x = {.l = l};
-  tir_rewriter rewriter = {l->arena, NULL, inline_read, &x};
-  bool any = false;
-  for (int i = 0; i < l->s->n_stages; i++) {
-    lower_stage *ls = &l->stages[i];
-    ls->st = &l->s->stages[i];
-    ls->body = ls->st->op->body;
-    ls->may_leave = ls->st->op->may_leave;
-    if (ls->body && any) {
-      x.n = 0;
-      ls->body = tir_rewrite_expr(&rewriter, ls->body);
-      ls->may_leave |= inlines_unsafe_read(l, ls->st->op);
-    }
-    any |= ls->st->attach == SCHEDULE_INLINED;
-  }
-}
-
 /* ---- axes of a stage --------------------------------------------------------------------------------------------- */
 
 static void infer_fused(lowering *l, lower_stage *ls, const schedule_relation *r) {
@@ -641,10 +570,10 @@ static void make_scalars(lowering *l) {
   make_strides(l);
 }
 
-void schedule_infer_bounds(lowering *l) {
+bool schedule_infer_bounds(lowering *l) {
   l->index_dtype = choose_index_dtype(l->s);
   l->stages = RUNTIME_NEW_ARRAY(l->arena, lower_stage, l->s->n_stages + 1);
-  inline_bodies(l);
+  if (!schedule_inline_bodies(l)) return false;
   make_scalars(l);
   for (int i = l->s->n_stages - 1; i >= 0; i--) {
     lower_stage *ls = &l->stages[i];
@@ -656,4 +585,5 @@ void schedule_infer_bounds(lowering *l) {
     for (int v = 0; v < ls->st->n_tensors && !ls->scalar; v++)
       ls->buffers[v] = make_buffer(l, ls, &ls->st->tensors[v], is_argument(l, &ls->st->tensors[v]));
   }
+  return true;
 }

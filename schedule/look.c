@@ -15,14 +15,14 @@ static const char *annotation_word(const schedule_stage *st, int axis) {
 }
 
 int tn_schedule_loops(const tn_schedule *s, const char *stage, int max, tn_loop *out) {
-  if (!s || !RUNTIME_GIVEN(s->ctx, stage)) return -1;
+  if (!s || !stage || (max > 0 && !out)) return -1;
   int at = schedule_find_stage(s, stage);
   if (at < 0) {
     runtime_fail(s->ctx, TN_ERROR_SCHEDULE, "loops: there is no stage \"%s\"", stage);
     return -1;
   }
   const schedule_stage *st = &s->stages[at];
-  for (int i = 0; out && i < st->n_leaves && i < max; i++) {
+  for (int i = 0; i < st->n_leaves && i < max; i++) {
     const schedule_axis *axis = schedule_leaf(st, i);
     out[i] = (tn_loop){.name = axis->name,
                        .extent = axis->extent,

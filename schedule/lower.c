@@ -416,7 +416,7 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
 }
 
 static tir_func *lower(lowering *l, const char *name) {
-  schedule_infer_bounds(l);
+  if (!schedule_infer_bounds(l)) return NULL;
   if (l->part != SCHEDULE_WHOLE && schedule_find_packed(l) != TN_OK) return NULL;
   const tir_stmt *body = NULL;
   for (int i = 0; i < l->s->n_stages; i++)

@@ -64,8 +64,13 @@ typedef struct lowering {
 } lowering;
 
 /* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,
- * variables and buffers, consumers first. The arena must have on_oom. */
-void schedule_infer_bounds(lowering *l);
+ * variables and buffers, consumers first. The arena must have on_oom. False after a message: what inlining makes is too
+ * large. */
+bool schedule_infer_bounds(lowering *l);
+/* Sets st, body and may_leave of all stages. In the body of one that has loops of its own each read of an inlined stage is
+ * that stage's body at the index read (inline.c). False: TN_ERROR_LOWER, the expression is over the limit expr_nodes or too
+ * deep. */
+bool schedule_inline_bodies(lowering *l);
 /* Sets roll and is_doubled of a stage whose region is known, or says why not (buffering.c). */
 void schedule_find_roll(lowering *l, lower_stage *ls);
 /* Where an element of a rolling buffer lies, from its index in the region; and whether it is computed in this

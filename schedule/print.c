@@ -36,28 +36,23 @@ static bool print_steps(const tn_schedule *s, runtime_str *out) {
 
 static bool print_api(const tn_schedule *s, runtime_str *out) { return print_calls(s, true, out); }
 static bool print_text(const tn_schedule *s, runtime_str *out) { return print_calls(s, false, out); }
-static bool print_tree(const tn_schedule *s, runtime_str *out) {
-  schedule_print_tree(s, out);
-  return true;
-}
-static bool print_script(const tn_schedule *s, runtime_str *out) {
-  schedule_print_script(s, out);
-  return true;
-}
+static bool print_tree(const tn_schedule *s, runtime_str *out) { return schedule_print_tree(s, out); }
+static bool print_script(const tn_schedule *s, runtime_str *out) { return schedule_print_script(s, out); }
 
 char *tn_schedule_print(const tn_schedule *s, tn_form form) {
   static bool (*const printers[])(const tn_schedule *, runtime_str *) = {
       [TN_FORM_TIR] = print_tir, [TN_FORM_STEPS] = print_steps, [TN_FORM_TEXT] = print_text,
       [TN_FORM_API] = print_api, [TN_FORM_TREE] = print_tree,   [TN_FORM_TVMSCRIPT] = print_script};
+  static const char *const words[] = {[TN_FORM_TIR] = "the loop IR",    [TN_FORM_STEPS] = "the list of steps",
+                                      [TN_FORM_TEXT] = "the schedule",  [TN_FORM_API] = "the list of C calls",
+                                      [TN_FORM_TREE] = "the loop tree", [TN_FORM_TVMSCRIPT] = "the TVMScript form"};
   if (!s) return NULL;
   if ((unsigned)form >= (unsigned)RUNTIME_COUNT(printers)) {
     runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "tn_schedule_print: form %d is unknown", (int)form);
     return NULL;
   }
-  runtime_str out = {0};
-  runtime_str_add(&out, "");
-  bool ok = printers[form](s, &out);
-  if (ok && !out.failed) return out.data;
+  runtime_str out = runtime_str_limited(s->ctx);
+  if (printers[form](s, &out)) return runtime_str_finish(&out, s->ctx, words[form]);
   runtime_str_free(&out);
   if (s->ctx->status == TN_OK) runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory while printing a schedule");
   return NULL;

@@ -577,16 +577,13 @@ static void print_function(script *s) {
     if (s->l->stages[i].is_live && s->l->stages[i].st->attach == SCHEDULE_ROOT) print_stage(s, i);
 }
 
-void schedule_print_script(const tn_schedule *schedule, runtime_str *out) {
+bool schedule_print_script(const tn_schedule *schedule, runtime_str *out) {
   jmp_buf oom;
   runtime_arena arena = {.on_oom = &oom};
   lowering l = {.s = schedule, .ctx = schedule->ctx, .arena = &arena};
-  if (setjmp(oom)) {
-    out->failed = true;
-  } else {
-    script s = {.l = &l, .out = out};
-    schedule_infer_bounds(&l);
-    print_function(&s);
-  }
+  script s = {.l = &l, .out = out};
+  bool ok = !setjmp(oom) && schedule_infer_bounds(&l);
+  if (ok) print_function(&s);
   runtime_arena_free(&arena);
+  return ok;
 }

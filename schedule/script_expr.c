@@ -180,6 +180,7 @@ static void print_node(const script *s, const tir_expr *e, int own) {
 
 static void print(const script *s, const tir_expr *e, int context) {
   int own = binding_of(e);
+  if (s->out->failed) return;
   if (own < context) runtime_str_add(s->out, "(");
   print_node(s, e, own);
   if (own < context) runtime_str_add(s->out, ")");

@@ -179,15 +179,31 @@ tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number
   return TN_OK;
 }
 
-/* On a copy; stops at the first step that is refused. */
-static tn_status replay(tn_schedule *s, const json_t *steps) {
-  runtime_arena arena = {0};
+tn_status schedule_check_steps(const tn_schedule *s, size_t n) {
+  if ((int64_t)n <= runtime_limits(s->ctx)->steps) return TN_OK;
+  return RUNTIME_FAIL_LIMIT(s->ctx, TN_ERROR_SCHEDULE, steps, "the schedule would have %zu steps or more", n);
+}
+
+/* Stops at the first step that is refused. */
+static tn_status apply_all(tn_schedule *s, runtime_arena *arena, const json_t *steps) {
   tn_status status = TN_OK;
   for (size_t i = 0; status == TN_OK && i < json_array_size(steps); i++) {
     schedule_step step;
-    status = schedule_step_decode(s->ctx, &arena, (int)i + 1, json_array_get(steps, i), &step);
+    status = schedule_step_decode(s->ctx, arena, (int)i + 1, json_array_get(steps, i), &step);
     if (status == TN_OK) status = schedule_apply_step(s, &step);
   }
+  return status;
+}
+
+/* On a copy. */
+static tn_status replay(tn_schedule *s, const json_t *steps) {
+  jmp_buf oom;
+  runtime_arena arena = {.on_oom = &oom};
+  if (setjmp(oom)) {
+    runtime_arena_free(&arena);
+    return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for steps");
+  }
+  tn_status status = apply_all(s, &arena, steps);
   runtime_arena_free(&arena);
   return status;
 }
@@ -196,6 +212,7 @@ tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json) {
   if (!s) return TN_ERROR_ARGUMENT;
   if (!steps_json)
     return runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "tn_schedule_replay: the steps are NULL: give \"[]\" for none");
+  if (!runtime_check_text(s->ctx, "the list of steps", steps_json)) return TN_ERROR_RECORD;
   json_error_t error;
   json_t *steps = json_loads(steps_json, 0, &error);
   if (!json_is_array(steps)) {
@@ -204,7 +221,8 @@ tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json) {
                         steps ? "another value" : error.text);
   }
   tn_schedule *copy = tn_schedule_copy(s);
-  tn_status status = copy ? replay(copy, steps) : TN_ERROR_MEMORY;
+  tn_status status = copy ? schedule_check_steps(s, (size_t)s->n_steps + json_array_size(steps)) : TN_ERROR_MEMORY;
+  if (status == TN_OK) status = replay(copy, steps);
   if (status == TN_OK) copy->is_replayed = true;
   if (status == TN_OK) schedule_swap_contents(s, copy);
   tn_schedule_free(copy);

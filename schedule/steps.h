@@ -11,9 +11,11 @@ json_t *schedule_steps_json(const tn_schedule *s);
 /* Decodes one JSON step into memory of ARENA. NUMBER is its place, for messages. */
 tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number, const json_t *json,
                                schedule_step *out);
+/* Refuses a schedule of N steps, when that is over the limit. */
+tn_status schedule_check_steps(const tn_schedule *s, size_t n);
 /* Writes the loop tree. */
-void schedule_print_tree(const tn_schedule *s, runtime_str *out);
+bool schedule_print_tree(const tn_schedule *s, runtime_str *out);
 /* Writes the structured form (script.c). */
-void schedule_print_script(const tn_schedule *s, runtime_str *out);
+bool schedule_print_script(const tn_schedule *s, runtime_str *out);
 
 #endif

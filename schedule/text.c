@@ -7,6 +7,7 @@
 
 #include "schedule/call.h"
 #include "schedule/edit.h"
+#include "schedule/steps.h"
 #include "schedule/tail.h"
 
 enum { MAX_ARGUMENTS = 64 };
@@ -239,6 +240,7 @@ static tn_status apply_all(reader *r) {
     while (accept(r, ';')) {
     }
     if (!*r->at) return TN_OK;
+    SCHEDULE_TRY(schedule_check_steps(r->s, r->s->n_steps + 1));
     SCHEDULE_TRY(read_call(r));
     SCHEDULE_TRY(apply_call(r));
     const char *before = r->at;
@@ -252,6 +254,7 @@ tn_status tn_schedule_apply(tn_schedule *s, const char *text) {
   if (!s) return TN_ERROR_ARGUMENT;
   if (!text)
     return runtime_fail(s->ctx, TN_ERROR_ARGUMENT, "tn_schedule_apply: the text is NULL: give \"\" for no step");
+  if (!runtime_check_text(s->ctx, "the schedule", text)) return TN_ERROR_PARSE;
   reader *r = calloc(1, sizeof *r);
   tn_schedule *copy = r ? tn_schedule_copy(s) : NULL;
   tn_status status = TN_ERROR_MEMORY;

@@ -121,18 +121,17 @@ static void print_list(const tn_schedule *s, bool inlined, const char *title, ru
   if (any) runtime_str_add(out, "\n");
 }
 
-void schedule_print_tree(const tn_schedule *s, runtime_str *out) {
+bool schedule_print_tree(const tn_schedule *s, runtime_str *out) {
   jmp_buf oom;
   runtime_arena arena = {.on_oom = &oom};
   lowering l = {.s = s, .ctx = s->ctx, .arena = &arena};
-  if (setjmp(oom)) {
-    out->failed = true;
-  } else {
-    schedule_infer_bounds(&l);
+  bool ok = !setjmp(oom) && schedule_infer_bounds(&l);
+  if (ok) {
     print_list(s, false, "input ", out);
     print_list(s, true, "inlined ", out);
     for (int i = 0; i < s->n_stages; i++)
       if (!te_is_placeholder(s->stages[i].op) && s->stages[i].attach == SCHEDULE_ROOT) print_stage(&l, i, 0, out);
   }
   runtime_arena_free(&arena);
+  return ok;
 }

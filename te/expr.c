@@ -112,9 +112,11 @@ tn_expr *te_new_expr(const te_site *site, const tir_expr *node, int n, const tn_
     depth = RUNTIME_MAX(depth, arg_depth(args[i]));
     size += arg_size(args[i]);
   }
-  if (depth >= TE_MAX_DEPTH || size > TE_MAX_SIZE) {
-    te_fail(site, TN_ERROR_PROGRAM, "the expression is too large (depth %d, %d nodes; at most %d and %d): %s",
-            depth + 1, size, (int)TE_MAX_DEPTH, (int)TE_MAX_SIZE, "split it into several tensors");
+  int64_t most = runtime_limits(site->ctx)->expr_nodes;
+  if (depth >= TE_MAX_DEPTH || size > most) {
+    te_fail(site, TN_ERROR_PROGRAM, "the expression is too large (depth %d, %d nodes; at most %d and %lld%s): %s",
+            depth + 1, size, (int)TE_MAX_DEPTH, (long long)most, size > most ? ", the limit expr_nodes" : "",
+            "split it into several tensors");
     return NULL;
   }
   tn_expr *e = node ? RUNTIME_NEW(&site->ctx->arena, tn_expr) : NULL;

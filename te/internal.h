@@ -9,7 +9,6 @@ enum {
   TE_MAX_NAME = 127,             /* characters of a name */
   TE_MAX_REDUCE_AXES = 16,       /* of one compute */
   TE_MAX_DEPTH = 512,            /* of an expression tree */
-  TE_MAX_SIZE = 100000,          /* nodes of an expression when sharing is expanded */
   TE_MAX_TENSORS = 4096,         /* of a program */
   TE_MAX_EXTENT = INT32_MAX,     /* an axis is an i32 as a value */
   TE_MAX_SYMBOL = INT32_MAX / 4, /* a symbol's greatest value, unless it says another */

@@ -68,22 +68,38 @@ const char *te_take_name(te_parser *p, const char *what, const char **at) {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
+static int line_of(const te_parser *p, const char *at) {
+  int line = 1;
+  for (const char *c = p->lexer.site.text; c < at; c++) line += *c == '\n';
+  return line;
+}
+
 te_named *te_find_named(te_parser *p, const char *name) {
-  for (int i = 0; i < p->symbols.n; i++)
-    if (strcmp(p->symbols.data[i].tensor->name, name) == 0) return &p->symbols.data[i];
-  return NULL;
+  int i = te_names_find(&p->symbol_names, name);
+  return i < 0 ? NULL : &p->symbols.data[i];
 }
 
 bool te_add_named(te_parser *p, te_named symbol) {
   if (p->symbols.n >= TE_MAX_TENSORS)
     return te_parse_fail(p, symbol.at, "the program has more than %d tensors", (int)TE_MAX_TENSORS);
-  return RUNTIME_PUSH(&p->symbols, symbol) || te_has_memory(&p->lexer.site, NULL);
+  bool added = te_names_add(&p->symbol_names, symbol.tensor->name, p->symbols.n) && RUNTIME_PUSH(&p->symbols, symbol);
+  return added || te_has_memory(&p->lexer.site, NULL);
 }
 
 const tn_param *te_find_param(te_parser *p, const char *name) {
-  for (int i = 0; i < p->params.n; i++)
-    if (strcmp(p->params.data[i].name, name) == 0) return &p->params.data[i];
-  return NULL;
+  int i = te_names_find(&p->param_names, name);
+  return i < 0 ? NULL : &p->params.data[i];
+}
+
+/* A parameter whose name is free. */
+static bool add_param(te_parser *p, const char *at, tn_param param) {
+  if (p->params.n >= runtime_limits(p->lexer.site.ctx)->params) {
+    RUNTIME_FAIL_LIMIT(p->lexer.site.ctx, TN_ERROR_PARSE, params, "the program has more than %d parameters (line %d)",
+                       p->params.n, line_of(p, at));
+    return false;
+  }
+  bool added = te_names_add(&p->param_names, param.name, p->params.n) && RUNTIME_PUSH(&p->params, param);
+  return added || te_has_memory(&p->lexer.site, NULL);
 }
 
 tn_axis *te_find_size(te_parser *p, const char *name) {
@@ -96,12 +112,6 @@ const te_named_combiner *te_find_named_combiner(te_parser *p, const char *name) 
   for (int i = 0; i < p->combiners.n; i++)
     if (strcmp(p->combiners.data[i].combiner->combiner.name, name) == 0) return &p->combiners.data[i];
   return NULL;
-}
-
-static int line_of(const te_parser *p, const char *at) {
-  int line = 1;
-  for (const char *c = p->lexer.site.text; c < at; c++) line += *c == '\n';
-  return line;
 }
 
 bool te_check_free(te_parser *p, const char *what, const char *name, const char *at) {
@@ -139,8 +149,7 @@ static bool parse_param(te_parser *p, const overrides *o) {
     int64_t value;
     if (!name || !te_check_free(p, "a parameter", name, at) || !te_expect(p, "=", "'='")) return false;
     if (!te_parse_integer(p, "a parameter", &value)) return false;
-    tn_param param = {name, overridden(o, name, value)};
-    if (!RUNTIME_PUSH(&p->params, param)) return te_has_memory(&p->lexer.site, NULL);
+    if (!add_param(p, at, (tn_param){name, overridden(o, name, value)})) return false;
   } while (te_accept(p, ",") && (te_skip_newlines(p), true));
   return true;
 }
@@ -157,8 +166,7 @@ static bool add_size(te_parser *p, const overrides *o, const char *at, const cha
   if (!size || !is_overridden(o, name))
     return size && (RUNTIME_PUSH(&p->sizes, size) || te_has_memory(&p->lexer.site, NULL));
   tn_param param = {name, overridden(o, name, 0)};
-  if (param.value >= least && param.value <= most)
-    return RUNTIME_PUSH(&p->params, param) || te_has_memory(&p->lexer.site, NULL);
+  if (param.value >= least && param.value <= most) return add_param(p, at, param);
   return te_parse_fail(p, at, "symbol '%s' is in %lld .. %lld, and is given the value %lld", name, (long long)least,
                        (long long)most, (long long)param.value);
 }
@@ -638,9 +646,12 @@ static tn_program *finish(te_parser *p, const overrides *o) {
 
 tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params) {
   if (!ctx || !RUNTIME_GIVEN(ctx, text) || (n_params > 0 && !RUNTIME_GIVEN(ctx, params))) return NULL;
+  if (!runtime_check_text(ctx, "the program", text)) return NULL;
   te_parser p = {.lexer = {.site = {ctx, text, text}, .next = text}};
   overrides o = {n_params, params};
   tn_program *program = parse_statements(&p, &o) ? finish(&p, &o) : NULL;
+  te_names_free(&p.symbol_names);
+  te_names_free(&p.param_names);
   RUNTIME_VEC_FREE(&p.symbols);
   RUNTIME_VEC_FREE(&p.params);
   RUNTIME_VEC_FREE(&p.sizes);

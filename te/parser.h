@@ -4,6 +4,7 @@
 #define TENON_TE_PARSER_H
 
 #include "te/lexer.h"
+#include "te/names.h"
 
 enum { TE_MAX_NESTING = 256 }; /* of parentheses, indices and prefix operators */
 
@@ -32,9 +33,10 @@ typedef struct te_parser {
   int nesting;
   RUNTIME_VEC(te_named) symbols;
   RUNTIME_VEC(tn_param) params;
-  RUNTIME_VEC(tn_axis *) sizes;     /* of symbol statements */
-  RUNTIME_VEC(te_read_place) reads; /* of the statement being parsed */
-  RUNTIME_VEC(tn_tensor *) outputs; /* of an output statement */
+  te_names symbol_names, param_names; /* where they stand in these */
+  RUNTIME_VEC(tn_axis *) sizes;       /* of symbol statements */
+  RUNTIME_VEC(te_read_place) reads;   /* of the statement being parsed */
+  RUNTIME_VEC(tn_tensor *) outputs;   /* of an output statement */
   RUNTIME_VEC(te_named_combiner) combiners;
   tn_combiner *defining;                           /* the combiner whose results are parsed, or NULL */
   tn_axis *axes[TN_MAX_RANK + TE_MAX_REDUCE_AXES]; /* in scope */

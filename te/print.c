@@ -215,6 +215,7 @@ static void print_node(const printer *p, const tir_expr *e) {
 /* An expression where operators of less than PRECEDENCE need parentheses. */
 static void print_expr(const printer *p, const tir_expr *e, int precedence) {
   bool needs_parentheses = precedence_of(e) < precedence;
+  if (p->out->failed) return;
   if (needs_parentheses) runtime_str_add(p->out, "(");
   print_node(p, e);
   if (needs_parentheses) runtime_str_add(p->out, ")");

@@ -212,10 +212,12 @@ tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors) {
 /* Text and key are made once and kept: a program is only const to its users. */
 const char *tn_program_text(const tn_program *program) {
   if (!program || program->text) return program ? program->text : NULL;
-  runtime_str out = {0};
+  runtime_str out = runtime_str_limited(program->ctx);
   te_print_program(&out, program);
-  const char *text = runtime_str_take(&out, &program->ctx->arena);
-  if (!text) runtime_fail(program->ctx, TN_ERROR_MEMORY, "out of memory");
+  char *printed = runtime_str_finish(&out, program->ctx, "the program");
+  const char *text = printed ? runtime_strdup(&program->ctx->arena, printed) : NULL;
+  if (printed && !text) runtime_fail(program->ctx, TN_ERROR_MEMORY, "out of memory");
+  free(printed);
   ((tn_program *)program)->text = text;
   return text;
 }

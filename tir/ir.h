@@ -509,6 +509,8 @@ typedef enum tir_walk { TIR_WALK_ON, TIR_WALK_PRUNE, TIR_WALK_STOP } tir_walk;
 
 /* Pre-order over an expression, each shared node once. Returns false when the visitor stopped. */
 bool tir_walk_expr(const tir_expr *e, tir_walk (*visit)(void *user, const tir_expr *e), void *user);
+/* How many nodes are inside each other at most; a leaf is 1. */
+int tir_depth(const tir_expr *e);
 /* Pre-order over statements and the expressions in them; either visitor may be NULL. */
 typedef struct tir_visitor {
   tir_walk (*stmt)(void *user, const tir_stmt *s);
@@ -561,13 +563,14 @@ const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir
 
 /* ---- printing (TVM's textual style, minimal parentheses) --------------------------------------------------------- */
 
+/* What is small as a graph can be endless as text: OUT needs a limit (runtime_str_limited) where users decide the graph.
+ */
+
 /* `i.outer*20 + i.inner < 1024`; loads as A[i*1024 + j], vector accesses A[ramp(i*1024, 1, 32)]; f32 constants 0f32. */
 void tir_print_expr(runtime_str *out, const tir_expr *e);
 /* `for (x.outer: int32, 0, 52) "parallel" {` ... two spaces a level. */
 void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent);
 void tir_print_func(runtime_str *out, const tir_func *f);
-/* Bytes. What is small as a graph can be endless as text: printing stops here, and says so. */
-enum { TIR_LONGEST_TEXT = 16 << 20 };
 
 /* The function that tir_print_func printed: printing it gives the same text (docs/ir.md). All nodes in ARENA. Parameters
  * before the first that is stored to are inputs; with one index where another number of dimensions was declared, buffers

@@ -1,5 +1,7 @@
 /* parse.c: loop IR from text, as tir_print_func writes it: words and signs, statements, functions. Recursive descent
  * over the text itself; a '#' starts a comment. */
+#include <inttypes.h>
+
 #include <ctype.h>
 #include <stdio.h>
 
@@ -283,12 +285,23 @@ static const tir_stmt *block_with(parser *p, parser_name name) {
   return body;
 }
 
+/* Between two numbers. One that the index dtype does not hold is refused. */
+static const tir_expr *distance(parser *p, const tir_expr *min, int64_t from, int64_t to) {
+  tir_interval all = tir_dtype_range((tn_dtype)min->dtype);
+  int64_t extent;
+  if (!__builtin_sub_overflow(to, from, &extent) && extent >= all.lo && extent <= all.hi)
+    return tir_int(p->arena, (tn_dtype)min->dtype, extent);
+  return parser_fail(p, p->at, "a loop from %" PRId64 " to %" PRId64 " is longer than %s counts", from, to,
+                     tir_dtype_words[min->dtype]),
+         NULL;
+}
+
 /* The extent from the end; `min + extent` is what the printer writes where the two are not numbers. */
 static const tir_expr *extent_of(parser *p, const tir_expr *min, const tir_expr *end) {
   int64_t from, to;
   bool known = tir_is_int(min, &from);
   if (known && from == 0) return end;
-  if (known && tir_is_int(end, &to)) return tir_int(p->arena, min->dtype, (int64_t)((uint64_t)to - (uint64_t)from));
+  if (known && tir_is_int(end, &to)) return distance(p, min, from, to);
   if (end->op == TIR_ADD && tir_equal(end->arg[0], min)) return end->arg[1];
   if (tir_equal(end, min)) return tir_int(p->arena, min->dtype, 0);
   return tir_simplify(p->arena, NULL, tir_binary(p->arena, TIR_SUB, end, min));
@@ -643,6 +656,7 @@ static tir_func *make_func(parser *p, const char *name, const tir_stmt *body, bo
 tir_func *tir_parse_func(tn_context *ctx, runtime_arena *arena, const char *text) {
   parser p = {.ctx = ctx, .arena = arena, .text = text, .at = text, .index_dtype = TN_I32};
   bool flat;
+  if (!runtime_check_text(ctx, "the loop IR", text)) return NULL;
   const char *name = parse_params(&p) ? parse_attributes(&p) : NULL;
   const tir_stmt *body = name != NULL ? parse_block(&p) : NULL;
   if (body == NULL) return NULL;

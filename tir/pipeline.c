@@ -32,9 +32,10 @@ static void dump(tir_pass_context *p, const char *name, const tir_func *before, 
     runtime_say(p->ctx, TN_SEVERITY_INFO, "after %s: (unchanged)", name);
     return;
   }
-  runtime_str text = {0};
+  runtime_str text = runtime_str_limited(p->ctx);
   tir_print_func(&text, after);
-  if (!text.failed) runtime_say(p->ctx, TN_SEVERITY_INFO, "after %s:\n%s", name, text.data);
+  runtime_say(p->ctx, TN_SEVERITY_INFO, "after %s:\n%s", name,
+              text.failed ? "(no memory, or longer than the limit text_bytes)" : text.data);
   runtime_str_free(&text);
 }
 

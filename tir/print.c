@@ -115,7 +115,7 @@ static void print_prefix(runtime_str *out, const tir_expr *e) {
 }
 
 static void print(runtime_str *out, const tir_expr *e, int context) {
-  if (out->n >= TIR_LONGEST_TEXT) return;
+  if (out->failed) return;
   if (e->op == TIR_INT)
     print_int(out, e->dtype, e->u.i);
   else if (e->op == TIR_FLOAT)
@@ -311,7 +311,4 @@ void tir_print_func(runtime_str *out, const tir_func *f) {
   runtime_str_addf(out, ") -> int32\n  attr = {\"global_symbol\": \"%s\", \"tir.noalias\": True}", f->name);
   print_block(out, f->body, 0);
   runtime_str_add(out, "\n");
-  if (out->n >= TIR_LONGEST_TEXT)
-    runtime_str_addf(out, "(cut: expressions that share parts are longer than %d MiB as text)\n",
-                     TIR_LONGEST_TEXT >> 20);
 }

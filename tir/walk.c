@@ -29,6 +29,25 @@ bool tir_walk_expr(const tir_expr *e, tir_walk (*visit)(void *user, const tir_ex
   return finished;
 }
 
+/* DEPTHS remembers inner nodes. */
+static int depth_of(tir_memo *depths, const tir_expr *e) {
+  if (e->n_args == 0) return 1;
+  const void *known = tir_memo_get(depths, e);
+  if (known != NULL) return (int)(intptr_t)known;
+  int deepest = 0;
+  for (int i = 0; i < e->n_args; i++) deepest = RUNTIME_MAX(deepest, depth_of(depths, e->arg[i]));
+  tir_memo_put(depths, e, (const void *)(intptr_t)(deepest + 1));
+  return deepest + 1;
+}
+
+int tir_depth(const tir_expr *e) {
+  tir_memo depths;
+  tir_memo_init(&depths);
+  int depth = depth_of(&depths, e);
+  tir_memo_end(&depths); /* without memory shared nodes are walked again */
+  return depth;
+}
+
 /* An expression of a statement; absent ones and an absent visitor are passed over. */
 static bool walk_part(const tir_visitor *v, const tir_expr *e) {
   return v->expr == NULL || e == NULL || tir_walk_expr(e, v->expr, v->user);

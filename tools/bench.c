@@ -86,13 +86,40 @@ static tn_kernel *build(bench *b, tn_schedule *schedule) {
   return schedule ? tn_build(schedule, &(tn_build_options){.target = b->session.target}) : NULL;
 }
 
+static double bytes_of(const tn_tensor *t) {
+  double bytes = (double)tn_dtype_bytes(t->dtype);
+  for (int d = 0; d < t->ndim; ++d) bytes *= (double)t->shape[d];
+  return bytes;
+}
+
+/* Every tensor once, as the unscheduled kernel has them, and the outputs once more to compare with. */
+static bool check_sizes(bench *b) {
+  tools_session *s = &b->session;
+  double bytes = 0, largest = -1;
+  const char *name = "";
+  for (int i = 0; i < s->program->n_ops; ++i) {
+    for (int v = 0; v < s->program->ops[i]->n_outputs; ++v) {
+      const tn_tensor *t = &s->program->ops[i]->outputs[v];
+      double here = bytes_of(t);
+      if (here > largest) largest = here, name = t->name;
+      bytes += here;
+    }
+  }
+  for (int i = s->program->n_inputs; i < s->program->n_args; ++i) bytes += bytes_of(s->program->args[i]);
+  if (bytes <= (double)runtime_limits(s->ctx)->data_bytes) return true;
+  RUNTIME_FAIL_LIMIT(s->ctx, TN_ERROR_ARGUMENT, data_bytes,
+                     "timing takes arrays of %.0f bytes together, the outputs twice; the largest is %s with %.0f",
+                     bytes, name, largest);
+  return false;
+}
+
 /* The measuring worker's own preparation: inputs, and the outputs of the unscheduled kernel, verified by the evaluator.
  */
 static bool prepare(bench *b) {
   tools_session *s = &b->session;
   worker_answer answer = {.lap_ns = runtime_now_ns()};
   int n = tn_program_arg_count(s->program);
-  if (te_check_no_symbols(s->program, "measuring") != TN_OK) return false;
+  if (te_check_no_symbols(s->program, "measuring") != TN_OK || !check_sizes(b)) return false;
   b->flops = tn_program_flops(s->program);
   b->program = (worker_program){.ctx = s->ctx, .program = s->program, .target = s->target, .n_args = n};
   b->program.args = calloc((size_t)n + 1, sizeof *b->program.args);

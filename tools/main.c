@@ -26,7 +26,8 @@ static const char *const about =
     "A PROGRAM is tensor expressions as text, or the name of a file that holds them:\n"
     "  'C[i<1024, j<1024] = sum[k<1024](A[i,k] * B[k,j])'\n"
     "The exit status is 0 when all went well, 1 when the work failed, 2 for a wrong command line.\n"
-    "TENON_DEBUG=lower:2,simplify dumps what the named passes make to standard error.\n";
+    "TENON_DEBUG=lower:2,simplify dumps what the named passes make to standard error.\n"
+    "TENON_LIMITS=text_bytes=64M,params=10000 raises limits on what is read and made (docs/limits.md).\n";
 
 static const tools_verb *find_verb(const char *name) {
   for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) {

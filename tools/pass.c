@@ -36,7 +36,8 @@ static int list_passes(void) {
 /* The text of what the passes make; NULL after a message. */
 static char *transform(tools_session *session, const tools_args *args, const char *text) {
   runtime_arena arena = {0};
-  runtime_str out = {0};
+  runtime_str out = runtime_str_limited(session->ctx);
+  char *printed = NULL;
   tir_pass_context p = {.ctx = session->ctx,
                         .arena = &arena,
                         .options = {.vector_registers = (int)args->registers,
@@ -45,11 +46,12 @@ static char *transform(tools_session *session, const tools_args *args, const cha
   session->file = strcmp(args->operands[1], "-") == 0 ? NULL : args->operands[1];
   tir_func *f = tir_parse_func(session->ctx, &arena, text);
   session->file = NULL;
-  if (f && schedule_add_intrins(session->ctx, &arena, f) && (f = tir_run_passes(&p, f, args->operands[0])))
+  if (f && schedule_add_intrins(session->ctx, &arena, f) && (f = tir_run_passes(&p, f, args->operands[0]))) {
     tir_print_func(&out, f);
+    printed = runtime_str_finish(&out, session->ctx, "the loop IR");
+  }
   runtime_arena_free(&arena);
-  if (out.failed) tools_fail(session, "out of memory for the text of loop IR"), runtime_str_free(&out);
-  return out.data;
+  return printed;
 }
 
 static int run(const tools_args *args) {

@@ -82,8 +82,23 @@ static tn_target *make_target(tn_context *ctx, const tools_args *args) {
   return target;
 }
 
+/* TENON_LIMITS=text_bytes=64M,params=10000 */
+static bool read_limits(tools_session *session, tn_limits *limits) {
+  const char *text = getenv("TENON_LIMITS"), *at;
+  if (!text || tn_limits_parse(text, limits, &at)) return true;
+  static const char names[] = ""
+#define X(name, usual, words) " " #name
+      TN_LIMITS(X)
+#undef X
+      ;
+  tools_fail(session, "TENON_LIMITS: '%s' is no limit such as params=10000 or text_bytes=64M; they are%s", at, names);
+  return false;
+}
+
 bool tools_open(tools_session *session, const tools_args *args) {
   tn_context_options options = {.on_message = print_message, .user = session, .debug = getenv("TENON_DEBUG")};
+  *session = (tools_session){0};
+  if (!read_limits(session, &options.limits)) return false;
   *session = (tools_session){.ctx = tn_context_new(&options)};
   if (!session->ctx) return tools_fail(session, "out of memory"), false;
   session->target = make_target(session->ctx, args);

@@ -114,7 +114,9 @@ static void put_averages(page *p) {
 static void put_advice(page *p) {
   tn_analysis *analysis = tn_analysis_of(p->ctx, p->r);
   tn_advices *advices = analysis ? tn_advise(p->ctx, analysis, NULL) : NULL;
-  put_block(p, advices ? tn_advices_text(advices, false) : NULL, "none");
+  char *text = advices ? tn_advices_text(advices, false) : NULL;
+  p->failed |= advices && !text;
+  put_block(p, text, "none");
   tn_advices_free(advices);
   tn_analysis_free(analysis);
 }

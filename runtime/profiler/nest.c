@@ -26,7 +26,8 @@ static bool is_sorted(const tn_recording *r) {
   return true;
 }
 
-/* Puts the events into ORDER (indices of now), and turns parents into the new indices. */
+/* Puts the events into ORDER (indices of now), and turns parents into the new indices. A damaged file's parent may begin after its
+ * child: then it is found again by time, for parents stand before their children. */
 static bool permute(tn_recording *r, const int32_t *order) {
   size_t n = (size_t)r->n_events;
   tn_event *sorted = malloc((n + 1) * sizeof *sorted);
@@ -37,6 +38,7 @@ static bool permute(tn_recording *r, const int32_t *order) {
     for (size_t i = 0; i < n; ++i) {
       sorted[i] = r->events[order[i]];
       if (sorted[i].parent >= 0) sorted[i].parent = new_at[sorted[i].parent];
+      if (sorted[i].parent >= (int32_t)i) sorted[i].parent = PROFILER_PARENT_UNKNOWN;
     }
     free(r->events);
     r->events = sorted;

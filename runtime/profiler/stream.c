@@ -157,7 +157,7 @@ static void add_escaped(profiler_out *out, unsigned char c) {
 /* Bytes from TEXT on that stand in JSON as they are, all of them ASCII. */
 static size_t plain_run(const unsigned char *text) {
   size_t n = 0;
-  while (text[n] >= 32 && text[n] < 127 && text[n] != '"' && text[n] != '\\') ++n;
+  while (text[n] >= 32 && text[n] < 128 && text[n] != '"' && text[n] != '\\') ++n;
   return n;
 }
 

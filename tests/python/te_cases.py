@@ -257,7 +257,7 @@ def test_shared_parts_do_not_double():
 
     def deep(i):
         x = A[i]
-        for _ in range(14):
+        for _ in range(12):
             x = (x + x) * 0.5
         return x
 

@@ -5,6 +5,7 @@
 int test_arena(void);
 int test_containers(void);
 int test_context(void);
+int test_limits(void);
 int test_dtype(void);
 int test_array(void);
 int test_overlap(void);

@@ -1,0 +1,185 @@
+/* inline.c: the bodies of inlined stages in place of the reads of them.
+ *
+ * A stage's body is needed once for each index that it is read at: a version. Versions are made from the stage's own
+ * body when a reader first asks for them, with the index simplified, and are kept while one reader's body is put
+ * together. So a chain of stages that each read their producer at i and at n-1-i makes two versions a stage, though it
+ * has 2^k ways down to its first. Where indices do differ all the way the expression grows beyond a limit, and is
+ * refused. */
+#include "schedule/lowering.h"
+
+/* MAX_DEPTH: as deep as code generation goes. VISITS: nodes looked at for each that the limit allows. */
+enum { MAX_DEPTH = 4000, VISITS = 16, HASHED_LEVELS = 6 };
+
+typedef struct version {
+  const tir_expr *read, *value; /* of an inlined tensor, its index simplified */
+  uint64_t hash;
+  const struct version *next; /* of the same slot */
+} version;
+
+enum { SLOTS = 256 };
+
+typedef struct inlining {
+  lowering *l;
+  const lower_stage *reader;
+  const tir_env *env; /* the ranges of the reader's axes */
+  int depth;          /* of all bodies that are being put together, each in the one before */
+  int64_t visits;
+  const version *slots[SLOTS];
+  bool failed;
+} inlining;
+
+static const tir_expr *put_together(inlining *x, const tir_expr *body);
+
+/* ---- refusing ---------------------------------------------------------------------------------------------------- */
+
+/* The legal alternative names the producer that is nearest to the reader. */
+static const tir_expr *refuse(inlining *x, const char *what) {
+  const te_op *op = x->reader->st->op;
+  const char *near = NULL;
+  for (int i = 0; i < op->n_inputs; i++) {
+    int from = schedule_stage_of_tensor(x->l->s, op->inputs[i]);
+    if (x->l->s->stages[from].attach == SCHEDULE_INLINED) near = op->inputs[i]->name;
+  }
+  x->failed = true;
+  runtime_fail(x->l->ctx, TN_ERROR_LOWER,
+               "%s: with all inlined stages in place its expression is %s: call compute_root(%s), or of another stage "
+               "on the way to it",
+               op->name, what, near ? near : op->name);
+  return NULL;
+}
+
+static const tir_expr *refuse_size(inlining *x) {
+  int64_t most = runtime_limits(x->l->ctx)->expr_nodes;
+  return refuse(x, runtime_format(x->l->arena, "larger than %lld operations (limit expr_nodes)", (long long)most));
+}
+
+/* ---- versions ---------------------------------------------------------------------------------------------------- */
+
+/* Equal expressions hash alike; only the levels near the top count. */
+static uint64_t hash_of(const tir_expr *e, int levels) {
+  int64_t own[] = {e->op, e->dtype, e->op == TIR_INT ? e->u.i : e->op == TIR_VAR ? (int64_t)(intptr_t)e->u.var : 0};
+  uint64_t hash = runtime_hash(own, sizeof own, 0);
+  for (int i = 0; levels > 0 && i < e->n_args; i++) {
+    uint64_t arg = hash_of(e->arg[i], levels - 1);
+    hash = runtime_hash(&arg, sizeof arg, hash);
+  }
+  return e->op == TIR_READ ? hash ^ (uint64_t)(uintptr_t)e->u.tensor : hash;
+}
+
+static const tir_expr *find_version(const inlining *x, const tir_expr *read, uint64_t hash) {
+  for (const version *v = x->slots[hash % SLOTS]; v; v = v->next)
+    if (v->hash == hash && tir_equal(v->read, read)) return v->value;
+  return NULL;
+}
+
+static void keep_version(inlining *x, const tir_expr *read, uint64_t hash, const tir_expr *value) {
+  version *v = RUNTIME_NEW(x->l->arena, version);
+  *v = (version){read, value, hash, x->slots[hash % SLOTS]};
+  x->slots[hash % SLOTS] = v;
+}
+
+static tir_walk stop_at_read(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* The read with each index in its simplest form. An index from data is left as it is. */
+static const tir_expr *simple_read(const inlining *x, const te_op *op, const tir_expr *e) {
+  const tir_expr *index[TN_MAX_RANK];
+  for (int i = 0; i < e->n_args; i++) {
+    index[i] = tir_cast(x->l->arena, op->axes[i]->var.dtype, e->arg[i]);
+    if (index[i]->n_args > 0 && tir_walk_expr(index[i], stop_at_read, NULL))
+      index[i] = tir_simplify(x->l->arena, x->env, index[i]);
+  }
+  return tir_with_args(x->l->arena, e, index);
+}
+
+/* The producer's body at the index of a read. */
+static const tir_expr *make_version(inlining *x, const te_op *op, const tir_expr *read) {
+  tir_binding bindings[TN_MAX_RANK];
+  for (int i = 0; i < read->n_args; i++) bindings[i] = (tir_binding){&op->axes[i]->var, read->arg[i]};
+  int depth = tir_depth(op->body);
+  if (x->depth + depth > MAX_DEPTH)
+    return refuse(x, runtime_format(x->l->arena, "nested deeper than %d operations", MAX_DEPTH));
+  x->depth += depth;
+  const tir_expr *body = tir_value(op->body, read->u.tensor->value_index);
+  body = put_together(x, tir_substitute(x->l->arena, body, read->n_args, bindings));
+  x->depth -= depth;
+  return body;
+}
+
+/* The arguments of a read are put together before it. */
+static const tir_expr *inline_read(void *user, const tir_expr *e) {
+  inlining *x = user;
+  if (x->failed) return NULL;
+  if (++x->visits > VISITS * runtime_limits(x->l->ctx)->expr_nodes) return refuse_size(x);
+  if (e->op != TIR_READ) return e;
+  const schedule_stage *st = &x->l->s->stages[schedule_stage_of_tensor(x->l->s, e->u.tensor)];
+  if (st->attach != SCHEDULE_INLINED) return e; /* a scan, behind its steps, never is */
+  const tir_expr *read = simple_read(x, st->op, e);
+  uint64_t hash = hash_of(read, HASHED_LEVELS);
+  const tir_expr *value = find_version(x, read, hash);
+  if (value) return value;
+  value = make_version(x, st->op, read);
+  if (value) keep_version(x, read, hash, value);
+  return value;
+}
+
+static const tir_expr *put_together(inlining *x, const tir_expr *body) {
+  tir_rewriter rewriter = {x->l->arena, NULL, inline_read, x};
+  return tir_rewrite_expr(&rewriter, body);
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+static tir_walk count_node(void *user, const tir_expr *e) {
+  inlining *x = user;
+  return e->n_args == 0 || ++x->visits <= runtime_limits(x->l->ctx)->expr_nodes ? TIR_WALK_ON : TIR_WALK_STOP;
+}
+
+static const tir_env *axis_ranges(lowering *l, const te_op *op) {
+  const tir_env *known = NULL;
+  for (int i = 0; i < op->n_axes + op->n_reduce; i++) {
+    const tn_axis *axis = i < op->n_axes ? op->axes[i] : op->reduce_axes[i - op->n_axes];
+    tir_env *env = RUNTIME_NEW(l->arena, tir_env);
+    *env = (tir_env){.outer = known, .var = &axis->var, .range = {0, axis->extent - 1}};
+    known = env;
+  }
+  return known;
+}
+
+static bool reads_inlined(const lowering *l, const te_op *op) {
+  for (int i = 0; i < op->n_inputs; i++)
+    if (l->s->stages[schedule_stage_of_tensor(l->s, op->inputs[i])].attach == SCHEDULE_INLINED) return true;
+  return false;
+}
+
+static bool inline_into(lowering *l, lower_stage *ls) {
+  inlining x = {.l = l, .reader = ls, .env = axis_ranges(l, ls->st->op), .depth = tir_depth(ls->body)};
+  const tir_expr *body = put_together(&x, ls->body);
+  x.visits = 0;
+  if (body && !tir_walk_expr(body, count_node, &x)) body = refuse_size(&x);
+  if (body) ls->body = body;
+  return body != NULL;
+}
+
+/* Whether a stage that is inlined into OP's may read outside. */
+static bool inlines_unsafe_read(const lowering *l, const te_op *op) {
+  for (int i = 0; i < op->n_inputs; i++) {
+    int from = schedule_stage_of_tensor(l->s, op->inputs[i]);
+    if (l->s->stages[from].attach == SCHEDULE_INLINED && l->stages[from].may_leave) return true;
+  }
+  return false;
+}
+
+bool schedule_inline_bodies(lowering *l) {
+  for (int i = 0; i < l->s->n_stages; i++) {
+    lower_stage *ls = &l->stages[i];
+    ls->st = &l->s->stages[i];
+    ls->body = ls->st->op->body;
+    ls->may_leave = ls->st->op->may_leave || inlines_unsafe_read(l, ls->st->op);
+    if (!ls->body || ls->st->attach == SCHEDULE_INLINED || !reads_inlined(l, ls->st->op)) continue;
+    if (!inline_into(l, ls)) return false;
+  }
+  return true;
+}
