@@ -99,7 +99,7 @@ nothing_left
 # ---- what is not an error is said once, and about what the user wrote
 run tune "$add" --log add.json --trials 3
 [ "$got" -eq 0 ] || complain "tune fails: $(cat err)"
-refuses 1 "add.json holds no valid and checked record of this program ($(grep -c . add.json) records, 0 of them failed, $(grep -c . add.json) of other programs" log best add.json "$sum"
+refuses 1 "add.json holds no valid and checked record of this program ($(grep -c '"program"' add.json) records, 0 of them failed, $(grep -c '"program"' add.json) of other programs" log best add.json "$sum"
 unrolled='C[i<64, j<6400] = sum[k<64](A[i,k] * B[k,j])'
 run show "$unrolled" -s 'reorder(C, i, k, j); unroll(C, j)' --emit=llvm
 [ "$(grep -c 'the loop "j" is not unrolled' err)" -eq 1 ] || complain "a loop is not warned about once: $(cat err)"
