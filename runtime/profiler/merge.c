@@ -97,7 +97,7 @@ static bool append(merger *m, const tn_merge_input *input) {
 }
 
 tn_recording *tn_recording_merge(tn_context *ctx, const tn_merge_input *inputs, int n) {
-  if (!RUNTIME_GIVEN(ctx, inputs)) return NULL;
+  if (n > 0 && !RUNTIME_GIVEN(ctx, inputs)) return NULL;
   for (int i = 0; i < n; ++i) {
     if (!inputs[i].recording) n = 0;
   }

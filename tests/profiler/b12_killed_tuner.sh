@@ -8,12 +8,12 @@ cd "$folder"
   >/dev/null 2>&1 &
 tuner=$!
 for _ in $(seq 600); do # until the third round is over: 24 candidates each
-  [ "$(cat k.log 2>/dev/null | wc -l)" -ge 74 ] && break
+  [ "$(cat k.log 2>/dev/null | wc -l)" -ge 80 ] && break
   sleep 0.1
 done
 kill -9 $tuner
 wait $tuner 2>/dev/null || true
-lines=$(wc -l <k.log)
+lines=$(grep -c '"program"' k.log) # the run's first line is no record
 "$TENON" profile convert k.json.buffers k2.json
 python3 - "$lines" <<'PY'
 import json, sys
