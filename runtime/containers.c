@@ -25,7 +25,8 @@ static bool reserve(runtime_str *s, size_t n) {
     return false;
   }
   if (n < s->cap && s->n < s->cap - n) return true;
-  size_t cap = RUNTIME_MAX((s->n + n + 1) * RUNTIME_SMALL(2, 1), (size_t)RUNTIME_SMALL(64, 1));
+  size_t wanted = s->n + n + 1, spare = wanted < (size_t)RUNTIME_SMALL(64, 4096) ? RUNTIME_SMALL(64, 0) : wanted;
+  size_t cap = wanted + spare;
   char *grown = n < SIZE_MAX / 4 && s->n < SIZE_MAX / 4 ? realloc(s->data, cap) : NULL;
   if (!grown) {
     s->failed = true;

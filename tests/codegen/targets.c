@@ -210,23 +210,31 @@ static double seconds_of(const struct timespec *from, const struct timespec *to)
   return (double)(to->tv_sec - from->tv_sec) + 1e-9 * (double)(to->tv_nsec - from->tv_nsec);
 }
 
-/* Every cost is measured, nearer memory is no slower, and it does not take long. */
+/* Whether a measurement's numbers go together: nearer memory is no slower, a dependent chain no faster than a full pipeline. */
+static bool are_in_order(const tn_machine_costs *c) {
+  return c->chain >= c->fma16 && c->line2 <= c->line3 && c->line3 <= c->line4 && c->line4 <= c->shared4;
+}
+
+/* Every cost is measured, and it does not take long. A busy machine may disturb a measurement, but not each of five. */
 static void measures(void **state) {
   (void)state;
-  struct timespec begin, end;
-  clock_gettime(CLOCK_MONOTONIC, &begin);
-  const char *word = tn_measure_costs(K.ctx);
-  clock_gettime(CLOCK_MONOTONIC, &end);
-  assert_non_null(word);
-  tn_target *t = tn_target_new(K.ctx, word);
-  assert_non_null(t);
-  tn_machine_costs c = tn_target_machine(t).costs;
+  bool is_right = false;
+  for (int attempt = 0; attempt < 5 && !is_right; attempt++) {
+    struct timespec begin, end;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    const char *word = tn_measure_costs(K.ctx);
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    assert_non_null(word);
+    tn_target *t = tn_target_new(K.ctx, word);
+    assert_non_null(t);
+    tn_machine_costs c = tn_target_machine(t).costs;
 #define X(name, what) assert_true(c.name > 0);
-  TN_MACHINE_COSTS(X)
+    TN_MACHINE_COSTS(X)
 #undef X
-  assert_true(c.chain >= c.fma16);
-  assert_true(c.line2 <= c.line3 && c.line3 <= c.line4 && c.line4 <= c.shared4);
-  assert_true(seconds_of(&begin, &end) < 20);
+    assert_true(seconds_of(&begin, &end) < 20);
+    is_right = are_in_order(&c);
+  }
+  assert_true(is_right);
 }
 
 /* The schedule is decided by the target's text alone. */
