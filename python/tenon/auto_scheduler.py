@@ -1,10 +1,9 @@
 """The words of TVM's auto_scheduler: workloads, tasks, tuning options, records."""
 import ctypes
 import os
+import warnings
 
 from . import _c
-from .core import Target as CoreTarget
-from .expr import Tensor
 from .graph import Graph
 from .schedule import Schedule
 from .target import Target
@@ -46,7 +45,9 @@ class LocalRunner:
 
     def __init__(self, timeout=10, number=3, repeat=1, min_repeat_ms=100, cooldown_interval=0.0, enable_cpu_cache_flush=False, device=0):
         self.timeout = timeout
-        self.fields = {"number": number, "repeat": repeat, "min_repeat_ms": min_repeat_ms, "cooldown_s": cooldown_interval, "cache_flush": enable_cpu_cache_flush}
+        if (number, repeat, min_repeat_ms, cooldown_interval, enable_cpu_cache_flush) != (3, 1, 100, 0.0, False):
+            warnings.warn("LocalRunner: number, repeat, min_repeat_ms, cooldown_interval and enable_cpu_cache_flush are not looked at: "
+                          "the library repeats until the median is tight", stacklevel=2)
 
 
 class LocalRPCMeasureContext:
@@ -97,9 +98,8 @@ class SearchTask:
         logs = [c.filename for c in o.measure_callbacks if isinstance(c, RecordToFile)]
         if not logs:
             raise ValueError("measure_callbacks names no log: add auto_scheduler.RecordToFile(\"log.json\")")
-        fields = {name for name, _ in _c.tn_tune_options._fields_}
         options = {"trials": o.num_measure_trials, "per_round": o.num_measures_per_round}
-        if o.early_stopping and "early_stop" in fields:
+        if o.early_stopping:
             options["early_stop"] = o.early_stopping
         workers = _c.tn_worker_options()
         if isinstance(o.builder, LocalBuilder):

@@ -2,7 +2,6 @@
 import ctypes
 
 from . import _c
-from .core import Program, Schedule as CoreSchedule, Target as CoreTarget
 from .expr import IterVar, Operation, Tensor
 from .graph import Graph
 from ._library import lib

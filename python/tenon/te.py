@@ -8,7 +8,7 @@
 docs/from-tvm.md says what differs."""
 import inspect
 
-from .expr import (Combiner, Const, Expr, IterVar, NAMES, Op, Operation, Reduce, Tensor, Var, dtype_of, dtype_text, walk)
+from .expr import Combiner, IterVar, Operation, Reduce, Tensor, Var, dtype_of, dtype_text
 from .schedule import TensorIntrin, create_schedule, decl_tensor_intrin, thread_axis
 from .tir import (abs, acos, acosh, asin, asinh, atan, atan2, atanh, ceil, clz, const, copysign, cos, cosh, div, erf, exp, exp10, exp2, floor,
                   floordiv, floormod, fmod, hypot, if_then_else, indexdiv, indexmod, isfinite, isinf, isnan, log, log10, log1p, log2,
