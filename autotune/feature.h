@@ -103,7 +103,7 @@ typedef struct feature_store {
 } feature_store;
 
 typedef struct feature_hull {
-  double lo[TN_MAX_RANK], hi[TN_MAX_RANK];
+  tir_interval dim[TN_MAX_RANK];
 } feature_hull;
 
 /* All stores of a function. One block of memory, left uninitialised: only what the counts cover is meant. */
