@@ -7,6 +7,8 @@
 
 /* What computes so many times the least work is not the fastest, however its loops stand. */
 #define MOST_WORK 4.0
+/* An estimate of loops leaves out much of what a plan's cost knows (sets of caches, pages, tails): it is that much too low. */
+#define DOUBT 2.0
 /* LLVM takes about a second for so many vector instructions of straight-line code. */
 #define MOST_STATEMENTS 8192.0
 
@@ -52,7 +54,8 @@ int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, do
   if (!estimate) estimate = &own;
   int n = look_at(space, s, arena, rows, estimate);
   if (n > 0)
-    autotune_rows_set_cost(n, rows, estimate, cost_ns > 0 ? cost_ns : space->scale * estimate->ns, space->auto_ns);
+    autotune_rows_set_cost(n, rows, estimate, cost_ns > 0 ? cost_ns : DOUBT * space->scale * estimate->ns,
+                           space->auto_ns);
   return n;
 }
 

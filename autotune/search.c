@@ -7,7 +7,7 @@
 #include "runtime/profiler/profiler.h"
 
 enum { POPULATION = 1024, GENERATIONS = 4, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
-static const double eps_greedy = 0.05;
+static const double eps_greedy = 0.1;
 
 /* A measured genome. */
 typedef struct measured {
