@@ -203,8 +203,8 @@ static bool enter_loop(walk_state *w, const tir_stmt *s, int64_t min, int64_t ex
   int id = RUNTIME_MIN(w->program->n_loop_ids, RUNTIME_COUNT(w->program->loop_bytes) - 1);
   w->program->loop_bytes[id] = 0;
   w->program->n_loop_ids = id + 1;
-  w->loops[w->depth++] = (feature_loop){s->u.loop.var, (double)min, (double)extent, s->u.loop.kind, s->u.loop.peel, id,
-                                        env};
+  w->loops[w->depth++] =
+      (feature_loop){s->u.loop.var, (double)min, (double)extent, s->u.loop.kind, s->u.loop.peel, id, env};
   return true;
 }
 

@@ -10,11 +10,11 @@
 typedef struct body {
   const feature_store *store;
   const tn_machine *machine;
-  int depth;                        /* loops that run: one instruction stands for those inside */
-  double lanes, steps;              /* of the vectorized loops, and instructions that are needed for them */
-  double runs;                      /* of the statement, each of STEPS instructions */
-  double copies;                    /* of the statement in straight-line code */
-  double operations;                /* of one run and step */
+  int depth;                           /* loops that run: one instruction stands for those inside */
+  double lanes, steps;                 /* of the vectorized loops, and instructions that are needed for them */
+  double runs;                         /* of the statement, each of STEPS instructions */
+  double copies;                       /* of the statement in straight-line code */
+  double operations;                   /* of one run and step */
   bool is_expanded[FEATURE_MAX_LOOPS]; /* the loop vanishes into straight-line code */
 } body;
 

@@ -81,7 +81,7 @@ typedef struct finals {
   int n;
   tn_candidate candidates[TUNER_MAX_FINALISTS];
   tn_measurement measurements[TUNER_MAX_FINALISTS]; /* of the last turn; the objects stay */
-  const char *plans[TUNER_MAX_FINALISTS]; /* the tuner's; NULL: says none */
+  const char *plans[TUNER_MAX_FINALISTS];           /* the tuner's; NULL: says none */
   finals_entry entries[TUNER_MAX_FINALISTS];
 } finals;
 

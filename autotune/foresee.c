@@ -84,8 +84,8 @@ void autotune_foresee(autotune_space *space) {
   autotune_estimate estimate;
   const tn_machine machine = autotune_machine(space->task);
   space->machine = cost_fill_machine(&machine);
-  tn_schedule *s = space->n_groups > 0 ? autotune_planned_schedule(space, &space->best)
-                                       : autotune_generic_schedule(space->task);
+  tn_schedule *s =
+      space->n_groups > 0 ? autotune_planned_schedule(space, &space->best) : autotune_generic_schedule(space->task);
   space->scale = 1;
   if (s && look_at(space, s, &arena, rows, &estimate) > 0 && estimate.ns > 0) {
     double cost_ns = space->n_groups > 0 ? autotune_genome_cost(space, &space->best) : 0;

@@ -54,8 +54,8 @@ static void ignore_log(const char *text) { (void)text; }
 
 /* From here on there is no model: candidates are ranked by their analytic costs, as before the first training. */
 static void give_up(autotune_model *model, const char *doing, const char *why) {
-  runtime_say(model->ctx, TN_SEVERITY_WARNING, "no cost model: XGBoost %s: %s; candidates are ranked by the analytic cost",
-              doing, why);
+  runtime_say(model->ctx, TN_SEVERITY_WARNING,
+              "no cost model: XGBoost %s: %s; candidates are ranked by the analytic cost", doing, why);
   if (model->booster) model->xg.BoosterFree(model->booster);
   model->booster = NULL;
   model->is_off = true;

@@ -88,8 +88,8 @@ static tn_status read_choices(tn_context *ctx, const json_t *json, int at, autot
   for (int c = 0; c < CHOICES; c++) {
     int32_t value;
     if (!read_number(json_array_get(json, (size_t)c), 0, choice_counts[c] - 1, &value))
-      return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"stages\"[%d] of family sketch: %s is a number from 0 to %d", at,
-                          choice_names[c], choice_counts[c] - 1);
+      return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"stages\"[%d] of family sketch: %s is a number from 0 to %d",
+                          at, choice_names[c], choice_counts[c] - 1);
     ((uint8_t *)out)[c] = (uint8_t)value;
   }
   return TN_OK;

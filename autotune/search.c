@@ -232,7 +232,8 @@ tn_status autotune_search_observe(autotune_search *search, const tn_schedule *sc
   runtime_quiet_end(&quiet);
   if (is_known && isfinite(cost_s)) insert_best(search, cost_s, &genome);
   double cost_ns = is_known ? autotune_genome_cost(&search->space, &genome) : 0;
-  int n_rows = autotune_schedule_rows(&search->space, schedule, isinf(cost_ns) ? 0 : cost_ns, &search->arena, rows, NULL);
+  int n_rows =
+      autotune_schedule_rows(&search->space, schedule, isinf(cost_ns) ? 0 : cost_ns, &search->arena, rows, NULL);
   return n_rows > 0 ? autotune_model_add(search->model, rows, n_rows, cost_s) : TN_OK;
 }
 

@@ -179,7 +179,8 @@ static void cost_is_corrected(void **state) {
   }
   assert_int_equal(autotune_model_train(model), TN_OK);
   assert_int_equal(autotune_model_predict(model, N, d->first_row + N, d->rows, scores), TN_OK);
-  double guessed = autotune_rank_accuracy(N, guesses + N, d->costs + N), learned = autotune_rank_accuracy(N, scores, d->costs + N);
+  double guessed = autotune_rank_accuracy(N, guesses + N, d->costs + N),
+         learned = autotune_rank_accuracy(N, scores, d->costs + N);
   if (!(learned > 0.85 && learned > guessed + 0.05)) fail_msg("by the cost %.3f, learned %.3f", guessed, learned);
   free(guesses);
   free(scores);
@@ -488,12 +489,17 @@ static void turned_off(void **state) {
 
 int run_model(void) {
   const struct CMUnitTest learned[] = {
-      cmocka_unit_test(failures_score_low),       cmocka_unit_test(same_seed_same_scores),
+      cmocka_unit_test(failures_score_low),
+      cmocka_unit_test(same_seed_same_scores),
       cmocka_unit_test(cost_alone_ranks),
-      cmocka_unit_test(cost_is_corrected), cmocka_unit_test(training_can_be_repeated),
-      cmocka_unit_test(scores_are_sums_of_rows),  cmocka_unit_test(rows_may_begin_in_the_middle),
-      cmocka_unit_test(training_is_quick),        cmocka_unit_test(kept_in_a_file),
-      cmocka_unit_test(file_that_does_not_fit),   cmocka_unit_test(turned_off),
+      cmocka_unit_test(cost_is_corrected),
+      cmocka_unit_test(training_can_be_repeated),
+      cmocka_unit_test(scores_are_sums_of_rows),
+      cmocka_unit_test(rows_may_begin_in_the_middle),
+      cmocka_unit_test(training_is_quick),
+      cmocka_unit_test(kept_in_a_file),
+      cmocka_unit_test(file_that_does_not_fit),
+      cmocka_unit_test(turned_off),
   };
 #define WITH_MODEL(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
   const struct CMUnitTest refusals[] = {
