@@ -393,8 +393,7 @@ int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule
   return plans->groups.data[group]->n;
 }
 
-/* An array of the groups' plans. NULL: no memory. */
-static char *plans_text(const schedule_plans *plans, const schedule_plan *by_group) {
+char *schedule_plans_text(const schedule_plans *plans, const schedule_plan *by_group) {
   json_t *all = json_array();
   for (int i = 0; all && i < plans->groups.n; i++)
     if (by_group[i].family >= 0)
@@ -404,14 +403,6 @@ static char *plans_text(const schedule_plans *plans, const schedule_plan *by_gro
   return text;
 }
 
-/* Without memory for the text the schedule is still right, and only its origin is lost. */
-static void keep_plan(const schedule_plans *plans, const schedule_plan *by_group, tn_schedule *s) {
-  char *text = plans_text(plans, by_group);
-  if (text) (void)schedule_set_plan(s, text);
-  free(text);
-}
-
-/* Quiet: the tuner asks for plans that are refused. */
 tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *by_group) {
   generic_draft draft = plans->draft;
   draft.s = tn_schedule_copy(plans->draft.s);
@@ -425,10 +416,16 @@ tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *
       fall_back(&draft, &pg->group, pg->kind, "");
   }
   runtime_quiet_end(&quiet);
-  if (ok) keep_plan(plans, by_group, draft.s);
   if (ok) return draft.s;
   tn_schedule_free(draft.s);
   return NULL;
+}
+
+double schedule_plans_cost(const schedule_plans *plans, const schedule_plan *by_group) {
+  double ns = 0;
+  for (int i = 0; i < plans->groups.n; i++)
+    if (by_group[i].family >= 0) ns += schedule_plan_cost(&plans->groups.data[i]->choices, &by_group[i]);
+  return ns;
 }
 
 /* As soon as a step is added the plans are not what made the schedule. */
@@ -447,13 +444,6 @@ static int find_group(const schedule_plans *plans, const char *stage) {
   return -1;
 }
 
-/* The group may be scheduled by the family of PLAN. */
-static bool may_choose(const planned_group *pg, const schedule_plan *plan) {
-  for (int i = 0; i < pg->choices.n; i++)
-    if (pg->choices.choices[i].family == plan->family) return true;
-  return false;
-}
-
 /* A record of another program names other stages. */
 static tn_status decode_group(const schedule_plans *plans, const json_t *json, schedule_plan *by_group) {
   tn_context *ctx = plans->draft.s->ctx;
@@ -464,9 +454,7 @@ static tn_status decode_group(const schedule_plans *plans, const json_t *json, s
     return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"stage\" names no group of the program: %s",
                         stage ? stage : "it is missing");
   SCHEDULE_TRY(schedule_plan_decode(ctx, json, &plan));
-  if (!may_choose(plans->groups.data[group], &plan))
-    return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"family\" of %s is %s, which cannot schedule it", stage,
-                        schedule_family_at(plan.family)->name);
+  SCHEDULE_TRY(schedule_plan_check(ctx, stage, &plans->groups.data[group]->choices, &plan));
   by_group[group] = plan;
   return TN_OK;
 }
