@@ -128,6 +128,7 @@ static double cost(const void *facts, const int32_t *c) {
 
 /* ---- realizing --------------------------------------------------------------------------------------------------- */
 
+/* On the stack of realize. */
 typedef struct strips {
   generic_draft *d;
   const generic_group *g;
@@ -135,6 +136,7 @@ typedef struct strips {
   int tile, block;          /* the root's innermost loops over tiles and over blocks; NONE: there is one of them only */
 } strips;
 
+/* TENSOR in the loop of TO over AXIS; NONE: TENSOR stays where it is. */
 static bool attach(const strips *x, const tn_tensor *tensor, const tn_tensor *to, int axis) {
   if (axis == NONE) return true;
   int at = generic_stage(x->d, to), position = schedule_leaf_position(&x->d->s->stages[at], axis);
@@ -245,6 +247,7 @@ static bool arrange_root(strips *x, const strip_facts *f, const int32_t *c) {
   return !sums || (arrange_sums(x, generic_stage(x->d, sums)) && attach(x, sums, x->g->root, x->block));
 }
 
+/* The root first: its loops are where the others are computed. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   const strip_facts *f = facts;
   if (c[STRIP_INLINED] < 0 || c[STRIP_INLINED] >= f->n_levels) return false;
