@@ -81,7 +81,8 @@ static double tile_bytes(const strip_shape *shape, const strip_stage *s) {
 static double buffer_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level, int at) {
   const tn_machine *m = &f->machine;
   double between = 0, bytes = tile_bytes(shape, &level->stages[at]);
-  for (int i = RUNTIME_MAX(level->stages[at].last_reader, 0); i <= at; i++) between += tile_bytes(shape, &level->stages[i]);
+  for (int i = RUNTIME_MAX(level->stages[at].last_reader, 0); i <= at; i++)
+    between += tile_bytes(shape, &level->stages[i]);
   int near = cost_level(m, between);
   return bytes / COST_LINE * (2 * cost_line(m, near, true) + (near > 2 ? m->costs.fresh : 0));
 }
@@ -90,7 +91,8 @@ static double tile_ns(const strip_facts *f, const strip_shape *shape, const stri
   double ns = 0;
   for (int i = 0; i < level->n; i++) {
     const strip_stage *s = &level->stages[i];
-    double blocks = ceil(extent(shape->rows, s, 0) / shape->together) * ceil(extent(shape->columns, s, 1) / shape->vector);
+    double blocks =
+        ceil(extent(shape->rows, s, 0) / shape->together) * ceil(extent(shape->columns, s, 1) / shape->vector);
     double compute = blocks * s->lead * block_ns(&f->machine, shape, s);
     ns += i == 0 || s->is_local ? compute : cost_overlap(compute, buffer_ns(f, shape, level, i));
   }
@@ -121,7 +123,8 @@ static double cost(const void *facts, const int32_t *c) {
   for (int i = 0; i < level->n; i++) /* what is read from outside is read again for margins, from a nearer cache */
     first = fmax(first, extent(shape.rows, &level->stages[i], 0) / shape.rows);
   bool is_shared = c[STRIP_PARTS] > 0;
-  double streamed = f->streamed / COST_LINE * cost_line(m, cost_level(m, f->streamed), is_shared) * (1 + 0.5 * (first - 1));
+  double streamed =
+      f->streamed / COST_LINE * cost_line(m, cost_level(m, f->streamed), is_shared) * (1 + 0.5 * (first - 1));
   double ns = cost_overlap(tiles * tile_ns(f, &shape, level), streamed);
   return is_shared ? cost_threads(m, ns, parts * f->shared) : ns;
 }
@@ -259,7 +262,8 @@ static bool realize(generic_draft *d, const generic_group *g, const void *facts,
     ok = schedule_compute_inline(d->s, generic_stage(d, level->inlined[i])) == TN_OK;
   ok = ok && arrange_root(&x, f, c);
   for (int i = 1; ok && i < level->n; i++)
-    ok = level->stages[i].is_local ? place_member(&x, level->stages[i].tensor) : place_window(&x, level->stages[i].tensor);
+    ok = level->stages[i].is_local ? place_member(&x, level->stages[i].tensor)
+                                   : place_window(&x, level->stages[i].tensor);
   return ok;
 }
 

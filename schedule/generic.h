@@ -99,7 +99,7 @@ typedef struct generic_group {
   int8_t maps[GENERIC_MAX_STAGES][TN_MAX_RANK]; /* by member and axis of the root: the member's axis; -1: none */
   const tn_tensor *anchor;                      /* a reduction that reuses data (dense, convolution), or NULL */
   const tn_tensor *padding; /* what only the anchor reads, computed inside when that is cheap, or NULL */
-  bool is_chain; /* stencils: the root's last two axes are rows and columns, and all reads go along them */
+  bool is_chain;            /* stencils: the root's last two axes are rows and columns, and all reads go along them */
   int n_windows; /* of a chain: what windows read, computed for a tile of the root at a time; the members then are */
   const tn_tensor *windows[GENERIC_MAX_STAGES]; /* read point by point. Consumers first */
   double ns;                                    /* of one thread, without the windows */

@@ -13,20 +13,20 @@ typedef struct strip_stage {
   const tn_tensor *tensor;
   bool is_local; /* read point by point: computed in registers where it is used */
   bool reduces;
-  double lead;                /* points of a tile for each row and column of it: its other axes */
-  double taps;                /* steps of its reduction */
-  double ops;                 /* of a point, all taps */
+  double lead;                 /* points of a tile for each row and column of it: its other axes */
+  double taps;                 /* steps of its reduction */
+  double ops;                  /* of a point, all taps */
   double near, columns, fixed; /* loads, above */
-  double low[2], high[2];     /* rows and columns that it computes before and behind those of the root */
-  double bytes;               /* of an element */
-  int last_reader;            /* the stage that reads it last; stages stand consumers first */
+  double low[2], high[2];      /* rows and columns that it computes before and behind those of the root */
+  double bytes;                /* of an element */
+  int last_reader;             /* the stage that reads it last; stages stand consumers first */
 } strip_stage;
 
 /* The chain after what costs little to compute again was inlined. */
 typedef struct strip_level {
   int n, n_inlined;
-  strip_stage stages[2 * GENERIC_MAX_STAGES + 1]; /* the root, then consumers first */
-  const tn_tensor *inlined[2 * GENERIC_MAX_STAGES];  /* producers first */
+  strip_stage stages[2 * GENERIC_MAX_STAGES + 1];   /* the root, then consumers first */
+  const tn_tensor *inlined[2 * GENERIC_MAX_STAGES]; /* producers first */
 } strip_level;
 
 typedef struct strip_facts {

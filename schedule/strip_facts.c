@@ -27,7 +27,8 @@ static tir_walk count_operation(void *user, const tir_expr *e) {
     n->products++;
   else if (rule == TIR_RULE_FLOAT || e->op == TIR_DIV)
     n->others += COSTLY_OP;
-  else if (rule == TIR_RULE_ARITHMETIC || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN || e->op == TIR_SELECT)
+  else if (rule == TIR_RULE_ARITHMETIC || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN ||
+           e->op == TIR_SELECT)
     n->others++;
   return TIR_WALK_ON;
 }
@@ -196,7 +197,8 @@ static double streamed_bytes(const generic_draft *d, const generic_group *g) {
     const tn_tensor *t = d->s->stages[i].tensors;
     double points = (double)tn_dtype_bytes(t->dtype);
     bool counts = t == g->root, is_stage = is_of_chain(g, t, &is_local) || d->s->stages[i].attach == SCHEDULE_INLINED;
-    int readers[SCHEDULE_MAX_STAGES], n = is_stage ? 0 : schedule_consumers(d->s, i, true, RUNTIME_COUNT(readers), readers);
+    int readers[SCHEDULE_MAX_STAGES],
+        n = is_stage ? 0 : schedule_consumers(d->s, i, true, RUNTIME_COUNT(readers), readers);
     for (int k = 0; k < n && k < RUNTIME_COUNT(readers); k++)
       counts |= is_of_chain(g, d->s->stages[readers[k]].tensors, &is_local);
     for (int a = 0; a < t->ndim; a++) points *= (double)t->shape[a];

@@ -14,7 +14,7 @@ typedef struct plan_case {
 
 #define MM(m, n, k) "C[i<" m ", j<" n "] = sum[k<" k "](A[i,k] * B[k,j])"
 
-#define SWEEP(name, rows, columns, of)                                                                               \
+#define SWEEP(name, rows, columns, of) \
   name "[y<" rows ", x<" columns "] = (" of "[y,x+1] + " of "[y+2,x+1] + " of "[y+1,x] + " of "[y+1,x+2]) * 0.25\n"
 
 static const plan_case cases[] = {
@@ -28,8 +28,8 @@ static const plan_case cases[] = {
     {"addition", "C[i<100, j<100] = A[i,j] + B[i,j]", "C", "points"},
     {"row sums", "B[i<1000] = sum[k<1000](A[i,k])", "B", "reduce"},
     {"sum of everything", "S = sum[k<1000000](A[k])", "S", "reduce"},
-    {"filters of rows and columns", "R[y<100, x<108] = sum[k<9](I[y+k,x] * K[k])\nO[y<100, x<100] = sum[k<9](R[y,x+k] * K[k])",
-     "O", "strip"},
+    {"filters of rows and columns",
+     "R[y<100, x<108] = sum[k<9](I[y+k,x] * K[k])\nO[y<100, x<100] = sum[k<9](R[y,x+k] * K[k])", "O", "strip"},
     {"sweeps", SWEEP("A", "104", "104", "I") SWEEP("B", "102", "102", "A") SWEEP("C", "100", "100", "B"), "C", "strip"},
     {"a color from a gray",
      "G[y<33, x<70] = I[0,y,x] + I[1,y,x] + I[2,y,x]\nB[y<31, x<70] = G[y,x] + G[y+1,x] + G[y+2,x]\n"
