@@ -124,6 +124,26 @@ typedef enum tn_effort {
   TN_EFFORT_THOROUGH /* until 300 trials in a row bring nothing */
 } tn_effort;
 
+/* What a rule does at a stage. TVM: CustomSketchRule's answers. */
+typedef enum tn_rule_answer {
+  TN_RULE_PASS,          /* nothing */
+  TN_RULE_APPLY,         /* it applies; the stage is also tried without it */
+  TN_RULE_APPLY_AND_SKIP /* it applies, and no other rule is tried at the stage */
+} tn_rule_answer;
+
+/* A rule of your own for the structures that are searched. Rules are tried at every stage that is computed, from the last to
+ * the first, yours before the built-in ones (docs/search.md). TVM: auto_scheduler.PreloadCustomSketchRule, Ansor's
+ * user-defined rules. */
+typedef struct tn_sketch_rule {
+  const char *name; /* for readers */
+  /* Asked first; must not change the schedule. */
+  tn_rule_answer (*condition)(void *user, const tn_schedule *schedule, const char *stage);
+  /* Calls primitives. A split into lengths of 1 is left open: the search chooses the lengths. When anything but TN_OK
+   * is returned, or nothing was done, the rule passes. */
+  tn_status (*apply)(void *user, tn_schedule *schedule, const char *stage);
+  void *user;
+} tn_sketch_rule;
+
 typedef struct tn_tune_options {
   const char
       *log; /* JSON lines file, appended to; existing records of the task are used and not measured again. Required */
@@ -145,6 +165,8 @@ typedef struct tn_tune_options {
   /* Called after every trial, at every phase, and some ten times a second while workers are waited for. Returns whether
    * the run shall stop: true ends it within a moment, what is under way being given up. */
   bool (*on_progress)(void *user, const tn_progress *progress);
+  int n_rules;                 /* of RULES */
+  const tn_sketch_rule *rules; /* your own sketch rules; they and what they need live until tn_tune returns */
   /* Called for every measured candidate, after its record was written. TVM: measure_callbacks */
   void (*on_measured)(void *user, const tn_candidate *candidate, const tn_measurement *measurement);
   void *user;

@@ -13,8 +13,7 @@
 #define MOST_STATEMENTS 8192.0
 
 bool autotune_space_fill(autotune_space *space) {
-  space->n_sketches =
-      autotune_sketches(space->task->program, space->task->threads, AUTOTUNE_MAX_SKETCHES, space->sketches);
+  space->n_sketches = autotune_sketches(space->task, AUTOTUNE_MAX_SKETCHES, space->sketches);
   if (space->n_sketches < 1 || !autotune_plan_space(space)) return false;
   autotune_foresee(space);
   return true;
@@ -53,9 +52,9 @@ int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, do
   autotune_estimate own;
   if (!estimate) estimate = &own;
   int n = look_at(space, s, arena, rows, estimate);
-  if (n > 0)
-    autotune_rows_set_cost(n, rows, estimate, cost_ns > 0 ? cost_ns : DOUBT * space->scale * estimate->ns,
-                           space->auto_ns);
+  bool is_known = cost_ns > 0 && isfinite(cost_ns);
+  if (!is_known) cost_ns = DOUBT * space->scale * estimate->ns;
+  if (n > 0) autotune_rows_set_cost(n, rows, estimate, cost_ns, space->auto_ns);
   return n;
 }
 

@@ -251,6 +251,7 @@ static bool has_loops(const schedule_stage *stage) {
 static bool place_and_vectorize(walk *w, int stage) {
   autotune_role role = w->sketch->roles[stage];
   if (role == AUTOTUNE_TILED) return vectorize_tile(w, stage);
+  if (role == AUTOTUNE_OWN) return true;
   if (role == AUTOTUNE_PLAIN && !choose_place(w, stage)) return false;
   return w->s->stages[stage].attach == SCHEDULE_INLINED || choose_vector(w, stage);
 }

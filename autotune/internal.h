@@ -17,6 +17,8 @@ typedef struct autotune_task {
   int threads; /* cores a parallel loop gets */
   int vector_bytes;
   int cache_line_bytes; /* 64 */
+  int n_rules;
+  const tn_sketch_rule *rules; /* the user's own */
 } autotune_task;
 
 /* The machine of a task as generic schedules take it. */

@@ -145,7 +145,7 @@ void autotune_sample_tiles(const autotune_space *space, runtime_rng *rng, int ho
   group g = group_of(sketch, hole);
   const te_op *op = sketch->base->stages[sketch->holes[hole].stage].op;
   int64_t lanes = RUNTIME_MAX(space->task->vector_bytes / (int)tn_dtype_bytes(op->outputs[0].dtype), 1);
-  bool plain = g.n_spatial == 0 || chance(rng, PLAIN_FACTORS);
+  bool plain = g.n_spatial == 0 || sketch->holes[hole].is_own || chance(rng, PLAIN_FACTORS);
   for (int h = g.first; h < g.first + g.n; h++) {
     if (plain || h >= g.first + g.n_spatial) autotune_sample_hole(&sketch->holes[h], rng, &genome->tiles[h]);
   }
@@ -174,13 +174,21 @@ static autotune_choice sample_choice(runtime_rng *rng) {
   return choice;
 }
 
+/* Whoever writes rules wants to see what they make. */
+static int32_t draw_sketch(const autotune_space *space, runtime_rng *rng) {
+  int32_t sketch = (int32_t)runtime_random_below(rng, space->n_sketches);
+  for (int i = 0; i < TRIES && space->task->n_rules > 0 && !space->sketches[sketch].is_own; i++)
+    sketch = (int32_t)runtime_random_below(rng, space->n_sketches);
+  return sketch;
+}
+
 void autotune_sample(const autotune_space *space, runtime_rng *rng, autotune_genome *out) {
   memset(out, 0, sizeof *out);
   if (space->n_groups > 0 && chance(rng, PLANNED)) {
     autotune_sample_plans(space, rng, out);
     return;
   }
-  out->sketch = (int32_t)runtime_random_below(rng, space->n_sketches);
+  out->sketch = draw_sketch(space, rng);
   const autotune_sketch *sketch = &space->sketches[out->sketch];
   for (int h = 0; h < sketch->n_holes; h++) {
     bool is_first = h == 0 || sketch->holes[h - 1].stage != sketch->holes[h].stage || sketch->holes[h - 1].follows >= 0;

@@ -7,7 +7,7 @@
 #include "runtime/profiler/profiler.h"
 
 enum { POPULATION = 1024, GENERATIONS = 4, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
-static const double eps_greedy = 0.1;
+static const double eps_greedy = 0.1, eps_own_rules = 0.3;
 
 /* A measured genome. */
 typedef struct measured {
@@ -202,7 +202,7 @@ int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   search->sequences.n = 0;
   int found = propose_fixed(search, false, out);
   if (found < n) found += propose_fixed(search, true, out + found);
-  int n_random = (int)ceil(eps_greedy * (n - found));
+  int n_random = (int)ceil((search->task.n_rules > 0 ? eps_own_rules : eps_greedy) * (n - found));
   found += propose_evolved(search, n - found - n_random, out + found);
   return found + propose_random(search, n - found, out + found);
 }

@@ -37,6 +37,7 @@ typedef struct autotune_hole {
   bool is_reduce;
   bool is_vector; /* the last data axis: its innermost length is vectorized; of a reduction: it becomes one */
   bool parts;     /* a reduction: its outermost loop is for threads */
+  bool is_own;    /* a rule of the user's left it open */
   int64_t extent;
 } autotune_hole;
 
@@ -44,7 +45,8 @@ typedef enum autotune_role {
   AUTOTUNE_PLAIN,    /* its place, vectorizing and unrolling are chosen */
   AUTOTUNE_TILED,    /* split by the sketch */
   AUTOTUNE_CONSUMER, /* split like the tiled stage computed inside it */
-  AUTOTUNE_PACKED    /* a copy of an input's panel, computed inside the consumer's outermost level */
+  AUTOTUNE_PACKED,   /* a copy of an input's panel, computed inside the consumer's outermost level */
+  AUTOTUNE_OWN       /* a rule of the user's scheduled it: threads and unrolling are chosen where it says nothing */
 } autotune_role;
 
 typedef struct autotune_sketch {
@@ -52,11 +54,15 @@ typedef struct autotune_sketch {
   int n_holes;
   autotune_hole holes[AUTOTUNE_MAX_HOLES];
   uint8_t roles[AUTOTUNE_MAX_STAGES]; /* autotune_role by stage position */
+  bool is_own;                        /* a rule of the user's took part */
 } autotune_sketch;
 
-/* Applies the rules from the last stage to the first. Returns how many sketches (at least 1; at most MAX), -1 without
- * memory. The caller frees each base. */
-int autotune_sketches(tn_program *program, int threads, int max, autotune_sketch *out);
+/* Applies the rules from the last stage to the first, the task's own before the others. Returns how many sketches (at least
+ * 1; at most MAX), -1 without memory. The caller frees each base. */
+int autotune_sketches(const autotune_task *task, int max, autotune_sketch *out);
+/* What a rule of the user's makes of a stage (sketch_own.c). False: the rule or a primitive refused, or no memory. The caller
+ * frees the base of TO. */
+bool autotune_apply_own(const autotune_sketch *from, const tn_sketch_rule *rule, int stage, autotune_sketch *to);
 
 /* ---- genomes (genome.c) ------------------------------------------------------------------------------------------ */
 

@@ -24,6 +24,7 @@ typedef struct state {
 /* States in order of their making; those before `next` are done with. Once more than MAX wait, each is expanded in one
  * way only, so that a graph of many tiled stages has an answer too. */
 typedef struct work {
+  const autotune_task *task;
   RUNTIME_VEC(state) states;
   int next, max;
 } work;
@@ -343,10 +344,26 @@ static const rule rules[] = {
     {"skip", wants_skip, apply_skip},
 };
 
+/* The user's rules come first. True: nothing else is to be done with the stage. */
+static bool expand_own(work *w, const state *st) {
+  const char *name = schedule_stage_name(stage_of(st));
+  for (int r = 0; r < w->task->n_rules; r++) {
+    const tn_sketch_rule *own = &w->task->rules[r];
+    tn_rule_answer a = own->condition(own->user, st->sketch.base, name);
+    state to = *st;
+    if (a == TN_RULE_PASS || !autotune_apply_own(&st->sketch, own, st->stage, &to.sketch)) continue;
+    to.stage = schedule_stage_of_tensor(to.sketch.base, stage_of(st)->tensors) - 1;
+    if (add_state(w, &to, true) && (a == TN_RULE_APPLY_AND_SKIP || is_crowded(w))) return true;
+  }
+  return false;
+}
+
 /* A rule that a primitive refuses at this stage leaves the stage to the rules after it. */
 static void expand(work *w, state *st) {
-  bool settled = te_is_placeholder(stage_of(st)->op) || st->sketch.roles[st->stage] == AUTOTUNE_PACKED;
-  for (int r = 0; r < RUNTIME_COUNT(rules) && !settled; r++) {
+  autotune_role role = st->sketch.roles[st->stage];
+  bool settled = te_is_placeholder(stage_of(st)->op) || role == AUTOTUNE_PACKED || role == AUTOTUNE_OWN;
+  bool is_done = !settled && expand_own(w, st);
+  for (int r = 0; r < RUNTIME_COUNT(rules) && !settled && !is_done; r++) {
     answer a = rules[r].condition(st);
     if (a == PASS) continue;
     if (rules[r].apply(w, st) && (a == APPLY_AND_SKIP || is_crowded(w))) break;
@@ -355,9 +372,9 @@ static void expand(work *w, state *st) {
   tn_schedule_free(st->sketch.base);
 }
 
-int autotune_sketches(tn_program *program, int threads, int max, autotune_sketch *out) {
-  work w = {.max = max};
-  state first = {.sketch.base = tn_schedule_new(program), .threads = threads};
+int autotune_sketches(const autotune_task *task, int max, autotune_sketch *out) {
+  work w = {.task = task, .max = max};
+  state first = {.sketch.base = tn_schedule_new(task->program), .threads = task->threads};
   first.stage = first.sketch.base ? first.sketch.base->n_stages - 1 : -1;
   int n = first.sketch.base && RUNTIME_PUSH(&w.states, first) ? 0 : -1;
   while (w.next < w.states.n) {

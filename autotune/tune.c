@@ -31,10 +31,22 @@ static tn_status check_numbers(tn_context *ctx, const tn_tune_options *o) {
   return TN_OK;
 }
 
+static tn_status check_rules(tn_context *ctx, const tn_tune_options *o) {
+  if (o->n_rules < 0 || (o->n_rules > 0 && !o->rules))
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.n_rules is %d%s", o->n_rules,
+                        o->n_rules < 0 ? ": give 0 or more" : ", and options.rules is NULL");
+  for (int i = 0; i < o->n_rules; i++)
+    if (!o->rules[i].condition || !o->rules[i].apply)
+      return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.rules[%d] has no %s function", i,
+                          o->rules[i].condition ? "apply" : "condition");
+  return TN_OK;
+}
+
 static tn_status check_options(tn_context *ctx, const tn_tune_options *o) {
   if (!o || !o->log || !*o->log)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.log is needed: the file that records go to");
   tn_status status = check_numbers(ctx, o);
+  if (status == TN_OK) status = check_rules(ctx, o);
   if (status != TN_OK) return status;
   if (o->builder && !o->builder->build)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.builder has no build function");
@@ -98,7 +110,8 @@ static tn_status set_up(tuner *t) {
   const tn_target *target = t->options.target;
   set_deadline(t);
   t->target = tn_target_text(target);
-  t->task = (autotune_task){t->ctx, t->program, target, tn_target_threads(target), tn_target_vector_bytes(target), 64};
+  t->task = (autotune_task){t->ctx, t->program, target, tn_target_threads(target), tn_target_vector_bytes(target), 64,
+                            t->options.n_rules, t->options.rules};
   t->model = autotune_model_new(t->ctx, t->options.seed, t->task.threads);
   const char *file = model_file(t);
   if (t->model && t->options.cost_model && strcmp(t->options.cost_model, "none") == 0)

@@ -30,7 +30,7 @@ static const program_row programs[] = {
 
 static space_fixture make(const char *program) {
   space_fixture f = space_make(program);
-  f.space->n_sketches = autotune_sketches(f.task->program, 2, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
+  f.space->n_sketches = autotune_sketches(f.task, AUTOTUNE_MAX_SKETCHES, f.space->sketches);
   check_ok(f.ctx);
   return f;
 }

@@ -9,7 +9,7 @@ space_fixture space_make(const char *program) {
   f.task = calloc(1, sizeof *f.task);
   f.space = calloc(1, sizeof *f.space);
   assert_true(f.task && f.space);
-  *f.task = (autotune_task){f.ctx, p, NULL, 2, 64, 64};
+  *f.task = (autotune_task){f.ctx, p, NULL, 2, 64, 64, 0, NULL};
   f.space->task = f.task;
   f.model = autotune_model_new(f.ctx, 1, 1);
   return f;

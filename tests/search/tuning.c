@@ -458,7 +458,7 @@ static void test_progress(void **state) {
 /* The best of 150 random samples of the same space. */
 static double best_of_random(fixture *f, uint64_t seed) {
   space_fixture space = space_make(MATMUL_ADD(64, 64, 64));
-  space.space->n_sketches = autotune_sketches(space.task->program, 2, AUTOTUNE_MAX_SKETCHES, space.space->sketches);
+  space.space->n_sketches = autotune_sketches(space.task, AUTOTUNE_MAX_SKETCHES, space.space->sketches);
   runtime_rng rng = {seed};
   double best = INFINITY;
   for (int i = 0; i < f->options.trials; i++) {
@@ -544,6 +544,46 @@ static void test_stale_steps(void **state) {
   check_has(check_messages(f->ctx), "XX");
 }
 
+/* Records that were made from no plan: the default schedule's. Each line's plan is asked for by name. */
+static int without_plan(fixture *f, int *n_final) {
+  size_t n;
+  int without = 0;
+  char *text = runtime_read_file(f->ctx, f->log, &n), *rest = NULL;
+  assert_non_null(text);
+  *n_final = 0;
+  for (char *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+    if (!strstr(line, "\"steps\":[")) continue;
+    without += strstr(line, "\"plan\":[{") == NULL;
+    *n_final += strstr(line, "\"final\":true") != NULL;
+  }
+  free(text);
+  return without;
+}
+
+static void test_records_hold_plans(void **state) {
+  fixture *f = *state;
+  int n_final;
+  f->options.trials = 30;
+  f->options.finalists = 4;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(without_plan(f, &n_final), 1);
+  assert_true(n_final >= 2);
+}
+
+/* A plan that does not fit is refused by the name of its field, and the steps are used. */
+static void test_stale_plans(void **state) {
+  fixture *f = *state;
+  f->options.trials = 12;
+  assert_int_equal(tune(f), TN_OK);
+  rewrite(f, "\"vectors\":", "\"vectors\":9");
+  f->options.trials = 16;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.reused, 12);
+  assert_int_equal(f->result.trials, 4);
+  check_has(check_messages(f->ctx), "the record's plan is refused, its steps are used: plan: \"vectors\"");
+  assert_null(strstr(check_messages(f->ctx), "refused now"));
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 static void test_null_program(void **state) {
@@ -572,6 +612,13 @@ static void negative_seconds(fixture *f) { f->options.seconds = -2; }
 static void negative_early_stop(fixture *f) { f->options.early_stop = -1; }
 static void too_many_finalists(fixture *f) { f->options.finalists = 16; }
 static void no_effort(fixture *f) { f->options.effort = (tn_effort)9; }
+static void rules_missing(fixture *f) { f->options.n_rules = 1; }
+static void rules_negative(fixture *f) { f->options.n_rules = -1; }
+static void rule_empty(fixture *f) {
+  static const tn_sketch_rule nothing = {"nothing", NULL, NULL, NULL};
+  f->options.n_rules = 1;
+  f->options.rules = &nothing;
+}
 static void nan_seconds(fixture *f) { f->options.seconds = NAN; }
 static void runner_alone(fixture *f) { f->options.builder = NULL; }
 static void builder_alone(fixture *f) { f->options.runner = NULL; }
@@ -589,6 +636,9 @@ static const refusal refusals[] = {
     {"negative early_stop", negative_early_stop, TN_ERROR_ARGUMENT, "options.early_stop", "-1"},
     {"too many finalists", too_many_finalists, TN_ERROR_ARGUMENT, "options.finalists", "16"},
     {"an effort that is none", no_effort, TN_ERROR_ARGUMENT, "options.effort", "9"},
+    {"rules that are not there", rules_missing, TN_ERROR_ARGUMENT, "options.n_rules", "options.rules is NULL"},
+    {"fewer rules than none", rules_negative, TN_ERROR_ARGUMENT, "options.n_rules", "-1"},
+    {"a rule that does nothing", rule_empty, TN_ERROR_ARGUMENT, "options.rules[0]", "condition function"},
     {"seconds that are no number", nan_seconds, TN_ERROR_ARGUMENT, "options.seconds", "nan"},
     {"a runner without a builder", runner_alone, TN_ERROR_ARGUMENT, "options.runner", "without options.builder"},
     {"a builder without a runner", builder_alone, TN_ERROR_ARGUMENT, "options.builder", "without options.runner"},
@@ -650,6 +700,8 @@ int run_tune_tests(void) {
       TEST(other_program),
       TEST(better_than_random),
       TEST(stale_steps),
+      TEST(records_hold_plans),
+      TEST(stale_plans),
       TEST(null_program),
       TEST(null_options),
       TEST(builder_stops),
