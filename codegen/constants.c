@@ -31,31 +31,32 @@ static double least_ns(loop_fn loop, void *data, size_t n) {
 /* ---- multiply-adds and loads ------------------------------------------------------------------------------------- */
 
 /* Twelve chains that do not wait for each other, one that waits for itself, and sums of vectors that lie in a row. */
-#define LOOPS_OF(isa, bits, vector, set, fma, add, load, store)                                            \
-  isa static void fma_##bits(void *data, size_t n) {                                                       \
-    vector x = set(0.999f), y = set(0.001f), a[CHAINS];                                                    \
-    for (int c = 0; c < CHAINS; c++) a[c] = set((float)c);                                                 \
-    for (size_t i = 0; i < n; i++) {                                                                       \
-      _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; c++) a[c] = fma(a[c], x, y);                    \
-    }                                                                                                      \
-    for (int c = 1; c < CHAINS; c++) a[0] = add(a[0], a[c]);                                               \
-    store(data, a[0]);                                                                                     \
-  }                                                                                                        \
-  isa static void chain_##bits(void *data, size_t n) {                                                     \
-    vector x = set(0.999f), y = set(0.001f), a = y;                                                        \
-    for (size_t i = 0; i < n; i++) a = fma(a, x, y);                                                       \
-    store(data, a);                                                                                        \
-  }                                                                                                        \
-  isa static void sum_##bits(void *data, size_t n) {                                                       \
-    enum { LANES = (bits) / 32, SUMS = 8 };                                                                \
-    float *from = data;                                                                                    \
-    vector a[SUMS];                                                                                        \
-    for (int c = 0; c < SUMS; c++) a[c] = set(0);                                                          \
-    for (size_t i = 0; i + SUMS * LANES <= n; i += SUMS * LANES) {                                         \
-      _Pragma("GCC unroll 8") for (int c = 0; c < SUMS; c++) a[c] = add(a[c], load(from + i + c * LANES)); \
-    }                                                                                                      \
-    for (int c = 1; c < SUMS; c++) a[0] = add(a[0], a[c]);                                                 \
-    store(data, a[0]);                                                                                     \
+#define LOOPS_OF(isa, bits, vector, set, fma, add, load, store)                                             \
+  isa static void fma_##bits(void *data, size_t n) {                                                        \
+    vector x = set(0.999f), y = set(0.001f), a[CHAINS];                                                     \
+    for (int c = 0; c < CHAINS; c++) a[c] = set((float)c);                                                  \
+    for (size_t i = 0; i < n; i++) {                                                                        \
+      _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; c++) a[c] = fma(a[c], x, y);                     \
+    }                                                                                                       \
+    for (int c = 1; c < CHAINS; c++) a[0] = add(a[0], a[c]);                                                \
+    store(data, a[0]);                                                                                      \
+  }                                                                                                         \
+  isa static void chain_##bits(void *data, size_t n) {                                                      \
+    vector x = set(0.999f), y = set(0.001f), a = y;                                                         \
+    for (size_t i = 0; i < n; i++) a = fma(a, x, y);                                                        \
+    store(data, a);                                                                                         \
+  }                                                                                                         \
+  isa static void sum_##bits(void *data, size_t n) {                                                        \
+    enum { LANES = (bits) / 32, SUMS = 16 };                                                                \
+    float *from = data;                                                                                     \
+    vector a[SUMS];                                                                                         \
+    for (int c = 0; c < SUMS; c++) a[c] = set(0);                                                           \
+    for (size_t i = 0; i + SUMS * LANES <= n; i += SUMS * LANES) {                                          \
+      _Pragma("GCC unroll 16") for (int c = 0; c < SUMS; c++) a[c] = add(a[c], load(from + i + c * LANES)); \
+    }                                                                                                       \
+    for (int n_left = SUMS / 2; n_left > 0; n_left /= 2)                                                    \
+      for (int c = 0; c < n_left; c++) a[c] = add(a[c], a[c + n_left]);                                     \
+    store(data, a[0]);                                                                                      \
   }
 
 #if defined(__x86_64__)
@@ -111,10 +112,25 @@ static void measure_arithmetic(const loops *l, void *data, tn_machine_costs *c) 
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
+/* A sum over an array, so often that reading the clock takes no time beside it. */
+typedef struct repeated {
+  loop_fn sum;
+  float *data;
+  size_t floats;
+} repeated;
+
+static void sum_again(void *data, size_t times) {
+  const repeated *r = data;
+  for (size_t i = 0; i < times; i++) r->sum(r->data, r->floats);
+}
+
 /* Nanoseconds for each 64 bytes of a sum over BYTES. */
 static double line_ns(const loops *l, float *data, size_t bytes) {
-  l->sum(data, bytes / sizeof *data);
-  return least_ns(l->sum, data, bytes / sizeof *data) / (double)(bytes / LINE);
+  enum { LEAST_BYTES = 1 << 20 };
+  repeated r = {l->sum, data, bytes / sizeof *data};
+  size_t times = RUNTIME_MAX(LEAST_BYTES / bytes, 1);
+  sum_again(&r, 1);
+  return least_ns(sum_again, &r, times) / (double)(times * (bytes / LINE));
 }
 
 /* Turns a square of floats, element by element: a load and a store each. */

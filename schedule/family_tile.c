@@ -105,13 +105,13 @@ typedef struct dot_kind {
   tn_dtype left, right, sum;
   const char *intrin[2]; /* of 16 lanes, of 8 */
   int group;
-  double work; /* signed bytes have to be shifted */
+  bool is_signed; /* bytes that have to be shifted first (tir/pass_signed_dots.c) */
 } dot_kind;
 
 static const dot_kind dot_kinds[] = {
-    {TN_U8, TN_I8, TN_I32, {"dot4_u8i8", "dot4_u8i8_x8"}, 4, 1},
-    {TN_I8, TN_I8, TN_I32, {"dot4_i8i8", "dot4_i8i8_x8"}, 4, 1.6},
-    {TN_BF16, TN_BF16, TN_F32, {"dot2_bf16", "dot2_bf16_x8"}, 2, 1},
+    {TN_U8, TN_I8, TN_I32, {"dot4_u8i8", "dot4_u8i8_x8"}, 4, false},
+    {TN_I8, TN_I8, TN_I32, {"dot4_i8i8", "dot4_i8i8_x8"}, 4, true},
+    {TN_BF16, TN_BF16, TN_F32, {"dot2_bf16", "dot2_bf16_x8"}, 2, false},
 };
 
 /* Two operands, one shared by all rows and one by all lanes, whose last reduction axis goes along one dimension. */
@@ -129,7 +129,7 @@ static void describe_dot(tile_facts *f) {
     if (!fits || lanes < 8 || r->extent[k] < kind->group || r->extent[f->v] < lanes) continue;
     f->dot = kind->intrin[lanes < 16];
     f->dot_group = kind->group;
-    f->dot_work = kind->work;
+    f->dot_signed = kind->is_signed;
   }
 }
 
@@ -337,7 +337,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   const tn_machine *m = &f->machine;
   double fma = cost_fma(m, c[TILE_WIDTH]), loads = 0, converted = 0, sums = v * r * r2;
   bool dot = c[TILE_DOT] != 0;
-  double work = dot ? f->dot_work : RUNTIME_MAX(f->reads.n - 1, 1);
+  double work = dot ? 1 : RUNTIME_MAX(f->reads.n - 1, 1);
   for (int i = 0; i < f->reads.n; i++) {
     const generic_read *read = &f->reads.reads[i];
     double n = (moves(read, f->v) ? v : 1) * (moves(read, f->u) ? r : 1) * (moves(read, f->u2) ? r2 : 1);
@@ -346,7 +346,8 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     converted += is_other ? n : 0;
   }
   if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
-  double arithmetic = (sums * work + converted) * fma, chain = m->costs.chain * (dot ? 1 : 1);
+  if (dot && f->dot_signed) converted += v + r * r2 / 2; /* sums of what is too much; shifts, that other ports do */
+  double arithmetic = (sums * work + converted) * fma, chain = m->costs.chain;
   double conflict = 0;
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
     const generic_read *read = &f->reads.reads[i];
@@ -354,7 +355,10 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     if (read->stride[f->u] && !read->is_window && stride >= COST_LINE)
       conflict += r * r2 * cost_conflict(m, r * r2, stride) * m->costs.line2;
   }
-  return cost_overlap(cost_overlap(fmax(arithmetic, chain), loads * m->costs.load), conflict);
+  /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
+  static const double exposed = 0.05;
+  double busy = fmax(arithmetic, chain), loading = loads * m->costs.load;
+  return cost_overlap(fmax(busy, loading) + exposed * fmin(busy, loading), conflict);
 }
 
 /* A row of tiles for R rows: whole panels, and the rest, whose last vector may be short. */
@@ -416,7 +420,8 @@ static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
 
 static bool goes_together(const tile_facts *f, const int32_t *c) {
   int64_t lanes = tile_lanes(f, c), sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
-  if (sums + c[TILE_VECTORS] + 1 > f->machine.vector_registers) return false;
+  int64_t others = c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2 : c[TILE_VECTORS] + 1;
+  if (sums + others > f->machine.vector_registers) return false;
   if ((c[TILE_VECTORS] - 1) * lanes >= f->reads.extent[f->v]) return false;
   if (c[TILE_ROWS2] > 1 && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
   if (f->block && c[TILE_VECTORS] > 1 && f->block % (c[TILE_VECTORS] * lanes)) return false;

@@ -43,7 +43,7 @@ typedef struct tile_facts {
   const tn_tensor *padding;     /* what only the reduction reads, zeros around an input for instance; NULL: nothing */
   const char *dot;              /* the intrinsic's name; NULL: none fits */
   int dot_group;                /* elements of k in a lane */
-  double dot_work;              /* instructions for one */
+  bool dot_signed;              /* it takes registers and instructions of its own */
 } tile_facts;
 
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);

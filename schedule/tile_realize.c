@@ -80,7 +80,10 @@ static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
   int dim = read->dim[t->f->v], grouped = group_dim(t), outer, inner, group_inner = -1, order[2 * TN_MAX_RANK + 2],
       n = 0;
   int group_outer = -1;
-  if (!generic_split(t->d, stage, dim, t->columns, &outer, &inner)) return false;
+  /* The rest of a panel is zeros: sums there are nobody's, but they should not be of slow numbers. Dot products know
+   * none, and whole groups are copied faster without the condition. */
+  tn_tail tail = grouped >= 0 ? TN_TAIL_PEEL : TN_TAIL_PAD;
+  if (!generic_split_as(t->d, stage, dim, t->columns, tail, &outer, &inner)) return false;
   int along = read->tensor->ndim - 1;
   if (along != dim && grouped < 0) return turn_copy(t, stage, outer, inner, along);
   if (grouped >= 0 && !generic_split(t->d, stage, grouped, t->f->dot_group, &group_outer, &group_inner)) return false;
