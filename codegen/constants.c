@@ -133,6 +133,12 @@ static double line_ns(const loops *l, float *data, size_t bytes) {
   return least_ns(sum_again, &r, times) / (double)(times * (bytes / LINE));
 }
 
+/* The same of the first cache, without what a sum takes at its ends. */
+static double load_ns(const loops *l, float *data, size_t bytes) {
+  double whole = line_ns(l, data, bytes), half = line_ns(l, data, bytes / 2);
+  return fmax(2 * whole - half, whole / 2);
+}
+
 /* Turns a square of floats, element by element: a load and a store each. */
 __attribute__((noinline)) static void turn(void *data, size_t n) {
   enum { SIDE = 32 };
@@ -170,6 +176,21 @@ static double page_ns(char *data) {
   memset(data, 0, (size_t)PAGES * (PAGE + LINE));
   double far_ns = least_ns(touch, &apart, PAGES);
   return fmax(far_ns - least_ns(touch, &near, PAGES), 0) / PAGES;
+}
+
+/* Stores to each line once, page after page: all at the same place of a page fall into one set of the first cache. */
+__attribute__((noinline)) static void store_apart(void *data, size_t n_pages) {
+  enum { LINES = PAGE / LINE };
+  volatile char *to = data;
+  for (size_t line = 0; line < LINES; line++)
+    for (size_t p = 0; p < n_pages; p++) to[p * PAGE + line * LINE] = 1;
+}
+
+/* In memory that the third cache holds and the second does not. */
+static double apart_ns(char *data, size_t bytes) {
+  size_t n_pages = bytes / PAGE;
+  memset(data, 0, bytes);
+  return least_ns(store_apart, data, n_pages) / (double)(n_pages * (PAGE / LINE));
 }
 
 /* The system gives pages when they are touched first. */
@@ -244,12 +265,13 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   memset(data, 0, bytes);
   measure_arithmetic(&l, data, c);
   double widest = l.fma[2] ? 64 : l.fma[1] ? 32 : 16;
-  c->load = line_ns(&l, floats, (size_t)caches[1] / 2) * widest / LINE;
+  c->load = load_ns(&l, floats, (size_t)caches[1] / 2) * widest / LINE;
   c->gather = least_ns(turn, data, TURNS) / TURNS / TURNED;
   c->line2 = line_ns(&l, floats, level_bytes(caches, 2));
   c->line3 = line_ns(&l, floats, level_bytes(caches, 3));
   c->line4 = line_ns(&l, floats, bytes);
   c->shared4 = threads > 1 ? shared_ns(pool, &l, floats, bytes, threads) : c->line4;
+  c->apart = apart_ns(data, level_bytes(caches, 3));
   c->fresh = fresh_ns();
   c->page = fmax(page_ns(data), 0.01);
   c->fork = fork_ns(pool, &l, floats, threads);

@@ -332,6 +332,24 @@ static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   return ns;
 }
 
+/* The part of a row that a tile stores waits where the rows since the part before it are too many for the sets that they
+ * fall into: those of a tile inside of a block of panels, all that the block goes by at its beginning. */
+static double store_conflict(const tile_facts *f, const int32_t *c, const nest *n, double stride) {
+  double all = (double)extent_of(f, f->u) / n->u_blocks, tile = c[TILE_ROWS] * c[TILE_ROWS2];
+  double begins = c[TILE_INNER] ? 1 : n->v_blocks / n->panels;
+  return begins * cost_conflict(&f->machine, all, stride) + (1 - begins) * cost_conflict(&f->machine, tile, stride);
+}
+
+static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
+  const tn_machine *m = &f->machine;
+  double row_bytes = (double)(f->bytes * extent_of(f, f->v)), stride = row_bytes, rows = 1;
+  for (int a = f->v - 1; f->u >= 0 && a > f->u; a--) stride *= (double)f->reads.extent[a];
+  for (int a = 0; a < f->v; a++) rows *= (double)f->reads.extent[a];
+  int level = cost_level(m, rows * row_bytes);
+  double waits = level > 2 ? rows * n->panels * store_conflict(f, c, n, stride) * m->costs.apart : 0;
+  return rows * fmax(row_bytes / COST_LINE, 1) * cost_line(m, level, c[TILE_THREADS]) + waits;
+}
+
 /* One step of the reduction for a tile of V vectors, R rows and R2 rows. */
 static double step_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2) {
   const tn_machine *m = &f->machine;
@@ -346,7 +364,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     converted += is_other ? n : 0;
   }
   if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
-  if (dot && f->dot_signed) converted += v + r * r2 / 2; /* sums of what is too much; shifts, that other ports do */
+  if (dot && f->dot_signed) converted += v, loads += r * r2 / 2;  /* sums of what is too much; the shifts */
   double arithmetic = (sums * work + converted) * fma, chain = m->costs.chain;
   double conflict = 0;
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
@@ -356,8 +374,8 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
       conflict += r * r2 * cost_conflict(m, r * r2, stride) * m->costs.line2;
   }
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
-  static const double exposed = 0.05;
-  double busy = fmax(arithmetic, chain), loading = loads * m->costs.load;
+  static const double exposed = 0.05, slack = 1.2;
+  double busy = fmax(arithmetic, slack * chain), loading = loads * m->costs.load;
   return cost_overlap(fmax(busy, loading) + exposed * fmin(busy, loading), conflict);
 }
 
@@ -429,12 +447,20 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   return true;
 }
 
+/* Of plans that cost the same, the one with fewer loops. */
+static double plainness(const int32_t *c) {
+  static const double loop = 0.001;
+  return 1 + loop * ((c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] + c[TILE_INNER]);
+}
+
 static double cost(const void *facts, const int32_t *c) {
   const tile_facts *f = facts;
   nest n;
   if (!goes_together(f, c)) return INFINITY;
   make_nest(f, c, &n);
-  double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n)) + pack_ns(f, c, &n) + padding_ns(f, c, &n);
+  double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n) + store_ns(f, c, &n)) + pack_ns(f, c, &n) +
+              padding_ns(f, c, &n);
+  ns *= plainness(c);
   return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.outer * n.v_blocks * n.u_blocks) : ns;
 }
 
