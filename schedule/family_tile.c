@@ -142,6 +142,34 @@ static void describe_dot(tile_facts *f) {
   }
 }
 
+/* A copy with the axis last is possible. */
+static bool can_be_turned(const generic_draft *d, const generic_reads *r, const generic_read *read, int axis) {
+  int reads_of_it = 0;
+  for (int i = 0; i < r->n; i++) reads_of_it += r->reads[i].tensor == read->tensor;
+  int dim = read->dim[axis];
+  return reads_of_it == 1 && !read->is_window && dim >= 0 && read->plain[dim] == axis &&
+         generic_stage(d, read->tensor) >= 0;
+}
+
+/* Every read goes along the last reduction axis, or one of them after it was turned. */
+static void describe_lanes(const generic_draft *d, tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  int k = r->n_axes - 1;
+  bool along = false;
+  f->turned = -1;
+  if (k < r->n_data || r->n_data == TN_MAX_RANK || f->block || !tn_dtype_is_float(r->op->outputs[0].dtype)) return;
+  if (r->extent[k] < 2 * f->machine.vector_bytes / f->bytes) return;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (!read->is_known[k] || read->block[k]) return;
+    along |= read->stride[k] == 1;
+    if (read->stride[k] == 0 || read->stride[k] == 1) continue;
+    if (f->turned >= 0 || !can_be_turned(d, r, read, k)) return;
+    f->turned = i;
+  }
+  f->can_lane = along;
+}
+
 /* NULL: the group has no anchor, or its stage cannot be a tile. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
@@ -153,6 +181,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->padding = g->padding;
   f->ns = g->ns;
   describe_dot(f);
+  describe_lanes(d, f);
   return f;
 }
 
@@ -180,7 +209,7 @@ static void space(const void *facts, plan_space *s) {
   for (int64_t n = 1; n <= (rows > 1 ? MAX_VECTORS : MAX_ROW_VECTORS); n++) plan_add(s, TILE_VECTORS, n);
   for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++) plan_add(s, TILE_ROWS, n);
   for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
-  if (f->far < 0) plan_add(s, TILE_PACK, 0);
+  if (f->far < 0 || f->can_lane) plan_add(s, TILE_PACK, 0);
   if (f->can_pack) plan_add(s, TILE_PACK, 1), plan_add(s, TILE_PACK, 2);
   add_counts(s, TILE_PANELS, ceil_div(extent_of(f, f->v), lanes), 64);
   plan_add(s, TILE_BLOCK, 0);
@@ -189,6 +218,7 @@ static void space(const void *facts, plan_space *s) {
     plan_add(s, TILE_ORDER, i);
     plan_add(s, TILE_INNER, i);
     if (i == 0 || f->dot) plan_add(s, TILE_DOT, i);
+    if (i == 0 || f->can_lane) plan_add(s, TILE_LANES, i);
     if (i == 0 || generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, TILE_THREADS, i);
     if (i == 0 || f->padding) plan_add(s, TILE_PADDING, i);
   }
@@ -215,7 +245,7 @@ static void push(nest *n, int axis, double count) {
 
 /* In the order in which tile_realize makes them: both follow c[ORDER] and c[INNER]. */
 static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
-  double panels = (double)ceil_div(extent_of(f, f->v), c[TILE_VECTORS] * tile_lanes(f, c));
+  double panels = (double)ceil_div(extent_of(f, f->v), tile_columns(f, c));
   double tiles = (double)ceil_div(extent_of(f, f->u), c[TILE_ROWS]);
   double tiles2 = (double)ceil_div(extent_of(f, f->u2), c[TILE_ROWS2]);
   double in_block = fmin(c[TILE_PANELS], panels), rows_in_block = c[TILE_BLOCK] ? fmin(c[TILE_BLOCK], tiles) : tiles;
@@ -273,8 +303,8 @@ typedef struct stream {
 static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
   stream s = {.read = read, .bytes = (double)tn_dtype_bytes(read->tensor->dtype), .row = 0, .stride = 0};
-  s.is_packed = c[TILE_PACK] && i == f->shared;
-  double width = (double)(c[TILE_VECTORS] * tile_lanes(f, c));
+  s.is_packed = c[TILE_LANES] ? i == f->turned : c[TILE_PACK] && i == f->shared;
+  double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
   bool is_row = read->stride[f->v] == 1;
   s.row = s.bytes * (is_row                                               ? fmin(width, (double)extent_of(f, f->v))
@@ -322,7 +352,7 @@ static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   int level[GENERIC_MAX_AXES + 6], n_reads = f->reads.n;
   for (int i = 0; i < n_reads; i++) streams[i] = stream_of(f, c, i);
   for (int a = 0; a < f->reads.n_axes; a++) extent[a] = a < f->reads.n_data ? 1 : (double)f->reads.extent[a];
-  extent[f->v] = fmin((double)(c[TILE_VECTORS] * tile_lanes(f, c)), (double)f->reads.extent[f->v]);
+  extent[f->v] = fmin((double)tile_columns(f, c), (double)f->reads.extent[f->v]);
   if (f->u >= 0) extent[f->u] = c[TILE_ROWS];
   if (f->u2 >= 0) extent[f->u2] = c[TILE_ROWS2];
   for (int i = 0; i < n_reads; i++) lines[i] = lines_of(f, &streams[i], extent);
@@ -398,13 +428,35 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   return cost_overlap(fmax(busy, loading) + exposed * fmin(busy, loading), conflict);
 }
 
+/* Vectors along the last reduction axis, whose rest is one more. */
+static double lane_steps(const tile_facts *f, const int32_t *c) {
+  int64_t extent = f->reads.extent[f->reads.n_axes - 1];
+  return f->reduced / (double)extent * (double)ceil_div(extent, tile_lanes(f, c));
+}
+
+/* The sum of a vector's lanes: halves are added until one is left, each with a shuffle. */
+static double lane_sum_ns(const tile_facts *f, const int32_t *c) {
+  double lanes = (double)tile_lanes(f, c);
+  return 2 * lanes * cost_fma(&f->machine, c[TILE_WIDTH]);
+}
+
+/* Copying the operand that is turned for vectors along the reduction. */
+static double turn_ns(const tile_facts *f, const int32_t *c) {
+  if (!c[TILE_LANES] || f->turned < 0) return 0;
+  const tn_tensor *tensor = f->reads.reads[f->turned].tensor;
+  double elements = 1;
+  for (int k = 0; k < tensor->ndim; k++) elements *= (double)tensor->shape[k];
+  return elements * f->machine.costs.gather;
+}
+
 /* A row of tiles for R rows: whole panels, and the rest, whose last vector may be short. */
 static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2) {
-  int64_t lanes = tile_lanes(f, c), width = c[TILE_VECTORS] * lanes, extent = f->reads.extent[f->v];
+  int64_t width = tile_columns(f, c), extent = f->reads.extent[f->v];
   double steps = f->reduced / (c[TILE_DOT] ? f->dot_group : 1), v = c[TILE_VECTORS];
   double ends = 4 * f->machine.costs.chain, store = 2 * f->machine.costs.load;
+  if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
   double ns = (double)(extent / width) * (steps * step_ns(f, c, v, r, r2) + ends + v * r * r2 * store);
-  double rest = (double)ceil_div(extent % width, lanes);
+  double rest = (double)ceil_div(extent % width, c[TILE_LANES] ? 1 : tile_lanes(f, c));
   return rest == 0 ? ns : ns + steps * step_ns(f, c, rest, r, r2) + ends + rest * r * r2 * store;
 }
 
@@ -461,12 +513,14 @@ static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
 /* Sums, one operand's vectors and one more must fit into the registers; the last vector must not be
  * empty. */
 static bool goes_together(const tile_facts *f, const int32_t *c) {
-  int64_t lanes = tile_lanes(f, c), sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
+  int64_t sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
   int64_t others = c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2 : c[TILE_VECTORS] + 1;
   if (sums + others > f->machine.vector_registers) return false;
-  if ((c[TILE_VECTORS] - 1) * lanes >= f->reads.extent[f->v]) return false;
+  if (tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) >= f->reads.extent[f->v]) return false;
+  if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
+  if (f->far >= 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
   if (c[TILE_ROWS2] > 1 && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
-  if (f->block && c[TILE_VECTORS] > 1 && f->block % (c[TILE_VECTORS] * lanes)) return false;
+  if (f->block && c[TILE_VECTORS] > 1 && f->block % tile_columns(f, c)) return false;
   if (c[TILE_DOT] && (!c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   return true;
 }
@@ -484,7 +538,7 @@ static double cost(const void *facts, const int32_t *c) {
   if (!goes_together(f, c)) return INFINITY;
   make_nest(f, c, &n);
   double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n) + store_ns(f, c, &n)) + pack_ns(f, c, &n) +
-              padding_ns(f, c, &n);
+              turn_ns(f, c) + padding_ns(f, c, &n);
   ns *= plainness(c);
   return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.outer * n.v_blocks * n.u_blocks) : ns;
 }
