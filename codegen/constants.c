@@ -33,31 +33,32 @@ static double least_ns(loop_fn loop, void *data, size_t n) {
 /* ---- multiply-adds and loads ------------------------------------------------------------------------------------- */
 
 /* Twelve chains that do not wait for each other, one that waits for itself, and sums of vectors that lie in a row. */
-#define LOOPS_OF(isa, bits, vector, set, fma, add, load, store)                                            \
-  isa static void fma_##bits(void *data, size_t n) {                                                       \
-    vector x = set(0.999f), y = set(0.001f), a[CHAINS];                                                    \
-    for (int c = 0; c < CHAINS; c++) a[c] = set((float)c);                                                 \
-    for (size_t i = 0; i < n; i++) {                                                                       \
-      _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; c++) a[c] = fma(a[c], x, y);                    \
-    }                                                                                                      \
-    for (int c = 1; c < CHAINS; c++) a[0] = add(a[0], a[c]);                                               \
-    store(data, a[0]);                                                                                     \
-  }                                                                                                        \
-  isa static void chain_##bits(void *data, size_t n) {                                                     \
-    vector x = set(0.999f), y = set(0.001f), a = y;                                                        \
-    for (size_t i = 0; i < n; i++) a = fma(a, x, y);                                                       \
-    store(data, a);                                                                                        \
-  }                                                                                                        \
-  isa static void sum_##bits(void *data, size_t n) {                                                       \
-    enum { LANES = (bits) / 32, SUMS = 8 };                                                                \
-    float *from = data;                                                                                    \
-    vector a[SUMS];                                                                                        \
-    for (int c = 0; c < SUMS; c++) a[c] = set(0);                                                          \
-    for (size_t i = 0; i + SUMS * LANES <= n; i += SUMS * LANES) {                                         \
-      _Pragma("GCC unroll 8") for (int c = 0; c < SUMS; c++) a[c] = add(a[c], load(from + i + c * LANES)); \
-    }                                                                                                      \
-    for (int c = 1; c < SUMS; c++) a[0] = add(a[0], a[c]);                                                 \
-    store(data, a[0]);                                                                                     \
+#define LOOPS_OF(isa, bits, vector, set, fma, add, load, store)                                             \
+  isa static void fma_##bits(void *data, size_t n) {                                                        \
+    vector x = set(0.999f), y = set(0.001f), a[CHAINS];                                                     \
+    for (int c = 0; c < CHAINS; c++) a[c] = set((float)c);                                                  \
+    for (size_t i = 0; i < n; i++) {                                                                        \
+      _Pragma("GCC unroll 12") for (int c = 0; c < CHAINS; c++) a[c] = fma(a[c], x, y);                     \
+    }                                                                                                       \
+    for (int c = 1; c < CHAINS; c++) a[0] = add(a[0], a[c]);                                                \
+    store(data, a[0]);                                                                                      \
+  }                                                                                                         \
+  isa static void chain_##bits(void *data, size_t n) {                                                      \
+    vector x = set(0.999f), y = set(0.001f), a = y;                                                         \
+    for (size_t i = 0; i < n; i++) a = fma(a, x, y);                                                        \
+    store(data, a);                                                                                         \
+  }                                                                                                         \
+  isa static void sum_##bits(void *data, size_t n) {                                                        \
+    enum { LANES = (bits) / 32, SUMS = 16 };                                                                \
+    float *from = data;                                                                                     \
+    vector a[SUMS];                                                                                         \
+    for (int c = 0; c < SUMS; c++) a[c] = set(0);                                                           \
+    for (size_t i = 0; i + SUMS * LANES <= n; i += SUMS * LANES) {                                          \
+      _Pragma("GCC unroll 16") for (int c = 0; c < SUMS; c++) a[c] = add(a[c], load(from + i + c * LANES)); \
+    }                                                                                                       \
+    for (int n_left = SUMS / 2; n_left > 0; n_left /= 2)                                                    \
+      for (int c = 0; c < n_left; c++) a[c] = add(a[c], a[c + n_left]);                                     \
+    store(data, a[0]);                                                                                      \
   }
 
 #if defined(__x86_64__)
@@ -115,10 +116,31 @@ static void measure_arithmetic(const loops *l, void *data, tn_machine_costs *c) 
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
+/* A sum over an array, so often that reading the clock takes no time beside it. */
+typedef struct repeated {
+  loop_fn sum;
+  float *data;
+  size_t floats;
+} repeated;
+
+static void sum_again(void *data, size_t times) {
+  const repeated *r = data;
+  for (size_t i = 0; i < times; i++) r->sum(r->data, r->floats);
+}
+
 /* Nanoseconds for each 64 bytes of a sum over BYTES. */
 static double line_ns(const loops *l, float *data, size_t bytes) {
-  l->sum(data, bytes / sizeof *data);
-  return least_ns(l->sum, data, bytes / sizeof *data) / (double)(bytes / LINE);
+  enum { LEAST_BYTES = 1 << 20 };
+  repeated r = {l->sum, data, bytes / sizeof *data};
+  size_t times = RUNTIME_MAX(LEAST_BYTES / bytes, 1);
+  sum_again(&r, 1);
+  return least_ns(sum_again, &r, times) / (double)(times * (bytes / LINE));
+}
+
+/* The same of the first cache, without what a sum takes at its ends. */
+static double load_ns(const loops *l, float *data, size_t bytes) {
+  double whole = line_ns(l, data, bytes), half = line_ns(l, data, bytes / 2);
+  return fmax(2 * whole - half, whole / 2);
 }
 
 /* Turns a square of floats, element by element: a load and a store each. */
@@ -159,6 +181,21 @@ static double page_ns(char *data) {
   memset(data, 0, (size_t)PAGES * (PAGE + LINE));
   double far_ns = least_ns(touch, &apart, PAGES);
   return fmax(far_ns - least_ns(touch, &near, PAGES), 0) / PAGES;
+}
+
+/* Stores to each line once, page after page: all at the same place of a page fall into one set of the first cache. */
+__attribute__((noinline)) static void store_apart(void *data, size_t n_pages) {
+  enum { LINES = PAGE / LINE };
+  volatile char *to = data;
+  for (size_t line = 0; line < LINES; line++)
+    for (size_t p = 0; p < n_pages; p++) to[p * PAGE + line * LINE] = 1;
+}
+
+/* In memory that the third cache holds and the second does not. */
+static double apart_ns(char *data, size_t bytes) {
+  size_t n_pages = bytes / PAGE;
+  memset(data, 0, bytes);
+  return least_ns(store_apart, data, n_pages) / (double)(n_pages * (PAGE / LINE));
 }
 
 /* The system gives pages when they are touched first. */
@@ -237,12 +274,13 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   memset(data, 0, bytes);
   measure_arithmetic(&l, data, c);
   double widest = l.fma[2] ? 64 : l.fma[1] ? 32 : 16;
-  c->load = line_ns(&l, floats, (size_t)caches[1] / 2) * widest / LINE;
+  c->load = load_ns(&l, floats, (size_t)caches[1] / 2) * widest / LINE;
   c->gather = least_ns(turn, data, TURNS) / TURNS / TURNED;
   c->line2 = line_ns(&l, floats, level_bytes(caches, 2));
   c->line3 = line_ns(&l, floats, level_bytes(caches, 3));
   c->line4 = line_ns(&l, floats, bytes);
   c->shared4 = threads > 1 ? shared_ns(pool, &l, floats, bytes, threads) : c->line4;
+  c->apart = apart_ns(data, level_bytes(caches, 3));
   c->fresh = fresh_ns();
   c->page = fmax(page_ns(data), 0.01);
   c->fork = fork_ns(pool, &l, floats, threads);

@@ -18,6 +18,7 @@ static const tn_machine_costs plain_costs = {.fma16 = 0.125,
                                              .line3 = 2,
                                              .line4 = 4,
                                              .shared4 = 5,
+                                             .apart = 8,
                                              .fresh = 8,
                                              .page = 2,
                                              .fork = 4000};
@@ -98,8 +99,8 @@ double cost_reached(const tn_machine *m, int level, double row_bytes, double str
 
 /* Three ways of each set count as taken by what else streams by. */
 double cost_conflict(const tn_machine *m, double rows, double stride) {
-  enum { OTHERS = 3 }; /* ways that what else streams by takes */
-  double room = sets_reached(m, 1, stride) * fmax(m->cache_ways[1] - OTHERS, 1);
+  static const double kept = 2.0 / 3; /* what else streams by takes the other ways */
+  double room = sets_reached(m, 1, stride) * fmax(floor(m->cache_ways[1] * kept), 1);
   return rows <= room ? 0 : 1 - room / rows;
 }
 

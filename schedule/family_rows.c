@@ -22,8 +22,7 @@ static bool take_part(generic_draft *p, int stage, generic_parts *out) {
          schedule_set_scope(p->s, stage, "local") == TN_OK;
 }
 
-/* The partial sums of a vector of WIDTH; the loop over what is left of them runs in full blocks, then over the rest. */
-static bool part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out) {
+bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out) {
   int stage = generic_stage(p, tensor), at = schedule_leaf_position(&p->s->stages[stage], axis), first, second;
   int64_t extent = p->s->stages[stage].axes[axis].extent, blocks = extent / width;
   int n_data = p->s->stages[stage].op->n_axes;
@@ -73,12 +72,13 @@ bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, generic_parts
   if (extent < 2 * lanes || lanes < 2) return true;
   int64_t width = generic_vector_length(extent, lanes, (int)RUNTIME_MIN(generic_registers(p), extent / lanes / 2));
   if (width == extent) width = lanes;
-  if (!part_once(p, tensor, axis, width, out)) return false;
+  if (!generic_part_once(p, tensor, axis, width, out)) return false;
   while (width > LAST_LANES && out->n < RUNTIME_COUNT(out->tensors)) {
     int64_t next = width > lanes && width % lanes == 0 ? lanes : LAST_LANES;
     if (width % next || width == next) break;
     stage = generic_stage(p, tensor);
-    if (!part_once(p, tensor, p->s->stages[stage].leaves[p->s->stages[stage].n_leaves - 1], next, out)) return false;
+    if (!generic_part_once(p, tensor, p->s->stages[stage].leaves[p->s->stages[stage].n_leaves - 1], next, out))
+      return false;
     width = next;
   }
   for (int i = 0, j = out->n - 1; i < j; i++, j--) { /* the last made is the first that is read */

@@ -114,13 +114,13 @@ typedef struct dot_kind {
   tn_dtype left, right, sum;
   const char *intrin[2]; /* of 16 lanes, of 8 */
   int group;
-  double work; /* signed bytes have to be shifted */
+  bool is_signed; /* bytes that have to be shifted first (tir/pass_signed_dots.c) */
 } dot_kind;
 
 static const dot_kind dot_kinds[] = {
-    {TN_U8, TN_I8, TN_I32, {"dot4_u8i8", "dot4_u8i8_x8"}, 4, 1},
-    {TN_I8, TN_I8, TN_I32, {"dot4_i8i8", "dot4_i8i8_x8"}, 4, 1.6},
-    {TN_BF16, TN_BF16, TN_F32, {"dot2_bf16", "dot2_bf16_x8"}, 2, 1},
+    {TN_U8, TN_I8, TN_I32, {"dot4_u8i8", "dot4_u8i8_x8"}, 4, false},
+    {TN_I8, TN_I8, TN_I32, {"dot4_i8i8", "dot4_i8i8_x8"}, 4, true},
+    {TN_BF16, TN_BF16, TN_F32, {"dot2_bf16", "dot2_bf16_x8"}, 2, false},
 };
 
 /* Two operands, one shared by all rows and one by all lanes, whose last reduction axis goes along one dimension. */
@@ -138,8 +138,36 @@ static void describe_dot(tile_facts *f) {
     if (!fits || lanes < 8 || r->extent[k] < kind->group || r->extent[f->v] < lanes) continue;
     f->dot = kind->intrin[lanes < 16];
     f->dot_group = kind->group;
-    f->dot_work = kind->work;
+    f->dot_signed = kind->is_signed;
   }
+}
+
+/* A copy with the axis last is possible. */
+static bool can_be_turned(const generic_draft *d, const generic_reads *r, const generic_read *read, int axis) {
+  int reads_of_it = 0;
+  for (int i = 0; i < r->n; i++) reads_of_it += r->reads[i].tensor == read->tensor;
+  int dim = read->dim[axis];
+  return reads_of_it == 1 && !read->is_window && dim >= 0 && read->plain[dim] == axis &&
+         generic_stage(d, read->tensor) >= 0;
+}
+
+/* Every read goes along the last reduction axis, or one of them after it was turned. */
+static void describe_lanes(const generic_draft *d, tile_facts *f) {
+  const generic_reads *r = &f->reads;
+  int k = r->n_axes - 1;
+  bool along = false;
+  f->turned = -1;
+  if (k < r->n_data || r->n_data == TN_MAX_RANK || f->block || !tn_dtype_is_float(r->op->outputs[0].dtype)) return;
+  if (r->extent[k] < 2 * f->machine.vector_bytes / f->bytes) return;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (!read->is_known[k] || read->block[k]) return;
+    along |= read->stride[k] == 1;
+    if (read->stride[k] == 0 || read->stride[k] == 1) continue;
+    if (f->turned >= 0 || !can_be_turned(d, r, read, k)) return;
+    f->turned = i;
+  }
+  f->can_lane = along;
 }
 
 /* NULL: the group has no anchor, or its stage cannot be a tile. */
@@ -153,6 +181,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   f->padding = g->padding;
   f->ns = g->ns;
   describe_dot(f);
+  describe_lanes(d, f);
   return f;
 }
 
@@ -180,7 +209,7 @@ static void space(const void *facts, plan_space *s) {
   for (int64_t n = 1; n <= (rows > 1 ? MAX_VECTORS : MAX_ROW_VECTORS); n++) plan_add(s, TILE_VECTORS, n);
   for (int64_t n = 1; n <= RUNTIME_MIN(rows, MAX_ROWS); n++) plan_add(s, TILE_ROWS, n);
   for (int64_t n = 1; n <= RUNTIME_MIN(rows2, MAX_ROWS); n++) plan_add(s, TILE_ROWS2, n);
-  if (f->far < 0) plan_add(s, TILE_PACK, 0);
+  if (f->far < 0 || f->can_lane) plan_add(s, TILE_PACK, 0);
   if (f->can_pack) plan_add(s, TILE_PACK, 1), plan_add(s, TILE_PACK, 2);
   add_counts(s, TILE_PANELS, ceil_div(extent_of(f, f->v), lanes), 64);
   plan_add(s, TILE_BLOCK, 0);
@@ -189,6 +218,7 @@ static void space(const void *facts, plan_space *s) {
     plan_add(s, TILE_ORDER, i);
     plan_add(s, TILE_INNER, i);
     if (i == 0 || f->dot) plan_add(s, TILE_DOT, i);
+    if (i == 0 || f->can_lane) plan_add(s, TILE_LANES, i);
     if (i == 0 || generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, TILE_THREADS, i);
     if (i == 0 || f->padding) plan_add(s, TILE_PADDING, i);
   }
@@ -215,7 +245,7 @@ static void push(nest *n, int axis, double count) {
 
 /* In the order in which tile_realize makes them: both follow c[ORDER] and c[INNER]. */
 static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
-  double panels = (double)ceil_div(extent_of(f, f->v), c[TILE_VECTORS] * tile_lanes(f, c));
+  double panels = (double)ceil_div(extent_of(f, f->v), tile_columns(f, c));
   double tiles = (double)ceil_div(extent_of(f, f->u), c[TILE_ROWS]);
   double tiles2 = (double)ceil_div(extent_of(f, f->u2), c[TILE_ROWS2]);
   double in_block = fmin(c[TILE_PANELS], panels), rows_in_block = c[TILE_BLOCK] ? fmin(c[TILE_BLOCK], tiles) : tiles;
@@ -273,8 +303,8 @@ typedef struct stream {
 static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
   stream s = {.read = read, .bytes = (double)tn_dtype_bytes(read->tensor->dtype), .row = 0, .stride = 0};
-  s.is_packed = c[TILE_PACK] && i == f->shared;
-  double width = (double)(c[TILE_VECTORS] * tile_lanes(f, c));
+  s.is_packed = c[TILE_LANES] ? i == f->turned : c[TILE_PACK] && i == f->shared;
+  double width = (double)tile_columns(f, c);
   int last = f->reads.n_axes - 1;
   bool is_row = read->stride[f->v] == 1;
   s.row = s.bytes * (is_row                                               ? fmin(width, (double)extent_of(f, f->v))
@@ -322,7 +352,7 @@ static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   int level[GENERIC_MAX_AXES + 6], n_reads = f->reads.n;
   for (int i = 0; i < n_reads; i++) streams[i] = stream_of(f, c, i);
   for (int a = 0; a < f->reads.n_axes; a++) extent[a] = a < f->reads.n_data ? 1 : (double)f->reads.extent[a];
-  extent[f->v] = fmin((double)(c[TILE_VECTORS] * tile_lanes(f, c)), (double)f->reads.extent[f->v]);
+  extent[f->v] = fmin((double)tile_columns(f, c), (double)f->reads.extent[f->v]);
   if (f->u >= 0) extent[f->u] = c[TILE_ROWS];
   if (f->u2 >= 0) extent[f->u2] = c[TILE_ROWS2];
   for (int i = 0; i < n_reads; i++) lines[i] = lines_of(f, &streams[i], extent);
@@ -351,12 +381,30 @@ static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   return ns;
 }
 
+/* The part of a row that a tile stores waits where the rows since the part before it are too many for the sets that they
+ * fall into: those of a tile inside of a block of panels, all that the block goes by at its beginning. */
+static double store_conflict(const tile_facts *f, const int32_t *c, const nest *n, double stride) {
+  double all = (double)extent_of(f, f->u) / n->u_blocks, tile = c[TILE_ROWS] * c[TILE_ROWS2];
+  double begins = c[TILE_INNER] ? 1 : n->v_blocks / n->panels;
+  return begins * cost_conflict(&f->machine, all, stride) + (1 - begins) * cost_conflict(&f->machine, tile, stride);
+}
+
+static double store_ns(const tile_facts *f, const int32_t *c, const nest *n) {
+  const tn_machine *m = &f->machine;
+  double row_bytes = (double)(f->bytes * extent_of(f, f->v)), stride = row_bytes, rows = 1;
+  for (int a = f->v - 1; f->u >= 0 && a > f->u; a--) stride *= (double)f->reads.extent[a];
+  for (int a = 0; a < f->v; a++) rows *= (double)f->reads.extent[a];
+  int level = cost_level(m, rows * row_bytes);
+  double waits = level > 2 ? rows * n->panels * store_conflict(f, c, n, stride) * m->costs.apart : 0;
+  return rows * fmax(row_bytes / COST_LINE, 1) * cost_line(m, level, c[TILE_THREADS]) + waits;
+}
+
 /* One step of the reduction for a tile of V vectors, R rows and R2 rows. */
 static double step_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2) {
   const tn_machine *m = &f->machine;
   double fma = cost_fma(m, c[TILE_WIDTH]), loads = 0, converted = 0, sums = v * r * r2;
   bool dot = c[TILE_DOT] != 0;
-  double work = dot ? f->dot_work : RUNTIME_MAX(f->reads.n - 1, 1);
+  double work = dot ? 1 : RUNTIME_MAX(f->reads.n - 1, 1);
   for (int i = 0; i < f->reads.n; i++) {
     const generic_read *read = &f->reads.reads[i];
     double n = (moves(read, f->v) ? v : 1) * (moves(read, f->u) ? r : 1) * (moves(read, f->u2) ? r2 : 1);
@@ -365,7 +413,8 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     converted += is_other ? n : 0;
   }
   if (!dot && f->reads.op->outputs[0].dtype == TN_I32) work *= 2; /* a product is two instructions or a slow one */
-  double arithmetic = (sums * work + converted) * fma, chain = m->costs.chain * (dot ? 1 : 1);
+  if (dot && f->dot_signed) converted += v, loads += r * r2 / 2;  /* sums of what is too much; the shifts */
+  double arithmetic = (sums * work + converted) * fma, chain = m->costs.chain;
   double conflict = 0;
   for (int i = 0; i < f->reads.n && f->u >= 0; i++) {
     const generic_read *read = &f->reads.reads[i];
@@ -373,16 +422,41 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
     if (read->stride[f->u] && !read->is_window && stride >= COST_LINE)
       conflict += r * r2 * cost_conflict(m, r * r2, stride) * m->costs.line2;
   }
-  return cost_overlap(cost_overlap(fmax(arithmetic, chain), loads * m->costs.load), conflict);
+  /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
+  static const double exposed = 0.05, slack = 1.2;
+  double busy = fmax(arithmetic, slack * chain), loading = loads * m->costs.load;
+  return cost_overlap(fmax(busy, loading) + exposed * fmin(busy, loading), conflict);
+}
+
+/* Vectors along the last reduction axis, whose rest is one more. */
+static double lane_steps(const tile_facts *f, const int32_t *c) {
+  int64_t extent = f->reads.extent[f->reads.n_axes - 1];
+  return f->reduced / (double)extent * (double)ceil_div(extent, tile_lanes(f, c));
+}
+
+/* The sum of a vector's lanes: halves are added until one is left, each with a shuffle. */
+static double lane_sum_ns(const tile_facts *f, const int32_t *c) {
+  double lanes = (double)tile_lanes(f, c);
+  return 2 * lanes * cost_fma(&f->machine, c[TILE_WIDTH]);
+}
+
+/* Copying the operand that is turned for vectors along the reduction. */
+static double turn_ns(const tile_facts *f, const int32_t *c) {
+  if (!c[TILE_LANES] || f->turned < 0) return 0;
+  const tn_tensor *tensor = f->reads.reads[f->turned].tensor;
+  double elements = 1;
+  for (int k = 0; k < tensor->ndim; k++) elements *= (double)tensor->shape[k];
+  return elements * f->machine.costs.gather;
 }
 
 /* A row of tiles for R rows: whole panels, and the rest, whose last vector may be short. */
 static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2) {
-  int64_t lanes = tile_lanes(f, c), width = c[TILE_VECTORS] * lanes, extent = f->reads.extent[f->v];
+  int64_t width = tile_columns(f, c), extent = f->reads.extent[f->v];
   double steps = f->reduced / (c[TILE_DOT] ? f->dot_group : 1), v = c[TILE_VECTORS];
   double ends = 4 * f->machine.costs.chain, store = 2 * f->machine.costs.load;
+  if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
   double ns = (double)(extent / width) * (steps * step_ns(f, c, v, r, r2) + ends + v * r * r2 * store);
-  double rest = (double)ceil_div(extent % width, lanes);
+  double rest = (double)ceil_div(extent % width, c[TILE_LANES] ? 1 : tile_lanes(f, c));
   return rest == 0 ? ns : ns + steps * step_ns(f, c, rest, r, r2) + ends + rest * r * r2 * store;
 }
 
@@ -439,13 +513,22 @@ static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
 /* Sums, one operand's vectors and one more must fit into the registers; the last vector must not be
  * empty. */
 static bool goes_together(const tile_facts *f, const int32_t *c) {
-  int64_t lanes = tile_lanes(f, c), sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
-  if (sums + c[TILE_VECTORS] + 1 > f->machine.vector_registers) return false;
-  if ((c[TILE_VECTORS] - 1) * lanes >= f->reads.extent[f->v]) return false;
+  int64_t sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
+  int64_t others = c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2 : c[TILE_VECTORS] + 1;
+  if (sums + others > f->machine.vector_registers) return false;
+  if (tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) >= f->reads.extent[f->v]) return false;
+  if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
+  if (f->far >= 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
   if (c[TILE_ROWS2] > 1 && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
-  if (f->block && c[TILE_VECTORS] > 1 && f->block % (c[TILE_VECTORS] * lanes)) return false;
+  if (f->block && c[TILE_VECTORS] > 1 && f->block % tile_columns(f, c)) return false;
   if (c[TILE_DOT] && (!c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   return true;
+}
+
+/* Of plans that cost the same, the one with fewer loops. */
+static double plainness(const int32_t *c) {
+  static const double loop = 0.001;
+  return 1 + loop * ((c[TILE_BLOCK] != 0) + (c[TILE_PACK] == 2) + c[TILE_ORDER] + c[TILE_INNER]);
 }
 
 /* INFINITY for what does not go together, so that ranking leaves it out. */
@@ -454,7 +537,9 @@ static double cost(const void *facts, const int32_t *c) {
   nest n;
   if (!goes_together(f, c)) return INFINITY;
   make_nest(f, c, &n);
-  double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n)) + pack_ns(f, c, &n) + padding_ns(f, c, &n);
+  double ns = cost_overlap(compute_ns(f, c, &n), traffic_ns(f, c, &n) + store_ns(f, c, &n)) + pack_ns(f, c, &n) +
+              turn_ns(f, c) + padding_ns(f, c, &n);
+  ns *= plainness(c);
   return c[TILE_THREADS] ? cost_threads(&f->machine, ns, n.outer * n.v_blocks * n.u_blocks) : ns;
 }
 

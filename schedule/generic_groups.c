@@ -270,6 +270,7 @@ static bool join(const generic_draft *p, generic_group *g, int stage) {
   if (tileable) return false;
   if (g->anchor) {
     if (g->padding || st->op->n_reduce > 0 || !is_read_only_by(p, g, stage, g->anchor)) return false;
+    if (!generic_is_contiguous(&r, r.n_data - 1)) return false; /* a transpose is a group of its own */
     g->padding = st->tensors;
     return true;
   }

@@ -10,6 +10,7 @@
 #include "schedule/tail.h"
 #include "schedule/work.h"
 #include "tir/intrin.h"
+#include "tir/passes.h"
 
 static const tir_stmt *emit_stage(lowering *l, int stage);
 
@@ -278,6 +279,42 @@ static tir_walk stop_at_load(void *user, const tir_expr *e) {
   return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+typedef struct placing {
+  runtime_arena *arena;
+  const tir_env *env;
+} placing;
+
+static tir_walk stop_at_load_outside(void *user, const tir_expr *e) {
+  const placing *at = user;
+  if (e->op != TIR_LOAD) return TIR_WALK_ON;
+  for (int i = 0; i < e->n_args && i < e->u.buffer->ndim; i++) {
+    const tir_expr *index = tir_simplify(at->arena, at->env, e->arg[i]);
+    tir_interval range = tir_bounds(at->env, index);
+    if (range.lo < 0 || range.hi >= e->u.buffer->shape[i]) return TIR_WALK_STOP;
+  }
+  return e->n_args == e->u.buffer->ndim ? TIR_WALK_ON : TIR_WALK_STOP; /* one more: a predicate */
+}
+
+/* Where an update counts; NULL: everywhere. Sums in padding are never read: they may add up anything, unless a load
+ * would leave its buffer there. */
+static const tir_expr *counted_points(lowering *l, const lower_stage *ls, const tir_expr **values,
+                                      const tir_expr *const *source) {
+  const tir_env *env = ls->env[ls->st->n_leaves];
+  const tir_expr *stored = schedule_condition(l, ls, env, values, true);
+  const tir_env guarded_env = tir_env_cond(env, stored);
+  placing at = {l->arena, stored ? &guarded_env : env};
+  guard steps = {l, env, NULL, true};
+  const tir_expr *inside = schedule_unpadded(l, ls, env, values, true);
+  for (int v = 0; inside && v < ls->st->n_tensors; v++)
+    if (!tir_walk_expr(source[v], stop_at_load_outside, &at)) return inside;
+  for (int i = 0; inside && i < ls->st->n_relations; i++) {
+    const schedule_relation *r = &ls->st->relations[i];
+    bool pads = !r->is_fuse && r->tail == TN_TAIL_PAD && ls->st->axes[r->one].kind == SCHEDULE_REDUCE;
+    if (pads && !schedule_is_exact(ls, r)) guard_below(&steps, values[r->one], schedule_axis_extent(l, ls, r->one));
+  }
+  return steps.cond;
+}
+
 /* C[...] = combine(C[...], source), under the reduction's condition; of a tuple all values. A condition over loop
  * variables alone becomes an if, which can shorten loops; one that reads memory a select, which can be vectorized. */
 static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
@@ -288,7 +325,7 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
     source[v] = schedule_lower_expr(l, ls, values, ls->body->arg[v]);
     self[v] = schedule_load(l, ls, v, values, NULL);
   }
-  const tir_expr *counts = schedule_unpadded(l, ls, ls->env[ls->st->n_leaves], values, true);
+  const tir_expr *counts = counted_points(l, ls, values, source);
   if (cond) cond = schedule_lower_expr(l, ls, values, cond);
   bool branches = cond && tir_walk_expr(cond, stop_at_load, NULL);
   if (cond && !branches) counts = counts ? tir_binary(l->arena, TIR_AND, counts, cond) : cond;

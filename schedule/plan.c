@@ -108,15 +108,30 @@ static void descend(descent *d) {
   }
 }
 
-/* From the plainest plan. Two fields at a time, as values of tiles only pay together. */
-static void rank_choice(const plan_choice *choice, ranking *r) {
-  descent d = {.choice = choice, .ranking = r, .at = {.family = choice->family, .ns = INFINITY}};
-  schedule_plan start = d.at;
-  for (int f = 0; f < families[choice->family]->n_fields; f++) start.value[f] = choice->space.value[f][0];
+/* One more local minimum. */
+static void descend_from(const plan_choice *choice, ranking *r, const schedule_plan *start) {
+  descent d = {.choice = choice, .ranking = r, .at = *start};
   d.at.ns = INFINITY;
-  memcpy(d.at.value, start.value, sizeof start.value);
-  (void)try_values(&d, &start);
+  (void)try_values(&d, start);
   descend(&d);
+}
+
+/* From the plainest plan, two fields at a time, as values of tiles only pay together; and from it with another value of
+ * a field that has few: such a value (to pack, to take dot products) often needs several other fields to change with it. */
+static void rank_choice(const plan_choice *choice, ranking *r) {
+  enum { FEW = 3 };
+  const plan_space *space = &choice->space;
+  schedule_plan plainest = {.family = choice->family, .ns = INFINITY};
+  int n = families[choice->family]->n_fields;
+  for (int f = 0; f < n; f++) plainest.value[f] = space->value[f][0];
+  descend_from(choice, r, &plainest);
+  for (int f = 0; f < n; f++) {
+    for (int i = 1; i < space->n[f] && space->n[f] <= FEW; i++) {
+      schedule_plan start = plainest;
+      start.value[f] = space->value[f][i];
+      descend_from(choice, r, &start);
+    }
+  }
 }
 
 /* Some thousand costs a group, a few microseconds each at most. */

@@ -18,6 +18,7 @@
   X(ORDER, "order", "1: blocks of columns outside of all other loops")                          \
   X(INNER, "inner", "inside a block: 0 columns go by a tile of rows, 1 rows by one of columns") \
   X(DOT, "dot", "1: by the dot product instruction")                                            \
+  X(LANES, "lanes", "1: vectors go along the reduction, and their lanes are summed behind it")  \
   X(THREADS, "threads", "1: blocks are shared among threads")                                   \
   X(PADDING, "padding", "1: zeros around an input are computed for a block, 0: before all")
 
@@ -42,14 +43,20 @@ typedef struct tile_facts {
   double ns;                    /* of all as generic_cost_ns says: whether threads are worth it */
   bool is_window, is_depthwise; /* reads are windows; and every read goes along v */
   const tn_tensor *padding;     /* what only the reduction reads, zeros around an input for instance; NULL: nothing */
+  bool can_lane;                /* vectors can go along the last reduction axis */
+  int turned;                   /* the read that has to be copied for that, with this axis last; -1: none */
   const char *dot;              /* the intrinsic's name; NULL: none fits */
   int dot_group;                /* elements of k in a lane */
-  double dot_work;              /* instructions for one */
+  bool dot_signed;              /* it takes registers and instructions of its own */
 } tile_facts;
 
 /* FACTS are tile_facts, VALUE has TILE_FIELD_COUNT numbers. */
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);
 /* Lanes of a vector of accumulators. */
 static inline int64_t tile_lanes(const tile_facts *f, const int32_t *value) { return value[TILE_WIDTH] / f->bytes; }
+/* Elements of a tile along the last data axis. */
+static inline int64_t tile_columns(const tile_facts *f, const int32_t *value) {
+  return value[TILE_VECTORS] * (value[TILE_LANES] ? 1 : tile_lanes(f, value));
+}
 
 #endif

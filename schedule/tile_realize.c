@@ -84,7 +84,10 @@ static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
   int dim = read->dim[t->f->v], grouped = group_dim(t), outer, inner, group_inner = -1, order[2 * TN_MAX_RANK + 2],
       n = 0;
   int group_outer = -1;
-  if (!generic_split(t->d, stage, dim, t->columns, &outer, &inner)) return false;
+  /* The rest of a panel is zeros: sums there are nobody's, but they should not be of slow numbers. Dot products know
+   * none, and whole groups are copied faster without the condition. */
+  tn_tail tail = grouped >= 0 ? TN_TAIL_PEEL : TN_TAIL_PAD;
+  if (!generic_split_as(t->d, stage, dim, t->columns, tail, &outer, &inner)) return false;
   int along = read->tensor->ndim - 1;
   if (along != dim && grouped < 0) return turn_copy(t, stage, outer, inner, along);
   if (grouped >= 0 && !generic_split(t->d, stage, grouped, t->f->dot_group, &group_outer, &group_inner)) return false;
@@ -268,20 +271,81 @@ static bool place_padding(const tiling *t) {
   return generic_injective(t->d, &alone);
 }
 
+/* ---- sums in lanes ----------------------------------------------------------------------------------------------- */
+
+/* Copies the operand that is turned, once: "[d0, d1, d2] -> [d0, d2, d1]", the reduction's dimension last. */
+static bool turn_operand(const tiling *t, const tn_tensor *reader) {
+  const generic_read *read = &t->f->reads.reads[t->f->turned];
+  int from = generic_stage(t->d, read->tensor), by = generic_stage(t->d, reader), ndim = read->tensor->ndim;
+  int dim = read->dim[t->f->reads.n_axes - 1], order[TN_MAX_RANK + 1], n = 0, outer, inner;
+  char map[256];
+  runtime_str text = {0};
+  for (int k = 0; k < ndim; k++) runtime_str_addf(&text, "%sd%d", k ? ", " : "[", k);
+  runtime_str_addf(&text, "] -> [");
+  for (int k = 0; k < ndim; k++)
+    if (k != dim) runtime_str_addf(&text, "d%d, ", k);
+  runtime_str_addf(&text, "d%d]", dim);
+  bool ok = !text.failed && text.n < sizeof map;
+  if (ok) memcpy(map, text.data, text.n + 1);
+  runtime_str_free(&text);
+  if (!ok || schedule_cache_read(t->d->s, from, "global", 1, &by) != TN_OK) return false;
+  if (schedule_transform_layout(t->d->s, from + 1, map) != TN_OK) return false;
+  if (!generic_split(t->d, from + 1, dim, t->lanes, &outer, &inner)) return false;
+  for (int k = 0; k < ndim; k++) order[n++] = k == dim ? outer : k;
+  order[n++] = inner;
+  return generic_order(t->d, from + 1, n, order) && generic_annotate(t->d, from + 1, inner, SCHEDULE_VECTORIZE);
+}
+
+/* The loops of the partial sums: the reduction's around the accumulators', a vector of the reduction innermost. */
+static bool order_lanes(const tiling *t, int stage) {
+  const tile_facts *f = t->f;
+  const schedule_stage *st = &t->d->s->stages[stage];
+  int order[SCHEDULE_MAX_AXES], n = 0, lane = st->op->n_axes - 1;
+  for (int a = 0; a < f->v; a++)
+    if (a != f->u && a != f->u2) order[n++] = a;
+  for (int i = 0; i < st->n_leaves; i++)
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) order[n++] = st->leaves[i];
+  put(&n, order, f->u2), put(&n, order, f->u), put(&n, order, f->v), put(&n, order, lane);
+  return generic_order(t->d, stage, n, order);
+}
+
+/* The reduction in lanes of a vector, these in a few lanes, these one by one: all in the loop around a tile. */
+static bool sum_in_lanes(const tiling *t, const tn_tensor *sums, int loop) {
+  enum { LAST_LANES = 4 };
+  generic_parts parts = {0};
+  int stage = generic_stage(t->d, sums);
+  if (!generic_part_once(t->d, sums, t->f->reads.n_axes - 1, t->lanes, &parts)) return false;
+  if (!order_lanes(t, generic_stage(t->d, parts.tensors[0]))) return false;
+  stage = generic_stage(t->d, sums);
+  const schedule_stage *st = &t->d->s->stages[stage];
+  bool again = t->lanes > LAST_LANES;
+  if (again && !generic_part_once(t->d, sums, st->leaves[st->n_leaves - 1], LAST_LANES, &parts)) return false;
+  st = &t->d->s->stages[stage = generic_stage(t->d, sums)];
+  if (!generic_annotate(t->d, stage, st->leaves[st->n_leaves - 1], SCHEDULE_UNROLL)) return false;
+  if (!attach(t->d, sums, t->g->root, loop)) return false;
+  for (int i = parts.n - 1; i >= 0; i--)
+    if (!attach(t->d, parts.tensors[i], t->g->root, loop)) return false;
+  return true;
+}
+
 /* The sums' stage is made before the packed copy, which is a copy for its reads. */
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value) {
   const tile_facts *f = facts;
   tiling t = {.d = d, .g = g, .f = f, .c = value, .lanes = tile_lanes(f, value)};
   const tn_tensor *sums, *copy = NULL;
   int64_t extent = f->reads.extent[f->v];
-  t.columns = RUNTIME_MIN(value[TILE_VECTORS] * t.lanes, extent);
+  bool lanes = value[TILE_LANES] != 0;
+  t.columns = RUNTIME_MIN(tile_columns(f, value), extent);
   if (f->block && f->block < t.columns) t.columns = f->block;
   bool is_narrow = value[TILE_WIDTH] < f->machine.vector_bytes && t.columns > t.lanes;
-  t.by_lanes = is_narrow || value[TILE_VECTORS] > LONGEST_VECTOR || value[TILE_DOT] ||
-               (t.columns > t.lanes && extent % t.columns % t.lanes) || (t.columns % t.lanes && t.columns > t.lanes);
-  if (!make_sums(&t, &sums) || (value[TILE_PACK] && !pack(&t, sums, &copy)) || !arrange_root(&t)) return false;
+  t.by_lanes =
+      !lanes && (is_narrow || value[TILE_VECTORS] > LONGEST_VECTOR || value[TILE_DOT] ||
+                 (t.columns > t.lanes && extent % t.columns % t.lanes) || (t.columns % t.lanes && t.columns > t.lanes));
+  if (!make_sums(&t, &sums) || (value[TILE_PACK] && !pack(&t, sums, &copy))) return false;
+  if ((lanes && f->turned >= 0 && !turn_operand(&t, sums)) || !arrange_root(&t)) return false;
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
-  if (!attach(d, sums, g->root, innermost) || !arrange_tile(&t, generic_stage(d, sums))) return false;
+  if (lanes && !sum_in_lanes(&t, sums, innermost)) return false;
+  if (!lanes && (!attach(d, sums, g->root, innermost) || !arrange_tile(&t, generic_stage(d, sums)))) return false;
   if (copy && !place_copy(&t, copy)) return false;
   return !g->padding || place_padding(&t);
 }

@@ -7,7 +7,7 @@
 
 #include "tools/tools.h"
 
-static const char head[] = "tenon machine 1";
+static const char head[] = "tenon machine 2";
 
 /* $XDG_CACHE_HOME/tenon/machine, or the same in ~/.cache. False: there is no such directory. */
 static bool cache_path(runtime_str *out) {

@@ -1,0 +1,128 @@
+/* pass_signed_dots.c: processors multiply unsigned bytes by signed ones. A loop that adds up dot products of signed bytes
+ * takes a + 128 for a, which is unsigned, and what that adds too much, 128 times the sum of b, goes once behind the loop:
+ *
+ *     for k { T[0] = dot(T[0], A0, B); T[1] = dot(T[1], A1, B) }
+ *  -> X = 0; for k { X = dot(X, 128, B); T[0] = dot(T[0], u8(A0 + 128), B); T[1] = ... }; T[0] = T[0] - X; T[1] = ...
+ *
+ * Integers wrap, so that the result is the same. */
+#include "tir/passes.h"
+
+enum { MAX_DOTS = 64, SHIFT = 128 };
+
+/* The statements of a loop's body, each of which adds a dot product to an element of a local buffer. */
+typedef struct dots {
+  int n, n_shared;
+  const tir_stmt *store[MAX_DOTS];
+  int shared_by[MAX_DOTS];          /* of each, the place of its second operand in ... */
+  const tir_expr *shared[MAX_DOTS]; /* ... the different ones */
+} dots;
+
+static bool is_signed_dot(const tir_expr *e) {
+  return e->op == TIR_DOT && e->dtype == TN_I32 && e->arg[1]->dtype == TN_I8 && e->arg[2]->dtype == TN_I8;
+}
+
+static tir_walk stop_at_load_of(void *user, const tir_expr *e) {
+  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* T[i] = dot(T[i], a, b), at the same element in all iterations of the loop over VAR. */
+static bool adds_up(const tir_stmt *s, const tir_var *var) {
+  if (s->kind != TIR_STORE || s->u.store.predicate != NULL || !is_signed_dot(s->u.store.value)) return false;
+  const tir_buffer *to = s->u.store.buffer;
+  const tir_expr *dot = s->u.store.value, *sum = dot->arg[0], *index = s->u.store.index[0];
+  bool is_sum = sum->op == TIR_LOAD && sum->u.buffer == to && !sum->has_predicate && tir_equal(sum->arg[0], index);
+  if (!is_sum || s->u.store.n_index != 1 || strcmp(to->scope, "local") != 0) return false;
+  if (tir_uses_var(index, var) || tir_reads_memory(index)) return false;
+  return tir_walk_expr(dot->arg[1], stop_at_load_of, (void *)to) &&
+         tir_walk_expr(dot->arg[2], stop_at_load_of, (void *)to);
+}
+
+static bool add_dot(dots *d, const tir_stmt *s, const tir_var *var) {
+  if (d->n == MAX_DOTS || !adds_up(s, var)) return false;
+  const tir_expr *b = s->u.store.value->arg[2];
+  int at = 0;
+  while (at < d->n_shared && !tir_equal(d->shared[at], b)) at++;
+  if (at == d->n_shared) d->shared[d->n_shared++] = b;
+  d->shared_by[d->n] = at;
+  d->store[d->n++] = s;
+  return true;
+}
+
+/* Worth it where each second operand meets several first ones. */
+static bool collect(const tir_stmt *loop, dots *d) {
+  const tir_stmt *body = loop->u.loop.body;
+  const tir_var *var = loop->u.loop.var;
+  *d = (dots){0};
+  if (loop->u.loop.kind != TIR_SERIAL) return false;
+  for (int i = 0; body->kind == TIR_SEQ && i < body->u.seq.n; i++)
+    if (!add_dot(d, body->u.seq.stmts[i], var)) return false;
+  return d->n >= 2 * d->n_shared && d->n > 0;
+}
+
+/* a + 128 as an unsigned byte. */
+static const tir_expr *shifted(runtime_arena *arena, const tir_expr *a) {
+  const tir_expr *shift = tir_broadcast(arena, tir_int(arena, TN_I32, SHIFT), a->lanes);
+  return tir_cast(arena, TN_U8, tir_binary(arena, TIR_ADD, tir_cast(arena, TN_I32, a), shift));
+}
+
+static const tir_stmt *store(runtime_arena *arena, const tir_buffer *to, const tir_expr *index, const tir_expr *value) {
+  return tir_store(arena, to, 1, &index, value, NULL);
+}
+
+static const tir_expr *load(runtime_arena *arena, const tir_buffer *from, const tir_expr *index) {
+  return tir_load(arena, from, 1, &index, NULL);
+}
+
+static const tir_expr *place_of(runtime_arena *arena, const dots *d, int shared) {
+  int lanes = d->store[0]->u.store.value->lanes;
+  tn_dtype dtype = (tn_dtype)d->store[0]->u.store.index[0]->dtype;
+  return tir_ramp(arena, tir_int(arena, dtype, (int64_t)shared * lanes), 1, lanes);
+}
+
+static const tir_stmt *rewrite(runtime_arena *arena, const tir_stmt *loop, const dots *d) {
+  const tir_expr *first = d->store[0]->u.store.value;
+  int lanes = first->lanes, n = 0;
+  tir_buffer *excess = RUNTIME_NEW(arena, tir_buffer);
+  const tir_stmt *before[MAX_DOTS + 1], *body[2 * MAX_DOTS], *all[2 * MAX_DOTS + 2];
+  if (excess == NULL) return NULL;
+  *excess = (tir_buffer){.name = runtime_format(arena, "%s.excess", d->store[0]->u.store.buffer->name),
+                         .dtype = TN_I32,
+                         .ndim = 1,
+                         .shape = {(int64_t)lanes * d->n_shared},
+                         .scope = "local"};
+  const tir_expr *shift = tir_broadcast(arena, tir_int(arena, TN_U8, SHIFT), first->arg[1]->lanes);
+  const tir_expr *zero = tir_broadcast(arena, tir_int(arena, TN_I32, 0), lanes);
+  for (int i = 0; i < d->n_shared; i++) {
+    const tir_expr *at = place_of(arena, d, i);
+    before[i] = store(arena, excess, at, zero);
+    body[n++] = store(arena, excess, at, tir_dot(arena, load(arena, excess, at), shift, d->shared[i]));
+  }
+  for (int i = 0; i < d->n; i++) {
+    const tir_expr *dot = d->store[i]->u.store.value;
+    const tir_expr *value = tir_dot(arena, dot->arg[0], shifted(arena, dot->arg[1]), dot->arg[2]);
+    body[n++] = store(arena, d->store[i]->u.store.buffer, d->store[i]->u.store.index[0], value);
+  }
+  const tir_stmt *inside = tir_seq(arena, n, body);
+  n = 0;
+  for (int i = 0; i < d->n_shared; i++) all[n++] = before[i];
+  all[n++] = tir_for(arena, loop->u.loop.var, loop->u.loop.min, loop->u.loop.extent, TIR_SERIAL, inside);
+  for (int i = 0; i < d->n; i++) {
+    const tir_expr *at = d->store[i]->u.store.index[0], *sum = d->store[i]->u.store.value->arg[0];
+    const tir_expr *much = load(arena, excess, place_of(arena, d, d->shared_by[i]));
+    all[n++] = store(arena, d->store[i]->u.store.buffer, at, tir_binary(arena, TIR_SUB, sum, much));
+  }
+  return tir_alloc(arena, excess, tir_seq(arena, n, all));
+}
+
+static const tir_stmt *look(void *user, const tir_stmt *s) {
+  runtime_arena *arena = user;
+  dots d;
+  if (s->kind == TIR_FOR && collect(s, &d)) return rewrite(arena, s, &d);
+  return tir_map_children(arena, s, look, arena);
+}
+
+/* Requires: unroll, so that sums of a tile are a row of statements. Establishes: loops over such rows multiply unsigned by
+ * signed bytes. Breaks: nothing. */
+tir_func *tir_pass_signed_dots(tir_pass_context *p, tir_func *f) {
+  return tir_func_with_body(p, f, look(p->arena, f->body));
+}
