@@ -480,7 +480,8 @@ static void element_of_an_input(void **state) {
 }
 
 int test_evaluate(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(out_of_bounds), cmocka_unit_test(symbols_disagree), cmocka_unit_test(wrong_calls)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(out_of_bounds), cmocka_unit_test(symbols_disagree),
+                                     cmocka_unit_test(wrong_calls)};
   return CHECK_TABLE("values", values, value) + CHECK_TABLE("wrong arguments", wrong_args, wrong_arg) +
          CHECK_TESTS("evaluate", tests);
 }

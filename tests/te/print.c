@@ -284,7 +284,8 @@ static const char *const shipped_rows[] = {
     "layer_norm", "argmax", "welford",      "cumsum", "rnn"};
 
 int test_print(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(overrides), cmocka_unit_test(symbols_given), cmocka_unit_test(keys)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(overrides), cmocka_unit_test(symbols_given),
+                                     cmocka_unit_test(keys)};
   return CHECK_TABLE("print expressions", bodies, print_body) + CHECK_TABLE("print programs", programs, print_program) +
          CHECK_TABLE("shipped programs", shipped_rows, shipped) + CHECK_TESTS("programs", tests);
 }
