@@ -357,6 +357,39 @@ static void test_divide(void **state) {
   }
 }
 
+/* ---- constants --------------------------------------------------------------------------------------------------- */
+
+static const struct constant_row {
+  const char *name;
+  tn_dtype dtype;
+  int64_t value;
+} constant_rows[] = {{"the lowest i64", TN_I64, INT64_MIN},    {"the greatest i64", TN_I64, INT64_MAX},
+                     {"5000000000", TN_I64, 5000000000},       {"-5000000000", TN_I64, -5000000000},
+                     {"the lowest i32", TN_I32, INT32_MIN},    {"-1", TN_I32, -1},
+                     {"the greatest u32", TN_U32, UINT32_MAX}, {"the lowest i8", TN_I8, INT8_MIN},
+                     {"the greatest u16", TN_U16, UINT16_MAX}};
+
+/* The lower half of C is A ^ constant, the upper A - constant; of each one element, or four lanes. */
+static void test_constant(void **state) {
+  const struct constant_row *r = *state;
+  kit_fill(r->dtype, a_data, 8, 3);
+  for (int lanes = 1; lanes <= 4; lanes += 3) {
+    kit_begin();
+    const tir_buffer *A = kit_in("A", r->dtype, 8), *C = kit_out("C", r->dtype, 8);
+    const tir_expr *low = kit_ramp(kit_int(0), 1, lanes), *high = kit_ramp(kit_int(4), 1, lanes);
+    const tir_expr *value = tir_int(&K.arena, r->dtype, r->value);
+    if (lanes > 1) value = tir_broadcast(&K.arena, value, lanes);
+    const tir_stmt *both[] = {kit_store(C, low, tir_binary(&K.arena, TIR_BITXOR, kit_load(A, low), value)),
+                              kit_store(C, high, tir_binary(&K.arena, TIR_SUB, kit_load(A, high), value))};
+    kit_run(kit_func("kernel", kit_seq(2, both)), (void *[]){a_data, c_data});
+    for (int i = 0; i < 8; ++i) {
+      if (i % 4 >= lanes) continue;
+      number a = element(r->dtype, a_data, i), b = {r->value, 0};
+      check_number(TIR_SUB, r->dtype, c_data, i, result(i < 4 ? TIR_BITXOR : TIR_SUB, r->dtype, a, b), lanes);
+    }
+  }
+}
+
 /* ---- operators inside of operators ------------------------------------------------------------------------------- */
 
 enum { TREES = 64, LEAVES = 4 };
@@ -481,7 +514,7 @@ int test_ops_run(void) {
   name_rows(casts, n_casts);
   return check_table("operators", ops, sizeof *ops, (size_t)n_ops, test_op, NULL, NULL) +
          check_table("casts", casts, sizeof *casts, (size_t)n_casts, test_cast, NULL, NULL) +
-         CHECK_TABLE("ties of halves", tie_rows, test_ties) +
+         CHECK_TABLE("ties of halves", tie_rows, test_ties) + CHECK_TABLE("constants", constant_rows, test_constant) +
          CHECK_TABLE("operators inside of operators", tree_rows, test_trees) +
          CHECK_TABLE("division by constants", divide_rows, test_divide);
 }
