@@ -4,6 +4,7 @@
 
 #include "schedule/cost.h"
 #include "schedule/plan.h"
+#include "schedule/tile.h"
 #include "tests/schedule/tests.h"
 
 enum { RANKED = 32 };
@@ -241,8 +242,29 @@ static void json_refused(void **state) {
   fixture_free(&f);
 }
 
+/* An operand is copied into panels where it is read once, whatever else is read. */
+static void packs_what_is_read_once(void **state) {
+  (void)state;
+  static const struct {
+    const char *program;
+    int n; /* values of "pack" */
+  } rows[] = {{"C[i<64, j<64] = sum[k<64](A[i,k] * B[k,j])", 3},
+              {"C[i<64, j<64] = sum[k<64](A[i,k] * B[k,j] * D[k])", 3},
+              {"C[i<64, j<64] = sum[k<64](B[i,k] * B[k,j])", 1}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    fixture f = fixture_new(rows[i].program, "");
+    schedule_plans *plans = schedule_plans_new(f.program, &machine);
+    const plan_choices *choices = schedule_plans_choices(plans, 0);
+    assert_ptr_equal(schedule_family_at(choices->choices[0].family), &schedule_family_tile);
+    assert_int_equal(choices->choices[0].space.n[TILE_PACK], rows[i].n);
+    schedule_plans_free(plans);
+    fixture_free(&f);
+  }
+}
+
 int test_plans(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(costs_what_it_moves)};
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(costs_what_it_moves),
+                                            cmocka_unit_test(packs_what_is_read_once)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
