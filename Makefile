@@ -64,9 +64,10 @@ fuzz-inputs: setup
 	cmake --build build-fuzz --target test_inputs
 	TENON_INPUTS_SECONDS=$(SECONDS) TENON_INPUTS_SEED=$(SEED) TENON_INPUTS_KEEP=build-fuzz build-fuzz/tests/test_inputs
 
-# The mutation check: breaks the compiler in every way that tests/mutation lists, and writes the table of docs/testing.md.
+# The mutation check: breaks the library in every way that tests/mutation lists, and writes what docs/testing.md and
+# docs/mutations.md say of it.
 mutation: setup
-	scripts/mutation --page docs/testing.md
+	scripts/mutation --pages
 
 # Writes its rows into the table "Hardening" of docs/testing.md. The suite has a short version.
 torture: build

@@ -129,18 +129,53 @@ static void store_lanes(codegen_c_emitter *m, const access *a, const tir_expr *e
 }
 
 /* for each lane: everything scalar */
+static void begin_lanes(codegen_c_emitter *m, int lanes) {
+  codegen_c_line(m, "for (int lane = 0; lane < %d; lane++) {", lanes);
+  m->indent++;
+  m->lane = "lane";
+}
+
+static void end_lanes(codegen_c_emitter *m) {
+  m->lane = NULL;
+  m->indent--;
+  codegen_c_line(m, "}");
+}
+
 static void store_in_lane_mode(codegen_c_emitter *m, const tir_stmt *s, int lanes) {
   codegen_c_count_uses(m, s->u.store.index[0]);
   codegen_c_count_uses(m, s->u.store.value);
   codegen_c_count_uses(m, s->u.store.predicate);
-  codegen_c_line(m, "for (int lane = 0; lane < %d; lane++) {", lanes);
-  m->indent++;
-  m->lane = "lane";
+  begin_lanes(m, lanes);
   access a = take_apart(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
   store_scalar(m, &a, s->u.store.value);
-  m->lane = NULL;
-  m->indent--;
-  codegen_c_line(m, "}");
+  end_lanes(m);
+}
+
+/* Whether a lane may read what another one stores. */
+static tir_walk find_other_lane(void *user, const tir_expr *e) {
+  const tir_stmt *s = user;
+  bool is_own = e->op == TIR_LOAD && e->u.buffer == s->u.store.buffer && tir_equal(e->arg[0], s->u.store.index[0]);
+  return e->op == TIR_LOAD && e->u.buffer == s->u.store.buffer && !is_own ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* All values, then all stores: a vector's lanes are computed before any is stored. */
+static void store_in_two_loops(codegen_c_emitter *m, const tir_stmt *s, int lanes) {
+  const char *kept = codegen_c_new_name(m), *only_if = "";
+  codegen_c_line(m, "%s %s[%d];", codegen_c_type(s->u.store.buffer->dtype), kept, lanes);
+  codegen_c_count_uses(m, s->u.store.value);
+  begin_lanes(m, lanes);
+  codegen_c_line(m, "%s[lane] = %s;", kept, codegen_c_value(m, s->u.store.value).text);
+  end_lanes(m);
+  codegen_c_forget(m);
+  codegen_c_count_uses(m, s->u.store.index[0]);
+  codegen_c_count_uses(m, s->u.store.predicate);
+  begin_lanes(m, lanes);
+  access a = take_apart(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
+  codegen_c_text to = first_element(m, &a);
+  if (a.predicate != NULL)
+    only_if = codegen_c_format(m, CODEGEN_C_ATOM, "if (%s) ", codegen_c_value(m, a.predicate).text).text;
+  codegen_c_line(m, "%s%s = %s[lane];", only_if, to.text, kept);
+  end_lanes(m);
 }
 
 /* ---- pieces ------------------------------------------------------------------------------------------------------ */
@@ -175,6 +210,11 @@ static void store_vector(codegen_c_emitter *m, const tir_stmt *s, int lanes) {
   const tir_expr *index = s->u.store.index[0], *value = s->u.store.value;
   if (value->lanes < lanes) value = tir_broadcast(&m->arena, value, lanes);
   int n = piece_lanes(m, s->u.store.buffer, value, lanes), n_pieces = lanes / n;
+  bool is_cut = s->u.store.predicate != NULL || n < lanes;
+  if (is_cut && !tir_walk_expr(value, find_other_lane, (void *)s)) {
+    store_in_two_loops(m, s, lanes);
+    return;
+  }
   if (s->u.store.predicate != NULL || n == 1) {
     store_in_lane_mode(m, s, lanes);
     return;

@@ -10,12 +10,12 @@
 
 static bool has_compiler(const char *name) { return kit_shell(NULL, "%s --version > /dev/null 2>&1", name) == 0; }
 
-int test_through_c(void) {
+int test_through_c(const char *command) {
   int failed = 0;
-  K.c_compiler = "cc " WARNINGS " -O1 -fopenmp";
-  failed += test_ops_run() + test_memory_run() + test_dots_run() + test_loops_run();
+  K.c_compiler = command ? command : "cc " WARNINGS " -O1 -fopenmp";
+  failed += test_memory_run() + test_dots_run() + test_loops_run() + test_ops_run();
   K.c_compiler = "clang-19 " WARNINGS " -O1"; /* without OpenMP: serial, and no warning of its pragmas */
-  if (has_compiler("clang-19")) failed += test_memory_run() + test_dots_run() + test_loops_run();
+  if (!command && has_compiler("clang-19")) failed += test_memory_run() + test_dots_run() + test_loops_run();
   K.c_compiler = NULL;
   return failed;
 }

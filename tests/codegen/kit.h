@@ -89,8 +89,8 @@ int test_ops_run(void);
 int test_memory_run(void);
 int test_dots_run(void);
 int test_loops_run(void);
-/* Through C: a program of its own, test_codegen --through-c. */
-int test_through_c(void);
+/* Through C: a program of its own, test_codegen --through-c. COMMAND: the only compiler; NULL: gcc and clang. */
+int test_through_c(const char *command);
 int test_memory(void);
 int test_loops(void);
 int test_tiles(void);

@@ -209,6 +209,54 @@ static void gather_affine(void **state) {
   for (int k = 0; k < 48; ++k) assert_int_equal(c[k], t[k % 3 * 5 + k / 2]);
 }
 
+/* Indices that are ramps by arithmetic: 3 * lane, and 45 - 3 * lane. */
+static void computed_ramps(void **state) {
+  (void)state;
+  int32_t t[64], c[32];
+  for (int i = 0; i < 64; ++i) t[i] = 7 * i + 1;
+  kit_begin();
+  const tir_buffer *T = kit_in("T", TN_I32, 64), *C = kit_out("C", TN_I32, 32);
+  const tir_expr *lanes = kit_ramp(kit_int(0), 1, 16), *up = kit_mul(lanes, 3);
+  const tir_expr *down = tir_binary(&K.arena, TIR_SUB, tir_broadcast(&K.arena, kit_int(45), 16), up);
+  const tir_stmt *both[] = {kit_store(C, lanes, kit_load(T, up)),
+                            kit_store(C, kit_ramp(kit_int(16), 1, 16), kit_load(T, down))};
+  kit_run(kit_func("kernel", kit_seq(2, both)), (void *[]){t, c});
+  for (int i = 0; i < 16; ++i) {
+    assert_int_equal(c[i], t[3 * i]);
+    assert_int_equal(c[16 + i], t[45 - 3 * i]);
+  }
+}
+
+/* One condition for all lanes; where it fails they are zero. */
+static void all_or_none(void **state) {
+  (void)state;
+  int32_t a[16], c[16];
+  for (int i = 0; i < 16; ++i) a[i] = 50 + i;
+  for (int32_t n = 0; n < 2; ++n) {
+    kit_begin();
+    const tir_buffer *A = kit_in("A", TN_I32, 16), *L = kit_in("L", TN_I32, 1), *C = kit_out("C", TN_I32, 16);
+    const tir_expr *at = kit_ramp(kit_int(0), 1, 16);
+    const tir_expr *is_on = tir_binary(&K.arena, TIR_GT, kit_load(L, kit_int(0)), kit_int(0));
+    const tir_expr *value = kit_load_if(A, at, tir_broadcast(&K.arena, is_on, 16));
+    memset(c, 0x55, sizeof c);
+    kit_run(kit_func("kernel", kit_store(C, at, value)), (void *[]){a, &n, c});
+    for (int i = 0; i < 16; ++i) assert_int_equal(c[i], n ? a[i] : 0);
+  }
+}
+
+/* All lanes are computed before any is stored, also of a vector that is stored in pieces. */
+static void onto_itself(void **state) {
+  (void)state;
+  enum { LANES = 48, BY = 8 };
+  int32_t c[LANES + BY];
+  for (int i = 0; i < LANES + BY; ++i) c[i] = i;
+  kit_begin();
+  const tir_buffer *C = kit_out("C", TN_I32, LANES + BY);
+  const tir_expr *from = kit_load(C, kit_ramp(kit_int(0), 1, LANES));
+  kit_run(kit_func("kernel", kit_store(C, kit_ramp(kit_int(BY), 1, LANES), from)), (void *[]){c});
+  for (int i = 0; i < LANES; ++i) assert_int_equal(c[BY + i], i);
+}
+
 /* ---- odds -------------------------------------------------------------------------------------------------------- */
 
 /* Any byte but 0 is true; what is written is 0 or 1. */
@@ -268,9 +316,10 @@ static void refuse_out_of_scope(void **state) {
 }
 
 int test_memory_run(void) {
-  static const struct CMUnitTest tests[] = {cmocka_unit_test(gather),     cmocka_unit_test(gather_masked),
-                                            cmocka_unit_test(scatter),    cmocka_unit_test(gather_affine),
-                                            cmocka_unit_test(bool_bytes), cmocka_unit_test(unaligned)};
+  static const struct CMUnitTest tests[] = {
+      cmocka_unit_test(gather),         cmocka_unit_test(gather_masked), cmocka_unit_test(scatter),
+      cmocka_unit_test(gather_affine),  cmocka_unit_test(bool_bytes),    cmocka_unit_test(unaligned),
+      cmocka_unit_test(computed_ramps), cmocka_unit_test(all_or_none),   cmocka_unit_test(onto_itself)};
   return CHECK_TABLE("strided loads", stride_rows, load_strided) +
          CHECK_TABLE("strided stores", stride_rows, store_strided) +
          CHECK_TABLE("masked loads", mask_rows, load_masked) + CHECK_TABLE("masked stores", mask_rows, store_masked) +

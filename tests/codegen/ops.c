@@ -298,6 +298,28 @@ static int cast_rows(row *rows) {
   return n;
 }
 
+/* What lies between two values of f16 or bf16, and NaNs whose upper half alone is an infinity. */
+static void test_ties(void **state) {
+  static const uint32_t bits[16] = {0x3F808000, 0x3F818000, 0x3F808001, 0xBF817FFF, 0x45001000, 0x45003000,
+                                    0x477FEFFF, 0x477FF000, 0x33000000, 0x33000001, 0x7F7FFFFF, 0x00018000,
+                                    0x7F800001, 0xFF800001, 0x7FC00000, 0x7F800000};
+  const row *r = *state;
+  for (int lanes = 1; lanes <= 16; lanes *= 4) {
+    kit_begin();
+    const tir_buffer *A = kit_in("A", TN_F32, 16), *C = kit_out("C", r->to, 16);
+    const tir_var *i = kit_var("i");
+    const tir_expr *at = kit_ramp(kit_mul(kit_at(i), lanes), 1, lanes);
+    const tir_stmt *store = kit_store(C, at, tir_cast(&K.arena, r->to, kit_load(A, at)));
+    kit_run(kit_func("kernel", kit_for(i, 16 / lanes, TIR_SERIAL, store)), (void *[]){(void *)bits, c_data});
+    for (int k = 0; k < 16; ++k) {
+      double expected = runtime_rounded(r->to, kit_get(TN_F32, bits, k));
+      check_number(TIR_CAST, r->to, c_data, k, (number){0, expected}, lanes);
+    }
+  }
+}
+
+static const row tie_rows[] = {{.name = "ties of f16", .to = TN_F16}, {.name = "ties of bf16", .to = TN_BF16}};
+
 /* ---- division by constants --------------------------------------------------------------------------------------- */
 
 typedef struct divide_row {
@@ -334,6 +356,96 @@ static void test_divide(void **state) {
     }
   }
 }
+
+/* ---- constants --------------------------------------------------------------------------------------------------- */
+
+static const struct constant_row {
+  const char *name;
+  tn_dtype dtype;
+  int64_t value;
+} constant_rows[] = {{"the lowest i64", TN_I64, INT64_MIN},    {"the greatest i64", TN_I64, INT64_MAX},
+                     {"5000000000", TN_I64, 5000000000},       {"-5000000000", TN_I64, -5000000000},
+                     {"the lowest i32", TN_I32, INT32_MIN},    {"-1", TN_I32, -1},
+                     {"the greatest u32", TN_U32, UINT32_MAX}, {"the lowest i8", TN_I8, INT8_MIN},
+                     {"the greatest u16", TN_U16, UINT16_MAX}};
+
+/* The lower half of C is A ^ constant, the upper A - constant; of each one element, or four lanes. */
+static void test_constant(void **state) {
+  const struct constant_row *r = *state;
+  kit_fill(r->dtype, a_data, 8, 3);
+  for (int lanes = 1; lanes <= 4; lanes += 3) {
+    kit_begin();
+    const tir_buffer *A = kit_in("A", r->dtype, 8), *C = kit_out("C", r->dtype, 8);
+    const tir_expr *low = kit_ramp(kit_int(0), 1, lanes), *high = kit_ramp(kit_int(4), 1, lanes);
+    const tir_expr *value = tir_int(&K.arena, r->dtype, r->value);
+    if (lanes > 1) value = tir_broadcast(&K.arena, value, lanes);
+    const tir_stmt *both[] = {kit_store(C, low, tir_binary(&K.arena, TIR_BITXOR, kit_load(A, low), value)),
+                              kit_store(C, high, tir_binary(&K.arena, TIR_SUB, kit_load(A, high), value))};
+    kit_run(kit_func("kernel", kit_seq(2, both)), (void *[]){a_data, c_data});
+    for (int i = 0; i < 8; ++i) {
+      if (i % 4 >= lanes) continue;
+      number a = element(r->dtype, a_data, i), b = {r->value, 0};
+      check_number(TIR_SUB, r->dtype, c_data, i, result(i < 4 ? TIR_BITXOR : TIR_SUB, r->dtype, a, b), lanes);
+    }
+  }
+}
+
+/* ---- operators inside of operators ------------------------------------------------------------------------------- */
+
+enum { TREES = 64, LEAVES = 4 };
+
+/* What trees are made of: small numbers, of which the results of f64 are exact. */
+typedef struct forest {
+  tn_dtype dtype;
+  runtime_rng rng;
+  const tir_expr *leaf[LEAVES];
+  number value[LEAVES];
+} forest;
+
+static const tir_expr *grow(forest *f, int depth, number *value) {
+  static const tir_op ints[] = {TIR_SUB,    TIR_ADD,   TIR_MUL,    TIR_FLOORDIV, TIR_FLOORMOD, TIR_MIN,
+                                TIR_BITAND, TIR_BITOR, TIR_BITXOR, TIR_SHL,      TIR_SHR};
+  static const tir_op floats[] = {TIR_SUB, TIR_ADD, TIR_MUL, TIR_MAX};
+  bool is_float = tn_dtype_is_float(f->dtype);
+  number a, b;
+  if (depth == 0) {
+    int i = (int)runtime_random_below(&f->rng, LEAVES);
+    return *value = f->value[i], f->leaf[i];
+  }
+  const tir_expr *x = grow(f, (int)runtime_random_below(&f->rng, depth), &a), *y = grow(f, depth - 1, &b);
+  if (runtime_random_below(&f->rng, 6) == 0) { /* x < y ? x : y - x */
+    *value = compare(TIR_LT, f->dtype, a, b) ? a : result(TIR_SUB, f->dtype, b, a);
+    return tir_select(&K.arena, tir_binary(&K.arena, TIR_LT, x, y), x, tir_binary(&K.arena, TIR_SUB, y, x));
+  }
+  tir_op op = is_float ? floats[runtime_random_below(&f->rng, RUNTIME_COUNT(floats))]
+                       : ints[runtime_random_below(&f->rng, RUNTIME_COUNT(ints))];
+  *value = result(op, f->dtype, a, b);
+  return tir_binary(&K.arena, op, x, y);
+}
+
+/* C[lane] of each tree, on scalars and on vectors. */
+static void test_trees(void **state) {
+  const row *r = *state;
+  for (int lanes = 1; lanes <= 4; lanes += 3) {
+    forest f = {.dtype = r->from, .rng = {.state = 11}};
+    number expected[TREES];
+    const tir_stmt *stores[TREES];
+    kit_begin();
+    const tir_buffer *A = kit_in("A", r->from, LEAVES), *C = kit_out("C", r->from, TREES * 4);
+    for (int i = 0; i < LEAVES; ++i) {
+      f.value[i] = (number){3 * i - 4, 3 * i - 4};
+      kit_set(r->from, a_data, i, f.value[i].i, f.value[i].f);
+      const tir_expr *leaf = kit_load(A, kit_int(i));
+      f.leaf[i] = lanes > 1 ? tir_broadcast(&K.arena, leaf, lanes) : leaf;
+    }
+    for (int k = 0; k < TREES; ++k)
+      stores[k] = kit_store(C, kit_ramp(kit_int(k * lanes), 1, lanes), grow(&f, 4, &expected[k]));
+    kit_run(kit_func("kernel", kit_seq(TREES, stores)), (void *[]){a_data, c_data});
+    for (int k = 0; k < TREES * lanes; ++k) check_number(TIR_ADD, r->from, c_data, k, expected[k / lanes], lanes);
+  }
+}
+
+static const row tree_rows[] = {{.name = "trees of i32", .from = TN_I32}, {.name = "trees of f64", .from = TN_F64}};
 
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
@@ -402,6 +514,8 @@ int test_ops_run(void) {
   name_rows(casts, n_casts);
   return check_table("operators", ops, sizeof *ops, (size_t)n_ops, test_op, NULL, NULL) +
          check_table("casts", casts, sizeof *casts, (size_t)n_casts, test_cast, NULL, NULL) +
+         CHECK_TABLE("ties of halves", tie_rows, test_ties) + CHECK_TABLE("constants", constant_rows, test_constant) +
+         CHECK_TABLE("operators inside of operators", tree_rows, test_trees) +
          CHECK_TABLE("division by constants", divide_rows, test_divide);
 }
 

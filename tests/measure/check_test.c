@@ -13,6 +13,7 @@ static const struct error_row {
     {"equal floats", TN_F32, 1.5, 1.5, 1, 0},
     {"relative to the element", TN_F32, 101, 100, 1, 0.01},
     {"relative to the scale", TN_F32, 0.01, 0.02, 1, 0.01},
+    {"below the element", TN_F32, 99, 100, 1, 0.01},
     {"NaN is NaN", TN_F32, NAN, NAN, 1, 0},
     {"NaN is no number", TN_F64, NAN, 1, 1, INFINITY},
     {"a number is no NaN", TN_F64, 1, NAN, 1, INFINITY},
@@ -138,6 +139,55 @@ static void wrong_beyond_a_double(void **state) {
   tear_down(&f, &answer);
 }
 
+static void the_second_output_is_compared(void **state) {
+  (void)state;
+  fixture f, second;
+  worker_answer answer = {0}, unused = {0};
+  set_up(&f, TN_F32);
+  set_up(&second, TN_F32);
+  DLTensor *args[] = {f.args[0], second.args[0]}, *reference[] = {f.reference[0], second.reference[0]};
+  double scale[] = {0.5, 0.5};
+  runtime_kernel_arg both[] = {f.arg, second.arg};
+  both[1].name = "D";
+  worker_data data = {.n_args = 2, .args = args, .reference = reference, .scale = scale, .tolerance = 1e-5};
+  worker_program program = {.n_args = 2, .args = both, .data = &data};
+  assert_true(worker_check_outputs(&program, &whole, &answer));
+  ((float *)second.args[0]->data)[7] += 1.0f;
+  assert_false(worker_check_outputs(&program, &whole, &answer));
+  check_has(answer.message.data, "the worst: D[0, 7] is");
+  tear_down(&second, &unused);
+  tear_down(&f, &answer);
+}
+
+/* Of a large output blocks are compared, the first and the last always. */
+static void ends_are_compared(void **state) {
+  (void)state;
+  enum { N = 1 << 18 };
+  fixture f = {.ctx = check_context(), .scale = {1}};
+  worker_answer answer = {0};
+  f.arg = (runtime_kernel_arg){.name = "C", .dtype = TN_I32, .ndim = 1, .shape = {N}};
+  f.args[0] = tn_array_new(f.ctx, TN_I32, 1, f.arg.shape);
+  f.reference[0] = tn_array_new(f.ctx, TN_I32, 1, f.arg.shape);
+  memset(f.args[0]->data, 0, N * sizeof(int32_t));
+  memset(f.reference[0]->data, 0, N * sizeof(int32_t));
+  f.data = (worker_data){.n_args = 1, .args = f.args, .reference = f.reference, .scale = f.scale};
+  f.program = (worker_program){.n_args = 1, .args = &f.arg, .data = &f.data};
+  int32_t *elements_of = f.args[0]->data;
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    const worker_sample sample = {.seed = seed};
+    assert_true(worker_check_outputs(&f.program, &sample, &answer));
+    assert_true(answer.share > 0 && answer.share < 1);
+    for (int last = 0; last < 2; ++last) {
+      elements_of[last ? N - 1 : 0] = 1;
+      assert_false(worker_check_outputs(&f.program, &sample, &answer));
+      elements_of[last ? N - 1 : 0] = 0;
+      runtime_str_free(&answer.message);
+      answer = (worker_answer){0};
+    }
+  }
+  tear_down(&f, &answer);
+}
+
 static void poison_is_seen(void **state) {
   static const tn_dtype dtypes[] = {TN_BOOL, TN_U8, TN_I32, TN_I64, TN_F32, TN_F64};
   (void)state;
@@ -175,6 +225,8 @@ int check_tests(void) {
       cmocka_unit_test(one_wrong_integer),
       cmocka_unit_test(wrong_beyond_a_double),
       cmocka_unit_test(poison_is_seen),
+      cmocka_unit_test(ends_are_compared),
+      cmocka_unit_test(the_second_output_is_compared),
       cmocka_unit_test(typical_ignores_outliers),
   };
   return CHECK_TABLE("errors", error_rows, errors) + CHECK_TABLE("elements", element_rows, elements) +

@@ -64,6 +64,41 @@ static void of_equal_ones_the_first(void **state) {
   expect_best(f, split_i, 1);
 }
 
+/* A finalist's record. */
+static void append_final(fixture *f, const char *steps, double seconds, int rank) {
+  autotune_record r = make_record(f, steps, seconds, true);
+  json_object_set_new(r.json, "final", json_true());
+  json_object_set_new(r.json, "rank", json_integer(rank));
+  assert_int_equal(autotune_record_append(f->ctx, f->log, &r), TN_OK);
+  autotune_record_free(&r);
+}
+
+/* Of those that the finals timed only the winner counts, wherever its line stands; what came before is outweighed. */
+static void the_winner_of_the_finals_is_best(void **state) {
+  fixture *f = *state;
+  append(f, split_i, 1, true);
+  append_final(f, split_j, 3, 1);
+  append_final(f, split_i, 2, 2);
+  expect_best(f, split_j, 3);
+}
+
+static void a_faster_one_after_the_finals_is_best(void **state) {
+  fixture *f = *state;
+  append_final(f, split_j, 3, 1);
+  append(f, "[]", 4, true);
+  append(f, split_i, 2, true);
+  expect_best(f, split_i, 2);
+}
+
+static void behind_a_stale_one_the_next_fastest(void **state) {
+  fixture *f = *state;
+  append(f, split_i, 5, true);
+  append(f, stale, 1, true);
+  append(f, "[]", 4, true);
+  append(f, split_j, 3, true);
+  expect_best(f, split_j, 3);
+}
+
 static void an_unchecked_record_is_not_used(void **state) {
   fixture *f = *state;
   append(f, split_i, 1, false);
@@ -115,6 +150,7 @@ static void another_program(void **state) {
   append(f, split_i, 1, true);
   f->program = tn_program_parse(f->ctx, "B[i<8] = A[i] + 1", 0, NULL);
   expect_none(f, "1 record of 1 program, none of them this one");
+  check_has_not(check_messages(f->ctx), "the key is this program's");
 }
 
 static void another_target(void **state) {
@@ -209,6 +245,9 @@ int run_apply(void) {
       WITH_LOG(the_median_decides),
       WITH_LOG(of_equal_ones_the_first),
       WITH_LOG(an_unchecked_record_is_not_used),
+      WITH_LOG(the_winner_of_the_finals_is_best),
+      WITH_LOG(a_faster_one_after_the_finals_is_best),
+      WITH_LOG(behind_a_stale_one_the_next_fastest),
       WITH_LOG(a_stale_record_is_reported_and_passed_over),
       WITH_LOG(a_broken_line_does_not_matter),
       WITH_LOG(no_target_means_this_machine),

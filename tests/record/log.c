@@ -333,6 +333,23 @@ static void another_file_is_read_from_its_beginning(void **state) {
   assert_int_equal(read_on(f, &place), 1);
 }
 
+/* Another file in its place, which is as long. */
+static void a_replaced_log_is_read_from_its_beginning(void **state) {
+  fixture *f = *state;
+  autotune_log_place place = {0};
+  char other[sizeof f->log + 8], log[sizeof f->log];
+  append(f, NULL, 1, true);
+  assert_int_equal(read_on(f, &place), 1);
+  memcpy(log, f->log, sizeof log);
+  snprintf(other, sizeof other, "%s.new", log);
+  snprintf(f->log, sizeof f->log, "%.*s", (int)sizeof f->log - 1, other);
+  append(f, NULL, 2, true);
+  append(f, NULL, 3, true);
+  assert_int_equal(rename(other, log), 0);
+  memcpy(f->log, log, sizeof log);
+  assert_int_equal(read_on(f, &place), 2);
+}
+
 static void a_claim_is_one_tuners(void **state) {
   fixture *f = *state;
   autotune_claims one = AUTOTUNE_NO_CLAIMS, two = AUTOTUNE_NO_CLAIMS;
@@ -500,6 +517,7 @@ int run_log(void) {
       WITH_LOG(a_short_lock_is_waited_for),
       WITH_LOG(reading_goes_on_where_it_stopped),
       WITH_LOG(another_file_is_read_from_its_beginning),
+      WITH_LOG(a_replaced_log_is_read_from_its_beginning),
       WITH_LOG(a_claim_is_one_tuners),
       WITH_LOG(a_missing_log_is_an_error_or_empty),
       WITH_LOG(checking_makes_nothing),

@@ -163,6 +163,7 @@ static const struct parse_row {
     {"build_s is a string", "build_s", "\"x\"", "field \"build_s\" is not a number"},
     {"hardware is an array", "hardware", "[]", "field \"hardware\" is not an object"},
     {"an unknown error class", "error", "\"tired\"", "\"tired\", which is no error class"},
+    {"an error class and more", "error", "\"nonesuch\"", "\"nonesuch\", which is no error class"},
     {"a negative cost", "costs", "[-1.0]", "no positive number"},
     {"a cost of zero", "costs", "[0]", "no positive number"},
     {"a cost in words", "costs", "[\"fast\"]", "no positive number"},
@@ -249,6 +250,7 @@ static const struct target_row {
     {"other threads", "triple=x cpu=a threads=2", "triple=x cpu=a threads=4", false},
     {"a longer name", "triple=x cpu=znver3 threads=2", "triple=x cpu=znver33 threads=2", false},
     {"no cpu", "triple=x threads=2", "triple=x cpu=a threads=2", false},
+    {"a word that begins like another", "triple=x cpus=9 cpu=a threads=2", "triple=x cpu=a threads=2", true},
 };
 
 static void compares_targets(void **state) {

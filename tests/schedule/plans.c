@@ -4,6 +4,7 @@
 
 #include "schedule/cost.h"
 #include "schedule/plan.h"
+#include "schedule/tile.h"
 #include "tests/schedule/tests.h"
 
 enum { RANKED = 32 };
@@ -82,6 +83,12 @@ static void best_family(void **state) {
   assert_true(p.n > 0);
   assert_string_equal(schedule_family_at(p.plans[0].family)->name, c->family);
   for (int i = 1; i < p.n; i++) assert_true(p.plans[i - 1].ns <= p.plans[i].ns);
+  for (int i = 0; i < p.n; i++) {
+    assert_true(isfinite(p.plans[i].ns));
+    for (int k = 0; k < i; k++)
+      assert_true(p.plans[i].family != p.plans[k].family ||
+                  memcmp(p.plans[i].value, p.plans[k].value, sizeof p.plans[i].value) != 0);
+  }
   runtime_arena_free(&arena);
   fixture_free(&f);
 }
@@ -141,6 +148,85 @@ static void json_and_back(void **state) {
   fixture_free(&f);
 }
 
+/* ---- what a plan says, and what it costs ------------------------------------------------------------------------- */
+
+#define BATCH "B[n<4, i<512, j<512] = A[n,j,i]"
+#define WINDOW(rows) "P[y<1032, x<1024] = exp(A[y,x])\nQ[y<1024, x<1024] = P[y,x] + P[y+" rows ",x]"
+
+typedef struct said_case {
+  const char *name, *program, *plans; /* plans: as JSON, one for each group */
+} said_case;
+
+static const said_case said[] = {
+    {"move", BATCH,
+     "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":8,\"block_columns\":2,\"block_rows\":4,\"threads\":"
+     "1}]"},
+    {"moved_by_points", BATCH, "[{\"stage\":\"B\",\"family\":\"points\",\"vectors\":2,\"threads\":0}]"},
+    {"part_of_rows", "input A: f32[9999,4]\nC[i<9999, j<3] = A[i,j] * 2",
+     "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":1}]"},
+    {"parts_of_a_sum", "S = sum[k<8, l<1000000](A[k,l])",
+     "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1}]"},
+    {"strip", WINDOW("2"), "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":16,\"vectors\":2,\"threads\":1}]"},
+    {"packed_batch", "C[b<4, i<256, j<256] = sum[k<64](A[b,i,k] * B[b,k,j])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":2,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"threads\":1}]"},
+    {"packed_of_three", "C[i<256, j<256] = sum[k<64](A[i,k] * B[k,j] * D[k])",
+     "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":2,\"panels\":4,"
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"threads\":0}]"},
+};
+
+/* A plan from text makes the schedule that its fields say, whatever it costs. */
+static void realizes_what_it_says(void **state) {
+  const said_case *c = *state;
+  fixture f = fixture_new(c->program, "");
+  schedule_plan by_group[GENERIC_MAX_STAGES];
+  schedule_plans *plans = schedule_plans_new(f.program, &machine);
+  assert_int_equal(schedule_plans_decode(plans, c->plans, by_group), TN_OK);
+  check_ok(f.ctx);
+  tn_schedule *s = schedule_plans_realize(plans, by_group);
+  assert_non_null(s);
+  char *text = print_form(s, TN_FORM_TEXT), file[128];
+  runtime_str all = {0};
+  runtime_str_addf(&all, "%s\n\n%s\n\n%s", c->program, c->plans, text);
+  snprintf(file, sizeof file, "schedule/plan_%s.txt", c->name);
+  check_golden(file, all.data);
+  runtime_str_free(&all);
+  free(text);
+  tn_schedule_free(s);
+  schedule_plans_free(plans);
+  fixture_free(&f);
+}
+
+/* Nanoseconds of a plan, for the only group of PROGRAM. */
+static double cost_of(const char *program, const char *text) {
+  fixture f = fixture_new(program, "");
+  schedule_plan plan;
+  schedule_plans *plans = schedule_plans_new(f.program, &machine);
+  assert_int_equal(schedule_plans_decode(plans, text, &plan), TN_OK);
+  const plan_choices *choices = schedule_plans_choices(plans, 0);
+  double ns = 0;
+  for (int i = 0; i < choices->n; i++)
+    if (choices->choices[i].family == plan.family)
+      ns = schedule_family_at(plan.family)->cost(choices->choices[i].facts, plan.value);
+  schedule_plans_free(plans);
+  fixture_free(&f);
+  return ns;
+}
+
+static void costs_what_it_moves(void **state) {
+  (void)state;
+  const char *move =
+      "[{\"stage\":\"B\",\"family\":\"move\",\"columns\":16,\"rows\":16,\"block_columns\":1,"
+      "\"block_rows\":1,\"threads\":0}]";
+  double floats = cost_of("B[i<4096, j<4096] = A[j,i]", move),
+         doubles = cost_of("B[i<4096, j<4096] = f64(A[j,i])", move);
+  assert_true(doubles > 1.2 * floats);
+  const char *strip = "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":4,\"vectors\":1,\"threads\":0}]";
+  double low = cost_of(WINDOW("8"), strip);
+  const char *strips = "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":64,\"vectors\":1,\"threads\":0}]";
+  assert_true(low > 1.5 * cost_of(WINDOW("8"), strips));
+}
+
 /* ---- refusals ---------------------------------------------------------------------------------------------------- */
 
 typedef struct refusal {
@@ -171,9 +257,32 @@ static void json_refused(void **state) {
   fixture_free(&f);
 }
 
+/* An operand is copied into panels where it is read once, whatever else is read. */
+static void packs_what_is_read_once(void **state) {
+  (void)state;
+  static const struct {
+    const char *program;
+    int n; /* values of "pack" */
+  } rows[] = {{"C[i<64, j<64] = sum[k<64](A[i,k] * B[k,j])", 3},
+              {"C[i<64, j<64] = sum[k<64](A[i,k] * B[k,j] * D[k])", 3},
+              {"C[i<64, j<64] = sum[k<64](B[i,k] * B[k,j])", 1}};
+  for (int i = 0; i < RUNTIME_COUNT(rows); i++) {
+    fixture f = fixture_new(rows[i].program, "");
+    schedule_plans *plans = schedule_plans_new(f.program, &machine);
+    const plan_choices *choices = schedule_plans_choices(plans, 0);
+    assert_ptr_equal(schedule_family_at(choices->choices[0].family), &schedule_family_tile);
+    assert_int_equal(choices->choices[0].space.n[TILE_PACK], rows[i].n);
+    schedule_plans_free(plans);
+    fixture_free(&f);
+  }
+}
+
 int test_plans(void) {
+  static const struct CMUnitTest tests[] = {cmocka_unit_test(costs_what_it_moves),
+                                            cmocka_unit_test(packs_what_is_read_once)};
   return CHECK_TABLE("the best plan's family", cases, best_family) +
          CHECK_TABLE("plans rank the same again", cases, ranks_the_same) +
          CHECK_TABLE("plans realize", cases, all_realize) + CHECK_TABLE("plans as JSON", cases, json_and_back) +
-         CHECK_TABLE("plans refused", refusals, json_refused);
+         CHECK_TABLE("plans refused", refusals, json_refused) + CHECK_TABLE("plans say", said, realizes_what_it_says) +
+         CHECK_TESTS("costs", tests);
 }

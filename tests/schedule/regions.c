@@ -63,6 +63,10 @@ static const struct region {
      "split(C, i, 2); split(C, i.outer, 5); reorder(C, i.inner, i.outer.outer, i.outer.inner); compute_at(P, C, "
      "i.outer.outer)",
      "P", "5"},
+    {"modulo of numbers, within one turn", "P[i<100] = A[i] * 2\nC[i<5, j<8] = P[(j + 8) % 16]", "compute_at(P, C, i)",
+     "P", "8"},
+    {"modulo of numbers, over the turn", "P[i<100] = A[i] * 2\nC[i<5, j<8] = P[(j + 10) % 16]", "compute_at(P, C, i)",
+     "P", "16"},
     {"modulo, not aligned", ONE("(i + 1) % 16"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "16"},
     {"a constant", ONE("7"), "compute_at(P, C, i)", "P", "1"},
     {"clamped: unknown, so all", ONE("min(i + 1, 39)"), "split(C, i, 8); compute_at(P, C, i.outer)", "P", "100"},

@@ -67,6 +67,13 @@ static tn_program *where_and_init(tn_context *ctx) {
   return tn_program_new(ctx, A, B, C, D);
 }
 
+static tn_program *init_before_where(tn_context *ctx) {
+  tn_axis *i = tn_axis_new(ctx, "i", 4), *k = tn_reduce_axis(ctx, "k", 4);
+  tn_tensor *A = tn_placeholder(ctx, "A", TN_F32, 4), *B = tn_placeholder(ctx, "B", TN_F32, 4);
+  tn_expr *e = tn_where(tn_init(tn_sum(tn_at(A, k), k), tn_at(B, i)), tn_ne(k, i));
+  return tn_program_new(ctx, A, B, tn_compute(ctx, "C", e, i));
+}
+
 static tn_program *bits_and_functions(tn_context *ctx) {
   tn_axis *i = tn_axis_new(ctx, "i", 4);
   tn_tensor *A = tn_placeholder(ctx, "A", TN_F32, 4), *K = tn_placeholder(ctx, "K", TN_I32, 4);
@@ -122,6 +129,8 @@ static const struct same_row {
     {"where and init", where_and_init,
      "input A: f32[4], B: f32[4]; C[i<4] = sum[k<4 where k != i init = B[i]](A[k]); "
      "D[i<4] = sum[k<4 where k != i init = B[i]](A[k])"},
+    {"init before where", init_before_where,
+     "input A: f32[4], B: f32[4]; C[i<4] = sum[k<4 where k != i init = B[i]](A[k])"},
     {"bits and functions", bits_and_functions,
      "input A: f32[4], K: i32[4]; C[i<4] = select(isnan(A[i]) || (isinf(A[i]) || isfinite(atan2(hypot(fmod(asin(acos("
      "atan(asinh(acosh(atanh(trunc(nearbyint(exp2(exp10(log2(log10(log1p(tan(sinh(cosh(A[i]))))))))))))))))"
@@ -225,6 +234,7 @@ static void not_a_tensor(parts *p) { tn_at(p->i, p->j); }
 static void nested(parts *p) { tn_add(tn_sum(tn_at(p->A, p->k), p->k), 1); }
 static void nested_sum(parts *p) { tn_sum(tn_sum(tn_at(p->A, p->k), p->k), p->k); }
 static void data_axis_reduced(parts *p) { tn_sum(tn_at(p->A, p->i), p->i); }
+static void second_data_axis(parts *p) { tn_sum(tn_at(p->A, p->k), p->k, p->i); }
 static void sum_without_axes(parts *p) { tn_reduction("sum", 1, (tn_arg[]){TN_ARG(tn_at(p->A, p->k))}); }
 static void unknown_reduction(parts *p) { tn_reduction("mean", TN_LIST(tn_at(p->A, p->k), p->k)); }
 static void reduced_over_tensor(parts *p) { tn_sum(tn_at(p->A, p->k), p->A); }
@@ -302,6 +312,10 @@ static void where_number(parts *p) { tn_where(tn_sum(tn_at(p->A, p->k), p->k), 1
 static void init_of_no_reduction(parts *p) { tn_init(tn_at(p->A, p->i), 0); }
 static void init_twice(parts *p) { tn_init(tn_init(tn_sum(tn_at(p->A, p->k), p->k), 1), 2); }
 static void init_uses_axis(parts *p) { tn_init(tn_sum(tn_at(p->A, p->k), p->k), tn_at(p->A, p->k)); }
+static void init_uses_last_axis(parts *p) {
+  tn_axis *l = tn_reduce_axis(p->ctx, "l", 2);
+  tn_init(tn_sum(tn_at(p->A, p->k), p->k, l), tn_at(p->A, l));
+}
 static void init_dtype(parts *p) { tn_init(tn_sum(tn_at(p->A, p->k), p->k), tn_at(p->K, p->i)); }
 static void where_foreign_axis(parts *p) {
   tn_compute(p->ctx, "C", tn_where(tn_sum(tn_at(p->A, p->k), p->k), tn_lt(p->j, 2)), p->i);
@@ -327,6 +341,7 @@ static const struct refusal_row {
     {"reduction under an operator", nested, TN_ERROR_PROGRAM, "only allowed at the top level of a compute"},
     {"reduction of a reduction", nested_sum, TN_ERROR_PROGRAM, "only allowed at the top level of a compute"},
     {"reduction of a data axis", data_axis_reduced, TN_ERROR_PROGRAM, "'i' is a data axis and cannot be reduced"},
+    {"reduction of a data axis, too", second_data_axis, TN_ERROR_PROGRAM, "'i' is a data axis and cannot be reduced"},
     {"reduction without axes", sum_without_axes, TN_ERROR_PROGRAM, "a reduction has 1 to 16 axes, not 0"},
     {"where of no reduction", where_of_no_reduction, TN_ERROR_PROGRAM, "where: the first argument is no reduction"},
     {"where twice", where_twice, TN_ERROR_PROGRAM, "the reduction has two conditions: join them by &&"},
@@ -335,6 +350,8 @@ static const struct refusal_row {
     {"init of no reduction", init_of_no_reduction, TN_ERROR_PROGRAM, "init: the first argument is no reduction"},
     {"init twice", init_twice, TN_ERROR_PROGRAM, "the reduction has two inits"},
     {"init over the reduction axis", init_uses_axis, TN_ERROR_PROGRAM, "init A[k] uses the reduction axis 'k'"},
+    {"init over the last reduction axis", init_uses_last_axis, TN_ERROR_PROGRAM,
+     "init A[l] uses the reduction axis 'l'"},
     {"init of another dtype", init_dtype, TN_ERROR_PROGRAM, "init K[i] is i32, but the reduction is f32: cast it"},
     {"unknown reduction", unknown_reduction, TN_ERROR_ARGUMENT, "unknown reduction 'mean'"},
     {"reduction over a tensor", reduced_over_tensor, TN_ERROR_ARGUMENT, "argument 2 is no axis"},

@@ -60,6 +60,10 @@ static const value_row values[] = {
     {"i8 wraps", "input A: i8[2], B: i8[2]; C[i<2] = A[i] + B[i]", {{127, -128}, {1, -1}}, {-128, 127}},
     {"u8 wraps", "input A: u8[3], B: u8[3]; C[i<3] = A[i] - B[i]", {{0, 5, 255}, {1, 6, 255}}, {255, 255, 0}},
     {"i16 wraps", "input A: i16[1]; C = A[0] * A[0]", {{300}}, {90000 - 65536}},
+    {"a number that fits takes the dtype", "input A: u8[1]; C = A[0] + 255", {{1}}, {0}},
+    {"a number that does not fit widens", "input A: u8[1]; C = A[0] + 256", {{1}}, {257}},
+    {"a number that does not fit a signed dtype widens", "input A: i8[1]; C = A[0] + 128", {{1}}, {129}},
+    {"a number below i32 is an i64", "C = -3000000000", {{0}}, {-3000000000.0}},
     {"u16 wraps", "input A: u16[1]; C = A[0] * A[0]", {{300}}, {90000 - 65536}},
     {"i32 wraps", "input A: i32[1]; C = A[0] + 1", {{2147483647}}, {-2147483648.0}},
     {"u32 wraps", "input A: u32[1]; C = A[0] - 1", {{0}}, {4294967295.0}},
@@ -282,6 +286,9 @@ static void out_of_bounds(void **state) {
   tn_program *p = parse(ctx, "input A: f32[3,3], K: i32[2]; C[i<2] = A[1, K[i]] + 1");
   DLTensor **args = make_args(ctx, p, 1);
   set_element(args[1], 0, 2);
+  set_element(args[1], 1, 3);
+  assert_int_equal(tn_evaluate(p, args, 3), TN_ERROR_PROGRAM);
+  check_fails(ctx, TN_ERROR_PROGRAM, "'C' reads A[1, 3]: index 1 is 3, but the extent is 3");
   set_element(args[1], 1, 5);
   assert_int_equal(tn_evaluate(p, args, 3), TN_ERROR_PROGRAM);
   check_fails(ctx, TN_ERROR_PROGRAM, "'C' reads A[1, 5]: index 1 is 5, but the extent is 3");
@@ -317,6 +324,23 @@ static void wrong_arg(void **state) {
   assert_int_equal(tn_evaluate(p, args, 3), TN_ERROR_CALL);
   check_fails(ctx, TN_ERROR_CALL, row->part);
   free_args(args, p);
+  check_context_free(ctx);
+}
+
+/* All arguments have one value for a symbol, whichever is the greater. */
+static void symbols_disagree(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_program *p = parse(ctx, "symbol M; input A: f32[M], B: f32[M]; C[i<M] = A[i] + B[i]");
+  for (int longer = 0; longer < 2; longer++) {
+    DLTensor *args[3];
+    for (int i = 0; i < 3; i++) args[i] = tn_array_new(ctx, TN_F32, 1, (int64_t[]){i == longer ? 5 : 4});
+    assert_int_equal(tn_evaluate(p, args, 3), TN_ERROR_CALL);
+    check_fails(ctx, TN_ERROR_CALL,
+                longer ? "dimension 0 of argument 'B' is 5, but symbol M is 4 by argument 'A'"
+                       : "dimension 0 of argument 'B' is 4, but symbol M is 5 by argument 'A'");
+    for (int i = 0; i < 3; i++) tn_array_free(args[i]);
+  }
   check_context_free(ctx);
 }
 
@@ -456,7 +480,8 @@ static void element_of_an_input(void **state) {
 }
 
 int test_evaluate(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(out_of_bounds), cmocka_unit_test(wrong_calls)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(out_of_bounds), cmocka_unit_test(symbols_disagree),
+                                     cmocka_unit_test(wrong_calls)};
   return CHECK_TABLE("values", values, value) + CHECK_TABLE("wrong arguments", wrong_args, wrong_arg) +
          CHECK_TESTS("evaluate", tests);
 }

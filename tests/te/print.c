@@ -233,6 +233,23 @@ static void overrides(void **state) {
   check_text(tn_program_text(p), "input A: f32[3, 6]\nC[i<3, j<6] = A[i, j]\n");
   assert_null(tn_program_parse(ctx, text, 1, &(tn_param){"K", 3}));
   check_fails(ctx, TN_ERROR_ARGUMENT, "no parameter 'K'", "N");
+  p = tn_program_parse(ctx, text, 2, (const tn_param[]){{"N", 3}, {"N", 5}});
+  check_has(tn_program_text(p), "C[i<5, j<10]");
+  check_context_free(ctx);
+}
+
+/* A symbol that is given a value is a parameter; the value is one that the symbol can have. */
+static void symbols_given(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  const char *text = "symbol 3<=M<=64; C[i<M] = A[i]";
+  check_text(tn_program_text(tn_program_parse(ctx, text, 1, &(tn_param){"M", 64})),
+             "input A: f32[64]\nC[i<64] = A[i]\n");
+  check_ok(ctx);
+  assert_null(tn_program_parse(ctx, text, 1, &(tn_param){"M", 65}));
+  check_fails(ctx, TN_ERROR_PARSE, "symbol 'M' is in 3 .. 64, and is given the value 65");
+  assert_null(tn_program_parse(ctx, text, 1, &(tn_param){"M", 2}));
+  check_fails(ctx, TN_ERROR_PARSE, "symbol 'M' is in 3 .. 64, and is given the value 2");
   check_context_free(ctx);
 }
 
@@ -267,7 +284,8 @@ static const char *const shipped_rows[] = {
     "layer_norm", "argmax", "welford",      "cumsum", "rnn"};
 
 int test_print(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(overrides), cmocka_unit_test(keys)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(overrides), cmocka_unit_test(symbols_given),
+                                     cmocka_unit_test(keys)};
   return CHECK_TABLE("print expressions", bodies, print_body) + CHECK_TABLE("print programs", programs, print_program) +
          CHECK_TABLE("shipped programs", shipped_rows, shipped) + CHECK_TESTS("programs", tests);
 }
