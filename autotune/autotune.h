@@ -40,6 +40,7 @@ typedef struct tn_candidate {
   uint32_t sequence;   /* joins the candidate's events in a recording; 0: none records */
   double timeout_s;    /* for what is asked now; 0: what the worker options say */
   bool is_final;       /* one of the finalists, which are timed in turns: never dropped, compared whole */
+  int threads;         /* that the kernel keeps busy; 0: all of the machine */
 } tn_candidate;
 
 enum { TN_MAX_COSTS = 16, TN_MEASURE_CLASSES = 10 };
@@ -71,11 +72,27 @@ typedef struct tn_measurement {
 /* Names of phase_s: "parse", "lower", "compile", "load", "arguments", "run", "check"; NULL at the end. */
 TN_API const char *const *tn_measure_phases(void);
 
+/* What is given to a builder or a runner by SUBMIT, and comes back from POLL when it is done. */
+typedef struct tn_job {
+  const tn_candidate *candidate; /* stays until then */
+  tn_measurement *measurement;   /* a builder fills it; a runner adds to what the builder has made */
+  void *user;
+} tn_job;
+
+/* Makes what a runner runs. SUBMIT and POLL together, or BUILD alone, which is asked for a few candidates at a time. */
 typedef struct tn_builder {
   void *self;
   tn_status (*build)(void *self, int n, const tn_candidate *candidates, tn_measurement *out);
   void (*free)(void *self);
+  /* Takes a job and returns at once. */
+  tn_status (*submit)(void *self, tn_job *job);
+  /* *DONE gets a job that is done, in any order, or NULL when there is none. Waits for one for WAIT_S at most, and may return
+   * earlier; 0: the caller has other work to do, which keeps a core busy. A failed candidate is no failure of the builder. */
+  tn_status (*poll)(void *self, double wait_s, tn_job **done);
+  int width; /* jobs at once (1): so many again are submitted ahead */
 } tn_builder;
+/* Times what a builder made. SUBMIT and POLL, as of a builder, or RUN alone, which is asked for one at a time. Several
+ * machines are one runner of that width. */
 typedef struct tn_runner {
   void *self;
   tn_status (*run)(void *self, int n, const tn_candidate *candidates,
@@ -85,6 +102,9 @@ typedef struct tn_runner {
    * default schedule: costs and checked as of a run, or is_estimate when it takes too long to be run. CANDIDATE's steps
    * are NULL when the default's time is not wanted. */
   tn_status (*prepare)(void *self, const tn_candidate *candidate, tn_measurement *out);
+  tn_status (*submit)(void *self, tn_job *job);
+  tn_status (*poll)(void *self, double wait_s, tn_job **done);
+  int width; /* candidates timed at once (1) */
 } tn_runner;
 
 /* Worker processes; zero fields mean the default in parentheses. */

@@ -14,7 +14,7 @@ enum { LEAST_TURNS = 3, SURE_TURNS = 5, MOST_TURNS = 15 };
 #define AS_GOOD 1.01
 /* Seconds, where the run has no limit of its own. */
 #define SHARE_OF_RUN 0.1
-#define LEAST_S 2.0
+#define LEAST_S 0.5
 #define MOST_S 5.0
 
 /* ---- judging ----------------------------------------------------------------------------------------------------- */
@@ -84,9 +84,12 @@ typedef struct finals {
   finals_entry entries[TUNER_MAX_FINALISTS];
 } finals;
 
-static void enter(finals *f, const tuner_top *top) {
+static void enter(finals *f, tuner_top *top) {
   const tuner *t = f->t;
   f->entries[f->n].n_steps = top->n_steps;
+  f->measurements[f->n].object = top->object;
+  f->measurements[f->n].object_bytes = top->object_bytes;
+  top->object = NULL;
   f->candidates[f->n++] = (tn_candidate){.program = tn_program_text(t->program),
                                          .steps = top->steps,
                                          .target = t->target,
@@ -106,6 +109,15 @@ static void choose(finals *f) {
   if (!has_generic && t->generic.cost_s <= TAKES_PART * t->top[0].cost_s) enter(f, &t->generic);
 }
 
+/* Objects of this run are there; those of schedules from the log are built. */
+static tn_status build_missing(finals *f) {
+  tn_status status = TN_OK;
+  for (int i = 0; status == TN_OK && i < f->n; ++i)
+    if (!f->measurements[i].object)
+      status = tuner_do_all(&f->t->build_stage, 1, &f->candidates[i], &f->measurements[i]);
+  return status;
+}
+
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
 
 /* Keeps the object for the next turn. */
@@ -123,7 +135,7 @@ static tn_status take_turn(finals *f, int i) {
   }
   TN_SCOPE(MEASURE, 2, "Finals/turn");
   forget(m);
-  tn_status status = f->t->runner.run(f->t->runner.self, 1, &f->candidates[i], m);
+  tn_status status = tuner_do_all(&f->t->run_stage, 1, &f->candidates[i], m);
   if (m->abandoned) return status;
   bool is_right = status == TN_OK && m->error == TN_MEASURE_NONE && m->checked && m->n_costs > 0;
   if (is_right && e->n < RUNTIME_COUNT(e->turns)) e->turns[e->n++] = m->costs[m->n_costs / 2];
@@ -204,7 +216,7 @@ tn_status tuner_finals(tuner *t) {
   set_deadline(t);
   choose(f);
   tuner_tell(t, "finals");
-  tn_status status = f->n > 1 ? t->builder.build(t->builder.self, f->n, f->candidates, f->measurements) : TN_OK;
+  tn_status status = f->n > 1 ? build_missing(f) : TN_OK;
   if (status == TN_OK && f->n > 1) status = take_turns(f);
   if (status == TN_OK && f->n > 1 && !t->is_stopped) status = name_winner(f);
   for (int i = 0; i < f->n; ++i) {

@@ -9,6 +9,15 @@
 #include "runtime/profiler/profiler.h"
 #include "schedule/state.h"
 
+/* Called many times a second by what computes for long, so that workers get their next jobs. CALL NULL: nobody is. */
+typedef struct autotune_meanwhile {
+  void (*call)(void *user);
+  void *user;
+} autotune_meanwhile;
+static inline void autotune_give_a_moment(const autotune_meanwhile *m) {
+  if (m->call) m->call(m->user);
+}
+
 /* What is searched for and on which machine. */
 typedef struct autotune_task {
   tn_context *ctx;
@@ -17,6 +26,7 @@ typedef struct autotune_task {
   int threads; /* cores a parallel loop gets */
   int vector_bytes;
   int cache_line_bytes; /* 64 */
+  autotune_meanwhile meanwhile;
 } autotune_task;
 
 /* The machine of a task as generic schedules take it. */
@@ -39,6 +49,7 @@ int autotune_features(const tir_func *lowered, int cache_line_bytes, float *rows
 typedef struct autotune_model autotune_model;
 autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads);
 void autotune_model_free(autotune_model *model);
+void autotune_model_set_meanwhile(autotune_model *model, autotune_meanwhile meanwhile);
 /* Adds a measured program: its rows, and its cost in seconds (INFINITY: failed). Rows are copied. */
 tn_status autotune_model_add(autotune_model *model, const float *rows, int n_rows, double cost_s);
 /* Trains from all that was added. Before the first training, predict gives random scores. */

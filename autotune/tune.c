@@ -5,7 +5,7 @@
 
 #include "autotune/tuner.h"
 
-enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8 };
+enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4 };
 
 /* Of a run with a limit of time, what is left to the finals: a share of it, but not more seconds than these. */
 #define FINALS_SHARE 0.2
@@ -36,10 +36,19 @@ static tn_status check_options(tn_context *ctx, const tn_tune_options *o) {
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.log is needed: the file that records go to");
   tn_status status = check_numbers(ctx, o);
   if (status != TN_OK) return status;
-  if (o->builder && !o->builder->build)
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.builder has no build function");
-  if (o->runner && !o->runner->run)
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.runner has no run function");
+  const tn_builder *b = o->builder;
+  const tn_runner *r = o->runner;
+  if (b && !b->submit != !b->poll)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.builder has %s without %s: give both or neither",
+                        b->submit ? "submit" : "poll", b->submit ? "poll" : "submit");
+  if (r && !r->submit != !r->poll)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.runner has %s without %s: give both or neither",
+                        r->submit ? "submit" : "poll", r->submit ? "poll" : "submit");
+  if (b && !b->build && !b->submit)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT,
+                        "tn_tune: options.builder has no build function, and no submit and poll");
+  if (r && !r->run && !r->submit)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.runner has no run function, and no submit and poll");
   if (!o->builder != !o->runner) {
     return runtime_fail(ctx, TN_ERROR_ARGUMENT,
                         "tn_tune: options.%s is given without options.%s: what one makes the other must know",
@@ -98,8 +107,15 @@ static tn_status set_up(tuner *t) {
   const tn_target *target = t->options.target;
   set_deadline(t);
   t->target = tn_target_text(target);
-  t->task = (autotune_task){t->ctx, t->program, target, tn_target_threads(target), tn_target_vector_bytes(target), 64};
+  t->task = (autotune_task){.ctx = t->ctx,
+                            .program = t->program,
+                            .target = target,
+                            .threads = tn_target_threads(target),
+                            .vector_bytes = tn_target_vector_bytes(target),
+                            .cache_line_bytes = 64,
+                            .meanwhile = {tuner_meanwhile, t}};
   t->model = autotune_model_new(t->ctx, t->options.seed, t->task.threads);
+  autotune_model_set_meanwhile(t->model, t->task.meanwhile);
   const char *file = model_file(t);
   if (t->model && t->options.cost_model && strcmp(t->options.cost_model, "none") == 0)
     autotune_model_turn_off(t->model);
@@ -119,6 +135,26 @@ static tn_status resume(tuner *t) {
   return status;
 }
 
+static int most(int a, int b) { return a > b ? a : b; }
+
+/* As many again wait as are at work, so that nobody idles until the next poll. */
+static void make_stages(tuner *t) {
+  int jobs = t->options.workers.jobs > 0 ? t->options.workers.jobs : tn_thread_count();
+  int together = t->builder.submit ? 1 : most(BUILDS_PER_JOB * jobs, LEAST_TOGETHER);
+  t->build_stage = (tuner_stage){.self = t->builder.self,
+                                 .submit = t->builder.submit,
+                                 .poll = t->builder.poll,
+                                 .batch = t->builder.build,
+                                 .together = together,
+                                 .ahead = t->builder.submit ? 2 * most(t->builder.width, 1) : together};
+  t->run_stage = (tuner_stage){.self = t->runner.self,
+                               .submit = t->runner.submit,
+                               .poll = t->runner.poll,
+                               .batch = t->runner.run,
+                               .together = 1,
+                               .ahead = t->runner.submit ? 2 * most(t->runner.width, 1) : 1};
+}
+
 /* Worker processes are started only when something is left to measure. */
 static tn_status start_workers(tuner *t) {
   TN_SCOPE(QUEUE, 1, "InitializeTask/StartWorkers");
@@ -126,19 +162,25 @@ static tn_status start_workers(tuner *t) {
     t->builder = *t->options.builder;
     t->runner = *t->options.runner;
     t->builder.free = t->runner.free = NULL; /* the caller's */
+    make_stages(t);
     return TN_OK;
   }
   tn_worker_options workers = t->options.workers;
   workers.should_stop = tuner_should_stop;
   workers.user = t;
-  return tn_workers_new(t->ctx, &workers, &t->builder, &t->runner) ? TN_OK : tn_context_status(t->ctx);
+  if (!tn_workers_new(t->ctx, &workers, &t->builder, &t->runner)) return tn_context_status(t->ctx);
+  t->shares_pool = true;
+  make_stages(t);
+  return TN_OK;
 }
 
 static void tear_down(tuner *t) {
   if (t->builder.free) t->builder.free(t->builder.self);
   if (t->runner.free) t->runner.free(t->runner.self);
-  for (int i = 0; i < t->n_top; i++) free(t->top[i].steps);
-  free(t->generic.steps);
+  for (int i = 0; i < t->n_top; i++) tuner_top_free(&t->top[i]);
+  tuner_top_free(&t->generic);
+  tuner_stage_free(&t->build_stage);
+  tuner_stage_free(&t->run_stage);
   free(t->first_failure);
   autotune_claims_free(&t->claims);
   runtime_map_free(&t->measured);
@@ -148,23 +190,7 @@ static void tear_down(tuner *t) {
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
-static tn_status round_of(tuner *t, int want) {
-  tn_schedule **schedules = calloc((size_t)want, sizeof *schedules);
-  if (!schedules) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a round of %d candidates", want);
-  tuner_tell(t, "searching");
-  int n = autotune_search_next(t->search, want, schedules);
-  t->result.exhausted = n == 0;
-  if (n == 0) t->result.end = TN_TUNE_EXHAUSTED;
-  tn_status status = tuner_measure_round(t, n, schedules);
-  for (int i = 0; i < n; i++) tn_schedule_free(schedules[i]);
-  free(schedules);
-  if (status != TN_OK || n == 0 || tuner_is_done(t)) return status;
-  TN_SCOPE(MODEL, 1, "MeasureCallback/UpdateCostModel");
-  return autotune_model_train(t->model);
-}
-
-/* A round is an event Round#k of the running session, if there is one. */
-static void end_round(void) {
+void tuner_end_round(void) {
   tn_profile_state state = tn_profile_get_state();
   if (state == TN_PROFILE_RECORDING || state == TN_PROFILE_WAITING) tn_profile_step(NULL);
 }
@@ -185,10 +211,7 @@ static void tell_task(const tuner *t) {
 static tn_status run_rounds(tuner *t) {
   tn_status status = start_workers(t);
   if (status == TN_OK) status = tuner_prepare(t);
-  while (status == TN_OK && !t->result.exhausted && !tuner_is_done(t)) {
-    status = round_of(t, RUNTIME_MIN(t->options.per_round, t->options.trials - t->held));
-    end_round();
-  }
+  if (status == TN_OK) status = tuner_run_pipeline(t);
   if (status == TN_OK && model_file(t)) autotune_model_save(t->model, model_file(t));
   return status == TN_OK ? tuner_finals(t) : status;
 }

@@ -45,7 +45,7 @@ static bool is_time_over(const tuner *t) { return t->deadline_ns > 0 && runtime_
 
 bool tuner_gives_up(tuner *t) {
   if (runtime_now_ns() - t->told_ns >= TELL_EVERY_MS * UINT64_C(1000000)) tuner_tell(t, t->phase);
-  return t->is_stopped || is_time_over(t);
+  return t->is_stopped || t->winds_up || is_time_over(t);
 }
 
 bool tuner_should_stop(void *t) { return tuner_gives_up(t); }

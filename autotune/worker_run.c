@@ -15,8 +15,16 @@
 #define SLACK_S 1e-3
 /* Longer calls vary little, and several of them could overrun the time limit. */
 #define LONG_CALL_S 0.25
+#define QUICK_CALL_S 1e-3
 #define PEAK_HZ 6e9
 
+/* A quick kernel is sampled by shares of a millisecond; who is clearly slower than the best is dropped after two. */
+static const tn_timing_options quick_timing = {.min_batch_s = 0.00025,
+                                               .max_total_s = 0.006,
+                                               .min_samples = 6,
+                                               .max_samples = 24,
+                                               .tight = 0.002,
+                                               .median_within = 0.01};
 static const tn_timing_options timing = {.min_batch_s = 0.001,
                                          .max_total_s = 0.02,
                                          .min_samples = 5,
@@ -25,7 +33,7 @@ static const tn_timing_options timing = {.min_batch_s = 0.001,
                                          .median_within = 0.01};
 /* A finalist is timed in several turns: each is short. */
 static const tn_timing_options final_timing = {
-    .min_batch_s = 0.001, .max_total_s = 0.004, .min_samples = 3, .max_samples = 5, .tight = 0.001};
+    .min_batch_s = 0.00025, .max_total_s = 0.002, .min_samples = 3, .max_samples = 4, .tight = 0.001};
 
 /* What a request asks for. */
 typedef struct run_request {
@@ -122,14 +130,16 @@ static void take_timing(worker_answer *answer, const tn_timing *t) {
   answer->noise = 1.57 * t->spread / sqrt((double)RUNTIME_MAX(t->n_samples, 1));
 }
 
-static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_request *r, worker_answer *answer) {
+static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_request *r, double first_s,
+                       worker_answer *answer) {
   TN_SCOPE(KERNEL, 3, "Runner/time");
-  tn_timing_options options = r->is_final ? final_timing : timing;
+  tn_timing_options options = r->is_final ? final_timing : first_s < QUICK_CALL_S ? quick_timing : timing;
   tn_timing t;
   worker_waits waits;
   double stolen_s = worker_stolen_s();
   worker_take_waits(&waits);
   if (r->best_s > 0 && !r->is_final) options.give_up_above_s = NEAR * r->best_s + SLACK_S / 10;
+  if (r->best_s > 0 && !r->is_final) options.drop_above_s = NEAR * r->best_s;
   tn_status status = tn_time(p->ctx, kernel, p->data->args, p->n_args, &options, &t);
   worker_lap(answer, WORKER_RUN);
   if (status != TN_OK) return worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
@@ -175,7 +185,7 @@ static void measure(const worker *w, worker_program *p, const tn_kernel *kernel,
   if (!check(p, &r->sample, answer)) return;
   if (is_slow(r, first_s))
     take_one(answer, first_s);
-  else if (!time_calls(p, kernel, r, answer) || !check(p, &r->sample, answer))
+  else if (!time_calls(p, kernel, r, first_s, answer) || !check(p, &r->sample, answer))
     return;
   bool is_best = answer->n_costs > 0 && answer->costs[answer->n_costs / 2] < r->best_s;
   answer->checked = !is_best || r->sample.whole || check_whole(p, kernel, answer);

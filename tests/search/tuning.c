@@ -93,7 +93,7 @@ static int set_up(void **state) {
   strcpy(f->folder, "/tmp/tenon-search-XXXXXX");
   assert_non_null(mkdtemp(f->folder));
   snprintf(f->log, sizeof f->log, "%s/log.json", f->folder);
-  f->builder = (tn_builder){&f->machine, fake_build, NULL};
+  f->builder = (tn_builder){.self = &f->machine, .build = fake_build};
   f->runner = (tn_runner){.self = &f->machine, .run = fake_run};
   f->options = (tn_tune_options){.log = f->log, .trials = 40, .seed = 1, .builder = &f->builder, .runner = &f->runner};
   *state = f;
