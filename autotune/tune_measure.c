@@ -28,27 +28,32 @@ static double least_cost(const autotune_record *record) {
 
 void tuner_top_free(tuner_top *top) {
   free(top->steps);
+  free(top->plan);
   free(top->object);
   *top = (tuner_top){0};
 }
 
-static bool fill_top(tuner_top *top, uint64_t hash, const autotune_record *record, double cost_s) {
+/* PLAN may be NULL. */
+static bool fill_top(tuner_top *top, uint64_t hash, const autotune_record *record, const char *plan, double cost_s) {
   tuner_top_free(top);
   *top = (tuner_top){.hash = hash,
                      .steps = json_dumps(record->steps, JSON_COMPACT),
+                     .plan = plan ? strdup(plan) : NULL,
                      .n_steps = (int)json_array_size(record->steps),
                      .cost_s = cost_s};
   return top->steps != NULL;
 }
 
 /* Keeps the fastest in order. The last place is for the one that leaves. */
-static bool keep_top(tuner *t, uint64_t hash, const autotune_record *record, double cost_s) {
-  if (hash == t->generic_hash && !fill_top(&t->generic, hash, record, cost_s)) return false;
+static bool keep_top(tuner *t, const tn_schedule *s, const autotune_record *record, double cost_s) {
+  uint64_t hash = autotune_schedule_hash(s);
+  const char *plan = schedule_plan_text(s);
+  if (hash == t->generic_hash && !fill_top(&t->generic, hash, record, plan, cost_s)) return false;
   int at = t->n_top;
   while (at > 0 && t->top[at - 1].cost_s > cost_s) --at;
   if (at == TUNER_MAX_FINALISTS) return true;
   tuner_top new = {0};
-  if (!fill_top(&new, hash, record, cost_s)) return false;
+  if (!fill_top(&new, hash, record, plan, cost_s)) return false;
   memmove(&t->top[at + 1], &t->top[at], sizeof *t->top * (size_t)(t->n_top - at));
   t->top[at] = new;
   t->n_top++;
@@ -69,7 +74,8 @@ static void keep_object(tuner *t, uint64_t hash, tn_measurement *m) {
 }
 
 /* A time counts as best, and as the default's, only if the output was checked. */
-tn_status tuner_note(tuner *t, uint64_t hash, const autotune_record *record) {
+tn_status tuner_note(tuner *t, const tn_schedule *s, const autotune_record *record) {
+  uint64_t hash = autotune_schedule_hash(s);
   double cost_s = autotune_record_cost(record);
   bool counts = isfinite(cost_s) && record->checked;
   bool is_best = counts && (t->result.best_s == 0 || cost_s < t->result.best_s);
@@ -81,7 +87,7 @@ tn_status tuner_note(tuner *t, uint64_t hash, const autotune_record *record) {
   }
   t->held++;
   t->held_failed += !isfinite(cost_s);
-  if (counts && !keep_top(t, hash, record, cost_s))
+  if (counts && !keep_top(t, s, record, cost_s))
     return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for the fastest schedules");
   return TN_OK;
 }
@@ -132,7 +138,7 @@ static tn_status learn_from_log(tuner *t, const tn_schedule *s, const autotune_r
   if (t->result.trials > 0 && runtime_map_find(&t->measured, hash)) return TN_OK;
   t->result.reused++;
   if (!runtime_map_at(&t->measured, hash)) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a log");
-  tn_status status = tuner_note(t, hash, record);
+  tn_status status = tuner_note(t, s, record);
   return status == TN_OK ? autotune_search_observe(t->search, s, least_cost(record)) : status;
 }
 
@@ -169,9 +175,7 @@ static void add_worker_phases(const tn_measurement *m) {
   }
 }
 
-/* Beside the steps, which are what counts, the plans that they were made from: a search can go on from them. */
-static void add_plan(autotune_record *record, const tn_schedule *s) {
-  const char *text = schedule_plan_text(s);
+void tuner_add_plan(autotune_record *record, const char *text) {
   json_t *plan = text ? json_loads(text, 0, NULL) : NULL;
   if (plan) json_object_set_new(record->json, "plan", plan);
 }
@@ -181,7 +185,7 @@ static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn
   TN_SCOPE_AS(scope, RECORD, 2, "MeasureCallback/AddToDatabase");
   tn_scope_sequence(&scope, candidate->sequence);
   tn_status status = autotune_record_make(t->ctx, candidate, t->program, t->options.target, m, record);
-  if (status == TN_OK) add_plan(record, s);
+  if (status == TN_OK) tuner_add_plan(record, schedule_plan_text(s));
   return status == TN_OK ? autotune_record_append(t->ctx, t->options.log, record) : status;
 }
 
@@ -214,7 +218,7 @@ static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedu
   } else {
     t->fails_alike = false;
   }
-  tn_status status = tuner_note(t, hash, record);
+  tn_status status = tuner_note(t, s, record);
   tell_found(t, &scope, record);
   if (t->options.on_measured) t->options.on_measured(t->options.user, candidate, m);
   keep_object(t, hash, m);

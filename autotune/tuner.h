@@ -26,6 +26,7 @@ typedef struct tuner_stage {
 typedef struct tuner_top {
   uint64_t hash; /* autotune_schedule_hash */
   char *steps;   /* JSON, malloc'ed */
+  char *plan;    /* JSON, malloc'ed; NULL: it says none */
   int n_steps;
   double cost_s;
   void *object; /* what the builder made of it in this run, malloc'ed; NULL: it comes from the log */
@@ -92,7 +93,9 @@ tn_status tuner_log_end(tuner *t, tn_status status);
 /* ---- measuring (tune_measure.c) ---------------------------------------------------------------------------------- */
 
 /* What is known of a schedule from now on, by a record that counts as a trial; the search is told by the caller. */
-tn_status tuner_note(tuner *t, uint64_t hash, const autotune_record *record);
+tn_status tuner_note(tuner *t, const tn_schedule *s, const autotune_record *record);
+/* Beside the steps, which are what counts, the plan that they were made from: a search can go on from it. TEXT may be NULL. */
+void tuner_add_plan(autotune_record *record, const char *text);
 /* Reads what was appended to the log since the last time, and learns from what others have. */
 tn_status tuner_catch_up(tuner *t);
 /* Has the reference made, and learns what the default schedule takes, where the runner can do that beforehand. */
