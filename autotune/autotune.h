@@ -40,7 +40,10 @@ typedef struct tn_candidate {
   uint32_t sequence;   /* joins the candidate's events in a recording; 0: none records */
   double timeout_s;    /* for what is asked now; 0: what the worker options say */
   bool is_final;       /* one of the finalists, which are timed in turns: never dropped, compared whole */
+  bool is_proved;      /* a finalist that was compared whole in an earlier turn: it is only timed */
   int threads;         /* that the kernel keeps busy; 0: all of the machine */
+  const char
+      *fill; /* what inputs hold: lines "NAME=HOW", HOW as tn_array_fill_as takes it; NULL: what suits the program */
 } tn_candidate;
 
 enum { TN_MAX_COSTS = 16, TN_MEASURE_CLASSES = 10 };
@@ -65,6 +68,8 @@ typedef struct tn_measurement {
   double waited_s;  /* that the kernel's threads waited for a processor while they were taken */
   double steal_s;   /* that the host took from this machine meanwhile */
   double load;      /* processes that were ready to run, on the machine's average of the last minute */
+  double
+      odd_share; /* of the reference's floats, those that are infinite or not a number: the time may not be that of other data */
   double build_s, run_s; /* wall time spent */
   double phase_s[8];     /* a worker's phases: tn_measure_phases names them */
 } tn_measurement;
@@ -144,6 +149,12 @@ typedef enum tn_effort {
   TN_EFFORT_THOROUGH /* until 300 trials in a row bring nothing */
 } tn_effort;
 
+/* An input's data, of its dtype and shape. */
+typedef struct tn_task_input {
+  const char *name;
+  DLTensor *array;
+} tn_task_input;
+
 typedef struct tn_tune_options {
   const char
       *log; /* JSON lines file, appended to; existing records of the task are used and not measured again. Required */
@@ -158,6 +169,12 @@ typedef struct tn_tune_options {
   const char
       *cost_model; /* "xgboost" (NULL: that), loaded when it is first needed, a warning where it is absent; "none";
                             * or a file, which a model is taken from if it is there and saved to at the end */
+  /* What inputs hold while they are timed: lines "NAME=HOW", HOW as tn_array_fill_as takes it, NULL: none; and arrays, which
+   * are written to temporary files for the workers, so that these have to be on this machine. Inputs that neither names get
+   * random numbers: indices where they are indices, positive ones where others make the result no number. */
+  const char *fill;
+  const tn_task_input *inputs;
+  int n_inputs;
   const tn_target *target; /* NULL: native */
   tn_worker_options workers;
   const tn_builder *builder; /* NULL: worker processes */
@@ -195,13 +212,14 @@ typedef struct tn_failure {
 } tn_failure;
 
 typedef struct tn_tune_result {
-  int trials, failed, reused;              /* measured now; of these failed; taken from the log */
-  double best_s, default_s;                /* seconds; 0: none valid */
-  bool default_is_estimate;                /* default_s was worked out from a part of the program */
-  bool exhausted;                          /* the search space ended before the trials did */
-  tn_tune_end end;                         /* why it ended; RUNNING: an error ended it */
-  int finalists;                           /* that were timed again; 0: no finals */
-  bool is_tie;                             /* several of them were as good: the simplest is the winner */
+  int trials, failed, reused; /* measured now; of these failed; taken from the log */
+  double best_s, default_s;   /* seconds; 0: none valid */
+  bool default_is_estimate;   /* default_s was worked out from a part of the program */
+  bool exhausted;             /* the search space ended before the trials did */
+  tn_tune_end end;            /* why it ended; RUNNING: an error ended it */
+  int finalists;              /* that were timed again; 0: no finals */
+  double odd_share; /* of the outputs' floats, those that are infinite or not a number with the data that was timed */
+  bool is_tie;      /* several of them were as good: the simplest is the winner */
   tn_failure failures[TN_MEASURE_CLASSES]; /* by tn_measure_error */
 } tn_tune_result;
 

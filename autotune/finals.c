@@ -6,7 +6,7 @@
 
 #include "autotune/tuner.h"
 
-enum { LEAST_TURNS = 3, SURE_TURNS = 5, MOST_TURNS = 15 };
+enum { LEAST_TURNS = 3, SURE_TURNS = 5, MOST_TURNS = 15, LEAST_FINALISTS = 2 };
 
 /* What is slower than this many times the best in its trial does not take part. */
 #define TAKES_PART 1.3
@@ -16,6 +16,7 @@ enum { LEAST_TURNS = 3, SURE_TURNS = 5, MOST_TURNS = 15 };
 #define SHARE_OF_RUN 0.1
 #define LEAST_S 0.5
 #define MOST_S 5.0
+#define QUICK_TURN_S 2e-3
 
 /* ---- judging ----------------------------------------------------------------------------------------------------- */
 
@@ -96,14 +97,22 @@ static void enter(finals *f, tuner_top *top) {
                                          .steps = top->steps,
                                          .target = t->target,
                                          .seed = t->options.seed,
+                                         .fill = t->fill.text,
                                          .best_s = t->result.best_s,
                                          .is_final = true};
+}
+
+/* As many as get enough turns in the time that is left: a turn is two calls where a call is long. */
+static int most_finalists(const tuner *t) {
+  double left_s = (double)(t->deadline_ns - RUNTIME_MIN(t->deadline_ns, runtime_now_ns())) * 1e-9;
+  double fit = left_s / (2 * SURE_TURNS * fmax(t->result.best_s, QUICK_TURN_S));
+  return (int)fmin(fmax(fit, LEAST_FINALISTS), RUNTIME_MIN(t->options.finalists, TUNER_MAX_FINALISTS - 1));
 }
 
 static void choose(finals *f) {
   tuner *t = f->t;
   bool has_generic = t->generic.steps == NULL;
-  int most = RUNTIME_MIN(t->options.finalists, TUNER_MAX_FINALISTS - 1);
+  int most = most_finalists(t);
   for (int i = 0; i < t->n_top && f->n < most && t->top[i].cost_s <= TAKES_PART * t->top[0].cost_s; ++i) {
     enter(f, &t->top[i]);
     has_generic |= t->top[i].hash == t->generic_hash;
@@ -137,9 +146,11 @@ static tn_status take_turn(finals *f, int i) {
   }
   TN_SCOPE(MEASURE, 2, "Finals/turn");
   forget(m);
+  f->candidates[i].is_proved = e->n > 0;
   tn_status status = tuner_do_all(&f->t->run_stage, 1, &f->candidates[i], m);
   if (m->abandoned) return status;
-  bool is_right = status == TN_OK && m->error == TN_MEASURE_NONE && m->checked && m->n_costs > 0;
+  bool is_right = status == TN_OK && m->error == TN_MEASURE_NONE && (m->checked || e->n > 0) && m->n_costs > 0;
+  m->checked = is_right; /* in the first turn */
   if (is_right && e->n < RUNTIME_COUNT(e->turns)) e->turns[e->n++] = m->costs[m->n_costs / 2];
   e->is_out |= !is_right;
   return status;
@@ -208,6 +219,8 @@ static void set_deadline(tuner *t) {
   double run_s = tuner_elapsed_s(t), more_s = fmin(fmax(SHARE_OF_RUN * run_s, LEAST_S), MOST_S);
   double end_s = t->options.seconds > 0 ? fmin(t->options.seconds, run_s + MOST_S) : run_s + more_s;
   t->deadline_ns = t->start_ns + (uint64_t)(end_s * 1e9);
+  if (t->promised_ns > 0 && t->deadline_ns > t->promised_ns) t->deadline_ns = t->promised_ns;
+  t->has_finals_left = false;
 }
 
 tn_status tuner_finals(tuner *t) {

@@ -107,6 +107,24 @@ tn_status autotune_search_check_plan(const autotune_search *search, const char *
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);
 
+/* ---- the inputs' data (fill.c) ----------------------------------------------------------------------------------- */
+
+/* What a task's inputs hold: lines "NAME=HOW"; the first of them name temporary files. Zero-initialise. */
+typedef struct autotune_fill {
+  char *text; /* NULL: nothing is given */
+  int n_files;
+} autotune_fill;
+/* Writes the arrays to files and checks everything: names, kinds, files. Close it in any case. */
+tn_status autotune_fill_open(const tn_program *program, const char *lines, const tn_task_input *inputs, int n_inputs,
+                             autotune_fill *out);
+void autotune_fill_close(autotune_fill *fill);
+/* TN_OK, or TN_ERROR_ARGUMENT or TN_ERROR_IO with the line and what is wrong with it. */
+tn_status autotune_fill_check(const tn_program *program, const char *fill);
+/* Whether the lines have one for the input. */
+bool autotune_fill_names(const char *fill, const char *name);
+/* Fills the input's array as its line says; there is one. */
+tn_status autotune_fill_input(tn_context *ctx, const char *fill, const char *name, DLTensor *array, uint64_t seed);
+
 /* ---- records (record.c) ------------------------------------------------------------------------------------------ */
 
 /* One line of a log (docs/records.md). Strings and json belong to the record. */

@@ -84,13 +84,16 @@ static bool take_error(tn_measurement *m, const json_t *header) {
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 static json_t *candidate_header(const char *type, const tn_candidate *c, double timeout_s) {
-  return json_pack("{s:s, s:s, s:s, s:I, s:f, s:I}", "type", type, "program", c->program, "target", c->target, "seed",
-                   (json_int_t)c->seed, "timeout_s", timeout_s, "sequence", (json_int_t)c->sequence);
+  json_t *header = json_pack("{s:s, s:s, s:s, s:I, s:f, s:I}", "type", type, "program", c->program, "target", c->target,
+                             "seed", (json_int_t)c->seed, "timeout_s", timeout_s, "sequence", (json_int_t)c->sequence);
+  if (header && c->fill) json_object_set_new(header, "fill", json_string(c->fill));
+  return header;
 }
 
 /* What pool->unprepared and worker->prepared hold; never 0. */
 static uint64_t reference_key(const tn_candidate *c) {
   uint64_t h = runtime_hash(c->program, strlen(c->program), c->seed);
+  if (c->fill) h = runtime_hash(c->fill, strlen(c->fill), h);
   return runtime_hash(c->target, strlen(c->target), h) | 1;
 }
 
@@ -162,6 +165,7 @@ static void fill_run_request(measure_request *request, const tn_candidate *c, co
   request->header = candidate_header("run", c, request->timeout_s);
   if (request->header) json_object_set_new(request->header, "best_s", json_real(isfinite(c->best_s) ? c->best_s : 0));
   if (request->header && c->is_final) json_object_set_new(request->header, "final", json_true());
+  if (request->header && c->is_proved) json_object_set_new(request->header, "proved", json_true());
   request->payload = m->object;
   request->payload_bytes = m->object_bytes;
 }
@@ -203,6 +207,7 @@ static void take_numbers(tn_measurement *m, const json_t *header) {
   m->steal_s = protocol_number(header, "steal_s", 0);
   m->load = protocol_number(header, "load", 0);
   m->share = protocol_number(header, "share", 0);
+  m->odd_share = protocol_number(header, "odd_share", 0);
   m->ended_early = protocol_number(header, "ended_early", 0) > 0;
 }
 

@@ -9,7 +9,7 @@ enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOG
 
 /* Of a run with a limit of time, what is left to the finals: a share of it, but not more seconds than these. */
 #define FINALS_SHARE 0.2
-#define FINALS_MOST_S 3.0
+#define FINALS_MOST_S 4.0
 /* Ending the workers and writing the last line takes a moment, which belongs to the time that was given. */
 #define LAST_S 0.05
 
@@ -22,6 +22,8 @@ static tn_status refuse(tn_context *ctx, const char *what, double value, const c
 static tn_status check_numbers(tn_context *ctx, const tn_tune_options *o) {
   if (o->trials < 0) return refuse(ctx, "trials", o->trials, "1 or more, or 0 for 64");
   if (o->per_round < 0) return refuse(ctx, "per_round", o->per_round, "1 or more, or 0 for 24");
+  if (o->n_inputs < 0 || (o->n_inputs > 0 && !o->inputs))
+    return refuse(ctx, "n_inputs", o->n_inputs, "how many options.inputs has");
   if (!(o->seconds >= 0)) return refuse(ctx, "seconds", o->seconds, "0 (no limit) or more");
   if (o->early_stop < 0) return refuse(ctx, "early_stop", o->early_stop, "1 or more, or 0 for no such limit");
   if (o->finalists >= TUNER_MAX_FINALISTS)
@@ -93,6 +95,8 @@ static void set_deadline(tuner *t) {
   if (seconds <= 0) return;
   double finals_s = t->options.finalists > 0 ? fmin(FINALS_SHARE * seconds, FINALS_MOST_S) : 0;
   t->deadline_ns = t->start_ns + (uint64_t)(fmax(seconds - finals_s - LAST_S, 0) * 1e9);
+  t->promised_ns = t->start_ns + (uint64_t)(fmax(seconds - LAST_S, 0) * 1e9);
+  t->has_finals_left = finals_s > 0;
 }
 
 /* The file that the cost model is kept in; NULL: none. */
@@ -104,6 +108,9 @@ static const char *model_file(const tuner *t) {
 static tn_status set_up(tuner *t) {
   TN_SCOPE(TASK, 1, "InitializeTask");
   if (!fill_options(t)) return tn_context_status(t->ctx);
+  const tn_tune_options *o = &t->options;
+  tn_status filled = autotune_fill_open(t->program, o->fill, o->inputs, o->n_inputs, &t->fill);
+  if (filled != TN_OK) return filled;
   const tn_target *target = t->options.target;
   set_deadline(t);
   t->target = tn_target_text(target);
@@ -182,6 +189,7 @@ static void tear_down(tuner *t) {
   tuner_stage_free(&t->build_stage);
   tuner_stage_free(&t->run_stage);
   free(t->first_failure);
+  autotune_fill_close(&t->fill);
   autotune_claims_free(&t->claims);
   runtime_map_free(&t->measured);
   autotune_search_free(t->search);

@@ -210,6 +210,7 @@ static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedu
   if (!record) return TN_OK;
   uint64_t hash = autotune_schedule_hash(s);
   add_worker_phases(m);
+  t->result.odd_share = fmax(t->result.odd_share, m->odd_share);
   t->result.trials++;
   if (!runtime_map_at(&t->measured, hash)) return TN_ERROR_MEMORY;
   if (record->error != TN_MEASURE_NONE) {
@@ -286,7 +287,8 @@ tn_status tuner_prepare(tuner *t) {
   tn_candidate candidate = {.program = tn_program_text(t->program),
                             .steps = t->result.default_s > 0 ? NULL : "[]",
                             .target = t->target,
-                            .seed = t->options.seed};
+                            .seed = t->options.seed,
+                            .fill = t->fill.text};
   tn_measurement m = {0};
   tuner_tell(t, "preparing");
   tn_status status = t->runner.prepare(t->runner.self, &candidate, &m);
@@ -340,6 +342,7 @@ tn_status tuner_describe(tuner *t, const tn_schedule *s, tn_candidate *out) {
                         .steps = steps,
                         .target = t->target,
                         .seed = t->options.seed,
+                        .fill = t->fill.text,
                         .best_s = t->result.best_s,
                         .sequence = out->sequence,
                         .timeout_s = build_limit(t),

@@ -48,14 +48,17 @@ typedef struct tuner {
   bool shares_pool; /* both are worker processes: polling one serves the other */
   struct tuner_pipeline *pipeline;
   const char *target;
+  autotune_fill fill; /* what the inputs hold */
   tn_tune_result result;
   int held; /* records of this task in the log */
   int held_failed;
   uint64_t start_ns, deadline_ns; /* when candidates end, later when finals end; 0: never */
   uint64_t told_ns;               /* when progress was last told */
   const char *phase;
-  bool is_stopped; /* the user's word */
-  bool winds_up;   /* what is under way is not wanted any more */
+  bool is_stopped;      /* the user's word */
+  bool has_finals_left; /* time that is over is that of the candidates */
+  uint64_t promised_ns; /* when all is over; 0: no such limit */
+  bool winds_up;        /* what is under way is not wanted any more */
   uint64_t default_hash, generic_hash;
   tn_status visit_status;
   autotune_log_place read; /* how far the log was read */
