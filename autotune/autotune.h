@@ -40,6 +40,10 @@ typedef struct tn_candidate {
   uint32_t sequence;   /* joins the candidate's events in a recording; 0: none records */
   double timeout_s;    /* for what is asked now; 0: what the worker options say */
   bool is_final;       /* one of the finalists, which are timed in turns: never dropped, compared whole */
+  bool is_proved;      /* a finalist that was compared whole in an earlier turn: it is only timed */
+  int threads;         /* that the kernel keeps busy; 0: all of the machine */
+  const char
+      *fill; /* what inputs hold: lines "NAME=HOW", HOW as tn_array_fill_as takes it; NULL: what suits the program */
 } tn_candidate;
 
 enum { TN_MAX_COSTS = 16, TN_MEASURE_CLASSES = 10 };
@@ -64,6 +68,8 @@ typedef struct tn_measurement {
   double waited_s;  /* that the kernel's threads waited for a processor while they were taken */
   double steal_s;   /* that the host took from this machine meanwhile */
   double load;      /* processes that were ready to run, on the machine's average of the last minute */
+  double
+      odd_share; /* of the reference's floats, those that are infinite or not a number: the time may not be that of other data */
   double build_s, run_s; /* wall time spent */
   double phase_s[8];     /* a worker's phases: tn_measure_phases names them */
 } tn_measurement;
@@ -71,11 +77,27 @@ typedef struct tn_measurement {
 /* Names of phase_s: "parse", "lower", "compile", "load", "arguments", "run", "check"; NULL at the end. */
 TN_API const char *const *tn_measure_phases(void);
 
+/* What is given to a builder or a runner by SUBMIT, and comes back from POLL when it is done. */
+typedef struct tn_job {
+  const tn_candidate *candidate; /* stays until then */
+  tn_measurement *measurement;   /* a builder fills it; a runner adds to what the builder has made */
+  void *user;
+} tn_job;
+
+/* Makes what a runner runs. SUBMIT and POLL together, or BUILD alone, which is asked for a few candidates at a time. */
 typedef struct tn_builder {
   void *self;
   tn_status (*build)(void *self, int n, const tn_candidate *candidates, tn_measurement *out);
   void (*free)(void *self);
+  /* Takes a job and returns at once. */
+  tn_status (*submit)(void *self, tn_job *job);
+  /* *DONE gets a job that is done, in any order, or NULL when there is none. Waits for one for WAIT_S at most, and may return
+   * earlier; 0: the caller has other work to do, which keeps a core busy. A failed candidate is no failure of the builder. */
+  tn_status (*poll)(void *self, double wait_s, tn_job **done);
+  int width; /* jobs at once (1): so many again are submitted ahead */
 } tn_builder;
+/* Times what a builder made. SUBMIT and POLL, as of a builder, or RUN alone, which is asked for one at a time. Several
+ * machines are one runner of that width. */
 typedef struct tn_runner {
   void *self;
   tn_status (*run)(void *self, int n, const tn_candidate *candidates,
@@ -85,6 +107,9 @@ typedef struct tn_runner {
    * default schedule: costs and checked as of a run, or is_estimate when it takes too long to be run. CANDIDATE's steps
    * are NULL when the default's time is not wanted. */
   tn_status (*prepare)(void *self, const tn_candidate *candidate, tn_measurement *out);
+  tn_status (*submit)(void *self, tn_job *job);
+  tn_status (*poll)(void *self, double wait_s, tn_job **done);
+  int width; /* candidates timed at once (1) */
 } tn_runner;
 
 /* Worker processes; zero fields mean the default in parentheses. */
@@ -144,6 +169,12 @@ typedef struct tn_sketch_rule {
   void *user;
 } tn_sketch_rule;
 
+/* An input's data, of its dtype and shape. */
+typedef struct tn_task_input {
+  const char *name;
+  DLTensor *array;
+} tn_task_input;
+
 typedef struct tn_tune_options {
   const char
       *log; /* JSON lines file, appended to; existing records of the task are used and not measured again. Required */
@@ -158,6 +189,12 @@ typedef struct tn_tune_options {
   const char
       *cost_model; /* "xgboost" (NULL: that), loaded when it is first needed, a warning where it is absent; "none";
                             * or a file, which a model is taken from if it is there and saved to at the end */
+  /* What inputs hold while they are timed: lines "NAME=HOW", HOW as tn_array_fill_as takes it, NULL: none; and arrays, which
+   * are written to temporary files for the workers, so that these have to be on this machine. Inputs that neither names get
+   * random numbers: indices where they are indices, positive ones where others make the result no number. */
+  const char *fill;
+  const tn_task_input *inputs;
+  int n_inputs;
   const tn_target *target; /* NULL: native */
   tn_worker_options workers;
   const tn_builder *builder; /* NULL: worker processes */
@@ -197,13 +234,14 @@ typedef struct tn_failure {
 } tn_failure;
 
 typedef struct tn_tune_result {
-  int trials, failed, reused;              /* measured now; of these failed; taken from the log */
-  double best_s, default_s;                /* seconds; 0: none valid */
-  bool default_is_estimate;                /* default_s was worked out from a part of the program */
-  bool exhausted;                          /* the search space ended before the trials did */
-  tn_tune_end end;                         /* why it ended; RUNNING: an error ended it */
-  int finalists;                           /* that were timed again; 0: no finals */
-  bool is_tie;                             /* several of them were as good: the simplest is the winner */
+  int trials, failed, reused; /* measured now; of these failed; taken from the log */
+  double best_s, default_s;   /* seconds; 0: none valid */
+  bool default_is_estimate;   /* default_s was worked out from a part of the program */
+  bool exhausted;             /* the search space ended before the trials did */
+  tn_tune_end end;            /* why it ended; RUNNING: an error ended it */
+  int finalists;              /* that were timed again; 0: no finals */
+  double odd_share; /* of the outputs' floats, those that are infinite or not a number with the data that was timed */
+  bool is_tie;      /* several of them were as good: the simplest is the winner */
   tn_failure failures[TN_MEASURE_CLASSES]; /* by tn_measure_error */
 } tn_tune_result;
 

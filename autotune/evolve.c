@@ -10,6 +10,8 @@
 enum { MUTATED = 75, CROSSED = 15 };
 /* At least so many different kernels are among those given. */
 enum { FAMILIES = 6 };
+/* Genomes lowered between two looks at the workers. */
+enum { LOOK_EVERY = 16 };
 
 typedef struct pool {
   const autotune_evolution *e;
@@ -79,7 +81,10 @@ static bool lower_new(pool *p) {
   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve/Lower");
   p->rows.n = p->first_row.n = 0;
   bool ok = RUNTIME_PUSH(&p->first_row, 0);
-  for (int i = p->n_scored; ok && i < p->all.n; i++) ok = lower_individual(p, &p->all.data[i]);
+  for (int i = p->n_scored; ok && i < p->all.n; i++) {
+    ok = lower_individual(p, &p->all.data[i]);
+    if (i % LOOK_EVERY == 0) autotune_give_a_moment(&p->e->space->task->meanwhile);
+  }
   return ok;
 }
 

@@ -6,7 +6,7 @@
 
 #include "autotune/tuner.h"
 
-enum { LEAST_TURNS = 3, SURE_TURNS = 5, MOST_TURNS = 15 };
+enum { LEAST_TURNS = 3, SURE_TURNS = 5, MOST_TURNS = 15, LEAST_FINALISTS = 2 };
 
 /* What is slower than this many times the best in its trial does not take part. */
 #define TAKES_PART 1.3
@@ -14,8 +14,9 @@ enum { LEAST_TURNS = 3, SURE_TURNS = 5, MOST_TURNS = 15 };
 #define AS_GOOD 1.01
 /* Seconds, where the run has no limit of its own. */
 #define SHARE_OF_RUN 0.1
-#define LEAST_S 2.0
+#define LEAST_S 0.5
 #define MOST_S 5.0
+#define QUICK_TURN_S 2e-3
 
 /* ---- judging ----------------------------------------------------------------------------------------------------- */
 
@@ -85,27 +86,47 @@ typedef struct finals {
   finals_entry entries[TUNER_MAX_FINALISTS];
 } finals;
 
-static void enter(finals *f, const tuner_top *top) {
+static void enter(finals *f, tuner_top *top) {
   const tuner *t = f->t;
   f->entries[f->n].n_steps = top->n_steps;
+  f->measurements[f->n].object = top->object;
+  f->measurements[f->n].object_bytes = top->object_bytes;
+  top->object = NULL;
   f->plans[f->n] = top->plan;
   f->candidates[f->n++] = (tn_candidate){.program = tn_program_text(t->program),
                                          .steps = top->steps,
                                          .target = t->target,
                                          .seed = t->options.seed,
+                                         .fill = t->fill.text,
                                          .best_s = t->result.best_s,
                                          .is_final = true};
+}
+
+/* As many as get enough turns in the time that is left: a turn is two calls where a call is long. */
+static int most_finalists(const tuner *t) {
+  double left_s = (double)(t->deadline_ns - RUNTIME_MIN(t->deadline_ns, runtime_now_ns())) * 1e-9;
+  double fit = left_s / (2 * SURE_TURNS * fmax(t->result.best_s, QUICK_TURN_S));
+  return (int)fmin(fmax(fit, LEAST_FINALISTS), RUNTIME_MIN(t->options.finalists, TUNER_MAX_FINALISTS - 1));
 }
 
 static void choose(finals *f) {
   tuner *t = f->t;
   bool has_generic = t->generic.steps == NULL;
-  int most = RUNTIME_MIN(t->options.finalists, TUNER_MAX_FINALISTS - 1);
+  int most = most_finalists(t);
   for (int i = 0; i < t->n_top && f->n < most && t->top[i].cost_s <= TAKES_PART * t->top[0].cost_s; ++i) {
     enter(f, &t->top[i]);
     has_generic |= t->top[i].hash == t->generic_hash;
   }
   if (!has_generic && t->generic.cost_s <= TAKES_PART * t->top[0].cost_s) enter(f, &t->generic);
+}
+
+/* Objects of this run are there; those of schedules from the log are built. */
+static tn_status build_missing(finals *f) {
+  tn_status status = TN_OK;
+  for (int i = 0; status == TN_OK && i < f->n; ++i)
+    if (!f->measurements[i].object)
+      status = tuner_do_all(&f->t->build_stage, 1, &f->candidates[i], &f->measurements[i]);
+  return status;
 }
 
 /* ---- turns ------------------------------------------------------------------------------------------------------- */
@@ -125,9 +146,11 @@ static tn_status take_turn(finals *f, int i) {
   }
   TN_SCOPE(MEASURE, 2, "Finals/turn");
   forget(m);
-  tn_status status = f->t->runner.run(f->t->runner.self, 1, &f->candidates[i], m);
+  f->candidates[i].is_proved = e->n > 0;
+  tn_status status = tuner_do_all(&f->t->run_stage, 1, &f->candidates[i], m);
   if (m->abandoned) return status;
-  bool is_right = status == TN_OK && m->error == TN_MEASURE_NONE && m->checked && m->n_costs > 0;
+  bool is_right = status == TN_OK && m->error == TN_MEASURE_NONE && (m->checked || e->n > 0) && m->n_costs > 0;
+  m->checked = is_right; /* in the first turn */
   if (is_right && e->n < RUNTIME_COUNT(e->turns)) e->turns[e->n++] = m->costs[m->n_costs / 2];
   e->is_out |= !is_right;
   return status;
@@ -196,6 +219,8 @@ static void set_deadline(tuner *t) {
   double run_s = tuner_elapsed_s(t), more_s = fmin(fmax(SHARE_OF_RUN * run_s, LEAST_S), MOST_S);
   double end_s = t->options.seconds > 0 ? fmin(t->options.seconds, run_s + MOST_S) : run_s + more_s;
   t->deadline_ns = t->start_ns + (uint64_t)(end_s * 1e9);
+  if (t->promised_ns > 0 && t->deadline_ns > t->promised_ns) t->deadline_ns = t->promised_ns;
+  t->has_finals_left = false;
 }
 
 tn_status tuner_finals(tuner *t) {
@@ -207,7 +232,7 @@ tn_status tuner_finals(tuner *t) {
   set_deadline(t);
   choose(f);
   tuner_tell(t, "finals");
-  tn_status status = f->n > 1 ? t->builder.build(t->builder.self, f->n, f->candidates, f->measurements) : TN_OK;
+  tn_status status = f->n > 1 ? build_missing(f) : TN_OK;
   if (status == TN_OK && f->n > 1) status = take_turns(f);
   if (status == TN_OK && f->n > 1 && !t->is_stopped) status = name_winner(f);
   for (int i = 0; i < f->n; ++i) {

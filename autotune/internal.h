@@ -9,6 +9,15 @@
 #include "runtime/profiler/profiler.h"
 #include "schedule/state.h"
 
+/* Called many times a second by what computes for long, so that workers get their next jobs. CALL NULL: nobody is. */
+typedef struct autotune_meanwhile {
+  void (*call)(void *user);
+  void *user;
+} autotune_meanwhile;
+static inline void autotune_give_a_moment(const autotune_meanwhile *m) {
+  if (m->call) m->call(m->user);
+}
+
 /* What is searched for and on which machine. */
 typedef struct autotune_task {
   tn_context *ctx;
@@ -19,6 +28,7 @@ typedef struct autotune_task {
   int cache_line_bytes; /* 64 */
   int n_rules;
   const tn_sketch_rule *rules; /* the user's own */
+  autotune_meanwhile meanwhile;
 } autotune_task;
 
 /* The machine of a task as generic schedules take it. */
@@ -55,6 +65,7 @@ float autotune_cost_share(const float *row);
 typedef struct autotune_model autotune_model;
 autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads);
 void autotune_model_free(autotune_model *model);
+void autotune_model_set_meanwhile(autotune_model *model, autotune_meanwhile meanwhile);
 /* Adds a measured program: its rows, and its cost in seconds (INFINITY: failed). Rows are copied. */
 tn_status autotune_model_add(autotune_model *model, const float *rows, int n_rows, double cost_s);
 /* Trains from all that was added: what the measured times are beside the analytic costs. Before the first training,
@@ -97,6 +108,24 @@ tn_schedule *autotune_generic_schedule(const autotune_task *task);
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */
 uint64_t autotune_schedule_hash(const tn_schedule *s);
+
+/* ---- the inputs' data (fill.c) ----------------------------------------------------------------------------------- */
+
+/* What a task's inputs hold: lines "NAME=HOW"; the first of them name temporary files. Zero-initialise. */
+typedef struct autotune_fill {
+  char *text; /* NULL: nothing is given */
+  int n_files;
+} autotune_fill;
+/* Writes the arrays to files and checks everything: names, kinds, files. Close it in any case. */
+tn_status autotune_fill_open(const tn_program *program, const char *lines, const tn_task_input *inputs, int n_inputs,
+                             autotune_fill *out);
+void autotune_fill_close(autotune_fill *fill);
+/* TN_OK, or TN_ERROR_ARGUMENT or TN_ERROR_IO with the line and what is wrong with it. */
+tn_status autotune_fill_check(const tn_program *program, const char *fill);
+/* Whether the lines have one for the input. */
+bool autotune_fill_names(const char *fill, const char *name);
+/* Fills the input's array as its line says; there is one. */
+tn_status autotune_fill_input(tn_context *ctx, const char *fill, const char *name, DLTensor *array, uint64_t seed);
 
 /* ---- records (record.c) ------------------------------------------------------------------------------------------ */
 

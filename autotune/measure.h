@@ -1,9 +1,9 @@
 /* measure.h: the pool of worker processes as the parts of measuring see it.
  *
- * A pool runs batches of jobs. A job is one candidate; serving it takes one or more requests to one worker. Everything
- * happens in the caller's thread, in one poll(2) loop: no thread is made, no signal handler and no signal mask is
- * touched. A worker that dies, babbles or overruns its time is killed with its process group and replaced, and costs
- * the job it was serving. */
+ * A pool is given jobs and gives them back when they are done. A job is one candidate; serving it takes one or more
+ * requests to one worker. Everything happens in the caller's thread, whenever it calls measure_pool_step: no thread is
+ * made, no signal handler and no signal mask is touched. A worker that dies, babbles or overruns its time is killed with
+ * its process group and replaced, and costs the job it was serving. */
 #ifndef TENON_AUTOTUNE_MEASURE_H
 #define TENON_AUTOTUNE_MEASURE_H
 
@@ -77,11 +77,13 @@ void measure_profile_end(measure_profile *p);
 /* ---- the pool (measure_pool.c) ----------------------------------------------------------------------------------- */
 
 typedef enum measure_state { MEASURE_NONE, MEASURE_STARTING, MEASURE_IDLE, MEASURE_BUSY } measure_state;
+typedef struct measure_job measure_job;
+typedef struct measure_pool measure_pool;
 
 typedef struct measure_worker {
   measure_process process;
   measure_state state;
-  int job;
+  measure_job *job; /* while it is busy */
   int64_t request_id;
   uint64_t deadline_ns;
   runtime_str out; /* bytes to send, out_sent of them gone */
@@ -91,25 +93,6 @@ typedef struct measure_worker {
   measure_profile profile;
   uint64_t prepared; /* hash of the (program, target, seed) whose reference it holds; 0: none */
 } measure_worker;
-
-typedef struct measure_pool {
-  tn_context *ctx;
-  char **command;            /* NULL-terminated argv */
-  char *places;              /* where the command was looked for; NULL when the user gave it */
-  tn_worker_options options; /* no field is left to its default */
-  int n_workers;
-  measure_worker *workers;
-  int64_t next_id;
-  int failed_starts; /* in a row, and why the last one failed */
-  char start_error[1024];
-  int users;            /* builder and runner */
-  uint64_t unprepared;  /* hash of the last (program, target, seed) whose reference could not be made, */
-  int unprepared_times; /* how often that was tried, */
-  tn_measure_error unprepared_error;
-  char *unprepared_why; /* and why */
-  double default_s; /* of the unscheduled program of the last reference, so that the next worker need not estimate it */
-  uint64_t default_of; /* hash of its (program, target, seed) */
-} measure_pool;
 
 /* NOT_SENT: the request could not be made, or no worker can be started any more. GIVEN_UP: should_stop said so. */
 typedef enum measure_failure {
@@ -129,23 +112,71 @@ typedef struct measure_request {
   double timeout_s;
 } measure_request;
 
-/* What a batch does with its jobs. Every job gets, in this order, any number of request/reply pairs, and at most one
- * FAILED as its last. REPLY returns true when the job needs another request. */
-typedef struct measure_batch {
-  int n_jobs, width;   /* jobs; workers used at once */
-  bool exclusive;      /* wait until no worker is starting: something is timed */
-  double *job_seconds; /* out: wall time of each job */
-  measure_request (*request)(void *user, int job, const measure_worker *worker);
-  bool (*reply)(void *user, int job, measure_worker *worker, protocol_message *message);
-  void (*failed)(void *user, int job, const measure_worker *worker, measure_failure kind, const char *why);
-  void *user;
-} measure_batch;
+/* Builds, and what is timed: runs and references. */
+typedef enum measure_lane { MEASURE_BUILDS, MEASURE_RUNS, MEASURE_LANES } measure_lane;
+
+/* What is done with a kind of job. Every job gets, in this order, any number of request/reply pairs, and at most one
+ * FAILED as its last (worker NULL: none could be started). REPLY returns true when the job needs another request. */
+typedef struct measure_kind {
+  measure_lane lane;
+  measure_request (*request)(measure_pool *pool, measure_job *job, const measure_worker *worker);
+  bool (*reply)(measure_pool *pool, measure_job *job, measure_worker *worker, protocol_message *message);
+  void (*failed)(measure_pool *pool, measure_job *job, const measure_worker *worker, measure_failure kind,
+                 const char *why);
+} measure_kind;
+
+struct measure_job {
+  const measure_kind *kind;
+  const tn_candidate *candidate;
+  tn_measurement *out;
+  int cores; /* that it keeps busy; 0: all of the machine */
+  bool is_done;
+  double seconds; /* wall time spent on it */
+  tn_job *given;  /* what poll gives back, this job being freed then; NULL: somebody waits for it */
+  measure_job *next;
+};
+
+typedef struct measure_queue {
+  measure_job *first, *last;
+  int n;
+} measure_queue;
+
+/* The first worker runs, and builds too where it is the only one; the others build. A build keeps one core busy. A run
+ * begins when the machine has the cores that its kernel uses, so that nothing disturbs its time. */
+struct measure_pool {
+  tn_context *ctx;
+  char **command;            /* NULL-terminated argv */
+  char *places;              /* where the command was looked for; NULL when the user gave it */
+  tn_worker_options options; /* no field is left to its default */
+  int n_workers, cores;      /* cores of the workers' machine */
+  measure_worker *workers;
+  measure_queue waiting[MEASURE_LANES], done[MEASURE_LANES];
+  bool caller_works; /* between two steps the caller uses a core */
+  int64_t next_id;
+  int failed_starts; /* in a row, and why the last one failed */
+  char start_error[1024];
+  int users;            /* builder and runner */
+  uint64_t unprepared;  /* hash of the last (program, target, seed) whose reference could not be made, */
+  int unprepared_times; /* how often that was tried, */
+  tn_measure_error unprepared_error;
+  char *unprepared_why; /* and why */
+  double default_s; /* of the unscheduled program of the last reference, so that the next worker need not estimate it */
+  uint64_t default_of; /* hash of its (program, target, seed) */
+};
 
 /* NULL with a message when there is no memory or the first worker does not start. It has two users. */
 measure_pool *measure_pool_new(tn_context *ctx, const tn_worker_options *options);
 void measure_pool_release(measure_pool *pool); /* the last user's release frees */
-/* What is not done when should_stop says so has FAILED with MEASURE_GIVEN_UP. TN_ERROR_WORKER when workers cannot be started any more: jobs not served yet have then FAILED with MEASURE_NOT_SENT.
- */
-tn_status measure_pool_run(measure_pool *pool, const measure_batch *batch);
+/* Takes a job, which stays where it is until it is done. */
+void measure_pool_add(measure_pool *pool, measure_job *job);
+/* Hands out what can be handed out, waits up to WAIT_S for something to happen, and takes what came. WAIT_S 0: the caller has
+ * work of its own, which counts as a busy core until the next step. When should_stop says so, all jobs have FAILED with
+ * MEASURE_GIVEN_UP. TN_ERROR_WORKER when workers cannot be started any more: jobs not served yet have then FAILED with
+ * MEASURE_NOT_SENT. */
+tn_status measure_pool_step(measure_pool *pool, double wait_s);
+/* Adds N jobs and steps until they are done. */
+tn_status measure_pool_run(measure_pool *pool, int n, measure_job *jobs);
+/* A job of the lane that is done and was GIVEN; NULL: there is none. */
+measure_job *measure_pool_take(measure_pool *pool, measure_lane lane);
 
 #endif

@@ -1,6 +1,6 @@
 /* Builder and runner over one pool: candidates to requests, answers and failures to measurements. Builds run in
  * parallel; runs one at a time on the pool's first worker, which keeps the inputs and the reference outputs of the
- * program it measures. */
+ * program it measures. Both can be asked for a batch, or be given jobs one by one. */
 #include <math.h>
 #include <stdio.h>
 
@@ -36,14 +36,6 @@ typedef struct measure_stage {
 static const measure_stage build_stage = STAGE("building", TN_MEASURE_COMPILE, TN_MEASURE_BUILD_TIMEOUT);
 static const measure_stage run_stage = STAGE("running", TN_MEASURE_RUNTIME, TN_MEASURE_RUN_TIMEOUT);
 static const measure_stage prepare_stage = STAGE("computing the reference", TN_MEASURE_UNKNOWN, TN_MEASURE_RUN_TIMEOUT);
-
-/* A batch's jobs: job j is candidate which[j]. */
-typedef struct measure_task {
-  measure_pool *pool;
-  const tn_candidate *candidates;
-  tn_measurement *out;
-  int *which;
-} measure_task;
 
 /* ---- measurements ------------------------------------------------------------------------------------------------ */
 
@@ -92,13 +84,16 @@ static bool take_error(tn_measurement *m, const json_t *header) {
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
 static json_t *candidate_header(const char *type, const tn_candidate *c, double timeout_s) {
-  return json_pack("{s:s, s:s, s:s, s:I, s:f, s:I}", "type", type, "program", c->program, "target", c->target, "seed",
-                   (json_int_t)c->seed, "timeout_s", timeout_s, "sequence", (json_int_t)c->sequence);
+  json_t *header = json_pack("{s:s, s:s, s:s, s:I, s:f, s:I}", "type", type, "program", c->program, "target", c->target,
+                             "seed", (json_int_t)c->seed, "timeout_s", timeout_s, "sequence", (json_int_t)c->sequence);
+  if (header && c->fill) json_object_set_new(header, "fill", json_string(c->fill));
+  return header;
 }
 
 /* What pool->unprepared and worker->prepared hold; never 0. */
 static uint64_t reference_key(const tn_candidate *c) {
   uint64_t h = runtime_hash(c->program, strlen(c->program), c->seed);
+  if (c->fill) h = runtime_hash(c->fill, strlen(c->fill), h);
   return runtime_hash(c->target, strlen(c->target), h) | 1;
 }
 
@@ -113,24 +108,22 @@ static double limit_of(const tn_candidate *c, double most_s) {
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
-static measure_request build_request(void *user, int job, const measure_worker *worker) {
+static measure_request build_request(measure_pool *pool, measure_job *job, const measure_worker *worker) {
   (void)worker;
-  measure_task *task = user;
-  const tn_candidate *c = &task->candidates[task->which[job]];
-  measure_request request = {.timeout_s = limit_of(c, task->pool->options.build_timeout_s)};
+  const tn_candidate *c = job->candidate;
+  measure_request request = {.timeout_s = limit_of(c, pool->options.build_timeout_s)};
   if (is_complete(c)) request.header = candidate_header("build", c, request.timeout_s);
   if (request.header && json_object_set_new(request.header, "steps", json_string(c->steps)) != 0) {
     json_decref(request.header);
     request.header = NULL;
   }
-  if (!request.header) set_error(&task->out[task->which[job]], TN_MEASURE_INSTANTIATION, "%s", not_text);
+  if (!request.header) set_error(job->out, TN_MEASURE_INSTANTIATION, "%s", not_text);
   return request;
 }
 
-static bool build_reply(void *user, int job, measure_worker *worker, protocol_message *message) {
-  (void)worker;
-  measure_task *task = user;
-  tn_measurement *m = &task->out[task->which[job]];
+static bool build_reply(measure_pool *pool, measure_job *job, measure_worker *worker, protocol_message *message) {
+  (void)pool, (void)worker;
+  tn_measurement *m = job->out;
   if (!take_error(m, message->header)) return false;
   if (message->payload_bytes == 0) {
     set_error(m, TN_MEASURE_UNKNOWN, "building failed: the worker sent no object");
@@ -142,12 +135,13 @@ static bool build_reply(void *user, int job, measure_worker *worker, protocol_me
   return false;
 }
 
-static void build_failed(void *user, int job, const measure_worker *worker, measure_failure kind, const char *why) {
+static void build_failed(measure_pool *pool, measure_job *job, const measure_worker *worker, measure_failure kind,
+                         const char *why) {
   (void)worker;
-  measure_task *task = user;
-  double limit_s = limit_of(&task->candidates[task->which[job]], task->pool->options.build_timeout_s);
-  set_failure(&task->out[task->which[job]], &build_stage, kind, limit_s, why);
+  set_failure(job->out, &build_stage, kind, limit_of(job->candidate, pool->options.build_timeout_s), why);
 }
+
+static const measure_kind build_kind = {MEASURE_BUILDS, build_request, build_reply, build_failed};
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
@@ -171,6 +165,7 @@ static void fill_run_request(measure_request *request, const tn_candidate *c, co
   request->header = candidate_header("run", c, request->timeout_s);
   if (request->header) json_object_set_new(request->header, "best_s", json_real(isfinite(c->best_s) ? c->best_s : 0));
   if (request->header && c->is_final) json_object_set_new(request->header, "final", json_true());
+  if (request->header && c->is_proved) json_object_set_new(request->header, "proved", json_true());
   request->payload = m->object;
   request->payload_bytes = m->object_bytes;
 }
@@ -185,21 +180,20 @@ static void fill_prepare_request(const measure_pool *pool, measure_request *requ
   if (wants_default) json_object_set_new(request->header, "wants_default", json_true());
 }
 
-static measure_request run_request(void *user, int job, const measure_worker *worker) {
-  measure_task *task = user;
-  const tn_candidate *c = &task->candidates[task->which[job]];
-  tn_measurement *m = &task->out[task->which[job]];
-  measure_request request = {.timeout_s = task->pool->options.run_timeout_s};
+static measure_request run_request(measure_pool *pool, measure_job *job, const measure_worker *worker) {
+  const tn_candidate *c = job->candidate;
+  tn_measurement *m = job->out;
+  measure_request request = {.timeout_s = pool->options.run_timeout_s};
   uint64_t key = is_complete(c) ? reference_key(c) : 0;
-  if (key && is_hopeless(task->pool, key)) {
-    const char *why = task->pool->unprepared_why;
-    set_error(m, task->pool->unprepared_error, "%s", why ? why : "the reference could not be computed");
+  if (key && is_hopeless(pool, key)) {
+    const char *why = pool->unprepared_why;
+    set_error(m, pool->unprepared_error, "%s", why ? why : "the reference could not be computed");
     return request;
   }
   if (key && worker->prepared == key) {
     fill_run_request(&request, c, m);
   } else if (key) {
-    fill_prepare_request(task->pool, &request, c, key, false);
+    fill_prepare_request(pool, &request, c, key, false);
   }
   if (!request.header) set_error(m, TN_MEASURE_INSTANTIATION, "%s", not_text);
   return request;
@@ -213,6 +207,7 @@ static void take_numbers(tn_measurement *m, const json_t *header) {
   m->steal_s = protocol_number(header, "steal_s", 0);
   m->load = protocol_number(header, "load", 0);
   m->share = protocol_number(header, "share", 0);
+  m->odd_share = protocol_number(header, "odd_share", 0);
   m->ended_early = protocol_number(header, "ended_early", 0) > 0;
 }
 
@@ -233,149 +228,166 @@ static void remember_default(measure_pool *pool, uint64_t key, const json_t *hea
   pool->default_of = pool->default_s > 0 ? key : 0;
 }
 
-static bool run_reply(void *user, int job, measure_worker *worker, protocol_message *message) {
-  measure_task *task = user;
-  tn_measurement *m = &task->out[task->which[job]];
-  uint64_t key = reference_key(&task->candidates[task->which[job]]);
+static bool run_reply(measure_pool *pool, measure_job *job, measure_worker *worker, protocol_message *message) {
+  tn_measurement *m = job->out;
+  uint64_t key = reference_key(job->candidate);
   bool was_prepared = worker->prepared == key;
   m->max_error = protocol_number(message->header, "max_error", 0);
   if (!take_error(m, message->header)) {
-    if (!was_prepared) remember_unprepared(task->pool, key, m, true);
+    if (!was_prepared) remember_unprepared(pool, key, m, true);
     return false;
   }
   if (was_prepared)
     take_costs(m, message->header);
   else
-    remember_default(task->pool, key, message->header);
+    remember_default(pool, key, message->header);
   worker->prepared = key;
   return !was_prepared;
 }
 
-static void run_failed(void *user, int job, const measure_worker *worker, measure_failure kind, const char *why) {
-  measure_task *task = user;
-  tn_measurement *m = &task->out[task->which[job]];
-  uint64_t key = worker ? reference_key(&task->candidates[task->which[job]]) : 0; /* NULL: none could be started */
+static void run_failed(measure_pool *pool, measure_job *job, const measure_worker *worker, measure_failure kind,
+                       const char *why) {
+  tn_measurement *m = job->out;
+  uint64_t key = worker ? reference_key(job->candidate) : 0; /* NULL: none could be started */
   if (!worker || worker->prepared == key) {
-    set_failure(m, &run_stage, kind, limit_of(&task->candidates[task->which[job]], task->pool->options.run_timeout_s),
-                why);
+    set_failure(m, &run_stage, kind, limit_of(job->candidate, pool->options.run_timeout_s), why);
   } else {
-    set_failure(m, &prepare_stage, kind, prepare_limit(task->pool), why);
-    if (!m->abandoned) remember_unprepared(task->pool, key, m, false);
+    set_failure(m, &prepare_stage, kind, prepare_limit(pool), why);
+    if (!m->abandoned) remember_unprepared(pool, key, m, false);
   }
 }
+
+static const measure_kind run_kind = {MEASURE_RUNS, run_request, run_reply, run_failed};
 
 /* ---- the reference beforehand ------------------------------------------------------------------------------------ */
 
-static measure_request prepare_request(void *user, int job, const measure_worker *worker) {
-  measure_task *task = user;
-  (void)job, (void)worker;
-  const tn_candidate *c = task->candidates;
+static measure_request prepare_request(measure_pool *pool, measure_job *job, const measure_worker *worker) {
+  (void)worker;
+  const tn_candidate *c = job->candidate;
   measure_request request = {0};
   bool is_whole = c->program && c->target;
-  if (is_whole) fill_prepare_request(task->pool, &request, c, reference_key(c), c->steps != NULL);
-  if (!request.header) set_error(task->out, TN_MEASURE_INSTANTIATION, "%s", not_text);
+  if (is_whole) fill_prepare_request(pool, &request, c, reference_key(c), c->steps != NULL);
+  if (!request.header) set_error(job->out, TN_MEASURE_INSTANTIATION, "%s", not_text);
   return request;
 }
 
-static bool prepare_reply(void *user, int job, measure_worker *worker, protocol_message *message) {
-  measure_task *task = user;
-  tn_measurement *m = task->out;
-  uint64_t key = reference_key(task->candidates);
-  (void)job;
+static bool prepare_reply(measure_pool *pool, measure_job *job, measure_worker *worker, protocol_message *message) {
+  tn_measurement *m = job->out;
+  uint64_t key = reference_key(job->candidate);
   m->max_error = protocol_number(message->header, "max_error", 0);
   if (!take_error(m, message->header)) {
-    remember_unprepared(task->pool, key, m, true);
+    remember_unprepared(pool, key, m, true);
     return false;
   }
-  remember_default(task->pool, key, message->header);
+  remember_default(pool, key, message->header);
   worker->prepared = key;
   m->is_estimate = protocol_number(message->header, "is_estimate", 0) > 0;
   if (json_array_size(json_object_get(message->header, "costs")) > 0) {
     take_costs(m, message->header);
   } else {
-    m->costs[0] = task->pool->default_s;
+    m->costs[0] = pool->default_s;
     m->n_costs = m->costs[0] > 0;
   }
   return false;
 }
 
-static void prepare_failed(void *user, int job, const measure_worker *worker, measure_failure kind, const char *why) {
-  measure_task *task = user;
-  (void)job, (void)worker;
-  set_failure(task->out, &prepare_stage, kind, prepare_limit(task->pool), why);
-  if (!task->out->abandoned) remember_unprepared(task->pool, reference_key(task->candidates), task->out, false);
+static void prepare_failed(measure_pool *pool, measure_job *job, const measure_worker *worker, measure_failure kind,
+                           const char *why) {
+  (void)worker;
+  set_failure(job->out, &prepare_stage, kind, prepare_limit(pool), why);
+  if (!job->out->abandoned) remember_unprepared(pool, reference_key(job->candidate), job->out, false);
 }
+
+static const measure_kind prepare_kind = {MEASURE_RUNS, prepare_request, prepare_reply, prepare_failed};
 
 /* A worker that dies over it may have had bad luck: another one tries again. */
 static tn_status prepare(void *self, const tn_candidate *candidate, tn_measurement *out) {
-  measure_task task = {.pool = self, .candidates = candidate, .out = out};
   tn_status status = TN_OK;
   *out = (tn_measurement){0};
   for (int tries = 0; status == TN_OK && tries < MAX_PREPARATIONS; ++tries) {
-    double seconds = 0;
-    measure_batch batch = {.n_jobs = 1,
-                           .width = 1,
-                           .exclusive = true,
-                           .job_seconds = &seconds,
-                           .request = prepare_request,
-                           .reply = prepare_reply,
-                           .failed = prepare_failed,
-                           .user = &task};
+    measure_job job = {.kind = &prepare_kind, .candidate = candidate, .out = out};
     free(out->message);
     *out = (tn_measurement){0};
-    status = measure_pool_run(self, &batch);
-    out->run_s = seconds;
+    status = measure_pool_run(self, 1, &job);
+    out->run_s = job.seconds;
     bool is_final = out->error == TN_MEASURE_NONE || out->abandoned || !candidate->program || !candidate->target;
     if (is_final || is_hopeless(self, reference_key(candidate))) break;
   }
   return status;
 }
 
-/* ---- the interfaces ---------------------------------------------------------------------------------------------- */
+/* ---- batches ----------------------------------------------------------------------------------------------------- */
 
-/* Runs the jobs task->which[0 .. n). JOB_SECONDS has n zeros. */
-static tn_status run_batch(measure_task *task, int n, bool is_build, double *job_seconds) {
-  measure_batch batch = {.n_jobs = n,
-                         .width = is_build ? task->pool->options.jobs : 1,
-                         .exclusive = !is_build,
-                         .job_seconds = job_seconds,
-                         .request = is_build ? build_request : run_request,
-                         .reply = is_build ? build_reply : run_reply,
-                         .failed = is_build ? build_failed : run_failed,
-                         .user = task};
-  tn_status status = measure_pool_run(task->pool, &batch);
-  for (int j = 0; j < n; ++j) {
-    tn_measurement *m = &task->out[task->which[j]];
-    *(is_build ? &m->build_s : &m->run_s) += job_seconds[j];
-  }
-  return status;
+static measure_job job_of(const measure_kind *kind, const tn_candidate *candidate, tn_measurement *out) {
+  int cores = kind == &build_kind ? 1 : candidate->is_final ? 0 : candidate->threads;
+  return (measure_job){.kind = kind, .candidate = candidate, .out = out, .cores = cores};
+}
+
+static void take_seconds(const measure_job *job) {
+  *(job->kind == &build_kind ? &job->out->build_s : &job->out->run_s) += job->seconds;
 }
 
 static tn_status measure(measure_pool *pool, int n, const tn_candidate *candidates, tn_measurement *out,
-                         bool is_build) {
+                         const measure_kind *kind) {
   if (n <= 0) return TN_OK;
-  measure_task task = {.pool = pool, .candidates = candidates, .out = out, .which = calloc((size_t)n, sizeof(int))};
-  double *job_seconds = calloc((size_t)n, sizeof *job_seconds);
+  measure_job *jobs = calloc((size_t)n, sizeof *jobs);
+  if (!jobs) return runtime_fail(pool->ctx, TN_ERROR_MEMORY, "out of memory for a batch of %d candidates", n);
   int n_jobs = 0;
-  tn_status status = TN_OK;
-  for (int i = 0; task.which && i < n; ++i)
-    if (is_build || (out[i].error == TN_MEASURE_NONE && out[i].object)) task.which[n_jobs++] = i;
-  if (task.which && job_seconds)
-    status = run_batch(&task, n_jobs, is_build, job_seconds);
-  else
-    status = runtime_fail(pool->ctx, TN_ERROR_MEMORY, "out of memory for a batch of %d candidates", n);
-  free(task.which);
-  free(job_seconds);
+  for (int i = 0; i < n; ++i)
+    if (kind == &build_kind || (out[i].error == TN_MEASURE_NONE && out[i].object))
+      jobs[n_jobs++] = job_of(kind, &candidates[i], &out[i]);
+  tn_status status = measure_pool_run(pool, n_jobs, jobs);
+  for (int i = 0; i < n_jobs; ++i) take_seconds(&jobs[i]);
+  free(jobs);
   return status;
 }
 
 static tn_status build(void *self, int n, const tn_candidate *candidates, tn_measurement *out) {
   for (int i = 0; i < n; ++i) out[i] = (tn_measurement){0};
-  return measure(self, n, candidates, out, true);
+  return measure(self, n, candidates, out, &build_kind);
 }
 
 static tn_status run(void *self, int n, const tn_candidate *candidates, tn_measurement *inout) {
-  return measure(self, n, candidates, inout, false);
+  return measure(self, n, candidates, inout, &run_kind);
+}
+
+/* ---- one by one -------------------------------------------------------------------------------------------------- */
+
+static tn_status submit(measure_pool *pool, tn_job *given, const measure_kind *kind) {
+  measure_job *job = calloc(1, sizeof *job);
+  if (!job) return runtime_fail(pool->ctx, TN_ERROR_MEMORY, "out of memory for a candidate");
+  *job = job_of(kind, given->candidate, given->measurement);
+  job->given = given;
+  measure_pool_add(pool, job);
+  return TN_OK;
+}
+
+static tn_status submit_build(void *self, tn_job *job) {
+  *job->measurement = (tn_measurement){0};
+  return submit(self, job, &build_kind);
+}
+
+static tn_status submit_run(void *self, tn_job *job) { return submit(self, job, &run_kind); }
+
+static tn_status poll_lane(measure_pool *pool, measure_lane lane, double wait_s, tn_job **done) {
+  tn_status status = TN_OK;
+  measure_job *job = measure_pool_take(pool, lane);
+  if (!job) {
+    status = measure_pool_step(pool, wait_s);
+    job = measure_pool_take(pool, lane);
+  }
+  *done = job ? job->given : NULL;
+  if (job) take_seconds(job);
+  free(job);
+  return status;
+}
+
+static tn_status poll_builds(void *self, double wait_s, tn_job **done) {
+  return poll_lane(self, MEASURE_BUILDS, wait_s, done);
+}
+
+static tn_status poll_runs(void *self, double wait_s, tn_job **done) {
+  return poll_lane(self, MEASURE_RUNS, wait_s, done);
 }
 
 static void release(void *self) { measure_pool_release(self); }
@@ -386,7 +398,9 @@ bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builde
     return false;
   }
   measure_pool *pool = measure_pool_new(ctx, options);
-  *builder = (tn_builder){.self = pool, .build = build, .free = release};
-  *runner = (tn_runner){.self = pool, .run = run, .free = release, .prepare = prepare};
+  *builder = (tn_builder){.self = pool, .build = build, .free = release, .submit = submit_build, .poll = poll_builds};
+  *runner = (tn_runner){
+      .self = pool, .run = run, .free = release, .prepare = prepare, .submit = submit_run, .poll = poll_runs};
+  if (pool) builder->width = pool->options.jobs;
   return pool != NULL;
 }

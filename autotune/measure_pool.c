@@ -1,4 +1,5 @@
-/* The pool: keeps workers alive, hands jobs to idle ones, and waits for all of them at once with poll(2). */
+/* The pool: keeps workers alive, hands jobs to idle ones while the machine has cores for them, and waits for all of them
+ * at once with poll(2). */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -8,20 +9,47 @@
 #include "autotune/measure.h"
 #include "runtime/profiler/recorder.h"
 
-enum { MAX_WORKERS = 256, MAX_FAILED_STARTS = 3, BLOCK_BYTES = 64 << 10 };
+enum { MAX_WORKERS = 256, MAX_CORES = 1 << 16, MAX_FAILED_STARTS = 3, BLOCK_BYTES = 64 << 10 };
 
 #define GREETING_S 60.0
 #define STOP_ASKED_MS 50
 
-/* A batch under way. */
-typedef struct measure_loop {
-  measure_pool *pool;
-  const measure_batch *batch; /* NULL while the first worker is awaited */
-  int next, done;             /* jobs handed out, jobs over */
-} measure_loop;
-
 static uint64_t deadline_after(double seconds) {
   return runtime_now_ns() + (uint64_t)(fmin(fmax(seconds, 0), 1e9) * 1e9);
+}
+
+/* ---- queues ------------------------------------------------------------------------------------------------------ */
+
+static void push(measure_queue *q, measure_job *job) {
+  job->next = NULL;
+  if (q->last)
+    q->last->next = job;
+  else
+    q->first = job;
+  q->last = job;
+  q->n++;
+}
+
+static measure_job *pop(measure_queue *q) {
+  measure_job *job = q->first;
+  if (!job) return NULL;
+  q->first = job->next;
+  if (!q->first) q->last = NULL;
+  q->n--;
+  return job;
+}
+
+void measure_pool_add(measure_pool *pool, measure_job *job) {
+  bool is_idle = pool->waiting[MEASURE_BUILDS].n + pool->waiting[MEASURE_RUNS].n == 0;
+  if (is_idle) pool->failed_starts = 0;
+  push(&pool->waiting[job->kind->lane], job);
+}
+
+measure_job *measure_pool_take(measure_pool *pool, measure_lane lane) { return pop(&pool->done[lane]); }
+
+static void end_job(measure_pool *pool, measure_job *job) {
+  job->is_done = true;
+  if (job->given) push(&pool->done[job->kind->lane], job);
 }
 
 /* ---- sending ----------------------------------------------------------------------------------------------------- */
@@ -86,86 +114,87 @@ static void start_worker(measure_pool *pool, measure_worker *w) {
   send_request(pool, w, &(measure_request){.header = hello, .timeout_s = GREETING_S});
 }
 
+static void end_work(measure_pool *pool, measure_worker *w) {
+  measure_job *job = w->job;
+  job->seconds += (double)(runtime_now_ns() - w->started_ns) * 1e-9;
+  w->job = NULL;
+  w->state = MEASURE_IDLE;
+  end_job(pool, job);
+}
+
 /* The worker is given up: its job, or its start, has failed. */
-static void lose(measure_loop *loop, measure_worker *w, measure_failure kind, const char *why) {
+static void lose(measure_pool *pool, measure_worker *w, measure_failure kind, const char *why) {
   static const tn_site site = {__FILE__, "lose", __LINE__, TN_CATEGORY_WORKER, 1};
   tn_event_arg reason = tn_event_arg_text("reason", why);
   tn_mark(&site, "worker lost", &reason, 1);
   measure_process_kill(&w->process);
-  if (w->state == MEASURE_STARTING) start_failed(loop->pool, why);
+  if (w->state == MEASURE_STARTING) start_failed(pool, why);
   if (w->state == MEASURE_BUSY) {
-    loop->batch->job_seconds[w->job] += (double)(runtime_now_ns() - w->started_ns) * 1e-9;
-    loop->batch->failed(loop->batch->user, w->job, w, kind, why);
-    loop->done++;
+    w->job->kind->failed(pool, w->job, w, kind, why);
+    end_work(pool, w);
   }
   clear_worker(w);
 }
 
-static void lose_dead(measure_loop *loop, measure_worker *w) {
+static void lose_dead(measure_pool *pool, measure_worker *w) {
   measure_death death;
   measure_process_autopsy(&w->process, &death);
   measure_failure kind = death.out_of_memory ? MEASURE_NO_MEMORY : death.out_of_cpu ? MEASURE_TIMEOUT : MEASURE_DIED;
-  lose(loop, w, kind, death.text);
+  lose(pool, w, kind, death.text);
 }
 
-static void lose_garbage(measure_loop *loop, measure_worker *w, const char *why) {
+static void lose_garbage(measure_pool *pool, measure_worker *w, const char *why) {
   char text[320];
   snprintf(text, sizeof text, "the worker does not keep to the protocol: %s", why);
-  lose(loop, w, MEASURE_GARBAGE, text);
+  lose(pool, w, MEASURE_GARBAGE, text);
 }
 
-static void lose_late(measure_loop *loop, measure_worker *w) {
+static void lose_late(measure_pool *pool, measure_worker *w) {
   measure_process_read_tail(&w->process);
-  lose(loop, w, MEASURE_TIMEOUT,
+  lose(pool, w, MEASURE_TIMEOUT,
        w->state == MEASURE_STARTING ? "the worker did not greet in time" : "over the time limit");
 }
 
 /* ---- jobs -------------------------------------------------------------------------------------------------------- */
 
-static void finish_job(measure_loop *loop, measure_worker *w) {
-  loop->batch->job_seconds[w->job] += (double)(runtime_now_ns() - w->started_ns) * 1e-9;
-  loop->done++;
-  w->state = MEASURE_IDLE;
-}
-
 /* Asks the next thing for the worker's job. */
-static void ask(measure_loop *loop, measure_worker *w) {
-  measure_request request = loop->batch->request(loop->batch->user, w->job, w);
-  if (request.header && send_request(loop->pool, w, &request)) return;
+static void ask(measure_pool *pool, measure_worker *w) {
+  measure_request request = w->job->kind->request(pool, w->job, w);
+  if (request.header && send_request(pool, w, &request)) return;
   if (request.header)
-    loop->batch->failed(loop->batch->user, w->job, w, MEASURE_NOT_SENT, "the request is not valid UTF-8 or too large");
-  finish_job(loop, w);
+    w->job->kind->failed(pool, w->job, w, MEASURE_NOT_SENT, "the request is not valid UTF-8 or too large");
+  end_work(pool, w);
 }
 
 /* How many jobs wait for a worker. */
-static void tell_queue(const measure_loop *loop) {
+static void tell_queue(const measure_pool *pool, measure_lane lane) {
   static const tn_site site = {__FILE__, "tell_queue", __LINE__, TN_CATEGORY_QUEUE, 2};
-  if (tn_profile_wants(TN_CATEGORY_QUEUE, 2))
-    tn_counter(&site, loop->batch->exclusive ? "runner_queue" : "builder_queue", loop->batch->n_jobs - loop->next);
+  static const char *const names[] = {"builder_queue", "runner_queue"};
+  if (tn_profile_wants(TN_CATEGORY_QUEUE, 2)) tn_counter(&site, names[lane], pool->waiting[lane].n);
 }
 
-static void give_jobs(measure_loop *loop, measure_worker *w) {
-  while (w->state == MEASURE_IDLE && loop->next < loop->batch->n_jobs) {
-    w->state = MEASURE_BUSY;
-    w->job = loop->next++;
-    tell_queue(loop);
-    w->started_ns = runtime_now_ns();
-    ask(loop, w);
-  }
+/* The first of those that wait. */
+static void give_job(measure_pool *pool, measure_worker *w, measure_lane lane) {
+  w->job = pop(&pool->waiting[lane]);
+  w->state = MEASURE_BUSY;
+  w->started_ns = runtime_now_ns();
+  tell_queue(pool, lane);
+  ask(pool, w);
 }
 
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
 
-static void take_greeting(measure_loop *loop, measure_worker *w, const protocol_message *message) {
+static void take_greeting(measure_pool *pool, measure_worker *w, const protocol_message *message) {
   int64_t version = protocol_int(message->header, "protocol", -1);
   if (version != PROTOCOL_VERSION) {
     char why[160];
     snprintf(why, sizeof why, "the worker (Tenon %.40s) speaks protocol %lld, this is %d",
              protocol_text(message->header, "version", "?"), (long long)version, PROTOCOL_VERSION);
-    lose(loop, w, MEASURE_GARBAGE, why);
+    lose(pool, w, MEASURE_GARBAGE, why);
     return;
   }
-  loop->pool->failed_starts = 0;
+  pool->failed_starts = 0;
+  pool->cores = RUNTIME_MAX((int)RUNTIME_MIN(protocol_int(message->header, "threads", 1), (int64_t)MAX_CORES), 1);
   w->state = MEASURE_IDLE;
   measure_profile_greeted(&w->profile, message->header);
 }
@@ -176,63 +205,70 @@ static void retire(measure_worker *w) {
   clear_worker(w);
 }
 
-static void take_answer(measure_loop *loop, measure_worker *w, protocol_message *message) {
+static void take_answer(measure_pool *pool, measure_worker *w, protocol_message *message) {
   bool retires = json_is_true(json_object_get(message->header, "retire"));
   measure_profile_take(&w->profile, message);
-  if (loop->batch->reply(loop->batch->user, w->job, w, message)) {
-    ask(loop, w);
+  if (w->job->kind->reply(pool, w->job, w, message)) {
+    ask(pool, w);
   } else {
-    finish_job(loop, w);
+    end_work(pool, w);
     if (retires) retire(w);
   }
 }
 
-static void take_message(measure_loop *loop, measure_worker *w, protocol_message *message) {
+static void take_message(measure_pool *pool, measure_worker *w, protocol_message *message) {
   if (protocol_int(message->header, "id", -1) != w->request_id)
-    lose_garbage(loop, w, "an answer to a request that was not made");
+    lose_garbage(pool, w, "an answer to a request that was not made");
   else if (w->state == MEASURE_STARTING)
-    take_greeting(loop, w, message);
+    take_greeting(pool, w, message);
   else if (w->state == MEASURE_BUSY)
-    take_answer(loop, w, message);
+    take_answer(pool, w, message);
   else
-    lose_garbage(loop, w, "a message that was not asked for");
+    lose_garbage(pool, w, "a message that was not asked for");
   protocol_message_free(message);
 }
 
 /* Reads what is there, at most one message. */
-static void receive(measure_loop *loop, measure_worker *w) {
+static void receive(measure_pool *pool, measure_worker *w) {
   char block[BLOCK_BYTES];
   for (protocol_result result = PROTOCOL_MORE; result == PROTOCOL_MORE;) {
     ssize_t n = recv(w->process.fd, block, RUNTIME_MIN(sizeof block, protocol_wanted(&w->in)), MSG_DONTWAIT);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) {
-      lose_dead(loop, w);
+      lose_dead(pool, w);
       return;
     }
     protocol_message message;
     result = protocol_decode(&w->in, block, (size_t)n, &message);
-    if (result == PROTOCOL_DONE) take_message(loop, w, &message);
-    if (result == PROTOCOL_BROKEN) lose_garbage(loop, w, w->in.why);
+    if (result == PROTOCOL_DONE) take_message(pool, w, &message);
+    if (result == PROTOCOL_BROKEN) lose_garbage(pool, w, w->in.why);
   }
 }
 
-/* ---- the loop ---------------------------------------------------------------------------------------------------- */
+/* ---- handing out ------------------------------------------------------------------------------------------------- */
 
 /* An idle worker that has something to say has died or lost its head since. */
-static void drop_if_not_quiet(measure_loop *loop, measure_worker *w) {
+static void drop_if_not_quiet(measure_pool *pool, measure_worker *w) {
   char byte;
   ssize_t n = recv(w->process.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (n >= 0 || (errno != EAGAIN && errno != EINTR)) lose(loop, w, MEASURE_DIED, "the worker ended while it was idle");
+  if (n >= 0 || (errno != EAGAIN && errno != EINTR)) lose(pool, w, MEASURE_DIED, "the worker ended while it was idle");
 }
 
-/* Starts workers while there are more jobs than workers to take them. */
-static void start_workers(measure_loop *loop) {
-  int waiting = loop->batch->n_jobs - loop->next, ready = 0;
-  for (int i = 0; i < loop->batch->width; ++i) {
-    measure_worker *w = &loop->pool->workers[i];
-    if (w->state == MEASURE_IDLE) drop_if_not_quiet(loop, w);
-    if (!is_alive(w) && ready < waiting && loop->pool->failed_starts < MAX_FAILED_STARTS) start_worker(loop->pool, w);
+/* Whether it takes jobs of the lane. */
+static bool serves(const measure_pool *pool, int worker, measure_lane lane) {
+  return pool->n_workers == 1 || (worker == 0) == (lane == MEASURE_RUNS);
+}
+
+/* Starts workers while more jobs wait than there are workers to take them. */
+static void start_workers(measure_pool *pool, measure_lane lane) {
+  int ready = 0;
+  for (int i = 0; i < pool->n_workers; ++i) {
+    measure_worker *w = &pool->workers[i];
+    if (!serves(pool, i, lane)) continue;
+    if (w->state == MEASURE_IDLE) drop_if_not_quiet(pool, w);
+    bool is_wanted = ready < pool->waiting[lane].n && pool->failed_starts < MAX_FAILED_STARTS;
+    if (!is_alive(w) && is_wanted) start_worker(pool, w);
     ready += w->state == MEASURE_IDLE || w->state == MEASURE_STARTING;
   }
 }
@@ -243,22 +279,58 @@ static bool has_state(const measure_pool *pool, measure_state state) {
   return false;
 }
 
-static void assign(measure_loop *loop) {
-  start_workers(loop);
-  if (loop->batch->exclusive && has_state(loop->pool, MEASURE_STARTING)) return;
-  for (int i = 0; i < loop->batch->width; ++i) give_jobs(loop, &loop->pool->workers[i]);
+static int cores_of(const measure_pool *pool, const measure_job *job) {
+  return job->cores > 0 ? RUNTIME_MIN(job->cores, pool->cores) : pool->cores;
 }
 
-/* Milliseconds until the first deadline, rounded up. */
-static int time_to_wait(const measure_pool *pool) {
-  uint64_t now = runtime_now_ns(), first = UINT64_MAX;
+static int busy_cores(const measure_pool *pool) {
+  int busy = pool->caller_works;
+  for (int i = 0; i < pool->n_workers; ++i) {
+    const measure_worker *w = &pool->workers[i];
+    busy += w->state == MEASURE_BUSY ? cores_of(pool, w->job) : w->state == MEASURE_STARTING;
+  }
+  return busy;
+}
+
+/* Whether the machine has the cores for the next job of the lane now. Where the caller works on a machine of one core
+ * nothing could begin: it begins. */
+static bool fits(const measure_pool *pool, measure_lane lane) {
+  int busy = busy_cores(pool);
+  return busy + cores_of(pool, pool->waiting[lane].first) <= RUNTIME_MAX(pool->cores, 1 + pool->caller_works);
+}
+
+/* A run that needs all cores waits until some such runs have gathered, so that builders are held up once for all. */
+static bool holds_builds(const measure_pool *pool) {
+  const measure_queue *runs = &pool->waiting[MEASURE_RUNS];
+  bool is_urgent = runs->n > 0 && (runs->n >= pool->n_workers || !runs->first->given);
+  return is_urgent && !pool->caller_works && !fits(pool, MEASURE_RUNS);
+}
+
+static void hand_out(measure_pool *pool, measure_lane lane) {
+  for (int i = pool->n_workers - 1; i >= 0; --i) {
+    measure_worker *w = &pool->workers[i];
+    while (w->state == MEASURE_IDLE && serves(pool, i, lane) && pool->waiting[lane].n > 0 && fits(pool, lane))
+      give_job(pool, w, lane);
+  }
+}
+
+static void assign(measure_pool *pool) {
+  for (int lane = 0; lane < MEASURE_LANES; ++lane)
+    if (pool->waiting[lane].n > 0) start_workers(pool, (measure_lane)lane);
+  hand_out(pool, MEASURE_RUNS);
+  if (!holds_builds(pool)) hand_out(pool, MEASURE_BUILDS);
+}
+
+/* ---- the loop ---------------------------------------------------------------------------------------------------- */
+
+/* Milliseconds until the first deadline or the end of the wait, rounded up. */
+static int time_to_wait(const measure_pool *pool, double wait_s) {
+  uint64_t now = runtime_now_ns(), first = deadline_after(wait_s);
   for (int i = 0; i < pool->n_workers; ++i) {
     const measure_worker *w = &pool->workers[i];
     if (w->state == MEASURE_STARTING || w->state == MEASURE_BUSY) first = RUNTIME_MIN(first, w->deadline_ns);
   }
-  uint64_t most = pool->options.should_stop ? STOP_ASKED_MS : 60000;
-  if (first == UINT64_MAX) return STOP_ASKED_MS;
-  return first <= now ? 0 : (int)RUNTIME_MIN((first - now) / 1000000u + 1, most);
+  return first <= now ? 0 : (int)RUNTIME_MIN((first - now + 999999u) / 1000000u, (uint64_t)STOP_ASKED_MS);
 }
 
 /* Two entries a worker: the socket, and standard error. */
@@ -271,22 +343,21 @@ static void fill_poll(const measure_pool *pool, struct pollfd *polled) {
   }
 }
 
-static void serve_worker(measure_loop *loop, measure_worker *w, const struct pollfd *polled) {
+static void serve_worker(measure_pool *pool, measure_worker *w, const struct pollfd *polled) {
   if (!is_alive(w)) return;
   if (polled[1].revents) measure_process_read_tail(&w->process);
   if (polled[0].revents & POLLOUT) flush(w);
-  if (polled[0].revents & (POLLIN | POLLHUP | POLLERR)) receive(loop, w);
+  if (polled[0].revents & (POLLIN | POLLHUP | POLLERR)) receive(pool, w);
   bool is_timed = w->state == MEASURE_STARTING || w->state == MEASURE_BUSY;
-  if (is_timed && runtime_now_ns() >= w->deadline_ns) lose_late(loop, w);
+  if (is_timed && runtime_now_ns() >= w->deadline_ns) lose_late(pool, w);
 }
 
-static void wait_for_events(measure_loop *loop) {
-  measure_pool *pool = loop->pool;
-  struct pollfd polled[2 * MAX_WORKERS];
+static void wait_for_events(measure_pool *pool, double wait_s) {
+  struct pollfd polled[2 * (MAX_WORKERS + 1)];
   fill_poll(pool, polled);
-  if (poll(polled, (nfds_t)(2 * pool->n_workers), time_to_wait(pool)) <= 0) /* time, or EINTR: only deadlines count */
+  if (poll(polled, (nfds_t)(2 * pool->n_workers), time_to_wait(pool, wait_s)) <= 0) /* time, or EINTR */
     for (int i = 0; i < 2 * pool->n_workers; ++i) polled[i].revents = 0;
-  for (int i = 0; i < pool->n_workers; ++i) serve_worker(loop, &pool->workers[i], &polled[2 * i]);
+  for (int i = 0; i < pool->n_workers; ++i) serve_worker(pool, &pool->workers[i], &polled[2 * i]);
 }
 
 static tn_status cannot_start(measure_pool *pool) {
@@ -299,38 +370,67 @@ static bool should_stop(const measure_pool *pool) {
   return pool->options.should_stop && pool->options.should_stop(pool->options.user);
 }
 
-/* Kills who is at work; the jobs that are left fail. */
-static void give_up(measure_loop *loop) {
-  const measure_batch *batch = loop->batch;
-  for (int i = 0; i < loop->pool->n_workers; ++i) {
-    measure_worker *w = &loop->pool->workers[i];
-    if (w->state == MEASURE_BUSY || w->state == MEASURE_STARTING)
-      lose(loop, w, MEASURE_GIVEN_UP, "the run was stopped");
-  }
-  for (; loop->next < batch->n_jobs; ++loop->next)
-    batch->failed(batch->user, loop->next, NULL, MEASURE_GIVEN_UP, "the run was stopped");
+static int count_waiting(const measure_pool *pool) {
+  return pool->waiting[MEASURE_BUILDS].n + pool->waiting[MEASURE_RUNS].n;
 }
 
-tn_status measure_pool_run(measure_pool *pool, const measure_batch *batch) {
-  measure_batch mine = *batch;
-  mine.width = RUNTIME_MIN(RUNTIME_MAX(batch->width, 1), pool->n_workers);
-  measure_loop loop = {.pool = pool, .batch = &mine};
-  pool->failed_starts = 0;
-  for (;;) {
-    if (loop.done < mine.n_jobs && should_stop(pool)) {
-      give_up(&loop);
-      return TN_OK;
+static void fail_waiting(measure_pool *pool, measure_failure kind, const char *why) {
+  for (int lane = 0; lane < MEASURE_LANES; ++lane) {
+    for (measure_job *job; (job = pop(&pool->waiting[lane])) != NULL;) {
+      job->kind->failed(pool, job, NULL, kind, why);
+      end_job(pool, job);
     }
-    assign(&loop);
-    if (loop.done == mine.n_jobs) return TN_OK;
-    if (!has_state(pool, MEASURE_STARTING) && !has_state(pool, MEASURE_BUSY) &&
-        pool->failed_starts >= MAX_FAILED_STARTS)
-      break;
-    wait_for_events(&loop);
   }
-  for (; loop.next < mine.n_jobs; ++loop.next)
-    mine.failed(mine.user, loop.next, NULL, MEASURE_NOT_SENT, "no worker process could be started");
-  return cannot_start(pool);
+}
+
+/* Kills who is at work; the jobs that are left fail. */
+static void give_up(measure_pool *pool) {
+  for (int i = 0; i < pool->n_workers; ++i) {
+    measure_worker *w = &pool->workers[i];
+    if (w->state == MEASURE_BUSY || w->state == MEASURE_STARTING)
+      lose(pool, w, MEASURE_GIVEN_UP, "the run was stopped");
+  }
+  fail_waiting(pool, MEASURE_GIVEN_UP, "the run was stopped");
+}
+
+/* What waits only for a worker that cannot be started will never be served. */
+static bool is_stuck(const measure_pool *pool) {
+  return count_waiting(pool) > 0 && pool->failed_starts >= MAX_FAILED_STARTS && !has_state(pool, MEASURE_STARTING) &&
+         !has_state(pool, MEASURE_BUSY);
+}
+
+tn_status measure_pool_step(measure_pool *pool, double wait_s) {
+  pool->caller_works = wait_s <= 0;
+  if ((count_waiting(pool) > 0 || has_state(pool, MEASURE_BUSY)) && should_stop(pool)) {
+    give_up(pool);
+    return TN_OK;
+  }
+  assign(pool);
+  if (is_stuck(pool)) {
+    fail_waiting(pool, MEASURE_NOT_SENT, "no worker process could be started");
+    return cannot_start(pool);
+  }
+  bool has_done = pool->done[MEASURE_BUILDS].n + pool->done[MEASURE_RUNS].n > 0;
+  wait_for_events(pool, has_done ? 0 : wait_s);
+  assign(pool); /* at once: nobody idles while the caller looks at what came */
+  return TN_OK;
+}
+
+static bool all_done(int n, const measure_job *jobs) {
+  for (int i = 0; i < n; ++i)
+    if (!jobs[i].is_done) return false;
+  return true;
+}
+
+tn_status measure_pool_run(measure_pool *pool, int n, measure_job *jobs) {
+  tn_status status = TN_OK;
+  pool->failed_starts = 0;
+  for (int i = 0; i < n; ++i) measure_pool_add(pool, &jobs[i]);
+  while (!all_done(n, jobs)) {
+    tn_status stepped = measure_pool_step(pool, STOP_ASKED_MS * 1e-3);
+    if (status == TN_OK) status = stepped;
+  }
+  return status;
 }
 
 /* ---- making and freeing ------------------------------------------------------------------------------------------ */
@@ -388,13 +488,12 @@ static tn_worker_options with_defaults(const tn_worker_options *given) {
 
 /* Waits until the first worker has greeted. */
 static bool start_first(measure_pool *pool) {
-  measure_loop loop = {.pool = pool};
   while (pool->workers[0].state != MEASURE_IDLE) {
     if (pool->failed_starts >= MAX_FAILED_STARTS) return false;
     if (!is_alive(&pool->workers[0]))
       start_worker(pool, &pool->workers[0]);
     else
-      wait_for_events(&loop);
+      wait_for_events(pool, GREETING_S);
   }
   return true;
 }
@@ -406,7 +505,8 @@ measure_pool *measure_pool_new(tn_context *ctx, const tn_worker_options *options
     return NULL;
   }
   *pool = (measure_pool){.ctx = ctx, .options = with_defaults(options), .users = 2};
-  pool->n_workers = pool->options.jobs;
+  pool->n_workers = pool->options.jobs == 1 ? 1 : pool->options.jobs + 1;
+  pool->cores = tn_thread_count();
   pool->workers = calloc((size_t)pool->n_workers, sizeof *pool->workers);
   bool given = pool->options.command != NULL;
   bool has_command = pool->workers && (given ? copy_command(pool, pool->options.command) : find_command(pool));

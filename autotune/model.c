@@ -45,8 +45,9 @@ struct autotune_model {
   bool is_loaded, is_off; /* XGBoost is there; it is not wanted, or does not work */
   const char *library;    /* NULL: by its usual names */
   autotune_xgboost xg;
-  BoosterHandle booster;   /* NULL before the first training */
-  RUNTIME_VEC(float) rows; /* of all programs */
+  autotune_meanwhile meanwhile; /* called while it is trained */
+  BoosterHandle booster;        /* NULL before the first training */
+  RUNTIME_VEC(float) rows;      /* of all programs */
   RUNTIME_VEC(program) programs;
 };
 
@@ -102,6 +103,10 @@ void autotune_model_free(autotune_model *model) {
   RUNTIME_VEC_FREE(&model->rows);
   RUNTIME_VEC_FREE(&model->programs);
   free(model);
+}
+
+void autotune_model_set_meanwhile(autotune_model *model, autotune_meanwhile meanwhile) {
+  if (model) model->meanwhile = meanwhile;
 }
 
 void autotune_model_set_library(autotune_model *model, const char *library) { model->library = library; }
@@ -210,7 +215,10 @@ static bool start(training *t) {
 static void boost(training *t) {
   autotune_model *m = t->model;
   bool is_whole = start(t);
-  for (int round = 0; round < ROUNDS && is_whole; ++round) is_whole = boost_once(t);
+  for (int round = 0; round < ROUNDS && is_whole; ++round) {
+    is_whole = boost_once(t);
+    autotune_give_a_moment(&m->meanwhile);
+  }
   if (t->data) m->xg.DMatrixFree(t->data);
   BoosterHandle unused = is_whole ? m->booster : t->booster;
   if (is_whole) m->booster = t->booster;

@@ -104,6 +104,7 @@ static void add_samples(json_t *json, const tn_measurement *m) {
     const char *name;
     double value;
   } fields[] = {{"share", m->share < 1 ? m->share : 0},
+                {"odd_share", m->odd_share},
                 {"min_s", m->min_s},
                 {"noise", m->noise},
                 {"waited_s", m->waited_s},

@@ -5,11 +5,11 @@
 
 #include "autotune/tuner.h"
 
-enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8 };
+enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOGETHER = 4 };
 
 /* Of a run with a limit of time, what is left to the finals: a share of it, but not more seconds than these. */
 #define FINALS_SHARE 0.2
-#define FINALS_MOST_S 3.0
+#define FINALS_MOST_S 4.0
 /* Ending the workers and writing the last line takes a moment, which belongs to the time that was given. */
 #define LAST_S 0.05
 
@@ -22,6 +22,8 @@ static tn_status refuse(tn_context *ctx, const char *what, double value, const c
 static tn_status check_numbers(tn_context *ctx, const tn_tune_options *o) {
   if (o->trials < 0) return refuse(ctx, "trials", o->trials, "1 or more, or 0 for 64");
   if (o->per_round < 0) return refuse(ctx, "per_round", o->per_round, "1 or more, or 0 for 24");
+  if (o->n_inputs < 0 || (o->n_inputs > 0 && !o->inputs))
+    return refuse(ctx, "n_inputs", o->n_inputs, "how many options.inputs has");
   if (!(o->seconds >= 0)) return refuse(ctx, "seconds", o->seconds, "0 (no limit) or more");
   if (o->early_stop < 0) return refuse(ctx, "early_stop", o->early_stop, "1 or more, or 0 for no such limit");
   if (o->finalists >= TUNER_MAX_FINALISTS)
@@ -48,10 +50,19 @@ static tn_status check_options(tn_context *ctx, const tn_tune_options *o) {
   tn_status status = check_numbers(ctx, o);
   if (status == TN_OK) status = check_rules(ctx, o);
   if (status != TN_OK) return status;
-  if (o->builder && !o->builder->build)
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.builder has no build function");
-  if (o->runner && !o->runner->run)
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.runner has no run function");
+  const tn_builder *b = o->builder;
+  const tn_runner *r = o->runner;
+  if (b && !b->submit != !b->poll)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.builder has %s without %s: give both or neither",
+                        b->submit ? "submit" : "poll", b->submit ? "poll" : "submit");
+  if (r && !r->submit != !r->poll)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.runner has %s without %s: give both or neither",
+                        r->submit ? "submit" : "poll", r->submit ? "poll" : "submit");
+  if (b && !b->build && !b->submit)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT,
+                        "tn_tune: options.builder has no build function, and no submit and poll");
+  if (r && !r->run && !r->submit)
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.runner has no run function, and no submit and poll");
   if (!o->builder != !o->runner) {
     return runtime_fail(ctx, TN_ERROR_ARGUMENT,
                         "tn_tune: options.%s is given without options.%s: what one makes the other must know",
@@ -96,6 +107,8 @@ static void set_deadline(tuner *t) {
   if (seconds <= 0) return;
   double finals_s = t->options.finalists > 0 ? fmin(FINALS_SHARE * seconds, FINALS_MOST_S) : 0;
   t->deadline_ns = t->start_ns + (uint64_t)(fmax(seconds - finals_s - LAST_S, 0) * 1e9);
+  t->promised_ns = t->start_ns + (uint64_t)(fmax(seconds - LAST_S, 0) * 1e9);
+  t->has_finals_left = finals_s > 0;
 }
 
 /* The file that the cost model is kept in; NULL: none. */
@@ -107,12 +120,23 @@ static const char *model_file(const tuner *t) {
 static tn_status set_up(tuner *t) {
   TN_SCOPE(TASK, 1, "InitializeTask");
   if (!fill_options(t)) return tn_context_status(t->ctx);
+  const tn_tune_options *o = &t->options;
+  tn_status filled = autotune_fill_open(t->program, o->fill, o->inputs, o->n_inputs, &t->fill);
+  if (filled != TN_OK) return filled;
   const tn_target *target = t->options.target;
   set_deadline(t);
   t->target = tn_target_text(target);
-  t->task = (autotune_task){t->ctx, t->program, target, tn_target_threads(target), tn_target_vector_bytes(target), 64,
-                            t->options.n_rules, t->options.rules};
+  t->task = (autotune_task){.ctx = t->ctx,
+                            .program = t->program,
+                            .target = target,
+                            .threads = tn_target_threads(target),
+                            .vector_bytes = tn_target_vector_bytes(target),
+                            .cache_line_bytes = 64,
+                            .n_rules = t->options.n_rules,
+                            .rules = t->options.rules,
+                            .meanwhile = {tuner_meanwhile, t}};
   t->model = autotune_model_new(t->ctx, t->options.seed, t->task.threads);
+  autotune_model_set_meanwhile(t->model, t->task.meanwhile);
   const char *file = model_file(t);
   if (t->model && t->options.cost_model && strcmp(t->options.cost_model, "none") == 0)
     autotune_model_turn_off(t->model);
@@ -132,6 +156,26 @@ static tn_status resume(tuner *t) {
   return status;
 }
 
+static int most(int a, int b) { return a > b ? a : b; }
+
+/* As many again wait as are at work, so that nobody idles until the next poll. */
+static void make_stages(tuner *t) {
+  int jobs = t->options.workers.jobs > 0 ? t->options.workers.jobs : tn_thread_count();
+  int together = t->builder.submit ? 1 : most(BUILDS_PER_JOB * jobs, LEAST_TOGETHER);
+  t->build_stage = (tuner_stage){.self = t->builder.self,
+                                 .submit = t->builder.submit,
+                                 .poll = t->builder.poll,
+                                 .batch = t->builder.build,
+                                 .together = together,
+                                 .ahead = t->builder.submit ? 2 * most(t->builder.width, 1) : together};
+  t->run_stage = (tuner_stage){.self = t->runner.self,
+                               .submit = t->runner.submit,
+                               .poll = t->runner.poll,
+                               .batch = t->runner.run,
+                               .together = 1,
+                               .ahead = t->runner.submit ? 2 * most(t->runner.width, 1) : 1};
+}
+
 /* Worker processes are started only when something is left to measure. */
 static tn_status start_workers(tuner *t) {
   TN_SCOPE(QUEUE, 1, "InitializeTask/StartWorkers");
@@ -139,24 +183,27 @@ static tn_status start_workers(tuner *t) {
     t->builder = *t->options.builder;
     t->runner = *t->options.runner;
     t->builder.free = t->runner.free = NULL; /* the caller's */
+    make_stages(t);
     return TN_OK;
   }
   tn_worker_options workers = t->options.workers;
   workers.should_stop = tuner_should_stop;
   workers.user = t;
-  return tn_workers_new(t->ctx, &workers, &t->builder, &t->runner) ? TN_OK : tn_context_status(t->ctx);
+  if (!tn_workers_new(t->ctx, &workers, &t->builder, &t->runner)) return tn_context_status(t->ctx);
+  t->shares_pool = true;
+  make_stages(t);
+  return TN_OK;
 }
 
 static void tear_down(tuner *t) {
   if (t->builder.free) t->builder.free(t->builder.self);
   if (t->runner.free) t->runner.free(t->runner.self);
-  for (int i = 0; i < t->n_top; i++) {
-    free(t->top[i].steps);
-    free(t->top[i].plan);
-  }
-  free(t->generic.steps);
-  free(t->generic.plan);
+  for (int i = 0; i < t->n_top; i++) tuner_top_free(&t->top[i]);
+  tuner_top_free(&t->generic);
+  tuner_stage_free(&t->build_stage);
+  tuner_stage_free(&t->run_stage);
   free(t->first_failure);
+  autotune_fill_close(&t->fill);
   autotune_claims_free(&t->claims);
   runtime_map_free(&t->measured);
   autotune_search_free(t->search);
@@ -165,23 +212,7 @@ static void tear_down(tuner *t) {
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
-static tn_status round_of(tuner *t, int want) {
-  tn_schedule **schedules = calloc((size_t)want, sizeof *schedules);
-  if (!schedules) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a round of %d candidates", want);
-  tuner_tell(t, "searching");
-  int n = autotune_search_next(t->search, want, schedules);
-  t->result.exhausted = n == 0;
-  if (n == 0) t->result.end = TN_TUNE_EXHAUSTED;
-  tn_status status = tuner_measure_round(t, n, schedules);
-  for (int i = 0; i < n; i++) tn_schedule_free(schedules[i]);
-  free(schedules);
-  if (status != TN_OK || n == 0 || tuner_is_done(t)) return status;
-  TN_SCOPE(MODEL, 1, "MeasureCallback/UpdateCostModel");
-  return autotune_model_train(t->model);
-}
-
-/* A round is an event Round#k of the running session, if there is one. */
-static void end_round(void) {
+void tuner_end_round(void) {
   tn_profile_state state = tn_profile_get_state();
   if (state == TN_PROFILE_RECORDING || state == TN_PROFILE_WAITING) tn_profile_step(NULL);
 }
@@ -202,10 +233,7 @@ static void tell_task(const tuner *t) {
 static tn_status run_rounds(tuner *t) {
   tn_status status = start_workers(t);
   if (status == TN_OK) status = tuner_prepare(t);
-  while (status == TN_OK && !t->result.exhausted && !tuner_is_done(t)) {
-    status = round_of(t, RUNTIME_MIN(t->options.per_round, t->options.trials - t->held));
-    end_round();
-  }
+  if (status == TN_OK) status = tuner_run_pipeline(t);
   if (status == TN_OK && model_file(t)) autotune_model_save(t->model, model_file(t));
   return status == TN_OK ? tuner_finals(t) : status;
 }

@@ -1,10 +1,10 @@
-/* tune_measure.c: from schedules to records: building some together, running one after the other, a line of the log for
- * each as soon as it is measured. */
+/* tune_measure.c: what is known of schedules, from the log and from measurements; a line of the log for each candidate as
+ * soon as it is measured. */
 #include <math.h>
 
 #include "autotune/tuner.h"
 
-enum { BUILDS_PER_JOB = 2, LEAST_CHUNK = 4 };
+enum { FIRST_BUILDS = 4 };
 
 /* A build may take so many times the average, within these limits; a run so many times what ends it in the worker. */
 #define BUILD_TIMES 30
@@ -26,10 +26,16 @@ static double least_cost(const autotune_record *record) {
   return least;
 }
 
-/* PLAN may be NULL. */
-static bool fill_top(tuner_top *top, uint64_t hash, const autotune_record *record, const char *plan, double cost_s) {
+void tuner_top_free(tuner_top *top) {
   free(top->steps);
   free(top->plan);
+  free(top->object);
+  *top = (tuner_top){0};
+}
+
+/* PLAN may be NULL. */
+static bool fill_top(tuner_top *top, uint64_t hash, const autotune_record *record, const char *plan, double cost_s) {
+  tuner_top_free(top);
   *top = (tuner_top){.hash = hash,
                      .steps = json_dumps(record->steps, JSON_COMPACT),
                      .plan = plan ? strdup(plan) : NULL,
@@ -52,16 +58,25 @@ static bool keep_top(tuner *t, const tn_schedule *s, const autotune_record *reco
   t->top[at] = new;
   t->n_top++;
   if (t->n_top <= TUNER_MAX_FINALISTS) return true;
-  free(t->top[--t->n_top].steps);
-  free(t->top[t->n_top].plan);
-  t->top[t->n_top] = (tuner_top){0};
+  tuner_top_free(&t->top[--t->n_top]);
   return true;
 }
 
+/* The builder's product stays with a schedule that may be a finalist. */
+static void keep_object(tuner *t, uint64_t hash, tn_measurement *m) {
+  tuner_top *top = hash == t->generic_hash && t->generic.steps ? &t->generic : NULL;
+  for (int i = 0; !top && i < t->n_top; i++)
+    if (t->top[i].hash == hash) top = &t->top[i];
+  if (!top || top->object) return;
+  top->object = m->object;
+  top->object_bytes = m->object_bytes;
+  m->object = NULL;
+}
+
 /* A time counts as best, and as the default's, only if the output was checked. */
-tn_status tuner_learn(tuner *t, const tn_schedule *s, const autotune_record *record) {
-  double cost_s = autotune_record_cost(record);
+tn_status tuner_note(tuner *t, const tn_schedule *s, const autotune_record *record) {
   uint64_t hash = autotune_schedule_hash(s);
+  double cost_s = autotune_record_cost(record);
   bool counts = isfinite(cost_s) && record->checked;
   bool is_best = counts && (t->result.best_s == 0 || cost_s < t->result.best_s);
   if (is_best) t->result.best_s = cost_s;
@@ -74,7 +89,7 @@ tn_status tuner_learn(tuner *t, const tn_schedule *s, const autotune_record *rec
   t->held_failed += !isfinite(cost_s);
   if (counts && !keep_top(t, s, record, cost_s))
     return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for the fastest schedules");
-  return autotune_search_observe(t->search, s, least_cost(record));
+  return TN_OK;
 }
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
@@ -123,7 +138,8 @@ static tn_status learn_from_log(tuner *t, const tn_schedule *s, const autotune_r
   if (t->result.trials > 0 && runtime_map_find(&t->measured, hash)) return TN_OK;
   t->result.reused++;
   if (!runtime_map_at(&t->measured, hash)) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a log");
-  return tuner_learn(t, s, record);
+  tn_status status = tuner_note(t, s, record);
+  return status == TN_OK ? autotune_search_observe(t->search, s, least_cost(record)) : status;
 }
 
 static bool take_record(void *user, int line, autotune_record *record) {
@@ -173,13 +189,6 @@ static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn
   return status == TN_OK ? autotune_record_append(t->ctx, t->options.log, record) : status;
 }
 
-static tn_status run_one(tuner *t, const tn_candidate *candidate, tn_measurement *m) {
-  TN_SCOPE_AS(scope, MEASURE, 1, "SendToRunner");
-  tn_scope_sequence(&scope, candidate->sequence);
-  if (candidate->sequence) tn_flow(&autotune_flow_site, AUTOTUNE_FLOW, TN_FLOW_START, candidate->sequence);
-  return t->runner.run(t->runner.self, 1, candidate, m);
-}
-
 /* What was found so far, as curves; and what this candidate came to, as arguments of its event. */
 static void tell_found(const tuner *t, tn_scope *scope, const autotune_record *record) {
   static const tn_site site = {__FILE__, "tell_found", __LINE__, TN_CATEGORY_TASK, 1};
@@ -192,53 +201,50 @@ static void tell_found(const tuner *t, tn_scope *scope, const autotune_record *r
   tn_counter(&site, "candidates_failed", t->held_failed);
 }
 
-/* Learns from a measured candidate. RECORD NULL: measuring failed as a whole, with STATUS; its arrow ends here too. */
-static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedule *s, const tn_measurement *m,
-                        const autotune_record *record, tn_status status) {
+/* Learns from a measured candidate. RECORD NULL: there is none; its arrow ends here too. */
+static tn_status update(tuner *t, const tn_candidate *candidate, const tn_schedule *s, tn_measurement *m,
+                        const autotune_record *record) {
   TN_SCOPE_AS(scope, MODEL, 1, "MeasureCallback/UpdateCostModel");
   tn_scope_sequence(&scope, candidate->sequence);
   if (candidate->sequence) tn_flow(&autotune_flow_site, AUTOTUNE_FLOW, TN_FLOW_END, candidate->sequence);
-  if (!record) return status;
+  if (!record) return TN_OK;
+  uint64_t hash = autotune_schedule_hash(s);
   add_worker_phases(m);
+  t->result.odd_share = fmax(t->result.odd_share, m->odd_share);
   t->result.trials++;
-  if (!runtime_map_at(&t->measured, autotune_schedule_hash(s))) return TN_ERROR_MEMORY;
+  if (!runtime_map_at(&t->measured, hash)) return TN_ERROR_MEMORY;
   if (record->error != TN_MEASURE_NONE) {
     t->result.failed++;
     tuner_count_failure(t, record->error, record->message);
   } else {
     t->fails_alike = false;
   }
-  status = tuner_learn(t, s, record);
+  tn_status status = tuner_note(t, s, record);
   tell_found(t, &scope, record);
   if (t->options.on_measured) t->options.on_measured(t->options.user, candidate, m);
+  keep_object(t, hash, m);
   tuner_tell(t, "measuring");
   return status;
 }
 
-/* Records and learns one measured candidate; one that was given up leaves no trace. */
-static tn_status take(tuner *t, const tn_candidate *candidate, const tn_schedule *s, const tn_measurement *m,
-                      tn_status status) {
+tn_status tuner_take(tuner *t, const tn_candidate *candidate, const tn_schedule *s, tn_measurement *m, double *cost_s) {
   autotune_record record = {0};
-  if (status == TN_OK && !m->abandoned) status = append_record(t, candidate, s, m, &record);
-  status = update(t, candidate, s, m, status == TN_OK && !m->abandoned ? &record : NULL, status);
+  tn_status status = m->abandoned ? TN_OK : append_record(t, candidate, s, m, &record);
+  bool is_recorded = status == TN_OK && !m->abandoned;
+  *cost_s = is_recorded ? least_cost(&record) : NAN;
+  tn_status updated = update(t, candidate, s, m, is_recorded ? &record : NULL);
   autotune_record_free(&record);
-  return status;
+  return status == TN_OK ? updated : status;
 }
 
-/* Longer than what ends a run in the worker, so that only what hangs comes here. */
+/* What hangs is killed: a run is ended in the worker long before. */
 static double run_limit(const tuner *t) {
   return t->result.best_s > 0 ? fmax(RUN_TIMES * t->result.best_s, LEAST_RUN_S) : 0;
 }
 
-static tn_status measure_one(tuner *t, tn_candidate *candidate, const tn_schedule *s, tn_measurement *m) {
-  if (m->abandoned) return TN_OK;
-  if (m->error == TN_MEASURE_NONE) {
-    t->build_s += m->build_s;
-    t->n_built++;
-  }
+void tuner_before_run(const tuner *t, tn_candidate *candidate) {
   candidate->best_s = t->result.best_s;
   candidate->timeout_s = run_limit(t);
-  return take(t, candidate, s, m, run_one(t, candidate, m));
 }
 
 /* ---- the default schedule ---------------------------------------------------------------------------------------- */
@@ -250,19 +256,19 @@ static uint64_t claim_of(const tuner *t, uint64_t hash) {
 }
 
 /* Records what was measured of the default schedule, unless another tuner on the log does so now, or has. */
-static tn_status record_default(tuner *t, const tn_schedule *s, const tn_candidate *candidate,
-                                const tn_measurement *m) {
+static tn_status record_default(tuner *t, const tn_schedule *s, const tn_candidate *candidate, tn_measurement *m) {
+  double cost_s = NAN;
   uint64_t claim = claim_of(t, t->default_hash);
   bool is_ours = autotune_claim(&t->claims, t->options.log, claim);
   tn_status status = tuner_catch_up(t);
   bool is_known = runtime_map_find(&t->measured, t->default_hash) != NULL;
-  if (status == TN_OK && is_ours && !is_known) status = take(t, candidate, s, m, TN_OK);
+  if (status == TN_OK && is_ours && !is_known) status = tuner_take(t, candidate, s, m, &cost_s);
   if (is_ours) autotune_unclaim(&t->claims, claim);
-  return status;
+  return status == TN_OK && !isnan(cost_s) ? autotune_search_observe(t->search, s, cost_s) : status;
 }
 
 /* Remembers an estimate, and what another tuner records for us. */
-static tn_status take_default(tuner *t, const tn_candidate *candidate, const tn_measurement *m) {
+static tn_status take_default(tuner *t, const tn_candidate *candidate, tn_measurement *m) {
   tn_schedule *s = tn_schedule_new(t->program);
   tn_status status = s ? TN_OK : TN_ERROR_MEMORY;
   if (s && !m->is_estimate) status = record_default(t, s, candidate, m);
@@ -281,7 +287,8 @@ tn_status tuner_prepare(tuner *t) {
   tn_candidate candidate = {.program = tn_program_text(t->program),
                             .steps = t->result.default_s > 0 ? NULL : "[]",
                             .target = t->target,
-                            .seed = t->options.seed};
+                            .seed = t->options.seed,
+                            .fill = t->fill.text};
   tn_measurement m = {0};
   tuner_tell(t, "preparing");
   tn_status status = t->runner.prepare(t->runner.self, &candidate, &m);
@@ -300,95 +307,45 @@ tn_status tuner_prepare(tuner *t) {
 
 /* ---- several candidates ------------------------------------------------------------------------------------------ */
 
-/* Candidates that are built together. */
-typedef struct chunk {
-  int n;
-  tn_candidate *candidates;
-  tn_measurement *measurements;
-  const tn_schedule **schedules; /* the round's */
-  uint64_t *claimed;             /* as other tuners on the log see the candidates */
-} chunk;
-
-static void free_chunk(tuner *t, chunk *c) {
-  for (int i = 0; i < c->n; i++) {
-    autotune_unclaim(&t->claims, c->claimed[i]);
-    free((char *)c->candidates[i].steps);
-    free(c->measurements[i].message);
-    free(c->measurements[i].object);
-  }
-  free(c->candidates);
-  free(c->measurements);
-  free(c->schedules);
-  free(c->claimed);
-}
-
 static double build_limit(const tuner *t) {
   double most = t->options.workers.build_timeout_s;
-  double limit = t->n_built < LEAST_CHUNK ? FIRST_BUILD_S : fmax(BUILD_TIMES * t->build_s / t->n_built, LEAST_BUILD_S);
+  double limit = t->n_built < FIRST_BUILDS ? FIRST_BUILD_S : fmax(BUILD_TIMES * t->build_s / t->n_built, LEAST_BUILD_S);
   return most > 0 ? fmin(limit, most) : limit;
 }
 
-/* Adds the I-th candidate of the round unless another tuner on the log is measuring it, or has. That tuner appends its record
- * before it gives the claim up: who gets the claim and then reads the log knows. */
-static tn_status add_candidate(tuner *t, const tn_schedule *s, int i, chunk *c) {
-  uint64_t hash = autotune_schedule_hash(s), claim = claim_of(t, hash);
-  if (!autotune_claim(&t->claims, t->options.log, claim)) return TN_OK;
+/* A tuner appends its record before it gives a claim up: who gets the claim and then reads the log knows. */
+tn_status tuner_claim(tuner *t, const tn_schedule *s, uint64_t *claim, bool *is_wanted) {
+  uint64_t hash = autotune_schedule_hash(s), wanted = claim_of(t, hash);
+  *claim = 0;
+  *is_wanted = autotune_claim(&t->claims, t->options.log, wanted);
+  if (!*is_wanted) return TN_OK;
+  *claim = wanted;
   tn_status status = tuner_catch_up(t);
-  bool is_wanted = status == TN_OK && !runtime_map_find(&t->measured, hash);
-  char *steps = is_wanted ? tn_schedule_print(s, TN_FORM_STEPS) : NULL;
-  if (!steps) autotune_unclaim(&t->claims, claim);
-  if (is_wanted && !steps) status = TN_ERROR_MEMORY;
-  if (!steps) return status;
-  c->candidates[c->n] = (tn_candidate){.program = tn_program_text(t->program),
-                                       .steps = steps,
-                                       .target = t->target,
-                                       .seed = t->options.seed,
-                                       .best_s = t->result.best_s,
-                                       .sequence = autotune_search_sequence(t->search, i),
-                                       .timeout_s = build_limit(t)};
-  c->schedules[c->n] = s;
-  c->claimed[c->n++] = claim;
+  *is_wanted = status == TN_OK && !runtime_map_find(&t->measured, hash);
+  return status;
+}
+
+/* Whether the schedule has a parallel loop. */
+static bool is_parallel(const tn_schedule *s) {
+  for (int i = 0; i < s->n_stages; i++) {
+    const schedule_stage *stage = &s->stages[i];
+    for (int k = 0; k < stage->n_leaves; k++)
+      if (stage->axes[stage->leaves[k]].annotation == SCHEDULE_PARALLEL) return true;
+  }
+  return false;
+}
+
+tn_status tuner_describe(tuner *t, const tn_schedule *s, tn_candidate *out) {
+  char *steps = tn_schedule_print(s, TN_FORM_STEPS);
+  if (!steps) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a candidate");
+  *out = (tn_candidate){.program = tn_program_text(t->program),
+                        .steps = steps,
+                        .target = t->target,
+                        .seed = t->options.seed,
+                        .fill = t->fill.text,
+                        .best_s = t->result.best_s,
+                        .sequence = out->sequence,
+                        .timeout_s = build_limit(t),
+                        .threads = is_parallel(s) ? t->task.threads : 1};
   return TN_OK;
-}
-
-/* FIRST: the place of schedules[0] in its round. */
-static tn_status make_chunk(tuner *t, int n, tn_schedule *const *schedules, int first, chunk *c) {
-  c->candidates = calloc((size_t)n, sizeof *c->candidates);
-  c->measurements = calloc((size_t)n, sizeof *c->measurements);
-  c->schedules = calloc((size_t)n, sizeof *c->schedules);
-  c->claimed = calloc((size_t)n, sizeof *c->claimed);
-  tn_status status = c->candidates && c->measurements && c->schedules && c->claimed ? TN_OK : TN_ERROR_MEMORY;
-  for (int i = 0; status == TN_OK && i < n; i++) status = add_candidate(t, schedules[i], first + i, c);
-  return status == TN_ERROR_MEMORY ? runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for %d candidates", n)
-                                   : status;
-}
-
-/* Builds some candidates together, then runs one after the other, so that each is recorded when it is measured. */
-static tn_status measure_chunk(tuner *t, int n, tn_schedule *const *schedules, int first) {
-  chunk c = {0};
-  tn_status status = make_chunk(t, n, schedules, first, &c);
-  if (status == TN_OK && c.n > 0 && !tuner_is_done(t)) {
-    TN_SCOPE(BUILD, 1, "SendToBuilder");
-    status = t->builder.build(t->builder.self, c.n, c.candidates, c.measurements);
-  }
-  for (int i = 0; status == TN_OK && i < c.n && !tuner_is_done(t); i++) {
-    status = measure_one(t, &c.candidates[i], c.schedules[i], &c.measurements[i]);
-    autotune_unclaim(&t->claims, c.claimed[i]);
-    if (status == TN_OK) status = tuner_catch_up(t); /* what is wanted may be there by now */
-  }
-  free_chunk(t, &c);
-  return status;
-}
-
-/* While no time is known the candidates go one by one: the first one's time limits the others. */
-tn_status tuner_measure_round(tuner *t, int n, tn_schedule *const *schedules) {
-  int jobs = t->options.workers.jobs > 0 ? t->options.workers.jobs : tn_thread_count();
-  int most = RUNTIME_MAX(BUILDS_PER_JOB * jobs, LEAST_CHUNK);
-  tn_status status = TN_OK;
-  for (int i = 0; status == TN_OK && i < n && !tuner_is_done(t);) {
-    int chunk_n = t->held == 0 ? 1 : RUNTIME_MIN(most, n - i);
-    status = measure_chunk(t, chunk_n, schedules + i, i);
-    i += chunk_n;
-  }
-  return status;
 }

@@ -7,6 +7,9 @@
 
 enum { TELL_EVERY_MS = 100, FIRST_BATCH = 4, SAMPLE_BYTES = 200, ALIKE_BYTES = 60 };
 
+#define GRACE_S 0.05
+#define GRACE_TIMES 3
+
 double tuner_elapsed_s(const tuner *t) { return (double)(runtime_now_ns() - t->start_ns) * 1e-9; }
 
 /* ---- progress ---------------------------------------------------------------------------------------------------- */
@@ -43,9 +46,17 @@ void tuner_tell(tuner *t, const char *phase) {
 
 static bool is_time_over(const tuner *t) { return t->deadline_ns > 0 && runtime_now_ns() >= t->deadline_ns; }
 
+/* A run under way when candidates end may finish, so that its worker, which holds the reference, lives for the finals. */
+static bool is_grace_over(const tuner *t) {
+  uint64_t grace_ns = t->has_finals_left ? (uint64_t)((GRACE_S + GRACE_TIMES * t->result.best_s) * 1e9) : 0;
+  uint64_t end_ns = t->deadline_ns + grace_ns;
+  if (t->promised_ns > 0 && end_ns > t->promised_ns) end_ns = t->promised_ns;
+  return is_time_over(t) && runtime_now_ns() >= end_ns;
+}
+
 bool tuner_gives_up(tuner *t) {
   if (runtime_now_ns() - t->told_ns >= TELL_EVERY_MS * UINT64_C(1000000)) tuner_tell(t, t->phase);
-  return t->is_stopped || is_time_over(t);
+  return t->is_stopped || t->winds_up || is_grace_over(t);
 }
 
 bool tuner_should_stop(void *t) { return tuner_gives_up(t); }

@@ -1,4 +1,5 @@
-/* tuner.h: a run of tn_tune as its parts see it: measuring candidates (tune_measure.c), what is told and when it ends
+/* tuner.h: a run of tn_tune as its parts see it: rounds of candidates on their way through builder and runner
+ * (pipeline.c, one_by_one.c), what is recorded and known of them (tune_measure.c), what is told and when it ends
  * (tune_tell.c), the finals (finals.c), and all of it together (tune.c). */
 #ifndef TENON_AUTOTUNE_TUNER_H
 #define TENON_AUTOTUNE_TUNER_H
@@ -8,6 +9,19 @@
 
 enum { TUNER_MAX_FINALISTS = 16 };
 
+/* A builder or a runner as the pipeline sees it: jobs one by one, whatever it offers. */
+typedef struct tuner_stage {
+  void *self;
+  tn_status (*submit)(void *self, tn_job *job);
+  tn_status (*poll)(void *self, double wait_s, tn_job **done);
+  /* In place of both: a batch of at most TOGETHER, done when somebody polls. */
+  tn_status (*batch)(void *self, int n, const tn_candidate *candidates, tn_measurement *inout);
+  int together;
+  RUNTIME_VEC(tn_job *) waiting; /* for a batch; the first n_done of them are done */
+  int n_done;
+  int ahead; /* jobs submitted at once */
+} tuner_stage;
+
 /* One of the fastest schedules known, from the log or from this run. */
 typedef struct tuner_top {
   uint64_t hash; /* autotune_schedule_hash */
@@ -15,7 +29,11 @@ typedef struct tuner_top {
   char *plan;    /* JSON, malloc'ed; NULL: it says none */
   int n_steps;
   double cost_s;
+  void *object; /* what the builder made of it in this run, malloc'ed; NULL: it comes from the log */
+  size_t object_bytes;
 } tuner_top;
+
+void tuner_top_free(tuner_top *top);
 
 typedef struct tuner {
   tn_context *ctx;
@@ -26,14 +44,21 @@ typedef struct tuner {
   autotune_search *search;
   tn_builder builder;
   tn_runner runner;
+  tuner_stage build_stage, run_stage;
+  bool shares_pool; /* both are worker processes: polling one serves the other */
+  struct tuner_pipeline *pipeline;
   const char *target;
+  autotune_fill fill; /* what the inputs hold */
   tn_tune_result result;
   int held; /* records of this task in the log */
   int held_failed;
   uint64_t start_ns, deadline_ns; /* when candidates end, later when finals end; 0: never */
   uint64_t told_ns;               /* when progress was last told */
   const char *phase;
-  bool is_stopped; /* the user's word */
+  bool is_stopped;      /* the user's word */
+  bool has_finals_left; /* time that is over is that of the candidates */
+  uint64_t promised_ns; /* when all is over; 0: no such limit */
+  bool winds_up;        /* what is under way is not wanted any more */
   uint64_t default_hash, generic_hash;
   tn_status visit_status;
   autotune_log_place read; /* how far the log was read */
@@ -70,16 +95,38 @@ tn_status tuner_log_end(tuner *t, tn_status status);
 
 /* ---- measuring (tune_measure.c) ---------------------------------------------------------------------------------- */
 
-/* What is known of a schedule from now on, by a record that counts as a trial. */
-tn_status tuner_learn(tuner *t, const tn_schedule *s, const autotune_record *record);
+/* What is known of a schedule from now on, by a record that counts as a trial; the search is told by the caller. */
+tn_status tuner_note(tuner *t, const tn_schedule *s, const autotune_record *record);
 /* Beside the steps, which are what counts, the plan that they were made from: a search can go on from it. TEXT may be NULL. */
 void tuner_add_plan(autotune_record *record, const char *text);
-/* Reads what was appended to the log since the last time. */
+/* Reads what was appended to the log since the last time, and learns from what others have. */
 tn_status tuner_catch_up(tuner *t);
 /* Has the reference made, and learns what the default schedule takes, where the runner can do that beforehand. */
 tn_status tuner_prepare(tuner *t);
-/* Measures the schedules of a round until the run is done. */
-tn_status tuner_measure_round(tuner *t, int n, tn_schedule *const *schedules);
+/* Whether the schedule is to be measured here: no other tuner on the log does so now, or has. *CLAIM, if it is not 0, is to be
+ * given back by autotune_unclaim. */
+tn_status tuner_claim(tuner *t, const tn_schedule *s, uint64_t *claim, bool *is_wanted);
+/* Fills a candidate in for its build, but for its sequence. Its steps are malloc'ed. */
+tn_status tuner_describe(tuner *t, const tn_schedule *s, tn_candidate *out);
+/* Brings best time and limit up to date before its run. */
+void tuner_before_run(const tuner *t, tn_candidate *candidate);
+/* Records a measured candidate; one that was given up leaves no trace. *COST_S: what the search is to learn; NAN: nothing. The
+ * object may be taken out of the measurement. */
+tn_status tuner_take(tuner *t, const tn_candidate *candidate, const tn_schedule *s, tn_measurement *m, double *cost_s);
+
+/* ---- candidates on their way (pipeline.c, one_by_one.c) ---------------------------------------------------------- */
+
+/* Proposes, builds, runs and learns until the run is done. */
+tn_status tuner_run_pipeline(tuner *t);
+/* To be called now and then by who computes for long: hands out and takes what can be, without waiting. USER: the tuner. */
+void tuner_meanwhile(void *user);
+/* An event Round#k of the running session, if there is one. */
+void tuner_end_round(void);
+tn_status tuner_submit(tuner_stage *stage, tn_job *job);
+tn_status tuner_poll(tuner_stage *stage, double wait_s, tn_job **done);
+/* Submits N candidates and polls until all are done. */
+tn_status tuner_do_all(tuner_stage *stage, int n, const tn_candidate *candidates, tn_measurement *inout);
+void tuner_stage_free(tuner_stage *stage);
 
 /* ---- finals (finals.c) ------------------------------------------------------------------------------------------- */
 

@@ -40,6 +40,7 @@ typedef struct worker_answer {
   double share;     /* of the outputs that was compared */
   bool ended_early; /* the cost is where a run was ended, a lower bound */
   double max_error;
+  double odd_share; /* of the reference */
   double default_s; /* prepare: of the unscheduled program; 0: not known */
   bool is_estimate; /* of a part of it */
   codegen_bytes object;
@@ -95,6 +96,8 @@ void worker_fault_strike(worker_fault_kind kind, int out_fd);
 /* Inputs and reference outputs of a program, for one seed. Arguments in the kernel's order. */
 typedef struct worker_data {
   uint64_t seed;
+  char *fill;       /* lines "NAME=HOW"; NULL: none */
+  double odd_share; /* of the reference's floats, those that are infinite or not a number */
   int n_args, n_inputs;
   DLTensor **args;      /* what candidates get */
   DLTensor **reference; /* outputs only: reference[a - n_inputs] belongs to args[a] */
@@ -141,15 +144,20 @@ bool worker_compile(worker_program *p, const tn_schedule *schedule, double *shar
                     codegen_bytes *object);
 /* Compiles and loads. NULL: the answer has the error. */
 tn_kernel *worker_kernel(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer);
-/* Makes p->data for the seed, if it is not there: inputs, and a reference that was proved (worker_reference.c).
- * DEFAULT_S: what the unscheduled program is known to take, or 0. SPOIL: the fault WORKER_DISAGREE. */
-bool worker_prepare_data(worker_program *p, uint64_t seed, double default_s, bool spoil, worker_answer *answer);
+/* Makes p->data for the seed and the inputs' lines, if it is not there: inputs, and a reference that was proved
+ * (worker_reference.c). DEFAULT_S: what the unscheduled program is known to take, or 0. SPOIL: the fault WORKER_DISAGREE. */
+bool worker_prepare_data(worker_program *p, uint64_t seed, const char *fill, double default_s, bool spoil,
+                         worker_answer *answer);
 
 /* ---- arguments (worker_data.c) ----------------------------------------------------------------------------------- */
 
 /* Arrays for the program's arguments, inputs filled; they can be written to until worker_guard_inputs. */
-worker_data *worker_data_new(worker_program *p, uint64_t seed, worker_answer *answer);
+worker_data *worker_data_new(worker_program *p, uint64_t seed, const char *fill, worker_answer *answer);
 void worker_data_free(worker_data *data);
+/* Numbers for the inputs (worker_inputs.c). */
+bool worker_fill_inputs(worker_program *p, worker_data *data, worker_answer *answer);
+/* Of the reference's floats, those that are infinite or not a number. */
+double worker_odd_share(const worker_program *p, const worker_data *data);
 
 /* ---- the unscheduled program's time (worker_estimate.c) ---------------------------------------------------------- */
 

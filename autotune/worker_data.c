@@ -13,6 +13,7 @@ void worker_data_free(worker_data *data) {
   free(data->args);
   free(data->reference);
   free(data->scale);
+  free(data->fill);
   free(data);
 }
 
@@ -68,17 +69,7 @@ static bool allocate_arrays(worker_program *p, worker_data *data, worker_answer 
   return true;
 }
 
-/* Every input gets a seed of its own, so that equal shapes do not hold equal data; what is used as an index gets
- * indices. */
-static bool fill_inputs(worker_program *p, worker_data *data, worker_answer *answer) {
-  for (int i = 0; i < data->n_inputs; ++i)
-    if (runtime_array_fill(p->ctx, data->args[i], data->seed + (uint64_t)i,
-                           te_index_limit(p->program, tn_program_arg(p->program, i))) != TN_OK)
-      return worker_fail_context(answer, TN_MEASURE_UNKNOWN, p->ctx);
-  return true;
-}
-
-worker_data *worker_data_new(worker_program *p, uint64_t seed, worker_answer *answer) {
+worker_data *worker_data_new(worker_program *p, uint64_t seed, const char *fill, worker_answer *answer) {
   worker_data *data = calloc(1, sizeof *data);
   int n = p->n_args, n_inputs = tn_program_input_count(p->program);
   if (data) {
@@ -87,9 +78,10 @@ worker_data *worker_data_new(worker_program *p, uint64_t seed, worker_answer *an
     data->reference = calloc((size_t)(n - n_inputs) + 1, sizeof *data->reference);
     data->scale = calloc((size_t)(n - n_inputs) + 1, sizeof *data->scale);
   }
-  if (!data || !data->args || !data->reference || !data->scale)
+  if (data && fill) data->fill = strdup(fill);
+  if (!data || (fill && !data->fill) || !data->args || !data->reference || !data->scale)
     worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for the arguments");
-  else if (allocate_arrays(p, data, answer) && fill_inputs(p, data, answer))
+  else if (allocate_arrays(p, data, answer) && worker_fill_inputs(p, data, answer))
     return data;
   worker_data_free(data);
   return NULL;

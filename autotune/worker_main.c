@@ -76,7 +76,8 @@ static void add_samples(json_t *header, const worker_answer *a) {
                 {"noise", a->noise},         {"waited_s", a->waited_s},
                 {"steal_s", a->steal_s},     {"load", a->load},
                 {"share", a->share},         {"ended_early", a->ended_early},
-                {"default_s", a->default_s}, {"is_estimate", a->is_estimate}};
+                {"default_s", a->default_s}, {"is_estimate", a->is_estimate},
+                {"odd_share", a->odd_share}};
   for (int i = 0; i < RUNTIME_COUNT(fields); ++i)
     if (fields[i].value > 0) json_object_set_new(header, fields[i].name, json_real(fmin(fields[i].value, DBL_MAX)));
 }

@@ -191,17 +191,24 @@ static bool make_reference(worker_program *p, worker_data *data, bool spoil, wor
   return prove_unscheduled(p, data, spoil, answer);
 }
 
-bool worker_prepare_data(worker_program *p, uint64_t seed, double default_s, bool spoil, worker_answer *answer) {
-  if (p->data && p->data->seed == seed) return true;
+static bool has_data(const worker_program *p, uint64_t seed, const char *fill) {
+  const worker_data *d = p->data;
+  return d && d->seed == seed && strcmp(d->fill ? d->fill : "", fill ? fill : "") == 0;
+}
+
+bool worker_prepare_data(worker_program *p, uint64_t seed, const char *fill, double default_s, bool spoil,
+                         worker_answer *answer) {
+  if (has_data(p, seed, fill)) return true;
   worker_data_free(p->data);
   p->data = NULL;
-  worker_data *data = worker_data_new(p, seed, answer);
+  worker_data *data = worker_data_new(p, seed, fill, answer);
   worker_lap(answer, WORKER_ARGUMENTS);
   if (!data) return false;
   data->default_s = default_s;
   bool ready = worker_guard_start() || worker_fail(answer, TN_MEASURE_UNKNOWN, "no thread to watch candidates");
   worker_guard_inputs(data);
   ready = ready && make_reference(p, data, spoil, answer);
+  if (ready) data->odd_share = worker_odd_share(p, data);
   worker_lap(answer, WORKER_ARGUMENTS);
   if (ready)
     p->data = data;

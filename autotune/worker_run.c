@@ -15,8 +15,17 @@
 #define SLACK_S 1e-3
 /* Longer calls vary little, and several of them could overrun the time limit. */
 #define LONG_CALL_S 0.25
+#define QUICK_CALL_S 1e-3
+#define LONG_TURN_S 1e-2
 #define PEAK_HZ 6e9
 
+/* A quick kernel is sampled by shares of a millisecond; who is clearly slower than the best is dropped after two. */
+static const tn_timing_options quick_timing = {.min_batch_s = 0.00025,
+                                               .max_total_s = 0.006,
+                                               .min_samples = 6,
+                                               .max_samples = 24,
+                                               .tight = 0.002,
+                                               .median_within = 0.01};
 static const tn_timing_options timing = {.min_batch_s = 0.001,
                                          .max_total_s = 0.02,
                                          .min_samples = 5,
@@ -25,12 +34,13 @@ static const tn_timing_options timing = {.min_batch_s = 0.001,
                                          .median_within = 0.01};
 /* A finalist is timed in several turns: each is short. */
 static const tn_timing_options final_timing = {
-    .min_batch_s = 0.001, .max_total_s = 0.004, .min_samples = 3, .max_samples = 5, .tight = 0.001};
+    .min_batch_s = 0.00025, .max_total_s = 0.002, .min_samples = 3, .max_samples = 4, .tight = 0.001};
 
 /* What a request asks for. */
 typedef struct run_request {
   double best_s; /* fastest so far, 0: none */
   bool is_final;
+  bool is_proved; /* compared whole before: it is only timed */
   worker_sample sample;
 } run_request;
 
@@ -122,14 +132,16 @@ static void take_timing(worker_answer *answer, const tn_timing *t) {
   answer->noise = 1.57 * t->spread / sqrt((double)RUNTIME_MAX(t->n_samples, 1));
 }
 
-static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_request *r, worker_answer *answer) {
+static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_request *r, double first_s,
+                       worker_answer *answer) {
   TN_SCOPE(KERNEL, 3, "Runner/time");
-  tn_timing_options options = r->is_final ? final_timing : timing;
+  tn_timing_options options = r->is_final ? final_timing : first_s < QUICK_CALL_S ? quick_timing : timing;
   tn_timing t;
   worker_waits waits;
   double stolen_s = worker_stolen_s();
   worker_take_waits(&waits);
   if (r->best_s > 0 && !r->is_final) options.give_up_above_s = NEAR * r->best_s + SLACK_S / 10;
+  if (r->best_s > 0 && !r->is_final) options.drop_above_s = NEAR * r->best_s;
   tn_status status = tn_time(p->ctx, kernel, p->data->args, p->n_args, &options, &t);
   worker_lap(answer, WORKER_RUN);
   if (status != TN_OK) return worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
@@ -156,7 +168,7 @@ static bool check_whole(worker_program *p, const tn_kernel *kernel, worker_answe
 }
 
 static bool is_slow(const run_request *r, double first_s) {
-  if (first_s > LONG_CALL_S) return true;
+  if (first_s > (r->is_final ? LONG_TURN_S : LONG_CALL_S)) return true;
   return !r->is_final && r->best_s > 0 && first_s > NEAR * r->best_s + SLACK_S;
 }
 
@@ -164,10 +176,25 @@ static double time_limit(const run_request *r) {
   return r->best_s > 0 && !r->is_final ? fmax(END * r->best_s, END_S) : 0;
 }
 
+/* A turn of a finalist: outputs were compared before, and are not now. A long kernel is called twice, since the first call
+ * finds other data in the caches. */
+static void time_proved(worker_program *p, const tn_kernel *kernel, const run_request *r, worker_answer *answer) {
+  double first_s, second_s;
+  if (!call_once(p, kernel, 0, answer, &first_s) || wrote_input(p, answer)) return;
+  if (first_s < LONG_TURN_S)
+    time_calls(p, kernel, r, first_s, answer);
+  else if (call_once(p, kernel, 0, answer, &second_s))
+    take_one(answer, fmin(first_s, second_s));
+}
+
 /* What will be compared of the outputs is poisoned. */
 static void measure(const worker *w, worker_program *p, const tn_kernel *kernel, const run_request *r,
                     worker_answer *answer) {
   double first_s;
+  if (r->is_proved) {
+    time_proved(p, kernel, r, answer);
+    return;
+  }
   bool finished = call_once(p, kernel, time_limit(r), answer, &first_s);
   if (answer->ended_early && !wrote_input(p, answer)) take_one(answer, first_s);
   if (!finished) return;
@@ -175,7 +202,7 @@ static void measure(const worker *w, worker_program *p, const tn_kernel *kernel,
   if (!check(p, &r->sample, answer)) return;
   if (is_slow(r, first_s))
     take_one(answer, first_s);
-  else if (!time_calls(p, kernel, r, answer) || !check(p, &r->sample, answer))
+  else if (!time_calls(p, kernel, r, first_s, answer) || !check(p, &r->sample, answer))
     return;
   bool is_best = answer->n_costs > 0 && answer->costs[answer->n_costs / 2] < r->best_s;
   answer->checked = !is_best || r->sample.whole || check_whole(p, kernel, answer);
@@ -188,7 +215,10 @@ static worker_program *prepared_program(worker *w, const protocol_message *reque
   uint64_t seed = (uint64_t)protocol_int(request->header, "seed", 0);
   double default_s = protocol_number(request->header, "default_s", 0);
   bool spoil = w->fault_now == WORKER_DISAGREE;
-  return p && worker_prepare_data(p, seed, default_s, spoil, answer) ? p : NULL;
+  const char *fill = protocol_text(request->header, "fill", NULL);
+  if (!p || !worker_prepare_data(p, seed, fill, default_s, spoil, answer)) return NULL;
+  answer->odd_share = p->data->odd_share;
+  return p;
 }
 
 /* The unscheduled program's time, when the reference is what it computed: measured as a candidate's is. */
@@ -224,7 +254,7 @@ static tn_kernel *load(worker_program *p, const protocol_message *request, worke
 static void evaluate(const worker *w, worker_program *p, const tn_kernel *kernel, const run_request *r,
                      worker_answer *answer) {
   TN_SCOPE(WORKER, 2, "Runner/run_evaluator");
-  make_arguments(p, &r->sample, answer);
+  if (!r->is_proved) make_arguments(p, &r->sample, answer);
   measure(w, p, kernel, r, answer);
 }
 
@@ -239,7 +269,8 @@ static run_request take_request(const protocol_message *request) {
   bool is_final = json_is_true(json_object_get(request->header, "final"));
   uint64_t seed = (uint64_t)protocol_int(request->header, "seed", 0);
   uint64_t blocks = runtime_hash(request->payload, request->payload_bytes, seed);
-  return (run_request){best_s, is_final, {.whole = best_s <= 0 || is_final, .seed = blocks}};
+  bool is_proved = json_is_true(json_object_get(request->header, "proved"));
+  return (run_request){best_s, is_final, is_proved, {.whole = best_s <= 0 || is_final, .seed = blocks}};
 }
 
 void worker_run(worker *w, const protocol_message *request, worker_answer *answer) {

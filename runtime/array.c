@@ -170,8 +170,7 @@ static void (*const stores[TN_DTYPE_COUNT])(void *, int64_t, double) = {
 #undef X
 };
 
-/* Tenon's dtype of an array of its own or of a foreign one; false when it has none. */
-static bool dtype_of(const DLTensor *array, tn_dtype *dtype) {
+bool runtime_array_dtype(const DLTensor *array, tn_dtype *dtype) {
   const owned_array *own = (const owned_array *)array;
   if (array->shape == own->shape) { /* made by tn_array_new: only an address is compared */
     *dtype = own->dtype;
@@ -184,6 +183,21 @@ static bool dtype_of(const DLTensor *array, tn_dtype *dtype) {
     return true;
   }
   return false;
+}
+
+void runtime_array_store(DLTensor *array, tn_dtype dtype, int64_t i, double value) {
+  stores[dtype]((char *)array->data + array->byte_offset, i, value);
+}
+
+tn_status runtime_array_writable(tn_context *ctx, const char *caller, const DLTensor *array, tn_dtype *dtype) {
+  if (!array) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: the array is NULL", caller);
+  if (!runtime_array_dtype(array, dtype)) {
+    char text[RUNTIME_DLTYPE_TEXT];
+    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: dtype %s is none of Tenon's", caller,
+                        runtime_dltype_text(array->dtype, text));
+  }
+  if (array->device.device_type == kDLCPU && runtime_array_is_compact(array)) return TN_OK;
+  return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: the array is not compact row-major on the CPU", caller);
 }
 
 /* Multiples of 2^-23 for floats, so that f32 and f64 arrays of one seed hold the same numbers. */
@@ -200,15 +214,9 @@ tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed) {
 /* The values depend on SEED, the dtype and an element's number alone: arrays of one seed agree between
  * runs, machines and, for floats, between f32 and f64. Wrong requests leave the array as it was. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below) {
-  if (!array) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_fill: the array is NULL");
   tn_dtype dtype;
-  if (!dtype_of(array, &dtype)) {
-    char text[RUNTIME_DLTYPE_TEXT];
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_fill: dtype %s is none of Tenon's",
-                        runtime_dltype_text(array->dtype, text));
-  }
-  if (array->device.device_type != kDLCPU || !runtime_array_is_compact(array))
-    return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_fill: the array is not compact row-major on the CPU");
+  tn_status status = runtime_array_writable(ctx, "tn_array_fill", array, &dtype);
+  if (status != TN_OK) return status;
   runtime_rng rng = {seed};
   int64_t n = (int64_t)(tn_array_bytes(array) / tn_dtype_bytes(dtype));
   char *data = (char *)array->data + array->byte_offset;

@@ -319,6 +319,15 @@ DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, const int
 size_t runtime_array_mapped_bytes(const DLTensor *array);
 /* tn_array_fill; with BELOW > 0 by integers in [0, BELOW): what may be an index. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below);
+/* Tenon's dtype of an array of its own or of a foreign one; false when it has none. */
+bool runtime_array_dtype(const DLTensor *array, tn_dtype *dtype);
+/* Element I of a compact array becomes VALUE, rounded. */
+void runtime_array_store(DLTensor *array, tn_dtype dtype, int64_t i, double value);
+/* TN_OK with its dtype when CALLER, a name for messages, may fill the array: compact, on the CPU, of a dtype of ours. */
+tn_status runtime_array_writable(tn_context *ctx, const char *caller, const DLTensor *array, tn_dtype *dtype);
+/* The data of the .npy file at PATH into an array of the same dtype and shape, and back (npy.c). */
+tn_status runtime_npy_read(tn_context *ctx, const char *path, DLTensor *array);
+tn_status runtime_npy_write(tn_context *ctx, const char *path, const DLTensor *array);
 /* Strides, in elements, of a compact row-major array of that shape. */
 void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides);
 /* Whether no two elements of an array, whose strides are not negative, share memory; whether no element of A shares some

@@ -145,6 +145,16 @@ TN_API void tn_array_free(DLTensor *array);
 TN_API size_t tn_array_bytes(const DLTensor *array);
 /* Fills with reproducible test data: floats uniform in [-1, 1), integers in [-4, 4] (unsigned: [0, 8]), booleans 0/1. */
 TN_API tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed);
+/* Fills with data of a kind:
+ *   uniform(LOW, HIGH)    numbers in [LOW, HIGH); integers in [LOW, HIGH]
+ *   normal, normal(MEAN, DEVIATION)
+ *   zeros, iota           0; 0, 1, 2, ... in row-major order
+ *   index(N)              whole numbers in [0, N): for arrays that are used as indices
+ *   sparse(SHARE)         that share of zeros (0 .. 1), the others as by tn_array_fill
+ *   file:PATH             a NumPy file (.npy, versions 1 to 3) in C order, of the array's dtype and shape; V2 stands for bf16
+ * TN_ERROR_ARGUMENT names what is wrong with HOW, TN_ERROR_IO what is wrong with the file; the array is then as it was, or
+ * partly read. */
+TN_API tn_status tn_array_fill_as(tn_context *ctx, DLTensor *array, const char *how, uint64_t seed);
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
@@ -196,6 +206,7 @@ typedef struct tn_timing_options {
   double median_within;   /* stop early when the median is known to this share of it (0: not asked): half its 95 %
                            * interval, 1.57 (p75-p25) / sqrt(n) (McGill, Tukey, Larsen: Variations of box plots, 1978) */
   double give_up_above_s; /* a first call slower than this is the only one; 0: never */
+  double drop_above_s;    /* no more samples when the first two are slower than this; 0: never */
 } tn_timing_options;
 
 typedef struct tn_timing {

@@ -66,7 +66,9 @@ static int32_t sample(runtime_call *call, const tn_timing_options *o, double *sa
   for (int n = 0; n < o->max_samples && result == 0;) {
     insert_sorted(samples, n, n == 0 && n_calls == 1 ? second_s : time_calls(call, n_calls, &result));
     *out = summary(samples, ++n);
-    if ((n >= o->min_samples && is_tight(o, out)) || (double)(runtime_now_ns() - start) * 1e-9 > o->max_total_s) break;
+    bool is_slow = o->drop_above_s > 0 && n == 2 && out->min_s > o->drop_above_s;
+    bool is_over = (double)(runtime_now_ns() - start) * 1e-9 > o->max_total_s;
+    if (is_slow || is_over || (n >= o->min_samples && is_tight(o, out))) break;
   }
   return result;
 }

@@ -1,6 +1,7 @@
 /* bench.c: `tenon bench`: how fast a scheduled program is: checked, beside the default schedule and vendors' libraries. */
 #include <math.h>
 
+#include "autotune/internal.h"
 #include "autotune/worker.h"
 #include "runtime/kernel.h"
 #include "tools/vendor.h"
@@ -23,6 +24,7 @@ static const tools_option options[] = {
     TOOLS_OPTION("stages", 0, FLAG, shows_stages, NULL,
                  "also say how long each stage takes and how much it computes, from a build of\n"
                  "its own that is sampled for a second"),
+    TOOLS_OPTION_FILL,
     TOOLS_OPTION_LINK,
     TOOLS_OPTION_PARAM,
     TOOLS_OPTION_TARGET,
@@ -132,8 +134,12 @@ static bool prepare(bench *b) {
   if (codegen_kernel_args(s->program, &s->ctx->arena, b->program.args) < 0)
     return tools_fail(s, "out of memory"), false;
   s->is_muted = true;
-  bool ready = worker_prepare_data(&b->program, b->args->seed, 0, false, &answer);
+  char *fill = tools_fill_text(b->args);
+  bool ready = autotune_fill_check(s->program, fill) == TN_OK;
+  if (!ready) worker_fail_context(&answer, TN_MEASURE_UNKNOWN, s->ctx);
+  ready = ready && worker_prepare_data(&b->program, b->args->seed, fill, 0, false, &answer);
   s->is_muted = false;
+  free(fill);
   if (!ready) tools_fail(s, "%s", answer.message.data ? answer.message.data : "out of memory");
   runtime_str_free(&answer.message);
   return ready;
@@ -367,6 +373,9 @@ static int print_plain(const bench *b) {
   if (is_scheduled) printf("%.1f times as fast as the default schedule\n", speedup(b));
   for (int i = 1; i < b->n_sides; ++i) print_ratio(b, &b->sides[i]);
   printf("checked: largest relative error %.2g; %d threads\n", b->max_error, tn_target_threads(b->session.target));
+  if (b->program.data->odd_share > 0)
+    printf("%.3g %% of the result is infinite or not a number: give the inputs' data (--fill)\n",
+           100 * b->program.data->odd_share);
   char *stages = tn_kernel_stage_report(b->staged);
   if (stages) printf("\n%s", stages);
   free(stages);
@@ -429,6 +438,7 @@ static int print_object(bench *b) {
                       json_real(tools_gflops(tn_program_bytes(s->program), b->sides[OURS].timed.median)));
   if (b->staged) json_object_set_new(object, "stages", stages_array(b));
   for (int i = 1; i < b->n_sides; ++i) add_side_object(b, object, &b->sides[i]);
+  json_object_set_new(object, "odd_share", json_real(b->program.data->odd_share));
   return tools_print_json(s, object);
 }
 

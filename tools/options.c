@@ -6,7 +6,7 @@
 
 #include "tools/tools.h"
 
-enum { MAX_OPTIONS = 24, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h' };
+enum { MAX_OPTIONS = 40, HELP_COLUMN = 26, LONG_ONLY = 256, HELP = 'h' };
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
@@ -73,6 +73,21 @@ static bool parse_link(const char *text, void *field) {
   return true;
 }
 
+/* Like parse_param, for the inputs' data; whether it can be had is found out with the program. */
+static bool parse_fill(const char *text, void *field) {
+  tools_args *args = (tools_args *)((char *)field - offsetof(tools_args, fills));
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1] || strchr(text, '\n') || args->n_fills == TOOLS_MAX_FILLS) return false;
+  args->fills[args->n_fills++] = text;
+  return true;
+}
+
+char *tools_fill_text(const tools_args *args) {
+  runtime_str text = {0};
+  for (int i = 0; i < args->n_fills; ++i) runtime_str_addf(&text, "%s%s", i ? "\n" : "", args->fills[i]);
+  return text.data;
+}
+
 static const char *const expected[] = {
 #define X(name, words) [TOOLS_##name] = words,
     TOOLS_KINDS(X)
@@ -82,7 +97,7 @@ static const char *const expected[] = {
 static bool (*const parsers[])(const char *text, void *field) = {
     [TOOLS_FLAG] = parse_flag,   [TOOLS_TEXT] = parse_text, [TOOLS_COUNT] = parse_count,
     [TOOLS_LEVEL] = parse_level, [TOOLS_SEED] = parse_seed, [TOOLS_SECONDS] = parse_seconds,
-    [TOOLS_PARAM] = parse_param, [TOOLS_LINK] = parse_link};
+    [TOOLS_PARAM] = parse_param, [TOOLS_LINK] = parse_link, [TOOLS_FILL] = parse_fill};
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@ enum { TOOLS_OK = 0, TOOLS_FAILED = 1, TOOLS_USAGE = 2, TOOLS_SIGNALLED = 128 /*
 
 /* ---- what a command line says (options.c) ------------------------------------------------------------------------ */
 
-enum { TOOLS_MAX_PARAMS = 32, TOOLS_MAX_OPERANDS = 64, TOOLS_MAX_LINKS = 16 };
+enum { TOOLS_MAX_PARAMS = 32, TOOLS_MAX_OPERANDS = 64, TOOLS_MAX_LINKS = 16, TOOLS_MAX_FILLS = 16 };
 
 typedef struct tools_verb tools_verb;
 
@@ -27,6 +27,8 @@ typedef struct tools_args {
   int n_params;
   const char *links[TOOLS_MAX_LINKS];
   int n_links;
+  const char *fills[TOOLS_MAX_FILLS]; /* "NAME=HOW" */
+  int n_fills;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
       *sort, *effort, *cost_model;
   int64_t trials, early_stop, finalists, per_round, verbosity, jobs, threads, limit, port, registers, register_bytes,
@@ -45,7 +47,8 @@ typedef struct tools_args {
   X(SEED, "a whole number of 0 or more")     /* uint64_t */           \
   X(SECONDS, "a number above 0")             /* double */             \
   X(PARAM, "NAME=N with a whole number")     /* one more of params */ \
-  X(LINK, "a file's name, 16 times at most") /* one more of links */
+  X(LINK, "a file's name, 16 times at most") /* one more of links */ \
+  X(FILL, "NAME=HOW, as in A=uniform(0.1,2)") /* one more of fills */
 
 typedef enum tools_kind {
 #define X(name, words) TOOLS_##name,
@@ -65,6 +68,11 @@ typedef struct tools_option {
 #define TOOLS_OPTION(name, letter, kind, field, argument, help) \
   {name, letter, TOOLS_##kind, offsetof(tools_args, field), argument, help}
 /* Options that several verbs take. */
+#define TOOLS_OPTION_FILL                                                                                           \
+  TOOLS_OPTION("fill", 0, FILL, fills, "NAME=HOW",                                                                  \
+               "what input NAME holds: uniform(LOW,HIGH), normal, zeros, iota, index(N) for indices,\n"             \
+               "sparse(SHARE) with that share of zeros, file:PATH.npy; the others get random numbers that\n"        \
+               "the program can take")
 #define TOOLS_OPTION_PARAM \
   TOOLS_OPTION("param", 'p', PARAM, params, "NAME=N", "the value of one of the program's `param`s; may be repeated")
 #define TOOLS_OPTION_SCHEDULE                                                                      \
@@ -104,6 +112,8 @@ struct tools_verb {
 extern const tools_verb tools_show, tools_tune, tools_build, tools_bench, tools_log, tools_worker, tools_target,
     tools_version, tools_profile, tools_pass;
 
+/* The lines of --fill, malloc'ed; NULL when there are none. */
+char *tools_fill_text(const tools_args *args);
 /* Reads argv[1..argc) of a verb. TOOLS_OK, or TOOLS_USAGE after a message and the usage line on standard error.
  * *wants_help: --help was there; nothing else was looked at. */
 int tools_parse(const tools_verb *verb, int argc, char **argv, tools_args *out, bool *wants_help);

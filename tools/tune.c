@@ -33,6 +33,7 @@ static const tools_option options[] = {
     TOOLS_OPTION("verbose", 'v', LEVEL, verbosity, "0|1|2",
                  "0: only what was found; 1: progress, and where the time went (the default); 2: a line\n"
                  "for each candidate"),
+    TOOLS_OPTION_FILL,
     TOOLS_OPTION_PARAM,
     TOOLS_OPTION_TARGET,
     TOOLS_OPTION_JSON,
@@ -77,6 +78,9 @@ static void print_best(const tuned *t) {
            about, tools_time(r->default_s).text, tools_gflops(t->flops, r->default_s),
            r->default_is_estimate ? "; estimated from a part of it" : "");
   printf("\n");
+  if (r->odd_share > 0)
+    printf("data     %.3g %% of the result is infinite or not a number: give the inputs' data (--fill)\n",
+           100 * r->odd_share);
   if (r->finalists > 0)
     printf("finals   %d timed again in turns%s\n", r->finalists,
            r->is_tie ? "; several are as good, the simplest of them was taken" : "");
@@ -128,6 +132,7 @@ static void print_going_on(const tools_args *args) {
   print_quoted(args->log);
   if (args->trials) printf(" --trials %lld", (long long)args->trials);
   if (args->seconds > 0) printf(" --seconds %g", args->seconds);
+  for (int i = 0; i < args->n_fills; ++i) printf(" --fill"), print_quoted(args->fills[i]);
   if (args->effort) printf(" --effort %s", args->effort);
   if (args->early_stop) printf(" --early-stop %lld", (long long)args->early_stop);
   if (args->seed) printf(" --seed %llu", (unsigned long long)args->seed);
@@ -176,6 +181,7 @@ static int print_object(tools_session *session, const tools_args *args, const tu
   json_object_set_new(object, "default_is_estimate", json_boolean(r->default_is_estimate));
   json_object_set_new(object, "end", json_string(tn_tune_end_word(r->end)));
   json_object_set_new(object, "finalists", json_integer(r->finalists));
+  json_object_set_new(object, "odd_share", json_real(r->odd_share));
   json_object_set_new(object, "tie", json_boolean(r->is_tie));
   json_object_set_new(object, "failures", failures);
   return tools_print_json(session, object);
@@ -205,6 +211,7 @@ typedef struct watcher {
   tools_progress show;
   const tools_args *args;
   double flops;
+  char *fill;
 } watcher;
 
 static bool on_progress(void *user, const tn_progress *progress) {
@@ -233,7 +240,8 @@ static int find_effort(const tools_args *args) {
 }
 
 static tn_status tune(tools_session *session, const tools_args *args, tn_profiler *profiler, tuned *out) {
-  watcher w = {tools_progress_begin(session, args->is_json), args, tn_program_flops(session->program)};
+  watcher w = {tools_progress_begin(session, args->is_json), args, tn_program_flops(session->program),
+               tools_fill_text(args)};
   tn_tune_options tuning = {.log = args->log,
                             .trials = (int)args->trials,
                             .seconds = args->seconds,
@@ -245,6 +253,7 @@ static tn_status tune(tools_session *session, const tools_args *args, tn_profile
                             .cost_model = args->cost_model,
                             .target = session->target,
                             .workers = {.jobs = (int)args->jobs},
+                            .fill = w.fill,
                             .on_progress = on_progress,
                             .on_measured = on_measured,
                             .user = &w};
@@ -258,6 +267,7 @@ static tn_status tune(tools_session *session, const tools_args *args, tn_profile
   out->flops = w.flops;
   out->profiler = profiler;
   tools_progress_end(&w.show);
+  free(w.fill);
   return status;
 }
 

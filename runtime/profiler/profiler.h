@@ -197,10 +197,11 @@ TN_API void tn_event_add(const tn_site *site, const char *name, uint64_t start_n
 typedef enum tn_flow_phase { TN_FLOW_START, TN_FLOW_STEP, TN_FLOW_END } tn_flow_phase;
 TN_API void tn_flow(const tn_site *site, const char *name, tn_flow_phase phase, uint64_t id);
 
-/* A range that may begin and end on different threads: no children, nobody's child, self time 0. id 0: not wanted. */
+/* A range that may begin and end on different threads, and overlap others: no children, nobody's child, self time 0. id 0:
+ * not wanted. SEQUENCE joins it to other events of the same thing; to be set before it ends. */
 typedef struct tn_async {
   uint64_t id, start;
-  uint32_t label, generation;
+  uint32_t label, generation, sequence;
 } tn_async;
 TN_API tn_async tn_async_begin(const tn_site *site, const char *name);
 TN_API void tn_async_end(tn_async *range);

@@ -542,7 +542,7 @@ void profiler_write_event(const tn_site *site, const char *name, storage_record 
 }
 
 tn_async tn_async_begin(const tn_site *site, const char *name) {
-  tn_async range = {0, 0, 0, 0};
+  tn_async range = {0};
   if (!site) site = &unknown_site;
   if (!name || !session_wants(site) || atomic_load(&THE->tracer)) return range;
   profiler_thread *t = enter(site);
@@ -565,6 +565,7 @@ void tn_async_end(tn_async *range) {
                              .id = range->id,
                              .label = range->label,
                              .ordinal = ++t->ordinal,
+                             .sequence = range->sequence,
                              .kind = TN_EVENT_ASYNC};
     write_record(t, &record);
     leave(t);

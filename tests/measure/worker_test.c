@@ -45,7 +45,7 @@ static void several_jobs(void **state) {
   int pids[8];
   fixture_open_options(&f, &(tn_worker_options){.command = command, .jobs = 3});
   fixture_build(&f, 8);
-  assert_int_equal(children_of(getpid(), pids, 8), 3);
+  assert_int_equal(children_of(getpid(), pids, 8), 1 + 3); /* who runs, who build */
   fixture_run(&f, 8);
   for (int i = 0; i < 8; ++i) assert_measured(&f.out[i]);
   fixture_close(&f);
@@ -86,6 +86,36 @@ static void two_programs_take_turns(void **state) {
   fixture_build(&f, 4);
   fixture_run(&f, 4);
   for (int i = 0; i < 4; ++i) fixture_expect(&f, i, TN_MEASURE_NONE, NULL);
+  fixture_close(&f);
+}
+
+/* Without a word about the data, inputs get numbers that the program can take; with one, what was said. */
+static void data_suits_the_program(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].program = "Y[i<200] = log(A[i]) + sqrt(B[i])";
+  f.candidates[1].program = "Y[i<200] = log(A[i] + sqrt(A[i] * A[i] - 1))"; /* acosh */
+  f.candidates[2].program = "Y[i<200] = log(A[i])";
+  f.candidates[2].fill = "A=uniform(-2, -1)";
+  f.candidates[3].program = "Y[i<200] = A[i] / B[i]";
+  f.candidates[3].fill = "B=zeros";
+  fixture_build(&f, 4);
+  fixture_run(&f, 4);
+  for (int i = 0; i < 4; ++i) fixture_expect(&f, i, TN_MEASURE_NONE, NULL);
+  assert_true(f.out[0].odd_share == 0 && f.out[1].odd_share == 0);
+  assert_true(f.out[2].odd_share == 1 && f.out[3].odd_share == 1);
+  fixture_close(&f);
+}
+
+static void data_that_cannot_be_had_is_said(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].fill = "A=file:/no/such.npy";
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_UNKNOWN, "/no/such.npy: No such file");
   fixture_close(&f);
 }
 
@@ -413,6 +443,8 @@ int worker_tests(void) {
       cmocka_unit_test(workers_are_reused),
       cmocka_unit_test(two_programs_take_turns),
       cmocka_unit_test(clearly_slower_is_dropped),
+      cmocka_unit_test(data_suits_the_program),
+      cmocka_unit_test(data_that_cannot_be_had_is_said),
       cmocka_unit_test(slow_runs_are_ended),
       cmocka_unit_test(slow_parallel_runs_are_ended),
       cmocka_unit_test(long_default_is_estimated),

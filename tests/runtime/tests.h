@@ -8,6 +8,7 @@ int test_context(void);
 int test_limits(void);
 int test_dtype(void);
 int test_array(void);
+int test_fill(void);
 int test_overlap(void);
 int test_call(void);
 int test_timing(void);

@@ -9,7 +9,7 @@ space_fixture space_make(const char *program) {
   f.task = calloc(1, sizeof *f.task);
   f.space = calloc(1, sizeof *f.space);
   assert_true(f.task && f.space);
-  *f.task = (autotune_task){f.ctx, p, NULL, 2, 64, 64, 0, NULL};
+  *f.task = (autotune_task){.ctx = f.ctx, .program = p, .threads = 2, .vector_bytes = 64, .cache_line_bytes = 64};
   f.space->task = f.task;
   f.model = autotune_model_new(f.ctx, 1, 1);
   return f;
@@ -31,5 +31,5 @@ int stage_named(const tn_schedule *s, const char *name) {
 
 int main(void) {
   return run_analysis_tests() + run_sketch_tests() + run_genome_tests() + run_planned_tests() + run_proposal_tests() +
-         run_tune_tests();
+         run_tune_tests() + run_pipeline_tests();
 }

@@ -44,5 +44,6 @@ int run_genome_tests(void);
 int run_planned_tests(void);
 int run_proposal_tests(void);
 int run_tune_tests(void);
+int run_pipeline_tests(void);
 
 #endif

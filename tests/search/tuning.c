@@ -93,7 +93,7 @@ static int set_up(void **state) {
   strcpy(f->folder, "/tmp/tenon-search-XXXXXX");
   assert_non_null(mkdtemp(f->folder));
   snprintf(f->log, sizeof f->log, "%s/log.json", f->folder);
-  f->builder = (tn_builder){&f->machine, fake_build, NULL};
+  f->builder = (tn_builder){.self = &f->machine, .build = fake_build};
   f->runner = (tn_runner){.self = &f->machine, .run = fake_run};
   f->options = (tn_tune_options){.log = f->log, .trials = 40, .seed = 1, .builder = &f->builder, .runner = &f->runner};
   *state = f;
@@ -272,6 +272,53 @@ static void test_measured_is_called(void **state) {
   f->machine.fail_every = 3;
   assert_int_equal(tune(f), TN_OK);
   assert_int_equal(calls, 40);
+}
+
+/* ---- data -------------------------------------------------------------------------------------------------------- */
+
+static void copy_fill(void *user, const tn_candidate *candidate, const tn_measurement *m) {
+  (void)m;
+  snprintf(user, 256, "%s", candidate->fill ? candidate->fill : "(none)");
+}
+
+/* An array becomes a file for the time of the run; lines stand behind it. */
+static void test_data_reaches_candidates(void **state) {
+  fixture *f = *state;
+  char fill[256] = "", path[256];
+  DLTensor *a = tn_array_new(f->ctx, TN_F32, 2, (int64_t[]){64, 64});
+  f->options.fill = "B=uniform(1, 2)";
+  f->options.inputs = &(tn_task_input){"A", a};
+  f->options.n_inputs = 1;
+  f->options.on_measured = copy_fill;
+  f->options.user = fill;
+  assert_int_equal(tune(f), TN_OK);
+  check_has(fill, "A=file:/tmp/tenon-input-");
+  check_has(fill, "\nB=uniform(1, 2)");
+  snprintf(path, sizeof path, "%.*s", (int)strcspn(fill + 7, "\n"), fill + 7);
+  assert_int_not_equal(access(path, F_OK), 0);
+  tn_array_free(a);
+}
+
+static void test_wrong_data_is_refused(void **state) {
+  fixture *f = *state;
+  static const char *const wrong[][3] = {{"Q=zeros", "no input of that name", "it has A, B, D"},
+                                         {"A", "write NAME=HOW", "A=uniform"},
+                                         {"A=zero", "no kind 'zero'", "zeros"},
+                                         {"A=file:/no/such.npy", "/no/such.npy", "No such file"}};
+  for (int i = 0; i < RUNTIME_COUNT(wrong); ++i) {
+    f->options.fill = wrong[i][0];
+    assert_true(tune(f) != TN_OK);
+    check_message_has(f->ctx, wrong[i][1], wrong[i][2]);
+    tn_context_clear(f->ctx);
+  }
+  assert_int_equal(f->machine.built, 0);
+  DLTensor *small = tn_array_new(f->ctx, TN_F32, 1, (int64_t[]){64});
+  f->options.fill = NULL;
+  f->options.inputs = &(tn_task_input){"A", small};
+  f->options.n_inputs = 1;
+  assert_int_equal(tune(f), TN_ERROR_ARGUMENT);
+  check_fails(f->ctx, TN_ERROR_ARGUMENT, "its shape is [64], that of the array [64, 64]");
+  tn_array_free(small);
 }
 
 /* ---- finals ------------------------------------------------------------------------------------------------------ */
@@ -709,6 +756,8 @@ int run_tune_tests(void) {
       TEST(stopped),
       TEST(early_stop),
       TEST(begins_and_ends_in_log),
+      TEST(data_reaches_candidates),
+      TEST(wrong_data_is_refused),
       TEST(finals),
       TEST(finals_judged),
       TEST(finals_of_equals),

@@ -43,7 +43,7 @@ static int check_inside(const tn_recording *r, int64_t slack_ns) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
     if (strcmp(e->name, "measure") != 0) continue;
-    const tn_event *outer = find_numbered(r, "SendToRunner", e->sequence);
+    const tn_event *outer = find_numbered(r, "measuring", e->sequence);
     assert_non_null(outer);
     assert_true(e->start_ns >= outer->start_ns - slack_ns);
     assert_true(tune_end(e) <= tune_end(outer) + slack_ns);
@@ -74,7 +74,7 @@ ROW(c4_killed_worker_keeps_its_events) {
   for (int64_t i = 0; i < run.r->n_events; ++i) {
     const tn_event *e = &run.r->events[i];
     if (!(e->flags & TN_EVENT_KILLED) || strcmp(e->name, "measure") != 0) continue;
-    const tn_event *outer = find_numbered(run.r, "SendToRunner", e->sequence);
+    const tn_event *outer = find_numbered(run.r, "measuring", e->sequence);
     assert_non_null(outer);
     assert_true(e->start_ns >= outer->start_ns - 1000 && e->duration_ns > 0);
     ++killed;
@@ -96,7 +96,7 @@ ROW(c5_remote_clock_is_estimated) {
   tune_recorded(&run, TUNE_MATMUL, 12, command);
   int64_t shortest_ns = INT64_MAX; /* no request took longer than the range it lies in */
   for (int64_t i = 0; i < run.r->n_events; ++i)
-    if (strcmp(run.r->events[i].name, "SendToRunner") == 0)
+    if (strcmp(run.r->events[i].name, "measuring") == 0)
       shortest_ns = RUNTIME_MIN(shortest_ns, run.r->events[i].duration_ns);
   int64_t widest_ns = 0;
   int remote = 0;

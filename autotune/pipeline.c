@@ -1,0 +1,330 @@
+/* pipeline.c: from proposals to records. Two rounds are under way: the candidates of one are run while those of the next
+ * are built, and while the search makes the one after it. A round is proposed when the round before the last has been
+ * learned from, and a round is learned from in the order of its candidates. So what is proposed depends on the seed and on
+ * the costs, and not on how many work or who was first. */
+#include <math.h>
+
+#include "autotune/tuner.h"
+
+#define WAIT_S 0.05
+/* So long one of two that are polled may wait for the other. */
+#define TURN_S 0.001
+
+typedef enum slot_state { PROPOSED, BUILDING, BUILT, RUNNING, DONE } slot_state;
+
+/* A candidate of a round. */
+typedef struct slot {
+  slot_state state;
+  tn_schedule *schedule;
+  tn_candidate candidate;
+  tn_measurement measurement;
+  tn_job job;
+  tn_async under_way; /* for recordings: "building", then "measuring" */
+  uint64_t claim;     /* as other tuners on the log see it; 0: it is not claimed */
+  double cost_s;      /* what the search learns; NAN: nothing was measured */
+} slot;
+
+typedef struct batch {
+  int n, n_done;
+  slot *slots;
+} batch;
+
+enum { ROUNDS = 2 };
+
+struct tuner_pipeline {
+  tuner *t;
+  int n_rounds;
+  batch rounds[ROUNDS]; /* the older one first */
+  int n_building, n_built, n_running;
+  bool is_inside; /* of the search, which gives us a moment now and then */
+  tn_status status;
+};
+typedef struct tuner_pipeline pipeline;
+
+/* ---- slots ------------------------------------------------------------------------------------------------------- */
+
+static void unclaim(tuner *t, slot *s) {
+  if (s->claim) autotune_unclaim(&t->claims, s->claim);
+  s->claim = 0;
+}
+
+static void free_slot(tuner *t, slot *s) {
+  unclaim(t, s);
+  tn_schedule_free(s->schedule);
+  free((char *)s->candidate.steps);
+  free(s->measurement.message);
+  free(s->measurement.object);
+}
+
+static void free_round(tuner *t, batch *r) {
+  for (int i = 0; i < r->n; ++i) free_slot(t, &r->slots[i]);
+  free(r->slots);
+  *r = (batch){0};
+}
+
+static void finish(batch *r, slot *s) {
+  s->state = DONE;
+  r->n_done++;
+}
+
+static batch *round_of(pipeline *p, const slot *s) {
+  for (int i = 0; i < p->n_rounds; ++i)
+    if (s >= p->rounds[i].slots && s < p->rounds[i].slots + p->rounds[i].n) return &p->rounds[i];
+  return NULL;
+}
+
+/* The first candidate in this state, in the order of the proposals. */
+static slot *first_that_is(pipeline *p, slot_state state, batch **its) {
+  for (int r = 0; r < p->n_rounds; ++r) {
+    *its = &p->rounds[r];
+    for (int i = 0; i < (*its)->n; ++i)
+      if ((*its)->slots[i].state == state) return &(*its)->slots[i];
+  }
+  return NULL;
+}
+
+/* ---- submitting -------------------------------------------------------------------------------------------------- */
+
+static const tn_site build_site = {__FILE__, "pipeline", 0, TN_CATEGORY_BUILD, 1},
+                     run_site = {__FILE__, "pipeline", 0, TN_CATEGORY_MEASURE, 1};
+
+static tn_async begin_range(const tn_site *site, const char *name, const tn_candidate *c) {
+  tn_async range = tn_async_begin(site, name);
+  range.sequence = c->sequence;
+  return range;
+}
+
+/* Left out when another tuner on the log is measuring it, or has. */
+static tn_status submit_build(pipeline *p, batch *r, slot *s) {
+  TN_SCOPE_AS(scope, BUILD, 1, "SendToBuilder");
+  tn_scope_sequence(&scope, s->candidate.sequence);
+  bool is_wanted;
+  tn_status status = tuner_claim(p->t, s->schedule, &s->claim, &is_wanted);
+  if (status == TN_OK && is_wanted) status = tuner_describe(p->t, s->schedule, &s->candidate);
+  if (status != TN_OK || !is_wanted) {
+    finish(r, s);
+    unclaim(p->t, s);
+    return status;
+  }
+  s->job = (tn_job){&s->candidate, &s->measurement, s};
+  s->under_way = begin_range(&build_site, "building", &s->candidate);
+  status = tuner_submit(&p->t->build_stage, &s->job);
+  if (status != TN_OK) return status;
+  s->state = BUILDING;
+  p->n_building++;
+  return TN_OK;
+}
+
+static tn_status submit_run(pipeline *p, slot *s) {
+  TN_SCOPE_AS(scope, MEASURE, 1, "SendToRunner");
+  tn_scope_sequence(&scope, s->candidate.sequence);
+  if (s->candidate.sequence) tn_flow(&autotune_flow_site, AUTOTUNE_FLOW, TN_FLOW_START, s->candidate.sequence);
+  tuner_before_run(p->t, &s->candidate);
+  s->under_way = begin_range(&run_site, "measuring", &s->candidate);
+  tn_status status = tuner_submit(&p->t->run_stage, &s->job);
+  if (status != TN_OK) return status;
+  s->state = RUNNING;
+  p->n_built--;
+  p->n_running++;
+  return TN_OK;
+}
+
+static tn_status submit_builds(pipeline *p) {
+  tn_status status = TN_OK;
+  int most = p->t->build_stage.ahead;
+  batch *r;
+  while (status == TN_OK && p->n_building < most && p->n_built < most + p->t->options.per_round) {
+    slot *s = first_that_is(p, PROPOSED, &r);
+    if (!s) break;
+    status = submit_build(p, r, s);
+  }
+  return status;
+}
+
+/* Where nothing is known yet, the first one's time limits the others. */
+static tn_status submit_runs(pipeline *p) {
+  tn_status status = TN_OK;
+  int most = p->t->held > 0 ? p->t->run_stage.ahead : 1;
+  batch *r;
+  while (status == TN_OK && p->n_running < most) {
+    slot *s = first_that_is(p, BUILT, &r);
+    if (!s) break;
+    status = submit_run(p, s);
+  }
+  return status;
+}
+
+/* ---- what comes back --------------------------------------------------------------------------------------------- */
+
+/* The time of a candidate ends here: its record is written. */
+static tn_status take(pipeline *p, slot *s) {
+  tn_status status = tuner_take(p->t, &s->candidate, s->schedule, &s->measurement, &s->cost_s);
+  free(s->measurement.object);
+  s->measurement.object = NULL;
+  unclaim(p->t, s);
+  finish(round_of(p, s), s);
+  return status == TN_OK ? tuner_catch_up(p->t) : status; /* what is wanted may be there by now */
+}
+
+static tn_status take_built(pipeline *p, slot *s) {
+  p->n_building--;
+  if (s->measurement.error != TN_MEASURE_NONE || s->measurement.abandoned) return take(p, s);
+  p->t->build_s += s->measurement.build_s;
+  p->t->n_built++;
+  s->state = BUILT;
+  p->n_built++;
+  return TN_OK;
+}
+
+static tn_status wait_for_job(const pipeline *p, tuner_stage *stage, double wait_s, tn_job **job) {
+  *job = NULL;
+  if (wait_s <= 0) return tuner_poll(stage, wait_s, job);
+  TN_SCOPE(MEASURE, 1, p->n_running > 0 ? "SendToRunner/wait" : "SendToBuilder/wait");
+  return tuner_poll(stage, wait_s, job);
+}
+
+static tn_status poll_stage(pipeline *p, tuner_stage *stage, double wait_s, bool *came) {
+  tn_job *job;
+  tn_status status = wait_for_job(p, stage, wait_s, &job);
+  *came = job != NULL;
+  if (!job) return status;
+  slot *s = job->user;
+  tn_status taken = TN_OK;
+  tn_async_end(&s->under_way);
+  if (stage == &p->t->build_stage) {
+    taken = take_built(p, s);
+  } else {
+    p->n_running--;
+    taken = take(p, s);
+  }
+  return status == TN_OK ? taken : status;
+}
+
+/* Takes what has come from both, waiting for it if nothing has; before, all that may begin is submitted. */
+static tn_status turn(pipeline *p, double wait_s, bool submits) {
+  bool came = false;
+  tn_status status = submits ? submit_runs(p) : TN_OK;
+  if (status == TN_OK && submits) status = submit_builds(p);
+  bool polls_both = p->n_building > 0 && p->n_running > 0;
+  if (polls_both && !p->t->shares_pool) wait_s = wait_s < TURN_S ? wait_s : TURN_S;
+  if (status == TN_OK && p->n_running > 0) status = poll_stage(p, &p->t->run_stage, wait_s, &came);
+  bool has_waited = polls_both || came;
+  if (status == TN_OK && p->n_building > 0) status = poll_stage(p, &p->t->build_stage, has_waited ? 0 : wait_s, &came);
+  return status;
+}
+
+/* Gives up what is under way. Builders and runners that cannot be told are waited for. */
+static tn_status drain(pipeline *p) {
+  tn_status status = TN_OK;
+  while (status == TN_OK && p->n_running > 0) status = turn(p, WAIT_S, false);
+  p->t->winds_up = true;
+  while (status == TN_OK && p->n_building + p->n_running > 0) status = turn(p, WAIT_S, false);
+  p->t->winds_up = false;
+  return status;
+}
+
+/* ---- rounds ------------------------------------------------------------------------------------------------------ */
+
+/* Called by the search and by the training of the model, many times a second. */
+void tuner_meanwhile(void *user) {
+  pipeline *p = ((tuner *)user)->pipeline;
+  if (!p || p->is_inside || p->status != TN_OK) return;
+  p->is_inside = true;
+  bool is_done = tuner_is_done(p->t);
+  if (!is_done && p->t->shares_pool) p->status = turn(p, 0, true);
+  p->is_inside = false;
+}
+
+/* Candidates that are not records yet. */
+static int count_open(const pipeline *p) {
+  int n = 0;
+  for (int i = 0; i < p->n_rounds; ++i) n += p->rounds[i].n - p->rounds[i].n_done;
+  return n;
+}
+
+static tn_status fill_round(pipeline *p, int n, tn_schedule **schedules) {
+  batch *r = &p->rounds[p->n_rounds];
+  r->slots = calloc((size_t)n, sizeof *r->slots);
+  if (!r->slots) return runtime_fail(p->t->ctx, TN_ERROR_MEMORY, "out of memory for a round of %d candidates", n);
+  r->n = n;
+  r->n_done = 0;
+  for (int i = 0; i < n; ++i) {
+    r->slots[i] = (slot){.schedule = schedules[i], .cost_s = NAN};
+    r->slots[i].candidate.sequence = autotune_search_sequence(p->t->search, i);
+    schedules[i] = NULL;
+  }
+  p->n_rounds++;
+  return TN_OK;
+}
+
+static tn_status propose(pipeline *p, int want) {
+  tuner *t = p->t;
+  tn_schedule **schedules = calloc((size_t)want, sizeof *schedules);
+  if (!schedules) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a round of %d candidates", want);
+  if (p->n_rounds == 0) tuner_tell(t, "searching");
+  int n = autotune_search_next(t->search, want, schedules);
+  t->result.exhausted = n == 0;
+  tn_status status = n > 0 ? fill_round(p, n, schedules) : TN_OK;
+  for (int i = 0; i < n; ++i) tn_schedule_free(schedules[i]);
+  free(schedules);
+  return status;
+}
+
+/* Tells the search what the older round came to, in the order of its proposals, and drops it. */
+static tn_status learn_round(pipeline *p) {
+  tuner *t = p->t;
+  batch old = p->rounds[0];
+  tn_status status = TN_OK;
+  for (int i = 0; status == TN_OK && i < old.n; ++i)
+    if (!isnan(old.slots[i].cost_s))
+      status = autotune_search_observe(t->search, old.slots[i].schedule, old.slots[i].cost_s);
+  p->rounds[0] = p->rounds[1];
+  p->rounds[1] = (batch){0};
+  p->n_rounds--;
+  free_round(t, &old);
+  tuner_end_round();
+  if (status != TN_OK || tuner_is_done(t)) return status;
+  TN_SCOPE(MODEL, 1, "MeasureCallback/UpdateCostModel");
+  return autotune_model_train(t->model);
+}
+
+static bool is_round_done(const pipeline *p) { return p->n_rounds > 0 && p->rounds[0].n_done == p->rounds[0].n; }
+
+static int want_more(const pipeline *p) {
+  const tuner *t = p->t;
+  if (p->n_rounds == ROUNDS || t->result.exhausted) return 0;
+  return RUNTIME_MIN(t->options.per_round, t->options.trials - t->held - count_open(p));
+}
+
+static tn_status go_on(pipeline *p) {
+  int want;
+  tn_status status = TN_OK;
+  if (is_round_done(p)) {
+    status = learn_round(p);
+  } else if ((want = want_more(p)) > 0) {
+    status = propose(p, want);
+  } else {
+    status = turn(p, WAIT_S, true);
+  }
+  return status == TN_OK ? p->status : status;
+}
+
+tn_status tuner_run_pipeline(tuner *t) {
+  pipeline p = {.t = t};
+  tn_status status = TN_OK;
+  t->pipeline = &p;
+  while (status == TN_OK && !tuner_is_done(t)) {
+    if (t->result.exhausted && p.n_rounds == 0) {
+      t->result.end = TN_TUNE_EXHAUSTED;
+      break;
+    }
+    status = go_on(&p);
+  }
+  if (status == TN_OK) status = drain(&p);
+  t->pipeline = NULL;
+  while (status == TN_OK && p.n_rounds > 0) {
+    p.n_rounds--;
+    free_round(t, &p.rounds[p.n_rounds]);
+  }
+  return status;
+}

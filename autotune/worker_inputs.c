@@ -1,0 +1,109 @@
+/* worker_inputs.c: numbers for the inputs: those that were asked for, or random ones that the program can take. What is
+ * used as an index gets indices. Other numbers are in [-1, 1) at first; where the evaluator finds the result infinite or not
+ * a number at some points (log, sqrt, pow, acosh, a division), other ranges are tried, and the first kept that has fewer such
+ * points than those before. */
+#include <math.h>
+
+#include "autotune/internal.h"
+#include "autotune/worker.h"
+
+enum { POINTS = 16, LEAST_POINTS = 2 };
+static const double looking_s = 0.02; /* of the evaluator, for one choice of ranges */
+
+/* In the order in which they are tried, for all inputs that nobody spoke of. */
+static const char *const ranges[] = {"uniform(0.1, 2)", "uniform(1.01, 3)", "uniform(-0.9, 0.9)",
+                                     "uniform(0.05, 0.95)"};
+
+static bool is_free(const worker_program *p, const worker_data *data, int i) {
+  const tn_tensor *tensor = tn_program_arg(p->program, i);
+  return tn_dtype_is_float(tn_tensor_dtype(tensor)) && !autotune_fill_names(data->fill, tensor->name);
+}
+
+/* Every input gets a seed of its own, so that equal shapes do not hold equal data. */
+static bool fill_one(worker_program *p, worker_data *data, int i, worker_answer *answer) {
+  const tn_tensor *tensor = tn_program_arg(p->program, i);
+  uint64_t seed = data->seed + (uint64_t)i;
+  bool is_given = autotune_fill_names(data->fill, tensor->name);
+  tn_status status = is_given ? autotune_fill_input(p->ctx, data->fill, tensor->name, data->args[i], seed)
+                              : runtime_array_fill(p->ctx, data->args[i], seed, te_index_limit(p->program, tensor));
+  return status == TN_OK || worker_fail_context(answer, TN_MEASURE_UNKNOWN, p->ctx);
+}
+
+static void unravel(const DLTensor *t, int64_t flat, int64_t *index) {
+  for (int d = t->ndim - 1; d >= 0; --d) {
+    index[d] = flat % t->shape[d];
+    flat /= t->shape[d];
+  }
+}
+
+/* How many of the points of an output are odd; they count as one more than all when the evaluator fails. */
+static int count_odd_of(worker_program *p, const worker_data *data, int output) {
+  const DLTensor *t = data->args[data->n_inputs + output];
+  int64_t n = worker_elements(t), index[TN_MAX_RANK];
+  uint64_t end_ns = runtime_now_ns() + (uint64_t)(looking_s * 1e9);
+  runtime_rng rng = {.state = data->seed};
+  int odd = 0;
+  for (int i = 0; i < POINTS && n > 0 && (i < LEAST_POINTS || runtime_now_ns() < end_ns); ++i) {
+    double value = 0;
+    unravel(t, runtime_random_below(&rng, n), index);
+    runtime_quiet quiet = runtime_quiet_begin(p->ctx);
+    bool is_known = tn_evaluate_at(p->program, data->args, data->n_args,
+                                   tn_program_arg(p->program, data->n_inputs + output), index, &value) == TN_OK;
+    runtime_quiet_end(&quiet);
+    if (!is_known) return POINTS + 1;
+    odd += !isfinite(value);
+  }
+  return odd;
+}
+
+static int count_odd(worker_program *p, const worker_data *data) {
+  int odd = 0;
+  for (int i = 0; i < data->n_args - data->n_inputs; ++i)
+    if (tn_dtype_is_float(p->args[data->n_inputs + i].dtype)) odd += count_odd_of(p, data, i);
+  return odd;
+}
+
+/* RANGE NULL: as at first. */
+static bool fill_free(worker_program *p, worker_data *data, const char *range, worker_answer *answer) {
+  for (int i = 0; i < data->n_inputs; ++i) {
+    if (!is_free(p, data, i)) continue;
+    bool filled = range ? tn_array_fill_as(p->ctx, data->args[i], range, data->seed + (uint64_t)i) == TN_OK
+                        : fill_one(p, data, i, answer);
+    if (!filled) return worker_fail_context(answer, TN_MEASURE_UNKNOWN, p->ctx);
+  }
+  return true;
+}
+
+static bool choose_ranges(worker_program *p, worker_data *data, worker_answer *answer) {
+  int least = count_odd(p, data);
+  const char *best = NULL;
+  for (int i = 0; i < RUNTIME_COUNT(ranges) && least > 0; ++i) {
+    if (!fill_free(p, data, ranges[i], answer)) return false;
+    int odd = count_odd(p, data);
+    if (odd >= least) continue;
+    least = odd;
+    best = ranges[i];
+  }
+  return least == 0 || fill_free(p, data, best, answer);
+}
+
+bool worker_fill_inputs(worker_program *p, worker_data *data, worker_answer *answer) {
+  bool has_free = false;
+  for (int i = 0; i < data->n_inputs; ++i) {
+    if (!fill_one(p, data, i, answer)) return false;
+    has_free |= is_free(p, data, i);
+  }
+  return !has_free || te_has_externs(p->program) || choose_ranges(p, data, answer);
+}
+
+double worker_odd_share(const worker_program *p, const worker_data *data) {
+  double odd = 0, all = 0;
+  for (int i = data->n_inputs; i < data->n_args; ++i) {
+    tn_dtype dtype = p->args[i].dtype;
+    const DLTensor *t = data->reference[i - data->n_inputs];
+    int64_t n = tn_dtype_is_float(dtype) ? worker_elements(t) : 0;
+    for (int64_t k = 0; k < n; ++k) odd += !isfinite(worker_element(t, dtype, k));
+    all += (double)n;
+  }
+  return all > 0 ? odd / all : 0;
+}
