@@ -126,6 +126,8 @@ static tn_status learn_from_log(tuner *t, const tn_schedule *s, const autotune_r
   return tuner_learn(t, s, record);
 }
 
+/* Another program's or target's lines are passed over in silence: one log holds many. What is refused
+ * now still counts as a trial: it was measured, and would be refused again. */
 static bool take_record(void *user, int line, autotune_record *record) {
   tuner *t = user;
   if (record->is_final || strcmp(record->key, tn_program_key(t->program)) != 0 ||
@@ -143,6 +145,7 @@ static bool take_record(void *user, int line, autotune_record *record) {
   return t->visit_status == TN_OK;
 }
 
+/* From where the last call ended: O(new lines). */
 tn_status tuner_catch_up(tuner *t) {
   tn_status status = autotune_log_read_on(t->ctx, t->options.log, true, &t->read, NULL, take_record, t);
   return status == TN_OK ? t->visit_status : status;
@@ -164,6 +167,7 @@ void tuner_add_plan(autotune_record *record, const char *text) {
   if (plan) json_object_set_new(record->json, "plan", plan);
 }
 
+/* With candidate and schedule of one loop nest. RECORD is the caller's to free even on failure. */
 static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_schedule *s, const tn_measurement *m,
                                autotune_record *record) {
   TN_SCOPE_AS(scope, RECORD, 2, "MeasureCallback/AddToDatabase");
@@ -173,6 +177,7 @@ static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn
   return status == TN_OK ? autotune_record_append(t->ctx, t->options.log, record) : status;
 }
 
+/* The arrow of the recording begins here, and ends in update or, when measuring fails, there too. */
 static tn_status run_one(tuner *t, const tn_candidate *candidate, tn_measurement *m) {
   TN_SCOPE_AS(scope, MEASURE, 1, "SendToRunner");
   tn_scope_sequence(&scope, candidate->sequence);
@@ -230,6 +235,7 @@ static double run_limit(const tuner *t) {
   return t->result.best_s > 0 ? fmax(RUN_TIMES * t->result.best_s, LEAST_RUN_S) : 0;
 }
 
+/* A build that failed is recorded as well: it must not be tried again. */
 static tn_status measure_one(tuner *t, tn_candidate *candidate, const tn_schedule *s, tn_measurement *m) {
   if (m->abandoned) return TN_OK;
   if (m->error == TN_MEASURE_NONE) {
@@ -275,6 +281,7 @@ static tn_status take_default(tuner *t, const tn_candidate *candidate, const tn_
   return status;
 }
 
+/* The runner may have none (a user's own): then the first candidate's time includes it. */
 tn_status tuner_prepare(tuner *t) {
   if (!t->runner.prepare) return TN_OK;
   TN_SCOPE(MEASURE, 1, "InitializeTask/Reference");
@@ -309,6 +316,7 @@ typedef struct chunk {
   uint64_t *claimed;             /* as other tuners on the log see the candidates */
 } chunk;
 
+/* Claims end here, after the records are in the log: the order another tuner relies on. */
 static void free_chunk(tuner *t, chunk *c) {
   for (int i = 0; i < c->n; i++) {
     autotune_unclaim(&t->claims, c->claimed[i]);
@@ -322,6 +330,7 @@ static void free_chunk(tuner *t, chunk *c) {
   free(c->claimed);
 }
 
+/* Thirty times the average build so far. The first few get FIRST_BUILD_S, since there is no average. */
 static double build_limit(const tuner *t) {
   double most = t->options.workers.build_timeout_s;
   double limit = t->n_built < LEAST_CHUNK ? FIRST_BUILD_S : fmax(BUILD_TIMES * t->build_s / t->n_built, LEAST_BUILD_S);

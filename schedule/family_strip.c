@@ -20,7 +20,6 @@ typedef struct strip_facts {
   int64_t bytes;            /* of the root's elements */
 } strip_facts;
 
-/* Of one row of the tensor. */
 static double row_bytes(const tn_tensor *t) { return (double)t->shape[t->ndim - 1] * (double)tn_dtype_bytes(t->dtype); }
 
 /* Its cost, and the rows that each strip computes again for it. */
