@@ -23,6 +23,8 @@ typedef struct survey {
   bool failed;          /* no memory */
 } survey;
 
+/* The steps are kept as text, since the record is freed after the visit. False: no memory, which
+ * `failed` says too. */
 static bool add_choice(survey *s, int line, const autotune_record *record, double cost_s) {
   char *steps = json_dumps(record->steps, JSON_COMPACT);
   if (steps && RUNTIME_PUSH(&s->choices, ((choice){line, cost_s, steps}))) return true;
@@ -36,6 +38,7 @@ static bool is_best(const survey *s, const autotune_record *record, double cost_
   return record->is_final ? record->rank == 1 : s->best_line == 0 || cost_s < s->best_s;
 }
 
+/* The key is a hash: two programs may share one, or a log may have been edited. The text decides. */
 static bool is_this_program(survey *s, int line, const autotune_record *record) {
   if (strcmp(record->key, s->key) != 0) return false;
   if (strcmp(record->program, s->program) == 0) return true;
@@ -44,6 +47,8 @@ static bool is_this_program(survey *s, int line, const autotune_record *record) 
   return false;
 }
 
+/* Counts every record under the one reason for which it would not do, in the order in which say_none
+ * tells them. A record without a finite cost has failed; INFINITY never enters `best_s`. */
 static bool visit(void *user, int line, autotune_record *record) {
   survey *s = user;
   double cost_s = autotune_record_cost(record);
@@ -68,6 +73,7 @@ static bool visit(void *user, int line, autotune_record *record) {
   return !s->failed;
 }
 
+/* Of equal times the earlier line, so that the answer does not depend on qsort. */
 static int by_cost(const void *a, const void *b) {
   const choice *x = a, *y = b;
   if (x->cost_s != y->cost_s) return x->cost_s < y->cost_s ? -1 : 1;
@@ -140,6 +146,9 @@ static void sort_choices(survey *s) {
   if (n > 2) qsort(all + 1, (size_t)n - 1, sizeof *all, by_cost);
 }
 
+/* Steps can stop to apply: a newer Tenon may refuse what an older one recorded. So the next best is
+ * tried rather than nothing applied, and only memory ends the search early. *SECONDS is set with a
+ * schedule only. */
 static tn_schedule *first_that_replays(survey *s, tn_program *program, double *seconds) {
   sort_choices(s);
   tn_schedule *schedule = NULL;
@@ -158,6 +167,8 @@ static void free_survey(survey *s) {
   free(s->other_target);
 }
 
+/* Reads the log once: O(records) in time, and memory for all usable ones, because which is the best is
+ * known at the end. */
 tn_schedule *tn_apply_best(tn_program *program, const tn_target *target, const char *log, double *seconds) {
   if (!program) return NULL;
   tn_context *ctx = program->ctx;

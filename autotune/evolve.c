@@ -13,6 +13,9 @@ enum { FAMILIES = 6 };
 /* Genomes lowered between two looks at the workers. */
 enum { LOOK_EVERY = 16 };
 
+/* One call's genomes. An individual is never removed or moved to another place, so a population is a
+ * list of places. `all[n_scored ..)` has no score yet. Rows are of those only: one call of the model
+ * scores them all. */
 typedef struct pool {
   const autotune_evolution *e;
   RUNTIME_VEC(autotune_individual) all;
@@ -45,6 +48,7 @@ static int add_genome(pool *p, const autotune_genome *genome) {
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
+/* A schedule without rows gets an empty pack, so that pack i stays individual n_scored + i. */
 static bool append_rows(pool *p, int n_rows, const float *rows) {
   size_t n = (size_t)n_rows * AUTOTUNE_FEATURES;
   while ((size_t)p->rows.cap < (size_t)p->rows.n + n) {
@@ -108,11 +112,14 @@ static tn_status score_new(pool *p) {
 
 /* ---- generations ------------------------------------------------------------------------------------------------- */
 
+/* MEMBERS may name a place more than once: a copy is a second chance to be drawn, as in TVM. */
 typedef struct population {
   int n, *members; /* places in the pool */
   double *up_to;   /* running sums of the members' scores, negative ones as a little */
 } population;
 
+/* Scores may be negative or 0 for all members. The little that counts instead keeps everybody drawable;
+ * without it an untrained model would end the roulette. What cannot be lowered gets nothing. */
 static void sum_scores(const pool *p, population *pop) {
   static const double least = 1e-4;
   double sum = 0;
@@ -137,6 +144,7 @@ static const autotune_genome *pick(const pool *p, const population *pop) {
   return &p->all.data[pop->members[low]].genome;
 }
 
+/* Genomes of two sketches have no holes in common: then the child is a copy of the first. */
 static autotune_genome make_child(const pool *p, const population *pop) {
   autotune_genome child = *pick(p, pop);
   int64_t draw = runtime_random_below(p->e->rng, 100);
@@ -150,6 +158,7 @@ static autotune_genome make_child(const pool *p, const population *pop) {
   return child;
 }
 
+/* Seeds beyond the size of the population are not looked at: give the best first. */
 static bool start_population(pool *p, population *pop, int n_seeds, const autotune_genome *seeds) {
   TN_SCOPE(SEARCH, 1, "EvoSearch/SampleInitPopulation");
   for (int i = 0; i < pop->n; i++) {
@@ -177,6 +186,7 @@ static bool next_generation(pool *p, population *pop) {
   return ok;
 }
 
+/* One more scoring than generations: the last children are scored too, and only then chosen from. */
 static tn_status run_generations(pool *p, population *pop, int n_seeds, const autotune_genome *seeds) {
   tn_context *ctx = p->e->space->task->ctx;
   bool ok = start_population(p, pop, n_seeds, seeds);
@@ -216,6 +226,7 @@ static uint64_t family_of(const autotune_space *space, const autotune_genome *ge
   return runtime_hash(key, sizeof key, 1) | 1;
 }
 
+/* Schedules, not genomes, are what must differ: two genomes may make the same loops. */
 typedef struct choosing {
   const pool *p;
   runtime_map taken;    /* hashes of schedules */

@@ -18,6 +18,7 @@ const char *const autotune_feature_names[FEATURE_COUNT] = {
 /* A cost that is far below that of `auto` is too good to be true. */
 #define MOST_SHARE 2.0
 
+/* The ALLOCs around the point where the walk stands, on the walk's own stack, innermost first. */
 typedef struct alloc_scope {
   const struct alloc_scope *outer;
   const tir_buffer *buffer;
@@ -52,6 +53,7 @@ static math_class class_of_sum(const tir_expr *e, double *math) {
   return MAD;
 }
 
+/* MATH_CLASSES: the operation has no entry among the features of TVM. */
 static math_class class_of(const tir_expr *e, double *math) {
   switch (tir_class_of(e)) {
     case TIR_CLASS_SUM: return e->op == TIR_MUL ? MUL : class_of_sum(e, math);
@@ -121,6 +123,7 @@ static const alloc_scope *find_alloc(const walk_state *w, const tir_buffer *buff
   return scope;
 }
 
+/* A buffer that no ALLOC around the store makes is a parameter: depth 0, made once. */
 static void find_allocs(const walk_state *w, feature_store *store) {
   for (int i = 0; i < store->n_touched; ++i) {
     const alloc_scope *scope = find_alloc(w, store->touched[i].buffer);
@@ -150,12 +153,15 @@ static feature_store *begin_store(walk_state *w, const tir_buffer *buffer, const
   return store;
 }
 
+/* Only here the store counts: one that was begun and given up leaves no trace. */
 static void end_store(walk_state *w, feature_store *store) {
   find_allocs(w, store);
   feature_touch_finish(w->program);
   ++w->program->n_stores;
 }
 
+/* Multiply-adds are found by taking products back (class_of_sum), and shared products are met once for
+ * each use. So a count can fall below 0, and is cut there. */
 static void visit_store(walk_state *w, const tir_stmt *s) {
   feature_program *p = w->program;
   feature_store *store = begin_store(w, s->u.store.buffer, s->u.store.value);
@@ -198,6 +204,8 @@ static void visit_call(walk_state *w, const tir_stmt *s) {
 
 static void visit(walk_state *w, const tir_stmt *s);
 
+/* False: no loop of the features, of extent 1 or too deep. Its iterations still count in outer_prod.
+ * Ids beyond the table share its last entry, which then holds bytes of several loops. */
 static bool enter_loop(walk_state *w, const tir_stmt *s, int64_t min, int64_t extent, tir_env *env) {
   if (extent <= 1 || w->depth == FEATURE_MAX_LOOPS) return false;
   int id = RUNTIME_MIN(w->program->n_loop_ids, RUNTIME_COUNT(w->program->loop_bytes) - 1);
@@ -231,6 +239,7 @@ static void visit_for(walk_state *w, const tir_stmt *s) {
   w->env = outer_env;
 }
 
+/* Both branches count as always taken: how often a condition holds is not known here. */
 static void visit_if(walk_state *w, const tir_stmt *s) {
   double guard_prod = w->guard_prod;
   ++w->guards;
@@ -291,6 +300,7 @@ static void drop_inits(feature_program *p) {
   p->n_stores = kept;
 }
 
+/* After drop_inits, so that a reduction's initialisation does not count as a second touch. */
 static void sum_loop_bytes(feature_program *p) {
   for (int i = 0; i < p->n_stores; ++i) {
     const feature_store *store = &p->stores[i];
@@ -303,6 +313,7 @@ static void sum_loop_bytes(feature_program *p) {
   }
 }
 
+/* Quadratic in the stores, of which there are at most FEATURE_MAX_STORES. */
 static bool is_first_store(const feature_program *p, int store) {
   for (int i = 0; i < store; ++i) {
     if (p->stores[i].buffer == p->stores[store].buffer) return false;
@@ -310,6 +321,8 @@ static bool is_first_store(const feature_program *p, int store) {
   return true;
 }
 
+/* The program's state is hundreds of kilobytes: it is on the heap, and not cleared, since only what the
+ * counts cover is read. */
 int autotune_features(const tir_func *lowered, int cache_line_bytes, const tn_machine *machine, float *rows,
                       autotune_estimate *estimate) {
   feature_program *p = lowered && lowered->body ? malloc(sizeof *p) : NULL;

@@ -28,6 +28,8 @@ static bool is_register(const tn_machine *m, const tir_buffer *buffer) {
   return bytes <= (double)m->vector_registers * m->vector_bytes;
 }
 
+/* An array in registers cannot be indexed by a variable: LLVM unrolls such a loop whatever the schedule
+ * says. */
 static bool indexes_registers(const body *b, int loop) {
   for (int t = 0; t < b->store->n_touched; ++t) {
     const feature_touched *touched = &b->store->touched[t];
@@ -37,6 +39,8 @@ static bool indexes_registers(const body *b, int loop) {
   return false;
 }
 
+/* From the innermost loop outwards, so that INSIDE is what one iteration would be expanded to. A peeled
+ * loop has its body twice in the code. */
 static void expand_loops(body *b) {
   double inside = 1;
   for (int i = b->depth - 1; i >= 0; --i) {
@@ -51,6 +55,7 @@ static void expand_loops(body *b) {
   }
 }
 
+/* A vector loop's lanes may be no multiple of a register: the last step counts whole. */
 static body body_of(const feature_store *store, const tn_machine *m) {
   body b = {.store = store, .machine = m, .depth = store->instruction_depth, .lanes = 1, .runs = 1, .copies = 1};
   for (int i = 0; i < b.depth; ++i) b.lanes *= store->loops[i].kind == TIR_VECTORIZED ? store->loops[i].extent : 1;
@@ -89,6 +94,8 @@ static double all_loads(const body *b) {
   return sum;
 }
 
+/* The cost stands at the product; the sum of it is free. TIR_MUL is of the same class, hence the first
+ * test. */
 static bool is_multiply_add(const tir_expr *e) {
   return e->op != TIR_MUL && (e->arg[0]->op == TIR_MUL || e->arg[1]->op == TIR_MUL);
 }
@@ -146,6 +153,8 @@ static double chain_ns(const body *b) {
   return is_moving && !is_register(b->machine, sums->buffer) ? 0 : b->machine->costs.chain / chains;
 }
 
+/* The most of three limits: arithmetic, loads, and the latency of the accumulators' chain. They overlap
+ * in the pipeline, so they are not added. */
 static double compute_ns(const body *b) {
   const tn_machine *m = b->machine;
   int width = b->lanes > 1 ? m->vector_bytes : (int)bytes_of(b->store->buffer);
@@ -170,6 +179,8 @@ static double bytes_into(const body *b, const feature_touched *touched, int leve
   return elements * bytes * (run < COST_LINE ? COST_LINE / run : 1);
 }
 
+/* Bytes into each cache, by what a line costs there beyond what it cost nearer: a line from memory is
+ * counted at every level on its way, but only with the difference. */
 static double memory_ns(const feature_program *p, const body *b, bool is_shared) {
   double ns = 0, nearer = 0;
   for (int cache = 1; cache < 4; ++cache) {
@@ -185,6 +196,8 @@ static double memory_ns(const feature_program *p, const body *b, bool is_shared)
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
+/* Nested parallel loops multiply. More parts than cores only mean smaller ones, which cost_threads
+ * knows. */
 static double parts_of(const feature_store *store) {
   double parts = 1;
   for (int i = 0; i < store->depth; ++i) parts *= store->loops[i].kind == TIR_PARALLEL ? store->loops[i].extent : 1;

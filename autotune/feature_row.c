@@ -12,11 +12,13 @@ typedef struct row_state {
   double row[FEATURE_COUNT];
 } row_state;
 
+/* TVM's: log2(1 + |x|) with the sign of x. */
 static float slog(double x) { return (float)(x < 0 ? -log2(1 - x) : log2(1 + x)); }
 static double bytes_of(const tir_buffer *buffer) { return (double)tn_dtype_bytes(buffer->dtype); }
 
 /* ---- computation ------------------------------------------------------------------------------------------------- */
 
+/* Operations of one evaluation times its iterations, of all stores to the buffer. */
 static void fill_math(row_state *r, int first) {
   const feature_program *p = r->program;
   for (int i = first; i < p->n_stores; ++i) {
@@ -42,6 +44,8 @@ typedef enum position {
   MIXED
 } position;
 
+/* Within its own class only: the innermost spatial loop stays INNER_SPATIAL when reductions are inside
+ * it. */
 static position position_of(const feature_store *store, int loop) {
   bool spatial = is_spatial(store, loop), inner = true, outer = true;
   for (int i = 0; i < store->depth; ++i) {
@@ -51,6 +55,8 @@ static position position_of(const feature_store *store, int loop) {
   return (spatial ? INNER_SPATIAL : INNER_REDUCE) + (inner ? 0 : outer ? 2 : 1);
 }
 
+/* Writes the eleven entries of FEATURE_ANNOTATION from AT on, in its order. Without such loops `none`
+ * is 1. */
 static void fill_annotation(row_state *r, tir_loop_kind kind, feature_index at) {
   const feature_store *store = r->store;
   int num = 0;
@@ -70,6 +76,7 @@ static void fill_annotation(row_state *r, tir_loop_kind kind, feature_index at) 
   out[3 + all] = 1;
 }
 
+/* Unused on a CPU; 1 is the extent of a loop that is not there. Kept so that the columns are TVM's. */
 static void fill_gpu(row_state *r) {
   for (int i = feature_block_x_len; i <= feature_vthread_len; ++i) r->row[i] = 1;
 }
@@ -78,11 +85,13 @@ static void fill_gpu(row_state *r) {
 
 typedef enum reuse_kind { LOOP_REUSE, SERIAL_REUSE, NO_REUSE } reuse_kind;
 
+/* ITERATIONS of the loop that reuses, BYTES that are touched between two uses, COUNT of uses. */
 typedef struct reuse {
   reuse_kind kind;
   double iterations, bytes, count;
 } reuse;
 
+/* All of one buffer over the whole run of the store; lines are of LINE_BYTES, stride is in elements. */
 typedef struct access {
   const feature_touched *touched;
   double bytes, unique_bytes, lines, unique_lines, stride;
@@ -164,6 +173,8 @@ static access look_at(const row_state *r, const feature_touched *touched) {
   return a;
 }
 
+/* The eighteen entries of FEATURE_BUFFER, in its order. Without a reuse the four per-reuse ones are
+ * doubled, as TVM does: a value that no reuse could give. */
 static void write_access(double *out, const access *a) {
   const feature_touched *t = a->touched;
   out[t->is_read && t->is_written ? 2 : t->is_written ? 1 : 0] = 1;
@@ -199,6 +210,7 @@ static void fill_buffers(row_state *r) {
 
 /* ---- arithmetic intensity ---------------------------------------------------------------------------------------- */
 
+/* What one run of the loops from LEVEL on touches, each buffer once. */
 static double level_bytes(const feature_store *store, int level) {
   double sum = 0;
   for (int t = 0; t < store->n_touched; ++t)
@@ -261,6 +273,7 @@ static int body_level(const feature_store *store) {
   return level;
 }
 
+/* A store outside of all expanded loops is a body of one element. */
 static void fill_body(row_state *r) {
   const feature_store *store = r->store;
   int level = body_level(store);
@@ -284,6 +297,7 @@ static void fill_own(row_state *r) {
   fill_body(r);
 }
 
+/* Of equals the last, which is the update of a reduction and not its start. */
 static const feature_store *most_run(const feature_program *p, int first) {
   const feature_store *best = &p->stores[first];
   for (int i = first + 1; i < p->n_stores; ++i) {

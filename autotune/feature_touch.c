@@ -18,18 +18,21 @@ typedef struct index_steps {
   int budget;     /* casts that may still be looked through: shared subtrees could blow up */
 } index_steps;
 
+/* One access being added. DIMS is filled up to the buffer's rank; the rest is garbage. */
 typedef struct access {
   const feature_store *store;
   const tir_env *env;
   index_steps dims[TN_MAX_RANK];
 } access;
 
+/* From the inside: most indices use inner loops. */
 static int find_loop(const feature_store *store, const tir_var *var) {
   int i = store->depth - 1;
   while (i >= 0 && store->loops[i].var != var) --i;
   return i;
 }
 
+/* Steps are set when a loop is first used: an index_steps is not cleared for every index. */
 static void add_var(const feature_store *store, const tir_var *var, int64_t step, index_steps *out) {
   int i = find_loop(store, var);
   if (i < 0) return; /* a loop of extent 1: constant, and the same in all accesses */
@@ -43,6 +46,7 @@ typedef struct opaque {
   index_steps *out;
 } opaque;
 
+/* A variable that also stands in a linear part keeps the step it has there. */
 static tir_walk mark_var(void *user, const tir_expr *e) {
   opaque *o = user;
   if (e->op != TIR_VAR) return TIR_WALK_ON;
@@ -93,6 +97,8 @@ static bool add_division(const feature_store *store, const tir_expr *e, int64_t 
 
 static bool keeps_integer(const tir_expr *e) { return e->op == TIR_CAST && !tn_dtype_is_float(e->arg[0]->dtype); }
 
+/* Adds SCALE * E. The sum may overflow for absurd extents: then the index counts as not linear, and its
+ * interval is asked of tir_bounds, which saturates. */
 static void add_index(const feature_store *store, const tir_expr *e, int64_t scale, index_steps *out) {
   tir_linear form;
   tir_linear_zero(&form);
@@ -114,6 +120,8 @@ static void add_index(const feature_store *store, const tir_expr *e, int64_t sca
 
 /* ---- hulls ------------------------------------------------------------------------------------------------------- */
 
+/* Changes the range in the chain that the walk holds: tir_bounds sees it at once. The caller restores
+ * nothing, since each question sets all loops anew. */
 static void set_range(const feature_loop *loop, bool runs) {
   int64_t min = (int64_t)loop->min;
   loop->env->range = (tir_interval){min, runs ? min + (int64_t)loop->extent - 1 : min};
@@ -137,6 +145,8 @@ static tir_interval first_point(const access *a, const index_steps *index) {
   return at;
 }
 
+/* O(loops): the range of a level is that of the level inside plus one term. Loops are taken to be
+ * independent. */
 static void widen_linear(const access *a, int dim, feature_hull *hulls, bool first, int64_t extent) {
   const index_steps *index = &a->dims[dim];
   tir_interval range = first_point(a, index);
@@ -148,6 +158,7 @@ static void widen_linear(const access *a, int dim, feature_hull *hulls, bool fir
   if (a->store->depth == 0) widen(hulls, dim, first, range, extent);
 }
 
+/* O(loops that the index uses) questions to tir_bounds, each a walk over the index. */
 static void widen_opaque(const access *a, const tir_expr *index, int dim, feature_hull *hulls, bool first,
                          int64_t extent) {
   const feature_store *store = a->store;
@@ -196,6 +207,8 @@ static void take_strides(const access *a, feature_touched *touched) {
   touched->used |= seen;
 }
 
+/* An access with another rank than its buffer (a flattened one), or to more buffers than there is room
+ * for, is left out. */
 void feature_touch(feature_program *p, const tir_env *env, const tir_buffer *buffer, int n_index,
                    const tir_expr *const *index, bool is_write) {
   bool is_new;
@@ -223,6 +236,7 @@ void feature_touch(feature_program *p, const tir_env *env, const tir_buffer *buf
 
 static double length(tir_interval range) { return (double)(range.hi - range.lo + 1); }
 
+/* A box: of a strided access also the elements between, since whole lines come in anyway. */
 static double hull_elements(const feature_hull *hull, int ndim) {
   double n = 1;
   for (int dim = 0; dim < ndim; ++dim) n *= length(hull->dim[dim]);

@@ -20,15 +20,11 @@ enum { LEAST_TURNS = 3, SURE_TURNS = 5, MOST_TURNS = 15, LEAST_FINALISTS = 2 };
 
 /* ---- judging ----------------------------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
+/* Of N >= 1 turns, which stay in the order they were taken. */
 static void work_out(finals_entry *e) {
   double sorted[RUNTIME_COUNT(e->turns)];
   memcpy(sorted, e->turns, sizeof *sorted * (size_t)e->n);
-  qsort(sorted, (size_t)e->n, sizeof *sorted, by_value);
+  runtime_sort(sorted, e->n);
   e->p25_s = runtime_quantile(sorted, e->n, 0.25);
   e->median_s = runtime_quantile(sorted, e->n, 0.5);
   e->p75_s = runtime_quantile(sorted, e->n, 0.75);
@@ -77,6 +73,8 @@ int finals_winner(const finals_entry *entries, int n, bool *is_tie) {
 
 /* ---- who takes part ---------------------------------------------------------------------------------------------- */
 
+/* On the heap: the measurements are large. Candidates borrow their steps from the tuner's top list,
+ * which does not change during the finals. */
 typedef struct finals {
   tuner *t;
   int n;
@@ -86,6 +84,7 @@ typedef struct finals {
   finals_entry entries[TUNER_MAX_FINALISTS];
 } finals;
 
+/* The caller has made sure that there is room. */
 static void enter(finals *f, tuner_top *top) {
   const tuner *t = f->t;
   f->entries[f->n].n_steps = top->n_steps;
@@ -109,6 +108,8 @@ static int most_finalists(const tuner *t) {
   return (int)fmin(fmax(fit, LEAST_FINALISTS), RUNTIME_MIN(t->options.finalists, TUNER_MAX_FINALISTS - 1));
 }
 
+/* The generic schedule takes part even when others crowd it out: it is the answer of a tuner that found
+ * nothing, and a tie goes to it by its few steps. Room for it is kept (`most`). */
 static void choose(finals *f) {
   tuner *t = f->t;
   bool has_generic = t->generic.steps == NULL;
@@ -137,6 +138,8 @@ static void forget(tn_measurement *m) {
   *m = (tn_measurement){.object = m->object, .object_bytes = m->object_bytes};
 }
 
+/* A finalist that fails once is out for good. One that is given up (time is over) is neither out nor
+ * has it a turn. */
 static tn_status take_turn(finals *f, int i) {
   finals_entry *e = &f->entries[i];
   tn_measurement *m = &f->measurements[i];
@@ -156,6 +159,8 @@ static tn_status take_turn(finals *f, int i) {
   return status;
 }
 
+/* Time may be over in the middle of a turn: the finalists then differ by one sample, which the
+ * quartiles bear. */
 static tn_status take_turns(finals *f) {
   tn_status status = TN_OK;
   int left = f->n;
@@ -169,6 +174,8 @@ static tn_status take_turns(finals *f) {
 
 /* ---- the winner -------------------------------------------------------------------------------------------------- */
 
+/* The quartiles stand in for the samples: three costs whose median is the median. N_SAMPLES says how
+ * many turns. */
 static tn_status record(finals *f, int i, int rank, bool is_tie) {
   tuner *t = f->t;
   const finals_entry *e = &f->entries[i];
@@ -203,6 +210,7 @@ static tn_status record_all(finals *f, int winner, bool is_tie) {
   return status == TN_OK ? record(f, winner, 1, is_tie) : status;
 }
 
+/* Nothing is recorded, and the fastest trial stays the best, unless the winner has LEAST_TURNS. */
 static tn_status name_winner(finals *f) {
   bool is_tie;
   finals_judge(f->entries, f->n);
@@ -215,6 +223,7 @@ static tn_status name_winner(finals *f) {
   return record_all(f, winner, is_tie);
 }
 
+/* In place of the deadline of the candidates, which has passed or does not matter any more. */
 static void set_deadline(tuner *t) {
   double run_s = tuner_elapsed_s(t), more_s = fmin(fmax(SHARE_OF_RUN * run_s, LEAST_S), MOST_S);
   double end_s = t->options.seconds > 0 ? fmin(t->options.seconds, run_s + MOST_S) : run_s + more_s;

@@ -8,6 +8,7 @@ const int autotune_unroll_steps[4] = {0, 16, 64, 128};
 
 enum { MAX_PLACES = 64, MAX_LOOPS = 128, ENOUGH_PER_THREAD = 8, MAX_INNER_BODY = 64 };
 
+/* Nothing here is owned but S, which the caller takes when the walk succeeds. */
 typedef struct walk {
   const autotune_task *task;
   const autotune_sketch *sketch;
@@ -38,6 +39,8 @@ static bool apply_sketch_step(walk *w, schedule_step step, int hole) {
   return schedule_apply_step(w->s, &step) == TN_OK;
 }
 
+/* Holes are in the order of their steps, so one cursor serves. False: a primitive refused lengths that
+ * do not go together. */
 static bool apply_sketch(walk *w) {
   const tn_schedule *base = w->sketch->base;
   for (int i = 0, hole = 0; i < base->n_steps; i++) {
@@ -55,6 +58,7 @@ typedef struct place {
   int stage, iter;
 } place;
 
+/* Such a loop must stay where it is: moving or fusing it would take the attached stage along. */
 static bool carries_stages(const tn_schedule *s, int stage, int iter) {
   for (int t = 0; t < s->n_stages; t++) {
     const schedule_stage *other = &s->stages[t];
@@ -110,6 +114,8 @@ static int list_places(const walk *w, int stage, place *places) {
   return n;
 }
 
+/* The value is taken modulo the places there are: any byte is valid, so mutation needs no knowledge of
+ * the program. */
 static bool choose_place(walk *w, int stage) {
   place places[MAX_PLACES];
   if (schedule_is_output_stage(w->s, stage)) return true;
@@ -150,6 +156,7 @@ static bool move_innermost(walk *w, int stage, int iter) {
   return schedule_reorder(w->s, stage, n, order) == TN_OK;
 }
 
+/* A reduction inside the vectorized loop is legal but slow: so the loop moves innermost. */
 static bool choose_vector(walk *w, int stage) {
   int iter = vector_loop(&w->s->stages[stage]);
   if (iter < 0) return true;
@@ -182,6 +189,7 @@ static int loops_to_fuse(const walk *w, int stage_id, int goal, int64_t *product
   return stage->n_leaves;
 }
 
+/* Quietly nothing where there is only one iteration to share. */
 static bool choose_parallel(walk *w, int stage) {
   int choice = w->genome->choices[stage].parallel;
   if (choice == 0 || w->task->threads < 2) return true;
@@ -216,6 +224,7 @@ static int64_t inner_body(const walk *w, const schedule_stage *stage, int first)
   return body;
 }
 
+/* A larger body is left alone: unrolling it would cost LLVM's time and fill the instruction cache. */
 static bool unroll_tile(walk *w, int stage_id) {
   const schedule_stage *stage = &w->s->stages[stage_id];
   int first = first_inner_loop(w, stage_id);
@@ -228,11 +237,13 @@ static bool unroll_tile(walk *w, int stage_id) {
   return true;
 }
 
+/* By pragma: the passes unroll what stays within the limit, and nothing is refused. */
 static bool choose_unroll(walk *w, int stage) {
   int max_step = autotune_unroll_steps[w->genome->choices[stage].unroll];
   return max_step == 0 || schedule_pragma_unroll(w->s, stage, 0, max_step) == TN_OK;
 }
 
+/* Nothing where the tile is one element wide or longer than AUTOTUNE_MAX_VECTOR. */
 static bool vectorize_tile(walk *w, int stage_id) {
   const schedule_stage *stage = &w->s->stages[stage_id];
   int last = stage->n_leaves - 1;
@@ -256,6 +267,8 @@ static bool place_and_vectorize(walk *w, int stage) {
   return w->s->stages[stage].attach == SCHEDULE_INLINED || choose_vector(w, stage);
 }
 
+/* After all stages have their places: fusing outer loops would otherwise move the loops others are
+ * attached to. */
 static bool annotate(walk *w, int stage) {
   if (w->s->stages[stage].attach == SCHEDULE_ROOT && !choose_parallel(w, stage)) return false;
   autotune_role role = w->sketch->roles[stage];
@@ -263,6 +276,7 @@ static bool annotate(walk *w, int stage) {
   return w->s->stages[stage].op->n_reduce == 0 || choose_unroll(w, stage);
 }
 
+/* Last stage first. False as soon as one refuses: the genome is illegal as a whole. */
 static bool for_each_stage(walk *w, bool (*decide)(walk *w, int stage)) {
   for (int stage = RUNTIME_MIN(w->s->n_stages, AUTOTUNE_MAX_STAGES) - 1; stage >= 0; stage--) {
     if (has_loops(&w->s->stages[stage]) && !decide(w, stage)) return false;

@@ -10,11 +10,14 @@ typedef struct piece {
 } piece;
 
 static uint64_t mix(uint64_t seed, const void *data, size_t n) { return runtime_hash(data, n, seed); }
+/* By bytes: hashes are compared within one process and one log's lock offsets, never between machines. */
 static uint64_t mix_number(uint64_t seed, int64_t number) { return mix(seed, &number, sizeof number); }
 static uint64_t mix_piece(uint64_t seed, const piece *p) {
   return mix_number(mix_number(mix(seed, &p->base, sizeof p->base), p->stride), p->extent);
 }
 
+/* A split with a tail has pieces that overlap the end of its loop: its children are named by the split
+ * itself. */
 static bool divides(const schedule_stage *stage, const schedule_relation *split) {
   int64_t product = 1;
   for (int i = 0; i < split->n; i++) product *= stage->axes[split->many[i]].extent;
@@ -34,6 +37,7 @@ static void split_pieces(const schedule_stage *stage, const schedule_relation *r
   }
 }
 
+/* Fusing one loop longer than 1 with loops of extent 1 is no new loop. */
 static void fuse_piece(const schedule_stage *stage, const schedule_relation *r, piece *pieces) {
   uint64_t base = 1;
   int n = 0, last = r->many[0];
@@ -46,6 +50,8 @@ static void fuse_piece(const schedule_stage *stage, const schedule_relation *r, 
   pieces[r->one] = n <= 1 ? pieces[last] : (piece){base, 1, stage->axes[r->one].extent};
 }
 
+/* Relations stand in the order in which they were made: each parent's piece is there before its
+ * children need it. */
 static void fill_pieces(const schedule_stage *stage, piece *pieces) {
   for (int a = 0; a < stage->n_roots; a++) pieces[a] = (piece){(uint64_t)a + 1, 1, stage->axes[a].extent};
   for (int r = 0; r < stage->n_relations; r++) {
@@ -64,6 +70,8 @@ static int depth_of(const schedule_stage *stage, int axis) {
   return depth;
 }
 
+/* Names of loops do not count, annotations do. A pragma counts at the loops inside it, as it acts
+ * there. */
 static uint64_t hash_loops(const schedule_stage *stage, uint64_t hash) {
   piece pieces[SCHEDULE_MAX_AXES];
   int64_t unroll = 0;
@@ -78,6 +86,8 @@ static uint64_t hash_loops(const schedule_stage *stage, uint64_t hash) {
   return hash;
 }
 
+/* Whatever changes the generated code has to be mixed in here: a primitive that is forgotten makes the
+ * search believe that two kernels are one. An inlined stage has no loops. */
 static uint64_t hash_stage(const tn_schedule *s, const schedule_stage *stage, uint64_t hash) {
   const char *name = schedule_stage_name(stage);
   hash = mix(hash, name, strlen(name));

@@ -10,6 +10,7 @@
 /* Of statfs: where an flock is a lock on all bytes, so that one tuner's claims would stop the others' appending. */
 enum { NFS = 0x6969, SMB2 = 0xfe534d42, CIFS = 0xff534d42 };
 
+/* True when it cannot be told: then nothing is claimed, and at worst work is done twice. */
 static bool is_remote(int fd) {
   struct statfs system;
   if (fstatfs(fd, &system) != 0) return true;
@@ -17,6 +18,8 @@ static bool is_remote(int fd) {
   return type == NFS || type == (uint32_t)SMB2 || type == (uint32_t)CIFS;
 }
 
+/* O_NONBLOCK and O_NOCTTY: the path may be a FIFO or a terminal, which is refused elsewhere but must
+ * not block or be taken. */
 static bool open_claims(autotune_claims *claims, const char *path) {
   if (claims->fd >= 0) return true;
   claims->fd = open(path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
@@ -31,6 +34,8 @@ static bool set_lock(int fd, short type, uint64_t hash) {
   return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
+/* Open-file-description locks (F_OFD_SETLK): those of POSIX would be lost when any descriptor of the
+ * log is closed, and two tuners in one process would not see each other. */
 bool autotune_claim(autotune_claims *claims, const char *path, uint64_t hash) {
   if (!open_claims(claims, path) || set_lock(claims->fd, F_WRLCK, hash)) return true;
   return errno != EAGAIN && errno != EACCES;

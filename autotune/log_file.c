@@ -14,6 +14,7 @@
 
 enum { MAX_WARNINGS = 20, LOCK_SAY_S = 1, LOCK_MOST_S = 10, LOCK_STEP_MS = 20 };
 
+/* To be called at once: it reads errno. */
 static tn_status fail_io(tn_context *ctx, const char *doing, const char *path) {
   return runtime_fail(ctx, TN_ERROR_IO, "cannot %s %s: %s", doing, path, strerror(errno));
 }
@@ -79,6 +80,8 @@ static tn_status check_folder(tn_context *ctx, const char *path) {
   return access(folder, W_OK | X_OK) == 0 ? TN_OK : fail_io(ctx, "make log", path);
 }
 
+/* Waits for the lock too: a log that another program keeps locked would stop the run at its first
+ * record. */
 tn_status autotune_log_check(tn_context *ctx, const char *path) {
   if (!path || !*path) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the log has no name");
   int fd;
@@ -121,6 +124,7 @@ static bool append_line(int fd, const char *line, size_t n) {
   return write_whole(fd, line + !torn, n - !torn, file.st_size);
 }
 
+/* The line is made before the file is opened, so that the lock is held for one write only. */
 tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record) {
   if (!path || !record || !record->json) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "log: an argument is NULL");
   runtime_str line = {0};
@@ -142,6 +146,8 @@ tn_status autotune_record_append(tn_context *ctx, const char *path, const autotu
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* Lines that are skipped are all counted, but only MAX_WARNINGS are told: a wrong file would else fill
+ * the screen. */
 typedef struct reader {
   tn_context *ctx;
   const char *path;

@@ -14,6 +14,7 @@ typedef struct collector {
   bool failed;          /* no memory */
 } collector;
 
+/* Replaces what the row held; strings of the old one stay in the arena until the table is freed. */
 static bool fill_row(collector *c, int line, const autotune_record *record, double cost_s, tn_log_row *row) {
   char *steps = json_dumps(record->steps, JSON_COMPACT);
   *row = (tn_log_row){.line = line,
@@ -48,6 +49,8 @@ static bool beats(const autotune_record *record, double cost_s, const tn_log_row
   return record->is_final ? record->rank == 1 : cost_s < row->cost_s;
 }
 
+/* A valid record of the key is looked at even when it does not make the table: n_records counts what
+ * was looked at. */
 static bool visit(void *user, int line, autotune_record *record) {
   collector *c = user;
   if (record->is_final && !c->best_only) return true; /* its trial is there */
@@ -67,6 +70,7 @@ static bool visit(void *user, int line, autotune_record *record) {
   return !c->failed;
 }
 
+/* On failure the table is empty and freed. */
 static tn_status collect(tn_context *ctx, const char *log, collector *c) {
   if (!ctx || !log || !c->table) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "log table: an argument is NULL");
   *c->table = (tn_log_table){0};
@@ -81,6 +85,7 @@ static tn_status collect(tn_context *ctx, const char *log, collector *c) {
   return status;
 }
 
+/* Of equal times the earlier line, so that the table does not depend on qsort. */
 static int by_cost(const void *a, const void *b) {
   const tn_log_row *x = a, *y = b;
   if (x->cost_s != y->cost_s) return x->cost_s < y->cost_s ? -1 : 1;

@@ -40,6 +40,7 @@ static const measure_stage prepare_stage = STAGE("computing the reference", TN_M
 /* ---- measurements ------------------------------------------------------------------------------------------------ */
 
 static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt, ...) TN_PRINTF(3, 4);
+/* Replaces an earlier error. Costs are dropped with it: a measurement has either an error or costs. */
 static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt, ...) {
   runtime_str text = {0};
   va_list args;
@@ -53,6 +54,7 @@ static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt
   m->n_costs = 0;
 }
 
+/* WHY is quoted in the message, the limit only where it is the reason. */
 static void set_failure(tn_measurement *m, const measure_stage *stage, measure_failure kind, double limit_s,
                         const char *why) {
   m->abandoned = kind == MEASURE_GIVEN_UP;
@@ -83,6 +85,7 @@ static bool take_error(tn_measurement *m, const json_t *header) {
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
+/* NULL: no memory, or a text that is not UTF-8, which JSON cannot carry. The caller owns it. */
 static json_t *candidate_header(const char *type, const tn_candidate *c, double timeout_s) {
   json_t *header = json_pack("{s:s, s:s, s:s, s:I, s:f, s:I}", "type", type, "program", c->program, "target", c->target,
                              "seed", (json_int_t)c->seed, "timeout_s", timeout_s, "sequence", (json_int_t)c->sequence);
@@ -108,6 +111,7 @@ static double limit_of(const tn_candidate *c, double most_s) {
 
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
+/* The pool sends nothing when the header is NULL, and the job is over with the error that was set. */
 static measure_request build_request(measure_pool *pool, measure_job *job, const measure_worker *worker) {
   (void)worker;
   const tn_candidate *c = job->candidate;
@@ -121,6 +125,7 @@ static measure_request build_request(measure_pool *pool, measure_job *job, const
   return request;
 }
 
+/* Takes the object out of the message without copying it. */
 static bool build_reply(measure_pool *pool, measure_job *job, measure_worker *worker, protocol_message *message) {
   (void)pool, (void)worker;
   tn_measurement *m = job->out;
@@ -147,6 +152,9 @@ static const measure_kind build_kind = {MEASURE_BUILDS, build_request, build_rep
 
 static double prepare_limit(const measure_pool *pool) { return PREPARE_FACTOR * pool->options.run_timeout_s; }
 
+/* A reference that cannot be made dooms every candidate of the program: without this memory each of
+ * them would wait for the time limit again. FOR_GOOD: the worker said why itself, so that another one
+ * would say the same. */
 static void remember_unprepared(measure_pool *pool, uint64_t key, const tn_measurement *m, bool for_good) {
   pool->unprepared_times = pool->unprepared == key ? pool->unprepared_times + 1 : 1;
   if (for_good) pool->unprepared_times = MAX_PREPARATIONS;
@@ -160,6 +168,7 @@ static bool is_hopeless(const measure_pool *pool, uint64_t key) {
   return pool->unprepared == key && pool->unprepared_times >= MAX_PREPARATIONS;
 }
 
+/* The payload is borrowed: the measurement keeps its object for further turns of the finals. */
 static void fill_run_request(measure_request *request, const tn_candidate *c, const tn_measurement *m) {
   request->timeout_s = limit_of(c, request->timeout_s);
   request->header = candidate_header("run", c, request->timeout_s);
@@ -180,6 +189,8 @@ static void fill_prepare_request(const measure_pool *pool, measure_request *requ
   if (wants_default) json_object_set_new(request->header, "wants_default", json_true());
 }
 
+/* A worker that does not hold the reference is asked to prepare it first; the run follows by the
+ * reply's true. So a worker that was replaced between two candidates needs no special case. */
 static measure_request run_request(measure_pool *pool, measure_job *job, const measure_worker *worker) {
   const tn_candidate *c = job->candidate;
   tn_measurement *m = job->out;
@@ -199,8 +210,9 @@ static measure_request run_request(measure_pool *pool, measure_job *job, const m
   return request;
 }
 
+/* All are told for the record only: what decides are the costs. */
 static void take_numbers(tn_measurement *m, const json_t *header) {
-  m->n_samples = (int)protocol_number(header, "samples", 0);
+  m->n_samples = (int)fmin(fmax(protocol_number(header, "samples", 0), 0), INT32_MAX);
   m->min_s = protocol_number(header, "min_s", 0);
   m->noise = protocol_number(header, "noise", 0);
   m->waited_s = protocol_number(header, "waited_s", 0);
@@ -211,6 +223,7 @@ static void take_numbers(tn_measurement *m, const json_t *header) {
   m->ended_early = protocol_number(header, "ended_early", 0) > 0;
 }
 
+/* A worker is not trusted: without a positive time the measurement has failed. */
 static void take_costs(tn_measurement *m, const json_t *header) {
   take_numbers(m, header);
   const json_t *costs = json_object_get(header, "costs");
@@ -228,6 +241,7 @@ static void remember_default(measure_pool *pool, uint64_t key, const json_t *hea
   pool->default_of = pool->default_s > 0 ? key : 0;
 }
 
+/* The answer of a preparation is told from that of a run by what the worker held when it was asked. */
 static bool run_reply(measure_pool *pool, measure_job *job, measure_worker *worker, protocol_message *message) {
   tn_measurement *m = job->out;
   uint64_t key = reference_key(job->candidate);
@@ -245,6 +259,7 @@ static bool run_reply(measure_pool *pool, measure_job *job, measure_worker *work
   return !was_prepared;
 }
 
+/* WORKER NULL: none could be started, and no reference is to blame. */
 static void run_failed(measure_pool *pool, measure_job *job, const measure_worker *worker, measure_failure kind,
                        const char *why) {
   tn_measurement *m = job->out;
@@ -271,6 +286,7 @@ static measure_request prepare_request(measure_pool *pool, measure_job *job, con
   return request;
 }
 
+/* COSTS[0] is either measured like a candidate's, or estimated by the worker, which is_estimate says. */
 static bool prepare_reply(measure_pool *pool, measure_job *job, measure_worker *worker, protocol_message *message) {
   tn_measurement *m = job->out;
   uint64_t key = reference_key(job->candidate);
@@ -327,6 +343,8 @@ static void take_seconds(const measure_job *job) {
   *(job->kind == &build_kind ? &job->out->build_s : &job->out->run_s) += job->seconds;
 }
 
+/* For runs, candidates whose build failed are left as they are. Batches are of candidates that are left
+ * only. */
 static tn_status measure(measure_pool *pool, int n, const tn_candidate *candidates, tn_measurement *out,
                          const measure_kind *kind) {
   if (n <= 0) return TN_OK;
@@ -392,6 +410,8 @@ static tn_status poll_runs(void *self, double wait_s, tn_job **done) {
 
 static void release(void *self) { measure_pool_release(self); }
 
+/* Both hold the pool, which goes with the last of the two. Without a pool both are still made, with a
+ * NULL self, and must not be used. */
 bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builder *builder, tn_runner *runner) {
   if (!ctx || !builder || !runner) {
     runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_workers_new: an argument is NULL");

@@ -10,6 +10,7 @@
 
 enum { PATH_BYTES = 4096 };
 
+/* Regular files only: a folder may be executable, too. */
 static bool is_program(const char *path) {
   struct stat info;
   return stat(path, &info) == 0 && S_ISREG(info.st_mode) && access(path, X_OK) == 0;

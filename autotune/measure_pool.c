@@ -89,6 +89,8 @@ static bool send_request(measure_pool *pool, measure_worker *w, const measure_re
 
 static bool is_alive(const measure_worker *w) { return w->state != MEASURE_NONE; }
 
+/* The process is dealt with before: this only frees what was kept for it. Safe on a worker that is
+ * none. */
 static void clear_worker(measure_worker *w) {
   if (is_alive(w)) measure_profile_end(&w->profile);
   runtime_str_free(&w->out);
@@ -96,11 +98,14 @@ static void clear_worker(measure_worker *w) {
   *w = (measure_worker){0};
 }
 
+/* Counted in a row: a command that cannot start is given up after MAX_FAILED_STARTS, one crash among
+ * many is not. */
 static void start_failed(measure_pool *pool, const char *why) {
   pool->failed_starts++;
   snprintf(pool->start_error, sizeof pool->start_error, "%s", why);
 }
 
+/* Returns before the worker has greeted: the loop goes on serving the others meanwhile. */
 static void start_worker(measure_pool *pool, measure_worker *w) {
   int error = measure_process_start(&w->process, (const char *const *)pool->command);
   if (error) {
@@ -136,6 +141,8 @@ static void lose(measure_pool *pool, measure_worker *w, measure_failure kind, co
   clear_worker(w);
 }
 
+/* The kernel's out-of-memory killer and the CPU limit both end a worker by signal: the autopsy tells
+ * them apart. */
 static void lose_dead(measure_pool *pool, measure_worker *w) {
   measure_death death;
   measure_process_autopsy(&w->process, &death);
@@ -149,6 +156,7 @@ static void lose_garbage(measure_pool *pool, measure_worker *w, const char *why)
   lose(pool, w, MEASURE_GARBAGE, text);
 }
 
+/* Its last words are read first: they may say what it was doing. */
 static void lose_late(measure_pool *pool, measure_worker *w) {
   measure_process_read_tail(&w->process);
   lose(pool, w, MEASURE_TIMEOUT,
@@ -184,6 +192,8 @@ static void give_job(measure_pool *pool, measure_worker *w, measure_lane lane) {
 
 /* ---- receiving --------------------------------------------------------------------------------------------------- */
 
+/* Another version of the protocol is no failure to retry: a command from another installation will
+ * never fit. */
 static void take_greeting(measure_pool *pool, measure_worker *w, const protocol_message *message) {
   int64_t version = protocol_int(message->header, "protocol", -1);
   if (version != PROTOCOL_VERSION) {
@@ -205,6 +215,8 @@ static void retire(measure_worker *w) {
   clear_worker(w);
 }
 
+/* Events for the recording are at the end of the payload and are cut off first: what is left is the
+ * object. */
 static void take_answer(measure_pool *pool, measure_worker *w, protocol_message *message) {
   bool retires = json_is_true(json_object_get(message->header, "retire"));
   measure_profile_take(&w->profile, message);
@@ -216,6 +228,7 @@ static void take_answer(measure_pool *pool, measure_worker *w, protocol_message 
   }
 }
 
+/* Frees the message, whatever was taken out of it. */
 static void take_message(measure_pool *pool, measure_worker *w, protocol_message *message) {
   if (protocol_int(message->header, "id", -1) != w->request_id)
     lose_garbage(pool, w, "an answer to a request that was not made");
@@ -283,6 +296,7 @@ static int cores_of(const measure_pool *pool, const measure_job *job) {
   return job->cores > 0 ? RUNTIME_MIN(job->cores, pool->cores) : pool->cores;
 }
 
+/* A worker that is starting computes, too, which would disturb what is timed. */
 static int busy_cores(const measure_pool *pool) {
   int busy = pool->caller_works;
   for (int i = 0; i < pool->n_workers; ++i) {
@@ -343,6 +357,7 @@ static void fill_poll(const measure_pool *pool, struct pollfd *polled) {
   }
 }
 
+/* The deadline is looked at last: an answer that came in time but was read late counts. */
 static void serve_worker(measure_pool *pool, measure_worker *w, const struct pollfd *polled) {
   if (!is_alive(w)) return;
   if (polled[1].revents) measure_process_read_tail(&w->process);
@@ -399,6 +414,8 @@ static bool is_stuck(const measure_pool *pool) {
          !has_state(pool, MEASURE_BUSY);
 }
 
+/* Jobs to idle workers, then one poll of all. O(workers). Jobs that were handed out when workers cannot be started any more
+ * have failed already. */
 tn_status measure_pool_step(measure_pool *pool, double wait_s) {
   pool->caller_works = wait_s <= 0;
   if ((count_waiting(pool) > 0 || has_state(pool, MEASURE_BUSY)) && should_stop(pool)) {
@@ -454,6 +471,7 @@ void measure_pool_release(measure_pool *pool) {
   if (pool && --pool->users == 0) pool_free(pool);
 }
 
+/* A copy: the user's array may be gone when a worker is to be replaced. */
 static bool copy_command(measure_pool *pool, const char *const *argv) {
   int n = 0;
   while (argv[n]) ++n;
@@ -476,6 +494,7 @@ static bool find_command(measure_pool *pool) {
   return copied;
 }
 
+/* 15 s, 10 s and 4 GiB: a build or run that needs more is of no use to a search of many candidates. */
 static tn_worker_options with_defaults(const tn_worker_options *given) {
   tn_worker_options o = given ? *given : (tn_worker_options){0};
   if (o.jobs <= 0) o.jobs = tn_thread_count();
@@ -498,6 +517,8 @@ static bool start_first(measure_pool *pool) {
   return true;
 }
 
+/* The first worker is awaited here, so that a wrong command is an error of the caller and not of the
+ * first candidate. */
 measure_pool *measure_pool_new(tn_context *ctx, const tn_worker_options *options) {
   measure_pool *pool = calloc(1, sizeof *pool);
   if (!pool) {

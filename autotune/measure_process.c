@@ -46,6 +46,8 @@ static bool make_channels(int ours[2], int theirs[2]) {
          fcntl(ours[0], F_SETFL, O_NONBLOCK) == 0 && fcntl(ours[1], F_SETFL, O_NONBLOCK) == 0;
 }
 
+/* Nothing else of ours stays open in the child: a socket of another worker would keep that one from
+ * seeing its end. */
 static int set_actions(posix_spawn_file_actions_t *actions, const int theirs[2]) {
   int error = posix_spawn_file_actions_adddup2(actions, theirs[0], STDIN_FILENO);
   if (!error) error = posix_spawn_file_actions_adddup2(actions, theirs[0], STDOUT_FILENO);
@@ -68,6 +70,7 @@ static int set_attributes(posix_spawnattr_t *attributes) {
   return error;
 }
 
+/* posix_spawn, not fork: the program may have threads and gigabytes mapped. */
 static int spawn(pid_t *pid, const char *const *argv, const int theirs[2]) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -84,6 +87,7 @@ static int spawn(pid_t *pid, const char *const *argv, const int theirs[2]) {
   return error;
 }
 
+/* On failure nothing is left open and pid is 0. */
 int measure_process_start(measure_process *p, const char *const *argv) {
   int ours[2] = {-1, -1}, theirs[2] = {-1, -1};
   *p = (measure_process){.fd = -1, .err_fd = -1};
@@ -103,6 +107,7 @@ int measure_process_start(measure_process *p, const char *const *argv) {
 
 /* ---- last words -------------------------------------------------------------------------------------------------- */
 
+/* A ring would be quicker; a worker says little, and this text is whole at any time. */
 static void keep_tail(measure_process *p, const char *data, size_t n) {
   if (n > MEASURE_TAIL) {
     data += n - MEASURE_TAIL;
@@ -115,6 +120,7 @@ static void keep_tail(measure_process *p, const char *data, size_t n) {
   p->tail[p->tail_n] = '\0';
 }
 
+/* At most 64 blocks: a worker that writes without end must not hold up the loop. */
 void measure_process_read_tail(measure_process *p) {
   char block[4096];
   for (int blocks = 0; p->err_fd >= 0 && blocks < 64; ++blocks) {
@@ -175,12 +181,15 @@ static const char *const memory_words[] = {"out of memory",     "Out of memory",
                                            "OUT OF MEMORY",     "Cannot allocate memory", "failed to allocate",
                                            "allocation failed", "Thread creation failed", "out-of-memory"};
 
+/* By words, for want of anything better: exit statuses of these libraries say nothing. */
 static bool speaks_of_memory(const char *text) {
   for (int i = 0; i < RUNTIME_COUNT(memory_words); ++i)
     if (strstr(text, memory_words[i])) return true;
   return false;
 }
 
+/* Returns what snprintf returns. SIGKILL is said to be the kernel's only as probable: a user may kill
+ * as well. */
 static int describe_status(int status, char *text, size_t n) {
   if (status == -1) return snprintf(text, n, "the worker ended, its exit status was taken by someone else");
   if (WIFEXITED(status)) return snprintf(text, n, "the worker exited with status %d", WEXITSTATUS(status));
@@ -206,6 +215,8 @@ static void add_last_words(const measure_process *p, char *text, size_t n) {
   text[used] = '\0';
 }
 
+/* Waits AUTOPSY_MS for the death, since the end of output may be seen before the exit. Afterwards the
+ * process is gone. */
 void measure_process_autopsy(measure_process *p, measure_death *death) {
   *death = (measure_death){0};
   bool died = has_died(p, AUTOPSY_MS);

@@ -32,6 +32,7 @@ static void make_file(measure_profile *p, const char *session_file) {
     runtime_str_free(&path);
 }
 
+/* *P is initialised even when nothing is recorded: a worker's life begins here. */
 void measure_profile_ask(measure_profile *p, json_t *hello) {
   tn_profile_options session;
   *p = (measure_profile){.fd = -1, .offset_low = INT64_MIN, .offset_high = INT64_MAX};
@@ -42,6 +43,7 @@ void measure_profile_ask(measure_profile *p, json_t *hello) {
   json_object_set_new(hello, "profile", profile);
 }
 
+/* Safe to call again. */
 static void remove_path(measure_profile *p) {
   if (p->path) unlink(p->path);
   free(p->path);
@@ -59,6 +61,8 @@ void measure_profile_greeted(measure_profile *p, const json_t *greeting) {
 
 /* ---- taking it --------------------------------------------------------------------------------------------------- */
 
+/* Both clocks count nanoseconds. Clocks drift: the bounds may cross in long runs, which adopt_parts
+ * turns into an error of half their distance. */
 static void bound_offset(measure_profile *p, const json_t *header) {
   int64_t received = protocol_int(header, "received_ns", -1), sent = protocol_int(header, "sent_ns", -1);
   if (received < 0 || sent < received || sent > INT64_MAX / 4) return;
@@ -67,6 +71,7 @@ static void bound_offset(measure_profile *p, const json_t *header) {
   p->offset_high = RUNTIME_MIN(p->offset_high, high);
 }
 
+/* The tail of the payload is read but not freed: it stays part of the message's memory. */
 void measure_profile_take(measure_profile *p, protocol_message *message) {
   int64_t n = protocol_int(message->header, "profile_bytes", 0);
   if (p->mode != MEASURE_PROFILE_SENT || n <= 0 || (size_t)n > message->payload_bytes) return;
@@ -76,6 +81,8 @@ void measure_profile_take(measure_profile *p, protocol_message *message) {
   if (r && !RUNTIME_PUSH(&p->parts, r)) tn_recording_free(r);
 }
 
+/* The offset is known only when all pairs have been seen, so events are moved at the end and not as
+ * they come. */
 static void adopt_parts(measure_profile *p) {
   bool is_known = p->offset_low != INT64_MIN && p->offset_high != INT64_MAX;
   int64_t width = is_known ? p->offset_high - p->offset_low : 0, offset = is_known ? p->offset_low + width / 2 : 0;
@@ -105,6 +112,7 @@ static void close_killed(tn_recording *r, uint64_t now_ns) {
   if (has_changed) profiler_recording_finish(r);
 }
 
+/* By the descriptor: a temporary file has no name any more. */
 static void adopt_file(measure_profile *p) {
   char path[32];
   struct stat info;

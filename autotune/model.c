@@ -17,7 +17,7 @@
 enum { ROUNDS = 150, ROWS_PER_THREAD = 20000 };
 static const double weight_floor = 0.1;
 
-/* Shallow trees and strong shrinking: with a few hundred noisy times and 172 features deeper ones learn by heart. */
+/* Shallow trees and strong shrinking: with a few hundred noisy times and 176 features deeper ones learn by heart. */
 static const char *const parameters[][2] = {
     {"booster", "gbtree"},
     {"tree_method", "hist"},
@@ -62,6 +62,7 @@ static void give_up(autotune_model *model, const char *doing, const char *why) {
   model->is_off = true;
 }
 
+/* RESULT is what an XGBoost function returns: 0 is success. False: there is no model any more. */
 static bool works(autotune_model *model, int result, const char *doing) {
   if (result == 0) return true;
   give_up(model, doing, model->xg.BGetLastError());
@@ -115,6 +116,7 @@ void autotune_model_turn_off(autotune_model *model) { model->is_off = true; }
 
 bool autotune_model_is_trained(const autotune_model *model) { return model && model->booster; }
 
+/* All or nothing: on failure the model is as it was. */
 static bool push_rows(autotune_model *model, const float *rows, int n_rows, double cost_s) {
   int first = model->rows.n;
   for (int i = 0; i < n_rows * AUTOTUNE_FEATURES; ++i) {
@@ -141,6 +143,8 @@ tn_status autotune_model_add(autotune_model *model, const float *rows, int n_row
 
 /* ---- training ---------------------------------------------------------------------------------------------------- */
 
+/* One training. The booster is a new one each time, over all data: times change their weights when a
+ * better one is found. */
 typedef struct training {
   autotune_model *model;
   DMatrixHandle data;
@@ -150,6 +154,7 @@ typedef struct training {
   float *gradient, *hessian;
 } training;
 
+/* O(1); the last program ends where the rows do. */
 static int end_row(const autotune_model *model, int i) {
   return i + 1 < model->programs.n ? model->programs.data[i + 1].first_row : model->rows.n / AUTOTUNE_FEATURES;
 }
@@ -165,6 +170,7 @@ static float guess_of(const float *rows, int first, int end) {
   return first < end ? autotune_cost_share(rows + (ptrdiff_t)first * AUTOTUNE_FEATURES) : 0;
 }
 
+/* Of w/2 * (score - label)^2, as the file's head says. OUTPUTS are the trees' alone, without the guess. */
 static void pack_gradient(training *t, int pack, const float *outputs) {
   int first = t->model->programs.data[pack].first_row, end = end_row(t->model, pack);
   double cost = t->model->programs.data[pack].cost_s, sum = 0;
@@ -177,6 +183,8 @@ static void pack_gradient(training *t, int pack, const float *outputs) {
   }
 }
 
+/* XGBoost is told gradients and hessians instead of an objective of its own, since none of its own sees
+ * packs. */
 static bool boost_once(training *t) {
   static const char config[] =
       "{\"type\": 1, \"training\": true, \"iteration_begin\": 0, \"iteration_end\": 0, \"strict_shape\": false}";
@@ -191,6 +199,7 @@ static bool boost_once(training *t) {
   return works(m, result, "failed while training");
 }
 
+/* The seed is cut to 31 bits: XGBoost parses an int. */
 static bool set_parameters(const training *t) {
   char threads[16], seed[24];
   const autotune_xgboost *xg = &t->model->xg;
@@ -203,6 +212,7 @@ static bool set_parameters(const training *t) {
   return works(t->model, result, "failed while setting parameters");
 }
 
+/* Copies the rows into XGBoost's matrix: as much memory again, until the training ends. */
 static bool start(training *t) {
   autotune_model *m = t->model;
   int result =
@@ -225,6 +235,8 @@ static void boost(training *t) {
   if (unused) m->xg.BoosterFree(unused);
 }
 
+/* ROUNDS times O(rows * features) at most. Without a valid time there is no label, and nothing is
+ * trained. */
 tn_status autotune_model_train(autotune_model *model) {
   if (!model) return TN_ERROR_ARGUMENT;
   training t = {.model = model, .best_s = best_cost(model), .n_rows = model->rows.n / AUTOTUNE_FEATURES};
@@ -266,6 +278,8 @@ static bool has_our_features(autotune_model *model, BoosterHandle booster) {
          strcmp(version, wanted) == 0;
 }
 
+/* The model stays as it was unless a whole and fitting one was read. A file that is not one is no error
+ * of the run. */
 bool autotune_model_load(autotune_model *model, const char *path) {
   BoosterHandle booster = NULL;
   if (!model || !is_ready(model) || !works(model, model->xg.BoosterCreate(NULL, 0, &booster), "failed while loading"))
@@ -284,6 +298,8 @@ bool autotune_model_load(autotune_model *model, const char *path) {
 
 /* ---- predicting -------------------------------------------------------------------------------------------------- */
 
+/* Without copying the rows: XGBoost takes their address as text. False: the model is off, SCORES is not
+ * to be used. */
 static bool sum_outputs(autotune_model *model, int n, const int *first_row, const float *rows, float *scores) {
   char array[200];
   static const char config[] =

@@ -6,6 +6,7 @@
 
 enum { TRIES = 8 };
 
+/* APPLY gives false where it does not apply, and has changed nothing then. */
 typedef struct mutation {
   const char *name;
   int weight;
@@ -26,6 +27,7 @@ static int random_hole(const autotune_space *space, runtime_rng *rng, const auto
   return -1;
 }
 
+/* 64 bits: three lengths of 32 each may exceed them only for extents that no program has. */
 static int64_t product_of(const autotune_tile *tile) {
   return (int64_t)tile->length[0] * tile->length[1] * tile->length[2];
 }
@@ -76,6 +78,7 @@ static bool nudge(const autotune_space *space, runtime_rng *rng, autotune_genome
   return true;
 }
 
+/* Uniform, without the bias towards register tiles: the way out of what the bias never draws. */
 static bool resample_hole(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {
   int h = random_hole(space, rng, genome);
   if (h < 0) return false;
@@ -89,6 +92,7 @@ static bool resample_tiles(const autotune_space *space, runtime_rng *rng, autotu
   return h >= 0;
 }
 
+/* Only where there is a tail: elsewhere both are the same loops, and the change would be no change. */
 static bool change_tail(const autotune_space *space, runtime_rng *rng, autotune_genome *genome) {
   int h = random_hole(space, rng, genome);
   if (h < 0 || sketch_of(space, genome)->holes[h].extent % product_of(&genome->tiles[h]) == 0) return false;
@@ -144,6 +148,8 @@ bool autotune_mutate(const autotune_space *space, runtime_rng *rng, autotune_gen
   return mutations[kind].apply(space, rng, genome);
 }
 
+/* Lengths of one split stay together: mixing them would break the product. Uniform, one coin a tile or
+ * stage. */
 void autotune_crossover(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out) {
   *out = *a;
   if (a->sketch == AUTOTUNE_PLANNED) {

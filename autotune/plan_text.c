@@ -18,6 +18,7 @@ static const int choice_counts[] = {
 enum { CHOICES = RUNTIME_COUNT(choice_counts) };
 _Static_assert(sizeof(autotune_choice) == CHOICES, "choices are bytes, in the order of their names");
 
+/* Stages beyond AUTOTUNE_MAX_STAGES have no choices, in text as in genomes. */
 static int stages_of(const autotune_sketch *sketch) { return RUNTIME_MIN(sketch->base->n_stages, AUTOTUNE_MAX_STAGES); }
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
@@ -32,6 +33,8 @@ static json_t *choice_json(const autotune_choice *choice) {
   return json;
 }
 
+/* The sketch is named by its number, which holds for one version of the rules: autotune_genome_of
+ * checks by hash. */
 static json_t *sketch_json(const autotune_space *space, const autotune_genome *genome) {
   const autotune_sketch *sketch = &space->sketches[genome->sketch];
   json_t *tiles = json_array(), *stages = json_array();
@@ -68,10 +71,12 @@ static bool read_number(const json_t *json, json_int_t least, json_int_t most, i
   return *out >= 0;
 }
 
+/* Always TN_ERROR_RECORD; AT counts from 0. */
 static tn_status refuse(tn_context *ctx, const char *field, int at, const char *what) {
   return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"%s\"[%d] of family sketch %s", field, at, what);
 }
 
+/* Each length is checked alone. That they go together is left to the split, which refuses otherwise. */
 static tn_status read_tile(tn_context *ctx, const json_t *json, const autotune_hole *hole, int at, autotune_tile *out) {
   const char *tail = json_string_value(json_array_get(json, AUTOTUNE_LENGTHS));
   out->tail = -1;
@@ -118,6 +123,7 @@ static tn_status read_sketch(const autotune_space *space, const json_t *json, au
   return status;
 }
 
+/* With the message of schedule_plans_decode, which names the group and the field. */
 static tn_status read_plans(const autotune_space *space, const char *text, autotune_genome *out) {
   schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
   if (space->n_groups == 0)
@@ -137,6 +143,8 @@ tn_status autotune_genome_read(const autotune_space *space, const char *text, au
   return status;
 }
 
+/* Realizes the genome to compare: steps may have been edited, or rules have changed since. As slow as
+ * one schedule. */
 bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out) {
   const char *text = schedule_plan_text(s);
   if (!text || autotune_genome_read(space, text, out) != TN_OK) return false;

@@ -17,6 +17,7 @@ tn_machine autotune_machine(const autotune_task *task) {
   return machine;
 }
 
+/* By zeroing the rest: genomes are compared as bytes. */
 static autotune_plan plan_of(const schedule_plan *plan) {
   autotune_plan out = {.family = plan->family};
   memcpy(out.value, plan->value, sizeof out.value);
@@ -52,6 +53,7 @@ static bool rank_families(autotune_space *space, int group) {
   return true;
 }
 
+/* More groups than a genome has room for: none is searched by plans, only sketches. */
 bool autotune_plan_space(autotune_space *space) {
   const tn_machine machine = autotune_machine(space->task);
   schedule_plan best[AUTOTUNE_MAX_GROUPS];
@@ -94,6 +96,7 @@ static bool draw_of_family(const autotune_space *space, runtime_rng *rng, int gr
   return true;
 }
 
+/* Mostly near the top of the group's ranking, sometimes of a family that the ranking puts behind. */
 static void draw_ranked(const autotune_space *space, runtime_rng *rng, int group, autotune_plan *out) {
   const schedule_plan *ranked;
   if (chance(rng, ANY_FAMILY) && draw_of_family(space, rng, group, out)) return;
@@ -101,6 +104,7 @@ static void draw_ranked(const autotune_space *space, runtime_rng *rng, int group
   if (n > 0) *out = plan_of(&ranked[draw_place(rng, n)]);
 }
 
+/* On average one and a half mutations of a draw (CHANGED): single changes are seen as often as several. */
 void autotune_sample_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *out) {
   *out = space->best;
   for (int g = 0; g < space->n_groups; g++) draw_ranked(space, rng, g, &out->plans[g]);
@@ -136,6 +140,8 @@ static int32_t another_value(const plan_space *space, runtime_rng *rng, int fiel
   return space->value[field][next < 0 ? (at + 1) % n : next];
 }
 
+/* Values that do not go together are left to the cost, which is INFINITY for them, and to the
+ * realization. */
 static bool change_field(const autotune_space *space, runtime_rng *rng, int group, autotune_plan *plan) {
   const plan_choice *choice = choice_of(space, group, plan->family);
   if (!choice) return false;
@@ -157,6 +163,7 @@ bool autotune_mutate_plans(const autotune_space *space, runtime_rng *rng, autotu
   return false;
 }
 
+/* Fields of different families mean different things: there a group goes over whole. */
 void autotune_cross_plans(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out) {
   *out = *a;
   for (int g = 0; g < AUTOTUNE_MAX_GROUPS; g++) {

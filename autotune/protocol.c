@@ -33,6 +33,7 @@ bool protocol_encode(json_t *header, const void *payload, size_t payload_bytes, 
   return fits && !out->failed;
 }
 
+/* Blocks, on a non-blocking descriptor too. */
 bool protocol_write(int fd, const void *data, size_t n) {
   const char *p = data;
   while (n > 0) {
@@ -52,6 +53,7 @@ bool protocol_write(int fd, const void *data, size_t n) {
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static protocol_result broken(protocol_decoder *d, const char *fmt, ...) TN_PRINTF(2, 3);
+/* Sticky: no later byte can make sense once a length was not understood. */
 static protocol_result broken(protocol_decoder *d, const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
@@ -84,12 +86,14 @@ static bool make_room(protocol_decoder *d, size_t n) {
   return true;
 }
 
+/* Room is kept: the next part is written over the last one. */
 static void begin_part(protocol_decoder *d, protocol_part part, size_t want) {
   d->part = part;
   d->want = want;
   d->have = 0;
 }
 
+/* Hands header and payload to OUT, and with the payload the buffer, so that it is not copied. */
 static protocol_result finish(protocol_decoder *d, protocol_message *out) {
   *out = (protocol_message){.header = d->header};
   if (d->part == PROTOCOL_PAYLOAD) {
@@ -103,6 +107,7 @@ static protocol_result finish(protocol_decoder *d, protocol_message *out) {
   return PROTOCOL_DONE;
 }
 
+/* At least 2 bytes: "{}" is the shortest object. */
 static protocol_result take_length(protocol_decoder *d) {
   const unsigned char *b = (const unsigned char *)d->bytes;
   uint32_t n = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
@@ -112,6 +117,7 @@ static protocol_result take_length(protocol_decoder *d) {
   return PROTOCOL_MORE;
 }
 
+/* Twice the same key is refused: which one counts would be anybody's guess. */
 static protocol_result take_header(protocol_decoder *d, protocol_message *out) {
   json_error_t error;
   d->header = json_loadb(d->bytes, d->have, JSON_REJECT_DUPLICATES, &error);
@@ -141,6 +147,7 @@ protocol_result protocol_decode(protocol_decoder *d, const void *data, size_t n,
   return PROTOCOL_BROKEN;
 }
 
+/* Never reads beyond the message: whoever takes over the descriptor finds the next one whole. */
 protocol_read_result protocol_read(int fd, protocol_decoder *d, protocol_message *out) {
   char block[GROWTH_BYTES];
   for (;;) {

@@ -41,6 +41,8 @@ bool autotune_target_word(const char *target, const char *key, char *value, size
   return false;
 }
 
+/* Words that only choose code (tune flags, vector widths) do not make other times comparable or not;
+ * these three do. */
 bool autotune_same_target(const char *a, const char *b) {
   static const char *const keys[] = {"triple", "cpu", "threads"};
   for (int i = 0; i < RUNTIME_COUNT(keys); ++i) {
@@ -52,6 +54,7 @@ bool autotune_same_target(const char *a, const char *b) {
   return true;
 }
 
+/* For people who compare logs: nothing reads it back. */
 static json_t *hardware_of(const tn_target *target) {
   json_t *caches = json_array();
   for (int level = 1; level <= 3; ++level)
@@ -79,8 +82,10 @@ static json_t *message_text(const char *message) {
   return json_stringn(plain, n);
 }
 
+/* Zero is a clock that did not tick, no time. */
 static bool is_usable(double cost_s) { return isfinite(cost_s) && cost_s > 0; }
 
+/* What is not usable is left out rather than written: JSON has no infinity. */
 static json_t *costs_of(const tn_measurement *measured) {
   json_t *costs = json_array();
   for (int i = 0; i < measured->n_costs && i < TN_MAX_COSTS; ++i) {
@@ -116,6 +121,7 @@ static void add_samples(json_t *json, const tn_measurement *m) {
   if (m->ended_early) json_object_set_new(json, "ended_early", json_true());
 }
 
+/* NULL with a message. The caller owns the array. */
 static json_t *steps_of(tn_context *ctx, const char *steps) {
   json_error_t error;
   json_t *json = json_loads(steps ? steps : "", 0, &error);
@@ -150,6 +156,7 @@ static json_t *record_json(const tn_candidate *candidate, const tn_program *prog
   return json;
 }
 
+/* By way of the JSON and the same checks as a line that is read: what is written can be read back. */
 tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, const tn_program *program,
                                const tn_target *target, const tn_measurement *measured, autotune_record *out) {
   if (!candidate || !program || !target || !measured || !out || !candidate->program || !candidate->target) {
@@ -181,6 +188,7 @@ static const struct field {
 static const char *const kind_words[] = {"a string", "an array",   "true or false",
                                          "a number", "an integer", "an object"};
 
+/* An integer is a number, too, as in JSON. */
 static bool is_of_kind(const json_t *value, field_kind kind) {
   switch (kind) {
     case TEXT: return json_is_string(value);
@@ -193,6 +201,7 @@ static bool is_of_kind(const json_t *value, field_kind kind) {
   return false;
 }
 
+/* A newer version is refused as a whole: fields may have changed their meaning. */
 static bool check_version(const json_t *json, char *why, size_t n_why) {
   const json_t *version = json_object_get(json, "v");
   if (json_is_integer(version) && json_integer_value(version) == RECORD_VERSION) return true;
@@ -218,6 +227,7 @@ static bool check_fields(const json_t *json, char *why, size_t n_why) {
   return true;
 }
 
+/* OUT's costs are filled as far as they were right. */
 static bool read_costs(const json_t *json, autotune_record *out, char *why, size_t n_why) {
   const json_t *costs = json_object_get(json, "costs");
   size_t n = json_array_size(costs);
@@ -282,6 +292,7 @@ void autotune_record_free(autotune_record *record) {
   *record = (autotune_record){0};
 }
 
+/* Not the least: a record is compared with records of other runs, and the least of few samples is luck. */
 double autotune_record_cost(const autotune_record *record) {
   int n = record->n_costs;
   if (record->error != TN_MEASURE_NONE || n == 0) return INFINITY;

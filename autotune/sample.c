@@ -39,6 +39,7 @@ static int64_t large_divisor(runtime_rng *rng, int64_t n, int64_t limit) {
   return best;
 }
 
+/* At most HIGH - LOW divisions. */
 static bool has_divisor_in(int64_t n, int64_t low, int64_t high) {
   for (int64_t d = low; d <= high; d++) {
     if (n % d == 0) return true;
@@ -76,6 +77,7 @@ static void set_outer(runtime_rng *rng, int64_t extent, int64_t innermost, autot
   if (extent % innermost && chance(rng, PEELED)) tile->tail = TN_TAIL_PEEL;
 }
 
+/* A reduction has one open length; the others stay 1. */
 static void sample_reduce(runtime_rng *rng, int64_t extent, autotune_tile *tile) {
   int64_t length = autotune_random_divisor(rng, extent, extent);
   if (chance(rng, REDUCE_TAIL)) length = 1 + runtime_random_below(rng, RUNTIME_MIN(extent, MAX_TILE));
@@ -110,6 +112,7 @@ typedef struct group {
   int first, n_spatial, n;
 } group;
 
+/* Holes that follow others are no part of it: their lengths are not drawn. */
 static group group_of(const autotune_sketch *sketch, int hole) {
   const autotune_hole *holes = sketch->holes;
   group g = {.first = hole};
@@ -140,6 +143,8 @@ static void sample_register_tile(const autotune_sketch *sketch, const group *g, 
   }
 }
 
+/* PLAIN_FACTORS per cent of the draws ignore the registers: what evolution must be able to reach has to
+ * be drawn once. */
 void autotune_sample_tiles(const autotune_space *space, runtime_rng *rng, int hole, autotune_genome *genome) {
   const autotune_sketch *sketch = &space->sketches[genome->sketch];
   group g = group_of(sketch, hole);
@@ -160,6 +165,7 @@ static const uint8_t parallels[] = {0, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 5,
 static const uint8_t unrolls[] = {0, 1, 2, 3};
 static const uint8_t unroll_inners[] = {0, 1, 1, 1, 1, 1, 1, 1};
 
+/* Weights by repetition: as readable as a table of weights, and no sum to keep right. */
 static uint8_t one_of(runtime_rng *rng, const uint8_t *values, size_t n) {
   return values[runtime_random_below(rng, (int64_t)n)];
 }
@@ -182,6 +188,7 @@ static int32_t draw_sketch(const autotune_space *space, runtime_rng *rng) {
   return sketch;
 }
 
+/* Half of the genomes are plans where the program has them. */
 void autotune_sample(const autotune_space *space, runtime_rng *rng, autotune_genome *out) {
   memset(out, 0, sizeof *out);
   if (space->n_groups > 0 && chance(rng, PLANNED)) {

@@ -43,6 +43,8 @@ static bool is_tunable(const autotune_task *task) {
   return true;
 }
 
+/* The same task and seed propose the same candidates, whatever the machine does, as long as the same
+ * times are observed. */
 autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed) {
   if (!task || !model) return NULL;
   if (task->program->n_ops > AUTOTUNE_MAX_STAGES) {
@@ -102,6 +104,7 @@ static bool is_wanted(autotune_search *search, const tn_schedule *s) {
   return n > 0 && autotune_is_promising(&search->space, &estimate);
 }
 
+/* A schedule that a primitive refuses is no error: evolution draws another. */
 static bool propose_genome(autotune_search *search, const autotune_genome *genome, tn_schedule **out) {
   TN_SCOPE_AS(scope, SEARCH, 2, "generate");
   runtime_quiet quiet = runtime_quiet_begin(search->task.ctx);
@@ -117,6 +120,7 @@ static bool propose_genome(autotune_search *search, const autotune_genome *genom
   return true;
 }
 
+/* Quiet: what the generic scheduler refuses falls back to the default schedule. */
 tn_schedule *autotune_generic_schedule(const autotune_task *task) {
   const tn_machine machine = autotune_machine(task);
   tn_schedule *s = tn_schedule_new(task->program);
@@ -182,6 +186,7 @@ static int list_seeds(const autotune_search *search, int max, autotune_genome *o
   return n;
 }
 
+/* Without memory for the population it proposes nothing, and random draws fill the round. */
 static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   autotune_evolution evolution = {&search->space, search->model, &search->rng, &search->seen, POPULATION, GENERATIONS};
   int found = 0, n_individuals = 0;
@@ -197,6 +202,8 @@ static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   return found;
 }
 
+/* The default schedule comes first, since all others are compared with it, then the generic one, so
+ * that the answer is never worse than `auto`. */
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   if (!search || !out || n < 1) return 0;
   search->sequences.n = 0;
@@ -220,6 +227,8 @@ static void insert_best(autotune_search *search, double cost_s, const autotune_g
   search->n_best = RUNTIME_MIN(search->n_best + 1, MAX_SEEDS);
 }
 
+/* Schedules that it did not propose are welcome: logs of other runs, or by hand. Those have features,
+ * but no genome. */
 tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s) {
   if (!search || !schedule) return TN_ERROR_ARGUMENT;
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];

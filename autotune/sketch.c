@@ -29,6 +29,7 @@ typedef struct work {
   int next, max;
 } work;
 
+/* The number of sketches is exponential in the tiled stages: this bounds it. */
 static bool is_crowded(const work *w) { return w->states.n - w->next >= w->max; }
 
 typedef struct rule {
@@ -97,6 +98,7 @@ static double product_of(int n, tn_axis *const *axes) {
   return product;
 }
 
+/* In doubles: extents multiply beyond 64 bits. */
 static bool has_few_results(const state *st) {
   const te_op *op = stage_of(st)->op;
   double space = product_of(op->n_axes, op->axes), reduced = product_of(op->n_reduce, op->reduce_axes);
@@ -159,6 +161,7 @@ static bool add_rfactored(work *w, const state *st, bool for_threads, bool for_v
   return add_state(w, &to, ok);
 }
 
+/* Up to three sketches. True when one could be made. */
 static bool apply_rfactor(work *w, const state *st) {
   const te_op *op = stage_of(st)->op;
   bool rows = schedule_reads_along_reduction(op), few = has_few_results(st), ok = false;
@@ -170,6 +173,7 @@ static bool apply_rfactor(work *w, const state *st) {
 
 /* ---- cache write ------------------------------------------------------------------------------------------------- */
 
+/* Where the consumer is elementwise the tile is fused into it instead, which needs no copy. */
 static answer wants_cache_write(const state *st) {
   const tn_schedule *s = st->sketch.base;
   const te_op *op = stage_of(st)->op;
@@ -193,6 +197,7 @@ static answer wants_tiling(const state *st) {
   return fits && schedule_needs_tiling(op) ? APPLY_AND_SKIP : PASS;
 }
 
+/* Data axes into four loops, reductions into two: SSRSRS. All lengths 1 until a genome fills them. */
 static bool split_all(state *st) {
   const te_op *op = stage_of(st)->op;
   bool ok = true;
@@ -223,6 +228,7 @@ static int tiled_order(const te_op *op, int *order) {
   return n;
 }
 
+/* The limit is of this file's array, far above what programs have. */
 static bool tile_stage(state *st) {
   int order[MAX_LOOPS];
   const te_op *op = stage_of(st)->op;
@@ -240,6 +246,7 @@ static bool apply_tiling(work *w, const state *st) {
 
 /* ---- tiling with a fused consumer -------------------------------------------------------------------------------- */
 
+/* The consumer must be untouched: its loops are split here the way the tile needs. */
 static answer wants_fusion(const state *st) {
   const tn_schedule *s = st->sketch.base;
   const schedule_stage *stage = stage_of(st);
@@ -273,6 +280,7 @@ static bool split_consumer(state *st, int consumer, int level) {
   return schedule_reorder(st->sketch.base, consumer, n, order) == TN_OK;
 }
 
+/* After the last of LEVEL spatial levels of the consumer. */
 static bool fuse_at(state *st, int level) {
   tn_schedule *s = st->sketch.base;
   int consumer = schedule_elementwise_consumer(s, st->stage), n_axes = stage_of(st)->op->n_axes;
@@ -305,6 +313,7 @@ static bool pack(state *st, int input) {
   return schedule_compute_at(s, input + 1, schedule_elementwise_consumer(s, st->stage), n_axes - 1) == TN_OK;
 }
 
+/* ST is left as it is. A refusal of one level does not stop the other. */
 static bool add_fused(work *w, const state *st, int level, int packed) {
   state to = branch(st);
   bool ok = to.sketch.base && fuse_at(&to, level) && (packed < 0 || pack(&to, packed));
@@ -322,6 +331,7 @@ static bool apply_fusion(work *w, const state *st) {
 
 /* ---- skip -------------------------------------------------------------------------------------------------------- */
 
+/* Last in the table: a stage that no rule touched goes on as it is. */
 static answer wants_skip(const state *st) {
   (void)st;
   return APPLY;
@@ -372,6 +382,7 @@ static void expand(work *w, state *st) {
   tn_schedule_free(st->sketch.base);
 }
 
+/* Breadth first, so that with too many the ones kept differ in their last stages, which matter most. */
 int autotune_sketches(const autotune_task *task, int max, autotune_sketch *out) {
   work w = {.task = task, .max = max};
   state first = {.sketch.base = tn_schedule_new(task->program), .threads = task->threads};

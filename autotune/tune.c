@@ -15,10 +15,12 @@ enum { TRIALS = 64, PER_ROUND = 24, FINALISTS = 8, BUILDS_PER_JOB = 2, LEAST_TOG
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
+/* VALUE as a double: all options are numbers that fit one. */
 static tn_status refuse(tn_context *ctx, const char *what, double value, const char *allowed) {
   return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.%s is %g: give %s", what, value, allowed);
 }
 
+/* 0 always means the default. `!(x >= 0)` catches NaN, too. */
 static tn_status check_numbers(tn_context *ctx, const tn_tune_options *o) {
   if (o->trials < 0) return refuse(ctx, "trials", o->trials, "1 or more, or 0 for 64");
   if (o->per_round < 0) return refuse(ctx, "per_round", o->per_round, "1 or more, or 0 for 24");
@@ -44,6 +46,7 @@ static tn_status check_rules(tn_context *ctx, const tn_tune_options *o) {
   return TN_OK;
 }
 
+/* A builder's object is opaque: only its own runner knows it, so one without the other is refused. */
 static tn_status check_options(tn_context *ctx, const tn_tune_options *o) {
   if (!o || !o->log || !*o->log)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_tune: options.log is needed: the file that records go to");
@@ -81,6 +84,8 @@ static const struct effort {
                [TN_EFFORT_NORMAL] = {INT32_MAX, 60, 0},
                [TN_EFFORT_THOROUGH] = {INT32_MAX, 0, 300}};
 
+/* After it no option is 0 that means something else. The target that is made here belongs to the
+ * context. */
 static bool fill_options(tuner *t) {
   tn_tune_options *o = &t->options;
   const struct effort *effort = &efforts[o->effort];
@@ -95,6 +100,7 @@ static bool fill_options(tuner *t) {
 
 /* ---- setting up -------------------------------------------------------------------------------------------------- */
 
+/* 0: there was no schedule. */
 static uint64_t hash_and_free(tn_schedule *s) {
   uint64_t hash = s ? autotune_schedule_hash(s) : 0;
   tn_schedule_free(s);
@@ -117,6 +123,7 @@ static const char *model_file(const tuner *t) {
   return model && *model && strcmp(model, "none") != 0 && strcmp(model, "xgboost") != 0 ? model : NULL;
 }
 
+/* Whatever it made before it failed is in T, for tear_down. */
 static tn_status set_up(tuner *t) {
   TN_SCOPE(TASK, 1, "InitializeTask");
   if (!fill_options(t)) return tn_context_status(t->ctx);
@@ -148,6 +155,7 @@ static tn_status set_up(tuner *t) {
   return tn_context_status(t->ctx) == TN_OK ? TN_ERROR_MEMORY : tn_context_status(t->ctx);
 }
 
+/* Trials of the log count for the cost model and the trials wanted, not for early_stop. */
 static tn_status resume(tuner *t) {
   TN_SCOPE(RECORD, 1, "InitializeTask/ReadLog");
   tn_status status = tuner_catch_up(t);
@@ -195,6 +203,7 @@ static tn_status start_workers(tuner *t) {
   return TN_OK;
 }
 
+/* The target and the program's texts are the context's. Safe after a set_up that failed half way. */
 static void tear_down(tuner *t) {
   if (t->builder.free) t->builder.free(t->builder.self);
   if (t->runner.free) t->runner.free(t->runner.self);
@@ -230,6 +239,7 @@ static void tell_task(const tuner *t) {
   tn_mark(&site, "task", args, RUNTIME_COUNT(args));
 }
 
+/* The cost model is saved before the finals: they may be ended by the user. */
 static tn_status run_rounds(tuner *t) {
   tn_status status = start_workers(t);
   if (status == TN_OK) status = tuner_prepare(t);
@@ -248,6 +258,8 @@ static tn_status run(tuner *t) {
   return status == TN_OK ? logged : status;
 }
 
+/* The options are checked before anything is made, and *OUT is set on every way out: a run that fails
+ * half way has measured something all the same. */
 tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out) {
   if (out) *out = (tn_tune_result){0};
   if (!program) return TN_ERROR_ARGUMENT;

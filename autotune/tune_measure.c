@@ -142,6 +142,8 @@ static tn_status learn_from_log(tuner *t, const tn_schedule *s, const autotune_r
   return status == TN_OK ? autotune_search_observe(t->search, s, least_cost(record)) : status;
 }
 
+/* Another program's or target's lines are passed over in silence: one log holds many. What is refused
+ * now still counts as a trial: it was measured, and would be refused again. */
 static bool take_record(void *user, int line, autotune_record *record) {
   tuner *t = user;
   if (record->is_final || strcmp(record->key, tn_program_key(t->program)) != 0 ||
@@ -159,6 +161,7 @@ static bool take_record(void *user, int line, autotune_record *record) {
   return t->visit_status == TN_OK;
 }
 
+/* From where the last call ended: O(new lines). */
 tn_status tuner_catch_up(tuner *t) {
   tn_status status = autotune_log_read_on(t->ctx, t->options.log, true, &t->read, NULL, take_record, t);
   return status == TN_OK ? t->visit_status : status;
@@ -180,6 +183,7 @@ void tuner_add_plan(autotune_record *record, const char *text) {
   if (plan) json_object_set_new(record->json, "plan", plan);
 }
 
+/* With candidate and schedule of one loop nest. RECORD is the caller's to free even on failure. */
 static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_schedule *s, const tn_measurement *m,
                                autotune_record *record) {
   TN_SCOPE_AS(scope, RECORD, 2, "MeasureCallback/AddToDatabase");
@@ -281,6 +285,7 @@ static tn_status take_default(tuner *t, const tn_candidate *candidate, tn_measur
   return status;
 }
 
+/* The runner may have none (a user's own): then the first candidate's time includes it. */
 tn_status tuner_prepare(tuner *t) {
   if (!t->runner.prepare) return TN_OK;
   TN_SCOPE(MEASURE, 1, "InitializeTask/Reference");

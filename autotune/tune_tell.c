@@ -44,6 +44,7 @@ void tuner_tell(tuner *t, const char *phase) {
 
 /* ---- when it ends ------------------------------------------------------------------------------------------------ */
 
+/* Of what goes on now: deadline_ns is moved when the finals begin. */
 static bool is_time_over(const tuner *t) { return t->deadline_ns > 0 && runtime_now_ns() >= t->deadline_ns; }
 
 /* A run under way when candidates end may finish, so that its worker, which holds the reference, lives for the finals. */
@@ -59,6 +60,7 @@ bool tuner_gives_up(tuner *t) {
   return t->is_stopped || t->winds_up || is_grace_over(t);
 }
 
+/* Asked by the pool while it waits. */
 bool tuner_should_stop(void *t) { return tuner_gives_up(t); }
 
 /* Whether all that was measured so far failed for one reason. */
@@ -66,6 +68,7 @@ static bool fails_alike(const tuner *t) {
   return t->fails_alike && t->result.best_s == 0 && t->result.trials >= RUNTIME_MIN(FIRST_BATCH, t->options.trials);
 }
 
+/* The first reason that holds is the one that is told: the user's word before all others. */
 bool tuner_is_done(tuner *t) {
   tn_tune_end end = TN_TUNE_RUNNING;
   if (t->is_stopped)
@@ -129,6 +132,7 @@ static void add_failures(const tuner *t, runtime_str *out) {
   if (!*between) runtime_str_add(out, "no output was checked");
 }
 
+/* Nothing measured and nothing reused is no failure: there was nothing to do. */
 tn_status tuner_judge(tuner *t) {
   if (t->result.best_s > 0 || t->result.trials + t->result.reused == 0) return TN_OK;
   runtime_str text = {0};
@@ -142,6 +146,7 @@ tn_status tuner_judge(tuner *t) {
 
 /* ---- the log's lines of a run ------------------------------------------------------------------------------------ */
 
+/* Takes over EVENT, NULL for want of memory. Its "event" field makes it no record: readers skip it. */
 static tn_status append_event(tuner *t, json_t *event) {
   if (!event) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a line of %s", t->options.log);
   json_object_set_new(event, "time", json_integer((json_int_t)time(NULL)));
@@ -161,6 +166,7 @@ tn_status tuner_log_start(tuner *t) {
   return append_event(t, event);
 }
 
+/* Written on failure, too, as far as the log can still be written. */
 tn_status tuner_log_end(tuner *t, tn_status status) {
   const tn_tune_result *r = &t->result;
   const char *reason = status == TN_OK || status == TN_ERROR_TUNE ? tn_tune_end_word(r->end) : "error";

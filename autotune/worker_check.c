@@ -7,6 +7,7 @@
 /* In elements. An output of up to WHOLE elements is always compared whole; of larger ones STRATA blocks, and the ends. */
 enum { BLOCK = 1024, TYPICAL_SAMPLES = 4096, WHOLE = 1 << 17, STRATA = 64 };
 
+/* DLPack allows data to begin at an offset. */
 static char *bytes_of(const DLTensor *t) { return (char *)t->data + t->byte_offset; }
 
 int64_t worker_elements(const DLTensor *t) {
@@ -15,6 +16,8 @@ int64_t worker_elements(const DLTensor *t) {
   return n;
 }
 
+/* All bits set are a NaN in every float format, so an element that nobody wrote compares as wrong with
+ * any reference. */
 static void poison(DLTensor *t, tn_dtype dtype, int64_t begin, int64_t end) {
   size_t bytes = tn_dtype_bytes(dtype);
   memset(bytes_of(t) + (size_t)begin * bytes, tn_dtype_is_float(dtype) ? 0xFF : 0xA5, (size_t)(end - begin) * bytes);
@@ -59,11 +62,13 @@ double worker_typical(const DLTensor *t, tn_dtype dtype) {
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
+/* WORST is the element of the largest error; it counts only when n_wrong > 0. */
 typedef struct difference {
   double max_error;
   int64_t worst, n_wrong, n_compared;
 } difference;
 
+/* Adds to OUT. The largest error wins, the first of equals. */
 static void compare_block(const DLTensor *x, const DLTensor *r, tn_dtype dtype, double scale, double tolerance,
                           int64_t begin, int64_t end, difference *out) {
   for (int64_t i = begin; i < end; ++i) {
@@ -92,6 +97,7 @@ static void compare_bytes(const DLTensor *x, const DLTensor *r, tn_dtype dtype, 
 
 /* ---- which blocks ------------------------------------------------------------------------------------------------ */
 
+/* A sample never has more blocks than the output. */
 static int64_t count_blocks(const worker_sample *sample, int64_t n) {
   int64_t all = (n + BLOCK - 1) / BLOCK;
   return sample->whole || n <= WHOLE ? all : RUNTIME_MIN(all, (int64_t)STRATA + 2);
@@ -140,6 +146,7 @@ void worker_print_element(runtime_str *out, const char *name, const DLTensor *t,
   if (t->ndim) runtime_str_add(out, "]");
 }
 
+/* Elements are shown with nine digits: enough to tell two floats apart. */
 static void explain(const worker_program *p, int arg, const difference *d, worker_answer *answer) {
   const worker_data *data = p->data;
   const DLTensor *x = data->args[arg], *r = data->reference[arg - data->n_inputs];
@@ -155,6 +162,7 @@ static void explain(const worker_program *p, int arg, const difference *d, worke
   runtime_str_free(&at);
 }
 
+/* In blocks; 1 for outputs of no elements. */
 static double share_compared(const worker_data *data, const worker_sample *sample) {
   double compared = 0, all = 0;
   for (int i = data->n_inputs; i < data->n_args; ++i) {
@@ -165,6 +173,7 @@ static double share_compared(const worker_data *data, const worker_sample *sampl
   return all > 0 ? compared / all : 1;
 }
 
+/* Stops at the first wrong output: its worst element is the message. */
 bool worker_check_outputs(const worker_program *p, const worker_sample *sample, worker_answer *answer) {
   const worker_data *data = p->data;
   answer->share = share_compared(data, sample);

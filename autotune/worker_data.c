@@ -45,6 +45,7 @@ static double float_tolerance(const tn_program *program) {
   return epsilon * (256 + 8 * sqrt(terms)) + 4 * half;
 }
 
+/* Two arrays: the candidate's, and the reference's. */
 static bool allocate_output(worker_program *p, worker_data *data, int i, worker_answer *answer) {
   const runtime_kernel_arg *arg = &p->args[i];
   DLTensor **reference = &data->reference[i - data->n_inputs];
@@ -53,6 +54,7 @@ static bool allocate_output(worker_program *p, worker_data *data, int i, worker_
   return *reference || worker_fail_context(answer, TN_MEASURE_MEMORY, p->ctx);
 }
 
+/* Inputs are mapped, since whole pages are what can be made read-only; outputs need not be. */
 static bool allocate_arrays(worker_program *p, worker_data *data, worker_answer *answer) {
   for (int i = 0; i < data->n_args; ++i) {
     const runtime_kernel_arg *arg = &p->args[i];

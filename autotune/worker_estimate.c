@@ -10,6 +10,8 @@ static const double part_stores = 4e6;
 
 /* ---- counting and cutting ---------------------------------------------------------------------------------------- */
 
+/* A loop whose extent is not constant counts once: the share of work is then too large and the estimate
+ * too low. */
 static double extent_of(const tir_stmt *loop) {
   int64_t extent;
   return tir_is_int(loop->u.loop.extent, &extent) ? (double)extent : 1;
@@ -37,6 +39,9 @@ static double stores_of(const tir_stmt *s) {
 
 static const tir_stmt *cut(runtime_arena *arena, const tir_stmt *s, double share);
 
+/* Outer loops are cut first, to one iteration if need be, and only then the loops inside: inner loops
+ * keep the way in which they walk memory. SHARE may come out larger than asked, since a loop runs once
+ * at least. */
 static const tir_stmt *cut_loop(runtime_arena *arena, const tir_stmt *s, double share) {
   double extent = extent_of(s), kept = fmax(1, ceil(extent * share));
   const tir_stmt *body = s->u.loop.body;
@@ -46,6 +51,7 @@ static const tir_stmt *cut_loop(runtime_arena *arena, const tir_stmt *s, double 
   return tir_for(arena, s->u.loop.var, s->u.loop.min, bound, s->u.loop.kind, body);
 }
 
+/* Each nest gets the same share, so that their proportions stay. */
 static const tir_stmt *cut_all(runtime_arena *arena, const tir_stmt *s, double share) {
   const tir_stmt **parts = RUNTIME_NEW_ARRAY(arena, const tir_stmt *, s->u.seq.n);
   for (int i = 0; parts && i < s->u.seq.n; ++i) parts[i] = cut(arena, s->u.seq.stmts[i], share);
@@ -70,6 +76,8 @@ static const tir_stmt *cut(runtime_arena *arena, const tir_stmt *s, double share
 
 /* ---- the part as a kernel ---------------------------------------------------------------------------------------- */
 
+/* *SHARE is what is left, counted again after the cut: rounding up may leave much more than was asked
+ * for. */
 tir_func *worker_lower_part(worker_program *p, const tn_schedule *schedule, double *share) {
   tir_func *f = schedule_lower(schedule, WORKER_SYMBOL, &p->scratch);
   *share = 1;

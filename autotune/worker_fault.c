@@ -21,6 +21,7 @@ static bool is_request(const char *word) {
   return false;
 }
 
+/* "run-crash@3": False: not of that form, an unknown word, or no positive number. */
 bool worker_fault_parse(const char *text, worker_fault *out) {
   char fault[32];
   long long at = 0;
@@ -85,6 +86,7 @@ static void babble(int out_fd) {
   hang(out_fd);
 }
 
+/* Announces 64 bytes, sends 8. */
 static void truncate_answer(int out_fd) {
   protocol_write(out_fd, "\x40\0\0\0{\"error\"", 12);
   _exit(0);
@@ -99,6 +101,7 @@ static void answer_stranger(int out_fd) {
   hang(out_fd);
 }
 
+/* On a socket only, which is what the pool gives its workers. */
 static void close_and_hang(int out_fd) {
   shutdown(out_fd, SHUT_WR);
   hang(out_fd);

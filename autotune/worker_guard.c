@@ -74,6 +74,7 @@ static void on_fault(int number, siginfo_t *info, void *context) {
     signal(number, SIG_DFL);
 }
 
+/* DATA must stay until another is set. */
 void worker_guard_inputs(const worker_data *data) {
   guard.data = data;
   atomic_store(&guard.written, 0);
@@ -85,6 +86,7 @@ int worker_guard_written(void) { return atomic_load(&guard.written) - 1; }
 
 /* ---- striking ---------------------------------------------------------------------------------------------------- */
 
+/* Where the thread was interrupted, from the signal's context. */
 static uintptr_t program_counter(const void *context) {
   const ucontext_t *c = context;
 #if defined(__x86_64__)
@@ -96,12 +98,15 @@ static uintptr_t program_counter(const void *context) {
 #endif
 }
 
+/* Async-signal-safe but for siglongjmp, which is safe here because candidate code holds no lock and
+ * owns nothing. */
 static void on_strike(int number, siginfo_t *info, void *context) {
   (void)number, (void)info;
   if (!landing || !atomic_load(&guard.is_over)) return;
   if (program_counter(context) - guard.code < guard.code_bytes) siglongjmp(*landing, 1);
 }
 
+/* By the kernel's list of threads: a runtime's threads are not known to us. */
 static void strike_all(void) {
   DIR *tasks = opendir("/proc/self/task");
   for (struct dirent *entry; tasks && (entry = readdir(tasks));) {
@@ -111,6 +116,7 @@ static void strike_all(void) {
   if (tasks) closedir(tasks);
 }
 
+/* With the lock held, as a condition variable wants it. Returns early when the guard is armed anew. */
 static void wait_until(uint64_t ns) {
   struct timespec at = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
   pthread_cond_timedwait(&guard.changed, &guard.lock, &at);
@@ -128,6 +134,7 @@ static void end_or_extend(void) {
   wait_until(runtime_now_ns() + STRIKE_NS);
 }
 
+/* Never returns: the thread ends with the process. */
 static void *guard_main(void *unused) {
   (void)unused;
   pthread_mutex_lock(&guard.lock);
@@ -145,12 +152,14 @@ static void *guard_main(void *unused) {
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
 
+/* SA_NODEFER: leaving by siglongjmp would else leave the signal blocked. */
 static void handle(int number, void (*handler)(int, siginfo_t *, void *), struct sigaction *before) {
   struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART};
   sigemptyset(&action.sa_mask);
   sigaction(number, &action, before);
 }
 
+/* All signals are blocked in the guard's own thread: the program's signals are not for it. */
 static bool start_thread(void) {
   pthread_attr_t attributes;
   pthread_condattr_t clock;
@@ -197,6 +206,7 @@ static bool find_code(const tn_kernel *kernel) {
   return guard.code != 0;
 }
 
+/* The limit counts from here: the waits of all threads are noted, to be taken off. */
 static void arm(double limit_s) {
   pthread_mutex_lock(&guard.lock);
   atomic_store(&guard.is_over, false);
@@ -209,6 +219,7 @@ static void arm(double limit_s) {
   pthread_mutex_unlock(&guard.lock);
 }
 
+/* Under the lock: the guard is then not between its look at the clock and its strikes. */
 static void disarm(void) {
   pthread_mutex_lock(&guard.lock);
   guard.is_armed = false;
@@ -216,11 +227,14 @@ static void disarm(void) {
   pthread_mutex_unlock(&guard.lock);
 }
 
+/* A parallel loop as the guard passes it on; on the caller's stack, which outlives the loop. */
 typedef struct guarded_loop {
   tn_parallel_body body;
   void *loop;
 } guarded_loop;
 
+/* Threads of the pool are born with signals blocked; each opens once, in the first part of a loop that
+ * it gets. */
 static void open_to_strikes(void) {
   sigset_t strikes;
   if (is_open_to_strikes) return;
@@ -243,12 +257,16 @@ static void guarded_body(void *user, int64_t begin, int64_t end) {
   landing = outer;
 }
 
+/* The caller's own part may have been left too: then it leaves here, after the join, since the others
+ * use its stack. */
 static void guarded_for(void *pool, int threads, int64_t begin, int64_t end, tn_parallel_body body, void *loop) {
   guarded_loop l = {body, loop};
   runtime_pool_share(pool, guarded_body, &l, begin, end, threads);
   if (atomic_load(&guard.is_over) && landing == guard.out) siglongjmp(*guard.out, 1);
 }
 
+/* sigsetjmp without the mask: SA_NODEFER leaves it unchanged, and saving it is a system call in every
+ * call that is timed. */
 static bool call_armed(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args, double limit_s,
                        tn_status *status) {
   sigjmp_buf out;
@@ -265,6 +283,7 @@ static bool call_armed(tn_context *ctx, const tn_kernel *kernel, DLTensor *const
   return !has_ended;
 }
 
+/* Without a limit, or where the code cannot be found, the call runs as it is. */
 bool worker_guard_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args, double limit_s,
                        tn_status *status) {
   runtime_pool *pool = runtime_pool_of(ctx);

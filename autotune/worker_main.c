@@ -50,16 +50,6 @@ void worker_lap(worker_answer *answer, worker_phase phase) {
   answer->lap_ns = now;
 }
 
-static const char *error_word(tn_measure_error error) {
-  switch (error) {
-#define X(name, number, word) \
-  case TN_MEASURE_##name: return word;
-    TN_MEASURE_ERRORS(X)
-#undef X
-  }
-  return "unknown";
-}
-
 /* JSON has no infinity: the largest double stands for it. */
 static json_t *json_numbers(const double *values, int n) {
   json_t *list = json_array();
@@ -82,9 +72,10 @@ static void add_samples(json_t *header, const worker_answer *a) {
     if (fields[i].value > 0) json_object_set_new(header, fields[i].name, json_real(fmin(fields[i].value, DBL_MAX)));
 }
 
+/* The caller owns it. A message that is not UTF-8 is replaced: losing the answer would cost the worker. */
 static json_t *answer_header(const worker_answer *a) {
-  json_t *header = json_pack("{s:s, s:b, s:f, s:o, s:o}", "error", error_word(a->error), "checked", (int)a->checked,
-                             "max_error", fmin(a->max_error, DBL_MAX), "phase_s",
+  json_t *header = json_pack("{s:s, s:b, s:f, s:o, s:o}", "error", tn_measure_error_word(a->error), "checked",
+                             (int)a->checked, "max_error", fmin(a->max_error, DBL_MAX), "phase_s",
                              json_numbers(a->phase_s, WORKER_PHASES), "costs", json_numbers(a->costs, a->n_costs));
   add_samples(header, a);
   if (a->error == TN_MEASURE_NONE) return header;
@@ -93,6 +84,8 @@ static json_t *answer_header(const worker_answer *a) {
   return header;
 }
 
+/* Takes over HEADER. The object's bytes are copied only when events follow them. False: no memory, or
+ * the tuner is gone. */
 static bool send_header(worker *w, json_t *header, int64_t id, const codegen_bytes *object) {
   size_t n_events;
   char *events = worker_profile_take(w, header, &n_events);
@@ -150,6 +143,8 @@ static void limit_cpu(double timeout_s) {
   limit(RLIMIT_CPU, (int64_t)fmin(seconds, 1e9));
 }
 
+/* Over half of its limit, beyond what it keeps on purpose: LLVM and allocators do not give everything
+ * back. Better to be replaced between two candidates than to fail one for want of memory. */
 static bool has_grown(const worker *w) {
   int64_t kept = 0;
   for (int i = 0; i < RUNTIME_COUNT(w->programs); ++i) {
@@ -170,6 +165,8 @@ static void *watch(void *user) {
   _exit(EXIT_PROTOCOL);
 }
 
+/* Only for sockets, where the end can be polled for. For ssh, standard input's end is seen when it is
+ * read. */
 static void start_watch(int in_fd) {
   pthread_attr_t attributes;
   pthread_t thread;
@@ -215,6 +212,7 @@ static const handler *find_handler(const char *type) {
 /* More than any machine has; sums with it do not overflow. */
 enum { MOST_MEMORY_BITS = 50 };
 
+/* Limits are set before the first program is parsed, so that what it takes counts. */
 static bool greet(worker *w, const protocol_message *request) {
   int version = w->fault_now == WORKER_VERSION ? PROTOCOL_VERSION + 1 : PROTOCOL_VERSION;
   int64_t bytes = protocol_int(request->header, "memory_bytes", 0);
@@ -239,6 +237,7 @@ static tn_scope open_event(const handler *h, const protocol_message *request) {
   return scope;
 }
 
+/* Faults of tests strike here, before the handler: as a candidate's would at any time. */
 static void serve_with(worker *w, const char *type, const protocol_message *request, worker_answer *answer) {
   const handler *h = find_handler(type);
   w->event = open_event(h, request);
@@ -251,6 +250,7 @@ static void serve_with(worker *w, const char *type, const protocol_message *requ
   tn_scope_end(&w->event);
 }
 
+/* The answer carries "retire" when the worker had better be replaced. */
 static bool serve_request(worker *w, const char *type, const protocol_message *request) {
   worker_answer answer = {.lap_ns = runtime_now_ns()};
   serve_with(w, type, request, &answer);
@@ -273,6 +273,7 @@ static bool serve(worker *w, const protocol_message *request) {
   return greet(w, request);
 }
 
+/* Until the input ends, is not the protocol, or an answer cannot be sent. Returns the exit status. */
 static int serve_all(worker *w) {
   protocol_message request;
   protocol_read_result read = PROTOCOL_READ;

@@ -14,6 +14,8 @@ static void read_text(const char *path, char *text, size_t size) {
   text[n > 0 ? n : 0] = '\0';
 }
 
+/* From schedstat, whose second number is the time that the thread was ready but did not run. Threads
+ * beyond WORKER_MAX_WAITS are left out. */
 void worker_take_waits(worker_waits *out) {
   out->n = 0;
   DIR *tasks = opendir("/proc/self/task");
@@ -29,12 +31,14 @@ void worker_take_waits(worker_waits *out) {
   if (tasks) closedir(tasks);
 }
 
+/* 0 for a thread that is newer than the snapshot: all it waited was since then. */
 static uint64_t waited_by(const worker_waits *w, long id) {
   for (int i = 0; i < w->n; ++i)
     if (w->threads[i].id == id) return w->threads[i].waited_ns;
   return 0;
 }
 
+/* The most and not the sum: a parallel loop lasts as long as its slowest thread. */
 uint64_t worker_waited_ns(const worker_waits *since) {
   worker_waits now;
   uint64_t most = 0;
@@ -44,6 +48,7 @@ uint64_t worker_waited_ns(const worker_waits *since) {
   return most;
 }
 
+/* In ticks of a hundredth of a second, so short calls see 0 mostly. */
 double worker_stolen_s(void) {
   char text[256];
   unsigned long long steal;

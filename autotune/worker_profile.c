@@ -8,12 +8,14 @@
 
 enum { MAX_BYTES = 64 << 20 };
 
+/* Without a file it records into memory; a file that cannot be written is the caller's matter. */
 static bool start(worker *w) {
   w->is_recording = tn_profile_start(NULL, &w->profile) == TN_OK;
   if (w->is_recording) tn_thread_name("worker");
   return w->is_recording;
 }
 
+/* Once a worker: a second greeting does not begin again. */
 void worker_profile_start(worker *w, const json_t *hello) {
   const json_t *wanted = json_object_get(hello, "profile");
   if (!wanted || w->is_recording) return;
@@ -43,6 +45,8 @@ static char *take_events(worker *w, size_t *n) {
   return bytes;
 }
 
+/* Times around it are of the worker's clock; the tuner works out the offset from them
+ * (measure_profile.c). */
 char *worker_profile_take(worker *w, json_t *header, size_t *n) {
   *n = 0;
   if (!w->is_recording || !w->sends_profile || !header) return NULL;
@@ -71,6 +75,7 @@ static void add_shapes(runtime_str *out, const worker_program *p) {
   }
 }
 
+/* Only when the event is being recorded: the shapes cost a walk over the program. */
 void worker_profile_describe(tn_scope *scope, const worker_program *p) {
   if (scope->state != 1 || !p->program) return;
   runtime_str shapes = {0};

@@ -5,6 +5,7 @@
 
 enum { MAX_CONTEXT_BYTES = 64 << 20 };
 
+/* Text and data stay: the program is parsed again when it is asked for. */
 static void drop_context(worker_program *p) {
   tn_context_free(p->ctx);
   p->ctx = NULL;
@@ -22,6 +23,7 @@ void worker_program_free(worker_program *p) {
   *p = (worker_program){0};
 }
 
+/* By text, not by key: a hash could be wrong, and texts are compared in microseconds. */
 static worker_program *find(worker *w, const char *text, const char *target) {
   for (int i = 0; i < RUNTIME_COUNT(w->programs); ++i) {
     worker_program *p = &w->programs[i];
@@ -37,6 +39,7 @@ static worker_program *least_used(worker *w) {
   return oldest;
 }
 
+/* On failure what was made stays in P, for worker_program_free. */
 static bool parse(worker_program *p, worker_answer *answer) {
   p->ctx = tn_context_new(NULL);
   if (!p->ctx) return worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for a context");
@@ -61,6 +64,8 @@ static bool name_program(worker_program *p, const char *text, const char *target
   return (p->text && p->target_text) || worker_fail(answer, TN_MEASURE_MEMORY, "out of memory for a program's text");
 }
 
+/* Four programs, the least recently used goes: a tuner alternates between few. A program whose context
+ * has grown beyond MAX_CONTEXT_BYTES is parsed anew, its data stay. */
 worker_program *worker_program_get(worker *w, const json_t *request, worker_answer *answer) {
   const char *text = protocol_text(request, "program", ""), *target = protocol_text(request, "target", "");
   worker_program *p = find(w, text, target);
@@ -79,6 +84,7 @@ worker_program *worker_program_get(worker *w, const json_t *request, worker_answ
   return p;
 }
 
+/* SHARE chooses between two pipelines: the candidate's, and the shortened unscheduled program's. */
 static bool lower_and_compile(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer,
                               codegen_bytes *object) {
   tir_pass_options options = codegen_pass_options(p->target);
@@ -91,6 +97,8 @@ static bool lower_and_compile(worker_program *p, const tn_schedule *schedule, do
   return status == TN_OK || worker_fail_context(answer, TN_MEASURE_COMPILE, p->ctx);
 }
 
+/* The arena jumps here when memory runs out: lowering has a thousand allocations and no error path for
+ * each of them. */
 bool worker_compile(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer,
                     codegen_bytes *object) {
   jmp_buf out_of_memory;
@@ -103,6 +111,7 @@ bool worker_compile(worker_program *p, const tn_schedule *schedule, double *shar
   return compiled;
 }
 
+/* The caller frees it. The object is not kept. */
 tn_kernel *worker_kernel(worker_program *p, const tn_schedule *schedule, double *share, worker_answer *answer) {
   codegen_bytes object = {0};
   tn_kernel *kernel = NULL;

@@ -29,6 +29,7 @@ static bool run_kernel(worker_program *p, worker_data *data, const tn_kernel *ke
   return status == TN_OK || worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
 }
 
+/* The scale is taken from the reference, since a candidate's output may be garbage. */
 static void keep_outputs(worker_program *p, worker_data *data) {
   for (int i = data->n_inputs; i < data->n_args; ++i) {
     const DLTensor *output = data->args[i];
@@ -49,6 +50,7 @@ static bool compute_reference(worker_program *p, worker_data *data, const tn_sch
 
 /* ---- the evaluator's word ---------------------------------------------------------------------------------------- */
 
+/* Row-major, as all arrays here are. */
 static void unravel(const DLTensor *t, int64_t flat, int64_t *index) {
   for (int d = t->ndim - 1; d >= 0; --d) {
     index[d] = flat % t->shape[d];
@@ -73,6 +75,8 @@ static bool agrees_with(worker_program *p, worker_data *data, int output, int64_
   return false;
 }
 
+/* O(work of one element), which for a chain of reductions may be large: sampling_s bounds how many are
+ * asked. */
 static bool agrees_at(worker_program *p, worker_data *data, int output, int64_t flat, worker_answer *answer) {
   int64_t index[TN_MAX_RANK];
   double value = 0;
@@ -120,6 +124,7 @@ static void spoil_reference(worker_data *data) {
   for (size_t i = 0; i < tn_array_bytes(data->reference[0]); ++i) bytes[i] ^= 0x15;
 }
 
+/* SPOIL is the test's fault: the proof must notice it. */
 static bool verify(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
   if (spoil) spoil_reference(data);
   return te_has_externs(p->program) ? verify_whole(p, data, answer) : verify_samples(p, data, answer);
@@ -127,6 +132,8 @@ static bool verify(worker_program *p, worker_data *data, bool spoil, worker_answ
 
 /* ---- which reference --------------------------------------------------------------------------------------------- */
 
+/* Runs the whole program in its default loops: it may take minutes for a large one, within the tuner's
+ * limit. */
 static bool prove_unscheduled(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
   double seconds = 0;
   data->is_generic = false;
@@ -165,6 +172,7 @@ static bool agree(worker_program *p, worker_data *data, const tn_schedule *secon
   return same;
 }
 
+/* Two schedules that hash alike would prove nothing by agreeing. */
 static bool prove_generic(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
   double seconds;
   tn_schedule *first = generic_schedule(p, false), *second = generic_schedule(p, true);
@@ -177,12 +185,14 @@ static bool prove_generic(worker_program *p, worker_data *data, bool spoil, work
   return proved;
 }
 
+/* The failed attempt is not the answer: the next way may do. */
 static void forget_error(worker_answer *answer) {
   answer->error = TN_MEASURE_NONE;
   answer->max_error = 0;
   runtime_str_free(&answer->message);
 }
 
+/* The estimate comes first: it decides which way is quicker. */
 static bool make_reference(worker_program *p, worker_data *data, bool spoil, worker_answer *answer) {
   if (te_has_externs(p->program)) return prove_unscheduled(p, data, spoil, answer);
   if (data->default_s == 0 && !worker_estimate(p, data, answer, &data->default_s)) return false;
@@ -196,6 +206,7 @@ static bool has_data(const worker_program *p, uint64_t seed, const char *fill) {
   return d && d->seed == seed && strcmp(d->fill ? d->fill : "", fill ? fill : "") == 0;
 }
 
+/* p->data is replaced only by proved data; on failure it is NULL, and the next request tries again. */
 bool worker_prepare_data(worker_program *p, uint64_t seed, const char *fill, double default_s, bool spoil,
                          worker_answer *answer) {
   if (has_data(p, seed, fill)) return true;

@@ -75,6 +75,7 @@ static void change_element(DLTensor *t) {
   for (size_t i = 0; i < bytes; ++i) element[i] ^= 0x55;
 }
 
+/* For the tests, between the call and the check: a wrong result, or an input that was written to. */
 static void spoil(const worker *w, worker_program *p) {
   if (w->fault_now == WORKER_WRONG) change_element(p->data->args[p->data->n_inputs]);
   if (w->fault_now == WORKER_SPOIL && p->data->n_inputs > 0) change_element(p->data->args[0]);
@@ -132,6 +133,8 @@ static void take_timing(worker_answer *answer, const tn_timing *t) {
   answer->noise = 1.57 * t->spread / sqrt((double)RUNTIME_MAX(t->n_samples, 1));
 }
 
+/* Waits and steals are taken around the whole timing, not each call: reading them costs more than a
+ * short kernel. */
 static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_request *r, double first_s,
                        worker_answer *answer) {
   TN_SCOPE(KERNEL, 3, "Runner/time");
@@ -152,6 +155,7 @@ static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_req
   return is_plausible(p, t.median_s, answer);
 }
 
+/* Inputs are not touched: they are the same for all candidates of a program. */
 static void make_arguments(worker_program *p, const worker_sample *sample, worker_answer *answer) {
   TN_SCOPE(WORKER, 2, "Runner/alloc_argument");
   worker_poison_outputs(p, sample);
@@ -167,11 +171,13 @@ static bool check_whole(worker_program *p, const tn_kernel *kernel, worker_answe
   return call_once(p, kernel, 0, answer, &seconds) && check(p, &whole, answer);
 }
 
+/* First calls of a finalist are never too slow: it is timed to be compared, whatever it takes. */
 static bool is_slow(const run_request *r, double first_s) {
   if (first_s > (r->is_final ? LONG_TURN_S : LONG_CALL_S)) return true;
   return !r->is_final && r->best_s > 0 && first_s > NEAR * r->best_s + SLACK_S;
 }
 
+/* Seconds; 0: none. */
 static double time_limit(const run_request *r) {
   return r->best_s > 0 && !r->is_final ? fmax(END * r->best_s, END_S) : 0;
 }
@@ -210,6 +216,7 @@ static void measure(const worker *w, worker_program *p, const tn_kernel *kernel,
 
 /* ---- requests ---------------------------------------------------------------------------------------------------- */
 
+/* NULL: the answer has the error. Costs nothing when the worker holds program and data already. */
 static worker_program *prepared_program(worker *w, const protocol_message *request, worker_answer *answer) {
   worker_program *p = worker_program_get(w, request->header, answer);
   uint64_t seed = (uint64_t)protocol_int(request->header, "seed", 0);
@@ -243,6 +250,7 @@ void worker_prepare(worker *w, const protocol_message *request, worker_answer *a
     measure_default(w, p, answer);
 }
 
+/* The caller frees it with clean_up, so that the recording shows both. */
 static tn_kernel *load(worker_program *p, const protocol_message *request, worker_answer *answer) {
   TN_SCOPE(WORKER, 2, "Runner/load_module");
   tn_kernel *kernel = codegen_load(p->ctx, request->payload, request->payload_bytes, WORKER_SYMBOL, p->n_args, p->args);
@@ -273,6 +281,8 @@ static run_request take_request(const protocol_message *request) {
   return (run_request){best_s, is_final, is_proved, {.whole = best_s <= 0 || is_final, .seed = blocks}};
 }
 
+/* The kernel is freed before the next request: code of a thousand candidates would fill the address
+ * space. */
 void worker_run(worker *w, const protocol_message *request, worker_answer *answer) {
   worker_program *p = prepared_program(w, request, answer);
   if (!p) return;

@@ -27,7 +27,6 @@ static const operator_row operators[] = {
     {"^", CODEGEN_C_BITS, CODEGEN_C_UNARY, CODEGEN_C_UNARY},
 };
 
-/* TEXT is one of the table's. */
 static const operator_row *find_operator(const char *text) {
   const operator_row *row = operators;
   while (strcmp(row->text, text) != 0) row++;

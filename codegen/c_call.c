@@ -31,7 +31,6 @@ typedef struct declaring {
   runtime_map seen; /* callees */
 } declaring;
 
-/* What the callee only reads. */
 static const char *const_word(const tir_operand *o) { return o->access == TIR_READS ? "const " : ""; }
 
 /* By the callee's first call: all have the same types. */

@@ -129,7 +129,6 @@ static codegen_c_text mask_to_numbers(codegen_c_emitter *m, const tir_expr *e, c
   return codegen_c_format(m, CODEGEN_C_CALL, "__builtin_convertvector(%s, %s)", ones, type);
 }
 
-/* A comparison with zero. */
 static codegen_c_text vector_to_mask(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
   tn_dtype from = (tn_dtype)e->arg[0]->dtype;
   int bytes = (int)tn_dtype_bytes(from);

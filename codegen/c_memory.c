@@ -29,7 +29,6 @@ static access take_apart(codegen_c_emitter *m, const tir_buffer *buffer, int n_i
 
 /* ---- indices ----------------------------------------------------------------------------------------------------- */
 
-/* name[index]. */
 static codegen_c_text element(codegen_c_emitter *m, const access *a, codegen_c_text index) {
   return codegen_c_format(m, CODEGEN_C_CALL, "%s[%s]", a->name, index.text);
 }
@@ -122,7 +121,6 @@ static void store_contiguous(codegen_c_emitter *m, const access *a, const tir_ex
   codegen_c_line(m, "*(%su *)&%s = %s;", type, to.text, text);
 }
 
-/* In the order of the lanes. */
 static void store_lanes(codegen_c_emitter *m, const access *a, const tir_expr *e) {
   codegen_c_text value = codegen_c_at_lane(m, e, "lane"), to = lane_element(m, a);
   codegen_c_line(m, "for (int lane = 0; lane < %d; lane++) %s = %s;", a->lanes, to.text, value.text);

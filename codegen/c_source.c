@@ -76,7 +76,6 @@ static bool is_scalar_used(const tir_func *f, const tir_var *var) {
   return !tir_walk_stmt(f->body, &visitor);
 }
 
-/* Loaded, stored to or passed on. */
 static bool is_used(const tir_func *f, const tir_buffer *buffer) {
   tir_visitor visitor = {find_store, find_use, (void *)buffer};
   return !tir_walk_stmt(f->body, &visitor);
@@ -99,7 +98,6 @@ static const char *parameters(codegen_c_emitter *m) {
   return *text ? text : "void";
 }
 
-/* The function itself. */
 static void emit_kernel(codegen_c_emitter *m) {
   codegen_c_line(m, "int32_t %s(%s) {", m->func->name, parameters(m));
   m->indent++;
@@ -164,7 +162,6 @@ static tn_status emit(codegen_c_emitter *m, codegen_bytes *out) {
   return m->failed ? tn_context_status(m->ctx) : assemble(m, out);
 }
 
-/* Also after a jump. */
 static void release(codegen_c_emitter *m) {
   runtime_str_free(&m->out);
   runtime_str_free(&m->head);

@@ -36,7 +36,6 @@ static loop open_loop(codegen_c_emitter *m, const tir_stmt *s) {
   return l;
 }
 
-/* Up to and with the closing brace. */
 static void emit_body(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
   begin_block(m);
   m->env = &l->env;
@@ -107,7 +106,6 @@ static void emit_loop(codegen_c_emitter *m, const tir_stmt *s) {
 /* Its size is known at a call only, and never on the stack. */
 static bool is_symbolic(const tir_buffer *buffer) { return buffer->ndim == 1 && buffer->size[0] != NULL; }
 
-/* Whole cache lines. */
 static int64_t scratch_bytes(codegen_c_emitter *m, const tir_buffer *buffer) {
   int64_t bytes = (int64_t)tn_dtype_bytes(buffer->dtype);
   for (int i = 0; i < buffer->ndim; i++) {
@@ -300,7 +298,6 @@ static void emit_if(codegen_c_emitter *m, const tir_stmt *s) {
   codegen_c_line(m, "}");
 }
 
-/* In order. */
 static void emit_seq(codegen_c_emitter *m, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) codegen_c_stmt(m, s->u.seq.stmts[i]);
 }

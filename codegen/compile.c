@@ -97,7 +97,6 @@ static bool has_linked_ir(const tir_func *f) {
   return !tir_walk_stmt(f->body, &visitor);
 }
 
-/* Whether the longer list of passes is needed. */
 static tir_walk find_hint(void *user, const tir_stmt *s) {
   (void)user;
   return s->kind == TIR_ATTR && strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0 ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -132,7 +131,6 @@ static tn_status copy_out(compilation *c, const char *data, size_t n) {
   return TN_OK;
 }
 
-/* Takes BUFFER. */
 static tn_status copy_buffer(compilation *c, LLVMMemoryBufferRef buffer) {
   tn_status status = copy_out(c, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
   LLVMDisposeMemoryBuffer(buffer);
@@ -180,7 +178,6 @@ static tn_status emit_form(compilation *c) {
 
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
-/* Out of loop IR. */
 static tn_status emit_module(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/emit");
   return codegen_emit_module(c->ctx, c->func, c->target, c->form == CODEGEN_KERNEL, c->module);

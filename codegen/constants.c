@@ -103,7 +103,6 @@ static loops find_loops(void) {
   return l;
 }
 
-/* Of one, with many in flight. */
 static double fma_ns(loop_fn loop, void *data) { return least_ns(loop, data, STEPS) / STEPS / CHAINS; }
 
 /* A width that the processor lacks takes as long as the narrower vectors that it is made of. */
@@ -222,14 +221,12 @@ static size_t level_bytes(const int64_t caches[4], int level) {
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
-/* A part for each thread. */
 typedef struct shared_sum {
   const loops *l;
   float *data;
   size_t part; /* floats of a thread */
 } shared_sum;
 
-/* The body of a parallel loop. */
 static void sum_part(void *loop, int64_t begin, int64_t end) {
   const shared_sum *s = loop;
   for (int64_t i = begin; i < end; i++) s->l->sum(s->data + (size_t)i * s->part, s->part);

@@ -31,7 +31,6 @@ LLVMTypeRef codegen_memory_type(codegen_emitter *m, tn_dtype dtype, int lanes) {
   return codegen_type(m, dtype == TN_BOOL ? TN_U8 : dtype, lanes);
 }
 
-/* A constant. */
 LLVMValueRef codegen_i64(codegen_emitter *m, int64_t value) { return LLVMConstInt(m->i64, (uint64_t)value, true); }
 
 unsigned codegen_element_bytes(const tir_buffer *buffer) { return (unsigned)tn_dtype_bytes(buffer->dtype); }
@@ -92,7 +91,6 @@ void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned i
   LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(m->llvm, kind, value));
 }
 
-/* Of the whole function. */
 static void add_text_attribute(codegen_emitter *m, LLVMValueRef function, const char *name, const char *value) {
   LLVMAttributeRef attribute =
       LLVMCreateStringAttribute(m->llvm, name, (unsigned)strlen(name), value, (unsigned)strlen(value));

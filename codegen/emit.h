@@ -76,7 +76,6 @@ void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ..
 LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes);
 /* The type in memory: bool is a byte. */
 LLVMTypeRef codegen_memory_type(codegen_emitter *m, tn_dtype dtype, int lanes);
-/* Sign-extended. */
 LLVMValueRef codegen_i64(codegen_emitter *m, int64_t value);
 /* LANES 1: the scalar itself. */
 LLVMValueRef codegen_splat(codegen_emitter *m, LLVMValueRef scalar, int lanes);
@@ -91,7 +90,6 @@ LLVMValueRef codegen_add_function(codegen_emitter *m, const char *name, LLVMType
 /* The processor's name and features, as every function of the module has them. */
 void codegen_add_target_attributes(codegen_emitter *m, LLVMValueRef function);
 void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned index, const char *name, uint64_t value);
-/* In the function being filled. */
 LLVMBasicBlockRef codegen_new_block(codegen_emitter *m, const char *name);
 /* Binds in the current frame; the new binding, or NULL. */
 codegen_binding *codegen_bind(codegen_emitter *m, const void *what, LLVMValueRef value);
@@ -171,7 +169,6 @@ LLVMBasicBlockRef codegen_begin_if(codegen_emitter *m, LLVMValueRef condition);
 void codegen_end_if(codegen_emitter *m, LLVMBasicBlockRef after);
 /* Declares the functions that the kernel calls, and links the LLVM IR of those that have some (emit_call.c). */
 void codegen_link_callees(codegen_emitter *m);
-/* By the type of the declaration. */
 void codegen_emit_call(codegen_emitter *m, const tir_stmt *s);
 /* Forgets memoised values: at each statement. */
 void codegen_forget(codegen_emitter *m);

@@ -173,7 +173,6 @@ void codegen_link_callees(codegen_emitter *m) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-/* Of the operand's first element. */
 static LLVMValueRef address(codegen_emitter *m, const tir_operand *o) {
   codegen_binding *binding = codegen_find(m, o->buffer);
   if (binding == NULL || o->n_index > 1) {

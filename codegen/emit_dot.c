@@ -15,7 +15,6 @@ static int instruction_lanes(const codegen_emitter *m, const tir_expr *e) {
 
 /* ---- with the instructions --------------------------------------------------------------------------------------- */
 
-/* The same register, other lanes. */
 static LLVMValueRef bits_as(codegen_emitter *m, LLVMValueRef vector, LLVMTypeRef lane, int lanes) {
   return LLVMBuildBitCast(m->builder, vector, LLVMVectorType(lane, (unsigned)lanes), "");
 }
@@ -82,7 +81,6 @@ static LLVMValueRef every(codegen_emitter *m, LLVMValueRef vector, int offset, i
   return LLVMBuildShuffleVector(m->builder, vector, poison, LLVMConstVector(mask, (unsigned)lanes), "");
 }
 
-/* To i32, by the operand's sign. */
 static LLVMValueRef widened(codegen_emitter *m, const tir_expr *e, LLVMValueRef bytes) {
   LLVMTypeRef wide = codegen_type(m, TN_I32, e->lanes);
   return tn_dtype_is_signed((tn_dtype)e->dtype) ? LLVMBuildSExt(m->builder, bytes, wide, "")

@@ -3,7 +3,6 @@
 
 #include "codegen/emit.h"
 
-/* For predicates and extensions. */
 static bool is_unsigned(const tir_expr *e) { return !tn_dtype_is_signed(e->dtype); }
 
 static bool is_float(const tir_expr *e) { return tn_dtype_is_float(e->dtype); }
@@ -111,7 +110,6 @@ static LLVMValueRef emit_boolean(codegen_emitter *m, const tir_expr *e) {
   return e->op == TIR_AND ? LLVMBuildAnd(m->builder, a, b, "") : LLVMBuildOr(m->builder, a, b, "");
 }
 
-/* Of bits: a bool is one. */
 static LLVMValueRef emit_not(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildNot(m->builder, codegen_value(m, e->arg[0]), "");
 }
@@ -124,7 +122,6 @@ static LLVMValueRef emit_select(codegen_emitter *m, const tir_expr *e) {
 
 /* ---- bits and tests ---------------------------------------------------------------------------------------------- */
 
-/* Of integers, all dtypes alike. */
 static LLVMValueRef emit_bits(codegen_emitter *m, const tir_expr *e) {
   LLVMOpcode opcode = e->op == TIR_BITAND ? LLVMAnd : e->op == TIR_BITOR ? LLVMOr : LLVMXor;
   return LLVMBuildBinOp(m->builder, opcode, codegen_value(m, e->arg[0]), codegen_value(m, e->arg[1]), "");
@@ -164,7 +161,6 @@ static LLVMValueRef emit_float_test(codegen_emitter *m, const tir_expr *e) {
 
 /* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
-/* A splat. */
 static LLVMValueRef emit_broadcast(codegen_emitter *m, const tir_expr *e) {
   return codegen_splat(m, codegen_value(m, e->arg[0]), e->lanes);
 }

@@ -71,12 +71,10 @@ static LLVMValueRef load_at(codegen_emitter *m, const access *a, LLVMValueRef in
   return value;
 }
 
-/* As many as VALUE has. */
 static void store_at(codegen_emitter *m, const access *a, LLVMValueRef index, LLVMValueRef value) {
   LLVMSetAlignment(LLVMBuildStore(m->builder, value, element(m, a, index, true)), a->align);
 }
 
-/* LANE is a constant. */
 static LLVMValueRef lane_of(codegen_emitter *m, LLVMValueRef vector, int lane) {
   return LLVMBuildExtractElement(m->builder, vector, LLVMConstInt(m->i32, (unsigned)lane, false), "");
 }
@@ -232,7 +230,6 @@ static void store_lanes(codegen_emitter *m, const access *a, LLVMValueRef value)
   }
 }
 
-/* Only for neighbours. */
 static void store_masked(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
   LLVMTypeRef types[] = {LLVMTypeOf(value), m->ptr};
   LLVMValueRef pointer = element(m, a, codegen_linear_base(m, a->index), false);
@@ -250,7 +247,6 @@ static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef val
   codegen_intrinsic(m, "llvm.masked.scatter", 2, types, 4, args);
 }
 
-/* By the plainest form that the index allows. */
 static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value) {
   if (a->predicate != NULL) {
     LLVMValueRef mask = codegen_value(m, a->predicate);

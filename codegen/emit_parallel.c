@@ -51,7 +51,6 @@ static tir_walk capture_expr(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
-/* Everything that the body touches. */
 static tir_walk capture_stmt(void *user, const tir_stmt *s) {
   if (s->kind == TIR_STORE) add_capture(user, s->u.store.buffer, s->u.store.buffer);
   if (s->kind == TIR_ALLOC && s->u.alloc.buffer->size[0] != NULL)
@@ -138,12 +137,10 @@ static LLVMValueRef field(outline *o, LLVMValueRef closure, int index) {
   return LLVMBuildStructGEP2(o->m->builder, o->closure, closure, (unsigned)index, "");
 }
 
-/* By the type of the parameter. */
 static LLVMValueRef load_field(outline *o, LLVMValueRef closure, int index) {
   return LLVMBuildLoad2(o->m->builder, o->types[index], field(o, closure, index), "");
 }
 
-/* Signed. */
 static LLVMValueRef smaller(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b) {
   return LLVMBuildSelect(m->builder, LLVMBuildICmp(m->builder, LLVMIntSLT, a, b, ""), a, b, "");
 }

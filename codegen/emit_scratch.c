@@ -72,7 +72,6 @@ static tir_walk make_buffer(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
-/* On every way out. */
 static void free_all(codegen_emitter *m) {
   LLVMTypeRef nothing = LLVMVoidTypeInContext(m->llvm);
   for (int i = 0; i < m->frame->heap.n; i++) {

@@ -123,7 +123,6 @@ static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-/* In order. */
 static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) codegen_emit_stmt(m, s->u.seq.stmts[i]);
 }
@@ -154,7 +153,6 @@ static void emit_stage(codegen_emitter *m, const tir_stmt *s) {
   emit_stage_number(m, outer);
 }
 
-/* For the loops inside. */
 static void emit_with_hints(codegen_emitter *m, const tir_stmt *s) {
   bool outer = m->hints_unroll;
   m->hints_unroll = s->u.attr.value == 0;

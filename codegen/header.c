@@ -17,7 +17,6 @@ typedef struct header {
 
 /* ---- names of parameters ----------------------------------------------------------------------------------------- */
 
-/* Linear in the parameters. */
 static bool is_taken(const header *h, const char *name) {
   for (int i = 0; i < h->names.n; i++)
     if (strcmp(h->names.data[i], name) == 0) return true;
@@ -34,7 +33,6 @@ static void add_name(header *h, const char *name) {
 /* All arguments have the same. */
 static int symbol_count(const header *h) { return h->n_args > 0 ? h->args[0].n_symbols : 0; }
 
-/* All dimensions but the last. */
 static int stride_count(const runtime_kernel_arg *arg) { return arg->is_strided && arg->ndim > 1 ? arg->ndim - 1 : 0; }
 
 /* A_stride0 counts elements. */
@@ -48,7 +46,6 @@ static void add_stride_names(header *h, const char *array, int n) {
   }
 }
 
-/* In the order of the parameters. */
 static bool choose_names(header *h) {
   for (int i = 0; i < h->n_args; i++) add_name(h, h->args[i].name);
   for (int i = 0; i < symbol_count(h); i++) add_name(h, h->args[0].symbols[i].name);
@@ -103,7 +100,6 @@ static void add_guard(runtime_str *out, const char *before, const char *name) {
   runtime_str_add(out, "_H\n");
 }
 
-/* For C and C++. */
 static void write_header(header *h) {
   runtime_str_addf(&h->out, "/* %s: a kernel made by Tenon %s. */\n", h->name, TN_VERSION);
   add_guard(&h->out, "#ifndef ", h->name);

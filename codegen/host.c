@@ -14,7 +14,6 @@ codegen_host codegen_host_detect(void) {
   return host;
 }
 
-/* All three are there. */
 bool codegen_host_is_known(const codegen_host *host) { return host->triple && host->cpu && host->features; }
 
 /* NULLs are allowed. */

@@ -174,7 +174,6 @@ static LLVMOrcExecutorAddress find_symbol(codegen_jit *jit, LLVMOrcJITDylibRef l
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* A kernel's release. */
 static void unload(void *owner) {
   loaded *code = owner;
   give_back(code->jit, code->library);
@@ -255,7 +254,6 @@ typedef struct loading {
   tn_kernel *kernel;
 } loading;
 
-/* The library goes back when anything fails. */
 static void load_here(void *data) {
   loading *l = data;
   loaded code = {.jit = jit_of(l->ctx)};

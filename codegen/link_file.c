@@ -7,7 +7,6 @@
 #include "codegen/fatal.h"
 #include "codegen/foreign.h"
 
-/* One file while it is looked at. */
 typedef struct file {
   tn_program *program;
   const char *path;
@@ -35,7 +34,6 @@ static const te_op *first_call(const tn_program *p, int op) {
   return p->ops[op];
 }
 
-/* As C passes the argument. */
 static LLVMTypeRef type_of(LLVMContextRef llvm, const tn_tensor *t) {
   if (!t->by_value) return LLVMPointerTypeInContext(llvm, 0);
   return t->dtype == TN_F32   ? LLVMFloatTypeInContext(llvm)

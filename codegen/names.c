@@ -141,7 +141,6 @@ static bool is_of_the_compiler(const char *name) {
   return name[0] == '_' && (name[1] == '_' || isupper((unsigned char)name[1]));
 }
 
-/* Linear in a hundred words. */
 bool codegen_is_word_of_c(const char *name) {
   for (int i = 0; i < RUNTIME_COUNT(words); i++) {
     if (strcmp(words[i], name) == 0) return true;

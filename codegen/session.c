@@ -59,7 +59,6 @@ void codegen_init_llvm(void) {
 
 /* ---- one for a context ------------------------------------------------------------------------------------------- */
 
-/* After the kernels, before the arena. */
 static void session_free(void *data) {
   codegen_session *session = data;
   if (session->jit != NULL) codegen_jit_free(session->jit);

@@ -32,7 +32,6 @@ static const codegen_arch *find_arch(const char *triple) {
   return NULL;
 }
 
-/* By LLVM's name. */
 static const codegen_cpu *find_cpu(const codegen_arch *arch, const char *name) {
   for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++) {
     if (strcmp(cpu->name, name) == 0) return cpu;
@@ -143,7 +142,6 @@ static bool is_own(const char *triple, const char *host) {
   return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
-/* Commas between what is there. */
 static const char *join(spec *s, const char *a, const char *b) {
   return runtime_format(&s->ctx->arena, "%s%s%s", a, *a && *b ? "," : "", b);
 }
@@ -191,7 +189,6 @@ static bool check_usable(const spec *s, const codegen_arch *arch, const char *it
   return true;
 }
 
-/* With the nearest that there is. */
 static void refuse_feature(const spec *s, const feature_set *set, const char *item, size_t n) {
   const char *name = runtime_strndup(&s->ctx->arena, item + 1, n - 1);
   runtime_nearest nearest = runtime_nearest_to(name != NULL ? name : "");
@@ -280,7 +277,6 @@ static const char *nearest_cpu(const codegen_arch *arch, const char *name) {
   return nearest.word;
 }
 
-/* With all that there are. */
 static void refuse_cpu(const spec *s, const codegen_arch *arch) {
   runtime_str names = {0};
   for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++)

@@ -107,7 +107,6 @@ bool schedule_is_strictly_inlineable(const te_op *op) {
 
 /* ---- tiling ------------------------------------------------------------------------------------------------------ */
 
-/* Of one tensor and one axis. */
 typedef struct axis_query {
   const tn_tensor *tensor;
   const tir_var *var;
@@ -162,7 +161,6 @@ bool schedule_reads_along_reduction(const te_op *op) {
 
 /* ---- consumers --------------------------------------------------------------------------------------------------- */
 
-/* Of one producer. */
 typedef struct elementwise_query {
   const te_op *op;
   const tn_tensor *tensor;

@@ -197,7 +197,6 @@ static const schedule_argument *find_key(const reader *r, const char *key) {
 
 /* Refuses with the stages that there are. */
 static tn_status read_stage(reader *r) { return find_stage(r, r->args[r->at++].name, &r->c->step.stage); }
-/* Another stage than the primitive's own. */
 static tn_status read_target(reader *r) { return find_stage(r, r->args[r->at++].name, &r->c->step.target_stage); }
 /* A loop that is there now: one that was split is named in the refusal with its parts. */
 static tn_status read_loop(reader *r) { return next_loop(r, r->c->step.stage, &r->c->step.iter); }
@@ -362,7 +361,6 @@ static void write_name(writer *w, const char *name) {
   runtime_str_add(w->out, w->n++ || is_c ? ", " : "");
   runtime_str_addf(w->out, is_c ? "\"%s\"" : "%s", name);
 }
-/* In text and in C alike. */
 static void write_number(writer *w, int64_t number) {
   runtime_str_addf(w->out, "%s%lld", w->n++ ? ", " : "", (long long)number);
 }
@@ -409,7 +407,6 @@ static void write_buffer(writer *w) {
 static void write_loops(writer *w) {
   for (int i = 0; i < w->step->n; i++) write_leaf(w, w->st, w->step->list[i]);
 }
-/* Readers of a cache, for instance. */
 static void write_stages(writer *w) {
   for (int i = 0; i < w->step->n; i++) write_name(w, schedule_stage_name(&w->s->stages[w->step->list[i]]));
 }
@@ -444,7 +441,6 @@ static void write_pragma(writer *w) {
   runtime_str_addf(w->out, ", %s", dollar + 1);
 }
 
-/* As TVM writes it. */
 static void write_thread(writer *w) { write_name(w, schedule_annotation_words[w->step->value]); }
 
 /* Those that have names of their own; in C several stand behind the scope. */
@@ -480,7 +476,6 @@ static const char *lengths_suffix(const writer *w) {
 }
 /* tn_cache_write has a form for one tensor and one for several. */
 static const char *tensors_suffix(const writer *w) { return visible_tensors(w->st) > 1 ? "_tuple" : ""; }
-/* tn_prefetch and tn_prefetch_of. */
 static const char *counted_suffix(const writer *w) { return w->step->n == 2 ? "_of" : ""; }
 
 /* ---- the kinds --------------------------------------------------------------------------------------------------- */

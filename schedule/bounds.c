@@ -176,7 +176,6 @@ static void make_loops(lowering *l, lower_stage *ls) {
 
 /* ---- te expressions as loop IR ----------------------------------------------------------------------------------- */
 
-/* Whether there is a cast below. */
 static tir_walk stop_at_cast(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_CAST ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -214,7 +213,6 @@ static const tir_expr *to_index(lowering *l, const tir_env *env, const tir_expr 
   return keeps_value(l, env, e) ? retyped(l, e) : tir_cast(l->arena, l->index_dtype, e);
 }
 
-/* What the callbacks of one rewriting need. */
 typedef struct expr_lowering {
   lowering *l;
   const lower_stage *ls;

@@ -47,7 +47,6 @@ const schedule_primitive schedule_rows[SCHEDULE_WORD_COUNT] = {
 #undef COMPOSED
 };
 
-/* Linear in some forty rows. */
 const schedule_primitive *schedule_row_of(const schedule_step *step) {
   const schedule_primitive *own = NULL;
   for (int i = 0; i < SCHEDULE_WORD_COUNT; i++) {

@@ -256,7 +256,6 @@ static double cost(const void *facts, const int32_t *c) {
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
 }
 
-/* Threads as the plan says. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   (void)facts;
   generic_draft with = *d;

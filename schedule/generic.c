@@ -124,7 +124,6 @@ static tir_walk stop_at_exp(void *user, const tir_expr *e) {
   return e->op == TIR_EXP ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-/* Adds what one stage of the group does. */
 static void look_at(const generic_draft *p, const tn_tensor *tensor, int *n_reductions, bool *has_exp) {
   const te_op *op = p->s->stages[generic_stage(p, tensor)].op;
   *n_reductions += op->n_reduce > 0;
@@ -210,7 +209,6 @@ typedef struct planned {
   const schedule_plan *plan;
 } planned;
 
-/* False: a primitive refused. */
 static bool apply_plan(generic_draft *draft, const generic_group *g, const void *data) {
   const planned *by = data;
   return schedule_plan_realize(draft, g, by->choices, by->plan);
@@ -231,7 +229,6 @@ static void rank_plans(const generic_draft *p, planned_group *pg, const schedule
   pg->n = schedule_plan_rank(&pg->choices, PLAN_MAX_RANKED, pg->plans);
 }
 
-/* On a copy. */
 static bool realize_plan(generic_draft *p, const planned_group *pg, const schedule_plan *plan, char *why, size_t n) {
   return attempt(p, &pg->group, apply_plan, &(planned){&pg->choices, plan}, why, n);
 }
@@ -336,7 +333,6 @@ static bool plan_strip(schedule_plans *plans, const tn_tensor *root, generic_tak
   return true;
 }
 
-/* Adds a group that ends in ROOT. */
 static bool plan_group(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
   const generic_draft *p = &plans->draft;
   planned_group *pg = add_group(plans);
@@ -562,7 +558,6 @@ static void leave_alone(const generic_draft *p, generic_group *g, operator_kind 
   for (int f = 0; f < TN_MAX_RANK; f++) g->is_common[f] = f < g->root->ndim;
 }
 
-/* With what the operator is. */
 static tn_status refuse_operator(generic_draft *p, int stage, const char *call, operator_kind found, int kind) {
   return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE, "%s: %s is %s, not %s: %s; leave the operator out, or name that",
                       call, schedule_stage_name(&p->s->stages[stage]), operators[found].name, operators[kind].name,
@@ -618,7 +613,6 @@ tn_status tn_schedule_generic(tn_schedule *s, const char *stage, const char *ope
   return status;
 }
 
-/* The text is constant. */
 const char *tn_schedule_operator(tn_schedule *s, const char *stage) {
   int at;
   generic_group g;

@@ -112,7 +112,6 @@ typedef struct generic_taken {
 } generic_taken;
 
 bool generic_is_taken(const generic_taken *t, const tn_tensor *tensor);
-/* False: no memory. */
 bool generic_take_group(generic_taken *t, const generic_group *g);
 bool generic_is_computed(const schedule_stage *st);
 /* Nothing was done to the stage. */

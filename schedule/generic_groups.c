@@ -85,7 +85,6 @@ static double points(const te_op *op) {
   return n;
 }
 
-/* Padding and the like. */
 static tir_walk stop_at_select(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_SELECT ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -173,7 +172,6 @@ void generic_inline_stages(generic_draft *p, const generic_taken *t) {
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
-/* Linear in the members. */
 const int8_t *generic_map_of(const generic_group *g, const tn_tensor *member) {
   for (int i = 0; i < g->n; i++)
     if (g->members[i] == member) return g->maps[i];
@@ -329,7 +327,6 @@ void generic_form_group(const generic_draft *p, int stage, const generic_taken *
 
 /* ---- chains of stencils ------------------------------------------------------------------------------------------ */
 
-/* Every reader, inlined ones looked through. */
 static bool all_read_by_taps(const generic_draft *p, const generic_group *g, int stage) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
   int readers[SCHEDULE_MAX_STAGES];

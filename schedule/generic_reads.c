@@ -22,7 +22,6 @@ static const tir_expr *inline_read(void *user, const tir_expr *e) {
   return tir_substitute(p->arena, op->body, e->n_args, bindings);
 }
 
-/* What simplifying conditions needs. */
 typedef struct selects {
   runtime_arena *arena;
   const tir_env *env;
@@ -86,7 +85,6 @@ static bool coefficient(const tir_expr *e, const tir_var *var, int64_t *block, i
   return true;
 }
 
-/* Data axes first. */
 static const tir_var *axis_var(const te_op *op, int axis) {
   return axis < op->n_axes ? &op->axes[axis]->var : &op->reduce_axes[axis - op->n_axes]->var;
 }

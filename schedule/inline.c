@@ -143,7 +143,6 @@ static const tir_expr *put_together(inlining *x, const tir_expr *body) {
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
-/* Counts interior nodes, each once. */
 static tir_walk count_node(void *user, const tir_expr *e) {
   inlining *x = user;
   return e->n_args == 0 || ++x->visits <= runtime_limits(x->l->ctx)->expr_nodes ? TIR_WALK_ON : TIR_WALK_STOP;

@@ -70,7 +70,6 @@ static const char *with_size(runtime_arena *arena, const char *text, const mat_s
 
 /* ---- from a program to a pattern --------------------------------------------------------------------------------- */
 
-/* The walk over a pattern's body. */
 typedef struct reading {
   runtime_arena *arena;
   tir_intrin *intrin;
@@ -162,7 +161,6 @@ typedef struct known {
   struct known *next;
 } known;
 
-/* Linear: a context has a handful. */
 static const known *find_known(const tn_context *ctx, const char *name) {
   for (const known *k = runtime_slot_get(ctx, RUNTIME_SLOT_INTRINS); k; k = k->next)
     if (strcmp(k->intrin.name, name) == 0) return k;

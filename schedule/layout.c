@@ -83,7 +83,6 @@ static const char *read_digit(map_reader *r, schedule_digit *digit) {
   }
 }
 
-/* The right side. */
 static const char *read_digits(map_reader *r) {
   if (!accept(r, "->")) return "'->'";
   if (!accept(r, "[")) return "'[' and the buffer's dimensions";
@@ -177,7 +176,6 @@ static tn_status check_own_buffer(const schedule_call *c, int stage) {
 
 /* ---- the rewrite ------------------------------------------------------------------------------------------------- */
 
-/* In the form in which it is read. */
 static void write_digit(runtime_str *out, const schedule_layout *m, const schedule_digit *digit) {
   runtime_str_addf(out, "%.*s", m->names[digit->dim].length, m->names[digit->dim].at);
   if (digit->divisor > 1) runtime_str_addf(out, "//%lld", (long long)digit->divisor);

@@ -33,7 +33,6 @@ tn_status schedule_check_stage(const schedule_call *c, int stage) {
   return TN_OK;
 }
 
-/* With the loops that there are. */
 tn_status schedule_check_iter(const schedule_call *c, int stage, int iter) {
   SCHEDULE_TRY(schedule_check_stage(c, stage));
   const schedule_stage *st = &c->s->stages[stage];

@@ -273,7 +273,6 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   return stmt;
 }
 
-/* Any buffer. */
 static tir_walk stop_at_load(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -506,7 +505,6 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
   return schedule_lower_marked(s, name, arena, SCHEDULE_MARKS_NONE);
 }
 
-/* One event of a recording. */
 static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena, bool marks_stages,
                             schedule_part part) {
   TN_SCOPE(COMPILE, 3, "lower");

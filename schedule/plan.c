@@ -62,7 +62,6 @@ static void rank(ranking *r, const schedule_plan *plan) {
   r->n = RUNTIME_MIN(r->n + 1, r->max);
 }
 
-/* One start of the search. */
 typedef struct descent {
   const plan_choice *choice;
   ranking *ranking;

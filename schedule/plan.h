@@ -29,7 +29,6 @@ typedef struct plan_space {
   int32_t value[PLAN_MAX_FIELDS][PLAN_MAX_VALUES];
 } plan_space;
 
-/* For texts and reports. */
 typedef struct plan_field {
   const char *name; /* in texts */
   const char *what;

@@ -113,7 +113,6 @@ static tn_status check_readers(proof *p, const char *text) {
   return TN_OK;
 }
 
-/* One predicate a stage. */
 static tn_status check_stage(const schedule_call *c, int stage) {
   SCHEDULE_TRY(schedule_check_stage(c, stage));
   const schedule_stage *st = &c->s->stages[stage];

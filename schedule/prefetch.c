@@ -246,7 +246,6 @@ static const tir_stmt *one_prefetch(lowering *l, const lower_stage *ls, int leaf
   return tir_seq(l->arena, from->st->n_tensors, stmts);
 }
 
-/* In the order in which they were asked for. */
 const tir_stmt *schedule_with_prefetches(lowering *l, const lower_stage *ls, int leaf, const tir_stmt *body) {
   for (int i = ls->st->n_prefetches - 1; i >= 0; i--) {
     const schedule_prefetch_request *p = &ls->st->prefetches[i];

@@ -26,7 +26,6 @@ static bool print_tir(const tn_schedule *s, runtime_str *out) {
   return f != NULL;
 }
 
-/* What a record holds. */
 static bool print_steps(const tn_schedule *s, runtime_str *out) {
   json_t *json = schedule_steps_json(s);
   char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;

@@ -144,7 +144,6 @@ const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, cons
       te_op_new(ctx, &(const char *){key.b}, tensor->ndim, axes, read_at_axes(ctx, tensor, tensor->ndim, axes)));
 }
 
-/* FROM becomes TO. */
 typedef struct reread {
   runtime_arena *arena;
   const tn_tensor *from, *to;

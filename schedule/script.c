@@ -10,7 +10,6 @@
 #include "tir/intrin.h"
 #include "tir/text.h"
 
-/* Four blanks a level, as Python has it. */
 static void begin(const script *s) { runtime_str_addf(s->out, "%*s", 4 * s->depth, ""); }
 
 /* A line begun; FMT has the newline. */
@@ -175,7 +174,6 @@ static void print_axes(script *s, const lower_stage *ls) {
 
 /* ---- what a block does ------------------------------------------------------------------------------------------- */
 
-/* The list in the making. */
 typedef struct reads {
   const script *s;
   const char *text; /* NULL: none yet */
@@ -394,7 +392,6 @@ static bool has_attached(const script *s, int stage, int leaf) {
   return false;
 }
 
-/* Producers first. */
 static void print_attached(script *s, int stage, int leaf) {
   const schedule_stage *st = s->l->stages[stage].st;
   for (int i = 0; i < stage; i++) {

@@ -23,14 +23,12 @@ static bool is_reserved(const char *name) {
   return false;
 }
 
-/* Linear in the names in scope. */
 static bool is_taken(const script *s, const char *text) {
   for (int i = 0; i < s->n_names; i++)
     if (strcmp(s->names[i].text, text) == 0) return true;
   return is_reserved(text);
 }
 
-/* The innermost one. */
 const char *script_find_name(const script *s, const void *of) {
   for (int i = s->n_names - 1; i >= 0; i--)
     if (s->names[i].of == of) return s->names[i].text;
@@ -77,7 +75,6 @@ static int binding_of(const tir_expr *e) {
 
 static void print(const script *s, const tir_expr *e, int context);
 
-/* Commas between. */
 static void print_list(const script *s, int n, const tir_expr *const *list) {
   for (int i = 0; i < n; i++) {
     if (i > 0) runtime_str_add(s->out, ", ");
@@ -176,7 +173,6 @@ void script_print_read(const script *s, const tir_expr *read, bool is_region) {
   runtime_str_add(s->out, "]");
 }
 
-/* Without parentheses around it. */
 static void print_node(const script *s, const tir_expr *e, int own) {
   if (e->op == TIR_INT)
     print_int(s, e);

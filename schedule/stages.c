@@ -211,7 +211,6 @@ bool schedule_rewrite_set_scope(schedule_call *c) {
   return scope != NULL;
 }
 
-/* The tuner's. */
 tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
   return apply_to_stage(s, SCHEDULE_STEP_SS, stage, scope);
 }

@@ -245,14 +245,12 @@ int schedule_find_leaf(const schedule_stage *stage, const char *name) {
   return -1;
 }
 
-/* Linear in the leaves. */
 int schedule_leaf_position(const schedule_stage *stage, int axis) {
   for (int i = 0; i < stage->n_leaves; i++)
     if (stage->leaves[i] == axis) return i;
   return -1;
 }
 
-/* Linear in the stages. */
 int schedule_stage_of_tensor(const tn_schedule *s, const tn_tensor *tensor) {
   for (int i = 0; i < s->n_stages; i++)
     if (schedule_has_tensor(&s->stages[i], tensor)) return i;

@@ -193,7 +193,6 @@ tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 
 /* "none", "double_buffer", "rolling_buffer". */
 const char *schedule_buffering_word(schedule_buffering buffering);
-/* Whether a request stands at the axis. */
 bool schedule_has_prefetch(const schedule_stage *st, int axis);
 /* Whether a request of ST counts iterations of the loop that it stands at, and the name of the loop that it counts. */
 bool schedule_is_of_own(const schedule_stage *st, const schedule_prefetch_request *p);

@@ -201,7 +201,6 @@ static tn_status apply_all(tn_schedule *s, runtime_arena *arena, const json_t *s
   return status;
 }
 
-/* On a copy. */
 static tn_status replay(tn_schedule *s, const json_t *steps) {
   jmp_buf oom;
   runtime_arena arena = {.on_oom = &oom};

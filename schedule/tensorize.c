@@ -64,7 +64,6 @@ static tn_status check_loops(const schedule_call *c, int stage, int iter) {
   return TN_OK;
 }
 
-/* With the names that there are. */
 static tn_status find_intrin(const schedule_call *c, const char *name, const tir_intrin **out) {
   char names[512];
   *out = schedule_find_intrin(c->s->ctx, name);
@@ -137,7 +136,6 @@ tn_status schedule_check_tensorize(schedule_call *c) {
   return status;
 }
 
-/* FOUND is the intrinsic. */
 bool schedule_rewrite_tensorize(schedule_call *c) {
   mark(&c->s->stages[c->step.stage], c->step.iter, c->found);
   return true;

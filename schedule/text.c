@@ -29,7 +29,6 @@ static tn_status refuse_at(reader *r, const char *at, const char *expected) {
   return runtime_fail_at(r->s->ctx, "schedule text,", r->text, at, "expected %s", expected);
 }
 
-/* At the place reached. */
 static tn_status refuse(reader *r, const char *expected) { return refuse_at(r, r->at, expected); }
 
 /* White space and comments. */
@@ -41,7 +40,6 @@ static void skip_space(reader *r) {
   }
 }
 
-/* One character, behind blanks. */
 static bool accept(reader *r, char c) {
   skip_space(r);
   if (*r->at != c) return false;
@@ -177,7 +175,6 @@ static tn_status refuse_call(reader *r, const char *why, const char *usage) {
   return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s: write %s", call_text(r), why, usage);
 }
 
-/* Keys stand behind the positional arguments. */
 static schedule_argument *find_key(reader *r, const char *key) {
   for (int i = 0; i < r->n; i++)
     if (r->args[i].key && strcmp(r->args[i].key, key) == 0) return &r->args[i];

@@ -35,7 +35,6 @@ typedef struct counter {
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
-/* Inputs do not count: they compute nothing. */
 int schedule_computed_number(const tn_schedule *s, int stage) {
   int n = 0;
   for (int i = 0; i < stage; i++) n += !te_is_placeholder(s->stages[i].op);
@@ -90,7 +89,6 @@ static bool decides(const counter *c, const tir_var *var) {
   return false;
 }
 
-/* Each once. */
 static tir_walk note_variable(void *user, const tir_expr *e) {
   counter *c = user;
   if (e->op == TIR_VAR && !decides(c, e->u.var) && !RUNTIME_PUSH(&c->deciding, e->u.var)) c->failed = true;
@@ -102,7 +100,6 @@ static void note_condition(counter *c, const tir_expr *cond) {
   if (cond != NULL && is_of_indices(c, cond)) tir_walk_expr(cond, note_variable, c);
 }
 
-/* Selects and predicates of loads. */
 static tir_walk note_in_expr(void *user, const tir_expr *e) {
   if (e->op == TIR_SELECT) note_condition(user, e->arg[0]);
   if (e->op == TIR_LOAD) note_condition(user, tir_predicate(e));
@@ -127,7 +124,6 @@ static int64_t variable_value(const void *user, const tir_var *var) {
   return 0;
 }
 
-/* Of indices alone. */
 static int64_t value_of(const counter *c, const tir_expr *e) { return tir_evaluate(e, variable_value, c); }
 
 /* A condition on data may hold. */
@@ -172,7 +168,6 @@ static void count_load(counter *c, const walk *w, int n, const tir_expr *const *
   count_access(w, n, index, &stage->loads, &stage->vector_loads, &stage->gathers);
 }
 
-/* As count_load. */
 static void count_store(counter *c, const walk *w, const tir_stmt *s) {
   tn_kernel_stage *stage = &c->out[w->stage];
   count_access(w, s->u.store.n_index, s->u.store.index, &stage->stores, &stage->vector_stores, &stage->scatters);
@@ -363,7 +358,6 @@ static void visit(counter *c, walk w, const tir_stmt *s) {
 
 /* ---- inlined stages ---------------------------------------------------------------------------------------------- */
 
-/* Over the body of a reader. */
 typedef struct reads {
   counter *c;
   int64_t times; /* evaluations of what reads */

@@ -62,7 +62,6 @@ static int64_t greatest(tir_known *known, const tir_linear *f) {
   return at_ends(known, f, true, false, &ends) ? RUNTIME_MIN(plain, tir_linear_bounds(known, &ends).hi) : plain;
 }
 
-/* As greatest, downwards. */
 static int64_t least(tir_known *known, const tir_linear *f) {
   tir_linear ends;
   int64_t plain = tir_linear_bounds(known, f).lo;
@@ -133,7 +132,6 @@ typedef struct walk {
   void *user;
 } walk;
 
-/* Whether an index depends on data. */
 static tir_walk stop_at_read(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;

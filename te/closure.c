@@ -72,7 +72,6 @@ INTEGER(or_bool, I(0) || I(1))
 INTEGER(not_bool, !I(0))
 INTEGER(select_int, I(0) ? I(1) : I(2))
 
-/* In bits, of the value's dtype. */
 static int width(const te_node *n) { return 8 * (int)tn_dtype_bytes(n->dtype); }
 
 /* The value's bits at its dtype's width. */

@@ -71,7 +71,6 @@ static double count_reads(const tir_expr *e, const tn_tensor *tensor) {
   return sum;
 }
 
-/* As a double, for the same reason. */
 static double elements_of(const tn_tensor *tensor) {
   double n = 1;
   for (int d = 0; d < tensor->ndim; d++) n *= (double)tensor->shape[d];

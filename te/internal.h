@@ -124,7 +124,6 @@ tn_expr *te_combiner_side(const te_site *site, tn_combiner *c, bool is_right, in
 /* Kept if all are over the combiner's two sides and of its dtypes. False, and nothing changed, after a
  * message. */
 bool te_combiner_results(const te_site *site, tn_combiner *c, int n, const tn_arg *results);
-/* Constants, one a value. */
 bool te_combiner_identity(const te_site *site, tn_combiner *c, int n, const tn_arg *values);
 /* The position of an element among the reduced ones, in the order of the axes; NULL: out of memory. */
 const tir_expr *te_position(runtime_arena *arena, int n_axes, tn_axis *const *axes);

@@ -29,7 +29,6 @@ static void look(ingredients *in, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) look(in, e->arg[i]);
 }
 
-/* Of rank 1 and as long as a row. */
 static bool is_vector_of(const tn_tensor *t, int64_t n) { return t->ndim == 1 && t->shape[0] == n; }
 
 /* X[rows, columns] -> Y of the same shape, perhaps with two vectors of columns. */

@@ -7,7 +7,6 @@
 
 static const te_operand failed = {.value = {.kind = TN_ARG_NONE}};
 
-/* A value at a place, for messages. */
 static te_operand make(const char *at, tn_arg value) { return (te_operand){value, at}; }
 static te_operand made(const char *at, tn_expr *e) { return e ? make(at, tn_arg_expr(e)) : failed; }
 /* Failures are reported where they happen; callers only pass them on. */
@@ -126,7 +125,6 @@ bool te_parse_integer(te_parser *p, const char *what, int64_t *value) {
   return true;
 }
 
-/* What an axis or a dimension is measured by. */
 bool te_parse_extent(te_parser *p, const char *what, te_extent *extent) {
   te_operand o = te_parse_expr(p, te_find_infix(TIR_ADD)->precedence);
   if (is_failed(o)) return false;
@@ -218,7 +216,6 @@ typedef struct reducer {
   const tir_tuple_combiner *tuple;
 } reducer;
 
-/* False: no combiner of that name. */
 static bool find_reducer(te_parser *p, const char *name, reducer *out) {
   int kind = te_find_combiner(name), position = te_find_position_reduction(name);
   const te_named_combiner *named = te_find_named_combiner(p, name);

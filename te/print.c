@@ -51,7 +51,6 @@ static void print_beside(const printer *p, const tir_expr *e, const tir_expr *ot
 
 /* ---- the kinds of expression ------------------------------------------------------------------------------------- */
 
-/* Commas between; nothing around. */
 static void print_list(const printer *p, int n, const tir_expr *const *list) {
   for (int i = 0; i < n; i++) {
     if (i > 0) runtime_str_add(p->out, ", ");
@@ -86,7 +85,6 @@ static void print_axis_list(runtime_str *out, int n, tn_axis *const *axes) {
   }
 }
 
-/* Nothing for rank 0. */
 static void print_axes(runtime_str *out, int n, tn_axis *const *axes) {
   if (n == 0) return;
   runtime_str_add(out, "[");
@@ -204,7 +202,6 @@ static int precedence_of(const tir_expr *e) {
   return infix ? infix->precedence : TE_PREFIX_PRECEDENCE + 1;
 }
 
-/* Without parentheses around it. */
 static void print_node(const printer *p, const tir_expr *e) {
   const te_infix *infix = te_find_infix((tir_op)e->op);
   if (is_constant(e))

@@ -32,7 +32,6 @@ static bool is_listed(const ordering *o, const te_op *op) {
   return false;
 }
 
-/* Nothing is pushed twice. */
 static void push_op(ordering *o, te_op *op) {
   if (!is_listed(o, op) && !(o->has_scans && is_open(o, op)) && !RUNTIME_PUSH(&o->stack, ((frame){op, 0})))
     o->failed = true;

@@ -35,7 +35,6 @@ static bool check_reduce_axes(const te_site *site, int n, tn_axis *const *axes) 
   return true;
 }
 
-/* Copies the list of axes. */
 static tir_reduce *new_reduce(const te_site *site, tir_combiner combiner, const tir_tuple_combiner *tuple, int n_axes,
                               tn_axis *const *axes) {
   runtime_arena *arena = &site->ctx->arena;

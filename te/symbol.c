@@ -134,7 +134,6 @@ bool te_is_symbolic(const te_op *op) {
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* Linear in at most TE_MAX_SYMBOLS. */
 int te_symbol_number(const tn_program *program, const tir_var *var) {
   for (int i = 0; i < program->n_symbols; i++)
     if (&program->symbols[i]->var == var) return i;

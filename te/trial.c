@@ -9,7 +9,6 @@
 
 enum { ROUNDS = 64, RANGE = 8, MAX_LEAVES = 64 };
 
-/* The first n_values count. */
 typedef struct tuple {
   te_cell value[TIR_MAX_VALUES];
 } tuple;
@@ -82,7 +81,6 @@ static tuple combine(trial *t, tuple a, tuple b) {
   return out;
 }
 
-/* Value V of the tuple. */
 static bool is_float(const trial *t, int v) { return tn_dtype_is_float(t->c->lhs[v]->dtype); }
 
 /* Samples that overflow say nothing about the combiner. */

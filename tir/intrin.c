@@ -80,7 +80,6 @@ static const char *axes_text(matcher *m) {
   return kept != NULL ? kept : "";
 }
 
-/* The same of the nest, from outside inwards. */
 static const char *loops_text(matcher *m) {
   runtime_str text = {0};
   for (int i = 0; i < m->n_loops; i++)
@@ -130,7 +129,6 @@ static int axis_of(const matcher *m, const tir_var *var) {
   return -1;
 }
 
-/* Whether a value changes while the nest runs. */
 static bool uses_loops(const matcher *m, const tir_expr *e) {
   for (int i = 0; i < m->n_loops; i++) {
     if (tir_uses_var(e, m->loops[i].var)) return true;

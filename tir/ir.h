@@ -345,8 +345,7 @@ bool tir_integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t 
 bool tir_float_value(tir_op op, double a, double b, double *value);
 /* The value of an expression of integers over variables alone (no load, no read, one lane): those are what VALUE_OF says. */
 int64_t tir_evaluate(const tir_expr *e, int64_t (*value_of)(const void *user, const tir_var *var), const void *user);
-bool tir_is_int(const tir_expr *e, int64_t *value); /* a scalar or broadcast integer constant */
-/* Linear in the smaller DAG. */
+bool tir_is_int(const tir_expr *e, int64_t *value);   /* a scalar or broadcast integer constant */
 bool tir_equal(const tir_expr *a, const tir_expr *b); /* structural; variables, buffers by address */
 /* Sees every node once; a leaf costs no table. */
 bool tir_uses_var(const tir_expr *e, const tir_var *var);

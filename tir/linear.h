@@ -11,7 +11,6 @@
 
 enum { TIR_LINEAR_TERMS = 16, TIR_KNOWN_FACTS = 32, TIR_ANALYSIS_BUDGET = 100000 };
 
-/* One atom with its coefficient. */
 typedef struct tir_term {
   const tir_expr *atom; /* not an integer constant, sum or product with a constant */
   int64_t coef;         /* never 0 */

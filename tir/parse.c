@@ -54,7 +54,6 @@ bool parser_need(parser *p, const char *sign) {
   return parser_accept(p, sign) || parser_fail(p, parser_here(p), "expected '%s'", sign);
 }
 
-/* Names of loops have dots, as i.outer. */
 static bool is_word_char(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
 
 /* 0: no word begins here. */

@@ -83,7 +83,6 @@ static const tir_expr *parse_constant(parser *p) {
 
 /* ---- what operands must be --------------------------------------------------------------------------------------- */
 
-/* As the printer spells it. */
 static const char *dtype_word(const tir_expr *e) { return tir_dtype_words[e->dtype]; }
 
 /* The rule of the operator's class, as a sentence at its place. */

@@ -205,7 +205,6 @@ static const tir_expr *for_last(const block *b, const tir_expr *less) {
 
 static void look_at_block(block *b, const tir_stmt *s);
 
-/* The walk in a scope further in. */
 static void look_under(block *b, tir_env env, const tir_stmt *s) {
   const tir_env *outer = b->env;
   b->env = &env;

@@ -28,7 +28,6 @@ typedef struct state {
 
 /* ---- what indexes the buffer ------------------------------------------------------------------------------------- */
 
-/* Linear in at most MAX_LOOPS. */
 static bool needs(const tile *t, const tir_var *var) {
   for (int i = 0; i < t->n_needed; i++) {
     if (t->needed[i] == var) return true;

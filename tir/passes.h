@@ -52,7 +52,6 @@ bool tir_reads_memory(const tir_expr *e);
 
 /* Conditions as lists of conjuncts. */
 enum { TIR_MAX_CONDS = 24 };
-/* On the caller's stack. */
 typedef struct tir_conds {
   int n;
   const tir_expr *item[TIR_MAX_CONDS];

@@ -28,7 +28,6 @@ int tir_text_binding(tir_op op) {
   return bindings[op] != 0 ? bindings[op] : BIND_ATOM;
 }
 
-/* How strongly the node's operator binds. */
 static int binding(const tir_expr *e) { return tir_text_binding((tir_op)e->op); }
 
 static void print(runtime_str *out, const tir_expr *e, int context);
@@ -142,7 +141,6 @@ void tir_print_expr(runtime_str *out, const tir_expr *e) { print(out, e, BIND_AN
 
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
-/* Two blanks a level. */
 static void start_line(runtime_str *out, int indent) {
   for (int i = 0; i < indent; i++) runtime_str_add(out, "  ");
 }

@@ -156,7 +156,6 @@ typedef struct parts {
   bool reads_memory[MAX_PARTS], dropped[MAX_PARTS];
 } parts;
 
-/* Loads and, in te, reads of tensors. */
 static tir_walk find_read(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_LOAD || e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;

@@ -63,7 +63,6 @@ const tir_stmt *tir_store(runtime_arena *arena, const tir_buffer *buffer, int n_
   return s->u.store.value != NULL ? s : NULL;
 }
 
-/* The indices are copied. */
 const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int n_index,
                              const tir_expr *const *index) {
   for (int i = 0; i < n_index; i++) {
@@ -199,7 +198,6 @@ const tir_stmt *tir_for_kind(runtime_arena *arena, const tir_stmt *s, tir_loop_k
   return copy;
 }
 
-/* Compared by address. */
 const tir_stmt *tir_if_with(runtime_arena *arena, const tir_stmt *s, const tir_expr *cond, const tir_stmt *then_body,
                             const tir_stmt *else_body) {
   if (cond == s->u.branch.cond && then_body == s->u.branch.then_body && else_body == s->u.branch.else_body) return s;

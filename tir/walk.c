@@ -63,7 +63,6 @@ static bool walk_store(const tir_visitor *v, const tir_stmt *s) {
   return walk_part(v, s->u.store.value) && walk_part(v, s->u.store.predicate);
 }
 
-/* Operands in their order. */
 static bool walk_call(const tir_visitor *v, const tir_stmt *s) {
   for (int i = 0; i < s->u.call.n; i++) {
     const tir_operand *o = &s->u.call.operands[i];
@@ -82,7 +81,6 @@ static bool walk_prefetch(const tir_visitor *v, const tir_stmt *s) {
   return true;
 }
 
-/* In program order. */
 static bool walk_seq(const tir_visitor *v, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) {
     if (!tir_walk_stmt(s->u.seq.stmts[i], v)) return false;
@@ -90,7 +88,6 @@ static bool walk_seq(const tir_visitor *v, const tir_stmt *s) {
   return true;
 }
 
-/* The condition before the bodies. */
 static bool walk_branch(const tir_visitor *v, const tir_stmt *s) {
   return walk_part(v, s->u.branch.cond) && tir_walk_stmt(s->u.branch.then_body, v) &&
          (s->u.branch.else_body == NULL || tir_walk_stmt(s->u.branch.else_body, v));

@@ -65,6 +65,7 @@ enum { NS_FOR_POINTS = 1000000000, NS_FOR_STAGES = 1000000000 };
 
 static const double usual_s = 3, slow_s = 0.5;
 
+/* What is timed beside ours. TIMED refers into VENDOR, so a side must not move once it is being timed. */
 typedef struct side {
   char name[16];
   tools_vendor vendor;
@@ -74,6 +75,8 @@ typedef struct side {
   double work, wanted;        /* a limit's: operations or bytes of one call, and of one call of the program */
 } side;
 
+/* All of one run. The kernels' calls hold addresses in `program.data`, which is freed after the last
+ * call. */
 typedef struct bench {
   tools_session session;
   const tools_args *args;
@@ -89,10 +92,13 @@ typedef struct bench {
 
 /* ---- kernels and data -------------------------------------------------------------------------------------------- */
 
+/* NULL after the context's message; also for a schedule that is NULL, so that callers need no test of
+ * their own. */
 static tn_kernel *build(bench *b, tn_schedule *schedule) {
   return schedule ? tn_build(schedule, &(tn_build_options){.target = b->session.target}) : NULL;
 }
 
+/* In doubles: shapes multiply beyond 64 bits before anything is allocated. */
 static double bytes_of(const tn_tensor *t) {
   double bytes = (double)tn_dtype_bytes(t->dtype);
   for (int d = 0; d < t->ndim; ++d) bytes *= (double)t->shape[d];
@@ -241,6 +247,7 @@ static bool add_vendor(bench *b, side *s) {
   return check_vendor(b, &s->vendor);
 }
 
+/* NAME is not terminated: LENGTH characters of --vs, which knows_sides has checked. */
 static bool add_side(bench *b, const char *name, int length) {
   side *s = &b->sides[b->n_sides];
   snprintf(s->name, sizeof s->name, "%.*s", length, name);
@@ -263,6 +270,7 @@ static vendor_number number_of(const tn_program *program) {
   return has_bytes ? VENDOR_BYTES : has_bf16 ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
 }
 
+/* MADE is copied; its vendor belongs to the bench from here on. WHY is told when it could not be made. */
 static void add_limit(bench *b, const char *name, bool was_made, const side *made, const char *why) {
   side *s = &b->sides[b->n_sides];
   if (!was_made) {
@@ -290,6 +298,7 @@ static void add_limits(bench *b) {
   add_limit(b, "reading", made, &s, why);
 }
 
+/* Ours is side 0. False also when all vendors were left out: a comparison with nothing is no success. */
 static bool add_sides(bench *b) {
   const worker_data *data = b->program.data;
   if (runtime_call_prepare(b->session.ctx, "tenon bench", b->kernel, data->args, data->n_args, &b->call) != TN_OK)
@@ -340,6 +349,7 @@ static bool time_stages(bench *b, const tn_schedule *schedule) {
 
 /* ---- output ------------------------------------------------------------------------------------------------------ */
 
+/* Of two timings that were not taken in turns: good for a factor, not for per cents. */
 static double speedup(const bench *b) { return b->default_timing.median_s / b->sides[OURS].timed.median; }
 
 static void print_time(const bench *b, const char *name, double seconds, double spread) {
@@ -382,6 +392,7 @@ static int print_plain(const bench *b) {
   return TOOLS_OK;
 }
 
+/* As many rows as the staged kernel has stages; none when there was no memory for them. */
 static json_t *stages_array(const bench *b) {
   json_t *array = json_array();
   int n = tn_kernel_stages(b->staged, 0, NULL);
@@ -408,6 +419,7 @@ static void add_limit_object(json_t *object, const side *s) {
   if (s->part > nearer) json_object_set_new(object, "of_limit", json_real(s->part));
 }
 
+/* The last side's ratio_spread and rounds stand at the top, too, where older readers look for them. */
 static void add_side_object(const bench *b, json_t *object, const side *s) {
   if (s->work > 0) {
     add_limit_object(object, s);
@@ -444,6 +456,7 @@ static int print_object(bench *b) {
 
 /* ---- the run ----------------------------------------------------------------------------------------------------- */
 
+/* Outputs are checked before anything is timed: a wrong kernel's time is no result. */
 static bool measure(bench *b) {
   tools_session *s = &b->session;
   if (!tools_open_program(s, b->args)) return false;
@@ -453,6 +466,7 @@ static bool measure(bench *b) {
   return add_sides(b) && check(b) && check_points(b) && time_default(b) && time_sides(b) && time_stages(b, schedule);
 }
 
+/* After a failure anywhere in measure: what was not made is NULL or 0. */
 static void clean_up(bench *b) {
   for (int i = 0; i < b->n_sides; ++i) {
     vendor_side_free(&b->sides[i].timed);

@@ -75,6 +75,7 @@ static bool write_with_header(tools_session *session, const tools_args *args, co
   return false;
 }
 
+/* The header's waiting name lies in the same folder, so that renaming it cannot fail for want of space. */
 static bool write_files(tools_session *session, const tools_args *args, const tn_schedule *schedule) {
   tn_build_options build = {
       .target = session->target, .name = args->name, .part = (tn_build_part)tools_find_part(args)};

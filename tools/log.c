@@ -81,6 +81,8 @@ static void add_program(runtime_str *line, const char *text) {
   runtime_str_add(line, *text ? "..." : "");
 }
 
+/* Control characters of a log, which is data from outside, do not reach the terminal: tools_print_text
+ * replaces them. */
 static int print_row(tools_session *session, const tn_log_row *row) {
   char day[32] = "";
   time_t time_s = (time_t)row->time_s;
@@ -95,6 +97,7 @@ static int print_row(tools_session *session, const tn_log_row *row) {
   return tools_fail(session, "out of memory for a row of the table");
 }
 
+/* A program that cannot be parsed any more has a rate of 0, but is printed. */
 static int print_plain(tools_session *session, const tools_args *args, const tn_log_table *table) {
   printf("%6s  %-16s  %10s  %10s  %-7s  %-16s  %s\n", "line", "program", "time", "GFLOPS", "checked", "measured",
          "text");
@@ -107,6 +110,7 @@ static int print_plain(tools_session *session, const tools_args *args, const tn_
   return tn_context_status(session->ctx) == TN_OK ? status : TOOLS_FAILED;
 }
 
+/* Steps that are no JSON become an empty list, so that the output is always JSON. */
 static json_t *row_object(tools_session *session, const tn_log_row *row) {
   json_t *steps = json_loads(row->steps, JSON_DECODE_ANY, NULL);
   const tn_program *program = row_program(session, row);
@@ -127,6 +131,7 @@ static int print_object(tools_session *session, const tools_args *args, const tn
   return tools_print_json(session, object);
 }
 
+/* An empty table is a failure with the reason, so that a script can test for it. */
 static int print_table(tools_session *session, const tools_args *args, const tn_log_table *table) {
   if (table->n_rows == 0)
     return tools_fail(

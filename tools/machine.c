@@ -75,6 +75,8 @@ static bool save_costs(const char *path, const char *of, const char *costs) {
   return ok;
 }
 
+/* Only with a message does it fail; a cache that cannot be written is told in the note and costs a new
+ * measurement the next time. */
 static bool measure_costs(tools_session *session, const char *path, const char *of) {
   uint64_t begin = runtime_now_ns();
   const char *costs = tn_measure_costs(session->ctx);
@@ -89,6 +91,8 @@ static bool measure_costs(tools_session *session, const char *path, const char *
   return true;
 }
 
+/* Costs that the user gave in --target stand. A target that is not this machine's gets none: they
+ * cannot be measured here. */
 bool tools_know_machine(tools_session *session, bool anew) {
   runtime_str path = {0}, of = {0};
   tn_target *native = tn_target_new(session->ctx, NULL);

@@ -42,6 +42,7 @@ static void print_overview(FILE *out) {
   fprintf(out, "`tenon help VERB` tells more.\n\n%s", about);
 }
 
+/* Always TOOLS_USAGE; suggests the nearest verb by edit distance. */
 static int unknown_verb(const char *name) {
   runtime_nearest nearest = runtime_nearest_to(name);
   for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) runtime_nearest_offer(&nearest, verbs[i]->name);
@@ -61,6 +62,7 @@ static int run_help(const tools_args *args) {
   return TOOLS_OK;
 }
 
+/* A verb with run_raw reads its own arguments: a worker's have to be those of docs/workers.md. */
 static int run_verb(const tools_verb *verb, int argc, char **argv) {
   tools_args args;
   bool wants_help;
@@ -79,6 +81,7 @@ static int run(int argc, char **argv) {
   return verb ? run_verb(verb, argc - 1, argv + 1) : unknown_verb(name);
 }
 
+/* Written text may fail as late as the last flush: a full disk behind `> file` must not exit with 0. */
 int main(int argc, char **argv) {
   signal(SIGXFSZ, SIG_IGN); /* a file that gets too long for ulimit -f is an error with a message */
   if (argc > 1 && strcmp(argv[1], tools_bench.name) == 0) tools_settle_environment(argv);

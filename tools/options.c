@@ -21,6 +21,7 @@ static bool parse_text(const char *text, void *field) {
   return true;
 }
 
+/* Decimal, without leading blanks, which strtoll would take. */
 static bool parse_int(const char *text, int64_t least, int64_t most, int64_t *out) {
   char *end;
   errno = 0;
@@ -32,6 +33,7 @@ static bool parse_int(const char *text, int64_t least, int64_t most, int64_t *ou
 
 static bool parse_count(const char *text, void *field) { return parse_int(text, 1, INT32_MAX, field); }
 
+/* Stored plus one, so that 0 in tools_args means that it was not given. */
 static bool parse_level(const char *text, void *field) {
   if (!parse_int(text, 0, 2, field)) return false;
   ++*(int64_t *)field;
@@ -130,11 +132,13 @@ static const tools_option *find_option(const tools_option *options, int code) {
   return options->name ? options : NULL;
 }
 
+/* Given twice, the last one counts; parameters and links are collected. */
 static int take_option(const tools_option *option, const char *value, tools_args *out) {
   if (parsers[option->kind](value, (char *)out + option->field)) return TOOLS_OK;
   return tools_usage(out->verb, "--%s takes %s, not '%s'", option->name, expected[option->kind], value);
 }
 
+/* What stands behind '=' is no part of the name that is searched for. */
 static int unknown_option(const tools_verb *verb, const char *word) {
   char name[32] = "";
   const char *given = word + strspn(word, "-");
@@ -166,6 +170,7 @@ static int refuse_option(const tools_verb *verb, int code, const char *word) {
   return unknown_option(verb, word);
 }
 
+/* getopt_long has moved the operands behind the options: optind is the first of them. */
 static int take_operands(const tools_verb *verb, int argc, char **argv, tools_args *out) {
   int n = argc - optind;
   if (n < verb->min_operands)
@@ -180,6 +185,7 @@ static int take_operands(const tools_verb *verb, int argc, char **argv, tools_ar
   return TOOLS_OK;
 }
 
+/* Prints what is wrong. OUT's texts are argv's. */
 int tools_parse(const tools_verb *verb, int argc, char **argv, tools_args *out, bool *wants_help) {
   getopt_tables tables;
   fill_tables(verb->options, &tables);
@@ -219,6 +225,8 @@ int tools_find_part(const tools_args *args) {
   return -1;
 }
 
+/* One line of help each, from column HELP_COLUMN on. A left side that is too long gets a line of its
+ * own. */
 static void print_option(const tools_option *option) {
   char left[64], letter[8] = "    ";
   if (option->letter) snprintf(letter, sizeof letter, "-%c, ", option->letter);
@@ -234,6 +242,7 @@ static void print_option(const tools_option *option) {
   printf("\n");
 }
 
+/* Empty lines stay empty, without trailing blanks. */
 static void print_indented(const char *lines) {
   for (const char *line = lines; line && *line;) {
     int n = (int)strcspn(line, "\n");

@@ -21,6 +21,7 @@ char *tools_plain(char *text) {
   return text;
 }
 
+/* ASCII only: a terminal of any encoding shows it. Nine digits are more than a clock gives. */
 int tools_print_json(tools_session *session, json_t *object) {
   char *text = object ? json_dumps(object, JSON_INDENT(2) | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(9)) : NULL;
   json_decref(object);
@@ -37,6 +38,7 @@ int tools_print_text(char *text) {
   return TOOLS_OK;
 }
 
+/* Three significant digits. The unit changes at 0.9995, so that nothing is printed as 1000 ms. */
 tools_number tools_time(double seconds) {
   static const struct {
     double unit_s;

@@ -58,6 +58,7 @@ static bool exists(const char *path) {
   return stat(path, &info) == 0;
 }
 
+/* A run that was killed leaves FILE.buffers and no FILE: it is taken instead, with a warning. */
 tn_recording *tools_load_recording(tools_session *session, const char *path) {
   runtime_str buffers = {0};
   runtime_str_addf(&buffers, "%s.buffers", path);
@@ -119,6 +120,7 @@ static void hold_signals(void) {
   sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
+/* Returns when it is interrupted, which is its success. */
 static int view_serve(tools_session *session, const tools_args *args, tn_recording *r) {
   const tn_server_options serving = {.port = (int)args->port, .query = tools_profile_query};
   hold_signals();
@@ -142,6 +144,7 @@ static bool load_input(tools_session *session, const char *operand, tn_merge_inp
   return out->recording != NULL;
 }
 
+/* The suffix of the output is checked before the inputs are read, which may take long. */
 static int merge(tools_session *session, const tools_args *args) {
   tn_merge_input inputs[TOOLS_MAX_OPERANDS] = {0};
   tn_profile_form form;

@@ -10,6 +10,7 @@ static void warn(tools_session *session, tn_context *ctx) {
   tools_warn(session, "%s; the run is not recorded", tn_context_message(ctx));
 }
 
+/* A plug-in that cannot be loaded is told, and the recording goes on without its planes. */
 static bool load_plugin(tools_session *session, tn_context *ctx, const char *path, tools_recording *recording) {
   if (!path) return true;
   recording->plugin = tn_plugin_load(ctx, path);
@@ -18,6 +19,8 @@ static bool load_plugin(tools_session *session, tn_context *ctx, const char *pat
   return recording->plugin != NULL;
 }
 
+/* Events go to FILE.buffers while the run lasts, so that a killed one is not lost, and to OUTPUT at its
+ * end. False with a message in CTX, which is not the session's: its failure must not fail the run. */
 static bool start(tools_session *session, tn_context *ctx, const char *text, tools_recording *recording) {
   tn_profile_options options;
   tn_profile_form form;
@@ -36,6 +39,7 @@ static bool start(tools_session *session, tn_context *ctx, const char *text, too
   return started;
 }
 
+/* Never fails: what cannot be recorded is a warning, and recording.is_on is false. */
 tools_recording tools_record(tools_session *session, const char *option, const char *plugin) {
   tools_recording recording = {0};
   const char *text = option ? option : getenv("TENON_PROFILE");
@@ -57,6 +61,7 @@ static void warn_of_losses(tools_session *session, const char *output, const tn_
                output, (unsigned long long)lost->dropped, (unsigned long long)lost->lost_names);
 }
 
+/* The buffers stay on disk when this fails: `tenon profile` reads them. */
 static bool save(tools_session *session, const tools_recording *recording) {
   tn_context_clear(recording->ctx);
   tn_recording *r = tn_profile_stop(recording->ctx) == TN_OK ? tn_profile_collect(recording->ctx) : NULL;

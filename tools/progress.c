@@ -27,6 +27,8 @@ static int terminal_columns(FILE *stream) {
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : USUAL_COLUMNS;
 }
 
+/* At most every REDRAW_NS: a terminal over ssh would else slow the run down. Cut to the width, since a
+ * wrapped line cannot be drawn over. */
 static void draw(tools_progress *show, const char *text, bool is_last) {
   uint64_t now = runtime_now_ns();
   if (!is_last && now - show->shown_ns < REDRAW_NS) return;
@@ -51,6 +53,8 @@ static void print_line(tools_progress *show, const char *text, const tn_progress
   fflush(show->stream);
 }
 
+/* With --json standard output is the result's: progress goes to standard error, and only if somebody
+ * watches. */
 tools_progress tools_progress_begin(tools_session *session, bool json_out) {
   FILE *stream = json_out ? stderr : stdout;
   bool is_live = isatty(fileno(stream));
@@ -66,6 +70,7 @@ void tools_progress_show(tools_progress *show, const tn_progress *progress) {
   runtime_str_free(&text);
 }
 
+/* Clears the live line, so that what is printed next starts at a line's beginning. */
 void tools_progress_end(tools_progress *show) {
   if (show->is_live && show->stream && show->session->has_live_line) fputs("\r\033[K", show->stream);
   show->session->has_live_line = false;

@@ -38,8 +38,10 @@ static void *json_memory(size_t bytes) {
   return data;
 }
 
+/* Before the first JSON value is made: values of both allocators must not mix. */
 void tools_watch_json(void) { json_set_alloc_funcs(json_memory, free); }
 
+/* The context's messages. The same warning is printed once a run. */
 static void print_message(void *user, tn_severity severity, const char *text) {
   static const char *const words[] = {
       [TN_SEVERITY_INFO] = "note: ", [TN_SEVERITY_WARNING] = "warning: ", [TN_SEVERITY_ERROR] = ""};
@@ -95,6 +97,7 @@ static bool read_limits(tools_session *session, tn_limits *limits) {
   return false;
 }
 
+/* On failure too the session may be closed, and must be. */
 bool tools_open(tools_session *session, const tools_args *args) {
   tn_context_options options = {.on_message = print_message, .user = session, .debug = getenv("TENON_DEBUG")};
   *session = (tools_session){0};
@@ -113,6 +116,7 @@ void tools_close(tools_session *session) {
 
 /* ---- texts and files --------------------------------------------------------------------------------------------- */
 
+/* A name ending in .te is a file even when it does not exist, so that a misspelt one is told as such. */
 static bool is_file(const char *argument) {
   struct stat info;
   size_t n = strlen(argument);
@@ -138,6 +142,7 @@ char *tools_read(tools_session *session, const char *path) {
   return runtime_read_text(session->ctx, strcmp(path, "-") == 0 ? "/dev/stdin" : path);
 }
 
+/* A text without '=' cannot be a program: it is most likely a misspelt file. */
 bool tools_load(tools_session *session, const tools_args *args, const char *program) {
   char *owned;
   const char *text = read_text(session, program, &owned);
@@ -154,6 +159,7 @@ bool tools_open_program(tools_session *session, const tools_args *args) {
   return tools_open(session, args) && tools_load(session, args, args->operands[0]);
 }
 
+/* NULL after a message. The schedule belongs to the session's context. */
 tn_schedule *tools_schedule(tools_session *session, const tools_args *args) {
   if (args->log) return tn_apply_best(session->program, session->target, args->log, NULL);
   tn_schedule *schedule = tn_schedule_new(session->program);

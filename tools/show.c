@@ -76,6 +76,7 @@ static const form *find_form(const char *name) {
   return NULL;
 }
 
+/* Always TOOLS_USAGE; with the nearest form where one is near. */
 static int unknown_form(const tools_args *args) {
   runtime_nearest nearest = runtime_nearest_to(args->emit);
   for (int i = 0; i < RUNTIME_COUNT(forms); ++i) runtime_nearest_offer(&nearest, forms[i].name);
@@ -84,6 +85,7 @@ static int unknown_form(const tools_args *args) {
   return tools_usage(args->verb, "there is no form '%s': --emit takes one of those below", args->emit);
 }
 
+/* The caller frees it; NULL after a message, or without memory. */
 static char *emit(const tools_session *session, const tn_schedule *schedule, const form *as, tn_build_part part) {
   if (as->is_program) {
     const char *text = tn_program_text(session->program);

@@ -30,6 +30,7 @@ const tools_verb tools_target = {
 
 enum { CACHES = 3 };
 
+/* The first line is what --target takes; caches that are not known are left out. */
 static int print_plain(const tn_target *target) {
   printf("%s\n", tn_target_text(target));
   printf("threads       %d\n", tn_target_threads(target));

@@ -69,6 +69,7 @@ typedef struct tuned {
   const tn_profiler *profiler;
 } tuned;
 
+/* ABOUT marks what rests on an estimate of the default's time, in both places where it enters. */
 static void print_best(const tuned *t) {
   const tn_tune_result *r = &t->result;
   const char *about = r->default_is_estimate ? "about " : "";
@@ -86,7 +87,7 @@ static void print_best(const tuned *t) {
            r->is_tie ? "; several are as good, the simplest of them was taken" : "");
 }
 
-/* Classes of failure, the most frequent last, one sample each. */
+/* By class, in the order of their numbers, one sample each. Class 0 is success. */
 static void print_failures(const tn_tune_result *r, FILE *out) {
   for (int i = 1; i < TN_MEASURE_CLASSES; ++i)
     if (r->failures[i].n > 0)
@@ -99,6 +100,7 @@ static const char *const end_words[] = {[TN_TUNE_EXHAUSTED] = "; the search spac
                                         [TN_TUNE_STOPPED] = "; stopped",
                                         [TN_TUNE_FAILED] = "; they all fail alike"};
 
+/* Why the run ended is said only where the numbers do not show it. */
 static void print_found(const tuned *t, const char *log) {
   const tn_tune_result *r = &t->result;
   const char *why = (size_t)r->end < RUNTIME_COUNT(end_words) ? end_words[r->end] : NULL;
@@ -110,6 +112,8 @@ static void print_found(const tuned *t, const char *log) {
     printf("time     %.1f s, %.1f trials a second\n", t->elapsed_s, r->trials / t->elapsed_s);
 }
 
+/* For a POSIX shell: what is not plain goes into single quotes, and a single quote itself between two
+ * of them. */
 static void print_quoted(const char *text) {
   bool is_plain =
       *text && strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./=-") == strlen(text);
@@ -163,6 +167,8 @@ static json_t *profile_object(const tn_profiler *profiler) {
 /* A time, or null when there is none. */
 static json_t *time_or_null(double seconds) { return seconds > 0 ? json_real(seconds) : json_null(); }
 
+/* On failure to find anything, times are null and ratios 0 or null: a reader need not test for missing
+ * fields. */
 static int print_object(tools_session *session, const tools_args *args, const tuned *t) {
   const tn_tune_result *r = &t->result;
   double speedup = r->best_s > 0 && r->default_s > 0 ? r->default_s / r->best_s : 0;
@@ -192,6 +198,7 @@ static int print_object(tools_session *session, const tools_args *args, const tu
 /* The first of SIGINT and SIGTERM asks the run to end, the second ends the process; its workers end with it. */
 static volatile sig_atomic_t stopped_by;
 
+/* Async-signal-safe: one flag, or _exit. */
 static void on_signal(int number) {
   if (stopped_by) _exit(TOOLS_SIGNALLED + number);
   stopped_by = number;
@@ -207,6 +214,7 @@ static void watch_signals(bool on) {
   }
 }
 
+/* What the tuner's callbacks get; on the stack of tune, which outlives the run. */
 typedef struct watcher {
   tools_progress show;
   const tools_args *args;
@@ -214,6 +222,7 @@ typedef struct watcher {
   char *fill;
 } watcher;
 
+/* Called by the tuner in this thread, so it may print. */
 static bool on_progress(void *user, const tn_progress *progress) {
   watcher *w = user;
   if (w->args->verbosity != 1) tools_progress_show(&w->show, progress);
@@ -232,6 +241,7 @@ static void on_measured(void *user, const tn_candidate *candidate, const tn_meas
            tools_gflops(w->flops, cost_s), candidate->steps);
 }
 
+/* -1: no such word. The order is that of enum tn_effort. */
 static int find_effort(const tools_args *args) {
   static const char *const words[] = {"", "quick", "normal", "thorough"};
   for (int i = 0; i < RUNTIME_COUNT(words); ++i)
@@ -271,6 +281,8 @@ static tn_status tune(tools_session *session, const tools_args *args, tn_profile
   return status;
 }
 
+/* The exit status of a stopped run is the shell's for its signal, whatever was found; the results are
+ * printed all the same. */
 static int tune_and_print(tools_session *session, const tools_args *args, tn_profiler *profiler) {
   tuned t = {0};
   if (!profiler) return tools_fail(session, "out of memory");

@@ -19,6 +19,7 @@ typedef struct query {
 } query;
 
 static bool refuse(const query *q, const char *fmt, ...) TN_PRINTF(2, 3);
+/* Always false, so that a step can `return refuse(...)`. */
 static bool refuse(const query *q, const char *fmt, ...) {
   char text[512];
   va_list args;
@@ -35,6 +36,8 @@ static double cell_number(const tn_column *column, const tn_cell *cell) {
   return column->type == TN_CELL_INT ? (double)cell->i64 : cell->f64;
 }
 
+/* A missing value equals null and nothing else. Integers are compared as such: doubles would confuse
+ * large ids. */
 static bool is_equal(const tn_column *column, const tn_cell *cell, const json_t *value) {
   if (cell->is_missing) return json_is_null(value);
   if (column->type == TN_CELL_TEXT) return json_is_string(value) && strcmp(cell->text, json_string_value(value)) == 0;
@@ -54,6 +57,7 @@ static const struct filter_operator {
   bool wanted; /* whether one of the values must match, or none may */
 } operators[] = {{"in", is_equal, true}, {"not_in", is_equal, false}, {"partial_match_str_in", has_part, true}};
 
+/* No value: nothing matches, so that "in []" keeps no row and "not_in []" all. */
 static bool any_matches(match_fn match, const tn_column *column, const tn_cell *cell, const json_t *values) {
   for (size_t i = 0; i < json_array_size(values); ++i) {
     if (match(column, cell, json_array_get(values, i))) return true;
@@ -63,6 +67,7 @@ static bool any_matches(match_fn match, const tn_column *column, const tn_cell *
 
 /* ---- filter ------------------------------------------------------------------------------------------------------ */
 
+/* In place: kept rows stay in their order. */
 static void keep_matching(query *q, int column, const struct filter_operator *op, const json_t *values) {
   int n = 0;
   for (int i = 0; i < q->n_kept; ++i) {
@@ -95,6 +100,8 @@ static bool find_column(const query *q, const char *what, const char *name, int 
   return false;
 }
 
+/* All conditions must hold. A query that is refused half way leaves `kept` filtered by the first ones,
+ * which nobody reads. */
 static bool filter(query *q) {
   json_t *conditions = json_object_get(q->root, "filter_condition"), *condition, *values;
   const char *name, *op;
@@ -126,6 +133,7 @@ static int compare_cells(const tn_column *column, const tn_cell *a, const tn_cel
   return (a->f64 > b->f64) - (a->f64 < b->f64);
 }
 
+/* Rows that the key does not tell apart stay in the table's order, so that pages do not overlap. */
 static int compare_rows(const void *left, const void *right, void *user) {
   const sorting *s = user;
   int a = *(const int *)left, b = *(const int *)right;
@@ -134,6 +142,7 @@ static int compare_rows(const void *left, const void *right, void *user) {
   return order ? order * s->sign : a - b;
 }
 
+/* Descending unless the query says otherwise: what is asked for is usually the largest. */
 static bool sort(query *q) {
   const json_t *condition = json_object_get(q->root, "sort_condition");
   if (!condition || json_is_null(condition)) return true;
@@ -166,6 +175,8 @@ static bool read_number(const query *q, const json_t *group, const char *name, i
   return true;
 }
 
+/* The offset counts pages, not rows. Without a group_condition, or with an empty one, all rows are one
+ * page. */
 static bool page(query *q) {
   const json_t *group = json_object_get(q->root, "group_condition");
   if (!group || json_is_null(group)) return true;
@@ -195,6 +206,7 @@ static void write_row(profiler_out *out, const tn_rows *rows, int row) {
   PROFILER_OUT_LITERAL(out, "]");
 }
 
+/* `size` is the number of rows that pass the filter, on all pages. */
 static char *answer(const query *q) {
   profiler_out out;
   int64_t first = (int64_t)q->limit * q->offset, end = q->limit ? first + q->limit : q->n_kept;
@@ -215,6 +227,7 @@ static char *answer(const query *q) {
   return profiler_out_take(&out, NULL);
 }
 
+/* NULL after a message in the query's context. */
 static char *run(query *q) {
   q->kept = malloc((size_t)(q->rows->n + 1) * sizeof *q->kept);
   char *text = NULL;
@@ -230,6 +243,7 @@ static char *run(query *q) {
 
 /* ---- analysers --------------------------------------------------------------------------------------------------- */
 
+/* An analyser without columns of its own passes its first table on. The caller frees the rows. */
 tn_rows *analysis_load(tn_context *ctx, const tn_analysis *a, const tn_analyser *analyser) {
   const tn_rows *tables[RUNTIME_COUNT(analyser->tables)] = {NULL};
   for (int i = 0; i < RUNTIME_COUNT(analyser->tables) && analyser->tables[i]; ++i) {
@@ -261,6 +275,7 @@ static tn_rows *load_types(const tn_analysis *a) {
   return out;
 }
 
+/* NULL with the names of all types when there is none of this name. */
 static tn_rows *load_type(const query *q, const tn_analysis *a, const char *type) {
   const tn_analyser *analyser;
   if (strcmp(type, "types") == 0) return load_types(a);
@@ -274,6 +289,7 @@ static tn_rows *load_type(const query *q, const tn_analysis *a, const char *type
   return NULL;
 }
 
+/* A misspelt key would otherwise be a filter that does not filter. */
 static bool check_keys(const query *q) {
   static const char *const known[] = {"type", "filter_condition", "sort_condition", "group_condition"};
   const char *key;
@@ -288,6 +304,7 @@ static bool check_keys(const query *q) {
   return true;
 }
 
+/* Rows are loaded anew for every query: tables are small beside the recording. */
 char *tn_analysis_query(tn_context *ctx, const tn_analysis *analysis, const char *text) {
   json_error_t error;
   json_t *root = json_loads(text ? text : "", 0, &error);
@@ -308,6 +325,8 @@ char *tn_analysis_query(tn_context *ctx, const tn_analysis *analysis, const char
   return result;
 }
 
+/* Parses the whole recording for one answer. In a context of its own, so that it can be called from a
+ * server's thread. */
 char *tn_recording_query(const tn_recording *recording, const char *text, char **message) {
   tn_context *ctx = tn_context_new(NULL);
   tn_analysis *a = ctx ? tn_analysis_of(ctx, recording) : NULL;

@@ -13,6 +13,7 @@ static double mean_of(const tn_rows *rounds, int column) {
   return sum / (rounds->n - first);
 }
 
+/* Round 0 is the mean, so that it stands in front without a column of its own. */
 static bool load_step_trace(const tn_rows *const *tables, tn_rows *out) {
   const tn_rows *rounds = tables[0];
   tn_cell mean[32] = {{0}};
@@ -35,6 +36,7 @@ typedef struct category_sum {
   int64_t names, calls, self_ns;
 } category_sum;
 
+/* Names whose category this version does not know are left out of the sum as well. */
 static bool load_category(const tn_rows *const *tables, tn_rows *out) {
   category_sum sums[TN_CATEGORY_COUNT] = {{0}};
   double all = 0;
@@ -61,6 +63,7 @@ static bool load_category(const tn_rows *const *tables, tn_rows *out) {
 
 /* ---- facts of the run -------------------------------------------------------------------------------------------- */
 
+/* NAN when the recording does not say it; all that is computed from it is then missing, not 0. */
 static double fact(const tn_rows *run, const char *key) {
   for (int i = 0; i < run->n; ++i) {
     if (strcmp(analysis_text(run, i, "key"), key) == 0) return analysis_number(run, i, "value");
@@ -76,6 +79,7 @@ static const tn_column utilisation_columns[] = {{"what", TN_CELL_TEXT},
                                                 {"percent", TN_CELL_REAL},
                                                 {"unit", TN_CELL_TEXT}};
 
+/* True also when there is nothing to add. */
 static bool add_use(tn_rows *out, const char *what, double used, double available, const char *unit) {
   return isnan(used) || tn_rows_add(out, what, used, available, used / available * 100, unit);
 }
@@ -150,6 +154,7 @@ const tn_analyser analysis_analysers[] = {
 
 enum { BUILT_IN = RUNTIME_COUNT(analysis_analysers) - 1 };
 
+/* Built-in types first, then those that were added, in their order. */
 const tn_analyser *tn_analysis_type(const tn_analysis *analysis, int k) {
   if (!analysis || k < 0 || k >= BUILT_IN + analysis->added.n) return NULL;
   return k < BUILT_IN ? &analysis_analysers[k] : analysis->added.data[k - BUILT_IN];
@@ -161,6 +166,7 @@ static bool is_whole(tn_context *ctx, const tn_analyser *analyser) {
   return false;
 }
 
+/* ANALYSER is kept by address: it must outlive the analysis. */
 tn_status tn_analysis_add(tn_context *ctx, tn_analysis *analysis, const tn_analyser *analyser) {
   const tn_analyser *other;
   if (!RUNTIME_GIVEN(ctx, analysis) || !RUNTIME_GIVEN(ctx, analyser) || !is_whole(ctx, analyser))

@@ -41,6 +41,7 @@ static tn_rows *parse(const tn_recording *r, const analysis_table *table) {
   return NULL;
 }
 
+/* All tables at once. The recording is not needed afterwards. */
 tn_analysis *tn_analysis_of(tn_context *ctx, const tn_recording *recording) {
   if (!recording) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "analyse: there is no recording"), NULL;
   tn_analysis *a = analysis_new();
@@ -60,6 +61,7 @@ static char *path_of(const char *directory, const char *table) {
   return path.data;
 }
 
+/* A file that cannot be written whole is removed. */
 static tn_status write_table(tn_context *ctx, const tn_rows *rows, const char *path) {
   profiler_out out;
   if (!profiler_out_open(ctx, &out, path, 0)) return tn_context_status(ctx);
@@ -67,6 +69,7 @@ static tn_status write_table(tn_context *ctx, const tn_rows *rows, const char *p
   return profiler_out_close(ctx, &out, path) ? TN_OK : TN_ERROR_IO;
 }
 
+/* Tables that were written before a failure stay: each is whole by itself. */
 tn_status tn_profile_parse_to(tn_context *ctx, const tn_recording *recording, const char *directory) {
   tn_analysis *a = tn_analysis_of(ctx, recording);
   if (!a) return ctx ? tn_context_status(ctx) : TN_ERROR_MEMORY;
@@ -82,6 +85,7 @@ tn_status tn_profile_parse_to(tn_context *ctx, const tn_recording *recording, co
   return status;
 }
 
+/* On failure the analysis keeps the table it had. */
 bool analysis_set(tn_analysis *a, const char *table, const char *csv, const char **why) {
   int id = analysis_table_find(table);
   *why = "there is no such table";
@@ -116,6 +120,7 @@ static bool read_table(tn_analysis *a, const char *directory, int id) {
   return done;
 }
 
+/* A table that is missing or broken is no failure here: only a query that needs it is told so. */
 tn_analysis *tn_analysis_open(tn_context *ctx, const char *directory) {
   struct stat info;
   if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode)) {

@@ -16,6 +16,7 @@ const tn_event_arg *profiler_find_arg(const tn_recording *r, const tn_event *e, 
   return NULL;
 }
 
+/* Texts are not parsed: "1e9" as an argument is a text. */
 static double number_of(const tn_event_arg *arg, double otherwise) {
   switch (arg->type) {
     case TN_EVENT_ARG_I64: return (double)arg->i64;
@@ -50,6 +51,7 @@ typedef struct reach {
   int64_t end_ns;
 } reach;
 
+/* SELF_BYTES and TOTAL_BYTES are by event: what a scope allocated itself, and with all inside it. */
 typedef struct grouping {
   tn_averages *a;
   const tn_recording *r;
@@ -102,6 +104,7 @@ static bool is_on_device(const grouping *g, const tn_event *e) {
   return (e->flags & TN_EVENT_DEVICE) || g->r->lanes.data[e->lane].is_device;
 }
 
+/* Options leave fields out by a constant, so that rows which differ only in them fall together. */
 static key key_of(grouping *g, const tn_event *e) {
   const tn_average_options *o = &g->a->options;
   key k;
@@ -121,6 +124,7 @@ static key key_of(grouping *g, const tn_event *e) {
 /* Equal texts have one address, so the bytes of a key tell it. */
 static uint64_t hash_of(const key *k, uint64_t seed) { return runtime_hash(k, sizeof *k, seed); }
 
+/* Extremes begin at the far ends: the first event of the row sets them. */
 static bool new_row(grouping *g, const tn_event *e, const key *k) {
   tn_average row = {.name = k->name,
                     .shapes = k->shapes,
@@ -162,6 +166,8 @@ static bool is_inside_itself(reach *outer, const tn_event *e) {
   return false;
 }
 
+/* Total time counts a recursion once, self time counts every call: so self times of all rows sum to the
+ * wall time. */
 static void add_event(grouping *g, int64_t index, int row) {
   const tn_event *e = &g->r->events[index];
   tn_average *a = &g->a->rows.data[row];
@@ -200,10 +206,12 @@ static int by_value(const void *left, const void *right) {
   return (a > b) - (a < b);
 }
 
+/* The nearest rank, without interpolation: always a duration that occurred. N > 0. */
 static int64_t percentile(const int64_t *sorted, int64_t n, int percent) {
   return sorted[(n * percent + 99) / 100 - 1];
 }
 
+/* In two passes over the durations: the sum of squares alone loses all digits for long durations. */
 static void describe(tn_average *row, int64_t *durations) {
   double sum = 0, squares = 0, n = (double)row->calls;
   qsort(durations, (size_t)row->calls, sizeof *durations, by_value);
@@ -236,6 +244,7 @@ static bool distribute(grouping *g) {
 
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
+/* O(events log events), by the sorts. */
 static bool average(tn_averages *a, const tn_recording *r) {
   grouping g = {.a = a, .r = r};
   size_t n = (size_t)r->n_events + 1;
@@ -281,6 +290,7 @@ const tn_average *tn_averages_rows(const tn_averages *averages, int *n) {
   return averages ? averages->rows.data : NULL;
 }
 
+/* Totals of rows overlap: their sum exceeds the wall time where scopes nest. */
 tn_average tn_total_average(const tn_averages *averages) {
   tn_average sum = {.name = "Total", .shapes = "", .source = "", .node_id = -1, .min_ns = INT64_MAX};
   for (int i = 0; averages && i < averages->rows.n; ++i) {

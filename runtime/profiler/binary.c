@@ -72,6 +72,7 @@ static const section once_section = SECTION(once_fields), process_section = SECT
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
+/* Texts are numbered by address, which works because all of a recording's texts are interned. */
 typedef struct writer {
   profiler_out *out;
   const tn_recording *r;
@@ -80,6 +81,7 @@ typedef struct writer {
   bool failed;
 } writer;
 
+/* Zigzag, so that small negative numbers are short; ten bytes at most. */
 static void write_varint(profiler_out *out, int64_t value) {
   char bytes[10];
   size_t n = 0;
@@ -99,6 +101,7 @@ static int64_t text_number(writer *w, const char *text) {
   return *number;
 }
 
+/* Any field as one integer: texts by number, doubles by their bits. */
 static int64_t load_field(writer *w, const field *f, const void *item) {
   const char *at = (const char *)item + f->at;
   switch ((field_type)f->type) {
@@ -119,6 +122,7 @@ static void write_item(writer *w, const section *s, const void *item) {
   for (int i = 0; i < s->n_fields; ++i) write_varint(w->out, load_field(w, &s->fields[i], item));
 }
 
+/* The layout of a section stands in front of it: this is what keeps files of other versions readable. */
 static void write_head(writer *w, const section *s, int64_t n_items) {
   write_varint(w->out, s->n_fields);
   for (int i = 0; i < s->n_fields; ++i) write_varint(w->out, s->fields[i].type);
@@ -130,6 +134,7 @@ static void write_items(writer *w, const section *s, const void *items, int64_t 
   for (int64_t i = 0; i < n; ++i) write_item(w, s, (const char *)items + (size_t)i * bytes);
 }
 
+/* The union's bits in one field, whatever the type says, so that reading them back loses nothing. */
 static flat_arg flatten(const tn_event_arg *arg) {
   flat_arg flat = {
       .key = arg->key, .type = (int32_t)arg->type, .text = arg->type == TN_EVENT_ARG_TEXT ? arg->text : arg->key};
@@ -213,11 +218,13 @@ typedef struct reader {
   const char *why;        /* the first failure */
 } reader;
 
+/* The first failure counts: later ones follow from it. Always false, or 0 as a number. */
 static bool refuse(reader *x, const char *why) {
   if (!x->why) x->why = why;
   return false;
 }
 
+/* 0 after a failure, which x->why tells apart. */
 static int64_t read_varint(reader *x) {
   uint64_t value = 0;
   for (int shift = 0; shift < 64; shift += 7) {
@@ -229,6 +236,7 @@ static int64_t read_varint(reader *x) {
   return refuse(x, "a number is too long");
 }
 
+/* Byte by byte: a length that lies must not allocate beyond what the file holds. */
 static const char *read_text(reader *x, runtime_str *buffer) {
   int64_t n = read_varint(x);
   if (x->why || n < 0 || n > MAX_TEXT) return refuse(x, "a text's length is wrong"), NULL;
@@ -243,6 +251,7 @@ static const char *read_text(reader *x, runtime_str *buffer) {
   return text;
 }
 
+/* Stops at the end of the file whatever the number says: a hundred bytes could claim a billion texts. */
 static bool read_texts(reader *x) {
   runtime_str buffer = {0};
   int64_t n = read_varint(x);
@@ -256,6 +265,8 @@ static bool read_texts(reader *x) {
   return !x->why;
 }
 
+/* Sets where each of the file's fields goes; NULL for what this version does not know. A section of
+ * items without fields would be endless, and is refused. */
 static bool read_layout(reader *x, const section *s, layout *out) {
   int64_t n = read_varint(x);
   if (n < 0 || n > MAX_FIELDS) return refuse(x, "a section's number of fields is wrong");
@@ -272,6 +283,7 @@ static bool read_layout(reader *x, const section *s, layout *out) {
   return !x->why;
 }
 
+/* Narrower fields are cut: what has to lie in a range is checked by whoever adds the item. */
 static void store_field(reader *x, const field *f, void *item, int64_t value) {
   char *at = (char *)item + f->at;
   switch ((field_type)f->type) {
@@ -292,6 +304,7 @@ static void store_field(reader *x, const field *f, void *item, int64_t value) {
   }
 }
 
+/* Fields that the file does not have keep what ITEM held. */
 static bool read_item(reader *x, const layout *l, void *item) {
   for (int i = 0; i < l->n_fields && !x->why; ++i) {
     int64_t value = read_varint(x);
@@ -300,6 +313,7 @@ static bool read_item(reader *x, const layout *l, void *item) {
   return !x->why;
 }
 
+/* More than one item: the last one counts. */
 static bool read_once(reader *x) {
   layout l;
   once info = {.errors = "", .warnings = ""};
@@ -377,6 +391,8 @@ static int32_t check_parent(tn_recording *r, const tn_event *e, int64_t index) {
   return e->parent;
 }
 
+/* Everything that is an index is checked here, and times are clipped, so that later sums cannot
+ * overflow. */
 static bool add_event(reader *x, const tn_event *item) {
   tn_recording *r = x->r;
   if (item->lane < 0 || item->lane >= r->lanes.n) return refuse(x, "an event's lane does not exist");
@@ -401,6 +417,7 @@ static bool add_event(reader *x, const tn_event *item) {
   return true;
 }
 
+/* The number of an event's arguments is not believed: each is read, and the end of the file ends it. */
 static bool read_events(reader *x) {
   layout args, l;
   if (!read_layout(x, &arg_section, &args) || !read_layout(x, &event_section, &l)) return false;
@@ -415,6 +432,7 @@ static bool read_events(reader *x) {
   return true;
 }
 
+/* Newer major versions are refused; newer fields are not a version. */
 static bool read_all(reader *x) {
   char magic[sizeof PROFILER_BINARY_MAGIC - 1];
   if (!profiler_in_bytes(x->in, magic, sizeof magic) || memcmp(magic, PROFILER_BINARY_MAGIC, sizeof magic) != 0)
@@ -424,6 +442,7 @@ static bool read_all(reader *x) {
   return read_texts(x) && read_once(x) && read_processes(x) && read_lanes(x) && read_sources(x) && read_events(x);
 }
 
+/* Nothing in the file is trusted. NULL after a message with the place in bytes. */
 tn_recording *profiler_read_binary(tn_context *ctx, profiler_in *in, const char *name) {
   reader x = {.in = in, .r = profiler_recording_new()};
   bool ok = x.r ? read_all(&x) : refuse(&x, "out of memory");

@@ -70,6 +70,7 @@ static void choose(void) {
   c->is_ready = true;
 }
 
+/* Double-checked; `is_ready` is set last, under the lock. */
 void profiler_clock_prepare(void) {
   profiler_clock_state *c = clock_state();
   if (c->is_ready) return;
@@ -78,6 +79,7 @@ void profiler_clock_prepare(void) {
   pthread_mutex_unlock(&profiler_the_recorder.lock);
 }
 
+/* Each call makes the rate better, since the distance to the first moment grows. */
 profiler_moment profiler_clock_moment(void) {
   profiler_clock_prepare();
   if (!clock_state()->is_tsc) {
@@ -103,6 +105,7 @@ bool profiler_clock_is_tsc(void) {
   return clock_state()->is_tsc;
 }
 
+/* For tests, while nothing records: what was calibrated is forgotten. */
 void profiler_set_clock(const profiler_clock *clock) {
   memset(clock_state(), 0, sizeof *clock_state());
   if (clock) clock_state()->injected = *clock;

@@ -30,6 +30,8 @@ static uint32_t load32(const _Atomic uint32_t *value) { return atomic_load((_Ato
 
 /* ---- names and times --------------------------------------------------------------------------------------------- */
 
+/* Interned with the rest of the storage as its limit: a name that does not end must not be read beyond
+ * it. */
 static const char *name_at(reader *x, uint64_t offset) {
   if (offset == 0 || offset >= x->names_used) return "";
   const char *name = runtime_intern(&x->r->strings, x->from->names + offset, x->names_used - offset);
@@ -37,6 +39,7 @@ static const char *name_at(reader *x, uint64_t offset) {
   return name ? name : "";
 }
 
+/* Never NULL: a label that is not there is one without name and place. */
 static const storage_label *label_at(const reader *x, uint32_t label) {
   static const storage_label unknown = {.level = 1};
   return label < x->n_labels ? &x->from->labels[label] : &unknown;
@@ -45,6 +48,7 @@ static const storage_label *label_at(const reader *x, uint32_t label) {
 /* Moments after the start of the recording; what lies far outside of any session is cut. */
 static int64_t clip(double ns) { return (int64_t)(ns < -9e15 ? -9e15 : ns > 9e15 ? 9e15 : ns); }
 
+/* The difference is signed: an event may have begun before the session's first moment. */
 static int64_t from_ticks(const reader *x, uint64_t ticks) {
   double passed = (double)(int64_t)(ticks - x->from->header->ticks[0]);
   return x->ns_per_tick == 1 ? clip(passed) : clip(passed * x->ns_per_tick + 0.5);
@@ -60,12 +64,14 @@ static int64_t from_device(const reader *x, const storage_lane *lane, uint64_t n
   return clip((double)from_ns(x, lane->host_ns[0]) + after + 0.5);
 }
 
+/* Three kinds of time stand in records: ticks, nanoseconds (added from elsewhere), a device's own. */
 static int64_t time_of(const reader *x, const storage_lane *lane, const storage_record *record, uint64_t time) {
   if (lane->is_device) return from_device(x, lane, time);
   bool is_ns = (record->flags & TN_EVENT_ADDED) && record->arg_type != STORAGE_TICKS;
   return is_ns ? from_ns(x, time) : from_ticks(x, time);
 }
 
+/* Made at first use and kept by label, so that a million events of one place search once. */
 static int source_of(reader *x, uint32_t label) {
   if (label >= x->n_labels) return 0;
   if (x->sources[label] < 0) {
@@ -80,6 +86,7 @@ static int source_of(reader *x, uint32_t label) {
 
 static bool is_link(const reader *x, uint32_t link) { return link > 0 && link <= x->n_chunks; }
 
+/* Pointers into the storage, which must stay mapped until the lane is read. */
 static bool keep_record(reader *x, const storage_record *record) {
   if (x->n_records == x->cap_records) {
     int64_t cap = x->cap_records ? x->cap_records * 2 : 1024;
@@ -149,11 +156,14 @@ static uint32_t slot_of(const reader *x, uint32_t ordinal) {
   return found ? (uint32_t)(found - x->ordinals) : x->n_slots;
 }
 
+/* -1 also for a parent that was dropped: its children become outermost. */
 static int32_t parent_of(const reader *x, uint32_t ordinal) {
   uint32_t slot = slot_of(x, ordinal);
   return ordinal != 0 && slot < x->n_slots ? x->event_of[slot] : -1;
 }
 
+/* The record's `end` means something else in each kind. What is not finite or too large is cut: sums
+ * follow. */
 static void set_value(tn_event *e, const storage_record *record) {
   memcpy(&e->value, &record->end, sizeof e->value); /* a counter's double, memory's bytes */
   if (e->kind != TN_EVENT_COUNTER && e->kind != TN_EVENT_MEMORY) e->bytes = 0;
@@ -202,6 +212,7 @@ static void add_events(reader *x, const storage_lane *from, int lane) {
   }
 }
 
+/* A text's offset is checked by name_at; other bits are taken as they are. */
 static void set_arg(reader *x, tn_event_arg *arg, const storage_record *record) {
   *arg =
       (tn_event_arg){.key = name_at(x, label_at(x, record->label)->name), .type = (tn_event_arg_type)record->arg_type};
@@ -299,6 +310,7 @@ static void keep_open(reader *x, const storage_lane *lane, storage_record *opens
       ++x->r->info.stats.unfinished;
 }
 
+/* Frees what belongs to one lane; the arrays of records are used again for the next. */
 static void read_lane(reader *x, const storage_lane *from, int process) {
   tn_lane lane = {.name = name_at(x, load32(&from->name)),
                   .tid = from->tid,
@@ -342,6 +354,8 @@ static uint64_t last_tick(const reader *x) {
   return last;
 }
 
+/* By the session's two moments where they are far enough apart, since that beats what the recorder knew
+ * at its start. */
 static void set_rate(reader *x) {
   const storage_header *h = x->from->header;
   double ticks = (double)(h->ticks[1] - h->ticks[0]), ns = (double)(h->ns[1] - h->ns[0]);
@@ -349,6 +363,7 @@ static void set_rate(reader *x) {
   if (x->ns_per_tick != 1 && ns > 1e6 && ticks > 0 && ns / ticks < 1e9) x->ns_per_tick = ns / ticks;
 }
 
+/* Every number comes from another process's memory: times are clipped, sizes are not used to allocate. */
 static void set_info(reader *x, uint64_t end_ticks) {
   const storage_header *h = x->from->header;
   tn_recording_info *info = &x->r->info;
@@ -369,6 +384,7 @@ static void set_info(reader *x, uint64_t end_ticks) {
   info->stats.event_cost_ns = h->event_cost_ns >= 0 && h->event_cost_ns < 1e9 ? h->event_cost_ns : 0;
 }
 
+/* Counts are cut to what the storage can hold before anything is indexed by them. */
 static bool open_reader(reader *x, const storage *s) {
   const storage_header *h = s->header;
   *x = (reader){.from = s};
@@ -400,6 +416,7 @@ static void warn_of_losses(tn_recording *r, const storage_header *h) {
   if (!h->is_stopped) profiler_warn(r, "process %lld ended before its session was stopped", (long long)h->pid);
 }
 
+/* O(records log records) for lanes whose ordinals have gaps, else O(records). NULL: no memory. */
 tn_recording *storage_collect(const storage *s, uint64_t now_ticks) {
   const storage_header *h = s->header;
   uint64_t started = runtime_now_ns();

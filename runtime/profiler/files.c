@@ -79,6 +79,8 @@ static int gzip_level(const char *path, tn_profile_form form) {
   return forms[form].is_compressed ? 1 : 0;
 }
 
+/* A file that cannot be written whole is removed. What saving took is added to the recording's own
+ * statistics, which the file cannot hold any more. */
 tn_status tn_recording_save(tn_context *ctx, tn_recording *r, const char *path) {
   tn_profile_form form;
   profiler_out out;
@@ -131,11 +133,13 @@ static tn_recording *read_any(tn_context *ctx, profiler_in *in, const char *name
   return NULL;
 }
 
+/* Such a file is mapped, not read: it may be sparse and much longer than what it holds. */
 static bool is_buffers_file(profiler_in *in) {
   return profiler_in_peek(in) >= 0 && in->n >= sizeof STORAGE_MAGIC &&
          memcmp(in->data, STORAGE_MAGIC, sizeof STORAGE_MAGIC) == 0;
 }
 
+/* By content, never by suffix: files are renamed. */
 tn_recording *tn_recording_load(tn_context *ctx, const char *path) {
   profiler_in in;
   uint64_t start_ns = runtime_now_ns();

@@ -17,6 +17,8 @@ static bool is_session(void) {
   return state == TN_PROFILE_RECORDING || state == TN_PROFILE_WAITING;
 }
 
+/* OUT's file is the session's own text, good until the session ends. False while a tracer gets the
+ * events. */
 bool profiler_session_options(tn_profile_options *out) {
   *out = (tn_profile_options){0};
   if (!is_session() || atomic_load(&THE->tracer)) return false;
@@ -26,6 +28,7 @@ bool profiler_session_options(tn_profile_options *out) {
   return true;
 }
 
+/* Takes R over in any case: freed at once where no session wants it. */
 void profiler_session_adopt(tn_recording *r) {
   if (!r) return;
   pthread_mutex_lock(&THE->lock);
@@ -46,6 +49,7 @@ static bool is_same_process(const tn_process *a, const tn_process *b) {
   return a->pid == b->pid && a->node_id == b->node_id && a->name == b->name && a->host == b->host;
 }
 
+/* By address of interned names. Devices' lanes are never united: their clocks differ. */
 static bool is_same_lane(const tn_lane *a, const tn_lane *b) {
   return a->process == b->process && a->tid == b->tid && a->name == b->name && !a->is_device && !b->is_device;
 }
@@ -76,6 +80,7 @@ static void unite_lanes(tn_recording *r, const int *process_to, int *to) {
   r->lanes.n = n;
 }
 
+/* Lanes are renumbered: the recording has to be finished again. */
 static bool unite(tn_recording *r) {
   int *process_to = calloc((size_t)r->processes.n + 1, sizeof(int)), *to = calloc((size_t)r->lanes.n + 1, sizeof(int));
   bool has_memory = process_to && to;
@@ -106,6 +111,7 @@ static void append_file(tn_recording *r, const char *folder, const char *name) {
   runtime_str_free(&path);
 }
 
+/* Only regular files, not what a link of that name points to. */
 static void remove_file(tn_recording *r, const char *folder, const char *name) {
   (void)r;
   runtime_str path = {0};
@@ -121,6 +127,7 @@ static bool is_workers(const char *name, const char *prefix) {
   return strncmp(name, prefix, n) == 0 && strlen(name) == n + strlen("XXXXXX");
 }
 
+/* Returns how many matched, whatever became of them. */
 static int visit_folder(const char *folder, const char *prefix, tn_recording *r,
                         void (*visit)(tn_recording *r, const char *folder, const char *name)) {
   int n = 0;
@@ -149,6 +156,7 @@ static int visit_workers_files(const char *path, tn_recording *r,
   return n;
 }
 
+/* False: no memory. Files that cannot be read are told in R's errors. */
 bool profiler_guests_recover(tn_recording *r, const char *path) {
   int n = visit_workers_files(path, r, append_file);
   return n == 0 || (n > 0 && unite(r) && profiler_recording_finish(r));
@@ -161,6 +169,7 @@ void profiler_guests_clean(const char *path) { visit_workers_files(path, NULL, r
 void profiler_guests_start(void) { profiler_plugins_start(); }
 void profiler_guests_stop(void) { profiler_plugins_stop(); }
 
+/* The guests are gone afterwards, also when this fails. */
 bool profiler_guests_collect(tn_recording *r) {
   int n_lanes = r->lanes.n;
   bool done = true;

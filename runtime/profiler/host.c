@@ -25,6 +25,7 @@ static void read_model(char *model, size_t n) {
   if (file) fclose(file);
 }
 
+/* Those that this process may use, as containers and taskset leave them; at least 1. */
 static int count_cores(void) {
   cpu_set_t set;
   int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : (int)sysconf(_SC_NPROCESSORS_ONLN);
@@ -69,6 +70,7 @@ typedef struct arithmetic {
   int lanes;
 } arithmetic;
 
+/* By what this processor has, not by how the library was compiled. */
 static arithmetic best_arithmetic(void) {
 #if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f")) return (arithmetic){chains_512, 16};
@@ -79,6 +81,7 @@ static arithmetic best_arithmetic(void) {
 
 /* ---- on all cores ------------------------------------------------------------------------------------------------ */
 
+/* One thread's share. The sinks are volatile, so that the work is not optimized away. */
 typedef struct load {
   arithmetic math;
   const uint64_t *memory; /* NULL: arithmetic */
@@ -87,6 +90,7 @@ typedef struct load {
   volatile uint64_t sum;
 } load;
 
+/* Eight independent sums: one would measure the latency of an addition. */
 static void *run_load(void *user) {
   load *l = user;
   if (!l->memory) return l->sink = l->math.run(), NULL;
@@ -113,6 +117,7 @@ static double time_loads(load *loads, int n) {
   return best_s;
 }
 
+/* Twelve chains hide a latency of up to six cycles on two ports. */
 static double measure_gflops(int cores) {
   load loads[MOST_THREADS] = {{.math = {NULL, 0}}};
   for (int i = 0; i < cores; ++i) loads[i].math = best_arithmetic();
@@ -120,6 +125,7 @@ static double measure_gflops(int cores) {
   return flops / time_loads(loads, cores) * 1e-9;
 }
 
+/* Pages are touched before: the first reading would measure the kernel's zeroing. 0 without memory. */
 static double measure_gbps(int cores) {
   enum { BYTES = 64 << 20 };
   load loads[MOST_THREADS] = {{.math = {NULL, 0}}};
@@ -135,6 +141,7 @@ static double measure_gbps(int cores) {
 
 /* ---- the calls --------------------------------------------------------------------------------------------------- */
 
+/* MEASURE takes some tens of milliseconds on all cores; without it the peaks are 0. */
 void tn_host_get(tn_host *out, bool measure) {
   if (!out) return;
   *out = (tn_host){.cores = count_cores(), .vector_bits = vector_bits()};

@@ -22,6 +22,7 @@ typedef struct page {
 
 /* ---- text in HTML ------------------------------------------------------------------------------------------------ */
 
+/* What is not UTF-8 becomes U+FFFD first: a browser would guess another encoding for the whole page. */
 static void put_text(page *p, const char *text) {
   runtime_arena arena = {0};
   const char *at = profiler_utf8(&arena, text);
@@ -123,6 +124,7 @@ static void put_advice(page *p) {
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
+/* Bars are drawn by style, so that the page needs no script for them. */
 static void put_round(page *p, int index, const profiler_phases *round) {
   static const char *const colors[] = {"#bbb", "#8cb3d9", "#d9b38c", "#8cd9a0", "#c98cd9", "#ddd"};
   LITERAL(p, "<tr><td>");
@@ -141,6 +143,7 @@ static void put_round(page *p, int index, const profiler_phases *round) {
   LITERAL(p, "</td></tr>\n");
 }
 
+/* At most MOST_ROUNDS, without saying so: the intermediate tables have all. */
 static void put_rounds(page *p) {
   int n;
   int64_t *starts = NULL;
@@ -168,6 +171,7 @@ typedef struct sample {
 } sample;
 typedef RUNTIME_VEC(sample) sample_list;
 
+/* By name, then by time: one pass then cuts the list into charts. */
 static int compare_samples(const void *left, const void *right) {
   const sample *a = left, *b = right;
   int order = strcmp(a->name, b->name);
@@ -190,6 +194,7 @@ typedef struct chart {
   double width_ns, low, high;
 } chart;
 
+/* A constant counter is drawn as a line at the bottom. */
 static void put_point(page *p, const chart *c, const sample *s) {
   char point[64];
   double x = c->width_ns > 0 ? (double)s->at_ns / c->width_ns : 0,
@@ -198,6 +203,7 @@ static void put_point(page *p, const chart *c, const sample *s) {
   profiler_out_text(p->out, point);
 }
 
+/* N > 0. Samples behind the recording's end widen the chart. */
 static chart chart_of(const page *p, const sample *samples, int n) {
   chart c = {(double)RUNTIME_MAX(p->r->info.duration_ns, samples[n - 1].at_ns), samples[0].value, samples[0].value};
   for (int i = 1; i < n; ++i) {
@@ -263,6 +269,7 @@ static int64_t number_name(page *p, profiler_map *names, const char *name) {
   return number ? *number : 0;
 }
 
+/* Only names of spans that are shown, so that a page of a long run stays small. */
 static void put_names(page *p, profiler_map *names, int64_t shortest) {
   profiler_map seen = {0};
   LITERAL(p, "],\nnames: [");
@@ -347,6 +354,7 @@ static const struct view {
     {"report", "Report by thread, ms", put_report}, {"table", "Minutes by name", put_table},
 };
 
+/* Without memory for one of the views the page is not written: half a page looks like a short run. */
 bool profiler_write_html(profiler_out *out, const tn_recording *r) {
   page p = {.out = out, .r = r, .ctx = tn_context_new(NULL)};
   if (!p.ctx) return false;

@@ -24,6 +24,7 @@ static bool take_after_equals(profiler_map *taken, profiler_map *next, uint64_t 
   return true;
 }
 
+/* Lanes have a space of ids each process. */
 static bool number_all(const tn_recording *r, profiler_ids *ids, profiler_map *taken, profiler_map *next) {
   for (int i = 0; i < r->processes.n; ++i) {
     if (!take_after_equals(taken, next, UINT64_MAX, r->processes.data[i].pid, &ids->pids[i])) return false;
@@ -35,6 +36,7 @@ static bool number_all(const tn_recording *r, profiler_ids *ids, profiler_map *t
   return true;
 }
 
+/* O(processes + lanes) on average. On failure IDS holds nothing. */
 bool profiler_ids_make(const tn_recording *r, profiler_ids *ids) {
   profiler_map taken = {0}, next = {0};
   ids->pids = calloc((size_t)r->processes.n + 1, sizeof *ids->pids);

@@ -2,6 +2,8 @@
  * Numbers keep their text: times and 64-bit integers lose no digit. Depth is bounded. */
 #include "runtime/profiler/files.h"
 
+/* One value at a time: what it allocates is in the caller's arena, which may be reset between two
+ * values. */
 typedef struct parser {
   profiler_in *in;
   runtime_arena *arena;
@@ -11,6 +13,7 @@ typedef struct parser {
 
 static profiler_json *parse_value(parser *p, int depth);
 
+/* NULL, so that every function of this file can return it; the first reason is kept. */
 static void *refuse(parser *p, const char *why) {
   if (!p->why) p->why = why;
   return NULL;
@@ -39,6 +42,7 @@ static char *take_text(parser *p) {
 
 /* ---- strings ----------------------------------------------------------------------------------------------------- */
 
+/* C is below 0x110000 and no surrogate: read_unicode has seen to that. */
 static void add_utf8(parser *p, uint32_t c) {
   if (c < 0x80) return add_char(p, (int)c);
   if (c < 0x800) return add_char(p, (int)(0xc0 | c >> 6)), add_char(p, (int)(0x80 | (c & 63)));
@@ -85,6 +89,7 @@ static bool read_escape(parser *p) {
   return true;
 }
 
+/* Bytes above 127 are passed on as they are; whoever writes them checks UTF-8. */
 static char *parse_string(parser *p) {
   profiler_in_get(p->in);
   for (int c; (c = profiler_in_get(p->in)) != '"';) {
@@ -120,6 +125,7 @@ static bool read_one_of(parser *p, const char *either) {
   return true;
 }
 
+/* Strict: no leading '+', no hexadecimal, digits on both sides of the point. Leading zeros are taken. */
 static bool read_number(parser *p) {
   read_one_of(p, "-");
   if (!read_digits(p)) return false;
@@ -158,6 +164,7 @@ static profiler_json *parse_item(parser *p, bool is_object, int depth) {
   return item;
 }
 
+/* Recursion is bounded by PROFILER_JSON_DEPTH: a file of brackets must not use up the stack. */
 static profiler_json *parse_items(parser *p, profiler_json *value, int depth) {
   bool is_object = value->kind == PROFILER_JSON_OBJECT;
   int end = is_object ? '}' : ']';
@@ -205,6 +212,7 @@ profiler_json *profiler_json_next(profiler_in *in, runtime_arena *arena, const c
 
 /* ---- looking at them --------------------------------------------------------------------------------------------- */
 
+/* Linear. With a key that stands twice, the first one counts. */
 const profiler_json *profiler_json_member(const profiler_json *object, const char *key) {
   if (!object || object->kind != PROFILER_JSON_OBJECT) return NULL;
   const profiler_json *item = object->child;
@@ -217,6 +225,7 @@ const char *profiler_json_text(const profiler_json *object, const char *key, con
   return value && value->kind == PROFILER_JSON_STRING ? value->text : otherwise;
 }
 
+/* The part before the point. A number beyond 64 bits, or with an exponent, is as if it were not there. */
 int64_t profiler_json_i64(const profiler_json *object, const char *key, int64_t otherwise) {
   const profiler_json *value = profiler_json_member(object, key);
   if (!value || value->kind != PROFILER_JSON_NUMBER) return otherwise;

@@ -10,6 +10,7 @@ typedef struct merger {
 
 /* ---- names and ids ----------------------------------------------------------------------------------------------- */
 
+/* Several processes of one input get NAME/theirs, so that they stay apart. */
 static void name_processes(tn_recording *into, int first, const char *name) {
   int n = into->processes.n - first;
   for (int i = first; name && i < into->processes.n; ++i) {
@@ -82,6 +83,8 @@ static void choose_start(tn_recording *into, const tn_merge_input *inputs, int n
   into->info.n_rounds = 0;
 }
 
+/* Flows' ids are made unique here, one input after the other; process ids at the end, when all are
+ * there. */
 static bool append(merger *m, const tn_merge_input *input) {
   const tn_recording_info *from = &input->recording->info;
   tn_recording_info *info = &m->into->info;
@@ -96,6 +99,7 @@ static bool append(merger *m, const tn_merge_input *input) {
   return renumber_ids(m, first);
 }
 
+/* O(events log events). Inputs stay as they are. */
 tn_recording *tn_recording_merge(tn_context *ctx, const tn_merge_input *inputs, int n) {
   if (n > 0 && !RUNTIME_GIVEN(ctx, inputs)) return NULL;
   for (int i = 0; i < n; ++i) {

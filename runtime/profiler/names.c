@@ -15,6 +15,7 @@ static bool is_label(const void *label, runtime_map_value place) {
          a->category == b->category && a->level == b->level;
 }
 
+/* 0 is the empty name: for NULL, for "", and when there is no room, which is counted. */
 uint32_t profiler_name(const char *text) {
   size_t n = text ? strlen(text) : 0;
   if (n == 0) return 0;
@@ -29,6 +30,7 @@ uint32_t profiler_name(const char *text) {
   return at;
 }
 
+/* Recordings are passed on: they do not tell where the sources lay. */
 static const char *without_folders(const char *file) {
   const char *slash = file ? strrchr(file, '/') : NULL;
   return slash ? slash + 1 : file;

@@ -20,6 +20,7 @@ static int by_order(const void *left, const void *right, void *events) {
   return order ? order : (a > b) - (a < b);
 }
 
+/* Mostly true for what one thread recorded; sorting a million events costs more than looking. */
 static bool is_sorted(const tn_recording *r) {
   for (int64_t i = 1; i < r->n_events; ++i)
     if (compare_events(&r->events[i - 1], &r->events[i]) > 0) return false;
@@ -65,6 +66,7 @@ static bool sort_events(tn_recording *r) {
 
 static int64_t end_of(const tn_event *e) { return e->start_ns + e->duration_ns; }
 
+/* Async ranges and scopes that overlapped others are outside of the tree. */
 static bool can_nest(const tn_event *e) { return e->kind == TN_EVENT_SCOPE && !(e->flags & TN_EVENT_OVERLAP); }
 
 /* The innermost of the open scopes (linked by parent) that is not over when E begins. */
@@ -78,6 +80,7 @@ static int32_t still_open(const tn_event *events, int32_t top, const tn_event *e
 /* A scope measured elsewhere is off by what clocks differ in: so much is cut off for it to fit. */
 enum { SLACK_NS = 2000 };
 
+/* True: INNER now lies in OUTER. Only times that were measured elsewhere are changed. */
 static bool fit(tn_event *outer, tn_event *inner) {
   int64_t over = end_of(inner) - end_of(outer);
   if (over <= 0) return true;
@@ -111,6 +114,7 @@ static void nest_by_time(tn_recording *r, int64_t first, int64_t end) {
   }
 }
 
+/* Only lanes with an unknown parent are nested by time: a recorder's own parents are exact. */
 static void nest(tn_recording *r) {
   for (int64_t first = 0, end; first < r->n_events; first = end) {
     bool by_time = false;
@@ -122,6 +126,7 @@ static void nest(tn_recording *r) {
   }
 }
 
+/* May go below zero where children of another clock stick out. */
 static void compute_self(tn_recording *r) {
   for (int64_t i = 0; i < r->n_events; ++i)
     r->events[i].self_ns = r->events[i].kind == TN_EVENT_SCOPE ? r->events[i].duration_ns : 0;
@@ -154,6 +159,7 @@ static bool settle_bytes(tn_recording *r, tn_event *e, profiler_map *live, uint6
   return true;
 }
 
+/* Of equal times, in the recording's order. */
 static int by_time(const void *left, const void *right, void *events) {
   const tn_event *a = (const tn_event *)events + *(const int32_t *)left,
                  *b = (const tn_event *)events + *(const int32_t *)right;
@@ -198,6 +204,7 @@ static bool run_memory(tn_recording *r) {
   return done;
 }
 
+/* Arrays of one number an event, the caller's; each may be NULL. O(events * depth) with TOTAL_BYTES. */
 void tn_recording_memory(const tn_recording *r, int64_t *self_bytes, int64_t *total_bytes, int64_t *outside) {
   if (!r) return;
   for (int64_t i = 0; i < r->n_events; ++i) {
@@ -233,6 +240,7 @@ static void add_frame(runtime_str *out, const char *name) {
   for (const char *p = name; *p; ++p) runtime_str_addn(out, *p == ';' ? ":" : (unsigned char)*p < ' ' ? " " : p, 1);
 }
 
+/* At most MAX frames, the innermost ones. */
 static int chain_of(const tn_recording *r, int32_t at, int32_t *chain, int max) {
   int n = 0;
   for (; at >= 0 && n < max; at = r->events[at].parent) chain[n++] = at;
@@ -248,6 +256,8 @@ static void add_folded_line(runtime_str *out, const tn_recording *r, int32_t ind
   runtime_str_addf(out, "%lld\n", (long long)us);
 }
 
+/* Self times in whole microseconds, as flame graph tools want them; what rounds to 0 is left out. NULL:
+ * no memory. */
 char *tn_recording_folded(const tn_recording *r) {
   enum { MAX_FRAMES = 16384 };
   int32_t *chain = malloc(MAX_FRAMES * sizeof *chain);

@@ -21,6 +21,7 @@ static int find_category(const char *name, size_t n) {
   return -1;
 }
 
+/* NULL, "" and "all" mean all. *OUT is not touched when a name is wrong. */
 bool tn_categories_parse(const char *names, uint32_t *out) {
   uint32_t bits = 0;
   if (!out) return false;
@@ -47,6 +48,7 @@ static bool parse_number(const char *text, double least, double most, double *ou
   return end != text && *end == '\0' && *out >= least && *out <= most;
 }
 
+/* 0 in the text means nothing at all, which the options write as -1: their 0 is the default. */
 static bool set_level(tn_profile_options *o, const char *value) {
   double level;
   if (!parse_number(value, 0, TN_LEVEL_MAX, &level) || level != floor(level)) return false;
@@ -118,6 +120,7 @@ static tn_status set_item(tn_context *ctx, tn_profile_options *options, const ch
   return refuse(ctx, item, -1);
 }
 
+/* ITEMS is cut at its colons. Stops at the first that is wrong. */
 static tn_status set_items(tn_context *ctx, tn_profile_options *options, char *items) {
   char *rest = NULL;
   for (char *item = strtok_r(items, ":", &rest); item; item = strtok_r(NULL, ":", &rest)) {
@@ -127,6 +130,8 @@ static tn_status set_items(tn_context *ctx, tn_profile_options *options, char *i
   return TN_OK;
 }
 
+/* A file's name with a colon cannot be given this way. Neither OPTIONS nor *OUTPUT is set on failure
+ * (*OUTPUT is NULL); *OUTPUT is the caller's to free. */
 tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options *options, char **output) {
   if (!text || !options || !output) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "profile: NULL argument");
   size_t n = strcspn(text, ":");

@@ -25,6 +25,7 @@ static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) {
   return done;
 }
 
+/* The mark of tn_host_record; NULL: nobody called it. Of several the first. */
 const tn_event *profiler_host_mark(const tn_recording *r) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
@@ -94,6 +95,7 @@ static bool add_op(const tn_recording *r, const tn_average *a, tn_rows *out) {
                      a->flops > 0 && a->total_ns > 0 ? a->flops / (double)a->total_ns : NAN);
 }
 
+/* O(names * events) by moved_bytes: names are few. */
 static bool parse_op(const tn_recording *r, tn_rows *out) {
   tn_averages *a = tn_key_averages(NULL, r, NULL);
   bool done = a != NULL;
@@ -121,6 +123,7 @@ static const char *flags_text(const tn_event *e, char *text, size_t n) {
   return text;
 }
 
+/* Stops at MOST_EVENTS; table run says how many were left out. */
 static bool parse_event(const tn_recording *r, tn_rows *out) {
   char flags[128];
   for (int64_t i = 0; i < r->n_events && out->n < MOST_EVENTS; ++i) {
@@ -150,6 +153,7 @@ typedef struct series {
   double min, max, sum;
 } series;
 
+/* Samples come in lane order, not in that of time: first and last are looked for. */
 static void add_sample(series *s, const tn_event *e) {
   if (!s->n++) s->first_event = s->last_event = e, s->min = s->max = e->value;
   if (e->start_ns < s->first_event->start_ns) s->first_event = e;
@@ -194,6 +198,7 @@ typedef struct pool {
   int64_t allocs, frees, failed, unknown, allocated, current, peak, last_ns;
 } pool;
 
+/* The peak is of the running sum that finishing the recording worked out (`current`). */
 static void add_memory(pool *p, const tn_event *e) {
   if (!p->last) p->last = e, p->last_ns = INT64_MIN;
   if (e->flags & TN_EVENT_FAILED)

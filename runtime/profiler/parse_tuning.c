@@ -21,6 +21,7 @@ static const tn_column columns_round[] = {
     {"round", TN_CELL_INT}, {"start_ns", TN_CELL_INT}, {"duration_ns", TN_CELL_INT}, PROFILER_PHASES(X)};
 #undef X
 
+/* Rounds are numbered from 1: 0 is the mean of step_trace. */
 static bool parse_round(const tn_recording *r, tn_rows *out) {
   int n;
   int64_t *starts;
@@ -40,6 +41,7 @@ ANALYSIS_TABLE(round);
 
 static const tn_column columns_phase[] = {{"phase", TN_CELL_TEXT}, {"total_ns", TN_CELL_INT}, {"share", TN_CELL_REAL}};
 
+/* Empty without a main lane, which is no failure. */
 static bool parse_phase(const tn_recording *r, tn_rows *out) {
   profiler_phases phases;
   if (profiler_main_lane(r) < 0) return true;
@@ -71,6 +73,7 @@ static bool is_queue_sample(const tn_event *e) {
   return e->kind == TN_EVENT_COUNTER && e->category == TN_CATEGORY_QUEUE && strstr(e->name, "_queue");
 }
 
+/* NAME has "_queue" in it: is_queue_sample has looked. */
 static bool is_capacity(const char *name) {
   const char *end = strstr(name, "_queue");
   return strcmp(end, "_queue_capacity") == 0;
@@ -87,6 +90,7 @@ static queue *queue_of(queue *queues, int *n, const char *name) {
   return &queues[(*n)++];
 }
 
+/* The capacity is known before: capacities are read in a pass of their own. */
 static void poll_queue(queue *q, const tn_event *e) {
   ++q->polls;
   q->empty += e->value <= 0;
@@ -160,6 +164,7 @@ typedef struct stage_sum {
   double input, output; /* usage; NaN: no such queue */
 } stage_sum;
 
+/* A scope inside another of the same phase is part of its busy time already. */
 static bool is_outermost(const tn_recording *r, const tn_event *e, profiler_phase phase) {
   for (int32_t at = e->parent; at >= 0; at = r->events[at].parent) {
     if (profiler_phase_of_category(r->events[at].category) == phase) return false;
@@ -185,6 +190,7 @@ static void add_busy(const tn_recording *r, profiler_phase phase, stage_sum *s) 
   if (s->calls == 0) s->workers = own.workers, s->calls = own.calls, s->busy_ns = own.busy_ns;
 }
 
+/* NAN: the recording has no such queue. */
 static double find_usage(const queue *queues, int n, const char *name) {
   for (int i = 0; i < n; ++i) {
     if (queues[i].length == strlen(name) && strncmp(queues[i].name, name, queues[i].length) == 0)
@@ -193,6 +199,7 @@ static double find_usage(const queue *queues, int n, const char *name) {
   return NAN;
 }
 
+/* A stage without an input queue has work always at hand, unless it is the last one. */
 static double pressure_of(const stage_sum *s, int k) {
   double input = isnan(s->input) ? (k < STAGES - 1) : s->input, output = isnan(s->output) ? 0 : s->output;
   return input - output;
@@ -242,6 +249,7 @@ ANALYSIS_TABLE(stage);
 
 /* ---- trials: workers, tasks -------------------------------------------------------------------------------------- */
 
+/* In the worker (category worker, or measure): the tuner's own scope around it has another name. */
 static bool is_trial(const tn_event *e) {
   return e->kind == TN_EVENT_SCOPE && strcmp(e->name, "measure") == 0 &&
          (e->category == TN_CATEGORY_MEASURE || e->category == TN_CATEGORY_WORKER);
@@ -255,6 +263,7 @@ typedef struct worker {
   int64_t trials, killed, busy_ns, max_ns;
 } worker;
 
+/* A killed trial counts with the time until it was killed. */
 static bool parse_worker(const tn_recording *r, tn_rows *out) {
   worker *workers = calloc((size_t)r->processes.n + 1, sizeof *workers);
   for (int64_t i = 0; workers && i < r->n_events; ++i) {
@@ -293,6 +302,7 @@ typedef struct task {
 } task;
 typedef RUNTIME_VEC(task) task_list;
 
+/* Linear: a run has few tasks. The address is good until the next task is added. */
 static task *task_of(task_list *tasks, const char *workload) {
   for (int i = 0; i < tasks->n; ++i) {
     if (strcmp(tasks->data[i].workload, workload) == 0) return &tasks->data[i];
@@ -316,6 +326,7 @@ static void add_to_task(task *t, const tn_recording *r, const tn_event *e) {
   if (seconds > 0 && !(seconds >= t->best_s)) t->best_s = seconds;
 }
 
+/* Any event with the argument "workload" belongs to a task. */
 static bool collect_tasks(const tn_recording *r, task_list *tasks) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
@@ -373,6 +384,8 @@ static void add_to_candidate(candidate *c, const tn_event *e) {
   c->phases.ns[phase] = RUNTIME_MAX(c->phases.ns[phase], e->duration_ns);
 }
 
+/* Sequence numbers beyond the number of events come from a damaged file and are left out: they would
+ * ask for any memory. */
 static bool parse_candidate(const tn_recording *r, tn_rows *out) {
   uint32_t most = 0;
   for (int64_t i = 0; i < r->n_events; ++i)
@@ -417,6 +430,7 @@ static const tn_column columns_kernel[] = {
     {"kernel", TN_CELL_TEXT}, {"stage", TN_CELL_TEXT}, {"recompute", TN_CELL_REAL} KERNEL_COUNTERS(X)};
 #undef X
 
+/* Counters that a mark does not have are missing, not 0. */
 static bool parse_kernel(const tn_recording *r, tn_rows *out) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];

@@ -12,6 +12,7 @@ static const struct phase {
 
 const char *profiler_phase_name(int phase) { return phases[phase].name; }
 
+/* PROFILER_PHASE_TAIL: of no phase. */
 profiler_phase profiler_phase_of_category(int category) {
   for (int i = 0; i < PROFILER_PHASE_TAIL; ++i) {
     if (phases[i].categories >> category & 1) return (profiler_phase)i;
@@ -25,6 +26,8 @@ bool profiler_is_round(const tn_event *e) {
 
 static bool is_measure(const tn_event *e) { return e->kind == TN_EVENT_SCOPE && e->category == TN_CATEGORY_MEASURE; }
 
+/* The lane of the rounds; without rounds that of the first measurement; else that of the longest scope.
+ * -1: no scope. */
 int32_t profiler_main_lane(const tn_recording *r) {
   int32_t measure = -1, longest = -1;
   int64_t most_ns = -1;
@@ -46,12 +49,14 @@ static int phase_of(const tn_recording *r, const tn_event *e) {
   return phase;
 }
 
+/* May be negative where clocks disagree: it is what is left, and makes the phases sum to the wall time. */
 static void settle_tail(profiler_phases *p) {
   int64_t covered = 0;
   for (int i = 0; i < PROFILER_PHASE_TAIL; ++i) covered += p->ns[i];
   p->ns[PROFILER_PHASE_TAIL] = p->wall_ns - covered;
 }
 
+/* Only the main lane: workers' time is inside its waiting for them. */
 bool profiler_phases_of(const tn_recording *r, profiler_phases *out) {
   int32_t lane = profiler_main_lane(r);
   *out = (profiler_phases){.wall_ns = r->info.duration_ns};
@@ -87,6 +92,7 @@ static void fill_rounds(const tn_recording *r, const int32_t *number_of, profile
   }
 }
 
+/* The caller frees both arrays. NULL: no memory, and *STARTS is NULL too. */
 profiler_phases *profiler_phases_of_rounds(const tn_recording *r, int *n, int64_t **starts) {
   int32_t *number_of = number_rounds(r, n);
   profiler_phases *out = calloc((size_t)*n + 1, sizeof *out);

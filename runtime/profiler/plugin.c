@@ -77,8 +77,10 @@ static const char *check_members(const tn_plugin *p) {
   return NULL;
 }
 
+/* A status is never used twice: a plug-in may leave one as it is. */
 static tn_plugin_status fresh_status(void) { return (tn_plugin_status){.struct_size = TN_PLUGIN_STATUS_SIZE}; }
 
+/* Ends the message first: a plug-in may fill all of it. */
 static bool is_failed(tn_plugin_status *status) {
   status->message[sizeof status->message - 1] = '\0';
   return status->code != TN_PLUGIN_OK;
@@ -111,6 +113,7 @@ static void destroy(tn_plugin *p) {
   free(p);
 }
 
+/* The message is made before the library is closed, which WHY may lie in. */
 static tn_plugin *refuse(tn_context *ctx, tn_plugin *p, const char *path, const char *why) {
   runtime_fail(ctx, TN_ERROR_ARGUMENT, "profiler plug-in %s: %s", path, why);
   destroy(p);
@@ -122,6 +125,7 @@ static const char *base_name(const char *path) {
   return slash ? slash + 1 : path;
 }
 
+/* RTLD_LOCAL: plug-ins may be built with other versions of what we link. */
 static tn_plugin *open_plugin(tn_context *ctx, const char *path) {
   tn_plugin *p = calloc(1, sizeof *p);
   if (!p) {
@@ -170,6 +174,7 @@ tn_plugin *tn_plugin_load(tn_context *ctx, const char *path) {
   return p;
 }
 
+/* Refused while a session runs, since its thread may be inside of the plug-in. */
 tn_status tn_plugin_unload(tn_context *ctx, tn_plugin *plugin) {
   if (!plugin) return TN_OK;
   if (!lock_idle(ctx, "tn_plugin_unload")) return TN_ERROR_ARGUMENT;
@@ -188,6 +193,7 @@ const char *tn_plugin_device_type(const tn_plugin *plugin) { return plugin ? plu
 
 /* ---- sessions ---------------------------------------------------------------------------------------------------- */
 
+/* Without memory for the text the errors so far are lost, too. */
 static void keep_error(tn_plugin *p, const char *call, const tn_plugin_status *status) {
   runtime_str text = {0};
   if (p->errors) runtime_str_addf(&text, "%s\n", p->errors);
@@ -203,6 +209,7 @@ static bool is_wanted(void) {
   return !THE->has_device_options || (o->device_tracer_level > 0 && is_type);
 }
 
+/* One that does not start is left out of the session; the others are started all the same. */
 void profiler_plugins_start(void) {
   for (tn_plugin *p = THE->plugins; p && is_wanted(); p = p->next) {
     tn_plugin_status status = fresh_status();
@@ -239,6 +246,8 @@ static void refuse_data(tn_plugin *p, const char *why) {
   keep_error(p, "collect", &status);
 }
 
+/* Asked for the size first, as TensorFlow's C interface has it; what is written may be less, and more
+ * is refused. */
 static void collect_data(tn_plugin *p, tn_recording *r) {
   size_t n = call_collect(p, NULL, 0);
   if (n == 0) return;

@@ -13,6 +13,7 @@ tn_device_options tn_device_options_default(void) {
                              .enable_hlo_proto = true};
 }
 
+/* NULL takes them back. The path is the caller's and is not kept. */
 void tn_device_options_set(const tn_device_options *options) {
   pthread_mutex_lock(&profiler_the_recorder.control);
   profiler_the_recorder.has_device_options = options != NULL;
@@ -21,6 +22,7 @@ void tn_device_options_set(const tn_device_options *options) {
   pthread_mutex_unlock(&profiler_the_recorder.control);
 }
 
+/* malloc'ed; NULL without memory. *N is set in either case. */
 void *tn_device_options_encode(const tn_device_options *o, size_t *n) {
   options_message m = TENSORFLOW__PROFILER__PROFILE_OPTIONS__INIT;
   if (!o || !n) return NULL;
@@ -42,6 +44,7 @@ void *tn_device_options_encode(const tn_device_options *o, size_t *n) {
 
 static bool is_device_type(int32_t value) { return value >= TN_DEVICE_UNSPECIFIED && value <= TN_DEVICE_PLUGGABLE; }
 
+/* *PATH is the caller's to free, and OUT refers to it. On failure OUT is as it was and *PATH NULL. */
 tn_status tn_device_options_decode(tn_context *ctx, const void *data, size_t n, tn_device_options *out, char **path) {
   if (!RUNTIME_GIVEN(ctx, data) || !RUNTIME_GIVEN(ctx, out) || !RUNTIME_GIVEN(ctx, path)) return TN_ERROR_ARGUMENT;
   options_message *m = tensorflow__profiler__profile_options__unpack(NULL, n, data);

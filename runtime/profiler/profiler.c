@@ -88,6 +88,8 @@ static void count_entered(int change) {
   pthread_mutex_unlock(&recorder->lock);
 }
 
+/* May be entered still: then it is taken off this thread's list. Another thread's list must not hold
+ * it. */
 void tn_profiler_free(tn_profiler *profiler) {
   if (!profiler) return;
   for (tn_profiler **at = &entered.innermost; *at; at = &(*at)->outer) {
@@ -106,6 +108,8 @@ void tn_profiler_set_exclusive(tn_profiler *profiler, bool is_exclusive) {
   if (profiler) profiler->is_exclusive = is_exclusive;
 }
 
+/* Once at a time: a profiler is on one list only. Scopes that were open when it was last left are
+ * forgotten. */
 tn_status tn_profiler_enter(tn_profiler *profiler) {
   if (!profiler || profiler->is_entered) return TN_ERROR_ARGUMENT;
   for (int i = 0; i < profiler->entries.n; ++i) profiler->entries.data[i].open = 0;
@@ -118,6 +122,7 @@ tn_status tn_profiler_enter(tn_profiler *profiler) {
   return TN_OK;
 }
 
+/* Only the innermost one can be left. Refused otherwise, and nothing changes. */
 tn_status tn_profiler_exit(tn_profiler *profiler) {
   if (!profiler || entered.innermost != profiler) return TN_ERROR_ARGUMENT;
   uint64_t now = profiler_now_ns();
@@ -133,6 +138,7 @@ tn_profiler *tn_profiler_current(void) { return entered.innermost; }
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
+/* The clock is read last, so that what this costs is not in the scope's time. */
 void profiler_tables_begin(tn_scope *scope, const char *name) {
   if (!entered.innermost) return;
   for (tn_profiler *p = entered.innermost; p; p = p->is_exclusive ? NULL : p->outer) {
@@ -145,6 +151,7 @@ void profiler_tables_begin(tn_scope *scope, const char *name) {
   scope->start = profiler_ticks();
 }
 
+/* Of scopes of one name inside each other only the outermost adds its time. */
 static void end_in(tn_profiler *p, const tn_scope *scope, double seconds) {
   entry *e = find_hash(p, scope->table_hash);
   if (!e || e->open == 0) return;
@@ -186,6 +193,7 @@ int64_t tn_profiler_calls(const tn_profiler *profiler, const char *name) {
 
 int tn_profiler_count(const tn_profiler *profiler) { return profiler ? profiler->entries.n : 0; }
 
+/* In the order in which names were first met. */
 const char *tn_profiler_name_at(const tn_profiler *profiler, int index, double *seconds, int64_t *calls) {
   if (index < 0 || index >= tn_profiler_count(profiler)) return NULL;
   const entry *e = &profiler->entries.data[index];

@@ -24,6 +24,7 @@ const char *tn_advise_rule(int k, double *threshold) {
 
 /* ---- what rules call --------------------------------------------------------------------------------------------- */
 
+/* Sticky failure in the advices: rules need not look at memory. */
 void analysis_say(proposer *p, const char *subject, double value, const char *fmt, ...) {
   tn_advices *all = p->advices;
   runtime_str text = {0};
@@ -44,12 +45,14 @@ bool analysis_said(const proposer *p, const char *rule) {
   return false;
 }
 
+/* NULL: the analysis was read from a directory without that table. */
 const tn_rows *analysis_rows_of(const proposer *p, const char *table) {
   return p->analysis->tables[analysis_table_find(table)];
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
+/* A misspelt rule is refused: its threshold would silently not count. */
 static bool check_options(tn_context *ctx, const json_t *options) {
   const char *name;
   json_t *value;
@@ -68,6 +71,7 @@ static bool check_options(tn_context *ctx, const json_t *options) {
   return true;
 }
 
+/* A rule without its table is passed over. Order counts: a rule may ask whether an earlier one spoke. */
 static void run_rules(tn_advices *all, const tn_analysis *analysis, const json_t *options) {
   for (int k = 0; rule_at(k); ++k) {
     proposer p = {.advices = all, .analysis = analysis, .rule = rule_at(k)};
@@ -79,6 +83,7 @@ static void run_rules(tn_advices *all, const tn_analysis *analysis, const json_t
   }
 }
 
+/* OPTIONS: {"rule": threshold or null}. NULL after a message. The advices refer to ANALYSIS's tables. */
 tn_advices *tn_advise(tn_context *ctx, const tn_analysis *analysis, const char *options) {
   json_error_t error;
   if (!RUNTIME_GIVEN(ctx, analysis)) return NULL;
@@ -149,6 +154,7 @@ static char *print_text(const tn_advices *all) {
   return out.data;
 }
 
+/* JSON has neither infinity nor NaN. */
 static json_t *number(double value) { return isfinite(value) ? json_real(value) : json_null(); }
 
 static char *print_json(const tn_advices *all) {

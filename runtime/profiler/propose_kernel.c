@@ -10,6 +10,7 @@ typedef struct stage {
   const char *name;
 } stage;
 
+/* 0 for a counter that the mark does not have. */
 static double counter(const stage *s, const char *column) { return analysis_number(s->rows, s->row, column); }
 static bool is_known(const stage *s, const char *column) { return !analysis_is_missing(s->rows, s->row, column); }
 
@@ -22,6 +23,7 @@ static void each_stage(proposer *p, const tn_rows *rows, stage_check check) {
   }
 }
 
+/* Points computed by points required, over all calls: 1 is none. */
 static void recompute(proposer *p, const stage *s) {
   double ratio = counter(s, "recompute");
   if (ratio > p->threshold)
@@ -36,6 +38,7 @@ static void not_vectorised(proposer *p, const stage *s) {
     analysis_say(p, s->name, stores, "'%s' has no vector loads or stores: vectorize its innermost axis", s->name);
 }
 
+/* The threshold is a share of dense loads: some gathers beside many vectors do no harm. */
 static void gathers(proposer *p, const stage *s) {
   double n = counter(s, "gathers"), dense = counter(s, "vector_loads");
   if (n > p->threshold * dense && n > 0)
@@ -52,6 +55,7 @@ static void scatters(proposer *p, const stage *s) {
                  s->name, n, dense);
 }
 
+/* Tails of a vectorized loop show as scalars beside vectors. */
 static void scalar_stores(proposer *p, const stage *s) {
   double scalars = counter(s, "stores"), vectors = counter(s, "vector_stores");
   if (vectors > 0 && scalars >= p->threshold * vectors)
@@ -68,6 +72,7 @@ static void narrow_stores(proposer *p, const stage *s) {
                  s->name, bits, native);
 }
 
+/* Tasks of one launch; LOOPS counts the launches. */
 static void too_coarse(proposer *p, const stage *s) {
   double tasks = counter(s, "tasks") / (counter(s, "loops") > 0 ? counter(s, "loops") : 1),
          threads = counter(s, "threads");
@@ -78,6 +83,7 @@ static void too_coarse(proposer *p, const stage *s) {
                  s->name, tasks, threads);
 }
 
+/* Many tasks and idle threads: what is left is the cost of handing them out. */
 static void too_fine(proposer *p, const stage *s) {
   double tasks = counter(s, "tasks"), threads = counter(s, "threads"), active = counter(s, "active");
   if (is_known(s, "active") && threads > 0 && tasks > 4 * threads && active < p->threshold)
@@ -97,6 +103,7 @@ static void many_launches(proposer *p, const stage *s) {
                  s->name, counter(s, "loops"), active * 100);
 }
 
+/* Not for the root stage alone: scratch of every attached stage counts where it is made. */
 static void allocations(proposer *p, const stage *s) {
   double per_task = counter(s, "tasks") > 0 ? counter(s, "allocations") / counter(s, "tasks") : 0;
   if (per_task > p->threshold)

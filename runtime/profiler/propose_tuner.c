@@ -11,6 +11,7 @@ static double percent(double share) { return share * 100; }
 
 /* ---- phases ------------------------------------------------------------------------------------------------------ */
 
+/* 0 where the recording has no such phase. */
 static double share_of(const tn_rows *phases, const char *phase) {
   for (int i = 0; i < phases->n; ++i) {
     if (strcmp(analysis_text(phases, i, "phase"), phase) == 0) return analysis_number(phases, i, "share");
@@ -54,6 +55,7 @@ static void check_interval(proposer *p, const tn_rows *rounds) {
     analysis_say(p, "wait", mean_ms, "a round waits %.3f ms on average before it has work", mean_ms);
 }
 
+/* NAN without rounds, which is above no threshold. */
 static void check_wait(proposer *p, const tn_rows *rounds) {
   double share = round_mean(rounds, "wait_ns") / round_mean(rounds, "duration_ns");
   if (share > p->threshold)
@@ -104,6 +106,7 @@ static void check_bottleneck(proposer *p, const tn_rows *stages) {
 
 /* ---- processor --------------------------------------------------------------------------------------------------- */
 
+/* NAN where the recording does not say it: comparisons with it are false, and the rule is silent. */
 static double fact(const tn_rows *run, const char *key) {
   for (int i = 0; i < run->n; ++i) {
     if (strcmp(analysis_text(run, i, "key"), key) == 0) return analysis_number(run, i, "value");
@@ -111,6 +114,7 @@ static double fact(const tn_rows *run, const char *key) {
   return NAN;
 }
 
+/* Over the whole run, workers excluded: they have processes of their own. */
 static void check_cpu(proposer *p, const tn_rows *run) {
   double share = fact(run, "cpu_ns") / (fact(run, "duration_ns") * fact(run, "cores"));
   if (share > p->threshold)
@@ -123,6 +127,8 @@ static void check_cpu(proposer *p, const tn_rows *run) {
 /* Workers with a few trials are not compared: candidates differ more than workers. */
 static bool is_compared(const tn_rows *workers, int i) { return analysis_number(workers, i, "trials") >= LEAST_TRIALS; }
 
+/* Against the mean of those compared, itself included: with two workers the threshold is harder to
+ * reach. */
 static void check_outlier(proposer *p, const tn_rows *workers) {
   double sum = 0;
   int n = 0;
@@ -188,6 +194,7 @@ static void check_dropped(proposer *p, const tn_rows *run) {
                  dropped);
 }
 
+/* An estimate: the cost of an event was measured once, on a quiet cache. */
 static void check_cost(proposer *p, const tn_rows *run) {
   double share = fact(run, "events") * fact(run, "event_cost_ns") / fact(run, "duration_ns");
   if (share > p->threshold)

@@ -41,6 +41,7 @@ static int64_t read_id(const profiler_json *event, const char *key) {
   return (int64_t)(runtime_hash(text, strlen(text), 0) & UINT32_MAX);
 }
 
+/* Made when it is first met; its name may come later, or never. */
 static int find_process(reader *x, int64_t pid) {
   int64_t *index = profiler_map_at(&x->processes, (uint64_t)pid, 0, -1);
   if (!index) return out_of_memory(x), -1;
@@ -57,6 +58,7 @@ static int add_lane(reader *x, int process, int64_t tid) {
   return index;
 }
 
+/* -1: no memory. Threads are told apart within their process only. */
 static int find_lane(reader *x, const profiler_json *event) {
   int64_t pid = read_id(event, "pid"), tid = read_id(event, "tid");
   int process = find_process(x, pid);
@@ -82,6 +84,7 @@ static tn_event_arg number_arg(const char *key, const char *text) {
   return fits ? tn_event_arg_u64(key, u64) : tn_event_arg_f64(key, runtime_parse_float(text, NULL));
 }
 
+/* False: not of the form file:line:function, and then it is an argument as any other. */
 static bool read_source(reader *x, tn_event *e, const profiler_json *value) {
   const char *line = strchr(value->text, ':'), *function = line ? strchr(line + 1, ':') : NULL;
   if (!function) return false;
@@ -135,6 +138,7 @@ static void add_args(reader *x, const profiler_json *items, const char *prefix) 
   }
 }
 
+/* Takes our own arguments out of the list, keeps the rest. */
 static void read_args(reader *x, tn_event *e, const profiler_json *event) {
   profiler_json *args = (profiler_json *)profiler_json_member(event, "args");
   if (!args || args->kind != PROFILER_JSON_OBJECT) return;
@@ -149,6 +153,7 @@ static void read_args(reader *x, tn_event *e, const profiler_json *event) {
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
+/* The first of several, separated by commas; one that is not ours is an application's. */
 static tn_category read_category(const profiler_json *event) {
   const char *cat = profiler_json_text(event, "cat", "");
   size_t n = strcspn(cat, ",");
@@ -193,6 +198,7 @@ static bool read_complete(reader *x, const profiler_json *event) {
   return e != NULL;
 }
 
+/* Stays unfinished when its end does not come. */
 static bool read_begin(reader *x, const profiler_json *event) {
   tn_event *e = add_event(x, event, TN_EVENT_SCOPE);
   if (!e) return false;
@@ -200,6 +206,7 @@ static bool read_begin(reader *x, const profiler_json *event) {
   return RUNTIME_PUSH(&x->stacks.data[e->lane], x->r->n_events - 1) || out_of_memory(x);
 }
 
+/* Begins and ends may come in any order in time: a negative duration becomes 0. */
 static bool end_event(reader *x, int64_t index, const profiler_json *event) {
   tn_event *e = &x->r->events[index];
   int64_t ts = e->start_ns;
@@ -209,6 +216,7 @@ static bool end_event(reader *x, int64_t index, const profiler_json *event) {
   return true;
 }
 
+/* An end without a beginning is counted as skipped: a ring buffer has lost the beginning. */
 static bool read_end(reader *x, const profiler_json *event) {
   int lane = find_lane(x, event);
   if (lane < 0) return false;
@@ -225,6 +233,8 @@ static int64_t *open_range(reader *x, const profiler_json *event) {
   return at;
 }
 
+/* Our writer writes scopes that overlap others as ranges, since nested ones cannot show them; a flag
+ * tells. */
 static bool read_range_begin(reader *x, const profiler_json *event) {
   int64_t *open = open_range(x, event);
   tn_event *e = open ? add_event(x, event, TN_EVENT_ASYNC) : NULL;
@@ -248,6 +258,7 @@ static bool read_range_end(reader *x, const profiler_json *event) {
   return true;
 }
 
+/* Failed allocations are written as instants, since they change no counter. */
 static bool read_instant(reader *x, const profiler_json *event) {
   tn_event *e = add_event(x, event, TN_EVENT_INSTANT);
   if (!e || !(e->flags & TN_EVENT_FAILED)) return e != NULL;
@@ -304,6 +315,7 @@ static bool read_name(reader *x, const profiler_json *event) {
   return true;
 }
 
+/* One that it does not know is skipped and counted; one that is no object ends the reading. */
 static bool read_event(reader *x, const profiler_json *event) {
   static bool (*const readers[128])(reader *, const profiler_json *) = {
       ['X'] = read_complete,  ['B'] = read_begin,   ['E'] = read_end,     ['b'] = read_range_begin,
@@ -379,6 +391,8 @@ static bool read_events(reader *x) {
   return true;
 }
 
+/* traceEvents is read as a stream. All other values but otherData are dropped as soon as they are
+ * parsed. */
 static bool read_member(reader *x) {
   const char *key = profiler_json_string(x->in, &x->scratch, &x->why);
   if (!key) return false;
@@ -394,6 +408,7 @@ static bool read_member(reader *x) {
   return value && !is_events;
 }
 
+/* A file that is cut off is read as far as it goes: that is what a killed program leaves. */
 static bool read_object(reader *x) {
   profiler_in_get(x->in);
   for (int c; (c = profiler_json_peek(x->in)) != '}';) {
@@ -440,6 +455,7 @@ static void free_reader(reader *x) {
   RUNTIME_VEC_FREE(&x->stacks);
 }
 
+/* O(events) time; memory is the recording's, and one event's. */
 tn_recording *profiler_read_chrome(tn_context *ctx, profiler_in *in, const char *name) {
   reader x = {.r = profiler_recording_new(), .in = in};
   bool ok = x.r ? read_all(&x) : out_of_memory(&x);

@@ -27,6 +27,7 @@ static const tn_site device_site = {"", "", 0, TN_CATEGORY_DEVICE, 1};
 
 static uint64_t filter_word(void) { return __atomic_load_n(&tn_profile_filter, __ATOMIC_RELAXED); }
 
+/* One relaxed load: this is all that a scope costs while its site is not wanted. */
 static bool session_wants(const tn_site *site) {
   uint64_t wanted = 1ull << site->category | 1ull << (32 + site->level);
   return (filter_word() & wanted) == wanted;
@@ -49,6 +50,7 @@ static profiler_thread *make_thread(void) {
   return this_thread = t;
 }
 
+/* The destructor of the thread's key. Its lane stays in the storage. */
 void profiler_thread_exits(void *thread) {
   profiler_thread *t = thread;
   pthread_mutex_lock(&THE->lock);
@@ -63,6 +65,7 @@ void profiler_thread_exits(void *thread) {
   free(t);
 }
 
+/* In a forked child: the other threads do not exist there, and nobody else can hold them. */
 void profiler_forget_threads(void) {
   for (profiler_thread *t = THE->threads, *next; t; t = next) {
     next = t->next;
@@ -114,6 +117,7 @@ static bool attach_locked(profiler_thread *t) {
   return true;
 }
 
+/* A thread that gets no lane counts each of its events as dropped. */
 static bool attach(profiler_thread *t) {
   pthread_mutex_lock(&THE->lock);
   bool attached = attach_locked(t);
@@ -132,6 +136,7 @@ static inline void set_busy(profiler_thread *t) {
   }
 }
 
+/* Release: whoever sees the thread not busy sees all that it wrote. */
 static void leave(profiler_thread *t) { atomic_store_explicit(&t->busy, 0, memory_order_release); }
 
 /* This thread, busy and attached, if a session wants the site; else NULL. Pairs with leave. */
@@ -145,6 +150,7 @@ static inline profiler_thread *enter(const tn_site *site) {
   return NULL;
 }
 
+/* False after a second: a thread was stopped in the middle of a record, or died there by a signal. */
 bool profiler_quiesce(void) {
   if (!THE->needs_fence) syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
   uint64_t deadline = 0;
@@ -224,6 +230,8 @@ static __attribute__((noinline)) storage_chunk *next_chunk(profiler_thread *t) {
   return t->chunk = link ? storage_chunk_at(s, link) : recycle(t);
 }
 
+/* The count is published after the record, so that a reader of a killed process's file sees whole
+ * records only. */
 static inline void write_record(profiler_thread *t, const storage_record *record) {
   storage_chunk *chunk = t->chunk;
   uint32_t n = atomic_load_explicit(&chunk->n, memory_order_relaxed);
@@ -242,6 +250,7 @@ static uint32_t name_of_text(const char *text) {
   return name;
 }
 
+/* An argument is a record of its own, behind or before its event; its ordinal joins them. */
 static void write_arg(profiler_thread *t, uint32_t ordinal, const tn_event_arg *arg) {
   storage_record record = {.kind = STORAGE_ARG, .arg_type = (uint8_t)arg->type, .ordinal = ordinal, .end = arg->u64};
   if (!arg->key) return;
@@ -269,6 +278,7 @@ static __attribute__((noinline)) bool grow_stack(profiler_thread *t) {
   return true;
 }
 
+/* Publishes the depth last: what lies above it counts as free. */
 static inline void pop(profiler_thread *t) {
   --t->depth;
   if (t->depth == 0) {
@@ -297,11 +307,13 @@ static inline storage_open *push(profiler_thread *t) {
   return open;
 }
 
+/* Publishes the entry, which is filled before. */
 static inline void push_done(profiler_thread *t, storage_open *open) {
   t->top = open;
   atomic_store_explicit(&t->lane->depth, ++t->depth, memory_order_release);
 }
 
+/* 0: no scope is open. */
 static uint32_t parent_ordinal(profiler_thread *t) {
   settle(t);
   return t->top ? t->top->ordinal : 0;
@@ -327,6 +339,7 @@ static void end_below_top(profiler_thread *t, storage_open *open) {
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
+/* One subtraction for both limits: what lies before the beginning wraps around to a large number. */
 static bool is_in_time(uint64_t ticks) {
   return ticks - atomic_load_explicit(&THE->from_ticks, memory_order_relaxed) <=
          atomic_load_explicit(&THE->n_ticks, memory_order_relaxed);
@@ -339,6 +352,7 @@ static void write_stack(profiler_thread *t, uint32_t ordinal) {
   write_arg(t, ordinal, &arg);
 }
 
+/* True: a tracer is loaded, and nothing is recorded whether it wanted the site or not. */
 static bool begin_traced(tn_scope *scope, const tn_site *site, const char *name) {
   tn_tracer *tracer = atomic_load_explicit(&THE->tracer, memory_order_acquire);
   if (__builtin_expect(!tracer, 1) || !session_wants(site)) return tracer != NULL;
@@ -348,6 +362,7 @@ static bool begin_traced(tn_scope *scope, const tn_site *site, const char *name)
   return true;
 }
 
+/* Where anything fails scope->open stays NULL, and nothing is recorded at its end. */
 static void begin_recorded(tn_scope *scope, const tn_site *site, const char *name, bool is_literal) {
   profiler_thread *t = enter(site);
   if (!t) return;
@@ -378,6 +393,7 @@ static void begin_recorded(tn_scope *scope, const tn_site *site, const char *nam
   leave(t);
 }
 
+/* IS_LITERAL: the address of NAME stands for it for the whole session. */
 tn_scope tn_scope_open(const tn_site *site, const char *name, bool is_literal) {
   tn_scope scope = TN_NO_SCOPE;
   if (!site) site = &unknown_site;
@@ -399,6 +415,7 @@ static bool is_mine(const profiler_thread *t, const storage_open *open) {
   return storage_chunk_at(&THE->storage, (uint32_t)index + 1)->lane == t->lane_link;
 }
 
+/* The record is written before the entry is released: a killed process has at least one of both. */
 static void end_own(profiler_thread *t, storage_open *open, uint64_t now) {
   if (__builtin_expect(open != t->top, 0)) end_below_top(t, open);
   storage_record record = {.start = open->start,
@@ -443,6 +460,7 @@ static inline profiler_thread *enter_session_of(const tn_scope *scope) {
   return NULL;
 }
 
+/* After its session has ended nothing is written. */
 static void end_recorded(tn_scope *scope, uint64_t now) {
   profiler_thread *t = enter_session_of(scope);
   if (!t) return;
@@ -471,6 +489,8 @@ static __attribute__((noinline)) void end_again(const tn_scope *scope) {
   leave(t);
 }
 
+/* The clock is read first, so that what ending costs is not in the scope's time. Ending twice is
+ * counted, and harmless. */
 void tn_scope_close(tn_scope *scope) {
   uint64_t now = profiler_ticks();
   if (__builtin_expect(!scope || scope->state != 1, 0)) {
@@ -494,6 +514,7 @@ void tn_scope_sequence(tn_scope *scope, uint32_t sequence) {
   leave(t);
 }
 
+/* May come from the scope's own thread only; from another one it is dropped. */
 void tn_scope_arg(tn_scope *scope, const tn_event_arg *arg) {
   if (!scope || !arg || scope->state != 1 || !scope->open || scope->open == TRACED) return;
   profiler_thread *t = enter_session_of(scope);
@@ -502,6 +523,7 @@ void tn_scope_arg(tn_scope *scope, const tn_event_arg *arg) {
   leave(t);
 }
 
+/* 0: nothing records. */
 uint32_t tn_sequence_next(void) {
   tn_scope session = {.generation = atomic_load(&THE->generation)};
   profiler_thread *t = enter_session_of(&session);
@@ -524,6 +546,7 @@ void tn_timed_end(tn_timed *scope) {
 
 /* ---- other events ------------------------------------------------------------------------------------------------ */
 
+/* RECORD holds what is special of the kind; label, parent and ordinal are filled in here. */
 void profiler_write_event(const tn_site *site, const char *name, storage_record record, const tn_event_arg *args,
                           int n_args) {
   if (!site) site = &unknown_site;
@@ -555,6 +578,8 @@ tn_async tn_async_begin(const tn_site *site, const char *name) {
   return range;
 }
 
+/* On any thread: it stands in the lane of the one that ends it. A range of an earlier session is
+ * dropped. */
 void tn_async_end(tn_async *range) {
   if (!range || range->id == 0) return;
   tn_scope session = {.generation = range->generation};
@@ -573,6 +598,7 @@ void tn_async_end(tn_async *range) {
   range->id = 0;
 }
 
+/* For this and later sessions. */
 void tn_thread_name(const char *name) {
   if (!name) return;
   profiler_thread *t = this_thread ? this_thread : make_thread();
@@ -603,6 +629,8 @@ static int add_device(const char *name, uint64_t (*now)(void *user), void *user)
   return THE->n_devices++;
 }
 
+/* 0: nothing records, or there is no place. NOW is called at the beginning and the end, to relate the
+ * clocks. */
 int tn_device_lane(const char *name, uint64_t (*now)(void *user), void *user) {
   profiler_thread *t = name && now ? enter(&device_site) : NULL;
   if (!t) return 0;
@@ -656,6 +684,7 @@ void profiler_record_scope(const tn_site *site, const char *name, uint64_t start
   profiler_write_event(site, name, record, NULL, 0);
 }
 
+/* Records some thousand scopes: the caller throws the storage away. */
 double profiler_scope_cost_ns(void) {
   enum { SCOPES = 4096, WARM = 64 };
   uint64_t start = 0;

@@ -12,6 +12,7 @@ static const char *keep(tn_recording *r, const char *text) {
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
 
+/* Source 0 is the unknown place, so that an event needs no test for it. */
 tn_recording *profiler_recording_new(void) {
   tn_recording *r = calloc(1, sizeof *r);
   if (!r) return NULL;
@@ -56,6 +57,8 @@ int profiler_add_lane(tn_recording *r, const tn_lane *lane) {
   return pushed(r, is_pushed, r->lanes.n);
 }
 
+/* From the last one back: events of one place come together. Sources are as many as the program has
+ * sites. */
 int profiler_add_source(tn_recording *r, const tn_source *source) {
   tn_source copy = {keep(r, source->file), keep(r, source->function), source->line};
   for (int i = r->sources.n; i-- > 0;) {
@@ -78,6 +81,7 @@ static bool reserve(void **data, int64_t n, int64_t *cap, size_t bytes) {
   return true;
 }
 
+/* The address is good until the next event is added. NULL: no memory, and the recording has failed. */
 tn_event *profiler_add_event(tn_recording *r, int lane, tn_event_kind kind, const char *name) {
   if (!reserve((void **)&r->events, r->n_events, &r->cap_events, sizeof *r->events)) {
     r->failed = true;
@@ -89,6 +93,7 @@ tn_event *profiler_add_event(tn_recording *r, int lane, tn_event_kind kind, cons
   return e;
 }
 
+/* Of the event that was added last: an event's arguments are neighbours. */
 void profiler_add_arg(tn_recording *r, const tn_event_arg *arg) {
   if (r->n_events == 0) return;
   if (!reserve((void **)&r->args, r->n_args, &r->cap_args, sizeof *r->args)) {
@@ -121,6 +126,7 @@ void profiler_error(tn_recording *r, const char *fmt, ...) {
   va_end(args);
 }
 
+/* Interns the texts anew: the other recording may be freed. */
 static bool append_event(tn_recording *into, const tn_recording *from, const tn_event *e, int first_lane,
                          int64_t first_event, const int *sources, int64_t shift) {
   tn_event *copy = profiler_add_event(into, first_lane + e->lane, (tn_event_kind)e->kind, e->name);
@@ -148,6 +154,7 @@ static void append_stats(tn_profile_stats *into, const tn_profile_stats *from) {
   into->bytes += from->bytes;
 }
 
+/* FROM's times are moved by the distance of both starts and by OFFSET_NS. To be finished afterwards. */
 bool profiler_recording_append(tn_recording *into, const tn_recording *from, int64_t offset_ns) {
   int64_t shift = from->info.start_ns + offset_ns - into->info.start_ns, first_event = into->n_events;
   int first_process = into->processes.n, first_lane = into->lanes.n;

@@ -8,6 +8,7 @@ enum { ROW_LIMIT = 100, NAME_WIDTH = 55, SHAPES_WIDTH = 80, SOURCE_WIDTH = 75, C
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
+/* 0 for a device's row: both would count one time twice. */
 static double host_total(const tn_average *a) { return a->is_device ? 0 : (double)a->total_ns; }
 static double device_total(const tn_average *a) { return a->is_device ? (double)a->total_ns : 0; }
 static double host_average(const tn_average *a) { return a->calls ? host_total(a) / (double)a->calls : 0; }
@@ -43,6 +44,7 @@ static const struct sort_key {
 #undef X
 };
 
+/* NULL after a message with all keys. */
 static const struct sort_key *find_key(tn_context *ctx, const char *name) {
 #define X(key, value) key ", "
   static const char names[] = SORT_KEYS(X);
@@ -60,6 +62,7 @@ typedef struct sorting {
   value_fn value;
 } sorting;
 
+/* Rows that are equal by the key stay in the order of first appearance. */
 static int compare_rows(const void *left, const void *right, void *user) {
   const sorting *s = user;
   int a = *(const int *)left, b = *(const int *)right;
@@ -149,6 +152,7 @@ static bool is_shown(const report *p, int column) {
 static const profiler_unit flops_units[] = {
     {"Total TFLOPs", 1e12}, {"Total GFLOPs", 1e9}, {"Total MFLOPs", 1e6}, {"Total KFLOPs", 1e3}, {"Total FLOPs", 1}};
 
+/* Columns that would be empty in every row are not shown. */
 static void look_at_rows(report *p) {
   double most = 0;
   for (int i = 0; i < p->a->rows.n; ++i) {
@@ -169,6 +173,7 @@ static void look_at_rows(report *p) {
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
+/* 0: any width. */
 static int width_or(int given, int usual) { return given < 0 ? 0 : given > 0 ? given : usual; }
 
 static void add_header(const report *p, profiler_layout *l) {
@@ -194,6 +199,7 @@ static void add_row(const report *p, const tn_average *row, profiler_layout *l) 
   if (p->has_flops) profiler_layout_cell(l, row->flops > 0 ? cell_rate(p, row).text : "--", 0);
 }
 
+/* Percentages are of the sum of all rows' self times, also of those that are left out. */
 static char *print_table(const report *p, const int *order) {
   int limit = p->o->row_limit < 0 ? p->a->rows.n : p->o->row_limit ? p->o->row_limit : ROW_LIMIT;
   int shown = RUNTIME_MIN(limit, p->a->rows.n);
@@ -210,6 +216,7 @@ static char *print_table(const report *p, const int *order) {
   return out.data;
 }
 
+/* Without rows the table is the empty text. The caller frees it. */
 char *tn_averages_table(tn_context *ctx, const tn_averages *averages, const tn_table_options *options) {
   static const tn_table_options usual = {0};
   report p = {.a = averages, .o = options ? options : &usual, .always = true};
@@ -242,6 +249,7 @@ typedef struct difference {
   int64_t calls[2], total_ns[2];
 } difference;
 
+/* By the size of the change in time, whichever way it went. */
 static int by_change(const void *left, const void *right) {
   const difference *a = left, *b = right;
   double x = fabs((double)(a->total_ns[1] - a->total_ns[0])), y = fabs((double)(b->total_ns[1] - b->total_ns[0]));
@@ -290,6 +298,7 @@ static char *print_differences(const difference *all, int n) {
   return out.data;
 }
 
+/* By name, with all processes merged: the numbers of processes and threads may differ. */
 char *tn_recording_compare(tn_context *ctx, const tn_recording *before, const tn_recording *after) {
   const tn_average_options options = {.merge_nodes = true};
   tn_averages *sides[2] = {tn_key_averages(ctx, before, &options), NULL};

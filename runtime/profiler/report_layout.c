@@ -13,6 +13,7 @@ const profiler_unit *profiler_find_unit(const char *name) {
   return NULL;
 }
 
+/* Without a unit the largest that gives at least 1, but no finer than microseconds, as PyTorch prints. */
 profiler_text profiler_time_text(double ns, const profiler_unit *unit) {
   profiler_text t;
   double size = ns < 0 ? -ns : ns;
@@ -42,6 +43,7 @@ profiler_text profiler_percent_text(double part, double whole) {
   return t;
 }
 
+/* MOST 0: as wide as the text. Longer texts end in "...". */
 void profiler_layout_cell(profiler_layout *layout, const char *text, int most) {
   size_t n = strlen(text);
   const char *cell = most > 3 && n > (size_t)most ? runtime_format(&layout->arena, "%.*s...", most - 3, text)
@@ -49,6 +51,7 @@ void profiler_layout_cell(profiler_layout *layout, const char *text, int most) {
   if (!cell || !RUNTIME_PUSH(&layout->cells, cell)) layout->failed = true;
 }
 
+/* In bytes: names that are not ASCII look narrower than their column. */
 static int width_of(const profiler_layout *l, int column, int least) {
   int width = least;
   for (int i = column; i < l->cells.n; i += l->n_columns) width = RUNTIME_MAX(width, (int)strlen(l->cells.data[i]));

@@ -16,6 +16,8 @@ typedef struct row {
   double base_ns; /* total of the rows without parents of its thread */
 } row;
 
+/* Rows of one thread follow each other. ORDER is by index, so that parents stay valid while it is
+ * sorted. */
 typedef struct sheet {
   RUNTIME_VEC(row) rows;
   int *order;
@@ -59,6 +61,7 @@ static int parent_of(const sheet *s, int first, int end, const char *name) {
   return -1;
 }
 
+/* Quadratic in the rows of a thread: names, not events. */
 static void find_parents(sheet *s, int first, int end) {
   double base_ns = 0;
   for (int i = first; i < end; ++i) {
@@ -98,6 +101,7 @@ static int compare_siblings(const sorting *by, int a, int b) {
   return x != y ? (x < y) - (x > y) : a - b;
 }
 
+/* AT itself when it is at that level. */
 static int ancestor_at(const row *rows, int at, int level) {
   while (rows[at].level > level) at = rows[at].parent;
   return at;
@@ -214,6 +218,7 @@ static bool report_merged(const tn_averages *a, const struct sort_key *key, int 
   return done;
 }
 
+/* The merged part only with more than one thread. */
 static bool print_report(tn_context *ctx, const tn_recording *r, const struct sort_key *key, runtime_str *out) {
   int n_threads = 0;
   tn_averages *by_thread = tn_key_averages(ctx, r, &(tn_average_options){.by_thread = true});
@@ -245,6 +250,7 @@ char *tn_recording_report(tn_context *ctx, const tn_recording *recording, const 
   return NULL;
 }
 
+/* The names are checked before the session is stopped: a wrong one must not cost the recording. */
 char *tn_profile_stop_report(tn_context *ctx, const char *sorted_key, const char *path) {
   tn_profile_form form;
   if (!find_key(ctx, sorted_key) || (path && tn_profile_form_of(ctx, path, &form) != TN_OK)) return NULL;

@@ -18,6 +18,7 @@ static bool is_inside_itself(const tn_recording *r, const tn_event *e) {
   return false;
 }
 
+/* The address is good until the next name is met. */
 static profiler_sum *sum_of(summing *s, const tn_event *e) {
   int64_t *index = profiler_map_at(&s->at, (uint64_t)(uintptr_t)e->name, 0, -1);
   profiler_sum fresh = {.name = e->name, .category = e->category, .min_ns = INT64_MAX};
@@ -41,6 +42,8 @@ static bool add_event(summing *s, const tn_event *e) {
   return true;
 }
 
+/* In the order of first appearance; the caller frees them. NULL: no memory. Also without events there
+ * is an array. */
 profiler_sum *profiler_sums(const tn_recording *r, int *n) {
   summing s = {.r = r};
   bool ok = runtime_vec_grow((void **)&s.sums.data, &s.sums.cap, sizeof *s.sums.data);
@@ -76,6 +79,7 @@ static double mean_ns(const profiler_sum *sum) { return (double)sum->plain_ns / 
 
 /* ---- TVM's table ------------------------------------------------------------------------------------------------- */
 
+/* Total is the wall time of the recording, so that percentages of several threads may exceed 100. */
 char *tn_recording_table(const tn_recording *r) {
   tn_profiler *table = tn_profiler_new();
   tn_averages *averages = r && table ? tn_key_averages(NULL, r, NULL) : NULL;
@@ -143,6 +147,7 @@ static void write_row(profiler_out *out, const profiler_sum *sum) {
   PROFILER_OUT_LITERAL(out, "}");
 }
 
+/* Our own form, which nothing reads back. */
 bool profiler_write_report(profiler_out *out, const tn_recording *r) {
   int n;
   profiler_sum *sums = profiler_sums(r, &n);

@@ -6,6 +6,7 @@
 
 enum { SHORTEST_NS = 100 * 1000, SPREAD_NS = 200 * 1000 }; /* between two looks */
 
+/* NS is the time between looks, not the number of looks times a period: naps are random and late. */
 typedef struct bill {
   uint64_t ns;
   int64_t samples;
@@ -25,6 +26,8 @@ struct profiler_sampler {
   runtime_rng rng;
 };
 
+/* Bill 0 is for the time outside of all stages. PLACE is read without a lock, and must outlive the
+ * sampler. */
 profiler_sampler *profiler_sampler_new(const int32_t *place, int n) {
   profiler_sampler *s = calloc(1, sizeof *s);
   bill *bills = calloc((size_t)n + 1, sizeof *bills);
@@ -50,6 +53,7 @@ static void look(profiler_sampler *s) {
   s->since_ns = now;
 }
 
+/* A random length: a fixed one could keep step with the kernel's own loops. */
 static void nap(profiler_sampler *s) {
   struct timespec t = {0, SHORTEST_NS + runtime_random_below(&s->rng, SPREAD_NS)};
   pthread_mutex_unlock(&s->lock);
@@ -72,6 +76,8 @@ static void *run(void *user) {
   return NULL;
 }
 
+/* The thread is made at the first call, so that a kernel which is never called costs nothing. Without a
+ * thread all time stays unbilled. */
 void profiler_sampler_enter(profiler_sampler *s) {
   pthread_mutex_lock(&s->lock);
   if (!s->is_started) s->is_started = pthread_create(&s->thread, NULL, run, s) == 0;
@@ -86,6 +92,7 @@ void profiler_sampler_leave(profiler_sampler *s) {
   pthread_mutex_unlock(&s->lock);
 }
 
+/* What was not billed is shared out in the proportion of what was. */
 void profiler_sampler_read(profiler_sampler *s, int stage, double *ns, int64_t *samples) {
   double billed = 0;
   pthread_mutex_lock(&s->lock);
@@ -99,6 +106,7 @@ void profiler_sampler_read(profiler_sampler *s, int stage, double *ns, int64_t *
   pthread_mutex_unlock(&s->lock);
 }
 
+/* Waits for the thread, at most one nap. */
 void profiler_sampler_free(profiler_sampler *s) {
   if (s == NULL) return;
   pthread_mutex_lock(&s->lock);

@@ -53,6 +53,8 @@ typedef enum MHD_Result result;
 
 /* ---- answering --------------------------------------------------------------------------------------------------- */
 
+/* nosniff: names in a recording are anybody's, and must not be run as a page. no-store: another
+ * recording may be served on this port tomorrow. */
 static void add_headers(struct MHD_Response *response, const char *type) {
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -81,6 +83,7 @@ static result send_error(struct MHD_Connection *to, unsigned status, const char 
   return send_text(to, status, profiler_out_take(&out, NULL));
 }
 
+/* Made once, kept until the server ends. Its size is the recording's in that form. */
 static result send_page(tn_server *server, struct MHD_Connection *to, int page) {
   size_t n;
   struct MHD_Response **kept = &server->pages[page];
@@ -96,6 +99,7 @@ static result send_page(tn_server *server, struct MHD_Connection *to, int page) 
                : send_error(to, MHD_HTTP_INTERNAL_SERVER_ERROR, "out of memory");
 }
 
+/* The query runs on the server's thread: others wait. */
 static result answer_query(tn_server *server, struct MHD_Connection *to, const request *r) {
   char *message = NULL, *answer = NULL;
   if (!server->query) return send_error(to, MHD_HTTP_NOT_FOUND, "this server answers no queries");
@@ -124,6 +128,7 @@ static bool is_local_host(const char *text) {
   return inet_pton(AF_INET, host, &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
+/* A request without a host (HTTP/1.0) is taken. */
 static bool is_for_us(struct MHD_Connection *connection) {
   const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
   return !host || is_local_host(host);
@@ -136,6 +141,7 @@ static int find_page(const char *url) {
   return -1;
 }
 
+/* In the order in which an attacker learns least: the host before the page. */
 static result answer(tn_server *server, struct MHD_Connection *to, const char *url, const char *method,
                      const request *r) {
   bool is_get = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
@@ -170,6 +176,7 @@ static result on_request(void *user, struct MHD_Connection *connection, const ch
   return answer(user, connection, url, method, r);
 }
 
+/* Called for every request that on_request has begun, however it ended. */
 static void on_end(void *user, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode why) {
   request *r = *state;
   (void)user, (void)connection, (void)why;
@@ -201,6 +208,7 @@ static bool parse_address(const char *text, int port, any_address *out) {
   return IN6_IS_ADDR_LOOPBACK(&out->v6.sin6_addr);
 }
 
+/* Port 0 lets the system choose; server->port tells which. */
 static bool start(tn_server *server, const any_address *address) {
   unsigned flags =
       MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD | (address->generic.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0);
@@ -229,6 +237,7 @@ static bool check_options(tn_context *ctx, const tn_recording *recording, const 
   return status == TN_OK;
 }
 
+/* RECORDING must outlive the server and must not change. */
 tn_server *tn_server_new(tn_context *ctx, const tn_recording *recording, const tn_server_options *options) {
   const tn_server_options usual = {0}, *o = options ? options : &usual;
   any_address address;

@@ -17,11 +17,13 @@ static const tn_site round_site = {"", "", 0, TN_CATEGORY_ROUND, 1};
 
 /* ---- the filter -------------------------------------------------------------------------------------------------- */
 
+/* In two steps, as the table bit is changed by others: in between the session wants nothing. */
 void profiler_filter_set(uint64_t session_bits) {
   __atomic_fetch_and(&tn_profile_filter, PROFILER_TABLE_BIT, __ATOMIC_SEQ_CST);
   __atomic_fetch_or(&tn_profile_filter, session_bits, __ATOMIC_SEQ_CST);
 }
 
+/* Levels as a mask, so that one comparison decides on category and level. */
 static uint64_t filter_of(const tn_profile_options *o) {
   int level = o->level == 0 ? TN_LEVEL_DEFAULT : RUNTIME_MAX(o->level, 0);
   uint64_t categories = o->categories ? o->categories : (1ull << TN_CATEGORY_COUNT) - 1;
@@ -65,6 +67,7 @@ static int64_t cpu_time_ns(int64_t *peak_rss_bytes) {
          (use.ru_utime.tv_usec + use.ru_stime.tv_usec) * INT64_C(1000);
 }
 
+/* Names are stored first of all: a full memory must not lose them. */
 static void fill_header(storage_header *h) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
@@ -78,6 +81,7 @@ static void fill_header(storage_header *h) {
   h->cpu_ns[0] = h->cpu_ns[1] = cpu_time_ns(&h->peak_rss_bytes);
 }
 
+/* False with errno set. */
 bool profiler_new_storage(void) {
   free(THE->file);
   THE->file = file_path();
@@ -210,6 +214,7 @@ static void after_fork_in_child(void) {
   after_fork();
 }
 
+/* Once a process: handlers cannot be taken back. */
 static void prepare(void) {
   if (THE->is_prepared) return;
   THE->is_prepared = pthread_key_create(&THE->exit_key, profiler_thread_exits) == 0 &&
@@ -230,6 +235,8 @@ static void free_options(void) {
 
 static bool copy_text(const char **text) { return !*text || (*text = strdup(*text)); }
 
+/* Copies of all texts: the caller's may be gone at the end of the session. False: no memory; what was
+ * copied is freed with the options. */
 static bool keep_options(const tn_profile_options *options) {
   free_options();
   if (options) THE->options = *options;
@@ -239,6 +246,7 @@ static bool keep_options(const tn_profile_options *options) {
   return copy_text(&o->pass_through) && kept;
 }
 
+/* `!(x >= 0)` catches NaN, too. */
 static tn_status check_options(tn_context *ctx, const tn_profile_options *o) {
   if (!o) return TN_OK;
   if (o->level < -1 || o->level > TN_LEVEL_MAX)
@@ -309,6 +317,7 @@ static void deliver_window(void) {
   atomic_store(&THE->callback_thread, 0);
 }
 
+/* Plug-ins are stopped before our own recording, so that their last events lie inside. */
 static void close_window(void) {
   profiler_guests_stop();
   end_recording();
@@ -371,6 +380,7 @@ static const char *why_not(int error) {
                            : strerror(error);
 }
 
+/* The previous recording, if nobody collected it, is dropped. On failure the state is idle. */
 static tn_status start(tn_context *ctx, const tn_profile_options *options) {
   if (THE->storage.header) drop_recorded();
   profiler_guests_drop();
@@ -418,6 +428,7 @@ tn_status tn_profile_stop(tn_context *ctx) {
   return TN_OK;
 }
 
+/* Goes on recording or waiting, with empty buffers; a stopped session becomes idle. */
 tn_status tn_profile_reset(tn_context *ctx) {
   tn_status status = begin_call(ctx, CALL_RESET);
   if (status != TN_OK) return status;
@@ -437,6 +448,7 @@ tn_status tn_profile_reset(tn_context *ctx) {
   return status;
 }
 
+/* Written by the session with times it took itself: a round begins before it is known to. */
 static void record_round(uint64_t now) {
   char name[32];
   snprintf(name, sizeof name, "Round#%d", THE->round);
@@ -446,6 +458,8 @@ static void record_round(uint64_t now) {
   pthread_mutex_unlock(&THE->lock);
 }
 
+/* Ends round k and begins the next. The windows move afterwards, so that a round's own event lies in
+ * its window. */
 tn_status tn_profile_step(tn_context *ctx) {
   tn_status status = begin_call(ctx, CALL_STEP);
   if (status != TN_OK) return status;
@@ -458,6 +472,7 @@ tn_status tn_profile_step(tn_context *ctx) {
   return status;
 }
 
+/* Once a session; the state is idle then. NULL: no memory, and it can be tried again. */
 tn_recording *tn_profile_collect(tn_context *ctx) {
   if (begin_call(ctx, CALL_COLLECT) != TN_OK) return NULL;
   tn_recording *r = take_recording();

@@ -8,6 +8,7 @@
 
 enum { MAX_FRAMES = 32 };
 
+/* Static functions have no name here: they show as an offset, which addr2line resolves. */
 static void frame_text(const void *address, char *text, size_t n) {
   Dl_info info;
   if (!dladdr(address, &info)) {
@@ -21,6 +22,8 @@ static void frame_text(const void *address, char *text, size_t n) {
   }
 }
 
+/* Outermost first, as flame graphs want it; SKIP innermost frames are the recorder's own. What does not
+ * fit is cut off. */
 void profiler_stack_text(int skip, char *text, size_t n) {
   void *frames[MAX_FRAMES];
   int n_frames = backtrace(frames, MAX_FRAMES);

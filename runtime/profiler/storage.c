@@ -25,6 +25,7 @@ static void lay_out(storage_header *h, size_t max_bytes) {
   h->total_bytes = h->chunks_at + (size_t)h->max_chunks * STORAGE_CHUNK_BYTES;
 }
 
+/* The offsets are believed: those of a file have been checked. */
 static void set_pointers(storage *s, char *base) {
   s->header = (storage_header *)base;
   s->labels = (storage_label *)(base + s->header->labels_at);
@@ -85,6 +86,8 @@ static bool write_zeros(int file, size_t at, size_t bytes) {
   return true;
 }
 
+/* Blocks are taken before they are written to: writing into a mapped file on a full disk is a SIGBUS,
+ * not an error. */
 static bool take_space(storage *s, size_t at, size_t bytes) {
   if (s->file < 0) return true;
   int result;
@@ -126,6 +129,7 @@ static bool prepare_file(storage *s, const storage_header *h) {
   return is_within_limit(h->total_bytes) && ftruncate(s->file, (off_t)h->total_bytes) == 0 && take_least(s, h);
 }
 
+/* Keeps errno, which tells the caller why. */
 static bool give_up(storage *s, const char *path) {
   int error = errno;
   if (s->file >= 0) {
@@ -137,6 +141,7 @@ static bool give_up(storage *s, const char *path) {
   return false;
 }
 
+/* MAX_BYTES is of address space; pages are taken as they are used. False with errno set. */
 bool storage_create(storage *s, size_t max_bytes, const char *path) {
   storage_header layout = {.magic = STORAGE_MAGIC, .version = STORAGE_VERSION, .header_bytes = sizeof layout};
   lay_out(&layout, RUNTIME_MAX(max_bytes, (size_t)4 * STORAGE_CHUNK_BYTES));
@@ -168,6 +173,7 @@ static uint32_t grow(storage *s) {
   return index;
 }
 
+/* A spin lock of its own, since threads grow their lists outside of the recorder's lock. 0: full. */
 uint32_t storage_new_chunk(storage *s, uint32_t lane, bool is_stack) {
   while (atomic_exchange_explicit(&s->is_growing, true, memory_order_acquire)) sched_yield();
   uint32_t index = grow(s);
@@ -179,6 +185,7 @@ uint32_t storage_new_chunk(storage *s, uint32_t lane, bool is_stack) {
   return index + 1;
 }
 
+/* Under the recorder's lock. The offset, 0: no room. */
 uint32_t storage_add_name(storage *s, const char *text, size_t n) {
   uint64_t at = atomic_load(&s->header->names_used);
   if (n == 0 || n + 1 > s->header->names_bytes - at) return 0;
@@ -208,6 +215,7 @@ static const char *what_is_wrong(const storage_header *h, size_t bytes) {
   return h->total_bytes == bytes ? NULL : "cut off";
 }
 
+/* False with a message. Read only for the world: changes go to a private copy. */
 bool storage_open_file(tn_context *ctx, storage *s, const char *path) {
   *s = (storage){.file = -1};
   struct stat info = {0};

@@ -12,6 +12,7 @@ enum { OUT_BYTES = 64 << 10, IN_BYTES = 64 << 10, NO_FILE = -1, UNPACKED_MIB = 3
 
 /* ---- out: opening, flushing, closing ----------------------------------------------------------------------------- */
 
+/* ERROR 0 stands for want of memory. The first failure counts. */
 static void fail(profiler_out *out, int error) {
   if (!out->failed) out->error = error;
   out->failed = true;
@@ -32,6 +33,7 @@ void profiler_out_memory(profiler_out *out) {
   reserve(out, OUT_BYTES);
 }
 
+/* LEVEL of gzip, 0: none. What the file held is gone at once. */
 bool profiler_out_open(tn_context *ctx, profiler_out *out, const char *path, int level) {
   *out = (profiler_out){.file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
   if (out->file == NO_FILE)
@@ -58,6 +60,7 @@ static void flush(profiler_out *out) {
   out->n = 0;
 }
 
+/* Removes the file when anything failed: half a recording is worse than none. */
 bool profiler_out_close(tn_context *ctx, profiler_out *out, const char *path) {
   if (!out->failed) flush(out);
   int status = out->gz ? gzclose(out->gz) : close(out->file);
@@ -70,6 +73,7 @@ bool profiler_out_close(tn_context *ctx, profiler_out *out, const char *path) {
   return false;
 }
 
+/* The caller frees it. Terminated by a zero that *N does not count. NULL: no memory. */
 char *profiler_out_take(profiler_out *out, size_t *n) {
   profiler_out_bytes(out, "", 1);
   if (n) *n = out->n - 1;
@@ -87,6 +91,7 @@ static void make_room(profiler_out *out, size_t n) {
   if (out->failed) out->n = 0;
 }
 
+/* What is larger than the buffer is written past it. */
 void profiler_out_bytes(profiler_out *out, const void *data, size_t n) {
   if (out->cap - out->n < n) make_room(out, n);
   if (out->cap - out->n < n) return write_all(out, data, n);
@@ -109,6 +114,7 @@ void profiler_out_i64(profiler_out *out, int64_t value) {
   profiler_out_u64(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
+/* Exact: whole microseconds and up to three decimals, without a double between. */
 void profiler_out_us(profiler_out *out, int64_t ns) {
   uint64_t size = ns < 0 ? 0 - (uint64_t)ns : (uint64_t)ns, rest = size % 1000;
   if (ns < 0) PROFILER_OUT_LITERAL(out, "-");
@@ -161,6 +167,7 @@ static size_t plain_run(const unsigned char *text) {
   return n;
 }
 
+/* Whatever the bytes are, the result is valid JSON in UTF-8: what is no character becomes U+FFFD. */
 void profiler_out_json(profiler_out *out, const char *text) {
   PROFILER_OUT_LITERAL(out, "\"");
   for (const unsigned char *at = (const unsigned char *)text; *at;) {
@@ -177,6 +184,7 @@ void profiler_out_json(profiler_out *out, const char *text) {
   PROFILER_OUT_LITERAL(out, "\"");
 }
 
+/* TEXT itself when it is UTF-8 already, which is nearly always. */
 const char *profiler_utf8(runtime_arena *arena, const char *text) {
   const unsigned char *at = (const unsigned char *)text;
   while (*at && utf8_bytes(at)) at += utf8_bytes(at);
@@ -215,6 +223,7 @@ static bool is_bomb(const profiler_in *in) {
   return in->before + in->n > (uint64_t)UNPACKED_MIB << 20 && !gzdirect(in->gz);
 }
 
+/* False at the end, or with in->failed set. */
 bool profiler_in_fill(profiler_in *in) {
   if (!in->gz || in->failed) return false;
   in->before += in->n;
@@ -231,6 +240,7 @@ bool profiler_in_fill(profiler_in *in) {
   return in->n > 0;
 }
 
+/* All N or false, after which what was read is lost. */
 bool profiler_in_bytes(profiler_in *in, void *to, size_t n) {
   for (char *at = to; n;) {
     if (in->at == in->n && !profiler_in_fill(in)) return false;
@@ -243,6 +253,7 @@ bool profiler_in_bytes(profiler_in *in, void *to, size_t n) {
   return true;
 }
 
+/* NULL: longer than MOST, broken, or no memory. */
 char *profiler_in_rest(profiler_in *in, size_t most, size_t *n) {
   profiler_out all;
   profiler_out_memory(&all);
@@ -267,6 +278,7 @@ static bool is_pair(const void *user, runtime_map_value place) {
   return e->a == wanted->of[0] && e->b == wanted->of[1];
 }
 
+/* The address is good until the next key is added. NULL: no memory. */
 int64_t *profiler_map_at(profiler_map *map, uint64_t a, uint64_t b, int64_t otherwise) {
   pair wanted = {map, {a, b}};
   uint64_t hash = runtime_hash(wanted.of, sizeof wanted.of, 0) | 1;
