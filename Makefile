@@ -8,6 +8,7 @@
 #   make deb  Debian packages in build-deb/packages
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
 #   make bench-auto  generic schedules beside the machine's limits
+#   make bench-halide  generic schedules of pipelines beside those of Halide's autoschedulers, which it installs
 #   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
 #   make step-allocations  whole commands with one allocation failing after another, all of them
 #   make profiler-table  run the profiler's rows and rewrite their table in docs/profiler.md
@@ -82,6 +83,11 @@ gemm-small: setup build
 bench-auto: setup build
 	scripts/bench_auto build --threads 1,2
 
+# Stencils, pipelines, operators on rows: Tenon's generic schedules and Halide 14's three autoschedulers in turns; some minutes.
+bench-halide: build
+	@scripts/setup halide
+	scripts/bench_halide build
+
 PREFIX ?= /usr/local
 install: build
 	cmake --install build --prefix $(PREFIX)
@@ -109,4 +115,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test setup build asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-auto gemm-small install deb golden profiler-table step-allocations clean
+.PHONY: run test setup build asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-auto bench-halide gemm-small install deb golden profiler-table step-allocations clean

@@ -99,6 +99,24 @@ typedef struct generic_group {
   double ns;                                    /* of one thread, without the windows */
 } generic_group;
 
+/* ---- which stages are computed together (generic_groups.c) ------------------------------------------------------- */
+
+typedef struct generic_taken {
+  RUNTIME_VEC(const tn_tensor *) tensors; /* that stand in a group */
+} generic_taken;
+
+bool generic_is_taken(const generic_taken *t, const tn_tensor *tensor);
+/* False: no memory. */
+bool generic_take_group(generic_taken *t, const generic_group *g);
+bool generic_is_computed(const schedule_stage *st);
+/* Nothing was done to the stage. */
+bool generic_is_untouched(const generic_draft *p, int stage);
+void generic_inline_stages(generic_draft *p);
+/* The group that ends in STAGE. T: NULL: there are no other groups. */
+void generic_form_group(const generic_draft *p, int stage, const generic_taken *t, generic_group *g);
+/* The stages that STAGE is made from through windows and point by point. False: there is no such chain. */
+bool generic_form_strip(const generic_draft *p, int stage, const generic_taken *t, generic_group *g);
+
 /* Positions of a tensor's stage now. */
 static inline int generic_stage(const generic_draft *p, const tn_tensor *tensor) {
   return schedule_stage_of_tensor(p->s, tensor);

@@ -117,13 +117,21 @@ int schedule_plan_rank(const plan_choices *choices, int max, schedule_plan *out)
   return r.n;
 }
 
+static const plan_choice *choice_of(const plan_choices *choices, int family) {
+  for (int i = 0; i < choices->n; i++)
+    if (choices->choices[i].family == family) return &choices->choices[i];
+  return NULL;
+}
+
+double schedule_plan_cost(const plan_choices *choices, const schedule_plan *plan) {
+  const plan_choice *c = choice_of(choices, plan->family);
+  return c ? families[c->family]->cost(c->facts, plan->value) : INFINITY;
+}
+
 bool schedule_plan_realize(generic_draft *d, const generic_group *g, const plan_choices *choices,
                            const schedule_plan *plan) {
-  for (int i = 0; i < choices->n; i++) {
-    const plan_choice *c = &choices->choices[i];
-    if (c->family == plan->family) return families[c->family]->realize(d, g, c->facts, plan->value);
-  }
-  return false;
+  const plan_choice *c = choice_of(choices, plan->family);
+  return c && families[c->family]->realize(d, g, c->facts, plan->value);
 }
 
 /* ---- as JSON ----------------------------------------------------------------------------------------------------- */
@@ -159,5 +167,42 @@ tn_status schedule_plan_decode(tn_context *ctx, const json_t *json, schedule_pla
   const schedule_family *family = families[out->family];
   for (int f = 0; f < family->n_fields; f++)
     SCHEDULE_TRY(decode_field(ctx, json, name, family->fields[f].name, &out->value[f]));
+  return TN_OK;
+}
+
+static bool has_value(const plan_space *space, int field, int32_t value) {
+  for (int i = 0; i < space->n[field]; i++)
+    if (space->value[field][i] == value) return true;
+  return space->n[field] == 0 && value == 0; /* of no use here */
+}
+
+/* "1, 2, 3, ..." */
+static void list_values(const plan_space *space, int field, runtime_str *out) {
+  enum { MOST = 12 };
+  for (int i = 0; i < space->n[field] && i < MOST; i++)
+    runtime_str_addf(out, "%s%d", i ? ", " : "", space->value[field][i]);
+  if (space->n[field] > MOST) runtime_str_add(out, ", ...");
+}
+
+static tn_status refuse_value(tn_context *ctx, const char *stage, const plan_choice *c, const schedule_plan *plan,
+                              int field) {
+  runtime_str values = {0};
+  const schedule_family *family = families[plan->family];
+  list_values(&c->space, field, &values);
+  tn_status status = runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"%s\" of %s is %d, and family %s has %s there",
+                                  family->fields[field].name, stage, plan->value[field], family->name,
+                                  values.failed || values.n == 0 ? "no such value" : values.data);
+  runtime_str_free(&values);
+  return status;
+}
+
+tn_status schedule_plan_check(tn_context *ctx, const char *stage, const plan_choices *choices,
+                              const schedule_plan *plan) {
+  const plan_choice *c = choice_of(choices, plan->family);
+  if (!c)
+    return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"family\" of %s is %s, which cannot schedule it", stage,
+                        families[plan->family]->name);
+  for (int f = 0; f < families[plan->family]->n_fields; f++)
+    if (!has_value(&c->space, f, plan->value[f])) return refuse_value(ctx, stage, c, plan, f);
   return TN_OK;
 }

@@ -46,20 +46,8 @@ static const char *reason_against(const char *key) {
   return NULL;
 }
 
-/* The number of single-character changes between two words of at most 31 characters. */
-static int distance(const char *a, const char *b) {
-  int row[32], na = RUNTIME_MIN((int)strlen(a), 31), nb = RUNTIME_MIN((int)strlen(b), 31);
-  for (int j = 0; j <= nb; j++) row[j] = j;
-  for (int i = 1; i <= na; i++) {
-    int diagonal = row[0];
-    row[0] = i;
-    for (int j = 1; j <= nb; j++) {
-      int change = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = RUNTIME_MIN(change, 1 + RUNTIME_MIN(row[j], row[j - 1]));
-    }
-  }
-  return row[nb];
+static bool is_nearer(const char *key, const char *a, const char *b) {
+  return runtime_edit_distance(key, a) < runtime_edit_distance(key, b);
 }
 
 /* The known keys, the most similar one first. */
@@ -69,7 +57,7 @@ static const char *keys_by_distance(const char *key, char *buffer, size_t n) {
   for (int i = 0; i < SCHEDULE_PRAGMA_COUNT; i++) {
     int best = -1;
     for (int k = 0; k < SCHEDULE_PRAGMA_COUNT; k++)
-      if (!said[k] && (best < 0 || distance(key, rows[k].key) < distance(key, rows[best].key))) best = k;
+      if (!said[k] && (best < 0 || is_nearer(key, rows[k].key, rows[best].key))) best = k;
     said[best] = true;
     const char *between = i == 0 ? "" : i + 1 < SCHEDULE_PRAGMA_COUNT ? ", " : " or ";
     if (used < n) used += (size_t)snprintf(buffer + used, n - used, "%s%s", between, rows[best].key);

@@ -18,7 +18,7 @@ static void describe(const tn_progress *p, int brevity, runtime_str *out) {
     runtime_str_addf(out, brevity == 0 ? ", %.1fx the default%s" : ", %.0fx%s", p->default_s / p->best_s, estimated);
   runtime_str_addf(out, " | %d", p->trials);
   if (p->trials_wanted > 0) runtime_str_addf(out, "/%d", p->trials_wanted);
-  if (brevity < 2) runtime_str_addf(out, brevity == 0 ? " trials, %d failed" : ", %d failed", p->failed);
+  if (brevity < 2) runtime_str_addf(out, " trials, %d failed", p->failed);
   if (brevity == 0 || p->left_s < 0) runtime_str_addf(out, " | %.0f s", p->elapsed_s);
   if (p->left_s >= 0) runtime_str_addf(out, "%s%.0f s left", brevity == 0 ? ", " : " | ", p->left_s);
 }
