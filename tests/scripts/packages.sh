@@ -2,9 +2,9 @@
 # The four Debian packages from the build at hand: what is in which, what each needs, what Debian wants of every package.
 # (`make deb` builds for /usr and lets lintian check; this looks at the same packing without building anew.)
 . "$(dirname "$0")/common.bash"
-command -v dpkg-shlibdeps >/dev/null || { echo "dpkg-dev is not installed: scripts/setup deb"; exit 0; }
+command -v dpkg-shlibdeps >/dev/null || { complain "dpkg-dev is not installed: scripts/setup installs it"; exit 1; }
 cd "$TENON_BUILD"
-cpack -B "$work" >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
+cpack -B "$work" -D CPACK_OUTPUT_FILE_PREFIX="$work" >"$work/log" 2>&1 || { tail -20 "$work/log"; exit 1; }
 cd "$work"
 shopt -s nullglob
 declare -A file
