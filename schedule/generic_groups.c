@@ -13,6 +13,7 @@ bool generic_is_computed(const schedule_stage *st) {
   return st->op->kind == TE_COMPUTE && st->attach != SCHEDULE_INLINED;
 }
 
+/* Evaluations of the body. */
 static double points(const te_op *op) {
   double n = 1;
   for (int a = 0; a < op->n_axes; a++) n *= (double)op->axes[a]->extent;
@@ -20,6 +21,7 @@ static double points(const te_op *op) {
   return n;
 }
 
+/* Padding and the like. */
 static tir_walk stop_at_select(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_SELECT ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -32,6 +34,7 @@ typedef struct reuse {
   int n_readers;
 } reuse;
 
+/* Infinite reads where a reader cannot be analysed: then nothing is inlined into it. */
 static reuse reuse_of(const generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   int readers[SCHEDULE_MAX_STAGES];
@@ -93,23 +96,27 @@ void generic_inline_stages(generic_draft *p) {
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
+/* Linear in the members. */
 const int8_t *generic_map_of(const generic_group *g, const tn_tensor *member) {
   for (int i = 0; i < g->n; i++)
     if (g->members[i] == member) return g->maps[i];
   return NULL;
 }
 
+/* Windows are computed for strips of the root. */
 static bool is_window_of(const generic_group *g, const tn_tensor *tensor) {
   for (int i = 0; i < g->n_windows; i++)
     if (g->windows[i] == tensor) return true;
   return false;
 }
 
+/* Whether the stage is in the group already, in any role. */
 static bool has(const generic_group *g, const tn_tensor *tensor) {
   return is_window_of(g, tensor) || tensor == g->root || tensor == g->anchor || tensor == g->padding ||
          generic_map_of(g, tensor);
 }
 
+/* ONLY NULL: by stages of the group. */
 static bool is_read_only_by(const generic_draft *p, const generic_group *g, int stage, const tn_tensor *only) {
   int readers[SCHEDULE_MAX_STAGES];
   int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
@@ -142,6 +149,7 @@ static void follow_reads(const generic_draft *p, const generic_group *g, const t
   }
 }
 
+/* An axis of the member for each of the root's, where all readers agree; else -1. */
 static void map_axes(const generic_draft *p, const generic_group *g, const tn_tensor *tensor, int8_t *map) {
   memset(map, -2, TN_MAX_RANK);
   follow_reads(p, g, g->root, tensor, map);
@@ -270,6 +278,7 @@ static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const
   return true;
 }
 
+/* Every reader, inlined ones looked through. */
 static bool all_read_by_taps(const generic_draft *p, const generic_group *g, int stage) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
   int readers[SCHEDULE_MAX_STAGES];
@@ -294,6 +303,7 @@ static bool is_point_member(const generic_draft *p, const generic_group *g, cons
   return tensor->ndim == g->root->ndim;
 }
 
+/* Stays out when a rule does not hold; nothing is undone. */
 static void join_strip(const generic_draft *p, generic_group *g, int stage) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
   int8_t map[TN_MAX_RANK];
