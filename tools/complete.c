@@ -251,7 +251,7 @@ static void complete(int n, char **words, int at) {
   else if (strcmp(verb->name, "help") == 0)
     for (int i = 0; tools_verb_at(i); ++i) offer(&here, tools_verb_at(i)->name, "");
   else if (strcmp(verb->name, "log") == 0 && at == 2)
-    offer_words(&here, "best top");
+    offer_words(&here, "best top curve report");
 }
 
 static int run_raw(int argc, char **argv) {

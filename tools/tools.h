@@ -28,7 +28,7 @@ typedef struct tools_args {
   const char *links[TOOLS_MAX_LINKS];
   int n_links;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
-      *sort, *effort, *cost_model, *kind;
+      *sort, *effort, *cost_model, *kind, *report;
   int64_t trials, early_stop, finalists, per_round, verbosity, jobs, threads, limit, port, registers, register_bytes,
       unroll;
   uint64_t seed;

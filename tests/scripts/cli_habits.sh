@@ -96,4 +96,32 @@ if command -v script >/dev/null; then
   widest=$(tr '\r' '\n' <typed | grep ' left' | sed 's/\x1b\[K//' | awk '{ if (length > n) n = length } END { print n + 0 }')
   [ "$widest" -gt 0 ] && [ "$widest" -le 79 ] || complain "the live line has $widest columns, with the time left"
 fi
+
+# ---- a log to look at: the curve as text, and a page with everything in it
+matmul='C[i<64, j<64] = sum[k<64](A[i,k] * B[k,j])'
+run tune "$matmul" --trials 12 --log look.json --report tuned.html --json
+[ "$got" -eq 0 ] && [ -s tuned.html ] || complain "tune --report: $got $(cat err)"
+shows 'best so far, after candidates' log curve look.json
+[ "$(wc -l <out)" -eq 15 ] && [ "$(LC_ALL=C.UTF-8 wc -L <out)" -le 80 ] || complain "the curve: $(cat out)"
+run log report look.json "$matmul" -o page.html
+[ "$got" -eq 0 ] || complain "log report: $(cat err)"
+[ "$(wc -c <page.html)" -lt 500000 ] || complain "the page has $(wc -c <page.html) bytes"
+python3 - page.html <<'PYTHON' || complain "the page's data is wrong"
+import json, re, sys
+page = open(sys.argv[1]).read()
+data = json.loads(re.search(r"^const DATA = (.*);$", page, re.M).group(1))
+assert len(data["trials"]) >= 12 and data["finals"], (len(data["trials"]), data["finals"])
+assert data["best_s"] > 0 and "vectorize" in data["best_tree"] and "for" in data["auto_tree"]
+assert all(t["text"] or t["family"] == "default" for t in data["trials"]), data["trials"]
+assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page), "the page loads something"
+PYTHON
+# What a log says cannot end the script or become a tag.
+sed 's/"seed":0/"seed":0,"message":"<\/script><script>alert(1)<\/script>"/; s/"error":"none"/"error":"run<b>"/' look.json >evil.json
+run log report evil.json "$matmul" -o evil.html
+if [ "$got" -eq 0 ] && grep -q '<script>alert' evil.html; then complain "a log's text is a script in the page"; fi
+refuses 2 'report LOG -o OUT.html' log report look.json
+refuses 1 'holds no record of this program' log report look.json 'C[i<8] = A[i]' -o other.html
+refuses 1 'cannot be written' log report look.json -o nowhere/page.html
+refuses 1 'cannot be read' log curve nowhere.json
+[ -z "$(ls other.html nowhere* ./*.tmp.* 2>/dev/null)" ] || complain "a failed report left something: $(ls)"
 exit $status
