@@ -5,6 +5,7 @@
 #   make fuzz-inputs SECONDS=120   mutated programs, logs, recordings, requests
 #   make torture  200 kills, 72 full disks, limits: a quarter of an hour; needs root for its disks
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
+#   make deb  Debian packages in build-deb/packages
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
 #   make bench-auto  generic schedules beside the machine's limits
 #   make bench-halide  generic schedules of pipelines beside those of Halide's autoschedulers, which it installs
@@ -98,6 +99,14 @@ install: build
 	cmake --install build --prefix $(PREFIX)
 	@test -n "$(DESTDIR)" || test "$$(id -u)" -ne 0 || ldconfig
 
+# Debian packages, in build-deb/packages: libtenon0, libtenon-dev, tenon, python3-tenon.
+deb:
+	@scripts/setup deb
+	cmake -S . -B build-deb -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_INSTALL_PREFIX=/usr -DBUILD_TESTING=OFF
+	cmake --build build-deb
+	cd build-deb && cpack
+	lintian --fail-on error build-deb/packages/*.deb
+
 golden: setup build
 	TENON_UPDATE_GOLDEN=1 $(CTEST) build
 
@@ -110,6 +119,6 @@ profiler-table: setup build
 	scripts/profiler_rows build
 
 clean:
-	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation
+	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation build-deb
 
-.PHONY: run test setup build asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-auto bench-plans bench-halide gemm-small install golden profiler-table step-allocations clean
+.PHONY: run test setup build asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-auto bench-plans bench-halide gemm-small install deb golden profiler-table step-allocations clean

@@ -30,6 +30,10 @@ TN_API const char *tn_target_text(const tn_target *target); /* canonical: same w
 TN_API int tn_target_threads(const tn_target *target);
 TN_API int tn_target_vector_bytes(const tn_target *target);               /* 64 with AVX-512, 32 AVX, 16 else */
 TN_API int64_t tn_target_cache_bytes(const tn_target *target, int level); /* data cache 1, 2, 3; 0 when unknown */
+/* The names that LLVM knows of processors of the target's architecture ("cpu=...") and of their features ("features=+..."),
+ * in order; NULL outside of them. They live for ever. */
+TN_API const char *tn_target_known_cpu(const tn_target *target, int index);
+TN_API const char *tn_target_known_feature(const tn_target *target, int index);
 /* What generic schedules are made for (schedule.h). TARGET NULL: all zeros, which they replace by usual values. */
 TN_API tn_machine tn_target_machine(const tn_target *target);
 

@@ -384,6 +384,19 @@ int64_t tn_target_cache_bytes(const tn_target *target, int level) {
   return target != NULL && level >= 1 && level <= 3 ? target->cache_bytes[level] : 0;
 }
 
+/* The lists end with NULL: nothing behind that is looked at. */
+const char *tn_target_known_cpu(const tn_target *target, int index) {
+  const codegen_cpu *cpu = target != NULL && index >= 0 ? target->arch->cpus : NULL;
+  while (cpu != NULL && cpu->name != NULL && index-- > 0) cpu++;
+  return cpu != NULL ? cpu->name : NULL;
+}
+
+const char *tn_target_known_feature(const tn_target *target, int index) {
+  const char *const *feature = target != NULL && index >= 0 ? target->arch->features : NULL;
+  while (feature != NULL && *feature != NULL && index-- > 0) feature++;
+  return feature != NULL ? *feature : NULL;
+}
+
 /* x86-64 has 32 vector registers with AVX-512 and 16 without; the other architectures have 32. */
 tir_pass_options codegen_pass_options(const tn_target *target) {
   bool few = strncmp(target->arch->name, "x86", 3) == 0 && target->vector_bytes < 64;

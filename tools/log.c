@@ -1,13 +1,14 @@
 /* log.c: `tenon log`: what a log of records holds. */
 #include <time.h>
 
-#include "tools/tools.h"
+#include "tools/report.h"
 
 enum { TOP_ROWS = 10 };
 
 static int run(const tools_args *args);
 
 static const tools_option options[] = {
+    TOOLS_OPTION("output", 'o', TEXT, output, "OUT.html", "report: the page to write"),
     TOOLS_OPTION("limit", 'n', COUNT, limit, "N", "top: print at most N records (10)"),
     TOOLS_OPTION_PARAM,
     TOOLS_OPTION_JSON,
@@ -16,17 +17,21 @@ static const tools_option options[] = {
 
 const tools_verb tools_log = {
     .name = "log",
-    .operands = "best|top LOG [PROGRAM] [-n N] [--json]",
+    .operands = "best|top|curve|report LOG [PROGRAM] [-n N] [-o OUT.html] [--json]",
     .summary = "print the best records of a log",
     .details =
         "best  the best checked record of each program and target, in order of their first appearance\n"
         "top   the fastest valid records, fastest first\n"
+        "curve how the best time fell, candidate by candidate, drawn as text\n"
+        "report a page to look at, one file that needs no network: curve, candidates with their schedules, the\n"
+        "      winner's loops beside the generic schedule's, time by phase, failures, the machine's limits\n"
         "\n"
         "With PROGRAM only its records count. Lines that are no records are warned about by number. The exit\n"
         "status is 1 when there is nothing to print. With --json each record has its program, target and steps.",
     .examples =
         "tenon log best matmul.json\n"
-        "tenon log top matmul.json -n 3 --json",
+        "tenon log top matmul.json -n 3 --json\n"
+        "tenon log report matmul.json -o matmul.html",
     .options = options,
     .min_operands = 2,
     .max_operands = 3,
@@ -143,16 +148,29 @@ static int print_table(tools_session *session, const tools_args *args, const tn_
   return args->is_json ? print_object(session, args, table) : print_plain(session, args, table);
 }
 
-static int run(const tools_args *args) {
-  table_reader read = find_reader(args->operands[0]);
-  if (!read) return tools_usage(args->verb, "there is no '%s': write best or top", args->operands[0]);
-  tools_session session;
+/* The verbs that print a table. */
+static int run_table(tools_session *session, const tools_args *args, table_reader read) {
   tn_log_table table = {0};
+  const char *key = session->program ? tn_program_key(session->program) : NULL;
   int status = TOOLS_FAILED;
-  bool ready = tools_open(&session, args) && (args->n_operands < 3 || tools_load(&session, args, args->operands[2]));
-  const char *key = ready && session.program ? tn_program_key(session.program) : NULL;
-  if (ready && read(&session, args, key, &table) == TN_OK) status = print_table(&session, args, &table);
+  if (read(session, args, key, &table) == TN_OK) status = print_table(session, args, &table);
   tn_log_table_free(&table);
+  return status;
+}
+
+static int run(const tools_args *args) {
+  const char *verb = args->operands[0];
+  table_reader read = find_reader(verb);
+  bool is_curve = strcmp(verb, "curve") == 0, is_report = strcmp(verb, "report") == 0;
+  if (!read && !is_curve && !is_report)
+    return tools_usage(args->verb, "there is no '%s': write best, top, curve or report", verb);
+  if (is_report && !args->output) return tools_usage(args->verb, "which page? report LOG -o OUT.html");
+  tools_session session;
+  int status = TOOLS_FAILED;
+  if (tools_open(&session, args) && (args->n_operands < 3 || tools_load(&session, args, args->operands[2])))
+    status = is_curve    ? tools_print_curve(&session, args->operands[1])
+             : is_report ? tools_write_report(&session, args->operands[1], args->output)
+                         : run_table(&session, args, read);
   tools_close(&session);
   return status;
 }

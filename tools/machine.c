@@ -9,8 +9,7 @@
 
 static const char head[] = "tenon machine 2";
 
-/* $XDG_CACHE_HOME/tenon/machine, or the same in ~/.cache. False: there is no such directory. */
-static bool cache_path(runtime_str *out) {
+bool tools_cache_path(runtime_str *out) {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (cache && *cache == '/')
     runtime_str_addf(out, "%s/tenon/machine", cache);
@@ -103,7 +102,7 @@ bool tools_know_machine(tools_session *session, bool anew) {
   bool is_own = strncmp(own, text, n) == 0 && strncmp(text + n, " threads=", strlen(" threads=")) == 0;
   if (!is_own || (*costs && !anew)) return true;
   identity(native, &of);
-  bool has_path = cache_path(&path), ok = !of.failed;
+  bool has_path = tools_cache_path(&path), ok = !of.failed;
   if (ok && (anew || !has_path || !load_costs(session, path.data, of.data)))
     ok = measure_costs(session, has_path ? path.data : NULL, of.data);
   runtime_str_free(&path);

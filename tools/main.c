@@ -6,30 +6,38 @@
 
 static int run_help(const tools_args *args);
 
-static const tools_option no_options[] = {TOOLS_OPTION_END};
+static const tools_option help_options[] = {
+    TOOLS_OPTION("man", 0, FLAG, is_manual, NULL, "print it as a manual page: tenon help tune --man | man -l -"),
+    TOOLS_OPTION_END};
 
 static const tools_verb help = {
     .name = "help",
-    .operands = "[VERB]",
+    .operands = "[VERB] [--man]",
     .summary = "print what the command or one of its verbs does",
     .details = "Without VERB: all verbs, one a line.",
-    .options = no_options,
+    .options = help_options,
     .max_operands = 1,
     .run = run_help,
 };
 
-static const tools_verb *const verbs[] = {&tools_show,    &tools_tune,    &tools_build,  &tools_bench,
-                                          &tools_log,     &tools_pass,    &tools_worker, &tools_target,
-                                          &tools_profile, &tools_version, &help};
+static const tools_verb *const verbs[] = {&tools_show, &tools_tune,       &tools_build,   &tools_bench,   &tools_log,
+                                          &tools_pass, &tools_worker,     &tools_target,  &tools_profile, &tools_doctor,
+                                          &tools_init, &tools_completion, &tools_version, &help};
 
 static const char *const about =
     "A PROGRAM is tensor expressions as text, or the name of a file that holds them:\n"
     "  'C[i<1024, j<1024] = sum[k<1024](A[i,k] * B[k,j])'\n"
-    "The exit status is 0 when all went well, 1 when the work failed, 2 for a wrong command line.\n"
-    "TENON_DEBUG=lower:2,simplify dumps what the named passes make to standard error.\n"
-    "TENON_LIMITS=text_bytes=64M,params=10000 raises limits on what is read and made (docs/limits.md).\n";
+    "The exit status is 0 when all went well, 1 when the work failed, 2 for a wrong command line.\n";
 
-static const tools_verb *find_verb(const char *name) {
+const char *const tools_environment =
+    "TENON_DEBUG=lower:2,simplify dumps what the named passes make to standard error.\n"
+    "TENON_LIMITS=text_bytes=64M,params=10000 raises limits on what is read and made (docs/limits.md).\n"
+    "TENON_PROFILE=FILE lets `tenon tune` record a profile (docs/profiler.md).\n"
+    "XDG_CACHE_HOME, or else HOME, say where the measured costs of this machine are kept.\n";
+
+const tools_verb *tools_verb_at(int index) { return index < RUNTIME_COUNT(verbs) ? verbs[index] : NULL; }
+
+const tools_verb *tools_find_verb(const char *name) {
   for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) {
     if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
   }
@@ -38,8 +46,8 @@ static const tools_verb *find_verb(const char *name) {
 
 static void print_overview(FILE *out) {
   fprintf(out, "tenon: tensor expressions, cut to fit the machine\n\nusage: tenon VERB ...\n");
-  for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) fprintf(out, "  %-8s %s\n", verbs[i]->name, verbs[i]->summary);
-  fprintf(out, "`tenon help VERB` tells more.\n\n%s", about);
+  for (int i = 0; i < RUNTIME_COUNT(verbs); ++i) fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+  fprintf(out, "`tenon help VERB` tells more.\n\n%s%s", about, tools_environment);
 }
 
 /* Always TOOLS_USAGE; suggests the nearest verb by edit distance. */
@@ -55,10 +63,12 @@ static int unknown_verb(const char *name) {
 }
 
 static int run_help(const tools_args *args) {
+  if (args->n_operands == 0 && args->is_manual)
+    return tools_print_overview_manual(RUNTIME_COUNT(verbs), verbs, about), TOOLS_OK;
   if (args->n_operands == 0) return print_overview(stdout), TOOLS_OK;
-  const tools_verb *verb = find_verb(args->operands[0]);
+  const tools_verb *verb = tools_find_verb(args->operands[0]);
   if (!verb) return unknown_verb(args->operands[0]);
-  tools_print_help(verb);
+  (args->is_manual ? tools_print_manual : tools_print_help)(verb);
   return TOOLS_OK;
 }
 
@@ -77,7 +87,7 @@ static int run(int argc, char **argv) {
   const char *name = argv[1];
   if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) name = "help";
   if (strcmp(name, "--version") == 0) name = "version";
-  const tools_verb *verb = find_verb(name);
+  const tools_verb *verb = tools_find_verb(name);
   return verb ? run_verb(verb, argc - 1, argv + 1) : unknown_verb(name);
 }
 

@@ -55,9 +55,7 @@ static bool parse_seconds(const char *text, void *field) {
   return true;
 }
 
-/* FIELD is the array of params, the first member of what it fills: its count is found through the arguments. */
-static bool parse_param(const char *text, void *field) {
-  tools_args *args = (tools_args *)((char *)field - offsetof(tools_args, params));
+bool tools_take_param(const char *text, tools_args *args) {
   const char *equals = strchr(text, '=');
   int64_t value;
   if (!equals || equals == text || args->n_params == TOOLS_MAX_PARAMS) return false;
@@ -65,6 +63,11 @@ static bool parse_param(const char *text, void *field) {
   *(char *)equals = '\0'; /* argv may be written to: the name ends here */
   args->params[args->n_params++] = (tn_param){text, value};
   return true;
+}
+
+/* FIELD is the array of params, the first member of what it fills: its count is found through the arguments. */
+static bool parse_param(const char *text, void *field) {
+  return tools_take_param(text, (tools_args *)((char *)field - offsetof(tools_args, params)));
 }
 
 /* Like parse_param, for the files of --link. */
@@ -176,6 +179,8 @@ static int take_operands(const tools_verb *verb, int argc, char **argv, tools_ar
   if (n < verb->min_operands)
     return tools_usage(verb, "%s is missing: %.*s", n == 0 ? "the first operand" : "an operand",
                        (int)strcspn(verb->operands, n == 0 ? " " : "["), verb->operands);
+  if (n > verb->max_operands && verb->max_operands == 0)
+    return tools_usage(verb, "'%s' is one operand too many: it takes none", argv[optind]);
   if (n > verb->max_operands)
     return tools_usage(verb, "'%s' is one operand too many: it takes %d%s; quote what has blanks",
                        argv[optind + verb->max_operands], verb->max_operands,

@@ -7,19 +7,29 @@
 
 enum { PLAIN_LINES = 6, REDRAW_NS = 50000000, USUAL_COLUMNS = 80 };
 
-/* Best first: what matters most stays visible on a narrow terminal. */
-static void describe(const tn_progress *p, runtime_str *out) {
+/* The parts of the line, best first. BREVITY: 0 all words, 1 units without words, 2 the best and the time left. */
+static void describe(const tn_progress *p, int brevity, runtime_str *out) {
+  const char *estimated = p->default_is_estimate ? brevity == 0 ? " (estimated)" : "?" : "";
   if (p->best_s > 0)
     runtime_str_addf(out, "best %.2f GFLOPS (%s)", tools_gflops(p->flops, p->best_s), tools_time(p->best_s).text);
   else
     runtime_str_add(out, "no valid candidate yet");
-  if (p->best_s > 0 && p->default_s > 0)
-    runtime_str_addf(out, ", %s%.1fx the default%s", p->default_is_estimate ? "about " : "", p->default_s / p->best_s,
-                     p->default_is_estimate ? " (estimated)" : "");
+  if (p->best_s > 0 && p->default_s > 0 && brevity < 2)
+    runtime_str_addf(out, brevity == 0 ? ", %.1fx the default%s" : ", %.0fx%s", p->default_s / p->best_s, estimated);
   runtime_str_addf(out, " | %d", p->trials);
   if (p->trials_wanted > 0) runtime_str_addf(out, "/%d", p->trials_wanted);
-  runtime_str_addf(out, " trials, %d failed | %.0f s", p->failed, p->elapsed_s);
-  if (p->left_s >= 0) runtime_str_addf(out, ", %.0f s left", p->left_s);
+  if (brevity < 2) runtime_str_addf(out, " trials, %d failed", p->failed);
+  if (brevity == 0 || p->left_s < 0) runtime_str_addf(out, " | %.0f s", p->elapsed_s);
+  if (p->left_s >= 0) runtime_str_addf(out, "%s%.0f s left", brevity == 0 ? ", " : " | ", p->left_s);
+}
+
+/* The most words that fit into so many columns: the time left is never cut on a terminal of usual width. */
+static void describe_within(const tn_progress *p, int columns, runtime_str *out) {
+  for (int brevity = 0; brevity < 3; ++brevity) {
+    out->n = 0;
+    describe(p, brevity, out);
+    if (out->failed || (int)out->n <= columns) return;
+  }
 }
 
 static int terminal_columns(FILE *stream) {
@@ -64,7 +74,10 @@ tools_progress tools_progress_begin(tools_session *session, bool json_out) {
 void tools_progress_show(tools_progress *show, const tn_progress *progress) {
   runtime_str text = {0};
   if (!show->stream) return;
-  describe(progress, &text);
+  if (show->is_live)
+    describe_within(progress, terminal_columns(show->stream) - 1, &text);
+  else
+    describe(progress, 0, &text);
   if (!text.failed && show->is_live) draw(show, text.data, progress->trials == progress->trials_wanted);
   if (!text.failed && !show->is_live) print_line(show, text.data, progress);
   runtime_str_free(&text);

@@ -159,23 +159,32 @@ bool tools_open_program(tools_session *session, const tools_args *args) {
   return tools_open(session, args) && tools_load(session, args, args->operands[0]);
 }
 
+static bool apply_auto(tools_session *session, tn_schedule *schedule) {
+  if (!tools_know_machine(session, false)) return false;
+  const tn_machine machine = tn_target_machine(session->target);
+  return tn_schedule_auto(schedule, &machine) == TN_OK;
+}
+
+/* Whether the text is this word and nothing else, as a file of one line holds it. */
+static bool is_word(const char *text, const char *word) {
+  size_t n = strlen(word);
+  text += strspn(text, " \t\n");
+  return strncmp(text, word, n) == 0 && text[n + strspn(text + n, " \t\n")] == '\0';
+}
+
 /* NULL after a message. The schedule belongs to the session's context. */
 tn_schedule *tools_schedule(tools_session *session, const tools_args *args) {
   if (args->log) return tn_apply_best(session->program, session->target, args->log, NULL);
   tn_schedule *schedule = tn_schedule_new(session->program);
   if (!schedule || !args->schedule) return schedule;
-  if (strcmp(args->schedule, "auto") == 0) {
-    if (!tools_know_machine(session, false)) return NULL;
-    const tn_machine machine = tn_target_machine(session->target);
-    return tn_schedule_auto(schedule, &machine) == TN_OK ? schedule : NULL;
-  }
   char *owned;
   const char *text = read_text(session, args->schedule, &owned);
-  if (text && !owned && *text && !strchr(text, '(')) {
+  bool is_auto = text && is_word(text, "auto");
+  if (text && !owned && *text && !is_auto && !strchr(text, '(')) {
     tools_fail(session, "'%s' is neither a file nor a schedule such as 'split(C, i, 8)', nor auto", text);
     return NULL;
   }
-  bool applied = text && tn_schedule_apply(schedule, text) == TN_OK;
+  bool applied = is_auto ? apply_auto(session, schedule) : text && tn_schedule_apply(schedule, text) == TN_OK;
   done_reading(session, owned);
   return applied ? schedule : NULL;
 }

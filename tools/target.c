@@ -6,11 +6,14 @@ static int run(const tools_args *args);
 static const tools_option options[] = {
     TOOLS_OPTION("measure", 0, FLAG, measures, NULL,
                  "measure what operations take on this machine, keep it in the cache directory, print it"),
+    TOOLS_OPTION("list", 0, FLAG, lists, NULL,
+                 "print the processors that LLVM knows of the target's architecture, and their\n"
+                 "features, as cpu= and features= take them"),
     TOOLS_OPTION_JSON, TOOLS_OPTION_END};
 
 const tools_verb tools_target = {
     .name = "target",
-    .operands = "[TARGET] [--measure] [--json]",
+    .operands = "[TARGET] [--measure] [--list] [--json]",
     .summary = "print the machine that kernels are compiled for",
     .details =
         "Without TARGET: this machine, with the features that its operating system enables. TARGET is in\n"
@@ -22,7 +25,8 @@ const tools_verb tools_target = {
         "that, best while nothing else runs, and prints it: nanoseconds, and one word for --target elsewhere.",
     .examples =
         "tenon target\n"
-        "tenon target 'cpu=haswell threads=4' --json",
+        "tenon target 'cpu=haswell threads=4' --json\n"
+        "tenon target triple=aarch64-linux-gnu --list",
     .options = options,
     .max_operands = 1,
     .run = run,
@@ -62,12 +66,48 @@ static int print_object(tools_session *session) {
                                              "cache_bytes", caches, "costs", tn_target_costs(target)));
 }
 
+typedef const char *name_at(const tn_target *target, int index);
+
+static void print_names(const tn_target *target, const char *title, name_at *at) {
+  enum { COLUMNS = 100 };
+  int column = COLUMNS;
+  printf("%s", title);
+  for (int i = 0; at(target, i); ++i) {
+    int n = 1 + (int)strlen(at(target, i));
+    bool wraps = column + n > COLUMNS;
+    printf("%s%s", wraps ? "\n  " : " ", at(target, i));
+    column = wraps ? 1 + n : column + n;
+  }
+  printf("\n");
+}
+
+static json_t *names_array(const tn_target *target, name_at *at) {
+  json_t *array = json_array();
+  for (int i = 0; at(target, i); ++i) json_array_append_new(array, json_string(at(target, i)));
+  return array;
+}
+
+static int list(tools_session *session, bool is_json) {
+  const tn_target *target = session->target;
+  if (is_json)
+    return tools_print_json(session, json_pack("{s:o, s:o}", "cpus", names_array(target, tn_target_known_cpu),
+                                               "features", names_array(target, tn_target_known_feature)));
+  print_names(target, "cpu=", tn_target_known_cpu);
+  print_names(target, "features=", tn_target_known_feature);
+  return TOOLS_OK;
+}
+
 static int run(const tools_args *args) {
   tools_args with_target = *args;
   with_target.target = args->operands[0];
   tools_session session;
   int status = TOOLS_FAILED;
   bool ready = tools_open(&session, &with_target) && (!args->measures || tools_know_machine(&session, true));
+  if (ready && args->lists) {
+    status = list(&session, args->is_json);
+    tools_close(&session);
+    return status;
+  }
   if (ready) status = args->is_json ? print_object(&session) : print_plain(session.target);
   if (ready && !args->is_json) print_costs(session.target);
   tools_close(&session);

@@ -30,12 +30,12 @@ typedef struct tools_args {
   const char *fills[TOOLS_MAX_FILLS]; /* "NAME=HOW" */
   int n_fills;
   const char *schedule, *log, *emit, *try_text, *output, *header, *name, *part, *target, *versus, *profile, *plugin,
-      *sort, *effort, *cost_model;
+      *sort, *effort, *cost_model, *kind, *report;
   int64_t trials, early_stop, finalists, per_round, verbosity, jobs, threads, limit, port, registers, register_bytes,
       unroll;
   uint64_t seed;
   double seconds;
-  bool is_json, is_strict, shows_stages, shows_limits, lists, measures;
+  bool is_json, is_strict, shows_stages, shows_limits, lists, measures, is_manual;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
@@ -110,7 +110,10 @@ struct tools_verb {
 };
 
 extern const tools_verb tools_show, tools_tune, tools_build, tools_bench, tools_log, tools_worker, tools_target,
-    tools_version, tools_profile, tools_pass;
+    tools_version, tools_profile, tools_pass, tools_doctor, tools_init, tools_completion;
+/* The verbs in the order of the overview; NULL behind the last, or when there is none of that name. */
+const tools_verb *tools_verb_at(int index);
+const tools_verb *tools_find_verb(const char *name);
 
 /* The lines of --fill, malloc'ed; NULL when there are none. */
 char *tools_fill_text(const tools_args *args);
@@ -122,6 +125,16 @@ int tools_usage(const tools_verb *verb, const char *fmt, ...) TN_PRINTF(2, 3);
 /* --part as a tn_build_part; -1 after a message: there is none of that name. */
 int tools_find_part(const tools_args *args);
 void tools_print_help(const tools_verb *verb);
+/* One more of OUT's params, from "NAME=N", whose '=' becomes the name's end. False: it is not of that form, or one too many. */
+bool tools_take_param(const char *text, tools_args *out);
+
+/* ---- manual pages (manual.c) -------------------------------------------------------------------------------------- */
+
+/* What the environment may hold, lines. */
+extern const char *const tools_environment;
+/* Print a page as man(7) takes it: of a verb, and of the command with so many VERBS. */
+void tools_print_manual(const tools_verb *verb);
+void tools_print_overview_manual(int n, const tools_verb *const *verbs, const char *about);
 
 /* ---- a context with a program (session.c) ------------------------------------------------------------------------ */
 
@@ -139,6 +152,9 @@ typedef struct tools_session {
  * False after a message; close in either case. */
 bool tools_open(tools_session *session, const tools_args *args);
 void tools_close(tools_session *session);
+/* Where costs of this machine are kept: $XDG_CACHE_HOME/tenon/machine, or the same in ~/.cache. False: there is no such
+ * directory, or no memory. */
+bool tools_cache_path(runtime_str *out);
 /* Gives the session's target what operations take on this machine, from the user's cache directory or measured, unless
  * the target has costs or is another processor. ANEW: measured in any case. False after a message. */
 bool tools_know_machine(tools_session *session, bool anew);

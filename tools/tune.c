@@ -4,6 +4,7 @@
 
 #include "tools/profile_session.h"
 #include "tools/progress.h"
+#include "tools/report.h"
 
 static int run(const tools_args *args);
 
@@ -28,6 +29,8 @@ static const tools_option options[] = {
                  "trace), .xplane.pb, .tnprof, .html; FILE:level=2:categories=search+measure narrows it;\n"
                  "the environment variable TENON_PROFILE does the same"),
     TOOLS_OPTION("profile-plugin", 0, TEXT, plugin, "PATH", "a profiler plug-in whose planes join the recording"),
+    TOOLS_OPTION("report", 0, TEXT, report, "FILE.html",
+                 "write a page about what LOG holds of the program then, to look at (tenon log report)"),
     TOOLS_OPTION("model", 0, TEXT, cost_model, "MODEL",
                  "the cost model: xgboost, none, or a file that it is loaded from and saved to"),
     TOOLS_OPTION("verbose", 'v', LEVEL, verbosity, "0|1|2",
@@ -308,6 +311,8 @@ static int run(const tools_args *args) {
     status = tune_and_print(&session, args, profiler);
     if (!tools_record_end(&session, &recording) && status == TOOLS_OK) status = TOOLS_FAILED;
     tn_profiler_free(profiler);
+    if (args->report && status != TOOLS_FAILED && tools_write_report(&session, args->log, args->report) != TOOLS_OK)
+      status = TOOLS_FAILED;
   }
   tools_close(&session);
   return status;
