@@ -57,6 +57,40 @@ static void add_opaque(const feature_store *store, const tir_expr *e, index_step
   tir_walk_expr(e, mark_var, &(opaque){store, out});
 }
 
+static void add_index(const feature_store *store, const tir_expr *e, int64_t scale, index_steps *out);
+
+/* The interval of a form of loop variables; a loop of extent 1 stands at 0. */
+static tir_interval form_range(const feature_store *store, const tir_linear *form) {
+  tir_interval range = {form->constant, form->constant};
+  for (int i = 0; i < form->n; ++i) {
+    const tir_expr *atom = form->terms[i].atom;
+    int loop = atom->op == TIR_VAR ? find_loop(store, atom->u.var) : -1;
+    if (atom->op != TIR_VAR) return TIR_UNBOUNDED;
+    if (loop < 0) continue;
+    int64_t min = (int64_t)store->loops[loop].min, last = min + (int64_t)store->loops[loop].extent - 1;
+    range = tir_interval_add(range, tir_interval_scale((tir_interval){min, last}, form->terms[i].coef));
+  }
+  return range;
+}
+
+/* (c*q + r) // c is q, and (c*q + r) % c is r, where r stays in [0, c): so panels are indexed. False: E is none such. */
+static bool add_division(const feature_store *store, const tir_expr *e, int64_t scale, index_steps *out) {
+  tir_linear form, whole, rest;
+  int64_t by;
+  if ((e->op != TIR_FLOORDIV && e->op != TIR_FLOORMOD) || !tir_is_int(e->arg[1], &by) || by < 1) return false;
+  tir_linear_zero(&form), tir_linear_zero(&whole), tir_linear_zero(&rest);
+  bool ok = tir_linear_add_expr(&form, e->arg[0], 1) && tir_linear_add_const(&rest, form.constant);
+  for (int i = 0; ok && i < form.n; ++i) {
+    bool divides = form.terms[i].coef % by == 0;
+    ok = tir_linear_add_atom(divides ? &whole : &rest, form.terms[i].atom, form.terms[i].coef / (divides ? by : 1));
+  }
+  if (!ok || !tir_interval_within(form_range(store, &rest), (tir_interval){0, by - 1})) return false;
+  const tir_linear *result = e->op == TIR_FLOORDIV ? &whole : &rest;
+  if (__builtin_add_overflow(out->base, scale * result->constant, &out->base)) out->is_linear = false;
+  for (int i = 0; i < result->n; ++i) add_index(store, result->terms[i].atom, scale * result->terms[i].coef, out);
+  return true;
+}
+
 static bool keeps_integer(const tir_expr *e) { return e->op == TIR_CAST && !tn_dtype_is_float(e->arg[0]->dtype); }
 
 static void add_index(const feature_store *store, const tir_expr *e, int64_t scale, index_steps *out) {
@@ -73,7 +107,7 @@ static void add_index(const feature_store *store, const tir_expr *e, int64_t sca
       add_var(store, atom->u.var, form.terms[i].coef, out);
     else if (keeps_integer(atom) && out->budget-- > 0)
       add_index(store, atom->arg[0], form.terms[i].coef, out);
-    else
+    else if (out->budget-- <= 0 || !add_division(store, atom, form.terms[i].coef, out))
       add_opaque(store, atom, out);
   }
 }
