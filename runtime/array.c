@@ -147,11 +147,15 @@ void tn_array_free(DLTensor *array) {
   free((owned_array *)array);
 }
 
+bool runtime_array_has_bytes(const DLTensor *array, size_t *bytes) {
+  return count_bytes(((size_t)array->dtype.bits * array->dtype.lanes + 7) / 8, array->ndim, array->shape, bytes);
+}
+
 /* Counted from the DLPack fields and therefore right for foreign tensors, too. Bits are rounded up to
  * bytes. */
 size_t tn_array_bytes(const DLTensor *array) {
   size_t bytes = 0;
-  if (array) count_bytes(((size_t)array->dtype.bits * array->dtype.lanes + 7) / 8, array->ndim, array->shape, &bytes);
+  if (array) runtime_array_has_bytes(array, &bytes);
   return bytes;
 }
 

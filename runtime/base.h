@@ -311,6 +311,8 @@ double runtime_half_value(tn_dtype dtype, uint16_t bits);
 uint16_t runtime_half_bits(tn_dtype dtype, double value);
 /* VALUE as a float dtype holds it. */
 double runtime_rounded(tn_dtype dtype, double value);
+/* The size of the data. False: no memory holds it. */
+bool runtime_array_has_bytes(const DLTensor *array, size_t *bytes);
 /* Row-major with no gaps; strides of dimensions of extent 1 do not matter. */
 bool runtime_array_is_compact(const DLTensor *array);
 /* tn_array_new in pages of its own, which can be made read-only; tn_array_free takes it. */

@@ -81,6 +81,17 @@ static void explain_shape(runtime_str *out, const DLTensor *tensor, const runtim
   add_extents(out, arg);
 }
 
+/* Of what symbols decide; then every offset in it fits 63 bits. A strided argument's is looked at with its strides. */
+static bool size_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  size_t bytes;
+  return arg->is_strided || runtime_array_has_bytes(tensor, &bytes);
+}
+static void explain_size(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
+  runtime_str_add(out, "shape ");
+  add_list(out, tensor->shape, tensor->ndim);
+  runtime_str_addf(out, " of %s is more than memory holds", tn_dtype_name(arg->dtype));
+}
+
 /* Of a strided argument. Along an extent of 1 no step is made. */
 static bool is_usable_stride(const DLTensor *tensor, int dim) {
   int64_t stride = tensor->strides[dim];
@@ -165,9 +176,9 @@ static void explain_alignment(runtime_str *out, const DLTensor *tensor, const ru
 
 /* In this order: a later check may rely on the earlier ones. */
 static const check checks[] = {
-    {device_fits, explain_device}, {dtype_fits, explain_dtype},         {rank_fits, explain_rank},
-    {shape_fits, explain_shape},   {strides_fit, explain_strides},      {elements_fit, explain_elements},
-    {has_data, explain_no_data},   {alignment_fits, explain_alignment},
+    {device_fits, explain_device},    {dtype_fits, explain_dtype}, {rank_fits, explain_rank},
+    {shape_fits, explain_shape},      {size_fits, explain_size},   {strides_fit, explain_strides},
+    {elements_fit, explain_elements}, {has_data, explain_no_data}, {alignment_fits, explain_alignment},
 };
 
 /* Fails with a built text, which it frees. */

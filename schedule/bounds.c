@@ -4,6 +4,9 @@
  * first point may depend on the fixed loops. What cannot be bounded falls back to the whole tensor, so
  * a region is never too small. Everything is made in the lowering's arena, which jumps away when memory
  * runs out: allocations here are not checked. */
+#include <stdarg.h>
+
+#include "schedule/index.h"
 #include "schedule/layout.h"
 #include "schedule/region.h"
 #include "schedule/tail.h"
@@ -27,18 +30,11 @@ lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, i
   return v;
 }
 
-/* Of the lowering's index dtype. */
-static const tir_expr *index_int(lowering *l, int64_t value) { return tir_int(l->arena, l->index_dtype, value); }
-
-static const tir_expr *index_binary(lowering *l, tir_op op, const tir_expr *a, const tir_expr *b) {
-  return tir_binary(l->arena, op, a, b);
-}
-
 /* ---- extents that symbols decide --------------------------------------------------------------------------------- */
 
 /* SIZE wins: EXTENT is then only its greatest value. */
 const tir_expr *schedule_extent(lowering *l, int64_t extent, const tir_expr *size) {
-  return size ? size : index_int(l, extent);
+  return size ? size : schedule_index_int(l, extent);
 }
 
 /* In the stage's region, which can be smaller than the axis. */
@@ -48,9 +44,9 @@ const tir_expr *schedule_axis_extent(lowering *l, const lower_stage *ls, int axi
 
 /* A size of te in the index dtype. Its intervals fit an i32 in every part, so that the wider type changes nothing. */
 static const tir_expr *lower_size(lowering *l, const tir_expr *e) {
-  if (e->op == TIR_INT) return index_int(l, e->u.i);
+  if (e->op == TIR_INT) return schedule_index_int(l, e->u.i);
   if (e->op == TIR_VAR) return tir_var_expr(l->arena, &l->symbols[te_symbol_number(l->s->program, e->u.var)]->var);
-  return index_binary(l, (tir_op)e->op, lower_size(l, e->arg[0]), lower_size(l, e->arg[1]));
+  return schedule_index_binary(l, (tir_op)e->op, lower_size(l, e->arg[0]), lower_size(l, e->arg[1]));
 }
 
 /* NULL: a number. */
@@ -64,15 +60,15 @@ const tir_expr *schedule_tensor_extent(lowering *l, const tn_tensor *tensor, int
 
 /* ---- axes of a stage --------------------------------------------------------------------------------------------- */
 
-/* The product of the parts' extents in this region. It is checked for overflow when loops are fused. */
+/* The product of the parts' extents in this region; schedule_prove_loops looks at it. */
 static void infer_fused(lowering *l, lower_stage *ls, const schedule_relation *r) {
   int64_t product = 1;
-  const tir_expr *size = index_int(l, 1);
+  const tir_expr *size = schedule_index_int(l, 1);
   bool is_symbolic = false;
   for (int k = 0; k < r->n; k++) {
-    product *= ls->axis_extent[r->many[k]];
+    if (__builtin_mul_overflow(product, ls->axis_extent[r->many[k]], &product)) product = INT64_MAX;
     is_symbolic = is_symbolic || ls->axis_size[r->many[k]];
-    size = index_binary(l, TIR_MUL, size, schedule_axis_extent(l, ls, r->many[k]));
+    size = schedule_index_binary(l, TIR_MUL, size, schedule_axis_extent(l, ls, r->many[k]));
   }
   ls->axis_extent[r->one] = product;
   ls->axis_size[r->one] = is_symbolic ? size : NULL;
@@ -113,10 +109,10 @@ static void split_value(lowering *l, const lower_stage *ls, const schedule_relat
   const tir_expr *value = values[r->many[0]];
   for (int k = 1; k < r->n; k++) {
     int64_t extent = ls->axis_extent[r->many[k]];
-    value = index_binary(l, TIR_MUL, value, schedule_axis_extent(l, ls, r->many[k]));
+    value = schedule_index_binary(l, TIR_MUL, value, schedule_axis_extent(l, ls, r->many[k]));
     if (k == r->n - 1 && r->tail == TN_TAIL_OVERLAP && !schedule_is_exact(ls, r))
-      value = index_binary(l, TIR_MIN, value, index_int(l, ls->axis_extent[r->one] - extent));
-    value = index_binary(l, TIR_ADD, value, values[r->many[k]]);
+      value = schedule_index_binary(l, TIR_MIN, value, schedule_index_int(l, ls->axis_extent[r->one] - extent));
+    value = schedule_index_binary(l, TIR_ADD, value, values[r->many[k]]);
   }
   values[r->one] = value;
 }
@@ -126,8 +122,8 @@ static void fuse_values(lowering *l, const lower_stage *ls, const schedule_relat
   const tir_expr *rest = values[r->one];
   for (int k = r->n - 1; k > 0; k--) {
     const tir_expr *extent = schedule_axis_extent(l, ls, r->many[k]);
-    values[r->many[k]] = index_binary(l, TIR_FLOORMOD, rest, extent);
-    rest = index_binary(l, TIR_FLOORDIV, rest, extent);
+    values[r->many[k]] = schedule_index_binary(l, TIR_FLOORMOD, rest, extent);
+    rest = schedule_index_binary(l, TIR_FLOORDIV, rest, extent);
   }
   values[r->many[0]] = rest;
 }
@@ -147,7 +143,7 @@ void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **v
 const tir_env *schedule_enter_loop(lowering *l, const tir_env *outer, const lower_var *v) {
   tir_env *env = RUNTIME_NEW(l->arena, tir_env);
   *env = (tir_env){.outer = outer, .var = &v->var, .range = {0, v->extent - 1}};
-  if (v->size) env->cond = index_binary(l, TIR_LT, tir_var_expr(l->arena, &v->var), v->size);
+  if (v->size) env->cond = schedule_index_binary(l, TIR_LT, tir_var_expr(l->arena, &v->var), v->size);
   return env;
 }
 
@@ -167,7 +163,7 @@ static void make_loops(lowering *l, lower_stage *ls) {
     int axis = st->leaves[i];
     ls->var[i] = schedule_new_var(l, env, st->axes[axis].name, ls->axis_extent[axis], ls->axis_size[axis]);
     bool is_loop = ls->axis_extent[axis] > 1;
-    ls->axis_value[axis] = is_loop ? tir_var_expr(l->arena, &ls->var[i]->var) : index_int(l, 0);
+    ls->axis_value[axis] = is_loop ? tir_var_expr(l->arena, &ls->var[i]->var) : schedule_index_int(l, 0);
     ls->env[i] = env = is_loop ? schedule_enter_loop(l, env, ls->var[i]) : env;
   }
   ls->env[st->n_leaves] = env;
@@ -201,9 +197,9 @@ static bool keeps_value(const lowering *l, const tir_env *env, const tir_expr *e
 
 /* The same operators in the index dtype. The caller has shown that nothing wraps. */
 static const tir_expr *retyped(lowering *l, const tir_expr *e) {
-  if (e->op == TIR_INT) return index_int(l, e->u.i);
+  if (e->op == TIR_INT) return schedule_index_int(l, e->u.i);
   if (e->op == TIR_CAST) return e->arg[0];
-  return index_binary(l, (tir_op)e->op, retyped(l, e->arg[0]), retyped(l, e->arg[1]));
+  return schedule_index_binary(l, (tir_op)e->op, retyped(l, e->arg[0]), retyped(l, e->arg[1]));
 }
 
 /* An integer te expression in the index dtype. With i32 indices it is mostly the expression; with i64 the casts that value
@@ -225,7 +221,7 @@ static const tir_expr *lower_axis(const expr_lowering *x, const tir_expr *e) {
   const te_op *op = x->ls->st->op;
   for (int i = 0; i < op->n_axes; i++)
     if (e->u.var == &op->axes[i]->var)
-      return tir_cast(l->arena, (tn_dtype)e->dtype, index_binary(l, TIR_ADD, x->ls->min[i], x->values[i]));
+      return tir_cast(l->arena, (tn_dtype)e->dtype, schedule_index_binary(l, TIR_ADD, x->ls->min[i], x->values[i]));
   for (int i = 0; i < op->n_reduce; i++)
     if (e->u.var == &op->reduce_axes[i]->var) return tir_cast(l->arena, (tn_dtype)e->dtype, x->values[op->n_axes + i]);
   int symbol = te_symbol_number(l->s->program, e->u.var);
@@ -300,8 +296,8 @@ static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
     if (x->ls->may_leave) inside = and_inside(x, inside, e->arg[i], e->u.tensor, i);
     int64_t min = 0;
     if (!from->is_live || (tir_is_int(from->min[i], &min) && min == 0)) continue;
-    index[i] =
-        tir_simplify(l->arena, x->ls->env[x->ls->st->n_leaves], index_binary(l, TIR_SUB, index[i], from->min[i]));
+    index[i] = tir_simplify(l->arena, x->ls->env[x->ls->st->n_leaves],
+                            schedule_index_binary(l, TIR_SUB, index[i], from->min[i]));
   }
   return schedule_load(l, from, e->u.tensor->value_index, index, inside);
 }
@@ -371,7 +367,8 @@ static tir_walk stop_at_read(void *user, const tir_expr *e) {
 /* Unknown gives the whole dimension in the end. */
 static schedule_range read_range(region *r, const tir_expr *index) {
   if (!tir_walk_expr(index, stop_at_read, NULL)) return (schedule_range){NULL, 0};
-  return schedule_range_of(r->l, schedule_lower_index(r->l, r->reader, r->reader->axis_value, index));
+  const tir_expr *lowered = schedule_lower_index(r->l, r->reader, r->reader->axis_value, index);
+  return schedule_index_fits(r->l, lowered) ? schedule_range_of(r->l, lowered) : (schedule_range){NULL, 0};
 }
 
 /* All reads of a reader are joined; several readers, too. */
@@ -389,7 +386,7 @@ static tir_walk add_read(void *user, const tir_expr *e) {
 /* Cuts a range to the tensor: points outside are never needed (reads there are guarded). */
 static void set_region(lowering *l, lower_stage *ls, int dim, schedule_range range) {
   int64_t shape = ls->st->tensors[0].shape[dim], first;
-  ls->min[dim] = index_int(l, 0);
+  ls->min[dim] = schedule_index_int(l, 0);
   ls->extent[dim] = shape;
   ls->size[dim] = tensor_size(l, ls->st->tensors, dim);
   if (!range.extent || range.extent >= shape) return;
@@ -397,7 +394,7 @@ static void set_region(lowering *l, lower_stage *ls, int dim, schedule_range ran
   if (tir_is_int(min, &first)) {
     int64_t begin = RUNTIME_MAX(first, 0), end = RUNTIME_MIN(first + range.extent, shape);
     if (end <= begin) return;
-    min = index_int(l, begin);
+    min = schedule_index_int(l, begin);
     range.extent = end - begin;
   }
   ls->min[dim] = min;
@@ -409,7 +406,7 @@ static void set_region(lowering *l, lower_stage *ls, int dim, schedule_range ran
 static void set_whole(lowering *l, lower_stage *ls) {
   const tn_tensor *t = ls->st->tensors;
   for (int i = 0; i < TN_MAX_RANK; i++) {
-    ls->min[i] = index_int(l, 0);
+    ls->min[i] = schedule_index_int(l, 0);
     ls->extent[i] = i < t->ndim ? t->shape[i] : 1;
     ls->size[i] = i < t->ndim ? tensor_size(l, t, i) : NULL;
   }
@@ -504,9 +501,9 @@ static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, const t
     const lower_var *stride = ls->stride ? ls->stride[tensor->value_index] : NULL;
     for (int i = 0; stride && i < tensor->ndim - 1; i++) buffer->stride[i] = tir_var_expr(l->arena, &stride[i].var);
     if (ls->st->align_factor && !schedule_align_shape(ls->st, buffer->shape) && tensor->value_index == 0)
-      runtime_say(l->ctx, TN_SEVERITY_WARNING,
-                  "storage_align(%s, %s): no room between rows gives a stride of %d modulo %d: it has no effect",
-                  tensor->name, ls->st->axes[ls->st->align_dim].name, ls->st->align_offset, ls->st->align_factor);
+      schedule_lowering_warn(
+          l, "storage_align(%s, %s): no room between rows gives a stride of %d modulo %d: it has no effect",
+          tensor->name, ls->st->axes[ls->st->align_dim].name, ls->st->align_offset, ls->st->align_factor);
   }
   return buffer;
 }
@@ -518,43 +515,17 @@ static bool is_argument(const lowering *l, const tn_tensor *tensor) {
   return false;
 }
 
-/* How much further loops can count than their axes do, where symbols decide: there lengths are not cut. */
-static double overshoot(const schedule_stage *st) {
-  double factor = 1;
-  for (int i = 0; i < st->n_relations; i++) {
-    const schedule_relation *r = &st->relations[i];
-    double product = 1;
-    if (r->is_fuse || !st->axes[r->one].size) continue;
-    for (int k = 0; k < r->n; k++) product *= (double)st->axes[r->many[k]].extent;
-    factor *= RUNTIME_MAX(product / (double)st->axes[r->one].extent, 1);
-  }
-  return factor;
-}
-
-/* As a double: products of extents overflow before they are refused. */
-static double points_of(const tn_tensor *tensor) {
-  double points = 1;
-  for (int d = 0; d < tensor->ndim; d++) points *= (double)tensor->shape[d];
-  return points;
-}
-
-/* i64 loops when a tensor or a loop might not fit i32, or strides may be anything. An estimate, not a proof (tir/ir.h says what is
- * proved): the most elements of a stage's tensors or of one of its axes, with room for what lowering adds, must fit i32. */
-static tn_dtype choose_index_dtype(const tn_schedule *s) {
+/* Whether i32 need not be tried: strides may be anything, or a tensor alone has more elements than it counts. */
+static bool needs_i64(const tn_schedule *s) {
   for (int i = 0; i < s->program->n_args; i++)
-    if (s->program->args[i]->is_strided) return TN_I64;
-  for (int i = 0; i < s->n_stages; i++) {
-    const schedule_stage *st = &s->stages[i];
-    double elements = 1, slack = 4; /* slack: rounded-up tails and offsets */
-    for (int v = 0; v < st->n_tensors; v++) elements = RUNTIME_MAX(elements, points_of(&st->tensors[v]));
-    for (int k = 0; k < st->n_axes; k++) elements = RUNTIME_MAX(elements, (double)st->axes[k].extent);
-    elements *= overshoot(st);
-    for (int k = 0; k < st->n_spatial_roots; k++)
-      slack *= (schedule_pads_dimension(st, k) ? 2 : 1) * (st->layout ? 2 : 1);
-    if (st->align_factor) elements *= (double)st->align_factor * st->align_factor;
-    if (elements * slack > INT32_MAX) return TN_I64;
+    if (s->program->args[i]->is_strided) return true;
+  for (int i = 0; i < s->program->n_args; i++) {
+    const tn_tensor *t = s->program->args[i];
+    double elements = 1;
+    for (int d = 0; d < t->ndim; d++) elements *= (double)t->shape[d];
+    if (elements - 1 > INT32_MAX) return true;
   }
-  return TN_I32;
+  return false;
 }
 
 /* Knows VAR, with values from LO to HI, everywhere. */
@@ -604,21 +575,53 @@ static void make_scalars(lowering *l) {
   make_strides(l);
 }
 
+static void infer_stage(lowering *l, int stage) {
+  lower_stage *ls = &l->stages[stage];
+  bool is_input = te_is_placeholder(ls->st->op);
+  if (!is_input && ls->st->attach != SCHEDULE_INLINED) infer_region(l, stage);
+  if (ls->is_live) {
+    make_loops(l, ls);
+    schedule_prove_loops(l, ls);
+  }
+  schedule_find_roll(l, ls);
+  ls->layout = read_layout(l, ls->st);
+  ls->buffers = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, ls->st->n_tensors);
+  for (int v = 0; v < ls->st->n_tensors && !ls->scalar; v++)
+    ls->buffers[v] = make_buffer(l, ls, &ls->st->tensors[v], is_argument(l, &ls->st->tensors[v]));
+  if (ls->is_live || is_input) schedule_prove_buffers(l, ls);
+}
+
 /* Stages from the last to the first: every reader's region is known before what it reads is looked at. */
 bool schedule_infer_bounds(lowering *l) {
-  l->index_dtype = choose_index_dtype(l->s);
+  if (!l->stages) {
+    l->index_dtype = needs_i64(l->s) ? TN_I64 : TN_I32;
+    runtime_map_lend(&l->parts, l->small_parts, LOWER_PARTS);
+  }
   l->stages = RUNTIME_NEW_ARRAY(l->arena, lower_stage, l->s->n_stages + 1);
   if (!schedule_inline_bodies(l)) return false;
   make_scalars(l);
-  for (int i = l->s->n_stages - 1; i >= 0; i--) {
-    lower_stage *ls = &l->stages[i];
-    if (!te_is_placeholder(ls->st->op) && ls->st->attach != SCHEDULE_INLINED) infer_region(l, i);
-    if (ls->is_live) make_loops(l, ls);
-    schedule_find_roll(l, ls);
-    ls->layout = read_layout(l, ls->st);
-    ls->buffers = RUNTIME_NEW_ARRAY(l->arena, const tir_buffer *, ls->st->n_tensors);
-    for (int v = 0; v < ls->st->n_tensors && !ls->scalar; v++)
-      ls->buffers[v] = make_buffer(l, ls, &ls->st->tensors[v], is_argument(l, &ls->st->tensors[v]));
-  }
-  return true;
+  for (int i = l->s->n_stages - 1; i >= 0 && !l->unfit.what; i--) infer_stage(l, i);
+  return !l->unfit.what || (schedule_widen(l) && schedule_infer_bounds(l));
+}
+
+static void say_warnings(const lowering *l, const schedule_warning *last) {
+  if (!last) return;
+  say_warnings(l, last->before);
+  runtime_say(l->ctx, TN_SEVERITY_WARNING, "%s", last->text);
+}
+
+void schedule_lowering_end(lowering *l) {
+  say_warnings(l, l->warnings);
+  runtime_map_free(&l->parts);
+}
+
+void schedule_lowering_warn(lowering *l, const char *format, ...) {
+  runtime_str text = {0};
+  va_list args;
+  va_start(args, format);
+  runtime_str_addv(&text, format, args);
+  va_end(args);
+  schedule_warning warning = {text.failed ? format : runtime_strdup(l->arena, text.data), l->warnings};
+  l->warnings = runtime_copy(l->arena, &warning, sizeof warning);
+  runtime_str_free(&text);
 }

@@ -122,9 +122,8 @@ tn_status tn_rolling_buffer(tn_schedule *s, const char *stage) {
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */
 
 /* No effect is no error: the result is the same. */
-static void warn(const lowering *l, const lower_stage *ls, const char *why) {
-  runtime_say(l->ctx, TN_SEVERITY_WARNING, "%s(%s) has no effect: %s", words[ls->st->buffering],
-              schedule_stage_name(ls->st), why);
+static void warn(lowering *l, const lower_stage *ls, const char *why) {
+  schedule_lowering_warn(l, "%s(%s) has no effect: %s", words[ls->st->buffering], schedule_stage_name(ls->st), why);
 }
 
 /* The loop that the stage is computed in; NULL: none, or it has one iteration, or nothing needs its stage. */

@@ -3,6 +3,7 @@
  * all digits of an index together are a number system with mixed radix, so that every element has a
  * place of its own. A schedule_layout is a value that points into the text of its map. */
 #include "schedule/layout.h"
+#include "schedule/index.h"
 
 #include <ctype.h>
 
@@ -245,7 +246,7 @@ const tir_expr *schedule_layout_extent(lowering *l, const schedule_digit *digit,
   tn_dtype dtype = (tn_dtype)of->dtype;
   int64_t number;
   if (digit->modulus && !tir_is_int(of, &number)) return tir_int(l->arena, dtype, digit->modulus);
-  of = tir_binary(l->arena, TIR_ADD, of, tir_int(l->arena, dtype, digit->divisor - 1));
+  of = schedule_index_binary(l, TIR_ADD, of, tir_int(l->arena, dtype, digit->divisor - 1));
   of = tir_binary(l->arena, TIR_FLOORDIV, of, tir_int(l->arena, dtype, digit->divisor));
   return digit->modulus ? tir_binary(l->arena, TIR_MIN, of, tir_int(l->arena, dtype, digit->modulus)) : of;
 }

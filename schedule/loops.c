@@ -106,7 +106,7 @@ void schedule_child_extents(int64_t extent, bool is_symbolic, int n, const int64
     int child = inner_to_outer ? n - i : i;
     int64_t length = lengths[inner_to_outer ? n - 1 - i : i];
     out[child] = is_symbolic ? length : RUNTIME_MIN(length, rest);
-    rest = (rest + out[child] - 1) / out[child];
+    rest = (rest - 1) / out[child] + 1;
   }
   out[inner_to_outer ? 0 : n] = rest;
 }

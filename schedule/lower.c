@@ -4,8 +4,8 @@
  * stage is put together from the innermost loop outwards. Allocations are not checked: the arena jumps
  * to lower_safely, which says that memory ran out. */
 #include "runtime/profiler/profiler.h"
+#include "schedule/index.h"
 #include "schedule/layout.h"
-#include "schedule/lowering.h"
 #include "schedule/prepack.h"
 #include "schedule/tail.h"
 #include "schedule/work.h"
@@ -463,7 +463,8 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
   return f;
 }
 
-/* Stages from the last to the first, each around what follows it: a buffer lives around its readers. */
+/* Stages from the last to the first, each around what follows it: a buffer lives around its readers. Everything again
+ * where the finished body needs i64. */
 static tir_func *lower(lowering *l, const char *name) {
   if (!schedule_infer_bounds(l)) return NULL;
   if (l->part != SCHEDULE_WHOLE && schedule_find_packed(l) != TN_OK) return NULL;
@@ -476,6 +477,8 @@ static tir_func *lower(lowering *l, const char *name) {
   for (int i = l->s->n_stages - 1; i >= 0; i--)
     if (l->stages[i].is_live && l->stages[i].st->attach == SCHEDULE_ROOT && schedule_in_part(l, i))
       body = produce_then(l, i, body);
+  if (body) schedule_prove_body(l, body);
+  if (l->unfit.what) return schedule_widen(l) ? lower(l, name) : NULL;
   return make_func(l, name, body);
 }
 
@@ -486,12 +489,14 @@ static tir_func *lower_safely(const tn_schedule *s, const char *name, runtime_ar
   lowering l = {.s = s, .ctx = s->ctx, .arena = arena, .marks = marks, .part = part};
   if (setjmp(oom)) {
     arena->on_oom = outer;
+    schedule_lowering_end(&l);
     runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory while lowering");
     return NULL;
   }
   arena->on_oom = &oom;
   tir_func *f = lower(&l, name);
   arena->on_oom = outer;
+  schedule_lowering_end(&l);
   return f;
 }
 

@@ -49,11 +49,31 @@ typedef struct lower_stage {
   const tir_env **env; /* by leaf position: variable ranges known inside that loop; env[n_leaves] is inside all */
 } lower_stage;
 
+/* The first thing of a lowering that is not shown to fit the index dtype (index.h). */
+typedef struct schedule_unfit {
+  const lower_stage *ls;
+  const char *what, *name; /* an axis, a buffer ... and which; what NULL: all fits so far */
+  const tir_expr *expr;    /* the part of an expression, or NULL */
+  double most;             /* what it can be */
+} schedule_unfit;
+
+typedef struct schedule_warning {
+  const char *text;
+  const struct schedule_warning *before;
+} schedule_warning;
+
+enum { LOWER_PARTS = RUNTIME_SMALL(32, 2) };
+
+/* Starts with schedule, context, arena and what is asked for; ends with schedule_lowering_end. */
 typedef struct lowering {
   const tn_schedule *s;
   tn_context *ctx;
   runtime_arena *arena;
-  tn_dtype index_dtype;
+  tn_dtype index_dtype;             /* of loops; schedule_infer_bounds chooses it */
+  const schedule_warning *warnings; /* the last; said at the end, since all may have to be done again, in i64 */
+  schedule_unfit unfit;
+  runtime_map parts; /* expression -> what it can be (index.c) */
+  runtime_map_slot small_parts[LOWER_PARTS];
   lower_stage *stages;
   lower_var **symbols; /* as the program numbers them */
   int n_scalars;
@@ -65,9 +85,13 @@ typedef struct lowering {
 } lowering;
 
 /* Fills the rest of L, which has schedule, context and arena: substitutes inlined stages and infers regions, extents,
- * variables and buffers, consumers first. The arena must have on_oom. False after a message: what inlining makes is too
- * large. */
+ * variables and buffers, consumers first; in i64 where i32 is not shown to hold them. The arena must have on_oom. False
+ * after a message: what inlining makes is too large, or not even i64 is shown to hold an index. */
 bool schedule_infer_bounds(lowering *l);
+/* Says the warnings; then ARENA may be freed. */
+void schedule_lowering_end(lowering *l);
+/* A warning for the user. */
+void schedule_lowering_warn(lowering *l, const char *format, ...) TN_PRINTF(2, 3);
 /* Sets st, body and may_leave of all stages. In the body of one that has loops of its own each read of an inlined stage is
  * that stage's body at the index read (inline.c). False: TN_ERROR_LOWER, the expression is over the limit expr_nodes or too
  * deep. */
@@ -99,7 +123,7 @@ bool schedule_align_shape(const schedule_stage *st, int64_t *shape);
 /* Axis values from leaf values, in place: VALUES has the leaves' entries filled. */
 void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **values);
 /* Says which annotations and pragmas of loops have no effect (pragmas.c). */
-void schedule_warn_loops(const lowering *l, const lower_stage *ls);
+void schedule_warn_loops(lowering *l, const lower_stage *ls);
 /* Whether a split's children count no further than its parent. */
 bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r);
 /* Named like NAME, or NAME_1 ... when a loop around it, in ENV, has that name. SIZE may be NULL. */

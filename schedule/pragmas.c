@@ -151,13 +151,13 @@ static bool has_rest(const lower_stage *ls, int axis) {
 }
 
 /* Said by lowering, where extents are known. */
-static void warn(const lowering *l, const lower_stage *ls, int leaf, const char *primitive, const char *why) {
-  runtime_say(l->ctx, TN_SEVERITY_WARNING, "%s(%s, %s) has no effect: %s", primitive, schedule_stage_name(ls->st),
-              schedule_leaf(ls->st, leaf)->name, why);
+static void warn(lowering *l, const lower_stage *ls, int leaf, const char *primitive, const char *why) {
+  schedule_lowering_warn(l, "%s(%s, %s) has no effect: %s", primitive, schedule_stage_name(ls->st),
+                         schedule_leaf(ls->st, leaf)->name, why);
 }
 
 /* Each pragma on its own terms: what "no effect" means differs. */
-static void warn_pragmas(const lowering *l, const lower_stage *ls, int leaf) {
+static void warn_pragmas(lowering *l, const lower_stage *ls, int leaf) {
   const schedule_axis *axis = schedule_leaf(ls->st, leaf);
   if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_EXPLICIT) == 1)
     warn(l, ls, leaf, "pragma", "unroll_explicit 1 is what holds without it");
@@ -168,7 +168,7 @@ static void warn_pragmas(const lowering *l, const lower_stage *ls, int leaf) {
 }
 
 /* Once for each lowering of a schedule, for live stages. */
-void schedule_warn_loops(const lowering *l, const lower_stage *ls) {
+void schedule_warn_loops(lowering *l, const lower_stage *ls) {
   for (int i = 0; i < ls->st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(ls->st, i);
     bool is_kind = axis->annotation > SCHEDULE_NONE && axis->annotation < SCHEDULE_BIND;

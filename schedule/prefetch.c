@@ -1,7 +1,7 @@
 /* prefetch.c: the primitive prefetch: at a loop, the region of a tensor that a later iteration reads, of this loop or
  * of one around it, is asked for, a cache line at a time, before the loop's body (TVM: Stage::prefetch, InjectPrefetch;
  * Halide: Func::prefetch with `at` and `from`). */
-#include "schedule/lowering.h"
+#include "schedule/index.h"
 
 enum { MAX_OFFSET = 1 << 20, LINE_BYTES = 64, FEW_LINES = 8 };
 
@@ -140,8 +140,8 @@ tn_status tn_prefetch_of(tn_schedule *s, const char *stage, const char *tensor, 
 
 /* While lowering: what a request counts on may have been rescheduled since. */
 static void warn(lowering *l, const lower_stage *ls, const schedule_prefetch_request *p, const char *why) {
-  runtime_say(l->ctx, TN_SEVERITY_WARNING, "prefetch(%s, %s, %s) has no effect: %s", schedule_stage_name(ls->st),
-              p->tensor->name, ls->st->axes[p->axis].name, why);
+  schedule_lowering_warn(l, "prefetch(%s, %s, %s) has no effect: %s", schedule_stage_name(ls->st), p->tensor->name,
+                         ls->st->axes[p->axis].name, why);
 }
 
 /* The variable of the loop whose iterations a request counts. NULL: that loop is not around loop LEAF any more. */
@@ -171,7 +171,7 @@ static const char *objection(lowering *l, const lower_stage *ls, int leaf, const
 }
 
 /* In the index dtype. */
-static const tir_expr *number(lowering *l, int64_t value) { return tir_int(l->arena, l->index_dtype, value); }
+static const tir_expr *number(lowering *l, int64_t value) { return schedule_index_int(l, value); }
 
 /* min(max(e, 0), extent - length) as far as that cannot be proved. */
 static const tir_expr *clamped(lowering *l, const tir_env *env, const tir_expr *e, const tir_expr *extent,

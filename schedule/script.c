@@ -605,6 +605,7 @@ bool schedule_print_script(const tn_schedule *schedule, runtime_str *out) {
   script s = {.l = &l, .out = out};
   bool ok = !setjmp(oom) && schedule_infer_bounds(&l);
   if (ok) print_function(&s);
+  schedule_lowering_end(&l);
   runtime_arena_free(&arena);
   return ok;
 }

@@ -19,6 +19,6 @@ bool schedule_counts_overlaps(const schedule_stage *st, int axis);
 bool schedule_pads_dimension(const schedule_stage *st, int dim);
 const tir_expr *schedule_padded_extent(lowering *l, const lower_stage *ls, int dim);
 /* Says which splits with tail mask have a tail and no vectorized loop. */
-void schedule_warn_masks(const lowering *l, const lower_stage *ls);
+void schedule_warn_masks(lowering *l, const lower_stage *ls);
 
 #endif

@@ -6,7 +6,7 @@
  * block back so that it ends with the axis: elements are computed twice. pad runs the last block in full: what it
  * writes beyond a data axis lies in padding of the stage's buffer, what it adds beyond a reduction axis is left out by
  * a select. */
-#include "schedule/lowering.h"
+#include "schedule/index.h"
 #include "schedule/tail.h"
 
 const char *const schedule_tail_words[TN_TAIL_COUNT] = {
@@ -162,7 +162,8 @@ tn_status schedule_check_fuse_overlap(const schedule_call *c, int stage, int n, 
 bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r) {
   int64_t product = 1;
   if (ls->axis_size[r->one]) return false; /* as far as is known */
-  for (int i = 0; i < r->n; i++) product *= ls->axis_extent[r->many[i]];
+  for (int i = 0; i < r->n; i++)
+    if (__builtin_mul_overflow(product, ls->axis_extent[r->many[i]], &product)) return false;
   return product == ls->axis_extent[r->one];
 }
 
@@ -176,9 +177,9 @@ bool schedule_pads_dimension(const schedule_stage *st, int dim) {
 const tir_expr *schedule_padded_extent(lowering *l, const lower_stage *ls, int dim) {
   if (!schedule_pads_dimension(ls->st, dim)) return schedule_extent(l, ls->extent[dim], ls->size[dim]);
   const schedule_relation *r = &ls->st->relations[ls->st->axes[dim].used_by];
-  const tir_expr *product = tir_int(l->arena, l->index_dtype, 1);
+  const tir_expr *product = schedule_index_int(l, 1);
   for (int i = 0; i < r->n; i++)
-    product = tir_binary(l->arena, TIR_MUL, product, schedule_axis_extent(l, ls, r->many[i]));
+    product = schedule_index_binary(l, TIR_MUL, product, schedule_axis_extent(l, ls, r->many[i]));
   return product;
 }
 
@@ -192,7 +193,7 @@ static bool is_vectorized(const schedule_stage *st, int axis) {
 }
 
 /* A mask that is no mask is a guard, which is slower than peel. */
-void schedule_warn_masks(const lowering *l, const lower_stage *ls) {
+void schedule_warn_masks(lowering *l, const lower_stage *ls) {
   const schedule_stage *st = ls->st;
   for (int i = 0; i < st->n_relations; i++) {
     const schedule_relation *r = &st->relations[i];
@@ -200,9 +201,10 @@ void schedule_warn_masks(const lowering *l, const lower_stage *ls) {
     int inner = r->many[r->n - 1];
     if (is_vectorized(st, inner)) continue;
     const char *name = schedule_stage_name(st);
-    runtime_say(l->ctx, TN_SEVERITY_WARNING,
-                "split(%s, %s): tail mask has no effect: loop %s is not vectorized, so that the tail is a condition as "
-                "with guard; call vectorize(%s, %s)",
-                name, st->axes[r->one].name, st->axes[inner].name, name, st->axes[inner].name);
+    schedule_lowering_warn(
+        l,
+        "split(%s, %s): tail mask has no effect: loop %s is not vectorized, so that the tail is a condition as "
+        "with guard; call vectorize(%s, %s)",
+        name, st->axes[r->one].name, st->axes[inner].name, name, st->axes[inner].name);
   }
 }

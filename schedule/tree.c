@@ -136,6 +136,7 @@ bool schedule_print_tree(const tn_schedule *s, runtime_str *out) {
     for (int i = 0; i < s->n_stages; i++)
       if (!te_is_placeholder(s->stages[i].op) && s->stages[i].attach == SCHEDULE_ROOT) print_stage(&l, i, 0, out);
   }
+  schedule_lowering_end(&l);
   runtime_arena_free(&arena);
   return ok;
 }

@@ -19,11 +19,14 @@
  *  - A scalar argument is a variable bound around the whole body, of any dtype (f16 and bf16: to be cast only). Its
  *    value is data: what it takes part in wraps at its dtype. A symbol is the value of an extent: a variable of the index
  *    dtype that is at least 1. A stride of an input is a symbol, too, of i64, and may be 0.
- *  - Index arithmetic is made of loop variables, symbols and constants in the loops' dtype. That is i32, or i64 when
- *    an estimate from the extents says that a buffer, a loop or an offset might not fit i32 (schedule/bounds.c). The
- *    estimate is not a proof. What is proved, by intervals and for each part of an expression: that it does not wrap, before
- *    the simplifier treats it as an integer, before code generation computes it in i64, and before lowering takes arithmetic
- *    of a program into another dtype. What is not shown to fit (loads, wide products) stays a value that wraps at its dtype.
+ *  - Index arithmetic is made of loop variables, symbols and constants in the loops' dtype: bounds of loops, indices,
+ *    sides of comparisons. Lowering proves, by the interval of each part, that none of it leaves that dtype. It is i32
+ *    where that can be proved, else i64; where i64 is not enough lowering refuses (schedule/index.c). Passes keep that:
+ *    what they make of indices has the same values. An access that is made lies in its buffer, whose last element has an
+ *    offset that fits; an index under a condition that fails counts for nothing.
+ *    The simplifier treats an expression as an integer, code generation computes it in i64, and lowering takes arithmetic
+ *    of a program into another dtype, only where the interval of each part fits. What is not shown to (loads, products
+ *    that a program makes) stays a value that wraps at its dtype.
  *  - Distinct buffers never overlap. A PARALLEL loop's iterations are independent; a VECTORIZED loop's iterations run
  *    in lockstep and do not depend on each other; UNROLLED is a request for expansion. Order between statements of a
  *    SEQ holds.

@@ -264,6 +264,21 @@ static void too_many_elements(void **state) {
               "be, as in symbol M<=4096");
 }
 
+/* Each extent is one that its symbol may have; their product is not. */
+static void shapes_beyond_memory(void **state) {
+  (void)state;
+  tn_kernel *kernel = built("symbol M, N, K\nC[i<M, j<N, k<K] = A[i,j,k] + 1", "", NULL);
+  float one = 1;
+  int64_t shape[] = {500000000, 500000000, 500000000};
+  DLTensor a = {.data = &one, .device = {kDLCPU, 0}, .ndim = 3, .dtype = tn_dtype_dlpack(TN_F32), .shape = shape};
+  DLTensor c = a, *args[] = {&a, &c};
+  assert_int_equal(tn_call(K.ctx, kernel, args, 2), TN_ERROR_CALL);
+  check_fails(
+      K.ctx, TN_ERROR_CALL,
+      "tn_call kernel: argument 0 (A): shape [500000000, 500000000, 500000000] of f32 is more than memory holds");
+  tn_kernel_free(kernel);
+}
+
 /* ---- exported ---------------------------------------------------------------------------------------------------- */
 
 static void exported(void **state) {
@@ -288,7 +303,8 @@ static void exported(void **state) {
 
 int test_symbolic(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(steps_of_one_size), cmocka_unit_test(in_c),
-                                     cmocka_unit_test(too_many_elements), cmocka_unit_test(exported)};
+                                     cmocka_unit_test(too_many_elements), cmocka_unit_test(shapes_beyond_memory),
+                                     cmocka_unit_test(exported)};
   return CHECK_TABLE("every number of rows", matmul_rows, every_number_of_rows) +
          CHECK_TABLE("bytes by an intrinsic", bytes_rows, bytes) +
          CHECK_TABLE("calls with wrong shapes", refused_rows, refused) +

@@ -19,6 +19,7 @@ int test_warnings(void);
 int test_tensorize(void);
 int test_script(void);
 int test_subjects(void);
+int test_width(void);
 
 /* A program and a schedule in a context of their own. */
 typedef struct fixture {
