@@ -18,7 +18,7 @@
   X(vectorize, "vectorized loops become ramps and broadcasts; conditions on lanes become predicates")            \
   X(register_tiles, "loops over small local buffers are marked for unrolling: accumulators become registers")    \
   X(unroll, "unrolled loops are written out, and those that auto_unroll_max_step names")                         \
-  X(signed_dots, "sums of products of signed bytes are made of unsigned times signed ones")                        \
+  X(signed_dots, "sums of products of signed bytes are made of unsigned times signed ones")                      \
   X(remove_noops, "what has no effect goes")
 
 #define X(name, summary) tir_func *tir_pass_##name(tir_pass_context *p, tir_func *f);

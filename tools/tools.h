@@ -39,15 +39,15 @@ typedef struct tools_args {
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */
-#define TOOLS_KINDS(X)                                                \
-  X(FLAG, "nothing")                         /* bool */               \
-  X(TEXT, "a text")                          /* const char * */       \
-  X(COUNT, "a whole number of 1 or more")    /* int64_t */            \
-  X(LEVEL, "0, 1 or 2")                      /* int64_t, plus 1 */    \
-  X(SEED, "a whole number of 0 or more")     /* uint64_t */           \
-  X(SECONDS, "a number above 0")             /* double */             \
-  X(PARAM, "NAME=N with a whole number")     /* one more of params */ \
-  X(LINK, "a file's name, 16 times at most") /* one more of links */ \
+#define TOOLS_KINDS(X)                                                 \
+  X(FLAG, "nothing")                          /* bool */               \
+  X(TEXT, "a text")                           /* const char * */       \
+  X(COUNT, "a whole number of 1 or more")     /* int64_t */            \
+  X(LEVEL, "0, 1 or 2")                       /* int64_t, plus 1 */    \
+  X(SEED, "a whole number of 0 or more")      /* uint64_t */           \
+  X(SECONDS, "a number above 0")              /* double */             \
+  X(PARAM, "NAME=N with a whole number")      /* one more of params */ \
+  X(LINK, "a file's name, 16 times at most")  /* one more of links */  \
   X(FILL, "NAME=HOW, as in A=uniform(0.1,2)") /* one more of fills */
 
 typedef enum tools_kind {
@@ -68,10 +68,10 @@ typedef struct tools_option {
 #define TOOLS_OPTION(name, letter, kind, field, argument, help) \
   {name, letter, TOOLS_##kind, offsetof(tools_args, field), argument, help}
 /* Options that several verbs take. */
-#define TOOLS_OPTION_FILL                                                                                           \
-  TOOLS_OPTION("fill", 0, FILL, fills, "NAME=HOW",                                                                  \
-               "what input NAME holds: uniform(LOW,HIGH), normal, zeros, iota, index(N) for indices,\n"             \
-               "sparse(SHARE) with that share of zeros, file:PATH.npy; the others get random numbers that\n"        \
+#define TOOLS_OPTION_FILL                                                                                    \
+  TOOLS_OPTION("fill", 0, FILL, fills, "NAME=HOW",                                                           \
+               "what input NAME holds: uniform(LOW,HIGH), normal, zeros, iota, index(N) for indices,\n"      \
+               "sparse(SHARE) with that share of zeros, file:PATH.npy; the others get random numbers that\n" \
                "the program can take")
 #define TOOLS_OPTION_PARAM \
   TOOLS_OPTION("param", 'p', PARAM, params, "NAME=N", "the value of one of the program's `param`s; may be repeated")

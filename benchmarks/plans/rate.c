@@ -110,7 +110,12 @@ static bool rate(const char *name, const char *text) {
   const tn_target *target = tn_target_new(ctx, "threads=1");
   bool ok = r && program && target;
   if (ok) {
-    r->task = (autotune_task){ctx, program, target, 1, tn_target_vector_bytes(target), 64, 0, NULL};
+    r->task = (autotune_task){.ctx = ctx,
+                              .program = program,
+                              .target = target,
+                              .threads = 1,
+                              .vector_bytes = tn_target_vector_bytes(target),
+                              .cache_line_bytes = 64};
     r->space.task = &r->task;
     r->rng.state = 1;
     r->model = autotune_model_new(ctx, 1, 1);
@@ -118,8 +123,8 @@ static bool rate(const char *name, const char *text) {
   }
   autotune_genome *genomes = ok ? draw(r, SCORED) : NULL;
   if (genomes)
-    printf("%-26s ranked by cost %9.0f a second   lowered and scored %8.0f a second\n", name,
-           rank(r, genomes, SCORED), score(r, genomes));
+    printf("%-26s ranked by cost %9.0f a second   lowered and scored %8.0f a second\n", name, rank(r, genomes, SCORED),
+           score(r, genomes));
   else
     fprintf(stderr, "tenon-plans: %s: %s\n", name, ctx ? tn_context_message(ctx) : "out of memory");
   free(genomes);

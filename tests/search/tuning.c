@@ -438,7 +438,8 @@ static void test_several_tuners_on_one_log(void **state) {
   for (int i = 0; i < TUNERS; i++) {
     tuners[i] = fork();
     assert_true(tuners[i] >= 0);
-    if (tuners[i] == 0) _exit(tune(f) == TN_OK && f->result.default_s > 0 ? 0 : 1); /* one that starts late finds no work left */
+    if (tuners[i] == 0)
+      _exit(tune(f) == TN_OK && f->result.default_s > 0 ? 0 : 1); /* one that starts late finds no work left */
   }
   for (int i = 0; i < TUNERS; i++) {
     int status;
