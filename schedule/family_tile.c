@@ -200,6 +200,13 @@ static void add_counts(plan_space *s, int field, int64_t count, int64_t most) {
     if (ceil_div(count, parts) <= most) plan_add(s, field, ceil_div(count, parts));
 }
 
+/* Rows of the shared operand that lie apart, which the processor does not guess. */
+static bool can_prefetch(const tile_facts *f) {
+  if (f->shared < 0 || f->block) return false;
+  const generic_read *read = &f->reads.reads[f->shared];
+  return read->stride[f->v] == 1 && !read->is_window && read->tensor != f->padding;
+}
+
 /* The first value of each field is the plainest: full width, one vector, nothing packed. */
 static void space(const void *facts, plan_space *s) {
   const tile_facts *f = facts;
@@ -217,6 +224,7 @@ static void space(const void *facts, plan_space *s) {
   for (int i = 0; i < 2; i++) {
     plan_add(s, TILE_ORDER, i);
     plan_add(s, TILE_INNER, i);
+    if (i == 0 || can_prefetch(f)) plan_add(s, TILE_PREFETCH, i);
     if (i == 0 || f->dot) plan_add(s, TILE_DOT, i);
     if (i == 0 || f->can_lane) plan_add(s, TILE_LANES, i);
     if (i == 0 || generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, TILE_THREADS, i);
@@ -277,7 +285,8 @@ static double elements_read(const tile_facts *f, const generic_read *read, const
   double n = 1, all = 1;
   for (int a = 0; a < r->n_axes; a++) {
     if (!moves(read, a)) continue;
-    double length = extent[a];
+    bool is_block = read->is_known[a] && read->stride[a] == 0;
+    double length = is_block ? ceil(extent[a] / (double)read->block[a]) : extent[a];
     bool is_first = true;
     for (int b = 0; b < r->n_axes; b++) {
       if (b == a || !moves(read, b) || !read->is_window || read->stride[b] != read->stride[a]) continue;
@@ -345,6 +354,16 @@ static double lines_of(const tile_facts *f, const stream *s, const double *exten
   return s->row >= bytes ? bytes / COST_LINE : bytes / s->row * fmax(s->row / COST_LINE, 1);
 }
 
+/* What a line of a stream takes longer where a page holds one row of it, or so few lines that nobody guesses the next
+ * ones: each row begins with a wait, unless it was asked for. */
+static double guess_ns(const tile_facts *f, const int32_t *c, const stream *s, int level) {
+  enum { GUESSED = 4 };
+  double lines = fmax(s->row / COST_LINE, 1), rows = COST_PAGE / fmax(s->stride, 1);
+  bool is_guessed = level <= 2 || s->is_packed || s->row >= COST_PAGE || (rows > 1 && rows * lines >= GUESSED);
+  bool is_asked = c[TILE_PREFETCH] && s->read == &f->reads.reads[f->shared];
+  return is_guessed || is_asked ? 0 : f->machine.costs.apart / lines;
+}
+
 /* What all tiles read, from the level where it was since it was used last. */
 static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   stream streams[GENERIC_MAX_READS];
@@ -368,11 +387,13 @@ static double traffic_ns(const tile_facts *f, const int32_t *c, const nest *n) {
     for (int l = n->n - 1; l >= 0; l--) {
       if (moves(streams[i].read, n->loops[l].axis)) continue;
       double count = n->loops[l].count;
-      ns_of_line += left * (count - 1) / count * cost_line(&f->machine, level[l], is_shared);
+      double line = cost_line(&f->machine, level[l], is_shared) + guess_ns(f, c, &streams[i], level[l]);
+      ns_of_line += left * (count - 1) / count * line;
       left /= count;
     }
-    ns_of_line += left * cost_line(&f->machine, whole, is_shared);
-    bool is_paged = !streams[i].is_packed && streams[i].stride >= COST_PAGE / 2 && lines[i] > COST_LINE;
+    ns_of_line += left * (cost_line(&f->machine, whole, is_shared) + guess_ns(f, c, &streams[i], whole));
+    double rows = elements_read(f, streams[i].read, extent) * streams[i].bytes / streams[i].row;
+    bool is_paged = !streams[i].is_packed && streams[i].stride >= COST_PAGE / 2 && rows > COST_LINE;
     if (is_paged && streams[i].row < COST_PAGE)
       ns_of_line +=
           f->machine.costs.page / fmax(streams[i].row / COST_LINE, 1) * fmin(streams[i].stride / COST_PAGE, 1);
@@ -407,7 +428,8 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   double work = dot ? 1 : RUNTIME_MAX(f->reads.n - 1, 1);
   for (int i = 0; i < f->reads.n; i++) {
     const generic_read *read = &f->reads.reads[i];
-    double n = (moves(read, f->v) ? v : 1) * (moves(read, f->u) ? r : 1) * (moves(read, f->u2) ? r2 : 1);
+    double along = read->is_known[f->v] && read->stride[f->v] == 0 ? 1 : v; /* a tile lies in one block */
+    double n = along * (moves(read, f->u) ? r : 1) * (moves(read, f->u2) ? r2 : 1);
     loads += n;
     bool is_other = !dot && tn_dtype_bytes(read->tensor->dtype) != (size_t)f->bytes;
     converted += is_other ? n : 0;
@@ -424,6 +446,7 @@ static double step_ns(const tile_facts *f, const int32_t *c, double v, double r,
   }
   /* What a step waits for hides nearly all of the rest: steps follow each other without end. */
   static const double exposed = 0.05, slack = 1.2;
+  loads += c[TILE_PREFETCH] ? v : 0;
   double busy = fmax(arithmetic, slack * chain), loading = loads * m->costs.load;
   return cost_overlap(fmax(busy, loading) + exposed * fmin(busy, loading), conflict);
 }
@@ -449,15 +472,29 @@ static double turn_ns(const tile_facts *f, const int32_t *c) {
   return elements * f->machine.costs.gather;
 }
 
+/* A tile without a loop inside: what its steps read again is still in a register, and the next tile begins before it ends. */
+static double unrolled_ns(const tile_facts *f, const int32_t *c, double v, double r, double r2) {
+  double extent[GENERIC_MAX_AXES], loads = 0;
+  for (int a = 0; a < f->reads.n_axes; a++) extent[a] = a < f->reads.n_data ? 1 : (double)f->reads.extent[a];
+  if (f->u >= 0) extent[f->u] = r;
+  if (f->u2 >= 0) extent[f->u2] = r2;
+  for (int i = 0; i < f->reads.n; i++) loads += v * elements_read(f, &f->reads.reads[i], extent);
+  double arithmetic = v * r * r2 * f->reduced * cost_fma(&f->machine, c[TILE_WIDTH]);
+  return cost_overlap(fmax(arithmetic, f->machine.costs.chain), loads * f->machine.costs.load);
+}
+
 /* A row of tiles for R rows: whole panels, and the rest, whose last vector may be short. */
 static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2) {
   int64_t width = tile_columns(f, c), extent = f->reads.extent[f->v];
   double steps = f->reduced / (c[TILE_DOT] ? f->dot_group : 1), v = c[TILE_VECTORS];
   double ends = 4 * f->machine.costs.chain, store = 2 * f->machine.costs.load;
   if (c[TILE_LANES]) steps = lane_steps(f, c), store = lane_sum_ns(f, c);
-  double ns = (double)(extent / width) * (steps * step_ns(f, c, v, r, r2) + ends + v * r * r2 * store);
+  bool unrolled = tile_is_unrolled(f);
+  double tile = unrolled ? unrolled_ns(f, c, v, r, r2) : steps * step_ns(f, c, v, r, r2) + ends;
+  double ns = (double)(extent / width) * (tile + v * r * r2 * store);
   double rest = (double)ceil_div(extent % width, c[TILE_LANES] ? 1 : tile_lanes(f, c));
-  return rest == 0 ? ns : ns + steps * step_ns(f, c, rest, r, r2) + ends + rest * r * r2 * store;
+  double last = unrolled ? unrolled_ns(f, c, rest, r, r2) : steps * step_ns(f, c, rest, r, r2) + ends;
+  return rest == 0 ? ns : ns + last + rest * r * r2 * store;
 }
 
 /* Whole tiles, and one for the rest. */
@@ -515,12 +552,16 @@ static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
 static bool goes_together(const tile_facts *f, const int32_t *c) {
   int64_t sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
   int64_t others = c[TILE_DOT] && f->dot_signed ? 2 * c[TILE_VECTORS] + 2 : c[TILE_VECTORS] + 1;
+  if (tile_is_unrolled(f) && c[TILE_ROWS2] > 1) return false;        /* all that two rows read stays in registers */
+  if (tile_is_unrolled(f)) others = f->machine.vector_registers / 2; /* so does what columns share */
   if (sums + others > f->machine.vector_registers) return false;
   if (tile_columns(f, c) / c[TILE_VECTORS] * (c[TILE_VECTORS] - 1) >= f->reads.extent[f->v]) return false;
   if (c[TILE_LANES] && (c[TILE_PACK] || c[TILE_DOT] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   if (f->far >= 0 && !c[TILE_PACK] && !c[TILE_LANES]) return false;
+  if (c[TILE_PREFETCH] && (c[TILE_PACK] || c[TILE_LANES] || tile_columns(f, c) >= f->reads.extent[f->v])) return false;
   if (c[TILE_ROWS2] > 1 && c[TILE_ROWS] < f->reads.extent[f->u]) return false;
-  if (f->block && c[TILE_VECTORS] > 1 && f->block % tile_columns(f, c)) return false;
+  if (f->block && f->block % RUNTIME_MIN(tile_columns(f, c), f->block)) return false;
+  if (f->block && c[TILE_VECTORS] > 1 && tile_columns(f, c) > f->block) return false;
   if (c[TILE_DOT] && (!c[TILE_PACK] || c[TILE_WIDTH] != f->machine.vector_bytes)) return false;
   return true;
 }

@@ -5,21 +5,22 @@
 #include "schedule/plan.h"
 
 /* X(NAME, "name", "what it says") */
-#define TILE_FIELDS(X)                                                                          \
-  X(WIDTH, "width", "bytes of a vector")                                                        \
-  X(VECTORS, "vectors", "of accumulators along the last data axis")                             \
-  X(ROWS, "rows", "of accumulators along the axis that shares what is loaded")                  \
-  X(ROWS2, "rows2", "and along a second such axis")                                             \
-  X(PACK, "pack",                                                                               \
-    "the operand that all rows share: 0 read where it lies, 1 copied for a block, "             \
-    "2 copied before all")                                                                      \
-  X(PANELS, "panels", "tiles of columns in a block")                                            \
-  X(BLOCK, "block", "tiles of rows in a block, 0: all")                                         \
-  X(ORDER, "order", "1: blocks of columns outside of all other loops")                          \
-  X(INNER, "inner", "inside a block: 0 columns go by a tile of rows, 1 rows by one of columns") \
-  X(DOT, "dot", "1: by the dot product instruction")                                            \
-  X(LANES, "lanes", "1: vectors go along the reduction, and their lanes are summed behind it")  \
-  X(THREADS, "threads", "1: blocks are shared among threads")                                   \
+#define TILE_FIELDS(X)                                                                              \
+  X(WIDTH, "width", "bytes of a vector")                                                            \
+  X(VECTORS, "vectors", "of accumulators along the last data axis")                                 \
+  X(ROWS, "rows", "of accumulators along the axis that shares what is loaded")                      \
+  X(ROWS2, "rows2", "and along a second such axis")                                                 \
+  X(PACK, "pack",                                                                                   \
+    "the operand that all rows share: 0 read where it lies, 1 copied for a block, "                 \
+    "2 copied before all")                                                                          \
+  X(PANELS, "panels", "tiles of columns in a block")                                                \
+  X(BLOCK, "block", "tiles of rows in a block, 0: all")                                             \
+  X(ORDER, "order", "1: blocks of columns outside of all other loops")                              \
+  X(INNER, "inner", "inside a block: 0 columns go by a tile of rows, 1 rows by one of columns")     \
+  X(DOT, "dot", "1: by the dot product instruction")                                                \
+  X(LANES, "lanes", "1: vectors go along the reduction, and their lanes are summed behind it")      \
+  X(PREFETCH, "prefetch", "1: each tile asks for what the next columns read of the shared operand") \
+  X(THREADS, "threads", "1: blocks are shared among threads")                                       \
   X(PADDING, "padding", "1: zeros around an input are computed for a block, 0: before all")
 
 enum tile_field {
@@ -30,6 +31,9 @@ enum tile_field {
 };
 
 /* What family_tile.c finds out about a group, for both files. In the draft's arena. */
+/* Steps of a filter that are written out. */
+enum { TILE_MAX_UNROLLED = 25 };
+
 typedef struct tile_facts {
   tn_machine machine;
   generic_reads reads;          /* of the reduction */
@@ -54,6 +58,7 @@ typedef struct tile_facts {
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);
 /* Lanes of a vector of accumulators. */
 static inline int64_t tile_lanes(const tile_facts *f, const int32_t *value) { return value[TILE_WIDTH] / f->bytes; }
+static inline bool tile_is_unrolled(const tile_facts *f) { return f->is_depthwise && f->reduced <= TILE_MAX_UNROLLED; }
 /* Elements of a tile along the last data axis. */
 static inline int64_t tile_columns(const tile_facts *f, const int32_t *value) {
   return value[TILE_VECTORS] * (value[TILE_LANES] ? 1 : tile_lanes(f, value));

@@ -5,8 +5,8 @@
 
 #include "schedule/tile.h"
 
-/* Steps of a filter; and registers of a vector loop that stay registers when it is one vector. */
-enum { MAX_UNROLLED = 25, FEW_CHANNELS = 16, LONGEST_VECTOR = 4 };
+/* Steps of a filter's row; and registers of a vector loop that stay registers when it is one vector. */
+enum { FEW_CHANNELS = 16, LONGEST_VECTOR = 4 };
 
 /* On the stack of tile_realize. Axes are indices in stages' axis tables, which stay when loops move. */
 typedef struct tiling {
@@ -229,7 +229,7 @@ static bool arrange_tile(const tiling *t, int stage) {
   if (t->c[TILE_DOT])
     return schedule_tensorize(t->d->s, stage, schedule_leaf_position(&t->d->s->stages[stage], v_in), f->dot) == TN_OK;
   if (!generic_annotate(t->d, stage, v_in, SCHEDULE_VECTORIZE)) return false;
-  for (int a = f->reads.n_data; f->is_depthwise && f->reduced <= MAX_UNROLLED && a < f->reads.n_axes; a++)
+  for (int a = f->reads.n_data; tile_is_unrolled(f) && a < f->reads.n_axes; a++)
     if (!generic_annotate(t->d, stage, a, SCHEDULE_UNROLL)) return false;
   return true;
 }
@@ -269,6 +269,25 @@ static bool place_padding(const tiling *t) {
   generic_group alone = {.root = t->g->padding};
   if (generic_read_all(t->d, stage, &r)) alone.ns = generic_cost_ns(t->d, &r);
   return generic_injective(t->d, &alone);
+}
+
+/* At the innermost loop of the reduction, what the tile of the next columns reads there. */
+static bool prefetch_next(const tiling *t, const tn_tensor *sums) {
+  int stage = generic_stage(t->d, sums), root = generic_stage(t->d, t->g->root), iter = -1;
+  const schedule_stage *st = &t->d->s->stages[stage], *of = &t->d->s->stages[root];
+  for (int i = 0; i < st->n_leaves; i++)
+    if (schedule_leaf(st, i)->kind != SCHEDULE_SPATIAL) iter = i;
+  int panel = schedule_leaf_position(of, t->v_panel);
+  if (of->axes[t->v_panel].extent < 2 && t->v_block >= 0) panel = schedule_leaf_position(of, t->v_block);
+  int64_t next[] = {root, panel};
+  schedule_step step = {.kind = SCHEDULE_STEP_PF,
+                        .stage = (int16_t)stage,
+                        .iter = (int16_t)iter,
+                        .target_stage = (int16_t)generic_stage(t->d, packed_read(t)->tensor),
+                        .value = 1,
+                        .n = 2,
+                        .list = next};
+  return panel >= 0 && schedule_apply_step(t->d->s, &step) == TN_OK;
 }
 
 /* ---- sums in lanes ----------------------------------------------------------------------------------------------- */
@@ -346,6 +365,7 @@ bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, c
   int innermost = value[TILE_INNER] && t.u_tile >= 0 ? t.u_tile : t.v_panel;
   if (lanes && !sum_in_lanes(&t, sums, innermost)) return false;
   if (!lanes && (!attach(d, sums, g->root, innermost) || !arrange_tile(&t, generic_stage(d, sums)))) return false;
+  if (value[TILE_PREFETCH] && !prefetch_next(&t, sums)) return false;
   if (copy && !place_copy(&t, copy)) return false;
   return !g->padding || place_padding(&t);
 }
