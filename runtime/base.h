@@ -164,6 +164,7 @@ char *runtime_str_finish(runtime_str *s, tn_context *ctx, const char *what);
 #define RUNTIME_SLOTS(X)                                                 \
   X(POOL)       /* runtime/parallel.c: threads of parallel loops */      \
   X(INTRINS)    /* schedule/intrin.c: declared intrinsics */             \
+  X(REDUCTIONS) /* te/lift.c: reductions taken out of expressions */     \
   X(GENERICS)   /* schedule/generic.c: the context's own schedules */    \
   X(REGISTRIES) /* schedule/registry.c: names and ops of the programs */ \
   X(SESSION)    /* codegen/session.c: LLVM's machines and the JIT */

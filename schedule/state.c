@@ -281,14 +281,13 @@ bool schedule_reads_stage(const schedule_stage *stage, const schedule_stage *fro
 
 /* One pass in stage order, in which readers stand behind what they read. */
 int schedule_consumers(const tn_schedule *s, int stage, bool through_inlined, int max, int *out) {
-  bool inlined[SCHEDULE_MAX_STAGES] = {false}; /* inlined stages that read it, directly or through others */
-  int n = 0;
+  int n = 0, n_inlined = 0, inlined[SCHEDULE_MAX_STAGES]; /* inlined stages that read it, directly or through others */
   for (int i = stage + 1; i < s->n_stages; i++) {
     const schedule_stage *st = &s->stages[i];
     bool reads = schedule_reads_stage(st, &s->stages[stage]);
-    for (int k = stage + 1; k < i && !reads; k++) reads = inlined[k] && schedule_reads_stage(st, &s->stages[k]);
+    for (int k = 0; k < n_inlined && !reads; k++) reads = schedule_reads_stage(st, &s->stages[inlined[k]]);
     if (reads && through_inlined && st->attach == SCHEDULE_INLINED)
-      inlined[i] = true;
+      inlined[n_inlined++] = i;
     else if (reads && n < max)
       out[n++] = i;
   }

@@ -26,7 +26,7 @@ typedef enum schedule_annotation {
  * another stage. */
 typedef enum schedule_attach { SCHEDULE_ROOT, SCHEDULE_INLINED, SCHEDULE_AT } schedule_attach;
 /* A stage's axis table, a schedule's stages, the bytes of a name; more is refused. */
-enum { SCHEDULE_MAX_AXES = 512, SCHEDULE_MAX_STAGES = 512, SCHEDULE_MAX_NAME = 200 };
+enum { SCHEDULE_MAX_AXES = 512, SCHEDULE_MAX_STAGES = 2048, SCHEDULE_MAX_NAME = 200 };
 
 /* Pragmas that mean something (pragmas.c has their keys). */
 typedef enum schedule_pragma_kind {

@@ -362,6 +362,7 @@ tn_tensor *te_compute(const te_site *site, int n_names, const char *const *given
   if (!te_check_name(site, "a tensor", name)) return NULL;
   bool is_number = te_is_number(body);
   const tir_expr *node = is_number ? te_convert(site, body, te_number_dtype(body)) : te_stored_node(site, body);
+  if (node) node = te_lift_reductions(site, name, node, n_axes, axes, visit, user);
   if (!node || !check_output_names(site, node, n_names, names) || !adopt_axes(&m, n_axes, axes, node)) return NULL;
   node = adopt_body(&m, node);
   if (!te_has_memory(site, node) || !tir_walk_expr(node, check_var, &m)) return NULL;

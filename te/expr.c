@@ -103,8 +103,18 @@ bool te_check_not_reduction(const te_site *site, tn_arg a) {
   }
   if (a.kind != TN_ARG_EXPR || a.u.expr->node->op != TIR_REDUCE) return true;
   te_fail(site, TN_ERROR_PROGRAM,
-          "reductions are only allowed at the top level of a compute: give the reduction a tensor of its own and read "
-          "that");
+          "a reduction cannot stand here, but only at the top of a definition or under operators: give it a tensor of its "
+          "own and read that");
+  return false;
+}
+
+bool te_check_one_value(const te_site *site, tn_arg a) {
+  bool is_reduction = a.kind == TN_ARG_EXPR && a.u.expr->node->op == TIR_REDUCE;
+  if (!is_reduction) return te_check_not_reduction(site, a);
+  if (tir_n_values(a.u.expr->node) == 1) return true;
+  te_fail(site, TN_ERROR_PROGRAM,
+          "a reduction to several values is no operand: give it tensors of its own, as in (I, V)[i<4] = argmax[k<8](A[i,k]), "
+          "and read those");
   return false;
 }
 
@@ -238,7 +248,7 @@ static int find_operator(const te_site *site, const char *text, int n) {
  * dtype; a select's condition stays bool. */
 tn_expr *te_operator(const te_site *site, const char *text, int n, const tn_arg *args) {
   for (int i = 0; i < n; i++)
-    if (te_is_null(args[i]) || !te_check_not_reduction(site, args[i])) return NULL;
+    if (te_is_null(args[i]) || !te_check_one_value(site, args[i])) return NULL;
   bool is_negation = strcmp(text, "neg") == 0 && n == 1;
   if (is_negation && te_common_dtype(1, args) == TN_BOOL)
     return te_refuse_operand(site, "-", args[0], "cast it, as in i32(x)"), NULL;
@@ -284,7 +294,7 @@ static const tir_expr *cast_number(const te_site *site, tn_dtype dtype, tn_arg a
 
 /* A constant is converted at once. To f16 from an integer goes by f32, as the code does it. */
 tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a) {
-  if (te_is_null(a) || !check_dtype(site, dtype) || !te_check_not_reduction(site, a)) return NULL;
+  if (te_is_null(a) || !check_dtype(site, dtype) || !te_check_one_value(site, a)) return NULL;
   bool is_stored = !te_is_number(a) && te_stored_dtype(a) == dtype; /* f16(x) of an f16 */
   const tir_expr *node = te_is_number(a) ? cast_number(site, dtype, a)
                          : is_stored     ? te_stored_node(site, a)

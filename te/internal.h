@@ -43,6 +43,7 @@ void te_add_functions(runtime_str *out);
 int te_find_op(const char *text);
 /* A tir_combiner; -1: none. */
 int te_find_combiner(const char *text);
+const char *te_combiner_text(tir_combiner combiner);
 /* Checks that the extents are in range and that the array's bytes fit (where no symbol decides). */
 bool te_check_shape(const te_site *site, const tn_tensor *tensor);
 
@@ -81,6 +82,8 @@ tn_expr *te_new_expr(const te_site *site, const tir_expr *node, int n, const tn_
 bool te_check_context(const te_site *site, int n, const tn_arg *args);
 /* Refuses an operand that is a reduction or a tuple. */
 bool te_check_not_reduction(const te_site *site, tn_arg a);
+/* Refuses an operand that is several values; a reduction to one value may stand inside an expression (lift.c). */
+bool te_check_one_value(const te_site *site, tn_arg a);
 /* An argument whose making failed: nothing more is said about it. */
 bool te_is_null(tn_arg a);
 /* The context of a C call is that of its arguments; false: there is none, and nothing can be said. */
@@ -220,6 +223,16 @@ bool te_scan(const te_site *site, te_op *state, tn_arg body, int n_axes, tn_axis
  * Returns its first output. */
 tn_tensor *te_compute(const te_site *site, int n_names, const char *const *names, tn_arg body, int n_axes,
                       tn_axis *const *axes, te_access_fn visit, void *user);
+
+/* ---- lift.c: reductions inside expressions ----------------------------------------------------------------------- */
+
+/* The last part of the name of a tensor that a user's own combiner makes: "C.reduce". */
+#define TE_OTHER_REDUCTION "reduce"
+
+/* BODY with a read of a tensor of its own in place of each reduction but the one at its top. NAME and AXES are those of the
+ * definition; VISIT and USER as for te_compute. NULL: refused. */
+const tir_expr *te_lift_reductions(const te_site *site, const char *name, const tir_expr *body, int n_axes,
+                                   tn_axis *const *axes, te_access_fn visit, void *user);
 
 /* ---- program.c, print.c, number.c -------------------------------------------------------------------------------- */
 

@@ -38,7 +38,7 @@ static bool is_name_char(char c) { return isalnum((unsigned char)c) || c == '_';
 
 /* Dots belong to names of axes that split made, i.outer, and only in conditions of a schedule. */
 static const char *name_end(const te_lexer *l, const char *p) {
-  while (is_name_char(*p) || (l->has_dots && *p == '.')) p++;
+  while (is_name_char(*p) || (*p == '.' && (l->has_dots || isalpha((unsigned char)p[1])))) p++;
   return p;
 }
 

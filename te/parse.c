@@ -406,7 +406,8 @@ static bool visit_access(void *user, const te_access *access) {
   const definition *def = user;
   const tn_tensor *tensor = access->read->u.tensor;
   const char *at = place_of(def->p, access->read);
-  if (!te_find_named(def->p, tensor->name)->is_inferred)
+  const te_named *named = te_find_named(def->p, tensor->name); /* NULL: a reduction taken out of an expression */
+  if (!named || named->tensor != tensor || !named->is_inferred)
     return te_check_access(te_parse_site(def->p, at), def->name, access);
   for (int d = 0; d < tensor->ndim; d++)
     if (!cover(def, at, access, d)) return false;
@@ -518,10 +519,25 @@ static te_operand parse_body(te_parser *p, const heading *h) {
   return body;
 }
 
+/* The tensors that were made of reductions inside the expression that defines OP, producers first. */
+static bool add_lifted(te_parser *p, const te_op *op, const char *at) {
+  for (int i = 0; i < op->n_inputs; i++) {
+    tn_tensor *tensor = op->inputs[i];
+    const te_named *named = te_find_named(p, tensor->name);
+    if (named && named->tensor == tensor) continue;
+    if (named)
+      return te_parse_fail(p, at, "'%s' is already defined, but a reduction inside this expression would have that name: "
+                           "give it a tensor of its own and read that", tensor->name);
+    if (!add_lifted(p, tensor->op, at) || !te_add_named(p, (te_named){tensor, at, false, true})) return false;
+  }
+  return true;
+}
+
 /* What its own steps read does not make a state less of an output. */
 static bool define_states(te_parser *p, const heading *h, tn_arg body, int rank, definition *def) {
   te_op *state = te_find_named(p, h->name[0])->tensor->op;
-  if (!te_scan(te_parse_site(p, h->at[0]), state, body, rank, p->axes, visit_access, def)) return false;
+  if (!te_scan(te_parse_site(p, h->at[0]), state, body, rank, p->axes, visit_access, def) || !add_lifted(p, state, h->at[0]))
+    return false;
   for (int v = 0; v < h->n; v++) te_find_named(p, h->name[v])->is_read = false;
   return true;
 }
@@ -546,9 +562,10 @@ static bool parse_definition(te_parser *p, bool is_scan) {
   if (is_scan) return define_states(p, &h, body.value, rank, &def);
   if (!check_heading(p, &h)) return false;
   tn_tensor *first = te_compute(te_parse_site(p, h.at[0]), h.n, h.name, body.value, rank, p->axes, visit_access, &def);
-  for (int v = 0; first && v < h.n; v++)
+  if (!first || !add_lifted(p, first->op, h.at[0])) return false;
+  for (int v = 0; v < h.n; v++)
     if (!te_add_named(p, (te_named){&first->op->outputs[v], h.at[v], false, false})) return false;
-  return first != NULL;
+  return true;
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */

@@ -44,7 +44,7 @@ static bool are_integers(const te_operand *args) {
 static te_operand apply(te_parser *p, const char *text, const char *at, int n, const te_operand *args) {
   tn_arg values[3];
   for (int i = 0; i < n; i++) {
-    if (!te_check_not_reduction(te_parse_site(p, args[i].at), args[i].value)) return failed;
+    if (!te_check_one_value(te_parse_site(p, args[i].at), args[i].value)) return failed;
     values[i] = args[i].value;
   }
   int op = te_find_op(text);
@@ -293,7 +293,8 @@ static te_operand parse_reduction(te_parser *p, const char *at, const reducer *b
   if (n_sources < 0) return failed;
   p->n_axes = outer;
   for (int v = 0; v < n_sources; v++)
-    if (!te_check_not_reduction(te_parse_site(p, sources[v].at), sources[v].value)) return failed;
+    if (by->what != REDUCE_VALUES && !te_check_not_reduction(te_parse_site(p, sources[v].at), sources[v].value))
+      return failed;
   return made(at, add_parts(p, reduce_by(p, at, by, n_sources, sources, n, p->axes + outer), &parts));
 }
 

@@ -53,6 +53,8 @@ int te_find_op(const char *text) {
   return -1;
 }
 
+const char *te_combiner_text(tir_combiner combiner) { return combiners[combiner]; }
+
 int te_find_combiner(const char *text) { return find_word(text, TIR_COMBINER_COUNT, combiners); }
 
 bool te_is_reserved(const char *name) {
@@ -61,12 +63,22 @@ bool te_is_reserved(const char *name) {
          te_find_combiner(name) >= 0 || tn_dtype_parse(name, &dtype);
 }
 
-/* ASCII letters, digits and _, as C's: names become parameters of exported functions. */
+/* "sum", "max2": what lift.c puts behind the name of a definition. */
+static bool is_of_reduction(const char *suffix) {
+  char word[16];
+  size_t n = strcspn(suffix, "0123456789");
+  if (n >= sizeof word || strspn(suffix + n, "0123456789") != strlen(suffix + n)) return false;
+  memcpy(word, suffix, n);
+  word[n] = '\0';
+  return te_find_combiner(word) >= 0 || strcmp(word, TE_OTHER_REDUCTION) == 0;
+}
+
+/* ASCII letters, digits and _, as C's: names become parameters of exported functions. C.sum is a tensor's name, too. */
 static bool is_identifier(const char *name) {
   if (!isalpha((unsigned char)name[0]) && name[0] != '_') return false;
-  for (; *name; name++)
+  for (; *name && *name != '.'; name++)
     if (!isalnum((unsigned char)*name) && *name != '_') return false;
-  return true;
+  return !*name || is_of_reduction(name + 1);
 }
 
 /* The three refusals are told apart, as their remedies differ. */

@@ -497,7 +497,10 @@ static bool reduction(generator *g, tn_dtype dtype, const char *combiner, int ra
   put(g, "](");
   rough |= fuzz_expression(g, dtype, 1 + (int)below(g, 2), false);
   put(g, ")");
-  return rough;
+  if (dtype == TN_BOOL || runtime_is_half(dtype) || !chance(g, 15)) return rough;
+  g->n_axes = rank; /* the reduction becomes a tensor of its own */
+  put(g, " + ");
+  return fuzz_expression(g, dtype, 1, false) || rough;
 }
 
 /* A new input of a dtype over the last data axis, when it has one, the reduction axis and another, in any order. */

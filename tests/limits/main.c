@@ -174,7 +174,7 @@ static const struct row {
     {"a program of 17 MiB", long_comment, NULL, {"show", "%p"}, "limit text_bytes"},
     {"100,000 parameters", many_params, NULL, {"show", "%p"}, "limit params"},
     {"5,000 tensors", many_tensors, NULL, {"show", "%p"}, "more than 4096 tensors"},
-    {"4,000 tensors that read 300 each", many_reads, NULL, {"show", "%p"}, "a schedule takes at most 256"},
+    {"4,000 tensors that read 300 each", many_reads, NULL, {"show", "%p"}, "a schedule takes at most 1024"},
     {"a million brackets", open_brackets, NULL, {"show", "%p"}, "nested too deeply"},
     {"100,000 operators in a row", long_chain, NULL, {"show", "%p"}, "at most 512"},
     {"a sum of 20,000 terms", wide_sum, NULL, {"show", "%p"}, "limit expr_nodes"},

@@ -269,8 +269,26 @@ static void long_chains(void **state) {
   runtime_str_free(&text);
 }
 
+/* Three hundred stages and their inputs, group by group. */
+static void many_stages(void **state) {
+  (void)state;
+  runtime_str text = {0};
+  runtime_arena arena = {0};
+  for (int i = 0; i < 150; i++)
+    runtime_str_addf(&text, "M%d[i<8] = sum[k<16](S%d[i,k] * W%d[k])\nS%d[i<8, j<16] = exp(S%d[i,j]) - M%d[i]\n", i, i, i,
+                     i + 1, i, i);
+  fixture f = fixture_new(text.data, "");
+  tn_schedule *s = new_auto(f.program, &machine);
+  assert_non_null(schedule_lower(s, "kernel", &arena));
+  assert_true(s->n_steps > 150);
+  tn_schedule_free(s);
+  runtime_arena_free(&arena);
+  runtime_str_free(&text);
+  fixture_free(&f);
+}
+
 int test_generic(void) {
-  const struct CMUnitTest tests[] = {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(many_stages), 
       cmocka_unit_test(registered),       cmocka_unit_test(registered_refuses), cmocka_unit_test(registering_refused),
       cmocka_unit_test(changed_schedule), cmocka_unit_test(usual_machine),      cmocka_unit_test(long_chains),
   };

@@ -231,8 +231,8 @@ static void too_large(parts *p) { tn_placeholder(p->ctx, "X", TN_F32, 2000000000
 static void rank_nine(parts *p) { tn_placeholder(p->ctx, "X", TN_F32, 1, 1, 1, 1, 1, 1, 1, 1, 1); }
 static void wrong_rank(parts *p) { tn_at(p->A, p->i, p->j); }
 static void not_a_tensor(parts *p) { tn_at(p->i, p->j); }
-static void nested(parts *p) { tn_add(tn_sum(tn_at(p->A, p->k), p->k), 1); }
-static void nested_sum(parts *p) { tn_sum(tn_sum(tn_at(p->A, p->k), p->k), p->k); }
+static void nested(parts *p) { tn_at(p->A, tn_sum(p->k, p->k)); }
+static void nested_sum(parts *p) { tn_init(tn_sum(tn_at(p->A, p->k), p->k), tn_sum(tn_at(p->A, p->k), p->k)); }
 static void data_axis_reduced(parts *p) { tn_sum(tn_at(p->A, p->i), p->i); }
 static void second_data_axis(parts *p) { tn_sum(tn_at(p->A, p->k), p->k, p->i); }
 static void sum_without_axes(parts *p) { tn_reduction("sum", 1, (tn_arg[]){TN_ARG(tn_at(p->A, p->k))}); }
@@ -338,8 +338,8 @@ static const struct refusal_row {
     {"rank 9", rank_nine, TN_ERROR_PROGRAM, "'X' has rank 9; at most 8"},
     {"wrong rank", wrong_rank, TN_ERROR_PROGRAM, "'A' has rank 1, but 2 indices are given"},
     {"read of no tensor", not_a_tensor, TN_ERROR_ARGUMENT, "tn_at: the first argument is the tensor"},
-    {"reduction under an operator", nested, TN_ERROR_PROGRAM, "only allowed at the top level of a compute"},
-    {"reduction of a reduction", nested_sum, TN_ERROR_PROGRAM, "only allowed at the top level of a compute"},
+    {"reduction as an index", nested, TN_ERROR_PROGRAM, "a reduction cannot stand here"},
+    {"reduction as an init", nested_sum, TN_ERROR_PROGRAM, "a reduction cannot stand here"},
     {"reduction of a data axis", data_axis_reduced, TN_ERROR_PROGRAM, "'i' is a data axis and cannot be reduced"},
     {"reduction of a data axis, too", second_data_axis, TN_ERROR_PROGRAM, "'i' is a data axis and cannot be reduced"},
     {"reduction without axes", sum_without_axes, TN_ERROR_PROGRAM, "a reduction has 1 to 16 axes, not 0"},
@@ -379,7 +379,7 @@ static const struct refusal_row {
     {"argument twice", given_twice, TN_ERROR_PROGRAM, "'A' is given twice"},
     {"axis as an argument", axis_as_argument, TN_ERROR_ARGUMENT, "argument 2 is no tensor"},
     {"a tuple as an operand", tuple_operand, TN_ERROR_PROGRAM, "a tuple is several values and no operand"},
-    {"a tuple of a reduction", tuple_of_a_reduction, TN_ERROR_PROGRAM, "only allowed at the top level"},
+    {"a tuple of a reduction", tuple_of_a_reduction, TN_ERROR_PROGRAM, "a reduction cannot stand here"},
     {"one name for two values", one_name_for_two, TN_ERROR_PROGRAM, "'C' computes 2 values, but 1 name is given"},
     {"two names for one value", two_names_for_one, TN_ERROR_PROGRAM, "'C' computes 1 value, but 2 names are given"},
     {"ten names", ten_names, TN_ERROR_PROGRAM, "'a' computes 1 value, but 9 names are given"},

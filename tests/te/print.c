@@ -132,6 +132,15 @@ static const struct program_row {
     {"extern without inputs", "extern y: f64[3] = f(); output y", "extern y: f64[3] = f()\n"},
     {"extern of what is computed", "P[i<4] = A[i] + 1; extern y: f32[4] = f(P); extern z: f32[4] = f(y); output y, z",
      "input A: f32[4]\nP[i<4] = A[i] + 1.0\nextern y: f32[4] = f(P)\nextern z: f32[4] = f(y)\noutput y, z\n"},
+    {"reduction inside an expression", "C[i<4, j<8] = sum[k<9](A[i,k]) * 0.5 + B[j]",
+     "input A: f32[4, 9], B: f32[8]\nC.sum[i<4] = sum[k<9](A[i, k])\nC[i<4, j<8] = C.sum[i]*0.5 + B[j]\n"},
+    {"reductions inside each other", "C[i<4] = max[k<9](A[i,k] * sum[l<3](B[k,l])) + sum[l<3](B[i,l])",
+     "input A: f32[4, 9], B: f32[9, 3]\nC.sum[k<9] = sum[l<3](B[k, l])\nC.max[i<4] = max[k<9](A[i, k]*C.sum[k])\n"
+     "C.sum2[i<4] = sum[l<3](B[i, l])\nC[i<4] = C.max[i] + C.sum2[i]\n"},
+    {"one reduction of two definitions", "C[i<4] = sum[k<9](A[i,k]) + 1; D[m<4] = -sum[n<9](A[m,n])",
+     "input A: f32[4, 9]\nC.sum[i<4] = sum[k<9](A[i, k])\nC[i<4] = C.sum[i] + 1.0\nD[m<4] = -C.sum[m]\n"},
+    {"reductions with parts", "C[i<4] = -sum[k<9 where k < i init = B[i]](A[k])",
+     "input B: f32[4], A: f32[9]\nC.sum[i<4] = sum[k<9 where k < i init = B[i]](A[k])\nC[i<4] = -C.sum[i]\n"},
     {"semicolons and comments", "# head\nB[i<4] = A[i]; C[i<4] = B[i] # tail\n;;\n",
      "input A: f32[4]\nB[i<4] = A[i]\nC[i<4] = B[i]\n"},
     {"carriage returns", "B[i<4] = A[i]\r\nC[i<4] = B[i]\r\n", "input A: f32[4]\nB[i<4] = A[i]\nC[i<4] = B[i]\n"},
@@ -265,6 +274,19 @@ static void keys(void **state) {
   check_context_free(ctx);
 }
 
+/* C calls make of a reduction inside an expression what the text makes of it. */
+static void reduction_from_c(void **state) {
+  (void)state;
+  tn_context *ctx = check_context();
+  tn_axis *i = tn_axis_new(ctx, "i", 4), *k = tn_reduce_axis(ctx, "k", 9);
+  tn_tensor *A = tn_placeholder(ctx, "A", TN_F32, 4, 9);
+  tn_tensor *C = tn_compute(ctx, "C", tn_mul(tn_sum(tn_at(A, i, k), k), 0.5), i);
+  check_ok(ctx);
+  check_text(tn_program_text(tn_program_new(ctx, A, C)),
+             "input A: f32[4, 9]\nC.sum[i<4] = sum[k<9](A[i, k])\nC[i<4] = C.sum[i]*0.5\n");
+  check_context_free(ctx);
+}
+
 /* The programs that come with Tenon parse, and print as fixed points. */
 static void shipped(void **state) {
   const char *const *row = *state;
@@ -285,7 +307,7 @@ static const char *const shipped_rows[] = {
 
 int test_print(void) {
   const struct CMUnitTest tests[] = {cmocka_unit_test(overrides), cmocka_unit_test(symbols_given),
-                                     cmocka_unit_test(keys)};
+                                     cmocka_unit_test(keys), cmocka_unit_test(reduction_from_c)};
   return CHECK_TABLE("print expressions", bodies, print_body) + CHECK_TABLE("print programs", programs, print_program) +
          CHECK_TABLE("shipped programs", shipped_rows, shipped) + CHECK_TESTS("programs", tests);
 }
