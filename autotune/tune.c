@@ -110,8 +110,9 @@ static tn_status set_up(tuner *t) {
   const tn_target *target = t->options.target;
   set_deadline(t);
   t->target = tn_target_text(target);
-  t->task = (autotune_task){t->ctx, t->program, target, tn_target_threads(target), tn_target_vector_bytes(target), 64,
-                            t->options.n_rules, t->options.rules};
+  t->task = (autotune_task){
+      t->ctx, t->program,         target,          tn_target_threads(target), tn_target_vector_bytes(target),
+      64,     t->options.n_rules, t->options.rules};
   t->model = autotune_model_new(t->ctx, t->options.seed, t->task.threads);
   const char *file = model_file(t);
   if (t->model && t->options.cost_model && strcmp(t->options.cost_model, "none") == 0)

@@ -118,8 +118,8 @@ static bool rate(const char *name, const char *text) {
   }
   autotune_genome *genomes = ok ? draw(r, SCORED) : NULL;
   if (genomes)
-    printf("%-26s ranked by cost %9.0f a second   lowered and scored %8.0f a second\n", name,
-           rank(r, genomes, SCORED), score(r, genomes));
+    printf("%-26s ranked by cost %9.0f a second   lowered and scored %8.0f a second\n", name, rank(r, genomes, SCORED),
+           score(r, genomes));
   else
     fprintf(stderr, "tenon-plans: %s: %s\n", name, ctx ? tn_context_message(ctx) : "out of memory");
   free(genomes);

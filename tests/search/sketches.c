@@ -148,8 +148,11 @@ static const struct own_row {
     {"instead of the others", {TN_RULE_APPLY_AND_SKIP, "split(C, j, 1); vectorize(C, j.inner)", 0}, 1, 1, 1},
     {"fixed lengths stay", {TN_RULE_APPLY_AND_SKIP, "split(C, j, 16); split(C, i, 1)", 0}, 1, 1, 1},
     {"with a stage more",
-     {TN_RULE_APPLY_AND_SKIP, "cache_write(C, local); split(C, i, 1); compute_at(C.local, C, i.outer); split(C.local, k, 1)", 0},
-     1, 1, 2},
+     {TN_RULE_APPLY_AND_SKIP,
+      "cache_write(C, local); split(C, i, 1); compute_at(C.local, C, i.outer); split(C.local, k, 1)", 0},
+     1,
+     1,
+     2},
     {"a rule that passes", {TN_RULE_PASS, "", 0}, 4, 0, 0},
     {"a rule that is refused", {TN_RULE_APPLY_AND_SKIP, "vectorize(C, k)", 0}, 4, 0, 0},
     {"a rule that does nothing", {TN_RULE_APPLY_AND_SKIP, "", 0}, 4, 0, 0},
@@ -202,6 +205,6 @@ int run_sketch_tests(void) {
       cmocka_unit_test(test_rfactor_structure), cmocka_unit_test(test_limit),
       cmocka_unit_test(test_many_stages_end),
   };
-  return CHECK_TABLE("rules of the user's", owns, own_rule_applies) +
-         CHECK_TABLE("sketch counts", counts, count) + CHECK_TESTS("sketches", tests);
+  return CHECK_TABLE("rules of the user's", owns, own_rule_applies) + CHECK_TABLE("sketch counts", counts, count) +
+         CHECK_TESTS("sketches", tests);
 }
