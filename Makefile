@@ -85,9 +85,11 @@ gemm-small: setup build
 bench-auto: setup build
 	scripts/bench_auto build --threads 1,2
 
-# How fast plans are ranked by cost, and lowered and scored by the learned model: processor time, some seconds.
+# How fast plans are ranked by cost, and lowered and scored by the learned model; which schedules written by hand a plan of
+# the plain program realizes, with both sides' processor times. A minute.
 bench-plans: build
 	build/tenon-plans rate
+	build/tenon-plans list --time
 
 # Stencils, pipelines, operators on rows: Tenon's generic schedules and Halide 14's three autoschedulers in turns; some minutes.
 bench-halide: build

@@ -128,8 +128,18 @@ static double instructions_of(const tir_expr *e) {
   return 0;
 }
 
-/* What indices take is as good as nothing: it is done for a vector at once, or outside of the loop. */
+static tir_walk stop_at_load(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* What indices take, and conditions on them, is as good as nothing: it is done for a vector at once, or outside of the
+ * loop. */
 static tir_walk add_instructions(void *user, const tir_expr *e) {
+  if (e->op == TIR_SELECT && tir_walk_expr(e->arg[0], stop_at_load, NULL)) {
+    for (int side = 1; side < 3; ++side) tir_walk_expr(e->arg[side], add_instructions, user);
+    return TIR_WALK_PRUNE;
+  }
   *(double *)user += instructions_of(e);
   return e->op == TIR_LOAD ? TIR_WALK_PRUNE : TIR_WALK_ON;
 }

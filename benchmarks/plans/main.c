@@ -1,15 +1,41 @@
 /* main.c: tenon-plans. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "benchmarks/plans/plans.h"
 
 static const char usage[] =
     "usage: tenon-plans rate [PROGRAM]\n"
-    "  rate    plans a second on one core: ranked by analytic cost; from the plan to the learned model's score\n";
+    "       tenon-plans list [--case PATTERN] [--threads N] [--time] [--at-least N]\n"
+    "  rate    plans a second on one core: ranked by analytic cost; from the plan to the learned model's score\n"
+    "  list    the schedules of tenon-bench --list beside plans of the plain program: work and estimated time by hand, "
+    "in\n"
+    "          relation to the plan's; --time: processor time too. Fails when fewer than N are realized\n";
+
+static int list(int argc, char **argv) {
+  const char *pattern = "*";
+  int threads = 1, at_least = 0;
+  bool is_timed = false;
+  for (int i = 2; i < argc; ++i) {
+    bool has_value = i + 1 < argc;
+    if (strcmp(argv[i], "--time") == 0)
+      is_timed = true;
+    else if (has_value && strcmp(argv[i], "--case") == 0)
+      pattern = argv[++i];
+    else if (has_value && strcmp(argv[i], "--threads") == 0)
+      threads = atoi(argv[++i]);
+    else if (has_value && strcmp(argv[i], "--at-least") == 0)
+      at_least = atoi(argv[++i]);
+    else
+      return fputs(usage, stderr), 2;
+  }
+  return plans_list(pattern, threads, is_timed, at_least);
+}
 
 int main(int argc, char **argv) {
   if (argc >= 2 && argc <= 3 && strcmp(argv[1], "rate") == 0) return plans_rate(argc > 2 ? argv[2] : NULL);
+  if (argc >= 2 && strcmp(argv[1], "list") == 0) return list(argc, argv);
   fputs(usage, stderr);
   return 2;
 }

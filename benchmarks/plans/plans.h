@@ -2,8 +2,14 @@
 #ifndef TENON_BENCH_PLANS_H
 #define TENON_BENCH_PLANS_H
 
+#include <stdbool.h>
+
 /* How many plans a second are ranked by their analytic cost alone, and realized, lowered and scored by a trained model.
  * PROGRAM NULL: three usual ones. 0 when all went well. */
 int plans_rate(const char *program);
+
+/* Of the schedules of `tenon-bench --list` whose name matches PATTERN, for THREADS: which a plan of the plain program
+ * realizes (list.c); IS_TIMED: with both sides' times. 1: fewer than AT_LEAST are; 2: no name matches. */
+int plans_list(const char *pattern, int threads, bool is_timed, int at_least);
 
 #endif

@@ -536,12 +536,26 @@ static const char *draw_sketch(drawing *d, runtime_str *out, fuzz_counts *counts
 
 /* ---- plans ------------------------------------------------------------------------------------------------------- */
 
-/* A plan of a group: a ranked one, with some values drawn anew, or with all of them. */
+static int32_t draw_value(runtime_rng *rng, const plan_choice *c, int field) {
+  int n = c->space.n[field];
+  return n > 0 ? c->space.value[field][runtime_random_below(rng, n)] : 0;
+}
+
+/* Any values of any family that can take the group, whether they go together or not. */
+static schedule_plan draw_values(runtime_rng *rng, const plan_choices *choices) {
+  const plan_choice *c = &choices->choices[runtime_random_below(rng, choices->n)];
+  schedule_plan plan = {.family = c->family};
+  for (int f = 0; f < schedule_family_at(c->family)->n_fields; f++) plan.value[f] = draw_value(rng, c, f);
+  return plan;
+}
+
+/* A plan of a group: a ranked one, with some values drawn anew, or any values. */
 static schedule_plan draw_plan(runtime_rng *rng, const schedule_plans *plans, int group) {
   const schedule_plan *ranked;
   const plan_choices *choices = schedule_plans_choices(plans, group);
   int n = schedule_plans_ranked(plans, group, &ranked);
   if (n == 0) return (schedule_plan){.family = -1};
+  if (runtime_random_below(rng, 4) == 0) return draw_values(rng, choices);
   schedule_plan plan = ranked[runtime_random_below(rng, n)];
   for (int i = 0; i < choices->n; i++) {
     const plan_choice *c = &choices->choices[i];
@@ -549,7 +563,7 @@ static schedule_plan draw_plan(runtime_rng *rng, const schedule_plans *plans, in
     int changes = (int)runtime_random_below(rng, 3);
     for (int k = 0; k < changes; k++) {
       int f = (int)runtime_random_below(rng, schedule_family_at(c->family)->n_fields);
-      plan.value[f] = c->space.value[f][runtime_random_below(rng, c->space.n[f])];
+      plan.value[f] = draw_value(rng, c, f);
     }
   }
   return plan;

@@ -1,5 +1,7 @@
 /* The search by plans: `auto` is always a parent, drawn and changed plans lower, come back from their schedules, and
  * what a record says of its plans is checked. */
+#include <math.h>
+
 #include "tests/search/search_test.h"
 
 enum { SAMPLES = 40, CHANGES = 100 };
@@ -159,8 +161,49 @@ static void other_plan_is_no_parent(void **state) {
   space_free(&f);
 }
 
+/* ---- what is worth compiling ------------------------------------------------------------------------------------- */
+
+static void too_much_is_dropped(void **state) {
+  (void)state;
+  const autotune_space space = {.least_work = 1000}, unknown = {0};
+  assert_true(autotune_is_promising(&space, &(autotune_estimate){.work = 4000, .statements = 100}));
+  assert_false(autotune_is_promising(&space, &(autotune_estimate){.work = 4001, .statements = 100}));
+  assert_false(autotune_is_promising(&space, &(autotune_estimate){.work = 1000, .statements = 1e5}));
+  assert_true(autotune_is_promising(&unknown, &(autotune_estimate){.work = 4000, .statements = 100}));
+}
+
+/* Before anything was measured: the best-ranked plans, and a few sketches; none computes much more than it needs. */
+static void first_round_is_planned(void **state) {
+  (void)state;
+  enum { ROUND = 24 };
+  space_fixture f = space_make(MATMUL(512, 512, 512));
+  static float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
+  autotune_search *search = autotune_search_new(f.task, f.model, 1);
+  tn_schedule *round[ROUND];
+  runtime_arena arena = {0};
+  int n_plans = 0;
+  assert_true(autotune_space_fill(f.space));
+  assert_int_equal(autotune_search_next(search, ROUND, round), ROUND);
+  for (int i = 0; i < ROUND; i++) {
+    autotune_genome genome;
+    autotune_estimate estimate;
+    bool is_genome = autotune_genome_of(f.space, round[i], &genome);
+    assert_true(is_genome == (i > 0)); /* the default schedule is none */
+    n_plans += is_genome && genome.sketch == AUTOTUNE_PLANNED;
+    if (is_genome) assert_true(isfinite(autotune_genome_cost(f.space, &genome)));
+    assert_true(autotune_schedule_rows(f.space, round[i], 0, &arena, rows, &estimate) > 0);
+    assert_true(i == 0 || autotune_is_promising(f.space, &estimate));
+    tn_schedule_free(round[i]);
+  }
+  assert_in_range(n_plans, ROUND * 3 / 4, ROUND);
+  runtime_arena_free(&arena);
+  autotune_search_free(search);
+  space_free(&f);
+}
+
 int run_planned_tests(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(other_plan_is_no_parent)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(other_plan_is_no_parent), cmocka_unit_test(too_much_is_dropped),
+                                     cmocka_unit_test(first_round_is_planned)};
   return CHECK_TABLE("auto is a parent", programs, auto_is_a_parent) +
          CHECK_TABLE("drawn plans come back", programs, samples_come_back) +
          CHECK_TABLE("changed plans stay legal", programs, changes_stay_legal) +

@@ -1,0 +1,217 @@
+/* list.c: the schedules of `tenon-bench --list` beside plans of the plain program, which has no stage that only a schedule
+ * needs. A schedule is realized by a plan when the plan's loops do no more work and are not estimated slower
+ * (autotune_estimate); with --time both are timed, in turns. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "autotune/search.h"
+#include "benchmarks/bench/bench.h"
+#include "benchmarks/plans/plans.h"
+
+enum { TIMED = 6, MAX_ARGS = 8 };
+#define MORE_WORK 1.1
+#define MORE_NS 1.25
+#define SIDE_S 0.2 /* of timing for each */
+
+/* ---- plain programs ---------------------------------------------------------------------------------------------- */
+
+static const char product[] =
+    "input A: %s[%lld, %lld], B: %s[%lld, %lld]\nC[i<%lld, j<%lld] = sum[k<%lld](%s(A[i,k]) * %s(B[k,j]))";
+
+static bool plain_product(const char *name, char *out, size_t n) {
+  static const struct {
+    const char *form, *left, *right, *sum;
+  } kinds[] = {{"gemm-%lldx%lldx%lld", "f32", "f32", "f32"},
+               {"gemm-bf16-%lldx%lldx%lld", "bf16", "bf16", "f32"},
+               {"gemm-i8-%lldx%lldx%lld", "u8", "i8", "i32"},
+               {"gemm-s8-%lldx%lldx%lld", "i8", "i8", "i32"}};
+  long long b, m, c, k;
+  for (size_t i = 0; i < RUNTIME_COUNT(kinds); i++) {
+    if (sscanf(name, kinds[i].form, &m, &c, &k) != 3) continue;
+    snprintf(out, n, product, kinds[i].left, m, k, kinds[i].right, k, c, m, c, k, kinds[i].sum, kinds[i].sum);
+    return true;
+  }
+  if (sscanf(name, "bgemm-%lldx%lldx%lldx%lld", &b, &m, &c, &k) != 4) return false;
+  snprintf(out, n, "C[b<%lld, i<%lld, j<%lld] = sum[k<%lld](X[b,i,k] * Y[b,k,j])", b, m, c, k);
+  return true;
+}
+
+static bool plain_rows(const char *name, char *out, size_t n) {
+  long long r, c;
+  if (sscanf(name, "softmax-%lldx%lld", &r, &c) == 2)
+    snprintf(out, n,
+             "param R = %lld, C = %lld\nM[i<R] = max[k<C](X[i,k])\nE[i<R, j<C] = exp(X[i,j] - M[i])\n"
+             "S[i<R] = sum[k<C](E[i,k])\nY[i<R, j<C] = E[i,j] / S[i]",
+             r, c);
+  else if (sscanf(name, "layernorm-%lldx%lld", &r, &c) == 2)
+    snprintf(out, n,
+             "param R = %lld, C = %lld\ninput X: f32[R,C], gamma: f32[C], beta: f32[C]\n"
+             "S[i<R] = sum[k<C](X[i,k])\nM[i<R] = S[i] * (1.0 / C)\n"
+             "V[i<R] = sum[k<C]((X[i,k] - M[i]) * (X[i,k] - M[i]))\nT[i<R] = rsqrt(V[i] * (1.0 / C) + 1e-5)\n"
+             "Y[i<R, j<C] = (X[i,j] - M[i]) * T[i] * gamma[j] + beta[j]",
+             r, c);
+  else if (sscanf(name, "sum-%lld", &c) == 1)
+    snprintf(out, n, "S = sum[k<%lld](X[k])", c);
+  else
+    return false;
+  return true;
+}
+
+/* Of a transposed convolution the textbook's with zeros; a convolution's program is plain already. */
+static const char *plain_program(const bench_case *c, char *out, size_t n) {
+  if (plain_product(c->name, out, n) || plain_rows(c->name, out, n)) return out;
+  return strncmp(c->name, "T2D", 3) == 0 ? c->other.program : c->text.program;
+}
+
+/* ---- estimates --------------------------------------------------------------------------------------------------- */
+
+typedef struct listing {
+  bool is_timed;
+  int threads, n, n_realized;
+} listing;
+
+typedef struct contest {
+  tn_context *ctx;
+  autotune_task task;
+  autotune_space space;
+  tn_schedule *hand;
+  autotune_estimate by_hand, by_plan;
+  autotune_genome plan; /* the best-estimated */
+} contest;
+
+static bool estimate(const contest *c, const tn_schedule *s, autotune_estimate *out) {
+  static float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
+  runtime_arena arena = {0};
+  bool ok = s && autotune_schedule_rows(&c->space, s, 0, &arena, rows, out) > 0;
+  runtime_arena_free(&arena);
+  return ok;
+}
+
+static bool is_as_good(const autotune_estimate *a, const autotune_estimate *b) {
+  return a->work <= MORE_WORK * b->work && a->ns <= MORE_NS * b->ns;
+}
+
+static bool is_better(const autotune_estimate *a, const autotune_estimate *b) { return b->ns == 0 || a->ns < b->ns; }
+
+/* The plan of `auto`, unless one of the best-ranked is estimated faster and `auto` is not as good as the hand's. */
+static void find_plan(contest *c) {
+  c->plan = c->space.best;
+  for (int i = -1; i < c->space.ranked.n; i++) {
+    const autotune_ranked *ranked = i < 0 ? NULL : &c->space.ranked.data[i];
+    for (int place = 0; place < (ranked ? ranked->n : 1); place++) {
+      autotune_genome genome = c->space.best;
+      autotune_estimate found;
+      if (is_as_good(&c->by_plan, &c->by_hand) && c->by_plan.ns > 0) return;
+      if (ranked) autotune_plan_put(&genome, ranked->group, &ranked->plans[place]);
+      tn_schedule *s = autotune_genome_schedule(&c->space, &genome);
+      if (estimate(c, s, &found) && is_better(&found, &c->by_plan)) c->by_plan = found, c->plan = genome;
+      tn_schedule_free(s);
+    }
+  }
+}
+
+/* ---- times ------------------------------------------------------------------------------------------------------- */
+
+typedef struct side {
+  tn_kernel *kernel;
+  int n;
+  DLTensor *args[MAX_ARGS];
+  double least_s;
+} side;
+
+static double now_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static bool open_side(contest *c, side *s, const tn_schedule *schedule, const tn_program *program) {
+  tn_build_options options = {.target = c->task.target};
+  s->kernel = schedule ? tn_build(schedule, &options) : NULL;
+  s->n = tn_program_arg_count(program);
+  for (int i = 0; i < s->n && i < MAX_ARGS; i++) {
+    const tn_tensor *t = tn_program_arg(program, i);
+    s->args[i] = tn_array_new(c->ctx, tn_tensor_dtype(t), tn_tensor_rank(t), tn_tensor_shape(t));
+    if (!s->args[i] || tn_array_fill(c->ctx, s->args[i], 1 + (uint64_t)i) != TN_OK) return false;
+  }
+  s->least_s = INFINITY;
+  return s->kernel != NULL && tn_call(c->ctx, s->kernel, s->args, s->n) == TN_OK;
+}
+
+static void close_side(side *s) {
+  for (int i = 0; i < s->n && i < MAX_ARGS; i++) tn_array_free(s->args[i]);
+  tn_kernel_free(s->kernel);
+}
+
+/* Calls for a few milliseconds. */
+static void take_turn(contest *c, side *s) {
+  int n = 0;
+  double start = now_s(), end = start;
+  for (; end - start < 5e-3; n++, end = now_s()) (void)tn_call(c->ctx, s->kernel, s->args, s->n);
+  s->least_s = fmin(s->least_s, (end - start) / n);
+}
+
+/* Processor time by hand, of the plan's; 0: it cannot be told. */
+static double race(contest *c) {
+  side sides[2] = {{0}, {0}};
+  tn_schedule *planned = autotune_genome_schedule(&c->space, &c->plan);
+  bool ok = open_side(c, &sides[0], c->hand, c->hand->program) && open_side(c, &sides[1], planned, c->task.program);
+  for (double end = now_s() + 2 * SIDE_S; ok && now_s() < end;)
+    for (int i = 0; i < 2; i++) take_turn(c, &sides[i]);
+  double ratio = ok ? sides[0].least_s / sides[1].least_s : 0;
+  for (int i = 0; i < 2; i++) close_side(&sides[i]);
+  tn_schedule_free(planned);
+  return ratio;
+}
+
+/* ---- the list ---------------------------------------------------------------------------------------------------- */
+
+static bool open_contest(contest *c, const bench_case *of, int threads) {
+  char text[1024], spec[200];
+  snprintf(spec, sizeof spec, "threads=%d", threads);
+  c->ctx = tn_context_new(NULL);
+  tn_program *program = tn_program_parse(c->ctx, plain_program(of, text, sizeof text), 0, NULL);
+  const tn_target *target = tn_target_new(c->ctx, spec);
+  if (!program || !target) return false;
+  c->task = (autotune_task){c->ctx, program, target, threads, tn_target_vector_bytes(target), 64, 0, NULL};
+  c->space.task = &c->task;
+  c->hand = tn_schedule_new(tn_program_parse(c->ctx, of->text.program, 0, NULL));
+  return c->hand && tn_schedule_apply(c->hand, of->text.schedule) == TN_OK && autotune_space_fill(&c->space) &&
+         c->space.n_groups > 0 && estimate(c, c->hand, &c->by_hand);
+}
+
+static void close_contest(contest *c) {
+  tn_schedule_free(c->hand);
+  autotune_space_release(&c->space);
+  tn_context_free(c->ctx);
+}
+
+static void visit(void *user, const bench_case *of) {
+  listing *l = user;
+  static contest c; /* large */
+  memset(&c, 0, sizeof c);
+  l->n++;
+  if (open_contest(&c, of, l->threads)) {
+    find_plan(&c);
+    bool is_realized = is_as_good(&c.by_plan, &c.by_hand);
+    char *text = autotune_genome_text(&c.space, &c.plan);
+    l->n_realized += is_realized;
+    printf("%-24s %-3s  work %5.2f  estimate %5.2f", of->name, is_realized ? "yes" : "no",
+           c.by_hand.work / c.by_plan.work, c.by_hand.ns / c.by_plan.ns);
+    if (l->is_timed) printf("  time %5.2f", race(&c));
+    printf("  %s\n", text ? text : "");
+    free(text);
+  } else {
+    printf("%-24s no   %s\n", of->name, tn_context_message(c.ctx));
+  }
+  close_contest(&c);
+}
+
+int plans_list(const char *pattern, int threads, bool is_timed, int at_least) {
+  listing l = {.is_timed = is_timed, .threads = threads};
+  if (bench_find(pattern, threads, visit, &l) == 0) return 2;
+  printf("%d of %d schedules are realized by a plan\n", l.n_realized, l.n);
+  return l.n_realized < at_least;
+}
