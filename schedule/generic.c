@@ -1,7 +1,9 @@
-/* generic.c: schedules that are made without searching. Cheap stages are inlined, the others grouped: a group is a
- * stage and what is best computed inside its loops. The operator of a group is recognised by its structure, and its
- * family's file schedules it; a context may have schedules of its own for an operator (TVM: topi's schedules and their
- * registry). */
+/* generic.c: schedules that are made without searching. Cheap stages are inlined, the others grouped: a
+ * group is a stage and what is best computed inside its loops. The operator of a group is recognised by
+ * its structure, and its family's file schedules it; a context may have schedules of its own for an
+ * operator (TVM: topi's schedules and their registry). Groups are formed before any of them is
+ * scheduled. Work happens on a draft, a copy of the schedule; what a primitive refuses is undone by
+ * throwing the copy away. Group and plan memory is the arena of schedule_plans. */
 #include "schedule/cost.h"
 #include "schedule/plan.h"
 
@@ -41,6 +43,7 @@ static const schedule_family *family_of(operator_kind kind, const generic_group 
   return NULL;
 }
 
+/* -1: none of that name. */
 static int find_operator(const char *name) {
   for (int i = 0; name && i < OPERATOR_COUNT; i++)
     if (strcmp(operators[i].name, name) == 0) return i;
@@ -61,6 +64,7 @@ static const char *operator_names(char *buffer, size_t n) {
 
 /* ---- schedules of a context's own -------------------------------------------------------------------------------- */
 
+/* In the context's arena, a list from the last one made. */
 typedef struct own_schedule {
   int kind; /* operator_kind */
   const char *cpu;
@@ -82,6 +86,7 @@ static own_schedules *own_of(tn_context *ctx, bool make) {
   return own;
 }
 
+/* Nothing is called now; the function must stay valid as long as the context. */
 tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const char *cpu, tn_generic_fn fn,
                               void *user) {
   char names[256];
@@ -101,6 +106,7 @@ tn_status tn_generic_register(tn_context *ctx, const char *operator_name, const 
   return TN_OK;
 }
 
+/* The last one registered that fits. */
 static const own_schedule *find_own(const generic_draft *p, int kind) {
   const own_schedules *own = own_of(p->s->ctx, false);
   for (const own_schedule *o = own ? own->last : NULL; o; o = o->next) {
@@ -112,11 +118,13 @@ static const own_schedule *find_own(const generic_draft *p, int kind) {
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
+/* What makes a normalization a softmax. */
 static tir_walk stop_at_exp(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_EXP ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* Adds what one stage of the group does. */
 static void look_at(const generic_draft *p, const tn_tensor *tensor, int *n_reductions, bool *has_exp) {
   const te_op *op = p->s->stages[generic_stage(p, tensor)].op;
   *n_reductions += op->n_reduce > 0;
@@ -133,6 +141,7 @@ static bool is_batched(const generic_reads *r) {
   return false;
 }
 
+/* By reads alone: names do not count. */
 static operator_kind kind_of_single(const generic_draft *p, int stage) {
   const te_op *op = p->s->stages[stage].op;
   generic_reads r;
@@ -147,6 +156,7 @@ static operator_kind kind_of_single(const generic_draft *p, int stage) {
   return broadcast ? OPERATOR_BROADCAST : OPERATOR_INJECTIVE;
 }
 
+/* For users and for schedules registered under an operator's name; plans are chosen by family. */
 static operator_kind kind_of(const generic_draft *p, const generic_group *g) {
   int n_reductions = 0;
   bool has_exp = false, window, channel;
@@ -168,6 +178,7 @@ static operator_kind kind_of(const generic_draft *p, const generic_group *g) {
 /* On a copy, which is taken over when all goes well. WHY: what was refused. */
 typedef bool (*attempt_fn)(generic_draft *draft, const generic_group *g, const void *data);
 
+/* Quiet: refusals are part of the search. WHY gets the last one's message. */
 static bool attempt(generic_draft *p, const generic_group *g, attempt_fn fn, const void *data, char *why, size_t n) {
   generic_draft draft = *p;
   runtime_quiet quiet = runtime_quiet_begin(p->s->ctx);
@@ -180,22 +191,26 @@ static bool attempt(generic_draft *p, const generic_group *g, attempt_fn fn, con
   return ok;
 }
 
+/* A user's schedule, on the draft. */
 static bool apply_own(generic_draft *draft, const generic_group *g, const void *data) {
   const own_schedule *own = data;
   const char *stage = schedule_stage_name(&draft->s->stages[generic_stage(draft, g->root)]);
   return own->fn(draft->s, stage, &draft->machine, own->user) == TN_OK;
 }
 
+/* The last resort: threads and vectors, nothing else. */
 static bool apply_injective(generic_draft *draft, const generic_group *g, const void *data) {
   (void)data;
   return generic_injective(draft, g);
 }
 
+/* The DATA of apply_plan. */
 typedef struct planned {
   const plan_choices *choices;
   const schedule_plan *plan;
 } planned;
 
+/* False: a primitive refused. */
 static bool apply_plan(generic_draft *draft, const generic_group *g, const void *data) {
   const planned *by = data;
   return schedule_plan_realize(draft, g, by->choices, by->plan);
@@ -210,11 +225,13 @@ typedef struct planned_group {
   schedule_plan plans[PLAN_MAX_RANKED];
 } planned_group;
 
+/* ONLY: the family that was asked for by name. */
 static void rank_plans(const generic_draft *p, planned_group *pg, const schedule_family *only) {
   schedule_plan_choices(p, &pg->group, only, &pg->choices);
   pg->n = schedule_plan_rank(&pg->choices, PLAN_MAX_RANKED, pg->plans);
 }
 
+/* On a copy. */
 static bool realize_plan(generic_draft *p, const planned_group *pg, const schedule_plan *plan, char *why, size_t n) {
   return attempt(p, &pg->group, apply_plan, &(planned){&pg->choices, plan}, why, n);
 }
@@ -226,6 +243,7 @@ static int realize_best(generic_draft *p, const planned_group *pg, char *why, si
   return -1;
 }
 
+/* Loops that were touched stay as they are. */
 static void try_single(generic_draft *p, const tn_tensor *tensor) {
   generic_group alone = {.root = tensor};
   int stage = generic_stage(p, tensor);
@@ -248,6 +266,7 @@ static void fall_back(generic_draft *p, const generic_group *g, operator_kind ki
   if (g->padding) try_single(p, g->padding);
 }
 
+/* A registered schedule first, then plans in their order, then the stages one by one. */
 static void schedule_group(generic_draft *p, const planned_group *pg) {
   char why[512] = "";
   const own_schedule *own = find_own(p, pg->kind);
@@ -294,47 +313,68 @@ struct schedule_plans {
   RUNTIME_VEC(planned_group *) groups;
 };
 
-/* A chain of stencils, if a primitive does not refuse its strips. */
-static bool plan_strip(const generic_draft *p, int stage, const generic_taken *t, planned_group *pg) {
-  generic_draft draft = *p;
-  if (!generic_form_strip(p, stage, t, &pg->group)) return false;
-  pg->kind = kind_of(p, &pg->group);
+static planned_group *add_group(schedule_plans *plans) {
+  planned_group *pg = RUNTIME_NEW(&plans->arena, planned_group);
+  return pg && RUNTIME_PUSH(&plans->groups, pg) ? pg : NULL;
+}
+
+/* A chain of stencils, if there is one and no primitive refuses its strips. False: no memory. */
+static bool plan_strip(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
+  generic_draft *p = &plans->draft, draft = *p;
+  generic_group g;
+  if (!generic_form_strip(p, generic_stage(p, root), t, &g)) return true;
+  planned_group *pg = add_group(plans);
+  if (!pg) return false;
+  pg->group = g;
+  pg->kind = kind_of(p, &g);
   rank_plans(p, pg, &schedule_family_strip);
   draft.s = tn_schedule_copy(p->s);
   bool ok = draft.s && realize_best(&draft, pg, NULL, 0) >= 0;
   tn_schedule_free(draft.s);
-  return ok;
+  if (ok) return generic_take_group(t, &g);
+  plans->groups.n--;
+  return true;
 }
 
+/* Adds a group that ends in ROOT. */
 static bool plan_group(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
   const generic_draft *p = &plans->draft;
-  int stage = generic_stage(p, root);
-  planned_group *pg = RUNTIME_NEW(&plans->arena, planned_group);
-  if (!pg || !RUNTIME_PUSH(&plans->groups, pg)) return false;
-  if (!plan_strip(p, stage, t, pg)) {
-    generic_form_group(p, stage, t, &pg->group);
-    pg->kind = kind_of(p, &pg->group);
-    rank_plans(p, pg, NULL);
-  }
+  planned_group *pg = add_group(plans);
+  if (!pg) return false;
+  generic_form_group(p, generic_stage(p, root), t, &pg->group);
+  pg->kind = kind_of(p, &pg->group);
+  rank_plans(p, pg, NULL);
   return generic_take_group(t, &pg->group);
 }
 
-/* Groups are formed before any is scheduled, from the last stage to the first. */
+typedef bool (*plan_fn)(schedule_plans *plans, const tn_tensor *root, generic_taken *t);
+
+/* Calls PLAN for each stage that stands in no group, from the last to the first. */
+static bool plan_stages(schedule_plans *plans, generic_taken *t, plan_fn plan) {
+  RUNTIME_VEC(const tn_tensor *) stages = {0};
+  const tn_schedule *s = plans->draft.s;
+  bool ok = true;
+  for (int i = 0; ok && i < s->n_stages; i++)
+    if (generic_is_computed(&s->stages[i])) ok = RUNTIME_PUSH(&stages, s->stages[i].tensors);
+  for (int i = stages.n - 1; ok && i >= 0; i--)
+    if (!generic_is_taken(t, stages.data[i])) ok = plan(plans, stages.data[i], t);
+  RUNTIME_VEC_FREE(&stages);
+  return ok;
+}
+
+/* Groups are formed before any is scheduled. Chains of stencils come first: what they do not take is inlined as elsewhere. */
 static bool plan_all(schedule_plans *plans) {
   generic_taken t = {0};
-  RUNTIME_VEC(const tn_tensor *) stages = {0};
   generic_draft *p = &plans->draft;
-  generic_inline_stages(p);
-  bool ok = take_scans(p, &t);
-  for (int i = 0; ok && i < p->s->n_stages; i++)
-    if (generic_is_computed(&p->s->stages[i])) ok = RUNTIME_PUSH(&stages, p->s->stages[i].tensors);
-  for (int i = stages.n - 1; ok && i >= 0; i--)
-    if (!generic_is_taken(&t, stages.data[i])) ok = plan_group(plans, stages.data[i], &t);
-  RUNTIME_VEC_FREE(&stages);
+  generic_inline_stages(p, NULL);
+  bool ok = take_scans(p, &t) && plan_stages(plans, &t, plan_strip);
+  if (ok) generic_inline_stages(p, &t);
+  ok = ok && plan_stages(plans, &t, plan_group);
   RUNTIME_VEC_FREE(&t.tensors);
   return ok;
 }
 
+/* Describes and ranks; no group is scheduled yet. */
 schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machine) {
   if (te_check_no_symbols(program, "auto") != TN_OK) return NULL;
   schedule_plans *plans = calloc(1, sizeof *plans);
@@ -366,6 +406,7 @@ const plan_choices *schedule_plans_choices(const schedule_plans *plans, int grou
   return &plans->groups.data[group]->choices;
 }
 
+/* *OUT belongs to PLANS. */
 int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule_plan **out) {
   *out = plans->groups.data[group]->plans;
   return plans->groups.data[group]->n;
@@ -406,6 +447,7 @@ double schedule_plans_cost(const schedule_plans *plans, const schedule_plan *by_
   return ns;
 }
 
+/* As soon as a step is added the plans are not what made the schedule. */
 const char *schedule_plan_text(const tn_schedule *s) { return s->plan_steps == s->n_steps ? s->plan : NULL; }
 
 tn_status schedule_set_plan(tn_schedule *s, const char *text) {
@@ -414,12 +456,14 @@ tn_status schedule_set_plan(tn_schedule *s, const char *text) {
   return s->plan ? TN_OK : runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for a plan");
 }
 
+/* By the stage that it ends in; -1: none. */
 static int find_group(const schedule_plans *plans, const char *stage) {
   for (int i = 0; stage && i < plans->groups.n; i++)
     if (strcmp(schedule_plans_stage(plans, i), stage) == 0) return i;
   return -1;
 }
 
+/* A record of another program names other stages. */
 static tn_status decode_group(const schedule_plans *plans, const json_t *json, schedule_plan *by_group) {
   tn_context *ctx = plans->draft.s->ctx;
   const char *stage = json_string_value(json_object_get(json, "stage"));
@@ -434,6 +478,7 @@ static tn_status decode_group(const schedule_plans *plans, const json_t *json, s
   return TN_OK;
 }
 
+/* Groups that the text leaves out get family -1. */
 tn_status schedule_plans_decode(const schedule_plans *plans, const char *text, schedule_plan *by_group) {
   json_t *all = json_loads(text, 0, NULL);
   tn_status status = json_is_array(all)
@@ -446,6 +491,7 @@ tn_status schedule_plans_decode(const schedule_plans *plans, const char *text, s
   return status;
 }
 
+/* Each group is tried on what the groups before became. */
 void schedule_plans_best(schedule_plans *plans, schedule_plan *by_group) {
   generic_draft draft = plans->draft;
   draft.s = tn_schedule_copy(plans->draft.s);
@@ -466,6 +512,7 @@ typedef struct automatic {
 
 enum { AUTO_STACK_BYTES = 1 << 20 }; /* a host's thread may have less */
 
+/* Runs on a stack that is known to be large enough. */
 static void schedule_here(void *data) {
   automatic *a = data;
   tn_schedule *s = a->schedule;
@@ -480,6 +527,7 @@ static void schedule_here(void *data) {
   schedule_plans_free(plans);
 }
 
+/* The draft takes the schedule's place at the end. */
 tn_status tn_schedule_auto(tn_schedule *s, const tn_machine *machine) {
   if (!s) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(te_check_no_symbols(s->program, "auto"));
@@ -514,12 +562,14 @@ static void leave_alone(const generic_draft *p, generic_group *g, operator_kind 
   for (int f = 0; f < TN_MAX_RANK; f++) g->is_common[f] = f < g->root->ndim;
 }
 
+/* With what the operator is. */
 static tn_status refuse_operator(generic_draft *p, int stage, const char *call, operator_kind found, int kind) {
   return runtime_fail(p->s->ctx, TN_ERROR_SCHEDULE, "%s: %s is %s, not %s: %s; leave the operator out, or name that",
                       call, schedule_stage_name(&p->s->stages[stage]), operators[found].name, operators[kind].name,
                       operators[kind].what);
 }
 
+/* NAME NULL: as recognised. */
 static tn_status schedule_stage_as(generic_draft *p, int stage, const char *call, const char *name) {
   char names[256];
   int kind = find_operator(name);
@@ -544,6 +594,7 @@ static tn_status schedule_stage_as(generic_draft *p, int stage, const char *call
   return TN_OK;
 }
 
+/* *STAGE is its position. */
 static tn_status find_computed(tn_schedule *s, const char *call, const char *name, int *stage) {
   *stage = name ? schedule_find_stage(s, name) : -1;
   if (*stage >= 0 && generic_is_computed(&s->stages[*stage])) return TN_OK;
@@ -551,6 +602,7 @@ static tn_status find_computed(tn_schedule *s, const char *call, const char *nam
                       *stage < 0 ? "there is no such stage" : "it has no loops");
 }
 
+/* Other stages stay as they are. */
 tn_status tn_schedule_generic(tn_schedule *s, const char *stage, const char *operator_name, const tn_machine *machine) {
   char call[256];
   int at;
@@ -566,6 +618,7 @@ tn_status tn_schedule_generic(tn_schedule *s, const char *stage, const char *ope
   return status;
 }
 
+/* The text is constant. */
 const char *tn_schedule_operator(tn_schedule *s, const char *stage) {
   int at;
   generic_group g;

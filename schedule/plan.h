@@ -29,11 +29,13 @@ typedef struct plan_space {
   int32_t value[PLAN_MAX_FIELDS][PLAN_MAX_VALUES];
 } plan_space;
 
+/* For texts and reports. */
 typedef struct plan_field {
   const char *name; /* in texts */
   const char *what;
 } plan_field;
 
+/* A row of the table. FACTS are the family's own and live in the draft's arena. */
 typedef struct schedule_family {
   const char *name;
   int n_fields;
@@ -73,6 +75,7 @@ void schedule_plan_choices(const generic_draft *d, const generic_group *g, const
 int schedule_plan_rank(const plan_choices *choices, int max, schedule_plan *out);
 /* What the plan's family says it costs; INFINITY: the values do not go together, or no such family is among CHOICES. */
 double schedule_plan_cost(const plan_choices *choices, const schedule_plan *plan);
+/* CHOICES are those that the plan was ranked with. */
 bool schedule_plan_realize(generic_draft *d, const generic_group *g, const plan_choices *choices,
                            const schedule_plan *plan);
 
