@@ -112,19 +112,36 @@ typedef struct tn_runner {
   int width; /* candidates timed at once (1) */
 } tn_runner;
 
+/* How a candidate is timed, in TVM's words (LocalRunner); zeros: as docs/workers.md says, which adapts to the kernel. A field that
+ * is given holds for every candidate that is not dropped, finalists included. */
+typedef struct tn_repeat_options {
+  int repeat;           /* samples of a candidate, up to 1000 */
+  int number;           /* calls in a sample at least */
+  double min_repeat_ms; /* and time that a sample takes at least */
+  double cooldown_s;    /* before a candidate is timed */
+  bool flushes_cache;   /* other data is read before each sample, which is then one call */
+} tn_repeat_options;
+
 /* Worker processes; zero fields mean the default in parentheses. */
 typedef struct tn_worker_options {
   const char *const *command; /* NULL-terminated argv (the `tenon` found beside the library or in PATH, "worker") */
   int jobs;                   /* builders at once (the threads of this machine) */
   double build_timeout_s;     /* a candidate (15) */
   double run_timeout_s;       /* a candidate (10) */
-  int64_t memory_bytes;       /* address space beyond what an idle worker has (4 GiB) */
+  tn_repeat_options repeats;
+  int64_t memory_bytes;            /* address space beyond what an idle worker has (4 GiB) */
   bool (*should_stop)(void *user); /* asked some 20 times a second while workers are waited for; true: those at work are
                                     * killed, and their measurements abandoned. May be NULL */
   void *user;
 } tn_worker_options;
 /* Builder and runner over one pool of worker processes. false with a message when the first worker cannot be started. */
 TN_API bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builder *builder, tn_runner *runner);
+/* Builder and runner that measure nothing: the times come from the log's records of the program, whatever their target. A schedule
+ * without a record gets the time of the recorded schedule that is most like it. So a search can be
+ * judged where nothing is timed. TARGET: for whose machine schedules are compared. False with a message: the log cannot be read, or
+ * has no time of the program. The caller frees both by their own functions. */
+TN_API bool tn_replay_new(tn_program *program, const tn_target *target, const char *log, tn_builder *builder,
+                          tn_runner *runner);
 /* The worker's side: serves requests on the descriptors until end of file (docs/workers.md has the protocol and the options; argv[0] is
  * skipped when it is no option). The process is the worker's from here on: it gets limits on memory, stack and core files, and what is
  * printed to standard output goes to standard error. Returns the exit status: 0 end of file, 1 not the protocol, 2 wrong option. */
@@ -182,10 +199,14 @@ typedef struct tn_tune_options {
   double seconds; /* a promise: the run takes this long at most, finals included (0: no limit) */
   int early_stop; /* stop after so many trials in a row without a new best (0: never). TVM: early_stopping */
   tn_effort effort;
-  uint64_t seed; /* (0 is a seed as any other) */
-  int per_round; /* candidates measured a round (24, at most trials) */
-  int finalists; /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
+  uint64_t seed;    /* (0 is a seed as any other) */
+  int per_round;    /* candidates measured a round (24, at most trials) */
+  int finalists;    /* the fastest so many are timed again before the winner is named (8; with a runner of one's own
                             * none; at most 15); -1: none */
+  int population;   /* genomes of a generation (1024). TVM: evolutionary_search_population */
+  int generations;  /* (4). TVM: evolutionary_search_num_iters */
+  double eps;       /* share of a round that is random (0.1; negative: none). TVM: eps_greedy */
+  bool no_sketches; /* plans only, where the program has plans */
   const char
       *cost_model; /* "xgboost" (NULL: that), loaded when it is first needed, a warning where it is absent; "none";
                             * or a file, which a model is taken from if it is there and saved to at the end */

@@ -14,7 +14,7 @@ enum { LEAST_TURNS = 3, SURE_TURNS = 5, MOST_TURNS = 15, LEAST_FINALISTS = 2 };
 #define AS_GOOD 1.01
 /* Seconds, where the run has no limit of its own. */
 #define SHARE_OF_RUN 0.1
-#define LEAST_S 0.5
+#define LEAST_S 1.0
 #define MOST_S 5.0
 #define QUICK_TURN_S 2e-3
 

@@ -95,6 +95,13 @@ double autotune_peak_at(int n, const float *scores, const double *costs_s, int k
 typedef struct autotune_search autotune_search;
 autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed);
 void autotune_search_free(autotune_search *search);
+/* Zeros leave a choice as it is; EPS below 0: none are random. */
+typedef struct autotune_policy {
+  int population, generations;
+  double eps; /* share of random candidates */
+  bool no_sketches;
+} autotune_policy;
+void autotune_search_set_policy(autotune_search *search, const autotune_policy *policy);
 /* Proposes up to N schedules that were not proposed or observed before (candidate 0 of a new search is the default schedule, candidate 1 the generic one). The
  * caller frees them. Fewer than N: the space is nearly exhausted; 0: it is. */
 int autotune_search_next(autotune_search *search, int n, tn_schedule **out);

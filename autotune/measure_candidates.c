@@ -168,13 +168,29 @@ static bool is_hopeless(const measure_pool *pool, uint64_t key) {
   return pool->unprepared == key && pool->unprepared_times >= MAX_PREPARATIONS;
 }
 
+/* What is zero is left out. */
+static void add_repeats(json_t *header, const tn_repeat_options *r) {
+  const struct {
+    const char *name;
+    double value;
+  } fields[] = {{"repeat", r->repeat},
+                {"number", r->number},
+                {"min_repeat_ms", r->min_repeat_ms},
+                {"cooldown_s", r->cooldown_s},
+                {"flush", r->flushes_cache}};
+  for (int i = 0; header && i < RUNTIME_COUNT(fields); ++i)
+    if (fields[i].value > 0) json_object_set_new(header, fields[i].name, json_real(fields[i].value));
+}
+
 /* The payload is borrowed: the measurement keeps its object for further turns of the finals. */
-static void fill_run_request(measure_request *request, const tn_candidate *c, const tn_measurement *m) {
+static void fill_run_request(const measure_pool *pool, measure_request *request, const tn_candidate *c,
+                             const tn_measurement *m) {
   request->timeout_s = limit_of(c, request->timeout_s);
   request->header = candidate_header("run", c, request->timeout_s);
   if (request->header) json_object_set_new(request->header, "best_s", json_real(isfinite(c->best_s) ? c->best_s : 0));
   if (request->header && c->is_final) json_object_set_new(request->header, "final", json_true());
   if (request->header && c->is_proved) json_object_set_new(request->header, "proved", json_true());
+  add_repeats(request->header, &pool->options.repeats);
   request->payload = m->object;
   request->payload_bytes = m->object_bytes;
 }
@@ -202,7 +218,7 @@ static measure_request run_request(measure_pool *pool, measure_job *job, const m
     return request;
   }
   if (key && worker->prepared == key) {
-    fill_run_request(&request, c, m);
+    fill_run_request(pool, &request, c, m);
   } else if (key) {
     fill_prepare_request(pool, &request, c, key, false);
   }

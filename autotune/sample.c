@@ -191,7 +191,7 @@ static int32_t draw_sketch(const autotune_space *space, runtime_rng *rng) {
 /* Half of the genomes are plans where the program has them. */
 void autotune_sample(const autotune_space *space, runtime_rng *rng, autotune_genome *out) {
   memset(out, 0, sizeof *out);
-  if (space->n_groups > 0 && chance(rng, PLANNED)) {
+  if (space->n_groups > 0 && (space->only_plans || chance(rng, PLANNED))) {
     autotune_sample_plans(space, rng, out);
     return;
   }

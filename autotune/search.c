@@ -6,8 +6,9 @@
 #include "autotune/search.h"
 #include "runtime/profiler/profiler.h"
 
-enum { POPULATION = 1024, GENERATIONS = 4, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
-static const double eps_greedy = 0.1, eps_own_rules = 0.3;
+enum { MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
+static const autotune_policy usual_policy = {1024, 4, 0.1, false};
+static const double eps_own_rules = 0.3; /* whoever writes rules wants to see what they make */
 
 /* A measured genome. */
 typedef struct measured {
@@ -17,6 +18,7 @@ typedef struct measured {
 
 struct autotune_search {
   autotune_task task;
+  autotune_policy policy;
   autotune_model *model;
   runtime_rng rng;
   autotune_space space;
@@ -59,6 +61,7 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
   if (search) {
     TN_SCOPE(SEARCH, 1, "EvoSearch/GenerateSketches");
     search->task = *task;
+    search->policy = usual_policy;
     search->model = model;
     search->rng.state = seed;
     search->space.task = &search->task;
@@ -70,6 +73,13 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
   runtime_fail(task->ctx, TN_ERROR_MEMORY, "out of memory for the search");
   autotune_search_free(search);
   return NULL;
+}
+
+void autotune_search_set_policy(autotune_search *search, const autotune_policy *policy) {
+  if (policy->population > 0) search->policy.population = policy->population;
+  if (policy->generations > 0) search->policy.generations = policy->generations;
+  if (policy->eps != 0) search->policy.eps = fmax(policy->eps, 0);
+  search->space.only_plans = policy->no_sketches;
 }
 
 void autotune_search_free(autotune_search *search) {
@@ -188,7 +198,12 @@ static int list_seeds(const autotune_search *search, int max, autotune_genome *o
 
 /* Without memory for the population it proposes nothing, and random draws fill the round. */
 static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
-  autotune_evolution evolution = {&search->space, search->model, &search->rng, &search->seen, POPULATION, GENERATIONS};
+  autotune_evolution evolution = {&search->space,
+                                  search->model,
+                                  &search->rng,
+                                  &search->seen,
+                                  search->policy.population,
+                                  search->policy.generations};
   int found = 0, n_individuals = 0;
   if (n < 1) return 0;
   autotune_genome *seeds = malloc(sizeof *seeds * MOST_SEEDS);
@@ -209,7 +224,8 @@ int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   search->sequences.n = 0;
   int found = propose_fixed(search, false, out);
   if (found < n) found += propose_fixed(search, true, out + found);
-  int n_random = (int)ceil((search->task.n_rules > 0 ? eps_own_rules : eps_greedy) * (n - found));
+  double eps = search->task.n_rules > 0 ? fmax(search->policy.eps, eps_own_rules) : search->policy.eps;
+  int n_random = (int)ceil(eps * (n - found));
   found += propose_evolved(search, n - found - n_random, out + found);
   return found + propose_random(search, n - found, out + found);
 }

@@ -115,6 +115,7 @@ typedef struct autotune_ranked {
 /* The space of one task. */
 typedef struct autotune_space {
   const autotune_task *task;
+  bool only_plans; /* no sketches are drawn, where there are plans */
   int n_sketches;
   autotune_sketch sketches[AUTOTUNE_MAX_SKETCHES];
   schedule_plans *plans; /* the same plans that `auto` ranks; NULL: none */

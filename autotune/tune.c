@@ -27,6 +27,16 @@ static tn_status check_numbers(tn_context *ctx, const tn_tune_options *o) {
   if (o->n_inputs < 0 || (o->n_inputs > 0 && !o->inputs))
     return refuse(ctx, "n_inputs", o->n_inputs, "how many options.inputs has");
   if (!(o->seconds >= 0)) return refuse(ctx, "seconds", o->seconds, "0 (no limit) or more");
+  if (o->population < 0 || o->population > 1 << 16)
+    return refuse(ctx, "population", o->population, "2 to 65536, or 0 for 1024");
+  if (o->generations < 0 || o->generations > 1000)
+    return refuse(ctx, "generations", o->generations, "1 to 1000, or 0 for 4");
+  if (!(o->eps <= 1)) return refuse(ctx, "eps", o->eps, "a share up to 1, 0 for 0.1, or a negative number for none");
+  const tn_repeat_options *r = &o->workers.repeats;
+  if (r->repeat < 0 || r->repeat > 1000) return refuse(ctx, "workers.repeats.repeat", r->repeat, "1 to 1000, or 0");
+  if (r->number < 0) return refuse(ctx, "workers.repeats.number", r->number, "1 or more, or 0");
+  if (!(r->min_repeat_ms >= 0)) return refuse(ctx, "workers.repeats.min_repeat_ms", r->min_repeat_ms, "0 or more");
+  if (!(r->cooldown_s >= 0)) return refuse(ctx, "workers.repeats.cooldown_s", r->cooldown_s, "0 or more");
   if (o->early_stop < 0) return refuse(ctx, "early_stop", o->early_stop, "1 or more, or 0 for no such limit");
   if (o->finalists >= TUNER_MAX_FINALISTS)
     return refuse(ctx, "finalists", o->finalists, "up to 15, 0 for 8, or -1 for no finals");
@@ -149,6 +159,8 @@ static tn_status set_up(tuner *t) {
     autotune_model_turn_off(t->model);
   if (t->model && file && access(file, F_OK) == 0) autotune_model_load(t->model, file);
   t->search = autotune_search_new(&t->task, t->model, t->options.seed);
+  if (t->search)
+    autotune_search_set_policy(t->search, &(autotune_policy){o->population, o->generations, o->eps, o->no_sketches});
   t->default_hash = hash_and_free(tn_schedule_new(t->program));
   t->generic_hash = hash_and_free(autotune_generic_schedule(&t->task));
   if (t->search && t->default_hash) return TN_OK;

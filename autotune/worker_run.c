@@ -3,6 +3,7 @@
  * slower than NEAR times the best has only this call; the others are timed, and checked again after the last call, since
  * a race need not show in the first. What would be the new best, and finalists, are compared whole. */
 #include <math.h>
+#include <time.h>
 
 #include "autotune/worker.h"
 #include "runtime/kernel.h"
@@ -18,6 +19,8 @@
 #define QUICK_CALL_S 1e-3
 #define LONG_TURN_S 1e-2
 #define PEAK_HZ 6e9
+#define LONGEST_COOLDOWN_S 10.0
+enum { MOST_REPEATS = 1000, LINE_BYTES = 64, FLUSHED_BYTES = 128 << 20 };
 
 /* A quick kernel is sampled by shares of a millisecond; who is clearly slower than the best is dropped after two. */
 static const tn_timing_options quick_timing = {.min_batch_s = 0.00025,
@@ -42,6 +45,7 @@ typedef struct run_request {
   bool is_final;
   bool is_proved; /* compared whole before: it is only timed */
   worker_sample sample;
+  tn_repeat_options repeats; /* zeros: as the kernel asks for */
 } run_request;
 
 /* ---- plausibility ------------------------------------------------------------------------------------------------ */
@@ -133,6 +137,27 @@ static void take_timing(worker_answer *answer, const tn_timing *t) {
   answer->noise = 1.57 * t->spread / sqrt((double)RUNTIME_MAX(t->n_samples, 1));
 }
 
+/* Reads more than the caches hold. What is read is added up into the buffer, so that no compiler leaves it out. */
+static void flush_caches(void *user) {
+  unsigned char *bytes = user, sum = 0;
+  for (size_t i = 1; bytes && i < FLUSHED_BYTES; i += LINE_BYTES) sum = (unsigned char)(sum + bytes[i]++);
+  if (bytes) bytes[0] = sum;
+}
+
+static void apply_repeats(tn_timing_options *options, const tn_repeat_options *r) {
+  if (r->repeat > 0) options->min_samples = options->max_samples = r->repeat;
+  if (r->repeat > 0) options->max_total_s = INFINITY;
+  if (r->number > 0) options->min_calls = r->number;
+  if (r->min_repeat_ms > 0) options->min_batch_s = r->min_repeat_ms * 1e-3;
+  if (r->repeat > 0) options->tight = options->median_within = 1e-12;
+  if (r->flushes_cache) options->min_batch_s = 1e-12;
+}
+
+static void cool_down(const tn_repeat_options *r) {
+  double seconds = fmin(r->cooldown_s, LONGEST_COOLDOWN_S);
+  if (seconds > 0) nanosleep(&(struct timespec){(time_t)seconds, (long)((seconds - floor(seconds)) * 1e9)}, NULL);
+}
+
 /* Waits and steals are taken around the whole timing, not each call: reading them costs more than a
  * short kernel. */
 static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_request *r, double first_s,
@@ -145,7 +170,10 @@ static bool time_calls(worker_program *p, const tn_kernel *kernel, const run_req
   worker_take_waits(&waits);
   if (r->best_s > 0 && !r->is_final) options.give_up_above_s = NEAR * r->best_s + SLACK_S / 10;
   if (r->best_s > 0 && !r->is_final) options.drop_above_s = NEAR * r->best_s;
+  apply_repeats(&options, &r->repeats);
+  if (r->repeats.flushes_cache) options.before_sample = flush_caches, options.user = calloc(1, FLUSHED_BYTES);
   tn_status status = tn_time(p->ctx, kernel, p->data->args, p->n_args, &options, &t);
+  free(options.user);
   worker_lap(answer, WORKER_RUN);
   if (status != TN_OK) return worker_fail_context(answer, TN_MEASURE_RUNTIME, p->ctx);
   answer->waited_s = (double)worker_waited_ns(&waits) * 1e-9;
@@ -271,6 +299,15 @@ static void clean_up(tn_kernel *kernel) {
   tn_kernel_free(kernel);
 }
 
+static tn_repeat_options take_repeats(const protocol_message *request) {
+  const json_t *h = request->header;
+  return (tn_repeat_options){.repeat = (int)fmin(protocol_number(h, "repeat", 0), MOST_REPEATS),
+                             .number = (int)fmin(protocol_number(h, "number", 0), INT32_MAX),
+                             .min_repeat_ms = protocol_number(h, "min_repeat_ms", 0),
+                             .cooldown_s = protocol_number(h, "cooldown_s", 0),
+                             .flushes_cache = protocol_number(h, "flush", 0) > 0};
+}
+
 /* Every candidate is compared in other blocks. */
 static run_request take_request(const protocol_message *request) {
   double best_s = protocol_number(request->header, "best_s", 0);
@@ -278,7 +315,8 @@ static run_request take_request(const protocol_message *request) {
   uint64_t seed = (uint64_t)protocol_int(request->header, "seed", 0);
   uint64_t blocks = runtime_hash(request->payload, request->payload_bytes, seed);
   bool is_proved = json_is_true(json_object_get(request->header, "proved"));
-  return (run_request){best_s, is_final, is_proved, {.whole = best_s <= 0 || is_final, .seed = blocks}};
+  return (run_request){
+      best_s, is_final, is_proved, {.whole = best_s <= 0 || is_final, .seed = blocks}, take_repeats(request)};
 }
 
 /* The kernel is freed before the next request: code of a thousand candidates would fill the address
@@ -290,6 +328,7 @@ void worker_run(worker *w, const protocol_message *request, worker_answer *answe
   tn_kernel *kernel = load(p, request, answer);
   if (!kernel) return;
   run_request r = take_request(request);
+  cool_down(&r.repeats);
   evaluate(w, p, kernel, &r, answer);
   clean_up(kernel);
 }

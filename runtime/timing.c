@@ -46,7 +46,8 @@ static tn_timing summary(const double *sorted, int n) {
 /* Calls in a sample, for a kernel that takes ONE_S. */
 static int64_t batch_calls(const tn_timing_options *o, double one_s) {
   double calls = o->min_batch_s / RUNTIME_MAX(one_s, 1e-9);
-  return calls <= 1 ? 1 : (int64_t)(calls + 0.999);
+  int64_t least = RUNTIME_MAX(o->min_calls, 1);
+  return calls <= (double)least ? least : (int64_t)(calls + 0.999);
 }
 
 /* Whether more samples would change nothing that the caller cares for: the middle half lies close
@@ -64,7 +65,9 @@ static int32_t sample(runtime_call *call, const tn_timing_options *o, double *sa
   double second_s = time_calls(call, 1, &result);
   int64_t n_calls = batch_calls(o, second_s);
   for (int n = 0; n < o->max_samples && result == 0;) {
-    insert_sorted(samples, n, n == 0 && n_calls == 1 ? second_s : time_calls(call, n_calls, &result));
+    if (o->before_sample) o->before_sample(o->user);
+    bool is_taken = n == 0 && n_calls == 1 && !o->before_sample;
+    insert_sorted(samples, n, is_taken ? second_s : time_calls(call, n_calls, &result));
     *out = summary(samples, ++n);
     bool is_slow = o->drop_above_s > 0 && n == 2 && out->min_s > o->drop_above_s;
     bool is_over = (double)(runtime_now_ns() - start) * 1e-9 > o->max_total_s;

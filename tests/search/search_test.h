@@ -45,5 +45,6 @@ int run_planned_tests(void);
 int run_proposal_tests(void);
 int run_tune_tests(void);
 int run_pipeline_tests(void);
+int run_replay_tests(void);
 
 #endif
