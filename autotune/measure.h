@@ -144,8 +144,8 @@ typedef struct measure_batch {
 /* NULL with a message when there is no memory or the first worker does not start. It has two users. */
 measure_pool *measure_pool_new(tn_context *ctx, const tn_worker_options *options);
 void measure_pool_release(measure_pool *pool); /* the last user's release frees */
-/* What is not done when should_stop says so has FAILED with MEASURE_GIVEN_UP. TN_ERROR_WORKER when workers cannot be started any more: jobs not served yet have then FAILED with MEASURE_NOT_SENT.
- */
+/* What is not done when should_stop says so has FAILED with MEASURE_GIVEN_UP. TN_ERROR_WORKER when workers cannot
+ * be started any more: jobs not served yet have then FAILED with MEASURE_NOT_SENT. */
 tn_status measure_pool_run(measure_pool *pool, const measure_batch *batch);
 
 #endif

@@ -1,6 +1,9 @@
-/* Builder and runner over one pool: candidates to requests, answers and failures to measurements. Builds run in
- * parallel; runs one at a time on the pool's first worker, which keeps the inputs and the reference outputs of the
- * program it measures. */
+/* measure_candidates.c: builder and runner over one pool: candidates to requests, answers and failures to
+ * measurements. Builds run in parallel; runs one at a time on the pool's first worker, which keeps the inputs and the
+ * reference outputs of the program it measures.
+ *
+ * A `measure_task` is one batch; candidates and measurements are the caller's, and a built object goes to its
+ * measurement. */
 #include <math.h>
 #include <stdio.h>
 

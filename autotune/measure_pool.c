@@ -1,4 +1,9 @@
-/* The pool: keeps workers alive, hands jobs to idle ones, and waits for all of them at once with poll(2). */
+/* measure_pool.c: the pool: keeps workers alive, hands jobs to idle ones, and waits for all of them at once with
+ * poll(2).
+ *
+ * The pool owns its workers, the command and the last reference's failure; a `measure_loop` is one batch under
+ * way, on the caller's stack. A worker's life: NONE, STARTING (spawned, not greeted), IDLE, BUSY, and back to NONE
+ * when it is lost. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>

@@ -6,7 +6,9 @@
  * w/2 * (score - label)^2; a row's gradient is w * (score - label). Two things differ from TVM's model with the same objective:
  *  - the hessian of a row is w * (rows of the pack): the rows move together, and with w alone a pack of n rows would
  *    step n times too far;
- *  - the weight has a floor, so that slow and failed programs teach what to avoid instead of counting for nothing. */
+ *  - the weight has a floor, so that slow and failed programs teach what to avoid instead of counting for nothing.
+ *
+ * The model owns all rows it was given, copied, for as long as it lives: each training is over all of them. */
 #include <math.h>
 #include <stdio.h>
 

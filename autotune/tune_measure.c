@@ -1,5 +1,7 @@
 /* tune_measure.c: from schedules to records: building some together, running one after the other, a line of the log for
- * each as soon as it is measured. */
+ * each as soon as it is measured.
+ *
+ * A `chunk` owns the candidates that are built together, their measurements and their claims on the log. */
 #include <math.h>
 
 #include "autotune/tuner.h"
@@ -337,8 +339,8 @@ static double build_limit(const tuner *t) {
   return most > 0 ? fmin(limit, most) : limit;
 }
 
-/* Adds the I-th candidate of the round unless another tuner on the log is measuring it, or has. That tuner appends its record
- * before it gives the claim up: who gets the claim and then reads the log knows. */
+/* Adds the I-th candidate of the round unless another tuner on the log is measuring it, or has. That tuner appends
+ * its record before it gives the claim up: who gets the claim and then reads the log knows. */
 static tn_status add_candidate(tuner *t, const tn_schedule *s, int i, chunk *c) {
   uint64_t hash = autotune_schedule_hash(s), claim = claim_of(t, hash);
   if (!autotune_claim(&t->claims, t->options.log, claim)) return TN_OK;

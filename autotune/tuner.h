@@ -72,7 +72,8 @@ tn_status tuner_log_end(tuner *t, tn_status status);
 
 /* What is known of a schedule from now on, by a record that counts as a trial. */
 tn_status tuner_learn(tuner *t, const tn_schedule *s, const autotune_record *record);
-/* Beside the steps, which are what counts, the plan that they were made from: a search can go on from it. TEXT may be NULL. */
+/* Beside the steps, which are what counts, the plan that they were made from: a search can go on from it. TEXT may
+ * be NULL. */
 void tuner_add_plan(autotune_record *record, const char *text);
 /* Reads what was appended to the log since the last time. */
 tn_status tuner_catch_up(tuner *t);
@@ -83,7 +84,8 @@ tn_status tuner_measure_round(tuner *t, int n, tn_schedule *const *schedules);
 
 /* ---- finals (finals.c) ------------------------------------------------------------------------------------------- */
 
-/* Times the fastest and the generic schedule again, in turns, and names the winner. Nothing happens when there is only one. */
+/* Times the fastest and the generic schedule again, in turns, and names the winner. Nothing happens when there is
+ * only one. */
 tn_status tuner_finals(tuner *t);
 
 /* Finalists as numbers: what decides. Times are medians of turns. */
@@ -96,7 +98,8 @@ typedef struct finals_entry {
 } finals_entry;
 /* Works out the quartiles, and takes out who is surely slower than the leader. Returns how many are left. */
 int finals_judge(finals_entry *entries, int n);
-/* The winner's index: the fastest of those left or, among those as good as it, the simplest. *IS_TIE: there were some. */
+/* The winner's index: the fastest of those left or, among those as good as it, the simplest. *IS_TIE: there were
+ * some. */
 int finals_winner(const finals_entry *entries, int n, bool *is_tie);
 
 #endif

@@ -68,9 +68,9 @@ typedef struct lowering {
  * variables and buffers, consumers first. The arena must have on_oom. False after a message: what inlining makes is too
  * large. */
 bool schedule_infer_bounds(lowering *l);
-/* Sets st, body and may_leave of all stages. In the body of one that has loops of its own each read of an inlined stage is
- * that stage's body at the index read (inline.c). False: TN_ERROR_LOWER, the expression is over the limit expr_nodes or too
- * deep. */
+/* Sets st, body and may_leave of all stages. In the body of one that has loops of its own each read of an inlined
+ * stage is that stage's body at the index read (inline.c). False: TN_ERROR_LOWER, the expression is over the limit
+ * expr_nodes or too deep. */
 bool schedule_inline_bodies(lowering *l);
 /* Sets roll and is_doubled of a stage whose region is known, or says why not (buffering.c). */
 void schedule_find_roll(lowering *l, lower_stage *ls);
@@ -123,8 +123,8 @@ const tir_expr *schedule_load(lowering *l, const lower_stage *from, int v, const
 /* The same for one index of a read, in the index dtype. */
 const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);
 /* The condition under which a point is stored: tails of splits, points of the region outside of the tensor, a store
- * predicate, what a rolling buffer has already; VALUES are the axes', ENV knows the loops. Without WITH_REDUCE, which is
- * for an init, tails of reduction axes do not count. NULL: always. */
+ * predicate, what a rolling buffer has already; VALUES are the axes', ENV knows the loops. Without WITH_REDUCE, which
+ * is for an init, tails of reduction axes do not count. NULL: always. */
 const tir_expr *schedule_condition(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
                                    bool with_reduce);
 /* Where a stage with padding is inside of its axes. NULL: everywhere. */
