@@ -1,5 +1,8 @@
 /* apply.c: the best schedule that a log knows for a program on a target. A log is data from outside: a record counts
- * only when its program and target are these, its output was checked, and its steps still pass every check. */
+ * only when its program and target are these, its output was checked, and its steps still pass every check.
+ *
+ * A `survey` is one reading of a log; it owns copies of the steps that would do (`choice`), since a record is
+ * freed after its visit. */
 #include <math.h>
 
 #include "autotune/search.h"

@@ -11,7 +11,8 @@ extern "C" {
 
 /* ---- measuring: interfaces a user can supply for a board or a simulator ------------------------------------------ */
 
-/* Classes of failure, TVM's numbers (MeasureErrorNo) where the meaning is the same. X(NAME, number, "word in records") */
+/* Classes of failure, TVM's numbers (MeasureErrorNo) where the meaning is the same. X(NAME, number, "word in
+ * records") */
 #define TN_MEASURE_ERRORS(X)                                                \
   X(NONE, 0, "none")                                                        \
   X(INSTANTIATION, 1, "instantiation") /* the steps could not be applied */ \
@@ -134,7 +135,8 @@ typedef struct tn_worker_options {
                                     * killed, and their measurements abandoned. May be NULL */
   void *user;
 } tn_worker_options;
-/* Builder and runner over one pool of worker processes. false with a message when the first worker cannot be started. */
+/* Builder and runner over one pool of worker processes. false with a message when the first worker cannot be
+ * started. */
 TN_API bool tn_workers_new(tn_context *ctx, const tn_worker_options *options, tn_builder *builder, tn_runner *runner);
 /* Builder and runner that measure nothing: the times come from the log's records of the program, whatever their target. A schedule
  * without a record gets the time of the recorded schedule that is most like it. So a search can be
@@ -266,15 +268,15 @@ typedef struct tn_tune_result {
   tn_failure failures[TN_MEASURE_CLASSES]; /* by tn_measure_error */
 } tn_tune_result;
 
-/* Searches; every measurement is one line of the log at once. Phases are timed into the current profiler. TN_ERROR_TUNE,
- * naming the classes of failure, when nothing valid was measured. */
+/* Searches; every measurement is one line of the log at once. Phases are timed into the current profiler.
+ * TN_ERROR_TUNE, naming the classes of failure, when nothing valid was measured. */
 TN_API tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out);
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
-/* The schedule of the log's best checked record of this program on this target: same program key and target triple and CPU. NULL with
- * TN_ERROR_RECORD when there is none, naming what the log does hold. *seconds (may be NULL) gets its recorded time. Broken lines are reported
- * as warnings by number and skipped. */
+/* The schedule of the log's best checked record of this program on this target: same program key and target triple
+ * and CPU. NULL with TN_ERROR_RECORD when there is none, naming what the log does hold. *seconds (may be NULL) gets
+ * its recorded time. Broken lines are reported as warnings by number and skipped. */
 TN_API tn_schedule *tn_apply_best(tn_program *program, const tn_target *target, const char *log, double *seconds);
 
 /* One record of a log as a table shows it. Strings belong to the table. */
@@ -301,8 +303,8 @@ typedef struct tn_log_table {
   void *owner;             /* holds the strings */
 } tn_log_table;
 
-/* The best valid and checked record of each program and target, in order of the programs' first appearance; KEY: only this
- * program (NULL: all). TN_ERROR_IO when the file cannot be read. */
+/* The best valid and checked record of each program and target, in order of the programs' first appearance; KEY: only
+ * this program (NULL: all). TN_ERROR_IO when the file cannot be read. */
 TN_API tn_status tn_log_best(tn_context *ctx, const char *log, const char *key, tn_log_table *out);
 /* The LIMIT (0: all) fastest valid records, fastest first, checked or not; KEY as above. */
 TN_API tn_status tn_log_top(tn_context *ctx, const char *log, const char *key, int limit, tn_log_table *out);

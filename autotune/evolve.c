@@ -1,6 +1,9 @@
 /* evolve.c: the evolutionary search: a population of genomes, scored by the cost model, of which good ones are mutated
  * and crossed. All genomes of one call stand in a pool; each is lowered and scored once. Source: AS/search_policy
- * (EvolutionarySearch). */
+ * (EvolutionarySearch).
+ *
+ * A `pool` owns the genomes, their rows and the arena of lowering for one call; a `population` is a list of places
+ * in it. */
 #include <math.h>
 
 #include "autotune/search.h"

@@ -347,6 +347,7 @@ int autotune_features(const tir_func *lowered, int cache_line_bytes, const tn_ma
   return n;
 }
 
+/* The same four numbers in every row: XGBoost sees rows one by one, and each needs to know its program. */
 void autotune_rows_set_cost(int n, float *rows, const autotune_estimate *estimate, double cost_ns, double auto_ns) {
   for (int i = 0; i < n; ++i, rows += AUTOTUNE_FEATURES) {
     rows[feature_cost_share] = cost_ns > 0 ? (float)fmin(auto_ns / cost_ns, MOST_SHARE) : 0;

@@ -1,8 +1,8 @@
 /* feature_touch.c: which part of a buffer a store touches, by loop level.
  *
- * An index is taken apart into a linear form (tir/linear.h) of the store's loops; then the range of a level is the range
- * of the level inside it plus one term, so all levels of an access cost one pass over its loops. What is not linear
- * (fused loops: f // 8) is asked of tir_bounds, only at the levels whose variable it uses. */
+ * An index is taken apart into a linear form (tir/linear.h) of the store's loops; then the range of a level is the
+ * range of the level inside it plus one term, so all levels of an access cost one pass over its loops. What is not
+ * linear (fused loops: f // 8) is asked of tir_bounds, only at the levels whose variable it uses. */
 #include <math.h>
 
 #include "autotune/feature.h"
@@ -77,7 +77,8 @@ static tir_interval form_range(const feature_store *store, const tir_linear *for
   return range;
 }
 
-/* (c*q + r) // c is q, and (c*q + r) % c is r, where r stays in [0, c): so panels are indexed. False: E is none such. */
+/* (c*q + r) // c is q, and (c*q + r) % c is r, where r stays in [0, c): so panels are indexed. False: E is none
+ * such. */
 static bool add_division(const feature_store *store, const tir_expr *e, int64_t scale, index_steps *out) {
   tir_linear form, whole, rest;
   int64_t by;

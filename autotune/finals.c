@@ -1,7 +1,10 @@
 /* finals.c: before a winner is named, the fastest and the generic schedule are timed again, in turns, so that whatever
  * else the machine does meets all of them alike. A turn is a few samples of each; it counts by its median. Turns go on
  * until the quartiles of the others lie behind the leader's, or a tie is declared: ties go to the simpler schedule.
- * Each finalist gets a record of its own kind, which is no trial. */
+ * Each finalist gets a record of its own kind, which is no trial.
+ *
+ * `finals` borrows its candidates' texts from the tuner and owns what was measured of them; the built objects stay
+ * from turn to turn. */
 #include <math.h>
 
 #include "autotune/tuner.h"

@@ -7,11 +7,13 @@
 
 /* What computes so many times the least work is not the fastest, however its loops stand. */
 #define MOST_WORK 4.0
-/* An estimate of loops leaves out much of what a plan's cost knows (sets of caches, pages, tails): it is that much too low. */
+/* An estimate of loops leaves out much of what a plan's cost knows (sets of caches, pages, tails): it is that much
+ * too low. */
 #define DOUBT 2.0
 /* LLVM takes about a second for so many vector instructions of straight-line code. */
 #define MOST_STATEMENTS 8192.0
 
+/* The order counts: what candidates are compared with is made from the plans. */
 bool autotune_space_fill(autotune_space *space) {
   space->n_sketches = autotune_sketches(space->task, AUTOTUNE_MAX_SKETCHES, space->sketches);
   if (space->n_sketches < 1 || !autotune_plan_space(space)) return false;
@@ -37,6 +39,8 @@ double autotune_genome_cost(const autotune_space *space, const autotune_genome *
   return schedule_plans_cost(space->plans, by_group);
 }
 
+/* 0: it cannot be lowered, or writes nothing. ROWS has room for AUTOTUNE_MAX_ROWS; ARENA is empty
+ * afterwards, so the loops are gone. */
 static int look_at(const autotune_space *space, const tn_schedule *s, runtime_arena *arena, float *rows,
                    autotune_estimate *estimate) {
   runtime_quiet quiet = runtime_quiet_begin(space->task->ctx);
@@ -47,6 +51,8 @@ static int look_at(const autotune_space *space, const tn_schedule *s, runtime_ar
   return n;
 }
 
+/* Without a plan's cost the loops' own estimate stands in, brought to the plans' scale and doubled
+ * (DOUBT). */
 int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, double cost_ns, runtime_arena *arena,
                            float *rows, autotune_estimate *estimate) {
   autotune_estimate own;
@@ -77,6 +83,7 @@ static void find_least_work(autotune_space *space, runtime_arena *arena, float *
   }
 }
 
+/* Lowers `auto` and the best plan of each family once, when the search begins. */
 void autotune_foresee(autotune_space *space) {
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
   runtime_arena arena = {0};

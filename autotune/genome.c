@@ -1,5 +1,7 @@
 /* genome.c: from a sketch and a genome to a schedule: the plan family `sketch`. At each decision the walk asks the
- * genome. */
+ * genome.
+ *
+ * The `walk` owns the schedule in the making until it succeeds. */
 #include "autotune/search.h"
 
 const int autotune_vector_lanes[5] = {0, 8, 16, 32, 64};

@@ -34,8 +34,8 @@ typedef struct autotune_task {
 /* The machine of a task as generic schedules take it. */
 tn_machine autotune_machine(const autotune_task *task);
 
-/* Recordings: the arrow of a candidate, from submitting it to measuring it (in the worker) to learning from it; its id is
- * the candidate's sequence number. */
+/* Recordings: the arrow of a candidate, from submitting it to measuring it (in the worker) to learning from it; its
+ * id is the candidate's sequence number. */
 extern const tn_site autotune_flow_site;
 #define AUTOTUNE_FLOW "candidate"
 
@@ -50,9 +50,10 @@ typedef struct autotune_estimate {
   double ns;         /* work or memory, of one run */
 } autotune_estimate;
 
-/* Fills at most AUTOTUNE_MAX_ROWS rows of AUTOTUNE_FEATURES floats; returns how many (0: nothing is written, or no memory).
- * The first 164 are Ansor's per-store features in TVM's order, then 12 of our own; autotune/feature.h lists all by name.
- * The last four are 0 until autotune_rows_set_cost. ESTIMATE may be NULL; MACHINE is what it is for, all of it known. */
+/* Fills at most AUTOTUNE_MAX_ROWS rows of AUTOTUNE_FEATURES floats; returns how many (0: nothing is written, or no
+ * memory). The first 164 are Ansor's per-store features in TVM's order, then 12 of our own; autotune/feature.h lists
+ * all by name. The last four are 0 until autotune_rows_set_cost. ESTIMATE may be NULL; MACHINE is what it is for,
+ * all of it known. */
 int autotune_features(const tir_func *lowered, int cache_line_bytes, const tn_machine *machine, float *rows,
                       autotune_estimate *estimate);
 /* Writes into a program's rows what it costs by its plan, in relation to what `auto` costs. */
@@ -72,20 +73,21 @@ tn_status autotune_model_add(autotune_model *model, const float *rows, int n_row
  * predict gives what the analytic costs alone say. */
 tn_status autotune_model_train(autotune_model *model);
 bool autotune_model_is_trained(const autotune_model *model);
-/* XGBoost is loaded by the first training. When it is absent, too old or fails, a warning says so and there is no model from
- * then on: training does nothing, scores are by analytic costs. LIBRARY, which the caller keeps, in place of its usual names; or no
- * model at all. */
+/* XGBoost is loaded by the first training. When it is absent, too old or fails, a warning says so and there is no
+ * model from then on: training does nothing, scores are by analytic costs. LIBRARY, which the caller keeps, in place
+ * of its usual names; or no model at all. */
 void autotune_model_set_library(autotune_model *model, const char *library);
 void autotune_model_turn_off(autotune_model *model);
-/* Saves what was trained, and takes it in place of a first training. False: there is nothing to save, the file cannot be
- * written or read, or it is of other features (a warning). */
+/* Saves what was trained, and takes it in place of a first training. False: there is nothing to save, the file cannot
+ * be written or read, or it is of other features (a warning). */
 bool autotune_model_save(autotune_model *model, const char *path);
 bool autotune_model_load(autotune_model *model, const char *path);
-/* Program c has rows [first_row[c], first_row[c+1]) of ROWS. Scores: higher is faster, about best/cost. No rows: -INFINITY. */
+/* Program c has rows [first_row[c], first_row[c+1]) of ROWS. Scores: higher is faster, about best/cost. No rows:
+ * -INFINITY. */
 tn_status autotune_model_predict(autotune_model *model, int n, const int *first_row, const float *rows, float *scores);
 
-/* How well scores order costs: of all pairs with different costs (both failed: not a pair), the share with the scores the right
- * way round; equal scores count half. 0.5 is guessing, 1 perfect; 1 when there is no pair. */
+/* How well scores order costs: of all pairs with different costs (both failed: not a pair), the share with the scores
+ * the right way round; equal scores count half. 0.5 is guessing, 1 perfect; 1 when there is no pair. */
 double autotune_rank_accuracy(int n, const float *scores, const double *costs_s);
 /* The fastest cost among the K programs with the highest scores, as best/cost: 1 when the fastest is among them. */
 double autotune_peak_at(int n, const float *scores, const double *costs_s, int k);
@@ -152,7 +154,8 @@ typedef struct autotune_record {
   int64_t time_s; /* unix */
 } autotune_record;
 
-/* Makes a record of a measurement. A measurement without an error but also without a usable cost becomes TN_MEASURE_UNKNOWN. */
+/* Makes a record of a measurement. A measurement without an error but also without a usable cost becomes
+ * TN_MEASURE_UNKNOWN. */
 tn_status autotune_record_make(tn_context *ctx, const tn_candidate *candidate, const tn_program *program,
                                const tn_target *target, const tn_measurement *measured, autotune_record *out);
 void autotune_record_free(autotune_record *record);
@@ -161,11 +164,12 @@ double autotune_record_cost(const autotune_record *record); /* median of costs; 
 /* Whether records could be appended there; makes nothing. TN_ERROR_IO with the reason otherwise: also when it is no
  * regular file, or another process keeps it locked. */
 tn_status autotune_log_check(tn_context *ctx, const char *path);
-/* Appends one complete line with one write under a lock. A last line that a kill cut short gets its newline first; when the disk is
- * full, what was written of the line is taken back. */
+/* Appends one complete line with one write under a lock. A last line that a kill cut short gets its newline first;
+ * when the disk is full, what was written of the line is taken back. */
 tn_status autotune_record_append(tn_context *ctx, const char *path, const autotune_record *record);
-/* Reads a log, calling visit for every whole record; broken or unknown lines are warned about by number and skipped. A file that is not
- * there is empty when missing_ok. visit returns false to stop. The record is freed after the call unless visit clears record->json. */
+/* Reads a log, calling visit for every whole record; broken or unknown lines are warned about by number and skipped.
+ * A file that is not there is empty when missing_ok. visit returns false to stop. The record is freed after the
+ * call unless visit clears record->json. */
 tn_status autotune_log_read(tn_context *ctx, const char *path, bool missing_ok,
                             bool (*visit)(void *user, int line, autotune_record *record), void *user);
 /* Like autotune_log_read; *n_skipped gets the number of lines that were skipped. */
@@ -185,14 +189,14 @@ tn_status autotune_log_read_on(tn_context *ctx, const char *path, bool missing_o
 
 /* ---- several tuners on one log (log_claim.c) --------------------------------------------------------------------- */
 
-/* The candidates that this tuner is measuring now. A claim is a lock on one byte far behind the end of the log, so it ends with
- * the process, however that ends. Initialise with AUTOTUNE_NO_CLAIMS. */
+/* The candidates that this tuner is measuring now. A claim is a lock on one byte far behind the end of the log, so it
+ * ends with the process, however that ends. Initialise with AUTOTUNE_NO_CLAIMS. */
 typedef struct autotune_claims {
   int fd; /* the log; -1: not open */
 } autotune_claims;
 #define AUTOTUNE_NO_CLAIMS ((autotune_claims){-1})
-/* False: another tuner on the log at PATH is measuring the candidate with this hash. Makes the log. Where files cannot be
- * locked everything can be claimed. */
+/* False: another tuner on the log at PATH is measuring the candidate with this hash. Makes the log. Where files
+ * cannot be locked everything can be claimed. */
 bool autotune_claim(autotune_claims *claims, const char *path, uint64_t hash);
 void autotune_unclaim(autotune_claims *claims, uint64_t hash);
 void autotune_claims_free(autotune_claims *claims);

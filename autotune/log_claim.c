@@ -1,5 +1,5 @@
-/* log_claim.c: which candidates the tuners of one log are measuring at this moment. Tuners with one seed propose the same
- * candidates in the same order; a record says only afterwards that one was measured. */
+/* log_claim.c: which candidates the tuners of one log are measuring at this moment. Tuners with one seed propose the
+ * same candidates in the same order; a record says only afterwards that one was measured. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/vfs.h>

@@ -1,6 +1,8 @@
 /* log_file.c: a log as a file: appending whole lines, reading them back. Several processes may append to one log:
  * each line is one write under an flock. A write that has returned survives the death of the process; fdatasync is
- * not called, so a loss of power may cost the last lines. */
+ * not called, so a loss of power may cost the last lines.
+ *
+ * Nothing is kept open between calls: a log can be moved or replaced under a running tuner. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -204,8 +206,8 @@ static char *load_bytes(tn_context *ctx, const char *path, int fd, off_t from, o
   return text;
 }
 
-/* What stands behind PLACE, under a shared lock, so that no line is seen half. A file that is another one now, or shorter,
- * is read from its beginning. *TEXT is NULL when there is nothing. */
+/* What stands behind PLACE, under a shared lock, so that no line is seen half. A file that is another one now, or
+ * shorter, is read from its beginning. *TEXT is NULL when there is nothing. */
 static tn_status load(tn_context *ctx, const char *path, bool missing_ok, autotune_log_place *place, char **text,
                       size_t *n) {
   struct stat file;

@@ -1,4 +1,6 @@
-/* log_table.c: what a log holds, as a table: the best record of each program and target, or the fastest of all. */
+/* log_table.c: what a log holds, as a table: the best record of each program and target, or the fastest of all.
+ *
+ * A table owns one arena with all its strings (tn_log_table.owner) and its array of rows. */
 #include <math.h>
 
 #include "autotune/search.h"

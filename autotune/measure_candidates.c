@@ -1,4 +1,4 @@
-/* Builder and runner over one pool: candidates to requests, answers and failures to measurements. Builds run in
+/* measure_candidates.c: builder and runner over one pool: candidates to requests, answers and failures to measurements. Builds run in
  * parallel; runs one at a time on the pool's first worker, which keeps the inputs and the reference outputs of the
  * program it measures. Both can be asked for a batch, or be given jobs one by one. */
 #include <math.h>

@@ -1,4 +1,4 @@
-/* The pool: keeps workers alive, hands jobs to idle ones while the machine has cores for them, and waits for all of them
+/* measure_pool.c: the pool: keeps workers alive, hands jobs to idle ones while the machine has cores for them, and waits for all of them
  * at once with poll(2). */
 #include <errno.h>
 #include <math.h>

@@ -1,12 +1,15 @@
 /* model.c: the cost model: XGBoost's boosted trees, trained during the run, on top of the analytic cost.
  *
- * A program is a pack of rows (one a written buffer); its score shall be best cost / cost: 1 for the fastest, 0 for a
- * failure. It is a first guess, which comes from the plan's analytic cost and stands in the rows (cost_share), and the sum of
- * the rows' outputs: the trees learn where that cost is wrong. Without a model the guess alone ranks. The loss is
- * w/2 * (score - label)^2; a row's gradient is w * (score - label). Two things differ from TVM's model with the same objective:
+ * A program is a pack of rows (one a written buffer); its score shall be best cost / cost: 1 for the fastest, 0 for
+ * a failure. It is a first guess, which comes from the plan's analytic cost and stands in the rows (cost_share), and
+ * the sum of the rows' outputs: the trees learn where that cost is wrong. Without a model the guess alone ranks. The
+ * loss is w/2 * (score - label)^2; a row's gradient is w * (score - label). Two things differ from TVM's model with
+ * the same objective:
  *  - the hessian of a row is w * (rows of the pack): the rows move together, and with w alone a pack of n rows would
  *    step n times too far;
- *  - the weight has a floor, so that slow and failed programs teach what to avoid instead of counting for nothing. */
+ *  - the weight has a floor, so that slow and failed programs teach what to avoid instead of counting for nothing.
+ *
+ * The model owns all rows it was given, copied, for as long as it lives: each training is over all of them. */
 #include <math.h>
 #include <stdio.h>
 

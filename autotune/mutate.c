@@ -1,5 +1,8 @@
 /* mutate.c: changes to genomes: one row of a table for each kind, drawn by weight. Source of the kinds and of moving a
- * factor between levels: AS/search_policy/sketch_policy_rules.cc; nudging a register tile and crossover are ours. */
+ * factor between levels: AS/search_policy/sketch_policy_rules.cc; nudging a register tile and crossover are ours.
+ *
+ * All state is the caller's generator and genome; a change that does not apply has drawn numbers but left the
+ * genome as it was. */
 #include <stddef.h>
 
 #include "autotune/search.h"

@@ -1,5 +1,7 @@
-/* The measuring protocol: messages to bytes, bytes to messages. The decoder is fed whatever arrives, so that the same
- * code serves the tuner's event loop and the worker's blocking reads. */
+/* protocol.c: the measuring protocol: messages to bytes, bytes to messages. The decoder is fed whatever arrives, so
+ * that the same code serves the tuner's event loop and the worker's blocking reads.
+ *
+ * The decoder owns the part that is arriving; a finished message takes its header and payload over. */
 #include "autotune/protocol.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* record.c: one line of a log as a value: made of a measurement, taken out of JSON. docs/records.md is the schema;
- * the table of fields below is what a reader insists on. */
+ * the table of fields below is what a reader insists on.
+ *
+ * A record owns its JSON, and all its strings lie in it. */
 #include <math.h>
 #include <stdio.h>
 #include <time.h>

@@ -1,6 +1,9 @@
-/* search.c: what to measure next, and what was learned. Candidates are the best of an evolution that starts from the plans
- * of `auto`, the fastest measured and the best-ranked plans of every family, and a few random ones (eps-greedy). The cost
- * model says which are best: until it has seen measurements, that is the analytic cost. */
+/* search.c: what to measure next, and what was learned. Candidates are the best of an evolution that starts from the
+ * plans of `auto`, the fastest measured and the best-ranked plans of every family, and a few random ones
+ * (eps-greedy). The cost model says which are best: until it has seen measurements, that is the analytic cost.
+ *
+ * A search owns the sketches and plans of its space, the hashes of all schedules it has seen, and the genomes of
+ * the fastest. Schedules that it proposes are the caller's. */
 #include <math.h>
 
 #include "autotune/search.h"

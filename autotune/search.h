@@ -1,12 +1,12 @@
 /* search.h: the parts of the search as they see each other.
  *
- * What is searched are plans of the whole program, as genomes: a plan for each group (schedule/plan.h), or one plan of the
- * general family `sketch` for all of it. A sketch is a structure: a list of steps in which the lengths of some splits (its
- * holes) are still open. Its genome fills the holes and answers the other questions (where to compute, how wide to vectorize,
- * how much to run in parallel, what to unroll). A genome makes a schedule by calling the primitives, so whatever mutation and
- * crossover make of it is checked like a user's call. Records hold genomes as text beside the steps, and that is how a log
- * supplies parents. Source: Ansor's sketches and annotations (Zheng et al., OSDI'20); plans, and genomes instead of
- * edited step lists, are ours. */
+ * What is searched are plans of the whole program, as genomes: a plan for each group (schedule/plan.h), or one plan
+ * of the general family `sketch` for all of it. A sketch is a structure: a list of steps in which the lengths of some
+ * splits (its holes) are still open. Its genome fills the holes and answers the other questions (where to compute,
+ * how wide to vectorize, how much to run in parallel, what to unroll). A genome makes a schedule by calling the
+ * primitives, so whatever mutation and crossover make of it is checked like a user's call. Records hold genomes as
+ * text beside the steps, and that is how a log supplies parents. Source: Ansor's sketches and annotations (Zheng et
+ * al., OSDI'20); plans, and genomes instead of edited step lists, are ours. */
 #ifndef TENON_AUTOTUNE_SEARCH_H
 #define TENON_AUTOTUNE_SEARCH_H
 
@@ -156,8 +156,8 @@ void autotune_cross_plans(const autotune_genome *a, const autotune_genome *b, ru
 
 /* ---- genomes as text (plan_text.c) ------------------------------------------------------------------------------- */
 
-/* JSON, as records have it (docs/records.md): an array of one object for each group, or of one of family `sketch`. NULL:
- * no memory. The caller frees it. */
+/* JSON, as records have it (docs/records.md): an array of one object for each group, or of one of family `sketch`.
+ * NULL: no memory. The caller frees it. */
 char *autotune_genome_text(const autotune_space *space, const autotune_genome *genome);
 /* TN_ERROR_RECORD: the text does not fit the program; the message names the field. */
 tn_status autotune_genome_read(const autotune_space *space, const char *text, autotune_genome *out);

@@ -2,7 +2,10 @@
  * passed, or applies and ends the list; what it makes goes on at the next stage. Source:
  * AS/search_policy/sketch_policy_rules.cc. Differences: a tile computed inside its consumer always gets scope "local";
  * only reductions are cached; rfactor parts a reduction for vectors, for threads or for both, where it reads along rows
- * or has few results. */
+ * or has few results.
+ *
+ * A `state` owns its schedule; `work` is the list of them, in which a state is never changed: rules work on
+ * copies. */
 #include "autotune/search.h"
 
 /* Loop levels of a tiled stage, outer to inner: S spatial, R reduction. */

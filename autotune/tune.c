@@ -1,5 +1,8 @@
 /* tune.c: tn_tune: rounds of proposing, measuring and learning, then the finals. What the log held before, and what
- * other tuners append to it meanwhile, is told to the search and not measured again. */
+ * other tuners append to it meanwhile, is told to the search and not measured again.
+ *
+ * One `tuner` (tuner.h) on the stack of tn_tune owns all there is: search, model, workers, the list of the
+ * fastest. */
 #include <math.h>
 #include <unistd.h>
 

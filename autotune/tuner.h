@@ -130,7 +130,8 @@ void tuner_stage_free(tuner_stage *stage);
 
 /* ---- finals (finals.c) ------------------------------------------------------------------------------------------- */
 
-/* Times the fastest and the generic schedule again, in turns, and names the winner. Nothing happens when there is only one. */
+/* Times the fastest and the generic schedule again, in turns, and names the winner. Nothing happens when there is
+ * only one. */
 tn_status tuner_finals(tuner *t);
 
 /* Finalists as numbers: what decides. Times are medians of turns. */
@@ -143,7 +144,8 @@ typedef struct finals_entry {
 } finals_entry;
 /* Works out the quartiles, and takes out who is surely slower than the leader. Returns how many are left. */
 int finals_judge(finals_entry *entries, int n);
-/* The winner's index: the fastest of those left or, among those as good as it, the simplest. *IS_TIE: there were some. */
+/* The winner's index: the fastest of those left or, among those as good as it, the simplest. *IS_TIE: there were
+ * some. */
 int finals_winner(const finals_entry *entries, int n, bool *is_tie);
 
 #endif

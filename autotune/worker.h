@@ -161,7 +161,8 @@ double worker_odd_share(const worker_program *p, const worker_data *data);
 
 /* ---- the unscheduled program's time (worker_estimate.c) ---------------------------------------------------------- */
 
-/* The unscheduled loop nests cut to SHARE of their work, through all passes; small programs are not cut. In p->scratch. */
+/* The unscheduled loop nests cut to SHARE of their work, through all passes; small programs are not cut. In
+ * p->scratch. */
 tir_func *worker_lower_part(worker_program *p, const tn_schedule *schedule, double *share);
 /* Times such a part and extrapolates. */
 bool worker_estimate(worker_program *p, worker_data *data, worker_answer *answer, double *seconds);
@@ -174,8 +175,8 @@ bool worker_guard_start(void);
 void worker_guard_inputs(const worker_data *data);
 /* The first input that was written to since; -1: none. */
 int worker_guard_written(void);
-/* A call that is ended after LIMIT_S (0: never), not counting what other processes take. False: it was ended; what it has
- * allocated is lost, outputs are anything. */
+/* A call that is ended after LIMIT_S (0: never), not counting what other processes take. False: it was ended; what it
+ * has allocated is lost, outputs are anything. */
 bool worker_guard_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args, double limit_s,
                        tn_status *status);
 /* ---- what else the machine does (worker_noise.c); 0 where the system does not tell ------------------------------- */
@@ -228,7 +229,8 @@ typedef struct worker_sample {
 } worker_sample;
 /* Poisons the outputs, or what of them will be compared. */
 void worker_poison_outputs(const worker_program *p, const worker_sample *sample);
-/* Compares outputs with the reference: WRONG_ANSWER names the worst element. Raises answer->max_error and sets share. */
+/* Compares outputs with the reference: WRONG_ANSWER names the worst element. Raises answer->max_error and sets
+ * share. */
 bool worker_check_outputs(const worker_program *p, const worker_sample *sample, worker_answer *answer);
 /* " C[3, 4]" */
 void worker_print_element(runtime_str *out, const char *name, const DLTensor *t, int64_t i);

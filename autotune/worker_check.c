@@ -4,7 +4,8 @@
 
 #include "autotune/worker.h"
 
-/* In elements. An output of up to WHOLE elements is always compared whole; of larger ones STRATA blocks, and the ends. */
+/* In elements. An output of up to WHOLE elements is always compared whole; of larger ones STRATA blocks, and the
+ * ends. */
 enum { BLOCK = 1024, TYPICAL_SAMPLES = 4096, WHOLE = 1 << 17, STRATA = 64 };
 
 /* DLPack allows data to begin at an offset. */

@@ -1,5 +1,7 @@
-/* The arguments that candidates get: inputs in pages of their own, which are made read-only once they are filled, and
- * outputs; and for each output what it shall be. */
+/* worker_data.c: the arguments that candidates get: inputs in pages of their own, which are made read-only once they
+ * are filled, and outputs; and for each output what it shall be.
+ *
+ * worker_data owns all arrays. Inputs may be written to again only when they are made anew. */
 #include <float.h>
 #include <math.h>
 

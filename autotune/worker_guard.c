@@ -1,4 +1,5 @@
-/* Two things that a candidate must not do, caught while it runs, without losing the worker and what it holds:
+/* worker_guard.c: two things that a candidate must not do, caught while it runs, without losing the worker and what it
+ * holds:
  *
  *  - write to an input. Inputs are mapped read-only; the fault of a write is noted, the input made writable, and the
  *    instruction run again. Who asks afterwards is told which input it was.
@@ -7,7 +8,10 @@
  *    candidate's own code: that holds no lock. A thread of a parallel loop leaves its part of the loop, further parts
  *    are skipped, and the caller leaves when the loop has been joined.
  *
- * Signal handlers have no argument of ours, so there is one guard a process: a worker owns its process. */
+ * Signal handlers have no argument of ours, so there is one guard a process: a worker owns its process.
+ *
+ * All of it is static: `guard` under its lock, and for each thread where it lands. Nothing is owned but the
+ * guard's thread. */
 #include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>

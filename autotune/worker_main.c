@@ -1,5 +1,9 @@
-/* The worker process: limits on itself, a greeting, then one answer for every request until its input ends. The process
- * is the worker's own: it sets limits, keeps strays from its output channel, and dies with whoever started it. */
+/* worker_main.c: the worker process: limits on itself, a greeting, then one answer for every request until its input
+ * ends. The process is the worker's own: it sets limits, keeps strays from its output channel, and dies with whoever
+ * started it.
+ *
+ * One `worker` (worker.h) on the stack of tn_worker_main owns programs, their data and the decoder; an answer owns
+ * its message and object until it is sent. */
 #include <fcntl.h>
 #include <float.h>
 #include <math.h>

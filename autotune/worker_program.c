@@ -1,6 +1,9 @@
-/* The programs a worker keeps: parsed once, with their target, and the lowering and compiling of their schedules.
- * Memory stays flat over thousands of candidates: a candidate lives in the scratch arena and in a schedule that is
- * freed; what its context still gathers goes when the context is made anew. */
+/* worker_program.c: the programs a worker keeps: parsed once, with their target, and the lowering and compiling of
+ * their schedules. Memory stays flat over thousands of candidates: a candidate lives in the scratch arena and in a
+ * schedule that is freed; what its context still gathers goes when the context is made anew.
+ *
+ * A worker_program owns its context, and with that the program and target; its data, which outlive the context;
+ * and the arena of one lowering at a time. */
 #include "autotune/worker.h"
 
 enum { MAX_CONTEXT_BYTES = 64 << 20 };

@@ -1,11 +1,11 @@
 /* What a candidate is compared with, and the proof of it.
  *
- * Where the unscheduled program is quick it is the reference: the default schedule, compiled and run. Where it is not,
- * the generic schedule's kernel is, held against a second kernel whose loops have another shape: the generic schedule
- * for a machine with other vectors and caches. Either is held against the evaluator, which walks the graph and shares no
- * code with lowering, at sampled points of every output. When a generic reference cannot be proved, the unscheduled
- * program is run after all. Only a program that calls C functions is evaluated in full, since a call computes a whole
- * tensor; such a program is not tuned. */
+ * Where the unscheduled program is quick it is the reference: the default schedule, compiled and run. Where it is
+ * not, the generic schedule's kernel is, held against a second kernel whose loops have another shape: the generic
+ * schedule for a machine with other vectors and caches. Either is held against the evaluator, which walks the graph
+ * and shares no code with lowering, at sampled points of every output. When a generic reference cannot be proved, the
+ * unscheduled program is run after all. Only a program that calls C functions is evaluated in full, since a call
+ * computes a whole tensor; such a program is not tuned. */
 #include <math.h>
 
 #include "autotune/internal.h"

@@ -1,7 +1,10 @@
-/* Requests to run: an object in, its time and whether it is right out. The first call is the checked one; what will be
- * compared of the outputs is poisoned before it. It is ended when it is clearly slower than the best. A candidate that is
- * slower than NEAR times the best has only this call; the others are timed, and checked again after the last call, since
- * a race need not show in the first. What would be the new best, and finalists, are compared whole. */
+/* worker_run.c: requests to run: an object in, its time and whether it is right out. The first call is the checked
+ * one; what will be compared of the outputs is poisoned before it. It is ended when it is clearly slower than the
+ * best. A candidate that is slower than NEAR times the best has only this call; the others are timed, and checked
+ * again after the last call, since a race need not show in the first. What would be the new best, and finalists, are
+ * compared whole.
+ *
+ * A kernel lives for one request; its object is the request's payload. */
 #include <math.h>
 #include <time.h>
 

@@ -30,8 +30,8 @@ typedef struct autotune_xgboost {
 #undef X
 } autotune_xgboost;
 
-/* Loads the library (LIBRARY NULL: by its usual names) and finds the functions. False: WHY says what is missing. The library
- * stays loaded: its threads outlive their work. */
+/* Loads the library (LIBRARY NULL: by its usual names) and finds the functions. False: WHY says what is missing. The
+ * library stays loaded: its threads outlive their work. */
 bool autotune_xgboost_load(const char *library, autotune_xgboost *out, char *why, size_t n_why);
 
 #endif

@@ -17,12 +17,14 @@ typedef struct tn_target tn_target;
  * words: "triple=x86_64-linux-gnu cpu=znver4 features=+avx2,-avx512f threads=2"; keys not given come from this machine
  * when the triple is its own. Unknown keys, CPUs and features are refused. */
 TN_API tn_target *tn_target_new(tn_context *ctx, const char *spec);
-/* A further word, "costs=fma16:0.125,...", says what operations take on the machine (tn_machine_costs), so that generic
- * schedules made elsewhere are those that the machine would make. It is no part of tn_target_text, which names records. */
+/* A further word, "costs=fma16:0.125,...", says what operations take on the machine (tn_machine_costs), so that
+ * generic schedules made elsewhere are those that the machine would make. It is no part of tn_target_text, which
+ * names records. */
 TN_API const char *tn_target_costs(const tn_target *target); /* "" when nobody measured */
 /* WORD: "costs=...". TN_ERROR_ARGUMENT: no such costs; the target is as it was. */
 TN_API tn_status tn_target_set_costs(tn_target *target, const char *word);
-/* Measures this machine in about 0.2 s, best while nothing else runs. The word belongs to the context. NULL with a message. */
+/* Measures this machine in about 0.2 s, best while nothing else runs. The word belongs to the context. NULL with a
+ * message. */
 TN_API const char *tn_measure_costs(tn_context *ctx);
 /* Names the target in records: equal texts are equal targets. */
 TN_API const char *tn_target_text(const tn_target *target); /* canonical: same words, parses back */
@@ -39,21 +41,21 @@ TN_API tn_machine tn_target_machine(const tn_target *target);
 
 /* ---- functions that a program calls ------------------------------------------------------------------------------ */
 
-/* Gives the C functions that PROGRAM calls (extern) their code from files of LLVM IR, text or bitcode, told by its content:
- * it is linked into what is built from now on (tn_program_link), and compiled for this machine, so that the evaluator can
- * call it (tn_program_bind; not where the IR is for another machine, or uses symbols that this process does not have). A
- * file has to hold what its functions call, or leave it to the system. TN_ERROR_IO: a file cannot be read;
- * TN_ERROR_CODEGEN: it holds no IR, or malformed IR, or a function of another type than it is called as;
- * TN_ERROR_ARGUMENT: a file without any function that the program calls, a function that is in two files or in none. The
- * files before the one that is refused stay linked. */
+/* Gives the C functions that PROGRAM calls (extern) their code from files of LLVM IR, text or bitcode, told by its
+ * content: it is linked into what is built from now on (tn_program_link), and compiled for this machine, so that the
+ * evaluator can call it (tn_program_bind; not where the IR is for another machine, or uses symbols that this process
+ * does not have). A file has to hold what its functions call, or leave it to the system. TN_ERROR_IO: a file cannot
+ * be read; TN_ERROR_CODEGEN: it holds no IR, or malformed IR, or a function of another type than it is called as;
+ * TN_ERROR_ARGUMENT: a file without any function that the program calls, a function that is in two files or in none.
+ * The files before the one that is refused stay linked. */
 TN_API tn_status tn_program_link_files(tn_program *program, int n, const char *const *paths);
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
-/* Of a program with layout_free inputs: the whole kernel, which takes them as they are; or its two parts: PREPACK computes
- * what depends on them alone (the stages at root that read nothing else) into buffers of its caller, PACKED takes those
- * buffers in place of the inputs: void prepack(const T *constant..., T *packed...), kernel(const T *packed..., const T
- * *other..., T *output...). The header says their shapes. */
+/* Of a program with layout_free inputs: the whole kernel, which takes them as they are; or its two parts: PREPACK
+ * computes what depends on them alone (the stages at root that read nothing else) into buffers of its caller, PACKED
+ * takes those buffers in place of the inputs: void prepack(const T *constant..., T *packed...), kernel(const T
+ * *packed..., const T *other..., T *output...). The header says their shapes. */
 typedef enum tn_build_part { TN_BUILD_WHOLE, TN_BUILD_PREPACK, TN_BUILD_PACKED } tn_build_part;
 
 /* Zero fields are the usual build. */
@@ -77,7 +79,8 @@ TN_API tn_kernel *tn_prepack(const tn_schedule *schedule, const tn_build_options
                              int n);
 
 /* Writes a file; its suffix chooses the form: .o object, .so shared object (linked by the system's C compiler), .s
- * assembly, .ll LLVM IR, .bc bitcode, .c C source (C17 with GNU vector extensions). Nothing is left behind when it fails. */
+ * assembly, .ll LLVM IR, .bc bitcode, .c C source (C17 with GNU vector extensions). Nothing is left behind when it
+ * fails. */
 TN_API tn_status tn_build_file(const tn_schedule *schedule, const tn_build_options *options, const char *path);
 /* Writes the C header that declares the function: argument names, dtypes, shapes, return value. */
 TN_API tn_status tn_build_header(const tn_schedule *schedule, const tn_build_options *options, const char *path);

@@ -25,8 +25,8 @@ typedef enum codegen_form {
 /* What loop IR's passes have to know about a target. */
 tir_pass_options codegen_pass_options(const tn_target *target);
 /* FUNC has gone through tir_run_pipeline. An object for codegen_load (CODEGEN_KERNEL), which defines one symbol,
- * func->name, and leaves those open that the function calls without bringing them along as LLVM IR. The same input gives
- * the same bytes. */
+ * func->name, and leaves those open that the function calls without bringing them along as LLVM IR. The same input
+ * gives the same bytes. */
 tn_status codegen_object(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);
 /* Heap memory that a call of the function takes, outside of its parallel loops (whose threads take their own). */
 size_t codegen_scratch_bytes(const tir_func *func);

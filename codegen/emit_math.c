@@ -5,8 +5,8 @@
 
 #include <stdio.h>
 
-/* What LLVM has for functions of floats; the others, and those that a processor has no instruction for, are libm's by the
- * operator's own name; f32 has an f behind it. */
+/* What LLVM has for functions of floats; the others, and those that a processor has no instruction for, are libm's by
+ * the operator's own name; f32 has an f behind it. */
 typedef struct math_row {
   const char *intrinsic; /* llvm.*, overloaded on the type, or NULL */
   bool is_instruction;   /* no function of libm is called */

@@ -1,6 +1,6 @@
-/* fatal.c: LLVM's fatal error handler, and C++'s for memory that ran out: they jump to the thread's innermost guard with
- * the message. Without a guard (another user of LLVM in the process) they return and all is as always. The pointer to the guard is the thread's
- * own and is only set while a guard is on its stack. */
+/* fatal.c: LLVM's fatal error handler, and C++'s for memory that ran out: they jump to the thread's innermost guard
+ * with the message. Without a guard (another user of LLVM in the process) they return and all is as always. The
+ * pointer to the guard is the thread's own and is only set while a guard is on its stack. */
 #include "codegen/fatal.h"
 
 #include <dlfcn.h>
@@ -19,8 +19,8 @@ static void on_fatal(const char *reason) {
   longjmp(guard->back, 1);
 }
 
-/* std::set_new_handler. What is thrown in LLVM would end the process: nobody catches it. The function is looked for: LLVM
- * brings the C++ library along, and a C program need not link it. */
+/* std::set_new_handler. What is thrown in LLVM would end the process: nobody catches it. The function is looked for:
+ * LLVM brings the C++ library along, and a C program need not link it. */
 typedef void (*new_handler)(void);
 /* NULL, too, where there is no C++ library: nothing of it can be out of memory then. */
 static new_handler set_new_handler(new_handler handler) {

@@ -13,8 +13,9 @@ static bool object_to(codegen_reason *why, const char *what, const char *message
   return false;
 }
 
-/* Older LLVMs write other data layouts for the same machine. LLVM's reader of bitcode brings them up to date, its reader of
- * text does not, so text goes through bitcode once. Takes MODULE and returns it, or the one to use instead. */
+/* Older LLVMs write other data layouts for the same machine. LLVM's reader of bitcode brings them up to date, its
+ * reader of text does not, so text goes through bitcode once. Takes MODULE and returns it, or the one to use
+ * instead. */
 static LLVMModuleRef upgrade_layout(LLVMContextRef llvm, LLVMModuleRef module) {
   LLVMModuleRef upgraded = NULL;
   if (*LLVMGetDataLayoutStr(module) == '\0' || LLVMVerifyModule(module, LLVMReturnStatusAction, NULL)) return module;

@@ -96,8 +96,8 @@ const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *targ
 /* Stack that LLVM gets at least: a host's thread may have less. */
 enum { CODEGEN_STACK_BYTES = 1 << 20 };
 
-/* Emits FUNC into MODULE (emit.c). STAYS_HOME: for codegen_load, which gives addresses to the two symbols below. Fails with
- * a message in ctx. */
+/* Emits FUNC into MODULE (emit.c). STAYS_HOME: for codegen_load, which gives addresses to the two symbols below.
+ * Fails with a message in ctx. */
 tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_target *target, bool stays_home,
                               LLVMModuleRef module);
 /* runtime_pool_run, and the pool of the context that a kernel is loaded into: names that no C program has. */
@@ -107,14 +107,14 @@ tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_ta
 /* Gives a kernel its stages: its times by sampling, its work counters (stages.c). */
 tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, bool samples, bool counts);
 
-/* Whether NAME can name a kernel (names.c): an identifier that has no other meaning in C, C++ or their headers, and that the
- * C library does not define. Fails with a message. */
+/* Whether NAME can name a kernel (names.c): an identifier that has no other meaning in C, C++ or their headers, and
+ * that the C library does not define. Fails with a message. */
 #define CODEGEN_MAX_NAME 200
 tn_status codegen_check_name(tn_context *ctx, const char *name);
 /* Whether NAME has a meaning of its own in C, C++ or the headers that every file includes. */
 bool codegen_is_word_of_c(const char *name);
-/* NAME as C takes it: "A.local" is A_local; what does not begin with a letter, or is reserved, gets "v_" before it. NULL
- * without memory, unless the arena jumps. */
+/* NAME as C takes it: "A.local" is A_local; what does not begin with a letter, or is reserved, gets "v_" before it.
+ * NULL without memory, unless the arena jumps. */
 const char *codegen_plain_name(runtime_arena *arena, const char *name, bool is_reserved);
 /* FUNC as C source (c_source.c), NUL-terminated. */
 tn_status codegen_c_source(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out);

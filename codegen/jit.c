@@ -81,9 +81,9 @@ static codegen_jit *jit_of(tn_context *ctx) {
 
 /* ---- libraries --------------------------------------------------------------------------------------------------- */
 
-/* Where kernels find the functions that their code calls. NULL: what the process shows, in which a user's own libm comes
- * first. A host that loads Tenon for itself alone (RTLD_LOCAL), or links it statically, does not show the C libraries that
- * Tenon needs, so they are named. */
+/* Where kernels find the functions that their code calls. NULL: what the process shows, in which a user's own libm
+ * comes first. A host that loads Tenon for itself alone (RTLD_LOCAL), or links it statically, does not show the C
+ * libraries that Tenon needs, so they are named. */
 static const struct {
   const char *file;
   bool is_needed; /* libmvec: on x86-64 and aarch64 only; nothing calls libgcc_s where the processor has half floats */

@@ -4,8 +4,9 @@
 
 #include "codegen/internal.h"
 
-/* Words with a meaning of their own in some C or C++, and what the headers that every file includes give one: stdint.h and
- * stddef.h, and macros that are lower-case words, or the letter that complex.h takes. In alphabetic order. */
+/* Words with a meaning of their own in some C or C++, and what the headers that every file includes give one:
+ * stdint.h and stddef.h, and macros that are lower-case words, or the letter that complex.h takes. In alphabetic
+ * order. */
 static const char *const words[] = {
     "I",
     "INFINITY",

@@ -11,8 +11,8 @@
 #include "runtime/integer.h"
 #include "runtime/runtime.h"
 
-/* A size of tables, chunks and buffers: instrumented builds (TENON_INSTRUMENT) take the small one, so that growing, which
- * is rare otherwise, happens every day. */
+/* A size of tables, chunks and buffers: instrumented builds (TENON_INSTRUMENT) take the small one, so that growing,
+ * which is rare otherwise, happens every day. */
 #ifdef TENON_INSTRUMENT
 #define RUNTIME_SMALL(usual, small) (small)
 #else
@@ -82,8 +82,9 @@ typedef struct runtime_map_slot {
   runtime_map_value value;
 } runtime_map_slot;
 
-/* Zero-initialise. Keys are addresses, numbers or hashes, never 0. Out of memory sets failed and is then sticky: whoever
- * only remembers what he could compute again may go on, everybody else asks at the end. Release with runtime_map_free. */
+/* Zero-initialise. Keys are addresses, numbers or hashes, never 0. Out of memory sets failed and is then sticky:
+ * whoever only remembers what he could compute again may go on, everybody else asks at the end. Release with
+ * runtime_map_free. */
 typedef struct runtime_map {
   runtime_map_slot *slots;
   runtime_map_slot *lent; /* the first slots, the caller's */
@@ -93,12 +94,12 @@ typedef struct runtime_map {
 
 /* Starts a map in N slots of the caller's (a power of two), on his stack for instance: small ones never allocate. */
 void runtime_map_lend(runtime_map *map, runtime_map_slot *slots, int n);
-/* The value's place, valid until the next entry is made. find: NULL when there is none. at: made when it is new, all zero
- * then; NULL without memory. */
+/* The value's place, valid until the next entry is made. find: NULL when there is none. at: made when it is new, all
+ * zero then; NULL without memory. */
 runtime_map_value *runtime_map_find(const runtime_map *map, uint64_t key);
 runtime_map_value *runtime_map_at(runtime_map *map, uint64_t key);
-/* The same where KEY is the hash of something larger: entries of one hash are told apart by IS_IT, which compares what a
- * value stands for (never asked about 0, which means "new": the caller puts something else there). */
+/* The same where KEY is the hash of something larger: entries of one hash are told apart by IS_IT, which compares
+ * what a value stands for (never asked about 0, which means "new": the caller puts something else there). */
 typedef bool (*runtime_map_match)(const void *user, runtime_map_value value);
 runtime_map_value *runtime_map_find_match(const runtime_map *map, uint64_t key, runtime_map_match is_it,
                                           const void *user);
@@ -106,7 +107,8 @@ runtime_map_value *runtime_map_match_at(runtime_map *map, uint64_t key, runtime_
 void runtime_map_clear(runtime_map *map); /* keeps the memory and failed */
 void runtime_map_free(runtime_map *map);
 
-/* By address. get: NULL when KEY is not in. put: false without memory. add, for sets: true when KEY was not in yet (without memory it is not in after that either). */
+/* By address. get: NULL when KEY is not in. put: false without memory. add, for sets: true when KEY was not in yet
+ * (without memory it is not in after that either). */
 static inline void *runtime_map_get(const runtime_map *map, const void *key) {
   const runtime_map_value *value = runtime_map_find(map, (uint64_t)(uintptr_t)key);
   return value ? value->p : NULL;
@@ -134,9 +136,10 @@ void runtime_names_free(runtime_names *names); /* the texts stay in the arena */
 
 /* ---- string builder ---------------------------------------------------------------------------------------------- */
 
-/* Zero-initialise, but for LIMIT. data is always NUL-terminated once something was added; out of memory sets failed and is
- * then sticky, and so does text beyond LIMIT. Printers of expressions ask for `failed` at every node: what is small as a
- * graph can be endless as text. Release with runtime_str_free, or move the text out with runtime_str_take or _finish. */
+/* Zero-initialise, but for LIMIT. data is always NUL-terminated once something was added; out of memory sets failed
+ * and is then sticky, and so does text beyond LIMIT. Printers of expressions ask for `failed` at every node: what is
+ * small as a graph can be endless as text. Release with runtime_str_free, or move the text out with
+ * runtime_str_take or _finish. */
 typedef struct runtime_str {
   char *data;
   size_t n, cap;
@@ -154,13 +157,14 @@ void runtime_str_free(runtime_str *s);
 char *runtime_str_take(runtime_str *s, runtime_arena *arena); /* copies into arena, frees s; NULL when failed */
 /* An empty text that ends at the context's limit on text. */
 runtime_str runtime_str_limited(const tn_context *ctx);
-/* The text in malloc memory, "" for nothing; NULL after a message that says why there is none. WHAT is "the loop IR". */
+/* The text in malloc memory, "" for nothing; NULL after a message that says why there is none. WHAT is "the loop
+ * IR". */
 char *runtime_str_finish(runtime_str *s, tn_context *ctx, const char *what);
 
 /* ---- contexts from inside ---------------------------------------------------------------------------------------- */
 
-/* What folders hang on a context, one slot each: X(NAME). tn_context_free releases them from the last to the first, after
- * the kernels. */
+/* What folders hang on a context, one slot each: X(NAME). tn_context_free releases them from the last to the first,
+ * after the kernels. */
 #define RUNTIME_SLOTS(X)                                                 \
   X(POOL)       /* runtime/parallel.c: threads of parallel loops */      \
   X(INTRINS)    /* schedule/intrin.c: declared intrinsics */             \
@@ -211,9 +215,10 @@ static inline void *runtime_slot_get(const tn_context *ctx, runtime_slot slot) {
 /* Once for a slot, unless RELEASE is NULL. */
 void runtime_slot_set(tn_context *ctx, runtime_slot slot, void *data, void (*release)(void *data));
 
-/* A stretch in which refusals are normal, a trial for instance: nothing reaches the user, and afterwards the context is as
- * it was before, earlier failures included. In between its status and message are those of the stretch alone. That memory
- * ran out is no refusal: the end hands it on, for otherwise a trial would fail for no reason that the user can see. */
+/* A stretch in which refusals are normal, a trial for instance: nothing reaches the user, and afterwards the context
+ * is as it was before, earlier failures included. In between its status and message are those of the stretch alone.
+ * That memory ran out is no refusal: the end hands it on, for otherwise a trial would fail for no reason that the
+ * user can see. */
 typedef struct runtime_quiet {
   tn_context *ctx;
   tn_message_fn on_message;
@@ -251,8 +256,8 @@ typedef struct runtime_symbol {
   int64_t least, most;
 } runtime_symbol;
 
-/* An extent made of symbols: a program for a stack, in postfix. A step applies an operator to the two on top, or (APPLY NULL)
- * pushes a constant or the value of a symbol, by its number. */
+/* An extent made of symbols: a program for a stack, in postfix. A step applies an operator to the two on top, or
+ * (APPLY NULL) pushes a constant or the value of a symbol, by its number. */
 typedef struct runtime_size_op {
   runtime_integer_fn apply;
   bool is_symbol;
@@ -294,8 +299,8 @@ const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n);
 /* Adds the extent of a dimension in words: a number, or what it is made of. */
 void runtime_kernel_add_extent(runtime_str *out, const runtime_kernel_arg *arg, int dim);
 enum { RUNTIME_MAX_KERNEL_ARGS = 64 };
-/* The kernel's first N arguments are from now on these arrays, which it owns and frees; calls give the others. False: out
- * of memory, and nothing changed. */
+/* The kernel's first N arguments are from now on these arrays, which it owns and frees; calls give the others. False:
+ * out of memory, and nothing changed. */
 bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays);
 /* What recordings say of one call: operations, and heap memory outside of parallel loops. */
 void runtime_kernel_describe(tn_kernel *kernel, double flops, size_t scratch_bytes);
@@ -333,15 +338,16 @@ tn_status runtime_npy_read(tn_context *ctx, const char *path, DLTensor *array);
 tn_status runtime_npy_write(tn_context *ctx, const char *path, const DLTensor *array);
 /* Strides, in elements, of a compact row-major array of that shape. */
 void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides);
-/* Whether no two elements of an array, whose strides are not negative, share memory; whether no element of A shares some
- * with one of B. False, too, of strides that are so tangled that it would take long to say (overlap.c). */
+/* Whether no two elements of an array, whose strides are not negative, share memory; whether no element of A shares
+ * some with one of B. False, too, of strides that are so tangled that it would take long to say (overlap.c). */
 bool runtime_elements_are_apart(const DLTensor *array);
 bool runtime_arrays_are_apart(const DLTensor *a, const DLTensor *b);
 
 /* ---- small things ------------------------------------------------------------------------------------------------ */
 
 enum { RUNTIME_NO_QUOTA = 1 << 20 };
-/* Threads that a cgroup's CPU quota allows, rounded up, from the numbers as text; RUNTIME_NO_QUOTA when there is none. */
+/* Threads that a cgroup's CPU quota allows, rounded up, from the numbers as text; RUNTIME_NO_QUOTA when there is
+ * none. */
 int runtime_quota_threads(const char *quota, const char *period);
 uint64_t runtime_now_ns(void);                                    /* CLOCK_MONOTONIC */
 uint64_t runtime_hash(const void *data, size_t n, uint64_t seed); /* 64-bit, good mixing, stable over versions */
@@ -360,17 +366,17 @@ char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc
 /* The same for a file that has to be text: a NUL byte, which would cut it short, is refused by its line and column. */
 char *runtime_read_text(tn_context *ctx, const char *path);
 
-/* Runs RUN(DATA) with BYTES of stack at least: here, or in a thread of its own, whose end is waited for. False: there is no
- * such thread to be had, and nothing was run. */
+/* Runs RUN(DATA) with BYTES of stack at least: here, or in a thread of its own, whose end is waited for. False: there
+ * is no such thread to be had, and nothing was run. */
 bool runtime_with_stack(size_t bytes, void (*run)(void *data), void *data);
 
-/* Whether the caller gave POINTER, an argument of the public function CALL; the message says which is NULL, unless something
- * failed before: then that is why. RUNTIME_GIVEN in the public function itself. */
+/* Whether the caller gave POINTER, an argument of the public function CALL; the message says which is NULL, unless
+ * something failed before: then that is why. RUNTIME_GIVEN in the public function itself. */
 bool runtime_is_given(tn_context *ctx, const char *call, const char *argument, const void *pointer);
 #define RUNTIME_GIVEN(ctx, argument) runtime_is_given(ctx, __func__, #argument, argument)
 
-/* TN_ERROR_PARSE: "WHAT line 1, column 5: message", that line of TEXT and a caret below AT, which points into TEXT. WHAT
- * is "parse error at", or says which of the user's texts it is. */
+/* TN_ERROR_PARSE: "WHAT line 1, column 5: message", that line of TEXT and a caret below AT, which points into TEXT.
+ * WHAT is "parse error at", or says which of the user's texts it is. */
 tn_status runtime_fail_at(tn_context *ctx, const char *what, const char *text, const char *at, const char *fmt, ...)
     TN_PRINTF(5, 6);
 /* How many characters have to be changed, added or left out to make B of A (Levenshtein). Only the first 31 of a word
@@ -385,9 +391,9 @@ typedef struct runtime_nearest {
 /* TYPED and the offered words are kept by address and must outlive the search. */
 runtime_nearest runtime_nearest_to(const char *typed);
 void runtime_nearest_offer(runtime_nearest *nearest, const char *word);
-/* The text of floats, for whatever a program reads again: C, JSON, loop IR, records. printf and strtod follow the locale of the
- * program around the library, where 0.5 can be "0,5"; these never do. Reading a number as strtod does; the shortest text
- * (returned) that gives the same value back in the dtype: "0.1", "-0", "inf", "nan"; snprintf. */
+/* The text of floats, for whatever a program reads again: C, JSON, loop IR, records. printf and strtod follow the
+ * locale of the program around the library, where 0.5 can be "0,5"; these never do. Reading a number as strtod does;
+ * the shortest text (returned) that gives the same value back in the dtype: "0.1", "-0", "inf", "nan"; snprintf. */
 double runtime_parse_float(const char *text, char **end);
 enum { RUNTIME_FLOAT_TEXT = 40 };
 const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype);

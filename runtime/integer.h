@@ -1,6 +1,6 @@
-/* integer.h: integer arithmetic of programs, loop IR and extents: one function an operator, the same for whoever needs a value
- * (constants in text, folding, extents at a call, work counters). What the operators mean stands in tir/ir.h; TIR_OPS says
- * which function belongs to which operator. */
+/* integer.h: integer arithmetic of programs, loop IR and extents: one function an operator, the same for whoever
+ * needs a value (constants in text, folding, extents at a call, work counters). What the operators mean stands in
+ * tir/ir.h; TIR_OPS says which function belongs to which operator. */
 #ifndef TENON_RUNTIME_INTEGER_H
 #define TENON_RUNTIME_INTEGER_H
 
@@ -21,8 +21,8 @@ static inline int64_t runtime_floormod(int64_t a, int64_t b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-/* *OUT = A op B as an int64_t that wraps; false: the exact value does not fit. A and B are values of integers of BITS bits,
- * to which the caller wraps *OUT where these are fewer. Operators of one operand ignore B. */
+/* *OUT = A op B as an int64_t that wraps; false: the exact value does not fit. A and B are values of integers of BITS
+ * bits, to which the caller wraps *OUT where these are fewer. Operators of one operand ignore B. */
 typedef bool (*runtime_integer_fn)(int64_t a, int64_t b, int bits, int64_t *out);
 
 #define RUNTIME_INTEGER_FNS(X) \

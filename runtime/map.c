@@ -69,7 +69,8 @@ runtime_map_value *runtime_map_match_at(runtime_map *map, uint64_t key, runtime_
 
 runtime_map_value *runtime_map_at(runtime_map *map, uint64_t key) { return runtime_map_match_at(map, key, NULL, NULL); }
 
-/* What one filling made large is halved by every clearing that finds it mostly empty: a clearing costs what was put in. */
+/* What one filling made large is halved by every clearing that finds it mostly empty: a clearing costs what was
+ * put in. */
 void runtime_map_clear(runtime_map *map) {
   bool is_sparse = map->n < map->capacity / 16 && map->capacity > FIRST_SLOTS;
   if (map->slots) memset(map->slots, 0, (size_t)map->capacity * sizeof *map->slots);

@@ -29,7 +29,8 @@ void runtime_pool_set(runtime_pool *pool, tn_parallel_for_fn parallel_for, void 
  */
 int32_t runtime_pool_run(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
                          int32_t threads);
-/* The same on the pool's own threads, whatever tn_set_parallel_for has set: for what stands between a kernel and them. */
+/* The same on the pool's own threads, whatever tn_set_parallel_for has set: for what stands between a kernel and
+ * them. */
 void runtime_pool_share(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
                         int32_t threads);
 /* Workers started so far in this process. */

@@ -64,7 +64,8 @@ typedef enum tn_severity { TN_SEVERITY_INFO, TN_SEVERITY_WARNING, TN_SEVERITY_ER
 /* Receives every message of a context: one call a message, no newline at its end. */
 typedef void (*tn_message_fn)(void *user, tn_severity severity, const char *text);
 
-/* What a context takes from outside, or makes of it, at most: X(name, usual, words). docs/limits.md has the whole table. */
+/* What a context takes from outside, or makes of it, at most: X(name, usual, words). docs/limits.md has the whole
+ * table. */
 #define TN_LIMITS(X)                                                                                               \
   X(text_bytes, INT64_C(16) << 20, "bytes of a text that is read or printed")                                      \
   X(params, 4096, "parameters of a program")                                                                       \
@@ -72,8 +73,8 @@ typedef void (*tn_message_fn)(void *user, tn_severity severity, const char *text
   X(steps, 16384, "steps of a schedule that is applied or replayed")                                               \
   X(data_bytes, INT64_C(2) << 30, "bytes of all arrays that a program is checked and timed with")
 
-/* Zero fields: the usual numbers. What is more is refused, and the message names the limit. A higher limit costs time and
- * memory. */
+/* Zero fields: the usual numbers. What is more is refused, and the message names the limit. A higher limit costs time
+ * and memory. */
 typedef struct tn_limits {
 #define X(name, usual, words) int64_t name;
   TN_LIMITS(X)
@@ -102,8 +103,8 @@ TN_API void tn_context_clear(tn_context *ctx);
 
 /* ---- data types -------------------------------------------------------------------------------------------------- */
 
-/* X(NAME, "text name", bytes, DLPack type code, C type). f16 (IEEE) and bf16 are for storage: their C type holds the bits,
- * and arithmetic is in f32. */
+/* X(NAME, "text name", bytes, DLPack type code, C type). f16 (IEEE) and bf16 are for storage: their C type holds the
+ * bits, and arithmetic is in f32. */
 #define TN_DTYPES(X)                      \
   X(BOOL, "bool", 1, kDLUInt, uint8_t)    \
   X(I8, "i8", 1, kDLInt, int8_t)          \
@@ -143,7 +144,8 @@ TN_API DLDataType tn_dtype_dlpack(tn_dtype dtype);
 TN_API DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape);
 TN_API void tn_array_free(DLTensor *array);
 TN_API size_t tn_array_bytes(const DLTensor *array);
-/* Fills with reproducible test data: floats uniform in [-1, 1), integers in [-4, 4] (unsigned: [0, 8]), booleans 0/1. */
+/* Fills with reproducible test data: floats uniform in [-1, 1), integers in [-4, 4] (unsigned: [0, 8]), booleans
+ * 0/1. */
 TN_API tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed);
 /* Fills with data of a kind:
  *   uniform(LOW, HIGH)    numbers in [LOW, HIGH); integers in [LOW, HIGH]
@@ -161,8 +163,8 @@ TN_API tn_status tn_array_fill_as(tn_context *ctx, DLTensor *array, const char *
 /* A compiled function with the description of its arguments: inputs in the program's order, then outputs. */
 typedef struct tn_kernel tn_kernel;
 
-/* The plain C function: int32_t name(const T *in..., T *out...). Returns 0, 1 when scratch memory ran out, or 2 (kernels in
- * memory) when the user's parallel-for did not run a loop as it should (tn_set_parallel_for).
+/* The plain C function: int32_t name(const T *in..., T *out...). Returns 0, 1 when scratch memory ran out, or 2
+ * (kernels in memory) when the user's parallel-for did not run a loop as it should (tn_set_parallel_for).
  * Cast it to that type before calling it (void (*)(void) is the function pointer C compilers let one cast freely). */
 typedef void (*tn_kernel_fn)(void);
 TN_API tn_kernel_fn tn_kernel_function(const tn_kernel *kernel);
@@ -234,8 +236,8 @@ TN_API int tn_thread_count(void);
  *
  * A part of a parallel loop: iterations BEGIN .. END-1, from any thread, other parts at the same time. */
 typedef void (*tn_parallel_body)(void *loop, int64_t begin, int64_t end);
-/* A parallel-for of the user's: calls BODY(LOOP, ...) with ranges that together are BEGIN .. END-1, each iteration once, in
- * any order, on any threads (THREADS is how many the kernel asks for), and returns when all calls have. */
+/* A parallel-for of the user's: calls BODY(LOOP, ...) with ranges that together are BEGIN .. END-1, each iteration
+ * once, in any order, on any threads (THREADS is how many the kernel asks for), and returns when all calls have. */
 typedef void (*tn_parallel_for_fn)(void *user, int threads, int64_t begin, int64_t end, tn_parallel_body body,
                                    void *loop);
 /* From now on parallel loops of all kernels of this context run by PARALLEL_FOR; NULL: by the context's own threads

@@ -177,12 +177,12 @@ static tir_walk stop_at_cast(void *user, const tir_expr *e) {
   return e->op == TIR_CAST ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
-/* A cast that value lowering put around an axis or a symbol, which are i32 by definition; one of the program's has such a
- * cast inside. */
+/* A cast that value lowering put around an axis or a symbol, which are i32 by definition; one of the program's has
+ * such a cast inside. */
 static bool is_of_axis(const tir_expr *cast) { return tir_walk_expr(cast->arg[0], stop_at_cast, NULL); }
 
-/* Whether E has the same value in the index dtype: no part of it wraps in its own dtype, nor would in the other one. What a
- * program computes in an index wraps as te says, so arithmetic that could is left as it is. */
+/* Whether E has the same value in the index dtype: no part of it wraps in its own dtype, nor would in the other one.
+ * What a program computes in an index wraps as te says, so arithmetic that could is left as it is. */
 static bool keeps_value(const lowering *l, const tir_env *env, const tir_expr *e) {
   bool is_cast = e->op == TIR_CAST && e->arg[0]->dtype == l->index_dtype;
   if (is_cast && is_of_axis(e)) return true;
@@ -202,8 +202,8 @@ static const tir_expr *retyped(lowering *l, const tir_expr *e) {
   return schedule_index_binary(l, (tir_op)e->op, retyped(l, e->arg[0]), retyped(l, e->arg[1]));
 }
 
-/* An integer te expression in the index dtype. With i32 indices it is mostly the expression; with i64 the casts that value
- * lowering put around loop variables come off again. */
+/* An integer te expression in the index dtype. With i32 indices it is mostly the expression; with i64 the casts that
+ * value lowering put around loop variables come off again. */
 static const tir_expr *to_index(lowering *l, const tir_env *env, const tir_expr *e) {
   if (e->dtype == l->index_dtype) return e;
   return keeps_value(l, env, e) ? retyped(l, e) : tir_cast(l->arena, l->index_dtype, e);

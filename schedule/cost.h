@@ -1,5 +1,5 @@
-/* cost.h: what pieces of work take on a machine, in nanoseconds of one thread, from the machine's constants (tn_machine).
- * Families add such pieces up to the cost of a plan. Nothing here knows a processor. */
+/* cost.h: what pieces of work take on a machine, in nanoseconds of one thread, from the machine's constants
+ * (tn_machine). Families add such pieces up to the cost of a plan. Nothing here knows a processor. */
 #ifndef TENON_SCHEDULE_COST_H
 #define TENON_SCHEDULE_COST_H
 
@@ -7,8 +7,8 @@
 
 enum { COST_LINE = 64, COST_PAGE = 4096 };
 
-/* Zeros of GIVEN (NULL: all) replaced: sizes by usual ones, costs by those of a plain machine that has two multiply-adds
- * and two loads in each cycle. */
+/* Zeros of GIVEN (NULL: all) replaced: sizes by usual ones, costs by those of a plain machine that has two
+ * multiply-adds and two loads in each cycle. */
 tn_machine cost_fill_machine(const tn_machine *given);
 /* One multiply-add of vectors of BYTES. */
 double cost_fma(const tn_machine *m, int bytes);

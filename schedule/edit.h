@@ -48,8 +48,8 @@ tn_status schedule_check_attachments(const schedule_call *c);
 /* On every path of loops: at most one parallel loop, none inside a vectorized one; nothing is computed inside a
  * vectorized loop. */
 tn_status schedule_check_paths(const schedule_call *c);
-/* The loop that a stage with double_buffer or rolling_buffer is computed in is serial, and what runs ahead reads nothing
- * that is computed there (buffering.c). */
+/* The loop that a stage with double_buffer or rolling_buffer is computed in is serial, and what runs ahead reads
+ * nothing that is computed there (buffering.c). */
 tn_status schedule_check_buffering(const schedule_call *c, int stage);
 /* Whether anything was done to the stage's loops (stages.c). */
 bool schedule_has_own_loops(const schedule_stage *st);

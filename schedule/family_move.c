@@ -1,6 +1,6 @@
-/* family_move.c: stages that read against the grain: transposes, layout changes and what is computed on the way. Tiles of
- * two axes, the one in which the result lies and the one in which what is read lies: the lines of both are used whole
- * before they leave the first cache, and a tile of registers turns vectors. */
+/* family_move.c: stages that read against the grain: transposes, layout changes and what is computed on the way.
+ * Tiles of two axes, the one in which the result lies and the one in which what is read lies: the lines of both are
+ * used whole before they leave the first cache, and a tile of registers turns vectors. */
 #include <math.h>
 
 #include "schedule/cost.h"

@@ -1,8 +1,8 @@
-/* family_strip.c: chains of stencils: filters of a few taps, differences, what is computed between them. The last stage
- * runs in tiles of rows and columns; what its windows read is computed for a tile at a time, its margins anew for each, so
- * that it stays in a cache; what is read point by point is computed where it is used, in registers; what is cheap is
- * inlined. In every stage some rows go together, so that taps along a column share what they load. Vectors go along rows,
- * threads over parts of the rows (Halide: compute_at the tiles of the consumer). */
+/* family_strip.c: chains of stencils: filters of a few taps, differences, what is computed between them. The last
+ * stage runs in tiles of rows and columns; what its windows read is computed for a tile at a time, its margins anew
+ * for each, so that it stays in a cache; what is read point by point is computed where it is used, in registers; what
+ * is cheap is inlined. In every stage some rows go together, so that taps along a column share what they load.
+ * Vectors go along rows, threads over parts of the rows (Halide: compute_at the tiles of the consumer). */
 #include <math.h>
 
 #include "schedule/cost.h"
@@ -76,8 +76,8 @@ static double tile_bytes(const strip_shape *shape, const strip_stage *s) {
   return s->is_local ? 0 : extent(shape->rows, s, 0) * extent(shape->columns, s, 1) * s->lead * s->bytes;
 }
 
-/* What a stage writes for a tile is read after all that stands between it and its last reader has been written. A buffer
- * that no near cache holds lies in memory that is new each time. */
+/* What a stage writes for a tile is read after all that stands between it and its last reader has been written. A
+ * buffer that no near cache holds lies in memory that is new each time. */
 static double buffer_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level, int at) {
   const tn_machine *m = &f->machine;
   double between = 0, bytes = tile_bytes(shape, &level->stages[at]);
@@ -158,7 +158,8 @@ static bool split_moved(generic_draft *d, int stage, int axis, int64_t factor, i
   return true;
 }
 
-/* Other data axes, reductions, rows, vectors. Reductions are unrolled from the innermost outwards while the body stays short. */
+/* Other data axes, reductions, rows, vectors. Reductions are unrolled from the innermost outwards while the body
+ * stays short. */
 static bool arrange_sums(const strips *x, int stage) {
   const schedule_stage *st = &x->d->s->stages[stage];
   int order[SCHEDULE_MAX_AXES], n = 0, column = st->op->n_axes - 1, row = column - 1;
@@ -177,8 +178,8 @@ static bool arrange_sums(const strips *x, int stage) {
   return true;
 }
 
-/* Rows and columns of a stage in blocks of registers: OUTER, its loops around them, N of them, then blocks, rows of a block,
- * vectors. *BLOCK: the innermost loop over blocks, or the innermost of OUTER; NONE: there is none. */
+/* Rows and columns of a stage in blocks of registers: OUTER, its loops around them, N of them, then blocks, rows of a
+ * block, vectors. *BLOCK: the innermost loop over blocks, or the innermost of OUTER; NONE: there is none. */
 static bool arrange_blocks(const strips *x, int stage, int row, int column, int n, int *order, int *block) {
   int rows, columns, row_in, column_in;
   if (!split_moved(x->d, stage, row, x->together, &rows, &row_in)) return false;
@@ -191,8 +192,8 @@ static bool arrange_blocks(const strips *x, int stage, int row, int column, int 
          (x->together == 1 || generic_annotate(x->d, stage, row_in, SCHEDULE_UNROLL));
 }
 
-/* Where values of a block are computed before any is stored: sums, and rows that share what they load. *SUMS: the new stage,
- * in front of TENSOR's; NULL: there is none. */
+/* Where values of a block are computed before any is stored: sums, and rows that share what they load. *SUMS: the new
+ * stage, in front of TENSOR's; NULL: there is none. */
 static bool part_sums(const strips *x, const tn_tensor *tensor, const tn_tensor **sums) {
   int stage = generic_stage(x->d, tensor);
   *sums = NULL;

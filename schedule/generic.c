@@ -358,7 +358,8 @@ static bool plan_stages(schedule_plans *plans, generic_taken *t, plan_fn plan) {
   return ok;
 }
 
-/* Groups are formed before any is scheduled. Chains of stencils come first: what they do not take is inlined as elsewhere. */
+/* Groups are formed before any is scheduled. Chains of stencils come first: what they do not take is inlined as
+ * elsewhere. */
 static bool plan_all(schedule_plans *plans) {
   generic_taken t = {0};
   generic_draft *p = &plans->draft;

@@ -1,5 +1,5 @@
-/* generic.h: how generic schedules are made, shared by their files: a draft (a schedule in the making and the machine it
- * is for), what the stages read with what strides, changes of loops by axis, the families of operators. */
+/* generic.h: how generic schedules are made, shared by their files: a draft (a schedule in the making and the machine
+ * it is for), what the stages read with what strides, changes of loops by axis, the families of operators. */
 #ifndef TENON_SCHEDULE_GENERIC_H
 #define TENON_SCHEDULE_GENERIC_H
 

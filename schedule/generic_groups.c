@@ -1,6 +1,6 @@
-/* generic_groups.c: which stages of a program are computed together: cheap ones are inlined, the others form groups: a root
- * and members inside the loops over axes that they all have; a reduction that uses data again, with what follows it and
- * zeros around its input; chains of stencils. */
+/* generic_groups.c: which stages of a program are computed together: cheap ones are inlined, the others form groups:
+ * a root and members inside the loops over axes that they all have; a reduction that uses data again, with what
+ * follows it and zeros around its input; chains of stencils. */
 #include "schedule/generic.h"
 
 #include <math.h>
@@ -29,8 +29,8 @@ static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const
   return true;
 }
 
-/* Every element that lies along rows and columns is used for one point of the other axes only: no register tile over them
- * would use it again. */
+/* Every element that lies along rows and columns is used for one point of the other axes only: no register tile over
+ * them would use it again. */
 static bool uses_by_taps_only(const generic_reads *r) {
   int column = r->n_data - 1, row = column - 1;
   for (int i = 0; i < r->n; i++) {
@@ -303,7 +303,8 @@ bool generic_take_group(generic_taken *t, const generic_group *g) {
   return ok;
 }
 
-/* May join a group: computed, no output, not in another group, nothing done to it. T: NULL: there are no other groups. */
+/* May join a group: computed, no output, not in another group, nothing done to it. T: NULL: there are no other
+ * groups. */
 static bool is_free(const generic_draft *p, int stage, const generic_taken *t) {
   const schedule_stage *st = &p->s->stages[stage];
   if (!generic_is_computed(st) || schedule_is_output(p->s, stage) || !generic_is_untouched(p, stage)) return false;

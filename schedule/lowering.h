@@ -147,8 +147,8 @@ const tir_expr *schedule_load(lowering *l, const lower_stage *from, int v, const
 /* The same for one index of a read, in the index dtype. */
 const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e);
 /* The condition under which a point is stored: tails of splits, points of the region outside of the tensor, a store
- * predicate, what a rolling buffer has already; VALUES are the axes', ENV knows the loops. Without WITH_REDUCE, which is
- * for an init, tails of reduction axes do not count. NULL: always. */
+ * predicate, what a rolling buffer has already; VALUES are the axes', ENV knows the loops. Without WITH_REDUCE, which
+ * is for an init, tails of reduction axes do not count. NULL: always. */
 const tir_expr *schedule_condition(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
                                    bool with_reduce);
 /* Where a stage with padding is inside of its axes. NULL: everywhere. */

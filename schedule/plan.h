@@ -1,7 +1,7 @@
-/* plan.h: plans. A plan says everything that one family of schedules has to know to schedule one group of stages: a small
- * flat value, one number for each of the family's fields. `auto` ranks the plans of all families that can take a group
- * and realizes the best; the tuner changes and measures plans. Realizing is calling primitives: a plan that does not fit
- * is refused by them, it never makes a wrong kernel.
+/* plan.h: plans. A plan says everything that one family of schedules has to know to schedule one group of stages: a
+ * small flat value, one number for each of the family's fields. `auto` ranks the plans of all families that can take
+ * a group and realizes the best; the tuner changes and measures plans. Realizing is calling primitives: a plan that
+ * does not fit is refused by them, it never makes a wrong kernel.
  *
  * A family is one file with four functions and one row in the table of plan.c. */
 #ifndef TENON_SCHEDULE_PLAN_H
@@ -80,8 +80,8 @@ bool schedule_plan_realize(generic_draft *d, const generic_group *g, const plan_
 
 /* ---- plans of a whole program (generic.c) ------------------------------------------------------------------------ */
 
-/* The groups of a program for a machine, each with what can be chosen and its plans in order. Belongs to who made it, and
- * has to be freed before the program's context. */
+/* The groups of a program for a machine, each with what can be chosen and its plans in order. Belongs to who made it,
+ * and has to be freed before the program's context. */
 typedef struct schedule_plans schedule_plans;
 
 /* NULL with a message. Refused: a program with symbols. */
@@ -104,7 +104,8 @@ char *schedule_plans_text(const schedule_plans *plans, const schedule_plan *by_g
 const char *schedule_plan_text(const tn_schedule *s);
 /* Says so of a schedule whose steps were replayed. TN_ERROR_MEMORY. */
 tn_status schedule_set_plan(tn_schedule *s, const char *text);
-/* The plans of a text, one for each group. TN_ERROR_RECORD: it does not fit the program; the message names the field. */
+/* The plans of a text, one for each group. TN_ERROR_RECORD: it does not fit the program; the message names the
+ * field. */
 tn_status schedule_plans_decode(const schedule_plans *plans, const char *text, schedule_plan *by_group);
 /* The plans that `auto` takes: of each group the best-ranked one that no primitive refuses. */
 void schedule_plans_best(schedule_plans *plans, schedule_plan *by_group);

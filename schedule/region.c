@@ -122,7 +122,8 @@ static schedule_range range_binary(lowering *l, const tir_expr *e) {
   return unknown;
 }
 
-/* A loop whose extent symbols decide covers what it may: the whole tensor is taken. Recursion is as deep as the expression, which te/ limits. */
+/* A loop whose extent symbols decide covers what it may: the whole tensor is taken. Recursion is as deep as the
+ * expression, which te/ limits. */
 schedule_range schedule_range_of(lowering *l, const tir_expr *e) {
   if (e->dtype != l->index_dtype) return unknown;
   if (e->op == TIR_VAR && ((const lower_var *)e->u.var)->relaxed)

@@ -123,7 +123,8 @@ typedef struct factoring {
   const tir_expr **values; /* by axis index of the stage: over the new op's axes */
 } factoring;
 
-/* The new op's axes: one for each loop over data and for the factored one, and its reduce axes. False: out of memory. */
+/* The new op's axes: one for each loop over data and for the factored one, and its reduce axes. False: out of
+ * memory. */
 static bool make_axes(factoring *f) {
   const schedule_stage *st = f->st;
   f->reduce = RUNTIME_NEW_ARRAY(f->arena, tn_axis *, st->n_leaves);

@@ -410,8 +410,8 @@ typedef struct tn_loop {
   bool is_reduction;      /* it is, or comes of, a reduction axis */
   const char *annotation; /* "none", "unroll", "vectorize", "parallel", "tensorize", "threadIdx.x", ... */
 } tn_loop;
-/* The loops of STAGE, outermost first, before bound inference: writes at most MAX and returns how many there are; -1 with
- * a message when there is no such stage. TVM: s[C].leaf_iter_vars. */
+/* The loops of STAGE, outermost first, before bound inference: writes at most MAX and returns how many there are; -1
+ * with a message when there is no such stage. TVM: s[C].leaf_iter_vars. */
 TN_API int tn_schedule_loops(const tn_schedule *s, const char *stage, int max, tn_loop *out);
 
 /* ---- text in and out --------------------------------------------------------------------------------------------- */

@@ -72,8 +72,8 @@ typedef struct schedule_relation {
   int16_t one;   /* the parent of a split, the child of a fuse */
 } schedule_relation;
 
-/* prefetch: at loop AXIS (an index into the axis table), what AXIS there reads of a tensor in the iteration OFFSET later
- * of loop OF_AXIS of stage OF. */
+/* prefetch: at loop AXIS (an index into the axis table), what AXIS there reads of a tensor in the iteration OFFSET
+ * later of loop OF_AXIS of stage OF. */
 typedef struct schedule_prefetch_request {
   const tn_tensor *tensor; /* the first of its stage */
   int16_t axis;

@@ -1,5 +1,5 @@
-/* strip.h: what the family `strip` knows of a chain of stencils, shared by its files: strip_facts.c counts, family_strip.c
- * decides and realizes. */
+/* strip.h: what the family `strip` knows of a chain of stencils, shared by its files: strip_facts.c counts,
+ * family_strip.c decides and realizes. */
 #ifndef TENON_SCHEDULE_STRIP_H
 #define TENON_SCHEDULE_STRIP_H
 
@@ -7,8 +7,8 @@
 
 enum { STRIP_LEVELS = 4 };
 
-/* A stage of a chain. For a block of R rows of V vectors it loads near * R * V + columns * V + fixed registers: what its taps
- * along a column read serves several rows. */
+/* A stage of a chain. For a block of R rows of V vectors it loads near * R * V + columns * V + fixed registers: what
+ * its taps along a column read serves several rows. */
 typedef struct strip_stage {
   const tn_tensor *tensor;
   bool is_local; /* read point by point: computed in registers where it is used */

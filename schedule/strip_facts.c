@@ -1,5 +1,5 @@
-/* strip_facts.c: counts what the stages of a chain of stencils compute and read, for each of a few ways to inline some of
- * them. */
+/* strip_facts.c: counts what the stages of a chain of stencils compute and read, for each of a few ways to inline
+ * some of them. */
 #include "schedule/strip.h"
 
 #include <math.h>

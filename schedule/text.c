@@ -1,6 +1,6 @@
-/* text.c: schedule text: `primitive(arguments); ...`, the words of the C API. Arguments are names, numbers and key=value,
- * as a row of primitives.h wants them. A mistake in form is a parse error with a caret; a mistake in meaning is the
- * primitive's. */
+/* text.c: schedule text: `primitive(arguments); ...`, the words of the C API. Arguments are names, numbers and
+ * key=value, as a row of primitives.h wants them. A mistake in form is a parse error with a caret; a mistake in
+ * meaning is the primitive's. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* tile_realize.c: from a plan of the family `tile` to primitives: the loops of the group's last stage around tiles, the
- * accumulators inside, the packed operand, the zeros around an input (TVM: dense_pack, conv2d_NCHWc and the like, without
- * changed layouts at the border). */
+/* tile_realize.c: from a plan of the family `tile` to primitives: the loops of the group's last stage around tiles,
+ * the accumulators inside, the packed operand, the zeros around an input (TVM: dense_pack, conv2d_NCHWc and the like,
+ * without changed layouts at the border). */
 #include <math.h>
 
 #include "schedule/tile.h"
@@ -78,7 +78,8 @@ static bool turn_copy(const tiling *t, int stage, int outer, int inner, int alon
          generic_annotate(t->d, stage, k_inner, SCHEDULE_UNROLL);
 }
 
-/* The copy's loops: panels outermost where threads share them, else as the operand lies; a row of a panel is a vector. */
+/* The copy's loops: panels outermost where threads share them, else as the operand lies; a row of a panel is a
+ * vector. */
 static bool arrange_copy(const tiling *t, int stage, bool panels_first) {
   const generic_read *read = packed_read(t);
   int dim = read->dim[t->f->v], grouped = group_dim(t), outer, inner, group_inner = -1, order[2 * TN_MAX_RANK + 2],

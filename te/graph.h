@@ -123,8 +123,8 @@ bool te_is_symbolic(const te_op *op);
 
 /* Refuses a program with symbols: WHAT ("tuning") needs numbers. */
 tn_status te_check_no_symbols(const tn_program *program, const char *what);
-/* "i >= 1 && i < 15" over these axes and numbers, without reads of tensors. NULL: TN_ERROR_PARSE with the place in TEXT.
- * In the arena of ctx. */
+/* "i >= 1 && i < 15" over these axes and numbers, without reads of tensors. NULL: TN_ERROR_PARSE with the place in
+ * TEXT. In the arena of ctx. */
 const tir_expr *te_parse_condition(tn_context *ctx, int n_axes, tn_axis *const *axes, const char *text);
 
 /* Whether the caller gives the array that some output of the op is written to. */

@@ -1,5 +1,5 @@
-/* match_rows.c: finds softmax and layer normalization, which programs write in many ways: by the operators that they are
- * made of and the shapes of their arguments. */
+/* match_rows.c: finds softmax and layer normalization, which programs write in many ways: by the operators that they
+ * are made of and the shapes of their arguments. */
 #include "te/match.h"
 
 /* What the definitions of a program are made of. */

@@ -124,16 +124,17 @@ TN_API tn_axis *tn_reduce_axis(tn_context *ctx, const char *name, int64_t extent
 /* N numbers: the dtype, then N-1 extents. */
 TN_API tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const int64_t *dtype_and_shape);
 
-/* A scalar parameter: an input of rank 0 that the kernel takes by value. It is used like a rank-0 tensor and listed among
- * the inputs of a program; its argument in tn_call and tn_evaluate is a rank-0 DLTensor. In the kernel's C function all
- * scalars stand behind all tensors. As an index it counts as data: reads there are guarded. */
+/* A scalar parameter: an input of rank 0 that the kernel takes by value. It is used like a rank-0 tensor and listed
+ * among the inputs of a program; its argument in tn_call and tn_evaluate is a rank-0 DLTensor. In the kernel's C
+ * function all scalars stand behind all tensors. As an index it counts as data: reads there are guarded. */
 TN_API tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype);
 
-/* A symbol: a number that is known when a kernel is called, from the shapes of its arguments (TVM's te.size_var). As a
- * value it is i32. It stands in extents, alone or in an expression of + - * // % min max with numbers and other symbols,
- * and may stand in any other expression. Every symbol of a program must be, alone, the extent of some dimension of an
- * argument. Its value is in [least, most]; tn_symbol: 1 to 536870911. Tighter limits make tighter code: with small ones
- * indices have 32 bits. An extent must be in 1 .. 2147483647 for all values that its symbols can have. */
+/* A symbol: a number that is known when a kernel is called, from the shapes of its arguments (TVM's te.size_var). As
+ * a value it is i32. It stands in extents, alone or in an expression of + - * // % min max with numbers and other
+ * symbols, and may stand in any other expression. Every symbol of a program must be, alone, the extent of some
+ * dimension of an argument. Its value is in [least, most]; tn_symbol: 1 to 536870911. Tighter limits make tighter
+ * code: with small ones indices have 32 bits. An extent must be in 1 .. 2147483647 for all values that its symbols
+ * can have. */
 TN_API tn_expr *tn_symbol(tn_context *ctx, const char *name);
 TN_API tn_expr *tn_symbol_in(tn_context *ctx, const char *name, int64_t least, int64_t most);
 /* Axes and placeholders whose extents are numbers or expressions of symbols: tn_axis_of(ctx, "i", M),
@@ -144,20 +145,21 @@ TN_API tn_axis *tn_axis_arg(tn_context *ctx, const char *name, tn_arg extent);
 TN_API tn_axis *tn_reduce_axis_arg(tn_context *ctx, const char *name, tn_arg extent);
 #define tn_placeholder_of(ctx, name, dtype, ...) tn_placeholder_args((ctx), (name), (dtype), TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_placeholder_args(tn_context *ctx, const char *name, tn_dtype dtype, int n, const tn_arg *extents);
-/* Declares an input constant from call to call, such as a network's weights: stages that depend on such inputs alone can
- * be computed once, before all calls (tn_prepack), in whatever layout suits the kernel. Returns TENSOR; NULL, with a
- * message, for one that is computed or passed by value. TVM: layout_free_placeholders. */
+/* Declares an input constant from call to call, such as a network's weights: stages that depend on such inputs alone
+ * can be computed once, before all calls (tn_prepack), in whatever layout suits the kernel. Returns TENSOR; NULL,
+ * with a message, for one that is computed or passed by value. TVM: layout_free_placeholders. */
 TN_API tn_tensor *tn_layout_free(tn_tensor *tensor);
 /* Declares an input or an output whose rows need not be dense, such as a part of a larger array: its strides, but the
  * last, which stays 1, are found when a kernel is called. Without this arguments are compact. What is computed and
- * strided has to be an output of each program that it is in. Returns TENSOR; NULL, with a message, for one that is passed
- * by value, or of rank 0 or 1. To be called before the tensor is in a program. TVM: decl_buffer(strides=[te.var("s"),
+ * strided has to be an output of each program that it is in. Returns TENSOR; NULL, with a message, for one that is
+ * passed by value, or of rank 0 or 1. To be called before the tensor is in a program. TVM:
+ * decl_buffer(strides=[te.var("s"),
  * 1]). */
 TN_API tn_tensor *tn_strided(tn_tensor *tensor);
 
-/* A computed tensor: tn_compute(ctx, "C", expression, i, j): one data axis a dimension, outermost first; none: rank 0.
- * The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. Of several values (tn_tuple)
- * NAME lists the names. */
+/* A computed tensor: tn_compute(ctx, "C", expression, i, j): one data axis a dimension, outermost first; none: rank
+ * 0. The expression uses these axes; it may be a reduction (tn_sum ...) at its top level only. Of several values
+ * (tn_tuple) NAME lists the names. */
 #define tn_compute(ctx, name, ...) tn_compute_array((ctx), (name), TN_LIST(__VA_ARGS__))
 TN_API tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *expr_and_axes);
 
@@ -384,9 +386,9 @@ typedef struct tn_param {
   int64_t value;
 } tn_param;
 
-/* Parses the text form (docs/language.md): statements (param, input, scalar, symbol, state, combiner, extern, output) and
- * definitions. PARAMS override `param` statements by name, and give symbols a value, which makes them constants; an
- * unknown one is refused. A parse error's message shows the line, a caret and what was expected. */
+/* Parses the text form (docs/language.md): statements (param, input, scalar, symbol, state, combiner, extern, output)
+ * and definitions. PARAMS override `param` statements by name, and give symbols a value, which makes them constants;
+ * an unknown one is refused. A parse error's message shows the line, a caret and what was expected. */
 TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);
 
 /* Gives a function that the program calls (`extern y: f32[64] = gemv(A, x)` in text) an address in this process, for
@@ -408,8 +410,9 @@ TN_API tn_tensor *tn_program_find(const tn_program *program, const char *tensor_
 /* Arithmetic operations of one run, counted as TVM's FlopEstimator does (reference: AS/compute_dag.cc); 0 where symbols
  * decide. */
 TN_API double tn_program_flops(const tn_program *program);
-/* Bytes of inputs and outputs that one run moves at least: each element once, of an input that is read fewer times than
- * it has elements (a gather) as many as are read. What intermediate tensors hold does not count. 0 where symbols decide. */
+/* Bytes of inputs and outputs that one run moves at least: each element once, of an input that is read fewer times
+ * than it has elements (a gather) as many as are read. What intermediate tensors hold does not count. 0 where
+ * symbols decide. */
 TN_API double tn_program_bytes(const tn_program *program);
 
 /* The four below answer NULL, TN_DTYPE_COUNT, 0 and NULL for NULL. Names and shapes are owned by the

@@ -341,12 +341,13 @@ static inline const tir_expr *tir_reduce_init(const tir_expr *e, int v) {
   return e->op == TIR_REDUCE && e->u.reduce->has_init ? e->arg[e->n_args - tir_n_values(e) + v] : NULL;
 }
 
-/* A OP b of integers of DTYPE, wrapped to the dtype of the result; B is ignored by operators of one operand. False: OP is no
- * operator of integers. */
+/* A OP b of integers of DTYPE, wrapped to the dtype of the result; B is ignored by operators of one operand. False:
+ * OP is no operator of integers. */
 bool tir_integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *value);
 /* A OP b of doubles, where it is exact or correctly rounded; false: no such operator. */
 bool tir_float_value(tir_op op, double a, double b, double *value);
-/* The value of an expression of integers over variables alone (no load, no read, one lane): those are what VALUE_OF says. */
+/* The value of an expression of integers over variables alone (no load, no read, one lane): those are what
+ * VALUE_OF says. */
 int64_t tir_evaluate(const tir_expr *e, int64_t (*value_of)(const void *user, const tir_var *var), const void *user);
 bool tir_is_int(const tir_expr *e, int64_t *value);   /* a scalar or broadcast integer constant */
 bool tir_equal(const tir_expr *a, const tir_expr *b); /* structural; variables, buffers by address */
@@ -588,8 +589,8 @@ const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir
 
 /* ---- printing (TVM's textual style, minimal parentheses) --------------------------------------------------------- */
 
-/* What is small as a graph can be endless as text: OUT needs a limit (runtime_str_limited) where users decide the graph.
- */
+/* What is small as a graph can be endless as text: OUT needs a limit (runtime_str_limited) where users decide the
+ * graph. */
 
 /* `i.outer*20 + i.inner < 1024`; loads as A[i*1024 + j], vector accesses A[ramp(i*1024, 1, 32)]; f32 constants 0f32. */
 void tir_print_expr(runtime_str *out, const tir_expr *e);
@@ -597,9 +598,9 @@ void tir_print_expr(runtime_str *out, const tir_expr *e);
 void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent);
 void tir_print_func(runtime_str *out, const tir_func *f);
 
-/* The function that tir_print_func printed: printing it gives the same text (docs/ir.md). All nodes in ARENA. Parameters
- * before the first that is stored to are inputs; with one index where another number of dimensions was declared, buffers
- * are flat. NULL: TN_ERROR_PARSE with line and caret, or what tir_check says. */
+/* The function that tir_print_func printed: printing it gives the same text (docs/ir.md). All nodes in ARENA.
+ * Parameters before the first that is stored to are inputs; with one index where another number of dimensions was
+ * declared, buffers are flat. NULL: TN_ERROR_PARSE with line and caret, or what tir_check says. */
 tir_func *tir_parse_func(tn_context *ctx, runtime_arena *arena, const char *text);
 
 /* ---- passes ------------------------------------------------------------------------------------------------------ */

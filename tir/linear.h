@@ -84,8 +84,8 @@ void tir_known_push(tir_known *known, const tir_expr *cond, bool holds);
 /* Interval of an expression within its dtype's range; of a form over the integers. */
 tir_interval tir_known_bounds(tir_known *known, const tir_expr *e);
 tir_interval tir_linear_bounds(tir_known *known, const tir_linear *form);
-/* The form that equals E as an integer: sums, products with a constant and casts are taken apart as far as each part is shown
- * to be exact; what is not is an atom. */
+/* The form that equals E as an integer: sums, products with a constant and casts are taken apart as far as each part
+ * is shown to be exact; what is not is an atom. */
 void tir_exact_form(tir_known *known, const tir_expr *e, tir_linear *form);
 /* Whether the form's interval fits the dtype. */
 bool tir_linear_exact(tir_known *known, const tir_linear *form, tn_dtype dtype);

@@ -34,8 +34,8 @@ static bool is_symbolic(const tir_buffer *buffer) {
   return false;
 }
 
-/* The number of elements as an expression of symbols. What is allocated here must not be able to be more than memory; an
- * argument is there already. NULL: it could, or no memory. */
+/* The number of elements as an expression of symbols. What is allocated here must not be able to be more than memory;
+ * an argument is there already. NULL: it could, or no memory. */
 static const tir_expr *symbolic_elements(state *at, const tir_buffer *buffer) {
   const tir_expr *n = tir_int(at->p->arena, at->index_dtype, 1);
   if (tir_is_strided(buffer)) return tir_strided_elements(at->p->arena, at->index_dtype, buffer);
@@ -117,8 +117,8 @@ static const tir_stmt *flatten_store(state *at, const tir_stmt *s) {
   return index == NULL ? NULL : tir_store(at->p->arena, flat, 1, &index, s->u.store.value, s->u.store.predicate);
 }
 
-/* The elements from a box's first to its last, rows of the buffer between them included. Known where no row within the box
- * has a length that symbols decide. */
+/* The elements from a box's first to its last, rows of the buffer between them included. Known where no row within
+ * the box has a length that symbols decide. */
 static int64_t flat_span(const tir_operand *o) {
   int64_t span = 1, stride = 1;
   for (int i = o->n_index - 1; i >= 0; i--) {

@@ -1,6 +1,6 @@
-/* pass_register_tiles.c: small local buffers that code generation can keep in registers: the loops whose variables index
- * one are marked for expansion, so that all its indices become constants. One loop left serial would keep the whole
- * tile in memory, with a load and a store beside every multiply-add. */
+/* pass_register_tiles.c: small local buffers that code generation can keep in registers: the loops whose variables
+ * index one are marked for expansion, so that all its indices become constants. One loop left serial would keep the
+ * whole tile in memory, with a load and a store beside every multiply-add. */
 #include <inttypes.h>
 
 #include "tir/passes.h"

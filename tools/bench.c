@@ -1,4 +1,7 @@
-/* bench.c: `tenon bench`: how fast a scheduled program is: checked, beside the default schedule and vendors' libraries. */
+/* bench.c: `tenon bench`: how fast a scheduled program is: checked, beside the default schedule and vendors' libraries.
+ *
+ * A `bench` owns kernels, vendors and data, and is torn down in one place, however far it came. A `side` is what
+ * takes turns. */
 #include <math.h>
 
 #include "autotune/internal.h"

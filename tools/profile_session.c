@@ -1,5 +1,5 @@
-/* profile_session.c: recording a run of the command: --profile FILE[:key=value]..., or TENON_PROFILE in the environment. A
- * bad value is told, and the run goes on without a recording. */
+/* profile_session.c: recording a run of the command: --profile FILE[:key=value]..., or TENON_PROFILE in the
+ * environment. A bad value is told, and the run goes on without a recording. */
 #include "tools/profile_session.h"
 #include "runtime/profiler/profiler_analysis.h"
 #include "runtime/profiler/profiler_files.h"

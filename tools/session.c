@@ -1,4 +1,6 @@
-/* session.c: the context of one run of the command, its messages, and what is read from arguments or files. */
+/* session.c: the context of one run of the command, its messages, and what is read from arguments or files.
+ *
+ * A session owns its context, and with that program, target and schedules. */
 #include <sys/stat.h>
 
 #include "tools/tools.h"

@@ -184,10 +184,11 @@ int tools_fail(tools_session *session, const char *fmt, ...) TN_PRINTF(2, 3);
 
 /* Prints the object on standard output and releases it. NULL: out of memory. Returns the exit status. */
 int tools_print_json(tools_session *session, json_t *object);
-/* Puts a ? in the place of each character that a terminal would obey; TEXT itself. What comes from a log or a recording may
- * hold such. */
+/* Puts a ? in the place of each character that a terminal would obey; TEXT itself. What comes from a log or a
+ * recording may hold such. */
 char *tools_plain(char *text);
-/* Prints malloc'ed text without such characters, ended by a newline, and frees it; NULL is a failure that was said. Returns the exit status. */
+/* Prints malloc'ed text without such characters, ended by a newline, and frees it; NULL is a failure that was
+ * said. Returns the exit status. */
 int tools_print_text(char *text);
 /* "1.23 ms" with three digits. */
 typedef struct tools_number {

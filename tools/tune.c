@@ -1,4 +1,6 @@
-/* tune.c: `tenon tune`: searches for the fastest schedule of a program and appends what it measures to a log. */
+/* tune.c: `tenon tune`: searches for the fastest schedule of a program and appends what it measures to a log.
+ *
+ * What is found belongs to `tuned`; the signal that ends a run is the only static state. */
 #include <signal.h>
 #include <unistd.h>
 

@@ -15,8 +15,8 @@ typedef struct tools_vendor {
   vendor_kernel kernel;
 } tools_vendor;
 
-/* Recognises what the session's program computes and makes the vendor NAME ready to do it on the program's inputs, which
- * stand in ARGS. False after a message; close in either case. */
+/* Recognises what the session's program computes and makes the vendor NAME ready to do it on the program's inputs,
+ * which stand in ARGS. False after a message; close in either case. */
 bool tools_vendor_open(tools_session *session, const char *name, DLTensor *const *args, int threads, tools_vendor *out);
 void tools_vendor_close(tools_vendor *vendor);
 

@@ -1,4 +1,6 @@
-/* analyse_query.c: queries as JSON: which analyser, which rows (filter), in which order (sort), which page. */
+/* analyse_query.c: queries as JSON: which analyser, which rows (filter), in which order (sort), which page.
+ *
+ * A `query` borrows the rows and owns only the list of those that are kept. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,9 @@
 /* average.c: events grouped into rows: counts, totals, self times, distributions, memory, FLOPs. Two passes: the first
  * finds each event's row and adds up, the second sorts each row's durations for percentiles. Nothing recurses: scopes
- * may nest ten thousand deep. */
+ * may nest ten thousand deep.
+ *
+ * tn_averages owns rows and their texts; it refers to the recording, which has to outlive it. `grouping` is the
+ * work of one call. */
 #include <math.h>
 #include <stdio.h>
 

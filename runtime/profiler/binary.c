@@ -2,7 +2,9 @@
  * kind of item. Every section begins with the types of its items' fields, so that a file with fewer fields (an older
  * version) or more (a newer one) is read as well: what is missing stays zero, what is unknown is skipped. Numbers are
  * zigzag varints; texts are numbers into the list of texts; doubles are their bits. The file is gzip'ed when it is
- * saved, which also checks its bytes. */
+ * saved, which also checks its bytes.
+ *
+ * The writer owns the numbering of texts, the reader their list; all texts belong to the recording. */
 #include "runtime/profiler/files.h"
 
 enum { VERSION = 1, MAX_FIELDS = 64, MAX_TEXT = 1 << 24 };

@@ -1,4 +1,8 @@
-/* Reads a storage, of this process or from a file that another left behind, into a recording. Trusts nothing in it. */
+/* collect.c: reads a storage, of this process or from a file that another left behind, into a recording. Trusts
+ * nothing in it.
+ *
+ * The `reader` borrows the storage and owns the arrays of one lane at a time; what it makes belongs to the
+ * recording. */
 #include <errno.h>
 #include <stdio.h>
 #include <sys/syscall.h>

@@ -1,4 +1,7 @@
-/* files.c: the table of forms; saving by a file's suffix, loading by its content. */
+/* files.c: the table of forms; saving by a file's suffix, loading by its content.
+ *
+ * Which form a file has is a row of TN_PROFILE_FORMS and of `forms`: a new one needs a writer, and a reader that
+ * its first bytes choose. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* files.h: what readers and writers of recordings share: bytes out through one buffer, bytes in from a file or memory, a
- * JSON value at a time, a map of ids. */
+/* files.h: what readers and writers of recordings share: bytes out through one buffer, bytes in from a file or
+ * memory, a JSON value at a time, a map of ids. */
 #ifndef TENON_RUNTIME_PROFILER_FILES_H
 #define TENON_RUNTIME_PROFILER_FILES_H
 
@@ -134,8 +134,8 @@ bool profiler_write_html(profiler_out *out, const tn_recording *r);
 tn_recording *profiler_read_chrome(tn_context *ctx, profiler_in *in, const char *name);
 tn_recording *profiler_read_binary(tn_context *ctx, profiler_in *in, const char *name);
 tn_recording *profiler_read_xspace(tn_context *ctx, profiler_in *in, const char *name);
-/* Adds the planes of a message to a recording that is not finished yet (what plug-ins hand over); its errors and warnings
- * too. False with a message in *why (static). */
+/* Adds the planes of a message to a recording that is not finished yet (what plug-ins hand over); its errors and
+ * warnings too. False with a message in *why (static). */
 bool profiler_append_xspace(tn_recording *r, const void *data, size_t n, const char **why);
 #define PROFILER_BINARY_MAGIC "TNPROF\r\n"
 

@@ -1,5 +1,7 @@
-/* Guests of a session: recordings of worker processes are kept until the session is collected, then appended to its
- * own; several recordings of one thread become one lane. */
+/* guests.c: guests of a session: recordings of worker processes are kept until the session is collected, then
+ * appended to its own; several recordings of one thread become one lane.
+ *
+ * The session owns what it adopted until it is collected or dropped. */
 #include "runtime/profiler/guests.h"
 
 #include <dirent.h>

@@ -1,5 +1,8 @@
 /* html.c: all views of a recording in one page that needs no network: the tables of the reports, the round trace, the
- * counters, the suggestions, a timeline to zoom. */
+ * counters, the suggestions, a timeline to zoom.
+ *
+ * `page` is one writing: all output goes to its profiler_out at once, so that a page that goes to a file is never
+ * in memory as a whole. */
 #include <stdio.h>
 
 #include "runtime/profiler/files.h"

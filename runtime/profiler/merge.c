@@ -1,6 +1,8 @@
 /* merge.c: several recordings into one. Processes get the names the caller wants and process ids that no two share;
  * flows and ranges of each input get ids after those of the inputs before; times go where UNIX time puts them. Merging
- * what was merged gives the same as merging all at once. */
+ * what was merged gives the same as merging all at once.
+ *
+ * The inputs are only read; all texts are interned anew. */
 #include "runtime/profiler/files.h"
 
 typedef struct merger {

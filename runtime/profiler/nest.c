@@ -1,4 +1,6 @@
-/* Finishing a recording: the order of events, parents, self times, sums of memory. */
+/* nest.c: finishing a recording: the order of events, parents, self times, sums of memory.
+ *
+ * Events are sorted in place: indices into them are good only after that. */
 #include <stdio.h>
 
 #include "runtime/profiler/files.h"
@@ -27,8 +29,8 @@ static bool is_sorted(const tn_recording *r) {
   return true;
 }
 
-/* Puts the events into ORDER (indices of now), and turns parents into the new indices. A damaged file's parent may begin after its
- * child: then it is found again by time, for parents stand before their children. */
+/* Puts the events into ORDER (indices of now), and turns parents into the new indices. A damaged file's parent may
+ * begin after its child: then it is found again by time, for parents stand before their children. */
 static bool permute(tn_recording *r, const int32_t *order) {
   size_t n = (size_t)r->n_events;
   tn_event *sorted = malloc((n + 1) * sizeof *sorted);

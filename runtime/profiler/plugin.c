@@ -1,5 +1,8 @@
-/* Loading profiler plug-ins, checking what they register, and calling them around sessions. Nothing that a plug-in does
- * wrong stops a session: its words are kept for the recording. */
+/* plugin.c: loading profiler plug-ins, checking what they register, and calling them around sessions. Nothing that a
+ * plug-in does wrong stops a session: its words are kept for the recording.
+ *
+ * A tn_plugin owns its library and copies of what it registered; the plug-in's own handles belong to it, and are
+ * given back through its destroy functions. */
 #include <dlfcn.h>
 #include <stdio.h>
 

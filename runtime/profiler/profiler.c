@@ -1,5 +1,8 @@
-/* Profilers: accumulated seconds and calls under names. The profilers entered on a thread form a list from the
- * innermost outwards; a scope is added to every one that was there when it began, up to the first exclusive one. */
+/* profiler.c: profilers: accumulated seconds and calls under names. The profilers entered on a thread form a list
+ * from the innermost outwards; a scope is added to every one that was there when it began, up to the first exclusive
+ * one.
+ *
+ * A tn_profiler owns its names and rows and belongs to one thread at a time: nothing here takes a lock. */
 #include "runtime/profiler/profiler.h"
 
 #include "runtime/profiler/state.h"

@@ -1,6 +1,8 @@
 /* read_chrome.c: Chrome trace events to a recording, ours or another program's: an object with traceEvents or an array,
  * which may be cut off anywhere. One event is in memory at a time. Phases X, B, E, b, n, e, i, I, R, C, s, t, f and M
- * are read; others are counted in a warning. */
+ * are read; others are counted in a warning.
+ *
+ * The `reader` owns the maps from the trace's ids to indices, and the stacks of what B has begun. */
 #include <errno.h>
 #include <math.h>
 

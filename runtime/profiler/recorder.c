@@ -1,7 +1,11 @@
-/* The hot path: opening and closing scopes, writing records. A thread marks itself busy, looks at the filter again,
- * writes into its own chunk and publishes the record by the chunk's count. No lock, except to attach to a session and
- * to see a name for the first time. Whoever stops the session clears the filter, lets every processor pass a barrier
- * (membarrier), and waits until no thread is busy: that pairs with the plain stores here. */
+/* recorder.c: the hot path: opening and closing scopes, writing records. A thread marks itself busy, looks at the
+ * filter again, writes into its own chunk and publishes the record by the chunk's count. No lock, except to attach to
+ * a session and to see a name for the first time. Whoever stops the session clears the filter, lets every processor
+ * pass a barrier (membarrier), and waits until no thread is busy: that pairs with the plain stores here.
+ *
+ * One profiler_recorder a process (state.h). Each thread owns a profiler_thread with its cache of labels, its
+ * newest chunk and its stack; chunks belong to the storage. `control` orders calls that change the session, `lock`
+ * guards names, lanes and the list of threads; control is taken first. */
 #include "runtime/profiler/recorder.h"
 
 #include <linux/membarrier.h>

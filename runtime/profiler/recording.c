@@ -1,4 +1,7 @@
-/* Recordings: how they are put together, sorted, nested and read. */
+/* recording.c: recordings: how they are put together, sorted, nested and read.
+ *
+ * A recording owns everything in it: texts in its arena, interned, and plain arrays of events, arguments, lanes,
+ * processes and sources that refer to each other by index. */
 #include <stdio.h>
 
 #include "runtime/profiler/recorder.h"

@@ -1,4 +1,6 @@
-/* report_averages.c: averages as PyTorch's table: a table of columns, one of sort keys; and two recordings compared. */
+/* report_averages.c: averages as PyTorch's table: a table of columns, one of sort keys; and two recordings compared.
+ *
+ * All texts of a table lie in its layout's arena until it is printed. */
 #include <math.h>
 #include <stdio.h>
 

@@ -6,6 +6,7 @@
 
 enum { COLUMNS = 9, CELL = 64 };
 
+/* Cells are cut at CELL - 1 bytes. */
 typedef struct line {
   char cells[COLUMNS][CELL];
 } line;
@@ -21,6 +22,7 @@ static void put_best(line *l, int column, const tn_rows *tasks, int row, const c
     snprintf(l->cells[column], CELL, "%.4f", analysis_number(tasks, row, name) * scale);
 }
 
+/* ROW is the task's number too. */
 static line line_of(const tn_rows *tasks, int row) {
   line l;
   snprintf(l.cells[0], CELL, "%d", row);
@@ -35,6 +37,7 @@ static line line_of(const tn_rows *tasks, int row) {
   return l;
 }
 
+/* TVM's: as long as a line, without crossings. */
 static void add_rule(runtime_str *out, const int *widths) {
   int n = 3 * COLUMNS - 1;
   for (int c = 0; c < COLUMNS; ++c) n += widths[c];
@@ -51,6 +54,8 @@ static void widen(int *widths, const line *l) {
   for (int c = 0; c < COLUMNS; ++c) widths[c] = RUNTIME_MAX(widths[c], (int)strlen(l->cells[c]));
 }
 
+/* Tasks without a valid trial count for 0 in the latency, which is then too small: N/A in their rows
+ * tells. */
 static void add_sums(runtime_str *out, const tn_rows *tasks) {
   double trials = 0, latency_s = 0;
   for (int i = 0; i < tasks->n; ++i) {

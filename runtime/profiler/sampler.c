@@ -1,4 +1,6 @@
-/* sampler.c: the thread that reads which stage a kernel is in (sampler.h). It sleeps while no call is running. */
+/* sampler.c: the thread that reads which stage a kernel is in (sampler.h). It sleeps while no call is running.
+ *
+ * The sampler owns its thread and the bills: one for each stage, and one for what is outside of all. */
 #include "runtime/profiler/sampler.h"
 
 #include <pthread.h>

@@ -1,14 +1,16 @@
 /* serve.c: answers about a recording over HTTP, on this machine only: the address must be a loopback one, and so must
  * the host that a request names (a page elsewhere could have its name point here). libmicrohttpd speaks HTTP, on one
- * thread; the pages are made when they are first wanted. */
+ * thread; the pages are made when they are first wanted.
+ *
+ * The server owns its pages; a `request` is owned by its connection, from the first call of on_request to on_end. */
 #include <arpa/inet.h>
 #include <microhttpd.h>
 #include <strings.h>
 
 #include "runtime/profiler/files.h"
 
-/* A connection on which nothing moves for IDLE_S is closed: a browser opens another one. What waits because MOST_CONNECTIONS
- * are open waits no longer than that. */
+/* A connection on which nothing moves for IDLE_S is closed: a browser opens another one. What waits because
+ * MOST_CONNECTIONS are open waits no longer than that. */
 enum { MOST_BODY = 64 << 10, MOST_CONNECTIONS = 256, IDLE_S = 3 };
 
 /* X(NAME, "path", form, "content type") */

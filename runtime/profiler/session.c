@@ -1,4 +1,8 @@
-/* Sessions: the state machine, windows of rounds, what happens at a fork, what stands in the storage's header. */
+/* session.c: sessions: the state machine, windows of rounds, what happens at a fork, what stands in the storage's
+ * header.
+ *
+ * States and calls are the table in profiler.h. The recorder owns the options (copied), the storage while there is
+ * one, and what guests handed over. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/membarrier.h>

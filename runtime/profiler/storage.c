@@ -1,4 +1,8 @@
-/* Makes, opens and fills the mapping that a session records into. */
+/* storage.c: makes, opens and fills the mapping that a session records into.
+ *
+ * A `storage` is header, labels, names, lanes and chunks in one mapping, at offsets that the header says, so that
+ * a reader in another process finds them. It owns the mapping and the descriptor; the file's name is the
+ * session's. */
 #include "runtime/profiler/storage.h"
 
 #include <errno.h>
@@ -162,8 +166,8 @@ void storage_close(storage *s) {
   *s = (storage){.file = -1};
 }
 
-/* The number of a chunk that has its place; h->max_chunks when there is none. What a full disk refused once is not asked
- * for again: that would cost every event a system call. */
+/* The number of a chunk that has its place; h->max_chunks when there is none. What a full disk refused once is not
+ * asked for again: that would cost every event a system call. */
 static uint32_t grow(storage *s) {
   storage_header *h = s->header;
   uint32_t index = atomic_load_explicit(&h->n_chunks, memory_order_relaxed);

@@ -98,8 +98,8 @@ typedef struct storage_header {
   double event_cost_ns;
 } storage_header;
 
-/* A mapping of either kind. The pages of a file are taken from the disk before they are touched: a page that a full disk
- * cannot give is a signal. */
+/* A mapping of either kind. The pages of a file are taken from the disk before they are touched: a page that a full
+ * disk cannot give is a signal. */
 typedef struct storage {
   storage_header *header; /* NULL: none */
   storage_label *labels;
@@ -118,8 +118,8 @@ static inline storage_chunk *storage_chunk_at(const storage *s, uint32_t link) {
 static inline storage_record *storage_records(storage_chunk *chunk) { return (storage_record *)(chunk + 1); }
 static inline storage_open *storage_opens(storage_chunk *chunk) { return (storage_open *)(chunk + 1); }
 
-/* Makes an empty mapping for MAX_BYTES of chunks; PATH NULL: anonymous. False with errno: ENOSPC when not even one thread
- * could record, ELOOP for a symbolic link, EEXIST for a file that no recorder wrote; neither is touched. */
+/* Makes an empty mapping for MAX_BYTES of chunks; PATH NULL: anonymous. False with errno: ENOSPC when not even one
+ * thread could record, ELOOP for a symbolic link, EEXIST for a file that no recorder wrote; neither is touched. */
 bool storage_create(storage *s, size_t max_bytes, const char *path);
 /* Maps the file of another process to read; false with a message in CTX. */
 bool storage_open_file(tn_context *ctx, storage *s, const char *path);

@@ -1,5 +1,8 @@
 /* stream.c: bytes out through one buffer (to a file, gzip'ed or not, or to memory), numbers and strings as JSON has
- * them; bytes in, from a file or memory; and the map of ids that readers and merges use. */
+ * them; bytes in, from a file or memory; and the map of ids that readers and merges use.
+ *
+ * profiler_out owns its buffer until profiler_out_take gives it away; profiler_in borrows memory, and owns its
+ * buffer for a file. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>

@@ -22,6 +22,7 @@ static const char *cell(const row *r, int column) {
   return cells[column];
 }
 
+/* By name: a scope that is called Total shares the row, as in TVM. */
 static bool is_total(const row *r) { return strcmp(r->name, "Total") == 0; }
 
 /* Total, then the longest time first; equal times by name. */

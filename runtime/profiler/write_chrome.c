@@ -33,11 +33,14 @@ static bool find_whole_flows(writer *w) {
   return true;
 }
 
+/* Bit 0: its start was seen, bit 1: its end. */
 static bool is_whole_flow(writer *w, const tn_event *e) {
   const int64_t *ends = profiler_map_at(&w->flows, e->id, (uint64_t)(uintptr_t)e->name, 0);
   return ends && *ends == 3;
 }
 
+/* Viewers keep ids in 32 bits. Small ones are left as they are, so that a trace can be compared with
+ * its recording; large ones are numbered anew, all of them. */
 static bool number_ids(writer *w) {
   for (int64_t i = 0; i < w->r->n_events; ++i) {
     if (has_id(&w->r->events[i])) w->last_id = RUNTIME_MAX(w->last_id, w->r->events[i].id);
@@ -54,6 +57,7 @@ static bool number_ids(writer *w) {
   return true;
 }
 
+/* A scope that overlaps others is written as a range, and ranges need an id: one that no event has. */
 static uint64_t id_of(writer *w, const tn_event *e) {
   if (e->kind == TN_EVENT_SCOPE) return ++w->last_id; /* one that overlaps its neighbour */
   return w->is_dense ? (uint64_t)*profiler_map_at(&w->dense, e->id, 0, 0) : e->id;
@@ -70,6 +74,7 @@ static void write_arg_value(writer *w, const tn_event_arg *arg) {
   }
 }
 
+/* *IS_FIRST is false afterwards. */
 static void write_arg_key(writer *w, const char *key, bool *is_first) {
   if (!*is_first) LITERAL(w, ",");
   *is_first = false;
@@ -77,6 +82,7 @@ static void write_arg_key(writer *w, const char *key, bool *is_first) {
   LITERAL(w, ":");
 }
 
+/* The C function's place as one argument: the format has none for it. */
 static void write_source(writer *w, const tn_source *source, bool *is_first) {
   runtime_str text = {0};
   if (!*source->file) return;
@@ -107,6 +113,7 @@ static void write_flags(writer *w, const tn_event *e, bool *is_first) {
   if (!is_first_flag) LITERAL(w, "\"");
 }
 
+/* Our own arguments come first, and the reader takes them back; the user's follow in their order. */
 static void write_args(writer *w, const tn_event *e) {
   bool is_first = true;
   LITERAL(w, ",\"args\":{");
@@ -123,6 +130,7 @@ static void write_args(writer *w, const tn_event *e) {
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
+/* Leaves the object open: every writer ends it with a brace. */
 static void begin_event(writer *w, const char *phase, const char *name, int64_t ts_ns) {
   profiler_out_text(w->out, w->has_events ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
   w->has_events = true;
@@ -149,6 +157,7 @@ static void write_event_id(writer *w, uint64_t id) {
   profiler_out_u64(w->out, id);
 }
 
+/* Begin and end need the same id, name and category, or viewers do not join them. */
 static void write_range(writer *w, const tn_event *e) {
   uint64_t id = id_of(w, e);
   begin_event(w, "b", e->name, e->start_ns);
@@ -180,6 +189,7 @@ static void write_instant(writer *w, const tn_event *e) {
   LITERAL(w, "}");
 }
 
+/* A number that JSON does not have is null. */
 static void write_counter(writer *w, const tn_event *e) {
   begin_event(w, "C", e->name, e->start_ns);
   write_place(w, e);
@@ -238,6 +248,8 @@ static void write_meta(writer *w, const char *what, int process, int64_t lane, c
   LITERAL(w, "\":");
 }
 
+/* The sort index keeps processes and threads in the recording's order, where viewers would sort by
+ * number. */
 static void write_names(writer *w) {
   for (int i = 0; i < w->r->processes.n; ++i) {
     write_meta(w, "process_name", i, -1, "name");
@@ -306,6 +318,7 @@ static void write_lanes(writer *w) {
   LITERAL(w, "]");
 }
 
+/* Before the events: a trace that is cut off still says what it was. */
 static void write_other_data(writer *w) {
   const tn_recording_info *info = &w->r->info;
   LITERAL(w, "{\"otherData\":{\"version\":\"" TN_VERSION "\"");

@@ -1,6 +1,9 @@
 /* xspace_read.c: XSpace to a recording, ours or another program's. Planes with our stats become the processes and lanes
  * that they were; another program's /device: planes become lanes of devices, its other planes processes. Unknown fields
- * are skipped, unknown stats are arguments. Joining the messages of several programs happens here too. */
+ * are skipped, unknown stats are arguments. Joining the messages of several programs happens here too.
+ *
+ * A `plane` is the message's own with its names indexed; the message is freed when all is read, and texts are
+ * interned before. */
 #include <math.h>
 
 #include "runtime/profiler/xspace.h"
@@ -44,6 +47,7 @@ static bool index_names(reader *x, plane *p) {
   return true;
 }
 
+/* "" when the plane has no such metadata, which a message that is cut off or made by hand may lack. */
 static const char *event_name(plane *p, int64_t id) {
   const int64_t *at = profiler_map_at(&p->event_names, (uint64_t)id, 0, 0);
   const xspace_event_metadata *value = at && *at ? p->message->event_metadata[*at - 1]->value : NULL;
@@ -73,6 +77,7 @@ static int64_t stat_i64(const xspace_stat *stat) {
   return is_i64(stat) ? stat->int64_value : is_u64(stat) ? (int64_t)stat->uint64_value : 0;
 }
 
+/* Integers beyond 53 bits are rounded. */
 static double stat_number(const xspace_stat *stat) {
   if (is_f64(stat)) return stat->double_value;
   return is_u64(stat) ? (double)stat->uint64_value : (double)stat_i64(stat);
@@ -87,6 +92,7 @@ static const char *stat_text(reader *x, plane *p, const xspace_stat *stat) {
   return text ? text : "";
 }
 
+/* A reference becomes a text: which names are worth interning is the writer's matter. */
 static tn_event_arg stat_arg(reader *x, plane *p, const char *key, const xspace_stat *stat) {
   if (is_i64(stat)) return tn_event_arg_i64(key, stat->int64_value);
   if (is_u64(stat)) return tn_event_arg_u64(key, stat->uint64_value);
@@ -94,6 +100,7 @@ static tn_event_arg stat_arg(reader *x, plane *p, const char *key, const xspace_
   return tn_event_arg_text(key, stat_text(x, p, stat));
 }
 
+/* Linear: a plane has few stats, and is asked for each once. */
 static const xspace_stat *plane_stat(plane *p, const char *name) {
   for (size_t i = 0; i < p->message->n_stats; ++i) {
     if (strcmp(stat_name(p, (uint64_t)p->message->stats[i]->metadata_id), name) == 0) return p->message->stats[i];
@@ -118,6 +125,7 @@ static int find_text(const char *const *texts, int n, const char *text) {
   return n;
 }
 
+/* A counter is told by its line, not by its stat. */
 static void set_kind(tn_event *e, const char *text) {
   static const char *const kinds[] = {
 #define X(name, word) [TN_EVENT_##name] = word,
@@ -139,6 +147,7 @@ static void set_category(tn_event *e, const char *text) {
   if (category >= 0) e->category = (uint8_t)category;
 }
 
+/* A text without colons is a file. */
 static void set_source(reader *x, tn_event *e, const char *text) {
   const char *line = strchr(text, ':'), *function = line ? strchr(line + 1, ':') : NULL;
   const char *file = line ? runtime_intern(&x->r->strings, text, (size_t)(line - text)) : NULL;
@@ -192,6 +201,7 @@ static bool take_own_stat(reader *x, plane *p, tn_event *e, const char *name, co
   return known >= 0 && read_own_stat(x, p, e, (xspace_stat_name)known, stat);
 }
 
+/* Our writer puts a prefix before a user's argument that is called like one of our own stats. */
 static const char *without_prefix(const char *name) {
   size_t n = strlen(XSPACE_ARG_PREFIX);
   return strncmp(name, XSPACE_ARG_PREFIX, n) == 0 ? name + n : name;
@@ -210,6 +220,8 @@ static void read_stats(reader *x, plane *p, tn_event *e, const xspace_event *eve
 /* ns of ps, rounded down: ends that meet still meet. */
 static int64_t to_ns(int64_t ps) { return runtime_floordiv(ps, 1000); }
 
+/* Everything is clipped before it is added: offsets are picoseconds, of which a file can hold any
+ * number. A duration of 0 makes a mark until a stat says otherwise. */
 static tn_event *add_event(reader *x, int lane, const xspace_line *line, const xspace_event *event, const char *name) {
   bool has_offset = event->data_case == TENSORFLOW__PROFILER__XEVENT__DATA_OFFSET_PS;
   int64_t offset_ps = has_offset ? profiler_clip(event->offset_ps, INT64_MAX / 2) : 0;
@@ -226,6 +238,7 @@ static tn_event *add_event(reader *x, int lane, const xspace_line *line, const x
   return e;
 }
 
+/* Parents are not in the format: they are found by time, when the recording is finished. */
 static bool read_event(reader *x, plane *p, int lane, const xspace_line *line, const xspace_event *event) {
   tn_event *e = add_event(x, lane, line, event, event_name(p, event->metadata_id));
   if (!e) return false;
@@ -241,6 +254,7 @@ static int64_t *lane_at(reader *x, const plane *p, int64_t tid) {
   return profiler_map_at(&x->lanes, (uint64_t)p->process, (uint64_t)tid, -1);
 }
 
+/* A device's lane carries the plane's name, since several devices have a stream of one name. */
 static int add_lane(reader *x, const plane *p, int64_t tid, const char *name) {
   bool is_bare = !p->is_device || (p->is_ours && !p->is_qualified);
   const char *full = is_bare ? name : runtime_format(&x->r->arena, "%s: %s", p->message->name, name);
@@ -273,6 +287,8 @@ static int sample_lane(reader *x, plane *p, const xspace_event *event) {
   return (int)*lane;
 }
 
+/* Each stat of a sample is a series. Our own stats are looked at twice: once to tell them from the
+ * value, once to fill the event. */
 static bool read_sample(reader *x, plane *p, int lane, const xspace_line *line, const xspace_event *event) {
   const char *name = event_name(p, event->metadata_id);
   for (size_t i = 0; i < event->n_stats; ++i) {
@@ -310,6 +326,7 @@ static bool read_line(reader *x, plane *p, const xspace_line *line) {
 
 /* ---- planes ------------------------------------------------------------------------------------------------------ */
 
+/* What other programs do not say is "", 0 or -1. */
 static int add_process(reader *x, plane *p, const char *name, int64_t pid) {
   tn_process process = {.name = name, .host = plane_text(x, p, "host"), .pid = pid};
   process.node_id = (int32_t)plane_i64(p, "node_id", -1);
@@ -330,6 +347,8 @@ static int process_of_device(reader *x, plane *p) {
   return exists ? (int)index : 0;
 }
 
+/* Ours is told by stats that only our writer makes; a device also by TensorFlow's prefix of its plane's
+ * name. */
 static void choose_kind(reader *x, plane *p) {
   bool is_process = plane_stat(p, "pid") && plane_stat(p, "process_name");
   p->is_device = !is_process && (plane_stat(p, "process_index") ||
@@ -379,6 +398,7 @@ static bool read_info(reader *x, const xspace_space *space) {
   return !x->why;
 }
 
+/* The format has no duration of the whole: the last end is taken. */
 static void guess_duration(tn_recording *r) {
   for (int64_t i = 0; i < r->n_events; ++i)
     r->info.duration_ns = RUNTIME_MAX(r->info.duration_ns, r->events[i].start_ns + r->events[i].duration_ns);
@@ -395,6 +415,7 @@ static xspace_space *unpack(const void *data, size_t n, const char **why) {
   return space;
 }
 
+/* Processes are counted from those that the recording has: a plug-in's planes are added to a session's. */
 static bool read_space(reader *x, const xspace_space *space) {
   x->first_process = x->r->processes.n;
   for (size_t i = 0; i < space->n_planes; ++i) {
@@ -417,6 +438,7 @@ static bool read_bytes(reader *x, const void *data, size_t n) {
   return ok;
 }
 
+/* Memory is that of the file and of its message, up to MOST_BYTES each. */
 tn_recording *profiler_read_xspace(tn_context *ctx, profiler_in *in, const char *name) {
   size_t n = 0;
   char *data = profiler_in_rest(in, MOST_BYTES, &n);
@@ -480,6 +502,9 @@ static bool append_part(profiler_out *out, xspace_space *hosts, runtime_arena *a
   return ok;
 }
 
+/* Messages are joined as bytes, since repeated fields of protobuf join that way: nothing that this
+ * version does not know is lost. Only the host names are united. *OUT is malloc'ed, NULL after a
+ * failure. */
 tn_status tn_xspace_merge(tn_context *ctx, const tn_bytes *parts, int n_parts, void **out, size_t *out_n) {
   profiler_out all;
   runtime_arena arena = {0};

@@ -2,7 +2,9 @@
  * is a plane of its own. What may overlap goes to further lines of the thread (id above 2^32), samples of counters to
  * the line _counters_. Messages are packed one event at a time: repeated fields are joined by joining their bytes, so
  * that memory holds one plane in its final form. Everything comes before the planes, and the first plane says how many
- * processes there are: a file that was cut off is noticed. */
+ * processes there are: a file that was cut off is noticed.
+ *
+ * The writer owns the ids and stats of one plane at a time. */
 #include <stdio.h>
 
 #include "runtime/profiler/reports.h"
@@ -46,6 +48,7 @@ static const char *const stat_texts[] = {
 
 const char *xspace_stat_text(xspace_stat_name name) { return stat_texts[name]; }
 
+/* -1: none of ours. */
 int xspace_stat_find(const char *text) {
   for (int i = 0; i < XSPACE_STAT_COUNT; ++i) {
     if (strcmp(stat_texts[i], text) == 0) return i;
@@ -55,6 +58,7 @@ int xspace_stat_find(const char *text) {
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
+/* protobuf-c's buffer, as one of ours: its first member, so that one can be taken for the other. */
 typedef struct packing {
   ProtobufCBuffer base;
   profiler_out *out;
@@ -64,6 +68,7 @@ static void append_packed(ProtobufCBuffer *buffer, size_t n, const uint8_t *data
   profiler_out_bytes(((packing *)buffer)->out, data, n);
 }
 
+/* The tag of a field that has a length, and the length N as a varint. */
 static void put_head(profiler_out *out, int field, uint64_t n) {
   char bytes[12] = {(char)(field << 3 | 2)};
   size_t at = 1;
@@ -72,6 +77,7 @@ static void put_head(profiler_out *out, int field, uint64_t n) {
   profiler_out_bytes(out, bytes, at);
 }
 
+/* Packed straight into OUT: no copy of the message is made. */
 static void put_message(profiler_out *out, int field, const ProtobufCMessage *message) {
   packing p = {{append_packed}, out};
   put_head(out, field, protobuf_c_message_get_packed_size(message));
@@ -92,6 +98,8 @@ static const char *clean(writer *w, const char *text) {
 
 /* ---- names and stats --------------------------------------------------------------------------------------------- */
 
+/* Counted from 1 for each plane; 0 after a failure. The map is by address, so the text is interned
+ * first. */
 static int64_t name_id(writer *w, names *table, const char *text) {
   const char *kept = runtime_intern(&w->strings, text, strlen(text));
   int64_t *id = kept ? profiler_map_at(&table->ids, (uint64_t)(uintptr_t)kept, 0, 0) : NULL;
@@ -195,11 +203,13 @@ static void add_source(writer *w, const tn_source *source) {
   add_ref(w, STAT(SOURCE), text ? text : "");
 }
 
+/* As TensorFlow's context types join host and device: a step both consumes and produces. */
 static void add_flow(writer *w, const tn_event *e) {
   if (e->phase != TN_FLOW_END) add_u64(w, STAT(PRODUCER_TYPE), XSPACE_FLOW_TYPE), add_u64(w, STAT(PRODUCER), e->id);
   if (e->phase != TN_FLOW_START) add_u64(w, STAT(CONSUMER_TYPE), XSPACE_FLOW_TYPE), add_u64(w, STAT(CONSUMER), e->id);
 }
 
+/* Names of stats are TensorFlow's allocator events'. */
 static void add_memory(writer *w, const tn_event *e) {
   add_ref(w, STAT(POOL), e->name);
   add_u64(w, STAT(ADDRESS), e->id);
@@ -207,6 +217,7 @@ static void add_memory(writer *w, const tn_event *e) {
   add_i64(w, STAT(CURRENT), e->current);
 }
 
+/* Only what cannot be told from the duration is written, so that a plain scope costs no stat for it. */
 static void add_kind(writer *w, const tn_event *e) {
   static const char *const kinds[] = {
 #define X(name, text) [TN_EVENT_##name] = text,
@@ -235,14 +246,17 @@ static void add_event_stats(writer *w, const tn_event *e) {
 
 /* ---- events and lines -------------------------------------------------------------------------------------------- */
 
+/* Clipped, since a factor of 1000 can overflow. */
 static int64_t to_ps(int64_t ns) { return profiler_clip(ns, INT64_MAX / 1000) * 1000; }
 
+/* TensorFlow's names for memory events, which its viewers look for. */
 static const char *event_name(const tn_event *e) {
   if (e->kind != TN_EVENT_MEMORY) return e->name;
   if (e->flags & TN_EVENT_FAILED) return "[OutOfMemory]";
   return e->flags & TN_EVENT_FREE ? "MemoryDeallocation" : "MemoryAllocation";
 }
 
+/* The arena holds texts of this event only, and is emptied behind it. */
 static void put_event(writer *w, profiler_out *out, const tn_event *e) {
   xspace_event message = TENSORFLOW__PROFILER__XEVENT__INIT;
   add_event_stats(w, e);
@@ -255,6 +269,8 @@ static void put_event(writer *w, profiler_out *out, const tn_event *e) {
   runtime_arena_reset(&w->arena);
 }
 
+/* The line's head and its events are packed apart and joined by one length: events are never copied
+ * into a message. */
 static void put_line(writer *w, int64_t id, const char *name, profiler_out *events) {
   xspace_line message = TENSORFLOW__PROFILER__XLINE__INIT;
   message.id = message.display_id = id;
@@ -285,6 +301,7 @@ static profiler_out *track_for(writer *w, const tn_event *e) {
   return &w->tracks.data[i].events;
 }
 
+/* Ids of further lines are the thread's plus a multiple of 2^32, which the reader takes off again. */
 static void put_tracks(writer *w, const tn_lane *lane, uint32_t tid) {
   for (int i = 0; i < w->tracks.n; ++i) {
     char name[256];
@@ -295,6 +312,7 @@ static void put_tracks(writer *w, const tn_lane *lane, uint32_t tid) {
   w->tracks.n = 0;
 }
 
+/* Events stand in the order of their beginnings, so tracks can be filled in one pass. */
 static void put_lane(writer *w, int index, const char *name) {
   const tn_lane *lane = &w->r->lanes.data[index];
   profiler_out events;
@@ -311,6 +329,7 @@ static void put_lane(writer *w, int index, const char *name) {
 
 /* ---- planes ------------------------------------------------------------------------------------------------------ */
 
+/* At the end of the plane, when all ids are known. */
 static void put_names(writer *w, profiler_out *out) {
   for (int i = 0; i < w->events.list.n; ++i) {
     xspace_event_metadata value = TENSORFLOW__PROFILER__XEVENT_METADATA__INIT;
@@ -371,6 +390,7 @@ static void add_process_stats(writer *w, int index) {
   add_i64(w, "clock_bound_ns", p->clock_bound_ns);
 }
 
+/* On the first plane only: the format has no place for what concerns the whole. */
 static void add_info_stats(writer *w) {
   const tn_recording_info *info = &w->r->info;
   add_text(w, "version", TN_VERSION);
@@ -396,6 +416,7 @@ static void add_host_stats(writer *w) {
   }
 }
 
+/* The first plane is named as TensorFlow's viewers expect it, /host:CPU, whichever process it is. */
 static void put_process(writer *w, profiler_out *out, int index) {
   char name[256] = XSPACE_HOST_PLANE;
   begin_plane(w);
@@ -459,6 +480,7 @@ static bool find_lanes(writer *w) {
   return true;
 }
 
+/* Errors and hosts before the planes: a reader of a stream has them early. */
 static void put_all(writer *w, profiler_out *out) {
   put_texts(w, out, SPACE_ERRORS, tn_recording_errors(w->r));
   put_texts(w, out, SPACE_WARNINGS, tn_recording_warnings(w->r));
@@ -469,6 +491,7 @@ static void put_all(writer *w, profiler_out *out) {
   }
 }
 
+/* Memory: one plane in its final form. */
 bool profiler_write_xspace(profiler_out *out, const tn_recording *r) {
   writer w = {.r = r};
   runtime_arena texts = {0};
