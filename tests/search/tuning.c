@@ -18,6 +18,8 @@ typedef struct machine {
   int die_at, stop_at; /* the run that kills the process, that returns an error; 0: none */
   int unimproving;     /* from this run on nothing is faster; 0: never */
   int lucky;           /* the run that seems faster than all before; 0: none */
+  int wrong_after;     /* so many turns of the finals the fastest is wrong; 0: never */
+  int n_turns;         /* of the fastest */
   double best;
   bool build_stops, unchecked, is_slow;
   int n_seen;
@@ -68,7 +70,9 @@ static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_
     if (m->unimproving) inout[i].costs[0] = m->run <= m->unimproving ? 1.0 / m->run : 1;
     if (m->lucky == m->run) inout[i].costs[0] = 0.9 * m->best;
     if (!fails && (m->best == 0 || inout[i].costs[0] < m->best)) m->best = inout[i].costs[0];
-    inout[i].checked = !fails && !m->unchecked;
+    bool is_fastest = candidates[i].is_final && inout[i].costs[0] <= m->best;
+    m->n_turns += is_fastest;
+    inout[i].checked = !fails && !m->unchecked && !(is_fastest && m->wrong_after && m->n_turns > m->wrong_after);
   }
   return TN_OK;
 }
@@ -299,6 +303,41 @@ static void test_finals(void **state) {
   assert_int_equal(f->result.trials, 5);
 }
 
+/* Who takes part was not much slower than the fastest trial; ranks begin at 1, which one has. */
+static void test_finals_take_the_fastest(void **state) {
+  fixture *f = *state;
+  int n_finals = 0, n_winners = 0;
+  f->options.finalists = 6;
+  assert_int_equal(tune(f), TN_OK);
+  char *text = runtime_read_file(f->ctx, f->log, NULL);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    json_t *json = json_loads(line, 0, NULL);
+    if (json_is_true(json_object_get(json, "final"))) {
+      char *steps = json_dumps(json_object_get(json, "steps"), JSON_COMPACT);
+      int rank = (int)json_integer_value(json_object_get(json, "rank"));
+      assert_true(cost_of(steps) <= 1.301 * f->machine.best);
+      assert_in_range(rank, 1, f->result.finalists);
+      n_winners += rank == 1;
+      n_finals++;
+      free(steps);
+    }
+    json_decref(json);
+  }
+  free(text);
+  assert_in_range(n_finals, 2, 7);
+  assert_int_equal(n_winners, 1);
+}
+
+/* A finalist that is wrong in one turn is out, however fast it was in those before. */
+static void test_finals_wrong_later(void **state) {
+  fixture *f = *state;
+  f->options.finalists = 6;
+  f->machine.wrong_after = 4;
+  assert_int_equal(tune(f), TN_OK);
+  assert_true(f->machine.n_turns > 4);
+  assert_true(f->result.best_s > 1.0001 * f->machine.best);
+}
+
 static finals_entry entry(int n_steps, int n, double low, double step) {
   finals_entry e = {.n_steps = n_steps, .n = n};
   for (int i = 0; i < n; ++i) e.turns[i] = low + step * i;
@@ -316,6 +355,8 @@ static void test_finals_judged(void **state) {
   assert_int_equal(finals_judge(tied, 3), 3);
   assert_int_equal(finals_winner(tied, 3, &is_tie), 1); /* the simplest of those as good; the third is slower */
   assert_true(is_tie);
+  finals_entry few[] = {entry(9, 4, 1.0, 0.01), entry(3, 4, 1.5, 0.01)};
+  assert_int_equal(finals_judge(few, 2), 2); /* not sure yet */
   finals_entry none[] = {entry(1, 0, 0, 0)};
   assert_int_equal(finals_judge(none, 1), 0);
   assert_int_equal(finals_winner(none, 1, &is_tie), -1);
@@ -658,6 +699,8 @@ int run_tune_tests(void) {
       TEST(early_stop),
       TEST(begins_and_ends_in_log),
       TEST(finals),
+      TEST(finals_take_the_fastest),
+      TEST(finals_wrong_later),
       TEST(finals_judged),
       TEST(finals_of_equals),
       TEST(measured_is_called),
