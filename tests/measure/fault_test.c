@@ -106,6 +106,19 @@ static void another_seed_is_prepared_anew(void **state) {
   fixture_close(&f);
 }
 
+/* And so is another target. */
+static void another_target_is_prepared_anew(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, "prepare-disagree@2");
+  f.candidates[1].target = "threads=1";
+  fixture_build(&f, 2);
+  fixture_run(&f, 2);
+  fixture_expect(&f, 0, TN_MEASURE_NONE, NULL);
+  fixture_expect(&f, 1, TN_MEASURE_WRONG_ANSWER, "disagrees with the evaluator");
+  fixture_close(&f);
+}
+
 /* The generic reference does not pass; the unscheduled one, made in its place, is spoilt as well. */
 static void disagreement_of_a_generic_reference(void **state) {
   (void)state;
@@ -265,6 +278,7 @@ int fault_tests(void) {
       cmocka_unit_test(disagreement_of_a_generic_reference),
       cmocka_unit_test(disagreement_of_the_last_output),
       cmocka_unit_test(another_seed_is_prepared_anew),
+      cmocka_unit_test(another_target_is_prepared_anew),
       cmocka_unit_test(reference_that_crashes_is_given_up),
       cmocka_unit_test(command_that_is_not_there),
       cmocka_unit_test(killed_while_idle),

@@ -22,6 +22,7 @@ typedef struct machine {
   int n_turns;         /* of the fastest */
   double best;
   bool build_stops, unchecked, is_slow;
+  bool fails_differently; /* each failure says something else */
   int n_seen;
   uint64_t seen[512]; /* hashes of the steps that were run */
 } machine;
@@ -65,6 +66,7 @@ static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_
     bool fails = m->fail_every && m->run % m->fail_every == 0;
     inout[i].error = fails ? TN_MEASURE_RUNTIME : TN_MEASURE_NONE;
     if (fails) inout[i].message = strdup("made up");
+    if (fails && m->fails_differently) inout[i].message[5] = (char)('a' + m->run % 26);
     inout[i].n_costs = fails ? 0 : 1;
     inout[i].costs[0] = fails ? 0 : cost_of(candidates[i].steps);
     if (m->unimproving) inout[i].costs[0] = m->run <= m->unimproving ? 1.0 / m->run : 1;
@@ -276,6 +278,18 @@ static void test_measured_is_called(void **state) {
   f->machine.fail_every = 3;
   assert_int_equal(tune(f), TN_OK);
   assert_int_equal(calls, 40);
+}
+
+/* Failures that differ in a word are no reason to end the run. */
+static void test_failing_differently(void **state) {
+  fixture *f = *state;
+  f->machine.fail_every = 1;
+  f->machine.fails_differently = true;
+  f->options.trials = 12;
+  assert_int_equal(tune(f), TN_ERROR_TUNE);
+  assert_int_equal(f->result.trials, 12);
+  assert_int_equal(f->result.end, TN_TUNE_TRIALS);
+  tn_context_clear(f->ctx);
 }
 
 /* ---- finals ------------------------------------------------------------------------------------------------------ */
@@ -701,6 +715,7 @@ int run_tune_tests(void) {
       TEST(finals),
       TEST(finals_take_the_fastest),
       TEST(finals_wrong_later),
+      TEST(failing_differently),
       TEST(finals_judged),
       TEST(finals_of_equals),
       TEST(measured_is_called),
