@@ -40,6 +40,7 @@ static const struct strike_row {
       {"run-truncate@2", TN_MEASURE_RUNTIME, "exited with status 0"},
       {"run-wrong@2", TN_MEASURE_WRONG_ANSWER, "1 of 192 elements are wrong"},
       {"run-spoil@2", TN_MEASURE_WRONG_ANSWER, "wrote to one of its inputs"},
+      {"run-timeless@2", TN_MEASURE_UNKNOWN, "the worker sent no time, or one that is not positive"},
 };
 
 static void strike_build(void **state) {
@@ -66,6 +67,18 @@ static void strike_run(void **state) {
   fixture_expect(&f, 2, TN_MEASURE_NONE, NULL);
   assert_true(f.out[0].checked && f.out[2].checked && !f.out[1].checked);
   assert_int_equal(f.out[1].n_costs, 0);
+  fixture_close(&f);
+}
+
+/* A candidate may have a shorter limit than the pool, but no longer one. */
+static void limits_are_the_pools_at_most(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, "run-hang@1");
+  f.candidates[0].timeout_s = 4;
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_RUN_TIMEOUT, "running took longer than the limit of 1.5 s");
   fixture_close(&f);
 }
 
@@ -276,6 +289,7 @@ int fault_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(disagreement_fails_everything),
       cmocka_unit_test(disagreement_of_a_generic_reference),
+      cmocka_unit_test(limits_are_the_pools_at_most),
       cmocka_unit_test(disagreement_of_the_last_output),
       cmocka_unit_test(another_seed_is_prepared_anew),
       cmocka_unit_test(another_target_is_prepared_anew),
