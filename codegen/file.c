@@ -52,6 +52,7 @@ static tn_status write_temporary(tn_context *ctx, const char *path, const void *
   return runtime_fail(ctx, TN_ERROR_IO, "cannot write %s: %s", path, strerror(written ? errno : error));
 }
 
+/* Within one directory, so that rename is atomic. */
 static tn_status move_into_place(tn_context *ctx, const char *name, const char *path) {
   if (rename(name, path) == 0) return TN_OK;
   int error = errno;
@@ -59,6 +60,7 @@ static tn_status move_into_place(tn_context *ctx, const char *name, const char *
   return runtime_fail(ctx, TN_ERROR_IO, "cannot write %s: %s", path, strerror(error));
 }
 
+/* An existing file keeps its contents until the new one is complete. */
 tn_status codegen_write_file(tn_context *ctx, const char *path, const void *data, size_t n) {
   char name[PATH_MAX];
   tn_status status = write_temporary(ctx, path, data, n, name);
@@ -104,6 +106,7 @@ static tn_status reserve(tn_context *ctx, const char *path, char name[PATH_MAX])
   return write_temporary(ctx, path, "", 0, name);
 }
 
+/* The object stands beside PATH while cc runs, and goes in each case. */
 tn_status codegen_link_shared(tn_context *ctx, const codegen_bytes *object, const char *path) {
   char object_name[PATH_MAX], out_name[PATH_MAX];
   tn_status status = write_temporary(ctx, path, object->data, object->n, object_name);
