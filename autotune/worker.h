@@ -69,8 +69,9 @@ void worker_lap(worker_answer *answer, worker_phase phase);
   X(CLOSE, "close")           /* closes its output and sleeps for ever */                  \
   X(WRONG, "wrong")           /* run: changes one element of the first output */           \
   X(SPOIL, "spoil")           /* run: changes one element of the first input */            \
-  X(DISAGREE, "disagree")     /* prepare: changes the first element of the reference */    \
-  X(VERSION, "version")       /* hello: claims another protocol version */
+  X(DISAGREE, "disagree")     /* prepare: changes the reference of the last output */      \
+  X(VERSION, "version")       /* hello: claims another protocol version */                 \
+  X(TIMELESS, "timeless")     /* run: sends times of 0 */
 
 typedef enum worker_fault_kind {
   WORKER_NO_FAULT,

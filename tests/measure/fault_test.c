@@ -40,6 +40,7 @@ static const struct strike_row {
       {"run-truncate@2", TN_MEASURE_RUNTIME, "exited with status 0"},
       {"run-wrong@2", TN_MEASURE_WRONG_ANSWER, "1 of 192 elements are wrong"},
       {"run-spoil@2", TN_MEASURE_WRONG_ANSWER, "wrote to one of its inputs"},
+      {"run-timeless@2", TN_MEASURE_UNKNOWN, "the worker sent no time, or one that is not positive"},
 };
 
 static void strike_build(void **state) {
@@ -69,6 +70,18 @@ static void strike_run(void **state) {
   fixture_close(&f);
 }
 
+/* A candidate may have a shorter limit than the pool, but no longer one. */
+static void limits_are_the_pools_at_most(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, "run-hang@1");
+  f.candidates[0].timeout_s = 4;
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_RUN_TIMEOUT, "running took longer than the limit of 1.5 s");
+  fixture_close(&f);
+}
+
 /* ---- the reference ----------------------------------------------------------------------------------------------- */
 
 static void disagreement_fails_everything(void **state) {
@@ -79,6 +92,43 @@ static void disagreement_fails_everything(void **state) {
   fixture_run(&f, 2);
   for (int i = 0; i < 2; ++i)
     fixture_expect(&f, i, TN_MEASURE_WRONG_ANSWER, "the unscheduled kernel disagrees with the evaluator: C[0, 0] is");
+  fixture_close(&f);
+}
+
+static void disagreement_of_the_last_output(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, "prepare-disagree@1");
+  f.candidates[0].program = "(C, D)[i<8] = (A[i], A[i] * 2 + 1)";
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_WRONG_ANSWER, "disagrees with the evaluator: D[0] is");
+  fixture_close(&f);
+}
+
+/* Another seed is other data, and another reference. */
+static void another_seed_is_prepared_anew(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, "prepare-disagree@2");
+  f.candidates[1].seed = 2;
+  fixture_build(&f, 2);
+  fixture_run(&f, 2);
+  fixture_expect(&f, 0, TN_MEASURE_NONE, NULL);
+  fixture_expect(&f, 1, TN_MEASURE_WRONG_ANSWER, "disagrees with the evaluator");
+  fixture_close(&f);
+}
+
+/* And so is another target. */
+static void another_target_is_prepared_anew(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, "prepare-disagree@2");
+  f.candidates[1].target = "threads=1";
+  fixture_build(&f, 2);
+  fixture_run(&f, 2);
+  fixture_expect(&f, 0, TN_MEASURE_NONE, NULL);
+  fixture_expect(&f, 1, TN_MEASURE_WRONG_ANSWER, "disagrees with the evaluator");
   fixture_close(&f);
 }
 
@@ -239,6 +289,10 @@ int fault_tests(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(disagreement_fails_everything),
       cmocka_unit_test(disagreement_of_a_generic_reference),
+      cmocka_unit_test(limits_are_the_pools_at_most),
+      cmocka_unit_test(disagreement_of_the_last_output),
+      cmocka_unit_test(another_seed_is_prepared_anew),
+      cmocka_unit_test(another_target_is_prepared_anew),
       cmocka_unit_test(reference_that_crashes_is_given_up),
       cmocka_unit_test(command_that_is_not_there),
       cmocka_unit_test(killed_while_idle),

@@ -119,6 +119,48 @@ static void data_that_cannot_be_had_is_said(void **state) {
   fixture_close(&f);
 }
 
+/* Runs the kernel of candidate I as if it were candidate 0's. */
+static void run_another(pool_fixture *f, int i) {
+  tn_measurement own = f->out[0];
+  f->out[0] = (tn_measurement){.object = f->out[i].object, .object_bytes = f->out[i].object_bytes};
+  f->out[i].object = NULL;
+  free(own.message);
+  free(own.object);
+  fixture_run(f, 1);
+}
+
+/* What would be the new best is compared whole: one element of many is wrong, at several places. */
+static void the_best_is_compared_whole(void **state) {
+  (void)state;
+  static const char *const others[] = {
+      "C[i<262144] = select(i == 77777, 0, A[i])", "C[i<262144] = select(i == 12345, 0, A[i])",
+      "C[i<262144] = select(i == 150001, 0, A[i])", "C[i<262144] = select(i == 222222, 0, A[i])"};
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].program = "C[i<262144] = A[i]";
+  f.candidates[0].best_s = 10;
+  for (int i = 0; i < RUNTIME_COUNT(others); ++i) f.candidates[i + 1].program = others[i];
+  fixture_build(&f, 1 + RUNTIME_COUNT(others));
+  for (int i = 0; i < RUNTIME_COUNT(others); ++i) {
+    run_another(&f, i + 1);
+    fixture_expect(&f, 0, TN_MEASURE_WRONG_ANSWER, "1 of ");
+  }
+  fixture_close(&f);
+}
+
+/* A kernel that is right, but does not do the work. */
+static void a_time_beyond_the_machine(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].program = "C[i<4] = sum[k<4000000](A[i] * 0)";
+  f.candidates[1].program = "C[i<4] = A[i] * 0";
+  fixture_build(&f, 2);
+  run_another(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_UNKNOWN, "beats the machine's peak");
+  fixture_close(&f);
+}
+
 static void clearly_slower_is_dropped(void **state) {
   (void)state;
   pool_fixture f;
@@ -445,6 +487,8 @@ int worker_tests(void) {
       cmocka_unit_test(clearly_slower_is_dropped),
       cmocka_unit_test(data_suits_the_program),
       cmocka_unit_test(data_that_cannot_be_had_is_said),
+      cmocka_unit_test(the_best_is_compared_whole),
+      cmocka_unit_test(a_time_beyond_the_machine),
       cmocka_unit_test(slow_runs_are_ended),
       cmocka_unit_test(slow_parallel_runs_are_ended),
       cmocka_unit_test(long_default_is_estimated),

@@ -333,6 +333,16 @@ static void another_file_is_read_from_its_beginning(void **state) {
   assert_int_equal(read_on(f, &place), 1);
 }
 
+/* What is there and cannot be opened is an error, also where a missing log is none. */
+static void a_log_that_cannot_be_opened_is_an_error(void **state) {
+  fixture *f = *state;
+  char path[sizeof f->log + 8];
+  append(f, NULL, 1, true);
+  snprintf(path, sizeof path, "%s/more", f->log);
+  assert_int_equal(autotune_log_read(f->ctx, path, true, NULL, NULL), TN_ERROR_IO);
+  check_fails(f->ctx, TN_ERROR_IO, "cannot open log", "Not a directory");
+}
+
 /* Another file in its place, which is as long. */
 static void a_replaced_log_is_read_from_its_beginning(void **state) {
   fixture *f = *state;
@@ -518,6 +528,7 @@ int run_log(void) {
       WITH_LOG(reading_goes_on_where_it_stopped),
       WITH_LOG(another_file_is_read_from_its_beginning),
       WITH_LOG(a_replaced_log_is_read_from_its_beginning),
+      WITH_LOG(a_log_that_cannot_be_opened_is_an_error),
       WITH_LOG(a_claim_is_one_tuners),
       WITH_LOG(a_missing_log_is_an_error_or_empty),
       WITH_LOG(checking_makes_nothing),

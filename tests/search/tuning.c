@@ -18,8 +18,11 @@ typedef struct machine {
   int die_at, stop_at; /* the run that kills the process, that returns an error; 0: none */
   int unimproving;     /* from this run on nothing is faster; 0: never */
   int lucky;           /* the run that seems faster than all before; 0: none */
+  int wrong_after;     /* so many turns of the finals the fastest is wrong; 0: never */
+  int n_turns;         /* of the fastest */
   double best;
   bool build_stops, unchecked, is_slow;
+  bool fails_differently; /* each failure says something else */
   int n_seen;
   uint64_t seen[512]; /* hashes of the steps that were run */
 } machine;
@@ -63,12 +66,15 @@ static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_
     bool fails = m->fail_every && m->run % m->fail_every == 0;
     inout[i].error = fails ? TN_MEASURE_RUNTIME : TN_MEASURE_NONE;
     if (fails) inout[i].message = strdup("made up");
+    if (fails && m->fails_differently) inout[i].message[5] = (char)('a' + m->run % 26);
     inout[i].n_costs = fails ? 0 : 1;
     inout[i].costs[0] = fails ? 0 : cost_of(candidates[i].steps);
     if (m->unimproving) inout[i].costs[0] = m->run <= m->unimproving ? 1.0 / m->run : 1;
     if (m->lucky == m->run) inout[i].costs[0] = 0.9 * m->best;
     if (!fails && (m->best == 0 || inout[i].costs[0] < m->best)) m->best = inout[i].costs[0];
-    inout[i].checked = !fails && !m->unchecked;
+    bool is_fastest = candidates[i].is_final && inout[i].costs[0] <= m->best;
+    m->n_turns += is_fastest;
+    inout[i].checked = !fails && !m->unchecked && !(is_fastest && m->wrong_after && m->n_turns > m->wrong_after);
   }
   return TN_OK;
 }
@@ -321,6 +327,18 @@ static void test_wrong_data_is_refused(void **state) {
   tn_array_free(small);
 }
 
+/* Failures that differ in a word are no reason to end the run. */
+static void test_failing_differently(void **state) {
+  fixture *f = *state;
+  f->machine.fail_every = 1;
+  f->machine.fails_differently = true;
+  f->options.trials = 12;
+  assert_int_equal(tune(f), TN_ERROR_TUNE);
+  assert_int_equal(f->result.trials, 12);
+  assert_int_equal(f->result.end, TN_TUNE_TRIALS);
+  tn_context_clear(f->ctx);
+}
+
 /* ---- finals ------------------------------------------------------------------------------------------------------ */
 
 /* The winner's record is what is applied, although a beaten finalist was faster in its trial. */
@@ -346,6 +364,41 @@ static void test_finals(void **state) {
   assert_int_equal(f->result.trials, 5);
 }
 
+/* Who takes part was not much slower than the fastest trial; ranks begin at 1, which one has. */
+static void test_finals_take_the_fastest(void **state) {
+  fixture *f = *state;
+  int n_finals = 0, n_winners = 0;
+  f->options.finalists = 6;
+  assert_int_equal(tune(f), TN_OK);
+  char *text = runtime_read_file(f->ctx, f->log, NULL);
+  for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+    json_t *json = json_loads(line, 0, NULL);
+    if (json_is_true(json_object_get(json, "final"))) {
+      char *steps = json_dumps(json_object_get(json, "steps"), JSON_COMPACT);
+      int rank = (int)json_integer_value(json_object_get(json, "rank"));
+      assert_true(cost_of(steps) <= 1.301 * f->machine.best);
+      assert_in_range(rank, 1, f->result.finalists);
+      n_winners += rank == 1;
+      n_finals++;
+      free(steps);
+    }
+    json_decref(json);
+  }
+  free(text);
+  assert_in_range(n_finals, 2, 7);
+  assert_int_equal(n_winners, 1);
+}
+
+/* A finalist that is wrong in one turn is out, however fast it was in those before. */
+static void test_finals_wrong_later(void **state) {
+  fixture *f = *state;
+  f->options.finalists = 6;
+  f->machine.wrong_after = 4;
+  assert_int_equal(tune(f), TN_OK);
+  assert_true(f->machine.n_turns > 4);
+  assert_true(f->result.best_s > 1.0001 * f->machine.best);
+}
+
 static finals_entry entry(int n_steps, int n, double low, double step) {
   finals_entry e = {.n_steps = n_steps, .n = n};
   for (int i = 0; i < n; ++i) e.turns[i] = low + step * i;
@@ -363,6 +416,8 @@ static void test_finals_judged(void **state) {
   assert_int_equal(finals_judge(tied, 3), 3);
   assert_int_equal(finals_winner(tied, 3, &is_tie), 1); /* the simplest of those as good; the third is slower */
   assert_true(is_tie);
+  finals_entry few[] = {entry(9, 4, 1.0, 0.01), entry(3, 4, 1.5, 0.01)};
+  assert_int_equal(finals_judge(few, 2), 2); /* not sure yet */
   finals_entry none[] = {entry(1, 0, 0, 0)};
   assert_int_equal(finals_judge(none, 1), 0);
   assert_int_equal(finals_winner(none, 1, &is_tie), -1);
@@ -760,6 +815,9 @@ int run_tune_tests(void) {
       TEST(data_reaches_candidates),
       TEST(wrong_data_is_refused),
       TEST(finals),
+      TEST(finals_take_the_fastest),
+      TEST(finals_wrong_later),
+      TEST(failing_differently),
       TEST(finals_judged),
       TEST(finals_of_equals),
       TEST(measured_is_called),
