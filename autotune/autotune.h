@@ -274,10 +274,11 @@ TN_API tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn
 
 /* ---- records ----------------------------------------------------------------------------------------------------- */
 
-/* The schedule of the log's best checked record of this program on this target: same program key and target triple
- * and CPU. NULL with TN_ERROR_RECORD when there is none, naming what the log does hold. *seconds (may be NULL) gets
- * its recorded time. Broken lines are reported as warnings by number and skipped. */
-TN_API tn_schedule *tn_apply_best(tn_program *program, const tn_target *target, const char *log, double *seconds);
+/* The schedule of the log's best checked record of this program on this target: same program key and target triple and CPU. NULL with
+ * TN_ERROR_RECORD when there is none, naming what the log does hold. *seconds (may be NULL) gets its recorded time. Broken lines are reported
+ * as warnings by number and skipped. */
+TN_API TN_GIVE tn_schedule *tn_apply_best(tn_program *program, const tn_target *target, const char *log,
+                                          double *seconds);
 
 /* One record of a log as a table shows it. Strings belong to the table. */
 typedef struct tn_log_row {
@@ -308,7 +309,7 @@ typedef struct tn_log_table {
 TN_API tn_status tn_log_best(tn_context *ctx, const char *log, const char *key, tn_log_table *out);
 /* The LIMIT (0: all) fastest valid records, fastest first, checked or not; KEY as above. */
 TN_API tn_status tn_log_top(tn_context *ctx, const char *log, const char *key, int limit, tn_log_table *out);
-TN_API void tn_log_table_free(tn_log_table *table);
+TN_API void tn_log_table_free(TN_TAKE tn_log_table *table);
 /* "none", "compile", ...: the word of an error class in records. "unknown" outside the enum. */
 TN_API const char *tn_measure_error_word(tn_measure_error error);
 

@@ -64,8 +64,8 @@ float autotune_cost_share(const float *row);
 /* ---- cost model (model.c): XGBoost with the pack-sum objective, on top of the analytic cost ----------------------- */
 
 typedef struct autotune_model autotune_model;
-autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads);
-void autotune_model_free(autotune_model *model);
+TN_GIVE autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads);
+void autotune_model_free(TN_TAKE autotune_model *model);
 void autotune_model_set_meanwhile(autotune_model *model, autotune_meanwhile meanwhile);
 /* Adds a measured program: its rows, and its cost in seconds (INFINITY: failed). Rows are copied. */
 tn_status autotune_model_add(autotune_model *model, const float *rows, int n_rows, double cost_s);
@@ -95,8 +95,8 @@ double autotune_peak_at(int n, const float *scores, const double *costs_s, int k
 /* ---- search (sketch.c, sample.c, evolve.c, search.c) ------------------------------------------------------------- */
 
 typedef struct autotune_search autotune_search;
-autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed);
-void autotune_search_free(autotune_search *search);
+TN_GIVE autotune_search *autotune_search_new(const autotune_task *task, autotune_model *model, uint64_t seed);
+void autotune_search_free(TN_TAKE autotune_search *search);
 /* Zeros leave a choice as it is; EPS below 0: none are random. */
 typedef struct autotune_policy {
   int population, generations;
@@ -112,7 +112,7 @@ uint32_t autotune_search_sequence(const autotune_search *search, int i);
 /* Tells a result: from measuring, or from the log. cost INFINITY: failed. Keeps what it needs, not the schedule. */
 tn_status autotune_search_observe(autotune_search *search, const tn_schedule *schedule, double cost_s);
 /* The generic schedule of the task's program for its machine; NULL when it refuses. The caller frees it. */
-tn_schedule *autotune_generic_schedule(const autotune_task *task);
+TN_GIVE tn_schedule *autotune_generic_schedule(const autotune_task *task);
 /* Whether a record's plans, as JSON, fit the program: TN_OK, or TN_ERROR_RECORD with a message that names the field. */
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text);
 /* A hash of a schedule's loop structure: equal for schedules that lower alike up to loops of extent 1. */

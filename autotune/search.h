@@ -134,10 +134,10 @@ bool autotune_space_fill(autotune_space *space);
 void autotune_space_release(autotune_space *space);
 
 /* The schedule of a genome; NULL where a primitive refuses (the message stays in the context). The caller frees it. */
-tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome);
+TN_GIVE tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome);
 /* The schedule of a genome of a sketch (genome.c), of one of plans (planned.c). */
 tn_schedule *autotune_sketch_schedule(const autotune_space *space, const autotune_genome *genome);
-tn_schedule *autotune_planned_schedule(const autotune_space *space, const autotune_genome *genome);
+TN_GIVE tn_schedule *autotune_planned_schedule(const autotune_space *space, const autotune_genome *genome);
 
 /* ---- plans (planned.c) ------------------------------------------------------------------------------------------- */
 

@@ -70,13 +70,13 @@ typedef struct tn_build_options {
 } tn_build_options;
 
 /* Compiles in memory. Free with tn_kernel_free before the context goes. NULL with a message. */
-TN_API tn_kernel *tn_build(const tn_schedule *schedule, const tn_build_options *options);
+TN_API TN_GIVE tn_kernel *tn_build(const tn_schedule *schedule, const tn_build_options *options);
 
 /* Packs the program's layout_free inputs, N tensors in the order of its arguments, and compiles the rest: the kernel
  * takes the other arguments only, and owns what was packed; CONSTANTS are not looked at again. Free as tn_build's.
  * Refused: a program without layout_free inputs, or whose schedule has no stage at root that depends on them alone. */
-TN_API tn_kernel *tn_prepack(const tn_schedule *schedule, const tn_build_options *options, DLTensor *const *constants,
-                             int n);
+TN_API TN_GIVE tn_kernel *tn_prepack(const tn_schedule *schedule, const tn_build_options *options,
+                                     DLTensor *const *constants, int n);
 
 /* Writes a file; its suffix chooses the form: .o object, .so shared object (linked by the system's C compiler), .s
  * assembly, .ll LLVM IR, .bc bitcode, .c C source (C17 with GNU vector extensions). Nothing is left behind when it
@@ -85,7 +85,7 @@ TN_API tn_status tn_build_file(const tn_schedule *schedule, const tn_build_optio
 /* Writes the C header that declares the function: argument names, dtypes, shapes, return value. */
 TN_API tn_status tn_build_header(const tn_schedule *schedule, const tn_build_options *options, const char *path);
 /* The same as text: form ".c", ".ll", ".s" or ".h". malloc'ed. */
-TN_API char *tn_build_text(const tn_schedule *schedule, const tn_build_options *options, const char *form);
+TN_API TN_GIVE char *tn_build_text(const tn_schedule *schedule, const tn_build_options *options, const char *form);
 
 #ifdef __cplusplus
 }

@@ -37,12 +37,12 @@ tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_targe
 tn_status codegen_write(tn_context *ctx, const tir_func *func, const tn_target *target, const char *path);
 /* Links an object into this process (ORC) and wraps its function. ARGS describe the parameters in order. Parallel
  * loops run on the context's threads. */
-tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
-                        const runtime_kernel_arg *args);
+TN_GIVE tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
+                                const runtime_kernel_arg *args);
 /* The same for a function that calls C functions (tir_callees): those with an address in this process are found there.
  */
-tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
-                                const runtime_kernel_arg *args, const tir_func *func);
+TN_GIVE tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
+                                        const runtime_kernel_arg *args, const tir_func *func);
 /* The address of another symbol of a loaded object; NULL with a message. */
 void *codegen_symbol(const tn_kernel *kernel, const char *name);
 /* Where a build with tn_build_options.sample says which stage it is in: the symbol's name, from the kernel's. */
@@ -51,6 +51,6 @@ void *codegen_symbol(const tn_kernel *kernel, const char *name);
  * without memory (no message); OUT has room for tn_program_arg_count. */
 int codegen_kernel_args(const tn_program *program, runtime_arena *arena, runtime_kernel_arg *out);
 /* The C header that declares a kernel; malloc'ed, NULL with a message. */
-char *codegen_header(tn_context *ctx, const char *name, int n_args, const runtime_kernel_arg *args);
+TN_GIVE char *codegen_header(tn_context *ctx, const char *name, int n_args, const runtime_kernel_arg *args);
 
 #endif

@@ -157,9 +157,8 @@ void runtime_str_free(runtime_str *s);
 char *runtime_str_take(runtime_str *s, runtime_arena *arena); /* copies into arena, frees s; NULL when failed */
 /* An empty text that ends at the context's limit on text. */
 runtime_str runtime_str_limited(const tn_context *ctx);
-/* The text in malloc memory, "" for nothing; NULL after a message that says why there is none. WHAT is "the loop
- * IR". */
-char *runtime_str_finish(runtime_str *s, tn_context *ctx, const char *what);
+/* The text in malloc memory, "" for nothing; NULL after a message that says why there is none. WHAT is "the loop IR". */
+TN_GIVE char *runtime_str_finish(runtime_str *s, tn_context *ctx, const char *what);
 
 /* ---- contexts from inside ---------------------------------------------------------------------------------------- */
 
@@ -291,8 +290,8 @@ typedef struct runtime_kernel_arg {
 } runtime_kernel_arg;
 
 /* Makes a kernel; copies name and args. release(owner) is called by tn_kernel_free (unloads the code). */
-tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
-                              const runtime_kernel_arg *args, void (*release)(void *owner), void *owner);
+TN_GIVE tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
+                                      const runtime_kernel_arg *args, void (*release)(void *owner), void *owner);
 /* The arguments that a call gives, *N of them: bound ones are left out. They live as long as the
  * kernel. */
 const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n);
@@ -322,7 +321,7 @@ bool runtime_array_has_bytes(const DLTensor *array, size_t *bytes);
 /* Row-major with no gaps; strides of dimensions of extent 1 do not matter. */
 bool runtime_array_is_compact(const DLTensor *array);
 /* tn_array_new in pages of its own, which can be made read-only; tn_array_free takes it. */
-DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape);
+TN_GIVE DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape);
 /* Of those pages. */
 size_t runtime_array_mapped_bytes(const DLTensor *array);
 /* tn_array_fill; with BELOW > 0 by integers in [0, BELOW): what may be an index. */
@@ -360,11 +359,12 @@ typedef struct runtime_rng {
   uint64_t state;
 } runtime_rng; /* splitmix64 */
 uint64_t runtime_random(runtime_rng *rng);
-int64_t runtime_random_below(runtime_rng *rng, int64_t n);             /* 0 .. n-1 */
-double runtime_random_unit(runtime_rng *rng);                          /* [0, 1) */
-char *runtime_read_file(tn_context *ctx, const char *path, size_t *n); /* malloc, NUL-terminated; NULL + message */
+int64_t runtime_random_below(runtime_rng *rng, int64_t n); /* 0 .. n-1 */
+double runtime_random_unit(runtime_rng *rng);              /* [0, 1) */
+TN_GIVE char *runtime_read_file(tn_context *ctx, const char *path,
+                                size_t *n); /* malloc, NUL-terminated; NULL + message */
 /* The same for a file that has to be text: a NUL byte, which would cut it short, is refused by its line and column. */
-char *runtime_read_text(tn_context *ctx, const char *path);
+TN_GIVE char *runtime_read_text(tn_context *ctx, const char *path);
 
 /* Runs RUN(DATA) with BYTES of stack at least: here, or in a thread of its own, whose end is waited for. False: there
  * is no such thread to be had, and nothing was run. */

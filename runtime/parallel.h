@@ -15,9 +15,9 @@ enum { RUNTIME_LOOP_BROKEN = 2 };
 
 /* LIMIT: most threads of a loop, the caller among them; 0: what the machine gives (runtime_machine_threads), asked at
  * the first loop. NULL: no memory. */
-runtime_pool *runtime_pool_new(int limit);
+TN_GIVE runtime_pool *runtime_pool_new(int limit);
 /* No loop may be running. Waits for the workers to end. */
-void runtime_pool_free(runtime_pool *pool);
+void runtime_pool_free(TN_TAKE runtime_pool *pool);
 /* The context's own, made at the first call, freed with it, after its kernels; NULL with a message. */
 runtime_pool *runtime_pool_of(tn_context *ctx);
 /* tn_set_parallel_for on a pool. */

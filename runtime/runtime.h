@@ -1,8 +1,8 @@
 /* tenon/runtime.h: the ground floor. Statuses and messages, contexts, data types, n-d arrays (DLPack),
  * kernels as things that can be called, and their timing. Everything else in Tenon stands on this header.
  *
- * Ownership: a tn_context owns what is made in it (arenas); tn_context_free releases all of it. Objects with a
- * free function of their own (arrays, kernels) may be freed earlier. A context belongs to one thread at a time.
+ * Ownership: a tn_context owns what is made in it (arenas); tn_context_free releases all of it. What is not its own says
+ * so in the signature: TN_GIVE, TN_TAKE, TN_KEEP below. A context belongs to one thread at a time.
  * Errors: functions that can fail return a tn_status, or NULL where they return an object. The context keeps the
  * first message until tn_context_clear. NULL passed in gives NULL (or TN_ERROR_ARGUMENT) out. */
 #ifndef TENON_RUNTIME_H
@@ -26,6 +26,16 @@ extern "C" {
 #define TN_API
 #define TN_PRINTF(fmt, args)
 #endif
+
+/* Who owns what a pointer points to. They say it to readers and to tests, and are empty.
+ *   TN_GIVE  before a result (or what an argument points to): it is the caller's, who releases it: text and bytes with free(),
+ *            anything else with its tn_..._free()
+ *   TN_TAKE  before an argument: the call releases it or owns it from then on, also when it fails
+ *   TN_KEEP  before a result that looks like the caller's and is not: it stays whose it was
+ * A pointer without a word is lent: an argument for the time of the call, a result as long as what it was asked of. */
+#define TN_GIVE
+#define TN_TAKE
+#define TN_KEEP
 
 /* ---- statuses ---------------------------------------------------------------------------------------------------- */
 
@@ -93,9 +103,9 @@ typedef struct tn_context_options {
 TN_API bool tn_limits_parse(const char *text, tn_limits *limits, const char **at);
 
 /* Returns NULL only when there is no memory. OPTIONS may be NULL. */
-TN_API tn_context *tn_context_new(const tn_context_options *options);
+TN_API TN_GIVE tn_context *tn_context_new(const tn_context_options *options);
 /* Frees the context and everything made in it. NULL is allowed. */
-TN_API void tn_context_free(tn_context *ctx);
+TN_API void tn_context_free(TN_TAKE tn_context *ctx);
 /* The status and message of the first failure since the last clear (TN_OK and "" when there was none). */
 TN_API tn_status tn_context_status(const tn_context *ctx);
 TN_API const char *tn_context_message(const tn_context *ctx);
@@ -141,8 +151,8 @@ TN_API DLDataType tn_dtype_dlpack(tn_dtype dtype);
 
 /* A compact row-major array on the CPU, 64-byte aligned, zero-filled. Free with tn_array_free (a context does not own
  * arrays, so that they can outlive it). Returns NULL with a message for a bad dtype, rank or extent, or no memory. */
-TN_API DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape);
-TN_API void tn_array_free(DLTensor *array);
+TN_API TN_GIVE DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape);
+TN_API void tn_array_free(TN_TAKE DLTensor *array);
 TN_API size_t tn_array_bytes(const DLTensor *array);
 /* Fills with reproducible test data: floats uniform in [-1, 1), integers in [-4, 4] (unsigned: [0, 8]), booleans
  * 0/1. */
@@ -174,7 +184,7 @@ TN_API int tn_kernel_arg_count(const tn_kernel *kernel);
 /* Calls the kernel through libffi after checking every argument's dtype, rank, shape, strides (compact row-major, or
  * as tn_strided allows), device and alignment (to the element). The message names the argument by its tensor's name. */
 TN_API tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args);
-TN_API void tn_kernel_free(tn_kernel *kernel);
+TN_API void tn_kernel_free(TN_TAKE tn_kernel *kernel);
 
 /* A stage of a kernel that was built with tn_build_options.sample (times) or .count (counters). */
 typedef struct tn_kernel_stage {
@@ -194,7 +204,7 @@ typedef struct tn_kernel_stage {
 TN_API int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out);
 TN_API double tn_kernel_stage_recompute(const tn_kernel_stage *stage); /* points / required */
 /* Tables of times and counters; says so when there are fewer than 100 samples. malloc'ed; NULL when there are none. */
-TN_API char *tn_kernel_stage_report(const tn_kernel *kernel);
+TN_API TN_GIVE char *tn_kernel_stage_report(const tn_kernel *kernel);
 /* Records a mark "stage" of category kernel for every stage: what the rules about schedules read. */
 TN_API void tn_kernel_mark_stages(const tn_kernel *kernel);
 

@@ -1,25 +1,21 @@
 /* generic_reads.c: what a stage reads, inlined stages looked through: the stride of each read along each axis, which is
  * what vectorizing, tiling and packing are decided by. */
 #include "schedule/generic.h"
+#include "schedule/lowering.h"
 
 enum { COSTLY_OP = 12, MAX_DEPTH = 600 };
 
 /* ---- bodies with inlined stages in place ------------------------------------------------------------------------- */
 
 /* Stages of several values are not looked through: they are not inlined by these schedules. */
-static const tir_expr *inline_read(void *user, const tir_expr *e) {
+static const tir_expr *look_through(void *user, const tir_expr *e) {
   const generic_draft *p = user;
   int stage = e->op == TIR_READ ? schedule_stage_of_tensor(p->s, e->u.tensor) : -1;
   if (stage < 0 || p->s->stages[stage].attach != SCHEDULE_INLINED) return e;
   const te_op *op = p->s->stages[stage].op;
   if (op->n_outputs != 1) return e;
-  tir_binding bindings[TN_MAX_RANK];
-  for (int i = 0; i < e->n_args; i++) {
-    const tir_var *var = &op->axes[i]->var;
-    bindings[i] = (tir_binding){var, tir_cast(p->arena, var->dtype, e->arg[i])};
-    if (!bindings[i].value) return e;
-  }
-  return tir_substitute(p->arena, op->body, e->n_args, bindings);
+  const tir_expr *body = schedule_body_at(p->arena, op, e);
+  return body ? body : e;
 }
 
 typedef struct selects {
@@ -49,7 +45,7 @@ static const tir_expr *without_idle_selects(const generic_draft *p, const te_op 
 
 /* One level of inlining a turn; a chain of inlined stages takes as many as it is long. NULL: no memory, or too long. */
 static const tir_expr *whole_body(const generic_draft *p, const te_op *op) {
-  tir_rewriter rewriter = {p->arena, NULL, inline_read, (void *)p};
+  tir_rewriter rewriter = {p->arena, NULL, look_through, (void *)p};
   const tir_expr *body = op->body;
   for (int turn = 0; body && turn < MAX_DEPTH; turn++) {
     const tir_expr *next = tir_rewrite_expr(&rewriter, body);

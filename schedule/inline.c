@@ -104,16 +104,23 @@ static const tir_expr *simple_read(const inlining *x, const te_op *op, const tir
   return tir_with_args(x->l->arena, e, index);
 }
 
+const tir_expr *schedule_body_at(runtime_arena *arena, const te_op *op, const tir_expr *read) {
+  tir_binding bindings[TN_MAX_RANK];
+  for (int i = 0; i < read->n_args; i++) {
+    const tir_var *var = &op->axes[i]->var;
+    bindings[i] = (tir_binding){var, tir_cast(arena, var->dtype, read->arg[i])};
+    if (!bindings[i].value) return NULL;
+  }
+  return tir_substitute(arena, tir_value(op->body, read->u.tensor->value_index), read->n_args, bindings);
+}
+
 /* The producer's body at the index of a read. */
 static const tir_expr *make_version(inlining *x, const te_op *op, const tir_expr *read) {
-  tir_binding bindings[TN_MAX_RANK];
-  for (int i = 0; i < read->n_args; i++) bindings[i] = (tir_binding){&op->axes[i]->var, read->arg[i]};
   int depth = tir_depth(op->body);
   if (x->depth + depth > MAX_DEPTH)
     return refuse(x, runtime_format(x->l->arena, "nested deeper than %d operations", MAX_DEPTH));
   x->depth += depth;
-  const tir_expr *body = tir_value(op->body, read->u.tensor->value_index);
-  body = put_together(x, tir_substitute(x->l->arena, body, read->n_args, bindings));
+  const tir_expr *body = put_together(x, schedule_body_at(x->l->arena, op, read));
   x->depth -= depth;
   return body;
 }

@@ -96,6 +96,8 @@ void schedule_lowering_warn(lowering *l, const char *format, ...) TN_PRINTF(2, 3
  * that stage's body at the index read (inline.c). False: TN_ERROR_LOWER, the expression is over the limit expr_nodes or too
  * deep. */
 bool schedule_inline_bodies(lowering *l);
+/* What a read of one of OP's tensors stands for: that tensor's value at the read's index. NULL: no memory. */
+const tir_expr *schedule_body_at(runtime_arena *arena, const te_op *op, const tir_expr *read);
 /* Sets roll and is_doubled of a stage whose region is known, or says why not (buffering.c). */
 void schedule_find_roll(lowering *l, lower_stage *ls);
 /* Where an element of a rolling buffer lies, from its index in the region; and whether it is computed in this

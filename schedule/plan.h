@@ -85,8 +85,8 @@ bool schedule_plan_realize(generic_draft *d, const generic_group *g, const plan_
 typedef struct schedule_plans schedule_plans;
 
 /* NULL with a message. Refused: a program with symbols. */
-schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machine);
-void schedule_plans_free(schedule_plans *plans);
+TN_GIVE schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machine);
+void schedule_plans_free(TN_TAKE schedule_plans *plans);
 int schedule_plans_count(const schedule_plans *plans);
 /* The name of the stage that a group ends in. */
 const char *schedule_plans_stage(const schedule_plans *plans, int group);
@@ -95,7 +95,7 @@ const plan_choices *schedule_plans_choices(const schedule_plans *plans, int grou
 int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule_plan **out);
 /* One plan for each group; family -1: a group that has none. NULL: a primitive refused one of them, or no memory; the
  * context has no message. The caller frees the schedule. */
-tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *by_group);
+TN_GIVE tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *by_group);
 /* Nanoseconds of all groups that have a plan. INFINITY: values of one of them do not go together. */
 double schedule_plans_cost(const schedule_plans *plans, const schedule_plan *by_group);
 /* Plans as JSON text: an array of one object for each group that has one. NULL: no memory. The caller frees it. */
@@ -114,7 +114,7 @@ void schedule_plans_best(schedule_plans *plans, schedule_plan *by_group);
 bool plan_add(plan_space *space, int field, int64_t value);
 
 /* {"stage": "C", "family": "tile", "vectors": 4, ...}; NULL: no memory. The caller owns it. */
-json_t *schedule_plan_json(const char *stage, const schedule_plan *plan);
+TN_GIVE json_t *schedule_plan_json(const char *stage, const schedule_plan *plan);
 /* The message of a refusal names the field. */
 tn_status schedule_plan_decode(tn_context *ctx, const json_t *json, schedule_plan *out);
 /* Whether the plan is one of those that can be chosen. TN_ERROR_RECORD with a message that names the field. */

@@ -34,11 +34,11 @@ typedef enum tn_tail {
 
 /* The default schedule: every stage at root, in its axes' order, serial. The context owns it; free it earlier with
  * tn_schedule_free when you make many. */
-TN_API tn_schedule *tn_schedule_new(tn_program *program);
+TN_API TN_GIVE tn_schedule *tn_schedule_new(tn_program *program);
 /* An independent schedule of the same program, in about a microsecond. */
-TN_API tn_schedule *tn_schedule_copy(const tn_schedule *schedule);
+TN_API TN_GIVE tn_schedule *tn_schedule_copy(const tn_schedule *schedule);
 /* NULL is allowed. Schedules that are not freed go with the context. */
-TN_API void tn_schedule_free(tn_schedule *schedule);
+TN_API void tn_schedule_free(TN_TAKE tn_schedule *schedule);
 TN_API tn_program *tn_schedule_program(const tn_schedule *schedule);
 
 /* ---- primitives on loops -------------------------------------------------------------------------------------------
@@ -432,7 +432,7 @@ typedef enum tn_form {
   TN_FORM_TVMSCRIPT /* blocks, axes, reads and writes, in TVMScript's words; for reading */
 } tn_form;
 /* malloc'ed text, or NULL with a message. */
-TN_API char *tn_schedule_print(const tn_schedule *s, tn_form form);
+TN_API TN_GIVE char *tn_schedule_print(const tn_schedule *s, tn_form form);
 
 #ifdef __cplusplus
 }

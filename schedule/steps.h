@@ -7,7 +7,7 @@
 #include "schedule/edit.h"
 
 /* Steps as a JSON array of arrays. NULL: out of memory. */
-json_t *schedule_steps_json(const tn_schedule *s);
+TN_GIVE json_t *schedule_steps_json(const tn_schedule *s);
 /* Decodes one JSON step into memory of ARENA. NUMBER is its place, for messages. */
 tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number, const json_t *json,
                                schedule_step *out);

@@ -49,7 +49,7 @@ static bool parse_seed(const char *text, void *field) {
 
 static bool parse_seconds(const char *text, void *field) {
   char *end;
-  double value = strtod(text, &end);
+  double value = runtime_parse_float(text, &end);
   if (end == text || *end || isspace((unsigned char)*text) || !isfinite(value) || value <= 0) return false;
   *(double *)field = value;
   return true;

@@ -26,7 +26,7 @@ void profiler_out_memory(profiler_out *out);
 /* Writes the rest; false with a message, and the file is removed, when something failed since the opening. */
 bool profiler_out_close(tn_context *ctx, profiler_out *out, const char *path);
 /* What was written to memory, NUL-terminated; NULL when it failed. */
-char *profiler_out_take(profiler_out *out, size_t *n);
+TN_GIVE char *profiler_out_take(profiler_out *out, size_t *n);
 
 /* What was to be written could not be made: the output has failed. */
 void profiler_out_no_memory(profiler_out *out);
@@ -71,7 +71,7 @@ static inline int profiler_in_get(profiler_in *in) {
 static inline uint64_t profiler_in_place(const profiler_in *in) { return in->before + in->at; }
 bool profiler_in_bytes(profiler_in *in, void *to, size_t n); /* all N, or false */
 /* The rest, malloc'ed, up to MOST bytes; NULL when there is more or no memory. */
-char *profiler_in_rest(profiler_in *in, size_t most, size_t *n);
+TN_GIVE char *profiler_in_rest(profiler_in *in, size_t most, size_t *n);
 
 /* ---- JSON (json.c) ----------------------------------------------------------------------------------------------- */
 
@@ -131,11 +131,11 @@ bool profiler_write_report(profiler_out *out, const tn_recording *r);
 bool profiler_write_html(profiler_out *out, const tn_recording *r);
 
 /* Readers: a finished recording, or NULL with a message in CTX that begins with NAME. */
-tn_recording *profiler_read_chrome(tn_context *ctx, profiler_in *in, const char *name);
-tn_recording *profiler_read_binary(tn_context *ctx, profiler_in *in, const char *name);
-tn_recording *profiler_read_xspace(tn_context *ctx, profiler_in *in, const char *name);
-/* Adds the planes of a message to a recording that is not finished yet (what plug-ins hand over); its errors and
- * warnings too. False with a message in *why (static). */
+TN_GIVE tn_recording *profiler_read_chrome(tn_context *ctx, profiler_in *in, const char *name);
+TN_GIVE tn_recording *profiler_read_binary(tn_context *ctx, profiler_in *in, const char *name);
+TN_GIVE tn_recording *profiler_read_xspace(tn_context *ctx, profiler_in *in, const char *name);
+/* Adds the planes of a message to a recording that is not finished yet (what plug-ins hand over); its errors and warnings
+ * too. False with a message in *why (static). */
 bool profiler_append_xspace(tn_recording *r, const void *data, size_t n, const char **why);
 #define PROFILER_BINARY_MAGIC "TNPROF\r\n"
 
@@ -146,7 +146,7 @@ static inline int64_t profiler_clip(int64_t value, int64_t most) {
   return value < -most ? -most : value > most ? most : value;
 }
 /* Frees the recording if it FAILED or cannot be finished, and says so; else finishes and returns it. */
-tn_recording *profiler_finish_reading(tn_context *ctx, tn_recording *r, const char *name);
+TN_GIVE tn_recording *profiler_finish_reading(tn_context *ctx, TN_TAKE tn_recording *r, const char *name);
 
 /* The numbers of tn_recording_info that every form keeps: X(member, "key in a file"), all of 64 bits. */
 /* clang-format off */
@@ -184,6 +184,6 @@ typedef struct profiler_sum {
   int64_t calls, total_ns, self_ns, min_ns, max_ns, plain_ns; /* plain_ns: of all calls, nested or not */
 } profiler_sum;
 /* In order of first appearance; malloc'ed. NULL without memory (never for zero). */
-profiler_sum *profiler_sums(const tn_recording *r, int *n);
+TN_GIVE profiler_sum *profiler_sums(const tn_recording *r, int *n);
 
 #endif

@@ -273,13 +273,14 @@ TN_API tn_status tn_profile_reset(tn_context *ctx);
 /* Ends round k and begins round k + 1: an event Round#k of category round; moves the windows. */
 TN_API tn_status tn_profile_step(tn_context *ctx);
 /* Free with tn_recording_free. NULL with a message in the wrong state or without memory. */
-TN_API tn_recording *tn_profile_collect(tn_context *ctx);
+TN_API TN_GIVE tn_recording *tn_profile_collect(tn_context *ctx);
 TN_API tn_profile_state tn_profile_get_state(void);
 /* Options from one text, for a flag or an environment variable: "FILE[:key=value]..." with the keys level,
  * categories (joined by '+'), max (MiB), drop (new, last), stacks (0, 1), delay, limit (seconds). *output gets
  * FILE (malloc'ed), which the caller writes the trace to. A bad text is TN_ERROR_ARGUMENT with a message that
  * names the accepted values. */
-TN_API tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options *options, char **output);
+TN_API tn_status tn_profile_parse(tn_context *ctx, const char *text, tn_profile_options *options,
+                                  TN_GIVE char **output);
 
 /* What the recorder says about itself. Nanoseconds of its own work, and what it cost. */
 typedef struct tn_profile_stats {
@@ -380,7 +381,7 @@ typedef struct tn_recording_info {
   tn_profile_stats stats;
 } tn_recording_info;
 
-TN_API void tn_recording_free(tn_recording *recording);
+TN_API void tn_recording_free(TN_TAKE tn_recording *recording);
 /* The arrays; *n gets the length. Events stand lane by lane, in the order in which they began; parents before children.
  * They live as long as the recording. */
 TN_API const tn_event *tn_recording_events(const tn_recording *recording, int64_t *n);
@@ -393,9 +394,9 @@ TN_API const tn_recording_info *tn_recording_get_info(const tn_recording *record
 TN_API const char *tn_recording_errors(const tn_recording *recording);
 TN_API const char *tn_recording_warnings(const tn_recording *recording);
 /* Rebuilds a recording from the buffers' file of a process that was killed (tn_profile_options.file). */
-TN_API tn_recording *tn_recording_recover(tn_context *ctx, const char *path);
+TN_API TN_GIVE tn_recording *tn_recording_recover(tn_context *ctx, const char *path);
 /* Folded stacks, "frame;frame value" a line, root first, value in us of self time, where it is not 0; malloc'ed. */
-TN_API char *tn_recording_folded(const tn_recording *recording);
+TN_API TN_GIVE char *tn_recording_folded(const tn_recording *recording);
 
 /* Bytes by range: self and total of every event that is a scope, and what belongs to no scope. Arrays of one item for
  * each event, either may be NULL. */
@@ -406,15 +407,15 @@ TN_API void tn_recording_memory(const tn_recording *recording, int64_t *self_byt
 
 typedef struct tn_profiler tn_profiler;
 
-TN_API tn_profiler *tn_profiler_new(void); /* NULL: no memory */
-TN_API void tn_profiler_free(tn_profiler *profiler);
+TN_API TN_GIVE tn_profiler *tn_profiler_new(void); /* NULL: no memory */
+TN_API void tn_profiler_free(TN_TAKE tn_profiler *profiler);
 /* TVM's rule: what this profiler sees, the ones around it do not. The default is that all see it. */
 TN_API void tn_profiler_set_exclusive(tn_profiler *profiler, bool is_exclusive);
 /* Pushes on this thread's stack and starts "Total"; exit must name the profiler on top (TN_ERROR_ARGUMENT else).
  * Re-entering after an exit adds to the same Total. Entering one that is already on the stack is refused. */
 TN_API tn_status tn_profiler_enter(tn_profiler *profiler);
 TN_API tn_status tn_profiler_exit(tn_profiler *profiler);
-TN_API tn_profiler *tn_profiler_current(void); /* innermost of this thread, or NULL */
+TN_API TN_KEEP tn_profiler *tn_profiler_current(void); /* innermost of this thread, or NULL */
 /* Adds seconds under a name: for times measured elsewhere (worker processes). */
 TN_API void tn_profiler_add(tn_profiler *profiler, const char *name, double seconds, int64_t calls);
 /* Seconds under a name; 0 when there is none. A name inside itself counts once. */
@@ -425,7 +426,7 @@ TN_API int tn_profiler_count(const tn_profiler *profiler);
 TN_API const char *tn_profiler_name_at(const tn_profiler *profiler, int index, double *seconds, int64_t *calls);
 /* TVM's table: columns ID, Name, Time (min), Percentage; rows by percentage, descending; Total first with a blank ID.
  * malloc'ed; NULL while the profiler has no finished Total (tn_profiler_table_error says which). */
-TN_API char *tn_profiler_table(const tn_profiler *profiler);
+TN_API TN_GIVE char *tn_profiler_table(const tn_profiler *profiler);
 /* Why there is no table, in words: empty, or still inside. NULL when there is one. */
 TN_API const char *tn_profiler_table_error(const tn_profiler *profiler);
 

@@ -50,11 +50,11 @@ typedef struct tn_analysis tn_analysis;
 /* Writes the intermediate tables into DIRECTORY (made if there is none): NAME.csv each. */
 TN_API tn_status tn_profile_parse_to(tn_context *ctx, const tn_recording *recording, const char *directory);
 /* An analysis of a recording, which is not needed any more afterwards. NULL with a message. */
-TN_API tn_analysis *tn_analysis_of(tn_context *ctx, const tn_recording *recording);
+TN_API TN_GIVE tn_analysis *tn_analysis_of(tn_context *ctx, const tn_recording *recording);
 /* An analysis of the tables in a directory. A missing or broken file fails the analysers that read it, and those only.
  */
-TN_API tn_analysis *tn_analysis_open(tn_context *ctx, const char *directory);
-TN_API void tn_analysis_free(tn_analysis *analysis);
+TN_API TN_GIVE tn_analysis *tn_analysis_open(tn_context *ctx, const char *directory);
+TN_API void tn_analysis_free(TN_TAKE tn_analysis *analysis);
 
 /* An intermediate table by its name ("op", "event", "round", ...). NULL with a message that names the file. */
 TN_API const tn_rows *tn_analysis_table(tn_context *ctx, const tn_analysis *analysis, const char *name);
@@ -84,9 +84,9 @@ TN_API const tn_analyser *tn_analysis_type(const tn_analysis *analysis, int k);
  * partial_match_str_in (case does not matter); several hold together. limit is 1 to 100 (10 when only offset is given),
  * offset 0 to 1000000. The type "types" lists the types that have rows. The text is malloc'ed; NULL with a message for
  * what is wrong with the query. */
-TN_API char *tn_analysis_query(tn_context *ctx, const tn_analysis *analysis, const char *query);
+TN_API TN_GIVE char *tn_analysis_query(tn_context *ctx, const tn_analysis *analysis, const char *query);
 /* The same of a recording, for tn_server_options.query: no context; *message is malloc'ed. */
-TN_API char *tn_recording_query(const tn_recording *recording, const char *query, char **message);
+TN_API TN_GIVE char *tn_recording_query(const tn_recording *recording, const char *query, TN_GIVE char **message);
 
 /* ---- suggestions ------------------------------------------------------------------------------------------------- */
 
@@ -100,12 +100,12 @@ typedef struct tn_advice {
 typedef struct tn_advices tn_advices;
 /* Runs all rules in order. OPTIONS: NULL, or thresholds by rule: {"worker_outlier": 0.1}; null turns a rule off. Rules
  * whose tables are missing are passed over. NULL with a message for an unknown rule. */
-TN_API tn_advices *tn_advise(tn_context *ctx, const tn_analysis *analysis, const char *options);
+TN_API TN_GIVE tn_advices *tn_advise(tn_context *ctx, const tn_analysis *analysis, const char *options);
 TN_API const tn_advice *tn_advices_at(const tn_advices *advices, int *n);
-TN_API void tn_advices_free(tn_advices *advices);
+TN_API void tn_advices_free(TN_TAKE tn_advices *advices);
 /* As text: what the time went into with the largest phase first, then the suggestions, a line each; or as JSON:
  * {"phases": {...}, "largest_phase": ..., "advice": [{"rule", "label", "subject", "values": {...}, "text"}]}. */
-TN_API char *tn_advices_text(const tn_advices *advices, bool is_json);
+TN_API TN_GIVE char *tn_advices_text(const tn_advices *advices, bool is_json);
 /* The K-th rule's id and usual threshold; NULL: there are no more. */
 TN_API const char *tn_advise_rule(int k, double *threshold);
 
@@ -113,7 +113,7 @@ TN_API const char *tn_advise_rule(int k, double *threshold);
 
 /* TVM's table of tasks: ID, Name, FLOP, Weight, Speed (GFLOPS), Latency (us), Weighted Latency (us), Trials, Done; then
  * the sums. N/A without a valid trial. malloc'ed; NULL with a message. */
-TN_API char *tn_analysis_task_table(tn_context *ctx, const tn_analysis *analysis);
+TN_API TN_GIVE char *tn_analysis_task_table(tn_context *ctx, const tn_analysis *analysis);
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
 

@@ -37,17 +37,18 @@ TN_API tn_status tn_profile_form_of(tn_context *ctx, const char *path, tn_profil
  * time taken is added to the recording's stats.export_ns. */
 TN_API tn_status tn_recording_save(tn_context *ctx, tn_recording *recording, const char *path);
 /* The bytes of a form, malloc'ed, with a NUL behind them that *n does not count; n may be NULL. NULL with a message. */
-TN_API char *tn_recording_write(tn_context *ctx, const tn_recording *recording, tn_profile_form form, size_t *n);
+TN_API TN_GIVE char *tn_recording_write(tn_context *ctx, const tn_recording *recording, tn_profile_form form,
+                                        size_t *n);
 
 /* Reads Chrome traces (also gzip'ed, also an array that was cut off), XSpace, .tnprof, and the buffers' file of a
  * process that was killed. NULL with a message that names the file and the place. */
-TN_API tn_recording *tn_recording_load(tn_context *ctx, const char *path);
+TN_API TN_GIVE tn_recording *tn_recording_load(tn_context *ctx, const char *path);
 /* The same from memory (not gzip'ed, no buffers' file). */
-TN_API tn_recording *tn_recording_read(tn_context *ctx, const void *data, size_t n);
+TN_API TN_GIVE tn_recording *tn_recording_read(tn_context *ctx, const void *data, size_t n);
 
 /* TVM's table (tn_profiler_table) of a recording: Total is its duration, the names are those of its scopes and ranges
  * over all threads and processes. malloc'ed; NULL without memory. */
-TN_API char *tn_recording_table(const tn_recording *recording);
+TN_API TN_GIVE char *tn_recording_table(const tn_recording *recording);
 
 /* One of the recordings to be merged. NAME NULL keeps the names of its processes; else they are called NAME, or
  * NAME/process when it has several. */
@@ -57,7 +58,7 @@ typedef struct tn_merge_input {
 } tn_merge_input;
 /* A new recording of all of them. Process ids that collide are renumbered, so are flows and ranges, so that none of two
  * inputs become one; times stay where UNIX time puts them (hosts with other boots have other monotonic clocks). */
-TN_API tn_recording *tn_recording_merge(tn_context *ctx, const tn_merge_input *inputs, int n);
+TN_API TN_GIVE tn_recording *tn_recording_merge(tn_context *ctx, const tn_merge_input *inputs, int n);
 
 /* Bytes of messages XSpace joined: all planes, errors, warnings, and each host name once. *out is malloc'ed. */
 typedef struct tn_bytes {
@@ -81,12 +82,13 @@ typedef struct tn_server_options {
   int port;            /* 0: any that is free */
   /* Answers a query (JSON text) about the recording with JSON text, malloc'ed; NULL when the query is wrong, and then
    * *message, malloc'ed, says why. Called by the server's thread. */
-  char *(*query)(const tn_recording *recording, const char *request, char **message);
+  TN_GIVE char *(*query)(const tn_recording *recording, const char *request, TN_GIVE char **message);
 } tn_server_options;
 /* Answers from its own threads until freed; the recording must outlive it. NULL with a message. */
-TN_API tn_server *tn_server_new(tn_context *ctx, const tn_recording *recording, const tn_server_options *options);
+TN_API TN_GIVE tn_server *tn_server_new(tn_context *ctx, const tn_recording *recording,
+                                        const tn_server_options *options);
 TN_API int tn_server_port(const tn_server *server);
-TN_API void tn_server_free(tn_server *server);
+TN_API void tn_server_free(TN_TAKE tn_server *server);
 
 #ifdef __cplusplus
 }

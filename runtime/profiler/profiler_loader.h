@@ -52,10 +52,10 @@ TN_API tn_device_options tn_device_options_default(void);
 /* For the sessions from now on (levels and device type). NULL: the default. */
 TN_API void tn_device_options_set(const tn_device_options *options);
 /* The bytes of ProfileOptions; malloc'ed, NULL without memory. */
-TN_API void *tn_device_options_encode(const tn_device_options *options, size_t *n);
+TN_API TN_GIVE void *tn_device_options_encode(const tn_device_options *options, size_t *n);
 /* The other way; *path (malloc'ed, to be freed) backs repository_path. TN_ERROR_PARSE for what is no such message. */
 TN_API tn_status tn_device_options_decode(tn_context *ctx, const void *data, size_t n, tn_device_options *out,
-                                          char **path);
+                                          TN_GIVE char **path);
 
 #ifdef __cplusplus
 }

@@ -48,8 +48,9 @@ typedef struct tn_average {
 
 typedef struct tn_averages tn_averages;
 /* In the order of first appearance. The recording must outlive them. OPTIONS may be NULL. NULL: no memory. */
-TN_API tn_averages *tn_key_averages(tn_context *ctx, const tn_recording *recording, const tn_average_options *options);
-TN_API void tn_averages_free(tn_averages *averages);
+TN_API TN_GIVE tn_averages *tn_key_averages(tn_context *ctx, const tn_recording *recording,
+                                            const tn_average_options *options);
+TN_API void tn_averages_free(TN_TAKE tn_averages *averages);
 TN_API const tn_average *tn_averages_rows(const tn_averages *averages, int *n);
 /* One row "Total": calls and all sums over the rows. */
 TN_API tn_average tn_total_average(const tn_averages *averages);
@@ -70,10 +71,10 @@ typedef struct tn_table_options {
 /* Columns Name, Self CPU %, Self CPU, CPU total %, CPU total, CPU time avg, # of Calls, and where there is something to
  * show: CPU Mem, Self CPU Mem, DEV total, Node ID, Input Shapes, Source Location, Total FLOPs, GFLOP/s. Percentages are
  * of the sum of all self times, which the last line gives. "" without rows; NULL with a message for a bad option. */
-TN_API char *tn_averages_table(tn_context *ctx, const tn_averages *averages, const tn_table_options *options);
+TN_API TN_GIVE char *tn_averages_table(tn_context *ctx, const tn_averages *averages, const tn_table_options *options);
 
 /* How two recordings differ: a row a name with calls and total of both and their quotient, the largest change first. */
-TN_API char *tn_recording_compare(tn_context *ctx, const tn_recording *before, const tn_recording *after);
+TN_API TN_GIVE char *tn_recording_compare(tn_context *ctx, const tn_recording *before, const tn_recording *after);
 
 /* record_function: a range of the user's; the macro ends with its block. */
 #define TN_RECORD_FUNCTION(name) TN_TIMED(name)
@@ -89,10 +90,10 @@ static inline tn_status tn_export_chrome_trace(tn_context *ctx, tn_recording *re
  * report of all of them merged. SORTED_KEY: NULL or "none" (in the order in which names first ended), "calls", "total",
  * "max", "min", "ave" (descending). "a/b" is a child row of "a" where "a" is a row of the thread: indented, and outside
  * the sum that ratios are of. Ave. is Total / Calls. NULL with a message that names the keys for another one. */
-TN_API char *tn_recording_report(tn_context *ctx, const tn_recording *recording, const char *sorted_key);
+TN_API TN_GIVE char *tn_recording_report(tn_context *ctx, const tn_recording *recording, const char *sorted_key);
 /* stop_profiler(sorted_key, profile_path): stops the session, collects, writes PATH (NULL: nothing) and returns the
  * report. A bad key is refused before anything is stopped. */
-TN_API char *tn_profile_stop_report(tn_context *ctx, const char *sorted_key, const char *path);
+TN_API TN_GIVE char *tn_profile_stop_report(tn_context *ctx, const char *sorted_key, const char *path);
 
 #ifdef __cplusplus
 }

@@ -26,7 +26,7 @@ struct tn_recording {
   bool failed;                  /* memory ran out while it was made */
 };
 
-tn_recording *profiler_recording_new(void); /* NULL: no memory */
+TN_GIVE tn_recording *profiler_recording_new(void); /* NULL: no memory */
 /* Index of the new item, -1 without memory (failed is set then). Texts are copied. */
 int profiler_add_process(tn_recording *r, const tn_process *process);
 int profiler_add_lane(tn_recording *r, const tn_lane *lane);

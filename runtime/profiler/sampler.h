@@ -10,8 +10,8 @@
 typedef struct profiler_sampler profiler_sampler;
 
 /* PLACE holds 0 (outside of stages) .. N. NULL: no memory. The thread starts with the first enter. */
-profiler_sampler *profiler_sampler_new(const int32_t *place, int n);
-void profiler_sampler_free(profiler_sampler *sampler); /* NULL is fine; waits for the thread */
+TN_GIVE profiler_sampler *profiler_sampler_new(const int32_t *place, int n);
+void profiler_sampler_free(TN_TAKE profiler_sampler *sampler); /* NULL is fine; waits for the thread */
 /* Around a call, from any thread; calls may overlap. */
 void profiler_sampler_enter(profiler_sampler *sampler);
 void profiler_sampler_leave(profiler_sampler *sampler);

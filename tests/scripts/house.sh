@@ -35,6 +35,16 @@ if grep -q '^TENON_SANITIZE:STRING=$' "$TENON_BUILD/CMakeCache.txt"; then
   [ -z "$bad" ] || complain "mutable state outside contexts" "$bad"
 fi
 
+# Who owns what a public function takes and gives (runtime/runtime.h): what some tn_..._free takes, text and bytes say so.
+headers=$(find "${library[@]}" -name '*.h' -exec grep -l 'TN_API' {} +)
+owned=$(grep -hoE '\btn_\w+_free\((TN_TAKE )?\w+ \*' $headers | sed -E 's/.*[( ](\w+) \*$/\1/' | grep -vE '^(const|tn_tensor)$' | sort -u | paste -sd'|')
+bad=$(grep -nE "^TN_API ($owned|char|void) \*\w+\(" $headers || true)
+[ -z "$bad" ] || complain "a result that somebody has to release says neither TN_GIVE nor TN_KEEP" "$bad"
+bad=$(grep -nE "^TN_API void tn_\w+_free\(($owned) " $headers || true)
+[ -z "$bad" ] || complain "a function that releases its argument does not say TN_TAKE" "$bad"
+bad=$(grep -nE '^TN_API .*[(,] *char \*\*(output|message|path)\b' $headers || true)
+[ -z "$bad" ] || complain "text that an argument hands out does not say TN_GIVE" "$bad"
+
 while read -r lines file; do
   [ "$lines" -lt 1000 ] || complain "longer than 999 lines" "$file: $lines"
 done < <(find "${library[@]}" tools tests -name '*.[ch]' -exec wc -l {} + | grep -v ' total$')
