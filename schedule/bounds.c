@@ -388,10 +388,12 @@ static void set_whole(lowering *l, lower_stage *ls) {
   }
 }
 
+/* A call is made whoever reads it: inlining may drop the last read of what it computes, and a schedule decides nothing about
+ * effects. */
 static void infer_region(lowering *l, int stage) {
   lower_stage *ls = &l->stages[stage];
   region r = {.l = l, .producer = ls->st};
-  bool is_whole = schedule_is_output(l->s, stage);
+  bool is_whole = schedule_is_output(l->s, stage) || te_is_extern(ls->st->op);
   for (int i = stage + 1; i < l->s->n_stages; i++) {
     r.reader = &l->stages[i];
     if (!r.reader->is_live) continue;
