@@ -148,6 +148,12 @@ static void tear_down(tuner *t) {
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
+/* A search that lacks memory draws other candidates than it would. What is refused is not told, but that is. */
+static tn_status check_memory(const tuner *t) {
+  bool lacks_memory = t->began_well && tn_context_status(t->ctx) == TN_ERROR_MEMORY;
+  return lacks_memory ? TN_ERROR_MEMORY : TN_OK;
+}
+
 static tn_status round_of(tuner *t, int want) {
   tn_schedule **schedules = calloc((size_t)want, sizeof *schedules);
   if (!schedules) return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a round of %d candidates", want);
@@ -155,7 +161,8 @@ static tn_status round_of(tuner *t, int want) {
   int n = autotune_search_next(t->search, want, schedules);
   t->result.exhausted = n == 0;
   if (n == 0) t->result.end = TN_TUNE_EXHAUSTED;
-  tn_status status = tuner_measure_round(t, n, schedules);
+  tn_status status = check_memory(t);
+  if (status == TN_OK) status = tuner_measure_round(t, n, schedules);
   for (int i = 0; i < n; i++) tn_schedule_free(schedules[i]);
   free(schedules);
   if (status != TN_OK || n == 0 || tuner_is_done(t)) return status;
@@ -206,7 +213,11 @@ static tn_status run(tuner *t) {
 tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out) {
   if (out) *out = (tn_tune_result){0};
   if (!program) return TN_ERROR_ARGUMENT;
-  tuner t = {.ctx = program->ctx, .program = program, .start_ns = runtime_now_ns(), .claims = AUTOTUNE_NO_CLAIMS};
+  tuner t = {.ctx = program->ctx,
+             .program = program,
+             .start_ns = runtime_now_ns(),
+             .claims = AUTOTUNE_NO_CLAIMS,
+             .began_well = tn_context_status(program->ctx) == TN_OK};
   tn_status status = te_check_no_symbols(program, "tuning");
   if (status == TN_OK) status = te_check_no_externs(program, "tuning");
   if (status == TN_OK) status = check_options(t.ctx, options);
@@ -216,6 +227,7 @@ tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_r
   if (status == TN_OK) tell_task(&t);
   if (status == TN_OK) status = resume(&t);
   if (status == TN_OK) status = run(&t);
+  if (status == TN_OK) status = check_memory(&t);
   tear_down(&t);
   if (out) *out = t.result;
   return status;
