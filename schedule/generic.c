@@ -755,11 +755,25 @@ static int find_group(const schedule_plans *plans, const char *stage) {
   return -1;
 }
 
-/* The group may be scheduled by the family of PLAN. */
-static bool may_choose(const planned_group *pg, const schedule_plan *plan) {
+/* What the family of PLAN may choose for the group; NULL: it cannot schedule it. */
+static const plan_choice *choice_of(const planned_group *pg, const schedule_plan *plan) {
   for (int i = 0; i < pg->choices.n; i++)
-    if (pg->choices.choices[i].family == plan->family) return true;
-  return false;
+    if (pg->choices.choices[i].family == plan->family) return &pg->choices.choices[i];
+  return NULL;
+}
+
+/* A family realizes what its space has, and nothing else: a plan from a log may say anything. */
+static tn_status check_values(tn_context *ctx, const char *stage, const plan_choice *choice,
+                              const schedule_plan *plan) {
+  const schedule_family *family = schedule_family_at(plan->family);
+  for (int f = 0; f < family->n_fields; f++) {
+    bool is_known = choice->space.n[f] == 0 && plan->value[f] == 0;
+    for (int i = 0; i < choice->space.n[f]; i++) is_known |= choice->space.value[f][i] == plan->value[f];
+    if (!is_known)
+      return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"%s\" of %s is %d, which is none of its %d values",
+                          family->fields[f].name, stage, plan->value[f], choice->space.n[f]);
+  }
+  return TN_OK;
 }
 
 static tn_status decode_group(const schedule_plans *plans, const json_t *json, schedule_plan *by_group) {
@@ -771,9 +785,11 @@ static tn_status decode_group(const schedule_plans *plans, const json_t *json, s
     return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"stage\" names no group of the program: %s",
                         stage ? stage : "it is missing");
   SCHEDULE_TRY(schedule_plan_decode(ctx, json, &plan));
-  if (!may_choose(plans->groups.data[group], &plan))
+  const plan_choice *choice = choice_of(plans->groups.data[group], &plan);
+  if (!choice)
     return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"family\" of %s is %s, which cannot schedule it", stage,
                         schedule_family_at(plan.family)->name);
+  SCHEDULE_TRY(check_values(ctx, stage, choice, &plan));
   by_group[group] = plan;
   return TN_OK;
 }
