@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_RANGES = 16, MAX_FILES = 4, HANG_S = 5, TRACE_DEPTH = 40 };
+enum { MAX_RANGES = 16, MAX_FILES = 4, TRACE_DEPTH = 40 };
 
 typedef struct range {
   uintptr_t begin, end;
@@ -42,6 +42,7 @@ static int n_ranges;
 static counters *shared;
 static _Atomic long fail_at; /* 0: none fails */
 static mode fail_mode;
+static long hang_s = 5; /* STEP_HANG_S */
 static bool wants_trace;
 
 /* ---- the allocator ----------------------------------------------------------------------------------------------- */
@@ -210,7 +211,7 @@ static void become(const plan *p, int out, int err, long at, mode how) {
   exit(p->main(p->argc, p->argv, p->envp));
 }
 
-/* Waits for the child, at most HANG_S seconds. */
+/* Waits for the child, at most hang_s seconds. */
 static int wait_for(pid_t child, bool *hung) {
   sigset_t ended = block_ended(SIG_BLOCK);
   struct timespec begin, now, left = {.tv_sec = 0, .tv_nsec = 20000000};
@@ -219,7 +220,7 @@ static int wait_for(pid_t child, bool *hung) {
   for (*hung = false; waitpid(child, &status, WNOHANG) == 0;) {
     sigtimedwait(&ended, NULL, &left);
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (now.tv_sec - begin.tv_sec <= HANG_S) continue;
+    if (now.tv_sec - begin.tv_sec <= hang_s) continue;
     *hung = true;
     kill(-child, SIGKILL);
     waitpid(child, &status, 0);
@@ -348,6 +349,7 @@ static plan plan_of(int (*main)(int, char **, char **), int argc, char **argv, c
 static int step(const plan *p) {
   long every = number_of("STEP_EVERY", 1), first = number_of("STEP_FIRST", 1);
   long most = number_of("STEP_MOST", 10000000);
+  hang_s = number_of("STEP_HANG_S", hang_s);
   tally t = {0};
   outcome good = run_once(p, 0, ONCE);
   if (good.hung || good.status != 0) {
