@@ -6,7 +6,8 @@
 #   make torture  200 kills, 72 full disks, limits: a quarter of an hour; needs root for its disks
 #   make install  library, headers, command and CMake package to PREFIX (/usr/local; DESTDIR= is put before it)
 #   make gemm-small  check the products of all m, n, k in 1 .. 33, minutes of two cores
-#   make bench-auto  generic schedules beside default ones
+#   make bench-auto  generic schedules beside the machine's limits
+#   make bench-halide  generic schedules of pipelines beside those of Halide's autoschedulers, which it installs
 #   make bench  the benchmarks    make golden   rewrite the golden texts    make clean   remove all build folders
 #   make step-allocations  whole commands with one allocation failing after another, all of them
 #   make profiler-table  run the profiler's rows and rewrite their table in docs/profiler.md
@@ -77,9 +78,14 @@ bench: setup build
 gemm-small: setup build
 	build/tenon-bench --small 0/2 & build/tenon-bench --small 1/2; status=$$?; wait $$! && exit $$status
 
-# The generic schedules of the Ansor paper's operators beside the default ones; some minutes.
+# Generic schedules beside the machine's limits and the vendors, more than a hundred programs; a quarter of an hour.
 bench-auto: setup build
-	scripts/bench_auto build
+	scripts/bench_auto build --threads 1,2
+
+# Stencils, pipelines, operators on rows: Tenon's generic schedules and Halide 14's three autoschedulers in turns; some minutes.
+bench-halide: build
+	@scripts/setup halide
+	scripts/bench_halide build
 
 PREFIX ?= /usr/local
 install: build
@@ -103,4 +109,4 @@ profiler-table: setup build
 clean:
 	rm -rf build build-asan build-tsan build-coverage build-fuzz build-debug build-mutation
 
-.PHONY: run test setup build asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-auto gemm-small install golden profiler-table step-allocations clean
+.PHONY: run test setup build asan tsan coverage fuzz fuzz-inputs mutation torture bench bench-auto bench-halide gemm-small install golden profiler-table step-allocations clean

@@ -43,15 +43,6 @@ static int add_genome(pool *p, const autotune_genome *genome) {
 
 /* ---- scores ------------------------------------------------------------------------------------------------------ */
 
-int autotune_schedule_rows(const autotune_task *task, const tn_schedule *s, runtime_arena *arena, float *rows) {
-  runtime_quiet quiet = runtime_quiet_begin(task->ctx);
-  tir_func *f = schedule_lower(s, "kernel", arena);
-  int n = f ? autotune_features(f, task->cache_line_bytes, rows) : 0;
-  runtime_quiet_end(&quiet);
-  runtime_arena_reset(arena);
-  return n;
-}
-
 static bool append_rows(pool *p, int n_rows, const float *rows) {
   size_t n = (size_t)n_rows * AUTOTUNE_FEATURES;
   while ((size_t)p->rows.cap < (size_t)p->rows.n + n) {
@@ -62,16 +53,25 @@ static bool append_rows(pool *p, int n_rows, const float *rows) {
   return RUNTIME_PUSH(&p->first_row, p->rows.n / AUTOTUNE_FEATURES);
 }
 
-/* Makes the schedule and its rows; an illegal one gets none. */
-static bool lower_individual(pool *p, autotune_individual *individual) {
-  float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
+/* Makes the schedule and its rows. What is illegal, or not worth compiling, gets none. */
+static int rows_of(pool *p, autotune_individual *individual, float *rows) {
   const autotune_space *space = p->e->space;
+  autotune_estimate estimate;
+  double cost_ns = autotune_genome_cost(space, &individual->genome);
+  if (isinf(cost_ns)) return 0;
   runtime_quiet quiet = runtime_quiet_begin(space->task->ctx);
   tn_schedule *s = autotune_genome_schedule(space, &individual->genome);
   runtime_quiet_end(&quiet);
-  int n = s ? autotune_schedule_rows(space->task, s, &p->arena, rows) : 0;
+  int n = s ? autotune_schedule_rows(space, s, cost_ns, &p->arena, rows, &estimate) : 0;
+  if (n > 0 && !autotune_is_promising(space, &estimate)) n = 0;
   individual->hash = n > 0 ? autotune_schedule_hash(s) : 0;
   tn_schedule_free(s);
+  return n;
+}
+
+static bool lower_individual(pool *p, autotune_individual *individual) {
+  float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
+  int n = rows_of(p, individual, rows);
   return append_rows(p, n, rows);
 }
 

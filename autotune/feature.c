@@ -15,6 +15,9 @@ const char *const autotune_feature_names[FEATURE_COUNT] = {
 #undef X
 };
 
+/* A cost that is far below that of `auto` is too good to be true. */
+#define MOST_SHARE 2.0
+
 typedef struct alloc_scope {
   const struct alloc_scope *outer;
   const tir_buffer *buffer;
@@ -31,6 +34,7 @@ typedef struct walk_state {
   feature_loop loops[FEATURE_MAX_LOOPS];
   double outer_prod;
   int64_t auto_unroll;
+  int instruction_depth; /* FEATURE_MAX_LOOPS: not inside of one */
   int guards;
   double guard_prod;
 } walk_state;
@@ -125,17 +129,19 @@ static void find_allocs(const walk_state *w, feature_store *store) {
   }
 }
 
-/* The store to be looked at, without what it touches; NULL: there are too many. */
-static feature_store *begin_store(walk_state *w, const tir_buffer *buffer, bool is_constant_value) {
+/* The store to be looked at, without what it touches; VALUE NULL: a call's. NULL: there are too many. */
+static feature_store *begin_store(walk_state *w, const tir_buffer *buffer, const tir_expr *value) {
   feature_program *p = w->program;
   if (p->n_stores == FEATURE_MAX_STORES) return NULL;
   feature_store *store = &p->stores[p->n_stores];
   store->buffer = buffer;
-  store->is_constant = is_constant_value;
+  store->value = value;
+  store->is_constant = value && is_constant(value);
   store->depth = w->depth;
   memcpy(store->loops, w->loops, sizeof *w->loops * (size_t)w->depth);
   store->outer_prod = w->outer_prod;
   store->auto_unroll = w->auto_unroll;
+  store->instruction_depth = RUNTIME_MIN(w->instruction_depth, w->depth);
   store->guards = w->guards;
   store->guard_prod = w->guard_prod;
   store->n_touched = 0;
@@ -152,7 +158,7 @@ static void end_store(walk_state *w, feature_store *store) {
 
 static void visit_store(walk_state *w, const tir_stmt *s) {
   feature_program *p = w->program;
-  feature_store *store = begin_store(w, s->u.store.buffer, is_constant(s->u.store.value));
+  feature_store *store = begin_store(w, s->u.store.buffer, s->u.store.value);
   if (!store) return;
   feature_touch(p, w->env, store->buffer, s->u.store.n_index, s->u.store.index, true);
   if (store->n_touched == 0) return; /* no room: the store is left out */
@@ -180,7 +186,7 @@ static void visit_call(walk_state *w, const tir_stmt *s) {
   const tir_operand *operands = s->u.call.operands;
   for (int i = 0; i < s->u.call.n; ++i) {
     if (operands[i].access != TIR_WRITES && operands[i].access != TIR_UPDATES) continue;
-    feature_store *store = begin_store(w, operands[i].buffer, false);
+    feature_store *store = begin_store(w, operands[i].buffer, NULL);
     if (!store) return;
     touch_box(w, &operands[i], true);
     if (store->n_touched == 0) continue;
@@ -197,7 +203,8 @@ static bool enter_loop(walk_state *w, const tir_stmt *s, int64_t min, int64_t ex
   int id = RUNTIME_MIN(w->program->n_loop_ids, RUNTIME_COUNT(w->program->loop_bytes) - 1);
   w->program->loop_bytes[id] = 0;
   w->program->n_loop_ids = id + 1;
-  w->loops[w->depth++] = (feature_loop){s->u.loop.var, (double)min, (double)extent, s->u.loop.kind, id, env};
+  w->loops[w->depth++] =
+      (feature_loop){s->u.loop.var, (double)min, (double)extent, s->u.loop.kind, s->u.loop.peel, id, env};
   return true;
 }
 
@@ -243,9 +250,13 @@ static void visit_alloc(walk_state *w, const tir_stmt *s) {
 
 static void visit_attr(walk_state *w, const tir_stmt *s) {
   int64_t outer = w->auto_unroll;
+  int outer_depth = w->instruction_depth;
   if (strcmp(s->u.attr.key, "auto_unroll_max_step") == 0) w->auto_unroll = s->u.attr.value;
+  if (strncmp(s->u.attr.key, TIR_TENSORIZE, strlen(TIR_TENSORIZE)) == 0)
+    w->instruction_depth = RUNTIME_MIN(outer_depth, w->depth);
   visit(w, s->u.attr.body);
   w->auto_unroll = outer;
+  w->instruction_depth = outer_depth;
 }
 
 static void visit(walk_state *w, const tir_stmt *s) {
@@ -299,7 +310,8 @@ static bool is_first_store(const feature_program *p, int store) {
   return true;
 }
 
-int autotune_features(const tir_func *lowered, int cache_line_bytes, float *rows) {
+int autotune_features(const tir_func *lowered, int cache_line_bytes, const tn_machine *machine, float *rows,
+                      autotune_estimate *estimate) {
   feature_program *p = lowered && lowered->body ? malloc(sizeof *p) : NULL;
   if (!p) return 0;
   p->n_stores = p->n_touched = p->n_loop_ids = 0;
@@ -308,6 +320,7 @@ int autotune_features(const tir_func *lowered, int cache_line_bytes, float *rows
   w.program = p;
   w.outer_prod = 1;
   w.auto_unroll = w.guards = 0;
+  w.instruction_depth = FEATURE_MAX_LOOPS;
   w.guard_prod = 0;
   visit(&w, lowered->body);
   drop_inits(p);
@@ -316,6 +329,18 @@ int autotune_features(const tir_func *lowered, int cache_line_bytes, float *rows
   for (int i = 0; i < p->n_stores && n < AUTOTUNE_MAX_ROWS; ++i) {
     if (is_first_store(p, i)) feature_fill_row(p, i, cache_line_bytes, rows + (ptrdiff_t)AUTOTUNE_FEATURES * n++);
   }
+  if (estimate) feature_estimate(p, machine, estimate);
   free(p);
   return n;
 }
+
+void autotune_rows_set_cost(int n, float *rows, const autotune_estimate *estimate, double cost_ns, double auto_ns) {
+  for (int i = 0; i < n; ++i, rows += AUTOTUNE_FEATURES) {
+    rows[feature_cost_share] = cost_ns > 0 ? (float)fmin(auto_ns / cost_ns, MOST_SHARE) : 0;
+    rows[feature_cost_ns] = (float)log2(1 + cost_ns);
+    rows[feature_work] = (float)log2(1 + estimate->work);
+    rows[feature_statements] = (float)log2(1 + estimate->statements);
+  }
+}
+
+float autotune_cost_share(const float *row) { return row[feature_cost_share]; }

@@ -40,7 +40,12 @@
   X(body_written) /* elements of the written buffer in such a body: the accumulators */                            \
   X(body_read)    /* elements of the other buffers in it: the loads */                                             \
   X(reduce_prod)  /* product of the reduction loops' extents */                                                    \
-  X(vec_bytes)    /* bytes the innermost vectorized loop writes at once */
+  X(vec_bytes)    /* bytes the innermost vectorized loop writes at once */                                         \
+  /* of the whole program, so the same in each of its rows: autotune_rows_set_cost */                              \
+  X(cost_share)   /* what `auto` costs by its plans, of what this one costs; not by slog */                        \
+  X(cost_ns)      /* the analytic cost */                                                                          \
+  X(work)         /* vector instructions */                                                                        \
+  X(statements)   /* of straight-line code, once loops are unrolled and peeled */
 /* clang-format on */
 
 typedef enum feature_index {
@@ -72,6 +77,7 @@ typedef struct feature_loop {
   const tir_var *var;
   double min, extent;
   tir_loop_kind kind;
+  bool peel;    /* its last iterations become code of their own */
   int id;       /* the same loop around two stores has one id */
   tir_env *env; /* its node in the chain of ranges; valid while the walk is inside */
 } feature_loop;
@@ -89,6 +95,7 @@ typedef struct feature_touched {
 
 typedef struct feature_store {
   const tir_buffer *buffer;
+  const tir_expr *value;                 /* NULL: a call's */
   bool is_constant;                      /* the value reads nothing: a reduction's init */
   int depth;                             /* loops: at most FEATURE_MAX_LOOPS */
   feature_loop loops[FEATURE_MAX_LOOPS]; /* outermost first */
@@ -98,12 +105,13 @@ typedef struct feature_store {
   feature_touched *touched; /* [0] is the written buffer */
   double alloc_outer_prod;  /* iterations of the loops around the buffer's ALLOC; 1 for parameters */
   int64_t auto_unroll;
+  int instruction_depth; /* the loops from here on are one instruction, as tensorize says; DEPTH: none are */
   int guards;
   double guard_prod;
 } feature_store;
 
 typedef struct feature_hull {
-  double lo[TN_MAX_RANK], hi[TN_MAX_RANK];
+  tir_interval dim[TN_MAX_RANK];
 } feature_hull;
 
 /* All stores of a function. One block of memory, left uninitialised: only what the counts cover is meant. */
@@ -122,6 +130,9 @@ void feature_touch(feature_program *p, const tir_env *env, const tir_buffer *buf
                    const tir_expr *const *index, bool is_write);
 /* After the last access: turns the hulls into counts of elements. */
 void feature_touch_finish(feature_program *p);
+
+/* What the program takes, before any of it was compiled (feature_estimate.c). */
+void feature_estimate(const feature_program *p, const tn_machine *machine, autotune_estimate *out);
 
 /* Fills the row of the buffer that p->stores[first] writes: from this store and all later ones of the same buffer. */
 void feature_fill_row(const feature_program *p, int first, int cache_line_bytes, float *row);

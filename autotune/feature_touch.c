@@ -1,27 +1,27 @@
 /* feature_touch.c: which part of a buffer a store touches, by loop level.
  *
- * An index is taken apart into base + sum of coefficient * loop variable; then the range of a level is the range of
- * the level inside it plus one term, so all levels of an access cost one pass over its loops. What is not linear
+ * An index is taken apart into a linear form (tir/linear.h) of the store's loops; then the range of a level is the range
+ * of the level inside it plus one term, so all levels of an access cost one pass over its loops. What is not linear
  * (fused loops: f // 8) is asked of tir_bounds, only at the levels whose variable it uses. */
 #include <math.h>
 
 #include "autotune/feature.h"
+#include "tir/linear.h"
 
-enum { MAX_INDEX_NODES = 128 };
+enum { MAX_INDEX_CASTS = 16 };
 
-/* An index as a linear form of the store's loops. Only the coefficients of used loops are set. */
-typedef struct linear {
-  double base;
-  double coefficient[FEATURE_MAX_LOOPS];
+/* An index as base + sum(step * loop variable). Only the steps of used loops are set. */
+typedef struct index_steps {
+  int64_t base, step[FEATURE_MAX_LOOPS];
   uint64_t used;
-  bool is_linear; /* else the coefficients are only estimates of the step */
-  int budget;     /* nodes that may still be looked at: shared subtrees could blow up */
-} linear;
+  bool is_linear; /* else the steps are only estimates */
+  int budget;     /* casts that may still be looked through: shared subtrees could blow up */
+} index_steps;
 
 typedef struct access {
   const feature_store *store;
   const tir_env *env;
-  linear dims[TN_MAX_RANK];
+  index_steps dims[TN_MAX_RANK];
 } access;
 
 static int find_loop(const feature_store *store, const tir_var *var) {
@@ -30,17 +30,17 @@ static int find_loop(const feature_store *store, const tir_var *var) {
   return i;
 }
 
-static void add_var(const feature_store *store, const tir_var *var, double scale, linear *out) {
+static void add_var(const feature_store *store, const tir_var *var, int64_t step, index_steps *out) {
   int i = find_loop(store, var);
   if (i < 0) return; /* a loop of extent 1: constant, and the same in all accesses */
-  if (!(out->used >> i & 1)) out->coefficient[i] = 0;
+  if (!(out->used >> i & 1)) out->step[i] = 0;
   out->used |= UINT64_C(1) << i;
-  out->coefficient[i] += scale;
+  if (__builtin_add_overflow(out->step[i], step, &out->step[i])) out->is_linear = false;
 }
 
 typedef struct opaque {
   const feature_store *store;
-  linear *out;
+  index_steps *out;
 } opaque;
 
 static tir_walk mark_var(void *user, const tir_expr *e) {
@@ -52,30 +52,63 @@ static tir_walk mark_var(void *user, const tir_expr *e) {
 }
 
 /* A part that is not linear: its variables step by about one. */
-static void add_opaque(const feature_store *store, const tir_expr *e, linear *out) {
+static void add_opaque(const feature_store *store, const tir_expr *e, index_steps *out) {
   out->is_linear = false;
   tir_walk_expr(e, mark_var, &(opaque){store, out});
 }
 
-static void decompose(const feature_store *store, const tir_expr *e, double scale, linear *out) {
-  int64_t factor;
-  if (out->budget-- <= 0) {
+static void add_index(const feature_store *store, const tir_expr *e, int64_t scale, index_steps *out);
+
+/* The interval of a form of loop variables; a loop of extent 1 stands at 0. */
+static tir_interval form_range(const feature_store *store, const tir_linear *form) {
+  tir_interval range = {form->constant, form->constant};
+  for (int i = 0; i < form->n; ++i) {
+    const tir_expr *atom = form->terms[i].atom;
+    int loop = atom->op == TIR_VAR ? find_loop(store, atom->u.var) : -1;
+    if (atom->op != TIR_VAR) return TIR_UNBOUNDED;
+    if (loop < 0) continue;
+    int64_t min = (int64_t)store->loops[loop].min, last = min + (int64_t)store->loops[loop].extent - 1;
+    range = tir_interval_add(range, tir_interval_scale((tir_interval){min, last}, form->terms[i].coef));
+  }
+  return range;
+}
+
+/* (c*q + r) // c is q, and (c*q + r) % c is r, where r stays in [0, c): so panels are indexed. False: E is none such. */
+static bool add_division(const feature_store *store, const tir_expr *e, int64_t scale, index_steps *out) {
+  tir_linear form, whole, rest;
+  int64_t by;
+  if ((e->op != TIR_FLOORDIV && e->op != TIR_FLOORMOD) || !tir_is_int(e->arg[1], &by) || by < 1) return false;
+  tir_linear_zero(&form), tir_linear_zero(&whole), tir_linear_zero(&rest);
+  bool ok = tir_linear_add_expr(&form, e->arg[0], 1) && tir_linear_add_const(&rest, form.constant);
+  for (int i = 0; ok && i < form.n; ++i) {
+    bool divides = form.terms[i].coef % by == 0;
+    ok = tir_linear_add_atom(divides ? &whole : &rest, form.terms[i].atom, form.terms[i].coef / (divides ? by : 1));
+  }
+  if (!ok || !tir_interval_within(form_range(store, &rest), (tir_interval){0, by - 1})) return false;
+  const tir_linear *result = e->op == TIR_FLOORDIV ? &whole : &rest;
+  if (__builtin_add_overflow(out->base, scale * result->constant, &out->base)) out->is_linear = false;
+  for (int i = 0; i < result->n; ++i) add_index(store, result->terms[i].atom, scale * result->terms[i].coef, out);
+  return true;
+}
+
+static bool keeps_integer(const tir_expr *e) { return e->op == TIR_CAST && !tn_dtype_is_float(e->arg[0]->dtype); }
+
+static void add_index(const feature_store *store, const tir_expr *e, int64_t scale, index_steps *out) {
+  tir_linear form;
+  tir_linear_zero(&form);
+  if (!tir_linear_add_expr(&form, e, scale)) {
     add_opaque(store, e, out);
-  } else if (e->op == TIR_INT) {
-    out->base += scale * (double)e->u.i;
-  } else if (e->op == TIR_VAR) {
-    add_var(store, e->u.var, scale, out);
-  } else if (e->op == TIR_ADD || e->op == TIR_SUB) {
-    decompose(store, e->arg[0], scale, out);
-    decompose(store, e->arg[1], e->op == TIR_ADD ? scale : -scale, out);
-  } else if (e->op == TIR_MUL && tir_is_int(e->arg[1], &factor)) {
-    decompose(store, e->arg[0], scale * (double)factor, out);
-  } else if (e->op == TIR_MUL && tir_is_int(e->arg[0], &factor)) {
-    decompose(store, e->arg[1], scale * (double)factor, out);
-  } else if (e->op == TIR_CAST && !tn_dtype_is_float(e->arg[0]->dtype)) {
-    decompose(store, e->arg[0], scale, out);
-  } else {
-    add_opaque(store, e, out);
+    return;
+  }
+  if (__builtin_add_overflow(out->base, form.constant, &out->base)) out->is_linear = false;
+  for (int i = 0; i < form.n; ++i) {
+    const tir_expr *atom = form.terms[i].atom;
+    if (atom->op == TIR_VAR)
+      add_var(store, atom->u.var, form.terms[i].coef, out);
+    else if (keeps_integer(atom) && out->budget-- > 0)
+      add_index(store, atom->arg[0], form.terms[i].coef, out);
+    else if (out->budget-- <= 0 || !add_division(store, atom, form.terms[i].coef, out))
+      add_opaque(store, atom, out);
   }
 }
 
@@ -86,40 +119,46 @@ static void set_range(const feature_loop *loop, bool runs) {
   loop->env->range = (tir_interval){min, runs ? min + (int64_t)loop->extent - 1 : min};
 }
 
-/* Widens the hull of one level by [lo, hi], cut to the buffer: a guarded tail does not run over its end. */
-static void widen(feature_hull *hull, int dim, bool first, double lo, double hi, int64_t extent) {
-  lo = RUNTIME_MIN(RUNTIME_MAX(lo, 0), (double)extent - 1);
-  hi = RUNTIME_MAX(RUNTIME_MIN(hi, (double)extent - 1), lo);
-  hull->lo[dim] = first ? lo : RUNTIME_MIN(hull->lo[dim], lo);
-  hull->hi[dim] = first ? hi : RUNTIME_MAX(hull->hi[dim], hi);
+/* Widens the hull of one level by a range, cut to the buffer: a guarded tail does not run over its end. */
+static void widen(feature_hull *hull, int dim, bool first, tir_interval range, int64_t extent) {
+  range.lo = RUNTIME_MIN(RUNTIME_MAX(range.lo, 0), extent - 1);
+  range.hi = RUNTIME_MAX(RUNTIME_MIN(range.hi, extent - 1), range.lo);
+  hull->dim[dim] = first ? range : tir_interval_hull(hull->dim[dim], range);
+}
+
+/* All loops stand at their first iterations. */
+static tir_interval first_point(const access *a, const index_steps *index) {
+  tir_interval at = {index->base, index->base};
+  for (uint64_t left = index->used; left; left &= left - 1) {
+    int i = __builtin_ctzll(left);
+    int64_t min = (int64_t)a->store->loops[i].min;
+    if (min != 0) at = tir_interval_add(at, tir_interval_scale((tir_interval){min, min}, index->step[i]));
+  }
+  return at;
 }
 
 static void widen_linear(const access *a, int dim, feature_hull *hulls, bool first, int64_t extent) {
-  const linear *form = &a->dims[dim];
-  double lo = form->base, hi;
-  for (int i = 0; i < a->store->depth; ++i) {
-    if (form->used >> i & 1) lo += form->coefficient[i] * a->store->loops[i].min;
-  }
-  hi = lo;
+  const index_steps *index = &a->dims[dim];
+  tir_interval range = first_point(a, index);
   for (int i = a->store->depth - 1; i >= 0; --i) {
-    double span = form->used >> i & 1 ? form->coefficient[i] * (a->store->loops[i].extent - 1) : 0;
-    *(span < 0 ? &lo : &hi) += span;
-    widen(&hulls[i], dim, first, lo, hi, extent);
+    tir_interval iterations = {0, (int64_t)a->store->loops[i].extent - 1};
+    if (index->used >> i & 1) range = tir_interval_add(range, tir_interval_scale(iterations, index->step[i]));
+    widen(&hulls[i], dim, first, range, extent);
   }
-  if (a->store->depth == 0) widen(hulls, dim, first, lo, hi, extent);
+  if (a->store->depth == 0) widen(hulls, dim, first, range, extent);
 }
 
 static void widen_opaque(const access *a, const tir_expr *index, int dim, feature_hull *hulls, bool first,
                          int64_t extent) {
   const feature_store *store = a->store;
-  tir_interval range = {INT64_MIN, INT64_MAX};
+  tir_interval range = TIR_UNBOUNDED;
   for (int i = 0; i < store->depth; ++i) set_range(&store->loops[i], false);
   for (int i = store->depth - 1; i >= 0; --i) {
     set_range(&store->loops[i], true);
     if (i == store->depth - 1 || a->dims[dim].used >> i & 1) range = tir_bounds(a->env, index);
-    widen(&hulls[i], dim, first, (double)range.lo, (double)range.hi, extent);
+    widen(&hulls[i], dim, first, range, extent);
   }
-  if (store->depth == 0) widen(hulls, dim, first, 0, (double)extent - 1, extent);
+  if (store->depth == 0) widen(hulls, dim, first, (tir_interval){0, extent - 1}, extent);
 }
 
 /* ---- accesses ---------------------------------------------------------------------------------------------------- */
@@ -144,14 +183,14 @@ static void take_strides(const access *a, feature_touched *touched) {
   uint64_t seen = 0;
   double right = 1;
   for (int dim = touched->buffer->ndim - 1; dim >= 0; --dim) {
-    const linear *form = &a->dims[dim];
-    for (uint64_t left = form->used & ~seen; left; left &= left - 1) {
+    const index_steps *index = &a->dims[dim];
+    for (uint64_t left = index->used & ~seen; left; left &= left - 1) {
       int i = __builtin_ctzll(left);
-      double step = fabs(form->coefficient[i]) * right;
+      double step = fabs((double)index->step[i]) * right;
       bool had = touched->used >> i & 1;
       touched->stride[i] = had ? RUNTIME_MIN(touched->stride[i], step) : step;
     }
-    seen |= form->used;
+    seen |= index->used;
     right *= (double)touched->buffer->shape[dim];
   }
   touched->used |= seen;
@@ -168,13 +207,13 @@ void feature_touch(feature_program *p, const tir_env *env, const tir_buffer *buf
   a.env = env;
   feature_hull *hulls = p->hulls[touched - a.store->touched];
   for (int dim = 0; dim < n_index; ++dim) {
-    linear *form = &a.dims[dim];
-    form->base = 0;
-    form->used = 0;
-    form->is_linear = true;
-    form->budget = MAX_INDEX_NODES;
-    decompose(a.store, index[dim], 1, form);
-    if (form->is_linear)
+    index_steps *steps = &a.dims[dim];
+    steps->base = 0;
+    steps->used = 0;
+    steps->is_linear = true;
+    steps->budget = MAX_INDEX_CASTS;
+    add_index(a.store, index[dim], 1, steps);
+    if (steps->is_linear)
       widen_linear(&a, dim, hulls, is_new, buffer->shape[dim]);
     else
       widen_opaque(&a, index[dim], dim, hulls, is_new, buffer->shape[dim]);
@@ -182,9 +221,11 @@ void feature_touch(feature_program *p, const tir_env *env, const tir_buffer *buf
   take_strides(&a, touched);
 }
 
+static double length(tir_interval range) { return (double)(range.hi - range.lo + 1); }
+
 static double hull_elements(const feature_hull *hull, int ndim) {
   double n = 1;
-  for (int dim = 0; dim < ndim; ++dim) n *= hull->hi[dim] - hull->lo[dim] + 1;
+  for (int dim = 0; dim < ndim; ++dim) n *= length(hull->dim[dim]);
   return n;
 }
 
@@ -192,7 +233,7 @@ static double hull_elements(const feature_hull *hull, int ndim) {
 static double hull_contiguous(const feature_hull *hull, const tir_buffer *buffer) {
   double n = 1;
   for (int dim = buffer->ndim - 1; dim >= 0; --dim) {
-    double extent = hull->hi[dim] - hull->lo[dim] + 1;
+    double extent = length(hull->dim[dim]);
     n *= extent;
     if (extent < (double)buffer->shape[dim]) break;
   }

@@ -81,12 +81,14 @@ typedef struct finals {
   int n;
   tn_candidate candidates[TUNER_MAX_FINALISTS];
   tn_measurement measurements[TUNER_MAX_FINALISTS]; /* of the last turn; the objects stay */
+  const char *plans[TUNER_MAX_FINALISTS];           /* the tuner's; NULL: says none */
   finals_entry entries[TUNER_MAX_FINALISTS];
 } finals;
 
 static void enter(finals *f, const tuner_top *top) {
   const tuner *t = f->t;
   f->entries[f->n].n_steps = top->n_steps;
+  f->plans[f->n] = top->plan;
   f->candidates[f->n++] = (tn_candidate){.program = tn_program_text(t->program),
                                          .steps = top->steps,
                                          .target = t->target,
@@ -155,6 +157,7 @@ static tn_status record(finals *f, int i, int rank, bool is_tie) {
   m->n_samples = e->n;
   autotune_record made = {0};
   tn_status status = autotune_record_make(t->ctx, &f->candidates[i], t->program, t->options.target, m, &made);
+  if (status == TN_OK) status = tuner_add_plan(t->ctx, &made, f->plans[i]);
   /* Without its mark it would count as a trial. */
   bool marked = status == TN_OK && json_object_set_new(made.json, "final", json_true()) == 0 &&
                 json_object_set_new(made.json, "rank", json_integer(rank)) == 0 &&

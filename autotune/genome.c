@@ -1,6 +1,5 @@
-/* genome.c: from a sketch and a genome to a schedule, and back. One walk does both: at each decision it asks the
- * genome, or, led by a recorded schedule, looks at the step recorded there and writes into the genome what causes it.
- */
+/* genome.c: from a sketch and a genome to a schedule: the plan family `sketch`. At each decision the walk asks the
+ * genome. */
 #include "autotune/search.h"
 
 const int autotune_vector_lanes[5] = {0, 8, 16, 32, 64};
@@ -13,30 +12,8 @@ typedef struct walk {
   const autotune_task *task;
   const autotune_sketch *sketch;
   tn_schedule *s;
-  autotune_genome *genome;     /* asked, or filled when there are recorded steps */
-  const tn_schedule *recorded; /* NULL: the genome leads */
+  const autotune_genome *genome;
 } walk;
-
-/* ---- looking ahead in the recorded steps ------------------------------------------------------------------------- */
-
-/* The recorded step at this moment if it is of this kind and stage. */
-static const schedule_step *recorded_step(const walk *w, schedule_step_kind kind, int stage) {
-  if (!w->recorded || w->s->n_steps >= w->recorded->n_steps) return NULL;
-  const schedule_step *step = &w->recorded->steps[w->s->n_steps];
-  return step->kind == kind && step->stage == stage ? step : NULL;
-}
-
-static bool same_list(const schedule_step *a, const schedule_step *b) {
-  return a->n == b->n && (a->n == 0 || memcmp(a->list, b->list, sizeof *a->list * (size_t)a->n) == 0);
-}
-
-static bool same_step(const schedule_step *a, const schedule_step *b, bool is_hole) {
-  if (a->kind != b->kind || a->stage != b->stage || a->iter != b->iter || a->value != b->value) return false;
-  if (a->target_stage != b->target_stage || a->target_iter != b->target_iter) return false;
-  if (a->inner_to_outer != b->inner_to_outer || (a->text == NULL) != (b->text == NULL)) return false;
-  if (a->text && strcmp(a->text, b->text) != 0) return false;
-  return is_hole ? a->n == b->n : same_list(a, b);
-}
 
 /* ---- the sketch's steps ------------------------------------------------------------------------------------------ */
 
@@ -49,20 +26,9 @@ static void lengths_of(const autotune_sketch *sketch, const autotune_genome *gen
   for (int l = h->n_lengths; l < AUTOTUNE_LENGTHS; l++) lengths[h->n_lengths - 1] *= from[l];
 }
 
-static void take_lengths(walk *w, int hole, const schedule_step *recorded) {
-  autotune_tile *tile = &w->genome->tiles[hole];
-  *tile = (autotune_tile){{1, 1, 1}, recorded->tail};
-  for (int l = 0; l < recorded->n; l++) tile->length[l] = (int32_t)recorded->list[l];
-}
-
 /* One step of the sketch; HOLE is its hole or -1. */
 static bool apply_sketch_step(walk *w, schedule_step step, int hole) {
   int64_t lengths[AUTOTUNE_LENGTHS];
-  if (w->recorded) {
-    int at = w->s->n_steps;
-    if (at >= w->recorded->n_steps || !same_step(&step, &w->recorded->steps[at], hole >= 0)) return false;
-    if (hole >= 0 && w->sketch->holes[hole].follows < 0) take_lengths(w, hole, &w->recorded->steps[at]);
-  }
   if (hole >= 0) {
     int follows = w->sketch->holes[hole].follows;
     lengths_of(w->sketch, w->genome, hole, lengths);
@@ -144,24 +110,11 @@ static int list_places(const walk *w, int stage, place *places) {
   return n;
 }
 
-static int recorded_place(const walk *w, int stage, int n, const place *places) {
-  const schedule_step *at = recorded_step(w, SCHEDULE_STEP_CA, stage);
-  bool inlined = recorded_step(w, SCHEDULE_STEP_CI, stage) != NULL;
-  for (int i = 0; i < n; i++) {
-    const place *p = &places[i];
-    if (at && p->attach == SCHEDULE_AT && p->stage == at->target_stage && p->iter == at->target_iter) return i;
-    if (inlined && p->attach == SCHEDULE_INLINED) return i;
-  }
-  return 0;
-}
-
 static bool choose_place(walk *w, int stage) {
   place places[MAX_PLACES];
   if (schedule_is_output_stage(w->s, stage)) return true;
   int n = list_places(w, stage, places);
-  uint8_t *choice = &w->genome->choices[stage].location;
-  if (w->recorded) *choice = (uint8_t)recorded_place(w, stage, n, places);
-  const place *p = &places[*choice % n];
+  const place *p = &places[w->genome->choices[stage].location % n];
   if (p->attach == SCHEDULE_INLINED) return schedule_compute_inline(w->s, stage) == TN_OK;
   return p->attach == SCHEDULE_ROOT || schedule_compute_at(w->s, stage, p->stage, p->iter) == TN_OK;
 }
@@ -186,19 +139,6 @@ static int64_t vector_length(int64_t extent, int lanes) {
   return lanes;
 }
 
-/* The choice that explains the recorded step. */
-static int recorded_vector(const walk *w, int stage, int iter, int64_t extent) {
-  const schedule_step *split = recorded_step(w, SCHEDULE_STEP_SP, stage);
-  const schedule_step *annotate = recorded_step(w, SCHEDULE_STEP_AN, stage);
-  bool whole = recorded_step(w, SCHEDULE_STEP_RE, stage) || (annotate && annotate->value == SCHEDULE_VECTORIZE);
-  if (split && (split->iter != iter || split->n != 1)) split = NULL;
-  for (int c = 1; c < RUNTIME_COUNT(autotune_vector_lanes); c++) {
-    int64_t length = vector_length(extent, autotune_vector_lanes[c]);
-    if (length == extent ? whole : split && split->list[0] == length) return c;
-  }
-  return 0;
-}
-
 /* Moves the loop at ITER behind all others. */
 static bool move_innermost(walk *w, int stage, int iter) {
   int order[SCHEDULE_MAX_AXES], n = 0, n_leaves = w->s->stages[stage].n_leaves;
@@ -214,9 +154,7 @@ static bool choose_vector(walk *w, int stage) {
   int iter = vector_loop(&w->s->stages[stage]);
   if (iter < 0) return true;
   int64_t extent = schedule_leaf(&w->s->stages[stage], iter)->extent;
-  uint8_t *choice = &w->genome->choices[stage].vector;
-  if (w->recorded) *choice = (uint8_t)recorded_vector(w, stage, iter, extent);
-  int64_t length = vector_length(extent, autotune_vector_lanes[*choice]);
+  int64_t length = vector_length(extent, autotune_vector_lanes[w->genome->choices[stage].vector]);
   if (length == 0) return true;
   if (length < extent) {
     tn_tail tail = extent % length ? TN_TAIL_PEEL : TN_TAIL_GUARD;
@@ -244,23 +182,11 @@ static int loops_to_fuse(const walk *w, int stage_id, int goal, int64_t *product
   return stage->n_leaves;
 }
 
-static int recorded_parallel(const walk *w, int stage) {
-  const schedule_step *fuse = recorded_step(w, SCHEDULE_STEP_FU, stage);
-  const schedule_step *annotate = recorded_step(w, SCHEDULE_STEP_AN, stage);
-  int n = fuse ? fuse->n : annotate && annotate->value == SCHEDULE_PARALLEL ? 1 : 0;
-  for (int c = 1; n > 0 && c < RUNTIME_COUNT(autotune_parallel_goals); c++) {
-    int64_t product;
-    if (loops_to_fuse(w, stage, autotune_parallel_goals[c], &product) == n) return c;
-  }
-  return 0;
-}
-
 static bool choose_parallel(walk *w, int stage) {
-  uint8_t *choice = &w->genome->choices[stage].parallel;
-  if (w->recorded) *choice = (uint8_t)recorded_parallel(w, stage);
-  if (*choice == 0 || w->task->threads < 2) return true;
+  int choice = w->genome->choices[stage].parallel;
+  if (choice == 0 || w->task->threads < 2) return true;
   int64_t product;
-  int iters[MAX_LOOPS], n = loops_to_fuse(w, stage, autotune_parallel_goals[*choice], &product);
+  int iters[MAX_LOOPS], n = loops_to_fuse(w, stage, autotune_parallel_goals[choice], &product);
   if (product < 2 || n > MAX_LOOPS) return true;
   for (int i = 0; i < n; i++) iters[i] = i;
   if (n > 1 && schedule_fuse(w->s, stage, n, iters) != TN_OK) return false;
@@ -293,10 +219,7 @@ static int64_t inner_body(const walk *w, const schedule_stage *stage, int first)
 static bool unroll_tile(walk *w, int stage_id) {
   const schedule_stage *stage = &w->s->stages[stage_id];
   int first = first_inner_loop(w, stage_id);
-  uint8_t *choice = &w->genome->choices[stage_id].unroll_inner;
-  const schedule_step *step = recorded_step(w, SCHEDULE_STEP_AN, stage_id);
-  if (w->recorded) *choice = step && step->value == SCHEDULE_UNROLL;
-  if (!*choice || inner_body(w, stage, first) > MAX_INNER_BODY) return true;
+  if (!w->genome->choices[stage_id].unroll_inner || inner_body(w, stage, first) > MAX_INNER_BODY) return true;
   for (int i = first; i < stage->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(stage, i);
     if (axis->annotation != SCHEDULE_NONE || axis->extent < 2) continue;
@@ -305,19 +228,8 @@ static bool unroll_tile(walk *w, int stage_id) {
   return true;
 }
 
-static int recorded_unroll(const walk *w, int stage) {
-  const schedule_step *step = recorded_step(w, SCHEDULE_STEP_PR, stage);
-  const char *value = step && step->text ? strchr(step->text, '$') : NULL;
-  for (int c = 1; value && c < RUNTIME_COUNT(autotune_unroll_steps); c++) {
-    if (atoi(value + 1) == autotune_unroll_steps[c]) return c;
-  }
-  return 0;
-}
-
 static bool choose_unroll(walk *w, int stage) {
-  uint8_t *choice = &w->genome->choices[stage].unroll;
-  if (w->recorded) *choice = (uint8_t)recorded_unroll(w, stage);
-  int max_step = autotune_unroll_steps[*choice];
+  int max_step = autotune_unroll_steps[w->genome->choices[stage].unroll];
   return max_step == 0 || schedule_pragma_unroll(w->s, stage, 0, max_step) == TN_OK;
 }
 
@@ -361,29 +273,10 @@ static bool run(walk *w) {
   return w->s && apply_sketch(w) && for_each_stage(w, place_and_vectorize) && for_each_stage(w, annotate);
 }
 
-tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome) {
-  if (genome->sketch == AUTOTUNE_PLANNED) return autotune_planned_schedule(space, genome);
-  autotune_genome copy = *genome;
-  walk w = {.task = space->task, .sketch = &space->sketches[genome->sketch], .genome = &copy};
+tn_schedule *autotune_sketch_schedule(const autotune_space *space, const autotune_genome *genome) {
+  walk w = {.task = space->task, .sketch = &space->sketches[genome->sketch], .genome = genome};
   w.s = tn_schedule_new(space->task->program);
   if (run(&w)) return w.s;
   tn_schedule_free(w.s);
   return NULL;
-}
-
-static bool explains(const autotune_space *space, int sketch, const tn_schedule *recorded, autotune_genome *out) {
-  memset(out, 0, sizeof *out);
-  out->sketch = sketch;
-  walk w = {space->task, &space->sketches[sketch], tn_schedule_new(space->task->program), out, recorded};
-  bool same = run(&w) && w.s->n_steps == recorded->n_steps;
-  same = same && autotune_schedule_hash(w.s) == autotune_schedule_hash(recorded);
-  tn_schedule_free(w.s);
-  return same;
-}
-
-bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out) {
-  for (int sketch = 0; sketch < space->n_sketches; sketch++) {
-    if (explains(space, sketch, s, out)) return true;
-  }
-  return false;
 }

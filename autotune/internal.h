@@ -29,23 +29,38 @@ extern const tn_site autotune_flow_site;
 
 /* ---- features (feature.c): one row a written buffer, from lowered loop IR before the passes ---------------------- */
 
-enum { AUTOTUNE_FEATURES = 172, AUTOTUNE_MAX_ROWS = 32 };
-/* Fills at most AUTOTUNE_MAX_ROWS rows of AUTOTUNE_FEATURES floats; returns how many (0: nothing is written, or no memory).
- * The first 164 are Ansor's per-store features in TVM's order, then 8 of our own; autotune/feature.h lists all by name. */
-int autotune_features(const tir_func *lowered, int cache_line_bytes, float *rows);
+enum { AUTOTUNE_FEATURES = 176, AUTOTUNE_MAX_ROWS = 32 };
 
-/* ---- cost model (model.c): XGBoost with the pack-sum objective --------------------------------------------------- */
+/* What is known of lowered loops before they are compiled (feature_estimate.c). */
+typedef struct autotune_estimate {
+  double work;       /* instructions on vectors, of all threads */
+  double statements; /* of straight-line code, once loops are unrolled and peeled: what LLVM gets */
+  double ns;         /* work or memory, of one run */
+} autotune_estimate;
+
+/* Fills at most AUTOTUNE_MAX_ROWS rows of AUTOTUNE_FEATURES floats; returns how many (0: nothing is written, or no memory).
+ * The first 164 are Ansor's per-store features in TVM's order, then 12 of our own; autotune/feature.h lists all by name.
+ * The last four are 0 until autotune_rows_set_cost. ESTIMATE may be NULL; MACHINE is what it is for, all of it known. */
+int autotune_features(const tir_func *lowered, int cache_line_bytes, const tn_machine *machine, float *rows,
+                      autotune_estimate *estimate);
+/* Writes into a program's rows what it costs by its plan, in relation to what `auto` costs. */
+void autotune_rows_set_cost(int n, float *rows, const autotune_estimate *estimate, double cost_ns, double auto_ns);
+/* The first guess of a program's score, from one of its rows: 1 as good as `auto`, 0 nothing is known. */
+float autotune_cost_share(const float *row);
+
+/* ---- cost model (model.c): XGBoost with the pack-sum objective, on top of the analytic cost ----------------------- */
 
 typedef struct autotune_model autotune_model;
 autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads);
 void autotune_model_free(autotune_model *model);
 /* Adds a measured program: its rows, and its cost in seconds (INFINITY: failed). Rows are copied. */
 tn_status autotune_model_add(autotune_model *model, const float *rows, int n_rows, double cost_s);
-/* Trains from all that was added. Before the first training, predict gives random scores. */
+/* Trains from all that was added: what the measured times are beside the analytic costs. Before the first training,
+ * predict gives what the analytic costs alone say. */
 tn_status autotune_model_train(autotune_model *model);
 bool autotune_model_is_trained(const autotune_model *model);
 /* XGBoost is loaded by the first training. When it is absent, too old or fails, a warning says so and there is no model from
- * then on: training does nothing, scores are random. LIBRARY, which the caller keeps, in place of its usual names; or no
+ * then on: training does nothing, scores are by analytic costs. LIBRARY, which the caller keeps, in place of its usual names; or no
  * model at all. */
 void autotune_model_set_library(autotune_model *model, const char *library);
 void autotune_model_turn_off(autotune_model *model);

@@ -1,8 +1,9 @@
-/* model.c: the cost model: XGBoost's boosted trees, trained during the run.
+/* model.c: the cost model: XGBoost's boosted trees, trained during the run, on top of the analytic cost.
  *
- * A program is a pack of rows (one a written buffer); its score is the sum of its rows' outputs, which shall be best
- * cost / cost: 1 for the fastest, 0 for a failure. The loss is w/2 * (sum - label)^2; a row's gradient is w * (sum -
- * label). Two things differ from TVM's model with the same objective:
+ * A program is a pack of rows (one a written buffer); its score shall be best cost / cost: 1 for the fastest, 0 for a
+ * failure. It is a first guess, which comes from the plan's analytic cost and stands in the rows (cost_share), and the sum of
+ * the rows' outputs: the trees learn where that cost is wrong. Without a model the guess alone ranks. The loss is
+ * w/2 * (score - label)^2; a row's gradient is w * (score - label). Two things differ from TVM's model with the same objective:
  *  - the hessian of a row is w * (rows of the pack): the rows move together, and with w alone a pack of n rows would
  *    step n times too far;
  *  - the weight has a floor, so that slow and failed programs teach what to avoid instead of counting for nothing. */
@@ -41,7 +42,6 @@ struct autotune_model {
   tn_context *ctx;
   uint64_t seed;
   int threads;
-  runtime_rng random;     /* scores before the first training */
   bool is_loaded, is_off; /* XGBoost is there; it is not wanted, or does not work */
   const char *library;    /* NULL: by its usual names */
   autotune_xgboost xg;
@@ -52,10 +52,10 @@ struct autotune_model {
 
 static void ignore_log(const char *text) { (void)text; }
 
-/* From here on there is no model: candidates are drawn, as before the first training. */
+/* From here on there is no model: candidates are ranked by their analytic costs, as before the first training. */
 static void give_up(autotune_model *model, const char *doing, const char *why) {
-  runtime_say(model->ctx, TN_SEVERITY_WARNING, "no cost model: XGBoost %s: %s; candidates are drawn at random", doing,
-              why);
+  runtime_say(model->ctx, TN_SEVERITY_WARNING,
+              "no cost model: XGBoost %s: %s; candidates are ranked by the analytic cost", doing, why);
   if (model->booster) model->xg.BoosterFree(model->booster);
   model->booster = NULL;
   model->is_off = true;
@@ -93,7 +93,6 @@ autotune_model *autotune_model_new(tn_context *ctx, uint64_t seed, int threads) 
   model->ctx = ctx;
   model->seed = seed;
   model->threads = RUNTIME_MAX(threads, 1);
-  model->random.state = seed;
   return model;
 }
 
@@ -156,10 +155,16 @@ static double best_cost(const autotune_model *model) {
   return best;
 }
 
+/* The score of rows [FIRST, END) by the analytic cost alone. */
+static float guess_of(const float *rows, int first, int end) {
+  return first < end ? autotune_cost_share(rows + (ptrdiff_t)first * AUTOTUNE_FEATURES) : 0;
+}
+
 static void pack_gradient(training *t, int pack, const float *outputs) {
   int first = t->model->programs.data[pack].first_row, end = end_row(t->model, pack);
   double cost = t->model->programs.data[pack].cost_s, sum = 0;
   double label = isinf(cost) ? 0 : t->best_s / cost, weight = RUNTIME_MAX(label, weight_floor);
+  sum += guess_of(t->model->rows.data, first, end);
   for (int row = first; row < end; ++row) sum += outputs[row];
   for (int row = first; row < end; ++row) {
     t->gradient[row] = (float)(weight * (sum - label));
@@ -230,7 +235,7 @@ tn_status autotune_model_train(autotune_model *model) {
 
 /* What a saved model was trained on: other features mean other numbers. */
 #define FEATURES_KEY "tenon_features"
-static void features_version(char text[16]) { snprintf(text, 16, "%d.1", AUTOTUNE_FEATURES); }
+static void features_version(char text[16]) { snprintf(text, 16, "%d.2", AUTOTUNE_FEATURES); }
 
 bool autotune_model_save(autotune_model *model, const char *path) {
   char version[16];
@@ -285,7 +290,7 @@ static bool sum_outputs(autotune_model *model, int n, const int *first_row, cons
   int result = model->xg.BoosterPredictFromDense(model->booster, array, config, NULL, &shape, &dim, &outputs);
   if (!works(model, result, "failed while predicting")) return false;
   for (int i = 0; i < n; ++i) {
-    float sum = 0;
+    float sum = guess_of(rows, first_row[i], first_row[i + 1]);
     for (int row = first_row[i]; row < first_row[i + 1]; ++row) sum += outputs[row - first_row[0]];
     scores[i] = sum;
   }
@@ -296,7 +301,7 @@ tn_status autotune_model_predict(autotune_model *model, int n, const int *first_
   if (!model || n < 0 || (n > 0 && (!first_row || !scores))) return TN_ERROR_ARGUMENT;
   bool asks = n > 0 && model->booster && first_row[n] > first_row[0];
   if (!asks || !sum_outputs(model, n, first_row, rows, scores))
-    for (int i = 0; i < n; ++i) scores[i] = (float)runtime_random_unit(&model->random);
+    for (int i = 0; i < n; ++i) scores[i] = guess_of(rows, first_row[i], first_row[i + 1]);
   for (int i = 0; i < n; ++i) {
     if (first_row[i] == first_row[i + 1]) scores[i] = -INFINITY;
   }

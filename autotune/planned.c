@@ -6,7 +6,7 @@
 #include "autotune/search.h"
 
 /* In percent. */
-enum { ANOTHER_PLAN = 12, ANY_VALUE = 30, FROM_OTHER = 50, NEAR = 6, CHANGED = 60, TRIES = 16 };
+enum { ANY_FAMILY = 20, ANOTHER_PLAN = 12, ANY_VALUE = 30, FROM_OTHER = 50, NEAR = 6, CHANGED = 60, TRIES = 16 };
 
 static bool chance(runtime_rng *rng, int percent) { return runtime_random_below(rng, 100) < percent; }
 
@@ -23,53 +23,82 @@ static autotune_plan plan_of(const schedule_plan *plan) {
   return out;
 }
 
-static void set_plans(const autotune_space *space, const schedule_plan *by_group, autotune_genome *out) {
+void autotune_plan_put(autotune_genome *genome, int group, const schedule_plan *plan) {
+  genome->plans[group] = plan_of(plan);
+}
+
+void autotune_plans_genome(const autotune_space *space, const schedule_plan *by_group, autotune_genome *out) {
   memset(out, 0, sizeof *out);
   out->sketch = AUTOTUNE_PLANNED;
   for (int g = 0; g < space->n_groups; g++) out->plans[g] = plan_of(&by_group[g]);
 }
 
-void autotune_plan_space(autotune_space *space) {
-  const tn_machine machine = autotune_machine(space->task);
-  schedule_plan best[AUTOTUNE_MAX_GROUPS];
-  space->plans = schedule_plans_new(space->task->program, &machine);
-  int n = space->plans ? schedule_plans_count(space->plans) : 0;
-  if (n > AUTOTUNE_MAX_GROUPS) return;
-  space->n_groups = n;
-  if (n == 0) return;
-  schedule_plans_best(space->plans, best);
-  set_plans(space, best, &space->best);
-}
-
-tn_schedule *autotune_planned_schedule(const autotune_space *space, const autotune_genome *genome) {
-  schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
+void autotune_genome_plans(const autotune_space *space, const autotune_genome *genome, schedule_plan *by_group) {
   for (int g = 0; g < space->n_groups; g++) {
     by_group[g] = (schedule_plan){.family = genome->plans[g].family};
     memcpy(by_group[g].value, genome->plans[g].value, sizeof by_group[g].value);
   }
-  return schedule_plans_realize(space->plans, by_group);
 }
 
-bool autotune_planned_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out) {
+/* Each family's own order: in the group's, a family may come behind all plans of another. */
+static bool rank_families(autotune_space *space, int group) {
+  const plan_choices *choices = schedule_plans_choices(space->plans, group);
+  for (int i = 0; i < choices->n; i++) {
+    plan_choices one = {1, {choices->choices[i]}};
+    autotune_ranked ranked = {.group = group};
+    ranked.n = schedule_plan_rank(&one, AUTOTUNE_RANKED, ranked.plans);
+    if (ranked.n > 0 && !RUNTIME_PUSH(&space->ranked, ranked)) return false;
+  }
+  return true;
+}
+
+bool autotune_plan_space(autotune_space *space) {
+  const tn_machine machine = autotune_machine(space->task);
+  schedule_plan best[AUTOTUNE_MAX_GROUPS];
+  space->plans = schedule_plans_new(space->task->program, &machine);
+  int n = space->plans ? schedule_plans_count(space->plans) : 0;
+  if (n > AUTOTUNE_MAX_GROUPS) return true;
+  space->n_groups = n;
+  if (n == 0) return true;
+  schedule_plans_best(space->plans, best);
+  autotune_plans_genome(space, best, &space->best);
+  bool ok = true;
+  for (int g = 0; ok && g < n; g++) ok = rank_families(space, g);
+  return ok;
+}
+
+tn_schedule *autotune_planned_schedule(const autotune_space *space, const autotune_genome *genome) {
   schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
-  const char *text = schedule_plan_text(s);
-  if (!text || space->n_groups == 0 || schedule_plans_decode(space->plans, text, by_group) != TN_OK) return false;
-  set_plans(space, by_group, out);
-  tn_schedule *same = autotune_planned_schedule(space, out);
-  bool is_same = same && autotune_schedule_hash(same) == autotune_schedule_hash(s);
-  tn_schedule_free(same);
-  return is_same;
+  autotune_genome_plans(space, genome, by_group);
+  return schedule_plans_realize(space->plans, by_group);
 }
 
 /* ---- drawing ----------------------------------------------------------------------------------------------------- */
 
 /* Each rank half as often as one NEAR places before it. */
+static int draw_place(runtime_rng *rng, int n) {
+  int place = (int)(-log2(1 - runtime_random_unit(rng)) * NEAR);
+  return RUNTIME_MIN(place, n - 1);
+}
+
+/* One of a family's best, of a family that may be drawn as often as any other. */
+static bool draw_of_family(const autotune_space *space, runtime_rng *rng, int group, autotune_plan *out) {
+  int first = 0, n = 0;
+  for (int i = 0; i < space->ranked.n; i++) {
+    if (space->ranked.data[i].group != group) continue;
+    if (n++ == 0) first = i;
+  }
+  if (n == 0) return false;
+  const autotune_ranked *ranked = &space->ranked.data[first + runtime_random_below(rng, n)];
+  *out = plan_of(&ranked->plans[draw_place(rng, ranked->n)]);
+  return true;
+}
+
 static void draw_ranked(const autotune_space *space, runtime_rng *rng, int group, autotune_plan *out) {
   const schedule_plan *ranked;
+  if (chance(rng, ANY_FAMILY) && draw_of_family(space, rng, group, out)) return;
   int n = schedule_plans_ranked(space->plans, group, &ranked);
-  if (n == 0) return;
-  int place = (int)(-log2(1 - runtime_random_unit(rng)) * NEAR);
-  *out = plan_of(&ranked[RUNTIME_MIN(place, n - 1)]);
+  if (n > 0) *out = plan_of(&ranked[draw_place(rng, n)]);
 }
 
 void autotune_sample_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *out) {

@@ -7,7 +7,7 @@
 
 enum { MAX_TILE = 64, FREE_REGISTERS = 4, TRIES = 2 };
 /* Chances in percent. */
-enum { PLAIN_FACTORS = 8, PLANNED = 50, TAIL = 20, TAIL_WHEN_POOR = 65, PEELED = 90, UNIT_S2 = 65, REDUCE_TAIL = 8 };
+enum { PLAIN_FACTORS = 8, PLANNED = 60, TAIL = 20, TAIL_WHEN_POOR = 65, PEELED = 90, UNIT_S2 = 65, REDUCE_TAIL = 8 };
 
 static bool chance(runtime_rng *rng, int percent) { return runtime_random_below(rng, 100) < percent; }
 

@@ -1,13 +1,13 @@
-/* search.c: what to measure next, and what was learned. Until the cost model has seen measurements, candidates are
- * random; afterwards they are the best of an evolution that starts from the fastest measured, and a few random ones
- * (eps-greedy). */
+/* search.c: what to measure next, and what was learned. Candidates are the best of an evolution that starts from the plans
+ * of `auto`, the fastest measured and the best-ranked plans of every family, and a few random ones (eps-greedy). The cost
+ * model says which are best: until it has seen measurements, that is the analytic cost. */
 #include <math.h>
 
 #include "autotune/search.h"
 #include "runtime/profiler/profiler.h"
 
-enum { POPULATION = 1024, GENERATIONS = 4, MAX_SEEDS = 64, MISSES_BEFORE_EXHAUSTED = 400 };
-static const double eps_greedy = 0.05;
+enum { POPULATION = 1024, GENERATIONS = 4, MAX_SEEDS = 64, MOST_SEEDS = 256, MISSES_BEFORE_EXHAUSTED = 400 };
+static const double eps_greedy = 0.1;
 
 /* A measured genome. */
 typedef struct measured {
@@ -52,6 +52,7 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
     return NULL;
   }
   if (!is_tunable(task)) return NULL;
+  bool is_filled = false;
   autotune_search *search = calloc(1, sizeof *search);
   if (search) {
     TN_SCOPE(SEARCH, 1, "EvoSearch/GenerateSketches");
@@ -60,12 +61,10 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
     search->rng.state = seed;
     search->space.task = &search->task;
     runtime_quiet quiet = runtime_quiet_begin(task->ctx);
-    search->space.n_sketches =
-        autotune_sketches(task->program, task->threads, AUTOTUNE_MAX_SKETCHES, search->space.sketches);
-    autotune_plan_space(&search->space);
+    is_filled = autotune_space_fill(&search->space);
     runtime_quiet_end(&quiet);
   }
-  if (search && search->space.n_sketches > 0) return search;
+  if (is_filled) return search;
   runtime_fail(task->ctx, TN_ERROR_MEMORY, "out of memory for the search");
   autotune_search_free(search);
   return NULL;
@@ -73,8 +72,7 @@ autotune_search *autotune_search_new(const autotune_task *task, autotune_model *
 
 void autotune_search_free(autotune_search *search) {
   if (!search) return;
-  for (int i = 0; i < search->space.n_sketches; i++) tn_schedule_free(search->space.sketches[i].base);
-  schedule_plans_free(search->space.plans);
+  autotune_space_release(&search->space);
   runtime_map_free(&search->seen);
   RUNTIME_VEC_FREE(&search->sequences);
   runtime_arena_free(&search->arena);
@@ -94,18 +92,14 @@ uint32_t autotune_search_sequence(const autotune_search *search, int i) {
   return search && i >= 0 && i < search->sequences.n ? search->sequences.data[i] : 0;
 }
 
-/* Takes S as a proposal if it is new and can be lowered; frees it otherwise. */
-static bool propose(autotune_search *search, tn_schedule *s, tn_schedule **out) {
+/* Whether S is new, can be lowered and is worth compiling. It is known from now on. */
+static bool is_wanted(autotune_search *search, const tn_schedule *s) {
   float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
-  uint64_t hash = s ? autotune_schedule_hash(s) : 0;
-  bool is_new = s && !runtime_map_find(&search->seen, hash);
-  if (is_new) is_new = runtime_map_at(&search->seen, hash) != NULL;
-  if (is_new) is_new = autotune_schedule_rows(&search->task, s, &search->arena, rows) > 0;
-  if (is_new)
-    *out = s;
-  else
-    tn_schedule_free(s);
-  return is_new;
+  autotune_estimate estimate;
+  uint64_t hash = autotune_schedule_hash(s);
+  if (runtime_map_find(&search->seen, hash) || !runtime_map_at(&search->seen, hash)) return false;
+  int n = autotune_schedule_rows(&search->space, s, 0, &search->arena, rows, &estimate);
+  return n > 0 && autotune_is_promising(&search->space, &estimate);
 }
 
 static bool propose_genome(autotune_search *search, const autotune_genome *genome, tn_schedule **out) {
@@ -113,9 +107,14 @@ static bool propose_genome(autotune_search *search, const autotune_genome *genom
   runtime_quiet quiet = runtime_quiet_begin(search->task.ctx);
   tn_schedule *s = autotune_genome_schedule(&search->space, genome);
   runtime_quiet_end(&quiet);
-  bool is_new = propose(search, s, out);
-  if (is_new) number(search, &scope);
-  return is_new;
+  if (!s || !is_wanted(search, s)) {
+    tn_schedule_free(s);
+    return false;
+  }
+  autotune_genome_say(&search->space, genome, s);
+  *out = s;
+  number(search, &scope);
+  return true;
 }
 
 tn_schedule *autotune_generic_schedule(const autotune_task *task) {
@@ -133,8 +132,8 @@ tn_schedule *autotune_generic_schedule(const autotune_task *task) {
 static void say_plans(autotune_search *search, tn_schedule *s) {
   if (search->space.n_groups == 0) return;
   tn_schedule *planned = autotune_planned_schedule(&search->space, &search->space.best);
-  const char *text = planned ? schedule_plan_text(planned) : NULL;
-  if (text && autotune_schedule_hash(planned) == autotune_schedule_hash(s)) (void)schedule_set_plan(s, text);
+  bool is_planned = planned && autotune_schedule_hash(planned) == autotune_schedule_hash(s);
+  if (is_planned) autotune_genome_say(&search->space, &search->space.best, s);
   tn_schedule_free(planned);
 }
 
@@ -168,18 +167,33 @@ static int propose_random(autotune_search *search, int n, tn_schedule **out) {
   return found;
 }
 
+/* `auto`, the fastest measured, then the best-ranked of every family in turn. */
+static int list_seeds(const autotune_search *search, int max, autotune_genome *out) {
+  const autotune_space *space = &search->space;
+  int n = 0;
+  if (space->n_groups > 0) out[n++] = space->best;
+  for (int i = 0; i < search->n_best && n < max; i++) out[n++] = search->best[i].genome;
+  for (int place = 0; place < AUTOTUNE_RANKED; place++)
+    for (int i = 0; i < space->ranked.n && n < max; i++) {
+      if (place >= space->ranked.data[i].n) continue;
+      out[n] = space->best;
+      autotune_plan_put(&out[n++], space->ranked.data[i].group, &space->ranked.data[i].plans[place]);
+    }
+  return n;
+}
+
 static int propose_evolved(autotune_search *search, int n, tn_schedule **out) {
   autotune_evolution evolution = {&search->space, search->model, &search->rng, &search->seen, POPULATION, GENERATIONS};
-  autotune_genome seeds[MAX_SEEDS + 1];
-  int found = 0, n_individuals = 0, n_seeds = 0;
-  if (search->space.n_groups > 0) seeds[n_seeds++] = search->space.best;
-  for (int i = 0; i < search->n_best; i++) seeds[n_seeds++] = search->best[i].genome;
-  autotune_individual *individuals = malloc(sizeof *individuals * (size_t)RUNTIME_MAX(n, 1));
-  if (!individuals) return 0;
+  int found = 0, n_individuals = 0;
+  if (n < 1) return 0;
+  autotune_genome *seeds = malloc(sizeof *seeds * MOST_SEEDS);
+  autotune_individual *individuals = malloc(sizeof *individuals * (size_t)n);
   TN_SCOPE(SEARCH, 1, "EvoSearch/Evolve");
-  autotune_evolve(&evolution, n_seeds, seeds, n, individuals, &n_individuals);
+  if (seeds && individuals)
+    autotune_evolve(&evolution, list_seeds(search, MOST_SEEDS, seeds), seeds, n, individuals, &n_individuals);
   for (int i = 0; i < n_individuals; i++) found += propose_genome(search, &individuals[i].genome, &out[found]);
   free(individuals);
+  free(seeds);
   return found;
 }
 
@@ -188,10 +202,8 @@ int autotune_search_next(autotune_search *search, int n, tn_schedule **out) {
   search->sequences.n = 0;
   int found = propose_fixed(search, false, out);
   if (found < n) found += propose_fixed(search, true, out + found);
-  if (autotune_model_is_trained(search->model)) {
-    int n_random = (int)ceil(eps_greedy * (n - found));
-    found += propose_evolved(search, n - found - n_random, out + found);
-  }
+  int n_random = (int)ceil(eps_greedy * (n - found));
+  found += propose_evolved(search, n - found - n_random, out + found);
   return found + propose_random(search, n - found, out + found);
 }
 
@@ -216,17 +228,16 @@ tn_status autotune_search_observe(autotune_search *search, const tn_schedule *sc
     return runtime_fail(search->task.ctx, TN_ERROR_MEMORY, "out of memory for observed schedules");
   }
   runtime_quiet quiet = runtime_quiet_begin(search->task.ctx);
-  bool is_seed = isfinite(cost_s) && (autotune_planned_of(&search->space, schedule, &genome) ||
-                                      autotune_genome_of(&search->space, schedule, &genome));
+  bool is_known = autotune_genome_of(&search->space, schedule, &genome);
   runtime_quiet_end(&quiet);
-  if (is_seed) insert_best(search, cost_s, &genome);
-  int n_rows = autotune_schedule_rows(&search->task, schedule, &search->arena, rows);
+  if (is_known && isfinite(cost_s)) insert_best(search, cost_s, &genome);
+  double cost_ns = is_known ? autotune_genome_cost(&search->space, &genome) : 0;
+  int n_rows =
+      autotune_schedule_rows(&search->space, schedule, isinf(cost_ns) ? 0 : cost_ns, &search->arena, rows, NULL);
   return n_rows > 0 ? autotune_model_add(search->model, rows, n_rows, cost_s) : TN_OK;
 }
 
 tn_status autotune_search_check_plan(const autotune_search *search, const char *text) {
-  schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
-  if (search->space.n_groups == 0)
-    return runtime_fail(search->task.ctx, TN_ERROR_RECORD, "plan: the program is not searched by plans");
-  return schedule_plans_decode(search->space.plans, text, by_group);
+  autotune_genome genome;
+  return autotune_genome_read(&search->space, text, &genome);
 }

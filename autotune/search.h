@@ -1,11 +1,12 @@
 /* search.h: the parts of the search as they see each other.
  *
- * A sketch is a structure: a list of steps in which the lengths of some splits (its holes) are still open. A genome
- * fills the holes and answers the other questions (where to compute, how wide to vectorize, how much to run in
- * parallel, what to unroll). Sketch and genome make a schedule by calling the primitives; the same walk, led by
- * recorded steps instead of a genome, turns a schedule of a log back into its genome. Mutation and crossover work on
- * genomes, so whatever they make is checked by the primitives like a user's call. Source: Ansor's sketches and
- * annotations (Zheng et al., OSDI'20); genomes instead of edited step lists are ours. */
+ * What is searched are plans of the whole program, as genomes: a plan for each group (schedule/plan.h), or one plan of the
+ * general family `sketch` for all of it. A sketch is a structure: a list of steps in which the lengths of some splits (its
+ * holes) are still open. Its genome fills the holes and answers the other questions (where to compute, how wide to vectorize,
+ * how much to run in parallel, what to unroll). A genome makes a schedule by calling the primitives, so whatever mutation and
+ * crossover make of it is checked like a user's call. Records hold genomes as text beside the steps, and that is how a log
+ * supplies parents. Source: Ansor's sketches and annotations (Zheng et al., OSDI'20); plans, and genomes instead of
+ * edited step lists, are ours. */
 #ifndef TENON_AUTOTUNE_SEARCH_H
 #define TENON_AUTOTUNE_SEARCH_H
 
@@ -19,7 +20,8 @@ enum {
   AUTOTUNE_MAX_SKETCHES = 96, /* structures beyond this many are not looked at */
   AUTOTUNE_LENGTHS = 3,       /* open lengths of a spatial split: SSRSRS has four spatial levels */
   AUTOTUNE_MAX_GROUPS = 32,   /* of a program that is searched by plans */
-  AUTOTUNE_PLANNED = -1,      /* instead of a sketch: the genome is plans */
+  AUTOTUNE_PLANNED = -1,      /* instead of a sketch: a plan for each group */
+  AUTOTUNE_RANKED = 16,       /* plans of one family for one group that are kept in order */
   AUTOTUNE_MAX_VECTOR = 64,   /* longest vectorized loop */
   AUTOTUNE_VECTOR_REGISTERS = 32
 };
@@ -98,6 +100,12 @@ typedef struct autotune_genome {
   };
 } autotune_genome;
 
+/* The best plans of one family for one group, the least cost first. */
+typedef struct autotune_ranked {
+  int group, n;
+  schedule_plan plans[AUTOTUNE_RANKED];
+} autotune_ranked;
+
 /* The space of one task. */
 typedef struct autotune_space {
   const autotune_task *task;
@@ -105,28 +113,64 @@ typedef struct autotune_space {
   autotune_sketch sketches[AUTOTUNE_MAX_SKETCHES];
   schedule_plans *plans; /* the same plans that `auto` ranks; NULL: none */
   int n_groups;          /* 0 without plans, or with more groups than a genome has room for */
-  autotune_genome best;  /* the plans that `auto` takes */
+  RUNTIME_VEC(autotune_ranked) ranked;
+  autotune_genome best; /* the plans that `auto` takes */
+  /* What candidates are compared with before they are measured (foresee.c). */
+  tn_machine machine; /* all of it known */
+  double auto_ns;     /* what the plans of `auto` cost */
+  double scale;       /* from an estimate of loops to the cost of plans */
+  double least_work;  /* vector instructions */
 } autotune_space;
+
+/* Sketches, plans and what they are compared with. False: no memory. */
+bool autotune_space_fill(autotune_space *space);
+void autotune_space_release(autotune_space *space);
+
+/* The schedule of a genome; NULL where a primitive refuses (the message stays in the context). The caller frees it. */
+tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome);
+/* The schedule of a genome of a sketch (genome.c), of one of plans (planned.c). */
+tn_schedule *autotune_sketch_schedule(const autotune_space *space, const autotune_genome *genome);
+tn_schedule *autotune_planned_schedule(const autotune_space *space, const autotune_genome *genome);
 
 /* ---- plans (planned.c) ------------------------------------------------------------------------------------------- */
 
-/* Fills the space's plans for the task's machine. */
-void autotune_plan_space(autotune_space *space);
-tn_schedule *autotune_planned_schedule(const autotune_space *space, const autotune_genome *genome);
-/* The genome of a schedule that says which plans it was made from. False: it does not, or, with a message, they do not
- * fit. */
-bool autotune_planned_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out);
+/* Fills the space's plans for the task's machine. False: no memory. */
+bool autotune_plan_space(autotune_space *space);
+/* The plans of a genome as schedule/plan.h has them, and back. */
+void autotune_genome_plans(const autotune_space *space, const autotune_genome *genome, schedule_plan *by_group);
+void autotune_plans_genome(const autotune_space *space, const schedule_plan *by_group, autotune_genome *out);
+/* PLAN for one group of it. */
+void autotune_plan_put(autotune_genome *genome, int group, const schedule_plan *plan);
 /* Plans near the best-ranked. */
 void autotune_sample_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *out);
 /* One field of one group, or another plan for it, of any family. False: nothing else can be chosen. */
 bool autotune_mutate_plans(const autotune_space *space, runtime_rng *rng, autotune_genome *genome);
 void autotune_cross_plans(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out);
 
-/* The schedule of a genome; NULL where a primitive refuses (the message stays in the context). The caller frees it. */
-tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome);
-/* Finds the genome that makes just this schedule. False when no sketch does: a schedule made by hand, or by another
- * version. */
+/* ---- genomes as text (plan_text.c) ------------------------------------------------------------------------------- */
+
+/* JSON, as records have it (docs/records.md): an array of one object for each group, or of one of family `sketch`. NULL:
+ * no memory. The caller frees it. */
+char *autotune_genome_text(const autotune_space *space, const autotune_genome *genome);
+/* TN_ERROR_RECORD: the text does not fit the program; the message names the field. */
+tn_status autotune_genome_read(const autotune_space *space, const char *text, autotune_genome *out);
+/* Writes down with S that it is GENOME's. Without memory it says nothing. */
+void autotune_genome_say(const autotune_space *space, const autotune_genome *genome, tn_schedule *s);
+/* The genome that a schedule says it is of. False: it says none, one that does not fit, or it is of another one. */
 bool autotune_genome_of(const autotune_space *space, const tn_schedule *s, autotune_genome *out);
+
+/* ---- what is known before measuring (foresee.c) ------------------------------------------------------------------ */
+
+/* What a genome's plans cost; 0: only its loops can tell; INFINITY: the values of a plan do not go together. */
+double autotune_genome_cost(const autotune_space *space, const autotune_genome *genome);
+/* The rows of a schedule for the cost model, at most AUTOTUNE_MAX_ROWS; 0: it cannot be lowered. COST_NS: as above.
+ * ESTIMATE may be NULL. ARENA is reset. */
+int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, double cost_ns, runtime_arena *arena,
+                           float *rows, autotune_estimate *estimate);
+/* Whether it is worth compiling: no more than 4 times the least work, and code that LLVM is done with soon. */
+bool autotune_is_promising(const autotune_space *space, const autotune_estimate *estimate);
+/* Fills what candidates are compared with, after the plans. */
+void autotune_foresee(autotune_space *space);
 
 /* ---- random genomes (sample.c) and changes to them (mutate.c) ---------------------------------------------------- */
 
@@ -138,7 +182,7 @@ void autotune_sample_hole(const autotune_hole *hole, runtime_rng *rng, autotune_
 int64_t autotune_random_divisor(runtime_rng *rng, int64_t n, int64_t limit); /* of N, at most LIMIT */
 /* One random change. False when the change drawn does not apply to this genome; it is as before then. */
 bool autotune_mutate(const autotune_space *space, runtime_rng *rng, autotune_genome *genome);
-/* Each tile and choice from one of two genomes of the same sketch. */
+/* Each tile and choice, or group and field, from one of two genomes of the same sketch, or of plans. */
 void autotune_crossover(const autotune_genome *a, const autotune_genome *b, runtime_rng *rng, autotune_genome *out);
 
 /* ---- evolution (evolve.c) ---------------------------------------------------------------------------------------- */
@@ -162,7 +206,5 @@ typedef struct autotune_evolution {
  * first. */
 tn_status autotune_evolve(const autotune_evolution *evolution, int n_seeds, const autotune_genome *seeds, int n,
                           autotune_individual *out, int *n_out);
-/* The rows of a schedule, at most AUTOTUNE_MAX_ROWS; 0 when it cannot be lowered. ARENA is reset. */
-int autotune_schedule_rows(const autotune_task *task, const tn_schedule *s, runtime_arena *arena, float *rows);
 
 #endif

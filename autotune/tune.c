@@ -137,8 +137,12 @@ static tn_status start_workers(tuner *t) {
 static void tear_down(tuner *t) {
   if (t->builder.free) t->builder.free(t->builder.self);
   if (t->runner.free) t->runner.free(t->runner.self);
-  for (int i = 0; i < t->n_top; i++) free(t->top[i].steps);
+  for (int i = 0; i < t->n_top; i++) {
+    free(t->top[i].steps);
+    free(t->top[i].plan);
+  }
   free(t->generic.steps);
+  free(t->generic.plan);
   free(t->first_failure);
   autotune_claims_free(&t->claims);
   runtime_map_free(&t->measured);

@@ -26,28 +26,34 @@ static double least_cost(const autotune_record *record) {
   return least;
 }
 
-static bool fill_top(tuner_top *top, uint64_t hash, const autotune_record *record, double cost_s) {
+/* PLAN may be NULL. */
+static bool fill_top(tuner_top *top, uint64_t hash, const autotune_record *record, const char *plan, double cost_s) {
   free(top->steps);
+  free(top->plan);
   *top = (tuner_top){.hash = hash,
                      .steps = json_dumps(record->steps, JSON_COMPACT),
+                     .plan = plan ? strdup(plan) : NULL,
                      .n_steps = (int)json_array_size(record->steps),
                      .cost_s = cost_s};
   return top->steps != NULL;
 }
 
 /* Keeps the fastest in order. The last place is for the one that leaves. */
-static bool keep_top(tuner *t, uint64_t hash, const autotune_record *record, double cost_s) {
-  if (hash == t->generic_hash && !fill_top(&t->generic, hash, record, cost_s)) return false;
+static bool keep_top(tuner *t, const tn_schedule *s, const autotune_record *record, double cost_s) {
+  uint64_t hash = autotune_schedule_hash(s);
+  const char *plan = schedule_plan_text(s);
+  if (hash == t->generic_hash && !fill_top(&t->generic, hash, record, plan, cost_s)) return false;
   int at = t->n_top;
   while (at > 0 && t->top[at - 1].cost_s > cost_s) --at;
   if (at == TUNER_MAX_FINALISTS) return true;
   tuner_top new = {0};
-  if (!fill_top(&new, hash, record, cost_s)) return false;
+  if (!fill_top(&new, hash, record, plan, cost_s)) return false;
   memmove(&t->top[at + 1], &t->top[at], sizeof *t->top * (size_t)(t->n_top - at));
   t->top[at] = new;
   t->n_top++;
   if (t->n_top <= TUNER_MAX_FINALISTS) return true;
   free(t->top[--t->n_top].steps);
+  free(t->top[t->n_top].plan);
   t->top[t->n_top] = (tuner_top){0};
   return true;
 }
@@ -66,7 +72,7 @@ tn_status tuner_learn(tuner *t, const tn_schedule *s, const autotune_record *rec
   }
   t->held++;
   t->held_failed += !isfinite(cost_s);
-  if (counts && !keep_top(t, hash, record, cost_s))
+  if (counts && !keep_top(t, s, record, cost_s))
     return runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for the fastest schedules");
   return autotune_search_observe(t->search, s, least_cost(record));
 }
@@ -158,11 +164,9 @@ static void add_worker_phases(const tn_measurement *m) {
   }
 }
 
-/* Beside the steps, which are what counts, the plans that they were made from: a search can go on from them. */
-static tn_status add_plan(autotune_record *record, const tn_schedule *s) {
-  const char *text = schedule_plan_text(s);
+tn_status tuner_add_plan(tn_context *ctx, autotune_record *record, const char *text) {
   if (!text || json_object_set_new(record->json, "plan", json_loads(text, 0, NULL)) == 0) return TN_OK;
-  return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for the plan of a record");
+  return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the plan of a record");
 }
 
 static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn_schedule *s, const tn_measurement *m,
@@ -170,7 +174,7 @@ static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn
   TN_SCOPE_AS(scope, RECORD, 2, "MeasureCallback/AddToDatabase");
   tn_scope_sequence(&scope, candidate->sequence);
   tn_status status = autotune_record_make(t->ctx, candidate, t->program, t->options.target, m, record);
-  if (status == TN_OK) status = add_plan(record, s);
+  if (status == TN_OK) status = tuner_add_plan(t->ctx, record, schedule_plan_text(s));
   return status == TN_OK ? autotune_record_append(t->ctx, t->options.log, record) : status;
 }
 

@@ -12,6 +12,7 @@ enum { TUNER_MAX_FINALISTS = 16 };
 typedef struct tuner_top {
   uint64_t hash; /* autotune_schedule_hash */
   char *steps;   /* JSON, malloc'ed */
+  char *plan;    /* JSON, malloc'ed; NULL: it says none */
   int n_steps;
   double cost_s;
 } tuner_top;
@@ -72,6 +73,8 @@ tn_status tuner_log_end(tuner *t, tn_status status);
 
 /* What is known of a schedule from now on, by a record that counts as a trial. */
 tn_status tuner_learn(tuner *t, const tn_schedule *s, const autotune_record *record);
+/* Beside the steps, which are what counts, the plan that they were made from: a search can go on from it. TEXT may be NULL. */
+tn_status tuner_add_plan(tn_context *ctx, autotune_record *record, const char *text);
 /* Reads what was appended to the log since the last time. */
 tn_status tuner_catch_up(tuner *t);
 /* Has the reference made, and learns what the default schedule takes, where the runner can do that beforehand. */

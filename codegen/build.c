@@ -1,4 +1,6 @@
-/* build.c: from a schedule to code: the calls of codegen.h. Each lowers into an arena of its own and compiles. */
+/* build.c: from a schedule to code: the calls of codegen.h. Each lowers into an arena of its own and
+ * compiles. The function, its arguments' descriptions and all loop IR lie in that arena and are gone
+ * when the call returns; kernels copy what they keep. */
 #include "codegen/file.h"
 #include "codegen/internal.h"
 
@@ -14,6 +16,7 @@ typedef struct build {
   const tir_func *func;
 } build;
 
+/* Everything but the code. Fills B in each case, so that build_close can follow. */
 static bool build_names(build *b, const tn_schedule *schedule, const tn_build_options *options) {
   if (schedule == NULL) return false;
   *b = (build){.ctx = schedule->ctx, .schedule = schedule, .name = "kernel"};
@@ -24,6 +27,7 @@ static bool build_names(build *b, const tn_schedule *schedule, const tn_build_op
   return codegen_check_name(b->ctx, b->name) == TN_OK;
 }
 
+/* In a thread with enough stack: deep expressions recurse. */
 static void lower_here(void *data) {
   build *b = data;
   tir_pass_options options = codegen_pass_options(b->target);
@@ -41,6 +45,7 @@ static bool build_open(build *b, const tn_schedule *schedule, const tn_build_opt
   return false;
 }
 
+/* Also after a build_open that failed. */
 static void build_close(build *b) { runtime_arena_free(&b->arena); }
 
 /* ---- arguments --------------------------------------------------------------------------------------------------- */
@@ -55,6 +60,8 @@ static bool add_size(const tn_program *program, const tir_expr *e, runtime_size_
   return true;
 }
 
+/* The extent as a program for runtime's stack, and its text for messages. NULL: out of memory or too
+ * long. */
 static const runtime_size *make_size(const tn_program *program, runtime_arena *arena, const tir_expr *e) {
   runtime_size_op ops[RUNTIME_MAX_SIZE_OPS];
   runtime_size *size = RUNTIME_NEW(arena, runtime_size);
@@ -67,6 +74,7 @@ static const runtime_size *make_size(const tn_program *program, runtime_arena *a
   return size->ops != NULL ? size : NULL;
 }
 
+/* In the program's order, which is that of the function's parameters. */
 static const runtime_symbol *make_symbols(const tn_program *program, runtime_arena *arena) {
   runtime_symbol *symbols = RUNTIME_NEW_ARRAY(arena, runtime_symbol, program->n_symbols + 1);
   for (int i = 0; symbols != NULL && i < program->n_symbols; i++) {
@@ -124,6 +132,7 @@ static int args_of_part(const build *b, const runtime_kernel_arg *all, runtime_k
   return n;
 }
 
+/* In the build's arena; *N -1 with a message. */
 static runtime_kernel_arg *args_of(build *b, int *n) {
   const tn_program *program = b->schedule->program;
   int most = b->part != SCHEDULE_WHOLE ? b->func->n_params + program->n_inputs + 1 : 0;
@@ -138,6 +147,7 @@ static runtime_kernel_arg *args_of(build *b, int *n) {
 
 /* ---- in memory --------------------------------------------------------------------------------------------------- */
 
+/* The kernel has copies of all it needs, so that the build can be closed. */
 static tn_kernel *load(build *b) {
   codegen_bytes object;
   int n;
@@ -152,6 +162,7 @@ static tn_kernel *load(build *b) {
   return NULL;
 }
 
+/* The kernel belongs to the caller and to the context, whichever frees it first. */
 tn_kernel *tn_build(const tn_schedule *schedule, const tn_build_options *options) {
   build b = {0};
   tn_kernel *kernel = build_open(&b, schedule, options) ? load(&b) : NULL;
@@ -212,6 +223,7 @@ static tn_kernel *bind_packed(const tn_schedule *schedule, const tn_build_option
   return NULL;
 }
 
+/* The packing's kernel is run once and freed; what it wrote belongs to the kernel that is returned. */
 tn_kernel *tn_prepack(const tn_schedule *schedule, const tn_build_options *options, DLTensor *const *constants, int n) {
   tn_build_options part = options != NULL ? *options : (tn_build_options){0};
   part.part = TN_BUILD_PREPACK;
@@ -224,6 +236,7 @@ tn_kernel *tn_prepack(const tn_schedule *schedule, const tn_build_options *optio
 
 /* ---- files and texts --------------------------------------------------------------------------------------------- */
 
+/* After a failure whose message is in the context. */
 static tn_status status_of(const build *b) { return b->ctx != NULL ? tn_context_status(b->ctx) : TN_ERROR_ARGUMENT; }
 
 tn_status tn_build_file(const tn_schedule *schedule, const tn_build_options *options, const char *path) {
@@ -244,6 +257,7 @@ static char *header_text(const tn_schedule *schedule, const tn_build_options *op
   return args != NULL ? codegen_header(b->ctx, b->name, n, args) : NULL;
 }
 
+/* Nothing is lowered but for parts, whose parameters lowering decides. */
 tn_status tn_build_header(const tn_schedule *schedule, const tn_build_options *options, const char *path) {
   build b = {0};
   if (schedule == NULL || !RUNTIME_GIVEN(schedule->ctx, path)) return TN_ERROR_ARGUMENT;
@@ -254,12 +268,14 @@ tn_status tn_build_header(const tn_schedule *schedule, const tn_build_options *o
   return status;
 }
 
+/* B is closed by the caller; the text is malloc'ed. */
 static char *code_text(const tn_schedule *schedule, const tn_build_options *options, codegen_form form, build *b) {
   codegen_bytes bytes;
   if (!build_open(b, schedule, options)) return NULL;
   return codegen_bytes_of(b->ctx, b->func, b->target, form, &bytes) == TN_OK ? bytes.data : NULL;
 }
 
+/* The forms that are text; the others are files. */
 char *tn_build_text(const tn_schedule *schedule, const tn_build_options *options, const char *form) {
   build b = {0};
   char *text = NULL;

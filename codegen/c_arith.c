@@ -27,12 +27,14 @@ static const operator_row operators[] = {
     {"^", CODEGEN_C_BITS, CODEGEN_C_UNARY, CODEGEN_C_UNARY},
 };
 
+/* TEXT is one of the table's. */
 static const operator_row *find_operator(const char *text) {
   const operator_row *row = operators;
   while (strcmp(row->text, text) != 0) row++;
   return row;
 }
 
+/* Parentheses also where C would not need them but a reader, or gcc's warnings, would. */
 codegen_c_text codegen_c_binary(codegen_c_emitter *m, codegen_c_text a, const char *op, codegen_c_text b) {
   const operator_row *row = find_operator(op);
   const char *left = codegen_c_wrap(m, a, row->left), *right = codegen_c_wrap(m, b, row->right);
@@ -57,6 +59,7 @@ static codegen_c_text negate(codegen_c_emitter *m, codegen_c_text a) {
   return result;
 }
 
+/* Lanes of 0 and -1 keep their value when they are widened or narrowed. */
 codegen_c_text codegen_c_widen_mask(codegen_c_emitter *m, codegen_c_text mask, int bytes, int lanes) {
   if (mask.mask_bytes == bytes) return mask;
   const char *type = codegen_c_mask(m, bytes, lanes);
@@ -67,6 +70,7 @@ codegen_c_text codegen_c_widen_mask(codegen_c_emitter *m, codegen_c_text mask, i
 
 /* ---- arithmetic -------------------------------------------------------------------------------------------------- */
 
+/* A cast binds like a unary operator. */
 static codegen_c_text cast_text(codegen_c_emitter *m, const char *type, codegen_c_text a) {
   return codegen_c_format(m, CODEGEN_C_UNARY, "(%s)%s", type, codegen_c_wrap(m, a, CODEGEN_C_UNARY));
 }
@@ -84,12 +88,15 @@ static codegen_c_text wrapping(codegen_c_emitter *m, const tir_expr *e, codegen_
   return cast_text(m, type, value);
 }
 
+/* What C computes modulo 2^n already: u32, and vectors of unsigned lanes, whose arithmetic is not
+ * promoted. */
 static bool wraps_by_itself(const codegen_c_emitter *m, const tir_expr *e) {
   tn_dtype dtype = (tn_dtype)e->dtype;
   if (tn_dtype_is_float(dtype) || dtype == TN_U32) return true;
   return codegen_c_lanes(m, e) > 1 && !tn_dtype_is_signed(dtype);
 }
 
+/* Booleans: the sum is "or", as tir/ir.h wraps it by != 0. */
 codegen_c_text codegen_c_arithmetic(codegen_c_emitter *m, const tir_expr *e) {
   static const char *const of_bool[TIR_OP_COUNT] = {[TIR_ADD] = "|", [TIR_SUB] = "^", [TIR_MUL] = "&"};
   if (e->op == TIR_DIV && !tn_dtype_is_float((tn_dtype)e->dtype)) {
@@ -131,6 +138,7 @@ static codegen_c_text divide_bool(codegen_c_emitter *m, const tir_expr *e) {
   return binary_mask(m, e, a, "&", b);
 }
 
+/* By a helper where the sign or the divisor is not known. */
 codegen_c_text codegen_c_division(codegen_c_emitter *m, const tir_expr *e) {
   bool is_modulo = e->op == TIR_FLOORMOD;
   if (e->dtype == TN_BOOL) return divide_bool(m, e);
@@ -158,6 +166,7 @@ static codegen_c_text compare_bool(codegen_c_emitter *m, const tir_expr *e, code
   return binary_mask(m, e, a, rows[e->op].op, b);
 }
 
+/* Integers compared with themselves come from simplified indices; gcc warns of them. */
 codegen_c_text codegen_c_compare(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a, codegen_c_text b) {
   bool is_float = tn_dtype_is_float((tn_dtype)e->arg[0]->dtype);
   if (is_float || strcmp(a.text, b.text) != 0) return codegen_c_binary(m, a, tir_op_table[e->op].text, b);
@@ -165,6 +174,7 @@ codegen_c_text codegen_c_compare(codegen_c_emitter *m, const tir_expr *e, codege
   return codegen_c_format(m, CODEGEN_C_ATOM, holds ? "1" : "0");
 }
 
+/* A vector's result is a mask as wide as what was compared. */
 codegen_c_text codegen_c_comparison(codegen_c_emitter *m, const tir_expr *e) {
   codegen_c_text a = codegen_c_value(m, e->arg[0]), b = codegen_c_value(m, e->arg[1]);
   if (e->arg[0]->dtype == TN_BOOL) return compare_bool(m, e, a, b);
@@ -180,6 +190,8 @@ codegen_c_text codegen_c_comparison(codegen_c_emitter *m, const tir_expr *e) {
   return mask;
 }
 
+/* Scalars by && and ||, which do not evaluate the right side when it does not matter; vectors evaluate
+ * both. */
 codegen_c_text codegen_c_logic(codegen_c_emitter *m, const tir_expr *e) {
   codegen_c_text a = codegen_c_value(m, e->arg[0]);
   if (e->op == TIR_NOT) return negate(m, a);
@@ -209,6 +221,7 @@ static codegen_c_text choose_vector(codegen_c_emitter *m, const tir_expr *e, cod
   return codegen_c_format(m, CODEGEN_C_CALL, "%s_select(%s, %s, %s)", type, mask.text, yes, no);
 }
 
+/* ?: evaluates one side, as SELECT allows. */
 codegen_c_text codegen_c_select(codegen_c_emitter *m, const tir_expr *e) {
   codegen_c_text c = codegen_c_value(m, e->arg[0]);
   codegen_c_text a = codegen_c_value(m, e->arg[1]), b = codegen_c_value(m, e->arg[2]);

@@ -14,6 +14,7 @@ static void take_callee(codegen_c_emitter *m, const tir_callee *callee) {
     longjmp(*m->arena.on_oom, 1);
 }
 
+/* Before any other name: a function's name cannot be changed. */
 void codegen_c_take_callees(codegen_c_emitter *m) {
   int n = tir_callees(m->func, 0, NULL);
   const tir_callee **callees = RUNTIME_NEW_ARRAY(&m->arena, const tir_callee *, n + 1);
@@ -23,14 +24,17 @@ void codegen_c_take_callees(codegen_c_emitter *m) {
 
 /* ---- declarations ------------------------------------------------------------------------------------------------ */
 
+/* The walk that writes each declaration once. */
 typedef struct declaring {
   codegen_c_emitter *m;
   runtime_str *out;
   runtime_map seen; /* callees */
 } declaring;
 
+/* What the callee only reads. */
 static const char *const_word(const tir_operand *o) { return o->access == TIR_READS ? "const " : ""; }
 
+/* By the callee's first call: all have the same types. */
 static tir_walk declare(void *user, const tir_stmt *s) {
   declaring *d = user;
   if (s->kind != TIR_CALL || runtime_map_get(&d->seen, s->u.call.callee) != NULL) return TIR_WALK_ON;
@@ -48,6 +52,7 @@ static tir_walk declare(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* OUT stands before the kernel. */
 void codegen_c_declare_callees(codegen_c_emitter *m, runtime_str *out) {
   declaring d = {.m = m, .out = out};
   tir_visitor visitor = {.stmt = declare, .user = &d};
@@ -58,6 +63,7 @@ void codegen_c_declare_callees(codegen_c_emitter *m, runtime_str *out) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
+/* An address is the element's; what else the callee touches from there is its own business. */
 static const char *operand(codegen_c_emitter *m, const tir_operand *o) {
   if (o->access == TIR_BY_VALUE) return codegen_c_value(m, o->value).text;
   const char *name = codegen_c_name(m, o->buffer);
@@ -70,6 +76,7 @@ static const char *operand(codegen_c_emitter *m, const tir_operand *o) {
   return codegen_c_format(m, CODEGEN_C_UNARY, "&%s[%s]", name, codegen_c_value(m, o->index[0]).text).text;
 }
 
+/* Uses are counted over all operands first, so that what two of them share gets a name. */
 void codegen_c_call_stmt(codegen_c_emitter *m, const tir_stmt *s) {
   const char *list = "";
   for (int i = 0; i < s->u.call.n; i++) {

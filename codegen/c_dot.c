@@ -10,6 +10,7 @@ static codegen_c_text factor(codegen_c_emitter *m, const tir_expr *e, int i, int
   return codegen_c_call(m, codegen_c_use(m, CODEGEN_C_FROM_BF16, TN_BF16), 1, &lane);
 }
 
+/* The K-th product of a lane, not added up. */
 static codegen_c_text product(codegen_c_emitter *m, const tir_expr *e, int k) {
   return codegen_c_binary(m, factor(m, e, 1, k), "*", factor(m, e, 2, k));
 }
@@ -21,6 +22,7 @@ static codegen_c_text lane_of_i8(codegen_c_emitter *m, const tir_expr *e, codege
   return codegen_c_format(m, CODEGEN_C_UNARY, "(int32_t)((uint32_t)%s + (uint32_t)(%s))", acc.text, sum.text);
 }
 
+/* In the order of vdpbf16ps, odd lanes first, so that both back ends round alike. */
 codegen_c_text codegen_c_dot(codegen_c_emitter *m, const tir_expr *e) {
   codegen_c_text acc = codegen_c_at_lane(m, e->arg[0], "lane"), sum;
   if (m->lane != NULL || e->lanes == 1) {

@@ -5,12 +5,13 @@
  *              and + - * // % min max over them, none of which can leave its dtype) are written in int64_t with plain
  *              operators; other integer arithmetic in unsigned types, where it wraps.
  *   vectors    of 2, 4 .. 64 lanes: values of vector types f32x16, i8x64 ... A bool vector is a mask: lanes of 0 or -1,
- * as wide as what was compared. What C has no vector form for is done lane by lane in a loop of one line. A store of
- * vectors wider than the target's is cut into several. others     a store of an odd number of lanes, or one with a
- * predicate, is a loop over its lanes in which everything is scalar ("lane mode"). The lanes of a store do not depend
- * on each other. A value that is used twice, or whose text grows long, gets a name: `const float t3 = ...;` before the
- * statement. Out of memory jumps out of the arena to codegen_c_source; other failures are kept by codegen_c_fail, and
- * emission goes on with text that is thrown away. */
+ *              as wide as what was compared. What C has no vector form for is done lane by lane in a loop of one line.
+ *              A store of vectors wider than the target's is cut into several.
+ *   others     a store of an odd number of lanes, or one with a predicate, is a loop over its lanes in which everything
+ *              is scalar ("lane mode"). The lanes of a store do not depend on each other.
+ * A value that is used twice, or whose text grows long, gets a name: `const float t3 = ...;` before the statement.
+ * Out of memory jumps out of the arena to codegen_c_source; other failures are kept by codegen_c_fail, and emission goes
+ * on with text that is thrown away. */
 #ifndef TENON_CODEGEN_C_EMIT_H
 #define TENON_CODEGEN_C_EMIT_H
 
@@ -68,6 +69,8 @@ enum {
   CODEGEN_C_WRAPS = 16 /* i64: u64 beside it, which is no dtype */
 };
 
+/* One file being written, in heap memory: a jump must not change it. Maps are heap memory, too, texts
+ * lie in the arena. */
 typedef struct codegen_c_emitter {
   tn_context *ctx;
   const tir_func *func;
@@ -97,9 +100,11 @@ typedef struct codegen_c_emitter {
 
 /* ---- c_source.c, c_names.c: texts and names ---------------------------------------------------------------------- */
 
+/* Only the first one is told; emission goes on with text that is thrown away. */
 void codegen_c_fail(codegen_c_emitter *m, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
 /* Adds a line to the body, indented. */
 void codegen_c_line(codegen_c_emitter *m, const char *fmt, ...) TN_PRINTF(2, 3);
+/* The text lies in the emitter's arena. */
 codegen_c_text codegen_c_format(codegen_c_emitter *m, codegen_c_prec prec, const char *fmt, ...) TN_PRINTF(3, 4);
 /* The text, in parentheses when it binds less tightly than AT_LEAST. */
 const char *codegen_c_wrap(codegen_c_emitter *m, codegen_c_text a, codegen_c_prec at_least);
@@ -137,6 +142,7 @@ void codegen_c_prelude(codegen_c_emitter *m, runtime_str *out);
 
 /* ---- c_expr.c: values -------------------------------------------------------------------------------------------- */
 
+/* Remembered for the statement; may write a line that gives it a name. */
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e);
 /* Whether E is an index expression: its text is in int64_t, and nothing in it can leave its dtype. */
 bool codegen_c_is_index(codegen_c_emitter *m, const tir_expr *e);
@@ -155,6 +161,8 @@ void codegen_c_forget(codegen_c_emitter *m);
 
 /* ---- c_arith.c, c_math.c ----------------------------------------------------------------------------------------- */
 
+/* The handlers take an expression of their class and return its text; a value that needs one gets a
+ * line before it. */
 codegen_c_text codegen_c_arithmetic(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_division(codegen_c_emitter *m, const tir_expr *e);
 codegen_c_text codegen_c_min_max(codegen_c_emitter *m, const tir_expr *e);
@@ -186,9 +194,11 @@ codegen_c_text codegen_c_lane_by_lane(codegen_c_emitter *m, const tir_expr *e, c
 
 /* ---- c_memory.c, c_stmt.c, c_call.c ------------------------------------------------------------------------------ */
 
+/* The handlers in these files take an expression of their class and return its text. */
 codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e);
 void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s);
 void codegen_c_prefetch(codegen_c_emitter *m, const tir_stmt *s);
+/* Lines at the current indent. */
 void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s);
 /* Calls of other C functions (c_call.c): takes their names, declares them, calls one. */
 void codegen_c_take_callees(codegen_c_emitter *m);

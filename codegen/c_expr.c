@@ -1,5 +1,5 @@
-/* c_expr.c: values of expressions in C: leaves, vectors made of scalars, what gets a name, and the table of handlers.
- */
+/* c_expr.c: values of expressions in C: leaves, vectors made of scalars, what gets a name, and the
+ * table of handlers. Values are remembered for a statement only: a store may change what a load gives. */
 #include <math.h>
 
 #include "codegen/c_emit.h"
@@ -10,10 +10,12 @@ int codegen_c_lanes(const codegen_c_emitter *m, const tir_expr *e) { return m->l
 
 /* ---- index expressions ------------------------------------------------------------------------------------------- */
 
+/* Of the two dtypes that loops have. */
 static bool has_index_op(const tir_expr *e) {
   return tir_is_index_op((tir_op)e->op) && (e->dtype == TN_I32 || e->dtype == TN_I64);
 }
 
+/* A range with an open end may not fit int64_t in all its parts. */
 static bool decide_index(codegen_c_emitter *m, const tir_expr *e) {
   if (!has_index_op(e) || (e->op == TIR_VAR && tir_is_data_var(m->func, e->u.var))) return false;
   for (int i = 0; i < e->n_args; i++) {
@@ -23,6 +25,7 @@ static bool decide_index(codegen_c_emitter *m, const tir_expr *e) {
   return range.lo != INT64_MIN && range.hi != INT64_MAX;
 }
 
+/* Remembered, as it is asked at every node of an index. */
 bool codegen_c_is_index(codegen_c_emitter *m, const tir_expr *e) {
   static const char yes = 'y', no = 'n';
   const char *known = runtime_map_get(&m->indices, e);
@@ -34,6 +37,7 @@ bool codegen_c_is_index(codegen_c_emitter *m, const tir_expr *e) {
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
+/* INT64_MIN has no literal: -9223372036854775808 is a minus sign and a number that does not fit. */
 static codegen_c_text emit_int(codegen_c_emitter *m, const tir_expr *e) {
   long long value = e->u.i;
   codegen_c_prec prec = value < 0 ? CODEGEN_C_UNARY : CODEGEN_C_ATOM;
@@ -61,6 +65,7 @@ static codegen_c_text emit_float(codegen_c_emitter *m, const tir_expr *e) {
   return codegen_c_format(m, prec, "%s%s%s", digits, is_plain ? ".0" : "", is_f32 ? "f" : "");
 }
 
+/* A bool is held as a byte of any value but 0 and 1 in foreign arrays: compared, not used. */
 static codegen_c_text emit_var(codegen_c_emitter *m, const tir_expr *e) {
   const char *name = codegen_c_name(m, e->u.var);
   if (name == NULL) {
@@ -71,6 +76,7 @@ static codegen_c_text emit_var(codegen_c_emitter *m, const tir_expr *e) {
   return codegen_c_format(m, CODEGEN_C_ATOM, "%s", name);
 }
 
+/* A bug of lowering, not of the user. */
 static codegen_c_text emit_unexpected(codegen_c_emitter *m, const tir_expr *e) {
   codegen_c_fail(m, TN_ERROR_INTERNAL, "%s reached code generation: it is no loop IR", tir_op_table[e->op].name);
   return codegen_c_format(m, CODEGEN_C_ATOM, "0");
@@ -78,6 +84,7 @@ static codegen_c_text emit_unexpected(codegen_c_emitter *m, const tir_expr *e) {
 
 /* ---- vectors of scalars ------------------------------------------------------------------------------------------ */
 
+/* By subtracting zeros: GNU C has no literal for a splat of a variable. */
 static codegen_c_text emit_broadcast(codegen_c_emitter *m, const tir_expr *e) {
   codegen_c_text scalar = codegen_c_value(m, e->arg[0]);
   if (m->lane != NULL) return scalar;
@@ -115,6 +122,7 @@ static const char *ramp_steps(codegen_c_emitter *m, const tir_expr *e) {
   return list;
 }
 
+/* In int64_t lanes where it is an index; else it wraps at its dtype. */
 static codegen_c_text emit_ramp(codegen_c_emitter *m, const tir_expr *e) {
   if (m->lane != NULL) return ramp_lane(m, e, m->lane);
   codegen_c_text base = codegen_c_value(m, e->arg[0]);
@@ -129,6 +137,7 @@ static codegen_c_text emit_ramp(codegen_c_emitter *m, const tir_expr *e) {
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
+/* A name for what is a name already is that name. */
 codegen_c_text codegen_c_named(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
   if (a.prec == CODEGEN_C_ATOM) return a;
   codegen_c_text name = {codegen_c_new_name(m), CODEGEN_C_ATOM, a.mask_bytes};
@@ -136,6 +145,7 @@ codegen_c_text codegen_c_named(codegen_c_emitter *m, const tir_expr *e, codegen_
   return name;
 }
 
+/* How often each node is an argument in the statement. */
 static tir_walk count_args(void *user, const tir_expr *e) {
   codegen_c_emitter *m = user;
   for (int i = 0; i < e->n_args; i++) {
@@ -145,6 +155,7 @@ static tir_walk count_args(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* Once for every expression of a statement, before the first value of it is asked for. */
 void codegen_c_count_uses(codegen_c_emitter *m, const tir_expr *e) {
   if (e != NULL) tir_walk_expr(e, count_args, m);
 }
@@ -160,6 +171,7 @@ static bool wants_name(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
+/* Ramps and broadcasts need no vector; anything else is computed as a vector and indexed. */
 codegen_c_text codegen_c_at_lane(codegen_c_emitter *m, const tir_expr *e, const char *lane) {
   if (e->lanes == 1) return codegen_c_value(m, e);
   if (e->op == TIR_BROADCAST) return codegen_c_value(m, e->arg[0]);
@@ -177,6 +189,7 @@ codegen_c_text codegen_c_at_lane(codegen_c_emitter *m, const tir_expr *e, const 
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
 
+/* One handler a class; a class that is missing is a compiler warning. */
 static codegen_c_text emit(codegen_c_emitter *m, const tir_expr *e) {
   switch (tir_class_of(e)) {
     case TIR_CLASS_CONSTANT: return e->op == TIR_INT ? emit_int(m, e) : emit_float(m, e);
@@ -204,6 +217,7 @@ static codegen_c_text emit(codegen_c_emitter *m, const tir_expr *e) {
   return emit_unexpected(m, e);
 }
 
+/* The depth bounds recursion; a name is given after the value's parts have theirs. */
 codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {
   const codegen_c_text *known = runtime_map_get(&m->values, e);
   if (known != NULL) return *known;
@@ -219,6 +233,7 @@ codegen_c_text codegen_c_value(codegen_c_emitter *m, const tir_expr *e) {
   return value;
 }
 
+/* Names of the statement before stay valid C, but are not used again. */
 void codegen_c_forget(codegen_c_emitter *m) {
   runtime_map_clear(&m->values);
   runtime_map_clear(&m->indices);

@@ -4,11 +4,13 @@
 
 /* ---- lane by lane ------------------------------------------------------------------------------------------------ */
 
+/* One or two arguments, all that the helpers and libm have. */
 codegen_c_text codegen_c_call(codegen_c_emitter *m, const char *name, int n, const codegen_c_text *args) {
   if (n == 1) return codegen_c_format(m, CODEGEN_C_CALL, "%s(%s)", name, args[0].text);
   return codegen_c_format(m, CODEGEN_C_CALL, "%s(%s, %s)", name, args[0].text, args[1].text);
 }
 
+/* An array-like vector filled by a loop of one line, which compilers vectorise where they can. */
 codegen_c_text codegen_c_lane_by_lane(codegen_c_emitter *m, const tir_expr *e, codegen_c_text scalar,
                                       const codegen_c_text *guard) {
   bool is_bool = e->dtype == TN_BOOL;
@@ -26,6 +28,7 @@ codegen_c_text codegen_c_call_lanes(codegen_c_emitter *m, const char *name, cons
   return codegen_c_lane_by_lane(m, e, codegen_c_call(m, name, e->n_args, args), NULL);
 }
 
+/* A scalar call, or one a lane. */
 static codegen_c_text call(codegen_c_emitter *m, const char *name, const tir_expr *e) {
   codegen_c_text args[2];
   if (codegen_c_lanes(m, e) > 1) return codegen_c_call_lanes(m, name, e);
@@ -48,6 +51,7 @@ static const char *c_name(tir_op op) {
   return op == TIR_ABS ? "fabs" : tir_op_table[op].text;
 }
 
+/* Names of libm, also with the f of f32: a user's tensor may not be called so. */
 bool codegen_c_is_function(const char *name) {
   for (int op = 0; op < TIR_OP_COUNT; op++) {
     const char *function = c_name((tir_op)op);
@@ -58,10 +62,12 @@ bool codegen_c_is_function(const char *name) {
   return false;
 }
 
+/* libm's name for the dtype. */
 static const char *function_of(codegen_c_emitter *m, const tir_expr *e) {
   return runtime_format(&m->arena, "%s%s", c_name((tir_op)e->op), e->dtype == TN_F32 ? "f" : "");
 }
 
+/* As an expression, so that it is written like any other. */
 static const tir_expr *one_over(codegen_c_emitter *m, const tir_expr *e) {
   return tir_binary(&m->arena, TIR_DIV, tir_float(&m->arena, (tn_dtype)e->dtype, 1), e);
 }
@@ -74,6 +80,7 @@ static const tir_expr *expand_sigmoid(codegen_c_emitter *m, const tir_expr *e) {
   return one_over(m, tir_binary(&m->arena, TIR_ADD, one, power));
 }
 
+/* Only floats come here: te refuses the others. */
 codegen_c_text codegen_c_math(codegen_c_emitter *m, const tir_expr *e) {
   if (!tn_dtype_is_float((tn_dtype)e->dtype)) {
     codegen_c_fail(m, TN_ERROR_INTERNAL, "%s of %s reached code generation", tir_op_table[e->op].text,
@@ -85,6 +92,7 @@ codegen_c_text codegen_c_math(codegen_c_emitter *m, const tir_expr *e) {
   return call(m, function_of(m, e), e);
 }
 
+/* Macros of math.h give any nonzero number. */
 codegen_c_text codegen_c_float_test(codegen_c_emitter *m, const tir_expr *e) {
   bool is_vector = codegen_c_lanes(m, e) > 1;
   codegen_c_text a = is_vector ? codegen_c_at_lane(m, e->arg[0], "lane") : codegen_c_value(m, e->arg[0]);
@@ -92,14 +100,17 @@ codegen_c_text codegen_c_float_test(codegen_c_emitter *m, const tir_expr *e) {
   return is_vector ? codegen_c_lane_by_lane(m, e, test, NULL) : test;
 }
 
+/* By a helper, since C's shifts are not total. */
 codegen_c_text codegen_c_shift(codegen_c_emitter *m, const tir_expr *e) {
   return call(m, codegen_c_use(m, e->op == TIR_SHL ? CODEGEN_C_SHL : CODEGEN_C_SHR, (tn_dtype)e->dtype), e);
 }
 
+/* By a helper, since 0 has no defined count for the builtin. */
 codegen_c_text codegen_c_count(codegen_c_emitter *m, const tir_expr *e) {
   return call(m, codegen_c_use(m, e->op == TIR_CLZ ? CODEGEN_C_CLZ : CODEGEN_C_POPCOUNT, (tn_dtype)e->dtype), e);
 }
 
+/* An unsigned value is its own. */
 codegen_c_text codegen_c_abs(codegen_c_emitter *m, const tir_expr *e) {
   tn_dtype dtype = (tn_dtype)e->dtype;
   if (tn_dtype_is_float(dtype)) return call(m, function_of(m, e), e);
@@ -118,6 +129,7 @@ static codegen_c_text mask_to_numbers(codegen_c_emitter *m, const tir_expr *e, c
   return codegen_c_format(m, CODEGEN_C_CALL, "__builtin_convertvector(%s, %s)", ones, type);
 }
 
+/* A comparison with zero. */
 static codegen_c_text vector_to_mask(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
   tn_dtype from = (tn_dtype)e->arg[0]->dtype;
   int bytes = (int)tn_dtype_bytes(from);
@@ -127,6 +139,7 @@ static codegen_c_text vector_to_mask(codegen_c_emitter *m, const tir_expr *e, co
   return mask;
 }
 
+/* Element by element, of the same number of lanes. */
 static codegen_c_text cast_vector(codegen_c_emitter *m, const tir_expr *e, codegen_c_text a) {
   if (e->dtype == TN_BOOL) return vector_to_mask(m, e, a);
   if (e->arg[0]->dtype == TN_BOOL) return mask_to_numbers(m, e, a);
@@ -143,6 +156,7 @@ static codegen_c_text cast_half(codegen_c_emitter *m, const tir_expr *e) {
   return call(m, codegen_c_use(m, is_from ? from : to, half), e);
 }
 
+/* From floats by helpers that saturate: C leaves the rest undefined. */
 codegen_c_text codegen_c_cast(codegen_c_emitter *m, const tir_expr *e) {
   if (runtime_is_half((tn_dtype)e->dtype) || runtime_is_half((tn_dtype)e->arg[0]->dtype)) return cast_half(m, e);
   tn_dtype from = (tn_dtype)e->arg[0]->dtype, to = (tn_dtype)e->dtype;

@@ -13,6 +13,7 @@ typedef struct access {
   int64_t stride;
 } access;
 
+/* A name that is not in scope is a bug: the message says which. */
 static access take_apart(codegen_c_emitter *m, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
                          const tir_expr *predicate) {
   access a = {.buffer = buffer, .name = codegen_c_name(m, buffer), .predicate = predicate, .lanes = 1};
@@ -28,6 +29,7 @@ static access take_apart(codegen_c_emitter *m, const tir_buffer *buffer, int n_i
 
 /* ---- indices ----------------------------------------------------------------------------------------------------- */
 
+/* name[index]. */
 static codegen_c_text element(codegen_c_emitter *m, const access *a, codegen_c_text index) {
   return codegen_c_format(m, CODEGEN_C_CALL, "%s[%s]", a->name, index.text);
 }
@@ -53,6 +55,7 @@ static codegen_c_text read_bool(codegen_c_emitter *m, const access *a, codegen_c
   return codegen_c_format(m, CODEGEN_C_RELATION, "%s != 0", loaded.text);
 }
 
+/* A predicate becomes ?:, so that memory is touched only where it holds. */
 static codegen_c_text load_scalar(codegen_c_emitter *m, const access *a) {
   codegen_c_text loaded = read_bool(m, a, first_element(m, a));
   if (a->predicate == NULL) return loaded;
@@ -61,6 +64,7 @@ static codegen_c_text load_scalar(codegen_c_emitter *m, const access *a) {
                           loaded.text);
 }
 
+/* Through an unaligned vector type that may alias: arrays are aligned to their element only. */
 static codegen_c_text load_contiguous(codegen_c_emitter *m, const access *a) {
   tn_dtype dtype = a->buffer->dtype == TN_BOOL ? TN_U8 : a->buffer->dtype;
   const char *type = codegen_c_vector(m, dtype, a->lanes, CODEGEN_C_UNALIGNED);
@@ -72,12 +76,14 @@ static codegen_c_text load_contiguous(codegen_c_emitter *m, const access *a) {
   return mask;
 }
 
+/* With a predicate lanes that are off keep 0. */
 static codegen_c_text load_lanes(codegen_c_emitter *m, const access *a, const tir_expr *e) {
   codegen_c_text loaded = read_bool(m, a, lane_element(m, a)), guard;
   if (a->predicate != NULL) guard = codegen_c_at_lane(m, a->predicate, "lane");
   return codegen_c_lane_by_lane(m, e, loaded, a->predicate != NULL ? &guard : NULL);
 }
 
+/* Vectors by the plainest form that their index allows. */
 codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e) {
   access a = take_apart(m, e->u.buffer, tir_n_index(e), e->arg, tir_predicate(e));
   if (a.lanes == 1) return load_scalar(m, &a);
@@ -92,6 +98,7 @@ codegen_c_text codegen_c_load(codegen_c_emitter *m, const tir_expr *e) {
 
 /* ---- stores ------------------------------------------------------------------------------------------------------ */
 
+/* The value is written before the place: its name may be needed there. */
 static void store_scalar(codegen_c_emitter *m, const access *a, const tir_expr *e) {
   m->stored = e;
   codegen_c_text value = codegen_c_value(m, e), to = first_element(m, a);
@@ -102,6 +109,7 @@ static void store_scalar(codegen_c_emitter *m, const access *a, const tir_expr *
   codegen_c_line(m, "%s%s = %s;", only_if, to.text, value.text);
 }
 
+/* A mask is stored as bytes of 0 and 1. */
 static void store_contiguous(codegen_c_emitter *m, const access *a, const tir_expr *e) {
   m->stored = e;
   codegen_c_text value = codegen_c_value(m, e), to = first_element(m, a);
@@ -114,6 +122,7 @@ static void store_contiguous(codegen_c_emitter *m, const access *a, const tir_ex
   codegen_c_line(m, "*(%su *)&%s = %s;", type, to.text, text);
 }
 
+/* In the order of the lanes. */
 static void store_lanes(codegen_c_emitter *m, const access *a, const tir_expr *e) {
   codegen_c_text value = codegen_c_at_lane(m, e, "lane"), to = lane_element(m, a);
   codegen_c_line(m, "for (int lane = 0; lane < %d; lane++) %s = %s;", a->lanes, to.text, value.text);
@@ -143,6 +152,7 @@ static int piece_lanes(const codegen_c_emitter *m, const tir_buffer *buffer, con
   return n;
 }
 
+/* A part of a vector that is as wide as the target's registers. */
 static void store_piece(codegen_c_emitter *m, const tir_buffer *buffer, const tir_expr *index, const tir_expr *value) {
   access a = take_apart(m, buffer, 1, &index, NULL);
   if (a.linear && a.stride == 1)
@@ -151,6 +161,7 @@ static void store_piece(codegen_c_emitter *m, const tir_buffer *buffer, const ti
     store_lanes(m, &a, value);
 }
 
+/* E itself after a failure, which is kept. */
 static const tir_expr *piece(codegen_c_emitter *m, const tir_expr *e, int first, int n) {
   const tir_expr *part = NULL;
   tn_status status = codegen_slice(&m->arena, &m->slices, e, first, n, &part);
@@ -179,12 +190,14 @@ static void store_vector(codegen_c_emitter *m, const tir_stmt *s, int lanes) {
   }
 }
 
+/* A hint; compilers drop it where there is none. */
 void codegen_c_prefetch(codegen_c_emitter *m, const tir_stmt *s) {
   for (int i = 0; i < s->u.prefetch.n_index; i++) codegen_c_count_uses(m, s->u.prefetch.index[i]);
   access a = take_apart(m, s->u.prefetch.buffer, s->u.prefetch.n_index, s->u.prefetch.index, NULL);
   codegen_c_line(m, "__builtin_prefetch(&%s);", first_element(m, &a).text);
 }
 
+/* Uses are counted for all parts of the statement first. */
 void codegen_c_store(codegen_c_emitter *m, const tir_stmt *s) {
   int lanes = s->u.store.n_index > 0 ? s->u.store.index[0]->lanes : 1;
   if (lanes > 1) {

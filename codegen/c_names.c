@@ -1,4 +1,6 @@
-/* c_names.c: names in C source: those of variables and buffers as they are, changed as little as C needs. */
+/* c_names.c: names in C source: those of variables and buffers as they are, changed as little as C
+ * needs. Names lie in the emitter's arena. What is in scope is a list, as a kernel has some dozen names
+ * at a time. */
 #include <ctype.h>
 
 #include "codegen/c_emit.h"
@@ -10,6 +12,7 @@ static const char *const reserved_prefixes[] = {"__",      "floordiv_", "floormo
                                                 "abs_",    "shl_",      "shr_",      "popcount_", "clz_",
                                                 "f32_of_", "f16_of_",   "bf16_of_"};
 
+/* The first character that is no digit. */
 static const char *skip_digits(const char *at) {
   while (isdigit((unsigned char)*at)) at++;
   return at;
@@ -24,6 +27,7 @@ static bool is_generated(const char *name) {
   return has_width && ((*end == 'x' && isdigit((unsigned char)end[1])) || strncmp(end, "_of_", 4) == 0);
 }
 
+/* What the file itself, C, or math.h calls something. */
 bool codegen_c_is_reserved(const char *name) {
   for (int i = 0; i < RUNTIME_COUNT(reserved); i++) {
     if (strcmp(name, reserved[i]) == 0) return true;
@@ -34,6 +38,7 @@ bool codegen_c_is_reserved(const char *name) {
   return codegen_is_word_of_c(name) || codegen_c_is_function(name) || is_generated(name);
 }
 
+/* By anything in scope, or by the kernel. */
 static bool is_taken(const codegen_c_emitter *m, const char *name) {
   for (int i = 0; i < m->taken.n; i++) {
     if (strcmp(m->taken.data[i], name) == 0) return true;
@@ -48,6 +53,7 @@ static const char *fit(codegen_c_emitter *m, const char *name) {
   return chosen;
 }
 
+/* WHAT is a variable or a buffer, by address. Jumps without memory. */
 const char *codegen_c_bind(codegen_c_emitter *m, const void *what, const char *name) {
   const char *chosen = fit(m, name);
   if (!RUNTIME_PUSH(&m->taken, chosen)) longjmp(*m->arena.on_oom, 1);
@@ -55,6 +61,7 @@ const char *codegen_c_bind(codegen_c_emitter *m, const void *what, const char *n
   return chosen;
 }
 
+/* The name may be given to something else from here on. */
 void codegen_c_unbind(codegen_c_emitter *m, const void *what) {
   const char *name = codegen_c_name(m, what);
   for (int i = 0; i < m->taken.n && name != NULL; i++) {

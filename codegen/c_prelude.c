@@ -1,5 +1,7 @@
-/* c_prelude.c: the head of a C file: includes, vector types, and the functions that give C's integers and casts the
- * semantics of tir/ir.h. Only what the kernel uses is written. */
+/* c_prelude.c: the head of a C file: includes, vector types, and the functions that give C's integers
+ * and casts the semantics of tir/ir.h. Only what the kernel uses is written. Two tables: vector types,
+ * of which flags say what is used, and helper functions with a body for signed, unsigned and float
+ * dtypes. */
 #include "codegen/c_emit.h"
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
@@ -17,12 +19,14 @@ tn_dtype codegen_c_mask_dtype(int bytes) {
   return bytes == 1 ? TN_I8 : bytes == 2 ? TN_I16 : bytes == 4 ? TN_I32 : TN_I64;
 }
 
+/* LANES is a power of two. Notes that the type is needed. */
 const char *codegen_c_vector(codegen_c_emitter *m, tn_dtype dtype, int lanes, int uses) {
   m->types[dtype][__builtin_ctz((unsigned)lanes)] |= (uint8_t)(uses | CODEGEN_C_VECTOR);
   if (uses & CODEGEN_C_SELECT) codegen_c_mask(m, (int)tn_dtype_bytes(dtype), lanes);
   return runtime_format(&m->arena, "%sx%d", tn_dtype_name(dtype), lanes);
 }
 
+/* Lanes of signed integers overflow undefined in C; unsigned ones wrap. */
 const char *codegen_c_wrapping_vector(codegen_c_emitter *m, tn_dtype dtype, int lanes) {
   static const tn_dtype unsigned_of[TN_DTYPE_COUNT] = {[TN_I8] = TN_U8, [TN_I16] = TN_U16, [TN_I32] = TN_U32};
   if (dtype != TN_I64) return codegen_c_vector(m, unsigned_of[dtype] ? unsigned_of[dtype] : dtype, lanes, 0);
@@ -30,16 +34,19 @@ const char *codegen_c_wrapping_vector(codegen_c_emitter *m, tn_dtype dtype, int 
   return runtime_format(&m->arena, "u64x%d", lanes);
 }
 
+/* Of the signed integers of BYTES. */
 const char *codegen_c_mask(codegen_c_emitter *m, int bytes, int lanes) {
   return codegen_c_vector(m, codegen_c_mask_dtype(bytes), lanes, CODEGEN_C_VECTOR);
 }
 
+/* MASK_BYTES 0: no mask. */
 const char *codegen_c_value_type(codegen_c_emitter *m, const tir_expr *e, int mask_bytes) {
   int lanes = codegen_c_lanes(m, e);
   if (lanes == 1) return codegen_c_is_index(m, e) ? "int64_t" : codegen_c_type((tn_dtype)e->dtype);
   return mask_bytes ? codegen_c_mask(m, mask_bytes, lanes) : codegen_c_vector(m, (tn_dtype)e->dtype, lanes, 0);
 }
 
+/* The typedefs and macros of one type, as far as they are used. */
 static void add_vector(runtime_str *out, tn_dtype dtype, int lanes, int uses) {
   const char *name = tn_dtype_name(dtype), *type = codegen_c_type(dtype);
   int bytes = (int)tn_dtype_bytes(dtype);
@@ -61,6 +68,7 @@ static void add_vector(runtime_str *out, tn_dtype dtype, int lanes, int uses) {
   }
 }
 
+/* In the order of dtypes and lanes: the same kernel gives the same file. */
 static void add_vectors(const codegen_c_emitter *m, runtime_str *out) {
   size_t before = out->n;
   for (int dtype = 0; dtype < TN_DTYPE_COUNT; dtype++) {
@@ -159,6 +167,7 @@ static void fill(runtime_str *out, const char *template, tn_dtype dtype, const c
   }
 }
 
+/* Notes that the helper is needed and gives its name. */
 const char *codegen_c_use(codegen_c_emitter *m, codegen_c_helper helper, tn_dtype dtype) {
   runtime_str name = {0};
   m->helpers[helper][dtype] = true;
@@ -168,6 +177,7 @@ const char *codegen_c_use(codegen_c_emitter *m, codegen_c_helper helper, tn_dtyp
   return kept;
 }
 
+/* After the types that they use. */
 static void add_helpers(codegen_c_emitter *m, runtime_str *out) {
   for (int helper = 0; helper < CODEGEN_C_HELPER_COUNT; helper++) {
     for (int i = 0; i < TN_DTYPE_COUNT; i++) {
@@ -188,6 +198,7 @@ static const char quiet[] =
     "#pragma GCC diagnostic ignored \"-Wuninitialized\"\n#ifndef __clang__\n"
     "#pragma GCC diagnostic ignored \"-Wmaybe-uninitialized\"\n#endif\n\n";
 
+/* Written last, when the body is known. */
 void codegen_c_prelude(codegen_c_emitter *m, runtime_str *out) {
   runtime_str_add(out, "#include <math.h>\n#include <stdint.h>\n#include <stdlib.h>\n\n");
   if (m->has_arrays) runtime_str_add(out, quiet);

@@ -1,6 +1,7 @@
 /* c_source.c: a C file from a loop IR function: a comment, what the prelude must hold, and the kernel:
- * int32_t name(const T *restrict in..., T *restrict out..., T scalar...), which returns 0, or 1 when scratch memory ran
- * out. */
+ * int32_t name(const T *restrict in..., T *restrict out..., T scalar...), which returns 0, or 1 when
+ * scratch memory ran out. The body is written first, into a builder; then what it needs stands before
+ * it. */
 #include "codegen/c_emit.h"
 
 /* ---- failing ----------------------------------------------------------------------------------------------------- */
@@ -18,6 +19,7 @@ void codegen_c_fail(codegen_c_emitter *m, tn_status status, const char *fmt, ...
 
 /* ---- texts ------------------------------------------------------------------------------------------------------- */
 
+/* Directives begin in the first column. */
 void codegen_c_line(codegen_c_emitter *m, const char *fmt, ...) {
   va_list args;
   bool is_directive = *fmt == '#';
@@ -41,6 +43,7 @@ codegen_c_text codegen_c_format(codegen_c_emitter *m, codegen_c_prec prec, const
   return (codegen_c_text){kept, prec, 0};
 }
 
+/* As it is where it binds tightly enough. */
 const char *codegen_c_wrap(codegen_c_emitter *m, codegen_c_text a, codegen_c_prec at_least) {
   return a.prec >= at_least ? a.text : codegen_c_format(m, CODEGEN_C_ATOM, "(%s)", a.text).text;
 }
@@ -51,29 +54,35 @@ void codegen_c_put(codegen_c_emitter *m, runtime_map *map, const void *key, cons
 
 /* ---- the kernel -------------------------------------------------------------------------------------------------- */
 
+/* USER is a buffer. */
 static tir_walk find_use(void *user, const tir_expr *e) {
   return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* A call may use it as well. */
 static tir_walk find_store(void *user, const tir_stmt *s) {
   if (s->kind == TIR_CALL) return tir_call_touches(s, user) ? TIR_WALK_STOP : TIR_WALK_ON;
   return s->kind == TIR_STORE && s->u.store.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* USER is a variable. */
 static tir_walk find_var(void *user, const tir_expr *e) {
   return e->op == TIR_VAR && e->u.var == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* One that is not gets a (void), as warnings are errors for some. */
 static bool is_scalar_used(const tir_func *f, const tir_var *var) {
   tir_visitor visitor = {NULL, find_var, (void *)var};
   return !tir_walk_stmt(f->body, &visitor);
 }
 
+/* Loaded, stored to or passed on. */
 static bool is_used(const tir_func *f, const tir_buffer *buffer) {
   tir_visitor visitor = {find_store, find_use, (void *)buffer};
   return !tir_walk_stmt(f->body, &visitor);
 }
 
+/* Pointers first, restrict: the caller's arrays do not overlap. */
 static const char *parameters(codegen_c_emitter *m) {
   const char *text = "";
   for (int i = 0; i < m->func->n_params; i++) {
@@ -90,6 +99,7 @@ static const char *parameters(codegen_c_emitter *m) {
   return *text ? text : "void";
 }
 
+/* The function itself. */
 static void emit_kernel(codegen_c_emitter *m) {
   codegen_c_line(m, "int32_t %s(%s) {", m->func->name, parameters(m));
   m->indent++;
@@ -113,6 +123,7 @@ static bool has_strides(const tir_func *f) {
   return any;
 }
 
+/* How to compile it stands in the file: it leaves home alone. */
 static void add_title(codegen_c_emitter *m, runtime_str *out) {
   runtime_str_addf(out, "/* %s: a kernel made by Tenon %s for\n *   %s\n", m->func->name, TN_VERSION, m->target->text);
   runtime_str_add(
@@ -125,6 +136,7 @@ static void add_title(codegen_c_emitter *m, runtime_str *out) {
   runtime_str_add(out, " */\n");
 }
 
+/* The bytes belong to the caller. */
 static tn_status assemble(codegen_c_emitter *m, codegen_bytes *out) {
   runtime_str text = {0};
   add_title(m, &text);
@@ -139,6 +151,7 @@ static tn_status assemble(codegen_c_emitter *m, codegen_bytes *out) {
   return runtime_fail(m->ctx, TN_ERROR_MEMORY, "out of memory for the C source of %s", m->func->name);
 }
 
+/* Out of memory lands here, with the emitter as it was. */
 static tn_status emit(codegen_c_emitter *m, codegen_bytes *out) {
   jmp_buf oom;
   if (setjmp(oom) != 0) {
@@ -151,6 +164,7 @@ static tn_status emit(codegen_c_emitter *m, codegen_bytes *out) {
   return m->failed ? tn_context_status(m->ctx) : assemble(m, out);
 }
 
+/* Also after a jump. */
 static void release(codegen_c_emitter *m) {
   runtime_str_free(&m->out);
   runtime_str_free(&m->head);
@@ -163,6 +177,7 @@ static void release(codegen_c_emitter *m) {
   runtime_arena_free(&m->arena);
 }
 
+/* Needs no LLVM. */
 tn_status codegen_c_source(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_bytes *out) {
   if (codegen_c_is_reserved(func->name)) {
     return runtime_fail(ctx, TN_ERROR_ARGUMENT,

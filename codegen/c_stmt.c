@@ -3,6 +3,7 @@
 
 enum { MAX_NESTING = 1000, STACK_LIMIT = 16 << 10, SCRATCH_ALIGN = 64 };
 
+/* The line with the brace is written by the caller. */
 static void begin_block(codegen_c_emitter *m) { m->indent++; }
 
 static void end_block(codegen_c_emitter *m) {
@@ -19,6 +20,7 @@ typedef struct loop {
   tir_interval extent;
 } loop;
 
+/* Bounds are values outside: written before the variable is bound. */
 static loop open_loop(codegen_c_emitter *m, const tir_stmt *s) {
   const tir_expr *min = s->u.loop.min, *extent = s->u.loop.extent;
   loop l = {.extent = tir_bounds(m->env, extent)};
@@ -34,6 +36,7 @@ static loop open_loop(codegen_c_emitter *m, const tir_stmt *s) {
   return l;
 }
 
+/* Up to and with the closing brace. */
 static void emit_body(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
   begin_block(m);
   m->env = &l->env;
@@ -43,6 +46,7 @@ static void emit_body(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
   codegen_c_unbind(m, s->u.loop.var);
 }
 
+/* A hint to unroll is gcc's and clang's. */
 static void emit_for(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
   int64_t extent;
   if (m->hints_unroll && s->u.loop.kind == TIR_UNROLLED && tir_is_int(s->u.loop.extent, &extent))
@@ -51,6 +55,7 @@ static void emit_for(codegen_c_emitter *m, const tir_stmt *s, loop *l) {
   emit_body(m, s, l);
 }
 
+/* One iteration is a block with a constant. */
 static void emit_serial(codegen_c_emitter *m, const tir_stmt *s) {
   loop l = open_loop(m, s);
   if (l.extent.lo == 1 && l.extent.hi == 1) {
@@ -80,12 +85,14 @@ static void add_pragma(codegen_c_emitter *m, const char *text) {
   codegen_c_line(m, "#endif");
 }
 
+/* The body has a frame of its own: each thread its scratch. */
 static void emit_parallel(codegen_c_emitter *m, const tir_stmt *s) {
   m->is_parallel = true;
   codegen_c_frame(m, s->u.loop.body, s);
   m->is_parallel = false;
 }
 
+/* A parallel loop in a parallel one is serial. */
 static void emit_loop(codegen_c_emitter *m, const tir_stmt *s) {
   codegen_c_count_uses(m, s->u.loop.min);
   codegen_c_count_uses(m, s->u.loop.extent);
@@ -97,8 +104,10 @@ static void emit_loop(codegen_c_emitter *m, const tir_stmt *s) {
 
 /* ---- scratch ----------------------------------------------------------------------------------------------------- */
 
+/* Its size is known at a call only, and never on the stack. */
 static bool is_symbolic(const tir_buffer *buffer) { return buffer->ndim == 1 && buffer->size[0] != NULL; }
 
+/* Whole cache lines. */
 static int64_t scratch_bytes(codegen_c_emitter *m, const tir_buffer *buffer) {
   int64_t bytes = (int64_t)tn_dtype_bytes(buffer->dtype);
   for (int i = 0; i < buffer->ndim; i++) {
@@ -116,12 +125,14 @@ typedef struct heap_buffer {
   const struct heap_buffer *next;
 } heap_buffer;
 
+/* The scratch of a kernel or of a thread's part of a loop. */
 typedef struct frame {
   codegen_c_emitter *m;
   const heap_buffer *heap; /* the last one first */
   int64_t stack_bytes;
 } frame;
 
+/* Not inside of parallel loops, which have frames of their own. A buffer on several paths is made once. */
 static tir_walk find_heap(void *user, const tir_stmt *s) {
   frame *f = user;
   if (is_shared(f->m, s)) return TIR_WALK_PRUNE;
@@ -162,20 +173,24 @@ static const char *allocate(codegen_c_emitter *m, const frame *f) {
   return test;
 }
 
+/* Names end with the frame. */
 static void forget_heap(codegen_c_emitter *m, const frame *f) {
   for (const heap_buffer *at = f->heap; at != NULL; at = at->next) codegen_c_forget_name(m, at->buffer);
 }
 
+/* free(NULL) is allowed. */
 static void release(codegen_c_emitter *m, const frame *f) {
   for (const heap_buffer *at = f->heap; at != NULL; at = at->next) {
     codegen_c_line(m, "free(%s);", codegen_c_name(m, at->buffer));
   }
 }
 
+/* USER is a buffer. */
 static tir_walk find_load(void *user, const tir_expr *e) {
   return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* Where it is used, so that loops inside of which it stands have it anew. */
 static void declare_array(codegen_c_emitter *m, const tir_buffer *buffer, const tir_stmt *body) {
   tir_visitor visitor = {.expr = find_load, .user = (void *)buffer};
   int64_t n = 1;
@@ -202,6 +217,7 @@ static void emit_apart(codegen_c_emitter *m, const tir_stmt *body) {
   runtime_str_free(&text);
 }
 
+/* Allocates, tests once, runs, frees. */
 static void emit_kernel_body(codegen_c_emitter *m, const tir_stmt *body, const frame *f) {
   const char *test = allocate(m, f);
   if (f->heap != NULL) {
@@ -216,6 +232,7 @@ static void emit_kernel_body(codegen_c_emitter *m, const tir_stmt *body, const f
   codegen_c_line(m, "return %s;", m->can_fail ? "failed" : "0");
 }
 
+/* No more than iterations. */
 static int thread_count(const codegen_c_emitter *m, const loop *l) {
   int64_t most = RUNTIME_MAX(l->extent.hi, 1);
   return most < m->target->threads ? (int)most : m->target->threads;
@@ -242,6 +259,7 @@ static void emit_region(codegen_c_emitter *m, const tir_stmt *s, loop *l, const 
   end_block(m);
 }
 
+/* Without scratch on the heap one pragma is enough. */
 static void emit_shared_loop(codegen_c_emitter *m, const tir_stmt *s, const frame *f) {
   loop l = open_loop(m, s);
   if (f->heap != NULL) {
@@ -252,6 +270,7 @@ static void emit_shared_loop(codegen_c_emitter *m, const tir_stmt *s, const fram
   emit_for(m, s, &l);
 }
 
+/* PARALLEL NULL: the kernel's own frame. */
 void codegen_c_frame(codegen_c_emitter *m, const tir_stmt *body, const tir_stmt *parallel) {
   frame f = {.m = m};
   tir_visitor visitor = {.stmt = find_heap, .user = &f};
@@ -265,6 +284,7 @@ void codegen_c_frame(codegen_c_emitter *m, const tir_stmt *body, const tir_stmt 
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
+/* The condition is evaluated before both bodies. */
 static void emit_if(codegen_c_emitter *m, const tir_stmt *s) {
   codegen_c_count_uses(m, s->u.branch.cond);
   codegen_c_line(m, "if (%s) {", codegen_c_value(m, s->u.branch.cond).text);
@@ -280,6 +300,7 @@ static void emit_if(codegen_c_emitter *m, const tir_stmt *s) {
   codegen_c_line(m, "}");
 }
 
+/* In order. */
 static void emit_seq(codegen_c_emitter *m, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) codegen_c_stmt(m, s->u.seq.stmts[i]);
 }
@@ -311,6 +332,7 @@ static void emit_attr(codegen_c_emitter *m, const tir_stmt *s) {
 
 static void emit_nop(codegen_c_emitter *m, const tir_stmt *s) { (void)m, (void)s; }
 
+/* The depth bounds recursion. After a failure nothing is written. */
 void codegen_c_stmt(codegen_c_emitter *m, const tir_stmt *s) {
   static void (*const handlers[])(codegen_c_emitter *, const tir_stmt *) = {[TIR_FOR] = emit_loop,
                                                                             [TIR_STORE] = codegen_c_store,

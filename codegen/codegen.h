@@ -24,7 +24,9 @@ TN_API const char *tn_target_costs(const tn_target *target); /* "" when nobody m
 TN_API tn_status tn_target_set_costs(tn_target *target, const char *word);
 /* Measures this machine in about 0.2 s, best while nothing else runs. The word belongs to the context. NULL with a message. */
 TN_API const char *tn_measure_costs(tn_context *ctx);
+/* Names the target in records: equal texts are equal targets. */
 TN_API const char *tn_target_text(const tn_target *target); /* canonical: same words, parses back */
+/* Of a parallel loop, unless the machine has fewer at the time. */
 TN_API int tn_target_threads(const tn_target *target);
 TN_API int tn_target_vector_bytes(const tn_target *target);               /* 64 with AVX-512, 32 AVX, 16 else */
 TN_API int64_t tn_target_cache_bytes(const tn_target *target, int level); /* data cache 1, 2, 3; 0 when unknown */
@@ -50,6 +52,7 @@ TN_API tn_status tn_program_link_files(tn_program *program, int n, const char *c
  * *other..., T *output...). The header says their shapes. */
 typedef enum tn_build_part { TN_BUILD_WHOLE, TN_BUILD_PREPACK, TN_BUILD_PACKED } tn_build_part;
 
+/* Zero fields are the usual build. */
 typedef struct tn_build_options {
   const tn_target *target; /* NULL: native */
   const char *name;        /* a C identifier without a meaning in C, C++ or libc; NULL: "kernel" */

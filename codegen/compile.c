@@ -1,5 +1,7 @@
-/* compile.c: loop IR to bytes: emission, LLVM's verifier, a short list of passes, LLVM's back end. Every compilation
- * has an LLVM context of its own (making one costs microseconds), so that nothing accumulates over a tuning run. */
+/* compile.c: loop IR to bytes: emission, LLVM's verifier, a short list of passes, LLVM's back end.
+ * Every compilation has an LLVM context of its own (making one costs microseconds), so that nothing
+ * accumulates over a tuning run. What LLVM reports goes into the message of TN_ERROR_CODEGEN; nothing
+ * is printed. */
 #include <stdio.h>
 
 #include <llvm-c/Analysis.h>
@@ -42,6 +44,7 @@ typedef struct compilation {
 
 /* ---- LLVM's errors ----------------------------------------------------------------------------------------------- */
 
+/* STAGE is a station of LLVM; the function's name stands before it. */
 static tn_status fail(compilation *c, const char *stage, const char *message) {
   return runtime_fail(c->ctx, TN_ERROR_CODEGEN, "%s: %s: %s", c->func->name, stage, message);
 }
@@ -55,6 +58,7 @@ static void on_diagnostic(LLVMDiagnosticInfoRef info, void *user) {
   LLVMDisposeMessage(text);
 }
 
+/* Back ends report some errors only here. */
 static tn_status check_diagnostic(compilation *c) {
   return c->diagnostic[0] == '\0' ? TN_OK : fail(c, "LLVM", c->diagnostic);
 }
@@ -72,6 +76,7 @@ static void open_module(compilation *c) {
   LLVMSetTarget(c->module, c->target->triple);
 }
 
+/* A module that LLVM's verifier refuses is a bug of emission. */
 static tn_status verify(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/verify");
   char *message = NULL;
@@ -81,6 +86,7 @@ static tn_status verify(compilation *c) {
   return status;
 }
 
+/* A callee that brings LLVM IR. */
 static tir_walk find_linked_ir(void *user, const tir_stmt *s) {
   (void)user;
   return s->kind == TIR_CALL && s->u.call.callee->module != NULL ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -91,11 +97,13 @@ static bool has_linked_ir(const tir_func *f) {
   return !tir_walk_stmt(f->body, &visitor);
 }
 
+/* Whether the longer list of passes is needed. */
 static tir_walk find_hint(void *user, const tir_stmt *s) {
   (void)user;
   return s->kind == TIR_ATTR && strcmp(s->u.attr.key, TIR_UNROLL_EXPLICIT) == 0 ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* Few passes: the loops are in their final form when they come here. */
 static tn_status run_passes(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/passes");
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
@@ -124,12 +132,14 @@ static tn_status copy_out(compilation *c, const char *data, size_t n) {
   return TN_OK;
 }
 
+/* Takes BUFFER. */
 static tn_status copy_buffer(compilation *c, LLVMMemoryBufferRef buffer) {
   tn_status status = copy_out(c, LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
   LLVMDisposeMemoryBuffer(buffer);
   return status;
 }
 
+/* Position-independent, as shared objects and the JIT need it. */
 static tn_status emit_machine_code(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/backend");
   char *message = NULL;
@@ -146,6 +156,7 @@ static tn_status emit_machine_code(compilation *c) {
   return status;
 }
 
+/* As LLVM prints it, after the passes. */
 static tn_status emit_ir(compilation *c) {
   char *text = LLVMPrintModuleToString(c->module);
   if (text == NULL) return runtime_fail(c->ctx, TN_ERROR_MEMORY, "out of memory for the text of LLVM IR");
@@ -154,6 +165,7 @@ static tn_status emit_ir(compilation *c) {
   return status;
 }
 
+/* C source was written elsewhere. */
 static tn_status emit_form(compilation *c) {
   switch (c->form) {
     case CODEGEN_KERNEL:
@@ -168,6 +180,7 @@ static tn_status emit_form(compilation *c) {
 
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
+/* Out of loop IR. */
 static tn_status emit_module(compilation *c) {
   TN_SCOPE(LLVM, 3, "llvm/emit");
   return codegen_emit_module(c->ctx, c->func, c->target, c->form == CODEGEN_KERNEL, c->module);
@@ -197,6 +210,7 @@ static tn_status try_machine(compilation *c) {
   return status;
 }
 
+/* The stations in order; the first failure ends it. */
 static tn_status compile_module(compilation *c) {
   tn_status status = try_machine(c);
   if (status == TN_OK) status = emit_module(c);
@@ -228,6 +242,7 @@ static void compile_here(void *data) {
   c->status = c->form == CODEGEN_C ? codegen_c_source(c->ctx, c->func, c->target, c->out) : compile_guarded(c);
 }
 
+/* The bytes are malloc'ed and the caller's. OUT is empty after a failure. */
 tn_status codegen_bytes_of(tn_context *ctx, const tir_func *func, const tn_target *target, codegen_form form,
                            codegen_bytes *out) {
   if (ctx == NULL || func == NULL || out == NULL) return TN_ERROR_ARGUMENT;

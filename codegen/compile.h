@@ -7,6 +7,7 @@
 #include "schedule/state.h"
 #include "tir/ir.h"
 
+/* A result that the caller frees. */
 typedef struct codegen_bytes {
   void *data; /* malloc'ed */
   size_t n;

@@ -1,6 +1,8 @@
-/* constants.c: what operations take on this machine (tn_machine_costs), measured by short loops: the least of some runs,
- * so that a busy machine does no more than lengthen it. Nothing here depends on which processor it is; the loops are
- * compiled for each width of vectors, and those that the processor lacks take their cost from narrower ones. */
+/* constants.c: what operations take on this machine (tn_machine_costs), measured by short loops: the
+ * least of some runs, so that a busy machine does no more than lengthen it. Nothing here depends on
+ * which processor it is; the loops are compiled for each width of vectors, and those that the processor
+ * lacks take their cost from narrower ones. About 100 MB of memory are taken for the time of measuring,
+ * to be sure of leaving the caches. */
 #include <math.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -89,6 +91,7 @@ typedef struct loops {
   loop_fn chain, sum;
 } loops;
 
+/* The widest that the processor and the system allow. */
 static loops find_loops(void) {
   loops l = {{fma_128}, chain_128, sum_128};
 #if defined(__x86_64__)
@@ -99,6 +102,7 @@ static loops find_loops(void) {
   return l;
 }
 
+/* Of one, with many in flight. */
 static double fma_ns(loop_fn loop, void *data) { return least_ns(loop, data, STEPS) / STEPS / CHAINS; }
 
 /* A width that the processor lacks takes as long as the narrower vectors that it is made of. */
@@ -129,6 +133,7 @@ __attribute__((noinline)) static void turn(void *data, size_t n) {
   }
 }
 
+/* VOLATILE, so that the chain of accesses is not optimised away. */
 typedef struct pages {
   char *data;
   size_t step;
@@ -171,6 +176,7 @@ static double fresh_ns(void) {
   return isfinite(best) ? best / ((double)FRESH_BYTES / LINE) : 1;
 }
 
+/* Half of a level, but more than the level below it. */
 static size_t level_bytes(const int64_t caches[4], int level) {
   static const size_t most = (size_t)8 << 20; /* others use the last level, too */
   size_t below = (size_t)caches[level - 1], whole = (size_t)caches[level];
@@ -179,12 +185,14 @@ static size_t level_bytes(const int64_t caches[4], int level) {
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
+/* A part for each thread. */
 typedef struct shared_sum {
   const loops *l;
   float *data;
   size_t part; /* floats of a thread */
 } shared_sum;
 
+/* The body of a parallel loop. */
 static void sum_part(void *loop, int64_t begin, int64_t end) {
   const shared_sum *s = loop;
   for (int64_t i = begin; i < end; i++) s->l->sum(s->data + (size_t)i * s->part, s->part);
@@ -220,6 +228,7 @@ static double shared_ns(runtime_pool *pool, const loops *l, float *data, size_t 
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
+/* Some hundred milliseconds. Cheap ones first, so that the processor is at speed for them. */
 static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t caches[4], tn_machine_costs *c) {
   enum { TURNS = 20, TURNED = 32 * 32 };
   loops l = find_loops();
@@ -243,6 +252,7 @@ static void measure(runtime_pool *pool, char *data, size_t bytes, const int64_t 
   c->shared4 = fmax(c->shared4, c->line4);
 }
 
+/* Threads are the context's own pool: what is measured is what kernels use. */
 const char *tn_measure_costs(tn_context *ctx) {
   enum { MOST_BYTES = 96 << 20, LEAST_BYTES = 16 << 20 };
   int64_t caches[4];

@@ -12,6 +12,7 @@ static const struct cost_key {
 #undef X
 };
 
+/* All fields are doubles, as the macro that makes them shows. */
 static double *cost_at(tn_machine_costs *costs, int key) { return (double *)((char *)costs + keys[key].offset); }
 
 /* Three digits: what is measured is not known better. Zeros, which nobody gave, are left out. */
@@ -34,12 +35,14 @@ static double read_number(const char *item, size_t n) {
   return n > 0 && end == item + n ? value : -1;
 }
 
+/* -1: none of that name. */
 static int find_key(const char *item, size_t n) {
   for (int i = 0; i < RUNTIME_COUNT(keys); i++)
     if (strlen(keys[i].name) == n && strncmp(keys[i].name, item, n) == 0) return i;
   return -1;
 }
 
+/* Costs that are not named stay as they were in OUT. */
 bool codegen_costs_read(tn_context *ctx, const char *value, const char *whole, tn_machine_costs *out) {
   for (const char *item = value; *item != '\0';) {
     size_t n = strcspn(item, ","), name = strcspn(item, ":,");

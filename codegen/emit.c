@@ -1,11 +1,14 @@
-/* emit.c: a module from a loop IR function: types, declarations, attributes, and the kernel function itself:
- * int32_t name(const T *in..., T *out..., T scalar...), which returns 0, or 1 when scratch memory ran out. */
+/* emit.c: a module from a loop IR function: types, declarations, attributes, and the kernel function
+ * itself: int32_t name(const T *in..., T *out..., T scalar...), which returns 0, or 1 when scratch
+ * memory ran out. The emitter lives on the stack of codegen_emit_module; values of LLVM belong to the
+ * module. */
 #include "codegen/emit.h"
 
 #include <stdio.h>
 
 /* ---- failing ----------------------------------------------------------------------------------------------------- */
 
+/* Only the first one is told. LLVM cannot be left in the middle, so emission goes on with poison. */
 void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) {
   char text[512];
   va_list args;
@@ -18,18 +21,22 @@ void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ..
 
 /* ---- types and constants ----------------------------------------------------------------------------------------- */
 
+/* In registers: a bool is i1. */
 LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes) {
   return lanes == 1 ? m->dtypes[dtype] : LLVMVectorType(m->dtypes[dtype], (unsigned)lanes);
 }
 
+/* In memory: a bool is a byte, as in C. */
 LLVMTypeRef codegen_memory_type(codegen_emitter *m, tn_dtype dtype, int lanes) {
   return codegen_type(m, dtype == TN_BOOL ? TN_U8 : dtype, lanes);
 }
 
+/* A constant. */
 LLVMValueRef codegen_i64(codegen_emitter *m, int64_t value) { return LLVMConstInt(m->i64, (uint64_t)value, true); }
 
 unsigned codegen_element_bytes(const tir_buffer *buffer) { return (unsigned)tn_dtype_bytes(buffer->dtype); }
 
+/* Insert and shuffle, which back ends know as a broadcast. */
 LLVMValueRef codegen_splat(codegen_emitter *m, LLVMValueRef scalar, int lanes) {
   if (lanes == 1) return scalar;
   LLVMTypeRef type = LLVMVectorType(LLVMTypeOf(scalar), (unsigned)lanes);
@@ -39,6 +46,7 @@ LLVMValueRef codegen_splat(codegen_emitter *m, LLVMValueRef scalar, int lanes) {
   return LLVMBuildShuffleVector(m->builder, first, poison, zeros, "");
 }
 
+/* f16 and bf16 are held as integers: they are for storage. */
 static void init_types(codegen_emitter *m) {
   m->i1 = LLVMInt1TypeInContext(m->llvm);
   m->i8 = LLVMInt8TypeInContext(m->llvm);
@@ -55,6 +63,7 @@ static void init_types(codegen_emitter *m) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
+/* NAME is one that LLVM 19 has. */
 LLVMValueRef codegen_intrinsic(codegen_emitter *m, const char *name, int n_types, LLVMTypeRef *types, int n_args,
                                LLVMValueRef *args) {
   unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
@@ -63,6 +72,7 @@ LLVMValueRef codegen_intrinsic(codegen_emitter *m, const char *name, int n_types
   return LLVMBuildCall2(m->builder, type, function, args, (unsigned)n_args, "");
 }
 
+/* nounwind: C functions do not throw. */
 LLVMValueRef codegen_call_extern(codegen_emitter *m, const char *name, LLVMTypeRef result, int n, LLVMTypeRef *types,
                                  LLVMValueRef *args) {
   LLVMTypeRef type = LLVMFunctionType(result, types, (unsigned)n, false);
@@ -82,6 +92,7 @@ void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned i
   LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(m->llvm, kind, value));
 }
 
+/* Of the whole function. */
 static void add_text_attribute(codegen_emitter *m, LLVMValueRef function, const char *name, const char *value) {
   LLVMAttributeRef attribute =
       LLVMCreateStringAttribute(m->llvm, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
@@ -99,6 +110,7 @@ void codegen_add_target_attributes(codegen_emitter *m, LLVMValueRef function) {
   codegen_add_attribute(m, function, (unsigned)LLVMAttributeFunctionIndex, "nounwind", 0);
 }
 
+/* The entry block is where scratch is made. */
 LLVMValueRef codegen_add_function(codegen_emitter *m, const char *name, LLVMTypeRef type, LLVMLinkage linkage) {
   LLVMValueRef function = LLVMAddFunction(m->module, name, type);
   LLVMSetLinkage(function, linkage);
@@ -107,6 +119,7 @@ LLVMValueRef codegen_add_function(codegen_emitter *m, const char *name, LLVMType
   return function;
 }
 
+/* noalias is what makes loads move over stores. */
 void codegen_pointer_attributes(codegen_emitter *m, LLVMValueRef function, int param, const tir_buffer *buffer,
                                 unsigned align) {
   unsigned index = (unsigned)param + 1;
@@ -124,6 +137,7 @@ LLVMBasicBlockRef codegen_new_block(codegen_emitter *m, const char *name) {
 
 /* ---- bindings ---------------------------------------------------------------------------------------------------- */
 
+/* In the current frame only: a parallel body has its own. */
 codegen_binding *codegen_bind(codegen_emitter *m, const void *what, LLVMValueRef value) {
   codegen_binding *binding = RUNTIME_NEW(&m->arena, codegen_binding);
   if (binding == NULL || !runtime_map_put(&m->frame->bindings, what, binding)) {
@@ -202,6 +216,7 @@ static void fill_kernel(codegen_emitter *m) {
   RUNTIME_VEC_FREE(&frame.heap);
 }
 
+/* Not the module, which is the caller's. */
 static void release(codegen_emitter *m) {
   LLVMDisposeBuilder(m->builder);
   runtime_map_free(&m->values);
@@ -212,6 +227,7 @@ static void release(codegen_emitter *m) {
   runtime_arena_free(&m->arena);
 }
 
+/* After a failure the module is half made and has to be thrown away. */
 tn_status codegen_emit_module(tn_context *ctx, const tir_func *func, const tn_target *target, bool stays_home,
                               LLVMModuleRef module) {
   codegen_emitter m = {.ctx = ctx, .func = func, .target = target, .module = module, .stays_home = stays_home};

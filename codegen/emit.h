@@ -44,6 +44,7 @@ typedef struct codegen_frame {
   LLVMValueRef failed;            /* kernel: an i32 alloca set by failing parallel bodies, or NULL */
 } codegen_frame;
 
+/* One module being emitted. Maps from expressions hold for a statement; codegen_forget empties them. */
 typedef struct codegen_emitter {
   tn_context *ctx;
   const tir_func *func;
@@ -71,15 +72,18 @@ typedef struct codegen_emitter {
 /* ---- emit.c: types, constants, calls, functions ------------------------------------------------------------------ */
 
 void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
+/* LANES 1: a scalar. */
 LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes);
 /* The type in memory: bool is a byte. */
 LLVMTypeRef codegen_memory_type(codegen_emitter *m, tn_dtype dtype, int lanes);
+/* Sign-extended. */
 LLVMValueRef codegen_i64(codegen_emitter *m, int64_t value);
+/* LANES 1: the scalar itself. */
 LLVMValueRef codegen_splat(codegen_emitter *m, LLVMValueRef scalar, int lanes);
 /* Calls an overloaded intrinsic: TYPES are what it is overloaded on. */
 LLVMValueRef codegen_intrinsic(codegen_emitter *m, const char *name, int n_types, LLVMTypeRef *types, int n_args,
                                LLVMValueRef *args);
-/* Calls an external C function, declared on first use. ATTRIBUTE: of its return value, or NULL. */
+/* Calls an external C function, declared on first use. The first declaration decides its type. */
 LLVMValueRef codegen_call_extern(codegen_emitter *m, const char *name, LLVMTypeRef result, int n, LLVMTypeRef *types,
                                  LLVMValueRef *args);
 /* A function with the target's attributes and an entry block, where the builder then stands. */
@@ -87,9 +91,11 @@ LLVMValueRef codegen_add_function(codegen_emitter *m, const char *name, LLVMType
 /* The processor's name and features, as every function of the module has them. */
 void codegen_add_target_attributes(codegen_emitter *m, LLVMValueRef function);
 void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned index, const char *name, uint64_t value);
+/* In the function being filled. */
 LLVMBasicBlockRef codegen_new_block(codegen_emitter *m, const char *name);
 /* Binds in the current frame; the new binding, or NULL. */
 codegen_binding *codegen_bind(codegen_emitter *m, const void *what, LLVMValueRef value);
+/* It is out of scope; its value stays. */
 void codegen_unbind(codegen_emitter *m, const void *what);
 /* NULL when WHAT is not bound here. */
 codegen_binding *codegen_find(codegen_emitter *m, const void *what);
@@ -100,6 +106,7 @@ unsigned codegen_element_bytes(const tir_buffer *buffer);
 
 /* ---- emit_expr.c, emit_arith.c, emit_math.c, emit_dot.c, emit_lanes.c -------------------------------------------- */
 
+/* Remembered for the statement. Makes no basic block. */
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_cast(codegen_emitter *m, const tir_expr *e);
 LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e);
@@ -125,6 +132,7 @@ LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e);
 bool codegen_linear_stride(const tir_expr *e, int64_t *stride);
 /* Whether vector E is base + stride * lane, with base and stride uniform. */
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride);
+/* Of what codegen_is_linear has accepted: lane 0, in i64. */
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e);
 
 /* ---- emit_lane_table.c ------------------------------------------------------------------------------------------- */
@@ -138,18 +146,21 @@ LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LL
 
 /* ---- emit_memory.c ----------------------------------------------------------------------------------------------- */
 
+/* Values of the elements, 0 where a predicate does not hold. */
 LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e);
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s);
 void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s);
 
 /* ---- emit_stmt.c, emit_parallel.c, emit_scratch.c ---------------------------------------------------------------- */
 
+/* The builder ends where the statement does, perhaps in another block. */
 void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s);
 /* for (i = begin; i < end; i += step) body, known to run at least once; RANGE is what i may be. STEP: NULL for 1. */
 void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end,
                            LLVMValueRef step, tir_interval range);
 /* What a loop's variable may be (needed to know what cannot overflow), and its extent. */
 tir_interval codegen_loop_range(codegen_emitter *m, const tir_stmt *s, tir_interval *extent);
+/* Closures lie on the stack of the function that runs the loop. */
 void codegen_emit_parallel(codegen_emitter *m, const tir_stmt *s);
 /* Makes the scratch of a frame's body, but not that of parallel loops inside; to be called at the frame's entry. */
 void codegen_emit_scratch(codegen_emitter *m, const tir_stmt *body);
@@ -160,6 +171,7 @@ LLVMBasicBlockRef codegen_begin_if(codegen_emitter *m, LLVMValueRef condition);
 void codegen_end_if(codegen_emitter *m, LLVMBasicBlockRef after);
 /* Declares the functions that the kernel calls, and links the LLVM IR of those that have some (emit_call.c). */
 void codegen_link_callees(codegen_emitter *m);
+/* By the type of the declaration. */
 void codegen_emit_call(codegen_emitter *m, const tir_stmt *s);
 /* Forgets memoised values: at each statement. */
 void codegen_forget(codegen_emitter *m);

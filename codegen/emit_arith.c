@@ -1,6 +1,7 @@
 /* emit_arith.c: integer division towards minus infinity, total; absolute values; casts. */
 #include "codegen/emit.h"
 
+/* VALUE as a constant of TYPE on all lanes. */
 static LLVMValueRef splat_int(codegen_emitter *m, LLVMTypeRef type, int64_t value, int lanes) {
   return codegen_splat(m, LLVMConstInt(type, (uint64_t)value, true), lanes);
 }
@@ -65,6 +66,7 @@ static LLVMValueRef divide_signed(codegen_emitter *m, tir_op op, LLVMValueRef a,
   return LLVMBuildSelect(m->builder, is_zero, zero, negated, "");
 }
 
+/* A divisor of 0 is replaced, so that nothing traps, and the result chosen. */
 static LLVMValueRef divide_unsigned(codegen_emitter *m, tir_op op, LLVMValueRef a, LLVMValueRef b) {
   LLVMValueRef zero = constant_like(a, 0, m);
   LLVMValueRef is_zero = LLVMBuildICmp(m->builder, LLVMIntEQ, b, zero, "");
@@ -74,6 +76,7 @@ static LLVMValueRef divide_unsigned(codegen_emitter *m, tir_op op, LLVMValueRef 
   return op == TIR_FLOORMOD ? value : LLVMBuildSelect(m->builder, is_zero, zero, value, "");
 }
 
+/* By sign alone. */
 static LLVMValueRef divide(codegen_emitter *m, const tir_expr *e, LLVMValueRef a, LLVMValueRef b) {
   return tn_dtype_is_signed(e->dtype) ? divide_signed(m, e->op, a, b) : divide_unsigned(m, e->op, a, b);
 }
@@ -113,6 +116,7 @@ LLVMValueRef codegen_division(codegen_emitter *m, const tir_expr *e) {
 
 /* ---- absolute value ---------------------------------------------------------------------------------------------- */
 
+/* LLVM's abs wraps at the lowest value when it is told to. */
 LLVMValueRef codegen_abs(codegen_emitter *m, const tir_expr *e) {
   LLVMTypeRef type = codegen_type(m, e->dtype, e->lanes);
   LLVMValueRef args[] = {codegen_value(m, e->arg[0]), LLVMConstInt(m->i1, 0, false)};
@@ -135,10 +139,12 @@ static LLVMValueRef to_bool(codegen_emitter *m, LLVMValueRef value, bool from_fl
                     : LLVMBuildICmp(m->builder, LLVMIntNE, value, zero, "");
 }
 
+/* A vector of as many lanes, or the element itself. */
 static LLVMTypeRef like(LLVMTypeRef element, int lanes) {
   return lanes == 1 ? element : LLVMVectorType(element, (unsigned)lanes);
 }
 
+/* i32 lanes. */
 static LLVMValueRef int_splat(codegen_emitter *m, uint64_t value, int lanes) {
   return codegen_splat(m, LLVMConstInt(m->i32, value, false), lanes);
 }
@@ -165,12 +171,14 @@ static LLVMValueRef to_bf16(codegen_emitter *m, LLVMValueRef value, int lanes) {
   return LLVMBuildTrunc(b, LLVMBuildSelect(b, is_nan, quiet, rounded, ""), codegen_type(m, TN_BF16, lanes), "");
 }
 
+/* f16 by LLVM's truncation, to nearest even. */
 static LLVMValueRef to_half(codegen_emitter *m, tn_dtype to, LLVMValueRef value, int lanes) {
   if (to == TN_BF16) return to_bf16(m, value, lanes);
   LLVMTypeRef half = like(LLVMHalfTypeInContext(m->llvm), lanes);
   return LLVMBuildBitCast(m->builder, LLVMBuildFPTrunc(m->builder, value, half, ""), codegen_type(m, to, lanes), "");
 }
 
+/* By the kinds of the two dtypes; equal ones need nothing. */
 LLVMValueRef codegen_cast(codegen_emitter *m, const tir_expr *e) {
   tn_dtype from = (tn_dtype)e->arg[0]->dtype, to = (tn_dtype)e->dtype;
   bool from_float = tn_dtype_is_float(from), to_float = tn_dtype_is_float(to);

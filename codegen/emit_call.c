@@ -10,6 +10,7 @@
 
 /* ---- signatures -------------------------------------------------------------------------------------------------- */
 
+/* USER: the callee, and where its call goes. */
 static tir_walk find_call(void *user, const tir_stmt *s) {
   const void **wanted = user; /* [0] the callee, [1] its first call */
   if (s->kind != TIR_CALL || s->u.call.callee != wanted[0]) return TIR_WALK_ON;
@@ -32,6 +33,7 @@ static LLVMTypeRef signature(codegen_emitter *m, const tir_callee *callee) {
   return LLVMFunctionType(LLVMVoidTypeInContext(m->llvm), types, (unsigned)call->u.call.n, false);
 }
 
+/* The declaration is found again at each call. */
 static bool keep(codegen_emitter *m, const tir_callee *callee, LLVMValueRef function) {
   if (runtime_map_put(&m->callees, callee, function)) return true;
   codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
@@ -53,10 +55,12 @@ static void declare(codegen_emitter *m, const tir_callee *callee) {
 
 /* ---- LLVM IR ----------------------------------------------------------------------------------------------------- */
 
+/* WHY stands behind "the LLVM IR of NAME". */
 static void fail_module(codegen_emitter *m, const tir_callee *callee, const char *why) {
   codegen_emit_fail(m, TN_ERROR_CODEGEN, "the LLVM IR of %s %s", callee->name, why);
 }
 
+/* NULL with a message. The module is in the kernel's LLVM context. */
 static LLVMModuleRef parse(codegen_emitter *m, const tir_callee *callee) {
   codegen_reason why;
   LLVMModuleRef module = codegen_parse_ir(m->llvm, callee->module, callee->module_bytes, callee->name, &why);
@@ -64,6 +68,7 @@ static LLVMModuleRef parse(codegen_emitter *m, const tir_callee *callee) {
   return module;
 }
 
+/* Type for type: a call by another type would be undefined. */
 static bool check_function(codegen_emitter *m, const tir_callee *callee, LLVMModuleRef module) {
   codegen_reason why;
   if (codegen_check_definition(module, callee->name, signature(m, callee), &why)) return true;
@@ -71,6 +76,7 @@ static bool check_function(codegen_emitter *m, const tir_callee *callee, LLVMMod
   return false;
 }
 
+/* Well-formed, and for this target. */
 static bool check_module(codegen_emitter *m, const tir_callee *callee, LLVMModuleRef module) {
   codegen_reason why;
   if (codegen_check_ir(module, m->target->triple, LLVMGetDataLayoutStr(m->module), &why))
@@ -81,6 +87,7 @@ static bool check_module(codegen_emitter *m, const tir_callee *callee, LLVMModul
 
 typedef RUNTIME_VEC(const char *) name_list;
 
+/* Names of what the module defines for others; they become private after linking. */
 static void collect_name(codegen_emitter *m, LLVMValueRef global, name_list *names) {
   size_t n;
   const char *name = LLVMGetValueName2(global, &n);
@@ -132,6 +139,7 @@ static void link_module(codegen_emitter *m, const tir_callee *first, LLVMModuleR
   RUNTIME_VEC_FREE(&names);
 }
 
+/* Callees of one module are linked together: it is parsed once. */
 static void add_module(codegen_emitter *m, const tir_callee *first, int n, const tir_callee *const *callees) {
   LLVMModuleRef module = parse(m, first);
   if (module == NULL) return;
@@ -145,6 +153,7 @@ static void add_module(codegen_emitter *m, const tir_callee *first, int n, const
     LLVMDisposeModule(module);
 }
 
+/* Before the kernel is emitted, so that calls find their functions. */
 void codegen_link_callees(codegen_emitter *m) {
   int n = tir_callees(m->func, 0, NULL);
   const tir_callee **callees = RUNTIME_NEW_ARRAY(&m->arena, const tir_callee *, n + 1);
@@ -164,6 +173,7 @@ void codegen_link_callees(codegen_emitter *m) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
+/* Of the operand's first element. */
 static LLVMValueRef address(codegen_emitter *m, const tir_operand *o) {
   codegen_binding *binding = codegen_find(m, o->buffer);
   if (binding == NULL || o->n_index > 1) {
@@ -177,6 +187,7 @@ static LLVMValueRef address(codegen_emitter *m, const tir_operand *o) {
   return LLVMBuildInBoundsGEP2(m->builder, type, binding->value, &index, 1, "");
 }
 
+/* At the call: another call of the function may promise less. */
 static void add_call_attribute(codegen_emitter *m, LLVMValueRef call, int operand, const char *name) {
   unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
   LLVMAddCallSiteAttribute(call, (unsigned)operand + 1, LLVMCreateEnumAttribute(m->llvm, kind, 0));
@@ -192,6 +203,7 @@ static void describe_operand(codegen_emitter *m, LLVMValueRef call, int i, const
   if (o->access == TIR_READS) add_call_attribute(m, call, i, "readonly");
 }
 
+/* The callee's own calling convention, which linked IR may have changed. */
 void codegen_emit_call(codegen_emitter *m, const tir_stmt *s) {
   LLVMValueRef function = runtime_map_get(&m->callees, s->u.call.callee);
   LLVMValueRef *args = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, s->u.call.n + 1);

@@ -15,6 +15,7 @@ static int instruction_lanes(const codegen_emitter *m, const tir_expr *e) {
 
 /* ---- with the instructions --------------------------------------------------------------------------------------- */
 
+/* The same register, other lanes. */
 static LLVMValueRef bits_as(codegen_emitter *m, LLVMValueRef vector, LLVMTypeRef lane, int lanes) {
   return LLVMBuildBitCast(m->builder, vector, LLVMVectorType(lane, (unsigned)lanes), "");
 }
@@ -36,6 +37,7 @@ static LLVMValueRef bssd(codegen_emitter *m, LLVMValueRef acc, LLVMValueRef a, L
   return busd(m, acc, LLVMBuildXor(m->builder, a, top, ""), b, lanes);
 }
 
+/* vdpbf16ps, whose rounding tir/ir.h allows. */
 static LLVMValueRef dot_bf16(codegen_emitter *m, LLVMValueRef acc, LLVMValueRef a, LLVMValueRef b, int lanes) {
   char name[48];
   LLVMTypeRef bf16 = LLVMBFloatTypeInContext(m->llvm);
@@ -53,6 +55,7 @@ static LLVMValueRef dot_register(codegen_emitter *m, const tir_expr *e, LLVMValu
   return bssd(m, acc, a, b, lanes);
 }
 
+/* Piece by piece of the target's width. */
 static LLVMValueRef dot_registers(codegen_emitter *m, const tir_expr *e, const LLVMValueRef value[3], int width) {
   LLVMValueRef result = LLVMGetPoison(LLVMTypeOf(value[0]));
   int lanes = e->lanes, group = tir_dot_group((tn_dtype)e->dtype);
@@ -79,12 +82,14 @@ static LLVMValueRef every(codegen_emitter *m, LLVMValueRef vector, int offset, i
   return LLVMBuildShuffleVector(m->builder, vector, poison, LLVMConstVector(mask, (unsigned)lanes), "");
 }
 
+/* To i32, by the operand's sign. */
 static LLVMValueRef widened(codegen_emitter *m, const tir_expr *e, LLVMValueRef bytes) {
   LLVMTypeRef wide = codegen_type(m, TN_I32, e->lanes);
   return tn_dtype_is_signed((tn_dtype)e->dtype) ? LLVMBuildSExt(m->builder, bytes, wide, "")
                                                 : LLVMBuildZExt(m->builder, bytes, wide, "");
 }
 
+/* Products first: a processor without the instruction multiplies 16-bit halves anyway. */
 static LLVMValueRef plain_i8(codegen_emitter *m, const tir_expr *e, const LLVMValueRef value[3]) {
   LLVMValueRef a = widened(m, e->arg[1], value[1]), b = widened(m, e->arg[2], value[2]), sum = value[0];
   LLVMValueRef products = LLVMBuildMul(m->builder, a, b, "");
@@ -113,6 +118,7 @@ static LLVMValueRef plain_bf16(codegen_emitter *m, const tir_expr *e, const LLVM
   return sum;
 }
 
+/* u8 by u8 has no instruction. */
 LLVMValueRef codegen_dot(codegen_emitter *m, const tir_expr *e) {
   const LLVMValueRef value[] = {codegen_value(m, e->arg[0]), codegen_value(m, e->arg[1]), codegen_value(m, e->arg[2])};
   bool has_instruction = e->dtype == TN_F32 || e->arg[1]->dtype == TN_I8 || e->arg[2]->dtype == TN_I8;

@@ -3,12 +3,14 @@
 
 #include "codegen/emit.h"
 
+/* For predicates and extensions. */
 static bool is_unsigned(const tir_expr *e) { return !tn_dtype_is_signed(e->dtype); }
 
 static bool is_float(const tir_expr *e) { return tn_dtype_is_float(e->dtype); }
 
 /* ---- leaves ------------------------------------------------------------------------------------------------------ */
 
+/* Sign-extended: the constant is a value of its dtype. */
 static LLVMValueRef emit_int(codegen_emitter *m, const tir_expr *e) {
   return LLVMConstInt(m->dtypes[e->dtype], (uint64_t)e->u.i, true);
 }
@@ -29,6 +31,7 @@ static LLVMValueRef emit_var(codegen_emitter *m, const tir_expr *e) {
   return LLVMGetPoison(m->dtypes[e->dtype]);
 }
 
+/* te's nodes do not reach code generation. */
 static LLVMValueRef emit_unexpected(codegen_emitter *m, const tir_expr *e) {
   codegen_emit_fail(m, TN_ERROR_INTERNAL, "%s reached code generation: it is no loop IR", tir_op_table[e->op].name);
   return LLVMGetPoison(codegen_type(m, e->dtype, e->lanes));
@@ -44,6 +47,7 @@ static LLVMValueRef contract(LLVMValueRef value) {
   return value;
 }
 
+/* Without nsw or nuw: integers wrap. */
 static LLVMValueRef emit_arithmetic(codegen_emitter *m, const tir_expr *e) {
   static const struct {
     LLVMOpcode of_int, of_float, of_bool;
@@ -60,6 +64,7 @@ static LLVMValueRef emit_arithmetic(codegen_emitter *m, const tir_expr *e) {
   return is_float(e) ? contract(value) : value;
 }
 
+/* Integers have // only. */
 static LLVMValueRef emit_float_division(codegen_emitter *m, const tir_expr *e) {
   if (is_float(e)) return emit_arithmetic(m, e);
   codegen_emit_fail(m, TN_ERROR_INTERNAL, "/ of integers reached code generation");
@@ -106,10 +111,12 @@ static LLVMValueRef emit_boolean(codegen_emitter *m, const tir_expr *e) {
   return e->op == TIR_AND ? LLVMBuildAnd(m->builder, a, b, "") : LLVMBuildOr(m->builder, a, b, "");
 }
 
+/* Of bits: a bool is one. */
 static LLVMValueRef emit_not(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildNot(m->builder, codegen_value(m, e->arg[0]), "");
 }
 
+/* Both sides are evaluated, see tir/ir.h. */
 static LLVMValueRef emit_select(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef c = codegen_value(m, e->arg[0]), a = codegen_value(m, e->arg[1]), b = codegen_value(m, e->arg[2]);
   return LLVMBuildSelect(m->builder, c, a, b, "");
@@ -117,6 +124,7 @@ static LLVMValueRef emit_select(codegen_emitter *m, const tir_expr *e) {
 
 /* ---- bits and tests ---------------------------------------------------------------------------------------------- */
 
+/* Of integers, all dtypes alike. */
 static LLVMValueRef emit_bits(codegen_emitter *m, const tir_expr *e) {
   LLVMOpcode opcode = e->op == TIR_BITAND ? LLVMAnd : e->op == TIR_BITOR ? LLVMOr : LLVMXor;
   return LLVMBuildBinOp(m->builder, opcode, codegen_value(m, e->arg[0]), codegen_value(m, e->arg[1]), "");
@@ -135,6 +143,7 @@ static LLVMValueRef emit_shift(codegen_emitter *m, const tir_expr *e) {
   return LLVMBuildSelect(m->builder, fits, shifted, LLVMConstNull(LLVMTypeOf(a)), "");
 }
 
+/* A zero has a defined count here. */
 static LLVMValueRef emit_count(codegen_emitter *m, const tir_expr *e) {
   LLVMTypeRef type = codegen_type(m, (tn_dtype)e->dtype, e->lanes);
   LLVMValueRef args[] = {codegen_value(m, e->arg[0]), LLVMConstInt(m->i1, 0, false)};
@@ -142,6 +151,7 @@ static LLVMValueRef emit_count(codegen_emitter *m, const tir_expr *e) {
   return codegen_intrinsic(m, "llvm.ctlz", 1, &type, 2, args);
 }
 
+/* By comparisons: no fast-math flag is set that would remove them. */
 static LLVMValueRef emit_float_test(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef a = codegen_value(m, e->arg[0]);
   LLVMTypeRef type = LLVMTypeOf(a);
@@ -154,10 +164,12 @@ static LLVMValueRef emit_float_test(codegen_emitter *m, const tir_expr *e) {
 
 /* ---- vectors ----------------------------------------------------------------------------------------------------- */
 
+/* A splat. */
 static LLVMValueRef emit_broadcast(codegen_emitter *m, const tir_expr *e) {
   return codegen_splat(m, codegen_value(m, e->arg[0]), e->lanes);
 }
 
+/* Steps as a constant vector; they wrap at the dtype. */
 static LLVMValueRef emit_ramp(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef *steps = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, e->lanes);
   if (steps == NULL) return emit_unexpected(m, e);
@@ -168,6 +180,7 @@ static LLVMValueRef emit_ramp(codegen_emitter *m, const tir_expr *e) {
 
 /* ---- all of them ------------------------------------------------------------------------------------------------- */
 
+/* One handler a class; a class that is missing is a compiler warning. */
 static LLVMValueRef emit(codegen_emitter *m, const tir_expr *e) {
   switch (tir_class_of(e)) {
     case TIR_CLASS_CONSTANT: return e->op == TIR_INT ? emit_int(m, e) : emit_float(m, e);
@@ -195,6 +208,7 @@ static LLVMValueRef emit(codegen_emitter *m, const tir_expr *e) {
   return emit_unexpected(m, e);
 }
 
+/* Remembered, so that a DAG is emitted in linear time. */
 LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef known = runtime_map_get(&m->values, e);
   if (known != NULL) return known;
@@ -209,6 +223,7 @@ LLVMValueRef codegen_value(codegen_emitter *m, const tir_expr *e) {
   return value;
 }
 
+/* At each statement: stores change what loads give. */
 void codegen_forget(codegen_emitter *m) {
   runtime_map_clear(&m->values);
   runtime_map_clear(&m->indices);

@@ -22,6 +22,7 @@ static bool operator_range(codegen_emitter *m, const tir_expr *e, tir_interval *
   return !is_division || (b.lo > 0 && b.lo == b.hi);
 }
 
+/* Over all lanes. */
 static bool ramp_range(codegen_emitter *m, const tir_expr *e, tir_interval *out) {
   tir_interval base, steps = {0, e->lanes - 1};
   if (!codegen_index_range(m, e->arg[0], &base)) return false;
@@ -40,6 +41,7 @@ static bool compute_range(codegen_emitter *m, const tir_expr *e, tir_interval *o
   return binding != NULL;
 }
 
+/* Remembered for the statement. False: E is no index expression, or may leave its dtype. */
 bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *range) {
   const tir_interval *known = runtime_map_get(&m->ranges, e);
   if (known == NULL) {
@@ -69,12 +71,14 @@ static LLVMValueRef index_part(codegen_emitter *m, const tir_expr *e) {
   return value;
 }
 
+/* By a select, which back ends turn into conditional moves. */
 static LLVMValueRef emit_min_max(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef a = index_part(m, e->arg[0]), b = index_part(m, e->arg[1]);
   LLVMIntPredicate predicate = e->op == TIR_MIN ? LLVMIntSLT : LLVMIntSGT;
   return LLVMBuildSelect(m->builder, LLVMBuildICmp(m->builder, predicate, a, b, ""), a, b, "");
 }
 
+/* By a positive constant; a dividend that is known not to be negative needs no correction. */
 static LLVMValueRef emit_index_division(codegen_emitter *m, const tir_expr *e) {
   tir_interval a = {0, 0}, b = {1, 1};
   codegen_index_range(m, e->arg[0], &a);
@@ -88,6 +92,7 @@ static LLVMValueRef build_sum(codegen_emitter *m, const tir_expr *e, LLVMValueRe
   return e->op == TIR_SUB ? LLVMBuildNSWSub(m->builder, a, b, "") : LLVMBuildNSWMul(m->builder, a, b, "");
 }
 
+/* nsw: the ranges were checked. */
 static LLVMValueRef emit_index(codegen_emitter *m, const tir_expr *e) {
   if (e->op == TIR_INT) return codegen_i64(m, e->u.i);
   if (e->op == TIR_VAR) return codegen_find(m, e->u.var)->value;
@@ -96,6 +101,7 @@ static LLVMValueRef emit_index(codegen_emitter *m, const tir_expr *e) {
   return build_sum(m, e, index_part(m, e->arg[0]), index_part(m, e->arg[1]));
 }
 
+/* Extended from its own dtype where it is no index expression. */
 LLVMValueRef codegen_index(codegen_emitter *m, const tir_expr *e) {
   tir_interval range;
   if (codegen_index_range(m, e, &range)) return index_part(m, e);
@@ -118,11 +124,13 @@ bool codegen_linear_stride(const tir_expr *e, int64_t *stride) {
   return true;
 }
 
+/* Linear and without overflow. */
 bool codegen_is_linear(codegen_emitter *m, const tir_expr *e, int64_t *stride) {
   tir_interval range;
   return codegen_index_range(m, e, &range) && codegen_linear_stride(e, stride);
 }
 
+/* Lane 0, by the structure that codegen_linear_stride has looked at. */
 LLVMValueRef codegen_linear_base(codegen_emitter *m, const tir_expr *e) {
   if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return index_part(m, e->arg[0]);
   return build_sum(m, e, codegen_linear_base(m, e->arg[0]), codegen_linear_base(m, e->arg[1]));

@@ -17,8 +17,10 @@ typedef struct table {
 
 #define UNKNOWN (INT64_C(1) << 20)
 
+/* The nearest multiple: rests are small on either side. */
 static int64_t multiple_of(int64_t offset) { return runtime_floordiv(offset + UNKNOWN / 2, UNKNOWN); }
 
+/* Otherwise an offset could belong to two multiples. */
 static bool has_small_rests(const table *t) {
   bool small = true;
   for (int i = 0; i < t->lanes; i++)
@@ -26,6 +28,7 @@ static bool has_small_rests(const table *t) {
   return small;
 }
 
+/* Structure only: + - * // % keep lane 0 apart from the others. */
 const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e) {
   if (e->lanes == 1) return e;
   if (e->op == TIR_RAMP || e->op == TIR_BROADCAST) return e->arg[0];
@@ -36,6 +39,7 @@ const tir_expr *codegen_first_lane(runtime_arena *arena, const tir_expr *e) {
 
 static bool read_table(codegen_emitter *m, const tir_expr *e, table *out, int depth);
 
+/* Never negative for D > 0. */
 static int64_t modulo(int64_t a, int64_t d) { return a - runtime_floordiv(a, d) * d; }
 
 /* E modulo D, when it is the same for all values of the loop variables. E is an index expression: it does not wrap. */
@@ -50,6 +54,7 @@ static bool remainder_of(const tir_expr *e, int64_t d, int64_t *out) {
   return true;
 }
 
+/* The remainder of lane 0 has to be known; then those of the others follow. */
 static bool divide_table(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
   int64_t d, rest;
   if (!tir_is_int(e->arg[1], &d) || d <= 0 || !read_table(m, e->arg[0], out, depth) || out->factor != NULL)
@@ -76,6 +81,7 @@ static bool scale_by_unknown(codegen_emitter *m, const tir_expr *e, table *out, 
   return true;
 }
 
+/* By a constant, or by one uniform number for the whole table. */
 static bool scale_table(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
   int64_t factor;
   int constant = tir_is_int(e->arg[1], &factor) ? 1 : 0;
@@ -87,6 +93,7 @@ static bool scale_table(codegen_emitter *m, const tir_expr *e, table *out, int d
   return true;
 }
 
+/* Two tables of different unknown factors do not add up. */
 static bool add_tables(codegen_emitter *m, const tir_expr *e, table *out, int depth) {
   table other;
   if (!read_table(m, e->arg[0], out, depth) || !read_table(m, e->arg[1], &other, depth)) return false;
@@ -118,6 +125,7 @@ typedef struct source {
   LLVMValueRef factor;        /* the table's; or NULL */
 } source;
 
+/* In elements from the buffer's start. */
 static LLVMValueRef element_at(codegen_emitter *m, const source *s, int64_t offset) {
   int64_t multiple = s->factor != NULL ? multiple_of(offset) : 0, rest = offset - multiple * UNKNOWN;
   LLVMValueRef at = s->base;
@@ -126,6 +134,7 @@ static LLVMValueRef element_at(codegen_emitter *m, const source *s, int64_t offs
   return rest == 0 ? at : LLVMBuildNSWAdd(m->builder, at, codegen_i64(m, rest), "");
 }
 
+/* Aligned to the element only. */
 static LLVMValueRef load(codegen_emitter *m, const source *s, int64_t offset, LLVMTypeRef type) {
   LLVMTypeRef element = codegen_memory_type(m, s->buffer->dtype, 1);
   LLVMValueRef at = element_at(m, s, offset);
@@ -161,6 +170,7 @@ static LLVMValueRef load_words(codegen_emitter *m, const source *s, const table 
   return LLVMBuildBitCast(m->builder, words, codegen_memory_type(m, s->buffer->dtype, t->lanes), "");
 }
 
+/* For sorting offsets. */
 static int compare(const void *a, const void *b) {
   int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
   return (x > y) - (x < y);
@@ -185,6 +195,7 @@ static int find_rows(const table *t, int64_t *start, int *length) {
   return n_rows;
 }
 
+/* Lanes of A, then those of B behind them. */
 static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from) {
   LLVMValueRef mask[2 * MAX_ROWS * MAX_LANES];
   for (int i = 0; i < n; i++) mask[i] = LLVMConstInt(m->i32, (unsigned)from[i], false);
@@ -217,6 +228,7 @@ static LLVMValueRef load_rows(codegen_emitter *m, const source *s, const table *
   return shuffle(m, rows[0], LLVMGetPoison(LLVMTypeOf(rows[0])), t->lanes, from);
 }
 
+/* Nothing is emitted when it is NULL. */
 LLVMValueRef codegen_load_table(codegen_emitter *m, const tir_buffer *buffer, LLVMValueRef pointer,
                                 const tir_expr *index) {
   table t;

@@ -1,6 +1,7 @@
 /* emit_lanes.c: parts of vectors: what is done in pieces of a register is cut out, and put together again. */
 #include "codegen/emit.h"
 
+/* Repeating the last lane, and not poison, keeps a division in an unused lane harmless. */
 LLVMValueRef codegen_lane_piece(codegen_emitter *m, LLVMValueRef vector, int lanes, int first, int width) {
   LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, width);
   if (width == lanes || mask == NULL) return vector;
@@ -9,6 +10,7 @@ LLVMValueRef codegen_lane_piece(codegen_emitter *m, LLVMValueRef vector, int lan
   return LLVMBuildShuffleVector(m->builder, vector, poison, LLVMConstVector(mask, (unsigned)width), "");
 }
 
+/* Two shuffles: one spreads the part, one chooses. */
 LLVMValueRef codegen_put_piece(codegen_emitter *m, LLVMValueRef result, LLVMValueRef part, int lanes, int first,
                                int width) {
   LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, lanes);

@@ -94,6 +94,7 @@ static LLVMValueRef call(codegen_emitter *m, const tir_expr *e, LLVMValueRef *ar
   return codegen_intrinsic(m, rows[e->op].intrinsic, 1, &type, e->n_args, args);
 }
 
+/* 1 / x, correctly rounded: rsqrt is no estimate. */
 static LLVMValueRef one_over(codegen_emitter *m, const tir_expr *e, LLVMValueRef value) {
   LLVMValueRef one = codegen_splat(m, LLVMConstReal(m->dtypes[e->dtype], 1.0), e->lanes);
   return LLVMBuildFDiv(m->builder, one, value, "");
@@ -107,6 +108,7 @@ static LLVMValueRef emit_sigmoid(codegen_emitter *m, const tir_expr *e, LLVMValu
   return one_over(m, e, LLVMBuildFAdd(m->builder, one, power, ""));
 }
 
+/* The row of the operator decides what computes it. */
 LLVMValueRef codegen_math(codegen_emitter *m, const tir_expr *e) {
   LLVMValueRef args[2] = {codegen_value(m, e->arg[0])};
   if (e->n_args > 1) args[1] = codegen_value(m, e->arg[1]);

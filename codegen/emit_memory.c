@@ -51,16 +51,19 @@ static LLVMValueRef element(codegen_emitter *m, const access *a, LLVMValueRef in
                   : LLVMBuildGEP2(m->builder, type, a->pointer, &index, 1, "");
 }
 
+/* Element 0 of a buffer without dimensions. */
 static LLVMValueRef scalar_index(codegen_emitter *m, const access *a) {
   return a->index != NULL ? codegen_index(m, a->index) : codegen_i64(m, 0);
 }
 
+/* nsw: it stays in the buffer. */
 static LLVMValueRef offset(codegen_emitter *m, LLVMValueRef base, int64_t by) {
   return by == 0 ? base : LLVMBuildNSWAdd(m->builder, base, codegen_i64(m, by), "");
 }
 
 /* ---- plain accesses ---------------------------------------------------------------------------------------------- */
 
+/* LANES elements from INDEX on. */
 static LLVMValueRef load_at(codegen_emitter *m, const access *a, LLVMValueRef index, int lanes) {
   LLVMTypeRef type = codegen_memory_type(m, a->buffer->dtype, lanes);
   LLVMValueRef value = LLVMBuildLoad2(m->builder, type, element(m, a, index, true), "");
@@ -68,10 +71,12 @@ static LLVMValueRef load_at(codegen_emitter *m, const access *a, LLVMValueRef in
   return value;
 }
 
+/* As many as VALUE has. */
 static void store_at(codegen_emitter *m, const access *a, LLVMValueRef index, LLVMValueRef value) {
   LLVMSetAlignment(LLVMBuildStore(m->builder, value, element(m, a, index, true)), a->align);
 }
 
+/* LANE is a constant. */
 static LLVMValueRef lane_of(codegen_emitter *m, LLVMValueRef vector, int lane) {
   return LLVMBuildExtractElement(m->builder, vector, LLVMConstInt(m->i32, (unsigned)lane, false), "");
 }
@@ -154,6 +159,7 @@ static LLVMValueRef or_zero(codegen_emitter *m, LLVMValueRef condition, LLVMValu
   return LLVMBuildSelect(m->builder, condition, value, LLVMConstNull(LLVMTypeOf(value)), "");
 }
 
+/* Lanes that are off are 0 and touch nothing. */
 static LLVMValueRef load_masked(codegen_emitter *m, const access *a, LLVMValueRef mask) {
   LLVMTypeRef types[] = {codegen_memory_type(m, a->buffer->dtype, a->lanes), m->ptr};
   LLVMValueRef pointer = element(m, a, codegen_linear_base(m, a->index), false);
@@ -167,6 +173,7 @@ static bool is_all_or_none(const access *a) {
   return a->predicate->op == TIR_BROADCAST && a->buffer->ndim == 1 && a->buffer->shape[0] >= a->lanes;
 }
 
+/* One scalar select of the address, instead of a mask. */
 static LLVMValueRef load_all_or_none(codegen_emitter *m, const access *a) {
   LLVMValueRef condition = codegen_value(m, a->predicate->arg[0]);
   LLVMValueRef value = load_at(m, a, or_zero(m, condition, codegen_linear_base(m, a->index)), a->lanes);
@@ -196,6 +203,7 @@ static LLVMValueRef load_unlinear(codegen_emitter *m, const access *a) {
   return value != NULL ? value : load_lanes(m, a, codegen_value(m, a->index));
 }
 
+/* A bool in memory is any byte; in registers 0 or 1. */
 LLVMValueRef codegen_emit_load(codegen_emitter *m, const tir_expr *e) {
   access a = take_apart(m, e->u.buffer, tir_n_index(e), e->arg, tir_predicate(e));
   LLVMValueRef value;
@@ -224,6 +232,7 @@ static void store_lanes(codegen_emitter *m, const access *a, LLVMValueRef value)
   }
 }
 
+/* Only for neighbours. */
 static void store_masked(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
   LLVMTypeRef types[] = {LLVMTypeOf(value), m->ptr};
   LLVMValueRef pointer = element(m, a, codegen_linear_base(m, a->index), false);
@@ -241,6 +250,7 @@ static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef val
   codegen_intrinsic(m, "llvm.masked.scatter", 2, types, 4, args);
 }
 
+/* By the plainest form that the index allows. */
 static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value) {
   if (a->predicate != NULL) {
     LLVMValueRef mask = codegen_value(m, a->predicate);
@@ -280,6 +290,7 @@ void codegen_emit_prefetch(codegen_emitter *m, const tir_stmt *s) {
   codegen_intrinsic(m, "llvm.prefetch", 1, &type, 4, args);
 }
 
+/* As many lanes as the index has; a bool as a byte. */
 static LLVMValueRef value_in_memory(codegen_emitter *m, const tir_stmt *s, int lanes) {
   LLVMValueRef value = codegen_value(m, s->u.store.value);
   if (s->u.store.value->lanes == 1) value = codegen_splat(m, value, lanes);
@@ -287,6 +298,7 @@ static LLVMValueRef value_in_memory(codegen_emitter *m, const tir_stmt *s, int l
   return LLVMBuildZExt(m->builder, value, codegen_memory_type(m, TN_BOOL, lanes), "");
 }
 
+/* The value is evaluated before the place is looked at. */
 static void store_whole(codegen_emitter *m, const tir_stmt *s) {
   access a = take_apart(m, s->u.store.buffer, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
   if (a.align == 0) return;
@@ -305,6 +317,7 @@ static int piece_lanes(const codegen_emitter *m, const tir_stmt *s, int lanes) {
   return is_power || native < 2 || lanes < native || lanes % native != 0 ? lanes : native;
 }
 
+/* E itself after a failure, which is kept. */
 static const tir_expr *piece(codegen_emitter *m, const tir_expr *e, int first, int n) {
   const tir_expr *part = NULL;
   tn_status status = e != NULL ? codegen_slice(&m->arena, &m->slices, e, first, n, &part) : TN_OK;
@@ -333,6 +346,7 @@ static void store_pieces(codegen_emitter *m, const tir_stmt *s, int lanes, int n
   for (int i = 0; i < n_pieces && !m->failed; i++) store_whole(m, &part[i]);
 }
 
+/* In pieces where LLVM would take the vector apart lane by lane. */
 void codegen_emit_store(codegen_emitter *m, const tir_stmt *s) {
   int lanes = s->u.store.n_index == 1 ? s->u.store.index[0]->lanes : 1, n = piece_lanes(m, s, lanes);
   if (n == lanes)

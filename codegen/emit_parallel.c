@@ -15,6 +15,8 @@ typedef struct capture {
   codegen_binding outer;
 } capture;
 
+/* One parallel loop while its functions are made. Lists are heap memory, freed by
+ * codegen_emit_parallel. */
 typedef struct outline {
   codegen_emitter *m;
   const tir_stmt *loop;
@@ -27,10 +29,12 @@ typedef struct outline {
   tir_interval range, extent;
 } outline;
 
+/* Captures, begin and end. */
 static int n_params(const outline *o) { return o->captures.n + 2; }
 
 /* ---- finding captures -------------------------------------------------------------------------------------------- */
 
+/* In the order of first use, each once. */
 static void add_capture(outline *o, const void *what, const tir_buffer *buffer) {
   const codegen_binding *binding = codegen_find(o->m, what);
   if (binding == NULL || runtime_map_get(&o->seen, what) != NULL) return;
@@ -40,12 +44,14 @@ static void add_capture(outline *o, const void *what, const tir_buffer *buffer) 
   }
 }
 
+/* Variables of loops inside are not bound here and fall out. */
 static tir_walk capture_expr(void *user, const tir_expr *e) {
   if (e->op == TIR_VAR) add_capture(user, e->u.var, NULL);
   if (e->op == TIR_LOAD) add_capture(user, e->u.buffer, e->u.buffer);
   return TIR_WALK_ON;
 }
 
+/* Everything that the body touches. */
 static tir_walk capture_stmt(void *user, const tir_stmt *s) {
   if (s->kind == TIR_STORE) add_capture(user, s->u.store.buffer, s->u.store.buffer);
   if (s->kind == TIR_ALLOC && s->u.alloc.buffer->size[0] != NULL)
@@ -90,6 +96,7 @@ static void bind_captures(outline *o) {
 /* Whether other threads than this one may run the body. */
 static bool is_shared(const outline *o) { return o->m->target->threads > 1 && o->extent.hi > 1; }
 
+/* As many as libgomp really started. */
 static LLVMValueRef threads_of_team(codegen_emitter *m) {
   LLVMValueRef threads = codegen_call_extern(m, "omp_get_num_threads", m->i32, 0, NULL, NULL);
   return LLVMBuildZExt(m->builder, threads, m->i64, "threads");
@@ -101,6 +108,7 @@ static LLVMValueRef step_of(outline *o) {
   return o->m->stays_home ? codegen_i64(o->m, o->m->target->threads) : threads_of_team(o->m);
 }
 
+/* With a frame of its own: scratch is made once a thread. */
 static void fill_body(outline *o, int number) {
   codegen_emitter *m = o->m;
   char name[256];
@@ -125,14 +133,17 @@ static void fill_body(outline *o, int number) {
 
 /* ---- the trampoline ---------------------------------------------------------------------------------------------- */
 
+/* INDEX counts captures, begin, end, failed. */
 static LLVMValueRef field(outline *o, LLVMValueRef closure, int index) {
   return LLVMBuildStructGEP2(o->m->builder, o->closure, closure, (unsigned)index, "");
 }
 
+/* By the type of the parameter. */
 static LLVMValueRef load_field(outline *o, LLVMValueRef closure, int index) {
   return LLVMBuildLoad2(o->m->builder, o->types[index], field(o, closure, index), "");
 }
 
+/* Signed. */
 static LLVMValueRef smaller(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b) {
   return LLVMBuildSelect(m->builder, LLVMBuildICmp(m->builder, LLVMIntSLT, a, b, ""), a, b, "");
 }
@@ -197,6 +208,7 @@ static void run_places(outline *o, LLVMValueRef closure, LLVMValueRef *args) {
   LLVMPositionBuilderAtEnd(m->builder, after);
 }
 
+/* The pool hands out ranges; any number of them a thread. */
 static void run_range(outline *o, LLVMValueRef closure, LLVMValueRef *args) {
   int n = n_params(o);
   for (int i = 0; i < 2; i++) args[n - 2 + i] = LLVMGetParam(o->trampoline, (unsigned)i + 1);
@@ -213,6 +225,7 @@ static void begin_trampoline(outline *o, int number, codegen_frame *frame) {
   o->trampoline = frame->function = codegen_add_function(m, name, type, LLVMInternalLinkage);
 }
 
+/* The builder is put back by the caller. */
 static void fill_trampoline(outline *o, int number) {
   codegen_emitter *m = o->m;
   codegen_frame frame = {0}, *outer = m->frame;
@@ -284,6 +297,8 @@ static LLVMValueRef thread_count(outline *o, LLVMValueRef begin, LLVMValueRef en
   return LLVMBuildTrunc(o->m->builder, smaller(o->m, extent, most), o->m->i32, "");
 }
 
+/* libgomp's entry for `parallel`: what gcc and clang emit for it, so that no OpenMP front end is
+ * needed. */
 static void call_gomp(outline *o, LLVMValueRef closure, LLVMValueRef threads) {
   codegen_emitter *m = o->m;
   LLVMTypeRef types[] = {m->ptr, m->ptr, m->i32, m->i32};
@@ -305,6 +320,7 @@ static void call_pool(outline *o, LLVMValueRef closure, LLVMValueRef begin, LLVM
   note_failure(m, codegen_call_extern(m, CODEGEN_RUN_SYMBOL, m->i32, 6, types, call));
 }
 
+/* The closure lives in this frame: the call returns when all threads are done. */
 static void call_threads(outline *o, LLVMValueRef *args, LLVMValueRef begin, LLVMValueRef end) {
   codegen_emitter *m = o->m;
   LLVMValueRef closure = entry_alloca(m, o->closure, "closure"), threads = thread_count(o, begin, end);
@@ -329,6 +345,7 @@ static void emit_call(outline *o, LLVMValueRef begin, LLVMValueRef end) {
   }
 }
 
+/* Body first, then the trampoline, then the call where the loop stood. */
 static void emit_outlined(outline *o) {
   codegen_emitter *m = o->m;
   LLVMBasicBlockRef here = LLVMGetInsertBlock(m->builder);
@@ -344,6 +361,7 @@ static void emit_outlined(outline *o) {
   if (after != NULL) codegen_end_if(m, after);
 }
 
+/* A loop that surely has no iteration is left out. */
 void codegen_emit_parallel(codegen_emitter *m, const tir_stmt *s) {
   outline o = {.m = m, .loop = s};
   o.range = codegen_loop_range(m, s, &o.extent);

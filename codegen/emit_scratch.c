@@ -17,6 +17,7 @@ static int64_t buffer_bytes(const tir_buffer *buffer) {
   return (bytes + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
 }
 
+/* In the entry block: an alloca in a loop would grow the stack. */
 static void make_on_stack(codegen_emitter *m, const tir_buffer *buffer, int64_t bytes) {
   LLVMTypeRef type =
       LLVMArrayType2(codegen_memory_type(m, buffer->dtype, 1), (uint64_t)bytes / codegen_element_bytes(buffer));
@@ -71,6 +72,7 @@ static tir_walk make_buffer(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* On every way out. */
 static void free_all(codegen_emitter *m) {
   LLVMTypeRef nothing = LLVMVoidTypeInContext(m->llvm);
   for (int i = 0; i < m->frame->heap.n; i++) {
@@ -98,6 +100,7 @@ void codegen_emit_scratch(codegen_emitter *m, const tir_stmt *body) {
   if (m->frame->heap.n > 0) check_heap(m);
 }
 
+/* The only place that returns from a kernel or a body. */
 void codegen_emit_return(codegen_emitter *m, LLVMValueRef value) {
   free_all(m);
   LLVMBuildRet(m->builder, value);
@@ -105,11 +108,13 @@ void codegen_emit_return(codegen_emitter *m, LLVMValueRef value) {
 
 /* ---- for recordings ---------------------------------------------------------------------------------------------- */
 
+/* As make_buffer decides, without emitting. */
 typedef struct scratch_sum {
   int64_t stack, heap;
   RUNTIME_VEC(const tir_buffer *) seen; /* each of them once */
 } scratch_sum;
 
+/* Peeled loops have the buffer on several paths. */
 static bool is_seen(const scratch_sum *sum, const tir_buffer *buffer) {
   for (int i = 0; i < sum->seen.n; i++) {
     if (sum->seen.data[i] == buffer) return true;
@@ -117,6 +122,7 @@ static bool is_seen(const scratch_sum *sum, const tir_buffer *buffer) {
   return false;
 }
 
+/* Stops at memory that runs out: the number is for a recording. */
 static tir_walk add_buffer(void *user, const tir_stmt *s) {
   scratch_sum *sum = user;
   if (s->kind == TIR_FOR && s->u.loop.kind == TIR_PARALLEL) return TIR_WALK_PRUNE;

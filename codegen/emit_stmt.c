@@ -8,6 +8,7 @@ enum { MAX_NESTING = 1000 };
 
 /* ---- branches ---------------------------------------------------------------------------------------------------- */
 
+/* The block behind, where both ways meet. */
 LLVMBasicBlockRef codegen_begin_if(codegen_emitter *m, LLVMValueRef condition) {
   LLVMBasicBlockRef then = codegen_new_block(m, "then"), after = codegen_new_block(m, "after");
   LLVMBuildCondBr(m->builder, condition, then, after);
@@ -15,6 +16,7 @@ LLVMBasicBlockRef codegen_begin_if(codegen_emitter *m, LLVMValueRef condition) {
   return after;
 }
 
+/* AFTER is what codegen_begin_if gave. */
 void codegen_end_if(codegen_emitter *m, LLVMBasicBlockRef after) {
   LLVMBuildBr(m->builder, after);
   LLVMPositionBuilderAtEnd(m->builder, after);
@@ -39,6 +41,7 @@ static void emit_if(codegen_emitter *m, const tir_stmt *s) {
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
+/* Unbounded where it is not known, which makes indices wrap at their dtype. */
 tir_interval codegen_loop_range(codegen_emitter *m, const tir_stmt *s, tir_interval *extent) {
   tir_interval min, range = {INT64_MIN, INT64_MAX};
   bool known = codegen_index_range(m, s->u.loop.min, &min);
@@ -70,6 +73,7 @@ static void hint_unroll(codegen_emitter *m, const tir_stmt *s, LLVMValueRef bran
   LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(m->llvm, "llvm.loop", 9), LLVMMetadataAsValue(m->llvm, loop));
 }
 
+/* Rotated by construction, which saves LLVM's pass for it. */
 void codegen_emit_do_while(codegen_emitter *m, const tir_stmt *s, LLVMValueRef begin, LLVMValueRef end,
                            LLVMValueRef step, tir_interval range) {
   LLVMBasicBlockRef before = LLVMGetInsertBlock(m->builder), head = codegen_new_block(m, "loop");
@@ -119,6 +123,7 @@ static void emit_loop(codegen_emitter *m, const tir_stmt *s) {
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
+/* In order. */
 static void emit_seq(codegen_emitter *m, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) codegen_emit_stmt(m, s->u.seq.stmts[i]);
 }
@@ -149,6 +154,7 @@ static void emit_stage(codegen_emitter *m, const tir_stmt *s) {
   emit_stage_number(m, outer);
 }
 
+/* For the loops inside. */
 static void emit_with_hints(codegen_emitter *m, const tir_stmt *s) {
   bool outer = m->hints_unroll;
   m->hints_unroll = s->u.attr.value == 0;
@@ -178,6 +184,7 @@ static void emit_attr(codegen_emitter *m, const tir_stmt *s) {
 
 static void emit_nop(codegen_emitter *m, const tir_stmt *s) { (void)m, (void)s; }
 
+/* The depth bounds recursion. After a failure nothing more is emitted. */
 void codegen_emit_stmt(codegen_emitter *m, const tir_stmt *s) {
   static void (*const handlers[])(codegen_emitter *, const tir_stmt *) = {[TIR_FOR] = emit_loop,
                                                                           [TIR_STORE] = codegen_emit_store,

@@ -10,6 +10,7 @@
 
 static _Thread_local codegen_guard *innermost;
 
+/* Jumps out of LLVM, whose objects are leaked: their state is unknown. */
 static void on_fatal(const char *reason) {
   codegen_guard *guard = innermost;
   if (guard == NULL) return;
@@ -21,6 +22,7 @@ static void on_fatal(const char *reason) {
 /* std::set_new_handler. What is thrown in LLVM would end the process: nobody catches it. The function is looked for: LLVM
  * brings the C++ library along, and a C program need not link it. */
 typedef void (*new_handler)(void);
+/* NULL, too, where there is no C++ library: nothing of it can be out of memory then. */
 static new_handler set_new_handler(new_handler handler) {
   union {
     void *object;
@@ -37,6 +39,7 @@ static void on_no_memory(void) {
     on_fatal("out of memory");
 }
 
+/* The C++ handler is the process's; a host's own is left in place. */
 void codegen_guard_enter(codegen_guard *guard) {
   new_handler others = set_new_handler(on_no_memory);
   if (others != NULL && others != on_no_memory) set_new_handler(others); /* the host's stands */
@@ -44,6 +47,8 @@ void codegen_guard_enter(codegen_guard *guard) {
   innermost = guard;
 }
 
+/* In reverse order of entering. */
 void codegen_guard_leave(codegen_guard *guard) { innermost = guard->outer; }
 
+/* LLVM keeps one handler a process. */
 void codegen_fatal_install(void) { LLVMInstallFatalErrorHandler(on_fatal); }

@@ -42,6 +42,7 @@ static tn_status write_new(tn_context *ctx, const char *path, const void *data, 
   return fail(ctx, path, error);
 }
 
+/* An existing file keeps its contents until the new one is complete. */
 tn_status codegen_write_file(tn_context *ctx, const char *path, const void *data, size_t n) {
   runtime_new_file file;
   tn_status status = write_new(ctx, path, data, n, &file);
@@ -106,6 +107,7 @@ static tn_status link_named(tn_context *ctx, runtime_new_file *out, const runtim
   return status;
 }
 
+/* The object stands beside PATH while cc runs, and goes in each case. */
 tn_status codegen_link_shared(tn_context *ctx, const codegen_bytes *object, const char *path) {
   runtime_new_file from, out;
   tn_status status = write_new(ctx, path, object->data, object->n, &from);

@@ -7,6 +7,7 @@
 #include <llvm-c/IRReader.h>
 #include <stdio.h>
 
+/* At most 400 characters of MESSAGE. Always false. */
 static bool object_to(codegen_reason *why, const char *what, const char *message) {
   snprintf(why->text, sizeof why->text, "%s%s%.400s", what, *message ? ": " : "", message);
   return false;
@@ -25,6 +26,7 @@ static LLVMModuleRef upgrade_layout(LLVMContextRef llvm, LLVMModuleRef module) {
   return upgraded;
 }
 
+/* In LLVM, the context, whose module it is. */
 LLVMModuleRef codegen_parse_ir(LLVMContextRef llvm, const void *bytes, size_t n, const char *name,
                                codegen_reason *why) {
   LLVMModuleRef module = NULL;
@@ -49,6 +51,7 @@ static const char *part(const char *triple, int n, size_t *length) {
   return triple;
 }
 
+/* Architecture and system; the vendor's part of the triple says nothing. */
 bool codegen_is_same_machine(const char *a, const char *b) {
   static const int compared[] = {0, 2};
   for (int i = 0; i < RUNTIME_COUNT(compared); i++) {
@@ -59,6 +62,7 @@ bool codegen_is_same_machine(const char *a, const char *b) {
   return true;
 }
 
+/* A layout that differs would put fields elsewhere: refused, with what to compile for. */
 static bool check_machine(LLVMModuleRef module, const char *triple, const char *layout, codegen_reason *why) {
   const char *own_layout = LLVMGetDataLayoutStr(module);
   char *own = LLVMNormalizeTargetTriple(LLVMGetTarget(module)), text[400];
@@ -75,6 +79,7 @@ static bool check_machine(LLVMModuleRef module, const char *triple, const char *
   return true;
 }
 
+/* Sets triple and layout where the module has none. */
 bool codegen_check_ir(LLVMModuleRef module, const char *triple, const char *layout, codegen_reason *why) {
   char *message = NULL;
   bool is_broken = LLVMVerifyModule(module, LLVMReturnStatusAction, &message);
@@ -85,6 +90,7 @@ bool codegen_check_ir(LLVMModuleRef module, const char *triple, const char *layo
 
 /* ---- functions --------------------------------------------------------------------------------------------------- */
 
+/* Weak definitions count: they are there. */
 bool codegen_is_defined(LLVMModuleRef module, const char *name) {
   LLVMValueRef function = LLVMGetNamedFunction(module, name);
   if (function == NULL || LLVMIsDeclaration(function)) return false;
@@ -92,6 +98,7 @@ bool codegen_is_defined(LLVMModuleRef module, const char *name) {
   return linkage != LLVMInternalLinkage && linkage != LLVMPrivateLinkage;
 }
 
+/* Compared as types of one LLVM context, by identity. */
 bool codegen_check_definition(LLVMModuleRef module, const char *name, LLVMTypeRef wanted, codegen_reason *why) {
   if (!codegen_is_defined(module, name)) return object_to(why, "does not define it", "");
   LLVMTypeRef type = LLVMGlobalGetValueType(LLVMGetNamedFunction(module, name));

@@ -1,16 +1,8 @@
 /* header.c: the C header that declares a kernel. */
 #include <ctype.h>
 
+#include "codegen/c_emit.h"
 #include "codegen/internal.h"
-
-static const char *c_type(tn_dtype dtype) {
-  static const char *const names[TN_DTYPE_COUNT] = {
-#define X(name, text, bytes, code, ctype) [TN_##name] = #ctype,
-      TN_DTYPES(X)
-#undef X
-  };
-  return names[dtype];
-}
 
 /* A header being written, and what its parameters are called: arguments, then symbols, then strides. */
 typedef struct header {
@@ -25,6 +17,7 @@ typedef struct header {
 
 /* ---- names of parameters ----------------------------------------------------------------------------------------- */
 
+/* Linear in the parameters. */
 static bool is_taken(const header *h, const char *name) {
   for (int i = 0; i < h->names.n; i++)
     if (strcmp(h->names.data[i], name) == 0) return true;
@@ -38,10 +31,13 @@ static void add_name(header *h, const char *name) {
   h->failed = h->failed || chosen == NULL || !RUNTIME_PUSH(&h->names, chosen);
 }
 
+/* All arguments have the same. */
 static int symbol_count(const header *h) { return h->n_args > 0 ? h->args[0].n_symbols : 0; }
 
+/* All dimensions but the last. */
 static int stride_count(const runtime_kernel_arg *arg) { return arg->is_strided && arg->ndim > 1 ? arg->ndim - 1 : 0; }
 
+/* A_stride0 counts elements. */
 static void add_stride_names(header *h, const char *array, int n) {
   for (int d = 0; d < n && !h->failed; d++) {
     const char *name = runtime_format(&h->arena, "%s_stride%d", array, d);
@@ -52,6 +48,7 @@ static void add_stride_names(header *h, const char *array, int n) {
   }
 }
 
+/* In the order of the parameters. */
 static bool choose_names(header *h) {
   for (int i = 0; i < h->n_args; i++) add_name(h, h->args[i].name);
   for (int i = 0; i < symbol_count(h); i++) add_name(h, h->args[0].symbols[i].name);
@@ -87,8 +84,8 @@ static void add_prototype(header *h) {
     for (int i = 0; i < h->n_args; i++) {
       const runtime_kernel_arg *arg = &h->args[i];
       if (arg->by_value != (by_value == 1)) continue;
-      runtime_str_addf(&h->out, "%s%s%s %s%s", comma, by_value || arg->is_output ? "" : "const ", c_type(arg->dtype),
-                       by_value ? "" : "*", h->names.data[i]);
+      runtime_str_addf(&h->out, "%s%s%s %s%s", comma, by_value || arg->is_output ? "" : "const ",
+                       codegen_c_type(arg->dtype), by_value ? "" : "*", h->names.data[i]);
       comma = ", ";
     }
   }
@@ -99,12 +96,14 @@ static void add_prototype(header *h) {
   runtime_str_addf(&h->out, "%s);\n", h->n_args == 0 ? "void" : "");
 }
 
+/* From the kernel's name, which is unique in its program. */
 static void add_guard(runtime_str *out, const char *before, const char *name) {
   runtime_str_addf(out, "%sTENON_KERNEL_", before);
   for (; *name != '\0'; name++) runtime_str_addf(out, "%c", toupper((unsigned char)*name));
   runtime_str_add(out, "_H\n");
 }
 
+/* For C and C++. */
 static void write_header(header *h) {
   runtime_str_addf(&h->out, "/* %s: a kernel made by Tenon %s. */\n", h->name, TN_VERSION);
   add_guard(&h->out, "#ifndef ", h->name);
@@ -120,6 +119,7 @@ static void write_header(header *h) {
   runtime_str_add(&h->out, "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
 }
 
+/* Arguments only: the code is not looked at. */
 char *codegen_header(tn_context *ctx, const char *name, int n_args, const runtime_kernel_arg *args) {
   if (codegen_check_name(ctx, name) != TN_OK) return NULL;
   header h = {.name = name, .n_args = n_args, .args = args};

@@ -6,6 +6,7 @@
 
 #include "codegen/internal.h"
 
+/* Strings are LLVM's, to be released by codegen_host_free. */
 codegen_host codegen_host_detect(void) {
   char *raw = LLVMGetDefaultTargetTriple();
   codegen_host host = {raw ? LLVMNormalizeTargetTriple(raw) : NULL, LLVMGetHostCPUName(), LLVMGetHostCPUFeatures()};
@@ -13,8 +14,10 @@ codegen_host codegen_host_detect(void) {
   return host;
 }
 
+/* All three are there. */
 bool codegen_host_is_known(const codegen_host *host) { return host->triple && host->cpu && host->features; }
 
+/* NULLs are allowed. */
 void codegen_host_free(codegen_host *host) {
   LLVMDisposeMessage(host->triple);
   LLVMDisposeMessage(host->cpu);
@@ -23,6 +26,7 @@ void codegen_host_free(codegen_host *host) {
 
 /* ---- caches ------------------------------------------------------------------------------------------------------ */
 
+/* For machines that are not this one. */
 void codegen_usual_caches(int64_t bytes[4]) {
   static const int64_t usual[4] = {0, 32 << 10, 512 << 10, 8 << 20};
   memcpy(bytes, usual, sizeof usual);
@@ -48,6 +52,7 @@ static int64_t parse_size(const char *word) {
   return value * (*unit == 'K' ? 1024 : *unit == 'M' ? 1024 * 1024 : 1);
 }
 
+/* Overrides what sysconf said: glibc does not know all processors. */
 static void read_sysfs(int64_t bytes[4]) {
   char level[32], type[32], size[32];
   for (int i = 0; i < 8 && cache_property(i, "level", level); i++) {
@@ -57,6 +62,7 @@ static void read_sysfs(int64_t bytes[4]) {
   }
 }
 
+/* From three sources, each better than the one before. */
 void codegen_host_caches(int64_t bytes[4]) {
   static const int names[4] = {0, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
   codegen_usual_caches(bytes);
@@ -67,6 +73,7 @@ void codegen_host_caches(int64_t bytes[4]) {
   read_sysfs(bytes);
 }
 
+/* Zeros become usual values in the cost model. */
 void codegen_host_ways(int ways[3]) {
   static const int names[3] = {0, _SC_LEVEL1_DCACHE_ASSOC, _SC_LEVEL2_CACHE_ASSOC};
   ways[0] = 0;

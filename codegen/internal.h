@@ -18,6 +18,7 @@ typedef struct codegen_cpu {
   uint64_t features[CODEGEN_FEATURE_WORDS];
 } codegen_cpu;
 
+/* From LLVM 19's tables, which its C API does not show (target_table.c is generated). */
 typedef struct codegen_arch {
   const char *name; /* the first part of a triple */
   const codegen_cpu *cpus;
@@ -28,6 +29,7 @@ extern const codegen_arch codegen_arches[]; /* ended by a NULL name */
 
 /* ---- targets (target.c) ------------------------------------------------------------------------------------------ */
 
+/* In the context's arena, never changed but for its costs. */
 struct tn_target {
   tn_context *ctx;
   const codegen_arch *arch;
@@ -72,12 +74,14 @@ typedef struct codegen_session codegen_session;
 typedef struct codegen_jit codegen_jit;
 
 codegen_session *codegen_session_of(tn_context *ctx); /* NULL with a message */
+/* Made at the first use of a target's text. NULL with a message. */
 LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *target);
 /* Forgets a target machine without disposing of it: after a fatal error in LLVM. */
 void codegen_session_abandon(codegen_session *session, LLVMTargetMachineRef machine);
 /* Whether the machine has made code already, to be set by who made it do so; NULL: it is none of the session's. */
 bool *codegen_session_tried(codegen_session *session, LLVMTargetMachineRef machine);
 codegen_jit **codegen_session_jit(codegen_session *session);
+/* All kernels must be gone: they are freed before the context's slots. */
 void codegen_jit_free(codegen_jit *jit);
 /* Loads an object that stays until the context goes, and finds N of its functions. False with a message. */
 bool codegen_load_functions(tn_context *ctx, const void *object, size_t n_bytes, int n, const char *const *names,

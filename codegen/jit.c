@@ -42,6 +42,7 @@ static void on_report(void *user, LLVMErrorRef error) {
 
 /* ---- the JIT of a context ---------------------------------------------------------------------------------------- */
 
+/* For this machine, whatever the target of the code was: the object is loaded as it is. */
 static LLVMOrcLLJITBuilderRef make_builder(tn_context *ctx) {
   LLVMOrcJITTargetMachineBuilderRef machine;
   if (failed(ctx, "detecting this machine for the JIT", LLVMOrcJITTargetMachineBuilderDetectHost(&machine)))
@@ -51,6 +52,7 @@ static LLVMOrcLLJITBuilderRef make_builder(tn_context *ctx) {
   return builder;
 }
 
+/* In the context's arena; LLJIT itself is LLVM's. */
 static codegen_jit *jit_new(tn_context *ctx) {
   codegen_jit *jit = RUNTIME_NEW(&ctx->arena, codegen_jit);
   LLVMOrcLLJITBuilderRef builder = jit != NULL ? make_builder(ctx) : NULL;
@@ -61,12 +63,14 @@ static codegen_jit *jit_new(tn_context *ctx) {
   return jit;
 }
 
+/* Errors at the end have nobody to be told to. */
 void codegen_jit_free(codegen_jit *jit) {
   LLVMErrorRef error = LLVMOrcDisposeLLJIT(jit->lljit);
   if (error != NULL) LLVMConsumeError(error);
   RUNTIME_VEC_FREE(&jit->idle);
 }
 
+/* Made by the first kernel. NULL with a message. */
 static codegen_jit *jit_of(tn_context *ctx) {
   codegen_session *session = codegen_session_of(ctx);
   if (session == NULL) return NULL;
@@ -112,6 +116,7 @@ static LLVMOrcJITDylibRef make_library(codegen_jit *jit) {
   return library;
 }
 
+/* A cleared one where there is one: ORC keeps libraries until the session ends. */
 static LLVMOrcJITDylibRef take_library(codegen_jit *jit) {
   return jit->idle.n > 0 ? jit->idle.data[--jit->idle.n] : make_library(jit);
 }
@@ -140,12 +145,14 @@ static bool define_runtime(codegen_jit *jit, LLVMOrcJITDylibRef library) {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
+/* ADDRESS 0: not found, and said. */
 typedef struct lookup {
   codegen_jit *jit;
   LLVMOrcExecutorAddress address;
 
 } lookup;
 
+/* Called before the lookup returns. */
 static void on_found(LLVMErrorRef error, LLVMOrcCSymbolMapPairs pairs, size_t n, void *user) {
   lookup *l = user;
   if (!failed(l->jit->ctx, "linking a kernel", error) && n == 1) l->address = pairs[0].Sym.Address;
@@ -167,6 +174,7 @@ static LLVMOrcExecutorAddress find_symbol(codegen_jit *jit, LLVMOrcJITDylibRef l
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
+/* A kernel's release. */
 static void unload(void *owner) {
   loaded *code = owner;
   give_back(code->jit, code->library);
@@ -195,6 +203,7 @@ static bool is_object(tn_context *ctx, const void *object, size_t n) {
   return false;
 }
 
+/* The bytes are copied. */
 static bool add_object(const loaded *code, const void *object, size_t n, const char *name) {
   LLVMMemoryBufferRef buffer = LLVMCreateMemoryBufferWithMemoryRangeCopy(object, n, name);
   LLVMErrorRef error = LLVMOrcLLJITAddObjectFile(code->jit->lljit, code->library, buffer);
@@ -228,6 +237,7 @@ static bool define_callees(codegen_jit *jit, LLVMOrcJITDylibRef library, const t
                  LLVMOrcJITDylibDefine(library, LLVMOrcAbsoluteSymbols(pairs, (size_t)n_pairs)));
 }
 
+/* A kernel that calls nothing. */
 tn_kernel *codegen_load(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
                         const runtime_kernel_arg *args) {
   return codegen_load_calling(ctx, object, n, name, n_args, args, NULL);
@@ -245,6 +255,7 @@ typedef struct loading {
   tn_kernel *kernel;
 } loading;
 
+/* The library goes back when anything fails. */
 static void load_here(void *data) {
   loading *l = data;
   loaded code = {.jit = jit_of(l->ctx)};
@@ -256,6 +267,7 @@ static void load_here(void *data) {
   if (l->kernel == NULL) give_back(code.jit, code.library);
 }
 
+/* On enough stack: ORC recurses. */
 tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, size_t n, const char *name, int n_args,
                                 const runtime_kernel_arg *args, const tir_func *func) {
   if (ctx == NULL || object == NULL || name == NULL || !is_object(ctx, object, n)) return NULL;
@@ -265,6 +277,7 @@ tn_kernel *codegen_load_calling(tn_context *ctx, const void *object, size_t n, c
   return l.kernel;
 }
 
+/* What is loaded stays until the context goes: nobody knows who still holds an address. */
 bool codegen_load_functions(tn_context *ctx, const void *object, size_t n_bytes, int n, const char *const *names,
                             void (**out)(void)) {
   if (!is_object(ctx, object, n_bytes)) return false;

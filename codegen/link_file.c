@@ -7,6 +7,7 @@
 #include "codegen/fatal.h"
 #include "codegen/foreign.h"
 
+/* One file while it is looked at. */
 typedef struct file {
   tn_program *program;
   const char *path;
@@ -19,6 +20,7 @@ typedef struct file {
   const te_op *calls[CODEGEN_MAX_CALLEES]; /* the first of each */
 } file;
 
+/* The file's name, then what is wrong with it. */
 static tn_status refuse(const file *f, const codegen_reason *why) {
   return runtime_fail(f->program->ctx, TN_ERROR_CODEGEN, "%s %s", f->path, why->text);
 }
@@ -33,6 +35,7 @@ static const te_op *first_call(const tn_program *p, int op) {
   return p->ops[op];
 }
 
+/* As C passes the argument. */
 static LLVMTypeRef type_of(LLVMContextRef llvm, const tn_tensor *t) {
   if (!t->by_value) return LLVMPointerTypeInContext(llvm, 0);
   return t->dtype == TN_F32   ? LLVMFloatTypeInContext(llvm)
@@ -49,6 +52,7 @@ static LLVMTypeRef signature(LLVMContextRef llvm, const te_op *op) {
   return LLVMFunctionType(LLVMVoidTypeInContext(llvm), types, (unsigned)(n + op->n_outputs), false);
 }
 
+/* True for functions that the file does not define: another file may. */
 static tn_status take_function(file *f, const te_op *op) {
   const tir_callee *callee = op->call->callee;
   codegen_reason why;
@@ -67,6 +71,7 @@ static tn_status take_function(file *f, const te_op *op) {
   return TN_OK;
 }
 
+/* For the message that none of them is called. */
 static void list_names(const file *f, runtime_str *out) {
   for (LLVMValueRef v = LLVMGetFirstFunction(f->module); v != NULL; v = LLVMGetNextFunction(v)) {
     size_t n;
@@ -76,6 +81,7 @@ static void list_names(const file *f, runtime_str *out) {
   if (out->n == 0) runtime_str_add(out, "none");
 }
 
+/* A file that has none of the program's functions is a mistake. */
 static tn_status take_functions(file *f) {
   const tn_program *p = f->program;
   runtime_str called = {0}, defined = {0};
@@ -99,6 +105,7 @@ static tn_status take_functions(file *f) {
 
 /* ---- code for this machine --------------------------------------------------------------------------------------- */
 
+/* Addresses for the evaluator and for kernels in memory. */
 static tn_status bind(const file *f, LLVMMemoryBufferRef object) {
   void (*functions[CODEGEN_MAX_CALLEES])(void);
   if (!codegen_load_functions(f->program->ctx, LLVMGetBufferStart(object), LLVMGetBufferSize(object), f->n, f->names,
@@ -154,6 +161,7 @@ static bool is_incomplete(const file *f) {
 
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
+/* Bound first, then linked: what is refused leaves no IR behind. */
 static tn_status link_module(file *f, const tn_target *native, LLVMTargetMachineRef machine) {
   tn_status status = take_functions(f);
   if (status == TN_OK && !is_foreign(f, native) && !is_incomplete(f)) status = compile(f, native, machine);
@@ -185,6 +193,7 @@ static tn_status link_guarded(file *f, codegen_session *session, const tn_target
   return status;
 }
 
+/* The bytes are copied by tn_program_link. */
 static tn_status link_file(tn_program *program, const char *path) {
   file f = {.program = program, .path = path};
   codegen_session *session = codegen_session_of(program->ctx);
@@ -208,6 +217,7 @@ static tn_status check_all_linked(const tn_program *p) {
   return TN_OK;
 }
 
+/* In order; the files before a refused one stay linked. */
 tn_status tn_program_link_files(tn_program *program, int n, const char *const *paths) {
   if (program == NULL || n < 0 || (n > 0 && paths == NULL)) return TN_ERROR_ARGUMENT;
   for (int i = 0; i < n; i++) {

@@ -141,6 +141,7 @@ static bool is_of_the_compiler(const char *name) {
   return name[0] == '_' && (name[1] == '_' || isupper((unsigned char)name[1]));
 }
 
+/* Linear in a hundred words. */
 bool codegen_is_word_of_c(const char *name) {
   for (int i = 0; i < RUNTIME_COUNT(words); i++) {
     if (strcmp(words[i], name) == 0) return true;
@@ -162,6 +163,7 @@ static bool is_symbol_of_libc(const char *name) {
   return found;
 }
 
+/* ASCII, at most CODEGEN_MAX_NAME. */
 static bool is_identifier(const char *name) {
   size_t n = 0;
   if (isdigit((unsigned char)*name)) return false;
@@ -169,6 +171,7 @@ static bool is_identifier(const char *name) {
   return n > 0 && name[n] == '\0' && n <= CODEGEN_MAX_NAME;
 }
 
+/* The proposed name, kernel_NAME, is always free. */
 tn_status codegen_check_name(tn_context *ctx, const char *name) {
   if (!is_identifier(name))
     return runtime_fail(
@@ -183,6 +186,7 @@ tn_status codegen_check_name(tn_context *ctx, const char *name) {
                       name);
 }
 
+/* Two names may become one: the callers number them. */
 const char *codegen_plain_name(runtime_arena *arena, const char *name, bool is_reserved) {
   bool fits = isalpha((unsigned char)*name) && !is_reserved;
   char *plain = runtime_format(arena, "%s%s", fits ? "" : "v_", name);

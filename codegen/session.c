@@ -7,6 +7,7 @@
 #include "codegen/fatal.h"
 #include "codegen/internal.h"
 
+/* The key is the target's text: two targets of one text share a machine. */
 typedef struct machine_entry {
   const char *key; /* the target's text */
   LLVMTargetMachineRef machine;
@@ -33,6 +34,7 @@ static void set_backend_options(void) {
   LLVMParseCommandLineOptions(RUNTIME_COUNT(options), options, NULL);
 }
 
+/* Three architectures: those that the target table has. */
 static void init_once(void) {
 #define INIT(arch)                      \
   do {                                  \
@@ -49,6 +51,7 @@ static void init_once(void) {
   set_backend_options();
 }
 
+/* From any thread. */
 void codegen_init_llvm(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, init_once);
@@ -56,6 +59,7 @@ void codegen_init_llvm(void) {
 
 /* ---- one for a context ------------------------------------------------------------------------------------------- */
 
+/* After the kernels, before the arena. */
 static void session_free(void *data) {
   codegen_session *session = data;
   if (session->jit != NULL) codegen_jit_free(session->jit);
@@ -63,6 +67,7 @@ static void session_free(void *data) {
   RUNTIME_VEC_FREE(&session->machines);
 }
 
+/* Made on first use, in the context's slot. */
 codegen_session *codegen_session_of(tn_context *ctx) {
   codegen_session *session = runtime_slot_get(ctx, RUNTIME_SLOT_SESSION);
   if (session != NULL) return session;
@@ -77,6 +82,7 @@ codegen_session *codegen_session_of(tn_context *ctx) {
   return session;
 }
 
+/* The machine is leaked. */
 void codegen_session_abandon(codegen_session *session, LLVMTargetMachineRef machine) {
   for (int i = 0; i < session->machines.n; i++) {
     if (session->machines.data[i].machine == machine)
@@ -84,6 +90,7 @@ void codegen_session_abandon(codegen_session *session, LLVMTargetMachineRef mach
   }
 }
 
+/* See try_machine in compile.c. */
 bool *codegen_session_tried(codegen_session *session, LLVMTargetMachineRef machine) {
   for (int i = 0; i < session->machines.n; i++) {
     if (session->machines.data[i].machine == machine) return &session->machines.data[i].is_tried;
@@ -93,6 +100,7 @@ bool *codegen_session_tried(codegen_session *session, LLVMTargetMachineRef machi
 
 codegen_jit **codegen_session_jit(codegen_session *session) { return &session->jit; }
 
+/* The native target is made once a context. */
 const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *target) {
   if (target != NULL) return target;
   codegen_session *session = codegen_session_of(ctx);
@@ -102,6 +110,7 @@ const tn_target *codegen_target_or_native(tn_context *ctx, const tn_target *targ
 
 /* ---- target machines --------------------------------------------------------------------------------------------- */
 
+/* Position-independent code of the default level: the passes are chosen in compile.c. */
 LLVMTargetMachineRef codegen_machine(codegen_session *session, const tn_target *target) {
   for (int i = 0; i < session->machines.n; i++) {
     if (strcmp(session->machines.data[i].key, target->text) == 0) return session->machines.data[i].machine;

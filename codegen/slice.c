@@ -10,16 +10,19 @@ typedef struct slicer {
   int depth;
 } slicer;
 
+/* A dot's operands have several lanes for one of the result. */
 static int times(const slicer *s, const tir_expr *e) { return e->lanes / s->whole; }
 
 static const tir_expr *cut(slicer *s, const tir_expr *e);
 
+/* Its base moves. */
 static const tir_expr *cut_ramp(slicer *s, const tir_expr *e) {
   int64_t skipped = (int64_t)((uint64_t)e->u.i * (uint64_t)(s->first * times(s, e)));
   const tir_expr *by = tir_int(s->arena, (tn_dtype)e->dtype, skipped);
   return tir_ramp(s->arena, tir_binary(s->arena, TIR_ADD, e->arg[0], by), e->u.i, s->n * times(s, e));
 }
 
+/* Through the constructors, which may fold. */
 static const tir_expr *cut_args(slicer *s, const tir_expr *e) {
   const tir_expr **args = RUNTIME_NEW_ARRAY(s->arena, const tir_expr *, e->n_args);
   if (args == NULL) return NULL;
@@ -30,6 +33,7 @@ static const tir_expr *cut_args(slicer *s, const tir_expr *e) {
   return tir_with_args(s->arena, e, args);
 }
 
+/* NULL: too deep or no memory; depth tells which. */
 static const tir_expr *cut_vector(slicer *s, const tir_expr *e) {
   if (++s->depth > CODEGEN_MAX_DEPTH) return NULL;
   const tir_expr *part = e->op == TIR_RAMP        ? cut_ramp(s, e)
@@ -39,6 +43,7 @@ static const tir_expr *cut_vector(slicer *s, const tir_expr *e) {
   return part;
 }
 
+/* Shared parts are cut once. */
 static const tir_expr *cut(slicer *s, const tir_expr *e) {
   if (e->lanes == 1) return e;
   const tir_expr *known = runtime_map_get(s->parts, e);
@@ -47,6 +52,7 @@ static const tir_expr *cut(slicer *s, const tir_expr *e) {
   return part != NULL && runtime_map_put(s->parts, e, (void *)part) ? part : NULL;
 }
 
+/* PARTS is a map of the caller's, so that it is not made anew for each piece. */
 tn_status codegen_slice(runtime_arena *arena, runtime_map *parts, const tir_expr *e, int first, int n,
                         const tir_expr **out) {
   slicer s = {arena, parts, first, n, e->lanes, 0};
@@ -55,6 +61,7 @@ tn_status codegen_slice(runtime_arena *arena, runtime_map *parts, const tir_expr
   return *out != NULL ? TN_OK : s.depth > CODEGEN_MAX_DEPTH ? TN_ERROR_CODEGEN : TN_ERROR_MEMORY;
 }
 
+/* Indices (ramps) live in scalar registers or in addresses and do not count. */
 static tir_walk find_widest(void *user, const tir_expr *e) {
   int *bytes = user, here = (int)tn_dtype_bytes((tn_dtype)e->dtype);
   if (e->lanes == 1) return TIR_WALK_PRUNE;
@@ -62,6 +69,7 @@ static tir_walk find_widest(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* It decides how many lanes a register has. */
 int codegen_widest_bytes(const tir_buffer *buffer, const tir_expr *value) {
   int bytes = (int)tn_dtype_bytes(buffer->dtype);
   tir_walk_expr(value, find_widest, &bytes);

@@ -13,6 +13,7 @@ static const int32_t *place_of(const tn_kernel *kernel) {
   return codegen_symbol(kernel, name);
 }
 
+/* After a failure the kernel is as it was, and is freed by the caller. */
 tn_status codegen_add_stages(tn_kernel *kernel, const tn_schedule *schedule, bool samples, bool counts) {
   int n = schedule_computed_count(schedule);
   const int32_t *place = samples ? place_of(kernel) : NULL;

@@ -1,5 +1,7 @@
-/* target.c: targets: a specification's words become triple, processor, features and threads, each checked against what
- * LLVM knows (it would only print a warning and go on), and are written back in one canonical form. */
+/* target.c: targets: a specification's words become triple, processor, features and threads, each
+ * checked against what LLVM knows (it would only print a warning and go on), and are written back in
+ * one canonical form. Everything lies in the context's arena. A target is never freed before its
+ * context. */
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
@@ -30,6 +32,7 @@ static const codegen_arch *find_arch(const char *triple) {
   return NULL;
 }
 
+/* By LLVM's name. */
 static const codegen_cpu *find_cpu(const codegen_arch *arch, const char *name) {
   for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++) {
     if (strcmp(cpu->name, name) == 0) return cpu;
@@ -45,6 +48,7 @@ static int find_feature(const codegen_arch *arch, const char *name, size_t n) {
   return -1;
 }
 
+/* False, too, for features that the architecture has not. */
 static bool has(const feature_set *set, const char *name) {
   int i = find_feature(set->arch, name, strlen(name));
   return i >= 0 && (set->on[i / 64] >> (i % 64) & 1) != 0;
@@ -52,6 +56,7 @@ static bool has(const feature_set *set, const char *name) {
 
 /* ---- reading the words ------------------------------------------------------------------------------------------- */
 
+/* Normalised, as LLVM's texts have it. */
 static bool set_triple(spec *s, const char *value) {
   char *normal = LLVMNormalizeTargetTriple(value);
   s->triple = runtime_strdup(&s->ctx->arena, normal);
@@ -59,6 +64,7 @@ static bool set_triple(spec *s, const char *value) {
   return true;
 }
 
+/* Checked in resolve, when the architecture is known. */
 static bool set_cpu(spec *s, const char *value) {
   s->cpu = value;
   return true;
@@ -74,6 +80,7 @@ static bool set_costs(spec *s, const char *value) {
   return true;
 }
 
+/* More than the machine has is allowed: what runs is decided at a loop. */
 static bool set_threads(spec *s, const char *value) {
   char *end;
   long threads = strtol(value, &end, 10);
@@ -113,6 +120,7 @@ static bool read_word(spec *s, const char *word) {
   return false;
 }
 
+/* Words may come in any order; of a key given twice the last one counts. */
 static bool read_spec(spec *s, const char *text) {
   while (*(text += strspn(text, " \t\n")) != '\0') {
     size_t n = strcspn(text, " \t\n");
@@ -135,6 +143,7 @@ static bool is_own(const char *triple, const char *host) {
   return a != NULL && b != NULL && strcmp(a, b) == 0;
 }
 
+/* Commas between what is there. */
 static const char *join(spec *s, const char *a, const char *b) {
   return runtime_format(&s->ctx->arena, "%s%s%s", a, *a && *b ? "," : "", b);
 }
@@ -145,6 +154,7 @@ static const struct foreign {
   const char *arch, *cpu, *features;
 } foreigns[] = {{"x86_64-", "x86-64", ""}, {"riscv64-", "generic-rv64", "+m,+a,+f,+d,+c"}, {"", "generic", ""}};
 
+/* The plainest processor of the architecture. */
 static void complete_foreign(spec *s) {
   const struct foreign *f = foreigns;
   while (strncmp(s->triple, f->arch, strlen(f->arch)) != 0) f++;
@@ -181,6 +191,7 @@ static bool check_usable(const spec *s, const codegen_arch *arch, const char *it
   return true;
 }
 
+/* With the nearest that there is. */
 static void refuse_feature(const spec *s, const feature_set *set, const char *item, size_t n) {
   const char *name = runtime_strndup(&s->ctx->arena, item + 1, n - 1);
   runtime_nearest nearest = runtime_nearest_to(name != NULL ? name : "");
@@ -209,6 +220,7 @@ static bool apply_feature(const spec *s, feature_set *set, const char *item, siz
   return true;
 }
 
+/* Left to right: later ones win. */
 static bool apply_features(const spec *s, feature_set *set, const char *list) {
   while (*list != '\0') {
     size_t n = strcspn(list, ",");
@@ -268,6 +280,7 @@ static const char *nearest_cpu(const codegen_arch *arch, const char *name) {
   return nearest.word;
 }
 
+/* With all that there are. */
 static void refuse_cpu(const spec *s, const codegen_arch *arch) {
   runtime_str names = {0};
   for (const codegen_cpu *cpu = arch->cpus; cpu->name != NULL; cpu++)
@@ -315,6 +328,7 @@ static bool take_costs(tn_target *t, const char *value, const char *whole) {
   return true;
 }
 
+/* NULL with a message, or without one when memory ran out. */
 static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
   tn_target *t = RUNTIME_NEW(&ctx->arena, tn_target);
   if (t == NULL || !read_spec(s, s->whole)) return NULL;
@@ -336,6 +350,7 @@ static tn_target *make(tn_context *ctx, spec *s, const codegen_host *host) {
   return t->text != NULL ? t : NULL;
 }
 
+/* Looks at this machine in any case: keys that are not given come from it. */
 tn_target *tn_target_new(tn_context *ctx, const char *text) {
   if (ctx == NULL) return NULL;
   codegen_init_llvm();
@@ -350,10 +365,12 @@ tn_target *tn_target_new(tn_context *ctx, const char *text) {
 
 /* ---- looking at one ---------------------------------------------------------------------------------------------- */
 
+/* Without costs, so that a machine that is measured again has its records still. */
 const char *tn_target_text(const tn_target *target) { return target != NULL ? target->text : NULL; }
 
 const char *tn_target_costs(const tn_target *target) { return target != NULL ? target->costs_text : NULL; }
 
+/* The target is as it was after a failure. */
 tn_status tn_target_set_costs(tn_target *target, const char *word) {
   static const char key[] = "costs=";
   if (target == NULL || word == NULL) return TN_ERROR_ARGUMENT;
@@ -377,6 +394,7 @@ tir_pass_options codegen_pass_options(const tn_target *target) {
   return (tir_pass_options){.vector_registers = few ? 16 : 32, .vector_bytes = target->vector_bytes};
 }
 
+/* A value: the cpu's name lives as long as the target. */
 tn_machine tn_target_machine(const tn_target *target) {
   if (target == NULL) return (tn_machine){0};
   return (tn_machine){.cpu = target->cpu,

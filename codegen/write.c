@@ -12,6 +12,7 @@ static const suffix_row suffixes[] = {{".o", CODEGEN_OBJECT, false},   {".so", C
                                       {".s", CODEGEN_ASSEMBLY, false}, {".ll", CODEGEN_IR, false},
                                       {".bc", CODEGEN_BITCODE, false}, {".c", CODEGEN_C, false}};
 
+/* Behind the last dot of the file's own name. */
 static const suffix_row *find_suffix(tn_context *ctx, const char *path) {
   const char *slash = strrchr(path, '/'), *dot = strrchr(slash != NULL ? slash : path, '.');
   for (int i = 0; dot != NULL && i < RUNTIME_COUNT(suffixes); i++) {
@@ -29,6 +30,7 @@ static tn_status check_linkable(tn_context *ctx, const tn_target *target, const 
                       target->triple);
 }
 
+/* Compiled in memory first, then written at once. */
 tn_status codegen_write(tn_context *ctx, const tir_func *func, const tn_target *target, const char *path) {
   if (ctx == NULL || func == NULL || path == NULL) return TN_ERROR_ARGUMENT;
   const suffix_row *row = find_suffix(ctx, path);

@@ -1,6 +1,9 @@
-/* The arena: a list of chunks, the newest of them being filled. A request too big to share a chunk gets one of its own
- * behind the head, so that the head's free space is not lost. Under the address sanitizer every allocation is followed
- * by a poisoned gap and everything not handed out is poisoned. */
+/* arena.c: many allocations, one lifetime. An arena is a list of chunks, of which it owns all; the
+ * newest is being filled, and chunks double up to LARGEST_SHARED_CHUNK. A request too big to share a
+ * chunk gets one of its own behind the head, so that the head's free space is not lost. An allocation
+ * is an addition and a memset, and nothing is searched. Under the address sanitizer every allocation is
+ * followed by a poisoned gap and everything not handed out is poisoned, so that reading past the end is
+ * caught although malloc knows of chunks only. */
 #include <stdint.h>
 #include <stdio.h>
 
@@ -20,6 +23,8 @@ enum { GAP = 0 };
 
 enum { ALIGNMENT = 16, FIRST_CHUNK = RUNTIME_SMALL(4096, 128), LARGEST_SHARED_CHUNK = RUNTIME_SMALL(1 << 20, 1024) };
 
+/* The data follow their head in one malloc. ALIGNMENT is that of the widest type that the library
+ * stores. */
 struct runtime_chunk {
   runtime_chunk *next;
   size_t bytes; /* of data */
@@ -56,6 +61,7 @@ static runtime_chunk *chunk_new(runtime_arena *arena, size_t bytes) {
   return chunk;
 }
 
+/* Unpoisons first: the heap's own check of the block would otherwise report the gaps. */
 static void chunk_free(runtime_chunk *chunk) {
   if (tn_profile_wants(TN_CATEGORY_MEMORY, level_of(chunk->bytes))) tn_memory_free("arena", chunk, 0);
   UNPOISON(chunk->data, chunk->bytes);
@@ -133,6 +139,8 @@ void runtime_arena_free(runtime_arena *arena) {
   arena->used = arena->total = 0;
 }
 
+/* Keeps the largest chunk, since a caller that resets does the same work again: after a few rounds the
+ * arena has one chunk that all fits into, and the heap is not asked any more. */
 void runtime_arena_reset(runtime_arena *arena) {
   runtime_chunk *largest = arena->head;
   for (runtime_chunk *c = arena->head; c; c = c->next) {

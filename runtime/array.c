@@ -9,6 +9,9 @@
 
 enum { DATA_ALIGNMENT = 64 };
 
+/* What a DLTensor * of Tenon's points to. Its address is the tensor's, so that one free finds the rest.
+ * An array from elsewhere has none of these fields: only those that tn_array_new or runtime_array_map
+ * made may be freed here. */
 typedef struct owned_array {
   DLTensor tensor; /* first: users hold a pointer to it */
   int64_t shape[TN_MAX_RANK], strides[TN_MAX_RANK];
@@ -16,6 +19,7 @@ typedef struct owned_array {
   size_t mapped_bytes; /* of the pages that hold the data; 0: it is from the heap */
 } owned_array;
 
+/* An extent of 0 makes the strides before it 0. Nobody follows them, as there is no element. */
 void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides) {
   int64_t stride = 1;
   for (int i = ndim; i-- > 0;) {
@@ -24,6 +28,7 @@ void runtime_compact_strides(int ndim, const int64_t *shape, int64_t *strides) {
   }
 }
 
+/* An array without elements is compact whatever its strides say, as NumPy holds it. */
 bool runtime_array_is_compact(const DLTensor *array) {
   if (!array->strides) return true;
   bool empty = false, compact = true;
@@ -36,6 +41,8 @@ bool runtime_array_is_compact(const DLTensor *array) {
   return empty || compact;
 }
 
+/* Every dtype that DLPack can hold has a text here, also those that Tenon refuses: it is for the
+ * refusal. */
 const char *runtime_dltype_text(DLDataType dtype, char text[RUNTIME_DLTYPE_TEXT]) {
   static const char *const letters[] = {[kDLInt] = "i", [kDLUInt] = "u", [kDLFloat] = "f", [kDLBfloat] = "bf"};
   const char *letter = dtype.code < RUNTIME_COUNT(letters) ? letters[dtype.code] : NULL;
@@ -91,6 +98,9 @@ static DLTensor *settle(owned_array *array, tn_dtype dtype, int ndim, const int6
   return &array->tensor;
 }
 
+/* The data start on a page and fill whole pages, so that mprotect on them touches nobody else's memory.
+ * The worker of measurements keeps inputs and expected results in such arrays: a candidate that writes
+ * there faults. */
 DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t *shape) {
   size_t bytes = 0, page = (size_t)sysconf(_SC_PAGESIZE);
   if (check_request(ctx, dtype, ndim, shape, &bytes) != TN_OK) return NULL;
@@ -137,6 +147,8 @@ void tn_array_free(DLTensor *array) {
   free((owned_array *)array);
 }
 
+/* Counted from the DLPack fields and therefore right for foreign tensors, too. Bits are rounded up to
+ * bytes. */
 size_t tn_array_bytes(const DLTensor *array) {
   size_t bytes = 0;
   if (array) count_bytes(((size_t)array->dtype.bits * array->dtype.lanes + 7) / 8, array->ndim, array->shape, &bytes);
@@ -185,6 +197,8 @@ tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed) {
   return runtime_array_fill(ctx, array, seed, 0);
 }
 
+/* The values depend on SEED, the dtype and an element's number alone: arrays of one seed agree between
+ * runs, machines and, for floats, between f32 and f64. Wrong requests leave the array as it was. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below) {
   if (!array) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_array_fill: the array is NULL");
   tn_dtype dtype;

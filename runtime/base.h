@@ -33,10 +33,16 @@ typedef struct runtime_arena {
   jmp_buf *on_oom;
 } runtime_arena;
 
+/* BYTES of zeros, aligned to 16; BYTES 0 gives a place of its own, too. What comes back lives until the
+ * arena is freed or reset and is never freed alone. Without memory: on_oom decides (above). The three
+ * copiers below are the same with the contents of their argument; runtime_strndup stops at a NUL, so N
+ * may be more than the text has. */
 void *runtime_alloc(runtime_arena *arena, size_t bytes);
 void *runtime_copy(runtime_arena *arena, const void *data, size_t bytes);
 char *runtime_strdup(runtime_arena *arena, const char *text);
 char *runtime_strndup(runtime_arena *arena, const char *text, size_t n);
+/* The text that printf would write. It is formatted twice, first for its length: ARGS must not change
+ * in between. */
 char *runtime_format(runtime_arena *arena, const char *fmt, ...) TN_PRINTF(2, 3);
 void runtime_arena_free(runtime_arena *arena);  /* releases all chunks; the arena can be used again */
 void runtime_arena_reset(runtime_arena *arena); /* forgets all, keeps the largest chunk */
@@ -58,10 +64,13 @@ void runtime_arena_reset(runtime_arena *arena); /* forgets all, keeps the larges
        ? ((v)->data[(v)->n++] = (value), true)                                                \
        : false)
 #define RUNTIME_VEC_FREE(v) (free((v)->data), (v)->data = NULL, (v)->n = (v)->cap = 0)
+/* Doubles *CAP, or makes the first 8. *DATA may move, so no pointer into a vector survives a push.
+ * False: nothing has changed; beyond INT_MAX / 2 items it is always false, since counts are int. */
 bool runtime_vec_grow(void **data, int *cap, size_t item_bytes);
 
 /* ---- map: from 64-bit keys to 64-bit values, in malloc memory ----------------------------------------------------- */
 
+/* Eight bytes that belong to the caller: the map never follows P and never frees it. */
 typedef union runtime_map_value {
   void *p;
   int64_t i;
@@ -135,6 +144,8 @@ typedef struct runtime_str {
   bool failed, is_full; /* is_full: failed by the limit */
 } runtime_str;
 
+/* Appending. TEXT is copied and may not point into S. After a failure these do nothing, so that a
+ * printer asks once, at its end. */
 void runtime_str_add(runtime_str *s, const char *text);
 void runtime_str_addn(runtime_str *s, const char *text, size_t n);
 void runtime_str_addf(runtime_str *s, const char *fmt, ...) TN_PRINTF(2, 3);
@@ -164,6 +175,9 @@ typedef enum runtime_slot {
       RUNTIME_SLOT_COUNT
 } runtime_slot;
 
+/* The parts of a context. What hangs on it is freed in the order kernels, slots from the last to the
+ * first, arena: kernels run on the pool's threads and hold code of the session, and every slot may keep
+ * its data in the arena. */
 struct tn_context {
   runtime_arena arena; /* lifetime: the context */
   tn_context_options options;
@@ -244,6 +258,8 @@ typedef struct runtime_size_op {
   int64_t value;
 } runtime_size_op;
 
+/* Where no symbol has its place, the number is in runtime_kernel_arg.shape. The operations leave one
+ * value on the stack. */
 typedef struct runtime_size {
   int n; /* at most RUNTIME_MAX_SIZE_OPS */
   const runtime_size_op *ops;
@@ -253,6 +269,8 @@ enum { RUNTIME_MAX_SIZE_OPS = 256, RUNTIME_MAX_SYMBOLS = 16 };
 /* Of a strided argument, in elements: an index of several such dimensions still fits i64. */
 #define RUNTIME_MAX_STRIDE (INT64_C(1) << 40)
 
+/* One tensor of a kernel's signature. Texts and sizes belong to whoever fills it in; runtime_kernel_new
+ * copies them. */
 typedef struct runtime_kernel_arg {
   const char *name;
   tn_dtype dtype;
@@ -269,6 +287,8 @@ typedef struct runtime_kernel_arg {
 /* Makes a kernel; copies name and args. release(owner) is called by tn_kernel_free (unloads the code). */
 tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
                               const runtime_kernel_arg *args, void (*release)(void *owner), void *owner);
+/* The arguments that a call gives, *N of them: bound ones are left out. They live as long as the
+ * kernel. */
 const runtime_kernel_arg *runtime_kernel_args(const tn_kernel *kernel, int *n);
 /* Adds the extent of a dimension in words: a number, or what it is made of. */
 void runtime_kernel_add_extent(runtime_str *out, const runtime_kernel_arg *arg, int dim);
@@ -316,6 +336,8 @@ uint64_t runtime_hash(const void *data, size_t n, uint64_t seed); /* 64-bit, goo
 void runtime_sort(double *values, int n);                         /* ascending */
 /* The quantile Q in [0, 1] of N >= 1 sorted values, between the two nearest: 0.5 is the median. */
 double runtime_quantile(const double *sorted, int n, double q);
+/* splitmix64: any state is a good seed, and equal seeds give equal sequences on every machine. A search
+ * that is to be repeated keeps one of these and passes it on; nothing else is random in Tenon. */
 typedef struct runtime_rng {
   uint64_t state;
 } runtime_rng; /* splitmix64 */
@@ -339,12 +361,16 @@ bool runtime_is_given(tn_context *ctx, const char *call, const char *argument, c
  * is "parse error at", or says which of the user's texts it is. */
 tn_status runtime_fail_at(tn_context *ctx, const char *what, const char *text, const char *at, const char *fmt, ...)
     TN_PRINTF(5, 6);
+/* How many characters have to be changed, added or left out to make B of A (Levenshtein). Only the first 31 of a word
+ * count. */
+int runtime_edit_distance(const char *a, const char *b);
 /* The known word that is meant by a mistyped one: offer all of them, then read WORD, NULL when none is near. A word is
  * near below DISTANCE changes of a character (Levenshtein): 3, fewer for words of up to three letters. */
 typedef struct runtime_nearest {
   const char *typed, *word;
   int distance;
 } runtime_nearest;
+/* TYPED and the offered words are kept by address and must outlive the search. */
 runtime_nearest runtime_nearest_to(const char *typed);
 void runtime_nearest_offer(runtime_nearest *nearest, const char *word);
 /* The text of floats, for whatever a program reads again: C, JSON, loop IR, records. printf and strtod follow the locale of the
@@ -355,6 +381,7 @@ enum { RUNTIME_FLOAT_TEXT = 40 };
 const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype);
 int runtime_snprintf(char *text, size_t size, const char *fmt, ...) TN_PRINTF(3, 4);
 
+/* Of an array, not of a pointer. The two below evaluate an argument twice. */
 #define RUNTIME_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 #define RUNTIME_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define RUNTIME_MAX(a, b) ((a) > (b) ? (a) : (b))

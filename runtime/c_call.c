@@ -12,6 +12,7 @@ typedef union c_value {
   double f64;
 } c_value;
 
+/* What is no pointer, i32, f32 or f64 counts as i64: runtime_c_arg has no more. */
 static ffi_type *type_of(const runtime_c_arg *arg) {
   if (arg->is_pointer) return &ffi_type_pointer;
   if (arg->dtype == TN_I32) return &ffi_type_sint32;
@@ -19,6 +20,7 @@ static ffi_type *type_of(const runtime_c_arg *arg) {
   return arg->dtype == TN_F64 ? &ffi_type_double : &ffi_type_sint64;
 }
 
+/* Narrows the wide value that runtime_c_arg holds to the width that the callee reads from its register. */
 static c_value value_of(const runtime_c_arg *arg) {
   if (arg->is_pointer) return (c_value){.pointer = arg->u.pointer};
   if (arg->dtype == TN_I32) return (c_value){.i32 = (int32_t)arg->u.i};

@@ -1,5 +1,8 @@
-/* Checking tensors against a kernel's arguments, and calling it through libffi. One row of a table for each thing that
- * can be wrong with a tensor: the test, and the words that end the message "tn_call NAME: argument I (TENSOR): ...". */
+/* call.c: checking tensors against a kernel's arguments, and calling it through libffi. Each thing that
+ * can be wrong with a tensor is one row of the table CHECKS: the test, and the words that end the
+ * message "tn_call NAME: argument I (TENSOR): ...". All is checked before the kernel runs, since
+ * compiled code checks nothing: a wrong stride would be a wrong address. Nothing is allocated on the
+ * way of a call that succeeds; texts are built for refusals only. */
 #include "runtime/kernel.h"
 #include "runtime/parallel.h"
 #include "runtime/profiler/profiler.h"
@@ -30,6 +33,7 @@ static void add_extents(runtime_str *out, const runtime_kernel_arg *arg) {
 /* Where the tensor's first element is. */
 static void *data_of(const DLTensor *tensor) { return (char *)tensor->data + tensor->byte_offset; }
 
+/* First of all checks: without it the data pointer may be none of this process. */
 static bool device_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   (void)arg;
   return tensor->device.device_type == kDLCPU;
@@ -40,6 +44,7 @@ static void explain_device(runtime_str *out, const DLTensor *tensor, const runti
                    (int)kDLCPU);
 }
 
+/* Tenon's booleans and u8 are one DLPack dtype, and either array serves for either argument. */
 static bool dtype_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   DLDataType built = tn_dtype_dlpack(arg->dtype);
   return tensor->dtype.code == built.code && tensor->dtype.bits == built.bits && tensor->dtype.lanes == built.lanes;
@@ -50,6 +55,7 @@ static void explain_dtype(runtime_str *out, const DLTensor *tensor, const runtim
                    tn_dtype_name(arg->dtype));
 }
 
+/* A tensor of rank 0 needs no shape; all others are asked for theirs by the checks that follow. */
 static bool rank_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return tensor->ndim == arg->ndim && (tensor->shape || arg->ndim == 0);
 }
@@ -93,6 +99,8 @@ static bool count_span(const DLTensor *tensor, const int64_t *strides, size_t el
   return true;
 }
 
+/* An argument that is not strided takes compact tensors only. A strided one takes rows at any distance,
+ * but its last dimension must be contiguous, for there the kernel loads whole vectors. */
 static bool strides_fit(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   size_t bytes;
   if (!arg->is_strided || !tensor->strides) return runtime_array_is_compact(tensor);
@@ -100,6 +108,7 @@ static bool strides_fit(const DLTensor *tensor, const runtime_kernel_arg *arg) {
     if (!is_usable_stride(tensor, i)) return false;
   return count_span(tensor, tensor->strides, tn_dtype_bytes(arg->dtype), &bytes);
 }
+/* Names the strides that would do, and the way to them: a copy. */
 static void explain_strides(runtime_str *out, const DLTensor *tensor, const runtime_kernel_arg *arg) {
   int64_t compact[TN_MAX_RANK];
   if (arg->is_strided) {
@@ -133,6 +142,7 @@ static void explain_elements(runtime_str *out, const DLTensor *tensor, const run
   runtime_str_add(out, " give");
 }
 
+/* A tensor of no bytes may have no data, as in NumPy and PyTorch. */
 static bool has_data(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   (void)arg;
   return tensor->data || tn_array_bytes(tensor) == 0;
@@ -142,6 +152,8 @@ static void explain_no_data(runtime_str *out, const DLTensor *tensor, const runt
   runtime_str_addf(out, "its data pointer is NULL, %zu bytes are needed", tn_array_bytes(tensor));
 }
 
+/* Aligned to its element, no more: kernels use unaligned vector loads, so that views into a larger
+ * array can be passed. */
 static bool alignment_fits(const DLTensor *tensor, const runtime_kernel_arg *arg) {
   return ((uintptr_t)data_of(tensor) & (tn_dtype_bytes(arg->dtype) - 1)) == 0;
 }
@@ -177,6 +189,7 @@ static tn_status refuse(tn_context *ctx, const char *who, const tn_kernel *kerne
   return fail_with(ctx, TN_ERROR_CALL, &text);
 }
 
+/* Lists the tensors that the kernel takes: whoever counts wrong has mostly forgotten an output. */
 static tn_status refuse_count(tn_context *ctx, const char *who, const tn_kernel *kernel, int n_args) {
   runtime_str text = {0};
   runtime_str_addf(&text, "%s %s: %d argument%s, the kernel takes %d (", who, kernel->name, n_args,
@@ -224,6 +237,9 @@ static tn_status check_aliases(tn_context *ctx, const char *who, const runtime_c
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
+/* Overflow wraps and cannot go unnoticed: the extent of the tensor is compared with the result.
+ * RUNTIME_MAX_SIZE_OPS bounds the stack, and runtime_kernel_new has checked the number of operations
+ * against it. */
 static int64_t size_value(const runtime_size *size, const int64_t *symbols) {
   int64_t stack[RUNTIME_MAX_SIZE_OPS];
   int n = 0;
@@ -305,6 +321,8 @@ static void bind_strides(runtime_call *call, DLTensor *const *args) {
     call->values[kernel->n_args + kernel->n_bound + kernel->n_symbols + k] = &call->strides[k];
 }
 
+/* Bound arguments come first in the function's parameters and are not checked: who bound them made
+ * them. */
 tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel *kernel, DLTensor *const *args,
                                int n_args, runtime_call *call) {
   if (!kernel) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: the kernel is NULL", who);
@@ -325,6 +343,7 @@ tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel
   return status == TN_OK ? check_aliases(ctx, who, call, args) : status;
 }
 
+/* The number is an or of what went wrong, so that both can have happened in one call. */
 static const char *result_words(int32_t result) {
   if (result == RUNTIME_LOOP_BROKEN)
     return "the parallel-for that was set with tn_set_parallel_for did not run every iteration of a loop once";
@@ -345,6 +364,7 @@ tn_status runtime_call_quiet(tn_context *ctx, const tn_kernel *kernel, DLTensor 
   return result == 0 ? TN_OK : runtime_call_failed(ctx, "tn_call", kernel, result);
 }
 
+/* Only for calls that are recorded: building the two arguments costs more than a small kernel. */
 static void describe_call(tn_scope *scope, const tn_kernel *kernel) {
   tn_event_arg shapes = tn_event_arg_text("shapes", kernel->shapes);
   tn_event_arg flops = tn_event_arg_u64("flops", (uint64_t)kernel->flops);
@@ -352,6 +372,8 @@ static void describe_call(tn_scope *scope, const tn_kernel *kernel) {
   if (kernel->flops > 0) tn_scope_arg(scope, &flops);
 }
 
+/* The memory events tell of the kernel's scratch buffers, which it takes and gives back by itself. They
+ * stand around the call because compiled code does not know of the recorder. */
 tn_status tn_call(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args) {
   TN_SCOPE_AS(scope, KERNEL, 3, kernel ? kernel->name : "tn_call");
   if (scope.state == 1 && kernel) describe_call(&scope, kernel);

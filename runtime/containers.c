@@ -46,6 +46,7 @@ void runtime_str_addn(runtime_str *s, const char *text, size_t n) {
 
 void runtime_str_add(runtime_str *s, const char *text) { runtime_str_addn(s, text, strlen(text)); }
 
+/* ARGS is read twice, once for the length. A failure of vsnprintf counts as being out of memory. */
 void runtime_str_addv(runtime_str *s, const char *fmt, va_list args) {
   va_list again;
   va_copy(again, args);
@@ -64,11 +65,13 @@ void runtime_str_addf(runtime_str *s, const char *fmt, ...) {
   va_end(args);
 }
 
+/* LIMIT is forgotten, too: a builder that is used again has none. */
 void runtime_str_free(runtime_str *s) {
   free(s->data);
   *s = (runtime_str){0};
 }
 
+/* S is empty afterwards in every case, so that no failure leaves its memory behind. */
 char *runtime_str_take(runtime_str *s, runtime_arena *arena) {
   char *text = NULL;
   size_t n = s->n;
@@ -89,6 +92,7 @@ runtime_str runtime_str_limited(const tn_context *ctx) {
   return (runtime_str){.limit = (size_t)runtime_limits(ctx)->text_bytes};
 }
 
+/* S is empty afterwards in every case. The text belongs to the caller, who frees it. */
 char *runtime_str_finish(runtime_str *s, tn_context *ctx, const char *what) {
   runtime_str_add(s, "");
   char *text = s->data;

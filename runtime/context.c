@@ -1,4 +1,6 @@
-/* Contexts: the first failure and its message, the message callback, the list of what is to be freed at the end. */
+/* context.c: contexts. One holds the first failure and its message, the message callback, one slot for
+ * each folder above that hangs something on it, and the list of kernels that nobody has freed yet. All
+ * of these are its own. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -14,6 +16,8 @@ const char *tn_status_text(tn_status status) {
   return (unsigned)status < (unsigned)RUNTIME_COUNT(status_words) ? status_words[status] : "unknown status";
 }
 
+/* options.debug is copied, on_message's user is not. A context that is out of memory cannot say so:
+ * NULL is all. */
 tn_context *tn_context_new(const tn_context_options *options) {
   tn_context *ctx = calloc(1, sizeof *ctx);
   if (!ctx) return NULL;
@@ -27,6 +31,7 @@ tn_context *tn_context_new(const tn_context_options *options) {
   return ctx;
 }
 
+/* Kernels first: freeing one takes its code out of the session, which is a slot. */
 void tn_context_free(tn_context *ctx) {
   if (!ctx) return;
   while (ctx->kernels) tn_kernel_free(ctx->kernels);
@@ -51,6 +56,9 @@ static void tell(tn_context *ctx, tn_severity severity, const char *text) {
   if (ctx->options.on_message) ctx->options.on_message(ctx->options.user, severity, text);
 }
 
+/* The first failure is kept and later ones are only told: the cause of a chain is what a user can act
+ * on. STATUS comes back in any case, so that a caller can fail and return in one statement. A message
+ * longer than the buffer is cut. */
 tn_status runtime_fail(tn_context *ctx, tn_status status, const char *fmt, ...) {
   if (!ctx) return status;
   char text[sizeof ctx->message];
@@ -83,6 +91,7 @@ void runtime_say(tn_context *ctx, tn_severity severity, const char *fmt, ...) {
   runtime_str_free(&text);
 }
 
+/* A second owner for a slot would leak the first: that is a bug, not a failure. */
 void runtime_slot_set(tn_context *ctx, runtime_slot slot, void *data, void (*release)(void *data)) {
   assert(!ctx->slots[slot].data || !release);
   ctx->slots[slot].data = data;
@@ -91,6 +100,7 @@ void runtime_slot_set(tn_context *ctx, runtime_slot slot, void *data, void (*rel
 
 /* ---- quiet stretches --------------------------------------------------------------------------------------------- */
 
+/* Stretches may be nested. Each must end by one of the two below, in reverse order. */
 runtime_quiet runtime_quiet_begin(tn_context *ctx) {
   runtime_quiet quiet = {.ctx = ctx, .on_message = ctx->options.on_message, .status = ctx->status};
   if (quiet.status != TN_OK) memcpy(quiet.message, ctx->message, sizeof quiet.message);
@@ -124,6 +134,8 @@ void runtime_quiet_end(const runtime_quiet *quiet) {
     restore(quiet);
 }
 
+/* Names are compared whole: "lower" does not ask for "lower_loops". Linear in the option, which is a
+ * few words. */
 bool runtime_debug_wants(const tn_context *ctx, const char *pass, int *level) {
   const char *at = ctx && ctx->options.debug ? ctx->options.debug : "";
   for (size_t n = strlen(pass); *at; at += strcspn(at, ","), at += *at == ',') {

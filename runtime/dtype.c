@@ -33,11 +33,13 @@ bool tn_dtype_is_float(tn_dtype dtype) {
   return row && (row->code == kDLFloat || row->code == kDLBfloat);
 }
 
+/* Floats are neither kDLInt nor kDLUInt and count as signed; booleans are unsigned. */
 bool tn_dtype_is_signed(tn_dtype dtype) {
   const dtype_row *row = row_of(dtype);
   return row && row->code != kDLUInt;
 }
 
+/* OUT may be NULL to ask only whether there is such a dtype. Nothing is written when there is none. */
 bool tn_dtype_parse(const char *name, tn_dtype *out) {
   for (int i = 0; name && i < TN_DTYPE_COUNT; ++i) {
     if (strcmp(rows[i].name, name) != 0) continue;
@@ -47,6 +49,7 @@ bool tn_dtype_parse(const char *name, tn_dtype *out) {
   return false;
 }
 
+/* A dtype outside the enum gives zero bits, which no tensor has: the comparison that follows fails. */
 DLDataType tn_dtype_dlpack(tn_dtype dtype) {
   const dtype_row *row = row_of(dtype);
   if (!row) return (DLDataType){0};

@@ -5,6 +5,7 @@
 
 #include "runtime/base.h"
 
+/* By memcpy, as a cast of the pointer would break C's rule of aliasing. */
 static uint32_t bits_of_float(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -19,6 +20,7 @@ static float float_of_bits(uint32_t bits) {
 
 /* ---- f16: 5 bits of exponent, 10 of fraction --------------------------------------------------------------------- */
 
+/* Exact: every f16 is a double. An exponent of 31 is infinity or NaN; one of 0 a multiple of 2^-24. */
 static double f16_value(uint16_t bits) {
   int exponent = bits >> 10 & 31, fraction = bits & 1023;
   double size = exponent == 31 ? (fraction != 0 ? NAN : INFINITY)
@@ -42,6 +44,9 @@ static uint16_t f16_bits(float value) {
 
 /* ---- bf16 -------------------------------------------------------------------------------------------------------- */
 
+/* Adding 0x7FFF plus the last kept bit and cutting is rounding to nearest, ties to even. A carry into
+ * the exponent is right, too, and ends at infinity. NaNs are kept out, since a carry could make one of
+ * them infinite. */
 static uint16_t bf16_bits(float value) {
   uint32_t bits = bits_of_float(value);
   if (isnan(value)) return (uint16_t)(bits >> 16 | 0x40);
@@ -52,6 +57,8 @@ double runtime_half_value(tn_dtype dtype, uint16_t bits) {
   return dtype == TN_F16 ? f16_value(bits) : (double)float_of_bits((uint32_t)bits << 16);
 }
 
+/* VALUE is rounded to f32 first and then to the dtype, as compiled code does. That may differ in the
+ * last bit from rounding once. */
 uint16_t runtime_half_bits(tn_dtype dtype, double value) {
   return dtype == TN_F16 ? f16_bits((float)value) : bf16_bits((float)value);
 }

@@ -1,4 +1,5 @@
-/* integer.c: see integer.h. */
+/* integer.c: the functions of integer.h, one an operator. Those whose exact value may not fit into 64
+ * bits come first and say so; the others are total and are made by a macro. */
 #include "runtime/integer.h"
 
 /* ---- operators whose exact value may not fit --------------------------------------------------------------------- */
@@ -18,6 +19,7 @@ bool runtime_integer_mul(int64_t a, int64_t b, int bits, int64_t *out) {
   return !__builtin_mul_overflow(a, b, out);
 }
 
+/* Only INT64_MIN // -1 does not fit. */
 bool runtime_integer_floordiv(int64_t a, int64_t b, int bits, int64_t *out) {
   (void)bits;
   *out = runtime_floordiv(a, b);

@@ -1,4 +1,6 @@
-/* Making and freeing kernels. A kernel is one block that the context lists; its arena holds all it points to. */
+/* Making and freeing kernels. A kernel is one block that the context lists; its arena holds all it
+ * points to. A kernel is freed by its user or by its context, whichever comes first, and takes with it
+ * its code (RELEASE), its stages and the arrays that were bound to it. */
 #include "runtime/kernel.h"
 
 /* The size of an argument's data, in bytes. */
@@ -41,6 +43,7 @@ void runtime_kernel_add_extent(runtime_str *out, const runtime_kernel_arg *arg, 
     runtime_str_addf(out, "%lld", (long long)arg->shape[dim]);
 }
 
+/* For recordings, made once: calls are recorded by the thousand. */
 static const char *shapes_text(tn_kernel *kernel) {
   runtime_str out = {0};
   runtime_str_add(&out, "");
@@ -56,6 +59,7 @@ static const char *shapes_text(tn_kernel *kernel) {
   return runtime_str_take(&out, &kernel->arena);
 }
 
+/* f16 and bf16 are passed as the 16 bits that hold them. */
 static ffi_type *value_type(tn_dtype dtype) {
   static ffi_type *const integers[2][4] = {
       {&ffi_type_uint8, &ffi_type_uint16, &ffi_type_uint32, &ffi_type_uint64},
@@ -95,6 +99,7 @@ static bool copy_sizes(tn_kernel *kernel, runtime_kernel_arg *arg) {
   return true;
 }
 
+/* All arguments of a kernel name the same symbols, so that the first one's are the kernel's. */
 static bool copy_symbols(tn_kernel *kernel, const runtime_kernel_arg *arg) {
   kernel->n_symbols = arg->n_symbols;
   runtime_symbol *symbols = runtime_copy(&kernel->arena, arg->symbols, sizeof *symbols * (size_t)arg->n_symbols);
@@ -137,6 +142,8 @@ static void enlist(tn_context *ctx, tn_kernel *kernel) {
   ctx->kernels = kernel;
 }
 
+/* OWNER is the kernel's from here on only if it succeeds: after a failure the caller releases it
+ * himself. */
 tn_kernel *runtime_kernel_new(tn_context *ctx, const char *name, tn_kernel_fn fn, int n_args,
                               const runtime_kernel_arg *args, void (*release)(void *owner), void *owner) {
   if (!ctx || check_description(ctx, name, fn, n_args, args) != TN_OK) return NULL;
@@ -168,6 +175,8 @@ void tn_kernel_free(tn_kernel *kernel) {
   free(kernel);
 }
 
+/* Moves the kernel's view of its arguments N further; PLACE of a bound one is still read, at a negative
+ * index. */
 bool runtime_kernel_bind(tn_kernel *kernel, int n, DLTensor *const *arrays) {
   kernel->bound = runtime_copy(&kernel->arena, arrays, sizeof *arrays * (size_t)n);
   if (!kernel->bound)

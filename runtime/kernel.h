@@ -1,4 +1,5 @@
-/* kernel.h: what a kernel is inside runtime/: shared by making (kernel.c), calling (call.c) and timing (timing.c). */
+/* kernel.h: what a kernel is inside runtime/: shared by making (kernel.c), calling (call.c) and timing
+ * (timing.c). Nobody above runtime/ includes it. */
 #ifndef TENON_RUNTIME_KERNEL_H
 #define TENON_RUNTIME_KERNEL_H
 

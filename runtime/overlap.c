@@ -1,7 +1,8 @@
-/* overlap.c: whether elements of strided arrays share memory. Two elements do when their addresses agree, which is an
- * equation sum(step * count) = distance over counts in ranges; it is solved by trying the counts of the largest step
- * first, as far as the other terms reach. Arrays that are parts of others leave one or two counts to try at each step.
- */
+/* overlap.c: whether elements of strided arrays share memory. Two elements do when their addresses
+ * agree, which is an equation sum(step * count) = distance over counts in ranges; it is solved by
+ * trying the counts of the largest step first, as far as the other terms reach. Arrays that are parts
+ * of others leave one or two counts to try at each step. The equation lives on the stack and owns
+ * nothing. */
 #include "runtime/base.h"
 
 enum { MAX_TERMS = 2 * (TN_MAX_RANK + 1), BUDGET = 20000 };
@@ -51,6 +52,8 @@ static bool add_array(equation *e, const DLTensor *array, int sign) {
   return fits;
 }
 
+/* What the terms from I on can make at least and at most; it prunes the search to the counts that can
+ * still succeed. */
 static void sum_up(equation *e) {
   e->lo[e->n] = e->hi[e->n] = 0;
   for (int i = e->n; i-- > 0;) {
@@ -71,12 +74,15 @@ static bool can_make(equation *e, int i, int64_t rest) {
   return false;
 }
 
+/* Without elements nothing is shared, whatever the strides are. */
 static bool is_empty(const DLTensor *array) {
   bool empty = false;
   for (int d = 0; d < array->ndim; d++) empty = empty || array->shape[d] == 0;
   return empty;
 }
 
+/* Bytes, not elements: the arrays may have different dtypes. The answer errs towards false, and a
+ * caller that refuses on false is safe. */
 bool runtime_arrays_are_apart(const DLTensor *a, const DLTensor *b) {
   equation e = {0};
   if (is_empty(a) || is_empty(b)) return true;

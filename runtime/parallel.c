@@ -63,6 +63,8 @@ struct runtime_pool {
 
 /* ---- waiting ----------------------------------------------------------------------------------------------------- */
 
+/* Tells the processor that this is a spin, so that a sibling thread of the core and the memory pipeline
+ * go on. */
 static inline void pause_briefly(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -71,10 +73,12 @@ static inline void pause_briefly(void) {
 #endif
 }
 
+/* Returns when woken, at a signal, or at once when WORD is not EXPECTED any more: callers loop. */
 static void futex_wait(const void *word, uint32_t expected) {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, expected, NULL, NULL, 0);
 }
 
+/* Wakes one waiter: a mailbox has one worker, PENDING one launcher. */
 static void futex_wake(const void *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0); }
 
 /* The half of a mailbox that tells ASLEEP from everything else: jobs are aligned. */
@@ -82,6 +86,7 @@ static const void *low_half(const worker *w) {
   return (const char *)&w->mail + (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 0 : sizeof(uintptr_t) - 4);
 }
 
+/* What is neither IDLE, ASLEEP nor BUSY: the address of a job, or STOP. */
 static bool has_mail(uintptr_t mail) { return mail >= STOP; }
 
 /* ---- where a worker wakes up ------------------------------------------------------------------------------------- */
@@ -99,6 +104,8 @@ static void move_away(worker *w, pid_t id, int from) {
   w->moved = true;
 }
 
+/* Called by a launcher for a worker that it is about to wake. Does nothing while somebody else holds
+ * MOVES: being woken on a busy processor is slow, not wrong. */
 static void wake_elsewhere(worker *w) {
   pid_t id = atomic_load(&w->id);
   int here = sched_getcpu();
@@ -160,6 +167,8 @@ static void work(job *j, int number) {
   }
 }
 
+/* The last access of a worker to the job. The launcher may return, and its stack be reused, as soon as
+ * PENDING is 0. */
 static void leave(job *j) {
   uint32_t before = atomic_fetch_sub(&j->pending, 1);
   if (before == (LAUNCHER_SLEEPS | 1)) futex_wake(&j->pending); /* an address only: the job may be gone */
@@ -182,6 +191,8 @@ static void *worker_main(void *arg) {
 
 /* ---- launching --------------------------------------------------------------------------------------------------- */
 
+/* N shares of iterations that differ by at most one in length. No share is empty, for there are as many
+ * iterations. */
 static void divide(job *j, int64_t begin, int64_t end, int n) {
   int64_t each = (end - begin) / n, rest = (end - begin) % n;
   j->n_shares = n;
@@ -218,6 +229,8 @@ static int take_back(runtime_pool *pool, job *j) {
   return taken;
 }
 
+/* Whether all workers left the job before the launcher got tired. Loops of some microseconds end here,
+ * without a system call. */
 static bool spin_for_workers(job *j) {
   uint64_t end = runtime_now_ns() + SPIN_NS;
   do {
@@ -235,6 +248,8 @@ static void wait_for_workers(job *j, uint32_t absent) {
   for (; left != LAUNCHER_SLEEPS; left = atomic_load(&j->pending)) futex_wait(&j->pending, left);
 }
 
+/* One job, on this stack. PENDING starts at the number of workers wanted, before any of them can see
+ * the job; those that never came are subtracted at the end. */
 static void run_together(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
                          int threads) {
   job j;
@@ -289,6 +304,7 @@ static void make_room(runtime_pool *pool) {
   atomic_store(&pool->grows, false);
 }
 
+/* Whether the workers are of this process. A child of fork has its parent's list, but not the threads. */
 static bool is_ready(const runtime_pool *pool) {
   pid_t state = atomic_load_explicit(pool->state, memory_order_acquire);
   return state > 0 && (pool->is_wiped || state == getpid());
@@ -303,6 +319,8 @@ static bool start(runtime_pool *pool) {
   return true;
 }
 
+/* The page is anonymous and private; MADV_WIPEONFORK (Linux 4.14) makes a child read 0 there. Without
+ * it each loop asks for its process number, which is a system call. */
 static _Atomic pid_t *map_state(bool *is_wiped) {
   void *page = mmap(NULL, sizeof(_Atomic pid_t), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED) return NULL;
@@ -320,6 +338,8 @@ runtime_pool *runtime_pool_new(int limit) {
   return NULL;
 }
 
+/* Waits until the worker is idle, since no loop may be running and a mailbox can only be BUSY for the
+ * last instructions of one. */
 static void dismiss(worker *w) {
   uintptr_t mail = IDLE;
   while (!atomic_compare_exchange_strong(&w->mail, &mail, STOP)) {
@@ -356,6 +376,8 @@ typedef struct watched {
   _Atomic bool broken;
 } watched;
 
+/* A range outside of the loop is not run: the body would write where the kernel has no memory. Empty
+ * ranges are allowed. */
 static void watched_body(void *loop, int64_t begin, int64_t end) {
   watched *w = loop;
   if (begin >= end) return;
@@ -367,6 +389,8 @@ static void watched_body(void *loop, int64_t begin, int64_t end) {
   atomic_fetch_add(&w->done, end - begin);
 }
 
+/* Counts iterations, not calls: a range run twice beside one left out is caught only if their lengths
+ * differ. That is enough to catch a parallel-for that runs one part or returns too early. */
 static int32_t run_by_user(const runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
                            int threads) {
   watched w = {.body = body, .loop = loop, .begin = begin, .end = end};
@@ -389,6 +413,7 @@ static int32_t usable_threads(runtime_pool *pool, int64_t n, int32_t threads) {
   return threads > n ? (int32_t)n : threads;
 }
 
+/* With one thread no worker is woken and no atomic touched: small loops cost what a call costs. */
 static void run_by_workers(runtime_pool *pool, tn_parallel_body body, void *loop, int64_t begin, int64_t end,
                            int32_t threads) {
   if (threads <= 1) {
@@ -426,6 +451,7 @@ runtime_pool *runtime_pool_of(tn_context *ctx) {
   return pool;
 }
 
+/* The pool is made here although no thread is needed: it is where the choice is kept. */
 tn_status tn_set_parallel_for(tn_context *ctx, tn_parallel_for_fn parallel_for, void *user) {
   runtime_pool *pool = ctx ? runtime_pool_of(ctx) : NULL;
   if (!pool) return ctx ? tn_context_status(ctx) : TN_ERROR_ARGUMENT;

@@ -1,4 +1,6 @@
-/* stack.c: work that needs more stack than a host's thread may have. */
+/* stack.c: work that needs more stack than a host's thread may have. Recursion over a program as deep
+ * as the limits allow takes a few MB. A host may run Tenon on a thread with 64 KB, and LLVM recurses,
+ * too. An errand lives on the caller's stack, who waits for it. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -26,6 +28,7 @@ static size_t bytes_left(void) {
   return (size_t)((const char *)__builtin_frame_address(0) - (const char *)lowest);
 }
 
+/* The shape that pthread_create wants. */
 static void *do_errand(void *data) {
   const errand *e = data;
   e->run(e->data);
@@ -48,6 +51,7 @@ static bool run_elsewhere(errand *e) {
   return made;
 }
 
+/* Measures first, as starting a thread takes some ten microseconds and most callers have the stack. */
 bool runtime_with_stack(size_t bytes, void (*run)(void *data), void *data) {
   if (bytes_left() < bytes) return run_elsewhere(&(errand){run, data});
   run(data);

@@ -1,5 +1,6 @@
-/* stages.c: stages of kernels: their times by sampling, their work counters, as a report and as marks of a recording.
- */
+/* stages.c: stages of kernels: their times by sampling, their work counters, as a report and as marks
+ * of a recording. The record and the stages lie in the kernel's arena; the sampler is heap memory that
+ * the record owns. */
 #include "runtime/stages.h"
 
 #include "runtime/kernel.h"
@@ -28,6 +29,7 @@ static bool copy_stages(tn_kernel *kernel, runtime_stages *to, const tn_kernel_s
   return true;
 }
 
+/* After a failure the kernel has no stages and is otherwise as it was. */
 tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *stages, const int32_t *place) {
   runtime_stages *made = RUNTIME_NEW(&kernel->arena, runtime_stages);
   if (made != NULL) *made = (runtime_stages){.n = n};
@@ -38,6 +40,7 @@ tn_status runtime_stages_set(tn_kernel *kernel, int n, const tn_kernel_stage *st
   return TN_OK;
 }
 
+/* The rest lies in the kernel's arena. */
 void runtime_stages_free(runtime_stages *stages) {
   if (stages != NULL) profiler_sampler_free(stages->sampler);
 }
@@ -52,6 +55,7 @@ void runtime_stages_leave(runtime_stages *stages) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* STAGE 0 is the time in no stage, as in the number that the kernel writes. */
 static void read_times(const runtime_stages *s, int stage, tn_kernel_stage *out) {
   double ns;
   if (s->sampler == NULL) return;
@@ -93,6 +97,8 @@ static tn_kernel_stage *all_stages(const tn_kernel *kernel, int *n, double *seco
 
 /* ---- the report -------------------------------------------------------------------------------------------------- */
 
+/* Times in ms of all calls so far. Inlined stages have no loops of their own, and their time is their
+ * reader's. */
 static void add_times(runtime_str *out, const tn_kernel_stage *stages, int n, double seconds, int64_t samples) {
   runtime_str_addf(out, "%-20s %12s %8s %8s\n", "stage", "ms", "share", "samples");
   for (int i = 0; i < n; ++i) {
@@ -139,6 +145,7 @@ typedef struct mark {
   tn_event_arg args[MAX_MARK_ARGS];
 } mark;
 
+/* What no longer fits is dropped: a mark with fewer arguments is still read. */
 static void add_arg(mark *m, tn_event_arg arg) {
   if (m->n < MAX_MARK_ARGS) m->args[m->n++] = arg;
 }
@@ -159,6 +166,8 @@ static void fill_mark(mark *m, const tn_kernel *kernel, const tn_kernel_stage *s
 #undef X
 }
 
+/* The marks carry what the kernel counted up to now; those of an earlier call stay in the recording
+ * beside them. */
 void tn_kernel_mark_stages(const tn_kernel *kernel) {
   static const tn_site site = TN_SITE(KERNEL, 3);
   int n;

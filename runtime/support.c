@@ -5,6 +5,7 @@
 
 #include "runtime/base.h"
 
+/* Monotonic, so that a measurement survives a change of the wall clock. */
 uint64_t runtime_now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -25,6 +26,8 @@ static uint64_t load_little_endian(const unsigned char *p, size_t n) {
   return word;
 }
 
+/* Eight bytes a step through mix. Not for hostile keys, and not cryptographic. The value goes into
+ * records on disk: changing it makes all of them stale. */
 uint64_t runtime_hash(const void *data, size_t n, uint64_t seed) {
   const unsigned char *p = data;
   uint64_t h = mix(seed ^ (0x9e3779b97f4a7c15u * ((uint64_t)n + 1)));
@@ -40,8 +43,10 @@ int64_t runtime_random_below(runtime_rng *rng, int64_t n) {
   return (int64_t)(((unsigned __int128)runtime_random(rng) * (uint64_t)n) >> 64);
 }
 
+/* 53 bits, all that a double's fraction has: each multiple of 2^-53 is as likely. */
 double runtime_random_unit(runtime_rng *rng) { return (double)(runtime_random(rng) >> 11) * 0x1p-53; }
 
+/* The order that qsort wants. Subtracting would round to 0 for near values. NaNs do not come here. */
 static int by_value(const void *left, const void *right) {
   double a = *(const double *)left, b = *(const double *)right;
   return (a > b) - (a < b);
@@ -49,6 +54,8 @@ static int by_value(const void *left, const void *right) {
 
 void runtime_sort(double *values, int n) { qsort(values, (size_t)n, sizeof *values, by_value); }
 
+/* Linear between the two nearest order statistics (type 7 of Hyndman and Fan: Sample quantiles in
+ * statistical packages, 1996), as NumPy and R do. */
 double runtime_quantile(const double *sorted, int n, double q) {
   double at = q * (n - 1);
   int below = (int)at, above = RUNTIME_MIN(below + 1, n - 1);
@@ -63,6 +70,7 @@ static bool read_all(FILE *file, runtime_str *text) {
   return !ferror(file);
 }
 
+/* Read in blocks and not by its length, since pipes and /proc have none. The NUL is not counted in *N. */
 char *runtime_read_file(tn_context *ctx, const char *path, size_t *n) {
   FILE *file = fopen(path, "rbe");
   if (!file) {

@@ -1,5 +1,6 @@
-/* Text in and out for the parsers and printers above: failures with the line and a caret, the distance between words,
- * floats whatever the program's locale is. */
+/* text.c: text in and out for the parsers and printers above: failures with the line and a caret, the
+ * distance between words, floats whatever the program's locale is. Nothing here allocates; texts lie in
+ * the caller's buffers. */
 #include <ctype.h>
 #include <locale.h>
 #include <stdio.h>
@@ -17,6 +18,7 @@ typedef struct excerpt {
   char blanks[EXCERPT_BYTES];
 } excerpt;
 
+/* UTF-8: a character is its first byte, and those that follow it take no column. */
 static bool is_continuation_byte(char c) { return ((unsigned char)c & 0xC0) == 0x80; }
 
 /* At the end of the text an error is shown behind the last thing that stands there. */
@@ -36,6 +38,8 @@ static void excerpt_fill(excerpt *e, const char *from, const char *to, const cha
   }
 }
 
+/* Linear in the text up to the place. Cut to EXCERPT_HALF bytes on either side, never inside a
+ * character. */
 static excerpt excerpt_of(const char *text, const char *place) {
   excerpt e = {.line = 1, .column = 1};
   const char *at = shown_place(text, place), *start = at, *end = at;
@@ -64,12 +68,11 @@ tn_status runtime_fail_at(tn_context *ctx, const char *what, const char *text, c
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-enum { NEAR_LENGTH = 16 };
+enum { COMPARED = 31 }; /* characters of a word */
 
-/* Levenshtein's distance; NEAR_LENGTH when one of the words is longer than that. */
-static int edit_distance(const char *a, const char *b) {
-  int row[NEAR_LENGTH + 1], na = (int)strlen(a), nb = (int)strlen(b);
-  if (na > NEAR_LENGTH || nb > NEAR_LENGTH) return NEAR_LENGTH;
+/* One row of the usual table is enough: ROW[j] is the distance of A's first i characters from B's first j. */
+int runtime_edit_distance(const char *a, const char *b) {
+  int row[COMPARED + 1], na = (int)strnlen(a, COMPARED), nb = (int)strnlen(b, COMPARED);
   for (int j = 0; j <= nb; j++) row[j] = j;
   for (int i = 1; i <= na; i++) {
     int diagonal = row[0];
@@ -83,12 +86,14 @@ static int edit_distance(const char *a, const char *b) {
   return row[nb];
 }
 
+/* At most 2 changes for words of four letters or more, fewer for shorter ones: of a word of two letters
+ * everything would be near. */
 runtime_nearest runtime_nearest_to(const char *typed) {
   return (runtime_nearest){.typed = typed, .distance = RUNTIME_MIN(3, (int)strlen(typed) / 2 + 1)};
 }
 
 void runtime_nearest_offer(runtime_nearest *nearest, const char *word) {
-  int distance = edit_distance(nearest->typed, word);
+  int distance = runtime_edit_distance(nearest->typed, word);
   if (distance >= nearest->distance) return;
   nearest->word = word;
   nearest->distance = distance;
@@ -101,6 +106,8 @@ typedef struct c_locale {
   locale_t c, old;
 } c_locale;
 
+/* The thread's locale, not the process's: other threads of the host go on with theirs. Without memory
+ * for a locale nothing changes, and numbers follow the host's. */
 static c_locale enter_c_locale(void) {
   c_locale at = {.c = newlocale(LC_ALL_MASK, "C", (locale_t)0)};
   if (at.c) at.old = uselocale(at.c);
@@ -113,6 +120,7 @@ static void leave_c_locale(c_locale at) {
   freelocale(at.c);
 }
 
+/* strtod's rules, hexadecimal floats, "inf" and "nan" among them; *END as strtod sets it. */
 double runtime_parse_float(const char *text, char **end) {
   locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
   double value = c ? strtod_l(text, end, c) : strtod(text, end);
@@ -134,6 +142,8 @@ static void shortest(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype
   }
 }
 
+/* At most 17 tries; 17 digits give every double back. NaNs lose their payload: no text that is read
+ * again has one. */
 const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype) {
   c_locale c = enter_c_locale();
   if (value != value)

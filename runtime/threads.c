@@ -1,5 +1,7 @@
-/* How many threads a parallel loop may use: the least of the affinity mask and the cgroups' CPU quotas; what a target
- * asks for by default is no more than OpenMP's own answer, which holds OMP_NUM_THREADS. */
+/* How many threads a parallel loop may use: the least of the affinity mask and the cgroups' CPU quotas;
+ * what a target asks for by default is no more than OpenMP's own answer, which holds OMP_NUM_THREADS.
+ * Nothing is cached: a container's quota may change while the program runs, and asking costs some ten
+ * microseconds. */
 #include <errno.h>
 #include <fcntl.h>
 #include <omp.h>
@@ -101,6 +103,7 @@ int runtime_cgroup_threads(const char *list, const char *mount) {
   return least;
 }
 
+/* Without OMP_NUM_THREADS: that says what a user wants by default, this what can run at once. */
 int runtime_machine_threads(void) {
   int mask = affinity_threads(), quota = runtime_cgroup_threads("/proc/self/cgroup", "/sys/fs/cgroup");
   return RUNTIME_MIN(mask, quota);

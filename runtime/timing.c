@@ -1,5 +1,7 @@
-/* Timing a kernel: one call to warm up and to learn how long it takes, then samples of as many calls as fill a batch,
- * until the quartiles are close to each other or the limits are reached. */
+/* Timing a kernel: one call to warm up and to learn how long it takes, then samples of as many calls as
+ * fill a batch, until the quartiles are close to each other or the limits are reached. Times are of the
+ * wall clock, in seconds for one call. The median is what tuning compares: it does not move when the
+ * system interrupts a few samples. */
 #include <math.h>
 
 #include "runtime/kernel.h"
@@ -47,6 +49,9 @@ static int64_t batch_calls(const tn_timing_options *o, double one_s) {
   return calls <= 1 ? 1 : (int64_t)(calls + 0.999);
 }
 
+/* Whether more samples would change nothing that the caller cares for: the middle half lies close
+ * together, or the median is known well enough. The share of the median is the interval of
+ * tn_timing_options.median_within. */
 static bool is_tight(const tn_timing_options *o, const tn_timing *t) {
   return t->spread < o->tight || 1.57 * t->spread < o->median_within * sqrt((double)t->n_samples);
 }
@@ -81,6 +86,7 @@ static tn_status time_prepared(tn_context *ctx, runtime_call *call, const tn_tim
   return result == 0 ? TN_OK : runtime_call_failed(ctx, "tn_time", call->kernel, result);
 }
 
+/* OUT is all zeros after a failure. */
 tn_status tn_time(tn_context *ctx, const tn_kernel *kernel, DLTensor *const *args, int n_args,
                   const tn_timing_options *options, tn_timing *out) {
   if (!out) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "tn_time: there is no place for the result");

@@ -1,5 +1,6 @@
-/* analysis.c: facts about computes that generic schedules and sketch rules ask for: how they access their inputs,
- * whether they may be inlined, whether tiling pays, which consumer may take a producer's tile as it is. */
+/* analysis.c: facts about computes that generic schedules and sketch rules ask for: how they access
+ * their inputs, whether they may be inlined, whether tiling pays, which consumer may take a producer's
+ * tile as it is. Nothing is kept: each question walks the body, which is some dozen nodes. */
 #include "schedule/analysis.h"
 
 /* ---- reads ------------------------------------------------------------------------------------------------------- */
@@ -10,11 +11,13 @@ typedef struct read_walk {
   void *user;
 } read_walk;
 
+/* The callback of tir_walk_expr for a read_walk. */
 static tir_walk walk_read(void *user, const tir_expr *e) {
   const read_walk *w = user;
   return e->op != TIR_READ || w->visit(w->user, e) ? TIR_WALK_ON : TIR_WALK_STOP;
 }
 
+/* True, too, for an op without a body, which reads nothing that could break a rule. */
 static bool for_each_read(const te_op *op, bool (*visit)(void *user, const tir_expr *read), void *user) {
   read_walk w = {visit, user};
   return !op->body || tir_walk_expr(op->body, walk_read, &w);
@@ -34,6 +37,7 @@ static bool simple_index(const tir_expr *e, const tir_var **var) {
   return true;
 }
 
+/* One index that is not simple makes the read irregular. */
 static bool read_is_simple(void *user, const tir_expr *read) {
   (void)user;
   const tir_var *var;
@@ -47,6 +51,7 @@ bool schedule_is_simple_access(const te_op *op) { return !te_is_extern(op) && fo
 
 /* ---- inlining ---------------------------------------------------------------------------------------------------- */
 
+/* -1: a reduction axis, or none of OP's. */
 static int data_axis_of(const te_op *op, const tir_var *var) {
   for (int a = 0; a < op->n_axes; a++) {
     if (&op->axes[a]->var == var) return a;
@@ -79,11 +84,13 @@ static bool is_costly(tir_op op) {
   return true;
 }
 
+/* A select counts, too: TVM does not inline padding before a reduction of its own accord. */
 static tir_walk stop_at_costly(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_SELECT || is_costly(e->op) ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* A select is cheap here: it is a blend of two values. */
 static tir_walk stop_at_function(void *user, const tir_expr *e) {
   (void)user;
   return is_costly(e->op) ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -91,6 +98,7 @@ static tir_walk stop_at_function(void *user, const tir_expr *e) {
 
 bool schedule_is_cheap(const te_op *op) { return op->body && tir_walk_expr(op->body, stop_at_function, NULL); }
 
+/* AutoScheduler's rule (IsStrictlyInlineable): what it accepts is inlined without a choice. */
 bool schedule_is_strictly_inlineable(const te_op *op) {
   if (!op->body || op->n_reduce > 0) return false;
   if (op->n_inputs == 0) return true;
@@ -99,6 +107,7 @@ bool schedule_is_strictly_inlineable(const te_op *op) {
 
 /* ---- tiling ------------------------------------------------------------------------------------------------------ */
 
+/* Of one tensor and one axis. */
 typedef struct axis_query {
   const tn_tensor *tensor;
   const tir_var *var;
@@ -110,6 +119,7 @@ static bool does_not_use(void *user, const tir_expr *read) {
   return read->u.tensor != q->tensor || !tir_uses_var(read, q->var);
 }
 
+/* Sampled on the structure alone: an extent that symbols decide counts by its greatest value. */
 bool schedule_is_reused(const te_op *op, const tn_tensor *input) {
   for (int a = 0; a < op->n_axes; a++) {
     axis_query q = {input, &op->axes[a]->var};
@@ -118,12 +128,14 @@ bool schedule_is_reused(const te_op *op, const tn_tensor *input) {
   return false;
 }
 
+/* AutoScheduler's NeedsMultilevelTiling: tiles keep in the cache what is used again. */
 bool schedule_needs_tiling(const te_op *op) {
   int reused = 0;
   for (int i = 0; i < op->n_inputs; i++) reused += schedule_is_reused(op, op->inputs[i]);
   return reused >= 2 || (reused >= 1 && op->n_reduce > 0);
 }
 
+/* Reads of other tensors have no say. */
 static bool read_ends_in(void *user, const tir_expr *read) {
   const axis_query *q = user;
   if (read->u.tensor != q->tensor) return true;
@@ -131,12 +143,14 @@ static bool read_ends_in(void *user, const tir_expr *read) {
   return last && last->op == TIR_VAR && last->u.var == q->var;
 }
 
+/* What decides between a vector load and a gather. */
 bool schedule_is_read_by_rows(const te_op *op, const tn_tensor *input) {
   if (op->n_axes == 0) return false;
   axis_query q = {input, &op->axes[op->n_axes - 1]->var};
   return for_each_read(op, read_ends_in, &q);
 }
 
+/* USER is a variable. */
 static bool read_ends_elsewhere(void *user, const tir_expr *read) {
   const tir_expr *last = read->n_args > 0 ? read->arg[read->n_args - 1] : NULL;
   return !last || last->op != TIR_VAR || last->u.var != user;
@@ -148,11 +162,13 @@ bool schedule_reads_along_reduction(const te_op *op) {
 
 /* ---- consumers --------------------------------------------------------------------------------------------------- */
 
+/* Of one producer. */
 typedef struct elementwise_query {
   const te_op *op;
   const tn_tensor *tensor;
 } elementwise_query;
 
+/* The axes themselves: an offset would need a region larger than a tile. */
 static bool read_is_elementwise(void *user, const tir_expr *read) {
   const elementwise_query *q = user;
   if (read->u.tensor != q->tensor) return true;
@@ -171,6 +187,7 @@ bool schedule_is_elementwise_read(const te_op *op, const tn_tensor *producer) {
   return for_each_read(op, read_is_elementwise, &q);
 }
 
+/* Follows at most the chain of stages, each once. */
 int schedule_elementwise_consumer(const tn_schedule *s, int producer) {
   for (int stage = producer;;) {
     int consumers[2];

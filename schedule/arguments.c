@@ -1,9 +1,11 @@
-/* arguments.c: the kinds of arguments that primitives take, a row each: how one is read, from names to positions, into
- * the step, and how it is written from there. */
+/* arguments.c: the kinds of arguments that primitives take, a row each: how one is read, from names to
+ * positions, into the step, and how it is written from there. A reader and a writer live on the stack
+ * of one call. A row of the table KINDS is all that a new kind of argument takes. */
 #include "schedule/edit.h"
 #include "schedule/intrin.h"
 #include "schedule/tail.h"
 
+/* From the arguments of a call, as given, to the positions in a step. */
 typedef struct reader {
   schedule_call *c;
   int n; /* by position; those by key stand behind them */
@@ -14,6 +16,7 @@ typedef struct reader {
   runtime_str text;
 } reader;
 
+/* From a step back to names, of the schedule as it stands before the step. */
 typedef struct writer {
   const tn_schedule *s;
   const schedule_step *step;
@@ -192,8 +195,11 @@ static const schedule_argument *find_key(const reader *r, const char *key) {
   return NULL;
 }
 
+/* Refuses with the stages that there are. */
 static tn_status read_stage(reader *r) { return find_stage(r, r->args[r->at++].name, &r->c->step.stage); }
+/* Another stage than the primitive's own. */
 static tn_status read_target(reader *r) { return find_stage(r, r->args[r->at++].name, &r->c->step.target_stage); }
+/* A loop that is there now: one that was split is named in the refusal with its parts. */
 static tn_status read_loop(reader *r) { return next_loop(r, r->c->step.stage, &r->c->step.iter); }
 
 /* The stage, and which of its tensors; one of several outputs has no stage of its own. */
@@ -204,6 +210,7 @@ static tn_status read_tensor(reader *r) {
   return TN_OK;
 }
 
+/* Looked up in the target stage, which was read before. */
 static tn_status read_target_loop(reader *r) {
   int16_t found;
   SCHEDULE_TRY(next_loop(r, r->c->step.target_stage, &found));
@@ -221,6 +228,7 @@ static tn_status read_second_loop(reader *r) {
   return schedule_refuse(showing(r, 1, r->args), "axis %s stands twice: name each axis once", shown[1].name);
 }
 
+/* The primitive checks the range. */
 static tn_status read_value(reader *r) {
   r->c->step.value = r->args[r->at++].number;
   return TN_OK;
@@ -233,6 +241,7 @@ static tn_status read_offset(reader *r) {
   return TN_OK;
 }
 
+/* 0 is "as many as there are threads". */
 static tn_status read_parts(reader *r) {
   const schedule_argument *parts = find_key(r, "parts");
   r->c->step.value = parts ? parts->number : 0;
@@ -353,6 +362,7 @@ static void write_name(writer *w, const char *name) {
   runtime_str_add(w->out, w->n++ || is_c ? ", " : "");
   runtime_str_addf(w->out, is_c ? "\"%s\"" : "%s", name);
 }
+/* In text and in C alike. */
 static void write_number(writer *w, int64_t number) {
   runtime_str_addf(w->out, "%s%lld", w->n++ ? ", " : "", (long long)number);
 }
@@ -366,6 +376,7 @@ static const schedule_stage *stage_at(const writer *w, int stage) {
   return stage >= 0 && stage < w->s->n_stages ? &w->s->stages[stage] : NULL;
 }
 
+/* "?": the step names a stage that is not there, in a message about just that. */
 static void write_stage(writer *w) { write_name(w, w->st ? schedule_stage_name(w->st) : "?"); }
 static void write_loop(writer *w) { write_leaf(w, w->st, w->step->iter); }
 static void write_second_loop(writer *w) { write_leaf(w, w->st, w->step->target_iter); }
@@ -373,6 +384,7 @@ static void write_value(writer *w) { write_number(w, w->step->value); }
 static void write_offset(writer *w) { write_number(w, w->step->target_iter); }
 static void write_text(writer *w) { write_name(w, w->step->text); }
 
+/* One of several outputs by its own name. */
 static void write_tensor(writer *w) {
   bool exists = w->st && w->step->value >= 0 && w->step->value < w->st->n_tensors;
   write_name(w, exists ? w->st->tensors[w->step->value].name : "?");
@@ -384,6 +396,7 @@ static void write_target(writer *w) {
   if (w->st && target && w->step->target_iter >= 0 && w->step->target_iter < target->n_leaves)
     write_name(w, schedule_stage_name(target));
 }
+/* Nothing without a stage to take it from. */
 static void write_target_loop(writer *w) {
   if (w->st) write_leaf(w, stage_at(w, w->step->target_stage), w->step->target_iter);
 }
@@ -392,9 +405,11 @@ static void write_buffer(writer *w) {
   const schedule_stage *target = stage_at(w, w->step->target_stage);
   write_name(w, target ? schedule_stage_name(target) : "?");
 }
+/* Those that are there; the others belong to the refusal. */
 static void write_loops(writer *w) {
   for (int i = 0; i < w->step->n; i++) write_leaf(w, w->st, w->step->list[i]);
 }
+/* Readers of a cache, for instance. */
 static void write_stages(writer *w) {
   for (int i = 0; i < w->step->n; i++) write_name(w, schedule_stage_name(&w->s->stages[w->step->list[i]]));
 }
@@ -429,6 +444,7 @@ static void write_pragma(writer *w) {
   runtime_str_addf(w->out, ", %s", dollar + 1);
 }
 
+/* As TVM writes it. */
 static void write_thread(writer *w) { write_name(w, schedule_annotation_words[w->step->value]); }
 
 /* Those that have names of their own; in C several stand behind the scope. */
@@ -437,6 +453,7 @@ static int visible_tensors(const schedule_stage *st) {
   while (n > 1 && te_is_hidden(&st->tensors[n - 1])) n--;
   return n;
 }
+/* A single tensor is its stage's name. */
 static void write_tensors(writer *w) {
   int n = w->st ? visible_tensors(w->st) : 1;
   bool scope_first = w->style == SCHEDULE_AS_C && n > 1;
@@ -449,6 +466,7 @@ static void write_tensors(writer *w) {
   if (w->style != SCHEDULE_IN_MESSAGE && !scope_first) write_text(w);
 }
 
+/* Nothing when the loop is the primitive's own. */
 static void write_counted_loop(writer *w) {
   if (w->step->n != 2) return;
   const schedule_stage *of = &w->s->stages[w->step->list[0]];
@@ -460,7 +478,9 @@ static void write_counted_loop(writer *w) {
 static const char *lengths_suffix(const writer *w) {
   return w->step->n > 1 ? "_many" : w->step->inner_to_outer ? "" : "_nparts";
 }
+/* tn_cache_write has a form for one tensor and one for several. */
 static const char *tensors_suffix(const writer *w) { return visible_tensors(w->st) > 1 ? "_tuple" : ""; }
+/* tn_prefetch and tn_prefetch_of. */
 static const char *counted_suffix(const writer *w) { return w->step->n == 2 ? "_of" : ""; }
 
 /* ---- the kinds --------------------------------------------------------------------------------------------------- */
@@ -502,12 +522,14 @@ static const struct kind {
     {'q', false, "*", read_counted_loop, write_counted_loop, counted_suffix}, /* a stage and its loop, or none: list */
 };
 
+/* LETTER is one of the table's: rows are constants, and a test writes and reads each. */
 static const struct kind *kind_of(char letter) {
   int i = 0;
   while (kinds[i].letter != letter) i++; /* rows have letters of kinds only: a test writes and reads each */
   return &kinds[i];
 }
 
+/* The last form repeats: "*" and "+" stand for any number. */
 char schedule_form_at(const schedule_primitive *row, int at) {
   for (const char *letter = row->arguments; *letter; letter++)
     for (const char *form = kind_of(*letter)->form; *form; form++)
@@ -562,16 +584,19 @@ static tn_status call_words(tn_schedule *s, const schedule_primitive *row, int n
   return status;
 }
 
+/* Names are looked up, then the step runs as the tuner's would. */
 tn_status schedule_call_words(tn_schedule *s, const schedule_primitive *row, int n, const schedule_argument *args) {
   return call_words(s, row, n, args, schedule_run);
 }
 
+/* The check alone, with the same messages. */
 tn_status schedule_try_words(tn_schedule *s, const schedule_primitive *row, int n, const schedule_argument *args) {
   return call_words(s, row, n, args, row->check);
 }
 
 /* ---- a step as a call -------------------------------------------------------------------------------------------- */
 
+/* The usual tail is left out in text and written in C, where a parameter cannot be. */
 static void write_tail(writer *w) {
   static const char *const names[] = {
 #define X(name, text) "TN_TAIL_" #name,
@@ -584,6 +609,7 @@ static void write_tail(writer *w) {
     runtime_str_addf(w->out, ", tail=%s", schedule_tail_words[w->step->tail]);
 }
 
+/* The schedule is meant as it stands before the step: positions are looked up in it. */
 void schedule_add_step(const tn_schedule *s, const schedule_primitive *row, const schedule_step *step,
                        schedule_style style, runtime_str *out) {
   writer w = {.s = s, .step = step, .style = style, .out = out};

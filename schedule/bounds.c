@@ -1,18 +1,22 @@
-/* bounds.c: bound inference. Stages are visited consumers first. The region a stage computes is the hull of what its
- * readers read, where the loops at or outside its attach point are fixed to one iteration and all others take their
- * whole range (TVM: InferBound). Extents are constants; a region's first point may depend on the fixed loops. What
- * cannot be bounded falls back to the whole tensor, so a region is never too small. */
+/* bounds.c: bound inference. Stages are visited consumers first. The region a stage computes is the
+ * hull of what its readers read, where the loops at or outside its attach point are fixed to one
+ * iteration and all others take their whole range (TVM: InferBound). Extents are constants; a region's
+ * first point may depend on the fixed loops. What cannot be bounded falls back to the whole tensor, so
+ * a region is never too small. Everything is made in the lowering's arena, which jumps away when memory
+ * runs out: allocations here are not checked. */
 #include "schedule/layout.h"
 #include "schedule/region.h"
 #include "schedule/tail.h"
 #include "tir/linear.h"
 
+/* Whether a loop around has that name: two loops of one name in a nest could not be told apart in text. */
 static bool is_taken(const tir_env *env, const char *name) {
   for (; env; env = env->outer)
     if (env->var && strcmp(env->var->name, name) == 0) return true;
   return false;
 }
 
+/* NAME is kept by address when it is free. */
 lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, int64_t extent, const tir_expr *size) {
   lower_var *v = RUNTIME_NEW(l->arena, lower_var);
   const char *unique = name;
@@ -23,6 +27,7 @@ lower_var *schedule_new_var(lowering *l, const tir_env *env, const char *name, i
   return v;
 }
 
+/* Of the lowering's index dtype. */
 static const tir_expr *index_int(lowering *l, int64_t value) { return tir_int(l->arena, l->index_dtype, value); }
 
 static const tir_expr *index_binary(lowering *l, tir_op op, const tir_expr *a, const tir_expr *b) {
@@ -31,10 +36,12 @@ static const tir_expr *index_binary(lowering *l, tir_op op, const tir_expr *a, c
 
 /* ---- extents that symbols decide --------------------------------------------------------------------------------- */
 
+/* SIZE wins: EXTENT is then only its greatest value. */
 const tir_expr *schedule_extent(lowering *l, int64_t extent, const tir_expr *size) {
   return size ? size : index_int(l, extent);
 }
 
+/* In the stage's region, which can be smaller than the axis. */
 const tir_expr *schedule_axis_extent(lowering *l, const lower_stage *ls, int axis) {
   return schedule_extent(l, ls->axis_extent[axis], ls->axis_size[axis]);
 }
@@ -46,6 +53,7 @@ static const tir_expr *lower_size(lowering *l, const tir_expr *e) {
   return index_binary(l, (tir_op)e->op, lower_size(l, e->arg[0]), lower_size(l, e->arg[1]));
 }
 
+/* NULL: a number. */
 static const tir_expr *tensor_size(lowering *l, const tn_tensor *tensor, int dim) {
   return tensor->size[dim] ? lower_size(l, tensor->size[dim]) : NULL;
 }
@@ -56,6 +64,7 @@ const tir_expr *schedule_tensor_extent(lowering *l, const tn_tensor *tensor, int
 
 /* ---- axes of a stage --------------------------------------------------------------------------------------------- */
 
+/* The product of the parts' extents in this region. It is checked for overflow when loops are fused. */
 static void infer_fused(lowering *l, lower_stage *ls, const schedule_relation *r) {
   int64_t product = 1;
   const tir_expr *size = index_int(l, 1);
@@ -69,6 +78,8 @@ static void infer_fused(lowering *l, lower_stage *ls, const schedule_relation *r
   ls->axis_size[r->one] = is_symbolic ? size : NULL;
 }
 
+/* Extents in the region: lengths are cut as they are in a split, so that a region of 4 under a split by
+ * 16 has one block. */
 static void infer_children(lowering *l, lower_stage *ls, const schedule_relation *r) {
   int64_t extents[16], lengths[16];
   const tir_expr *size = ls->axis_size[r->one];
@@ -79,6 +90,7 @@ static void infer_children(lowering *l, lower_stage *ls, const schedule_relation
     ls->axis_size[r->many[r->inner_to_outer ? 0 : r->n - 1]] = schedule_rest_size(l->arena, size, r->n - 1, lengths);
 }
 
+/* In the order in which relations were made: an axis is there before what is made of it. */
 static void infer_axis_extents(lowering *l, lower_stage *ls) {
   const schedule_stage *st = ls->st;
   ls->axis_extent = RUNTIME_NEW_ARRAY(l->arena, int64_t, st->n_axes + 1);
@@ -120,6 +132,7 @@ static void fuse_values(lowering *l, const lower_stage *ls, const schedule_relat
   values[r->many[0]] = rest;
 }
 
+/* From the leaves upwards: backwards through the relations. */
 void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **values) {
   for (int i = ls->st->n_relations - 1; i >= 0; i--) {
     const schedule_relation *r = &ls->st->relations[i];
@@ -130,6 +143,7 @@ void schedule_axis_values(lowering *l, const lower_stage *ls, const tir_expr **v
   }
 }
 
+/* A node in the arena; nothing is undone when the loop is left. */
 const tir_env *schedule_enter_loop(lowering *l, const tir_env *outer, const lower_var *v) {
   tir_env *env = RUNTIME_NEW(l->arena, tir_env);
   *env = (tir_env){.outer = outer, .var = &v->var, .range = {0, v->extent - 1}};
@@ -162,6 +176,7 @@ static void make_loops(lowering *l, lower_stage *ls) {
 
 /* ---- te expressions as loop IR ----------------------------------------------------------------------------------- */
 
+/* Whether there is a cast below. */
 static tir_walk stop_at_cast(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_CAST ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -185,6 +200,7 @@ static bool keeps_value(const lowering *l, const tir_env *env, const tir_expr *e
   return is_arithmetic && !can_wrap && keeps_value(l, env, e->arg[0]) && keeps_value(l, env, e->arg[1]);
 }
 
+/* The same operators in the index dtype. The caller has shown that nothing wraps. */
 static const tir_expr *retyped(lowering *l, const tir_expr *e) {
   if (e->op == TIR_INT) return index_int(l, e->u.i);
   if (e->op == TIR_CAST) return e->arg[0];
@@ -198,12 +214,14 @@ static const tir_expr *to_index(lowering *l, const tir_env *env, const tir_expr 
   return keeps_value(l, env, e) ? retyped(l, e) : tir_cast(l->arena, l->index_dtype, e);
 }
 
+/* What the callbacks of one rewriting need. */
 typedef struct expr_lowering {
   lowering *l;
   const lower_stage *ls;
   const tir_expr **values;
 } expr_lowering;
 
+/* A data axis counts from the region's first point. A variable that is neither axis nor symbol stays. */
 static const tir_expr *lower_axis(const expr_lowering *x, const tir_expr *e) {
   lowering *l = x->l;
   const te_op *op = x->ls->st->op;
@@ -216,6 +234,7 @@ static const tir_expr *lower_axis(const expr_lowering *x, const tir_expr *e) {
   return symbol < 0 ? e : tir_cast(l->arena, (tn_dtype)e->dtype, tir_var_expr(l->arena, &l->symbols[symbol]->var));
 }
 
+/* What makes an expression more than index arithmetic. */
 static tir_walk stop_at_data(void *user, const tir_expr *e) {
   (void)user;
   bool is_scalar = e->op == TIR_VAR && ((const lower_var *)e->u.var)->is_data;
@@ -248,6 +267,7 @@ static const tir_expr *and_inside(const expr_lowering *x, const tir_expr *cond, 
   return cond;
 }
 
+/* INDEX itself where the buffer is the region in row-major order, which is the rule. */
 const tir_expr *const *schedule_place(lowering *l, const lower_stage *ls, const tir_expr *const *index,
                                       const tir_expr **buffer) {
   const tir_expr *rolled[TN_MAX_RANK];
@@ -261,6 +281,7 @@ const tir_expr *const *schedule_place(lowering *l, const lower_stage *ls, const 
   return buffer;
 }
 
+/* INDEX has one expression for each dimension of the tensor. */
 const tir_expr *schedule_load(lowering *l, const lower_stage *from, int v, const tir_expr *const *index,
                               const tir_expr *predicate) {
   const tir_expr *place[TN_MAX_RANK];
@@ -287,6 +308,7 @@ static const tir_expr *lower_read(const expr_lowering *x, const tir_expr *e) {
   return schedule_load(l, from, e->u.tensor->value_index, index, inside);
 }
 
+/* Bottom-up: an index is lowered before the read around it. */
 static const tir_expr *lower_node(void *user, const tir_expr *e) {
   const expr_lowering *x = user;
   if (e->op == TIR_VAR) return lower_axis(x, e);
@@ -294,18 +316,21 @@ static const tir_expr *lower_node(void *user, const tir_expr *e) {
   return e;
 }
 
+/* VALUES has an entry for each axis of the stage, at least for its roots. */
 const tir_expr *schedule_lower_expr(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e) {
   expr_lowering x = {l, ls, values};
   tir_rewriter rewriter = {l->arena, NULL, lower_node, &x};
   return tir_rewrite_expr(&rewriter, e);
 }
 
+/* What may wrap as te says is cast as it is; the rest is computed in the index dtype. */
 const tir_expr *schedule_lower_index(lowering *l, const lower_stage *ls, const tir_expr **values, const tir_expr *e) {
   return to_index(l, ls->env[ls->st->n_leaves], schedule_lower_expr(l, ls, values, e));
 }
 
 /* ---- regions ----------------------------------------------------------------------------------------------------- */
 
+/* Leaves FIRST .. LAST of a stage. */
 static void mark_loops(const lower_stage *ls, int first, int last, bool relaxed) {
   for (int i = first; i <= last; i++) ls->var[i]->relaxed = relaxed;
 }
@@ -330,6 +355,7 @@ static void mark_path(lowering *l, const schedule_stage *producer, int reader) {
   }
 }
 
+/* The hull of what readers read of one producer, in the making. */
 typedef struct region {
   lowering *l;
   const lower_stage *reader;
@@ -338,16 +364,19 @@ typedef struct region {
   schedule_range dim[TN_MAX_RANK];
 } region;
 
+/* An index that depends on data has no range. */
 static tir_walk stop_at_read(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* Unknown gives the whole dimension in the end. */
 static schedule_range read_range(region *r, const tir_expr *index) {
   if (!tir_walk_expr(index, stop_at_read, NULL)) return (schedule_range){NULL, 0};
   return schedule_range_of(r->l, schedule_lower_index(r->l, r->reader, r->reader->axis_value, index));
 }
 
+/* All reads of a reader are joined; several readers, too. */
 static tir_walk add_read(void *user, const tir_expr *e) {
   region *r = user;
   if (e->op != TIR_READ || !schedule_has_tensor(r->producer, e->u.tensor)) return TIR_WALK_ON;
@@ -388,8 +417,9 @@ static void set_whole(lowering *l, lower_stage *ls) {
   }
 }
 
-/* A call is made whoever reads it: inlining may drop the last read of what it computes, and a schedule decides nothing about
- * effects. */
+/* Readers first, since a region depends on theirs. A stage that nobody reads is not live and gets no
+ * loops. But a call is made whoever reads it: inlining may drop the last read of what it computes, and a
+ * schedule decides nothing about effects. */
 static void infer_region(lowering *l, int stage) {
   lower_stage *ls = &l->stages[stage];
   region r = {.l = l, .producer = ls->st};
@@ -411,6 +441,7 @@ static void infer_region(lowering *l, int stage) {
   for (int i = 0; !is_whole && i < ls->st->tensors[0].ndim; i++) set_region(l, ls, i, r.dim[i]);
 }
 
+/* Asks as if the tensor were computed at the loop: a prefetch wants what compute_at would compute. */
 bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, const tn_tensor *tensor,
                        schedule_box *out) {
   const lower_stage *ls = &l->stages[stage];
@@ -447,12 +478,14 @@ static const schedule_layout *read_layout(lowering *l, const schedule_stage *st)
   return layout && !schedule_layout_read(st->layout, layout, &where) ? layout : NULL;
 }
 
+/* A number where it is one, so that shapes are constants wherever they can be. */
 static void set_dimension(tir_buffer *buffer, int dim, const tir_expr *extent) {
   bool is_number = tir_is_int(extent, &buffer->shape[dim]);
   if (!is_number) buffer->shape[dim] = -1;
   buffer->size[dim] = is_number ? NULL : extent;
 }
 
+/* Of the region, with room for padding and alignment. Strides of arguments come with the call. */
 static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, const tn_tensor *tensor, bool is_param) {
   tir_buffer *buffer = RUNTIME_NEW(l->arena, tir_buffer);
   *buffer = (tir_buffer){.name = tensor->name,
@@ -481,6 +514,7 @@ static const tir_buffer *make_buffer(lowering *l, const lower_stage *ls, const t
   return buffer;
 }
 
+/* Its memory is the caller's. */
 static bool is_argument(const lowering *l, const tn_tensor *tensor) {
   for (int i = 0; i < l->s->program->n_args; i++)
     if (l->s->program->args[i] == tensor) return true;
@@ -500,6 +534,7 @@ static double overshoot(const schedule_stage *st) {
   return factor;
 }
 
+/* As a double: products of extents overflow before they are refused. */
 static double points_of(const tn_tensor *tensor) {
   double points = 1;
   for (int d = 0; d < tensor->ndim; d++) points *= (double)tensor->shape[d];
@@ -572,6 +607,7 @@ static void make_scalars(lowering *l) {
   make_strides(l);
 }
 
+/* Stages from the last to the first: every reader's region is known before what it reads is looked at. */
 bool schedule_infer_bounds(lowering *l) {
   l->index_dtype = choose_index_dtype(l->s);
   l->stages = RUNTIME_NEW_ARRAY(l->arena, lower_stage, l->s->n_stages + 1);

@@ -25,6 +25,8 @@ static int read_neighbour(const tn_schedule *s, int stage) {
   return -1;
 }
 
+/* An iteration hands its buffer to the next, so that they cannot run at the same time or in another
+ * order. */
 static tn_status check_loop(const schedule_call *c, int stage) {
   const schedule_stage *st = &c->s->stages[stage], *target = &c->s->stages[st->at_stage];
   const schedule_axis *axis = &target->axes[st->at_axis];
@@ -48,6 +50,7 @@ static tn_status check_time(const schedule_call *c, int stage) {
                          schedule_stage_name(target), schedule_stage_name(st));
 }
 
+/* Asked after every primitive that moves a stage or annotates a loop. */
 tn_status schedule_check_buffering(const schedule_call *c, int stage) {
   tn_schedule *s = c->s;
   const schedule_stage *st = &s->stages[stage];
@@ -64,6 +67,7 @@ tn_status schedule_check_buffering(const schedule_call *c, int stage) {
                          name, input, s->stages[st->at_stage].axes[st->at_axis].name, input, name, input);
 }
 
+/* What can be said without the loop around. */
 static tn_status check_stage(const schedule_call *c, int stage, schedule_buffering buffering) {
   SCHEDULE_TRY(schedule_check_stage(c, stage));
   const schedule_stage *st = &c->s->stages[stage];
@@ -89,12 +93,12 @@ static tn_status check_stage(const schedule_call *c, int stage, schedule_bufferi
 
 /* ---- the primitives ---------------------------------------------------------------------------------------------- */
 
-/* Invariant: an iteration reads what it read before; iterations run one after the other. */
 static schedule_buffering buffering_of(const schedule_call *c) {
   return c->step.kind == SCHEDULE_STEP_DB ? SCHEDULE_BUFFER_DOUBLE : SCHEDULE_BUFFER_ROLLING;
 }
 
-/* Tried on the stage, and taken back. */
+/* Invariant: an iteration reads what it read before; iterations run one after the other. Tried on the
+ * stage, and taken back. */
 tn_status schedule_check_set_buffering(schedule_call *c) {
   SCHEDULE_TRY(check_stage(c, c->step.stage, buffering_of(c)));
   schedule_rewrite_set_buffering(c);
@@ -117,6 +121,7 @@ tn_status tn_rolling_buffer(tn_schedule *s, const char *stage) {
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */
 
+/* No effect is no error: the result is the same. */
 static void warn(const lowering *l, const lower_stage *ls, const char *why) {
   runtime_say(l->ctx, TN_SEVERITY_WARNING, "%s(%s) has no effect: %s", words[ls->st->buffering],
               schedule_stage_name(ls->st), why);
@@ -161,6 +166,7 @@ static const char *find_roll(lowering *l, lower_stage *ls, const lower_var *v) {
   return NULL;
 }
 
+/* In lowering, where regions are known: the primitive cannot say what a region will be. */
 void schedule_find_roll(lowering *l, lower_stage *ls) {
   const lower_var *v = loop_of(l, ls);
   if (ls->st->buffering == SCHEDULE_BUFFER_ONCE || !ls->is_live) return;
@@ -178,6 +184,7 @@ const tir_expr *schedule_rolled_index(lowering *l, const lower_stage *ls, const 
   return tir_binary(l->arena, TIR_FLOORMOD, at, tir_int(l->arena, (tn_dtype)at->dtype, ls->extent[dim]));
 }
 
+/* At the first iteration everything is new, later what the region moved on to. */
 const tir_expr *schedule_is_new(lowering *l, const lower_stage *ls, const tir_expr **values) {
   const tir_expr *v = tir_var_expr(l->arena, &ls->roll.var->var), *at = values[ls->roll.dim];
   const tir_expr *first = tir_binary(l->arena, TIR_EQ, v, tir_int(l->arena, (tn_dtype)v->dtype, 0));

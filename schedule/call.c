@@ -47,6 +47,7 @@ const schedule_primitive schedule_rows[SCHEDULE_WORD_COUNT] = {
 #undef COMPOSED
 };
 
+/* Linear in some forty rows. */
 const schedule_primitive *schedule_row_of(const schedule_step *step) {
   const schedule_primitive *own = NULL;
   for (int i = 0; i < SCHEDULE_WORD_COUNT; i++) {
@@ -94,6 +95,8 @@ static void add_message(const schedule_call *c, const char *between, const char 
   runtime_str_addv(out, fmt, args);
 }
 
+/* A composed primitive's refusal begins with the composed call. Without memory for the text the status
+ * says so. */
 tn_status schedule_refuse(const schedule_call *c, const char *fmt, ...) {
   runtime_str text = {0};
   va_list args;
@@ -106,6 +109,7 @@ tn_status schedule_refuse(const schedule_call *c, const char *fmt, ...) {
   return status;
 }
 
+/* Nothing is refused. Without memory nothing is said. */
 void schedule_warn(const schedule_call *c, const char *fmt, ...) {
   runtime_str text = {0};
   va_list args;
@@ -116,6 +120,7 @@ void schedule_warn(const schedule_call *c, const char *fmt, ...) {
   runtime_str_free(&text);
 }
 
+/* One sentence for all places where a schedule grows. */
 tn_status schedule_no_memory(const tn_schedule *s) {
   return runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory in a schedule");
 }
@@ -134,6 +139,8 @@ static tn_status run_composed(const schedule_call *c) {
   return status;
 }
 
+/* The check changes nothing, and the rewrite cannot be refused any more: it fails for memory only. Then
+ * the schedule may be half changed, which is why composed calls, texts and records run on a copy. */
 tn_status schedule_run(schedule_call *c) {
   if (c->row->compose) return run_composed(c);
   SCHEDULE_TRY(c->row->check(c));

@@ -28,6 +28,7 @@ typedef struct schedule_call {
   const schedule_argument *written;
 } schedule_call;
 
+/* A row of the table. All of it is constant. */
 struct schedule_primitive {
   const char *name, *word;       /* tn_<name>; in schedule text, rows without usage: by no one */
   int kind;                      /* schedule_step_kind; SCHEDULE_STEP_COUNT: composed */
@@ -96,13 +97,16 @@ typedef enum schedule_style { SCHEDULE_AS_TEXT, SCHEDULE_AS_C, SCHEDULE_IN_MESSA
 void schedule_add_step(const tn_schedule *s, const schedule_primitive *row, const schedule_step *step,
                        schedule_style style, runtime_str *out);
 
+/* NULL counts as a name that nothing has, so that the refusal lists what there is. */
 static inline schedule_argument schedule_name(const char *name) {
   return (schedule_argument){.name = name ? name : ""};
 }
 static inline schedule_argument schedule_number(int64_t number) { return (schedule_argument){.number = number}; }
+/* NAMES is kept by address until the call returns. */
 static inline schedule_argument schedule_names(int n, const char *const *names) {
   return (schedule_argument){.is_list = true, .number = n, .names = names};
 }
+/* Checked by the primitive: a C enum may hold anything. */
 static inline schedule_argument schedule_tail(tn_tail tail) {
   return (schedule_argument){.key = "tail", .number = (int64_t)tail};
 }

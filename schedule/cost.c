@@ -1,4 +1,6 @@
-/* cost.c: what pieces of work take on a machine, from its constants. */
+/* cost.c: what pieces of work take on a machine, from its constants. All times are nanoseconds of one
+ * thread, all sizes bytes. The model ranks plans of one group against each other; it is no prediction,
+ * and what is wrong by the same factor everywhere does no harm. */
 #include "schedule/cost.h"
 
 #include <math.h>
@@ -20,6 +22,7 @@ static const tn_machine_costs plain_costs = {.fma16 = 0.125,
                                              .page = 2,
                                              .fork = 4000};
 
+/* What was not measured becomes the plain machine's value, field by field. */
 static void fill_costs(tn_machine_costs *c){
 #define X(name, what) \
   if (!(c->name > 0)) c->name = plain_costs.name;
@@ -27,6 +30,8 @@ static void fill_costs(tn_machine_costs *c){
 #undef X
 }
 
+/* A copy of GIVEN. The number of threads is asked of the machine at each call, since a container's
+ * quota changes. */
 tn_machine cost_fill_machine(const tn_machine *given) {
   static const int64_t usual_cache[] = {0, 32 << 10, 512 << 10, 8 << 20};
   static const int usual_ways[] = {0, 8, 8};
@@ -43,10 +48,12 @@ tn_machine cost_fill_machine(const tn_machine *given) {
   return m;
 }
 
+/* The next narrower width that was measured. */
 double cost_fma(const tn_machine *m, int bytes) {
   return bytes >= 64 ? m->costs.fma64 : bytes >= 32 ? m->costs.fma32 : m->costs.fma16;
 }
 
+/* Three quarters of a cache count: the rest holds what else is used at the time. */
 int cost_level(const tn_machine *m, double bytes) {
   static const double usable = 0.75;
   for (int level = 1; level < 4; level++)
@@ -54,6 +61,7 @@ int cost_level(const tn_machine *m, double bytes) {
   return 4;
 }
 
+/* Memory that all threads stream from at once is shared among them. */
 double cost_line(const tn_machine *m, int level, bool is_shared) {
   switch (level) {
     case 1: return 0;
@@ -63,6 +71,7 @@ double cost_line(const tn_machine *m, int level, bool is_shared) {
   }
 }
 
+/* Euclid on doubles, which hold these counts exactly. */
 static double greatest_divisor(double a, double b) {
   while (b >= 1) {
     double rest = fmod(a, b);
@@ -78,23 +87,27 @@ static double sets_reached(const tn_machine *m, int level, double stride) {
   return fmod(stride, COST_LINE) != 0 ? sets : sets / greatest_divisor(sets, fmod(lines, sets) == 0 ? sets : lines);
 }
 
+/* An n-way cache keeps at most n lines a set, however large it is. */
 double cost_reached(const tn_machine *m, int level, double row_bytes, double stride) {
   double sets = (double)m->cache_bytes[level] / COST_LINE / m->cache_ways[level];
   double reached = fmin(sets_reached(m, level, stride) * fmax(row_bytes / COST_LINE, 1), sets);
   return reached * m->cache_ways[level] * COST_LINE;
 }
 
+/* Three ways of each set count as taken by what else streams by. */
 double cost_conflict(const tn_machine *m, double rows, double stride) {
   enum { OTHERS = 3 }; /* ways that what else streams by takes */
   double room = sets_reached(m, 1, stride) * fmax(m->cache_ways[1] - OTHERS, 1);
   return rows <= room ? 0 : 1 - room / rows;
 }
 
+/* Parts that the threads do not divide leave some of them idle in the last turn. */
 double cost_threads(const tn_machine *m, double ns, double parts) {
   double turns = ceil(parts / m->threads);
   return parts < 2 ? ns : ns * turns / parts + m->costs.fork;
 }
 
+/* Out-of-order execution hides most of the smaller one; a fifth of it is taken as exposed. */
 double cost_overlap(double a, double b) {
   static const double exposed = 0.2;
   return fmax(a, b) + exposed * fmin(a, b);

@@ -32,6 +32,7 @@ const char *schedule_extent_text(const schedule_axis *axis, char *buffer, size_t
 const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const char *suffix);
 /* One for each tensor of a stage. */
 bool schedule_derived_names(tn_schedule *s, const schedule_stage *stage, const char *suffix, const char **names);
+/* Refuses nothing: the step has been done. List and text are copied. */
 bool schedule_push_step(tn_schedule *s, const schedule_step *step);
 /* Exchanges two schedules of one program: how a change made on a copy is taken over. */
 void schedule_swap_contents(tn_schedule *a, tn_schedule *b);
@@ -40,6 +41,7 @@ void schedule_swap_contents(tn_schedule *a, tn_schedule *b);
 
 /* The stage exists, is computed (no input) and has loops of its own (not inlined). */
 tn_status schedule_check_stage(const schedule_call *c, int stage);
+/* ITER is a position in the stage's leaves. */
 tn_status schedule_check_iter(const schedule_call *c, int stage, int iter);
 /* Every stage under compute_at has all its readers inside the loop it is attached to, and outputs are at root. */
 tn_status schedule_check_attachments(const schedule_call *c);

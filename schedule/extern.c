@@ -4,12 +4,14 @@
 #include "schedule/edit.h"
 #include "schedule/lowering.h"
 
+/* Readers stand behind what they read. */
 int schedule_extern_reader(const tn_schedule *s, int stage) {
   for (int i = stage + 1; i < s->n_stages; i++)
     if (te_is_extern(s->stages[i].op) && schedule_reads_stage(&s->stages[i], &s->stages[stage])) return i;
   return -1;
 }
 
+/* The loops of a C function are not Tenon's. */
 tn_status schedule_check_no_extern(const schedule_call *c, int stage, const char *instead) {
   const schedule_stage *st = &c->s->stages[stage];
   if (!te_is_extern(st->op)) return TN_OK;
@@ -17,6 +19,7 @@ tn_status schedule_check_no_extern(const schedule_call *c, int stage, const char
                          schedule_stage_name(st), st->op->call->callee->name, instead);
 }
 
+/* WHY says what a C function takes: "row-major arrays". */
 tn_status schedule_check_no_extern_reader(const schedule_call *c, int stage, const char *why, const char *instead) {
   tn_schedule *s = c->s;
   int reader = schedule_extern_reader(s, stage);
@@ -38,6 +41,7 @@ static tir_operand whole(lowering *l, tir_access access, const tir_buffer *buffe
   return o;
 }
 
+/* Operands in the order of the function's parameters: inputs, then results. */
 const tir_stmt *schedule_lower_call(lowering *l, const lower_stage *ls) {
   const te_call *call = ls->st->op->call;
   tir_operand operands[RUNTIME_MAX_C_ARGS];

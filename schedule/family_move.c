@@ -32,6 +32,7 @@ static int turned_read(const generic_reads *r, int *u) {
   return found;
 }
 
+/* A group of one stage without a reduction, of which exactly one read goes against the grain. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   int stage = generic_stage(d, g->root);
   const te_op *op = d->s->stages[stage].op;
@@ -54,6 +55,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   return f;
 }
 
+/* Tiles of 8 to 32, and small ones for short axes. */
 static void space(const void *facts, plan_space *s) {
   const move_facts *f = facts;
   for (int n = 8; n <= 32; n *= 2)
@@ -110,6 +112,8 @@ static bool split_twice(generic_draft *d, int stage, int axis, int64_t length, i
   return tiles >= n || tiles == 1 || generic_split(d, stage, *tile, tiles, block, tile);
 }
 
+/* Loops: the other axes, blocks, tiles, then a tile whose rows are written out and whose columns are a
+ * vector. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   const move_facts *f = facts;
   int stage = generic_stage(d, g->root), order[SCHEDULE_MAX_AXES], n = 0, n_shared, loop, n_fused;

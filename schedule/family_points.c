@@ -49,6 +49,8 @@ static bool vectorize_last(generic_draft *p, int stage, int *n, int *loops) {
   return generic_annotate(p, stage, inner, SCHEDULE_VECTORIZE);
 }
 
+/* LOOPS are the stage's loops in order, outermost first; those without a vector can be shared among
+ * threads. */
 static bool arrange(generic_draft *p, int stage, int *n, int *loops) {
   generic_reads r;
   *n = p->s->stages[stage].op->n_axes;
@@ -86,6 +88,7 @@ static double far_ns(const tn_machine *m, double row, double stride) {
   return m->costs.gather + line + (stride >= COST_PAGE && row > COST_LINE ? m->costs.page : 0);
 }
 
+/* Any stage without a reduction, so that a group that no other family takes has a plan. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   int stage = generic_stage(d, g->root);
   generic_reads r;
@@ -108,6 +111,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   return f;
 }
 
+/* The usual four registers first. */
 static void space(const void *facts, plan_space *s) {
   const points_facts *f = facts;
   for (int n = 4; n >= 1; n /= 2) plan_add(s, POINTS_VECTORS, n);
@@ -116,12 +120,14 @@ static void space(const void *facts, plan_space *s) {
   if (generic_is_worth_threads_on(&f->machine, f->ns)) plan_add(s, POINTS_THREADS, 1);
 }
 
+/* The estimate of the reads, with a hint of preference for the usual length of vectors. */
 static double cost(const void *facts, const int32_t *c) {
   const points_facts *f = facts;
   double ns = (f->ns + f->far_ns) * (1 + 0.01 * abs(c[POINTS_VECTORS] - GENERIC_REGISTERS));
   return c[POINTS_THREADS] ? cost_threads(&f->machine, ns, fmax(f->parts, 1)) : ns;
 }
 
+/* The number of threads is decided by the plan and not by the estimate of the time. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   (void)facts;
   generic_draft with = *d;

@@ -19,6 +19,7 @@ static int64_t independent(const generic_draft *p, int stage, bool columns) {
   return n;
 }
 
+/* Index in the stage's axis table. */
 static int longest_reduction(const generic_draft *p, int stage) {
   const schedule_stage *st = &p->s->stages[stage];
   int best = st->n_spatial_roots;
@@ -73,12 +74,14 @@ static bool rows(generic_draft *p, const tn_tensor *tensor, double ns) {
   return generic_rows(p, &alone);
 }
 
+/* Whether vectors can go along the results instead of along the reduction. */
 static bool is_by_columns(const generic_draft *p, int stage) {
   generic_reads r;
   if (!generic_read_all(p, stage, &r) || r.n_data == 0 || r.extent[r.n_data - 1] < 2) return false;
   return generic_is_contiguous(&r, r.n_data - 1);
 }
 
+/* NS INFINITY: threads; 0: none. */
 static bool arrange(generic_draft *p, const tn_tensor *tensor, double ns) {
   return is_by_columns(p, generic_stage(p, tensor)) ? columns(p, tensor, ns) : rows(p, tensor, ns);
 }
@@ -87,6 +90,7 @@ static bool arrange(generic_draft *p, const tn_tensor *tensor, double ns) {
 
 enum { REDUCE_VECTORS, REDUCE_PARTS, REDUCE_THREADS, REDUCE_FIELD_COUNT };
 
+/* In the draft's arena, as all facts. */
 typedef struct reduce_facts {
   tn_machine machine;
   double ns;           /* of one thread */
@@ -95,6 +99,7 @@ typedef struct reduce_facts {
   bool can_have_parts; /* there is room for a data axis more */
 } reduce_facts;
 
+/* One stage with a reduction that is no tile. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   int stage = generic_stage(d, g->root);
   const te_op *op = d->s->stages[stage].op;
@@ -107,6 +112,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   return f;
 }
 
+/* Parts only where each thread gets some steps of its own. */
 static void space(const void *facts, plan_space *s) {
   const reduce_facts *f = facts;
   bool worth = generic_is_worth_threads_on(&f->machine, f->ns);
@@ -120,6 +126,7 @@ static void space(const void *facts, plan_space *s) {
     if (f->longest >= 2 * n * f->machine.threads) plan_add(s, REDUCE_PARTS, n * f->machine.threads);
 }
 
+/* A sum waits for the one before it: more registers are more sums in flight. */
 static double cost(const void *facts, const int32_t *c) {
   const reduce_facts *f = facts;
   double waiting = f->machine.costs.chain / (c[REDUCE_VECTORS] * cost_fma(&f->machine, f->machine.vector_bytes));
@@ -128,6 +135,7 @@ static double cost(const void *facts, const int32_t *c) {
   return c[REDUCE_THREADS] ? cost_threads(&f->machine, ns, c[REDUCE_PARTS] > 1 ? c[REDUCE_PARTS] : f->results) : ns;
 }
 
+/* The partial results are arranged like the results, which come last and without threads. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   (void)facts;
   const tn_tensor *partial = NULL;

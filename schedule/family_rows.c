@@ -92,6 +92,7 @@ bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, generic_parts
 
 /* ---- members inside the common loops ----------------------------------------------------------------------------- */
 
+/* Scratch small enough for a thread's stack goes there; a larger one stays on the heap. */
 static bool make_local(generic_draft *p, const generic_group *g, const tn_tensor *tensor, bool column) {
   const int8_t *map = generic_map_of(g, tensor);
   double bytes = (double)tn_dtype_bytes(tensor->dtype);
@@ -124,6 +125,7 @@ static bool arrange_member(generic_draft *p, const tn_tensor *tensor, int vector
   return generic_order(p, stage, n, order) && generic_annotate(p, stage, vector, SCHEDULE_VECTORIZE);
 }
 
+/* At the root's loop over AXIS, wherever that stands by now. */
 static bool attach(generic_draft *p, const tn_tensor *tensor, const tn_tensor *root, int axis) {
   int at = generic_stage(p, root);
   return schedule_compute_at(p->s, generic_stage(p, tensor), at, schedule_leaf_position(&p->s->stages[at], axis)) ==
@@ -168,6 +170,7 @@ static bool arrange_root(generic_draft *p, const generic_group *g, int *loop, bo
 
 /* ---- the group --------------------------------------------------------------------------------------------------- */
 
+/* All stages of the group that are computed inside, consumers first. */
 typedef struct row_list {
   int n;
   struct {
@@ -194,6 +197,7 @@ static bool part_member(generic_draft *p, const generic_group *g, const tn_tenso
   return true;
 }
 
+/* False: a primitive refused, and the schedule is thrown away. */
 bool generic_rows(generic_draft *p, const generic_group *g) {
   row_list list = {0};
   int loop;
@@ -226,6 +230,7 @@ typedef struct rows_facts {
   double ns, parts; /* of one thread; rows that threads can share */
 } rows_facts;
 
+/* A group of several stages without a tile and without windows. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   rows_facts *f = g->n > 0 && !g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, rows_facts) : NULL;
   if (!f) return NULL;
@@ -234,6 +239,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   return f;
 }
 
+/* The usual number of registers first. */
 static void space(const void *facts, plan_space *s) {
   const rows_facts *f = facts;
   for (int n = 4; n >= 1; n /= 2) plan_add(s, ROWS_VECTORS, n);
@@ -250,6 +256,7 @@ static double cost(const void *facts, const int32_t *c) {
   return c[ROWS_THREADS] ? cost_threads(&f->machine, ns, f->parts) : ns;
 }
 
+/* Threads as the plan says. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   (void)facts;
   generic_draft with = *d;

@@ -20,8 +20,10 @@ typedef struct strip_facts {
   int64_t bytes;            /* of the root's elements */
 } strip_facts;
 
+/* Of one row of the tensor. */
 static double row_bytes(const tn_tensor *t) { return (double)t->shape[t->ndim - 1] * (double)tn_dtype_bytes(t->dtype); }
 
+/* Its cost, and the rows that each strip computes again for it. */
 static void add_window(const generic_draft *d, const generic_group *g, const tn_tensor *t, strip_facts *f) {
   generic_reads r;
   if (generic_read_all(d, generic_stage(d, t), &r)) f->window_ns += generic_cost_ns(d, &r);
@@ -29,6 +31,7 @@ static void add_window(const generic_draft *d, const generic_group *g, const tn_
   f->row_bytes += row_bytes(t);
 }
 
+/* NULL: no windows, or no rows. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   strip_facts *f = g->n_windows > 0 && g->root->ndim >= 2 ? RUNTIME_NEW(d->arena, strip_facts) : NULL;
   if (!f) return NULL;
@@ -43,6 +46,7 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
   return f;
 }
 
+/* Heights from 4 up, and those that cut the rows into equal strips. */
 static void space(const void *facts, plan_space *s) {
   const strip_facts *f = facts;
   for (int64_t n = 4; n < f->rows && n <= 256; n = n * 3 / 2) plan_add(s, STRIP_ROWS, n);
@@ -73,6 +77,7 @@ static double cost(const void *facts, const int32_t *c) {
 
 /* ---- realizing --------------------------------------------------------------------------------------------------- */
 
+/* On the stack of realize. */
 typedef struct strips {
   generic_draft *d;
   const generic_group *g;
@@ -80,6 +85,7 @@ typedef struct strips {
   int strip, column; /* the root's loops: strips, or what they are fused into; blocks of columns */
 } strips;
 
+/* TENSOR in the loop of TO over AXIS. */
 static bool attach(const strips *x, const tn_tensor *tensor, const tn_tensor *to, int axis) {
   int at = generic_stage(x->d, to), position = schedule_leaf_position(&x->d->s->stages[at], axis);
   return position >= 0 && schedule_compute_at(x->d->s, generic_stage(x->d, tensor), at, position) == TN_OK;
@@ -144,6 +150,7 @@ static bool arrange_root(strips *x, const int32_t *c) {
   return !sums || (arrange_sums(x, stage - 1) && attach(x, sums, x->g->root, x->column));
 }
 
+/* The root first: its loops are where the others are computed. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   const strip_facts *f = facts;
   strips x = {.d = d, .g = g};

@@ -1,6 +1,9 @@
-/* family_tile.c: reductions that use data again: products, convolutions, contractions. A tile of accumulators is kept in
- * vector registers: some vectors along the last data axis by some rows of other axes that share what is loaded. Here:
- * what a group is, which tiles and blocks there are, and what they cost. tile_realize.c makes the schedules. */
+/* family_tile.c: reductions that use data again: products, convolutions, contractions. A tile of
+ * accumulators is kept in vector registers: some vectors along the last data axis by some rows of other
+ * axes that share what is loaded. Here: what a group is, which tiles and blocks there are, and what
+ * they cost. tile_realize.c makes the schedules. Costs: steps of the reduction by multiply-adds, loads
+ * and waiting; what tiles read by the cache level that it comes from; packing and padding by the bytes
+ * that they move. Facts lie in the draft's arena. */
 #include <math.h>
 
 #include "schedule/cost.h"
@@ -15,10 +18,12 @@ enum {
 
 /* ---- what the group is ------------------------------------------------------------------------------------------- */
 
+/* Whether neighbours along the axis read the same element. */
 static bool is_reused_along(const generic_read *read, const generic_reads *r, int axis) {
   return r->extent[axis] > 1 && read->is_known[axis] && read->stride[axis] == 0 && read->block[axis] == 0;
 }
 
+/* How often each element is used, over the data axes. */
 static double reuse(const generic_read *read, const generic_reads *r) {
   double n = 1;
   for (int a = 0; a < r->n_data; a++) n *= is_reused_along(read, r, a) ? (double)r->extent[a] : 1;
@@ -71,6 +76,7 @@ static bool describe_reads(const generic_draft *d, tile_facts *f, bool *all_alon
   return along && reused && r->extent[f->v] > 1;
 }
 
+/* False: no reduction of products that vectors can go along. */
 static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
   generic_reads *r = &f->reads;
   bool all_along;
@@ -86,6 +92,7 @@ static bool describe_stage(const generic_draft *d, int stage, tile_facts *f) {
   return true;
 }
 
+/* What decides that a group has an anchor. */
 bool generic_is_tileable(const generic_draft *d, int stage, bool *is_window, bool *is_depthwise) {
   tile_facts f;
   bool can = describe_stage(d, stage, &f);
@@ -94,6 +101,7 @@ bool generic_is_tileable(const generic_draft *d, int stage, bool *is_window, boo
   return can;
 }
 
+/* Such a tile needs a packed copy whatever else is chosen. */
 bool generic_is_against_the_grain(const generic_draft *d, int stage) {
   tile_facts f;
   return describe_stage(d, stage, &f) && f.far >= 0;
@@ -101,6 +109,7 @@ bool generic_is_against_the_grain(const generic_draft *d, int stage) {
 
 /* ---- dot products ------------------------------------------------------------------------------------------------ */
 
+/* A row for each combination of dtypes that processors have an instruction for. */
 typedef struct dot_kind {
   tn_dtype left, right, sum;
   const char *intrin[2]; /* of 16 lanes, of 8 */
@@ -133,6 +142,7 @@ static void describe_dot(tile_facts *f) {
   }
 }
 
+/* NULL: the group has no anchor, or its stage cannot be a tile. */
 static const void *describe(const generic_draft *d, const generic_group *g) {
   tile_facts *f = g->anchor && g->n_windows == 0 ? RUNTIME_NEW(d->arena, tile_facts) : NULL;
   if (!f || !describe_stage(d, generic_stage(d, g->anchor), f)) return NULL;
@@ -148,8 +158,10 @@ static const void *describe(const generic_draft *d, const generic_group *g) {
 
 /* ---- which plans there are --------------------------------------------------------------------------------------- */
 
+/* 1 for an axis that there is not. */
 static int64_t extent_of(const tile_facts *f, int axis) { return axis < 0 ? 1 : f->reads.extent[axis]; }
 
+/* A, B > 0. */
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* 1, 2, 3, 4, 6, 8, 12 ... up to MOST, and those that cut COUNT into equal parts. */
@@ -159,6 +171,7 @@ static void add_counts(plan_space *s, int field, int64_t count, int64_t most) {
     if (ceil_div(count, parts) <= most) plan_add(s, field, ceil_div(count, parts));
 }
 
+/* The first value of each field is the plainest: full width, one vector, nothing packed. */
 static void space(const void *facts, plan_space *s) {
   const tile_facts *f = facts;
   int64_t rows = extent_of(f, f->u), rows2 = extent_of(f, f->u2), lanes = f->machine.vector_bytes / f->bytes;
@@ -193,12 +206,14 @@ typedef struct nest {
   double v_blocks, u_blocks, outer, panels;
 } nest;
 
+/* Loops of one iteration do not count. */
 static void push(nest *n, int axis, double count) {
   if (axis < 0 || count <= 1) return;
   n->loops[n->n].axis = axis;
   n->loops[n->n++].count = count;
 }
 
+/* In the order in which tile_realize makes them: both follow c[ORDER] and c[INNER]. */
 static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
   double panels = (double)ceil_div(extent_of(f, f->v), c[TILE_VECTORS] * tile_lanes(f, c));
   double tiles = (double)ceil_div(extent_of(f, f->u), c[TILE_ROWS]);
@@ -221,6 +236,7 @@ static void make_nest(const tile_facts *f, const int32_t *c, nest *n) {
   if (!c[TILE_INNER]) push(n, f->v, panels / n->v_blocks);
 }
 
+/* Whether an iteration of the axis reads something else. */
 static bool moves(const generic_read *read, int axis) {
   return axis >= 0 && (!read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0);
 }
@@ -244,6 +260,7 @@ static double elements_read(const tile_facts *f, const generic_read *read, const
   return fmin(n, all);
 }
 
+/* One operand as the caches see it. */
 typedef struct stream {
   const generic_read *read;
   bool is_packed;
@@ -252,6 +269,7 @@ typedef struct stream {
   double stride; /* bytes between such rows */
 } stream;
 
+/* What is packed lies in one run: a row without an end. */
 static stream stream_of(const tile_facts *f, const int32_t *c, int i) {
   const generic_read *read = &f->reads.reads[i];
   stream s = {.read = read, .bytes = (double)tn_dtype_bytes(read->tensor->dtype), .row = 0, .stride = 0};
@@ -281,6 +299,7 @@ static double footprint(const tile_facts *f, const stream *s, const double *exte
   return bytes * fmax((double)f->machine.cache_bytes[level] / cost_reached(&f->machine, level, s->row, s->stride), 1);
 }
 
+/* The nearest level that holds what all streams of these loops read together. */
 static int level_of(const tile_facts *f, int n, const stream *streams, const double *extent) {
   for (int level = 1; level < 4; level++) {
     double sum = 0;
@@ -367,12 +386,14 @@ static double row_ns(const tile_facts *f, const int32_t *c, double r, double r2)
   return rest == 0 ? ns : ns + steps * step_ns(f, c, rest, r, r2) + ends + rest * r * r2 * store;
 }
 
+/* Whole tiles, and one for the rest. */
 static double rows_ns(const tile_facts *f, const int32_t *c, double r2) {
   int64_t rows = extent_of(f, f->u), r = c[TILE_ROWS];
   double ns = (double)(rows / r) * row_ns(f, c, (double)r, r2);
   return rows % r ? ns + row_ns(f, c, (double)(rows % r), r2) : ns;
 }
 
+/* Along the second axis of rows likewise. */
 static double compute_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   int64_t rows = extent_of(f, f->u2), r = c[TILE_ROWS2];
   if (r == 1) return n->outer * rows_ns(f, c, 1);
@@ -400,6 +421,7 @@ static double pack_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   return times * (lines * line + moved);
 }
 
+/* 0 where there is no padding. */
 static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   if (!f->padding) return 0;
   double repeats = c[TILE_PADDING] ? n->v_blocks * (c[TILE_ORDER] ? 1.5 : 1) : 1;
@@ -414,6 +436,8 @@ static double padding_ns(const tile_facts *f, const int32_t *c, const nest *n) {
   return 0;
 }
 
+/* Sums, one operand's vectors and one more must fit into the registers; the last vector must not be
+ * empty. */
 static bool goes_together(const tile_facts *f, const int32_t *c) {
   int64_t lanes = tile_lanes(f, c), sums = (int64_t)c[TILE_VECTORS] * c[TILE_ROWS] * c[TILE_ROWS2];
   if (sums + c[TILE_VECTORS] + 1 > f->machine.vector_registers) return false;
@@ -424,6 +448,7 @@ static bool goes_together(const tile_facts *f, const int32_t *c) {
   return true;
 }
 
+/* INFINITY for what does not go together, so that ranking leaves it out. */
 static double cost(const void *facts, const int32_t *c) {
   const tile_facts *f = facts;
   nest n;

@@ -25,6 +25,7 @@ typedef struct generic_read {
   int plain[TN_MAX_RANK];           /* by dimension: the axis that is the index, as it is; -1: another index */
 } generic_read;
 
+/* Fixed sizes, on the stack: about 20 KB. */
 typedef struct generic_reads {
   const te_op *op;
   int n_axes, n_data; /* all; data axes */
@@ -34,6 +35,7 @@ typedef struct generic_reads {
   double ops; /* of one point: one a cheap operation, more a costly one */
 } generic_reads;
 
+/* What generic schedules work on. ARENA lives as long as the plans that are made with it. */
 typedef struct generic_draft {
   tn_schedule *s;
   tn_machine machine;
@@ -65,9 +67,11 @@ int64_t generic_lanes(const generic_draft *p, int stage);
 bool generic_split(generic_draft *p, int stage, int axis, int64_t factor, int *outer, int *inner);
 /* The same with a TAIL for where FACTOR does not divide. */
 bool generic_split_as(generic_draft *p, int stage, int axis, int64_t factor, tn_tail tail, int *outer, int *inner);
+/* AXES are adjacent and in order. *FUSED: the axis itself where N is 1. */
 bool generic_fuse(generic_draft *p, int stage, int n, const int *axes, int *fused);
 /* ORDER: every loop, outermost first. */
 bool generic_order(generic_draft *p, int stage, int n, const int *order);
+/* True, and nothing done, for a loop of one iteration. */
 bool generic_annotate(generic_draft *p, int stage, int axis, schedule_annotation annotation);
 /* Fuses the first of N loops, which are outermost in this order, until there are enough iterations for the threads, and
  * makes that loop parallel if NS, the time of all of it, is worth it. *LOOP: the loop then outermost; -1: N is 0.
@@ -78,6 +82,7 @@ bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, doubl
 int64_t generic_vector_length(int64_t extent, int64_t lanes, int registers);
 /* Splits the axis for vectors where it is longer. *OUTER: -1: nothing was split. */
 bool generic_split_vector(generic_draft *p, int stage, int axis, int registers, int *outer, int *inner);
+/* NS is the time of one thread for all of it. */
 bool generic_is_worth_threads_on(const tn_machine *m, double ns);
 static inline bool generic_is_worth_threads(const generic_draft *p, double ns) {
   return generic_is_worth_threads_on(&p->machine, ns);
@@ -98,6 +103,24 @@ typedef struct generic_group {
   const tn_tensor *windows[GENERIC_MAX_STAGES]; /* read point by point. Consumers first */
   double ns;                                    /* of one thread, without the windows */
 } generic_group;
+
+/* ---- which stages are computed together (generic_groups.c) ------------------------------------------------------- */
+
+typedef struct generic_taken {
+  RUNTIME_VEC(const tn_tensor *) tensors; /* that stand in a group */
+} generic_taken;
+
+bool generic_is_taken(const generic_taken *t, const tn_tensor *tensor);
+/* False: no memory. */
+bool generic_take_group(generic_taken *t, const generic_group *g);
+bool generic_is_computed(const schedule_stage *st);
+/* Nothing was done to the stage. */
+bool generic_is_untouched(const generic_draft *p, int stage);
+void generic_inline_stages(generic_draft *p);
+/* The group that ends in STAGE. T: NULL: there are no other groups. */
+void generic_form_group(const generic_draft *p, int stage, const generic_taken *t, generic_group *g);
+/* The stages that STAGE is made from through windows and point by point. False: there is no such chain. */
+bool generic_form_strip(const generic_draft *p, int stage, const generic_taken *t, generic_group *g);
 
 /* Positions of a tensor's stage now. */
 static inline int generic_stage(const generic_draft *p, const tn_tensor *tensor) {

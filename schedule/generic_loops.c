@@ -5,12 +5,15 @@
 /* Iterations that each thread should have, so that they end at about the same time. */
 enum { ITERATIONS_PER_THREAD = 4 };
 
+/* Positions shift when a stage is inserted: not to be kept over a primitive. */
 static schedule_stage *stage_at(generic_draft *p, int stage) { return &p->s->stages[stage]; }
 
+/* With tail peel: whole blocks without a check. */
 bool generic_split(generic_draft *p, int stage, int axis, int64_t factor, int *outer, int *inner) {
   return generic_split_as(p, stage, axis, factor, TN_TAIL_PEEL, outer, inner);
 }
 
+/* A factor that divides needs no tail. */
 bool generic_split_as(generic_draft *p, int stage, int axis, int64_t factor, tn_tail tail, int *outer, int *inner) {
   const schedule_stage *st = stage_at(p, stage);
   int at = schedule_leaf_position(st, axis);
@@ -31,6 +34,7 @@ bool generic_fuse(generic_draft *p, int stage, int n, const int *axes, int *fuse
   return true;
 }
 
+/* Nothing is recorded when the order is as it was. */
 bool generic_order(generic_draft *p, int stage, int n, const int *order) {
   const schedule_stage *st = stage_at(p, stage);
   int positions[SCHEDULE_MAX_AXES];
@@ -61,6 +65,7 @@ static int loops_needed(generic_draft *p, int stage, int n, const int *axes) {
   return n;
 }
 
+/* True, and no loop made parallel, when it is not worth it. */
 bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, double ns, int *loop, int *n_fused) {
   *loop = n > 0 ? axes[0] : -1;
   *n_fused = RUNTIME_MIN(n, 1);
@@ -69,6 +74,7 @@ bool generic_parallel(generic_draft *p, int stage, int n, const int *axes, doubl
   return generic_fuse(p, stage, *n_fused, axes, loop) && generic_annotate(p, stage, *loop, SCHEDULE_PARALLEL);
 }
 
+/* 1 counts. */
 static bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
 /* Powers of two, which code generation cuts well. A short rest costs little: whole vectors are worth more than a

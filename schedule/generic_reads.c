@@ -6,6 +6,7 @@ enum { COSTLY_OP = 12, MAX_DEPTH = 600 };
 
 /* ---- bodies with inlined stages in place ------------------------------------------------------------------------- */
 
+/* Stages of several values are not looked through: they are not inlined by these schedules. */
 static const tir_expr *inline_read(void *user, const tir_expr *e) {
   const generic_draft *p = user;
   int stage = e->op == TIR_READ ? schedule_stage_of_tensor(p->s, e->u.tensor) : -1;
@@ -21,11 +22,13 @@ static const tir_expr *inline_read(void *user, const tir_expr *e) {
   return tir_substitute(p->arena, op->body, e->n_args, bindings);
 }
 
+/* What simplifying conditions needs. */
 typedef struct selects {
   runtime_arena *arena;
   const tir_env *env;
 } selects;
 
+/* A condition that always holds over the axes' ranges. */
 static const tir_expr *choose(void *user, const tir_expr *e) {
   const selects *s = user;
   return e->op == TIR_SELECT && tir_prove(s->arena, s->env, e->arg[0]) ? e->arg[1] : e;
@@ -83,6 +86,7 @@ static bool coefficient(const tir_expr *e, const tir_var *var, int64_t *block, i
   return true;
 }
 
+/* Data axes first. */
 static const tir_var *axis_var(const te_op *op, int axis) {
   return axis < op->n_axes ? &op->axes[axis]->var : &op->reduce_axes[axis - op->n_axes]->var;
 }
@@ -101,6 +105,7 @@ static bool has_window(const generic_reads *r, const tir_expr *e) {
   return false;
 }
 
+/* Strides of a compact tensor. An axis may move several dimensions, a diagonal for instance. */
 static void describe_read(const generic_reads *r, const tir_expr *e, generic_read *out) {
   *out = (generic_read){.tensor = e->u.tensor, .expr = e, .is_window = has_window(r, e)};
   for (int a = 0; a < r->n_axes; a++) {
@@ -122,6 +127,7 @@ static void describe_read(const generic_reads *r, const tir_expr *e, generic_rea
   }
 }
 
+/* Equal reads count once for memory, each time for operations. */
 static tir_walk collect(void *user, const tir_expr *e) {
   generic_reads *r = user;
   tir_rule rule = tir_rule_of(e);
@@ -138,6 +144,7 @@ static tir_walk collect(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* OUT is filled as far as it goes even when this is false. */
 bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
   const te_op *op = p->s->stages[stage].op;
   *out = (generic_reads){.op = op};
@@ -150,6 +157,7 @@ bool generic_read_all(const generic_draft *p, int stage, generic_reads *out) {
   return body && tir_walk_expr(body, collect, out);
 }
 
+/* False when nothing is read along the axis at all. */
 bool generic_is_contiguous(const generic_reads *r, int axis) {
   bool along = false;
   for (int i = 0; i < r->n; i++) {

@@ -25,6 +25,7 @@ static void find_members(group *g, int last) {
   }
 }
 
+/* A stage that is named and not met is a misunderstanding of the user's; TVM ignores it. */
 static tn_status check_ends(const schedule_call *c, const group *g) {
   const char *output = schedule_stage_name(&c->s->stages[c->step.stage]);
   for (int i = 0; i < c->step.n; i++) {

@@ -10,6 +10,7 @@
 /* MAX_DEPTH: as deep as code generation goes. VISITS: nodes looked at for each that the limit allows. */
 enum { MAX_DEPTH = 4000, VISITS = 16, HASHED_LEVELS = 6 };
 
+/* In the arena; a list a slot, since versions are few and die with the lowering. */
 typedef struct version {
   const tir_expr *read, *value; /* of an inlined tensor, its index simplified */
   uint64_t hash;
@@ -18,6 +19,7 @@ typedef struct version {
 
 enum { SLOTS = 256 };
 
+/* One reader's body being put together. FAILED: a refusal was said. */
 typedef struct inlining {
   lowering *l;
   const lower_stage *reader;
@@ -52,6 +54,7 @@ static const tir_expr *refuse(inlining *x, const char *what) {
   return NULL;
 }
 
+/* The number of operations is limited, as code generation takes more than linear time in it. */
 static const tir_expr *refuse_size(inlining *x) {
   int64_t most = runtime_limits(x->l->ctx)->expr_nodes;
   return refuse(x, runtime_format(x->l->arena, "larger than %lld operations (limit expr_nodes)", (long long)most));
@@ -70,18 +73,21 @@ static uint64_t hash_of(const tir_expr *e, int levels) {
   return e->op == TIR_READ ? hash ^ (uint64_t)(uintptr_t)e->u.tensor : hash;
 }
 
+/* Hashes first: comparing two expressions costs a walk. */
 static const tir_expr *find_version(const inlining *x, const tir_expr *read, uint64_t hash) {
   for (const version *v = x->slots[hash % SLOTS]; v; v = v->next)
     if (v->hash == hash && tir_equal(v->read, read)) return v->value;
   return NULL;
 }
 
+/* The newest first: neighbours read alike. */
 static void keep_version(inlining *x, const tir_expr *read, uint64_t hash, const tir_expr *value) {
   version *v = RUNTIME_NEW(x->l->arena, version);
   *v = (version){read, value, hash, x->slots[hash % SLOTS]};
   x->slots[hash % SLOTS] = v;
 }
 
+/* Whether an index depends on data, which cannot be simplified across versions. */
 static tir_walk stop_at_read(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -129,6 +135,7 @@ static const tir_expr *inline_read(void *user, const tir_expr *e) {
   return value;
 }
 
+/* Versions are shared by address, so the body stays a DAG. */
 static const tir_expr *put_together(inlining *x, const tir_expr *body) {
   tir_rewriter rewriter = {x->l->arena, NULL, inline_read, x};
   return tir_rewrite_expr(&rewriter, body);
@@ -136,11 +143,13 @@ static const tir_expr *put_together(inlining *x, const tir_expr *body) {
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
+/* Counts interior nodes, each once. */
 static tir_walk count_node(void *user, const tir_expr *e) {
   inlining *x = user;
   return e->n_args == 0 || ++x->visits <= runtime_limits(x->l->ctx)->expr_nodes ? TIR_WALK_ON : TIR_WALK_STOP;
 }
 
+/* What the simplifier may assume of a reader's axes; symbolic extents count by their greatest value. */
 static const tir_env *axis_ranges(lowering *l, const te_op *op) {
   const tir_env *known = NULL;
   for (int i = 0; i < op->n_axes + op->n_reduce; i++) {
@@ -152,12 +161,14 @@ static const tir_env *axis_ranges(lowering *l, const te_op *op) {
   return known;
 }
 
+/* Most stages do not, and keep their body as it is. */
 static bool reads_inlined(const lowering *l, const te_op *op) {
   for (int i = 0; i < op->n_inputs; i++)
     if (l->s->stages[schedule_stage_of_tensor(l->s, op->inputs[i])].attach == SCHEDULE_INLINED) return true;
   return false;
 }
 
+/* The body is replaced only when it is within the limit. */
 static bool inline_into(lowering *l, lower_stage *ls) {
   inlining x = {.l = l, .reader = ls};
   const tir_expr *body = ls->body;
@@ -181,6 +192,7 @@ static bool inlines_unsafe_read(const lowering *l, const te_op *op) {
   return false;
 }
 
+/* Producers first. What an inlined stage reads loosely makes its reader loose, too. */
 bool schedule_inline_bodies(lowering *l) {
   for (int i = 0; i < l->s->n_stages; i++) {
     lower_stage *ls = &l->stages[i];

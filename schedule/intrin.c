@@ -1,5 +1,6 @@
-/* intrin.c: the intrinsics there are. A pattern is the text of a program with one computed tensor; it is read into the
- * form that loops are compared with (tir/intrin.h) when it is first used, and kept with the context. */
+/* intrin.c: the intrinsics there are. A pattern is the text of a program with one computed tensor; it
+ * is read into the form that loops are compared with (tir/intrin.h) when it is first used, and kept
+ * with the context. What is read is kept in a list that the context's slot heads and lies in its arena. */
 #include "schedule/intrin.h"
 
 #include <ctype.h>
@@ -69,6 +70,7 @@ static const char *with_size(runtime_arena *arena, const char *text, const mat_s
 
 /* ---- from a program to a pattern --------------------------------------------------------------------------------- */
 
+/* The walk over a pattern's body. */
 typedef struct reading {
   runtime_arena *arena;
   tir_intrin *intrin;
@@ -83,6 +85,7 @@ static int axis_of(const tir_intrin *intrin, const tir_expr *index) {
   return -1;
 }
 
+/* Compact: the strides of an intrinsic's operands are found when loops are compared. */
 static const tir_buffer *make_buffer(runtime_arena *arena, const tn_tensor *tensor) {
   tir_buffer *buffer = RUNTIME_NEW(arena, tir_buffer);
   if (!buffer) return NULL;
@@ -91,6 +94,7 @@ static const tir_buffer *make_buffer(runtime_arena *arena, const tn_tensor *tens
   return buffer;
 }
 
+/* Each input is read at one place, at plain axes, the same one everywhere. */
 static const tir_expr *read_node(void *user, const tir_expr *e) {
   reading *r = user;
   if (e->op != TIR_READ) return e;
@@ -105,6 +109,7 @@ static const tir_expr *read_node(void *user, const tir_expr *e) {
   return input < r->op->n_inputs ? tir_load(r->arena, r->intrin->inputs[input], e->n_args, e->arg, NULL) : NULL;
 }
 
+/* In the order of the op, data axes first. */
 static void add_axes(tir_intrin *intrin, int n, tn_axis *const *axes) {
   for (int i = 0; i < n; i++)
     intrin->axes[intrin->n_axes++] = (tir_intrin_axis){&axes[i]->var, axes[i]->extent, axes[i]->is_reduce};
@@ -150,12 +155,14 @@ static const char *from_program(runtime_arena *arena, const tn_program *p, tir_i
 
 /* ---- the list of a context --------------------------------------------------------------------------------------- */
 
+/* An entry of the context's list. */
 typedef struct known {
   tir_intrin intrin;
   const char *record; /* what a step holds: the name, and of a declared one the pattern */
   struct known *next;
 } known;
 
+/* Linear: a context has a handful. */
 static const known *find_known(const tn_context *ctx, const char *name) {
   for (const known *k = runtime_slot_get(ctx, RUNTIME_SLOT_INTRINS); k; k = k->next)
     if (strcmp(k->intrin.name, name) == 0) return k;
@@ -180,6 +187,7 @@ static known *read_pattern(tn_context *ctx, const char *name, const char *patter
   return NULL;
 }
 
+/* Reads the pattern of a built-in for the sizes in its name, and keeps it. */
 static const known *read_builtin(tn_context *ctx, const struct builtin *builtin, const char *name,
                                  const mat_size *size) {
   tn_program *program;
@@ -193,6 +201,7 @@ static const known *read_builtin(tn_context *ctx, const struct builtin *builtin,
   return k;
 }
 
+/* A built-in is made when it is first named. NULL: there is none, or no memory. */
 static const known *find(tn_context *ctx, const char *name) {
   const known *found = find_known(ctx, name);
   mat_size size;
@@ -201,17 +210,20 @@ static const known *find(tn_context *ctx, const char *name) {
   return found;
 }
 
+/* Names with sizes are made on demand: gemv_16x64 exists when somebody asks for it. */
 const tir_intrin *schedule_find_intrin(tn_context *ctx, const char *name) {
   const known *k = find(ctx, name);
   return k ? &k->intrin : NULL;
 }
 
+/* Run twice: to count and to fill. */
 typedef struct marks {
   tn_context *ctx;
   tir_func *f;
   const tir_intrin **intrins; /* NULL: they are counted, f->n_intrins at most */
 } marks;
 
+/* A name that is none stays unknown to the pass, which leaves the loops. */
 static tir_walk add_mark(void *user, const tir_stmt *s) {
   static const char *const prefixes[] = {TIR_TENSORIZE, TIR_TENSORIZE_RESET, TIR_TENSORIZE_BODY};
   marks *m = user;
@@ -225,6 +237,7 @@ static tir_walk add_mark(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* For loop IR that was read from text: lowering knows its stages' intrinsics itself. */
 bool schedule_add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f) {
   marks m = {.ctx = ctx, .f = f};
   tir_visitor visitor = {.stmt = add_mark, .user = &m};
@@ -237,6 +250,7 @@ bool schedule_add_intrins(tn_context *ctx, runtime_arena *arena, tir_func *f) {
   return m.intrins != NULL;
 }
 
+/* A declared intrinsic's pattern goes into records, so that one of another meaning is noticed. */
 const char *schedule_intrin_record(tn_context *ctx, const char *name) {
   const known *k = find(ctx, name);
   return k ? k->record : name;
@@ -255,12 +269,14 @@ const char *schedule_intrin_names(tn_context *ctx, char *buffer, size_t n) {
 
 /* ---- declaring --------------------------------------------------------------------------------------------------- */
 
+/* At most 60 characters: names of accumulators are made of it. */
 static bool is_identifier(const char *name) {
   if (!name || !(isalpha((unsigned char)*name) || *name == '_') || strlen(name) > 60) return false;
   while (isalnum((unsigned char)*name) || *name == '_') name++;
   return *name == '\0';
 }
 
+/* Before anything is made or called. */
 static tn_status check_declaration(tn_context *ctx, const char *name, const char *pattern,
                                    const tn_intrin_functions *f) {
   if (!is_identifier(name))
@@ -290,6 +306,8 @@ static tn_status check_roles(tn_context *ctx, const tir_intrin *intrin) {
                       intrin->text);
 }
 
+/* The functions are called with random data before the intrinsic exists: one that computes something
+ * else is refused. */
 tn_status tn_intrin_new(tn_context *ctx, const char *name, const char *pattern, const tn_intrin_functions *functions) {
   if (!ctx) return TN_ERROR_ARGUMENT;
   SCHEDULE_TRY(check_declaration(ctx, name, pattern, functions));

@@ -15,6 +15,7 @@ typedef struct sample {
   int64_t stride[TN_MAX_RANK], n;
 } sample;
 
+/* Samples are heap memory; schedule_check_functions frees them whatever happens. */
 typedef struct checking {
   tn_context *ctx;
   tn_program *program;
@@ -23,6 +24,8 @@ typedef struct checking {
   sample samples[TIR_INTRIN_INPUTS + 1];
 } checking;
 
+/* Each dimension's rows are ROOM elements further apart than they are long, so that a function that
+ * ignores its strides is found out. */
 static void set_strides(sample *x) {
   x->n = 1;
   for (int d = x->tensor->ndim - 1; d >= 0; d--) {
@@ -41,18 +44,21 @@ static int64_t spread_index(const sample *x, int64_t i) {
   return at;
 }
 
+/* Elements of the compact array. */
 static int64_t count(const sample *x) {
   int64_t n = 1;
   for (int d = 0; d < x->tensor->ndim; d++) n *= x->tensor->shape[d];
   return n;
 }
 
+/* Gaps keep what they had. */
 static void copy_out(const sample *x) {
   size_t bytes = tn_dtype_bytes(x->tensor->dtype);
   for (int64_t i = 0; i < count(x); i++)
     memcpy(x->spread + spread_index(x, i) * (int64_t)bytes, (char *)x->compact->data + i * (int64_t)bytes, bytes);
 }
 
+/* Filled by number: every input has other values. */
 static bool open_sample(checking *c, const tn_tensor *tensor) {
   sample *x = &c->samples[c->n++];
   x->tensor = tensor;
@@ -62,6 +68,7 @@ static bool open_sample(checking *c, const tn_tensor *tensor) {
   return x->compact && x->spread && tn_array_fill(c->ctx, x->compact, (uint64_t)c->n) == TN_OK;
 }
 
+/* Arguments in the order that tir/intrin.h gives: addresses, then strides. */
 static tn_status call(checking *c, tir_intrin_role role) {
   runtime_c_arg args[RUNTIME_MAX_C_ARGS];
   int n = 0, n_inputs = role == TIR_INTRIN_RESET ? 0 : c->n - 1;
@@ -88,11 +95,13 @@ static double number(tn_dtype dtype, const void *data, int64_t i) {
   return 0;
 }
 
+/* Whether a value does not fit the dtype, where C leaves the result open. */
 static bool wraps(tn_dtype dtype, double value) {
   double limit = ldexp(1, 8 * (int)tn_dtype_bytes(dtype) - tn_dtype_is_signed(dtype));
   return value >= limit || value < (tn_dtype_is_signed(dtype) ? -limit : 0);
 }
 
+/* In double, which is exact for the small integers that the samples hold. */
 static double combined(const tir_intrin *intrin, double a, double b) {
   switch (intrin->combiner) {
     case TIR_REDUCE_SUM: return a + b;
@@ -124,6 +133,7 @@ static bool agrees(const checking *c, tir_intrin_role role, int64_t i, double *w
   return got == wanted || wraps(dtype, wanted);
 }
 
+/* Stops at the first element that differs, and says which. */
 static tn_status compare(checking *c, tir_intrin_role role) {
   static const char *const words[] = {"body", "reset", "update"};
   const sample *x = &c->samples[c->n - 1];
@@ -159,6 +169,7 @@ static void start_output(checking *c) {
   runtime_arena_free(&arena);
 }
 
+/* Garbage in the output first: a function that does not write is found out. An update runs twice. */
 static tn_status check_role(checking *c, tir_intrin_role role) {
   const tir_callee *callee = c->intrin->callees[role];
   if (!callee || !callee->function) return TN_OK;
@@ -169,6 +180,7 @@ static tn_status check_role(checking *c, tir_intrin_role role) {
   return status == TN_OK ? compare(c, role) : status;
 }
 
+/* The evaluator runs once; each function's output is compared with it. */
 static tn_status check(checking *c) {
   DLTensor *args[TIR_INTRIN_INPUTS + 1];
   const te_op *op = c->program->ops[c->program->n_ops - 1];

@@ -1,6 +1,7 @@
-/* layout.c: transform_layout: a stage's buffer stores its elements in another order, given by a map of indices such as
- * [k, j] -> [j//64, k, j%64]. Each dimension of the buffer is a digit of one index, and all digits of an index together
- * are a number system with mixed radix, so that every element has a place of its own. */
+/* layout.c: transform_layout: a stage's buffer stores its elements in another order, given by a map of
+ * indices such as [k, j] -> [j//64, k, j%64]. Each dimension of the buffer is a digit of one index, and
+ * all digits of an index together are a number system with mixed radix, so that every element has a
+ * place of its own. A schedule_layout is a value that points into the text of its map. */
 #include "schedule/layout.h"
 
 #include <ctype.h>
@@ -12,6 +13,7 @@ typedef struct map_reader {
   schedule_layout *out;
 } map_reader;
 
+/* Skips blanks first. */
 static bool accept(map_reader *r, const char *token) {
   while (isspace((unsigned char)*r->at)) r->at++;
   size_t n = strlen(token);
@@ -20,6 +22,7 @@ static bool accept(map_reader *r, const char *token) {
   return true;
 }
 
+/* Its length; 0: none. */
 static int read_word(map_reader *r, const char **word) {
   accept(r, "");
   const char *end = *word = r->at;
@@ -29,12 +32,14 @@ static int read_word(map_reader *r, const char **word) {
   return (int)(end - *word);
 }
 
+/* -1: the map names no such dimension. */
 static int find_name(const schedule_layout *m, const char *word, int length) {
   for (int i = 0; i < m->n_in; i++)
     if (m->names[i].length == length && memcmp(m->names[i].at, word, (size_t)length) == 0) return i;
   return -1;
 }
 
+/* NULL, or what should have stood there. */
 static const char *read_names(map_reader *r) {
   if (!accept(r, "[")) return "'[' and the names of the stage's dimensions";
   do {
@@ -49,6 +54,7 @@ static const char *read_names(map_reader *r) {
   return accept(r, "]") ? NULL : "',' or ']'";
 }
 
+/* 1 to 2^31 - 1; 0 would divide by zero. */
 static const char *read_factor(map_reader *r, int64_t *out) {
   accept(r, "");
   *out = 0;
@@ -77,6 +83,7 @@ static const char *read_digit(map_reader *r, schedule_digit *digit) {
   }
 }
 
+/* The right side. */
 static const char *read_digits(map_reader *r) {
   if (!accept(r, "->")) return "'->'";
   if (!accept(r, "[")) return "'[' and the buffer's dimensions";
@@ -125,6 +132,7 @@ static bool covers(const schedule_layout *m, int dim) {
   }
 }
 
+/* Refuses what would put two elements in one place. */
 static tn_status check_map(const schedule_call *c, int stage, const char *text, schedule_layout *out) {
   tn_schedule *s = c->s;
   const char *where, *wrong = schedule_layout_read(text ? text : "", out, &where);
@@ -146,6 +154,7 @@ static tn_status check_map(const schedule_call *c, int stage, const char *text, 
   return TN_OK;
 }
 
+/* Only memory that is the schedule's own can be laid out anew. */
 static tn_status check_own_buffer(const schedule_call *c, int stage) {
   SCHEDULE_TRY(schedule_check_stage(c, stage));
   const schedule_stage *st = &c->s->stages[stage];
@@ -168,6 +177,7 @@ static tn_status check_own_buffer(const schedule_call *c, int stage) {
 
 /* ---- the rewrite ------------------------------------------------------------------------------------------------- */
 
+/* In the form in which it is read. */
 static void write_digit(runtime_str *out, const schedule_layout *m, const schedule_digit *digit) {
   runtime_str_addf(out, "%.*s", m->names[digit->dim].length, m->names[digit->dim].at);
   if (digit->divisor > 1) runtime_str_addf(out, "//%lld", (long long)digit->divisor);
@@ -190,6 +200,7 @@ static const char *canonical_text(tn_program *program, const schedule_layout *m)
   return kept;
 }
 
+/* Then the map has no effect, which is said. */
 static bool is_row_major(const schedule_layout *m) {
   bool same = m->n_in == m->n_out;
   for (int i = 0; same && i < m->n_out; i++)
@@ -241,6 +252,8 @@ const tir_expr *schedule_layout_extent(lowering *l, const schedule_digit *digit,
   return digit->modulus ? tir_binary(l->arena, TIR_MIN, of, tir_int(l->arena, dtype, digit->modulus)) : of;
 }
 
+/* INDEX counts from the region's first point. Divisors are constants, so that the simplifier sees
+ * panels. */
 void schedule_layout_index(lowering *l, const schedule_layout *layout, const tir_expr *const *index,
                            const tir_expr **out) {
   for (int i = 0; i < layout->n_out; i++) {

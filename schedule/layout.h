@@ -10,6 +10,7 @@ typedef struct schedule_digit {
   int64_t divisor, modulus;
 } schedule_digit;
 
+/* NAMES and DIGITS point into the text that it was read from, which must stay. */
 struct schedule_layout {
   int n_in, n_out;
   struct {

@@ -15,6 +15,7 @@ const char *schedule_loop_names(const schedule_stage *stage, char *buffer, size_
   return stage->n_leaves ? buffer : "none (it has rank 0)";
 }
 
+/* The four reasons why a stage has no loops are told apart, as their remedies differ. */
 tn_status schedule_check_stage(const schedule_call *c, int stage) {
   tn_schedule *s = c->s;
   if (stage < 0 || stage >= s->n_stages)
@@ -32,6 +33,7 @@ tn_status schedule_check_stage(const schedule_call *c, int stage) {
   return TN_OK;
 }
 
+/* With the loops that there are. */
 tn_status schedule_check_iter(const schedule_call *c, int stage, int iter) {
   SCHEDULE_TRY(schedule_check_stage(c, stage));
   const schedule_stage *st = &c->s->stages[stage];

@@ -3,6 +3,7 @@
 
 int tn_schedule_stage_count(const tn_schedule *s) { return s ? s->n_stages : 0; }
 
+/* Positions change when stages are inserted. */
 const char *tn_schedule_stage_name(const tn_schedule *s, int index) {
   if (!s || index < 0 || index >= s->n_stages) return NULL;
   return schedule_stage_name(&s->stages[index]);
@@ -14,6 +15,7 @@ static const char *annotation_word(const schedule_stage *st, int axis) {
   return schedule_annotation_words[st->axes[axis].annotation];
 }
 
+/* MAX 0 asks for the number alone. */
 int tn_schedule_loops(const tn_schedule *s, const char *stage, int max, tn_loop *out) {
   if (!s || !RUNTIME_GIVEN(s->ctx, stage) || (max > 0 && !RUNTIME_GIVEN(s->ctx, out))) return -1;
   int at = schedule_find_stage(s, stage);

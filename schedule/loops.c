@@ -77,6 +77,7 @@ static tn_status check_split_tail(const schedule_call *c) {
   return schedule_check_tail(c, c->step.stage, c->step.iter, tail);
 }
 
+/* Cheap refusals first. At most 16 parts, which is more than any tuner uses. */
 tn_status schedule_check_split(schedule_call *c) {
   int n = c->step.n;
   SCHEDULE_TRY(schedule_check_iter(c, c->step.stage, c->step.iter));
@@ -110,6 +111,7 @@ void schedule_child_extents(int64_t extent, bool is_symbolic, int n, const int64
   out[inner_to_outer ? 0 : n] = rest;
 }
 
+/* Divided one length after the other, which gives what dividing by their product would. */
 const tir_expr *schedule_rest_size(runtime_arena *arena, const tir_expr *size, int n, const int64_t *lengths) {
   for (int i = 0; i < n; i++) {
     if (lengths[i] == 1) continue;
@@ -120,6 +122,7 @@ const tir_expr *schedule_rest_size(runtime_arena *arena, const tir_expr *size, i
   return size;
 }
 
+/* Cut where BUFFER ends. */
 const char *schedule_extent_text(const schedule_axis *axis, char *buffer, size_t n) {
   runtime_str text = {0};
   if (axis->size)
@@ -185,6 +188,8 @@ bool schedule_rewrite_split(schedule_call *c) {
   return true;
 }
 
+/* LENGTHS as TVM's SP step has them: of the inner loops, or with INNER_TO_OUTER false of the outer
+ * ones. */
 tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer,
                          tn_tail tail) {
   schedule_step step = {.kind = SCHEDULE_STEP_SP,
@@ -206,6 +211,7 @@ tn_status tn_split(tn_schedule *s, const char *stage, const char *axis, int64_t 
   return SCHEDULE_CALL(s, split, schedule_name(stage), schedule_name(axis), schedule_number(factor),
                        schedule_tail(tail));
 }
+/* The outer extent is NPARTS or, where the axis is shorter, the axis's. */
 tn_status tn_split_nparts(tn_schedule *s, const char *stage, const char *axis, int64_t nparts, tn_tail tail) {
   return SCHEDULE_CALL(s, split, schedule_name(stage), schedule_name(axis), {.key = "nparts", .number = nparts},
                        schedule_tail(tail));
@@ -244,6 +250,7 @@ static tn_status check_no_attachment(const schedule_call *c, int stage, int iter
   return TN_OK;
 }
 
+/* Fuses any number of neighbours at once. */
 tn_status schedule_check_fuse(schedule_call *c) {
   int n = c->step.n, stage = c->step.stage;
   SCHEDULE_TRY(schedule_check_stage(c, stage));
@@ -304,6 +311,7 @@ static bool fused_axis(tn_schedule *s, const schedule_stage *st, int n, const in
   return out->name != NULL;
 }
 
+/* What is computed in the innermost part is computed in the fused loop. */
 bool schedule_rewrite_fuse(schedule_call *c) {
   schedule_stage *st = &c->s->stages[c->step.stage];
   const int64_t *iters = c->step.list;
@@ -384,6 +392,7 @@ tn_status schedule_check_reorder(schedule_call *c) {
   return status;
 }
 
+/* Only the list of leaves changes: axes and relations stay. */
 bool schedule_rewrite_reorder(schedule_call *c) {
   schedule_stage *st = &c->s->stages[c->step.stage];
   int16_t before[SCHEDULE_MAX_AXES];
@@ -501,12 +510,14 @@ tn_status schedule_check_annotate(schedule_call *c) {
   return status;
 }
 
+/* SCHEDULE_NONE takes an annotation back. */
 bool schedule_rewrite_annotate(schedule_call *c) {
   schedule_stage *st = &c->s->stages[c->step.stage];
   st->axes[st->leaves[c->step.iter]].annotation = (uint8_t)c->step.value;
   return true;
 }
 
+/* The tuner's unroll, vectorize and parallel. */
 tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation) {
   schedule_step step = {
       .kind = SCHEDULE_STEP_AN, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = (int64_t)annotation};

@@ -1,6 +1,8 @@
-/* lower.c: from a schedule to loop IR: one loop nest a stage, reductions as init and update, guards around stores,
- * attached stages inside the loop they are computed at. Requires a legal schedule; establishes well-formed
- * multi-dimensional loop IR (TVM: ScheduleOps, MakeComputeStmt). */
+/* lower.c: from a schedule to loop IR: one loop nest a stage, reductions as init and update, guards
+ * around stores, attached stages inside the loop they are computed at. Requires a legal schedule;
+ * establishes well-formed multi-dimensional loop IR (TVM: ScheduleOps, MakeComputeStmt). The nest of a
+ * stage is put together from the innermost loop outwards. Allocations are not checked: the arena jumps
+ * to lower_safely, which says that memory ran out. */
 #include "runtime/profiler/profiler.h"
 #include "schedule/layout.h"
 #include "schedule/lowering.h"
@@ -28,6 +30,7 @@ static void guard_below(guard *g, const tir_expr *value, const tir_expr *limit) 
   g->cond = g->cond ? tir_binary(arena, TIR_AND, g->cond, cond) : cond;
 }
 
+/* As guard_below, from the other side: regions can begin before the tensor. */
 static void guard_not_negative(guard *g, const tir_expr *value) {
   runtime_arena *arena = g->l->arena;
   const tir_expr *cond = tir_binary(arena, TIR_GE, value, tir_int(arena, (tn_dtype)value->dtype, 0));
@@ -74,12 +77,14 @@ const tir_expr *schedule_condition(lowering *l, const lower_stage *ls, const tir
   return g.cond;
 }
 
+/* STMT itself where everything is proved. */
 static const tir_stmt *guarded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
                                bool with_reduce, const tir_stmt *stmt) {
   const tir_expr *cond = schedule_condition(l, ls, env, values, with_reduce);
   return cond ? tir_if(l->arena, cond, stmt, NULL) : stmt;
 }
 
+/* What a padded stage stores outside of its axes is 0 or an identity, which nothing reads. */
 const tir_expr *schedule_unpadded(lowering *l, const lower_stage *ls, const tir_env *env, const tir_expr **values,
                                   bool with_reduce) {
   guard g = {l, env, NULL, true};
@@ -106,6 +111,7 @@ static bool counts_lanes(const lower_stage *ls, int leaf) {
   return false;
 }
 
+/* An annotation that lowering cannot keep (a GPU's) leaves the loop serial. */
 static tir_loop_kind loop_kind(const lower_stage *ls, int leaf) {
   const schedule_axis *axis = schedule_leaf(ls->st, leaf);
   if (counts_lanes(ls, leaf)) return TIR_VECTORIZED;
@@ -113,6 +119,7 @@ static tir_loop_kind loop_kind(const lower_stage *ls, int leaf) {
   return axis->annotation < SCHEDULE_BIND ? kinds[axis->annotation] : TIR_SERIAL;
 }
 
+/* Looks through splits of splits: the inner one's blocks are parted, too. */
 bool schedule_wants_peel(const lower_stage *ls, int axis) {
   int made_by = ls->st->axes[axis].made_by;
   if (made_by < 0) return false;
@@ -177,6 +184,7 @@ static int first_reduce_leaf(const schedule_stage *st) {
   return st->n_leaves;
 }
 
+/* The place in the buffer, through layout and rolling. */
 static const tir_stmt *store_value(lowering *l, const lower_stage *ls, int v, const tir_expr **values,
                                    const tir_expr *value) {
   const tir_expr *place[TN_MAX_RANK];
@@ -184,6 +192,7 @@ static const tir_stmt *store_value(lowering *l, const lower_stage *ls, int v, co
   return tir_store(l->arena, buffer, buffer->ndim, schedule_place(l, ls, values, place), value, NULL);
 }
 
+/* USER is a buffer. */
 static tir_walk stop_at_load_of(void *user, const tir_expr *e) {
   return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
@@ -263,6 +272,7 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   return stmt;
 }
 
+/* Any buffer. */
 static tir_walk stop_at_load(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -322,6 +332,7 @@ static const tir_stmt *with_rolling(lowering *l, int stage, int axis, const tir_
   return loop;
 }
 
+/* Without a reduction: all values of the definition at one point. */
 static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
   const tir_expr **values = ls->axis_value, *stored[TIR_MAX_VALUES];
   const tir_expr *within = schedule_unpadded(l, ls, ls->env[ls->st->n_leaves], values, true);
@@ -340,6 +351,7 @@ static int first_of_run(const schedule_stage *st) {
   return first;
 }
 
+/* The value is the stage's position in the schedule. */
 static const tir_stmt *tensor_mark(lowering *l, const char *kind, const schedule_stage *st, const tir_stmt *body) {
   return tir_attr(l->arena, runtime_format(l->arena, "%s%s", kind, st->intrin->name), st - l->s->stages, body);
 }
@@ -415,6 +427,7 @@ static tir_func *make_func(lowering *l, const char *name, const tir_stmt *body) 
   return f;
 }
 
+/* Stages from the last to the first, each around what follows it: a buffer lives around its readers. */
 static tir_func *lower(lowering *l, const char *name) {
   if (!schedule_infer_bounds(l)) return NULL;
   if (l->part != SCHEDULE_WHOLE && schedule_find_packed(l) != TN_OK) return NULL;
@@ -430,6 +443,7 @@ static tir_func *lower(lowering *l, const char *name) {
   return make_func(l, name, body);
 }
 
+/* The caller's landing place is put back in every case. */
 static tir_func *lower_safely(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks,
                               schedule_part part) {
   jmp_buf oom, *outer = arena->on_oom;
@@ -445,14 +459,17 @@ static tir_func *lower_safely(const tn_schedule *s, const char *name, runtime_ar
   return f;
 }
 
+/* Marks change no loop. */
 tir_func *schedule_lower_marked(const tn_schedule *s, const char *name, runtime_arena *arena, schedule_marks marks) {
   return lower_safely(s, name, arena, marks, SCHEDULE_WHOLE);
 }
 
+/* For the tuner and tests: before any pass, so that loops are as the schedule says. */
 tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *arena) {
   return schedule_lower_marked(s, name, arena, SCHEDULE_MARKS_NONE);
 }
 
+/* One event of a recording. */
 static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena, bool marks_stages,
                             schedule_part part) {
   TN_SCOPE(COMPILE, 3, "lower");
@@ -462,6 +479,7 @@ static tir_func *first_form(const tn_schedule *s, const char *name, runtime_aren
   return f;
 }
 
+/* Debug builds check the IR between passes. */
 tir_func *schedule_lower_part(const tn_schedule *s, const char *name, runtime_arena *arena,
                               const tir_pass_options *options, schedule_part part) {
   tir_func *f = first_form(s, name, arena, options->marks_stages, part);

@@ -25,6 +25,7 @@ typedef struct lower_roll {
   const lower_var *var;
 } lower_roll;
 
+/* By stage of the schedule. What of it is set when stands at schedule_infer_bounds. */
 typedef struct lower_stage {
   const schedule_stage *st;
   bool is_constant;                 /* depends on layout_free inputs alone (prepack.c) */

@@ -7,10 +7,12 @@ static const schedule_family *const families[PLAN_FAMILIES] = {&schedule_family_
                                                                &schedule_family_rows, &schedule_family_reduce,
                                                                &schedule_family_move, &schedule_family_points};
 
+/* NULL: there is none of that number. */
 const schedule_family *schedule_family_at(int family) {
   return family >= 0 && family < PLAN_FAMILIES ? families[family] : NULL;
 }
 
+/* In the order of the table, which decides between plans of equal cost. */
 void schedule_plan_choices(const generic_draft *d, const generic_group *g, const schedule_family *only,
                            plan_choices *out) {
   out->n = 0;
@@ -24,6 +26,7 @@ void schedule_plan_choices(const generic_draft *d, const generic_group *g, const
   }
 }
 
+/* Values keep the order in which they were added. */
 bool plan_add(plan_space *space, int field, int64_t value) {
   for (int i = 0; i < space->n[field]; i++)
     if (space->value[field][i] == value) return true;
@@ -34,11 +37,13 @@ bool plan_add(plan_space *space, int field, int64_t value) {
 
 /* ---- ranking ----------------------------------------------------------------------------------------------------- */
 
+/* OUT of schedule_plan_rank, in the making. */
 typedef struct ranking {
   int n, max;
   schedule_plan *best; /* in order of their costs */
 } ranking;
 
+/* A descent meets plans more than once. */
 static bool same_values(const schedule_plan *a, const schedule_plan *b) {
   return a->family == b->family && memcmp(a->value, b->value, sizeof a->value) == 0;
 }
@@ -57,12 +62,14 @@ static void rank(ranking *r, const schedule_plan *plan) {
   r->n = RUNTIME_MIN(r->n + 1, r->max);
 }
 
+/* One start of the search. */
 typedef struct descent {
   const plan_choice *choice;
   ranking *ranking;
   schedule_plan at; /* the best found from one start */
 } descent;
 
+/* Every plan that is looked at is ranked, not only those on the way. */
 static bool try_values(descent *d, const schedule_plan *plan) {
   schedule_plan next = *plan;
   next.ns = families[plan->family]->cost(d->choice->facts, next.value);
@@ -101,6 +108,7 @@ static void descend(descent *d) {
   }
 }
 
+/* From the plainest plan. Two fields at a time, as values of tiles only pay together. */
 static void rank_choice(const plan_choice *choice, ranking *r) {
   descent d = {.choice = choice, .ranking = r, .at = {.family = choice->family, .ns = INFINITY}};
   schedule_plan start = d.at;
@@ -111,19 +119,29 @@ static void rank_choice(const plan_choice *choice, ranking *r) {
   descend(&d);
 }
 
+/* Some thousand costs a group, a few microseconds each at most. */
 int schedule_plan_rank(const plan_choices *choices, int max, schedule_plan *out) {
   ranking r = {.max = max, .best = out};
   for (int i = 0; i < choices->n; i++) rank_choice(&choices->choices[i], &r);
   return r.n;
 }
 
+static const plan_choice *choice_of(const plan_choices *choices, int family) {
+  for (int i = 0; i < choices->n; i++)
+    if (choices->choices[i].family == family) return &choices->choices[i];
+  return NULL;
+}
+
+double schedule_plan_cost(const plan_choices *choices, const schedule_plan *plan) {
+  const plan_choice *c = choice_of(choices, plan->family);
+  return c ? families[c->family]->cost(c->facts, plan->value) : INFINITY;
+}
+
+/* On the draft itself: the caller throws it away when this is false. */
 bool schedule_plan_realize(generic_draft *d, const generic_group *g, const plan_choices *choices,
                            const schedule_plan *plan) {
-  for (int i = 0; i < choices->n; i++) {
-    const plan_choice *c = &choices->choices[i];
-    if (c->family == plan->family) return families[c->family]->realize(d, g, c->facts, plan->value);
-  }
-  return false;
+  const plan_choice *c = choice_of(choices, plan->family);
+  return c && families[c->family]->realize(d, g, c->facts, plan->value);
 }
 
 /* ---- as JSON ----------------------------------------------------------------------------------------------------- */
@@ -139,6 +157,7 @@ json_t *schedule_plan_json(const char *stage, const schedule_plan *plan) {
   return json;
 }
 
+/* A field that is missing is refused, too. */
 static tn_status decode_field(tn_context *ctx, const json_t *json, const char *family, const char *field,
                               int32_t *out) {
   const json_t *value = json_object_get(json, field);
@@ -149,6 +168,7 @@ static tn_status decode_field(tn_context *ctx, const json_t *json, const char *f
   return TN_OK;
 }
 
+/* Whether the values go together is the primitives' to say. */
 tn_status schedule_plan_decode(tn_context *ctx, const json_t *json, schedule_plan *out) {
   const char *name = json_string_value(json_object_get(json, "family"));
   *out = (schedule_plan){.family = -1, .ns = INFINITY};
@@ -159,5 +179,42 @@ tn_status schedule_plan_decode(tn_context *ctx, const json_t *json, schedule_pla
   const schedule_family *family = families[out->family];
   for (int f = 0; f < family->n_fields; f++)
     SCHEDULE_TRY(decode_field(ctx, json, name, family->fields[f].name, &out->value[f]));
+  return TN_OK;
+}
+
+static bool has_value(const plan_space *space, int field, int32_t value) {
+  for (int i = 0; i < space->n[field]; i++)
+    if (space->value[field][i] == value) return true;
+  return space->n[field] == 0 && value == 0; /* of no use here */
+}
+
+/* "1, 2, 3, ..." */
+static void list_values(const plan_space *space, int field, runtime_str *out) {
+  enum { MOST = 12 };
+  for (int i = 0; i < space->n[field] && i < MOST; i++)
+    runtime_str_addf(out, "%s%d", i ? ", " : "", space->value[field][i]);
+  if (space->n[field] > MOST) runtime_str_add(out, ", ...");
+}
+
+static tn_status refuse_value(tn_context *ctx, const char *stage, const plan_choice *c, const schedule_plan *plan,
+                              int field) {
+  runtime_str values = {0};
+  const schedule_family *family = families[plan->family];
+  list_values(&c->space, field, &values);
+  tn_status status = runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"%s\" of %s is %d, and family %s has %s there",
+                                  family->fields[field].name, stage, plan->value[field], family->name,
+                                  values.failed || values.n == 0 ? "no such value" : values.data);
+  runtime_str_free(&values);
+  return status;
+}
+
+tn_status schedule_plan_check(tn_context *ctx, const char *stage, const plan_choices *choices,
+                              const schedule_plan *plan) {
+  const plan_choice *c = choice_of(choices, plan->family);
+  if (!c)
+    return runtime_fail(ctx, TN_ERROR_RECORD, "plan: \"family\" of %s is %s, which cannot schedule it", stage,
+                        families[plan->family]->name);
+  for (int f = 0; f < families[plan->family]->n_fields; f++)
+    if (!has_value(&c->space, f, plan->value[f])) return refuse_value(ctx, stage, c, plan, f);
   return TN_OK;
 }

@@ -29,11 +29,13 @@ typedef struct plan_space {
   int32_t value[PLAN_MAX_FIELDS][PLAN_MAX_VALUES];
 } plan_space;
 
+/* For texts and reports. */
 typedef struct plan_field {
   const char *name; /* in texts */
   const char *what;
 } plan_field;
 
+/* A row of the table. FACTS are the family's own and live in the draft's arena. */
 typedef struct schedule_family {
   const char *name;
   int n_fields;
@@ -71,6 +73,9 @@ void schedule_plan_choices(const generic_draft *d, const generic_group *g, const
                            plan_choices *out);
 /* Ranks: at most MAX plans, the least cost first. Returns how many. */
 int schedule_plan_rank(const plan_choices *choices, int max, schedule_plan *out);
+/* What the plan's family says it costs; INFINITY: the values do not go together, or no such family is among CHOICES. */
+double schedule_plan_cost(const plan_choices *choices, const schedule_plan *plan);
+/* CHOICES are those that the plan was ranked with. */
 bool schedule_plan_realize(generic_draft *d, const generic_group *g, const plan_choices *choices,
                            const schedule_plan *plan);
 
@@ -92,8 +97,11 @@ int schedule_plans_ranked(const schedule_plans *plans, int group, const schedule
 /* One plan for each group; family -1: a group that has none. NULL: a primitive refused one of them, or no memory; the
  * context has no message. The caller frees the schedule. */
 tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *by_group);
-/* The plans that a schedule was made from, as JSON text: an array of one object for each group; NULL: it was made
- * otherwise, or changed since. */
+/* Nanoseconds of all groups that have a plan. INFINITY: values of one of them do not go together. */
+double schedule_plans_cost(const schedule_plans *plans, const schedule_plan *by_group);
+/* Plans as JSON text: an array of one object for each group that has one. NULL: no memory. The caller frees it. */
+char *schedule_plans_text(const schedule_plans *plans, const schedule_plan *by_group);
+/* The plans that a schedule says it was made from, as JSON text; NULL: it says none, or was changed since. */
 const char *schedule_plan_text(const tn_schedule *s);
 /* Says so of a schedule whose steps were replayed. TN_ERROR_MEMORY. */
 tn_status schedule_set_plan(tn_schedule *s, const char *text);
@@ -109,5 +117,8 @@ bool plan_add(plan_space *space, int field, int64_t value);
 json_t *schedule_plan_json(const char *stage, const schedule_plan *plan);
 /* The message of a refusal names the field. */
 tn_status schedule_plan_decode(tn_context *ctx, const json_t *json, schedule_plan *out);
+/* Whether the plan is one of those that can be chosen. TN_ERROR_RECORD with a message that names the field. */
+tn_status schedule_plan_check(tn_context *ctx, const char *stage, const plan_choices *choices,
+                              const schedule_plan *plan);
 
 #endif

@@ -32,34 +32,25 @@ static const char *const refused[][2] = {
 
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
+/* PRAGMA is a schedule_pragma_kind. */
 const char *schedule_pragma_key(int pragma) { return rows[pragma].key; }
 
+/* -1: unknown. */
 static int find_key(const char *key) {
   for (int i = 0; i < SCHEDULE_PRAGMA_COUNT; i++)
     if (strcmp(rows[i].key, key) == 0) return i;
   return -1;
 }
 
+/* NULL: nothing is known against it. */
 static const char *reason_against(const char *key) {
   for (int i = 0; i < RUNTIME_COUNT(refused); i++)
     if (strcmp(refused[i][0], key) == 0) return refused[i][1];
   return NULL;
 }
 
-/* The number of single-character changes between two words of at most 31 characters. */
-static int distance(const char *a, const char *b) {
-  int row[32], na = RUNTIME_MIN((int)strlen(a), 31), nb = RUNTIME_MIN((int)strlen(b), 31);
-  for (int j = 0; j <= nb; j++) row[j] = j;
-  for (int i = 1; i <= na; i++) {
-    int diagonal = row[0];
-    row[0] = i;
-    for (int j = 1; j <= nb; j++) {
-      int change = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = RUNTIME_MIN(change, 1 + RUNTIME_MIN(row[j], row[j - 1]));
-    }
-  }
-  return row[nb];
+static bool is_nearer(const char *key, const char *a, const char *b) {
+  return runtime_edit_distance(key, a) < runtime_edit_distance(key, b);
 }
 
 /* The known keys, the most similar one first. */
@@ -69,7 +60,7 @@ static const char *keys_by_distance(const char *key, char *buffer, size_t n) {
   for (int i = 0; i < SCHEDULE_PRAGMA_COUNT; i++) {
     int best = -1;
     for (int k = 0; k < SCHEDULE_PRAGMA_COUNT; k++)
-      if (!said[k] && (best < 0 || distance(key, rows[k].key) < distance(key, rows[best].key))) best = k;
+      if (!said[k] && (best < 0 || is_nearer(key, rows[k].key, rows[best].key))) best = k;
     said[best] = true;
     const char *between = i == 0 ? "" : i + 1 < SCHEDULE_PRAGMA_COUNT ? ", " : " or ";
     if (used < n) used += (size_t)snprintf(buffer + used, n - used, "%s%s", between, rows[best].key);
@@ -79,6 +70,7 @@ static const char *keys_by_distance(const char *key, char *buffer, size_t n) {
 
 /* ---- the primitive ----------------------------------------------------------------------------------------------- */
 
+/* Keys of TVM that mean nothing here have a reason of their own. */
 static tn_status check_key(const schedule_call *c, const char *key) {
   char names[256];
   const char *reason = reason_against(key);
@@ -87,6 +79,7 @@ static tn_status check_key(const schedule_call *c, const char *key) {
   return schedule_refuse(c, "key \"%s\" is unknown: use %s", key, keys_by_distance(key, names, sizeof names));
 }
 
+/* Each key once a loop: a second value would silently win. */
 static tn_status check_value(const schedule_call *c, const schedule_axis *axis, int pragma, int64_t value) {
   const struct pragma_row *row = &rows[pragma];
   if (value < row->least || value > row->most)
@@ -120,6 +113,7 @@ tn_status schedule_check_pragma(schedule_call *c) {
   return check_value(c, schedule_leaf(&c->s->stages[c->step.stage], c->step.iter), find_key(key), c->step.value);
 }
 
+/* FOUND is the key's row; values are stored plus 1, so that 0 means none. */
 bool schedule_rewrite_pragma(schedule_call *c) {
   schedule_stage *st = &c->s->stages[c->step.stage];
   schedule_axis *axis = &st->axes[st->leaves[c->step.iter]];
@@ -131,6 +125,7 @@ bool schedule_rewrite_pragma(schedule_call *c) {
   return true;
 }
 
+/* The only pragma that the tuner sets. */
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step) {
   char text[64];
   snprintf(text, sizeof text, "%s$%lld", rows[SCHEDULE_PRAGMA_UNROLL].key, (long long)max_step);
@@ -155,11 +150,13 @@ static bool has_rest(const lower_stage *ls, int axis) {
   return false;
 }
 
+/* Said by lowering, where extents are known. */
 static void warn(const lowering *l, const lower_stage *ls, int leaf, const char *primitive, const char *why) {
   runtime_say(l->ctx, TN_SEVERITY_WARNING, "%s(%s, %s) has no effect: %s", primitive, schedule_stage_name(ls->st),
               schedule_leaf(ls->st, leaf)->name, why);
 }
 
+/* Each pragma on its own terms: what "no effect" means differs. */
 static void warn_pragmas(const lowering *l, const lower_stage *ls, int leaf) {
   const schedule_axis *axis = schedule_leaf(ls->st, leaf);
   if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_EXPLICIT) == 1)
@@ -170,6 +167,7 @@ static void warn_pragmas(const lowering *l, const lower_stage *ls, int leaf) {
     warn(l, ls, leaf, "pragma", "parallel_stride_pattern is for a parallel loop");
 }
 
+/* Once for each lowering of a schedule, for live stages. */
 void schedule_warn_loops(const lowering *l, const lower_stage *ls) {
   for (int i = 0; i < ls->st->n_leaves; i++) {
     const schedule_axis *axis = schedule_leaf(ls->st, i);

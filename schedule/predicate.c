@@ -20,6 +20,7 @@ static bool is_output_of(const schedule_stage *st, const tn_tensor *tensor) {
 
 static void look(proof *p, const tir_env *env, const tir_expr *e);
 
+/* SIDE conditions live on the C stack, one for each select around. */
 static void look_under(proof *p, const tir_env *env, const tir_expr *cond, bool holds, const tir_expr *e) {
   tir_env inner = {.outer = env, .cond = holds ? cond : tir_unary(p->arena, TIR_NOT, cond)};
   look(p, &inner, e);
@@ -81,6 +82,7 @@ static bool holds_everywhere(proof *p) {
   return envs && tir_prove(p->arena, op->n_axes ? &envs[op->n_axes - 1] : NULL, p->condition);
 }
 
+/* An output is needed whole, so that the condition must be true everywhere. */
 static tn_status check_output(proof *p, const char *text) {
   const char *name = schedule_stage_name(p->stage);
   if (holds_everywhere(p)) return TN_OK;
@@ -90,6 +92,7 @@ static tn_status check_output(proof *p, const char *text) {
                          name, text, text);
 }
 
+/* Looks through inlined readers, with the conditions of these. */
 static tn_status check_readers(proof *p, const char *text) {
   const tn_schedule *s = p->c->s;
   int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(s, p->c->step.stage, false, RUNTIME_COUNT(readers), readers);
@@ -110,6 +113,7 @@ static tn_status check_readers(proof *p, const char *text) {
   return TN_OK;
 }
 
+/* One predicate a stage. */
 static tn_status check_stage(const schedule_call *c, int stage) {
   SCHEDULE_TRY(schedule_check_stage(c, stage));
   const schedule_stage *st = &c->s->stages[stage];
@@ -142,6 +146,8 @@ static tn_status check_condition(const schedule_call *c, const tir_expr *conditi
   return TN_OK;
 }
 
+/* The condition is parsed over the op's axes and recorded in canonical form: equal conditions are equal
+ * texts. */
 tn_status schedule_check_set_store_predicate(schedule_call *c) {
   SCHEDULE_TRY(check_stage(c, c->step.stage));
   SCHEDULE_TRY(schedule_check_no_scan(c, c->step.stage, "set_store_predicate",
@@ -161,6 +167,7 @@ tn_status schedule_check_set_store_predicate(schedule_call *c) {
   return status;
 }
 
+/* The condition lies in the context's arena. */
 bool schedule_rewrite_set_store_predicate(schedule_call *c) {
   c->s->stages[c->step.stage].predicate = c->found;
   c->s->stages[c->step.stage].predicate_text = c->step.text;

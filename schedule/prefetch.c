@@ -63,6 +63,7 @@ static tn_status check_offset(const schedule_call *c, int64_t offset) {
                          (long long)offset, MAX_OFFSET);
 }
 
+/* A list of the loop's own position is dropped: it says what holds without it. */
 tn_status schedule_check_prefetch(schedule_call *c) {
   int stage = c->step.stage, iter = c->step.iter, tensor = c->step.target_stage;
   if (c->step.n != 0 && c->step.n != 2)
@@ -88,16 +89,19 @@ tn_status schedule_check_prefetch(schedule_call *c) {
   return TN_OK;
 }
 
+/* Splitting such a loop would lose the request. */
 bool schedule_has_prefetch(const schedule_stage *st, int axis) {
   for (int i = 0; i < st->n_prefetches; i++)
     if (st->prefetches[i].axis == axis) return true;
   return false;
 }
 
+/* Then records leave the loop out. */
 bool schedule_is_of_own(const schedule_stage *st, const schedule_prefetch_request *p) {
   return p->of == st->tensors && p->of_axis == p->axis;
 }
 
+/* "?": that loop was split since. */
 const char *schedule_of_name(const tn_schedule *s, const schedule_prefetch_request *p) {
   const schedule_stage *of = &s->stages[schedule_stage_of_tensor(s, p->of)];
   return p->of_axis < of->n_axes ? of->axes[p->of_axis].name : "?";
@@ -166,6 +170,7 @@ static const char *objection(lowering *l, const lower_stage *ls, int leaf, const
              : "what an iteration reads is not known, or is the whole tensor";
 }
 
+/* In the index dtype. */
 static const tir_expr *number(lowering *l, int64_t value) { return tir_int(l->arena, l->index_dtype, value); }
 
 /* min(max(e, 0), extent - length) as far as that cannot be proved. */
@@ -226,6 +231,7 @@ static const tir_stmt *over_region(lowering *l, const tir_env *env, const lower_
   return in_loops(l, buffer->ndim, var, count, tir_prefetch(l->arena, buffer, buffer->ndim, index));
 }
 
+/* NOP where nothing is to be fetched, with the reason said. */
 static const tir_stmt *one_prefetch(lowering *l, const lower_stage *ls, int leaf, const schedule_prefetch_request *p) {
   const lower_stage *from = &l->stages[schedule_stage_of_tensor(l->s, p->tensor)];
   const lower_var *of;
@@ -240,6 +246,7 @@ static const tir_stmt *one_prefetch(lowering *l, const lower_stage *ls, int leaf
   return tir_seq(l->arena, from->st->n_tensors, stmts);
 }
 
+/* In the order in which they were asked for. */
 const tir_stmt *schedule_with_prefetches(lowering *l, const lower_stage *ls, int leaf, const tir_stmt *body) {
   for (int i = ls->st->n_prefetches - 1; i >= 0; i--) {
     const schedule_prefetch_request *p = &ls->st->prefetches[i];

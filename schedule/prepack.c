@@ -1,9 +1,11 @@
-/* prepack.c: which stages depend on constants alone, and the parameters of the two functions that a program with
- * packed constants becomes. */
+/* prepack.c: which stages depend on constants alone, and the parameters of the two functions that a
+ * program with packed constants becomes. Marks live in the lowering. The two functions are made by two
+ * lowerings of one schedule, which agree because they mark alike. */
 #include "schedule/prepack.h"
 
 /* ---- what is constant -------------------------------------------------------------------------------------------- */
 
+/* Stops at a read of what a call may change. */
 static tir_walk find_variable(void *user, const tir_expr *e) {
   const lowering *l = user;
   if (e->op != TIR_READ) return TIR_WALK_ON;
@@ -26,6 +28,7 @@ static int root_of(const lowering *l, int stage) {
   return stage;
 }
 
+/* Only root stages are asked: what is computed inside one goes with it. */
 bool schedule_in_part(const lowering *l, int stage) {
   return l->part == SCHEDULE_WHOLE || l->stages[stage].is_prepacked == (l->part == SCHEDULE_PREPACK);
 }
@@ -39,6 +42,7 @@ static void mark_prepacked(lowering *l) {
   }
 }
 
+/* N counts the buffers between the two parts. */
 typedef struct crossing {
   lowering *l;
   int n;
@@ -55,11 +59,13 @@ static void cross_tensor(crossing *c, const tn_tensor *tensor) {
   c->n++;
 }
 
+/* Reads of one stage. */
 static tir_walk cross(void *user, const tir_expr *e) {
   if (e->op == TIR_READ) cross_tensor(user, e->u.tensor);
   return TIR_WALK_ON;
 }
 
+/* A C function reads its inputs without READ nodes. */
 static void cross_stage(crossing *c, const lower_stage *ls) {
   const te_op *op = ls->st->op;
   if (ls->body) tir_walk_expr(ls->body, cross, c);
@@ -73,6 +79,7 @@ typedef struct symbol_search {
   const char *found; /* a symbol's name, or NULL */
 } symbol_search;
 
+/* In te's variables and in those of loop IR. */
 static tir_walk find_symbol(void *user, const tir_expr *e) {
   symbol_search *search = user;
   const tn_program *p = search->l->s->program;
@@ -113,6 +120,7 @@ static tn_status check_no_symbols(const lowering *l) {
   return TN_OK;
 }
 
+/* Marks first: what is packed is known before its readers are looked at. */
 tn_status schedule_find_packed(lowering *l) {
   crossing c = {l, 0};
   mark_constants(l);
@@ -133,21 +141,25 @@ tn_status schedule_find_packed(lowering *l) {
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 
+/* USER is a buffer. */
 static tir_walk find_load(void *user, const tir_expr *e) {
   return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* A prefetch or a call uses a buffer, too. */
 static tir_walk find_touch(void *user, const tir_stmt *s) {
   bool touches =
       (s->kind == TIR_PREFETCH && s->u.prefetch.buffer == user) || (s->kind == TIR_CALL && tir_call_touches(s, user));
   return touches ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* Of the final body: what lowering dropped is no parameter. */
 static bool is_used(const tir_stmt *body, const tir_buffer *buffer) {
   tir_visitor visitor = {.stmt = find_touch, .expr = find_load, .user = (void *)buffer};
   return !tir_walk_stmt(body, &visitor);
 }
 
+/* In the order of the stages, which both parts share. */
 static void add_packed(const lowering *l, tir_func *f) {
   for (int i = 0; i < l->s->n_stages; i++) {
     const lower_stage *ls = &l->stages[i];
@@ -156,12 +168,14 @@ static void add_packed(const lowering *l, tir_func *f) {
   }
 }
 
+/* Linear in the parameters. */
 static bool is_param_of(const tir_func *f, const tir_buffer *buffer) {
   bool is_param = false;
   for (int i = 0; i < f->n_params; i++) is_param = is_param || f->params[i] == buffer;
   return is_param;
 }
 
+/* NULL: passed by value. */
 static const tir_buffer *buffer_of(const lowering *l, const tn_tensor *t) {
   const lower_stage *ls = &l->stages[schedule_stage_of_tensor(l->s, t)];
   return ls->scalar ? NULL : ls->buffers[t->value_index];

@@ -17,6 +17,7 @@ static bool print_calls(const tn_schedule *s, bool is_c, runtime_str *out) {
 
 /* ---- forms ------------------------------------------------------------------------------------------------------- */
 
+/* Lowered for no machine in particular. */
 static bool print_tir(const tn_schedule *s, runtime_str *out) {
   runtime_arena arena = {0};
   tir_func *f = schedule_lower_and_optimize(s, "kernel", &arena);
@@ -25,6 +26,7 @@ static bool print_tir(const tn_schedule *s, runtime_str *out) {
   return f != NULL;
 }
 
+/* What a record holds. */
 static bool print_steps(const tn_schedule *s, runtime_str *out) {
   json_t *json = schedule_steps_json(s);
   char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
@@ -39,6 +41,7 @@ static bool print_text(const tn_schedule *s, runtime_str *out) { return print_ca
 static bool print_tree(const tn_schedule *s, runtime_str *out) { return schedule_print_tree(s, out); }
 static bool print_script(const tn_schedule *s, runtime_str *out) { return schedule_print_script(s, out); }
 
+/* The text ends at the context's limit, with a message. */
 char *tn_schedule_print(const tn_schedule *s, tn_form form) {
   static bool (*const printers[])(const tn_schedule *, runtime_str *) = {
       [TN_FORM_TIR] = print_tir, [TN_FORM_STEPS] = print_steps, [TN_FORM_TEXT] = print_text,

@@ -9,8 +9,10 @@
 
 #include "schedule/edit.h"
 
+/* The stage that stores the state; its steps are ordinary computes. */
 static bool is_scan(const schedule_stage *st) { return st->op->kind == TE_SCAN; }
 
+/* Follows splits up to the root axis, which is the first. */
 bool schedule_is_time(const schedule_stage *st, int axis) {
   if (!is_scan(st)) return false;
   while (st->axes[axis].made_by >= 0) {
@@ -63,10 +65,12 @@ typedef struct across {
   int own;                      /* ... and its axis that goes with the dimension */
 } across;
 
+/* The axis alone: with an offset elements would be read across. */
 static bool is_axis(const tir_expr *e, const tn_axis *axis) { return e->op == TIR_VAR && e->u.var == &axis->var; }
 
 static bool keeps_apart(across *a, int stage, int own);
 
+/* Each step is looked at once; the dimension that goes with the axis is found at its first read. */
 static tir_walk look_at_read(void *user, const tir_expr *e) {
   across *a = user;
   if (e->op != TIR_READ) return TIR_WALK_ON;
@@ -86,6 +90,7 @@ static tir_walk look_at_read(void *user, const tir_expr *e) {
   return TIR_WALK_STOP;
 }
 
+/* A step at a time, recursively: steps read steps. */
 static bool keeps_apart(across *a, int stage, int own) {
   across outer = *a;
   a->op = a->s->stages[stage].op;
@@ -118,6 +123,7 @@ static const schedule_axis *read_across(const tn_schedule *s, int scan, int axis
 
 /* ---- the checks -------------------------------------------------------------------------------------------------- */
 
+/* Inlining or moving a scan would start it anew for each reader. */
 static tn_status check_place(const schedule_call *c, int scan) {
   const schedule_stage *st = &c->s->stages[scan];
   const char *name = schedule_stage_name(st);
@@ -190,6 +196,7 @@ static tn_status check_outer(const schedule_call *c, int scan) {
   return TN_OK;
 }
 
+/* Inlined steps are part of their readers. */
 static tn_status check_steps(const schedule_call *c, int scan) {
   tn_schedule *s = c->s;
   const schedule_stage *target = &s->stages[scan];
@@ -208,6 +215,7 @@ static tn_status check_steps(const schedule_call *c, int scan) {
   return TN_OK;
 }
 
+/* Quadratic in the steps, of which scans have a few. */
 tn_status schedule_check_scans(const schedule_call *c) {
   for (int i = 0; i < c->s->n_stages; i++) {
     if (!is_scan(&c->s->stages[i])) continue;
@@ -219,6 +227,7 @@ tn_status schedule_check_scans(const schedule_call *c) {
   return TN_OK;
 }
 
+/* PRIMITIVE is what would stand between two times. */
 tn_status schedule_check_no_scan(const schedule_call *c, int stage, const char *primitive, const char *instead) {
   tn_schedule *s = c->s;
   const schedule_stage *st = &s->stages[stage];
@@ -231,6 +240,7 @@ tn_status schedule_check_no_scan(const schedule_call *c, int stage, const char *
                          scan == stage ? "" : schedule_stage_name(&s->stages[scan]), primitive, instead);
 }
 
+/* WHY ends "... is the time of a scan:". */
 tn_status schedule_check_no_time(const schedule_call *c, int stage, int iter, const char *why, const char *instead) {
   const schedule_stage *st = &c->s->stages[stage];
   if (!schedule_is_time(st, st->leaves[iter])) return TN_OK;

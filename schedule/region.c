@@ -4,11 +4,14 @@
 
 static const schedule_range unknown = {NULL, 0};
 
+/* In the index dtype. */
 static const tir_expr *number(lowering *l, int64_t value) { return tir_int(l->arena, l->index_dtype, value); }
+/* Made by the constructor, which folds. */
 static const tir_expr *binary(lowering *l, tir_op op, const tir_expr *a, const tir_expr *b) {
   return tir_binary(l->arena, op, a, b);
 }
 
+/* Data counts as changing. */
 static tir_walk stop_at_relaxed(void *user, const tir_expr *e) {
   (void)user;
   if (e->op == TIR_READ || e->op == TIR_LOAD) return TIR_WALK_STOP;
@@ -73,6 +76,7 @@ static schedule_range range_extremum(lowering *l, schedule_range a, schedule_ran
           end = is_min ? RUNTIME_MIN(a1, b1) : RUNTIME_MAX(a1, b1);
   return (schedule_range){number(l, first), end - first};
 }
+/* By constants; see range_extremum. */
 static schedule_range range_min(lowering *l, schedule_range a, schedule_range b) {
   return range_extremum(l, a, b, true);
 }
@@ -92,6 +96,7 @@ static const range_rule rules[] = {
     {TIR_FLOORMOD, NULL, range_floormod},
 };
 
+/* A constant on the left of a product is moved to the right. */
 static schedule_range apply_rule(lowering *l, const range_rule *rule, const tir_expr *x, const tir_expr *y) {
   int64_t by;
   if (rule->op == TIR_MUL && tir_is_int(x, &by)) return apply_rule(l, rule, y, x);
@@ -107,6 +112,7 @@ static const tir_expr *without_cancelled_terms(lowering *l, const tir_expr *e) {
   return e->op == TIR_FLOORDIV || e->op == TIR_FLOORMOD ? tir_simplify(l->arena, l->env, e) : e;
 }
 
+/* Unknown for every operator without a rule. */
 static schedule_range range_binary(lowering *l, const tir_expr *e) {
   const tir_expr *simple = without_cancelled_terms(l, e);
   if (simple->op != e->op) return schedule_range_of(l, simple);

@@ -12,6 +12,7 @@ typedef enum derived_kind {
   DERIVED_OTHER
 } derived_kind;
 
+/* What makes two requests the same: A, B and C mean something else for each kind. */
 typedef struct derived_key {
   derived_kind kind;
   const void *a, *b, *c;
@@ -22,6 +23,7 @@ typedef struct derived_entry {
   const te_op *op;
 } derived_entry;
 
+/* One for each program, in heap memory; names and ops lie in the context's arena and outlive it. */
 struct schedule_registry {
   runtime_names names;
   RUNTIME_VEC(derived_entry) derived;
@@ -45,7 +47,7 @@ static void registries_free(void *data) {
   }
 }
 
-/* The head of the context's list, made on first use. NULL: out of memory, or the context has no slot left. */
+/* The head of the context's list, made on first use. NULL: out of memory. */
 static schedule_registry **registries_of(tn_context *ctx) {
   schedule_registry **head = runtime_slot_get(ctx, RUNTIME_SLOT_REGISTRIES);
   if (head) return head;
@@ -54,6 +56,7 @@ static schedule_registry **registries_of(tn_context *ctx) {
   return head;
 }
 
+/* Made for the first schedule of the program. */
 schedule_registry *schedule_registry_of(tn_program *program) {
   if (program->derived) return program->derived;
   schedule_registry **head = registries_of(program->ctx), *r = head ? calloc(1, sizeof *r) : NULL;
@@ -64,6 +67,7 @@ schedule_registry *schedule_registry_of(tn_program *program) {
   return program->derived = r;
 }
 
+/* Needs a registry; the newest schedule stands first. */
 void schedule_registry_link(tn_schedule *s) {
   schedule_registry *r = s->program->derived;
   s->previous = NULL;
@@ -86,6 +90,7 @@ const char *schedule_intern(tn_program *program, const char *text) {
   return r ? runtime_intern(&r->names, text, strlen(text)) : NULL;
 }
 
+/* NULL, too, for a text of 512 bytes or more: names are limited to SCHEDULE_MAX_NAME. */
 const char *schedule_internf(tn_program *program, const char *fmt, ...) {
   char buffer[512];
   va_list args;
@@ -139,17 +144,20 @@ const te_op *schedule_copy_op(tn_program *program, const tn_tensor *tensor, cons
       te_op_new(ctx, &(const char *){key.b}, tensor->ndim, axes, read_at_axes(ctx, tensor, tensor->ndim, axes)));
 }
 
+/* FROM becomes TO. */
 typedef struct reread {
   runtime_arena *arena;
   const tn_tensor *from, *to;
 } reread;
 
+/* Bottom-up, so that an index that reads is done first. */
 static const tir_expr *reread_node(void *user, const tir_expr *e) {
   const reread *r = user;
   if (e->op != TIR_READ || e->u.tensor != r->from) return e;
   return tir_read(r->arena, (tn_tensor *)r->to, (tn_dtype)e->dtype, e->n_args, e->arg);
 }
 
+/* Not kept: the callers above keep it. */
 const te_op *schedule_op_like(tn_program *program, const te_op *like, int n_axes, tn_axis **axes,
                               const tir_expr *body) {
   const char *names[TIR_MAX_VALUES];
@@ -202,6 +210,7 @@ const te_op *schedule_forward_op(tn_program *program, const te_op *op, const te_
   return keep_derived(program, key, schedule_op_like(program, op, op->n_axes, op->axes, body));
 }
 
+/* KIND is interned, so that keys are compared by address. */
 const te_op *schedule_find_op(tn_program *program, const char *kind, const void *a, const void *b) {
   derived_key key = {DERIVED_OTHER, a, b, schedule_intern(program, kind)};
   return find_derived(program, key);

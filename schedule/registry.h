@@ -13,6 +13,7 @@ schedule_registry *schedule_registry_of(tn_program *program);
 /* The one copy of a text. NULL when memory ran out. */
 const char *schedule_intern(tn_program *program, const char *text);
 const char *schedule_internf(tn_program *program, const char *fmt, ...) TN_PRINTF(2, 3);
+/* Lists S with its program, so that the context frees what nobody freed. */
 void schedule_registry_link(tn_schedule *s);
 void schedule_registry_unlink(tn_schedule *s);
 

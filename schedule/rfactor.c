@@ -95,6 +95,7 @@ static tn_status check_index_range(const schedule_call *c, int stage) {
   return TN_OK;
 }
 
+/* The schedule is asked last whether the new stage could read all its inputs: that walks all stages. */
 tn_status schedule_check_rfactor(schedule_call *c) {
   int stage = c->step.stage, iter = c->step.iter;
   SCHEDULE_TRY(check_reduction_loop(c, stage, iter));
@@ -163,6 +164,7 @@ static const tir_expr *find_values(factoring *f) {
   return cond;
 }
 
+/* Outside of the axes the partial results get the identity: an inexact split adds points. */
 static const tir_expr *partial_body(factoring *f) {
   const te_op *op = f->st->op;
   const tir_expr *cond = find_values(f);
@@ -272,6 +274,7 @@ bool schedule_rewrite_rfactor(schedule_call *c) {
   return schedule_reset_loops(s, &s->stages[stage + 1]);
 }
 
+/* FACTOR_AXIS is 0 .. the number of data axes. */
 tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis) {
   schedule_step step = {.kind = SCHEDULE_STEP_RF, .stage = (int16_t)stage, .iter = (int16_t)iter, .value = factor_axis};
   return schedule_apply_step(s, &step);

@@ -1,7 +1,8 @@
-/* script.c: a scheduled program as structured blocks, in TVMScript's words: a block a stage, with the stage's axes as
- * expressions of the loops around it, what it reads and writes, and its definition over its axes. Tensors have their
- * own shapes; what a stage under compute_at keeps of its tensor stands behind its allocation. Python's parser reads it.
- */
+/* script.c: a scheduled program as structured blocks, in TVMScript's words: a block a stage, with the
+ * stage's axes as expressions of the loops around it, what it reads and writes, and its definition over
+ * its axes. Tensors have their own shapes; what a stage under compute_at keeps of its tensor stands
+ * behind its allocation. Python's parser reads it. For reading, and for tests in Python; Tenon does not
+ * read it back. All memory is the lowering's arena. */
 #include "schedule/script.h"
 
 #include "schedule/steps.h"
@@ -9,8 +10,10 @@
 #include "tir/intrin.h"
 #include "tir/text.h"
 
+/* Four blanks a level, as Python has it. */
 static void begin(const script *s) { runtime_str_addf(s->out, "%*s", 4 * s->depth, ""); }
 
+/* A line begun; FMT has the newline. */
 TN_PRINTF(2, 3) static void line(const script *s, const char *fmt, ...) {
   va_list args;
   va_start(args, fmt);
@@ -26,10 +29,12 @@ static void note(const script *s, const char **notes, const char *key, const cha
   *notes = runtime_format(s->l->arena, "%s%s\"%s\": %s", *notes ? *notes : "", *notes ? ", " : "", key, value);
 }
 
+/* Notes stand in the order in which they are made. */
 static void note_number(const script *s, const char **notes, const char *key, int value) {
   note(s, notes, key, runtime_format(s->l->arena, "%d", value));
 }
 
+/* Python's quotes; the texts have none in them. */
 static void note_text(const script *s, const char **notes, const char *key, const char *text) {
   note(s, notes, key, runtime_format(s->l->arena, "\"%s\"", text));
 }
@@ -70,6 +75,7 @@ static const char *stage_notes(const script *s, const schedule_stage *st) {
 
 /* ---- axes -------------------------------------------------------------------------------------------------------- */
 
+/* An axis of a block, bound to what the loops around make of it. */
 typedef struct block_axis {
   const tir_var *var; /* te's */
   const tir_expr *value;
@@ -101,6 +107,7 @@ static const tir_expr *padded_extent(const script *s, const lower_stage *ls, int
   return tir_binary(l->arena, TIR_ADD, extent, tir_binary(l->arena, TIR_SUB, product, schedule_extent(l, 1, NULL)));
 }
 
+/* Values are simplified for the place inside all loops, where the block stands. */
 static block_axis axis_of(const script *s, const lower_stage *ls, int root) {
   const te_op *op = ls->st->op;
   bool is_reduce = root >= op->n_axes;
@@ -114,6 +121,7 @@ static block_axis axis_of(const script *s, const lower_stage *ls, int root) {
   return out;
 }
 
+/* A number, or an expression of symbols. */
 static const tir_expr *loop_extent(const script *s, const lower_var *v) {
   return schedule_extent(s->l, v->extent, v->size);
 }
@@ -152,6 +160,7 @@ static void print_axis(script *s, const block_axis *a) {
   runtime_str_add(s->out, ")\n");
 }
 
+/* Runs of plain loops share one line, as TVM's printer does. */
 static void print_axes(script *s, const lower_stage *ls) {
   block_axis *axes = RUNTIME_NEW_ARRAY(s->l->arena, block_axis, ls->st->n_roots + 1);
   for (int i = 0; i < ls->st->n_roots; i++) axes[i] = axis_of(s, ls, i);
@@ -166,6 +175,7 @@ static void print_axes(script *s, const lower_stage *ls) {
 
 /* ---- what a block does ------------------------------------------------------------------------------------------- */
 
+/* The list in the making. */
 typedef struct reads {
   const script *s;
   const char *text; /* NULL: none yet */
@@ -238,6 +248,7 @@ static void print_opaque(script *s, const lower_stage *ls) {
   s->depth--;
 }
 
+/* Elements, each once; TVM says regions. */
 static void print_accesses(const script *s, const lower_stage *ls) {
   reads r = {.s = s};
   tir_walk_expr(ls->body, add_read, &r);
@@ -250,6 +261,7 @@ static void print_accesses(const script *s, const lower_stage *ls) {
   runtime_str_add(s->out, ")\n");
 }
 
+/* An assignment to the element at the block's axes. */
 static void print_store(const script *s, const lower_stage *ls, int v, const tir_expr *value) {
   begin(s);
   script_print_read(s, element(s, ls, v), false);
@@ -258,6 +270,7 @@ static void print_store(const script *s, const lower_stage *ls, int v, const tir
   runtime_str_add(s->out, "\n");
 }
 
+/* VALUE where COND holds (NULL: everywhere), else FILL. */
 static const tir_expr *fill_unless(const script *s, const tir_expr *cond, const tir_expr *value, const tir_expr *fill) {
   return cond ? tir_select(s->l->arena, cond, value, fill) : value;
 }
@@ -346,6 +359,7 @@ static void print_body(script *s, const lower_stage *ls) {
   }
 }
 
+/* Axes, condition, accesses, body: the order that TVM wants. */
 static void print_block(script *s, const lower_stage *ls) {
   const tir_env *env = ls->env[ls->st->n_leaves];
   const tir_expr *cond = schedule_condition(s->l, ls, env, ls->axis_value, true);
@@ -368,6 +382,7 @@ static void print_block(script *s, const lower_stage *ls) {
 
 static void print_stage(script *s, int stage);
 
+/* Whether a stage is computed in that very loop. */
 static bool has_attached(const script *s, int stage, int leaf) {
   const schedule_stage *st = s->l->stages[stage].st;
   for (int i = 0; i < stage; i++) {
@@ -379,6 +394,7 @@ static bool has_attached(const script *s, int stage, int leaf) {
   return false;
 }
 
+/* Producers first. */
 static void print_attached(script *s, int stage, int leaf) {
   const schedule_stage *st = s->l->stages[stage].st;
   for (int i = 0; i < stage; i++) {
@@ -399,6 +415,7 @@ static bool is_left_out(const script *s, const lower_stage *ls, int leaf) {
   return ls->var[leaf]->extent == 1 && is_plain(s, ls, leaf);
 }
 
+/* Names are unique among those in scope. */
 static const char *add_loop_name(script *s, const lower_stage *ls, int leaf) {
   return script_add_name(s, &ls->var[leaf]->var, ls->var[leaf]->var.name);
 }
@@ -420,6 +437,7 @@ static void print_plain(script *s, const lower_stage *ls, int first, int end) {
   s->depth++;
 }
 
+/* A loop of its own line, for what is said about it. */
 static void print_marked(script *s, const lower_stage *ls, int leaf) {
   static const char *const kinds[] = {"serial", "unroll", "vectorized", "parallel"};
   int annotation = schedule_leaf(ls->st, leaf)->annotation;
@@ -443,6 +461,7 @@ static int end_of_plain(const script *s, int stage, int first) {
   return end;
 }
 
+/* Recursive in the attachments. */
 static void print_stage(script *s, int stage) {
   const lower_stage *ls = &s->l->stages[stage];
   int depth = s->depth, known = s->n_names;
@@ -487,6 +506,7 @@ static void print_strides(script *s, const tn_tensor *t) {
   runtime_str_add(s->out, "1)");
 }
 
+/* Scalars by type, tensors by shape. */
 static void print_param(script *s, const tn_tensor *t) {
   const tir_expr *shape[TN_MAX_RANK];
   runtime_str_addf(s->out, "%s: ", script_add_name(s, t, t->name));
@@ -544,6 +564,7 @@ static void print_kept(const script *s, const lower_stage *ls, const tir_buffer 
   runtime_str_addf(s->out, " in loop %s of %s", at->axes[ls->st->at_axis].name, schedule_stage_name(at));
 }
 
+/* The tensor's shape; what is really kept of it stands behind as a comment. */
 static void print_allocation(script *s, const lower_stage *ls, int v) {
   const tn_tensor *t = &ls->st->tensors[v];
   const tir_expr *shape[TN_MAX_RANK];
@@ -557,6 +578,7 @@ static void print_allocation(script *s, const lower_stage *ls, int v) {
   runtime_str_add(s->out, "\n");
 }
 
+/* At the top, as TVM has them: scopes are not shown. */
 static void print_allocations(script *s) {
   for (int i = 0; i < s->l->s->n_stages; i++) {
     const lower_stage *ls = &s->l->stages[i];
@@ -565,6 +587,7 @@ static void print_allocations(script *s) {
   }
 }
 
+/* Root stages in order; the others stand inside. */
 static void print_function(script *s) {
   runtime_str_add(s->out, "# from tvm.script import tir as T\n\n@T.prim_func\ndef kernel(");
   name_symbols(s);
@@ -577,6 +600,7 @@ static void print_function(script *s) {
     if (s->l->stages[i].is_live && s->l->stages[i].st->attach == SCHEDULE_ROOT) print_stage(s, i);
 }
 
+/* Infers bounds but makes no loops: blocks are printed from regions. */
 bool schedule_print_script(const tn_schedule *schedule, runtime_str *out) {
   jmp_buf oom;
   runtime_arena arena = {.on_oom = &oom};

@@ -11,6 +11,7 @@
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
+/* Python's words, and T. */
 static bool is_reserved(const char *name) {
   static const char *const words[] = {"T",       "False",    "None",  "True",   "and",  "as",     "assert", "async",
                                       "await",   "break",    "class", "def",    "del",  "elif",   "else",   "except",
@@ -22,18 +23,21 @@ static bool is_reserved(const char *name) {
   return false;
 }
 
+/* Linear in the names in scope. */
 static bool is_taken(const script *s, const char *text) {
   for (int i = 0; i < s->n_names; i++)
     if (strcmp(s->names[i].text, text) == 0) return true;
   return is_reserved(text);
 }
 
+/* The innermost one. */
 const char *script_find_name(const script *s, const void *of) {
   for (int i = s->n_names - 1; i >= 0; i--)
     if (s->names[i].of == of) return s->names[i].text;
   return NULL;
 }
 
+/* Names end with their scope: the caller puts n_names back. */
 void script_share_name(script *s, const void *of, const char *text) {
   if (s->n_names == s->cap_names) {
     int cap = s->cap_names ? 2 * s->cap_names : 32;
@@ -45,6 +49,7 @@ void script_share_name(script *s, const void *of, const char *text) {
   s->names[s->n_names++] = (script_name){of, text};
 }
 
+/* Numbers behind a taken name count from 1. */
 const char *script_add_name(script *s, const void *of, const char *name) {
   char *plain = runtime_strdup(s->l->arena, name);
   for (char *c = plain; *c; c++)
@@ -60,6 +65,8 @@ const char *script_add_name(script *s, const void *of, const char *name) {
 /* How strongly Python's operators bind. */
 enum { ANY, OR, AND, NOT, COMPARE, ADD, MUL, ATOM };
 
+/* In Python comparisons bind weaker than arithmetic and chain, so that they are always in parentheses
+ * inside each other. */
 static int binding_of(const tir_expr *e) {
   static const uint8_t bindings[TIR_OP_COUNT] = {
       [TIR_OR] = OR,   [TIR_AND] = AND, [TIR_NOT] = NOT,      [TIR_ADD] = ADD,     [TIR_SUB] = ADD,
@@ -70,6 +77,7 @@ static int binding_of(const tir_expr *e) {
 
 static void print(const script *s, const tir_expr *e, int context);
 
+/* Commas between. */
 static void print_list(const script *s, int n, const tir_expr *const *list) {
   for (int i = 0; i < n; i++) {
     if (i > 0) runtime_str_add(s->out, ", ");
@@ -77,6 +85,7 @@ static void print_list(const script *s, int n, const tir_expr *const *list) {
   }
 }
 
+/* i32 stands bare: TVMScript takes it for that. */
 static void print_int(const script *s, const tir_expr *e) {
   if (e->dtype == TN_BOOL)
     runtime_str_addf(s->out, "T.bool(%s)", e->u.i ? "True" : "False");
@@ -94,10 +103,12 @@ static void print_float(const script *s, const tir_expr *e) {
                    runtime_float_text(text, e->u.f, (tn_dtype)e->dtype), quote);
 }
 
+/* Python spells && and ||. */
 static const char *operator_of(tir_op op) {
   return op == TIR_AND ? "and" : op == TIR_OR ? "or" : tir_op_table[op].text;
 }
 
+/* x + -3 is x - 3. */
 static void print_infix(const script *s, const tir_expr *e, int own) {
   const tir_expr *b = e->arg[1];
   bool is_difference = e->op == TIR_ADD && b->op == TIR_INT && b->dtype == TN_I32 && b->u.i < 0 && b->u.i > INT32_MIN;
@@ -110,6 +121,7 @@ static void print_infix(const script *s, const tir_expr *e, int own) {
   print(s, b, own == AND || own == OR ? own : own + 1);
 }
 
+/* TVM's names where they differ from te's. */
 static const char *function_of(const tir_expr *e) {
   static const char *const names[TIR_OP_COUNT] = {
       [TIR_SELECT] = "if_then_else", /* neither touches memory on the side not taken */
@@ -123,6 +135,7 @@ static const char *function_of(const tir_expr *e) {
   return names[e->op] ? names[e->op] : tir_op_table[e->op].text;
 }
 
+/* A cast names its dtype first. */
 static void print_call(const script *s, const tir_expr *e) {
   runtime_str_addf(s->out, "T.%s(", function_of(e));
   if (e->op == TIR_CAST) runtime_str_addf(s->out, "\"%s\", ", tir_dtype_words[e->dtype]);
@@ -130,11 +143,13 @@ static void print_call(const script *s, const tir_expr *e) {
   runtime_str_add(s->out, ")");
 }
 
+/* A name in scope, or the variable's own. */
 static void print_var(const script *s, const tir_var *var) {
   const char *name = script_find_name(s, var);
   runtime_str_add(s->out, name ? name : var->name);
 }
 
+/* An index from data has no bounds to print. */
 static tir_walk stop_at_read(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -161,6 +176,7 @@ void script_print_read(const script *s, const tir_expr *read, bool is_region) {
   runtime_str_add(s->out, "]");
 }
 
+/* Without parentheses around it. */
 static void print_node(const script *s, const tir_expr *e, int own) {
   if (e->op == TIR_INT)
     print_int(s, e);
@@ -178,6 +194,7 @@ static void print_node(const script *s, const tir_expr *e, int own) {
     print_call(s, e);
 }
 
+/* Asks for failure at each node, as the text of a DAG can be endless. */
 static void print(const script *s, const tir_expr *e, int context) {
   int own = binding_of(e);
   if (s->out->failed) return;

@@ -70,18 +70,21 @@ static tn_status check_target(const schedule_call *c, int stage, int target, int
                          name, n ? schedule_stage_name(&s->stages[readers[0]]) : "none: it has no reader");
 }
 
+/* The target first, then the schedule as a whole with the stage there. */
 tn_status schedule_check_compute_at(schedule_call *c) {
   int target = c->step.target_stage, iter = c->step.target_iter;
   SCHEDULE_TRY(check_target(c, c->step.stage, target, iter));
   return check_placed(c, SCHEDULE_AT, target, c->s->stages[target].leaves[iter]);
 }
 
+/* The loop is remembered as an axis: positions change with later primitives. */
 bool schedule_rewrite_compute_at(schedule_call *c) {
   int target = c->step.target_stage;
   place(&c->s->stages[c->step.stage], SCHEDULE_AT, target, c->s->stages[target].leaves[c->step.target_iter]);
   return true;
 }
 
+/* TARGET_ITER is a position in the target's leaves. */
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target, int iter) {
   schedule_step step = {.kind = SCHEDULE_STEP_CA,
                         .stage = (int16_t)stage,
@@ -112,6 +115,7 @@ tn_status schedule_check_compute_inline(schedule_call *c) {
   return check_placed(c, SCHEDULE_INLINED, -1, -1);
 }
 
+/* The loops are kept: compute_root brings them back. */
 bool schedule_rewrite_compute_inline(schedule_call *c) {
   schedule_stage *st = &c->s->stages[c->step.stage];
   char loops[512];
@@ -135,6 +139,7 @@ tn_status schedule_check_compute_root(schedule_call *c) {
   return check_placed(c, SCHEDULE_ROOT, -1, -1);
 }
 
+/* Loops are as they were left. */
 bool schedule_rewrite_compute_root(schedule_call *c) {
   schedule_stage *st = &c->s->stages[c->step.stage];
   if (st->attach == SCHEDULE_ROOT) schedule_warn(c, " has no effect: %s is at root already", schedule_stage_name(st));
@@ -196,6 +201,7 @@ tn_status schedule_check_set_scope(schedule_call *c) {
       name, name, c->step.text);
 }
 
+/* The word is interned. */
 bool schedule_rewrite_set_scope(schedule_call *c) {
   schedule_stage *st = &c->s->stages[c->step.stage];
   if (strcmp(st->scope, c->step.text) == 0)
@@ -205,6 +211,7 @@ bool schedule_rewrite_set_scope(schedule_call *c) {
   return scope != NULL;
 }
 
+/* The tuner's. */
 tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope) {
   return apply_to_stage(s, SCHEDULE_STEP_SS, stage, scope);
 }
@@ -222,6 +229,7 @@ const char *schedule_derived_name(tn_schedule *s, const tn_tensor *tensor, const
   return name;
 }
 
+/* NAMES has room for the stage's tensors. False: out of memory. */
 bool schedule_derived_names(tn_schedule *s, const schedule_stage *stage, const char *suffix, const char **names) {
   for (int v = 0; v < stage->n_tensors; v++)
     if (!(names[v] = schedule_derived_name(s, &stage->tensors[v], suffix))) return false;
@@ -313,6 +321,7 @@ bool schedule_rewrite_cache_read(schedule_call *c) {
   return true;
 }
 
+/* READERS are positions of stages. */
 tn_status schedule_cache_read(tn_schedule *s, int stage, const char *scope, int n, const int *readers) {
   int64_t list[SCHEDULE_MAX_AXES];
   for (int i = 0; i < n && i < SCHEDULE_MAX_AXES; i++) list[i] = readers[i];
@@ -325,6 +334,7 @@ tn_status tn_cache_read_names(tn_schedule *s, const char *tensor, const char *sc
   return SCHEDULE_CALL(s, cache_read, schedule_name(tensor), schedule_name(scope), schedule_names(n, readers));
 }
 
+/* Whether making the loops anew would lose something. */
 bool schedule_has_own_loops(const schedule_stage *st) {
   bool changed = st->n_relations > 0 || st->n_prefetches > 0 || st->predicate || st->buffering;
   for (int i = 0; i < st->n_leaves; i++) {
@@ -356,6 +366,7 @@ tn_status schedule_check_inputs_at_root(const schedule_call *c, int stage, const
   return TN_OK;
 }
 
+/* They are attached to axes that would be gone. */
 tn_status schedule_check_no_guests(const schedule_call *c, int stage, const char *primitive) {
   tn_schedule *s = c->s;
   const char *name = schedule_stage_name(&s->stages[stage]);
@@ -436,6 +447,7 @@ tn_status schedule_cache_write(tn_schedule *s, int stage, const char *scope) {
 tn_status tn_cache_write_names(tn_schedule *s, const char *scope, int n, const char *const *tensors) {
   return SCHEDULE_CALL(s, cache_write, schedule_names(n, tensors), schedule_name(scope));
 }
+/* Of a stage with one tensor, or by the first of them. */
 tn_status tn_cache_write(tn_schedule *s, const char *tensor, const char *scope) {
   return tn_cache_write_names(s, scope, 1, &tensor);
 }

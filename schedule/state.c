@@ -72,6 +72,7 @@ static void place_steps(tn_schedule *s) {
   }
 }
 
+/* At most half of the stages that there can be: caches need room. */
 tn_schedule *tn_schedule_new(tn_program *program) {
   if (!program) return NULL;
   if (program->n_ops > SCHEDULE_MAX_STAGES / 2) {
@@ -119,6 +120,7 @@ static bool copy_steps(tn_schedule *to, const tn_schedule *from) {
   return to->steps != NULL;
 }
 
+/* Linear in the arrays, without looking into them; independent of the original from then on. */
 tn_schedule *tn_schedule_copy(const tn_schedule *from) {
   if (!from) return NULL;
   tn_schedule *to = new_schedule(from->program, from->n_stages);
@@ -137,6 +139,7 @@ void schedule_swap_contents(tn_schedule *a, tn_schedule *b) {
   b->previous = was_b.previous, b->next = was_b.next;
 }
 
+/* Ops and names stay: other schedules of the program use them. */
 void tn_schedule_free(tn_schedule *s) {
   if (!s) return;
   schedule_registry_unlink(s);
@@ -160,6 +163,7 @@ static bool reserve(runtime_arena *arena, void **data, int *cap, int n, size_t i
   return true;
 }
 
+/* Axes are never removed: relations and attachments name them by index. */
 int schedule_add_axis(tn_schedule *s, schedule_stage *stage, const schedule_axis *axis) {
   if (!reserve(&s->arena, (void **)&stage->axes, &stage->cap_axes, stage->n_axes + 1, sizeof *axis)) return -1;
   stage->axes[stage->n_axes] = *axis;
@@ -178,6 +182,7 @@ schedule_relation *schedule_add_relation(tn_schedule *s, schedule_stage *stage, 
   return r;
 }
 
+/* Keeps the other leaves in order. */
 bool schedule_set_leaves(tn_schedule *s, schedule_stage *stage, int at, int n_old, int n_new, const int16_t *with) {
   int n = stage->n_leaves - n_old + n_new;
   if (!reserve(&s->arena, (void **)&stage->leaves, &stage->cap_leaves, RUNTIME_MAX(n, 1), sizeof *stage->leaves))
@@ -216,32 +221,38 @@ bool schedule_push_step(tn_schedule *s, const schedule_step *step) {
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
+/* The first tensor's: a stage of several values is called by it. */
 const char *schedule_stage_name(const schedule_stage *stage) { return stage->tensors[0].name; }
 
+/* By the name that readers use, which stays when the op is replaced. */
 int schedule_find_tensor(const schedule_stage *stage, const char *name) {
   for (int v = 0; v < stage->n_tensors; v++)
     if (strcmp(stage->tensors[v].name, name) == 0) return v;
   return -1;
 }
 
+/* Linear in stages; names are distinct within a schedule. */
 int schedule_find_stage(const tn_schedule *s, const char *name) {
   for (int i = 0; i < s->n_stages; i++)
     if (schedule_find_tensor(&s->stages[i], name) >= 0) return i;
   return -1;
 }
 
+/* Only loops that are there now. */
 int schedule_find_leaf(const schedule_stage *stage, const char *name) {
   for (int i = 0; i < stage->n_leaves; i++)
     if (strcmp(schedule_leaf(stage, i)->name, name) == 0) return i;
   return -1;
 }
 
+/* Linear in the leaves. */
 int schedule_leaf_position(const schedule_stage *stage, int axis) {
   for (int i = 0; i < stage->n_leaves; i++)
     if (stage->leaves[i] == axis) return i;
   return -1;
 }
 
+/* Linear in the stages. */
 int schedule_stage_of_tensor(const tn_schedule *s, const tn_tensor *tensor) {
   for (int i = 0; i < s->n_stages; i++)
     if (schedule_has_tensor(&s->stages[i], tensor)) return i;
@@ -263,6 +274,7 @@ bool schedule_reads(const schedule_stage *stage, const tn_tensor *tensor) {
   return false;
 }
 
+/* Directly, by any of FROM's tensors. */
 bool schedule_reads_stage(const schedule_stage *stage, const schedule_stage *from) {
   for (int i = 0; i < stage->op->n_inputs; i++)
     if (schedule_has_tensor(from, stage->op->inputs[i])) return true;

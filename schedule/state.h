@@ -11,6 +11,7 @@
 #include "te/graph.h"
 #include "tir/ir.h"
 
+/* What a loop runs over. MIXED: fused of both; such a loop is treated as a reduction where it matters. */
 typedef enum schedule_kind { SCHEDULE_SPATIAL, SCHEDULE_REDUCE, SCHEDULE_MIXED } schedule_kind;
 /* Numbers of the AN step (TVM: AS/transform_step.h). */
 typedef enum schedule_annotation {
@@ -21,6 +22,8 @@ typedef enum schedule_annotation {
   SCHEDULE_BIND, /* the first of the indices of a GPU's threads that a loop can be bound to: vthread, blockIdx.x ... */
   SCHEDULE_ANNOTATION_COUNT = SCHEDULE_BIND + 7
 } schedule_annotation;
+/* Where a stage is computed: by loops of its own; nowhere, its body stands in its readers; in a loop of
+ * another stage. */
 typedef enum schedule_attach { SCHEDULE_ROOT, SCHEDULE_INLINED, SCHEDULE_AT } schedule_attach;
 /* A stage's axis table, a schedule's stages, the bytes of a name; more is refused. */
 enum { SCHEDULE_MAX_AXES = 512, SCHEDULE_MAX_STAGES = 512, SCHEDULE_MAX_NAME = 200 };
@@ -34,6 +37,7 @@ typedef enum schedule_pragma_kind {
   SCHEDULE_PRAGMA_COUNT
 } schedule_pragma_kind;
 
+/* A loop, or one that there was. Its index in the stage's table never changes. */
 typedef struct schedule_axis {
   const char *name;
   int64_t extent;       /* where symbols decide: the most it can be */
@@ -85,6 +89,7 @@ typedef enum schedule_buffering {
   SCHEDULE_BUFFER_ROLLING
 } schedule_buffering;
 
+/* A stage as it is now. All arrays lie in the schedule's arena. */
 typedef struct schedule_stage {
   const te_op *op; /* what is computed now: cache_read and cache_write replace it */
   int n_tensors;   /* == op->n_outputs */
@@ -128,6 +133,8 @@ typedef enum schedule_step_kind {
       SCHEDULE_STEP_COUNT
 } schedule_step_kind;
 
+/* A primitive's arguments as positions, meant in the schedule just before it. What is not used by its
+ * kind is 0 or -1. */
 typedef struct schedule_step {
   uint8_t kind;        /* schedule_step_kind */
   bool inner_to_outer; /* SP: lengths are loops 1..n (true) or 0..n-1 (false) */
@@ -141,6 +148,7 @@ typedef struct schedule_step {
   const char *text;
 } schedule_step;
 
+/* Made from a program and never outliving it. Its steps, applied to a fresh schedule, give it again. */
 struct tn_schedule {
   tn_context *ctx;
   tn_program *program;
@@ -158,13 +166,16 @@ struct tn_schedule {
 
 /* ---- primitives by position, for generic schedules and the tuner: schedule_apply_step of such a step -------------- */
 
+/* The primitives below refuse like those by names, with names in their messages. */
 tn_status schedule_split(tn_schedule *s, int stage, int iter, int n, const int64_t *lengths, bool inner_to_outer,
                          tn_tail tail);
 tn_status schedule_fuse(tn_schedule *s, int stage, int n, const int *iters);
 /* ORDER is complete: order[new] = old position. */
 tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order);
+/* ANNOTATION SCHEDULE_NONE takes one back. */
 tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation);
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step);
+/* TARGET_ITER is a position among the target's loops. */
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target_stage, int target_iter);
 tn_status schedule_compute_inline(tn_schedule *s, int stage);
 /* Of the stage's first tensor. The new stage stands at stage+1 (later positions shift by one). */
@@ -175,11 +186,14 @@ tn_status schedule_set_scope(tn_schedule *s, int stage, const char *scope);
 /* The partial results' stage takes `stage`, the final reduction becomes stage+1 with fresh loops. */
 tn_status schedule_rfactor(tn_schedule *s, int stage, int iter, int factor_axis);
 tn_status schedule_transform_layout(tn_schedule *s, int stage, const char *map);
+/* INTRIN as tn_tensorize takes it. */
 tn_status schedule_tensorize(tn_schedule *s, int stage, int iter, const char *intrin);
 /* Checks, applies and appends one step. TN_ERROR_SCHEDULE leaves the schedule as it was. */
 tn_status schedule_apply_step(tn_schedule *s, const schedule_step *step);
 
+/* "none", "double_buffer", "rolling_buffer". */
 const char *schedule_buffering_word(schedule_buffering buffering);
+/* Whether a request stands at the axis. */
 bool schedule_has_prefetch(const schedule_stage *st, int axis);
 /* Whether a request of ST counts iterations of the loop that it stands at, and the name of the loop that it counts. */
 bool schedule_is_of_own(const schedule_stage *st, const schedule_prefetch_request *p);

@@ -26,6 +26,7 @@ static json_t *if_whole(json_t *array, bool is_whole) {
   return NULL;
 }
 
+/* NULL: out of memory. */
 static json_t *encode_list(const schedule_step *step) {
   json_t *list = json_array();
   bool ok = true;
@@ -56,6 +57,7 @@ static bool is_left_out(const schedule_step *step, char field) {
   return (field == 'V' && step->value == 0) || (field == 'L' && step->n == 0);
 }
 
+/* As TVM's logs have it, where TVM has the step. */
 static json_t *encode_step(const schedule_step *step) {
   const schedule_primitive *row = row_of_kind(step->kind);
   json_t *json = json_array();
@@ -65,6 +67,7 @@ static json_t *encode_step(const schedule_step *step) {
   return if_whole(json, ok);
 }
 
+/* The caller's to release. */
 json_t *schedule_steps_json(const tn_schedule *s) {
   json_t *steps = json_array();
   bool ok = true;
@@ -96,6 +99,7 @@ static bool decode_list(runtime_arena *arena, const json_t *json, schedule_step 
   return true;
 }
 
+/* By word: numbers would change their meaning with the table. */
 static bool decode_tail(const json_t *json, schedule_step *out) {
   for (int i = 0; json_is_string(json) && i < TN_TAIL_COUNT; i++) {
     if (strcmp(json_string_value(json), schedule_tail_words[i]) != 0) continue;
@@ -161,6 +165,7 @@ static tn_status refuse_mnemonic(tn_context *ctx, int number, const char *mnemon
   return status;
 }
 
+/* Types only. Whether the step is legal is asked when it is applied. */
 tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number, const json_t *json,
                                schedule_step *out) {
   const char *mnemonic = json_string_value(json_array_get(json, 0));
@@ -179,6 +184,7 @@ tn_status schedule_step_decode(tn_context *ctx, runtime_arena *arena, int number
   return TN_OK;
 }
 
+/* Before the steps are decoded: the limit is against hostile records. */
 tn_status schedule_check_steps(const tn_schedule *s, size_t n) {
   if ((int64_t)n <= runtime_limits(s->ctx)->steps) return TN_OK;
   return RUNTIME_FAIL_LIMIT(s->ctx, TN_ERROR_SCHEDULE, steps, "the schedule would have %zu steps or more", n);
@@ -208,6 +214,7 @@ static tn_status replay(tn_schedule *s, const json_t *steps) {
   return status;
 }
 
+/* On a copy that takes the schedule's place at the end. */
 tn_status tn_schedule_replay(tn_schedule *s, const char *steps_json) {
   if (!s) return TN_ERROR_ARGUMENT;
   if (!steps_json)

@@ -34,6 +34,7 @@ static tn_status check_dimension(const schedule_call *c, int stage, int iter) {
   return TN_OK;
 }
 
+/* Outputs and inputs lie in the caller's memory; one alignment a stage. */
 tn_status schedule_check_storage_align(schedule_call *c) {
   int stage = c->step.stage, iter = c->step.iter, offset = c->step.target_iter;
   int64_t factor = c->step.value;

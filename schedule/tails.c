@@ -17,6 +17,7 @@ const char *const schedule_tail_words[TN_TAIL_COUNT] = {
 
 /* ---- which splits ------------------------------------------------------------------------------------------------ */
 
+/* The last block would move before the axis's first point where the extent is not known. */
 static tn_status check_overlap(const schedule_call *c, int stage, int iter) {
   const schedule_stage *st = &c->s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
@@ -42,6 +43,7 @@ static tn_status check_overlap(const schedule_call *c, int stage, int iter) {
   return TN_OK;
 }
 
+/* The buffer must be the stage's own. */
 static tn_status check_pad(const schedule_call *c, int stage, int iter) {
   const schedule_stage *st = &c->s->stages[stage];
   const schedule_axis *axis = schedule_leaf(st, iter);
@@ -62,6 +64,7 @@ static tn_status check_pad(const schedule_call *c, int stage, int iter) {
       name, name);
 }
 
+/* GUARD, PEEL and MASK are always legal. */
 tn_status schedule_check_tail(const schedule_call *c, int stage, int iter, tn_tail tail) {
   if (tail == TN_TAIL_OVERLAP) return check_overlap(c, stage, iter);
   return tail == TN_TAIL_PAD ? check_pad(c, stage, iter) : TN_OK;
@@ -94,6 +97,7 @@ static int overlap_above(const schedule_stage *st, int axis, bool *is_block) {
   return found;
 }
 
+/* Also an axis that was made of such a loop with others. */
 bool schedule_counts_overlaps(const schedule_stage *st, int axis) {
   bool is_block = false;
   return overlap_above(st, axis, &is_block) >= 0 && is_block;
@@ -106,6 +110,7 @@ static int last_block_leaf(const schedule_stage *st) {
   return -1;
 }
 
+/* Two blocks write the same elements: harmless one after the other, a race otherwise. */
 static tn_status check_overlap_loop(const schedule_call *c, const schedule_stage *st, int iter, int last) {
   const schedule_axis *axis = schedule_leaf(st, iter);
   bool is_block = false;
@@ -124,6 +129,7 @@ static tn_status check_overlap_loop(const schedule_call *c, const schedule_stage
                          schedule_leaf(st, last)->name, schedule_stage_name(st), axis->name);
 }
 
+/* Asked after annotations and reorders. */
 tn_status schedule_check_overlaps(const schedule_call *c, int stage) {
   const schedule_stage *st = &c->s->stages[stage];
   bool any = false;
@@ -134,6 +140,7 @@ tn_status schedule_check_overlaps(const schedule_call *c, int stage) {
   return TN_OK;
 }
 
+/* A fused loop would count blocks inside of a reduction. */
 tn_status schedule_check_fuse_overlap(const schedule_call *c, int stage, int n, const int64_t *iters) {
   const schedule_stage *st = &c->s->stages[stage];
   int block = -1, reduce = -1;
@@ -151,6 +158,7 @@ tn_status schedule_check_fuse_overlap(const schedule_call *c, int stage, int n, 
 
 /* ---- lowering ---------------------------------------------------------------------------------------------------- */
 
+/* Extents of the region: a split that is exact for the axis may not be for a part of it. */
 bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r) {
   int64_t product = 1;
   if (ls->axis_size[r->one]) return false; /* as far as is known */
@@ -158,11 +166,13 @@ bool schedule_is_exact(const lower_stage *ls, const schedule_relation *r) {
   return product == ls->axis_extent[r->one];
 }
 
+/* Only the first split of a data axis can pad. */
 bool schedule_pads_dimension(const schedule_stage *st, int dim) {
   int used_by = dim < st->n_spatial_roots ? st->axes[dim].used_by : -1;
   return used_by >= 0 && !st->relations[used_by].is_fuse && st->relations[used_by].tail == TN_TAIL_PAD;
 }
 
+/* The product of the children's extents. */
 const tir_expr *schedule_padded_extent(lowering *l, const lower_stage *ls, int dim) {
   if (!schedule_pads_dimension(ls->st, dim)) return schedule_extent(l, ls->extent[dim], ls->size[dim]);
   const schedule_relation *r = &ls->st->relations[ls->st->axes[dim].used_by];
@@ -181,6 +191,7 @@ static bool is_vectorized(const schedule_stage *st, int axis) {
   return st->axes[axis].annotation == SCHEDULE_VECTORIZE;
 }
 
+/* A mask that is no mask is a guard, which is slower than peel. */
 void schedule_warn_masks(const lowering *l, const lower_stage *ls) {
   const schedule_stage *st = ls->st;
   for (int i = 0; i < st->n_relations; i++) {

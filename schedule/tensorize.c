@@ -6,12 +6,14 @@
 #include "schedule/edit.h"
 #include "schedule/intrin.h"
 
+/* Asked by every primitive that changes loops. */
 int schedule_tensor_position(const schedule_stage *st) {
   return st->intrin ? schedule_leaf_position(st, st->tensor_axis) : st->n_leaves;
 }
 
 /* ---- legality ---------------------------------------------------------------------------------------------------- */
 
+/* The loops of an intrinsic are its pattern: changing them would undo the match. */
 tn_status schedule_check_outside(const schedule_call *c, int stage, int iter) {
   const schedule_stage *st = &c->s->stages[stage];
   if (iter < schedule_tensor_position(st)) return TN_OK;
@@ -21,6 +23,7 @@ tn_status schedule_check_outside(const schedule_call *c, int stage, int iter) {
       schedule_stage_name(st), st->axes[st->tensor_axis].name, st->intrin->name);
 }
 
+/* After a reorder, the intrinsic's loops must still be innermost. */
 tn_status schedule_check_intrin(const schedule_call *c, int stage) {
   const schedule_stage *st = &c->s->stages[stage];
   if (!st->intrin) return TN_OK;
@@ -36,6 +39,7 @@ tn_status schedule_check_intrin(const schedule_call *c, int stage) {
   return TN_OK;
 }
 
+/* What would be lost is named. */
 static tn_status check_loops(const schedule_call *c, int stage, int iter) {
   tn_schedule *s = c->s;
   const schedule_stage *st = &s->stages[stage];
@@ -60,6 +64,7 @@ static tn_status check_loops(const schedule_call *c, int stage, int iter) {
   return TN_OK;
 }
 
+/* With the names that there are. */
 static tn_status find_intrin(const schedule_call *c, const char *name, const tir_intrin **out) {
   char names[512];
   *out = schedule_find_intrin(c->s->ctx, name);
@@ -70,6 +75,7 @@ static tn_status find_intrin(const schedule_call *c, const char *name, const tir
 
 /* ---- the trial --------------------------------------------------------------------------------------------------- */
 
+/* The first difference that the pass found, both sides. */
 static tn_status say_why(const schedule_call *c, const tir_intrin *intrin, const tir_tensorized *found) {
   if (found->n_matched > 0) return TN_OK;
   return schedule_refuse(c,
@@ -95,6 +101,7 @@ static tn_status try_lowering(const schedule_call *c, int stage) {
 
 /* ---- the primitive ----------------------------------------------------------------------------------------------- */
 
+/* INTRIN NULL takes the mark back. */
 static void mark(schedule_stage *st, int iter, const tir_intrin *intrin) {
   st->intrin = intrin;
   st->tensor_axis = st->leaves[iter];
@@ -130,6 +137,7 @@ tn_status schedule_check_tensorize(schedule_call *c) {
   return status;
 }
 
+/* FOUND is the intrinsic. */
 bool schedule_rewrite_tensorize(schedule_call *c) {
   mark(&c->s->stages[c->step.stage], c->step.iter, c->found);
   return true;

@@ -12,6 +12,7 @@
 
 enum { MAX_ARGUMENTS = 64 };
 
+/* About 4 KB, on the heap: texts are applied from threads with small stacks, too. */
 typedef struct reader {
   tn_schedule *s;
   const char *text, *at;
@@ -23,10 +24,12 @@ typedef struct reader {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* EXPECTED ends the sentence "expected ...". */
 static tn_status refuse_at(reader *r, const char *at, const char *expected) {
   return runtime_fail_at(r->s->ctx, "schedule text,", r->text, at, "expected %s", expected);
 }
 
+/* At the place reached. */
 static tn_status refuse(reader *r, const char *expected) { return refuse_at(r, r->at, expected); }
 
 /* White space and comments. */
@@ -38,6 +41,7 @@ static void skip_space(reader *r) {
   }
 }
 
+/* One character, behind blanks. */
 static bool accept(reader *r, char c) {
   skip_space(r);
   if (*r->at != c) return false;
@@ -45,6 +49,7 @@ static bool accept(reader *r, char c) {
   return true;
 }
 
+/* Dots belong to names of loops. */
 static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
 
 /* A name, NULL when there is none here. Quotes around it are allowed. */
@@ -107,6 +112,7 @@ static const char *found_text(reader *r, const char *at) {
   return n == 0 ? "nothing" : runtime_strndup(&r->arena, at, RUNTIME_MIN(n, 40));
 }
 
+/* Says what stands there instead. */
 static tn_status refuse_argument(reader *r, const char *at) {
   bool is_number = isdigit((unsigned char)at[*at == '-']);
   const char *format = is_number ? "a whole number, for example 8, not %s" : "a name or a number, not %s";
@@ -171,6 +177,7 @@ static tn_status refuse_call(reader *r, const char *why, const char *usage) {
   return runtime_fail(r->s->ctx, TN_ERROR_SCHEDULE, "%s: %s: write %s", call_text(r), why, usage);
 }
 
+/* Keys stand behind the positional arguments. */
 static schedule_argument *find_key(reader *r, const char *key) {
   for (int i = 0; i < r->n; i++)
     if (r->args[i].key && strcmp(r->args[i].key, key) == 0) return &r->args[i];
@@ -250,6 +257,7 @@ static tn_status apply_all(reader *r) {
   }
 }
 
+/* On a copy that takes the schedule's place at the end. */
 tn_status tn_schedule_apply(tn_schedule *s, const char *text) {
   if (!s) return TN_ERROR_ARGUMENT;
   if (!text)

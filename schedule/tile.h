@@ -28,6 +28,7 @@ enum tile_field {
       TILE_FIELD_COUNT
 };
 
+/* What family_tile.c finds out about a group, for both files. In the draft's arena. */
 typedef struct tile_facts {
   tn_machine machine;
   generic_reads reads;          /* of the reduction */
@@ -46,6 +47,7 @@ typedef struct tile_facts {
   double dot_work;              /* instructions for one */
 } tile_facts;
 
+/* FACTS are tile_facts, VALUE has TILE_FIELD_COUNT numbers. */
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value);
 /* Lanes of a vector of accumulators. */
 static inline int64_t tile_lanes(const tile_facts *f, const int32_t *value) { return value[TILE_WIDTH] / f->bytes; }

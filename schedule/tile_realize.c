@@ -8,6 +8,7 @@
 /* Steps of a filter; and registers of a vector loop that stay registers when it is one vector. */
 enum { MAX_UNROLLED = 25, FEW_CHANNELS = 16, LONGEST_VECTOR = 4 };
 
+/* On the stack of tile_realize. Axes are indices in stages' axis tables, which stay when loops move. */
 typedef struct tiling {
   generic_draft *d;
   const generic_group *g;
@@ -21,10 +22,12 @@ typedef struct tiling {
   int fused, n_fused; /* the first shared loop, and of how many it is made */
 } tiling;
 
+/* Leaves out loops that there are not. */
 static void put(int *n, int *order, int axis) {
   if (axis >= 0) order[(*n)++] = axis;
 }
 
+/* False also when the loop is gone. */
 static bool attach(generic_draft *d, const tn_tensor *tensor, const tn_tensor *root, int axis) {
   int to = generic_stage(d, root), at = schedule_leaf_position(&d->s->stages[to], axis);
   return at >= 0 && schedule_compute_at(d->s, generic_stage(d, tensor), to, at) == TN_OK;
@@ -32,6 +35,7 @@ static bool attach(generic_draft *d, const tn_tensor *tensor, const tn_tensor *r
 
 /* ---- the packed operand ------------------------------------------------------------------------------------------ */
 
+/* Only where c[PACK] is not 0. */
 static const generic_read *packed_read(const tiling *t) { return &t->f->reads.reads[t->f->shared]; }
 
 /* The dimension of the packed operand that groups of k lie along; -1: no dot product. */
@@ -105,6 +109,7 @@ static bool pack(const tiling *t, const tn_tensor *reader, const tn_tensor **cop
   return schedule_transform_layout(t->d->s, from + 1, map) == TN_OK;
 }
 
+/* Whether an iteration of the axis reads another part. */
 static bool moves(const generic_read *read, int axis) {
   return !read->is_known[axis] || read->stride[axis] != 0 || read->block[axis] != 0;
 }
@@ -144,6 +149,8 @@ static bool split_rows(tiling *t, int stage) {
   return generic_split(t->d, stage, t->u_tile, c[TILE_BLOCK], &t->u_block, &t->u_tile);
 }
 
+/* Panels of one tile's columns, blocks of panels; where a tile is several short vectors these are a
+ * loop of their own. */
 static bool split_columns(tiling *t, int stage) {
   int64_t panels = ceil_div(t->f->reads.extent[t->f->v], t->columns), in_block = RUNTIME_MIN(t->c[TILE_PANELS], panels);
   t->v_block = t->v_sub = -1;
@@ -152,6 +159,7 @@ static bool split_columns(tiling *t, int stage) {
   return !t->by_lanes || generic_split_as(t->d, stage, t->v_in, t->lanes, TN_TAIL_MASK, &t->v_sub, &t->v_in);
 }
 
+/* As make_nest in family_tile.c counts them. */
 static void list_loops(tiling *t) {
   int n = 0, *order = t->order;
   if (t->c[TILE_ORDER]) put(&n, order, t->v_block);
@@ -167,6 +175,7 @@ static void list_loops(tiling *t) {
   t->n_order = n;
 }
 
+/* Outer axes, blocks, tiles, rows and vectors; the shared ones are outermost. */
 static bool arrange_root(tiling *t) {
   int stage = generic_stage(t->d, t->g->root);
   for (int a = 0; a < t->f->v; a++)
@@ -204,6 +213,8 @@ static bool order_tile(const tiling *t, int stage, int v_sub, int v_in, int grou
   return generic_order(t->d, stage, n, order);
 }
 
+/* The stage with the sums: reduction loops outside, a tile of accumulators inside, written out by
+ * register_tiles. */
 static bool arrange_tile(const tiling *t, int stage) {
   const tile_facts *f = t->f;
   int v_sub = -1, v_in = f->v, k, group = -1;
@@ -247,6 +258,7 @@ static int padding_loop(const tiling *t) {
   return -1;
 }
 
+/* At the loop that moves it, or at root. */
 static bool place_padding(const tiling *t) {
   int stage = generic_stage(t->d, t->g->padding), loop = t->c[TILE_PADDING] ? padding_loop(t) : -1;
   generic_reads r;
@@ -256,6 +268,7 @@ static bool place_padding(const tiling *t) {
   return generic_injective(t->d, &alone);
 }
 
+/* The sums' stage is made before the packed copy, which is a copy for its reads. */
 bool tile_realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *value) {
   const tile_facts *f = facts;
   tiling t = {.d = d, .g = g, .f = f, .c = value, .lanes = tile_lanes(f, value)};

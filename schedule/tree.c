@@ -7,6 +7,7 @@
 
 static void indent(runtime_str *out, int depth) { runtime_str_addf(out, "%*s", 2 * depth, ""); }
 
+/* A number, or symbols. */
 static void print_extent(runtime_str *out, int64_t extent, const tir_expr *size) {
   if (size)
     tir_print_expr(out, size);
@@ -39,6 +40,7 @@ static void print_tensor(runtime_str *out, const tn_tensor *tensor, int ndim, co
 
 static void print_stage(const lowering *l, int stage, int depth, runtime_str *out);
 
+/* Producers first, as they run. */
 static void print_attached(const lowering *l, int stage, int axis, int depth, runtime_str *out) {
   for (int i = 0; i < stage; i++) {
     const schedule_stage *st = &l->s->stages[i];
@@ -62,6 +64,7 @@ static void print_buffers(const lowering *l, int stage, int depth, runtime_str *
   runtime_str_add(out, "\n");
 }
 
+/* As it was asked for. */
 static void print_prefetch(const lowering *l, const schedule_stage *st, const schedule_prefetch_request *p,
                            runtime_str *out) {
   runtime_str_addf(out, " prefetch(%s, %d", p->tensor->name, p->offset);
@@ -90,6 +93,7 @@ static void print_loop(const lowering *l, int stage, int leaf, int depth, runtim
   runtime_str_add(out, "\n");
 }
 
+/* The definition stands innermost, in the program's words. */
 static void print_stage(const lowering *l, int stage, int depth, runtime_str *out) {
   const schedule_stage *st = &l->s->stages[stage];
   print_buffers(l, stage, depth, out);
@@ -107,6 +111,7 @@ static void print_stage(const lowering *l, int stage, int depth, runtime_str *ou
   runtime_str_add(out, "\n");
 }
 
+/* INLINED: the stages without loops; else the inputs. */
 static void print_list(const tn_schedule *s, bool inlined, const char *title, runtime_str *out) {
   bool any = false;
   for (int i = 0; i < s->n_stages; i++) {
@@ -121,6 +126,7 @@ static void print_list(const tn_schedule *s, bool inlined, const char *title, ru
   if (any) runtime_str_add(out, "\n");
 }
 
+/* Nothing is lowered: bounds are inferred for the sizes. */
 bool schedule_print_tree(const tn_schedule *s, runtime_str *out) {
   jmp_buf oom;
   runtime_arena arena = {.on_oom = &oom};

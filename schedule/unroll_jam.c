@@ -26,6 +26,7 @@ static tn_status check_no_guest(const schedule_call *c, const schedule_stage *st
   return TN_OK;
 }
 
+/* Refuses what would only be a split and an unroll. */
 static tn_status check_jam(const schedule_call *c) {
   SCHEDULE_TRY(schedule_check_outside(c, c->step.stage, c->step.iter));
   const schedule_stage *st = &c->s->stages[c->step.stage];

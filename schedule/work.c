@@ -1,6 +1,7 @@
-/* work.c: work counters (work.h): lowers with marks of stages, runs the passes that settle guards, and walks the loops.
- * Loops whose variable decides nothing (no guard, no bound, no select on indices) are multiplied, the others iterated,
- * so that counts are exact. */
+/* work.c: work counters (work.h): lowers with marks of stages, runs the passes that settle guards, and
+ * walks the loops. Loops whose variable decides nothing (no guard, no bound, no select on indices) are
+ * multiplied, the others iterated, so that counts are exact. A counter lives for one call; its lists
+ * are heap memory, the loops lie in an arena of their own. */
 #include "schedule/work.h"
 
 #include "tir/linear.h"
@@ -34,6 +35,7 @@ typedef struct counter {
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
+/* Inputs do not count: they compute nothing. */
 int schedule_computed_number(const tn_schedule *s, int stage) {
   int n = 0;
   for (int i = 0; i < stage; i++) n += !te_is_placeholder(s->stages[i].op);
@@ -42,18 +44,21 @@ int schedule_computed_number(const tn_schedule *s, int stage) {
 
 int schedule_computed_count(const tn_schedule *s) { return schedule_computed_number(s, s->n_stages); }
 
+/* Of the first tensor; all of a stage have as many. */
 static int64_t points_of(const tn_tensor *tensor) {
   int64_t n = 1;
   for (int i = 0; i < tensor->ndim; i++) n *= tensor->shape[i];
   return n;
 }
 
+/* A loop of its own: one around it does not count. */
 static bool is_parallel(const schedule_stage *st) {
   for (int i = 0; i < st->n_leaves; i++)
     if (schedule_leaf(st, i)->annotation == SCHEDULE_PARALLEL) return true;
   return false;
 }
 
+/* OUT has room for schedule_computed_count entries. */
 void schedule_describe_stages(const tn_schedule *s, tn_kernel_stage *out) {
   for (int i = 0; i < s->n_stages; i++) {
     const schedule_stage *st = &s->stages[i];
@@ -67,6 +72,7 @@ void schedule_describe_stages(const tn_schedule *s, tn_kernel_stage *out) {
 
 /* ---- what decides ------------------------------------------------------------------------------------------------ */
 
+/* USER is the function, which knows its scalars. */
 static tir_walk stop_at_data(void *user, const tir_expr *e) {
   bool is_data = e->op == TIR_LOAD || (e->op == TIR_VAR && tir_is_data_var(user, e->u.var));
   return is_data ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -77,28 +83,33 @@ static bool is_of_indices(const counter *c, const tir_expr *e) {
   return tir_walk_expr(e, stop_at_data, (void *)c->func);
 }
 
+/* Linear in the variables that do, which are few. */
 static bool decides(const counter *c, const tir_var *var) {
   for (int i = 0; i < c->deciding.n; i++)
     if (c->deciding.data[i] == var) return true;
   return false;
 }
 
+/* Each once. */
 static tir_walk note_variable(void *user, const tir_expr *e) {
   counter *c = user;
   if (e->op == TIR_VAR && !decides(c, e->u.var) && !RUNTIME_PUSH(&c->deciding, e->u.var)) c->failed = true;
   return TIR_WALK_ON;
 }
 
+/* Conditions on data cannot be evaluated here: both sides count. */
 static void note_condition(counter *c, const tir_expr *cond) {
   if (cond != NULL && is_of_indices(c, cond)) tir_walk_expr(cond, note_variable, c);
 }
 
+/* Selects and predicates of loads. */
 static tir_walk note_in_expr(void *user, const tir_expr *e) {
   if (e->op == TIR_SELECT) note_condition(user, e->arg[0]);
   if (e->op == TIR_LOAD) note_condition(user, tir_predicate(e));
   return TIR_WALK_ON;
 }
 
+/* Branches, predicates of stores, bounds of loops. */
 static tir_walk note_in_stmt(void *user, const tir_stmt *s) {
   if (s->kind == TIR_IF) note_condition(user, s->u.branch.cond);
   if (s->kind == TIR_STORE) note_condition(user, s->u.store.predicate);
@@ -116,6 +127,7 @@ static int64_t variable_value(const void *user, const tir_var *var) {
   return 0;
 }
 
+/* Of indices alone. */
 static int64_t value_of(const counter *c, const tir_expr *e) { return tir_evaluate(e, variable_value, c); }
 
 /* A condition on data may hold. */
@@ -140,6 +152,7 @@ static bool is_dense(int n, const tir_expr *const *index, const tir_var *var) {
   return true;
 }
 
+/* Whether the access differs between lanes. */
 static bool uses_lane(const walk *w, int n, const tir_expr *const *index) {
   for (int i = 0; w->vector != NULL && i < n; i++)
     if (tir_uses_var(index[i], w->vector)) return true;
@@ -153,16 +166,19 @@ static void count_access(const walk *w, int n, const tir_expr *const *index, int
   *to += w->times;
 }
 
+/* A vector that all lanes share is a scalar load. */
 static void count_load(counter *c, const walk *w, int n, const tir_expr *const *index) {
   tn_kernel_stage *stage = &c->out[w->stage];
   count_access(w, n, index, &stage->loads, &stage->vector_loads, &stage->gathers);
 }
 
+/* As count_load. */
 static void count_store(counter *c, const walk *w, const tir_stmt *s) {
   tn_kernel_stage *stage = &c->out[w->stage];
   count_access(w, s->u.store.n_index, s->u.store.index, &stage->stores, &stage->vector_stores, &stage->scatters);
 }
 
+/* True: it was not there. BY_STRUCTURE: equal expressions count as one, as a compiler would load once. */
 static bool add_once(counter *c, expr_list *list, const tir_expr *e, bool by_structure) {
   for (int i = 0; i < list->n; i++)
     if (list->data[i] == e || (by_structure && tir_equal(list->data[i], e))) return false;
@@ -183,6 +199,7 @@ static void collect_loads(counter *c, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) collect_loads(c, e->arg[i]);
 }
 
+/* NULL: there is none of that number. */
 static const schedule_stage *stage_of_number(const counter *c, int number) {
   for (int i = 0; i < c->s->n_stages; i++)
     if (!te_is_placeholder(c->s->stages[i].op) && number-- == 0) return &c->s->stages[i];
@@ -217,6 +234,8 @@ static bool is_own(const counter *c, int number, const tir_expr *load, const tir
   return true;
 }
 
+/* What an update reads of its own element is not counted here, but at the run (count_run), as it stays
+ * in a register. */
 static void visit_store(counter *c, walk w, const tir_stmt *s) {
   if (!may_hold(c, s->u.store.predicate)) return;
   c->seen.n = c->loads.n = 0;
@@ -292,6 +311,7 @@ static tir_walk count_update(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* Stops at the stage's first update. */
 static tir_walk find_update(void *user, const tir_stmt *s) {
   search *at = user;
   if (s->kind != TIR_ATTR || strcmp(s->u.attr.key, TIR_STAGE_UPDATE) != 0 || s->u.attr.value != at->w->stage)
@@ -308,6 +328,7 @@ static void count_run(counter *c, walk w, const tir_stmt *s) {
   tir_walk_stmt(s, &visitor);
 }
 
+/* Marks of one stage inside another's nest count for the inner one. */
 static void visit_mark(counter *c, walk w, const tir_stmt *s) {
   const char *key = s->u.attr.key;
   if (strncmp(key, TIR_STAGE, strlen(TIR_STAGE)) == 0) {
@@ -318,6 +339,7 @@ static void visit_mark(counter *c, walk w, const tir_stmt *s) {
   visit(c, w, s->u.attr.body);
 }
 
+/* By value: W changes on the way in only. */
 static void visit(counter *c, walk w, const tir_stmt *s) {
   switch (s->kind) {
     case TIR_FOR: visit_loop(c, w, s); break;
@@ -341,6 +363,7 @@ static void visit(counter *c, walk w, const tir_stmt *s) {
 
 /* ---- inlined stages ---------------------------------------------------------------------------------------------- */
 
+/* Over the body of a reader. */
 typedef struct reads {
   counter *c;
   int64_t times; /* evaluations of what reads */
@@ -356,6 +379,7 @@ static tir_walk add_read(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* Equal reads count once for each evaluation. */
 static void add_reads(counter *c, const tir_expr *e, int64_t times) {
   reads r = {c, times};
   c->loads.n = 0;
@@ -390,6 +414,7 @@ static const tir_func *marked_loops(const tn_schedule *s, runtime_arena *arena) 
   return f;
 }
 
+/* First what decides, then the walk, then the inlined stages. */
 static void count_all(counter *c, const tir_func *f) {
   c->func = f;
   tir_visitor visitor = {note_in_stmt, note_in_expr, c};
@@ -404,6 +429,7 @@ static void count_all(counter *c, const tir_func *f) {
   }
 }
 
+/* Numbers only: a program with symbols has no counts. */
 tn_status schedule_count_work(const tn_schedule *s, tn_kernel_stage *out) {
   runtime_arena arena = {0};
   tn_status status = te_check_no_symbols(s->program, "counting work");

@@ -1,6 +1,7 @@
-/* access.c: what a read can touch. Each index is bounded by tir's analysis of linear forms (tir/linear.h); the conditions
- * around a read (select, && and || are lazy) are facts for it. Used to refuse reads that leave their tensor and to find
- * the shapes of inputs that were not declared. */
+/* access.c: what a read can touch. Each index is bounded by tir's analysis of linear forms
+ * (tir/linear.h); the conditions around a read (select, && and || are lazy) are facts for it. Used to
+ * refuse reads that leave their tensor and to find the shapes of inputs that were not declared. An
+ * analysis lives on the stack of the call; only te_access.end is made in an arena. */
 #include "te/internal.h"
 #include "tir/linear.h"
 
@@ -24,6 +25,7 @@ static void know_axes(tir_known *known) {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
+/* NULL for a symbol and for what is no variable. */
 static const tn_axis *axis_of(const tir_expr *atom) {
   return atom->op == TIR_VAR && !te_var_axis(atom->u.var)->is_symbol ? te_var_axis(atom->u.var) : NULL;
 }
@@ -60,18 +62,21 @@ static int64_t greatest(tir_known *known, const tir_linear *f) {
   return at_ends(known, f, true, false, &ends) ? RUNTIME_MIN(plain, tir_linear_bounds(known, &ends).hi) : plain;
 }
 
+/* As greatest, downwards. */
 static int64_t least(tir_known *known, const tir_linear *f) {
   tir_linear ends;
   int64_t plain = tir_linear_bounds(known, f).lo;
   return at_ends(known, f, false, false, &ends) ? RUNTIME_MAX(plain, tir_linear_bounds(known, &ends).lo) : plain;
 }
 
+/* Stops where symbols have a part: at one itself, or at an axis whose extent they decide. */
 static tir_walk stop_at_symbolic(void *user, const tir_expr *e) {
   (void)user;
   const tn_axis *axis = e->op == TIR_VAR ? te_var_axis(e->u.var) : NULL;
   return axis && (axis->is_symbol || axis->size) ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* An expression that is walked to its end is made of symbols and constants alone. */
 static tir_walk stop_unless_symbol(void *user, const tir_expr *e) {
   (void)user;
   bool is_other = e->op == TIR_READ || (e->op == TIR_VAR && !te_var_axis(e->u.var)->is_symbol);
@@ -90,6 +95,8 @@ static const tir_expr *size_of(runtime_arena *arena, const tir_linear *f) {
   return sum ? tir_binary(arena, TIR_ADD, sum, tir_int(arena, TN_I32, f->constant + 1)) : NULL;
 }
 
+/* Forms are compared, not texts: M*2 + 4 and 2*(M + 1) differ by 2. False also where they are equal in
+ * a way that linear forms do not see. */
 bool te_size_difference(const tir_expr *a, const tir_expr *b, int64_t *difference) {
   tir_known known;
   tir_linear f, g;
@@ -126,6 +133,7 @@ typedef struct walk {
   void *user;
 } walk;
 
+/* Whether an index depends on data. */
 static tir_walk stop_at_read(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -176,12 +184,15 @@ static bool walk_expr(const walk *w, tir_known *known, bool is_guarded, const ti
   return e->op != TIR_SELECT || walk_guarded(w, known, e->arg[0], false, e->arg[2]);
 }
 
+/* Every path to a shared read is visited, since the conditions on the way may differ; MAX_WORK bounds
+ * what is known, not the walk, which TE_MAX_SIZE does. */
 bool te_walk_accesses(const te_op *op, runtime_arena *arena, te_access_fn visit, void *user) {
   tir_known known;
   know_axes(&known);
   return walk_expr(&(walk){arena, visit, user}, &known, false, op->body);
 }
 
+/* USER is not used. Stops at the first read that may leave its tensor. */
 static bool stays_inside(void *user, const te_access *access) {
   const tn_tensor *tensor = access->read->u.tensor;
   (void)user;
@@ -190,15 +201,18 @@ static bool stays_inside(void *user, const te_access *access) {
   return true;
 }
 
+/* The search for te_index_limit: the least of all extents that are indexed by values of a tensor. */
 typedef struct limit {
   const tn_tensor *of;
   int64_t least; /* 0: none yet */
 } limit;
 
+/* Whether an index is computed from the tensor. */
 static tir_walk stop_at_read_of(void *user, const tir_expr *e) {
   return e->op == TIR_READ && e->u.tensor == ((const limit *)user)->of ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* Indices of indices are walked as well: the walk goes on below a read. */
 static tir_walk find_limit(void *user, const tir_expr *e) {
   limit *l = user;
   if (e->op != TIR_READ) return TIR_WALK_ON;
@@ -209,6 +223,7 @@ static tir_walk find_limit(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* For test data: values below the limit are inside wherever they are used as an index. */
 int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor) {
   limit l = {tensor, 0};
   if (tn_dtype_is_float(tensor->dtype) || tensor->dtype == TN_BOOL) return 0;
@@ -217,6 +232,7 @@ int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor) {
   return l.least;
 }
 
+/* Called when a compute is made, and once more when its program is, as inferred inputs grow in between. */
 void te_set_may_leave(te_op *op) { op->may_leave = op->body && !te_walk_accesses(op, NULL, stays_inside, NULL); }
 
 /* Under a condition, or where an index depends on data, only what is out of bounds for certain is refused. */

@@ -1,5 +1,7 @@
-/* closure.c: expressions as trees of function pointers, one small function an operation: the meaning of each operator,
- * written directly from the semantics in tir/ir.h. */
+/* closure.c: expressions as trees of function pointers, one small function an operation: the meaning of
+ * each operator, written directly from the semantics in tir/ir.h. It shares neither the folder nor the
+ * arithmetic of tir/fold.c: two implementations that agree are worth more than one. Nodes lie in the
+ * run's arena and die with it. Doubles are not rounded between operators: only casts and stores round. */
 #include <math.h>
 
 #include "te/evaluate.h"
@@ -40,12 +42,15 @@ static int64_t quotient(int64_t a, int64_t b) {
   return a / b - ((a % b < 0) != (b < 0) && a % b != 0 ? 1 : 0);
 }
 
+/* By the quotient, so that x == (x // y) * y + x % y holds by construction, at INT64_MIN as well. */
 static int64_t remainder_of(int64_t a, int64_t b) {
   return b == 0 ? 0 : (int64_t)((uint64_t)a - (uint64_t)quotient(a, b) * (uint64_t)b);
 }
 
+/* Functions for what is used twice: an argument of a macro would be evaluated twice. */
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
+/* Unsigned, since the magnitude of INT64_MIN is no int64_t. */
 static uint64_t magnitude(int64_t a) { return a < 0 ? 0 - (uint64_t)a : (uint64_t)a; }
 
 INTEGER(add_int, te_wrap(n->dtype, U(0) + U(1)))
@@ -67,11 +72,13 @@ INTEGER(or_bool, I(0) || I(1))
 INTEGER(not_bool, !I(0))
 INTEGER(select_int, I(0) ? I(1) : I(2))
 
+/* In bits, of the value's dtype. */
 static int width(const te_node *n) { return 8 * (int)tn_dtype_bytes(n->dtype); }
 
 /* The value's bits at its dtype's width. */
 static uint64_t bits_of(const te_node *n, int64_t value) { return (uint64_t)value & (UINT64_MAX >> (64 - width(n))); }
 
+/* Total, as tir/ir.h says: C leaves shifts by the width or more undefined. */
 static int64_t shift_left(const te_node *n, int64_t a, int64_t by) {
   return by < 0 || by >= width(n) ? 0 : te_wrap(n->dtype, (uint64_t)a << by);
 }
@@ -81,12 +88,15 @@ static int64_t shift_right(const te_node *n, int64_t a, int64_t by) {
   return by < 0 || by >= width(n) ? (a < 0 ? -1 : 0) : a >> by;
 }
 
+/* Bit by bit, without the compiler's intrinsic: this is the reference that the intrinsic is compared
+ * with. */
 static int64_t leading_zeros(const te_node *n, int64_t a) {
   int count = 0;
   while (count < width(n) && !(bits_of(n, a) >> (width(n) - 1 - count) & 1)) count++;
   return count;
 }
 
+/* Takes the lowest one away until none is left. */
 static int64_t ones(const te_node *n, int64_t a) {
   int count = 0;
   for (uint64_t rest = bits_of(n, a); rest != 0; rest &= rest - 1) count++;
@@ -104,6 +114,7 @@ INTEGER(clz_int, leading_zeros(n, I(0)))
 
 /* ---- floats ------------------------------------------------------------------------------------------------------ */
 
+/* Not fmin, which differs for a NaN (tir/ir.h). */
 static double smaller_float(double a, double b) { return a < b ? a : b; }
 static double larger_float(double a, double b) { return a > b ? a : b; }
 
@@ -231,6 +242,7 @@ static double load_half(const te_node *n, te_run *run) {
   return is_there ? runtime_half_value(n->dtype, ((const uint16_t *)n->u.source->data)[flat]) : 0;
 }
 
+/* 0 after a failure, which the run remembers. */
 static int64_t demand_int(const te_node *n, te_run *run) {
   int64_t index[TN_MAX_RANK], flat;
   return locate(n, run, index, &flat) ? te_demand(run, n->u.source, index, flat).i : 0;
@@ -241,6 +253,7 @@ static double demand_float(const te_node *n, te_run *run) {
   return locate(n, run, index, &flat) ? te_demand(run, n->u.source, index, flat).f : 0;
 }
 
+/* By the dtype at run time, for single elements; compiled reads have a function each. */
 te_cell te_load(tn_dtype dtype, const void *data, int64_t flat) {
   if (runtime_is_half(dtype)) return (te_cell){.f = runtime_half_value(dtype, ((const uint16_t *)data)[flat])};
   switch (dtype) {
@@ -339,6 +352,7 @@ static double (*const float_loads[])(const te_node *, te_run *) = {
 #undef X
 };
 
+/* One compilation. DEPTH is that of the path being compiled, DEEPEST the result. */
 typedef struct compiler {
   te_run *run;
   const te_op *op;                 /* whose axes are variables; NULL: none */
@@ -364,6 +378,7 @@ static int pair_slot_of(const tir_tuple_combiner *tuple, const tir_var *var) {
   return -1;
 }
 
+/* Leaves eval NULL for a variable that is none of these, which compile refuses. */
 static void set_variable(te_node *n, const compiler *c, const tir_var *var) {
   n->u.slot = pair_slot_of(c->tuple, var);
   if (n->u.slot >= 0 && n->is_float)
@@ -374,6 +389,7 @@ static void set_variable(te_node *n, const compiler *c, const tir_var *var) {
     n->eval.i = variable;
 }
 
+/* Symbols have a value in this run and are compiled as constants. */
 static void set_leaf(te_node *n, const compiler *c, const tir_expr *e) {
   if (e->op == TIR_INT) {
     n->u.constant.i = te_wrap(n->dtype, (uint64_t)e->u.i);
@@ -389,6 +405,7 @@ static void set_leaf(te_node *n, const compiler *c, const tir_expr *e) {
   }
 }
 
+/* The kind of load is chosen here, once, and not at each element. */
 static void set_read(te_node *n, te_run *run, const tir_expr *e) {
   n->u.source = te_source_of(run, e->u.tensor);
   if (!n->u.source) return;
@@ -414,6 +431,7 @@ static void set_cast(te_node *n) {
     n->eval.i = int_to_int;
 }
 
+/* A test of floats gives a bool: its node is an integer over a float argument. */
 static void set_operator(te_node *n, tir_op op) {
   if (n->is_float)
     n->eval.f = handlers[op].floats;

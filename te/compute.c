@@ -14,6 +14,7 @@ tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, const t
   return axis;
 }
 
+/* The extent is checked here, and the name; te_axis_make is for those who know that both are right. */
 tn_axis *te_axis(const te_site *site, const char *name, te_extent extent, bool is_reduce) {
   if (!te_check_name(site, "an axis", name)) return NULL;
   if (extent.most >= 1 && extent.most <= TE_MAX_EXTENT)
@@ -23,6 +24,7 @@ tn_axis *te_axis(const te_site *site, const char *name, te_extent extent, bool i
   return NULL;
 }
 
+/* A text for the message is built before it is needed: extents are checked far from here. */
 static tn_axis *axis_of(tn_context *ctx, const char *name, tn_arg extent, bool is_reduce) {
   te_site site = {.ctx = ctx};
   te_extent e;
@@ -70,6 +72,8 @@ bool te_is_hidden(const tn_tensor *tensor) {
   return extends && strcmp(tensor->name + n, ".value") == 0;
 }
 
+/* A tensor is found by its address, so two inputs of one name exist side by side until a program is
+ * made of them. */
 tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const te_extent *shape) {
   if (!te_check_name(site, "a tensor", name)) return NULL;
   if (ndim > TN_MAX_RANK) {
@@ -86,6 +90,7 @@ tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int n
   return te_check_shape(site, &op->outputs[0]) ? &op->outputs[0] : NULL;
 }
 
+/* The flag is on the tensor and holds in all programs that it is in. */
 tn_tensor *tn_layout_free(tn_tensor *tensor) {
   if (!tensor) return NULL;
   te_site site = {.ctx = tensor->ctx};
@@ -99,6 +104,7 @@ tn_tensor *tn_layout_free(tn_tensor *tensor) {
   return NULL;
 }
 
+/* Rank 0 and 1 have no stride but the last, which is 1 by contract. */
 bool te_make_strided(const te_site *site, tn_tensor *tensor) {
   if (tensor->by_value) {
     te_fail(site, TN_ERROR_PROGRAM, "'%s' is a scalar: only an input or an output that is an array can be strided",
@@ -121,6 +127,7 @@ tn_tensor *tn_strided(tn_tensor *tensor) {
   return te_make_strided(&site, tensor) ? tensor : NULL;
 }
 
+/* An input of rank 0 whose flag says how it is passed. */
 tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype) {
   tn_tensor *scalar = te_input(site, name, dtype, 0, NULL);
   if (scalar) scalar->by_value = true;
@@ -135,6 +142,8 @@ tn_tensor *tn_scalar(tn_context *ctx, const char *name, tn_dtype dtype) {
   return NULL;
 }
 
+/* NDIM is n - 1. The dtype comes as a number among the extents, because C has no other way to pass a
+ * list of one type. */
 tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const int64_t *dtype_and_shape) {
   if (!ctx || !RUNTIME_GIVEN(ctx, name) || !RUNTIME_GIVEN(ctx, dtype_and_shape) || n < 1) return NULL;
   te_site site = {.ctx = ctx};
@@ -146,6 +155,7 @@ tn_tensor *tn_placeholder_array(tn_context *ctx, const char *name, int n, const 
   return NULL;
 }
 
+/* As tn_placeholder_array, with extents that symbols may decide. */
 tn_tensor *tn_placeholder_args(tn_context *ctx, const char *name, tn_dtype dtype, int n, const tn_arg *extents) {
   te_site site = {.ctx = ctx};
   te_extent shape[TN_MAX_RANK];
@@ -174,6 +184,7 @@ static tir_walk collect_input(void *user, const tir_expr *e) {
   return RUNTIME_PUSH(list, e->u.tensor) ? TIR_WALK_ON : TIR_WALK_STOP;
 }
 
+/* Linear in the reads times the distinct tensors, of which a body has a few. */
 static bool set_inputs(te_op *op, runtime_arena *arena) {
   tensor_list list = {0};
   bool ok = tir_walk_expr(op->body, collect_input, &list);
@@ -184,6 +195,7 @@ static bool set_inputs(te_op *op, runtime_arena *arena) {
   return ok;
 }
 
+/* The body is not copied. Axes are, but are not owned by the op yet: see own_axes. */
 te_op *te_op_new(tn_context *ctx, const char *const *names, int n_axes, tn_axis **axes, const tir_expr *body) {
   te_op *op = new_op(ctx, TE_COMPUTE, tir_n_values(body), names, n_axes);
   if (!op) return NULL;
@@ -235,6 +247,7 @@ static bool check_distinct(const making *m, int n, tn_axis *const *axes, int n_m
   return true;
 }
 
+/* Before the axes are adopted, so that a refusal changes nothing. */
 static bool check_data_axes(const making *m, int n, tn_axis *const *axes) {
   if (n > TN_MAX_RANK) {
     te_fail(m->site, TN_ERROR_PROGRAM, "'%s' has rank %d; at most %d", m->name, n, (int)TN_MAX_RANK);
@@ -293,6 +306,7 @@ static tir_walk check_var(void *user, const tir_expr *e) {
 
 /* ---- computes ---------------------------------------------------------------------------------------------------- */
 
+/* What te_check_access needs beside the access. */
 typedef struct default_check {
   const te_site *site;
   const char *name;
@@ -303,6 +317,7 @@ static bool check_one_access(void *user, const te_access *access) {
   return te_check_access(check->site, check->name, access);
 }
 
+/* VISIT stands in for the usual check where the parser still infers shapes. */
 static bool check_accesses(const te_site *site, const te_op *op, te_access_fn visit, void *user) {
   default_check check = {site, op->name};
   runtime_arena *arena = &site->ctx->arena;
@@ -330,12 +345,14 @@ static bool check_output_names(const te_site *site, const tir_expr *body, int n,
   return false;
 }
 
+/* Only values that fit an array: the product of the extents may overflow although each of them is fine. */
 static bool check_output_shapes(const te_site *site, const te_op *op) {
   for (int v = 0; v < op->n_outputs; v++)
     if (!te_check_shape(site, &op->outputs[v])) return false;
   return true;
 }
 
+/* Nothing is changed before all checks have passed: only then do the axes belong to the op. */
 tn_tensor *te_compute(const te_site *site, int n_names, const char *const *given, tn_arg body, int n_axes,
                       tn_axis *const *axes, te_access_fn visit, void *user) {
   const char *names[TIR_MAX_VALUES + 1];
@@ -355,8 +372,6 @@ tn_tensor *te_compute(const te_site *site, int n_names, const char *const *given
   return &op->outputs[0];
 }
 
-/* "A, B": the names between commas. Returns how many, one more than TIR_MAX_VALUES for all that are too many; -1: out
- * of memory. */
 int te_split_names(const te_site *site, const char *list, const char *names[TIR_MAX_VALUES + 1]) {
   int n = 0;
   for (const char *at = list; n <= TIR_MAX_VALUES; at++) {
@@ -371,6 +386,8 @@ int te_split_names(const te_site *site, const char *list, const char *names[TIR_
   return n;
 }
 
+/* Values of argmax that were given no name exist, but reading one would give it a name that the text
+ * form cannot write. */
 tn_tensor *tn_output(tn_tensor *tensor, int index) {
   if (!tensor) return NULL;
   te_op *op = tensor->op;
@@ -381,6 +398,7 @@ tn_tensor *tn_output(tn_tensor *tensor, int index) {
   return NULL;
 }
 
+/* ARGS[0] is the expression, the others are axes. */
 tn_tensor *tn_compute_array(tn_context *ctx, const char *name, int n, const tn_arg *args) {
   if (!ctx || !name || n < 1 || !args) return NULL;
   te_site site = {.ctx = ctx};

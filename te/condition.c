@@ -1,6 +1,7 @@
 /* condition.c: a condition over the axes of a compute, from text: what the schedule's store predicates are. */
 #include "te/parser.h"
 
+/* A store predicate is evaluated where no tensor is at hand. */
 static tir_walk stop_at_read(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_READ || e->op == TIR_REDUCE ? TIR_WALK_STOP : TIR_WALK_ON;

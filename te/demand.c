@@ -1,4 +1,6 @@
-/* demand.c: single elements on demand: a read of a computed tensor computes that element and remembers it. */
+/* demand.c: single elements on demand: a read of a computed tensor computes that element and remembers
+ * it. The memo of a tensor is a map from the flat index to the bits of its value and belongs to the
+ * run. Elements are computed depth first on the C stack, which MAX_DEMAND_DEPTH bounds. */
 #include "te/evaluate.h"
 
 enum {
@@ -8,6 +10,7 @@ enum {
 
 /* ---- remembered elements ----------------------------------------------------------------------------------------- */
 
+/* Keys are the flat index plus 1, for 0 is no key of a map. */
 static bool memo_find(const runtime_map *memo, int64_t flat, te_cell *value) {
   const runtime_map_value *known = runtime_map_find(memo, (uint64_t)flat + 1);
   if (known) value->i = known->i;
@@ -44,6 +47,7 @@ static bool remember(te_run *run, te_source *first, int64_t flat, const te_cell 
   return ok || te_run_fail(run, TN_ERROR_MEMORY, "out of memory");
 }
 
+/* 0 after a failure, which the run keeps. The body of a tensor is compiled at its first element. */
 te_cell te_demand(te_run *run, te_source *source, const int64_t *index, int64_t flat) {
   te_cell value = {0}, values[TIR_MAX_VALUES] = {0};
   te_source *first = source - source->tensor->value_index;
@@ -67,6 +71,7 @@ te_cell te_demand(te_run *run, te_source *source, const int64_t *index, int64_t 
 
 /* ---- the call ---------------------------------------------------------------------------------------------------- */
 
+/* Names first: a tensor of another program would be read from where it is not. */
 static tn_status check_place(const tn_program *p, const tn_tensor *t, const int64_t *index, const int64_t *symbols) {
   if (tn_program_find(p, t->name) != t)
     return runtime_fail(p->ctx, TN_ERROR_ARGUMENT, "'%s' is no tensor of the program", t->name);
@@ -79,6 +84,7 @@ static tn_status check_place(const tn_program *p, const tn_tensor *t, const int6
   return TN_OK;
 }
 
+/* An input or an output that was given has an array; everything else is computed. */
 static te_cell element_at(te_run *run, te_source *source, const int64_t *index) {
   int64_t flat = 0;
   for (int d = 0; d < source->tensor->ndim; d++) flat += index[d] * source->stride[d];
@@ -86,6 +92,7 @@ static te_cell element_at(te_run *run, te_source *source, const int64_t *index) 
   return te_demand(run, source, index, flat);
 }
 
+/* The cost is that of the elements that this one depends on, each once. */
 tn_status tn_evaluate_at(tn_program *program, DLTensor *const *args, int n_args, const tn_tensor *tensor,
                          const int64_t *index, double *value) {
   tn_context *ctx = program ? program->ctx : NULL;

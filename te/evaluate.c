@@ -15,6 +15,7 @@ static bool is_compact(const DLTensor *a) {
   return true;
 }
 
+/* Booleans may come as {uint, 1} or {uint, 8}. */
 static bool same_dtype(DLDataType a, tn_dtype dtype) {
   DLDataType b = tn_dtype_dlpack(dtype);
   bool is_bool = dtype == TN_BOOL && a.code == kDLUInt && (a.bits == 1 || a.bits == 8);
@@ -79,6 +80,7 @@ static tn_status bind(binding *b, int i, int d, int k) {
   return TN_OK;
 }
 
+/* In the order of the arguments, as a kernel does: the same argument gives a symbol its value. */
 static tn_status bind_all(binding *b) {
   for (int i = 0; i < b->n; i++)
     for (int d = 0; d < b->program->args[i]->ndim; d++) {
@@ -108,6 +110,7 @@ static tn_status check_sizes(const binding *b) {
   return TN_OK;
 }
 
+/* Messages name the tensor. *SYMBOLS has an entry for each symbol of the program. */
 tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, bool need_outputs, int64_t *symbols) {
   if (n_args != p->n_args)
     return runtime_fail(p->ctx, TN_ERROR_CALL, "%d arguments given, the program has %d", n_args, p->n_args);
@@ -122,6 +125,7 @@ tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, 
 
 /* ---- runs -------------------------------------------------------------------------------------------------------- */
 
+/* The first failure is also the context's; what follows from it is not said. */
 bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) {
   char text[1024];
   if (run->failed) return false;
@@ -135,16 +139,19 @@ bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) {
   return false;
 }
 
+/* Of the extents with symbols put in. */
 static int64_t element_count(const te_source *source) {
   int64_t n = 1;
   for (int d = 0; d < source->tensor->ndim; d++) n *= source->shape[d];
   return n;
 }
 
+/* Without SIZE it is the number. */
 static int64_t extent_value(const te_run *run, int64_t extent, const tir_expr *size) {
   return size ? te_size_value(run->program, size, run->symbols) : extent;
 }
 
+/* Strides are those of an array without gaps; te_run_start replaces them where an argument has its own. */
 static void set_extents(const te_run *run, te_source *source) {
   const tn_tensor *t = source->tensor;
   for (int d = 0; d < t->ndim; d++) source->shape[d] = extent_value(run, t->shape[d], t->size[d]);
@@ -154,6 +161,7 @@ static void set_extents(const te_run *run, te_source *source) {
     source->reduce[i] = extent_value(run, t->op->reduce_axes[i]->extent, t->op->reduce_axes[i]->size);
 }
 
+/* Linear in the tensors of the program: asked while compiling, not at each element. */
 te_source *te_source_of(te_run *run, const tn_tensor *t) {
   for (int i = 0; i < run->n_sources; i++)
     if (run->sources[i].tensor == t) return &run->sources[i];
@@ -182,6 +190,7 @@ bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_o
   return true;
 }
 
+/* Arguments' arrays are the caller's and stay. */
 void te_run_end(te_run *run) {
   for (int i = 0; i < run->n_sources && run->sources; i++) {
     if (run->sources[i].is_own) free(run->sources[i].data);
@@ -196,6 +205,7 @@ te_cell te_node_value(const te_node *body, te_run *run) {
   return body->is_float ? (te_cell){.f = body->eval.f(body, run)} : (te_cell){.i = body->eval.i(body, run)};
 }
 
+/* As tir/ir.h says for MIN and MAX, NaN included. */
 static te_cell combine_floats(tir_combiner combiner, te_cell a, te_cell b) {
   switch (combiner) {
     case TIR_REDUCE_SUM: return (te_cell){.f = a.f + b.f};
@@ -209,6 +219,7 @@ static te_cell combine_floats(tir_combiner combiner, te_cell a, te_cell b) {
   return a;
 }
 
+/* Wraps at the dtype, which sums and products of narrow integers need after each step. */
 static te_cell combine_integers(tir_combiner combiner, tn_dtype dtype, te_cell a, te_cell b) {
   switch (combiner) {
     case TIR_REDUCE_SUM: return (te_cell){.i = te_wrap(dtype, (uint64_t)a.i + (uint64_t)b.i)};
@@ -222,6 +233,7 @@ static te_cell combine_integers(tir_combiner combiner, tn_dtype dtype, te_cell a
   return a;
 }
 
+/* Of an integer dtype, by its width. */
 static int64_t lowest(tn_dtype dtype) {
   int bits = 8 * (int)tn_dtype_bytes(dtype);
   return tn_dtype_is_signed(dtype) ? (int64_t)(UINT64_MAX << (bits - 1)) : 0;
@@ -255,6 +267,8 @@ typedef struct parts {
   const te_node *const *source, *const *init, *const *result, *const *identity; /* NULL: it has none */
 } parts;
 
+/* Pointers into the compiled body. Its arguments stand in the order of the REDUCE node's, those of the
+ * combiner behind. */
 static parts parts_of(const te_op *op, const te_node *body) {
   const tir_reduce *r = op->body->u.reduce;
   int n = op->n_outputs;
@@ -268,6 +282,7 @@ static parts parts_of(const te_op *op, const te_node *body) {
                  .identity = r->tuple ? own_end + n : NULL};
 }
 
+/* The init is evaluated at the data axes: the reduction axes have no value yet. */
 static te_cell first_value(const parts *p, const te_op *op, te_run *run, int v) {
   if (p->init) return te_node_value(p->init[v], run);
   return p->identity ? te_node_value(p->identity[v], run) : identity(p->r->combiner, op->outputs[v].dtype);
@@ -300,6 +315,8 @@ static void reduce(const te_op *op, const te_node *body, te_run *run, te_cell *v
   } while (!run->failed && next_index(op->n_reduce, run->source->reduce, index));
 }
 
+/* RUN->vars must hold the data axes. Sums are made in double: that is why a kernel's f32 result is
+ * compared with a tolerance. */
 void te_element(te_run *run, const te_source *source, const te_node *body, te_cell *values) {
   const te_op *op = source->tensor->op;
   run->op = op;
@@ -334,6 +351,7 @@ static void store(tn_dtype dtype, void *data, int64_t flat, te_cell value) {
   }
 }
 
+/* Not zero-filled: all elements are computed. */
 static bool allocate(te_run *run, te_source *source) {
   const tn_tensor *t = source->tensor;
   source->data = malloc((size_t)element_count(source) * tn_dtype_bytes(t->dtype));
@@ -430,6 +448,8 @@ static bool evaluate_next(te_run *run, te_source *source) {
   return op != op->scan || evaluate_scan(run, op);
 }
 
+/* Producers first, in the order of the program's ops. The outputs are the caller's arrays; what lies
+ * between is allocated for the run. */
 tn_status tn_evaluate(tn_program *program, DLTensor *const *args, int n_args) {
   if (!program || !RUNTIME_GIVEN(program->ctx, args)) return TN_ERROR_ARGUMENT;
   int64_t symbols[TE_MAX_SYMBOLS] = {0};

@@ -67,13 +67,17 @@ struct te_node {
 
 /* Checks the arguments and finds the values of the symbols. */
 tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, bool need_outputs, int64_t *symbols);
+/* A run over the program's tensors. Inputs (with NEED_OUTPUTS also outputs) have their arrays. False:
+ * out of memory, and te_run_end is called all the same. */
 bool te_run_start(te_run *run, tn_program *p, DLTensor *const *args, bool need_outputs, const int64_t *symbols);
 void te_run_end(te_run *run);
 /* Fails the run with a message (the first one counts); returns false. */
 bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
+/* NULL: the tensor is none of the program's. */
 te_source *te_source_of(te_run *run, const tn_tensor *t);
 /* The element at run->vars of each output, as it is stored: floats rounded to the tensor's dtype. */
 void te_element(te_run *run, const te_source *source, const te_node *body, te_cell *values);
+/* Evaluates: recursion as deep as the expression, which TE_MAX_DEPTH bounds. */
 te_cell te_node_value(const te_node *node, te_run *run);
 
 /* ---- closure.c --------------------------------------------------------------------------------------------------- */

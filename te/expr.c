@@ -16,6 +16,7 @@ tn_dtype te_arg_dtype(tn_arg a) {
   return runtime_is_half(dtype) ? TN_F32 : dtype;
 }
 
+/* A cast to f32 around f16 and bf16: no operator takes these. */
 const tir_expr *te_arg_node(const te_site *site, tn_arg a) {
   const tir_expr *node = te_stored_node(site, a);
   if (!node || !runtime_is_half((tn_dtype)node->dtype)) return node;
@@ -23,6 +24,7 @@ const tir_expr *te_arg_node(const te_site *site, tn_arg a) {
   return te_has_memory(site, node) ? node : NULL;
 }
 
+/* A tensor of rank 0 stands for its only element; of any other rank an index is missing. */
 const tir_expr *te_stored_node(const te_site *site, tn_arg a) {
   if (a.kind == TN_ARG_EXPR) return a.u.expr->node;
   if (a.kind == TN_ARG_TENSOR && a.u.tensor->ndim > 0) {
@@ -51,6 +53,7 @@ static tn_context *arg_context(tn_arg a) {
 
 bool te_is_null(tn_arg a) { return !te_is_number(a) && arg_context(a) == NULL; }
 
+/* Nodes of two contexts would die at different times. */
 bool te_check_context(const te_site *site, int n, const tn_arg *args) {
   for (int i = 0; i < n; i++)
     if (te_is_null(args[i])) return false;
@@ -62,12 +65,14 @@ bool te_check_context(const te_site *site, int n, const tn_arg *args) {
   return true;
 }
 
+/* The context of the first argument that has one: a chain of C calls names it once, at its leaves. */
 bool te_find_site(te_site *site, int n, const tn_arg *args) {
   *site = (te_site){0};
   for (int i = 0; i < n && !site->ctx; i++) site->ctx = arg_context(args[i]);
   return site->ctx && te_check_context(site, n, args);
 }
 
+/* At most 60 characters, the rest as "...". */
 const char *te_show(char buffer[64], const tir_expr *e) {
   runtime_str s = {0};
   te_print_expr(&s, e);
@@ -80,6 +85,7 @@ const char *te_show(char buffer[64], const tir_expr *e) {
   return buffer;
 }
 
+/* A tensor by its name, a number by its digits, everything else printed. */
 const char *te_show_arg(char buffer[64], const te_site *site, tn_arg a) {
   if (a.kind == TN_ARG_TENSOR) return a.u.tensor->name;
   const tir_expr *node = te_is_number(a) ? te_convert(site, a, te_number_dtype(a)) : te_arg_node(site, a);
@@ -88,6 +94,7 @@ const char *te_show_arg(char buffer[64], const te_site *site, tn_arg a) {
 
 tn_dtype te_shown_dtype(tn_arg a) { return te_is_number(a) ? te_number_dtype(a) : te_arg_dtype(a); }
 
+/* A reduction has a loop nest of its own and cannot be an operand, as in TVM. */
 bool te_check_not_reduction(const te_site *site, tn_arg a) {
   if (a.kind == TN_ARG_EXPR && a.u.expr->node->op == TIR_TUPLE) {
     te_fail(site, TN_ERROR_PROGRAM,
@@ -103,9 +110,12 @@ bool te_check_not_reduction(const te_site *site, tn_arg a) {
 
 /* ---- wrapping nodes ---------------------------------------------------------------------------------------------- */
 
+/* An axis, a tensor or a number is a leaf. */
 static int arg_depth(tn_arg a) { return a.kind == TN_ARG_EXPR ? a.u.expr->depth : 1; }
+/* Sharing expanded, since printing and walking by recursion expand it, too. */
 static int arg_size(tn_arg a) { return a.kind == TN_ARG_EXPR ? a.u.expr->size : 1; }
 
+/* NODE may be NULL after running out of memory: that is then said here. */
 tn_expr *te_new_expr(const te_site *site, const tir_expr *node, int n, const tn_arg *args) {
   int depth = 0, size = 1;
   for (int i = 0; i < n; i++) {
@@ -131,6 +141,7 @@ bool te_refuse_operand(const te_site *site, const char *op, tn_arg a, const char
   return false;
 }
 
+/* A number is no condition, as x != 0 says what is meant. */
 bool te_check_bool(const te_site *site, const char *op, tn_arg a) {
   return te_shown_dtype(a) == TN_BOOL || te_refuse_operand(site, op, a, "it needs a bool, such as x != 0");
 }
@@ -170,6 +181,8 @@ static bool check_function(const te_site *site, tir_op op, int n, const tn_arg *
   return true;
 }
 
+/* By the rule of the operator's class. OWN is a select here: other classes of that rule cannot be
+ * written. */
 static bool check_operands(const te_site *site, tir_op op, tn_dtype dtype, int n, const tn_arg *args) {
   const char *text = tir_op_table[op].text;
   switch (tir_op_table[op].rule) {
@@ -221,6 +234,8 @@ static int find_operator(const te_site *site, const char *text, int n) {
   return op;
 }
 
+/* Refuses with the operand's text and the cast that would help. The operands are converted to one
+ * dtype; a select's condition stays bool. */
 tn_expr *te_operator(const te_site *site, const char *text, int n, const tn_arg *args) {
   for (int i = 0; i < n; i++)
     if (te_is_null(args[i]) || !te_check_not_reduction(site, args[i])) return NULL;
@@ -241,6 +256,7 @@ tn_expr *te_operator(const te_site *site, const char *text, int n, const tn_arg 
   return te_new_expr(site, build(&site->ctx->arena, (tir_op)op, n, nodes), n, args);
 }
 
+/* Without an argument that has a context nothing can be said: NULL alone. */
 tn_expr *tn_operator(const char *op, int n, const tn_arg *operands) {
   te_site site;
   return op && operands && te_find_site(&site, n, operands) ? te_operator(&site, op, n, operands) : NULL;
@@ -248,6 +264,7 @@ tn_expr *tn_operator(const char *op, int n, const tn_arg *operands) {
 
 /* ---- casts and constants ----------------------------------------------------------------------------------------- */
 
+/* An enum in C holds any number. */
 static bool check_dtype(const te_site *site, tn_dtype dtype) {
   if ((unsigned)dtype < TN_DTYPE_COUNT) return true;
   te_fail(site, TN_ERROR_ARGUMENT, "%d is no dtype", (int)dtype);
@@ -265,6 +282,7 @@ static const tir_expr *cast_number(const te_site *site, tn_dtype dtype, tn_arg a
   return te_has_memory(site, node) ? node : NULL;
 }
 
+/* A constant is converted at once. To f16 from an integer goes by f32, as the code does it. */
 tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a) {
   if (te_is_null(a) || !check_dtype(site, dtype) || !te_check_not_reduction(site, a)) return NULL;
   bool is_stored = !te_is_number(a) && te_stored_dtype(a) == dtype; /* f16(x) of an f16 */
@@ -280,6 +298,7 @@ tn_expr *tn_cast_arg(tn_dtype dtype, tn_arg a) {
   return te_find_site(&site, 1, &a) ? te_cast(&site, dtype, a) : NULL;
 }
 
+/* VALUE must be exact for an integer dtype: 0.5 as i32 is refused and not cut. */
 tn_expr *tn_const(tn_context *ctx, tn_dtype dtype, double value) {
   te_site site = {.ctx = ctx};
   if (!ctx || !check_dtype(&site, dtype)) return NULL;
@@ -302,6 +321,7 @@ static bool check_index(const te_site *site, const tn_tensor *tensor, int d, tn_
   return false;
 }
 
+/* The index keeps its dtype: conversions to the loops' dtype are lowering's. */
 tn_expr *te_read(const te_site *site, tn_tensor *tensor, int n, const tn_arg *index) {
   if (n != tensor->ndim) {
     te_fail(site, TN_ERROR_PROGRAM, "'%s' has rank %d, but %d ind%s given", tensor->name, tensor->ndim, n,
@@ -317,6 +337,7 @@ tn_expr *te_read(const te_site *site, tn_tensor *tensor, int n, const tn_arg *in
   return te_new_expr(site, tir_read(&site->ctx->arena, tensor, tensor->dtype, n, nodes), n, index);
 }
 
+/* ARGS[0] is the tensor. */
 tn_expr *tn_at_array(int n, const tn_arg *args) {
   te_site site;
   if (n < 1 || !args || !te_find_site(&site, n, args)) return NULL;

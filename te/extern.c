@@ -3,6 +3,7 @@
 
 /* ---- callees ----------------------------------------------------------------------------------------------------- */
 
+/* One for each statement; te_check_externs makes those of one name the same. */
 tir_callee *te_callee(const te_site *site, const char *name) {
   if (!te_check_name(site, "a function", name)) return NULL;
   tir_callee *callee = RUNTIME_NEW(&site->ctx->arena, tir_callee);
@@ -12,6 +13,7 @@ tir_callee *te_callee(const te_site *site, const char *name) {
   return callee;
 }
 
+/* A function of this process: exported code leaves the symbol open. */
 static tn_status set_function(tn_context *ctx, tir_callee *callee, void (*function)(void)) {
   if (!function) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "the function given for '%s' is NULL", callee->name);
   callee->function = function;
@@ -69,6 +71,7 @@ static tir_callee *find_callee(const tn_program *p, const char *name) {
   return NULL;
 }
 
+/* Takes effect for kernels built from now on, and for tn_evaluate at once. */
 tn_status tn_program_bind(tn_program *program, const char *name, void (*function)(void)) {
   if (!program || !RUNTIME_GIVEN(program->ctx, name)) return TN_ERROR_ARGUMENT;
   tir_callee *callee = find_callee(program, name);
@@ -83,6 +86,7 @@ tn_status tn_program_link(tn_program *program, const char *name, const void *mod
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
+/* Before anything is made. */
 static bool check_count(const te_site *site, const char *callee, int n_results, int n_args) {
   int most = RUNTIME_MAX_C_ARGS - n_results;
   if (n_results >= 1 && n_results <= TIR_MAX_VALUES && n_args <= most) return true;
@@ -107,6 +111,7 @@ static bool check_scalar(const te_site *site, const char *callee, const tn_tenso
   return false;
 }
 
+/* The result's name and shape are copied. */
 static bool set_result(const te_site *site, te_op *op, int v, const tn_result *r) {
   tn_tensor *t = &op->outputs[v];
   if (!r->name || !te_check_name(site, "a tensor", r->name)) return false;
@@ -133,6 +138,7 @@ static void set_inputs(te_op *op, const te_call *call) {
   }
 }
 
+/* All parts in one go, so that a failure leaves only arena memory behind. */
 static te_op *new_extern(const te_site *site, tir_callee *callee, int n_results, int n_args) {
   runtime_arena *arena = &site->ctx->arena;
   te_op *op = RUNTIME_NEW(arena, te_op);
@@ -148,6 +154,7 @@ static te_op *new_extern(const te_site *site, tir_callee *callee, int n_results,
   return op;
 }
 
+/* The function is not called, and its signature not checked, as C cannot ask for it. */
 tn_tensor *te_extern(const te_site *site, tir_callee *callee, int n_results, const tn_result *results, int n_args,
                      tn_tensor *const *args) {
   if (!check_count(site, callee->name, n_results, n_args)) return NULL;
@@ -178,6 +185,7 @@ tn_tensor *tn_extern_array(tn_context *ctx, tn_callee *callee, int n_results, co
   return te_extern(&site, callee, n_results, results, n, args);
 }
 
+/* For the schedule's cache stages: the call stays the same, with TO in the place of FROM. */
 te_op *te_extern_reread(const te_op *op, const tn_tensor *from, const tn_tensor *to) {
   tn_context *ctx = op->outputs[0].ctx;
   te_site site = {.ctx = ctx};
@@ -198,6 +206,7 @@ te_op *te_extern_reread(const te_op *op, const tn_tensor *from, const tn_tensor 
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
+/* Modules are compared by contents: a program that is parsed twice has two copies. */
 static bool is_same_callee(const tir_callee *a, const tir_callee *b) {
   if (a == b) return true;
   bool is_same = a->function == b->function && a->module_bytes == b->module_bytes && !a->module == !b->module;
@@ -211,6 +220,7 @@ static bool is_same_type(const te_op *a, const te_op *b, int i) {
   return x->dtype == y->dtype && x->by_value == y->by_value;
 }
 
+/* C has one function of a name: calls with other types cannot both be right. */
 static bool is_same_signature(const te_op *a, const te_op *b) {
   bool is_same = a->call->n == b->call->n && a->n_outputs == b->n_outputs;
   for (int i = 0; is_same && i < a->call->n + a->n_outputs; i++) is_same = is_same_type(a, b, i);
@@ -235,6 +245,7 @@ static bool check_pair(const te_site *site, const te_op *before, te_op *op) {
   return true;
 }
 
+/* A callee is told no strides. */
 static bool check_results(const te_site *site, const te_op *op) {
   for (int v = 0; v < op->n_outputs; v++) {
     if (!op->outputs[v].is_strided) continue;
@@ -248,6 +259,7 @@ static bool check_results(const te_site *site, const te_op *op) {
   return true;
 }
 
+/* Likewise none of its inputs' strides and no extents. */
 static bool check_extents(const te_site *site, const te_op *op) {
   for (int i = 0; i < op->n_inputs; i++) {
     const tn_tensor *t = op->inputs[i];
@@ -271,6 +283,7 @@ static bool check_extents(const te_site *site, const te_op *op) {
   return true;
 }
 
+/* Quadratic in the calls of a program, which are few. */
 bool te_check_externs(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_ops; i++) {
     if (!te_is_extern(p->ops[i])) continue;
@@ -287,6 +300,7 @@ bool te_has_externs(const tn_program *p) {
   return false;
 }
 
+/* The text of a program does not hold the function, so a worker could not build it. */
 tn_status te_check_no_externs(const tn_program *p, const char *what) {
   for (int i = 0; i < p->n_ops; i++)
     if (te_is_extern(p->ops[i]))

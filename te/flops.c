@@ -8,12 +8,14 @@ static int type_class(tn_dtype dtype) { return (int)tn_dtype_dlpack(dtype).code;
 
 static double count(const tir_expr *e, int output_class);
 
+/* Sharing counts each time, as TVM's estimator does. */
 static double count_args(const tir_expr *e, int output_class) {
   double sum = 0;
   for (int i = 0; i < e->n_args; i++) sum += count(e->arg[i], output_class);
   return sum;
 }
 
+/* A combining step counts 1 for the language's combiners, and what its results count for the user's. */
 static double count_reduce(const tir_expr *e, int output_class) {
   const tir_tuple_combiner *tuple = e->u.reduce->tuple;
   double iterations = 1, one = tuple ? 0 : 1;
@@ -31,6 +33,7 @@ static bool is_counted(const tir_expr *e) {
   return (rule == TIR_RULE_ARITHMETIC && e->n_args == 2) || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN;
 }
 
+/* OUTPUT_CLASS is that of the definition: index arithmetic is of another class and falls out. */
 static double count(const tir_expr *e, int output_class) {
   if (e->op == TIR_READ) return 0;
   if (e->op == TIR_REDUCE) return count_reduce(e, output_class);
@@ -40,6 +43,7 @@ static double count(const tir_expr *e, int output_class) {
   return own + count_args(e, output_class);
 }
 
+/* A double, since a counter of 64 bits overflows for the programs that one writes by mistake. */
 double tn_program_flops(const tn_program *program) {
   double sum = 0;
   if (program && program->n_symbols > 0) return 0;
@@ -67,6 +71,7 @@ static double count_reads(const tir_expr *e, const tn_tensor *tensor) {
   return sum;
 }
 
+/* As a double, for the same reason. */
 static double elements_of(const tn_tensor *tensor) {
   double n = 1;
   for (int d = 0; d < tensor->ndim; d++) n *= (double)tensor->shape[d];
@@ -80,6 +85,7 @@ static bool is_given_to_function(const te_op *op, const tn_tensor *tensor) {
   return false;
 }
 
+/* At most each element once: what is read twice comes from a cache the second time. */
 static double elements_read(const tn_program *program, const tn_tensor *input) {
   double reads = 0, elements = elements_of(input);
   for (int i = 0; i < program->n_ops; i++) {

@@ -17,6 +17,7 @@ struct tn_axis {
   struct te_op *op; /* the compute that owns it (tn_compute copies an axis that another one owns); NULL: none yet */
 };
 
+/* What a C call returns: a node with the measures that keep recursion over it safe. */
 struct tn_expr {
   tn_context *ctx;
   const tir_expr *node;
@@ -25,6 +26,7 @@ struct tn_expr {
 
 typedef struct te_op te_op;
 
+/* One output of an op. Identity is the address; two tensors may have one name in different programs. */
 struct tn_tensor {
   te_op *op;
   int value_index;  /* among op->outputs */
@@ -95,6 +97,8 @@ void te_print_call(runtime_str *out, const te_op *op);
 /* An axis without checks. SIZE is NULL or what decides the extent, which then is the most it can be. */
 tn_axis *te_axis_make(tn_context *ctx, const char *name, int64_t extent, const tir_expr *size, bool is_reduce);
 
+/* A closed graph with its arguments. All of it lies in the context's arena and is never freed before
+ * that. */
 struct tn_program {
   tn_context *ctx;
   int n_ops;
@@ -123,6 +127,7 @@ tn_status te_check_no_symbols(const tn_program *program, const char *what);
  * In the arena of ctx. */
 const tir_expr *te_parse_condition(tn_context *ctx, int n_axes, tn_axis *const *axes, const char *text);
 
+/* Whether the caller gives the array that some output of the op is written to. */
 bool te_is_output(const tn_program *program, const te_op *op);
 /* Prints a te expression in the text form (index names as axes' names). */
 void te_print_expr(runtime_str *out, const tir_expr *e);

@@ -30,6 +30,7 @@ tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) T
 bool te_has_memory(const te_site *site, const void *pointer);
 /* Whether NAME can name WHAT ("a tensor", "an axis", ...): an identifier that is no word of the language. */
 bool te_check_name(const te_site *site, const char *what, const char *name);
+/* Functions, dtypes, combiners and words of statements. */
 bool te_is_reserved(const char *name);
 /* The function or cast of the language whose name is closest to NAME, or NULL when none is near. */
 const char *te_nearest_function(const char *name);
@@ -40,6 +41,7 @@ const char *te_other_spelling(const char *name);
 void te_add_functions(runtime_str *out);
 /* Finds an operator or function of the language by its text, and by its arity when several share a text; -1: none. */
 int te_find_op(const char *text);
+/* A tir_combiner; -1: none. */
 int te_find_combiner(const char *text);
 /* Checks that the extents are in range and that the array's bytes fit (where no symbol decides). */
 bool te_check_shape(const te_site *site, const tn_tensor *tensor);
@@ -67,8 +69,11 @@ tn_dtype te_stored_dtype(tn_arg a);
 const tir_expr *te_stored_node(const te_site *site, tn_arg a);
 tn_dtype te_arg_dtype(tn_arg a);
 const tir_expr *te_arg_node(const te_site *site, tn_arg a);
+/* OP is the text form's spelling. NULL after a message. */
 tn_expr *te_operator(const te_site *site, const char *op, int n, const tn_arg *args);
+/* NULL after a message. A cast to the dtype that the argument has is the argument. */
 tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a);
+/* Bounds are checked when the compute is made, not here: the conditions around are not known yet. */
 tn_expr *te_read(const te_site *site, tn_tensor *tensor, int n, const tn_arg *index);
 /* The expression of a new node over ARGS; refuses one that is too deep or too large for recursion and printing. */
 tn_expr *te_new_expr(const te_site *site, const tir_expr *node, int n, const tn_arg *args);
@@ -97,6 +102,7 @@ struct tn_combiner {
   tir_tuple_combiner combiner;
 };
 
+/* SOURCE must be no reduction, the axes made as reduction axes. */
 tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source, int n_axes, tn_axis *const *axes);
 /* By a combiner of tuples; one source for each value. */
 tn_expr *te_tuple_reduction(const te_site *site, const tir_tuple_combiner *combiner, int n, const tn_arg *sources,
@@ -113,8 +119,12 @@ tn_expr *te_tuple(const te_site *site, int n, const tn_arg *values);
  * kept; NULL: a0, a1 ... and b0, b1 ... */
 tn_combiner *te_combiner(const te_site *site, const char *name, int n, const tn_dtype *dtypes,
                          const char *const *sides);
+/* Value V of the left or right side, as an expression. */
 tn_expr *te_combiner_side(const te_site *site, tn_combiner *c, bool is_right, int v);
+/* Kept if all are over the combiner's two sides and of its dtypes. False, and nothing changed, after a
+ * message. */
 bool te_combiner_results(const te_site *site, tn_combiner *c, int n, const tn_arg *results);
+/* Constants, one a value. */
 bool te_combiner_identity(const te_site *site, tn_combiner *c, int n, const tn_arg *values);
 /* The position of an element among the reduced ones, in the order of the axes; NULL: out of memory. */
 const tir_expr *te_position(runtime_arena *arena, int n_axes, tn_axis *const *axes);
@@ -132,7 +142,9 @@ typedef struct te_extent {
   const tir_expr *size;
 } te_extent;
 
+/* 1 <= LEAST <= MOST <= TE_MAX_EXTENT. */
 tn_axis *te_symbol_new(const te_site *site, const char *name, int64_t least, int64_t most);
+/* The symbol as an i32. */
 tn_expr *te_symbol_value(const te_site *site, const tn_axis *symbol);
 /* VALUE as an extent; false: it is none. WHAT: "extent of axis 'i'". */
 bool te_extent_of(const te_site *site, const char *what, tn_arg value, te_extent *out);
@@ -143,10 +155,13 @@ void te_print_extent(runtime_str *out, int64_t extent, const tir_expr *size);
 
 /* ---- compute.c: axes and tensors --------------------------------------------------------------------------------- */
 
+/* An axis that nobody owns yet. */
 tn_axis *te_axis(const te_site *site, const char *name, te_extent extent, bool is_reduce);
+/* NDIM extents; a placeholder has no axes. */
 tn_tensor *te_input(const te_site *site, const char *name, tn_dtype dtype, int ndim, const te_extent *shape);
 /* tn_strided, with a place for what is wrong. */
 bool te_make_strided(const te_site *site, tn_tensor *tensor);
+/* An input of rank 0 that is passed by value. */
 tn_tensor *te_scalar(const te_site *site, const char *name, tn_dtype dtype);
 
 /* "A, B": the names between commas. Returns how many, one more than TIR_MAX_VALUES for all that are too many; -1: out
@@ -190,6 +205,7 @@ typedef struct te_access {
 
 /* Called for each read of an expression; false stops the walk. */
 typedef bool (*te_access_fn)(void *user, const te_access *access);
+/* In order of evaluation. ARENA NULL: te_access.end is not worked out. */
 bool te_walk_accesses(const te_op *op, runtime_arena *arena, te_access_fn visit, void *user);
 /* The difference of two sizes, when it is a constant. */
 bool te_size_difference(const tir_expr *a, const tir_expr *b, int64_t *difference);
@@ -208,6 +224,8 @@ tn_tensor *te_compute(const te_site *site, int n_names, const char *const *names
 
 /* ---- program.c, print.c, number.c -------------------------------------------------------------------------------- */
 
+/* ARGS: inputs, then outputs. Checks all that only shows in the whole: names, scans, calls, symbols.
+ * NULL after a message; the tensors stay usable. */
 tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor *const *args);
 /* The combiner of a tuple's reduction that the program defines; NULL: the op has none. */
 const tir_tuple_combiner *te_op_combiner(const te_op *op);

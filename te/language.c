@@ -11,12 +11,14 @@ static const te_infix infixes[] = {
     {TIR_FLOORMOD, "%", 9, true, true},
 };
 
+/* NULL for operators that are written as calls or prefixes. */
 const te_infix *te_find_infix(tir_op op) {
   for (int i = 0; i < RUNTIME_COUNT(infixes); i++)
     if (infixes[i].op == op) return &infixes[i];
   return NULL;
 }
 
+/* TEXT need not end behind the operator. */
 const te_infix *te_find_infix_text(const char *text, size_t length) {
   for (int i = 0; i < RUNTIME_COUNT(infixes); i++)
     if (strlen(infixes[i].text) == length && memcmp(infixes[i].text, text, length) == 0) return &infixes[i];

@@ -6,6 +6,7 @@
 
 enum { TE_PREFIX_PRECEDENCE = 10 }; /* - ! and ~ */
 
+/* A row for an operator that stands between its operands. */
 typedef struct te_infix {
   tir_op op;
   const char *text;

@@ -1,4 +1,6 @@
-/* lexer.c: splitting the text form into words: names, numbers, symbols, ends of statements. */
+/* lexer.c: splitting the text form into words: names, numbers, symbols, ends of statements. Nothing is
+ * copied: a token points into the text, which the caller keeps. Two-character symbols stand before
+ * those that are their beginning. */
 #include "te/lexer.h"
 
 #include <ctype.h>
@@ -7,6 +9,7 @@
 static const char *const symbols[] = {"//", "==", "!=", "<=", ">=", "<<", ">>", "&&", "||", "[", "]", "(", ")", ",",
                                       "=",  "<",  ">",  "+",  "-",  "*",  "/",  "%",  "!",  ":", "&", "|", "^", "~"};
 
+/* Ends the reading: the parser takes no token behind it. */
 static te_token broken(te_lexer *l, const char *at, const char *what) {
   l->site.at = at;
   te_fail(&l->site, TN_ERROR_PARSE, "%s", what);
@@ -29,8 +32,11 @@ static te_token take(te_lexer *l, te_token_kind kind, const char *end) {
   return token;
 }
 
+/* ASCII only: isalnum of bytes above 127 depends on the host's locale, which is C's unless the host
+ * changed it. */
 static bool is_name_char(char c) { return isalnum((unsigned char)c) || c == '_'; }
 
+/* Dots belong to names of axes that split made, i.outer, and only in conditions of a schedule. */
 static const char *name_end(const te_lexer *l, const char *p) {
   while (is_name_char(*p) || (l->has_dots && *p == '.')) p++;
   return p;
@@ -57,6 +63,7 @@ static bool parse_digits(const char *p, const char *end, uint64_t *value) {
   return *value <= UINT64_C(1) << 63;
 }
 
+/* A number is read without its sign, which is an operator. */
 static te_token number(te_lexer *l) {
   bool is_float;
   const char *start = l->next, *end = number_end(start, &is_float);
@@ -89,6 +96,7 @@ static te_token symbol(te_lexer *l) {
   return broken(l, l->next, what);
 }
 
+/* After the end it gives the end again. */
 te_token te_next_token(te_lexer *l) {
   skip_blanks(l);
   char c = *l->next;
@@ -99,6 +107,7 @@ te_token te_next_token(te_lexer *l) {
   return symbol(l);
 }
 
+/* Compares the whole word: "in" is not "input". */
 bool te_token_is(const te_token *token, const char *text) {
   bool is_word = token->kind == TE_TOKEN_NAME || token->kind == TE_TOKEN_SYMBOL;
   return is_word && strlen(text) == token->length && memcmp(token->at, text, token->length) == 0;

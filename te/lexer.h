@@ -14,6 +14,7 @@ typedef enum te_token_kind {
   TE_TOKEN_BROKEN /* a failure was reported */
 } te_token_kind;
 
+/* AT and LENGTH are its place in the text; the fields below are set for the kinds that they name. */
 typedef struct te_token {
   te_token_kind kind;
   const char *at;
@@ -22,6 +23,7 @@ typedef struct te_token {
   double value;       /* FLOAT */
 } te_token;
 
+/* The place in one text. Copying it is remembering the place. */
 typedef struct te_lexer {
   te_site site;
   const char *next; /* unread text */

@@ -1,4 +1,6 @@
-/* match.c: finds the stage that is a matrix product, and what the program does with it. */
+/* match.c: finds the stage that is a matrix product, and what the program does with it. Matching is
+ * structural: a program that computes the same in another form is not recognised, which only costs a
+ * comparison with a library. */
 #include "te/match.h"
 
 /* A read of TENSOR whose indices are these axes, one each. */
@@ -11,10 +13,12 @@ static bool reads_at(const tir_expr *e, int n, const tn_axis *const *axes) {
   return true;
 }
 
+/* T[row, column], no more and no less in the indices. */
 static bool reads_matrix(const tir_expr *e, const tn_axis *row, const tn_axis *column) {
   return reads_at(e, 2, (const tn_axis *const[]){row, column});
 }
 
+/* Its number among the arguments; -1: the tensor is computed. */
 static int input_index(const tn_program *program, const tn_tensor *tensor) {
   for (int i = 0; i < program->n_inputs; ++i) {
     if (program->args[i] == tensor) return i;
@@ -22,6 +26,7 @@ static int input_index(const tn_program *program, const tn_tensor *tensor) {
   return -1;
 }
 
+/* The first output of OP among the arguments; -1: no argument. */
 static int output_index(const tn_program *program, const te_op *op) {
   for (int i = program->n_inputs; i < program->n_args; ++i) {
     if (program->args[i] == &op->outputs[0]) return i;
@@ -37,6 +42,8 @@ static bool match_factors(const te_op *op, const tir_expr *a, const tir_expr *b,
   return (out->is_a_transposed || reads_matrix(a, i, k)) && (out->is_b_transposed || reads_matrix(b, k, j));
 }
 
+/* Factors in either order. The product must be of two inputs: a stage between would have to be computed
+ * first. */
 static bool match_product(const tn_program *program, const te_op *op, te_matmul *out) {
   if (!op->body || op->body->op != TIR_REDUCE || op->n_axes != 2 || op->n_reduce != 1) return false;
   if (op->body->u.reduce->combiner != TIR_REDUCE_SUM || op->body->n_args > 1) return false;
@@ -86,6 +93,7 @@ static void match_rest(const tn_program *program, const te_op *product, te_matmu
   if (out->output < 0) out->addend = -1;
 }
 
+/* The first stage that fits, in the order of the program. */
 bool te_match_matmul(const tn_program *program, te_matmul *out) {
   for (int i = 0; i < program->n_ops; ++i) {
     *out = (te_matmul){0};
@@ -102,6 +110,7 @@ static bool match_batch_factors(const te_op *op, const tir_expr *a, const tir_ex
   return reads_at(a, 3, (const tn_axis *const[]){n, i, k}) && reads_at(b, 3, (const tn_axis *const[]){n, k, j});
 }
 
+/* The last stage of a program that has nothing else. */
 bool te_match_batch_matmul(const tn_program *program, te_batch_matmul *out) {
   const te_op *op = program->ops[program->n_ops - 1];
   if (program->n_args != 3 || program->n_ops != 3 || !op->body || op->body->op != TIR_REDUCE) return false;

@@ -8,6 +8,7 @@ typedef struct affine {
   int64_t coefs[4], constant;
 } affine;
 
+/* False: more than the four that an index of a convolution can have. */
 static bool add_term(affine *a, const tir_var *var, int64_t coef) {
   if (a->n == 4) return false;
   a->vars[a->n] = var;
@@ -15,6 +16,8 @@ static bool add_term(affine *a, const tir_var *var, int64_t coef) {
   return true;
 }
 
+/* e += scale * index; false for what is not linear. A second term of one axis would not be found by
+ * coefficient. */
 static bool add_index(affine *a, const tir_expr *e, int64_t scale) {
   if (e->op == TIR_INT) return a->constant += scale * e->u.i, true;
   if (e->op == TIR_VAR) return add_term(a, e->u.var, scale);
@@ -25,14 +28,17 @@ static bool add_index(affine *a, const tir_expr *e, int64_t scale) {
   return false;
 }
 
+/* 0: the axis is not in it. */
 static int64_t coefficient(const affine *a, const tn_axis *axis) {
   for (int i = 0; i < a->n; i++)
     if (a->vars[i] == &axis->var) return a->coefs[i];
   return 0;
 }
 
+/* The axis alone, without offset or factor. */
 static bool is_axis(const tir_expr *e, const tn_axis *axis) { return e->op == TIR_VAR && e->u.var == &axis->var; }
 
+/* -1: the tensor is no input. */
 static int input_number(const tn_program *program, const tn_tensor *tensor) {
   for (int i = 0; i < program->n_inputs; i++)
     if (program->args[i] == tensor) return i;
@@ -89,6 +95,7 @@ static bool match_window(const te_op *op, const tir_expr *read, te_conv *out) {
          coefficient(&x, op->reduce_axes[1]) == out->dilation && y.n == 2 && x.n == 2;
 }
 
+/* Square kernels only: one extent has to do for both reduction axes. */
 static bool match_sum(const tn_program *program, const te_op *op, te_conv *out) {
   if (!op->body || op->body->op != TIR_REDUCE || op->n_axes != 4 || op->n_reduce < 2 || op->n_reduce > 3) return false;
   const tir_expr *product = op->body->arg[0];
@@ -102,6 +109,8 @@ static bool match_sum(const tn_program *program, const te_op *op, te_conv *out) 
   return op->reduce_axes[1]->extent == out->kernel;
 }
 
+/* The extents of the result follow from the others and are checked: a program may compute a part of a
+ * convolution. */
 bool te_match_conv(const tn_program *program, te_conv *out) {
   const te_op *last = program->ops[program->n_ops - 1];
   *out = (te_conv){0};

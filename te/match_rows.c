@@ -8,12 +8,14 @@ typedef struct ingredients {
   double epsilon; /* a constant below 0.1 that is added under a root */
 } ingredients;
 
+/* 0: the sum has no small positive constant, so it is not an epsilon. */
 static double constant_in(const tir_expr *sum) {
   for (int i = 0; i < 2 && sum->op == TIR_ADD; i++)
     if (sum->arg[i]->op == TIR_FLOAT && sum->arg[i]->u.f > 0 && sum->arg[i]->u.f < 0.1) return sum->arg[i]->u.f;
   return 0;
 }
 
+/* Goes over all of the DAG; sharing only costs time here, since expressions are limited in size. */
 static void look(ingredients *in, const tir_expr *e) {
   in->has_exp |= e->op == TIR_EXP;
   if (e->op == TIR_RSQRT || e->op == TIR_SQRT) {
@@ -27,6 +29,7 @@ static void look(ingredients *in, const tir_expr *e) {
   for (int i = 0; i < e->n_args; i++) look(in, e->arg[i]);
 }
 
+/* Of rank 1 and as long as a row. */
 static bool is_vector_of(const tn_tensor *t, int64_t n) { return t->ndim == 1 && t->shape[0] == n; }
 
 /* X[rows, columns] -> Y of the same shape, perhaps with two vectors of columns. */
@@ -39,6 +42,8 @@ static bool have_shapes(const tn_program *program, te_row_operator *out) {
   return y->shape[0] == out->rows && y->shape[1] == out->columns;
 }
 
+/* Errs on the side of yes: who uses it compares results with a library's, and a wrong match fails
+ * there. */
 bool te_match_rows(const tn_program *program, te_row_operator *out) {
   ingredients in = {0};
   *out = (te_row_operator){.scale = 1, .shift = 2};

@@ -1,22 +1,19 @@
-/* names.h: an index of names, so that finding one among thousands takes no longer than among two. */
+/* names.h: a numbered list of names, in which finding one among thousands takes no longer than among two. */
 #ifndef TENON_TE_NAMES_H
 #define TENON_TE_NAMES_H
 
 #include "runtime/base.h"
 
-/* Zero-initialise. Names are the caller's, and must live as long as the index. */
+/* Zero-initialise. Names are the caller's, and must live as long as the list. */
 typedef struct te_names {
-  int n, capacity;
-  struct te_name {
-    const char *name; /* NULL: free */
-    int value;
-  } *slots;
+  RUNTIME_VEC(const char *) list;
+  runtime_map map; /* hash of a name -> its number + 1 */
 } te_names;
 
-/* What NAME was added with; -1: it was not. */
+/* The number of NAME, counted from 0 in the order of adding; -1: it is not in the list. */
 int te_names_find(const te_names *names, const char *name);
-/* VALUE >= 0. A name that is there keeps its value. False: out of memory. */
-bool te_names_add(te_names *names, const char *name, int value);
+/* Gives the next number to NAME, which is not in the list yet. False: out of memory. */
+bool te_names_add(te_names *names, const char *name);
 void te_names_free(te_names *names);
 
 #endif

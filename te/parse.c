@@ -1,11 +1,15 @@
-/* parse.c: the text form's statements: param, input, scalar, symbol, output, definitions; finding the shapes of inputs
- * that were not declared; putting the program together. Grammar: docs/language.md. */
+/* parse.c: the text form's statements: param, input, scalar, symbol, output, definitions; finding the
+ * shapes of inputs that were not declared; putting the program together. Grammar: docs/language.md. One
+ * pass, no lookahead beyond a token: a name is known by what was declared or read before. The parser is
+ * on the caller's stack; its lists are heap memory that tn_program_parse frees, the graph lies in the
+ * context's arena. */
 #include <stdio.h>
 
 #include "te/parser.h"
 
 /* ---- tokens ------------------------------------------------------------------------------------------------------ */
 
+/* One site is enough: failures are reported at once. */
 const te_site *te_parse_site(te_parser *p, const char *at) {
   p->lexer.site.at = at;
   return &p->lexer.site;
@@ -23,6 +27,8 @@ bool te_parse_fail(te_parser *p, const char *at, const char *fmt, ...) {
 
 void te_advance(te_parser *p) { p->token = te_next_token(&p->lexer); }
 
+/* For places where a line may go on, behind a comma or an operator. A semicolon ends a statement there,
+ * too. */
 void te_skip_newlines(te_parser *p) {
   while (p->token.kind == TE_TOKEN_NEWLINE && *p->token.at == '\n') te_advance(p);
 }
@@ -32,6 +38,7 @@ static bool is_statement_end(const te_parser *p) {
   return p->token.kind == TE_TOKEN_NEWLINE || p->token.kind == TE_TOKEN_END;
 }
 
+/* A broken token was reported by the lexer. */
 bool te_fail_expected(te_parser *p, const char *expected) {
   const te_token *t = &p->token;
   int length = (int)RUNTIME_MIN(t->length, 40);
@@ -58,6 +65,7 @@ const char *te_token_text(te_parser *p, const te_token *token) {
   return text;
 }
 
+/* The name is copied, since the text need not outlive the parse. */
 const char *te_take_name(te_parser *p, const char *what, const char **at) {
   if (p->token.kind != TE_TOKEN_NAME) return te_fail_expected(p, what), NULL;
   const char *name = te_token_text(p, &p->token);
@@ -68,21 +76,24 @@ const char *te_take_name(te_parser *p, const char *what, const char **at) {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
+/* Linear in the text; for messages only. */
 static int line_of(const te_parser *p, const char *at) {
   int line = 1;
   for (const char *c = p->lexer.site.text; c < at; c++) line += *c == '\n';
   return line;
 }
 
+/* The address is valid until the next tensor is added. */
 te_named *te_find_named(te_parser *p, const char *name) {
   int i = te_names_find(&p->symbol_names, name);
   return i < 0 ? NULL : &p->symbols.data[i];
 }
 
+/* The name must be free: te_check_free says so, or why not. */
 bool te_add_named(te_parser *p, te_named symbol) {
   if (p->symbols.n >= TE_MAX_TENSORS)
     return te_parse_fail(p, symbol.at, "the program has more than %d tensors", (int)TE_MAX_TENSORS);
-  bool added = te_names_add(&p->symbol_names, symbol.tensor->name, p->symbols.n) && RUNTIME_PUSH(&p->symbols, symbol);
+  bool added = te_names_add(&p->symbol_names, symbol.tensor->name) && RUNTIME_PUSH(&p->symbols, symbol);
   return added || te_has_memory(&p->lexer.site, NULL);
 }
 
@@ -98,10 +109,11 @@ static bool add_param(te_parser *p, const char *at, tn_param param) {
                        p->params.n, line_of(p, at));
     return false;
   }
-  bool added = te_names_add(&p->param_names, param.name, p->params.n) && RUNTIME_PUSH(&p->params, param);
+  bool added = te_names_add(&p->param_names, param.name) && RUNTIME_PUSH(&p->params, param);
   return added || te_has_memory(&p->lexer.site, NULL);
 }
 
+/* Linear: a program has at most TE_MAX_SYMBOLS that count. */
 tn_axis *te_find_size(te_parser *p, const char *name) {
   for (int i = 0; i < p->sizes.n; i++)
     if (strcmp(p->sizes.data[i]->var.name, name) == 0) return p->sizes.data[i];
@@ -114,6 +126,8 @@ const te_named_combiner *te_find_named_combiner(te_parser *p, const char *name) 
   return NULL;
 }
 
+/* Says where the name was given before. A name that was only read so far is an inferred input, and
+ * defining it now is too late. */
 bool te_check_free(te_parser *p, const char *what, const char *name, const char *at) {
   if (!te_check_name(te_parse_site(p, at), what, name)) return false;
   const te_named *symbol = te_find_named(p, name);
@@ -131,6 +145,7 @@ bool te_check_free(te_parser *p, const char *what, const char *name, const char 
 
 /* ---- param ------------------------------------------------------------------------------------------------------- */
 
+/* The caller's parameters, as given. */
 typedef struct overrides {
   int n;
   const tn_param *params;
@@ -143,6 +158,7 @@ static int64_t overridden(const overrides *o, const char *name, int64_t value) {
   return value;
 }
 
+/* `param M=64, N=2*M`: a value may use the parameters before it, with their overrides. */
 static bool parse_param(te_parser *p, const overrides *o) {
   do {
     const char *at, *name = te_take_name(p, "a parameter's name", &at);
@@ -154,6 +170,7 @@ static bool parse_param(te_parser *p, const overrides *o) {
   return true;
 }
 
+/* A parameter without a name is none. */
 static bool is_overridden(const overrides *o, const char *name) {
   for (int i = 0; i < o->n; i++)
     if (o->params[i].name && strcmp(o->params[i].name, name) == 0) return true;
@@ -201,6 +218,7 @@ static bool check_overrides(te_parser *p, const overrides *o) {
 
 /* ---- input and output -------------------------------------------------------------------------------------------- */
 
+/* Knows how other languages call it. */
 static bool fail_dtype(te_parser *p, const char *at, const char *name) {
   const char *other = te_other_spelling(name);
   tn_dtype dtype;
@@ -227,6 +245,7 @@ static int parse_shape(te_parser *p, te_extent shape[TN_MAX_RANK]) {
   return te_expect(p, "]", "',' or ']'") ? n : -1;
 }
 
+/* Refuses with the list of dtypes, or with Tenon's word for another language's. */
 bool te_take_dtype(te_parser *p, tn_dtype *dtype) {
   const char *at, *name = te_take_name(p, "a dtype", &at);
   return name && (tn_dtype_parse(name, dtype) || fail_dtype(p, at, name));
@@ -238,6 +257,7 @@ bool te_parse_typed_name(te_parser *p, const char *what, const char **name, cons
   return te_take_dtype(p, dtype);
 }
 
+/* `scalar alpha: f32, n: i32`. */
 static bool parse_scalar(te_parser *p) {
   do {
     const char *at, *name;
@@ -264,6 +284,7 @@ static bool parse_one_input(te_parser *p) {
   return input && te_add_named(p, (te_named){input, at, false, false});
 }
 
+/* `input A: f32[64, 128], ...`. */
 static bool parse_input(te_parser *p) {
   do {
     if (!parse_one_input(p)) return false;
@@ -271,6 +292,7 @@ static bool parse_input(te_parser *p) {
   return true;
 }
 
+/* For what has no extents of symbols: states and results of calls. */
 int te_parse_numbers(te_parser *p, const char *what, int64_t shape[TN_MAX_RANK]) {
   const char *at = p->token.at;
   te_extent extents[TN_MAX_RANK];
@@ -308,6 +330,7 @@ static bool parse_state(te_parser *p) {
   return first != NULL;
 }
 
+/* An output has to be: an input is an argument anyway. */
 static bool is_computed(const te_named *symbol) { return symbol && !te_is_placeholder(symbol->tensor->op); }
 
 /* output name strided, name: results are named explicitly, in this order. */
@@ -338,6 +361,7 @@ static const char *place_of(const te_parser *p, const tir_expr *read) {
   return p->lexer.site.at;
 }
 
+/* The index has no upper bound that is known. */
 static bool fail_unknown_shape(const definition *def, const char *at, const tn_tensor *tensor, int d) {
   return te_parse_fail(def->p, at,
                        "the shape of '%s' cannot be found from index %d here: declare it, input %s: f32[...]",
@@ -392,6 +416,7 @@ static bool visit_access(void *user, const te_access *access) {
 
 /* ---- definitions ------------------------------------------------------------------------------------------------- */
 
+/* Names of axes are free again behind the statement, but within one they are different. */
 static bool check_new_axis(te_parser *p, const char *name, const char *at) {
   for (int i = 0; i < p->n_axes; i++)
     if (strcmp(p->axes[i]->var.name, name) == 0)
@@ -414,6 +439,7 @@ static bool parse_axis(te_parser *p, bool is_reduce) {
   return axis != NULL;
 }
 
+/* Bounds of axes are parsed in the scope before: k<i is refused as no constant. */
 int te_parse_axes(te_parser *p, bool is_reduce, int limit) {
   int n = 0;
   te_advance(p);
@@ -528,6 +554,7 @@ static bool parse_definition(te_parser *p, bool is_scan) {
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
+/* The first word decides; anything that is no word of a statement begins a definition. */
 static bool parse_statement(te_parser *p, const overrides *o) {
   bool ok;
   if (te_accept(p, "param"))
@@ -553,6 +580,7 @@ static bool parse_statement(te_parser *p, const overrides *o) {
   return ok && (is_statement_end(p) || te_fail_expected(p, "',' or the end of the statement"));
 }
 
+/* Stops at the first failure: everything behind might follow from it. */
 static bool parse_statements(te_parser *p, const overrides *o) {
   for (te_advance(p); p->token.kind != TE_TOKEN_END;) {
     if (p->token.kind == TE_TOKEN_BROKEN) return false;
@@ -636,6 +664,7 @@ static tn_program *make_program(te_parser *p) {
   return te_program(te_parse_site(p, p->token.at), n_inputs, n, args);
 }
 
+/* Checks what is known only at the end, outputs before unused definitions. */
 static tn_program *finish(te_parser *p, const overrides *o) {
   bool has_output_statement = p->outputs.n > 0;
   if (!check_overrides(p, o) || !check_shapes(p) || (!has_output_statement && !find_outputs(p))) return NULL;
@@ -644,6 +673,7 @@ static tn_program *finish(te_parser *p, const overrides *o) {
   return check_needed(p, has_output_statement) ? make_program(p) : NULL;
 }
 
+/* The text is not kept. Overrides are checked at the end, when every `param` was met. */
 tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params) {
   if (!ctx || !RUNTIME_GIVEN(ctx, text) || (n_params > 0 && !RUNTIME_GIVEN(ctx, params))) return NULL;
   if (!runtime_check_text(ctx, "the program", text)) return NULL;

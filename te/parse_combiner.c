@@ -52,6 +52,7 @@ static bool parse_list_for(te_parser *p, tn_combiner *c,
   return n > 0 && give(te_parse_site(p, list[0].at), c, n, values);
 }
 
+/* The results are parsed with the sides' names in scope (p->defining), the identity without. */
 static bool parse_parts(te_parser *p, tn_combiner *c) {
   if (!te_expect(p, "=", "'='")) return false;
   te_skip_newlines(p);
@@ -63,6 +64,7 @@ static bool parse_parts(te_parser *p, tn_combiner *c) {
   return te_expect(p, "identity", "identity (...)") && parse_list_for(p, c, te_combiner_identity);
 }
 
+/* The combiner is known to the statements behind it. */
 bool te_parse_combiner(te_parser *p) {
   sides s = {0};
   const char *at, *name = te_take_name(p, "a combiner's name", &at);

@@ -7,12 +7,15 @@
 
 static const te_operand failed = {.value = {.kind = TN_ARG_NONE}};
 
+/* A value at a place, for messages. */
 static te_operand make(const char *at, tn_arg value) { return (te_operand){value, at}; }
 static te_operand made(const char *at, tn_expr *e) { return e ? make(at, tn_arg_expr(e)) : failed; }
+/* Failures are reported where they happen; callers only pass them on. */
 static bool is_failed(te_operand o) { return o.value.kind == TN_ARG_NONE; }
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
+/* An i64 above 2^53 is rounded, as C would. */
 static double as_double(tn_arg number) { return number.kind == TN_ARG_INT ? (double)number.u.i : number.u.f; }
 
 /* + - * // % min max: what gives a number of the same kind. */
@@ -31,6 +34,7 @@ static tn_arg fold_numbers(tir_op op, tn_arg a, tn_arg b) {
   return tir_float_value(op, as_double(a), as_double(b), &f) ? tn_arg_float(f) : (tn_arg){.kind = TN_ARG_NONE};
 }
 
+/* Both are numbers without a point. */
 static bool are_integers(const te_operand *args) {
   return args[0].value.kind == TN_ARG_INT && args[1].value.kind == TN_ARG_INT;
 }
@@ -61,6 +65,7 @@ static te_operand negative_literal(te_parser *p, const char *at) {
   return make(at, t.kind == TE_TOKEN_INT ? tn_arg_int((int64_t)(0 - t.magnitude)) : tn_arg_float(-t.value));
 }
 
+/* A number stays one. The lowest i64 has no positive counterpart and becomes an expression. */
 static te_operand negate(te_parser *p, const char *at, te_operand a) {
   if (a.value.kind == TN_ARG_FLOAT) return make(at, tn_arg_float(-a.value.u.f));
   if (a.value.kind == TN_ARG_INT && a.value.u.i != INT64_MIN) return make(at, tn_arg_int(-a.value.u.i));
@@ -69,6 +74,7 @@ static te_operand negate(te_parser *p, const char *at, te_operand a) {
 
 static te_operand parse_primary(te_parser *p);
 
+/* - ! and ~ bind stronger than everything between operands. */
 static te_operand parse_prefix(te_parser *p) {
   const char *at = p->token.at;
   const char *not_text = te_token_is(&p->token, "!") ? "!" : te_token_is(&p->token, "~") ? "~" : NULL;
@@ -85,10 +91,13 @@ static te_operand parse_prefix(te_parser *p) {
   return a;
 }
 
+/* NULL: what stands here ends the expression. */
 static const te_infix *infix_at(const te_parser *p) {
   return p->token.kind == TE_TOKEN_SYMBOL ? te_find_infix_text(p->token.at, p->token.length) : NULL;
 }
 
+/* Precedence climbing: the right operand takes what binds stronger, the loop what is left. An operator
+ * at the end of a line goes on in the next. */
 te_operand te_parse_expr(te_parser *p, int precedence) {
   te_operand left = parse_prefix(p);
   const te_infix *infix;
@@ -106,6 +115,7 @@ te_operand te_parse_expr(te_parser *p, int precedence) {
   return left;
 }
 
+/* Comparisons are left out, so that `param N = 4 < 5` is an error at the '<'. */
 bool te_parse_integer(te_parser *p, const char *what, int64_t *value) {
   te_operand o = te_parse_expr(p, te_find_infix(TIR_ADD)->precedence);
   if (is_failed(o)) return false;
@@ -116,6 +126,7 @@ bool te_parse_integer(te_parser *p, const char *what, int64_t *value) {
   return true;
 }
 
+/* What an axis or a dimension is measured by. */
 bool te_parse_extent(te_parser *p, const char *what, te_extent *extent) {
   te_operand o = te_parse_expr(p, te_find_infix(TIR_ADD)->precedence);
   if (is_failed(o)) return false;
@@ -141,6 +152,7 @@ static int parse_list(te_parser *p, const char *close, const char *expected, int
   return te_expect(p, close, expected) ? n : -1;
 }
 
+/* The opening parenthesis is not taken yet. */
 int te_parse_values(te_parser *p, te_operand *list) {
   const char *at = p->token.at;
   if (!te_expect(p, "(", "'('")) return -1;
@@ -158,6 +170,7 @@ static te_operand parse_cast(te_parser *p, const char *at, tn_dtype dtype) {
   return n == 1 ? made(at, te_cast(te_parse_site(p, arg.at), dtype, arg.value)) : failed;
 }
 
+/* Without memory for the list the message says "others". */
 static void list_functions(te_parser *p, const char *at, const char *name) {
   runtime_str functions = {0};
   te_add_functions(&functions);
@@ -166,6 +179,7 @@ static void list_functions(te_parser *p, const char *at, const char *name) {
   runtime_str_free(&functions);
 }
 
+/* Each guess is one that users made: a reduction without axes, a tensor with ( ), a name of NumPy. */
 static te_operand unknown_function(te_parser *p, const char *at, const char *name) {
   const char *near = te_nearest_function(name), *other = te_other_spelling(name);
   if (te_find_combiner(name) >= 0 || te_find_position_reduction(name) >= 0 || te_find_named_combiner(p, name))
@@ -204,6 +218,7 @@ typedef struct reducer {
   const tir_tuple_combiner *tuple;
 } reducer;
 
+/* False: no combiner of that name. */
 static bool find_reducer(te_parser *p, const char *name, reducer *out) {
   int kind = te_find_combiner(name), position = te_find_position_reduction(name);
   const te_named_combiner *named = te_find_named_combiner(p, name);
@@ -220,6 +235,7 @@ typedef struct reduction_parts {
   te_operand init[TIR_MAX_VALUES];
 } reduction_parts;
 
+/* One expression; false after a message. */
 static bool parse_part(te_parser *p, te_operand *part) {
   *part = te_parse_expr(p, 0);
   return !is_failed(*part);
@@ -233,6 +249,7 @@ static bool parse_init(te_parser *p, const reducer *by, reduction_parts *parts) 
   return is_tuple ? parts->n_init > 0 : parse_part(p, parts->init);
 }
 
+/* `where` before `init`; each may be left out. */
 static bool parse_parts(te_parser *p, const reducer *by, reduction_parts *parts) {
   if (p->token.kind != TE_TOKEN_NAME) return true; /* the axes ended with their bracket */
   if (te_accept(p, "where") && !parse_part(p, &parts->where)) return false;
@@ -240,6 +257,7 @@ static bool parse_parts(te_parser *p, const reducer *by, reduction_parts *parts)
   return te_expect(p, "]", parts->n_init == 0 ? "where, init or ']'" : "an operator or ']'");
 }
 
+/* Refusals are reported at the part. */
 static tn_expr *add_parts(te_parser *p, tn_expr *e, const reduction_parts *parts) {
   tn_arg init[TIR_MAX_VALUES];
   for (int v = 0; v < parts->n_init; v++) init[v] = parts->init[v].value;
@@ -256,6 +274,7 @@ static int parse_sources(te_parser *p, const reducer *by, te_operand *list) {
   return !is_failed(list[0]) && te_expect(p, ")", "')'") ? 1 : -1;
 }
 
+/* The sources have been parsed with the axes in scope. */
 static tn_expr *reduce_by(te_parser *p, const char *at, const reducer *by, int n, const te_operand *list, int n_axes,
                           tn_axis *const *axes) {
   tn_arg sources[TIR_MAX_VALUES];
@@ -283,6 +302,7 @@ static te_operand parse_reduction(te_parser *p, const char *at, const reducer *b
 
 /* ---- names ------------------------------------------------------------------------------------------------------- */
 
+/* From the innermost outwards. */
 static tn_axis *find_axis(const te_parser *p, const char *name) {
   for (int i = p->n_axes; i-- > 0;)
     if (strcmp(p->axes[i]->var.name, name) == 0) return p->axes[i];
@@ -336,6 +356,7 @@ static te_operand parse_read(te_parser *p, const char *at, const char *name) {
   return tensor ? read_at(p, at, tensor, n, index) : failed;
 }
 
+/* Nothing of that name is in scope; sizes are what is most often forgotten. */
 static te_operand unknown_name(te_parser *p, const char *at, const char *name) {
   te_parse_fail(
       p, at,
@@ -391,6 +412,7 @@ static te_operand parse_name(te_parser *p) {
 
 /* ---- primaries --------------------------------------------------------------------------------------------------- */
 
+/* 2^63 is a literal only behind a minus sign. */
 static te_operand parse_literal(te_parser *p) {
   te_token t = p->token;
   te_advance(p);
@@ -399,12 +421,14 @@ static te_operand parse_literal(te_parser *p) {
   return make(t.at, tn_arg_int((int64_t)t.magnitude));
 }
 
+/* Newlines inside are blanks: the lexer counts what is open. */
 static te_operand parse_parentheses(te_parser *p) {
   te_advance(p);
   te_operand inner = te_parse_expr(p, 0);
   return !is_failed(inner) && te_expect(p, ")", "')' or an operator") ? inner : failed;
 }
 
+/* NESTING bounds the recursion of a hostile text. */
 static te_operand parse_primary(te_parser *p) {
   te_operand result = failed;
   const char *at = p->token.at;

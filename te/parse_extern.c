@@ -9,6 +9,7 @@ typedef struct results {
   const char *at[TIR_MAX_VALUES];
 } results;
 
+/* Names must differ within the call; that they are free was checked before. */
 static bool parse_result(te_parser *p, results *r) {
   tn_result *result = &r->result[r->n];
   if (r->n == TIR_MAX_VALUES)
@@ -58,6 +59,7 @@ static int parse_inputs(te_parser *p, tn_tensor **inputs) {
   return te_expect(p, ")", "',' or ')'") ? n : -1;
 }
 
+/* The function is known by name only, until tn_program_bind or tn_program_link. */
 bool te_parse_extern(te_parser *p) {
   results r = {0};
   tn_tensor *inputs[RUNTIME_MAX_C_ARGS];

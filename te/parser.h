@@ -22,18 +22,20 @@ typedef struct te_named_combiner {
   const char *at;
 } te_named_combiner;
 
+/* Where a read was written, for the check of its bounds when the statement is complete. */
 typedef struct te_read_place {
   const tir_expr *read;
   const char *at;
 } te_read_place;
 
+/* Everything known at a place of the text. Axes are those of the statement being parsed. */
 typedef struct te_parser {
   te_lexer lexer;
   te_token token; /* the one to look at */
   int nesting;
   RUNTIME_VEC(te_named) symbols;
   RUNTIME_VEC(tn_param) params;
-  te_names symbol_names, param_names; /* where they stand in these */
+  te_names symbol_names, param_names; /* numbered as these are */
   RUNTIME_VEC(tn_axis *) sizes;       /* of symbol statements */
   RUNTIME_VEC(te_read_place) reads;   /* of the statement being parsed */
   RUNTIME_VEC(tn_tensor *) outputs;   /* of an output statement */
@@ -55,14 +57,17 @@ typedef struct te_operand {
 bool te_parse_fail(te_parser *p, const char *at, const char *fmt, ...) TN_PRINTF(3, 4);
 /* A te_site for builders, whose failures are reported AT. */
 const te_site *te_parse_site(te_parser *p, const char *at);
+/* Takes the token and reads the next one. */
 void te_advance(te_parser *p);
 void te_skip_newlines(te_parser *p);
 /* Takes the symbol or fails, naming what was expected in words. */
 bool te_expect(te_parser *p, const char *symbol, const char *expected);
 bool te_fail_expected(te_parser *p, const char *expected);
+/* Takes the symbol or word if it stands here. */
 bool te_accept(te_parser *p, const char *symbol);
 /* The token's text in the context's arena; NULL and a message without memory. */
 const char *te_token_text(te_parser *p, const te_token *token);
+/* NULL: no tensor of that name so far. */
 te_named *te_find_named(te_parser *p, const char *name);
 bool te_add_named(te_parser *p, te_named symbol);
 const tn_param *te_find_param(te_parser *p, const char *name);

@@ -1,5 +1,7 @@
-/* print.c: the canonical text form. What is printed parses back to the same graph: parentheses are as few as the
- * precedences need, and a constant shows its dtype unless the parser would find the same one. */
+/* print.c: the canonical text form. What is printed parses back to the same graph: parentheses are as
+ * few as the precedences need, and a constant shows its dtype unless the parser would find the same
+ * one. The output is a string builder that the caller limits: what is small as a DAG can be endless as
+ * text. */
 #include <ctype.h>
 #include <stdio.h>
 
@@ -15,6 +17,7 @@ static void print_expr(const printer *p, const tir_expr *e, int precedence);
 
 /* ---- constants --------------------------------------------------------------------------------------------------- */
 
+/* A number in the text, perhaps with a cast around it. */
 static bool is_constant(const tir_expr *e) { return e->op == TIR_INT || e->op == TIR_FLOAT; }
 
 /* The dtype that a literal of this value has on its own. */
@@ -22,6 +25,7 @@ static tn_dtype literal_dtype(const tir_expr *e) {
   return te_number_dtype(e->op == TIR_INT ? tn_arg_int(e->u.i) : tn_arg_float(e->u.f));
 }
 
+/* TAKES_DTYPE: the parser would give a literal this dtype where it stands. */
 static void print_constant(const printer *p, const tir_expr *e, bool takes_dtype) {
   tn_dtype dtype = (tn_dtype)e->dtype;
   if (dtype == TN_BOOL) {
@@ -47,6 +51,7 @@ static void print_beside(const printer *p, const tir_expr *e, const tir_expr *ot
 
 /* ---- the kinds of expression ------------------------------------------------------------------------------------- */
 
+/* Commas between; nothing around. */
 static void print_list(const printer *p, int n, const tir_expr *const *list) {
   for (int i = 0; i < n; i++) {
     if (i > 0) runtime_str_add(p->out, ", ");
@@ -54,6 +59,7 @@ static void print_list(const printer *p, int n, const tir_expr *const *list) {
   }
 }
 
+/* A rank-0 tensor of such a name needs brackets to be told from the axis. */
 static bool is_axis_name(const te_op *op, const char *name) {
   for (int i = 0; op && i < op->n_axes; i++)
     if (strcmp(op->axes[i]->var.name, name) == 0) return true;
@@ -72,6 +78,7 @@ static void print_read(const printer *p, const tir_expr *e) {
   runtime_str_add(p->out, "]");
 }
 
+/* `i<64, k<N`. */
 static void print_axis_list(runtime_str *out, int n, tn_axis *const *axes) {
   for (int i = 0; i < n; i++) {
     runtime_str_addf(out, "%s%s<", i > 0 ? ", " : "", axes[i]->var.name);
@@ -79,6 +86,7 @@ static void print_axis_list(runtime_str *out, int n, tn_axis *const *axes) {
   }
 }
 
+/* Nothing for rank 0. */
 static void print_axes(runtime_str *out, int n, tn_axis *const *axes) {
   if (n == 0) return;
   runtime_str_add(out, "[");
@@ -110,6 +118,7 @@ static bool leaves_out_position(const tir_expr *e) {
   return is_position;
 }
 
+/* One source is in parentheses, too. */
 static void print_sources(const printer *p, const tir_expr *e) {
   int first = leaves_out_position(e) ? 1 : 0, n = tir_n_values(e) - first;
   if (e->u.reduce->tuple) {
@@ -121,6 +130,7 @@ static void print_sources(const printer *p, const tir_expr *e) {
   runtime_str_add(p->out, ")");
 }
 
+/* In the dtype of the source, which a literal takes. */
 static void print_init(const printer *p, const tir_expr *e) {
   const tir_expr *init = tir_reduce_init(e, 0);
   runtime_str_add(p->out, " init = ");
@@ -130,6 +140,7 @@ static void print_init(const printer *p, const tir_expr *e) {
     print_beside(p, init, e->arg[0], 0);
 }
 
+/* Condition and init stand within the brackets, behind the axes. */
 static void print_reduce(const printer *p, const tir_expr *e) {
   static const char *const names[] = {
 #define X(name, text) text,
@@ -146,12 +157,14 @@ static void print_reduce(const printer *p, const tir_expr *e) {
   print_sources(p, e);
 }
 
+/* As it stands on the right of a definition with several names. */
 static void print_tuple(const printer *p, const tir_expr *e) {
   runtime_str_add(p->out, "(");
   print_list(p, e->n_args, e->arg);
   runtime_str_add(p->out, ")");
 }
 
+/* Operators lean to the left: the right operand needs parentheses at the same strength. */
 static void print_infix(const printer *p, const tir_expr *e, const te_infix *infix) {
   int level = infix->precedence;
   print_beside(p, e->arg[0], e->arg[1], infix->chains ? level : level + 1);
@@ -178,6 +191,7 @@ static bool is_negation(const tir_expr *e) {
   return (e->arg[1]->op == TIR_INT && e->arg[1]->u.i == -1) || (e->arg[1]->op == TIR_FLOAT && e->arg[1]->u.f == -1);
 }
 
+/* The operand binds at least as strongly. */
 static void print_prefix(const printer *p, const char *text, const tir_expr *operand) {
   runtime_str_add(p->out, text);
   print_expr(p, operand, TE_PREFIX_PRECEDENCE);
@@ -190,6 +204,7 @@ static int precedence_of(const tir_expr *e) {
   return infix ? infix->precedence : TE_PREFIX_PRECEDENCE + 1;
 }
 
+/* Without parentheses around it. */
 static void print_node(const printer *p, const tir_expr *e) {
   const te_infix *infix = te_find_infix((tir_op)e->op);
   if (is_constant(e))
@@ -221,6 +236,7 @@ static void print_expr(const printer *p, const tir_expr *e, int precedence) {
   if (needs_parentheses) runtime_str_add(p->out, ")");
 }
 
+/* Without an op: names of axes hide nothing. */
 void te_print_expr(runtime_str *out, const tir_expr *e) { print_expr(&(printer){out, NULL}, e, 0); }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
@@ -358,6 +374,7 @@ static void print_outputs(runtime_str *out, const tn_program *program) {
   if (is_needed) runtime_str_add(out, "\n");
 }
 
+/* In the order of the ops, so that parsing it gives the same order. Declarations come first. */
 void te_print_program(runtime_str *out, const tn_program *program) {
   print_symbols(out, program);
   print_inputs(out, program);

@@ -25,12 +25,14 @@ static bool is_open(const ordering *o, const te_op *op) {
   return false;
 }
 
+/* From the end, since what was just listed is what is asked for. */
 static bool is_listed(const ordering *o, const te_op *op) {
   for (int i = o->ops.n; i-- > 0;)
     if (o->ops.data[i] == op) return true;
   return false;
 }
 
+/* Nothing is pushed twice. */
 static void push_op(ordering *o, te_op *op) {
   if (!is_listed(o, op) && !(o->has_scans && is_open(o, op)) && !RUNTIME_PUSH(&o->stack, ((frame){op, 0})))
     o->failed = true;
@@ -56,12 +58,14 @@ static void order_from(ordering *o, te_op *op) {
 
 /* ---- checks ------------------------------------------------------------------------------------------------------ */
 
+/* Among arguments FROM .. TO - 1. */
 static bool is_arg(const tn_program *p, int from, int to, const te_op *op) {
   for (int i = from; i < to; i++)
     if (p->args[i]->op == op) return true;
   return false;
 }
 
+/* Whether some output depends on the op. */
 static bool is_needed(const tn_program *p, const te_op *op) {
   for (int i = 0; i < p->n_ops; i++)
     if (p->ops[i] == op) return true;
@@ -91,6 +95,7 @@ static tn_tensor *find_tensor(const tn_program *p, int n, const char *name) {
   return NULL;
 }
 
+/* Outputs of one op among each other, and with all ops before. */
 static bool check_op_names(const te_site *site, const tn_program *p, int i) {
   const te_op *op = p->ops[i];
   for (int v = 0; v < op->n_outputs; v++) {
@@ -104,11 +109,13 @@ static bool check_op_names(const te_site *site, const tn_program *p, int i) {
   return true;
 }
 
+/* argmax and argmin are words of the language and need no definition. */
 const tir_tuple_combiner *te_op_combiner(const te_op *op) {
   const tir_tuple_combiner *c = op->body && op->body->op == TIR_REDUCE ? op->body->u.reduce->tuple : NULL;
   return c && !c->takes_position ? c : NULL;
 }
 
+/* By their text: two programs' parts may have been made apart and mean the same. */
 static bool is_same_combiner(const tir_tuple_combiner *a, const tir_tuple_combiner *b) {
   runtime_str x = {0}, y = {0};
   if (a != b) te_print_combiner(&x, a), te_print_combiner(&y, b);
@@ -140,6 +147,7 @@ static bool check_names(const te_site *site, const tn_program *p) {
   return true;
 }
 
+/* An array given twice would alias an input and an output. */
 static bool check_args_distinct(const te_site *site, const tn_program *p) {
   for (int i = 0; i < p->n_args; i++) {
     for (int k = 0; k < i; k++) {
@@ -151,6 +159,7 @@ static bool check_args_distinct(const te_site *site, const tn_program *p) {
   return true;
 }
 
+/* Also says that memory ran out while ordering. */
 static bool check_size(const te_site *site, const ordering *o) {
   if (o->failed) return te_has_memory(site, NULL);
   if (o->ops.n <= TE_MAX_TENSORS) return true;
@@ -175,6 +184,7 @@ static bool set_ops(const te_site *site, tn_program *p) {
   return ok;
 }
 
+/* Quadratic in the number of ops in its checks of names: fine for the some hundred that programs have. */
 tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor *const *args) {
   tn_program *p = RUNTIME_NEW(&site->ctx->arena, tn_program);
   if (!te_has_memory(site, p)) return NULL;
@@ -189,6 +199,7 @@ tn_program *te_program(const te_site *site, int n_inputs, int n_args, tn_tensor 
              : NULL;
 }
 
+/* Inputs first, which is the order that kernels take. */
 tn_program *tn_program_array(tn_context *ctx, int n, const tn_arg *tensors) {
   te_site site = {.ctx = ctx};
   tn_tensor *args[TE_MAX_TENSORS];
@@ -222,6 +233,7 @@ const char *tn_program_text(const tn_program *program) {
   return text;
 }
 
+/* Not cryptographic. Two programs of one key are taken for the same in logs. */
 const char *tn_program_key(const tn_program *program) {
   const char *text = tn_program_text(program);
   if (!text || program->key) return text ? program->key : NULL;
@@ -239,6 +251,7 @@ tn_tensor *tn_program_arg(const tn_program *program, int index) {
   return program && index >= 0 && index < program->n_args ? program->args[index] : NULL;
 }
 
+/* Outputs of all ops, hidden values of argmax included. */
 tn_tensor *tn_program_find(const tn_program *program, const char *tensor_name) {
   if (!program || !RUNTIME_GIVEN(program->ctx, tensor_name)) return NULL;
   return find_tensor(program, program->n_ops, tensor_name);

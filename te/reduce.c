@@ -20,6 +20,7 @@ static bool check_combiner(const te_site *site, tir_combiner combiner, tn_arg so
   return true;
 }
 
+/* The kind of an axis is chosen when it is made, as in TVM. */
 static bool check_reduce_axes(const te_site *site, int n, tn_axis *const *axes) {
   if (n < 1 || n > TE_MAX_REDUCE_AXES) {
     te_fail(site, TN_ERROR_PROGRAM, "a reduction has 1 to %d axes, not %d", (int)TE_MAX_REDUCE_AXES, n);
@@ -34,6 +35,7 @@ static bool check_reduce_axes(const te_site *site, int n, tn_axis *const *axes) 
   return true;
 }
 
+/* Copies the list of axes. */
 static tir_reduce *new_reduce(const te_site *site, tir_combiner combiner, const tir_tuple_combiner *tuple, int n_axes,
                               tn_axis *const *axes) {
   runtime_arena *arena = &site->ctx->arena;
@@ -44,6 +46,7 @@ static tir_reduce *new_reduce(const te_site *site, tir_combiner combiner, const 
   return reduce;
 }
 
+/* A number as a source has its own dtype. */
 tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source, int n_axes, tn_axis *const *axes) {
   if (te_is_null(source) || !te_check_not_reduction(site, source) || !check_reduce_axes(site, n_axes, axes))
     return NULL;
@@ -73,6 +76,7 @@ static const tir_expr *tuple_value(const te_site *site, const tir_tuple_combiner
   return NULL;
 }
 
+/* One source, init or result for each value. */
 static bool check_count(const te_site *site, const char *name, int wanted, const char *what, int n) {
   if (n == wanted) return true;
   te_fail(site, TN_ERROR_PROGRAM, "'%s' combines %d value%s, but %d %s%s given", name, wanted, wanted == 1 ? "" : "s",
@@ -80,6 +84,7 @@ static bool check_count(const te_site *site, const char *name, int wanted, const
   return false;
 }
 
+/* Tries the combiner at every use, as the values that sources can have differ between uses. */
 tn_expr *te_tuple_reduction(const te_site *site, const tir_tuple_combiner *combiner, int n, const tn_arg *sources,
                             int n_axes, tn_axis *const *axes) {
   const tir_expr *nodes[TIR_MAX_VALUES];
@@ -118,6 +123,7 @@ static tn_expr *with_parts(const te_site *site, tn_expr *e, const tir_reduce *re
   return te_new_expr(site, tir_reduce_args(&site->ctx->arena, reduce, nodes), 1 + n_parts, args);
 }
 
+/* Once for a reduction. The condition may use the reduction's axes. */
 tn_expr *te_reduction_where(const te_site *site, tn_expr *e, tn_arg cond) {
   if (!e || te_is_null(cond) || !te_check_not_reduction(site, cond)) return NULL;
   tir_reduce *reduce = copy_reduce(site, "where", e);
@@ -156,6 +162,7 @@ static const tir_expr *plain_init(const te_site *site, const tn_expr *e, tn_arg 
   return NULL;
 }
 
+/* Over data axes only, and once. */
 tn_expr *te_reduction_init(const te_site *site, tn_expr *e, int n, const tn_arg *inits) {
   const tir_expr *nodes[TIR_MAX_VALUES];
   for (int v = 0; v < n; v++)
@@ -217,6 +224,7 @@ static bool take_axes(const te_site *site, const char *call, int n, const tn_arg
   return true;
 }
 
+/* COMBINER is a word: sum, prod, max, min, any, all, argmax, argmin. */
 tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *args) {
   te_site site;
   tn_arg values[TIR_MAX_VALUES];
@@ -230,6 +238,7 @@ tn_expr *tn_reduction(const char *combiner, int n, const tn_arg *args) {
   return n_values < 0 ? NULL : te_position_reduction(&site, position == 1, n_values, values, n - 1, axes);
 }
 
+/* Refuses a combiner that is not complete yet. */
 tn_expr *tn_reduce_array(tn_combiner *combiner, int n, const tn_arg *args) {
   tn_arg values[TIR_MAX_VALUES];
   if (!combiner || n < 1 || !args) return NULL;

@@ -1,11 +1,14 @@
-/* scan.c: recurrences: states, which are declared before they are defined; which computes are steps of a scan; the
- * proof that a step reads what earlier steps, or earlier computes of its own step, have made. */
+/* scan.c: recurrences: states, which are declared before they are defined; which computes are steps of
+ * a scan; the proof that a step reads what earlier steps, or earlier computes of its own step, have
+ * made. A state is an op of kind TE_SCAN whose body is filled in later: the only nodes of the graph
+ * that change after others point to them. */
 #include <stdio.h>
 
 #include "te/internal.h"
 
 /* ---- states ------------------------------------------------------------------------------------------------------ */
 
+/* All outputs have one shape; names and extents are copied. */
 tn_tensor *te_state(const te_site *site, int n, const char *const *names, const tn_dtype *dtypes, int ndim,
                     const int64_t *shape) {
   runtime_arena *arena = &site->ctx->arena;
@@ -46,6 +49,7 @@ static bool check_axes(const te_site *site, const te_op *state, int n_axes, tn_a
   return true;
 }
 
+/* No conversion is made: every step would round. */
 static bool check_dtypes(const te_site *site, const te_op *state, const te_op *made) {
   for (int v = 0; v < state->n_outputs; v++) {
     tn_dtype wanted = state->outputs[v].dtype, has = made->outputs[v].dtype;
@@ -57,6 +61,7 @@ static bool check_dtypes(const te_site *site, const te_op *state, const te_op *m
   return true;
 }
 
+/* A scan's body may be any expression but a reduction, whose loops would have to stand inside the step. */
 static bool check_body(const te_site *site, const te_op *state, tn_arg body) {
   if (state->body) {
     te_fail(site, TN_ERROR_PROGRAM, "state '%s' has a scan already", state->name);
@@ -71,6 +76,7 @@ static bool check_body(const te_site *site, const te_op *state, tn_arg body) {
   return false;
 }
 
+/* The body is made as a compute of its own first, so that a refused one leaves the state open. */
 bool te_scan(const te_site *site, te_op *state, tn_arg body, int n_axes, tn_axis *const *axes, te_access_fn visit,
              void *user) {
   const char *names[TIR_MAX_VALUES];
@@ -95,6 +101,7 @@ bool te_scan(const te_site *site, te_op *state, tn_arg body, int n_axes, tn_axis
 
 /* ---- calls from C ------------------------------------------------------------------------------------------------ */
 
+/* NAMES may be several, for states that step together. */
 tn_tensor *tn_state_array(tn_context *ctx, const char *names, int n, const int64_t *dtype_and_shape) {
   const char *list[TIR_MAX_VALUES + 1];
   tn_dtype dtypes[TIR_MAX_VALUES];
@@ -111,6 +118,7 @@ tn_tensor *tn_state_array(tn_context *ctx, const char *names, int n, const int64
   return te_state(&site, n_names, list, dtypes, n - 1, dtype_and_shape + 1);
 }
 
+/* Returns the state, so that a chain can go on with it. */
 tn_tensor *tn_scan_array(tn_tensor *state, int n, const tn_arg *args) {
   if (!state || n < 1 || !args) return NULL;
   te_site site = {.ctx = state->ctx};
@@ -151,6 +159,7 @@ static bool find_lag(const te_op *op, const tir_expr *read, int64_t *lag) {
   return is_known;
 }
 
+/* The message has the rule, with the time's name in it. */
 static bool refuse_read(looking *w, const tir_expr *read, const char *rule) {
   runtime_str text = {0};
   te_print_expr(&text, read);
@@ -161,6 +170,7 @@ static bool refuse_read(looking *w, const tir_expr *read, const char *rule) {
   return w->is_fine = false;
 }
 
+/* Reads of what is no part of the scan are free. */
 static tir_walk look_at_read(void *user, const tir_expr *e) {
   looking *w = user;
   int64_t lag;
@@ -174,6 +184,7 @@ static tir_walk look_at_read(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* Also finds how far back the scan looks: scan->first. */
 static bool check_step(const te_site *site, te_op *scan, const te_op *op) {
   looking w = {site, scan, op, scan->first, true};
   if (op != scan && op->kind == TE_SCAN) {
@@ -199,6 +210,7 @@ static bool check_step(const te_site *site, te_op *scan, const te_op *op) {
   return w.is_fine;
 }
 
+/* Directly; find_steps goes on from there. */
 static bool reads_step(const te_op *op, const te_op *scan) {
   for (int i = 0; i < op->n_inputs; i++)
     if (op->inputs[i]->op->scan == scan) return true;
@@ -248,6 +260,7 @@ static bool find_steps(const te_site *site, const tn_program *p, int at) {
   return true;
 }
 
+/* In the order of the ops, so that the steps of a scan stand before it. */
 bool te_check_scans(const te_site *site, const tn_program *p) {
   for (int at = 0; at < p->n_ops; at++) {
     te_op *scan = p->ops[at];

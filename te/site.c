@@ -7,6 +7,7 @@
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
+/* At a place of a text the status becomes TN_ERROR_PARSE, whatever STATUS says. */
 tn_status te_fail(const te_site *site, tn_status status, const char *fmt, ...) {
   char text[2048];
   va_list args;
@@ -24,13 +25,15 @@ bool te_has_memory(const te_site *site, const void *pointer) {
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
-/* Words that are neither functions nor dtypes; "symbol" is kept for what the language may get. */
+/* Words that are neither functions nor dtypes: those that begin a statement, constants, and reductions
+ * that are no TIR_COMBINERS. */
 static const char *const keywords[] = {"input",  "output", "param", "scalar", "symbol", "combiner", "state", "scan",
                                        "extern", "true",   "false", "inf",    "nan",    "argmin",   "argmax"};
 #define X(name, text) text,
 static const char *const combiners[] = {TIR_COMBINERS(X)};
 #undef X
 
+/* -1: none of them. */
 static int find_word(const char *word, int n, const char *const *words) {
   for (int i = 0; i < n; i++)
     if (strcmp(words[i], word) == 0) return i;
@@ -42,6 +45,7 @@ static bool is_written(const tir_op_info *op) {
   return (op->rule != TIR_RULE_LEAF && op->rule != TIR_RULE_OWN) || op->op_class == TIR_CLASS_SELECT;
 }
 
+/* A text that several operators share does not exist: arity is checked afterwards. */
 int te_find_op(const char *text) {
   if (strcmp(text, "if_then_else") == 0) return TIR_SELECT; /* TVM's lazy select; Tenon's is lazy */
   for (int i = 0; i < TIR_OP_COUNT; i++)
@@ -57,6 +61,7 @@ bool te_is_reserved(const char *name) {
          te_find_combiner(name) >= 0 || tn_dtype_parse(name, &dtype);
 }
 
+/* ASCII letters, digits and _, as C's: names become parameters of exported functions. */
 static bool is_identifier(const char *name) {
   if (!isalpha((unsigned char)name[0]) && name[0] != '_') return false;
   for (; *name; name++)
@@ -64,6 +69,7 @@ static bool is_identifier(const char *name) {
   return true;
 }
 
+/* The three refusals are told apart, as their remedies differ. */
 bool te_check_name(const te_site *site, const char *what, const char *name) {
   if (strlen(name) > TE_MAX_NAME)
     te_fail(site, TN_ERROR_PROGRAM, "'%.20s...' is longer than %d characters and cannot name %s", name, TE_MAX_NAME,
@@ -81,6 +87,7 @@ bool te_check_name(const te_site *site, const char *what, const char *name) {
 
 /* ---- the nearest word -------------------------------------------------------------------------------------------- */
 
+/* Dtypes are offered, too: a cast is written as a call. */
 const char *te_nearest_function(const char *name) {
   runtime_nearest near = runtime_nearest_to(name);
   for (int i = 0; i < TIR_OP_COUNT; i++)
@@ -141,6 +148,7 @@ void te_add_functions(runtime_str *out) {
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
+/* A size that depends on symbols is checked when a kernel is called. */
 bool te_check_shape(const te_site *site, const tn_tensor *t) {
   int64_t bytes = (int64_t)tn_dtype_bytes(t->dtype);
   for (int d = 0; d < t->ndim; d++) {

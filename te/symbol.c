@@ -1,4 +1,5 @@
-/* symbol.c: symbols, which get their values when a kernel is called, and the extents made of them. */
+/* symbol.c: symbols, which get their values when a kernel is called, and the extents made of them. A
+ * symbol is a tn_axis with is_symbol set, so that a variable of an expression can be asked what it is. */
 #include "te/internal.h"
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
@@ -17,6 +18,7 @@ tn_axis *te_symbol_new(const te_site *site, const char *name, int64_t least, int
   return symbol;
 }
 
+/* A leaf: depth and size 1. */
 tn_expr *te_symbol_value(const te_site *site, const tn_axis *symbol) {
   tn_expr *e = RUNTIME_NEW(&site->ctx->arena, tn_expr);
   const tir_expr *node = e ? te_axis_expr(&site->ctx->arena, symbol) : NULL;
@@ -25,6 +27,7 @@ tn_expr *te_symbol_value(const te_site *site, const tn_axis *symbol) {
   return e;
 }
 
+/* Limits are inclusive. Tight ones let indices be 32 bits wide. */
 tn_expr *tn_symbol_in(tn_context *ctx, const char *name, int64_t least, int64_t most) {
   te_site site = {.ctx = ctx};
   tn_axis *symbol = ctx && RUNTIME_GIVEN(ctx, name) ? te_symbol_new(&site, name, least, most) : NULL;
@@ -50,6 +53,7 @@ static bool is_size_op(const tir_expr *e) {
   return e->op == TIR_INT || class == TIR_CLASS_SUM || class == TIR_CLASS_DIVISION || class == TIR_CLASS_EXTREMUM;
 }
 
+/* Each once. More than a program may have is refused later, here the size counts as none. */
 static void know_symbol(sizing *s, const tn_axis *symbol) {
   for (int i = 0; i < s->n; i++)
     if (s->known[i].var == &symbol->var) return;
@@ -62,6 +66,7 @@ static void know_symbol(sizing *s, const tn_axis *symbol) {
   s->n++;
 }
 
+/* USER is a sizing. All of it must be i32: extents are. */
 static tir_walk look_at_node(void *user, const tir_expr *e) {
   sizing *s = user;
   bool is_symbol = e->op == TIR_VAR && te_var_axis(e->u.var)->is_symbol;
@@ -93,6 +98,7 @@ static bool check_range(const te_site *site, const char *what, const tir_expr *e
   return false;
 }
 
+/* The greatest value is what buffers and index widths are planned with. */
 bool te_extent_of(const te_site *site, const char *what, tn_arg value, te_extent *out) {
   char text[64];
   sizing s = {.ok = value.kind == TN_ARG_EXPR};
@@ -110,6 +116,7 @@ bool te_extent_of(const te_site *site, const char *what, tn_arg value, te_extent
   return true;
 }
 
+/* A size as the expression it was given as. */
 void te_print_extent(runtime_str *out, int64_t extent, const tir_expr *size) {
   if (size)
     te_print_expr(out, size);
@@ -127,12 +134,14 @@ bool te_is_symbolic(const te_op *op) {
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
+/* Linear in at most TE_MAX_SYMBOLS. */
 int te_symbol_number(const tn_program *program, const tir_var *var) {
   for (int i = 0; i < program->n_symbols; i++)
     if (&program->symbols[i]->var == var) return i;
   return -1;
 }
 
+/* For tir_evaluate's callback. */
 typedef struct symbol_values {
   const tn_program *program;
   const int64_t *values;
@@ -143,10 +152,12 @@ static int64_t value_of_symbol(const void *user, const tir_var *var) {
   return s->values[te_symbol_number(s->program, var)];
 }
 
+/* VALUES in the order of the program's symbols. */
 int64_t te_size_value(const tn_program *program, const tir_expr *size, const int64_t *symbols) {
   return tir_evaluate(size, value_of_symbol, &(symbol_values){program, symbols});
 }
 
+/* Says how to give the symbol a value on the command line and in C. */
 tn_status te_check_no_symbols(const tn_program *program, const char *what) {
   if (program->n_symbols == 0) return TN_OK;
   const char *name = program->symbols[0]->var.name;
@@ -161,12 +172,14 @@ int tn_program_symbol_count(const tn_program *program) { return program ? progra
 
 /* ---- of a program ------------------------------------------------------------------------------------------------ */
 
+/* On the stack of te_collect_symbols. */
 typedef struct collection {
   const te_site *site;
   tn_program *program;
   const char *where; /* an op that uses what is looked at */
 } collection;
 
+/* False: one more than TE_MAX_SYMBOLS. */
 static bool add_symbol(tn_program *p, const tn_axis *symbol) {
   if (te_symbol_number(p, &symbol->var) >= 0) return true;
   if (p->n_symbols == TE_MAX_SYMBOLS) return false;
@@ -186,6 +199,7 @@ static bool add_from_arguments(const te_site *site, tn_program *p) {
   return true;
 }
 
+/* A symbol that no argument has as an extent would have no value at a call. */
 static tir_walk check_known(void *user, const tir_expr *e) {
   const collection *c = user;
   bool is_symbol = e->op == TIR_VAR && te_var_axis(e->u.var)->is_symbol;
@@ -197,6 +211,7 @@ static tir_walk check_known(void *user, const tir_expr *e) {
   return TIR_WALK_STOP;
 }
 
+/* Extents of outputs and reduction axes, then the body. */
 static bool check_op(collection *c, const te_op *op) {
   c->where = op->name;
   if (op->scan && te_is_symbolic(op)) {
@@ -213,6 +228,7 @@ static bool check_op(collection *c, const te_op *op) {
   return !op->body || tir_walk_expr(op->body, check_known, c);
 }
 
+/* Names of symbols become parameters of the kernel and may not be any other's. */
 static bool is_name_of(const te_op *op, const char *name) {
   bool same = strcmp(op->name, name) == 0;
   for (int i = 0; op->axes && i < op->n_axes; i++) same = same || strcmp(op->axes[i]->var.name, name) == 0;
@@ -274,6 +290,7 @@ static bool check_strides(const te_site *site, const tn_program *p) {
   return true;
 }
 
+/* Numbers them by the first argument that names each: that is their order in the kernel's signature. */
 bool te_collect_symbols(const te_site *site, tn_program *p) {
   collection c = {site, p, NULL};
   p->symbols = RUNTIME_NEW_ARRAY(&site->ctx->arena, const tn_axis *, TE_MAX_SYMBOLS);

@@ -26,7 +26,9 @@ typedef struct tn_callee tn_callee;
 
 /* ---- arguments: every place that takes an expression also takes an axis or a C number ---------------------------- */
 
+/* TN_ARG_NONE is no argument and is refused. */
 typedef enum tn_arg_kind { TN_ARG_NONE, TN_ARG_EXPR, TN_ARG_AXIS, TN_ARG_TENSOR, TN_ARG_INT, TN_ARG_FLOAT } tn_arg_kind;
+/* What TN_ARG makes of an expression, axis, tensor or C number. A value: nothing is owned by it. */
 typedef struct tn_arg {
   tn_arg_kind kind;
   union {
@@ -220,6 +222,7 @@ TN_API tn_tensor *tn_output(tn_tensor *tensor, int index);
   tn_combiner_array((ctx), (name), (int)(sizeof((tn_dtype[]){__VA_ARGS__}) / sizeof(tn_dtype)), \
                     (const tn_dtype[]){__VA_ARGS__})
 TN_API tn_combiner *tn_combiner_array(tn_context *ctx, const char *name, int n, const tn_dtype *dtypes);
+/* Value VALUE (from 0) of the left or right operand, for the results. */
 TN_API tn_expr *tn_lhs(tn_combiner *combiner, int value);
 TN_API tn_expr *tn_rhs(tn_combiner *combiner, int value);
 /* They return COMBINER, or NULL. */
@@ -381,10 +384,9 @@ typedef struct tn_param {
   int64_t value;
 } tn_param;
 
-/* Parses the text form (docs/language.md): statements `param`, `input`, `scalar`, `symbol`, `output` and definitions.
- * PARAMS override `param` statements by name, and give symbols a value, which makes them constants; an unknown one is
- * refused. A parse error's message shows the line, a caret and what was
- * expected. */
+/* Parses the text form (docs/language.md): statements (param, input, scalar, symbol, state, combiner, extern, output) and
+ * definitions. PARAMS override `param` statements by name, and give symbols a value, which makes them constants; an
+ * unknown one is refused. A parse error's message shows the line, a caret and what was expected. */
 TN_API tn_program *tn_program_parse(tn_context *ctx, const char *text, int n_params, const tn_param *params);
 
 /* Gives a function that the program calls (`extern y: f32[64] = gemv(A, x)` in text) an address in this process, for
@@ -400,6 +402,7 @@ TN_API const char *tn_program_key(const tn_program *program);
 /* Arguments: inputs, then outputs. */
 TN_API int tn_program_arg_count(const tn_program *program);
 TN_API int tn_program_input_count(const tn_program *program);
+/* NULL outside of 0 .. count - 1. */
 TN_API tn_tensor *tn_program_arg(const tn_program *program, int index);
 TN_API tn_tensor *tn_program_find(const tn_program *program, const char *tensor_name); /* NULL: none, no message */
 /* Arithmetic operations of one run, counted as TVM's FlopEstimator does (reference: AS/compute_dag.cc); 0 where symbols
@@ -409,6 +412,8 @@ TN_API double tn_program_flops(const tn_program *program);
  * it has elements (a gather) as many as are read. What intermediate tensors hold does not count. 0 where symbols decide. */
 TN_API double tn_program_bytes(const tn_program *program);
 
+/* The four below answer NULL, TN_DTYPE_COUNT, 0 and NULL for NULL. Names and shapes are owned by the
+ * context. */
 TN_API const char *tn_tensor_name(const tn_tensor *tensor);
 TN_API tn_dtype tn_tensor_dtype(const tn_tensor *tensor);
 TN_API int tn_tensor_rank(const tn_tensor *tensor);

@@ -9,10 +9,12 @@
 
 enum { ROUNDS = 64, RANGE = 8, MAX_LEAVES = 64 };
 
+/* The first n_values count. */
 typedef struct tuple {
   te_cell value[TIR_MAX_VALUES];
 } tuple;
 
+/* On the stack of te_try_combiner; its run has no program and no arrays. */
 typedef struct trial {
   const te_site *site;
   const tir_tuple_combiner *c;
@@ -51,6 +53,7 @@ static const tir_expr *sample_leaf(void *user, const tir_expr *e) {
   return constant;
 }
 
+/* A constant, as all leaves were replaced. */
 static te_cell evaluate(trial *t, const tir_expr *e) {
   const te_node *node = e ? te_compile_values(&t->run, NULL, e) : NULL;
   return node ? te_node_value(node, &t->run) : (te_cell){0};
@@ -69,6 +72,7 @@ static tuple sample(trial *t, const tir_expr *reduction) {
 
 /* ---- combining --------------------------------------------------------------------------------------------------- */
 
+/* In double, as the evaluator does. */
 static tuple combine(trial *t, tuple a, tuple b) {
   tuple out = {0};
   int n = t->c->n_values;
@@ -78,14 +82,17 @@ static tuple combine(trial *t, tuple a, tuple b) {
   return out;
 }
 
+/* Value V of the tuple. */
 static bool is_float(const trial *t, int v) { return tn_dtype_is_float(t->c->lhs[v]->dtype); }
 
+/* Samples that overflow say nothing about the combiner. */
 static bool is_finite(const trial *t, tuple a) {
   for (int v = 0; v < t->c->n_values; v++)
     if (is_float(t, v) && !isfinite(a.value[v].f)) return false;
   return true;
 }
 
+/* At least 1: the tolerance is relative to it. */
 static double magnitude(const trial *t, tuple a) {
   double most = 1;
   for (int v = 0; v < t->c->n_values; v++)
@@ -118,6 +125,7 @@ static const char *show(const trial *t, tuple a, char buffer[192]) {
   return buffer;
 }
 
+/* With the values, so that the user can follow the step by hand. */
 static bool refuse_identity(const trial *t, tuple a, tuple got) {
   char texts[3][192];
   te_fail(t->site, TN_ERROR_PROGRAM,
@@ -126,6 +134,7 @@ static bool refuse_identity(const trial *t, tuple a, tuple got) {
   return false;
 }
 
+/* RULE is "commutative" or "associative". */
 static bool refuse_order(const trial *t, const char *rule, int n, const tuple *of, tuple x, tuple y) {
   char list[3][192], texts[2][192];
   for (int i = 0; i < n; i++) show(t, of[i], list[i]);
@@ -166,6 +175,8 @@ static bool try_rounds(trial *t, const tir_expr *reduction) {
   return true;
 }
 
+/* The samples are the same in every run: a combiner is refused always or never. Some hundred
+ * combinations of small expressions take some ten microseconds. */
 bool te_try_combiner(const te_site *site, const tir_expr *reduction) {
   trial t = {.site = site, .c = reduction->u.reduce->tuple, .run = {.ctx = site->ctx}, .rng = {1}};
   bool ok = true;

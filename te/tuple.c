@@ -4,12 +4,14 @@
 
 /* ---- tuples ------------------------------------------------------------------------------------------------------ */
 
+/* TIR_MAX_VALUES bounds what a reduction keeps in registers at once. */
 static bool check_value_count(const te_site *site, const char *what, int n) {
   if (n >= 1 && n <= TIR_MAX_VALUES) return true;
   te_fail(site, TN_ERROR_PROGRAM, "%s has 1 to %d values, not %d", what, (int)TIR_MAX_VALUES, n);
   return false;
 }
 
+/* A number stands for itself in its own dtype: there is no operand to take one from. */
 tn_expr *te_tuple(const te_site *site, int n, const tn_arg *values) {
   const tir_expr *nodes[TIR_MAX_VALUES];
   if (!check_value_count(site, "a tuple", n)) return NULL;
@@ -38,6 +40,7 @@ static const tir_var *new_var(const te_site *site, const char *name, char side, 
   return var;
 }
 
+/* f16 and bf16 are refused: each step would round to them. */
 tn_combiner *te_combiner(const te_site *site, const char *name, int n, const tn_dtype *dtypes,
                          const char *const *sides) {
   if (!check_value_count(site, "a combiner", n)) return NULL;
@@ -68,6 +71,7 @@ tn_combiner *tn_combiner_array(tn_context *ctx, const char *name, int n, const t
   return te_combiner(&site, name, n, dtypes, NULL);
 }
 
+/* The variable is the combiner's; every use is a new node. */
 tn_expr *te_combiner_side(const te_site *site, tn_combiner *c, bool is_right, int v) {
   if (v >= 0 && v < c->combiner.n_values) {
     const tir_var *var = is_right ? c->combiner.rhs[v] : c->combiner.lhs[v];
@@ -85,6 +89,7 @@ tn_expr *tn_rhs(tn_combiner *c, int value) {
   return c ? te_combiner_side(&(te_site){.ctx = c->ctx}, c, true, value) : NULL;
 }
 
+/* WHAT is in the singular. */
 static bool check_given(const te_site *site, const tir_tuple_combiner *c, const char *what, int n) {
   if (n == c->n_values) return true;
   te_fail(site, TN_ERROR_PROGRAM, "combiner '%s' has %d value%s, but %d %s%s given", c->name, c->n_values,
@@ -124,6 +129,7 @@ static tir_walk check_leaf(void *user, const tir_expr *e) {
   return TIR_WALK_STOP;
 }
 
+/* Kept only when all are right. */
 bool te_combiner_results(const te_site *site, tn_combiner *c, int n, const tn_arg *results) {
   sides s = {site, &c->combiner};
   const tir_expr *nodes[TIR_MAX_VALUES];
@@ -136,6 +142,7 @@ bool te_combiner_results(const te_site *site, tn_combiner *c, int n, const tn_ar
   return true;
 }
 
+/* Constants only: a schedule writes them where no tensor is at hand. */
 bool te_combiner_identity(const te_site *site, tn_combiner *c, int n, const tn_arg *values) {
   const tir_expr *nodes[TIR_MAX_VALUES];
   char text[64];
@@ -174,6 +181,7 @@ int te_find_position_reduction(const char *name) {
   return -1;
 }
 
+/* Row-major over the axes, in i32. Their product was checked against INT32_MAX. */
 const tir_expr *te_position(runtime_arena *arena, int n_axes, tn_axis *const *axes) {
   const tir_expr *position = te_axis_expr(arena, axes[0]);
   for (int i = 1; i < n_axes; i++) {
@@ -201,6 +209,8 @@ static const tir_expr *is_better(runtime_arena *arena, const tir_tuple_combiner 
   return tir_binary(arena, TIR_OR, wins, tir_binary(arena, TIR_AND, is_same, is_less));
 }
 
+/* Made for each use, for the dtypes that it meets. -1 is the greatest index as unsigned, so it loses
+ * against every element. */
 static const tir_tuple_combiner *position_combiner(const te_site *site, bool is_max, tn_dtype index, tn_dtype value) {
   runtime_arena *arena = &site->ctx->arena;
   tn_combiner *made = te_combiner(site, position_reductions[is_max], 2, (tn_dtype[]){index, value}, NULL);
@@ -226,12 +236,14 @@ static bool check_positions(const te_site *site, const char *name, int n_axes, t
   return false;
 }
 
+/* The index is an integer, the value can be compared. */
 static bool check_position_sources(const te_site *site, const char *name, tn_dtype index, tn_arg first, tn_arg value) {
   if (index == TN_BOOL || tn_dtype_is_float(index))
     return te_refuse_operand(site, name, first, "the index is an integer, as in i32(x)");
   return te_shown_dtype(value) != TN_BOOL || te_refuse_operand(site, name, value, "cast it, as in i32(x)");
 }
 
+/* With one source the index is the position; with two the first is the index. */
 tn_expr *te_position_reduction(const te_site *site, bool is_max, int n, const tn_arg *sources, int n_axes,
                                tn_axis *const *axes) {
   const char *name = position_reductions[is_max];

@@ -5,6 +5,7 @@
 
 #include "te/internal.h"
 
+/* Symmetric, and associative over the dtypes there are: the order of operands does not matter. */
 tn_dtype te_unify(tn_dtype a, tn_dtype b) {
   if (a == b || b == TN_BOOL) return a;
   if (a == TN_BOOL) return b;
@@ -13,11 +14,13 @@ tn_dtype te_unify(tn_dtype a, tn_dtype b) {
   return tn_dtype_is_signed(a) ? b : a;
 }
 
+/* f32 for every number with a point, as TVM. */
 tn_dtype te_number_dtype(tn_arg number) {
   if (number.kind == TN_ARG_FLOAT) return TN_F32;
   return number.u.i >= INT32_MIN && number.u.i <= INT32_MAX ? TN_I32 : TN_I64;
 }
 
+/* Without widening beyond 64 bits: u64 does not exist. */
 static bool int_fits(int64_t value, tn_dtype dtype) {
   int bits = 8 * (int)tn_dtype_bytes(dtype);
   if (bits == 64) return true;
@@ -35,6 +38,7 @@ static tn_dtype unify_number(tn_dtype dtype, tn_arg number) {
 
 bool te_number_fits(tn_arg number, tn_dtype dtype) { return unify_number(dtype, number) == dtype; }
 
+/* Expressions first, then the numbers take what these agreed on. */
 tn_dtype te_common_dtype(int n, const tn_arg *args) {
   tn_dtype dtype = TN_DTYPE_COUNT;
   for (int i = 0; i < n; i++)
@@ -46,6 +50,7 @@ tn_dtype te_common_dtype(int n, const tn_arg *args) {
   return dtype;
 }
 
+/* An f32 that would become infinite is refused: that is never what was meant. */
 static const tir_expr *number_node(const te_site *site, tn_arg number, tn_dtype dtype) {
   runtime_arena *arena = &site->ctx->arena;
   double value = number.kind == TN_ARG_INT ? (double)number.u.i : number.u.f;
@@ -58,6 +63,7 @@ static const tir_expr *number_node(const te_site *site, tn_arg number, tn_dtype 
   return te_has_memory(site, node) ? node : NULL;
 }
 
+/* A constant gets its dtype at once; an expression a cast, unless it has the dtype. */
 const tir_expr *te_convert(const te_site *site, tn_arg value, tn_dtype dtype) {
   if (te_is_number(value)) return number_node(site, value, dtype);
   const tir_expr *node = te_arg_node(site, value);

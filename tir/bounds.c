@@ -1,5 +1,7 @@
-/* bounds.c: interval analysis of integer expressions, sharpened by known conditions, and deciding comparisons with it.
- * Sums are bounded as linear forms, so that i*8 + j - i*8 is j; everything else by the intervals of its arguments. */
+/* bounds.c: interval analysis of integer expressions, sharpened by known conditions, and deciding
+ * comparisons with it. Sums are bounded as linear forms, so that i*8 + j - i*8 is j; everything else by
+ * the intervals of its arguments. Nothing here allocates: an analysis is a tir_known on the caller's
+ * stack, and its budget bounds the time on any DAG. */
 #include "tir/linear.h"
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
@@ -55,6 +57,8 @@ static tir_interval select_bounds(tir_known *known, const tir_expr *e) {
   return tir_interval_is_empty(side[1]) ? side[0] : tir_interval_hull(side[0], side[1]);
 }
 
+/* A cast to bool is "!= 0", not a change of width, and floats have no bounds here. The caller cuts off
+ * what the new dtype does not hold. */
 static tir_interval cast_bounds(tir_known *known, const tir_expr *e) {
   bool is_opaque = tn_dtype_is_float(e->arg[0]->dtype) || e->dtype == TN_BOOL;
   return is_opaque ? TIR_UNBOUNDED : tir_known_bounds(known, e->arg[0]);
@@ -101,6 +105,9 @@ static tir_interval meet_facts(const tir_known *known, const tir_expr *e, tir_in
   return r;
 }
 
+/* Where the interval of a node leaves its dtype, the value may have wrapped and can be anything: the
+ * whole dtype, never a part of it. What is shared is visited on every path to it, which is what the
+ * budget is for. */
 tir_interval tir_known_bounds(tir_known *known, const tir_expr *e) {
   tir_interval all = tir_dtype_range(e->dtype);
   if (tn_dtype_is_float(e->dtype)) return TIR_UNBOUNDED;
@@ -142,6 +149,8 @@ static tir_interval bounds_by_fact(tir_known *known, const tir_linear *form, int
   return TIR_UNBOUNDED;
 }
 
+/* Facts of one term have done their work when the atoms were bounded; those of several terms are
+ * subtracted from the form one at a time. */
 tir_interval tir_linear_bounds(tir_known *known, const tir_linear *form) {
   tir_interval r = plain_bounds(known, form);
   int n = RUNTIME_MIN(known->n_facts, known->n_usable);
@@ -170,6 +179,7 @@ static bool add_exact_parts(tir_known *known, const tir_expr *e, tir_linear *for
   return true;
 }
 
+/* Needs a closed interval: a form with an open end could overflow int64 itself. */
 void tir_exact_form(tir_known *known, const tir_expr *e, tir_linear *form) {
   tir_linear_zero(form);
   if (!tn_dtype_is_float(e->dtype) && add_exact_parts(known, e, form)) {
@@ -180,6 +190,7 @@ void tir_exact_form(tir_known *known, const tir_expr *e, tir_linear *form) {
   tir_linear_add_atom(form, e, 1);
 }
 
+/* A single atom is the expression itself, which fits its dtype by definition. */
 bool tir_linear_exact(tir_known *known, const tir_linear *form, tn_dtype dtype) {
   if (form->n == 1 && form->terms[0].coef == 1 && form->constant == 0) return true;
   tir_interval r = tir_linear_bounds(known, form);
@@ -192,6 +203,8 @@ bool tir_linear_exact(tir_known *known, const tir_linear *form, tn_dtype dtype) 
 static const tir_op of_signs[] = {[TIR_LESS] = TIR_LT, [TIR_EQUAL] = TIR_EQ,           [TIR_LESS | TIR_EQUAL] = TIR_LE,
                                   [TIR_MORE] = TIR_GT, [TIR_LESS | TIR_MORE] = TIR_NE, [TIR_MORE | TIR_EQUAL] = TIR_GE};
 
+/* The six comparisons are the six proper subsets of {less, equal, more}, so that negating and swapping
+ * are set operations and need no table of their own. */
 int tir_comparison_signs(tir_op op) {
   for (int signs = 1; signs < RUNTIME_COUNT(of_signs); signs++)
     if (of_signs[signs] == op) return signs;
@@ -209,6 +222,7 @@ tir_op tir_swapped_comparison(tir_op op) {
   return of_signs[swapped];
 }
 
+/* The range of != is everything, as its true set has a hole that an interval cannot have. */
 tir_interval tir_comparison_range(tir_op op) {
   int signs = tir_comparison_signs(op);
   int64_t middle = signs & TIR_EQUAL ? 0 : signs & TIR_LESS ? -1 : 1;
@@ -232,20 +246,11 @@ static bool comparison_form(tir_known *known, const tir_expr *cond, tir_linear *
          tir_linear_add(form, &right, -1);
 }
 
-static int64_t common_divisor(int64_t a, int64_t b) {
-  while (b != 0) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a < 0 ? -a : a;
-}
-
 /* c*(x + ...) in [lo, hi] as x + ... in [ceil(lo/c), floor(hi/c)]; a single term loses its sign, too. */
 static void divide_fact(tir_fact *fact) {
   tir_linear *form = &fact->form;
   int64_t c = 0;
-  for (int i = 0; i < form->n; i++) c = common_divisor(form->terms[i].coef, c);
+  for (int i = 0; i < form->n; i++) c = tir_common_divisor(form->terms[i].coef, c);
   if (form->n == 1 && form->terms[0].coef < 0) c = -c;
   for (int i = 0; i < form->n; i++) form->terms[i].coef /= c;
   if (c < 0) fact->range = tir_interval_scale(fact->range, -1), c = -c;
@@ -267,6 +272,8 @@ static void push_comparison(tir_known *known, const tir_expr *cond, tir_op op) {
   known->n_facts++;
 }
 
+/* Of a condition that does not hold, an OR gives two facts and an AND none: one of its sides fails, but
+ * which one is not known. The condition itself is kept for decide_structurally. */
 void tir_known_push(tir_known *known, const tir_expr *cond, bool holds) {
   if (cond->op == TIR_NOT) {
     tir_known_push(known, cond->arg[0], !holds);
@@ -288,6 +295,8 @@ static void push_env(tir_known *known, const tir_env *env) {
   if (env->cond != NULL) tir_known_push(known, env->cond, true);
 }
 
+/* Linear in the length of the environment. What does not fit in the tables is forgotten from the
+ * inside, since the outer conditions are pushed first. */
 void tir_known_init(tir_known *known, const tir_env *env) {
   known->env = env;
   known->budget = TIR_ANALYSIS_BUDGET;
@@ -300,6 +309,7 @@ void tir_known_init(tir_known *known, const tir_env *env) {
 
 /* ---- deciding ---------------------------------------------------------------------------------------------------- */
 
+/* An empty interval allows no sign at all and decides for 1: what stands there is never evaluated. */
 int tir_decide_sign(tir_op op, tir_interval r) {
   int possible = (r.lo < 0 ? TIR_LESS : 0) | (r.lo <= 0 && r.hi >= 0 ? TIR_EQUAL : 0) | (r.hi > 0 ? TIR_MORE : 0);
   int allowed = tir_comparison_signs(op);
@@ -331,6 +341,8 @@ static int decide_pair(tir_known *known, const tir_expr *cond, int absorbing) {
   return a < 0 || b < 0 ? -1 : !absorbing;
 }
 
+/* The structural comparison comes last. It finds what arithmetic cannot, conditions on loaded values
+ * for instance. */
 int tir_known_decide(tir_known *known, const tir_expr *cond) {
   if (--known->budget < 0) return -1;
   if (cond->op == TIR_INT) return cond->u.i != 0;
@@ -345,6 +357,8 @@ int tir_known_decide(tir_known *known, const tir_expr *cond) {
 
 /* ---- the public question ----------------------------------------------------------------------------------------- */
 
+/* Gives "unbounded" instead of the ends of a dtype of 32 bits or more, so that a caller sees that
+ * nothing is known. For narrow dtypes, as those of data, the dtype's range is worth having. */
 tir_interval tir_bounds(const tir_env *env, const tir_expr *e) {
   tir_known known;
   tir_known_init(&known, env);

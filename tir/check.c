@@ -1,5 +1,7 @@
-/* check.c: well-formedness of loop IR, run between the passes. Every invariant has a name, which stands in the message
- * together with the offending expression or name. */
+/* check.c: well-formedness of loop IR, run between the passes. Every invariant has a name, which stands
+ * in the message together with the offending expression or name. A failure here is a bug of the pass
+ * before, never of the user: TN_ERROR_INTERNAL. MAX_DEPTH keeps the recursion of all walks within the
+ * stack. */
 #include "tir/internal.h"
 
 enum { MAX_DEPTH = 1000 };
@@ -10,6 +12,8 @@ typedef struct scope {
   const void *what;
 } scope;
 
+/* One run over a function. Scopes are nodes on the C stack, linked outwards; the memos die with the
+ * run. */
 typedef struct checker {
   tn_context *ctx;
   const tir_func *f;
@@ -20,6 +24,7 @@ typedef struct checker {
   bool failed;
 } checker;
 
+/* Linear in the depth of the nest, which is some dozens. */
 static bool in_scope(const scope *s, const void *what) {
   for (; s != NULL; s = s->outer) {
     if (s->what == what) return true;
@@ -51,12 +56,15 @@ static bool broken_expr(checker *c, const char *invariant, const tir_expr *e) {
   return false;
 }
 
+/* What an index or a loop bound may be: an integer that is no truth value. */
 static bool is_index(const tir_expr *e) { return !tn_dtype_is_float(e->dtype) && e->dtype != TN_BOOL; }
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
 static bool check_expr(checker *c, const tir_expr *e);
 
+/* Constants must be values of their dtype: folding and printing rely on that and would change an f32
+ * that is not. */
 static bool check_leaf(checker *c, const tir_expr *e) {
   if (e->lanes != 1) return broken_expr(c, "leaf-lanes", e);
   if (e->op == TIR_VAR) {
@@ -91,6 +99,8 @@ static bool check_select(checker *c, const tir_expr *e) {
   return true;
 }
 
+/* A ramp or broadcast of one lane does not exist: the constructors give the scalar, so that equal
+ * values have one form. */
 static bool check_vector_node(checker *c, const tir_expr *e) {
   if (e->lanes < 2 || e->arg[0]->lanes != 1) return broken_expr(c, "vector-lanes", e);
   if (e->arg[0]->dtype != e->dtype) return broken_expr(c, "operand-dtypes", e);
@@ -98,6 +108,8 @@ static bool check_vector_node(checker *c, const tir_expr *e) {
   return true;
 }
 
+/* The combinations that processors have (VNNI, bf16 dot products) and that the back ends know how to
+ * emulate. */
 static bool check_dot(checker *c, const tir_expr *e) {
   int group = tir_dot_group((tn_dtype)e->dtype);
   if (e->arg[0]->dtype != e->dtype || group == 0) return broken_expr(c, "operand-dtypes", e);
@@ -136,6 +148,7 @@ static bool check_half_cast(const tir_expr *e) {
   return (!runtime_is_half(to) || from == TN_F32) && (!runtime_is_half(from) || to == TN_F32);
 }
 
+/* The lanes of a load are those of its indices, and a predicate has as many. */
 static bool check_load(checker *c, const tir_expr *e) {
   if (e->dtype != e->u.buffer->dtype) return broken(c, "load-dtype", e->u.buffer->name);
   return check_access(c, e->u.buffer, tir_n_index(e), e->arg, e->lanes, tir_predicate(e));
@@ -176,6 +189,7 @@ static bool check_node(checker *c, const tir_expr *e) {
   return check_lanes(c, e) && check_operands(c, e);
 }
 
+/* Arguments come first, as the rules of a node look at the dtypes of its arguments. */
 static bool check_args(checker *c, const tir_expr *e) {
   int wanted = tir_op_table[e->op].n_args;
   if (wanted >= 0 && e->n_args != wanted) return broken_expr(c, "argument-count", e);
@@ -188,6 +202,8 @@ static bool check_args(checker *c, const tir_expr *e) {
   return true;
 }
 
+/* A node that was seen under the same statement is not checked again, which keeps the check linear in a
+ * DAG. Variables are leaves and are looked at each time, for their scope may differ. */
 static bool check_expr(checker *c, const tir_expr *e) {
   if (e->op >= TIR_OP_COUNT) return broken(c, "known-operator", "a number outside the table");
   if (e->dtype >= TN_DTYPE_COUNT) return broken_expr(c, "known-dtype", e);
@@ -213,6 +229,7 @@ static bool check_root(checker *c, const tir_expr *e, const char *place) {
 
 static bool check_stmt(checker *c, const tir_stmt *s);
 
+/* Bounds are evaluated outside of the loop, so that its own variable may not stand in them. */
 static bool check_for(checker *c, const tir_stmt *s) {
   const tir_var *var = s->u.loop.var;
   const tir_expr *bounds[2] = {s->u.loop.min, s->u.loop.extent};
@@ -230,6 +247,7 @@ static bool check_for(checker *c, const tir_stmt *s) {
   return good;
 }
 
+/* Values of another dtype are not converted by a store: a cast must say so. */
 static bool check_store(checker *c, const tir_stmt *s) {
   const tir_buffer *buffer = s->u.store.buffer;
   if (buffer == NULL) return broken(c, "store-buffer", "a store has none");
@@ -259,12 +277,15 @@ static bool check_signature(checker *c, const tir_stmt *s) {
   return true;
 }
 
+/* The types of runtime_c_arg, which is how a call within this process passes them. */
 static bool check_by_value(checker *c, const tir_stmt *s, const tir_expr *value) {
   if (!check_root(c, value, s->u.call.callee->name)) return false;
   bool passes = value->dtype == TN_I32 || value->dtype == TN_I64 || value->dtype == TN_F32 || value->dtype == TN_F64;
   return (passes && value->lanes == 1) || broken_expr(c, "call-by-value", value);
 }
 
+/* The box may not be longer than the buffer. Whether it lies inside depends on the index and is not
+ * checked here. */
 static bool check_operand(checker *c, const tir_stmt *s, const tir_operand *o) {
   if (o->access == TIR_BY_VALUE) return check_by_value(c, s, o->value);
   if (o->buffer == NULL) return broken(c, "operand-buffer", s->u.call.callee->name);
@@ -289,6 +310,7 @@ static bool check_call(checker *c, const tir_stmt *s) {
   return check_signature(c, s);
 }
 
+/* Prefetches have no predicate, and their indices must be inside by construction. */
 static bool check_prefetch(checker *c, const tir_stmt *s) {
   const tir_buffer *buffer = s->u.prefetch.buffer;
   if (buffer == NULL) return broken(c, "prefetch-buffer", "a prefetch has none");
@@ -298,6 +320,7 @@ static bool check_prefetch(checker *c, const tir_stmt *s) {
   return check_access(c, buffer, s->u.prefetch.n_index, s->u.prefetch.index, 1, NULL);
 }
 
+/* A branch is on one truth value; conditions a lane are predicates. */
 static bool check_branch(checker *c, const tir_stmt *s) {
   const tir_expr *cond = s->u.branch.cond;
   if (!check_root(c, cond, "a condition")) return false;
@@ -319,6 +342,7 @@ static bool check_strides(checker *c, const tir_buffer *buffer) {
   return true;
 }
 
+/* A symbolic extent has the shape -1 and a size in the index dtype; every other one is at least 1. */
 static bool check_shape(checker *c, const tir_buffer *buffer) {
   if (buffer->ndim < 0 || buffer->ndim > TN_MAX_RANK) return broken(c, "buffer-rank", buffer->name);
   for (int i = 0; i < buffer->ndim; i++) {
@@ -330,6 +354,8 @@ static bool check_shape(checker *c, const tir_buffer *buffer) {
   return check_strides(c, buffer);
 }
 
+/* A buffer's scope is the body of its ALLOC. It may be allocated again elsewhere, side by side, but not
+ * inside. */
 static bool check_alloc(checker *c, const tir_stmt *s) {
   const tir_buffer *buffer = s->u.alloc.buffer;
   if (buffer == NULL) return broken(c, "allocation-buffer", "an allocation has none");
@@ -343,6 +369,7 @@ static bool check_alloc(checker *c, const tir_stmt *s) {
   return good;
 }
 
+/* No SEQ in a SEQ, no NOP in one, at least two members: tir_seq makes no other, and walks rely on it. */
 static bool check_seq(checker *c, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) {
     const tir_stmt *part = s->u.seq.stmts[i];

@@ -1,4 +1,6 @@
-/* expr.c: expression nodes: the table of operators, the constructors with their folding, equality and small queries. */
+/* expr.c: expression nodes: the table of operators, the constructors with their folding, equality and
+ * small queries. Nodes lie in the caller's arena and are never changed once a constructor has returned
+ * them. Constructors pass NULL on, so that a chain of them is checked once, at its end. */
 #include <assert.h>
 #include <math.h>
 
@@ -32,12 +34,15 @@ static tir_expr *new_node(runtime_arena *arena, tir_op op, tn_dtype dtype, int l
   return e;
 }
 
+/* Wraps VALUE, so that every constant is a value of its dtype and comparing two of them is comparing
+ * numbers. */
 const tir_expr *tir_int(runtime_arena *arena, tn_dtype dtype, int64_t value) {
   tir_expr *e = new_node(arena, TIR_INT, dtype, 1, 0, NULL);
   if (e != NULL) e->u.i = tir_wrap(dtype, value);
   return e;
 }
 
+/* Rounds VALUE to the dtype, for the same reason. */
 const tir_expr *tir_float(runtime_arena *arena, tn_dtype dtype, double value) {
   tir_expr *e = new_node(arena, TIR_FLOAT, dtype, 1, 0, NULL);
   if (e != NULL) e->u.f = runtime_rounded(dtype, value);
@@ -73,6 +78,7 @@ static bool is_int_value(const tir_expr *e, int64_t value) {
   return tir_is_int(e, &v) && v == value;
 }
 
+/* x*0 is 0 for integers only: a float times 0 may be NaN or -0. */
 static const tir_expr *trivial_product(const tir_expr *a, const tir_expr *b) {
   if (is_int_value(a, 0) || is_value(b, 1)) return a;
   return is_int_value(b, 0) || is_value(a, 1) ? b : NULL;
@@ -102,6 +108,8 @@ static const tir_expr *trivial_boolean(tir_op op, const tir_expr *a, const tir_e
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
+/* A result whose dtype differs (isnan of a float) is bool. Folding a broadcast folds the scalar under
+ * it. */
 const tir_expr *tir_unary(runtime_arena *arena, tir_op op, const tir_expr *a) {
   if (a == NULL) return NULL;
   assert(tir_op_table[op].n_args == 1 && "a unary operator");
@@ -120,6 +128,8 @@ static bool match_lanes(runtime_arena *arena, const tir_expr **a, const tir_expr
   return *scalar != NULL;
 }
 
+/* Folds, then drops operands that do nothing, then makes the node. x % 1 is written as b - b, which has
+ * the lanes of b. */
 const tir_expr *tir_binary(runtime_arena *arena, tir_op op, const tir_expr *a, const tir_expr *b) {
   if (a == NULL || b == NULL || !match_lanes(arena, &a, &b)) return NULL;
   assert(tir_op_table[op].n_args == 2 && "a binary operator");
@@ -135,6 +145,8 @@ const tir_expr *tir_binary(runtime_arena *arena, tir_op op, const tir_expr *a, c
   return new_node(arena, op, dtype, a->lanes, 2, args);
 }
 
+/* A scalar condition over vector values is broadcast: the back ends have one form. Equal sides are
+ * compared by address only, since comparing trees at each node would be quadratic. */
 const tir_expr *tir_select(runtime_arena *arena, const tir_expr *c, const tir_expr *a, const tir_expr *b) {
   if (c == NULL || a == NULL || b == NULL || !match_lanes(arena, &a, &b)) return NULL;
   if (c->lanes > 1 && a->lanes == 1 && (!match_lanes(arena, &c, &a) || !match_lanes(arena, &c, &b))) return NULL;
@@ -147,6 +159,7 @@ const tir_expr *tir_select(runtime_arena *arena, const tir_expr *c, const tir_ex
   return new_node(arena, TIR_SELECT, a->dtype, a->lanes, 3, args);
 }
 
+/* Pushed below a broadcast, so that one scalar is converted and not each lane. */
 const tir_expr *tir_cast(runtime_arena *arena, tn_dtype dtype, const tir_expr *a) {
   if (a == NULL || a->dtype == dtype) return a;
   if (tir_is_const(a)) return tir_fold_cast(arena, dtype, a);
@@ -154,6 +167,7 @@ const tir_expr *tir_cast(runtime_arena *arena, tn_dtype dtype, const tir_expr *a
   return new_node(arena, TIR_CAST, dtype, a->lanes, 1, &a);
 }
 
+/* Of stride 0 it is a broadcast: one form for one value. */
 const tir_expr *tir_ramp(runtime_arena *arena, const tir_expr *base, int64_t stride, int lanes) {
   if (base == NULL || lanes == 1) return base;
   assert(base->lanes == 1 && lanes > 1 && "a ramp over a scalar");
@@ -169,6 +183,7 @@ const tir_expr *tir_broadcast(runtime_arena *arena, const tir_expr *a, int lanes
   return new_node(arena, TIR_BROADCAST, a->dtype, lanes, 1, &a);
 }
 
+/* Not folded: it is made by the pass tensorize, from loads. */
 const tir_expr *tir_dot(runtime_arena *arena, const tir_expr *acc, const tir_expr *a, const tir_expr *b) {
   if (acc == NULL || a == NULL || b == NULL) return NULL;
   assert(a->lanes == acc->lanes * tir_dot_group(acc->dtype) && b->lanes == a->lanes && "groups of lanes");
@@ -186,6 +201,8 @@ static bool any_null(int n, const tir_expr *const *args) {
   return false;
 }
 
+/* A scalar index beside vector ones is broadcast. With a predicate that never holds the load is 0 and
+ * memory is not touched; with one that always does it has none. */
 const tir_expr *tir_load(runtime_arena *arena, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
                          const tir_expr *predicate) {
   if (buffer == NULL || any_null(n_index, index)) return NULL;
@@ -207,6 +224,7 @@ const tir_expr *tir_load(runtime_arena *arena, const tir_buffer *buffer, int n_i
   return e;
 }
 
+/* In te only. The tensor is not followed here: tir/ knows it by address. */
 const tir_expr *tir_read(runtime_arena *arena, struct tn_tensor *tensor, tn_dtype dtype, int n,
                          const tir_expr *const *index) {
   if (tensor == NULL || any_null(n, index)) return NULL;
@@ -220,6 +238,7 @@ const tir_expr *tir_reduce_expr(runtime_arena *arena, const tir_reduce *reduce, 
   return tir_reduce_args(arena, reduce, &source);
 }
 
+/* The number of arguments follows from REDUCE, see there. */
 const tir_expr *tir_reduce_args(runtime_arena *arena, const tir_reduce *reduce, const tir_expr *const *args) {
   int n_values = reduce->tuple ? reduce->tuple->n_values : 1;
   int n = n_values + reduce->has_where + (reduce->has_init ? n_values : 0);
@@ -236,6 +255,7 @@ const tir_expr *tir_tuple(runtime_arena *arena, int n, const tir_expr *const *va
 
 /* ---- combiners --------------------------------------------------------------------------------------------------- */
 
+/* NULL only for a combiner of tuples, whose identities are its own. */
 const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dtype dtype) {
   bool is_float = tn_dtype_is_float(dtype);
   tir_interval range = tir_dtype_range(dtype);
@@ -251,6 +271,7 @@ const tir_expr *tir_identity(runtime_arena *arena, tir_combiner combiner, tn_dty
   return NULL;
 }
 
+/* Combiners and operators: ANY is ||, so that its right side is evaluated only where it matters. */
 const tir_expr *tir_combine(runtime_arena *arena, tir_combiner combiner, const tir_expr *a, const tir_expr *b) {
   static const tir_op ops[TIR_COMBINER_COUNT] = {
       [TIR_REDUCE_SUM] = TIR_ADD, [TIR_REDUCE_PROD] = TIR_MUL, [TIR_REDUCE_MAX] = TIR_MAX,
@@ -264,6 +285,8 @@ const tir_expr *tir_reduce_identity(runtime_arena *arena, const tir_expr *reduce
   return r->tuple ? r->tuple->identity[v] : tir_identity(arena, r->combiner, tir_value_dtype(reduce, v));
 }
 
+/* Value V of "a combined with b". All values of A and B are substituted, since argmax's index depends
+ * on both maxima. */
 const tir_expr *tir_reduce_combine(runtime_arena *arena, const tir_expr *reduce, int v, const tir_expr *const *a,
                                    const tir_expr *const *b) {
   const tir_tuple_combiner *tuple = reduce->u.reduce->tuple;
@@ -287,18 +310,22 @@ static bool same_args(const tir_expr *e, const tir_expr *const *args) {
   return true;
 }
 
+/* READ, REDUCE and TUPLE, the nodes that te has and loop IR has not. */
 static const tir_expr *tensor_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args) {
   if (e->op == TIR_READ) return tir_read(arena, e->u.tensor, e->dtype, e->n_args, args);
   if (e->op == TIR_REDUCE) return tir_reduce_args(arena, e->u.reduce, args);
   return tir_tuple(arena, e->n_args, args);
 }
 
+/* The predicate is the last argument. Once rewritten it may turn out constant and go. */
 static const tir_expr *load_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args) {
   int n = tir_n_index(e);
   if (e->has_predicate && args[n] == NULL) return NULL;
   return tir_load(arena, e->u.buffer, n, args, e->has_predicate ? args[n] : NULL);
 }
 
+/* Goes through the constructors, so that rewriting folds as building does. A class that is missing in
+ * the switch is a warning of the compiler. */
 const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir_expr *const *args) {
   if (e == NULL || same_args(e, args)) return e;
   switch (tir_class_of(e)) {
@@ -329,6 +356,7 @@ const tir_expr *tir_with_args(runtime_arena *arena, const tir_expr *e, const tir
 
 /* ---- queries ----------------------------------------------------------------------------------------------------- */
 
+/* Sees through a broadcast. *VALUE is written only when it is one. */
 bool tir_is_int(const tir_expr *e, int64_t *value) {
   e = tir_unbroadcast(e);
   if (e->op != TIR_INT) return false;
@@ -343,11 +371,13 @@ const tir_expr *tir_predicate(const tir_expr *load) { return load->has_predicate
 /* Pairs already found equal, so that comparing two DAGs with much sharing stays linear. Direct-mapped: losing an entry
  * costs time only. */
 enum { PAIR_SLOTS = 256, PAIR_CACHE_AFTER = 64 };
+/* Lives on the stack of one tir_equal. PAIRS NULL: nothing is remembered yet. */
 typedef struct pair_cache {
   int n_compared;
   const tir_expr *(*pairs)[2];
 } pair_cache;
 
+/* Reductions are compared by address: two of equal text have axes of their own and are different. */
 static bool tensors_equal(const tir_expr *a, const tir_expr *b) {
   if (a->op == TIR_TUPLE) return true;
   return a->op == TIR_READ ? a->u.tensor == b->u.tensor : a->u.reduce == b->u.reduce;
@@ -381,6 +411,9 @@ static bool nodes_equal(pair_cache *cache, const tir_expr *a, const tir_expr *b)
   return cache->pairs != NULL || ++cache->n_compared <= PAIR_CACHE_AFTER;
 }
 
+/* Most comparisons differ at the root or are small, so the first attempt keeps no table; only when it
+ * has seen PAIR_CACHE_AFTER nodes does a second one remember pairs. With it the time is linear in the
+ * smaller DAG. */
 bool tir_equal(const tir_expr *a, const tir_expr *b) {
   if (a == b) return true;
   if (a == NULL || b == NULL) return false;
@@ -392,10 +425,12 @@ bool tir_equal(const tir_expr *a, const tir_expr *b) {
   return nodes_equal(&large, a, b);
 }
 
+/* USER is the variable; stops at its first use. */
 static tir_walk find_var(void *user, const tir_expr *e) {
   return e->op == TIR_VAR && e->u.var == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* Linear in the scalars of the function, which are few. */
 bool tir_is_data_var(const tir_func *f, const tir_var *var) {
   for (int i = 0; i < f->n_scalars; i++)
     if (f->scalars[i].var == var) return !f->scalars[i].is_symbol;
@@ -404,6 +439,8 @@ bool tir_is_data_var(const tir_func *f, const tir_var *var) {
 
 bool tir_uses_var(const tir_expr *e, const tir_var *var) { return !tir_walk_expr(e, find_var, (void *)var); }
 
+/* The index of the last element plus 1, as a sum over the dimensions of (extent - 1) * stride. A
+ * dimension without a stride of its own is contiguous with the one behind it. */
 const tir_expr *tir_strided_elements(runtime_arena *arena, tn_dtype index_dtype, const tir_buffer *buffer) {
   const tir_expr *one = tir_int(arena, index_dtype, 1), *n = one, *stride = one;
   for (int i = buffer->ndim - 1; i >= 0; i--) {

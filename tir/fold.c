@@ -6,6 +6,7 @@
 
 #include "tir/internal.h"
 
+/* Floats get the range of int64, which means "no bound" to whoever asks. */
 tir_interval tir_dtype_range(tn_dtype dtype) {
   static const tir_interval ranges[TN_DTYPE_COUNT] = {
       [TN_BOOL] = {0, 1},
@@ -24,6 +25,7 @@ tir_interval tir_dtype_range(tn_dtype dtype) {
   return ranges[dtype];
 }
 
+/* Two's complement, written without shifts of negative numbers, which C leaves open. */
 int64_t tir_wrap(tn_dtype dtype, int64_t value) {
   if (dtype == TN_BOOL) return value != 0;
   int bits = (int)tn_dtype_bytes(dtype) * 8;
@@ -35,6 +37,7 @@ int64_t tir_wrap(tn_dtype dtype, int64_t value) {
 
 /* ---- integers ---------------------------------------------------------------------------------------------------- */
 
+/* Computes in int64 and wraps at the end: for + - and * that is the same as wrapping at each step. */
 bool tir_integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *value) {
   runtime_integer_fn fn = tir_op_table[op].on_integers;
   if (fn == NULL) return false;
@@ -43,6 +46,8 @@ bool tir_integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t 
   return true;
 }
 
+/* Recursion without a memo: for extents and bounds, which are small. A load or a float in E is a bug of
+ * the caller. */
 int64_t tir_evaluate(const tir_expr *e, int64_t (*value_of)(const void *user, const tir_var *var), const void *user) {
   int64_t value = 0;
   if (e->op == TIR_INT) return e->u.i;
@@ -59,10 +64,12 @@ int64_t tir_evaluate(const tir_expr *e, int64_t (*value_of)(const void *user, co
 
 /* ---- floats ------------------------------------------------------------------------------------------------------ */
 
+/* The four below exist to have an address for the table in tir_float_value. */
 static double add(double a, double b) { return a + b; }
 static double subtract(double a, double b) { return a - b; }
 static double multiply(double a, double b) { return a * b; }
 static double divide(double a, double b) { return a / b; }
+/* As tir/ir.h says it. fmin would give the number where the right operand is a NaN; this gives the NaN. */
 static double lesser(double a, double b) { return a < b ? a : b; }
 static double greater(double a, double b) { return a > b ? a : b; }
 
@@ -90,6 +97,8 @@ static bool float_holds(tir_op op, double a, double b) {
 
 /* ---- constants --------------------------------------------------------------------------------------------------- */
 
+/* Both constants are scalars of one dtype. A float function of libm is not folded: the C library at run
+ * time may round its last bit the other way. */
 const tir_expr *tir_fold(runtime_arena *arena, tir_op op, const tir_expr *a, const tir_expr *b) {
   if (!tir_is_const(a) || (b != NULL && !tir_is_const(b))) return NULL;
   tir_rule rule = tir_op_table[op].rule;
@@ -116,6 +125,8 @@ static int64_t float_to_int(tn_dtype dtype, double value) {
   return (int64_t)value;
 }
 
+/* An integer that becomes f32 is rounded once, from the integer; going through double would round
+ * twice. */
 const tir_expr *tir_fold_cast(runtime_arena *arena, tn_dtype dtype, const tir_expr *a) {
   bool to_float = tn_dtype_is_float(dtype);
   if (a->op == TIR_FLOAT) {

@@ -42,6 +42,8 @@ static inline bool tir_memo_end(tir_memo *memo) {
   runtime_map_free(&memo->map);
   return is_whole;
 }
+/* NULL for a node that is not in, and for one whose entry was lost without memory: to be computed
+ * again. */
 static inline const void *tir_memo_get(const tir_memo *memo, const void *key) {
   return runtime_map_get(&memo->map, key);
 }
@@ -64,6 +66,7 @@ const tir_stmt *tir_for_with(runtime_arena *arena, const tir_stmt *s, const tir_
                              const tir_stmt *body);
 /* A FOR of another kind. */
 const tir_stmt *tir_for_kind(runtime_arena *arena, const tir_stmt *s, tir_loop_kind kind);
+/* S itself when nothing differs. */
 const tir_stmt *tir_if_with(runtime_arena *arena, const tir_stmt *s, const tir_expr *cond, const tir_stmt *then_body,
                             const tir_stmt *else_body);
 /* A FOR, ALLOC or ATTR around another body; tir_body gives the body of one, NULL for other kinds. */

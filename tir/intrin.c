@@ -1,5 +1,7 @@
-/* intrin.c: comparing a loop nest with an intrinsic's pattern. The axes of the pattern are assigned to the loops in
- * every way that their extents allow; of several failures the one that got furthest is told. */
+/* intrin.c: comparing a loop nest with an intrinsic's pattern. The axes of the pattern are assigned to
+ * the loops in every way that their extents allow; of several failures the one that got furthest is
+ * told. A match lies in the caller's arena. The search is exhaustive, which is affordable: an intrinsic
+ * has at most TIR_INTRIN_AXES axes, and an assignment of extents that do not agree is not tried. */
 #include "tir/intrin.h"
 
 #include <inttypes.h>
@@ -9,12 +11,14 @@
 
 enum { MAX_LOOPS = TIR_INTRIN_AXES };
 
+/* LANES writes its own start and its updates, as code. */
 bool tir_intrin_has_body(const tir_intrin *intrin) {
   return intrin->form == TIR_INTRIN_LANES || intrin->callees[TIR_INTRIN_BODY] != NULL;
 }
 
 bool tir_intrin_has_reset(const tir_intrin *intrin) { return intrin->callees[TIR_INTRIN_RESET] != NULL; }
 
+/* One loop of the nest from outside inwards, with its constant bounds. */
 typedef struct nest_loop {
   const tir_stmt *stmt;
   const tir_var *var;
@@ -47,6 +51,7 @@ TN_PRINTF(2, 3) static bool differ(matcher *m, const char *fmt, ...) {
   return false;
 }
 
+/* The text is for a message only, and without memory "?" does. */
 static const char *printed(matcher *m, const tir_expr *e) {
   runtime_str text = {0};
   tir_print_expr(&text, e);
@@ -54,6 +59,8 @@ static const char *printed(matcher *m, const tir_expr *e) {
   return kept != NULL ? kept : "?";
 }
 
+/* Only the difference that was reached latest is worth telling: it belongs to the assignment that came
+ * closest. */
 static bool differ_at(matcher *m, const tir_expr *pattern, const tir_expr *e, const char *what) {
   if (m->progress < m->best) return false;
   return differ(m, "the pattern has %s where the loops have %s: %s", printed(m, pattern), printed(m, e), what);
@@ -61,6 +68,7 @@ static bool differ_at(matcher *m, const tir_expr *pattern, const tir_expr *e, co
 
 /* ---- the nest ---------------------------------------------------------------------------------------------------- */
 
+/* "i 16, reduce k 4", for the message. */
 static const char *axes_text(matcher *m) {
   runtime_str text = {0};
   for (int i = 0; i < m->intrin->n_axes; i++) {
@@ -72,6 +80,7 @@ static const char *axes_text(matcher *m) {
   return kept != NULL ? kept : "";
 }
 
+/* The same of the nest, from outside inwards. */
 static const char *loops_text(matcher *m) {
   runtime_str text = {0};
   for (int i = 0; i < m->n_loops; i++)
@@ -88,6 +97,7 @@ static const tir_stmt *without_marks(const tir_stmt *s) {
   return s;
 }
 
+/* Says what stands in the way. A guard is the usual case, and there is a remedy for it. */
 static bool not_nested(matcher *m, const tir_stmt *s) {
   if (s->kind == TIR_IF)
     return differ(m, "a guard stands inside the loops, %s: blocks are not whole; split with tail=peel, or pad the data",
@@ -112,6 +122,7 @@ static bool read_nest(matcher *m, const tir_stmt *s) {
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
+/* The axis that a loop's variable was assigned to; -1: none yet. */
 static int axis_of(const matcher *m, const tir_var *var) {
   for (int i = 0; i < m->intrin->n_axes; i++) {
     if (m->loop_of[i] >= 0 && m->loops[m->loop_of[i]].var == var) return i;
@@ -119,6 +130,7 @@ static int axis_of(const matcher *m, const tir_var *var) {
   return -1;
 }
 
+/* Whether a value changes while the nest runs. */
 static bool uses_loops(const matcher *m, const tir_expr *e) {
   for (int i = 0; i < m->n_loops; i++) {
     if (tir_uses_var(e, m->loops[i].var)) return true;
@@ -176,10 +188,12 @@ static bool read_place(matcher *m, const tir_expr *pattern, const tir_expr *acce
   return out->base != NULL;
 }
 
+/* NULL is a stride of 0, and equals only NULL. */
 static bool is_same_stride(const tir_expr *a, const tir_expr *b) {
   return a == b || (a != NULL && b != NULL && tir_equal(a, b));
 }
 
+/* Whether two accesses touch the same element in every iteration. */
 bool tir_is_same_place(const tir_place *a, const tir_place *b) {
   bool same = a->buffer == b->buffer && tir_equal(a->base, b->base);
   for (int i = 0; i < TIR_INTRIN_AXES; i++) same = same && is_same_stride(a->stride[i], b->stride[i]);
@@ -223,10 +237,13 @@ static bool commutes(const tir_expr *e) {
 
 static bool match_expr(matcher *m, const tir_expr *p, const tir_expr *e);
 
+/* After a failure of the operands in order. The inputs that the first attempt bound were taken back by
+ * the caller. */
 static bool match_swapped(matcher *m, const tir_expr *p, const tir_expr *e) {
   return match_expr(m, p->arg[0], e->arg[1]) && match_expr(m, p->arg[1], e->arg[0]);
 }
 
+/* Left to right; inputs bound by an earlier operand hold for the later ones. */
 static bool match_args(matcher *m, const tir_expr *p, const tir_expr *e) {
   for (int i = 0; i < p->n_args; i++) {
     if (!match_expr(m, p->arg[i], e->arg[i])) return false;
@@ -234,6 +251,7 @@ static bool match_args(matcher *m, const tir_expr *p, const tir_expr *e) {
   return true;
 }
 
+/* An axis used as a value needs a loop from 0: the intrinsic counts from there. */
 static bool match_var(matcher *m, const tir_expr *p, const tir_expr *e) {
   int axis = e->op == TIR_VAR ? axis_of(m, e->u.var) : -1;
   bool same = axis >= 0 && m->intrin->axes[axis].var == p->u.var && m->loops[m->loop_of[axis]].min == 0;
@@ -242,6 +260,8 @@ static bool match_var(matcher *m, const tir_expr *p, const tir_expr *e) {
   return true;
 }
 
+/* Commutative operators are tried both ways. That is exponential in their nesting, and patterns have a
+ * handful of nodes. */
 static bool match_node(matcher *m, const tir_expr *p, const tir_expr *e) {
   if (p->op == TIR_INT || p->op == TIR_FLOAT) return tir_equal(p, e) || differ_at(m, p, e, "another constant");
   if (e->op != p->op || e->n_args != p->n_args) return differ_at(m, p, e, "another operator");
@@ -260,6 +280,7 @@ static bool match_node(matcher *m, const tir_expr *p, const tir_expr *e) {
   return match_swapped(m, p, e);
 }
 
+/* Loads and variables of the pattern stand for something; all other nodes are compared as they are. */
 static bool match_expr(matcher *m, const tir_expr *p, const tir_expr *e) {
   if (p->op == TIR_LOAD) return match_load(m, p, e);
   if (p->op == TIR_VAR) return match_var(m, p, e);
@@ -299,12 +320,15 @@ static const tir_expr *combined(const matcher *m, const tir_expr *value) {
   return NULL;
 }
 
+/* Compares with the identity of the combiner: a reduction with a start of its own is no reset. */
 static bool match_start(matcher *m) {
   const tir_expr *value = m->store->u.store.value;
   const tir_expr *start = tir_identity(m->arena, m->intrin->combiner, (tn_dtype)value->dtype);
-  return (start != NULL && tir_equal(start, value)) || differ_at(m, start, value, "another start of the reduction");
+  if (start == NULL) return false;
+  return tir_equal(start, value) || differ_at(m, start, value, "another start of the reduction");
 }
 
+/* The update may be written acc + source or source + acc. */
 static bool match_value(matcher *m) {
   static const tir_op ops[TIR_COMBINER_COUNT] = {
       [TIR_REDUCE_SUM] = TIR_ADD, [TIR_REDUCE_PROD] = TIR_MUL, [TIR_REDUCE_MAX] = TIR_MAX,
@@ -340,6 +364,7 @@ static bool assign(matcher *m, int a, unsigned taken) {
   return false;
 }
 
+/* Every axis longer than 1 needs a loop, and every loop an axis. */
 static bool match(matcher *m, const tir_stmt *nest) {
   int n_axes = 0;
   *m->out = (tir_intrin_match){0};

@@ -22,6 +22,7 @@ typedef enum tir_intrin_role {
   TIR_INTRIN_ROLE_COUNT
 } tir_intrin_role;
 
+/* VAR stands in the pattern's expressions; loops of any name may be assigned to it. */
 typedef struct tir_intrin_axis {
   const tir_var *var;
   int64_t extent;
@@ -57,6 +58,8 @@ typedef struct tir_place {
   const tir_expr *stride[TIR_INTRIN_AXES]; /* a constant, or of symbols and what stands outside; NULL: 0 */
 } tir_place;
 
+/* What tir_match_intrin found, with pointers into the nest and into the arena. After a failure only
+ * why_not counts. */
 typedef struct tir_intrin_match {
   tir_place output, inputs[TIR_INTRIN_INPUTS];
   const tir_stmt *loops[TIR_INTRIN_AXES]; /* of the nest, by axis; NULL: the axis has one iteration */
@@ -73,6 +76,8 @@ bool tir_match_intrin(runtime_arena *arena, const tir_env *env, const tir_intrin
 /* Whether NEST stores what the pattern's reduction starts from to a place of the output's form (out->output). */
 bool tir_match_reset(runtime_arena *arena, const tir_env *env, const tir_intrin *intrin, const tir_stmt *nest,
                      tir_intrin_match *out);
+/* Bases compared structurally: two equal addresses of different form count as different, which costs a
+ * match and is never wrong. */
 bool tir_is_same_place(const tir_place *a, const tir_place *b);
 
 #endif

@@ -9,7 +9,7 @@
  *    x // 0 = 0, x % 0 = 0, INT_MIN // -1 = INT_MIN. DIV is for floats only. Float to integer casts saturate, NaN -> 0;
  *    other casts are C's; a cast to bool is "!= 0".
  *  - f16 and bf16 are for storage: LOAD, STORE, constants and casts from and to f32 (to nearest even) have them,
- * nothing else has.
+ *    nothing else has.
  *  - MIN(a,b) = a < b ? a : b and MAX(a,b) = a > b ? a : b (so a NaN in a gives b). Floats are not reassociated; a
  *    multiply feeding an add may be fused (contraction). Comparisons give TN_BOOL; bool is stored as one byte 0/1.
  *  - isnan, isinf and isfinite hold for the values as they are: no fast-math flag lets the compiler assume otherwise.
@@ -17,7 +17,7 @@
  *    that could be out of bounds gets a predicate (pass guard_loads). AND and OR behave likewise: the right operand's
  *    loads are only made when they matter.
  *  - A scalar argument is a variable bound around the whole body, of any dtype (f16 and bf16: to be cast only). Its
- * value is data: what it takes part in wraps at its dtype. A symbol is the value of an extent: a variable of the index
+ *    value is data: what it takes part in wraps at its dtype. A symbol is the value of an extent: a variable of the index
  *    dtype that is at least 1. A stride of an input is a symbol, too, of i64, and may be 0.
  *  - Index arithmetic is made of loop variables, symbols and constants in the loops' dtype. That is i32, or i64 when
  *    an estimate from the extents says that a buffer, a loop or an offset might not fit i32 (schedule/bounds.c). The
@@ -31,8 +31,8 @@
  *    to a LOAD with a predicate. Outside, te's evaluator reports an error and a kernel gets 0; it never touches memory
  *    outside a buffer.
  *  - DOT(acc, a, b) stands only in loop IR. a and b have g times the lanes of acc, and lane l of the result is acc[l]
- * plus the products of lanes g*l .. g*l + g-1 of a and b. acc is i32, a and b i8 or u8 each, g = 4: exact, and wraps.
- * Or acc is f32, a and b bf16, g = 2: the products are exact, each of the two sums is rounded to f32, in either order,
+ *    plus the products of lanes g*l .. g*l + g-1 of a and b. acc is i32, a and b i8 or u8 each, g = 4: exact, and wraps.
+ *    Or acc is f32, a and b bf16, g = 2: the products are exact, each of the two sums is rounded to f32, in either order,
  *    and a subnormal operand or sum may count as 0.
  *  - LOAD with a predicate gives 0 where it is false and touches nothing there; STORE with one writes nothing there.
  *  - CALL runs a C function. It touches no memory of the kernel but the boxes that its operands name, in the ways they
@@ -84,6 +84,7 @@ typedef enum tir_class {
 #undef X
 } tir_class;
 
+/* What the table of classes above abbreviates; check.c and the parser read it from there. */
 typedef enum tir_rule {
   TIR_RULE_LEAF,
   TIR_RULE_ARITHMETIC,
@@ -180,6 +181,7 @@ typedef enum tir_op {
       TIR_OP_COUNT
 } tir_op;
 
+/* A row of TIR_OPS. n_args -1: it varies. */
 typedef struct tir_op_info {
   const char *name; /* "ADD" */
   const char *text; /* "+" */
@@ -198,6 +200,8 @@ typedef struct tir_var {
 
 typedef struct tir_expr tir_expr;
 
+/* Memory with a name: a parameter, or what an ALLOC around its uses provides. Identity is the address.
+ * An element's index counts from 0 in each dimension. */
 typedef struct tir_buffer {
   const char *name;
   tn_dtype dtype;
@@ -247,6 +251,8 @@ typedef struct tir_reduce {
   bool has_where, has_init;
 } tir_reduce;
 
+/* A node. Its fields must not change once it is shared, and nothing owns it but the arena. The
+ * arguments follow in the same allocation. */
 struct tir_expr {
   uint8_t op;     /* tir_op */
   uint8_t dtype;  /* tn_dtype of one lane */
@@ -284,6 +290,8 @@ const tir_expr *tir_unary(runtime_arena *arena, tir_op op, const tir_expr *a);
 const tir_expr *tir_binary(runtime_arena *arena, tir_op op, const tir_expr *a, const tir_expr *b);
 const tir_expr *tir_select(runtime_arena *arena, const tir_expr *c, const tir_expr *a, const tir_expr *b);
 const tir_expr *tir_cast(runtime_arena *arena, tn_dtype dtype, const tir_expr *a);
+/* INDEX has as many as the buffer has dimensions. All that are vectors have the same lanes, and so has
+ * PREDICATE. */
 const tir_expr *tir_load(runtime_arena *arena, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
                          const tir_expr *predicate /* or NULL */);
 const tir_expr *tir_read(runtime_arena *arena, struct tn_tensor *tensor, tn_dtype dtype, int n,
@@ -337,14 +345,18 @@ bool tir_integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t 
 bool tir_float_value(tir_op op, double a, double b, double *value);
 /* The value of an expression of integers over variables alone (no load, no read, one lane): those are what VALUE_OF says. */
 int64_t tir_evaluate(const tir_expr *e, int64_t (*value_of)(const void *user, const tir_var *var), const void *user);
-bool tir_is_int(const tir_expr *e, int64_t *value);   /* a scalar or broadcast integer constant */
+bool tir_is_int(const tir_expr *e, int64_t *value); /* a scalar or broadcast integer constant */
+/* Linear in the smaller DAG. */
 bool tir_equal(const tir_expr *a, const tir_expr *b); /* structural; variables, buffers by address */
+/* Sees every node once; a leaf costs no table. */
 bool tir_uses_var(const tir_expr *e, const tir_var *var);
 int tir_n_index(const tir_expr *load);               /* arguments without the predicate */
 const tir_expr *tir_predicate(const tir_expr *load); /* or NULL */
 
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
+/* What the iterations allow, see Semantics. The pass loop_kinds makes combinations that no back end has
+ * serial. */
 typedef enum tir_loop_kind { TIR_SERIAL, TIR_UNROLLED, TIR_VECTORIZED, TIR_PARALLEL } tir_loop_kind;
 typedef enum tir_stmt_kind {
   TIR_FOR,
@@ -369,6 +381,7 @@ typedef struct tn_callee {
   size_t module_bytes;
 } tir_callee;
 
+/* What a callee does to the elements in its box. UPDATES reads and writes. */
 typedef enum tir_access { TIR_BY_VALUE, TIR_READS, TIR_WRITES, TIR_UPDATES } tir_access;
 
 /* An argument of a call: a scalar by value, or the address of an element of a buffer, from which the callee may touch
@@ -389,9 +402,10 @@ typedef struct tir_operand {
 /* Around a loop's body; 0: unrolled loops inside stay loops of that kind, which the code generator leaves to the
  * compiler behind it. */
 #define TIR_UNROLL_EXPLICIT "unroll_explicit"
-/* Marks of stages, in builds that ask for them; the value is its number among the stages that compute. Around: its loop nest; the store of
- * one of its points (a reduction's: of its init); a store that updates a reduction; the reduction loops in which one
- * element is updated, where they are not all there are. */
+/* Marks of stages, in builds that ask for them; the value is the stage's number among those that compute. STAGE stands
+ * around its loop nest; POINT around the store of one of its points (a reduction's: of its init); UPDATE around a store
+ * that updates a reduction; RUN around the reduction loops in which one element is updated, where they are not all
+ * there are. */
 #define TIR_STAGE "stage"
 #define TIR_STAGE_POINT "stage.point"
 #define TIR_STAGE_UPDATE "stage.update"
@@ -406,6 +420,8 @@ typedef struct tir_operand {
 #define TIR_TENSORIZE_BODY "tensorize_body."
 
 typedef struct tir_stmt tir_stmt;
+/* A statement. As with expressions: immutable once it is shared, in an arena, the same pointer where
+ * nothing changed. */
 struct tir_stmt {
   tir_stmt_kind kind;
   union {
@@ -457,6 +473,8 @@ struct tir_stmt {
   } u;
 };
 
+/* Statements take the pointers they are given, except arrays, which they copy. NULL for an absent part
+ * or no memory. */
 const tir_stmt *tir_for(runtime_arena *arena, const tir_var *var, const tir_expr *min, const tir_expr *extent,
                         tir_loop_kind kind, const tir_stmt *body);
 const tir_stmt *tir_store(runtime_arena *arena, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
@@ -464,6 +482,7 @@ const tir_stmt *tir_store(runtime_arena *arena, const tir_buffer *buffer, int n_
 const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stmt *then_body,
                        const tir_stmt *else_body);
 const tir_stmt *tir_alloc(runtime_arena *arena, const tir_buffer *buffer, const tir_stmt *body);
+/* Of none: NOP; of one: that one. */
 const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmts); /* flattens nested SEQ, drops NOP */
 const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, const tir_stmt *body);
 const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int n_index, const tir_expr *const *index);
@@ -484,6 +503,8 @@ typedef struct tir_scope_env tir_env;
 
 typedef struct tir_intrin tir_intrin; /* tir/intrin.h */
 
+/* A function: int32_t name(pointers to the parameters, scalars). A pass returns a new one that shares
+ * what it did not change. Everything in it lies in the arena of the lowering, which must outlive it. */
 typedef struct tir_func {
   const char *name;
   int n_params, n_inputs; /* params[0..n_inputs) are read only, the others written */
@@ -505,6 +526,7 @@ int tir_callees(const tir_func *f, int max, const tir_callee **out);
 
 /* ---- walking and rewriting --------------------------------------------------------------------------------------- */
 
+/* PRUNE: not below this node; STOP: nowhere any more. */
 typedef enum tir_walk { TIR_WALK_ON, TIR_WALK_PRUNE, TIR_WALK_STOP } tir_walk;
 
 /* Pre-order over an expression, each shared node once. Returns false when the visitor stopped. */
@@ -535,6 +557,7 @@ typedef struct tir_binding {
   const tir_var *var;
   const tir_expr *value;
 } tir_binding;
+/* All bindings at once: a value is not looked into for variables of the others. */
 const tir_expr *tir_substitute(runtime_arena *arena, const tir_expr *e, int n, const tir_binding *bindings);
 const tir_stmt *tir_substitute_stmt(runtime_arena *arena, const tir_stmt *s, int n, const tir_binding *bindings);
 
@@ -579,6 +602,7 @@ tir_func *tir_parse_func(tn_context *ctx, runtime_arena *arena, const char *text
 
 /* ---- passes ------------------------------------------------------------------------------------------------------ */
 
+/* Zero fields where a number stands in parentheses mean that number. */
 typedef struct tir_pass_options {
   int auto_unroll_max_step; /* for loops outside any pragma (0) */
   int64_t
@@ -597,6 +621,7 @@ typedef struct tir_tensorized {
   const char *why_not; /* of the first that did not; NULL: all did */
 } tir_tensorized;
 
+/* What all passes of one lowering share. The arena holds their results and their scraps alike. */
 typedef struct tir_pass_context {
   tn_context *ctx; /* errors, debug dumps */
   runtime_arena *arena;
@@ -606,6 +631,7 @@ typedef struct tir_pass_context {
 
 /* Each pass: requires / establishes / breaks stand above its definition. NULL: failed, message in ctx. */
 typedef tir_func *(*tir_pass_fn)(tir_pass_context *p, tir_func *f);
+/* NAME is what the debug option and tir_run_passes know the pass by. */
 typedef struct tir_pass {
   const char *name;
   tir_pass_fn run;

@@ -8,6 +8,8 @@ static bool same_atom(const tir_expr *a, const tir_expr *b) {
   return a->op == TIR_VAR ? a->u.var == b->u.var : tir_equal(a, b);
 }
 
+/* Linear in the terms, of which there are at most TIR_LINEAR_TERMS. A coefficient that becomes 0 leaves
+ * the form. */
 bool tir_linear_add_atom(tir_linear *form, const tir_expr *atom, int64_t coef) {
   if (coef == 0) return true;
   for (int i = 0; i < form->n; i++) {
@@ -28,6 +30,7 @@ bool tir_linear_add_const(tir_linear *form, int64_t value) {
   return !__builtin_add_overflow(form->constant, value, &form->constant) && form->constant != INT64_MIN;
 }
 
+/* form += scale * other. */
 bool tir_linear_add(tir_linear *form, const tir_linear *other, int64_t scale) {
   int64_t scaled;
   if (__builtin_mul_overflow(other->constant, scale, &scaled) || !tir_linear_add_const(form, scaled)) return false;
@@ -67,11 +70,21 @@ bool tir_linear_add_expr(tir_linear *form, const tir_expr *e, int64_t scale) {
   return add_expr(form, e, scale, MAX_DEPTH);
 }
 
+int64_t tir_common_divisor(int64_t a, int64_t b) {
+  while (b != 0) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a < 0 ? -a : a;
+}
+
 /* ---- intervals --------------------------------------------------------------------------------------------------- */
 
 /* Whether an end of an interval means "unbounded". */
 static bool is_open(int64_t end) { return end == INT64_MIN || end == INT64_MAX; }
 
+/* An end that overflows becomes open: that is always a correct bound. */
 tir_interval tir_interval_add(tir_interval a, tir_interval b) {
   tir_interval sum;
   if (is_open(a.lo) || is_open(b.lo) || __builtin_add_overflow(a.lo, b.lo, &sum.lo)) sum.lo = INT64_MIN;
@@ -85,6 +98,7 @@ static int64_t scale_end(int64_t end, int64_t factor, int64_t open) {
   return is_open(end) || __builtin_mul_overflow(end, factor, &product) ? open : product;
 }
 
+/* A negative factor swaps the ends. 0 times unbounded is 0. */
 tir_interval tir_interval_scale(tir_interval a, int64_t factor) {
   if (factor == 0) return (tir_interval){0, 0};
   int64_t low = factor > 0 ? a.lo : a.hi, high = factor > 0 ? a.hi : a.lo;
@@ -109,6 +123,8 @@ bool tir_interval_within(tir_interval inner, tir_interval outer) {
 
 /* ---- intervals of operators -------------------------------------------------------------------------------------- */
 
+/* Correct but not sharp for equal operands: x - x is [lo - hi, hi - lo]. Linear forms see that;
+ * intervals do not. */
 static tir_interval interval_sub(tir_interval a, tir_interval b) {
   return tir_interval_add(a, tir_interval_scale(b, -1));
 }
@@ -150,6 +166,7 @@ static tir_interval interval_floormod(tir_interval x, tir_interval d) {
   return r;
 }
 
+/* Ends by ends, which is exact. */
 static tir_interval interval_min(tir_interval a, tir_interval b) {
   return (tir_interval){RUNTIME_MIN(a.lo, b.lo), RUNTIME_MIN(a.hi, b.hi)};
 }
@@ -158,6 +175,7 @@ static tir_interval interval_max(tir_interval a, tir_interval b) {
   return (tir_interval){RUNTIME_MAX(a.lo, b.lo), RUNTIME_MAX(a.hi, b.hi)};
 }
 
+/* Open intervals stay open, since -INT64_MIN does not exist. */
 static tir_interval interval_abs(tir_interval a, tir_interval none) {
   (void)none;
   if (!tir_interval_is_closed(a) || tir_interval_is_empty(a)) return TIR_UNBOUNDED;
@@ -177,6 +195,7 @@ static tir_interval interval_shr(tir_interval a, tir_interval b) {
   return (tir_interval){RUNTIME_MIN(a.lo >> b.lo, a.lo >> b.hi), RUNTIME_MAX(a.hi >> b.lo, a.hi >> b.hi)};
 }
 
+/* Operators without a row give no information. SHL has none, for it wraps. */
 tir_interval tir_interval_apply(tir_op op, tir_interval a, tir_interval b) {
   static tir_interval (*const rows[TIR_OP_COUNT])(tir_interval, tir_interval) = {
       [TIR_ADD] = tir_interval_add,       [TIR_SUB] = interval_sub,

@@ -11,6 +11,7 @@
 
 enum { TIR_LINEAR_TERMS = 16, TIR_KNOWN_FACTS = 32, TIR_ANALYSIS_BUDGET = 100000 };
 
+/* One atom with its coefficient. */
 typedef struct tir_term {
   const tir_expr *atom; /* not an integer constant, sum or product with a constant */
   int64_t coef;         /* never 0 */
@@ -32,19 +33,25 @@ bool tir_linear_add(tir_linear *form, const tir_linear *other, int64_t scale);
 /* form += scale * E, looking through + - and products with constants only; allocates nothing. */
 bool tir_linear_add_expr(tir_linear *form, const tir_expr *e, int64_t scale);
 
+/* Euclid's greatest common divisor, never negative; of 0 and x it is |x|. Coefficients are never INT64_MIN. */
+int64_t tir_common_divisor(int64_t a, int64_t b);
+
 /* ---- intervals --------------------------------------------------------------------------------------------------- */
 
 #define TIR_UNBOUNDED ((tir_interval){INT64_MIN, INT64_MAX})
 
+/* Results are rounded outwards: an end that int64 does not hold is open. */
 tir_interval tir_interval_add(tir_interval a, tir_interval b);
 tir_interval tir_interval_scale(tir_interval a, int64_t factor);
 tir_interval tir_interval_meet(tir_interval a, tir_interval b);
 tir_interval tir_interval_hull(tir_interval a, tir_interval b);
 /* Bounded on both sides. */
 bool tir_interval_is_closed(tir_interval a);
+/* lo > hi: the conditions contradict each other, and what stands there is never evaluated. */
 bool tir_interval_is_empty(tir_interval a);
 /* What OP makes of all values of A (and B, ignored by operators of one operand), over the integers: nothing wraps. */
 tir_interval tir_interval_apply(tir_op op, tir_interval a, tir_interval b);
+/* An open end is within an open end only. */
 bool tir_interval_within(tir_interval inner, tir_interval outer);
 
 /* ---- what is known ----------------------------------------------------------------------------------------------- */
@@ -70,6 +77,7 @@ typedef struct tir_known {
   const tir_expr *conds[TIR_KNOWN_FACTS];
 } tir_known;
 
+/* No facts beyond ENV, which must outlive KNOWN; the full budget. */
 void tir_known_init(tir_known *known, const tir_env *env);
 /* Adds a condition that holds (or with HOLDS false: that does not). Conjunctions are taken apart; what does not fit in
  * the tables is forgotten. */

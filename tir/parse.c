@@ -1,5 +1,7 @@
-/* parse.c: loop IR from text, as tir_print_func writes it: words and signs, statements, functions. Recursive descent
- * over the text itself; a '#' starts a comment. */
+/* parse.c: loop IR from text, as tir_print_func writes it: words and signs, statements, functions.
+ * Recursive descent over the text itself; a '#' starts a comment. The parser is on the caller's stack,
+ * everything it makes in the caller's arena. What the printer writes is read back to the same text;
+ * tests compare the two. */
 #include <inttypes.h>
 
 #include <ctype.h>
@@ -12,6 +14,7 @@ enum { MAX_DEPTH = 1000 };
 
 /* ---- words and signs --------------------------------------------------------------------------------------------- */
 
+/* Only the first failure is kept: the later ones follow from it. */
 bool parser_fail(parser *p, const char *at, const char *fmt, ...) {
   char what[512];
   va_list args;
@@ -31,6 +34,7 @@ const void *parser_made(parser *p, const void *pointer) {
   return pointer;
 }
 
+/* Skips blanks and comments; the place is also where a message's caret goes. */
 const char *parser_here(parser *p) {
   while (isspace((unsigned char)*p->at) || *p->at == '#') {
     p->at += *p->at == '#' ? strcspn(p->at, "\n") : 1;
@@ -38,6 +42,7 @@ const char *parser_here(parser *p) {
   return p->at;
 }
 
+/* Signs are compared as prefixes: callers try "//" before "/". */
 bool parser_accept(parser *p, const char *sign) {
   size_t n = strlen(sign);
   if (p->failed || strncmp(parser_here(p), sign, n) != 0) return false;
@@ -49,8 +54,10 @@ bool parser_need(parser *p, const char *sign) {
   return parser_accept(p, sign) || parser_fail(p, parser_here(p), "expected '%s'", sign);
 }
 
+/* Names of loops have dots, as i.outer. */
 static bool is_word_char(char c) { return isalnum((unsigned char)c) || c == '_' || c == '.'; }
 
+/* 0: no word begins here. */
 static size_t word_length(const char *at) {
   size_t n = 0;
   if (!isalpha((unsigned char)*at) && *at != '_') return 0;
@@ -74,6 +81,7 @@ const char *parser_word(parser *p, const char *what) {
   return parser_made(p, runtime_strndup(p->arena, start, n));
 }
 
+/* Accumulates towards the sign, so that INT64_MIN is read without overflow. */
 bool parser_integer(parser *p, int64_t *value) {
   const char *start = parser_here(p), *c = start + (*start == '-');
   if (!isdigit((unsigned char)*c)) return parser_fail(p, start, "expected a whole number");
@@ -110,6 +118,7 @@ static const char *quoted(parser *p) {
   return parser_made(p, runtime_strndup(p->arena, start, n));
 }
 
+/* Doubles in the arena and leaves the old list behind; the total is at most twice the list. */
 void *parser_room(parser *p, void *items, int n, size_t item_bytes) {
   if (n > 0 && (n & (n - 1)) != 0) return items; /* room is a power of two */
   void *more = runtime_alloc(p->arena, item_bytes * (size_t)(n > 0 ? 2 * n : 1));
@@ -200,6 +209,7 @@ static const tir_expr *size_of_flat(const parser_param *param, int64_t *total) {
   return tir_binary(param->arena, TIR_MUL, size, tir_int(param->arena, size->dtype, *total));
 }
 
+/* Changes the buffer in place: accesses that were parsed before point to it. */
 static void make_flat(parser_param *param) {
   tir_buffer *b = param->buffer;
   int64_t total;
@@ -229,6 +239,7 @@ static bool fits_rank(parser *p, const tir_buffer *buffer, int n, const char *at
   return true;
 }
 
+/* The innermost allocation of that name, then the parameters. */
 static const tir_buffer *find_buffer(parser *p, const char *name, const char *at) {
   for (const parser_name *n = p->names; n != NULL; n = n->outer) {
     if (n->buffer != NULL && strcmp(n->buffer->name, name) == 0) return n->buffer;
@@ -482,6 +493,7 @@ static bool accept_attr(parser *p) {
   return is_attr;
 }
 
+/* Words are no keywords: a buffer may be called "nop". What stands behind the word decides. */
 static const tir_stmt *parse_stmt(parser *p) {
   if (accept_head(p, "for")) return parse_for(p);
   if (accept_head(p, "if")) return parse_if(p);
@@ -493,6 +505,7 @@ static const tir_stmt *parse_stmt(parser *p) {
   return parse_store(p);
 }
 
+/* The depth is not given back after a failure, since nothing more is parsed. */
 static const tir_stmt *parse_block(parser *p) {
   const tir_stmt **list = NULL;
   int n = 0;
@@ -572,6 +585,7 @@ static bool parse_scalar_param(parser *p, const char *name) {
   return true;
 }
 
+/* Names of parameters must differ, because accesses find them by name. */
 static bool is_param_name(const parser *p, const char *name) {
   for (int i = 0; i < p->n_params; i++) {
     if (strcmp(p->params[i].buffer->name, name) == 0) return true;
@@ -592,6 +606,7 @@ static bool parse_param(parser *p) {
   return parse_buffer_param(p, name);
 }
 
+/* Shapes are read behind all parameters: M may be declared after A[M]. */
 static bool parse_params(parser *p) {
   if (!parser_need(p, "primfn") || !parser_need(p, "(")) return false;
   for (bool first = true; !parser_accept(p, ")"); first = false) {
@@ -653,6 +668,8 @@ static tir_func *make_func(parser *p, const char *name, const tir_stmt *body, bo
   return f;
 }
 
+/* Checks the function as the passes' results are checked, so that a text cannot bring in what no pass
+ * would make. */
 tir_func *tir_parse_func(tn_context *ctx, runtime_arena *arena, const char *text) {
   parser p = {.ctx = ctx, .arena = arena, .text = text, .at = text, .index_dtype = TN_I32};
   bool flat;

@@ -47,6 +47,7 @@ static bool parse_address(parser *p, tir_operand *o) {
   return parse_span(p, o) && parser_need(p, ")");
 }
 
+/* A word in front says that it is an address; a number has none. */
 static bool parse_operand(parser *p, tir_operand *o) {
   const char *at = parser_here(p);
   *o = (tir_operand){.access = TIR_BY_VALUE};
@@ -62,6 +63,7 @@ static bool parse_operand(parser *p, tir_operand *o) {
          parser_fail(p, at, "expected reads, writes, updates, or a number of int32, int64, float32 or float64");
 }
 
+/* What the function is (in this process, a module) is not in the text: the callee has a name only. */
 const tir_stmt *parser_call(parser *p) {
   tir_operand *operands = NULL;
   int n = 0;

@@ -40,6 +40,7 @@ static const char *number_end(const char *c, bool *is_float) {
   return c;
 }
 
+/* The letters behind the digits are read first, as they say how to read the digits. */
 static const tir_expr *parse_number(parser *p) {
   const char *at = p->at;
   bool is_float;
@@ -82,8 +83,10 @@ static const tir_expr *parse_constant(parser *p) {
 
 /* ---- what operands must be --------------------------------------------------------------------------------------- */
 
+/* As the printer spells it. */
 static const char *dtype_word(const tir_expr *e) { return tir_dtype_words[e->dtype]; }
 
+/* The rule of the operator's class, as a sentence at its place. */
 static bool check_class(parser *p, const char *at, tir_op op, const tir_expr *a) {
   const char *text = tir_op_table[op].text;
   tir_rule rule = tir_op_table[op].rule;
@@ -108,6 +111,7 @@ static bool check_pair(parser *p, const char *at, const char *text, const tir_ex
          parser_fail(p, at, "expected operands of as many lanes for '%s', not %d and %d", text, a->lanes, b->lanes);
 }
 
+/* NULL after a message; an operand of the right class makes the constructors' assertions hold. */
 static const tir_expr *make_unary(parser *p, const char *at, tir_op op, const tir_expr *a) {
   return a != NULL && check_class(p, at, op, a) ? tir_unary(p->arena, op, a) : NULL;
 }
@@ -120,6 +124,7 @@ static const tir_expr *make_binary(parser *p, const char *at, tir_op op, const t
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
+/* f16 and bf16 go through f32 only, which the message says. */
 static const tir_expr *parse_cast(parser *p, const char *at) {
   tn_dtype to;
   if (!parser_dtype(p, &to) || !parser_need(p, ",")) return NULL;
@@ -161,6 +166,7 @@ static bool parse_operands(parser *p, int n, const tir_expr **args) {
   return true;
 }
 
+/* A vector condition decides lane by lane; a scalar one over vectors is allowed, as in tir_select. */
 static const tir_expr *parse_select(parser *p, const char *at) {
   const tir_expr *a[MAX_ARGS];
   if (!parse_operands(p, 3, a) || !check_pair(p, at, "select", a[1], a[2])) return NULL;
@@ -172,6 +178,7 @@ static const tir_expr *parse_select(parser *p, const char *at) {
   return tir_select(p->arena, a[0], a[1], a[2]);
 }
 
+/* Types and lanes as tir/ir.h says; everything else would trip an assertion. */
 static const tir_expr *parse_dot(parser *p, const char *at) {
   const tir_expr *a[MAX_ARGS];
   if (!parse_operands(p, 3, a)) return NULL;
@@ -198,6 +205,7 @@ static int find_call(const char *name) {
   return TIR_OP_COUNT;
 }
 
+/* Offers the functions only: an operator is never called by its sign. */
 static bool unknown_call(parser *p, const char *at, const char *name) {
   runtime_nearest near = runtime_nearest_to(name);
   for (int op = 0; op < TIR_OP_COUNT; op++)
@@ -232,6 +240,7 @@ static const tir_expr *parse_call(parser *p, const char *at, const char *name) {
 
 static const tir_expr *parse_infix(parser *p, int least);
 
+/* Innermost first, so that a loop's variable hides an outer one of its name. */
 static const tir_var *find_var(const parser *p, const char *name) {
   for (const parser_name *n = p->names; n != NULL; n = n->outer) {
     if (n->var != NULL && strcmp(n->var->name, name) == 0) return n->var;
@@ -256,6 +265,7 @@ static const tir_expr *parse_named(parser *p) {
   return e;
 }
 
+/* What begins an operand. A minus sign belongs to a constant: there is no negation in loop IR. */
 static const tir_expr *parse_unary(parser *p) {
   const char *at = parser_here(p);
   if (isdigit((unsigned char)*at) || *at == '-') return parse_constant(p);
@@ -302,6 +312,7 @@ static const tir_expr *parse_infix(parser *p, int least) {
   return p->failed ? NULL : left;
 }
 
+/* From here every operator may stand. */
 const tir_expr *parser_expr(parser *p) { return parser_made(p, parse_infix(p, BIND_ANY + 1)); }
 
 const tir_expr *parser_scalar(parser *p, tn_dtype dtype, const char *what) {

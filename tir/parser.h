@@ -23,6 +23,7 @@ typedef struct parser_param {
   const char *whole_access; /* where its first access with an index a dimension stands, or NULL */
 } parser_param;
 
+/* All that a reading needs, on the caller's stack; the lists lie in the arena. */
 typedef struct parser {
   tn_context *ctx;
   runtime_arena *arena;

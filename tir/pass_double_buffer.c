@@ -11,6 +11,7 @@
 
 /* ---- finding ----------------------------------------------------------------------------------------------------- */
 
+/* The mark that the primitive double_buffer leaves. */
 static bool is_fill(const tir_stmt *s) { return s->kind == TIR_ATTR && strcmp(s->u.attr.key, TIR_DOUBLE_BUFFER) == 0; }
 
 /* What stands first in the body of a marked allocation. */
@@ -38,6 +39,7 @@ typedef struct effects {
   bool reaches_out;
 } effects;
 
+/* A call may write anything that it can reach: whoever cannot see that gives up. */
 static tir_walk note_write(void *user, const tir_stmt *s) {
   effects *x = user;
   if (s == x->fill) return TIR_WALK_PRUNE;
@@ -46,6 +48,7 @@ static tir_walk note_write(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* The filling may write its own buffer and what it allocates itself. */
 static tir_walk note_fill(void *user, const tir_stmt *s) {
   effects *x = user;
   if (s->kind == TIR_ALLOC) tir_memo_add(x->made, s->u.alloc.buffer);
@@ -55,6 +58,7 @@ static tir_walk note_fill(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* Loads of what the rest of the loop writes would see last iteration's values if the filling ran ahead. */
 static tir_walk note_read(void *user, const tir_expr *e) {
   effects *x = user;
   if (e->op == TIR_LOAD && tir_memo_get(x->written, e->u.buffer) != NULL) x->reaches_out = true;
@@ -76,6 +80,7 @@ static bool may_run_ahead(const tir_stmt *loop, const tir_stmt *alloc) {
   return tir_memo_end(&made) && is_known && !x.reaches_out;
 }
 
+/* NULL: the two halves are possible. The words end the warning. */
 static const char *objection(const tir_stmt *loop, const tir_stmt *alloc) {
   int64_t min, extent;
   if (loop->u.loop.kind == TIR_PARALLEL || loop->u.loop.kind == TIR_VECTORIZED)
@@ -94,6 +99,7 @@ typedef struct halving {
   const tir_expr *half;
 } halving;
 
+/* The half is a new first dimension, so that both halves are contiguous. */
 static void with_half(const halving *h, int n, const tir_expr *const *index, const tir_expr **out) {
   out[0] = h->half;
   for (int i = 0; i < n; i++) out[i + 1] = index[i];
@@ -107,6 +113,7 @@ static const tir_expr *halve_load(void *user, const tir_expr *e) {
   return tir_load(h->arena, h->to, h->to->ndim, index, tir_predicate(e));
 }
 
+/* Calls are not rewritten: objection has ruled them out. */
 static const tir_stmt *halve_access(void *user, const tir_stmt *s) {
   const halving *h = user;
   const tir_expr *index[TN_MAX_RANK];
@@ -128,6 +135,7 @@ static const tir_stmt *in_half(runtime_arena *arena, const tir_stmt *s, const ti
   return h.half != NULL ? tir_rewrite_stmt(&rewriter, s) : NULL;
 }
 
+/* Strides are not moved along: what is allocated has none. */
 static const tir_buffer *two_of(runtime_arena *arena, const tir_buffer *buffer) {
   tir_buffer *two = runtime_copy(arena, buffer, sizeof *two);
   if (two == NULL) return NULL;
@@ -176,12 +184,14 @@ typedef struct replacing {
   runtime_arena *arena;
 } replacing;
 
+/* Stops at inner loops: the allocation belongs to this one. */
 static const tir_stmt *replace(void *user, const tir_stmt *s) {
   const replacing *r = user;
   if (s == r->old) return r->new;
   return s->kind == TIR_FOR ? s : tir_map_children(r->arena, s, replace, user);
 }
 
+/* The first filling stands in front of the loop, outside of any condition on its variable. */
 static const tir_stmt *double_loop(runtime_arena *arena, const tir_stmt *loop, const tir_stmt *alloc) {
   doubling d = {arena, loop, alloc, two_of(arena, alloc->u.alloc.buffer)};
   replacing r = {alloc, d.two != NULL ? fill_and_use(&d) : NULL, arena};
@@ -224,6 +234,7 @@ static const tir_stmt *settle_loop(tir_pass_context *p, const tir_stmt *s) {
   return s;
 }
 
+/* Innermost first. Each loop takes the allocations that it runs once an iteration. */
 static const tir_stmt *settle(void *user, const tir_stmt *s) {
   tir_pass_context *p = user;
   s = tir_map_children(p->arena, s, settle, p);

@@ -3,6 +3,7 @@
 
 #include "tir/passes.h"
 
+/* FLAT makes every access to a buffer find the same flat form, whichever is met first. */
 typedef struct state {
   tir_pass_context *p;
   tn_dtype index_dtype;
@@ -19,11 +20,13 @@ static bool count_elements(const tir_buffer *buffer, int64_t *n) {
   return true;
 }
 
+/* As an expression, whether it is a number or made of symbols. */
 static const tir_expr *extent_of(state *at, const tir_buffer *buffer, int dim) {
   const tir_expr *size = buffer->size[dim];
   return size != NULL ? size : tir_int(at->p->arena, at->index_dtype, buffer->shape[dim]);
 }
 
+/* Such a buffer's offsets cannot be checked for overflow by multiplying numbers. */
 static bool is_symbolic(const tir_buffer *buffer) {
   for (int i = 0; i < buffer->ndim; i++) {
     if (buffer->size[i] != NULL || buffer->stride[i] != NULL) return true;
@@ -89,6 +92,7 @@ static const tir_expr *flat_index(state *at, const tir_buffer *buffer, const tir
   return tir_simplify(arena, at->env, offset);
 }
 
+/* Bottom-up: indices that contain loads are flat already. */
 static const tir_expr *flatten_load(void *user, const tir_expr *e) {
   state *at = user;
   if (e->op != TIR_LOAD || e->u.buffer->ndim == 1) return e;
@@ -97,12 +101,14 @@ static const tir_expr *flatten_load(void *user, const tir_expr *e) {
   return index == NULL ? NULL : tir_load(at->p->arena, flat, 1, &index, tir_predicate(e));
 }
 
+/* Indices of an index: A[B[i], j] needs the rewriting twice, which the rewriter does bottom-up. */
 static const tir_expr *flatten_expr(void *user, const tir_expr *e) {
   state *at = user;
   tir_rewriter rewriter = {at->p->arena, NULL, flatten_load, at};
   return tir_rewrite_expr(&rewriter, e);
 }
 
+/* The store's own expressions first, since its value may load. */
 static const tir_stmt *flatten_store(state *at, const tir_stmt *s) {
   s = tir_map_exprs(at->p->arena, s, flatten_expr, at);
   if (s == NULL || s->u.store.buffer->ndim == 1) return s;
@@ -122,6 +128,7 @@ static int64_t flat_span(const tir_operand *o) {
   return span;
 }
 
+/* A box of several rows is one run of memory only where rows have a known length. */
 static bool flatten_operand(state *at, tir_operand *o) {
   if (o->access == TIR_BY_VALUE || o->buffer->ndim == 1) return true;
   bool has_rows = false;
@@ -180,6 +187,7 @@ static const tir_stmt *flatten_around(state *at, const tir_stmt *s) {
   return tir_map_children(at->p->arena, s, flatten, &inner);
 }
 
+/* NULL after a message or without memory, as everywhere in a pass. */
 static const tir_stmt *flatten(void *user, const tir_stmt *s) {
   state *at = user;
   if (s->kind == TIR_STORE) return flatten_store(at, s);
@@ -192,6 +200,8 @@ static const tir_stmt *flatten(void *user, const tir_stmt *s) {
   return flat == s->u.alloc.buffer ? tir_with_body(at->p->arena, s, body) : tir_alloc(at->p->arena, flat, body);
 }
 
+/* The declared shapes are kept for the printer. Of a function that is flat already they are those of
+ * before. */
 static tir_func *flatten_func(state *at, tir_func *f) {
   tir_func *copy = runtime_copy(at->p->arena, f, sizeof *f);
   const tir_buffer **params = RUNTIME_NEW_ARRAY(at->p->arena, const tir_buffer *, f->n_params + 1);

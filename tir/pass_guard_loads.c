@@ -72,6 +72,7 @@ static const tir_expr *guard_load(state *at, const tir_expr *load) {
   return both == NULL ? NULL : tir_load(at->arena, load->u.buffer, tir_n_index(load), load->arg, both);
 }
 
+/* Over rewritten arguments the node may have folded away: only what is still a load is guarded. */
 static const tir_expr *guard_args(state *at, const tir_expr *e) {
   const tir_expr *args[TN_MAX_RANK + 1];
   if (e->n_args > RUNTIME_COUNT(args)) return e;
@@ -82,6 +83,7 @@ static const tir_expr *guard_args(state *at, const tir_expr *e) {
   return result != NULL && result->op == TIR_LOAD ? guard_load(at, result) : result;
 }
 
+/* The memo holds for one condition; guard_under has its own. */
 static const tir_expr *guard(state *at, const tir_expr *e) {
   if (e->n_args == 0) return e;
   const tir_expr *done = tir_memo_get(at->memo, e), *result;
@@ -97,11 +99,15 @@ static const tir_expr *guard(state *at, const tir_expr *e) {
   return result;
 }
 
+/* Stops at the first node that makes evaluation conditional. Most expressions have none and are passed
+ * over. */
 static tir_walk find_choice(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_SELECT || e->op == TIR_AND || e->op == TIR_OR ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* USER carries the scope. A memo that ran out of memory ends the pass, since results may have been
+ * lost. */
 static const tir_expr *guard_expr(void *user, const tir_expr *e) {
   state *at = user;
   if (tir_walk_expr(e, find_choice, NULL)) return e;
@@ -112,6 +118,7 @@ static const tir_expr *guard_expr(void *user, const tir_expr *e) {
   return tir_memo_end(&memo) ? result : NULL;
 }
 
+/* An IF with an ELSE adds nothing: the condition would hold on one side only. */
 static const tir_stmt *guard_stmt(void *user, const tir_stmt *s) {
   state *at = user, inner = *at;
   tir_env env;

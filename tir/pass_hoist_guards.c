@@ -23,6 +23,7 @@ static const tir_stmt *put_together(runtime_arena *arena, const guarded *g) {
   return g->whole != NULL ? g->whole : tir_conds_guard(arena, &g->conds, g->rest);
 }
 
+/* For places whose conditions cannot go further up: the body of a loop whose variable they use. */
 static const tir_stmt *hoist_inside(runtime_arena *arena, const tir_stmt *s) {
   guarded g = hoist(arena, s);
   return put_together(arena, &g);
@@ -87,10 +88,12 @@ typedef struct private_writes {
   const tir_stmt *s;
 } private_writes;
 
+/* Stops where the buffer of USER is allocated. */
 static tir_walk find_alloc_of(void *user, const tir_stmt *s) {
   return s->kind == TIR_ALLOC && s->u.alloc.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* USER is private_writes. A prefetch changes no value and is no effect. */
 static tir_walk find_effect(void *user, const tir_stmt *s) {
   const private_writes *w = user;
   if (s->kind == TIR_CALL) return TIR_WALK_STOP;
@@ -146,6 +149,7 @@ static guarded hoist_around(runtime_arena *arena, const tir_stmt *s) {
   return g;
 }
 
+/* S taken apart. Statements other than those named have no conditions of their own. */
 static guarded hoist(runtime_arena *arena, const tir_stmt *s) {
   switch (s->kind) {
     case TIR_IF: return hoist_if(arena, s);

@@ -6,11 +6,13 @@ typedef struct state {
   bool in_parallel, in_vectorized;
 } state;
 
+/* Stops at the first. */
 static tir_walk find_vectorized(void *user, const tir_stmt *s) {
   (void)user;
   return s->kind == TIR_FOR && s->u.loop.kind == TIR_VECTORIZED ? TIR_WALK_STOP : TIR_WALK_ON;
 }
 
+/* Asked at every vectorized loop, so the pass is quadratic in their nesting, which is two or three. */
 static bool has_vectorized(const tir_stmt *s) {
   tir_visitor visitor = {.stmt = find_vectorized};
   return !tir_walk_stmt(s, &visitor);
@@ -29,6 +31,7 @@ static const char *objection(const state *at, const tir_stmt *loop) {
   return tir_is_int(loop->u.loop.extent, &extent) ? NULL : "its extent is not a constant";
 }
 
+/* From outside inwards: whether a loop may be parallel depends on those around it. */
 static const tir_stmt *settle(void *user, const tir_stmt *s) {
   state *at = user, inner = *at;
   if (s->kind == TIR_FOR) {

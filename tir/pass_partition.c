@@ -16,6 +16,7 @@ typedef struct state {
 
 /* ---- how far the conditions hold --------------------------------------------------------------------------------- */
 
+/* On the stack of holds_for; ENV follows the walk. */
 typedef struct question {
   runtime_arena *arena;
   const tir_var *var;
@@ -25,6 +26,7 @@ typedef struct question {
 
 static bool holds_throughout(question *q, const tir_stmt *s);
 
+/* S with one scope more, which ends with the call. */
 static bool holds_under(question *q, tir_env env, const tir_stmt *s) {
   const tir_env *outer = q->env;
   q->env = &env;
@@ -49,6 +51,7 @@ static bool branch_holds(question *q, const tir_stmt *s) {
   return holds_under(q, tir_env_cond(q->env, s->u.branch.cond), s->u.branch.then_body);
 }
 
+/* Stops at the first condition that is not proved. */
 static bool holds_throughout(question *q, const tir_stmt *s) {
   switch (s->kind) {
     case TIR_IF: return branch_holds(q, s);
@@ -98,6 +101,8 @@ static int64_t longest_part(state *at, const tir_stmt *s, int64_t min, int64_t e
 
 static const tir_stmt *partition(void *user, const tir_stmt *s);
 
+/* S in a scope further in. The count of stores comes back from there, as growth is capped over the
+ * whole function. */
 static const tir_stmt *partition_under(state *at, tir_env env, const tir_stmt *s) {
   state inner = *at;
   inner.env = &env;
@@ -167,6 +172,7 @@ static bool at_greatest(const block *b, const tir_term *t, tir_linear *form) {
   return false;
 }
 
+/* Whether a value changes with a loop between the block and the condition. */
 static bool uses_inner(const block *b, const tir_expr *e) {
   for (const tir_env *at = b->env; at != NULL; at = at->outer) {
     if (at->var != NULL && tir_uses_var(e, at->var)) return true;
@@ -199,6 +205,7 @@ static const tir_expr *for_last(const block *b, const tir_expr *less) {
 
 static void look_at_block(block *b, const tir_stmt *s);
 
+/* The walk in a scope further in. */
 static void look_under(block *b, tir_env env, const tir_stmt *s) {
   const tir_env *outer = b->env;
   b->env = &env;
@@ -206,6 +213,8 @@ static void look_under(block *b, tir_env env, const tir_stmt *s) {
   b->env = outer;
 }
 
+/* Conditions that are no comparisons with < are left in: the version is then checked as before, only
+ * not faster. */
 static void look_at_conds(block *b, const tir_stmt *s) {
   tir_conds conds = {0};
   if (!tir_conds_add(&conds, s->u.branch.cond)) return;
@@ -217,6 +226,7 @@ static void look_at_conds(block *b, const tir_stmt *s) {
   }
 }
 
+/* Collects into B what must hold for an iteration to be a whole block. */
 static void look_at_block(block *b, const tir_stmt *s) {
   if (s->kind == TIR_FOR) {
     look_under(b, tir_env_loop(b->arena, b->env, s), s->u.loop.body);
@@ -269,6 +279,7 @@ static const tir_stmt *partition_for(state *at, const tir_stmt *s) {
   return whole_of(at, s, body);
 }
 
+/* From outside inwards, so that the inner loops are parted in each part with what is known there. */
 static const tir_stmt *partition(void *user, const tir_stmt *s) {
   state *at = user;
   if (s->kind == TIR_FOR) {
@@ -283,6 +294,7 @@ static const tir_stmt *partition(void *user, const tir_stmt *s) {
   return tir_map_children(at->p->arena, s, partition, at);
 }
 
+/* Functions without a mark, most of them, are left as they are at the cost of one walk. */
 static tir_walk find_peel(void *user, const tir_stmt *s) {
   (void)user;
   return s->kind == TIR_FOR && s->u.loop.peel ? TIR_WALK_STOP : TIR_WALK_ON;

@@ -28,6 +28,7 @@ typedef struct state {
 
 /* ---- what indexes the buffer ------------------------------------------------------------------------------------- */
 
+/* Linear in at most MAX_LOOPS. */
 static bool needs(const tile *t, const tir_var *var) {
   for (int i = 0; i < t->n_needed; i++) {
     if (t->needed[i] == var) return true;
@@ -43,6 +44,7 @@ static const tir_stmt *open_loop(const tile *t, const tir_var *var) {
   return NULL;
 }
 
+/* A load inside an index, or a variable from outside, can never become a constant. */
 static tir_walk look_at_index(void *user, const tir_expr *e) {
   tile *t = user;
   int64_t min, extent;
@@ -58,6 +60,7 @@ static tir_walk look_at_index(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* Accesses of different widths to one element would have to cut registers apart. */
 static void look_at_access(tile *t, const tir_expr *index) {
   tir_walk_expr(index, look_at_index, t);
   t->lanes = t->lanes == 0 || t->lanes == index->lanes ? index->lanes : -1;
@@ -75,6 +78,7 @@ static void count_registers(tile *t, const tir_expr *index) {
   t->registers = RUNTIME_MAX(t->registers, n);
 }
 
+/* Expressions are walked as DAGs: a shared load counts once, which is right for the question. */
 static tir_walk look_at_load(void *user, const tir_expr *e) {
   tile *t = user;
   if (e->op != TIR_LOAD || e->u.buffer != t->buffer) return TIR_WALK_ON;
@@ -83,11 +87,13 @@ static tir_walk look_at_load(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* The shape that tir_map_exprs wants; nothing is changed. */
 static const tir_expr *look_at_expr(void *user, const tir_expr *e) {
   tir_walk_expr(e, look_at_load, user);
   return e;
 }
 
+/* A visit that returns S. MAX_LOOPS bounds the lists, and a deeper nest is given up. */
 static const tir_stmt *look_at(void *user, const tir_stmt *s) {
   tile *t = user;
   bool accumulated = t->accumulates;
@@ -115,6 +121,7 @@ static const tir_stmt *look_at(void *user, const tir_stmt *s) {
 
 /* ---- what it would cost ------------------------------------------------------------------------------------------ */
 
+/* STATEMENTS is the result; COPIES multiplies on the way in. */
 typedef struct size {
   const tile *t;
   int64_t copies, statements;
@@ -137,6 +144,8 @@ static const tir_stmt *add_size(void *user, const tir_stmt *s) {
 
 /* ---- the pass ---------------------------------------------------------------------------------------------------- */
 
+/* Only for accumulators: they are in registers or slow, while other local buffers are at home in
+ * memory. */
 static void warn(state *at, const tile *t) {
   const tir_pass_options *o = &at->p->options;
   if (!t->accumulates) return;
@@ -147,6 +156,7 @@ static void warn(state *at, const tile *t) {
               t->buffer->name, t->registers, o->vector_registers, o->vector_bytes);
 }
 
+/* Registers are counted in vectors of the target. One must stay free for what is multiplied. */
 static void settle_tile(state *at, const tir_stmt *alloc) {
   tile t = {.buffer = alloc->u.alloc.buffer, .vector_bytes = at->p->options.vector_bytes, .possible = true};
   look_at(&t, alloc->u.alloc.body);
@@ -162,6 +172,7 @@ static void settle_tile(state *at, const tir_stmt *alloc) {
   for (int i = 0; i < t.n_needed; i++) tir_memo_put(at->marked, t.needed[i], t.needed[i]);
 }
 
+/* After flattening every allocation has one dimension; others are the caller's own IR. */
 static tir_walk find_tiles(void *user, const tir_stmt *s) {
   if (s->kind == TIR_ALLOC && s->u.alloc.buffer->ndim == 1 && strcmp(s->u.alloc.buffer->scope, "local") == 0) {
     settle_tile(user, s);
@@ -169,6 +180,7 @@ static tir_walk find_tiles(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* Only serial loops: a parallel one cannot be written out, and an unrolled one is already marked. */
 static const tir_stmt *mark(void *user, const tir_stmt *s) {
   state *at = user;
   if (s->kind == TIR_FOR && s->u.loop.kind == TIR_SERIAL && tir_memo_get(at->marked, s->u.loop.var) != NULL) {

@@ -7,6 +7,7 @@ typedef struct state {
   tir_memo *read; /* buffers that are loaded from, or touched by a call */
 } state;
 
+/* A buffer that is read anywhere counts as read everywhere. */
 static tir_walk note_load(void *user, const tir_expr *e) {
   state *at = user;
   if (e->op == TIR_LOAD) tir_memo_add(at->read, e->u.buffer);
@@ -23,6 +24,7 @@ static tir_walk note_call(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* With a predicate on the load the store would write zeros. */
 static bool stores_itself(const tir_stmt *s) {
   const tir_expr *value = s->u.store.value;
   if (value->op != TIR_LOAD || value->u.buffer != s->u.store.buffer || value->has_predicate) return false;
@@ -32,6 +34,7 @@ static bool stores_itself(const tir_stmt *s) {
   return true;
 }
 
+/* Bottom-up, so that what becomes empty takes what is around it along. */
 static const tir_stmt *clean(void *user, const tir_stmt *s) {
   state *at = user;
   if (s->kind == TIR_STORE) {

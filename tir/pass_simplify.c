@@ -4,6 +4,7 @@
 
 enum { MAX_BINDINGS = 32 };
 
+/* ENV grows and shrinks with the walk, on the C stack. */
 typedef struct state {
   runtime_arena *arena;
   const tir_env *env;
@@ -14,6 +15,7 @@ typedef struct state {
 
 static const tir_stmt *simplify(void *user, const tir_stmt *s);
 
+/* Substitution first: the value of a loop of one iteration may decide a condition. */
 static const tir_expr *simplify_expr(void *user, const tir_expr *e) {
   state *at = user;
   const tir_expr *bound = e;
@@ -75,6 +77,7 @@ static const tir_stmt *simplify_branch(state *at, const tir_stmt *s) {
   return tir_drop_empty(at->arena, tir_if_with(at->arena, s, cond, then_body, else_body));
 }
 
+/* Statements whose parts are not expressions are rebuilt around their children. */
 static const tir_stmt *simplify(void *user, const tir_stmt *s) {
   state *at = user;
   if (s == NULL) return NULL;
@@ -92,6 +95,7 @@ static const tir_stmt *simplify(void *user, const tir_stmt *s) {
   return tir_drop_empty(at->arena, tir_map_children(at->arena, s, simplify, at));
 }
 
+/* At most MAX_BINDINGS loops of one iteration inside each other are replaced; deeper ones stay loops. */
 const tir_stmt *tir_simplify_stmt(runtime_arena *arena, const tir_env *env, const tir_binding *binding,
                                   const tir_stmt *s) {
   tir_binding bindings[MAX_BINDINGS];

@@ -54,6 +54,7 @@ static const tir_expr *grouped(runtime_arena *arena, const tir_expr *base, const
   return index;
 }
 
+/* One index, as the pass runs on flat buffers. */
 static const tir_expr *load(runtime_arena *arena, const tir_buffer *buffer, const tir_expr *index) {
   return tir_load(arena, buffer, 1, &index, NULL);
 }
@@ -96,6 +97,7 @@ static int64_t span_of(const tir_intrin *intrin, const tir_place *place) {
   return span;
 }
 
+/* The operand for the C function: the lowest element and how far it may go from there. */
 static tir_operand address(const tir_intrin *intrin, const tir_place *place, tir_access access) {
   return (tir_operand){.access = access,
                        .buffer = place->buffer,
@@ -104,11 +106,13 @@ static tir_operand address(const tir_intrin *intrin, const tir_place *place, tir
                        .span = {span_of(intrin, place)}};
 }
 
+/* Strides are passed as int64, in elements; 0 for a dimension that the axis does not move along. */
 static tir_operand number(runtime_arena *arena, const tir_expr *stride) {
   const tir_expr *value = stride != NULL ? tir_cast(arena, TN_I64, stride) : tir_int(arena, TN_I64, 0);
   return (tir_operand){.access = TIR_BY_VALUE, .value = value};
 }
 
+/* The order of the arguments is the contract of TIR_INTRIN_CALL (intrin.h). */
 static const tir_stmt *make_call(runtime_arena *arena, const tir_intrin *intrin, tir_intrin_role role,
                                  const tir_intrin_match *match) {
   tir_operand operands[MAX_OPERANDS];
@@ -125,11 +129,14 @@ static const tir_stmt *make_call(runtime_arena *arena, const tir_intrin *intrin,
 
 /* ---- lanes ------------------------------------------------------------------------------------------------------- */
 
+/* A loop like the one matched, of another kind; the body alone where the axis has one iteration. */
 static const tir_stmt *around(runtime_arena *arena, const tir_stmt *loop, tir_loop_kind kind, const tir_stmt *body) {
   if (loop == NULL || body == NULL) return body;
   return tir_for(arena, loop->u.loop.var, loop->u.loop.min, loop->u.loop.extent, kind, body);
 }
 
+/* Named after buffer and intrinsic, so that printed IR shows where it comes from. Local, for
+ * register_tiles to find. */
 static const tir_buffer *make_accumulators(runtime_arena *arena, const tir_intrin *intrin, const tir_stmt *store) {
   tir_buffer *buffer = RUNTIME_NEW(arena, tir_buffer);
   if (buffer == NULL) return NULL;
@@ -182,6 +189,7 @@ static const char *objection(const tir_env *env, const tir_intrin *intrin, const
   return forward ? NULL : "a stride is negative, and a C function gets the lowest address";
 }
 
+/* The intrinsic in the form it was declared in. */
 static const tir_stmt *make(runtime_arena *arena, const tir_intrin *intrin, tir_intrin_role role,
                             const tir_intrin_match *match) {
   switch (intrin->form) {
@@ -196,6 +204,7 @@ static const tir_stmt *make(runtime_arena *arena, const tir_intrin *intrin, tir_
 
 static const tir_stmt *tensorize(void *user, const tir_stmt *s);
 
+/* By name; a function has a handful. */
 static const tir_intrin *find_intrin(const tir_func *f, const char *name) {
   for (int i = 0; i < f->n_intrins; i++) {
     if (strcmp(f->intrins[i]->name, name) == 0) return f->intrins[i];
@@ -283,6 +292,7 @@ static const tir_stmt *settle_mark(state *at, const tir_stmt *s) {
   return settle_parts(&m, s->u.attr.body);
 }
 
+/* A mark whose nest is not one block is looked into: peeling leaves the whole blocks beside the rest. */
 static const tir_stmt *tensorize(void *user, const tir_stmt *s) {
   state *at = user, inner = *at;
   tir_env env;

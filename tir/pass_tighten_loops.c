@@ -15,6 +15,7 @@ static bool narrows(const tir_expr *cond, const tir_var *var, tir_interval *rang
   return true;
 }
 
+/* Conditions on other things are kept as a guard inside. A range that became empty removes the loop. */
 static const tir_stmt *tighten_for(runtime_arena *arena, const tir_stmt *s) {
   const tir_stmt *body = s->u.loop.body;
   tir_conds conds = {0}, kept = {0};
@@ -32,6 +33,7 @@ static const tir_stmt *tighten_for(runtime_arena *arena, const tir_stmt *s) {
                       tir_conds_guard(arena, &kept, body->u.branch.then_body));
 }
 
+/* Bottom-up: an inner loop that was tightened may leave the guard of the outer one. */
 static const tir_stmt *tighten(void *user, const tir_stmt *s) {
   runtime_arena *arena = user;
   s = tir_map_children(arena, s, tighten, arena);

@@ -24,6 +24,7 @@ typedef struct request {
   bool took_effect;
 } request;
 
+/* BELOW is how a visit tells its result, since rewriting callbacks return statements only. */
 typedef struct state {
   tir_pass_context *p;
   const tir_env *env;
@@ -50,6 +51,7 @@ typedef struct joining {
   tally all;
 } joining;
 
+/* The callback of tir_map_children; joins what it found. */
 static const tir_stmt *unroll_child(void *user, const tir_stmt *s) {
   joining *j = user;
   s = unroll(j->at, s);
@@ -132,6 +134,7 @@ static void note_request(state *at, const tir_stmt *attr, bool took_effect) {
   at->requests[i].took_effect |= took_effect;
 }
 
+/* The limit holds inside and is put back behind it. */
 static const tir_stmt *unroll_by_step(state *at, const tir_stmt *s) {
   int64_t outer = at->max_step, taken = at->taken;
   at->max_step = s->u.attr.value;
@@ -159,6 +162,7 @@ static const tir_stmt *unroll_attr(state *at, const tir_stmt *s) {
   return is_bind || strcmp(s->u.attr.key, TIR_STAGE) == 0 ? tir_with_body(at->p->arena, s, body) : body;
 }
 
+/* Stops at MAX_COUNTED: beyond that no loop is unrolled anyway. */
 static tir_walk count_node(void *user, const tir_expr *e) {
   (void)e;
   return ++*(int64_t *)user < MAX_COUNTED ? TIR_WALK_ON : TIR_WALK_STOP;
@@ -171,6 +175,7 @@ static int64_t steps_of(const tir_stmt *s) {
   return last->lanes == 1 || (last->op == TIR_RAMP && last->u.i == 1) ? 1 : last->lanes;
 }
 
+/* Leaves in BELOW what stands there after unrolling. */
 static const tir_stmt *unroll(void *user, const tir_stmt *s) {
   state *at = user;
   at->below = (tally){0};
@@ -191,6 +196,7 @@ static const tir_stmt *unroll(void *user, const tir_stmt *s) {
   return unroll_children(at, s);
 }
 
+/* A pragma without effect is mostly a misplaced one, so it is said. */
 static void warn_requests(const state *at) {
   for (int i = 0; i < at->n_requests; i++) {
     const request *r = &at->requests[i];

@@ -1,6 +1,7 @@
 /* pass_util.c: small things that several passes need: environments of loops, lists of conditions, empty statements. */
 #include "tir/passes.h"
 
+/* A copy: the function before the pass stays as it was and may be dumped or compared. */
 tir_func *tir_func_with_body(tir_pass_context *p, tir_func *f, const tir_stmt *body) {
   if (body == f->body) return f;
   tir_func *copy = body != NULL ? runtime_copy(p->arena, f, sizeof *f) : NULL;
@@ -12,6 +13,8 @@ tir_func *tir_func_with_body(tir_pass_context *p, tir_func *f, const tir_stmt *b
   return copy;
 }
 
+/* A loop of constant bounds is an interval. Any other gives var < min + extent as a condition, too,
+ * from which sharper answers follow than from two intervals. */
 tir_env tir_env_loop(runtime_arena *arena, const tir_env *outer, const tir_stmt *loop) {
   tir_env env = {.outer = outer, .var = loop->u.loop.var};
   int64_t min, extent;
@@ -30,6 +33,7 @@ tir_env tir_env_loop(runtime_arena *arena, const tir_env *outer, const tir_stmt 
   return env;
 }
 
+/* An IF whose THEN is empty is turned round. */
 const tir_stmt *tir_drop_empty(runtime_arena *arena, const tir_stmt *s) {
   if (s == NULL) return NULL;
   const tir_stmt *body = tir_body(s);
@@ -44,6 +48,7 @@ const tir_stmt *tir_drop_empty(runtime_arena *arena, const tir_stmt *s) {
   return no_else ? tir_if_with(arena, s, s->u.branch.cond, then_body, NULL) : s;
 }
 
+/* A CALL counts as one, whatever it does. */
 static tir_walk count_store(void *user, const tir_stmt *s) {
   if (s->kind == TIR_STORE || s->kind == TIR_CALL) ++*(int64_t *)user;
   return TIR_WALK_ON;
@@ -65,6 +70,7 @@ bool tir_reads_memory(const tir_expr *e) { return !tir_walk_expr(e, find_load, N
 
 /* ---- lists of conditions ----------------------------------------------------------------------------------------- */
 
+/* ANDs are taken apart in any nesting. What was appended before the list was full stays in it. */
 bool tir_conds_add(tir_conds *conds, const tir_expr *cond) {
   if (cond->op == TIR_AND) return tir_conds_add(conds, cond->arg[0]) && tir_conds_add(conds, cond->arg[1]);
   if (conds->n == TIR_MAX_CONDS) return false;
@@ -72,6 +78,7 @@ bool tir_conds_add(tir_conds *conds, const tir_expr *cond) {
   return true;
 }
 
+/* In order, leaning left: guards of loads stay in front of them. */
 const tir_expr *tir_conds_join(runtime_arena *arena, const tir_conds *conds) {
   if (conds->n == 0) return tir_int(arena, TN_BOOL, 1);
   const tir_expr *joined = conds->item[0];

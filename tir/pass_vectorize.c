@@ -116,6 +116,7 @@ static const tir_expr *widen_load(widener *w, const tir_expr *e, const tir_expr 
   return tir_load(w->p->arena, buffer, 1, &index, both(w->p->arena, w->mask, predicate));
 }
 
+/* Other nodes become vectors by having vector arguments; the constructors broadcast the rest. */
 static const tir_expr *widen_node(widener *w, const tir_expr *e) {
   const tir_expr *args[TN_MAX_RANK + 1];
   if (e->n_args > RUNTIME_COUNT(args)) return NULL;
@@ -261,6 +262,7 @@ typedef struct first_lane {
   tir_binding binding;
 } first_lane;
 
+/* VAR at the lane's base: one cache line is asked for, not one for each lane. */
 static const tir_expr *at_first_lane(void *user, const tir_expr *e) {
   const first_lane *x = user;
   return tir_substitute(x->arena, e, 1, &x->binding);
@@ -273,6 +275,7 @@ static const tir_stmt *widen_prefetch(widener *w, const tir_stmt *s) {
   return tir_map_exprs(w->p->arena, s, at_first_lane, &x);
 }
 
+/* Attributes and sequences have no lanes of their own. */
 static const tir_stmt *widen_stmt(void *user, const tir_stmt *s) {
   widener *w = user;
   switch (s->kind) {
@@ -291,6 +294,7 @@ static const tir_stmt *widen_stmt(void *user, const tir_stmt *s) {
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
+/* The scope of the walk outside of vectorized loops. */
 typedef struct state {
   tir_pass_context *p;
   const tir_env *env;
@@ -349,6 +353,8 @@ static const tir_stmt *vectorize_loop(state *at, const tir_stmt *loop, int64_t e
   return tir_seq(arena, 2, parts);
 }
 
+/* A loop that cannot be widened runs serially, which is said except for the init of a reduction, whose
+ * loop the user did not write. */
 static const tir_stmt *vectorize(void *user, const tir_stmt *s) {
   state *at = user, inner = *at;
   runtime_arena *arena = at->p->arena;

@@ -32,6 +32,7 @@ tir_func *tir_func_with_body(tir_pass_context *p, tir_func *f, const tir_stmt *b
 
 /* The environment inside a loop, from its bounds. */
 tir_env tir_env_loop(runtime_arena *arena, const tir_env *outer, const tir_stmt *loop);
+/* The scope where COND holds; on the caller's stack. */
 static inline tir_env tir_env_cond(const tir_env *outer, const tir_expr *cond) {
   return (tir_env){.outer = outer, .cond = cond};
 }
@@ -45,10 +46,12 @@ const tir_stmt *tir_simplify_stmt(runtime_arena *arena, const tir_env *env, cons
 const tir_stmt *tir_drop_empty(runtime_arena *arena, const tir_stmt *s);
 /* Number of STOREs and CALLs below S. */
 int64_t tir_count_stores(const tir_stmt *s);
+/* Conditions that do must stay where they are: memory may change in between. */
 bool tir_reads_memory(const tir_expr *e);
 
 /* Conditions as lists of conjuncts. */
 enum { TIR_MAX_CONDS = 24 };
+/* On the caller's stack. */
 typedef struct tir_conds {
   int n;
   const tir_expr *item[TIR_MAX_CONDS];

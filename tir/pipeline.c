@@ -1,4 +1,5 @@
-/* pipeline.c: the passes in their order, with dumps, times and checks between them; passes by name. */
+/* pipeline.c: the passes in their order, with dumps, times and checks between them; passes by name. A
+ * pass is a function from tir_func to tir_func, and this file is the only one that knows their order. */
 #include <stdio.h>
 
 #include <limits.h>
@@ -47,6 +48,7 @@ void tir_say_time(const tn_context *ctx, const char *what, uint64_t start_ns, bo
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
+/* One event of a recording and one line of the debug option "time". */
 static tir_func *time_pass(tir_pass_context *p, const tir_pass *pass, tir_func *f) {
   TN_SCOPE_AS(scope, COMPILE, 3, pass->name);
   uint64_t start = runtime_now_ns();
@@ -65,6 +67,8 @@ static tir_func *run_pass(tir_pass_context *p, const tir_pass *pass, tir_func *f
   return NULL;
 }
 
+/* simplify stands in the list several times. Where nothing changed since its last turn it is left out,
+ * for it is idempotent and the most expensive pass. */
 static tir_func *run(tir_pass_context *p, tir_func *f) {
   uint64_t start = runtime_now_ns();
   dump(p, "lower", NULL, f);
@@ -84,6 +88,7 @@ static tir_func *run(tir_pass_context *p, tir_func *f) {
 
 enum { DEFAULT_MAX_UNROLLED_BODY = 4096 };
 
+/* A copy, so that the caller's options stay as they were. */
 static tir_pass_context with_defaults(const tir_pass_context *p) {
   tir_pass_context own = *p;
   if (own.options.max_unrolled_body == 0) own.options.max_unrolled_body = DEFAULT_MAX_UNROLLED_BODY;
@@ -95,6 +100,7 @@ tir_func *tir_run_pipeline(tir_pass_context *p, tir_func *f) {
   return run(&own, f);
 }
 
+/* For questions about the middle of the pipeline: no dumps, no checks, no times. */
 tir_func *tir_run_through(tir_pass_context *p, tir_func *f, const char *last) {
   tir_pass_context own = with_defaults(p);
   for (const tir_pass *pass = tir_passes; f != NULL && pass->run != NULL; pass++) {
@@ -104,6 +110,7 @@ tir_func *tir_run_through(tir_pass_context *p, tir_func *f, const char *last) {
   return f;
 }
 
+/* By the name that lowering gave it: the IR has no flag that passes would have to keep. */
 bool tir_is_init_loop(const tir_stmt *loop) {
   size_t n = strlen(loop->u.loop.var->name);
   return n > 5 && strcmp(loop->u.loop.var->name + n - 5, ".init") == 0;
@@ -113,6 +120,7 @@ bool tir_is_init_loop(const tir_stmt *loop) {
 
 enum { MAX_NAME = 16 };
 
+/* The nearest name is given however far it is: there are few. */
 static tir_func *no_such_pass(tir_pass_context *p, const char *name) {
   runtime_nearest near = {.typed = name, .distance = INT_MAX};
   for (int i = 0; i < TIR_PASS_COUNT; i++) runtime_nearest_offer(&near, tir_pass_lines[i].name);
@@ -120,6 +128,7 @@ static tir_func *no_such_pass(tir_pass_context *p, const char *name) {
   return NULL;
 }
 
+/* "all" runs the pipeline; a single name one pass, wherever its place there is. */
 static tir_func *run_named(tir_pass_context *p, tir_func *f, const char *name) {
   if (strcmp(name, "all") == 0) return run(p, f);
   for (const tir_pass *pass = tir_passes; pass->run != NULL; pass++) {
@@ -128,6 +137,7 @@ static tir_func *run_named(tir_pass_context *p, tir_func *f, const char *name) {
   return no_such_pass(p, name);
 }
 
+/* A name longer than MAX_NAME is cut and then unknown, which is the same answer. */
 tir_func *tir_run_passes(tir_pass_context *p, tir_func *f, const char *names) {
   tir_pass_context own = with_defaults(p);
   char name[MAX_NAME + 1];

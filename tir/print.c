@@ -28,6 +28,7 @@ int tir_text_binding(tir_op op) {
   return bindings[op] != 0 ? bindings[op] : BIND_ATOM;
 }
 
+/* How strongly the node's operator binds. */
 static int binding(const tir_expr *e) { return tir_text_binding((tir_op)e->op); }
 
 static void print(runtime_str *out, const tir_expr *e, int context);
@@ -40,6 +41,7 @@ static void print_list(runtime_str *out, int n, const tir_expr *const *items) {
   }
 }
 
+/* i32, by far the most frequent, has no letters behind it. */
 static void print_int(runtime_str *out, tn_dtype dtype, int64_t value) {
   if (dtype == TN_BOOL) {
     runtime_str_add(out, value ? "True" : "False");
@@ -48,6 +50,7 @@ static void print_int(runtime_str *out, tn_dtype dtype, int64_t value) {
   }
 }
 
+/* The shortest text that reads back, with its dtype: 0.5f32. */
 static void print_float(runtime_str *out, tn_dtype dtype, double value) {
   char text[RUNTIME_FLOAT_TEXT];
   runtime_str_addf(out, "%s%s", runtime_float_text(text, value, dtype), tn_dtype_name(dtype));
@@ -100,6 +103,7 @@ static const char *call_name(const tir_expr *e) {
   return e->op == TIR_FLOORMOD ? "floormod" : tir_op_table[e->op].text;
 }
 
+/* A cast says its dtype first; ramp and broadcast say their lanes last. */
 static void print_call(runtime_str *out, const tir_expr *e) {
   runtime_str_addf(out, "%s(", call_name(e));
   if (e->op == TIR_CAST) runtime_str_addf(out, "%s, ", tir_dtype_words[e->dtype]);
@@ -109,11 +113,13 @@ static void print_call(runtime_str *out, const tir_expr *e) {
   runtime_str_add(out, ")");
 }
 
+/* ! and ~ bind strongest and have one operand. */
 static void print_prefix(runtime_str *out, const tir_expr *e) {
   runtime_str_add(out, tir_op_table[e->op].text);
   print(out, e->arg[0], BIND_UNARY);
 }
 
+/* Asks for failure at each node: a DAG of 30 nodes can be a text of 2^30. */
 static void print(runtime_str *out, const tir_expr *e, int context) {
   if (out->failed) return;
   if (e->op == TIR_INT)
@@ -136,10 +142,12 @@ void tir_print_expr(runtime_str *out, const tir_expr *e) { print(out, e, BIND_AN
 
 /* ---- statements -------------------------------------------------------------------------------------------------- */
 
+/* Two blanks a level. */
 static void start_line(runtime_str *out, int indent) {
   for (int i = 0; i < indent; i++) runtime_str_add(out, "  ");
 }
 
+/* Extents as the user gave them; symbolic ones as expressions. */
 static void print_shape(runtime_str *out, const tir_buffer *buffer) {
   runtime_str_add(out, "[");
   for (int i = 0; i < buffer->ndim; i++) {
@@ -200,6 +208,7 @@ static void print_for(runtime_str *out, const tir_stmt *s, int indent) {
   print_block(out, s->u.loop.body, indent);
 }
 
+/* ELSE on the line of the closing brace. */
 static void print_branch(runtime_str *out, const tir_stmt *s, int indent) {
   runtime_str_add(out, "if (");
   print(out, s->u.branch.cond, BIND_ANY);
@@ -210,6 +219,7 @@ static void print_branch(runtime_str *out, const tir_stmt *s, int indent) {
   print_block(out, s->u.branch.else_body, indent);
 }
 
+/* TVM's words, though the scope says nothing to a CPU but "local". */
 static void print_alloc(runtime_str *out, const tir_stmt *s, int indent) {
   const tir_buffer *b = s->u.alloc.buffer;
   const char *scope = b->scope != NULL ? b->scope : "global", *dtype = tir_dtype_words[b->dtype];
@@ -219,6 +229,7 @@ static void print_alloc(runtime_str *out, const tir_stmt *s, int indent) {
   print_block(out, s->u.alloc.body, indent);
 }
 
+/* An access on the left is written as one on the right. */
 static void print_store(runtime_str *out, const tir_stmt *s) {
   print_access(out, s->u.store.buffer->name, s->u.store.n_index, s->u.store.index, s->u.store.predicate);
   runtime_str_add(out, " = ");
@@ -237,6 +248,7 @@ static void print_address(runtime_str *out, const tir_operand *o) {
   runtime_str_add(out, "])");
 }
 
+/* Operands that are addresses say what the callee does there. */
 static void print_call_stmt(runtime_str *out, const tir_stmt *s) {
   runtime_str_addf(out, "call %s(", s->u.call.callee->name);
   for (int i = 0; i < s->u.call.n; i++) {
@@ -251,6 +263,7 @@ static void print_call_stmt(runtime_str *out, const tir_stmt *s) {
   runtime_str_add(out, ")");
 }
 
+/* A bound thread index has a form of its own in TVM's text. */
 static void print_key(runtime_str *out, const char *key) {
   size_t n = strlen(TIR_THREAD_EXTENT);
   if (strncmp(key, TIR_THREAD_EXTENT, n) == 0)
@@ -259,6 +272,7 @@ static void print_key(runtime_str *out, const char *key) {
     runtime_str_addf(out, "attr \"pragma_%s\"", key);
 }
 
+/* A SEQ has no line of its own: its members are lines. */
 void tir_print_stmt(runtime_str *out, const tir_stmt *s, int indent) {
   if (s->kind == TIR_SEQ) {
     for (int i = 0; i < s->u.seq.n; i++) tir_print_stmt(out, s->u.seq.stmts[i], indent);
@@ -298,6 +312,8 @@ static void print_scalar(runtime_str *out, const tir_func *f, int i) {
   runtime_str_addf(out, " in [%" PRId64 ", %" PRId64 "]", range.lo, range.hi);
 }
 
+/* Parameters in the shapes they were declared with, the body with flat accesses: both are needed to
+ * read it back. */
 void tir_print_func(runtime_str *out, const tir_func *f) {
   runtime_str_add(out, "primfn(");
   for (int i = 0; i < f->n_params; i++) {

@@ -31,6 +31,7 @@ static const tir_expr *rewrite_node(rewriting *r, const tir_expr *e) {
   return result;
 }
 
+/* The memo lives for one call. Without memory the result is NULL: a half-rewritten DAG would be wrong. */
 const tir_expr *tir_rewrite_expr(const tir_rewriter *rewriter, const tir_expr *e) {
   if (e == NULL || rewriter->expr == NULL) return e;
   if (e->n_args == 0) return rewriter->expr(rewriter->user, e);
@@ -41,6 +42,7 @@ const tir_expr *tir_rewrite_expr(const tir_rewriter *rewriter, const tir_expr *e
   return tir_memo_end(&memo) ? result : NULL;
 }
 
+/* Expressions of one statement share the memo with all others of the function. */
 static const tir_expr *rewrite_part(void *user, const tir_expr *e) {
   rewriting *r = user;
   return r->by->expr == NULL ? e : rewrite_node(r, e);
@@ -70,6 +72,7 @@ typedef struct bindings {
   const tir_binding *items;
 } bindings;
 
+/* Linear in the bindings, which are the loops of one scope. */
 static const tir_expr *replace_var(void *user, const tir_expr *e) {
   if (e->op != TIR_VAR) return e;
   const bindings *b = user;

@@ -19,12 +19,16 @@ static const tir_expr *add_term(runtime_arena *arena, const tir_expr *sum, const
   return tir_binary(arena, subtracts ? TIR_SUB : TIR_ADD, sum, term);
 }
 
+/* As a difference where the constant is negative: x - 3, not x + -3. */
 static const tir_expr *add_constant(runtime_arena *arena, const tir_expr *sum, int64_t value, tir_interval range) {
   if (value == 0) return sum;
   bool subtracts = value < 0 && value >= -range.hi;
   return tir_binary(arena, subtracts ? TIR_SUB : TIR_ADD, sum, tir_int(arena, sum->dtype, subtracts ? -value : value));
 }
 
+/* A term with a positive coefficient goes first, so that no leading minus is needed. Where all are
+ * negative a positive constant goes first. The order is otherwise that of the form: simplifying twice
+ * gives the same text. */
 const tir_expr *tir_emit_form(runtime_arena *arena, const tir_linear *form, tn_dtype dtype) {
   if (form->n == 0) return tir_int(arena, dtype, form->constant);
   tir_interval range = tir_dtype_range(dtype);
@@ -73,6 +77,7 @@ static bool product_form(tir_simplifier *s, const tir_expr *e, tir_linear *form)
   return atom != NULL && tir_linear_add_atom(form, atom, 1);
 }
 
+/* The depth and the budget end the recursion on shared nodes with an atom, which is always right. */
 static bool form_of(tir_simplifier *s, const tir_expr *e, tir_linear *form) {
   tir_linear_zero(form);
   if (--s->known.budget < 0 || s->depth > MAX_DEPTH) return tir_linear_add_atom(form, e, 1);
@@ -108,6 +113,7 @@ static void wrap_form(tir_linear *form, tn_dtype dtype) {
   }
 }
 
+/* Rejoins before wrapping: quotients and remainders are recognised by their coefficients. */
 bool tir_simplify_form(tir_simplifier *s, const tir_expr *e, tir_linear *form) {
   if (!form_of(s, e, form)) return false;
   tir_form_rejoin(s, form);
@@ -183,6 +189,7 @@ static const tir_expr *dispatch(tir_simplifier *s, const tir_expr *e) {
   return class == TIR_CLASS_EXTREMUM ? simplify_extremum(s, e) : simplify_args(s, e);
 }
 
+/* A result that equals the node in structure is the node: later comparisons by address succeed. */
 const tir_expr *tir_simplify_node(tir_simplifier *s, const tir_expr *e) {
   if (e->op == TIR_VAR) return simplify_var(s, e);
   if (e->n_args == 0 || s->depth > MAX_DEPTH || --s->known.budget < 0) return e;
@@ -197,6 +204,7 @@ const tir_expr *tir_simplify_node(tir_simplifier *s, const tir_expr *e) {
   return result;
 }
 
+/* The environment is digested once for an expression. */
 static void start(tir_simplifier *s, runtime_arena *arena, const tir_env *env) {
   s->arena = arena;
   s->depth = 0;
@@ -204,6 +212,8 @@ static void start(tir_simplifier *s, runtime_arena *arena, const tir_env *env) {
   tir_known_init(&s->known, env);
 }
 
+/* Runs until nothing changes or MAX_ROUNDS. Each round has a new memo, since results depend on what is
+ * simplified below. */
 const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir_expr *e) {
   if (e == NULL || tir_is_const(e)) return e;
   tir_simplifier s;
@@ -219,6 +229,7 @@ const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir
   return tir_memo_end(&s.memo) ? result : NULL;
 }
 
+/* Asks the bounds first, which allocates nothing, and simplifies only where they do not know. */
 bool tir_prove(runtime_arena *arena, const tir_env *env, const tir_expr *cond) {
   tir_simplifier s;
   start(&s, arena, env);

@@ -4,6 +4,7 @@
 
 #include "tir/linear.h"
 
+/* One run of tir_simplify, on its stack (some 10 KB, most of it the facts of tir_known). */
 typedef struct tir_simplifier {
   runtime_arena *arena;
   int depth;     /* of the recursion; deeper nodes are left as they are */

@@ -7,8 +7,10 @@ enum { MAX_PARTS = 16 };
 
 /* ---- comparisons ------------------------------------------------------------------------------------------------- */
 
+/* A scalar boolean constant. */
 static const tir_expr *truth(tir_simplifier *s, bool value) { return tir_int(s->arena, TN_BOOL, value); }
 
+/* Rounds up for negative numbers, too. B > 0. */
 static int64_t ceil_div(int64_t a, int64_t b) { return runtime_floordiv(a, b) + (runtime_floormod(a, b) != 0); }
 
 /* The bound T with (factor*M + rest OP limit) == (M OP T) for one value of rest. */
@@ -146,6 +148,7 @@ static const tir_expr *simplify_comparison(tir_simplifier *s, const tir_expr *e)
 
 /* ---- conjunctions and disjunctions ------------------------------------------------------------------------------- */
 
+/* The parts of one junction, in order; on the stack. */
 typedef struct parts {
   int n;
   bool is_and;
@@ -153,6 +156,7 @@ typedef struct parts {
   bool reads_memory[MAX_PARTS], dropped[MAX_PARTS];
 } parts;
 
+/* Loads and, in te, reads of tensors. */
 static tir_walk find_read(void *user, const tir_expr *e) {
   (void)user;
   return e->op == TIR_LOAD || e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
@@ -214,6 +218,7 @@ static const tir_expr *simplify_junction(tir_simplifier *s, const tir_expr *e) {
 
 /* ---- any boolean ------------------------------------------------------------------------------------------------- */
 
+/* Any boolean node that is neither comparison nor junction: isnan, select, a load. */
 static const tir_expr *simplify_args(tir_simplifier *s, const tir_expr *e) {
   const tir_expr *args[TN_MAX_RANK + 1];
   if (e->n_args > RUNTIME_COUNT(args)) return e;
@@ -234,6 +239,8 @@ static const tir_expr *simplify_not(tir_simplifier *s, const tir_expr *e) {
   return tir_unary(s->arena, TIR_NOT, a);
 }
 
+/* What is known decides last, on the simplified form, so that conditions pushed in normal form are
+ * found. */
 const tir_expr *tir_simplify_bool(tir_simplifier *s, const tir_expr *e) {
   bool is_comparison = tir_class_of(e) == TIR_CLASS_COMPARISON;
   const tir_expr *result;

@@ -19,20 +19,12 @@ static bool split_by(const tir_linear *form, int64_t factor, tir_linear *multipl
   return true;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b != 0) {
-    int64_t r = a % b;
-    a = b, b = r;
-  }
-  return a < 0 ? -a : a;
-}
-
 /* The largest factor of DIVISOR (not DIVISOR itself) for which the rest stays in [0, factor). 1: none. */
 static int64_t best_split(tir_simplifier *s, const tir_linear *form, int64_t divisor, tir_linear *multiples,
                           tir_linear *rest) {
   int64_t best = 1;
   for (int i = 0; i < form->n; i++) {
-    int64_t factor = gcd(divisor, form->terms[i].coef);
+    int64_t factor = tir_common_divisor(divisor, form->terms[i].coef);
     tir_linear m, r;
     if (factor <= best || factor == divisor || !split_by(form, factor, &m, &r)) continue;
     if (!tir_interval_within(tir_linear_bounds(&s->known, &r), (tir_interval){0, factor - 1})) continue;
@@ -115,6 +107,9 @@ static bool divide_remainder(tir_simplifier *s, const tir_linear *x, int64_t div
          tir_form_floormod(s, &form, constant / divisor, dtype) && tir_linear_add(result, &form, 1);
 }
 
+/* By cases: within one block a constant; with a common factor, divided by it first; of a quotient or
+ * remainder of the same kind, joined; else an atom. Requires exactness: (x + 2^32) // 4 is another
+ * number than x // 4. */
 bool tir_form_floordiv(tir_simplifier *s, tir_linear *form, int64_t divisor, tn_dtype dtype) {
   tir_linear quotient, rest, multiples, low;
   int64_t block;
@@ -178,6 +173,7 @@ static bool reduce_modulo(tir_simplifier *s, tir_linear *form, int64_t divisor, 
   return true;
 }
 
+/* The same cases. The remainder of what the divisor divides is 0 and falls out first. */
 bool tir_form_floormod(tir_simplifier *s, tir_linear *form, int64_t divisor, tn_dtype dtype) {
   tir_linear rest = *form, multiples, low;
   int64_t block, offset;
@@ -245,6 +241,7 @@ static bool rejoin_at(tir_simplifier *s, tir_linear *form, int at) {
   return false;
 }
 
+/* Starts over after each join, as one can make room for another. A join removes a term, so it ends. */
 void tir_form_rejoin(tir_simplifier *s, tir_linear *form) {
   for (int i = 0; i < form->n; i++) {
     if (rejoin_at(s, form, i)) i = -1;

@@ -1,8 +1,11 @@
-/* stmt.c: statement nodes and their constructors. */
+/* stmt.c: statement nodes and their constructors. Statements lie in the caller's arena. A constructor
+ * gives NULL when a part is NULL or memory ran out and never half a statement. The mapping functions
+ * return S itself when nothing changed, on which the passes' cost rests. */
 #include <assert.h>
 
 #include "tir/internal.h"
 
+/* All fields zero, which is "absent" for each of them. */
 static tir_stmt *new_stmt(runtime_arena *arena, tir_stmt_kind kind) {
   tir_stmt *s = RUNTIME_NEW(arena, tir_stmt);
   if (s != NULL) s->kind = kind;
@@ -32,6 +35,8 @@ static int store_lanes(int n_index, const tir_expr *const *index, const tir_expr
   return lanes;
 }
 
+/* As tir_load: scalars beside vectors are broadcast, a known predicate goes. Under one that never holds
+ * it is NOP. */
 const tir_stmt *tir_store(runtime_arena *arena, const tir_buffer *buffer, int n_index, const tir_expr *const *index,
                           const tir_expr *value, const tir_expr *predicate) {
   if (buffer == NULL || value == NULL) return NULL;
@@ -58,6 +63,7 @@ const tir_stmt *tir_store(runtime_arena *arena, const tir_buffer *buffer, int n_
   return s->u.store.value != NULL ? s : NULL;
 }
 
+/* The indices are copied. */
 const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int n_index,
                              const tir_expr *const *index) {
   for (int i = 0; i < n_index; i++) {
@@ -73,6 +79,7 @@ const tir_stmt *tir_prefetch(runtime_arena *arena, const tir_buffer *buffer, int
   return s;
 }
 
+/* A constant condition is left in: the pass simplify removes it, with what it knows. */
 const tir_stmt *tir_if(runtime_arena *arena, const tir_expr *cond, const tir_stmt *then_body,
                        const tir_stmt *else_body) {
   if (cond == NULL || then_body == NULL) return NULL;
@@ -94,6 +101,8 @@ const tir_stmt *tir_alloc(runtime_arena *arena, const tir_buffer *buffer, const 
   return s;
 }
 
+/* KEY is kept by address and must live as long as the arena. `of` is NULL; who asked is filled in by
+ * lowering. */
 const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, const tir_stmt *body) {
   if (key == NULL || body == NULL) return NULL;
   tir_stmt *s = new_stmt(arena, TIR_ATTR);
@@ -104,6 +113,7 @@ const tir_stmt *tir_attr(runtime_arena *arena, const char *key, int64_t value, c
   return s;
 }
 
+/* Whether no part is missing, as after running out of memory. */
 static bool operand_is_whole(const tir_operand *o) {
   if (o->access == TIR_BY_VALUE) return o->value != NULL;
   for (int i = 0; i < o->n_index; i++) {
@@ -127,6 +137,7 @@ const tir_stmt *tir_call(runtime_arena *arena, const tir_callee *callee, int n, 
   return s;
 }
 
+/* An argument passed by value touches nothing. */
 bool tir_call_touches(const tir_stmt *call, const tir_buffer *buffer) {
   for (int i = 0; i < call->u.call.n; i++) {
     const tir_operand *o = &call->u.call.operands[i];
@@ -141,6 +152,7 @@ static int flat_count(const tir_stmt *s) {
   return s->kind == TIR_SEQ ? s->u.seq.n : 1; /* a SEQ holds neither SEQ nor NOP */
 }
 
+/* One allocation of the final length. A single statement is returned as it is. */
 const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmts) {
   int total = 0;
   const tir_stmt *only = NULL;
@@ -167,6 +179,7 @@ const tir_stmt *tir_seq(runtime_arena *arena, int n, const tir_stmt *const *stmt
 
 /* ---- statements with other parts --------------------------------------------------------------------------------- */
 
+/* A copy keeps kind, peel and strided. */
 const tir_stmt *tir_for_with(runtime_arena *arena, const tir_stmt *s, const tir_expr *min, const tir_expr *extent,
                              const tir_stmt *body) {
   if (min == s->u.loop.min && extent == s->u.loop.extent && body == s->u.loop.body) return s;
@@ -186,12 +199,14 @@ const tir_stmt *tir_for_kind(runtime_arena *arena, const tir_stmt *s, tir_loop_k
   return copy;
 }
 
+/* Compared by address. */
 const tir_stmt *tir_if_with(runtime_arena *arena, const tir_stmt *s, const tir_expr *cond, const tir_stmt *then_body,
                             const tir_stmt *else_body) {
   if (cond == s->u.branch.cond && then_body == s->u.branch.then_body && else_body == s->u.branch.else_body) return s;
   return tir_if(arena, cond, then_body, else_body);
 }
 
+/* The one child of those statements that have exactly one. */
 const tir_stmt *tir_body(const tir_stmt *s) {
   switch (s->kind) {
     case TIR_FOR: return s->u.loop.body;
@@ -207,6 +222,7 @@ const tir_stmt *tir_body(const tir_stmt *s) {
   return NULL;
 }
 
+/* Of an ATTR keeps who asked for it. */
 const tir_stmt *tir_with_body(runtime_arena *arena, const tir_stmt *s, const tir_stmt *body) {
   if (body == tir_body(s)) return s;
   if (s->kind == TIR_FOR) return tir_for_with(arena, s, s->u.loop.min, s->u.loop.extent, body);
@@ -243,6 +259,7 @@ static const tir_stmt *map_branch(runtime_arena *arena, const tir_stmt *s, tir_s
   return tir_if_with(arena, s, s->u.branch.cond, then_body, else_body);
 }
 
+/* One level: FN itself decides whether to go on below. */
 const tir_stmt *tir_map_children(runtime_arena *arena, const tir_stmt *s, tir_stmt_fn fn, void *user) {
   switch (s->kind) {
     case TIR_STORE:
@@ -297,6 +314,7 @@ static const tir_stmt *map_call(runtime_arena *arena, const tir_stmt *s, tir_exp
   return changed ? tir_call(arena, s->u.call.callee, s->u.call.n, operands) : s;
 }
 
+/* Nothing is allocated while nothing changes. */
 static const tir_stmt *map_prefetch(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
   const tir_expr *index[TN_MAX_RANK];
   bool changed = false;
@@ -307,6 +325,7 @@ static const tir_stmt *map_prefetch(runtime_arena *arena, const tir_stmt *s, tir
   return changed ? tir_prefetch(arena, s->u.prefetch.buffer, s->u.prefetch.n_index, index) : s;
 }
 
+/* Not those of child statements. Order: indices, value, predicate; min, extent. */
 const tir_stmt *tir_map_exprs(runtime_arena *arena, const tir_stmt *s, tir_expr_fn fn, void *user) {
   switch (s->kind) {
     case TIR_STORE: return map_store(arena, s, fn, user);

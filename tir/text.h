@@ -28,6 +28,8 @@ enum {
   BIND_UNARY,
   BIND_ATOM
 };
+/* Of the operator, as one of the numbers above. The printer puts parentheses where a weaker one stands
+ * in a stronger context; the parser climbs by the same numbers. */
 int tir_text_binding(tir_op op);
 
 #endif

@@ -19,6 +19,7 @@ static bool walk(walker *w, const tir_expr *e) {
   return true;
 }
 
+/* The memo makes it linear in a DAG; a leaf, the most frequent expression, needs none. */
 bool tir_walk_expr(const tir_expr *e, tir_walk (*visit)(void *user, const tir_expr *e), void *user) {
   if (e->n_args == 0) return visit(user, e) != TIR_WALK_STOP;
   tir_memo seen;
@@ -40,6 +41,7 @@ static int depth_of(tir_memo *depths, const tir_expr *e) {
   return deepest + 1;
 }
 
+/* Over all paths, without walking each: a node's depth is remembered. */
 int tir_depth(const tir_expr *e) {
   tir_memo depths;
   tir_memo_init(&depths);
@@ -53,6 +55,7 @@ static bool walk_part(const tir_visitor *v, const tir_expr *e) {
   return v->expr == NULL || e == NULL || tir_walk_expr(e, v->expr, v->user);
 }
 
+/* Indices, then the value, then the predicate. */
 static bool walk_store(const tir_visitor *v, const tir_stmt *s) {
   for (int i = 0; i < s->u.store.n_index; i++) {
     if (!walk_part(v, s->u.store.index[i])) return false;
@@ -60,6 +63,7 @@ static bool walk_store(const tir_visitor *v, const tir_stmt *s) {
   return walk_part(v, s->u.store.value) && walk_part(v, s->u.store.predicate);
 }
 
+/* Operands in their order. */
 static bool walk_call(const tir_visitor *v, const tir_stmt *s) {
   for (int i = 0; i < s->u.call.n; i++) {
     const tir_operand *o = &s->u.call.operands[i];
@@ -78,6 +82,7 @@ static bool walk_prefetch(const tir_visitor *v, const tir_stmt *s) {
   return true;
 }
 
+/* In program order. */
 static bool walk_seq(const tir_visitor *v, const tir_stmt *s) {
   for (int i = 0; i < s->u.seq.n; i++) {
     if (!tir_walk_stmt(s->u.seq.stmts[i], v)) return false;
@@ -85,11 +90,13 @@ static bool walk_seq(const tir_visitor *v, const tir_stmt *s) {
   return true;
 }
 
+/* The condition before the bodies. */
 static bool walk_branch(const tir_visitor *v, const tir_stmt *s) {
   return walk_part(v, s->u.branch.cond) && tir_walk_stmt(s->u.branch.then_body, v) &&
          (s->u.branch.else_body == NULL || tir_walk_stmt(s->u.branch.else_body, v));
 }
 
+/* PRUNE leaves out the statement's expressions as well as its children. */
 bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *v) {
   tir_walk next = v->stmt != NULL ? v->stmt(v->user, s) : TIR_WALK_ON;
   if (next == TIR_WALK_STOP) return false;
@@ -111,12 +118,14 @@ bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *v) {
 
 /* ---- functions that are called ----------------------------------------------------------------------------------- */
 
+/* The state of one walk. The memo knows callees by address. */
 typedef struct callee_list {
   int n, max;
   const tir_callee **out;
   tir_memo seen;
 } callee_list;
 
+/* Counts also what no longer fits into OUT, so that the caller can ask again with more room. */
 static tir_walk note_callee(void *user, const tir_stmt *s) {
   callee_list *list = user;
   if (s->kind != TIR_CALL || !tir_memo_add(&list->seen, s->u.call.callee)) return TIR_WALK_ON;

@@ -13,6 +13,10 @@ static const tools_option options[] = {
     TOOLS_OPTION("vs", 0, TEXT, versus, "SIDES",
                  "also time these in turns, separated by commas: onednn, openblas, blis, where they\n"
                  "have what the program computes; default, the program under its default schedule"),
+    TOOLS_OPTION("limits", 0, FLAG, shows_limits, NULL,
+                 "also time, in turns, what this machine can do at most: arithmetic on registers\n"
+                 "alone, and reading an array as large as all of the program's together; and say\n"
+                 "which part of the nearer of both the program reaches"),
     TOOLS_OPTION("seconds", 0, SECONDS, seconds, "S", "time for about this long (3)"),
     TOOLS_OPTION("threads", 'j', COUNT, threads, "N",
                  "threads of parallel loops and of the library (those of the target)"),
@@ -29,9 +33,8 @@ static const tools_option options[] = {
 const tools_verb tools_bench = {
     .name = "bench",
     .operands =
-        "PROGRAM [--log LOG | -s SCHEDULE] [--link FILE]... [--vs onednn,openblas,blis,default] [--stages] [--seconds "
-        "S] "
-        "[--threads N] [--json]",
+        "PROGRAM [--log LOG | -s SCHEDULE] [--link FILE]... [--vs onednn,openblas,blis,default] [--limits] [--stages] "
+        "[--seconds S] [--threads N] [--json]",
     .summary = "check and time a program under a schedule",
     .details =
         "Compiles PROGRAM with the best record of LOG or with SCHEDULE, compares its outputs with those of the\n"
@@ -55,7 +58,7 @@ const tools_verb tools_bench = {
     .run = run,
 };
 
-enum { OURS, SIDES = 6 };
+enum { OURS, MOST_VERSUS = 5, SIDES = 1 + MOST_VERSUS + 2 /* limits */ };
 enum { NS_FOR_POINTS = 1000000000, NS_FOR_STAGES = 1000000000 };
 
 static const double usual_s = 3, slow_s = 0.5;
@@ -65,6 +68,8 @@ typedef struct side {
   tools_vendor vendor;
   vendor_side timed;
   double ratio, ratio_spread; /* its time / ours */
+  double part;                /* a limit's: which part of it the program reaches; 0: no limit */
+  double work, wanted;        /* a limit's: operations or bytes of one call, and of one call of the program */
 } side;
 
 typedef struct bench {
@@ -240,6 +245,45 @@ static bool add_side(bench *b, const char *name, int length) {
   return true;
 }
 
+/* What the program multiplies: of its inputs, the smallest say it. */
+static vendor_number number_of(const tn_program *program) {
+  bool has_bytes = false, has_bf16 = false, has_f64 = false;
+  for (int i = 0; i < program->n_inputs; ++i) {
+    tn_dtype dtype = program->args[i]->dtype;
+    has_bytes |= dtype == TN_I8 || dtype == TN_U8;
+    has_bf16 |= dtype == TN_BF16;
+    has_f64 |= dtype == TN_F64;
+  }
+  return has_bytes ? VENDOR_BYTES : has_bf16 ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
+}
+
+static void add_limit(bench *b, const char *name, bool was_made, const side *made, const char *why) {
+  side *s = &b->sides[b->n_sides];
+  if (!was_made) {
+    tools_warn(&b->session, "--limits: %s", why);
+    return;
+  }
+  *s = *made;
+  snprintf(s->name, sizeof s->name, "%s", name);
+  s->timed = (vendor_side){.call = s->vendor.kernel.call, .self = s->vendor.kernel.self};
+  ++b->n_sides;
+}
+
+/* A limit that cannot be measured here is left out with a warning. */
+static void add_limits(bench *b) {
+  char why[VENDOR_TEXT];
+  const tn_program *program = b->session.program;
+  int threads = tn_target_threads(b->session.target);
+  side s = {.wanted = b->flops};
+  if (b->flops > 0) {
+    bool made = vendor_limit_arithmetic(number_of(program), threads, &s.vendor.kernel, &s.work, why);
+    add_limit(b, "arithmetic", made, &s, why);
+  }
+  s = (side){.wanted = tn_program_bytes(program)};
+  bool made = vendor_limit_reading(s.wanted, threads, &s.vendor.kernel, &s.work, why);
+  add_limit(b, "reading", made, &s, why);
+}
+
 static bool add_sides(bench *b) {
   const worker_data *data = b->program.data;
   if (runtime_call_prepare(b->session.ctx, "tenon bench", b->kernel, data->args, data->n_args, &b->call) != TN_OK)
@@ -251,8 +295,17 @@ static bool add_sides(bench *b) {
     if (!add_side(b, at, n)) return false;
     at += n;
   }
-  if (b->n_sides > 1 || !b->args->versus) return true;
+  bool has_others = b->n_sides > 1;
+  if (b->args->shows_limits) add_limits(b);
+  if (has_others || !b->args->versus || b->args->shows_limits) return true;
   return tools_fail(&b->session, "--vs %s: there is nothing to compare with", b->args->versus), false;
+}
+
+/* A limit's: the time that the program's work takes at least, to the program's own. */
+static bool set_ratio(const vendor_side *ours, side *s) {
+  if (!vendor_ratio(ours, &s->timed, &s->ratio, &s->ratio_spread)) return false;
+  if (s->work > 0) s->part = s->ratio * s->wanted / s->work;
+  return true;
 }
 
 /* Sides are added before: the fastest of a vendor's kernels are looked for in processes of their own. */
@@ -262,8 +315,7 @@ static bool time_sides(bench *b) {
   for (int i = 0; i < b->n_sides; ++i) timed[i] = b->sides[i].timed;
   bool went = vendor_time_rounds(b->n_sides, timed, &(vendor_timing){.seconds = seconds, .is_paused = true});
   for (int i = 0; i < b->n_sides; ++i) b->sides[i].timed = timed[i];
-  for (int i = 1; i < b->n_sides && went; ++i)
-    went = vendor_ratio(&timed[OURS], &timed[i], &b->sides[i].ratio, &b->sides[i].ratio_spread);
+  for (int i = 1; i < b->n_sides && went; ++i) went = set_ratio(&timed[OURS], &b->sides[i]);
   if (!went) tools_fail(&b->session, "the kernel failed, or memory ran out, while it was timed");
   return went;
 }
@@ -294,18 +346,24 @@ static void print_side_time(const bench *b, const char *name, const side *s) {
 }
 
 static void print_ratio(const bench *b, const side *s) {
+  if (s->work > 0) {
+    printf("%.2f of the machine's limit in %s, %.1f %s\n", s->part, s->name, s->work / s->timed.median * 1e-9,
+           strcmp(s->name, "reading") == 0 ? "GB/s" : "GFLOPS");
+    return;
+  }
   printf("%.3f times as fast as %s (%d rounds, spread %.1f %%)\n", s->ratio, s->name, b->sides[OURS].timed.n_rounds,
          s->ratio_spread * 100);
   if (s->vendor.kernel.note[0]) printf("  %s\n", s->vendor.kernel.note);
 }
 
 static int print_plain(const bench *b) {
-  bool is_scheduled = b->args->log || b->args->schedule || b->args->versus;
+  bool is_scheduled = b->args->log || b->args->schedule || b->args->versus || b->args->shows_limits;
   printf("%-10s  %10s  %10s  %10s\n", "", "time", b->flops > 0 ? "GFLOPS" : "moved", "spread");
   print_time(b, "default", b->default_timing.median_s, b->default_timing.spread);
   if (is_scheduled) print_side_time(b, b->args->log ? "tuned" : "scheduled", &b->sides[OURS]);
   for (int i = 1; i < b->n_sides; ++i)
-    if (strcmp(b->sides[i].name, "default") != 0) print_side_time(b, b->sides[i].name, &b->sides[i]);
+    if (strcmp(b->sides[i].name, "default") != 0 && b->sides[i].work == 0)
+      print_side_time(b, b->sides[i].name, &b->sides[i]);
   if (is_scheduled) printf("%.1f times as fast as the default schedule\n", speedup(b));
   for (int i = 1; i < b->n_sides; ++i) print_ratio(b, &b->sides[i]);
   printf("checked: largest relative error %.2g; %d threads\n", b->max_error, tn_target_threads(b->session.target));
@@ -332,7 +390,20 @@ static json_t *stages_array(const bench *b) {
   return array;
 }
 
+/* "of_limit" is the part of the nearer one: the larger. */
+static void add_limit_object(json_t *object, const side *s) {
+  double per_s = s->work / s->timed.median * 1e-9, nearer = json_real_value(json_object_get(object, "of_limit"));
+  json_object_set_new(object, s->name,
+                      json_pack("{s:f, s:f, s:f}", strcmp(s->name, "reading") == 0 ? "gbytes_per_s" : "gflops", per_s,
+                                "part", s->part, "spread", s->ratio_spread));
+  if (s->part > nearer) json_object_set_new(object, "of_limit", json_real(s->part));
+}
+
 static void add_side_object(const bench *b, json_t *object, const side *s) {
+  if (s->work > 0) {
+    add_limit_object(object, s);
+    return;
+  }
   const char *note = s->vendor.kernel.note[0] ? s->vendor.kernel.note : NULL;
   char ratio[32];
   snprintf(ratio, sizeof ratio, "ratio_%s", s->name);
@@ -395,7 +466,7 @@ static bool knows_sides(const tools_args *args) {
     snprintf(name, sizeof name, "%.*s", (int)n, at);
     if (strcmp(name, "default") != 0 && !vendor_is_known(name))
       return tools_usage(args->verb, "--vs knows %s and default, not '%s'", vendor_names(), name), false;
-    if (++n_sides > SIDES) return tools_usage(args->verb, "--vs takes %d sides at most", SIDES - 1), false;
+    if (++n_sides > 1 + MOST_VERSUS) return tools_usage(args->verb, "--vs takes %d sides at most", MOST_VERSUS), false;
     at += n;
   }
   return true;

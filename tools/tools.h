@@ -33,7 +33,7 @@ typedef struct tools_args {
       unroll;
   uint64_t seed;
   double seconds;
-  bool is_json, is_strict, shows_stages, lists, measures;
+  bool is_json, is_strict, shows_stages, shows_limits, lists, measures;
 } tools_args;
 
 /* What an option takes, and which type of field it fills. X(NAME, "what is expected") */

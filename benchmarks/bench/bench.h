@@ -1,5 +1,5 @@
-/* bench.h: what the files of tenon-bench share: cases (a program and a hand-written schedule, as text) and limits of the
- * machine. The vendors and the timing are benchmarks/vendors. */
+/* bench.h: what the files of tenon-bench share: cases (a program and a hand-written schedule, as
+ * text). The vendors, the limits of the machine and the timing are benchmarks/vendors. */
 #ifndef TENON_BENCH_H
 #define TENON_BENCH_H
 
@@ -25,7 +25,7 @@ typedef struct bench_case {
   bool other_differs;     /* computes something else: not checked */
   vendor_problem problem; /* what a vendor has to compute; its arrays are the program's arguments, in order */
   double flops, bytes;    /* one of them may be 0: no such figure */
-  int products;           /* that one lane of 32 bits adds up at once; 0: a multiply-add's one */
+  vendor_number number;   /* what it multiplies */
 } bench_case;
 
 /* ---- cases.c: names and their programs --------------------------------------------------------------------------- */
@@ -42,11 +42,6 @@ bool bench_gemm_low(bench_case *c, const char *name, int threads);
 bool bench_rows(bench_case *c, const char *name, int threads);
 bool bench_conv(bench_case *c, const char *name, int threads);
 bool bench_transposed(bench_case *c, const char *name, int threads);
-
-/* ---- limits.c ---------------------------------------------------------------------------------------------------- */
-
-double bench_fma_limit(void);               /* GFLOPS of one core in f32 */
-double bench_bandwidth_limit(double bytes); /* GB/s that one core reads from an array of this size */
 
 /* ---- compile.c: each prints its figures; 0 when all went well ---------------------------------------------------- */
 

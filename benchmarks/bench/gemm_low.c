@@ -98,7 +98,7 @@ bool bench_gemm_low(bench_case *c, const char *name, int threads) {
     memcpy(c->problem.dim, (int64_t[]){1, m, n, k}, 4 * sizeof(int64_t));
     c->flops = 2.0 * (double)m * (double)n * (double)k;
     c->bytes = p->bytes * ((double)m * (double)k + (double)k * (double)n) + 4.0 * (double)m * (double)n;
-    c->products = p->group;
+    c->number = p->group == 2 ? VENDOR_BF16 : VENDOR_BYTES;
     return true;
   }
   return false;

@@ -38,7 +38,6 @@ typedef struct bench {
   const options *o;
   int threads_now, n_done, failed;
   bool is_noted[BENCH_MAX_VENDORS + 1]; /* which kernels a vendor has was said */
-  double fma_limit;
   FILE *json;
 } bench;
 
@@ -243,14 +242,25 @@ static double fastest_vendor(const run *r) {
   return best;
 }
 
-/* Of the limit that is nearer. */
+/* What the machine does at most of WORK, one of its own routines; 0: not known, or no such figure. */
+static double limit_of(const bench *b, bool was_made, vendor_kernel *kernel, double work) {
+  double rate = was_made ? vendor_limit_rate(kernel, work, b->o->cpu && b->threads_now == 1) : 0;
+  vendor_kernel_free(kernel);
+  return rate;
+}
+
+/* Of the limit that is nearer; both are measured right behind the case. */
 static double percent(const bench *b, const run *r) {
-  double seconds = r->sides[0].low, cores = b->threads_now;
-  double limit = b->fma_limit * cores * (r->c->products > 0 ? r->c->products : 1);
-  double of_fma = limit > 0 ? r->c->flops / seconds * 1e-9 / limit : 0;
-  double bandwidth = r->c->bytes > 0 ? bench_bandwidth_limit(r->c->bytes) * cores : 0;
-  double of_memory = bandwidth > 0 ? r->c->bytes / seconds * 1e-9 / bandwidth : 0;
-  return 100 * (of_fma > of_memory ? of_fma : of_memory);
+  char why[VENDOR_TEXT];
+  vendor_kernel kernel = {0};
+  double work = 0, seconds = r->sides[0].low, part = 0;
+  bool made = vendor_limit_arithmetic(r->c->number, b->threads_now, &kernel, &work, why);
+  double limit = limit_of(b, made, &kernel, work);
+  if (limit > 0) part = r->c->flops / seconds / limit;
+  made = r->c->bytes > 0 && vendor_limit_reading(r->c->bytes, b->threads_now, &kernel, &work, why);
+  limit = limit_of(b, made, &kernel, work);
+  if (limit > 0) part = fmax(part, r->c->bytes / seconds / limit);
+  return 100 * part;
 }
 
 static void write_json(const bench *b, const run *r, double of_limit) {
@@ -368,6 +378,14 @@ static bool read_options(int argc, char **argv, options *o) {
   return optind == argc;
 }
 
+static void print_limit(const bench *b) {
+  char why[VENDOR_TEXT];
+  vendor_kernel kernel = {0};
+  double work = 0;
+  bool made = vendor_limit_arithmetic(VENDOR_F32, 1, &kernel, &work, why);
+  printf("one core's multiply-adds: %.1f GFLOPS\n", limit_of(b, made, &kernel, work) * 1e-9);
+}
+
 int main(int argc, char **argv) {
   options o = {.pattern = "*", .n_threads = 1, .threads = {1}, .seconds = 1};
   if (!read_options(argc, argv, &o)) {
@@ -378,10 +396,7 @@ int main(int argc, char **argv) {
   if (o.other != NULL) return o.other();
   bench b = {.o = &o, .json = o.json != NULL ? fopen(o.json, "w") : NULL};
   int found = 0;
-  if (!o.list) {
-    b.fma_limit = bench_fma_limit();
-    printf("one core's multiply-adds: %.1f GFLOPS\n", b.fma_limit);
-  }
+  if (!o.list) print_limit(&b);
   if (b.json != NULL) fputs("[", b.json);
   for (int i = 0; i < o.n_threads; ++i) {
     b.threads_now = o.threads[i];

@@ -50,6 +50,25 @@ bool vendor_prepare(const char *name, const vendor_problem *problem, void *const
                     char why[VENDOR_TEXT]);
 void vendor_kernel_free(vendor_kernel *kernel);
 
+/* ---- limits.c ---------------------------------------------------------------------------------------------------- */
+
+/* What a program multiplies: processors have instructions of their own for some. */
+typedef enum vendor_number {
+  VENDOR_F32,
+  VENDOR_F64,
+  VENDOR_BF16 /* sums in f32 */,
+  VENDOR_BYTES /* sums in i32 */
+} vendor_number;
+
+/* A routine that multiplies and adds on registers, on THREADS threads at once, with the widest instructions that the
+ * processor has; one call does so many OPERATIONS. False: WHY. */
+bool vendor_limit_arithmetic(vendor_number number, int threads, vendor_kernel *out, double *operations,
+                             char why[VENDOR_TEXT]);
+/* A routine in which THREADS threads read an array of so many bytes together, some times; one call reads so many bytes. */
+bool vendor_limit_reading(double bytes, int threads, vendor_kernel *out, double *read, char why[VENDOR_TEXT]);
+/* Of WORK done by each call, how much in a second: the best of some calls. 0: a call failed. */
+double vendor_limit_rate(const vendor_kernel *kernel, double work, bool by_cpu);
+
 /* ---- rounds.c ---------------------------------------------------------------------------------------------------- */
 
 /* One routine, and what was measured of it: seconds of one call. Zero-initialise, set call and self; free with

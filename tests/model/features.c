@@ -209,8 +209,8 @@ static void tiling_raises_the_intensity_inside(void **state) {
 static void no_function_no_rows(void **state) {
   (void)state;
   float row[AUTOTUNE_FEATURES];
-  assert_int_equal(autotune_features(NULL, 64, row), 0);
-  assert_int_equal(autotune_features(&(tir_func){.name = "f"}, 64, row), 0);
+  assert_int_equal(autotune_features(NULL, 64, NULL, row, NULL), 0);
+  assert_int_equal(autotune_features(&(tir_func){.name = "f"}, 64, NULL, row, NULL), 0);
 }
 
 static void no_store_no_rows(void **state) {

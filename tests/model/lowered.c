@@ -23,7 +23,7 @@ static int lower_and_look(tn_context *ctx, const char *text, const char *schedul
   if (*schedule) tn_schedule_apply(s, schedule);
   check_ok(ctx);
   runtime_arena arena = {0};
-  int n = autotune_features(schedule_lower(s, "f", &arena), 64, rows);
+  int n = autotune_features(schedule_lower(s, "f", &arena), 64, NULL, rows, NULL);
   check_ok(ctx);
   runtime_arena_free(&arena);
   return n;
@@ -113,7 +113,7 @@ static void features_take_microseconds(void **state) {
   const tir_func *f = schedule_lower(s, "f", &arena);
   enum { TIMES = 200 };
   uint64_t start = runtime_now_ns();
-  for (int i = 0; i < TIMES; ++i) assert_int_equal(autotune_features(f, 64, rows), 2);
+  for (int i = 0; i < TIMES; ++i) assert_int_equal(autotune_features(f, 64, NULL, rows, NULL), 2);
   assert_true((runtime_now_ns() - start) / TIMES <
               400000); /* under 100 us is the aim, measured 4; sanitizers are slow */
   runtime_arena_free(&arena);

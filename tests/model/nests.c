@@ -181,5 +181,5 @@ const tir_stmt *nest_select(runtime_arena *a) {
 int nest_rows(runtime_arena *arena, const tir_stmt *body, float *rows) {
   assert_non_null(body);
   (void)arena;
-  return autotune_features(&(tir_func){.name = "f", .index_dtype = TN_I32, .body = body}, 64, rows);
+  return autotune_features(&(tir_func){.name = "f", .index_dtype = TN_I32, .body = body}, 64, NULL, rows, NULL);
 }

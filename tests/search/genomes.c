@@ -73,7 +73,7 @@ static void samples_lower(void **state) {
   space_free(&f);
 }
 
-/* genome -> schedule -> genome -> the same schedule. */
+/* genome -> text -> the same genome, and a schedule that says it is a genome's is found to be. */
 static void genomes_come_back(void **state) {
   const program_row *row = *state;
   space_fixture f = make(row->program);
@@ -81,13 +81,16 @@ static void genomes_come_back(void **state) {
   for (int i = 0; i < SAMPLES; i++) {
     autotune_genome genome, back;
     autotune_sample(f.space, &rng, &genome);
+    char *text = autotune_genome_text(f.space, &genome);
+    assert_int_equal(autotune_genome_read(f.space, text, &back), TN_OK);
+    assert_memory_equal(&back, &genome, sizeof back);
+    free(text);
     tn_schedule *s = schedule_of(&f, &genome);
     if (!s) continue;
+    assert_false(autotune_genome_of(f.space, s, &back));
+    autotune_genome_say(f.space, &genome, s);
     assert_true(autotune_genome_of(f.space, s, &back));
-    tn_schedule *again = schedule_of(&f, &back);
-    assert_non_null(again);
-    assert_true(autotune_schedule_hash(again) == autotune_schedule_hash(s));
-    tn_schedule_free(again);
+    assert_memory_equal(&back, &genome, sizeof back);
     tn_schedule_free(s);
   }
   space_free(&f);
@@ -226,17 +229,52 @@ static void test_primes_get_tails(void **state) {
   space_free(&f);
 }
 
+/* A schedule that says it is of a sketch, and is another one, is no parent. */
 static void test_foreign_schedule(void **state) {
   (void)state;
   space_fixture f = make(MATMUL(32, 32, 32));
   tn_schedule *s = tn_schedule_new(f.task->program);
+  runtime_rng rng = {5};
   autotune_genome genome;
   assert_int_equal(tn_split(s, "C", "k", 4, TN_TAIL_GUARD), TN_OK);
-  assert_int_equal(tn_reorder(s, "C", "k.outer", "i"), TN_OK);
+  autotune_sample(f.space, &rng, &genome);
+  autotune_genome_say(f.space, &genome, s);
   runtime_quiet quiet = runtime_quiet_begin(f.ctx);
   assert_false(autotune_genome_of(f.space, s, &genome));
   runtime_quiet_end(&quiet);
   tn_schedule_free(s);
+  space_free(&f);
+}
+
+/* ---- genomes of sketches in records ------------------------------------------------------------------------------ */
+
+#define SKETCH_OF(number, tiles, stages) \
+  "[{\"family\":\"sketch\",\"sketch\":" number ",\"tiles\":" tiles ",\"stages\":" stages "}]"
+
+/* B = sum(A): one stage of choices, and A's that mean nothing. The last sketch has no open split. */
+static const struct wrong_row {
+  const char *name, *text, *message;
+} wrongs[] = {
+    {"no number", "[{\"family\":\"sketch\"}]", "plan: \"sketch\" has to be a number from 0 to"},
+    {"a sketch that is not there", SKETCH_OF("99", "[]", "[]"), "plan: \"sketch\" has to be a number from 0 to"},
+    {"no tiles", SKETCH_OF("0", "7", "[]"), "plan: \"tiles\" of family sketch has to be an array of 1"},
+    {"too many tiles", SKETCH_OF("0", "[1,2]", "[]"), "plan: \"tiles\" of family sketch has to be an array of 1"},
+    {"no stages", SKETCH_OF("0", "[[1,1,1,\"peel\"]]", "[]"),
+     "plan: \"stages\" of family sketch has to be an array of 3"},
+    {"no tail", SKETCH_OF("0", "[[1,1,1,\"cut\"]]", "[[],[],[]]"),
+     "plan: \"tiles\"[0] of family sketch ends in no tail"},
+    {"a length of 0", SKETCH_OF("0", "[[0,1,1,\"peel\"]]", "[[],[],[]]"),
+     "plan: \"tiles\"[0] of family sketch has a length that is none of the split's"},
+    {"a choice that is not there", SKETCH_OF("0", "[[8,1,1,\"peel\"]]", "[[0,9,0,0,0],[],[]]"),
+     "plan: \"stages\"[0] of family sketch: vector is a number from 0 to 4"},
+};
+
+static void sketch_refused(void **state) {
+  const struct wrong_row *row = *state;
+  space_fixture f = make(ROW_SUM(40, 240));
+  autotune_genome genome;
+  assert_int_equal(autotune_genome_read(f.space, row->text, &genome), TN_ERROR_RECORD);
+  check_fails(f.ctx, TN_ERROR_RECORD, row->message);
   space_free(&f);
 }
 
@@ -315,5 +353,6 @@ int run_genome_tests(void) {
   return CHECK_TABLE("samples lower", programs, samples_lower) +
          CHECK_TABLE("genomes come back", programs, genomes_come_back) +
          CHECK_TABLE("changes stay legal", programs, changes_stay_legal) +
-         CHECK_TABLE("samples are right", programs, samples_are_right) + CHECK_TESTS("genomes", tests);
+         CHECK_TABLE("samples are right", programs, samples_are_right) +
+         CHECK_TABLE("genomes of records refused", wrongs, sketch_refused) + CHECK_TESTS("genomes", tests);
 }

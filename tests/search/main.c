@@ -16,8 +16,7 @@ space_fixture space_make(const char *program) {
 }
 
 void space_free(space_fixture *f) {
-  for (int i = 0; i < f->space->n_sketches; i++) tn_schedule_free(f->space->sketches[i].base);
-  schedule_plans_free(f->space->plans);
+  autotune_space_release(f->space);
   free(f->space);
   free(f->task);
   autotune_model_free(f->model);

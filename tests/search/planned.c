@@ -28,7 +28,7 @@ static const program_row programs[] = {
 
 static space_fixture make(const char *program) {
   space_fixture f = space_make(program);
-  autotune_plan_space(f.space);
+  assert_true(autotune_plan_space(f.space));
   check_ok(f.ctx);
   assert_true(f.space->n_groups > 0);
   return f;
@@ -43,7 +43,7 @@ static void auto_is_a_parent(void **state) {
   autotune_genome genome;
   assert_int_equal(autotune_search_next(search, 2, first), 2);
   assert_non_null(schedule_plan_text(first[1]));
-  assert_true(autotune_planned_of(f.space, first[1], &genome));
+  assert_true(autotune_genome_of(f.space, first[1], &genome));
   assert_memory_equal(&genome, &f.space->best, sizeof genome);
   for (int i = 0; i < 2; i++) tn_schedule_free(first[i]);
   autotune_search_free(search);
@@ -57,11 +57,12 @@ static tn_schedule *schedule_of(space_fixture *f, const autotune_genome *genome)
   return s;
 }
 
-static void assert_lowers_and_comes_back(space_fixture *f, const autotune_genome *genome, const tn_schedule *s) {
+static void assert_lowers_and_comes_back(space_fixture *f, const autotune_genome *genome, tn_schedule *s) {
   runtime_arena arena = {0};
   autotune_genome back;
   assert_non_null(schedule_lower(s, "kernel", &arena));
-  assert_true(autotune_planned_of(f->space, s, &back));
+  autotune_genome_say(f->space, genome, s);
+  assert_true(autotune_genome_of(f->space, s, &back));
   assert_memory_equal(&back, genome, sizeof back);
   runtime_arena_free(&arena);
 }
@@ -111,6 +112,10 @@ typedef struct wrong_row {
   const char *name, *text, *message;
 } wrong_row;
 
+#define WHOLE_PLAN(rows)                                                            \
+  "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":1,\"rows\":" rows \
+  ",\"rows2\":1,\"pack\":0,\"panels\":1,\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"threads\":0,\"padding\":0}]"
+
 static const wrong_row wrongs[] = {
     {"no JSON", "{", "plan: an array of objects is needed"},
     {"no array", "{}", "plan: an array of objects is needed"},
@@ -120,6 +125,9 @@ static const wrong_row wrongs[] = {
      "plan: \"family\" of C is points, which cannot schedule it"},
     {"a field is missing", "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64}]",
      "plan: \"vectors\" of family tile has to be a whole number"},
+    {"a value that cannot be chosen", WHOLE_PLAN("99"),
+     "plan: \"rows\" of C is 99, and family tile has 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ... there"},
+    {"a number that is none of a field's", WHOLE_PLAN("1.5"), "plan: \"rows\" of family tile has to be a whole number"},
 };
 
 static void plan_refused(void **state) {
@@ -139,9 +147,11 @@ static void other_plan_is_no_parent(void **state) {
   autotune_genome genome;
   tn_schedule *planned = schedule_of(&f, &f.space->best), *s = tn_schedule_new(f.task->program);
   assert_int_equal(tn_vectorize_by(s, "C", "j", 16, TN_TAIL_GUARD), TN_OK);
-  assert_false(autotune_planned_of(f.space, s, &genome));
-  assert_int_equal(schedule_set_plan(s, schedule_plan_text(planned)), TN_OK);
-  assert_false(autotune_planned_of(f.space, s, &genome));
+  assert_false(autotune_genome_of(f.space, s, &genome));
+  autotune_genome_say(f.space, &f.space->best, s);
+  assert_false(autotune_genome_of(f.space, s, &genome));
+  autotune_genome_say(f.space, &f.space->best, planned);
+  assert_non_null(schedule_plan_text(planned));
   assert_int_equal(tn_unroll(planned, "C", "i.inner"), TN_OK);
   assert_null(schedule_plan_text(planned));
   tn_schedule_free(planned);

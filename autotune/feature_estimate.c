@@ -1,0 +1,205 @@
+/* feature_estimate.c: what lowered loops take on a machine, as far as it can be told before they are compiled: work,
+ * memory and the size of the code. It ranks sketches, which have no plan with a cost of its own, and tells which
+ * candidates are not worth compiling: those that compute much more than others, and those that LLVM takes long for. */
+#include <math.h>
+
+#include "autotune/feature.h"
+#include "schedule/cost.h"
+
+/* A store and its loops as they will run. */
+typedef struct body {
+  const feature_store *store;
+  const tn_machine *machine;
+  int depth;                           /* loops that run: one instruction stands for those inside */
+  double lanes, steps;                 /* of the vectorized loops, and instructions that are needed for them */
+  double runs;                         /* of the statement, each of STEPS instructions */
+  double copies;                       /* of the statement in straight-line code */
+  double operations;                   /* of one run and step */
+  bool is_expanded[FEATURE_MAX_LOOPS]; /* the loop vanishes into straight-line code */
+} body;
+
+static double bytes_of(const tir_buffer *buffer) { return (double)tn_dtype_bytes(buffer->dtype); }
+
+/* Small local scratch becomes registers. */
+static bool is_register(const tn_machine *m, const tir_buffer *buffer) {
+  if (!buffer->scope || strcmp(buffer->scope, "local") != 0) return false;
+  double bytes = bytes_of(buffer);
+  for (int i = 0; i < buffer->ndim; ++i) bytes *= (double)buffer->shape[i];
+  return bytes <= (double)m->vector_registers * m->vector_bytes;
+}
+
+static bool indexes_registers(const body *b, int loop) {
+  for (int t = 0; t < b->store->n_touched; ++t) {
+    const feature_touched *touched = &b->store->touched[t];
+    if (loop >= touched->alloc_depth && touched->used >> loop & 1 && is_register(b->machine, touched->buffer))
+      return true;
+  }
+  return false;
+}
+
+static void expand_loops(body *b) {
+  double inside = 1;
+  for (int i = b->depth - 1; i >= 0; --i) {
+    const feature_loop *loop = &b->store->loops[i];
+    if (loop->kind == TIR_VECTORIZED) continue;
+    inside *= loop->extent;
+    b->runs *= loop->extent;
+    bool by_pragma = loop->kind == TIR_SERIAL && inside <= (double)b->store->auto_unroll;
+    b->is_expanded[i] = loop->kind == TIR_UNROLLED || by_pragma || indexes_registers(b, i);
+    if (b->is_expanded[i]) b->copies *= loop->extent;
+    if (loop->peel) b->copies *= 2;
+  }
+}
+
+static body body_of(const feature_store *store, const tn_machine *m) {
+  body b = {.store = store, .machine = m, .depth = store->instruction_depth, .lanes = 1, .runs = 1, .copies = 1};
+  for (int i = 0; i < b.depth; ++i) b.lanes *= store->loops[i].kind == TIR_VECTORIZED ? store->loops[i].extent : 1;
+  b.steps = ceil(b.lanes * bytes_of(store->buffer) / m->vector_bytes);
+  expand_loops(&b);
+  return b;
+}
+
+/* ---- work -------------------------------------------------------------------------------------------------------- */
+
+/* The innermost vectorized loop; -1: there is none. */
+static int vector_loop(const body *b) {
+  int loop = b->depth - 1;
+  while (loop >= 0 && b->store->loops[loop].kind != TIR_VECTORIZED) --loop;
+  return loop;
+}
+
+/* Whether the lanes of a vector lie apart. */
+static bool is_gathered(const body *b, const feature_touched *touched) {
+  int loop = vector_loop(b);
+  return loop >= 0 && touched->used >> loop & 1 && touched->stride[loop] > 1;
+}
+
+/* Of one run and step: what is read stays in a register while copies that do not move it go by. */
+static double loads_of(const body *b, const feature_touched *touched) {
+  double share = 1;
+  if (is_register(b->machine, touched->buffer)) return 0;
+  for (int i = 0; i < b->depth; ++i)
+    if (b->is_expanded[i] && !(touched->used >> i & 1)) share /= b->store->loops[i].extent;
+  return share * (is_gathered(b, touched) ? b->lanes / b->steps : 1);
+}
+
+static double all_loads(const body *b) {
+  double sum = 0;
+  for (int t = 0; t < b->store->n_touched; ++t) sum += loads_of(b, &b->store->touched[t]);
+  return sum;
+}
+
+static bool is_multiply_add(const tir_expr *e) {
+  return e->op != TIR_MUL && (e->arg[0]->op == TIR_MUL || e->arg[1]->op == TIR_MUL);
+}
+
+/* Instructions of one operation: a function is a polynomial, a division takes its time. */
+static double instructions_of(const tir_expr *e) {
+  switch (tir_class_of(e)) {
+    case TIR_CLASS_MATH: return 12;
+    case TIR_CLASS_RATIO: return 4;
+    case TIR_CLASS_DIVISION: return 8;
+    case TIR_CLASS_SUM: return is_multiply_add(e) ? 0 : 1; /* its product counts */
+    case TIR_CLASS_EXTREMUM:
+    case TIR_CLASS_COMPARISON:
+    case TIR_CLASS_MAGNITUDE:
+    case TIR_CLASS_BITS:
+    case TIR_CLASS_SHIFT:
+    case TIR_CLASS_COUNT:
+    case TIR_CLASS_TEST:
+    case TIR_CLASS_LOGIC:
+    case TIR_CLASS_SELECT:
+    case TIR_CLASS_CAST:
+    case TIR_CLASS_DOT: return 1;
+    case TIR_CLASS_CONSTANT:
+    case TIR_CLASS_VARIABLE:
+    case TIR_CLASS_TENSOR:
+    case TIR_CLASS_LOAD:
+    case TIR_CLASS_RAMP:
+    case TIR_CLASS_BROADCAST: return 0;
+  }
+  return 0;
+}
+
+/* What indices take is as good as nothing: it is done for a vector at once, or outside of the loop. */
+static tir_walk add_instructions(void *user, const tir_expr *e) {
+  *(double *)user += instructions_of(e);
+  return e->op == TIR_LOAD ? TIR_WALK_PRUNE : TIR_WALK_ON;
+}
+
+/* Of one run and step. */
+static double operations_of(const feature_store *store) {
+  double sum = 0;
+  if (store->instruction_depth < store->depth) return 1;
+  if (store->value) tir_walk_expr(store->value, add_instructions, &sum);
+  return sum;
+}
+
+/* Sums that wait for the ones before them: as many chains as there are accumulators in a copy. */
+static double chain_ns(const body *b) {
+  const feature_touched *sums = &b->store->touched[0];
+  double chains = b->steps;
+  if (!sums->is_read) return 0;
+  for (int i = 0; i < b->depth; ++i)
+    if (b->is_expanded[i] && sums->used >> i & 1) chains *= b->store->loops[i].extent;
+  bool is_moving = b->depth > 0 && sums->used >> (b->depth - 1) & 1;
+  return is_moving && !is_register(b->machine, sums->buffer) ? 0 : b->machine->costs.chain / chains;
+}
+
+static double compute_ns(const body *b) {
+  const tn_machine *m = b->machine;
+  int width = b->lanes > 1 ? m->vector_bytes : (int)bytes_of(b->store->buffer);
+  double step = fmax(b->operations * cost_fma(m, width), all_loads(b) * m->costs.load);
+  return b->runs * b->steps * fmax(step, chain_ns(b));
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* The outermost loop of which one run stays in a cache, with all that other stores do in it. DEPTH: none does. */
+static int loop_in_cache(const feature_program *p, const body *b, int cache) {
+  int level = b->store->depth;
+  while (level > 0 && cost_level(b->machine, p->loop_bytes[b->store->loops[level - 1].id]) <= cache) --level;
+  return level;
+}
+
+/* Bytes that come into a cache, in whole lines. Loops around its ALLOC use the same memory again. */
+static double bytes_into(const body *b, const feature_touched *touched, int level) {
+  double bytes = bytes_of(touched->buffer), run = touched->contiguous * bytes, elements = 1;
+  if (level < b->store->depth) elements = touched->elements[level];
+  for (int i = touched->alloc_depth; i < level; ++i) elements *= b->store->loops[i].extent;
+  return elements * bytes * (run < COST_LINE ? COST_LINE / run : 1);
+}
+
+static double memory_ns(const feature_program *p, const body *b, bool is_shared) {
+  double ns = 0, nearer = 0;
+  for (int cache = 1; cache < 4; ++cache) {
+    double bytes = 0, line = cost_line(b->machine, cache + 1, is_shared);
+    int level = loop_in_cache(p, b, cache);
+    for (int t = 0; t < b->store->n_touched; ++t)
+      if (!is_register(b->machine, b->store->touched[t].buffer)) bytes += bytes_into(b, &b->store->touched[t], level);
+    ns += bytes / COST_LINE * fmax(line - nearer, 0);
+    nearer = line;
+  }
+  return ns;
+}
+
+/* ---- all of it --------------------------------------------------------------------------------------------------- */
+
+static double parts_of(const feature_store *store) {
+  double parts = 1;
+  for (int i = 0; i < store->depth; ++i) parts *= store->loops[i].kind == TIR_PARALLEL ? store->loops[i].extent : 1;
+  return parts;
+}
+
+void feature_estimate(const feature_program *p, const tn_machine *machine, autotune_estimate *out) {
+  *out = (autotune_estimate){0};
+  for (int i = 0; i < p->n_stores; ++i) {
+    body b = body_of(&p->stores[i], machine);
+    b.operations = operations_of(b.store);
+    double parts = parts_of(b.store);
+    double ns = cost_overlap(compute_ns(&b), memory_ns(p, &b, parts > 1));
+    out->work += b.runs * b.steps * (b.operations + all_loads(&b));
+    out->statements += b.copies * b.steps;
+    out->ns += cost_threads(machine, ns, parts);
+  }
+}

@@ -1,0 +1,100 @@
+/* foresee.c: what is known of a candidate before it is measured: the features of its loops and its analytic cost, which
+ * the cost model corrects; and which candidates are not worth a compilation. */
+#include <math.h>
+
+#include "autotune/search.h"
+#include "schedule/cost.h"
+
+/* What computes so many times the least work is not the fastest, however its loops stand. */
+#define MOST_WORK 4.0
+/* An estimate of loops leaves out much of what a plan's cost knows (sets of caches, pages, tails): it is that much too low. */
+#define DOUBT 2.0
+/* LLVM takes about a second for so many vector instructions of straight-line code. */
+#define MOST_STATEMENTS 8192.0
+
+bool autotune_space_fill(autotune_space *space) {
+  space->n_sketches =
+      autotune_sketches(space->task->program, space->task->threads, AUTOTUNE_MAX_SKETCHES, space->sketches);
+  if (space->n_sketches < 1 || !autotune_plan_space(space)) return false;
+  autotune_foresee(space);
+  return true;
+}
+
+void autotune_space_release(autotune_space *space) {
+  for (int i = 0; i < space->n_sketches; i++) tn_schedule_free(space->sketches[i].base);
+  RUNTIME_VEC_FREE(&space->ranked);
+  schedule_plans_free(space->plans);
+}
+
+tn_schedule *autotune_genome_schedule(const autotune_space *space, const autotune_genome *genome) {
+  return genome->sketch == AUTOTUNE_PLANNED ? autotune_planned_schedule(space, genome)
+                                            : autotune_sketch_schedule(space, genome);
+}
+
+double autotune_genome_cost(const autotune_space *space, const autotune_genome *genome) {
+  schedule_plan by_group[AUTOTUNE_MAX_GROUPS];
+  if (genome->sketch != AUTOTUNE_PLANNED) return 0;
+  autotune_genome_plans(space, genome, by_group);
+  return schedule_plans_cost(space->plans, by_group);
+}
+
+static int look_at(const autotune_space *space, const tn_schedule *s, runtime_arena *arena, float *rows,
+                   autotune_estimate *estimate) {
+  runtime_quiet quiet = runtime_quiet_begin(space->task->ctx);
+  tir_func *f = schedule_lower(s, "kernel", arena);
+  int n = f ? autotune_features(f, space->task->cache_line_bytes, &space->machine, rows, estimate) : 0;
+  runtime_quiet_end(&quiet);
+  runtime_arena_reset(arena);
+  return n;
+}
+
+int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, double cost_ns, runtime_arena *arena,
+                           float *rows, autotune_estimate *estimate) {
+  autotune_estimate own;
+  if (!estimate) estimate = &own;
+  int n = look_at(space, s, arena, rows, estimate);
+  if (n > 0)
+    autotune_rows_set_cost(n, rows, estimate, cost_ns > 0 ? cost_ns : DOUBT * space->scale * estimate->ns,
+                           space->auto_ns);
+  return n;
+}
+
+bool autotune_is_promising(const autotune_space *space, const autotune_estimate *estimate) {
+  bool is_too_much = space->least_work > 0 && estimate->work > MOST_WORK * space->least_work;
+  return !is_too_much && estimate->statements <= MOST_STATEMENTS;
+}
+
+/* The best plan of every family that has one, the other groups as in `auto`: who computes least. */
+static void find_least_work(autotune_space *space, runtime_arena *arena, float *rows) {
+  for (int i = 0; i < space->ranked.n; i++) {
+    autotune_genome genome = space->best;
+    const autotune_ranked *ranked = &space->ranked.data[i];
+    autotune_estimate estimate;
+    autotune_plan_put(&genome, ranked->group, &ranked->plans[0]);
+    tn_schedule *s = autotune_planned_schedule(space, &genome);
+    if (s && look_at(space, s, arena, rows, &estimate) > 0 && estimate.work < space->least_work)
+      space->least_work = estimate.work;
+    tn_schedule_free(s);
+  }
+}
+
+void autotune_foresee(autotune_space *space) {
+  float rows[AUTOTUNE_MAX_ROWS * AUTOTUNE_FEATURES];
+  runtime_arena arena = {0};
+  autotune_estimate estimate;
+  const tn_machine machine = autotune_machine(space->task);
+  space->machine = cost_fill_machine(&machine);
+  tn_schedule *s =
+      space->n_groups > 0 ? autotune_planned_schedule(space, &space->best) : autotune_generic_schedule(space->task);
+  space->scale = 1;
+  if (s && look_at(space, s, &arena, rows, &estimate) > 0 && estimate.ns > 0) {
+    double cost_ns = space->n_groups > 0 ? autotune_genome_cost(space, &space->best) : 0;
+    bool is_known = cost_ns > 0 && isfinite(cost_ns);
+    space->auto_ns = is_known ? cost_ns : estimate.ns;
+    space->scale = space->auto_ns / estimate.ns;
+    space->least_work = estimate.work;
+    find_least_work(space, &arena, rows);
+  }
+  tn_schedule_free(s);
+  runtime_arena_free(&arena);
+}

@@ -1,0 +1,249 @@
+/* limits.c: what a machine can do at most, as routines that are timed in turns with kernels: arithmetic on registers alone,
+ * and reading an array. A limit that was measured at another time, under another load, says nothing. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "benchmarks/vendors/vendors.h"
+
+enum { CHAINS = 16, STEPS = 20000, MAX_THREADS = 256, HUGE_B = 1 << 21 };
+
+/* What a thread does in one call: starting threads has to be nothing beside it; alone it may be shorter, and a busy machine
+ * interrupts it less often then. */
+static const double part_s = 2e-3, alone_s = 5e-5;
+static const double part_B = 64e6, alone_B = 1e6;
+
+/* What one thread does in one call. Returns something that depends on all of it. */
+typedef float (*limit_part)(const float *data, size_t n);
+
+typedef struct limit {
+  limit_part part;
+  int threads, repeats;
+  size_t n; /* floats of each thread */
+  float *data;
+  pthread_t thread[MAX_THREADS];
+} limit;
+
+/* ---- arithmetic -------------------------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+/* Sixteen independent chains, two vectors of constants: nothing but multiply-adds and the loop. */
+#define DEFINE_CHAINS(name, isa, vector, zero, first, second, step)                               \
+  __attribute__((target(isa), noinline)) static float name(const float *data, size_t n) {         \
+    vector a[CHAINS];                                                                             \
+    float out[sizeof(vector) / sizeof(float)];                                                    \
+    (void)data;                                                                                   \
+    (void)n;                                                                                      \
+    for (int c = 0; c < CHAINS; ++c) a[c] = zero;                                                 \
+    for (int i = 0; i < STEPS; ++i) {                                                             \
+      _Pragma("GCC unroll 16") for (int c = 0; c < CHAINS; ++c) a[c] = step(a[c], first, second); \
+    }                                                                                             \
+    for (int c = 1; c < CHAINS; ++c) a[0] = (vector)(a[0] + a[c]);                                \
+    memcpy(out, &a[0], sizeof a[0]);                                                              \
+    return out[0];                                                                                \
+  }
+
+#define FMA_512(a, x, y) _mm512_fmadd_ps(a, x, y)
+#define FMA_256(a, x, y) _mm256_fmadd_ps(a, x, y)
+#define FMA_512_F64(a, x, y) _mm512_fmadd_pd(a, x, y)
+#define FMA_256_F64(a, x, y) _mm256_fmadd_pd(a, x, y)
+DEFINE_CHAINS(f32_512, "avx512f", __m512, _mm512_set1_ps((float)c), _mm512_set1_ps(0.999f), _mm512_set1_ps(0.001f),
+              FMA_512)
+DEFINE_CHAINS(f32_256, "avx2,fma", __m256, _mm256_set1_ps((float)c), _mm256_set1_ps(0.999f), _mm256_set1_ps(0.001f),
+              FMA_256)
+DEFINE_CHAINS(f64_512, "avx512f", __m512d, _mm512_set1_pd(c), _mm512_set1_pd(0.999), _mm512_set1_pd(0.001), FMA_512_F64)
+DEFINE_CHAINS(f64_256, "avx2,fma", __m256d, _mm256_set1_pd(c), _mm256_set1_pd(0.999), _mm256_set1_pd(0.001),
+              FMA_256_F64)
+DEFINE_CHAINS(bytes_512, "avx512f,avx512vnni", __m512i, _mm512_set1_epi32(c), _mm512_set1_epi8(3), _mm512_set1_epi8(1),
+              _mm512_dpbusd_epi32)
+DEFINE_CHAINS(bf16_512, "avx512f,avx512bf16", __m512, _mm512_set1_ps((float)c), (__m512bh)_mm512_set1_epi16(0x3f80),
+              (__m512bh)_mm512_set1_epi16(0x3a80), _mm512_dpbf16_ps)
+
+/* The fastest first; the widest that the processor has counts. Multiply-adds are two operations each. */
+static const struct arithmetic {
+  vendor_number number;
+  const char *feature, *other; /* both, as GCC names them */
+  limit_part part;
+  int operations; /* of one step of one chain */
+} table[] = {
+    {VENDOR_F32, "avx512f", "avx512f", f32_512, 32},
+    {VENDOR_F32, "avx2", "fma", f32_256, 16},
+    {VENDOR_F64, "avx512f", "avx512f", f64_512, 16},
+    {VENDOR_F64, "avx2", "fma", f64_256, 8},
+    {VENDOR_BYTES, "avx512f", "avx512vnni", bytes_512, 128},
+    {VENDOR_BYTES, "avx2", "fma", f32_256, 16},
+    {VENDOR_BF16, "avx512f", "avx512bf16", bf16_512, 64},
+    {VENDOR_BF16, "avx512f", "avx512f", f32_512, 32},
+    {VENDOR_BF16, "avx2", "fma", f32_256, 16},
+};
+
+/* __builtin_cpu_supports takes literals only. */
+static bool has(const char *feature) {
+  return strcmp(feature, "avx512f") == 0      ? __builtin_cpu_supports("avx512f")
+         : strcmp(feature, "avx512vnni") == 0 ? __builtin_cpu_supports("avx512vnni")
+         : strcmp(feature, "avx512bf16") == 0 ? __builtin_cpu_supports("avx512bf16")
+         : strcmp(feature, "avx2") == 0       ? __builtin_cpu_supports("avx2")
+                                              : __builtin_cpu_supports("fma");
+}
+
+static const struct arithmetic *find(vendor_number number) {
+  for (size_t i = 0; i < sizeof table / sizeof *table; ++i)
+    if (table[i].number == number && has(table[i].feature) && has(table[i].other)) return &table[i];
+  return NULL;
+}
+
+/* Four streams, each with sums of its own: one alone does not keep as many lines under way as a core can, and more of them
+ * than loads can feed. */
+#define DEFINE_READER(name, isa, vector, lanes, zero, load, add)                             \
+  __attribute__((target(isa), noinline)) static float name(const float *data, size_t n) {    \
+    vector sum[8];                                                                           \
+    float out[lanes];                                                                        \
+    size_t quarter = n / 4;                                                                  \
+    for (int c = 0; c < 8; ++c) sum[c] = zero();                                             \
+    for (size_t i = 0; i + 2 * lanes <= quarter; i += 2 * lanes) {                           \
+      _Pragma("GCC unroll 8") for (int c = 0; c < 8; ++c) sum[c] =                           \
+          add(sum[c], load(data + (size_t)(c / 2) * quarter + i + (size_t)(c % 2) * lanes)); \
+    }                                                                                        \
+    for (int c = 1; c < 8; ++c) sum[0] = add(sum[0], sum[c]);                                \
+    memcpy(out, &sum[0], sizeof sum[0]);                                                     \
+    return out[0];                                                                           \
+  }
+
+DEFINE_READER(read_512, "avx512f", __m512, 16, _mm512_setzero_ps, _mm512_loadu_ps, _mm512_add_ps)
+DEFINE_READER(read_256, "avx2", __m256, 8, _mm256_setzero_ps, _mm256_loadu_ps, _mm256_add_ps)
+
+static limit_part reader(void) { return has("avx512f") ? read_512 : has("avx2") ? read_256 : NULL; }
+
+#else
+
+struct arithmetic {
+  limit_part part;
+  int operations;
+};
+static const struct arithmetic *find(vendor_number number) { return (void)number, NULL; }
+static limit_part reader(void) { return NULL; }
+
+#endif
+
+/* ---- one call: all threads do their part --------------------------------------------------------------------------- */
+
+typedef struct share {
+  const limit *limit;
+  int at;
+} share;
+
+static void *run_part(void *user) {
+  const share *s = user;
+  const limit *l = s->limit;
+  volatile float sink = 0;
+  for (int i = 0; i < l->repeats; ++i) sink = l->part(l->data ? l->data + l->n * (size_t)s->at : NULL, l->n);
+  (void)sink;
+  return NULL;
+}
+
+/* The AT-th processor that we may use, without the caller's own: Linux puts a new thread beside the one that made it and
+ * leaves both there for milliseconds. */
+static void choose_processor(int at, pthread_attr_t *attr) {
+  cpu_set_t allowed, one;
+  int self = sched_getcpu();
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  if (self >= 0 && CPU_COUNT(&allowed) > 1) CPU_CLR(self, &allowed);
+  int skip = (at - 1) % CPU_COUNT(&allowed);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || skip-- > 0) continue;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    pthread_attr_setaffinity_np(attr, sizeof one, &one);
+    return;
+  }
+}
+
+static bool start_part(limit *l, share *s) {
+  pthread_attr_t attr;
+  if (pthread_attr_init(&attr) != 0) return false;
+  choose_processor(s->at, &attr);
+  bool started = pthread_create(&l->thread[s->at], &attr, run_part, s) == 0;
+  pthread_attr_destroy(&attr);
+  return started;
+}
+
+static int32_t call_limit(void *self) {
+  limit *l = self;
+  share shares[MAX_THREADS];
+  int started = 1, status = 0;
+  for (; started < l->threads; ++started) {
+    shares[started] = (share){l, started};
+    if (!start_part(l, &shares[started])) break;
+  }
+  shares[0] = (share){l, 0};
+  run_part(&shares[0]);
+  if (started < l->threads) status = 1;
+  while (--started > 0) pthread_join(l->thread[started], NULL);
+  return status;
+}
+
+static void free_limit(void *self) {
+  limit *l = self;
+  if (l) free(l->data);
+  free(l);
+}
+
+static bool make(const limit *of, vendor_kernel *out, char why[VENDOR_TEXT]) {
+  limit *l = malloc(sizeof *l);
+  if (!l) return free(of->data), snprintf(why, VENDOR_TEXT, "out of memory"), false;
+  *l = *of;
+  *out = (vendor_kernel){.call = call_limit, .free = free_limit, .self = l};
+  return true;
+}
+
+static bool refuse(const char *what, char why[VENDOR_TEXT]) {
+  snprintf(why, VENDOR_TEXT, "how fast this processor %s is not measured: there is a routine for x86 with AVX2 only",
+           what);
+  return false;
+}
+
+bool vendor_limit_arithmetic(vendor_number number, int threads, vendor_kernel *out, double *operations,
+                             char why[VENDOR_TEXT]) {
+  const struct arithmetic *a = find(number);
+  if (!a || threads < 1 || threads > MAX_THREADS) return refuse("computes", why);
+  limit l = {.part = a->part, .threads = threads, .repeats = 1};
+  share alone = {&l, 0};
+  double start = vendor_now(false);
+  run_part(&alone);
+  double took = vendor_now(false) - start;
+  l.repeats = 1 + (int)((threads > 1 ? part_s : alone_s) / (took > 1e-6 ? took : 1e-6));
+  *operations = (double)a->operations * CHAINS * STEPS * l.repeats * threads;
+  return make(&l, out, why);
+}
+
+bool vendor_limit_reading(double bytes, int threads, vendor_kernel *out, double *read, char why[VENDOR_TEXT]) {
+  limit l = {.part = reader(), .threads = threads};
+  if (!l.part || threads < 1 || threads > MAX_THREADS) return refuse("reads", why);
+  l.n = ((size_t)(bytes / threads) / sizeof(float) + 64) / 64 * 64;
+  size_t total = l.n * (size_t)threads;
+  l.data = aligned_alloc(total * sizeof(float) >= HUGE_B ? HUGE_B : 64, total * sizeof(float));
+  if (l.data && total * sizeof(float) >= HUGE_B) (void)madvise(l.data, total * sizeof(float), MADV_HUGEPAGE);
+  if (!l.data) return snprintf(why, VENDOR_TEXT, "out of memory for an array of %.0f bytes", bytes), false;
+  for (size_t i = 0; i < total; ++i) l.data[i] = 1;
+  double share_B = (double)l.n * sizeof(float);
+  l.repeats = 1 + (int)((threads > 1 ? part_B : alone_B) / share_B);
+  *read = share_B * l.repeats * threads;
+  return make(&l, out, why);
+}
+
+double vendor_limit_rate(const vendor_kernel *kernel, double work, bool by_cpu) {
+  enum { CALLS = 40 };
+  double best = 0;
+  for (int i = 0; i < CALLS; ++i) {
+    double start = vendor_now(by_cpu);
+    if (kernel->call(kernel->self) != 0) return 0;
+    double rate = work / (vendor_now(by_cpu) - start);
+    if (rate > best) best = rate;
+  }
+  return best;
+}

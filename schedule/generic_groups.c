@@ -1,0 +1,346 @@
+/* generic_groups.c: which stages of a program are computed together: cheap ones are inlined, the others form groups: a root
+ * and members inside the loops over axes that they all have; a reduction that uses data again, with what follows it and
+ * zeros around its input; chains of stencils. */
+#include "schedule/generic.h"
+
+#include <math.h>
+
+enum { MAX_INLINED_OPS = 400, REUSED = 3 };
+
+/* ---- inlining ---------------------------------------------------------------------------------------------------- */
+
+bool generic_is_computed(const schedule_stage *st) {
+  return st->op->kind == TE_COMPUTE && st->attach != SCHEDULE_INLINED;
+}
+
+/* Evaluations of the body. */
+static double points(const te_op *op) {
+  double n = 1;
+  for (int a = 0; a < op->n_axes; a++) n *= (double)op->axes[a]->extent;
+  for (int a = 0; a < op->n_reduce; a++) n *= (double)op->reduce_axes[a]->extent;
+  return n;
+}
+
+/* Padding and the like. */
+static tir_walk stop_at_select(void *user, const tir_expr *e) {
+  (void)user;
+  return e->op == TIR_SELECT ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+/* What inlining into its readers would cost. */
+typedef struct reuse {
+  double reads;                        /* of each element */
+  bool by_tile, by_window, by_channel; /* a register tile reads it; a convolution's; a depthwise one's or a pool's */
+  int n_readers;
+} reuse;
+
+/* Infinite reads where a reader cannot be analysed: then nothing is inlined into it. */
+static reuse reuse_of(const generic_draft *p, int stage) {
+  const schedule_stage *st = &p->s->stages[stage];
+  int readers[SCHEDULE_MAX_STAGES];
+  reuse u = {.n_readers = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers)};
+  for (int i = 0; i < u.n_readers; i++) {
+    generic_reads r;
+    bool window, channel;
+    double reads = 0;
+    if (!generic_read_all(p, readers[i], &r)) return u.reads = INFINITY, u;
+    for (int k = 0; k < r.n; k++) reads += schedule_has_tensor(st, r.reads[k].tensor);
+    u.reads += reads * points(r.op) / points(st->op);
+    u.by_tile |= generic_is_tileable(p, readers[i], &window, &channel);
+    u.by_window |= window && !channel;
+    u.by_channel |= channel;
+  }
+  return u;
+}
+
+/* Whether a tile that reads the stage would read vectors with a stride if it were inlined. */
+static bool turns_reads(const generic_draft *p, int stage) {
+  generic_draft draft = *p;
+  int readers[SCHEDULE_MAX_STAGES], n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  draft.s = tn_schedule_copy(p->s);
+  bool turns = !draft.s || schedule_compute_inline(draft.s, stage) != TN_OK;
+  for (int i = 0; !turns && i < n; i++) {
+    bool window, channel;
+    turns =
+        generic_is_against_the_grain(&draft, readers[i]) || !generic_is_tileable(&draft, readers[i], &window, &channel);
+  }
+  tn_schedule_free(draft.s);
+  return turns;
+}
+
+/* Copies nearly always; what is cheap, unless a tile would compute it again and again; what is costly, when it is read
+ * once. A filter's padding is inlined where each value is used a few times only. */
+static bool wants_inline(const generic_draft *p, int stage) {
+  const schedule_stage *st = &p->s->stages[stage];
+  generic_reads r;
+  if (!generic_is_computed(st) || st->op->n_outputs > 1 || st->op->n_reduce > 0 || schedule_is_output(p->s, stage))
+    return false;
+  if (!generic_read_all(p, stage, &r) || r.ops > MAX_INLINED_OPS) return false;
+  reuse u = reuse_of(p, stage);
+  const tir_expr *body = generic_body(p, stage);
+  bool is_copy = body && body->op == TIR_READ, is_costly = !schedule_is_cheap(st->op);
+  bool selects = !body || !tir_walk_expr(body, stop_at_select, NULL);
+  if (is_copy) return !u.by_tile || !turns_reads(p, stage);
+  if (is_costly) return u.reads <= 1 && u.n_readers == 1;
+  if (u.by_window) return false;
+  if (u.by_channel || !u.by_tile) return !selects || u.reads <= 12;
+  return u.reads < REUSED;
+}
+
+void generic_inline_stages(generic_draft *p) {
+  runtime_quiet quiet = runtime_quiet_begin(p->s->ctx);
+  for (int i = 0; i < p->s->n_stages; i++)
+    if (wants_inline(p, i)) (void)schedule_compute_inline(p->s, i);
+  runtime_quiet_end(&quiet);
+}
+
+/* ---- groups ------------------------------------------------------------------------------------------------------ */
+
+/* Linear in the members. */
+const int8_t *generic_map_of(const generic_group *g, const tn_tensor *member) {
+  for (int i = 0; i < g->n; i++)
+    if (g->members[i] == member) return g->maps[i];
+  return NULL;
+}
+
+/* Windows are computed for strips of the root. */
+static bool is_window_of(const generic_group *g, const tn_tensor *tensor) {
+  for (int i = 0; i < g->n_windows; i++)
+    if (g->windows[i] == tensor) return true;
+  return false;
+}
+
+/* Whether the stage is in the group already, in any role. */
+static bool has(const generic_group *g, const tn_tensor *tensor) {
+  return is_window_of(g, tensor) || tensor == g->root || tensor == g->anchor || tensor == g->padding ||
+         generic_map_of(g, tensor);
+}
+
+/* ONLY NULL: by stages of the group. */
+static bool is_read_only_by(const generic_draft *p, const generic_group *g, int stage, const tn_tensor *only) {
+  int readers[SCHEDULE_MAX_STAGES];
+  int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  bool inside = n > 0 && n <= RUNTIME_COUNT(readers);
+  for (int i = 0; inside && i < n; i++) {
+    const tn_tensor *reader = p->s->stages[readers[i]].tensors;
+    inside = only ? reader == only : has(g, reader);
+  }
+  return inside;
+}
+
+/* Follows the reads of one stage of the group: an axis of TENSOR goes along with an axis of the root when every read
+ * has it there as it is. MAP: -2: not read yet. */
+static void follow_reads(const generic_draft *p, const generic_group *g, const tn_tensor *reader,
+                         const tn_tensor *tensor, int8_t *map) {
+  const int8_t *of_reader = generic_map_of(g, reader);
+  generic_reads r;
+  if (!generic_read_all(p, generic_stage(p, reader), &r)) {
+    memset(map, -1, TN_MAX_RANK);
+    return;
+  }
+  for (int i = 0; i < r.n; i++) {
+    if (r.reads[i].tensor != tensor) continue;
+    for (int f = 0; f < g->root->ndim; f++) {
+      int axis = of_reader ? of_reader[f] : f, found = -1;
+      for (int d = 0; axis >= 0 && d < tensor->ndim; d++)
+        if (r.reads[i].plain[d] == axis) found = d;
+      map[f] = (int8_t)(map[f] == -2 || map[f] == found ? found : -1);
+    }
+  }
+}
+
+/* An axis of the member for each of the root's, where all readers agree; else -1. */
+static void map_axes(const generic_draft *p, const generic_group *g, const tn_tensor *tensor, int8_t *map) {
+  memset(map, -2, TN_MAX_RANK);
+  follow_reads(p, g, g->root, tensor, map);
+  for (int i = 0; i < g->n; i++) follow_reads(p, g, g->members[i], tensor, map);
+  for (int f = 0; f < TN_MAX_RANK; f++) map[f] = map[f] == -2 ? -1 : map[f];
+}
+
+/* Computes TENSOR inside the root's loops over the axes that all share, if those are enough for the threads. */
+static bool join_rows(const generic_draft *p, generic_group *g, int stage, double ns) {
+  const tn_tensor *tensor = p->s->stages[stage].tensors;
+  bool common[TN_MAX_RANK];
+  int8_t map[TN_MAX_RANK];
+  double iterations = 1;
+  int n_common = 0;
+  map_axes(p, g, tensor, map);
+  for (int f = 0; f < g->root->ndim; f++) {
+    common[f] = g->is_common[f] && map[f] >= 0 && tensor->shape[map[f]] == g->root->shape[f];
+    iterations *= common[f] ? (double)g->root->shape[f] : 1;
+    n_common += common[f];
+  }
+  bool is_enough = iterations >= 2 * p->machine.threads || !generic_is_worth_threads(p, g->ns + ns);
+  if (n_common == 0 || !is_enough || g->n == GENERIC_MAX_STAGES) return false;
+  memcpy(g->is_common, common, sizeof common);
+  memcpy(g->maps[g->n], map, sizeof map);
+  g->members[g->n++] = tensor;
+  return true;
+}
+
+/* Whether STAGE, which only stages of the group read, is computed with them. */
+static bool join(const generic_draft *p, generic_group *g, int stage) {
+  const schedule_stage *st = &p->s->stages[stage];
+  bool window, channel, tileable = generic_is_tileable(p, stage, &window, &channel);
+  generic_reads r;
+  if (!generic_read_all(p, stage, &r)) return false;
+  double ns = generic_cost_ns(p, &r);
+  if (tileable && !g->anchor && g->n == 0 && schedule_elementwise_consumer(p->s, stage) == generic_stage(p, g->root)) {
+    g->anchor = st->tensors;
+    g->ns += ns;
+    return true;
+  }
+  if (tileable) return false;
+  if (g->anchor) {
+    if (g->padding || st->op->n_reduce > 0 || !is_read_only_by(p, g, stage, g->anchor)) return false;
+    g->padding = st->tensors;
+    return true;
+  }
+  bool joined = join_rows(p, g, stage, ns);
+  if (joined) g->ns += ns;
+  return joined;
+}
+
+/* Nothing was done to the stage. */
+bool generic_is_untouched(const generic_draft *p, int stage) {
+  const schedule_stage *st = &p->s->stages[stage];
+  bool same = st->attach == SCHEDULE_ROOT && st->n_relations == 0 && !st->layout && st->align_factor == 0;
+  for (int i = 0; same && i < st->n_leaves; i++) {
+    const schedule_axis *axis = schedule_leaf(st, i);
+    same = st->leaves[i] == i && axis->annotation == SCHEDULE_NONE && axis->unroll_step < 0;
+  }
+  return same;
+}
+
+bool generic_is_taken(const generic_taken *t, const tn_tensor *tensor) {
+  for (int i = 0; i < t->tensors.n; i++)
+    if (t->tensors.data[i] == tensor) return true;
+  return false;
+}
+
+bool generic_take_group(generic_taken *t, const generic_group *g) {
+  bool ok = RUNTIME_PUSH(&t->tensors, g->root);
+  for (int i = 0; ok && i < g->n; i++) ok = RUNTIME_PUSH(&t->tensors, g->members[i]);
+  if (ok && g->anchor) ok = RUNTIME_PUSH(&t->tensors, g->anchor);
+  if (ok && g->padding) ok = RUNTIME_PUSH(&t->tensors, g->padding);
+  for (int i = 0; ok && i < g->n_windows; i++) ok = RUNTIME_PUSH(&t->tensors, g->windows[i]);
+  return ok;
+}
+
+/* May join a group: computed, no output, not in another group, nothing done to it. T: NULL: there are no other groups. */
+static bool is_free(const generic_draft *p, int stage, const generic_taken *t) {
+  const schedule_stage *st = &p->s->stages[stage];
+  if (!generic_is_computed(st) || schedule_is_output(p->s, stage) || !generic_is_untouched(p, stage)) return false;
+  return !t || !generic_is_taken(t, st->tensors);
+}
+
+void generic_form_group(const generic_draft *p, int stage, const generic_taken *t, generic_group *g) {
+  bool window, channel;
+  generic_reads r;
+  *g = (generic_group){.root = p->s->stages[stage].tensors};
+  for (int f = 0; f < g->root->ndim; f++) g->is_common[f] = true;
+  if (!generic_read_all(p, stage, &r)) return;
+  g->ns = generic_cost_ns(p, &r);
+  if (generic_is_tileable(p, stage, &window, &channel)) g->anchor = g->root;
+  for (int i = stage - 1; i >= 0; i--) {
+    if (!is_free(p, i, t)) continue;
+    if (is_read_only_by(p, g, i, NULL)) (void)join(p, g, i);
+  }
+}
+
+/* ---- strips ------------------------------------------------------------------------------------------------------ */
+
+enum { MAX_TAPS = 49 };
+
+/* A stage of rows and columns that reduces no more than a filter's taps. */
+static bool is_stencil(const generic_draft *p, int stage) {
+  const te_op *op = p->s->stages[stage].op;
+  int64_t steps = 1;
+  for (int a = 0; a < op->n_reduce; a++) steps *= op->reduce_axes[a]->extent;
+  return op->kind == TE_COMPUTE && op->n_outputs == 1 && op->n_axes >= 2 && steps <= MAX_TAPS;
+}
+
+/* READER's rows and columns go along those of TENSOR, moved by taps; its other axes are those of TENSOR as they are. */
+static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
+  generic_reads r;
+  if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data != tensor->ndim || r.n_data < 2) return false;
+  for (int i = 0; i < r.n; i++) {
+    const generic_read *read = &r.reads[i];
+    int column = r.n_data - 1, row = column - 1;
+    if (read->tensor != tensor) continue;
+    for (int a = 0; a < r.n_axes; a++)
+      if (!read->is_known[a] || read->block[a]) return false;
+    if (read->dim[column] != column || read->stride[column] != 1) return false;
+    if (read->dim[row] != row || read->stride[row] != tensor->shape[column]) return false;
+    for (int a = 0; a < row; a++)
+      if (read->plain[a] != a) return false;
+  }
+  return true;
+}
+
+/* Every reader, inlined ones looked through. */
+static bool all_read_by_taps(const generic_draft *p, const generic_group *g, int stage) {
+  const tn_tensor *tensor = p->s->stages[stage].tensors;
+  int readers[SCHEDULE_MAX_STAGES];
+  int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  bool taps = n > 0 && n <= RUNTIME_COUNT(readers);
+  for (int i = 0; taps && i < n; i++) {
+    const tn_tensor *reader = p->s->stages[readers[i]].tensors;
+    taps = has(g, reader) && reads_by_taps(p, reader, tensor);
+  }
+  return taps;
+}
+
+/* All that read TENSOR are the root or members, at their own point. */
+static bool is_point_member(const generic_draft *p, const generic_group *g, const tn_tensor *tensor, int8_t *map) {
+  int readers[SCHEDULE_MAX_STAGES], stage = generic_stage(p, tensor);
+  int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  for (int i = 0; i < n && i < RUNTIME_COUNT(readers); i++)
+    if (is_window_of(g, p->s->stages[readers[i]].tensors)) return false;
+  map_axes(p, g, tensor, map);
+  for (int f = 0; f < g->root->ndim; f++)
+    if (map[f] != f || tensor->shape[f] != g->root->shape[f]) return false;
+  return tensor->ndim == g->root->ndim;
+}
+
+/* Stays out when a rule does not hold; nothing is undone. */
+static void join_strip(const generic_draft *p, generic_group *g, int stage) {
+  const tn_tensor *tensor = p->s->stages[stage].tensors;
+  int8_t map[TN_MAX_RANK];
+  generic_reads r;
+  if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r) || !all_read_by_taps(p, g, stage)) return;
+  if (g->n == GENERIC_MAX_STAGES || g->n_windows == GENERIC_MAX_STAGES) return;
+  if (is_point_member(p, g, tensor, map)) {
+    memcpy(g->maps[g->n], map, sizeof map);
+    g->members[g->n++] = tensor;
+    g->ns += generic_cost_ns(p, &r);
+  } else {
+    g->windows[g->n_windows++] = tensor;
+  }
+}
+
+/* A filter that uses its input again is better a tile of registers, unless there are more of its kind in the chain. */
+static bool is_chain(const generic_draft *p, const generic_group *g) {
+  int n_tileable = 0, n_reductions = 0;
+  bool window, channel;
+  for (int i = -1; i < g->n + g->n_windows; i++) {
+    int stage = generic_stage(p, i < 0 ? g->root : i < g->n ? g->members[i] : g->windows[i - g->n]);
+    n_tileable += generic_is_tileable(p, stage, &window, &channel);
+    n_reductions += p->s->stages[stage].op->n_reduce > 0;
+  }
+  return g->n_windows > 0 && (n_tileable == 0 || n_reductions > 1);
+}
+
+/* The stages that STAGE is made from through windows and point by point. False: there is no such chain. */
+bool generic_form_strip(const generic_draft *p, int stage, const generic_taken *t, generic_group *g) {
+  generic_reads r;
+  *g = (generic_group){.root = p->s->stages[stage].tensors};
+  if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r)) return false;
+  for (int f = 0; f < g->root->ndim; f++) g->is_common[f] = true;
+  g->ns = generic_cost_ns(p, &r);
+  for (int i = stage - 1; i >= 0; i--) {
+    if (!is_free(p, i, t)) continue;
+    if (is_read_only_by(p, g, i, NULL)) join_strip(p, g, i);
+  }
+  return is_chain(p, g);
+}
