@@ -30,7 +30,7 @@ typedef struct tuner {
   tn_tune_result result;
   int held; /* records of this task in the log */
   int held_failed;
-  bool began_well; /* the context had no error: one that it has now is this run's */
+  bool began_well;                /* the context had no error: one that it has now is this run's */
   uint64_t start_ns, deadline_ns; /* when candidates end, later when finals end; 0: never */
   uint64_t told_ns;               /* when progress was last told */
   const char *phase;
