@@ -63,11 +63,13 @@ int cost_level(const tn_machine *m, double bytes) {
 
 /* Memory that all threads stream from at once is shared among them. */
 double cost_line(const tn_machine *m, int level, bool is_shared) {
+  /* All threads together are never slower than one: where that was measured, something else was running. */
+  double shared4 = fmin(m->costs.shared4, m->costs.line4 * m->threads);
   switch (level) {
     case 1: return 0;
     case 2: return m->costs.line2;
     case 3: return m->costs.line3;
-    default: return is_shared ? m->costs.shared4 : m->costs.line4;
+    default: return is_shared ? shared4 : m->costs.line4;
   }
 }
 

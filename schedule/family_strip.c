@@ -1,78 +1,132 @@
 /* family_strip.c: chains of stencils: filters of a few taps, differences, what is computed between them. The last stage
- * runs in strips of some rows; what its windows read is computed for a strip at a time, its margins anew for each, so
- * that it stays in a cache; what is read point by point is computed where it is used, in registers. Vectors go along
- * rows, threads over strips (Halide: compute_at the strips of the consumer). */
+ * runs in tiles of rows and columns; what its windows read is computed for a tile at a time, its margins anew for each, so
+ * that it stays in a cache; what is read point by point is computed where it is used, in registers; what is cheap is
+ * inlined. In every stage some rows go together, so that taps along a column share what they load. Vectors go along rows,
+ * threads over parts of the rows (Halide: compute_at the tiles of the consumer). */
 #include <math.h>
 
 #include "schedule/cost.h"
 #include "schedule/plan.h"
+#include "schedule/strip.h"
 
-enum { STRIP_ROWS, STRIP_VECTORS, STRIP_THREADS, STRIP_FIELD_COUNT };
-enum { LEAST_MARGIN = 1, MAX_UNROLLED = 49 };
+enum { STRIP_ROWS, STRIP_COLUMNS, STRIP_TOGETHER, STRIP_VECTORS, STRIP_INLINED, STRIP_PARTS, STRIP_FIELD_COUNT };
+enum { MAX_UNROLLED = 49, MAX_BODY = 800, NONE = -1 };
 
-typedef struct strip_facts {
-  tn_machine machine;
-  int64_t rows, columns;    /* of the root */
-  double outer;             /* iterations of the axes around them */
-  double ns;                /* of one thread, as generic_cost_ns says, without the windows' stages */
-  double window_ns, margin; /* of these, once; rows that a strip computes more, of all of them and on average */
-  double row_bytes;         /* of a row of all that stays in a cache */
-  int64_t bytes;            /* of the root's elements */
-} strip_facts;
+static const void *describe(const generic_draft *d, const generic_group *g) { return generic_strip_facts(d, g); }
 
-/* Of one row of the tensor. */
-static double row_bytes(const tn_tensor *t) { return (double)t->shape[t->ndim - 1] * (double)tn_dtype_bytes(t->dtype); }
+/* ---- the space --------------------------------------------------------------------------------------------------- */
 
-/* Its cost, and the rows that each strip computes again for it. */
-static void add_window(const generic_draft *d, const generic_group *g, const tn_tensor *t, strip_facts *f) {
-  generic_reads r;
-  if (generic_read_all(d, generic_stage(d, t), &r)) f->window_ns += generic_cost_ns(d, &r);
-  f->margin += (double)RUNTIME_MAX(t->shape[t->ndim - 2] - g->root->shape[g->root->ndim - 2], LEAST_MARGIN);
-  f->row_bytes += row_bytes(t);
+static double ns_of(const strip_facts *f, const strip_level *level) {
+  double ns = 0, points = (double)f->rows * (double)f->columns * f->shared;
+  for (int i = 0; i < level->n; i++) {
+    const strip_stage *s = &level->stages[i];
+    ns += points / (double)f->lanes * s->lead * s->ops * cost_fma(&f->machine, f->machine.vector_bytes);
+  }
+  return fmax(ns, f->streamed / COST_LINE * cost_line(&f->machine, cost_level(&f->machine, f->streamed), false));
 }
 
-/* NULL: no windows, or no rows. */
-static const void *describe(const generic_draft *d, const generic_group *g) {
-  strip_facts *f = g->n_windows > 0 && g->root->ndim >= 2 ? RUNTIME_NEW(d->arena, strip_facts) : NULL;
-  if (!f) return NULL;
-  const int64_t *shape = g->root->shape;
-  int n = g->root->ndim;
-  *f = (strip_facts){.machine = d->machine, .rows = shape[n - 2], .columns = shape[n - 1], .outer = 1, .ns = g->ns};
-  f->bytes = (int64_t)tn_dtype_bytes(g->root->dtype);
-  for (int a = 0; a < n - 2; a++) f->outer *= (double)shape[a];
-  f->row_bytes = row_bytes(g->root);
-  for (int i = 0; i < g->n_windows; i++) add_window(d, g, g->windows[i], f);
-  f->margin /= g->n_windows;
-  return f;
-}
-
-/* Heights from 4 up, and those that cut the rows into equal strips. */
 static void space(const void *facts, plan_space *s) {
   const strip_facts *f = facts;
-  for (int64_t n = 4; n < f->rows && n <= 256; n = n * 3 / 2) plan_add(s, STRIP_ROWS, n);
-  for (int64_t parts = 1; parts <= 32 && f->rows / parts >= 4; parts *= 2)
-    plan_add(s, STRIP_ROWS, (f->rows + parts - 1) / parts);
-  if (s->n[STRIP_ROWS] == 0) plan_add(s, STRIP_ROWS, f->rows);
+  plan_add(s, STRIP_ROWS, RUNTIME_MIN(f->rows, 32));
+  for (int64_t n = 4; n < f->rows && n <= 1024; n += n >= 32 ? n / 2 : 4) plan_add(s, STRIP_ROWS, n);
+  plan_add(s, STRIP_ROWS, f->rows);
+  plan_add(s, STRIP_COLUMNS, f->columns);
+  for (int64_t n = 4 * f->lanes; n < f->columns && n <= 128 * f->lanes; n *= 2) plan_add(s, STRIP_COLUMNS, n);
+  for (int n = 1; n <= 16 && n <= f->rows; n += n < 6 ? 1 : 2) plan_add(s, STRIP_TOGETHER, n);
   for (int n = 1; n <= 4; n *= 2) plan_add(s, STRIP_VECTORS, n);
-  plan_add(s, STRIP_THREADS, 0);
-  if (generic_is_worth_threads_on(&f->machine, f->ns + f->window_ns)) plan_add(s, STRIP_THREADS, 1);
+  for (int n = 0; n < f->n_levels; n++) plan_add(s, STRIP_INLINED, n);
+  plan_add(s, STRIP_PARTS, 0);
+  if (!generic_is_worth_threads_on(&f->machine, ns_of(f, f->levels[0]))) return;
+  if (f->shared >= f->machine.threads) plan_add(s, STRIP_PARTS, 1);
+  for (int n = 1; n <= 8; n *= 2)
+    if (f->rows >= n * f->machine.threads) plan_add(s, STRIP_PARTS, n * f->machine.threads);
 }
 
-/* Margins are computed again for each strip; a strip that no cache holds is written and read, in memory
- * that is new each time. Vectors of several
- * registers leave fewer for the sums of the stages that are computed beside each other. */
+/* ---- the cost ---------------------------------------------------------------------------------------------------- */
+
+/* The plan's numbers, cut to the chain: rows and columns of a tile, rows and columns of a block of registers, rows of a
+ * part. */
+typedef struct strip_shape {
+  double rows, columns, together, vector, part;
+  double vectors; /* registers of a block's row */
+} strip_shape;
+
+static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
+  strip_shape s = {.part = ceil((double)f->rows / fmax(c[STRIP_PARTS], 1))};
+  s.rows = fmin(c[STRIP_ROWS], s.part);
+  s.columns = fmin(c[STRIP_COLUMNS], (double)f->columns);
+  s.together = fmin(c[STRIP_TOGETHER], s.rows);
+  s.vector = fmin((double)c[STRIP_VECTORS] * (double)f->lanes, s.columns);
+  s.vectors = ceil(s.vector / (double)f->lanes);
+  return s;
+}
+
+/* A block of registers of one stage. Sums that wait for each other are hidden in part by the blocks that follow. */
+static double block_ns(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
+  static const double hidden = 0.5;
+  double n = shape->together * shape->vectors;
+  double loads = s->near * n + s->columns * shape->vectors + s->fixed + (s->last_reader >= 0 && s->is_local ? 0 : n);
+  double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0;
+  return fmax(fmax(s->ops * n * cost_fma(m, m->vector_bytes), loads * m->costs.load), waits);
+}
+
+static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }
+
+static double tile_bytes(const strip_shape *shape, const strip_stage *s) {
+  return s->is_local ? 0 : extent(shape->rows, s, 0) * extent(shape->columns, s, 1) * s->lead * s->bytes;
+}
+
+/* What a stage writes for a tile is read after all that stands between it and its last reader has been written. A buffer
+ * that no near cache holds lies in memory that is new each time. */
+static double buffer_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level, int at) {
+  const tn_machine *m = &f->machine;
+  double between = 0, bytes = tile_bytes(shape, &level->stages[at]);
+  for (int i = RUNTIME_MAX(level->stages[at].last_reader, 0); i <= at; i++)
+    between += tile_bytes(shape, &level->stages[i]);
+  int near = cost_level(m, between);
+  return bytes / COST_LINE * (2 * cost_line(m, near, true) + (near > 2 ? m->costs.fresh : 0));
+}
+
+static double tile_ns(const strip_facts *f, const strip_shape *shape, const strip_level *level) {
+  double ns = 0;
+  for (int i = 0; i < level->n; i++) {
+    const strip_stage *s = &level->stages[i];
+    double blocks =
+        ceil(extent(shape->rows, s, 0) / shape->together) * ceil(extent(shape->columns, s, 1) / shape->vector);
+    double compute = blocks * s->lead * block_ns(&f->machine, shape, s);
+    ns += i == 0 || s->is_local ? compute : cost_overlap(compute, buffer_ns(f, shape, level, i));
+  }
+  return ns;
+}
+
+/* The block of a stage's accumulators fits the registers, and its body is not too long when it is written out. */
+static bool fits(const strip_facts *f, const strip_shape *shape, const strip_level *level) {
+  enum { OTHERS = 4 }; /* registers for what is loaded */
+  double n = shape->together * shape->vectors, most = 1;
+  int n_local = 1;
+  for (int i = 0; i < level->n; i++) {
+    most = fmax(most, fmin(level->stages[i].ops, MAX_UNROLLED));
+    n_local += level->stages[i].is_local;
+  }
+  return n == 1 || (n * n_local <= f->machine.vector_registers - OTHERS && n * most <= MAX_BODY);
+}
+
 static double cost(const void *facts, const int32_t *c) {
   const strip_facts *f = facts;
   const tn_machine *m = &f->machine;
-  double rows = fmin(c[STRIP_ROWS], (double)f->rows), strips = ceil((double)f->rows / rows);
-  double again = 1 + f->margin / rows, bytes = f->row_bytes * (rows + f->margin);
-  double all = f->row_bytes * (double)f->rows * f->outer;
-  double moved = 2 * all / COST_LINE * again * cost_line(m, cost_level(m, bytes), c[STRIP_THREADS] != 0);
-  if (cost_level(m, bytes) > 2) moved += all / COST_LINE * again * m->costs.fresh;
-  double streams = all / COST_LINE * cost_line(m, cost_level(m, all), c[STRIP_THREADS] != 0) * 0.5;
-  double compute = f->ns + f->window_ns * again;
-  double ns = cost_overlap(compute, moved + streams) * (1 + 0.04 * (c[STRIP_VECTORS] - 1));
-  return c[STRIP_THREADS] ? cost_threads(m, ns, strips * f->outer) : ns;
+  const strip_level *level = f->levels[RUNTIME_MIN(RUNTIME_MAX(c[STRIP_INLINED], 0), f->n_levels - 1)];
+  strip_shape shape = shape_of(f, c);
+  double parts = fmax(c[STRIP_PARTS], 1);
+  if (c[STRIP_TOGETHER] > shape.rows || !fits(f, &shape, level)) return INFINITY;
+  double tiles = f->shared * parts * ceil(shape.part / shape.rows) * ceil((double)f->columns / shape.columns);
+  double first = 1;
+  for (int i = 0; i < level->n; i++) /* what is read from outside is read again for margins, from a nearer cache */
+    first = fmax(first, extent(shape.rows, &level->stages[i], 0) / shape.rows);
+  bool is_shared = c[STRIP_PARTS] > 0;
+  double streamed =
+      f->streamed / COST_LINE * cost_line(m, cost_level(m, f->streamed), is_shared) * (1 + 0.5 * (first - 1));
+  double ns = cost_overlap(tiles * tile_ns(f, &shape, level), streamed);
+  return is_shared ? cost_threads(m, ns, parts * f->shared) : ns;
 }
 
 /* ---- realizing --------------------------------------------------------------------------------------------------- */
@@ -81,90 +135,145 @@ static double cost(const void *facts, const int32_t *c) {
 typedef struct strips {
   generic_draft *d;
   const generic_group *g;
-  int64_t columns;   /* of a vector loop */
-  int strip, column; /* the root's loops: strips, or what they are fused into; blocks of columns */
+  int64_t together, vector; /* rows and columns of a block of registers */
+  int tile, block;          /* the root's innermost loops over tiles and over blocks; NONE: there is one of them only */
 } strips;
 
-/* TENSOR in the loop of TO over AXIS. */
+/* TENSOR in the loop of TO over AXIS; NONE: TENSOR stays where it is. */
 static bool attach(const strips *x, const tn_tensor *tensor, const tn_tensor *to, int axis) {
+  if (axis == NONE) return true;
   int at = generic_stage(x->d, to), position = schedule_leaf_position(&x->d->s->stages[at], axis);
   return position >= 0 && schedule_compute_at(x->d->s, generic_stage(x->d, tensor), at, position) == TN_OK;
 }
 
-/* Data axes but the last, reductions, unrolled where they are short, and vectors innermost. */
-static bool arrange_sums(const strips *x, int stage) {
-  const schedule_stage *st = &x->d->s->stages[stage];
-  int order[SCHEDULE_MAX_AXES], n = 0, last = st->op->n_axes - 1;
-  int64_t steps = 1;
-  for (int i = 0; i < st->n_leaves; i++)
-    if (st->leaves[i] != last) order[n++] = st->leaves[i];
-  order[n++] = last;
-  for (int a = 0; a < st->op->n_reduce; a++) steps *= st->op->reduce_axes[a]->extent;
-  if (!generic_order(x->d, stage, n, order) || !generic_annotate(x->d, stage, last, SCHEDULE_VECTORIZE)) return false;
-  for (int a = st->op->n_axes; steps <= MAX_UNROLLED && a < st->op->n_axes + st->op->n_reduce; a++)
-    if (!generic_annotate(x->d, stage, a, SCHEDULE_UNROLL)) return false;
+/* The last block is moved back so that it ends with the axis. *OUTER: NONE: there is one block. */
+static bool split_moved(generic_draft *d, int stage, int axis, int64_t factor, int *outer, int *inner) {
+  *outer = NONE, *inner = axis;
+  const schedule_stage *st = &d->s->stages[stage];
+  if (st->axes[axis].extent <= factor) return true;
+  int at = schedule_leaf_position(st, axis);
+  if (at < 0 || schedule_split(d->s, stage, at, 1, &factor, true, TN_TAIL_OVERLAP) != TN_OK) return false;
+  *outer = d->s->stages[stage].leaves[at];
+  *inner = d->s->stages[stage].leaves[at + 1];
   return true;
 }
 
-/* The sums of a reduction in registers, a block of columns at a time; *COLUMN: the loop over blocks. */
-static bool split_sums(const strips *x, const tn_tensor *tensor, int *column) {
-  int stage = generic_stage(x->d, tensor), inner, last = tensor->ndim - 1;
+/* Other data axes, reductions, rows, vectors. Reductions are unrolled from the innermost outwards while the body stays short. */
+static bool arrange_sums(const strips *x, int stage) {
+  const schedule_stage *st = &x->d->s->stages[stage];
+  int order[SCHEDULE_MAX_AXES], n = 0, column = st->op->n_axes - 1, row = column - 1;
+  int64_t steps = 1, limit = RUNTIME_MAX(MAX_BODY / RUNTIME_MAX(x->together, 1), 1);
+  for (int i = 0; i < st->n_leaves; i++)
+    if (st->leaves[i] != column && st->leaves[i] != row) order[n++] = st->leaves[i];
+  int n_outer = n;
+  order[n++] = row, order[n++] = column;
+  if (!generic_order(x->d, stage, n, order) || !generic_annotate(x->d, stage, column, SCHEDULE_VECTORIZE)) return false;
+  if (x->together > 1 && !generic_annotate(x->d, stage, row, SCHEDULE_UNROLL)) return false;
+  for (int i = n_outer - 1; i >= 0; i--) {
+    const schedule_axis *axis = &x->d->s->stages[stage].axes[order[i]];
+    if (axis->kind != SCHEDULE_REDUCE || (steps *= axis->extent) > RUNTIME_MIN(limit, MAX_UNROLLED)) break;
+    if (!generic_annotate(x->d, stage, order[i], SCHEDULE_UNROLL)) return false;
+  }
+  return true;
+}
+
+/* Rows and columns of a stage in blocks of registers: OUTER, its loops around them, N of them, then blocks, rows of a block,
+ * vectors. *BLOCK: the innermost loop over blocks, or the innermost of OUTER; NONE: there is none. */
+static bool arrange_blocks(const strips *x, int stage, int row, int column, int n, int *order, int *block) {
+  int rows, columns, row_in, column_in;
+  if (!split_moved(x->d, stage, row, x->together, &rows, &row_in)) return false;
+  if (!split_moved(x->d, stage, column, x->vector, &columns, &column_in)) return false;
+  if (rows != NONE) order[n++] = rows;
+  if (columns != NONE) order[n++] = columns;
+  *block = n > 0 ? order[n - 1] : NONE;
+  order[n++] = row_in, order[n++] = column_in;
+  return generic_order(x->d, stage, n, order) && generic_annotate(x->d, stage, column_in, SCHEDULE_VECTORIZE) &&
+         (x->together == 1 || generic_annotate(x->d, stage, row_in, SCHEDULE_UNROLL));
+}
+
+/* Where values of a block are computed before any is stored: sums, and rows that share what they load. *SUMS: the new stage,
+ * in front of TENSOR's; NULL: there is none. */
+static bool part_sums(const strips *x, const tn_tensor *tensor, const tn_tensor **sums) {
+  int stage = generic_stage(x->d, tensor);
+  *sums = NULL;
+  if (x->d->s->stages[stage].op->n_reduce == 0 && x->together == 1) return true;
   if (schedule_cache_write(x->d->s, stage, "local") != TN_OK) return false;
-  const tn_tensor *sums = x->d->s->stages[stage].tensors;
-  if (!generic_split(x->d, stage + 1, last, x->columns, column, &inner)) return false;
-  if (!generic_annotate(x->d, stage + 1, inner, SCHEDULE_VECTORIZE) || !arrange_sums(x, stage)) return false;
-  return attach(x, sums, tensor, *column);
+  *sums = x->d->s->stages[stage].tensors;
+  return true;
 }
 
-/* What a window reads: computed for a strip. */
+/* What a window reads: computed for a tile. */
 static bool place_window(const strips *x, const tn_tensor *tensor) {
-  int stage = generic_stage(x->d, tensor), column;
-  bool reduces = x->d->s->stages[stage].op->n_reduce > 0;
-  if (!(reduces ? split_sums(x, tensor, &column) : generic_inner_injective(x->d, stage))) return false;
-  return attach(x, tensor, x->g->root, x->strip);
+  const tn_tensor *sums;
+  int order[SCHEDULE_MAX_AXES], n = 0, block, last = tensor->ndim - 1;
+  if (!part_sums(x, tensor, &sums)) return false;
+  int stage = generic_stage(x->d, tensor);
+  for (int a = 0; a < last - 1; a++) order[n++] = a;
+  if (!arrange_blocks(x, stage, last - 1, last, n, order, &block)) return false;
+  if (sums && (!arrange_sums(x, generic_stage(x->d, sums)) || !attach(x, sums, tensor, block))) return false;
+  return attach(x, tensor, x->g->root, x->tile);
 }
 
-/* What is read point by point: computed in registers for a block of columns. */
+/* What is read point by point: computed in registers for a block. */
 static bool place_member(const strips *x, const tn_tensor *tensor) {
   int stage = generic_stage(x->d, tensor);
   return arrange_sums(x, stage) && schedule_set_scope(x->d->s, stage, "local") == TN_OK &&
-         attach(x, tensor, x->g->root, x->column);
+         attach(x, tensor, x->g->root, x->block);
 }
 
-/* Strips outside, then rows, blocks of columns, vectors. A root that reduces copies its sums. */
-static bool arrange_root(strips *x, const int32_t *c) {
-  int stage = generic_stage(x->d, x->g->root), n_axes = x->g->root->ndim, row, inner, order[TN_MAX_RANK + 4], n = 0;
-  const tn_tensor *sums = NULL;
-  bool reduces = x->d->s->stages[stage].op->n_reduce > 0;
-  if (reduces && schedule_cache_write(x->d->s, stage, "local") != TN_OK) return false;
-  if (reduces) sums = x->d->s->stages[stage].tensors, stage++;
-  if (!generic_split(x->d, stage, n_axes - 2, c[STRIP_ROWS], &x->strip, &row)) return false;
-  if (!generic_split(x->d, stage, n_axes - 1, x->columns, &x->column, &inner)) return false;
-  for (int a = 0; a < n_axes - 2; a++) order[n++] = a;
-  order[n++] = x->strip;
-  int n_shared = n, n_fused, strip;
-  order[n++] = row, order[n++] = x->column, order[n++] = inner;
-  if (!generic_order(x->d, stage, n, order) || !generic_annotate(x->d, stage, inner, SCHEDULE_VECTORIZE)) return false;
-  if (!generic_parallel(x->d, stage, n_shared, order, c[STRIP_THREADS] ? INFINITY : 0, &strip, &n_fused)) return false;
-  if (n_fused == n_shared) x->strip = strip;
-  return !sums || (arrange_sums(x, stage - 1) && attach(x, sums, x->g->root, x->column));
+/* Axes that all stages have and parts, which threads share; tiles; the root's other axes; blocks. */
+static bool arrange_root(strips *x, const strip_facts *f, const int32_t *c) {
+  const tn_tensor *sums;
+  int n_axes = x->g->root->ndim, part, rows, row, columns, column, order[SCHEDULE_MAX_AXES], n = 0, loop, n_fused;
+  strip_shape shape = shape_of(f, c);
+  if (!part_sums(x, x->g->root, &sums)) return false;
+  int stage = generic_stage(x->d, x->g->root), n_shared;
+  for (int a = 0; a < n_axes - 2; a++)
+    if (x->g->is_common[a]) order[n++] = a;
+  row = n_axes - 2;
+  if (c[STRIP_PARTS] > 1) {
+    if (!generic_split(x->d, stage, row, (int64_t)shape.part, &part, &row)) return false;
+    order[n++] = part;
+  }
+  n_shared = n;
+  if (!split_moved(x->d, stage, row, (int64_t)shape.rows, &rows, &row)) return false;
+  if (!split_moved(x->d, stage, n_axes - 1, (int64_t)shape.columns, &columns, &column)) return false;
+  if (rows != NONE) order[n++] = rows;
+  if (columns != NONE) order[n++] = columns;
+  int n_tiles = n;
+  for (int a = 0; a < n_axes - 2; a++)
+    if (!x->g->is_common[a]) order[n++] = a;
+  if (!arrange_blocks(x, stage, row, column, n, order, &x->block)) return false;
+  if (!generic_parallel(x->d, stage, n_shared, order, c[STRIP_PARTS] ? INFINITY : 0, &loop, &n_fused)) return false;
+  x->tile = n_tiles == 0 ? NONE : n_tiles > n_fused ? order[n_tiles - 1] : loop;
+  if (x->block != NONE && schedule_leaf_position(&x->d->s->stages[stage], x->block) < 0) x->block = loop;
+  return !sums || (arrange_sums(x, generic_stage(x->d, sums)) && attach(x, sums, x->g->root, x->block));
 }
 
 /* The root first: its loops are where the others are computed. */
 static bool realize(generic_draft *d, const generic_group *g, const void *facts, const int32_t *c) {
   const strip_facts *f = facts;
-  strips x = {.d = d, .g = g};
-  x.columns = RUNTIME_MIN(c[STRIP_VECTORS] * (f->machine.vector_bytes / f->bytes), f->columns);
-  bool ok = arrange_root(&x, c);
-  for (int i = 0; ok && i < g->n; i++) ok = place_member(&x, g->members[i]);
-  for (int i = 0; ok && i < g->n_windows; i++) ok = place_window(&x, g->windows[i]);
+  if (c[STRIP_INLINED] < 0 || c[STRIP_INLINED] >= f->n_levels) return false;
+  const strip_level *level = f->levels[c[STRIP_INLINED]];
+  strip_shape shape = shape_of(f, c);
+  strips x = {.d = d, .g = g, .together = (int64_t)shape.together, .vector = (int64_t)shape.vector};
+  bool ok = shape.rows >= 1 && shape.columns >= 1 && shape.together >= 1 && shape.vector >= 1;
+  for (int i = 0; ok && i < level->n_inlined; i++)
+    ok = schedule_compute_inline(d->s, generic_stage(d, level->inlined[i])) == TN_OK;
+  ok = ok && arrange_root(&x, f, c);
+  for (int i = 1; ok && i < level->n; i++)
+    ok = level->stages[i].is_local ? place_member(&x, level->stages[i].tensor)
+                                   : place_window(&x, level->stages[i].tensor);
   return ok;
 }
 
 static const plan_field fields[STRIP_FIELD_COUNT] = {
-    [STRIP_ROWS] = {"rows", "of the last stage in a strip"},
+    [STRIP_ROWS] = {"rows", "of the last stage in a tile"},
+    [STRIP_COLUMNS] = {"columns", "of the last stage in a tile"},
+    [STRIP_TOGETHER] = {"together", "rows that share what they load"},
     [STRIP_VECTORS] = {"vectors", "registers that a vector loop is long"},
-    [STRIP_THREADS] = {"threads", "1: strips are shared among threads"},
+    [STRIP_INLINED] = {"inlined", "0 to 3: more and more is computed where it is read"},
+    [STRIP_PARTS] = {"parts", "of the rows, shared among threads; 1: other axes are; 0: nothing is"},
 };
 
 const schedule_family schedule_family_strip = {.name = "strip",

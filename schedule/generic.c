@@ -313,44 +313,63 @@ struct schedule_plans {
   RUNTIME_VEC(planned_group *) groups;
 };
 
-/* A chain of stencils, if a primitive does not refuse its strips. */
-static bool plan_strip(const generic_draft *p, int stage, const generic_taken *t, planned_group *pg) {
-  generic_draft draft = *p;
-  if (!generic_form_strip(p, stage, t, &pg->group)) return false;
-  pg->kind = kind_of(p, &pg->group);
+static planned_group *add_group(schedule_plans *plans) {
+  planned_group *pg = RUNTIME_NEW(&plans->arena, planned_group);
+  return pg && RUNTIME_PUSH(&plans->groups, pg) ? pg : NULL;
+}
+
+/* A chain of stencils, if there is one and no primitive refuses its strips. False: no memory. */
+static bool plan_strip(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
+  generic_draft *p = &plans->draft, draft = *p;
+  generic_group g;
+  if (!generic_form_strip(p, generic_stage(p, root), t, &g)) return true;
+  planned_group *pg = add_group(plans);
+  if (!pg) return false;
+  pg->group = g;
+  pg->kind = kind_of(p, &g);
   rank_plans(p, pg, &schedule_family_strip);
   draft.s = tn_schedule_copy(p->s);
   bool ok = draft.s && realize_best(&draft, pg, NULL, 0) >= 0;
   tn_schedule_free(draft.s);
-  return ok;
+  if (ok) return generic_take_group(t, &g);
+  plans->groups.n--;
+  return true;
 }
 
 /* Adds a group that ends in ROOT. */
 static bool plan_group(schedule_plans *plans, const tn_tensor *root, generic_taken *t) {
   const generic_draft *p = &plans->draft;
-  int stage = generic_stage(p, root);
-  planned_group *pg = RUNTIME_NEW(&plans->arena, planned_group);
-  if (!pg || !RUNTIME_PUSH(&plans->groups, pg)) return false;
-  if (!plan_strip(p, stage, t, pg)) {
-    generic_form_group(p, stage, t, &pg->group);
-    pg->kind = kind_of(p, &pg->group);
-    rank_plans(p, pg, NULL);
-  }
+  planned_group *pg = add_group(plans);
+  if (!pg) return false;
+  generic_form_group(p, generic_stage(p, root), t, &pg->group);
+  pg->kind = kind_of(p, &pg->group);
+  rank_plans(p, pg, NULL);
   return generic_take_group(t, &pg->group);
 }
 
-/* Groups are formed before any is scheduled, from the last stage to the first. */
+typedef bool (*plan_fn)(schedule_plans *plans, const tn_tensor *root, generic_taken *t);
+
+/* Calls PLAN for each stage that stands in no group, from the last to the first. */
+static bool plan_stages(schedule_plans *plans, generic_taken *t, plan_fn plan) {
+  RUNTIME_VEC(const tn_tensor *) stages = {0};
+  const tn_schedule *s = plans->draft.s;
+  bool ok = true;
+  for (int i = 0; ok && i < s->n_stages; i++)
+    if (generic_is_computed(&s->stages[i])) ok = RUNTIME_PUSH(&stages, s->stages[i].tensors);
+  for (int i = stages.n - 1; ok && i >= 0; i--)
+    if (!generic_is_taken(t, stages.data[i])) ok = plan(plans, stages.data[i], t);
+  RUNTIME_VEC_FREE(&stages);
+  return ok;
+}
+
+/* Groups are formed before any is scheduled. Chains of stencils come first: what they do not take is inlined as elsewhere. */
 static bool plan_all(schedule_plans *plans) {
   generic_taken t = {0};
-  RUNTIME_VEC(const tn_tensor *) stages = {0};
   generic_draft *p = &plans->draft;
-  generic_inline_stages(p);
-  bool ok = take_scans(p, &t);
-  for (int i = 0; ok && i < p->s->n_stages; i++)
-    if (generic_is_computed(&p->s->stages[i])) ok = RUNTIME_PUSH(&stages, p->s->stages[i].tensors);
-  for (int i = stages.n - 1; ok && i >= 0; i--)
-    if (!generic_is_taken(&t, stages.data[i])) ok = plan_group(plans, stages.data[i], &t);
-  RUNTIME_VEC_FREE(&stages);
+  generic_inline_stages(p, NULL);
+  bool ok = take_scans(p, &t) && plan_stages(plans, &t, plan_strip);
+  if (ok) generic_inline_stages(p, &t);
+  ok = ok && plan_stages(plans, &t, plan_group);
   RUNTIME_VEC_FREE(&t.tensors);
   return ok;
 }

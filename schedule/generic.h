@@ -7,7 +7,7 @@
 #include "schedule/edit.h"
 
 enum {
-  GENERIC_MAX_READS = 24,  /* of one stage; one with more is scheduled as injective without vectors */
+  GENERIC_MAX_READS = 64,  /* of one stage; one with more is scheduled as injective without vectors */
   GENERIC_MAX_AXES = 24,   /* data and reduction axes of one stage */
   GENERIC_MAX_STAGES = 64, /* of one group */
   GENERIC_REGISTERS = 4
@@ -99,7 +99,8 @@ typedef struct generic_group {
   int8_t maps[GENERIC_MAX_STAGES][TN_MAX_RANK]; /* by member and axis of the root: the member's axis; -1: none */
   const tn_tensor *anchor;                      /* a reduction that reuses data (dense, convolution), or NULL */
   const tn_tensor *padding; /* what only the anchor reads, computed inside when that is cheap, or NULL */
-  int n_windows; /* strips: what windows read, computed for some rows of the root at a time; the members then are */
+  bool is_chain;            /* stencils: the root's last two axes are rows and columns, and all reads go along them */
+  int n_windows; /* of a chain: what windows read, computed for a tile of the root at a time; the members then are */
   const tn_tensor *windows[GENERIC_MAX_STAGES]; /* read point by point. Consumers first */
   double ns;                                    /* of one thread, without the windows */
 } generic_group;
@@ -116,7 +117,12 @@ bool generic_take_group(generic_taken *t, const generic_group *g);
 bool generic_is_computed(const schedule_stage *st);
 /* Nothing was done to the stage. */
 bool generic_is_untouched(const generic_draft *p, int stage);
-void generic_inline_stages(generic_draft *p);
+/* T NULL: but for what a chain of stencils may want to keep; else all that no stage of T reads. */
+void generic_inline_stages(generic_draft *p, const generic_taken *t);
+/* How often each element of STAGE is read. */
+double generic_reads_of_element(const generic_draft *p, int stage);
+/* Operations more for each element of STAGE when it is inlined; INFINITY: it cannot be (strip_facts.c). */
+double generic_computed_again(const generic_draft *p, int stage);
 /* The group that ends in STAGE. T: NULL: there are no other groups. */
 void generic_form_group(const generic_draft *p, int stage, const generic_taken *t, generic_group *g);
 /* The stages that STAGE is made from through windows and point by point. False: there is no such chain. */

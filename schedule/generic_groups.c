@@ -5,7 +5,71 @@
 
 #include <math.h>
 
-enum { MAX_INLINED_OPS = 400, REUSED = 3 };
+enum { MAX_INLINED_OPS = 400, REUSED = 3, MAX_TAPS = 49 };
+
+/* Operations that a stage of a chain may cost again for each element without further thought. */
+static const double little = 2;
+
+/* ---- stencils ---------------------------------------------------------------------------------------------------- */
+
+/* READ goes along rows and columns, READER's last two axes, as they lie in memory, moved by taps. */
+static bool goes_by_taps(const generic_reads *r, const generic_read *read) {
+  int column = r->n_data - 1, row = column - 1, last = read->tensor->ndim - 1;
+  for (int a = 0; a < r->n_axes; a++)
+    if (!read->is_known[a] || read->block[a]) return false;
+  return last >= 1 && read->dim[column] == last && read->stride[column] == 1 && read->dim[row] == last - 1 &&
+         read->stride[row] == read->tensor->shape[last];
+}
+
+static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
+  generic_reads r;
+  if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data < 2) return false;
+  for (int i = 0; i < r.n; i++)
+    if (r.reads[i].tensor == tensor && !goes_by_taps(&r, &r.reads[i])) return false;
+  return true;
+}
+
+/* Every element that lies along rows and columns is used for one point of the other axes only: no register tile over them
+ * would use it again. */
+static bool uses_by_taps_only(const generic_reads *r) {
+  int column = r->n_data - 1, row = column - 1;
+  for (int i = 0; i < r->n; i++) {
+    const generic_read *read = &r->reads[i];
+    if (read->is_known[row] && read->is_known[column] && read->stride[row] == 0 && read->stride[column] == 0) continue;
+    for (int a = 0; a < row; a++)
+      if (r->extent[a] > 1 && read->is_known[a] && read->stride[a] == 0) return false;
+  }
+  return true;
+}
+
+/* A stage of rows and columns that reduces no more than a filter's taps. */
+static bool is_stencil(const generic_draft *p, int stage) {
+  const te_op *op = p->s->stages[stage].op;
+  generic_reads r;
+  int64_t steps = 1;
+  if (op->kind != TE_COMPUTE || op->n_outputs != 1 || op->n_axes < 2 || !generic_read_all(p, stage, &r)) return false;
+  for (int a = 0; a < op->n_reduce; a++) steps *= op->reduce_axes[a]->extent;
+  return op->n_reduce == 0 || (steps <= MAX_TAPS && uses_by_taps_only(&r));
+}
+
+/* A filter over windows that lie in rows. */
+static bool is_filter(const generic_draft *p, int stage) {
+  generic_reads r;
+  bool is_window = false, is_read = generic_read_all(p, stage, &r) && r.n_axes > r.n_data && r.n_data >= 2;
+  for (int i = 0; is_read && i < r.n; i++) is_window |= r.reads[i].is_window && goes_by_taps(&r, &r.reads[i]);
+  return is_window && is_stencil(p, stage);
+}
+
+/* All that read STAGE are stencils. */
+static bool is_read_by_stencils(const generic_draft *p, int stage) {
+  const tn_tensor *tensor = p->s->stages[stage].tensors;
+  int readers[SCHEDULE_MAX_STAGES];
+  int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  bool taps = n > 0 && n <= RUNTIME_COUNT(readers);
+  for (int i = 0; taps && i < n; i++)
+    taps = is_stencil(p, readers[i]) && reads_by_taps(p, p->s->stages[readers[i]].tensors, tensor);
+  return taps;
+}
 
 /* ---- inlining ---------------------------------------------------------------------------------------------------- */
 
@@ -70,7 +134,7 @@ static bool turns_reads(const generic_draft *p, int stage) {
 
 /* Copies nearly always; what is cheap, unless a tile would compute it again and again; what is costly, when it is read
  * once. A filter's padding is inlined where each value is used a few times only. */
-static bool wants_inline(const generic_draft *p, int stage) {
+static bool wants_inline(const generic_draft *p, int stage, bool spares_chains) {
   const schedule_stage *st = &p->s->stages[stage];
   generic_reads r;
   if (!generic_is_computed(st) || st->op->n_outputs > 1 || st->op->n_reduce > 0 || schedule_is_output(p->s, stage))
@@ -83,14 +147,27 @@ static bool wants_inline(const generic_draft *p, int stage) {
   if (is_copy) return !u.by_tile || !turns_reads(p, stage);
   if (is_costly) return u.reads <= 1 && u.n_readers == 1;
   if (u.by_window) return false;
+  if (spares_chains && is_read_by_stencils(p, stage) && generic_computed_again(p, stage) > little) return false;
   if (u.by_channel || !u.by_tile) return !selects || u.reads <= 12;
   return u.reads < REUSED;
 }
 
-void generic_inline_stages(generic_draft *p) {
+double generic_reads_of_element(const generic_draft *p, int stage) { return reuse_of(p, stage).reads; }
+
+static bool is_read_by_taken(const generic_draft *p, const generic_taken *t, int stage) {
+  int readers[SCHEDULE_MAX_STAGES];
+  int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  for (int i = 0; i < n && i < RUNTIME_COUNT(readers); i++)
+    if (generic_is_taken(t, p->s->stages[readers[i]].tensors)) return true;
+  return false;
+}
+
+void generic_inline_stages(generic_draft *p, const generic_taken *t) {
   runtime_quiet quiet = runtime_quiet_begin(p->s->ctx);
-  for (int i = 0; i < p->s->n_stages; i++)
-    if (wants_inline(p, i)) (void)schedule_compute_inline(p->s, i);
+  for (int i = 0; i < p->s->n_stages; i++) {
+    if (t && (generic_is_taken(t, p->s->stages[i].tensors) || is_read_by_taken(p, t, i))) continue;
+    if (wants_inline(p, i, !t)) (void)schedule_compute_inline(p->s, i);
+  }
   runtime_quiet_end(&quiet);
 }
 
@@ -246,37 +323,10 @@ void generic_form_group(const generic_draft *p, int stage, const generic_taken *
     if (!is_free(p, i, t)) continue;
     if (is_read_only_by(p, g, i, NULL)) (void)join(p, g, i);
   }
+  g->is_chain = g->n == 0 && !g->padding && is_filter(p, stage); /* it may be a tile of registers, too */
 }
 
-/* ---- strips ------------------------------------------------------------------------------------------------------ */
-
-enum { MAX_TAPS = 49 };
-
-/* A stage of rows and columns that reduces no more than a filter's taps. */
-static bool is_stencil(const generic_draft *p, int stage) {
-  const te_op *op = p->s->stages[stage].op;
-  int64_t steps = 1;
-  for (int a = 0; a < op->n_reduce; a++) steps *= op->reduce_axes[a]->extent;
-  return op->kind == TE_COMPUTE && op->n_outputs == 1 && op->n_axes >= 2 && steps <= MAX_TAPS;
-}
-
-/* READER's rows and columns go along those of TENSOR, moved by taps; its other axes are those of TENSOR as they are. */
-static bool reads_by_taps(const generic_draft *p, const tn_tensor *reader, const tn_tensor *tensor) {
-  generic_reads r;
-  if (!generic_read_all(p, generic_stage(p, reader), &r) || r.n_data != tensor->ndim || r.n_data < 2) return false;
-  for (int i = 0; i < r.n; i++) {
-    const generic_read *read = &r.reads[i];
-    int column = r.n_data - 1, row = column - 1;
-    if (read->tensor != tensor) continue;
-    for (int a = 0; a < r.n_axes; a++)
-      if (!read->is_known[a] || read->block[a]) return false;
-    if (read->dim[column] != column || read->stride[column] != 1) return false;
-    if (read->dim[row] != row || read->stride[row] != tensor->shape[column]) return false;
-    for (int a = 0; a < row; a++)
-      if (read->plain[a] != a) return false;
-  }
-  return true;
-}
+/* ---- chains of stencils ------------------------------------------------------------------------------------------ */
 
 /* Every reader, inlined ones looked through. */
 static bool all_read_by_taps(const generic_draft *p, const generic_group *g, int stage) {
@@ -303,32 +353,32 @@ static bool is_point_member(const generic_draft *p, const generic_group *g, cons
   return tensor->ndim == g->root->ndim;
 }
 
+/* An axis of the root that READER or what it reads of the chain does not have as it is, is no common one. */
+static void keep_common(const generic_draft *p, generic_group *g, const tn_tensor *reader, const tn_tensor *tensor) {
+  generic_reads r;
+  bool is_read = generic_read_all(p, generic_stage(p, reader), &r);
+  for (int i = 0; is_read && i < r.n; i++)
+    for (int f = 0; r.reads[i].tensor == tensor && f < g->root->ndim - 2; f++)
+      g->is_common[f] &= tensor->ndim == g->root->ndim && reader->ndim == g->root->ndim && r.reads[i].plain[f] == f;
+}
+
 /* Stays out when a rule does not hold; nothing is undone. */
-static void join_strip(const generic_draft *p, generic_group *g, int stage) {
+static void join_chain(const generic_draft *p, generic_group *g, int stage) {
   const tn_tensor *tensor = p->s->stages[stage].tensors;
   int8_t map[TN_MAX_RANK];
   generic_reads r;
   if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r) || !all_read_by_taps(p, g, stage)) return;
   if (g->n == GENERIC_MAX_STAGES || g->n_windows == GENERIC_MAX_STAGES) return;
+  int readers[SCHEDULE_MAX_STAGES];
+  int n = schedule_consumers(p->s, stage, true, RUNTIME_COUNT(readers), readers);
+  for (int i = 0; i < n; i++) keep_common(p, g, p->s->stages[readers[i]].tensors, tensor);
+  g->ns += generic_cost_ns(p, &r);
   if (is_point_member(p, g, tensor, map)) {
     memcpy(g->maps[g->n], map, sizeof map);
     g->members[g->n++] = tensor;
-    g->ns += generic_cost_ns(p, &r);
   } else {
     g->windows[g->n_windows++] = tensor;
   }
-}
-
-/* A filter that uses its input again is better a tile of registers, unless there are more of its kind in the chain. */
-static bool is_chain(const generic_draft *p, const generic_group *g) {
-  int n_tileable = 0, n_reductions = 0;
-  bool window, channel;
-  for (int i = -1; i < g->n + g->n_windows; i++) {
-    int stage = generic_stage(p, i < 0 ? g->root : i < g->n ? g->members[i] : g->windows[i - g->n]);
-    n_tileable += generic_is_tileable(p, stage, &window, &channel);
-    n_reductions += p->s->stages[stage].op->n_reduce > 0;
-  }
-  return g->n_windows > 0 && (n_tileable == 0 || n_reductions > 1);
 }
 
 /* The stages that STAGE is made from through windows and point by point. False: there is no such chain. */
@@ -338,9 +388,9 @@ bool generic_form_strip(const generic_draft *p, int stage, const generic_taken *
   if (!is_stencil(p, stage) || !generic_read_all(p, stage, &r)) return false;
   for (int f = 0; f < g->root->ndim; f++) g->is_common[f] = true;
   g->ns = generic_cost_ns(p, &r);
-  for (int i = stage - 1; i >= 0; i--) {
-    if (!is_free(p, i, t)) continue;
-    if (is_read_only_by(p, g, i, NULL)) join_strip(p, g, i);
-  }
-  return is_chain(p, g);
+  for (int i = stage - 1; i >= 0; i--)
+    if (is_free(p, i, t) && is_read_only_by(p, g, i, NULL)) join_chain(p, g, i);
+  g->is_chain = g->n_windows > 0;
+  for (int i = 0; i < g->n; i++) g->is_chain |= is_filter(p, generic_stage(p, g->members[i]));
+  return g->is_chain;
 }

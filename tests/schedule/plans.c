@@ -14,6 +14,9 @@ typedef struct plan_case {
 
 #define MM(m, n, k) "C[i<" m ", j<" n "] = sum[k<" k "](A[i,k] * B[k,j])"
 
+#define SWEEP(name, rows, columns, of) \
+  name "[y<" rows ", x<" columns "] = (" of "[y,x+1] + " of "[y+2,x+1] + " of "[y+1,x] + " of "[y+1,x+2]) * 0.25\n"
+
 static const plan_case cases[] = {
     {"product", MM("512", "512", "512"), "C", "tile"},
     {"product of odd sizes", MM("257", "63", "131"), "C", "tile"},
@@ -25,6 +28,13 @@ static const plan_case cases[] = {
     {"addition", "C[i<100, j<100] = A[i,j] + B[i,j]", "C", "points"},
     {"row sums", "B[i<1000] = sum[k<1000](A[i,k])", "B", "reduce"},
     {"sum of everything", "S = sum[k<1000000](A[k])", "S", "reduce"},
+    {"filters of rows and columns",
+     "R[y<100, x<108] = sum[k<9](I[y+k,x] * K[k])\nO[y<100, x<100] = sum[k<9](R[y,x+k] * K[k])", "O", "strip"},
+    {"sweeps", SWEEP("A", "104", "104", "I") SWEEP("B", "102", "102", "A") SWEEP("C", "100", "100", "B"), "C", "strip"},
+    {"a color from a gray",
+     "G[y<33, x<70] = I[0,y,x] + I[1,y,x] + I[2,y,x]\nB[y<31, x<70] = G[y,x] + G[y+1,x] + G[y+2,x]\n"
+     "O[c<3, y<31, x<70] = B[y,x] * I[c,y+1,x]",
+     "O", "strip"},
 };
 
 static const tn_machine machine = {.threads = 2,
@@ -44,16 +54,21 @@ typedef struct planning {
   schedule_plan plans[RANKED];
 } planning;
 
-static void plan_stage(const fixture *f, const char *stage, runtime_arena *arena, planning *out) {
-  int at = schedule_find_stage(f->s, stage);
+/* What a stage by itself is to the families. */
+static void plan_alone(const fixture *f, int at, planning *out) {
   bool window, channel;
   generic_reads r;
-  *out = (planning){.draft = {.s = f->s, .machine = cost_fill_machine(&machine), .arena = arena}};
   out->group = (generic_group){.root = f->s->stages[at].tensors};
   for (int a = 0; a < out->group.root->ndim; a++) out->group.is_common[a] = true;
   assert_true(generic_read_all(&out->draft, at, &r));
   out->group.ns = generic_cost_ns(&out->draft, &r);
   if (generic_is_tileable(&out->draft, at, &window, &channel)) out->group.anchor = out->group.root;
+}
+
+static void plan_stage(const fixture *f, const char *stage, runtime_arena *arena, planning *out) {
+  int at = schedule_find_stage(f->s, stage);
+  *out = (planning){.draft = {.s = f->s, .machine = cost_fill_machine(&machine), .arena = arena}};
+  if (!generic_form_strip(&out->draft, at, NULL, &out->group)) plan_alone(f, at, out);
   schedule_plan_choices(&out->draft, &out->group, NULL, &out->choices);
   out->n = schedule_plan_rank(&out->choices, RANKED, out->plans);
 }

@@ -1,0 +1,45 @@
+/* strip.h: what the family `strip` knows of a chain of stencils, shared by its files: strip_facts.c counts, family_strip.c
+ * decides and realizes. */
+#ifndef TENON_SCHEDULE_STRIP_H
+#define TENON_SCHEDULE_STRIP_H
+
+#include "schedule/generic.h"
+
+enum { STRIP_LEVELS = 4 };
+
+/* A stage of a chain. For a block of R rows of V vectors it loads near * R * V + columns * V + fixed registers: what its taps
+ * along a column read serves several rows. */
+typedef struct strip_stage {
+  const tn_tensor *tensor;
+  bool is_local; /* read point by point: computed in registers where it is used */
+  bool reduces;
+  double lead;                 /* points of a tile for each row and column of it: its other axes */
+  double taps;                 /* steps of its reduction */
+  double ops;                  /* of a point, all taps */
+  double near, columns, fixed; /* loads, above */
+  double low[2], high[2];      /* rows and columns that it computes before and behind those of the root */
+  double bytes;                /* of an element */
+  int last_reader;             /* the stage that reads it last; stages stand consumers first */
+} strip_stage;
+
+/* The chain after what costs little to compute again was inlined. */
+typedef struct strip_level {
+  int n, n_inlined;
+  strip_stage stages[2 * GENERIC_MAX_STAGES + 1];   /* the root, then consumers first */
+  const tn_tensor *inlined[2 * GENERIC_MAX_STAGES]; /* producers first */
+} strip_level;
+
+typedef struct strip_facts {
+  tn_machine machine;
+  int64_t rows, columns; /* of the root */
+  double shared, inside; /* iterations of its other axes: those that all stages have, and those inside of a tile */
+  double streamed;       /* bytes of what the chain reads from outside and writes */
+  int64_t lanes;         /* of a vector of the root */
+  int n_levels;
+  const strip_level *levels[STRIP_LEVELS]; /* more and more is inlined */
+} strip_facts;
+
+/* In the draft's arena. NULL: the group is no chain, or no memory. */
+const strip_facts *generic_strip_facts(const generic_draft *d, const generic_group *g);
+
+#endif

@@ -1,0 +1,225 @@
+/* strip_facts.c: counts what the stages of a chain of stencils compute and read, for each of a few ways to inline some of
+ * them. */
+#include "schedule/strip.h"
+
+#include <math.h>
+
+#include "tir/linear.h"
+
+enum { COSTLY_OP = 12, MAX_INLINED_OPS = 400, ROW = 0, COLUMN = 1 };
+
+/* Operations more for each element that a stage's values may cost when they are computed where they are read. */
+static const double most_again[STRIP_LEVELS] = {2, 16, 64, INFINITY};
+
+/* ---- operations -------------------------------------------------------------------------------------------------- */
+
+typedef struct operations {
+  double sums, products, others;
+} operations;
+
+static tir_walk count_operation(void *user, const tir_expr *e) {
+  operations *n = user;
+  tir_rule rule = tir_rule_of(e);
+  if (e->op == TIR_READ) return TIR_WALK_PRUNE;
+  if (e->op == TIR_ADD || e->op == TIR_SUB)
+    n->sums++;
+  else if (e->op == TIR_MUL)
+    n->products++;
+  else if (rule == TIR_RULE_FLOAT || e->op == TIR_DIV)
+    n->others += COSTLY_OP;
+  else if (rule == TIR_RULE_ARITHMETIC || rule == TIR_RULE_COMPARISON || rule == TIR_RULE_BOOLEAN ||
+           e->op == TIR_SELECT)
+    n->others++;
+  return TIR_WALK_ON;
+}
+
+/* A product that is added takes no instruction of its own. */
+static double operations_of(const tir_expr *body) {
+  operations n = {0};
+  bool reduces = body->op == TIR_REDUCE;
+  for (int i = 0; i < (reduces ? body->n_args : 1); i++)
+    tir_walk_expr(reduces ? body->arg[i] : body, count_operation, &n);
+  if (reduces) n.sums++;
+  return fmax(n.sums, n.products) + n.others;
+}
+
+double generic_computed_again(const generic_draft *p, int stage) {
+  const schedule_stage *st = &p->s->stages[stage];
+  generic_reads r;
+  if (!generic_is_computed(st) || st->op->n_outputs > 1 || st->op->n_reduce > 0 || schedule_is_output(p->s, stage))
+    return INFINITY;
+  if (!generic_read_all(p, stage, &r) || r.ops > MAX_INLINED_OPS) return INFINITY;
+  const tir_expr *body = generic_body(p, stage);
+  return body ? operations_of(body) * fmax(generic_reads_of_element(p, stage) - 1, 0) : INFINITY;
+}
+
+/* ---- reads ------------------------------------------------------------------------------------------------------- */
+
+/* How far READ's dimension DIM is from axis AXIS, from *LOW to *HIGH. */
+static void offsets(const generic_reads *r, const generic_read *read, int dim, int axis, double *low, double *high) {
+  tir_linear form;
+  tir_linear_zero(&form);
+  *low = *high = 0;
+  if (!tir_linear_add_expr(&form, read->expr->arg[dim], 1)) return;
+  *low = *high = (double)form.constant;
+  for (int i = 0; i < form.n; i++)
+    for (int a = r->n_data; a < r->n_axes; a++) {
+      const tir_term *t = &form.terms[i];
+      if (a == axis || t->atom->op != TIR_VAR || t->atom->u.var != &r->op->reduce_axes[a - r->n_data]->var) continue;
+      double far = (double)(t->coef * (r->extent[a] - 1));
+      *low += fmin(far, 0), *high += fmax(far, 0);
+    }
+}
+
+static bool uses(const generic_read *read, int axis) { return !read->is_known[axis] || read->stride[axis] != 0; }
+
+/* Whether two reads differ in the index of rows alone, so that a block of rows shares what they load. */
+static bool differs_in_rows(const generic_read *a, const generic_read *b, int row) {
+  if (a->tensor != b->tensor || a->dim[row] != b->dim[row] || a->dim[row] < 0) return false;
+  for (int d = 0; d < a->expr->n_args; d++)
+    if (d != a->dim[row] && !tir_equal(a->expr->arg[d], b->expr->arg[d])) return false;
+  return true;
+}
+
+static void count_loads(const generic_reads *r, int at, strip_stage *out) {
+  const generic_read *read = &r->reads[at];
+  int column = r->n_data - 1, row = column - 1;
+  double row_taps = 1, taps = 1;
+  for (int a = r->n_data; a < r->n_axes; a++) {
+    bool is_of_rows = uses(read, row) && read->dim[a] >= 0 && read->dim[a] == read->dim[row];
+    if (uses(read, a)) *(is_of_rows ? &row_taps : &taps) *= (double)r->extent[a];
+  }
+  if (!uses(read, column)) {
+    out->fixed += row_taps * taps;
+    return;
+  }
+  for (int i = 0; i < at && uses(read, row); i++)
+    if (differs_in_rows(read, &r->reads[i], row)) {
+      out->columns += taps * row_taps;
+      return;
+    }
+  if (uses(read, row)) out->near += taps;
+  out->columns += taps * (row_taps - uses(read, row));
+}
+
+/* ---- stages ------------------------------------------------------------------------------------------------------ */
+
+static void count_stage(const generic_draft *d, int stage, const generic_reads *r, strip_stage *out) {
+  const tir_expr *body = generic_body(d, stage);
+  out->reduces = r->n_axes > r->n_data;
+  out->taps = out->lead = 1;
+  for (int a = r->n_data; a < r->n_axes; a++) out->taps *= (double)r->extent[a];
+  for (int a = 0; a < r->n_data - 2; a++) out->lead *= (double)r->extent[a];
+  out->ops = out->taps * (body ? operations_of(body) : 1);
+  out->bytes = (double)tn_dtype_bytes(out->tensor->dtype);
+  for (int i = 0; i < r->n; i++) count_loads(r, i, out);
+}
+
+/* What STAGE, at place AT, reads of the stages behind it, they have to compute. */
+static void reach_producers(strip_level *level, int at, const generic_reads *r) {
+  const strip_stage *reader = &level->stages[at];
+  for (int i = 0; i < r->n; i++)
+    for (int p = at + 1; p < level->n; p++) {
+      strip_stage *from = &level->stages[p];
+      if (from->tensor != r->reads[i].tensor) continue;
+      bool is_first = from->last_reader < 0;
+      from->last_reader = at;
+      for (int k = ROW; k <= COLUMN; k++) {
+        double low, high;
+        int axis = r->n_data - 2 + k, dim = from->tensor->ndim - 2 + k;
+        offsets(r, &r->reads[i], dim, axis, &low, &high);
+        from->low[k] = is_first ? reader->low[k] + low : fmin(from->low[k], reader->low[k] + low);
+        from->high[k] = is_first ? reader->high[k] + high : fmax(from->high[k], reader->high[k] + high);
+      }
+    }
+}
+
+static bool is_of_chain(const generic_group *g, const tn_tensor *tensor, bool *is_local) {
+  *is_local = generic_map_of(g, tensor) != NULL;
+  bool found = *is_local || tensor == g->root;
+  for (int i = 0; i < g->n_windows; i++) found |= g->windows[i] == tensor;
+  return found;
+}
+
+static bool count_level(const generic_draft *d, const generic_group *g, strip_level *out) {
+  generic_reads r;
+  out->n = 0;
+  for (int i = d->s->n_stages - 1; i >= 0; i--) {
+    const schedule_stage *st = &d->s->stages[i];
+    bool is_local, is_found = generic_is_computed(st) && is_of_chain(g, st->tensors, &is_local);
+    if (!is_found) continue;
+    out->stages[out->n++] = (strip_stage){.tensor = st->tensors, .is_local = is_local, .last_reader = -1};
+  }
+  for (int i = 0; i < out->n; i++) {
+    int stage = generic_stage(d, out->stages[i].tensor);
+    if (!generic_read_all(d, stage, &r) || r.n_data < 2) return false;
+    count_stage(d, stage, &r, &out->stages[i]);
+    reach_producers(out, i, &r);
+  }
+  return out->n > 0 && out->stages[0].tensor == g->root;
+}
+
+/* ---- inlining ---------------------------------------------------------------------------------------------------- */
+
+/* Producers first, what costs no more than MOST operations again. */
+static void inline_cheap(generic_draft *d, const generic_group *g, double most, strip_level *out) {
+  runtime_quiet quiet = runtime_quiet_begin(d->s->ctx);
+  for (int i = 0; i < d->s->n_stages; i++) {
+    const schedule_stage *st = &d->s->stages[i];
+    const tn_tensor *tensor = st->tensors;
+    bool is_local;
+    if (!generic_is_computed(st) || tensor == g->root || !is_of_chain(g, tensor, &is_local)) continue;
+    double again = generic_computed_again(d, i);
+    if (isfinite(again) && again <= most && schedule_compute_inline(d->s, i) == TN_OK)
+      out->inlined[out->n_inlined++] = tensor;
+  }
+  runtime_quiet_end(&quiet);
+}
+
+static const strip_level *find_level(const generic_draft *d, const generic_group *g, double most) {
+  generic_draft draft = *d;
+  strip_level *level = RUNTIME_NEW(d->arena, strip_level);
+  draft.s = tn_schedule_copy(d->s);
+  bool ok = level && draft.s;
+  if (ok) inline_cheap(&draft, g, most, level);
+  ok = ok && count_level(&draft, g, level);
+  tn_schedule_free(draft.s);
+  return ok ? level : NULL;
+}
+
+/* ---- the chain --------------------------------------------------------------------------------------------------- */
+
+/* Of the root and of what stands outside of the chain, each tensor once. */
+static double streamed_bytes(const generic_draft *d, const generic_group *g) {
+  double bytes = 0;
+  bool is_local;
+  for (int i = 0; i < d->s->n_stages; i++) {
+    const tn_tensor *t = d->s->stages[i].tensors;
+    double points = (double)tn_dtype_bytes(t->dtype);
+    bool counts = t == g->root, is_stage = is_of_chain(g, t, &is_local) || d->s->stages[i].attach == SCHEDULE_INLINED;
+    int readers[SCHEDULE_MAX_STAGES],
+        n = is_stage ? 0 : schedule_consumers(d->s, i, true, RUNTIME_COUNT(readers), readers);
+    for (int k = 0; k < n && k < RUNTIME_COUNT(readers); k++)
+      counts |= is_of_chain(g, d->s->stages[readers[k]].tensors, &is_local);
+    for (int a = 0; a < t->ndim; a++) points *= (double)t->shape[a];
+    bytes += counts ? points : 0;
+  }
+  return bytes;
+}
+
+const strip_facts *generic_strip_facts(const generic_draft *d, const generic_group *g) {
+  int n = g->root->ndim;
+  strip_facts *f = g->is_chain && n >= 2 ? RUNTIME_NEW(d->arena, strip_facts) : NULL;
+  if (!f) return NULL;
+  *f = (strip_facts){.machine = d->machine, .shared = 1, .inside = 1, .streamed = streamed_bytes(d, g)};
+  f->rows = g->root->shape[n - 2], f->columns = g->root->shape[n - 1];
+  f->lanes = generic_lanes(d, generic_stage(d, g->root));
+  for (int a = 0; a < n - 2; a++) *(g->is_common[a] ? &f->shared : &f->inside) *= (double)g->root->shape[a];
+  for (int i = 0; i < STRIP_LEVELS; i++) {
+    const strip_level *level = find_level(d, g, most_again[i]);
+    if (!level) break; /* too much to be analysed */
+    bool is_same = f->n_levels > 0 && f->levels[f->n_levels - 1]->n_inlined == level->n_inlined;
+    if (!is_same) f->levels[f->n_levels++] = level;
+  }
+  return f->n_levels > 0 ? f : NULL;
+}
