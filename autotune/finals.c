@@ -190,13 +190,13 @@ static tn_status record(finals *f, int i, int rank, bool is_tie) {
   m->n_samples = e->n;
   autotune_record made = {0};
   tn_status status = autotune_record_make(t->ctx, &f->candidates[i], t->program, t->options.target, m, &made);
-  if (status == TN_OK) {
-    tuner_add_plan(&made, f->plans[i]);
-    json_object_set_new(made.json, "final", json_true());
-    json_object_set_new(made.json, "rank", json_integer(rank));
-    if (is_tie) json_object_set_new(made.json, "tie", json_true());
-    status = autotune_record_append(t->ctx, t->options.log, &made);
-  }
+  if (status == TN_OK) status = tuner_add_plan(t->ctx, &made, f->plans[i]);
+  /* Without its mark it would count as a trial. */
+  bool marked = status == TN_OK && json_object_set_new(made.json, "final", json_true()) == 0 &&
+                json_object_set_new(made.json, "rank", json_integer(rank)) == 0 &&
+                (!is_tie || json_object_set_new(made.json, "tie", json_true()) == 0);
+  if (status == TN_OK && !marked) status = runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for a final record");
+  if (status == TN_OK) status = autotune_record_append(t->ctx, t->options.log, &made);
   autotune_record_free(&made);
   return status;
 }

@@ -105,7 +105,8 @@ static void start_failed(measure_pool *pool, const char *why) {
   snprintf(pool->start_error, sizeof pool->start_error, "%s", why);
 }
 
-/* Returns before the worker has greeted: the loop goes on serving the others meanwhile. */
+/* Returns before the worker has greeted: the loop goes on serving the others meanwhile. A worker that cannot be greeted
+ * would wait for ever: it ends again. */
 static void start_worker(measure_pool *pool, measure_worker *w) {
   int error = measure_process_start(&w->process, (const char *const *)pool->command);
   if (error) {
@@ -116,7 +117,10 @@ static void start_worker(measure_pool *pool, measure_worker *w) {
   json_t *hello = json_pack("{s:s, s:i, s:I}", "type", "hello", "protocol", PROTOCOL_VERSION, "memory_bytes",
                             (json_int_t)pool->options.memory_bytes);
   measure_profile_ask(&w->profile, hello);
-  send_request(pool, w, &(measure_request){.header = hello, .timeout_s = GREETING_S});
+  if (send_request(pool, w, &(measure_request){.header = hello, .timeout_s = GREETING_S})) return;
+  start_failed(pool, "out of memory for the greeting");
+  measure_process_kill(&w->process);
+  clear_worker(w);
 }
 
 static void end_work(measure_pool *pool, measure_worker *w) {

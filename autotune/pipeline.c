@@ -264,7 +264,8 @@ static tn_status propose(pipeline *p, int want) {
   if (p->n_rounds == 0) tuner_tell(t, "searching");
   int n = autotune_search_next(t->search, want, schedules);
   t->result.exhausted = n == 0;
-  tn_status status = n > 0 ? fill_round(p, n, schedules) : TN_OK;
+  tn_status status = tuner_check_memory(t);
+  if (status == TN_OK && n > 0) status = fill_round(p, n, schedules);
   for (int i = 0; i < n; ++i) tn_schedule_free(schedules[i]);
   free(schedules);
   return status;

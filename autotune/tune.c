@@ -236,6 +236,13 @@ static void tear_down(tuner *t) {
 
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
+/* A search that lacks memory draws other candidates than it would. What is refused is not told, but that is. */
+tn_status tuner_check_memory(const tuner *t) {
+  bool lacks_memory = t->began_well && tn_context_status(t->ctx) == TN_ERROR_MEMORY;
+  return lacks_memory ? TN_ERROR_MEMORY : TN_OK;
+}
+
+/* A round is an event Round#k of the running session, if there is one. */
 void tuner_end_round(void) {
   tn_profile_state state = tn_profile_get_state();
   if (state == TN_PROFILE_RECORDING || state == TN_PROFILE_WAITING) tn_profile_step(NULL);
@@ -278,7 +285,11 @@ static tn_status run(tuner *t) {
 tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_result *out) {
   if (out) *out = (tn_tune_result){0};
   if (!program) return TN_ERROR_ARGUMENT;
-  tuner t = {.ctx = program->ctx, .program = program, .start_ns = runtime_now_ns(), .claims = AUTOTUNE_NO_CLAIMS};
+  tuner t = {.ctx = program->ctx,
+             .program = program,
+             .start_ns = runtime_now_ns(),
+             .claims = AUTOTUNE_NO_CLAIMS,
+             .began_well = tn_context_status(program->ctx) == TN_OK};
   tn_status status = te_check_no_symbols(program, "tuning");
   if (status == TN_OK) status = te_check_no_externs(program, "tuning");
   if (status == TN_OK) status = check_options(t.ctx, options);
@@ -288,6 +299,7 @@ tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_r
   if (status == TN_OK) tell_task(&t);
   if (status == TN_OK) status = resume(&t);
   if (status == TN_OK) status = run(&t);
+  if (status == TN_OK) status = check_memory(&t);
   tear_down(&t);
   if (out) *out = t.result;
   return status;

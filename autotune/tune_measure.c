@@ -94,8 +94,8 @@ tn_status tuner_note(tuner *t, const tn_schedule *s, const autotune_record *reco
 
 /* ---- the log ----------------------------------------------------------------------------------------------------- */
 
-/* The schedule of a record; NULL when its steps are refused now (said as a warning: the record only counts as a trial).
- */
+/* The schedule of a record; NULL without memory, and when its steps are refused now (said as a warning: the record only
+ * counts as a trial). */
 static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
   tn_context *ctx = t->ctx;
   tn_schedule *s = tn_schedule_new(t->program);
@@ -105,10 +105,13 @@ static tn_schedule *replay(tuner *t, int line, const autotune_record *record) {
   bool ok = s && steps && tn_schedule_replay(s, steps) == TN_OK;
   memcpy(why, ctx->message, sizeof why);
   runtime_quiet_end(&quiet);
+  if (!steps) runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the steps of a record");
   free(steps);
   if (ok) return s;
-  runtime_say(ctx, TN_SEVERITY_WARNING, "%s:%d: the record's steps are refused now and teach nothing: %s",
-              t->options.log, line, why);
+  t->visit_status = s && tn_context_status(ctx) != TN_ERROR_MEMORY ? TN_OK : TN_ERROR_MEMORY;
+  if (t->visit_status == TN_OK)
+    runtime_say(ctx, TN_SEVERITY_WARNING, "%s:%d: the record's steps are refused now and teach nothing: %s",
+                t->options.log, line, why);
   tn_schedule_free(s);
   return NULL;
 }
@@ -118,13 +121,15 @@ static void take_plan(tuner *t, int line, const autotune_record *record, tn_sche
   json_t *plan = json_object_get(record->json, "plan");
   char *text = plan ? json_dumps(plan, JSON_COMPACT) : NULL;
   tn_message_fn on_message = t->ctx->options.on_message;
+  if (plan && !text) t->visit_status = runtime_fail(t->ctx, TN_ERROR_MEMORY, "out of memory for the plan of a record");
   if (!text) return;
   t->ctx->options.on_message = NULL;
   tn_status status = autotune_search_check_plan(t->search, text);
   t->ctx->options.on_message = on_message;
-  if (status == TN_OK) {
-    (void)schedule_set_plan(s, text);
-  } else {
+  if (status == TN_OK) status = schedule_set_plan(s, text);
+  if (status == TN_ERROR_MEMORY) {
+    t->visit_status = status;
+  } else if (status != TN_OK) {
     runtime_say(t->ctx, TN_SEVERITY_WARNING, "%s:%d: the record's plan is refused, its steps are used: %s",
                 t->options.log, line, tn_context_message(t->ctx));
     tn_context_clear(t->ctx);
@@ -153,10 +158,10 @@ static bool take_record(void *user, int line, autotune_record *record) {
   if (!s) {
     t->result.reused++;
     t->held++;
-    return true;
+    return t->visit_status == TN_OK;
   }
   take_plan(t, line, record, s);
-  t->visit_status = learn_from_log(t, s, record);
+  if (t->visit_status == TN_OK) t->visit_status = learn_from_log(t, s, record);
   tn_schedule_free(s);
   return t->visit_status == TN_OK;
 }
@@ -178,9 +183,9 @@ static void add_worker_phases(const tn_measurement *m) {
   }
 }
 
-void tuner_add_plan(autotune_record *record, const char *text) {
-  json_t *plan = text ? json_loads(text, 0, NULL) : NULL;
-  if (plan) json_object_set_new(record->json, "plan", plan);
+tn_status tuner_add_plan(tn_context *ctx, autotune_record *record, const char *text) {
+  if (!text || json_object_set_new(record->json, "plan", json_loads(text, 0, NULL)) == 0) return TN_OK;
+  return runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the plan of a record");
 }
 
 /* With candidate and schedule of one loop nest. RECORD is the caller's to free even on failure. */
@@ -189,7 +194,7 @@ static tn_status append_record(tuner *t, const tn_candidate *candidate, const tn
   TN_SCOPE_AS(scope, RECORD, 2, "MeasureCallback/AddToDatabase");
   tn_scope_sequence(&scope, candidate->sequence);
   tn_status status = autotune_record_make(t->ctx, candidate, t->program, t->options.target, m, record);
-  if (status == TN_OK) tuner_add_plan(record, schedule_plan_text(s));
+  if (status == TN_OK) status = tuner_add_plan(t->ctx, record, schedule_plan_text(s));
   return status == TN_OK ? autotune_record_append(t->ctx, t->options.log, record) : status;
 }
 

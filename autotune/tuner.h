@@ -52,6 +52,7 @@ typedef struct tuner {
   tn_tune_result result;
   int held; /* records of this task in the log */
   int held_failed;
+  bool began_well;                /* the context had no error: one that it has now is this run's */
   uint64_t start_ns, deadline_ns; /* when candidates end, later when finals end; 0: never */
   uint64_t told_ns;               /* when progress was last told */
   const char *phase;
@@ -98,7 +99,7 @@ tn_status tuner_log_end(tuner *t, tn_status status);
 /* What is known of a schedule from now on, by a record that counts as a trial; the search is told by the caller. */
 tn_status tuner_note(tuner *t, const tn_schedule *s, const autotune_record *record);
 /* Beside the steps, which are what counts, the plan that they were made from: a search can go on from it. TEXT may be NULL. */
-void tuner_add_plan(autotune_record *record, const char *text);
+tn_status tuner_add_plan(tn_context *ctx, autotune_record *record, const char *text);
 /* Reads what was appended to the log since the last time, and learns from what others have. */
 tn_status tuner_catch_up(tuner *t);
 /* Has the reference made, and learns what the default schedule takes, where the runner can do that beforehand. */
@@ -122,6 +123,8 @@ tn_status tuner_run_pipeline(tuner *t);
 void tuner_meanwhile(void *user);
 /* An event Round#k of the running session, if there is one. */
 void tuner_end_round(void);
+/* TN_ERROR_MEMORY when memory ran out in this run, which the search may have passed over. */
+tn_status tuner_check_memory(const tuner *t);
 tn_status tuner_submit(tuner_stage *stage, tn_job *job);
 tn_status tuner_poll(tuner_stage *stage, double wait_s, tn_job **done);
 /* Submits N candidates and polls until all are done. */

@@ -1,7 +1,5 @@
-/* file.c: files that leave home. Everything is written under a temporary name in the file's own directory and renamed
- * when it is complete, so that a failure leaves neither a half file nor a changed one. */
+/* file.c: files that leave home: they get their names when they are complete. */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -9,6 +7,7 @@
 #include <unistd.h>
 
 #include "codegen/file.h"
+#include "runtime/new_file.h"
 
 extern char **environ;
 
@@ -26,45 +25,28 @@ static bool write_all(int file, const char *data, size_t n) {
   return true;
 }
 
-/* Makes a file next to PATH that was not there, with the mode that a new file gets; the name is left in NAME. */
-static int open_temporary(tn_context *ctx, const char *path, char name[PATH_MAX]) {
-  int file = -1;
-  errno = EEXIST;
-  for (int i = 0; file < 0 && errno == EEXIST && i < 1000; i++) {
-    int n = snprintf(name, PATH_MAX, "%s.%ld-%d.tmp", path, (long)getpid(), i);
-    if (n >= PATH_MAX)
-      errno = ENAMETOOLONG;
-    else
-      file = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-  }
-  if (file < 0) runtime_fail(ctx, TN_ERROR_IO, "cannot write %s: %s", path, strerror(errno));
-  return file;
-}
-
-/* Leaves the complete bytes under NAME, next to PATH, or nothing. */
-static tn_status write_temporary(tn_context *ctx, const char *path, const void *data, size_t n, char name[PATH_MAX]) {
-  int file = open_temporary(ctx, path, name);
-  if (file < 0) return TN_ERROR_IO;
-  bool written = write_all(file, data, n);
-  int error = errno;
-  if (close(file) == 0 && written) return TN_OK;
-  unlink(name);
-  return runtime_fail(ctx, TN_ERROR_IO, "cannot write %s: %s", path, strerror(written ? errno : error));
-}
-
-/* Within one directory, so that rename is atomic. */
-static tn_status move_into_place(tn_context *ctx, const char *name, const char *path) {
-  if (rename(name, path) == 0) return TN_OK;
-  int error = errno;
-  unlink(name);
+static tn_status fail(tn_context *ctx, const char *path, int error) {
   return runtime_fail(ctx, TN_ERROR_IO, "cannot write %s: %s", path, strerror(error));
+}
+
+static tn_status keep(tn_context *ctx, runtime_new_file *file, const char *path) {
+  return runtime_new_file_keep(file, path) ? TN_OK : fail(ctx, path, errno);
+}
+
+/* Leaves nothing when it fails. */
+static tn_status write_new(tn_context *ctx, const char *path, const void *data, size_t n, runtime_new_file *file) {
+  if (!runtime_new_file_open(file, path)) return fail(ctx, path, errno);
+  if (write_all(file->fd, data, n)) return TN_OK;
+  int error = errno;
+  runtime_new_file_drop(file);
+  return fail(ctx, path, error);
 }
 
 /* An existing file keeps its contents until the new one is complete. */
 tn_status codegen_write_file(tn_context *ctx, const char *path, const void *data, size_t n) {
-  char name[PATH_MAX];
-  tn_status status = write_temporary(ctx, path, data, n, name);
-  return status == TN_OK ? move_into_place(ctx, name, path) : status;
+  runtime_new_file file;
+  tn_status status = write_new(ctx, path, data, n, &file);
+  return status == TN_OK ? keep(ctx, &file, path) : status;
 }
 
 /* ---- linking ----------------------------------------------------------------------------------------------------- */
@@ -101,24 +83,36 @@ static tn_status link_objects(tn_context *ctx, const char *out, const char *obje
   return runtime_fail(ctx, TN_ERROR_IO, "cannot link %s: cc ended with status %d: %s", path, result, words);
 }
 
-/* A name next to PATH that nothing has, kept by an empty file. */
-static tn_status reserve(tn_context *ctx, const char *path, char name[PATH_MAX]) {
-  return write_temporary(ctx, path, "", 0, name);
+/* Into a file with or without a name; it is left open. */
+static tn_status link_into(tn_context *ctx, runtime_new_file *out, const runtime_new_file *object, const char *path) {
+  char out_place[PATH_MAX], object_place[PATH_MAX];
+  runtime_new_file_place(out, out_place, sizeof out_place);
+  runtime_new_file_place(object, object_place, sizeof object_place);
+  return link_objects(ctx, out_place, object_place, path);
+}
+
+/* Whether the linker that cc calls writes to a file that is there. */
+static bool link_in_place(runtime_new_file *out, const runtime_new_file *object, const char *path) {
+  if (!runtime_new_file_open(out, path)) return false;
+  if (link_into(NULL, out, object, path) == TN_OK && lseek(out->fd, 0, SEEK_END) > 0) return true;
+  runtime_new_file_drop(out);
+  return false;
+}
+
+/* Some linkers make their output anew, under its name. */
+static tn_status link_named(tn_context *ctx, runtime_new_file *out, const runtime_new_file *object, const char *path) {
+  if (!runtime_new_file_open_named(out, path)) return fail(ctx, path, errno);
+  tn_status status = link_into(ctx, out, object, path);
+  if (status != TN_OK) runtime_new_file_drop(out);
+  return status;
 }
 
 /* The object stands beside PATH while cc runs, and goes in each case. */
 tn_status codegen_link_shared(tn_context *ctx, const codegen_bytes *object, const char *path) {
-  char object_name[PATH_MAX], out_name[PATH_MAX];
-  tn_status status = write_temporary(ctx, path, object->data, object->n, object_name);
+  runtime_new_file from, out;
+  tn_status status = write_new(ctx, path, object->data, object->n, &from);
   if (status != TN_OK) return status;
-  status = reserve(ctx, path, out_name);
-  if (status == TN_OK) {
-    status = link_objects(ctx, out_name, object_name, path);
-    if (status != TN_OK)
-      unlink(out_name);
-    else
-      status = move_into_place(ctx, out_name, path);
-  }
-  unlink(object_name);
-  return status;
+  if (!link_in_place(&out, &from, path)) status = link_named(ctx, &out, &from, path);
+  runtime_new_file_drop(&from);
+  return status == TN_OK ? keep(ctx, &out, path) : status;
 }

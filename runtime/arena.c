@@ -33,6 +33,7 @@ struct runtime_chunk {
 
 /* What every allocation does without memory: jump to the landing place, or give NULL. */
 static void *out_of_memory(runtime_arena *arena) {
+  arena->failed = true;
   if (arena->on_oom) longjmp(*arena->on_oom, 1);
   return NULL;
 }

@@ -31,6 +31,7 @@ typedef struct runtime_arena {
   size_t total; /* bytes reserved over all chunks */
   size_t limit; /* most bytes it may reserve; 0: no limit. Tests use it to make memory run out */
   jmp_buf *on_oom;
+  bool failed; /* memory ran out once: for who may not take a NULL for an answer of another kind */
 } runtime_arena;
 
 /* BYTES of zeros, aligned to 16; BYTES 0 gives a place of its own, too. What comes back lives until the

@@ -79,9 +79,10 @@ typedef void (*tn_message_fn)(void *user, tn_severity severity, const char *text
 #define TN_LIMITS(X)                                                                                               \
   X(text_bytes, INT64_C(16) << 20, "bytes of a text that is read or printed")                                      \
   X(params, 4096, "parameters of a program")                                                                       \
-  X(expr_nodes, 32768, "operations of a stage's expression with all inlined stages in it; shared ones count once") \
+  X(expr_nodes, 16384, "operations of a stage's expression with all inlined stages in it; shared ones count once") \
   X(steps, 16384, "steps of a schedule that is applied or replayed")                                               \
-  X(data_bytes, INT64_C(2) << 30, "bytes of all arrays that a program is checked and timed with")
+  X(data_bytes, INT64_C(2) << 30, "bytes of all arrays that a program is checked and timed with")                  \
+  X(unpacked_bytes, INT64_C(384) << 20, "bytes that a compressed recording unpacks to")
 
 /* Zero fields: the usual numbers. What is more is refused, and the message names the limit. A higher limit costs time
  * and memory. */

@@ -2,23 +2,23 @@
  * what a target asks for by default is no more than OpenMP's own answer, which holds OMP_NUM_THREADS.
  * Nothing is cached: a container's quota may change while the program runs, and asking costs some ten
  * microseconds. */
+#include <errno.h>
+#include <fcntl.h>
 #include <omp.h>
 #include <sched.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "runtime/parallel.h"
 
-/* CPUs this process may run on. The mask grows until the kernel's fits into it. */
+/* Nothing here allocates: without memory the number would be another one, and nobody would be told. */
+enum { MOST_CPUS = 1 << 16, MOST_LIST_BYTES = 1 << 14 };
+
+/* CPUs this process may run on. */
 static int affinity_threads(void) {
-  for (int n_cpus = 1024; n_cpus <= 1 << 20; n_cpus *= 4) {
-    cpu_set_t *set = CPU_ALLOC((size_t)n_cpus);
-    size_t bytes = CPU_ALLOC_SIZE((size_t)n_cpus);
-    bool known = set && sched_getaffinity(0, bytes, set) == 0; /* fails when the mask is too small */
-    int n = known ? CPU_COUNT_S(bytes, set) : 0;
-    if (set) CPU_FREE(set);
-    if (known) return RUNTIME_MAX(n, 1);
-  }
-  return 1;
+  unsigned long mask[MOST_CPUS / (8 * sizeof(unsigned long))] = {0};
+  bool known = sched_getaffinity(0, sizeof mask, (cpu_set_t *)mask) == 0;
+  return known ? RUNTIME_MAX(CPU_COUNT_S(sizeof mask, (cpu_set_t *)mask), 1) : 1;
 }
 
 int runtime_quota_threads(const char *quota, const char *period) {
@@ -28,13 +28,25 @@ int runtime_quota_threads(const char *quota, const char *period) {
   return threads >= RUNTIME_NO_QUOTA ? RUNTIME_NO_QUOTA : RUNTIME_MAX((int)(threads + 0.999), 1);
 }
 
-/* The first line of FOLDER/NAME; "" when there is none. */
-static const char *read_line(const char *folder, const char *name, char *line, int size) {
-  char path[4096];
+/* The first SIZE - 1 bytes of a file; "" when there is none. */
+static char *read_start(const char *path, char *text, size_t size) {
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  size_t have = 0;
+  for (ssize_t n = 1; fd >= 0 && have < size - 1 && n != 0;) {
+    n = read(fd, text + have, size - 1 - have);
+    if (n < 0 && errno != EINTR) break;
+    have += n > 0 ? (size_t)n : 0;
+  }
+  if (fd >= 0) close(fd);
+  text[have] = '\0';
+  return text;
+}
+
+/* The first line of FOLDER/NAME. */
+static const char *read_line(const char *folder, const char *name, char *line, size_t size) {
+  char path[4096 + 32]; /* a folder and one of the names */
   snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *file = fopen(path, "re");
-  if (!file || !fgets(line, size, file)) line[0] = '\0';
-  if (file) fclose(file);
+  read_start(path, line, size)[strcspn(line, "\n")] = '\0';
   return line;
 }
 
@@ -70,7 +82,6 @@ static int controller_threads(const char *mount, const char *name, const char *p
 
 /* One line of /proc/self/cgroup: "0::/path" (version 2), "4:cpu,cpuacct:/path" (version 1). */
 static int line_threads(char *line, const char *mount) {
-  line[strcspn(line, "\n")] = '\0';
   char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
   if (!path) return RUNTIME_NO_QUOTA;
   *controllers++ = *path++ = '\0';
@@ -82,15 +93,13 @@ static int line_threads(char *line, const char *mount) {
 }
 
 int runtime_cgroup_threads(const char *list, const char *mount) {
-  FILE *file = fopen(list, "re");
-  if (!file) return RUNTIME_NO_QUOTA;
-  char line[4096];
+  char text[MOST_LIST_BYTES], *rest;
   int least = RUNTIME_NO_QUOTA;
-  while (fgets(line, sizeof line, file)) {
+  for (char *line = strtok_r(read_start(list, text, sizeof text), "\n", &rest); line;
+       line = strtok_r(NULL, "\n", &rest)) {
     int threads = line_threads(line, mount); /* cuts the line */
     least = RUNTIME_MIN(least, threads);
   }
-  fclose(file);
   return least;
 }
 

@@ -354,6 +354,7 @@ typedef struct region {
   lowering *l;
   const lower_stage *reader;
   const schedule_stage *producer;
+  const tn_tensor *only; /* NULL: any tensor of the producer, which are alike; those of an extern are not */
   bool is_read;
   schedule_range dim[TN_MAX_RANK];
 } region;
@@ -375,6 +376,7 @@ static schedule_range read_range(region *r, const tir_expr *index) {
 static tir_walk add_read(void *user, const tir_expr *e) {
   region *r = user;
   if (e->op != TIR_READ || !schedule_has_tensor(r->producer, e->u.tensor)) return TIR_WALK_ON;
+  if (r->only && e->u.tensor != r->only) return TIR_WALK_ON;
   for (int i = 0; i < e->n_args; i++) {
     schedule_range range = read_range(r, e->arg[i]);
     r->dim[i] = r->is_read ? schedule_range_hull(r->l, r->dim[i], range) : range;
@@ -384,11 +386,11 @@ static tir_walk add_read(void *user, const tir_expr *e) {
 }
 
 /* Cuts a range to the tensor: points outside are never needed (reads there are guarded). */
-static void set_region(lowering *l, lower_stage *ls, int dim, schedule_range range) {
-  int64_t shape = ls->st->tensors[0].shape[dim], first;
+static void set_region(lowering *l, lower_stage *ls, const tn_tensor *tensor, int dim, schedule_range range) {
+  int64_t shape = tensor->shape[dim], first;
   ls->min[dim] = schedule_index_int(l, 0);
   ls->extent[dim] = shape;
-  ls->size[dim] = tensor_size(l, ls->st->tensors, dim);
+  ls->size[dim] = tensor_size(l, tensor, dim);
   if (!range.extent || range.extent >= shape) return;
   const tir_expr *min = tir_simplify(l->arena, l->env, range.min);
   if (tir_is_int(min, &first)) {
@@ -413,11 +415,12 @@ static void set_whole(lowering *l, lower_stage *ls) {
 }
 
 /* Readers first, since a region depends on theirs. A stage that nobody reads is not live and gets no
- * loops. */
+ * loops. But a call is made whoever reads it: inlining may drop the last read of what it computes, and a
+ * schedule decides nothing about effects. */
 static void infer_region(lowering *l, int stage) {
   lower_stage *ls = &l->stages[stage];
   region r = {.l = l, .producer = ls->st};
-  bool is_whole = schedule_is_output(l->s, stage);
+  bool is_whole = schedule_is_output(l->s, stage) || te_is_extern(ls->st->op);
   for (int i = stage + 1; i < l->s->n_stages; i++) {
     r.reader = &l->stages[i];
     if (!r.reader->is_live) continue;
@@ -432,7 +435,7 @@ static void infer_region(lowering *l, int stage) {
   ls->is_live = r.is_read || is_whole;
   is_whole |= ls->st->op->kind != TE_COMPUTE;
   if (is_whole) set_whole(l, ls);
-  for (int i = 0; !is_whole && i < ls->st->tensors[0].ndim; i++) set_region(l, ls, i, r.dim[i]);
+  for (int i = 0; !is_whole && i < ls->st->tensors[0].ndim; i++) set_region(l, ls, ls->st->tensors, i, r.dim[i]);
 }
 
 /* Asks as if the tensor were computed at the loop: a prefetch wants what compute_at would compute. */
@@ -443,7 +446,7 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, co
   inside.attach = SCHEDULE_AT;
   inside.at_stage = (int16_t)stage;
   inside.at_axis = ls->st->leaves[leaf];
-  region r = {.l = l, .producer = &inside};
+  region r = {.l = l, .producer = &inside, .only = te_is_extern(inside.op) ? tensor : NULL};
   for (int i = 0; i < l->s->n_stages; i++) {
     r.reader = &l->stages[i];
     if (!r.reader->is_live || !r.reader->body || schedule_inside(l->s, i, stage) < leaf) continue;
@@ -454,7 +457,7 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, co
   lower_stage box = {.st = &inside};
   bool moves = false;
   for (int i = 0; r.is_read && i < tensor->ndim; i++) {
-    set_region(l, &box, i, r.dim[i]);
+    set_region(l, &box, tensor, i, r.dim[i]);
     if (box.size[i]) return false;
     moves |= tir_uses_var(box.min[i], &of->var);
     out->min[i] = box.min[i];

@@ -379,7 +379,7 @@ schedule_plans *schedule_plans_new(tn_program *program, const tn_machine *machin
     plans->draft = (generic_draft){.s = tn_schedule_new(program), .machine = cost_fill_machine(machine)};
     plans->draft.arena = &plans->arena;
   }
-  if (plans && plans->draft.s && plan_all(plans)) return plans;
+  if (plans && plans->draft.s && plan_all(plans) && !plans->arena.failed) return plans;
   schedule_plans_free(plans);
   runtime_fail(program->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
   return NULL;
@@ -432,6 +432,7 @@ tn_schedule *schedule_plans_realize(schedule_plans *plans, const schedule_plan *
       fall_back(&draft, &pg->group, pg->kind, "");
   }
   runtime_quiet_end(&quiet);
+  if (plans->arena.failed) ok = runtime_fail(plans->draft.s->ctx, TN_ERROR_MEMORY, "out of memory for a plan") == TN_OK;
   if (ok) return draft.s;
   tn_schedule_free(draft.s);
   return NULL;
@@ -519,6 +520,7 @@ static void schedule_here(void *data) {
   if (!plans) return;
   for (int i = 0; i < plans->groups.n; i++) schedule_group(&plans->draft, plans->groups.data[i]);
   /* Out of memory in a trial is no refusal: another schedule would come out. */
+  if (plans->arena.failed) runtime_fail(s->ctx, TN_ERROR_MEMORY, "out of memory for a generic schedule");
   if (was_ok) a->status = tn_context_status(s->ctx);
   if (a->status == TN_OK) schedule_swap_contents(s, plans->draft.s);
   schedule_plans_free(plans);

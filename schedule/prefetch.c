@@ -242,8 +242,11 @@ static const tir_stmt *one_prefetch(lowering *l, const lower_stage *ls, int leaf
     warn(l, ls, p, why_not);
     return tir_nop(l->arena);
   }
-  for (int v = 0; v < from->st->n_tensors; v++) stmts[v] = over_region(l, ls->env[leaf], of, p->offset, from, v, &box);
-  return tir_seq(l->arena, from->st->n_tensors, stmts);
+  /* What an extern computes has shapes of its own: only the tensor that is named. */
+  int only = te_is_extern(from->st->op) ? p->tensor->value_index : -1, n = 0;
+  for (int v = 0; v < from->st->n_tensors; v++)
+    if (only < 0 || v == only) stmts[n++] = over_region(l, ls->env[leaf], of, p->offset, from, v, &box);
+  return tir_seq(l->arena, n, stmts);
 }
 
 const tir_stmt *schedule_with_prefetches(lowering *l, const lower_stage *ls, int leaf, const tir_stmt *body) {

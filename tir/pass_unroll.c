@@ -5,7 +5,7 @@
 
 #include "tir/passes.h"
 
-enum { MAX_AUTO_DEPTH = 8, ORDINARY_NODES = 32, MAX_COUNTED = 1 << 20 };
+enum { MAX_AUTO_DEPTH = 8, MAX_COUNTED = 1 << 20 };
 
 /* What was found below a statement. */
 typedef struct tally {
@@ -88,9 +88,9 @@ static const char *objection(const state *at, const tir_stmt *s, int64_t *extent
   if (*extent > limit / RUNTIME_MAX(at->below.steps, 1)) {
     return runtime_format(at->p->arena, "it would make more than %" PRId64 " statements", limit);
   }
-  if (*extent > limit * ORDINARY_NODES / RUNTIME_MAX(at->below.nodes, 1)) {
+  if (*extent > limit * TIR_ORDINARY_NODES / RUNTIME_MAX(at->below.nodes, 1)) {
     return runtime_format(at->p->arena, "it would make more code than %" PRId64 " statements of %d operations", limit,
-                          ORDINARY_NODES);
+                          TIR_ORDINARY_NODES);
   }
   return NULL;
 }

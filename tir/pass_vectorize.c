@@ -3,7 +3,7 @@
  * loads under it; an allocation inside gets one copy a lane. */
 #include "tir/passes.h"
 
-enum { MAX_LANES = 64, MIN_CHUNK = 8, MAX_WIDENED = 8 };
+enum { MAX_LANES = 64, MIN_CHUNK = 8, LEAST_COUNTED = 16, MAX_COUNTED = 1 << 20, MAX_WIDENED = 8 };
 
 typedef struct widener {
   tir_pass_context *p;
@@ -337,10 +337,28 @@ static const tir_stmt *chunk_loop(state *at, const tir_stmt *loop, int64_t n, in
                  widen_chunk(at, &env, loop, base, lanes, why_not));
 }
 
+static tir_walk count_node(void *user, const tir_expr *e) {
+  (void)e;
+  return ++*(int64_t *)user < MAX_COUNTED ? TIR_WALK_ON : TIR_WALK_STOP;
+}
+
+/* Fewer lanes where the body is so long that LLVM would take very long: its time is quadratic in straight code. 0: even
+ * LEAST_COUNTED are too many. */
+static int limit_lanes(const state *at, const tir_stmt *loop, int lanes) {
+  int64_t nodes = 0, most = at->p->options.max_unrolled_body * TIR_ORDINARY_NODES;
+  tir_walk_stmt(loop->u.loop.body, &(tir_visitor){.expr = count_node, .user = &nodes});
+  while (lanes > LEAST_COUNTED && nodes * lanes > most) lanes = RUNTIME_MAX(lanes / 2, LEAST_COUNTED);
+  return nodes * LEAST_COUNTED > most ? 0 : lanes;
+}
+
 /* All iterations at once, or chunks of them and a rest. */
 static const tir_stmt *vectorize_loop(state *at, const tir_stmt *loop, int64_t extent, const char **why_not) {
   runtime_arena *arena = at->p->arena;
-  int lanes = choose_lanes(extent);
+  int lanes = limit_lanes(at, loop, choose_lanes(extent));
+  if (lanes == 0) {
+    *why_not = "its body is so long that vectors of it would take LLVM minutes: split it into several stages";
+    return NULL;
+  }
   int64_t chunks = extent / lanes, rest = extent % lanes;
   const tir_stmt *parts[2] = {NULL, tir_nop(arena)};
   parts[0] = chunks == 1 ? widen_chunk(at, at->env, loop, loop->u.loop.min, lanes, why_not)

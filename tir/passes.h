@@ -4,6 +4,9 @@
 
 #include "tir/internal.h"
 
+/* Operations of an ordinary statement: as much code as N statements is N times that. */
+enum { TIR_ORDINARY_NODES = 32 };
+
 /* X(name, "what it does"); the order of the pipeline is in pipeline.c. */
 #define TIR_PASSES(X)                                                                                            \
   X(double_buffer, "a marked allocation in a loop gets two halves that alternate, filled one iteration ahead")   \

@@ -1,5 +1,5 @@
-/* profile_session.c: recording a run of the command: --profile FILE[:key=value]..., or TENON_PROFILE in the
- * environment. A bad value is told, and the run goes on without a recording. */
+/* profile_session.c: recording a run of the command: --profile FILE[:key=value]..., or TENON_PROFILE in the environment. A
+ * bad value is told, and the run goes on without a recording; where memory runs out, it goes on and fails at its end. */
 #include "tools/profile_session.h"
 #include "runtime/profiler/profiler_analysis.h"
 #include "runtime/profiler/profiler_files.h"
@@ -32,6 +32,7 @@ static bool start(tools_session *session, tn_context *ctx, const char *text, too
   options.process_name = "tuner";
   tn_host host;
   tn_host_get(&host, true);
+  if (buffers.failed) runtime_fail(ctx, TN_ERROR_MEMORY, "out of memory for the name of a recording's buffers");
   bool started = !buffers.failed && tn_profile_start(ctx, &options) == TN_OK;
   runtime_str_free(&buffers);
   if (started) tn_thread_name("tuner"), tn_host_record(&host);
@@ -45,9 +46,11 @@ tools_recording tools_record(tools_session *session, const char *option, const c
   const char *text = option ? option : getenv("TENON_PROFILE");
   if (!text || !*text) return recording;
   recording.ctx = tn_context_new(NULL);
-  if (!recording.ctx) return recording;
+  recording.lacks_memory = !recording.ctx;
+  if (!recording.ctx) return tools_warn(session, "out of memory; the run is not recorded"), recording;
   load_plugin(session, recording.ctx, plugin, &recording);
   recording.is_on = start(session, recording.ctx, text, &recording);
+  recording.lacks_memory = tn_context_status(recording.ctx) == TN_ERROR_MEMORY;
   if (!recording.is_on) warn(session, recording.ctx);
   return recording;
 }
@@ -73,7 +76,7 @@ static bool save(tools_session *session, const tools_recording *recording) {
 }
 
 bool tools_record_end(tools_session *session, tools_recording *recording) {
-  bool saved = !recording->is_on || save(session, recording);
+  bool saved = recording->is_on ? save(session, recording) : !recording->lacks_memory;
   if (recording->plugin) tn_plugin_unload(recording->ctx, recording->plugin);
   tn_context_free(recording->ctx);
   free(recording->output);

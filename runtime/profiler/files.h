@@ -5,6 +5,7 @@
 
 #include <zlib.h>
 
+#include "runtime/new_file.h"
 #include "runtime/profiler/profiler_files.h"
 #include "runtime/profiler/recorder.h"
 
@@ -14,16 +15,17 @@
 typedef struct profiler_out {
   char *data; /* what was not written to the file yet; in memory all of it */
   size_t n, cap;
-  int file;  /* -1: none */
-  gzFile gz; /* NULL: none */
+  int file;              /* -1: none */
+  runtime_new_file made; /* what gets its name at the end; without a descriptor: the file is written in place */
+  gzFile gz;             /* NULL: none */
   bool is_memory, failed;
   int error; /* errno of the failure; 0: out of memory */
 } profiler_out;
 
-/* False with a message. LEVEL of gzip: 0 does not compress at all. */
+/* A file gets its name when it is closed. False with a message. LEVEL of gzip: 0 does not compress at all. */
 bool profiler_out_open(tn_context *ctx, profiler_out *out, const char *path, int level);
 void profiler_out_memory(profiler_out *out);
-/* Writes the rest; false with a message, and the file is removed, when something failed since the opening. */
+/* Writes the rest; false with a message, and nothing is left, when something failed since the opening. */
 bool profiler_out_close(tn_context *ctx, profiler_out *out, const char *path);
 /* What was written to memory, NUL-terminated; NULL when it failed. */
 TN_GIVE char *profiler_out_take(profiler_out *out, size_t *n);
@@ -55,6 +57,7 @@ typedef struct profiler_in {
   uint64_t before; /* bytes consumed before data */
   gzFile gz;       /* NULL: memory */
   unsigned char *buffer;
+  uint64_t most;      /* bytes that a compressed file may unpack to */
   const char *failed; /* why bytes could not be had; NULL: they could */
 } profiler_in;
 

@@ -1,5 +1,6 @@
 /* host.c: the machine: its name, cores, vector width, and its peaks, measured: multiply-adds in registers, and reading
  * memory larger than the caches, on all cores that the process may use. */
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -11,18 +12,18 @@ enum { MOST_THREADS = 256, REPEATS = 3 };
 
 /* ---- what the system says ---------------------------------------------------------------------------------------- */
 
+/* The first processor stands at the file's beginning. Without allocating: a model is never unknown for want of memory. */
 static void read_model(char *model, size_t n) {
-  FILE *file = fopen("/proc/cpuinfo", "re");
-  char line[256];
+  char text[4096];
+  int fd = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
+  ssize_t got = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+  if (fd >= 0) close(fd);
+  text[RUNTIME_MAX(got, 0)] = '\0';
+  const char *at = strstr(text, "model name"), *colon = at ? strchr(at, ':') : NULL;
   snprintf(model, n, "unknown");
-  while (file && fgets(line, sizeof line, file)) {
-    char *colon = strchr(line, ':');
-    if (strncmp(line, "model name", 10) != 0 || !colon) continue;
-    line[strcspn(line, "\n")] = '\0';
-    snprintf(model, n, "%.63s", colon + 1 + strspn(colon + 1, " "));
-    break;
-  }
-  if (file) fclose(file);
+  if (!colon) return;
+  colon += 1 + strspn(colon + 1, " ");
+  snprintf(model, n, "%.*s", (int)RUNTIME_MIN(strcspn(colon, "\n"), 63), colon);
 }
 
 /* Those that this process may use, as containers and taskset leave them; at least 1. */

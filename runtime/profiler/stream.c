@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "runtime/profiler/files.h"
 
-enum { OUT_BYTES = 64 << 10, IN_BYTES = 64 << 10, NO_FILE = -1, UNPACKED_MIB = 384 };
+enum { OUT_BYTES = 64 << 10, IN_BYTES = 64 << 10, NO_FILE = -1, WRITER_MS = 3000 };
 
 /* ---- out: opening, flushing, closing ----------------------------------------------------------------------------- */
 
@@ -36,11 +38,26 @@ void profiler_out_memory(profiler_out *out) {
   reserve(out, OUT_BYTES);
 }
 
-/* LEVEL of gzip, 0: none. What the file held is gone at once. */
+/* A device, a pipe or a link is written to as it is; so is a file that may be changed in a folder that may not. */
+static bool is_in_place(runtime_new_file *made, const char *path) {
+  struct stat info;
+  bool exists = lstat(path, &info) == 0;
+  if (exists && (!S_ISREG(info.st_mode) || access(path, W_OK) != 0)) return true;
+  return !runtime_new_file_open(made, path) && (errno == EACCES || errno == EPERM || errno == EROFS);
+}
+
+/* LEVEL of gzip, 0: none. What a regular file held stays until the new one is whole. */
 bool profiler_out_open(tn_context *ctx, profiler_out *out, const char *path, int level) {
-  *out = (profiler_out){.file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-  if (out->file == NO_FILE)
-    return runtime_fail(ctx, TN_ERROR_IO, "%s cannot be written: %s", path, strerror(errno)), false;
+  *out = (profiler_out){.file = NO_FILE, .made = {.fd = NO_FILE}};
+  if (is_in_place(&out->made, path))
+    out->file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  else if (out->made.fd >= 0)
+    out->file = fcntl(out->made.fd, F_DUPFD_CLOEXEC, 0);
+  if (out->file == NO_FILE) {
+    runtime_fail(ctx, TN_ERROR_IO, "%s cannot be written: %s", path, strerror(errno));
+    runtime_new_file_drop(&out->made);
+    return false;
+  }
   char mode[] = {'w', 'b', (char)('0' + level), '\0'};
   if (level) out->gz = gzdopen(out->file, mode);
   if (reserve(out, OUT_BYTES) && (out->gz || !level)) return true;
@@ -69,8 +86,9 @@ bool profiler_out_close(tn_context *ctx, profiler_out *out, const char *path) {
   int status = out->gz ? gzclose(out->gz) : close(out->file);
   if (status != 0) fail(out, out->gz && status != Z_ERRNO ? EIO : errno);
   free(out->data);
+  if (!out->failed && out->made.fd >= 0 && !runtime_new_file_keep(&out->made, path)) fail(out, errno);
+  runtime_new_file_drop(&out->made);
   if (!out->failed) return true;
-  unlink(path);
   runtime_fail(ctx, out->error ? TN_ERROR_IO : TN_ERROR_MEMORY, "%s cannot be written: %s", path,
                out->error ? strerror(out->error) : "out of memory");
   return false;
@@ -203,12 +221,37 @@ const char *profiler_utf8(runtime_arena *arena, const char *text) {
 
 /* ---- in ---------------------------------------------------------------------------------------------------------- */
 
+/* A pipe that nobody writes to would be waited for without a word. */
+static bool has_writer(int fd) {
+  struct stat info;
+  if (fstat(fd, &info) != 0) return false;
+  if (!S_ISFIFO(info.st_mode)) return true;
+  errno = ETIMEDOUT;
+  return poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, WRITER_MS) > 0;
+}
+
+/* Waits for data from then on. -1 with errno. */
+static int open_readable(const char *path) {
+  int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (fd >= 0 && has_writer(fd) && fcntl(fd, F_SETFL, O_RDONLY) == 0) return fd;
+  int error = errno;
+  if (fd >= 0) close(fd);
+  errno = error;
+  return NO_FILE;
+}
+
 bool profiler_in_open(tn_context *ctx, profiler_in *in, const char *path) {
-  *in = (profiler_in){.gz = gzopen(path, "rbe"), .buffer = malloc(IN_BYTES)};
+  *in = (profiler_in){.buffer = malloc(IN_BYTES), .most = (uint64_t)runtime_limits(ctx)->unpacked_bytes};
   in->data = in->buffer;
-  if (in->gz && in->buffer) return true;
-  runtime_fail(ctx, in->buffer ? TN_ERROR_IO : TN_ERROR_MEMORY, "%s cannot be read: %s", path,
-               in->buffer ? strerror(errno) : "out of memory");
+  int fd = in->buffer ? open_readable(path) : NO_FILE;
+  if (fd >= 0) in->gz = gzdopen(fd, "rb");
+  if (in->gz) return true;
+  bool has_no_memory = !in->buffer || fd >= 0;
+  runtime_fail(ctx, has_no_memory ? TN_ERROR_MEMORY : TN_ERROR_IO, "%s cannot be read: %s", path,
+               has_no_memory        ? "out of memory"
+               : errno == ETIMEDOUT ? "it is a pipe that nobody writes to"
+                                    : strerror(errno));
+  if (fd >= 0) close(fd);
   profiler_in_close(in);
   return false;
 }
@@ -222,9 +265,7 @@ void profiler_in_close(profiler_in *in) {
 }
 
 /* A small file may unpack to any length. */
-static bool is_bomb(const profiler_in *in) {
-  return in->before + in->n > (uint64_t)UNPACKED_MIB << 20 && !gzdirect(in->gz);
-}
+static bool is_bomb(const profiler_in *in) { return in->before + in->n > in->most && !gzdirect(in->gz); }
 
 /* False at the end, or with in->failed set. */
 bool profiler_in_fill(profiler_in *in) {
@@ -237,7 +278,8 @@ bool profiler_in_fill(profiler_in *in) {
   in->n = n > 0 ? (size_t)n : 0;
   if (is_bomb(in)) {
     in->failed =
-        "it unpacks to more than 384 MiB (the limit unpacked_bytes); what gunzip made of it is read at any length";
+        "it unpacks to more bytes than the limit unpacked_bytes allows; tn_context_options.limits raises it, or "
+        "TENON_LIMITS=unpacked_bytes=4G, and what gunzip made of it is read at any length";
     in->n = 0;
   }
   return in->n > 0;

@@ -453,6 +453,7 @@ static void put_texts(writer *w, profiler_out *out, int field, const char *text)
   while (*text) {
     size_t n = strcspn(text, "\n");
     char *line = runtime_strndup(&w->arena, text, n);
+    w->failed |= !line;
     const char *cured = clean(w, line ? line : "");
     if (n) put_bytes(out, field, cured, strlen(cured));
     text += n + (text[n] == '\n');

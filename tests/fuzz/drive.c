@@ -189,8 +189,13 @@ static double cpu_seconds(void) {
   return (double)(of.ru_utime.tv_sec + of.ru_stime.tv_sec) + (double)(of.ru_utime.tv_usec + of.ru_stime.tv_usec) * 1e-6;
 }
 
+static int count_jobs(void) {
+  const char *asked = getenv("TENON_FUZZ_JOBS");
+  return RUNTIME_MAX(RUNTIME_MIN(asked ? atoi(asked) : tn_thread_count(), MAX_JOBS), 1);
+}
+
 int fuzz_drive(const char *self, uint64_t seed, int64_t pairs, bool stops) {
-  drive d = {.self = self, .seed = seed, .stops = stops, .n_jobs = RUNTIME_MIN(tn_thread_count(), MAX_JOBS)};
+  drive d = {.self = self, .seed = seed, .stops = stops, .n_jobs = count_jobs()};
   uint64_t begin = runtime_now_ns();
   d.jobs = calloc((size_t)d.n_jobs, sizeof *d.jobs);
   d.findings = calloc(MAX_FINDINGS + MAX_JOBS, sizeof *d.findings);

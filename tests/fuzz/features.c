@@ -103,11 +103,18 @@ static bool has_several_readers(const tn_program *p, const te_op *op) {
   return readers > 1;
 }
 
-void fuzz_count_features(const tn_program *p, fuzz_counts *counts) {
+/* How many of what makes a pair hard meet in it. */
+static int count_kinds(const looking *x, int n_dtypes, const char *schedule) {
+  bool strides = x->has[FUZZ_HAS_STRIDED_INPUT] || x->has[FUZZ_HAS_STRIDED_OUTPUT];
+  return (n_dtypes > 1) + (strstr(schedule, "tensorize(") != NULL) + x->has[FUZZ_HAS_SCAN] + x->has[FUZZ_HAS_SYMBOL] +
+         strides + x->has[FUZZ_HAS_EXTERN];
+}
+
+void fuzz_count_features(const tn_program *p, const char *schedule, fuzz_counts *counts) {
   looking x = {0};
   x.has[FUZZ_HAS_SYMBOL] = p->n_symbols > 0;
   bool ranks[TN_MAX_RANK + 1] = {0}, dtypes[TN_DTYPE_COUNT] = {0};
-  int stages = 0;
+  int stages = 0, n_dtypes = 0;
   for (int i = 0; i < p->n_ops; i++) {
     const te_op *op = p->ops[i];
     look_at_op(&x, op);
@@ -117,6 +124,7 @@ void fuzz_count_features(const tn_program *p, fuzz_counts *counts) {
   }
   counts->stages[RUNTIME_MIN(stages, FUZZ_MAX_STAGES)]++;
   for (int i = 0; i <= TN_MAX_RANK; i++) counts->ranks[i] += ranks[i];
-  for (int i = 0; i < TN_DTYPE_COUNT; i++) counts->dtypes[i] += dtypes[i];
+  for (int i = 0; i < TN_DTYPE_COUNT; i++) counts->dtypes[i] += dtypes[i], n_dtypes += dtypes[i];
+  counts->mixed[RUNTIME_MIN(count_kinds(&x, n_dtypes, schedule), FUZZ_MANY_KINDS)]++;
   for (int i = 0; i < FUZZ_FEATURE_COUNT; i++) counts->features[i] += x.has[i];
 }

@@ -78,18 +78,20 @@ typedef enum fuzz_feature {
       FUZZ_FEATURE_COUNT
 } fuzz_feature;
 
-enum { FUZZ_MAX_STAGES = 8 };
+enum { FUZZ_MAX_STAGES = 8, FUZZ_MANY_KINDS = 3 };
 
 /* What a worker did; sent to the driver as it is. The last four: of the programs of the pairs that were compared. */
 typedef struct fuzz_counts {
   int64_t pairs, generic_pairs, programs_refused, programs_unsafe, schedules_too_slow;
   int64_t accepted[FUZZ_PRIMITIVE_COUNT], refused[FUZZ_PRIMITIVE_COUNT], tails[TN_TAIL_COUNT];
   int64_t stages[FUZZ_MAX_STAGES + 1], ranks[TN_MAX_RANK + 1], dtypes[TN_DTYPE_COUNT], features[FUZZ_FEATURE_COUNT];
+  /* Pairs by how many of these are in play: dtypes other than the first, tensorize, a scan, symbols, strides, a call. The last: and more. */
+  int64_t mixed[FUZZ_MANY_KINDS + 1];
 } fuzz_counts;
 
 void fuzz_add_counts(fuzz_counts *to, const fuzz_counts *from);
-/* Adds what a program has (features.c). */
-void fuzz_count_features(const tn_program *program, fuzz_counts *counts);
+/* Adds what a pair has (features.c). */
+void fuzz_count_features(const tn_program *program, const char *schedule, fuzz_counts *counts);
 /* The tables of what was drawn. Returns how many primitives and tails were used less than LEAST times (tables.c). */
 int fuzz_print_counts(const fuzz_counts *counts, int64_t least);
 

@@ -78,6 +78,16 @@ static const struct regression {
      "+ select(bool(S0[i32(S0[l % 19, j % 5]) % 19, i32(S0[i, m]) % 5]), i16(select(j >= 3, A0[j - 3, min(k + 1, 7)], "
      "u8(2))), A1[i*-3 + 6, (j*2 + j) // 3, (j + k) % 12])))\n",
      "compute_inline(S0)"},
+    /* Inlining dropped the only read of S0, and with it the call (schedule/bounds.c). */
+    {"a call that nobody reads once a stage is inlined",
+     "E0[i<6] = i32(i); extern S0: i32[6] = fx_turn_6(E0, E0); S1[i<13, j<4] = f32(E0[j]); S2[i<13, j<4] = "
+     "S1[min(max(i64(S0[j]), 0), 12), j]",
+     "compute_inline(S1)"},
+    /* The box of one result was taken for another, of another rank (schedule/bounds.c, prefetch.c). */
+    {"prefetch of the second result of a call",
+     "E0[i<6] = i32(i); extern (S0: f32[6], S0b: i8[2, 6]) = fx_parts_6(E0); S3[q<4] = sum[r<16](f32(S0b[(15 - r) % 2, "
+     "(r + r) % 6]) + S0[r % 6])",
+     "prefetch(S3, S0b, r, 5); prefetch(S3, S0, q, 1)"},
     {"a condition that reads memory, padded", "S = sum[r<13 where A[r*3] > 0](A[r])", "split(S, r, 3, tail=pad)"},
 };
 

@@ -22,6 +22,14 @@ static void print_features(const fuzz_counts *c) {
   for (int i = 0; i < FUZZ_FEATURE_COUNT; i++) printf("  %-34s %9lld\n", words[i], (long long)c->features[i]);
 }
 
+static void print_mixed(const fuzz_counts *c) {
+  static const char *const words[] = {"none", "one", "two", "three or more"};
+  printf("  of two or more dtypes, tensorize, scans, symbols, strides and calls of C functions\n");
+  for (int i = 0; i <= FUZZ_MANY_KINDS; i++)
+    printf("    %-32s %9lld  %3.0f%%\n", words[i], (long long)c->mixed[i],
+           100.0 * (double)c->mixed[i] / (double)RUNTIME_MAX(c->pairs, 1));
+}
+
 /* Returns how many were used too rarely. */
 static int print_primitives(const fuzz_counts *c, int64_t least) {
   static const char *const words[] = {
@@ -52,6 +60,7 @@ static int print_tails(const fuzz_counts *c, int64_t least) {
 
 int fuzz_print_counts(const fuzz_counts *c, int64_t least) {
   print_features(c);
+  print_mixed(c);
   int rare = print_primitives(c, least) + print_tails(c, least);
   printf("  pairs with a generic schedule: %lld\n", (long long)c->generic_pairs);
   printf("  not run: %lld programs refused, %lld with unsafe roundings, %lld schedules too slow\n",

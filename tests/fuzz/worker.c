@@ -51,7 +51,8 @@ static fuzz_status run(pair *x, uint64_t number, fuzz_counts *counts) {
   if (status == FUZZ_SKIPPED)
     counts->schedules_too_slow++;
   else
-    counts->pairs++, counts->generic_pairs += is_generic, fuzz_count_features(p, counts);
+    counts->pairs++, counts->generic_pairs += is_generic,
+        fuzz_count_features(p, x->schedule.data ? x->schedule.data : "", counts);
   return status;
 }
 

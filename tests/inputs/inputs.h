@@ -5,6 +5,7 @@
 #define TENON_TESTS_INPUTS_H
 
 #include "runtime/base.h"
+#include "schedule/schedule.h"
 
 /* ---- mutators (mutate.c) ----------------------------------------------------------------------------------------- */
 
@@ -37,6 +38,9 @@ _Noreturn void inputs_broken(const char *fmt, ...) TN_PRINTF(1, 2);
 /* DATA as text, up to a NUL; malloc'ed. */
 char *inputs_text(const uint8_t *data, size_t n);
 
+/* Builds a schedule of a program of integers and compares what the kernel computes with the evaluator (programs.c). */
+void inputs_compare(tn_context *ctx, const tn_schedule *schedule);
+
 #define INPUTS_TARGET(name)                       \
   void inputs_seed_##name(inputs_corpus *corpus); \
   void inputs_one_##name(const uint8_t *data, size_t n);
@@ -45,6 +49,7 @@ char *inputs_text(const uint8_t *data, size_t n);
   X(program)              \
   X(schedule)             \
   X(steps)                \
+  X(plans)                \
   X(loop_ir)              \
   X(record)               \
   X(message)              \

@@ -95,8 +95,7 @@ static DLTensor *array_of(tn_context *ctx, const tn_tensor *t, uint64_t seed) {
   return array;
 }
 
-/* The kernel against the evaluator. */
-static void compare(tn_context *ctx, const tn_schedule *s) {
+void inputs_compare(tn_context *ctx, const tn_schedule *s) {
   enum { MOST = 4 };
   tn_program *p = (tn_program *)s->program;
   DLTensor *mine[MOST] = {NULL}, *right[MOST] = {NULL};
@@ -124,7 +123,7 @@ static void go_on(tn_context *ctx, const tn_schedule *s, uint64_t hash) {
   runtime_arena arena = {0};
   if (hash % 4 == 0) schedule_lower_and_optimize(s, "kernel", &arena);
   runtime_arena_free(&arena);
-  if (hash % 50 == 0) compare(ctx, s);
+  if (hash % 50 == 0) inputs_compare(ctx, s);
 }
 
 static void one(const uint8_t *data, size_t n, tn_status (*take)(tn_schedule *, const char *)) {

@@ -1,6 +1,7 @@
 /* recordings.c: the targets chrome, tnprof, xspace, buffers, query and http. */
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -83,7 +84,9 @@ void inputs_one_xspace(const uint8_t *data, size_t n) { one(data, n); }
 
 /* ---- the buffers' file of a process that was killed -------------------------------------------------------------- */
 
-static void buffers_path(char path[64]) { snprintf(path, 64, "/tmp/tenon-inputs-%ld", (long)getpid()); }
+/* Most of such a file is empty. An input is the file's length and its pages that are not, each behind its number, so that
+ * changes meet what counts. */
+enum { PAGE = 256, MOST_FILE = 8 << 20 };
 
 static void record_something(void) {
   for (int i = 0; i < 20; i++) {
@@ -92,16 +95,46 @@ static void record_something(void) {
   }
 }
 
+static void pack(const char *bytes, size_t n, runtime_str *out) {
+  static const char empty[PAGE];
+  uint32_t length = (uint32_t)n;
+  runtime_str_addn(out, (const char *)&length, sizeof length);
+  for (uint32_t page = 0; (size_t)(page + 1) * PAGE <= n; page++) {
+    const char *at = bytes + (size_t)page * PAGE;
+    if (memcmp(at, empty, PAGE) == 0) continue;
+    runtime_str_addn(out, (const char *)&page, sizeof page);
+    runtime_str_addn(out, at, PAGE);
+  }
+}
+
+/* Writes the file that DATA stands for. */
+static bool unpack(int fd, const uint8_t *data, size_t n) {
+  uint32_t length = 0, page;
+  if (n >= sizeof length) memcpy(&length, data, sizeof length);
+  length %= MOST_FILE;
+  bool ok = ftruncate(fd, 0) == 0 && ftruncate(fd, length) == 0;
+  for (size_t at = sizeof length; ok && at + sizeof page < n; at += sizeof page + PAGE) {
+    memcpy(&page, data + at, sizeof page);
+    size_t left = RUNTIME_MIN(n - at - sizeof page, (size_t)PAGE);
+    off_t to = (off_t)page * PAGE;
+    if (to + (off_t)left <= (off_t)length) ok = pwrite(fd, data + at + sizeof page, left, to) == (ssize_t)left;
+  }
+  return ok;
+}
+
 void inputs_seed_buffers(inputs_corpus *corpus) {
   char path[64];
-  buffers_path(path);
+  snprintf(path, sizeof path, "/tmp/tenon-inputs-%ld", (long)getpid());
   tn_context *ctx = tn_context_new(NULL);
   tn_profile_options options = {.max_bytes = 1 << 16, .file = path, .level = 3};
   if (tn_profile_start(ctx, &options) == TN_OK) {
     record_something();
     size_t n = 0;
     char *bytes = runtime_read_file(ctx, path, &n);
-    if (bytes) inputs_add(corpus, bytes, n);
+    runtime_str packed = {0};
+    if (bytes) pack(bytes, n, &packed);
+    if (packed.n) inputs_add(corpus, packed.data, packed.n);
+    runtime_str_free(&packed);
     free(bytes);
     tn_profile_stop(ctx);
     tn_recording_free(tn_profile_collect(ctx));
@@ -111,14 +144,12 @@ void inputs_seed_buffers(inputs_corpus *corpus) {
 }
 
 void inputs_one_buffers(const uint8_t *data, size_t n) {
+  static int fd = -1; /* of the process */
   char path[64];
-  buffers_path(path);
-  FILE *f = fopen(path, "wb");
-  bool written = f && fwrite(data, 1, n, f) == n;
-  if (f) fclose(f);
+  if (fd < 0) fd = memfd_create("buffers", MFD_CLOEXEC);
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
   tn_context *ctx = tn_context_new(NULL);
-  tn_recording *recording = written ? tn_recording_recover(ctx, path) : NULL;
-  unlink(path);
+  tn_recording *recording = unpack(fd, data, n) ? tn_recording_recover(ctx, path) : NULL;
   if (recording) use(ctx, recording, runtime_hash(data, n, 5));
   tn_recording_free(recording);
   tn_context_free(ctx);
@@ -178,13 +209,13 @@ static int server_port(void) {
   return tn_server_port(server);
 }
 
-/* Sends all, and reads until the server closes or waits for more. */
+/* Sends all, and reads until the server closes, or has said nothing for a millisecond: it waits for more, or works. */
 void inputs_one_http(const uint8_t *data, size_t n) {
   struct sockaddr_in to = {
       .sin_family = AF_INET, .sin_port = htons((uint16_t)server_port()), .sin_addr = {htonl(INADDR_LOOPBACK)}};
   int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   char block[4096];
-  struct timeval wait = {.tv_usec = 20000};
+  struct timeval wait = {.tv_usec = 1000};
   bool open = fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait) == 0 &&
               connect(fd, (struct sockaddr *)&to, sizeof to) == 0;
   if (!open) inputs_broken("the server does not take a connection");

@@ -78,6 +78,34 @@ static void allowed_sum(FILE *f) {
   balanced(f, 0, 2000);
 }
 
+/* Near the limit on operations: what LLVM does with straight code. */
+static void gathers(FILE *f, int from, int to) {
+  if (to - from == 1) {
+    fprintf(f, "A[B[i+%d] %% 100]", from);
+    return;
+  }
+  fputc('(', f);
+  gathers(f, from, (from + to) / 2);
+  fputc('+', f);
+  gathers(f, (from + to) / 2, to);
+  fputc(')', f);
+}
+
+static void many_gathers(FILE *f) {
+  fputs("input B: i32[9000]\nC[i<64] = ", f);
+  gathers(f, 0, 2300);
+}
+
+static void some_gathers(FILE *f) {
+  fputs("input B: i32[9000]\nC[i<64] = ", f);
+  gathers(f, 0, 1000);
+}
+
+static void near_sum(FILE *f) {
+  fputs("C[i<64] = ", f);
+  balanced(f, 0, 4000);
+}
+
 /* N stages, of which each reads the one before as TEXT says, where the producer's name stands for %s. */
 static void chain(FILE *f, int n, int extent, const char *left, const char *right) {
   fprintf(f, "T0[i<%d] = A[i] + 1\n", extent);
@@ -179,6 +207,9 @@ static const struct row {
     {"100,000 operators in a row", long_chain, NULL, {"show", "%p"}, "at most 512"},
     {"a sum of 20,000 terms", wide_sum, NULL, {"show", "%p"}, "limit expr_nodes"},
     {"a sum of 2,000 terms", allowed_sum, NULL, {"show", "%p", "--emit=asm"}, NULL},
+    {"a sum of 4,000 terms, vectorized", near_sum, vectorize_all, {"show", "%p", "-s", "%s", "--emit=asm"}, NULL},
+    {"2,300 reads at data, vectorized", many_gathers, vectorize_all, {"show", "%p", "-s", "%s", "--emit=asm"}, NULL},
+    {"1,000 reads at data, vectorized", some_gathers, vectorize_all, {"show", "%p", "-s", "%s", "--emit=asm"}, NULL},
     {"24 inlined stages that read two ends", mirrors, inline_24, {"show", "%p", "-s", "%s", "--emit=asm"}, NULL},
     {"24 inlined stages that read anywhere", forks, inline_24, {"show", "%p", "-s", "%s"}, "limit expr_nodes"},
     {"24 inlined stages, their tree", forks, inline_24, {"show", "%p", "-s", "%s", "--emit=tree"}, "compute_root(T23)"},

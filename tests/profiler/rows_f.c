@@ -2,6 +2,7 @@
 #include "tests/profiler/files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -300,6 +301,17 @@ static void write_blanks(const char *path, const char *mode, size_t n) {
   assert_int_equal(gzclose(file), Z_OK);
 }
 
+/* It would be waited for without a word. */
+ROW(f1_pipe_without_writer) {
+  (void)state;
+  char path[256];
+  tn_context *ctx = check_context();
+  assert_int_equal(mkfifo(files_path(path, "pipe.json"), 0600), 0);
+  assert_null(tn_recording_load(ctx, path));
+  check_fails(ctx, TN_ERROR_IO, "pipe.json cannot be read", "a pipe that nobody writes to");
+  unlink(path);
+}
+
 /* Small files that unpack to a lot are refused; the same bytes as they are, or a little less of them, are read. */
 ROW(f1_unpacks_to_too_much) {
   (void)state;
@@ -308,7 +320,12 @@ ROW(f1_unpacks_to_too_much) {
   tn_context *ctx = check_context();
   write_blanks(files_path(path, "bomb.json.gz"), "wb1", much);
   assert_null(tn_recording_load(ctx, path));
-  check_fails(ctx, TN_ERROR_PARSE, "bomb.json.gz", "more than 384 MiB (the limit unpacked_bytes)");
+  check_fails(ctx, TN_ERROR_PARSE, "bomb.json.gz", "more bytes than the limit unpacked_bytes");
+  tn_context *raised = tn_context_new(&(tn_context_options){.limits.unpacked_bytes = (int64_t)1 << 30});
+  tn_recording *all = tn_recording_load(raised, path);
+  assert_non_null(all);
+  tn_recording_free(all);
+  tn_context_free(raised);
   write_blanks(path, "wb1", some);
   tn_recording *r = tn_recording_load(ctx, path);
   check_ok(ctx);

@@ -182,11 +182,19 @@ def check_profile_files(group, folder, profile):
     group.check(not left, f"files are left beside {name}: {' '.join(left)}")
 
 
-def kill_builds(group, folder, numbers, n, rng):
+def check_nothing_beside(group, folder, name, what):
+    """A file has no name until it is whole. For some microseconds it has its own and not yet its last one."""
+    left = [f for f in os.listdir(folder) if f.startswith(name + ".")]
+    group.check(len(left) <= 1, f"{what}: files are left beside {name}: {' '.join(left)}")
+    for f in left:
+        os.remove(os.path.join(folder, f))
+
+
+def kill_builds(group, folder, suffix, numbers, n, rng):
     """The output is the old file or the new one, whole."""
-    out, what = os.path.join(folder, "kernel.o"), "build killed"
+    out, what = os.path.join(folder, f"kernel.{suffix}"), f"build of .{suffix} killed"
     build = ["build", MATMUL, "-s", "auto", "-o", out]
-    group.check(run(group, *build).status == 0, "build does not work")
+    group.check(run(group, *build).status == 0, f"build of .{suffix} does not work")
     with open(out, "rb") as file:
         whole = file.read()
     for i in range(n):
@@ -197,19 +205,26 @@ def kill_builds(group, folder, numbers, n, rng):
         with open(out, "rb") as file:
             group.check(file.read() in (b"old", whole), f"{what}: the output is cut")
     check_no_process(group, what)
+    check_nothing_beside(group, folder, os.path.basename(out), what)
 
 
 def kill_converts(group, folder, numbers, n, rng):
+    """Likewise."""
     source, out = os.path.join(folder, "run.tnprof"), os.path.join(folder, "run.json")
     done = run(group, "tune", MATMUL, "--log", os.path.join(folder, "convert.json"), "--trials", "8", "--profile", source)
     group.check(done.status == 0, f"recording: {done.err[-300:]}")
     for i in range(n):
         group.n += 1
-        done = kill_at(group, start("profile", "convert", source, out), numbers[i % len(numbers)], rng.uniform(0.001, 0.05),
-                       "profile convert killed")
-        if done.status == 0:
-            with open(out) as file:
+        with open(out, "w") as file:
+            file.write("[]")
+        kill_at(group, start("profile", "convert", source, out), numbers[i % len(numbers)], rng.uniform(0.001, 0.05),
+                "profile convert killed")
+        with open(out) as file:
+            try:
                 json.load(file)
+            except ValueError:
+                group.check(False, "profile convert killed: the output is cut")
+    check_nothing_beside(group, folder, os.path.basename(out), "profile convert killed")
 
 
 def kills(folder, is_long, rng):
@@ -221,7 +236,8 @@ def kills(folder, is_long, rng):
     kill_tunes(group, folder, signal.SIGKILL, 20 if is_long else 2, rng, profile)
     check_going_on(group, folder)
     check_profile_files(group, folder, profile)
-    kill_builds(group, folder, numbers, 40 if is_long else 3, rng)
+    kill_builds(group, folder, "o", numbers, 25 if is_long else 3, rng)
+    kill_builds(group, folder, "so", numbers, 15 if is_long else 2, rng)
     kill_converts(group, folder, numbers, 20 if is_long else 3, rng)
     return group
 
