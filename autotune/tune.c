@@ -299,7 +299,7 @@ tn_status tn_tune(tn_program *program, const tn_tune_options *options, tn_tune_r
   if (status == TN_OK) tell_task(&t);
   if (status == TN_OK) status = resume(&t);
   if (status == TN_OK) status = run(&t);
-  if (status == TN_OK) status = check_memory(&t);
+  if (status == TN_OK) status = tuner_check_memory(&t);
   tear_down(&t);
   if (out) *out = t.result;
   return status;
