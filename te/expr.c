@@ -102,9 +102,10 @@ bool te_check_not_reduction(const te_site *site, tn_arg a) {
     return false;
   }
   if (a.kind != TN_ARG_EXPR || a.u.expr->node->op != TIR_REDUCE) return true;
-  te_fail(site, TN_ERROR_PROGRAM,
-          "a reduction cannot stand here, but only at the top of a definition or under operators: give it a tensor of its "
-          "own and read that");
+  te_fail(
+      site, TN_ERROR_PROGRAM,
+      "a reduction cannot stand here, but only at the top of a definition or under operators: give it a tensor of its "
+      "own and read that");
   return false;
 }
 
@@ -113,7 +114,8 @@ bool te_check_one_value(const te_site *site, tn_arg a) {
   if (!is_reduction) return te_check_not_reduction(site, a);
   if (tir_n_values(a.u.expr->node) == 1) return true;
   te_fail(site, TN_ERROR_PROGRAM,
-          "a reduction to several values is no operand: give it tensors of its own, as in (I, V)[i<4] = argmax[k<8](A[i,k]), "
+          "a reduction to several values is no operand: give it tensors of its own, as in (I, V)[i<4] = "
+          "argmax[k<8](A[i,k]), "
           "and read those");
   return false;
 }

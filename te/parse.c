@@ -526,8 +526,10 @@ static bool add_lifted(te_parser *p, const te_op *op, const char *at) {
     const te_named *named = te_find_named(p, tensor->name);
     if (named && named->tensor == tensor) continue;
     if (named)
-      return te_parse_fail(p, at, "'%s' is already defined, but a reduction inside this expression would have that name: "
-                           "give it a tensor of its own and read that", tensor->name);
+      return te_parse_fail(p, at,
+                           "'%s' is already defined, but a reduction inside this expression would have that name: "
+                           "give it a tensor of its own and read that",
+                           tensor->name);
     if (!add_lifted(p, tensor->op, at) || !te_add_named(p, (te_named){tensor, at, false, true})) return false;
   }
   return true;
@@ -536,7 +538,8 @@ static bool add_lifted(te_parser *p, const te_op *op, const char *at) {
 /* What its own steps read does not make a state less of an output. */
 static bool define_states(te_parser *p, const heading *h, tn_arg body, int rank, definition *def) {
   te_op *state = te_find_named(p, h->name[0])->tensor->op;
-  if (!te_scan(te_parse_site(p, h->at[0]), state, body, rank, p->axes, visit_access, def) || !add_lifted(p, state, h->at[0]))
+  if (!te_scan(te_parse_site(p, h->at[0]), state, body, rank, p->axes, visit_access, def) ||
+      !add_lifted(p, state, h->at[0]))
     return false;
   for (int v = 0; v < h->n; v++) te_find_named(p, h->name[v])->is_read = false;
   return true;

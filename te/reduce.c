@@ -47,8 +47,7 @@ static tir_reduce *new_reduce(const te_site *site, tir_combiner combiner, const 
 
 /* A number as a source has its own dtype. */
 tn_expr *te_reduction(const te_site *site, tir_combiner combiner, tn_arg source, int n_axes, tn_axis *const *axes) {
-  if (te_is_null(source) || !te_check_one_value(site, source) || !check_reduce_axes(site, n_axes, axes))
-    return NULL;
+  if (te_is_null(source) || !te_check_one_value(site, source) || !check_reduce_axes(site, n_axes, axes)) return NULL;
   if (!check_combiner(site, combiner, source)) return NULL;
   const tir_expr *node = te_convert(site, source, te_shown_dtype(source));
   const tir_reduce *reduce = node ? new_reduce(site, combiner, NULL, n_axes, axes) : NULL;

@@ -275,8 +275,8 @@ static void many_stages(void **state) {
   runtime_str text = {0};
   runtime_arena arena = {0};
   for (int i = 0; i < 150; i++)
-    runtime_str_addf(&text, "M%d[i<8] = sum[k<16](S%d[i,k] * W%d[k])\nS%d[i<8, j<16] = exp(S%d[i,j]) - M%d[i]\n", i, i, i,
-                     i + 1, i, i);
+    runtime_str_addf(&text, "M%d[i<8] = sum[k<16](S%d[i,k] * W%d[k])\nS%d[i<8, j<16] = exp(S%d[i,j]) - M%d[i]\n", i, i,
+                     i, i + 1, i, i);
   fixture f = fixture_new(text.data, "");
   tn_schedule *s = new_auto(f.program, &machine);
   assert_non_null(schedule_lower(s, "kernel", &arena));
@@ -288,9 +288,10 @@ static void many_stages(void **state) {
 }
 
 int test_generic(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(many_stages), 
-      cmocka_unit_test(registered),       cmocka_unit_test(registered_refuses), cmocka_unit_test(registering_refused),
-      cmocka_unit_test(changed_schedule), cmocka_unit_test(usual_machine),      cmocka_unit_test(long_chains),
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(many_stages),         cmocka_unit_test(registered),       cmocka_unit_test(registered_refuses),
+      cmocka_unit_test(registering_refused), cmocka_unit_test(changed_schedule), cmocka_unit_test(usual_machine),
+      cmocka_unit_test(long_chains),
   };
   return CHECK_TABLE("generic schedules", cases, golden) + CHECK_TABLE("generic schedules replay", cases, replays) +
          CHECK_TABLE("generic schedules by name", namings, by_name) + CHECK_TESTS("generic", tests);
