@@ -220,9 +220,10 @@ typedef struct tn_timing_options {
   double median_within;   /* stop early when the median is known to this share of it (0: not asked): half its 95 %
                            * interval, 1.57 (p75-p25) / sqrt(n) (McGill, Tukey, Larsen: Variations of box plots, 1978) */
   double give_up_above_s; /* a first call slower than this is the only one; 0: never */
-  void (*before_sample)(void *user); /* called before each, and not timed; may be NULL. Not before the first two calls */
+  void (*before_sample)(
+      void *user); /* called before each, and not timed; may be NULL. Not before the first two calls */
   void *user;
-  double drop_above_s;    /* no more samples when the first two are slower than this; 0: never */
+  double drop_above_s; /* no more samples when the first two are slower than this; 0: never */
 } tn_timing_options;
 
 typedef struct tn_timing {

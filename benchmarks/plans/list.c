@@ -175,7 +175,12 @@ static bool open_contest(contest *c, const bench_case *of, int threads) {
   tn_program *program = tn_program_parse(c->ctx, plain_program(of, text, sizeof text), 0, NULL);
   const tn_target *target = tn_target_new(c->ctx, spec);
   if (!program || !target) return false;
-  c->task = (autotune_task){c->ctx, program, target, threads, tn_target_vector_bytes(target), 64, 0, NULL};
+  c->task = (autotune_task){.ctx = c->ctx,
+                            .program = program,
+                            .target = target,
+                            .threads = threads,
+                            .vector_bytes = tn_target_vector_bytes(target),
+                            .cache_line_bytes = 64};
   c->space.task = &c->task;
   c->hand = tn_schedule_new(tn_program_parse(c->ctx, of->text.program, 0, NULL));
   return c->hand && tn_schedule_apply(c->hand, of->text.schedule) == TN_OK && autotune_space_fill(&c->space) &&
