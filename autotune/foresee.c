@@ -7,8 +7,8 @@
 
 /* What computes so many times the least work is not the fastest, however its loops stand. */
 #define MOST_WORK 4.0
-/* An estimate of loops leaves out much of what a plan's cost knows (sets of caches, pages, tails): it is that much
- * too low. */
+/* An estimate of loops leaves out much of what a plan's cost knows (sets of caches, pages, tails): it is taken for so much
+ * too low, and nothing that is only estimated comes before `auto`. */
 #define DOUBT 2.0
 /* LLVM takes about a second for so many vector instructions of straight-line code. */
 #define MOST_STATEMENTS 8192.0
@@ -51,15 +51,15 @@ static int look_at(const autotune_space *space, const tn_schedule *s, runtime_ar
   return n;
 }
 
-/* Without a plan's cost the loops' own estimate stands in, brought to the plans' scale and doubled
- * (DOUBT). */
+/* Without a plan's cost the loops' own estimate stands in, brought to the plans' scale, doubled (DOUBT), on top of the cost
+ * of `auto`: the order among such candidates stays, and plans that are nearly as good as `auto` come first. */
 int autotune_schedule_rows(const autotune_space *space, const tn_schedule *s, double cost_ns, runtime_arena *arena,
                            float *rows, autotune_estimate *estimate) {
   autotune_estimate own;
   if (!estimate) estimate = &own;
   int n = look_at(space, s, arena, rows, estimate);
   bool is_known = cost_ns > 0 && isfinite(cost_ns);
-  if (!is_known) cost_ns = DOUBT * space->scale * estimate->ns;
+  if (!is_known) cost_ns = space->auto_ns + DOUBT * space->scale * estimate->ns;
   if (n > 0) autotune_rows_set_cost(n, rows, estimate, cost_ns, space->auto_ns);
   return n;
 }

@@ -171,10 +171,10 @@ static const said_case said[] = {
      "\"parts\":2}]"},
     {"packed_batch", "C[b<4, i<256, j<256] = sum[k<64](A[b,i,k] * B[b,k,j])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":1,\"panels\":2,"
-     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"threads\":1}]"},
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"threads\":1}]"},
     {"packed_of_three", "C[i<256, j<256] = sum[k<64](A[i,k] * B[k,j] * D[k])",
      "[{\"stage\":\"C\",\"family\":\"tile\",\"width\":64,\"vectors\":2,\"rows\":6,\"rows2\":1,\"pack\":2,\"panels\":4,"
-     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"threads\":0}]"},
+     "\"block\":0,\"order\":0,\"inner\":0,\"dot\":0,\"padding\":0,\"lanes\":0,\"prefetch\":0,\"threads\":0}]"},
 };
 
 /* A plan from text makes the schedule that its fields say, whatever it costs. */
