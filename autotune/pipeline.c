@@ -325,6 +325,7 @@ tn_status tuner_run_pipeline(tuner *t) {
   t->pipeline = NULL;
   while (status == TN_OK && p.n_rounds > 0) {
     p.n_rounds--;
+    tuner_end_round();
     free_round(t, &p.rounds[p.n_rounds]);
   }
   return status;

@@ -193,7 +193,8 @@ def agree(a, b):
 def cases():
     """The programs and schedules that golden texts begin with."""
     for path in sorted(glob.glob(source + "/tests/golden/schedule/*.txt") + glob.glob(source + "/tests/golden/schedule/tvmscript/*.txt")):
-        if path.endswith("c_calls.txt"):
+        name = os.path.basename(path)
+        if name == "c_calls.txt" or name.startswith("plan_"):  # C calls; plans, whose schedules are cases of their own
             continue
         parts = open(path).read().split("\n\n")
         found = re.fullmatch(r"(\w+: \w+\n?)+", parts[1])  # of a generic schedule: what was recognised stands between
