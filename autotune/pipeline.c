@@ -94,18 +94,11 @@ static tn_async begin_range(const tn_site *site, const char *name, const tn_cand
   return range;
 }
 
-/* Left out when another tuner on the log is measuring it, or has. */
-static tn_status submit_build(pipeline *p, batch *r, slot *s) {
+static tn_status submit_build(pipeline *p, slot *s) {
   TN_SCOPE_AS(scope, BUILD, 1, "SendToBuilder");
   tn_scope_sequence(&scope, s->candidate.sequence);
-  bool is_wanted;
-  tn_status status = tuner_claim(p->t, s->schedule, &s->claim, &is_wanted);
-  if (status == TN_OK && is_wanted) status = tuner_describe(p->t, s->schedule, &s->candidate);
-  if (status != TN_OK || !is_wanted) {
-    finish(r, s);
-    unclaim(p->t, s);
-    return status;
-  }
+  tn_status status = tuner_describe(p->t, s->schedule, &s->candidate);
+  if (status != TN_OK) return status;
   s->job = (tn_job){&s->candidate, &s->measurement, s};
   s->under_way = begin_range(&build_site, "building", &s->candidate);
   status = tuner_submit(&p->t->build_stage, &s->job);
@@ -136,7 +129,7 @@ static tn_status submit_builds(pipeline *p) {
   while (status == TN_OK && p->n_building < most && p->n_built < most + p->t->options.per_round) {
     slot *s = first_that_is(p, PROPOSED, &r);
     if (!s) break;
-    status = submit_build(p, r, s);
+    status = submit_build(p, s);
   }
   return status;
 }
@@ -156,14 +149,15 @@ static tn_status submit_runs(pipeline *p) {
 
 /* ---- what comes back --------------------------------------------------------------------------------------------- */
 
-/* The time of a candidate ends here: its record is written. */
+/* The time of a candidate ends here: its record is written. Inside of the search nothing is read from the log: what others
+ * measured would change the search under its own feet. */
 static tn_status take(pipeline *p, slot *s) {
   tn_status status = tuner_take(p->t, &s->candidate, s->schedule, &s->measurement, &s->cost_s);
   free(s->measurement.object);
   s->measurement.object = NULL;
   unclaim(p->t, s);
   finish(round_of(p, s), s);
-  return status == TN_OK ? tuner_catch_up(p->t) : status; /* what is wanted may be there by now */
+  return status == TN_OK && !p->is_inside ? tuner_catch_up(p->t) : status; /* what is wanted may be there by now */
 }
 
 static tn_status take_built(pipeline *p, slot *s) {
@@ -242,6 +236,21 @@ static int count_open(const pipeline *p) {
   return n;
 }
 
+/* What another tuner on the log is measuring, or has measured, is left out. Claims are made here and not when a build is
+ * submitted: that may be inside of the search, and with a claim the log is read. */
+static tn_status claim_round(pipeline *p, batch *r) {
+  tn_status status = TN_OK;
+  for (int i = 0; status == TN_OK && i < r->n; ++i) {
+    slot *s = &r->slots[i];
+    bool is_wanted;
+    status = tuner_claim(p->t, s->schedule, &s->claim, &is_wanted);
+    if (status == TN_OK && is_wanted) continue;
+    finish(r, s);
+    unclaim(p->t, s);
+  }
+  return status;
+}
+
 static tn_status fill_round(pipeline *p, int n, tn_schedule **schedules) {
   batch *r = &p->rounds[p->n_rounds];
   r->slots = calloc((size_t)n, sizeof *r->slots);
@@ -254,7 +263,7 @@ static tn_status fill_round(pipeline *p, int n, tn_schedule **schedules) {
     schedules[i] = NULL;
   }
   p->n_rounds++;
-  return TN_OK;
+  return claim_round(p, r);
 }
 
 static tn_status propose(pipeline *p, int want) {
