@@ -4,7 +4,7 @@
 # and an index outside of a tensor is an error.
 set -euo pipefail
 python3 - "$TENON_SOURCE" "$TENON" <<'PYTHON'
-import ast, contextlib, glob, itertools, math, random, re, subprocess, sys
+import ast, contextlib, glob, itertools, math, os, random, re, subprocess, sys
 
 source, tenon = sys.argv[1:]
 MOST_BLOCKS = 3000  # and points of a tensor

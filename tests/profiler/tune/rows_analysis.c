@@ -53,22 +53,26 @@ ROW(e10_rounds_while_tuning) {
   tune_recorded(&run, TUNE_MATMUL, TUNE_TRIALS, NULL);
   tn_analysis *a = tn_analysis_of(run.ctx, run.r);
   const tn_rows *rounds = tn_analysis_table(run.ctx, a, "round");
+  double measured = 0, built = 0;
   assert_int_equal(tn_rows_count(rounds), run.r->info.n_rounds);
   for (int i = 0; i < tn_rows_count(rounds); ++i) {
     double wall = analysis_number(rounds, i, "duration_ns"), sum = 0;
     for (int p = 0; p < RUNTIME_COUNT(phases); ++p) sum += analysis_number(rounds, i, phases[p]);
     assert_true(wall > 0 && fabs(sum - wall) <= 0.01 * wall);
-    assert_true(analysis_number(rounds, i, "measure_ns") > 0 && analysis_number(rounds, i, "build_ns") > 0);
     assert_true(analysis_number(rounds, i, "tail_ns") >= 0);
+    measured += analysis_number(rounds, i, "measure_ns");
+    built += analysis_number(rounds, i, "build_ns");
   }
+  assert_true(measured > 0 && built > 0); /* of a round alone either may be 0: it was built while another one was run */
   tn_analysis_free(a);
   tune_free(&run);
 }
 
-/* Whether no rule fires on a run. */
+/* Whether no rule fires on a run: of kernels that take long enough, in rounds large enough, that search and model are not most
+ * of it. */
 static bool is_quiet(void) {
   tune_run run;
-  tune_recorded(&run, TUNE_MATMUL, TUNE_TRIALS, NULL);
+  tune_recorded_rounds(&run, "C[i<640, j<640] = sum[k<640](A[i, k] * B[k, j])", TUNE_TRIALS, 32);
   tn_analysis *a = tn_analysis_of(run.ctx, run.r);
   tn_advices *advices = tn_advise(run.ctx, a, NULL);
   char *text = tn_advices_text(advices, false);

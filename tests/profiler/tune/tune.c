@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-void tune_only(tune_run *run, const char *program, int trials, const char *const *command) {
+static void tune_rounds(tune_run *run, const char *program, int trials, int per_round, const char *const *command) {
   static const char *const built[] = {TENON_COMMAND, "worker", NULL};
   *run = (tune_run){.ctx = check_context()};
   snprintf(run->log, sizeof run->log, "/tmp/tenon-rows-%d.json", (int)getpid());
@@ -12,7 +12,7 @@ void tune_only(tune_run *run, const char *program, int trials, const char *const
   check_ok(run->ctx);
   tn_tune_options options = {.log = run->log,
                              .trials = trials,
-                             .per_round = TUNE_PER_ROUND,
+                             .per_round = per_round,
                              .seed = 3,
                              .finalists = -1,
                              .workers = {.command = command ? command : built, .jobs = 2}};
@@ -20,6 +20,16 @@ void tune_only(tune_run *run, const char *program, int trials, const char *const
   check_ok(run->ctx);
   assert_int_equal(run->result.trials, trials);
   tn_schedule_free(tn_apply_best(run->program, NULL, run->log, &run->best_s));
+}
+
+void tune_only(tune_run *run, const char *program, int trials, const char *const *command) {
+  tune_rounds(run, program, trials, TUNE_PER_ROUND, command);
+}
+
+void tune_recorded_rounds(tune_run *run, const char *program, int trials, int per_round) {
+  assert_int_equal(tn_profile_start(NULL, NULL), TN_OK);
+  tune_rounds(run, program, trials, per_round, NULL);
+  run->r = rows_collect();
 }
 
 void tune_recorded(tune_run *run, const char *program, int trials, const char *const *command) {

@@ -21,6 +21,8 @@ typedef struct tune_run {
 void tune_only(tune_run *run, const char *program, int trials, const char *const *command);
 /* The same within a session of its own. */
 void tune_recorded(tune_run *run, const char *program, int trials, const char *const *command);
+/* With rounds of another size. */
+void tune_recorded_rounds(tune_run *run, const char *program, int trials, int per_round);
 void tune_free(tune_run *run);
 
 /* Events of NAME in worker processes. */
