@@ -294,10 +294,10 @@ static tir_walk stop_at_load_outside(void *user, const tir_expr *e) {
   return e->n_args == e->u.buffer->ndim ? TIR_WALK_ON : TIR_WALK_STOP; /* one more: a predicate */
 }
 
-/* Where an update counts; NULL: everywhere. Sums in padding are never read: they may add up anything, unless a load
- * would leave its buffer there. */
+/* Where an update counts; NULL: everywhere. Sums in padding are never read: they may add up anything, unless a load of a
+ * source or of the condition WHERE (NULL: none) would leave its buffer there. */
 static const tir_expr *counted_points(lowering *l, const lower_stage *ls, const tir_expr **values,
-                                      const tir_expr *const *source) {
+                                      const tir_expr *const *source, const tir_expr *where) {
   const tir_env *env = ls->env[ls->st->n_leaves];
   const tir_expr *stored = schedule_condition(l, ls, env, values, true);
   const tir_env guarded_env = tir_env_cond(env, stored);
@@ -306,6 +306,7 @@ static const tir_expr *counted_points(lowering *l, const lower_stage *ls, const 
   const tir_expr *inside = schedule_unpadded(l, ls, env, values, true);
   for (int v = 0; inside && v < ls->st->n_tensors; v++)
     if (!tir_walk_expr(source[v], stop_at_load_outside, &at)) return inside;
+  if (inside && where && !tir_walk_expr(where, stop_at_load_outside, &at)) return inside;
   for (int i = 0; inside && i < ls->st->n_relations; i++) {
     const schedule_relation *r = &ls->st->relations[i];
     bool pads = !r->is_fuse && r->tail == TN_TAIL_PAD && ls->st->axes[r->one].kind == SCHEDULE_REDUCE;
@@ -324,8 +325,8 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
     source[v] = schedule_lower_expr(l, ls, values, ls->body->arg[v]);
     self[v] = schedule_load(l, ls, v, values, NULL);
   }
-  const tir_expr *counts = counted_points(l, ls, values, source);
   if (cond) cond = schedule_lower_expr(l, ls, values, cond);
+  const tir_expr *counts = counted_points(l, ls, values, source, cond);
   bool branches = cond && tir_walk_expr(cond, stop_at_load, NULL);
   if (cond && !branches) counts = counts ? tir_binary(l->arena, TIR_AND, counts, cond) : cond;
   for (int v = 0; v < n; v++)

@@ -88,6 +88,10 @@ static const struct regression {
      "E0[i<6] = i32(i); extern (S0: f32[6], S0b: i8[2, 6]) = fx_parts_6(E0); S3[q<4] = sum[r<16](f32(S0b[(15 - r) % 2, "
      "(r + r) % 6]) + S0[r % 6])",
      "prefetch(S3, S0b, r, 5); prefetch(S3, S0, q, 1)"},
+    /* Sums in padding may add up anything, but their condition reads past its input there. */
+    {"a condition that reads an input, in the padding of data",
+     "scalar A0: f64; S0[i<1, j<5] = sum[r<1, s<1 where A0 < A1[j]](1)",
+     "cache_write(S0, local); split(S0.local, j.c, 4, tail=pad)"},
     {"a condition that reads memory, padded", "S = sum[r<13 where A[r*3] > 0](A[r])", "split(S, r, 3, tail=pad)"},
 };
 
