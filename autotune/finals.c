@@ -121,7 +121,9 @@ static void choose(finals *f) {
     enter(f, &t->top[i]);
     has_generic |= t->top[i].hash == t->generic_hash;
   }
-  if (!has_generic && t->generic.cost_s <= TAKES_PART * t->top[0].cost_s) enter(f, &t->generic);
+  bool is_near = t->generic.cost_s <= TAKES_PART * t->top[0].cost_s;
+  if (!has_generic && isfinite(t->generic.cost_s) && (is_near || f->n == 1))
+    enter(f, &t->generic); /* nobody wins alone */
 }
 
 /* Objects of this run are there; those of schedules from the log are built. */
