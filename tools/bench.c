@@ -261,18 +261,6 @@ static bool add_side(bench *b, const char *name, int length) {
   return true;
 }
 
-/* What the program multiplies: of its inputs, the smallest say it. */
-static vendor_number number_of(const tn_program *program) {
-  bool has_bytes = false, has_bf16 = false, has_f64 = false;
-  for (int i = 0; i < program->n_inputs; ++i) {
-    tn_dtype dtype = program->args[i]->dtype;
-    has_bytes |= dtype == TN_I8 || dtype == TN_U8;
-    has_bf16 |= dtype == TN_BF16;
-    has_f64 |= dtype == TN_F64;
-  }
-  return has_bytes ? VENDOR_BYTES : has_bf16 ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
-}
-
 /* MADE is copied; its vendor belongs to the bench from here on. WHY is told when it could not be made. */
 static void add_limit(bench *b, const char *name, bool was_made, const side *made, const char *why) {
   side *s = &b->sides[b->n_sides];
@@ -293,7 +281,7 @@ static void add_limits(bench *b) {
   int threads = tn_target_threads(b->session.target);
   side s = {.wanted = b->flops};
   if (b->flops > 0) {
-    bool made = vendor_limit_arithmetic(number_of(program), threads, &s.vendor.kernel, &s.work, why);
+    bool made = vendor_limit_arithmetic(tools_vendor_number(program), threads, &s.vendor.kernel, &s.work, why);
     add_limit(b, "arithmetic", made, &s, why);
   }
   s = (side){.wanted = tn_program_bytes(program)};

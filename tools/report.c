@@ -6,7 +6,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "benchmarks/vendors/vendors.h"
+#include "tools/vendor.h"
 
 /* What the page is about, and what was gathered. The JSON values belong to it until they are in the page. */
 typedef struct report {
@@ -25,11 +25,6 @@ static const char *text_of(const json_t *record, const char *field) {
   return text ? text : "";
 }
 
-static int ascending(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Median seconds of a record's costs; 0: it failed. */
 static double cost_of(const json_t *record) {
   enum { MOST = 16 };
@@ -37,8 +32,8 @@ static double cost_of(const json_t *record) {
   const json_t *array = json_object_get(record, "costs");
   int n = (int)RUNTIME_MIN(json_array_size(array), (size_t)MOST);
   for (int i = 0; i < n; ++i) costs[i] = json_number_value(json_array_get(array, (size_t)i));
-  qsort(costs, (size_t)n, sizeof *costs, ascending);
-  return n == 0 ? 0 : n % 2 ? costs[n / 2] : (costs[n / 2 - 1] + costs[n / 2]) / 2;
+  runtime_sort(costs, n);
+  return n > 0 ? runtime_quantile(costs, n, 0.5) : 0;
 }
 
 /* Of its first plan; "default" without steps. */
@@ -138,7 +133,7 @@ static json_t *limits(const report *r) {
   vendor_kernel kernel = {0};
   double work = 0, rates[2] = {0}, bytes = tn_program_bytes(r->session->program);
   int threads = tn_target_threads(r->session->target);
-  if (vendor_limit_arithmetic(VENDOR_F32, threads, &kernel, &work, why))
+  if (vendor_limit_arithmetic(tools_vendor_number(r->session->program), threads, &kernel, &work, why))
     rates[0] = vendor_limit_rate(&kernel, work, false);
   vendor_kernel_free(&kernel);
   if (vendor_limit_reading(bytes, threads, &kernel, &work, why)) rates[1] = vendor_limit_rate(&kernel, work, false);

@@ -99,6 +99,17 @@ bool tools_vendor_open(tools_session *session, const char *name, DLTensor *const
   return false;
 }
 
+vendor_number tools_vendor_number(const tn_program *program) {
+  bool has_bytes = false, has_bf16 = false, has_f64 = false;
+  for (int i = 0; i < program->n_inputs; ++i) {
+    tn_dtype dtype = program->args[i]->dtype;
+    has_bytes |= dtype == TN_I8 || dtype == TN_U8;
+    has_bf16 |= dtype == TN_BF16;
+    has_f64 |= dtype == TN_F64;
+  }
+  return has_bytes ? VENDOR_BYTES : has_bf16 ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
+}
+
 void tools_vendor_close(tools_vendor *vendor) {
   vendor_kernel_free(&vendor->kernel);
   tn_array_free(vendor->result);

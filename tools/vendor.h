@@ -19,5 +19,7 @@ typedef struct tools_vendor {
  * which stand in ARGS. False after a message; close in either case. */
 bool tools_vendor_open(tools_session *session, const char *name, DLTensor *const *args, int threads, tools_vendor *out);
 void tools_vendor_close(tools_vendor *vendor);
+/* What the program multiplies, for the machine's limit: of its inputs, the smallest say it. */
+vendor_number tools_vendor_number(const tn_program *program);
 
 #endif
