@@ -215,6 +215,16 @@ static bool layernorm(call *x, const vendor_problem *c, void *const *data) {
   return true;
 }
 
+/* Data: the image, weights in memory as PLAIN, the result. WANTED: the weights are copied to that layout in each call; NULL: not. */
+static bool add_image(call *x, const dnnl_memory_desc_t *src, const dnnl_memory_desc_t *dst,
+                      const dnnl_memory_desc_t *plain, const dnnl_memory_desc_t *wanted, void *const *data) {
+  add(x, DNNL_ARG_SRC, src, data[0]);
+  add(x, DNNL_ARG_DST, dst, data[2]);
+  if (wanted) return add_reordered(x, plain, wanted, data[1]);
+  add(x, DNNL_ARG_WEIGHTS, plain, data[1]);
+  return true;
+}
+
 /* The logical order of extents is n c h w and (g) o i h w; the strides say that memory is NHWC and HWIO. */
 static bool conv_with(call *x, const vendor_problem *c, void *const *data, bool any_weights) {
   int64_t n = c->dim[0], h = c->dim[1], w = c->dim[2], ci = c->dim[3], co = c->dim[4], k = c->dim[5];
@@ -234,11 +244,7 @@ static bool conv_with(call *x, const vendor_problem *c, void *const *data, bool 
       !make(x, &op, &wanted)) {
     return false;
   }
-  add(x, DNNL_ARG_SRC, &src, data[0]);
-  add(x, DNNL_ARG_DST, &dst, data[2]);
-  if (any_weights) return add_reordered(x, &plain, &wanted, data[1]);
-  add(x, DNNL_ARG_WEIGHTS, &plain, data[1]);
-  return true;
+  return add_image(x, &src, &dst, &plain, any_weights ? &wanted : NULL, data);
 }
 
 /* Weights as for a convolution: (filters, channels, height, width) in memory as HWIO. */
@@ -257,11 +263,7 @@ static bool transposed_with(call *x, const vendor_problem *c, void *const *data,
       !make(x, &op, &wanted)) {
     return false;
   }
-  add(x, DNNL_ARG_SRC, &src, data[0]);
-  add(x, DNNL_ARG_DST, &dst, data[2]);
-  if (any_weights) return add_reordered(x, &plain, &wanted, data[1]);
-  add(x, DNNL_ARG_WEIGHTS, &plain, data[1]);
-  return true;
+  return add_image(x, &src, &dst, &plain, any_weights ? &wanted : NULL, data);
 }
 
 static double least_time(call *x) {
