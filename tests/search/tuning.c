@@ -19,6 +19,7 @@ typedef struct machine {
   int unimproving;     /* from this run on nothing is faster; 0: never */
   int lucky;           /* the run that seems faster than all before; 0: none */
   bool wrong_finalist; /* the fastest is wrong in the finals */
+  bool late_failure;   /* the fastest fails in its second turn of the finals */
   int n_turns;         /* of the fastest */
   double best;
   bool build_stops, unchecked, is_slow;
@@ -74,6 +75,7 @@ static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_
     if (!fails && (m->best == 0 || inout[i].costs[0] < m->best)) m->best = inout[i].costs[0];
     bool is_fastest = candidates[i].is_final && inout[i].costs[0] <= m->best;
     m->n_turns += is_fastest;
+    if (is_fastest && m->late_failure && m->n_turns > 1) inout[i].error = TN_MEASURE_RUNTIME;
     inout[i].checked = !fails && !m->unchecked && !(is_fastest && m->wrong_finalist);
   }
   return TN_OK;
@@ -368,6 +370,7 @@ static void test_finals(void **state) {
 static void test_finals_take_the_fastest(void **state) {
   fixture *f = *state;
   int n_finals = 0, n_winners = 0;
+  f->options.trials = 12; /* so few that the sixth is much slower than the first */
   f->options.finalists = 6;
   assert_int_equal(tune(f), TN_OK);
   char *text = runtime_read_file(f->ctx, f->log, NULL);
@@ -396,6 +399,16 @@ static void test_finals_wrong(void **state) {
   f->machine.wrong_finalist = true;
   assert_int_equal(tune(f), TN_OK);
   assert_true(f->machine.n_turns > 0);
+  assert_true(f->result.best_s > 1.0001 * f->machine.best);
+}
+
+/* One turn does not make up for a failure in the next. */
+static void test_finals_failing_late(void **state) {
+  fixture *f = *state;
+  f->options.finalists = 6;
+  f->machine.late_failure = true;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->machine.n_turns, 2);
   assert_true(f->result.best_s > 1.0001 * f->machine.best);
 }
 
@@ -818,6 +831,7 @@ int run_tune_tests(void) {
       TEST(finals_take_the_fastest),
       TEST(finals_wrong),
       TEST(failing_differently),
+      TEST(finals_failing_late),
       TEST(finals_judged),
       TEST(finals_of_equals),
       TEST(measured_is_called),
