@@ -23,14 +23,17 @@ typedef struct machine {
   int n_turns;         /* of the fastest */
   double best;
   bool build_stops, unchecked, is_slow;
-  bool fails_differently; /* each failure says something else */
+  bool fails_differently;        /* each failure says something else */
+  double longest_build_s;        /* the greatest limit that a build was given */
+  void (*meanwhile)(void *user); /* called once, in the middle of the first run */
+  void *user;
   int n_seen;
   uint64_t seen[512]; /* hashes of the steps that were run */
 } machine;
 
 static tn_status fake_build(void *self, int n, const tn_candidate *candidates, tn_measurement *out) {
   machine *m = self;
-  (void)candidates;
+  for (int i = 0; i < n; i++) m->longest_build_s = fmax(m->longest_build_s, candidates[i].timeout_s);
   for (int i = 0; i < n; i++) out[i] = (tn_measurement){.build_s = 0.001, .object = strdup("object")};
   m->built += n;
   return m->build_stops ? TN_ERROR_WORKER : TN_OK;
@@ -61,6 +64,9 @@ static tn_status fake_run(void *self, int n, const tn_candidate *candidates, tn_
   for (int i = 0; i < n; i++) {
     m->run++;
     if (m->is_slow) usleep(1000);
+    void (*meanwhile)(void *user) = m->meanwhile;
+    m->meanwhile = NULL;
+    if (meanwhile) meanwhile(m->user);
     if (m->die_at == m->run) raise(SIGKILL);
     if (m->stop_at == m->run) return TN_ERROR_WORKER;
     m->seen[m->n_seen++ % 512] = runtime_hash(candidates[i].steps, strlen(candidates[i].steps), 0);
@@ -339,6 +345,56 @@ static void test_failing_differently(void **state) {
   assert_int_equal(f->result.trials, 12);
   assert_int_equal(f->result.end, TN_TUNE_TRIALS);
   tn_context_clear(f->ctx);
+}
+
+/* Times of another machine say nothing about this one. */
+static void test_other_machines_records(void **state) {
+  fixture *f = *state;
+  f->options.target = tn_target_new(f->ctx, "cpu=haswell");
+  assert_int_equal(tune(f), TN_OK);
+  tn_tune_result first = f->result;
+  f->options.target = tn_target_new(f->ctx, "cpu=skylake-avx512");
+  check_ok(f->ctx);
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(first.trials, 40);
+  assert_int_equal(f->result.reused, 0);
+  assert_int_equal(f->result.trials, 40);
+}
+
+/* A build may take the whole limit that the user set, never more, however little the others took. */
+static void test_build_limit(void **state) {
+  fixture *f = *state;
+  f->options.workers.build_timeout_s = 0.25;
+  assert_int_equal(tune(f), TN_OK);
+  assert_true(f->machine.longest_build_s == 0.25);
+}
+
+/* What one tuner measures now is free for the tuner of another program, also where loops and steps are the same. */
+static void tune_another_program(void *user) {
+  fixture *f = user;
+  machine m = {0};
+  tn_builder builder = {.self = &m, .build = fake_build};
+  tn_runner runner = {.self = &m, .run = fake_run};
+  tn_tune_options options = {.log = f->log, .trials = 8, .seed = 1, .builder = &builder, .runner = &runner};
+  tn_tune_result result;
+  tn_context *ctx = check_context();
+  tn_program *other =
+      tn_program_parse(ctx, "M[i<64, j<64] = sum[k<64](A[i,k] * B[k,j]); O[i<64, j<64] = M[i,j] - D[i,j]", 0, NULL);
+  check_ok(ctx);
+  assert_int_equal(tn_tune(other, &options, &result), TN_OK);
+  assert_int_equal(result.trials, 8);
+  for (int i = 0; i < m.n_seen; ++i) f->machine.seen[100 + i] = m.seen[i];
+  check_context_free(ctx);
+}
+
+static void test_claims_are_of_a_program(void **state) {
+  fixture *f = *state;
+  f->options.trials = 8;
+  f->machine.meanwhile = tune_another_program;
+  f->machine.user = f;
+  assert_int_equal(tune(f), TN_OK);
+  assert_int_equal(f->result.trials, 8);
+  assert_true(f->machine.seen[0] == f->machine.seen[100]); /* the same steps, at the same time */
 }
 
 /* ---- finals ------------------------------------------------------------------------------------------------------ */
@@ -827,6 +883,9 @@ int run_tune_tests(void) {
       TEST(begins_and_ends_in_log),
       TEST(data_reaches_candidates),
       TEST(wrong_data_is_refused),
+      TEST(build_limit),
+      TEST(claims_are_of_a_program),
+      TEST(other_machines_records),
       TEST(finals),
       TEST(finals_take_the_fastest),
       TEST(finals_wrong),
