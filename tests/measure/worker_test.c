@@ -1,5 +1,7 @@
 /* Measuring candidates in worker processes: times, checked answers, classes of failure that come from the candidate
  * itself. */
+#include <math.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "autotune/measure.h"
@@ -272,6 +274,40 @@ static void stopped_batches_are_abandoned(void **state) {
   fixture_close(&f);
 }
 
+static double now_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Seconds of 100 polls that are told not to wait. */
+static double poll_often(const tn_builder *builder) {
+  tn_job *done;
+  double start_s = now_s();
+  for (int i = 0; i < 100; ++i) {
+    assert_int_equal(builder->poll(builder->self, 0, &done), TN_OK);
+    assert_null(done);
+  }
+  return now_s() - start_s;
+}
+
+/* The search polls between two of its steps: what it waits there it does not search. The least of several rounds, since the
+ * machine may have other work. */
+static void who_does_not_wait_loses_no_time(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, "build-hang@1");
+  tn_job *done, job = {.candidate = &f.candidates[0], .measurement = &f.out[0]};
+  assert_int_equal(f.builder.submit(f.builder.self, &job), TN_OK);
+  double least_s = 1;
+  for (int round = 0; round < 5; ++round) least_s = fmin(least_s, poll_often(&f.builder));
+  if (least_s > 0.05) fail_msg("a poll that does not wait takes %g ms", least_s / 100 * 1e3);
+  do assert_int_equal(f.builder.poll(f.builder.self, 1, &done), TN_OK);
+  while (!done);
+  assert_int_equal(f.out[0].error, TN_MEASURE_BUILD_TIMEOUT);
+  fixture_close(&f);
+}
+
 static void failed_builds_are_not_run(void **state) {
   (void)state;
   pool_fixture f;
@@ -495,6 +531,7 @@ int worker_tests(void) {
       cmocka_unit_test(short_default_is_run),
       cmocka_unit_test(losers_are_compared_in_parts),
       cmocka_unit_test(stopped_batches_are_abandoned),
+      cmocka_unit_test(who_does_not_wait_loses_no_time),
       cmocka_unit_test(failed_builds_are_not_run),
       cmocka_unit_test(nothing_to_do),
       cmocka_unit_test(memory_stays_flat),
