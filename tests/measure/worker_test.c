@@ -177,6 +177,21 @@ static void clearly_slower_is_dropped(void **state) {
   fixture_close(&f);
 }
 
+/* Calls of tens of milliseconds vary little: a second one says enough. */
+static void long_kernels_are_called_twice(void **state) {
+  (void)state;
+  pool_fixture f;
+  fixture_open(&f, NULL);
+  f.candidates[0].program = "C[i<512, j<256] = sum[k<96](exp(A[i, k]) * B[k, j])";
+  fixture_build(&f, 1);
+  fixture_run(&f, 1);
+  fixture_expect(&f, 0, TN_MEASURE_NONE, NULL);
+  assert_true(f.out[0].costs[0] > 0.02 && f.out[0].costs[0] < 0.25);
+  assert_int_equal(f.out[0].n_samples, 2);
+  assert_true(f.out[0].checked);
+  fixture_close(&f);
+}
+
 /* A run that is much slower than the best is ended where it is: the worker lives, and with it the reference. */
 static void ended_early(const char *program, const char *steps) {
   pool_fixture f;
@@ -525,6 +540,7 @@ int worker_tests(void) {
       cmocka_unit_test(data_that_cannot_be_had_is_said),
       cmocka_unit_test(the_best_is_compared_whole),
       cmocka_unit_test(a_time_beyond_the_machine),
+      cmocka_unit_test(long_kernels_are_called_twice),
       cmocka_unit_test(slow_runs_are_ended),
       cmocka_unit_test(slow_parallel_runs_are_ended),
       cmocka_unit_test(long_default_is_estimated),
