@@ -399,6 +399,7 @@ double runtime_parse_float(const char *text, char **end);
 enum { RUNTIME_FLOAT_TEXT = 40 };
 const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype);
 int runtime_snprintf(char *text, size_t size, const char *fmt, ...) TN_PRINTF(3, 4);
+int runtime_vsnprintf(char *text, size_t size, const char *fmt, va_list args);
 
 /* Of an array, not of a pointer. The two below evaluate an argument twice. */
 #define RUNTIME_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))

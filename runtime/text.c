@@ -154,12 +154,17 @@ const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_d
   return text;
 }
 
-int runtime_snprintf(char *text, size_t size, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
+int runtime_vsnprintf(char *text, size_t size, const char *fmt, va_list args) {
   c_locale c = enter_c_locale();
   int n = vsnprintf(text, size, fmt, args);
   leave_c_locale(c);
+  return n;
+}
+
+int runtime_snprintf(char *text, size_t size, const char *fmt, ...) {
+  va_list args;
+  va_start(args, fmt);
+  int n = runtime_vsnprintf(text, size, fmt, args);
   va_end(args);
   return n;
 }

@@ -104,6 +104,13 @@ bool analysis_is_missing(const tn_rows *rows, int row, const char *column) {
   return !find_cell(rows, row, column, &type);
 }
 
+double analysis_fact(const tn_rows *run, const char *key) {
+  for (int i = 0; i < run->n; ++i) {
+    if (strcmp(analysis_text(run, i, "key"), key) == 0) return analysis_number(run, i, "value");
+  }
+  return NAN;
+}
+
 /* ---- CSV out ----------------------------------------------------------------------------------------------------- */
 
 static void write_cell(profiler_out *out, tn_cell_type type, const tn_cell *cell) {
