@@ -57,10 +57,7 @@ static excerpt excerpt_of(const char *text, const char *place) {
 
 tn_status runtime_fail_at(tn_context *ctx, const char *what, const char *text, const char *at, const char *fmt, ...) {
   char why[2048];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(why, sizeof why, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(why, fmt);
   excerpt e = excerpt_of(text, at);
   return runtime_fail(ctx, TN_ERROR_PARSE, "%s line %d, column %d: %s\n%s\n%s^", what, e.line, e.column, why, e.text,
                       e.blanks);

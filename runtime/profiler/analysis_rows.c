@@ -72,10 +72,7 @@ bool tn_rows_add(tn_rows *rows, ...) {
 }
 
 int analysis_column(const tn_rows *rows, const char *name) {
-  for (int c = 0; c < rows->n_columns; ++c) {
-    if (strcmp(rows->columns[c].name, name) == 0) return c;
-  }
-  return -1;
+  return runtime_find_row(rows->columns, rows->n_columns, sizeof *rows->columns, name);
 }
 
 /* NULL when the column, the row or the value is missing: callers take a neutral value then. */

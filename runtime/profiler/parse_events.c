@@ -16,10 +16,7 @@ static const tn_column columns_run[] = {{"key", TN_CELL_TEXT}, {"value", TN_CELL
 static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) TN_PRINTF(3, 4);
 static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) {
   runtime_str value = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&value, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&value, fmt);
   bool done = !value.failed && tn_rows_add(out, key, value.data);
   runtime_str_free(&value);
   return done;

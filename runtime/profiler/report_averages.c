@@ -51,9 +51,8 @@ static const struct sort_key *find_key(tn_context *ctx, const char *name) {
 #define X(key, value) key ", "
   static const char names[] = SORT_KEYS(X);
 #undef X
-  for (int i = 0; i < RUNTIME_COUNT(sort_keys); ++i) {
-    if (strcmp(sort_keys[i].name, name) == 0) return &sort_keys[i];
-  }
+  const struct sort_key *key = RUNTIME_ROW(sort_keys, name);
+  if (key) return key;
   runtime_fail(ctx, TN_ERROR_ARGUMENT, "averages: there is no sort key '%s': give one of %.*s", name,
                (int)sizeof names - 3, names);
   return NULL;

@@ -6,12 +6,7 @@
 static const profiler_unit units[] = {{"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}};
 enum { FINEST_BY_SIZE = 2 /* us */, MOST_COLUMNS = 32 };
 
-const profiler_unit *profiler_find_unit(const char *name) {
-  for (int i = 0; i < RUNTIME_COUNT(units); ++i) {
-    if (strcmp(units[i].name, name) == 0) return &units[i];
-  }
-  return NULL;
-}
+const profiler_unit *profiler_find_unit(const char *name) { return RUNTIME_ROW(units, name); }
 
 /* Without a unit the largest that gives at least 1, but no finer than microseconds, as PyTorch prints. */
 profiler_text profiler_time_text(double ns, const profiler_unit *unit) {
@@ -53,10 +48,7 @@ void profiler_layout_cell(profiler_layout *layout, const char *text, int most) {
 
 void profiler_layout_cellf(profiler_layout *layout, const char *fmt, ...) {
   runtime_str text = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&text, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&text, fmt);
   const char *cell = runtime_str_take(&text, &layout->arena);
   if (!cell || !RUNTIME_PUSH(&layout->cells, cell)) layout->failed = true;
 }

@@ -49,12 +49,7 @@ static const char *const stat_texts[] = {
 const char *xspace_stat_text(xspace_stat_name name) { return stat_texts[name]; }
 
 /* -1: none of ours. */
-int xspace_stat_find(const char *text) {
-  for (int i = 0; i < XSPACE_STAT_COUNT; ++i) {
-    if (strcmp(stat_texts[i], text) == 0) return i;
-  }
-  return -1;
-}
+int xspace_stat_find(const char *text) { return RUNTIME_FIND(stat_texts, text); }
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
