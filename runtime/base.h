@@ -5,6 +5,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,6 +200,21 @@ typedef enum runtime_slot {
 /* The parts of a context. What hangs on it is freed in the order kernels, slots from the last to the
  * first, arena: kernels run on the pool's threads and hold code of the session, and every slot may keep
  * its data in the arena. */
+/* How many objects of a context live. It is a block of its own, which goes with the last of its owners (the context and
+ * its arrays): an array may be freed after its context, by any thread. */
+typedef enum runtime_held_kind {
+  RUNTIME_ARRAYS,
+  RUNTIME_SCHEDULES,
+  RUNTIME_KERNELS,
+  RUNTIME_HELD_KINDS
+} runtime_held_kind;
+typedef struct runtime_held {
+  atomic_llong owners, n[RUNTIME_HELD_KINDS];
+} runtime_held;
+/* One more object of KIND; and one less, by the block that the first call returned. CTX NULL: nobody counts, and HELD is NULL. */
+runtime_held *runtime_hold(tn_context *ctx, runtime_held_kind kind);
+void runtime_unhold(runtime_held *held, runtime_held_kind kind);
+
 struct tn_context {
   runtime_arena arena; /* lifetime: the context */
   tn_context_options options;
@@ -209,6 +225,7 @@ struct tn_context {
     void (*release)(void *data); /* NULL: nothing to do, the data lies in the arena */
   } slots[RUNTIME_SLOT_COUNT];
   tn_kernel *kernels; /* the context's kernels that were not freed yet */
+  runtime_held *held;
 };
 
 /* Keeps status and message if they are the first, passes them to the callback, returns status. CTX may be NULL. */
