@@ -155,6 +155,22 @@ void runtime_str_add(runtime_str *s, const char *text);
 void runtime_str_addn(runtime_str *s, const char *text, size_t n);
 void runtime_str_addf(runtime_str *s, const char *fmt, ...) TN_PRINTF(2, 3);
 void runtime_str_addv(runtime_str *s, const char *fmt, va_list args);
+/* The same in a function that ends in `...`: FMT is its last named argument. */
+#define RUNTIME_ADD_ARGS(s, fmt)         \
+  do {                                   \
+    va_list args_;                       \
+    va_start(args_, fmt);                \
+    runtime_str_addv((s), (fmt), args_); \
+    va_end(args_);                       \
+  } while (0)
+/* What printf would write into TEXT, an array; what does not fit is cut off. */
+#define RUNTIME_PRINT_ARGS(text, fmt)                    \
+  do {                                                   \
+    va_list args_;                                       \
+    va_start(args_, fmt);                                \
+    (void)vsnprintf((text), sizeof(text), (fmt), args_); \
+    va_end(args_);                                       \
+  } while (0)
 void runtime_str_free(runtime_str *s);
 char *runtime_str_take(runtime_str *s, runtime_arena *arena); /* copies into arena, frees s; NULL when failed */
 /* An empty text that ends at the context's limit on text. */
@@ -416,6 +432,16 @@ double runtime_parse_float(const char *text, char **end);
 enum { RUNTIME_FLOAT_TEXT = 40 };
 const char *runtime_float_text(char text[RUNTIME_FLOAT_TEXT], double value, tn_dtype dtype);
 int runtime_snprintf(char *text, size_t size, const char *fmt, ...) TN_PRINTF(3, 4);
+int runtime_vsnprintf(char *text, size_t size, const char *fmt, va_list args);
+
+/* The place of NAME in an array whose rows begin with a text (or are texts); -1: no row has it, or NAME is NULL. */
+int runtime_find_row(const void *rows, int n, size_t row_bytes, const char *name);
+#define RUNTIME_FIND(array, name) runtime_find_row((array), RUNTIME_COUNT(array), sizeof *(array), (name))
+/* The row itself; NULL: there is none. */
+#define RUNTIME_ROW(array, name) runtime_row_at((array), RUNTIME_FIND((array), (name)), sizeof *(array))
+static inline const void *runtime_row_at(const void *rows, int at, size_t row_bytes) {
+  return at < 0 ? NULL : (const char *)rows + (size_t)at * row_bytes;
+}
 
 /* Of an array, not of a pointer. The two below evaluate an argument twice. */
 #define RUNTIME_COUNT(array) ((int)(sizeof(array) / sizeof *(array)))

@@ -100,10 +100,7 @@ static void tell(tn_context *ctx, tn_severity severity, const char *text) {
 tn_status runtime_fail(tn_context *ctx, tn_status status, const char *fmt, ...) {
   if (!ctx) return status;
   char text[sizeof ctx->message];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(text, fmt);
   if (ctx->status == TN_OK) {
     ctx->status = status;
     memcpy(ctx->message, text, sizeof text);
@@ -120,11 +117,8 @@ bool runtime_is_given(tn_context *ctx, const char *call, const char *argument, c
 
 void runtime_say(tn_context *ctx, tn_severity severity, const char *fmt, ...) {
   if (!ctx || !ctx->options.on_message) return;
-  va_list args;
-  va_start(args, fmt);
   runtime_str text = {0};
-  runtime_str_addv(&text, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&text, fmt);
   tell(ctx, severity, text.failed ? "out of memory while writing a message" : text.data);
   runtime_str_free(&text);
 }
