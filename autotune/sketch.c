@@ -81,6 +81,7 @@ static void shift_stages(state *st, int at) {
 
 /* ---- inline ------------------------------------------------------------------------------------------------------ */
 
+/* An output cannot be inlined; what can be is not tried both ways. */
 static answer wants_inline(const state *st) {
   if (schedule_is_output_stage(st->sketch.base, st->stage)) return PASS;
   return schedule_is_strictly_inlineable(stage_of(st)->op) ? APPLY_AND_SKIP : PASS;
@@ -95,6 +96,7 @@ static bool apply_inline(work *w, const state *st) {
 
 /* ---- rfactor ----------------------------------------------------------------------------------------------------- */
 
+/* As a double: extents may multiply beyond int64. */
 static double product_of(int n, tn_axis *const *axes) {
   double product = 1;
   for (int a = 0; a < n; a++) product *= (double)axes[a]->extent;
@@ -194,6 +196,7 @@ static bool apply_cache_write(work *w, const state *st) {
 
 /* ---- tiling ------------------------------------------------------------------------------------------------------ */
 
+/* No tiling without room for all its axes. */
 static answer wants_tiling(const state *st) {
   const te_op *op = stage_of(st)->op;
   bool fits = has_room_for(st, op->n_axes + op->n_reduce);
@@ -240,6 +243,7 @@ static bool tile_stage(state *st) {
   return split_all(st) && schedule_reorder(st->sketch.base, st->stage, tiled_order(op, order), order) == TN_OK;
 }
 
+/* False when no sketch came out of it. */
 static bool apply_tiling(work *w, const state *st) {
   state to = branch(st);
   bool ok = to.sketch.base && tile_stage(&to);
@@ -324,6 +328,7 @@ static bool add_fused(work *w, const state *st, int level, int packed) {
   return add_state(w, &to, ok);
 }
 
+/* Two depths, the first also with one input packed. */
 static bool apply_fusion(work *w, const state *st) {
   int input = packable_input(st);
   bool ok = add_fused(w, st, fusion_levels[0], -1);
@@ -340,6 +345,7 @@ static answer wants_skip(const state *st) {
   return APPLY;
 }
 
+/* The stage stays as it is. */
 static bool apply_skip(work *w, const state *st) {
   state to = branch(st);
   to.stage--;

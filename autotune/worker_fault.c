@@ -35,6 +35,7 @@ worker_fault_kind worker_fault_next(worker_fault *fault, const char *request) {
 
 /* ---- striking ---------------------------------------------------------------------------------------------------- */
 
+/* The functions below break one promise of a worker each; tests strike with them. */
 static void crash(int out_fd) {
   (void)out_fd;
   signal(SIGSEGV, SIG_DFL); /* a sanitizer's handler would turn it into an exit */

@@ -265,6 +265,7 @@ static bool serve_request(worker *w, const char *type, const protocol_message *r
   return sent;
 }
 
+/* hello is apart: it comes before anything is known of the tuner. */
 static bool serve(worker *w, const protocol_message *request) {
   const char *type = protocol_text(request->header, "type", "");
   w->received_ns = profiler_now_ns();

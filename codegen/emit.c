@@ -88,6 +88,7 @@ void codegen_add_attribute(codegen_emitter *m, LLVMValueRef function, unsigned i
   LLVMAddAttributeAtIndex(function, index, LLVMCreateEnumAttribute(m->llvm, kind, value));
 }
 
+/* For attributes that LLVM knows by text only, such as "target-cpu". */
 static void add_text_attribute(codegen_emitter *m, LLVMValueRef function, const char *name, const char *value) {
   LLVMAttributeRef attribute =
       LLVMCreateStringAttribute(m->llvm, name, (unsigned)strlen(name), value, (unsigned)strlen(value));

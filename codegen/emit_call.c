@@ -173,6 +173,7 @@ void codegen_link_callees(codegen_emitter *m) {
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
+/* Of the operand's first element. A buffer without an index is passed from its beginning. */
 static LLVMValueRef address(codegen_emitter *m, const tir_operand *o) {
   codegen_binding *binding = codegen_find(m, o->buffer);
   if (binding == NULL || o->n_index > 1) {

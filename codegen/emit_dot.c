@@ -15,6 +15,7 @@ static int instruction_lanes(const codegen_emitter *m, const tir_expr *e) {
 
 /* ---- with the instructions --------------------------------------------------------------------------------------- */
 
+/* No value changes: the lanes are cut anew, as instructions for dot products want them. */
 static LLVMValueRef bits_as(codegen_emitter *m, LLVMValueRef vector, LLVMTypeRef lane, int lanes) {
   return LLVMBuildBitCast(m->builder, vector, LLVMVectorType(lane, (unsigned)lanes), "");
 }
@@ -81,6 +82,7 @@ static LLVMValueRef every(codegen_emitter *m, LLVMValueRef vector, int offset, i
   return LLVMBuildShuffleVector(m->builder, vector, poison, LLVMConstVector(mask, (unsigned)lanes), "");
 }
 
+/* By the sign of the operand: u8 x i8 products widen each side by its own rule. */
 static LLVMValueRef widened(codegen_emitter *m, const tir_expr *e, LLVMValueRef bytes) {
   LLVMTypeRef wide = codegen_type(m, TN_I32, e->lanes);
   return tn_dtype_is_signed((tn_dtype)e->dtype) ? LLVMBuildSExt(m->builder, bytes, wide, "")

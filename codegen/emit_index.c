@@ -22,6 +22,7 @@ static bool operator_range(codegen_emitter *m, const tir_expr *e, tir_interval *
   return !is_division || (b.lo > 0 && b.lo == b.hi);
 }
 
+/* Over all lanes: the base's range widened by the last lane's step. */
 static bool ramp_range(codegen_emitter *m, const tir_expr *e, tir_interval *out) {
   tir_interval base, steps = {0, e->lanes - 1};
   if (!codegen_index_range(m, e->arg[0], &base)) return false;

@@ -71,6 +71,7 @@ static LLVMValueRef load_at(codegen_emitter *m, const access *a, LLVMValueRef in
   return value;
 }
 
+/* The alignment is that of the access: lanes may start anywhere in a row. */
 static void store_at(codegen_emitter *m, const access *a, LLVMValueRef index, LLVMValueRef value) {
   LLVMSetAlignment(LLVMBuildStore(m->builder, value, element(m, a, index, true)), a->align);
 }
@@ -230,6 +231,7 @@ static void store_lanes(codegen_emitter *m, const access *a, LLVMValueRef value)
   }
 }
 
+/* Lanes whose mask is false do not touch memory, so a tail may reach behind the buffer. */
 static void store_masked(codegen_emitter *m, const access *a, LLVMValueRef value, LLVMValueRef mask) {
   LLVMTypeRef types[] = {LLVMTypeOf(value), m->ptr};
   LLVMValueRef pointer = element(m, a, codegen_linear_base(m, a->index), false);
@@ -247,6 +249,8 @@ static void scatter_masked(codegen_emitter *m, const access *a, LLVMValueRef val
   codegen_intrinsic(m, "llvm.masked.scatter", 2, types, 4, args);
 }
 
+/* By what is known of the addresses: side by side, side by side backwards, a fixed step, or any. Each has the cheapest
+ * instructions that LLVM makes good code of. */
 static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value) {
   if (a->predicate != NULL) {
     LLVMValueRef mask = codegen_value(m, a->predicate);

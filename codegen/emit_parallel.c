@@ -51,6 +51,8 @@ static tir_walk capture_expr(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
+/* The buffers that a statement names beyond those that expressions load. They go through the closure to the body's
+ * function. */
 static tir_walk capture_stmt(void *user, const tir_stmt *s) {
   if (s->kind == TIR_STORE) add_capture(user, s->u.store.buffer, s->u.store.buffer);
   if (s->kind == TIR_ALLOC && s->u.alloc.buffer->size[0] != NULL)
@@ -137,10 +139,12 @@ static LLVMValueRef field(outline *o, LLVMValueRef closure, int index) {
   return LLVMBuildStructGEP2(o->m->builder, o->closure, closure, (unsigned)index, "");
 }
 
+/* In the body's function: gets what the caller put into the closure. */
 static LLVMValueRef load_field(outline *o, LLVMValueRef closure, int index) {
   return LLVMBuildLoad2(o->m->builder, o->types[index], field(o, closure, index), "");
 }
 
+/* Signed. */
 static LLVMValueRef smaller(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b) {
   return LLVMBuildSelect(m->builder, LLVMBuildICmp(m->builder, LLVMIntSLT, a, b, ""), a, b, "");
 }

@@ -72,6 +72,7 @@ static tir_walk make_buffer(void *user, const tir_stmt *s) {
   return TIR_WALK_ON;
 }
 
+/* Before the return of a frame, for the buffers that are too large for the stack. */
 static void free_all(codegen_emitter *m) {
   LLVMTypeRef nothing = LLVMVoidTypeInContext(m->llvm);
   for (int i = 0; i < m->frame->heap.n; i++) {

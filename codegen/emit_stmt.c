@@ -153,6 +153,7 @@ static void emit_stage(codegen_emitter *m, const tir_stmt *s) {
   emit_stage_number(m, outer);
 }
 
+/* The hint holds for the loops below; the outer one's is put back. */
 static void emit_with_hints(codegen_emitter *m, const tir_stmt *s) {
   bool outer = m->hints_unroll;
   m->hints_unroll = s->u.attr.value == 0;

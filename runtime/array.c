@@ -222,7 +222,7 @@ tn_status tn_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed) {
 /* The values depend on SEED, the dtype and an element's number alone: arrays of one seed agree between
  * runs, machines and, for floats, between f32 and f64. Wrong requests leave the array as it was. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below) {
-  tn_dtype dtype;
+  tn_dtype dtype = TN_F32;
   tn_status status = runtime_array_writable(ctx, "tn_array_fill", array, &dtype);
   if (status != TN_OK) return status;
   runtime_rng rng = {seed};

@@ -115,11 +115,16 @@ static inline void *runtime_map_get(const runtime_map *map, const void *key) {
   const runtime_map_value *value = runtime_map_find(map, (uint64_t)(uintptr_t)key);
   return value ? value->p : NULL;
 }
+
+/* Says VALUE of a pointer; false when memory ended. KEY itself is the key, not what it points to. */
 static inline bool runtime_map_put(runtime_map *map, const void *key, const void *value) {
   runtime_map_value *place = runtime_map_at(map, (uint64_t)(uintptr_t)key);
   if (place) place->p = (void *)value;
   return place != NULL;
 }
+
+/* For a map used as a set: true only for the first time that KEY is seen, so a walk over a graph that shares nodes goes
+ * into each once. */
 static inline bool runtime_map_add(runtime_map *map, const void *key) {
   if (runtime_map_get(map, key)) return false;
   runtime_map_put(map, key, key);
@@ -439,6 +444,8 @@ int runtime_find_row(const void *rows, int n, size_t row_bytes, const char *name
 #define RUNTIME_FIND(array, name) runtime_find_row((array), RUNTIME_COUNT(array), sizeof *(array), (name))
 /* The row itself; NULL: there is none. */
 #define RUNTIME_ROW(array, name) runtime_row_at((array), RUNTIME_FIND((array), (name)), sizeof *(array))
+/* The row at place AT of a table of structures of ROW_BYTES each, NULL for -1: what a search by name returns when there
+ * is none. */
 static inline const void *runtime_row_at(const void *rows, int at, size_t row_bytes) {
   return at < 0 ? NULL : (const char *)rows + (size_t)at * row_bytes;
 }

@@ -74,7 +74,10 @@ double runtime_quantile(const double *sorted, int n, double q) {
 /* Appends the rest of FILE; false when reading failed (errno says why). */
 static bool read_all(FILE *file, runtime_str *text) {
   char block[16384];
-  for (size_t n; (n = fread(block, 1, sizeof block, file)) > 0;) runtime_str_addn(text, block, n);
+  for (size_t n = sizeof block; n == sizeof block;) {
+    n = fread(block, 1, sizeof block, file);
+    runtime_str_addn(text, block, n);
+  }
   runtime_str_add(text, "");
   return !ferror(file);
 }

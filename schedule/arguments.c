@@ -1,6 +1,8 @@
 /* arguments.c: the kinds of arguments that primitives take, a row each: how one is read, from names to
  * positions, into the step, and how it is written from there. A reader and a writer live on the stack
  * of one call. A row of the table KINDS is all that a new kind of argument takes. */
+#include <assert.h>
+
 #include "schedule/edit.h"
 #include "schedule/intrin.h"
 #include "schedule/tail.h"
@@ -154,7 +156,10 @@ static tn_status read_order(reader *r) {
   SCHEDULE_TRY(read_loops(r));
   for (int i = 0; i < r->c->step.n; i++) is_named[named[i] = r->list[i]] = true;
   int n = r->c->s->stages[r->c->step.stage].n_leaves;
-  for (int i = 0, next = 0; i < n; i++) r->list[i] = is_named[i] ? named[next++] : i;
+  for (int i = 0, next = 0; i < n; i++) {
+    assert(!is_named[i] || next < r->c->step.n);
+    r->list[i] = is_named[i] ? named[next++] : i;
+  }
   end_list(r, n);
   return TN_OK;
 }

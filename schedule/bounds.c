@@ -259,7 +259,7 @@ static const tir_expr *and_inside(const expr_lowering *x, const tir_expr *cond, 
 /* INDEX itself where the buffer is the region in row-major order, which is the rule. */
 const tir_expr *const *schedule_place(lowering *l, const lower_stage *ls, const tir_expr *const *index,
                                       const tir_expr **buffer) {
-  const tir_expr *rolled[TN_MAX_RANK];
+  const tir_expr *rolled[TN_MAX_RANK] = {NULL};
   if (!ls->roll.by && !ls->layout) return index;
   for (int i = 0; i < ls->st->tensors->ndim; i++)
     rolled[i] = ls->roll.by && i == ls->roll.dim ? schedule_rolled_index(l, ls, index[i]) : index[i];

@@ -1,5 +1,7 @@
 /* generic_loops.c: changes of loops as generic schedules ask for them: by axis instead of position, vectors of a good
  * length, as many fused outer loops as the threads need. */
+#include <assert.h>
+
 #include "schedule/generic.h"
 
 /* Iterations that each thread should have, so that they end at about the same time. */
@@ -26,6 +28,7 @@ bool generic_split_as(generic_draft *p, int stage, int axis, int64_t factor, tn_
 
 bool generic_fuse(generic_draft *p, int stage, int n, const int *axes, int *fused) {
   int iters[SCHEDULE_MAX_AXES];
+  assert(n > 0);
   *fused = axes[0];
   if (n == 1) return true;
   for (int i = 0; i < n; i++) iters[i] = schedule_leaf_position(stage_at(p, stage), axes[i]);

@@ -273,6 +273,7 @@ typedef struct placing {
   const tir_env *env;
 } placing;
 
+/* Stops at a load whose index can leave the buffer: such a load must stay under its guard. */
 static tir_walk stop_at_load_outside(void *user, const tir_expr *e) {
   const placing *at = user;
   if (e->op != TIR_LOAD) return TIR_WALK_ON;
@@ -501,6 +502,7 @@ tir_func *schedule_lower(const tn_schedule *s, const char *name, runtime_arena *
   return schedule_lower_marked(s, name, arena, SCHEDULE_MARKS_NONE);
 }
 
+/* Before any pass. NULL after a message. */
 static tir_func *first_form(const tn_schedule *s, const char *name, runtime_arena *arena, bool marks_stages,
                             schedule_part part) {
   TN_SCOPE(COMPILE, 3, "lower");

@@ -59,6 +59,7 @@ static void cross_tensor(crossing *c, const tn_tensor *tensor) {
   c->n++;
 }
 
+/* Reads across the border between what is packed before and what runs at each call. */
 static tir_walk cross(void *user, const tir_expr *e) {
   if (e->op == TIR_READ) cross_tensor(user, e->u.tensor);
   return TIR_WALK_ON;

@@ -389,6 +389,7 @@ static bool has_attached(const script *s, int stage, int leaf) {
   return false;
 }
 
+/* The stages computed at this loop, in front of its body, as they are lowered. */
 static void print_attached(script *s, int stage, int leaf) {
   const schedule_stage *st = s->l->stages[stage].st;
   for (int i = 0; i < stage; i++) {

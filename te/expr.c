@@ -305,6 +305,7 @@ tn_expr *te_cast(const te_site *site, tn_dtype dtype, tn_arg a) {
   return node ? te_new_expr(site, node, 1, &a) : NULL;
 }
 
+/* The context is found in the argument; a cast of a bare number has none and gives NULL. */
 tn_expr *tn_cast_arg(tn_dtype dtype, tn_arg a) {
   te_site site;
   return te_find_site(&site, 1, &a) ? te_cast(&site, dtype, a) : NULL;

@@ -71,6 +71,7 @@ static double count_reads(const tir_expr *e, const tn_tensor *tensor) {
   return sum;
 }
 
+/* As a double: it is only multiplied, and a product of extents may pass 2^63. */
 static double elements_of(const tn_tensor *tensor) {
   double n = 1;
   for (int d = 0; d < tensor->ndim; d++) n *= (double)tensor->shape[d];

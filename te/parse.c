@@ -73,6 +73,7 @@ const char *te_take_name(te_parser *p, const char *what, const char **at) {
 
 /* ---- symbols ----------------------------------------------------------------------------------------------------- */
 
+/* Counted only when it is asked, which is for messages. */
 static int line_of(const te_parser *p, const char *at) {
   int line = 1;
   for (const char *c = p->lexer.site.text; c < at; c++) line += *c == '\n';

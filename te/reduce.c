@@ -35,6 +35,7 @@ static bool check_reduce_axes(const te_site *site, int n, tn_axis *const *axes) 
   return true;
 }
 
+/* Copies AXES: the caller's array need not outlive the call. NULL after a message. */
 static tir_reduce *new_reduce(const te_site *site, tir_combiner combiner, const tir_tuple_combiner *tuple, int n_axes,
                               tn_axis *const *axes) {
   runtime_arena *arena = &site->ctx->arena;

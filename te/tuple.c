@@ -89,6 +89,7 @@ tn_expr *tn_rhs(tn_combiner *c, int value) {
   return c ? te_combiner_side(&(te_site){.ctx = c->ctx}, c, true, value) : NULL;
 }
 
+/* One message for results, identities and values that are too few or too many. */
 static bool check_given(const te_site *site, const tir_tuple_combiner *c, const char *what, int n) {
   if (n == c->n_values) return true;
   te_fail(site, TN_ERROR_PROGRAM, "combiner '%s' has %d value%s, but %d %s%s given", c->name, c->n_values,

@@ -37,6 +37,7 @@ static tir_interval operator_bounds(tir_known *known, const tir_expr *e) {
   return tir_interval_apply((tir_op)e->op, a, b);
 }
 
+/* Over all lanes. */
 static tir_interval ramp_bounds(tir_known *known, const tir_expr *e) {
   tir_interval base = tir_known_bounds(known, e->arg[0]);
   tir_interval steps = tir_interval_scale((tir_interval){0, e->lanes - 1}, e->u.i);

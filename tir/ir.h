@@ -337,6 +337,9 @@ static inline tn_dtype tir_value_dtype(const tir_expr *e, int v) {
 static inline const tir_expr *tir_reduce_where(const tir_expr *e) {
   return e->op == TIR_REDUCE && e->u.reduce->has_where ? e->arg[tir_n_values(e)] : NULL;
 }
+
+/* What value V of a reduction starts from, NULL if that is the combiner's identity. The initial values stand last among
+ * the arguments. */
 static inline const tir_expr *tir_reduce_init(const tir_expr *e, int v) {
   return e->op == TIR_REDUCE && e->u.reduce->has_init ? e->arg[e->n_args - tir_n_values(e) + v] : NULL;
 }

@@ -231,6 +231,7 @@ static bool time_default(bench *b) {
 
 static int32_t call_kernel(void *self) { return runtime_call_invoke(self); }
 
+/* The kernel that "N times as fast as default" is against: the program as written, one loop an axis. */
 static bool prepare_unscheduled(bench *b) {
   const worker_data *data = b->program.data;
   b->unscheduled = build(b, tn_schedule_new(b->session.program));
@@ -343,6 +344,7 @@ static bool time_stages(bench *b, const tn_schedule *schedule) {
 /* Of two timings that were not taken in turns: good for a factor, not for per cents. */
 static double speedup(const bench *b) { return b->default_timing.median_s / b->sides[OURS].timed.median; }
 
+/* Spread is the share of the median between the quartiles; it says how far to trust the digits. */
 static void print_time(const bench *b, const char *name, double seconds, double spread) {
   printf("%-10s  %10s  %10s  %8.1f %%\n", name, tools_time(seconds).text, tools_rate(b->session.program, seconds).text,
          spread * 100);
@@ -352,6 +354,7 @@ static void print_side_time(const bench *b, const char *name, const side *s) {
   print_time(b, name, s->timed.median, s->timed.spread);
 }
 
+/* A limit of the machine is compared by the work a second it allows, a rival kernel by time. */
 static void print_ratio(const bench *b, const side *s) {
   if (s->work > 0) {
     printf("%.2f of the machine's limit in %s, %.1f %s\n", s->part, s->name, s->work / s->timed.median * 1e-9,
@@ -363,6 +366,7 @@ static void print_ratio(const bench *b, const side *s) {
   if (s->vendor.kernel.note[0]) printf("  %s\n", s->vendor.kernel.note);
 }
 
+/* Limits have no row of their own: they are rates, not times. */
 static int print_plain(const bench *b) {
   bool is_scheduled = b->args->log || b->args->schedule || b->args->versus || b->args->shows_limits;
   printf("%-10s  %10s  %10s  %10s\n", "", "time", b->flops > 0 ? "GFLOPS" : "moved", "spread");
@@ -428,6 +432,7 @@ static void add_side_object(const bench *b, json_t *object, const side *s) {
   json_object_set_new(object, "rounds", json_integer(b->sides[OURS].timed.n_rounds));
 }
 
+/* As measured, not rounded. The members are part of the command's interface. */
 static int print_object(bench *b) {
   tools_session *s = &b->session;
   json_t *object = json_pack(
@@ -487,6 +492,7 @@ static bool knows_sides(const tools_args *args) {
   return true;
 }
 
+/* Options that contradict each other are refused before anything is compiled. */
 static int run(const tools_args *args) {
   if (args->schedule && args->log) return tools_usage(args->verb, "--schedule and --log exclude each other");
   if (!knows_sides(args)) return TOOLS_USAGE;

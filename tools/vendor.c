@@ -7,6 +7,7 @@ static vendor_operator product_of(tn_dtype dtype) { return dtype == TN_F64 ? VEN
 
 static void set_dims(vendor_problem *p, int n, const int64_t *dims) { memcpy(p->dim, dims, (size_t)n * sizeof *dims); }
 
+/* Which arguments of the program the library reads, in the order that it takes them. */
 static void set_inputs(tools_vendor *v, int n, const int *inputs) {
   v->n_inputs = n;
   memcpy(v->inputs, inputs, (size_t)n * sizeof *inputs);
@@ -14,6 +15,7 @@ static void set_inputs(tools_vendor *v, int n, const int *inputs) {
 
 /* ---- what a program computes -------------------------------------------------------------------------------------- */
 
+/* C = A B with an addend that is a matrix, a row or missing, either factor transposed. */
 static bool find_product(tools_session *session, tools_vendor *v) {
   te_matmul m;
   if (!te_match_matmul(session->program, &m)) return false;
@@ -33,6 +35,7 @@ static bool find_product(tools_session *session, tools_vendor *v) {
   return true;
 }
 
+/* Products without an addend, none transposed. */
 static bool find_batch(tools_session *session, tools_vendor *v) {
   te_batch_matmul m;
   if (!te_match_batch_matmul(session->program, &m)) return false;
@@ -42,6 +45,7 @@ static bool find_batch(tools_session *session, tools_vendor *v) {
   return true;
 }
 
+/* A depthwise convolution is one of as many groups as channels. */
 static bool find_conv(tools_session *session, tools_vendor *v) {
   te_conv c;
   if (!te_match_conv(session->program, &c)) return false;
@@ -53,6 +57,7 @@ static bool find_conv(tools_session *session, tools_vendor *v) {
   return true;
 }
 
+/* softmax reads x only, layer norm its scale and shift too. */
 static bool find_rows(tools_session *session, tools_vendor *v) {
   te_row_operator r;
   if (!te_match_rows(session->program, &r)) return false;
@@ -73,6 +78,8 @@ static bool find_whole(tools_session *session, tools_vendor *v) {
 
 /* ---- the vendor -------------------------------------------------------------------------------------------------- */
 
+/* The library writes into an array of its own, so both results can be compared. False after a warning: bench goes on
+ * without this side. */
 static bool prepare(tools_session *session, DLTensor *const *args, int threads, tools_vendor *v) {
   void *data[VENDOR_MAX_DIMS];
   char why[VENDOR_TEXT];

@@ -84,6 +84,7 @@ static void add_frames(runtime_str *out, const char *stack, int n) {
   }
 }
 
+/* ';' stands between entries, as in a recorded call stack. An event without a source adds nothing. */
 static void add_site(runtime_str *out, const tn_recording *r, const tn_event *e) {
   const tn_source *s = &r->sources.data[e->site];
   if (e->site <= 0 || !*s->file) return;
@@ -103,6 +104,7 @@ static const char *source_of(grouping *g, const tn_event *e, int n) {
   return source;
 }
 
+/* Either the event says so (our kernels) or the whole lane is a device's (a plug-in's). */
 static bool is_on_device(const grouping *g, const tn_event *e) {
   return (e->flags & TN_EVENT_DEVICE) || g->r->lanes.data[e->lane].is_device;
 }
@@ -191,6 +193,7 @@ static bool is_counted(const grouping *g, const tn_event *e) {
   return profiler_has_time(e) && (e->parent < 0 || !g->a->options.top_level_only);
 }
 
+/* Each event's row, or -1 for one that is not counted. False when memory ended. */
 static bool group(grouping *g) {
   for (int64_t i = 0; i < g->r->n_events; ++i) {
     g->row_of[i] = -1;

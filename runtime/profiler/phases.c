@@ -80,6 +80,7 @@ static int32_t *number_rounds(const tn_recording *r, int *n) {
   return number_of;
 }
 
+/* Own time only, or a scope in a scope would count twice. */
 static void fill_rounds(const tn_recording *r, const int32_t *number_of, profiler_phases *out, int64_t *starts) {
   for (int64_t i = 0; i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];

@@ -30,6 +30,7 @@ static profiler_sum *sum_of(summing *s, const tn_event *e) {
   return &s->sums.data[*index];
 }
 
+/* Total time leaves out an event inside another of the same name: recursion would count twice. */
 static bool add_event(summing *s, const tn_event *e) {
   profiler_sum *sum = sum_of(s, e);
   if (!sum) return false;
@@ -130,6 +131,7 @@ bool profiler_write_csv(profiler_out *out, const tn_recording *r) {
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
+/* One object on a line of its own, so two reports can be compared by lines. */
 static void write_row(profiler_out *out, const profiler_sum *sum) {
   PROFILER_OUT_LITERAL(out, "\n{\"name\":");
   profiler_out_json(out, sum->name);

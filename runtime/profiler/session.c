@@ -114,6 +114,7 @@ static void read_devices(void) {
 
 static uint64_t ticks_of(double seconds) { return (uint64_t)(seconds * 1e9 / profiler_ticks_to_ns(1)); }
 
+/* The ticks from FROM on for N_TICKS are recorded; outside them an event is dropped where it is made. */
 static void set_limits(void) {
   const tn_profile_options *o = &THE->options;
   uint64_t from = o->delay_s > 0 ? profiler_ticks() + ticks_of(o->delay_s) : 0;
@@ -165,10 +166,12 @@ static void end_recording(void) {
   pthread_mutex_unlock(&THE->lock);
 }
 
+/* The mapped file goes when the session's events are in memory, unless the caller wants it to outlive a crash. */
 static void remove_file(void) {
   if (THE->file && !THE->options.keep_file) unlink(THE->file);
 }
 
+/* The events so far, with their file: none of them is read. */
 static void drop_recorded(void) {
   make_quiet();
   pthread_mutex_lock(&THE->lock);
@@ -198,6 +201,8 @@ static tn_recording *take_recording(void) {
 
 static bool is_in_callback(void) { return atomic_load(&THE->callback_thread) == (uintptr_t)pthread_self(); }
 
+/* Both locks are held over fork, so that the child gets them in a known state. The thread of a callback holds the first
+ * already. */
 static void before_fork(void) {
   if (!is_in_callback()) pthread_mutex_lock(&THE->control);
   pthread_mutex_lock(&THE->lock);
@@ -228,6 +233,7 @@ static void prepare(void) {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
+/* The session owns copies of the texts that options point to. */
 static void free_options(void) {
   free((char *)THE->options.file);
   free((char *)THE->options.process_name);
@@ -268,6 +274,7 @@ static tn_status check_options(tn_context *ctx, const tn_profile_options *o) {
   return TN_OK;
 }
 
+/* The session goes on without the pass-through; the warning is said at once and kept for the recording. */
 static void warn_of_tracer(tn_context *ctx, const char *path, const char *why) {
   runtime_str text = {0};
   runtime_str_addf(&text, "profile: no pass-through to %s: %s", path, why);

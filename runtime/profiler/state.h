@@ -106,6 +106,7 @@ bool profiler_table_lost(const tn_profiler *profiler);
 #define PROFILER_SESSION_BITS (~(1ull << 63))
 #define PROFILER_TABLE_BIT (1ull << 63)
 
+/* Where the processor's counter of cycles is a clock that is all there is to it, else it is a system call. */
 static inline uint64_t profiler_ticks(void) {
 #if defined(__x86_64__)
   if (__builtin_expect(profiler_the_recorder.clock.is_tsc, 1)) return __rdtsc();
