@@ -1,23 +1,18 @@
 /* session.c: the context of one run of the command, its messages, and what is read from arguments or files.
  *
  * A session owns its context, and with that program, target and schedules. */
-#include <stdatomic.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tools/tools.h"
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-/* What main asks at the end. The command is one run of one thread, so this may be static. */
-static struct {
-  bool has_spoken;   /* a failure or a warning was said */
-  bool lacks_memory; /* JSON was built without some of its parts */
-} told;
+/* A failure or a warning was said: main asks that at the end. The command is one run of one thread, so this may be static. */
+static bool has_spoken;
 
 /* Prints and frees a message: it may quote a log, a recording or a worker. */
 static void say(const tools_session *session, const char *word, runtime_str *message) {
-  told.has_spoken = true;
+  has_spoken = true;
   if (session->has_live_line) fputs("\r\033[K", stderr);
   fprintf(stderr, "tenon: %s%s\n", word, message->failed ? "out of memory for a message" : tools_plain(message->data));
   runtime_str_free(message);
@@ -32,42 +27,7 @@ static bool is_warned(tools_session *session, const char *text) {
   return false;
 }
 
-bool tools_has_spoken(void) { return told.has_spoken; }
-bool tools_lacks_memory(void) { return told.lacks_memory; }
-
-/* jansson's reader does not notice that the text of a token could not grow. It goes on with a text that lacks characters:
- * an assertion fails, or it reads past the end. So such a text grows into a reserve when memory is out. The reader then stops at the
- * next value that it asks memory for. */
-static char json_reserve[1 << 20];
-static _Atomic size_t json_reserved; /* of it, bytes that were given away; none comes back */
-
-/* Texts double from 16 bytes. What else has such a size may come from the reserve, too. */
-static bool is_growing_text(size_t bytes) { return bytes >= 32 && (bytes & (bytes - 1)) == 0; }
-
-static void *reserved_memory(size_t bytes) {
-  if (!is_growing_text(bytes)) return NULL;
-  size_t begin = atomic_fetch_add(&json_reserved, bytes);
-  if (begin <= sizeof json_reserve && bytes <= sizeof json_reserve - begin) return json_reserve + begin;
-  static const char text[] = "tenon: out of memory for a long JSON text\n";
-  (void)!write(STDERR_FILENO, text, sizeof text - 1);
-  _exit(TOOLS_FAILED);
-}
-
-/* jansson leaves out what it has no memory for, and few callers could say so: main says it at the end. */
-static void *json_memory(size_t bytes) {
-  void *data = malloc(bytes);
-  if (data) return data;
-  told.lacks_memory = true;
-  return reserved_memory(bytes);
-}
-
-static void json_give_back(void *data) {
-  uintptr_t begin = (uintptr_t)json_reserve, at = (uintptr_t)data;
-  if (at < begin || at >= begin + sizeof json_reserve) free(data);
-}
-
-/* Before the first JSON value is made: values of both allocators must not mix. */
-void tools_watch_json(void) { json_set_alloc_funcs(json_memory, json_give_back); }
+bool tools_has_spoken(void) { return has_spoken; }
 
 /* The context's messages. The same warning is printed once a run. */
 static void print_message(void *user, tn_severity severity, const char *text) {
