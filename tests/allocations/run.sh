@@ -69,6 +69,9 @@ step profile-averages exact '' "$tenon" profile averages run.tnprof
 step profile-averages-json exact '' "$tenon" profile averages run.tnprof --json
 step profile-analyse exact '' "$tenon" profile analyse run.tnprof '{"type": "op_type"}'
 step profile-advise exact '' "$tenon" profile advise run.tnprof
+# A number whose text grows: jansson's reader trusts that it did.
+long=0.1000000000000000000000000000000000000000000000000000000000000000000000000001
+step profile-advise-long exact '' "$tenon" profile advise run.tnprof "{\"worker_outlier\": $long}"
 step profile-tasks exact '' "$tenon" profile tasks run.tnprof
 step profile-parse exact '' "$tenon" profile parse run.tnprof parsed
 step profile-compare exact '' "$tenon" profile compare run.tnprof run.json
