@@ -64,13 +64,23 @@ static strip_shape shape_of(const strip_facts *f, const int32_t *c) {
   return s;
 }
 
-/* A block of registers of one stage. Sums that wait for each other are hidden in part by the blocks that follow. */
+/* What several rows of a sum share stays in registers from its first use to its last, over many taps: loads that are
+ * more than twice the registers, with the N sums, go to the stack and back. */
+static double spilled(const tn_machine *m, const strip_stage *s, double n, double loads) {
+  return s->reduces && s->columns > 0 ? fmax((n + loads) / (2 * m->vector_registers), 1) : 1;
+}
+
+/* A block of registers of one stage. Sums that wait for each other are hidden in part by the blocks that follow; addresses
+ * and the loop are as long as one sum's wait. Most loads begin inside of a vector: the part of them that touches two lines
+ * counts twice. */
 static double block_ns(const tn_machine *m, const strip_shape *shape, const strip_stage *s) {
-  static const double hidden = 0.5;
+  static const double hidden = 0.5, unaligned = 0.75;
   double n = shape->together * shape->vectors;
   double loads = s->near * n + s->columns * shape->vectors + s->fixed + (s->last_reader >= 0 && s->is_local ? 0 : n);
   double waits = s->reduces ? s->taps * m->costs.chain * hidden : 0;
-  return fmax(fmax(s->ops * n * cost_fma(m, m->vector_bytes), loads * m->costs.load), waits);
+  loads *= 1 + unaligned * m->vector_bytes / COST_LINE;
+  double busy = fmax(fmax(s->ops * n * cost_fma(m, m->vector_bytes), loads * m->costs.load), waits);
+  return busy * spilled(m, s, n, s->near * n + s->columns * shape->vectors) + m->costs.chain;
 }
 
 static double extent(double of_root, const strip_stage *s, int dim) { return of_root + s->high[dim] - s->low[dim]; }
@@ -126,7 +136,9 @@ static double outside_ns(const strip_facts *f, const int32_t *c, const strip_sha
   return read + cost_write(m, f->written, level, is_shared, c[STRIP_STREAM]) + segments * waits * (1 + f->n_read);
 }
 
+/* Loads that touch two lines leave half of the time that rows take to come in. */
 static double cost(const void *facts, const int32_t *c) {
+  static const double exposed = 0.5;
   const strip_facts *f = facts;
   const tn_machine *m = &f->machine;
   const strip_level *level = f->levels[RUNTIME_MIN(RUNTIME_MAX(c[STRIP_INLINED], 0), f->n_levels - 1)];
@@ -137,7 +149,8 @@ static double cost(const void *facts, const int32_t *c) {
   double first = 1;
   for (int i = 0; i < level->n; i++) /* what is read from outside is read again for margins, from a nearer cache */
     first = fmax(first, extent(shape.rows, &level->stages[i], 0) / shape.rows);
-  double ns = cost_overlap(tiles * tile_ns(f, &shape, level), outside_ns(f, c, &shape, first));
+  double computed = tiles * tile_ns(f, &shape, level), streamed = outside_ns(f, c, &shape, first);
+  double ns = fmax(computed, streamed) + exposed * fmin(computed, streamed);
   return c[STRIP_PARTS] > 0 ? cost_threads(m, ns, parts * f->shared) : ns;
 }
 

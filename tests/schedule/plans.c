@@ -32,6 +32,7 @@ static const plan_case cases[] = {
     {"filters of rows and columns",
      "R[y<100, x<108] = sum[k<9](I[y+k,x] * K[k])\nO[y<100, x<100] = sum[k<9](R[y,x+k] * K[k])", "O", "strip"},
     {"sweeps", SWEEP("A", "104", "104", "I") SWEEP("B", "102", "102", "A") SWEEP("C", "100", "100", "B"), "C", "strip"},
+    {"differences of rows", "O[y<62, x<94] = A[y+2,x+1] - A[y,x+1] + A[y+1,x+2] - A[y+1,x]", "O", "strip"},
     {"a color from a gray",
      "G[y<33, x<70] = I[0,y,x] + I[1,y,x] + I[2,y,x]\nB[y<31, x<70] = G[y,x] + G[y+1,x] + G[y+2,x]\n"
      "O[c<3, y<31, x<70] = B[y,x] * I[c,y+1,x]",
