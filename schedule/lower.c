@@ -150,13 +150,15 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   if (axis->unroll_step >= 0) body = unroll_attr(l, ls, axis, body);
   if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_EXPLICIT) == 0)
     body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
-  if (v->extent == 1) return body;
+  bool streams = schedule_pragma_value(axis, SCHEDULE_PRAGMA_STREAM) > 0;
+  if (v->extent == 1) return streams ? tir_attr(l->arena, TIR_STREAM_STORES, 1, body) : body;
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = schedule_extent(l, v->extent, v->size);
   tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(ls, leaf), body);
   loop->u.loop.peel =
       schedule_wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
   loop->u.loop.strided =
       axis->annotation == SCHEDULE_PARALLEL && schedule_pragma_value(axis, SCHEDULE_PRAGMA_STRIDE) > 0;
+  if (streams) return tir_attr(l->arena, TIR_STREAM_STORES, 1, loop);
   if (axis->annotation < SCHEDULE_BIND) return loop;
   const char *key = runtime_format(l->arena, TIR_THREAD_EXTENT "%s", schedule_annotation_words[axis->annotation]);
   return tir_attr(l->arena, key, v->extent, loop);
