@@ -65,7 +65,7 @@ typedef struct codegen_emitter {
   int64_t stage;            /* the stage being emitted, counting from 1; 0: none */
   bool hints_unroll;        /* inside of unroll_explicit 0: unrolled loops say so to LLVM */
   int depth, n_parallel;
-  bool streams;             /* inside of stream_stores */
+  bool streams;    /* inside of stream_stores */
   bool stays_home; /* a kernel in memory: parallel loops by runtime_pool_run, not by OpenMP */
   bool failed;
 } codegen_emitter;

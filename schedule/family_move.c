@@ -132,9 +132,8 @@ static double cost(const void *facts, const int32_t *c) {
   double of_tile = c[MOVE_ROWS] * f->bytes, stored = c[MOVE_COLUMNS] * f->out_bytes, at_once = 16;
   if (!is_turned(f, c, &whole)) at_once = f->bytes;
   if (whole) at_once = COST_LINE;
-  double out_lines = out <= 2 || stored >= COST_LINE
-                         ? f->points * f->out_bytes
-                         : f->points / columns * in_lines(columns, f->out_bytes);
+  double out_lines = out <= 2 || stored >= COST_LINE ? f->points * f->out_bytes
+                                                     : f->points / columns * in_lines(columns, f->out_bytes);
   double read = f->points / rows * in_lines(rows, f->bytes) / COST_LINE * line;
   double written = cost_write(m, out_lines, cost_level(m, all), c[MOVE_THREADS], c[MOVE_STREAM] && stored >= COST_LINE);
   if (of_tile < COST_LINE) read += f->points / c[MOVE_ROWS] * 2 * cost_line(m, in, false);

@@ -78,8 +78,8 @@ enum { POINTS_VECTORS, POINTS_THREADS, POINTS_STREAM, POINTS_FIELD_COUNT };
 typedef struct points_facts {
   tn_machine machine;
   double ns, far_ns, parts; /* of one thread; of reads against the grain; what threads can share */
-  double read, written;      /* bytes */
-  bool can_stream;           /* vectors may go past the caches */
+  double read, written;     /* bytes */
+  bool can_stream;          /* vectors may go past the caches */
 } points_facts;
 
 /* A read whose next element lies STRIDE bytes on: its lines are used again by the next row if a row's lines stay in a

@@ -9,7 +9,16 @@
 #include "schedule/plan.h"
 #include "schedule/strip.h"
 
-enum { STRIP_ROWS, STRIP_COLUMNS, STRIP_TOGETHER, STRIP_VECTORS, STRIP_INLINED, STRIP_PARTS, STRIP_STREAM, STRIP_FIELD_COUNT };
+enum {
+  STRIP_ROWS,
+  STRIP_COLUMNS,
+  STRIP_TOGETHER,
+  STRIP_VECTORS,
+  STRIP_INLINED,
+  STRIP_PARTS,
+  STRIP_STREAM,
+  STRIP_FIELD_COUNT
+};
 enum { MAX_UNROLLED = 49, MAX_BODY = 800, NONE = -1 };
 
 static const void *describe(const generic_draft *d, const generic_group *g) { return generic_strip_facts(d, g); }

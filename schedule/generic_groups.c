@@ -69,9 +69,9 @@ static bool is_of_rows(const generic_draft *p, int stage) {
   for (int i = 0; i < r.n; i++) {
     bool goes = goes_by_taps(&r, &r.reads[i]);
     for (int k = 0; goes && k < i; k++)
-      n_rows += r.reads[k].tensor == r.reads[i].tensor &&
-                !tir_equal(r.reads[k].expr->arg[r.reads[k].dim[r.n_data - 2]],
-                           r.reads[i].expr->arg[r.reads[i].dim[r.n_data - 2]]);
+      n_rows +=
+          r.reads[k].tensor == r.reads[i].tensor && !tir_equal(r.reads[k].expr->arg[r.reads[k].dim[r.n_data - 2]],
+                                                               r.reads[i].expr->arg[r.reads[i].dim[r.n_data - 2]]);
   }
   return n_rows > 0;
 }

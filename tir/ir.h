@@ -465,7 +465,8 @@ struct tir_stmt {
       int n;
       const tir_stmt *const *stmts;
     } seq;
-    struct { /* key: "auto_unroll_max_step" and TIR_UNROLL_EXPLICIT around a loop body; TIR_STREAM_STORES; TIR_THREAD_EXTENT
+    struct
+    { /* key: "auto_unroll_max_step" and TIR_UNROLL_EXPLICIT around a loop body; TIR_STREAM_STORES; TIR_THREAD_EXTENT
               * "threadIdx.x" around a bound loop; TIR_STAGE; TIR_TENSORIZE
                * "dot4_u8i8" */
       const char *key;

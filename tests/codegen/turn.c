@@ -4,12 +4,13 @@
 
 typedef struct turn_row {
   const char *name, *program, *schedule, *cpu;
-  const char *has;  /* an instruction of the assembly */
+  const char *has;   /* an instruction of the assembly */
   const char *lacks; /* one that element by element would need; or NULL */
 } turn_row;
 
-#define TILE(rows, columns)                                                                        \
-  "split(C, i, " rows "); split(C, j, " columns "); reorder(C, i.outer, j.outer, i.inner, j.inner); " \
+#define TILE(rows, columns)                             \
+  "split(C, i, " rows "); split(C, j, " columns         \
+  "); reorder(C, i.outer, j.outer, i.inner, j.inner); " \
   "vectorize(C, j.inner); unroll(C, i.inner)"
 #define TURN(dtype) "input A: " dtype "[256,320]\nC[i<320, j<256] = A[j,i]"
 
