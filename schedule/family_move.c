@@ -140,10 +140,4 @@ static const plan_field fields[MOVE_FIELD_COUNT] = {
     [MOVE_THREADS] = {"threads", "1: blocks are shared among threads"},
 };
 
-const schedule_family schedule_family_move = {.name = "move",
-                                              .n_fields = MOVE_FIELD_COUNT,
-                                              .fields = fields,
-                                              .describe = describe,
-                                              .space = space,
-                                              .cost = cost,
-                                              .realize = realize};
+PLAN_FAMILY(move, MOVE_FIELD_COUNT);

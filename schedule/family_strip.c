@@ -277,10 +277,4 @@ static const plan_field fields[STRIP_FIELD_COUNT] = {
     [STRIP_PARTS] = {"parts", "of the rows, shared among threads; 1: other axes are; 0: nothing is"},
 };
 
-const schedule_family schedule_family_strip = {.name = "strip",
-                                               .n_fields = STRIP_FIELD_COUNT,
-                                               .fields = fields,
-                                               .describe = describe,
-                                               .space = space,
-                                               .cost = cost,
-                                               .realize = realize};
+PLAN_FAMILY(strip, STRIP_FIELD_COUNT);
