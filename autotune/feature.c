@@ -97,6 +97,7 @@ static void count_operation(feature_store *store, const tir_expr *e) {
   if (class != MATH_CLASSES) math[class] += e->lanes;
 }
 
+/* Loads on both sides of a select count: which side runs is not known here. */
 static tir_walk visit_value(void *user, const tir_expr *e) {
   walk_state *w = user;
   feature_store *store = &w->program->stores[w->program->n_stores];
@@ -264,6 +265,7 @@ static void visit_attr(walk_state *w, const tir_stmt *s) {
   w->instruction_depth = outer_depth;
 }
 
+/* In program order, since reuse is counted by what came between. */
 static void visit(walk_state *w, const tir_stmt *s) {
   switch (s->kind) {
     case TIR_FOR: visit_for(w, s); break;

@@ -165,7 +165,7 @@ static void widen_opaque(const access *a, const tir_expr *index, int dim, featur
                          int64_t extent) {
   const feature_store *store = a->store;
   tir_interval range = TIR_UNBOUNDED;
-  assert(store->depth <= FEATURE_MAX_LOOPS);
+  assert(store->depth >= 0 && store->depth <= FEATURE_MAX_LOOPS);
   for (int i = 0; i < store->depth; ++i) set_range(&store->loops[i], false);
   for (int i = store->depth - 1; i >= 0; --i) {
     set_range(&store->loops[i], true);

@@ -24,6 +24,7 @@ static tn_status fail_io(tn_context *ctx, const char *doing, const char *path) {
 
 /* ---- opening and locking ----------------------------------------------------------------------------------------- */
 
+/* For messages, with its article. */
 static const char *kind_of(mode_t mode) {
   return S_ISDIR(mode)    ? "a folder"
          : S_ISFIFO(mode) ? "a FIFO"

@@ -87,6 +87,7 @@ static answer wants_inline(const state *st) {
   return schedule_is_strictly_inlineable(stage_of(st)->op) ? APPLY_AND_SKIP : PASS;
 }
 
+/* The next stage is one before: the list is walked from the outputs to the inputs. */
 static bool apply_inline(work *w, const state *st) {
   state to = branch(st);
   bool ok = to.sketch.base && schedule_compute_inline(to.sketch.base, to.stage) == TN_OK;
@@ -187,6 +188,7 @@ static answer wants_cache_write(const state *st) {
   return schedule_elementwise_consumer(s, st->stage) < 0 ? APPLY : PASS;
 }
 
+/* The new stage stands behind this one in the list, so numbers above it move. */
 static bool apply_cache_write(work *w, const state *st) {
   state to = branch(st);
   bool ok = to.sketch.base && schedule_cache_write(to.sketch.base, to.stage, "local") == TN_OK;

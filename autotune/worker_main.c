@@ -204,6 +204,7 @@ static const handler handlers[] = {{"build", worker_build, "build", SITE(BUILD)}
                                    {"run", worker_run, "measure", SITE(MEASURE)},
                                    {NULL, NULL, NULL, SITE(WORKER)}};
 
+/* NULL for a type that this version does not know; the tuner is told so. */
 static const handler *find_handler(const char *type) {
   const handler *h = handlers;
   while (h->type && strcmp(h->type, type) != 0) ++h;

@@ -62,6 +62,7 @@ static bool parse(worker_program *p, worker_answer *answer) {
   return true;
 }
 
+/* Both texts are the key that the program is found by. */
 static bool name_program(worker_program *p, const char *text, const char *target, worker_answer *answer) {
   p->text = strdup(text);
   p->target_text = strdup(target);

@@ -73,6 +73,7 @@ typedef struct codegen_emitter {
 /* ---- emit.c: types, constants, calls, functions ------------------------------------------------------------------ */
 
 void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) TN_PRINTF(3, 4);
+void codegen_no_memory(codegen_emitter *m);
 /* LANES 1: a scalar. */
 LLVMTypeRef codegen_type(codegen_emitter *m, tn_dtype dtype, int lanes);
 /* The type in memory: bool is a byte. */

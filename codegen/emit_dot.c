@@ -74,7 +74,7 @@ static LLVMValueRef dot_registers(codegen_emitter *m, const tir_expr *e, const L
 static LLVMValueRef every(codegen_emitter *m, LLVMValueRef vector, int offset, int step, int lanes) {
   LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, lanes);
   if (mask == NULL) {
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(m);
     return LLVMGetPoison(LLVMTypeOf(vector));
   }
   for (int i = 0; i < lanes; i++) mask[i] = LLVMConstInt(m->i32, (unsigned)(offset + step * i), false);

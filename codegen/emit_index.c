@@ -59,7 +59,7 @@ bool codegen_index_range(codegen_emitter *m, const tir_expr *e, tir_interval *ra
   if (known == NULL) {
     tir_interval computed;
     tir_interval *kept = RUNTIME_NEW(&m->arena, tir_interval);
-    if (kept == NULL) codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    if (kept == NULL) codegen_no_memory(m);
     bool is_made_of = tir_is_index_op((tir_op)e->op) || e->op == TIR_LOAD || e->op == TIR_CAST;
     bool is_index =
         kept != NULL && is_made_of && compute_range(m, e, &computed) && (e->op == TIR_LOAD || fits(e->dtype, computed));

@@ -122,7 +122,7 @@ static LLVMValueRef lane_of(codegen_emitter *m, LLVMValueRef vector, int lane) {
 static LLVMValueRef shuffle(codegen_emitter *m, LLVMValueRef a, LLVMValueRef b, int n, const int *from) {
   LLVMValueRef *mask = RUNTIME_NEW_ARRAY(&m->arena, LLVMValueRef, n);
   if (mask == NULL) {
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(m);
     return a;
   }
   for (int i = 0; i < n; i++) mask[i] = LLVMConstInt(m->i32, (uint64_t)from[i], false);
@@ -372,7 +372,7 @@ static void store_pieces(codegen_emitter *m, const tir_stmt *s, int lanes, int n
   tir_stmt *part = RUNTIME_NEW_ARRAY(&m->arena, tir_stmt, n_pieces);
   const tir_expr **index = RUNTIME_NEW_ARRAY(&m->arena, const tir_expr *, n_pieces);
   if (part == NULL || index == NULL) {
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(m);
     return;
   }
   for (int i = 0; i < n_pieces && !m->failed; i++) {

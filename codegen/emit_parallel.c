@@ -40,7 +40,7 @@ static void add_capture(outline *o, const void *what, const tir_buffer *buffer) 
   if (binding == NULL || runtime_map_get(&o->seen, what) != NULL) return;
   capture c = {what, buffer, *binding};
   if (!runtime_map_put(&o->seen, what, o) || !RUNTIME_PUSH(&o->captures, c)) {
-    codegen_emit_fail(o->m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(o->m);
   }
 }
 
@@ -339,7 +339,7 @@ static void emit_call(outline *o, LLVMValueRef begin, LLVMValueRef end) {
   codegen_emitter *m = o->m;
   LLVMValueRef *args = call_args(o, begin, end);
   if (args == NULL) {
-    codegen_emit_fail(m, TN_ERROR_MEMORY, "out of memory while generating code");
+    codegen_no_memory(m);
   } else if (o->trampoline == NULL) {
     note_failure(m, LLVMBuildCall2(m->builder, o->body_type, o->body, args, (unsigned)n_params(o), ""));
   } else {

@@ -365,8 +365,6 @@ TN_GIVE DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, c
 size_t runtime_array_mapped_bytes(const DLTensor *array);
 /* tn_array_fill; with BELOW > 0 by integers in [0, BELOW): what may be an index. */
 tn_status runtime_array_fill(tn_context *ctx, DLTensor *array, uint64_t seed, int64_t below);
-/* Tenon's dtype of an array of its own or of a foreign one; false when it has none. */
-bool runtime_array_dtype(const DLTensor *array, tn_dtype *dtype);
 /* Element I of a compact array becomes VALUE, rounded. */
 void runtime_array_store(DLTensor *array, tn_dtype dtype, int64_t i, double value);
 /* TN_OK with its dtype when CALLER, a name for messages, may fill the array: compact, on the CPU, of a dtype of ours. */
@@ -390,6 +388,7 @@ int runtime_quota_threads(const char *quota, const char *period);
 uint64_t runtime_now_ns(void);                                    /* CLOCK_MONOTONIC */
 uint64_t runtime_hash(const void *data, size_t n, uint64_t seed); /* 64-bit, good mixing, stable over versions */
 void runtime_sort(double *values, int n);                         /* ascending */
+int runtime_compare_i64(const void *left, const void *right);     /* for qsort of int64_t, ascending */
 /* The quantile Q in [0, 1] of N >= 1 sorted values, between the two nearest: 0.5 is the median. */
 double runtime_quantile(const double *sorted, int n, double q);
 /* splitmix64: any state is a good seed, and equal seeds give equal sequences on every machine. A search

@@ -359,11 +359,11 @@ static void bind_strides(runtime_call *call, DLTensor *const *args) {
  * them. */
 tn_status runtime_call_prepare(tn_context *ctx, const char *who, const tn_kernel *kernel, DLTensor *const *args,
                                int n_args, runtime_call *call) {
+  call->kernel = kernel;
   if (!kernel) return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s: the kernel is NULL", who);
   if (n_args != kernel->n_args) return refuse_count(ctx, who, kernel, n_args);
   if (!args && n_args > 0)
     return runtime_fail(ctx, TN_ERROR_ARGUMENT, "%s %s: the list of arguments is NULL", who, kernel->name);
-  call->kernel = kernel;
   for (int i = 0; i < kernel->n_bound; ++i) call->values[kernel->place[i - kernel->n_bound]] = &kernel->bound[i]->data;
   for (int i = 0; i < n_args; ++i) {
     tn_status status = check_tensor(ctx, who, kernel, i, args[i]);
@@ -394,6 +394,7 @@ tn_status runtime_call_quiet(tn_context *ctx, const tn_kernel *kernel, DLTensor 
   runtime_call call;
   tn_status status = runtime_call_prepare(ctx, "tn_call", kernel, args, n_args, &call);
   if (status != TN_OK) return status;
+  assert(kernel && "or it was refused");
   int32_t result = runtime_call_invoke(&call);
   return result == 0 ? TN_OK : runtime_call_failed(ctx, "tn_call", kernel, result);
 }

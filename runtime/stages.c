@@ -1,6 +1,8 @@
 /* stages.c: stages of kernels: their times by sampling, their work counters, as a report and as marks
  * of a recording. The record and the stages lie in the kernel's arena; the sampler is heap memory that
  * the record owns. */
+#include <assert.h>
+
 #include "runtime/stages.h"
 
 #include "runtime/kernel.h"
@@ -68,6 +70,7 @@ int tn_kernel_stages(const tn_kernel *kernel, int max, tn_kernel_stage *out) {
   const runtime_stages *s = kernel != NULL ? kernel->stages : NULL;
   if (s == NULL) return 0;
   if (out == NULL) max = 0;
+  assert(s->n >= 0);
   for (int i = 0; i < s->n && i < max; ++i) {
     out[i] = s->stages[i];
     read_times(s, i + 1, &out[i]);

@@ -56,6 +56,11 @@ int runtime_find_row(const void *rows, int n, size_t row_bytes, const char *name
   return -1;
 }
 
+int runtime_compare_i64(const void *left, const void *right) {
+  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+  return (a > b) - (a < b);
+}
+
 static int by_value(const void *left, const void *right) {
   double a = *(const double *)left, b = *(const double *)right;
   return (a > b) - (a < b);

@@ -186,10 +186,4 @@ static const plan_field fields[MOVE_FIELD_COUNT] = {
     [MOVE_STREAM] = {"stream", "1: what is written goes past the caches"},
 };
 
-const schedule_family schedule_family_move = {.name = "move",
-                                              .n_fields = MOVE_FIELD_COUNT,
-                                              .fields = fields,
-                                              .describe = describe,
-                                              .space = space,
-                                              .cost = cost,
-                                              .realize = realize};
+PLAN_FAMILY(move, MOVE_FIELD_COUNT);

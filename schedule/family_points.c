@@ -60,12 +60,12 @@ static bool arrange(generic_draft *p, int stage, int *n, int *loops) {
 }
 
 bool generic_inner_injective(generic_draft *p, int stage) {
-  int n, loops[TN_MAX_RANK + 1];
+  int n, loops[TN_MAX_RANK + 1] = {0};
   return arrange(p, stage, &n, loops);
 }
 
 bool generic_injective(generic_draft *p, const generic_group *g) {
-  int n, loops[TN_MAX_RANK + 1], loop, n_fused, stage = generic_stage(p, g->root);
+  int n, loops[TN_MAX_RANK + 1] = {0}, loop, n_fused, stage = generic_stage(p, g->root);
   if (!arrange(p, stage, &n, loops)) return false;
   bool ends_in_vector = n > 0 && p->s->stages[stage].axes[loops[n - 1]].annotation == SCHEDULE_VECTORIZE;
   return generic_parallel(p, stage, n - ends_in_vector, loops, g->ns, &loop, &n_fused);
@@ -151,10 +151,4 @@ static const plan_field fields[POINTS_FIELD_COUNT] = {
     [POINTS_STREAM] = {"stream", "1: what is written goes past the caches"},
 };
 
-const schedule_family schedule_family_points = {.name = "points",
-                                                .n_fields = POINTS_FIELD_COUNT,
-                                                .fields = fields,
-                                                .describe = describe,
-                                                .space = space,
-                                                .cost = cost,
-                                                .realize = realize};
+PLAN_FAMILY(points, POINTS_FIELD_COUNT);

@@ -61,7 +61,7 @@ static bool columns(generic_draft *p, const tn_tensor *tensor, double ns) {
   for (int a = 0; a < last; a++) loops[n++] = a;
   if (outer >= 0) loops[n++] = outer;
   if (!generic_parallel(p, stage + 1, n, loops, ns, &loop, &n_fused)) return false;
-  if (n_fused < n) loop = loops[n - 1];
+  if (n > 0 && n_fused < n) loop = loops[n - 1];
   if (!put_innermost(p, stage, last)) return false;
   int at = loop < 0 ? -1 : schedule_leaf_position(&p->s->stages[stage + 1], loop);
   return at < 0 || schedule_compute_at(p->s, stage, stage + 1, at) == TN_OK;
@@ -153,10 +153,4 @@ static const plan_field fields[REDUCE_FIELD_COUNT] = {
     [REDUCE_THREADS] = {"threads", "1: results, or parts, are shared among threads"},
 };
 
-const schedule_family schedule_family_reduce = {.name = "reduce",
-                                                .n_fields = REDUCE_FIELD_COUNT,
-                                                .fields = fields,
-                                                .describe = describe,
-                                                .space = space,
-                                                .cost = cost,
-                                                .realize = realize};
+PLAN_FAMILY(reduce, REDUCE_FIELD_COUNT);

@@ -312,10 +312,4 @@ static const plan_field fields[STRIP_FIELD_COUNT] = {
     [STRIP_STREAM] = {"stream", "1: what is written goes past the caches"},
 };
 
-const schedule_family schedule_family_strip = {.name = "strip",
-                                               .n_fields = STRIP_FIELD_COUNT,
-                                               .fields = fields,
-                                               .describe = describe,
-                                               .space = space,
-                                               .cost = cost,
-                                               .realize = realize};
+PLAN_FAMILY(strip, STRIP_FIELD_COUNT);

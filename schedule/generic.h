@@ -163,8 +163,5 @@ typedef struct generic_parts {
 /* Adds the partial sums of a vector of WIDTH along a reduction axis of TENSOR's stage, whose data loops are untouched, to
  * OUT. The loop over what is left of them runs in full blocks, then over the rest. */
 bool generic_part_once(generic_draft *p, const tn_tensor *tensor, int axis, int64_t width, generic_parts *out);
-/* Parts the reduction of TENSOR, whose stage is untouched, into a vector's lanes and their combination. N 0: it stays
- * whole. */
-bool generic_part_lanes(generic_draft *p, const tn_tensor *tensor, generic_parts *out);
 
 #endif

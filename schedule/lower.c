@@ -94,8 +94,7 @@ const tir_expr *schedule_unpadded(lowering *l, const lower_stage *ls, const tir_
   return g.cond;
 }
 
-/* VALUE where COND holds (NULL: everywhere), else FILL. */
-static const tir_expr *fill_unless(lowering *l, const tir_expr *cond, const tir_expr *value, const tir_expr *fill) {
+const tir_expr *schedule_fill_unless(lowering *l, const tir_expr *cond, const tir_expr *value, const tir_expr *fill) {
   return cond ? tir_select(l->arena, cond, value, fill) : value;
 }
 
@@ -261,7 +260,7 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
     const tir_expr *init = tir_reduce_init(ls->body, v);
     first[v] = tir_reduce_identity(l->arena, ls->body, v);
     if (init) init = schedule_lower_expr(l, ls, values, init);
-    if (init) first[v] = fill_unless(l, schedule_unpadded(l, ls, env, values, false), init, first[v]);
+    if (init) first[v] = schedule_fill_unless(l, schedule_unpadded(l, ls, env, values, false), init, first[v]);
   }
   const tir_stmt *stmt = store_values(l, ls, values, first);
   stmt = guarded(l, ls, env, values, false, marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_POINT, ls, stmt));
@@ -323,7 +322,7 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   bool branches = cond && !tir_has_op(cond, TIR_LOAD);
   if (cond && !branches) counts = counts ? tir_binary(l->arena, TIR_AND, counts, cond) : cond;
   for (int v = 0; v < n; v++)
-    stored[v] = fill_unless(l, counts, tir_reduce_combine(l->arena, ls->body, v, self, source), self[v]);
+    stored[v] = schedule_fill_unless(l, counts, tir_reduce_combine(l->arena, ls->body, v, self, source), self[v]);
   const tir_stmt *store = store_values(l, ls, values, stored);
   store = marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_UPDATE, ls, store);
   return branches ? tir_if(l->arena, cond, store, NULL) : store;
@@ -368,7 +367,7 @@ static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
   const tir_expr *within = schedule_unpadded(l, ls, ls->env[ls->st->n_leaves], values, true);
   for (int v = 0; v < ls->st->n_tensors; v++) {
     const tir_expr *value = schedule_lower_expr(l, ls, values, tir_value(ls->body, v));
-    stored[v] = fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0));
+    stored[v] = schedule_fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0));
   }
   return marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_POINT, ls, store_values(l, ls, values, stored));
 }

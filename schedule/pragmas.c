@@ -42,6 +42,7 @@ static const char *reason_against(const char *key) {
   return i < 0 ? NULL : refused[i][1];
 }
 
+/* Letters that would have to change. */
 static bool is_nearer(const char *key, const char *a, const char *b) {
   return runtime_edit_distance(key, a) < runtime_edit_distance(key, b);
 }

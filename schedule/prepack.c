@@ -150,6 +150,7 @@ static void add_packed(const lowering *l, tir_func *f) {
   }
 }
 
+/* Whether the other part gets the buffer from its caller. */
 static bool is_param_of(const tir_func *f, const tir_buffer *buffer) {
   bool is_param = false;
   for (int i = 0; i < f->n_params; i++) is_param = is_param || f->params[i] == buffer;

@@ -57,6 +57,8 @@ typedef struct schedule_axis {
 static inline int schedule_pragma_value(const schedule_axis *axis, int pragma) {
   return pragma == SCHEDULE_PRAGMA_UNROLL ? axis->unroll_step : axis->pragma[pragma] - 1;
 }
+
+/* Whether any pragma was put on the axis, which would be lost if its loop were split or fused. */
 static inline bool schedule_has_pragma(const schedule_axis *axis) {
   for (int i = 0; i < SCHEDULE_PRAGMA_COUNT; i++)
     if (schedule_pragma_value(axis, i) >= 0) return true;
@@ -203,6 +205,7 @@ const char *schedule_of_name(const tn_schedule *s, const schedule_prefetch_reque
 
 /* ---- looking ----------------------------------------------------------------------------------------------------- */
 
+/* The axis of loop ITER, counted from the outermost. */
 static inline const schedule_axis *schedule_leaf(const schedule_stage *stage, int iter) {
   return &stage->axes[stage->leaves[iter]];
 }

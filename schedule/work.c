@@ -170,6 +170,7 @@ static void count_load(counter *c, const walk *w, int n, const tir_expr *const *
   count_access(w, n, index, &stage->loads, &stage->vector_loads, &stage->gathers);
 }
 
+/* Adds to the counters of the stage that the walk stands in. */
 static void count_store(counter *c, const walk *w, const tir_stmt *s) {
   tn_kernel_stage *stage = &c->out[w->stage];
   count_access(w, s->u.store.n_index, s->u.store.index, &stage->stores, &stage->vector_stores, &stage->scatters);

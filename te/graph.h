@@ -118,8 +118,6 @@ int64_t te_index_limit(const tn_program *program, const tn_tensor *tensor);
 int64_t te_size_value(const tn_program *program, const tir_expr *size, const int64_t *symbols);
 /* The number of a symbol in the program; -1: it is none of its symbols. */
 int te_symbol_number(const tn_program *program, const tir_var *var);
-/* Whether some extent of the op's tensors or axes depends on symbols. */
-bool te_is_symbolic(const te_op *op);
 
 /* Refuses a program with symbols: WHAT ("tuning") needs numbers. */
 tn_status te_check_no_symbols(const tn_program *program, const char *what);

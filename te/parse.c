@@ -3,6 +3,7 @@
  * pass, no lookahead beyond a token: a name is known by what was declared or read before. The parser is
  * on the caller's stack; its lists are heap memory that tn_program_parse frees, the graph lies in the
  * context's arena. */
+#include <assert.h>
 #include <stdio.h>
 
 #include "te/parser.h"
@@ -202,6 +203,7 @@ static bool parse_symbol(te_parser *p, const overrides *o) {
 
 /* Every override must have met its param or symbol statement. */
 static bool check_overrides(te_parser *p, const overrides *o) {
+  assert(p->params.n == 0 || p->params.data);
   for (int i = 0; i < o->n; i++) {
     const char *name = o->params[i].name;
     if (name && te_find_param(p, name)) continue;

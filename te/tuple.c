@@ -24,6 +24,7 @@ tn_expr *te_tuple(const te_site *site, int n, const tn_arg *values) {
   return te_new_expr(site, tir_tuple(&site->ctx->arena, n, nodes), n, values);
 }
 
+/* NULL after a message. VALUES is the caller's; numbers in it take their dtypes from where the tuple stands. */
 tn_expr *tn_tuple_array(int n, const tn_arg *values) {
   te_site site;
   return values && te_find_site(&site, n, values) ? te_tuple(&site, n, values) : NULL;
@@ -159,6 +160,7 @@ bool te_combiner_identity(const te_site *site, tn_combiner *c, int n, const tn_a
   return true;
 }
 
+/* Returns C, so that calls can be chained, or NULL after a message. */
 tn_combiner *tn_combiner_results_array(tn_combiner *c, int n, const tn_arg *results) {
   te_site site = {.ctx = c ? c->ctx : NULL};
   if (!c || !results || !te_check_context(&site, n, results)) return NULL;

@@ -224,6 +224,7 @@ static bool check_root(checker *c, const tir_expr *e, const char *place) {
   c->depth = 0;
   bool good = check_expr(c, e);
   tir_memo_end(&seen);
+  c->seen = NULL;
   return good;
 }
 

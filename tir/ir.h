@@ -344,9 +344,6 @@ static inline const tir_expr *tir_reduce_init(const tir_expr *e, int v) {
   return e->op == TIR_REDUCE && e->u.reduce->has_init ? e->arg[e->n_args - tir_n_values(e) + v] : NULL;
 }
 
-/* A OP b of integers of DTYPE, wrapped to the dtype of the result; B is ignored by operators of one operand. False:
- * OP is no operator of integers. */
-bool tir_integer_value(tir_op op, tn_dtype dtype, int64_t a, int64_t b, int64_t *value);
 /* A OP b of doubles, where it is exact or correctly rounded; false: no such operator. */
 bool tir_float_value(tir_op op, double a, double b, double *value);
 /* The value of an expression of integers over variables alone (no load, no read, one lane): those are what

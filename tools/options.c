@@ -152,7 +152,7 @@ static int unknown_option(const tools_verb *verb, const char *word) {
   const char *given = word + strspn(word, "-");
   snprintf(name, sizeof name, "%.*s", (int)RUNTIME_MIN(strcspn(given, "="), sizeof name - 1), given);
   runtime_nearest nearest = runtime_nearest_to(name);
-  for (const tools_option *option = verb->options; option->name; ++option)
+  for (const tools_option *option = verb->options; option && option->name; ++option)
     runtime_nearest_offer(&nearest, option->name);
   if (nearest.word) return tools_usage(verb, "there is no option %s; did you mean --%s?", word, nearest.word);
   return tools_usage(verb, "there is no option %s", word);

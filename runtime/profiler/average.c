@@ -207,11 +207,6 @@ static bool group(grouping *g) {
 
 /* ---- distributions ----------------------------------------------------------------------------------------------- */
 
-static int by_value(const void *left, const void *right) {
-  int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
-  return (a > b) - (a < b);
-}
-
 /* The nearest rank, without interpolation: always a duration that occurred. N > 0. */
 static int64_t percentile(const int64_t *sorted, int64_t n, int percent) {
   return sorted[(n * percent + 99) / 100 - 1];
@@ -220,7 +215,7 @@ static int64_t percentile(const int64_t *sorted, int64_t n, int percent) {
 /* In two passes over the durations: the sum of squares alone loses all digits for long durations. */
 static void describe(tn_average *row, int64_t *durations) {
   double sum = 0, squares = 0, n = (double)row->calls;
-  qsort(durations, (size_t)row->calls, sizeof *durations, by_value);
+  qsort(durations, (size_t)row->calls, sizeof *durations, runtime_compare_i64);
   for (int64_t i = 0; i < row->calls; ++i) sum += (double)durations[i];
   row->mean_ns = sum / n;
   for (int64_t i = 0; i < row->calls; ++i) squares += pow((double)durations[i] - row->mean_ns, 2);

@@ -208,7 +208,5 @@ typedef struct profiler_sum {
   uint8_t category;
   int64_t calls, total_ns, self_ns, min_ns, max_ns, plain_ns; /* plain_ns: of all calls, nested or not */
 } profiler_sum;
-/* In order of first appearance; malloc'ed. NULL without memory (never for zero). */
-TN_GIVE profiler_sum *profiler_sums(const tn_recording *r, int *n);
 
 #endif

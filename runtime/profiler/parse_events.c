@@ -1,5 +1,6 @@
 /* parse_events.c: parsers of what was recorded, event by event and by name: run, op, event, counter, memory, process.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -151,6 +152,7 @@ typedef struct series {
 
 /* Samples come in lane order, not in that of time: first and last are looked for. */
 static void add_sample(series *s, const tn_event *e) {
+  assert(s);
   if (!s->n++) s->first_event = s->last_event = e, s->min = s->max = e->value;
   if (e->start_ns < s->first_event->start_ns) s->first_event = e;
   if (e->start_ns >= s->last_event->start_ns) s->last_event = e;
@@ -197,6 +199,7 @@ typedef struct pool {
 
 /* The peak is of the running sum that finishing the recording worked out (`current`). */
 static void add_memory(pool *p, const tn_event *e) {
+  assert(p);
   if (!p->last) p->last = e, p->last_ns = INT64_MIN;
   if (e->flags & TN_EVENT_FAILED)
     ++p->failed;

@@ -654,7 +654,7 @@ int tn_device_lane(const char *name, uint64_t (*now)(void *user), void *user) {
 }
 
 /* Devices' events are rare: written under the lock. */
-static void write_device_record(profiler_thread *t, uint32_t link, storage_record record) {
+static void write_device_record(uint32_t link, storage_record record) {
   storage *s = &THE->storage;
   storage_lane *lane = &s->lanes[link - 1];
   storage_chunk *chunk = storage_chunk_at(s, lane->last);
@@ -668,7 +668,6 @@ static void write_device_record(profiler_thread *t, uint32_t link, storage_recor
     lane->last = next;
     chunk = storage_chunk_at(s, next);
   }
-  (void)t;
   record.ordinal = ++lane->first_stack; /* a device has no stack: the field counts its events */
   storage_records(chunk)[chunk->n] = record;
   atomic_fetch_add(&chunk->n, 1);
@@ -683,7 +682,7 @@ void tn_device_event(int lane, const char *name, uint64_t device_start_ns, uint6
                            .end = RUNTIME_MAX(device_start_ns, device_end_ns),
                            .label = label_of(t, &device_site, name, false)};
   pthread_mutex_lock(&THE->lock);
-  if (lane <= THE->n_devices) write_device_record(t, THE->devices[lane - 1].lane_link, record);
+  if (lane <= THE->n_devices) write_device_record(THE->devices[lane - 1].lane_link, record);
   pthread_mutex_unlock(&THE->lock);
   leave(t);
 }

@@ -1,7 +1,6 @@
 /* report_averages.c: averages as PyTorch's table: a table of columns, one of sort keys; and two recordings compared.
  *
  * All texts of a table lie in its layout's arena until it is printed. */
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -74,8 +73,7 @@ static int compare_rows(const void *left, const void *right, void *user) {
 
 /* Indices of the rows, sorted; malloc'ed. */
 static int *order_rows(const tn_averages *a, value_fn value) {
-  assert(a->rows.n > 0 && "a table has rows");
-  int *order = malloc((size_t)a->rows.n * sizeof *order);
+  int *order = calloc((size_t)a->rows.n + 1, sizeof *order);
   for (int i = 0; order && i < a->rows.n; ++i) order[i] = i;
   if (order && value) qsort_r(order, (size_t)a->rows.n, sizeof *order, compare_rows, &(sorting){a->rows.data, value});
   return order;

@@ -21,8 +21,9 @@ static const tn_site round_site = {"", "", 0, TN_CATEGORY_ROUND, 1};
 
 /* ---- the filter -------------------------------------------------------------------------------------------------- */
 
-/* In two steps, as the table bit is changed by others: in between the session wants nothing. */
-void profiler_filter_set(uint64_t session_bits) {
+/* Sets the bits of sessions, keeps that of profilers. In two steps, as the table bit is changed by others: in between the
+ * session wants nothing. */
+static void set_filter(uint64_t session_bits) {
   __atomic_fetch_and(&tn_profile_filter, PROFILER_TABLE_BIT, __ATOMIC_SEQ_CST);
   __atomic_fetch_or(&tn_profile_filter, session_bits, __ATOMIC_SEQ_CST);
 }
@@ -134,7 +135,7 @@ static bool begin_recording(bool is_new) {
   THE->storage.header->is_stopped = 0;
   atomic_fetch_add(&THE->generation, 1);
   THE->round_ticks = profiler_ticks();
-  profiler_filter_set(filter_of(&THE->options));
+  set_filter(filter_of(&THE->options));
   atomic_store(&THE->state, TN_PROFILE_RECORDING);
   return true;
 }
@@ -157,7 +158,7 @@ static void mark_stopped(void) {
  * Whoever reads or unmaps the buffers waits for them. */
 static void end_recording(void) {
   uint64_t started = profiler_now_ns();
-  profiler_filter_set(0);
+  set_filter(0);
   THE->stopped_at = profiler_clock_moment();
   THE->stop_cost_ns = profiler_now_ns() - started;
   THE->is_marked = false;
@@ -445,7 +446,7 @@ tn_status tn_profile_reset(tn_context *ctx) {
   if (status != TN_OK) return status;
   int state = atomic_load(&THE->state);
   if (state == TN_PROFILE_RECORDING) profiler_guests_stop();
-  profiler_filter_set(0);
+  set_filter(0);
   drop_recorded();
   profiler_guests_drop();
   if (state == TN_PROFILE_STOPPED) atomic_store(&THE->state, TN_PROFILE_IDLE);

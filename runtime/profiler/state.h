@@ -120,8 +120,6 @@ double profiler_ticks_to_ns(uint64_t ticks); /* a duration */
 bool profiler_quiesce(void);
 /* Makes an empty storage for the options; under lock. */
 bool profiler_new_storage(void);
-/* Sets the bits of sessions, keeps that of profilers. */
-void profiler_filter_set(uint64_t session_bits);
 /* A scope of this thread from two readings of the clock; it is nested by its times. */
 void profiler_record_scope(const tn_site *site, const char *name, uint64_t start, uint64_t end);
 /* What an enabled scope costs; into the storage of now, with the filter on. */

@@ -4,6 +4,7 @@
  *
  * A `plane` is the message's own with its names indexed; the message is freed when all is read, and texts are
  * interned before. */
+#include <assert.h>
 #include <math.h>
 
 #include "runtime/profiler/xspace.h"
@@ -107,7 +108,9 @@ static tn_event_arg stat_arg(reader *x, plane *p, const char *key, const xspace_
 /* Linear: a plane has few stats, and is asked for each once. */
 static const xspace_stat *plane_stat(plane *p, const char *name) {
   for (size_t i = 0; i < p->message->n_stats; ++i) {
-    if (strcmp(stat_name(p, (uint64_t)p->message->stats[i]->metadata_id), name) == 0) return p->message->stats[i];
+    const xspace_stat *stat = p->message->stats[i];
+    assert(stat && "protobuf leaves no holes");
+    if (strcmp(stat_name(p, (uint64_t)stat->metadata_id), name) == 0) return stat;
   }
   return NULL;
 }
