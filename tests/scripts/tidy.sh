@@ -8,6 +8,6 @@ omp=$(mktemp -d)
 trap 'rm -rf "$omp"' EXIT
 ln -s "$("${CC:-cc}" -print-file-name=include/omp.h)" "$omp/omp.h"
 found=$(find runtime tir te schedule codegen autotune tools -name '*.c' |
-  xargs -P2 -n16 clang-tidy-19 -p "$TENON_BUILD" --quiet --extra-arg="-idirafter$omp" --extra-arg="-D__malloc__(...)=__malloc__" --checks='-clang-analyzer-*' 2>/dev/null |
+  xargs -P2 -n16 clang-tidy-19 -p "$TENON_BUILD" --quiet --extra-arg="-idirafter$omp" --extra-arg=-Wno-error --extra-arg="-D__malloc__(...)=__malloc__" --checks='-clang-analyzer-*' 2>/dev/null |
   grep -E '(warning|error): .*\[[a-z]' | sort -u || true)
 [ -z "$found" ] || { echo "$found"; exit 1; }
