@@ -200,7 +200,7 @@ static const tir_expr *retyped(lowering *l, const tir_expr *e) {
 /* An integer te expression in the index dtype. With i32 indices it is mostly the expression; with i64 the casts that
  * value lowering put around loop variables come off again. */
 static const tir_expr *to_index(lowering *l, const tir_env *env, const tir_expr *e) {
-  if (e->dtype == l->index_dtype) return e;
+  if (!e || e->dtype == l->index_dtype) return e;
   return keeps_value(l, env, e) ? retyped(l, e) : tir_cast(l->arena, l->index_dtype, e);
 }
 

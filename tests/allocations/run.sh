@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# run.sh LIBRARY EVERY TENON EXAMPLES [NAME...|--without NAME...]: whole commands with one allocation failing after another
-# (step.c), every EVERYth; all, those named, or all but the kinds named. Prints the table of docs/testing.md behind the
-# faults; fails when there is one.
+# run.sh LIBRARY|wrapped EVERY TENON EXAMPLES [NAME...|--without NAME...]: whole commands with one allocation failing after
+# another, every EVERYth; all, those named, or all but the kinds named. step.c is the LIBRARY to preload, or a part of TENON.
+# Prints the table of docs/testing.md behind the faults; fails when there is one.
 set -euo pipefail
-library=$(realpath "$1") every=$2 tenon=$3 examples=$4
+library=""
+[ "$1" = wrapped ] || library=$(realpath "$1")
+every=$2 tenon=$3 examples=$4
 shift 4
 without=""
 if [ "${1:-}" = --without ]; then
