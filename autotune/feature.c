@@ -104,16 +104,7 @@ static tir_walk visit_value(void *user, const tir_expr *e) {
   return TIR_WALK_ON;
 }
 
-static tir_walk visit_for_load(void *user, const tir_expr *e) {
-  if (e->op == TIR_LOAD || e->op == TIR_VAR) *(bool *)user = true;
-  return e->op == TIR_LOAD || e->op == TIR_VAR ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
-static bool is_constant(const tir_expr *value) {
-  bool varies = false;
-  tir_walk_expr(value, visit_for_load, &varies);
-  return !varies;
-}
+static bool is_constant(const tir_expr *value) { return !tir_has_op(value, TIR_LOAD) && !tir_has_op(value, TIR_VAR); }
 
 /* ---- the walk ---------------------------------------------------------------------------------------------------- */
 

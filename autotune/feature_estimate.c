@@ -128,15 +128,10 @@ static double instructions_of(const tir_expr *e) {
   return 0;
 }
 
-static tir_walk stop_at_load(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* What indices take, and conditions on them, is as good as nothing: it is done for a vector at once, or outside of the
  * loop. */
 static tir_walk add_instructions(void *user, const tir_expr *e) {
-  if (e->op == TIR_SELECT && tir_walk_expr(e->arg[0], stop_at_load, NULL)) {
+  if (e->op == TIR_SELECT && !tir_has_op(e->arg[0], TIR_LOAD)) {
     for (int side = 1; side < 3; ++side) tir_walk_expr(e->arg[side], add_instructions, user);
     return TIR_WALK_PRUNE;
   }

@@ -72,6 +72,9 @@ tn_status autotune_model_add(autotune_model *model, const float *rows, int n_row
 /* Trains from all that was added: what the measured times are beside the analytic costs. Before the first training,
  * predict gives what the analytic costs alone say. */
 tn_status autotune_model_train(autotune_model *model);
+/* The same when what was added since the last training is an eighth or more of what it was trained from: all trainings of a
+ * long run together take as long as a few over all of its programs. */
+tn_status autotune_model_refresh(autotune_model *model);
 bool autotune_model_is_trained(const autotune_model *model);
 /* XGBoost is loaded by the first training. When it is absent, too old or fails, a warning says so and there is no
  * model from then on: training does nothing, scores are by analytic costs. LIBRARY, which the caller keeps, in place

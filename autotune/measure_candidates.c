@@ -43,10 +43,7 @@ static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt
 /* Replaces an earlier error. Costs are dropped with it: a measurement has either an error or costs. */
 static void set_error(tn_measurement *m, tn_measure_error error, const char *fmt, ...) {
   runtime_str text = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&text, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&text, fmt);
   free(m->message);
   m->error = error;
   m->message = text.data;

@@ -341,8 +341,10 @@ static void assign(measure_pool *pool) {
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
-/* Milliseconds until the first deadline or the end of the wait, rounded up. */
+/* Milliseconds until the first deadline or the end of the wait, rounded up. A caller that does not wait gets 0: the clock
+ * goes on between two looks at it, and rounding up would make a millisecond of that. */
 static int time_to_wait(const measure_pool *pool, double wait_s) {
+  if (wait_s <= 0) return 0;
   uint64_t now = runtime_now_ns(), first = deadline_after(wait_s);
   for (int i = 0; i < pool->n_workers; ++i) {
     const measure_worker *w = &pool->workers[i];

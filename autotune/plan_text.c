@@ -79,9 +79,7 @@ static tn_status refuse(tn_context *ctx, const char *field, int at, const char *
 /* Each length is checked alone. That they go together is left to the split, which refuses otherwise. */
 static tn_status read_tile(tn_context *ctx, const json_t *json, const autotune_hole *hole, int at, autotune_tile *out) {
   const char *tail = json_string_value(json_array_get(json, AUTOTUNE_LENGTHS));
-  out->tail = -1;
-  for (int i = 0; tail && i < TN_TAIL_COUNT; i++)
-    if (strcmp(schedule_tail_words[i], tail) == 0) out->tail = i;
+  out->tail = RUNTIME_FIND(schedule_tail_words, tail);
   if (out->tail < 0) return refuse(ctx, "tiles", at, "ends in no tail");
   for (int l = 0; l < AUTOTUNE_LENGTHS; l++)
     if (!read_number(json_array_get(json, (size_t)l), hole->follows < 0, hole->extent, &out->length[l]))

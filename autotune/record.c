@@ -23,12 +23,9 @@ const char *tn_measure_error_word(tn_measure_error error) {
 }
 
 bool autotune_parse_error(const char *word, tn_measure_error *out) {
-  for (int i = 0; i < RUNTIME_COUNT(error_words); ++i) {
-    if (strcmp(word, error_words[i]) != 0) continue;
-    *out = (tn_measure_error)i;
-    return true;
-  }
-  return false;
+  int i = RUNTIME_FIND(error_words, word);
+  if (i >= 0) *out = (tn_measure_error)i;
+  return i >= 0;
 }
 
 /* ---- a target's text --------------------------------------------------------------------------------------------- */

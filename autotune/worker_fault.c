@@ -15,12 +15,6 @@ static const char *const fault_words[] = {[WORKER_NO_FAULT] = "",
 
 static const char *const request_words[] = {"hello", "build", "prepare", "run"};
 
-static bool is_request(const char *word) {
-  for (int i = 0; i < RUNTIME_COUNT(request_words); ++i)
-    if (strcmp(request_words[i], word) == 0) return true;
-  return false;
-}
-
 /* "run-crash@3": False: not of that form, an unknown word, or no positive number. */
 bool worker_fault_parse(const char *text, worker_fault *out) {
   char fault[32];
@@ -29,9 +23,9 @@ bool worker_fault_parse(const char *text, worker_fault *out) {
   *out = (worker_fault){0};
   if (sscanf(text, "%15[a-z]-%31[a-z-]@%lld%n", out->request, fault, &at, &n) != 3 || text[n] || at < 1) return false;
   out->at = at;
-  for (int i = 1; i < RUNTIME_COUNT(fault_words); ++i)
-    if (strcmp(fault_words[i], fault) == 0) out->kind = (worker_fault_kind)i;
-  return out->kind != WORKER_NO_FAULT && is_request(out->request);
+  int kind = RUNTIME_FIND(fault_words, fault);
+  if (kind > 0) out->kind = (worker_fault_kind)kind;
+  return out->kind != WORKER_NO_FAULT && RUNTIME_FIND(request_words, out->request) >= 0;
 }
 
 worker_fault_kind worker_fault_next(worker_fault *fault, const char *request) {

@@ -33,10 +33,7 @@ enum {
 
 bool worker_fail(worker_answer *answer, tn_measure_error error, const char *fmt, ...) {
   if (answer->error != TN_MEASURE_NONE) return false;
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&answer->message, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&answer->message, fmt);
   answer->error = error;
   return false;
 }

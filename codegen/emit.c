@@ -11,10 +11,7 @@
 /* Only the first one is told. LLVM cannot be left in the middle, so emission goes on with poison. */
 void codegen_emit_fail(codegen_emitter *m, tn_status status, const char *fmt, ...) {
   char text[512];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(text, fmt);
   if (!m->failed) runtime_fail(m->ctx, status, "%s: %s", m->func->name, text);
   m->failed = true;
 }

@@ -18,9 +18,7 @@ typedef struct header {
 /* ---- names of parameters ----------------------------------------------------------------------------------------- */
 
 static bool is_taken(const header *h, const char *name) {
-  for (int i = 0; i < h->names.n; i++)
-    if (strcmp(h->names.data[i], name) == 0) return true;
-  return false;
+  return runtime_find_row(h->names.data, h->names.n, sizeof *h->names.data, name) >= 0;
 }
 
 /* What is taken already gets a number after it. */

@@ -16,6 +16,7 @@ typedef struct owned_array {
   DLTensor tensor; /* first: users hold a pointer to it */
   int64_t shape[TN_MAX_RANK], strides[TN_MAX_RANK];
   tn_dtype dtype;
+  runtime_held *held;  /* counts it */
   size_t mapped_bytes; /* of the pages that hold the data; 0: it is from the heap */
 } owned_array;
 
@@ -84,11 +85,13 @@ static tn_status check_request(tn_context *ctx, tn_dtype dtype, int ndim, const 
 }
 
 /* Fills in what is the same for both kinds of memory. */
-static DLTensor *settle(owned_array *array, tn_dtype dtype, int ndim, const int64_t *shape, void *data, size_t bytes) {
+static DLTensor *settle(tn_context *ctx, owned_array *array, tn_dtype dtype, int ndim, const int64_t *shape, void *data,
+                        size_t bytes) {
   if (tn_profile_wants(TN_CATEGORY_MEMORY, 3)) tn_memory_alloc("array", data, bytes);
   for (int i = 0; i < ndim; ++i) array->shape[i] = shape[i];
   runtime_compact_strides(ndim, shape, array->strides);
   array->dtype = dtype;
+  array->held = runtime_hold(ctx, RUNTIME_ARRAYS);
   array->tensor = (DLTensor){.data = data,
                              .device = {kDLCPU, 0},
                              .ndim = ndim,
@@ -114,7 +117,7 @@ DLTensor *runtime_array_map(tn_context *ctx, tn_dtype dtype, int ndim, const int
     return NULL;
   }
   array->mapped_bytes = mapped;
-  return settle(array, dtype, ndim, shape, pages, mapped);
+  return settle(ctx, array, dtype, ndim, shape, pages, mapped);
 }
 
 size_t runtime_array_mapped_bytes(const DLTensor *array) { return ((const owned_array *)array)->mapped_bytes; }
@@ -133,7 +136,7 @@ DLTensor *tn_array_new(tn_context *ctx, tn_dtype dtype, int ndim, const int64_t 
     return NULL;
   }
   memset(data, 0, rounded);
-  return settle(array, dtype, ndim, shape, data, rounded);
+  return settle(ctx, array, dtype, ndim, shape, data, rounded);
 }
 
 void tn_array_free(DLTensor *array) {
@@ -144,6 +147,7 @@ void tn_array_free(DLTensor *array) {
     munmap(array->data, mapped);
   else
     free(array->data);
+  runtime_unhold(((owned_array *)array)->held, RUNTIME_ARRAYS);
   free((owned_array *)array);
 }
 

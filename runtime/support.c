@@ -47,6 +47,15 @@ int64_t runtime_random_below(runtime_rng *rng, int64_t n) {
 double runtime_random_unit(runtime_rng *rng) { return (double)(runtime_random(rng) >> 11) * 0x1p-53; }
 
 /* The order that qsort wants. Subtracting would round to 0 for near values. NaNs do not come here. */
+int runtime_find_row(const void *rows, int n, size_t row_bytes, const char *name) {
+  for (int i = 0; name && i < n; i++) {
+    const char *first;
+    memcpy(&first, (const char *)rows + (size_t)i * row_bytes, sizeof first);
+    if (strcmp(first, name) == 0) return i;
+  }
+  return -1;
+}
+
 static int by_value(const void *left, const void *right) {
   double a = *(const double *)left, b = *(const double *)right;
   return (a > b) - (a < b);

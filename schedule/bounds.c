@@ -172,14 +172,9 @@ static void make_loops(lowering *l, lower_stage *ls) {
 
 /* ---- te expressions as loop IR ----------------------------------------------------------------------------------- */
 
-static tir_walk stop_at_cast(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_CAST ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* A cast that value lowering put around an axis or a symbol, which are i32 by definition; one of the program's has
  * such a cast inside. */
-static bool is_of_axis(const tir_expr *cast) { return tir_walk_expr(cast->arg[0], stop_at_cast, NULL); }
+static bool is_of_axis(const tir_expr *cast) { return !tir_has_op(cast->arg[0], TIR_CAST); }
 
 /* Whether E has the same value in the index dtype: no part of it wraps in its own dtype, nor would in the other one.
  * What a program computes in an index wraps as te says, so arithmetic that could is left as it is. */
@@ -359,15 +354,9 @@ typedef struct region {
   schedule_range dim[TN_MAX_RANK];
 } region;
 
-/* An index that depends on data has no range. */
-static tir_walk stop_at_read(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* Unknown gives the whole dimension in the end. */
 static schedule_range read_range(region *r, const tir_expr *index) {
-  if (!tir_walk_expr(index, stop_at_read, NULL)) return (schedule_range){NULL, 0};
+  if (tir_has_op(index, TIR_READ)) return (schedule_range){NULL, 0}; /* what depends on data has no range */
   const tir_expr *lowered = schedule_lower_index(r->l, r->reader, r->reader->axis_value, index);
   return schedule_index_fits(r->l, lowered) ? schedule_range_of(r->l, lowered) : (schedule_range){NULL, 0};
 }
@@ -620,10 +609,7 @@ void schedule_lowering_end(lowering *l) {
 
 void schedule_lowering_warn(lowering *l, const char *format, ...) {
   runtime_str text = {0};
-  va_list args;
-  va_start(args, format);
-  runtime_str_addv(&text, format, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&text, format);
   schedule_warning warning = {text.failed ? format : runtime_strdup(l->arena, text.data), l->warnings};
   l->warnings = runtime_copy(l->arena, &warning, sizeof warning);
   runtime_str_free(&text);

@@ -101,11 +101,6 @@ static double points(const te_op *op) {
   return n;
 }
 
-static tir_walk stop_at_select(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_SELECT ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* What inlining into its readers would cost. */
 typedef struct reuse {
   double reads;                        /* of each element */
@@ -158,7 +153,7 @@ static bool wants_inline(const generic_draft *p, int stage, bool spares_chains) 
   reuse u = reuse_of(p, stage);
   const tir_expr *body = generic_body(p, stage);
   bool is_copy = body && body->op == TIR_READ, is_costly = !schedule_is_cheap(st->op);
-  bool selects = !body || !tir_walk_expr(body, stop_at_select, NULL);
+  bool selects = !body || tir_has_op(body, TIR_SELECT);
   if (is_copy) return !u.by_tile || !turns_reads(p, stage);
   if (is_costly) return u.reads <= 1 && u.n_readers == 1;
   if (u.by_window) return false;

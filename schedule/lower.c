@@ -195,15 +195,10 @@ static const tir_stmt *store_value(lowering *l, const lower_stage *ls, int v, co
   return tir_store(l->arena, buffer, buffer->ndim, schedule_place(l, ls, values, place), value, NULL);
 }
 
-/* USER is a buffer. */
-static tir_walk stop_at_load_of(void *user, const tir_expr *e) {
-  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* Whether the value of tensor V reads one that is stored before it. */
 static bool needs_temporary(const lower_stage *ls, int v, const tir_expr *value) {
   for (int i = 0; i < v; i++)
-    if (!tir_walk_expr(value, stop_at_load_of, (void *)ls->buffers[i])) return true;
+    if (tir_loads(value, ls->buffers[i])) return true;
   return false;
 }
 
@@ -275,11 +270,6 @@ static const tir_stmt *emit_init(lowering *l, const lower_stage *ls, int begin) 
   return stmt;
 }
 
-static tir_walk stop_at_load(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 typedef struct placing {
   runtime_arena *arena;
   const tir_env *env;
@@ -329,7 +319,7 @@ static const tir_stmt *emit_update(lowering *l, const lower_stage *ls) {
   }
   if (cond) cond = schedule_lower_expr(l, ls, values, cond);
   const tir_expr *counts = counted_points(l, ls, values, source, cond);
-  bool branches = cond && tir_walk_expr(cond, stop_at_load, NULL);
+  bool branches = cond && !tir_has_op(cond, TIR_LOAD);
   if (cond && !branches) counts = counts ? tir_binary(l->arena, TIR_AND, counts, cond) : cond;
   for (int v = 0; v < n; v++)
     stored[v] = fill_unless(l, counts, tir_reduce_combine(l->arena, ls->body, v, self, source), self[v]);

@@ -36,18 +36,10 @@ static const char *const refused[][2] = {
 /* PRAGMA is a schedule_pragma_kind. */
 const char *schedule_pragma_key(int pragma) { return rows[pragma].key; }
 
-/* -1: unknown. */
-static int find_key(const char *key) {
-  for (int i = 0; i < SCHEDULE_PRAGMA_COUNT; i++)
-    if (strcmp(rows[i].key, key) == 0) return i;
-  return -1;
-}
-
 /* NULL: nothing is known against it. */
 static const char *reason_against(const char *key) {
-  for (int i = 0; i < RUNTIME_COUNT(refused); i++)
-    if (strcmp(refused[i][0], key) == 0) return refused[i][1];
-  return NULL;
+  int i = RUNTIME_FIND(refused, key);
+  return i < 0 ? NULL : refused[i][1];
 }
 
 static bool is_nearer(const char *key, const char *a, const char *b) {
@@ -76,7 +68,7 @@ static tn_status check_key(const schedule_call *c, const char *key) {
   char names[256];
   const char *reason = reason_against(key);
   if (reason) return schedule_refuse(c, "key \"%s\": %s", key, reason);
-  if (find_key(key) >= 0) return TN_OK;
+  if (RUNTIME_FIND(rows, key) >= 0) return TN_OK;
   return schedule_refuse(c, "key \"%s\" is unknown: use %s", key, keys_by_distance(key, names, sizeof names));
 }
 
@@ -110,8 +102,9 @@ tn_status schedule_check_pragma(schedule_call *c) {
   SCHEDULE_TRY(schedule_check_outside(c, c->step.stage, c->step.iter));
   SCHEDULE_TRY(read_pragma(c, key, sizeof key));
   SCHEDULE_TRY(check_key(c, key));
-  c->found = &rows[find_key(key)];
-  return check_value(c, schedule_leaf(&c->s->stages[c->step.stage], c->step.iter), find_key(key), c->step.value);
+  c->found = &rows[RUNTIME_FIND(rows, key)];
+  return check_value(c, schedule_leaf(&c->s->stages[c->step.stage], c->step.iter), RUNTIME_FIND(rows, key),
+                     c->step.value);
 }
 
 /* FOUND is the key's row; values are stored plus 1, so that 0 means none. */

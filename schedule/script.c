@@ -14,11 +14,8 @@ static void begin(const script *s) { runtime_str_addf(s->out, "%*s", 4 * s->dept
 
 /* A line begun; FMT has the newline. */
 TN_PRINTF(2, 3) static void line(const script *s, const char *fmt, ...) {
-  va_list args;
-  va_start(args, fmt);
   begin(s);
-  runtime_str_addv(s->out, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(s->out, fmt);
 }
 
 /* ---- annotations ------------------------------------------------------------------------------------------------- */

@@ -132,11 +132,6 @@ typedef struct walk {
   void *user;
 } walk;
 
-static tir_walk stop_at_read(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 static bool walk_expr(const walk *w, tir_known *known, bool is_guarded, const tir_expr *e);
 
 /* The reads in an index come first, then the read itself. */
@@ -145,7 +140,7 @@ static bool visit_read(const walk *w, tir_known *known, bool is_guarded, const t
   for (int d = 0; d < e->n_args; d++) {
     if (!walk_expr(w, known, is_guarded, e->arg[d])) return false;
     access.range[d] = tir_known_bounds(known, e->arg[d]);
-    access.is_data[d] = !tir_walk_expr(e->arg[d], stop_at_read, NULL);
+    access.is_data[d] = tir_has_op(e->arg[d], TIR_READ);
     look_at_symbols(known, w->arena, e->arg[d], d, &access);
   }
   return w->visit(w->user, &access);

@@ -129,10 +129,7 @@ tn_status te_check_args(const tn_program *p, DLTensor *const *args, int n_args, 
 bool te_run_fail(te_run *run, tn_status status, const char *fmt, ...) {
   char text[1024];
   if (run->failed) return false;
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(text, fmt);
   run->failed = true;
   run->status = status;
   runtime_fail(run->ctx, status, "%s", text);

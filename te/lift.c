@@ -158,12 +158,7 @@ static const tir_expr *lift_reduction(void *user, const tir_expr *e) {
   return read->node;
 }
 
-static tir_walk stop_at_reduction(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_REDUCE ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
-static bool has_reduction(const tir_expr *e) { return !tir_walk_expr(e, stop_at_reduction, NULL); }
+static bool has_reduction(const tir_expr *e) { return tir_has_op(e, TIR_REDUCE); }
 
 const tir_expr *te_lift_reductions(const te_site *site, const char *name, const tir_expr *body, int n_axes,
                                    tn_axis *const *axes, te_access_fn visit, void *user) {

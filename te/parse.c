@@ -17,10 +17,7 @@ const te_site *te_parse_site(te_parser *p, const char *at) {
 
 bool te_parse_fail(te_parser *p, const char *at, const char *fmt, ...) {
   char text[1024];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(text, fmt);
   te_fail(te_parse_site(p, at), TN_ERROR_PARSE, "%s", text);
   return false;
 }

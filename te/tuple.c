@@ -174,11 +174,7 @@ tn_combiner *tn_combiner_identity_array(tn_combiner *c, int n, const tn_arg *val
 
 static const char *const position_reductions[] = {"argmin", "argmax"};
 
-int te_find_position_reduction(const char *name) {
-  for (int i = 0; i < RUNTIME_COUNT(position_reductions); i++)
-    if (strcmp(position_reductions[i], name) == 0) return i;
-  return -1;
-}
+int te_find_position_reduction(const char *name) { return RUNTIME_FIND(position_reductions, name); }
 
 /* Row-major over the axes, in i32. Their product was checked against INT32_MAX. */
 const tir_expr *te_position(runtime_arena *arena, int n_axes, tn_axis *const *axes) {

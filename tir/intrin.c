@@ -42,10 +42,7 @@ typedef struct matcher {
 TN_PRINTF(2, 3) static bool differ(matcher *m, const char *fmt, ...) {
   if (m->progress < m->best) return false;
   runtime_str text = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&text, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&text, fmt);
   m->best = m->progress + 1;
   m->out->why_not = runtime_str_take(&text, m->arena);
   return false;

@@ -536,6 +536,9 @@ typedef enum tir_walk { TIR_WALK_ON, TIR_WALK_PRUNE, TIR_WALK_STOP } tir_walk;
 
 /* Pre-order over an expression, each shared node once. Returns false when the visitor stopped. */
 bool tir_walk_expr(const tir_expr *e, tir_walk (*visit)(void *user, const tir_expr *e), void *user);
+/* Whether a node of E is the operator; loads from BUFFER. */
+bool tir_has_op(const tir_expr *e, tir_op op);
+bool tir_loads(const tir_expr *e, const tir_buffer *buffer);
 /* How many nodes are inside each other at most; a leaf is 1. */
 int tir_depth(const tir_expr *e);
 /* Pre-order over statements and the expressions in them; either visitor may be NULL. */
@@ -545,6 +548,12 @@ typedef struct tir_visitor {
   void *user;
 } tir_visitor;
 bool tir_walk_stmt(const tir_stmt *s, const tir_visitor *visitor);
+/* Whether an expression in S loads from BUFFER; whether anything in S has to do with it: also a store, a prefetch, or a
+ * call that is given its address. */
+bool tir_stmt_loads(const tir_stmt *s, const tir_buffer *buffer);
+bool tir_stmt_touches(const tir_stmt *s, const tir_buffer *buffer);
+/* Whether VAR stands in an expression of S. */
+bool tir_stmt_uses_var(const tir_stmt *s, const tir_var *var);
 
 /* Bottom-up rewriting. The callbacks get a node whose children are already rewritten and return a replacement (or the
  * same pointer). stmt or expr may be NULL. Shared subexpressions are rewritten once. */

@@ -21,10 +21,6 @@ static bool is_signed_dot(const tir_expr *e) {
   return e->op == TIR_DOT && e->dtype == TN_I32 && e->arg[1]->dtype == TN_I8 && e->arg[2]->dtype == TN_I8;
 }
 
-static tir_walk stop_at_load_of(void *user, const tir_expr *e) {
-  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* T[i] = dot(T[i], a, b), at the same element in all iterations of the loop over VAR. */
 static bool adds_up(const tir_stmt *s, const tir_var *var) {
   if (s->kind != TIR_STORE || s->u.store.predicate != NULL || !is_signed_dot(s->u.store.value)) return false;
@@ -33,8 +29,7 @@ static bool adds_up(const tir_stmt *s, const tir_var *var) {
   bool is_sum = sum->op == TIR_LOAD && sum->u.buffer == to && !sum->has_predicate && tir_equal(sum->arg[0], index);
   if (!is_sum || s->u.store.n_index != 1 || strcmp(to->scope, "local") != 0) return false;
   if (tir_uses_var(index, var) || tir_reads_memory(index)) return false;
-  return tir_walk_expr(dot->arg[1], stop_at_load_of, (void *)to) &&
-         tir_walk_expr(dot->arg[2], stop_at_load_of, (void *)to);
+  return !tir_loads(dot->arg[1], to) && !tir_loads(dot->arg[2], to);
 }
 
 static bool add_dot(dots *d, const tir_stmt *s, const tir_var *var) {

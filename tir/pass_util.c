@@ -61,13 +61,6 @@ int64_t tir_count_stores(const tir_stmt *s) {
   return n;
 }
 
-static tir_walk find_load(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_LOAD ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
-bool tir_reads_memory(const tir_expr *e) { return !tir_walk_expr(e, find_load, NULL); }
-
 /* ---- lists of conditions ----------------------------------------------------------------------------------------- */
 
 /* ANDs are taken apart in any nesting. What was appended before the list was full stays in it. */

@@ -51,7 +51,7 @@ const tir_stmt *tir_drop_empty(runtime_arena *arena, const tir_stmt *s);
 /* Number of STOREs and CALLs below S. */
 int64_t tir_count_stores(const tir_stmt *s);
 /* Conditions that do must stay where they are: memory may change in between. */
-bool tir_reads_memory(const tir_expr *e);
+static inline bool tir_reads_memory(const tir_expr *e) { return tir_has_op(e, TIR_LOAD); }
 
 /* Conditions as lists of conjuncts. */
 enum { TIR_MAX_CONDS = 24 };

@@ -156,17 +156,12 @@ typedef struct parts {
   bool reads_memory[MAX_PARTS], dropped[MAX_PARTS];
 } parts;
 
-static tir_walk find_read(void *user, const tir_expr *e) {
-  (void)user;
-  return e->op == TIR_LOAD || e->op == TIR_READ ? TIR_WALK_STOP : TIR_WALK_ON;
-}
-
 /* The simplified parts of a nest of ANDs (ORs). False: too many, or no memory. */
 static bool collect(tir_simplifier *s, const tir_expr *e, parts *p) {
   if (e->op == (p->is_and ? TIR_AND : TIR_OR)) return collect(s, e->arg[0], p) && collect(s, e->arg[1], p);
   const tir_expr *simple = tir_simplify_node(s, e);
   if (simple == NULL || p->n == MAX_PARTS) return false;
-  p->reads_memory[p->n] = !tir_walk_expr(simple, find_read, NULL);
+  p->reads_memory[p->n] = tir_has_op(simple, TIR_LOAD) || tir_has_op(simple, TIR_READ);
   p->dropped[p->n] = false;
   p->item[p->n++] = simple;
   return true;

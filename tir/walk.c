@@ -139,3 +139,43 @@ int tir_callees(const tir_func *f, int max, const tir_callee **out) {
   tir_memo_end(&list.seen);
   return list.n;
 }
+
+/* ---- what there is ----------------------------------------------------------------------------------------------- */
+
+/* USER of the five below: an operator, a buffer or a variable. All stop at the first that is found. */
+static tir_walk stop_at_op(void *user, const tir_expr *e) {
+  return e->op == *(const tir_op *)user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static tir_walk stop_at_load(void *user, const tir_expr *e) {
+  return e->op == TIR_LOAD && e->u.buffer == user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static tir_walk stop_at_var(void *user, const tir_expr *e) {
+  return e->op == TIR_VAR && e->u.var == user ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+static tir_walk stop_at_touch(void *user, const tir_stmt *s) {
+  bool touches = (s->kind == TIR_STORE && s->u.store.buffer == user) ||
+                 (s->kind == TIR_PREFETCH && s->u.prefetch.buffer == user) ||
+                 (s->kind == TIR_CALL && tir_call_touches(s, user));
+  return touches ? TIR_WALK_STOP : TIR_WALK_ON;
+}
+
+bool tir_has_op(const tir_expr *e, tir_op op) { return !tir_walk_expr(e, stop_at_op, &op); }
+
+bool tir_loads(const tir_expr *e, const tir_buffer *buffer) { return !tir_walk_expr(e, stop_at_load, (void *)buffer); }
+
+bool tir_uses_var(const tir_expr *e, const tir_var *var) { return !tir_walk_expr(e, stop_at_var, (void *)var); }
+
+bool tir_stmt_loads(const tir_stmt *s, const tir_buffer *buffer) {
+  return !tir_walk_stmt(s, &(tir_visitor){.expr = stop_at_load, .user = (void *)buffer});
+}
+
+bool tir_stmt_touches(const tir_stmt *s, const tir_buffer *buffer) {
+  return !tir_walk_stmt(s, &(tir_visitor){stop_at_touch, stop_at_load, (void *)buffer});
+}
+
+bool tir_stmt_uses_var(const tir_stmt *s, const tir_var *var) {
+  return !tir_walk_stmt(s, &(tir_visitor){.expr = stop_at_var, .user = (void *)var});
+}

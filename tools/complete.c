@@ -256,8 +256,8 @@ static void complete(int n, char **words, int at) {
 
 static int run_raw(int argc, char **argv) {
   if (argc == 2) {
-    for (int i = 0; i < RUNTIME_COUNT(shells); ++i)
-      if (strcmp(shells[i].name, argv[1]) == 0) return fputs(shells[i].text, stdout), TOOLS_OK;
+    int shell = RUNTIME_FIND(shells, argv[1]);
+    if (shell >= 0) return fputs(shells[shell].text, stdout), TOOLS_OK;
     return tools_usage(&tools_completion, "there are completions for bash, zsh and fish, not for '%s'", argv[1]);
   }
   if (argc < 4 || strcmp(argv[1], "--at") != 0 || strcmp(argv[3], "--") != 0)

@@ -43,10 +43,7 @@ typedef struct report {
 TN_PRINTF(5, 6)
 static void find(report *r, finding_kind kind, const char *what, const char *remedy, const char *fmt, ...) {
   runtime_str text = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&text, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&text, fmt);
   const char *found = text.failed ? "" : text.data;
   r->is_missing |= kind == FOUND_MISSING;
   if (r->is_json)

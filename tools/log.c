@@ -56,10 +56,8 @@ static table_reader find_reader(const char *name) {
     const char *name;
     table_reader read;
   } readers[] = {{"best", read_best}, {"top", read_top}};
-  for (int i = 0; i < RUNTIME_COUNT(readers); ++i) {
-    if (strcmp(readers[i].name, name) == 0) return readers[i].read;
-  }
-  return NULL;
+  int i = RUNTIME_FIND(readers, name);
+  return i < 0 ? NULL : readers[i].read;
 }
 
 /* ---- printing ---------------------------------------------------------------------------------------------------- */

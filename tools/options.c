@@ -223,11 +223,9 @@ int tools_usage(const tools_verb *verb, const char *fmt, ...) {
 
 int tools_find_part(const tools_args *args) {
   static const char *const words[] = {"whole", "prepack", "packed"};
-  for (int i = 0; i < RUNTIME_COUNT(words); ++i) {
-    if (!args->part || strcmp(words[i], args->part) == 0) return i;
-  }
-  tools_usage(args->verb, "--part is whole, prepack or packed, not '%s'", args->part);
-  return -1;
+  int part = args->part ? RUNTIME_FIND(words, args->part) : 0;
+  if (part < 0) tools_usage(args->verb, "--part is whole, prepack or packed, not '%s'", args->part);
+  return part;
 }
 
 /* One line of help each, from column HELP_COLUMN on. A left side that is too long gets a line of its

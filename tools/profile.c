@@ -180,13 +180,6 @@ static const struct view {
     {"serve", 2, 2, view_serve, NULL},
 };
 
-static const struct view *find_view(const char *name) {
-  for (int i = 0; i < RUNTIME_COUNT(views); ++i) {
-    if (strcmp(views[i].name, name) == 0) return &views[i];
-  }
-  return NULL;
-}
-
 static int refuse_view(const tools_args *args) {
   char names[256] = "";
   for (int i = 0; i < RUNTIME_COUNT(views); ++i) {
@@ -205,7 +198,7 @@ static int run_view(const struct view *view, tools_session *session, const tools
 }
 
 static int run(const tools_args *args) {
-  const struct view *view = find_view(args->operands[0]);
+  const struct view *view = RUNTIME_ROW(views, args->operands[0]);
   if (!view) return refuse_view(args);
   if (args->n_operands < view->min_operands) return tools_usage(args->verb, "%s: an operand is missing", view->name);
   if (args->n_operands > view->max_operands)

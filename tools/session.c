@@ -57,19 +57,13 @@ static void print_message(void *user, tn_severity severity, const char *text) {
 
 void tools_warn(tools_session *session, const char *fmt, ...) {
   runtime_str message = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&message, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&message, fmt);
   say(session, "warning: ", &message);
 }
 
 int tools_fail(tools_session *session, const char *fmt, ...) {
   runtime_str message = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&message, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&message, fmt);
   say(session, "", &message);
   return TOOLS_FAILED;
 }

@@ -261,9 +261,7 @@ static void on_measured(void *user, const tn_candidate *candidate, const tn_meas
 /* -1: no such word. The order is that of enum tn_effort. */
 static int find_effort(const tools_args *args) {
   static const char *const words[] = {"", "quick", "normal", "thorough"};
-  for (int i = 0; i < RUNTIME_COUNT(words); ++i)
-    if (strcmp(args->effort ? args->effort : "", words[i]) == 0) return i;
-  return -1;
+  return RUNTIME_FIND(words, args->effort ? args->effort : "");
 }
 
 static tn_status tune(tools_session *session, const tools_args *args, tn_profiler *profiler, tuned *out) {

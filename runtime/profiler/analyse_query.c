@@ -24,10 +24,7 @@ static bool refuse(const query *q, const char *fmt, ...) TN_PRINTF(2, 3);
 /* Always false, so that a step can `return refuse(...)`. */
 static bool refuse(const query *q, const char *fmt, ...) {
   char text[512];
-  va_list args;
-  va_start(args, fmt);
-  vsnprintf(text, sizeof text, fmt, args);
-  va_end(args);
+  RUNTIME_PRINT_ARGS(text, fmt);
   runtime_fail(q->ctx, TN_ERROR_ARGUMENT, "analyse: %s", text);
   return false;
 }
@@ -80,15 +77,13 @@ static void keep_matching(query *q, int column, const struct filter_operator *op
 }
 
 static bool filter_by(query *q, int column, const char *name, const json_t *values) {
-  for (int i = 0; i < RUNTIME_COUNT(operators); ++i) {
-    if (strcmp(operators[i].name, name) != 0) continue;
-    if (!json_is_array(values)) return refuse(q, "filter '%s' wants a list of values", name);
-    if (operators[i].match == has_part && q->rows->columns[column].type != TN_CELL_TEXT)
-      return refuse(q, "filter '%s' is for texts; column '%s' holds numbers", name, q->rows->columns[column].name);
-    keep_matching(q, column, &operators[i], values);
-    return true;
-  }
-  return refuse(q, "there is no filter '%s': give in, not_in or partial_match_str_in", name);
+  const struct filter_operator *op = RUNTIME_ROW(operators, name);
+  if (!op) return refuse(q, "there is no filter '%s': give in, not_in or partial_match_str_in", name);
+  if (!json_is_array(values)) return refuse(q, "filter '%s' wants a list of values", name);
+  if (op->match == has_part && q->rows->columns[column].type != TN_CELL_TEXT)
+    return refuse(q, "filter '%s' is for texts; column '%s' holds numbers", name, q->rows->columns[column].name);
+  keep_matching(q, column, op, values);
+  return true;
 }
 
 static bool find_column(const query *q, const char *what, const char *name, int *column) {
@@ -297,9 +292,7 @@ static bool check_keys(const query *q) {
   const char *key;
   json_t *value;
   json_object_foreach((json_t *)(uintptr_t)q->root, key, value) {
-    bool is_known = false;
-    for (int i = 0; i < RUNTIME_COUNT(known); ++i) is_known |= strcmp(known[i], key) == 0;
-    if (!is_known)
+    if (RUNTIME_FIND(known, key) < 0)
       return refuse(q, "there is no '%s' in a query: there are type, filter_condition, sort_condition, group_condition",
                     key);
   }

@@ -72,10 +72,7 @@ bool tn_rows_add(tn_rows *rows, ...) {
 }
 
 int analysis_column(const tn_rows *rows, const char *name) {
-  for (int c = 0; c < rows->n_columns; ++c) {
-    if (strcmp(rows->columns[c].name, name) == 0) return c;
-  }
-  return -1;
+  return runtime_find_row(rows->columns, rows->n_columns, sizeof *rows->columns, name);
 }
 
 /* NULL when the column, the row or the value is missing: callers take a neutral value then. */
@@ -102,6 +99,13 @@ const char *analysis_text(const tn_rows *rows, int row, const char *column) {
 bool analysis_is_missing(const tn_rows *rows, int row, const char *column) {
   tn_cell_type type;
   return !find_cell(rows, row, column, &type);
+}
+
+double analysis_fact(const tn_rows *run, const char *key) {
+  for (int i = 0; i < run->n; ++i) {
+    if (strcmp(analysis_text(run, i, "key"), key) == 0) return analysis_number(run, i, "value");
+  }
+  return NAN;
 }
 
 /* ---- CSV out ----------------------------------------------------------------------------------------------------- */

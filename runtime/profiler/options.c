@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "runtime/profiler/recorder.h"
+#include "runtime/profiler/files.h"
 
 static const char *const category_names[TN_CATEGORY_COUNT] = {
 #define X(name, text) text,
@@ -13,12 +13,6 @@ static const char *const category_names[TN_CATEGORY_COUNT] = {
 
 const char *tn_category_name(tn_category category) {
   return (unsigned)category < TN_CATEGORY_COUNT ? category_names[category] : "?";
-}
-
-static int find_category(const char *name, size_t n) {
-  for (int i = 0; i < TN_CATEGORY_COUNT; ++i)
-    if (strlen(category_names[i]) == n && strncmp(category_names[i], name, n) == 0) return i;
-  return -1;
 }
 
 /* NULL, "" and "all" mean all. *OUT is not touched when a name is wrong. */
@@ -31,7 +25,7 @@ bool tn_categories_parse(const char *names, uint32_t *out) {
   }
   while (*names) {
     size_t n = strcspn(names, ",+");
-    int category = find_category(names, n);
+    int category = profiler_find_category(names, n);
     if (category < 0) return false;
     bits |= 1u << category;
     names += n + (names[n] != '\0');

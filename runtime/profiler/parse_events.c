@@ -16,10 +16,7 @@ static const tn_column columns_run[] = {{"key", TN_CELL_TEXT}, {"value", TN_CELL
 static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) TN_PRINTF(3, 4);
 static bool add_fact(tn_rows *out, const char *key, const char *fmt, ...) {
   runtime_str value = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&value, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&value, fmt);
   bool done = !value.failed && tn_rows_add(out, key, value.data);
   runtime_str_free(&value);
   return done;
@@ -113,19 +110,8 @@ static const tn_column columns_event[] = {
     {"sequence", TN_CELL_INT}, {"parent", TN_CELL_TEXT},  {"shapes", TN_CELL_TEXT},     {"flops", TN_CELL_REAL},
     {"flags", TN_CELL_TEXT}};
 
-static const char *flags_text(const tn_event *e, char *text, size_t n) {
-  size_t used = 0;
-  text[0] = '\0';
-#define X(flag, name) \
-  if (e->flags & TN_EVENT_##flag) used += (size_t)snprintf(text + used, n - used, "%s" name, used ? " " : "");
-  PROFILER_FLAGS(X)
-#undef X
-  return text;
-}
-
 /* Stops at MOST_EVENTS; table run says how many were left out. */
 static bool parse_event(const tn_recording *r, tn_rows *out) {
-  char flags[128];
   for (int64_t i = 0; i < r->n_events && out->n < MOST_EVENTS; ++i) {
     const tn_event *e = &r->events[i];
     if (!profiler_has_time(e)) continue;
@@ -133,7 +119,7 @@ static bool parse_event(const tn_recording *r, tn_rows *out) {
                      profiler_process_of(r, e)->name, r->lanes.data[e->lane].name, e->start_ns, e->duration_ns,
                      e->self_ns, e->sequence ? (int64_t)e->sequence : INT64_MIN,
                      e->parent >= 0 ? r->events[e->parent].name : "", profiler_arg_text(r, e, "shapes", ""),
-                     profiler_arg_number(r, e, "flops", NAN), flags_text(e, flags, sizeof flags)))
+                     profiler_arg_number(r, e, "flops", NAN), profiler_flags_of(e, ' ').text))
       return false;
   }
   return true;
@@ -146,6 +132,14 @@ static const tn_column columns_counter[] = {
     {"name", TN_CELL_TEXT},   {"category", TN_CELL_TEXT}, {"process", TN_CELL_TEXT},
     {"samples", TN_CELL_INT}, {"first", TN_CELL_REAL},    {"last", TN_CELL_REAL},
     {"min", TN_CELL_REAL},    {"max", TN_CELL_REAL},      {"mean", TN_CELL_REAL}};
+
+/* The place of E's item in a list that has one for each name and process: NEXT, where a new one goes, for the first
+ * event of both. -1: no memory. */
+static int64_t place_of(profiler_map *at, const tn_recording *r, const tn_event *e, int next) {
+  uint64_t process = (uint64_t)r->lanes.data[e->lane].process;
+  const int64_t *place = profiler_map_at(at, (uint64_t)(uintptr_t)e->name, process, next);
+  return place ? *place : -1;
+}
 
 typedef struct series {
   const tn_event *first_event, *last_event;
@@ -170,9 +164,9 @@ static bool parse_counter(const tn_recording *r, tn_rows *out) {
   for (int64_t i = 0; done && i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
     if (e->kind != TN_EVENT_COUNTER) continue;
-    int64_t *index = profiler_map_at(&at, (uint64_t)(uintptr_t)e->name, (uint64_t)r->lanes.data[e->lane].process, -1);
-    done = index && (*index >= 0 || (RUNTIME_PUSH(&all, (series){0}) && (*index = all.n - 1) >= 0));
-    if (done) add_sample(&all.data[*index], e);
+    int64_t place = place_of(&at, r, e, all.n);
+    done = place >= 0 && (place < all.n || RUNTIME_PUSH(&all, (series){0}));
+    if (done) add_sample(&all.data[place], e);
   }
   for (int i = 0; done && i < all.n; ++i) {
     const series *s = &all.data[i];
@@ -220,9 +214,9 @@ static bool parse_memory(const tn_recording *r, tn_rows *out) {
   for (int64_t i = 0; done && i < r->n_events; ++i) {
     const tn_event *e = &r->events[i];
     if (e->kind != TN_EVENT_MEMORY) continue;
-    int64_t *index = profiler_map_at(&at, (uint64_t)(uintptr_t)e->name, (uint64_t)r->lanes.data[e->lane].process, -1);
-    done = index && (*index >= 0 || (RUNTIME_PUSH(&all, (pool){0}) && (*index = all.n - 1) >= 0));
-    if (done) add_memory(&all.data[*index], e);
+    int64_t place = place_of(&at, r, e, all.n);
+    done = place >= 0 && (place < all.n || RUNTIME_PUSH(&all, (pool){0}));
+    if (done) add_memory(&all.data[place], e);
   }
   for (int i = 0; done && i < all.n; ++i) {
     const pool *p = &all.data[i];

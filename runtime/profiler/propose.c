@@ -28,10 +28,7 @@ const char *tn_advise_rule(int k, double *threshold) {
 void analysis_say(proposer *p, const char *subject, double value, const char *fmt, ...) {
   tn_advices *all = p->advices;
   runtime_str text = {0};
-  va_list args;
-  va_start(args, fmt);
-  runtime_str_addv(&text, fmt, args);
-  va_end(args);
+  RUNTIME_ADD_ARGS(&text, fmt);
   tn_advice advice = {.rule = p->rule->id, .label = p->rule->label, .value = value, .threshold = p->threshold};
   advice.subject = runtime_strdup(&all->arena, subject);
   advice.text = runtime_str_take(&text, &all->arena);

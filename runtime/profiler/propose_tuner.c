@@ -106,17 +106,9 @@ static void check_bottleneck(proposer *p, const tn_rows *stages) {
 
 /* ---- processor --------------------------------------------------------------------------------------------------- */
 
-/* NAN where the recording does not say it: comparisons with it are false, and the rule is silent. */
-static double fact(const tn_rows *run, const char *key) {
-  for (int i = 0; i < run->n; ++i) {
-    if (strcmp(analysis_text(run, i, "key"), key) == 0) return analysis_number(run, i, "value");
-  }
-  return NAN;
-}
-
 /* Over the whole run, workers excluded: they have processes of their own. */
 static void check_cpu(proposer *p, const tn_rows *run) {
-  double share = fact(run, "cpu_ns") / (fact(run, "duration_ns") * fact(run, "cores"));
+  double share = analysis_fact(run, "cpu_ns") / (analysis_fact(run, "duration_ns") * analysis_fact(run, "cores"));
   if (share > p->threshold)
     analysis_say(p, "cpu", share, "the tuner itself uses %.0f %% of all cores: measurements compete with it",
                  percent(share));
@@ -188,7 +180,7 @@ static void check_memory_held(proposer *p, const tn_rows *pools) {
 }
 
 static void check_dropped(proposer *p, const tn_rows *run) {
-  double dropped = fact(run, "dropped");
+  double dropped = analysis_fact(run, "dropped");
   if (dropped > p->threshold)
     analysis_say(p, "events", dropped, "%.0f events were dropped: give the session more memory or a lower level",
                  dropped);
@@ -196,7 +188,7 @@ static void check_dropped(proposer *p, const tn_rows *run) {
 
 /* An estimate: the cost of an event was measured once, on a quiet cache. */
 static void check_cost(proposer *p, const tn_rows *run) {
-  double share = fact(run, "events") * fact(run, "event_cost_ns") / fact(run, "duration_ns");
+  double share = analysis_fact(run, "events") * analysis_fact(run, "event_cost_ns") / analysis_fact(run, "duration_ns");
   if (share > p->threshold)
     analysis_say(p, "profiler", share, "recording itself took about %.1f %% of the time: lower the level",
                  percent(share));

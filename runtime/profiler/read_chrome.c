@@ -86,38 +86,18 @@ static tn_event_arg number_arg(const char *key, const char *text) {
   return fits ? tn_event_arg_u64(key, u64) : tn_event_arg_f64(key, runtime_parse_float(text, NULL));
 }
 
-/* False: not of the form file:line:function, and then it is an argument as any other. */
-static bool read_source(reader *x, tn_event *e, const profiler_json *value) {
-  const char *line = strchr(value->text, ':'), *function = line ? strchr(line + 1, ':') : NULL;
-  if (!function) return false;
-  const char *file = runtime_strndup(&x->scratch, value->text, (size_t)(line - value->text));
-  tn_source source = {file ? file : "", function + 1, atoi(line + 1)};
-  int site = profiler_add_source(x->r, &source);
-  e->site = site < 0 ? 0 : site;
-  return true;
-}
-
-/* Some of the flags' names, joined by commas. */
-static bool read_flags(tn_event *e, const char *text) {
-  static const struct {
-    const char *name;
-    int flag;
-  } names[] = {
-#define X(flag, name) {name, TN_EVENT_##flag},
-      PROFILER_FLAGS(X)
-#undef X
-  };
-  for (int i = 0; i < RUNTIME_COUNT(names); ++i) {
-    if (strstr(text, names[i].name)) e->flags |= (uint16_t)names[i].flag;
-  }
-  return true;
+/* Of the form file:line:function; else it is an argument as any other. */
+static bool is_place(const char *text) {
+  const char *colon = strchr(text, ':');
+  return colon && strchr(colon + 1, ':');
 }
 
 /* What our writer puts among the arguments. */
 static bool read_own_arg(reader *x, tn_event *e, const profiler_json *arg) {
   bool is_text = arg->kind == PROFILER_JSON_STRING;
-  if (is_text && strcmp(arg->key, "source") == 0) return read_source(x, e, arg);
-  if (is_text && strcmp(arg->key, "flags") == 0) return read_flags(e, arg->text);
+  if (is_text && strcmp(arg->key, "source") == 0)
+    return is_place(arg->text) && (profiler_source_parse(x->r, e, arg->text), true);
+  if (is_text && strcmp(arg->key, "flags") == 0) return profiler_flags_parse(e, arg->text), true;
   if (arg->kind != PROFILER_JSON_NUMBER || strcmp(arg->key, "sequence") != 0) return false;
   e->sequence = (uint32_t)strtoul(arg->text, NULL, 10);
   return true;
@@ -158,12 +138,8 @@ static void read_args(reader *x, tn_event *e, const profiler_json *event) {
 /* The first of several, separated by commas; one that is not ours is an application's. */
 static tn_category read_category(const profiler_json *event) {
   const char *cat = profiler_json_text(event, "cat", "");
-  size_t n = strcspn(cat, ",");
-  for (int i = 0; i < TN_CATEGORY_COUNT; ++i) {
-    const char *name = tn_category_name((tn_category)i);
-    if (strlen(name) == n && strncmp(name, cat, n) == 0) return (tn_category)i;
-  }
-  return TN_CATEGORY_APP;
+  int category = profiler_find_category(cat, strcspn(cat, ","));
+  return category < 0 ? TN_CATEGORY_APP : (tn_category)category;
 }
 
 /* The event without its arguments; NULL without memory. */
@@ -340,11 +316,9 @@ static void read_process(reader *x, const profiler_json *item) {
   if (index < 0 || !host) return;
   tn_process *p = &x->r->processes.data[index];
   p->host = host;
-  p->node_id = (int32_t)profiler_json_i64(item, "node_id", -1);
-  p->is_remote = profiler_json_i64(item, "is_remote", 0) != 0;
-  p->was_killed = profiler_json_i64(item, "was_killed", 0) != 0;
-  p->clock_offset_ns = profiler_json_i64(item, "clock_offset_ns", 0);
-  p->clock_bound_ns = profiler_json_i64(item, "clock_bound_ns", 0);
+#define X(member, otherwise) p->member = (__typeof__(p->member))profiler_json_i64(item, #member, otherwise);
+  PROFILER_PROCESS_NUMBERS(X)
+#undef X
 }
 
 static void read_lane(reader *x, const profiler_json *item) {

@@ -51,9 +51,8 @@ static const struct sort_key *find_key(tn_context *ctx, const char *name) {
 #define X(key, value) key ", "
   static const char names[] = SORT_KEYS(X);
 #undef X
-  for (int i = 0; i < RUNTIME_COUNT(sort_keys); ++i) {
-    if (strcmp(sort_keys[i].name, name) == 0) return &sort_keys[i];
-  }
+  const struct sort_key *key = RUNTIME_ROW(sort_keys, name);
+  if (key) return key;
   runtime_fail(ctx, TN_ERROR_ARGUMENT, "averages: there is no sort key '%s': give one of %.*s", name,
                (int)sizeof names - 3, names);
   return NULL;
@@ -280,7 +279,7 @@ static void add_difference(const difference *d, profiler_layout *l) {
   double quotient = d->total_ns[0] ? (double)d->total_ns[1] / (double)d->total_ns[0] : 0;
   profiler_layout_cell(l, d->name, NAME_WIDTH);
   for (int side = 0; side < 2; ++side) {
-    profiler_layout_cell(l, text_of("%.0f", (double)d->calls[side]).text, 0);
+    profiler_layout_cellf(l, "%lld", (long long)d->calls[side]);
     profiler_layout_cell(l, profiler_time_text((double)d->total_ns[side], NULL).text, 0);
   }
   profiler_layout_cell(l, profiler_time_text((double)(d->total_ns[1] - d->total_ns[0]), NULL).text, 0);
@@ -290,9 +289,9 @@ static void add_difference(const difference *d, profiler_layout *l) {
 static char *print_differences(const difference *all, int n) {
   static const char *const titles[] = {"Name",        "Calls before", "Total before", "Calls after",
                                        "Total after", "Change",       "After/before"};
-  profiler_layout l = {.n_columns = RUNTIME_COUNT(titles)};
+  profiler_layout l = {0};
   runtime_str out = {0};
-  for (int i = 0; i < RUNTIME_COUNT(titles); ++i) profiler_layout_cell(&l, titles[i], 0);
+  profiler_layout_titles(&l, titles, RUNTIME_COUNT(titles));
   for (int i = 0; i < n; ++i) add_difference(&all[i], &l);
   if (!l.failed) profiler_layout_print(&l, COLUMN_WIDTH, true, &out);
   if (l.failed || out.failed) runtime_str_free(&out);

@@ -41,9 +41,8 @@ static const struct sort_key {
     {"min", "minimum time in descending order", key_min},   {"ave", "average time in descending order", average_of}};
 
 static const struct sort_key *find_key(tn_context *ctx, const char *name) {
-  for (int i = 0; i < RUNTIME_COUNT(sort_keys); ++i) {
-    if (!name || strcmp(sort_keys[i].name, name) == 0) return &sort_keys[i];
-  }
+  const struct sort_key *key = RUNTIME_ROW(sort_keys, name ? name : "none");
+  if (key) return key;
   runtime_fail(ctx, TN_ERROR_ARGUMENT, "report: there is no sorted key '%s': give none, calls, total, max, min or ave",
                name);
   return NULL;

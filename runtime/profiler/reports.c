@@ -112,8 +112,7 @@ bool profiler_write_csv(profiler_out *out, const tn_recording *r) {
   profiler_sum *sums = profiler_sums(r, &n);
   if (!sums) return false;
   PROFILER_OUT_LITERAL(out, "name,category");
-  for (int c = 0; c < RUNTIME_COUNT(columns); ++c)
-    PROFILER_OUT_LITERAL(out, ","), profiler_out_text(out, columns[c].name);
+  for (int c = 0; c < RUNTIME_COUNT(columns); ++c) profiler_out_addf(out, ",%s", columns[c].name);
   PROFILER_OUT_LITERAL(out, ",mean_ns\r\n");
   for (int i = 0; i < n; ++i) {
     profiler_out_csv(out, sums[i].name);
@@ -136,12 +135,8 @@ static void write_row(profiler_out *out, const profiler_sum *sum) {
   profiler_out_json(out, sum->name);
   PROFILER_OUT_LITERAL(out, ",\"category\":");
   profiler_out_json(out, tn_category_name(sum->category));
-  for (int c = 0; c < RUNTIME_COUNT(columns); ++c) {
-    PROFILER_OUT_LITERAL(out, ",\"");
-    profiler_out_text(out, columns[c].name);
-    PROFILER_OUT_LITERAL(out, "\":");
-    profiler_out_i64(out, cell(sum, c));
-  }
+  for (int c = 0; c < RUNTIME_COUNT(columns); ++c)
+    profiler_out_addf(out, ",\"%s\":%lld", columns[c].name, (long long)cell(sum, c));
   PROFILER_OUT_LITERAL(out, ",\"mean_ns\":");
   profiler_out_f64(out, mean_ns(sum));
   PROFILER_OUT_LITERAL(out, "}");
@@ -152,13 +147,9 @@ bool profiler_write_report(profiler_out *out, const tn_recording *r) {
   int n;
   profiler_sum *sums = profiler_sums(r, &n);
   if (!sums) return false;
-  PROFILER_OUT_LITERAL(out, "{\"version\":\"" TN_VERSION "\",\"duration_ns\":");
-  profiler_out_i64(out, r->info.duration_ns);
-  PROFILER_OUT_LITERAL(out, ",\"events\":");
-  profiler_out_i64(out, r->n_events);
-  PROFILER_OUT_LITERAL(out, ",\"dropped\":");
-  profiler_out_u64(out, r->info.stats.dropped);
-  PROFILER_OUT_LITERAL(out, ",\"errors\":");
+  profiler_out_addf(out,
+                    "{\"version\":\"" TN_VERSION "\",\"duration_ns\":%lld,\"events\":%lld,\"dropped\":%llu,\"errors\":",
+                    (long long)r->info.duration_ns, (long long)r->n_events, (unsigned long long)r->info.stats.dropped);
   profiler_out_json(out, tn_recording_errors(r));
   PROFILER_OUT_LITERAL(out, ",\"warnings\":");
   profiler_out_json(out, tn_recording_warnings(r));

@@ -136,19 +136,12 @@ static bool is_for_us(struct MHD_Connection *connection) {
   return !host || is_local_host(host);
 }
 
-static int find_page(const char *url) {
-  for (int i = 0; i < PAGE_COUNT; ++i) {
-    if (strcmp(url, pages[i].path) == 0) return i;
-  }
-  return -1;
-}
-
 /* In the order in which an attacker learns least: the host before the page. */
 static result answer(tn_server *server, struct MHD_Connection *to, const char *url, const char *method,
                      const request *r) {
   bool is_get = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
   bool is_post = strcmp(method, MHD_HTTP_METHOD_POST) == 0, is_search = strcmp(url, SEARCH_PATH) == 0;
-  int page = find_page(url);
+  int page = RUNTIME_FIND(pages, url);
   if (!is_for_us(to)) return send_error(to, MHD_HTTP_FORBIDDEN, "the request names another host");
   if (page < 0 && !is_search) return send_error(to, MHD_HTTP_NOT_FOUND, "there is no such page");
   if (is_search ? !is_post : !is_get) return send_error(to, MHD_HTTP_METHOD_NOT_ALLOWED, "the method is wrong");

@@ -122,6 +122,15 @@ void profiler_out_bytes(profiler_out *out, const void *data, size_t n) {
 
 void profiler_out_text(profiler_out *out, const char *text) { profiler_out_bytes(out, text, strlen(text)); }
 
+void profiler_out_addf(profiler_out *out, const char *fmt, ...) {
+  char text[512];
+  va_list args;
+  va_start(args, fmt);
+  runtime_vsnprintf(text, sizeof text, fmt, args);
+  va_end(args);
+  profiler_out_text(out, text);
+}
+
 void profiler_out_u64(profiler_out *out, uint64_t value) {
   char digits[20];
   int at = sizeof digits;

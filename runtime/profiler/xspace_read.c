@@ -120,40 +120,17 @@ static const char *plane_text(reader *x, plane *p, const char *name) {
 
 /* ---- events ------------------------------------------------------------------------------------------------------ */
 
-static int find_text(const char *const *texts, int n, const char *text) {
-  while (n-- > 0 && strcmp(texts[n], text) != 0) continue;
-  return n;
-}
-
 /* A counter is told by its line, not by its stat. */
 static void set_kind(tn_event *e, const char *text) {
-  static const char *const kinds[] = {
-#define X(name, word) [TN_EVENT_##name] = word,
-      TN_EVENT_KINDS(X)
-#undef X
-  };
-  int kind = find_text(kinds, TN_EVENT_KIND_COUNT, text);
+  int kind = TN_EVENT_KIND_COUNT;
+  while (kind-- > 0 && strcmp(profiler_kind_name((tn_event_kind)kind), text) != 0) continue;
   if (kind >= 0 && kind != TN_EVENT_COUNTER) e->kind = (uint8_t)kind;
   if (kind == TN_EVENT_FLOW) e->phase = TN_FLOW_END;
 }
 
 static void set_category(tn_event *e, const char *text) {
-  static const char *const names[] = {
-#define X(name, word) [TN_CATEGORY_##name] = word,
-      TN_CATEGORIES(X)
-#undef X
-  };
-  int category = find_text(names, TN_CATEGORY_COUNT, text);
+  int category = profiler_find_category(text, strlen(text));
   if (category >= 0) e->category = (uint8_t)category;
-}
-
-/* A text without colons is a file. */
-static void set_source(reader *x, tn_event *e, const char *text) {
-  const char *line = strchr(text, ':'), *function = line ? strchr(line + 1, ':') : NULL;
-  const char *file = line ? runtime_intern(&x->r->strings, text, (size_t)(line - text)) : NULL;
-  tn_source source = {file ? file : text, function ? function + 1 : "", line ? atoi(line + 1) : 0};
-  int site = profiler_add_source(x->r, &source);
-  e->site = site < 0 ? 0 : site;
 }
 
 /* A flow that produces and consumes is a step; until it is said to produce, it is an end. */
@@ -171,7 +148,7 @@ static bool read_own_stat(reader *x, plane *p, tn_event *e, xspace_stat_name nam
     case XSPACE_STAT_KIND: return set_kind(e, stat_text(x, p, stat)), true;
     case XSPACE_STAT_CATEGORY: return set_category(e, stat_text(x, p, stat)), true;
     case XSPACE_STAT_LEVEL: e->level = (uint8_t)(stat_i64(stat) & TN_LEVEL_MAX); return true;
-    case XSPACE_STAT_SOURCE: return set_source(x, e, stat_text(x, p, stat)), true;
+    case XSPACE_STAT_SOURCE: return profiler_source_parse(x->r, e, stat_text(x, p, stat)), true;
     case XSPACE_STAT_SEQUENCE: e->sequence = (uint32_t)stat_i64(stat); return true;
     case XSPACE_STAT_FLAGS: e->flags = (uint16_t)(stat_i64(stat) & KNOWN_FLAGS); return true;
     case XSPACE_STAT_PRODUCER: return set_flow(e, (uint64_t)stat_i64(stat), false), true;
@@ -329,11 +306,9 @@ static bool read_line(reader *x, plane *p, const xspace_line *line) {
 /* What other programs do not say is "", 0 or -1. */
 static int add_process(reader *x, plane *p, const char *name, int64_t pid) {
   tn_process process = {.name = name, .host = plane_text(x, p, "host"), .pid = pid};
-  process.node_id = (int32_t)plane_i64(p, "node_id", -1);
-  process.is_remote = plane_i64(p, "is_remote", 0) != 0;
-  process.was_killed = plane_i64(p, "was_killed", 0) != 0;
-  process.clock_offset_ns = plane_i64(p, "clock_offset_ns", 0);
-  process.clock_bound_ns = plane_i64(p, "clock_bound_ns", 0);
+#define X(member, otherwise) process.member = (__typeof__(process.member))plane_i64(p, #member, otherwise);
+  PROFILER_PROCESS_NUMBERS(X)
+#undef X
   int index = profiler_add_process(x->r, &process);
   if (index < 0) refuse(x, "out of memory");
   return index;

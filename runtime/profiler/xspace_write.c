@@ -49,12 +49,7 @@ static const char *const stat_texts[] = {
 const char *xspace_stat_text(xspace_stat_name name) { return stat_texts[name]; }
 
 /* -1: none of ours. */
-int xspace_stat_find(const char *text) {
-  for (int i = 0; i < XSPACE_STAT_COUNT; ++i) {
-    if (strcmp(stat_texts[i], text) == 0) return i;
-  }
-  return -1;
-}
+int xspace_stat_find(const char *text) { return RUNTIME_FIND(stat_texts, text); }
 
 /* ---- bytes ------------------------------------------------------------------------------------------------------- */
 
@@ -219,13 +214,9 @@ static void add_memory(writer *w, const tn_event *e) {
 
 /* Only what cannot be told from the duration is written, so that a plain scope costs no stat for it. */
 static void add_kind(writer *w, const tn_event *e) {
-  static const char *const kinds[] = {
-#define X(name, text) [TN_EVENT_##name] = text,
-      TN_EVENT_KINDS(X)
-#undef X
-  };
   tn_event_kind usual = e->duration_ns > 0 ? TN_EVENT_SCOPE : TN_EVENT_INSTANT;
-  if (e->kind != usual && e->kind != TN_EVENT_COUNTER) add_ref(w, STAT(KIND), kinds[e->kind]);
+  if (e->kind != usual && e->kind != TN_EVENT_COUNTER)
+    add_ref(w, STAT(KIND), profiler_kind_name((tn_event_kind)e->kind));
   if (e->kind == TN_EVENT_FLOW) add_flow(w, e);
   if (e->kind == TN_EVENT_MEMORY) add_memory(w, e);
   if (e->kind == TN_EVENT_ASYNC) add_u64(w, STAT(ASYNC), 1), add_u64(w, STAT(ID), e->id);
@@ -383,11 +374,9 @@ static void add_process_stats(writer *w, int index) {
   add_i64(w, "pid", w->ids.pids[index]);
   add_text(w, "process_name", p->name);
   add_text(w, "host", p->host);
-  add_i64(w, "node_id", p->node_id);
-  add_i64(w, "is_remote", p->is_remote);
-  add_i64(w, "was_killed", p->was_killed);
-  add_i64(w, "clock_offset_ns", p->clock_offset_ns);
-  add_i64(w, "clock_bound_ns", p->clock_bound_ns);
+#define X(member, otherwise) add_i64(w, #member, p->member);
+  PROFILER_PROCESS_NUMBERS(X)
+#undef X
 }
 
 /* On the first plane only: the format has no place for what concerns the whole. */
