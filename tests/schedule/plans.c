@@ -168,7 +168,9 @@ static const said_case said[] = {
     {"past_the_caches", "C[i<8192, j<8192] = A[i,j] * 2",
      "[{\"stage\":\"C\",\"family\":\"points\",\"vectors\":4,\"threads\":1,\"stream\":1}]"},
     {"parts_of_a_sum", "S = sum[k<8, l<1000000](A[k,l])",
-     "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1}]"},
+     "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1,\"together\":1}]"},
+    {"rows_at_a_time", "S[j<2048] = sum[k<2048](A[k,j])",
+     "[{\"stage\":\"S\",\"family\":\"reduce\",\"vectors\":4,\"parts\":2,\"threads\":1,\"together\":8}]"},
     {"strip", WINDOW("2"),
      "[{\"stage\":\"Q\",\"family\":\"strip\",\"rows\":16,\"columns\":512,\"together\":2,\"vectors\":1,\"inlined\":0,"
      "\"parts\":2,\"stream\":0}]"},
