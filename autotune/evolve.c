@@ -9,8 +9,6 @@
 #include "autotune/search.h"
 #include "runtime/profiler/profiler.h"
 
-/* Chances in percent; the rest of a generation are copies. */
-enum { MUTATED = 75, CROSSED = 15 };
 /* At least so many different kernels are among those given. */
 enum { FAMILIES = 6 };
 /* Genomes lowered between two looks at the workers. */
@@ -150,10 +148,10 @@ static const autotune_genome *pick(const pool *p, const population *pop) {
 /* Genomes of two sketches have no holes in common: then the child is a copy of the first. */
 static autotune_genome make_child(const pool *p, const population *pop) {
   autotune_genome child = *pick(p, pop);
-  int64_t draw = runtime_random_below(p->e->rng, 100);
-  if (draw < MUTATED) {
+  double draw = runtime_random_unit(p->e->rng);
+  if (draw < p->e->mutated) {
     autotune_mutate(p->e->space, p->e->rng, &child);
-  } else if (draw < MUTATED + CROSSED) {
+  } else if (draw < p->e->mutated + p->e->crossed) {
     const autotune_genome *other = pick(p, pop);
     autotune_genome parent = child;
     if (other->sketch == parent.sketch) autotune_crossover(&parent, other, p->e->rng, &child);
