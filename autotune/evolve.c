@@ -35,9 +35,15 @@ static void free_pool(pool *p) {
   runtime_arena_free(&p->arena);
 }
 
+/* Of a genome of plans only the groups that there are. The rest is zero. */
+static size_t used_bytes(const autotune_space *space, const autotune_genome *genome) {
+  size_t plans = sizeof genome->plans[0] * (size_t)space->n_groups;
+  return genome->sketch == AUTOTUNE_PLANNED ? offsetof(autotune_genome, plans) + plans : sizeof *genome;
+}
+
 /* The genome's place in the pool, put there if it is new; -1 without memory. */
 static int add_genome(pool *p, const autotune_genome *genome) {
-  uint64_t hash = runtime_hash(genome, sizeof *genome, 0) | 1;
+  uint64_t hash = runtime_hash(genome, used_bytes(p->e->space, genome), 0) | 1;
   const runtime_map_value *known = runtime_map_find(&p->index, hash);
   if (known) return (int)known->i;
   autotune_individual individual = {.genome = *genome, .score = -INFINITY};
