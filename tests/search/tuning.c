@@ -492,21 +492,40 @@ static void test_finals_judged(void **state) {
   assert_int_equal(finals_winner(none, 1, &is_tie), -1);
 }
 
-/* The same kernel twice, with the noise of a busy machine: a tie nearly always. */
+/* Turns of two kernels, the second SLOWER times as slow, while the machine is now and then slower for both, and each has noise
+ * of its own. */
+static void draw_turns(runtime_rng *rng, double slower, finals_entry *e) {
+  enum { TURNS = 15 };
+  double speed = 1;
+  for (int i = 0; i < 2; ++i) e[i] = (finals_entry){.n = TURNS, .n_steps = 1 + i};
+  for (int k = 0; k < TURNS; ++k) {
+    if (runtime_random_below(rng, 4) == 0) speed = 1 + 0.3 * runtime_random_unit(rng);
+    for (int i = 0; i < 2; ++i)
+      e[i].turns[k] = speed * (i ? slower : 1) * (1 + 0.02 * runtime_random_unit(rng)) +
+                      (runtime_random_below(rng, 10) == 0 ? 0.3 : 0);
+  }
+}
+
+/* The same kernel twice, with the noise of a busy machine, is called a tie nearly always; one that is 5 % slower never wins, and
+ * is nearly always told apart. */
 static void test_finals_of_equals(void **state) {
   (void)state;
   runtime_rng rng = {.state = 5};
-  int ties = 0;
+  int ties = 0, told_apart = 0, wrong = 0;
   for (int round = 0; round < 1000; ++round) {
-    finals_entry e[2] = {{.n = 9, .n_steps = 1}, {.n = 9, .n_steps = 2}};
-    for (int i = 0; i < 2; ++i)
-      for (int k = 0; k < 9; ++k) {
-        double noise = (double)runtime_random_below(&rng, 1000) * 1e-5; /* 1 % */
-        e[i].turns[k] = 1 + noise + (runtime_random_below(&rng, 10) == 0 ? 0.3 : 0);
-      }
-    ties += finals_judge(e, 2) == 2;
+    finals_entry e[2];
+    bool is_tie;
+    draw_turns(&rng, 1, e);
+    finals_judge(e, 2);
+    finals_winner(e, 2, &is_tie);
+    ties += is_tie;
+    draw_turns(&rng, 1.05, e);
+    finals_judge(e, 2);
+    wrong += finals_winner(e, 2, &is_tie) == 1;
+    told_apart += !is_tie;
   }
-  if (ties < 950) fail_msg("%d ties of 1000", ties);
+  if (ties < 950 || told_apart < 800 || wrong > 15)
+    fail_msg("of 1000: %d ties, %d told apart, %d wrong winners", ties, told_apart, wrong);
 }
 
 static void test_resume(void **state) {
@@ -791,6 +810,8 @@ static void rule_empty(fixture *f) {
   f->options.n_rules = 1;
   f->options.rules = &nothing;
 }
+static void much_mutation(fixture *f) { f->options.mutation = 1.5; }
+static void nan_crossover(fixture *f) { f->options.crossover = NAN; }
 static void nan_seconds(fixture *f) { f->options.seconds = NAN; }
 static void runner_alone(fixture *f) { f->options.builder = NULL; }
 static void builder_alone(fixture *f) { f->options.runner = NULL; }
@@ -804,6 +825,8 @@ static const refusal refusals[] = {
     {"an empty log's name", empty_log, TN_ERROR_ARGUMENT, "options.log", "tn_tune"},
     {"negative trials", negative_trials, TN_ERROR_ARGUMENT, "options.trials", "-3"},
     {"negative per_round", negative_round, TN_ERROR_ARGUMENT, "options.per_round", "-1"},
+    {"a share of mutations over 1", much_mutation, TN_ERROR_ARGUMENT, "options.mutation is 1.5", "a share up to 1"},
+    {"crossover that is no number", nan_crossover, TN_ERROR_ARGUMENT, "options.crossover", "a share up to 1"},
     {"negative seconds", negative_seconds, TN_ERROR_ARGUMENT, "options.seconds", "-2"},
     {"negative early_stop", negative_early_stop, TN_ERROR_ARGUMENT, "options.early_stop", "-1"},
     {"too many finalists", too_many_finalists, TN_ERROR_ARGUMENT, "options.finalists", "16"},
@@ -813,7 +836,8 @@ static const refusal refusals[] = {
     {"a rule that does nothing", rule_empty, TN_ERROR_ARGUMENT, "options.rules[0]", "condition function"},
     {"seconds that are no number", nan_seconds, TN_ERROR_ARGUMENT, "options.seconds", "nan"},
     {"a runner without a builder", runner_alone, TN_ERROR_ARGUMENT, "options.runner", "without options.builder"},
-    {"a builder without a runner", builder_alone, TN_ERROR_ARGUMENT, "options.builder", "without options.runner"},
+    {"a builder without a runner", builder_alone, TN_ERROR_ARGUMENT, "options.builder is given without options.runner",
+     "unless builder.makes_objects"},
     {"a builder that cannot build", builder_empty, TN_ERROR_ARGUMENT, "options.builder", "build function"},
     {"a runner that cannot run", runner_empty, TN_ERROR_ARGUMENT, "options.runner", "run function"},
     {"a log in a folder that is not there", no_folder, TN_ERROR_IO, "/nonexistent/folder/log.json", "No such file"},
