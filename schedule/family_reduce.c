@@ -169,7 +169,8 @@ static void space(const void *facts, plan_space *s) {
 static double columns_ns(const reduce_facts *f, const int32_t *c) {
   static const double exposed = 0.3;
   const tn_machine *m = &f->machine;
-  double width = fmin((double)c[REDUCE_VECTORS] * m->vector_bytes, f->row), vectors = f->rows * f->row / m->vector_bytes;
+  double width = fmin((double)c[REDUCE_VECTORS] * m->vector_bytes, f->row),
+         vectors = f->rows * f->row / m->vector_bytes;
   if (c[REDUCE_TOGETHER] == 1)
     return f->row <= COST_PAGE ? 0 : f->rows * f->row / width * (1 - width / COST_PAGE) * m->costs.apart * exposed;
   double line = cost_line(m, cost_level(m, f->row), false);
