@@ -107,6 +107,7 @@ typedef struct autotune_policy {
   int population, generations;
   double eps; /* share of random candidates */
   bool no_sketches;
+  double mutated, crossed; /* shares of a generation; the rest are copies */
 } autotune_policy;
 void autotune_search_set_policy(autotune_search *search, const autotune_policy *policy);
 /* Proposes up to N schedules that were not proposed or observed before (candidate 0 of a new search is the default schedule, candidate 1 the generic one). The

@@ -429,6 +429,22 @@ static bool is_stuck(const measure_pool *pool) {
          !has_state(pool, MEASURE_BUSY);
 }
 
+/* Whether a run could begin if only the caller did not work. */
+static bool waits_for_caller(const measure_pool *pool) {
+  const measure_queue *runs = &pool->waiting[MEASURE_RUNS];
+  return pool->caller_works && runs->n > 0 && !has_state(pool, MEASURE_BUSY) && !has_state(pool, MEASURE_STARTING) &&
+         !fits(pool, MEASURE_RUNS);
+}
+
+/* The caller rests while kernels that need its core, too, are timed: nothing else goes on, and who is to build next waits for
+ * them. */
+static void rest(measure_pool *pool) {
+  pool->caller_works = false;
+  for (hand_out(pool, MEASURE_RUNS); has_state(pool, MEASURE_BUSY) && !should_stop(pool); hand_out(pool, MEASURE_RUNS))
+    wait_for_events(pool, STOP_ASKED_MS * 1e-3);
+  pool->caller_works = true;
+}
+
 /* Jobs to idle workers, then one poll of all. O(workers). Jobs that were handed out when workers cannot be started any more
  * have failed already. */
 tn_status measure_pool_step(measure_pool *pool, double wait_s) {
@@ -438,6 +454,7 @@ tn_status measure_pool_step(measure_pool *pool, double wait_s) {
     return TN_OK;
   }
   assign(pool);
+  if (waits_for_caller(pool)) rest(pool);
   if (is_stuck(pool)) {
     fail_waiting(pool, MEASURE_NOT_SENT, "no worker process could be started");
     return cannot_start(pool);

@@ -26,7 +26,7 @@ static const double weight_floor = 0.1;
 static const char *const parameters[][2] = {
     {"booster", "gbtree"},
     {"tree_method", "hist"},
-    {"max_bin", "64"},
+    {"max_bin", "32"},
     {"max_depth", "4"},
     {"eta", "0.1"},
     {"gamma", "0"},

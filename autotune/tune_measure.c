@@ -80,6 +80,7 @@ tn_status tuner_note(tuner *t, const tn_schedule *s, const autotune_record *reco
   bool counts = isfinite(cost_s) && record->checked;
   bool is_best = counts && (t->result.best_s == 0 || cost_s < t->result.best_s);
   if (is_best) t->result.best_s = cost_s;
+  if (is_best) tuner_set_deadline(t);
   t->since_best = is_best ? 0 : t->since_best + 1;
   if (counts && hash == t->default_hash && (t->result.default_s == 0 || t->result.default_is_estimate)) {
     t->result.default_s = cost_s;

@@ -76,6 +76,44 @@ static void store_at(codegen_emitter *m, const access *a, LLVMValueRef index, LL
   LLVMSetAlignment(LLVMBuildStore(m->builder, value, element(m, a, index, true)), a->align);
 }
 
+/* ---- stores past the caches -------------------------------------------------------------------------------------- */
+
+bool codegen_can_stream(const codegen_emitter *m) { return strcmp(m->target->arch->name, "x86_64") == 0; }
+
+void codegen_end_streaming(codegen_emitter *m) {
+  if (m->streams) codegen_intrinsic(m, "llvm.x86.sse.sfence", 0, NULL, 0, NULL);
+}
+
+/* Whole vectors of an output: what is scratch is read again soon. */
+static bool is_streamed(const codegen_emitter *m, const access *a) {
+  int bytes = a->lanes * (int)codegen_element_bytes(a->buffer);
+  bool is_output = false;
+  for (int i = m->func->n_inputs; i < m->func->n_params; i++) is_output |= m->func->params[i] == a->buffer;
+  return m->streams && is_output && bytes % m->target->vector_bytes == 0;
+}
+
+/* Such a store needs an aligned address, which only the call knows: elsewhere a plain one takes its place. */
+static void store_streamed(codegen_emitter *m, const access *a, LLVMValueRef index, LLVMValueRef value) {
+  uint64_t bytes = (uint64_t)m->target->vector_bytes;
+  LLVMValueRef place = element(m, a, index, true), address = LLVMBuildPtrToInt(m->builder, place, m->i64, "");
+  LLVMValueRef rest = LLVMBuildAnd(m->builder, address, codegen_i64(m, (int64_t)bytes - 1), "");
+  LLVMValueRef is_aligned = LLVMBuildICmp(m->builder, LLVMIntEQ, rest, codegen_i64(m, 0), "");
+  LLVMBasicBlockRef streamed = codegen_new_block(m, "streamed"), plain = codegen_new_block(m, "plain");
+  LLVMBasicBlockRef after = codegen_new_block(m, "stored");
+  LLVMBuildCondBr(m->builder, is_aligned, streamed, plain);
+  LLVMPositionBuilderAtEnd(m->builder, plain);
+  LLVMSetAlignment(LLVMBuildStore(m->builder, value, place), a->align);
+  LLVMBuildBr(m->builder, after);
+  LLVMPositionBuilderAtEnd(m->builder, streamed);
+  LLVMValueRef store = LLVMBuildStore(m->builder, value, place);
+  LLVMSetAlignment(store, (unsigned)bytes);
+  LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(m->i32, 1, false));
+  LLVMSetMetadata(store, LLVMGetMDKindIDInContext(m->llvm, "nontemporal", 11),
+                  LLVMMetadataAsValue(m->llvm, LLVMMDNodeInContext2(m->llvm, &one, 1)));
+  LLVMBuildBr(m->builder, after);
+  LLVMPositionBuilderAtEnd(m->builder, after);
+}
+
 static LLVMValueRef lane_of(codegen_emitter *m, LLVMValueRef vector, int lane) {
   return LLVMBuildExtractElement(m->builder, vector, LLVMConstInt(m->i32, (unsigned)lane, false), "");
 }
@@ -258,6 +296,8 @@ static void store_vector(codegen_emitter *m, const access *a, LLVMValueRef value
       store_masked(m, a, value, mask);
     else
       scatter_masked(m, a, value, mask);
+  } else if (a->linear && a->stride == 1 && is_streamed(m, a)) {
+    store_streamed(m, a, codegen_linear_base(m, a->index), value);
   } else if (a->linear && a->stride == 1) {
     store_at(m, a, codegen_linear_base(m, a->index), value);
   } else if (a->linear && a->stride == -1) {

@@ -125,6 +125,7 @@ static void fill_body(outline *o, int number) {
   LLVMValueRef begin = LLVMGetParam(o->body, (unsigned)o->captures.n);
   LLVMValueRef end = LLVMGetParam(o->body, (unsigned)o->captures.n + 1);
   codegen_emit_do_while(m, o->loop, begin, end, step_of(o), o->range); /* a share is never empty */
+  codegen_end_streaming(m);
   codegen_emit_return(m, LLVMConstInt(m->i32, 0, false));
   runtime_map_free(&frame.bindings);
   RUNTIME_VEC_FREE(&frame.heap);

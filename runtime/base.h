@@ -46,6 +46,8 @@ char *runtime_strndup(runtime_arena *arena, const char *text, size_t n);
 /* The text that printf would write. It is formatted twice, first for its length: ARGS must not change
  * in between. */
 char *runtime_format(runtime_arena *arena, const char *fmt, ...) TN_PRINTF(2, 3);
+/* What an allocation without memory does: for what belongs to the arena's work but lies elsewhere. Always NULL. */
+void *runtime_arena_lacks(runtime_arena *arena);
 void runtime_arena_free(runtime_arena *arena);  /* releases all chunks; the arena can be used again */
 void runtime_arena_reset(runtime_arena *arena); /* forgets all, keeps the largest chunk */
 

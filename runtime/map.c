@@ -29,7 +29,10 @@ static runtime_map_slot *free_slot(const runtime_map *map, uint64_t key) {
 /* Doubles the slots and puts every key anew. On failure the map is as it was, and the caller's insertion fails. */
 static bool grow(runtime_map *map) {
   if (map->capacity > INT32_MAX / 2) return false;
-  runtime_map larger = {.n = map->n, .capacity = map->capacity ? 2 * map->capacity : FIRST_SLOTS, .lent = map->lent};
+  runtime_map larger = {.n = map->n,
+                        .capacity = map->capacity ? 2 * map->capacity : FIRST_SLOTS,
+                        .failed = map->failed,
+                        .lent = map->lent};
   larger.slots = calloc((size_t)larger.capacity, sizeof *larger.slots);
   if (!larger.slots) return false;
   for (int i = 0; i < map->capacity; i++)

@@ -200,7 +200,7 @@ static const tir_expr *retyped(lowering *l, const tir_expr *e) {
 /* An integer te expression in the index dtype. With i32 indices it is mostly the expression; with i64 the casts that
  * value lowering put around loop variables come off again. */
 static const tir_expr *to_index(lowering *l, const tir_env *env, const tir_expr *e) {
-  if (e->dtype == l->index_dtype) return e;
+  if (!e || e->dtype == l->index_dtype) return e;
   return keeps_value(l, env, e) ? retyped(l, e) : tir_cast(l->arena, l->index_dtype, e);
 }
 
@@ -428,7 +428,8 @@ static void infer_region(lowering *l, int stage) {
   for (int i = 0; !is_whole && i < ls->st->tensors[0].ndim; i++) set_region(l, ls, ls->st->tensors, i, r.dim[i]);
 }
 
-/* Asks as if the tensor were computed at the loop: a prefetch wants what compute_at would compute. */
+/* Asks as if the tensor were computed at the loop: a prefetch wants what compute_at would compute. Of a stage with several
+ * results only the one that is asked for counts: not each of them is read, nor read alike. */
 bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, const tn_tensor *tensor,
                        schedule_box *out) {
   const lower_stage *ls = &l->stages[stage];
@@ -436,7 +437,7 @@ bool schedule_read_box(lowering *l, int stage, int leaf, const lower_var *of, co
   inside.attach = SCHEDULE_AT;
   inside.at_stage = (int16_t)stage;
   inside.at_axis = ls->st->leaves[leaf];
-  region r = {.l = l, .producer = &inside, .only = te_is_extern(inside.op) ? tensor : NULL};
+  region r = {.l = l, .producer = &inside, .only = tensor};
   for (int i = 0; i < l->s->n_stages; i++) {
     r.reader = &l->stages[i];
     if (!r.reader->is_live || !r.reader->body || schedule_inside(l->s, i, stage) < leaf) continue;

@@ -137,7 +137,7 @@ bool schedule_wants_peel(const lower_stage *ls, int axis) {
 static const tir_stmt *unroll_attr(lowering *l, const lower_stage *ls, const schedule_axis *axis,
                                    const tir_stmt *body) {
   tir_stmt *attr = (tir_stmt *)tir_attr(l->arena, "auto_unroll_max_step", axis->unroll_step, body);
-  if (l->s->is_replayed) return attr;
+  if (!attr || l->s->is_replayed) return attr;
   attr->u.attr.of = runtime_format(l->arena, "%s, %s", schedule_stage_name(ls->st), axis->name);
   return attr;
 }
@@ -149,13 +149,16 @@ static const tir_stmt *make_loop(lowering *l, const lower_stage *ls, int leaf, c
   if (axis->unroll_step >= 0) body = unroll_attr(l, ls, axis, body);
   if (schedule_pragma_value(axis, SCHEDULE_PRAGMA_EXPLICIT) == 0)
     body = tir_attr(l->arena, TIR_UNROLL_EXPLICIT, 0, body);
-  if (v->extent == 1) return body;
+  bool streams = schedule_pragma_value(axis, SCHEDULE_PRAGMA_STREAM) > 0;
+  if (v->extent == 1) return streams ? tir_attr(l->arena, TIR_STREAM_STORES, 1, body) : body;
   const tir_expr *zero = tir_int(l->arena, l->index_dtype, 0), *extent = schedule_extent(l, v->extent, v->size);
   tir_stmt *loop = (tir_stmt *)tir_for(l->arena, &v->var, zero, extent, loop_kind(ls, leaf), body);
+  if (!loop) return NULL;
   loop->u.loop.peel =
       schedule_wants_peel(ls, ls->st->leaves[leaf]) || schedule_pragma_value(axis, SCHEDULE_PRAGMA_PARTITION) > 0;
   loop->u.loop.strided =
       axis->annotation == SCHEDULE_PARALLEL && schedule_pragma_value(axis, SCHEDULE_PRAGMA_STRIDE) > 0;
+  if (streams) return tir_attr(l->arena, TIR_STREAM_STORES, 1, loop);
   if (axis->annotation < SCHEDULE_BIND) return loop;
   const char *key = runtime_format(l->arena, TIR_THREAD_EXTENT "%s", schedule_annotation_words[axis->annotation]);
   return tir_attr(l->arena, key, v->extent, loop);
@@ -365,7 +368,7 @@ static const tir_stmt *emit_element(lowering *l, const lower_stage *ls) {
   const tir_expr *within = schedule_unpadded(l, ls, ls->env[ls->st->n_leaves], values, true);
   for (int v = 0; v < ls->st->n_tensors; v++) {
     const tir_expr *value = schedule_lower_expr(l, ls, values, tir_value(ls->body, v));
-    stored[v] = schedule_fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0));
+    stored[v] = value ? schedule_fill_unless(l, within, value, tir_const(l->arena, (tn_dtype)value->dtype, 0)) : NULL;
   }
   return marked(l, SCHEDULE_MARKS_ALL, TIR_STAGE_POINT, ls, store_values(l, ls, values, stored));
 }

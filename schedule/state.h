@@ -34,6 +34,7 @@ typedef enum schedule_pragma_kind {
   SCHEDULE_PRAGMA_EXPLICIT,  /* 0: unrolled loops inside are left to the compiler */
   SCHEDULE_PRAGMA_PARTITION, /* the loop is parted where a condition holds throughout, as with tail peel */
   SCHEDULE_PRAGMA_STRIDE,    /* a parallel loop's iterations go to the threads in turn */
+  SCHEDULE_PRAGMA_STREAM,    /* vectors stored to outputs inside go past the caches */
   SCHEDULE_PRAGMA_COUNT
 } schedule_pragma_kind;
 
@@ -177,6 +178,8 @@ tn_status schedule_reorder(tn_schedule *s, int stage, int n, const int *order);
 /* ANNOTATION SCHEDULE_NONE takes one back. */
 tn_status schedule_annotate(tn_schedule *s, int stage, int iter, schedule_annotation annotation);
 tn_status schedule_pragma_unroll(tn_schedule *s, int stage, int iter, int64_t max_step);
+/* stream_stores. */
+tn_status schedule_pragma_stream(tn_schedule *s, int stage, int iter);
 /* TARGET_ITER is a position among the target's loops. */
 tn_status schedule_compute_at(tn_schedule *s, int stage, int target_stage, int target_iter);
 tn_status schedule_compute_inline(tn_schedule *s, int stage);

@@ -92,6 +92,22 @@ te_op *te_extern_reread(const te_op *op, const tn_tensor *from, const tn_tensor 
 /* Refuses a program that calls functions: WHAT ("tuning") has to know all that is computed. */
 tn_status te_check_no_externs(const tn_program *program, const char *what);
 bool te_has_externs(const tn_program *program);
+
+/* Kinds of operations on floats that processors take differently long for. SUM: + and -; CHOICE: min, max, comparisons
+ * and selects; FUNCTION: exp and the like. */
+typedef enum te_operation {
+  TE_SUM,
+  TE_PRODUCT,
+  TE_CHOICE,
+  TE_DIVISION,
+  TE_ROOT,
+  TE_FUNCTION,
+  TE_OPERATION_COUNT
+} te_operation;
+
+/* How many of each all bodies do, each different subexpression of a body once (flops.c). Zeros for a program with
+ * symbols. */
+void te_operations(const tn_program *program, double out[TE_OPERATION_COUNT]);
 /* "f(A, x)": the call of an EXTERN. */
 void te_print_call(runtime_str *out, const te_op *op);
 /* An axis without checks. SIZE is NULL or what decides the extent, which then is the most it can be. */

@@ -171,7 +171,7 @@ static const tir_stmt *widen_under_env(widener *w, tir_env env, const tir_stmt *
   s = widen_stmt(w, s);
   w->memo = outer_memo;
   w->env = outer;
-  return tir_memo_end(&memo) ? s : NULL;
+  return tir_memo_end_for(w->p->arena, &memo) ? s : NULL;
 }
 
 /* The statement where MASK holds, too. */
@@ -184,7 +184,7 @@ static const tir_stmt *widen_under_mask(widener *w, const tir_expr *mask, const 
   s = mask != NULL && w->mask != NULL ? widen_stmt(w, s) : NULL;
   w->memo = outer_memo;
   w->mask = outer_mask;
-  return tir_memo_end(&memo) ? s : NULL;
+  return tir_memo_end_for(w->p->arena, &memo) ? s : NULL;
 }
 
 /* Splits the condition into the part that is the same for all lanes and the mask; either may be NULL. */
@@ -308,7 +308,7 @@ static const tir_stmt *widen_chunk(state *at, const tir_env *env, const tir_stmt
   widener w = {.p = at->p, .env = env, .var = loop->u.loop.var, .lanes = lanes, .memo = &memo};
   w.lane_values = tir_ramp(at->p->arena, base, 1, lanes);
   const tir_stmt *body = w.lane_values != NULL ? widen_stmt(&w, loop->u.loop.body) : NULL;
-  if (!tir_memo_end(&memo)) body = NULL;
+  if (!tir_memo_end_for(at->p->arena, &memo)) body = NULL;
   *why_not = w.why_not;
   return body != NULL ? tir_simplify_stmt(at->p->arena, env, NULL, body) : NULL;
 }

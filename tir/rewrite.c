@@ -39,7 +39,7 @@ const tir_expr *tir_rewrite_expr(const tir_rewriter *rewriter, const tir_expr *e
   tir_memo_init(&memo);
   rewriting r = {rewriter, &memo};
   const tir_expr *result = rewrite_node(&r, e);
-  return tir_memo_end(&memo) ? result : NULL;
+  return tir_memo_end_for(rewriter->arena, &memo) ? result : NULL;
 }
 
 /* Expressions of one statement share the memo with all others of the function. */
@@ -63,7 +63,7 @@ const tir_stmt *tir_rewrite_stmt(const tir_rewriter *rewriter, const tir_stmt *s
   tir_memo_init(&memo);
   rewriting r = {rewriter, &memo};
   const tir_stmt *result = rewrite_stmt(&r, s);
-  return tir_memo_end(&memo) ? result : NULL;
+  return tir_memo_end_for(rewriter->arena, &memo) ? result : NULL;
 }
 
 /* ---- substitution ------------------------------------------------------------------------------------------------ */

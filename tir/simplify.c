@@ -226,10 +226,10 @@ const tir_expr *tir_simplify(runtime_arena *arena, const tir_env *env, const tir
     const tir_expr *before = result;
     result = tir_simplify_node(&s, before);
     if (result == before) break;
-    if (!tir_memo_end(&s.memo)) result = NULL;
+    if (!tir_memo_end_for(arena, &s.memo)) result = NULL;
     tir_memo_init(&s.memo);
   }
-  return tir_memo_end(&s.memo) ? result : NULL;
+  return tir_memo_end_for(arena, &s.memo) ? result : NULL;
 }
 
 /* Asks the bounds first, which allocates nothing, and simplifies only where they do not know. */
@@ -241,6 +241,5 @@ bool tir_prove(runtime_arena *arena, const tir_env *env, const tir_expr *cond) {
     const tir_expr *result = tir_simplify_node(&s, cond);
     if (result == NULL || !tir_is_int(result, &value)) value = 0;
   }
-  tir_memo_end(&s.memo);
-  return value == 1;
+  return tir_memo_end_for(arena, &s.memo) && value == 1;
 }

@@ -18,9 +18,10 @@ static const tools_option options[] = {
                  "also time these in turns, separated by commas: onednn, openblas, blis, where they\n"
                  "have what the program computes; default, the program under its default schedule"),
     TOOLS_OPTION("limits", 0, FLAG, shows_limits, NULL,
-                 "also time, in turns, what this machine can do at most: arithmetic on registers\n"
-                 "alone, and reading an array as large as all of the program's together; and say\n"
-                 "which part of the nearer of both the program reaches"),
+                 "also time, in turns, what this machine can do at most: such operations as the\n"
+                 "program's, in their proportion, on registers alone, and reading an array as\n"
+                 "large as all of the program's together; and say which part of the nearer of\n"
+                 "both the program reaches"),
     TOOLS_OPTION("seconds", 0, SECONDS, seconds, "S", "time for about this long (3)"),
     TOOLS_OPTION("threads", 'j', COUNT, threads, "N",
                  "threads of parallel loops and of the library (those of the target)"),
@@ -280,9 +281,9 @@ static void add_limits(bench *b) {
   char why[VENDOR_TEXT];
   const tn_program *program = b->session.program;
   int threads = tn_target_threads(b->session.target);
-  side s = {.wanted = b->flops};
+  side s = {0};
   if (b->flops > 0) {
-    bool made = vendor_limit_arithmetic(tools_vendor_number(program), threads, &s.vendor.kernel, &s.work, why);
+    bool made = tools_vendor_arithmetic(program, threads, &s.vendor.kernel, &s.wanted, &s.work, why);
     add_limit(b, "arithmetic", made, &s, why);
   }
   s = (side){.wanted = tn_program_bytes(program)};

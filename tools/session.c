@@ -7,15 +7,12 @@
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
-/* What main asks at the end. The command is one run of one thread, so this may be static. */
-static struct {
-  bool has_spoken;   /* a failure or a warning was said */
-  bool lacks_memory; /* JSON was built without some of its parts */
-} told;
+/* A failure or a warning was said: main asks that at the end. The command is one run of one thread, so this may be static. */
+static bool has_spoken;
 
 /* Prints and frees a message: it may quote a log, a recording or a worker. */
 static void say(const tools_session *session, const char *word, runtime_str *message) {
-  told.has_spoken = true;
+  has_spoken = true;
   if (session->has_live_line) fputs("\r\033[K", stderr);
   fprintf(stderr, "tenon: %s%s\n", word, message->failed ? "out of memory for a message" : tools_plain(message->data));
   runtime_str_free(message);
@@ -30,18 +27,7 @@ static bool is_warned(tools_session *session, const char *text) {
   return false;
 }
 
-bool tools_has_spoken(void) { return told.has_spoken; }
-bool tools_lacks_memory(void) { return told.lacks_memory; }
-
-/* jansson leaves out what it has no memory for, and few callers could say so. */
-static void *json_memory(size_t bytes) {
-  void *data = malloc(bytes);
-  if (!data) told.lacks_memory = true;
-  return data;
-}
-
-/* Before the first JSON value is made: values of both allocators must not mix. */
-void tools_watch_json(void) { json_set_alloc_funcs(json_memory, free); }
+bool tools_has_spoken(void) { return has_spoken; }
 
 /* The context's messages. The same warning is printed once a run. */
 static void print_message(void *user, tn_severity severity, const char *text) {

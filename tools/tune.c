@@ -38,6 +38,8 @@ static const tools_option options[] = {
     TOOLS_OPTION("population", 0, COUNT, population, "N", "schedules of a generation of the search (1024)"),
     TOOLS_OPTION("generations", 0, COUNT, generations, "N", "generations between two rounds (4)"),
     TOOLS_OPTION("eps", 0, SECONDS, eps, "SHARE", "share of random candidates (0.1)"),
+    TOOLS_OPTION("mutation", 0, SECONDS, mutation, "SHARE", "share of a generation that is mutated (0.75)"),
+    TOOLS_OPTION("crossover", 0, SECONDS, crossover, "SHARE", "share of a generation that is crossed of two (0.15)"),
     TOOLS_OPTION("no-sketches", 0, FLAG, no_sketches, NULL, "search only among plans, which `auto` ranks"),
     TOOLS_OPTION("repeat", 0, COUNT, repeat, "N", "samples of each candidate (as many as its noise asks for)"),
     TOOLS_OPTION("number", 0, COUNT, number, "N",
@@ -101,7 +103,7 @@ static void print_best(const tuned *t) {
            100 * r->odd_share);
   if (r->finalists > 0)
     printf("finals   %d timed again in turns%s\n", r->finalists,
-           r->is_tie ? "; several are as good, the simplest of them was taken" : "");
+           r->is_tie ? "; several cannot be told apart, of those as good the simplest was taken" : "");
 }
 
 /* By class, in the order of their numbers, one sample each. Class 0 is success. */
@@ -284,6 +286,8 @@ static tn_status tune(tools_session *session, const tools_args *args, tn_profile
                             .population = (int)args->population,
                             .generations = (int)args->generations,
                             .eps = args->eps,
+                            .mutation = args->mutation,
+                            .crossover = args->crossover,
                             .no_sketches = args->no_sketches,
                             .workers = {.jobs = (int)args->jobs,
                                         .build_timeout_s = args->build_timeout,

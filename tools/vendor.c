@@ -117,6 +117,31 @@ vendor_number tools_vendor_number(const tn_program *program) {
   return has_bytes ? VENDOR_BYTES : has_bf16 ? VENDOR_BF16 : has_f64 ? VENDOR_F64 : VENDOR_F32;
 }
 
+/* A product that is added is one instruction. False: the program has nothing but multiply-adds, or no floats. */
+static bool has_mix(const tn_program *program, double counts[VENDOR_OPERATIONS]) {
+  double n[TE_OPERATION_COUNT], others = 0;
+  te_operations(program, n);
+  double fused = RUNTIME_MIN(n[TE_SUM], n[TE_PRODUCT]), alone = RUNTIME_MAX(n[TE_SUM], n[TE_PRODUCT]) - fused;
+  counts[VENDOR_FUSED] = fused + (n[TE_PRODUCT] > n[TE_SUM] ? alone : 0);
+  counts[VENDOR_ADDITION] = n[TE_SUM] > n[TE_PRODUCT] ? alone : 0;
+  counts[VENDOR_EXTREMUM] = n[TE_CHOICE];
+  counts[VENDOR_DIVISION] = n[TE_DIVISION];
+  counts[VENDOR_ROOT] = n[TE_ROOT];
+  counts[VENDOR_FUNCTION] = n[TE_FUNCTION];
+  for (int k = VENDOR_FUSED + 1; k < VENDOR_OPERATIONS; ++k) others += counts[k];
+  return tools_vendor_number(program) == VENDOR_F32 && others > 0.01 * counts[VENDOR_FUSED];
+}
+
+bool tools_vendor_arithmetic(const tn_program *program, int threads, vendor_kernel *out, double *wanted, double *work,
+                             char why[VENDOR_TEXT]) {
+  double counts[VENDOR_OPERATIONS];
+  *wanted = tn_program_flops(program);
+  if (!has_mix(program, counts)) return vendor_limit_arithmetic(tools_vendor_number(program), threads, out, work, why);
+  *wanted = counts[VENDOR_FUSED];
+  for (int k = 0; k < VENDOR_OPERATIONS; ++k) *wanted += counts[k];
+  return vendor_limit_mix(counts, threads, out, work, why);
+}
+
 void tools_vendor_close(tools_vendor *vendor) {
   vendor_kernel_free(&vendor->kernel);
   tn_array_free(vendor->result);
